@@ -1,0 +1,246 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef PF_DRIVER_H
+#define PF_DRIVER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "formats/cell.h"
+#include "formats/error.h"
+#include "formats/rows.h"
+#include "formats/source.h"
+#include "formats/tree.h"
+
+/*
+ * The driver interface: a format is one `struct pf_driver` and a line in registry.c. A driver recognises
+ * files (probe), opens one as a profile (open), makes parts of the model when they are first needed (load)
+ * and walks tables (cursors). It knows rows; it knows nothing of paths, CSV, sizes or FUSE.
+ */
+
+/* ---- recognising
+ * ------------------------------------------------------------------------------------------------ */
+
+#define PF_HEAD_MAX ((size_t)64 * 1024)
+
+struct pf_probe {
+    const char *name; /* of the file or directory */
+    bool directory;
+    uint64_t size;        /* of the file in bytes; 0 for a directory */
+    int fd;               /* the open file or directory; for the functions below only */
+    unsigned char *bytes; /* head cache, owned by the caller of the probe */
+    size_t have;
+};
+
+/*
+ * The first bytes of the file: up to `want` (at most PF_HEAD_MAX), fewer if the file is shorter or
+ * unreadable. *have tells how many. Valid until the next call.
+ */
+const unsigned char *pf_probe_head(struct pf_probe *probe, size_t want, size_t *have);
+
+/* True if a directory probe has this entry (a path without `..`). */
+bool pf_probe_has(struct pf_probe *probe, const char *name);
+
+/*
+ * Confidence, in bits of evidence as libarchive counts them: 0 not mine; 8 one distinctive key or word; 32 a
+ * magic number. "Mine but broken" is a confidence with a message: the profile is then shown with what can be
+ * read.
+ */
+struct pf_verdict {
+    unsigned confidence;
+    char version[24];  /* as in info.txt, may be empty */
+    char message[120]; /* what is wrong, empty if nothing is known to be */
+};
+
+/* ---- the model
+ * -------------------------------------------------------------------------------------------------- */
+
+/*
+ * Parts of a model become available in this order; each is loaded once, when something needs it. What a stage
+ * has made is immutable afterwards and read by many threads.
+ */
+enum pf_stage {
+    PF_OPENED,      /* after open(): header, metadata; costs a few reads (at most about 1 MB) */
+    PF_PARTITIONED, /* the partitions' names are known (a light pass) */
+    PF_MODELLED,    /* contexts, metrics, fields of partitions, warnings (a pass over the data) */
+    PF_DERIVED,     /* further tables that need a pass of their own */
+    PF_STAGES
+};
+
+enum pf_over_contexts { PF_OVER_ALL, PF_OVER_FRAMES, PF_OVER_ROOTS, PF_OVER_NO_CONTEXTS };
+enum pf_over_partitions { PF_SUM, PF_MIN, PF_MAX, PF_OVER_NO_PARTITIONS };
+
+#define PF_NO_PARTNER (-1)
+
+struct pf_metric {
+    const char *name;  /* unique in the profile; borrowed for its life, as all strings here */
+    const char *unit;  /* "" if unknown */
+    const char *scope; /* "exclusive", "inclusive" or the format's own word; "" if unknown */
+    const char *type;  /* "int", "double" */
+    const char *description;
+    enum pf_over_contexts over_contexts;
+    enum pf_over_partitions over_partitions;
+    int partner; /* index of the inclusive or exclusive twin, or PF_NO_PARTNER */
+};
+
+/* The axis by which the measurements are partitioned. */
+struct pf_partitions {
+    const char *singular;                  /* column and word: "thread", "point", "run", "snapshot" */
+    const char *plural;                    /* folder and table: "threads", ... */
+    struct pf_rows *items;                 /* two columns: id, name (names unique); from PF_PARTITIONED on */
+    const struct pf_column *field_columns; /* the format's own columns of the table, roles PF_PLAIN */
+    size_t n_fields;                       /* known from PF_PARTITIONED on */
+    struct pf_rows *fields;                /* a row an item, n_fields columns; from fields_stage on */
+    enum pf_stage fields_stage;
+};
+
+struct pf_profile;
+struct pf_cursor;
+
+/* Restricts a cursor to one item of an axis; negative: all. */
+struct pf_restriction {
+    int64_t partition, context, metric;
+};
+
+#define PF_UNRESTRICTED ((struct pf_restriction){-1, -1, -1})
+
+/*
+ * A walk over the rows of a table. The core makes the struct (zeroed state) and calls open, then next until
+ * 0. A restricted cursor yields the same rows in the same order as the whole table, less those that do not
+ * match. Each cursor is used by one thread at a time; cursors of one profile run side by side.
+ */
+struct pf_cursor_ops {
+    /* Allocate cursor->state and stand before the first row. -1 with *error filled. */
+    int (*open)(struct pf_cursor *cursor, struct pf_error *error);
+    /*
+     * Fill one cell for each column of the table but those the core fills (see enum pf_role). 1: a row; 0: no
+     * more; -1: *error filled. Damage in the file is no error: it ends the table or skips rows, and is told
+     * in the model's warnings. error->code EAGAIN: a fact that earlier rows were made from has turned out
+     * otherwise (and is now corrected in the profile's state); the core starts the pass anew. Only a table's
+     * first whole pass may say so.
+     */
+    int (*next)(struct pf_cursor *cursor, struct pf_cell *cells, struct pf_error *error);
+    /* Write the position of the next row into blob if room suffices; returns its size in any case. */
+    size_t (*save)(const struct pf_cursor *cursor, void *blob, size_t room);
+    /* Go to a saved position. Checks the blob, which may come from a damaged cache file: -1 with *error
+     * filled. */
+    int (*restore)(struct pf_cursor *cursor, const void *blob, size_t size, struct pf_error *error);
+    void (*close)(struct pf_cursor *cursor); /* frees state; also after a failed open */
+};
+
+enum pf_table_flags {
+    /*
+     * Rows come partition by partition in the order of the partitions, and positions saved by a cursor
+     * restricted to the partition they stand in can be restored into an unrestricted one and the reverse.
+     */
+    PF_BY_PARTITION = 1,
+    PF_SEEKS_PARTITION = 2, /* restricting to a partition skips the others' data */
+    PF_SEEKS_CONTEXT = 4,   /* restricting to a context skips the others' data */
+};
+
+struct pf_table {
+    const char *name; /* without ".csv" */
+    const struct pf_column *columns;
+    size_t n_columns;
+    enum pf_stage stage;             /* must be loaded before a cursor is opened */
+    unsigned flags;                  /* enum pf_table_flags */
+    const struct pf_cursor_ops *ops; /* NULL: `*rows` holds the table, cells by column */
+    struct pf_rows **rows;
+    int user; /* the driver's own: which of its tables this is */
+};
+
+struct pf_cursor {
+    struct pf_profile *profile;
+    const struct pf_table *table;
+    struct pf_restriction only;
+    void *state; /* the driver's */
+};
+
+/* Options that change what is served. */
+struct pf_options {
+    const char *metric; /* -o metric=NAME, or NULL */
+    uint64_t cache;     /* -o cache=SIZE in bytes: what may be held in memory before spilling */
+};
+
+struct pf_driver;
+
+/*
+ * One open profile. The core makes it, the driver fills it in open() and load(); the core frees
+ * partitions.items, partitions.fields, contexts, warnings and info after close().
+ */
+struct pf_profile {
+    const struct pf_driver *driver;
+    struct pf_source *source;
+    const struct pf_options *options;
+    void *state; /* the driver's */
+
+    char version[32]; /* of the format, for info.txt */
+    struct pf_rows
+        *info; /* key, value: further lines of info.txt, in order; made by the core, filled by open() */
+    const char *time_unit; /* unit of trace's column `time`, or NULL if there is no such table */
+
+    struct pf_partitions partitions;
+    struct pf_tree *contexts; /* from PF_MODELLED on, finished */
+    const struct pf_column
+        *context_columns; /* a format's own columns after the common ones in contexts.csv */
+    size_t n_context_columns;
+    /* Fills the own columns of context i; called from PF_MODELLED on, from any thread. NULL if there are
+     * none. */
+    void (*context_cells)(const struct pf_profile *profile, uint32_t context, struct pf_cell *cells);
+
+    const struct pf_metric *metrics;
+    size_t n_metrics;
+    enum pf_stage metrics_stage; /* from when on metrics are known: PF_OPENED or PF_MODELLED */
+
+    struct pf_rows
+        *warnings; /* line, offset, severity, code, text; made by the core; complete from PF_MODELLED on */
+
+    const struct pf_table *tables; /* the format's own, among them "values"; known after open() */
+    size_t n_tables;
+    /*
+     * What aggregates are made from: a table with at most one row per (partition, context, metric), where
+     * adjacent rows of one context need not be; and the column that holds the value. For most formats:
+     * "values".
+     */
+    const struct pf_table *cells;
+    unsigned cells_value;
+};
+
+/* A pass over data: how far it is, and whether anybody still waits for it. */
+struct pf_pass;
+
+/*
+ * Say how far a pass is (any unit). Call it at least once per MB of input. 0: go on; -1 with ECANCELED in
+ * *error: nobody waits any more, give up and leave the profile as it was before this load.
+ */
+int pf_pass_step(struct pf_pass *pass, uint64_t done, uint64_t total, struct pf_error *error);
+
+/* Add a row to profile->warnings. line 0 or offset < 0: empty. 0, or -1 with ENOMEM. Caps the number of rows.
+ */
+int pf_warn(struct pf_profile *profile, int64_t line, int64_t offset, const char *severity, const char *code,
+            struct pf_error *error, const char *format, ...) __attribute__((format(printf, 7, 8)));
+
+/* ---- the driver
+ * ------------------------------------------------------------------------------------------------- */
+
+struct pf_driver {
+    const char *name;  /* "Format:" in info.txt, and in `profilefs formats` */
+    const char *title; /* one line for people */
+    unsigned version;  /* raised whenever the text served for some file changes: part of every cache key */
+    bool directories;  /* probes directories (else files) */
+    void (*probe)(struct pf_probe *probe, struct pf_verdict *verdict);
+    /* Fill the profile as far as PF_OPENED. On failure the core calls close(). */
+    int (*open)(struct pf_profile *profile, struct pf_error *error);
+    /* Load one stage; all earlier ones are loaded. Called by one thread at a time for a profile. */
+    int (*load)(struct pf_profile *profile, enum pf_stage stage, struct pf_pass *pass,
+                struct pf_error *error);
+    void (*close)(struct pf_profile *profile);
+};
+
+/* All drivers, in the order of probing; NULL at the end. */
+extern const struct pf_driver *const pf_drivers[];
+
+/* The driver that is surest of this file or directory, or NULL; *verdict is its. */
+const struct pf_driver *pf_recognise(struct pf_probe *probe, struct pf_verdict *verdict);
+
+#endif

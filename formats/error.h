@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef PF_ERROR_H
+#define PF_ERROR_H
+
+#include <stdint.h>
+
+/*
+ * What went wrong and where. Functions that can fail take a `struct pf_error *` as their last argument, fill
+ * it and return -1 (or NULL); nothing below the front ends prints. Callers own the struct; it holds no memory
+ * of its own, so it may be copied freely.
+ */
+struct pf_error {
+    int code; /* an errno value: ENOMEM, EIO, ESTALE (source changed), ECANCELED (pass stopped), EINVAL, ...
+               */
+    int64_t offset; /* byte offset in the file, -1 if not known */
+    int64_t line;   /* line number from 1, 0 if not known */
+    char where[96]; /* the file, relative to the profile; empty for the profile's main file */
+    char what[192]; /* one sentence, without full stop */
+};
+
+/* Fill *error without a place. Always returns -1, so that callers can `return pf_fail(...)`. */
+int pf_fail(struct pf_error *error, int code, const char *format, ...) __attribute__((format(printf, 3, 4)));
+
+/* The same with a byte offset, or with a line number (from 1). */
+int pf_fail_at(struct pf_error *error, int code, int64_t offset, const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
+int pf_fail_line(struct pf_error *error, int code, int64_t line, const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
+
+/* ENOMEM, with the same sentence everywhere. */
+int pf_fail_memory(struct pf_error *error);
+
+#endif

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef PF_FOLD_H
+#define PF_FOLD_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "formats/driver.h"
+
+/*
+ * The aggregator for formats whose values are derived from events: it folds what events add into one record a
+ * (partition, context), and serves them as the table "values" (partition, context, metric, value, name),
+ * whole or restricted. Partitions are folded one after another in their order; memory: one record a context,
+ * the rest spills.
+ */
+struct pf_fold;
+
+/* A record: one number a measure. */
+#define PF_MEASURES_MAX 8
+union pf_measure {
+    int64_t i;
+    double d;
+};
+
+/* How a metric's value comes from a record. */
+struct pf_derivation {
+    unsigned measure; /* index of the measure */
+    bool real;        /* the measure holds doubles */
+    unsigned present; /* index of the (integer) measure that must not be zero for the value to exist */
+    double scale;     /* 0: the measure as it is; else the value is the double (measure * scale / divisor) */
+    double divisor;
+};
+
+/* limit: bytes to hold in memory before spilling. derivations: one a metric, borrowed. NULL: out of memory.
+ */
+struct pf_fold *pf_fold_new(unsigned measures, const struct pf_derivation *derivations, size_t metrics,
+                            uint64_t limit);
+void pf_fold_free(struct pf_fold *fold);
+
+/* The record of a context in the partition being folded, zero at first; NULL with *error filled. Valid until
+ * the next call. */
+union pf_measure *pf_fold_at(struct pf_fold *fold, uint32_t context, struct pf_error *error);
+
+/* Ends a partition (call it once for each, in order, also for empty ones). */
+int pf_fold_end_partition(struct pf_fold *fold, struct pf_error *error);
+
+/*
+ * The table "values" over a fold. The driver's profile->state must begin with a `struct pf_fold *` (struct
+ * pf_fold_state). Columns: pf_fold_columns with the partition's word in front, see pf_fold_table.
+ */
+struct pf_fold_state {
+    struct pf_fold *fold;
+};
+extern const struct pf_cursor_ops pf_fold_cursor;
+
+/* Column indexes of that table. */
+enum { PF_FOLD_PARTITION, PF_FOLD_CONTEXT, PF_FOLD_METRIC, PF_FOLD_VALUE, PF_FOLD_NAME, PF_FOLD_COLUMNS };
+
+#endif

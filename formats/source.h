@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef PF_SOURCE_H
+#define PF_SOURCE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/stat.h>
+
+#include "formats/error.h"
+
+/*
+ * The only way for a driver to its files. A source is one profile in SOURCE: a file, or a directory that is a
+ * database. Every file that is opened through it, or looked for and found absent, is recorded as an input:
+ * the text that the profile serves depends on these and on nothing else, and they are what is compared to
+ * notice a change.
+ */
+struct pf_source;
+struct pf_input;
+
+/* What identifies one version of an input. All zero: the input did not exist. */
+struct pf_stamp {
+    uint64_t device, inode, size;
+    int64_t mtime_ns, ctime_ns;
+};
+
+struct pf_stamp pf_stamp_of(const struct stat *st);
+bool pf_stamp_same(const struct pf_stamp *a, const struct pf_stamp *b);
+
+/*
+ * A source for the entry `name` of the open directory `directory` (duplicated; not taken over). Never follows
+ * symbolic links. NULL with *error filled on failure.
+ */
+struct pf_source *pf_source_new(int directory, const char *name, struct pf_error *error);
+void pf_source_free(struct pf_source *source);
+
+/* The entry's own name, as it stands in its folder. */
+const char *pf_source_name(const struct pf_source *source);
+
+/*
+ * Open a regular file for reading. name NULL: the source itself (a file). Otherwise a path without `..`:
+ * relative to the source if that is a directory, else relative to the folder that the source stands in
+ * (sibling). The same input opened twice is recorded once. -1 with *error filled; error->code is ENOENT if it
+ * is absent (recorded too). The input belongs to the source and lives as long as it; safe to read from many
+ * threads at once.
+ */
+int pf_source_open(struct pf_source *source, const char *name, struct pf_input **input,
+                   struct pf_error *error);
+
+/*
+ * Read up to `size` bytes at `offset`. Returns the number of bytes, less than `size` only at the end of the
+ * file as it was when opened; -1 with *error filled (ESTALE if the file has been truncated since).
+ */
+ssize_t pf_input_read(struct pf_input *input, void *buffer, size_t size, uint64_t offset,
+                      struct pf_error *error);
+
+/* The size in bytes when the input was opened. */
+uint64_t pf_input_size(const struct pf_input *input);
+const struct pf_stamp *pf_input_stamp(const struct pf_input *input);
+
+/* 0 if every input is still what it was (one fstatat each), -1 with ESTALE or a system error in *error
+ * otherwise. */
+int pf_source_check(struct pf_source *source, struct pf_error *error);
+
+/* The recorded inputs in order of opening; for cache keys. Returns how many there are; fills at most `room`.
+ */
+size_t pf_source_inputs(const struct pf_source *source, struct pf_stamp *stamps, size_t room);
+
+#endif

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef TAP_H
+#define TAP_H
+
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+
+/* Test Anything Protocol for the unit tests: each check is one line, the plan comes last. */
+static int tap_count, tap_failed;
+
+/* A check, named by the behaviour it holds. Returns whether it passed. */
+__attribute__((format(printf, 2, 3), unused)) static bool ok(bool passed, const char *name, ...)
+{
+    va_list args;
+    va_start(args, name);
+    printf("%s %d - ", passed ? "ok" : "not ok", ++tap_count);
+    vprintf(name, args);
+    putchar('\n');
+    va_end(args);
+    tap_failed += !passed;
+    return passed;
+}
+
+/* Two strings are the same; shows both if not. */
+__attribute__((unused)) static bool is(const char *have, const char *want, const char *name)
+{
+    bool same = have && want ? !strcmp(have, want) : have == want;
+    if (!ok(same, "%s", name))
+        printf("#   have: %s\n#   want: %s\n", have ? have : "(null)", want ? want : "(null)");
+    return same;
+}
+
+/* main returns this. */
+__attribute__((unused)) static int done(void)
+{
+    printf("1..%d\n", tap_count);
+    return tap_failed != 0;
+}
+
+#endif
