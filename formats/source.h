@@ -63,6 +63,17 @@ const struct pf_stamp *pf_input_stamp(const struct pf_input *input);
  * otherwise. */
 int pf_source_check(struct pf_source *source, struct pf_error *error);
 
+/*
+ * True if the bytes behind the open inputs are still those of when they were opened (one fstat each): asked
+ * after reading, so that no answer mixes two versions. A file replaced by another keeps its old bytes: still
+ * intact.
+ */
+bool pf_source_intact(struct pf_source *source);
+
+/* Open an entry below a folder, following no link and leaving the folder by no way. A descriptor, or -1 with
+ * errno. */
+int pf_open_beneath(int folder, const char *name, int flags);
+
 /* The recorded inputs in order of opening; for cache keys. Returns how many there are; fills at most `room`.
  */
 size_t pf_source_inputs(const struct pf_source *source, struct pf_stamp *stamps, size_t room);

@@ -26,6 +26,10 @@ uint64_t pf_store_size(const struct pf_store *store);
 int pf_store_read(const struct pf_store *store, uint64_t offset, void *buffer, size_t size,
                   struct pf_error *error);
 
+/* An open, unlinked temporary file in $TMPDIR, else /var/tmp, that the caller closes; -1 with *error filled.
+ */
+int pf_spill_file(struct pf_error *error);
+
 /* The bytes themselves if the store is in memory, else NULL. */
 const void *pf_store_memory(const struct pf_store *store);
 

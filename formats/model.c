@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: MIT */
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "formats/driver.h"
+#include "formats/pass.h"
+
+/* A file that is wrong everywhere must not fill the memory with the same complaint. */
+enum { WARNINGS_MAX = 1000 };
+
+int pf_pass_step(struct pf_pass *pass, uint64_t done, uint64_t total, struct pf_error *error)
+{
+    if (!pass)
+        return 0;
+    atomic_store_explicit(&pass->done, done, memory_order_relaxed);
+    atomic_store_explicit(&pass->total, total, memory_order_relaxed);
+    if (atomic_load_explicit(&pass->stop, memory_order_relaxed))
+        return pf_fail(error, ECANCELED, "stopped: nobody waits for it");
+    return 0;
+}
+
+int pf_warn(struct pf_profile *profile, int64_t line, int64_t offset, const char *severity, const char *code,
+            struct pf_error *error, const char *format, ...)
+{
+    char text[256];
+    size_t count = pf_rows_count(profile->warnings);
+    if (count > WARNINGS_MAX && strcmp(severity, "fatal") != 0)
+        return 0;
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    if (count == WARNINGS_MAX && strcmp(severity, "fatal") != 0) {
+        code = "more";
+        snprintf(text, sizeof text, "further problems are not listed");
+    }
+    struct pf_cell cells[] = {line > 0 ? pf_int(line) : pf_absent(),
+                              offset >= 0 ? pf_int(offset) : pf_absent(), pf_string(severity),
+                              pf_string(code), pf_string(text)};
+    return pf_rows_add(profile->warnings, cells, error);
+}

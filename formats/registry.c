@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: MIT */
+#include "formats/driver.h"
+
+extern const struct pf_driver pf_xray_driver;
+extern const struct pf_driver pf_extrap_text_driver;
+
+/*
+ * Magic before heuristics: the surest wins, and of equals the first. Adding a format is one line here.
+ */
+const struct pf_driver *const pf_drivers[] = {
+    &pf_xray_driver,        /* four bytes of header and the first record's kind */
+    &pf_extrap_text_driver, /* words in plain text: only what nothing with a magic number wants */
+    NULL,
+};

@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: MIT */
+#include "formats/tree.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+struct pf_tree *pf_tree_new(const char *const *kinds)
+{
+    struct pf_tree *tree = calloc(1, sizeof *tree);
+    if (!tree)
+        return NULL;
+    tree->kinds = kinds;
+    tree->strings = pf_strings_new();
+    if (!tree->strings) {
+        free(tree);
+        return NULL;
+    }
+    return tree;
+}
+
+void pf_tree_free(struct pf_tree *tree)
+{
+    if (!tree)
+        return;
+    pf_strings_free(tree->strings);
+    void *arrays[] = {tree->parent, tree->depth, tree->name, tree->key,  tree->flags,
+                      tree->kind,   tree->id,    tree->line, tree->file, tree->module,
+                      tree->first,  tree->child, tree->root, tree->slots};
+    for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++)
+        free(arrays[i]);
+    free(tree);
+}
+
+static uint32_t hash_of(uint32_t parent, uint32_t key)
+{
+    uint64_t hash = ((uint64_t)parent << 32 | key) * 0x9e3779b97f4a7c15u;
+    return (uint32_t)(hash >> 32);
+}
+
+static uint32_t *slot_of(const struct pf_tree *tree, uint32_t parent, uint32_t key)
+{
+    for (uint32_t i = hash_of(parent, key);; i++) {
+        uint32_t *slot = &tree->slots[i & tree->slot_mask];
+        if (!*slot || (tree->parent[*slot - 1] == parent && tree->key[*slot - 1] == key))
+            return slot;
+    }
+}
+
+static int grow_slots(struct pf_tree *tree)
+{
+    uint32_t mask = tree->slots ? tree->slot_mask * 2 + 1 : 1023;
+    uint32_t *slots = calloc((size_t)mask + 1, sizeof *slots);
+    if (!slots)
+        return -1;
+    free(tree->slots);
+    tree->slots = slots;
+    tree->slot_mask = mask;
+    for (uint32_t i = 0; i < tree->count; i++)
+        *slot_of(tree, tree->parent[i], tree->key[i]) = i + 1;
+    return 0;
+}
+
+static int resize(void *array, size_t room, size_t item)
+{
+    void **at = array;
+    void *grown = realloc(*at, room * item);
+    if (!grown)
+        return -1;
+    *at = grown;
+    return 0;
+}
+
+static int grow(struct pf_tree *tree, struct pf_error *error)
+{
+    if (tree->count < tree->room)
+        return 0;
+    if (tree->room > UINT32_MAX / 4)
+        return pf_fail(error, EFBIG, "too many contexts");
+    uint32_t room = tree->room ? tree->room * 2 : 256;
+    if (resize(&tree->parent, room, sizeof *tree->parent) ||
+        resize(&tree->depth, room, sizeof *tree->depth) || resize(&tree->name, room, sizeof *tree->name) ||
+        resize(&tree->key, room, sizeof *tree->key) || resize(&tree->flags, room, sizeof *tree->flags) ||
+        resize(&tree->kind, room, sizeof *tree->kind))
+        return pf_fail_memory(error);
+    tree->room = room;
+    return 0;
+}
+
+uint32_t pf_tree_add(struct pf_tree *tree, uint32_t parent, uint32_t key, uint32_t name, uint8_t kind,
+                     uint8_t flags, struct pf_error *error)
+{
+    if (grow(tree, error))
+        return PF_NO_CONTEXT;
+    uint32_t i = tree->count++;
+    tree->parent[i] = parent;
+    tree->depth[i] = parent == PF_NO_CONTEXT ? 0 : tree->depth[parent] + 1;
+    tree->name[i] = name;
+    tree->key[i] = key;
+    tree->kind[i] = kind;
+    tree->flags[i] = flags;
+    return i;
+}
+
+uint32_t pf_tree_child(struct pf_tree *tree, uint32_t parent, uint32_t key, uint32_t name, uint8_t kind,
+                       uint8_t flags, struct pf_error *error)
+{
+    if ((!tree->slots || tree->count >= tree->slot_mask / 2) && grow_slots(tree)) {
+        pf_fail_memory(error);
+        return PF_NO_CONTEXT;
+    }
+    uint32_t *slot = slot_of(tree, parent, key);
+    if (*slot)
+        return *slot - 1;
+    uint32_t i = pf_tree_add(tree, parent, key, name, kind, flags, error);
+    if (i != PF_NO_CONTEXT)
+        *slot = i + 1;
+    return i;
+}
+
+/* Counting sort of the contexts by parent. */
+int pf_tree_finish(struct pf_tree *tree, struct pf_error *error)
+{
+    free(tree->slots);
+    tree->slots = NULL;
+    tree->first = calloc((size_t)tree->count + 2, sizeof *tree->first);
+    tree->child = malloc(((size_t)tree->count + 1) * sizeof *tree->child);
+    if (!tree->first || !tree->child)
+        return pf_fail_memory(error);
+    for (uint32_t i = 0; i < tree->count; i++) {
+        if (tree->parent[i] == PF_NO_CONTEXT)
+            tree->roots++;
+        else
+            tree->first[tree->parent[i] + 2]++;
+    }
+    tree->root = malloc(((size_t)tree->roots + 1) * sizeof *tree->root);
+    if (!tree->root)
+        return pf_fail_memory(error);
+    for (uint32_t i = 2; i <= tree->count + 1 && tree->count; i++)
+        tree->first[i] += tree->first[i - 1];
+    uint32_t roots = 0;
+    for (uint32_t i = 0; i < tree->count; i++) {
+        if (tree->parent[i] == PF_NO_CONTEXT)
+            tree->root[roots++] = i;
+        else
+            tree->child[tree->first[tree->parent[i] + 1]++] = i;
+    }
+    return 0;
+}
