@@ -15,6 +15,7 @@ CORE     = $(filter-out $(FRONT),$(wildcard fs/*.c formats/*.c formats/*/*.c))
 CORE_O   = $(CORE:%.c=$(BUILD)/%.o)
 FRONT_O  = $(FRONT:%.c=$(BUILD)/%.o)
 UNIT     = $(patsubst tests/unit/%.c,$(BUILD)/tests/%.t,$(wildcard tests/unit/*.c))
+FUZZ     = $(patsubst tests/fuzz/%.c,$(BUILD)/fuzzers/%,$(wildcard tests/fuzz/*.c))
 
 all: $(BUILD)/profilefs
 
@@ -32,11 +33,83 @@ $(BUILD)/tests/%.t: $(BUILD)/tests/unit/%.o $(BUILD)/libprofilefs.a
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LDLIBS)
 
+# ---- checking
+
 unit: $(UNIT)
+
+check test: all unit
+	prove --exec '' $(UNIT) tests/mount/*.t
+
+# The same program and unit tests once more, each in a folder of its own: build/asan, build/tsan.
+SANITIZE = -O1 -g -fno-omit-frame-pointer -fno-sanitize-recover=all
+asan:
+	+$(MAKE) BUILD=$(BUILD)/asan CFLAGS="$(SANITIZE) -fsanitize=address,undefined" all unit
+tsan:
+	+$(MAKE) BUILD=$(BUILD)/tsan CFLAGS="$(SANITIZE) -fsanitize=thread" all unit
+
+# The fuzz targets need the library built by clang with coverage; they end up in build/fuzz/fuzzers.
+fuzz:
+	+$(MAKE) BUILD=$(BUILD)/fuzz CC=clang CFLAGS="$(SANITIZE) -fsanitize=address,undefined,fuzzer-no-link" fuzzers
+fuzzers: $(FUZZ)
+$(BUILD)/fuzzers/%: $(BUILD)/tests/fuzz/%.o $(BUILD)/libprofilefs.a
+	@mkdir -p $(@D)
+	$(CC) $(CFLAGS) -fsanitize=fuzzer $(LDFLAGS) -o $@ $^ $(LDLIBS)
+
+tidy:
+	clang-tidy --quiet --warnings-as-errors='*' $(FRONT) $(CORE) -- $(STD) $(CPPFLAGS)
+cppcheck:
+	cppcheck --quiet --std=c11 --enable=warning,performance,portability --inline-suppr --error-exitcode=1 \
+	    --suppress=missingInclude -I. -D_GNU_SOURCE fs formats
+format:
+	clang-format -i $(FRONT) $(CORE) $(wildcard fs/*.h formats/*.h formats/*/*.h tests/*/*.[ch])
+
+bench: all $(BUILD)/gen_trace
+	BUILD=$(BUILD) scripts/bench
+$(BUILD)/gen_trace: tests/bench/gen_trace.c
+	@mkdir -p $(@D)
+	$(CC) $(STD) $(CPPFLAGS) $(CFLAGS) $(WARN) -o $@ $<
+
+samples:
+	tests/samples/gen_xray.py --samples tests/samples/archive
+
+# ---- installation
+
+SHARE    = $(DESTDIR)$(PREFIX)/share
+# mount(8) looks for helpers here alone, whatever the prefix.
+SBINDIR ?= /sbin
+
+install: all
+	install -D -m 755 $(BUILD)/profilefs $(DESTDIR)$(PREFIX)/bin/profilefs
+	install -D -m 644 docs/profilefs.1 $(SHARE)/man/man1/profilefs.1
+	install -D -m 644 docs/completions/profilefs.bash $(SHARE)/bash-completion/completions/profilefs
+	install -D -m 644 docs/completions/_profilefs $(SHARE)/zsh/site-functions/_profilefs
+	install -D -m 644 docs/completions/profilefs.fish $(SHARE)/fish/vendor_completions.d/profilefs.fish
+	@if [ -n "$(DESTDIR)" ] || [ -w $(SBINDIR) ]; then \
+	    echo install -D -m 755 scripts/mount.profilefs $(DESTDIR)$(SBINDIR)/mount.profilefs; \
+	    install -D -m 755 scripts/mount.profilefs $(DESTDIR)$(SBINDIR)/mount.profilefs; \
+	else echo "$(SBINDIR) is not writable: without mount.profilefs, use mount -t fuse.profilefs"; fi
+
+uninstall:
+	rm -f $(DESTDIR)$(PREFIX)/bin/profilefs $(SHARE)/man/man1/profilefs.1 \
+	    $(SHARE)/bash-completion/completions/profilefs $(SHARE)/zsh/site-functions/_profilefs \
+	    $(SHARE)/fish/vendor_completions.d/profilefs.fish $(DESTDIR)$(SBINDIR)/mount.profilefs
 
 clean:
 	rm -rf $(BUILD)
 
-.PHONY: all unit clean
+help:
+	@echo 'make                       build/profilefs'
+	@echo 'make install               with man page, completions and mount helper; DESTDIR= PREFIX=$(PREFIX)'
+	@echo 'make uninstall'
+	@echo 'make check                 unit tests and tests on a real mount (scripts/test runs these and more)'
+	@echo 'make asan, make tsan       the program and its unit tests with sanitizers, in build/asan and build/tsan'
+	@echo 'make fuzz                  fuzz targets in build/fuzz/fuzzers (clang; scripts/fuzz runs them)'
+	@echo 'make tidy, make cppcheck   static analysis'
+	@echo 'make format                clang-format over all sources'
+	@echo 'make bench                 the figures that scripts/bench measures'
+	@echo 'make samples               tests/samples/archive anew'
+	@echo 'make clean'
+
+.PHONY: all unit check test asan tsan fuzz fuzzers tidy cppcheck format bench samples install uninstall clean help
 .SECONDARY:
 -include $(shell find $(BUILD) -name '*.d' 2>/dev/null)
