@@ -1,0 +1,355 @@
+/* SPDX-License-Identifier: MIT */
+#include "fs/jobs.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+/* Passes yield the processor to threads that answer requests. */
+enum { PASS_NICE = 5 };
+
+enum state { QUEUED, RUNNING, OVER };
+
+struct pf_job {
+    struct pf_pool *pool;
+    struct pf_job *next; /* in the pool's list of all jobs, oldest first */
+    unsigned references; /* the pool's own until the job is over, and everybody's who holds it */
+    enum state state;
+    char what[64];
+    pf_job_run *run;
+    void (*over)(void *arg, struct pf_job *job, const struct pf_error *error);
+    void *arg;
+    struct pf_pass pass;
+    struct pf_waiter *waiters;
+};
+
+/* A loop that a running pass has opened for others to help with; stands on that pass's stack. */
+struct split {
+    struct split *next;
+    size_t n, taken, finished;
+    void (*piece)(void *arg, size_t i);
+    void *arg;
+};
+
+struct pf_pool {
+    pthread_mutex_t lock;
+    pthread_cond_t work;   /* for pass threads: a job or a split */
+    pthread_cond_t errand; /* for short threads */
+    pthread_cond_t over;   /* a job or a split piece is over */
+    struct pf_job *jobs;
+    struct split *splits;
+    struct pf_waiter *errands, **errands_end;
+    bool closing;
+    unsigned threads;
+    pthread_t thread[];
+};
+
+/* ---- splits
+ * ---------------------------------------------------------------------------------------------------- */
+
+/* Runs one untaken piece; called and returns with the lock held. */
+static void run_piece(struct pf_pool *pool, struct split *split)
+{
+    size_t i = split->taken++;
+    pthread_mutex_unlock(&pool->lock);
+    split->piece(split->arg, i);
+    pthread_mutex_lock(&pool->lock);
+    if (++split->finished == split->n)
+        pthread_cond_broadcast(&pool->over);
+}
+
+void pf_pool_split(struct pf_pool *pool, size_t n, void (*piece)(void *arg, size_t i), void *arg)
+{
+    struct split split = {.n = n, .piece = piece, .arg = arg};
+    if (n == 0)
+        return;
+    pthread_mutex_lock(&pool->lock);
+    split.next = pool->splits;
+    pool->splits = &split;
+    if (n > 1)
+        pthread_cond_broadcast(&pool->work);
+    while (split.taken < n)
+        run_piece(pool, &split);
+    while (split.finished < n)
+        pthread_cond_wait(&pool->over, &pool->lock);
+    struct split **at = &pool->splits;
+    while (*at != &split)
+        at = &(*at)->next;
+    *at = split.next;
+    pthread_mutex_unlock(&pool->lock);
+}
+
+static struct split *open_split(const struct pf_pool *pool)
+{
+    for (struct split *split = pool->splits; split; split = split->next)
+        if (split->taken < split->n)
+            return split;
+    return NULL;
+}
+
+/* ---- threads
+ * --------------------------------------------------------------------------------------------------- */
+
+static struct pf_job *queued_job(const struct pf_pool *pool)
+{
+    for (struct pf_job *job = pool->jobs; job; job = job->next)
+        if (job->state == QUEUED)
+            return job;
+    return NULL;
+}
+
+static void push_errand(struct pf_pool *pool, struct pf_waiter *waiter)
+{
+    waiter->next = NULL;
+    *pool->errands_end = waiter;
+    pool->errands_end = &waiter->next;
+    pthread_cond_signal(&pool->errand);
+}
+
+static void drop(struct pf_job *job)
+{
+    if (--job->references == 0)
+        free(job);
+}
+
+/* Ends a job with the lock held: its waiters become errands. */
+static void finish(struct pf_pool *pool, struct pf_job *job)
+{
+    job->state = OVER;
+    struct pf_job **at = &pool->jobs;
+    while (*at != job)
+        at = &(*at)->next;
+    *at = job->next;
+    for (struct pf_waiter *waiter = job->waiters, *next; waiter; waiter = next) {
+        next = waiter->next;
+        push_errand(pool, waiter);
+    }
+    job->waiters = NULL;
+    pthread_cond_broadcast(&pool->over);
+    drop(job);
+}
+
+static void run_job(struct pf_pool *pool, struct pf_job *job)
+{
+    struct pf_error error = {0};
+    job->state = RUNNING;
+    pthread_mutex_unlock(&pool->lock);
+    job->run(job->arg, &job->pass, &error);
+    job->over(job->arg, job, &error);
+    pthread_mutex_lock(&pool->lock);
+    finish(pool, job);
+}
+
+static void *pass_thread(void *arg)
+{
+    struct pf_pool *pool = arg;
+    setpriority(PRIO_PROCESS, (id_t)syscall(SYS_gettid), PASS_NICE); /* Linux: of this thread alone */
+    pthread_mutex_lock(&pool->lock);
+    for (;;) {
+        struct pf_job *job = queued_job(pool);
+        struct split *split = open_split(pool);
+        if (job)
+            run_job(pool, job);
+        else if (split)
+            run_piece(pool, split);
+        else if (pool->closing)
+            break;
+        else
+            pthread_cond_wait(&pool->work, &pool->lock);
+    }
+    pthread_mutex_unlock(&pool->lock);
+    return NULL;
+}
+
+static void *short_thread(void *arg)
+{
+    struct pf_pool *pool = arg;
+    pthread_mutex_lock(&pool->lock);
+    for (;;) {
+        struct pf_waiter *waiter = pool->errands;
+        if (waiter) {
+            pool->errands = waiter->next;
+            if (!pool->errands)
+                pool->errands_end = &pool->errands;
+            pthread_mutex_unlock(&pool->lock);
+            waiter->wake(waiter);
+            pthread_mutex_lock(&pool->lock);
+        } else if (pool->closing && !pool->jobs) {
+            break;
+        } else {
+            pthread_cond_wait(&pool->errand, &pool->lock);
+        }
+    }
+    pthread_mutex_unlock(&pool->lock);
+    return NULL;
+}
+
+struct pf_pool *pf_pool_new(unsigned pass_threads, unsigned short_threads)
+{
+    unsigned threads = pass_threads + short_threads;
+    struct pf_pool *pool = calloc(1, sizeof *pool + threads * sizeof *pool->thread);
+    if (!pool)
+        return NULL;
+    pthread_mutex_init(&pool->lock, NULL);
+    pthread_cond_init(&pool->work, NULL);
+    pthread_cond_init(&pool->errand, NULL);
+    pthread_cond_init(&pool->over, NULL);
+    pool->errands_end = &pool->errands;
+    for (; pool->threads < threads; pool->threads++) {
+        void *(*body)(void *) = pool->threads < pass_threads ? pass_thread : short_thread;
+        if (pthread_create(&pool->thread[pool->threads], NULL, body, pool)) {
+            pf_pool_free(pool);
+            return NULL;
+        }
+    }
+    return pool;
+}
+
+void pf_pool_free(struct pf_pool *pool)
+{
+    if (!pool)
+        return;
+    pthread_mutex_lock(&pool->lock);
+    pool->closing = true;
+    for (struct pf_job *job = pool->jobs; job; job = job->next)
+        atomic_store(&job->pass.stop, true);
+    pthread_cond_broadcast(&pool->work);
+    while (pool->jobs)
+        pthread_cond_wait(&pool->over, &pool->lock);
+    pthread_cond_broadcast(&pool->work);
+    pthread_cond_broadcast(&pool->errand);
+    pthread_mutex_unlock(&pool->lock);
+    for (unsigned i = 0; i < pool->threads; i++)
+        pthread_join(pool->thread[i], NULL);
+    pthread_cond_destroy(&pool->over);
+    pthread_cond_destroy(&pool->errand);
+    pthread_cond_destroy(&pool->work);
+    pthread_mutex_destroy(&pool->lock);
+    free(pool);
+}
+
+/* ---- jobs
+ * ------------------------------------------------------------------------------------------------------ */
+
+struct pf_job *pf_job_start(struct pf_pool *pool, const char *what, pf_job_run *run,
+                            void (*over)(void *arg, struct pf_job *job, const struct pf_error *error),
+                            void *arg)
+{
+    struct pf_job *job = calloc(1, sizeof *job);
+    if (!job)
+        return NULL;
+    job->pool = pool;
+    job->references = 2;
+    job->run = run;
+    job->over = over;
+    job->arg = arg;
+    snprintf(job->what, sizeof job->what, "%s", what);
+    pthread_mutex_lock(&pool->lock);
+    if (pool->closing)
+        atomic_store(&job->pass.stop, true);
+    struct pf_job **end = &pool->jobs;
+    while (*end)
+        end = &(*end)->next;
+    *end = job;
+    pthread_cond_signal(&pool->work);
+    pthread_mutex_unlock(&pool->lock);
+    return job;
+}
+
+struct pf_job *pf_job_hold(struct pf_job *job)
+{
+    pthread_mutex_lock(&job->pool->lock);
+    job->references++;
+    pthread_mutex_unlock(&job->pool->lock);
+    return job;
+}
+
+void pf_job_release(struct pf_job *job)
+{
+    struct pf_pool *pool = job->pool;
+    pthread_mutex_lock(&pool->lock);
+    drop(job);
+    pthread_mutex_unlock(&pool->lock);
+}
+
+bool pf_job_wait(struct pf_job *job, struct pf_waiter *waiter)
+{
+    pthread_mutex_lock(&job->pool->lock);
+    bool waits = job->state != OVER;
+    if (waits) {
+        waiter->next = job->waiters;
+        job->waiters = waiter;
+        /* Somebody wants it again before it noticed that nobody did. */
+        if (!job->pool->closing)
+            atomic_store(&job->pass.stop, false);
+    }
+    pthread_mutex_unlock(&job->pool->lock);
+    return waits;
+}
+
+bool pf_job_leave(struct pf_job *job, struct pf_waiter *waiter)
+{
+    pthread_mutex_lock(&job->pool->lock);
+    struct pf_waiter **at = &job->waiters;
+    while (*at && *at != waiter)
+        at = &(*at)->next;
+    bool found = *at != NULL;
+    if (found)
+        *at = waiter->next;
+    if (found && !job->waiters)
+        atomic_store(&job->pass.stop, true);
+    pthread_mutex_unlock(&job->pool->lock);
+    return found;
+}
+
+void pf_job_block(struct pf_job *job, void (*progress)(const struct pf_pass *pass, void *arg), void *arg)
+{
+    struct pf_pool *pool = job->pool;
+    pthread_mutex_lock(&pool->lock);
+    while (job->state != OVER) {
+        struct timespec until;
+        clock_gettime(CLOCK_REALTIME, &until);
+        until.tv_nsec += 100000000;
+        if (until.tv_nsec >= 1000000000) {
+            until.tv_sec++;
+            until.tv_nsec -= 1000000000;
+        }
+        if (pthread_cond_timedwait(&pool->over, &pool->lock, &until) == ETIMEDOUT && progress) {
+            pthread_mutex_unlock(&pool->lock);
+            progress(&job->pass, arg);
+            pthread_mutex_lock(&pool->lock);
+        }
+    }
+    pthread_mutex_unlock(&pool->lock);
+}
+
+void pf_pool_soon(struct pf_pool *pool, struct pf_waiter *waiter)
+{
+    pthread_mutex_lock(&pool->lock);
+    push_errand(pool, waiter);
+    pthread_mutex_unlock(&pool->lock);
+}
+
+size_t pf_pool_status(struct pf_pool *pool, struct pf_job_status *status, size_t room)
+{
+    size_t n = 0;
+    pthread_mutex_lock(&pool->lock);
+    for (struct pf_job *job = pool->jobs; job; job = job->next, n++) {
+        if (n >= room)
+            continue;
+        uint64_t done = atomic_load(&job->pass.done), total = atomic_load(&job->pass.total);
+        status[n] = (struct pf_job_status){.running = job->state == RUNNING};
+        memcpy(status[n].what, job->what, sizeof job->what);
+        status[n].percent = total ? (unsigned)(100.0 * (double)done / (double)total) : 0;
+        for (struct pf_waiter *waiter = job->waiters; waiter; waiter = waiter->next)
+            status[n].waiters++;
+    }
+    pthread_mutex_unlock(&pool->lock);
+    return n;
+}

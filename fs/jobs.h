@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef PF_JOBS_H
+#define PF_JOBS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "formats/error.h"
+#include "formats/pass.h"
+
+/*
+ * Passes over data run here and nowhere else. Whoever needs one parks a waiter on it and is woken when it is
+ * over; nobody blocks. A pass that loses its last waiter is told to stop.
+ *
+ * Two kinds of threads: some run passes, one after another; a few others run the waiters' short
+ * continuations, so that these never queue behind a pass.
+ */
+struct pf_pool;
+struct pf_job;
+
+/* NULL: out of memory or threads. */
+struct pf_pool *pf_pool_new(unsigned pass_threads, unsigned short_threads);
+/* Stops running passes, wakes all waiters and joins the threads. */
+void pf_pool_free(struct pf_pool *pool);
+
+/*
+ * A waiter belongs to whoever waits. `wake` runs exactly once, on a short thread, after the pass is over,
+ * unless pf_job_leave has taken the waiter back before.
+ */
+struct pf_waiter {
+    void (*wake)(struct pf_waiter *waiter);
+    struct pf_waiter *next; /* the pool's */
+};
+
+/* What a pass does. It publishes its own results; the return value only tells success for the record. */
+typedef int pf_job_run(void *arg, struct pf_pass *pass, struct pf_error *error);
+
+/*
+ * Makes a job and queues it. `over` runs on the pass's thread after `run`, before waiters are woken: it
+ * unlists the job wherever `arg`'s owner has listed it. The caller holds a reference. NULL: out of memory.
+ */
+struct pf_job *pf_job_start(struct pf_pool *pool, const char *what, pf_job_run *run,
+                            void (*over)(void *arg, struct pf_job *job, const struct pf_error *error),
+                            void *arg);
+struct pf_job *pf_job_hold(struct pf_job *job);
+void pf_job_release(struct pf_job *job);
+
+/* Park. False: the job is over already, and the waiter was not taken. */
+bool pf_job_wait(struct pf_job *job, struct pf_waiter *waiter);
+/* Take a waiter back. False: it has been or is being woken. The last one to leave stops the pass. */
+bool pf_job_leave(struct pf_job *job, struct pf_waiter *waiter);
+/* Park this very thread until the job is over; *progress (may be NULL) is called about ten times a second. */
+void pf_job_block(struct pf_job *job, void (*progress)(const struct pf_pass *pass, void *arg), void *arg);
+
+/* Run a waiter's continuation soon, on a short thread. */
+void pf_pool_soon(struct pf_pool *pool, struct pf_waiter *waiter);
+
+/*
+ * Call piece(arg, i) for each i < n, on this thread (a pass's) and on pass threads that have nothing else to
+ * do; returns when all have returned. Pieces may run in any order and side by side.
+ */
+void pf_pool_split(struct pf_pool *pool, size_t n, void (*piece)(void *arg, size_t i), void *arg);
+
+/* A running or queued pass, for status. Returns how many there are, fills at most room. */
+struct pf_job_status {
+    char what[64];
+    unsigned percent;
+    unsigned waiters;
+    bool running;
+};
+size_t pf_pool_status(struct pf_pool *pool, struct pf_job_status *status, size_t room);
+
+#endif

@@ -1,0 +1,398 @@
+/* SPDX-License-Identifier: MIT */
+#include "fs/table.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "fs/csv.h"
+#include "fs/print.h"
+
+/* ---- tables that are held in rows: the position is the row's number
+ * --------------------------------------------- */
+
+static const struct pf_rows *rows_of(const struct pf_cursor *cursor)
+{
+    return *cursor->table->rows;
+}
+
+static int rows_open(struct pf_cursor *cursor, struct pf_error *error)
+{
+    cursor->state = calloc(1, sizeof(uint64_t));
+    return cursor->state ? 0 : pf_fail_memory(error);
+}
+
+static bool lets_through(const struct pf_cursor *cursor, const struct pf_cell *row)
+{
+    for (size_t c = 0; c < cursor->table->n_columns; c++) {
+        enum pf_role role = cursor->table->columns[c].role;
+        int64_t only = role == PF_PARTITION ? cursor->only.partition
+                       : role == PF_CONTEXT ? cursor->only.context
+                       : role == PF_METRIC  ? cursor->only.metric
+                                            : -1;
+        if (only >= 0 && (row[c].type != PF_INT || row[c].i != only))
+            return false;
+    }
+    return true;
+}
+
+static int rows_next(struct pf_cursor *cursor, struct pf_cell *cells, struct pf_error *error)
+{
+    (void)error;
+    uint64_t *at = cursor->state;
+    while (*at < pf_rows_count(rows_of(cursor))) {
+        const struct pf_cell *row = pf_rows_at(rows_of(cursor), (*at)++);
+        if (lets_through(cursor, row)) {
+            memcpy(cells, row, cursor->table->n_columns * sizeof *cells);
+            return 1;
+        }
+    }
+    return 0;
+}
+
+static size_t rows_save(const struct pf_cursor *cursor, void *blob, size_t room)
+{
+    if (room >= sizeof(uint64_t))
+        memcpy(blob, cursor->state, sizeof(uint64_t));
+    return sizeof(uint64_t);
+}
+
+static int rows_restore(struct pf_cursor *cursor, const void *blob, size_t size, struct pf_error *error)
+{
+    if (size != sizeof(uint64_t))
+        return pf_fail(error, EINVAL, "not a position");
+    memcpy(cursor->state, blob, size);
+    return 0;
+}
+
+static void rows_close(struct pf_cursor *cursor)
+{
+    free(cursor->state);
+    cursor->state = NULL;
+}
+
+static const struct pf_cursor_ops rows_cursor = {rows_open, rows_next, rows_save, rows_restore, rows_close};
+
+const struct pf_cursor_ops *pf_table_ops(const struct pf_table *table)
+{
+    return table->ops ? table->ops : &rows_cursor;
+}
+
+bool pf_table_has(const struct pf_table *table, enum pf_role role)
+{
+    for (size_t c = 0; c < table->n_columns; c++)
+        if (table->columns[c].role == role)
+            return true;
+    return false;
+}
+
+/* ---- rows with the model's names filled in
+ * ---------------------------------------------------------------------- */
+
+/* A cursor and the cells of its current row. */
+struct walk {
+    struct pf_cursor cursor;
+    const struct pf_cursor_ops *ops;
+    struct pf_cell *cells;
+    struct pf_cell *metric_names;
+    int partition_column, context_column; /* -1: none */
+    int64_t partition, context;           /* of the current row, -1: none */
+    bool opened;
+};
+
+static void walk_close(struct walk *walk)
+{
+    if (walk->opened)
+        walk->ops->close(&walk->cursor);
+    free(walk->cells);
+    free(walk->metric_names);
+}
+
+static int column_of(const struct pf_table *table, enum pf_role role)
+{
+    for (size_t c = 0; c < table->n_columns; c++)
+        if (table->columns[c].role == role)
+            return (int)c;
+    return -1;
+}
+
+static int walk_open(struct walk *walk, struct pf_profile *profile, const struct pf_table *table,
+                     struct pf_restriction only, struct pf_error *error)
+{
+    *walk = (struct walk){.cursor = {.profile = profile, .table = table, .only = only},
+                          .ops = pf_table_ops(table)};
+    walk->partition_column = column_of(table, PF_PARTITION);
+    walk->context_column = column_of(table, PF_CONTEXT);
+    walk->cells = calloc(table->n_columns + 1, sizeof *walk->cells);
+    walk->metric_names = calloc(profile->n_metrics + 1, sizeof *walk->metric_names);
+    if (!walk->cells || !walk->metric_names) {
+        walk_close(walk);
+        return pf_fail_memory(error);
+    }
+    for (size_t m = 0; m < profile->n_metrics; m++) {
+        walk->metric_names[m] = pf_string(profile->metrics[m].name);
+        walk->metric_names[m].plain = pf_text_is_plain(profile->metrics[m].name, walk->metric_names[m].size);
+    }
+    walk->opened = true;
+    if (walk->ops->open(&walk->cursor, error)) {
+        walk_close(walk);
+        return -1;
+    }
+    return 0;
+}
+
+static struct pf_cell partition_cell(const struct pf_partitions *partitions, int64_t i, int field)
+{
+    const struct pf_rows *rows = field < 0 ? partitions->items : partitions->fields;
+    if (i < 0 || (uint64_t)i >= pf_rows_count(rows))
+        return pf_absent();
+    return pf_rows_at(rows, (size_t)i)[field < 0 ? 1 : field];
+}
+
+/* The cell as it is printed: the driver's own, or the name that its index stands for. */
+static inline struct pf_cell printed(const struct walk *walk, size_t c)
+{
+    const struct pf_profile *profile = walk->cursor.profile;
+    const struct pf_column *column = &walk->cursor.table->columns[c];
+    const struct pf_tree *tree = profile->contexts;
+    bool context = tree && walk->context >= 0 && walk->context < tree->count;
+    switch (column->role) {
+    case PF_PARTITION:
+        return partition_cell(&profile->partitions, walk->partition, -1);
+    case PF_PARTITION_FIELD:
+        return partition_cell(&profile->partitions, walk->partition, (int)column->field);
+    case PF_CONTEXT:
+        return context ? pf_uint(pf_tree_id(tree, (uint32_t)walk->context)) : pf_absent();
+    case PF_CONTEXT_NAME:
+        return context ? pf_interned(tree->strings, tree->name[walk->context]) : pf_absent();
+    case PF_METRIC: {
+        const struct pf_cell *cell = &walk->cells[c];
+        bool known = cell->type == PF_INT && cell->i >= 0 && (uint64_t)cell->i < profile->n_metrics;
+        return known ? walk->metric_names[cell->i] : pf_absent();
+    }
+    case PF_PLAIN:
+        break;
+    }
+    return walk->cells[c];
+}
+
+static int64_t index_in(const struct pf_cell *cells, int column)
+{
+    return column >= 0 && cells[column].type == PF_INT ? cells[column].i : -1;
+}
+
+static inline int walk_next(struct walk *walk, struct pf_error *error)
+{
+    int more = walk->ops->next(&walk->cursor, walk->cells, error);
+    if (more > 0) {
+        walk->partition = index_in(walk->cells, walk->partition_column);
+        walk->context = index_in(walk->cells, walk->context_column);
+    }
+    return more;
+}
+
+/* ---- lines
+ * ------------------------------------------------------------------------------------------------------ */
+
+struct table_lines {
+    struct pf_lines lines;
+    struct walk walk;
+    bool started; /* past the header */
+    size_t n_kept;
+    unsigned kept[]; /* the columns that are printed */
+};
+
+static bool dropped(const struct pf_slice *slice, enum pf_role role)
+{
+    bool partition = role == PF_PARTITION || role == PF_PARTITION_FIELD;
+    bool context = role == PF_CONTEXT || role == PF_CONTEXT_NAME;
+    return (slice->drop_partition && partition) || (slice->drop_context && context);
+}
+
+static void add_header(struct table_lines *view, struct pf_buf *out)
+{
+    for (size_t k = 0; k < view->n_kept; k++) {
+        struct pf_cell name = pf_string(view->walk.cursor.table->columns[view->kept[k]].name);
+        pf_csv_cell(out, &name);
+        pf_buf_char(out, k + 1 < view->n_kept ? ',' : '\n');
+    }
+    view->started = true;
+}
+
+/* The innermost loop of all rendering: numbers and short plain words go straight into room that was reserved
+ * once. */
+static void add_row(struct table_lines *view, struct pf_buf *out)
+{
+    size_t room = view->n_kept * (PF_NUMBER_MAX + 1);
+    char *at = pf_buf_reserve(out, room);
+    for (size_t k = 0; k < view->n_kept && at; k++) {
+        struct pf_cell cell = printed(&view->walk, view->kept[k]);
+        if (cell.type == PF_INT) {
+            at = pf_print_int(at, cell.i);
+        } else if (cell.type == PF_UINT) {
+            at = pf_print_uint(at, cell.u);
+        } else if (cell.type == PF_TEXT && cell.plain && cell.size <= PF_NUMBER_MAX) {
+            memcpy(at, cell.text, cell.size);
+            at += cell.size;
+        } else if (cell.type != PF_ABSENT) {
+            out->size = (size_t)(at - out->data);
+            pf_csv_cell(out, &cell);
+            at = pf_buf_reserve(out, room);
+            if (!at)
+                return;
+        }
+        *at++ = k + 1 < view->n_kept ? ',' : '\n';
+    }
+    if (at)
+        out->size = (size_t)(at - out->data);
+}
+
+static int next_line(struct pf_lines *lines, struct pf_buf *out, struct pf_error *error)
+{
+    struct table_lines *view = (struct table_lines *)lines;
+    if (!view->started) {
+        add_header(view, out);
+        return 1;
+    }
+    int more = walk_next(&view->walk, error);
+    if (more > 0)
+        add_row(view, out);
+    return more;
+}
+
+static int measure_line(struct pf_lines *lines, uint64_t *size, struct pf_error *error)
+{
+    struct table_lines *view = (struct table_lines *)lines;
+    if (!view->started) {
+        struct pf_buf out = {0};
+        add_header(view, &out);
+        *size += out.size;
+        int failed = out.failed ? pf_fail_memory(error) : 0;
+        pf_buf_free(&out);
+        return failed ? -1 : 1;
+    }
+    int more = walk_next(&view->walk, error);
+    if (more > 0)
+        for (size_t k = 0; k < view->n_kept; k++) {
+            struct pf_cell cell = printed(&view->walk, view->kept[k]);
+            *size += pf_csv_cell_size(&cell) + 1;
+        }
+    return more;
+}
+
+static size_t save_lines(const struct pf_lines *lines, void *blob, size_t room)
+{
+    const struct table_lines *view = (const struct table_lines *)lines;
+    return view->started ? view->walk.ops->save(&view->walk.cursor, blob, room) : 0;
+}
+
+static int restore_lines(struct pf_lines *lines, const void *blob, size_t size, struct pf_error *error)
+{
+    struct table_lines *view = (struct table_lines *)lines;
+    view->started = true;
+    return view->walk.ops->restore(&view->walk.cursor, blob, size, error);
+}
+
+static void close_lines(struct pf_lines *lines)
+{
+    struct table_lines *view = (struct table_lines *)lines;
+    walk_close(&view->walk);
+    free(view);
+}
+
+static const struct pf_lines_ops table_lines_ops = {next_line, measure_line, save_lines, restore_lines,
+                                                    close_lines};
+
+struct pf_lines *pf_table_lines(struct pf_profile *profile, const struct pf_slice *slice,
+                                struct pf_error *error)
+{
+    const struct pf_table *table = slice->table;
+    struct table_lines *view = calloc(1, sizeof *view + table->n_columns * sizeof *view->kept);
+    if (!view) {
+        pf_fail_memory(error);
+        return NULL;
+    }
+    view->lines.ops = &table_lines_ops;
+    for (unsigned c = 0; c < table->n_columns; c++)
+        if (!dropped(slice, table->columns[c].role))
+            view->kept[view->n_kept++] = c;
+    if (walk_open(&view->walk, profile, table, slice->only, error)) {
+        free(view);
+        return NULL;
+    }
+    return &view->lines;
+}
+
+/* ---- measuring
+ * -------------------------------------------------------------------------------------------------- */
+
+struct pf_measure {
+    struct walk walk;
+};
+
+struct pf_measure *pf_measure_new(struct pf_profile *profile, const struct pf_table *table, int64_t partition,
+                                  struct pf_error *error)
+{
+    struct pf_measure *measure = calloc(1, sizeof *measure);
+    if (!measure) {
+        pf_fail_memory(error);
+        return NULL;
+    }
+    struct pf_restriction only = {.partition = partition, .context = -1, .metric = -1};
+    if (walk_open(&measure->walk, profile, table, only, error)) {
+        free(measure);
+        return NULL;
+    }
+    return measure;
+}
+
+static inline void add_size(struct pf_row_size *size, enum pf_role role, size_t cell)
+{
+    size->full += cell + 1;
+    if (role == PF_PARTITION || role == PF_PARTITION_FIELD)
+        size->partition += cell + 1;
+    else if (role == PF_CONTEXT || role == PF_CONTEXT_NAME)
+        size->context += cell + 1;
+}
+
+int pf_measure_next(struct pf_measure *measure, struct pf_row_size *size, struct pf_error *error)
+{
+    struct walk *walk = &measure->walk;
+    int more = walk_next(walk, error);
+    if (more <= 0)
+        return more;
+    *size = (struct pf_row_size){.partition_index = walk->partition, .context_index = walk->context};
+    const struct pf_table *table = walk->cursor.table;
+    for (size_t c = 0; c < table->n_columns; c++) {
+        struct pf_cell cell = printed(walk, c);
+        size_t n = cell.type == PF_INT                  ? pf_int_size(cell.i)
+                   : cell.type == PF_UINT               ? pf_uint_size(cell.u)
+                   : cell.type == PF_ABSENT             ? 0
+                   : cell.type == PF_TEXT && cell.plain ? cell.size
+                                                        : pf_csv_cell_size(&cell);
+        add_size(size, table->columns[c].role, n);
+    }
+    return 1;
+}
+
+size_t pf_measure_save(const struct pf_measure *measure, void *blob, size_t room)
+{
+    return measure->walk.ops->save(&measure->walk.cursor, blob, room);
+}
+
+void pf_measure_free(struct pf_measure *measure)
+{
+    if (!measure)
+        return;
+    walk_close(&measure->walk);
+    free(measure);
+}
+
+struct pf_row_size pf_header_size(const struct pf_table *table)
+{
+    struct pf_row_size size = {.partition_index = -1, .context_index = -1};
+    for (size_t c = 0; c < table->n_columns; c++) {
+        struct pf_cell name = pf_string(table->columns[c].name);
+        add_size(&size, table->columns[c].role, pf_csv_cell_size(&name));
+    }
+    return size;
+}
