@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: MIT */
+#include "fs/csv.h"
+
+#include <stdint.h>
+#include <string.h>
+
+#include "fs/print.h"
+
+/* What a byte of text asks for: how many bytes it takes beyond itself, and whether the cell needs quotes. */
+enum { GROWTH = 3, QUOTES = 4 };
+
+/* \xHH takes three bytes more than the byte itself; \t, \n, \r and a doubled quote take one. */
+/* clang-format off */
+static const uint8_t needs[256] = {
+    3, 3, 3, 3, 3, 3, 3, 3, 3, 1, 1, 3, 3, 1, 3, 3, /* 0x00 to 0x0f */
+    3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, /* 0x10 to 0x1f */
+    ['\\'] = 1, ['"'] = 1 | QUOTES, [','] = QUOTES, [0x7f] = 3,
+};
+/* clang-format on */
+
+#define EACH_BYTE(byte) (UINT64_C(0x0101010101010101) * (byte))
+
+/* Not 0 if a byte of the word is below `limit` (at most 0x80). */
+static inline uint64_t has_below(uint64_t word, uint8_t limit)
+{
+    return (word - EACH_BYTE(limit)) & ~word & EACH_BYTE(0x80);
+}
+
+static inline uint64_t has_byte(uint64_t word, uint8_t byte)
+{
+    return has_below(word ^ EACH_BYTE(byte), 1);
+}
+
+bool pf_text_is_plain(const char *text, size_t size)
+{
+    const char *at = text, *end = text + size;
+    for (; end - at >= 8; at += 8) {
+        uint64_t word;
+        memcpy(&word, at, sizeof word);
+        if (has_below(word, 0x20) | has_byte(word, '"') | has_byte(word, ',') | has_byte(word, '\\') |
+            has_byte(word, 0x7f))
+            return false;
+    }
+    uint8_t all = 0;
+    while (at < end)
+        all |= needs[(uint8_t)*at++];
+    return all == 0;
+}
+
+static size_t text_size(const char *text, size_t size)
+{
+    size_t grown = size;
+    unsigned all = 0;
+    for (size_t i = 0; i < size; i++) {
+        unsigned need = needs[(uint8_t)text[i]];
+        grown += need & GROWTH;
+        all |= need;
+    }
+    return grown + (all & QUOTES ? 2 : 0);
+}
+
+/* One byte with a backslash before it, as itself, as a letter or as two hex digits. */
+static char *put_escaped(char *out, uint8_t byte)
+{
+    static const char hex[] = "0123456789ABCDEF";
+    *out++ = '\\';
+    switch (byte) {
+    case '\n':
+        *out++ = 'n';
+        break;
+    case '\r':
+        *out++ = 'r';
+        break;
+    case '\t':
+        *out++ = 't';
+        break;
+    case '\\':
+        *out++ = '\\';
+        break;
+    default:
+        *out++ = 'x';
+        *out++ = hex[byte >> 4];
+        *out++ = hex[byte & 15];
+    }
+    return out;
+}
+
+static void add_escaped_text(struct pf_buf *out, const char *text, size_t size)
+{
+    size_t grown = text_size(text, size);
+    char *at = pf_buf_reserve(out, grown);
+    if (!at)
+        return;
+    bool quotes = memchr(text, '"', size) || memchr(text, ',', size);
+    if (quotes)
+        *at++ = '"';
+    for (size_t i = 0; i < size; i++) {
+        uint8_t byte = (uint8_t)text[i];
+        if (byte == '"')
+            *at++ = '"';
+        if (needs[byte] & GROWTH && byte != '"')
+            at = put_escaped(at, byte);
+        else
+            *at++ = text[i];
+    }
+    if (quotes)
+        *at = '"';
+    out->size += grown;
+}
+
+static inline void add_text(struct pf_buf *out, const struct pf_cell *cell)
+{
+    if (cell->plain || pf_text_is_plain(cell->text, cell->size))
+        pf_buf_add(out, cell->text, cell->size);
+    else
+        add_escaped_text(out, cell->text, cell->size);
+}
+
+static inline char *put_number(char *out, const struct pf_cell *cell)
+{
+    switch (cell->type) {
+    case PF_INT:
+        return pf_print_int(out, cell->i);
+    case PF_UINT:
+        return pf_print_uint(out, cell->u);
+    case PF_WIDE:
+        return pf_print_wide(out, *cell->wide);
+    default:
+        return pf_print_double(out, cell->d);
+    }
+}
+
+void pf_csv_cell(struct pf_buf *out, const struct pf_cell *cell)
+{
+    if (cell->type == PF_ABSENT)
+        return;
+    if (cell->type == PF_TEXT) {
+        add_text(out, cell);
+        return;
+    }
+    char *at = pf_buf_reserve(out, PF_NUMBER_MAX);
+    if (at)
+        out->size += (size_t)(put_number(at, cell) - at);
+}
+
+size_t pf_csv_cell_size(const struct pf_cell *cell)
+{
+    switch (cell->type) {
+    case PF_INT:
+        return pf_int_size(cell->i);
+    case PF_UINT:
+        return pf_uint_size(cell->u);
+    case PF_WIDE:
+        return pf_wide_size(*cell->wide);
+    case PF_DOUBLE:
+        return pf_double_size(cell->d);
+    case PF_TEXT:
+        if (cell->plain || pf_text_is_plain(cell->text, cell->size))
+            return cell->size;
+        return text_size(cell->text, cell->size);
+    default:
+        return 0;
+    }
+}
