@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: MIT */
+#include "fs/names.h"
+
+#include "tests/unit/tap.h"
+
+static char made[PF_NAME_MAX + 1];
+
+/* The id of every name below that no test gives another one. */
+enum { ID = 7 };
+
+static const char *name_of(const char *text, size_t size, bool suffix)
+{
+    size_t length = pf_name(made, text, size, ID, suffix);
+    return length <= PF_NAME_MAX && length == strlen(made) ? made : "(wrong length)";
+}
+
+static void named(const char *text, const char *want, const char *rule)
+{
+    is(name_of(text, strlen(text), false), want, rule);
+}
+
+static void what_stays(void)
+{
+    named("main", "main", "a word stays");
+    named("std::vector<int, a b>::size() const", "std::vector<int, a b>::size() const", "punctuation stays");
+    named("a\\b", "a\\b", "a backslash stays");
+    named("\xc3\xa4 \xe2\x82\xac \xf0\x9f\x9a\x80", "\xc3\xa4 \xe2\x82\xac \xf0\x9f\x9a\x80", "UTF-8 stays");
+    named("\xc2\xa0", "\xc2\xa0", "U+00A0, the first after the C1 controls, stays");
+    named("\xed\x9f\xbf\xee\x80\x80", "\xed\x9f\xbf\xee\x80\x80", "the neighbours of the surrogates stay");
+    named("\xf4\x8f\xbf\xbf", "\xf4\x8f\xbf\xbf", "the last code point stays");
+    named("a.b.", "a.b.", "a point that does not lead stays");
+}
+
+static void what_is_escaped(void)
+{
+    named("a/b", "a%2Fb", "a slash");
+    is(name_of("a\0b", 3, false), "a%00b", "a NUL");
+    named("\x01\n\x1f\x7f", "%01%0A%1F%7F", "control characters");
+    named("\xc2\x80\xc2\x9f", "%C2%80%C2%9F", "C1 control characters");
+    named(".", "%2E", "a single point");
+    named("..", "%2E.", "two points");
+    named(".omp_outlined.", "%2Eomp_outlined.", "a leading point");
+}
+
+static void percent_signs(void)
+{
+    named("%41", "%2541", "a percent sign before two hex digits");
+    named("%aF", "%25aF", "also before small ones");
+    named("%zz", "%zz", "not before other characters");
+    named("%4", "%4", "not before one hex digit");
+    named("100%", "100%", "not at the end");
+    named("%%41", "%%2541", "only the one before the digits");
+    named("%4/1", "%4%2F1", "nor where one of the two is escaped");
+}
+
+static void invalid_utf_8(void)
+{
+    named("\x80", "%80", "a continuation byte alone");
+    named("\xff\xfe", "%FF%FE", "bytes that no character has");
+    named("\xc3", "%C3", "a character cut off after one byte");
+    named("\xe2\x82", "%E2%82", "a character cut off after two");
+    named("\xe2\x82z", "%E2%82z", "a character broken off by another");
+    named("\xc0\xaf", "%C0%AF", "an overlong slash of two bytes");
+    named("\xe0\x80\xaf", "%E0%80%AF", "an overlong slash of three bytes");
+    named("\xf0\x80\x80\xaf", "%F0%80%80%AF", "an overlong slash of four bytes");
+    named("\xed\xa0\x80", "%ED%A0%80", "a surrogate");
+    named("\xf4\x90\x80\x80", "%F4%90%80%80", "a code point above U+10FFFF");
+    named("\xf5\x80\x80\x80", "%F5%80%80%80", "a lead byte above F4");
+    named("\xc3\xc3\xa4", "%C3\xc3\xa4", "a character after a broken one stays");
+}
+
+static void suffixes(void)
+{
+    named("", "~7", "an empty name is its id");
+    named("x~12", "x~12~7", "a name that ends like a suffix gets one");
+    named("~5", "~5~7", "also if it is nothing else");
+    named("x~012", "x~012~7", "also if its number has leading zeros");
+    named("x~99999999999999999999999", "x~99999999999999999999999~7", "also if its number is no id");
+    named("x~", "x~", "a tilde alone is no suffix");
+    named("x~a1", "x~a1", "nor before other characters");
+    named("12", "12", "nor are digits without tilde");
+    is(name_of("main", 4, true), "main~7", "a suffix can be asked for");
+    is(name_of("", 0, true), "~7", "also for an empty name, which gets one");
+    pf_name(made, "f", 1, UINT64_MAX, true);
+    is(made, "f~18446744073709551615", "the largest id");
+}
+
+/* `count` times `unit`, as it is named with id ID: `want` times `shown`, then `end`. */
+static void repeated(const char *unit, size_t count, const char *shown, size_t want, const char *end,
+                     const char *rule)
+{
+    char text[4096], expected[4096] = "";
+    size_t n = strlen(unit);
+    for (size_t i = 0; i < count; i++)
+        memcpy(text + i * n, unit, n);
+    for (size_t i = 0; i < want; i++)
+        strcat(expected, shown);
+    strcat(expected, end);
+    is(name_of(text, n * count, false), expected, rule);
+}
+
+static void long_names(void)
+{
+    repeated("a", 255, "a", 255, "", "255 bytes fit");
+    repeated("a", 256, "a", 253, "~7", "256 bytes are cut, 255 with the suffix");
+    repeated("a", 4000, "a", 253, "~7", "so are 4000");
+    repeated("\xc3\xa4", 128, "\xc3\xa4", 126, "~7", "not inside a character of two bytes");
+    repeated("\xf0\x9f\x9a\x80", 64, "\xf0\x9f\x9a\x80", 63, "~7", "nor of four");
+    repeated("/", 85, "%2F", 85, "", "85 escaped characters fit");
+    repeated("/", 86, "%2F", 84, "~7", "not inside %XX");
+    repeated("\xc2\x85", 43, "%C2%85", 42, "~7", "nor between those of one character");
+    char text[255];
+    memset(text, 'a', sizeof text);
+    memcpy(text + 253, "~1", 2);
+    name_of(text, sizeof text, false);
+    ok(strlen(made) == 255 && !strcmp(made + 250, "aaa~7"),
+       "255 bytes that end like a suffix are cut for one");
+    pf_name(made, text, 254, UINT64_MAX, true);
+    ok(strlen(made) == 255 && !strcmp(made + 233, "a~18446744073709551615"),
+       "a long id leaves room for less");
+}
+
+static void id_in(const char *name, bool has, uint64_t want)
+{
+    uint64_t id = 0;
+    bool found = pf_name_id(name, strlen(name), &id);
+    ok(found == has && id == want, "%s: %s", name, has ? "has an id" : "has no id");
+}
+
+static void ids_are_found_again(void)
+{
+    id_in("main~7", true, 7);
+    id_in("~0", true, 0);
+    id_in("x~12~34", true, 34);
+    id_in("f~18446744073709551615", true, UINT64_MAX);
+    id_in("f~18446744073709551616", false, 0);
+    id_in("f~99999999999999999999", false, 0);
+    id_in("f~100000000000000000000000", false, 0);
+    id_in("f~007", false, 0);
+    id_in("f~00", false, 0);
+    id_in("f~", false, 0);
+    id_in("f7", false, 0);
+    id_in("7", false, 0);
+    id_in("", false, 0);
+    id_in("f~7 ", false, 0);
+    id_in("f~-7", false, 0);
+}
+
+int main(void)
+{
+    what_stays();
+    what_is_escaped();
+    percent_signs();
+    invalid_utf_8();
+    suffixes();
+    long_names();
+    ids_are_found_again();
+    return done();
+}
