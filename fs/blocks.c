@@ -2,12 +2,15 @@
 #include "fs/blocks.h"
 
 #include <pthread.h>
+#include <stdbool.h>
 #include <stdlib.h>
 
 enum { CHAINS = 4096 };
 
 struct pf_blocks {
     pthread_mutex_t lock;
+    pthread_cond_t made;
+    struct pf_claim *claims;
     uint64_t limit, held;
     struct pf_block *newest, *oldest;
     struct pf_block *chains[CHAINS];
@@ -20,6 +23,7 @@ struct pf_blocks *pf_blocks_new(uint64_t limit)
         return NULL;
     blocks->limit = limit;
     pthread_mutex_init(&blocks->lock, NULL);
+    pthread_cond_init(&blocks->made, NULL);
     return blocks;
 }
 
@@ -37,6 +41,7 @@ void pf_blocks_free(struct pf_blocks *blocks)
         next = block->older;
         destroy(block);
     }
+    pthread_cond_destroy(&blocks->made);
     pthread_mutex_destroy(&blocks->lock);
     free(blocks);
 }
@@ -87,44 +92,71 @@ static void shrink(struct pf_blocks *blocks)
     }
 }
 
-struct pf_block *pf_blocks_get(struct pf_blocks *blocks, uint64_t text, uint64_t index)
+static bool claimed(const struct pf_blocks *blocks, uint64_t text, uint64_t index)
+{
+    const struct pf_claim *claim = blocks->claims;
+    while (claim && (claim->text != text || claim->index != index))
+        claim = claim->next;
+    return claim != NULL;
+}
+
+struct pf_block *pf_blocks_get(struct pf_blocks *blocks, uint64_t text, uint64_t index,
+                               struct pf_claim *claim)
 {
     pthread_mutex_lock(&blocks->lock);
+    while (claimed(blocks, text, index))
+        pthread_cond_wait(&blocks->made, &blocks->lock);
     struct pf_block *block = find(blocks, text, index);
     if (block) {
         block->references++;
         unlink_age(blocks, block);
         link_newest(blocks, block);
+    } else {
+        *claim = (struct pf_claim){.text = text, .index = index, .next = blocks->claims};
+        blocks->claims = claim;
     }
     pthread_mutex_unlock(&blocks->lock);
     return block;
 }
 
-struct pf_block *pf_blocks_put(struct pf_blocks *blocks, uint64_t text, uint64_t index, char *data,
-                               size_t size)
+static void settle(struct pf_blocks *blocks, const struct pf_claim *claim)
+{
+    struct pf_claim **at = &blocks->claims;
+    while (*at != claim)
+        at = &(*at)->next;
+    *at = claim->next;
+    pthread_cond_broadcast(&blocks->made);
+}
+
+struct pf_block *pf_blocks_put(struct pf_blocks *blocks, struct pf_claim *claim, char *data, size_t size)
 {
     struct pf_block *block = calloc(1, sizeof *block);
-    if (!block) {
-        free(data);
-        return NULL;
-    }
-    *block = (struct pf_block){.text = text, .index = index, .data = data, .size = size, .references = 1};
     pthread_mutex_lock(&blocks->lock);
-    struct pf_block *first = find(blocks, text, index);
-    if (first) {
-        first->references++;
-    } else {
-        struct pf_block **chain = chain_of(blocks, text, index);
-        block->chain = *chain;
+    if (block) {
+        struct pf_block **chain = chain_of(blocks, claim->text, claim->index);
+        *block = (struct pf_block){.text = claim->text,
+                                   .index = claim->index,
+                                   .data = data,
+                                   .size = size,
+                                   .references = 1,
+                                   .chain = *chain};
         *chain = block;
         link_newest(blocks, block);
         blocks->held += size;
         shrink(blocks);
     }
+    settle(blocks, claim);
     pthread_mutex_unlock(&blocks->lock);
-    if (first)
-        destroy(block);
-    return first ? first : block;
+    if (!block)
+        free(data);
+    return block;
+}
+
+void pf_blocks_abandon(struct pf_blocks *blocks, struct pf_claim *claim)
+{
+    pthread_mutex_lock(&blocks->lock);
+    settle(blocks, claim);
+    pthread_mutex_unlock(&blocks->lock);
 }
 
 void pf_blocks_release(struct pf_blocks *blocks, struct pf_block *block)

@@ -24,13 +24,21 @@ struct pf_block {
 struct pf_blocks *pf_blocks_new(uint64_t limit); /* NULL: out of memory */
 void pf_blocks_free(struct pf_blocks *blocks);
 
-/* A reference to the block if it is there, else NULL. */
-struct pf_block *pf_blocks_get(struct pf_blocks *blocks, uint64_t text, uint64_t index);
+/*
+ * A reference to the block if it is there. Else NULL, and the caller makes the block and calls pf_blocks_put
+ * or pf_blocks_abandon with this claim (on the caller's stack): others who ask for it meanwhile wait.
+ */
+struct pf_claim {
+    uint64_t text, index;
+    struct pf_claim *next;
+};
+struct pf_block *pf_blocks_get(struct pf_blocks *blocks, uint64_t text, uint64_t index,
+                               struct pf_claim *claim);
 
-/* Puts a block in; takes `data` (from malloc) over. Returns a reference to it, or to an equal one that came
- * first. NULL: out of memory (data freed). */
-struct pf_block *pf_blocks_put(struct pf_blocks *blocks, uint64_t text, uint64_t index, char *data,
-                               size_t size);
+/* Puts the claimed block in; takes `data` (from malloc) over. Returns a reference. NULL: out of memory (data
+ * freed). */
+struct pf_block *pf_blocks_put(struct pf_blocks *blocks, struct pf_claim *claim, char *data, size_t size);
+void pf_blocks_abandon(struct pf_blocks *blocks, struct pf_claim *claim);
 
 void pf_blocks_release(struct pf_blocks *blocks, struct pf_block *block);
 
