@@ -186,7 +186,8 @@ uint64_t pf_text_distance(struct pf_text *text, uint64_t offset)
 {
     pthread_mutex_lock(&text->lock);
     uint64_t distance = 0;
-    if (!text->shared && text->covered < text->size && offset < text->size &&
+    bool short_text = text->size <= 4 * (uint64_t)PF_BLOCK;
+    if (!text->shared && !short_text && text->covered < text->size && offset < text->size &&
         offset >= gap_start(text, text->own.count) + PF_BLOCK)
         distance = offset - gap_start(text, text->own.count);
     pthread_mutex_unlock(&text->lock);
@@ -216,6 +217,13 @@ static struct extent extent_of(struct pf_text *text, uint64_t offset)
             extent.end = extent.start + PF_BLOCK;
     }
     return extent;
+}
+
+/* An open gap becomes shorter when marks are added: blocks of equal start are told apart by their length (at
+ * most 2^20). */
+static uint64_t block_index(const struct extent *extent)
+{
+    return extent->start | (extent->end - extent->start) << 44;
 }
 
 static struct pf_reader *take_idle(struct pf_text *text, uint64_t offset)
@@ -263,7 +271,7 @@ static int reader_get(struct pf_reader *reader, uint64_t n, struct pf_buf *out, 
 {
     struct pf_buf *rest = &reader->rest;
     while (n) {
-        if (out && rest->size == 0 && n > PF_BLOCK / 8) { /* whole records straight to where they go */
+        if (out && rest->size == 0) { /* whole records straight to where they go */
             size_t before = out->size;
             int more = reader->lines->ops->next(reader->lines, out, error);
             if (more <= 0 || out->failed)
@@ -298,10 +306,12 @@ static struct pf_block *make_block(struct pf_text *text, struct pf_blocks *block
                                    const struct extent *extent, struct pf_claim *claim,
                                    struct pf_error *error)
 {
-    struct pf_buf out = {0};
-    struct pf_reader *reader = reader_at(text, extent, error);
-    if (reader && pf_buf_reserve(&out, extent->end - extent->start + 4096) &&
-        !reader_get(reader, extent->start - reader->offset, NULL, error) &&
+    /* Not pf_buf_reserve: its rounding up would double what the cache holds. */
+    size_t room = (size_t)(extent->end - extent->start) + 4096;
+    struct pf_buf out = {.data = malloc(room), .room = room, .failed = false};
+    out.failed = !out.data;
+    struct pf_reader *reader = out.failed ? NULL : reader_at(text, extent, error);
+    if (reader && !reader_get(reader, extent->start - reader->offset, NULL, error) &&
         !reader_get(reader, extent->end - extent->start, &out, error)) {
         give_idle(text, reader);
         struct pf_block *block = pf_blocks_put(blocks, claim, out.data, out.size);
@@ -324,7 +334,7 @@ int pf_text_read(struct pf_text *text, struct pf_blocks *blocks, uint64_t offset
     while (size && offset < text->size && n < PF_PIECES) {
         struct extent extent = extent_of(text, offset);
         struct pf_claim claim;
-        struct pf_block *block = pf_blocks_get(blocks, text->id, extent.start, &claim);
+        struct pf_block *block = pf_blocks_get(blocks, text->id, block_index(&extent), &claim);
         if (!block)
             block = make_block(text, blocks, &extent, &claim, error);
         if (!block) {
