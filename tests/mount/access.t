@@ -1,0 +1,116 @@
+#!/usr/bin/env bash
+# The mount is read-only, looks like its source, and lets through what is no profile.
+. "$(dirname "$0")/lib.sh"
+needs_mount
+
+copy_sample
+chmod 600 "$src/$heat"
+touch -d '2026-03-01 12:34:56.789 UTC' "$src/$heat"
+mkdir "$src/sub" "$src/private"
+chmod 700 "$src/private"
+cp "$archive/scaling/xray-log.heat.p1" "$src/sub/run one,two.xray"
+chmod 644 "$src/sub/run one,two.xray"
+printf 'notes\n' >"$src/notes.txt"
+head -c 300000 /dev/urandom >"$src/sub/blob.bin"
+printf 'x' >"$src/sub/"$'odd\nname\xff'
+: >"$src/empty"
+printf '#!/bin/sh\n' >"$src/script.sh"
+chmod 755 "$src/script.sh"
+ln -s notes.txt "$src/link"
+ln -s /etc/hostname "$src/outside"
+ln -s nowhere "$src/dangling"
+mkfifo "$src/pipe"
+mount_source || exit 1
+p=$mnt/$heat
+
+# ---- read-only: errno names as python knows them
+
+refused() {   # refused NAME CODE: the python statement fails with EROFS
+    is "$(cd "$mnt" && python3 -c "
+import os, errno
+try:
+    $2
+    print('done')
+except OSError as e:
+    print(errno.errorcode[e.errno])" 2>&1)" EROFS "$1 is refused with EROFS"
+}
+file=$heat/info.txt
+refused "creating a file" "open('new', 'w')"
+refused "creating a file inside a profile" "open('$heat/new', 'w')"
+refused "writing a generated file" "os.open('$file', os.O_WRONLY)"
+refused "opening for reading and writing" "os.open('$file', os.O_RDWR)"
+refused "truncating on open" "os.open('$file', os.O_RDONLY | os.O_TRUNC)"
+refused "truncate" "os.truncate('$file', 0)"
+refused "unlink" "os.unlink('$file')"
+refused "unlink of a passed-through file" "os.unlink('notes.txt')"
+refused "mkdir" "os.mkdir('$heat/dir')"
+refused "rmdir" "os.rmdir('$heat/tables')"
+refused "rename" "os.rename('notes.txt', 'other')"
+refused "rename of a generated file" "os.rename('$file', '$heat/other')"
+refused "link" "os.link('notes.txt', 'other')"
+refused "symlink" "os.symlink('a', 'b')"
+refused "mknod" "os.mkfifo('fifo')"
+refused "chmod" "os.chmod('$file', 0o777)"
+refused "chown" "os.chown('$file', 1, 1)"
+refused "utimes" "os.utime('$file')"
+refused "setxattr" "os.setxattr('$file', 'user.a', b'b')"
+refused "removexattr" "os.removexattr('$file', 'user.a')"
+
+# ---- modes, owner, times
+
+is "$(stat -c %a "$p" "$p/tables" "$p/info.txt" "$p/tables/values.csv" | tr '\n' ' ')" "500 500 400 400 " \
+    "of a source with mode 0600 folders are 0500 and files 0400"
+q="$mnt/sub/run one,two.xray"
+is "$(stat -c %a "$q" "$q/metrics/time" "$q/metrics/time/hot.txt" | tr '\n' ' ')" "555 555 444 " \
+    "of a source with mode 0644 folders are 0555 and files 0444"
+is "$(stat -c %a "$mnt/private" "$mnt/notes.txt" "$mnt/script.sh" | tr '\n' ' ')" "500 444 555 " \
+    "what is no profile keeps its mode but for writing"
+is "$(stat -c '%u %g' "$p/tables/values.csv")" "$(stat -c '%u %g' "$src/$heat")" "the owner is the source's"
+is "$(stat -c %y "$p/tables/values.csv")" "$(stat -c %y "$src/$heat")" "the time is the source's, to the nanosecond"
+is "$(stat -c %y "$p")" "$(stat -c %y "$src/$heat")" "the time of the folder too"
+like "$(grep " $mnt " /proc/self/mounts)" 'fuse\.profilefs ro[, ].*default_permissions' \
+    "the mount is a read-only fuse.profilefs with default_permissions"
+
+# ---- what is no profile
+
+is "$(find "$mnt" -maxdepth 2 -not -path "$p/*" -not -path "$mnt/sub/run*/*" -not -path "$mnt/.profilefs*" -printf '%P%y\n' | sort)" \
+   "$(cd "$src" && find . -printf '%P%y\n' | sed "s/^\(.*heat.Ab12Cd\)f/\1d/; s/xrayf/xrayd/" | sort)" \
+    "everything in SOURCE appears at the same path, with any bytes in its name"
+for name in notes.txt sub/blob.bin empty script.sh; do
+    ok "$name passes through byte for byte" cmp "$src/$name" "$mnt/$name"
+    is "$(stat -c '%s %Y' "$mnt/$name")" "$(stat -c '%s %Y' "$src/$name")" "$name keeps size and time"
+done
+is "$(readlink "$mnt/link") $(cat "$mnt/link")" "notes.txt notes" "a symbolic link inside SOURCE is shown and works"
+is "$(readlink "$mnt/dangling")" nowhere "a dangling link is shown"
+is "$(readlink "$mnt/outside")" /etc/hostname "a link that leaves SOURCE is shown as a link"
+is "$(stat -c %F "$mnt/pipe")" fifo "a fifo is shown as one, without opening it"
+
+ln -s /etc "$src/evil"
+rm -rf "$src/private" && ln -s /etc "$src/private"
+ok "a folder replaced by a link to outside does not lead outside" \
+    bash -c "[ \"\$(readlink '$mnt/private')\" = /etc ] || ! ls '$mnt/private/passwd'"
+is "$("$PROFILEFS" cat "$src/evil/passwd" 2>/dev/null | wc -c)" 0 "the commands do not follow links to outside either"
+
+# ---- -o only_profiles
+
+unmount
+mount_source -o only_profiles
+is "$(cd "$mnt" && ls)" "$(printf '%s\n' sub "$heat" | sort)" "-o only_profiles leaves the rest out"
+is "$(ls "$mnt/sub")" "run one,two.xray" "in sub-folders too"
+is "$(cat "$mnt/notes.txt" 2>&1 >/dev/null | sed 's/.*: //')" "No such file or directory" \
+    "what is left out cannot be opened either"
+unmount
+
+# ---- users
+
+if [ "$(id -u)" = 0 ] && command -v setpriv >/dev/null && mount_source -o allow_other 2>/dev/null; then
+    chmod 755 "$work"
+    as_nobody() { setpriv --reuid 65534 --regid 65534 --clear-groups "$@"; }
+    ok "with allow_other, others cannot read a profile that only its owner may read" \
+        bash -c "! setpriv --reuid 65534 --regid 65534 --clear-groups cat '$p/info.txt'"
+    ok "but can read one that all may read" as_nobody cat "$q/info.txt"
+else
+    skip "permissions of other users" "needs root"
+fi
+
+finish

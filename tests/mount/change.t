@@ -1,0 +1,185 @@
+#!/usr/bin/env bash
+# The source is rewritten, grown, truncated, deleted, replaced: new content on the next open, also for a shell
+# that sits inside; handles on the old version fail or give old bytes, never a mix.
+. "$(dirname "$0")/lib.sh"
+needs_mount
+
+generate "$work/one" --steps 300 --seed 1 --pid 100
+generate "$work/two" --steps 500 --seed 2 --pid 200
+# What each version's text is, from mounts that never see a change.
+expect() { "$PROFILEFS" cat "$1/$2"; }
+for version in one two; do
+    expect "$work/$version" tables/trace.csv >"$work/$version.trace"
+    expect "$work/$version" tables/values.csv >"$work/$version.values"
+done
+
+p=$mnt/run.xray
+fresh() {
+    unmount
+    rm -rf "$XDG_CACHE_HOME" "$src"
+    mkdir "$src"
+    cp "$work/one" "$src/run.xray"
+    mount_source || exit 1
+}
+serves() { cmp "$p/tables/trace.csv" "$work/$1.trace" && cmp "$p/tables/values.csv" "$work/$1.values"; }
+
+fresh
+ok "the first version is served" serves one
+cat "$work/two" >"$src/run.xray"
+ok "rewritten in place: the next open gives the new content" serves two
+is "$(stat -c %s "$p/tables/trace.csv")" "$(stat -c %s "$work/two.trace")" "and stat its size"
+
+fresh
+stat "$p/tables/trace.csv" >/dev/null
+cp "$work/two" "$src/new" && mv "$src/new" "$src/run.xray"
+ok "replaced by rename: the next open gives the new content" serves two
+
+fresh
+serves one
+cp -p "$work/two" "$work/same-time"
+touch -r "$src/run.xray" "$work/same-time"
+head -c "$(stat -c %s "$work/one")" "$work/two" >"$work/same-size"
+"$PROFILEFS" cat "$work/same-size/tables/trace.csv" >"$work/same.trace"
+touch -r "$src/run.xray" "$work/same-size"
+cp --preserve=timestamps "$work/same-size" "$src/new" && mv "$src/new" "$src/run.xray"
+ok "replaced by a file of equal size and time: noticed all the same" cmp "$p/tables/trace.csv" "$work/same.trace"
+
+fresh
+ls -l "$p/tables" >/dev/null
+half=$(($(stat -c %s "$work/two") / 2))
+head -c $half "$work/two" >"$src/run.xray"
+"$PROFILEFS" cat "$src/run.xray/tables/trace.csv" >"$work/half.trace"
+ok "a shorter version is served as it is" cmp "$p/tables/trace.csv" "$work/half.trace"
+tail -c +$((half + 1)) "$work/two" >>"$src/run.xray"
+ok "grown: the next open gives all of it" serves two
+
+fresh
+serves one
+truncate -s 40000 "$src/run.xray"
+"$PROFILEFS" cat "$src/run.xray/tables/trace.csv" >"$work/cut.trace"
+ok "truncated: the next open gives what is left" cmp "$p/tables/trace.csv" "$work/cut.trace"
+like "$(cat "$p/tables/warnings.csv")" ',fatal,' "and warnings.csv says that reading ended there"
+: >"$src/run.xray"
+ok "truncated to nothing: it is a plain empty file, or has an error" \
+    bash -c "[ -f '$p' -a ! -s '$p' ] || cat '$p/error.txt'"
+
+fresh
+serves one
+rm "$src/run.xray"
+is "$(cat "$p/tables/values.csv" 2>&1 >/dev/null | sed 's/.*: //')" "No such file or directory" \
+    "deleted: the profile is gone on the next open"
+is "$(ls "$mnt")" "" "and from its folder"
+cp "$work/two" "$src/run.xray"
+ok "back again with other content: served" serves two
+
+fresh
+serves one
+echo "just text now" >"$src/run.xray"
+is "$(cat "$p")" "just text now" "no profile any more: it passes through"
+cp "$work/one" "$src/run.xray"
+ok "and a profile again" serves one
+
+fresh
+cp "$work/two" "$src/second.xray"
+is "$(ls "$mnt")" "$(printf 'run.xray\nsecond.xray')" "a new file appears in its folder"
+
+# ---- sitting inside
+
+fresh
+thread=$(first_thread "$p")
+cd "$p/threads" && cd "$thread" || exit 1
+old=$(cat values.csv)
+generate "$work/three" --steps 77 --seed 3 --pid 100
+cat "$work/three" >"$src/run.xray"
+new=$("$PROFILEFS" cat "$src/run.xray/threads/$thread/values.csv")
+ok "the versions differ" test "$old" != "$new"
+is "$(cat values.csv)" "$new" "a shell inside a thread's folder reads the new content after a rewrite"
+is "$(ls)" "$(printf '%s\n' info.txt trace.csv values.csv)" "and lists its folder"
+cd "$p/metrics/time" || exit 1
+cp "$work/one" "$src/new" && mv "$src/new" "$src/run.xray"
+is "$(cat functions.csv)" "$("$PROFILEFS" cat "$work/one/metrics/time/functions.csv")" \
+    "a shell inside a metric's folder reads the new content after a replacement"
+rm "$src/run.xray"
+ok "a shell inside a deleted profile gets errors, no hang" bash -c '! timeout 20 cat functions.csv'
+cd "$work" || exit 1
+
+# ---- open handles
+
+cat >"$work/handle.py" <<'P'
+"""Opens FILE, reads a piece, runs the shell command CHANGE, reads on. What it gets must be the OLD text or an
+error; prints which."""
+import errno, os, subprocess, sys
+path, change, old = sys.argv[1], sys.argv[2], open(sys.argv[3], "rb").read()
+fd = os.open(path, os.O_RDONLY)
+have = os.read(fd, 10000)
+subprocess.check_call(change, shell=True)
+try:
+    while True:
+        piece = os.read(fd, 65536)
+        if not piece:
+            break
+        have += piece
+    print("old version" if have == old else "a mix: %d bytes, want %d" % (len(have), len(old)))
+except OSError as e:
+    told = errno.errorcode[e.errno]
+    good = told in ("ESTALE", "EIO") and old.startswith(have)
+    print("an error" if good else "%s after %d bytes" % (told, len(have)))
+P
+while_open() {
+    fresh
+    like "$(timeout 60 python3 "$work/handle.py" "$p/tables/trace.csv" "$2" "$work/one.trace")" \
+        '^(old version|an error)$' "an open handle when the source is $1 gives old bytes or an error"
+    ok "and the mount is alive after that" ls "$mnt"
+}
+while_open "rewritten" "cat '$work/two' >'$src/run.xray'"
+while_open "truncated" "truncate -s 5000 '$src/run.xray'"
+while_open "grown" "cat '$work/two' >>'$src/run.xray'"
+while_open "deleted" "rm '$src/run.xray'"
+while_open "replaced" "cp '$work/two' '$src/new'; mv '$src/new' '$src/run.xray'"
+
+# ---- under load: readers run while the source changes all the time
+
+cat >"$work/watch.py" <<'P'
+"""Reads FILE again and again for SECONDS; every whole read must be one of the given versions or an error."""
+import os, sys, time
+path, seconds, texts = sys.argv[1], float(sys.argv[2]), {open(name, "rb").read() for name in sys.argv[3:]}
+end, good, errors = time.monotonic() + seconds, 0, 0
+while time.monotonic() < end:
+    try:
+        with open(path, "rb") as file:
+            text = file.read()
+    except OSError:
+        errors += 1
+        continue
+    if text not in texts:
+        sys.exit("a mix of %d bytes after %d good reads" % (len(text), good))
+    good += 1
+print(good, "good reads,", errors, "errors")
+sys.exit(good == 0)
+P
+fresh
+swapping() {
+    while :; do
+        cp "$work/two" "$src/new" && mv "$src/new" "$src/run.xray"
+        sleep 0.05
+        cp "$work/one" "$src/new" && mv "$src/new" "$src/run.xray"
+        sleep 0.05
+    done
+}
+background swapping
+swapper=$!
+readers=()
+for n in 1 2 3; do
+    timeout 60 python3 "$work/watch.py" "$p/tables/trace.csv" 4 "$work/one.trace" "$work/two.trace" >"$work/watch.$n" 2>&1 &
+    readers+=($!)
+done
+for n in 1 2 3; do
+    wait "${readers[n - 1]}"
+    ok "reader $n of a file that is replaced all the time never gets a mix" \
+        bash -c "cat '$work/watch.$n'; grep -q 'good reads, ' '$work/watch.$n'"
+done
+kill $swapper; wait $swapper 2>/dev/null
+cp "$work/two" "$src/new" && mv "$src/new" "$src/run.xray"
+ok "when the changes end, the last version is served" serves two
+
+finish

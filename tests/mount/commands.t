@@ -1,0 +1,116 @@
+#!/usr/bin/env bash
+# The commands give without FUSE what the mount gives, and tell by their exit status what happened.
+. "$(dirname "$0")/lib.sh"
+
+copy_sample
+mkdir "$src/sub"
+cp "$archive/2026-04/xray-log.heat.damaged" "$src/sub/bad.xray"
+printf 'notes\n' >"$src/notes.txt"
+profilefs() { timeout 60 "$PROFILEFS" "$@"; }
+status() { "$@" >"$work/stdout" 2>"$work/stderr"; echo $?; }
+p=$src/$heat
+
+# ---- the commands alone
+
+is "$(profilefs ls "$src" | sort)" "$(printf '%s\n' notes.txt sub "$heat" | sort)" "ls of SOURCE shows what the mount's root shows"
+is "$(profilefs ls "$p" | sort | tr '\n' ' ')" "contexts info.txt metrics tables threads " "ls of a profile shows its views"
+is "$(profilefs ls "$p/tables" | sort | tr '\n' ' ')" \
+    "contexts.csv functions.csv metrics.csv threads.csv trace.csv values.csv warnings.csv " "ls of a folder inside"
+is "$(profilefs cat "$src/notes.txt")" notes "cat of what is no profile gives the file"
+like "$(profilefs cat "$p/info.txt")" '^Format: ' "cat of a generated file"
+is "$(profilefs cat "$p/info.txt" "$src/notes.txt" | tail -n 1)" notes "cat takes several paths" 
+is "$(cd "$p/.." && profilefs cat "$heat/tables/metrics.csv" | head -n 1 | cut -c1-8)" "id,name," "relative paths work"
+is "$(cd "$src/sub" && profilefs cat "../$heat/tables/metrics.csv" | head -n 1 | cut -c1-8)" "id,name," "and such with .. in them"
+like "$(profilefs stat "$p/tables/trace.csv")" "$(profilefs cat "$p/tables/trace.csv" | wc -c)" "stat tells the exact size"
+like "$(profilefs tree "$p")" 'hot\.txt' "tree shows the whole profile"
+is "$(profilefs tree "$p" | grep -c 'values\.csv')" "$(($(profilefs cat "$p/tables/contexts.csv" | wc -l) - 1 + 3 + 1))" \
+    "tree shows one values.csv a context, a thread and the profile"
+
+like "$(profilefs formats)" 'xray' "formats lists the formats"
+like "$(profilefs --version)" '^profilefs [0-9]+\.[0-9]+' "--version tells the version"
+like "$(profilefs --help)" 'SOURCE MOUNTPOINT' "--help tells how to mount"
+is "$(status profilefs --help)$(wc -c <"$work/stderr")" 00 "--help goes to stdout with status 0"
+is "$(status profilefs check "$p")" 0 "check of a sound profile: status 0"
+is "$(status profilefs check "$src/sub/bad.xray")" 1 "check of a damaged one: status 1"
+like "$(cat "$work/stdout" "$work/stderr")" '[0-9]{3,}' "and it tells the offset"
+is "$(status profilefs check "$p" "$src/sub/bad.xray")" 1 "check of several: status 1 if one is damaged"
+like "$(cat "$work/stdout" "$work/stderr")" 'bad\.xray' "and names it"
+is "$(status profilefs check "$src/notes.txt")" 1 "check of what is no profile: status 1"
+
+XDG_CACHE_HOME=$work/index.cache profilefs index "$src" >"$work/stdout" 2>&1
+ok "index makes a cache file for every profile" test "$(find "$work/index.cache" -type f | wc -l)" = 2
+like "$(XDG_CACHE_HOME=$work/index.cache profilefs index --report "$src" 2>&1)" "$heat" "index --report names the profiles"
+
+# ---- status and errors
+
+is "$(status profilefs)" 2 "no arguments: usage, status 2"
+is "$(status profilefs --nonsense)" 2 "an unknown option: status 2"
+is "$(status profilefs cat)" 2 "cat without a path: status 2"
+is "$(status profilefs "$src")" 2 "SOURCE without a mount point: status 2"
+is "$(status profilefs cat "$p/nothing.csv")" 3 "a path that does not exist: status 3"
+is "$(cat "$work/stderr")" "profilefs: $p/nothing.csv: No such file or directory" "errors read PATH: reason, on one line"
+is "$(cat "$work/stdout" | wc -c)" 0 "and nothing goes to stdout"
+is "$(status profilefs ls "$src/nowhere")" 3 "ls of nothing: status 3"
+is "$(status profilefs cat "$p/tables")" 3 "cat of a folder: status 3"
+like "$(cat "$work/stderr")" 'Is a directory' "and says so"
+is "$(status profilefs "$src/nowhere" "$mnt")" 3 "mounting what does not exist: status 3"
+is "$(wc -l <"$work/stderr")" 1 "with one line on stderr"
+is "$(status profilefs "$src" "$work/nowhere")" 3 "mounting at nothing: status 3"
+is "$(status profilefs -o nonsense=1 "$src" "$mnt")" 2 "an unknown -o option: status 2"
+is "$(status profilefs -o cache=lots "$src" "$mnt")" 2 "a cache size that is none: status 2"
+is "$(bash -c 'set -o pipefail; "$0" cat "$1" | head -c 10 >/dev/null; echo ${PIPESTATUS[0]}' "$PROFILEFS" "$p/tables/trace.csv")" 141 \
+    "a closed pipe ends cat quietly"
+if [ -c /dev/full ]; then
+    is "$("$PROFILEFS" cat "$p/tables/trace.csv" 2>"$work/stderr" >/dev/full; echo $?)" 3 "a full disk behind stdout: status 3"
+    like "$(cat "$work/stderr")" 'No space left' "and is told"
+fi
+is "$(profilefs -o metric=calls cat "$p/info.txt" 2>/dev/null | grep ^Primary || profilefs cat -o metric=calls "$p/info.txt" | grep ^Primary)" \
+    "Primary: calls" "-o metric= chooses the primary metric"
+
+# ---- the same as the mount
+
+if [ -w /dev/fuse ]; then
+    mount_source || exit 1
+    same() {
+        (cd "$mnt" && find . -path ./.profilefs -prune -o -type f -print0) | while IFS= read -r -d '' file; do
+            "$PROFILEFS" cat "$src/$file" | cmp - "$mnt/$file" || return 1
+        done
+    }
+    ok "cat gives for every file what the mount gives" same
+    is "$(cd "$src" && profilefs ls "$heat/metrics")" "$(ls "$mnt/$heat/metrics")" "ls lists what the mount lists"
+
+    # ---- .profilefs
+    is "$(ls "$mnt/.profilefs" | tr '\n' ' ')" "README.txt profiles.csv status.txt version " ".profilefs/ tells about the mount"
+    is "$(head -n 1 "$mnt/.profilefs/profiles.csv")" "path,format,version,bytes,mtime,confidence,message" "columns of profiles.csv"
+    is "$(tail -n +2 "$mnt/.profilefs/profiles.csv" | cut -d, -f1 | sort | tr '\n' ' ')" "sub/bad.xray $heat " \
+        "profiles.csv lists the profiles"
+    is "$(awk -F, -v p="$heat" '$1 == p { print $4 }' "$mnt/.profilefs/profiles.csv")" "$(stat -c %s "$p")" "with their sizes"
+    is "$(cat "$mnt/.profilefs/status.txt" | wc -c)" "$(stat -c %s "$mnt/.profilefs/status.txt")" "status.txt has a fixed length"
+    ok "status.txt changes with time" bash -c "a=\$(cat '$mnt/.profilefs/status.txt'); sleep 1.2; [ \"\$a\" != \"\$(cat '$mnt/.profilefs/status.txt')\" ]"
+    like "$(cat "$mnt/.profilefs/version")" '[0-9]+\.[0-9]+' "version names the version"
+    like "$(cat "$mnt/.profilefs/README.txt")" 'tables/' "README.txt explains the tree"
+    is "$(profilefs cat "$src/.profilefs/README.txt")" "$(cat "$mnt/.profilefs/README.txt")" "the commands show it too"
+    unmount
+
+    # ---- mounting
+    timeout 20 "$PROFILEFS" -f "$src" "$mnt" &
+    foreground=$!
+    for _ in $(seq 50); do is_mounted && break; sleep 0.1; done
+    ok "-f stays in the foreground and serves" grep -q Format "$mnt/$heat/info.txt"
+    kill -TERM $foreground
+    wait $foreground
+    is "$?" 0 "SIGTERM unmounts and ends it with status 0"
+    ok "nothing is mounted then" bash -c "! mountpoint -q '$mnt'"
+    ok "-s, single-threaded, serves too" bash -c "'$PROFILEFS' -s '$src' '$mnt' && grep -q ^thread '$mnt/$heat/tables/values.csv'"
+    unmount
+    (cd "$work" && "$PROFILEFS" src mnt)
+    ok "relative paths can be mounted" grep -q Format "$mnt/$heat/info.txt"
+    is "$(status profilefs "$src" "$mnt")" 0 "mounting on top of a mount is up to the kernel" 
+    unmount; unmount
+    (cd "$src" && "$PROFILEFS" . "$mnt") && ok "the folder one stands in can be mounted" ls "$mnt/$heat"
+    unmount
+else
+    skip "comparison with the mount" "no /dev/fuse"
+fi
+
+finish

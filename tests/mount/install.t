@@ -1,0 +1,47 @@
+#!/usr/bin/env bash
+# `make install` puts everything in its place, and mount(8) finds it.
+. "$(dirname "$0")/lib.sh"
+
+build=$(dirname "$PROFILEFS")
+make -s -C "$top" BUILD="$build" DESTDIR="$work/dest" PREFIX=/usr install >"$work/log" 2>&1 ||
+    skip_all "cannot install from $build: $(tail -n 1 "$work/log")"
+is "$(cd "$work/dest" && find . -type f | sort)" "$(printf '%s\n' ./sbin/mount.profilefs ./usr/bin/profilefs \
+    ./usr/share/bash-completion/completions/profilefs ./usr/share/fish/vendor_completions.d/profilefs.fish \
+    ./usr/share/man/man1/profilefs.1 ./usr/share/zsh/site-functions/_profilefs)" "make install DESTDIR= PREFIX= installs these files"
+like "$("$work/dest/usr/bin/profilefs" --version)" '^profilefs ' "the installed program runs"
+ok "the man page has no errors" bash -c "out=\$(man --warnings=w -l '$work/dest/usr/share/man/man1/profilefs.1' 2>&1 >/dev/null); echo \"\$out\"; [ -z \"\$out\" ]"
+ok "bash takes the completion" bash -n "$work/dest/usr/share/bash-completion/completions/profilefs"
+is "$(bash -c '. "$0"; COMP_WORDS=(profilefs ch); COMP_CWORD=1; COMPREPLY=(); _profilefs; echo "${COMPREPLY[@]}"' \
+    "$work/dest/usr/share/bash-completion/completions/profilefs")" check "and completes a command"
+make -s -C "$top" BUILD="$build" DESTDIR="$work/dest" PREFIX=/usr uninstall
+is "$(find "$work/dest" -type f)" "" "make uninstall takes them away"
+
+# mount(8) runs its helpers as root alone, and finds them in /sbin alone: here by a namespace of our own.
+copy_sample
+if [ "$(id -u)" = 0 ] && [ -w /dev/fuse ] && unshare -m true 2>/dev/null && [ -x /sbin/mount.fuse3 ]; then
+    make -s -C "$top" BUILD="$build" DESTDIR="$work/dest" PREFIX=/usr install >/dev/null
+    in_namespace() {    # with our program in /usr/bin and our helper in /sbin
+        unshare -m bash -c '
+            mkdir -p "$0/bin.up" "$0/bin.work" "$0/sbin.up" "$0/sbin.work"
+            cp "$0/dest/usr/bin/profilefs" "$0/bin.up/"
+            cp "$0/dest/sbin/mount.profilefs" "$0/sbin.up/"
+            mount -t overlay overlay -o "lowerdir=/usr/bin,upperdir=$0/bin.up,workdir=$0/bin.work" /usr/bin &&
+            mount -t overlay overlay -o "lowerdir=$(realpath /sbin),upperdir=$0/sbin.up,workdir=$0/sbin.work" "$(realpath /sbin)" || exit 77
+            cd /; eval "$1"; status=$?; umount "$2" 2>/dev/null; exit $status' "$work" "$1" "$mnt"
+    }
+    in_namespace true
+    if [ $? = 77 ]; then
+        skip "mount -t profilefs" "no overlay mount here"
+    else
+        ok "mount -t profilefs works" in_namespace "mount -t profilefs '$src' '$mnt' && grep Format '$mnt/$heat/info.txt'"
+        ok "mount -t fuse.profilefs with options works" \
+            in_namespace "mount -t fuse.profilefs -o ro,allow_other,metric=calls '$src' '$mnt' && grep 'Primary: calls' '$mnt/$heat/info.txt'"
+        ok "an fstab line with options of mount's own works" in_namespace \
+            "echo '$src $mnt profilefs noauto,user,x-systemd.automount,_netdev,only_profiles 0 0' >'$work/fstab' && mount -T '$work/fstab' '$mnt' && grep Format '$mnt/$heat/info.txt'"
+        ok "a mount point that does not exist is told" in_namespace "! mount -t profilefs '$src' '$work/nowhere'"
+    fi
+else
+    skip "mount -t profilefs" "needs root and mount namespaces"
+fi
+
+finish

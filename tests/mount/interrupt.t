@@ -1,0 +1,92 @@
+#!/usr/bin/env bash
+# Waiting for a pass: Ctrl-C ends it at once, a timer does not, and nobody waits for somebody else's pass.
+. "$(dirname "$0")/lib.sh"
+needs_mount
+
+# Many copies of one trace, buffer by buffer with other thread ids, would be a valid bigger one; for a long
+# pass a long trace of one shape is enough.
+generate "$work/part" --steps 4000 --threads 4
+python3 - "$work/part" "$src/big.xray" <<'P'
+"""Repeats the buffers of a trace, each time with other thread and process ids: a trace 40 times as large."""
+import struct, sys
+data = open(sys.argv[1], "rb").read()
+buffers, at = [], 32
+while at < len(data):
+    size = struct.unpack_from("<Q", data, at + 1)[0]
+    buffers.append(data[at:at + 16 + size])
+    at += 16 + size
+with open(sys.argv[2], "wb") as out:
+    out.write(data[:32])
+    for turn in range(40):
+        for buffer in buffers:
+            tid = struct.unpack_from("<i", buffer, 17)[0] + 100 * turn
+            out.write(buffer[:17] + struct.pack("<i", tid) + buffer[21:])
+P
+copy_sample
+mount_source || exit 1
+big=$mnt/big.xray/tables/trace.csv
+
+pass=$(milliseconds stat "$big")
+echo "# a whole pass takes $pass ms"
+ok "the fixture's pass takes long enough to be interrupted" test "$pass" -ge 300
+
+cat >"$work/interrupt.py" <<'P'
+"""Starts COMMAND, sends it SIGNAL after 100 ms, prints how many ms it then took to end, and how it ended."""
+import signal, subprocess, sys, time
+process = subprocess.Popen(sys.argv[2:], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+time.sleep(0.1)
+if process.poll() is not None:
+    sys.exit("ended before the signal")
+start = time.monotonic()
+process.send_signal(getattr(signal, sys.argv[1]))
+process.wait(30)
+print(int((time.monotonic() - start) * 1000))
+P
+for signal in SIGINT SIGTERM SIGKILL; do
+    cold
+    took=$(python3 "$work/interrupt.py" $signal stat "$big")
+    ok "$signal ends a stat of a cold big file at once (${took:-?} ms)" test "${took:-9999}" -lt 100
+done
+cold
+took=$(python3 "$work/interrupt.py" SIGINT cat "$big")
+ok "SIGINT ends a cat of a cold big file at once (${took:-?} ms)" test "${took:-9999}" -lt 150
+ok "after interrupts the mount still answers" cmp <(tail -c 100 "$big") <("$PROFILEFS" cat "$src/big.xray/tables/trace.csv" | tail -c 100)
+
+cold
+ok "a program with a 1 ms timer can stat a cold file" timeout 120 python3 -c '
+import os, signal, sys
+ticks = 0
+def tick(*_):
+    global ticks
+    ticks += 1
+signal.signal(signal.SIGALRM, tick)
+signal.siginterrupt(signal.SIGALRM, True)
+signal.setitimer(signal.ITIMER_REAL, 0.001, 0.001)
+size = os.stat(sys.argv[1]).st_size
+signal.setitimer(signal.ITIMER_REAL, 0)
+sys.exit(not (size > 1000000 and ticks >= 1))' "$big"
+
+# ---- nobody waits for somebody else's pass
+
+cold
+waiters=()
+for n in 1 2 3 4 5 6 7 8 9 10 11 12; do
+    background timeout 100 stat "$big" >/dev/null
+    waiters+=($!)
+done
+sleep 0.1
+took=$(milliseconds cat "$mnt/$heat/info.txt")
+ok "twelve waiters on a cold pass do not delay info.txt of another profile ($took ms)" test "$took" -lt 200
+took=$(milliseconds ls "$mnt/big.xray/tables")
+ok "nor a listing of the profile they wait for ($took ms)" test "$took" -lt 200
+like "$(cat "$mnt/.profilefs/status.txt")" '[0-9]+ ?%' "status.txt tells of the running pass"
+kill "${waiters[@]}" 2>/dev/null
+wait "${waiters[@]}" 2>/dev/null
+sleep 1
+busy() { awk '{ print $14 + $15 }' "/proc/$(pgrep -f "^$PROFILEFS $src $mnt" | head -n 1)/stat"; }
+before=$(busy)
+sleep 1
+after=$(busy)
+ok "a pass that nobody waits for any more stops" test $((after - before)) -lt 30
+
+finish

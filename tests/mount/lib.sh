@@ -1,0 +1,149 @@
+# Sourced by the tests in this folder: mounts in a temporary directory, and TAP output.
+#
+# $src is an empty folder to put profiles into, $mnt the mount point, $work holds both and all else that a
+# test writes. Nothing outlives the test: the mount is taken down at exit however that comes about.
+# PROFILEFS names the program under test.
+set -u
+
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+top=$(cd "$here/../.." && pwd)
+: "${PROFILEFS:=$top/build/profilefs}"
+samples=$top/tests/samples
+archive=$samples/archive
+work=$(mktemp -d "${TMPDIR:-/tmp}/profilefs-test.XXXXXX")
+src=$work/src mnt=$work/mnt
+mkdir "$src" "$mnt"
+export XDG_CACHE_HOME=$work/cache LC_ALL=C.UTF-8 TZ=UTC
+unset PROFILEFS_OPTIONS
+
+count=0 failed=0
+
+# ---- TAP
+
+# ok NAME COMMAND...: the command succeeds.
+ok() {
+    local name=$1
+    shift
+    count=$((count + 1))
+    if "$@" >"$work/ok.out" 2>&1; then
+        echo "ok $count - $name"
+    else
+        echo "not ok $count - $name"
+        echo "#   exit status $? of: ${*:0:200}"
+        head -n 12 "$work/ok.out" | sed 's/^/#   /'
+        failed=$((failed + 1))
+    fi
+}
+
+# is HAVE WANT NAME: two texts are the same.
+is() {
+    count=$((count + 1))
+    if [ "$1" = "$2" ]; then
+        echo "ok $count - $3"
+    else
+        echo "not ok $count - $3"
+        printf 'have: %s\nwant: %s\n' "$1" "$2" | head -n 24 | cut -c1-400 | sed 's/^/#   /'
+        failed=$((failed + 1))
+    fi
+}
+
+# like HAVE PATTERN NAME: a text matches an extended regular expression.
+like() {
+    count=$((count + 1))
+    if grep -qE -- "$2" <<<"$1"; then
+        echo "ok $count - $3"
+    else
+        echo "not ok $count - $3"
+        printf 'have: %s\nwant: /%s/\n' "$1" "$2" | head -n 24 | cut -c1-400 | sed 's/^/#   /'
+        failed=$((failed + 1))
+    fi
+}
+
+# skip NAME WHY: a check that cannot be made here; told on stderr too, so that a summary shows it.
+skip() {
+    count=$((count + 1))
+    echo "ok $count - $1 # SKIP $2"
+    echo "# $(basename "$0"): skipped: $1: $2" >&2
+}
+
+skip_all() {
+    echo "1..0 # SKIP $1"
+    exit 0
+}
+
+# The last line of every test.
+finish() {
+    echo "1..$count"
+    [ $failed -eq 0 ]
+    exit
+}
+
+# ---- mounting
+
+# mount_source [OPTION...]: mounts $src (or $source, if set) at $mnt.
+mount_source() {
+    timeout 60 "$PROFILEFS" "$@" "${source:-$src}" "$mnt"
+}
+
+is_mounted() { mountpoint -q "$mnt"; }
+
+unmount() {
+    local try
+    for try in 1 2 3 4 5 6 7 8 9 10; do
+        is_mounted || return 0
+        fusermount3 -u "$mnt" 2>/dev/null && return 0
+        sleep 0.2
+    done
+    fusermount3 -uz "$mnt"
+}
+
+# cold [OPTION...]: the mount anew, knowing nothing: no page cache, no memory, no cache file.
+cold() {
+    unmount
+    rm -rf "$XDG_CACHE_HOME"
+    mount_source "$@"
+}
+
+# Processes that a test started in the background: background COMMAND...; its id is in $!.
+background() {
+    "$@" &
+    background_ids="${background_ids-} $!"
+}
+
+cleanup() {
+    local id
+    for id in ${background_ids-}; do kill "$id" 2>/dev/null; done
+    cd /
+    unmount 2>/dev/null
+    chmod -R u+rwx "$work" 2>/dev/null
+    rm -rf "$work"
+}
+trap cleanup EXIT
+trap 'exit 1' HUP INT TERM
+
+[ -x "$PROFILEFS" ] || { echo "Bail out! no program at $PROFILEFS: run make first"; exit 1; }
+needs_mount() {
+    [ -r /dev/fuse ] && [ -w /dev/fuse ] || skip_all "no /dev/fuse"
+    command -v fusermount3 >/dev/null || skip_all "no fusermount3"
+}
+
+# ---- fixtures
+
+heat=xray-log.heat.Ab12Cd       # the sample that most tests look at
+
+copy_sample() { cp "$archive/2026-03/$heat" "${1:-$src/$heat}"; }
+
+# generate FILE OPTION...: a trace of the bundled generator.
+generate() { python3 "$samples/gen_xray.py" "$@"; }
+
+# first_thread PROFILE: the folder of its first thread.
+first_thread() { awk -F, 'NR == 2 { print $NF }' "$1/tables/threads.csv"; }
+
+# milliseconds COMMAND...: how long it takes.
+milliseconds() {
+    local start end
+    start=$(date +%s%N)
+    "$@" >/dev/null 2>&1
+    end=$(date +%s%N)
+    echo $(((end - start) / 1000000))
+}

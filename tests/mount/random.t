@@ -1,0 +1,76 @@
+#!/usr/bin/env bash
+# Reads at any offset and in any order give the bytes that a whole read gives.
+. "$(dirname "$0")/lib.sh"
+needs_mount
+
+generate "$src/big.xray" --steps 2600
+copy_sample "$src/small.xray"
+mount_source || exit 1
+trace=big.xray/tables/trace.csv
+mkdir "$work/plain"
+for file in $trace big.xray/tables/values.csv big.xray/metrics/time/tree.txt small.xray/tables/trace.csv; do
+    mkdir -p "$work/plain/$(dirname "$file")"
+    cat "$mnt/$file" >"$work/plain/$file"
+done
+size=$(stat -c %s "$mnt/$trace")
+ok "the fixture is of several MB" test "$size" -gt 5000000
+
+same_on_cold() {   # same_on_cold NAME SCRIPT: in the mount, nothing known before, as on plain files
+    local want have
+    want=$(cd "$work/plain" && bash -c "$2" | sha256sum)
+    cold
+    have=$(cd "$mnt" && bash -c "$2" | sha256sum)
+    is "$have" "$want" "$1"
+}
+
+same_on_cold "tail -c 1000 of a cold file" "tail -c 1000 $trace"
+same_on_cold "tail -n 100 of a cold file" "tail -n 100 $trace"
+same_on_cold "tail -c +N" "tail -c +3000001 $trace"
+same_on_cold "head -c" "head -c 100000 $trace"
+same_on_cold "dd skip= in the middle" "dd if=$trace bs=4096 skip=777 count=3 status=none"
+same_on_cold "dd of single bytes at odd offsets" \
+    "for n in 1 4095 4097 131071 131073 1048577 2999999; do dd if=$trace bs=1 skip=\$n count=5 status=none; done"
+same_on_cold "tac, from the end to the start" "tac $trace"
+same_on_cold "tac of a small file" "tac small.xray/tables/trace.csv"
+same_on_cold "reading beyond the end gives nothing" "dd if=$trace bs=1M skip=4000 count=1 status=none"
+
+cat >"$work/pieces.py" <<'P'
+"""Reads pieces of a file in a shuffled order and compares each with the same piece of a plain copy."""
+import os, random, sys
+mount, plain, seed, n = sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4])
+want = open(plain, "rb").read()
+fd, rnd = os.open(mount, os.O_RDONLY), random.Random(seed)
+for _ in range(n):
+    offset, size = rnd.randrange(len(want) + 100), rnd.choice((1, 10, 511, 4096, 70000, 300000))
+    if os.pread(fd, size, offset) != want[offset:offset + size]:
+        sys.exit("%d bytes at %d differ" % (size, offset))
+P
+for file in $trace big.xray/tables/values.csv big.xray/metrics/time/tree.txt; do
+    cold
+    ok "300 pieces of $(basename "$file") in any order" \
+        python3 "$work/pieces.py" "$mnt/$file" "$work/plain/$file" 1 300
+done
+unmount && mount_source
+ok "and on a second mount, that knows sizes and checkpoints from the cache file" \
+    python3 "$work/pieces.py" "$mnt/$trace" "$work/plain/$trace" 2 300
+unmount && mount_source -o cache=1M
+ok "and with a cache limit below the size of the file" \
+    python3 "$work/pieces.py" "$mnt/$trace" "$work/plain/$trace" 3 300
+
+whole=$(milliseconds cat "$work/plain/$trace")
+cold
+stat "$mnt/$trace" >/dev/null
+tail_time=$(milliseconds tail -c 1000 "$mnt/$trace")
+ok "tail -c 1000 after the first stat takes no pass over the data ($tail_time ms)" test "$tail_time" -lt $((whole + 100))
+
+per_thread() {     # the threads' shares, joined, are the whole
+    local dir
+    head -n 1 "$mnt/big.xray/tables/trace.csv" | cut -d, -f2-
+    awk -F, 'NR > 1 { print $NF }' "$mnt/big.xray/tables/threads.csv" | while read -r dir; do
+        tail -n +2 "$mnt/big.xray/threads/$dir/trace.csv"
+    done
+}
+is "$(per_thread | sha256sum)" "$(cut -d, -f2- "$work/plain/$trace" | sha256sum)" \
+    "trace.csv of the threads, one after another, is trace.csv of the profile"
+
+finish

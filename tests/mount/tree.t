@@ -1,0 +1,118 @@
+#!/usr/bin/env bash
+# What the tree of one profile looks like: folders, files, header lines, sizes.
+. "$(dirname "$0")/lib.sh"
+needs_mount
+
+copy_sample
+mount_source || exit 1
+p=$mnt/$heat
+t=$p/threads/$(first_thread "$p")
+
+is "$(cd "$p" && ls)" "$(printf '%s\n' contexts info.txt metrics tables threads)" \
+    "a profile is a folder of views"
+is "$(cd "$p/tables" && ls)" "$(printf '%s.csv\n' contexts functions metrics threads trace values warnings)" \
+    "tables/ holds the tables of the profile"
+is "$(cd "$p/metrics" && ls | tr '\n' ' ')" "calls open ticks ticks (inc) time time (inc) " \
+    "metrics/ has a folder for each metric"
+is "$(cd "$p/metrics/time" && ls | tr '\n' ' ')" \
+    "contexts.csv functions.csv hot.txt info.txt stacks.folded threads.csv tree.txt " \
+    "a metric's folder holds the aggregates"
+is "$(cd "$t" && ls | tr '\n' ' ')" "info.txt trace.csv values.csv " "a thread's folder holds the thread's share"
+is "$(find "$p/contexts" -mindepth 2 -maxdepth 2 -type f -printf '%f\n' | sort -u | tr '\n' ' ')" \
+    "info.txt values.csv " "a context's folder holds the context's share"
+
+header() { head -n 1 "$p/$1"; }
+is "$(header tables/metrics.csv)" \
+    "id,name,unit,scope,type,over_contexts,over_partitions,partner,description,dir" "columns of metrics.csv"
+is "$(header tables/threads.csv)" \
+    "id,name,pid,tid,buffers,events,unmatched_exits,implicit_exits,open_at_end,max_depth,first_tsc,last_tsc,dir" \
+    "columns of threads.csv"
+is "$(header tables/contexts.csv)" "id,parent,depth,kind,line,name,file,module,dir,function" \
+    "columns of contexts.csv"
+is "$(header tables/values.csv)" "thread,context,metric,value,name" "columns of values.csv"
+is "$(header tables/warnings.csv)" "line,offset,severity,code,text" "columns of warnings.csv"
+is "$(header tables/trace.csv)" "thread,time,tsc,cpu,event,function,depth,args,event_type,data,name" \
+    "columns of trace.csv"
+is "$(header tables/functions.csv)" "function,count,min,median,p90,p99,max,sum,name" "columns of functions.csv"
+is "$(header metrics/time/contexts.csv)" "context,sum,mean,min,max,stddev,imbalance,count,name" \
+    "columns of metrics/M/contexts.csv"
+is "$(header metrics/time/threads.csv)" "thread,sum,contexts" "columns of metrics/M/threads.csv"
+is "$(header metrics/time/functions.csv)" "contexts,exclusive,inclusive,name,file" \
+    "columns of metrics/M/functions.csv"
+is "$(head -n 1 "$t/values.csv")" "context,metric,value,name" "a thread's values.csv lacks the column thread"
+is "$(head -n 1 "$t/trace.csv")" "time,tsc,cpu,event,function,depth,args,event_type,data,name" \
+    "a thread's trace.csv lacks the column thread"
+is "$(find "$p/contexts" -name values.csv -exec head -qn 1 {} + | sort -u)" "thread,metric,value" \
+    "a context's values.csv lacks the columns of the context"
+
+like "$(cat "$p/info.txt")" '^Format: ' "info.txt names the format"
+like "$(cat "$p/info.txt")" '^Version: 5$' "info.txt names the version"
+like "$(cat "$p/info.txt")" '^Primary: time$' "info.txt names the primary metric"
+is "$(grep -vcE '^[A-Z][A-Za-z -]*: ' "$p/info.txt")" 0 "every line of info.txt is Key: value"
+like "$(cat "$p/metrics/time/info.txt")" 'ns' "a metric's info.txt tells its unit"
+
+# ---- sizes
+
+sizes_are_exact() {
+    local wrong
+    wrong=$(find "$1" -type f ! -path '*/.profilefs/status.txt' -printf '%s %p\n' |
+            while read -r size path; do
+                [ "$(cat "$path" | wc -c)" = "$size" ] || echo "$path: stat says $size"
+            done)
+    [ -z "$wrong" ] || { echo "$wrong"; return 1; }
+}
+cold
+ok "on a cold mount the size that stat gives is what cat yields, for every file" sizes_are_exact "$mnt"
+ok "and again on the warm mount" sizes_are_exact "$mnt"
+unmount && mount_source
+ok "and again on a second mount with the cache file" sizes_are_exact "$mnt"
+
+read_first() {
+    find "$mnt" -type f -printf '%p\n' | while read -r path; do
+        read=$(cat "$path" | wc -c)
+        [ "$(stat -c %s "$path")" = "$read" ] || { echo "$path: $read bytes"; return 1; }
+    done
+}
+cold
+ok "reading without a stat before gives the same number of bytes" read_first
+
+is "$(find "$mnt" -type f -size 0 | wc -l)" 0 "no generated file is empty: a table without rows has its header"
+is "$(find "$mnt" -type f ! -name '*.*' ! -path '*/.profilefs/*' | wc -l)" 0 "every generated file has an extension"
+is "$(stat -c '%h %b' "$p/tables/trace.csv")" "1 $((($(stat -c %s "$p/tables/trace.csv") + 511) / 512))" \
+    "a file has one link and as many blocks as its size needs"
+is "$(find "$mnt" -name '*.csv' -exec awk 'BEGIN { RS = "^$" } !/\n$/ { print FILENAME }' {} \;)" "" \
+    "every table ends with a line feed"
+is "$(find "$mnt" -name '*.csv' -exec grep -lP '[\x00-\x09\x0b-\x1f\x7f]' {} +)" "" \
+    "no table holds a control character but line feeds"
+is "$(grep -c . "$p/tables/trace.csv")" "$(python3 -c '
+import csv, sys
+print(sum(1 for row in csv.reader(open(sys.argv[1], newline=""))))' "$p/tables/trace.csv")" "one row is one line"
+is "$(find "$mnt" | sort | uniq -d | wc -l) $(find "$mnt" -type d -printf '%i\n' | sort | uniq -d | wc -l)" "0 0" \
+    "no name and no folder's inode appears twice"
+
+# ---- a table can always be found by the column dir
+
+dirs_exist() {   # dirs_exist TABLE FOLDER COLUMN
+    awk -F, -v c="$3" 'NR > 1 { print $c }' "$p/tables/$1" | while read -r dir; do
+        [ -d "$p/$2/$dir" ] || { echo "no $2/$dir"; return 1; }
+    done
+}
+ok "threads.csv: dir is a folder in threads/" dirs_exist threads.csv threads 13
+ok "contexts.csv: dir is a folder in contexts/" dirs_exist contexts.csv contexts 9
+ok "metrics.csv: dir is a folder in metrics/" dirs_exist metrics.csv metrics 10
+is "$(($(wc -l <"$p/tables/contexts.csv") - 1))" "$(find "$p/contexts" -mindepth 1 -type d | wc -l)" \
+    "there is a folder for every context"
+
+# ---- SOURCE may be a profile itself
+
+unmount
+source=$src/$heat mount_source
+is "$(ls "$mnt" | tr '\n' ' ')" "contexts info.txt metrics tables threads " \
+    "with a single profile as SOURCE the mount's root is the profile"
+ok "its tables can be read" grep -q '^thread,' "$mnt/tables/values.csv"
+unmount
+
+ok "a SOURCE that does not exist is refused" \
+    bash -c "! '$PROFILEFS' '$src/nothing' '$mnt' 2>/dev/null && ! mountpoint -q '$mnt'"
+
+finish

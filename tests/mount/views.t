@@ -1,0 +1,23 @@
+#!/usr/bin/env bash
+# The views of one profile agree with each other: shares with the whole, aggregates with the values.
+. "$(dirname "$0")/lib.sh"
+needs_mount
+
+copy_sample
+cp "$archive/2026-04/xray-log.heat.damaged" "$src/bad.xray"
+generate "$src/wide.xray" --threads 12 --steps 40
+mount_source || exit 1
+for profile in "$heat" bad.xray wide.xray; do
+    while IFS=$'\t' read -r passed name problem; do
+        ok "$profile: $name" bash -c "echo ${problem@Q}; [ $passed = True ]"
+    done < <(python3 "$here/views.py" "$mnt/$profile" 2>&1)
+done
+unmount
+
+mount_source -o metric=calls
+like "$(cat "$mnt/$heat/info.txt")" '^Primary: calls$' "-o metric=NAME chooses the primary metric"
+unmount
+LC_ALL=de_DE.UTF-8 mount_source
+ok "a locale with a decimal comma changes nothing" grep -qE ',[0-9]+\.[0-9]+,' "$mnt/$heat/metrics/time/contexts.csv"
+
+finish
