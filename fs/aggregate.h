@@ -23,6 +23,30 @@ struct pf_aggregate *pf_aggregate_new(struct pf_profile *profile, struct pf_pass
                                       struct pf_error *error);
 void pf_aggregate_free(struct pf_aggregate *aggregate);
 
+/*
+ * What the metric adds up to over contexts and partitions; absent if it does not add up over one of them.
+ * The cell may point to *wide, which is the caller's.
+ */
+struct pf_cell pf_aggregate_total(const struct pf_aggregate *aggregate, unsigned metric, pf_int128 *wide);
+
+/*
+ * One metric in one context, over the partitions that have a value. What is not known (everything if count is
+ * 0; sum if the metric does not add up over partitions) is absent. Cells may point into wide[]: not to be
+ * copied.
+ */
+struct pf_statistics {
+    uint64_t count;
+    struct pf_cell sum; /* follows over_partitions: a sum, minimum or maximum */
+    struct pf_cell mean, min, max;
+    struct pf_cell stddev;    /* of the population */
+    struct pf_cell imbalance; /* max / mean */
+    pf_int128 wide[4];
+};
+
+/* Fills *statistics; metric and context are below the profile's numbers of them. */
+void pf_aggregate_context(const struct pf_aggregate *aggregate, unsigned metric, uint32_t context,
+                          struct pf_statistics *statistics);
+
 /* The views of one metric. */
 enum pf_metric_view {
     PF_METRIC_CONTEXTS,   /* contexts.csv: context,sum,mean,min,max,stddev,imbalance,count,name */
