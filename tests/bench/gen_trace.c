@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * gen_trace OUT MEGABYTES [FANOUT]: writes an XRay FDR trace (version 5) of ordinary shape, fast: 8 threads,
+ * 50 functions, calls at most 12 deep, buffers of 16 KiB, threads interleaved buffer by buffer. FANOUT is how
+ * many functions each function calls (default 3; 50: any calls any, which makes millions of contexts).
+ * The same arguments give the same bytes.
+ */
+#include <inttypes.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { THREADS = 8, FUNCTIONS = 50, DEPTH = 12, BUFFER = 16384, PID = 70000 };
+static const uint64_t FREQUENCY = 2000000000;
+
+struct thread {
+    int32_t tid;
+    uint64_t clock, random;
+    unsigned depth;
+    uint32_t stack[DEPTH];
+};
+
+struct buffer {
+    unsigned char bytes[BUFFER + 16];
+    size_t size;
+};
+
+/* xorshift64* */
+static uint32_t next_random(struct thread *thread)
+{
+    uint64_t x = thread->random;
+    x ^= x >> 12;
+    x ^= x << 25;
+    x ^= x >> 27;
+    thread->random = x;
+    return (uint32_t)((x * UINT64_C(2685821657736338717)) >> 32);
+}
+
+/* A metadata record: one byte of kind, 15 bytes of data, little-endian like all of the file. */
+static unsigned char *metadata(struct buffer *buffer, unsigned kind)
+{
+    unsigned char *record = buffer->bytes + buffer->size;
+    memset(record, 0, 16);
+    record[0] = (unsigned char)(kind << 1 | 1);
+    buffer->size += 16;
+    return record + 1;
+}
+
+static void preamble(struct buffer *buffer, const struct thread *thread)
+{
+    uint64_t seconds = thread->clock / FREQUENCY;
+    uint32_t microseconds = (uint32_t)(thread->clock % FREQUENCY * 1000000 / FREQUENCY);
+    uint16_t cpu = (uint16_t)(thread->tid % THREADS);
+    int32_t pid = PID;
+
+    buffer->size = 0;
+    metadata(buffer, 7); /* the extents, filled in when the buffer is complete */
+    memcpy(metadata(buffer, 0), &thread->tid, 4);
+    unsigned char *wall = metadata(buffer, 4);
+    memcpy(wall, &seconds, 8);
+    memcpy(wall + 8, &microseconds, 4);
+    memcpy(metadata(buffer, 9), &pid, 4);
+    unsigned char *processor = metadata(buffer, 2);
+    memcpy(processor, &cpu, 2);
+    memcpy(processor + 2, &thread->clock, 8);
+}
+
+static void function_record(struct buffer *buffer, uint32_t kind, uint32_t function, uint32_t delta)
+{
+    uint32_t word = function << 4 | kind << 1;
+    memcpy(buffer->bytes + buffer->size, &word, 4);
+    memcpy(buffer->bytes + buffer->size + 4, &delta, 4);
+    buffer->size += 8;
+}
+
+/* One entry or exit: a random walk over the stack that is as likely to go down as up, and stays below DEPTH.
+ */
+static void step(struct buffer *buffer, struct thread *thread, unsigned fanout)
+{
+    uint32_t roll = next_random(thread);
+    uint32_t delta = roll % 32 ? 40 + roll % 400 : 3000 + roll % 100000;
+    bool enter = !thread->depth || (thread->depth < DEPTH && roll >> 31);
+
+    thread->clock += delta;
+    if (enter) {
+        uint32_t caller = thread->depth ? thread->stack[thread->depth - 1] : 0;
+        uint32_t callee = (caller * 7 + 1 + next_random(thread) % fanout) % FUNCTIONS + 1;
+        thread->stack[thread->depth++] = callee;
+        function_record(buffer, 0, callee, delta);
+    } else {
+        function_record(buffer, 1, thread->stack[--thread->depth], delta);
+    }
+}
+
+static bool write_buffer(FILE *out, struct buffer *buffer)
+{
+    uint64_t extents = buffer->size - 16;
+    memcpy(buffer->bytes + 1, &extents, 8);
+    return fwrite(buffer->bytes, buffer->size, 1, out) == 1;
+}
+
+static bool write_trace(FILE *out, uint64_t bytes, unsigned fanout)
+{
+    static const uint16_t kind[2] = {5, 1}; /* version 5, flight data recorder */
+    static struct buffer buffer;
+    uint64_t header[4] = {0, FREQUENCY, BUFFER, 0};
+    struct thread threads[THREADS];
+
+    memcpy(header, kind, sizeof kind);
+    header[0] |= UINT64_C(3) << 32; /* constant and nonstop clock */
+    for (int i = 0; i < THREADS; i++) {
+        threads[i] = (struct thread){.tid = PID + i,
+                                     .clock = UINT64_C(1000000000000) + (uint64_t)i * 40000,
+                                     .random = UINT64_C(88172645463325252) + (uint64_t)i * 977};
+    }
+    bool good = fwrite(header, sizeof header, 1, out) == 1;
+    for (uint64_t written = 0; good && written < bytes; written += buffer.size) {
+        struct thread *thread = &threads[written / (BUFFER - 8) % THREADS];
+        preamble(&buffer, thread);
+        while (buffer.size + 8 <= BUFFER)
+            step(&buffer, thread, fanout);
+        good = write_buffer(out, &buffer);
+    }
+    return good;
+}
+
+int main(int argc, char **argv)
+{
+    uint64_t megabytes = argc > 2 ? strtoull(argv[2], NULL, 10) : 0;
+    unsigned fanout = argc > 3 ? (unsigned)strtoul(argv[3], NULL, 10) : 3;
+    if (!megabytes || !fanout || argc > 4) {
+        fprintf(stderr, "usage: gen_trace OUT MEGABYTES [FANOUT]\n");
+        return 2;
+    }
+    FILE *out = fopen(argv[1], "wb");
+    bool good = out && write_trace(out, megabytes * 1000000, fanout);
+    if (!out || fclose(out) || !good) {
+        perror(argv[1]);
+        return 3;
+    }
+    return 0;
+}
