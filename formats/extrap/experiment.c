@@ -1,0 +1,311 @@
+/* SPDX-License-Identifier: MIT */
+#include "formats/extrap/experiment.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "formats/extrap/noted.h"
+
+/* The one kind of context there is; the model has no names for inner parts of a path. */
+static const char *const kinds[] = {"callpath", NULL};
+
+struct pf_experiment *pf_experiment_new(void)
+{
+    struct pf_experiment *experiment = calloc(1, sizeof *experiment);
+    if (!experiment)
+        return NULL;
+    experiment->parameters = pf_strings_new();
+    experiment->metrics = pf_strings_new();
+    experiment->contexts = pf_tree_new(kinds);
+    if (!experiment->parameters || !experiment->metrics || !experiment->contexts) {
+        pf_experiment_free(experiment);
+        return NULL;
+    }
+    return experiment;
+}
+
+void pf_experiment_free(struct pf_experiment *experiment)
+{
+    if (!experiment)
+        return;
+    pf_strings_free(experiment->parameters);
+    pf_strings_free(experiment->metrics);
+    if (!experiment->published)
+        pf_tree_free(experiment->contexts);
+    free(experiment->points);
+    free(experiment->coordinates);
+    free(experiment->point_slots.slot);
+    free(experiment->series);
+    free(experiment->series_slots.slot);
+    free(experiment->by_context);
+    free(experiment->noted);
+    free(experiment->metric_list);
+    free(experiment->field_columns);
+    free(experiment);
+}
+
+/* Makes room for `more` further items; *array, *room and used count items of `item` bytes. */
+static int reserve(void *array, size_t *room, size_t used, size_t more, size_t item, struct pf_error *error)
+{
+    if (*room - used >= more)
+        return 0;
+    size_t want = *room ? *room : 16;
+    while (want - used < more)
+        want *= 2;
+    void **at = array, *grown = want <= SIZE_MAX / 2 / item ? realloc(*at, want * item) : NULL;
+    if (!grown)
+        return pf_fail_memory(error);
+    *at = grown;
+    *room = want;
+    return 0;
+}
+
+/* ---- names
+ * ------------------------------------------------------------------------------------------------------ */
+
+/* Interns a name together with a NUL, so that it can be handed out as a C string. */
+static uint32_t intern_terminated(struct pf_strings *strings, const char *name, size_t size,
+                                  struct pf_error *error)
+{
+    size = strnlen(name, size);
+    char few[256], *copy = size < sizeof few ? few : malloc(size + 1);
+    if (!copy) {
+        pf_fail_memory(error);
+        return PF_NO_STRING;
+    }
+    memcpy(copy, name, size);
+    copy[size] = 0;
+    uint32_t id = pf_intern(strings, copy, size + 1, error);
+    if (copy != few)
+        free(copy);
+    return id;
+}
+
+const char *pf_experiment_parameter(const struct pf_experiment *experiment, unsigned parameter)
+{
+    return pf_interned(experiment->parameters, parameter).text;
+}
+
+const char *pf_experiment_metric_name(const struct pf_experiment *experiment, uint32_t metric)
+{
+    return pf_interned(experiment->metrics, metric).text;
+}
+
+int pf_experiment_add_parameter(struct pf_experiment *experiment, const char *name, size_t size,
+                                struct pf_error *error)
+{
+    uint32_t before = pf_strings_count(experiment->parameters);
+    if (before == PF_PARAMETERS_MAX)
+        return 0;
+    if (intern_terminated(experiment->parameters, name, size, error) == PF_NO_STRING)
+        return -1;
+    return pf_strings_count(experiment->parameters) > before;
+}
+
+uint32_t pf_experiment_metric(struct pf_experiment *experiment, const char *name, size_t size,
+                              struct pf_error *error)
+{
+    return intern_terminated(experiment->metrics, name, size, error);
+}
+
+uint32_t pf_experiment_callpath(struct pf_experiment *experiment, const char *path, size_t size,
+                                struct pf_error *error)
+{
+    struct pf_tree *tree = experiment->contexts;
+    uint32_t context = PF_NO_CONTEXT;
+    for (;;) {
+        const char *arrow = memmem(path, size, "->", 2);
+        size_t part = arrow ? (size_t)(arrow - path) : size;
+        uint32_t name = pf_intern(tree->strings, path, part, error);
+        if (name == PF_NO_STRING)
+            return PF_NO_CONTEXT;
+        uint8_t flags = context == PF_NO_CONTEXT ? PF_FRAME | PF_ROOT : PF_FRAME;
+        context = pf_tree_child(tree, context, name, name, 0, flags, error);
+        if (context == PF_NO_CONTEXT || !arrow)
+            return context;
+        path += part + 2;
+        size -= part + 2;
+    }
+}
+
+/* ---- finding points and series
+ * ---------------------------------------------------------------------------------- */
+
+static uint64_t mix(uint64_t hash, uint64_t word)
+{
+    hash = (hash ^ word) * 0x9e3779b97f4a7c15u;
+    return hash ^ hash >> 32;
+}
+
+/* Equal coordinates have equal bits: the zeros are one, and so are the nans. */
+static uint64_t coordinate_bits(double coordinate)
+{
+    uint64_t bits;
+    if (coordinate == 0)
+        coordinate = 0;
+    if (isnan(coordinate))
+        return UINT64_MAX;
+    memcpy(&bits, &coordinate, sizeof bits);
+    return bits;
+}
+
+static uint64_t hash_of_point(const double *coordinates, unsigned count)
+{
+    uint64_t hash = count;
+    for (unsigned i = 0; i < count; i++)
+        hash = mix(hash, coordinate_bits(coordinates[i]));
+    return hash;
+}
+
+static bool same_point(const struct pf_experiment *experiment, uint32_t point, const double *coordinates,
+                       unsigned count)
+{
+    const struct pf_point *other = &experiment->points[point];
+    if (other->count != count)
+        return false;
+    for (unsigned i = 0; i < count; i++)
+        if (coordinate_bits(experiment->coordinates[other->first + i]) != coordinate_bits(coordinates[i]))
+            return false;
+    return true;
+}
+
+static uint32_t *slot_of_point(const struct pf_experiment *experiment, const double *coordinates,
+                               unsigned count)
+{
+    const struct pf_slots *slots = &experiment->point_slots;
+    for (uint64_t i = hash_of_point(coordinates, count);; i++) {
+        uint32_t *slot = &slots->slot[i & slots->mask];
+        if (!*slot || same_point(experiment, *slot - 1, coordinates, count))
+            return slot;
+    }
+}
+
+static uint32_t *slot_of_series(const struct pf_experiment *experiment, uint32_t context, uint32_t metric)
+{
+    const struct pf_slots *slots = &experiment->series_slots;
+    for (uint64_t i = mix(context, metric);; i++) {
+        uint32_t *slot = &slots->slot[i & slots->mask];
+        if (!*slot)
+            return slot;
+        const struct pf_series *series = &experiment->series[*slot - 1];
+        if (series->context == context && series->metric == metric)
+            return slot;
+    }
+}
+
+/* Doubles the slots if they are half full; the caller then enters all items again. 1: done; 0: no need. */
+static int grow_slots(struct pf_slots *slots, size_t items, struct pf_error *error)
+{
+    if (slots->slot && items < slots->mask / 2)
+        return 0;
+    if (items > UINT32_MAX / 4)
+        return pf_fail(error, EFBIG, "too many points or series");
+    uint32_t mask = slots->slot ? slots->mask * 2 + 1 : 63;
+    uint32_t *slot = calloc((size_t)mask + 1, sizeof *slot);
+    if (!slot)
+        return pf_fail_memory(error);
+    free(slots->slot);
+    *slots = (struct pf_slots){slot, mask};
+    return 1;
+}
+
+static int grow_point_slots(struct pf_experiment *experiment, struct pf_error *error)
+{
+    int grown = grow_slots(&experiment->point_slots, experiment->n_points, error);
+    if (grown <= 0)
+        return grown;
+    for (uint32_t i = 0; i < experiment->n_points; i++) {
+        const struct pf_point *point = &experiment->points[i];
+        if (!point->broken)
+            *slot_of_point(experiment, experiment->coordinates + point->first, point->count) = i + 1;
+    }
+    return 0;
+}
+
+static int grow_series_slots(struct pf_experiment *experiment, struct pf_error *error)
+{
+    int grown = grow_slots(&experiment->series_slots, experiment->n_series, error);
+    if (grown <= 0)
+        return grown;
+    for (uint32_t i = 0; i < experiment->n_series; i++)
+        *slot_of_series(experiment, experiment->series[i].context, experiment->series[i].metric) = i + 1;
+    return 0;
+}
+
+uint32_t pf_experiment_point(struct pf_experiment *experiment, const double *coordinates, unsigned count,
+                             bool broken, struct pf_error *error)
+{
+    if (grow_point_slots(experiment, error) < 0)
+        return PF_NO_POINT;
+    uint32_t *slot = broken ? NULL : slot_of_point(experiment, coordinates, count);
+    if (slot && *slot)
+        return *slot - 1;
+    if (reserve(&experiment->points, &experiment->room_points, experiment->n_points, 1,
+                sizeof *experiment->points, error) < 0 ||
+        reserve(&experiment->coordinates, &experiment->room_coordinates, experiment->n_coordinates, count,
+                sizeof *experiment->coordinates, error) < 0)
+        return PF_NO_POINT;
+    if (count)
+        memcpy(experiment->coordinates + experiment->n_coordinates, coordinates, count * sizeof *coordinates);
+    uint32_t number = (uint32_t)experiment->n_points++;
+    experiment->points[number] =
+        (struct pf_point){.first = experiment->n_coordinates, .count = (uint8_t)count, .broken = broken};
+    experiment->n_coordinates += count;
+    if (slot)
+        *slot = number + 1;
+    return number;
+}
+
+/* ---- series and their data
+ * -------------------------------------------------------------------------------------- */
+
+static const struct pf_context_data no_data = {PF_NO_SERIES, PF_NO_SERIES, PF_NO_SERIES, PF_NO_SERIES};
+
+static int grow_by_context(struct pf_experiment *experiment, uint32_t context, struct pf_error *error)
+{
+    size_t room = experiment->n_by_context, used = room;
+    if (context < room)
+        return 0;
+    if (reserve(&experiment->by_context, &room, used, (size_t)context + 1 - used,
+                sizeof *experiment->by_context, error) < 0)
+        return -1;
+    for (size_t i = used; i < room; i++)
+        experiment->by_context[i] = no_data;
+    experiment->n_by_context = room;
+    return 0;
+}
+
+const struct pf_context_data *pf_experiment_data_of(const struct pf_experiment *experiment, uint32_t context)
+{
+    return context < experiment->n_by_context ? &experiment->by_context[context] : &no_data;
+}
+
+uint32_t pf_experiment_series(struct pf_experiment *experiment, uint32_t context, uint32_t metric,
+                              struct pf_error *error)
+{
+    if (grow_series_slots(experiment, error) < 0)
+        return PF_NO_SERIES;
+    uint32_t *slot = slot_of_series(experiment, context, metric);
+    if (*slot)
+        return *slot - 1;
+    if (grow_by_context(experiment, context, error) < 0 ||
+        reserve(&experiment->series, &experiment->room_series, experiment->n_series, 1,
+                sizeof *experiment->series, error) < 0)
+        return PF_NO_SERIES;
+    uint32_t number = (uint32_t)experiment->n_series++;
+    experiment->series[number] = (struct pf_series){.context = context,
+                                                    .metric = metric,
+                                                    .next = PF_NO_SERIES,
+                                                    .first = PF_NO_SERIES,
+                                                    .last = PF_NO_SERIES};
+    struct pf_context_data *data = &experiment->by_context[context];
+    if (data->last_series == PF_NO_SERIES)
+        data->first_series = number;
+    else
+        experiment->series[data->last_series].next = number;
+    data->last_series = number;
+    *slot = number + 1;
+    return number;
+}
