@@ -79,11 +79,23 @@ static size_t put_percent(char *out, const char *text, size_t size)
     return size * 3;
 }
 
+/* Most characters are: printable ASCII without a meaning in names. */
+static inline bool is_ordinary(char c)
+{
+    return c >= ' ' && c <= '~' && c != '/' && c != '.' && c != '%';
+}
+
 /* Writes the text's first character, or its first byte if that is no character, as it stands in a name;
  * returns how many bytes it wrote and takes what it read off the text. */
-static size_t put_unit(char out[UNIT_MAX], const char **text, size_t *size, bool first)
+static inline size_t put_unit(char out[UNIT_MAX], const char **text, size_t *size, bool first)
 {
     const char *from = *text;
+    if (is_ordinary(*from)) {
+        *out = *from;
+        ++*text;
+        --*size;
+        return 1;
+    }
     size_t character = character_size((const uint8_t *)from, *size);
     bool as_it_is = character && !is_forbidden(from, *size, character, first);
     size_t taken = character ? character : 1;
