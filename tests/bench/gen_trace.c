@@ -2,7 +2,7 @@
 /*
  * gen_trace OUT MEGABYTES [FANOUT]: writes an XRay FDR trace (version 5) of ordinary shape, fast: 8 threads,
  * 50 functions, calls at most 12 deep, buffers of 16 KiB, threads interleaved buffer by buffer. FANOUT is how
- * many functions each function calls (default 3; 50: any calls any, which makes millions of contexts).
+ * many functions each function calls (default 2, some thousand contexts; 50: any calls any, millions).
  * The same arguments give the same bytes.
  */
 #include <inttypes.h>
@@ -129,7 +129,7 @@ static bool write_trace(FILE *out, uint64_t bytes, unsigned fanout)
 int main(int argc, char **argv)
 {
     uint64_t megabytes = argc > 2 ? strtoull(argv[2], NULL, 10) : 0;
-    unsigned fanout = argc > 3 ? (unsigned)strtoul(argv[3], NULL, 10) : 3;
+    unsigned fanout = argc > 3 ? (unsigned)strtoul(argv[3], NULL, 10) : 2;
     if (!megabytes || !fanout || argc > 4) {
         fprintf(stderr, "usage: gen_trace OUT MEGABYTES [FANOUT]\n");
         return 2;
