@@ -1,0 +1,42 @@
+# bash completion for profilefs
+
+_profilefs() {
+    local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]}
+    local commands='ls cat stat tree index check formats'
+
+    if [[ $previous == -o ]]; then
+        mapfile -t COMPREPLY < <(compgen -W 'metric= cache= only_profiles allow_other allow_root' -- "$current")
+        [[ ${COMPREPLY[0]-} == *= ]] && compopt -o nospace 2>/dev/null
+        return
+    fi
+    if [[ $current == -* ]]; then
+        local options='-f -d -s -o --help --version'
+        [[ ${COMP_WORDS[1]} == index ]] && options='--report'
+        mapfile -t COMPREPLY < <(compgen -W "$options" -- "$current")
+        return
+    fi
+    if ((COMP_CWORD == 1)); then
+        mapfile -t COMPREPLY < <(compgen -W "$commands" -- "$current"; compgen -d -- "$current")
+        return
+    fi
+    # What stands inside a profile is no file of the system: profilefs itself lists it.
+    case ${COMP_WORDS[1]} in
+        formats) ;;
+        ls | cat | stat | tree)
+            local folder=${current%"${current##*/}"}
+            mapfile -t COMPREPLY < <(compgen -f -- "$current")
+            if [[ -n $folder && ! -d $folder ]]; then
+                mapfile -t COMPREPLY < <(profilefs ls "$folder" 2>/dev/null | while IFS= read -r name; do
+                    [[ $folder$name == "$current"* ]] && printf '%s\n' "$folder$name"
+                done)
+            fi
+            compopt -o filenames 2>/dev/null
+            ;;
+        *)
+            mapfile -t COMPREPLY < <(compgen -f -- "$current")
+            compopt -o filenames 2>/dev/null
+            ;;
+    esac
+}
+
+complete -F _profilefs profilefs

@@ -1,0 +1,29 @@
+# fish completion for profilefs
+
+# What stands inside a profile is no file of the system: profilefs itself lists it.
+function __profilefs_paths
+    set -l token (commandline -ct)
+    set -l folder (string replace -r '[^/]*$' '' -- $token)
+    if test -n "$folder" -a ! -d "$folder"
+        for name in (profilefs ls "$folder" 2>/dev/null)
+            echo $folder$name
+        end
+    end
+end
+
+set -l commands ls cat stat tree index check formats
+complete -c profilefs -n "not __fish_seen_subcommand_from $commands" -a ls -d 'List a directory'
+complete -c profilefs -n "not __fish_seen_subcommand_from $commands" -a cat -d 'Print files'
+complete -c profilefs -n "not __fish_seen_subcommand_from $commands" -a stat -d 'Tell size, mode and time'
+complete -c profilefs -n "not __fish_seen_subcommand_from $commands" -a tree -d 'Show everything below'
+complete -c profilefs -n "not __fish_seen_subcommand_from $commands" -a index -d 'Make all passes ahead'
+complete -c profilefs -n "not __fish_seen_subcommand_from $commands" -a check -d 'Validate profiles'
+complete -c profilefs -n "not __fish_seen_subcommand_from $commands" -a formats -d 'List the known formats'
+complete -c profilefs -n "__fish_seen_subcommand_from ls cat stat tree" -a '(__profilefs_paths)'
+complete -c profilefs -n "__fish_seen_subcommand_from index" -l report -d 'Print counts for each profile'
+complete -c profilefs -n "not __fish_seen_subcommand_from $commands" -s f -d 'Stay in the foreground'
+complete -c profilefs -n "not __fish_seen_subcommand_from $commands" -s d -d 'Debug messages of FUSE'
+complete -c profilefs -n "not __fish_seen_subcommand_from $commands" -s s -d 'Serve with one thread'
+complete -c profilefs -s o -x -a 'metric= cache= only_profiles allow_other allow_root' -d 'Mount options'
+complete -c profilefs -l help -d 'Print a summary'
+complete -c profilefs -l version -d 'Print the version'
