@@ -1,0 +1,374 @@
+/* SPDX-License-Identifier: MIT */
+#include "formats/xray/buffers.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "formats/xray/order.h"
+#include "formats/xray/records.h"
+
+enum {
+    /* Extents, NewBuffer, wall time, process, CPU, and usually the first event. */
+    PREAMBLE = 160,
+    /* Where buffers lie closer than NEAR one large read is cheaper than many small ones. */
+    NEAR = 4096,
+    CHUNK = 64 * 1024,
+};
+
+struct scan {
+    const struct xray_header *header;
+    struct pf_input *input;
+    struct pf_pass *pass;
+    struct xray_index *index;
+    struct xray_threads threads;
+    struct xray_decoder decoder;
+    uint64_t size;        /* of the file */
+    size_t room;          /* for index->buffers */
+    uint64_t base;        /* offset in the file of bytes[0] */
+    size_t have;          /* in bytes[] */
+    unsigned char *bytes; /* CHUNK of them, owned */
+};
+
+static int note(struct scan *scan, enum xray_note_kind kind, uint64_t offset, uint64_t detail,
+                struct pf_error *error)
+{
+    return xray_note(&scan->index->notes, kind, offset, detail, error);
+}
+
+/* At least `want` bytes at offset (up to CHUNK), less only at the end of the file; *have: how many. */
+static const unsigned char *peek(struct scan *scan, uint64_t offset, size_t want, size_t *have,
+                                 struct pf_error *error)
+{
+    uint64_t left = scan->size - offset;
+    if (want > left)
+        want = (size_t)left;
+    uint64_t held = scan->base + scan->have;
+    if (offset < scan->base || offset > held || held - offset < want) {
+        bool near = offset >= scan->base && offset <= held + NEAR;
+        size_t size = near ? (size_t)CHUNK : want;
+        scan->have = 0;
+        ssize_t n = pf_input_read(scan->input, scan->bytes, size, offset, error);
+        if (n < 0)
+            return NULL;
+        scan->base = offset;
+        scan->have = (size_t)n;
+        if (scan->have < want) {
+            pf_fail_at(error, ESTALE, (int64_t)offset, "the file has become shorter");
+            return NULL;
+        }
+    }
+    *have = (size_t)(scan->base + scan->have - offset);
+    return scan->bytes + (offset - scan->base);
+}
+
+static int step(struct scan *scan, uint64_t offset, struct pf_error *error)
+{
+    return pf_pass_step(scan->pass, offset, scan->size, error);
+}
+
+/* ---- one buffer
+ * ------------------------------------------------------------------------------------------------- */
+
+/* What a buffer says about itself before its first event. */
+struct preamble {
+    struct xray_buffer buffer;
+    int32_t pid, tid;
+    bool has_pid;
+};
+
+/* Reads the records after NewBuffer up to the first NewCPUId. */
+static void read_preamble(struct preamble *preamble, const unsigned char *bytes, size_t size)
+{
+    for (; size >= XRAY_METADATA_SIZE; bytes += XRAY_METADATA_SIZE, size -= XRAY_METADATA_SIZE) {
+        switch (bytes[0]) {
+        case XRAY_METADATA_BYTE(XRAY_WALLTIME): /* i64 seconds at 1, i32 microseconds at 9 */
+            preamble->buffer.seconds = (int64_t)xray_u64(bytes + 1);
+            preamble->buffer.micros = (int32_t)xray_u32(bytes + 9);
+            break;
+        case XRAY_METADATA_BYTE(XRAY_PID): /* i32 at 1 */
+            preamble->pid = (int32_t)xray_u32(bytes + 1);
+            preamble->has_pid = true;
+            break;
+        case XRAY_METADATA_BYTE(XRAY_NEW_CPU): /* u64 TSC at 3 */
+            preamble->buffer.tsc = xray_u64(bytes + 3);
+            preamble->buffer.has_tsc = true;
+            return;
+        default:
+            return;
+        }
+    }
+}
+
+/* Looks for the first event; `bytes` are those of the buffer's body that are at hand. */
+static int read_start(struct scan *scan, struct xray_buffer *buffer, const unsigned char *bytes, size_t size,
+                      struct pf_error *error)
+{
+    struct xray_event event;
+    if (xray_decoder_begin_with(&scan->decoder, buffer->body, buffer->end, bytes, size, error))
+        return -1;
+    int found = xray_next_event(&scan->decoder, &event, error);
+    if (found < 0)
+        return -1;
+    buffer->has_start = found > 0;
+    buffer->start = found ? event.tsc : 0;
+    return 0;
+}
+
+static int append(struct scan *scan, const struct xray_buffer *buffer, struct pf_error *error)
+{
+    struct xray_index *index = scan->index;
+    if (index->n_buffers == scan->room) {
+        size_t room = scan->room ? scan->room * 2 : 64;
+        struct xray_buffer *buffers = realloc(index->buffers, room * sizeof *buffers);
+        if (!buffers)
+            return pf_fail_memory(error);
+        index->buffers = buffers;
+        scan->room = room;
+    }
+    index->buffers[index->n_buffers++] = *buffer;
+    return 0;
+}
+
+/* Takes the buffer whose NewBuffer record stands at offset and whose records end at `end`. */
+static int take_buffer(struct scan *scan, uint64_t offset, uint64_t end, struct pf_error *error)
+{
+    size_t have;
+    const unsigned char *bytes = peek(scan, offset, PREAMBLE - XRAY_METADATA_SIZE, &have, error);
+    if (!bytes)
+        return -1;
+    struct preamble preamble = {.tid = (int32_t)xray_u32(bytes + 1)};
+    struct xray_buffer *buffer = &preamble.buffer;
+    buffer->body = offset + XRAY_METADATA_SIZE;
+    buffer->end = end;
+    bytes += XRAY_METADATA_SIZE;
+    have -= XRAY_METADATA_SIZE;
+    if (have > end - buffer->body)
+        have = (size_t)(end - buffer->body);
+    read_preamble(&preamble, bytes, have);
+    uint32_t thread;
+    if (xray_threads_find(&scan->threads, preamble.has_pid, preamble.pid, preamble.tid, &thread, error))
+        return -1;
+    buffer->thread = thread & (XRAY_THREADS_MAX - 1);
+    if (read_start(scan, buffer, bytes, have, error))
+        return -1;
+    return append(scan, buffer, error);
+}
+
+/* ---- version 1: buffers of one size
+ * ------------------------------------------------------------------------------------------------- */
+
+static int scan_fixed(struct scan *scan, struct pf_error *error)
+{
+    uint64_t size = scan->header->buffer_size, left;
+    if (size < XRAY_METADATA_SIZE) {
+        if (scan->size > XRAY_HEADER_SIZE && note(scan, XRAY_NOTE_BUFFER_SIZE, 16, size, error))
+            return -1;
+        size = UINT64_MAX;
+    }
+    for (uint64_t offset = XRAY_HEADER_SIZE; offset < scan->size; offset += left) {
+        left = scan->size - offset;
+        if (left > size)
+            left = size;
+        size_t have;
+        const unsigned char *bytes = peek(scan, offset, PREAMBLE, &have, error);
+        if (!bytes || step(scan, offset, error))
+            return -1;
+        int failed;
+        if (left < XRAY_METADATA_SIZE)
+            failed = note(scan, XRAY_NOTE_FILE_CUT, offset, 0, error);
+        else if (bytes[0] == XRAY_METADATA_BYTE(XRAY_NEW_BUFFER))
+            failed = take_buffer(scan, offset, offset + left, error);
+        else
+            failed = note(scan, XRAY_NOTE_NO_THREAD, offset, 0, error);
+        if (failed)
+            return -1;
+    }
+    return 0;
+}
+
+/* ---- versions 2 to 5: buffers that tell their length
+ * ------------------------------------------------------------------------------------------------- */
+
+static bool starts_buffer(const unsigned char *bytes)
+{
+    return bytes[0] == XRAY_METADATA_BYTE(XRAY_BUFFER_EXTENTS) &&
+           bytes[XRAY_METADATA_SIZE] == XRAY_METADATA_BYTE(XRAY_NEW_BUFFER);
+}
+
+/* The first place from `offset` on where BufferExtents is followed by NewBuffer, or the end of the file. */
+static int find_buffer(struct scan *scan, uint64_t offset, uint64_t *found, struct pf_error *error)
+{
+    while (offset < scan->size && scan->size - offset > XRAY_METADATA_SIZE) {
+        size_t have;
+        const unsigned char *bytes = peek(scan, offset, XRAY_METADATA_SIZE + 1, &have, error);
+        if (!bytes || step(scan, offset, error))
+            return -1;
+        size_t places = have - XRAY_METADATA_SIZE;
+        for (const unsigned char *at = bytes;; at++) {
+            size_t left = places - (size_t)(at - bytes);
+            at = memchr(at, XRAY_METADATA_BYTE(XRAY_BUFFER_EXTENTS), left);
+            if (!at)
+                break;
+            if (starts_buffer(at)) {
+                *found = offset + (uint64_t)(at - bytes);
+                return 0;
+            }
+        }
+        offset += places;
+    }
+    *found = scan->size;
+    return 0;
+}
+
+/* Whether buffers go on at offset: BufferExtents, or the end of the file. -1 with *error filled. */
+static int goes_on(struct scan *scan, uint64_t offset, struct pf_error *error)
+{
+    size_t have;
+    if (offset == scan->size)
+        return 1;
+    const unsigned char *bytes = peek(scan, offset, 1, &have, error);
+    if (!bytes)
+        return -1;
+    return bytes[0] == XRAY_METADATA_BYTE(XRAY_BUFFER_EXTENTS);
+}
+
+/* Decodes a range of records until it ends or something is wrong; tells in scan->decoder. */
+static int decode_all(struct scan *scan, uint64_t body, uint64_t end, struct pf_error *error)
+{
+    struct xray_event event;
+    int more;
+    xray_decoder_begin(&scan->decoder, body, end);
+    for (uint64_t events = 1; (more = xray_next_event(&scan->decoder, &event, error)) > 0; events++)
+        if (events % 65536 == 0 && step(scan, xray_decoder_offset(&scan->decoder), error))
+            return -1;
+    return more;
+}
+
+/*
+ * A buffer whose declared end cannot be right: it lies beyond the end of the file, or no buffer starts
+ * there. Its records tell where it ends: where they meet another buffer. *end: of the buffer's records;
+ * *next: where to go on.
+ */
+static int find_end(struct scan *scan, uint64_t offset, uint64_t extents, uint64_t *end, uint64_t *next,
+                    struct pf_error *error)
+{
+    uint64_t body = offset + 2 * XRAY_METADATA_SIZE;
+    bool beyond = extents > scan->size - offset - XRAY_METADATA_SIZE;
+    uint64_t declared = beyond ? scan->size : offset + XRAY_METADATA_SIZE + extents;
+    *end = *next = declared;
+    if (decode_all(scan, body, declared, error))
+        return -1;
+    enum xray_fault fault = scan->decoder.fault;
+    uint64_t fault_offset = scan->decoder.fault_offset;
+    if (fault == XRAY_NESTED_BUFFER) {
+        *end = *next = fault_offset;
+        if (beyond && note(scan, XRAY_NOTE_BEYOND_END, offset, extents, error))
+            return -1;
+        return note(scan, XRAY_NOTE_OVERLAP, *next, 0, error);
+    }
+    if (!beyond)
+        return 0;
+    if (fault == XRAY_SOUND || fault == XRAY_CUT_RECORD)
+        return note(scan, XRAY_NOTE_BUFFER_CUT, offset, extents - (scan->size - offset - XRAY_METADATA_SIZE),
+                    error);
+    if (find_buffer(scan, fault_offset + 1, next, error))
+        return -1;
+    *end = *next;
+    return note(scan, XRAY_NOTE_BEYOND_END, offset, extents, error);
+}
+
+/* A BufferExtents without NewBuffer: nobody's. Its extents are believed only if they lead to another. */
+static int pass_nobodys(struct scan *scan, uint64_t offset, uint64_t extents, uint64_t *next,
+                        struct pf_error *error)
+{
+    uint64_t body = offset + XRAY_METADATA_SIZE, left = scan->size - body;
+    if (extents > left && left < XRAY_METADATA_SIZE) {
+        *next = scan->size;
+        return note(scan, XRAY_NOTE_FILE_CUT, body, 0, error);
+    }
+    if (extents <= left) {
+        int sound = goes_on(scan, body + extents, error);
+        *next = body + extents;
+        if (sound < 0)
+            return -1;
+        if (sound)
+            return extents ? note(scan, XRAY_NOTE_NO_THREAD, offset, 0, error) : 0;
+    }
+    if (note(scan, XRAY_NOTE_NO_THREAD, offset, 0, error))
+        return -1;
+    return find_buffer(scan, offset + 1, next, error);
+}
+
+/* What stands at offset, where a buffer should start; *next: where to go on. */
+static int scan_buffer(struct scan *scan, uint64_t offset, uint64_t *next, struct pf_error *error)
+{
+    size_t have;
+    const unsigned char *bytes = peek(scan, offset, PREAMBLE, &have, error);
+    if (!bytes)
+        return -1;
+    if (have < XRAY_METADATA_SIZE) {
+        *next = scan->size;
+        return note(scan, XRAY_NOTE_FILE_CUT, offset, 0, error);
+    }
+    if (bytes[0] != XRAY_METADATA_BYTE(XRAY_BUFFER_EXTENTS)) {
+        if (find_buffer(scan, offset + 1, next, error))
+            return -1;
+        return note(scan, XRAY_NOTE_RESYNCHRONISED, offset, *next - offset, error);
+    }
+    uint64_t extents = xray_u64(bytes + 1); /* bytes of the buffer after this record */
+    bool owned = extents >= XRAY_METADATA_SIZE && have >= 2 * (size_t)XRAY_METADATA_SIZE &&
+                 bytes[XRAY_METADATA_SIZE] == XRAY_METADATA_BYTE(XRAY_NEW_BUFFER);
+    if (!owned)
+        return pass_nobodys(scan, offset, extents, next, error);
+    int sound = 0;
+    uint64_t end = 0;
+    if (extents <= scan->size - offset - XRAY_METADATA_SIZE) {
+        end = *next = offset + XRAY_METADATA_SIZE + extents;
+        sound = goes_on(scan, end, error);
+    }
+    if (sound < 0 || (!sound && find_end(scan, offset, extents, &end, next, error)))
+        return -1;
+    return take_buffer(scan, offset + XRAY_METADATA_SIZE, end, error);
+}
+
+static int scan_extents(struct scan *scan, struct pf_error *error)
+{
+    uint64_t next;
+    for (uint64_t offset = XRAY_HEADER_SIZE; offset < scan->size; offset = next)
+        if (step(scan, offset, error) || scan_buffer(scan, offset, &next, error))
+            return -1;
+    return 0;
+}
+
+/* ---- the whole
+ * ------------------------------------------------------------------------------------------------- */
+
+int xray_index_make(struct xray_index *index, const struct xray_header *header, struct pf_input *input,
+                    struct pf_pass *pass, struct pf_error *error)
+{
+    *index = (struct xray_index){0};
+    struct scan scan = {.header = header,
+                        .input = input,
+                        .pass = pass,
+                        .index = index,
+                        .size = pf_input_size(input),
+                        .bytes = malloc(CHUNK)};
+    if (!scan.bytes)
+        return pf_fail_memory(error);
+    xray_decoder_init(&scan.decoder, input, header->version);
+    int failed = header->version == 1 ? scan_fixed(&scan, error) : scan_extents(&scan, error);
+    /* The threads are the index's from now on, sound or not. */
+    index->threads = xray_threads_take(&scan.threads, &index->n_threads);
+    xray_decoder_free(&scan.decoder);
+    free(scan.bytes);
+    return failed ? -1 : xray_order(index, header, error);
+}
+
+void xray_index_free(struct xray_index *index)
+{
+    free(index->buffers);
+    free(index->threads);
+    xray_notes_free(&index->notes);
+    *index = (struct xray_index){0};
+}

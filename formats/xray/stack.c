@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: MIT */
+#include "formats/xray/stack.h"
+
+static int grow_functions(struct xray_functions *functions, struct pf_error *error)
+{
+    uint32_t room = functions->room ? functions->room * 2 : 256; /* ids have 28 bits: never overflows */
+    struct xray_seen *seen = realloc(functions->seen, room * sizeof *seen);
+    if (!seen)
+        return pf_fail_memory(error);
+    functions->seen = seen;
+    uint32_t *slots = calloc((size_t)room * 2, sizeof *slots);
+    if (!slots)
+        return pf_fail_memory(error);
+    free(functions->slots);
+    functions->slots = slots;
+    functions->mask = room * 2 - 1;
+    functions->room = room;
+    for (uint32_t number = 0; number < functions->count; number++) {
+        uint32_t i = xray_functions_hash(seen[number].id);
+        while (slots[i & functions->mask])
+            i++;
+        slots[i & functions->mask] = number + 1;
+    }
+    return 0;
+}
+
+uint32_t xray_functions_add(struct xray_functions *functions, uint32_t id, struct pf_error *error)
+{
+    if (functions->count == functions->room && grow_functions(functions, error))
+        return XRAY_NO_FUNCTION;
+    uint32_t i = xray_functions_hash(id);
+    while (functions->slots[i & functions->mask])
+        i++;
+    functions->seen[functions->count] = (struct xray_seen){.id = id};
+    functions->slots[i & functions->mask] = functions->count + 1;
+    return functions->count++;
+}
+
+int xray_stack_grow(struct xray_stack *stack, struct pf_error *error)
+{
+    size_t room = stack->room ? stack->room * 2 : 256;
+    uint32_t *calls = realloc(stack->calls, room * sizeof *calls);
+    if (!calls)
+        return pf_fail_memory(error);
+    stack->calls = calls;
+    stack->room = room;
+    return 0;
+}
+
+void xray_functions_free(struct xray_functions *functions)
+{
+    free(functions->slots);
+    free(functions->seen);
+    *functions = (struct xray_functions){0};
+}
+
+void xray_stack_free(struct xray_stack *stack)
+{
+    xray_functions_free(&stack->functions);
+    free(stack->calls);
+    *stack = (struct xray_stack){0};
+}

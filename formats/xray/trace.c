@@ -1,0 +1,456 @@
+/* SPDX-License-Identifier: MIT */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "formats/xray/records.h"
+#include "formats/xray/xray.h"
+
+/*
+ * The table "trace": thread after thread, buffer after buffer, record after record. A walk keeps the open
+ * calls of the thread it is in, for the column `depth`; it needs no model.
+ */
+
+/* A function's name, made once. */
+struct name {
+    char text[XRAY_NAME_MAX];
+    uint8_t size; /* 0: not made yet */
+};
+
+struct walk {
+    struct xray_decoder decoder;
+    struct xray_stack stack;
+    struct name *names; /* by the stack's numbers of functions */
+    size_t n_names;     /* room */
+    uint64_t start;     /* T0 as this walk's rows have it */
+    size_t thread;      /* index; the number of threads at the end */
+    size_t buffer;      /* ordinal of the next buffer in the thread */
+    char *text;         /* arguments or payload of the row */
+    size_t text_room;
+    pf_int128 wide; /* time of the row, where it does not fit 63 bits */
+};
+
+/* ---- walking
+ * ------------------------------------------------------------------------------------------------- */
+
+static void begin_thread(struct walk *walk, size_t thread)
+{
+    xray_stack_clear(&walk->stack);
+    walk->thread = thread;
+    walk->buffer = 0;
+    xray_decoder_begin(&walk->decoder, 0, 0);
+}
+
+static void begin_buffer(struct walk *walk, const struct xray_index *index, size_t ordinal)
+{
+    const struct xray_buffer *buffer = &index->buffers[index->threads[walk->thread].first + ordinal];
+    xray_decoder_begin(&walk->decoder, buffer->body, buffer->end);
+    walk->buffer = ordinal + 1;
+}
+
+/* To the next buffer that the restriction lets through. 0: there is none. */
+static int next_buffer(const struct pf_cursor *cursor, struct walk *walk)
+{
+    const struct xray_index *index = &xray_state(cursor->profile)->index;
+    while (walk->thread < index->n_threads && walk->buffer == index->threads[walk->thread].count)
+        begin_thread(walk, cursor->only.partition < 0 ? walk->thread + 1 : index->n_threads);
+    if (walk->thread == index->n_threads)
+        return 0;
+    begin_buffer(walk, index, walk->buffer);
+    return 1;
+}
+
+static int grow_names(struct walk *walk, struct pf_error *error)
+{
+    size_t room = walk->stack.functions.room;
+    struct name *names = realloc(walk->names, room * sizeof *names);
+    if (!names)
+        return pf_fail_memory(error);
+    memset(names + walk->n_names, 0, (room - walk->n_names) * sizeof *names);
+    walk->names = names;
+    walk->n_names = room;
+    return 0;
+}
+
+/* Follows a function record with the stack. Returns the function's number; *depth: the calls around it. */
+static uint32_t follow(struct walk *walk, const struct xray_event *event, size_t *depth,
+                       struct pf_error *error)
+{
+    struct xray_stack *stack = &walk->stack;
+    uint32_t function = xray_functions_number(&stack->functions, event->function, error);
+    if (function == XRAY_NO_FUNCTION)
+        return XRAY_NO_FUNCTION;
+    *depth = stack->depth;
+    if (event->kind == XRAY_ENTER || event->kind == XRAY_ENTER_ARG)
+        return xray_stack_push(stack, function, error) ? XRAY_NO_FUNCTION : function;
+    size_t call = xray_stack_find(stack, function);
+    if (call == SIZE_MAX)
+        return function;
+    while (stack->depth > call)
+        xray_stack_pop(stack);
+    *depth = call;
+    return function;
+}
+
+/* ---- the start of time
+ * ------------------------------------------------------------------------------------------------- */
+
+/* The smallest TSC of all events, by decoding them all. */
+static int find_start(struct walk *walk, const struct xray_index *index, uint64_t *start,
+                      struct pf_error *error)
+{
+    struct xray_event event;
+    for (size_t i = 0; i < index->n_buffers; i++) {
+        int more;
+        xray_decoder_begin(&walk->decoder, index->buffers[i].body, index->buffers[i].end);
+        while ((more = xray_next_event(&walk->decoder, &event, error)) > 0)
+            if (event.tsc < *start)
+                *start = event.tsc;
+        if (more < 0)
+            return -1;
+    }
+    return 0;
+}
+
+/*
+ * An event is earlier than any first event of a buffer: its time would be negative. All are looked through
+ * at once, so that a trace whose every event is earlier than the one before costs two passes, not a pass an
+ * event.
+ */
+static int lower_start(const struct pf_cursor *cursor, struct walk *walk, uint64_t tsc,
+                       struct pf_error *error)
+{
+    struct xray_state *state = xray_state(cursor->profile);
+    uint64_t shared = atomic_load(&state->start), start = tsc;
+    if (tsc < shared) {
+        if (find_start(walk, &state->index, &start, error))
+            return -1;
+        while (start < shared && !atomic_compare_exchange_weak(&state->start, &shared, start))
+            ;
+    }
+    return pf_fail(error, EAGAIN, "the trace starts earlier than its buffers said");
+}
+
+/* ---- rows
+ * ------------------------------------------------------------------------------------------------- */
+
+static const struct {
+    const char *text;
+    uint8_t size;
+} event_words[] = {
+    [XRAY_ENTER] = {"enter", 5},         [XRAY_EXIT] = {"exit", 4},     [XRAY_TAIL_EXIT] = {"tail-exit", 9},
+    [XRAY_ENTER_ARG] = {"enter-arg", 9}, [XRAY_CUSTOM] = {"custom", 6}, [XRAY_TYPED] = {"typed", 5},
+};
+
+/* Room for `more` bytes of text after the first `used`. NULL with *error filled. */
+static char *text_room(struct walk *walk, size_t used, size_t more, struct pf_error *error)
+{
+    if (walk->text_room - used < more) {
+        size_t room = walk->text_room ? walk->text_room : 256;
+        while (room - used < more)
+            room *= 2;
+        char *text = realloc(walk->text, room);
+        if (!text) {
+            pf_fail_memory(error);
+            return NULL;
+        }
+        walk->text = text;
+        walk->text_room = room;
+    }
+    return walk->text + used;
+}
+
+/* Arguments in decimal, joined by blanks. */
+static int arguments_cell(struct walk *walk, struct pf_cell *cell, struct pf_error *error)
+{
+    enum { DIGITS = 20 };
+    size_t used = 0;
+    uint64_t value;
+    int more;
+    for (unsigned n = 0; (more = xray_next_argument(&walk->decoder, &value, error)) > 0; n++) {
+        if (n >= XRAY_ARGUMENTS_SHOWN)
+            continue;
+        char *text = text_room(walk, used, DIGITS + 1, error);
+        if (!text)
+            return -1;
+        if (used)
+            *text++ = ' ';
+        char digits[DIGITS];
+        size_t at = DIGITS;
+        do
+            digits[--at] = (char)('0' + value % 10);
+        while (value /= 10);
+        memcpy(text, digits + at, DIGITS - at);
+        used = (size_t)(text - walk->text) + DIGITS - at;
+    }
+    *cell = pf_plain(walk->text, used);
+    return more;
+}
+
+/* The payload in hexadecimal. Text is made only for bytes that have been read. */
+static int payload_cell(struct walk *walk, struct pf_cell *cell, struct pf_error *error)
+{
+    static const char hex[] = "0123456789abcdef";
+    size_t used = 0;
+    while (used < 2 * (size_t)XRAY_PAYLOAD_SHOWN) {
+        size_t size, left = XRAY_PAYLOAD_SHOWN - used / 2;
+        const unsigned char *bytes = xray_next_payload(&walk->decoder, &size, error);
+        if (!bytes)
+            return -1;
+        if (!size)
+            break;
+        size = size < left ? size : left;
+        char *text = text_room(walk, used, 2 * size, error);
+        if (!text)
+            return -1;
+        for (size_t i = 0; i < size; i++) {
+            *text++ = hex[bytes[i] >> 4];
+            *text++ = hex[bytes[i] & 15];
+        }
+        used += 2 * size;
+    }
+    *cell = pf_plain(walk->text, used);
+    return 0;
+}
+
+static struct pf_cell name_cell(struct walk *walk, uint32_t function, uint32_t id)
+{
+    struct name *name = &walk->names[function];
+    if (!name->size)
+        name->size = (uint8_t)xray_function_name(name->text, id);
+    return pf_plain(name->text, name->size);
+}
+
+static int function_cells(struct walk *walk, const struct xray_event *event, struct pf_cell *cells,
+                          struct pf_error *error)
+{
+    size_t depth;
+    uint32_t function = follow(walk, event, &depth, error);
+    if (function == XRAY_NO_FUNCTION || (function >= walk->n_names && grow_names(walk, error)))
+        return -1;
+    cells[XRAY_TRACE_FUNCTION] = pf_uint(event->function);
+    cells[XRAY_TRACE_DEPTH] = pf_uint(depth);
+    cells[XRAY_TRACE_ARGS] = pf_absent();
+    cells[XRAY_TRACE_EVENT_TYPE] = pf_absent();
+    cells[XRAY_TRACE_DATA] = pf_absent();
+    cells[XRAY_TRACE_NAME] = name_cell(walk, function, event->function);
+    if (!event->arguments)
+        return 1;
+    if (arguments_cell(walk, &cells[XRAY_TRACE_ARGS], error))
+        return -1;
+    /* Early runtimes write entries with arguments as plain ones. */
+    if (event->kind == XRAY_ENTER && cells[XRAY_TRACE_ARGS].size)
+        cells[XRAY_TRACE_EVENT] =
+            pf_plain(event_words[XRAY_ENTER_ARG].text, event_words[XRAY_ENTER_ARG].size);
+    return 1;
+}
+
+static int payload_cells(struct walk *walk, const struct xray_event *event, struct pf_cell *cells,
+                         struct pf_error *error)
+{
+    cells[XRAY_TRACE_FUNCTION] = pf_absent();
+    cells[XRAY_TRACE_DEPTH] = pf_uint(walk->stack.depth);
+    cells[XRAY_TRACE_ARGS] = pf_absent();
+    cells[XRAY_TRACE_EVENT_TYPE] = event->kind == XRAY_TYPED ? pf_uint(event->type) : pf_absent();
+    cells[XRAY_TRACE_NAME] = pf_absent();
+    return payload_cell(walk, &cells[XRAY_TRACE_DATA], error) ? -1 : 1;
+}
+
+static int next_row(struct pf_cursor *cursor, struct pf_cell *cells, struct pf_error *error)
+{
+    struct walk *walk = cursor->state;
+    const struct xray_state *state = xray_state(cursor->profile);
+    struct xray_event event;
+    int found;
+    while ((found = xray_next_event(&walk->decoder, &event, error)) == 0)
+        if (!next_buffer(cursor, walk))
+            return 0;
+    if (found < 0)
+        return -1;
+    if (event.tsc < walk->start || atomic_load_explicit(&state->start, memory_order_relaxed) != walk->start)
+        return lower_start(cursor, walk, event.tsc, error);
+    cells[XRAY_TRACE_THREAD] = pf_int((int64_t)walk->thread);
+    cells[XRAY_TRACE_TIME] = xray_clock_cell(&state->clock, event.tsc - walk->start, &walk->wide);
+    cells[XRAY_TRACE_TSC] = pf_uint(event.tsc);
+    cells[XRAY_TRACE_CPU] = event.cpu < 0 ? pf_absent() : pf_int(event.cpu);
+    cells[XRAY_TRACE_EVENT] = pf_plain(event_words[event.kind].text, event_words[event.kind].size);
+    return event.kind <= XRAY_ENTER_ARG ? function_cells(walk, &event, cells, error)
+                                        : payload_cells(walk, &event, cells, error);
+}
+
+/* ---- positions
+ * ------------------------------------------------------------------------------------------------- */
+
+/*
+ * Where the next row comes from. Stacks deeper than a few pages are not saved with it: they are made anew
+ * from the thread's start.
+ */
+struct position {
+    uint64_t start;  /* T0 of the rows */
+    uint64_t offset; /* of the next record, from the buffer's body */
+    uint64_t tsc;
+    uint64_t depth; /* ids of so many functions follow, outermost first, if at most STACK_SAVED */
+    uint32_t thread;
+    uint32_t buffer; /* 0: before the first; else one more than the buffer's ordinal in the thread */
+    int32_t cpu;
+    uint32_t timed;
+};
+
+enum { STACK_SAVED = 1024 };
+
+static const struct xray_buffer *current_buffer(const struct walk *walk, const struct xray_index *index)
+{
+    return &index->buffers[index->threads[walk->thread].first + walk->buffer - 1];
+}
+
+static struct position position_of(const struct walk *walk, const struct xray_index *index)
+{
+    struct position position = {
+        .start = walk->start, .thread = (uint32_t)walk->thread, .buffer = (uint32_t)walk->buffer, .cpu = -1};
+    if (walk->thread == index->n_threads || !walk->buffer)
+        return position;
+    position.offset = xray_decoder_offset(&walk->decoder) - current_buffer(walk, index)->body;
+    position.tsc = walk->decoder.tsc;
+    position.cpu = walk->decoder.cpu;
+    position.timed = walk->decoder.timed;
+    position.depth = walk->stack.depth;
+    return position;
+}
+
+static size_t save(const struct pf_cursor *cursor, void *blob, size_t room)
+{
+    const struct walk *walk = cursor->state;
+    struct position position = position_of(walk, &xray_state(cursor->profile)->index);
+    size_t ids = position.depth <= STACK_SAVED ? (size_t)position.depth : 0;
+    size_t size = sizeof position + ids * sizeof(uint32_t);
+    if (room < size)
+        return size;
+    memcpy(blob, &position, sizeof position);
+    char *at = (char *)blob + sizeof position;
+    for (size_t i = 0; i < ids; i++, at += sizeof(uint32_t))
+        memcpy(at, &walk->stack.functions.seen[walk->stack.calls[i]].id, sizeof(uint32_t));
+    return size;
+}
+
+static bool is_position(const struct position *position, size_t size, const struct xray_index *index)
+{
+    uint64_t ids = position->depth <= STACK_SAVED ? position->depth : 0;
+    if (size != sizeof *position + ids * sizeof(uint32_t) || position->thread > index->n_threads)
+        return false;
+    if (position->thread == index->n_threads || !position->buffer)
+        return !position->buffer && !position->depth;
+    const struct xray_thread *thread = &index->threads[position->thread];
+    if (position->buffer > thread->count)
+        return false;
+    const struct xray_buffer *buffer = &index->buffers[thread->first + position->buffer - 1];
+    return position->offset <= buffer->end - buffer->body && position->cpu >= -1 &&
+           position->cpu <= UINT16_MAX && position->timed <= 1;
+}
+
+static int push_saved(struct walk *walk, const unsigned char *ids, size_t depth, struct pf_error *error)
+{
+    for (size_t i = 0; i < depth; i++) {
+        uint32_t id;
+        memcpy(&id, ids + i * sizeof id, sizeof id);
+        uint32_t function = xray_functions_number(&walk->stack.functions, id, error);
+        if (function == XRAY_NO_FUNCTION || xray_stack_push(&walk->stack, function, error))
+            return -1;
+    }
+    return 0;
+}
+
+/* Walks the thread up to the position, for its stack. */
+static int replay(struct walk *walk, const struct xray_index *index, const struct position *to,
+                  struct pf_error *error)
+{
+    struct xray_event event;
+    for (size_t ordinal = 0; ordinal < to->buffer; ordinal++) {
+        begin_buffer(walk, index, ordinal);
+        uint64_t end =
+            ordinal + 1 == to->buffer ? current_buffer(walk, index)->body + to->offset : UINT64_MAX;
+        int more = 1;
+        while (xray_decoder_offset(&walk->decoder) < end &&
+               (more = xray_next_event(&walk->decoder, &event, error)) > 0) {
+            size_t depth;
+            if (event.kind <= XRAY_ENTER_ARG && follow(walk, &event, &depth, error) == XRAY_NO_FUNCTION)
+                return -1;
+        }
+        if (more < 0)
+            return -1;
+    }
+    return walk->stack.depth == to->depth ? 0 : pf_fail(error, EINVAL, "not a position in this trace");
+}
+
+static int go_to(struct walk *walk, const struct xray_index *index, const struct position *to,
+                 const unsigned char *ids, struct pf_error *error)
+{
+    begin_thread(walk, to->thread);
+    if (!to->buffer)
+        return 0;
+    int failed = to->depth <= STACK_SAVED ? push_saved(walk, ids, (size_t)to->depth, error)
+                                          : replay(walk, index, to, error);
+    if (failed)
+        return -1;
+    begin_buffer(walk, index, to->buffer - 1);
+    uint64_t offset = current_buffer(walk, index)->body + to->offset;
+    xray_decoder_resume(&walk->decoder, offset, to->tsc, to->cpu, to->timed);
+    return 0;
+}
+
+static int restore(struct pf_cursor *cursor, const void *blob, size_t size, struct pf_error *error)
+{
+    struct walk *walk = cursor->state;
+    struct xray_state *state = xray_state(cursor->profile);
+    const struct xray_index *index = &state->index;
+    struct position position;
+    if (size < sizeof position)
+        return pf_fail(error, EINVAL, "not a position in this trace");
+    memcpy(&position, blob, sizeof position);
+    if (!is_position(&position, size, index))
+        return pf_fail(error, EINVAL, "not a position in this trace");
+    /* A walk of an earlier run may have found an earlier start of time. */
+    uint64_t shared = atomic_load(&state->start);
+    while (position.start < shared && !atomic_compare_exchange_weak(&state->start, &shared, position.start))
+        ;
+    walk->start = atomic_load(&state->start);
+    /* The rows of a restriction that follow a position in another partition: all, or none. */
+    int64_t only = cursor->only.partition;
+    if (only >= 0 && position.thread != only) {
+        begin_thread(walk, position.thread < only && (uint64_t)only < index->n_threads ? (size_t)only
+                                                                                       : index->n_threads);
+        return 0;
+    }
+    return go_to(walk, index, &position, (const unsigned char *)blob + sizeof position, error);
+}
+
+static int open_walk(struct pf_cursor *cursor, struct pf_error *error)
+{
+    struct xray_state *state = xray_state(cursor->profile);
+    struct walk *walk = calloc(1, sizeof *walk);
+    if (!walk)
+        return pf_fail_memory(error);
+    cursor->state = walk;
+    xray_decoder_init(&walk->decoder, state->input, state->header.version);
+    walk->start = atomic_load(&state->start);
+    int64_t only = cursor->only.partition;
+    size_t first = only < 0                                  ? 0
+                   : (uint64_t)only < state->index.n_threads ? (size_t)only
+                                                             : state->index.n_threads;
+    begin_thread(walk, first);
+    return 0;
+}
+
+static void close_walk(struct pf_cursor *cursor)
+{
+    struct walk *walk = cursor->state;
+    if (!walk)
+        return;
+    xray_decoder_free(&walk->decoder);
+    xray_stack_free(&walk->stack);
+    free(walk->names);
+    free(walk->text);
+    free(walk);
+    cursor->state = NULL;
+}
+
+const struct pf_cursor_ops xray_trace_cursor = {open_walk, next_row, save, restore, close_walk};

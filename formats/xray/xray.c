@@ -1,0 +1,283 @@
+/* SPDX-License-Identifier: MIT */
+#include "formats/xray/xray.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "formats/xray/records.h"
+
+extern const struct pf_driver pf_xray_driver;
+
+/* ---- tables
+ * ------------------------------------------------------------------------------------------------- */
+
+static const struct pf_column thread_fields[XRAY_FIELDS] = {
+    [XRAY_FIELD_PID] = {"pid", PF_PLAIN, 0},
+    [XRAY_FIELD_TID] = {"tid", PF_PLAIN, 0},
+    [XRAY_FIELD_BUFFERS] = {"buffers", PF_PLAIN, 0},
+    [XRAY_FIELD_EVENTS] = {"events", PF_PLAIN, 0},
+    [XRAY_FIELD_UNMATCHED_EXITS] = {"unmatched_exits", PF_PLAIN, 0},
+    [XRAY_FIELD_IMPLICIT_EXITS] = {"implicit_exits", PF_PLAIN, 0},
+    [XRAY_FIELD_OPEN_AT_END] = {"open_at_end", PF_PLAIN, 0},
+    [XRAY_FIELD_MAX_DEPTH] = {"max_depth", PF_PLAIN, 0},
+    [XRAY_FIELD_FIRST_TSC] = {"first_tsc", PF_PLAIN, 0},
+    [XRAY_FIELD_LAST_TSC] = {"last_tsc", PF_PLAIN, 0},
+};
+
+static const struct pf_column context_columns[] = {{"function", PF_PLAIN, 0}};
+
+static const struct pf_column value_columns[PF_FOLD_COLUMNS] = {
+    [PF_FOLD_PARTITION] = {"thread", PF_PARTITION, 0}, [PF_FOLD_CONTEXT] = {"context", PF_CONTEXT, 0},
+    [PF_FOLD_METRIC] = {"metric", PF_METRIC, 0},       [PF_FOLD_VALUE] = {"value", PF_PLAIN, 0},
+    [PF_FOLD_NAME] = {"name", PF_CONTEXT_NAME, 0},
+};
+
+static const struct pf_column trace_columns[XRAY_TRACE_COLUMNS] = {
+    [XRAY_TRACE_THREAD] = {"thread", PF_PARTITION, 0},
+    [XRAY_TRACE_TIME] = {"time", PF_PLAIN, 0},
+    [XRAY_TRACE_TSC] = {"tsc", PF_PLAIN, 0},
+    [XRAY_TRACE_CPU] = {"cpu", PF_PLAIN, 0},
+    [XRAY_TRACE_EVENT] = {"event", PF_PLAIN, 0},
+    [XRAY_TRACE_FUNCTION] = {"function", PF_PLAIN, 0},
+    [XRAY_TRACE_DEPTH] = {"depth", PF_PLAIN, 0},
+    [XRAY_TRACE_ARGS] = {"args", PF_PLAIN, 0},
+    [XRAY_TRACE_EVENT_TYPE] = {"event_type", PF_PLAIN, 0},
+    [XRAY_TRACE_DATA] = {"data", PF_PLAIN, 0},
+    [XRAY_TRACE_NAME] = {"name", PF_PLAIN, 0},
+};
+
+static const struct pf_column function_columns[XRAY_FUNCTIONS_COLUMNS] = {
+    [XRAY_FUNCTIONS_FUNCTION] = {"function", PF_PLAIN, 0}, [XRAY_FUNCTIONS_COUNT] = {"count", PF_PLAIN, 0},
+    [XRAY_FUNCTIONS_MIN] = {"min", PF_PLAIN, 0},           [XRAY_FUNCTIONS_MEDIAN] = {"median", PF_PLAIN, 0},
+    [XRAY_FUNCTIONS_P90] = {"p90", PF_PLAIN, 0},           [XRAY_FUNCTIONS_P99] = {"p99", PF_PLAIN, 0},
+    [XRAY_FUNCTIONS_MAX] = {"max", PF_PLAIN, 0},           [XRAY_FUNCTIONS_SUM] = {"sum", PF_PLAIN, 0},
+    [XRAY_FUNCTIONS_NAME] = {"name", PF_PLAIN, 0},
+};
+
+static const struct pf_table tables[] = {
+    {.name = "values",
+     .columns = value_columns,
+     .n_columns = PF_FOLD_COLUMNS,
+     .stage = PF_MODELLED,
+     .flags = PF_BY_PARTITION | PF_SEEKS_PARTITION | PF_SEEKS_CONTEXT,
+     .ops = &pf_fold_cursor},
+    {.name = "trace",
+     .columns = trace_columns,
+     .n_columns = XRAY_TRACE_COLUMNS,
+     .stage = PF_PARTITIONED,
+     .flags = PF_BY_PARTITION | PF_SEEKS_PARTITION,
+     .ops = &xray_trace_cursor},
+    {.name = "functions",
+     .columns = function_columns,
+     .n_columns = XRAY_FUNCTIONS_COLUMNS,
+     .stage = PF_DERIVED,
+     .ops = &xray_functions_cursor},
+};
+
+/* ---- metrics
+ * ------------------------------------------------------------------------------------------------- */
+
+static const struct pf_metric metrics[] = {
+    {"calls", "", "exclusive", "int", "completed calls", PF_OVER_ALL, PF_SUM, PF_NO_PARTNER},
+    {"time", "ns", "exclusive", "double", "time in completed calls, without what they called", PF_OVER_ALL,
+     PF_SUM, 2},
+    {"time (inc)", "ns", "inclusive", "double", "time in completed calls, with what they called",
+     PF_OVER_ROOTS, PF_SUM, 1},
+    {"ticks", "ticks", "exclusive", "int", "ticks in completed calls, without what they called", PF_OVER_ALL,
+     PF_SUM, 4},
+    {"ticks (inc)", "ticks", "inclusive", "int", "ticks in completed calls, with what they called",
+     PF_OVER_ROOTS, PF_SUM, 3},
+    {"open", "", "exclusive", "int", "calls that had not ended when the trace ended", PF_OVER_ALL, PF_SUM,
+     PF_NO_PARTNER},
+};
+
+static const struct pf_metric metrics_in_ticks[] = {
+    {"calls", "", "exclusive", "int", "completed calls", PF_OVER_ALL, PF_SUM, PF_NO_PARTNER},
+    {"ticks", "ticks", "exclusive", "int", "ticks in completed calls, without what they called", PF_OVER_ALL,
+     PF_SUM, 2},
+    {"ticks (inc)", "ticks", "inclusive", "int", "ticks in completed calls, with what they called",
+     PF_OVER_ROOTS, PF_SUM, 1},
+    {"open", "", "exclusive", "int", "calls that had not ended when the trace ended", PF_OVER_ALL, PF_SUM,
+     PF_NO_PARTNER},
+};
+
+/* The metrics and, in the same order, how each comes from a context's measures. */
+static void set_metrics(struct pf_profile *profile, struct xray_state *state)
+{
+    double frequency = (double)state->header.frequency;
+    struct pf_derivation *how = state->derivations;
+    *how++ = (struct pf_derivation){.measure = XRAY_CALLS, .present = XRAY_CALLS};
+    if (state->header.frequency) {
+        *how++ = (struct pf_derivation){
+            .measure = XRAY_TICKS, .present = XRAY_CALLS, .scale = 1e9, .divisor = frequency};
+        *how++ = (struct pf_derivation){
+            .measure = XRAY_TICKS_INC, .present = XRAY_CALLS, .scale = 1e9, .divisor = frequency};
+    }
+    *how++ = (struct pf_derivation){.measure = XRAY_TICKS, .present = XRAY_CALLS};
+    *how++ = (struct pf_derivation){.measure = XRAY_TICKS_INC, .present = XRAY_CALLS};
+    *how++ = (struct pf_derivation){.measure = XRAY_OPEN, .present = XRAY_OPEN};
+    profile->metrics = state->header.frequency ? metrics : metrics_in_ticks;
+    profile->n_metrics = (size_t)(how - state->derivations);
+    profile->metrics_stage = PF_OPENED;
+}
+
+/* ---- probing and opening
+ * ------------------------------------------------------------------------------------------------- */
+
+/*
+ * Header: u16 version, u16 type (1: FDR), u32 with constant_tsc in bit 0 and nonstop_tsc in bit 1, u64 ticks
+ * a second, u64 size of one buffer, 8 bytes of anything.
+ */
+static bool read_header(struct xray_header *header, const unsigned char *bytes, size_t size)
+{
+    enum { FDR = 1, VERSIONS = 5 };
+    if (size < XRAY_HEADER_SIZE)
+        return false;
+    *header = (struct xray_header){
+        .version = xray_u16(bytes),
+        .constant_tsc = bytes[4] & 1,
+        .nonstop_tsc = bytes[4] & 2,
+        .frequency = xray_u64(bytes + 8),
+        .buffer_size = xray_u64(bytes + 16),
+    };
+    return header->version >= 1 && header->version <= VERSIONS && xray_u16(bytes + 2) == FDR;
+}
+
+/* No magic number, but 4 bytes with five possible values, and the kind of the first record. A log whose first
+ * record is damaged is still told by the flags that every runtime sets. */
+static void probe(struct pf_probe *probe, struct pf_verdict *verdict)
+{
+    size_t have;
+    const unsigned char *bytes = pf_probe_head(probe, XRAY_HEADER_SIZE + 1, &have);
+    struct xray_header header;
+    if (!read_header(&header, bytes, have))
+        return;
+    enum xray_metadata first = header.version == 1 ? XRAY_NEW_BUFFER : XRAY_BUFFER_EXTENTS;
+    if (have == XRAY_HEADER_SIZE || bytes[XRAY_HEADER_SIZE] == XRAY_METADATA_BYTE(first)) {
+        verdict->confidence = 32;
+    } else if (xray_u32(bytes + 4) == 3) {
+        verdict->confidence = 16;
+        snprintf(verdict->message, sizeof verdict->message, "no buffer follows the header");
+    } else {
+        return;
+    }
+    snprintf(verdict->version, sizeof verdict->version, "%u", header.version);
+}
+
+static int add_info(struct pf_profile *profile, const char *key, struct pf_cell value, struct pf_error *error)
+{
+    struct pf_cell cells[] = {pf_string(key), value};
+    return pf_rows_add(profile->info, cells, error);
+}
+
+static struct pf_cell yes_or_no(bool value)
+{
+    return pf_string(value ? "yes" : "no");
+}
+
+static int set_info(struct pf_profile *profile, const struct xray_header *header, struct pf_error *error)
+{
+    snprintf(profile->version, sizeof profile->version, "%u", header->version);
+    struct pf_cell frequency = header->frequency ? pf_uint(header->frequency) : pf_string("unknown");
+    return add_info(profile, "Type", pf_string("flight data recorder (FDR)"), error) ||
+                   add_info(profile, "Byte order", pf_string("little-endian"), error) ||
+                   add_info(profile, "Cycle frequency (Hz)", frequency, error) ||
+                   add_info(profile, "Constant TSC", yes_or_no(header->constant_tsc), error) ||
+                   add_info(profile, "Nonstop TSC", yes_or_no(header->nonstop_tsc), error) ||
+                   add_info(profile, "Buffer size (bytes)", pf_uint(header->buffer_size), error)
+               ? -1
+               : 0;
+}
+
+static void context_cells(const struct pf_profile *profile, uint32_t context, struct pf_cell *cells)
+{
+    cells[0] = pf_uint(profile->contexts->key[context]);
+}
+
+static void set_tables(struct pf_profile *profile, const struct xray_state *state)
+{
+    profile->time_unit = state->header.frequency ? "ns" : "ticks";
+    profile->partitions.singular = "thread";
+    profile->partitions.plural = "threads";
+    profile->partitions.field_columns = thread_fields;
+    profile->partitions.n_fields = XRAY_FIELDS;
+    profile->partitions.fields_stage = PF_MODELLED;
+    profile->context_columns = context_columns;
+    profile->n_context_columns = sizeof context_columns / sizeof *context_columns;
+    profile->context_cells = context_cells;
+    profile->tables = tables;
+    profile->n_tables = sizeof tables / sizeof *tables;
+    profile->cells = &tables[0];
+    profile->cells_value = PF_FOLD_VALUE;
+}
+
+static int open_log(struct pf_profile *profile, struct pf_error *error)
+{
+    struct xray_state *state = calloc(1, sizeof *state);
+    if (!state)
+        return pf_fail_memory(error);
+    profile->state = state;
+    if (pf_source_open(profile->source, NULL, &state->input, error))
+        return -1;
+    unsigned char bytes[XRAY_HEADER_SIZE];
+    ssize_t have = pf_input_read(state->input, bytes, sizeof bytes, 0, error);
+    if (have < 0)
+        return -1;
+    if (!read_header(&state->header, bytes, (size_t)have))
+        return pf_fail_at(error, EINVAL, 0, "no header of an XRay FDR log of version 1 to 5");
+    state->clock = xray_clock_new(state->header.frequency);
+    set_tables(profile, state);
+    set_metrics(profile, state);
+    return set_info(profile, &state->header, error);
+}
+
+static int load(struct pf_profile *profile, enum pf_stage stage, struct pf_pass *pass, struct pf_error *error)
+{
+    switch (stage) {
+    case PF_PARTITIONED:
+        return xray_load_threads(profile, pass, error);
+    case PF_MODELLED:
+        return xray_load_calls(profile, pass, error);
+    case PF_DERIVED:
+        return xray_load_functions(profile, pass, error);
+    default:
+        return 0;
+    }
+}
+
+static void close_log(struct pf_profile *profile)
+{
+    struct xray_state *state = profile->state;
+    if (!state)
+        return;
+    pf_fold_free(state->fold.fold);
+    xray_index_free(&state->index);
+    free(state->functions);
+    free(state);
+    profile->state = NULL;
+}
+
+size_t xray_function_name(char *name, uint32_t id)
+{
+    char digits[XRAY_NAME_MAX];
+    size_t n = sizeof digits, size = 0;
+    do
+        digits[--n] = (char)('0' + id % 10);
+    while (id /= 10);
+    name[size++] = '#';
+    while (n < sizeof digits)
+        name[size++] = digits[n++];
+    return size;
+}
+
+const struct pf_driver pf_xray_driver = {
+    .name = "xray",
+    .title = "LLVM XRay flight data recorder log",
+    .version = 1,
+    .probe = probe,
+    .open = open_log,
+    .load = load,
+    .close = close_log,
+};

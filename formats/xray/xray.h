@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef PF_XRAY_H
+#define PF_XRAY_H
+
+#include <stdatomic.h>
+#include <stdint.h>
+
+#include "formats/fold.h"
+#include "formats/xray/buffers.h"
+#include "formats/xray/clock.h"
+#include "formats/xray/stack.h"
+
+/*
+ * LLVM XRay flight data recorder logs. The parts, each knowing those before it only:
+ *   records.c    bytes of a buffer -> events
+ *   buffers.c    the file -> buffers, and order.c -> threads (PF_PARTITIONED)
+ *   calls.c      events of a thread -> calls: contexts, values, fields of threads (PF_MODELLED)
+ *   functions.c  calls -> percentiles (PF_DERIVED)
+ *   trace.c      events as the table "trace"
+ */
+
+/* Measures of a context in a thread, in the fold. */
+enum { XRAY_CALLS, XRAY_TICKS, XRAY_TICKS_INC, XRAY_OPEN, XRAY_MEASURES };
+
+/* "#" and 28 bits in decimal. */
+#define XRAY_NAME_MAX 10
+
+/* What is known of a function after the model pass, about its completed calls. */
+struct xray_function {
+    uint32_t id;
+    uint64_t count;
+    uint64_t min, max; /* ticks */
+    xray_uint128 sum;
+    uint64_t median, p90, p99; /* from PF_DERIVED on */
+};
+
+struct xray_state {
+    struct pf_fold_state fold; /* first: see fold.h */
+    struct pf_input *input;
+    struct xray_header header;
+    struct xray_clock clock;
+    struct pf_derivation derivations[6];
+
+    struct xray_index index; /* from PF_PARTITIONED on */
+    /*
+     * The smallest TSC of all events, from which the trace counts time. The light pass can only guess it;
+     * a walk over the trace that meets an earlier event lowers it.
+     */
+    _Atomic uint64_t start;
+
+    struct xray_function *functions; /* from PF_MODELLED on, by id */
+    uint32_t n_functions;
+};
+
+static inline struct xray_state *xray_state(const struct pf_profile *profile)
+{
+    return profile->state;
+}
+
+/* Writes a function's name, at most XRAY_NAME_MAX bytes; returns how many. */
+size_t xray_function_name(char *name, uint32_t id);
+
+/* The stages. Each leaves the profile as it was if it fails. */
+int xray_load_threads(struct pf_profile *profile, struct pf_pass *pass, struct pf_error *error);
+int xray_load_calls(struct pf_profile *profile, struct pf_pass *pass, struct pf_error *error);
+int xray_load_functions(struct pf_profile *profile, struct pf_pass *pass, struct pf_error *error);
+
+extern const struct pf_cursor_ops xray_trace_cursor;
+extern const struct pf_cursor_ops xray_functions_cursor;
+
+/* Columns of the thread table after id and name. */
+enum {
+    XRAY_FIELD_PID,
+    XRAY_FIELD_TID,
+    XRAY_FIELD_BUFFERS,
+    XRAY_FIELD_EVENTS,
+    XRAY_FIELD_UNMATCHED_EXITS,
+    XRAY_FIELD_IMPLICIT_EXITS,
+    XRAY_FIELD_OPEN_AT_END,
+    XRAY_FIELD_MAX_DEPTH,
+    XRAY_FIELD_FIRST_TSC,
+    XRAY_FIELD_LAST_TSC,
+    XRAY_FIELDS
+};
+
+/* Columns of the trace. */
+enum {
+    XRAY_TRACE_THREAD,
+    XRAY_TRACE_TIME,
+    XRAY_TRACE_TSC,
+    XRAY_TRACE_CPU,
+    XRAY_TRACE_EVENT,
+    XRAY_TRACE_FUNCTION,
+    XRAY_TRACE_DEPTH,
+    XRAY_TRACE_ARGS,
+    XRAY_TRACE_EVENT_TYPE,
+    XRAY_TRACE_DATA,
+    XRAY_TRACE_NAME,
+    XRAY_TRACE_COLUMNS
+};
+
+/* What the trace shows of one event at most; more is left out and told in the warnings. */
+enum { XRAY_PAYLOAD_SHOWN = 16 * 1024 * 1024, XRAY_ARGUMENTS_SHOWN = 64 * 1024 };
+
+/* Columns of the table "functions". */
+enum {
+    XRAY_FUNCTIONS_FUNCTION,
+    XRAY_FUNCTIONS_COUNT,
+    XRAY_FUNCTIONS_MIN,
+    XRAY_FUNCTIONS_MEDIAN,
+    XRAY_FUNCTIONS_P90,
+    XRAY_FUNCTIONS_P99,
+    XRAY_FUNCTIONS_MAX,
+    XRAY_FUNCTIONS_SUM,
+    XRAY_FUNCTIONS_NAME,
+    XRAY_FUNCTIONS_COLUMNS
+};
+
+#endif
