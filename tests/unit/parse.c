@@ -232,7 +232,10 @@ static void random_ties(void)
 
 static void locale_does_not_matter(void)
 {
-    setlocale(LC_ALL, "de_DE.UTF-8");
+    if (!setlocale(LC_ALL, "de_DE.UTF-8")) {
+        ok(true, "the locale does not matter # SKIP no locale de_DE.UTF-8");
+        return;
+    }
     reads("1.5", 1.5);
     reads("4.9406564584124654e-324", 0x1p-1074);
     refuses("1,5");

@@ -241,7 +241,10 @@ static void random_doubles_are_shortest(void)
 
 static void locale_does_not_matter(void)
 {
-    setlocale(LC_ALL, "de_DE.UTF-8");
+    if (!setlocale(LC_ALL, "de_DE.UTF-8")) {
+        ok(true, "the locale does not matter # SKIP no locale de_DE.UTF-8");
+        return;
+    }
     number(1234567.5, "1234567.5");
     setlocale(LC_ALL, "C");
 }
