@@ -95,7 +95,7 @@ char *pf_print_rounded(char *out, const union pf_number *number, bool real)
     return real ? print_rounded_double(out, pf_number_double(number, true)) : pf_print_wide(out, number->i);
 }
 
-/* A share with two decimals; 0% and 100% without. */
+/* A share with two decimals; what rounds to 0% or 100% has none. */
 static char *print_percent(char *out, double part, double whole)
 {
     double percent = whole == 0 ? 0 : part / whole * 100;

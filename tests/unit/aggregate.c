@@ -1,0 +1,372 @@
+/* SPDX-License-Identifier: MIT */
+#include <errno.h>
+#include <math.h>
+
+#include "formats/pass.h"
+#include "fs/csv.h"
+#include "tests/unit/fake_profile.h"
+
+/* What a profile's values add up to: totals, and statistics of a context. */
+
+static void is_cell(struct pf_cell cell, const char *want, const char *behaviour)
+{
+    struct pf_buf text = {0};
+    pf_csv_cell(&text, &cell);
+    pf_buf_char(&text, '\0');
+    is(text.data, want, behaviour);
+    pf_buf_free(&text);
+}
+
+static void total_is(struct fake *fake, unsigned metric, const char *want, const char *behaviour)
+{
+    pf_int128 wide;
+    is_cell(pf_aggregate_total(fake->aggregate, metric, &wide), want, behaviour);
+}
+
+static void statistics_of_a_context(void)
+{
+    struct fake fake;
+    struct pf_statistics it;
+    fake_init(&fake, 4);
+    unsigned m = fake_metric(&fake, "time", "int", PF_OVER_ALL, PF_SUM);
+    uint32_t c = fake_context(&fake, PF_NO_CONTEXT, "main", 0);
+    uint32_t none = fake_context(&fake, c, "idle", 0);
+    fake_value(&fake, 0, c, m, 2);
+    fake_value(&fake, 1, c, m, 4);
+    fake_value(&fake, 3, c, m, -12);
+    fake_finish(&fake);
+    pf_aggregate_context(fake.aggregate, m, c, &it);
+    ok(it.count == 3, "only partitions that have a value count");
+    is_cell(it.sum, "-6", "negative numbers add up");
+    is_cell(it.mean, "-2", "the mean is over those that have a value");
+    is_cell(it.min, "-12", "the smallest value");
+    is_cell(it.max, "4", "the largest value");
+    ok(fabs(it.stddev.d - sqrt(152.0 / 3)) < 1e-12, "the standard deviation is that of the population");
+    is_cell(it.imbalance, "-2", "imbalance is largest by mean");
+    pf_aggregate_context(fake.aggregate, m, none, &it);
+    ok(it.count == 0 && it.sum.type == PF_ABSENT && it.mean.type == PF_ABSENT && it.min.type == PF_ABSENT &&
+           it.max.type == PF_ABSENT && it.stddev.type == PF_ABSENT && it.imbalance.type == PF_ABSENT,
+       "a context without a value has no statistics");
+    fake_free(&fake);
+}
+
+static void a_single_value(void)
+{
+    struct fake fake;
+    struct pf_statistics it;
+    fake_init(&fake, 1);
+    unsigned m = fake_metric(&fake, "time", "double", PF_OVER_ALL, PF_SUM);
+    unsigned zero = fake_metric(&fake, "zero", "int", PF_OVER_ALL, PF_SUM);
+    uint32_t c = fake_context(&fake, PF_NO_CONTEXT, "main", 0);
+    fake_real(&fake, 0, c, m, 0.1);
+    fake_value(&fake, 0, c, zero, 0);
+    fake_finish(&fake);
+    pf_aggregate_context(fake.aggregate, m, c, &it);
+    is_cell(it.mean, "0.1", "the mean of one value is that value");
+    is_cell(it.stddev, "0", "one value does not deviate");
+    is_cell(it.imbalance, "1", "one value is in balance");
+    pf_aggregate_context(fake.aggregate, zero, c, &it);
+    is_cell(it.imbalance, "", "a mean of zero has no imbalance");
+    fake_free(&fake);
+}
+
+static void totals_follow_what_a_metric_says(void)
+{
+    struct fake fake;
+    fake_init(&fake, 2);
+    unsigned all = fake_metric(&fake, "all", "int", PF_OVER_ALL, PF_SUM);
+    unsigned frames = fake_metric(&fake, "frames", "int", PF_OVER_FRAMES, PF_SUM);
+    unsigned roots = fake_metric(&fake, "roots", "int", PF_OVER_ROOTS, PF_SUM);
+    unsigned none = fake_metric(&fake, "none", "int", PF_OVER_NO_CONTEXTS, PF_SUM);
+    unsigned low = fake_metric(&fake, "low", "int", PF_OVER_ALL, PF_MIN);
+    unsigned high = fake_metric(&fake, "high", "double", PF_OVER_ALL, PF_MAX);
+    unsigned apart = fake_metric(&fake, "apart", "int", PF_OVER_ALL, PF_OVER_NO_PARTITIONS);
+    unsigned without = fake_metric(&fake, "without", "int", PF_OVER_ALL, PF_SUM);
+    uint32_t root = fake_context(&fake, PF_NO_CONTEXT, "main", PF_ROOT | PF_FRAME);
+    uint32_t loop = fake_context(&fake, root, "loop", 0);
+    uint32_t leaf = fake_context(&fake, loop, "leaf", PF_FRAME);
+    for (unsigned m = all; m <= apart; m++) {
+        fake_value(&fake, 0, root, m, 1);
+        fake_value(&fake, 0, loop, m, 10);
+        fake_value(&fake, 0, leaf, m, 100);
+        fake_value(&fake, 1, leaf, m, 1000);
+    }
+    fake_finish(&fake);
+    total_is(&fake, all, "1111", "over all contexts");
+    total_is(&fake, frames, "1101", "over frames alone: a loop's cost is in its function already");
+    total_is(&fake, roots, "1", "over roots alone: the others' cost is in them already");
+    total_is(&fake, none, "", "what does not add up over contexts has no total");
+    total_is(&fake, low, "111", "the smallest over partitions, added up over contexts");
+    total_is(&fake, high, "1011", "the largest over partitions, added up over contexts");
+    total_is(&fake, apart, "", "what does not add up over partitions has no total");
+    total_is(&fake, without, "0", "no values add up to nothing");
+    struct pf_statistics it;
+    pf_aggregate_context(fake.aggregate, low, leaf, &it);
+    is_cell(it.sum, "100", "a context's sum is the smallest value where the metric says so");
+    pf_aggregate_context(fake.aggregate, apart, leaf, &it);
+    is_cell(it.sum, "", "a context has no sum where partitions do not add up");
+    is_cell(it.mean, "550", "but it has a mean");
+    fake_free(&fake);
+}
+
+static void integers_stay_exact(void)
+{
+    struct fake fake;
+    struct pf_statistics it;
+    const pf_int128 big = (pf_int128)1 << 100;
+    fake_init(&fake, 3);
+    unsigned m = fake_metric(&fake, "cycles", "int", PF_OVER_ALL, PF_SUM);
+    unsigned low = fake_metric(&fake, "low", "int", PF_OVER_ALL, PF_MIN);
+    uint32_t a = fake_context(&fake, PF_NO_CONTEXT, "a", 0);
+    uint32_t b = fake_context(&fake, PF_NO_CONTEXT, "b", 0);
+    fake_value(&fake, 0, a, m, INT64_MAX);
+    fake_value(&fake, 1, a, m, INT64_MAX);
+    fake_cell(&fake, 2, a, m, pf_uint(UINT64_MAX));
+    fake_cell(&fake, 0, b, m, pf_wide(&big));
+    fake_value(&fake, 1, b, m, 1);
+    fake_value(&fake, 0, a, low, 7);
+    fake_cell(&fake, 1, a, low, pf_wide(&big));
+    fake_finish(&fake);
+    pf_aggregate_context(fake.aggregate, m, a, &it);
+    is_cell(it.sum, "36893488147419103229", "a sum of more than 64 bits");
+    is_cell(it.min, "9223372036854775807", "a smallest value that was there before wider ones came");
+    is_cell(it.max, "18446744073709551615", "an unsigned largest value");
+    pf_aggregate_context(fake.aggregate, m, b, &it);
+    is_cell(it.max, "1267650600228229401496703205376", "a largest value of more than 64 bits");
+    is_cell(it.sum, "1267650600228229401496703205377", "to the last digit");
+    total_is(&fake, m, "1267650600265122889644122308606", "a total of more than 64 bits");
+    total_is(&fake, low, "7", "the smallest of narrow and wide values");
+    fake_free(&fake);
+}
+
+static void integers_give_way_to_doubles(void)
+{
+    struct fake fake;
+    struct pf_statistics it;
+    const pf_int128 huge = (pf_int128)1 << 126;
+    fake_init(&fake, 3);
+    unsigned mixed = fake_metric(&fake, "mixed", "int", PF_OVER_ALL, PF_SUM);
+    unsigned full = fake_metric(&fake, "full", "int", PF_OVER_ALL, PF_SUM);
+    unsigned spread = fake_metric(&fake, "spread", "int", PF_OVER_ALL, PF_SUM);
+    uint32_t a = fake_context(&fake, PF_NO_CONTEXT, "a", 0);
+    uint32_t b = fake_context(&fake, PF_NO_CONTEXT, "b", 0);
+    fake_value(&fake, 0, a, mixed, 3);
+    fake_real(&fake, 1, a, mixed, 0.5);
+    fake_value(&fake, 2, a, mixed, -1);
+    fake_cell(&fake, 0, a, full, pf_wide(&huge));
+    fake_cell(&fake, 1, a, full, pf_wide(&huge));
+    fake_cell(&fake, 0, a, spread, pf_wide(&huge));
+    fake_cell(&fake, 1, b, spread, pf_wide(&huge));
+    fake_finish(&fake);
+    pf_aggregate_context(fake.aggregate, mixed, a, &it);
+    is_cell(it.sum, "2.5", "integers and doubles of one metric add up");
+    is_cell(it.max, "3", "what was an integer takes part as a double");
+    is_cell(it.min, "-1", "also what comes later");
+    pf_aggregate_context(fake.aggregate, full, a, &it);
+    is_cell(it.sum, "1.7014118346046923e+38", "a sum of more than 128 bits becomes a double");
+    is_cell(it.max, "8.507059173023462e+37", "and with it the largest value");
+    total_is(&fake, spread, "1.7014118346046923e+38", "a total of more than 128 bits becomes a double");
+    pf_aggregate_context(fake.aggregate, spread, b, &it);
+    is_cell(it.sum, "85070591730234615865843651857942052864", "while what it is made of stays exact");
+    fake_free(&fake);
+}
+
+static void doubles_are_compensated(void)
+{
+    struct fake fake;
+    struct pf_statistics it;
+    fake_init(&fake, 4);
+    unsigned m = fake_metric(&fake, "time", "double", PF_OVER_ALL, PF_SUM);
+    uint32_t a = fake_context(&fake, PF_NO_CONTEXT, "a", 0);
+    uint32_t b = fake_context(&fake, PF_NO_CONTEXT, "b", 0);
+    const double cancelling[] = {1, 1e100, 1, -1e100};
+    for (int i = 0; i < 4; i++)
+        fake_real(&fake, i, a, m, cancelling[i]);
+    fake_real(&fake, 0, b, m, NAN);
+    fake_real(&fake, 1, b, m, 5);
+    fake_real(&fake, 2, b, m, INFINITY);
+    fake_finish(&fake);
+    pf_aggregate_context(fake.aggregate, m, a, &it);
+    is_cell(it.sum, "2", "what a large summand hides comes back");
+    pf_aggregate_context(fake.aggregate, m, b, &it);
+    is_cell(it.sum, "nan", "a sum with nan is nan");
+    is_cell(it.min, "5", "nan is not the smallest value");
+    is_cell(it.max, "inf", "infinity is the largest");
+    is_cell(it.imbalance, "", "what is not finite has no imbalance");
+    fake_free(&fake);
+}
+
+static void odd_rows_are_left_out(void)
+{
+    struct fake fake;
+    fake_init(&fake, 1);
+    unsigned m = fake_metric(&fake, "time", "int", PF_OVER_ALL, PF_SUM);
+    uint32_t c = fake_context(&fake, PF_NO_CONTEXT, "main", 0);
+    fake_value(&fake, 0, c, m, 5);
+    fake_value(&fake, 1, c, m, 50);
+    fake_value(&fake, -1, c, m, 50);
+    fake_value(&fake, 0, 1, m, 50);
+    fake_value(&fake, 0, c, 1, 50);
+    fake_value(&fake, 0, INT64_MAX, m, 50);
+    fake_cell(&fake, 0, c, m, pf_absent());
+    fake_cell(&fake, 0, c, m, pf_string("50"));
+    fake_finish(&fake);
+    total_is(&fake, m, "5", "rows of no partition, context or metric and rows without a number do not count");
+    fake_free(&fake);
+}
+
+/* Many metrics and contexts: more than one stretch, segment and cache. */
+static void spilling_changes_nothing(void)
+{
+    struct fake fake[2];
+    bool same = true;
+    uint64_t filled = 0;
+    for (int f = 0; f < 2; f++) {
+        fake_init(&fake[f], 3);
+        fake[f].options.cache = f ? 0 : UINT64_MAX;
+        unsigned m = fake_metric(&fake[f], "time", "int", PF_OVER_ALL, PF_SUM);
+        for (int c = 0; c < 10000; c++)
+            fake_context(&fake[f], PF_NO_CONTEXT, "f", 0);
+        for (int64_t i = 0; i < 9000; i++)
+            fake_value(&fake[f], i % 3, i * 7919 % 10000, m, i * i);
+        fake_finish(&fake[f]);
+    }
+    for (uint32_t c = 0; c < 10000; c++) {
+        struct pf_statistics a, b;
+        pf_aggregate_context(fake[0].aggregate, 0, c, &a);
+        pf_aggregate_context(fake[1].aggregate, 0, c, &b);
+        same = same && a.count == b.count && a.sum.type == b.sum.type && a.sum.i == b.sum.i;
+        filled += a.count;
+    }
+    ok(same && filled == 9000, "sums in a temporary file are those in memory");
+    total_is(&fake[1], 0, "242959501500", "and so is the total");
+    fake_free(&fake[0]);
+    fake_free(&fake[1]);
+}
+
+static void no_room_to_spill(void)
+{
+    struct fake fake;
+    struct pf_error error = {0};
+    fake_init(&fake, 1);
+    fake.options.cache = 0;
+    fake_metric(&fake, "time", "int", PF_OVER_ALL, PF_SUM);
+    fake_value(&fake, 0, fake_context(&fake, PF_NO_CONTEXT, "main", 0), 0, 1);
+    must(!pf_tree_finish(fake.profile.contexts, &error));
+    char *before = getenv("TMPDIR") ? strdup(getenv("TMPDIR")) : NULL;
+    setenv("TMPDIR", "/nonexistent", 1);
+    fake.aggregate = pf_aggregate_new(&fake.profile, NULL, &error);
+    ok(!fake.aggregate && error.code == ENOENT, "without a place for the temporary file there is an error");
+    if (before)
+        setenv("TMPDIR", before, 1);
+    else
+        unsetenv("TMPDIR");
+    free(before);
+    fake_free(&fake);
+}
+
+static void a_pass_that_nobody_waits_for(void)
+{
+    struct fake fake;
+    struct pf_error error = {0};
+    struct pf_pass pass = {.stop = true};
+    fake_init(&fake, 1);
+    must(!pf_tree_finish(fake.profile.contexts, &error));
+    fake.aggregate = pf_aggregate_new(&fake.profile, &pass, &error);
+    ok(!fake.aggregate && error.code == ECANCELED, "a pass that nobody waits for stops");
+    fake_free(&fake);
+}
+
+/* A table whose first pass finds that it has to begin anew. */
+static int passes;
+
+static int counting_open(struct pf_cursor *cursor, struct pf_error *error)
+{
+    (void)error;
+    cursor->state = NULL;
+    passes++;
+    return 0;
+}
+
+static int counting_next(struct pf_cursor *cursor, struct pf_cell *cells, struct pf_error *error)
+{
+    if (cursor->state)
+        return passes == 1 ? pf_fail(error, EAGAIN, "once more") : 0;
+    cursor->state = cursor;
+    cells[0] = cells[1] = cells[2] = pf_int(0);
+    cells[3] = pf_int(passes);
+    return 1;
+}
+
+static void counting_close(struct pf_cursor *cursor)
+{
+    cursor->state = NULL;
+}
+
+static void a_pass_that_begins_anew(void)
+{
+    static const struct pf_cursor_ops ops = {
+        .open = counting_open, .next = counting_next, .close = counting_close};
+    struct fake fake;
+    fake_init(&fake, 1);
+    fake_metric(&fake, "time", "int", PF_OVER_ALL, PF_SUM);
+    fake_context(&fake, PF_NO_CONTEXT, "main", 0);
+    fake.table.ops = &ops;
+    fake_finish(&fake);
+    total_is(&fake, 0, "2", "a pass that begins anew forgets what it has added");
+    fake_free(&fake);
+}
+
+static void an_empty_profile(void)
+{
+    struct fake fake;
+    fake_init(&fake, 0);
+    fake_metric(&fake, "time", "double", PF_OVER_ALL, PF_SUM);
+    fake_finish(&fake);
+    total_is(&fake, 0, "0", "a profile without contexts adds up to nothing");
+    fake_free(&fake);
+}
+
+static void is_primary(const struct pf_metric *metrics, size_t n, const char *option, int want,
+                       const char *behaviour)
+{
+    int have = pf_primary_metric(metrics, n, option);
+    if (!ok(have == want, "%s", behaviour))
+        printf("#   have: %d\n#   want: %d\n", have, want);
+}
+
+static void the_primary_metric(void)
+{
+    static const struct pf_metric metrics[] = {
+        {.name = "calls", .unit = "", .scope = ""},
+        {.name = "visits", .unit = "occ", .scope = "exclusive"},
+        {.name = "cpu (inc)", .unit = "sec", .scope = "inclusive", .over_contexts = PF_OVER_ROOTS},
+        {.name = "cpu", .unit = "sec", .scope = "function", .over_contexts = PF_OVER_FRAMES},
+        {.name = "time", .unit = "ns", .scope = "exclusive"},
+    };
+    is_primary(metrics, 5, NULL, 4, "the primary metric is `time`");
+    is_primary(metrics, 5, "visits", 1, "or the one that was asked for");
+    is_primary(metrics, 5, "unheard-of", 4, "if there is such a metric");
+    is_primary(metrics, 4, NULL, 3, "else the first exclusive one with a time unit");
+    is_primary(metrics, 3, NULL, 1, "else the first exclusive one");
+    is_primary(metrics, 1, NULL, 0, "else the first");
+    is_primary(metrics, 0, NULL, -1, "and none if there are none");
+}
+
+int main(void)
+{
+    statistics_of_a_context();
+    a_single_value();
+    totals_follow_what_a_metric_says();
+    integers_stay_exact();
+    integers_give_way_to_doubles();
+    doubles_are_compensated();
+    odd_rows_are_left_out();
+    spilling_changes_nothing();
+    no_room_to_spill();
+    a_pass_that_nobody_waits_for();
+    a_pass_that_begins_anew();
+    an_empty_profile();
+    the_primary_metric();
+    return done();
+}

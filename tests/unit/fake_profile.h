@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef FAKE_PROFILE_H
+#define FAKE_PROFILE_H
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "fs/aggregate.h"
+#include "tests/unit/tap.h"
+
+/*
+ * A profile made by hand, value by value, for tests of what is computed from values. A test that runs out of
+ * memory aborts.
+ */
+struct fake {
+    struct pf_profile profile;
+    struct pf_options options;
+    struct pf_metric metrics[16];
+    struct pf_table table;
+    struct pf_rows *rows;
+    struct pf_aggregate *aggregate;
+};
+
+#define FAKE __attribute__((unused)) static
+
+FAKE void must(bool holds)
+{
+    if (!holds)
+        abort();
+}
+
+/* A profile with so many threads, called t0, t1, ... */
+FAKE void fake_init(struct fake *fake, int threads)
+{
+    static const char *const kinds[] = {"function"};
+    static const struct pf_column columns[] = {{.name = "thread", .role = PF_PARTITION},
+                                               {.name = "context", .role = PF_CONTEXT},
+                                               {.name = "metric", .role = PF_METRIC},
+                                               {.name = "value", .role = PF_PLAIN}};
+    struct pf_error error;
+    *fake = (struct fake){.options = {.cache = 1 << 20}, .rows = pf_rows_new(4)};
+    struct pf_rows *items = pf_rows_new(2);
+    struct pf_tree *tree = pf_tree_new(kinds);
+    must(fake->rows && items && tree);
+    for (int i = 0; i < threads; i++) {
+        char name[16];
+        snprintf(name, sizeof name, "t%d", i);
+        struct pf_cell cells[] = {pf_int(i), pf_string(name)};
+        must(!pf_rows_add(items, cells, &error));
+    }
+    fake->table =
+        (struct pf_table){.name = "values", .columns = columns, .n_columns = 4, .rows = &fake->rows};
+    fake->profile = (struct pf_profile){.options = &fake->options,
+                                        .partitions = {"thread", "threads", .items = items},
+                                        .contexts = tree,
+                                        .metrics = fake->metrics,
+                                        .cells = &fake->table,
+                                        .cells_value = 3};
+}
+
+FAKE void fake_free(struct fake *fake)
+{
+    pf_aggregate_free(fake->aggregate);
+    pf_rows_free(fake->profile.partitions.items);
+    pf_tree_free(fake->profile.contexts);
+    pf_rows_free(fake->rows);
+}
+
+/* Returns the metric's index. */
+FAKE unsigned fake_metric(struct fake *fake, const char *name, const char *type,
+                          enum pf_over_contexts contexts, enum pf_over_partitions partitions)
+{
+    struct pf_metric *metric = &fake->metrics[fake->profile.n_metrics];
+    *metric = (struct pf_metric){.name = name,
+                                 .unit = "ns",
+                                 .scope = contexts == PF_OVER_ROOTS ? "inclusive" : "exclusive",
+                                 .type = type,
+                                 .description = "",
+                                 .over_contexts = contexts,
+                                 .over_partitions = partitions,
+                                 .partner = PF_NO_PARTNER};
+    return (unsigned)fake->profile.n_metrics++;
+}
+
+FAKE void fake_partners(struct fake *fake, unsigned a, unsigned b)
+{
+    fake->metrics[a].partner = (int)b;
+    fake->metrics[b].partner = (int)a;
+}
+
+/* Returns the context's index. */
+FAKE uint32_t fake_context(struct fake *fake, uint32_t parent, const char *name, uint8_t flags)
+{
+    struct pf_error error;
+    struct pf_tree *tree = fake->profile.contexts;
+    uint32_t id = pf_intern(tree->strings, name, strlen(name), &error);
+    uint32_t context = pf_tree_add(tree, parent, id, id, 0, flags, &error);
+    must(id != PF_NO_STRING && context != PF_NO_CONTEXT);
+    return context;
+}
+
+FAKE void fake_cell(struct fake *fake, int64_t thread, int64_t context, int64_t metric, struct pf_cell value)
+{
+    struct pf_error error;
+    struct pf_cell cells[] = {pf_int(thread), pf_int(context), pf_int(metric), value};
+    must(!pf_rows_add(fake->rows, cells, &error));
+}
+
+FAKE void fake_value(struct fake *fake, int64_t thread, int64_t context, int64_t metric, int64_t value)
+{
+    fake_cell(fake, thread, context, metric, pf_int(value));
+}
+
+FAKE void fake_real(struct fake *fake, int64_t thread, int64_t context, int64_t metric, double value)
+{
+    fake_cell(fake, thread, context, metric, pf_double(value));
+}
+
+/* After the last context and value. */
+FAKE void fake_finish(struct fake *fake)
+{
+    struct pf_error error = {0};
+    must(!pf_tree_finish(fake->profile.contexts, &error));
+    fake->aggregate = pf_aggregate_new(&fake->profile, NULL, &error);
+    if (!fake->aggregate)
+        printf("# %s\n", error.what);
+    must(fake->aggregate);
+}
+
+FAKE struct pf_lines *fake_walk(struct fake *fake, unsigned metric, enum pf_metric_view view)
+{
+    struct pf_error error;
+    struct pf_lines *lines = pf_metric_lines(&fake->profile, fake->aggregate, metric, view, &error);
+    must(lines);
+    return lines;
+}
+
+/* All of a view's text, terminated; the caller frees text.data. */
+FAKE struct pf_buf fake_text(struct fake *fake, unsigned metric, enum pf_metric_view view)
+{
+    struct pf_error error;
+    struct pf_buf text = {0};
+    struct pf_lines *lines = fake_walk(fake, metric, view);
+    while (lines->ops->next(lines, &text, &error) > 0)
+        ;
+    lines->ops->close(lines);
+    pf_buf_char(&text, '\0');
+    must(!text.failed);
+    return text;
+}
+
+/* The same text, each record from a walk of its own that takes up the position the last one has saved. */
+FAKE struct pf_buf fake_resumed_text(struct fake *fake, unsigned metric, enum pf_metric_view view)
+{
+    struct pf_error error;
+    struct pf_buf text = {0};
+    unsigned char blob[64];
+    size_t size = 0;
+    int more = 1;
+    while (more > 0) {
+        struct pf_lines *lines = fake_walk(fake, metric, view);
+        if (size)
+            must(!lines->ops->restore(lines, blob, size, &error));
+        more = lines->ops->next(lines, &text, &error);
+        size = lines->ops->save(lines, blob, sizeof blob);
+        lines->ops->close(lines);
+    }
+    pf_buf_char(&text, '\0');
+    must(!text.failed);
+    return text;
+}
+
+/* A view's text is this, read in one go and record by record. */
+FAKE void shows(struct fake *fake, unsigned metric, enum pf_metric_view view, const char *want,
+                const char *behaviour)
+{
+    struct pf_buf text = fake_text(fake, metric, view);
+    struct pf_buf resumed = fake_resumed_text(fake, metric, view);
+    if (is(text.data, want, behaviour) && strcmp(text.data, resumed.data) != 0)
+        is(resumed.data, want, "the same text is read from saved positions");
+    pf_buf_free(&text);
+    pf_buf_free(&resumed);
+}
+
+#endif

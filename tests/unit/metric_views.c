@@ -1,0 +1,563 @@
+/* SPDX-License-Identifier: MIT */
+#include <errno.h>
+
+#include "tests/unit/fake_profile.h"
+
+/* What stands under metrics/: golden texts of small profiles. */
+
+/*
+ * main calls solve and io; solve calls itself by way of step. Exclusive times in two threads:
+ *
+ *     main 10                        t0
+ *       solve 5 + 5                  t0, t1
+ *         step 20                    t0
+ *           solve 40                 t0
+ *       io 20                        t1
+ */
+enum { MAIN, SOLVE, STEP, INNER, IO };
+
+static void add_calls(struct fake *fake)
+{
+    fake_init(fake, 3);
+    fake_context(fake, PF_NO_CONTEXT, "main", PF_ROOT | PF_FRAME);
+    fake_context(fake, MAIN, "solve", PF_FRAME);
+    fake_context(fake, SOLVE, "step", PF_FRAME);
+    fake_context(fake, STEP, "solve", PF_FRAME);
+    fake_context(fake, MAIN, "io", PF_FRAME);
+}
+
+static void add_exclusive(struct fake *fake, unsigned metric)
+{
+    fake_value(fake, 0, MAIN, metric, 10);
+    fake_value(fake, 0, SOLVE, metric, 5);
+    fake_value(fake, 0, STEP, metric, 20);
+    fake_value(fake, 0, INNER, metric, 40);
+    fake_value(fake, 1, SOLVE, metric, 5);
+    fake_value(fake, 1, IO, metric, 20);
+}
+
+static void add_inclusive(struct fake *fake, unsigned metric)
+{
+    fake_value(fake, 0, MAIN, metric, 75);
+    fake_value(fake, 0, SOLVE, metric, 65);
+    fake_value(fake, 0, STEP, metric, 60);
+    fake_value(fake, 0, INNER, metric, 40);
+    fake_value(fake, 1, MAIN, metric, 25);
+    fake_value(fake, 1, SOLVE, metric, 5);
+    fake_value(fake, 1, IO, metric, 20);
+}
+
+static const char functions_text[] = "contexts,exclusive,inclusive,name,file\n"
+                                     "2,50,70,solve,\n"
+                                     "1,20,60,step,\n"
+                                     "1,20,20,io,\n"
+                                     "1,10,100,main,\n";
+
+static const char hot_text[] = "Showing nodes accounting for 100 ns, 100% of 100 ns total\n"
+                               "      flat   flat%    sum%        cum    cum%  name\n"
+                               "        50  50.00%  50.00%         70  70.00%  solve\n"
+                               "        20  20.00%  70.00%         60  60.00%  step\n"
+                               "        20  20.00%  90.00%         20  20.00%  io\n"
+                               "        10  10.00%    100%        100    100%  main\n";
+
+static const char tree_text[] = "100 ns total\n"
+                                " inclusive    incl%  exclusive  context\n"
+                                "       100     100%         10  main\n"
+                                "        70   70.00%         10    solve\n"
+                                "        60   60.00%         20      step\n"
+                                "        40   40.00%         40        solve\n"
+                                "        20   20.00%         20    io\n";
+
+static const char folded_text[] = "main 10\n"
+                                  "main;solve 10\n"
+                                  "main;solve;step 20\n"
+                                  "main;solve;step;solve 40\n"
+                                  "main;io 20\n";
+
+static void shows_all(struct fake *fake, unsigned metric, const char *what)
+{
+    char behaviour[200];
+    static const struct {
+        enum pf_metric_view view;
+        const char *text, *name;
+    } views[] = {{PF_METRIC_FUNCTIONS, functions_text, "functions.csv"},
+                 {PF_METRIC_HOT, hot_text, "hot.txt"},
+                 {PF_METRIC_TREE, tree_text, "tree.txt"},
+                 {PF_METRIC_FOLDED, folded_text, "stacks.folded"}};
+    for (size_t i = 0; i < sizeof views / sizeof *views; i++) {
+        snprintf(behaviour, sizeof behaviour, "%s: %s", views[i].name, what);
+        shows(fake, metric, views[i].view, views[i].text, behaviour);
+    }
+}
+
+static void exclusive_alone(void)
+{
+    struct fake fake;
+    add_calls(&fake);
+    unsigned m = fake_metric(&fake, "time", "int", PF_OVER_ALL, PF_SUM);
+    add_exclusive(&fake, m);
+    fake_finish(&fake);
+    shows_all(&fake, m, "inclusive values are sums of subtrees, of outermost calls alone");
+    shows(&fake, m, PF_METRIC_CONTEXTS,
+          "context,sum,mean,min,max,stddev,imbalance,count,name\n"
+          "0,10,10,10,10,0,1,1,main\n"
+          "1,10,5,5,5,0,1,2,solve\n"
+          "2,20,20,20,20,0,1,1,step\n"
+          "3,40,40,40,40,0,1,1,solve\n"
+          "4,20,20,20,20,0,1,1,io\n",
+          "contexts.csv: a row for each context that has a value");
+    shows(&fake, m, PF_METRIC_PARTITIONS, "thread,sum,contexts\nt0,75,4\nt1,25,2\nt2,0,0\n",
+          "threads.csv: a row for each thread, also for idle ones");
+    fake_free(&fake);
+}
+
+static void inclusive_alone(void)
+{
+    struct fake fake;
+    add_calls(&fake);
+    unsigned m = fake_metric(&fake, "time (inc)", "int", PF_OVER_ROOTS, PF_SUM);
+    add_inclusive(&fake, m);
+    fake_finish(&fake);
+    shows_all(&fake, m, "exclusive values are what callees leave of inclusive ones");
+    shows(&fake, m, PF_METRIC_PARTITIONS, "thread,sum,contexts\nt0,75,4\nt1,25,3\nt2,0,0\n",
+          "threads.csv: an inclusive metric adds up over the roots");
+    fake_free(&fake);
+}
+
+static void partners(void)
+{
+    struct fake fake;
+    add_calls(&fake);
+    unsigned exclusive = fake_metric(&fake, "time", "int", PF_OVER_FRAMES, PF_SUM);
+    unsigned inclusive = fake_metric(&fake, "time (inc)", "int", PF_OVER_ROOTS, PF_SUM);
+    fake_partners(&fake, exclusive, inclusive);
+    add_exclusive(&fake, exclusive);
+    add_inclusive(&fake, inclusive);
+    fake_finish(&fake);
+    shows_all(&fake, exclusive, "an exclusive metric's partner has the inclusive values");
+    shows_all(&fake, inclusive, "an inclusive metric's partner has the exclusive values");
+    fake_free(&fake);
+}
+
+/* A partner that itself does not add up is of no use. */
+static void useless_partners(void)
+{
+    struct fake fake;
+    add_calls(&fake);
+    unsigned m = fake_metric(&fake, "time", "int", PF_OVER_ALL, PF_SUM);
+    unsigned other = fake_metric(&fake, "other", "int", PF_OVER_NO_CONTEXTS, PF_SUM);
+    fake_partners(&fake, m, other);
+    add_exclusive(&fake, m);
+    fake_value(&fake, 0, MAIN, other, 999);
+    fake_finish(&fake);
+    shows_all(&fake, m, "a partner that does not add up is left aside");
+    fake_free(&fake);
+}
+
+/* What HPCToolkit calls exclusive: a function's value holds those of its loops. */
+static void frames_alone_count(void)
+{
+    struct fake fake;
+    fake_init(&fake, 1);
+    unsigned m = fake_metric(&fake, "time", "int", PF_OVER_FRAMES, PF_SUM);
+    uint32_t top = fake_context(&fake, PF_NO_CONTEXT, "main", PF_FRAME);
+    uint32_t loop = fake_context(&fake, top, "loop", 0);
+    uint32_t callee = fake_context(&fake, loop, "f", PF_FRAME);
+    fake_value(&fake, 0, top, m, 10);
+    fake_value(&fake, 0, loop, m, 8);
+    fake_value(&fake, 0, callee, m, 2);
+    fake_finish(&fake);
+    shows(&fake, m, PF_METRIC_FUNCTIONS,
+          "contexts,exclusive,inclusive,name,file\n1,10,12,main,\n1,2,2,f,\n1,0,2,loop,\n",
+          "functions.csv: a loop's value is not added to that of its function");
+    shows(&fake, m, PF_METRIC_FOLDED, "main 10\nmain;loop;f 2\n", "stacks.folded: nor is it there");
+    shows(&fake, m, PF_METRIC_PARTITIONS, "thread,sum,contexts\nt0,12,3\n", "threads.csv: nor there");
+    fake_free(&fake);
+}
+
+/* Inclusive values with gaps: below no root, and a caller without a value. */
+static void gaps_in_inclusive_values(void)
+{
+    struct fake fake;
+    fake_init(&fake, 1);
+    unsigned m = fake_metric(&fake, "time (inc)", "int", PF_OVER_ROOTS, PF_SUM);
+    uint32_t above = fake_context(&fake, PF_NO_CONTEXT, "above", 0);
+    uint32_t root = fake_context(&fake, above, "root", PF_ROOT);
+    uint32_t gap = fake_context(&fake, root, "gap", 0);
+    uint32_t leaf = fake_context(&fake, gap, "leaf", 0);
+    fake_value(&fake, 0, above, m, 1000);
+    fake_value(&fake, 0, root, m, 10);
+    fake_value(&fake, 0, leaf, m, 4);
+    fake_finish(&fake);
+    shows(&fake, m, PF_METRIC_FOLDED, "above;root 6\nabove;root;gap;leaf 4\n",
+          "stacks.folded: all stacks add up to the roots' inclusive values");
+    fake_free(&fake);
+}
+
+static void what_does_not_add_up(void)
+{
+    struct fake fake;
+    fake_init(&fake, 1);
+    unsigned none = fake_metric(&fake, "stddev", "double", PF_OVER_NO_CONTEXTS, PF_MAX);
+    unsigned apart = fake_metric(&fake, "time", "int", PF_OVER_ALL, PF_OVER_NO_PARTITIONS);
+    uint32_t f = fake_context(&fake, PF_NO_CONTEXT, "f", PF_ROOT);
+    fake_real(&fake, 0, f, none, 0.5);
+    fake_value(&fake, 0, f, apart, 7);
+    fake_finish(&fake);
+    shows(&fake, none, PF_METRIC_FUNCTIONS, "contexts,exclusive,inclusive,name,file\n1,,,f,\n",
+          "functions.csv: empty cells where contexts do not add up");
+    shows(&fake, none, PF_METRIC_PARTITIONS, "thread,sum,contexts\nt0,,1\n",
+          "threads.csv: empty cells where contexts do not add up");
+    shows(&fake, none, PF_METRIC_HOT,
+          "stddev does not add up over contexts: its values stand in contexts.csv\n",
+          "hot.txt: one line where contexts do not add up");
+    shows(&fake, none, PF_METRIC_TREE,
+          "stddev does not add up over contexts: its values stand in contexts.csv\n",
+          "tree.txt: one line where contexts do not add up");
+    shows(&fake, none, PF_METRIC_FOLDED, "", "stacks.folded: empty where contexts do not add up");
+    shows(&fake, apart, PF_METRIC_CONTEXTS,
+          "context,sum,mean,min,max,stddev,imbalance,count,name\n0,,7,7,7,0,1,1,f\n",
+          "contexts.csv: an empty sum where partitions do not add up");
+    shows(&fake, apart, PF_METRIC_PARTITIONS, "thread,sum,contexts\nt0,7,1\n",
+          "threads.csv: contexts of one thread add up even so");
+    shows(&fake, apart, PF_METRIC_HOT,
+          "time does not add up over threads: its values stand in contexts.csv\n",
+          "hot.txt: one line where partitions do not add up");
+    fake_free(&fake);
+}
+
+static void numbers_for_eyes(void)
+{
+    struct fake fake;
+    fake_init(&fake, 1);
+    unsigned m = fake_metric(&fake, "time", "double", PF_OVER_ALL, PF_SUM);
+    static const double values[] = {123456789.5, 99999.96, 1234.5678, 100, 0.1, 0.000123456789, 1e-7, -2.5};
+    for (size_t i = 0; i < sizeof values / sizeof *values; i++)
+        fake_real(&fake, 0, fake_context(&fake, PF_NO_CONTEXT, "f", 0), m, values[i]);
+    fake_finish(&fake);
+    shows(&fake, m, PF_METRIC_TREE,
+          "123558122 ns total\n"
+          "  inclusive    incl%   exclusive  context\n"
+          "  123456790   99.92%   123456790  f\n"
+          "     100000    0.08%      100000  f\n"
+          "    1234.57       0%     1234.57  f\n"
+          "        100       0%         100  f\n"
+          "        0.1       0%         0.1  f\n"
+          "0.000123457       0% 0.000123457  f\n"
+          "      1e-07       0%       1e-07  f\n"
+          "       -2.5       0%        -2.5  f\n",
+          "tree.txt: doubles have six significant digits, and all digits before the point");
+    shows(&fake, m, PF_METRIC_FOLDED,
+          "f 123456789.5\nf 99999.96\nf 1234.5678\nf 100\nf 0.1\nf 0.000123456789\nf 0.0000001\nf -2.5\n",
+          "stacks.folded: doubles are exact and have no exponents");
+    fake_free(&fake);
+}
+
+static void large_and_small_numbers(void)
+{
+    struct fake fake;
+    fake_init(&fake, 1);
+    unsigned m = fake_metric(&fake, "x", "double", PF_OVER_ALL, PF_SUM);
+    fake.metrics[m].unit = "";
+    uint32_t a = fake_context(&fake, PF_NO_CONTEXT, "a", 0);
+    uint32_t b = fake_context(&fake, PF_NO_CONTEXT, "b", 0);
+    uint32_t c = fake_context(&fake, PF_NO_CONTEXT, "c", 0);
+    fake_real(&fake, 0, a, m, 1.7976931348623157e308);
+    fake_real(&fake, 0, b, m, 1e15);
+    fake_real(&fake, 0, c, m, 5e-324);
+    fake_finish(&fake);
+    shows(&fake, m, PF_METRIC_HOT,
+          "Showing nodes accounting for 1.79769e+308, 100% of 1.79769e+308 total\n"
+          "        flat   flat%    sum%          cum    cum%  name\n"
+          "1.79769e+308    100%    100% 1.79769e+308    100%  a\n"
+          "       1e+15      0%    100%        1e+15      0%  b\n"
+          "4.94066e-324      0%    100% 4.94066e-324      0%  c\n",
+          "hot.txt: the largest and smallest doubles fit");
+    fake_free(&fake);
+}
+
+static void wide_integers(void)
+{
+    struct fake fake;
+    const pf_int128 half = (pf_int128)1 << 126;
+    fake_init(&fake, 1);
+    unsigned m = fake_metric(&fake, "cycles", "int", PF_OVER_ALL, PF_SUM);
+    fake.metrics[m].unit = "";
+    uint32_t a = fake_context(&fake, PF_NO_CONTEXT, "a", 0);
+    fake_cell(&fake, 0, a, m, pf_wide(&half));
+    unsigned n = fake_metric(&fake, "more cycles", "int", PF_OVER_ALL, PF_SUM);
+    uint32_t b = fake_context(&fake, a, "b", 0);
+    fake_cell(&fake, 0, a, n, pf_wide(&half));
+    fake_cell(&fake, 0, b, n, pf_wide(&half));
+    fake_finish(&fake);
+    shows(&fake, m, PF_METRIC_FUNCTIONS,
+          "contexts,exclusive,inclusive,name,file\n"
+          "1,85070591730234615865843651857942052864,85070591730234615865843651857942052864,a,\n",
+          "functions.csv: integers of more than 64 bits are exact");
+    shows(&fake, n, PF_METRIC_FUNCTIONS,
+          "contexts,exclusive,inclusive,name,file\n"
+          "1,8.507059173023462e+37,1.7014118346046923e+38,a,\n"
+          "1,8.507059173023462e+37,8.507059173023462e+37,b,\n",
+          "functions.csv: sums of more than 128 bits are doubles");
+    fake_free(&fake);
+}
+
+static void negative_values(void)
+{
+    struct fake fake;
+    fake_init(&fake, 1);
+    unsigned m = fake_metric(&fake, "delta", "int", PF_OVER_ALL, PF_SUM);
+    fake.metrics[m].unit = "bytes";
+    uint32_t a = fake_context(&fake, PF_NO_CONTEXT, "a", 0);
+    uint32_t b = fake_context(&fake, a, "b", 0);
+    fake_value(&fake, 0, a, m, 300);
+    fake_value(&fake, 0, b, m, -100);
+    fake_finish(&fake);
+    shows(&fake, m, PF_METRIC_HOT,
+          "Showing nodes accounting for 200 bytes, 100% of 200 bytes total\n"
+          "      flat   flat%    sum%        cum    cum%  name\n"
+          "       300 150.00% 150.00%        200    100%  a\n"
+          "      -100 -50.00%    100%       -100 -50.00%  b\n",
+          "hot.txt: negative values take off");
+    shows(&fake, m, PF_METRIC_FOLDED, "a 300\na;b -100\n", "stacks.folded: negative values stand");
+    fake_free(&fake);
+}
+
+static void names_with_special_characters(void)
+{
+    struct fake fake;
+    fake_init(&fake, 1);
+    unsigned m = fake_metric(&fake, "time", "int", PF_OVER_ALL, PF_SUM);
+    uint32_t a = fake_context(&fake, PF_NO_CONTEXT, " a;b\n\\\x01 ", 0);
+    uint32_t b = fake_context(&fake, a, "", 0);
+    uint32_t c = fake_context(&fake, b, "f(int, char)", 0);
+    fake_value(&fake, 0, a, m, 3);
+    fake_value(&fake, 0, c, m, 1);
+    fake_finish(&fake);
+    shows(&fake, m, PF_METRIC_FOLDED,
+          "\\x20a:b\\n\\\\\\x01\\x20 3\n"
+          "\\x20a:b\\n\\\\\\x01\\x20;[unnamed];f(int, char) 1\n",
+          "stacks.folded: names neither end a frame nor a line");
+    shows(&fake, m, PF_METRIC_TREE,
+          "4 ns total\n"
+          " inclusive    incl%  exclusive  context\n"
+          "         4     100%          3   a;b\\n\\\\\\x01 \n"
+          "         1   25.00%          0    \n"
+          "         1   25.00%          1      f(int, char)\n",
+          "tree.txt: one name is one line");
+    shows(&fake, m, PF_METRIC_FUNCTIONS,
+          "contexts,exclusive,inclusive,name,file\n"
+          "1,3,4, a;b\\n\\\\\\x01 ,\n"
+          "1,1,1,\"f(int, char)\",\n"
+          "1,0,1,,\n",
+          "functions.csv: names are quoted as CSV has it");
+    fake_free(&fake);
+}
+
+/* Names are the same function only in the same file; ties go by name, then by file. */
+static void files_tell_functions_apart(void)
+{
+    struct fake fake;
+    struct pf_error error;
+    fake_init(&fake, 1);
+    unsigned m = fake_metric(&fake, "time", "int", PF_OVER_ALL, PF_SUM);
+    static const char *const names[][2] = {{"init", "b.c"}, {"init", "a.c"}, {"init", "b.c"}, {"exit", ""}};
+    struct pf_tree *tree = fake.profile.contexts;
+    must((tree->file = calloc(4, sizeof *tree->file)));
+    for (int i = 0; i < 4; i++) {
+        uint32_t context = fake_context(&fake, PF_NO_CONTEXT, names[i][0], 0);
+        tree->file[context] =
+            i == 3 ? PF_NO_STRING : pf_intern(tree->strings, names[i][1], strlen(names[i][1]), &error);
+        fake_value(&fake, 0, context, m, i == 1 ? 4 : i == 3 ? 4 : 2);
+    }
+    fake_finish(&fake);
+    shows(&fake, m, PF_METRIC_FUNCTIONS,
+          "contexts,exclusive,inclusive,name,file\n1,4,4,exit,\n1,4,4,init,a.c\n2,4,4,init,b.c\n",
+          "functions.csv: functions of one name in two files stay apart");
+    fake_free(&fake);
+}
+
+static void contexts_have_their_own_ids(void)
+{
+    struct fake fake;
+    fake_init(&fake, 1);
+    unsigned m = fake_metric(&fake, "time", "int", PF_OVER_ALL, PF_SUM);
+    struct pf_tree *tree = fake.profile.contexts;
+    must((tree->id = calloc(2, sizeof *tree->id)));
+    for (int i = 0; i < 2; i++) {
+        uint32_t context = fake_context(&fake, PF_NO_CONTEXT, i ? "second" : "first", 0);
+        tree->id[context] = i ? 7 : UINT64_MAX;
+        fake_value(&fake, 0, context, m, 1);
+    }
+    fake_finish(&fake);
+    shows(&fake, m, PF_METRIC_CONTEXTS,
+          "context,sum,mean,min,max,stddev,imbalance,count,name\n"
+          "18446744073709551615,1,1,1,1,0,1,1,first\n"
+          "7,1,1,1,1,0,1,1,second\n",
+          "contexts.csv: ids are the format's, rows in the order of the tree");
+    shows(&fake, m, PF_METRIC_TREE,
+          "2 ns total\n inclusive    incl%  exclusive  context\n"
+          "         1   50.00%          1  second\n"
+          "         1   50.00%          1  first\n",
+          "tree.txt: equally heavy children stand in the order of ids");
+    fake_free(&fake);
+}
+
+static void contexts_without_values(void)
+{
+    struct fake fake;
+    fake_init(&fake, 1);
+    unsigned m = fake_metric(&fake, "time", "int", PF_OVER_ALL, PF_SUM);
+    uint32_t a = fake_context(&fake, PF_NO_CONTEXT, "a", 0);
+    uint32_t empty = fake_context(&fake, PF_NO_CONTEXT, "empty", 0);
+    fake_context(&fake, empty, "below", 0);
+    uint32_t b = fake_context(&fake, a, "b", 0);
+    fake_value(&fake, 0, b, m, 0);
+    fake_finish(&fake);
+    shows(&fake, m, PF_METRIC_TREE,
+          "0 ns total\n inclusive    incl%  exclusive  context\n"
+          "         0       0%          0  a\n"
+          "         0       0%          0    b\n",
+          "tree.txt: contexts without a value in their subtree are left out, zeros are not");
+    shows(&fake, m, PF_METRIC_CONTEXTS,
+          "context,sum,mean,min,max,stddev,imbalance,count,name\n3,0,0,0,0,0,,1,b\n",
+          "contexts.csv: contexts without a value have no row");
+    shows(&fake, m, PF_METRIC_FOLDED, "", "stacks.folded: stacks without cost are left out");
+    fake_free(&fake);
+}
+
+static void an_empty_profile(void)
+{
+    struct fake fake;
+    fake_init(&fake, 0);
+    unsigned m = fake_metric(&fake, "time", "double", PF_OVER_ALL, PF_SUM);
+    fake_finish(&fake);
+    shows(&fake, m, PF_METRIC_CONTEXTS, "context,sum,mean,min,max,stddev,imbalance,count,name\n",
+          "contexts.csv: a header alone");
+    shows(&fake, m, PF_METRIC_PARTITIONS, "thread,sum,contexts\n", "threads.csv: a header alone");
+    shows(&fake, m, PF_METRIC_FUNCTIONS, "contexts,exclusive,inclusive,name,file\n",
+          "functions.csv: a header alone");
+    shows(&fake, m, PF_METRIC_HOT,
+          "Showing nodes accounting for 0 ns, 0% of 0 ns total\n"
+          "      flat   flat%    sum%        cum    cum%  name\n",
+          "hot.txt: a header alone");
+    shows(&fake, m, PF_METRIC_TREE, "0 ns total\n inclusive    incl%  exclusive  context\n",
+          "tree.txt: a header alone");
+    shows(&fake, m, PF_METRIC_FOLDED, "", "stacks.folded: empty");
+    fake_free(&fake);
+}
+
+/* A chain of a million calls f; the text of the n-th record must not take long nor be long. */
+static void a_million_nested_calls(void)
+{
+    enum { DEEP = 1000 * 1000 };
+    struct fake fake;
+    fake_init(&fake, 1);
+    unsigned m = fake_metric(&fake, "time", "int", PF_OVER_ALL, PF_SUM);
+    for (uint32_t i = 0; i < DEEP; i++)
+        fake_context(&fake, i ? i - 1 : PF_NO_CONTEXT, "f", 0);
+    fake_value(&fake, 0, 0, m, 1);
+    fake_value(&fake, 0, 1023, m, 1);
+    fake_value(&fake, 0, 1024, m, 1);
+    fake_value(&fake, 0, DEEP - 1, m, 1);
+    fake_finish(&fake);
+    shows(&fake, m, PF_METRIC_FUNCTIONS, "contexts,exclusive,inclusive,name,file\n1000000,4,4,f,\n",
+          "functions.csv: a million nested calls are one function's");
+
+    struct pf_buf text = fake_text(&fake, m, PF_METRIC_TREE);
+    const char *last = "         1   25.00%          1  ";
+    char *at = strstr(text.data, "[depth 999999] f\n");
+    ok(text.size < (size_t)DEEP * 180, "tree.txt: its size is linear in the number of calls");
+    ok(at && at[sizeof "[depth 999999] f\n" - 1] == '\0', "tree.txt: the last line says how deep it stands");
+    ok(at && at - text.data > 160 && !strncmp(at - 128 - strlen(last), last, strlen(last)),
+       "tree.txt: and is indented by 64 levels");
+    pf_buf_free(&text);
+
+    text = fake_text(&fake, m, PF_METRIC_FOLDED);
+    char *lines[5] = {text.data};
+    for (int i = 1; i < 5; i++)
+        lines[i] = lines[i - 1] ? strchr(lines[i - 1], '\n') + 1 : NULL;
+    ok(lines[2] - lines[1] == 2 * 1024 + 2, "stacks.folded: a stack of 1024 frames is whole");
+    ok(lines[3] - lines[2] == 2 * 1024 + 4 + 2 && !strncmp(lines[2] + 2 * 512, "...;f;", 6),
+       "stacks.folded: a deeper one has dots after its outermost 512 frames");
+    ok(lines[4] - lines[3] == 2 * 1024 + 4 + 2, "stacks.folded: so has the deepest one");
+    pf_buf_free(&text);
+    fake_free(&fake);
+}
+
+static void saved_positions_are_checked(void)
+{
+    struct fake fake;
+    struct pf_error error;
+    add_calls(&fake);
+    unsigned m = fake_metric(&fake, "time", "int", PF_OVER_ALL, PF_SUM);
+    add_exclusive(&fake, m);
+    fake_finish(&fake);
+    for (int view = 0; view < PF_METRIC_VIEWS; view++) {
+        unsigned char blob[16];
+        struct pf_lines *lines = fake_walk(&fake, m, view);
+        size_t size = lines->ops->save(lines, blob, 0);
+        memset(blob, 0xff, sizeof blob);
+        ok(size <= sizeof blob && lines->ops->restore(lines, blob, size, &error) == -1 &&
+               lines->ops->restore(lines, blob, size - 1, &error) == -1,
+           "a damaged position is refused by view %d", view);
+        lines->ops->close(lines);
+    }
+    ok(!pf_metric_lines(&fake.profile, fake.aggregate, 1, PF_METRIC_HOT, &error) && error.code == EINVAL,
+       "there is no view of a metric that is not there");
+    fake_free(&fake);
+}
+
+/* With no cache to speak of, what one view was sorted by is dropped for the next one, but never in use. */
+static void walks_side_by_side(void)
+{
+    struct fake fake;
+    struct pf_error error;
+    struct pf_buf text = {0};
+    add_calls(&fake);
+    fake.options.cache = 0;
+    unsigned m = fake_metric(&fake, "time", "int", PF_OVER_ALL, PF_SUM);
+    unsigned other = fake_metric(&fake, "other", "int", PF_OVER_ALL, PF_SUM);
+    add_exclusive(&fake, m);
+    add_inclusive(&fake, other);
+    fake_finish(&fake);
+    struct pf_lines *lines = fake_walk(&fake, m, PF_METRIC_TREE);
+    for (int more = 1; more > 0;) {
+        more = lines->ops->next(lines, &text, &error);
+        for (unsigned metric = m; metric <= other; metric++) {
+            struct pf_buf folded = fake_text(&fake, metric, PF_METRIC_FOLDED);
+            struct pf_buf hot = fake_text(&fake, metric, PF_METRIC_HOT);
+            pf_buf_free(&folded);
+            pf_buf_free(&hot);
+        }
+    }
+    lines->ops->close(lines);
+    pf_buf_char(&text, '\0');
+    is(text.data, tree_text, "a walk is not disturbed by others");
+    pf_buf_free(&text);
+    fake_free(&fake);
+}
+
+int main(void)
+{
+    exclusive_alone();
+    inclusive_alone();
+    partners();
+    useless_partners();
+    frames_alone_count();
+    gaps_in_inclusive_values();
+    what_does_not_add_up();
+    numbers_for_eyes();
+    large_and_small_numbers();
+    wide_integers();
+    negative_values();
+    names_with_special_characters();
+    files_tell_functions_apart();
+    contexts_have_their_own_ids();
+    contexts_without_values();
+    an_empty_profile();
+    a_million_nested_calls();
+    saved_positions_are_checked();
+    walks_side_by_side();
+    return done();
+}
