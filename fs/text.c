@@ -182,6 +182,14 @@ int pf_text_cover(struct pf_text *text, uint64_t until, struct pf_pass *pass, st
     return result;
 }
 
+bool pf_text_is_sized(struct pf_text *text)
+{
+    pthread_mutex_lock(&text->lock);
+    bool sized = text->sized;
+    pthread_mutex_unlock(&text->lock);
+    return sized;
+}
+
 uint64_t pf_text_distance(struct pf_text *text, uint64_t offset)
 {
     pthread_mutex_lock(&text->lock);

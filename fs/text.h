@@ -37,6 +37,9 @@ void pf_text_init(struct pf_text *text, uint64_t id,
                   struct pf_lines *(*walk)(void *owner, struct pf_error *error), void *owner);
 void pf_text_close(struct pf_text *text);
 
+/* The size is known (and then never changes). */
+bool pf_text_is_sized(struct pf_text *text);
+
 /*
  * Goes through the text, without keeping it, until marks cover `until` (UINT64_MAX: to its end, which gives
  * the size). -1 with *error filled; ECANCELED if the pass was stopped: what was covered stays.

@@ -1,0 +1,361 @@
+/* SPDX-License-Identifier: MIT */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "fs/live_private.h"
+
+/* What may be rendered in one go on a thread that others wait for: about a millisecond. */
+enum { ROWS_AT_ONCE = 4096, BYTES_AT_ONCE = 2 * PF_BLOCK, HEAVY_TRIES = 3 };
+
+/* A file's text, shared by all handles on it and by passes. Kept without handles if its size took a pass. */
+struct pf_file_text {
+    struct pf_text text;
+    struct pf_live *live; /* not held: the live profile outlives it through handles and tasks */
+    struct pf_node node;
+    struct pf_file_text *next;
+    unsigned references; /* handles and tasks; guarded by live->lock */
+    bool keep;
+    struct pf_error failure; /* guarded by live->lock */
+};
+
+struct pf_file {
+    struct pf_live *live; /* held */
+    struct pf_file_text *text;
+    atomic_uint heavy_tries; /* reads of a heavy file that were sent to a pass */
+};
+
+static struct pf_lines *walk_text(void *owner, struct pf_error *error)
+{
+    struct pf_file_text *text = owner;
+    return pf_node_walk(text->live, text->node, error);
+}
+
+static uint64_t key_of(struct pf_node node)
+{
+    return (uint64_t)node.kind << 32 | node.item;
+}
+
+/* ---- texts
+ * ------------------------------------------------------------------------------------------------------ */
+
+/* The text of a node, held; made if there is none. NULL: out of memory. */
+static struct pf_file_text *text_of(struct pf_live *live, struct pf_node node)
+{
+    pthread_mutex_lock(&live->lock);
+    struct pf_file_text *text = live->texts;
+    while (text && (text->node.kind != node.kind || text->node.item != node.item))
+        text = text->next;
+    if (!text && (text = calloc(1, sizeof *text))) {
+        pf_text_init(&text->text, atomic_fetch_add(&live->core->next_text, 1), walk_text, text);
+        text->live = live;
+        text->node = node;
+        text->next = live->texts;
+        live->texts = text;
+    }
+    if (text)
+        text->references++;
+    pthread_mutex_unlock(&live->lock);
+    return text;
+}
+
+static void text_free(struct pf_file_text *text)
+{
+    pf_text_close(&text->text);
+    free(text);
+}
+
+void pf_file_text_hold(struct pf_file_text *text)
+{
+    text->references++; /* with live->lock held: called from pf_task_start */
+}
+
+void pf_file_text_release(struct pf_file_text *text)
+{
+    struct pf_live *live = text->live;
+    pthread_mutex_lock(&live->lock);
+    bool last = --text->references == 0 && !text->keep;
+    if (last) {
+        struct pf_file_text **at = &live->texts;
+        while (*at != text)
+            at = &(*at)->next;
+        *at = text->next;
+    }
+    pthread_mutex_unlock(&live->lock);
+    if (last)
+        text_free(text);
+}
+
+void pf_file_texts_free(struct pf_live *live)
+{
+    for (struct pf_file_text *text = live->texts, *next; text; text = next) {
+        next = text->next;
+        text_free(text);
+    }
+    live->texts = NULL;
+}
+
+void pf_file_text_failed(struct pf_file_text *text, const struct pf_error *error)
+{
+    pthread_mutex_lock(&text->live->lock);
+    text->failure = *error;
+    pthread_mutex_unlock(&text->live->lock);
+}
+
+static int failed_before(struct pf_file_text *text, struct pf_error *error)
+{
+    pthread_mutex_lock(&text->live->lock);
+    bool failed = text->failure.code != 0;
+    if (failed)
+        *error = text->failure;
+    pthread_mutex_unlock(&text->live->lock);
+    return failed ? -1 : 0;
+}
+
+int pf_file_text_cover(struct pf_file_text *text, uint64_t until, struct pf_pass *pass,
+                       struct pf_error *error)
+{
+    if (pf_text_cover(&text->text, until, pass, error))
+        return -1;
+    return pf_live_intact(text->live) ? 0 : pf_fail(error, ESTALE, "the file has changed");
+}
+
+int pf_file_text_blocks(struct pf_file_text *text, uint64_t offset, uint64_t size, struct pf_pass *pass,
+                        struct pf_error *error)
+{
+    struct pf_piece pieces[PF_PIECES];
+    if (pf_pass_step(pass, 0, 1, error))
+        return -1;
+    int n = pf_text_read(&text->text, text->live->core->blocks, offset, (size_t)size, pieces, error);
+    for (int i = 0; i < n; i++)
+        pf_blocks_release(text->live->core->blocks, pieces[i].block);
+    return n < 0 ? -1 : 0;
+}
+
+/* Starts a pass over a text, or does it at once if it is short. 0: done. */
+static int cover(struct pf_file_text *text, uint64_t until, bool at_once, struct pf_job **job,
+                 struct pf_error *error)
+{
+    struct pf_live *live = text->live;
+    if (failed_before(text, error))
+        return -1;
+    if (at_once)
+        return pf_file_text_cover(text, until, NULL, error);
+    pthread_mutex_lock(&live->lock);
+    int result = pf_task_start(live, PF_TASK_COVER, key_of(text->node), text, until, 0, job, error);
+    pthread_mutex_unlock(&live->lock);
+    return result;
+}
+
+/* ---- sizes
+ * ------------------------------------------------------------------------------------------------------ */
+
+/* The size of a table's file out of its family. */
+static uint64_t family_size(const struct pf_family *family, struct pf_node node)
+{
+    if (node.kind >= PF_TABLE_OF_CONTEXT)
+        return atomic_load_explicit(&family->context[node.item], memory_order_relaxed);
+    return node.kind >= PF_TABLE_OF_PARTITION ? family->partition[node.item] : family->whole;
+}
+
+/* Few enough rows to render while somebody waits. */
+static bool is_short(const struct pf_live *live, struct pf_node node)
+{
+    const struct pf_profile *profile = &live->profile;
+    if (pf_is_cheap(node.kind))
+        return true;
+    return pf_rows_count(profile->partitions.items) < ROWS_AT_ONCE &&
+           (!profile->contexts || profile->contexts->count < ROWS_AT_ONCE);
+}
+
+/* Everything that a walk over the file needs. 0: it is there. */
+static int prepare(struct pf_live *live, struct pf_node node, struct pf_job **job, struct pf_error *error)
+{
+    struct pf_aggregate *aggregate;
+    int result = pf_live_stage(live, pf_node_stage(&live->profile, node), job, error);
+    if (result == 0 && pf_needs_aggregate(node.kind))
+        result = pf_live_aggregate(live, &aggregate, job, error);
+    return result;
+}
+
+static int size_text(struct pf_file_text *text, struct pf_job **job, struct pf_error *error)
+{
+    if (pf_text_is_sized(&text->text))
+        return 0;
+    int result = prepare(text->live, text->node, job, error);
+    if (result == 0)
+        result = cover(text, UINT64_MAX, is_short(text->live, text->node), job, error);
+    return result;
+}
+
+/* A size that took work is not to be found again. */
+static void keep(struct pf_file_text *text)
+{
+    pthread_mutex_lock(&text->live->lock);
+    text->keep = !pf_is_cheap(text->node.kind);
+    pthread_mutex_unlock(&text->live->lock);
+}
+
+int pf_live_size(struct pf_live *live, unsigned kind, uint32_t item, uint64_t *size, struct pf_job **job,
+                 struct pf_error *error)
+{
+    struct pf_node node = {kind, item};
+    if (pf_table_of(kind) >= 0) {
+        struct pf_family *family;
+        int result = pf_live_family(live, (size_t)pf_table_of(kind), &family, job, error);
+        if (result == 0)
+            *size = family_size(family, node);
+        return result;
+    }
+    struct pf_file_text *text = text_of(live, node);
+    if (!text)
+        return pf_fail_memory(error);
+    int result = size_text(text, job, error);
+    if (result == 0) {
+        *size = text->text.size;
+        keep(text);
+    }
+    pf_file_text_release(text);
+    return result;
+}
+
+bool pf_live_known_size(struct pf_live *live, unsigned kind, uint32_t item, uint64_t *size)
+{
+    bool known = false;
+    pthread_mutex_lock(&live->lock);
+    if (pf_table_of(kind) >= 0) {
+        const struct pf_family *family = live->families[pf_table_of(kind)];
+        known = family != NULL;
+        if (known)
+            *size = family_size(family, (struct pf_node){kind, item});
+    } else {
+        for (struct pf_file_text *text = live->texts; text && !known; text = text->next)
+            if (text->node.kind == kind && text->node.item == item && pf_text_is_sized(&text->text)) {
+                known = true;
+                *size = text->text.size;
+            }
+    }
+    pthread_mutex_unlock(&live->lock);
+    return known;
+}
+
+/* ---- handles
+ * ---------------------------------------------------------------------------------------------------- */
+
+/* Gives a table's text what the family knows. */
+static void use_family(struct pf_file_text *text, const struct pf_family *family)
+{
+    struct pf_text *t = &text->text;
+    struct pf_node node = text->node;
+    pthread_mutex_lock(&t->lock);
+    if (!t->sized) {
+        t->size = family_size(family, node);
+        if (node.kind < PF_TABLE_OF_PARTITION) {
+            t->shared = &family->track;
+            t->end = family->track.count;
+            t->covered = t->size;
+        } else if (node.kind < PF_TABLE_OF_CONTEXT && family->first) {
+            t->shared = &family->track;
+            t->first = family->first[node.item];
+            t->end = family->end[node.item];
+            t->part = true;
+            t->covered = t->size;
+        }
+        t->sized = true;
+    }
+    pthread_mutex_unlock(&t->lock);
+}
+
+int pf_file_open(struct pf_live *live, unsigned kind, uint32_t item, struct pf_file **file,
+                 struct pf_job **job, struct pf_error *error)
+{
+    struct pf_node node = {kind, item};
+    struct pf_family *family = NULL;
+    int result = prepare(live, node, job, error);
+    if (result == 0 && pf_table_of(kind) >= 0)
+        result = pf_live_family(live, (size_t)pf_table_of(kind), &family, job, error);
+    if (result)
+        return result;
+    struct pf_file_text *text = text_of(live, node);
+    *file = calloc(1, sizeof **file);
+    if (!text || !*file) {
+        if (text)
+            pf_file_text_release(text);
+        free(*file);
+        return pf_fail_memory(error);
+    }
+    if (family)
+        use_family(text, family);
+    else
+        result = size_text(text, job, error);
+    if (result) {
+        pf_file_text_release(text);
+        free(*file);
+        return result;
+    }
+    (*file)->live = pf_live_hold(live);
+    (*file)->text = text;
+    return 0;
+}
+
+void pf_file_close(struct pf_file *file)
+{
+    pf_file_text_release(file->text);
+    pf_live_release(file->live);
+    free(file);
+}
+
+static int need_blocks(struct pf_file *file, uint64_t offset, size_t size, struct pf_job **job,
+                       struct pf_error *error)
+{
+    struct pf_live *live = file->live;
+    if (failed_before(file->text, error))
+        return -1;
+    pthread_mutex_lock(&live->lock);
+    int result = pf_task_start(live, PF_TASK_BLOCKS, key_of(file->text->node) ^ offset << 8, file->text,
+                               offset, size, job, error);
+    pthread_mutex_unlock(&live->lock);
+    return result;
+}
+
+/* What must happen before a range can be read on this thread. 0: nothing. */
+static int make_readable(struct pf_file *file, uint64_t offset, size_t size, struct pf_job **job,
+                         struct pf_error *error)
+{
+    struct pf_text *text = &file->text->text;
+    bool heavy = pf_is_heavy(&file->live->profile, file->text->node);
+    uint64_t last = offset + size - 1;
+    uint64_t distance = pf_text_distance(text, last);
+    if (distance)
+        return cover(file->text, last, !heavy && distance <= BYTES_AT_ONCE, job, error);
+    if (heavy && atomic_fetch_add(&file->heavy_tries, 1) % HEAVY_TRIES == 0)
+        return need_blocks(file, offset, size, job, error);
+    atomic_store(&file->heavy_tries, 0);
+    return 0;
+}
+
+int pf_file_read(struct pf_file *file, uint64_t offset, size_t size, struct pf_piece pieces[PF_PIECES],
+                 int *n, struct pf_job **job, struct pf_error *error)
+{
+    struct pf_text *text = &file->text->text;
+    *n = 0;
+    if (offset >= text->size || size == 0)
+        return 0;
+    if (size > text->size - offset)
+        size = (size_t)(text->size - offset);
+    int result;
+    while ((result = make_readable(file, offset, size, job, error)) == 0 &&
+           pf_text_distance(text, offset + size - 1))
+        ;
+    if (result)
+        return result;
+    int got = pf_text_read(text, file->live->core->blocks, offset, size, pieces, error);
+    if (got < 0)
+        return -1;
+    if (!pf_live_intact(file->live)) {
+        while (got)
+            pf_blocks_release(file->live->core->blocks, pieces[--got].block);
+        return pf_fail(error, ESTALE, "the file has changed");
+    }
+    *n = got;
+    return 0;
+}

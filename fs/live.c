@@ -1,0 +1,422 @@
+/* SPDX-License-Identifier: MIT */
+#include "fs/live.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "fs/live_private.h"
+#include "fs/names.h"
+
+/* ---- names of the axes
+ * ------------------------------------------------------------------------------------------ */
+
+static struct pf_cell partition_text(const void *of, uint32_t i)
+{
+    return pf_rows_at(((const struct pf_partitions *)of)->items, i)[1];
+}
+
+static uint64_t partition_id(const void *of, uint32_t i)
+{
+    const struct pf_cell *id = &pf_rows_at(((const struct pf_partitions *)of)->items, i)[0];
+    return id->type == PF_INT || id->type == PF_UINT ? id->u : i;
+}
+
+static struct pf_cell metric_text(const void *of, uint32_t i)
+{
+    return pf_string(((const struct pf_profile *)of)->metrics[i].name);
+}
+
+static struct pf_cell context_text(const void *of, uint32_t i)
+{
+    const struct pf_tree *tree = of;
+    return pf_interned(tree->strings, tree->name[i]);
+}
+
+static uint32_t context_group(const void *of, uint32_t i)
+{
+    return ((const struct pf_tree *)of)->parent[i];
+}
+
+static uint64_t context_id(const void *of, uint32_t i)
+{
+    return pf_tree_id(of, i);
+}
+
+static int name_partitions(struct pf_live *live, struct pf_error *error)
+{
+    struct pf_items items = {.of = &live->profile.partitions,
+                             .count = (uint32_t)pf_rows_count(live->profile.partitions.items),
+                             .text = partition_text,
+                             .id = partition_id};
+    live->partition_names = pf_dirnames_new(&items, error);
+    return live->partition_names ? 0 : -1;
+}
+
+static int name_metrics(struct pf_live *live, struct pf_error *error)
+{
+    struct pf_items items = {
+        .of = &live->profile, .count = (uint32_t)live->profile.n_metrics, .text = metric_text};
+    live->metric_names = pf_dirnames_new(&items, error);
+    return live->metric_names ? 0 : -1;
+}
+
+static void measure_context_dirs(struct pf_live *live, uint16_t *size)
+{
+    const struct pf_tree *tree = live->profile.contexts;
+    char name[PF_NAME_MAX + 1];
+    for (uint32_t i = 0; i < tree->count; i++) {
+        size_t n = pf_dirname(live->context_names, i, name);
+        uint32_t parent = tree->parent[i];
+        if (parent != PF_NO_CONTEXT)
+            n = size[parent] == UINT16_MAX ? UINT16_MAX : n + size[parent] + 1;
+        size[i] = n > PF_CONTEXT_DIR_MAX ? UINT16_MAX : (uint16_t)n;
+    }
+}
+
+static int name_contexts(struct pf_live *live, struct pf_error *error)
+{
+    const struct pf_tree *tree = live->profile.contexts;
+    if (!tree)
+        return pf_fail(error, EINVAL, "the driver has made no contexts");
+    live->context_reserved = pf_reserved_names(&live->profile, PF_CONTEXT_DIR);
+    if (!live->context_reserved)
+        return pf_fail_memory(error);
+    struct pf_items items = {.of = tree,
+                             .count = tree->count,
+                             .text = context_text,
+                             .group = context_group,
+                             .id = tree->id ? context_id : NULL,
+                             .reserved = live->context_reserved};
+    live->context_names = pf_dirnames_new(&items, error);
+    live->context_dir_size = malloc(((size_t)tree->count + 1) * sizeof *live->context_dir_size);
+    if (!live->context_names || !live->context_dir_size)
+        return pf_fail_memory(error);
+    measure_context_dirs(live, live->context_dir_size);
+    return 0;
+}
+
+size_t pf_live_context_dir(const struct pf_live *live, uint32_t context, char *out)
+{
+    const struct pf_tree *tree = live->profile.contexts;
+    size_t size = live->context_dir_size[context];
+    if (size == UINT16_MAX)
+        return 0;
+    char name[PF_NAME_MAX + 1];
+    for (size_t end = size; context != PF_NO_CONTEXT; context = tree->parent[context]) {
+        size_t n = pf_dirname(live->context_names, context, name);
+        memcpy(out + end - n, name, n);
+        end -= n;
+        if (end)
+            out[--end] = '/';
+    }
+    out[size] = 0;
+    return size;
+}
+
+/* ---- opening and closing
+ * ---------------------------------------------------------------------------------------- */
+
+struct pf_live *pf_live_open(struct pf_core *core, const struct pf_driver *driver, struct pf_source *source,
+                             struct pf_error *error)
+{
+    struct pf_live *live = calloc(1, sizeof *live);
+    if (!live) {
+        pf_source_free(source);
+        pf_fail_memory(error);
+        return NULL;
+    }
+    live->core = core;
+    live->references = 1;
+    pthread_mutex_init(&live->lock, NULL);
+    struct pf_profile *profile = &live->profile;
+    *profile = (struct pf_profile){.driver = driver, .source = source, .options = &core->options};
+    profile->info = pf_rows_new(2);
+    profile->warnings = pf_rows_new(5);
+    if (!profile->info || !profile->warnings) {
+        pf_fail_memory(error);
+        pf_live_release(live);
+        return NULL;
+    }
+    live->opened = true;
+    if (driver->open(profile, error) || (profile->metrics_stage == PF_OPENED && name_metrics(live, error)) ||
+        (!pf_source_intact(source) && pf_fail(error, ESTALE, "the file has changed"))) {
+        pf_live_release(live);
+        return NULL;
+    }
+    return live;
+}
+
+struct pf_live *pf_live_hold(struct pf_live *live)
+{
+    atomic_fetch_add(&live->references, 1);
+    return live;
+}
+
+void pf_live_release(struct pf_live *live)
+{
+    if (!live || atomic_fetch_sub(&live->references, 1) > 1)
+        return;
+    struct pf_profile *profile = &live->profile;
+    pf_file_texts_free(live);
+    for (size_t t = 0; t < PF_TABLES_MAX; t++)
+        pf_family_free(live->families[t]);
+    pf_aggregate_free(live->aggregate);
+    pf_dirnames_free(live->partition_names);
+    pf_dirnames_free(live->metric_names);
+    pf_dirnames_free(live->context_names);
+    pf_reserved_free(live->context_reserved);
+    free(live->context_dir_size);
+    if (live->opened)
+        profile->driver->close(profile);
+    pf_rows_free(profile->partitions.items);
+    pf_rows_free(profile->partitions.fields);
+    pf_rows_free(profile->info);
+    pf_rows_free(profile->warnings);
+    pf_tree_free(profile->contexts);
+    pf_source_free(profile->source);
+    pthread_mutex_destroy(&live->lock);
+    free(live);
+}
+
+struct pf_profile *pf_live_profile(struct pf_live *live)
+{
+    return &live->profile;
+}
+
+int pf_live_check(struct pf_live *live, struct pf_error *error)
+{
+    return pf_source_check(live->profile.source, error);
+}
+
+bool pf_live_intact(struct pf_live *live)
+{
+    return pf_source_intact(live->profile.source);
+}
+
+const struct pf_dirnames *pf_live_partitions(const struct pf_live *live)
+{
+    return live->partition_names;
+}
+
+const struct pf_dirnames *pf_live_metrics(const struct pf_live *live)
+{
+    return live->metric_names;
+}
+
+const struct pf_dirnames *pf_live_contexts(const struct pf_live *live)
+{
+    return live->context_names;
+}
+
+struct pf_aggregate *pf_live_aggregate_now(struct pf_live *live)
+{
+    pthread_mutex_lock(&live->lock);
+    struct pf_aggregate *aggregate = live->aggregate;
+    pthread_mutex_unlock(&live->lock);
+    return aggregate;
+}
+
+/* ---- passes
+ * ----------------------------------------------------------------------------------------------------- */
+
+static int load_stage(struct pf_live *live, enum pf_stage stage, struct pf_pass *pass, struct pf_error *error)
+{
+    struct pf_profile *profile = &live->profile;
+    if (profile->driver->load(profile, stage, pass, error))
+        return -1;
+    if (!pf_source_intact(profile->source))
+        return pf_fail(error, ESTALE, "the file has changed");
+    if (stage == PF_PARTITIONED && name_partitions(live, error))
+        return -1;
+    if (stage == PF_MODELLED && name_contexts(live, error))
+        return -1;
+    if (stage == profile->metrics_stage && name_metrics(live, error))
+        return -1;
+    pthread_mutex_lock(&live->lock);
+    live->stage = stage;
+    pthread_mutex_unlock(&live->lock);
+    return 0;
+}
+
+static int run_stages(struct pf_live *live, enum pf_stage wanted, struct pf_pass *pass,
+                      struct pf_error *error)
+{
+    int result = 0;
+    while (!result && live->stage < wanted) /* only this thread changes it */
+        result = load_stage(live, live->stage + 1, pass, error);
+    if (result && error->code != ECANCELED) {
+        pthread_mutex_lock(&live->lock);
+        live->failure = *error;
+        pthread_mutex_unlock(&live->lock);
+    }
+    return result;
+}
+
+static int run_family(struct pf_live *live, size_t table, struct pf_pass *pass, struct pf_error *error)
+{
+    struct pf_family *family =
+        pf_family_new(live->core->pool, &live->profile, &live->profile.tables[table], pass, error);
+    if (family && !pf_source_intact(live->profile.source)) {
+        pf_family_free(family);
+        family = NULL;
+        pf_fail(error, ESTALE, "the file has changed");
+    }
+    pthread_mutex_lock(&live->lock);
+    if (family)
+        live->families[table] = family;
+    else if (error->code != ECANCELED)
+        live->family_failure[table] = *error;
+    pthread_mutex_unlock(&live->lock);
+    return family ? 0 : -1;
+}
+
+static int run_aggregate(struct pf_live *live, struct pf_pass *pass, struct pf_error *error)
+{
+    struct pf_aggregate *aggregate = pf_aggregate_new(&live->profile, pass, error);
+    if (aggregate && !pf_source_intact(live->profile.source)) {
+        pf_aggregate_free(aggregate);
+        aggregate = NULL;
+        pf_fail(error, ESTALE, "the file has changed");
+    }
+    pthread_mutex_lock(&live->lock);
+    if (aggregate)
+        live->aggregate = aggregate;
+    else if (error->code != ECANCELED)
+        live->aggregate_failure = *error;
+    pthread_mutex_unlock(&live->lock);
+    return aggregate ? 0 : -1;
+}
+
+static int run_task(void *arg, struct pf_pass *pass, struct pf_error *error)
+{
+    struct pf_task *task = arg;
+    int result = -1;
+    switch (task->kind) {
+    case PF_TASK_STAGE:
+        return run_stages(task->live, (enum pf_stage)task->item, pass, error);
+    case PF_TASK_FAMILY:
+        return run_family(task->live, (size_t)task->item, pass, error);
+    case PF_TASK_AGGREGATE:
+        return run_aggregate(task->live, pass, error);
+    case PF_TASK_COVER:
+        result = pf_file_text_cover(task->text, task->offset, pass, error);
+        break;
+    case PF_TASK_BLOCKS:
+        result = pf_file_text_blocks(task->text, task->offset, task->size, pass, error);
+        break;
+    }
+    if (result && error->code != ECANCELED)
+        pf_file_text_failed(task->text, error);
+    return result;
+}
+
+static void task_over(void *arg, struct pf_job *job, const struct pf_error *error)
+{
+    struct pf_task *task = arg;
+    struct pf_live *live = task->live;
+    (void)job, (void)error;
+    atomic_fetch_add(&live->core->passes, 1);
+    pthread_mutex_lock(&live->lock);
+    struct pf_task **at = &live->tasks;
+    while (*at != task)
+        at = &(*at)->next;
+    *at = task->next;
+    pthread_mutex_unlock(&live->lock);
+    if (task->text)
+        pf_file_text_release(task->text);
+    pf_live_release(live);
+    free(task);
+}
+
+static const char *const task_words[] = {"model", "sizes", "aggregates", "sizes", "text"};
+
+int pf_task_start(struct pf_live *live, enum pf_task_kind kind, uint64_t item, struct pf_file_text *text,
+                  uint64_t offset, uint64_t size, struct pf_job **job, struct pf_error *error)
+{
+    for (struct pf_task *task = live->tasks; task; task = task->next)
+        if (task->kind == kind && (kind == PF_TASK_STAGE || (task->item == item && task->text == text))) {
+            *job = pf_job_hold(task->job);
+            return PF_WAIT;
+        }
+    struct pf_task *task = calloc(1, sizeof *task);
+    if (!task)
+        return pf_fail_memory(error);
+    *task = (struct pf_task){
+        .live = live, .kind = kind, .item = item, .text = text, .offset = offset, .size = size};
+    char what[64];
+    snprintf(what, sizeof what, "%s of %.48s", task_words[kind], pf_source_name(live->profile.source));
+    /* The task is listed before anybody can find it over: the pass unlists it under the lock that is held
+     * here. */
+    task->next = live->tasks;
+    task->job = pf_job_start(live->core->pool, what, run_task, task_over, task);
+    if (!task->job) {
+        free(task);
+        return pf_fail_memory(error);
+    }
+    live->tasks = task;
+    pf_live_hold(live);
+    if (text)
+        pf_file_text_hold(text);
+    *job = task->job;
+    return PF_WAIT;
+}
+
+/* ---- asking
+ * ----------------------------------------------------------------------------------------------------- */
+
+int pf_live_stage(struct pf_live *live, enum pf_stage stage, struct pf_job **job, struct pf_error *error)
+{
+    int result = 0;
+    pthread_mutex_lock(&live->lock);
+    if (live->stage < stage) {
+        if (live->failure.code) {
+            *error = live->failure;
+            result = -1;
+        } else {
+            result = pf_task_start(live, PF_TASK_STAGE, stage, NULL, 0, 0, job, error);
+        }
+    }
+    pthread_mutex_unlock(&live->lock);
+    return result;
+}
+
+int pf_live_family(struct pf_live *live, size_t table, struct pf_family **family, struct pf_job **job,
+                   struct pf_error *error)
+{
+    int result = pf_live_stage(
+        live, pf_node_stage(&live->profile, (struct pf_node){PF_TABLE_WHOLE + (unsigned)table, 0}), job,
+        error);
+    if (result)
+        return result;
+    pthread_mutex_lock(&live->lock);
+    *family = live->families[table];
+    if (!*family && live->family_failure[table].code) {
+        *error = live->family_failure[table];
+        result = -1;
+    } else if (!*family) {
+        result = pf_task_start(live, PF_TASK_FAMILY, table, NULL, 0, 0, job, error);
+    }
+    pthread_mutex_unlock(&live->lock);
+    return result;
+}
+
+int pf_live_aggregate(struct pf_live *live, struct pf_aggregate **aggregate, struct pf_job **job,
+                      struct pf_error *error)
+{
+    int result =
+        pf_live_stage(live, pf_node_stage(&live->profile, (struct pf_node){PF_METRIC_FILE, 0}), job, error);
+    if (result)
+        return result;
+    pthread_mutex_lock(&live->lock);
+    *aggregate = live->aggregate;
+    if (!*aggregate && live->aggregate_failure.code) {
+        *error = live->aggregate_failure;
+        result = -1;
+    } else if (!*aggregate) {
+        result = pf_task_start(live, PF_TASK_AGGREGATE, 0, NULL, 0, 0, job, error);
+    }
+    pthread_mutex_unlock(&live->lock);
+    return result;
+}

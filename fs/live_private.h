@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef PF_LIVE_PRIVATE_H
+#define PF_LIVE_PRIVATE_H
+
+#include "fs/live.h"
+#include "fs/views.h"
+
+/* What a pass can be for. */
+enum pf_task_kind {
+    PF_TASK_STAGE,     /* load the model up to stage `item` */
+    PF_TASK_FAMILY,    /* sizes of table `item` */
+    PF_TASK_AGGREGATE, /* aggregates */
+    PF_TASK_COVER,     /* measure a file up to an offset */
+    PF_TASK_BLOCKS,    /* make blocks of a heavy file */
+};
+
+struct pf_file_text; /* file.c: a file's text, shared by its handles */
+
+/* A pass that is queued or running for a profile. */
+struct pf_task {
+    struct pf_task *next;
+    struct pf_live *live; /* held */
+    enum pf_task_kind kind;
+    uint64_t item;             /* stage, table, or the file's key */
+    struct pf_file_text *text; /* held; COVER and BLOCKS only */
+    uint64_t offset, size;     /* COVER: until offset; BLOCKS: this range */
+    struct pf_job *job;
+};
+
+struct pf_live {
+    struct pf_core *core;
+    struct pf_profile profile;
+    atomic_uint references;
+    bool opened;
+
+    pthread_mutex_t lock; /* guards what follows */
+    enum pf_stage stage;
+    struct pf_error failure; /* why the next stage can't be loaded; code 0: nothing known */
+    struct pf_task *tasks;
+    struct pf_family *families[PF_TABLES_MAX];
+    struct pf_error family_failure[PF_TABLES_MAX];
+    struct pf_aggregate *aggregate;
+    struct pf_error aggregate_failure;
+    struct pf_file_text *texts;
+
+    /* Made with their stages, immutable afterwards. */
+    struct pf_dirnames *partition_names, *metric_names, *context_names;
+    const char **context_reserved;
+    uint16_t *context_dir_size; /* length of each context's path; UINT16_MAX: too long */
+};
+
+/*
+ * Starts a pass, or joins the one that runs for the same (kind, item); called with live->lock held. PF_WAIT
+ * with *job (a reference), or -1 with *error. `text` is held by the task while it lives.
+ */
+int pf_task_start(struct pf_live *live, enum pf_task_kind kind, uint64_t item, struct pf_file_text *text,
+                  uint64_t offset, uint64_t size, struct pf_job **job, struct pf_error *error);
+
+/* file.c, for tasks: run them, and hold or let go of a text. */
+int pf_file_text_cover(struct pf_file_text *text, uint64_t until, struct pf_pass *pass,
+                       struct pf_error *error);
+int pf_file_text_blocks(struct pf_file_text *text, uint64_t offset, uint64_t size, struct pf_pass *pass,
+                        struct pf_error *error);
+void pf_file_text_failed(struct pf_file_text *text, const struct pf_error *error);
+void pf_file_text_hold(struct pf_file_text *text); /* with live->lock held */
+void pf_file_text_release(struct pf_file_text *text);
+/* Frees what texts are kept although no handle is on them. */
+void pf_file_texts_free(struct pf_live *live);
+
+#endif
