@@ -78,6 +78,7 @@ struct pf_decimal pf_shortest(double value)
     lower += v.c & 1;
     upper -= v.c & 1;
 
+    /* All without branches: random digits would have the processor guess wrong half of the time. */
     uint64_t down = middle / 4;
     uint64_t tens = down / 10;
     bool tens_inside = lower <= tens * 40;
@@ -86,10 +87,11 @@ struct pf_decimal pf_shortest(double value)
 
     bool down_inside = lower <= down * 4;
     bool up_inside = down * 4 + 4 <= upper;
+    bool only_up = up_inside && !down_inside;
+    bool either = up_inside == down_inside;
     bool nearer_up = (middle & 3) + (down & 1) > 2; /* a tie goes to the even one */
-    bool round_up = (up_inside & !down_inside) | (nearer_up & !(up_inside ^ down_inside));
+    bool round_up = only_up | (either & nearer_up);
 
-    /* Chosen without branches: random digits would have the processor guess wrong half of the time. */
     uint64_t digits = shorter ? tens + next_tens_inside : down + round_up;
     return without_trailing_zeros(digits, k + shorter);
 }
