@@ -47,9 +47,12 @@ void pf_experiment_tables(const struct pf_experiment *experiment, struct pf_expe
                                                             .flags = PF_SEEKS_CONTEXT,
                                                             .ops = statistics,
                                                             .user = PF_STATISTICS_TABLE};
+    tables->tables[PF_CELLS_TABLE] = tables->tables[PF_STATISTICS_TABLE];
+    tables->tables[PF_CELLS_TABLE].name = "cells";
+    tables->tables[PF_CELLS_TABLE].user = PF_CELLS_TABLE;
     profile->tables = tables->tables;
     profile->n_tables = PF_EXPERIMENT_TABLES;
-    profile->cells = &tables->tables[PF_STATISTICS_TABLE];
+    profile->cells = &tables->tables[PF_CELLS_TABLE];
     profile->cells_value = 1 + tables->parameters + MEAN;
 }
 

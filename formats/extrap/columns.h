@@ -11,14 +11,17 @@
  *
  *   values      point,PARAMETERS,repetition,context,metric,value,name
  *   statistics  point,PARAMETERS,context,metric,repetitions,mean,median,min,max,std,name
+ *
+ * Beside these stands a table that is not listed, like statistics but with one row a (point, context, metric)
+ * whatever the file repeats: the cells that aggregates are made from.
  */
-enum { PF_VALUES_TABLE, PF_STATISTICS_TABLE, PF_EXPERIMENT_TABLES };
+enum { PF_VALUES_TABLE, PF_STATISTICS_TABLE, PF_EXPERIMENT_TABLES, PF_CELLS_TABLE = PF_EXPERIMENT_TABLES };
 
 struct pf_experiment_tables {
     unsigned parameters;
     struct pf_column values[PF_PARAMETERS_MAX + 6];
     struct pf_column statistics[PF_PARAMETERS_MAX + 10];
-    struct pf_table tables[PF_EXPERIMENT_TABLES];
+    struct pf_table tables[PF_EXPERIMENT_TABLES + 1]; /* the last: cells, not listed */
 };
 
 /* Fills the columns for the parameters that the experiment has, and makes the tables the profile's. */

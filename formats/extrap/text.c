@@ -17,6 +17,7 @@
 struct look {
     unsigned words[PF_XTEXT_UNKNOWN + 1]; /* lines of each kind that also have what their keyword takes */
     unsigned good, bad;                   /* lines that are not blank */
+    unsigned names;                       /* words after PARAMETER */
     bool keyword_first;                   /* the first of them is good and not indented */
 };
 
@@ -35,6 +36,15 @@ static bool takes_rest(const struct pf_xtext_split *split)
     return true;
 }
 
+static unsigned count_words(const char *at, size_t size)
+{
+    const char *end = at + size, *word;
+    unsigned count = 0;
+    while (pf_xtext_next_word(&at, end, &word, &size))
+        count++;
+    return count;
+}
+
 static void look_at_line(struct look *look, const char *text, size_t size)
 {
     struct pf_xtext_split split = pf_xtext_split(text, size);
@@ -45,6 +55,8 @@ static void look_at_line(struct look *look, const char *text, size_t size)
         look->keyword_first = good && !split.indented;
     if (good)
         look->words[split.word]++;
+    if (split.word == PF_XTEXT_PARAMETER)
+        look->names += count_words(split.rest, split.size);
     look->good += good;
     look->bad += !good;
 }
@@ -73,8 +85,8 @@ static struct look look_at_head(const char *text, size_t size, bool whole_file)
 
 /*
  * Prose may well begin with DATA or REGION: it takes two kinds of lines, and four good ones for each bad one.
- * A file that has only PARAMETER lines (a list of points may fill the rest of the head, or the file was cut)
- * must have no bad line at all and no more parameters than Extra-P takes lines: one.
+ * Of a file that has only PARAMETER lines (a list of points fills the rest of the head, or the file was cut)
+ * no line may be bad, and the names must not be as many as the words of a paragraph.
  */
 static unsigned confidence_of(const struct look *look)
 {
@@ -84,7 +96,7 @@ static unsigned confidence_of(const struct look *look)
     if (!look->keyword_first || look->bad > look->good / 4)
         return 0;
     if (kinds == 1)
-        return look->words[PF_XTEXT_PARAMETER] && !look->bad ? 8 : 0;
+        return look->words[PF_XTEXT_PARAMETER] && !look->bad && look->names <= PF_PARAMETERS_MAX ? 8 : 0;
     return kinds == 2 ? 12 : 16;
 }
 

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "formats/extrap/text_grammar.h"
 
+#include <endian.h>
+#include <float.h>
 #include <string.h>
 
 #include "formats/parse.h"
@@ -63,40 +65,108 @@ bool pf_xtext_next_word(const char **at, const char *end, const char **word, siz
     return *size != 0;
 }
 
-enum pf_xtext_got pf_xtext_next_value(const char **at, const char *end, double *value)
+/* A number as nearly all are written: an optional minus, digits, at most one point. */
+struct plain {
+    uint64_t mantissa; /* the digits without the point; wrong beyond 19 digits */
+    unsigned digits, places;
+    bool negative;
+};
+
+/* Eight characters less '0' each, the first in the lowest byte. */
+static inline uint64_t eight_from_zero(const char *at)
 {
-    const char *word;
-    size_t size;
-    if (!pf_xtext_next_word(at, end, &word, &size))
-        return PF_XTEXT_NONE;
-    if (pf_parse_double(word, size, value))
-        return PF_XTEXT_VALUE;
-    *at = word;
-    return PF_XTEXT_BAD;
+    uint64_t word;
+    memcpy(&word, at, sizeof word);
+    return le64toh(word) - UINT64_C(0x3030303030303030);
 }
 
-static const char *skip_digits(const char *at, const char *end)
+/*
+ * A bit in the high nibble of each byte that is no digit, right up to the first such byte (a borrow of the
+ * subtraction, or a carry of this addition, can only disturb bytes above one that is no digit itself).
+ */
+static inline uint64_t no_digits(uint64_t eight)
 {
-    while (at < end && (unsigned char)(*at - '0') < 10)
-        at++;
+    return (eight | (eight + UINT64_C(0x0606060606060606))) & UINT64_C(0xf0f0f0f0f0f0f0f0);
+}
+
+/* Joins eight digits to pairs, the pairs to fours, the fours to one number. */
+static inline uint64_t join_digits(uint64_t eight)
+{
+    eight = (eight * 10 + (eight >> 8)) & UINT64_C(0x00ff00ff00ff00ff);
+    eight = (eight * 100 + (eight >> 16)) & UINT64_C(0x0000ffff0000ffff);
+    return (eight * 10000 + (eight >> 32)) & UINT64_C(0xffffffff);
+}
+
+/* Reads digits, eight at a time: their number differs from value to value, which spoils branch prediction. */
+static inline const char *read_digits(const char *at, const char *end, uint64_t *mantissa)
+{
+    static const uint64_t tens[] = {1, 10, 100, 1000, 10000, 100000, 1000000, 10000000};
+    while (end - at >= 8) {
+        uint64_t eight = eight_from_zero(at), other = no_digits(eight);
+        if (other) {
+            unsigned digits = (unsigned)__builtin_ctzll(other) / 8;
+            if (digits)
+                *mantissa = *mantissa * tens[digits] + join_digits(eight << (64 - 8 * digits));
+            return at + digits;
+        }
+        *mantissa = *mantissa * 100000000 + join_digits(eight);
+        at += 8;
+    }
+    for (; at < end && (unsigned char)(*at - '0') < 10; at++)
+        *mantissa = *mantissa * 10 + (uint64_t)(*at - '0');
     return at;
 }
 
-/* The end of a number as nearly all are written, digits with at most one point; NULL if it looks different.
+/* Reads a plain number in one go; returns its end, or NULL if it looks different or does not end in a blank.
  */
-static const char *skip_plain_number(const char *at, const char *end)
+static inline const char *read_plain(const char *at, const char *end, struct plain *plain)
 {
-    if (at < end && *at == '-')
-        at++;
-    const char *whole = at;
-    at = skip_digits(at, end);
-    size_t digits = (size_t)(at - whole);
+    *plain = (struct plain){.negative = at < end && *at == '-'};
+    const char *start = at + plain->negative;
+    at = read_digits(start, end, &plain->mantissa);
+    plain->digits = (unsigned)(at - start);
     if (at < end && *at == '.') {
-        const char *fraction = ++at;
-        at = skip_digits(at, end);
-        digits += (size_t)(at - fraction);
+        start = ++at;
+        at = read_digits(start, end, &plain->mantissa);
+        plain->places = (unsigned)(at - start);
+        plain->digits += plain->places;
     }
-    return digits && (at == end || pf_xtext_is_blank(*at)) ? at : NULL;
+    return plain->digits && (at == end || pf_xtext_is_blank(*at)) ? at : NULL;
+}
+
+/*
+ * The value, if both the digits and the power of ten are doubles without error: their quotient is then
+ * rounded once, thus correctly. pf_parse_double does the same, but has to look for more.
+ */
+static inline bool value_of_plain(const struct plain *plain, double *value)
+{
+    static const double tens[] = {1e0, 1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7, 1e8,
+                                  1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16};
+    if (FLT_EVAL_METHOD != 0 || plain->digits > 16 || plain->mantissa > (uint64_t)1 << DBL_MANT_DIG)
+        return false;
+    double number = (double)plain->mantissa / tens[plain->places];
+    *value = plain->negative ? -number : number;
+    return true;
+}
+
+enum pf_xtext_got pf_xtext_next_value(const char **at, const char *end, double *value)
+{
+    const char *word = skip_blanks(*at, end);
+    if (word == end) {
+        *at = end;
+        return PF_XTEXT_NONE;
+    }
+    struct plain plain;
+    const char *after = read_plain(word, end, &plain);
+    if (!after || !value_of_plain(&plain, value)) {
+        after = skip_word(word, end);
+        if (!pf_parse_double(word, (size_t)(after - word), value)) {
+            *at = word;
+            return PF_XTEXT_BAD;
+        }
+    }
+    *at = after;
+    return PF_XTEXT_VALUE;
 }
 
 uint64_t pf_xtext_count_values(const char *at, const char *end, const char **bad)
@@ -107,7 +177,8 @@ uint64_t pf_xtext_count_values(const char *at, const char *end, const char **bad
         at = skip_blanks(at, end);
         if (at == end)
             return count;
-        const char *after = skip_plain_number(at, end);
+        struct plain plain;
+        const char *after = read_plain(at, end, &plain);
         double value;
         if (!after) {
             after = skip_word(at, end);

@@ -31,8 +31,8 @@ static int note_size(const struct place *place, unsigned count, struct pf_error 
         return 0;
     int64_t offset = (int64_t)(place->line->offset + (uint64_t)(place->at - place->line->text));
     return pf_experiment_note(place->experiment, PF_POINT_SIZE, place->line->number, offset, error,
-                              "a point has %u coordinates, there are %u parameters: Extra-P refuses the file",
-                              count, parameters);
+                              "a point with %u of %u coordinates: Extra-P refuses the file", count,
+                              parameters);
 }
 
 /* Ends the open point. */

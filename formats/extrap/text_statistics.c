@@ -7,8 +7,9 @@
 #include "formats/extrap/text_data.h"
 
 /*
- * The table "statistics": series by series in order of first appearance, point by point. A series that stands
- * in the file in several blocks is read in all of them side by side.
+ * The tables "statistics" and cells: series by series in order of first appearance, point by point. Where a
+ * series stands in the file in several blocks, statistics has rows for each (Extra-P refuses such files:
+ * which data are meant is not known), block after block; cells pools them, reading all blocks side by side.
  */
 
 /* Blocks of a series whose places are remembered; in further ones each point's line is looked for anew. */
@@ -26,9 +27,12 @@ struct statistics {
     uint64_t size; /* of the file */
     struct pf_restriction only;
     unsigned parameters;
+    bool pooled;
     uint32_t number; /* of the series; PF_NO_SERIES: the end */
+    uint32_t block;  /* not pooled: of the series, the one being read */
+    uint32_t after;  /* not pooled: the next block of the series, or PF_NO_BLOCK */
     uint64_t point;  /* the next one */
-    uint64_t points; /* of the series: no block has more lines */
+    uint64_t points; /* no block being read has more lines */
     struct run *runs;
     size_t n_runs, room;
     uint32_t further; /* first block that is not among the runs, or PF_NO_BLOCK */
@@ -36,10 +40,10 @@ struct statistics {
     struct pf_summary summary;
 };
 
-/* A saved position; offset: where the next point's line is, if the series has one block; else UINT64_MAX. */
+/* A saved position; offset: where the next point's line is, if one block is being read; else UINT64_MAX. */
 struct position {
     uint64_t point, offset;
-    uint32_t number, zero;
+    uint32_t number, block;
 };
 
 static struct run run_of(const struct pf_xtext_block *block)
@@ -76,16 +80,22 @@ static uint32_t series_after(const struct statistics *statistics, uint32_t numbe
     return number + 1 < experiment->n_series ? number + 1 : PF_NO_SERIES;
 }
 
-/* Collects the blocks of the series. */
-static int load_runs(struct statistics *statistics, struct pf_error *error)
+static uint64_t first_point(const struct statistics *statistics)
 {
-    uint32_t next = statistics->index->experiment->series[statistics->number].first;
+    return statistics->only.partition < 0 ? 0 : (uint64_t)statistics->only.partition;
+}
+
+/* Stands before the first point of a block of the series; pooled: of that block and all that follow it. */
+static int enter_block(struct statistics *statistics, uint32_t number, struct pf_error *error)
+{
+    statistics->block = number;
+    statistics->point = first_point(statistics);
     statistics->points = 0;
     statistics->n_runs = 0;
-    statistics->further = PF_NO_BLOCK;
-    while (next != PF_NO_BLOCK) {
+    statistics->further = statistics->after = PF_NO_BLOCK;
+    while (number != PF_NO_BLOCK) {
         struct pf_xtext_block block;
-        if (pf_xtext_block(statistics->index, next, &block, error) < 0)
+        if (pf_xtext_block(statistics->index, number, &block, error) < 0)
             return -1;
         if (statistics->n_runs < RUNS_MAX && add_run(statistics, &block, error) < 0)
             return -1;
@@ -93,7 +103,11 @@ static int load_runs(struct statistics *statistics, struct pf_error *error)
             statistics->further = block.next_in_series;
         if (block.lines > statistics->points)
             statistics->points = block.lines;
-        next = block.next_in_series;
+        number = block.next_in_series;
+        if (!statistics->pooled) {
+            statistics->after = number;
+            break;
+        }
     }
     return 0;
 }
@@ -104,8 +118,17 @@ static int enter_series(struct statistics *statistics, uint32_t number, struct p
     while (number != PF_NO_SERIES && !series_matches(statistics, number))
         number = series_after(statistics, number);
     statistics->number = number;
-    statistics->point = statistics->only.partition < 0 ? 0 : (uint64_t)statistics->only.partition;
-    return number == PF_NO_SERIES ? 0 : load_runs(statistics, error);
+    if (number == PF_NO_SERIES)
+        return 0;
+    return enter_block(statistics, statistics->index->experiment->series[number].first, error);
+}
+
+/* Goes on when the points are over. */
+static int advance(struct statistics *statistics, struct pf_error *error)
+{
+    if (statistics->after != PF_NO_BLOCK)
+        return enter_block(statistics, statistics->after, error);
+    return enter_series(statistics, series_after(statistics, statistics->number), error);
 }
 
 static uint32_t first_series(const struct statistics *statistics)
@@ -128,6 +151,7 @@ static int statistics_open(struct pf_cursor *cursor, struct pf_error *error)
     statistics->size = pf_input_size(text->input);
     statistics->only = cursor->only;
     statistics->parameters = text->tables.parameters;
+    statistics->pooled = cursor->table->user == PF_CELLS_TABLE;
     if (pf_xtext_data_open(&statistics->data, text->input, error) < 0)
         return -1;
     return enter_series(statistics, first_series(statistics), error);
@@ -191,7 +215,7 @@ static int statistics_next(struct pf_cursor *cursor, struct pf_cell *cells, stru
     while (statistics->number != PF_NO_SERIES) {
         int64_t only = statistics->only.partition;
         if (statistics->point >= statistics->points || (only >= 0 && statistics->point != (uint64_t)only)) {
-            if (enter_series(statistics, series_after(statistics, statistics->number), error) < 0)
+            if (advance(statistics, error) < 0)
                 return -1;
             continue;
         }
@@ -215,10 +239,29 @@ static size_t statistics_save(const struct pf_cursor *cursor, void *blob, size_t
                  statistics->runs[0].line == statistics->point;
     struct position position = {.point = statistics->point,
                                 .offset = known ? statistics->runs[0].offset : UINT64_MAX,
-                                .number = statistics->number};
+                                .number = statistics->number,
+                                .block = statistics->block};
     if (room >= sizeof position)
         memcpy(blob, &position, sizeof position);
     return sizeof position;
+}
+
+/* Enters the block of a saved position, after checking that the series has it. */
+static int restore_block(struct statistics *statistics, const struct position *position,
+                         struct pf_error *error)
+{
+    const struct pf_xtext_index *index = statistics->index;
+    struct pf_xtext_block block;
+    if (position->number >= index->experiment->n_series || !series_matches(statistics, position->number) ||
+        position->block >= index->n_blocks)
+        return pf_fail(error, EINVAL, "a saved position is not in the file");
+    if (pf_xtext_block(index, position->block, &block, error) < 0)
+        return -1;
+    if (block.series != position->number ||
+        (statistics->pooled && position->block != index->experiment->series[position->number].first))
+        return pf_fail(error, EINVAL, "a saved position does not fit the file");
+    statistics->number = position->number;
+    return enter_block(statistics, position->block, error);
 }
 
 static int statistics_restore(struct pf_cursor *cursor, const void *blob, size_t size, struct pf_error *error)
@@ -232,10 +275,7 @@ static int statistics_restore(struct pf_cursor *cursor, const void *blob, size_t
         statistics->number = PF_NO_SERIES;
         return 0;
     }
-    if (position.number >= statistics->index->experiment->n_series ||
-        !series_matches(statistics, position.number))
-        return pf_fail(error, EINVAL, "a saved position does not fit the file");
-    if (enter_series(statistics, position.number, error) < 0)
+    if (restore_block(statistics, &position, error) < 0)
         return -1;
     statistics->point = position.point;
     if (position.offset == UINT64_MAX || statistics->n_runs != 1)

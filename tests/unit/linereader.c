@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: MIT */
+#include "formats/linereader.h"
+
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "tests/unit/tap.h"
+
+/* A file of its own in a folder of its own, read through a source. */
+struct fixture {
+    char folder[32];
+    int directory;
+    struct pf_source *source;
+    struct pf_input *input;
+    struct pf_linereader *reader;
+};
+
+static void set_up(struct fixture *fixture, const char *text, size_t size)
+{
+    struct pf_error error = {0};
+    strcpy(fixture->folder, "/tmp/linereader.XXXXXX");
+    fixture->directory = mkdtemp(fixture->folder) ? open(fixture->folder, O_RDONLY | O_DIRECTORY) : -1;
+    int fd = openat(fixture->directory, "lines.txt", O_WRONLY | O_CREAT, 0600);
+    bool written = write(fd, text, size) == (ssize_t)size;
+    /* A time to come: sources wait for files that were written just now to grow older. */
+    struct timespec times[2] = {{.tv_sec = INT32_MAX}, {.tv_sec = INT32_MAX}};
+    futimens(fd, times);
+    close(fd);
+    fixture->source = pf_source_new(fixture->directory, "lines.txt", &error);
+    if (!written || !fixture->source || pf_source_open(fixture->source, NULL, &fixture->input, &error) < 0 ||
+        !(fixture->reader = pf_linereader_new(fixture->input))) {
+        printf("Bail out! no test file: %s\n", error.what);
+        exit(1);
+    }
+}
+
+static void tear_down(struct fixture *fixture)
+{
+    pf_linereader_free(fixture->reader);
+    pf_source_free(fixture->source);
+    unlinkat(fixture->directory, "lines.txt", 0);
+    close(fixture->directory);
+    rmdir(fixture->folder);
+}
+
+/* All lines from where the reader is, as `number@offset:text|`. */
+static char *lines_of(struct pf_linereader *reader)
+{
+    char *out = NULL;
+    size_t size;
+    FILE *stream = open_memstream(&out, &size);
+    struct pf_line line;
+    struct pf_error error;
+    int got;
+    while ((got = pf_linereader_next(reader, &line, &error)) > 0)
+        fprintf(stream, "%ju@%ju:%.*s|", (uintmax_t)line.number, (uintmax_t)line.offset, (int)line.size,
+                line.text);
+    if (got < 0)
+        fprintf(stream, "error %s", error.what);
+    fclose(stream);
+    return out;
+}
+
+static void check_lines(const char *text, const char *want, const char *name)
+{
+    struct fixture fixture;
+    set_up(&fixture, text, strlen(text));
+    char *have = lines_of(fixture.reader);
+    is(have, want, name);
+    free(have);
+    tear_down(&fixture);
+}
+
+static void check_seek(void)
+{
+    struct fixture fixture;
+    set_up(&fixture, "one\ntwo\nthree\n", 14);
+    free(lines_of(fixture.reader));
+    pf_linereader_seek(fixture.reader, 4, 2);
+    char *have = lines_of(fixture.reader);
+    is(have, "2@4:two|3@8:three|", "goes back to a line by its offset");
+    free(have);
+    pf_linereader_seek(fixture.reader, 10, 7);
+    have = lines_of(fixture.reader);
+    is(have, "7@10:ree|", "goes into a line, what is left of it counts as one");
+    free(have);
+    pf_linereader_seek(fixture.reader, 1000, 1);
+    have = lines_of(fixture.reader);
+    is(have, "", "finds nothing behind the end");
+    free(have);
+    tear_down(&fixture);
+}
+
+/* A large file of numbered lines of many lengths: whatever the window holds, no line is lost or torn. */
+static void check_many_lines(void)
+{
+    enum { LINES = 60000 };
+    char *text = NULL;
+    size_t size;
+    FILE *stream = open_memstream(&text, &size);
+    for (int i = 0; i < LINES; i++)
+        fprintf(stream, "%d %*s\n", i, i % 97, "");
+    fclose(stream);
+
+    struct fixture fixture;
+    struct pf_line line;
+    struct pf_error error;
+    set_up(&fixture, text, size);
+    int right = 0;
+    uint64_t offset = 0;
+    while (pf_linereader_next(fixture.reader, &line, &error) > 0) {
+        int number = atoi(line.text);
+        right += number == right && line.number == (uint64_t)number + 1 && line.offset == offset &&
+                 !line.more && !line.continued &&
+                 memchr(line.text, '\n', line.size + 1) == line.text + line.size;
+        offset += line.size + 1;
+    }
+    ok(right == LINES, "every line of a file of %zu bytes comes whole, with its number and offset", size);
+    ok(offset == size && pf_linereader_tell(fixture.reader) == size, "and then the reader stands at the end");
+    tear_down(&fixture);
+    free(text);
+}
+
+/* A line of `words` and a short one after it: the pieces put together are the line. */
+static void check_long_line(const char *word, size_t words, const char *end, bool torn, const char *name)
+{
+    size_t length = strlen(word), size = words * length;
+    char *text = malloc(size + 16), *joined = malloc(size + 16);
+    for (size_t i = 0; i < words; i++)
+        memcpy(text + i * length, word, length);
+    strcpy(text + size, end);
+    strcat(text + size, "next");
+
+    struct fixture fixture;
+    struct pf_line line;
+    struct pf_error error;
+    set_up(&fixture, text, strlen(text));
+    size_t used = 0, pieces = 0;
+    bool marked = true, at_blank = true;
+    do {
+        if (pf_linereader_next(fixture.reader, &line, &error) <= 0)
+            break;
+        marked &= line.continued == (pieces > 0) && line.number == 1 && line.offset == used;
+        memcpy(joined + used, line.text, line.size);
+        used += line.size;
+        at_blank &= !line.more || line.text[line.size - 1] == ' ';
+        pieces++;
+    } while (line.more);
+    ok(used == size && !memcmp(joined, text, size) && pieces > 1, "%s: the pieces make the line", name);
+    ok(marked && at_blank == !torn, "%s: pieces are marked%s", name, torn ? "" : " and no word is torn");
+    ok(pf_linereader_next(fixture.reader, &line, &error) == 1 && line.number == 2 && line.size == 4 &&
+           !memcmp(line.text, "next", 4),
+       "%s: the line after it is in step", name);
+    tear_down(&fixture);
+    free(text);
+    free(joined);
+}
+
+/* A file that ends where a window does: the line still has a last piece. */
+static void check_window_end(void)
+{
+    char *text = malloc(PF_LINE_WINDOW);
+    memset(text, 'x', PF_LINE_WINDOW);
+    struct fixture fixture;
+    struct pf_line line = {.more = true};
+    struct pf_error error;
+    set_up(&fixture, text, PF_LINE_WINDOW);
+    size_t used = 0;
+    while (line.more && pf_linereader_next(fixture.reader, &line, &error) > 0)
+        used += line.size;
+    ok(used == PF_LINE_WINDOW && !line.more, "a line that fills the window to the end of the file ends");
+    ok(pf_linereader_next(fixture.reader, &line, &error) == 0, "and nothing comes after it");
+    tear_down(&fixture);
+    free(text);
+}
+
+int main(void)
+{
+    check_lines("", "", "an empty file has no lines");
+    check_lines("\n", "1@0:|", "a line may be empty");
+    check_lines("a\nb\n", "1@0:a|2@2:b|", "lines have numbers from 1 and offsets from 0");
+    check_lines("a\nb", "1@0:a|2@2:b|", "the last line may lack its end");
+    check_lines("a\r\n\r\nb\r\n", "1@0:a|2@3:|3@5:b|", "CR LF ends a line as LF does");
+    check_lines("a\rb\r\r\nc\r", "1@0:a\rb\r|2@6:c|", "only the CR right before the end is dropped");
+    check_seek();
+    check_many_lines();
+    check_long_line("12345 ", 200000, "\n", false, "a line of words longer than the window");
+    check_long_line("12345 ", 200000, "\r\n", false, "a long line that ends in CR LF");
+    check_long_line("x", 3 * PF_LINE_WINDOW, "\n", true, "a word longer than the window");
+    check_long_line("x", PF_LINE_WINDOW - 1, "\r\n", true, "a CR that ends the window");
+    check_window_end();
+    return done();
+}
