@@ -1,0 +1,237 @@
+/* SPDX-License-Identifier: MIT */
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "fs/vfs_private.h"
+
+/* ---- what stands there
+ * ------------------------------------------------------------------------------------------ */
+
+/* Probing results of files seen last, by their stamps: listing a folder probes what a look-up asks for soon
+ * after. */
+enum { MEMOS = 8192 };
+
+struct pf_probe_memo {
+    struct pf_stamp stamp;
+    const struct pf_driver *driver;
+    struct pf_verdict verdict;
+};
+
+static size_t memo_of(const struct pf_stamp *stamp)
+{
+    return (size_t)((stamp->inode * 0x9e3779b97f4a7c15u ^ stamp->device) >> 32) % MEMOS;
+}
+
+static bool recall(struct pf_fs *fs, const struct pf_stamp *stamp, struct pf_found *found)
+{
+    pthread_mutex_lock(&fs->memo_lock);
+    const struct pf_probe_memo *memo = fs->memo ? &fs->memo[memo_of(stamp)] : NULL;
+    bool known = memo && pf_stamp_same(&memo->stamp, stamp);
+    if (known) {
+        found->driver = memo->driver;
+        found->verdict = memo->verdict;
+    }
+    pthread_mutex_unlock(&fs->memo_lock);
+    return known;
+}
+
+static void memorise(struct pf_fs *fs, const struct pf_stamp *stamp, const struct pf_found *found)
+{
+    pthread_mutex_lock(&fs->memo_lock);
+    if (!fs->memo)
+        fs->memo = calloc(MEMOS, sizeof *fs->memo);
+    if (fs->memo)
+        fs->memo[memo_of(stamp)] =
+            (struct pf_probe_memo){.stamp = *stamp, .driver = found->driver, .verdict = found->verdict};
+    pthread_mutex_unlock(&fs->memo_lock);
+}
+
+static bool any_driver_for(bool directory)
+{
+    for (size_t i = 0; pf_drivers[i]; i++)
+        if (pf_drivers[i]->directories == directory)
+            return true;
+    return false;
+}
+
+/* Which driver wants it. What can't be read is nobody's: it passes through, and reading it fails as it does
+ * in SOURCE. */
+static void probe(struct pf_fs *fs, int directory, const char *name, struct pf_found *found)
+{
+    struct pf_stamp stamp = pf_stamp_of(&found->st);
+    bool is_directory = S_ISDIR(found->st.st_mode);
+    if (!any_driver_for(is_directory) || (!is_directory && found->st.st_size == 0))
+        return;
+    if (recall(fs, &stamp, found))
+        return;
+    int fd = pf_open_beneath(directory, name, O_RDONLY | (is_directory ? O_DIRECTORY : 0));
+    if (fd < 0)
+        return;
+    unsigned char *head = is_directory ? NULL : malloc(PF_HEAD_MAX);
+    struct pf_probe what = {.name = name,
+                            .directory = is_directory,
+                            .size = (uint64_t)found->st.st_size,
+                            .fd = fd,
+                            .bytes = head};
+    if (head || is_directory)
+        found->driver = pf_recognise(&what, &found->verdict);
+    free(head);
+    close(fd);
+    memorise(fs, &stamp, found);
+}
+
+int pf_classify(struct pf_fs *fs, int directory, const char *name, struct pf_found *found)
+{
+    *found = (struct pf_found){0};
+    if (fstatat(directory, name, &found->st, AT_SYMLINK_NOFOLLOW))
+        return errno;
+    mode_t mode = found->st.st_mode;
+    found->type = S_ISDIR(mode)   ? PF_ENTRY_DIR
+                  : S_ISREG(mode) ? PF_ENTRY_FILE
+                  : S_ISLNK(mode) ? PF_ENTRY_LINK
+                                  : PF_ENTRY_OTHER;
+    if (S_ISDIR(mode) || S_ISREG(mode))
+        probe(fs, directory, name, found);
+    if (found->driver)
+        found->type = PF_ENTRY_PROFILE;
+    return 0;
+}
+
+/* ---- entries that have numbers
+ * ---------------------------------------------------------------------------------- */
+
+char *pf_entry_path(struct pf_fs *fs, const struct pf_entry *entry)
+{
+    size_t size = 0;
+    (void)fs;
+    for (const struct pf_entry *at = entry; at->parent; at = at->parent)
+        size += strlen(at->name) + 1;
+    if (size > PATH_MAX)
+        return NULL;
+    char *path = malloc(size + 1);
+    if (!path)
+        return NULL;
+    path[size ? size - 1 : 0] = 0;
+    for (size_t end = size; entry->parent; entry = entry->parent) {
+        size_t n = strlen(entry->name);
+        end -= n + 1;
+        memcpy(path + end, entry->name, n);
+        if (end)
+            path[end - 1] = '/';
+    }
+    return path;
+}
+
+int pf_entry_open(struct pf_fs *fs, const struct pf_entry *entry, int flags)
+{
+    char *path = pf_entry_path(fs, entry);
+    if (!path) {
+        errno = ENAMETOOLONG;
+        return -1;
+    }
+    const char *name = *path ? path : fs->root_name ? fs->root_name : ".";
+    int fd = pf_open_beneath(fs->root, name, flags);
+    int saved = errno;
+    free(path);
+    errno = saved;
+    return fd;
+}
+
+static uint64_t hash_of(const struct pf_entry *parent, const char *name)
+{
+    uint64_t hash = 0xcbf29ce484222325u ^ parent->id;
+    for (; *name; name++)
+        hash = (hash ^ (unsigned char)*name) * 0x100000001b3u;
+    return hash ^ hash >> 31;
+}
+
+static struct pf_entry *find(struct pf_fs *fs, const struct pf_entry *parent, const char *name, uint64_t hash)
+{
+    struct pf_entry *entry = pf_map_get(&fs->by_name, hash);
+    while (entry && (entry->parent != parent || strcmp(entry->name, name) != 0))
+        entry = entry->same_hash;
+    return entry;
+}
+
+static struct pf_entry *add(struct pf_fs *fs, struct pf_entry *parent, const char *name, uint64_t hash)
+{
+    struct pf_entry *entry = calloc(1, sizeof *entry);
+    if (!entry)
+        return NULL;
+    entry->id = fs->next_entry++;
+    entry->parent = parent;
+    entry->hash = hash;
+    entry->name = strdup(name);
+    entry->same_hash = pf_map_get(&fs->by_name, hash);
+    if (!entry->name || !pf_map_put(&fs->entries, entry->id, entry)) {
+        free(entry->name);
+        free(entry);
+        return NULL;
+    }
+    if (!pf_map_put(&fs->by_name, hash, entry)) {
+        pf_map_remove(&fs->entries, entry->id);
+        free(entry->name);
+        free(entry);
+        return NULL;
+    }
+    parent->holds++;
+    return entry;
+}
+
+struct pf_entry *pf_entry_note(struct pf_fs *fs, struct pf_entry *parent, const char *name,
+                               const struct pf_found *found)
+{
+    uint64_t hash = hash_of(parent, name);
+    struct pf_entry *entry = find(fs, parent, name, hash);
+    /* A name that has come to mean another kind of thing is another node: the kernel never sees a number
+     * change its type. */
+    if (entry && entry->found.type != found->type && entry->found.type != PF_ENTRY_PROFILE) {
+        free(entry->name);
+        entry->name = strdup(""); /* unreachable by name; kept for those who hold its number */
+        entry = entry->name ? NULL : entry;
+    }
+    if (!entry)
+        entry = add(fs, parent, name, hash);
+    if (!entry)
+        return NULL;
+    entry->found = *found;
+    entry->holds++;
+    return entry;
+}
+
+struct pf_entry *pf_entry_get(struct pf_fs *fs, uint64_t id)
+{
+    return pf_map_get(&fs->entries, id);
+}
+
+static void unlink_name(struct pf_fs *fs, struct pf_entry *entry)
+{
+    struct pf_entry *first = pf_map_get(&fs->by_name, entry->hash);
+    if (first == entry && entry->same_hash) {
+        pf_map_put(&fs->by_name, entry->hash, entry->same_hash);
+    } else if (first == entry) {
+        pf_map_remove(&fs->by_name, entry->hash);
+    } else {
+        while (first->same_hash != entry)
+            first = first->same_hash;
+        first->same_hash = entry->same_hash;
+    }
+}
+
+void pf_entry_drop(struct pf_fs *fs, struct pf_entry *entry)
+{
+    entry->holds--;
+    while (entry && entry->parent && entry->holds == 0 && entry->lookups == 0) {
+        struct pf_entry *parent = entry->parent;
+        unlink_name(fs, entry);
+        pf_map_remove(&fs->entries, entry->id);
+        free(entry->name);
+        free(entry);
+        parent->holds--;
+        entry = parent;
+    }
+}
