@@ -158,6 +158,7 @@ int pf_place_attr(struct pf_fs *fs, const struct pf_place *place, struct pf_node
 
 #define PF_CONTROL_NAME ".profilefs"
 bool pf_control_is(uint64_t ino);
+bool pf_control_is_status(uint64_t ino);
 int pf_control_lookup(struct pf_fs *fs, uint64_t parent, const char *name, struct pf_attr *attr,
                       struct pf_job **job);
 int pf_control_getattr(struct pf_fs *fs, uint64_t ino, struct pf_attr *attr, struct pf_job **job);

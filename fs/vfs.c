@@ -1,0 +1,554 @@
+/* SPDX-License-Identifier: MIT */
+#include "fs/vfs.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "fs/vfs_private.h"
+
+/* How long the kernel may believe what it was told: of SOURCE, which may change; and of what a version of a
+ * profile shows, whose numbers are never used for anything else. Both are re-checked at every open. */
+static const double SOURCE_SECONDS = 1, VERSION_SECONDS = 10;
+
+/* ---- opening and closing
+ * ---------------------------------------------------------------------------------------- */
+
+/* SOURCE may be a symbolic link, and may be one profile: then the folder it stands in is opened. */
+static int open_root(struct pf_fs *fs, const char *source, struct pf_error *error)
+{
+    char *path = realpath(source, NULL);
+    struct stat st;
+    if (!path || stat(path, &st)) {
+        pf_fail(error, errno, "%s", strerror(errno));
+        free(path);
+        return -1;
+    }
+    char *slash = strrchr(path, '/');
+    if (!S_ISDIR(st.st_mode)) {
+        fs->root_name = strdup(slash + 1);
+        slash[slash == path] = 0;
+    }
+    fs->root = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    int result = fs->root < 0 ? pf_fail(error, errno, "%s", strerror(errno)) : 0;
+    free(path);
+    return result;
+}
+
+static int add_root(struct pf_fs *fs, struct pf_error *error)
+{
+    struct pf_entry *root = calloc(1, sizeof *root);
+    if (!root || !pf_map_put(&fs->entries, PF_ROOT_INO, root)) {
+        free(root);
+        return pf_fail_memory(error);
+    }
+    root->id = PF_ROOT_INO;
+    root->holds = 1;
+    fs->next_entry = PF_ROOT_INO + 1;
+    int code = pf_classify(fs, fs->root, fs->root_name ? fs->root_name : ".", &root->found);
+    if (code)
+        return pf_fail(error, code, "%s", strerror(code));
+    if (root->found.type != PF_ENTRY_DIR && root->found.type != PF_ENTRY_PROFILE)
+        return pf_fail(error, EINVAL, "neither a directory nor a profile of a known format");
+    return 0;
+}
+
+static uint64_t seconds_now(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec;
+}
+
+struct pf_fs *pf_fs_new(const char *source, const struct pf_fs_options *options, struct pf_error *error)
+{
+    struct pf_fs *fs = calloc(1, sizeof *fs);
+    if (!fs) {
+        pf_fail_memory(error);
+        return NULL;
+    }
+    fs->root = -1;
+    fs->options = *options;
+    fs->started = seconds_now();
+    fs->core.options = options->profile;
+    fs->core.cache_folder = options->cache_folder;
+    fs->core.next_text = 1;
+    pthread_mutex_init(&fs->lock, NULL);
+    pthread_mutex_init(&fs->memo_lock, NULL);
+    fs->source = strdup(source);
+    fs->core.blocks = pf_blocks_new(options->profile.cache / 2);
+    fs->core.pool = pf_pool_new(options->pass_threads, options->short_threads);
+    if (!fs->source || !fs->core.blocks || !fs->core.pool)
+        pf_fail_memory(error);
+    else if (!open_root(fs, source, error) && !add_root(fs, error))
+        return fs;
+    pf_fs_free(fs);
+    return NULL;
+}
+
+static void free_nodes(struct pf_fs *fs)
+{
+    for (size_t i = 0; fs->instances.slots && i <= fs->instances.mask; i++) {
+        struct pf_instance *instance = fs->instances.slots[i].value;
+        if (!instance)
+            continue;
+        pf_live_release(instance->live);
+        pthread_mutex_destroy(&instance->opening);
+        free(instance);
+    }
+    for (size_t i = 0; fs->entries.slots && i <= fs->entries.mask; i++) {
+        struct pf_entry *entry = fs->entries.slots[i].value;
+        if (entry)
+            free(entry->name);
+        free(entry);
+    }
+    pf_map_free(&fs->instances);
+    pf_map_free(&fs->entries);
+    pf_map_free(&fs->by_name);
+}
+
+void pf_fs_free(struct pf_fs *fs)
+{
+    if (!fs)
+        return;
+    pf_pool_free(fs->core.pool);
+    pf_control_free(fs);
+    free_nodes(fs);
+    pf_blocks_free(fs->core.blocks);
+    if (fs->root >= 0)
+        close(fs->root);
+    pthread_mutex_destroy(&fs->lock);
+    pthread_mutex_destroy(&fs->memo_lock);
+    free(fs->root_name);
+    free(fs->source);
+    free(fs->memo);
+    free(fs);
+}
+
+struct pf_core *pf_fs_core(struct pf_fs *fs)
+{
+    return &fs->core;
+}
+
+void pf_fs_last_error(struct pf_fs *fs, struct pf_error *error)
+{
+    pthread_mutex_lock(&fs->lock);
+    *error = fs->last_error;
+    pthread_mutex_unlock(&fs->lock);
+}
+
+/* ---- attributes
+ * ------------------------------------------------------------------------------------------------- */
+
+static void fill_entry_attr(const struct pf_entry *entry, struct pf_attr *attr)
+{
+    *attr = (struct pf_attr){
+        .st = entry->found.st, .entry_seconds = SOURCE_SECONDS, .attr_seconds = SOURCE_SECONDS};
+    attr->st.st_ino = entry->id;
+    attr->st.st_nlink = 1;
+}
+
+int pf_entry_attr(struct pf_fs *fs, struct pf_entry *parent, const char *name, const struct pf_found *found,
+                  struct pf_attr *attr)
+{
+    if (fs->options.only_profiles && found->type != PF_ENTRY_PROFILE && found->type != PF_ENTRY_DIR)
+        return ENOENT;
+    struct pf_entry *entry = pf_entry_note(fs, parent, name, found);
+    if (!entry)
+        return ENOMEM;
+    int result = 0;
+    if (found->type != PF_ENTRY_PROFILE) {
+        fill_entry_attr(entry, attr);
+        entry->lookups++;
+    } else {
+        struct pf_instance *instance = pf_instance_of(fs, entry, found);
+        if (instance) {
+            *attr = (struct pf_attr){.entry_seconds = SOURCE_SECONDS, .attr_seconds = VERSION_SECONDS};
+            pf_node_stat(instance, (struct pf_node){PF_TOP, 0}, &attr->st);
+            instance->lookups++;
+        } else {
+            result = ENOMEM;
+        }
+    }
+    pf_entry_drop(fs, entry);
+    return result;
+}
+
+/* The size of a profile's error.txt follows from the error alone. */
+static char *error_text(const struct pf_instance *instance, size_t *size)
+{
+    const struct pf_error *error = &instance->failure;
+    struct pf_buf out = {0};
+    pf_buf_printf(&out, "Format: %s\nError: %s\n", instance->driver->name, error->what);
+    if (*error->where)
+        pf_buf_printf(&out, "File: %s\n", error->where);
+    if (error->offset >= 0)
+        pf_buf_printf(&out, "Offset: %lld\n", (long long)error->offset);
+    if (error->line > 0)
+        pf_buf_printf(&out, "Line: %lld\n", (long long)error->line);
+    *size = out.size;
+    return out.failed ? NULL : out.data;
+}
+
+static int node_size(struct pf_fs *fs, const struct pf_place *place, struct pf_node node, bool may_wait,
+                     uint64_t *size, struct pf_job **job)
+{
+    struct pf_error error = {0};
+    if (node.kind == PF_ERROR) {
+        size_t n = 0;
+        free(error_text(place->instance, &n));
+        *size = n;
+        return 0;
+    }
+    if (!place->live)
+        return ESTALE;
+    if (!may_wait)
+        return pf_live_known_size(place->live, node.kind, node.item, size) ? 0 : EAGAIN;
+    int result = pf_live_size(place->live, node.kind, node.item, size, job, &error);
+    return result == PF_WAIT ? PF_PARKED : result ? pf_fs_errno(fs, &error) : 0;
+}
+
+int pf_place_attr(struct pf_fs *fs, const struct pf_place *place, struct pf_node node, bool may_wait,
+                  struct pf_attr *attr, struct pf_job **job)
+{
+    *attr = (struct pf_attr){.entry_seconds = VERSION_SECONDS, .attr_seconds = VERSION_SECONDS};
+    pf_node_stat(place->instance, node, &attr->st);
+    if (pf_is_folder(node.kind))
+        return 0;
+    uint64_t size = 0;
+    int result = node_size(fs, place, node, may_wait, &size, job);
+    attr->st.st_size = (off_t)size;
+    attr->st.st_blocks = (blkcnt_t)((size + 511) / 512);
+    return result;
+}
+
+static void count_use(struct pf_fs *fs, struct pf_instance *instance)
+{
+    pthread_mutex_lock(&fs->lock);
+    instance->lookups++;
+    pthread_mutex_unlock(&fs->lock);
+}
+
+/* ---- look-up
+ * ---------------------------------------------------------------------------------------------------- */
+
+static int lookup_in_source(struct pf_fs *fs, uint64_t parent, const char *name, struct pf_attr *attr)
+{
+    pthread_mutex_lock(&fs->lock);
+    struct pf_entry *folder = pf_entry_get(fs, parent);
+    if (folder)
+        folder->holds++;
+    pthread_mutex_unlock(&fs->lock);
+    if (!folder)
+        return ESTALE;
+    struct pf_found found;
+    int fd = pf_entry_open(fs, folder, O_PATH | O_DIRECTORY);
+    int result = fd < 0 ? errno : pf_classify(fs, fd, name, &found);
+    if (fd >= 0)
+        close(fd);
+    pthread_mutex_lock(&fs->lock);
+    if (!result)
+        result = pf_entry_attr(fs, folder, name, &found, attr);
+    pf_entry_drop(fs, folder);
+    pthread_mutex_unlock(&fs->lock);
+    return result;
+}
+
+/* The entry of a folder inside a profile. */
+static int find_in(struct pf_fs *fs, const struct pf_place *place, const char *name, struct pf_node *entry,
+                   struct pf_job **job)
+{
+    if (!place->live) {
+        *entry = (struct pf_node){PF_ERROR, 0};
+        return place->node.kind == PF_TOP && !strcmp(name, "error.txt") ? 0 : ENOENT;
+    }
+    if (!pf_is_folder(place->node.kind))
+        return ENOTDIR;
+    struct pf_error error;
+    int result =
+        pf_live_stage(place->live, pf_node_stage(pf_live_profile(place->live), place->node), job, &error);
+    if (result)
+        return result == PF_WAIT ? PF_PARKED : pf_fs_errno(fs, &error);
+    return pf_folder_find(place->live, place->node, name, entry) ? 0 : ENOENT;
+}
+
+static int lookup_in_profile(struct pf_fs *fs, uint64_t parent, const char *name, struct pf_attr *attr,
+                             struct pf_job **job)
+{
+    struct pf_place place;
+    struct pf_node entry;
+    int result = pf_place_enter(fs, parent, true, &place, job);
+    if (result)
+        return result;
+    result = find_in(fs, &place, name, &entry, job);
+    if (!result)
+        result = pf_place_attr(fs, &place, entry, true, attr, job);
+    if (!result)
+        count_use(fs, place.instance);
+    pf_place_leave(fs, &place);
+    return result;
+}
+
+static bool root_is_profile(struct pf_fs *fs)
+{
+    pthread_mutex_lock(&fs->lock);
+    bool profile = pf_entry_get(fs, PF_ROOT_INO)->found.type == PF_ENTRY_PROFILE;
+    pthread_mutex_unlock(&fs->lock);
+    return profile;
+}
+
+static bool in_source(struct pf_fs *fs, uint64_t ino)
+{
+    return ino >> 32 == 0 && !(ino == PF_ROOT_INO && root_is_profile(fs));
+}
+
+int pf_fs_lookup(struct pf_fs *fs, uint64_t parent, const char *name, struct pf_attr *attr,
+                 struct pf_job **job)
+{
+    if (pf_control_is(parent) || (parent == PF_ROOT_INO && !strcmp(name, PF_CONTROL_NAME)))
+        return pf_control_lookup(fs, parent, name, attr, job);
+    if (strlen(name) > NAME_MAX)
+        return ENAMETOOLONG;
+    return in_source(fs, parent) ? lookup_in_source(fs, parent, name, attr)
+                                 : lookup_in_profile(fs, parent, name, attr, job);
+}
+
+void pf_fs_forget(struct pf_fs *fs, uint64_t ino, uint64_t uses)
+{
+    if (ino == PF_ROOT_INO || pf_control_is(ino))
+        return;
+    pthread_mutex_lock(&fs->lock);
+    if (ino >> 40) {
+        struct pf_instance *instance = pf_map_get(&fs->instances, ino >> 40);
+        if (instance) {
+            instance->lookups -= uses < instance->lookups ? uses : instance->lookups;
+            pf_instance_settle(fs, instance);
+        }
+    } else {
+        struct pf_entry *entry = pf_entry_get(fs, ino);
+        if (entry) {
+            entry->holds++;
+            entry->lookups -= uses < entry->lookups ? uses : entry->lookups;
+            pf_entry_drop(fs, entry);
+        }
+    }
+    pthread_mutex_unlock(&fs->lock);
+}
+
+/* ---- attributes of what is known by number
+ * ---------------------------------------------------------------------- */
+
+static int getattr_in_source(struct pf_fs *fs, uint64_t ino, struct pf_attr *attr)
+{
+    pthread_mutex_lock(&fs->lock);
+    struct pf_entry *entry = pf_entry_get(fs, ino);
+    if (entry)
+        entry->holds++;
+    pthread_mutex_unlock(&fs->lock);
+    if (!entry)
+        return ESTALE;
+    int fd = pf_entry_open(fs, entry, O_PATH | O_NOFOLLOW);
+    struct stat st;
+    int result = fd < 0 || fstat(fd, &st) ? errno : 0;
+    if (result == ELOOP &&
+        entry->found.type == PF_ENTRY_LINK) { /* links are opened by nobody: as last seen */
+        st = entry->found.st;
+        result = 0;
+    }
+    if (fd >= 0)
+        close(fd);
+    pthread_mutex_lock(&fs->lock);
+    if (!result && (st.st_mode & S_IFMT) != (entry->found.st.st_mode & S_IFMT))
+        result = ESTALE;
+    if (!result) {
+        entry->found.st = st;
+        fill_entry_attr(entry, attr);
+    }
+    pf_entry_drop(fs, entry);
+    pthread_mutex_unlock(&fs->lock);
+    return result == ENOENT ? ESTALE : result;
+}
+
+int pf_fs_getattr(struct pf_fs *fs, uint64_t ino, struct pf_attr *attr, struct pf_job **job)
+{
+    if (pf_control_is(ino))
+        return pf_control_getattr(fs, ino, attr, job);
+    if (in_source(fs, ino))
+        return getattr_in_source(fs, ino, attr);
+    struct pf_place place;
+    int result = pf_place_enter(fs, ino, false, &place, job);
+    if (result)
+        return result;
+    result = pf_place_attr(fs, &place, place.node, true, attr, job);
+    attr->st.st_ino = ino;
+    pf_place_leave(fs, &place);
+    return result;
+}
+
+int pf_fs_readlink(struct pf_fs *fs, uint64_t ino, char **target)
+{
+    pthread_mutex_lock(&fs->lock);
+    struct pf_entry *entry = ino >> 32 ? NULL : pf_entry_get(fs, ino);
+    struct pf_entry *folder = entry ? entry->parent : NULL;
+    char *name = folder ? strdup(entry->name) : NULL;
+    if (folder)
+        folder->holds++;
+    pthread_mutex_unlock(&fs->lock);
+    if (!folder)
+        return entry ? EINVAL : ESTALE;
+    int fd = pf_entry_open(fs, folder, O_PATH | O_DIRECTORY);
+    int result = fd < 0 ? errno : 0;
+    *target = name && !result ? malloc(PATH_MAX) : NULL;
+    if (!result && !*target)
+        result = ENOMEM;
+    ssize_t n = result ? 0 : readlinkat(fd, name, *target, PATH_MAX - 1);
+    if (n < 0) {
+        result = errno;
+        free(*target);
+    } else if (!result) {
+        (*target)[n] = 0;
+    }
+    if (fd >= 0)
+        close(fd);
+    free(name);
+    pthread_mutex_lock(&fs->lock);
+    pf_entry_drop(fs, folder);
+    pthread_mutex_unlock(&fs->lock);
+    return result;
+}
+
+/* ---- reading files
+ * ---------------------------------------------------------------------------------------------- */
+
+struct pf_handle {
+    struct pf_fs *fs;
+    struct pf_instance *instance; /* used; NULL for what is in no profile */
+    struct pf_file *file;         /* a generated file */
+    int fd;                       /* a file that passes through, or -1 */
+    char *bytes;                  /* a small text: error.txt, .profilefs */
+    size_t size;
+    bool direct;
+};
+
+static int open_in_source(struct pf_fs *fs, uint64_t ino, struct pf_handle *handle)
+{
+    pthread_mutex_lock(&fs->lock);
+    struct pf_entry *entry = pf_entry_get(fs, ino);
+    if (entry)
+        entry->holds++;
+    pthread_mutex_unlock(&fs->lock);
+    if (!entry)
+        return ESTALE;
+    handle->fd = pf_entry_open(fs, entry, O_RDONLY);
+    int result = handle->fd < 0 ? errno : 0;
+    pthread_mutex_lock(&fs->lock);
+    pf_entry_drop(fs, entry);
+    pthread_mutex_unlock(&fs->lock);
+    return result == ENOENT ? ESTALE : result;
+}
+
+static int open_in_profile(struct pf_fs *fs, uint64_t ino, struct pf_handle *handle, struct pf_job **job)
+{
+    struct pf_place place;
+    struct pf_error error = {0};
+    int result = pf_place_enter(fs, ino, true, &place, job);
+    if (result)
+        return result;
+    if (place.moved) {
+        result = ESTALE; /* this number is the old version's: looked up again, the name gives the new one */
+    } else if (place.node.kind == PF_ERROR) {
+        handle->bytes = error_text(place.instance, &handle->size);
+        result = handle->bytes ? 0 : ENOMEM;
+    } else if (!place.live || pf_is_folder(place.node.kind)) {
+        result = place.live ? EISDIR : ESTALE;
+    } else {
+        int got = pf_file_open(place.live, place.node.kind, place.node.item, &handle->file, job, &error);
+        result = got == PF_WAIT ? PF_PARKED : got ? pf_fs_errno(fs, &error) : 0;
+    }
+    if (result) {
+        pf_place_leave(fs, &place);
+        return result;
+    }
+    handle->instance = place.instance;
+    pf_live_release(place.live);
+    return 0;
+}
+
+int pf_fs_open(struct pf_fs *fs, uint64_t ino, struct pf_handle **handle, struct pf_job **job)
+{
+    struct pf_handle *new = calloc(1, sizeof *new);
+    if (!new)
+        return ENOMEM;
+    new->fs = fs;
+    new->fd = -1;
+    int result;
+    if (pf_control_is(ino)) {
+        new->direct = pf_control_is_status(ino);
+        result = pf_control_read(fs, ino, &new->bytes, &new->size);
+    } else if (in_source(fs, ino)) {
+        result = open_in_source(fs, ino, new);
+    } else {
+        result = open_in_profile(fs, ino, new, job);
+    }
+    if (result) {
+        free(new);
+        return result;
+    }
+    *handle = new;
+    return 0;
+}
+
+void pf_fs_close(struct pf_handle *handle)
+{
+    if (handle->file)
+        pf_file_close(handle->file);
+    if (handle->instance)
+        pf_instance_unuse(handle->fs, handle->instance);
+    if (handle->fd >= 0)
+        close(handle->fd);
+    free(handle->bytes);
+    free(handle);
+}
+
+bool pf_handle_keeps_cache(const struct pf_handle *handle)
+{
+    return handle->instance != NULL;
+}
+
+bool pf_handle_is_direct(const struct pf_handle *handle)
+{
+    return handle->direct;
+}
+
+int pf_fs_read(struct pf_handle *handle, uint64_t offset, size_t size, struct pf_data *data,
+               struct pf_job **job)
+{
+    *data = (struct pf_data){.fd = -1};
+    if (handle->fd >= 0) {
+        data->fd = handle->fd;
+        data->offset = offset;
+        data->size = size;
+        return 0;
+    }
+    if (!handle->file) {
+        if (offset < handle->size) {
+            data->bytes = handle->bytes + offset;
+            data->size = size < handle->size - offset ? size : handle->size - (size_t)offset;
+        }
+        return 0;
+    }
+    struct pf_error error = {0};
+    int result = pf_file_read(handle->file, offset, size, data->piece, &data->pieces, job, &error);
+    return result == PF_WAIT ? PF_PARKED : result ? pf_fs_errno(handle->fs, &error) : 0;
+}
+
+void pf_data_release(struct pf_fs *fs, struct pf_data *data)
+{
+    for (int i = 0; i < data->pieces; i++)
+        pf_blocks_release(fs->core.blocks, data->piece[i].block);
+    data->pieces = 0;
+}
