@@ -192,7 +192,7 @@ static bool read_number(const struct pf_cell *cell, struct value *value)
         value->i = *cell->wide;
     else
         value->i = 0;
-    value->d = value->real ? cell->d : (double)value->i;
+    value->d = value->real ? cell->d : pf_int_double(value->i);
     return cell->type != PF_ABSENT && cell->type != PF_TEXT;
 }
 

@@ -30,10 +30,16 @@ static inline void pf_real_add(union pf_number *to, double x)
     to->d.sum = sum;
 }
 
+/* Nearly all integers have 64 bits, which the processor converts itself. */
+static inline double pf_int_double(pf_int128 i)
+{
+    return i == (int64_t)i ? (double)(int64_t)i : (double)i;
+}
+
 static inline double pf_number_double(const union pf_number *number, bool real)
 {
     if (!real)
-        return (double)number->i;
+        return pf_int_double(number->i);
     return isfinite(number->d.sum) ? number->d.sum + number->d.lost : number->d.sum;
 }
 
@@ -292,6 +298,14 @@ char *pf_print_rounded(char *out, const union pf_number *number, bool real);
 
 /* ---- walks */
 
+/* The last folded stack, whose text the next one begins with as far as both have frames in common. */
+struct pf_stack {
+    struct pf_buf text;
+    uint32_t n;                         /* frames in the text; 0: none yet */
+    uint32_t frames[2 * PF_STACK_HALF]; /* contexts, outermost first */
+    size_t ends[2 * PF_STACK_HALF];     /* where each one's name ends in the text */
+};
+
 /* A walk over a view. Position 0 is the first line; the last position is `end`. */
 struct pf_metric_walk {
     struct pf_lines lines;
@@ -299,6 +313,7 @@ struct pf_metric_walk {
     const struct pf_profile *profile;
     unsigned metric;
     struct pf_arranged *arranged; /* NULL if the view needs none */
+    struct pf_stack *stack;       /* owned; stacks.folded only */
     uint64_t position, end;
 };
 

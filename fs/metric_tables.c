@@ -166,6 +166,9 @@ static void walk_close(struct pf_lines *lines)
     struct walk *walk = (struct walk *)lines;
     if (walk->common.arranged)
         pf_arranged_put(walk->common.aggregate, walk->common.arranged);
+    if (walk->common.stack)
+        pf_buf_free(&walk->common.stack->text);
+    free(walk->common.stack);
     free(walk);
 }
 
@@ -180,6 +183,8 @@ static const struct pf_lines_ops walk_ops = {
 static int prepare(struct pf_metric_walk *walk, enum items items, struct pf_error *error)
 {
     struct pf_aggregate *aggregate = walk->aggregate;
+    if (items == STACKS && !(walk->stack = calloc(1, sizeof *walk->stack)))
+        return pf_fail_memory(error);
     bool needed = items == FUNCTIONS || items == CALLS || items == STACKS;
     if (needed)
         walk->arranged = pf_arranged_get(aggregate, walk->metric,
@@ -209,7 +214,7 @@ struct pf_lines *pf_metric_lines(struct pf_profile *profile, struct pf_aggregate
         .lines = {&walk_ops}, .aggregate = aggregate, .profile = profile, .metric = metric};
     walk->record = views[view].record;
     if (prepare(&walk->common, views[view].items, error)) {
-        free(walk);
+        walk_close(&walk->common.lines);
         return NULL;
     }
     return &walk->common.lines;

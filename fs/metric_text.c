@@ -182,23 +182,29 @@ static void add_name(struct pf_buf *out, const struct pf_cell *name)
     pf_buf_add(out, name->text + from, name->size - from);
 }
 
+static bool frame_needs_change(unsigned char c, bool edge)
+{
+    return c < 0x20 || c == 0x7f || c == '\\' || c == ';' || (c == ' ' && edge);
+}
+
 /* A frame of a folded stack: no semicolons, no blanks where a reader would strip them, never empty. */
 static void add_frame(struct pf_buf *out, const struct pf_cell *name)
 {
-    if (!name->size) {
-        pf_buf_str(out, "[unnamed]");
-        return;
-    }
+    size_t from = 0;
     for (size_t i = 0; i < name->size; i++) {
         unsigned char c = (unsigned char)name->text[i];
-        bool edge = i == 0 || i + 1 == name->size;
+        if (!frame_needs_change(c, i == 0 || i + 1 == name->size))
+            continue;
+        pf_buf_add(out, name->text + from, i - from);
+        from = i + 1;
         if (c == ';')
             pf_buf_char(out, ':');
-        else if (c < 0x20 || c == 0x7f || c == '\\' || (c == ' ' && edge))
-            add_escape(out, c);
         else
-            pf_buf_char(out, (char)c);
+            add_escape(out, c);
     }
+    pf_buf_add(out, name->text + from, name->size - from);
+    if (!name->size)
+        pf_buf_str(out, "[unnamed]");
 }
 
 /* ---- what the texts begin with */
@@ -352,31 +358,53 @@ bool pf_tree_record(struct pf_metric_walk *walk, struct pf_buf *out)
 
 /* ---- stacks.folded */
 
-/* The context and its callers up to depth `top`, outermost first; at most 2 * PF_STACK_HALF frames. */
-static void add_frames(const struct pf_tree *tree, uint32_t context, uint32_t top, struct pf_buf *out)
+/* The PF_STACK_HALF innermost frames. */
+static void add_innermost(const struct pf_tree *tree, uint32_t context, struct pf_buf *out)
 {
-    uint32_t frames[2 * PF_STACK_HALF];
-    size_t n = 0;
-    for (; context != PF_NO_CONTEXT && tree->depth[context] >= top; context = tree->parent[context])
-        frames[n++] = context;
-    while (n-- > 0) {
-        struct pf_cell name = pf_interned(tree->strings, tree->name[frames[n]]);
-        add_frame(out, &name);
-        if (n)
+    uint32_t frames[PF_STACK_HALF];
+    for (size_t n = PF_STACK_HALF; n-- > 0; context = tree->parent[context])
+        frames[n] = context;
+    for (size_t i = 0; i < PF_STACK_HALF; i++) {
+        struct pf_cell name = pf_interned(tree->strings, tree->name[frames[i]]);
+        if (i)
             pf_buf_char(out, ';');
+        add_frame(out, &name);
     }
+}
+
+/* Makes the stack that of another context: what both have in common stays. */
+static void set_stack(struct pf_stack *stack, const struct pf_tree *tree, uint32_t context)
+{
+    uint32_t depth = tree->depth[context], common = 0;
+    for (uint32_t c = context; c != PF_NO_CONTEXT && !common; c = tree->parent[c]) {
+        uint32_t at = tree->depth[c];
+        if (at < stack->n && stack->frames[at] == c)
+            common = at + 1;
+        stack->frames[at] = c;
+    }
+    stack->text.size = common ? stack->ends[common - 1] : 0;
+    for (uint32_t i = common; i <= depth; i++) {
+        struct pf_cell name = pf_interned(tree->strings, tree->name[stack->frames[i]]);
+        if (i)
+            pf_buf_char(&stack->text, ';');
+        add_frame(&stack->text, &name);
+        stack->ends[i] = stack->text.size;
+    }
+    stack->n = depth + 1;
 }
 
 static void add_stack(const struct pf_metric_walk *walk, uint32_t context, struct pf_buf *out)
 {
     const struct pf_tree *tree = walk->profile->contexts;
-    uint32_t depth = tree->depth[context], top = 0;
-    if (depth >= 2 * PF_STACK_HALF) {
-        top = depth + 1 - PF_STACK_HALF;
-        add_frames(tree, walk->arranged->outer[context], 0, out);
+    uint32_t depth = tree->depth[context];
+    bool whole = depth < 2 * PF_STACK_HALF;
+    set_stack(walk->stack, tree, whole ? context : walk->arranged->outer[context]);
+    pf_buf_add(out, walk->stack->text.data, walk->stack->text.size);
+    out->failed |= walk->stack->text.failed;
+    if (!whole) {
         pf_buf_str(out, ";...;");
+        add_innermost(tree, context, out);
     }
-    add_frames(tree, context, top, out);
     pf_buf_char(out, ' ');
 }
 

@@ -538,6 +538,79 @@ static void walks_side_by_side(void)
     fake_free(&fake);
 }
 
+/* Small profiles of every shape, the same in each run. */
+static uint32_t next_random(uint32_t *state, uint32_t below)
+{
+    *state = *state * 1664525u + 1013904223u;
+    return (*state >> 16) % below;
+}
+
+enum { RANDOM_CONTEXTS = 60 };
+
+static void add_random(struct fake *fake, uint32_t seed, unsigned metric)
+{
+    static const char *const names[] = {"a", "b", "c", "d", "e"};
+    for (uint32_t i = 0; i < RANDOM_CONTEXTS; i++) {
+        uint32_t parent = i && next_random(&seed, 8) ? next_random(&seed, i) : PF_NO_CONTEXT;
+        uint8_t flags = (uint8_t)(next_random(&seed, 2) | (parent == PF_NO_CONTEXT ? PF_ROOT : 0));
+        fake_context(fake, parent, names[next_random(&seed, 5)], flags);
+        for (int64_t thread = 0; thread < 3; thread++)
+            if (next_random(&seed, 3))
+                fake_value(fake, thread, i, metric, (int64_t)next_random(&seed, 200) - 50);
+    }
+}
+
+/* The sum of the last field of each line of stacks.folded. */
+static int64_t folded_total(struct fake *fake, unsigned metric)
+{
+    int64_t total = 0;
+    struct pf_buf text = fake_text(fake, metric, PF_METRIC_FOLDED);
+    for (char *line = text.data, *end; (end = strchr(line, '\n')); line = end + 1) {
+        *end = '\0';
+        total += strtoll(strrchr(line, ' '), NULL, 10);
+    }
+    pf_buf_free(&text);
+    return total;
+}
+
+/* The sum of a column of functions.csv. */
+static int64_t functions_total(struct fake *fake, unsigned metric)
+{
+    int64_t total = 0;
+    struct pf_buf text = fake_text(fake, metric, PF_METRIC_FUNCTIONS);
+    for (char *line = strchr(text.data, '\n') + 1; *line; line = strchr(line, '\n') + 1)
+        total += strtoll(strchr(line, ',') + 1, NULL, 10);
+    pf_buf_free(&text);
+    return total;
+}
+
+static void all_views_add_up_to_the_total(void)
+{
+    int folded = 0, functions = 0, resumed = 0, profiles = 0;
+    for (uint32_t seed = 1; seed <= 300; seed++, profiles++) {
+        struct fake fake;
+        pf_int128 wide;
+        fake_init(&fake, 3);
+        unsigned m = fake_metric(&fake, "time", "int", (enum pf_over_contexts)(seed % 3),
+                                 (enum pf_over_partitions)(seed / 3 % 3));
+        add_random(&fake, seed, m);
+        fake_finish(&fake);
+        int64_t total = pf_aggregate_total(fake.aggregate, m, &wide).i;
+        folded += folded_total(&fake, m) == total;
+        functions += folded_total(&fake, m) == functions_total(&fake, m);
+        for (int view = 0; view < PF_METRIC_VIEWS; view++) {
+            struct pf_buf a = fake_text(&fake, m, view), b = fake_resumed_text(&fake, m, view);
+            resumed += !strcmp(a.data, b.data);
+            pf_buf_free(&a);
+            pf_buf_free(&b);
+        }
+        fake_free(&fake);
+    }
+    ok(folded == profiles, "stacks.folded: the values of any profile add up to the metric's total");
+    ok(functions == profiles, "functions.csv: so do the exclusive values");
+    ok(resumed == profiles * PF_METRIC_VIEWS, "any view of any profile can be resumed at each record");
+}
+
 int main(void)
 {
     exclusive_alone();
@@ -559,5 +632,6 @@ int main(void)
     a_million_nested_calls();
     saved_positions_are_checked();
     walks_side_by_side();
+    all_views_add_up_to_the_total();
     return done();
 }
