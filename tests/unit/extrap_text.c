@@ -1,0 +1,685 @@
+/* SPDX-License-Identifier: MIT */
+#include <errno.h>
+#include <fcntl.h>
+#include <math.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "formats/driver.h"
+#include "formats/pass.h"
+#include "tests/unit/tap.h"
+
+extern const struct pf_driver pf_extrap_text_driver;
+
+#define STUDY                                                                                                \
+    "# two parameters, three points\n"                                                                       \
+    "PARAMETER p n\n"                                                                                        \
+    "POINTS (2 10) (4 10) (4 0.5)\n"                                                                         \
+    "METRIC time\n"                                                                                          \
+    "REGION main->solve\n"                                                                                   \
+    "DATA 1 2\n"                                                                                             \
+    "DATA 3 4 5.5\n"                                                                                         \
+    "DATA 6\n"                                                                                               \
+    "REGION main\n"                                                                                          \
+    "DATA 7 8\n"                                                                                             \
+    "DATA 9 10\n"                                                                                            \
+    "DATA 11 12\n"                                                                                           \
+    "METRIC bytes\n"                                                                                         \
+    "DATA 100\n"                                                                                             \
+    "DATA 200\n"                                                                                             \
+    "DATA 300\n"
+
+/* ---- a profile of a text
+ * ---------------------------------------------------------------------------------------- */
+
+struct fixture {
+    char folder[32];
+    int directory;
+    struct pf_options options;
+    struct pf_profile profile;
+    int result; /* of opening or loading */
+    struct pf_error error;
+};
+
+static void write_file(int directory, const char *text, size_t size)
+{
+    int fd = openat(directory, "study.txt", O_WRONLY | O_CREAT, 0600);
+    if (write(fd, text, size) != (ssize_t)size) {
+        puts("Bail out! no test file");
+        exit(1);
+    }
+    /* A time to come: sources wait for files that were written just now to grow older. */
+    struct timespec times[2] = {{.tv_sec = INT32_MAX}, {.tv_sec = INT32_MAX}};
+    futimens(fd, times);
+    close(fd);
+}
+
+static int load(struct fixture *fixture, struct pf_pass *pass)
+{
+    for (enum pf_stage stage = PF_PARTITIONED; stage < PF_STAGES; stage++)
+        if (pf_extrap_text_driver.load(&fixture->profile, stage, pass, &fixture->error) < 0)
+            return -1;
+    return 0;
+}
+
+static void open_only(struct fixture *fixture, const char *text, size_t size)
+{
+    *fixture = (struct fixture){.options = {.cache = 1 << 20}};
+    strcpy(fixture->folder, "/tmp/extrap_text.XXXXXX");
+    fixture->directory = mkdtemp(fixture->folder) ? open(fixture->folder, O_RDONLY | O_DIRECTORY) : -1;
+    write_file(fixture->directory, text, size);
+    fixture->profile =
+        (struct pf_profile){.driver = &pf_extrap_text_driver,
+                            .source = pf_source_new(fixture->directory, "study.txt", &fixture->error),
+                            .options = &fixture->options,
+                            .info = pf_rows_new(2),
+                            .warnings = pf_rows_new(5)};
+    fixture->result = pf_extrap_text_driver.open(&fixture->profile, &fixture->error);
+}
+
+static void set_up(struct fixture *fixture, const char *text, size_t size)
+{
+    open_only(fixture, text, size);
+    if (!fixture->result)
+        fixture->result = load(fixture, NULL);
+}
+
+static void tear_down(struct fixture *fixture)
+{
+    struct pf_profile *profile = &fixture->profile;
+    pf_extrap_text_driver.close(profile);
+    pf_rows_free(profile->partitions.items);
+    pf_rows_free(profile->partitions.fields);
+    pf_rows_free(profile->warnings);
+    pf_rows_free(profile->info);
+    pf_tree_free(profile->contexts);
+    pf_source_free(profile->source);
+    unlinkat(fixture->directory, "study.txt", 0);
+    close(fixture->directory);
+    rmdir(fixture->folder);
+}
+
+/* ---- rows as text
+ * ----------------------------------------------------------------------------------------------- */
+
+static void print_cell(FILE *out, struct pf_cell cell)
+{
+    if (cell.type == PF_TEXT)
+        fprintf(out, "%.*s", (int)cell.size, cell.text);
+    else if (cell.type == PF_DOUBLE)
+        fprintf(out, "%g", isnan(cell.d) ? fabs(cell.d) : cell.d);
+    else if (cell.type != PF_ABSENT)
+        fprintf(out, "%jd", (intmax_t)cell.i);
+}
+
+static void print_path(FILE *out, const struct pf_tree *tree, uint32_t context)
+{
+    if (tree->parent[context] != PF_NO_CONTEXT) {
+        print_path(out, tree, tree->parent[context]);
+        fputs("->", out);
+    }
+    print_cell(out, pf_interned(tree->strings, tree->name[context]));
+}
+
+/* The columns that the core fills are left out. */
+static void print_row(FILE *out, const struct pf_profile *profile, const struct pf_table *table,
+                      const struct pf_cell *cells)
+{
+    for (size_t i = 0; i < table->n_columns; i++) {
+        enum pf_role role = table->columns[i].role;
+        if (role == PF_PARTITION_FIELD || role == PF_CONTEXT_NAME)
+            continue;
+        if (i)
+            fputc(' ', out);
+        if (role == PF_PARTITION)
+            print_cell(out, pf_rows_at(profile->partitions.items, (size_t)cells[i].i)[1]);
+        else if (role == PF_CONTEXT)
+            print_path(out, profile->contexts, (uint32_t)cells[i].i);
+        else if (role == PF_METRIC)
+            fputs(profile->metrics[cells[i].i].name, out);
+        else
+            print_cell(out, cells[i]);
+    }
+    fputc('\n', out);
+}
+
+static const struct pf_table *table_of(const struct pf_profile *profile, const char *name)
+{
+    if (!strcmp(name, "cells"))
+        return profile->cells;
+    for (size_t i = 0; i < profile->n_tables; i++)
+        if (!strcmp(profile->tables[i].name, name))
+            return &profile->tables[i];
+    return NULL;
+}
+
+/* All rows of a table; with `hops`, each with a fresh cursor that takes over the position of the last. */
+static char *rows_of(struct pf_profile *profile, const char *name, struct pf_restriction only, bool hops)
+{
+    const struct pf_table *table = table_of(profile, name);
+    struct pf_cursor cursor = {.profile = profile, .table = table, .only = only};
+    struct pf_cell *cells = calloc(table->n_columns, sizeof *cells);
+    struct pf_error error = {0};
+    char *text = NULL, blob[256];
+    size_t size;
+    FILE *out = open_memstream(&text, &size);
+    int got = table->ops->open(&cursor, &error);
+    while (got >= 0 && (got = table->ops->next(&cursor, cells, &error)) > 0) {
+        print_row(out, profile, table, cells);
+        if (!hops)
+            continue;
+        size_t saved = table->ops->save(&cursor, blob, sizeof blob);
+        table->ops->close(&cursor);
+        cursor.state = NULL;
+        got = table->ops->open(&cursor, &error);
+        if (!got)
+            got = table->ops->restore(&cursor, blob, saved, &error);
+    }
+    if (got < 0)
+        fprintf(out, "error: %s\n", error.what);
+    table->ops->close(&cursor);
+    fclose(out);
+    free(cells);
+    return text;
+}
+
+static void check_rows(const char *text, const char *table, struct pf_restriction only, const char *want,
+                       const char *name)
+{
+    struct fixture fixture;
+    set_up(&fixture, text, strlen(text));
+    char *have = fixture.result ? strdup(fixture.error.what) : rows_of(&fixture.profile, table, only, false);
+    is(have, want, name);
+    free(have);
+    tear_down(&fixture);
+}
+
+/* The first warning with this code, as `line severity code`. */
+static void check_warning(const char *text, const char *want, const char *name)
+{
+    struct fixture fixture;
+    char have[128] = "no such warning";
+    set_up(&fixture, text, strlen(text));
+    const char *code = strrchr(want, ' ') + 1;
+    for (size_t i = 0; i < pf_rows_count(fixture.profile.warnings); i++) {
+        const struct pf_cell *row = pf_rows_at(fixture.profile.warnings, i);
+        if (row[3].size == strlen(code) && !memcmp(row[3].text, code, row[3].size)) {
+            snprintf(have, sizeof have, "%jd %.*s %s", row[0].type == PF_INT ? (intmax_t)row[0].i : 0,
+                     (int)row[2].size, row[2].text, code);
+            break;
+        }
+    }
+    is(have, want, name);
+    tear_down(&fixture);
+}
+
+/* ---- recognising
+ * ------------------------------------------------------------------------------------------------ */
+
+static unsigned confidence(const char *text)
+{
+    unsigned char *head = calloc(1, PF_HEAD_MAX);
+    int fd = memfd_create("probe", 0);
+    if (write(fd, text, strlen(text)) < 0)
+        puts("Bail out! no test file");
+    struct pf_probe probe = {.name = "study.txt", .size = strlen(text), .fd = fd, .bytes = head};
+    struct pf_verdict verdict = {0};
+    pf_extrap_text_driver.probe(&probe, &verdict);
+    close(fd);
+    free(head);
+    return verdict.confidence;
+}
+
+static void check_probe(void)
+{
+    ok(confidence(STUDY) == 16, "a study is recognised");
+    ok(confidence("\xef\xbb\xbfPARAMETER p\nPOINTS 1\n") == 12, "also behind a byte order mark");
+    ok(confidence("\r\n# c\r\nPARAMETER\tp\r\nPOINTS 1\r\n") == 12, "also with CR LF, comments and tabs");
+    ok(confidence("PARAMETER p") == 8, "also if it was cut after the parameters");
+    ok(confidence("POINTS 1 2\nREGION main\nDATA 1\n") == 16, "also without parameters, which is an error");
+    ok(confidence("") == 0, "an empty file is no study");
+    ok(confidence("parameter p\npoints 1 2\n") == 0, "keywords are in capitals");
+    ok(confidence(" PARAMETER p\nPOINTS 1 2\n") == 0, "the first keyword stands in column 0");
+    ok(confidence("PARAMETERS p\nPOINTS 1 2\n") == 0, "a longer word is no keyword");
+    ok(confidence("DATA 1 2 3\nDATA 4 5 6\n") == 0, "DATA alone is no study");
+    ok(confidence("REGION of interest\nDATA is a plural\nMETRIC tons are units\n\nand more\nprose\n") == 0,
+       "nor is prose that begins with keywords");
+    ok(confidence("PARAMETER is a word that this paragraph begins with, and many more words follow in it, "
+                  "so that nobody could take it for a list of names\n") == 0,
+       "nor is a long sentence");
+    ok(confidence("PARAMETER study\n\nWe looked at\nmany things.\n") == 0, "nor is a note with a headline");
+}
+
+/* ---- the model
+ * -------------------------------------------------------------------------------------------------- */
+
+static char *points_of(const char *text)
+{
+    struct fixture fixture;
+    char *have = NULL;
+    size_t size;
+    FILE *out = open_memstream(&have, &size);
+    set_up(&fixture, text, strlen(text));
+    struct pf_partitions *points = &fixture.profile.partitions;
+    for (size_t i = 0; i < pf_rows_count(points->items); i++) {
+        print_cell(out, pf_rows_at(points->items, i)[1]);
+        for (size_t c = 0; c < points->n_fields; c++) {
+            fprintf(out, " %s:", points->field_columns[c].name);
+            print_cell(out, pf_rows_at(points->fields, i)[c]);
+        }
+        fputc('|', out);
+    }
+    fclose(out);
+    tear_down(&fixture);
+    return have;
+}
+
+static void check_points(const char *text, const char *want, const char *name)
+{
+    char *have = points_of(text);
+    is(have, want, name);
+    free(have);
+}
+
+static char *contexts_of(const char *text)
+{
+    struct fixture fixture;
+    char *have = NULL;
+    size_t size;
+    FILE *out = open_memstream(&have, &size);
+    set_up(&fixture, text, strlen(text));
+    for (uint32_t i = 0; i < fixture.profile.contexts->count; i++) {
+        print_path(out, fixture.profile.contexts, i);
+        fputc('|', out);
+    }
+    fclose(out);
+    tear_down(&fixture);
+    return have;
+}
+
+static void check_model(void)
+{
+    check_points(STUDY, "p=2_n=10 p:2 n:10|p=4_n=10 p:4 n:10|p=4_n=0.5 p:4 n:0.5|",
+                 "points are named by their parameters");
+    check_points("PARAMETER x\nPOINTS 10 2e1\nPOINTS ( 30 )(40)\n",
+                 "x=10 x:10|x=20 x:20|x=30 x:30|x=40 x:40|", "braces may be left out for one parameter");
+    check_points("PARAMETER x\nPARAMETER y x\nPOINTS (1 2)\n", "x=1_y=2 x:1 y:2|",
+                 "parameters add up over lines, each once");
+    check_points("PARAMETER x y\nPOINTS ((1) (2)) ((3) (4))\n", "x=1_y=2 x:1 y:2|x=3_y=4 x:3 y:4|",
+                 "braces inside a point's braces mean nothing");
+    check_points("PARAMETER x\nPOINTS 1 2 1 3\n", "x=1 x:1|x=2 x:2|x=3 x:3|", "a point is listed once");
+    check_points("PARAMETER x y\nPOINTS 1 (1 2 3) ()\n", "x=1 x:1 y:|x=1_y=2_3 x:1 y:2|",
+                 "a point may have too few or too many coordinates");
+    check_points("PARAMETER x\nPOINTS 1 oops 2 oops\n", "x=1 x:1|point 1 x:|x=2 x:2|point 3 x:|",
+                 "a broken point keeps its place");
+    char *have = contexts_of("PARAMETER x\nPOINTS 1\nREGION b->c\nREGION a->->b\nREGION  m  ->  f(int,\ti)\n"
+                             "REGION b\n");
+    is(have, "b|b->c|a|a->|a->->b|m |m -> f(int, i)|",
+       "call paths are split at arrows; runs of blanks are one, nothing else is trimmed");
+    free(have);
+
+    struct fixture fixture;
+    open_only(&fixture, STUDY, strlen(STUDY));
+    const struct pf_profile *profile = &fixture.profile;
+    ok(profile->n_metrics == 2 && !strcmp(profile->metrics[0].name, "time") &&
+           !strcmp(profile->metrics[1].name, "bytes") && profile->metrics_stage == PF_OPENED,
+       "opening a small file tells its metrics, in order of appearance");
+    ok(profile->tables[0].n_columns == 8 && !strcmp(profile->tables[0].columns[1].name, "p") &&
+           !strcmp(profile->tables[0].columns[2].name, "n"),
+       "tables have a column a parameter");
+    ok(pf_rows_count(profile->warnings) == 0, "a sound file gives no warnings");
+    tear_down(&fixture);
+}
+
+/* ---- values
+ * ------------------------------------------------------------------------------------------------------- */
+
+static const struct pf_restriction all = {-1, -1, -1};
+
+static void check_values(void)
+{
+    check_rows(STUDY, "values", all,
+               "p=2_n=10 0 main->solve time 1\n"
+               "p=2_n=10 1 main->solve time 2\n"
+               "p=4_n=10 0 main->solve time 3\n"
+               "p=4_n=10 1 main->solve time 4\n"
+               "p=4_n=10 2 main->solve time 5.5\n"
+               "p=4_n=0.5 0 main->solve time 6\n"
+               "p=2_n=10 0 main time 7\n"
+               "p=2_n=10 1 main time 8\n"
+               "p=4_n=10 0 main time 9\n"
+               "p=4_n=10 1 main time 10\n"
+               "p=4_n=0.5 0 main time 11\n"
+               "p=4_n=0.5 1 main time 12\n"
+               "p=2_n=10 0 main bytes 100\n"
+               "p=4_n=10 0 main bytes 200\n"
+               "p=4_n=0.5 0 main bytes 300\n",
+               "values come in the order of the file");
+    check_rows(STUDY, "values", (struct pf_restriction){.partition = 1, .context = -1, .metric = 0},
+               "p=4_n=10 0 main->solve time 3\n"
+               "p=4_n=10 1 main->solve time 4\n"
+               "p=4_n=10 2 main->solve time 5.5\n"
+               "p=4_n=10 0 main time 9\n"
+               "p=4_n=10 1 main time 10\n",
+               "restricted to a point and a metric");
+    check_rows(STUDY, "values", (struct pf_restriction){.partition = 2, .context = 0, .metric = -1},
+               "p=4_n=0.5 0 main time 11\n"
+               "p=4_n=0.5 1 main time 12\n"
+               "p=4_n=0.5 0 main bytes 300\n",
+               "restricted to a point and a call path");
+    check_rows("PARAMETER x\nPOINTS 1 2\nREGION a\nDATA 1\n\n# c\nMETRICS m\nDATA 2\n", "values", all,
+               "x=1 0 a  1\nx=2 0 a  2\n", "a line that means nothing does not disturb a series");
+    check_rows(
+        "PARAMETER x\nPOINTS 1 2\nREGION a\nMETRIC t\nDATA 1\nDATA 2\nMETRIC u\nDATA 3\nREGION b\nDATA 4\n",
+        "values", all, "x=1 0 a t 1\nx=2 0 a t 2\nx=1 0 a u 3\nx=1 0 b u 4\n",
+        "METRIC and REGION both begin at the first point, and hold until changed");
+    check_rows("PARAMETER x\nPOINTS 1\nDATA 1\n", "values", all, "x=1 0   1\n",
+               "values without REGION and METRIC belong to a call path and a metric without a name");
+    check_rows("PARAMETER x\nPOINTS 1 2\nREGION a\nDATA 1 2\nDATA 3\nREGION a\nDATA 4\nDATA 5 6\n", "values",
+               all, "x=1 0 a  1\nx=1 1 a  2\nx=2 0 a  3\nx=1 2 a  4\nx=2 2 a  5\nx=2 3 a  6\n",
+               "a repeated series goes on counting repetitions");
+    check_rows(
+        "PARAMETER x\nPOINTS 1\nREGION a\nDATA 1e-3 -2 .5 5. +7 1_000 12345678.25 0.000000000000000001\n",
+        "values", all,
+        "x=1 0 a  0.001\nx=1 1 a  -2\nx=1 2 a  0.5\nx=1 3 a  5\nx=1 4 a  7\nx=1 5 a  1000\n"
+        "x=1 6 a  1.23457e+07\nx=1 7 a  1e-18\n",
+        "numbers are those of Python");
+    check_rows("PARAMETER x\nPOINTS 1 2\nREGION a\nDATA 1 2 # c\nDATA 3\n", "values", all,
+               "x=1 0 a  1\nx=1 1 a  2\nx=2 0 a  3\n",
+               "values before a bad one are kept, and so are later lines");
+    check_rows("PARAMETER x\nPOINTS 1\nREGION a\nDATA 1\nDATA 2\nREGION b\nDATA 3\n", "values", all,
+               "x=1 0 a  1\nx=1 0 b  3\n", "DATA lines without a point are passed over");
+    check_rows("PARAMETER x\nPOINTS 1\nREGION a\nDATA 1\nDATA 2\nPOINTS 2\nDATA 3\n", "values", all,
+               "x=1 0 a  1\n", "also if points follow: it is not known which line is theirs");
+}
+
+/* ---- statistics
+ * --------------------------------------------------------------------------------------------------- */
+
+static void check_statistics(void)
+{
+    check_rows(STUDY, "statistics", all,
+               "p=2_n=10 main->solve time 2 1.5 1.5 1 2 0.5\n"
+               "p=4_n=10 main->solve time 3 4.16667 4 3 5.5 1.0274\n"
+               "p=4_n=0.5 main->solve time 1 6 6 6 6 0\n"
+               "p=2_n=10 main time 2 7.5 7.5 7 8 0.5\n"
+               "p=4_n=10 main time 2 9.5 9.5 9 10 0.5\n"
+               "p=4_n=0.5 main time 2 11.5 11.5 11 12 0.5\n"
+               "p=2_n=10 main bytes 1 100 100 100 100 0\n"
+               "p=4_n=10 main bytes 1 200 200 200 200 0\n"
+               "p=4_n=0.5 main bytes 1 300 300 300 300 0\n",
+               "statistics of each series and point: count, mean, median, min, max, std");
+    check_rows(STUDY, "statistics", (struct pf_restriction){.partition = 0, .context = 0, .metric = 1},
+               "p=2_n=10 main bytes 1 100 100 100 100 0\n", "restricted on all axes");
+    static const char repeated[] =
+        "PARAMETER x\nPOINTS 1 2\nREGION a\nDATA 1 2\nDATA 3\nREGION a\nDATA 6\nDATA oops\n";
+    check_rows(repeated, "statistics", all,
+               "x=1 a  2 1.5 1.5 1 2 0.5\nx=2 a  1 3 3 3 3 0\nx=1 a  1 6 6 6 6 0\n",
+               "a repeated series has statistics of its own");
+    check_rows(repeated, "cells", all, "x=1 a  3 3 2 1 6 2.16025\nx=2 a  1 3 3 3 3 0\n",
+               "aggregates are made from the values of both together");
+    check_rows("PARAMETER x\nPOINTS 1 2\nREGION a\nDATA 1 nan 2\nDATA 1 inf\n", "statistics", all,
+               "x=1 a  3 nan nan nan nan nan\nx=2 a  2 inf inf 1 inf nan\n",
+               "what is not a number or not finite shows");
+}
+
+/* ---- warnings
+ * ----------------------------------------------------------------------------------------------------- */
+
+static void check_warnings(void)
+{
+    check_warning("", "0 error empty", "an empty file");
+    check_warning("POINTS 1\nREGION a\nDATA 1\n", "1 error order", "POINTS before PARAMETER");
+    check_warning("PARAMETER x\nREGION a\nDATA 1\n", "3 error order", "DATA before POINTS");
+    check_warning("PARAMETER x\nPOINTS 1\nPARAMETER y\n", "3 error order", "PARAMETER after POINTS");
+    check_warning("PARAMETER a b c d e\nPOINTS (1 2 3 4 5)\n", "1 warning parameters", "a fifth parameter");
+    check_warning("PARAMETER x y\nPOINTS 1\n", "2 warning point-size", "a point with too few coordinates");
+    check_warning("PARAMETER x\nPOINTS 1 1\n", "2 warning repeated-point", "a repeated point");
+    check_warning("PARAMETER x\nPOINTS (1\n", "2 error bad-point", "a brace that is not closed");
+    check_warning("PARAMETER x\nPOINTS 1)\n", "2 error bad-point", "a brace that is not opened");
+    check_warning("PARAMETER x\nPOINTS ((1))\n", "2 warning inner-braces", "braces in braces");
+    check_warning("PARAMETER x\nPOINTS 1,2\n", "2 error bad-number", "points separated by commas");
+    check_warning("PARAMETER x\nPOINTS 1\n REGION a\nDATA 1\n", "3 warning indented", "an indented line");
+    check_warning("PARAMETER x\nPOINTS 1\nRegion a\nDATA 1\n", "3 error unknown-keyword", "an unknown word");
+    check_warning("PARAMETER x\nPOINTS 1\nMETRIC t\nDATA 1\n", "4 warning no-region", "no REGION");
+    check_warning("PARAMETER x\nPOINTS 1\nREGION a\nDATA\n", "4 error no-values", "DATA without values");
+    check_warning("PARAMETER x\nPOINTS 1\nREGION a\nDATA 1 # c\n", "4 error bad-number",
+                  "a trailing comment");
+    check_warning("PARAMETER x\nPOINTS 1\nREGION a\nDATA 0x10\n", "4 error bad-number", "a hex number");
+    check_warning("PARAMETER x\nPOINTS 1\nREGION a\nDATA 1\nDATA 2\n", "5 error too-many-data",
+                  "more DATA lines than points");
+    check_warning("PARAMETER x\nPOINTS 1 2\nREGION a\nDATA 1\n", "4 warning incomplete-series", "a gap");
+    check_warning("PARAMETER x\nPOINTS 1\nREGION a\nDATA 1\nREGION a\nDATA 1\n", "6 warning repeated-series",
+                  "a series that is there twice");
+    check_warning("PARAMETER x\nPOINTS 1\nREGION\nDATA 1\n", "3 error cut-name", "REGION without a name");
+}
+
+/* ---- positions
+ * ---------------------------------------------------------------------------------------------------- */
+
+static const char untidy[] = "PARAMETER p n\r\nPOINTS (2 10) (4 10) (4 0.5)\r\n"
+                             "METRIC time\nREGION main->solve\n DATA 1 2 \r\nDATA 3 4 5.5 # c\n#\nDATA\n"
+                             "REGION main\nDATA 7 8\nDATA 9 10\nREGION main->solve\nDATA 11 12\nDATA 1e3\n"
+                             "METRIC bytes\nDATA 100\nDATA 200\nDATA 300 400 500\n";
+
+static void check_hops_with(struct pf_profile *profile, const char *table, const char *text)
+{
+    bool same = true;
+    for (int64_t point = -1; point < 3; point++)
+        for (int64_t context = -1; context < 2; context++)
+            for (int64_t metric = -1; metric < 2; metric++) {
+                struct pf_restriction only = {point, context, metric};
+                char *once = rows_of(profile, table, only, false),
+                     *hopping = rows_of(profile, table, only, true);
+                same &= !strcmp(once, hopping);
+                free(once);
+                free(hopping);
+            }
+    ok(same, "%s of %s: every saved position goes on with the next row, however restricted", table, text);
+}
+
+/* No position that a damaged cache could hold does harm: it is refused or gives rows and an end. */
+static void check_damaged_positions(struct pf_profile *profile, const char *name)
+{
+    const struct pf_table *table = table_of(profile, name);
+    struct pf_cell cells[32];
+    struct pf_error error;
+    bool ends = true;
+    for (unsigned i = 0; i < 600; i++) {
+        struct pf_cursor cursor = {.profile = profile, .table = table, .only = {-1, i % 3 ? -1 : 1, -1}};
+        unsigned char blob[256];
+        ends &= table->ops->open(&cursor, &error) == 0;
+        for (unsigned row = 0; row < i % 5; row++)
+            table->ops->next(&cursor, cells, &error);
+        size_t size = table->ops->save(&cursor, blob, sizeof blob);
+        blob[i % size] = (unsigned char)(i * 37);
+        blob[i * 7 % size] ^= (unsigned char)(1u << i % 8);
+        if (!table->ops->restore(&cursor, blob, i % 50 ? size : size - 1, &error)) {
+            unsigned rows = 0;
+            while (rows < 1000 && table->ops->next(&cursor, cells, &error) > 0)
+                rows++;
+            ends &= rows < 1000;
+        }
+        table->ops->close(&cursor);
+    }
+    ok(ends, "%s: a damaged position is refused or leads to an end", name);
+}
+
+static void check_positions(void)
+{
+    static const char *const tables[] = {"values", "statistics", "cells"};
+    for (size_t i = 0; i < sizeof tables / sizeof *tables; i++) {
+        struct fixture fixture;
+        set_up(&fixture, STUDY, strlen(STUDY));
+        check_hops_with(&fixture.profile, tables[i], "a study");
+        tear_down(&fixture);
+        set_up(&fixture, untidy, strlen(untidy));
+        check_hops_with(&fixture.profile, tables[i], "an untidy file");
+        check_damaged_positions(&fixture.profile, tables[i]);
+        tear_down(&fixture);
+    }
+}
+
+/* ---- damage
+ * ------------------------------------------------------------------------------------------------------- */
+
+/* True if `cut` is a prefix of `whole`, but for its last line. */
+static bool begins(const char *whole, char *cut)
+{
+    size_t size = strlen(cut);
+    if (size)
+        cut[size - 1] = 0;
+    char *last = strrchr(cut, '\n');
+    return !strncmp(whole, cut, last ? (size_t)(last - cut) + 1 : 0);
+}
+
+static void check_cuts(void)
+{
+    struct fixture fixture;
+    size_t size = strlen(untidy);
+    set_up(&fixture, untidy, size);
+    char *whole = rows_of(&fixture.profile, "values", all, false);
+    tear_down(&fixture);
+    size_t right = 0;
+    for (size_t i = 0; i < size; i++) {
+        set_up(&fixture, untidy, i);
+        char *cut = fixture.result ? strdup("no") : rows_of(&fixture.profile, "values", all, false);
+        free(rows_of(&fixture.profile, "statistics", all, false));
+        right += begins(whole, cut);
+        free(cut);
+        tear_down(&fixture);
+    }
+    free(whole);
+    ok(right == size, "cut anywhere, a file keeps the rows before the cut");
+}
+
+static void check_flips(void)
+{
+    char text[sizeof STUDY];
+    unsigned random = 1;
+    bool opened = true;
+    for (int i = 0; i < 1500; i++) {
+        struct fixture fixture;
+        strcpy(text, STUDY);
+        for (int flips = 0; flips <= i % 4; flips++) {
+            random = random * 1103515245 + 12345;
+            text[(random >> 8) % strlen(STUDY)] =
+                (char)(i % 3 ? random >> 24 : (unsigned)"\n\t (>-#.e"[random >> 20 & 7]);
+        }
+        set_up(&fixture, text, sizeof text - 1);
+        opened &= !fixture.result;
+        if (!fixture.result) {
+            free(rows_of(&fixture.profile, "values", all, true));
+            free(rows_of(&fixture.profile, "cells", all, true));
+        }
+        tear_down(&fixture);
+    }
+    ok(opened, "whatever bytes are changed, the file opens");
+}
+
+/* ---- large files
+ * ------------------------------------------------------------------------------------------------- */
+
+enum { BIG_REGIONS = 300, BIG_POINTS = 100 };
+
+/* A study of some 1.6 MB with one gap, parameters in two lines. */
+static char *big_study(size_t *size)
+{
+    char *text = NULL;
+    FILE *out = open_memstream(&text, size);
+    fputs("PARAMETER p\nPARAMETER n\nPOINTS", out);
+    for (int i = 0; i < BIG_POINTS; i++)
+        fprintf(out, " (%d %d)", i, i * i);
+    for (int r = 0; r < BIG_REGIONS; r++) {
+        fprintf(out, "\nMETRIC time\nREGION main->r%d", r);
+        for (int i = 0; i < BIG_POINTS - (r == 7); i++)
+            fprintf(out, "\nDATA %d.%06d %d.000000001 %d 1.5 2.25", r, i, i, r);
+    }
+    fclose(out);
+    return text;
+}
+
+static void check_big(void)
+{
+    size_t size;
+    char *text = big_study(&size);
+    struct fixture fixture;
+    open_only(&fixture, text, size);
+    struct pf_profile *profile = &fixture.profile;
+    ok(!fixture.result && profile->metrics_stage == PF_MODELLED && !profile->partitions.items &&
+           profile->tables[0].n_columns == 8,
+       "opening a file of %zu bytes tells its parameters and leaves the rest for later", size);
+
+    struct pf_pass pass = {0};
+    atomic_store(&pass.stop, true);
+    ok(load(&fixture, &pass) < 0 && fixture.error.code == ECANCELED && !profile->contexts &&
+           !profile->partitions.items && !pf_rows_count(profile->warnings),
+       "a pass that nobody waits for leaves no trace");
+    ok(load(&fixture, NULL) == 0 && pf_rows_count(profile->partitions.items) == BIG_POINTS &&
+           profile->contexts->count == BIG_REGIONS + 1 && pf_rows_count(profile->warnings) == 1,
+       "and the next one finds everything, the gap once");
+
+    char *rows = rows_of(profile, "values", all, false);
+    size_t lines = 0;
+    for (const char *at = rows; (at = strchr(at, '\n')); at++)
+        lines++;
+    ok(lines == (BIG_REGIONS * BIG_POINTS - 1) * 5, "it has all its %zu values", lines);
+    free(rows);
+    rows = rows_of(profile, "values", (struct pf_restriction){.partition = 99, .context = 8, .metric = -1},
+                   true);
+    is(rows, "", "none where the gap is");
+    free(rows);
+    rows = rows_of(profile, "values", (struct pf_restriction){.partition = 99, .context = 300, .metric = -1},
+                   true);
+    is(rows,
+       "p=99_n=9801 0 main->r299 time 299\np=99_n=9801 1 main->r299 time 99\n"
+       "p=99_n=9801 2 main->r299 time 299\np=99_n=9801 3 main->r299 time 1.5\n"
+       "p=99_n=9801 4 main->r299 time 2.25\n",
+       "and the last ones where they belong");
+    free(rows);
+    tear_down(&fixture);
+    free(text);
+}
+
+/* Lines longer than the line reader's window. */
+static void check_long_lines(void)
+{
+    enum { REPETITIONS = 150000 };
+    char *text = NULL;
+    size_t size;
+    FILE *out = open_memstream(&text, &size);
+    fputs("PARAMETER x\nPOINTS", out);
+    for (int i = 0; i < 60000; i++)
+        fprintf(out, " (%d)", i);
+    fputs("\nREGION a\nDATA", out);
+    for (int i = 0; i < REPETITIONS; i++)
+        fprintf(out, " %d", i);
+    fputs("\nDATA 7\n", out);
+    fclose(out);
+
+    struct fixture fixture;
+    set_up(&fixture, text, size);
+    ok(pf_rows_count(fixture.profile.partitions.items) == 60000, "a line may hold any number of points");
+    char *rows = rows_of(&fixture.profile, "statistics", all, false);
+    is(rows, "x=0 a  150000 74999.5 74999.5 0 149999 43301.3\nx=1 a  1 7 7 7 7 0\n", "and of values");
+    free(rows);
+    tear_down(&fixture);
+    free(text);
+}
+
+int main(void)
+{
+    check_probe();
+    check_model();
+    check_values();
+    check_statistics();
+    check_warnings();
+    check_positions();
+    check_cuts();
+    check_flips();
+    check_big();
+    check_long_lines();
+    return done();
+}
