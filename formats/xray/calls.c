@@ -120,7 +120,7 @@ static void add_ticks(union pf_measure *measure, uint64_t ticks)
 static int close_call(struct model *model, uint64_t tsc, struct pf_error *error)
 {
     size_t depth = model->stack.depth - 1;
-    struct function *function = &model->functions[model->stack.calls[depth]];
+    struct function *function = &model->functions[model->stack.calls[depth + 1]];
     struct frame *frame = &model->frames[depth];
     uint64_t duration = tsc > frame->entered ? tsc - frame->entered : frame->entered - tsc;
     xray_stack_pop(&model->stack);

@@ -97,7 +97,7 @@ static int leave(struct durations *durations, const struct xray_event *event, st
     while (stack->depth > call) {
         uint64_t entered = durations->entered[stack->depth - 1];
         uint64_t duration = event->tsc > entered ? event->tsc - entered : entered - event->tsc;
-        uint32_t group = durations->groups[stack->calls[stack->depth - 1]];
+        uint32_t group = durations->groups[stack->calls[stack->depth]];
         if (pf_quantiles_add(durations->quantiles, group, duration, error))
             return -1;
         xray_stack_pop(stack);

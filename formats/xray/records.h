@@ -159,15 +159,16 @@ static inline int xray_next_event(struct xray_decoder *decoder, struct xray_even
         if (!(word & 9) && bytes[XRAY_FUNCTION_SIZE] != XRAY_METADATA_BYTE(XRAY_CALL_ARGUMENT)) {
             decoder->at += XRAY_FUNCTION_SIZE;
             decoder->tsc += xray_u32(bytes + 4);
-            event->tsc = decoder->tsc;
-            event->function = word >> 4;
-            event->cpu = decoder->cpu;
-            event->kind = word >> 1 & 3;
-            event->arguments = false;
+            *event = (struct xray_event){
+                .tsc = decoder->tsc, .function = word >> 4, .cpu = decoder->cpu, .kind = word >> 1 & 3};
             return 1;
         }
     }
-    return xray_next_event_slowly(decoder, event, error);
+    struct xray_event general; /* of its own, so that *event can stay in registers */
+    int found = xray_next_event_slowly(decoder, &general, error);
+    if (found > 0)
+        *event = general;
+    return found;
 }
 
 #endif

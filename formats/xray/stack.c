@@ -42,6 +42,7 @@ int xray_stack_grow(struct xray_stack *stack, struct pf_error *error)
     uint32_t *calls = realloc(stack->calls, room * sizeof *calls);
     if (!calls)
         return pf_fail_memory(error);
+    calls[0] = XRAY_NO_FUNCTION;
     stack->calls = calls;
     stack->room = room;
     return 0;

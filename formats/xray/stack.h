@@ -26,7 +26,9 @@ struct xray_functions {
 
 struct xray_stack {
     struct xray_functions functions;
-    uint32_t *calls; /* numbers of functions, outermost first */
+    /* calls[1 .. depth]: numbers of functions, outermost first. calls[0] is XRAY_NO_FUNCTION, so that the
+     * innermost call can be looked at without asking whether there is one. */
+    uint32_t *calls;
     size_t depth, room;
 };
 
@@ -58,40 +60,33 @@ static inline uint32_t xray_functions_find(const struct xray_functions *function
     }
 }
 
-/* The number of a function, added if new; XRAY_NO_FUNCTION with *error filled. */
-static inline uint32_t xray_functions_number(struct xray_functions *functions, uint32_t id,
-                                             struct pf_error *error)
-{
-    uint32_t number = xray_functions_find(functions, id);
-    return number != XRAY_NO_FUNCTION ? number : xray_functions_add(functions, id, error);
-}
-
 static inline int xray_stack_push(struct xray_stack *stack, uint32_t function, struct pf_error *error)
 {
-    if (stack->depth == stack->room && xray_stack_grow(stack, error))
+    if (stack->depth + 1 >= stack->room && xray_stack_grow(stack, error))
         return -1;
-    stack->calls[stack->depth++] = function;
+    stack->calls[++stack->depth] = function;
     stack->functions.seen[function].open++;
     return 0;
 }
 
 static inline void xray_stack_pop(struct xray_stack *stack)
 {
-    stack->functions.seen[stack->calls[--stack->depth]].open--;
+    stack->functions.seen[stack->calls[stack->depth--]].open--;
 }
 
 /*
- * How deep the nearest open call of this function lies, SIZE_MAX if there is none. Costs no more than closing
- * the calls above it will: a trace may hold a million open calls and a million exits of none of them.
+ * How many calls there are around the nearest open call of this function, SIZE_MAX if none is open. Costs no
+ * more than closing the calls inside it will: a trace may hold a million open calls and a million exits of
+ * none of them.
  */
 static inline size_t xray_stack_find(const struct xray_stack *stack, uint32_t function)
 {
     if (!stack->functions.seen[function].open)
         return SIZE_MAX;
-    size_t i = stack->depth - 1;
+    size_t i = stack->depth;
     while (stack->calls[i] != function)
         i--;
-    return i;
+    return i - 1;
 }
 
 static inline void xray_stack_clear(struct xray_stack *stack)

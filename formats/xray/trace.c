@@ -11,21 +11,16 @@
  * calls of the thread it is in, for the column `depth`; it needs no model.
  */
 
-/* A function's name, made once. */
-struct name {
-    char text[XRAY_NAME_MAX];
-    uint8_t size; /* 0: not made yet */
-};
-
 struct walk {
     struct xray_decoder decoder;
     struct xray_stack stack;
-    struct name *names; /* by the stack's numbers of functions */
-    size_t n_names;     /* room */
-    uint64_t start;     /* T0 as this walk's rows have it */
-    size_t thread;      /* index; the number of threads at the end */
-    size_t buffer;      /* ordinal of the next buffer in the thread */
-    char *text;         /* arguments or payload of the row */
+    struct pf_strings *strings; /* functions' names */
+    struct pf_cell *names;      /* by the stack's numbers of functions */
+    size_t names_room;
+    uint64_t start; /* T0 as this walk's rows have it */
+    size_t thread;  /* index; the number of threads at the end */
+    size_t buffer;  /* ordinal of the next buffer in the thread */
+    char *text;     /* arguments or payload of the row */
     size_t text_room;
     pf_int128 wide; /* time of the row, where it does not fit 63 bits */
 };
@@ -60,29 +55,56 @@ static int next_buffer(const struct pf_cursor *cursor, struct walk *walk)
     return 1;
 }
 
-static int grow_names(struct walk *walk, struct pf_error *error)
+/* Numbers a function that has not been seen before, and makes the cell of its name once for all rows. */
+static uint32_t new_function(struct walk *walk, uint32_t id, struct pf_error *error)
 {
-    size_t room = walk->stack.functions.room;
-    struct name *names = realloc(walk->names, room * sizeof *names);
-    if (!names)
-        return pf_fail_memory(error);
-    memset(names + walk->n_names, 0, (room - walk->n_names) * sizeof *names);
-    walk->names = names;
-    walk->n_names = room;
-    return 0;
+    uint32_t function = xray_functions_add(&walk->stack.functions, id, error);
+    if (function == XRAY_NO_FUNCTION)
+        return XRAY_NO_FUNCTION;
+    if (function >= walk->names_room) {
+        size_t room = walk->stack.functions.room;
+        struct pf_cell *names = realloc(walk->names, room * sizeof *names);
+        if (!names) {
+            pf_fail_memory(error);
+            return XRAY_NO_FUNCTION;
+        }
+        walk->names = names;
+        walk->names_room = room;
+    }
+    char name[XRAY_NAME_MAX];
+    uint32_t string = pf_intern(walk->strings, name, xray_function_name(name, id), error);
+    walk->names[function] = pf_interned(walk->strings, string);
+    return string == PF_NO_STRING ? XRAY_NO_FUNCTION : function;
+}
+
+static uint32_t number_of(struct walk *walk, uint32_t id, struct pf_error *error)
+{
+    uint32_t function = xray_functions_find(&walk->stack.functions, id);
+    return function != XRAY_NO_FUNCTION ? function : new_function(walk, id, error);
 }
 
 /* Follows a function record with the stack. Returns the function's number; *depth: the calls around it. */
 static uint32_t follow(struct walk *walk, const struct xray_event *event, size_t *depth,
                        struct pf_error *error)
 {
+    enum { ENTRIES = 1 << XRAY_ENTER | 1 << XRAY_ENTER_ARG };
     struct xray_stack *stack = &walk->stack;
-    uint32_t function = xray_functions_number(&stack->functions, event->function, error);
+    uint32_t function = number_of(walk, event->function, error);
     if (function == XRAY_NO_FUNCTION)
         return XRAY_NO_FUNCTION;
+    if (stack->depth + 1 >= stack->room && xray_stack_grow(stack, error))
+        return XRAY_NO_FUNCTION;
+    /* Entries and exits alternate as in a random walk: a branch between them is mispredicted half the time,
+     * which costs more than all the rest. So an entry and the exit of the innermost call are one case. */
+    unsigned entering = ENTRIES >> event->kind & 1;
+    if (entering | (stack->calls[stack->depth] == function)) {
+        stack->calls[stack->depth + 1] = function;
+        stack->functions.seen[function].open += 2 * entering - 1;
+        *depth = stack->depth - !entering;
+        stack->depth = *depth + entering;
+        return function;
+    }
     *depth = stack->depth;
-    if (event->kind == XRAY_ENTER || event->kind == XRAY_ENTER_ARG)
-        return xray_stack_push(stack, function, error) ? XRAY_NO_FUNCTION : function;
     size_t call = xray_stack_find(stack, function);
     if (call == SIZE_MAX)
         return function;
@@ -134,12 +156,15 @@ static int lower_start(const struct pf_cursor *cursor, struct walk *walk, uint64
 /* ---- rows
  * ------------------------------------------------------------------------------------------------- */
 
-static const struct {
-    const char *text;
-    uint8_t size;
-} event_words[] = {
-    [XRAY_ENTER] = {"enter", 5},         [XRAY_EXIT] = {"exit", 4},     [XRAY_TAIL_EXIT] = {"tail-exit", 9},
-    [XRAY_ENTER_ARG] = {"enter-arg", 9}, [XRAY_CUSTOM] = {"custom", 6}, [XRAY_TYPED] = {"typed", 5},
+#define WORD(word)                                                                                           \
+    {                                                                                                        \
+        .type = PF_TEXT, .plain = true, .size = sizeof(word) - 1, .text = (word)                             \
+    }
+
+static const struct pf_cell event_words[] = {
+    [XRAY_ENTER] = WORD("enter"),         [XRAY_EXIT] = WORD("exit"),
+    [XRAY_TAIL_EXIT] = WORD("tail-exit"), [XRAY_ENTER_ARG] = WORD("enter-arg"),
+    [XRAY_CUSTOM] = WORD("custom"),       [XRAY_TYPED] = WORD("typed"),
 };
 
 /* Room for `more` bytes of text after the first `used`. NULL with *error filled. */
@@ -213,35 +238,26 @@ static int payload_cell(struct walk *walk, struct pf_cell *cell, struct pf_error
     return 0;
 }
 
-static struct pf_cell name_cell(struct walk *walk, uint32_t function, uint32_t id)
-{
-    struct name *name = &walk->names[function];
-    if (!name->size)
-        name->size = (uint8_t)xray_function_name(name->text, id);
-    return pf_plain(name->text, name->size);
-}
-
 static int function_cells(struct walk *walk, const struct xray_event *event, struct pf_cell *cells,
                           struct pf_error *error)
 {
     size_t depth;
     uint32_t function = follow(walk, event, &depth, error);
-    if (function == XRAY_NO_FUNCTION || (function >= walk->n_names && grow_names(walk, error)))
+    if (function == XRAY_NO_FUNCTION)
         return -1;
     cells[XRAY_TRACE_FUNCTION] = pf_uint(event->function);
     cells[XRAY_TRACE_DEPTH] = pf_uint(depth);
     cells[XRAY_TRACE_ARGS] = pf_absent();
     cells[XRAY_TRACE_EVENT_TYPE] = pf_absent();
     cells[XRAY_TRACE_DATA] = pf_absent();
-    cells[XRAY_TRACE_NAME] = name_cell(walk, function, event->function);
+    cells[XRAY_TRACE_NAME] = walk->names[function];
     if (!event->arguments)
         return 1;
     if (arguments_cell(walk, &cells[XRAY_TRACE_ARGS], error))
         return -1;
     /* Early runtimes write entries with arguments as plain ones. */
     if (event->kind == XRAY_ENTER && cells[XRAY_TRACE_ARGS].size)
-        cells[XRAY_TRACE_EVENT] =
-            pf_plain(event_words[XRAY_ENTER_ARG].text, event_words[XRAY_ENTER_ARG].size);
+        cells[XRAY_TRACE_EVENT] = event_words[XRAY_ENTER_ARG];
     return 1;
 }
 
@@ -273,7 +289,7 @@ static int next_row(struct pf_cursor *cursor, struct pf_cell *cells, struct pf_e
     cells[XRAY_TRACE_TIME] = xray_clock_cell(&state->clock, event.tsc - walk->start, &walk->wide);
     cells[XRAY_TRACE_TSC] = pf_uint(event.tsc);
     cells[XRAY_TRACE_CPU] = event.cpu < 0 ? pf_absent() : pf_int(event.cpu);
-    cells[XRAY_TRACE_EVENT] = pf_plain(event_words[event.kind].text, event_words[event.kind].size);
+    cells[XRAY_TRACE_EVENT] = event_words[event.kind];
     return event.kind <= XRAY_ENTER_ARG ? function_cells(walk, &event, cells, error)
                                         : payload_cells(walk, &event, cells, error);
 }
@@ -328,7 +344,7 @@ static size_t save(const struct pf_cursor *cursor, void *blob, size_t room)
     memcpy(blob, &position, sizeof position);
     char *at = (char *)blob + sizeof position;
     for (size_t i = 0; i < ids; i++, at += sizeof(uint32_t))
-        memcpy(at, &walk->stack.functions.seen[walk->stack.calls[i]].id, sizeof(uint32_t));
+        memcpy(at, &walk->stack.functions.seen[walk->stack.calls[i + 1]].id, sizeof(uint32_t));
     return size;
 }
 
@@ -352,7 +368,7 @@ static int push_saved(struct walk *walk, const unsigned char *ids, size_t depth,
     for (size_t i = 0; i < depth; i++) {
         uint32_t id;
         memcpy(&id, ids + i * sizeof id, sizeof id);
-        uint32_t function = xray_functions_number(&walk->stack.functions, id, error);
+        uint32_t function = number_of(walk, id, error);
         if (function == XRAY_NO_FUNCTION || xray_stack_push(&walk->stack, function, error))
             return -1;
     }
@@ -430,6 +446,9 @@ static int open_walk(struct pf_cursor *cursor, struct pf_error *error)
     if (!walk)
         return pf_fail_memory(error);
     cursor->state = walk;
+    walk->strings = pf_strings_new();
+    if (!walk->strings)
+        return pf_fail_memory(error);
     xray_decoder_init(&walk->decoder, state->input, state->header.version);
     walk->start = atomic_load(&state->start);
     int64_t only = cursor->only.partition;
@@ -447,6 +466,7 @@ static void close_walk(struct pf_cursor *cursor)
         return;
     xray_decoder_free(&walk->decoder);
     xray_stack_free(&walk->stack);
+    pf_strings_free(walk->strings);
     free(walk->names);
     free(walk->text);
     free(walk);
