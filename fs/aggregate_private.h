@@ -227,7 +227,7 @@ struct pf_values {
     bool exclusive_real, inclusive_real;
     union pf_number *exclusive, *inclusive; /* what counts: 0 where there is no value */
     bool *present;                          /* some context in the subtree has a value */
-    uint32_t *scratch;
+    uint32_t *scratch;                      /* one item a context, for whoever computes */
 };
 
 /* Makes room, and fills twins and present[]. 0, or -1 with *error filled and nothing to free. */
@@ -241,6 +241,7 @@ bool pf_values_fill(struct pf_values *values, bool real);
 
 /* ---- orders of walking */
 
+/* The contexts of one name and file, added up; inclusive values of the outermost ones alone. */
 struct pf_function {
     union pf_number exclusive, inclusive;
     union pf_number running; /* sum of `exclusive` up to and with this function */
@@ -274,7 +275,7 @@ struct pf_arranged {
     size_t n_functions;
 };
 
-/* A folded stack with more than twice this many frames shows the outermost and innermost so many. */
+/* A folded stack of more than twice this many frames shows the outermost and innermost so many. */
 enum { PF_STACK_HALF = 512 };
 
 /* True if the metric adds up over contexts and over partitions. */

@@ -15,12 +15,17 @@ struct pf_segment {
     size_t size;
 };
 
-/* Segments double, so that few are needed and a small profile takes little. */
+/* Segments double, so that few are needed and a small profile takes little. Whole multiples of a page. */
 static size_t next_size(const struct pf_arena *arena, size_t least)
 {
-    size_t size = arena->n_segments ? arena->segments[arena->n_segments - 1].size * 2 : SEGMENT_MIN;
-    size = size < SEGMENT_MAX ? size : SEGMENT_MAX;
-    return size > least ? size : (least + SEGMENT_MIN - 1) / SEGMENT_MIN * SEGMENT_MIN;
+    size_t size = SEGMENT_MIN;
+    if (arena->n_segments)
+        size = arena->segments[arena->n_segments - 1].size * 2;
+    if (size > SEGMENT_MAX)
+        size = SEGMENT_MAX;
+    if (size < least)
+        size = (least + SEGMENT_MIN - 1) / SEGMENT_MIN * SEGMENT_MIN;
+    return size;
 }
 
 static int open_spill(struct pf_arena *arena, struct pf_error *error)

@@ -60,7 +60,7 @@ static void read_inclusive(struct pf_values *values)
 
 /*
  * From inclusive values: each one counts for its context and is taken off the nearest caller that has one
- * (`holder`), so that all add up to what the roots hold. What no root holds does not count.
+ * (kept in scratch[]), so that all add up to what the roots hold. What no root holds does not count.
  */
 static bool derive_exclusive(struct pf_values *values)
 {
