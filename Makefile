@@ -23,7 +23,7 @@ $(BUILD)/profilefs: $(FRONT_O) $(BUILD)/libprofilefs.a
 	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LDLIBS)
 
 $(BUILD)/libprofilefs.a: $(CORE_O)
-	rm -f $@ && $(AR) rcs $@ $^
+	rm -f $@ && $(AR) qcs $@ $^
 
 $(BUILD)/%.o: %.c
 	@mkdir -p $(@D)
@@ -56,7 +56,8 @@ $(BUILD)/fuzzers/%: $(BUILD)/tests/fuzz/%.o $(BUILD)/libprofilefs.a
 	$(CC) $(CFLAGS) -fsanitize=fuzzer $(LDFLAGS) -o $@ $^ $(LDLIBS)
 
 tidy:
-	clang-tidy --quiet --warnings-as-errors='*' $(FRONT) $(CORE) -- $(STD) $(CPPFLAGS)
+	@printf '%s\n' $(FRONT) $(CORE) | xargs -n 1 -P $(shell nproc) sh -c \
+	    'clang-tidy --quiet --warnings-as-errors="*" "$$1" -- $(STD) $(CPPFLAGS) 2>/dev/null' tidy
 cppcheck:
 	cppcheck --quiet --std=c11 --enable=warning,performance,portability --inline-suppr --error-exitcode=1 \
 	    --suppress=missingInclude -I. -D_GNU_SOURCE fs formats
