@@ -42,8 +42,8 @@ static size_t name_of_point(const struct pf_experiment *experiment, uint32_t num
     }
     if (size <= POINT_NAME_MAX)
         return size;
-    memcpy(name, "point ", 6);
-    return (size_t)(pf_print_uint(name + 6, number) - name);
+    size = append(name, 0, "point ", 6);
+    return (size_t)(pf_print_uint(name + size, number) - name);
 }
 
 static int add_items(const struct pf_experiment *experiment, struct pf_rows *items, struct pf_error *error)

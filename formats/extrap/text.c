@@ -183,15 +183,22 @@ static int read_head(struct pf_profile *profile, struct pf_error *error)
     return 0;
 }
 
+/* Names of parameters hold no blanks. */
 static int add_info(struct pf_profile *profile, const struct pf_experiment *experiment,
                     struct pf_error *error)
 {
-    for (unsigned i = 0; i < pf_experiment_parameters(experiment); i++) {
-        struct pf_cell cells[] = {pf_string("Parameter"), pf_string(pf_experiment_parameter(experiment, i))};
-        if (pf_rows_add(profile->info, cells, error) < 0)
-            return -1;
-    }
-    return 0;
+    char *names = NULL;
+    size_t size = 0;
+    FILE *out = open_memstream(&names, &size);
+    if (!out)
+        return pf_fail_memory(error);
+    for (unsigned i = 0; i < pf_experiment_parameters(experiment); i++)
+        fprintf(out, "%s%s", i ? " " : "", pf_experiment_parameter(experiment, i));
+    bool written = fclose(out) == 0;
+    struct pf_cell cells[] = {pf_string("Parameters"), pf_text(written ? names : "", written ? size : 0)};
+    int result = written ? pf_rows_add(profile->info, cells, error) : pf_fail_memory(error);
+    free(names);
+    return result;
 }
 
 static int text_open(struct pf_profile *profile, struct pf_error *error)

@@ -39,8 +39,8 @@ struct pf_xtext {
 };
 
 /*
- * The pass over the lines that start before the offset `end`. NULL with *error filled; ECANCELED if nobody
- * waits for it any more.
+ * The pass over what comes before the offset `end`, in whole lines or pieces of long ones. NULL with *error
+ * filled; ECANCELED if nobody waits for it any more.
  */
 struct pf_xtext_index *pf_xtext_index_new(struct pf_input *input, uint64_t end, struct pf_pass *pass,
                                           struct pf_error *error);

@@ -360,7 +360,7 @@ static int run(struct indexer *indexer, struct pf_linereader *reader, uint64_t e
     struct pf_line line;
     uint64_t next_step = 0;
     int got;
-    while ((got = pf_linereader_next(reader, &line, error)) > 0 && (line.offset < end || line.continued)) {
+    while ((got = pf_linereader_next(reader, &line, error)) > 0 && line.offset < end) {
         if (line.offset >= next_step) {
             next_step = line.offset + STEP_BYTES;
             if (pf_pass_step(pass, line.offset, end, error) < 0)
@@ -414,8 +414,10 @@ struct pf_xtext_index *pf_xtext_index_new(struct pf_input *input, uint64_t end, 
     struct pf_xtext_index *index = index_alloc();
     struct pf_linereader *reader = pf_linereader_new(input);
     struct indexer *indexer = calloc(1, sizeof *indexer);
-    int result = index && reader && indexer ? 0 : pf_fail_memory(error);
-    if (!result) {
+    int result = -1;
+    if (!index || !reader || !indexer) {
+        pf_fail_memory(error);
+    } else {
         indexer->index = index;
         indexer->experiment = index->experiment;
         indexer->metric = PF_NO_STRING;
