@@ -207,7 +207,8 @@ static int grow_slots(struct pf_slots *slots, size_t items, struct pf_error *err
     if (!slot)
         return pf_fail_memory(error);
     free(slots->slot);
-    *slots = (struct pf_slots){slot, mask};
+    slots->slot = slot;
+    slots->mask = mask;
     return 1;
 }
 

@@ -8,6 +8,8 @@
 #include <unistd.h>
 
 #include "formats/driver.h"
+#include "formats/extrap/text_grammar.h"
+#include "formats/parse.h"
 #include "formats/pass.h"
 #include "tests/unit/tap.h"
 
@@ -395,6 +397,32 @@ static void check_values(void)
                "x=1 0 a  1\n", "also if points follow: it is not known which line is theirs");
 }
 
+/* Numbers of all lengths, with and without a point: the quick way of reading them must not be another. */
+static void check_numbers(void)
+{
+    unsigned random = 7;
+    size_t right = 0, tries = 100000;
+    for (size_t i = 0; i < tries; i++) {
+        char text[64];
+        size_t size = 0, digits = 1 + i % 24, point = i / 24 % 26;
+        if (i % 5 == 0)
+            text[size++] = '-';
+        for (size_t digit = 0; digit < digits; digit++) {
+            if (digit == point)
+                text[size++] = '.';
+            random = random * 1103515245 + 12345;
+            text[size++] = (char)('0' + (random >> 16) % 10);
+        }
+        text[size] = i % 2 ? ' ' : '1'; /* what stands behind the end must not matter */
+        const char *at = text, *bad;
+        double quick = 0, exact = 1;
+        right += pf_xtext_next_value(&at, text + size, &quick) == PF_XTEXT_VALUE && at == text + size &&
+                 pf_parse_double(text, size, &exact) && !memcmp(&quick, &exact, sizeof quick) &&
+                 pf_xtext_count_values(text, text + size, &bad) == 1 && !bad;
+    }
+    ok(right == tries, "all numbers are read to the last bit");
+}
+
 /* ---- statistics
  * --------------------------------------------------------------------------------------------------- */
 
@@ -674,6 +702,7 @@ int main(void)
     check_probe();
     check_model();
     check_values();
+    check_numbers();
     check_statistics();
     check_warnings();
     check_positions();
