@@ -1,0 +1,241 @@
+/* SPDX-License-Identifier: MIT */
+#include <errno.h>
+#include <fuse_lowlevel.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "fs/commands.h"
+#include "fs/exit.h"
+#include "fs/mount.h"
+#include "fs/version.h"
+
+enum { CACHE_DEFAULT = 32 << 20, PASS_THREADS_MIN = 2, SHORT_THREADS = 2 };
+
+/* What options can say; strings are owned by libfuse's parser until the program ends. */
+struct settings {
+    char *metric, *cache;
+    int only_profiles;
+    int foreground, debug, single_thread;
+    int help, version;
+    char *source, *mountpoint;
+};
+
+#define SETTING(text, field, value)                                                                          \
+    {                                                                                                        \
+        text, offsetof(struct settings, field), value                                                        \
+    }
+
+/* Words that mount(8) and fstab pass along and that mean nothing here. */
+static const struct fuse_opt option_table[] = {
+    SETTING("metric=%s", metric, 0),
+    SETTING("cache=%s", cache, 0),
+    SETTING("only_profiles", only_profiles, 1),
+    SETTING("-f", foreground, 1),
+    SETTING("-d", debug, 1),
+    SETTING("debug", debug, 1),
+    SETTING("-s", single_thread, 1),
+    SETTING("-h", help, 1),
+    SETTING("--help", help, 1),
+    SETTING("-V", version, 1),
+    SETTING("--version", version, 1),
+    FUSE_OPT_KEY("defaults", FUSE_OPT_KEY_DISCARD),
+    FUSE_OPT_KEY("auto", FUSE_OPT_KEY_DISCARD),
+    FUSE_OPT_KEY("noauto", FUSE_OPT_KEY_DISCARD),
+    FUSE_OPT_KEY("user", FUSE_OPT_KEY_DISCARD),
+    FUSE_OPT_KEY("users", FUSE_OPT_KEY_DISCARD),
+    FUSE_OPT_KEY("nouser", FUSE_OPT_KEY_DISCARD),
+    FUSE_OPT_KEY("owner", FUSE_OPT_KEY_DISCARD),
+    FUSE_OPT_KEY("group", FUSE_OPT_KEY_DISCARD),
+    FUSE_OPT_KEY("nofail", FUSE_OPT_KEY_DISCARD),
+    FUSE_OPT_KEY("_netdev", FUSE_OPT_KEY_DISCARD),
+    FUSE_OPT_KEY("rw", FUSE_OPT_KEY_DISCARD), /* it is read-only whatever is asked for */
+    FUSE_OPT_KEY("x-", FUSE_OPT_KEY_DISCARD),
+    FUSE_OPT_END,
+};
+
+static int take_argument(void *data, const char *arg, int key, struct fuse_args *out)
+{
+    struct settings *settings = data;
+    (void)out;
+    if (key == FUSE_OPT_KEY_OPT)
+        return strncmp(arg, "x-", 2) != 0; /* keep for libfuse, but x-systemd.* and the like */
+    char **place = !settings->source       ? &settings->source
+                   : !settings->mountpoint ? &settings->mountpoint
+                                           : NULL;
+    if (!place) {
+        fprintf(stderr, "profilefs: %s: one argument too many\n", arg);
+        return -1;
+    }
+    *place = strdup(arg);
+    return *place ? 0 : -1;
+}
+
+static void print_help(FILE *out)
+{
+    fputs("Usage: profilefs [OPTIONS] SOURCE MOUNTPOINT     mount SOURCE, a directory of profiles or one "
+          "profile\n"
+          "       profilefs [-o OPTIONS] COMMAND ...        without mounting:\n",
+          out);
+    for (const struct pf_command *command = pf_commands; command->name; command++)
+        fprintf(out, "           %-8s %-22s %s\n", command->name, command->usage, command->summary);
+    fputs(
+        "\n"
+        "Options:\n"
+        "  -o metric=NAME      the metric that speaks for a profile (default: time)\n"
+        "  -o cache=SIZE       memory for blocks and aggregates before they spill, e.g. 64M (default: 32M)\n"
+        "  -o only_profiles    leave out files that are no profile\n"
+        "  -f -d -s            foreground; foreground with debug output; single-threaded\n"
+        "  -h --help           this help\n"
+        "  -V --version        version\n"
+        "  further -o options go to FUSE (allow_other, ...); unmount with: fusermount3 -u MOUNTPOINT\n",
+        out);
+}
+
+/* "64M" in bytes; false if it is no size. */
+static bool parse_size(const char *text, uint64_t *size)
+{
+    char *end;
+    errno = 0;
+    unsigned long long value = strtoull(text, &end, 10);
+    const char *units = "KMGT", *unit = *end ? strchr(units, *end & ~0x20) : NULL;
+    if (errno || end == text || *text == '-' || (*end && (!unit || end[1])))
+        return false;
+    unsigned shift = unit ? 10 * (unsigned)(unit - units + 1) : 0;
+    *size = value << shift;
+    return *size >> shift == value;
+}
+
+/* $XDG_CACHE_HOME/profilefs or ~/.cache/profilefs; NULL if there is no home. Owned by the caller. */
+static char *cache_folder(void)
+{
+    const char *base = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
+    char *path = NULL;
+    int n = -1;
+    if (base && *base == '/')
+        n = asprintf(&path, "%s/profilefs", base);
+    else if (home && *home == '/')
+        n = asprintf(&path, "%s/.cache/profilefs", home);
+    return n < 0 ? NULL : path;
+}
+
+static int options_of(const struct settings *settings, char *cache, struct pf_fs_options *options)
+{
+    long processors = sysconf(_SC_NPROCESSORS_ONLN);
+    *options = (struct pf_fs_options){.profile = {.metric = settings->metric, .cache = CACHE_DEFAULT},
+                                      .only_profiles = settings->only_profiles,
+                                      .cache_folder = cache,
+                                      .pass_threads = PASS_THREADS_MIN,
+                                      .short_threads = SHORT_THREADS};
+    if (processors > PASS_THREADS_MIN)
+        options->pass_threads = processors > 16 ? 16 : (unsigned)processors;
+    if (settings->cache && !parse_size(settings->cache, &options->profile.cache)) {
+        fprintf(stderr, "profilefs: cache=%s: not a size\n", settings->cache);
+        return -1;
+    }
+    return 0;
+}
+
+static const struct pf_command *command_of(const char *word)
+{
+    for (const struct pf_command *command = pf_commands; command->name; command++)
+        if (!strcmp(command->name, word))
+            return command;
+    return NULL;
+}
+
+/* `profilefs [-o OPTIONS] COMMAND ARGUMENT...`: the number of the command's word in argv, 0 if there is none.
+ */
+static int command_at(int argc, char **argv)
+{
+    int i = 1;
+    while (i + 1 < argc && !strncmp(argv[i], "-o", 2))
+        i += argv[i][2] ? 1 : 2;
+    return i < argc && command_of(argv[i]) ? i : 0;
+}
+
+static int run_command(int argc, char **argv, int at)
+{
+    struct settings settings = {0};
+    struct pf_fs_options options;
+    struct fuse_args args = FUSE_ARGS_INIT(at, argv);
+    char *cache = cache_folder();
+    int status = PF_EXIT_USAGE;
+    if (!fuse_opt_parse(&args, &settings, option_table, take_argument) &&
+        !options_of(&settings, cache, &options))
+        status = command_of(argv[at])->run(&options, argc - at - 1, argv + at + 1);
+    fuse_opt_free_args(&args);
+    free(cache);
+    free(settings.metric);
+    free(settings.cache);
+    return status;
+}
+
+static int add_mount_options(struct fuse_args *args, const struct settings *settings)
+{
+    char *name = NULL;
+    if (asprintf(&name, "-ofsname=%s", settings->source) < 0)
+        return -1;
+    /* A comma would end the option. */
+    for (char *comma = name; (comma = strchr(comma, ','));)
+        *comma = '_';
+    int result =
+        fuse_opt_add_arg(args, "-oro,default_permissions,subtype=profilefs") || fuse_opt_add_arg(args, name);
+    if (!result && settings->debug)
+        result = fuse_opt_add_arg(args, "-d");
+    free(name);
+    return result;
+}
+
+static int run_mount(struct settings *settings, struct fuse_args *args, char *cache)
+{
+    struct pf_mount_options options = {.source = settings->source,
+                                       .mountpoint = settings->mountpoint,
+                                       .foreground = settings->foreground || settings->debug,
+                                       .single_thread = settings->single_thread,
+                                       .debug = settings->debug};
+    struct stat st;
+    if (settings->help || settings->version) {
+        if (settings->help)
+            print_help(stdout);
+        else
+            printf("profilefs %s (FUSE library %s)\n", PF_VERSION, fuse_pkgversion());
+        return PF_EXIT_OK;
+    }
+    if (!settings->source || !settings->mountpoint) {
+        print_help(stderr);
+        return PF_EXIT_USAGE;
+    }
+    if (options_of(settings, cache, &options.fs))
+        return PF_EXIT_USAGE;
+    if (stat(settings->mountpoint, &st) || !S_ISDIR(st.st_mode)) {
+        fprintf(stderr, "profilefs: %s: %s\n", settings->mountpoint, strerror(errno ? errno : ENOTDIR));
+        return PF_EXIT_SYSTEM;
+    }
+    if (add_mount_options(args, settings))
+        return PF_EXIT_SYSTEM;
+    return pf_mount(&options, args);
+}
+
+int main(int argc, char **argv)
+{
+    int at = command_at(argc, argv);
+    if (at)
+        return run_command(argc, argv, at);
+    struct settings settings = {0};
+    struct fuse_args args = FUSE_ARGS_INIT(argc, argv);
+    char *cache = cache_folder();
+    int status = PF_EXIT_USAGE;
+    if (!fuse_opt_parse(&args, &settings, option_table, take_argument))
+        status = run_mount(&settings, &args, cache);
+    fuse_opt_free_args(&args);
+    free(cache);
+    free(settings.metric);
+    free(settings.cache);
+    free(settings.source);
+    free(settings.mountpoint);
+    return status;
+}
