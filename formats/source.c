@@ -51,7 +51,9 @@ bool pf_stamp_same(const struct pf_stamp *a, const struct pf_stamp *b)
 
 int pf_open_beneath(int folder, const char *name, int flags)
 {
-    struct open_how how = {.flags = (uint64_t)(flags | O_CLOEXEC | O_NOCTTY | O_NONBLOCK),
+    /* Never to hang on a FIFO; openat2 refuses such flags beside O_PATH. */
+    int careful = flags & O_PATH ? O_CLOEXEC : O_CLOEXEC | O_NOCTTY | O_NONBLOCK;
+    struct open_how how = {.flags = (uint64_t)(flags | careful),
                            .resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS};
     long fd = syscall(SYS_openat2, folder, name, &how, sizeof how);
     if (fd >= 0 || (errno != ENOSYS && errno != EPERM))
