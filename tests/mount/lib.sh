@@ -22,14 +22,15 @@ count=0 failed=0
 
 # ok NAME COMMAND...: the command succeeds.
 ok() {
-    local name=$1
+    local name=$1 status=0
     shift
     count=$((count + 1))
-    if "$@" >"$work/ok.out" 2>&1; then
+    "$@" >"$work/ok.out" 2>&1 || status=$?
+    if [ $status -eq 0 ]; then
         echo "ok $count - $name"
     else
         echo "not ok $count - $name"
-        echo "#   exit status $? of: ${*:0:200}"
+        echo "#   exit status $status of: ${*:1:3}"
         head -n 12 "$work/ok.out" | sed 's/^/#   /'
         failed=$((failed + 1))
     fi
@@ -50,7 +51,7 @@ is() {
 # like HAVE PATTERN NAME: a text matches an extended regular expression.
 like() {
     count=$((count + 1))
-    if grep -qE -- "$2" <<<"$1"; then
+    if grep -aqE -- "$2" <<<"$1"; then
         echo "ok $count - $3"
     else
         echo "not ok $count - $3"
@@ -85,7 +86,8 @@ mount_source() {
     timeout 60 "$PROFILEFS" "$@" "${source:-$src}" "$mnt"
 }
 
-is_mounted() { mountpoint -q "$mnt"; }
+# By the kernel's table, since a broken mount answers no question itself.
+is_mounted() { grep -qF " $mnt " /proc/self/mounts; }
 
 unmount() {
     local try

@@ -23,11 +23,22 @@ mount_source || exit 1
 p=$mnt/names.txt
 [ -d "$p/tables" ] || skip_all "Extra-P text is not known"
 
+cat >"$work/table.py" <<'P'
+"""A table of a profile with the escapes of its text undone."""
+import csv, re
+def unescape(text):
+    return re.sub(r"\\(?:([nrt\\])|x([0-9A-Fa-f]{2}))",
+                  lambda m: {"n": "\n", "r": "\r", "t": "\t", "\\": "\\"}[m[1]] if m[1] else chr(int(m[2], 16)), text)
+def rows(path):
+    with open(path, newline="", encoding="utf-8", errors="surrogateescape") as file:
+        return [{key: unescape(text) for key, text in row.items()} for row in csv.DictReader(file)]
+P
+
 # folder NAME: the folder of the context with this name, as contexts.csv says; %ID in the expectation is its id
 folder() {
-    python3 - "$p/tables/contexts.csv" "$1" <<'P'
-import csv, os, sys
-for row in csv.DictReader(open(sys.argv[1], newline="", encoding="utf-8", errors="surrogateescape")):
+    PYTHONPATH=$work python3 - "$p" "$1" <<'P'
+import os, sys, table
+for row in table.rows(sys.argv[1] + "/tables/contexts.csv"):
     if row["name"] == sys.argv[2]:
         sys.stdout.buffer.write(os.fsencode(os.path.basename(row["dir"]).replace("~" + row["id"], "~ID")))
         break
@@ -39,7 +50,7 @@ is "$(folder ..)" %2E. "two points are no way up"
 is "$(folder 100%41)" 100%2541 "a percent sign before two hex digits becomes %25"
 is "$(folder 50%)" 50% "any other percent sign stays"
 is "$(folder 50%zz)" 50%zz "also before what is no hex digit"
-is "$(folder '\x01x\x7f')" %01x%7F "control characters become %XX"
+is "$(folder $'\x01x\x7f')" %01x%7F "control characters become %XX"
 is "$(folder größe)" größe "UTF-8 stays"
 is "$(folder $'caf\xe9')" caf%E9 "an invalid byte becomes %XX"
 is "$(folder 'a,b')" 'a,b' "a comma stays"
@@ -60,17 +71,17 @@ is "$(ls "$p/metrics" | tr '\n' ' ')" "flops%2Fs time " "the same holds for metr
 is "$(ls "$p/points" | tr '\n' ' ')" "p=1 p=2 p=4 " "a point is named by its parameters"
 
 reachable() {
-    python3 - "$p" <<'P'
-import csv, os, sys
+    PYTHONPATH=$work python3 - "$p" <<'P'
+import os, sys, table
 top = sys.argv[1]
-rows = list(csv.DictReader(open(top + "/tables/contexts.csv", newline="", encoding="utf-8", errors="surrogateescape")))
+rows, values = table.rows(top + "/tables/contexts.csv"), table.rows(top + "/tables/values.csv")
 dirs = [row["dir"] for row in rows]
 assert len(set(dirs)) == len(dirs), "two contexts share a folder"
 for row in rows:
     path = os.path.join(top, "contexts", row["dir"])
     assert os.path.basename(path) in os.listdir(os.path.dirname(path)), path + " is not listed"
     text = open(os.path.join(path, "values.csv")).read().splitlines()
-    want = sum(v["context"] == row["id"] for v in csv.DictReader(open(top + "/tables/values.csv", newline="", errors="replace")))
+    want = sum(value["context"] == row["id"] for value in values)
     assert len(text) - 1 == want, "%s: %d values, want %d" % (path, len(text) - 1, want)
 P
 }

@@ -6,6 +6,7 @@ needs_mount
 copy_sample
 mount_source || exit 1
 p=$mnt/$heat
+ls "$p" >/dev/null || exit 1
 t=$p/threads/$(first_thread "$p")
 
 is "$(cd "$p" && ls)" "$(printf '%s\n' contexts info.txt metrics tables threads)" \
@@ -48,7 +49,7 @@ is "$(find "$p/contexts" -name values.csv -exec head -qn 1 {} + | sort -u)" "thr
 like "$(cat "$p/info.txt")" '^Format: ' "info.txt names the format"
 like "$(cat "$p/info.txt")" '^Version: 5$' "info.txt names the version"
 like "$(cat "$p/info.txt")" '^Primary: time$' "info.txt names the primary metric"
-is "$(grep -vcE '^[A-Z][A-Za-z -]*: ' "$p/info.txt")" 0 "every line of info.txt is Key: value"
+is "$(grep -vcE '^[A-Za-z][A-Za-z ()_-]*: ' "$p/info.txt")" 0 "every line of info.txt is Key: value"
 like "$(cat "$p/metrics/time/info.txt")" 'ns' "a metric's info.txt tells its unit"
 
 # ---- sizes
@@ -92,14 +93,17 @@ is "$(find "$mnt" | sort | uniq -d | wc -l) $(find "$mnt" -type d -printf '%i\n'
 
 # ---- a table can always be found by the column dir
 
-dirs_exist() {   # dirs_exist TABLE FOLDER COLUMN
-    awk -F, -v c="$3" 'NR > 1 { print $c }' "$p/tables/$1" | while read -r dir; do
-        [ -d "$p/$2/$dir" ] || { echo "no $2/$dir"; return 1; }
-    done
+dirs_exist() {   # dirs_exist TABLE FOLDER
+    python3 -c '
+import csv, os, sys
+rows = list(csv.DictReader(open(sys.argv[1], newline="")))
+missing = [row["dir"] for row in rows if not row["dir"] or not os.path.isdir(os.path.join(sys.argv[2], row["dir"]))]
+print("no folder", missing[:3])
+sys.exit(not rows or bool(missing))' "$p/tables/$1" "$p/$2"
 }
-ok "threads.csv: dir is a folder in threads/" dirs_exist threads.csv threads 13
-ok "contexts.csv: dir is a folder in contexts/" dirs_exist contexts.csv contexts 9
-ok "metrics.csv: dir is a folder in metrics/" dirs_exist metrics.csv metrics 10
+ok "threads.csv: dir is a folder in threads/" dirs_exist threads.csv threads
+ok "contexts.csv: dir is a folder in contexts/" dirs_exist contexts.csv contexts
+ok "metrics.csv: dir is a folder in metrics/" dirs_exist metrics.csv metrics
 is "$(($(wc -l <"$p/tables/contexts.csv") - 1))" "$(find "$p/contexts" -mindepth 1 -type d | wc -l)" \
     "there is a folder for every context"
 
