@@ -233,6 +233,16 @@ static int goes_on(struct scan *scan, uint64_t offset, struct pf_error *error)
     return bytes[0] == XRAY_METADATA_BYTE(XRAY_BUFFER_EXTENTS);
 }
 
+/* Whether a buffer and its thread are at offset. -1 with *error filled. */
+static int buffer_at(struct scan *scan, uint64_t offset, struct pf_error *error)
+{
+    size_t have;
+    const unsigned char *bytes = peek(scan, offset, XRAY_METADATA_SIZE + 1, &have, error);
+    if (!bytes)
+        return -1;
+    return have > XRAY_METADATA_SIZE && starts_buffer(bytes);
+}
+
 /* Decodes a range of records until it ends or something is wrong; tells in scan->decoder. */
 static int decode_all(struct scan *scan, uint64_t body, uint64_t end, struct pf_error *error)
 {
@@ -261,7 +271,10 @@ static int find_end(struct scan *scan, uint64_t offset, uint64_t extents, uint64
         return -1;
     enum xray_fault fault = scan->decoder.fault;
     uint64_t fault_offset = scan->decoder.fault_offset;
-    if (fault == XRAY_NESTED_BUFFER) {
+    int met = fault == XRAY_SOUND ? 0 : buffer_at(scan, fault_offset, error);
+    if (met < 0)
+        return -1;
+    if (met) {
         *end = *next = fault_offset;
         if (beyond && note(scan, XRAY_NOTE_BEYOND_END, offset, extents, error))
             return -1;

@@ -368,6 +368,8 @@ static int push_saved(struct walk *walk, const unsigned char *ids, size_t depth,
     for (size_t i = 0; i < depth; i++) {
         uint32_t id;
         memcpy(&id, ids + i * sizeof id, sizeof id);
+        if (id > XRAY_FUNCTION_MAX)
+            return pf_fail(error, EINVAL, "not a position in this trace");
         uint32_t function = number_of(walk, id, error);
         if (function == XRAY_NO_FUNCTION || xray_stack_push(&walk->stack, function, error))
             return -1;

@@ -22,8 +22,9 @@
 /* Measures of a context in a thread, in the fold. */
 enum { XRAY_CALLS, XRAY_TICKS, XRAY_TICKS_INC, XRAY_OPEN, XRAY_MEASURES };
 
-/* "#" and 28 bits in decimal. */
-#define XRAY_NAME_MAX 10
+/* Ids of functions have 28 bits: "#" and so many in decimal. */
+#define XRAY_FUNCTION_MAX ((UINT32_C(1) << 28) - 1)
+#define XRAY_NAME_MAX     10
 
 /* What is known of a function after the model pass, about its completed calls. */
 struct xray_function {
@@ -57,7 +58,7 @@ static inline struct xray_state *xray_state(const struct pf_profile *profile)
     return profile->state;
 }
 
-/* Writes a function's name, at most XRAY_NAME_MAX bytes; returns how many. */
+/* Writes the name of a function (id <= XRAY_FUNCTION_MAX), at most XRAY_NAME_MAX bytes; returns how many. */
 size_t xray_function_name(char *name, uint32_t id);
 
 /* The stages. Each leaves the profile as it was if it fails. */

@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: MIT */
+/* XRay logs: recognising, opening, threads and their buffers. */
+#include "tests/unit/xray_log.h"
+
+/* ---- recognising
+ * ------------------------------------------------------------------------------------------------- */
+
+static unsigned confidence_in(const void *bytes, size_t size)
+{
+    static unsigned char head[PF_HEAD_MAX];
+    memcpy(head, bytes, size);
+    struct pf_probe probe = {.name = "log", .size = size, .fd = -1, .bytes = head, .have = size};
+    struct pf_verdict verdict = {0};
+    pf_xray_driver.probe(&probe, &verdict);
+    return verdict.confidence;
+}
+
+static void recognises_logs(struct log *log)
+{
+    for (unsigned version = 1; version <= 5; version++) {
+        put_header(log, version, 1000, 4096);
+        ok(confidence_in(log->bytes, log->size) >= 32, "version %u without buffers is a log", version);
+        open_buffer(log, 1, 0, 0);
+        ok(confidence_in(log->bytes, log->size) >= 32, "version %u with a buffer is a log", version);
+    }
+    ok(!confidence_in(log->bytes, 31), "fewer bytes than a header are no log");
+    log->bytes[32] = 0;
+    unsigned damaged = confidence_in(log->bytes, log->size);
+    ok(damaged && damaged < 32, "a log without a first buffer is less sure");
+    patch(log, 4, 0xff, 4);
+    ok(!confidence_in(log->bytes, log->size), "without the usual flags it is none");
+    put_header(log, 5, 1000, 4096);
+    patch(log, 2, 0, 2);
+    ok(!confidence_in(log->bytes, log->size), "another type is no flight data recorder log");
+    for (unsigned version = 0; version <= 6; version += 6) {
+        put_header(log, version, 1000, 4096);
+        ok(!confidence_in(log->bytes, log->size), "there is no version %u", version);
+    }
+}
+
+static void opens_the_header(struct log *log)
+{
+    struct opened opened;
+    put_header(log, 3, 2000000000, 16384);
+    ok(!open_log(&opened, log, PF_OPENED), "a header opens");
+    is(opened.profile.version, "3", "the version is the header's");
+    columns_are(opened.profile.info, "01",
+                "Type,flight data recorder (FDR)\nByte order,little-endian\n"
+                "Cycle frequency (Hz),2000000000\nConstant TSC,yes\nNonstop TSC,yes\n"
+                "Buffer size (bytes),16384\n",
+                "the header's facts are told");
+    is(opened.profile.time_unit, "ns", "time is in nanoseconds where the frequency is known");
+    ok(opened.profile.n_metrics == 6, "so there are metrics of time");
+    close_log(&opened);
+    put_header(log, 5, 0, 16384);
+    open_log(&opened, log, PF_OPENED);
+    is(opened.profile.time_unit, "ticks", "without a frequency time is in ticks");
+    ok(opened.profile.n_metrics == 4, "and there are no metrics of time");
+    close_log(&opened);
+    ok(open_bytes(&opened, log->bytes, 31) == -1, "a file shorter than a header does not open");
+    close_log(&opened);
+    reads_as(log, "", "", "a header alone is an empty trace");
+}
+
+/* ---- order
+ * ------------------------------------------------------------------------------------------------- */
+
+/* A buffer with the entry of one function, one tick after its start. */
+static void put_small(struct log *log, int32_t pid, int32_t tid, uint32_t micros, uint64_t tsc,
+                      uint32_t function)
+{
+    open_buffer_of(log, pid, tid, micros, tsc);
+    put_function(log, ENTER, function, 1);
+    close_buffer(log);
+}
+
+static void names_threads(struct log *log)
+{
+    struct opened opened;
+    put_header(log, 5, 0, 4096);
+    put_small(log, 7, 20, 0, 500, 1);
+    put_small(log, 7, 10, 0, 100, 1);
+    put_small(log, 8, 20, 0, 900, 1);
+    put_small(log, 7, 10, 1, 200, 1);
+    open_log(&opened, log, PF_MODELLED);
+    columns_are(opened.profile.partitions.items, "01",
+                "0,process-7.thread-20\n1,thread-10\n2,process-8.thread-20\n",
+                "threads come in the order of their first buffers, and say the process where need be");
+    columns_are(opened.profile.partitions.fields, "012", "7,20,1\n7,10,2\n8,20,1\n",
+                "and tell their ids and how many buffers they have");
+    close_log(&opened);
+    put_header(log, 2, 0, 4096);
+    put_small(log, 7, -5, 0, 500, 1);
+    open_log(&opened, log, PF_MODELLED);
+    columns_are(opened.profile.partitions.items, "1", "thread--5\n", "thread ids are signed");
+    columns_are(opened.profile.partitions.fields, "01", ",-5\n", "version 2 knows no process");
+    close_log(&opened);
+}
+
+static void orders_buffers(struct log *log)
+{
+    put_header(log, 5, 0, 4096);
+    put_small(log, 7, 1, 30, 5000, 3);
+    put_small(log, 7, 1, 10, 9000, 1); /* the wall time comes before the TSC */
+    put_small(log, 7, 1, 20, 4000, 2);
+    put_small(log, 7, 1, 30, 4900, 4);
+    reads_as(log,
+             "0,5000,9001,3,enter,1,0,,,,#1\n0,0,4001,3,enter,2,1,,,,#2\n"
+             "0,900,4901,3,enter,4,2,,,,#4\n0,1000,5001,3,enter,3,3,,,,#3\n",
+             "", "buffers are ordered by wall time, then by TSC, not as they stand in the file");
+}
+
+static void drops_copies(struct log *log)
+{
+    put_header(log, 5, 0, 4096);
+    put_small(log, 7, 1, 10, 100, 1);
+    size_t longer = log->size;
+    open_buffer(log, 1, 10, 100);
+    put_function(log, ENTER, 1, 1);
+    put_function(log, EXIT, 1, 1);
+    close_buffer(log);
+    size_t last = log->size;
+    put_small(log, 7, 1, 10, 100, 1);
+    put_small(log, 7, 2, 10, 100, 9);
+    char warnings[128];
+    snprintf(warnings, sizeof warnings, "32,warning,duplicate-buffer\n%zu,warning,duplicate-buffer\n", last);
+    ok(longer < last, "three copies, of which the second is the longest");
+    reads_as(log, "0,0,101,3,enter,1,0,,,,#1\n0,1,102,3,exit,1,0,,,,#1\n1,0,101,3,enter,9,0,,,,#9\n",
+             warnings, "of copies the longest is kept");
+}
+
+static void reads_fixed_buffers(struct log *log)
+{
+    put_header(log, 1, 0, 200);
+    for (uint32_t i = 2; i > 0; i--) {
+        open_buffer(log, 1, i, 100 * i);
+        put_function(log, ENTER, i, 1);
+        close_buffer(log);
+        memset(log->bytes + log->size, 0xff, 200);
+        log->size = 32 + (3 - i) * 200;
+    }
+    reads_as(log, "0,0,101,3,enter,1,0,,,,#1\n0,100,201,3,enter,2,1,,,,#2\n", "",
+             "version 1: buffers of one size, with rubbish after their ends");
+    log->size -= 150;
+    reads_as(log, "0,0,201,3,enter,2,0,,,,#2\n", "280,fatal,cut-record\n",
+             "version 1: a buffer that the file ends in");
+    put_header(log, 1, 0, 0);
+    open_buffer(log, 1, 0, 100);
+    put_function(log, ENTER, 1, 1);
+    close_buffer(log);
+    reads_as(log, "0,0,101,3,enter,1,0,,,,#1\n", "16,warning,buffer-size\n",
+             "version 1: without a size the file is one buffer");
+}
+
+int main(void)
+{
+    static struct log log;
+    recognises_logs(&log);
+    opens_the_header(&log);
+    names_threads(&log);
+    orders_buffers(&log);
+    drops_copies(&log);
+    reads_fixed_buffers(&log);
+    return done();
+}

@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: MIT */
+/* XRay logs that are damaged: what is still read, and what is told about the rest. */
+#include "tests/unit/xray_log.h"
+
+#define ROW_1 "0,0,1,3,enter,1,0,,,,#1\n"
+#define ROW_2 "1,100,101,3,enter,2,0,,,,#2\n"
+/* The second buffer's row where there is no event of the first. */
+#define ONLY_2 "1,0,101,3,enter,2,0,,,,#2\n"
+
+enum {
+    FIRST = 32,    /* where the first buffer of two_buffers starts */
+    FUNCTION = 80, /* where its function record is, from its start */
+    SMALL = 88,    /* its size */
+    SECOND = FIRST + SMALL,
+};
+
+/* A buffer of thread n with the entry of function n. */
+static void put_small(struct log *log, uint32_t n)
+{
+    open_buffer(log, (int32_t)n, n, UINT64_C(100) * (n - 1));
+    put_function(log, ENTER, n, 1);
+    close_buffer(log);
+}
+
+static void two_buffers(struct log *log)
+{
+    put_header(log, 5, 0, 4096);
+    put_small(log, 1);
+    put_small(log, 2);
+}
+
+/* Inserts bytes of one value at an offset. */
+static void insert(struct log *log, size_t offset, unsigned char value, size_t size)
+{
+    memmove(log->bytes + offset + size, log->bytes + offset, log->size - offset);
+    memset(log->bytes + offset, value, size);
+    log->size += size;
+}
+
+static void cut_files(struct log *log)
+{
+    two_buffers(log);
+    log->size -= 3;
+    reads_as(log, ROW_1, "120,fatal,cut-buffer\n200,fatal,cut-record\n", "a file that ends inside a record");
+    two_buffers(log);
+    log->size -= 8;
+    reads_as(log, ROW_1, "120,fatal,cut-buffer\n", "a file that ends between the records of a buffer");
+    log->size = SECOND + 7;
+    reads_as(log, ROW_1, "120,fatal,cut-record\n", "a file that ends inside the extents");
+    log->size = SECOND + 16;
+    reads_as(log, ROW_1, "136,fatal,cut-record\n", "a file that ends after the extents");
+}
+
+static void wrong_extents(struct log *log)
+{
+    two_buffers(log);
+    patch(log, FIRST + 1, UINT64_C(1) << 60, 8);
+    reads_as(log, ROW_1 ROW_2, "32,error,extents-beyond-end\n120,error,overlapping-buffer\n",
+             "extents beyond the end of the file");
+    two_buffers(log);
+    patch(log, FIRST + 1, SMALL - 16 + 5, 8);
+    reads_as(log, ROW_1 ROW_2, "120,error,overlapping-buffer\n", "extents too long");
+    two_buffers(log);
+    patch(log, FIRST + 1, SMALL - 16 - 5, 8);
+    reads_as(log, ONLY_2, "112,error,cut-record\n115,error,resynchronised\n", "extents too short");
+    two_buffers(log);
+    patch(log, FIRST + 1, 2 * SMALL - 16, 8);
+    reads_as(log, ROW_1, "120,error,overlapping-buffer\n",
+             "extents that span the next buffer: it is not looked for where nothing seems wrong");
+}
+
+static void wrong_buffers(struct log *log)
+{
+    two_buffers(log);
+    insert(log, SECOND, 0, 13);
+    reads_as(log, ROW_1 ROW_2, "120,error,resynchronised\n", "rubbish between buffers");
+    two_buffers(log);
+    insert(log, SECOND, 0x0f, 1);
+    reads_as(log, ROW_1 ROW_2, "120,error,buffer-without-thread\n", "rubbish that looks like extents");
+    two_buffers(log);
+    log->bytes[FIRST + 16] = 0;
+    reads_as(log, "0,0,101,3,enter,2,0,,,,#2\n", "32,error,buffer-without-thread\n",
+             "a buffer that does not say whose it is");
+    two_buffers(log);
+    insert(log, SECOND, 0, 16);
+    log->bytes[SECOND] = EXTENTS << 1 | 1;
+    reads_as(log, ROW_1 ROW_2, "", "an empty buffer");
+}
+
+static void wrong_records(struct log *log)
+{
+    static const struct {
+        unsigned char byte;
+        const char *code, *name;
+    } cases[] = {
+        {5 << 1, "bad-record", "a function record of unknown kind ends its buffer"},
+        {50 << 1 | 1, "bad-record", "so does a metadata record of unknown kind"},
+        {END_OF_BUFFER << 1 | 1, "bad-record", "so does an end of buffer where there is none"},
+        {NEW_BUFFER << 1 | 1, "bad-record", "so does another thread's start"},
+        {CUSTOM << 1 | 1, "event-size", "so does an event larger than the buffer"},
+        {TYPED << 1 | 1, "event-size", "or one of negative size"},
+        {EXTENTS << 1 | 1, "overlapping-buffer", "or a buffer inside the buffer"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char warnings[128];
+        put_header(log, 5, 0, 4096);
+        open_buffer(log, 1, 1, 0);
+        put_function(log, ENTER, 1, 1);
+        size_t at = log->size;
+        put_function(log, ENTER, 9, 1);
+        put_function(log, ENTER, 9, 1);
+        log->bytes[at] = cases[i].byte;
+        memset(log->bytes + at + 1, i == 5 ? 0xff : 0x11, 4);
+        close_buffer(log);
+        put_small(log, 2);
+        snprintf(warnings, sizeof warnings, "%zu,error,%s\n", at, cases[i].code);
+        reads_as(log, ROW_1 ROW_2, warnings, cases[i].name);
+    }
+    put_header(log, 5, 0, 4096);
+    open_buffer(log, 1, 1, 0);
+    log->size -= 16; /* without NewCPUId */
+    put_function(log, ENTER, 8, 1);
+    put_event(log, CUSTOM, 1, 0, "lost");
+    put_cpu(log, 3, 0);
+    put_function(log, ENTER, 1, 1);
+    close_buffer(log);
+    reads_as(log, ROW_1, "32,error,record-without-time\n", "records before any time stamp are left out");
+    put_header(log, 1, 0, 96);
+    open_buffer(log, 1, 1, 0);
+    for (int i = 0; i < 6; i++)
+        put_function(log, i % 2 ? EXIT : ENTER, 1, i == 0);
+    struct opened opened;
+    open_log(&opened, log, PF_MODELLED);
+    warnings_are(&opened, "32,warning,buffer-without-end\n", "version 1: a buffer without an end");
+    close_log(&opened);
+}
+
+/* ---- anything at all
+ * ------------------------------------------------------------------------------------------------- */
+
+static size_t rows_in(const struct log *log)
+{
+    struct opened opened;
+    size_t rows = 0;
+    if (!open_log(&opened, log, PF_DERIVED)) {
+        for (size_t i = 0; i < opened.profile.n_tables; i++)
+            free(rows_of(&opened, opened.profile.tables[i].name, -1));
+        char *trace = rows_of(&opened, "trace", -1);
+        for (const char *at = trace; (at = strchr(at, '\n')); at++)
+            rows++;
+        free(trace);
+    }
+    close_log(&opened);
+    return rows;
+}
+
+static void put_of_version(struct log *log, unsigned version)
+{
+    put_header(log, version, 1000, 256);
+    for (uint32_t i = 0; i < 2; i++) {
+        open_buffer(log, (int32_t)i, i, 1000 * i);
+        put_function(log, ENTER, 1, 5);
+        put_argument(log, 77);
+        put_event(log, CUSTOM, 5, 0, "abc");
+        if (version > 1)
+            put_event(log, TYPED, 5, 1, "defgh");
+        put_wrap(log, 2000 * i);
+        put_function(log, TAIL_EXIT, 1, 5);
+        close_buffer(log);
+        if (version == 1)
+            log->size = 32 + (i + 1) * 256;
+    }
+}
+
+static void any_length(struct log *log)
+{
+    for (unsigned version = 1; version <= 5; version++) {
+        put_of_version(log, version);
+        size_t size = log->size, before = 0;
+        bool grows = true;
+        for (log->size = 32; log->size <= size; log->size++) {
+            size_t rows = rows_in(log);
+            grows &= rows >= before;
+            before = rows;
+        }
+        ok(grows && before == (version > 1 ? 8 : 6), "version %u: a longer file never tells less", version);
+    }
+}
+
+static void any_bytes(struct log *log)
+{
+    static struct log damaged;
+    uint64_t random = 1;
+    for (int i = 0; i < 1500; i++) {
+        put_of_version(log, 1 + (unsigned)i % 5);
+        damaged = *log;
+        for (int flips = 0; flips <= i % 4; flips++) {
+            random = random * UINT64_C(6364136223846793005) + 1442695040888963407;
+            damaged.bytes[32 + (random >> 33) % (log->size - 32)] = (unsigned char)(random >> 55);
+        }
+        rows_in(&damaged);
+    }
+    ok(true, "no damage does harm");
+}
+
+int main(void)
+{
+    static struct log log;
+    cut_files(&log);
+    wrong_extents(&log);
+    wrong_buffers(&log);
+    wrong_records(&log);
+    any_length(&log);
+    any_bytes(&log);
+    return done();
+}

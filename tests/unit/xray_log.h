@@ -1,0 +1,329 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef XRAY_LOG_H
+#define XRAY_LOG_H
+
+#include <endian.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "formats/driver.h"
+#include "fs/csv.h"
+#include "tests/unit/tap.h"
+
+/* Writes XRay FDR logs in memory, and reads them back through the driver, for the tests of the driver. */
+
+extern const struct pf_driver pf_xray_driver;
+
+/* ---- writing
+ * ------------------------------------------------------------------------------------------------- */
+
+struct log {
+    unsigned char bytes[1 << 20];
+    size_t size;
+    unsigned version;
+    size_t extents; /* of the open buffer: offset of its BufferExtents */
+};
+
+enum { ENTER, EXIT, TAIL_EXIT, ENTER_ARG };
+enum { NEW_BUFFER, END_OF_BUFFER, NEW_CPU, WRAP, WALLTIME, CUSTOM, ARGUMENT, EXTENTS, TYPED, PID };
+
+static inline void put(struct log *log, const void *bytes, size_t size)
+{
+    memcpy(log->bytes + log->size, bytes, size);
+    log->size += size;
+}
+
+/* Puts the low `size` bytes of a number at an offset. */
+static inline void patch(struct log *log, size_t offset, uint64_t value, size_t size)
+{
+    value = htole64(value);
+    memcpy(log->bytes + offset, &value, size);
+}
+
+static inline void put_header(struct log *log, unsigned version, uint64_t frequency, uint64_t buffer_size)
+{
+    memset(log, 0, sizeof *log);
+    log->version = version;
+    log->size = 32;
+    patch(log, 0, version, 2);
+    patch(log, 2, 1, 2);
+    patch(log, 4, 3, 4);
+    patch(log, 8, frequency, 8);
+    patch(log, 16, buffer_size, 8);
+}
+
+/* A metadata record whose unused bytes are rubbish, as real ones are. Returns its offset. */
+static inline size_t put_metadata(struct log *log, unsigned kind)
+{
+    unsigned char record[16];
+    memset(record, 0xaa, sizeof record);
+    record[0] = (unsigned char)(kind << 1 | 1);
+    put(log, record, sizeof record);
+    return log->size - sizeof record;
+}
+
+static inline void put_function(struct log *log, unsigned kind, uint32_t function, uint32_t delta)
+{
+    uint32_t words[2] = {htole32(function << 4 | kind << 1), htole32(delta)};
+    put(log, words, sizeof words);
+}
+
+static inline void put_cpu(struct log *log, unsigned cpu, uint64_t tsc)
+{
+    size_t at = put_metadata(log, NEW_CPU);
+    patch(log, at + 1, cpu, 2);
+    patch(log, at + 3, tsc, 8);
+}
+
+static inline void put_wrap(struct log *log, uint64_t tsc)
+{
+    patch(log, put_metadata(log, WRAP) + 1, tsc, 8);
+}
+
+static inline void put_argument(struct log *log, uint64_t value)
+{
+    patch(log, put_metadata(log, ARGUMENT) + 1, value, 8);
+}
+
+/* A custom or typed event; `time` is its TSC, or the ticks since the record before in version 5. */
+static inline void put_event(struct log *log, unsigned kind, uint64_t time, unsigned type,
+                             const char *payload)
+{
+    size_t at = put_metadata(log, kind);
+    patch(log, at + 1, strlen(payload), 4);
+    patch(log, at + 5, time, log->version == 5 ? 4 : 8);
+    if (kind == TYPED)
+        patch(log, at + (log->version == 5 ? 9 : 13), type, 2);
+    put(log, payload, strlen(payload));
+}
+
+static inline void put_new_buffer(struct log *log, int32_t tid)
+{
+    patch(log, put_metadata(log, NEW_BUFFER) + 1, (uint32_t)tid, 4);
+}
+
+static inline void put_walltime(struct log *log, uint64_t seconds, uint32_t micros)
+{
+    size_t at = put_metadata(log, WALLTIME);
+    patch(log, at + 1, seconds, 8);
+    patch(log, at + 9, micros, 4);
+}
+
+/* The preamble of a buffer, begun some microseconds after second 100, on CPU 3. */
+static inline void open_buffer_of(struct log *log, int32_t pid, int32_t tid, uint32_t micros, uint64_t tsc)
+{
+    log->extents = log->size;
+    if (log->version > 1)
+        put_metadata(log, EXTENTS);
+    put_new_buffer(log, tid);
+    put_walltime(log, 100, micros);
+    if (log->version > 2)
+        patch(log, put_metadata(log, PID) + 1, (uint32_t)pid, 4);
+    put_cpu(log, 3, tsc);
+}
+
+/* The same of process 7. */
+static inline void open_buffer(struct log *log, int32_t tid, uint32_t micros, uint64_t tsc)
+{
+    open_buffer_of(log, 7, tid, micros, tsc);
+}
+
+static inline void close_buffer(struct log *log)
+{
+    if (log->version > 1)
+        patch(log, log->extents + 1, log->size - log->extents - 16, 8);
+    else
+        put_metadata(log, END_OF_BUFFER);
+}
+
+/* ---- reading
+ * ------------------------------------------------------------------------------------------------- */
+
+struct opened {
+    char folder[64];
+    int directory;
+    struct pf_options options;
+    struct pf_profile profile;
+    struct pf_error error;
+    enum pf_stage stage; /* loaded so far */
+};
+
+/* Opens bytes as a profile. -1 with opened->error. */
+static inline int open_bytes(struct opened *opened, const void *bytes, size_t size)
+{
+    *opened = (struct opened){.folder = "/tmp/xray-test.XXXXXX", .options = {.cache = 1 << 20}};
+    if (!mkdtemp(opened->folder))
+        abort();
+    opened->directory = open(opened->folder, O_RDONLY | O_DIRECTORY);
+    int fd = openat(opened->directory, "log", O_WRONLY | O_CREAT, 0600);
+    if (fd < 0 || write(fd, bytes, size) != (ssize_t)size)
+        abort();
+    close(fd);
+    struct pf_profile *profile = &opened->profile;
+    profile->driver = &pf_xray_driver;
+    profile->options = &opened->options;
+    profile->source = pf_source_new(opened->directory, "log", &opened->error);
+    profile->info = pf_rows_new(2);
+    profile->warnings = pf_rows_new(5);
+    return pf_xray_driver.open(profile, &opened->error);
+}
+
+/* Loads the stages up to this one. */
+static inline int load(struct opened *opened, enum pf_stage stage)
+{
+    while (opened->stage < stage) {
+        if (pf_xray_driver.load(&opened->profile, opened->stage + 1, NULL, &opened->error))
+            return -1;
+        opened->stage++;
+    }
+    return 0;
+}
+
+static inline int open_log(struct opened *opened, const struct log *log, enum pf_stage stage)
+{
+    return open_bytes(opened, log->bytes, log->size) ? -1 : load(opened, stage);
+}
+
+static inline void close_log(struct opened *opened)
+{
+    struct pf_profile *profile = &opened->profile;
+    pf_xray_driver.close(profile);
+    pf_rows_free(profile->partitions.items);
+    pf_rows_free(profile->partitions.fields);
+    pf_tree_free(profile->contexts);
+    pf_rows_free(profile->warnings);
+    pf_rows_free(profile->info);
+    pf_source_free(profile->source);
+    unlinkat(opened->directory, "log", 0);
+    close(opened->directory);
+    rmdir(opened->folder);
+}
+
+/* ---- as text
+ * ------------------------------------------------------------------------------------------------- */
+
+static inline const struct pf_table *table_of(const struct opened *opened, const char *name)
+{
+    for (size_t i = 0; i < opened->profile.n_tables; i++)
+        if (!strcmp(opened->profile.tables[i].name, name))
+            return &opened->profile.tables[i];
+    return NULL;
+}
+
+/* One row as CSV; partitions and contexts are their indexes, metrics their names. */
+static inline void add_row(struct pf_buf *text, const struct opened *opened, const struct pf_table *table,
+                           const struct pf_cell *cells)
+{
+    for (size_t i = 0; i < table->n_columns; i++) {
+        struct pf_cell cell = cells[i];
+        if (table->columns[i].role == PF_CONTEXT_NAME)
+            continue;
+        if (table->columns[i].role == PF_METRIC)
+            cell = pf_string(opened->profile.metrics[cell.i].name);
+        if (i)
+            pf_buf_char(text, ',');
+        pf_csv_cell(text, &cell);
+    }
+    pf_buf_char(text, '\n');
+}
+
+static inline struct pf_cursor cursor_of(struct opened *opened, const char *table, int64_t partition)
+{
+    return (struct pf_cursor){.profile = &opened->profile,
+                              .table = table_of(opened, table),
+                              .only = {.partition = partition, .context = -1, .metric = -1}};
+}
+
+static inline void add_rows(struct pf_buf *text, struct opened *opened, struct pf_cursor *cursor)
+{
+    struct pf_cell cells[16];
+    int more;
+    while ((more = cursor->table->ops->next(cursor, cells, &opened->error)) > 0)
+        add_row(text, opened, cursor->table, cells);
+    if (more < 0)
+        pf_buf_printf(text, "error %d: %s\n", opened->error.code, opened->error.what);
+}
+
+/* The rows of one walk over a table, restricted to a partition if that is not negative. Freed by the caller.
+ */
+static inline char *walk_of(struct opened *opened, const char *table, int64_t partition)
+{
+    struct pf_buf text = {0};
+    struct pf_cursor cursor = cursor_of(opened, table, partition);
+    opened->error = (struct pf_error){0};
+    if (!cursor.table->ops->open(&cursor, &opened->error))
+        add_rows(&text, opened, &cursor);
+    cursor.table->ops->close(&cursor);
+    pf_buf_char(&text, '\0');
+    return text.data;
+}
+
+/* The same, begun anew where the first walk asks for it. */
+static inline char *rows_of(struct opened *opened, const char *table, int64_t partition)
+{
+    char *rows = walk_of(opened, table, partition);
+    if (opened->error.code == EAGAIN) {
+        free(rows);
+        rows = walk_of(opened, table, partition);
+    }
+    return rows;
+}
+
+/* Some columns, given by a string of their indexes in order ("025"), of a table held in memory. */
+static inline char *columns_of(const struct pf_rows *rows, const char *columns)
+{
+    struct pf_buf text = {0};
+    for (size_t i = 0; i < pf_rows_count(rows); i++) {
+        for (const char *at = columns; *at; at++) {
+            if (at > columns)
+                pf_buf_char(&text, ',');
+            pf_csv_cell(&text, &pf_rows_at(rows, i)[*at - '0']);
+        }
+        pf_buf_char(&text, '\n');
+    }
+    pf_buf_char(&text, '\0');
+    return text.data;
+}
+
+/* The table's rows are these; some columns only, as in columns_of. */
+static inline void rows_are(struct opened *opened, const char *table, const char *want, const char *name)
+{
+    char *have = rows_of(opened, table, -1);
+    is(have, want, name);
+    free(have);
+}
+
+static inline void columns_are(const struct pf_rows *rows, const char *columns, const char *want,
+                               const char *name)
+{
+    char *have = columns_of(rows, columns);
+    is(have, want, name);
+    free(have);
+}
+
+/* Offset, severity and code of the warnings. */
+static inline void warnings_are(struct opened *opened, const char *want, const char *name)
+{
+    columns_are(opened->profile.warnings, "123", want, name);
+}
+
+/* Loads a log whole, compares its trace and its warnings, and closes it. */
+static inline void reads_as(const struct log *log, const char *trace, const char *warnings, const char *name)
+{
+    struct opened opened;
+    if (ok(!open_log(&opened, log, PF_DERIVED), "%s: it opens", name)) {
+        char what[256];
+        snprintf(what, sizeof what, "%s: its trace", name);
+        rows_are(&opened, "trace", trace, what);
+        snprintf(what, sizeof what, "%s: its warnings", name);
+        warnings_are(&opened, warnings, what);
+    }
+    close_log(&opened);
+}
+
+#endif
