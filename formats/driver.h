@@ -18,8 +18,7 @@
  * and walks tables (cursors). It knows rows; it knows nothing of paths, CSV, sizes or FUSE.
  */
 
-/* ---- recognising
- * ------------------------------------------------------------------------------------------------ */
+/* ---- recognising -------------------------------------------------------------------------------- */
 
 #define PF_HEAD_MAX ((size_t)64 * 1024)
 
@@ -52,8 +51,7 @@ struct pf_verdict {
     char message[120]; /* what is wrong, empty if nothing is known to be */
 };
 
-/* ---- the model
- * -------------------------------------------------------------------------------------------------- */
+/* ---- the model ---------------------------------------------------------------------------------- */
 
 /*
  * Parts of a model become available in this order; each is loaded once, when something needs it. What a stage
@@ -220,8 +218,7 @@ int pf_pass_step(struct pf_pass *pass, uint64_t done, uint64_t total, struct pf_
 int pf_warn(struct pf_profile *profile, int64_t line, int64_t offset, const char *severity, const char *code,
             struct pf_error *error, const char *format, ...) __attribute__((format(printf, 7, 8)));
 
-/* ---- the driver
- * ------------------------------------------------------------------------------------------------- */
+/* ---- the driver --------------------------------------------------------------------------------- */
 
 struct pf_driver {
     const char *name;  /* "Format:" in info.txt, and in `profilefs formats` */

@@ -120,8 +120,7 @@ int pf_fold_end_partition(struct pf_fold *fold, struct pf_error *error)
     return 0;
 }
 
-/* ---- the table
- * ------------------------------------------------------------------------------------------------- */
+/* ---- the table ---------------------------------------------------------------------------------- */
 
 enum { WINDOW = 256 }; /* records read at once */
 

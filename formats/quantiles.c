@@ -39,8 +39,7 @@ struct pf_quantiles {
     uint64_t *histogram;    /* RANKS_MAX times BINS; NULL until needed */
 };
 
-/* ---- adding
- * ------------------------------------------------------------------------------------------------- */
+/* ---- adding ------------------------------------------------------------------------------------- */
 
 /* Lays out the regions; the staging area has room for `budget` numbers and one more a group. */
 static uint64_t lay_out(struct pf_quantiles *quantiles, const uint64_t *counts, uint64_t total,
@@ -128,8 +127,7 @@ int pf_quantiles_add(struct pf_quantiles *quantiles, size_t group_index, uint64_
     return 0;
 }
 
-/* ---- selecting in memory
- * ------------------------------------------------------------------------------------------------- */
+/* ---- selecting in memory ------------------------------------------------------------------------ */
 
 /* One pass of a radix sort: by 8 bits. Returns false if all numbers have the same there. */
 static bool sort_by_digit(const uint64_t *from, uint64_t *to, size_t n, unsigned shift)
@@ -199,8 +197,7 @@ static int get_by_sorting(struct pf_quantiles *quantiles, const struct group *gr
     return 0;
 }
 
-/* ---- selecting by histograms
- * ------------------------------------------------------------------------------------------------- */
+/* ---- selecting by histograms -------------------------------------------------------------------- */
 
 /* One rank being looked for: among the numbers that share the known upper bits. */
 struct search {

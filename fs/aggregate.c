@@ -5,7 +5,7 @@
 #include "fs/aggregate_private.h"
 #include "fs/table.h"
 
-/* ---- adding up */
+/* ---- adding up ---------------------------------------------------------------------------------- */
 
 bool pf_counts(enum pf_over_contexts over, unsigned flags)
 {
@@ -144,7 +144,7 @@ static int add_value(struct pf_aggregate *aggregate, const struct value *value, 
     return 0;
 }
 
-/* ---- the pass */
+/* ---- the pass ----------------------------------------------------------------------------------- */
 
 /* Which columns of the cells table say what. */
 struct columns {
@@ -245,7 +245,7 @@ static int add_table(struct pf_aggregate *aggregate, struct pf_profile *profile,
     return result;
 }
 
-/* ---- totals */
+/* ---- totals ------------------------------------------------------------------------------------- */
 
 bool pf_context_number(const struct pf_aggregate *aggregate, unsigned metric, uint32_t context,
                        union pf_number *number)
@@ -315,7 +315,7 @@ struct pf_cell pf_aggregate_total(const struct pf_aggregate *aggregate, unsigned
     return cell;
 }
 
-/* ---- one context */
+/* ---- one context -------------------------------------------------------------------------------- */
 
 static struct pf_cell int_cell(pf_int128 value, pf_int128 *wide)
 {
@@ -367,7 +367,7 @@ void pf_aggregate_context(const struct pf_aggregate *aggregate, unsigned metric,
         out->imbalance = pf_double(imbalance);
 }
 
-/* ---- life */
+/* ---- life --------------------------------------------------------------------------------------- */
 
 static struct pf_aggregate *new_empty(struct pf_profile *profile, struct pf_error *error)
 {
@@ -425,7 +425,7 @@ struct pf_aggregate *pf_aggregate_new(struct pf_profile *profile, struct pf_pass
     return NULL;
 }
 
-/* ---- the primary metric */
+/* ---- the primary metric ------------------------------------------------------------------------- */
 
 static bool is_exclusive(const struct pf_metric *metric)
 {

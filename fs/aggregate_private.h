@@ -9,7 +9,7 @@
 
 /* What the aggregate's own files share: numbers, storage, and the orders that views are walked in. */
 
-/* ---- numbers */
+/* ---- numbers ------------------------------------------------------------------------------------ */
 
 /*
  * A sum. Whoever holds one knows beside it whether it is `real`: then a double with what rounding has lost so
@@ -101,7 +101,7 @@ static inline struct pf_cell pf_number_cell(const union pf_number *number, bool 
     return pf_wide(&number->i);
 }
 
-/* ---- storage */
+/* ---- storage ------------------------------------------------------------------------------------ */
 
 /*
  * Memory that is only taken, never given back but as a whole: zeroed, in segments that are mapped from
@@ -210,7 +210,7 @@ bool pf_counts(enum pf_over_contexts over, unsigned flags);
 bool pf_context_number(const struct pf_aggregate *aggregate, unsigned metric, uint32_t context,
                        union pf_number *number);
 
-/* ---- exclusive and inclusive values */
+/* ---- exclusive and inclusive values ------------------------------------------------------------- */
 
 /* The two metrics that a metric's views are made from; PF_NO_PARTNER where it has to be derived. */
 struct pf_twins {
@@ -239,7 +239,7 @@ void pf_values_free(struct pf_values *values);
  */
 bool pf_values_fill(struct pf_values *values, bool real);
 
-/* ---- orders of walking */
+/* ---- orders of walking -------------------------------------------------------------------------- */
 
 /* The contexts of one name and file, added up; inclusive values of the outermost ones alone. */
 struct pf_function {
@@ -297,7 +297,7 @@ uint32_t pf_walk_leave(const struct pf_tree *tree, uint32_t *context);
  * the functions of print.h. */
 char *pf_print_rounded(char *out, const union pf_number *number, bool real);
 
-/* ---- walks */
+/* ---- walks -------------------------------------------------------------------------------------- */
 
 /* The last folded stack, whose text the next one begins with as far as both have frames in common. */
 struct pf_stack {

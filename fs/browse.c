@@ -10,8 +10,7 @@
 #include "fs/commands.h"
 #include "fs/exit.h"
 
-/* ---- waiting
- * ---------------------------------------------------------------------------------------------------- */
+/* ---- waiting ------------------------------------------------------------------------------------ */
 
 /* Calls until no pass is needed; the variable `job` is the call's. */
 #define WAIT_FOR(result, call)                                                                               \
@@ -53,8 +52,7 @@ static int read_file(struct pf_handle *handle, uint64_t offset, size_t size, str
     return result;
 }
 
-/* ---- finding
- * ---------------------------------------------------------------------------------------------------- */
+/* ---- finding ------------------------------------------------------------------------------------ */
 
 static int complain(const char *path, const char *reason)
 {
@@ -143,8 +141,7 @@ static int complain_of(struct pf_fs *fs, const char *path, int code)
     return complain(path, strerror(code));
 }
 
-/* ---- the commands
- * ------------------------------------------------------------------------------------------------ */
+/* ---- the commands ------------------------------------------------------------------------------- */
 
 typedef int visit_fn(struct pf_fs *fs, const char *path, const char *rest, const struct pf_attr *attr);
 
@@ -330,8 +327,7 @@ int pf_command_stat(const struct pf_fs_options *options, int argc, char **argv)
     return for_each_path(options, argc, argv, print_stat);
 }
 
-/* ---- tree: depth first, without recursion
- * ------------------------------------------------------------------------ */
+/* ---- tree: depth first, without recursion ------------------------------------------------------- */
 
 struct level {
     uint64_t ino;

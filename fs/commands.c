@@ -36,8 +36,7 @@ int pf_command_formats(const struct pf_fs_options *options, int argc, char **arg
     return fflush(stdout) ? PF_EXIT_SYSTEM : PF_EXIT_OK;
 }
 
-/* ---- asking an open profile and waiting for it
- * ------------------------------------------------------------------- */
+/* ---- asking an open profile and waiting for it -------------------------------------------------- */
 
 struct progress {
     bool shown; /* standard error is a terminal */
@@ -116,8 +115,7 @@ static void print_error(const char *path, const struct pf_error *error)
             error->what);
 }
 
-/* ---- index
- * ------------------------------------------------------------------------------------------------------- */
+/* ---- index -------------------------------------------------------------------------------------- */
 
 struct indexing {
     struct pf_fs *fs;
@@ -191,8 +189,7 @@ int pf_command_index(const struct pf_fs_options *options, int argc, char **argv)
     return indexing.problems ? PF_EXIT_PROBLEM : PF_EXIT_OK;
 }
 
-/* ---- check
- * ------------------------------------------------------------------------------------------------------- */
+/* ---- check -------------------------------------------------------------------------------------- */
 
 static void print_warning(const char *path, const struct pf_cell *row)
 {

@@ -83,8 +83,7 @@ static time_t monotonic_seconds(void)
     return now.tv_sec;
 }
 
-/* ---- the list of profiles
- * ---------------------------------------------------------------------------------------- */
+/* ---- the list of profiles ----------------------------------------------------------------------- */
 
 static int run_listing(void *arg, struct pf_pass *pass, struct pf_error *error)
 {
@@ -138,8 +137,7 @@ static int need_listing(struct pf_fs *fs, struct pf_job **job)
     return *job ? PF_PARKED : ENOMEM;
 }
 
-/* ---- status
- * ------------------------------------------------------------------------------------------------------ */
+/* ---- status ------------------------------------------------------------------------------------- */
 
 static void add_memory(struct pf_buf *out)
 {
@@ -180,8 +178,7 @@ static char *status_text(struct pf_fs *fs)
     return text;
 }
 
-/* ---- nodes
- * ------------------------------------------------------------------------------------------------------- */
+/* ---- nodes -------------------------------------------------------------------------------------- */
 
 static int control_attr(struct pf_fs *fs, uint64_t ino, struct pf_attr *attr)
 {

@@ -129,8 +129,7 @@ void pf_fs_closedir(struct pf_dir *dir)
     free(dir);
 }
 
-/* ---- entries
- * ---------------------------------------------------------------------------------------------------- */
+/* ---- entries ------------------------------------------------------------------------------------ */
 
 /* Offsets: 1 behind ".", 2 behind "..", then 3 + what counts the entries of this folder. */
 enum { DOTS = 2 };

@@ -8,8 +8,7 @@
 
 #include "fs/vfs_private.h"
 
-/* ---- what stands there
- * ------------------------------------------------------------------------------------------ */
+/* ---- what stands there -------------------------------------------------------------------------- */
 
 /* Probing results of files seen last, by their stamps: listing a folder probes what a look-up asks for soon
  * after. */
@@ -101,8 +100,7 @@ int pf_classify(struct pf_fs *fs, int directory, const char *name, struct pf_fou
     return 0;
 }
 
-/* ---- entries that have numbers
- * ---------------------------------------------------------------------------------- */
+/* ---- entries that have numbers ------------------------------------------------------------------ */
 
 char *pf_entry_path(struct pf_fs *fs, const struct pf_entry *entry)
 {

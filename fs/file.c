@@ -35,8 +35,7 @@ static uint64_t key_of(struct pf_node node)
     return (uint64_t)node.kind << 32 | node.item;
 }
 
-/* ---- texts
- * ------------------------------------------------------------------------------------------------------ */
+/* ---- texts -------------------------------------------------------------------------------------- */
 
 /* The text of a node, held; made if there is none. NULL: out of memory. */
 static struct pf_file_text *text_of(struct pf_live *live, struct pf_node node)
@@ -146,8 +145,7 @@ static int cover(struct pf_file_text *text, uint64_t until, bool at_once, struct
     return result;
 }
 
-/* ---- sizes
- * ------------------------------------------------------------------------------------------------------ */
+/* ---- sizes -------------------------------------------------------------------------------------- */
 
 /* The size of a table's file out of its family. */
 static uint64_t family_size(const struct pf_family *family, struct pf_node node)
@@ -238,8 +236,7 @@ bool pf_live_known_size(struct pf_live *live, unsigned kind, uint32_t item, uint
     return known;
 }
 
-/* ---- handles
- * ---------------------------------------------------------------------------------------------------- */
+/* ---- handles ------------------------------------------------------------------------------------ */
 
 /* Gives a table's text what the family knows. */
 static void use_family(struct pf_file_text *text, const struct pf_family *family)

@@ -11,8 +11,7 @@
 #include "fs/fuse_ops.h"
 #include "fs/mount.h"
 
-/* ---- going to the background: the parent waits until the mount works or has failed
- * ------------------------------- */
+/* ---- going to the background: the parent waits until the mount works or has failed -------------- */
 
 /* In the child: the end of the pipe on which the parent waits, or -1. */
 struct launch {
@@ -68,8 +67,7 @@ static int fail(struct launch *launch, unsigned char status)
     return status;
 }
 
-/* ---- mounting
- * ---------------------------------------------------------------------------------------------------- */
+/* ---- mounting ----------------------------------------------------------------------------------- */
 
 static int serve(struct fuse_session *session, const struct pf_mount_options *options)
 {

@@ -43,8 +43,7 @@ static struct pf_mount *mount_of(fuse_req_t req)
     return fuse_req_userdata(req);
 }
 
-/* ---- parking
- * ---------------------------------------------------------------------------------------------------- */
+/* ---- parking ------------------------------------------------------------------------------------ */
 
 /* Runs on a libfuse thread with the request's lock held: it must not reply, only note. */
 static void on_signal(fuse_req_t req, void *data)
@@ -201,8 +200,7 @@ static void finish(struct pf_request *request, int error)
         if (park(request, job))                                                                              \
     return
 
-/* ---- operations
- * ------------------------------------------------------------------------------------------------- */
+/* ---- operations --------------------------------------------------------------------------------- */
 
 static void op_init(void *userdata, struct fuse_conn_info *conn)
 {

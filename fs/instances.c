@@ -13,8 +13,7 @@ enum {
     DEPTH_MAX = 4096 /* how deep a folder of an old version is found again in the new one */
 };
 
-/* ---- the list of open instances; with fs->lock held
- * ------------------------------------------------------------- */
+/* ---- the list of open instances; with fs->lock held --------------------------------------------- */
 
 static void unlink_open(struct pf_fs *fs, struct pf_instance *instance)
 {
@@ -51,8 +50,7 @@ static void shut_some(struct pf_fs *fs)
     }
 }
 
-/* ---- instances
- * -------------------------------------------------------------------------------------------------- */
+/* ---- instances ---------------------------------------------------------------------------------- */
 
 static bool same_version(const struct stat *a, const struct stat *b)
 {
@@ -131,8 +129,7 @@ void pf_instance_unuse(struct pf_fs *fs, struct pf_instance *instance)
     pthread_mutex_unlock(&fs->lock);
 }
 
-/* ---- opening
- * ---------------------------------------------------------------------------------------------------- */
+/* ---- opening ------------------------------------------------------------------------------------ */
 
 static struct pf_live *open_live(struct pf_fs *fs, struct pf_instance *instance, struct pf_error *error)
 {
@@ -214,8 +211,7 @@ void pf_node_stat(const struct pf_instance *instance, struct pf_node node, struc
     st->st_mode = pf_is_folder(node.kind) ? S_IFDIR | readable | readable >> 2 : S_IFREG | readable;
 }
 
-/* ---- places
- * ----------------------------------------------------------------------------------------------------- */
+/* ---- places ------------------------------------------------------------------------------------- */
 
 int pf_fs_errno(struct pf_fs *fs, const struct pf_error *error)
 {

@@ -50,8 +50,7 @@ struct pf_pool {
     pthread_t thread[];
 };
 
-/* ---- splits
- * ---------------------------------------------------------------------------------------------------- */
+/* ---- splits ------------------------------------------------------------------------------------- */
 
 /* Runs one untaken piece; called and returns with the lock held. */
 static void run_piece(struct pf_pool *pool, struct split *split)
@@ -93,8 +92,7 @@ static struct split *open_split(const struct pf_pool *pool)
     return NULL;
 }
 
-/* ---- threads
- * --------------------------------------------------------------------------------------------------- */
+/* ---- threads ------------------------------------------------------------------------------------ */
 
 static struct pf_job *queued_job(const struct pf_pool *pool)
 {
@@ -234,8 +232,7 @@ void pf_pool_free(struct pf_pool *pool)
     free(pool);
 }
 
-/* ---- jobs
- * ------------------------------------------------------------------------------------------------------ */
+/* ---- jobs --------------------------------------------------------------------------------------- */
 
 struct pf_job *pf_job_start(struct pf_pool *pool, const char *what, pf_job_run *run,
                             void (*over)(void *arg, struct pf_job *job, const struct pf_error *error),

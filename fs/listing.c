@@ -12,8 +12,7 @@
 #include "fs/csv.h"
 #include "fs/vfs_private.h"
 
-/* ---- walking SOURCE without recursion
- * ---------------------------------------------------------------------------- */
+/* ---- walking SOURCE without recursion ----------------------------------------------------------- */
 
 /* A stack of paths still to be looked at, each with its NUL; the top is at the end. */
 struct todo {
@@ -115,8 +114,7 @@ int pf_each_profile(struct pf_fs *fs, struct pf_pass *pass,
     return result;
 }
 
-/* ---- the table
- * --------------------------------------------------------------------------------------------------- */
+/* ---- the table ---------------------------------------------------------------------------------- */
 
 static int add_row(void *arg, const char *path, const struct pf_found *found, struct pf_error *error)
 {

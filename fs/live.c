@@ -9,8 +9,7 @@
 #include "fs/live_private.h"
 #include "fs/names.h"
 
-/* ---- names of the axes
- * ------------------------------------------------------------------------------------------ */
+/* ---- names of the axes -------------------------------------------------------------------------- */
 
 static struct pf_cell partition_text(const void *of, uint32_t i)
 {
@@ -115,8 +114,7 @@ size_t pf_live_context_dir(const struct pf_live *live, uint32_t context, char *o
     return size;
 }
 
-/* ---- opening and closing
- * ---------------------------------------------------------------------------------------- */
+/* ---- opening and closing ------------------------------------------------------------------------ */
 
 struct pf_live *pf_live_open(struct pf_core *core, const struct pf_driver *driver, struct pf_source *source,
                              struct pf_error *error)
@@ -218,8 +216,7 @@ struct pf_aggregate *pf_live_aggregate_now(struct pf_live *live)
     return aggregate;
 }
 
-/* ---- passes
- * ----------------------------------------------------------------------------------------------------- */
+/* ---- passes ------------------------------------------------------------------------------------- */
 
 static int load_stage(struct pf_live *live, enum pf_stage stage, struct pf_pass *pass, struct pf_error *error)
 {
@@ -363,8 +360,7 @@ int pf_task_start(struct pf_live *live, enum pf_task_kind kind, uint64_t item, s
     return PF_WAIT;
 }
 
-/* ---- asking
- * ----------------------------------------------------------------------------------------------------- */
+/* ---- asking ------------------------------------------------------------------------------------- */
 
 int pf_live_stage(struct pf_live *live, enum pf_stage stage, struct pf_job **job, struct pf_error *error)
 {

@@ -73,8 +73,7 @@ int pf_live_family(struct pf_live *live, size_t table, struct pf_family **family
 int pf_live_aggregate(struct pf_live *live, struct pf_aggregate **aggregate, struct pf_job **job,
                       struct pf_error *error);
 
-/* ---- files (kinds: views.h)
- * ------------------------------------------------------------------------------------- */
+/* ---- files (kinds: views.h) --------------------------------------------------------------------- */
 
 /* The exact size of a generated file. */
 int pf_live_size(struct pf_live *live, unsigned kind, uint32_t item, uint64_t *size, struct pf_job **job,

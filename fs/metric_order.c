@@ -24,7 +24,7 @@ static void widen(struct pf_arranged *arranged, const union pf_number *exclusive
         arranged->width = longest;
 }
 
-/* ---- by calls */
+/* ---- by calls ----------------------------------------------------------------------------------- */
 
 static int heaviest_first(const void *a, const void *b, void *context)
 {
@@ -129,7 +129,7 @@ static enum outcome arrange_by_calls(struct pf_values *values, struct pf_arrange
     return DONE;
 }
 
-/* ---- by function */
+/* ---- by function -------------------------------------------------------------------------------- */
 
 /* Numbers for the functions, which are pairs of name and file, as they are met. */
 struct numbering {
@@ -337,7 +337,7 @@ static enum outcome arrange_by_function(struct pf_values *values, struct pf_arra
     return outcome;
 }
 
-/* ---- making and keeping */
+/* ---- making and keeping ------------------------------------------------------------------------- */
 
 static void free_arranged(struct pf_arranged *arranged)
 {

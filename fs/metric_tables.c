@@ -7,7 +7,7 @@
 
 /* The tables under metrics/, and what all views there have in common: a walk by record. */
 
-/* ---- rows */
+/* ---- rows --------------------------------------------------------------------------------------- */
 
 static void add_row(struct pf_buf *out, const struct pf_cell *cells, size_t n)
 {
@@ -110,7 +110,7 @@ static bool functions_record(struct pf_metric_walk *walk, struct pf_buf *out)
     return true;
 }
 
-/* ---- the views */
+/* ---- the views ---------------------------------------------------------------------------------- */
 
 /* What a view walks over: as many records, and the first line. */
 enum items { CONTEXTS, PARTITIONS, FUNCTIONS, CALLS, STACKS };

@@ -4,7 +4,7 @@
 
 /* The views of a metric for eyes and for flame graphs: hot.txt, tree.txt, stacks.folded. */
 
-/* ---- numbers for eyes */
+/* ---- numbers for eyes --------------------------------------------------------------------------- */
 
 enum { DIGITS = 6 };
 
@@ -140,7 +140,7 @@ static void add_percent(struct pf_buf *out, double part, double whole, size_t wi
     add_right(out, text, (size_t)(print_percent(text, part, whole) - text), width);
 }
 
-/* ---- names on one line */
+/* ---- names on one line -------------------------------------------------------------------------- */
 
 static void add_escape(struct pf_buf *out, unsigned char c)
 {
@@ -207,7 +207,7 @@ static void add_frame(struct pf_buf *out, const struct pf_cell *name)
         pf_buf_str(out, "[unnamed]");
 }
 
-/* ---- what the texts begin with */
+/* ---- what the texts begin with ------------------------------------------------------------------ */
 
 static void add_does_not_add_up(const struct pf_metric_walk *walk, struct pf_buf *out)
 {
@@ -249,7 +249,7 @@ static size_t column_width(const struct pf_metric_walk *walk)
     return walk->arranged->width < 10 ? 10 : walk->arranged->width;
 }
 
-/* ---- hot.txt */
+/* ---- hot.txt ------------------------------------------------------------------------------------ */
 
 enum { PERCENT_WIDTH = 7 }; /* of "100.00%" */
 
@@ -302,7 +302,7 @@ bool pf_hot_record(struct pf_metric_walk *walk, struct pf_buf *out)
     return true;
 }
 
-/* ---- tree.txt */
+/* ---- tree.txt ----------------------------------------------------------------------------------- */
 
 enum { INDENT = 2, LEVELS_MAX = 64 };
 
@@ -356,7 +356,7 @@ bool pf_tree_record(struct pf_metric_walk *walk, struct pf_buf *out)
     return true;
 }
 
-/* ---- stacks.folded */
+/* ---- stacks.folded ------------------------------------------------------------------------------ */
 
 /* The PF_STACK_HALF innermost frames. */
 static void add_innermost(const struct pf_tree *tree, uint32_t context, struct pf_buf *out)

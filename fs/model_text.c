@@ -143,8 +143,7 @@ struct pf_lines *pf_metric_info_lines(struct pf_live *live, uint32_t m, struct p
     return pf_lines_of_text(&out, error);
 }
 
-/* ---- tables of the axes: a record is a row, and a position its number (0: the header)
- * ---------------------------- */
+/* ---- tables of the axes: a record is a row, and a position its number (0: the header) ----------- */
 
 struct rows_lines {
     struct pf_lines lines;

@@ -7,8 +7,7 @@
 #include "fs/csv.h"
 #include "fs/print.h"
 
-/* ---- tables that are held in rows: the position is the row's number
- * --------------------------------------------- */
+/* ---- tables that are held in rows: the position is the row's number ----------------------------- */
 
 static const struct pf_rows *rows_of(const struct pf_cursor *cursor)
 {
@@ -85,8 +84,7 @@ bool pf_table_has(const struct pf_table *table, enum pf_role role)
     return false;
 }
 
-/* ---- rows with the model's names filled in
- * ---------------------------------------------------------------------- */
+/* ---- rows with the model's names filled in ------------------------------------------------------ */
 
 /* A cursor and the cells of its current row. */
 struct walk {
@@ -190,8 +188,7 @@ static inline int walk_next(struct walk *walk, struct pf_error *error)
     return more;
 }
 
-/* ---- lines
- * ------------------------------------------------------------------------------------------------------ */
+/* ---- lines -------------------------------------------------------------------------------------- */
 
 struct table_lines {
     struct pf_lines lines;
@@ -322,8 +319,7 @@ struct pf_lines *pf_table_lines(struct pf_profile *profile, const struct pf_slic
     return &view->lines;
 }
 
-/* ---- measuring
- * -------------------------------------------------------------------------------------------------- */
+/* ---- measuring ---------------------------------------------------------------------------------- */
 
 struct pf_measure {
     struct walk walk;

@@ -37,8 +37,7 @@ void pf_text_close(struct pf_text *text)
     pthread_mutex_destroy(&text->lock);
 }
 
-/* ---- marks; with the lock held
- * ---------------------------------------------------------------------------------- */
+/* ---- marks; with the lock held ------------------------------------------------------------------ */
 
 static const struct pf_track *track_of(const struct pf_text *text)
 {
@@ -77,8 +76,7 @@ static size_t gap_of(const struct pf_text *text, uint64_t offset)
     return low;
 }
 
-/* ---- measuring
- * -------------------------------------------------------------------------------------------------- */
+/* ---- measuring ---------------------------------------------------------------------------------- */
 
 /* A walk that stands at the beginning of gap k. */
 static struct pf_lines *walk_from(struct pf_text *text, size_t k, struct pf_error *error)
@@ -202,8 +200,7 @@ uint64_t pf_text_distance(struct pf_text *text, uint64_t offset)
     return distance;
 }
 
-/* ---- reading
- * ---------------------------------------------------------------------------------------------------- */
+/* ---- reading ------------------------------------------------------------------------------------ */
 
 /* A block to be made: a gap, or a part of one that is long (few marks, because positions are large). */
 struct extent {
@@ -360,8 +357,7 @@ int pf_text_read(struct pf_text *text, struct pf_blocks *blocks, uint64_t offset
     return n;
 }
 
-/* ---- ready-made texts
- * ------------------------------------------------------------------------------------------- */
+/* ---- ready-made texts --------------------------------------------------------------------------- */
 
 struct text_lines {
     struct pf_lines lines;

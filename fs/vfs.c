@@ -15,8 +15,7 @@
  * profile shows, whose numbers are never used for anything else. Both are re-checked at every open. */
 static const double SOURCE_SECONDS = 1, VERSION_SECONDS = 10;
 
-/* ---- opening and closing
- * ---------------------------------------------------------------------------------------- */
+/* ---- opening and closing ------------------------------------------------------------------------ */
 
 /* SOURCE may be a symbolic link, and may be one profile: then the folder it stands in is opened. */
 static int open_root(struct pf_fs *fs, const char *source, struct pf_error *error)
@@ -141,8 +140,7 @@ void pf_fs_last_error(struct pf_fs *fs, struct pf_error *error)
     pthread_mutex_unlock(&fs->lock);
 }
 
-/* ---- attributes
- * ------------------------------------------------------------------------------------------------- */
+/* ---- attributes --------------------------------------------------------------------------------- */
 
 static void fill_entry_attr(const struct pf_entry *entry, struct pf_attr *attr)
 {
@@ -233,8 +231,7 @@ static void count_use(struct pf_fs *fs, struct pf_instance *instance)
     pthread_mutex_unlock(&fs->lock);
 }
 
-/* ---- look-up
- * ---------------------------------------------------------------------------------------------------- */
+/* ---- look-up ------------------------------------------------------------------------------------ */
 
 static int lookup_in_source(struct pf_fs *fs, uint64_t parent, const char *name, struct pf_attr *attr)
 {
@@ -339,8 +336,7 @@ void pf_fs_forget(struct pf_fs *fs, uint64_t ino, uint64_t uses)
     pthread_mutex_unlock(&fs->lock);
 }
 
-/* ---- attributes of what is known by number
- * ---------------------------------------------------------------------- */
+/* ---- attributes of what is known by number ------------------------------------------------------ */
 
 static int getattr_in_source(struct pf_fs *fs, uint64_t ino, struct pf_attr *attr)
 {
@@ -421,8 +417,7 @@ int pf_fs_readlink(struct pf_fs *fs, uint64_t ino, char **target)
     return result;
 }
 
-/* ---- reading files
- * ---------------------------------------------------------------------------------------------- */
+/* ---- reading files ------------------------------------------------------------------------------ */
 
 struct pf_handle {
     struct pf_fs *fs;

@@ -88,8 +88,7 @@ struct pf_fs {
     struct pf_listing *listing; /* control.c */
 };
 
-/* ---- entries.c
- * -------------------------------------------------------------------------------------------------- */
+/* ---- entries.c ---------------------------------------------------------------------------------- */
 
 /* What stands at `name` in an open directory. 0 or an errno value. */
 int pf_classify(struct pf_fs *fs, int directory, const char *name, struct pf_found *found);
@@ -107,8 +106,7 @@ struct pf_entry *pf_entry_get(struct pf_fs *fs, uint64_t id); /* with fs->lock h
 /* Lets go of a hold; frees what nobody needs. With fs->lock held. */
 void pf_entry_drop(struct pf_fs *fs, struct pf_entry *entry);
 
-/* ---- instances.c
- * ------------------------------------------------------------------------------------------------ */
+/* ---- instances.c -------------------------------------------------------------------------------- */
 
 /* The present instance of a profile's entry, made if what was found differs from the last. NULL: out of
  * memory. With fs->lock held. */
@@ -142,8 +140,7 @@ void pf_place_leave(struct pf_fs *fs, struct pf_place *place);
 /* Turns a library error into an errno value and remembers it. */
 int pf_fs_errno(struct pf_fs *fs, const struct pf_error *error);
 
-/* ---- vfs.c
- * ------------------------------------------------------------------------------------------------------ */
+/* ---- vfs.c -------------------------------------------------------------------------------------- */
 
 /* Attributes of an entry that has been found; uses its number once. With fs->lock held. ENOENT if it is not
  * to be shown. */
@@ -153,8 +150,7 @@ int pf_entry_attr(struct pf_fs *fs, struct pf_entry *parent, const char *name, c
 int pf_place_attr(struct pf_fs *fs, const struct pf_place *place, struct pf_node node, bool may_wait,
                   struct pf_attr *attr, struct pf_job **job);
 
-/* ---- control.c: .profilefs
- * -------------------------------------------------------------------------------------- */
+/* ---- control.c: .profilefs ---------------------------------------------------------------------- */
 
 #define PF_CONTROL_NAME ".profilefs"
 bool pf_control_is(uint64_t ino);

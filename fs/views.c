@@ -91,8 +91,7 @@ static bool next_own(const struct pf_profile *profile, struct pf_node folder, si
     return false;
 }
 
-/* ---- stages and costs
- * ------------------------------------------------------------------------------------------- */
+/* ---- stages and costs --------------------------------------------------------------------------- */
 
 static enum pf_stage later(enum pf_stage a, enum pf_stage b)
 {
@@ -169,8 +168,7 @@ bool pf_is_heavy(const struct pf_profile *profile, struct pf_node node)
     return !(profile->tables[t].flags & seeks);
 }
 
-/* ---- folders
- * ---------------------------------------------------------------------------------------------------- */
+/* ---- folders ------------------------------------------------------------------------------------ */
 
 /* The items of a folder: how many, and which node the i-th is. */
 static uint64_t item_count(struct pf_live *live, struct pf_node folder)
@@ -331,8 +329,7 @@ void pf_reserved_free(const char **names)
     free(names);
 }
 
-/* ---- files
- * ------------------------------------------------------------------------------------------------------ */
+/* ---- files -------------------------------------------------------------------------------------- */
 
 static struct pf_lines *table_walk(struct pf_live *live, struct pf_node node, struct pf_error *error)
 {

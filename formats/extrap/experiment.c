@@ -62,8 +62,7 @@ static int reserve(void *array, size_t *room, size_t used, size_t more, size_t i
     return 0;
 }
 
-/* ---- names
- * ------------------------------------------------------------------------------------------------------ */
+/* ---- names -------------------------------------------------------------------------------------- */
 
 /* Interns a name together with a NUL, so that it can be handed out as a C string. */
 static uint32_t intern_terminated(struct pf_strings *strings, const char *name, size_t size,
@@ -130,8 +129,7 @@ uint32_t pf_experiment_callpath(struct pf_experiment *experiment, const char *pa
     }
 }
 
-/* ---- finding points and series
- * ---------------------------------------------------------------------------------- */
+/* ---- finding points and series ------------------------------------------------------------------ */
 
 static uint64_t mix(uint64_t hash, uint64_t word)
 {
@@ -259,8 +257,7 @@ uint32_t pf_experiment_point(struct pf_experiment *experiment, const double *coo
     return number;
 }
 
-/* ---- series and their data
- * -------------------------------------------------------------------------------------- */
+/* ---- series and their data ---------------------------------------------------------------------- */
 
 static const struct pf_context_data no_data = {PF_NO_SERIES, PF_NO_SERIES, PF_NO_SERIES, PF_NO_SERIES};
 

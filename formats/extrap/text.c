@@ -10,8 +10,7 @@
 /* Files up to this size are read whole when they are opened; of larger ones, this much is. */
 #define READ_ON_OPEN ((uint64_t)1 << 20)
 
-/* ---- recognising
- * ------------------------------------------------------------------------------------------------ */
+/* ---- recognising -------------------------------------------------------------------------------- */
 
 /* What the lines at the head of a file look like. */
 struct look {
@@ -114,8 +113,7 @@ static void text_probe(struct pf_probe *probe, struct pf_verdict *verdict)
         snprintf(verdict->message, sizeof verdict->message, "no PARAMETER line at the head of the file");
 }
 
-/* ---- the profile
- * ------------------------------------------------------------------------------------------------ */
+/* ---- the profile -------------------------------------------------------------------------------- */
 
 /* An experiment with the parameters of another and nothing else. */
 static struct pf_experiment *parameters_of(const struct pf_experiment *experiment, struct pf_error *error)

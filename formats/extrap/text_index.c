@@ -43,8 +43,7 @@ static int note(struct indexer *indexer, enum pf_problem problem, const struct p
                               text);
 }
 
-/* ---- blocks
- * ----------------------------------------------------------------------------------------------------- */
+/* ---- blocks ------------------------------------------------------------------------------------- */
 
 int pf_xtext_block(const struct pf_xtext_index *index, uint32_t i, struct pf_xtext_block *block,
                    struct pf_error *error)
@@ -127,8 +126,7 @@ static int start_block(struct indexer *indexer, const struct pf_line *line, stru
     return 0;
 }
 
-/* ---- lines
- * ------------------------------------------------------------------------------------------------------ */
+/* ---- lines -------------------------------------------------------------------------------------- */
 
 static int start_data(struct indexer *indexer, const struct pf_line *line, struct pf_error *error)
 {
@@ -315,8 +313,7 @@ static int add_line(struct indexer *indexer, const struct pf_line *line, struct 
     }
 }
 
-/* ---- the pass
- * --------------------------------------------------------------------------------------------------- */
+/* ---- the pass ----------------------------------------------------------------------------------- */
 
 /* Notes every block that has fewer lines than there are points, now that all points are known. */
 static int note_gaps(struct indexer *indexer, struct pf_error *error)

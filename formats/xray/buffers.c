@@ -67,8 +67,7 @@ static int step(struct scan *scan, uint64_t offset, struct pf_error *error)
     return pf_pass_step(scan->pass, offset, scan->size, error);
 }
 
-/* ---- one buffer
- * ------------------------------------------------------------------------------------------------- */
+/* ---- one buffer --------------------------------------------------------------------------------- */
 
 /* What a buffer says about itself before its first event. */
 struct preamble {
@@ -155,8 +154,7 @@ static int take_buffer(struct scan *scan, uint64_t offset, uint64_t end, struct 
     return append(scan, buffer, error);
 }
 
-/* ---- version 1: buffers of one size
- * ------------------------------------------------------------------------------------------------- */
+/* ---- version 1: buffers of one size ------------------------------------------------------------- */
 
 static int scan_fixed(struct scan *scan, struct pf_error *error)
 {
@@ -187,8 +185,7 @@ static int scan_fixed(struct scan *scan, struct pf_error *error)
     return 0;
 }
 
-/* ---- versions 2 to 5: buffers that tell their length
- * ------------------------------------------------------------------------------------------------- */
+/* ---- versions 2 to 5: buffers that tell their length -------------------------------------------- */
 
 static bool starts_buffer(const unsigned char *bytes)
 {
@@ -354,8 +351,7 @@ static int scan_extents(struct scan *scan, struct pf_error *error)
     return 0;
 }
 
-/* ---- the whole
- * ------------------------------------------------------------------------------------------------- */
+/* ---- the whole ---------------------------------------------------------------------------------- */
 
 int xray_index_make(struct xray_index *index, const struct xray_header *header, struct pf_input *input,
                     struct pf_pass *pass, struct pf_error *error)

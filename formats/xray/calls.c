@@ -53,8 +53,7 @@ struct model {
     struct counts counts; /* of the thread */
 };
 
-/* ---- calls
- * ------------------------------------------------------------------------------------------------- */
+/* ---- calls -------------------------------------------------------------------------------------- */
 
 static int grow_frames(struct model *model, struct pf_error *error)
 {
@@ -171,8 +170,7 @@ static int count_open(struct model *model, struct pf_error *error)
     return 0;
 }
 
-/* ---- buffers and threads
- * ------------------------------------------------------------------------------------------------- */
+/* ---- buffers and threads ------------------------------------------------------------------------ */
 
 static int note(struct model *model, enum xray_note_kind kind, uint64_t offset, uint64_t detail,
                 struct pf_error *error)
@@ -318,8 +316,7 @@ static int read_thread(struct model *model, const struct xray_thread *thread, st
     return add_fields(model, thread, error);
 }
 
-/* ---- the whole
- * ------------------------------------------------------------------------------------------------- */
+/* ---- the whole ---------------------------------------------------------------------------------- */
 
 static int by_id(const void *left, const void *right)
 {

@@ -28,8 +28,7 @@ struct durations {
     struct pf_quantiles *quantiles;
 };
 
-/* ---- the pass
- * ------------------------------------------------------------------------------------------------- */
+/* ---- the pass ----------------------------------------------------------------------------------- */
 
 /* The index of a function in the list, which is sorted; any if it is not there: no call of it ends. */
 static uint32_t index_of(const struct xray_state *state, uint32_t id)
@@ -139,8 +138,7 @@ static int read_log(struct durations *durations, struct pf_error *error)
     return 0;
 }
 
-/* ---- ranks
- * ------------------------------------------------------------------------------------------------- */
+/* ---- ranks -------------------------------------------------------------------------------------- */
 
 static int set_ranks(struct durations *durations, struct xray_function *functions, uint32_t n,
                      struct pf_error *error)
@@ -195,8 +193,7 @@ int xray_load_functions(struct pf_profile *profile, struct pf_pass *pass, struct
     return failed;
 }
 
-/* ---- the table
- * ------------------------------------------------------------------------------------------------- */
+/* ---- the table ---------------------------------------------------------------------------------- */
 
 struct walk {
     uint64_t next; /* index of the next function */

@@ -38,8 +38,7 @@ void xray_decoder_resume(struct xray_decoder *decoder, uint64_t offset, uint64_t
     decoder->timed = timed;
 }
 
-/* ---- the window
- * ------------------------------------------------------------------------------------------------- */
+/* ---- the window --------------------------------------------------------------------------------- */
 
 /* A function record at window[at] is decoded fast if the byte after it is there too: it tells whether an
  * argument follows. */
@@ -110,8 +109,7 @@ int xray_decoder_begin_with(struct xray_decoder *decoder, uint64_t body, uint64_
     return 0;
 }
 
-/* ---- records
- * ------------------------------------------------------------------------------------------------- */
+/* ---- records ------------------------------------------------------------------------------------ */
 
 /* What a record turned out to be. */
 enum outcome { FAILED = -1, ENDED, EVENT, PASSED };

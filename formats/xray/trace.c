@@ -25,8 +25,7 @@ struct walk {
     pf_int128 wide; /* time of the row, where it does not fit 63 bits */
 };
 
-/* ---- walking
- * ------------------------------------------------------------------------------------------------- */
+/* ---- walking ------------------------------------------------------------------------------------ */
 
 static void begin_thread(struct walk *walk, size_t thread)
 {
@@ -114,8 +113,7 @@ static uint32_t follow(struct walk *walk, const struct xray_event *event, size_t
     return function;
 }
 
-/* ---- the start of time
- * ------------------------------------------------------------------------------------------------- */
+/* ---- the start of time -------------------------------------------------------------------------- */
 
 /* The smallest TSC of all events, by decoding them all. */
 static int find_start(struct walk *walk, const struct xray_index *index, uint64_t *start,
@@ -153,8 +151,7 @@ static int lower_start(const struct pf_cursor *cursor, struct walk *walk, uint64
     return pf_fail(error, EAGAIN, "the trace starts earlier than its buffers said");
 }
 
-/* ---- rows
- * ------------------------------------------------------------------------------------------------- */
+/* ---- rows --------------------------------------------------------------------------------------- */
 
 #define WORD(word)                                                                                           \
     {                                                                                                        \
@@ -294,8 +291,7 @@ static int next_row(struct pf_cursor *cursor, struct pf_cell *cells, struct pf_e
                                         : payload_cells(walk, &event, cells, error);
 }
 
-/* ---- positions
- * ------------------------------------------------------------------------------------------------- */
+/* ---- positions ---------------------------------------------------------------------------------- */
 
 /*
  * Where the next row comes from. Stacks deeper than a few pages are not saved with it: they are made anew

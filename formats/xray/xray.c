@@ -10,8 +10,7 @@
 
 extern const struct pf_driver pf_xray_driver;
 
-/* ---- tables
- * ------------------------------------------------------------------------------------------------- */
+/* ---- tables ------------------------------------------------------------------------------------- */
 
 static const struct pf_column thread_fields[XRAY_FIELDS] = {
     [XRAY_FIELD_PID] = {"pid", PF_PLAIN, 0},
@@ -76,8 +75,7 @@ static const struct pf_table tables[] = {
      .ops = &xray_functions_cursor},
 };
 
-/* ---- metrics
- * ------------------------------------------------------------------------------------------------- */
+/* ---- metrics ------------------------------------------------------------------------------------ */
 
 static const struct pf_metric metrics[] = {
     {"calls", "", "exclusive", "int", "completed calls", PF_OVER_ALL, PF_SUM, PF_NO_PARTNER},
@@ -123,8 +121,7 @@ static void set_metrics(struct pf_profile *profile, struct xray_state *state)
     profile->metrics_stage = PF_OPENED;
 }
 
-/* ---- probing and opening
- * ------------------------------------------------------------------------------------------------- */
+/* ---- probing and opening ------------------------------------------------------------------------ */
 
 /*
  * Header: u16 version, u16 type (1: FDR), u32 with constant_tsc in bit 0 and nonstop_tsc in bit 1, u64 ticks

@@ -33,8 +33,7 @@ extern const struct pf_driver pf_extrap_text_driver;
     "DATA 200\n"                                                                                             \
     "DATA 300\n"
 
-/* ---- a profile of a text
- * ---------------------------------------------------------------------------------------- */
+/* ---- a profile of a text ------------------------------------------------------------------------ */
 
 struct fixture {
     char folder[32];
@@ -103,8 +102,7 @@ static void tear_down(struct fixture *fixture)
     rmdir(fixture->folder);
 }
 
-/* ---- rows as text
- * ----------------------------------------------------------------------------------------------- */
+/* ---- rows as text ------------------------------------------------------------------------------- */
 
 static void print_cell(FILE *out, struct pf_cell cell)
 {
@@ -217,8 +215,7 @@ static void check_warning(const char *text, const char *want, const char *name)
     tear_down(&fixture);
 }
 
-/* ---- recognising
- * ------------------------------------------------------------------------------------------------ */
+/* ---- recognising -------------------------------------------------------------------------------- */
 
 static unsigned confidence(const char *text)
 {
@@ -254,8 +251,7 @@ static void check_probe(void)
     ok(confidence("PARAMETER study\n\nWe looked at\nmany things.\n") == 0, "nor is a note with a headline");
 }
 
-/* ---- the model
- * -------------------------------------------------------------------------------------------------- */
+/* ---- the model ---------------------------------------------------------------------------------- */
 
 static char *points_of(const char *text)
 {
@@ -335,8 +331,7 @@ static void check_model(void)
     tear_down(&fixture);
 }
 
-/* ---- values
- * ------------------------------------------------------------------------------------------------------- */
+/* ---- values ------------------------------------------------------------------------------------- */
 
 static const struct pf_restriction all = {-1, -1, -1};
 
@@ -423,8 +418,7 @@ static void check_numbers(void)
     ok(right == tries, "all numbers are read to the last bit");
 }
 
-/* ---- statistics
- * --------------------------------------------------------------------------------------------------- */
+/* ---- statistics --------------------------------------------------------------------------------- */
 
 static void check_statistics(void)
 {
@@ -453,8 +447,7 @@ static void check_statistics(void)
                "what is not a number or not finite shows");
 }
 
-/* ---- warnings
- * ----------------------------------------------------------------------------------------------------- */
+/* ---- warnings ----------------------------------------------------------------------------------- */
 
 static void check_warnings(void)
 {
@@ -484,8 +477,7 @@ static void check_warnings(void)
     check_warning("PARAMETER x\nPOINTS 1\nREGION\nDATA 1\n", "3 error cut-name", "REGION without a name");
 }
 
-/* ---- positions
- * ---------------------------------------------------------------------------------------------------- */
+/* ---- positions ---------------------------------------------------------------------------------- */
 
 static const char untidy[] = "PARAMETER p n\r\nPOINTS (2 10) (4 10) (4 0.5)\r\n"
                              "METRIC time\nREGION main->solve\n DATA 1 2 \r\nDATA 3 4 5.5 # c\n#\nDATA\n"
@@ -550,8 +542,7 @@ static void check_positions(void)
     }
 }
 
-/* ---- damage
- * ------------------------------------------------------------------------------------------------------- */
+/* ---- damage ------------------------------------------------------------------------------------- */
 
 /* True if `cut` is a prefix of `whole`, but for its last line. */
 static bool begins(const char *whole, char *cut)
@@ -607,8 +598,7 @@ static void check_flips(void)
     ok(opened, "whatever bytes are changed, the file opens");
 }
 
-/* ---- large files
- * ------------------------------------------------------------------------------------------------- */
+/* ---- large files -------------------------------------------------------------------------------- */
 
 enum { BIG_REGIONS = 300, BIG_POINTS = 100 };
 

@@ -2,8 +2,7 @@
 /* XRay logs: recognising, opening, threads and their buffers. */
 #include "tests/unit/xray_log.h"
 
-/* ---- recognising
- * ------------------------------------------------------------------------------------------------- */
+/* ---- recognising -------------------------------------------------------------------------------- */
 
 static unsigned confidence_in(const void *bytes, size_t size)
 {
@@ -62,8 +61,7 @@ static void opens_the_header(struct log *log)
     reads_as(log, "", "", "a header alone is an empty trace");
 }
 
-/* ---- order
- * ------------------------------------------------------------------------------------------------- */
+/* ---- order -------------------------------------------------------------------------------------- */
 
 /* A buffer with the entry of one function, one tick after its start. */
 static void put_small(struct log *log, int32_t pid, int32_t tid, uint32_t micros, uint64_t tsc,

@@ -135,8 +135,7 @@ static void wrong_records(struct log *log)
     close_log(&opened);
 }
 
-/* ---- anything at all
- * ------------------------------------------------------------------------------------------------- */
+/* ---- anything at all ---------------------------------------------------------------------------- */
 
 static size_t rows_in(const struct log *log)
 {

@@ -19,8 +19,7 @@
 
 extern const struct pf_driver pf_xray_driver;
 
-/* ---- writing
- * ------------------------------------------------------------------------------------------------- */
+/* ---- writing ------------------------------------------------------------------------------------ */
 
 struct log {
     unsigned char bytes[1 << 20];
@@ -141,8 +140,7 @@ static inline void close_buffer(struct log *log)
         put_metadata(log, END_OF_BUFFER);
 }
 
-/* ---- reading
- * ------------------------------------------------------------------------------------------------- */
+/* ---- reading ------------------------------------------------------------------------------------ */
 
 struct opened {
     char folder[64];
@@ -204,8 +202,7 @@ static inline void close_log(struct opened *opened)
     rmdir(opened->folder);
 }
 
-/* ---- as text
- * ------------------------------------------------------------------------------------------------- */
+/* ---- as text ------------------------------------------------------------------------------------ */
 
 static inline const struct pf_table *table_of(const struct opened *opened, const char *name)
 {

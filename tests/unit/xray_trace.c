@@ -2,8 +2,7 @@
 /* XRay logs: the trace, its events, times and positions. */
 #include "tests/unit/xray_log.h"
 
-/* ---- events
- * ------------------------------------------------------------------------------------------------- */
+/* ---- events ------------------------------------------------------------------------------------- */
 
 static void tells_events(struct log *log)
 {
@@ -147,8 +146,7 @@ static void tells_depths(struct log *log)
              "", "depth counts the calls around: an exit closes those inside, or none");
 }
 
-/* ---- positions
- * ------------------------------------------------------------------------------------------------- */
+/* ---- positions ---------------------------------------------------------------------------------- */
 
 /* Two threads, two buffers each, with everything that a position must keep. */
 static void put_everything(struct log *log, unsigned deep)
