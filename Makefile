@@ -2,7 +2,7 @@
 CC      ?= cc
 PREFIX  ?= /usr/local
 BUILD   ?= build
-CFLAGS  ?= -O2 -g
+CFLAGS  ?= -O2 -g -fno-jump-tables
 WARN     = -Wall -Wextra -Wpedantic -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wpointer-arith -Wvla $(WERROR)
 PKGS     = fuse3
 CPPFLAGS += -I. -D_GNU_SOURCE -D_FILE_OFFSET_BITS=64 -DFUSE_USE_VERSION=314 $(shell pkg-config --cflags $(PKGS))

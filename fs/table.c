@@ -86,12 +86,23 @@ bool pf_table_has(const struct pf_table *table, enum pf_role role)
 
 /* ---- rows with the model's names filled in ------------------------------------------------------ */
 
-/* A cursor and the cells of its current row. */
+/* A column that the driver gives as an index, or not at all. */
+struct filled {
+    unsigned column;
+    enum pf_role role;
+    unsigned field;
+};
+
+/* A cursor and the cells of its current row, as they are printed. */
 struct walk {
     struct pf_cursor cursor;
     const struct pf_cursor_ops *ops;
     struct pf_cell *cells;
     struct pf_cell *metric_names;
+    struct filled *filled; /* first those of the partition, then the others */
+    size_t n_partition, n_filled;
+    struct pf_cell *partition_cells; /* what filled[0 .. n_partition) are for partition `printed` */
+    int64_t printed;
     int partition_column, context_column; /* -1: none */
     int64_t partition, context;           /* of the current row, -1: none */
     bool opened;
@@ -103,6 +114,8 @@ static void walk_close(struct walk *walk)
         walk->ops->close(&walk->cursor);
     free(walk->cells);
     free(walk->metric_names);
+    free(walk->filled);
+    free(walk->partition_cells);
 }
 
 static int column_of(const struct pf_table *table, enum pf_role role)
@@ -113,19 +126,41 @@ static int column_of(const struct pf_table *table, enum pf_role role)
     return -1;
 }
 
+static bool is_partition_role(enum pf_role role)
+{
+    return role == PF_PARTITION || role == PF_PARTITION_FIELD;
+}
+
+static void list_filled(struct walk *walk, const struct pf_table *table)
+{
+    for (int partition = 1; partition >= 0; partition--) {
+        for (unsigned c = 0; c < table->n_columns; c++) {
+            const struct pf_column *column = &table->columns[c];
+            if (column->role != PF_PLAIN && is_partition_role(column->role) == (partition == 1))
+                walk->filled[walk->n_filled++] = (struct filled){c, column->role, column->field};
+        }
+        if (partition)
+            walk->n_partition = walk->n_filled;
+    }
+}
+
 static int walk_open(struct walk *walk, struct pf_profile *profile, const struct pf_table *table,
                      struct pf_restriction only, struct pf_error *error)
 {
     *walk = (struct walk){.cursor = {.profile = profile, .table = table, .only = only},
-                          .ops = pf_table_ops(table)};
-    walk->partition_column = column_of(table, PF_PARTITION);
-    walk->context_column = column_of(table, PF_CONTEXT);
+                          .ops = pf_table_ops(table),
+                          .printed = -1,
+                          .partition_column = column_of(table, PF_PARTITION),
+                          .context_column = column_of(table, PF_CONTEXT)};
     walk->cells = calloc(table->n_columns + 1, sizeof *walk->cells);
     walk->metric_names = calloc(profile->n_metrics + 1, sizeof *walk->metric_names);
-    if (!walk->cells || !walk->metric_names) {
+    walk->filled = calloc(table->n_columns + 1, sizeof *walk->filled);
+    walk->partition_cells = calloc(table->n_columns + 1, sizeof *walk->partition_cells);
+    if (!walk->cells || !walk->metric_names || !walk->filled || !walk->partition_cells) {
         walk_close(walk);
         return pf_fail_memory(error);
     }
+    list_filled(walk, table);
     for (size_t m = 0; m < profile->n_metrics; m++) {
         walk->metric_names[m] = pf_string(profile->metrics[m].name);
         walk->metric_names[m].plain = pf_text_is_plain(profile->metrics[m].name, walk->metric_names[m].size);
@@ -138,39 +173,31 @@ static int walk_open(struct walk *walk, struct pf_profile *profile, const struct
     return 0;
 }
 
-static struct pf_cell partition_cell(const struct pf_partitions *partitions, int64_t i, int field)
+static struct pf_cell partition_cell(const struct pf_partitions *partitions, int64_t i,
+                                     const struct filled *filled)
 {
-    const struct pf_rows *rows = field < 0 ? partitions->items : partitions->fields;
+    bool field = filled->role == PF_PARTITION_FIELD;
+    const struct pf_rows *rows = field ? partitions->fields : partitions->items;
     if (i < 0 || (uint64_t)i >= pf_rows_count(rows))
         return pf_absent();
-    return pf_rows_at(rows, (size_t)i)[field < 0 ? 1 : field];
+    return pf_rows_at(rows, (size_t)i)[field ? filled->field : 1];
 }
 
-/* The cell as it is printed: the driver's own, or the name that its index stands for. */
-static inline struct pf_cell printed(const struct walk *walk, size_t c)
+/* A context's or metric's cell as it is printed: the id or name that its index stands for. */
+static struct pf_cell model_cell(const struct walk *walk, const struct filled *filled)
 {
     const struct pf_profile *profile = walk->cursor.profile;
-    const struct pf_column *column = &walk->cursor.table->columns[c];
     const struct pf_tree *tree = profile->contexts;
-    bool context = tree && walk->context >= 0 && walk->context < tree->count;
-    switch (column->role) {
-    case PF_PARTITION:
-        return partition_cell(&profile->partitions, walk->partition, -1);
-    case PF_PARTITION_FIELD:
-        return partition_cell(&profile->partitions, walk->partition, (int)column->field);
-    case PF_CONTEXT:
-        return context ? pf_uint(pf_tree_id(tree, (uint32_t)walk->context)) : pf_absent();
-    case PF_CONTEXT_NAME:
-        return context ? pf_interned(tree->strings, tree->name[walk->context]) : pf_absent();
-    case PF_METRIC: {
-        const struct pf_cell *cell = &walk->cells[c];
+    const struct pf_cell *cell = &walk->cells[filled->column];
+    if (filled->role == PF_METRIC) {
         bool known = cell->type == PF_INT && cell->i >= 0 && (uint64_t)cell->i < profile->n_metrics;
         return known ? walk->metric_names[cell->i] : pf_absent();
     }
-    case PF_PLAIN:
-        break;
-    }
-    return walk->cells[c];
+    if (!tree || walk->context < 0 || walk->context >= tree->count)
+        return pf_absent();
+    if (filled->role == PF_CONTEXT)
+        return pf_uint(pf_tree_id(tree, (uint32_t)walk->context));
+    return pf_interned(tree->strings, tree->name[walk->context]);
 }
 
 static int64_t index_in(const struct pf_cell *cells, int column)
@@ -178,14 +205,38 @@ static int64_t index_in(const struct pf_cell *cells, int column)
     return column >= 0 && cells[column].type == PF_INT ? cells[column].i : -1;
 }
 
+static void print_partition(struct walk *walk)
+{
+    for (size_t i = 0; i < walk->n_partition; i++)
+        walk->partition_cells[i] =
+            partition_cell(&walk->cursor.profile->partitions, walk->partition, &walk->filled[i]);
+    walk->printed = walk->partition;
+}
+
+/* To the next row, and its cells to what is printed. */
 static inline int walk_next(struct walk *walk, struct pf_error *error)
 {
     int more = walk->ops->next(&walk->cursor, walk->cells, error);
-    if (more > 0) {
-        walk->partition = index_in(walk->cells, walk->partition_column);
-        walk->context = index_in(walk->cells, walk->context_column);
-    }
+    if (more <= 0)
+        return more;
+    walk->partition = index_in(walk->cells, walk->partition_column);
+    walk->context = index_in(walk->cells, walk->context_column);
+    if (walk->partition != walk->printed)
+        print_partition(walk);
+    for (size_t i = 0; i < walk->n_partition; i++)
+        walk->cells[walk->filled[i].column] = walk->partition_cells[i];
+    for (size_t i = walk->n_partition; i < walk->n_filled; i++)
+        walk->cells[walk->filled[i].column] = model_cell(walk, &walk->filled[i]);
     return more;
+}
+
+static inline size_t cell_size(const struct pf_cell *cell)
+{
+    if (cell->type == PF_UINT || (cell->type == PF_INT && cell->i >= 0))
+        return pf_uint_size(cell->u);
+    if (cell->type == PF_TEXT && cell->plain)
+        return cell->size;
+    return cell->type == PF_ABSENT ? 0 : pf_csv_cell_size(cell);
 }
 
 /* ---- lines -------------------------------------------------------------------------------------- */
@@ -215,24 +266,50 @@ static void add_header(struct table_lines *view, struct pf_buf *out)
     view->started = true;
 }
 
-/* The innermost loop of all rendering: numbers and short plain words go straight into room that was reserved
- * once. */
+static inline char *add_uint(char *at, uint64_t value)
+{
+    if (value >= 100)
+        return pf_print_uint(at, value);
+    if (value >= 10)
+        *at++ = (char)('0' + value / 10);
+    *at++ = (char)('0' + value % 10);
+    return at;
+}
+
+/* A few bytes, without the call that memcpy would be. */
+static inline char *add_word(char *at, const char *text, size_t size)
+{
+    if (size >= 8) {
+        for (size_t i = 0; i + 8 <= size; i += 8)
+            memcpy(at + i, text + i, 8);
+        memcpy(at + size - 8, text + size - 8, 8);
+    } else if (size >= 4) {
+        memcpy(at, text, 4);
+        memcpy(at + size - 4, text + size - 4, 4);
+    } else {
+        for (size_t i = 0; i < size; i++)
+            at[i] = text[i];
+    }
+    return at + size;
+}
+
+/* The innermost loop of all rendering: integers and short plain words go straight into room that was reserved once. */
 static void add_row(struct table_lines *view, struct pf_buf *out)
 {
-    size_t room = view->n_kept * (PF_NUMBER_MAX + 1);
+    const struct pf_cell *cells = view->walk.cells;
+    size_t room = view->n_kept * (PF_NUMBER_MAX + 1) + 1;
     char *at = pf_buf_reserve(out, room);
     for (size_t k = 0; k < view->n_kept && at; k++) {
-        struct pf_cell cell = printed(&view->walk, view->kept[k]);
-        if (cell.type == PF_INT) {
-            at = pf_print_int(at, cell.i);
-        } else if (cell.type == PF_UINT) {
-            at = pf_print_uint(at, cell.u);
-        } else if (cell.type == PF_TEXT && cell.plain && cell.size <= PF_NUMBER_MAX) {
-            memcpy(at, cell.text, cell.size);
-            at += cell.size;
-        } else if (cell.type != PF_ABSENT) {
+        const struct pf_cell *cell = &cells[view->kept[k]];
+        if (cell->type == PF_UINT || (cell->type == PF_INT && cell->i >= 0)) {
+            at = add_uint(at, cell->u);
+        } else if (cell->type == PF_TEXT && cell->plain && cell->size <= PF_NUMBER_MAX) {
+            at = add_word(at, cell->text, cell->size);
+        } else if (cell->type == PF_DOUBLE) {
+            at = pf_print_double(at, cell->d);
+        } else if (cell->type != PF_ABSENT) {
             out->size = (size_t)(at - out->data);
-            pf_csv_cell(out, &cell);
+            pf_csv_cell(out, cell);
             at = pf_buf_reserve(out, room);
             if (!at)
                 return;
@@ -269,10 +346,8 @@ static int measure_line(struct pf_lines *lines, uint64_t *size, struct pf_error 
     }
     int more = walk_next(&view->walk, error);
     if (more > 0)
-        for (size_t k = 0; k < view->n_kept; k++) {
-            struct pf_cell cell = printed(&view->walk, view->kept[k]);
-            *size += pf_csv_cell_size(&cell) + 1;
-        }
+        for (size_t k = 0; k < view->n_kept; k++)
+            *size += cell_size(&view->walk.cells[view->kept[k]]) + 1;
     return more;
 }
 
@@ -341,15 +416,6 @@ struct pf_measure *pf_measure_new(struct pf_profile *profile, const struct pf_ta
     return measure;
 }
 
-static inline void add_size(struct pf_row_size *size, enum pf_role role, size_t cell)
-{
-    size->full += cell + 1;
-    if (role == PF_PARTITION || role == PF_PARTITION_FIELD)
-        size->partition += cell + 1;
-    else if (role == PF_CONTEXT || role == PF_CONTEXT_NAME)
-        size->context += cell + 1;
-}
-
 int pf_measure_next(struct pf_measure *measure, struct pf_row_size *size, struct pf_error *error)
 {
     struct walk *walk = &measure->walk;
@@ -357,15 +423,14 @@ int pf_measure_next(struct pf_measure *measure, struct pf_row_size *size, struct
     if (more <= 0)
         return more;
     *size = (struct pf_row_size){.partition_index = walk->partition, .context_index = walk->context};
-    const struct pf_table *table = walk->cursor.table;
-    for (size_t c = 0; c < table->n_columns; c++) {
-        struct pf_cell cell = printed(walk, c);
-        size_t n = cell.type == PF_INT                  ? pf_int_size(cell.i)
-                   : cell.type == PF_UINT               ? pf_uint_size(cell.u)
-                   : cell.type == PF_ABSENT             ? 0
-                   : cell.type == PF_TEXT && cell.plain ? cell.size
-                                                        : pf_csv_cell_size(&cell);
-        add_size(size, table->columns[c].role, n);
+    for (size_t c = 0; c < walk->cursor.table->n_columns; c++)
+        size->full += cell_size(&walk->cells[c]) + 1;
+    for (size_t i = 0; i < walk->n_filled; i++) {
+        size_t cell = cell_size(&walk->cells[walk->filled[i].column]) + 1;
+        if (i < walk->n_partition)
+            size->partition += cell;
+        else if (walk->filled[i].role != PF_METRIC)
+            size->context += cell;
     }
     return 1;
 }
@@ -381,6 +446,15 @@ void pf_measure_free(struct pf_measure *measure)
         return;
     walk_close(&measure->walk);
     free(measure);
+}
+
+static void add_size(struct pf_row_size *size, enum pf_role role, size_t cell)
+{
+    size->full += cell + 1;
+    if (is_partition_role(role))
+        size->partition += cell + 1;
+    else if (role == PF_CONTEXT || role == PF_CONTEXT_NAME)
+        size->context += cell + 1;
 }
 
 struct pf_row_size pf_header_size(const struct pf_table *table)
