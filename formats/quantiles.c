@@ -35,7 +35,8 @@ struct pf_quantiles {
     size_t n_groups;
     uint64_t *staged;
     struct pf_store *store; /* NULL: the staging area holds everything */
-    uint64_t *sorted;       /* SORTED_MAX numbers, twice */
+    size_t work_room;       /* numbers: those of the largest group, at most SORTED_MAX */
+    uint64_t *work;         /* work_room numbers, twice */
     uint64_t *histogram;    /* RANKS_MAX times BINS; NULL until needed */
 };
 
@@ -55,6 +56,8 @@ static uint64_t lay_out(struct pf_quantiles *quantiles, const uint64_t *counts, 
         group->region = region;
         group->stage = stage;
         region += counts[i];
+        if (counts[i] > quantiles->work_room)
+            quantiles->work_room = counts[i] < SORTED_MAX ? (size_t)counts[i] : SORTED_MAX;
         stage += group->room;
     }
     return stage;
@@ -78,10 +81,10 @@ struct pf_quantiles *pf_quantiles_new(const uint64_t *counts, size_t groups, uin
         quantiles->n_groups = groups;
         uint64_t staged = lay_out(quantiles, counts, total, budget);
         quantiles->staged = malloc((staged + 1) * sizeof(uint64_t));
-        quantiles->sorted = malloc(2 * SORTED_MAX * sizeof(uint64_t));
+        quantiles->work = malloc((2 * quantiles->work_room + 1) * sizeof(uint64_t));
         quantiles->store = total > budget ? pf_store_new(0) : NULL;
     }
-    if (!quantiles || !quantiles->staged || !quantiles->sorted || (total > budget && !quantiles->store)) {
+    if (!quantiles || !quantiles->staged || !quantiles->work || (total > budget && !quantiles->store)) {
         pf_quantiles_free(quantiles);
         pf_fail_memory(error);
         return NULL;
@@ -96,7 +99,7 @@ void pf_quantiles_free(struct pf_quantiles *quantiles)
     pf_store_free(quantiles->store);
     free(quantiles->groups);
     free(quantiles->staged);
-    free(quantiles->sorted);
+    free(quantiles->work);
     free(quantiles->histogram);
     free(quantiles);
 }
@@ -189,9 +192,10 @@ static int get_by_sorting(struct pf_quantiles *quantiles, const struct group *gr
                           size_t n, uint64_t *result, struct pf_error *error)
 {
     size_t count = (size_t)group->added;
-    if (read_numbers(quantiles, group, 0, count, quantiles->sorted, error))
+    if (read_numbers(quantiles, group, 0, count, quantiles->work, error))
         return -1;
-    const uint64_t *sorted = sort(quantiles->sorted, quantiles->sorted + SORTED_MAX, count, group->bits);
+    const uint64_t *sorted =
+        sort(quantiles->work, quantiles->work + quantiles->work_room, count, group->bits);
     for (size_t i = 0; i < n; i++)
         result[i] = sorted[ranks[i]];
     return 0;
@@ -214,11 +218,11 @@ static int count_digits(struct pf_quantiles *quantiles, const struct group *grou
     size_t n;
     for (uint64_t first = 0; first < group->added; first += n) {
         uint64_t left = group->added - first;
-        n = left < SORTED_MAX ? (size_t)left : SORTED_MAX;
-        if (read_numbers(quantiles, group, first, n, quantiles->sorted, error))
+        n = left < quantiles->work_room ? (size_t)left : quantiles->work_room;
+        if (read_numbers(quantiles, group, first, n, quantiles->work, error))
             return -1;
         for (size_t i = 0; i < n; i++) {
-            uint64_t number = quantiles->sorted[i] >> shift;
+            uint64_t number = quantiles->work[i] >> shift;
             for (size_t u = 0; u < n_uppers; u++)
                 if (number >> DIGIT == uppers[u])
                     quantiles->histogram[u * BINS + number % BINS]++;

@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: MIT */
+/* XRay logs: events as calls, and what is told of contexts, threads and functions. */
+#include <stdatomic.h>
+
+#include "formats/pass.h"
+#include "tests/unit/xray_log.h"
+
+static void begin(struct log *log, uint64_t frequency)
+{
+    put_header(log, 5, frequency, 4096);
+    open_buffer(log, 1, 0, 1000);
+}
+
+/* Values as thread,context,metric,value, without the metrics of time. */
+static void values_are(const struct log *log, const char *want, const char *name)
+{
+    struct opened opened;
+    if (ok(!open_log(&opened, log, PF_DERIVED), "%s: it opens", name))
+        rows_are(&opened, "values", want, name);
+    close_log(&opened);
+}
+
+static void adds_up_calls(struct log *log)
+{
+    begin(log, 0);
+    put_function(log, ENTER, 5, 0);
+    for (int i = 0; i < 2; i++) {
+        put_function(log, ENTER_ARG, 6, 10);
+        put_argument(log, 1);
+        put_event(log, CUSTOM, 0, 0, "x");
+        put_function(log, TAIL_EXIT, 6, 20);
+    }
+    put_function(log, EXIT, 5, 5);
+    close_buffer(log);
+    values_are(log,
+               "0,0,calls,1\n0,0,ticks,25\n0,0,ticks (inc),65\n"
+               "0,1,calls,2\n0,1,ticks,40\n0,1,ticks (inc),40\n",
+               "a call's exclusive ticks are its own without those of the calls inside");
+    patch(log, 8, 500000000, 8);
+    values_are(log,
+               "0,0,calls,1\n0,0,time,50\n0,0,time (inc),130\n0,0,ticks,25\n0,0,ticks (inc),65\n"
+               "0,1,calls,2\n0,1,time,80\n0,1,time (inc),80\n0,1,ticks,40\n0,1,ticks (inc),40\n",
+               "where the frequency is known, ticks are nanoseconds too");
+}
+
+static void closes_calls(struct log *log)
+{
+    begin(log, 0);
+    put_function(log, ENTER, 1, 0);
+    put_function(log, ENTER, 2, 1);
+    put_function(log, ENTER, 3, 1);
+    put_function(log, EXIT, 1, 1);
+    put_function(log, EXIT, 2, 1);
+    close_buffer(log);
+    values_are(log,
+               "0,0,calls,1\n0,0,ticks,1\n0,0,ticks (inc),3\n0,1,calls,1\n0,1,ticks,1\n0,1,ticks (inc),2\n"
+               "0,2,calls,1\n0,2,ticks,1\n0,2,ticks (inc),1\n",
+               "an exit closes the calls inside; one without an entry is ignored");
+    struct opened opened;
+    open_log(&opened, log, PF_MODELLED);
+    columns_are(opened.profile.partitions.fields, "0123456789", "7,1,1,5,1,2,0,3,1000,1004\n",
+                "and both are counted");
+    close_log(&opened);
+    begin(log, 0);
+    for (uint32_t i = 0; i < 3; i++)
+        put_function(log, ENTER, 4, 2);
+    put_function(log, EXIT, 4, 2);
+    close_buffer(log);
+    values_are(log, "0,0,open,1\n0,1,open,1\n0,2,calls,1\n0,2,ticks,2\n0,2,ticks (inc),2\n",
+               "recursive calls nest; an exit closes the nearest; the others stay open");
+    begin(log, 0);
+    put_function(log, ENTER, 1, 0);
+    put_wrap(log, 900);
+    put_function(log, EXIT, 1, 0);
+    close_buffer(log);
+    values_are(log, "0,0,calls,1\n0,0,ticks,100\n0,0,ticks (inc),100\n",
+               "durations are positive, also where the clock steps back");
+}
+
+static void keeps_threads_apart(struct log *log)
+{
+    begin(log, 0);
+    put_function(log, ENTER, 1, 0);
+    close_buffer(log);
+    open_buffer(log, 2, 0, 1000);
+    put_function(log, EXIT, 1, 0);
+    put_function(log, ENTER, 1, 0);
+    close_buffer(log);
+    open_buffer(log, 1, 5, 1500);
+    put_function(log, EXIT, 1, 7);
+    close_buffer(log);
+    struct opened opened;
+    open_log(&opened, log, PF_DERIVED);
+    rows_are(&opened, "values", "0,0,calls,1\n0,0,ticks,507\n0,0,ticks (inc),507\n1,0,open,1\n",
+             "calls go on over buffers, but not over threads");
+    struct pf_tree *tree = opened.profile.contexts;
+    ok(tree->count == 1 && tree->flags[0] == (PF_FRAME | PF_ROOT) && !strcmp(tree->kinds[0], "function"),
+       "contexts are merged over the threads");
+    struct pf_cell name = pf_interned(tree->strings, tree->name[0]), cell;
+    opened.profile.context_cells(&opened.profile, 0, &cell);
+    ok(name.size == 2 && !memcmp(name.text, "#1", 2) && name.plain && cell.u == 1,
+       "a context has its function's name and id");
+    close_log(&opened);
+}
+
+static void ranks_durations(struct log *log)
+{
+    begin(log, 0);
+    for (uint32_t i = 0; i < 100; i++) {
+        put_function(log, ENTER, 300, 0);
+        put_function(log, EXIT, 300, 1 + (i * 37) % 100);
+    }
+    put_function(log, ENTER, 20, 0);
+    put_function(log, EXIT, 20, 5);
+    put_function(log, ENTER, 10, 0);
+    close_buffer(log);
+    struct opened opened;
+    open_log(&opened, log, PF_DERIVED);
+    rows_are(&opened, "functions", "20,1,5,5,5,5,5,5,#20\n300,100,1,51,91,100,100,5050,#300\n",
+             "functions come by id, with ranks counted from 0; those without a completed call are left out");
+    close_log(&opened);
+}
+
+/* A pass that nobody waits for any more. */
+static void stops(struct log *log)
+{
+    struct opened opened;
+    begin(log, 0);
+    put_function(log, ENTER, 1, 0);
+    log->bytes[log->size++] = 0xff; /* something to warn of */
+    close_buffer(log);
+    open_log(&opened, log, PF_OPENED);
+    struct pf_pass stopped = {.stop = true};
+    for (enum pf_stage stage = PF_PARTITIONED; stage < PF_STAGES; stage++) {
+        int result = pf_xray_driver.load(&opened.profile, stage, &stopped, &opened.error);
+        ok(result == -1 && opened.error.code == ECANCELED, "the pass to stage %d can be stopped", (int)stage);
+        ok(!pf_rows_count(opened.profile.warnings) || stage > PF_MODELLED, "and leaves nothing behind");
+        ok(!load(&opened, stage), "and begun anew");
+    }
+    warnings_are(&opened, "120,fatal,cut-record\n", "then each problem is told once");
+    close_log(&opened);
+}
+
+int main(void)
+{
+    static struct log log;
+    adds_up_calls(&log);
+    closes_calls(&log);
+    keeps_threads_apart(&log);
+    ranks_durations(&log);
+    stops(&log);
+    return done();
+}
