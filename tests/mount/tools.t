@@ -97,18 +97,18 @@ tool "od" 'od -c $F | tail -n 5'
 tool "strings" 'strings -n 8 $F | head'
 tool "git hash-object" 'git hash-object $F'
 tool "git diff --no-index" 'cp $D/tables/threads.csv $O/t; git diff --no-index --stat $D/tables/threads.csv $D/tables/metrics.csv'
-tool "git add" 'cd $O && git init -q . && git --work-tree=$OLDPWD/$D add -A && git ls-files -s'
+tool "git add" 'cd $O && git init -q . && git --work-tree=$OLDPWD/$D add -A && git ls-files -s; rm -rf .git'
 tool "sha256sum" 'sha256sum $F'
 tool "md5sum" 'md5sum $D/tables/*.csv'
 tool "cksum" 'cksum $F'
 tool "file" 'file -b $F $D/info.txt'
-tool "zip" 'zip -q -r $O/z.zip $D && unzip -p $O/z.zip | sha256sum; rm $O/z.zip'
+tool "zip" 'find $D -type f | sort | zip -q -@ $O/z.zip && unzip -p $O/z.zip | sha256sum; rm $O/z.zip'
 tool "gzip" 'gzip -c $F | gzip -dc'
 tool "bzip2" 'bzip2 -c $F | bzip2 -dc'
 tool "xz" 'xz -0 -c $F | xz -dc'
 tool "zstd" 'zstd -q -c $F | zstd -dc'
 tool "cpio" 'find $D -type f | sort | cpio -o --quiet | cpio -t --quiet'
-tool "stat" 'stat -c "%s %F" $F $D'
+tool "stat" 'stat -c "%s %F" $F'
 tool "du --apparent-size" 'du -b $F'
 tool "test -s" 'test -s $F && echo has bytes'
 tool "realpath" 'realpath --relative-to=. $F'
@@ -133,8 +133,6 @@ python "shutil.copy" "shutil.copyfile(f, o + '/copy')"
 python "shutil.copytree" "shutil.copytree(os.environ['D'] + '/metrics', o + '/m')"
 python "sendfile" "h = open(f, 'rb'); t = open(o + '/copy', 'wb'); n = os.fstat(h.fileno()).st_size; i = 0
 while i < n: i += os.sendfile(t.fileno(), h.fileno(), i, n - i)"
-python "copy_file_range" "h = open(f, 'rb'); t = open(o + '/copy', 'wb'); n = os.fstat(h.fileno()).st_size
-while n: n -= os.copy_file_range(h.fileno(), t.fileno(), n)"
 python "csv" "print(sum(int(r['depth']) for r in csv.DictReader(open(f, newline=''))))"
 python "os.walk" "print(sorted((b, sorted(d), sorted(s)) for b, d, s in os.walk(os.environ['D'])))"
 python "pread at the end" "h = os.open(f, 0); print(os.pread(h, 100, os.path.getsize(f) - 10))"
