@@ -19,6 +19,7 @@ enum { DURATIONS_LIMIT = 8 * 1024 * 1024 };
 struct durations {
     const struct xray_state *state;
     struct pf_pass *pass;
+    uint64_t done; /* bytes of buffers */
     struct xray_decoder decoder;
     struct xray_stack stack;
     uint64_t *entered; /* by depth in the stack */
@@ -104,35 +105,51 @@ static int leave(struct durations *durations, const struct xray_event *event, st
     return 0;
 }
 
+static int take_event(struct durations *durations, const struct xray_event *event, struct pf_error *error)
+{
+    switch (event->kind) {
+    case XRAY_ENTER:
+    case XRAY_ENTER_ARG:
+        return enter(durations, event, error);
+    case XRAY_EXIT:
+    case XRAY_TAIL_EXIT:
+        return leave(durations, event, error);
+    default:
+        return 0;
+    }
+}
+
+static int step(struct durations *durations, uint64_t done, struct pf_error *error)
+{
+    return pf_pass_step(durations->pass, durations->done + done, durations->state->index.bytes, error);
+}
+
 static int read_buffer(struct durations *durations, const struct xray_buffer *buffer, struct pf_error *error)
 {
+    enum { EVENTS_PER_STEP = 65536 };
+    struct xray_decoder *decoder = &durations->decoder;
     struct xray_event event;
     int more;
-    xray_decoder_begin(&durations->decoder, buffer->body, buffer->end);
-    while ((more = xray_next_event(&durations->decoder, &event, error)) > 0) {
-        int failed = 0;
-        if (event.kind == XRAY_ENTER || event.kind == XRAY_ENTER_ARG)
-            failed = enter(durations, &event, error);
-        else if (event.kind == XRAY_EXIT || event.kind == XRAY_TAIL_EXIT)
-            failed = leave(durations, &event, error);
-        if (failed)
+    xray_decoder_begin(decoder, buffer->body, buffer->end);
+    for (uint64_t events = 1; (more = xray_next_event(decoder, &event, error)) > 0; events++) {
+        if (events % EVENTS_PER_STEP == 0 &&
+            step(durations, xray_decoder_offset(decoder) - buffer->body, error))
+            return -1;
+        if (take_event(durations, &event, error))
             return -1;
     }
-    return more;
+    durations->done += buffer->end - buffer->body;
+    return more < 0 ? -1 : step(durations, 0, error);
 }
 
 static int read_log(struct durations *durations, struct pf_error *error)
 {
     const struct xray_index *index = &durations->state->index;
-    uint64_t done = 0;
     for (size_t i = 0; i < index->n_buffers; i++) {
         const struct xray_buffer *buffer = &index->buffers[i];
         if (i && buffer->thread != buffer[-1].thread)
             xray_stack_clear(&durations->stack);
         if (read_buffer(durations, buffer, error))
-            return -1;
-        done += buffer->end - buffer->body;
-        if (pf_pass_step(durations->pass, done, index->bytes, error))
             return -1;
     }
     return 0;
