@@ -232,6 +232,13 @@ struct pf_driver {
     int (*load)(struct pf_profile *profile, enum pf_stage stage, struct pf_pass *pass,
                 struct pf_error *error);
     void (*close)(struct pf_profile *profile);
+    /*
+     * Optional: facts that passes over tables have found out (see EAGAIN) and that rows are made from, so that
+     * sizes kept from an earlier process fit. facts writes at most `room` bytes and returns how many it has;
+     * recall takes them after PF_PARTITIONED.
+     */
+    size_t (*facts)(const struct pf_profile *profile, void *blob, size_t room);
+    int (*recall)(struct pf_profile *profile, const void *blob, size_t size, struct pf_error *error);
 };
 
 /* All drivers, in the order of probing; NULL at the end. */

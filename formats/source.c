@@ -307,9 +307,24 @@ bool pf_source_intact(struct pf_source *source)
     return intact;
 }
 
-size_t pf_source_inputs(const struct pf_source *source, struct pf_stamp *stamps, size_t room)
+size_t pf_source_input_count(const struct pf_source *source)
 {
-    for (size_t i = 0; i < source->count && i < room; i++)
-        stamps[i] = source->inputs[i]->stamp;
     return source->count;
+}
+
+const char *pf_source_input_at(const struct pf_source *source, size_t i, struct pf_stamp *stamp)
+{
+    *stamp = i < source->count ? source->inputs[i]->stamp : (struct pf_stamp){0};
+    return i < source->count ? source->inputs[i]->name : NULL;
+}
+
+bool pf_source_matches(const struct pf_source *source, const char *name, const struct pf_stamp *stamp)
+{
+    const char *relative;
+    int folder = place_of(source, name, &relative);
+    struct stat st;
+    struct pf_stamp now = {0};
+    if (!fstatat(folder, relative, &st, AT_SYMLINK_NOFOLLOW) && S_ISREG(st.st_mode))
+        now = pf_stamp_of(&st);
+    return pf_stamp_same(&now, stamp);
 }

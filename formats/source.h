@@ -74,8 +74,12 @@ bool pf_source_intact(struct pf_source *source);
  * errno. */
 int pf_open_beneath(int folder, const char *name, int flags);
 
-/* The recorded inputs in order of opening; for cache keys. Returns how many there are; fills at most `room`.
- */
-size_t pf_source_inputs(const struct pf_source *source, struct pf_stamp *stamps, size_t room);
+/* How many inputs are recorded; input i (in order of opening): its name as it was opened (NULL: the source
+ * itself) and what it was. */
+size_t pf_source_input_count(const struct pf_source *source);
+const char *pf_source_input_at(const struct pf_source *source, size_t i, struct pf_stamp *stamp);
+
+/* True if the input of this name is what the stamp says. */
+bool pf_source_matches(const struct pf_source *source, const char *name, const struct pf_stamp *stamp);
 
 #endif

@@ -153,8 +153,10 @@ static int index_profile(void *arg, const char *path, const struct pf_found *fou
     if (result) {
         print_error(path, &failure);
         indexing->problems = true;
-    } else if (indexing->report) {
-        print_counts(path, pf_live_profile(live));
+    } else {
+        pf_live_save(live);
+        if (indexing->report)
+            print_counts(path, pf_live_profile(live));
     }
     pf_live_release(live);
     return 0; /* go on with the others */

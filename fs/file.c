@@ -93,6 +93,34 @@ void pf_file_texts_free(struct pf_live *live)
     live->texts = NULL;
 }
 
+void pf_file_texts_each(struct pf_live *live,
+                        void (*each)(void *arg, struct pf_node node, const struct pf_text *text), void *arg)
+{
+    for (struct pf_file_text *text = live->texts; text; text = text->next) {
+        pthread_mutex_lock(&text->text.lock);
+        if (text->keep && text->text.sized && !text->text.shared && pf_table_of(text->node.kind) < 0)
+            each(arg, text->node, &text->text);
+        pthread_mutex_unlock(&text->text.lock);
+    }
+}
+
+bool pf_file_text_restore(struct pf_live *live, struct pf_node node, uint64_t size, uint64_t covered,
+                          struct pf_track *track)
+{
+    struct pf_file_text *text = text_of(live, node);
+    if (!text || text->text.sized) {
+        pf_track_free(track);
+        return false;
+    }
+    text->text.own = *track;
+    text->text.size = size;
+    text->text.covered = covered;
+    text->text.sized = true;
+    text->keep = true;
+    pf_file_text_release(text);
+    return true;
+}
+
 void pf_file_text_failed(struct pf_file_text *text, const struct pf_error *error)
 {
     pthread_mutex_lock(&text->live->lock);
@@ -151,8 +179,12 @@ static int cover(struct pf_file_text *text, uint64_t until, bool at_once, struct
 static uint64_t family_size(const struct pf_family *family, struct pf_node node)
 {
     if (node.kind >= PF_TABLE_OF_CONTEXT)
-        return atomic_load_explicit(&family->context[node.item], memory_order_relaxed);
-    return node.kind >= PF_TABLE_OF_PARTITION ? family->partition[node.item] : family->whole;
+        return node.item < family->contexts
+                   ? atomic_load_explicit(&family->context[node.item], memory_order_relaxed)
+                   : 0;
+    if (node.kind >= PF_TABLE_OF_PARTITION)
+        return node.item < family->partitions ? family->partition[node.item] : 0;
+    return family->whole;
 }
 
 /* Few enough rows to render while somebody waits. */
@@ -250,7 +282,7 @@ static void use_family(struct pf_file_text *text, const struct pf_family *family
             t->shared = &family->track;
             t->end = family->track.count;
             t->covered = t->size;
-        } else if (node.kind < PF_TABLE_OF_CONTEXT && family->first) {
+        } else if (node.kind < PF_TABLE_OF_CONTEXT && family->first && node.item < family->partitions) {
             t->shared = &family->track;
             t->first = family->first[node.item];
             t->end = family->end[node.item];

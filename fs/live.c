@@ -5,9 +5,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "fs/live_private.h"
 #include "fs/names.h"
+
+/* Findings of passes that took this long, in all, are worth a file; of one that took that long, at once. */
+enum { WORTH_SAVING_NS = 10 * 1000 * 1000, SAVE_AT_ONCE_NS = 250 * 1000 * 1000 };
 
 /* ---- names of the axes -------------------------------------------------------------------------- */
 
@@ -143,6 +147,7 @@ struct pf_live *pf_live_open(struct pf_core *core, const struct pf_driver *drive
         pf_live_release(live);
         return NULL;
     }
+    pf_live_recall(live);
     return live;
 }
 
@@ -157,7 +162,10 @@ void pf_live_release(struct pf_live *live)
     if (!live || atomic_fetch_sub(&live->references, 1) > 1)
         return;
     struct pf_profile *profile = &live->profile;
+    if (live->unsaved_ns >= WORTH_SAVING_NS)
+        pf_live_remember(live);
     pf_file_texts_free(live);
+    free(live->facts);
     for (size_t t = 0; t < PF_TABLES_MAX; t++)
         pf_family_free(live->families[t]);
     pf_aggregate_free(live->aggregate);
@@ -218,6 +226,15 @@ struct pf_aggregate *pf_live_aggregate_now(struct pf_live *live)
 
 /* ---- passes ------------------------------------------------------------------------------------- */
 
+/* What an earlier process found out about the rows holds for the cached sizes too. */
+static int recall_facts(struct pf_live *live, struct pf_error *error)
+{
+    const struct pf_driver *driver = live->profile.driver;
+    if (!live->facts || !driver->recall)
+        return 0;
+    return driver->recall(&live->profile, live->facts, live->facts_size, error);
+}
+
 static int load_stage(struct pf_live *live, enum pf_stage stage, struct pf_pass *pass, struct pf_error *error)
 {
     struct pf_profile *profile = &live->profile;
@@ -225,7 +242,7 @@ static int load_stage(struct pf_live *live, enum pf_stage stage, struct pf_pass 
         return -1;
     if (!pf_source_intact(profile->source))
         return pf_fail(error, ESTALE, "the file has changed");
-    if (stage == PF_PARTITIONED && name_partitions(live, error))
+    if (stage == PF_PARTITIONED && (recall_facts(live, error) || name_partitions(live, error)))
         return -1;
     if (stage == PF_MODELLED && name_contexts(live, error))
         return -1;
@@ -286,9 +303,8 @@ static int run_aggregate(struct pf_live *live, struct pf_pass *pass, struct pf_e
     return aggregate ? 0 : -1;
 }
 
-static int run_task(void *arg, struct pf_pass *pass, struct pf_error *error)
+static int run_task_itself(struct pf_task *task, struct pf_pass *pass, struct pf_error *error)
 {
-    struct pf_task *task = arg;
     int result = -1;
     switch (task->kind) {
     case PF_TASK_STAGE:
@@ -306,6 +322,50 @@ static int run_task(void *arg, struct pf_pass *pass, struct pf_error *error)
     }
     if (result && error->code != ECANCELED)
         pf_file_text_failed(task->text, error);
+    return result;
+}
+
+static uint64_t now_ns(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
+/* Long passes' findings go to the cache file at once, short ones' with the next or when the profile is closed. */
+static void note_findings(struct pf_live *live, uint64_t took)
+{
+    pthread_mutex_lock(&live->lock);
+    live->unsaved_ns += took;
+    bool save = live->unsaved_ns >= SAVE_AT_ONCE_NS && !live->saving;
+    if (save) {
+        live->saving = true;
+        live->unsaved_ns = 0;
+    }
+    pthread_mutex_unlock(&live->lock);
+    if (!save)
+        return;
+    pf_live_remember(live);
+    pthread_mutex_lock(&live->lock);
+    live->saving = false;
+    pthread_mutex_unlock(&live->lock);
+}
+
+void pf_live_save(struct pf_live *live)
+{
+    pf_live_remember(live);
+    pthread_mutex_lock(&live->lock);
+    live->unsaved_ns = 0;
+    pthread_mutex_unlock(&live->lock);
+}
+
+static int run_task(void *arg, struct pf_pass *pass, struct pf_error *error)
+{
+    struct pf_task *task = arg;
+    uint64_t start = now_ns();
+    int result = run_task_itself(task, pass, error);
+    if (!result && (task->kind == PF_TASK_FAMILY || task->kind == PF_TASK_COVER))
+        note_findings(task->live, now_ns() - start);
     return result;
 }
 
@@ -381,9 +441,13 @@ int pf_live_stage(struct pf_live *live, enum pf_stage stage, struct pf_job **job
 int pf_live_family(struct pf_live *live, size_t table, struct pf_family **family, struct pf_job **job,
                    struct pf_error *error)
 {
-    int result = pf_live_stage(
-        live, pf_node_stage(&live->profile, (struct pf_node){PF_TABLE_WHOLE + (unsigned)table, 0}), job,
-        error);
+    struct pf_node whole = {PF_TABLE_WHOLE + (unsigned)table, 0};
+    pthread_mutex_lock(&live->lock);
+    *family = live->families[table]; /* perhaps from the cache file: then no stage is needed */
+    pthread_mutex_unlock(&live->lock);
+    if (*family)
+        return 0;
+    int result = pf_live_stage(live, pf_node_stage(&live->profile, whole), job, error);
     if (result)
         return result;
     pthread_mutex_lock(&live->lock);

@@ -42,6 +42,9 @@ struct pf_live *pf_live_open(struct pf_core *core, const struct pf_driver *drive
 struct pf_live *pf_live_hold(struct pf_live *live);
 void pf_live_release(struct pf_live *live);
 
+/* Write what passes have found to the cache file now, however little it is. */
+void pf_live_save(struct pf_live *live);
+
 struct pf_profile *pf_live_profile(struct pf_live *live);
 
 /* 0 if the inputs are unchanged; -1 with ESTALE. */

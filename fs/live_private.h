@@ -42,6 +42,10 @@ struct pf_live {
     struct pf_aggregate *aggregate;
     struct pf_error aggregate_failure;
     struct pf_file_text *texts;
+    char *facts; /* what the driver learnt in an earlier process, until its stage is loaded */
+    size_t facts_size;
+    uint64_t unsaved_ns; /* how long the passes took whose findings are in no cache file yet */
+    bool saving;
 
     /* Made with their stages, immutable afterwards. */
     struct pf_dirnames *partition_names, *metric_names, *context_names;
@@ -55,6 +59,16 @@ struct pf_live {
  */
 int pf_task_start(struct pf_live *live, enum pf_task_kind kind, uint64_t item, struct pf_file_text *text,
                   uint64_t offset, uint64_t size, struct pf_job **job, struct pf_error *error);
+
+/* live_cache.c: read what earlier processes have found; write what is known now (not with live->lock held). */
+void pf_live_recall(struct pf_live *live);
+void pf_live_remember(struct pf_live *live);
+
+/* file.c, for the cache: all texts that are kept (with live->lock held), and one that was; takes the track over. */
+void pf_file_texts_each(struct pf_live *live,
+                        void (*each)(void *arg, struct pf_node node, const struct pf_text *text), void *arg);
+bool pf_file_text_restore(struct pf_live *live, struct pf_node node, uint64_t size, uint64_t covered,
+                          struct pf_track *track);
 
 /* file.c, for tasks: run them, and hold or let go of a text. */
 int pf_file_text_cover(struct pf_file_text *text, uint64_t until, struct pf_pass *pass,

@@ -76,15 +76,26 @@ static uint32_t new_function(struct walk *walk, uint32_t id, struct pf_error *er
     return string == PF_NO_STRING ? XRAY_NO_FUNCTION : function;
 }
 
-static uint32_t number_of(struct walk *walk, uint32_t id, struct pf_error *error)
+static inline uint32_t number_of(struct walk *walk, uint32_t id, struct pf_error *error)
 {
     uint32_t function = xray_functions_find(&walk->stack.functions, id);
     return function != XRAY_NO_FUNCTION ? function : new_function(walk, id, error);
 }
 
+/* An exit of any function: closes the nearest open call of it and those inside. Returns the calls around. */
+static size_t leave(struct xray_stack *stack, uint32_t function)
+{
+    size_t call = xray_stack_find(stack, function);
+    if (call == SIZE_MAX)
+        return stack->depth;
+    while (stack->depth > call)
+        xray_stack_pop(stack);
+    return call;
+}
+
 /* Follows a function record with the stack. Returns the function's number; *depth: the calls around it. */
-static uint32_t follow(struct walk *walk, const struct xray_event *event, size_t *depth,
-                       struct pf_error *error)
+static inline uint32_t follow(struct walk *walk, const struct xray_event *event, size_t *depth,
+                              struct pf_error *error)
 {
     enum { ENTRIES = 1 << XRAY_ENTER | 1 << XRAY_ENTER_ARG };
     struct xray_stack *stack = &walk->stack;
@@ -101,15 +112,9 @@ static uint32_t follow(struct walk *walk, const struct xray_event *event, size_t
         stack->functions.seen[function].open += 2 * entering - 1;
         *depth = stack->depth - !entering;
         stack->depth = *depth + entering;
-        return function;
+    } else {
+        *depth = leave(stack, function);
     }
-    *depth = stack->depth;
-    size_t call = xray_stack_find(stack, function);
-    if (call == SIZE_MAX)
-        return function;
-    while (stack->depth > call)
-        xray_stack_pop(stack);
-    *depth = call;
     return function;
 }
 

@@ -269,6 +269,25 @@ size_t xray_function_name(char *name, uint32_t id)
     return size;
 }
 
+/* The trace's first event, which the light pass can only guess and a pass over all events corrects. */
+static size_t facts(const struct pf_profile *profile, void *blob, size_t room)
+{
+    uint64_t start = atomic_load(&xray_state(profile)->start);
+    if (room >= sizeof start)
+        memcpy(blob, &start, sizeof start);
+    return sizeof start;
+}
+
+static int recall(struct pf_profile *profile, const void *blob, size_t size, struct pf_error *error)
+{
+    uint64_t start;
+    if (size != sizeof start)
+        return pf_fail(error, EINVAL, "not the facts of an XRay log");
+    memcpy(&start, blob, sizeof start);
+    atomic_store(&xray_state(profile)->start, start);
+    return 0;
+}
+
 const struct pf_driver pf_xray_driver = {
     .name = "xray",
     .title = "LLVM XRay flight data recorder log",
@@ -277,4 +296,6 @@ const struct pf_driver pf_xray_driver = {
     .open = open_log,
     .load = load,
     .close = close_log,
+    .facts = facts,
+    .recall = recall,
 };
