@@ -11,6 +11,9 @@ __extension__ typedef __int128 pf_int128;
 
 enum pf_cell_type { PF_ABSENT, PF_INT, PF_UINT, PF_WIDE, PF_DOUBLE, PF_TEXT };
 
+/* Bytes behind padded text that may be read. */
+enum { PF_PADDING = 16 };
+
 /*
  * One value of one row. Text and wide integers are borrowed: they belong to whoever filled the cell (a
  * cursor, the rows of a model) and stay valid until that cursor's next call, or as long as the model lives.
@@ -18,6 +21,7 @@ enum pf_cell_type { PF_ABSENT, PF_INT, PF_UINT, PF_WIDE, PF_DOUBLE, PF_TEXT };
 struct pf_cell {
     uint8_t type;  /* enum pf_cell_type */
     bool plain;    /* text only: known to need neither CSV quotes nor escapes (digits, fixed words) */
+    bool padded;   /* text only: plain, and PF_PADDING bytes may be read from its start and from its end on */
     uint32_t size; /* text only: bytes */
     union {
         int64_t i;
@@ -56,6 +60,13 @@ static inline struct pf_cell pf_double(double value)
 static inline struct pf_cell pf_text(const char *text, size_t size)
 {
     return (struct pf_cell){.type = PF_TEXT, .size = (uint32_t)size, .text = text};
+}
+
+/* Plain text in a place where PF_PADDING more bytes may be read: copied without looking at its length. */
+static inline struct pf_cell pf_padded(const char *text, size_t size)
+{
+    return (struct pf_cell){
+        .type = PF_TEXT, .plain = true, .padded = true, .size = (uint32_t)size, .text = text};
 }
 
 /* Text that is known to need no quoting: a literal word, digits, hex. */

@@ -88,8 +88,8 @@ static int grow_slots(struct pf_strings *strings)
 static char *keep(struct pf_strings *strings, const char *text, size_t size)
 {
     struct chunk *chunk = strings->chunks;
-    if (!chunk || chunk->room - chunk->used < size) {
-        size_t room = size > CHUNK ? size : CHUNK;
+    if (!chunk || chunk->room - chunk->used < size + PF_PADDING) {
+        size_t room = size + PF_PADDING > CHUNK ? size + PF_PADDING : CHUNK;
         chunk = malloc(sizeof *chunk + room);
         if (!chunk)
             return NULL;
@@ -101,7 +101,8 @@ static char *keep(struct pf_strings *strings, const char *text, size_t size)
     char *copy = chunk->bytes + chunk->used;
     if (size)
         memcpy(copy, text, size);
-    chunk->used += size;
+    memset(copy + size, 0, PF_PADDING);
+    chunk->used += size + PF_PADDING;
     return copy;
 }
 
@@ -134,7 +135,7 @@ uint32_t pf_intern(struct pf_strings *strings, const char *text, size_t size, st
         goto no_memory;
     struct pf_cell *cell = &strings->cells[strings->count];
     *cell = pf_text(copy, size);
-    cell->plain = pf_text_is_plain(copy, size);
+    cell->plain = cell->padded = pf_text_is_plain(copy, size);
     *slot = ++strings->count;
     return strings->count - 1;
 no_memory:

@@ -7,6 +7,9 @@
 /* What may be rendered in one go on a thread that others wait for: about a millisecond. */
 enum { ROWS_AT_ONCE = 4096, BYTES_AT_ONCE = 2 * PF_BLOCK, HEAVY_TRIES = 3 };
 
+/* How far ahead of a sequential reader blocks are made, and how many at a time. */
+enum { AHEAD_BYTES = 4 * PF_BLOCK, AHEAD_AT_ONCE = 4 };
+
 /* A file's text, shared by all handles on it and by passes. Kept without handles if its size took a pass. */
 struct pf_file_text {
     struct pf_text text;
@@ -15,12 +18,14 @@ struct pf_file_text {
     struct pf_file_text *next;
     unsigned references; /* handles and tasks; guarded by live->lock */
     bool keep;
+    atomic_uint ahead;       /* blocks being made ahead of readers */
     struct pf_error failure; /* guarded by live->lock */
 };
 
 struct pf_file {
     struct pf_live *live; /* held */
     struct pf_file_text *text;
+    _Atomic uint64_t ahead;  /* blocks before this offset are made or being made */
     atomic_uint heavy_tries; /* reads of a heavy file that were sent to a pass */
 };
 
@@ -362,6 +367,64 @@ static int make_readable(struct pf_file *file, uint64_t offset, size_t size, str
     return 0;
 }
 
+/* ---- reading ahead: while one block is sent, another processor makes the next -------------------- */
+
+struct ahead {
+    struct pf_waiter waiter;
+    struct pf_live *live;      /* held */
+    struct pf_file_text *text; /* held */
+    uint64_t offset;
+};
+
+static void make_ahead(struct pf_waiter *waiter)
+{
+    struct ahead *ahead = (struct ahead *)waiter;
+    struct pf_error error;
+    pf_file_text_blocks(ahead->text, ahead->offset, 1, NULL, &error); /* if it fails, the read will say so */
+    atomic_fetch_sub(&ahead->text->ahead, 1);
+    pf_file_text_release(ahead->text);
+    pf_live_release(ahead->live);
+    free(ahead);
+}
+
+/* Has the block at `offset` made by somebody who is idle. */
+static bool start_ahead(struct pf_file *file, uint64_t offset)
+{
+    struct ahead *ahead = malloc(sizeof *ahead);
+    if (!ahead)
+        return false;
+    *ahead = (struct ahead){
+        .waiter.wake = make_ahead, .live = pf_live_hold(file->live), .text = file->text, .offset = offset};
+    pthread_mutex_lock(&file->live->lock);
+    pf_file_text_hold(file->text);
+    pthread_mutex_unlock(&file->live->lock);
+    pf_pool_idle(file->live->core->pool, &ahead->waiter);
+    return true;
+}
+
+/* After a read up to `end`: if reads go on from where others ended, makes the next blocks. */
+static void read_ahead(struct pf_file *file, uint64_t offset, uint64_t end)
+{
+    struct pf_text *text = &file->text->text;
+    uint64_t ahead = atomic_load(&file->ahead), until = end + AHEAD_BYTES;
+    if (pf_is_heavy(&file->live->profile, file->text->node))
+        return;
+    if (offset > ahead || ahead > until + AHEAD_BYTES) { /* not in sequence: from here on, perhaps */
+        atomic_store(&file->ahead, end);
+        return;
+    }
+    if (ahead < end)
+        ahead = end;
+    while (ahead < until && ahead < text->size && !pf_text_distance(text, ahead)) {
+        if (atomic_fetch_add(&file->text->ahead, 1) >= AHEAD_AT_ONCE || !start_ahead(file, ahead)) {
+            atomic_fetch_sub(&file->text->ahead, 1);
+            break;
+        }
+        ahead = pf_text_block_end(text, ahead);
+    }
+    atomic_store(&file->ahead, ahead);
+}
+
 int pf_file_read(struct pf_file *file, uint64_t offset, size_t size, struct pf_piece pieces[PF_PIECES],
                  int *n, struct pf_job **job, struct pf_error *error)
 {
@@ -386,5 +449,6 @@ int pf_file_read(struct pf_file *file, uint64_t offset, size_t size, struct pf_p
         return pf_fail(error, ESTALE, "the file has changed");
     }
     *n = got;
+    read_ahead(file, offset, offset + size);
     return 0;
 }

@@ -45,6 +45,7 @@ struct pf_pool {
     struct pf_job *jobs;
     struct split *splits;
     struct pf_waiter *errands, **errands_end;
+    struct pf_waiter *idle, **idle_end; /* for pass threads that have nothing else to do */
     bool closing;
     unsigned threads;
     pthread_t thread[];
@@ -144,6 +145,17 @@ static void run_job(struct pf_pool *pool, struct pf_job *job)
     finish(pool, job);
 }
 
+static void run_idle(struct pf_pool *pool)
+{
+    struct pf_waiter *waiter = pool->idle;
+    pool->idle = waiter->next;
+    if (!pool->idle)
+        pool->idle_end = &pool->idle;
+    pthread_mutex_unlock(&pool->lock);
+    waiter->wake(waiter);
+    pthread_mutex_lock(&pool->lock);
+}
+
 static void *pass_thread(void *arg)
 {
     struct pf_pool *pool = arg;
@@ -156,6 +168,8 @@ static void *pass_thread(void *arg)
             run_job(pool, job);
         else if (split)
             run_piece(pool, split);
+        else if (pool->idle)
+            run_idle(pool);
         else if (pool->closing)
             break;
         else
@@ -175,6 +189,7 @@ static void *short_thread(void *arg)
             pool->errands = waiter->next;
             if (!pool->errands)
                 pool->errands_end = &pool->errands;
+            pool->idle_end = &pool->idle;
             pthread_mutex_unlock(&pool->lock);
             waiter->wake(waiter);
             pthread_mutex_lock(&pool->lock);
@@ -330,6 +345,16 @@ void pf_pool_soon(struct pf_pool *pool, struct pf_waiter *waiter)
 {
     pthread_mutex_lock(&pool->lock);
     push_errand(pool, waiter);
+    pthread_mutex_unlock(&pool->lock);
+}
+
+void pf_pool_idle(struct pf_pool *pool, struct pf_waiter *waiter)
+{
+    pthread_mutex_lock(&pool->lock);
+    waiter->next = NULL;
+    *pool->idle_end = waiter;
+    pool->idle_end = &waiter->next;
+    pthread_cond_signal(&pool->work);
     pthread_mutex_unlock(&pool->lock);
 }
 

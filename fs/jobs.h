@@ -56,6 +56,9 @@ void pf_job_block(struct pf_job *job, void (*progress)(const struct pf_pass *pas
 /* Run a waiter's continuation soon, on a short thread. */
 void pf_pool_soon(struct pf_pool *pool, struct pf_waiter *waiter);
 
+/* Run it on a pass thread when none has a pass to run: work that nobody waits for yet. It runs in any case. */
+void pf_pool_idle(struct pf_pool *pool, struct pf_waiter *waiter);
+
 /*
  * Call piece(arg, i) for each i < n, on this thread (a pass's) and on pass threads that have nothing else to
  * do; returns when all have returned. Pieces may run in any order and side by side.

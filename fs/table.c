@@ -266,14 +266,17 @@ static void add_header(struct table_lines *view, struct pf_buf *out)
     view->started = true;
 }
 
+/* Most numbers in tables are small. Their length must not cost a mispredicted branch. */
 static inline char *add_uint(char *at, uint64_t value)
 {
+    static const char digits[] =
+        "0 1 2 3 4 5 6 7 8 9 101112131415161718192021222324252627282930313233343536373839"
+        "404142434445464748495051525354555657585960616263646566676869"
+        "707172737475767778798081828384858687888990919293949596979899";
     if (value >= 100)
         return pf_print_uint(at, value);
-    if (value >= 10)
-        *at++ = (char)('0' + value / 10);
-    *at++ = (char)('0' + value % 10);
-    return at;
+    memcpy(at, digits + 2 * value, 2);
+    return at + 1 + (value >= 10);
 }
 
 /* A few bytes, without the call that memcpy would be. */
@@ -303,6 +306,9 @@ static void add_row(struct table_lines *view, struct pf_buf *out)
         const struct pf_cell *cell = &cells[view->kept[k]];
         if (cell->type == PF_UINT || (cell->type == PF_INT && cell->i >= 0)) {
             at = add_uint(at, cell->u);
+        } else if (cell->type == PF_TEXT && cell->padded && cell->size <= PF_PADDING) {
+            memcpy(at, cell->text, PF_PADDING);
+            at += cell->size;
         } else if (cell->type == PF_TEXT && cell->plain && cell->size <= PF_NUMBER_MAX) {
             at = add_word(at, cell->text, cell->size);
         } else if (cell->type == PF_DOUBLE) {

@@ -224,6 +224,11 @@ static struct extent extent_of(struct pf_text *text, uint64_t offset)
     return extent;
 }
 
+uint64_t pf_text_block_end(struct pf_text *text, uint64_t offset)
+{
+    return extent_of(text, offset).end;
+}
+
 /* An open gap becomes shorter when marks are added: blocks of equal start are told apart by their length (at
  * most 2^20). */
 static uint64_t block_index(const struct extent *extent)

@@ -64,6 +64,9 @@ enum { PF_PIECES = 16 };
 int pf_text_read(struct pf_text *text, struct pf_blocks *blocks, uint64_t offset, size_t size,
                  struct pf_piece pieces[PF_PIECES], struct pf_error *error);
 
+/* Where the block that holds `offset` ends; the text covers the offset. */
+uint64_t pf_text_block_end(struct pf_text *text, uint64_t offset);
+
 /* A walk that yields one ready-made text; takes the buffer over. NULL with *error filled (buffer freed). */
 struct pf_lines *pf_lines_of_text(struct pf_buf *buf, struct pf_error *error);
 
