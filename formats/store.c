@@ -7,11 +7,16 @@
 #include <string.h>
 #include <unistd.h>
 
+/* What is appended to a spilled store is written in runs of this many bytes. */
+enum { TAIL = 64 * 1024 };
+
 struct pf_store {
     uint64_t limit, size;
     unsigned char *memory; /* NULL once spilled */
     size_t room;
-    int fd; /* -1 while in memory */
+    int fd;              /* -1 while in memory */
+    unsigned char *tail; /* the last bytes of a spilled store that are not in the file yet */
+    size_t tail_size;
 };
 
 struct pf_store *pf_store_new(uint64_t limit)
@@ -31,6 +36,7 @@ void pf_store_free(struct pf_store *store)
     if (store->fd >= 0)
         close(store->fd);
     free(store->memory);
+    free(store->tail);
     free(store);
 }
 
@@ -86,6 +92,32 @@ static int spill(struct pf_store *store, struct pf_error *error)
     return 0;
 }
 
+static int flush_tail(struct pf_store *store, struct pf_error *error)
+{
+    if (store->tail_size &&
+        write_all(store->fd, store->tail, store->tail_size, store->size - store->tail_size, error))
+        return -1;
+    store->tail_size = 0;
+    return 0;
+}
+
+static int append_tail(struct pf_store *store, const void *bytes, size_t size, struct pf_error *error)
+{
+    if (!store->tail && !(store->tail = malloc(TAIL)))
+        return pf_fail_memory(error);
+    if (size > TAIL - store->tail_size && flush_tail(store, error))
+        return -1;
+    if (size > TAIL) {
+        if (write_all(store->fd, bytes, size, store->size, error))
+            return -1;
+    } else if (size) {
+        memcpy(store->tail + store->tail_size, bytes, size);
+        store->tail_size += size;
+    }
+    store->size += size;
+    return 0;
+}
+
 static int grow(struct pf_store *store, uint64_t size, struct pf_error *error)
 {
     size_t room = store->room ? store->room : 4096;
@@ -110,7 +142,9 @@ int pf_store_write(struct pf_store *store, uint64_t offset, const void *bytes, s
     if (store->fd < 0 && end > store->limit && spill(store, error))
         return -1;
     if (store->fd >= 0) {
-        if (write_all(store->fd, bytes, size, offset, error))
+        if (offset == store->size)
+            return append_tail(store, bytes, size, error);
+        if (flush_tail(store, error) || write_all(store->fd, bytes, size, offset, error))
             return -1;
     } else {
         if (end > store->room && grow(store, end, error))
@@ -146,6 +180,12 @@ int pf_store_read(const struct pf_store *store, uint64_t offset, void *buffer, s
         return 0;
     }
     unsigned char *at = buffer;
+    uint64_t in_file = store->size - store->tail_size;
+    if (offset + size > in_file) {
+        size_t late = offset >= in_file ? size : (size_t)(offset + size - in_file);
+        memcpy(at + size - late, store->tail + (offset + size - late - in_file), late);
+        size -= late;
+    }
     while (size) {
         ssize_t n = pread(store->fd, at, size, (off_t)offset);
         if (n < 0 && errno == EINTR)

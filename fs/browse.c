@@ -54,11 +54,12 @@ static int read_file(struct pf_handle *handle, uint64_t offset, size_t size, str
 
 /* ---- finding ------------------------------------------------------------------------------------ */
 
+/* What the system refused: no such file, no memory, a full disk. */
 static int complain(const char *path, const char *reason)
 {
     fflush(stdout);
     fprintf(stderr, "profilefs: %s: %s\n", path, reason);
-    return PF_EXIT_PROBLEM;
+    return PF_EXIT_SYSTEM;
 }
 
 /* The length of the longest part of the path that exists on disk; 0: none. */
@@ -136,9 +137,10 @@ static int complain_of(struct pf_fs *fs, const char *path, int code)
 {
     struct pf_error error;
     pf_fs_last_error(fs, &error);
-    if (error.code == code && *error.what)
-        return complain(path, error.what);
-    return complain(path, strerror(code));
+    if (error.code != code || !*error.what)
+        return complain(path, strerror(code));
+    complain(path, error.what); /* a pass over the data failed */
+    return PF_EXIT_PROBLEM;
 }
 
 /* ---- the commands ------------------------------------------------------------------------------- */
@@ -155,7 +157,7 @@ static int for_each_path(const struct pf_fs_options *options, int argc, char **a
         struct pf_attr attr;
         struct pf_fs *fs = pf_open_for_path(options, argv[i], &rest);
         if (!fs) {
-            status = PF_EXIT_PROBLEM;
+            status = PF_EXIT_SYSTEM;
             continue;
         }
         int code = find(fs, rest, &attr);

@@ -178,7 +178,7 @@ int pf_command_index(const struct pf_fs_options *options, int argc, char **argv)
     indexing.fs = pf_fs_new(argv[0], options, &error);
     if (!indexing.fs) {
         print_error(argv[0], &error);
-        return PF_EXIT_PROBLEM;
+        return error.code == EINVAL ? PF_EXIT_PROBLEM : PF_EXIT_SYSTEM;
     }
     if (indexing.report)
         puts("path,format,partitions,contexts,metrics,warnings");
@@ -230,7 +230,7 @@ static int check_path(const struct pf_fs_options *options, char *path)
     checking.fs = pf_fs_new(path, options, &error);
     if (!checking.fs) {
         print_error(path, &error);
-        return PF_EXIT_PROBLEM;
+        return error.code == EINVAL ? PF_EXIT_PROBLEM : PF_EXIT_SYSTEM;
     }
     int result = pf_each_profile(checking.fs, NULL, check_profile, &checking, &error);
     pf_fs_free(checking.fs);

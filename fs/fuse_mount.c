@@ -135,7 +135,7 @@ int pf_mount(const struct pf_mount_options *options, struct fuse_args *args)
     mount.fs = pf_fs_new(options->source, &options->fs, &error);
     if (!mount.fs) {
         fprintf(stderr, "profilefs: %s: %s\n", options->source, error.what);
-        return fail(&launch, error.code == ENOMEM ? PF_EXIT_SYSTEM : PF_EXIT_PROBLEM);
+        return fail(&launch, error.code == EINVAL ? PF_EXIT_PROBLEM : PF_EXIT_SYSTEM);
     }
     if (pf_mount_watch(&mount)) {
         pf_fs_free(mount.fs);

@@ -23,7 +23,6 @@ struct pf_core {
     const char *cache_folder;   /* where cache files go, NULL: nowhere */
     _Atomic uint64_t next_text; /* ids of texts */
     _Atomic uint64_t passes;    /* how many have run */
-    bool one_thread;            /* passes are run by whoever asks (-s) */
 };
 
 /* Returned beside 0 and -1 (*error filled): not yet; wait for the job (a reference) and ask again. */

@@ -148,6 +148,8 @@ static void fill_entry_attr(const struct pf_entry *entry, struct pf_attr *attr)
         .st = entry->found.st, .entry_seconds = SOURCE_SECONDS, .attr_seconds = SOURCE_SECONDS};
     attr->st.st_ino = entry->id;
     attr->st.st_nlink = 1;
+    if (entry->found.type == PF_ENTRY_FILE)
+        attr->attr_seconds = 0; /* may grow at any time */
 }
 
 int pf_entry_attr(struct pf_fs *fs, struct pf_entry *parent, const char *name, const struct pf_found *found,
@@ -429,17 +431,42 @@ struct pf_handle {
     bool direct;
 };
 
+/* True if what was opened as a file that passes through would be shown as something else now. */
+static bool has_become_other(struct pf_fs *fs, const struct pf_entry *entry, const struct pf_stamp *seen,
+                             int fd)
+{
+    struct pf_found found;
+    struct stat st;
+    if (fstat(fd, &st))
+        return true;
+    struct pf_stamp now = pf_stamp_of(&st);
+    if (pf_stamp_same(seen, &now) || !entry->parent)
+        return false;
+    int folder = pf_entry_open(fs, entry->parent, O_PATH | O_DIRECTORY);
+    bool other = folder < 0 || pf_classify(fs, folder, entry->name, &found) || found.type != PF_ENTRY_FILE;
+    if (folder >= 0)
+        close(folder);
+    return other;
+}
+
 static int open_in_source(struct pf_fs *fs, uint64_t ino, struct pf_handle *handle)
 {
+    struct pf_stamp seen = {0};
     pthread_mutex_lock(&fs->lock);
     struct pf_entry *entry = pf_entry_get(fs, ino);
-    if (entry)
+    if (entry) {
         entry->holds++;
+        seen = pf_stamp_of(&entry->found.st);
+    }
     pthread_mutex_unlock(&fs->lock);
     if (!entry)
         return ESTALE;
     handle->fd = pf_entry_open(fs, entry, O_RDONLY);
     int result = handle->fd < 0 ? errno : 0;
+    if (!result && has_become_other(fs, entry, &seen, handle->fd)) {
+        close(handle->fd);
+        result = ESTALE; /* looked up again, the name gives the folder */
+    }
     pthread_mutex_lock(&fs->lock);
     pf_entry_drop(fs, entry);
     pthread_mutex_unlock(&fs->lock);
