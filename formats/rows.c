@@ -5,14 +5,14 @@
 
 #include "formats/strings.h"
 
-/* Rows in blocks, so that cells never move; text is interned (these tables repeat words). */
-enum { ROWS_PER_BLOCK = 256 };
+/* Rows in blocks, each as long as all before it, so that cells never move; text is interned (these tables repeat words). */
+enum { FIRST_BLOCK = 8 };
 
 struct pf_rows {
     size_t columns, count;
-    struct pf_cell **blocks;
-    size_t n_blocks, room;
-    pf_int128 **wide; /* one allocation a wide integer: these are rare */
+    struct pf_cell *blocks[48]; /* block 0 has FIRST_BLOCK rows, block b > 0 as many as all before it */
+    size_t n_blocks, room;      /* room: rows in all blocks */
+    pf_int128 **wide;           /* one allocation a wide integer: these are rare */
     size_t n_wide;
     struct pf_strings *strings;
 };
@@ -39,7 +39,6 @@ void pf_rows_free(struct pf_rows *rows)
         free(rows->blocks[i]);
     for (size_t i = 0; i < rows->n_wide; i++)
         free(rows->wide[i]);
-    free(rows->blocks);
     free(rows->wide);
     pf_strings_free(rows->strings);
     free(rows);
@@ -47,23 +46,23 @@ void pf_rows_free(struct pf_rows *rows)
 
 static struct pf_cell *place(const struct pf_rows *rows, size_t i)
 {
-    return rows->blocks[i / ROWS_PER_BLOCK] + i % ROWS_PER_BLOCK * rows->columns;
+    if (i < FIRST_BLOCK)
+        return rows->blocks[0] + i * rows->columns;
+    unsigned log = 63 - (unsigned)__builtin_clzll(i / FIRST_BLOCK); /* rows FIRST_BLOCK << log and on */
+    return rows->blocks[log + 1] + (i - ((size_t)FIRST_BLOCK << log)) * rows->columns;
 }
 
 static int add_block(struct pf_rows *rows, struct pf_error *error)
 {
-    if (rows->n_blocks == rows->room) {
-        size_t room = rows->room ? rows->room * 2 : 8;
-        struct pf_cell **blocks = realloc(rows->blocks, room * sizeof *blocks);
-        if (!blocks)
-            return pf_fail_memory(error);
-        rows->blocks = blocks;
-        rows->room = room;
-    }
-    struct pf_cell *block = calloc(ROWS_PER_BLOCK * (rows->columns ? rows->columns : 1), sizeof *block);
+    size_t size = rows->room ? rows->room : FIRST_BLOCK;
+    size_t columns = rows->columns ? rows->columns : 1;
+    if (rows->n_blocks == sizeof rows->blocks / sizeof *rows->blocks)
+        return pf_fail_memory(error);
+    struct pf_cell *block = calloc(size * columns, sizeof *block);
     if (!block)
         return pf_fail_memory(error);
     rows->blocks[rows->n_blocks++] = block;
+    rows->room += size;
     return 0;
 }
 
@@ -97,7 +96,7 @@ static int keep(struct pf_rows *rows, struct pf_cell *cell, struct pf_error *err
 
 int pf_rows_add(struct pf_rows *rows, const struct pf_cell *cells, struct pf_error *error)
 {
-    if (rows->count == rows->n_blocks * ROWS_PER_BLOCK && add_block(rows, error))
+    if (rows->count == rows->room && add_block(rows, error))
         return -1;
     struct pf_cell *row = place(rows, rows->count);
     for (size_t c = 0; c < rows->columns; c++) {

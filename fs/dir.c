@@ -129,6 +129,11 @@ void pf_fs_closedir(struct pf_dir *dir)
     free(dir);
 }
 
+bool pf_dir_keeps_cache(const struct pf_dir *dir)
+{
+    return dir->place.instance && !dir->place.moved && dir->ino != PF_ROOT_INO;
+}
+
 /* ---- entries ------------------------------------------------------------------------------------ */
 
 /* Offsets: 1 behind ".", 2 behind "..", then 3 + what counts the entries of this folder. */

@@ -307,6 +307,7 @@ static void run_opendir(struct pf_request *request)
     }
     settle(request);
     request->fi.fh = (uintptr_t)dir;
+    request->fi.cache_readdir = request->fi.keep_cache = pf_dir_keeps_cache(dir);
     if (fuse_reply_open(request->req, &request->fi) == -ENOENT)
         pf_fs_closedir(dir);
     free_request(request);

@@ -9,8 +9,9 @@
 #include "fs/vfs_private.h"
 
 enum {
-    OPEN_MAX = 64,   /* profiles that stay open although nobody uses them just now */
-    DEPTH_MAX = 4096 /* how deep a folder of an old version is found again in the new one */
+    OPEN_MAX = 1024,        /* profiles that stay open although nobody uses them just now, */
+    OPEN_BYTES = 128 << 20, /* and about how much memory they may take in all */
+    DEPTH_MAX = 4096        /* how deep a folder of an old version is found again in the new one */
 };
 
 /* ---- the list of open instances; with fs->lock held --------------------------------------------- */
@@ -34,6 +35,7 @@ static void shut(struct pf_fs *fs, struct pf_instance *instance)
 {
     unlink_open(fs, instance);
     fs->open_instances--;
+    fs->open_bytes -= instance->bytes;
     pf_live_release(instance->live);
     instance->live = NULL;
 }
@@ -41,7 +43,8 @@ static void shut(struct pf_fs *fs, struct pf_instance *instance)
 /* Shuts those that were not used for longest. */
 static void shut_some(struct pf_fs *fs)
 {
-    for (struct pf_instance *at = fs->oldest, *newer; at && fs->open_instances > OPEN_MAX; at = newer) {
+    for (struct pf_instance *at = fs->oldest, *newer;
+         at && (fs->open_instances > OPEN_MAX || fs->open_bytes > OPEN_BYTES); at = newer) {
         newer = at->newer;
         if (at->uses)
             continue;
@@ -124,6 +127,11 @@ void pf_instance_unuse(struct pf_fs *fs, struct pf_instance *instance)
 {
     pthread_mutex_lock(&fs->lock);
     instance->uses--;
+    if (instance->live) { /* it may have grown by passes */
+        fs->open_bytes -= instance->bytes;
+        instance->bytes = pf_live_bytes(instance->live);
+        fs->open_bytes += instance->bytes;
+    }
     pf_instance_settle(fs, instance);
     shut_some(fs);
     pthread_mutex_unlock(&fs->lock);

@@ -191,6 +191,25 @@ struct pf_profile *pf_live_profile(struct pf_live *live)
     return &live->profile;
 }
 
+uint64_t pf_live_bytes(struct pf_live *live)
+{
+    enum { OPEN = 24 * 1024, CONTEXT = 80, AGGREGATE = 48 };
+    uint64_t bytes = OPEN;
+    pthread_mutex_lock(&live->lock);
+    uint64_t contexts = live->stage >= PF_MODELLED ? live->profile.contexts->count : 0;
+    bytes += contexts * CONTEXT;
+    if (live->aggregate)
+        bytes += contexts * live->profile.n_metrics * AGGREGATE;
+    for (size_t t = 0; t < PF_TABLES_MAX; t++) {
+        const struct pf_family *family = live->families[t];
+        if (family)
+            bytes += (family->partitions + family->contexts) * sizeof *family->partition +
+                     family->track.used + family->track.count * sizeof *family->track.marks;
+    }
+    pthread_mutex_unlock(&live->lock);
+    return bytes;
+}
+
 int pf_live_check(struct pf_live *live, struct pf_error *error)
 {
     return pf_source_check(live->profile.source, error);

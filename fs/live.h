@@ -44,6 +44,9 @@ void pf_live_release(struct pf_live *live);
 /* Write what passes have found to the cache file now, however little it is. */
 void pf_live_save(struct pf_live *live);
 
+/* About how much memory it takes, in bytes. */
+uint64_t pf_live_bytes(struct pf_live *live);
+
 struct pf_profile *pf_live_profile(struct pf_live *live);
 
 /* 0 if the inputs are unchanged; -1 with ESTALE. */

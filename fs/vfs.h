@@ -49,6 +49,7 @@ int pf_fs_readlink(struct pf_fs *fs, uint64_t ino, char **target);
 struct pf_dir;
 int pf_fs_opendir(struct pf_fs *fs, uint64_t ino, struct pf_dir **dir, struct pf_job **job);
 void pf_fs_closedir(struct pf_dir *dir);
+bool pf_dir_keeps_cache(const struct pf_dir *dir); /* entries of this number never change */
 
 /*
  * The entry behind `offset` (0: the first; then the entry's own `next`). type is DT_*; 1: filled; 0: no more.

@@ -56,6 +56,7 @@ struct pf_instance {
     unsigned uses; /* operations and handles under way */
     pthread_mutex_t opening;
     struct pf_live *live; /* NULL: not open at present; guarded by fs->lock */
+    uint64_t bytes;       /* about what it takes, as counted in fs->open_bytes */
     bool failed;          /* can't be opened: it shows error.txt only */
     struct pf_error failure;
     struct pf_instance *newer, *older; /* in the list of open ones */
@@ -80,6 +81,7 @@ struct pf_fs {
     uint32_t next_instance;
     struct pf_instance *newest, *oldest; /* those that are open */
     size_t open_instances;
+    uint64_t open_bytes;
     struct pf_error last_error;
 
     pthread_mutex_t memo_lock;
