@@ -27,8 +27,8 @@ struct measuring {
     struct pf_row_size header;
     struct piece *pieces;
     size_t n;
-    _Atomic uint64_t rows;
-    atomic_bool failed; /* a piece has: the others need not go on */
+    _Atomic uint64_t over; /* pieces that are */
+    atomic_bool failed;    /* a piece has: the others need not go on */
 };
 
 static bool by_partition(const struct measuring *all)
@@ -82,8 +82,8 @@ static int measure_rows(struct measuring *all, struct piece *piece, struct pf_me
         if (piece->full - last >= PF_BLOCK && set_mark(piece, measure, &last))
             return -1;
         if (rows % ROWS_PER_STEP == 0) {
-            uint64_t done = atomic_fetch_add_explicit(&all->rows, ROWS_PER_STEP, memory_order_relaxed);
-            if (pf_pass_step(all->pass, done, 0, &piece->error))
+            uint64_t over = atomic_load_explicit(&all->over, memory_order_relaxed);
+            if (pf_pass_step(all->pass, over, all->n, &piece->error))
                 return -1;
             if (atomic_load_explicit(&all->failed, memory_order_relaxed))
                 return pf_fail(&piece->error, ECANCELED, "another part of the pass failed");
@@ -101,6 +101,7 @@ static void measure_piece(void *arg, size_t i)
     struct pf_measure *measure = pf_measure_new(all->profile, all->table, partition, &piece->error);
     piece->failed = !measure || keep_start(piece, measure) || measure_rows(all, piece, measure);
     pf_measure_free(measure);
+    atomic_fetch_add_explicit(&all->over, 1, memory_order_relaxed);
     if (piece->failed)
         atomic_store(&all->failed, true);
 }
@@ -165,7 +166,7 @@ static int measure_once(struct pf_pool *pool, struct measuring *all, struct pf_e
     all->pieces = calloc(all->n, sizeof *all->pieces);
     if (!all->pieces)
         return pf_fail_memory(error);
-    atomic_store(&all->rows, 0);
+    atomic_store(&all->over, 0);
     atomic_store(&all->failed, false);
     pf_pool_split(pool, all->n, measure_piece, all);
     int result = 0;

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "fs/exit.h"
+#include "fs/fuse_channel.h"
 #include "fs/fuse_ops.h"
 #include "fs/mount.h"
 
@@ -90,7 +91,7 @@ static int mount_and_serve(struct pf_mount *mount, const struct pf_mount_options
     int status = PF_EXIT_SYSTEM;
     if (!fuse_set_signal_handlers(session)) {
         if (!fuse_session_mount(session, options->mountpoint)) {
-            if (chdir("/") == 0)
+            if (!pf_fuse_channel(session) && chdir("/") == 0)
                 status = serve(session, options) < 0 ? PF_EXIT_SYSTEM : PF_EXIT_OK;
             fuse_session_unmount(session);
         }

@@ -4,6 +4,7 @@
 
 #include <fuse_lowlevel.h>
 #include <pthread.h>
+#include <stdatomic.h>
 
 #include "fs/vfs.h"
 
@@ -14,6 +15,7 @@ struct pf_mount {
     struct pf_fs *fs;
     void (*ready)(void *arg); /* called once the kernel has said hello */
     void *ready_arg;
+    atomic_bool greeted; /* the reply to FUSE_INIT has been sent (fuse_channel.c) */
 
     /* Parked requests that a signal has hit: looked at again and again, since the kernel tells only once. */
     pthread_mutex_t lock;
