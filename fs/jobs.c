@@ -189,7 +189,6 @@ static void *short_thread(void *arg)
             pool->errands = waiter->next;
             if (!pool->errands)
                 pool->errands_end = &pool->errands;
-            pool->idle_end = &pool->idle;
             pthread_mutex_unlock(&pool->lock);
             waiter->wake(waiter);
             pthread_mutex_lock(&pool->lock);
@@ -214,6 +213,7 @@ struct pf_pool *pf_pool_new(unsigned pass_threads, unsigned short_threads)
     pthread_cond_init(&pool->errand, NULL);
     pthread_cond_init(&pool->over, NULL);
     pool->errands_end = &pool->errands;
+    pool->idle_end = &pool->idle;
     for (; pool->threads < threads; pool->threads++) {
         void *(*body)(void *) = pool->threads < pass_threads ? pass_thread : short_thread;
         if (pthread_create(&pool->thread[pool->threads], NULL, body, pool)) {
