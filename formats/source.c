@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "formats/source.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/openat2.h>
@@ -18,8 +19,9 @@
 
 struct pf_input {
     struct pf_source *source;
-    char *name; /* as given to pf_source_open; NULL: the source itself */
-    int fd;     /* -1: absent */
+    char *name;   /* as given to pf_source_open; NULL: the source itself; absolute: named by the user */
+    bool present; /* when it was opened */
+    int fd;       /* -1: absent, a listing, or no longer needed */
     struct pf_stamp stamp;
 };
 
@@ -142,6 +144,21 @@ static int place_of(const struct pf_source *source, const char *name, const char
     return name && source->directory >= 0 ? source->directory : source->folder;
 }
 
+/*
+ * What stands at an input's place now; all zero if there is nothing of its kind. Paths that the user has named
+ * may be links, the profile's may not.
+ */
+static struct pf_stamp stamp_now(const struct pf_source *source, const char *name)
+{
+    const char *relative;
+    int folder = place_of(source, name, &relative);
+    struct stat st;
+    if (fstatat(folder, relative, &st, *relative == '/' ? 0 : AT_SYMLINK_NOFOLLOW))
+        return (struct pf_stamp){0};
+    bool right = name && !strcmp(name, PF_FOLDER) ? S_ISDIR(st.st_mode) : S_ISREG(st.st_mode);
+    return right ? pf_stamp_of(&st) : (struct pf_stamp){0};
+}
+
 static int64_t now_ns(void)
 {
     struct timespec now;
@@ -162,21 +179,35 @@ static void outlast_clock_tick(int fd, struct stat *st)
     fstat(fd, st);
 }
 
-static int open_input(struct pf_input *input, struct pf_error *error)
+/* Never to hang on a FIFO: only what turns out to be a regular file is waited for. */
+static int open_place(const struct pf_input *input)
 {
     const char *relative;
     int folder = place_of(input->source, input->name, &relative);
+    if (*relative == '/')
+        return open(relative, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+    return pf_open_beneath(folder, relative, O_RDONLY);
+}
+
+static int open_input(struct pf_input *input, struct pf_error *error)
+{
     struct stat st;
-    input->fd = pf_open_beneath(folder, relative, O_RDONLY);
-    if (input->fd < 0)
+    int fd = open_place(input);
+    if (fd < 0)
         return pf_fail(error, errno, "%s", strerror(errno));
-    if (fstat(input->fd, &st) || !S_ISREG(st.st_mode)) {
-        close(input->fd);
-        input->fd = -1;
+    if (fstat(fd, &st) || !S_ISREG(st.st_mode)) {
+        close(fd);
         return pf_fail(error, EINVAL, "not a regular file");
     }
-    outlast_clock_tick(input->fd, &st);
-    input->stamp = pf_stamp_of(&st);
+    outlast_clock_tick(fd, &st);
+    struct pf_stamp stamp = pf_stamp_of(&st);
+    if (input->present && !pf_stamp_same(&stamp, &input->stamp)) {
+        close(fd);
+        return pf_fail(error, ESTALE, "the file has changed");
+    }
+    input->present = true;
+    input->fd = fd;
+    input->stamp = stamp;
     return 0;
 }
 
@@ -210,24 +241,109 @@ static struct pf_input *add_input(struct pf_source *source, const char *name, st
     return input;
 }
 
-int pf_source_open(struct pf_source *source, const char *name, struct pf_input **input,
-                   struct pf_error *error)
+static int open_recorded(struct pf_source *source, const char *name, struct pf_input **input,
+                         struct pf_error *error)
 {
     int result = 0;
     pthread_mutex_lock(&source->lock);
     struct pf_input *found = find_input(source, name);
-    if (found && found->fd < 0)
+    bool first = !found;
+    if (found && !found->present)
         result = pf_fail(error, ENOENT, "%s", strerror(ENOENT));
-    if (!found) {
-        found = add_input(source, name, error);
-        result = found ? open_input(found, error) : -1;
-    }
+    else if (first && !(found = add_input(source, name, error)))
+        result = -1;
+    else if (found->fd < 0)
+        result = open_input(found, error);
+    /* A file that may not be read is looked for again once something about it has changed. */
+    if (result && first && found)
+        found->stamp = stamp_now(source, name);
     pthread_mutex_unlock(&source->lock);
     if (result && name)
         snprintf(error->where, sizeof error->where, "%s", name);
     *input = result ? NULL : found;
     return result;
 }
+
+int pf_source_open(struct pf_source *source, const char *name, struct pf_input **input,
+                   struct pf_error *error)
+{
+    *input = NULL;
+    /* A path that stands in a profile must not become one that the user has named. */
+    if (name && *name == '/')
+        return pf_fail(error, EXDEV, "%s", strerror(EXDEV));
+    return open_recorded(source, name, input, error);
+}
+
+int pf_source_open_path(struct pf_source *source, const char *path, struct pf_input **input,
+                        struct pf_error *error)
+{
+    *input = NULL;
+    if (*path != '/')
+        return pf_fail(error, EINVAL, "not an absolute path");
+    return open_recorded(source, path, input, error);
+}
+
+int pf_input_done(struct pf_input *input, struct pf_error *error)
+{
+    struct stat st;
+    int result = 0;
+    pthread_mutex_lock(&input->source->lock);
+    if (input->fd >= 0) {
+        if (fstat(input->fd, &st) || pf_stamp_of(&st).size != input->stamp.size ||
+            pf_stamp_of(&st).mtime_ns != input->stamp.mtime_ns)
+            result = pf_fail(error, ESTALE, "the file has changed");
+        close(input->fd);
+        input->fd = -1;
+    }
+    pthread_mutex_unlock(&input->source->lock);
+    return result;
+}
+
+/* ---- listing ------------------------------------------------------------------------------------ */
+
+/* Records the folder as it is now. An earlier listing's stamp stays: if they differ, the profile is stale. */
+static int record_folder(struct pf_source *source, int fd, struct pf_error *error)
+{
+    struct stat st;
+    if (fstat(fd, &st))
+        return pf_fail(error, errno, "%s", strerror(errno));
+    outlast_clock_tick(fd, &st);
+    pthread_mutex_lock(&source->lock);
+    struct pf_input *input = find_input(source, PF_FOLDER);
+    if (!input && (input = add_input(source, PF_FOLDER, error))) {
+        input->present = true;
+        input->stamp = pf_stamp_of(&st);
+    }
+    pthread_mutex_unlock(&source->lock);
+    return input ? 0 : -1;
+}
+
+int pf_source_list(struct pf_source *source, pf_entry *entry, void *arg, struct pf_error *error)
+{
+    int folder = source->directory >= 0 ? source->directory : source->folder;
+    /* A description of its own: two listings at once must not move each other's place. */
+    int fd = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0)
+        return pf_fail(error, errno, "%s", strerror(errno));
+    DIR *listing = fdopendir(fd);
+    if (!listing) {
+        close(fd);
+        return pf_fail_memory(error);
+    }
+    if (record_folder(source, fd, error)) {
+        closedir(listing);
+        return -1;
+    }
+    const struct dirent *found;
+    int ended = 0;
+    while (!ended && (found = readdir(listing)))
+        if (strcmp(found->d_name, ".") && strcmp(found->d_name, ".."))
+            ended = entry(arg, found->d_name, found->d_type);
+    closedir(listing);
+    return 0;
+}
+
+/* ---- reading ------------------------------------------------------------------------------------ */
 
 ssize_t pf_input_read(struct pf_input *input, void *buffer, size_t size, uint64_t offset,
                       struct pf_error *error)
@@ -262,19 +378,11 @@ const struct pf_stamp *pf_input_stamp(const struct pf_input *input)
     return &input->stamp;
 }
 
-/* By path, which sees a replaced file, and by descriptor, which sees one that was written to after it was
- * moved away. */
+/* By path, which sees a replaced file. */
 static bool unchanged(const struct pf_input *input)
 {
-    const char *relative;
-    int folder = place_of(input->source, input->name, &relative);
-    struct stat st;
-    if (fstatat(folder, relative, &st, AT_SYMLINK_NOFOLLOW))
-        return input->fd < 0;
-    struct pf_stamp stamp = pf_stamp_of(&st);
-    if (input->fd < 0)
-        return !S_ISREG(st.st_mode);
-    return pf_stamp_same(&stamp, &input->stamp);
+    struct pf_stamp now = stamp_now(input->source, input->name);
+    return pf_stamp_same(&now, &input->stamp);
 }
 
 int pf_source_check(struct pf_source *source, struct pf_error *error)
@@ -320,11 +428,6 @@ const char *pf_source_input_at(const struct pf_source *source, size_t i, struct 
 
 bool pf_source_matches(const struct pf_source *source, const char *name, const struct pf_stamp *stamp)
 {
-    const char *relative;
-    int folder = place_of(source, name, &relative);
-    struct stat st;
-    struct pf_stamp now = {0};
-    if (!fstatat(folder, relative, &st, AT_SYMLINK_NOFOLLOW) && S_ISREG(st.st_mode))
-        now = pf_stamp_of(&st);
+    struct pf_stamp now = stamp_now(source, name);
     return pf_stamp_same(&now, stamp);
 }

@@ -49,6 +49,30 @@ int pf_source_open(struct pf_source *source, const char *name, struct pf_input *
                    struct pf_error *error);
 
 /*
+ * The same for a file that the user has named, not the profile: an absolute path, taken as the system takes
+ * it, links and all.
+ */
+int pf_source_open_path(struct pf_source *source, const char *path, struct pf_input **input,
+                        struct pf_error *error);
+
+/*
+ * Says that nothing more will be read of an input: its descriptor is closed, it stays recorded. -1 with
+ * ESTALE in *error if it has been written to since it was opened. Opened again, it must still be the same.
+ */
+int pf_input_done(struct pf_input *input, struct pf_error *error);
+
+/* One entry of a folder; type is one of readdir's DT_ values. Nonzero ends the listing. */
+typedef int pf_entry(void *arg, const char *name, unsigned char type);
+
+/*
+ * Calls entry for everything (but `.` and `..`) in the folder that names given to pf_source_open are relative
+ * to, in no order. The folder is recorded as an input named PF_FOLDER, whose times tell that entries have come
+ * or gone. 0, or -1 with *error filled.
+ */
+#define PF_FOLDER "."
+int pf_source_list(struct pf_source *source, pf_entry *entry, void *arg, struct pf_error *error);
+
+/*
  * Read up to `size` bytes at `offset`. Returns the number of bytes, less than `size` only at the end of the
  * file as it was when opened; -1 with *error filled (ESTALE if the file has been truncated since).
  */
