@@ -240,6 +240,10 @@ void pf_pool_free(struct pf_pool *pool)
     pthread_mutex_unlock(&pool->lock);
     for (unsigned i = 0; i < pool->threads; i++)
         pthread_join(pool->thread[i], NULL);
+    pthread_mutex_lock(&pool->lock);
+    while (pool->idle) /* the last errands may have left some */
+        run_idle(pool);
+    pthread_mutex_unlock(&pool->lock);
     pthread_cond_destroy(&pool->over);
     pthread_cond_destroy(&pool->errand);
     pthread_cond_destroy(&pool->work);
@@ -263,8 +267,11 @@ struct pf_job *pf_job_start(struct pf_pool *pool, const char *what, pf_job_run *
     job->arg = arg;
     snprintf(job->what, sizeof job->what, "%s", what);
     pthread_mutex_lock(&pool->lock);
-    if (pool->closing)
-        atomic_store(&job->pass.stop, true);
+    if (pool->closing) { /* else who is woken by the end of a pass might start it anew for ever */
+        pthread_mutex_unlock(&pool->lock);
+        free(job);
+        return NULL;
+    }
     struct pf_job **end = &pool->jobs;
     while (*end)
         end = &(*end)->next;

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef GATE_H
+#define GATE_H
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <time.h>
+#include <unistd.h>
+
+/* A gate that threads wait at until a test opens it, so that tests of concurrency do not depend on sleeping. */
+struct gate {
+    pthread_mutex_t lock;
+    pthread_cond_t moved;
+    bool open;
+    unsigned arrived; /* how many have come to it */
+};
+
+#define GATE_CLOSED                                                                                          \
+    {                                                                                                        \
+        .lock = PTHREAD_MUTEX_INITIALIZER, .moved = PTHREAD_COND_INITIALIZER                                 \
+    }
+
+/* A hang is a failure, not a wait for ever. */
+enum { GATE_SECONDS = 20, HANG_SECONDS = 240 };
+
+__attribute__((unused)) static void gate_open(struct gate *gate)
+{
+    pthread_mutex_lock(&gate->lock);
+    gate->open = true;
+    pthread_cond_broadcast(&gate->moved);
+    pthread_mutex_unlock(&gate->lock);
+}
+
+static struct timespec gate_deadline(void)
+{
+    struct timespec until;
+    clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_sec += GATE_SECONDS;
+    return until;
+}
+
+/* Comes to the gate and waits until it opens. False: it has not in time. */
+__attribute__((unused)) static bool gate_pass(struct gate *gate)
+{
+    struct timespec until = gate_deadline();
+    pthread_mutex_lock(&gate->lock);
+    gate->arrived++;
+    pthread_cond_broadcast(&gate->moved);
+    while (!gate->open && pthread_cond_timedwait(&gate->moved, &gate->lock, &until) != ETIMEDOUT)
+        ;
+    bool open = gate->open;
+    pthread_mutex_unlock(&gate->lock);
+    return open;
+}
+
+/* Waits until so many have come. False: they have not in time. */
+__attribute__((unused)) static bool gate_await(struct gate *gate, unsigned arrived)
+{
+    struct timespec until = gate_deadline();
+    pthread_mutex_lock(&gate->lock);
+    while (gate->arrived < arrived && pthread_cond_timedwait(&gate->moved, &gate->lock, &until) != ETIMEDOUT)
+        ;
+    bool enough = gate->arrived >= arrived;
+    pthread_mutex_unlock(&gate->lock);
+    return enough;
+}
+
+#endif
