@@ -1,0 +1,488 @@
+/* SPDX-License-Identifier: MIT */
+#include "fs/text.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "formats/pass.h"
+#include "tests/unit/gate.h"
+#include "tests/unit/tap.h"
+
+/* ---- a text whose every byte is known ----------------------------------------------------------- */
+
+/*
+ * Records `first` .. `first + count`, each told by its number. A position is the number of the next record,
+ * padded to position_size bytes; only positions that were saved may be restored.
+ */
+struct story {
+    size_t first, count;
+    size_t (*length)(size_t record);
+    size_t position_size;
+    bool measures;                /* has its own way to measure */
+    int fail_at;                  /* record at which `next` fails, -1: none */
+    _Atomic unsigned char *saved; /* by record number: has been saved */
+    atomic_int strange_restores;
+    _Atomic uint64_t seen; /* records gone through, by any walk */
+};
+
+struct story_walk {
+    struct pf_lines lines;
+    struct story *story;
+    size_t at;
+};
+
+static char byte_of(size_t record, size_t i)
+{
+    return (char)('!' + (record * 31 + i * 7 + i / 89) % 90);
+}
+
+static void write_record(char *at, size_t record, size_t length)
+{
+    for (size_t i = 0; i < length; i++)
+        at[i] = byte_of(record, i);
+}
+
+static int story_next(struct pf_lines *lines, struct pf_buf *out, struct pf_error *error)
+{
+    struct story_walk *walk = (struct story_walk *)lines;
+    struct story *story = walk->story;
+    if (walk->at == story->first + story->count)
+        return 0;
+    if (story->fail_at >= 0 && walk->at == (size_t)story->fail_at)
+        return pf_fail(error, EIO, "the record can't be read");
+    size_t length = story->length(walk->at);
+    char *at = pf_buf_reserve(out, length + 1);
+    if (!at)
+        return pf_fail_memory(error);
+    write_record(at, walk->at, length);
+    out->size += length;
+    walk->at++;
+    atomic_fetch_add(&story->seen, 1);
+    return 1;
+}
+
+static int story_measure(struct pf_lines *lines, uint64_t *size, struct pf_error *error)
+{
+    struct story_walk *walk = (struct story_walk *)lines;
+    (void)error;
+    if (walk->at == walk->story->first + walk->story->count)
+        return 0;
+    *size += walk->story->length(walk->at++);
+    atomic_fetch_add(&walk->story->seen, 1);
+    return 1;
+}
+
+static size_t story_save(const struct pf_lines *lines, void *blob, size_t room)
+{
+    const struct story_walk *walk = (const struct story_walk *)lines;
+    if (room >= walk->story->position_size) {
+        memset(blob, 0x55, walk->story->position_size);
+        memcpy(blob, &walk->at, sizeof walk->at);
+        walk->story->saved[walk->at] = 1;
+    }
+    return walk->story->position_size;
+}
+
+static int story_restore(struct pf_lines *lines, const void *blob, size_t size, struct pf_error *error)
+{
+    struct story_walk *walk = (struct story_walk *)lines;
+    size_t at;
+    if (size != walk->story->position_size)
+        return pf_fail(error, EINVAL, "not a position");
+    memcpy(&at, blob, sizeof at);
+    if (!walk->story->saved[at])
+        atomic_fetch_add(&walk->story->strange_restores, 1);
+    walk->at = at;
+    return 0;
+}
+
+static void story_close(struct pf_lines *lines)
+{
+    free(lines);
+}
+
+static const struct pf_lines_ops measuring_ops = {story_next, story_measure, story_save, story_restore,
+                                                  story_close};
+static const struct pf_lines_ops plain_ops = {story_next, NULL, story_save, story_restore, story_close};
+
+static struct pf_lines *walk_story(void *owner, struct pf_error *error)
+{
+    struct story *story = owner;
+    struct story_walk *walk = calloc(1, sizeof *walk);
+    if (!walk) {
+        pf_fail_memory(error);
+        return NULL;
+    }
+    walk->lines.ops = story->measures ? &measuring_ops : &plain_ops;
+    walk->story = story;
+    walk->at = story->first;
+    return &walk->lines;
+}
+
+static size_t mixed(size_t record)
+{
+    return record % 151 == 50 ? 1300000 : record * 7919 % 4000;
+}
+
+static size_t short_lines(size_t record)
+{
+    return 10 + record % 17;
+}
+
+static struct story story_of(size_t count, size_t (*length)(size_t record), size_t position_size)
+{
+    return (struct story){.count = count,
+                          .length = length,
+                          .position_size = position_size,
+                          .measures = count % 2 == 0,
+                          .fail_at = -1,
+                          .saved = calloc(count + 1, 1)};
+}
+
+static void end_story(struct story *story)
+{
+    free((void *)story->saved);
+}
+
+/* The whole text as one buffer. */
+static struct pf_buf whole_of(const struct story *story)
+{
+    struct pf_buf whole = {0};
+    for (size_t r = story->first; r < story->first + story->count; r++) {
+        size_t length = story->length(r);
+        char *at = pf_buf_reserve(&whole, length + 1);
+        write_record(at, r, length);
+        whole.size += length;
+    }
+    return whole;
+}
+
+/* ---- reading ------------------------------------------------------------------------------------ */
+
+/* Reads a range as a file is read: covers it if need be, then as many pieces as come at a time. */
+static int read_range(struct pf_text *text, struct pf_blocks *blocks, uint64_t offset, size_t size,
+                      struct pf_buf *out, struct pf_error *error)
+{
+    struct pf_piece pieces[PF_PIECES];
+    while (size && offset < text->size) {
+        uint64_t last = offset + size - 1 < text->size ? offset + size - 1 : text->size - 1;
+        if (pf_text_distance(text, last) && pf_text_cover(text, last, NULL, error))
+            return -1;
+        int n = pf_text_read(text, blocks, offset, size, pieces, error);
+        if (n <= 0)
+            return -1;
+        for (int i = 0; i < n; i++) {
+            pf_buf_add(out, pieces[i].block->data + pieces[i].offset, pieces[i].size);
+            offset += pieces[i].size;
+            size -= pieces[i].size;
+            pf_blocks_release(blocks, pieces[i].block);
+        }
+    }
+    return 0;
+}
+
+static bool range_is_right(struct pf_text *text, struct pf_blocks *blocks, const struct pf_buf *whole,
+                           uint64_t offset, size_t size)
+{
+    struct pf_error error;
+    struct pf_buf out = {0};
+    size_t want = offset < whole->size ? whole->size - (size_t)offset : 0;
+    if (want > size)
+        want = size;
+    bool right = !read_range(text, blocks, offset, size, &out, &error) && out.size == want &&
+                 (want == 0 || !memcmp(out.data, whole->data + offset, want));
+    pf_buf_free(&out);
+    return right;
+}
+
+static int wrong_ranges(struct pf_text *text, struct pf_blocks *blocks, const struct pf_buf *whole, int reads,
+                        unsigned seed)
+{
+    int wrong = 0;
+    for (int i = 0; i < reads; i++) {
+        uint64_t offset =
+            whole->size ? ((uint64_t)rand_r(&seed) << 15 ^ (uint64_t)rand_r(&seed)) % whole->size : 0;
+        size_t size = (size_t)rand_r(&seed) % (i % 8 ? 5000 : 2000000);
+        wrong += !range_is_right(text, blocks, whole, offset, size);
+    }
+    return wrong;
+}
+
+/* ---- sizes and random access -------------------------------------------------------------------- */
+
+static void check_story(const char *name, size_t count, size_t (*length)(size_t), size_t position_size)
+{
+    struct story story = story_of(count, length, position_size);
+    struct pf_buf whole = whole_of(&story);
+    struct pf_blocks *blocks = pf_blocks_new(3 << 20);
+    struct pf_error error;
+    struct pf_text text;
+    pf_text_init(&text, 1, walk_story, &story);
+    ok(!pf_text_is_sized(&text), "%s: the size is not known before it was measured", name);
+    ok(!pf_text_cover(&text, UINT64_MAX, NULL, &error) && pf_text_is_sized(&text) && text.size == whole.size,
+       "%s: measuring gives the exact size", name);
+    ok(wrong_ranges(&text, blocks, &whole, 150, 7) == 0, "%s: any range reads as in the whole", name);
+    ok(range_is_right(&text, blocks, &whole, 0, whole.size + 100), "%s: reading goes on to the end", name);
+    ok(range_is_right(&text, blocks, &whole, whole.size, 100), "%s: there is nothing behind the end", name);
+    ok(story.strange_restores == 0, "%s: only positions that were saved are restored", name);
+    uint64_t positions = 0;
+    for (size_t m = 0; m < text.own.count; m++)
+        positions += text.own.marks[m].size;
+    ok(positions * 16 <= whole.size, "%s: positions take at most a sixteenth of the text", name);
+    ok(pf_blocks_held(blocks) <= 3 << 20, "%s: the cache keeps its limit", name);
+    pf_text_close(&text);
+    pf_blocks_free(blocks);
+    pf_buf_free(&whole);
+    end_story(&story);
+}
+
+/* ---- what is known ahead: a size, or a size and marks of another text ----------------------------- */
+
+static void test_uncovered(void)
+{
+    struct story story = story_of(300000, short_lines, 8);
+    struct pf_buf whole = whole_of(&story);
+    struct pf_blocks *blocks = pf_blocks_new(8 << 20);
+    struct pf_error error;
+    struct pf_text text;
+    pf_text_init(&text, 2, walk_story, &story);
+    text.sized = true;
+    text.size = whole.size;
+    ok(pf_text_distance(&text, 1000) == 0, "the beginning of a sized text can be read at once");
+    ok(range_is_right(&text, blocks, &whole, 0, 100000), "and is right");
+    ok(pf_text_distance(&text, 3000000) > 2000000, "what lies far behind the last mark is told as far");
+    atomic_store(&story.seen, 0);
+    ok(!pf_text_cover(&text, 3000000, NULL, &error) && pf_text_distance(&text, 3000000) == 0,
+       "covering up to an offset makes it readable");
+    ok(story.seen < 240000, "and goes no further than it must");
+    ok(pf_text_distance(&text, whole.size - 1) > 0, "while what lies behind stays uncovered");
+    ok(wrong_ranges(&text, blocks, &whole, 200, 3) == 0, "ranges read right, covered as they are needed");
+    uint64_t seen = story.seen;
+    ok(!pf_text_cover(&text, UINT64_MAX, NULL, &error) && !pf_text_cover(&text, 1000, NULL, &error) &&
+           story.seen - seen <= 300000,
+       "a text that is covered is not gone through again");
+    pf_text_close(&text);
+    pf_blocks_free(blocks);
+    pf_buf_free(&whole);
+    end_story(&story);
+}
+
+/* Marks of a whole table serve the file of one partition: its rows stand in both, at other offsets. */
+static void test_shared_marks(void)
+{
+    enum { FIRST = 70001, COUNT = 120000 };
+    struct story table = story_of(300000, short_lines, 8);
+    struct story part = {
+        .first = FIRST, .count = COUNT, .length = short_lines, .position_size = 8, .fail_at = -1};
+    struct pf_buf all = whole_of(&table), whole = whole_of(&part);
+    struct pf_blocks *blocks = pf_blocks_new(8 << 20);
+    struct pf_error error;
+    struct pf_text text, of_part;
+    uint64_t before = 0;
+    for (size_t r = 0; r < FIRST; r++)
+        before += short_lines(r);
+    pf_text_init(&text, 3, walk_story, &table);
+    pf_text_cover(&text, UINT64_MAX, NULL, &error);
+    part.saved = table.saved;
+    pf_text_init(&of_part, 4, walk_story, &part);
+    of_part.shared = &text.own;
+    of_part.part = true;
+    of_part.sized = true;
+    of_part.size = of_part.covered = whole.size;
+    for (size_t m = 0; m < text.own.count; m++) {
+        struct pf_mark *mark = &text.own.marks[m];
+        of_part.first += mark->full <= before;
+        of_part.end += mark->full < before + whole.size;
+        mark->part = mark->full - before;
+    }
+    ok(of_part.end - of_part.first > 4, "several marks lie within the partition");
+    ok(pf_text_distance(&of_part, whole.size - 1) == 0, "with shared marks every offset can be read at once");
+    ok(wrong_ranges(&of_part, blocks, &whole, 200, 5) == 0,
+       "a partition's ranges read right by shared marks");
+    ok(wrong_ranges(&text, blocks, &all, 50, 6) == 0, "and so do the table's, in the same cache");
+    ok(part.strange_restores == 0, "from positions that the whole table's walk has saved");
+    pf_text_close(&of_part);
+    pf_text_close(&text);
+    pf_blocks_free(blocks);
+    pf_buf_free(&whole);
+    pf_buf_free(&all);
+    end_story(&table);
+}
+
+/* ---- what goes wrong ---------------------------------------------------------------------------- */
+
+static int read_code(struct pf_text *text, struct pf_blocks *blocks, uint64_t offset, size_t size)
+{
+    struct pf_error error = {0};
+    struct pf_buf out = {0};
+    int failed = read_range(text, blocks, offset, size, &out, &error);
+    pf_buf_free(&out);
+    return failed ? error.code : 0;
+}
+
+static void test_changed_text(void)
+{
+    struct story story = story_of(100000, short_lines, 8);
+    struct pf_buf whole = whole_of(&story);
+    struct pf_blocks *blocks = pf_blocks_new(8 << 20);
+    struct pf_error error = {0};
+    struct pf_text text;
+    pf_text_init(&text, 5, walk_story, &story);
+    pf_text_cover(&text, UINT64_MAX, NULL, &error);
+    story.count = 90000;
+    ok(read_code(&text, blocks, whole.size - 100, 100) == ESTALE, "a text that has become shorter is stale");
+    ok(range_is_right(&text, blocks, &whole, 1000, 1000), "what is left of it still reads right");
+    pf_text_close(&text);
+
+    story.count = 100000;
+    pf_text_init(&text, 6, walk_story, &story);
+    text.sized = true;
+    text.size = whole.size - 5;
+    ok(pf_text_cover(&text, UINT64_MAX, NULL, &error) && error.code == ESTALE,
+       "a text that is longer than was told is stale");
+    text.size = whole.size + 5;
+    text.covered = 0;
+    ok(pf_text_cover(&text, UINT64_MAX, NULL, &error) && error.code == ESTALE,
+       "and so is one that is shorter");
+    ok(text.size == whole.size + 5, "a size that was told never changes");
+    pf_text_close(&text);
+    pf_blocks_free(blocks);
+    pf_buf_free(&whole);
+    end_story(&story);
+}
+
+static void test_errors(void)
+{
+    struct story story = story_of(100001, short_lines, 8);
+    struct pf_buf whole = whole_of(&story);
+    struct pf_blocks *blocks = pf_blocks_new(8 << 20);
+    struct pf_error error = {0};
+    struct pf_text text;
+    pf_text_init(&text, 7, walk_story, &story);
+    story.fail_at = 99000;
+    ok(pf_text_cover(&text, UINT64_MAX, NULL, &error) && error.code == EIO, "an error ends measuring");
+    ok(!pf_text_is_sized(&text), "and leaves the size unknown");
+    story.fail_at = -1;
+    ok(!pf_text_cover(&text, UINT64_MAX, NULL, &error) && text.size == whole.size,
+       "it can be measured again");
+    story.fail_at = 99000;
+    ok(read_code(&text, blocks, whole.size - 100, 100) == EIO, "an error while reading is told");
+    story.fail_at = -1;
+    ok(range_is_right(&text, blocks, &whole, whole.size - 100, 100), "and does not stand in the way later");
+    pf_text_close(&text);
+
+    struct pf_pass pass = {0};
+    pf_text_init(&text, 8, walk_story, &story);
+    pf_text_cover(&text, 600000, NULL, &error);
+    size_t marks = text.own.count;
+    atomic_store(&pass.stop, true);
+    ok(pf_text_cover(&text, UINT64_MAX, &pass, &error) && error.code == ECANCELED,
+       "a stopped pass is cancelled");
+    ok(marks > 0 && text.own.count >= marks, "what was covered stays covered");
+    atomic_store(&story.seen, 0);
+    atomic_store(&pass.stop, false);
+    ok(!pf_text_cover(&text, UINT64_MAX, &pass, &error) && text.size == whole.size && story.seen < 80000,
+       "and the next pass goes on from there");
+    pf_text_close(&text);
+    pf_blocks_free(blocks);
+    pf_buf_free(&whole);
+    end_story(&story);
+}
+
+/* ---- many readers ------------------------------------------------------------------------------- */
+
+struct crowd {
+    struct pf_text *text;
+    struct pf_blocks *blocks;
+    const struct pf_buf *whole;
+    unsigned seed;
+    int wrong;
+};
+
+static void *read_much(void *arg)
+{
+    struct crowd *crowd = arg;
+    crowd->wrong = wrong_ranges(crowd->text, crowd->blocks, crowd->whole, 60, crowd->seed);
+    return NULL;
+}
+
+static void test_crowd(const char *name, bool covered, size_t position_size)
+{
+    struct story story = story_of(200000, short_lines, position_size);
+    struct pf_buf whole = whole_of(&story);
+    struct pf_blocks *blocks = pf_blocks_new(1 << 20);
+    struct pf_error error;
+    struct pf_text text;
+    struct crowd crowd[4];
+    pthread_t threads[4];
+    pf_text_init(&text, 9, walk_story, &story);
+    text.sized = true;
+    text.size = whole.size;
+    if (covered)
+        pf_text_cover(&text, UINT64_MAX, NULL, &error);
+    int wrong = 0;
+    for (unsigned t = 0; t < 4; t++) {
+        crowd[t] = (struct crowd){&text, blocks, &whole, t, 0};
+        pthread_create(&threads[t], NULL, read_much, &crowd[t]);
+    }
+    for (int t = 0; t < 4; t++) {
+        pthread_join(threads[t], NULL);
+        wrong += crowd[t].wrong;
+    }
+    ok(wrong == 0, "%s: readers side by side all read right", name);
+    ok(story.strange_restores == 0, "%s: from saved positions alone", name);
+    pf_text_close(&text);
+    pf_blocks_free(blocks);
+    pf_buf_free(&whole);
+    end_story(&story);
+}
+
+/* ---- ready-made texts --------------------------------------------------------------------------- */
+
+static struct pf_lines *walk_words(void *owner, struct pf_error *error)
+{
+    struct pf_buf buf = {0};
+    pf_buf_str(&buf, owner);
+    return pf_lines_of_text(&buf, error);
+}
+
+static void test_ready_made(void)
+{
+    char words[] = "Format: words\n";
+    struct pf_blocks *blocks = pf_blocks_new(1 << 20);
+    struct pf_buf whole = {.data = words, .size = strlen(words)};
+    struct pf_error error;
+    struct pf_text text;
+    pf_text_init(&text, 10, walk_words, words);
+    ok(!pf_text_cover(&text, UINT64_MAX, NULL, &error) && text.size == strlen(words),
+       "a ready-made text has its size");
+    ok(range_is_right(&text, blocks, &whole, 0, 100) && range_is_right(&text, blocks, &whole, 8, 3),
+       "and its bytes");
+    pf_text_close(&text);
+    pf_blocks_free(blocks);
+    struct pf_buf failed = {.failed = true};
+    ok(!pf_lines_of_text(&failed, &error) && error.code == ENOMEM,
+       "a text that ran out of memory while it was made is an error");
+}
+
+int main(void)
+{
+    alarm(HANG_SECONDS);
+    check_story("no records", 0, short_lines, 8);
+    check_story("one record", 1, short_lines, 8);
+    check_story("short lines", 150000, short_lines, 8);
+    check_story("short lines, large positions", 400001, short_lines, 120000);
+    check_story("records from nothing to over a megabyte", 601, mixed, 8);
+    check_story("such records, large positions", 600, mixed, 50000);
+    test_uncovered();
+    test_shared_marks();
+    test_changed_text();
+    test_errors();
+    test_crowd("covered", true, 8);
+    test_crowd("uncovered", false, 8);
+    test_crowd("few marks", false, 150000);
+    test_ready_made();
+    return done();
+}
