@@ -1,0 +1,294 @@
+/* SPDX-License-Identifier: MIT */
+#include "fs/family.h"
+
+#include <unistd.h>
+
+#include "fs/table.h"
+#include "tests/unit/fake_tables.h"
+#include "tests/unit/gate.h"
+#include "tests/unit/tap.h"
+
+/* Tables as text, and the sizes and checkpoints that one pass over a table finds for all of its files. */
+
+struct fixture {
+    struct fake_tables fake;
+    struct pf_profile profile;
+    struct pf_options options;
+    struct pf_pool *pool;
+};
+
+static void set_up(struct fixture *fixture, uint32_t partitions, uint32_t contexts, uint64_t events)
+{
+    struct pf_error error;
+    *fixture = (struct fixture){.fake = {.partitions = partitions, .contexts = contexts, .events = events},
+                                .options = {.cache = 1 << 20}};
+    fixture->profile.options = &fixture->options;
+    fixture->pool = pf_pool_new(2, 1);
+    fake_tables_open(&fixture->fake, &fixture->profile);
+    for (enum pf_stage stage = PF_PARTITIONED; stage < PF_STAGES; stage++)
+        if (fake_tables_load(&fixture->fake, &fixture->profile, stage, &error))
+            abort();
+}
+
+static void tear_down(struct fixture *fixture)
+{
+    fake_tables_close(&fixture->fake);
+    pf_rows_free(fixture->profile.partitions.items);
+    pf_rows_free(fixture->profile.partitions.fields);
+    pf_tree_free(fixture->profile.contexts);
+    pf_pool_free(fixture->pool);
+}
+
+/* ---- walks -------------------------------------------------------------------------------------- */
+
+static struct pf_slice slice_of(const struct fixture *fixture, int table, int64_t partition, int64_t context)
+{
+    return (struct pf_slice){.table = &fixture->fake.tables[table],
+                             .only = {.partition = partition, .context = context, .metric = -1},
+                             .drop_partition = partition >= 0,
+                             .drop_context = context >= 0};
+}
+
+/* The slice's text from a position on (NULL: from the start). */
+static struct pf_buf text_from(struct fixture *fixture, const struct pf_slice *slice, const void *position,
+                               size_t size)
+{
+    struct pf_error error;
+    struct pf_buf out = {0};
+    struct pf_lines *lines = pf_table_lines(&fixture->profile, slice, &error);
+    if (position && lines->ops->restore(lines, position, size, &error))
+        abort();
+    while (lines->ops->next(lines, &out, &error) > 0)
+        ;
+    lines->ops->close(lines);
+    return out;
+}
+
+static struct pf_buf text_of(struct fixture *fixture, const struct pf_slice *slice)
+{
+    return text_from(fixture, slice, NULL, 0);
+}
+
+static uint64_t measured(struct fixture *fixture, const struct pf_slice *slice)
+{
+    struct pf_error error;
+    uint64_t size = 0;
+    struct pf_lines *lines = pf_table_lines(&fixture->profile, slice, &error);
+    while (lines->ops->measure(lines, &size, &error) > 0)
+        ;
+    lines->ops->close(lines);
+    return size;
+}
+
+/* The slice's text has this size, walked and measured. */
+static bool has_size(struct fixture *fixture, struct pf_slice slice, uint64_t size)
+{
+    struct pf_buf text = text_of(fixture, &slice);
+    bool same = text.size == size && measured(fixture, &slice) == size;
+    if (!same)
+        printf("# %s: told %llu, has %zu\n", slice.table->name, (unsigned long long)size, text.size);
+    pf_buf_free(&text);
+    return same;
+}
+
+/* The marks lead to exactly the bytes that they are said to stand at; `part`: of the slice's own text. */
+static int wrong_marks(struct fixture *fixture, const struct pf_family *family, struct pf_slice slice,
+                       size_t first, size_t end, bool part)
+{
+    struct pf_buf whole = text_of(fixture, &slice);
+    int wrong = 0;
+    for (size_t m = first; m < end; m++) {
+        const struct pf_mark *mark = &family->track.marks[m];
+        uint64_t at = part ? mark->part : mark->full;
+        struct pf_buf rest = text_from(fixture, &slice, family->track.blobs + mark->blob, mark->size);
+        wrong +=
+            at + rest.size != whole.size || (rest.size && memcmp(whole.data + at, rest.data, rest.size) != 0);
+        pf_buf_free(&rest);
+    }
+    pf_buf_free(&whole);
+    return wrong;
+}
+
+/* ---- sizes -------------------------------------------------------------------------------------- */
+
+static void check_sizes(struct fixture *fixture, int table, const char *name)
+{
+    struct pf_error error = {0};
+    struct pf_family *family =
+        pf_family_new(fixture->pool, &fixture->profile, &fixture->fake.tables[table], NULL, &error);
+    if (!ok(family != NULL, "%s: can be measured", name))
+        return;
+    ok(has_size(fixture, slice_of(fixture, table, -1, -1), family->whole), "%s: the whole has the size found",
+       name);
+    bool partitions = true, contexts = true;
+    for (size_t p = 0; p < family->partitions; p++)
+        partitions &= has_size(fixture, slice_of(fixture, table, (int64_t)p, -1), family->partition[p]);
+    for (size_t c = 0; c < family->contexts; c += 7)
+        contexts &= has_size(fixture, slice_of(fixture, table, -1, (int64_t)c), family->context[c]);
+    ok(partitions, "%s: so has every partition's file", name);
+    ok(contexts, "%s: and every context's", name);
+    ok(wrong_marks(fixture, family, slice_of(fixture, table, -1, -1), 0, family->track.count, false) == 0,
+       "%s: marks stand where they say", name);
+    int wrong = 0;
+    for (size_t p = 0; family->first && p < family->partitions; p++)
+        wrong += wrong_marks(fixture, family, slice_of(fixture, table, (int64_t)p, -1), family->first[p],
+                             family->end[p], true);
+    ok(wrong == 0, "%s: also in the partitions' files", name);
+    bool dense = family->whole < 4 * PF_BLOCK || family->track.count >= family->whole / PF_BLOCK / 2;
+    ok(dense, "%s: and there are as many as the text is long", name);
+    pf_family_free(family);
+}
+
+static void test_sizes(void)
+{
+    struct fixture fixture;
+    set_up(&fixture, 23, 700, 40000);
+    check_sizes(&fixture, FAKE_VALUES, "by partition");
+    check_sizes(&fixture, FAKE_EVENTS, "in no order");
+    check_sizes(&fixture, FAKE_NOTES, "held in rows");
+    check_sizes(&fixture, FAKE_EMPTY, "empty");
+    tear_down(&fixture);
+    set_up(&fixture, 2, 14000, 10);
+    check_sizes(&fixture, FAKE_VALUES, "few long partitions");
+    tear_down(&fixture);
+    set_up(&fixture, 2000, 1, 10);
+    check_sizes(&fixture, FAKE_VALUES, "many short partitions");
+    tear_down(&fixture);
+}
+
+/* A profile that has neither partitions nor contexts still has its headers. */
+static void test_nothing(void)
+{
+    struct fixture fixture;
+    set_up(&fixture, 0, 0, 0);
+    check_sizes(&fixture, FAKE_VALUES, "no partitions");
+    check_sizes(&fixture, FAKE_EVENTS, "no rows");
+    struct pf_slice slice = slice_of(&fixture, FAKE_VALUES, -1, -1);
+    struct pf_buf text = text_of(&fixture, &slice);
+    pf_buf_char(&text, 0);
+    is(text.data, "thread,\"cores, used\",context,metric,value,name\n", "a table without rows is its header");
+    pf_buf_free(&text);
+    tear_down(&fixture);
+}
+
+/* ---- what is printed ---------------------------------------------------------------------------- */
+
+static void shows(struct fixture *fixture, struct pf_slice slice, const char *want, const char *name)
+{
+    struct pf_buf text = text_of(fixture, &slice);
+    pf_buf_char(&text, 0);
+    is(text.data, want, name);
+    pf_buf_free(&text);
+}
+
+static void test_text(void)
+{
+    struct fixture fixture;
+    set_up(&fixture, 4, 3, 8);
+    shows(&fixture, slice_of(&fixture, FAKE_VALUES, 1, -1),
+          "context,metric,value,name\n"
+          "0,time,0,main 0\n"
+          "0,\"bytes, \"\"moved\"\"\",-49,main 0\n"
+          "1,time,-46,main 0\n"
+          "1,\"bytes, \"\"moved\"\"\",0.42857142857142855,main 0\n"
+          "2,time,-34,\"f<int, 1>(\"\"x\"\")\"\n"
+          "2,\"bytes, \"\"moved\"\"\",-25,\"f<int, 1>(\"\"x\"\")\"\n",
+          "a partition's file leaves out the partition and its fields, and quotes what needs quotes");
+    shows(&fixture, slice_of(&fixture, FAKE_VALUES, -1, 2),
+          "thread,\"cores, used\",metric,value\n"
+          "\"node, 0\",0,time,-34\n"
+          "\"node, 0\",0,\"bytes, \"\"moved\"\"\",-25\n"
+          "thread 1,1,time,-34\n"
+          "thread 1,1,\"bytes, \"\"moved\"\"\",-25\n"
+          "thread 2,4,time,-34\n"
+          "thread 2,4,\"bytes, \"\"moved\"\"\",-25\n",
+          "a context's file leaves out the context and its name");
+    shows(&fixture, slice_of(&fixture, FAKE_VALUES, 3, -1), "context,metric,value,name\n",
+          "a partition without rows has a header");
+    shows(&fixture, slice_of(&fixture, FAKE_EVENTS, -1, -1),
+          "time,context,thread,note,name,host\n"
+          "0,0,\"node, 0\",plain,main 0,alpha\n"
+          "3,1,thread 1,\"a,b\",main 0,\"beta, gamma\"\n"
+          "6,2,thread 2,\"say \"\"hi\"\"\",\"f<int, 1>(\"\"x\"\")\",\"\"\"delta\"\"\"\n"
+          "9,0,\"node, 3\",two\\nlines,main 0,alpha\n"
+          "12,1,\"node, 0\",tab\\tand \\\\,main 0,alpha\n"
+          "15,,thread 1,,,\"beta, gamma\"\n"
+          "18,0,,\\x01,main 0,\n"
+          "21,1,\"node, 3\",plain,main 0,alpha\n",
+          "rows without partition or context leave their columns empty");
+    tear_down(&fixture);
+}
+
+/* ---- passes ------------------------------------------------------------------------------------- */
+
+static void test_changed_mind(void)
+{
+    struct fixture fixture;
+    struct pf_error error = {0};
+    set_up(&fixture, 5, 9, 20000);
+    fixture.fake.changes_left = 3;
+    struct pf_family *family =
+        pf_family_new(fixture.pool, &fixture.profile, &fixture.fake.tables[FAKE_EVENTS], NULL, &error);
+    ok(family && fixture.fake.changes_left == 0, "a pass that finds its rows wrong is begun anew");
+    ok(family && has_size(&fixture, slice_of(&fixture, FAKE_EVENTS, -1, -1), family->whole) &&
+           has_size(&fixture, slice_of(&fixture, FAKE_EVENTS, 2, -1), family->partition[2]) &&
+           has_size(&fixture, slice_of(&fixture, FAKE_EVENTS, -1, 4), family->context[4]),
+       "and its sizes are those of the last attempt");
+    pf_family_free(family);
+    fixture.fake.changes_left = 1000;
+    ok(!pf_family_new(fixture.pool, &fixture.profile, &fixture.fake.tables[FAKE_EVENTS], NULL, &error),
+       "a table that never makes up its mind is an error, not a hang");
+    tear_down(&fixture);
+}
+
+static void test_failing(void)
+{
+    struct fixture fixture;
+    struct pf_error error = {0};
+    struct pf_pass pass = {0};
+    set_up(&fixture, 30, 900, 60000);
+    fixture.fake.fails = EIO;
+    ok(!pf_family_new(fixture.pool, &fixture.profile, &fixture.fake.tables[FAKE_EVENTS], NULL, &error) &&
+           error.code == EIO,
+       "a table that can't be read has no sizes");
+    atomic_store(&pass.stop, true);
+    for (int table = FAKE_VALUES; table <= FAKE_EVENTS; table++) {
+        atomic_store(&fixture.fake.walked, 0);
+        ok(!pf_family_new(fixture.pool, &fixture.profile, &fixture.fake.tables[table], &pass, &error) &&
+               error.code == ECANCELED && fixture.fake.walked < 20000,
+           "%s: a pass that nobody waits for ends soon", fixture.fake.tables[table].name);
+    }
+    tear_down(&fixture);
+}
+
+/* ---- rows --------------------------------------------------------------------------------------- */
+
+static void test_rows_positions(void)
+{
+    struct fixture fixture;
+    struct pf_error error = {0};
+    set_up(&fixture, 4, 3, 8);
+    struct pf_slice slice = slice_of(&fixture, FAKE_NOTES, -1, -1);
+    struct pf_lines *lines = pf_table_lines(&fixture.profile, &slice, &error);
+    uint64_t far = UINT64_MAX;
+    struct pf_buf out = {0};
+    ok(lines->ops->restore(lines, "abc", 3, &error) && error.code == EINVAL,
+       "a position of another size is refused by rows");
+    ok(!lines->ops->restore(lines, &far, sizeof far, &error) && lines->ops->next(lines, &out, &error) == 0,
+       "a position behind the last row is the end");
+    lines->ops->close(lines);
+    pf_buf_free(&out);
+    tear_down(&fixture);
+}
+
+int main(void)
+{
+    alarm(HANG_SECONDS);
+    test_text();
+    test_nothing();
+    test_sizes();
+    test_changed_mind();
+    test_failing();
+    test_rows_positions();
+    return done();
+}
