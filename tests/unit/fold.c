@@ -1,0 +1,271 @@
+/* SPDX-License-Identifier: MIT */
+#include "formats/fold.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "fs/csv.h"
+#include "tests/unit/gate.h"
+#include "tests/unit/tap.h"
+
+/*
+ * What events add up to: two partitions of many contexts, one without any, one of a single context. Three
+ * metrics of two measures: calls, seconds (which not every context has), and calls scaled to a double.
+ */
+enum { PARTITIONS = 4, CONTEXTS = 700, MEASURES = 3, METRICS = 4 };
+enum { CALLS, SECONDS, TIMED };
+
+static const struct pf_derivation derivations[METRICS] = {
+    {.measure = CALLS, .present = CALLS},
+    {.measure = SECONDS, .real = true, .present = TIMED},
+    {.measure = CALLS, .present = CALLS, .scale = 3, .divisor = 7},
+    {.measure = SECONDS, .real = true, .present = TIMED, .scale = 1000, .divisor = 1},
+};
+
+static const struct pf_column columns[PF_FOLD_COLUMNS] = {{.name = "thread", .role = PF_PARTITION},
+                                                          {.name = "context", .role = PF_CONTEXT},
+                                                          {.name = "metric", .role = PF_METRIC},
+                                                          {.name = "value", .role = PF_PLAIN},
+                                                          {.name = "name", .role = PF_CONTEXT_NAME}};
+static const struct pf_table table = {
+    .name = "values", .columns = columns, .n_columns = PF_FOLD_COLUMNS, .ops = &pf_fold_cursor};
+
+static bool is_touched(unsigned partition, uint32_t context)
+{
+    return partition == 1 ? false : partition == 3 ? context == 650 : context % 3 != partition / 2;
+}
+
+static void fold_event(struct pf_fold *fold, unsigned partition, uint32_t context)
+{
+    struct pf_error error;
+    union pf_measure *record = pf_fold_at(fold, context, &error);
+    record[CALLS].i += context % 5 == 4 ? 0 : partition + 1;
+    if (context % 2) {
+        record[SECONDS].d += 0.25 * context;
+        record[TIMED].i++;
+    }
+}
+
+/* Events come in no order of contexts, and more than one a context. */
+static struct pf_fold *make_fold(uint64_t limit)
+{
+    struct pf_error error;
+    struct pf_fold *fold = pf_fold_new(MEASURES, derivations, METRICS, limit);
+    for (unsigned p = 0; p < PARTITIONS; p++) {
+        for (uint32_t i = 0; i < 2 * CONTEXTS; i++) {
+            uint32_t context = i * 11 % CONTEXTS;
+            if (is_touched(p, context))
+                fold_event(fold, p, context);
+        }
+        if (pf_fold_end_partition(fold, &error))
+            abort();
+    }
+    return fold;
+}
+
+/* ---- rows as text ------------------------------------------------------------------------------- */
+
+static void add_row(struct pf_buf *out, const struct pf_cell *cells)
+{
+    for (int c = 0; c < PF_FOLD_NAME; c++) {
+        pf_csv_cell(out, &cells[c]);
+        pf_buf_char(out, c + 1 < PF_FOLD_NAME ? ',' : '\n');
+    }
+}
+
+/* What the table must hold, from the rules above. */
+static void expect_row(struct pf_buf *out, int64_t p, int64_t c, int64_t m, struct pf_cell value)
+{
+    struct pf_cell cells[] = {pf_int(p), pf_int(c), pf_int(m), value};
+    add_row(out, cells);
+}
+
+static bool wanted(int64_t only, int64_t value)
+{
+    return only < 0 || only == value;
+}
+
+static struct pf_buf expected(struct pf_restriction only)
+{
+    struct pf_buf out = {0};
+    for (unsigned p = 0; p < PARTITIONS; p++)
+        for (uint32_t c = 0; c < CONTEXTS && wanted(only.partition, p); c++) {
+            if (!is_touched(p, c) || !wanted(only.context, c))
+                continue;
+            int64_t calls = c % 5 == 4 ? 0 : 2 * (p + 1);
+            double seconds = 2 * 0.25 * c;
+            if (calls && wanted(only.metric, 0))
+                expect_row(&out, p, c, 0, pf_int(calls));
+            if (c % 2 && wanted(only.metric, 1))
+                expect_row(&out, p, c, 1, pf_double(seconds));
+            if (calls && wanted(only.metric, 2))
+                expect_row(&out, p, c, 2, pf_double((double)calls * 3 / 7));
+            if (c % 2 && wanted(only.metric, 3))
+                expect_row(&out, p, c, 3, pf_double(seconds * 1000));
+        }
+    return out;
+}
+
+/* Walks the rows of a restriction; `resumed`: each row from a cursor of its own that takes up a saved position. */
+static struct pf_buf rows_of(struct pf_fold *fold, struct pf_restriction only, bool resumed)
+{
+    struct pf_fold_state state = {fold};
+    struct pf_profile profile = {.state = &state};
+    struct pf_error error;
+    struct pf_buf out = {0};
+    struct pf_cell cells[PF_FOLD_COLUMNS];
+    unsigned char position[64];
+    size_t size = 0;
+    int more = 1;
+    struct pf_cursor cursor = {.profile = &profile, .table = &table, .only = only};
+    while (more > 0) {
+        if (!cursor.state && pf_fold_cursor.open(&cursor, &error))
+            abort();
+        if (resumed && size && pf_fold_cursor.restore(&cursor, position, size, &error))
+            abort();
+        more = pf_fold_cursor.next(&cursor, cells, &error);
+        if (more > 0)
+            add_row(&out, cells);
+        if (resumed) {
+            size = pf_fold_cursor.save(&cursor, position, sizeof position);
+            pf_fold_cursor.close(&cursor);
+        }
+    }
+    if (!resumed)
+        pf_fold_cursor.close(&cursor);
+    if (more < 0)
+        pf_buf_str(&out, "error\n");
+    return out;
+}
+
+static bool holds(struct pf_fold *fold, struct pf_restriction only, bool resumed)
+{
+    struct pf_buf have = rows_of(fold, only, resumed), want = expected(only);
+    bool same = have.size == want.size && (want.size == 0 || !memcmp(have.data, want.data, want.size));
+    pf_buf_free(&have);
+    pf_buf_free(&want);
+    return same;
+}
+
+/* ---- tests -------------------------------------------------------------------------------------- */
+
+static void check_fold(struct pf_fold *fold, const char *where)
+{
+    bool partitions = true, contexts = true, metrics = true, mixed = true;
+    ok(holds(fold, PF_UNRESTRICTED, false), "%s: all rows, by partition, context, metric", where);
+    for (int p = 0; p < PARTITIONS; p++)
+        partitions &= holds(fold, (struct pf_restriction){p, -1, -1}, false);
+    ok(partitions, "%s: a partition has its rows alone", where);
+    for (int c = 0; c < CONTEXTS; c += 13)
+        contexts &= holds(fold, (struct pf_restriction){-1, c, -1}, false);
+    ok(contexts && holds(fold, (struct pf_restriction){-1, 650, -1}, false), "%s: so has a context", where);
+    for (int m = 0; m < METRICS; m++)
+        metrics &= holds(fold, (struct pf_restriction){-1, -1, m}, false);
+    ok(metrics, "%s: and a metric", where);
+    for (int i = 0; i < 200; i++)
+        mixed &= holds(fold, (struct pf_restriction){i % PARTITIONS, i * 7 % CONTEXTS, i % 5 - 1}, i % 2);
+    ok(mixed, "%s: and any restriction of several axes", where);
+    ok(holds(fold, PF_UNRESTRICTED, true), "%s: a walk can be taken up at every row", where);
+    ok(holds(fold, (struct pf_restriction){2, -1, -1}, true) &&
+           holds(fold, (struct pf_restriction){-1, 101, -1}, true) &&
+           holds(fold, (struct pf_restriction){-1, -1, 2}, true),
+       "%s: a restricted one too", where);
+    ok(holds(fold, (struct pf_restriction){-1, 5 * CONTEXTS, -1}, false) &&
+           holds(fold, (struct pf_restriction){PARTITIONS + 3, -1, -1}, false),
+       "%s: what does not exist has no rows", where);
+}
+
+/* A position of a partition's own walk is one of the whole, and the reverse. */
+static void test_positions_meet(struct pf_fold *fold)
+{
+    struct pf_fold_state state = {fold};
+    struct pf_profile profile = {.state = &state};
+    struct pf_error error;
+    struct pf_cell cells[PF_FOLD_COLUMNS];
+    unsigned char position[64];
+    struct pf_cursor part = {.profile = &profile, .table = &table, .only = {2, -1, -1}},
+                     whole = {.profile = &profile, .table = &table, .only = PF_UNRESTRICTED};
+    pf_fold_cursor.open(&part, &error);
+    for (int i = 0; i < 100; i++)
+        pf_fold_cursor.next(&part, cells, &error);
+    size_t size = pf_fold_cursor.save(&part, position, sizeof position);
+    pf_fold_cursor.open(&whole, &error);
+    pf_fold_cursor.restore(&whole, position, size, &error);
+    struct pf_buf a = {0}, b = {0};
+    while (pf_fold_cursor.next(&part, cells, &error) > 0)
+        add_row(&a, cells);
+    for (int more = 1; more > 0 && b.size < a.size;) {
+        more = pf_fold_cursor.next(&whole, cells, &error);
+        if (more > 0)
+            add_row(&b, cells);
+    }
+    ok(a.size && a.size == b.size && !memcmp(a.data, b.data, a.size),
+       "positions of a partition's walk hold for the whole");
+    pf_fold_cursor.close(&part);
+    pf_fold_cursor.close(&whole);
+    pf_buf_free(&a);
+    pf_buf_free(&b);
+}
+
+/* Positions come from cache files: rubbish must be refused, or walk harmlessly. */
+static void test_damaged_positions(struct pf_fold *fold)
+{
+    struct pf_fold_state state = {fold};
+    struct pf_profile profile = {.state = &state};
+    struct pf_error error;
+    struct pf_cell cells[PF_FOLD_COLUMNS];
+    unsigned char position[64];
+    unsigned seed = 3;
+    int refused = 0;
+    struct pf_cursor cursor = {.profile = &profile, .table = &table, .only = PF_UNRESTRICTED};
+    pf_fold_cursor.open(&cursor, &error);
+    size_t size = pf_fold_cursor.save(&cursor, position, sizeof position);
+    ok(pf_fold_cursor.save(&cursor, NULL, 0) == size, "a position's size can be asked for");
+    ok(pf_fold_cursor.restore(&cursor, position, size - 1, &error) && error.code == EINVAL,
+       "a position that is too short is refused");
+    for (int i = 0; i < 3000; i++) {
+        for (size_t b = 0; b < size; b++)
+            position[b] = (unsigned char)(rand_r(&seed) % (i % 3 ? 256 : 2));
+        if (pf_fold_cursor.restore(&cursor, position, size, &error))
+            refused++;
+        else
+            pf_fold_cursor.next(&cursor, cells, &error);
+    }
+    ok(refused > 1500, "rubbish is refused, and what is not does no harm");
+    pf_fold_cursor.close(&cursor);
+}
+
+static void test_many_contexts(void)
+{
+    struct pf_error error;
+    struct pf_fold *fold = pf_fold_new(1, derivations, 1, 1 << 16);
+    for (uint32_t c = 0; c < 300000; c += 2)
+        pf_fold_at(fold, c, &error)[0].i = c + 1;
+    pf_fold_end_partition(fold, &error);
+    union pf_measure *again = pf_fold_at(fold, 4, &error);
+    ok(again[0].i == 0, "records are zero again in the next partition");
+    again[0].i = 7;
+    pf_fold_end_partition(fold, &error);
+    struct pf_buf rows = rows_of(fold, (struct pf_restriction){-1, 4, -1}, false);
+    pf_buf_char(&rows, 0);
+    is(rows.data, "0,4,0,5\n1,4,0,7\n", "one context of many, spilled, is found in every partition");
+    pf_buf_free(&rows);
+    pf_fold_free(fold);
+}
+
+int main(void)
+{
+    alarm(HANG_SECONDS);
+    struct pf_fold *held = make_fold(1 << 24), *spilled = make_fold(4096);
+    check_fold(held, "in memory");
+    check_fold(spilled, "spilled");
+    test_positions_meet(held);
+    test_positions_meet(spilled);
+    test_damaged_positions(held);
+    test_damaged_positions(spilled);
+    pf_fold_free(held);
+    pf_fold_free(spilled);
+    test_many_contexts();
+    return done();
+}
