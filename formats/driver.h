@@ -156,8 +156,9 @@ struct pf_cursor {
 
 /* Options that change what is served. */
 struct pf_options {
-    const char *metric; /* -o metric=NAME, or NULL */
-    uint64_t cache;     /* -o cache=SIZE in bytes: what may be held in memory before spilling */
+    const char *metric;    /* -o metric=NAME, or NULL */
+    const char *instr_map; /* -o instr_map=FILE as an absolute path, or NULL */
+    uint64_t cache;        /* -o cache=SIZE in bytes: what may be held in memory before spilling */
 };
 
 struct pf_driver;

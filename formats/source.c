@@ -255,7 +255,7 @@ static int open_recorded(struct pf_source *source, const char *name, struct pf_i
     else if (found->fd < 0)
         result = open_input(found, error);
     /* A file that may not be read is looked for again once something about it has changed. */
-    if (result && first && found)
+    if (result && first && found && error->code != ENOENT)
         found->stamp = stamp_now(source, name);
     pthread_mutex_unlock(&source->lock);
     if (result && name)

@@ -30,6 +30,7 @@ static void pack_versions(const struct pf_live *live, struct pf_buf *out)
     pf_pack_u64(out, profile->driver->version);
     pf_pack_u64(out, PF_RENDERER_VERSION);
     pack_text(out, profile->options->metric);
+    pack_text(out, profile->options->instr_map);
     pf_pack_u64(out, profile->n_tables);
 }
 
@@ -77,6 +78,7 @@ static void file_name(const struct pf_live *live, char name[32])
     pf_pack_u64(&key, stamp.device);
     pf_pack_u64(&key, stamp.inode);
     pack_text(&key, live->profile.options->metric);
+    pack_text(&key, live->profile.options->instr_map);
     snprintf(name, 32, "%016llx.pfc", (unsigned long long)pf_checksum(key.data, key.size));
     pf_buf_free(&key);
 }

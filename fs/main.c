@@ -17,7 +17,7 @@ enum { CACHE_DEFAULT = 32 << 20, PASS_THREADS_MIN = 2, SHORT_THREADS = 2 };
 
 /* What options can say; strings are owned by libfuse's parser until the program ends. */
 struct settings {
-    char *metric, *cache;
+    char *metric, *instr_map, *cache;
     int only_profiles;
     int foreground, debug, single_thread;
     int help, version;
@@ -32,6 +32,7 @@ struct settings {
 /* Words that mount(8) and fstab pass along and that mean nothing here. */
 static const struct fuse_opt option_table[] = {
     SETTING("metric=%s", metric, 0),
+    SETTING("instr_map=%s", instr_map, 0),
     SETTING("cache=%s", cache, 0),
     SETTING("only_profiles", only_profiles, 1),
     SETTING("-f", foreground, 1),
@@ -86,6 +87,7 @@ static void print_help(FILE *out)
         "\n"
         "Options:\n"
         "  -o metric=NAME      the metric that speaks for a profile (default: time)\n"
+        "  -o instr_map=FILE   names functions of XRay logs: the program, or its map in YAML\n"
         "  -o cache=SIZE       memory for blocks and aggregates before they spill, e.g. 64M (default: 32M)\n"
         "  -o only_profiles    leave out files that are no profile\n"
         "  -f -d -s            foreground; foreground with debug output; single-threaded\n"
@@ -122,10 +124,37 @@ static char *cache_folder(void)
     return n < 0 ? NULL : path;
 }
 
-static int options_of(const struct settings *settings, char *cache, struct pf_fs_options *options)
+/* Makes the option's path absolute: the program changes to another folder before it serves anything. */
+static int resolve_map(struct settings *settings)
+{
+    if (!settings->instr_map)
+        return 0;
+    if (access(settings->instr_map, R_OK)) {
+        fprintf(stderr, "profilefs: instr_map=%s: %s\n", settings->instr_map, strerror(errno));
+        return -1;
+    }
+    if (*settings->instr_map == '/')
+        return 0;
+    char *folder = getcwd(NULL, 0), *path = NULL;
+    if (!folder || asprintf(&path, "%s/%s", folder, settings->instr_map) < 0) {
+        free(folder);
+        fprintf(stderr, "profilefs: instr_map=%s: %s\n", settings->instr_map, strerror(errno));
+        return -1;
+    }
+    free(folder);
+    free(settings->instr_map);
+    settings->instr_map = path;
+    return 0;
+}
+
+static int options_of(struct settings *settings, char *cache, struct pf_fs_options *options)
 {
     long processors = sysconf(_SC_NPROCESSORS_ONLN);
-    *options = (struct pf_fs_options){.profile = {.metric = settings->metric, .cache = CACHE_DEFAULT},
+    if (resolve_map(settings))
+        return -1;
+    *options = (struct pf_fs_options){.profile = {.metric = settings->metric,
+                                                  .instr_map = settings->instr_map,
+                                                  .cache = CACHE_DEFAULT},
                                       .only_profiles = settings->only_profiles,
                                       .cache_folder = cache,
                                       .pass_threads = PASS_THREADS_MIN,
@@ -170,6 +199,7 @@ static int run_command(int argc, char **argv, int at)
     fuse_opt_free_args(&args);
     free(cache);
     free(settings.metric);
+    free(settings.instr_map);
     free(settings.cache);
     return status;
 }
@@ -234,6 +264,7 @@ int main(int argc, char **argv)
     fuse_opt_free_args(&args);
     free(cache);
     free(settings.metric);
+    free(settings.instr_map);
     free(settings.cache);
     free(settings.source);
     free(settings.mountpoint);

@@ -82,11 +82,11 @@ static uint32_t new_function(struct model *model, uint32_t id, struct pf_error *
         model->functions = functions;
         model->functions_room = room;
     }
-    char name[XRAY_NAME_MAX];
-    size_t size = xray_function_name(name, id);
+    char buffer[XRAY_NAME_MAX];
+    struct pf_cell name = xray_name(&model->state->names, id, buffer);
     struct function *function = &model->functions[number];
     *function = (struct function){.min = UINT64_MAX};
-    function->name = pf_intern(model->tree->strings, name, size, error);
+    function->name = pf_intern(model->tree->strings, name.text, name.size, error);
     return function->name == PF_NO_STRING ? XRAY_NO_FUNCTION : number;
 }
 
@@ -366,7 +366,8 @@ static int hand_over(struct model *model, struct pf_profile *profile, struct pf_
     struct xray_function *functions = list_functions(model, &n_functions, error);
     if (!functions)
         return -1;
-    if (xray_notes_tell(&state->index.notes, &model->notes, profile, error)) {
+    if (xray_notes_tell(&state->index.notes, &model->notes, profile, error) ||
+        xray_names_tell(&state->names, model->tree, profile, error)) {
         free(functions);
         return -1;
     }

@@ -242,7 +242,7 @@ static int next_row(struct pf_cursor *cursor, struct pf_cell *cells, struct pf_e
     cells[XRAY_FUNCTIONS_MAX] = pf_uint(function->max);
     cells[XRAY_FUNCTIONS_SUM] =
         function->sum <= UINT64_MAX ? pf_uint((uint64_t)function->sum) : pf_wide(&walk->sum);
-    cells[XRAY_FUNCTIONS_NAME] = pf_plain(walk->name, xray_function_name(walk->name, function->id));
+    cells[XRAY_FUNCTIONS_NAME] = xray_name(&state->names, function->id, walk->name);
     return 1;
 }
 

@@ -12,6 +12,7 @@
  */
 
 struct walk {
+    const struct xray_names *map;
     struct xray_decoder decoder;
     struct xray_stack stack;
     struct pf_strings *strings; /* functions' names */
@@ -70,8 +71,9 @@ static uint32_t new_function(struct walk *walk, uint32_t id, struct pf_error *er
         walk->names = names;
         walk->names_room = room;
     }
-    char name[XRAY_NAME_MAX];
-    uint32_t string = pf_intern(walk->strings, name, xray_function_name(name, id), error);
+    char buffer[XRAY_NAME_MAX];
+    struct pf_cell name = xray_name(walk->map, id, buffer);
+    uint32_t string = pf_intern(walk->strings, name.text, name.size, error);
     walk->names[function] = pf_interned(walk->strings, string);
     return string == PF_NO_STRING ? XRAY_NO_FUNCTION : function;
 }
@@ -373,8 +375,6 @@ static int push_saved(struct walk *walk, const unsigned char *ids, size_t depth,
     for (size_t i = 0; i < depth; i++) {
         uint32_t id;
         memcpy(&id, ids + i * sizeof id, sizeof id);
-        if (id > XRAY_FUNCTION_MAX)
-            return pf_fail(error, EINVAL, "not a position in this trace");
         uint32_t function = number_of(walk, id, error);
         if (function == XRAY_NO_FUNCTION || xray_stack_push(&walk->stack, function, error))
             return -1;
@@ -453,6 +453,7 @@ static int open_walk(struct pf_cursor *cursor, struct pf_error *error)
     if (!walk)
         return pf_fail_memory(error);
     cursor->state = walk;
+    walk->map = &state->names;
     walk->strings = pf_strings_new();
     if (!walk->strings)
         return pf_fail_memory(error);

@@ -230,11 +230,25 @@ static int open_log(struct pf_profile *profile, struct pf_error *error)
     return set_info(profile, &state->header, error);
 }
 
+/* Names once read stay, even if what follows them fails: they are part of no table. */
+static int load_names(struct pf_profile *profile, struct pf_pass *pass, struct pf_error *error)
+{
+    struct xray_names names = {0};
+    if (xray_state(profile)->names.map)
+        return 0;
+    if (xray_names_load(&names, profile, pass, error)) {
+        xray_names_free(&names);
+        return -1;
+    }
+    xray_state(profile)->names = names;
+    return 0;
+}
+
 static int load(struct pf_profile *profile, enum pf_stage stage, struct pf_pass *pass, struct pf_error *error)
 {
     switch (stage) {
     case PF_PARTITIONED:
-        return xray_load_threads(profile, pass, error);
+        return load_names(profile, pass, error) || xray_load_threads(profile, pass, error) ? -1 : 0;
     case PF_MODELLED:
         return xray_load_calls(profile, pass, error);
     case PF_DERIVED:
@@ -251,22 +265,10 @@ static void close_log(struct pf_profile *profile)
         return;
     pf_fold_free(state->fold.fold);
     xray_index_free(&state->index);
+    xray_names_free(&state->names);
     free(state->functions);
     free(state);
     profile->state = NULL;
-}
-
-size_t xray_function_name(char *name, uint32_t id)
-{
-    char digits[XRAY_NAME_MAX];
-    size_t n = sizeof digits, size = 0;
-    do
-        digits[--n] = (char)('0' + id % 10);
-    while (id /= 10);
-    name[size++] = '#';
-    while (n < sizeof digits)
-        name[size++] = digits[n++];
-    return size;
 }
 
 /* The trace's first event, which the light pass can only guess and a pass over all events corrects. */
@@ -291,7 +293,7 @@ static int recall(struct pf_profile *profile, const void *blob, size_t size, str
 const struct pf_driver pf_xray_driver = {
     .name = "xray",
     .title = "LLVM XRay flight data recorder log",
-    .version = 1,
+    .version = 2,
     .probe = probe,
     .open = open_log,
     .load = load,

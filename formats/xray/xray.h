@@ -8,12 +8,15 @@
 #include "formats/fold.h"
 #include "formats/xray/buffers.h"
 #include "formats/xray/clock.h"
+#include "formats/xray/names.h"
 #include "formats/xray/stack.h"
 
 /*
  * LLVM XRay flight data recorder logs. The parts, each knowing those before it only:
  *   records.c    bytes of a buffer -> events
  *   buffers.c    the file -> buffers, and order.c -> threads (PF_PARTITIONED)
+ *   names.c      what functions are called; names_find.c looks for the map, elf_map.c and yaml_map.c read it
+ *                (PF_PARTITIONED)
  *   calls.c      events of a thread -> calls: contexts, values, fields of threads (PF_MODELLED)
  *   functions.c  calls -> percentiles (PF_DERIVED)
  *   trace.c      events as the table "trace"
@@ -21,10 +24,6 @@
 
 /* Measures of a context in a thread, in the fold. */
 enum { XRAY_CALLS, XRAY_TICKS, XRAY_TICKS_INC, XRAY_OPEN, XRAY_MEASURES };
-
-/* Ids of functions have 28 bits: "#" and so many in decimal. */
-#define XRAY_FUNCTION_MAX ((UINT32_C(1) << 28) - 1)
-#define XRAY_NAME_MAX     10
 
 /* What is known of a function after the model pass, about its completed calls. */
 struct xray_function {
@@ -43,6 +42,7 @@ struct xray_state {
     struct pf_derivation derivations[6];
 
     struct xray_index index; /* from PF_PARTITIONED on */
+    struct xray_names names; /* likewise */
     /*
      * The smallest TSC of all events, from which the trace counts time. The light pass can only guess it;
      * a walk over the trace that meets an earlier event lowers it.
@@ -57,9 +57,6 @@ static inline struct xray_state *xray_state(const struct pf_profile *profile)
 {
     return profile->state;
 }
-
-/* Writes the name of a function (id <= XRAY_FUNCTION_MAX), at most XRAY_NAME_MAX bytes; returns how many. */
-size_t xray_function_name(char *name, uint32_t id);
 
 /* The stages. Each leaves the profile as it was if it fails. */
 int xray_load_threads(struct pf_profile *profile, struct pf_pass *pass, struct pf_error *error);

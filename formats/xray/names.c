@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: MIT */
+#include "formats/xray/names.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+void xray_names_free(struct xray_names *names)
+{
+    pf_strings_free(names->strings);
+    free(names->items);
+    free(names->map);
+    *names = (struct xray_names){0};
+}
+
+void xray_names_problem(struct xray_names *names, int64_t line, const char *format, ...)
+{
+    if (*names->problem)
+        return;
+    va_list args;
+    va_start(args, format);
+    vsnprintf(names->problem, sizeof names->problem, format, args);
+    va_end(args);
+    names->problem_line = line;
+}
+
+/* ---- making ------------------------------------------------------------------------------------- */
+
+bool xray_names_have_room(struct xray_names *names)
+{
+    if (names->count < XRAY_NAMES_MAX)
+        return true;
+    xray_names_problem(names, 0, "it has more than %zu functions; the rest is left out", XRAY_NAMES_MAX);
+    return false;
+}
+
+static int grow(struct xray_names *names, struct pf_error *error)
+{
+    size_t room = names->room ? names->room * 2 : 256;
+    struct xray_named *items = realloc(names->items, room * sizeof *items);
+    if (!items)
+        return pf_fail_memory(error);
+    names->items = items;
+    names->room = room;
+    return 0;
+}
+
+/* The readable form of a symbol as a string, PF_NO_STRING beyond the bound. */
+static int intern(struct xray_names *names, const char *symbol, size_t size, uint32_t *string,
+                  struct pf_error *error)
+{
+    enum { DEMANGLED_MAX = 16 * 1024 };
+    char demangled[DEMANGLED_MAX];
+    *string = PF_NO_STRING;
+    if (size > XRAY_SYMBOL_MAX)
+        size = XRAY_SYMBOL_MAX;
+    size_t readable = xray_demangle(symbol, size, demangled, sizeof demangled);
+    if (readable) {
+        symbol = demangled;
+        size = readable;
+    }
+    if (size > XRAY_NAMES_BYTES_MAX - names->bytes) {
+        xray_names_problem(names, 0, "its names have more than %zu MB; the rest is left out",
+                           XRAY_NAMES_BYTES_MAX >> 20);
+        return 0;
+    }
+    if (!names->strings && !(names->strings = pf_strings_new()))
+        return pf_fail_memory(error);
+    uint32_t before = pf_strings_count(names->strings);
+    *string = pf_intern(names->strings, symbol, size, error);
+    if (*string == PF_NO_STRING)
+        return -1;
+    if (*string == before)
+        names->bytes += size;
+    return 0;
+}
+
+int xray_names_add(struct xray_names *names, uint32_t id, uint64_t address, const char *symbol, size_t size,
+                   struct pf_error *error)
+{
+    /* A function's entries follow each other in every map: it is named by the first. */
+    struct xray_named *last = names->count ? &names->items[names->count - 1] : NULL;
+    if (!last || last->id != id) {
+        if (!xray_names_have_room(names))
+            return 0;
+        if (names->count == names->room && grow(names, error))
+            return -1;
+        last = &names->items[names->count++];
+        *last = (struct xray_named){.id = id, .string = PF_NO_STRING, .address = address};
+    }
+    if (!symbol || !size || last->string != PF_NO_STRING)
+        return 0;
+    return intern(names, symbol, size, &last->string, error);
+}
+
+/* By id; of one id those with a string first. */
+static int by_id(const void *left, const void *right)
+{
+    const struct xray_named *a = left, *b = right;
+    if (a->id != b->id)
+        return a->id < b->id ? -1 : 1;
+    return a->string < b->string ? -1 : a->string > b->string;
+}
+
+void xray_names_finish(struct xray_names *names)
+{
+    size_t kept = 0;
+    if (names->count)
+        qsort(names->items, names->count, sizeof *names->items, by_id);
+    for (size_t i = 0; i < names->count; i++)
+        if (!kept || names->items[kept - 1].id != names->items[i].id)
+            names->items[kept++] = names->items[i];
+    names->count = kept;
+    names->named = 0;
+    for (size_t i = 0; i < kept; i++)
+        names->named += names->items[i].string != PF_NO_STRING;
+}
+
+/* ---- looking up --------------------------------------------------------------------------------- */
+
+static const struct xray_named *find(const struct xray_names *names, uint32_t id)
+{
+    size_t low = 0, high = names->count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (names->items[middle].id < id)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < names->count && names->items[low].id == id ? &names->items[low] : NULL;
+}
+
+/* Writes digits that end at `end`; returns where they begin. */
+static char *digits_before(char *end, uint64_t value, unsigned base)
+{
+    do
+        *--end = "0123456789abcdef"[value % base];
+    while (value /= base);
+    return end;
+}
+
+struct pf_cell xray_name(const struct xray_names *names, uint32_t id, char buffer[XRAY_NAME_MAX])
+{
+    const struct xray_named *named = find(names, id);
+    if (named && named->string != PF_NO_STRING)
+        return pf_interned(names->strings, named->string);
+    char *end = buffer + XRAY_NAME_MAX, *start;
+    if (named && named->address != XRAY_NO_ADDRESS) {
+        *--end = ')';
+        start = digits_before(end, named->address, 16) - 2;
+        memcpy(start, "@(", 2);
+    } else {
+        start = digits_before(end, id, 10) - 1;
+        *start = '#';
+    }
+    return pf_plain(start, (size_t)(buffer + XRAY_NAME_MAX - start));
+}
+
+static uint64_t highest_id(const struct pf_tree *contexts)
+{
+    uint64_t highest = 0;
+    for (uint32_t i = 0; i < contexts->count; i++)
+        if (contexts->key[i] > highest)
+            highest = contexts->key[i];
+    return highest;
+}
+
+int xray_names_tell(const struct xray_names *names, const struct pf_tree *contexts,
+                    struct pf_profile *profile, struct pf_error *error)
+{
+    if (!names->map)
+        return 0;
+    if (*names->problem && pf_warn(profile, names->problem_line, -1, "warning", "bad-map", error,
+                                   "the instrumentation map %s: %s", names->map, names->problem))
+        return -1;
+    uint64_t known = names->count ? names->items[names->count - 1].id : 0, highest = highest_id(contexts);
+    if (highest <= known || *names->problem)
+        return 0;
+    return pf_warn(profile, 0, -1, "warning", "short-map", error,
+                   "the log has a function #%" PRIu64 ", but the instrumentation map %s ends with #%" PRIu64
+                   ": it may be that of another program",
+                   highest, names->map, known);
+}

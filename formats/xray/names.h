@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef PF_XRAY_NAMES_H
+#define PF_XRAY_NAMES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "formats/driver.h"
+#include "formats/strings.h"
+
+/*
+ * Names of functions. A log knows functions by number; the program's instrumentation map says where each
+ * starts, and its symbols (or the map, if it is one in YAML) what it is called. A map is read once and
+ * immutable afterwards.
+ */
+
+/* Ids that a map can tell: in flight data recorder logs they have 28 bits. */
+#define XRAY_MAPPED_MAX ((UINT32_C(1) << 28) - 1)
+
+/* Room for a name that is made of numbers: "#" and 10 digits, or "@(", 16 hexadecimal digits and ")". */
+#define XRAY_NAME_MAX 20
+
+/* Bounds of what is kept of a map: functions, bytes of a name, bytes of all names. */
+#define XRAY_NAMES_MAX       ((size_t)1 << 22)
+#define XRAY_SYMBOL_MAX      ((size_t)64 * 1024)
+#define XRAY_NAMES_BYTES_MAX ((size_t)256 * 1024 * 1024)
+
+/* No address is known. */
+#define XRAY_NO_ADDRESS UINT64_MAX
+
+struct xray_named {
+    uint32_t id;
+    uint32_t string; /* in the strings, or PF_NO_STRING */
+    uint64_t address;
+};
+
+/* Zero-initialised: no map. */
+struct xray_names {
+    struct pf_strings *strings;
+    struct xray_named *items; /* by id, once finished */
+    size_t count, room;
+    size_t named; /* items with a string */
+    size_t bytes; /* of strings */
+    char *map;    /* the file's name; NULL: none was found */
+    /* The first thing that is wrong with the map, empty if nothing is known to be; its line, 0 if unknown. */
+    char problem[160];
+    int64_t problem_line;
+};
+
+void xray_names_free(struct xray_names *names);
+
+/*
+ * Adds a function; of several with one id the first that has a symbol counts. symbol NULL: it has none;
+ * otherwise it is cut to XRAY_SYMBOL_MAX bytes, and demangled. Beyond the bounds nothing is added and the
+ * problem is noted. 0, or -1 with ENOMEM in *error.
+ */
+int xray_names_add(struct xray_names *names, uint32_t id, uint64_t address, const char *symbol, size_t size,
+                   struct pf_error *error);
+
+/* There is room for one more. If not, that is noted as the map's problem. */
+bool xray_names_have_room(struct xray_names *names);
+
+/* Sorts what has been added, one item an id. */
+void xray_names_finish(struct xray_names *names);
+
+/* Notes what is wrong with the map, unless something has been noted before. */
+void xray_names_problem(struct xray_names *names, int64_t line, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/*
+ * The name of a function: the demangled symbol, or "@(ADDRESS)" if it has none, or
+ * "#ID" if the map does not know it. Lives as long as the names, or stands in the buffer.
+ */
+struct pf_cell xray_name(const struct xray_names *names, uint32_t id, char buffer[XRAY_NAME_MAX]);
+
+/*
+ * Looks for the map that belongs to a log, and reads it: the file that the option names; else one beside the
+ * log that is called after its program; else the only one beside it. No map, or a damaged one, is no failure.
+ * Either way *names is to be freed. 0, or -1 with ENOMEM or ECANCELED in *error.
+ */
+int xray_names_load(struct xray_names *names, struct pf_profile *profile, struct pf_pass *pass,
+                    struct pf_error *error);
+
+/* Adds what is wrong with the map to the profile's warnings. contexts: whose keys are the log's functions. */
+int xray_names_tell(const struct xray_names *names, const struct pf_tree *contexts,
+                    struct pf_profile *profile, struct pf_error *error);
+
+/*
+ * Demangles a C++ symbol. Returns the size of the name in out, or 0 if it is no mangled name, one that is
+ * wrong, or one whose meaning would not fit: then the symbol is its own name.
+ */
+size_t xray_demangle(const char *symbol, size_t size, char *out, size_t room);
+
+#endif
