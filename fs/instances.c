@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "fs/names.h"
@@ -10,8 +11,9 @@
 
 enum {
     OPEN_MAX = 1024,        /* profiles that stay open although nobody uses them just now, */
-    OPEN_BYTES = 128 << 20, /* and about how much memory they may take in all */
-    DEPTH_MAX = 4096        /* how deep a folder of an old version is found again in the new one */
+    OPEN_BYTES = 256 << 20, /* and about how much memory they may take in all; */
+    OPEN_SECONDS = 2, /* but never one that was used so short a time ago: who waits for it will be back */
+    DEPTH_MAX = 4096  /* how deep a folder of an old version is found again in the new one */
 };
 
 /* ---- the list of open instances; with fs->lock held --------------------------------------------- */
@@ -31,6 +33,13 @@ static void link_open(struct pf_fs *fs, struct pf_instance *instance)
     fs->newest = instance;
 }
 
+static time_t seconds_now(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
+    return now.tv_sec;
+}
+
 static void shut(struct pf_fs *fs, struct pf_instance *instance)
 {
     unlink_open(fs, instance);
@@ -40,13 +49,18 @@ static void shut(struct pf_fs *fs, struct pf_instance *instance)
     instance->live = NULL;
 }
 
+static bool is_wanted(const struct pf_instance *instance)
+{
+    return instance->uses || pf_live_busy(instance->live) || seconds_now() - instance->used <= OPEN_SECONDS;
+}
+
 /* Shuts those that were not used for longest. */
 static void shut_some(struct pf_fs *fs)
 {
     for (struct pf_instance *at = fs->oldest, *newer;
          at && (fs->open_instances > OPEN_MAX || fs->open_bytes > OPEN_BYTES); at = newer) {
         newer = at->newer;
-        if (at->uses)
+        if (is_wanted(at))
             continue;
         shut(fs, at);
         pf_instance_settle(fs, at);
@@ -171,6 +185,7 @@ static struct pf_live *live_now(struct pf_fs *fs, struct pf_instance *instance)
     struct pf_live *live = instance->live;
     if (live) {
         pf_live_hold(live);
+        instance->used = seconds_now();
         unlink_open(fs, instance);
         link_open(fs, instance);
     }
@@ -190,6 +205,7 @@ struct pf_live *pf_instance_live(struct pf_fs *fs, struct pf_instance *instance,
         pthread_mutex_lock(&fs->lock);
         if (live) {
             instance->live = pf_live_hold(live);
+            instance->used = seconds_now();
             link_open(fs, instance);
             fs->open_instances++;
         } else if (error->code != ENOMEM && error->code != EMFILE && error->code != ENFILE &&

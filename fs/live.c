@@ -191,6 +191,14 @@ struct pf_profile *pf_live_profile(struct pf_live *live)
     return &live->profile;
 }
 
+bool pf_live_busy(struct pf_live *live)
+{
+    pthread_mutex_lock(&live->lock);
+    bool busy = live->tasks != NULL;
+    pthread_mutex_unlock(&live->lock);
+    return busy;
+}
+
 uint64_t pf_live_bytes(struct pf_live *live)
 {
     enum { OPEN = 24 * 1024, CONTEXT = 80, AGGREGATE = 48 };
@@ -198,8 +206,9 @@ uint64_t pf_live_bytes(struct pf_live *live)
     pthread_mutex_lock(&live->lock);
     uint64_t contexts = live->stage >= PF_MODELLED ? live->profile.contexts->count : 0;
     bytes += contexts * CONTEXT;
-    if (live->aggregate)
-        bytes += contexts * live->profile.n_metrics * AGGREGATE;
+    uint64_t aggregate = live->aggregate ? contexts * live->profile.n_metrics * AGGREGATE : 0;
+    bytes += aggregate < live->core->options.cache ? aggregate
+                                                   : live->core->options.cache; /* the rest is in a file */
     for (size_t t = 0; t < PF_TABLES_MAX; t++) {
         const struct pf_family *family = live->families[t];
         if (family)

@@ -44,6 +44,9 @@ void pf_live_release(struct pf_live *live);
 /* Write what passes have found to the cache file now, however little it is. */
 void pf_live_save(struct pf_live *live);
 
+/* A pass is queued or running for it. */
+bool pf_live_busy(struct pf_live *live);
+
 /* About how much memory it takes, in bytes. */
 uint64_t pf_live_bytes(struct pf_live *live);
 
