@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "formats/xray/order.h"
 #include "formats/xray/records.h"
 
 enum {
@@ -23,8 +22,9 @@ struct scan {
     struct xray_index *index;
     struct xray_threads threads;
     struct xray_decoder decoder;
+    struct xray_buffer *buffers; /* owned */
+    size_t n_buffers, room;
     uint64_t size;        /* of the file */
-    size_t room;          /* for index->buffers */
     uint64_t base;        /* offset in the file of bytes[0] */
     size_t have;          /* in bytes[] */
     unsigned char *bytes; /* CHUNK of them, owned */
@@ -62,6 +62,12 @@ static const unsigned char *peek(struct scan *scan, uint64_t offset, size_t want
     return scan->bytes + (offset - scan->base);
 }
 
+/* Whether a metadata record of this kind starts with this byte. */
+static bool is_metadata(const struct scan *scan, unsigned char byte, enum xray_metadata kind)
+{
+    return byte == xray_metadata_byte(kind, scan->header->big_endian);
+}
+
 static int step(struct scan *scan, uint64_t offset, struct pf_error *error)
 {
     return pf_pass_step(scan->pass, offset, scan->size, error);
@@ -77,20 +83,20 @@ struct preamble {
 };
 
 /* Reads the records after NewBuffer up to the first NewCPUId. */
-static void read_preamble(struct preamble *preamble, const unsigned char *bytes, size_t size)
+static void read_preamble(struct preamble *preamble, const unsigned char *bytes, size_t size, bool big_endian)
 {
     for (; size >= XRAY_METADATA_SIZE; bytes += XRAY_METADATA_SIZE, size -= XRAY_METADATA_SIZE) {
-        switch (bytes[0]) {
-        case XRAY_METADATA_BYTE(XRAY_WALLTIME): /* i64 seconds at 1, i32 microseconds at 9 */
-            preamble->buffer.seconds = (int64_t)xray_u64(bytes + 1);
-            preamble->buffer.micros = (int32_t)xray_u32(bytes + 9);
+        switch (big_endian ? bytes[0] & 0x7f : bytes[0] >> 1) {
+        case XRAY_WALLTIME: /* i64 seconds at 1, i32 microseconds at 9 */
+            preamble->buffer.seconds = (int64_t)xray_u64(bytes + 1, big_endian);
+            preamble->buffer.micros = (int32_t)xray_u32(bytes + 9, big_endian);
             break;
-        case XRAY_METADATA_BYTE(XRAY_PID): /* i32 at 1 */
-            preamble->pid = (int32_t)xray_u32(bytes + 1);
+        case XRAY_PID: /* i32 at 1 */
+            preamble->pid = (int32_t)xray_u32(bytes + 1, big_endian);
             preamble->has_pid = true;
             break;
-        case XRAY_METADATA_BYTE(XRAY_NEW_CPU): /* u64 TSC at 3 */
-            preamble->buffer.tsc = xray_u64(bytes + 3);
+        case XRAY_NEW_CPU: /* u64 TSC at 3 */
+            preamble->buffer.tsc = xray_u64(bytes + 3, big_endian);
             preamble->buffer.has_tsc = true;
             return;
         default:
@@ -116,16 +122,15 @@ static int read_start(struct scan *scan, struct xray_buffer *buffer, const unsig
 
 static int append(struct scan *scan, const struct xray_buffer *buffer, struct pf_error *error)
 {
-    struct xray_index *index = scan->index;
-    if (index->n_buffers == scan->room) {
+    if (scan->n_buffers == scan->room) {
         size_t room = scan->room ? scan->room * 2 : 64;
-        struct xray_buffer *buffers = realloc(index->buffers, room * sizeof *buffers);
+        struct xray_buffer *buffers = realloc(scan->buffers, room * sizeof *buffers);
         if (!buffers)
             return pf_fail_memory(error);
-        index->buffers = buffers;
+        scan->buffers = buffers;
         scan->room = room;
     }
-    index->buffers[index->n_buffers++] = *buffer;
+    scan->buffers[scan->n_buffers++] = *buffer;
     return 0;
 }
 
@@ -136,7 +141,8 @@ static int take_buffer(struct scan *scan, uint64_t offset, uint64_t end, struct 
     const unsigned char *bytes = peek(scan, offset, PREAMBLE - XRAY_METADATA_SIZE, &have, error);
     if (!bytes)
         return -1;
-    struct preamble preamble = {.tid = (int32_t)xray_u32(bytes + 1)};
+    bool big_endian = scan->header->big_endian;
+    struct preamble preamble = {.tid = (int32_t)xray_u32(bytes + 1, big_endian)};
     struct xray_buffer *buffer = &preamble.buffer;
     buffer->body = offset + XRAY_METADATA_SIZE;
     buffer->end = end;
@@ -144,7 +150,7 @@ static int take_buffer(struct scan *scan, uint64_t offset, uint64_t end, struct 
     have -= XRAY_METADATA_SIZE;
     if (have > end - buffer->body)
         have = (size_t)(end - buffer->body);
-    read_preamble(&preamble, bytes, have);
+    read_preamble(&preamble, bytes, have, big_endian);
     uint32_t thread;
     if (xray_threads_find(&scan->threads, preamble.has_pid, preamble.pid, preamble.tid, &thread, error))
         return -1;
@@ -175,7 +181,7 @@ static int scan_fixed(struct scan *scan, struct pf_error *error)
         int failed;
         if (left < XRAY_METADATA_SIZE)
             failed = note(scan, XRAY_NOTE_FILE_CUT, offset, 0, error);
-        else if (bytes[0] == XRAY_METADATA_BYTE(XRAY_NEW_BUFFER))
+        else if (is_metadata(scan, bytes[0], XRAY_NEW_BUFFER))
             failed = take_buffer(scan, offset, offset + left, error);
         else
             failed = note(scan, XRAY_NOTE_NO_THREAD, offset, 0, error);
@@ -187,10 +193,10 @@ static int scan_fixed(struct scan *scan, struct pf_error *error)
 
 /* ---- versions 2 to 5: buffers that tell their length -------------------------------------------- */
 
-static bool starts_buffer(const unsigned char *bytes)
+static bool starts_buffer(const struct scan *scan, const unsigned char *bytes)
 {
-    return bytes[0] == XRAY_METADATA_BYTE(XRAY_BUFFER_EXTENTS) &&
-           bytes[XRAY_METADATA_SIZE] == XRAY_METADATA_BYTE(XRAY_NEW_BUFFER);
+    return is_metadata(scan, bytes[0], XRAY_BUFFER_EXTENTS) &&
+           is_metadata(scan, bytes[XRAY_METADATA_SIZE], XRAY_NEW_BUFFER);
 }
 
 /* The first place from `offset` on where BufferExtents is followed by NewBuffer, or the end of the file. */
@@ -204,10 +210,10 @@ static int find_buffer(struct scan *scan, uint64_t offset, uint64_t *found, stru
         size_t places = have - XRAY_METADATA_SIZE;
         for (const unsigned char *at = bytes;; at++) {
             size_t left = places - (size_t)(at - bytes);
-            at = memchr(at, XRAY_METADATA_BYTE(XRAY_BUFFER_EXTENTS), left);
+            at = memchr(at, xray_metadata_byte(XRAY_BUFFER_EXTENTS, scan->header->big_endian), left);
             if (!at)
                 break;
-            if (starts_buffer(at)) {
+            if (starts_buffer(scan, at)) {
                 *found = offset + (uint64_t)(at - bytes);
                 return 0;
             }
@@ -227,7 +233,7 @@ static int goes_on(struct scan *scan, uint64_t offset, struct pf_error *error)
     const unsigned char *bytes = peek(scan, offset, 1, &have, error);
     if (!bytes)
         return -1;
-    return bytes[0] == XRAY_METADATA_BYTE(XRAY_BUFFER_EXTENTS);
+    return is_metadata(scan, bytes[0], XRAY_BUFFER_EXTENTS);
 }
 
 /* Whether a buffer and its thread are at offset. -1 with *error filled. */
@@ -237,7 +243,7 @@ static int buffer_at(struct scan *scan, uint64_t offset, struct pf_error *error)
     const unsigned char *bytes = peek(scan, offset, XRAY_METADATA_SIZE + 1, &have, error);
     if (!bytes)
         return -1;
-    return have > XRAY_METADATA_SIZE && starts_buffer(bytes);
+    return have > XRAY_METADATA_SIZE && starts_buffer(scan, bytes);
 }
 
 /* Decodes a range of records until it ends or something is wrong; tells in scan->decoder. */
@@ -321,14 +327,15 @@ static int scan_buffer(struct scan *scan, uint64_t offset, uint64_t *next, struc
         *next = scan->size;
         return note(scan, XRAY_NOTE_FILE_CUT, offset, 0, error);
     }
-    if (bytes[0] != XRAY_METADATA_BYTE(XRAY_BUFFER_EXTENTS)) {
+    if (!is_metadata(scan, bytes[0], XRAY_BUFFER_EXTENTS)) {
         if (find_buffer(scan, offset + 1, next, error))
             return -1;
         return note(scan, XRAY_NOTE_RESYNCHRONISED, offset, *next - offset, error);
     }
-    uint64_t extents = xray_u64(bytes + 1); /* bytes of the buffer after this record */
+    uint64_t extents =
+        xray_u64(bytes + 1, scan->header->big_endian); /* bytes of the buffer after this record */
     bool owned = extents >= XRAY_METADATA_SIZE && have >= 2 * (size_t)XRAY_METADATA_SIZE &&
-                 bytes[XRAY_METADATA_SIZE] == XRAY_METADATA_BYTE(XRAY_NEW_BUFFER);
+                 is_metadata(scan, bytes[XRAY_METADATA_SIZE], XRAY_NEW_BUFFER);
     if (!owned)
         return pass_nobodys(scan, offset, extents, next, error);
     int sound = 0;
@@ -353,10 +360,11 @@ static int scan_extents(struct scan *scan, struct pf_error *error)
 
 /* ---- the whole ---------------------------------------------------------------------------------- */
 
-int xray_index_make(struct xray_index *index, const struct xray_header *header, struct pf_input *input,
-                    struct pf_pass *pass, struct pf_error *error)
+int xray_buffers_index(struct xray_index *index, const struct xray_header *header, struct pf_input *input,
+                       struct pf_pass *pass, struct pf_error *error)
 {
-    *index = (struct xray_index){0};
+    if (xray_index_init(index, error))
+        return -1;
     struct scan scan = {.header = header,
                         .input = input,
                         .pass = pass,
@@ -365,19 +373,14 @@ int xray_index_make(struct xray_index *index, const struct xray_header *header, 
                         .bytes = malloc(CHUNK)};
     if (!scan.bytes)
         return pf_fail_memory(error);
-    xray_decoder_init(&scan.decoder, input, header->version);
+    xray_decoder_init(&scan.decoder, input, header);
     int failed = header->version == 1 ? scan_fixed(&scan, error) : scan_extents(&scan, error);
     /* The threads are the index's from now on, sound or not. */
     index->threads = xray_threads_take(&scan.threads, &index->n_threads);
+    if (!failed)
+        failed = xray_order(index, scan.buffers, scan.n_buffers, header, error);
     xray_decoder_free(&scan.decoder);
+    free(scan.buffers);
     free(scan.bytes);
-    return failed ? -1 : xray_order(index, header, error);
-}
-
-void xray_index_free(struct xray_index *index)
-{
-    free(index->buffers);
-    free(index->threads);
-    xray_notes_free(&index->notes);
-    *index = (struct xray_index){0};
+    return failed ? -1 : 0;
 }

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "formats/xray/buffers.h"
 #include "formats/xray/records.h"
 #include "formats/xray/xray.h"
 
@@ -15,7 +16,7 @@
  *  - Calls open at the thread's end have no duration.
  */
 
-static const char *const kinds[] = {"function"};
+const char *const xray_context_kinds[] = {"function"};
 
 /* An open call; its function is in the stack. */
 struct frame {
@@ -39,7 +40,7 @@ struct counts {
 struct model {
     const struct xray_state *state;
     struct pf_pass *pass;
-    uint64_t done; /* bytes of buffers */
+    uint64_t done; /* bytes of ranges */
     struct xray_decoder decoder;
     struct xray_stack stack;
     struct frame *frames; /* by depth in the stack */
@@ -170,7 +171,7 @@ static int count_open(struct model *model, struct pf_error *error)
     return 0;
 }
 
-/* ---- buffers and threads ------------------------------------------------------------------------ */
+/* ---- ranges and threads ------------------------------------------------------------------------- */
 
 static int note(struct model *model, enum xray_note_kind kind, uint64_t offset, uint64_t detail,
                 struct pf_error *error)
@@ -178,10 +179,10 @@ static int note(struct model *model, enum xray_note_kind kind, uint64_t offset, 
     return xray_note(&model->notes, kind, offset, detail, error);
 }
 
-static int note_fault(struct model *model, const struct xray_buffer *buffer, struct pf_error *error)
+static int note_fault(struct model *model, const struct xray_range *range, struct pf_error *error)
 {
     const struct xray_decoder *decoder = &model->decoder;
-    bool at_end = buffer->end == pf_input_size(model->state->input);
+    bool at_end = range->end == pf_input_size(model->state->input);
     switch (decoder->fault) {
     case XRAY_CUT_RECORD:
         return note(model, at_end ? XRAY_NOTE_FILE_CUT : XRAY_NOTE_CUT_RECORD, decoder->fault_offset, 0,
@@ -201,21 +202,25 @@ static int note_fault(struct model *model, const struct xray_buffer *buffer, str
 }
 
 /* Version 1: a buffer that the file ends in has no EndOfBuffer, nor has one that was damaged. */
-static int note_end(struct model *model, const struct xray_buffer *buffer, struct pf_error *error)
+static int note_end(struct model *model, const struct xray_range *range, struct pf_error *error)
 {
     const struct xray_header *header = &model->state->header;
     if (header->version != 1 || model->decoder.closed || model->decoder.fault != XRAY_SOUND)
         return 0;
-    uint64_t offset = xray_buffer_offset(header, buffer), size = buffer->end - offset;
+    uint64_t offset = xray_buffer_offset(header, range->body), size = range->end - offset;
     if (size < header->buffer_size)
         return note(model, XRAY_NOTE_BUFFER_CUT, offset, header->buffer_size - size, error);
     return note(model, XRAY_NOTE_NO_END, offset, 0, error);
 }
 
-static int note_problems(struct model *model, const struct xray_buffer *buffer, struct pf_error *error)
+/* Of FDR logs: the light pass over a basic log has seen all records, and has told everything. */
+static int note_problems(struct model *model, const struct xray_range *range, struct pf_error *error)
 {
-    uint64_t offset = xray_buffer_offset(&model->state->header, buffer);
-    if (note_fault(model, buffer, error) || note_end(model, buffer, error))
+    const struct xray_header *header = &model->state->header;
+    if (header->type == XRAY_BASIC)
+        return 0;
+    uint64_t offset = xray_buffer_offset(header, range->body);
+    if (note_fault(model, range, error) || note_end(model, range, error))
         return -1;
     if (model->decoder.untimed && note(model, XRAY_NOTE_UNTIMED, offset, model->decoder.untimed, error))
         return -1;
@@ -258,21 +263,20 @@ static int step(struct model *model, uint64_t done, struct pf_error *error)
     return pf_pass_step(model->pass, model->done + done, model->state->index.bytes, error);
 }
 
-static int read_buffer(struct model *model, const struct xray_buffer *buffer, struct pf_error *error)
+static int read_range(struct model *model, const struct xray_range *range, struct pf_error *error)
 {
-    enum { EVENTS_PER_STEP = 65536 };
+    enum { EVENTS_PER_STEP = 32768 };
     struct xray_decoder *decoder = &model->decoder;
     struct counts *counts = &model->counts;
     struct xray_event event;
     int more;
     uint64_t events = 0;
-    xray_decoder_begin(decoder, buffer->body, buffer->end);
+    xray_decoder_begin(decoder, range->body, range->end);
     while ((more = xray_next_event(decoder, &event, error)) > 0) {
         if (!counts->events && !events)
             counts->first_tsc = event.tsc;
         counts->last_tsc = event.tsc;
-        if (++events % EVENTS_PER_STEP == 0 &&
-            step(model, xray_decoder_offset(decoder) - buffer->body, error))
+        if (++events % EVENTS_PER_STEP == 0 && step(model, xray_decoder_offset(decoder) - range->body, error))
             return -1;
         if (take_event(model, &event, error))
             return -1;
@@ -281,19 +285,20 @@ static int read_buffer(struct model *model, const struct xray_buffer *buffer, st
             return -1;
     }
     counts->events += events;
-    model->done += buffer->end - buffer->body;
+    model->done += range->end - range->body;
     if (more < 0 || step(model, 0, error))
         return -1;
-    return note_problems(model, buffer, error);
+    return note_problems(model, range, error);
 }
 
 static int add_fields(struct model *model, const struct xray_thread *thread, struct pf_error *error)
 {
     const struct counts *counts = &model->counts;
+    bool buffered = model->state->header.type == XRAY_FDR;
     struct pf_cell cells[XRAY_FIELDS] = {
         [XRAY_FIELD_PID] = thread->has_pid ? pf_int(thread->pid) : pf_absent(),
         [XRAY_FIELD_TID] = pf_int(thread->tid),
-        [XRAY_FIELD_BUFFERS] = pf_uint(thread->count),
+        [XRAY_FIELD_BUFFERS] = buffered ? pf_uint(thread->count) : pf_absent(),
         [XRAY_FIELD_EVENTS] = pf_uint(counts->events),
         [XRAY_FIELD_UNMATCHED_EXITS] = pf_uint(counts->unmatched),
         [XRAY_FIELD_IMPLICIT_EXITS] = pf_uint(counts->implicit),
@@ -308,9 +313,12 @@ static int add_fields(struct model *model, const struct xray_thread *thread, str
 static int read_thread(struct model *model, const struct xray_thread *thread, struct pf_error *error)
 {
     model->counts = (struct counts){0};
-    for (size_t i = 0; i < thread->count; i++)
-        if (read_buffer(model, &model->state->index.buffers[thread->first + i], error))
+    for (uint64_t i = 0; i < thread->count; i++) {
+        struct xray_range range;
+        if (xray_index_range(&model->state->index, thread->first + i, &range, error) ||
+            read_range(model, &range, error))
             return -1;
+    }
     if (count_open(model, error) || pf_fold_end_partition(model->fold, error))
         return -1;
     return add_fields(model, thread, error);
@@ -388,11 +396,11 @@ int xray_load_calls(struct pf_profile *profile, struct pf_pass *pass, struct pf_
     struct model model = {
         .state = state,
         .pass = pass,
-        .tree = pf_tree_new(kinds),
+        .tree = pf_tree_new(xray_context_kinds),
         .fold = pf_fold_new(XRAY_MEASURES, state->derivations, profile->n_metrics, profile->options->cache),
         .fields = pf_rows_new(XRAY_FIELDS),
     };
-    xray_decoder_init(&model.decoder, state->input, state->header.version);
+    xray_decoder_init(&model.decoder, state->input, &state->header);
     int failed = -1;
     if (!model.tree || !model.fold || !model.fields)
         pf_fail_memory(error);

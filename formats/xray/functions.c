@@ -3,30 +3,21 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "formats/quantiles.h"
-#include "formats/xray/records.h"
-#include "formats/xray/xray.h"
+#include "formats/xray/durations.h"
 
 /*
- * The table "functions": how long the completed calls of each function took, over all threads, in ticks.
+ * The table "functions": how long the completed calls of each function took, over all threads, in ticks
+ * and in seconds.
  * Counts, extremes and sums are known from the model pass; the ranks between need the durations themselves,
  * which a second pass hands to the quantiles.
  */
 
-/* Durations held in memory before they go to a file. */
-enum { DURATIONS_LIMIT = 8 * 1024 * 1024 };
-
-struct durations {
-    const struct xray_state *state;
-    struct pf_pass *pass;
-    uint64_t done; /* bytes of buffers */
-    struct xray_decoder decoder;
-    struct xray_stack stack;
-    uint64_t *entered; /* by depth in the stack */
-    size_t entered_room;
-    uint32_t *groups; /* number of a function in the stack -> index in the list of functions */
-    size_t groups_room;
-    struct pf_quantiles *quantiles;
+/* What is known while the pass runs. */
+struct ranking {
+    struct xray_durations durations; /* first: see add */
+    struct pf_quantiles *quantiles;  /* owned */
+    uint32_t *groups;                /* number of a function in the stack -> index in the list; owned */
+    uint32_t n_groups, groups_room;
 };
 
 /* ---- the pass ----------------------------------------------------------------------------------- */
@@ -45,168 +36,60 @@ static uint32_t index_of(const struct xray_state *state, uint32_t id)
     return low;
 }
 
-static uint32_t new_function(struct durations *durations, uint32_t id, struct pf_error *error)
+static int add_groups(struct ranking *ranking, struct pf_error *error)
 {
-    uint32_t number = xray_functions_add(&durations->stack.functions, id, error);
-    if (number != XRAY_NO_FUNCTION && number >= durations->groups_room) {
-        size_t room = durations->stack.functions.room;
-        uint32_t *groups = realloc(durations->groups, room * sizeof *groups);
-        if (!groups) {
-            pf_fail_memory(error);
-            return XRAY_NO_FUNCTION;
-        }
-        durations->groups = groups;
-        durations->groups_room = room;
+    const struct xray_functions *seen = &ranking->durations.stack.functions;
+    if (seen->count > ranking->groups_room) {
+        uint32_t *groups = realloc(ranking->groups, seen->room * sizeof *groups);
+        if (!groups)
+            return pf_fail_memory(error);
+        ranking->groups = groups;
+        ranking->groups_room = seen->room;
     }
-    if (number != XRAY_NO_FUNCTION)
-        durations->groups[number] = index_of(durations->state, id);
-    return number;
-}
-
-static int grow_entered(struct durations *durations, struct pf_error *error)
-{
-    size_t room = durations->entered_room ? durations->entered_room * 2 : 256;
-    uint64_t *entered = realloc(durations->entered, room * sizeof *entered);
-    if (!entered)
-        return pf_fail_memory(error);
-    durations->entered = entered;
-    durations->entered_room = room;
+    for (; ranking->n_groups < seen->count; ranking->n_groups++)
+        ranking->groups[ranking->n_groups] =
+            index_of(ranking->durations.state, seen->seen[ranking->n_groups].id);
     return 0;
 }
 
-static int enter(struct durations *durations, const struct xray_event *event, struct pf_error *error)
+static int add(struct xray_durations *durations, uint32_t number, uint64_t duration, struct pf_error *error)
 {
-    size_t depth = durations->stack.depth;
-    uint32_t number = xray_functions_find(&durations->stack.functions, event->function);
-    if (number == XRAY_NO_FUNCTION)
-        number = new_function(durations, event->function, error);
-    if (number == XRAY_NO_FUNCTION || (depth == durations->entered_room && grow_entered(durations, error)))
+    struct ranking *ranking = (struct ranking *)durations;
+    if (number >= ranking->n_groups && add_groups(ranking, error))
         return -1;
-    durations->entered[depth] = event->tsc;
-    return xray_stack_push(&durations->stack, number, error);
+    return pf_quantiles_add(ranking->quantiles, ranking->groups[number], duration, error);
 }
 
-/* Closes calls by the rules of the model pass. */
-static int leave(struct durations *durations, const struct xray_event *event, struct pf_error *error)
+static int read_log(struct ranking *ranking, struct pf_error *error)
 {
-    struct xray_stack *stack = &durations->stack;
-    uint32_t function = xray_functions_find(&stack->functions, event->function);
-    size_t call = function == XRAY_NO_FUNCTION ? SIZE_MAX : xray_stack_find(stack, function);
-    if (call == SIZE_MAX)
-        return 0;
-    while (stack->depth > call) {
-        uint64_t entered = durations->entered[stack->depth - 1];
-        uint64_t duration = event->tsc > entered ? event->tsc - entered : entered - event->tsc;
-        uint32_t group = durations->groups[stack->calls[stack->depth]];
-        if (pf_quantiles_add(durations->quantiles, group, duration, error))
+    for (size_t i = 0; i < ranking->durations.state->index.n_threads; i++)
+        if (xray_durations_read(&ranking->durations, i, error))
             return -1;
-        xray_stack_pop(stack);
-    }
     return 0;
 }
 
-static int take_event(struct durations *durations, const struct xray_event *event, struct pf_error *error)
+static int set_all_ranks(struct ranking *ranking, struct xray_function *functions, uint32_t n,
+                         struct pf_error *error)
 {
-    switch (event->kind) {
-    case XRAY_ENTER:
-    case XRAY_ENTER_ARG:
-        return enter(durations, event, error);
-    case XRAY_EXIT:
-    case XRAY_TAIL_EXIT:
-        return leave(durations, event, error);
-    default:
-        return 0;
-    }
-}
-
-static int step(struct durations *durations, uint64_t done, struct pf_error *error)
-{
-    return pf_pass_step(durations->pass, durations->done + done, durations->state->index.bytes, error);
-}
-
-static int read_buffer(struct durations *durations, const struct xray_buffer *buffer, struct pf_error *error)
-{
-    enum { EVENTS_PER_STEP = 65536 };
-    struct xray_decoder *decoder = &durations->decoder;
-    struct xray_event event;
-    int more;
-    xray_decoder_begin(decoder, buffer->body, buffer->end);
-    for (uint64_t events = 1; (more = xray_next_event(decoder, &event, error)) > 0; events++) {
-        if (events % EVENTS_PER_STEP == 0 &&
-            step(durations, xray_decoder_offset(decoder) - buffer->body, error))
+    for (uint32_t i = 0; i < n; i++)
+        if (xray_set_ranks(ranking->quantiles, i, &functions[i], error) ||
+            (i % 64 == 0 && pf_pass_step(ranking->durations.pass, i, n, error)))
             return -1;
-        if (take_event(durations, &event, error))
-            return -1;
-    }
-    durations->done += buffer->end - buffer->body;
-    return more < 0 ? -1 : step(durations, 0, error);
-}
-
-static int read_log(struct durations *durations, struct pf_error *error)
-{
-    const struct xray_index *index = &durations->state->index;
-    for (size_t i = 0; i < index->n_buffers; i++) {
-        const struct xray_buffer *buffer = &index->buffers[i];
-        if (i && buffer->thread != buffer[-1].thread)
-            xray_stack_clear(&durations->stack);
-        if (read_buffer(durations, buffer, error))
-            return -1;
-    }
     return 0;
-}
-
-/* ---- ranks -------------------------------------------------------------------------------------- */
-
-static int set_ranks(struct durations *durations, struct xray_function *functions, uint32_t n,
-                     struct pf_error *error)
-{
-    for (uint32_t i = 0; i < n; i++) {
-        struct xray_function *function = &functions[i];
-        uint64_t count = function->count, result[3];
-        /* floor(0.9 n) and floor(0.99 n) without overflow: of the hundreds, then of the rest. */
-        uint64_t hundreds = count / 100, rest = count % 100;
-        uint64_t ranks[3] = {count / 2, hundreds * 90 + rest * 90 / 100, hundreds * 99 + rest * 99 / 100};
-        if (pf_quantiles_get(durations->quantiles, i, ranks, 3, result, error))
-            return -1;
-        function->median = result[0];
-        function->p90 = result[1];
-        function->p99 = result[2];
-        if (i % 64 == 0 && pf_pass_step(durations->pass, i, n, error))
-            return -1;
-    }
-    return 0;
-}
-
-static struct pf_quantiles *new_quantiles(const struct xray_state *state, struct pf_error *error)
-{
-    uint64_t *counts = malloc(((size_t)state->n_functions + 1) * sizeof *counts);
-    if (!counts) {
-        pf_fail_memory(error);
-        return NULL;
-    }
-    for (uint32_t i = 0; i < state->n_functions; i++)
-        counts[i] = state->functions[i].count;
-    struct pf_quantiles *quantiles = pf_quantiles_new(counts, state->n_functions, DURATIONS_LIMIT, error);
-    free(counts);
-    return quantiles;
 }
 
 int xray_load_functions(struct pf_profile *profile, struct pf_pass *pass, struct pf_error *error)
 {
     struct xray_state *state = xray_state(profile);
-    struct durations durations = {.state = state, .pass = pass, .quantiles = new_quantiles(state, error)};
+    struct ranking ranking = {.durations = {.state = state, .pass = pass, .take = add},
+                              .quantiles = xray_quantiles_new(state->functions, state->n_functions, error)};
     int failed = -1;
-    xray_decoder_init(&durations.decoder, state->input, state->header.version);
-    if (durations.quantiles)
-        failed =
-            read_log(&durations, error) || set_ranks(&durations, state->functions, state->n_functions, error)
-                ? -1
-                : 0;
-    pf_quantiles_free(durations.quantiles);
-    xray_decoder_free(&durations.decoder);
-    xray_stack_free(&durations.stack);
-    free(durations.entered);
-    free(durations.groups);
+    xray_durations_init(&ranking.durations);
+    if (ranking.quantiles && !read_log(&ranking, error))
+        failed = set_all_ranks(&ranking, state->functions, state->n_functions, error);
+    pf_quantiles_free(ranking.quantiles);
+    xray_durations_free(&ranking.durations);
+    free(ranking.groups);
     return failed;
 }
 
@@ -214,14 +97,41 @@ int xray_load_functions(struct pf_profile *profile, struct pf_pass *pass, struct
 
 struct walk {
     uint64_t next; /* index of the next function */
-    char name[XRAY_NAME_MAX];
-    pf_int128 sum;
+    struct xray_function_text text;
 };
 
 static int open_walk(struct pf_cursor *cursor, struct pf_error *error)
 {
     cursor->state = calloc(1, sizeof(struct walk));
     return cursor->state ? 0 : pf_fail_memory(error);
+}
+
+static struct pf_cell seconds(const struct xray_state *state, double ticks)
+{
+    uint64_t frequency = state->header.frequency;
+    return frequency ? pf_double(ticks / (double)frequency) : pf_absent();
+}
+
+void xray_function_cells(const struct xray_state *state, const struct xray_function *function,
+                         struct pf_cell *cells, struct xray_function_text *text)
+{
+    text->sum = (pf_int128)function->sum;
+    cells[XRAY_FUNCTIONS_FUNCTION] = pf_uint(function->id);
+    cells[XRAY_FUNCTIONS_COUNT] = pf_uint(function->count);
+    cells[XRAY_FUNCTIONS_MIN] = pf_uint(function->min);
+    cells[XRAY_FUNCTIONS_MEDIAN] = pf_uint(function->median);
+    cells[XRAY_FUNCTIONS_P90] = pf_uint(function->p90);
+    cells[XRAY_FUNCTIONS_P99] = pf_uint(function->p99);
+    cells[XRAY_FUNCTIONS_MAX] = pf_uint(function->max);
+    cells[XRAY_FUNCTIONS_SUM] =
+        function->sum <= UINT64_MAX ? pf_uint((uint64_t)function->sum) : pf_wide(&text->sum);
+    cells[XRAY_FUNCTIONS_NAME] = xray_name(&state->names, function->id, text->name);
+    cells[XRAY_FUNCTIONS_MIN_S] = seconds(state, (double)function->min);
+    cells[XRAY_FUNCTIONS_MEDIAN_S] = seconds(state, (double)function->median);
+    cells[XRAY_FUNCTIONS_P90_S] = seconds(state, (double)function->p90);
+    cells[XRAY_FUNCTIONS_P99_S] = seconds(state, (double)function->p99);
+    cells[XRAY_FUNCTIONS_MAX_S] = seconds(state, (double)function->max);
+    cells[XRAY_FUNCTIONS_SUM_S] = seconds(state, (double)function->sum);
 }
 
 static int next_row(struct pf_cursor *cursor, struct pf_cell *cells, struct pf_error *error)
@@ -231,18 +141,7 @@ static int next_row(struct pf_cursor *cursor, struct pf_cell *cells, struct pf_e
     const struct xray_state *state = xray_state(cursor->profile);
     if (walk->next >= state->n_functions)
         return 0;
-    const struct xray_function *function = &state->functions[walk->next++];
-    walk->sum = (pf_int128)function->sum;
-    cells[XRAY_FUNCTIONS_FUNCTION] = pf_uint(function->id);
-    cells[XRAY_FUNCTIONS_COUNT] = pf_uint(function->count);
-    cells[XRAY_FUNCTIONS_MIN] = pf_uint(function->min);
-    cells[XRAY_FUNCTIONS_MEDIAN] = pf_uint(function->median);
-    cells[XRAY_FUNCTIONS_P90] = pf_uint(function->p90);
-    cells[XRAY_FUNCTIONS_P99] = pf_uint(function->p99);
-    cells[XRAY_FUNCTIONS_MAX] = pf_uint(function->max);
-    cells[XRAY_FUNCTIONS_SUM] =
-        function->sum <= UINT64_MAX ? pf_uint((uint64_t)function->sum) : pf_wide(&walk->sum);
-    cells[XRAY_FUNCTIONS_NAME] = xray_name(&state->names, function->id, walk->name);
+    xray_function_cells(state, &state->functions[walk->next++], cells, &walk->text);
     return 1;
 }
 

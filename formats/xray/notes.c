@@ -44,6 +44,21 @@ static const struct {
                            true},
     [XRAY_NOTE_STRAY] = {"warning", "stray-record",
                          "ignored in this buffer, because they are out of place; records", true},
+    [XRAY_NOTE_STRAY_ARGUMENT] = {"warning", "stray-record",
+                                  "ignored, here for the first time: arguments without their call; records",
+                                  true},
+    [XRAY_NOTE_UNKNOWN] = {"error", "bad-record",
+                           "left out, here for the first time: records of unknown type or kind; records",
+                           true},
+    [XRAY_NOTE_BLOCK_SIZE] = {"error", "block-size",
+                              "the rest of the file is left out: this block is too small; bytes", true},
+    [XRAY_NOTE_BLOCK_CUT] = {"fatal", "cut-block", "the file ends inside this block; bytes missing", true},
+    [XRAY_NOTE_CUT_IN_BLOCK] = {"error", "cut-record", "the block ends inside this record, which is left out",
+                                false},
+    [XRAY_NOTE_NO_PATH] = {"warning", "record-without-path", "this record names no function, and is left out",
+                           false},
+    [XRAY_NOTE_LONG_PATH] = {"error", "long-path",
+                             "this record is left out, because its path is too long; functions", true},
     [XRAY_NOTE_LONG_PAYLOAD] = {"warning", "long-payload",
                                 "the trace shows only the start of this event's payload; bytes left out",
                                 true},
@@ -53,7 +68,7 @@ static const struct {
 
 static bool is_fatal(enum xray_note_kind kind)
 {
-    return kind == XRAY_NOTE_FILE_CUT || kind == XRAY_NOTE_BUFFER_CUT;
+    return kind == XRAY_NOTE_FILE_CUT || kind == XRAY_NOTE_BUFFER_CUT || kind == XRAY_NOTE_BLOCK_CUT;
 }
 
 int xray_note(struct xray_notes *notes, enum xray_note_kind kind, uint64_t offset, uint64_t detail,

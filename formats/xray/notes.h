@@ -28,6 +28,13 @@ enum xray_note_kind {
     XRAY_NOTE_NO_END,         /* version 1: this buffer has no EndOfBuffer */
     XRAY_NOTE_UNTIMED,        /* this buffer; number of records */
     XRAY_NOTE_STRAY,          /* this buffer; number of records */
+    XRAY_NOTE_STRAY_ARGUMENT, /* basic logs: the first one; how many there are */
+    XRAY_NOTE_UNKNOWN,        /* basic logs: the first one; how many there are */
+    XRAY_NOTE_BLOCK_SIZE,     /* profiling: this block is smaller than its header; its size */
+    XRAY_NOTE_BLOCK_CUT,      /* profiling: the file ends inside this block; bytes missing */
+    XRAY_NOTE_CUT_IN_BLOCK,   /* profiling: a block ends inside this record */
+    XRAY_NOTE_NO_PATH,        /* profiling: this record is of no function */
+    XRAY_NOTE_LONG_PATH,      /* profiling: this record's path is not read; its functions */
     XRAY_NOTE_LONG_PAYLOAD,   /* this event; bytes not shown */
     XRAY_NOTE_MANY_ARGUMENTS, /* this function record; arguments not shown */
     XRAY_NOTE_KINDS

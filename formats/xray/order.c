@@ -1,69 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-#include "formats/xray/order.h"
-
-#include <errno.h>
 #include <stdlib.h>
 
-static bool is_thread(const struct xray_thread *thread, bool has_pid, int32_t pid, int32_t tid)
-{
-    return thread->tid == tid && thread->has_pid == has_pid && thread->pid == pid;
-}
+#include "formats/xray/buffers.h"
 
-static uint32_t *slot_of(const struct xray_threads *threads, bool has_pid, int32_t pid, int32_t tid)
-{
-    uint64_t key = (uint64_t)(uint32_t)pid << 32 | (uint32_t)tid;
-    for (uint64_t i = (key + has_pid) * 0x9e3779b97f4a7c15u >> 32;; i++) {
-        uint32_t *slot = &threads->slots[i & threads->mask];
-        if (!*slot || is_thread(&threads->items[*slot - 1], has_pid, pid, tid))
-            return slot;
-    }
-}
-
-static int grow(struct xray_threads *threads, struct pf_error *error)
-{
-    if (threads->count < threads->room)
-        return 0;
-    if (threads->count >= XRAY_THREADS_MAX)
-        return pf_fail(error, EFBIG, "too many threads");
-    size_t room = threads->room ? threads->room * 2 : 16;
-    struct xray_thread *items = realloc(threads->items, room * sizeof *items);
-    if (!items)
-        return pf_fail_memory(error);
-    threads->items = items;
-    uint32_t *slots = calloc(room * 2, sizeof *slots);
-    if (!slots)
-        return pf_fail_memory(error);
-    free(threads->slots);
-    threads->slots = slots;
-    threads->mask = (uint32_t)(room * 2 - 1);
-    threads->room = room;
-    for (size_t i = 0; i < threads->count; i++)
-        *slot_of(threads, items[i].has_pid, items[i].pid, items[i].tid) = (uint32_t)i + 1;
-    return 0;
-}
-
-int xray_threads_find(struct xray_threads *threads, bool has_pid, int32_t pid, int32_t tid, uint32_t *index,
-                      struct pf_error *error)
-{
-    if (grow(threads, error))
-        return -1;
-    uint32_t *slot = slot_of(threads, has_pid, pid, tid);
-    if (!*slot) {
-        threads->items[threads->count++] = (struct xray_thread){.pid = pid, .tid = tid, .has_pid = has_pid};
-        *slot = (uint32_t)threads->count;
-    }
-    *index = *slot - 1;
-    return 0;
-}
-
-struct xray_thread *xray_threads_take(struct xray_threads *threads, size_t *count)
-{
-    struct xray_thread *items = threads->items;
-    *count = threads->count;
-    free(threads->slots);
-    *threads = (struct xray_threads){0};
-    return items;
-}
+/* The order in which the buffers of an FDR log were filled. */
 
 #define COMPARE(a, b) ((a) < (b) ? -1 : (a) > (b))
 
@@ -95,40 +35,39 @@ static int by_order(const void *left, const void *right)
 
 /*
  * Runtimes write the buffer of one live thread twice, and lose another's. A buffer without a TSC says too
- * little about itself to be called a copy.
+ * little about itself to be called a copy. Returns how many buffers are left, SIZE_MAX with *error filled.
  */
-static int drop_copies(struct xray_index *index, const struct xray_header *header, struct pf_error *error)
+static size_t drop_copies(struct xray_index *index, struct xray_buffer *buffers, size_t count,
+                          const struct xray_header *header, struct pf_error *error)
 {
     size_t kept = 0;
-    for (size_t i = 0; i < index->n_buffers; i++) {
-        const struct xray_buffer *buffer = &index->buffers[i];
-        if (kept && buffer->has_tsc && !by_time(&index->buffers[kept - 1], buffer)) {
-            uint64_t offset = xray_buffer_offset(header, buffer);
+    for (size_t i = 0; i < count; i++) {
+        const struct xray_buffer *buffer = &buffers[i];
+        if (kept && buffer->has_tsc && !by_time(&buffers[kept - 1], buffer)) {
+            uint64_t offset = xray_buffer_offset(header, buffer->body);
             if (xray_note(&index->notes, XRAY_NOTE_DUPLICATE, offset, 0, error))
-                return -1;
+                return SIZE_MAX;
         } else {
-            index->buffers[kept++] = *buffer;
+            buffers[kept++] = *buffer;
         }
     }
-    index->n_buffers = kept;
-    return 0;
+    return kept;
 }
 
-int xray_order(struct xray_index *index, const struct xray_header *header, struct pf_error *error)
+int xray_order(struct xray_index *index, struct xray_buffer *buffers, size_t count,
+               const struct xray_header *header, struct pf_error *error)
 {
-    if (index->n_buffers)
-        qsort(index->buffers, index->n_buffers, sizeof *index->buffers, by_order);
-    if (drop_copies(index, header, error))
+    if (count)
+        qsort(buffers, count, sizeof *buffers, by_order);
+    size_t kept = drop_copies(index, buffers, count, header, error);
+    if (kept == SIZE_MAX)
         return -1;
-    index->start = UINT64_MAX;
-    for (size_t i = 0; i < index->n_buffers; i++) {
-        const struct xray_buffer *buffer = &index->buffers[i];
-        struct xray_thread *thread = &index->threads[buffer->thread];
-        if (!thread->count++)
-            thread->first = i;
-        index->bytes += buffer->end - buffer->body;
-        if (buffer->has_start && buffer->start < index->start)
-            index->start = buffer->start;
+    for (size_t i = 0; i < kept; i++) {
+        struct xray_range range = {buffers[i].body, buffers[i].end};
+        if (xray_index_add(index, buffers[i].thread, &range, error))
+            return -1;
+        if (buffers[i].has_start && buffers[i].start < index->start)
+            index->start = buffers[i].start;
     }
     return 0;
 }

@@ -7,9 +7,13 @@
 /* The window is small at first, for those who want the first events of a buffer only. */
 enum { WINDOW_MIN = 16 * 1024, WINDOW_MAX = 256 * 1024, FIRST_BYTES = 256 };
 
-void xray_decoder_init(struct xray_decoder *decoder, struct pf_input *input, unsigned version)
+void xray_decoder_init(struct xray_decoder *decoder, struct pf_input *input, const struct xray_header *header)
 {
-    *decoder = (struct xray_decoder){.input = input, .version = version, .cpu = -1};
+    *decoder = (struct xray_decoder){.input = input,
+                                     .version = (unsigned)header->version,
+                                     .basic = header->type == XRAY_BASIC,
+                                     .big_endian = header->big_endian,
+                                     .cpu = -1};
 }
 
 void xray_decoder_free(struct xray_decoder *decoder)
@@ -22,6 +26,8 @@ void xray_decoder_begin(struct xray_decoder *decoder, uint64_t body, uint64_t en
 {
     *decoder = (struct xray_decoder){.input = decoder->input,
                                      .version = decoder->version,
+                                     .basic = decoder->basic,
+                                     .big_endian = decoder->big_endian,
                                      .window = decoder->window,
                                      .room = decoder->room,
                                      .base = body,
@@ -41,10 +47,11 @@ void xray_decoder_resume(struct xray_decoder *decoder, uint64_t offset, uint64_t
 /* ---- the window --------------------------------------------------------------------------------- */
 
 /* A function record at window[at] is decoded fast if the byte after it is there too: it tells whether an
- * argument follows. */
+ * argument follows. Only the little-endian FDR logs of all common machines are. */
 static void set_fast(struct xray_decoder *decoder)
 {
-    bool ready = decoder->timed && !decoder->payload && decoder->have > XRAY_FUNCTION_SIZE;
+    bool ready = decoder->timed && !decoder->payload && decoder->have > XRAY_FUNCTION_SIZE &&
+                 !decoder->big_endian && !decoder->basic;
     decoder->fast = ready ? decoder->have - XRAY_FUNCTION_SIZE : 0;
 }
 
@@ -85,10 +92,12 @@ static int refill(struct xray_decoder *decoder, struct pf_error *error)
     return 0;
 }
 
-/* Make the bytes of a metadata record and one more available, or all that are left. */
+/* Make the bytes of a record and those that tell whether an argument follows available, or all that are left:
+ * a metadata record and one more byte, or two records of a basic log. */
 static int look_ahead(struct xray_decoder *decoder, struct pf_error *error)
 {
-    bool enough = decoder->at + XRAY_METADATA_SIZE + 1 <= decoder->have;
+    size_t want = decoder->basic ? 2 * XRAY_BASIC_SIZE : XRAY_METADATA_SIZE + 1;
+    bool enough = decoder->at + want <= decoder->have;
     if (!enough && decoder->base + decoder->have < decoder->end)
         return refill(decoder, error);
     return 0;
@@ -111,6 +120,21 @@ int xray_decoder_begin_with(struct xray_decoder *decoder, uint64_t body, uint64_
 
 /* ---- records ------------------------------------------------------------------------------------ */
 
+static uint16_t get16(const struct xray_decoder *decoder, const unsigned char *bytes)
+{
+    return xray_u16(bytes, decoder->big_endian);
+}
+
+static uint32_t get32(const struct xray_decoder *decoder, const unsigned char *bytes)
+{
+    return xray_u32(bytes, decoder->big_endian);
+}
+
+static uint64_t get64(const struct xray_decoder *decoder, const unsigned char *bytes)
+{
+    return xray_u64(bytes, decoder->big_endian);
+}
+
 /* What a record turned out to be. */
 enum outcome { FAILED = -1, ENDED, EVENT, PASSED };
 
@@ -128,15 +152,19 @@ static enum outcome fault(struct xray_decoder *decoder, enum xray_fault what, ui
 static bool argument_follows(const struct xray_decoder *decoder)
 {
     return decoder->at < decoder->have &&
-           decoder->window[decoder->at] == XRAY_METADATA_BYTE(XRAY_CALL_ARGUMENT);
+           decoder->window[decoder->at] == xray_metadata_byte(XRAY_CALL_ARGUMENT, decoder->big_endian);
 }
 
+/* The u32 of a function record has, from the lowest bit on, a zero, 3 bits of kind and 28 of id; big-endian
+ * machines fill bit fields from the highest bit on. */
 static enum outcome function_record(struct xray_decoder *decoder, struct xray_event *event)
 {
     if (decoder->have - decoder->at < XRAY_FUNCTION_SIZE)
         return fault(decoder, XRAY_CUT_RECORD, 0);
     const unsigned char *bytes = decoder->window + decoder->at;
-    uint32_t word = xray_u32(bytes), kind = word >> 1 & 7;
+    uint32_t word = get32(decoder, bytes);
+    uint32_t kind = word >> (decoder->big_endian ? 28 : 1) & 7;
+    uint32_t function = decoder->big_endian ? word & 0x0fffffff : word >> 4;
     if (kind > XRAY_ENTER_ARG)
         return fault(decoder, XRAY_BAD_FUNCTION, kind);
     decoder->at += XRAY_FUNCTION_SIZE;
@@ -145,9 +173,9 @@ static enum outcome function_record(struct xray_decoder *decoder, struct xray_ev
         decoder->untimed++;
         return PASSED;
     }
-    decoder->tsc += xray_u32(bytes + 4);
+    decoder->tsc += get32(decoder, bytes + 4);
     *event = (struct xray_event){.tsc = decoder->tsc,
-                                 .function = word >> 4,
+                                 .function = function,
                                  .cpu = decoder->cpu,
                                  .kind = (uint8_t)kind,
                                  .arguments = argument_follows(decoder)};
@@ -162,7 +190,7 @@ static enum outcome function_record(struct xray_decoder *decoder, struct xray_ev
 static enum outcome event_record(struct xray_decoder *decoder, struct xray_event *event, bool typed)
 {
     const unsigned char *bytes = decoder->window + decoder->at;
-    int32_t size = (int32_t)xray_u32(bytes + 1);
+    int32_t size = (int32_t)get32(decoder, bytes + 1);
     uint64_t left = decoder->end - (decoder->base + decoder->at) - XRAY_METADATA_SIZE;
     if (size < 0 || (uint32_t)size > left)
         return fault(decoder, XRAY_BAD_SIZE, (uint32_t)size);
@@ -171,27 +199,27 @@ static enum outcome event_record(struct xray_decoder *decoder, struct xray_event
     *event = (struct xray_event){
         .size = (uint32_t)size, .kind = typed ? XRAY_TYPED : XRAY_CUSTOM, .cpu = decoder->cpu};
     if (decoder->version < 5) {
-        event->tsc = xray_u64(bytes + 5);
+        event->tsc = get64(decoder, bytes + 5);
         if (typed)
-            event->type = xray_u16(bytes + 13);
+            event->type = get16(decoder, bytes + 13);
         else if (decoder->version == 4)
-            event->cpu = xray_u16(bytes + 13);
+            event->cpu = get16(decoder, bytes + 13);
         return EVENT;
     }
     if (!decoder->timed) {
         decoder->untimed++;
         return PASSED;
     }
-    decoder->tsc += (uint64_t)(int64_t)(int32_t)xray_u32(bytes + 5);
+    decoder->tsc += (uint64_t)(int64_t)(int32_t)get32(decoder, bytes + 5);
     event->tsc = decoder->tsc;
     if (typed)
-        event->type = xray_u16(bytes + 9);
+        event->type = get16(decoder, bytes + 9);
     return EVENT;
 }
 
 static void set_time(struct xray_decoder *decoder, const unsigned char *tsc)
 {
-    decoder->tsc = xray_u64(tsc);
+    decoder->tsc = get64(decoder, tsc);
     decoder->timed = true;
 }
 
@@ -207,12 +235,12 @@ static enum outcome metadata_record(struct xray_decoder *decoder, struct xray_ev
     if (decoder->have - decoder->at < XRAY_METADATA_SIZE)
         return fault(decoder, XRAY_CUT_RECORD, 0);
     const unsigned char *bytes = decoder->window + decoder->at;
-    unsigned kind = bytes[0] >> 1;
+    unsigned kind = decoder->big_endian ? bytes[0] & 0x7f : bytes[0] >> 1;
     bool expected = decoder->expecting;
     decoder->expecting = false;
     switch (kind) {
     case XRAY_NEW_CPU: /* u16 CPU at 1, u64 TSC at 3 */
-        decoder->cpu = xray_u16(bytes + 1);
+        decoder->cpu = get16(decoder, bytes + 1);
         set_time(decoder, bytes + 3);
         break;
     case XRAY_TSC_WRAP: /* u64 TSC at 1 */
@@ -247,6 +275,74 @@ static enum outcome metadata_record(struct xray_decoder *decoder, struct xray_ev
     return PASSED;
 }
 
+/* ---- records of basic logs ---------------------------------------------------------------------- */
+
+/*
+ * Argument record: u16 type; i32 function at 4, u32 thread at 8, u32 process at 12 (version 3), u64 value at
+ * 16. It belongs to the function record just before: runtimes write the arguments of calls too deep to be
+ * recorded themselves.
+ */
+static bool own_argument_follows(const struct xray_decoder *decoder)
+{
+    const unsigned char *bytes = decoder->window + decoder->at;
+    return decoder->expecting && decoder->have - decoder->at >= XRAY_BASIC_SIZE &&
+           get16(decoder, bytes) == XRAY_BASIC_ARGUMENT && get32(decoder, bytes + 4) == decoder->function &&
+           get32(decoder, bytes + 8) == decoder->tid &&
+           (decoder->version < 3 || get32(decoder, bytes + 12) == decoder->pid);
+}
+
+/* Leaves out a record: an argument that nobody has asked for, one that nobody owns, or what is not known. */
+static enum outcome pass_basic(struct xray_decoder *decoder, uint16_t type)
+{
+    uint64_t offset = decoder->base + decoder->at;
+    bool own = own_argument_follows(decoder);
+    if (type != XRAY_BASIC_ARGUMENT && !decoder->unknown++)
+        decoder->first_unknown = offset;
+    if (type == XRAY_BASIC_ARGUMENT && !own && !decoder->strays++)
+        decoder->first_stray = offset;
+    decoder->expecting = own;
+    decoder->at += XRAY_BASIC_SIZE;
+    return PASSED;
+}
+
+/* Function record: u16 type, u8 CPU, u8 kind, i32 function, u64 TSC, u32 thread, u32 process (version 3). */
+static enum outcome basic_record(struct xray_decoder *decoder, struct xray_event *event)
+{
+    if (decoder->have - decoder->at < XRAY_BASIC_SIZE)
+        return fault(decoder, XRAY_CUT_RECORD, 0);
+    const unsigned char *bytes = decoder->window + decoder->at;
+    uint16_t type = get16(decoder, bytes);
+    if (type != XRAY_BASIC_FUNCTION || bytes[3] > XRAY_ENTER_ARG)
+        return pass_basic(decoder, type);
+    decoder->function = get32(decoder, bytes + 4);
+    decoder->tid = get32(decoder, bytes + 16);
+    decoder->pid = decoder->version < 3 ? 0 : get32(decoder, bytes + 20);
+    decoder->at += XRAY_BASIC_SIZE;
+    decoder->expecting = true;
+    *event = (struct xray_event){.tsc = get64(decoder, bytes + 8),
+                                 .function = decoder->function,
+                                 .cpu = bytes[2],
+                                 .kind = bytes[3],
+                                 .arguments = own_argument_follows(decoder)};
+    return EVENT;
+}
+
+static int next_basic_argument(struct xray_decoder *decoder, uint64_t *value)
+{
+    if (!own_argument_follows(decoder))
+        return 0;
+    *value = get64(decoder, decoder->window + decoder->at + 16);
+    decoder->at += XRAY_BASIC_SIZE;
+    return 1;
+}
+
+/* ---- reading ------------------------------------------------------------------------------------ */
+
+static bool starts_metadata(const struct xray_decoder *decoder)
+{
+    return decoder->window[decoder->at] & (decoder->big_endian ? 0x80 : 1);
+}
+
 /* Step over what is left of a payload, without reading it. */
 static void skip_payload(struct xray_decoder *decoder)
 {
@@ -270,8 +366,9 @@ int xray_next_event_slowly(struct xray_decoder *decoder, struct xray_event *even
             return FAILED;
         if (decoder->at == decoder->have)
             return ENDED;
-        outcome = decoder->window[decoder->at] & 1 ? metadata_record(decoder, event)
-                                                   : function_record(decoder, event);
+        outcome = decoder->basic             ? basic_record(decoder, event)
+                  : starts_metadata(decoder) ? metadata_record(decoder, event)
+                                             : function_record(decoder, event);
     }
     set_fast(decoder);
     return outcome;
@@ -283,12 +380,14 @@ int xray_next_argument(struct xray_decoder *decoder, uint64_t *value, struct pf_
         return 0;
     if (look_ahead(decoder, error))
         return -1;
+    if (decoder->basic)
+        return next_basic_argument(decoder, value);
     bool whole = decoder->have - decoder->at >= XRAY_METADATA_SIZE;
     if (!argument_follows(decoder) || !whole) {
         set_fast(decoder);
         return 0;
     }
-    *value = xray_u64(decoder->window + decoder->at + 1);
+    *value = get64(decoder, decoder->window + decoder->at + 1);
     decoder->at += XRAY_METADATA_SIZE;
     return 1;
 }

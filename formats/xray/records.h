@@ -2,29 +2,34 @@
 #ifndef PF_XRAY_RECORDS_H
 #define PF_XRAY_RECORDS_H
 
-#include <endian.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <string.h>
 
 #include "formats/error.h"
 #include "formats/source.h"
+#include "formats/xray/bytes.h"
+#include "formats/xray/header.h"
 
 /*
- * Decoding the records of one buffer of an FDR log into events. A decoder knows a byte range of the file and
- * the log's version; it knows neither threads nor calls. It reads through a window of its own, so a buffer
- * may have any length.
+ * Decoding the records of one buffer of an FDR log, or of one run of a basic log, into events. A decoder knows
+ * a byte range of the file and the log's header; it knows no calls. It reads through a window of its own, so
+ * a buffer may have any length.
  *
- * A record starts with a byte whose bit 0 tells function records (0: 8 bytes) from metadata (1: 16 bytes,
- * the kind in bits 1..7). Nothing is aligned.
+ * A record of an FDR log starts with a byte of which one bit tells function records (0: 8 bytes) from
+ * metadata (1: 16 bytes); the other seven are the metadata's kind. The bit is the lowest on little-endian
+ * machines, the highest on big-endian ones. Nothing is aligned. Records of a basic log have 32 bytes each.
  */
 enum {
     XRAY_FUNCTION_SIZE = 8,
     XRAY_METADATA_SIZE = 16,
+    XRAY_BASIC_SIZE = 32,
 };
 
-/* Metadata kinds, as in bits 1..7 of the first byte. */
+/* Types of a basic log's records. */
+enum { XRAY_BASIC_FUNCTION, XRAY_BASIC_ARGUMENT };
+
+/* Metadata kinds, as in seven bits of the first byte. */
 enum xray_metadata {
     XRAY_NEW_BUFFER,
     XRAY_END_OF_BUFFER,
@@ -39,14 +44,17 @@ enum xray_metadata {
 };
 
 /* The first byte of a metadata record of this kind. */
-#define XRAY_METADATA_BYTE(kind) ((unsigned char)((kind) << 1 | 1))
+static inline unsigned char xray_metadata_byte(enum xray_metadata kind, bool big_endian)
+{
+    return (unsigned char)(big_endian ? 0x80U | kind : kind << 1 | 1U);
+}
 
 /* The first four are the kinds of function records as they stand in the file. */
 enum xray_kind { XRAY_ENTER, XRAY_EXIT, XRAY_TAIL_EXIT, XRAY_ENTER_ARG, XRAY_CUSTOM, XRAY_TYPED };
 
 struct xray_event {
     uint64_t tsc;
-    uint32_t function; /* of a function record: 28 bits */
+    uint32_t function; /* of a function record: 28 bits in FDR logs */
     int32_t cpu;       /* -1: not known */
     uint32_t size;     /* of a custom or typed event: bytes of payload, all within the buffer */
     uint16_t type;     /* of a typed event */
@@ -67,6 +75,7 @@ enum xray_fault {
 struct xray_decoder {
     struct pf_input *input;
     unsigned version;
+    bool basic, big_endian;
 
     unsigned char *window; /* owned */
     size_t room;
@@ -87,10 +96,16 @@ struct xray_decoder {
     uint64_t fault_offset, fault_detail;
     uint64_t untimed; /* records left out because no time was known yet */
     uint64_t strays;  /* arguments that belong to no function record, and preamble records out of place */
+
+    /* Basic logs only. */
+    uint32_t function, tid, pid;         /* of the last function record; pid: version 3 only, else 0 */
+    uint64_t unknown;                    /* records left out because their type or kind is not known */
+    uint64_t first_stray, first_unknown; /* their offsets */
 };
 
 /* A decoder without a buffer, at its end. It allocates when a buffer is begun. */
-void xray_decoder_init(struct xray_decoder *decoder, struct pf_input *input, unsigned version);
+void xray_decoder_init(struct xray_decoder *decoder, struct pf_input *input,
+                       const struct xray_header *header);
 void xray_decoder_free(struct xray_decoder *decoder);
 
 /* Stand before the first record of the range [body, end) of the file; end must not exceed the file's size. */
@@ -121,44 +136,23 @@ int xray_next_argument(struct xray_decoder *decoder, uint64_t *value, struct pf_
  * *error filled. Those not taken are skipped by xray_next_event. */
 const unsigned char *xray_next_payload(struct xray_decoder *decoder, size_t *size, struct pf_error *error);
 
-static inline uint16_t xray_u16(const unsigned char *bytes)
-{
-    uint16_t value;
-    memcpy(&value, bytes, sizeof value);
-    return le16toh(value);
-}
-
-static inline uint32_t xray_u32(const unsigned char *bytes)
-{
-    uint32_t value;
-    memcpy(&value, bytes, sizeof value);
-    return le32toh(value);
-}
-
-static inline uint64_t xray_u64(const unsigned char *bytes)
-{
-    uint64_t value;
-    memcpy(&value, bytes, sizeof value);
-    return le64toh(value);
-}
-
 /*
  * The next event of the buffer. 1: *event; 0: no more (decoder->fault tells whether the buffer ended
  * soundly); -1: *error filled.
  *
- * Nearly all records are function records without arguments, so those are decoded here. Function record:
- * u32 with a zero bit, 3 bits of kind, 28 bits of id; u32 ticks since the record before. Bit 3 is set in
- * invalid kinds alone.
+ * Nearly all records are function records without arguments of a little-endian FDR log, so those are decoded
+ * here. Function record: u32 with a zero bit, 3 bits of kind, 28 bits of id; u32 ticks since the record
+ * before. Bit 3 is set in invalid kinds alone.
  */
 static inline int xray_next_event(struct xray_decoder *decoder, struct xray_event *event,
                                   struct pf_error *error)
 {
     if (decoder->at < decoder->fast) {
         const unsigned char *bytes = decoder->window + decoder->at;
-        uint32_t word = xray_u32(bytes);
-        if (!(word & 9) && bytes[XRAY_FUNCTION_SIZE] != XRAY_METADATA_BYTE(XRAY_CALL_ARGUMENT)) {
+        uint32_t word = xray_u32(bytes, false);
+        if (!(word & 9) && bytes[XRAY_FUNCTION_SIZE] != xray_metadata_byte(XRAY_CALL_ARGUMENT, false)) {
             decoder->at += XRAY_FUNCTION_SIZE;
-            decoder->tsc += xray_u32(bytes + 4);
+            decoder->tsc += xray_u32(bytes + 4, false);
             *event = (struct xray_event){
                 .tsc = decoder->tsc, .function = word >> 4, .cpu = decoder->cpu, .kind = word >> 1 & 3};
             return 1;

@@ -1,9 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 #include "formats/xray/stack.h"
 
+#include <errno.h>
+
+/* Slots are numbered by 32 bits, and there are two for each function. */
+#define FUNCTIONS_MAX ((uint32_t)1 << 30)
+
 static int grow_functions(struct xray_functions *functions, struct pf_error *error)
 {
-    uint32_t room = functions->room ? functions->room * 2 : 256; /* ids have 28 bits: never overflows */
+    if (functions->room >= FUNCTIONS_MAX)
+        return pf_fail(error, EFBIG, "too many functions");
+    uint32_t room = functions->room ? functions->room * 2 : 256;
     struct xray_seen *seen = realloc(functions->seen, room * sizeof *seen);
     if (!seen)
         return pf_fail_memory(error);

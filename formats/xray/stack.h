@@ -10,7 +10,7 @@
 
 /*
  * The open calls of a thread. Functions are numbered in the order in which they were first seen, so that
- * other things about them can be kept in arrays: their ids have 28 bits and may be anything.
+ * other things about them can be kept in arrays: their ids have 32 bits and may be anything.
  */
 #define XRAY_NO_FUNCTION UINT32_MAX
 

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: MIT */
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "formats/xray/basic.h"
+#include "formats/xray/buffers.h"
 #include "formats/xray/xray.h"
 
 static int by_tid(const void *left, const void *right)
@@ -30,9 +33,10 @@ static int add_thread(struct pf_rows *items, size_t id, const struct xray_thread
                       struct pf_error *error)
 {
     char name[64];
-    int size = ambiguous && thread->has_pid
-                   ? snprintf(name, sizeof name, "process-%d.thread-%d", thread->pid, thread->tid)
-                   : snprintf(name, sizeof name, "thread-%d", thread->tid);
+    int size =
+        ambiguous && thread->has_pid
+            ? snprintf(name, sizeof name, "process-%" PRId32 ".thread-%" PRId64, thread->pid, thread->tid)
+            : snprintf(name, sizeof name, "thread-%" PRId64, thread->tid);
     struct pf_cell cells[] = {pf_uint(id), pf_plain(name, (size_t)size)};
     return pf_rows_add(items, cells, error);
 }
@@ -56,8 +60,10 @@ int xray_load_threads(struct pf_profile *profile, struct pf_pass *pass, struct p
     struct pf_rows *items = pf_rows_new(2);
     if (!items)
         return pf_fail_memory(error);
-    if (xray_index_make(&index, &state->header, state->input, pass, error) ||
-        add_threads(items, &index, error)) {
+    bool basic = state->header.type == XRAY_BASIC;
+    int failed = basic ? xray_basic_index(&index, &state->header, state->input, pass, error)
+                       : xray_buffers_index(&index, &state->header, state->input, pass, error);
+    if (failed || add_threads(items, &index, error)) {
         pf_rows_free(items);
         xray_index_free(&index);
         return -1;

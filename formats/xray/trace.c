@@ -7,7 +7,7 @@
 #include "formats/xray/xray.h"
 
 /*
- * The table "trace": thread after thread, buffer after buffer, record after record. A walk keeps the open
+ * The table "trace": thread after thread, range after range, record after record. A walk keeps the open
  * calls of the thread it is in, for the column `depth`; it needs no model.
  */
 
@@ -18,10 +18,11 @@ struct walk {
     struct pf_strings *strings; /* functions' names */
     struct pf_cell *names;      /* by the stack's numbers of functions */
     size_t names_room;
-    uint64_t start; /* T0 as this walk's rows have it */
-    size_t thread;  /* index; the number of threads at the end */
-    size_t buffer;  /* ordinal of the next buffer in the thread */
-    char *text;     /* arguments or payload of the row */
+    uint64_t start;          /* T0 as this walk's rows have it */
+    size_t thread;           /* index; the number of threads at the end */
+    uint64_t next;           /* ordinal of the thread's next range */
+    struct xray_range range; /* the one before that */
+    char *text;              /* arguments or payload of the row */
     size_t text_room;
     pf_int128 wide; /* time of the row, where it does not fit 63 bits */
 };
@@ -32,27 +33,29 @@ static void begin_thread(struct walk *walk, size_t thread)
 {
     xray_stack_clear(&walk->stack);
     walk->thread = thread;
-    walk->buffer = 0;
+    walk->next = 0;
     xray_decoder_begin(&walk->decoder, 0, 0);
 }
 
-static void begin_buffer(struct walk *walk, const struct xray_index *index, size_t ordinal)
+static int begin_range(struct walk *walk, const struct xray_index *index, uint64_t ordinal,
+                       struct pf_error *error)
 {
-    const struct xray_buffer *buffer = &index->buffers[index->threads[walk->thread].first + ordinal];
-    xray_decoder_begin(&walk->decoder, buffer->body, buffer->end);
-    walk->buffer = ordinal + 1;
+    if (xray_index_range(index, index->threads[walk->thread].first + ordinal, &walk->range, error))
+        return -1;
+    xray_decoder_begin(&walk->decoder, walk->range.body, walk->range.end);
+    walk->next = ordinal + 1;
+    return 0;
 }
 
-/* To the next buffer that the restriction lets through. 0: there is none. */
-static int next_buffer(const struct pf_cursor *cursor, struct walk *walk)
+/* To the next range that the restriction lets through. 1; 0: there is none; -1: *error filled. */
+static int next_range(const struct pf_cursor *cursor, struct walk *walk, struct pf_error *error)
 {
     const struct xray_index *index = &xray_state(cursor->profile)->index;
-    while (walk->thread < index->n_threads && walk->buffer == index->threads[walk->thread].count)
+    while (walk->thread < index->n_threads && walk->next == index->threads[walk->thread].count)
         begin_thread(walk, cursor->only.partition < 0 ? walk->thread + 1 : index->n_threads);
     if (walk->thread == index->n_threads)
         return 0;
-    begin_buffer(walk, index, walk->buffer);
-    return 1;
+    return begin_range(walk, index, walk->next, error) ? -1 : 1;
 }
 
 /* Numbers a function that has not been seen before, and makes the cell of its name once for all rows. */
@@ -130,9 +133,12 @@ static int find_start(struct walk *walk, const struct xray_index *index, uint64_
                       struct pf_error *error)
 {
     struct xray_event event;
-    for (size_t i = 0; i < index->n_buffers; i++) {
+    for (uint64_t i = 0; i < index->n_ranges; i++) {
+        struct xray_range range;
         int more;
-        xray_decoder_begin(&walk->decoder, index->buffers[i].body, index->buffers[i].end);
+        if (xray_index_range(index, i, &range, error))
+            return -1;
+        xray_decoder_begin(&walk->decoder, range.body, range.end);
         while ((more = xray_next_event(&walk->decoder, &event, error)) > 0)
             if (event.tsc < *start)
                 *start = event.tsc;
@@ -285,10 +291,10 @@ static int next_row(struct pf_cursor *cursor, struct pf_cell *cells, struct pf_e
     struct walk *walk = cursor->state;
     const struct xray_state *state = xray_state(cursor->profile);
     struct xray_event event;
-    int found;
+    int found, more;
     while ((found = xray_next_event(&walk->decoder, &event, error)) == 0)
-        if (!next_buffer(cursor, walk))
-            return 0;
+        if ((more = next_range(cursor, walk, error)) <= 0)
+            return more;
     if (found < 0)
         return -1;
     if (event.tsc < walk->start || atomic_load_explicit(&state->start, memory_order_relaxed) != walk->start)
@@ -310,29 +316,24 @@ static int next_row(struct pf_cursor *cursor, struct pf_cell *cells, struct pf_e
  */
 struct position {
     uint64_t start;  /* T0 of the rows */
-    uint64_t offset; /* of the next record, from the buffer's body */
+    uint64_t offset; /* of the next record, from the range's body */
+    uint64_t next;   /* 0: before the thread's first range; else one more than the range's ordinal */
     uint64_t tsc;
     uint64_t depth; /* ids of so many functions follow, outermost first, if at most STACK_SAVED */
     uint32_t thread;
-    uint32_t buffer; /* 0: before the first; else one more than the buffer's ordinal in the thread */
     int32_t cpu;
-    uint32_t timed;
+    uint64_t timed;
 };
 
-enum { STACK_SAVED = 1024 };
-
-static const struct xray_buffer *current_buffer(const struct walk *walk, const struct xray_index *index)
-{
-    return &index->buffers[index->threads[walk->thread].first + walk->buffer - 1];
-}
+enum { STACK_SAVED = 65536 };
 
 static struct position position_of(const struct walk *walk, const struct xray_index *index)
 {
     struct position position = {
-        .start = walk->start, .thread = (uint32_t)walk->thread, .buffer = (uint32_t)walk->buffer, .cpu = -1};
-    if (walk->thread == index->n_threads || !walk->buffer)
+        .start = walk->start, .thread = (uint32_t)walk->thread, .next = walk->next, .cpu = -1};
+    if (walk->thread == index->n_threads || !walk->next)
         return position;
-    position.offset = xray_decoder_offset(&walk->decoder) - current_buffer(walk, index)->body;
+    position.offset = xray_decoder_offset(&walk->decoder) - walk->range.body;
     position.tsc = walk->decoder.tsc;
     position.cpu = walk->decoder.cpu;
     position.timed = walk->decoder.timed;
@@ -360,13 +361,9 @@ static bool is_position(const struct position *position, size_t size, const stru
     uint64_t ids = position->depth <= STACK_SAVED ? position->depth : 0;
     if (size != sizeof *position + ids * sizeof(uint32_t) || position->thread > index->n_threads)
         return false;
-    if (position->thread == index->n_threads || !position->buffer)
-        return !position->buffer && !position->depth;
-    const struct xray_thread *thread = &index->threads[position->thread];
-    if (position->buffer > thread->count)
-        return false;
-    const struct xray_buffer *buffer = &index->buffers[thread->first + position->buffer - 1];
-    return position->offset <= buffer->end - buffer->body && position->cpu >= -1 &&
+    if (position->thread == index->n_threads || !position->next)
+        return !position->next && !position->depth;
+    return position->next <= index->threads[position->thread].count && position->cpu >= -1 &&
            position->cpu <= UINT16_MAX && position->timed <= 1;
 }
 
@@ -382,20 +379,32 @@ static int push_saved(struct walk *walk, const unsigned char *ids, size_t depth,
     return 0;
 }
 
+static int skip_arguments(struct xray_decoder *decoder, struct pf_error *error)
+{
+    uint64_t value;
+    int more;
+    while ((more = xray_next_argument(decoder, &value, error)) > 0)
+        ;
+    return more;
+}
+
 /* Walks the thread up to the position, for its stack. */
 static int replay(struct walk *walk, const struct xray_index *index, const struct position *to,
                   struct pf_error *error)
 {
     struct xray_event event;
-    for (size_t ordinal = 0; ordinal < to->buffer; ordinal++) {
-        begin_buffer(walk, index, ordinal);
-        uint64_t end =
-            ordinal + 1 == to->buffer ? current_buffer(walk, index)->body + to->offset : UINT64_MAX;
+    for (uint64_t ordinal = 0; ordinal < to->next; ordinal++) {
+        if (begin_range(walk, index, ordinal, error))
+            return -1;
+        uint64_t end = ordinal + 1 == to->next ? walk->range.body + to->offset : UINT64_MAX;
         int more = 1;
         while (xray_decoder_offset(&walk->decoder) < end &&
                (more = xray_next_event(&walk->decoder, &event, error)) > 0) {
             size_t depth;
             if (event.kind <= XRAY_ENTER_ARG && follow(walk, &event, &depth, error) == XRAY_NO_FUNCTION)
+                return -1;
+            /* The position stands after the arguments. */
+            if (event.arguments && skip_arguments(&walk->decoder, error))
                 return -1;
         }
         if (more < 0)
@@ -408,15 +417,17 @@ static int go_to(struct walk *walk, const struct xray_index *index, const struct
                  const unsigned char *ids, struct pf_error *error)
 {
     begin_thread(walk, to->thread);
-    if (!to->buffer)
+    if (!to->next)
         return 0;
     int failed = to->depth <= STACK_SAVED ? push_saved(walk, ids, (size_t)to->depth, error)
                                           : replay(walk, index, to, error);
     if (failed)
         return -1;
-    begin_buffer(walk, index, to->buffer - 1);
-    uint64_t offset = current_buffer(walk, index)->body + to->offset;
-    xray_decoder_resume(&walk->decoder, offset, to->tsc, to->cpu, to->timed);
+    if (begin_range(walk, index, to->next - 1, error))
+        return -1;
+    if (to->offset > walk->range.end - walk->range.body)
+        return pf_fail(error, EINVAL, "not a position in this trace");
+    xray_decoder_resume(&walk->decoder, walk->range.body + to->offset, to->tsc, to->cpu, to->timed);
     return 0;
 }
 
@@ -457,7 +468,7 @@ static int open_walk(struct pf_cursor *cursor, struct pf_error *error)
     walk->strings = pf_strings_new();
     if (!walk->strings)
         return pf_fail_memory(error);
-    xray_decoder_init(&walk->decoder, state->input, state->header.version);
+    xray_decoder_init(&walk->decoder, state->input, &state->header);
     walk->start = atomic_load(&state->start);
     int64_t only = cursor->only.partition;
     size_t first = only < 0                                  ? 0

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "formats/xray/records.h"
+#include "formats/xray/profiling.h"
 
 extern const struct pf_driver pf_xray_driver;
 
@@ -47,13 +47,26 @@ static const struct pf_column trace_columns[XRAY_TRACE_COLUMNS] = {
     [XRAY_TRACE_NAME] = {"name", PF_PLAIN, 0},
 };
 
-static const struct pf_column function_columns[XRAY_FUNCTIONS_COLUMNS] = {
-    [XRAY_FUNCTIONS_FUNCTION] = {"function", PF_PLAIN, 0}, [XRAY_FUNCTIONS_COUNT] = {"count", PF_PLAIN, 0},
-    [XRAY_FUNCTIONS_MIN] = {"min", PF_PLAIN, 0},           [XRAY_FUNCTIONS_MEDIAN] = {"median", PF_PLAIN, 0},
-    [XRAY_FUNCTIONS_P90] = {"p90", PF_PLAIN, 0},           [XRAY_FUNCTIONS_P99] = {"p99", PF_PLAIN, 0},
-    [XRAY_FUNCTIONS_MAX] = {"max", PF_PLAIN, 0},           [XRAY_FUNCTIONS_SUM] = {"sum", PF_PLAIN, 0},
-    [XRAY_FUNCTIONS_NAME] = {"name", PF_PLAIN, 0},
-};
+/* Of the whole log, and of each thread. */
+#define FUNCTION_COLUMNS(first)                                                                              \
+    [first + XRAY_FUNCTIONS_FUNCTION] = {"function", PF_PLAIN, 0},                                           \
+    [first + XRAY_FUNCTIONS_COUNT] = {"count", PF_PLAIN, 0},                                                 \
+    [first + XRAY_FUNCTIONS_MIN] = {"min", PF_PLAIN, 0},                                                     \
+    [first + XRAY_FUNCTIONS_MEDIAN] = {"median", PF_PLAIN, 0},                                               \
+    [first + XRAY_FUNCTIONS_P90] = {"p90", PF_PLAIN, 0}, [first + XRAY_FUNCTIONS_P99] = {"p99", PF_PLAIN, 0}, \
+    [first + XRAY_FUNCTIONS_MAX] = {"max", PF_PLAIN, 0}, [first + XRAY_FUNCTIONS_SUM] = {"sum", PF_PLAIN, 0}, \
+    [first + XRAY_FUNCTIONS_NAME] = {"name", PF_PLAIN, 0},                                                   \
+    [first + XRAY_FUNCTIONS_MIN_S] = {"min_s", PF_PLAIN, 0},                                                 \
+    [first + XRAY_FUNCTIONS_MEDIAN_S] = {"median_s", PF_PLAIN, 0},                                           \
+    [first + XRAY_FUNCTIONS_P90_S] = {"p90_s", PF_PLAIN, 0},                                                 \
+    [first + XRAY_FUNCTIONS_P99_S] = {"p99_s", PF_PLAIN, 0},                                                 \
+    [first + XRAY_FUNCTIONS_MAX_S] = {"max_s", PF_PLAIN, 0},                                                 \
+    [first + XRAY_FUNCTIONS_SUM_S] = {"sum_s", PF_PLAIN, 0}
+
+static const struct pf_column function_columns[XRAY_FUNCTIONS_COLUMNS] = {FUNCTION_COLUMNS(0)};
+
+static const struct pf_column thread_function_columns[1 + XRAY_FUNCTIONS_COLUMNS] = {
+    [0] = {"thread", PF_PARTITION, 0}, FUNCTION_COLUMNS(1)};
 
 static const struct pf_table tables[] = {
     {.name = "values",
@@ -73,6 +86,12 @@ static const struct pf_table tables[] = {
      .n_columns = XRAY_FUNCTIONS_COLUMNS,
      .stage = PF_DERIVED,
      .ops = &xray_functions_cursor},
+    {.name = "functions",
+     .columns = thread_function_columns,
+     .n_columns = 1 + XRAY_FUNCTIONS_COLUMNS,
+     .stage = PF_PARTITIONED,
+     .flags = PF_BY_PARTITION | PF_ONLY_IN_PARTITIONS,
+     .ops = &xray_thread_functions_cursor},
 };
 
 /* ---- metrics ------------------------------------------------------------------------------------ */
@@ -118,49 +137,22 @@ static void set_metrics(struct pf_profile *profile, struct xray_state *state)
     *how++ = (struct pf_derivation){.measure = XRAY_OPEN, .present = XRAY_OPEN};
     profile->metrics = state->header.frequency ? metrics : metrics_in_ticks;
     profile->n_metrics = (size_t)(how - state->derivations);
-    profile->metrics_stage = PF_OPENED;
 }
 
 /* ---- probing and opening ------------------------------------------------------------------------ */
 
-/*
- * Header: u16 version, u16 type (1: FDR), u32 with constant_tsc in bit 0 and nonstop_tsc in bit 1, u64 ticks
- * a second, u64 size of one buffer, 8 bytes of anything.
- */
-static bool read_header(struct xray_header *header, const unsigned char *bytes, size_t size)
-{
-    enum { FDR = 1, VERSIONS = 5 };
-    if (size < XRAY_HEADER_SIZE)
-        return false;
-    *header = (struct xray_header){
-        .version = xray_u16(bytes),
-        .constant_tsc = bytes[4] & 1,
-        .nonstop_tsc = bytes[4] & 2,
-        .frequency = xray_u64(bytes + 8),
-        .buffer_size = xray_u64(bytes + 16),
-    };
-    return header->version >= 1 && header->version <= VERSIONS && xray_u16(bytes + 2) == FDR;
-}
-
-/* No magic number, but 4 bytes with five possible values, and the kind of the first record. A log whose first
- * record is damaged is still told by the flags that every runtime sets. */
 static void probe(struct pf_probe *probe, struct pf_verdict *verdict)
 {
     size_t have;
-    const unsigned char *bytes = pf_probe_head(probe, XRAY_HEADER_SIZE + 1, &have);
+    const unsigned char *bytes = pf_probe_head(probe, XRAY_PROBE_SIZE, &have);
     struct xray_header header;
-    if (!read_header(&header, bytes, have))
+    if (!xray_header_read(&header, bytes, have))
         return;
-    enum xray_metadata first = header.version == 1 ? XRAY_NEW_BUFFER : XRAY_BUFFER_EXTENTS;
-    if (have == XRAY_HEADER_SIZE || bytes[XRAY_HEADER_SIZE] == XRAY_METADATA_BYTE(first)) {
-        verdict->confidence = 32;
-    } else if (xray_u32(bytes + 4) == 3) {
-        verdict->confidence = 16;
+    verdict->confidence = xray_confidence(&header, bytes, have);
+    if (header.type == XRAY_FDR && verdict->confidence && verdict->confidence < 32)
         snprintf(verdict->message, sizeof verdict->message, "no buffer follows the header");
-    } else {
-        return;
-    }
-    snprintf(verdict->version, sizeof verdict->version, "%u", header.version);
+    if (verdict->confidence)
+        xray_header_version(&header, verdict->version, sizeof verdict->version);
 }
 
 static int add_info(struct pf_profile *profile, const char *key, struct pf_cell value, struct pf_error *error)
@@ -174,18 +166,41 @@ static struct pf_cell yes_or_no(bool value)
     return pf_string(value ? "yes" : "no");
 }
 
+/* Facts about a log's clock and buffers. */
+static int set_log_info(struct pf_profile *profile, const struct xray_header *header, struct pf_error *error)
+{
+    struct pf_cell frequency = header->frequency ? pf_uint(header->frequency) : pf_string("unknown");
+    if (add_info(profile, "Cycle frequency (Hz)", frequency, error) ||
+        add_info(profile, "Constant TSC", yes_or_no(header->constant_tsc), error) ||
+        add_info(profile, "Nonstop TSC", yes_or_no(header->nonstop_tsc), error))
+        return -1;
+    if (header->type == XRAY_BASIC)
+        return 0;
+    return add_info(profile, "Buffer size (bytes)", pf_uint(header->buffer_size), error);
+}
+
+static int set_profiling_info(struct pf_profile *profile, const struct xray_header *header,
+                              struct pf_error *error)
+{
+    if (add_info(profile, "Created (ns since 1970)", pf_uint(header->created), error))
+        return -1;
+    return add_info(profile, "Process", pf_uint(header->pid), error);
+}
+
 static int set_info(struct pf_profile *profile, const struct xray_header *header, struct pf_error *error)
 {
-    snprintf(profile->version, sizeof profile->version, "%u", header->version);
-    struct pf_cell frequency = header->frequency ? pf_uint(header->frequency) : pf_string("unknown");
-    return add_info(profile, "Type", pf_string("flight data recorder (FDR)"), error) ||
-                   add_info(profile, "Byte order", pf_string("little-endian"), error) ||
-                   add_info(profile, "Cycle frequency (Hz)", frequency, error) ||
-                   add_info(profile, "Constant TSC", yes_or_no(header->constant_tsc), error) ||
-                   add_info(profile, "Nonstop TSC", yes_or_no(header->nonstop_tsc), error) ||
-                   add_info(profile, "Buffer size (bytes)", pf_uint(header->buffer_size), error)
-               ? -1
-               : 0;
+    static const char *const types[] = {
+        [XRAY_BASIC] = "basic log",
+        [XRAY_FDR] = "flight data recorder (FDR)",
+        [XRAY_PROFILING] = "profiling mode",
+    };
+    xray_header_version(header, profile->version, sizeof profile->version);
+    struct pf_cell order = pf_string(header->big_endian ? "big-endian" : "little-endian");
+    if (add_info(profile, "Type", pf_string(types[header->type]), error) ||
+        add_info(profile, "Byte order", order, error))
+        return -1;
+    return header->type == XRAY_PROFILING ? set_profiling_info(profile, header, error)
+                                          : set_log_info(profile, header, error);
 }
 
 static void context_cells(const struct pf_profile *profile, uint32_t context, struct pf_cell *cells)
@@ -193,24 +208,34 @@ static void context_cells(const struct pf_profile *profile, uint32_t context, st
     cells[0] = pf_uint(profile->contexts->key[context]);
 }
 
-static void set_tables(struct pf_profile *profile, const struct xray_state *state)
+/* What all kinds of files have. */
+static void set_tables(struct pf_profile *profile)
 {
-    profile->time_unit = state->header.frequency ? "ns" : "ticks";
     profile->partitions.singular = "thread";
     profile->partitions.plural = "threads";
-    profile->partitions.field_columns = thread_fields;
-    profile->partitions.n_fields = XRAY_FIELDS;
     profile->partitions.fields_stage = PF_MODELLED;
     profile->context_columns = context_columns;
     profile->n_context_columns = sizeof context_columns / sizeof *context_columns;
     profile->context_cells = context_cells;
+    profile->metrics_stage = PF_OPENED;
     profile->tables = tables;
-    profile->n_tables = sizeof tables / sizeof *tables;
+    profile->n_tables = 1; /* the values */
     profile->cells = &tables[0];
     profile->cells_value = PF_FOLD_VALUE;
 }
 
-static int open_log(struct pf_profile *profile, struct pf_error *error)
+/* What logs have: events. */
+static void set_log(struct pf_profile *profile, struct xray_state *state)
+{
+    state->clock = xray_clock_new(state->header.frequency);
+    profile->time_unit = state->header.frequency ? "ns" : "ticks";
+    profile->partitions.field_columns = thread_fields;
+    profile->partitions.n_fields = XRAY_FIELDS;
+    profile->n_tables = sizeof tables / sizeof *tables;
+    set_metrics(profile, state);
+}
+
+static int open_file(struct pf_profile *profile, struct pf_error *error)
 {
     struct xray_state *state = calloc(1, sizeof *state);
     if (!state)
@@ -222,11 +247,13 @@ static int open_log(struct pf_profile *profile, struct pf_error *error)
     ssize_t have = pf_input_read(state->input, bytes, sizeof bytes, 0, error);
     if (have < 0)
         return -1;
-    if (!read_header(&state->header, bytes, (size_t)have))
-        return pf_fail_at(error, EINVAL, 0, "no header of an XRay FDR log of version 1 to 5");
-    state->clock = xray_clock_new(state->header.frequency);
-    set_tables(profile, state);
-    set_metrics(profile, state);
+    if (!xray_header_read(&state->header, bytes, (size_t)have))
+        return pf_fail_at(error, EINVAL, 0, "no header of an XRay file");
+    set_tables(profile);
+    if (state->header.type == XRAY_PROFILING)
+        xray_profiling_set(profile);
+    else
+        set_log(profile, state);
     return set_info(profile, &state->header, error);
 }
 
@@ -246,19 +273,24 @@ static int load_names(struct pf_profile *profile, struct pf_pass *pass, struct p
 
 static int load(struct pf_profile *profile, enum pf_stage stage, struct pf_pass *pass, struct pf_error *error)
 {
+    bool profiling = xray_state(profile)->header.type == XRAY_PROFILING;
     switch (stage) {
     case PF_PARTITIONED:
-        return load_names(profile, pass, error) || xray_load_threads(profile, pass, error) ? -1 : 0;
+        if (load_names(profile, pass, error))
+            return -1;
+        return profiling ? xray_profiling_threads(profile, pass, error)
+                         : xray_load_threads(profile, pass, error);
     case PF_MODELLED:
-        return xray_load_calls(profile, pass, error);
+        return profiling ? xray_profiling_contexts(profile, pass, error)
+                         : xray_load_calls(profile, pass, error);
     case PF_DERIVED:
-        return xray_load_functions(profile, pass, error);
+        return profiling ? 0 : xray_load_functions(profile, pass, error);
     default:
         return 0;
     }
 }
 
-static void close_log(struct pf_profile *profile)
+static void close_file(struct pf_profile *profile)
 {
     struct xray_state *state = profile->state;
     if (!state)
@@ -284,7 +316,7 @@ static int recall(struct pf_profile *profile, const void *blob, size_t size, str
 {
     uint64_t start;
     if (size != sizeof start)
-        return pf_fail(error, EINVAL, "not the facts of an XRay log");
+        return pf_fail(error, EINVAL, "not the facts of an XRay file");
     memcpy(&start, blob, sizeof start);
     atomic_store(&xray_state(profile)->start, start);
     return 0;
@@ -292,12 +324,12 @@ static int recall(struct pf_profile *profile, const void *blob, size_t size, str
 
 const struct pf_driver pf_xray_driver = {
     .name = "xray",
-    .title = "LLVM XRay flight data recorder log",
+    .title = "LLVM XRay log (flight data recorder, basic) or profiling-mode file",
     .version = 2,
     .probe = probe,
-    .open = open_log,
+    .open = open_file,
     .load = load,
-    .close = close_log,
+    .close = close_file,
     .facts = facts,
     .recall = recall,
 };

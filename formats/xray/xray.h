@@ -6,19 +6,24 @@
 #include <stdint.h>
 
 #include "formats/fold.h"
-#include "formats/xray/buffers.h"
 #include "formats/xray/clock.h"
+#include "formats/xray/header.h"
+#include "formats/xray/index.h"
 #include "formats/xray/names.h"
 #include "formats/xray/stack.h"
 
 /*
- * LLVM XRay flight data recorder logs. The parts, each knowing those before it only:
+ * LLVM XRay logs, and profiles that its profiling mode writes. The parts, each knowing those before it only:
+ *   header.c     the first bytes -> which kind of file
  *   records.c    bytes of a buffer -> events
- *   buffers.c    the file -> buffers, and order.c -> threads (PF_PARTITIONED)
+ *   buffers.c    FDR logs -> buffers, and order.c -> threads (PF_PARTITIONED)
+ *   basic.c      basic logs -> runs of records of one thread (PF_PARTITIONED)
+ *   profiling.c  profiling files -> threads, contexts, values: all there is to know of them
  *   names.c      what functions are called; names_find.c looks for the map, elf_map.c and yaml_map.c read it
  *                (PF_PARTITIONED)
  *   calls.c      events of a thread -> calls: contexts, values, fields of threads (PF_MODELLED)
- *   functions.c  calls -> percentiles (PF_DERIVED)
+ *   durations.c  events of a thread -> durations of its calls
+ *   functions.c  durations -> percentiles (PF_DERIVED); thread_functions.c: the same of each thread
  *   trace.c      events as the table "trace"
  */
 
@@ -58,6 +63,9 @@ static inline struct xray_state *xray_state(const struct pf_profile *profile)
     return profile->state;
 }
 
+/* Words for the kind of a context. */
+extern const char *const xray_context_kinds[];
+
 /* The stages. Each leaves the profile as it was if it fails. */
 int xray_load_threads(struct pf_profile *profile, struct pf_pass *pass, struct pf_error *error);
 int xray_load_calls(struct pf_profile *profile, struct pf_pass *pass, struct pf_error *error);
@@ -65,6 +73,7 @@ int xray_load_functions(struct pf_profile *profile, struct pf_pass *pass, struct
 
 extern const struct pf_cursor_ops xray_trace_cursor;
 extern const struct pf_cursor_ops xray_functions_cursor;
+extern const struct pf_cursor_ops xray_thread_functions_cursor;
 
 /* Columns of the thread table after id and name. */
 enum {
@@ -100,7 +109,7 @@ enum {
 /* What the trace shows of one event at most; more is left out and told in the warnings. */
 enum { XRAY_PAYLOAD_SHOWN = 16 * 1024 * 1024, XRAY_ARGUMENTS_SHOWN = 64 * 1024 };
 
-/* Columns of the table "functions". */
+/* Columns of the table "functions". That of a thread has the thread before them. */
 enum {
     XRAY_FUNCTIONS_FUNCTION,
     XRAY_FUNCTIONS_COUNT,
@@ -111,6 +120,12 @@ enum {
     XRAY_FUNCTIONS_MAX,
     XRAY_FUNCTIONS_SUM,
     XRAY_FUNCTIONS_NAME,
+    XRAY_FUNCTIONS_MIN_S, /* in seconds */
+    XRAY_FUNCTIONS_MEDIAN_S,
+    XRAY_FUNCTIONS_P90_S,
+    XRAY_FUNCTIONS_P99_S,
+    XRAY_FUNCTIONS_MAX_S,
+    XRAY_FUNCTIONS_SUM_S,
     XRAY_FUNCTIONS_COLUMNS
 };
 

@@ -149,12 +149,12 @@ static void tells_depths(struct log *log)
 /* ---- positions ---------------------------------------------------------------------------------- */
 
 /* Two threads, two buffers each, with everything that a position must keep. */
-static void put_everything(struct log *log, unsigned deep)
+static void put_everything(struct log *log)
 {
     put_header(log, 5, 1700000000, 4096);
     for (uint32_t i = 0; i < 4; i++) {
         open_buffer(log, 1 + (int32_t)(i & 1), i, 1000 * i);
-        for (uint32_t j = 0; j < 3 + deep; j++)
+        for (uint32_t j = 0; j < 3; j++)
             put_function(log, ENTER, j % 5 + 1, 7);
         put_argument(log, 5);
         put_event(log, CUSTOM, 3, 0, "payload");
@@ -209,7 +209,7 @@ static bool resumes_everywhere(struct opened *opened, int64_t saved_by, int64_t 
 static void resumes(struct log *log)
 {
     struct opened opened;
-    put_everything(log, 0);
+    put_everything(log);
     open_log(&opened, log, PF_PARTITIONED);
     ok(resumes_everywhere(&opened, -1, -1), "a walk goes on from the position of any row");
     ok(resumes_everywhere(&opened, 1, 1), "so does a walk of one thread");
@@ -223,13 +223,27 @@ static void resumes(struct log *log)
     free(first);
     free(second);
     close_log(&opened);
-    put_everything(log, 1500);
-    open_log(&opened, log, PF_PARTITIONED);
-    struct pf_cursor cursor = cursor_of(&opened, "trace", 0);
+}
+
+/* A stack too deep to be saved with a position; the row before the position has arguments. */
+static void resumes_deep_stacks(struct log *log)
+{
+    enum { DEEP = 70000 };
+    struct opened opened;
     struct pf_cell cells[16];
     unsigned char blob[16384];
+    put_header(log, 5, 1700000000, 4096);
+    open_buffer(log, 1, 0, 1000);
+    for (uint32_t i = 0; i < DEEP; i++)
+        put_function(log, ENTER, i % 5 + 1, 7);
+    put_argument(log, 5);
+    for (uint32_t i = 0; i < 100; i++)
+        put_function(log, EXIT, (DEEP - 1 - i) % 5 + 1, 9);
+    close_buffer(log);
+    open_log(&opened, log, PF_PARTITIONED);
+    struct pf_cursor cursor = cursor_of(&opened, "trace", 0);
     cursor.table->ops->open(&cursor, &opened.error);
-    for (int i = 0; i < 1502; i++)
+    for (int i = 0; i < DEEP; i++)
         cursor.table->ops->next(&cursor, cells, &opened.error);
     struct pf_buf rest = {0};
     size_t size = cursor.table->ops->save(&cursor, blob, sizeof blob);
@@ -248,7 +262,7 @@ static void refuses_wrong_positions(struct log *log)
     struct opened opened;
     unsigned char blob[256], wrong[256];
     struct pf_cell cells[16];
-    put_everything(log, 0);
+    put_everything(log);
     open_log(&opened, log, PF_PARTITIONED);
     struct pf_cursor cursor = cursor_of(&opened, "trace", -1);
     cursor.table->ops->open(&cursor, &opened.error);
@@ -281,6 +295,7 @@ int main(void)
     tells_exact_times(&log);
     tells_depths(&log);
     resumes(&log);
+    resumes_deep_stacks(&log);
     refuses_wrong_positions(&log);
     return done();
 }

@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: MIT */
+#include "formats/xray/header.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "formats/xray/basic.h"
+#include "formats/xray/bytes.h"
+#include "formats/xray/records.h"
+
+/* ---- reading ------------------------------------------------------------------------------------ */
+
+/* u64 magic, u64 version, u64 nanoseconds since 1970, u64 process. */
+static bool read_profiling(struct xray_header *header, const unsigned char *bytes, bool big_endian)
+{
+    static const uint64_t magic = UINT64_C(0x7872617970726f66); /* "xrayprof" */
+    if (xray_u64(bytes, big_endian) != magic)
+        return false;
+    *header = (struct xray_header){
+        .type = XRAY_PROFILING,
+        .big_endian = big_endian,
+        .version = xray_u64(bytes + 8, big_endian),
+        .created = xray_u64(bytes + 16, big_endian),
+        .pid = xray_u64(bytes + 24, big_endian),
+    };
+    return header->version == XRAY_PROFILING_VERSION;
+}
+
+/*
+ * u16 version, u16 type, flags, u64 ticks a second, u64 size of one buffer, 8 bytes of anything. The flags
+ * are bit fields: constant_tsc and nonstop_tsc are the lowest bits of byte 4, or the highest on big-endian
+ * machines.
+ */
+static bool read_log(struct xray_header *header, const unsigned char *bytes, bool big_endian)
+{
+    enum { BASIC_VERSIONS = 3, FDR_VERSIONS = 5 };
+    unsigned flags = big_endian ? bytes[4] >> 7 | (bytes[4] >> 5 & 2) : bytes[4] & 3;
+    uint16_t type = xray_u16(bytes + 2, big_endian);
+    *header = (struct xray_header){
+        .type = type == XRAY_FDR ? XRAY_FDR : XRAY_BASIC,
+        .big_endian = big_endian,
+        .version = xray_u16(bytes, big_endian),
+        .constant_tsc = flags & 1,
+        .nonstop_tsc = flags & 2,
+        .frequency = xray_u64(bytes + 8, big_endian),
+        .buffer_size = xray_u64(bytes + 16, big_endian),
+    };
+    unsigned versions = type == XRAY_FDR ? FDR_VERSIONS : BASIC_VERSIONS;
+    return type <= XRAY_FDR && header->version >= 1 && header->version <= versions;
+}
+
+bool xray_header_read(struct xray_header *header, const unsigned char *bytes, size_t size)
+{
+    /* The two orders cannot be confused: versions and types are small, and no version is 0. */
+    return size >= XRAY_HEADER_SIZE &&
+           (read_profiling(header, bytes, false) || read_profiling(header, bytes, true) ||
+            read_log(header, bytes, false) || read_log(header, bytes, true));
+}
+
+/* ---- recognising -------------------------------------------------------------------------------- */
+
+/* A log has no magic number, but 4 bytes with five possible values, and the kind of the first record. One
+ * whose first record is damaged is still told by the flags that every runtime sets. */
+static unsigned fdr_confidence(const struct xray_header *header, const unsigned char *bytes, size_t size)
+{
+    enum xray_metadata first = header->version == 1 ? XRAY_NEW_BUFFER : XRAY_BUFFER_EXTENTS;
+    if (size == XRAY_HEADER_SIZE || bytes[XRAY_HEADER_SIZE] == xray_metadata_byte(first, header->big_endian))
+        return 32;
+    uint32_t flags = xray_u32(bytes + 4, false), usual = header->big_endian ? 0xc0 : 3;
+    return flags == usual ? 16 : 0;
+}
+
+/*
+ * The first bytes of basic logs are those of many another format: a TrueType font begins as a big-endian one
+ * of version 1, and 1, 2, 3 are popular numbers to begin with. So the clock's frequency must be that of a
+ * clock, and the first record one that a runtime can have written.
+ */
+static unsigned basic_confidence(const struct xray_header *header, const unsigned char *bytes, size_t size)
+{
+    const uint64_t slowest = 1000, fastest = UINT64_C(1000000000000); /* Hz */
+    bool known = header->frequency >= slowest && header->frequency <= fastest;
+    if (size == XRAY_HEADER_SIZE)
+        return known ? 8 : 0;
+    if ((header->frequency && !known) || size < XRAY_HEADER_SIZE + XRAY_BASIC_SIZE)
+        return 0;
+    const unsigned char *record = bytes + XRAY_HEADER_SIZE;
+    bool big_endian = header->big_endian;
+    bool sound = xray_u16(record, big_endian) == XRAY_BASIC_FUNCTION && record[3] <= XRAY_ENTER_ARG &&
+                 xray_u32(record + 4, big_endian) && xray_u64(record + 8, big_endian) &&
+                 xray_u32(record + 16, big_endian);
+    return sound ? 24 : 0;
+}
+
+unsigned xray_confidence(const struct xray_header *header, const unsigned char *bytes, size_t size)
+{
+    switch (header->type) {
+    case XRAY_FDR:
+        return fdr_confidence(header, bytes, size);
+    case XRAY_BASIC:
+        return basic_confidence(header, bytes, size);
+    default:
+        return 64;
+    }
+}
+
+void xray_header_version(const struct xray_header *header, char *text, size_t room)
+{
+    if (header->type == XRAY_PROFILING)
+        snprintf(text, room, "profiling 0x%" PRIx64, header->version);
+    else
+        snprintf(text, room, "%s%" PRIu64, header->type == XRAY_BASIC ? "basic " : "", header->version);
+}
