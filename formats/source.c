@@ -415,15 +415,27 @@ bool pf_source_intact(struct pf_source *source)
     return intact;
 }
 
+/* Passes may open inputs while another thread lists them: the list must not move under it. */
+static pthread_mutex_t *lock_of(const struct pf_source *source)
+{
+    return (pthread_mutex_t *)&source->lock;
+}
+
 size_t pf_source_input_count(const struct pf_source *source)
 {
-    return source->count;
+    pthread_mutex_lock(lock_of(source));
+    size_t count = source->count;
+    pthread_mutex_unlock(lock_of(source));
+    return count;
 }
 
 const char *pf_source_input_at(const struct pf_source *source, size_t i, struct pf_stamp *stamp)
 {
-    *stamp = i < source->count ? source->inputs[i]->stamp : (struct pf_stamp){0};
-    return i < source->count ? source->inputs[i]->name : NULL;
+    pthread_mutex_lock(lock_of(source));
+    const struct pf_input *input = i < source->count ? source->inputs[i] : NULL;
+    *stamp = input ? input->stamp : (struct pf_stamp){0};
+    pthread_mutex_unlock(lock_of(source));
+    return input ? input->name : NULL;
 }
 
 bool pf_source_matches(const struct pf_source *source, const char *name, const struct pf_stamp *stamp)

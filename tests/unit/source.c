@@ -1,0 +1,350 @@
+/* SPDX-License-Identifier: MIT */
+#include "formats/source.h"
+
+#include <errno.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <stddef.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+
+#include "formats/driver.h"
+#include "tests/unit/gate.h"
+#include "tests/unit/tap.h"
+#include "tests/unit/temp_dir.h"
+
+/* A folder with a file `log`, a database `db` with a file `a`, and things that are no files. */
+struct place {
+    char path[64];
+    int fd;
+};
+
+static void set_up(struct place *place)
+{
+    temp_dir_make(place->path);
+    write_text(place->path, "log", "0123456789");
+    make_folder(place->path, "db");
+    write_text(place->path, "db/a", "in the database");
+    make_folder(place->path, "db/sub");
+    write_text(place->path, "db/sub/b", "deeper");
+    if (symlink("log", path_in(place->path, "link")) || symlink("../log", path_in(place->path, "db/out")) ||
+        symlink("sub", path_in(place->path, "db/alias")) || mkfifo(path_in(place->path, "fifo"), 0600))
+        abort();
+    place->fd = open(place->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+}
+
+static void tear_down(struct place *place)
+{
+    close(place->fd);
+    temp_dir_remove(place->path);
+}
+
+static struct pf_source *source_of(const struct place *place, const char *name)
+{
+    struct pf_error error;
+    return pf_source_new(place->fd, name, &error);
+}
+
+/* The error code of opening an input, 0 if it opens. */
+static int open_code(struct pf_source *source, const char *name)
+{
+    struct pf_error error = {0};
+    struct pf_input *input;
+    return pf_source_open(source, name, &input, &error) ? error.code : 0;
+}
+
+static int check_code(struct pf_source *source)
+{
+    struct pf_error error = {0};
+    return pf_source_check(source, &error) ? error.code : 0;
+}
+
+/* ---- reading ------------------------------------------------------------------------------------ */
+
+static void test_reading(void)
+{
+    struct place place;
+    struct pf_error error = {0};
+    struct pf_input *input = NULL, *again = NULL;
+    char bytes[32] = {0};
+    set_up(&place);
+    struct pf_source *source = source_of(&place, "log");
+    is(pf_source_name(source), "log", "a source is called as its entry");
+    ok(!pf_source_open(source, NULL, &input, &error) && pf_input_size(input) == 10,
+       "the source itself is an input");
+    ok(pf_input_read(input, bytes, sizeof bytes, 0, &error) == 10 && !strcmp(bytes, "0123456789"),
+       "a read gives what there is");
+    ok(pf_input_read(input, bytes, 3, 5, &error) == 3 && !memcmp(bytes, "567", 3), "anywhere");
+    ok(pf_input_read(input, bytes, 3, 10, &error) == 0 &&
+           pf_input_read(input, bytes, 3, UINT64_MAX, &error) == 0,
+       "and nothing behind the end");
+    ok(!pf_source_open(source, NULL, &again, &error) && again == input && pf_source_input_count(source) == 1,
+       "opened twice it is one input");
+    ok(!pf_source_open(source, "db/a", &again, &error) && pf_input_size(again) == 15,
+       "names of a file's inputs begin in its folder");
+    struct pf_stamp stamp;
+    is(pf_source_input_at(source, 1, &stamp), "db/a", "inputs are listed by the names they were opened by");
+    ok(stamp.size == 15 && pf_source_matches(source, "db/a", &stamp), "with what they were");
+    ok(!pf_source_input_at(source, 0, &stamp) && stamp.size == 10, "the source itself has no name");
+    pf_source_free(source);
+
+    source = source_of(&place, "db");
+    ok(open_code(source, "a") == 0 && open_code(source, "sub/b") == 0, "those of a database begin in it");
+    ok(open_code(source, NULL) == EINVAL, "a folder is no file");
+    pf_source_free(source);
+    ok(!pf_source_new(place.fd, "absent", &error) && error.code == ENOENT,
+       "what does not exist is no source");
+    pf_source_free(NULL);
+    tear_down(&place);
+}
+
+/* ---- what is not opened ------------------------------------------------------------------------- */
+
+static void check_refusals(const struct place *place, const char *how)
+{
+    struct pf_source *file = source_of(place, "log"), *database = source_of(place, "db");
+    const char *const links[] = {"out", "alias/b", "alias"};
+    bool refused = true;
+    for (size_t i = 0; i < 3; i++)
+        refused &= open_code(database, links[i]) != 0;
+    ok(refused, "%s: no symbolic link is followed, wherever in a path it stands", how);
+    ok(open_code(database, "../log") != 0 && open_code(database, "sub/../../log") != 0 &&
+           open_code(file, "..") != 0 && open_code(database, "..") != 0,
+       "%s: no path leads out of the folder", how);
+    ok(open_code(database, "/etc/passwd") != 0, "%s: not an absolute one either", how);
+    ok(open_code(file, "fifo") == EINVAL, "%s: a FIFO is refused, and not waited for", how);
+    ok(open_code(database, "sub") == EINVAL, "%s: a folder is refused as a file", how);
+    ok(open_code(database, "none") == ENOENT && open_code(database, "none/at/all") == ENOENT,
+       "%s: absent files are told as absent", how);
+    ok(open_code(database, "sub//b") == 0 && open_code(database, "./a") == 0, "%s: other spellings are fine",
+       how);
+    struct pf_error error = {0};
+    struct pf_source *link = pf_source_new(place->fd, "link", &error);
+    ok(!link || open_code(link, NULL) != 0, "%s: nor is a source a link", how);
+    pf_source_free(link);
+    ok(check_code(file) == 0 && check_code(database) == 0, "%s: refused names do not look like changes", how);
+    pf_source_free(file);
+    pf_source_free(database);
+}
+
+/* As on an old kernel: openat2 does not exist. */
+static bool forbid_openat2(void)
+{
+    struct sock_filter filter[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_openat2, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ENOSYS),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+    };
+    struct sock_fprog program = {.len = 4, .filter = filter};
+    return !prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) && !prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program);
+}
+
+/* ---- changes ------------------------------------------------------------------------------------ */
+
+struct change {
+    const char *name;
+    void (*make)(const char *folder);
+    bool keeps_bytes; /* what is open still reads as it did */
+};
+
+static void rewrite(const char *folder)
+{
+    write_text(folder, "log", "abcdefghij");
+}
+
+static void grow(const char *folder)
+{
+    write_text(folder, "log", "0123456789 and more");
+}
+
+static void cut(const char *folder)
+{
+    write_text(folder, "log", "01234");
+}
+
+static void replace(const char *folder)
+{
+    replace_text(folder, "log", "0123456789");
+}
+
+static void delete (const char *folder)
+{
+    unlink(path_in(folder, "log"));
+}
+
+static void make_a_folder(const char *folder)
+{
+    delete (folder);
+    make_folder(folder, "log");
+}
+
+static void appear(const char *folder)
+{
+    write_text(folder, "log.extra", "");
+}
+
+static void vanish(const char *folder)
+{
+    unlink(path_in(folder, "db/a"));
+}
+
+static void check_change(const struct change *change)
+{
+    struct place place;
+    struct pf_error error = {0};
+    struct pf_input *input, *other;
+    char bytes[16];
+    set_up(&place);
+    struct pf_source *source = source_of(&place, "log");
+    pf_source_open(source, NULL, &input, &error);
+    pf_source_open(source, "log.extra", &other, &error);
+    pf_source_open(source, "db/a", &other, &error);
+    ok(check_code(source) == 0 && pf_source_intact(source), "%s: before, nothing has changed", change->name);
+    change->make(place.path);
+    ok(check_code(source) == ESTALE, "%s: is noticed", change->name);
+    ok(pf_source_intact(source) == change->keeps_bytes, "%s: what is open %s", change->name,
+       change->keeps_bytes ? "stays what it was" : "is not what it was");
+    ssize_t n = pf_input_read(input, bytes, 10, 0, &error);
+    ok(change->keeps_bytes ? n == 10 && !memcmp(bytes, "0123456789", 10) : n == 10 || error.code == ESTALE,
+       "%s: reading gives all bytes or says so", change->name);
+    pf_source_free(source);
+    tear_down(&place);
+}
+
+static void test_changes(void)
+{
+    static const struct change changes[] = {
+        {"rewritten at once", rewrite, false},
+        {"grown", grow, false},
+        {"truncated", cut, false},
+        {"replaced by an equal file", replace, true},
+        {"deleted", delete, true},
+        {"made a folder", make_a_folder, true},
+        {"absent sibling appears", appear, true},
+        {"second input deleted", vanish, true},
+    };
+    for (size_t i = 0; i < sizeof changes / sizeof *changes; i++)
+        check_change(&changes[i]);
+}
+
+/* ---- probing ------------------------------------------------------------------------------------ */
+
+static void test_probing(void)
+{
+    struct place place;
+    static unsigned char head[PF_HEAD_MAX];
+    static char large[3 * PF_HEAD_MAX];
+    size_t have;
+    set_up(&place);
+    memset(large, 'x', sizeof large);
+    write_bytes(place.path, "large", large, sizeof large);
+    struct pf_probe probe = {
+        .name = "large", .size = sizeof large, .fd = openat(place.fd, "large", O_RDONLY), .bytes = head};
+    ok(pf_probe_head(&probe, 8, &have) == head && have >= 8, "a probe sees the first bytes");
+    pf_probe_head(&probe, SIZE_MAX, &have);
+    ok(have == PF_HEAD_MAX && head[PF_HEAD_MAX - 1] == 'x',
+       "and no more than the limit, whatever it asks for");
+    close(probe.fd);
+    probe = (struct pf_probe){
+        .name = "log", .size = 100000, .fd = openat(place.fd, "log", O_RDONLY), .bytes = head};
+    pf_probe_head(&probe, 50, &have);
+    ok(have == 10, "of a file that has become shorter it sees what there is");
+    ok(!pf_probe_has(&probe, "log"), "a file has no entries");
+    close(probe.fd);
+    probe = (struct pf_probe){.name = "db", .directory = true, .fd = openat(place.fd, "db", O_RDONLY)};
+    pf_probe_head(&probe, 50, &have);
+    ok(have == 0 && pf_probe_has(&probe, "a") && !pf_probe_has(&probe, "b"),
+       "a folder has entries and no bytes");
+    close(probe.fd);
+    struct pf_verdict verdict;
+    probe =
+        (struct pf_probe){.name = "log", .size = 10, .fd = openat(place.fd, "log", O_RDONLY), .bytes = head};
+    ok(!pf_recognise(&probe, &verdict) && verdict.confidence == 0, "what no driver knows is no profile");
+    close(probe.fd);
+    tear_down(&place);
+}
+
+/* ---- threads ------------------------------------------------------------------------------------ */
+
+struct opener {
+    struct pf_source *source;
+    int failures;
+};
+
+static void *open_many(void *arg)
+{
+    struct opener *opener = arg;
+    char name[16];
+    for (int i = 0; i < 200; i++) {
+        snprintf(name, sizeof name, "f%d", i % 50);
+        opener->failures += open_code(opener->source, name) != (i % 50 < 25 ? 0 : ENOENT);
+        opener->failures += !pf_source_intact(opener->source);
+        for (size_t k = 0; k < pf_source_input_count(opener->source); k += 7)
+            pf_source_input_at(opener->source, k, &(struct pf_stamp){0});
+    }
+    return NULL;
+}
+
+static void test_threads(void)
+{
+    struct place place;
+    char name[16];
+    set_up(&place);
+    for (int i = 0; i < 25; i++) {
+        snprintf(name, sizeof name, "db/f%d", i);
+        write_text(place.path, name, "x");
+    }
+    usleep(30000);
+    struct pf_source *source = source_of(&place, "db");
+    struct opener openers[3] = {{source, 0}, {source, 0}, {source, 0}};
+    pthread_t threads[3];
+    for (int t = 0; t < 3; t++)
+        pthread_create(&threads[t], NULL, open_many, &openers[t]);
+    int failures = 0;
+    for (int t = 0; t < 3; t++) {
+        pthread_join(threads[t], NULL);
+        failures += openers[t].failures;
+    }
+    ok(failures == 0 && pf_source_input_count(source) == 50,
+       "threads may open inputs side by side, each recorded once");
+    pf_source_free(source);
+    tear_down(&place);
+}
+
+/* In a process of its own, since what is forbidden stays forbidden; its checks are this one's. */
+static void test_old_kernel(const struct place *place)
+{
+    fflush(stdout);
+    pid_t child = fork();
+    if (child == 0) {
+        if (!forbid_openat2())
+            _exit(77);
+        tap_failed = 0;
+        freopen("/dev/null", "w", stdout);
+        check_refusals(place, "without openat2");
+        _exit(tap_failed != 0);
+    }
+    int status = 0;
+    waitpid(child, &status, 0);
+    if (WEXITSTATUS(status) == 77)
+        fprintf(stderr, "# no openat2: skipped, seccomp is not available\n");
+    else
+        ok(status == 0, "without openat2 the same is refused");
+}
+
+int main(void)
+{
+    struct place place;
+    alarm(HANG_SECONDS);
+    test_reading();
+    set_up(&place);
+    check_refusals(&place, "with openat2");
+    test_old_kernel(&place);
+    tear_down(&place);
+    test_changes();
+    test_probing();
+    test_threads();
+    return done();
+}
