@@ -134,6 +134,8 @@ enum pf_table_flags {
     PF_BY_PARTITION = 1,
     PF_SEEKS_PARTITION = 2, /* restricting to a partition skips the others' data */
     PF_SEEKS_CONTEXT = 4,   /* restricting to a context skips the others' data */
+    /* Stands in the partitions' folders alone: another table of its name adds up what it tells of each. */
+    PF_ONLY_IN_PARTITIONS = 8,
 };
 
 struct pf_table {

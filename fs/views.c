@@ -46,10 +46,11 @@ static size_t view_name(const struct pf_profile *profile, const struct view *vie
 }
 
 /* A driver's table stands in a folder if the folder is `tables` or the table has the column that the folder
- * fixes. */
+ * fixes; but some tables are the partitions' alone. */
 static bool table_stands_in(const struct pf_table *table, unsigned folder)
 {
-    return folder == PF_TABLES || (folder == PF_PARTITION_DIR && pf_table_has(table, PF_PARTITION)) ||
+    return (folder == PF_TABLES && !(table->flags & PF_ONLY_IN_PARTITIONS)) ||
+           (folder == PF_PARTITION_DIR && pf_table_has(table, PF_PARTITION)) ||
            (folder == PF_CONTEXT_DIR && pf_table_has(table, PF_CONTEXT));
 }
 
