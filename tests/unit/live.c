@@ -1,0 +1,309 @@
+/* SPDX-License-Identifier: MIT */
+#include "tests/unit/live_fixture.h"
+
+/* Open profiles: what is loaded when, and that every file has the size it says. */
+
+static const struct pf_node top = {PF_TOP, 0};
+
+/* ---- stages ------------------------------------------------------------------------------------- */
+
+static void test_stages(const char *folder)
+{
+    struct gate gate = GATE_CLOSED;
+    struct pf_core core;
+    struct pf_error error = {0};
+    struct pf_job *first = NULL, *second = NULL;
+    control = (struct control){.gate = {[PF_PARTITIONED] = &gate}};
+    core_init(&core, NULL);
+    struct pf_live *live = live_of(&core, folder, &error);
+    ok(live && control.loads[PF_PARTITIONED] == 0, "opening loads no stage");
+    ok(pf_live_stage(live, PF_OPENED, &first, &error) == 0, "an open profile is opened");
+    ok(pf_live_stage(live, PF_MODELLED, &first, &error) == PF_WAIT,
+       "a stage that is not there is waited for");
+    gate_await(&gate, 1);
+    ok(pf_live_stage(live, PF_PARTITIONED, &second, &error) == PF_WAIT && second == first,
+       "who asks meanwhile waits for the same pass");
+    ok(pf_live_stage(live, PF_OPENED, &second, &error) == 0, "what is there is there at once meanwhile");
+    gate_open(&gate);
+    pf_job_block(first, NULL, NULL);
+    pf_job_release(first);
+    pf_job_release(first);
+    ok(pf_live_stage(live, PF_MODELLED, &first, &error) == 0, "when the pass is over the stage is there");
+    ok(!stage_of(live, PF_DERIVED, &error) && control.loads[PF_PARTITIONED] == 1 &&
+           control.loads[PF_MODELLED] == 1 && control.loads[PF_DERIVED] == 1,
+       "each stage is loaded once");
+    ok(core.passes == 2, "in as many passes as were asked for");
+    pf_live_release(live);
+    ok(control.closes == 1, "the last release closes the profile");
+    core_end(&core);
+}
+
+static void no_wake(struct pf_waiter *waiter)
+{
+    (void)waiter;
+}
+
+static void test_failing_stages(const char *folder)
+{
+    struct pf_core core;
+    struct pf_error error = {0};
+    control = (struct control){.fails = {[PF_MODELLED] = EIO}};
+    core_init(&core, NULL);
+    struct pf_live *live = live_of(&core, folder, &error);
+    uint64_t size;
+    ok(stage_of(live, PF_MODELLED, &error) && error.code == EIO, "a stage that can't be loaded is an error");
+    ok(stage_of(live, PF_DERIVED, &error) && error.code == EIO && control.loads[PF_MODELLED] == 1,
+       "which is remembered, not tried again");
+    ok(!stage_of(live, PF_PARTITIONED, &error), "what was loaded before stays");
+    ok(size_of(live, (struct pf_node){PF_TABLE_WHOLE, 0}, &size, &error) && error.code == EIO,
+       "files that need the stage fail likewise");
+    ok(!size_of(live, (struct pf_node){PF_INFO, 0}, &size, &error), "others do not");
+    pf_live_release(live);
+
+    struct gate gate = GATE_CLOSED;
+    struct pf_job *job;
+    struct pf_waiter waiter = {.wake = no_wake};
+    control = (struct control){.gate = {[PF_MODELLED] = &gate}};
+    live = live_of(&core, folder, &error);
+    pf_live_stage(live, PF_MODELLED, &job, &error);
+    pf_job_wait(job, &waiter);
+    gate_await(&gate, 1);
+    pf_job_leave(job, &waiter);
+    gate_open(&gate);
+    pf_job_block(job, NULL, NULL);
+    pf_job_release(job);
+    ok(control.loads[PF_MODELLED] == 1 && !stage_of(live, PF_MODELLED, &error) &&
+           control.loads[PF_MODELLED] == 2,
+       "a stage whose pass was stopped is loaded when it is asked for again");
+    pf_live_release(live);
+    core_end(&core);
+}
+
+static void test_broken(const char *folder)
+{
+    struct pf_core core;
+    struct pf_error error = {0};
+    control = (struct control){0};
+    core_init(&core, NULL);
+    write_text(folder, "log", "rubbish");
+    ok(!live_of(&core, folder, &error) && error.code == EINVAL && error.offset == 0,
+       "a profile that can't be opened tells why and where");
+    ok(control.closes == 1, "and its driver is told to close");
+    core_end(&core);
+}
+
+/* ---- files -------------------------------------------------------------------------------------- */
+
+/* The size is exact and told before, and reading gives the same bytes however it is cut. */
+static void check_file(struct visit *visit, struct pf_node node, const char *path)
+{
+    struct pf_error error = {0};
+    struct pf_buf once = {0}, pieces = {0};
+    uint64_t size = 0, known = 0;
+    struct pf_node parent, found;
+    char name[256];
+    bool right = !size_of(visit->live, node, &size, &error) &&
+                 (pf_is_cheap(node.kind) ||
+                  (pf_live_known_size(visit->live, node.kind, node.item, &known) && known == size));
+    right = right && !read_file(visit->core, visit->live, node, 1 << 20, &once, &error) && once.size == size;
+    right = right && !read_file(visit->core, visit->live, node, 1 + size / 3, &pieces, &error) &&
+            pieces.size == size && (size == 0 || !memcmp(once.data, pieces.data, size));
+    right = right && pf_node_parent(visit->live, node, &parent, name) &&
+            !strcmp(strrchr(path, '/') + 1, name) && pf_folder_find(visit->live, parent, name, &found) &&
+            found.kind == node.kind && found.item == node.item;
+    if (!right)
+        printf("# %s: %llu told, %zu read: %s\n", path, (unsigned long long)size, once.size, error.what);
+    visit->wrong += !right;
+    pf_buf_free(&once);
+    pf_buf_free(&pieces);
+}
+
+static void test_files(const char *folder, const char *what)
+{
+    struct pf_core core;
+    struct pf_error error = {0};
+    control = (struct control){0};
+    core_init(&core, NULL);
+    struct visit visit = {.file = check_file, .core = &core, .live = live_of(&core, folder, &error)};
+    if (!ok(visit.live && !stage_of(visit.live, PF_DERIVED, &error), "%s: it opens", what))
+        return;
+    visit_all(&visit, top, "");
+    ok(visit.wrong == 0, "%s: every one of %u files has the size it says, read in one or in pieces", what,
+       visit.files);
+    pf_buf_free(&visit.paths);
+    pf_live_release(visit.live);
+    core_end(&core);
+}
+
+static void note_nothing(struct visit *visit, struct pf_node node, const char *path)
+{
+    (void)visit, (void)node, (void)path;
+}
+
+static void test_tree(const char *folder)
+{
+    struct pf_core core;
+    struct pf_error error = {0};
+    control = (struct control){0};
+    core_init(&core, NULL);
+    write_text(folder, "log", "1 2 3");
+    struct visit visit = {.file = note_nothing, .core = &core, .live = live_of(&core, folder, &error)};
+    stage_of(visit.live, PF_MODELLED, &error);
+    uint64_t passes = core.passes;
+    visit_all(&visit, top, "");
+    ok(core.passes == passes, "listing needs no pass");
+    pf_buf_char(&visit.paths, 0);
+    is(visit.paths.data,
+       "info.txt\n"
+       "tables\n"
+       "tables/metrics.csv\ntables/threads.csv\ntables/contexts.csv\ntables/warnings.csv\n"
+       "tables/values.csv\ntables/events.csv\ntables/notes.csv\ntables/empty.csv\n"
+       "threads\n"
+       "threads/node, 0\n"
+       "threads/node, 0/info.txt\nthreads/node, 0/values.csv\nthreads/node, 0/events.csv\n"
+       "threads/node, 0/notes.csv\nthreads/node, 0/empty.csv\n"
+       "contexts\n"
+       "contexts/main 0\n"
+       "contexts/main 0/info.txt\ncontexts/main 0/values.csv\ncontexts/main 0/events.csv\n"
+       "contexts/main 0/main 0\n"
+       "contexts/main 0/main 0/info.txt\ncontexts/main 0/main 0/values.csv\ncontexts/main 0/main "
+       "0/events.csv\n"
+       "metrics\n"
+       "metrics/time\n"
+       "metrics/time/info.txt\nmetrics/time/contexts.csv\nmetrics/time/threads.csv\nmetrics/time/"
+       "functions.csv\n"
+       "metrics/time/hot.txt\nmetrics/time/tree.txt\nmetrics/time/stacks.folded\n"
+       "metrics/bytes, \"moved\"\n"
+       "metrics/bytes, \"moved\"/info.txt\nmetrics/bytes, \"moved\"/contexts.csv\n"
+       "metrics/bytes, \"moved\"/threads.csv\nmetrics/bytes, \"moved\"/functions.csv\n"
+       "metrics/bytes, \"moved\"/hot.txt\nmetrics/bytes, \"moved\"/tree.txt\nmetrics/bytes, "
+       "\"moved\"/stacks.folded\n",
+       "a table stands under tables, and again in the folders of the axes it has columns for");
+    struct pf_node none;
+    ok(!pf_folder_find(visit.live, top, "absent", &none) && !pf_folder_find(visit.live, top, "", &none) &&
+           !pf_folder_find(visit.live, (struct pf_node){PF_PARTITIONS, 0}, "node, 1", &none),
+       "what is not listed is not found");
+    ok(!pf_node_parent(visit.live, top, &none, (char[256]){0}), "the top has no parent");
+    pf_buf_free(&visit.paths);
+    pf_live_release(visit.live);
+    core_end(&core);
+}
+
+/* ---- changes ------------------------------------------------------------------------------------ */
+
+static void test_changes(const char *folder)
+{
+    struct pf_core core;
+    struct pf_error error = {0};
+    struct pf_buf out = {0};
+    const struct pf_node values = {PF_TABLE_WHOLE, 0}, events = {PF_TABLE_WHOLE + FAKE_EVENTS, 0};
+    uint64_t size;
+    control = (struct control){0};
+    core_init(&core, NULL);
+    write_text(folder, "log", "3 20 500");
+    struct pf_live *live = live_of(&core, folder, &error);
+    ok(!pf_live_check(live, &error) && pf_live_intact(live), "an unchanged profile is what it was");
+    size_of(live, values, &size, &error);
+    write_text(folder, "log", "4 20 500");
+    ok(pf_live_check(live, &error) && error.code == ESTALE && !pf_live_intact(live),
+       "a rewritten one is not");
+    ok(read_file(&core, live, values, 4096, &out, &error) && error.code == ESTALE && out.size == 0,
+       "of which no byte is read any more");
+    ok(size_of(live, events, &size, &error) && error.code == ESTALE, "and no pass is believed");
+    pf_live_release(live);
+
+    live = live_of(&core, folder, &error);
+    replace_text(folder, "log", "5 20 500");
+    ok(pf_live_check(live, &error) && pf_live_intact(live) &&
+           !read_file(&core, live, values, 4096, &out, &error) && out.size > 0,
+       "of one that was replaced by a new file the old bytes can still be read");
+    pf_buf_free(&out);
+    pf_live_release(live);
+
+    live = live_of(&core, folder, &error);
+    write_text(folder, "log.extra", "x");
+    ok(pf_live_check(live, &error), "a sibling that was absent and comes is a change");
+    unlink(path_in(folder, "log.extra"));
+    pf_live_release(live);
+    core_end(&core);
+}
+
+/* ---- many at once ------------------------------------------------------------------------------- */
+
+struct reader {
+    struct pf_core *core;
+    struct pf_live *live;
+    unsigned seed;
+    int wrong;
+};
+
+static void *read_some(void *arg)
+{
+    struct reader *reader = arg;
+    struct pf_error error = {0};
+    for (int i = 0; i < 25; i++) {
+        static const unsigned kinds[] = {PF_INFO,
+                                         PF_CONTEXTS_CSV,
+                                         PF_METRIC_FILE + PF_METRIC_HOT,
+                                         PF_METRIC_FILE + PF_METRIC_TREE,
+                                         PF_TABLE_WHOLE,
+                                         PF_TABLE_WHOLE + FAKE_EVENTS,
+                                         PF_TABLE_OF_PARTITION,
+                                         PF_TABLE_OF_CONTEXT + FAKE_EVENTS};
+        struct pf_node node = {kinds[rand_r(&reader->seed) % 8], 0};
+        struct pf_buf out = {0};
+        uint64_t size;
+        reader->wrong += size_of(reader->live, node, &size, &error) ||
+                         read_file(reader->core, reader->live, node, 60000, &out, &error) || out.size != size;
+        pf_buf_free(&out);
+    }
+    return NULL;
+}
+
+static void test_readers(const char *folder)
+{
+    struct pf_core core;
+    struct pf_error error = {0};
+    struct reader readers[4];
+    pthread_t threads[4];
+    int wrong = 0;
+    control = (struct control){.changes = 2};
+    core_init(&core, NULL);
+    write_text(folder, "log", "10 600 20000");
+    struct pf_live *live = live_of(&core, folder, &error);
+    for (unsigned t = 0; t < 4; t++) {
+        readers[t] = (struct reader){&core, live, t, 0};
+        pthread_create(&threads[t], NULL, read_some, &readers[t]);
+    }
+    for (int t = 0; t < 4; t++) {
+        pthread_join(threads[t], NULL);
+        wrong += readers[t].wrong;
+    }
+    ok(wrong == 0, "readers side by side all read what the sizes say");
+    ok(control.loads[PF_MODELLED] == 1, "and the model is loaded once for all");
+    pf_live_release(live);
+    pf_pool_free(core.pool);
+    ok(control.closes == 1, "nothing keeps the profile when all have let go");
+    pf_blocks_free(core.blocks);
+}
+
+int main(void)
+{
+    char folder[64];
+    alarm(HANG_SECONDS);
+    temp_dir_make(folder);
+    write_text(folder, "log", "4 9 100");
+    test_stages(folder);
+    test_failing_stages(folder);
+    test_files(folder, "small");
+    write_text(folder, "log", "0 0 0");
+    test_files(folder, "empty");
+    write_text(folder, "log", "3 5 60000");
+    test_files(folder, "long tables");
+    test_tree(folder);
+    test_changes(folder);
+    test_readers(folder);
+    test_broken(folder);
+    temp_dir_remove(folder);
+    return done();
+}

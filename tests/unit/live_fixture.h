@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef LIVE_FIXTURE_H
+#define LIVE_FIXTURE_H
+
+#include "fs/live.h"
+#include "fs/views.h"
+#include "tests/unit/fake_tables.h"
+#include "tests/unit/gate.h"
+#include "tests/unit/tap.h"
+#include "tests/unit/temp_dir.h"
+
+/*
+ * A driver for a made-up format, "PARTITIONS CONTEXTS EVENTS" in digits and perhaps a sibling NAME.extra, whose
+ * stages wait for tests and fail at their will.
+ */
+struct control {
+    struct gate *gate[PF_STAGES]; /* a stage passes this first */
+    int fails[PF_STAGES];         /* an errno value that the stage fails with */
+    atomic_int opens, closes, loads[PF_STAGES];
+    int changes; /* how often a cursor over events changes its mind */
+    int64_t recalled;
+};
+static struct control control;
+
+static int open_made_up(struct pf_profile *profile, struct pf_error *error)
+{
+    struct pf_input *input, *extra;
+    struct pf_error absent;
+    char text[64] = "";
+    unsigned partitions, contexts, events;
+    atomic_fetch_add(&control.opens, 1);
+    if (pf_source_open(profile->source, NULL, &input, error) ||
+        pf_input_read(input, text, sizeof text - 1, 0, error) < 0)
+        return -1;
+    pf_source_open(profile->source, "log.extra", &extra, &absent);
+    if (sscanf(text, "%u %u %u", &partitions, &contexts, &events) != 3)
+        return pf_fail_at(error, EINVAL, 0, "not three numbers");
+    struct fake_tables *fake = calloc(1, sizeof *fake);
+    if (!fake)
+        return pf_fail_memory(error);
+    fake->partitions = partitions;
+    fake->contexts = contexts;
+    fake->events = events;
+    fake->changes_left = control.changes;
+    fake_tables_open(fake, profile);
+    return 0;
+}
+
+static int load_made_up(struct pf_profile *profile, enum pf_stage stage, struct pf_pass *pass,
+                        struct pf_error *error)
+{
+    atomic_fetch_add(&control.loads[stage], 1);
+    if (control.gate[stage])
+        gate_pass(control.gate[stage]);
+    if (control.fails[stage])
+        return pf_fail(error, control.fails[stage], "the stage can't be loaded");
+    if (pf_pass_step(pass, 1, 1, error))
+        return -1;
+    return fake_tables_load(profile->state, profile, stage, error);
+}
+
+static void close_made_up(struct pf_profile *profile)
+{
+    atomic_fetch_add(&control.closes, 1);
+    if (profile->state)
+        fake_tables_close(profile->state);
+    free(profile->state);
+}
+
+static size_t facts_made_up(const struct pf_profile *profile, void *blob, size_t room)
+{
+    int64_t fact = fake_of(profile)->fact;
+    if (room >= sizeof fact)
+        memcpy(blob, &fact, sizeof fact);
+    return sizeof fact;
+}
+
+static int recall_made_up(struct pf_profile *profile, const void *blob, size_t size, struct pf_error *error)
+{
+    int64_t fact;
+    if (size != sizeof fact)
+        return pf_fail(error, EINVAL, "not a fact");
+    memcpy(&fact, blob, size);
+    fake_of(profile)->fact = control.recalled = fact;
+    return 0;
+}
+
+static struct pf_driver made_up_driver = {.name = "made-up",
+                                          .title = "made-up profiles",
+                                          .version = 1,
+                                          .open = open_made_up,
+                                          .load = load_made_up,
+                                          .close = close_made_up,
+                                          .facts = facts_made_up,
+                                          .recall = recall_made_up};
+
+/* ---- what stands for one process ---------------------------------------------------------------- */
+
+__attribute__((unused)) static void core_init(struct pf_core *core, const char *cache_folder)
+{
+    *core = (struct pf_core){.pool = pf_pool_new(2, 1),
+                             .blocks = pf_blocks_new(8 << 20),
+                             .options = {.cache = 16 << 20},
+                             .cache_folder = cache_folder,
+                             .next_text = 1};
+}
+
+__attribute__((unused)) static void core_end(struct pf_core *core)
+{
+    pf_pool_free(core->pool);
+    pf_blocks_free(core->blocks);
+}
+
+/* The profile FOLDER/log, or NULL. */
+__attribute__((unused)) static struct pf_live *live_of(struct pf_core *core, const char *folder,
+                                                       struct pf_error *error)
+{
+    int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    struct pf_source *source = pf_source_new(fd, "log", error);
+    close(fd);
+    return source ? pf_live_open(core, &made_up_driver, source, error) : NULL;
+}
+
+/* ---- every file of a profile --------------------------------------------------------------------- */
+
+struct visit {
+    void (*file)(struct visit *visit, struct pf_node node, const char *path);
+    struct pf_core *core;
+    struct pf_live *live;
+    unsigned files, folders, wrong;
+    struct pf_buf paths; /* a line each */
+};
+
+/* Visits everything below a folder, files and folders in the order of their entries. */
+__attribute__((unused)) static void visit_all(struct visit *visit, struct pf_node folder, const char *path)
+{
+    char name[256], below[4096];
+    struct pf_node entry;
+    visit->folders++;
+    for (uint64_t i = 0; pf_folder_entry(visit->live, folder, i, name, &entry); i++) {
+        snprintf(below, sizeof below, "%s/%s", path, name);
+        pf_buf_printf(&visit->paths, "%s\n", below + 1);
+        if (pf_is_folder(entry.kind)) {
+            visit_all(visit, entry, below);
+        } else {
+            visit->files++;
+            visit->file(visit, entry, below);
+        }
+    }
+}
+
+/* ---- asking and waiting ------------------------------------------------------------------------- */
+
+#define WAIT_FOR(result, call)                                                                               \
+    for (struct pf_job *job = NULL; ((result) = (call)) == PF_WAIT; pf_job_release(job))                     \
+    pf_job_block(job, NULL, NULL)
+
+__attribute__((unused)) static int stage_of(struct pf_live *live, enum pf_stage stage, struct pf_error *error)
+{
+    int result;
+    WAIT_FOR(result, pf_live_stage(live, stage, &job, error));
+    return result;
+}
+
+__attribute__((unused)) static int size_of(struct pf_live *live, struct pf_node node, uint64_t *size,
+                                           struct pf_error *error)
+{
+    int result;
+    WAIT_FOR(result, pf_live_size(live, node.kind, node.item, size, &job, error));
+    return result;
+}
+
+/* The whole of a file, read so many bytes at a time. -1 with *error. */
+__attribute__((unused)) static int read_file(struct pf_core *core, struct pf_live *live, struct pf_node node,
+                                             size_t step, struct pf_buf *out, struct pf_error *error)
+{
+    struct pf_file *file;
+    int result, n = 1;
+    WAIT_FOR(result, pf_file_open(live, node.kind, node.item, &file, &job, error));
+    if (result)
+        return result;
+    while (!result && n) {
+        struct pf_piece pieces[PF_PIECES];
+        WAIT_FOR(result, pf_file_read(file, out->size, step, pieces, &n, &job, error));
+        for (int i = 0; !result && i < n; i++) {
+            pf_buf_add(out, pieces[i].block->data + pieces[i].offset, pieces[i].size);
+            pf_blocks_release(core->blocks, pieces[i].block);
+        }
+    }
+    pf_file_close(file);
+    return result;
+}
+
+#endif
