@@ -74,6 +74,6 @@ for n in 1 2 3 4; do background cat "$mnt/a.xray/tables/trace.csv" >/dev/null; d
 ok "unmounting in the midst of reading ends cleanly" bash -c "sleep 0.02; fusermount3 -uz '$mnt'"
 wait
 sleep 0.5
-is "$(pgrep -fc "^$PROFILEFS $src $mnt")" 0 "and the program is gone"
+is "$(server)" "" "and the program is gone"
 
 finish

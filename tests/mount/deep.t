@@ -45,7 +45,7 @@ P
 ok "3000 levels down, far beyond PATH_MAX, files can be read" down
 within 20 "the mount is alive after that" ls "$p/metrics"
 
-rss=$(awk '/VmHWM/ { print int($2 / 1024) }' "/proc/$(pgrep -f "^$PROFILEFS $src $mnt" | head -n 1)/status")
+rss=$(awk '/VmHWM/ { print int($2 / 1024) }' "/proc/$(server)/status")
 ok "memory stays in proportion to the contexts ($rss MB)" test "${rss:-9999}" -lt 1000
 
 finish

@@ -83,7 +83,7 @@ like "$(cat "$mnt/.profilefs/status.txt")" '[0-9]+ ?%' "status.txt tells of the 
 kill "${waiters[@]}" 2>/dev/null
 wait "${waiters[@]}" 2>/dev/null
 sleep 1
-busy() { awk '{ print $14 + $15 }' "/proc/$(pgrep -f "^$PROFILEFS $src $mnt" | head -n 1)/stat"; }
+busy() { awk '{ print $14 + $15 }' "/proc/$(server)/stat"; }
 before=$(busy)
 sleep 1
 after=$(busy)

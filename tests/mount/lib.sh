@@ -89,14 +89,23 @@ mount_source() {
 # By the kernel's table, since a broken mount answers no question itself.
 is_mounted() { grep -qF " $mnt " /proc/self/mounts; }
 
+# The process that serves the mount.
+server() { pgrep -f "^$PROFILEFS .*$mnt\$" | head -n 1; }
+
+# Takes the mount down and waits for its server to end: it writes its cache file then.
 unmount() {
-    local try
-    for try in 1 2 3 4 5 6 7 8 9 10; do
-        is_mounted || return 0
-        fusermount3 -u "$mnt" 2>/dev/null && return 0
-        sleep 0.2
+    local try id
+    id=$(server)
+    for try in $(seq 50); do
+        is_mounted || break
+        fusermount3 -u "$mnt" 2>/dev/null || sleep 0.1
     done
-    fusermount3 -uz "$mnt"
+    if is_mounted; then fusermount3 -uz "$mnt"; fi
+    for try in $(seq 100); do
+        [ -n "$id" ] && kill -0 "$id" 2>/dev/null || return 0
+        sleep 0.05
+    done
+    echo "# the server is still there 5 s after unmounting" >&2
 }
 
 # cold [OPTION...]: the mount anew, knowing nothing: no page cache, no memory, no cache file.
