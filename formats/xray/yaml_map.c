@@ -28,6 +28,7 @@ struct parser {
     struct xray_names *names;
     enum place place;
     bool comment; /* the rest of the line is one */
+    bool leading; /* nothing but blanks on this line so far */
     bool blank;   /* the character before was a blank, or there was none on this line */
     int64_t line;
     const char *damage;
@@ -302,20 +303,25 @@ static bool in_quotes(const struct parser *parser)
     return parser->place >= IN_SINGLE && parser->place <= IN_CODE && parser->place != AFTER_QUOTE;
 }
 
-/* A piece of a line. Tabs are blanks, as is the end of a line, and a number sign after a blank starts a
- * comment; not so in quotes. */
+/*
+ * A piece of a line. Tabs are blanks, and a number sign after a blank starts a comment; not so in quotes. The
+ * end of a line and the blanks that the next begins with are one blank, also in quotes.
+ */
 static int take_piece(struct parser *parser, const struct pf_line *line, struct pf_error *error)
 {
     parser->line = (int64_t)line->number;
     if (!line->continued) {
         parser->comment = false;
-        parser->blank = true;
+        parser->blank = parser->leading = true;
     }
     for (size_t i = 0; i < line->size && !parser->comment && parser->place != DAMAGED; i++) {
         char c = line->text[i];
         bool quoted = in_quotes(parser);
         parser->comment = c == '#' && parser->blank && !quoted;
         parser->blank = c == ' ' || c == '\t';
+        parser->leading &= parser->blank;
+        if (parser->leading)
+            continue;
         if (c == '\t' && !quoted)
             c = ' ';
         if (!c && !quoted)
