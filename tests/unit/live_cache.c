@@ -1,0 +1,275 @@
+/* SPDX-License-Identifier: MIT */
+#include <dirent.h>
+
+#include "fs/cachefile.h"
+#include "tests/unit/live_fixture.h"
+
+/* What passes have found, from one process to the next. Each struct pf_core stands for a process. */
+
+/* All sizes and all text of a profile, in the order of the tree. */
+struct survey {
+    struct visit visit;
+    struct pf_buf text, sizes;
+    unsigned errors;
+    bool known_only; /* only sizes that are known without any work; others are counted */
+    unsigned unknown;
+};
+
+static void survey_file(struct visit *visit, struct pf_node node, const char *path)
+{
+    struct survey *survey = (struct survey *)visit;
+    struct pf_error error = {0};
+    uint64_t size = 0;
+    if (survey->known_only) {
+        bool known = pf_live_known_size(visit->live, node.kind, node.item, &size);
+        survey->unknown += !known && !pf_is_cheap(node.kind);
+        return;
+    }
+    survey->errors += size_of(visit->live, node, &size, &error) != 0;
+    survey->errors += read_file(visit->core, visit->live, node, 100000, &survey->text, &error) != 0;
+    pf_buf_printf(&survey->sizes, "%s %llu\n", path, (unsigned long long)size);
+}
+
+static struct survey survey_of(struct pf_core *core, struct pf_live *live, bool known_only)
+{
+    struct pf_error error;
+    struct survey survey = {.visit = {.file = survey_file, .core = core, .live = live},
+                            .known_only = known_only};
+    if (stage_of(live, PF_DERIVED, &error))
+        survey.errors++;
+    else
+        visit_all(&survey.visit, (struct pf_node){PF_TOP, 0}, "");
+    pf_buf_free(&survey.visit.paths);
+    return survey;
+}
+
+static void end_survey(struct survey *survey)
+{
+    pf_buf_free(&survey->text);
+    pf_buf_free(&survey->sizes);
+}
+
+static bool same_buf(const struct pf_buf *a, const struct pf_buf *b)
+{
+    return a->size == b->size && a->size && !memcmp(a->data, b->data, a->size);
+}
+
+/* ---- one process after another ------------------------------------------------------------------ */
+
+struct process {
+    struct pf_core core;
+    struct pf_live *live;
+};
+
+static void begin(struct process *process, const char *folder, const char *cache)
+{
+    struct pf_error error;
+    core_init(&process->core, cache);
+    process->live = live_of(&process->core, folder, &error);
+    if (!process->live)
+        abort();
+}
+
+static void end(struct process *process, bool save)
+{
+    if (save)
+        pf_live_save(process->live);
+    pf_live_release(process->live);
+    core_end(&process->core);
+}
+
+/* What a process that has asked for everything leaves behind; its survey is returned. */
+static struct survey first_process(const char *folder, const char *cache)
+{
+    struct process process;
+    begin(&process, folder, cache);
+    struct survey survey = survey_of(&process.core, process.live, false);
+    end(&process, true);
+    return survey;
+}
+
+static bool knows_values(const char *folder, const char *cache)
+{
+    struct process process;
+    uint64_t size;
+    begin(&process, folder, cache);
+    bool known = pf_live_known_size(process.live, PF_TABLE_WHOLE, 0, &size);
+    end(&process, false);
+    return known;
+}
+
+static void test_kept(const char *folder, const char *cache)
+{
+    struct process process;
+    uint64_t size = 0;
+    struct pf_error error;
+    struct pf_job *job;
+    control = (struct control){.changes = 2};
+    struct survey before = first_process(folder, cache);
+    ok(before.errors == 0, "the first process finds every size");
+
+    control = (struct control){0};
+    begin(&process, folder, cache);
+    ok(pf_live_size(process.live, PF_TABLE_WHOLE, 0, &size, &job, &error) == 0 && size > 0 &&
+           pf_live_size(process.live, PF_TABLE_OF_PARTITION + FAKE_EVENTS, 1, &size, &job, &error) == 0 &&
+           pf_live_size(process.live, PF_TABLE_OF_CONTEXT, 3, &size, &job, &error) == 0 &&
+           pf_live_size(process.live, PF_METRIC_FILE + PF_METRIC_TREE, 1, &size, &job, &error) == 0,
+       "the second knows sizes at once");
+    ok(process.core.passes == 0 && control.loads[PF_PARTITIONED] == 0, "without a pass, or any stage");
+    struct survey known = survey_of(&process.core, process.live, true);
+    ok(known.unknown == 0, "it knows all sizes that take a pass");
+    uint64_t passes = process.core.passes;
+    struct survey after = survey_of(&process.core, process.live, false);
+    ok(after.errors == 0 && same_buf(&before.sizes, &after.sizes), "and says the same of every file");
+    ok(same_buf(&before.text, &after.text), "whose text is the same to the byte");
+    ok(process.core.passes == passes + 1, "for which only the aggregates are made anew");
+    ok(control.recalled == 1800, "and rows are made from the facts that the first has learnt");
+    end(&process, true);
+    control.recalled = 0;
+    begin(&process, folder, cache);
+    end(&process, true);
+    ok(knows_values(folder, cache), "a process that asks for nothing loses nothing");
+    end_survey(&before);
+    end_survey(&known);
+    end_survey(&after);
+}
+
+static void test_keys(const char *folder, const char *cache)
+{
+    struct pf_error error;
+    control = (struct control){0};
+    struct survey survey = first_process(folder, cache);
+    end_survey(&survey);
+    ok(knows_values(folder, cache), "an unchanged profile is known");
+    made_up_driver.version++;
+    ok(!knows_values(folder, cache), "but not to another version of the driver");
+    made_up_driver.version--;
+    struct process process;
+    core_init(&process.core, cache);
+    process.core.options.metric = "time";
+    process.live = live_of(&process.core, folder, &error);
+    uint64_t size;
+    ok(!pf_live_known_size(process.live, PF_TABLE_WHOLE, 0, &size), "nor with other options");
+    end(&process, true);
+    ok(knows_values(folder, cache), "whose findings are kept beside the others");
+    ok(!knows_values(folder, NULL), "without a folder for it nothing is known");
+    write_text(folder, "log.extra", "x");
+    ok(!knows_values(folder, cache), "nor when an absent sibling has come");
+    unlink(path_in(folder, "log.extra"));
+    ok(knows_values(folder, cache), "which may go again");
+    replace_text(folder, "log", "5 40 3000");
+    ok(!knows_values(folder, cache), "an equal file in its place is another");
+    survey = first_process(folder, cache);
+    end_survey(&survey);
+    ok(knows_values(folder, cache), "that is known in its turn");
+    write_text(folder, "log", "5 40 3000");
+    ok(!knows_values(folder, cache), "and no longer when it was rewritten");
+}
+
+/* ---- damage ------------------------------------------------------------------------------------- */
+
+/* The one file in the folder; false if there is not exactly one. */
+static bool only_file(const char *cache, char name[256])
+{
+    DIR *stream = opendir(cache);
+    int n = 0;
+    for (struct dirent *entry; stream && (entry = readdir(stream));)
+        if (entry->d_name[0] != '.') {
+            snprintf(name, 256, "%s", entry->d_name);
+            n++;
+        }
+    closedir(stream);
+    return n == 1;
+}
+
+static void flip_on_disk(const char *cache, const char *name, off_t offset)
+{
+    char byte;
+    int fd = open(path_in(cache, name), O_RDWR);
+    if (fd < 0 || pread(fd, &byte, 1, offset) != 1)
+        abort();
+    byte = (char)(byte ^ 0x10);
+    if (pwrite(fd, &byte, 1, offset) != 1 || close(fd))
+        abort();
+}
+
+static void test_damage(const char *folder, const char *cache)
+{
+    char name[256];
+    struct stat st;
+    control = (struct control){0};
+    struct survey before = first_process(folder, cache);
+    ok(only_file(cache, name), "there is one file a profile");
+    stat(path_in(cache, name), &st);
+    flip_on_disk(cache, name, st.st_size / 2);
+    ok(!knows_values(folder, cache), "a damaged cache file is as none");
+    struct survey after = first_process(folder, cache);
+    ok(after.errors == 0 && same_buf(&before.text, &after.text) && knows_values(folder, cache),
+       "passes run anew, and what they find takes its place");
+    end_survey(&before);
+    end_survey(&after);
+}
+
+/* Damage that the checksum does not see, as a program with a bug might have written it: whatever is believed, nothing breaks. */
+static void test_forged(const char *folder, const char *cache)
+{
+    char name[256];
+    size_t size;
+    unsigned seed = 11;
+    int survived = 0;
+    control = (struct control){0};
+    if (!only_file(cache, name))
+        abort();
+    char *payload = pf_cachefile_read(cache, name, &size);
+    for (int i = 0; i < 60; i++) {
+        struct pf_buf forged = {0};
+        struct process process;
+        pf_buf_add(&forged, payload, i % 4 ? size : (size_t)rand_r(&seed) % size);
+        for (int k = 0; k < 1 + i % 6; k++) {
+            size_t at = 300 + (size_t)rand_r(&seed) % size;
+            uint64_t value =
+                rand_r(&seed) % 3 ? (uint64_t)rand_r(&seed) % 5000 : UINT64_MAX >> rand_r(&seed) % 64;
+            at = at / 8 * 8;
+            if (at + sizeof value <= forged.size)
+                memcpy(forged.data + at, &value, sizeof value);
+        }
+        if (!pf_cachefile_write(cache, name, &forged))
+            abort();
+        pf_buf_free(&forged);
+        begin(&process, folder, cache);
+        struct survey survey = survey_of(&process.core, process.live, false);
+        survived++;
+        end_survey(&survey);
+        end(&process, false);
+    }
+    ok(survived == 60, "contents that were forged with a right checksum break nothing");
+    free(payload);
+}
+
+static void test_no_folder(const char *folder)
+{
+    control = (struct control){0};
+    struct survey survey = first_process(folder, "/proc/no/such/place");
+    ok(survey.errors == 0, "a cache that can't be written costs speed only");
+    end_survey(&survey);
+}
+
+int main(void)
+{
+    char folder[64], cache[80];
+    alarm(HANG_SECONDS);
+    temp_dir_make(folder);
+    snprintf(cache, sizeof cache, "%s/cache", folder);
+    write_text(folder, "log", "5 40 30000");
+    test_kept(folder, cache);
+    temp_dir_remove(cache);
+    write_text(folder, "log", "5 40 3000");
+    test_keys(folder, cache);
+    temp_dir_remove(cache);
+    write_text(folder, "log", "4 30 40000");
+    test_damage(folder, cache);
+    test_forged(folder, cache);
+    test_no_folder(folder);
+    temp_dir_remove(folder);
+    return done();
+}
