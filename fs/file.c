@@ -143,11 +143,20 @@ static int failed_before(struct pf_file_text *text, struct pf_error *error)
     return failed ? -1 : 0;
 }
 
+/* A size that took work is not to be found again. */
+static void keep(struct pf_file_text *text)
+{
+    pthread_mutex_lock(&text->live->lock);
+    text->keep = !pf_is_cheap(text->node.kind);
+    pthread_mutex_unlock(&text->live->lock);
+}
+
 int pf_file_text_cover(struct pf_file_text *text, uint64_t until, struct pf_pass *pass,
                        struct pf_error *error)
 {
     if (pf_text_cover(&text->text, until, pass, error))
         return -1;
+    keep(text); /* whoever waits for this pass holds the text no more */
     return pf_live_intact(text->live) ? 0 : pf_fail(error, ESTALE, "the file has changed");
 }
 
@@ -222,14 +231,6 @@ static int size_text(struct pf_file_text *text, struct pf_job **job, struct pf_e
     return result;
 }
 
-/* A size that took work is not to be found again. */
-static void keep(struct pf_file_text *text)
-{
-    pthread_mutex_lock(&text->live->lock);
-    text->keep = !pf_is_cheap(text->node.kind);
-    pthread_mutex_unlock(&text->live->lock);
-}
-
 int pf_live_size(struct pf_live *live, unsigned kind, uint32_t item, uint64_t *size, struct pf_job **job,
                  struct pf_error *error)
 {
@@ -247,7 +248,6 @@ int pf_live_size(struct pf_live *live, unsigned kind, uint32_t item, uint64_t *s
     int result = size_text(text, job, error);
     if (result == 0) {
         *size = text->text.size;
-        keep(text);
     }
     pf_file_text_release(text);
     return result;
