@@ -67,6 +67,15 @@ static void close_made_up(struct pf_profile *profile)
     free(profile->state);
 }
 
+/* Whatever begins with a digit, or says that it is broken. */
+static void probe_made_up(struct pf_probe *probe, struct pf_verdict *verdict)
+{
+    size_t have;
+    const unsigned char *bytes = pf_probe_head(probe, 8, &have);
+    if (have && ((bytes[0] >= '0' && bytes[0] <= '9') || (have >= 6 && !memcmp(bytes, "broken", 6))))
+        verdict->confidence = 8;
+}
+
 static size_t facts_made_up(const struct pf_profile *profile, void *blob, size_t room)
 {
     int64_t fact = fake_of(profile)->fact;
@@ -88,6 +97,7 @@ static int recall_made_up(struct pf_profile *profile, const void *blob, size_t s
 static struct pf_driver made_up_driver = {.name = "made-up",
                                           .title = "made-up profiles",
                                           .version = 1,
+                                          .probe = probe_made_up,
                                           .open = open_made_up,
                                           .load = load_made_up,
                                           .close = close_made_up,

@@ -1,0 +1,295 @@
+/* SPDX-License-Identifier: MIT */
+#include "tests/unit/vfs_fixture.h"
+
+/* The tree of a folder of profiles: names, attributes, contents, errors. */
+
+static int compare_lines(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+/* Sorts lines, which come in the order of the folder. */
+static char *sorted(char *lines)
+{
+    char *line[100], *save = NULL;
+    size_t n = 0;
+    struct pf_buf out = {0};
+    for (char *at = strtok_r(lines, "\n", &save); at && n < 100; at = strtok_r(NULL, "\n", &save))
+        line[n++] = at;
+    qsort(line, n, sizeof *line, compare_lines);
+    for (size_t i = 0; i < n; i++)
+        pf_buf_printf(&out, "%s ", line[i]);
+    pf_buf_char(&out, 0);
+    free(lines);
+    return out.data;
+}
+
+static void lists(struct pf_fs *fs, const char *path, const char *want, const char *behaviour)
+{
+    struct pf_dir *dir = NULL;
+    uint64_t ino = *path ? ino_of(fs, path) : PF_ROOT_INO;
+    int result = open_dir(fs, ino, &dir);
+    char *have = result ? strdup(strerror(result)) : sorted(names_in(dir));
+    is(have, want, behaviour);
+    free(have);
+    if (dir)
+        pf_fs_closedir(dir);
+    if (*path && ino)
+        pf_fs_forget(fs, ino, 1);
+}
+
+static void fill(const char *folder)
+{
+    write_text(folder, "log", "3 9 50");
+    write_text(folder, "notes.md", "no profile\n");
+    write_text(folder, "empty", "");
+    write_text(folder, "bad", "broken");
+    make_folder(folder, "sub");
+    write_text(folder, "sub/run", "2 4 8");
+    if (symlink("log", path_in(folder, "link")) || mkfifo(path_in(folder, "fifo"), 0600))
+        abort();
+}
+
+/* ---- what passes through ------------------------------------------------------------------------ */
+
+static void test_source(struct pf_fs *fs, const char *folder)
+{
+    struct pf_attr attr;
+    struct stat st;
+    char *target = NULL, *text;
+    lists(fs, "", ". .. .profilefs bad empty fifo link log notes.md sub ",
+          "SOURCE is listed, and .profilefs");
+    stat(path_in(folder, "notes.md"), &st);
+    ok(!find_path(fs, "notes.md", &attr) && attr.st.st_size == 11 && attr.st.st_mode == st.st_mode &&
+           attr.st.st_mtim.tv_nsec == st.st_mtim.tv_nsec && attr.st.st_nlink == 1,
+       "a file that is no profile has its own attributes");
+    text = text_at(fs, "notes.md");
+    is(text, "no profile\n", "and its own bytes");
+    free(text);
+    ok(!find_path(fs, "link", &attr) && S_ISLNK(attr.st.st_mode) &&
+           !pf_fs_readlink(fs, attr.st.st_ino, &target),
+       "a link is a link");
+    is(target, "log", "with its target");
+    free(target);
+    ok(!find_path(fs, "fifo", &attr) && S_ISFIFO(attr.st.st_mode), "a FIFO is shown, and not opened");
+    ok(pf_fs_readlink(fs, ino_of(fs, "notes.md"), &target) == EINVAL, "what is no link has no target");
+    ok(!find_path(fs, "empty", &attr) && S_ISREG(attr.st.st_mode) && attr.st.st_size == 0,
+       "an empty file is no profile");
+}
+
+/* ---- profiles ----------------------------------------------------------------------------------- */
+
+static void test_profile(struct pf_fs *fs, const char *folder)
+{
+    struct pf_attr attr;
+    struct stat st;
+    if (chmod(path_in(folder, "log"), 0640))
+        abort();
+    stat(path_in(folder, "log"), &st);
+    ok(!find_path(fs, "log", &attr) && attr.st.st_mode == (S_IFDIR | 0550) && attr.st.st_nlink == 1,
+       "a profile is a folder, searched by those who may read it");
+    ok(attr.st.st_mtim.tv_sec == st.st_mtim.tv_sec && attr.st.st_uid == st.st_uid,
+       "with its source's times and owner");
+    ok(!find_path(fs, "log/info.txt", &attr) && attr.st.st_mode == (S_IFREG | 0440), "and so are its files");
+    lists(fs, "log", ". .. contexts info.txt metrics tables threads ", "its top is listed");
+    lists(fs, "log/threads/node, 0", ". .. empty.csv events.csv info.txt notes.csv values.csv ",
+          "and the folder of one partition");
+    ok(!find_path(fs, "log/metrics/time/tree.txt", &attr) && attr.st.st_size > 0 && attr.st.st_blocks > 0,
+       "a look-up gives the exact size");
+    lists(fs, "sub", ". .. run ", "folders of SOURCE may hold profiles too");
+    char *text = text_at(fs, "sub/run/tables/empty.csv");
+    is(text, "thread,note\n", "whose files are read");
+    free(text);
+}
+
+/* Compares every file below a folder with its attributes and its directory entry. */
+static void check_below(struct pf_fs *fs, uint64_t folder, unsigned *files, unsigned *wrong)
+{
+    struct pf_dir *dir;
+    struct pf_dirent entry;
+    struct pf_attr attr, again;
+    if (open_dir(fs, folder, &dir)) {
+        ++*wrong;
+        return;
+    }
+    for (uint64_t offset = 2; pf_fs_readdir(dir, offset, &entry, true, &attr) > 0; offset = entry.next) {
+        bool filled = attr.st.st_ino != 0;
+        if (look_up(fs, folder, entry.name, &again) || again.st.st_ino != entry.ino ||
+            (filled && (attr.st.st_size != again.st.st_size || attr.st.st_mode != again.st.st_mode))) {
+            printf("# %s\n", entry.name);
+            ++*wrong;
+            continue;
+        }
+        if (entry.type == DT_DIR) {
+            check_below(fs, entry.ino, files, wrong);
+        } else {
+            struct pf_buf out = {0};
+            *wrong += read_ino(fs, entry.ino, 777, &out) || out.size != (size_t)again.st.st_size;
+            pf_buf_free(&out);
+            ++*files;
+        }
+        pf_fs_forget(fs, entry.ino, 1 + filled);
+    }
+    pf_fs_closedir(dir);
+}
+
+static void test_all_files(struct pf_fs *fs)
+{
+    unsigned files = 0, wrong = 0;
+    uint64_t top = ino_of(fs, "log");
+    check_below(fs, top, &files, &wrong);
+    ok(wrong == 0 && files > 50, "each of %u files of a profile is as long as listing and look-up say",
+       files);
+    pf_fs_forget(fs, top, 1);
+}
+
+static void test_readdir(struct pf_fs *fs)
+{
+    struct pf_dir *dir;
+    struct pf_dirent entry, again;
+    int wrong = 0, n = 0;
+    uint64_t top = ino_of(fs, "log");
+    open_dir(fs, top, &dir);
+    for (uint64_t offset = 0; pf_fs_readdir(dir, offset, &entry, false, NULL) > 0; offset = entry.next, n++) {
+        struct pf_dir *other;
+        open_dir(fs, top, &other);
+        wrong +=
+            pf_fs_readdir(other, offset, &again, false, NULL) != 1 || strcmp(entry.name, again.name) != 0;
+        pf_fs_closedir(other);
+    }
+    ok(wrong == 0 && n == 7, "a listing can be taken up at any offset, by any handle");
+    ok(pf_fs_readdir(dir, 1000, &again, false, NULL) == 0 &&
+           pf_fs_readdir(dir, UINT64_MAX, &again, false, NULL) == 0,
+       "beyond the end there is nothing");
+    pf_fs_closedir(dir);
+    pf_fs_forget(fs, top, 1);
+}
+
+/* ---- errors ------------------------------------------------------------------------------------- */
+
+static void test_errors(struct pf_fs *fs)
+{
+    struct pf_attr attr;
+    struct pf_dir *dir;
+    struct pf_handle *handle;
+    char name[300];
+    memset(name, 'x', 299);
+    name[299] = 0;
+    uint64_t top = ino_of(fs, "log"), info = ino_of(fs, "log/info.txt"), plain = ino_of(fs, "notes.md");
+    ok(look_up(fs, PF_ROOT_INO, "absent", &attr) == ENOENT && look_up(fs, top, "absent", &attr) == ENOENT &&
+           find_path(fs, "log/threads/absent", &attr) == ENOENT &&
+           find_path(fs, "log/tables/x.csv", &attr) == ENOENT,
+       "unknown names are not found");
+    ok(look_up(fs, PF_ROOT_INO, name, &attr) == ENAMETOOLONG && look_up(fs, top, name, &attr) == ENAMETOOLONG,
+       "names that no file can have are too long");
+    ok(look_up(fs, info, "x", &attr) == ENOTDIR && look_up(fs, plain, "x", &attr) == ENOTDIR,
+       "files have no entries");
+    ok(open_file(fs, top, &handle) == EISDIR && open_dir(fs, info, &dir) == ENOTDIR &&
+           open_dir(fs, plain, &dir) == ENOTDIR,
+       "folders are not read, files not listed");
+    ok(attr_of(fs, 123456, &attr) == ESTALE && attr_of(fs, pf_ino(4000, PF_INFO, 0), &attr) == ESTALE &&
+           open_file(fs, pf_ino(4000, PF_INFO, 0), &handle) == ESTALE && open_dir(fs, 123456, &dir) == ESTALE,
+       "numbers that nobody was given are stale");
+    ok(look_up(fs, PF_ROOT_INO, "..", &attr) != 0 || attr.st.st_ino != PF_ROOT_INO + 1, "no name leads out");
+    pf_fs_forget(fs, top, 1);
+    pf_fs_forget(fs, info, 1);
+    pf_fs_forget(fs, plain, 1);
+}
+
+static void test_broken(struct pf_fs *fs)
+{
+    struct pf_attr attr;
+    lists(fs, "bad", ". .. error.txt ", "a profile that can't be opened holds error.txt");
+    char *text = text_at(fs, "bad/error.txt");
+    is(text, "Format: made-up\nError: not three numbers\nOffset: 0\n", "which tells what and where");
+    ok(!find_path(fs, "bad/error.txt", &attr) && attr.st.st_size == (off_t)strlen(text),
+       "as long as it says");
+    ok(find_path(fs, "bad/info.txt", &attr) == ENOENT && find_path(fs, "bad/tables", &attr) == ENOENT,
+       "and nothing else");
+    free(text);
+}
+
+/* ---- .profilefs --------------------------------------------------------------------------------- */
+
+static void test_control(struct pf_fs *fs)
+{
+    struct pf_attr attr;
+    struct pf_handle *handle;
+    lists(fs, ".profilefs", ". .. README.txt profiles.csv status.txt version ", ".profilefs is listed");
+    static const char *const files[] = {"README.txt", "status.txt", "version", "profiles.csv"};
+    int right = 0;
+    for (int i = 0; i < 4; i++) {
+        char path[64];
+        snprintf(path, sizeof path, ".profilefs/%s", files[i]);
+        char *text = text_at(fs, path);
+        right += !find_path(fs, path, &attr) && attr.st.st_size == (off_t)strlen(text) && attr.st.st_size > 0;
+        free(text);
+    }
+    ok(right == 4, "its files are as long as they say");
+    open_file(fs, ino_of(fs, ".profilefs/status.txt"), &handle);
+    ok(pf_handle_is_direct(handle), "the status is never cached");
+    pf_fs_close(handle);
+    char *text = text_at(fs, ".profilefs/profiles.csv");
+    ok(!strncmp(text, "path,format,version,bytes,mtime,confidence,message\nbad,made-up,,6,", 66) &&
+           strstr(text, "\nlog,made-up,,6,") && strstr(text, "\nsub/run,made-up,,5,") &&
+           !strstr(text, "notes.md"),
+       "profiles are listed in the order of their paths, wherever they are");
+    free(text);
+    ok(find_path(fs, ".profilefs/absent", &attr) == ENOENT, "and has no other names");
+}
+
+/* ---- kinds of SOURCE ---------------------------------------------------------------------------- */
+
+static void test_only_profiles(const char *folder)
+{
+    struct pf_attr attr;
+    struct pf_fs *fs = fs_of(folder, true);
+    lists(fs, "", ". .. .profilefs bad log sub ", "other files can be left out");
+    ok(find_path(fs, "notes.md", &attr) == ENOENT && find_path(fs, "link", &attr) == ENOENT, "also by name");
+    pf_fs_free(fs);
+}
+
+static void test_one_profile(const char *folder)
+{
+    struct pf_error error;
+    struct pf_attr attr;
+    const struct pf_fs_options options = {.pass_threads = 1, .short_threads = 1};
+    struct pf_fs *fs = fs_of(path_in(folder, "log"), false);
+    lists(fs, "", ". .. .profilefs contexts info.txt metrics tables threads ", "SOURCE may be one profile");
+    ok(!attr_of(fs, PF_ROOT_INO, &attr) && S_ISDIR(attr.st.st_mode) && attr.st.st_ino == PF_ROOT_INO,
+       "the root is it");
+    char *text = text_at(fs, "tables/empty.csv"), *list = text_at(fs, ".profilefs/profiles.csv");
+    is(text, "thread,note\n", "its files are read");
+    ok(strstr(list, "\nlog,made-up,") != NULL, "and it is in the list of profiles");
+    free(text);
+    free(list);
+    pf_fs_free(fs);
+    ok(!pf_fs_new(path_in(folder, "notes.md"), &options, &error) && error.code == EINVAL,
+       "but not any other file");
+    ok(!pf_fs_new(path_in(folder, "absent"), &options, &error) && error.code == ENOENT,
+       "nor what does not exist");
+    fs = fs_of(path_in(folder, "bad"), false);
+    lists(fs, "", ". .. .profilefs error.txt ", "a broken one shows its error");
+    pf_fs_free(fs);
+}
+
+int main(void)
+{
+    char folder[64];
+    alarm(HANG_SECONDS);
+    temp_dir_make(folder);
+    fill(folder);
+    struct pf_fs *fs = fs_of(folder, false);
+    test_source(fs, folder);
+    test_profile(fs, folder);
+    test_all_files(fs);
+    test_readdir(fs);
+    test_errors(fs);
+    test_broken(fs);
+    test_control(fs);
+    pf_fs_free(fs);
+    test_only_profiles(folder);
+    test_one_profile(folder);
+    temp_dir_remove(folder);
+    return done();
+}

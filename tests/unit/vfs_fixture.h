@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef VFS_FIXTURE_H
+#define VFS_FIXTURE_H
+
+#include <dirent.h>
+#include <errno.h>
+
+#include "fs/vfs_private.h"
+#include "tests/unit/live_fixture.h"
+
+/* The filesystem over a folder of made-up profiles, asked as the kernel asks it. */
+
+const struct pf_driver *const pf_drivers[] = {&made_up_driver, NULL};
+
+#define VFS __attribute__((unused)) static
+
+VFS struct pf_fs *fs_of(const char *source, bool only_profiles)
+{
+    struct pf_error error;
+    const struct pf_fs_options options = {.profile = {.cache = 16 << 20},
+                                          .only_profiles = only_profiles,
+                                          .pass_threads = 2,
+                                          .short_threads = 1};
+    return pf_fs_new(source, &options, &error);
+}
+
+/* Calls again until the call is not parked; `job` is the call's variable. */
+#define UNPARKED(result, call)                                                                               \
+    for (struct pf_job *job = NULL; ((result) = (call)) == PF_PARKED; pf_job_release(job))                   \
+    pf_job_block(job, NULL, NULL)
+
+VFS int look_up(struct pf_fs *fs, uint64_t parent, const char *name, struct pf_attr *attr)
+{
+    int result;
+    UNPARKED(result, pf_fs_lookup(fs, parent, name, attr, &job));
+    return result;
+}
+
+VFS int attr_of(struct pf_fs *fs, uint64_t ino, struct pf_attr *attr)
+{
+    int result;
+    UNPARKED(result, pf_fs_getattr(fs, ino, attr, &job));
+    return result;
+}
+
+VFS int open_file(struct pf_fs *fs, uint64_t ino, struct pf_handle **handle)
+{
+    int result;
+    UNPARKED(result, pf_fs_open(fs, ino, handle, &job));
+    return result;
+}
+
+VFS int open_dir(struct pf_fs *fs, uint64_t ino, struct pf_dir **dir)
+{
+    int result;
+    UNPARKED(result, pf_fs_opendir(fs, ino, dir, &job));
+    return result;
+}
+
+/* Walks a path by look-ups; the uses of all but its last part are given back. 0 or an errno value. */
+VFS int find_path(struct pf_fs *fs, const char *path, struct pf_attr *attr)
+{
+    uint64_t at = PF_ROOT_INO;
+    char name[512];
+    int result = 0;
+    while (!result && *path) {
+        size_t n = strcspn(path, "/");
+        snprintf(name, sizeof name, "%.*s", (int)n, path);
+        path += n + (path[n] == '/');
+        result = look_up(fs, at, name, attr);
+        if (at != PF_ROOT_INO)
+            pf_fs_forget(fs, at, 1);
+        at = attr->st.st_ino;
+    }
+    return result;
+}
+
+/* The number of a path, used once; 0 if there is none. */
+VFS uint64_t ino_of(struct pf_fs *fs, const char *path)
+{
+    struct pf_attr attr;
+    return find_path(fs, path, &attr) ? 0 : attr.st.st_ino;
+}
+
+/* Appends bytes of a handle. 0 or an errno value; *got: how many. */
+VFS int read_handle(struct pf_fs *fs, struct pf_handle *handle, uint64_t offset, size_t size,
+                    struct pf_buf *out, size_t *got)
+{
+    struct pf_data data;
+    size_t before = out->size;
+    int result;
+    UNPARKED(result, pf_fs_read(handle, offset, size, &data, &job));
+    if (!result && data.fd >= 0) {
+        char *at = pf_buf_reserve(out, size);
+        ssize_t n = pread(data.fd, at, size, (off_t)offset);
+        out->size += n > 0 ? (size_t)n : 0;
+    } else if (!result && data.bytes) {
+        pf_buf_add(out, data.bytes, data.size);
+    }
+    for (int i = 0; !result && i < data.pieces; i++)
+        pf_buf_add(out, data.piece[i].block->data + data.piece[i].offset, data.piece[i].size);
+    if (!result)
+        pf_data_release(fs, &data);
+    *got = out->size - before;
+    return result;
+}
+
+/* The whole content of a number. 0 or an errno value. */
+VFS int read_ino(struct pf_fs *fs, uint64_t ino, size_t step, struct pf_buf *out)
+{
+    struct pf_handle *handle;
+    size_t got = 1;
+    int result = open_file(fs, ino, &handle);
+    if (result)
+        return result;
+    for (uint64_t offset = 0; !result && got; offset += got)
+        result = read_handle(fs, handle, offset, step, out, &got);
+    pf_fs_close(handle);
+    return result;
+}
+
+/* A path's content as a string, "" if it can't be read; the caller frees it. */
+VFS char *text_at(struct pf_fs *fs, const char *path)
+{
+    struct pf_buf out = {0};
+    uint64_t ino = ino_of(fs, path);
+    if (ino)
+        read_ino(fs, ino, 100000, &out);
+    if (ino)
+        pf_fs_forget(fs, ino, 1);
+    pf_buf_char(&out, 0);
+    return out.data;
+}
+
+/* The names of an open folder, each with a newline; the caller frees them. */
+VFS char *names_in(struct pf_dir *dir)
+{
+    struct pf_buf out = {0};
+    struct pf_dirent entry;
+    for (uint64_t offset = 0; pf_fs_readdir(dir, offset, &entry, false, NULL) > 0; offset = entry.next)
+        pf_buf_printf(&out, "%s\n", entry.name);
+    pf_buf_char(&out, 0);
+    return out.data;
+}
+
+#endif
