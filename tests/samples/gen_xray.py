@@ -13,9 +13,14 @@ FREQUENCY = 2_400_000_000       # ticks a second
 BUFFER = 16384                  # bytes of one buffer, as the runtime's default
 START = 9_000_000_000_000       # ticks since boot when tracing starts
 
-# The functions of the program by their ids in the trace.
+# The functions of the program; a trace knows them by their numbers in this list, from 1.
+NAMES = ("main", "heat::read_mesh(char const*)", "heat::refine(heat::Cell&, int)", "heat::solve(heat::Grid&, int)",
+         "heat::step(heat::Grid&)", "heat::exchange_halo(int)", "heat::pack(heat::Face const&)", "heat::unpack(heat::Face&)",
+         "heat::sweep(heat::Grid&)", "heat::stencil_row(double*, double const*)", "heat::residual(heat::Grid const&)",
+         "heat::reduce(double)", "heat::write_checkpoint(int)", "heat::compress(std::vector<char, std::allocator<char> >&)",
+         "heat::worker()", "heat::run_task(heat::Task)", "heat::wait()", "heat::start_tracing()")
 (MAIN, READ_MESH, REFINE, SOLVE, STEP, EXCHANGE_HALO, PACK, UNPACK, SWEEP, STENCIL_ROW, RESIDUAL, REDUCE,
- WRITE_CHECKPOINT, COMPRESS, WORKER, RUN_TASK, WAIT, START_TRACING) = range(1, 19)
+ WRITE_CHECKPOINT, COMPRESS, WORKER, RUN_TASK, WAIT, START_TRACING) = range(1, len(NAMES) + 1)
 
 
 def metadata(kind, data):
@@ -200,6 +205,18 @@ def damage(path):
         file.truncate(file.tell() - 1003)
 
 
+def write_map(path):
+    """The program's functions as `llvm-xray extract -symbolize` prints them: what gives a trace its names."""
+    with open(path, "w") as out:
+        out.write("---\n")
+        for number, name in enumerate(NAMES, 1):
+            for kind, offset in (("function-enter", 0), ("function-exit", 0x80)):
+                out.write("- { id: %d, address: 0x%X, function: 0x%X, kind: %s, always-instrument: true, "
+                          "function-name: '%s', version: 2 }\n"
+                          % (number, 0x201000 + number * 256 + offset, 0x201000 + number * 256, kind, name))
+        out.write("...\n")
+
+
 def samples(folder):
     """name: threads, steps, seed. The suffixes are what a runtime makes up at random."""
     runs = {
@@ -216,6 +233,8 @@ def samples(folder):
         write(path, heat(threads, steps, seed, pid))
         if name.endswith("damaged"):
             damage(path)
+    for name in ("2026-03", "scaling"):
+        write_map(os.path.join(folder, name, "heat.yaml"))
 
 
 def main():
