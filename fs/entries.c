@@ -102,17 +102,26 @@ int pf_classify(struct pf_fs *fs, int directory, const char *name, struct pf_fou
 
 /* ---- entries that have numbers ------------------------------------------------------------------ */
 
-char *pf_entry_path(struct pf_fs *fs, const struct pf_entry *entry)
+/* The length of the path, each name with its slash; -1 with errno. With fs->lock held. */
+static ssize_t path_size(const struct pf_entry *entry)
 {
     size_t size = 0;
-    (void)fs;
-    for (const struct pf_entry *at = entry; at->parent; at = at->parent)
-        size += strlen(at->name) + 1;
-    if (size > PATH_MAX)
-        return NULL;
-    char *path = malloc(size + 1);
-    if (!path)
-        return NULL;
+    for (; entry->parent; entry = entry->parent) {
+        if (entry->gone) {
+            errno = ESTALE;
+            return -1;
+        }
+        size += strlen(entry->name) + 1;
+    }
+    if (size > PATH_MAX) {
+        errno = ENAMETOOLONG;
+        return -1;
+    }
+    return (ssize_t)size;
+}
+
+static void write_path(const struct pf_entry *entry, char *path, size_t size)
+{
     path[size ? size - 1 : 0] = 0;
     for (size_t end = size; entry->parent; entry = entry->parent) {
         size_t n = strlen(entry->name);
@@ -121,16 +130,24 @@ char *pf_entry_path(struct pf_fs *fs, const struct pf_entry *entry)
         if (end)
             path[end - 1] = '/';
     }
+}
+
+char *pf_entry_path(struct pf_fs *fs, const struct pf_entry *entry)
+{
+    pthread_mutex_lock(&fs->lock);
+    ssize_t size = path_size(entry);
+    char *path = size < 0 ? NULL : malloc((size_t)size + 1);
+    if (path)
+        write_path(entry, path, (size_t)size);
+    pthread_mutex_unlock(&fs->lock);
     return path;
 }
 
 int pf_entry_open(struct pf_fs *fs, const struct pf_entry *entry, int flags)
 {
     char *path = pf_entry_path(fs, entry);
-    if (!path) {
-        errno = ENAMETOOLONG;
+    if (!path)
         return -1;
-    }
     const char *name = *path ? path : fs->root_name ? fs->root_name : ".";
     int fd = pf_open_beneath(fs->root, name, flags);
     int saved = errno;
@@ -150,7 +167,7 @@ static uint64_t hash_of(const struct pf_entry *parent, const char *name)
 static struct pf_entry *find(struct pf_fs *fs, const struct pf_entry *parent, const char *name, uint64_t hash)
 {
     struct pf_entry *entry = pf_map_get(&fs->by_name, hash);
-    while (entry && (entry->parent != parent || strcmp(entry->name, name) != 0))
+    while (entry && (entry->gone || entry->parent != parent || strcmp(entry->name, name) != 0))
         entry = entry->same_hash;
     return entry;
 }
@@ -180,6 +197,15 @@ static struct pf_entry *add(struct pf_fs *fs, struct pf_entry *parent, const cha
     return entry;
 }
 
+/* What was a profile is none now: its last version must not stay open for nobody. */
+static void leave_instance(struct pf_fs *fs, struct pf_entry *entry)
+{
+    struct pf_instance *last = entry->instance;
+    entry->instance = NULL;
+    if (last)
+        pf_instance_settle(fs, last);
+}
+
 struct pf_entry *pf_entry_note(struct pf_fs *fs, struct pf_entry *parent, const char *name,
                                const struct pf_found *found)
 {
@@ -188,9 +214,8 @@ struct pf_entry *pf_entry_note(struct pf_fs *fs, struct pf_entry *parent, const 
     /* A name that has come to mean another kind of thing is another node: the kernel never sees a number
      * change its type. */
     if (entry && entry->found.type != found->type && entry->found.type != PF_ENTRY_PROFILE) {
-        free(entry->name);
-        entry->name = strdup(""); /* unreachable by name; kept for those who hold its number */
-        entry = entry->name ? NULL : entry;
+        entry->gone = true; /* kept for those who hold its number */
+        entry = NULL;
     }
     if (!entry)
         entry = add(fs, parent, name, hash);
@@ -198,6 +223,8 @@ struct pf_entry *pf_entry_note(struct pf_fs *fs, struct pf_entry *parent, const 
         return NULL;
     entry->found = *found;
     entry->holds++;
+    if (found->type != PF_ENTRY_PROFILE)
+        leave_instance(fs, entry);
     return entry;
 }
 

@@ -160,7 +160,7 @@ static struct pf_live *open_live(struct pf_fs *fs, struct pf_instance *instance,
     struct pf_source *source = NULL;
     int folder = -1;
     if (!path) {
-        pf_fail(error, ENAMETOOLONG, "the path is too long");
+        pf_fail(error, errno, "%s", strerror(errno));
     } else if (!*path) {
         source = pf_source_new(fs->root, fs->root_name ? fs->root_name : ".", error);
     } else if (!slash) {

@@ -352,14 +352,13 @@ static int getattr_in_source(struct pf_fs *fs, uint64_t ino, struct pf_attr *att
     int fd = pf_entry_open(fs, entry, O_PATH | O_NOFOLLOW);
     struct stat st;
     int result = fd < 0 || fstat(fd, &st) ? errno : 0;
-    if (result == ELOOP &&
-        entry->found.type == PF_ENTRY_LINK) { /* links are opened by nobody: as last seen */
-        st = entry->found.st;
-        result = 0;
-    }
     if (fd >= 0)
         close(fd);
     pthread_mutex_lock(&fs->lock);
+    if (result == ELOOP && entry->found.type == PF_ENTRY_LINK) { /* opened by nobody: as last seen */
+        st = entry->found.st;
+        result = 0;
+    }
     if (!result && (st.st_mode & S_IFMT) != (entry->found.st.st_mode & S_IFMT))
         result = ESTALE;
     if (!result) {

@@ -37,7 +37,8 @@ struct pf_found {
 struct pf_entry {
     uint64_t id;
     struct pf_entry *parent; /* held; NULL: the root */
-    char *name;
+    char *name;                 /* never changes */
+    bool gone;                  /* the name means something else by now; guarded by fs->lock */
     struct pf_entry *same_hash; /* entries of equal (parent, name) hash */
     uint64_t hash;
     uint64_t lookups; /* uses by number */

@@ -1,0 +1,325 @@
+/* SPDX-License-Identifier: MIT */
+#include "tests/unit/vfs_fixture.h"
+
+/* SOURCE changes while it is mounted, and numbers are given back. */
+
+/* ---- versions ----------------------------------------------------------------------------------- */
+
+static void test_new_version(const char *folder)
+{
+    struct pf_attr attr, moved;
+    struct pf_handle *handle, *other;
+    struct pf_dir *dir, *late;
+    struct pf_dirent entry;
+    write_text(folder, "log", "3 9 50");
+    struct pf_fs *fs = fs_of(folder, false);
+    uint64_t top = ino_of(fs, "log"), thread = ino_of(fs, "log/threads/thread 1"),
+             values = ino_of(fs, "log/threads/thread 1/values.csv"),
+             last = ino_of(fs, "log/threads/thread 2");
+    find_path(fs, "log/threads/thread 1/values.csv", &attr);
+    open_file(fs, values, &handle);
+    open_dir(fs, thread, &dir);
+
+    replace_text(folder, "log", "2 5 50");
+    ok(open_file(fs, values, &other) == ESTALE, "a file's number is not opened when its profile has changed");
+    ok(!look_up(fs, thread, "values.csv", &moved) && moved.st.st_ino != values &&
+           moved.st.st_size < attr.st.st_size,
+       "looked up in an old folder, the name gives the new version's file");
+    struct pf_buf old = {0}, new = {0};
+    size_t got;
+    ok(!read_ino(fs, moved.st.st_ino, 1000, &new) && new.size == (size_t)moved.st.st_size, "which is read");
+    ok(!read_handle(fs, handle, 0, 100000, &old, &got) && old.size == (size_t)attr.st.st_size,
+       "the old one's handle still gives the old bytes");
+    pf_buf_free(&old);
+    pf_buf_free(&new);
+    ok(pf_fs_readdir(dir, 2, &entry, false, NULL) == 1 && !strcmp(entry.name, "info.txt"),
+       "an open folder survives");
+    ok(!open_dir(fs, top, &late), "an old folder can be listed");
+    pf_fs_closedir(late);
+    ok(look_up(fs, last, "values.csv", &moved) == ESTALE && open_dir(fs, last, &late) == ESTALE,
+       "one that the new version does not have is stale");
+    uint64_t new_top = ino_of(fs, "log");
+    ok(new_top && new_top != top, "the name gives the new version");
+    pf_fs_closedir(dir);
+    pf_fs_close(handle);
+    pf_fs_free(fs);
+}
+
+static void test_rewritten(const char *folder)
+{
+    struct pf_attr attr;
+    struct pf_handle *handle;
+    struct pf_buf out = {0};
+    size_t got;
+    write_text(folder, "log", "3 900 50");
+    struct pf_fs *fs = fs_of(folder, false);
+    open_file(fs, ino_of(fs, "log/tables/values.csv"), &handle);
+    read_handle(fs, handle, 0, 10, &out, &got);
+    write_text(folder, "log", "4 900 50");
+    ok(read_handle(fs, handle, 10, 100, &out, &got) == ESTALE,
+       "bytes of a profile that was written over are stale");
+    ok(!find_path(fs, "log/threads/node, 3", &attr), "its name gives the new version at once");
+    truncate(path_in(folder, "log"), 0);
+    char *text = text_at(fs, "log/info.txt");
+    is(text, "", "an emptied one has no files");
+    ok(!find_path(fs, "log", &attr) && S_ISREG(attr.st.st_mode), "it is a file now");
+    free(text);
+    write_text(folder, "log", "2 2 2");
+    ok(!find_path(fs, "log/info.txt", &attr), "and a profile again");
+    write_text(folder, "log", "broken");
+    ok(!find_path(fs, "log/error.txt", &attr) && find_path(fs, "log/info.txt", &attr) == ENOENT,
+       "or one that can't be opened");
+    write_text(folder, "log", "2 2 2");
+    ok(!find_path(fs, "log/info.txt", &attr) && find_path(fs, "log/error.txt", &attr) == ENOENT,
+       "until it can");
+    pf_fs_close(handle);
+    pf_buf_free(&out);
+    pf_fs_free(fs);
+}
+
+static void test_deleted(const char *folder)
+{
+    struct pf_attr attr;
+    struct pf_handle *handle;
+    struct pf_dir *dir;
+    write_text(folder, "log", "3 9 50");
+    struct pf_fs *fs = fs_of(folder, false);
+    uint64_t top = ino_of(fs, "log"), info = ino_of(fs, "log/info.txt");
+    unlink(path_in(folder, "log"));
+    ok(find_path(fs, "log", &attr) == ENOENT, "a deleted profile is gone");
+    ok(open_file(fs, info, &handle) != 0 && open_dir(fs, top, &dir) != 0 &&
+           look_up(fs, top, "info.txt", &attr) != 0,
+       "and so is all in it");
+    write_text(folder, "log", "2 2 2");
+    ok(!look_up(fs, top, "info.txt", &attr) && attr.st.st_ino != info,
+       "written again it is there, for the shell that sits in it");
+    pf_fs_free(fs);
+}
+
+/* An input other than the profile's own file. */
+static void test_sibling(const char *folder)
+{
+    struct pf_attr attr;
+    struct pf_handle *handle;
+    write_text(folder, "log", "3 9 50");
+    struct pf_fs *fs = fs_of(folder, false);
+    uint64_t top = ino_of(fs, "log"), info = ino_of(fs, "log/info.txt");
+    write_text(folder, "log.extra", "x");
+    ok(open_file(fs, info, &handle) == ESTALE && !look_up(fs, top, "info.txt", &attr) &&
+           attr.st.st_ino != info,
+       "a sibling that comes makes a new version, although the file is the same");
+    unlink(path_in(folder, "log.extra"));
+    pf_fs_free(fs);
+}
+
+/* ---- names that come to mean other things ------------------------------------------------------- */
+
+static void test_other_kinds(const char *folder)
+{
+    struct pf_attr attr;
+    struct pf_handle *handle;
+    struct pf_dir *dir;
+    make_folder(folder, "d");
+    make_folder(folder, "d/x");
+    write_text(folder, "d/x/f", "inner");
+    write_text(folder, "d/f", "outer");
+    write_text(folder, "file", "plain");
+    struct pf_fs *fs = fs_of(folder, false);
+    uint64_t d_x = ino_of(fs, "d/x"), f = ino_of(fs, "d/x/f"), d = ino_of(fs, "d"), file = ino_of(fs, "file");
+    unlink(path_in(folder, "d/x/f"));
+    rmdir(path_in(folder, "d/x"));
+    write_text(folder, "d/x", "a file now");
+    ok(!find_path(fs, "d/x", &attr) && S_ISREG(attr.st.st_mode) && attr.st.st_ino != d_x,
+       "a folder that has become a file has another number");
+    ok(attr_of(fs, d_x, &attr) == ESTALE && open_dir(fs, d_x, &dir) == ESTALE, "and its old one is stale");
+    ok(attr_of(fs, f, &attr) == ESTALE && open_file(fs, f, &handle) == ESTALE &&
+           look_up(fs, d_x, "f", &attr) == ESTALE,
+       "as is what was in it: never a file of that name elsewhere");
+    temp_dir_remove(path_in(folder, "d"));
+    write_text(folder, "d", "a file too");
+    find_path(fs, "d", &attr);
+    ok(attr_of(fs, d, &attr) == ESTALE && open_dir(fs, d, &dir) == ESTALE &&
+           look_up(fs, d, "file", &attr) == ESTALE,
+       "also at the top: never the root");
+    write_text(folder, "file", "1 1 1");
+    ok(!find_path(fs, "file/info.txt", &attr) && open_file(fs, file, &handle) == ESTALE,
+       "a file that has become a profile is not opened by its old number");
+    pf_fs_free(fs);
+}
+
+/* ---- numbers ------------------------------------------------------------------------------------ */
+
+static void test_forget(const char *folder)
+{
+    struct pf_attr attr;
+    write_text(folder, "log", "3 9 50");
+    make_folder(folder, "a");
+    make_folder(folder, "a/b");
+    write_text(folder, "a/b/c", "plain");
+    struct pf_fs *fs = fs_of(folder, false);
+    uint64_t c = ino_of(fs, "a/b/c");
+    ok(fs->entries.count == 4, "what is known by number, and the folders it stands in, are held");
+    find_path(fs, "a/b/c", &attr);
+    ok(attr.st.st_ino == c && fs->entries.count == 4, "found again it has the same number");
+    pf_fs_forget(fs, c, 1);
+    ok(!attr_of(fs, c, &attr), "a number holds while it has uses");
+    pf_fs_forget(fs, c, 1);
+    ok(fs->entries.count == 1 && attr_of(fs, c, &attr) == ESTALE,
+       "with the last all that is not needed goes");
+    uint64_t top = ino_of(fs, "log"), info = ino_of(fs, "log/info.txt");
+    ok(fs->instances.count == 1 && fs->open_instances == 1, "a profile is open once");
+    write_text(folder, "log", "3 9 51");
+    uint64_t again = ino_of(fs, "log/info.txt");
+    ok(fs->instances.count == 2, "an old version is held by its numbers");
+    pf_fs_forget(fs, top, 1);
+    pf_fs_forget(fs, info, 1);
+    pf_fs_forget(fs, info, 1000);
+    ok(fs->instances.count == 1, "and goes with the last of them");
+    pf_fs_forget(fs, again, 1);
+    ok(!find_path(fs, "log/info.txt", &attr) && attr.st.st_ino == again,
+       "a profile nobody uses stays open for a while");
+    pf_fs_free(fs);
+}
+
+static void visit(struct pf_fs *fs, int i, int *found)
+{
+    char name[32];
+    snprintf(name, sizeof name, "many/%d/info.txt", i);
+    uint64_t ino = ino_of(fs, name);
+    *found += ino != 0;
+    pf_fs_forget(fs, ino, 1);
+}
+
+static void test_many(const char *folder)
+{
+    enum { PROFILES = 1100, AT_ONCE = 1024 };
+    char name[32];
+    int found = 0;
+    control = (struct control){0};
+    struct pf_fs *fs = fs_of(folder, false);
+    make_folder(folder, "many");
+    for (int i = 0; i < PROFILES; i++) {
+        snprintf(name, sizeof name, "many/%d", i);
+        write_text(folder, name, "1 1 1");
+    }
+    for (int i = 0; i < PROFILES; i++)
+        visit(fs, i, &found);
+    sleep(4); /* they are kept for a while */
+    visit(fs, 0, &found);
+    ok(found == PROFILES + 1 && fs->open_instances <= AT_ONCE && control.opens - control.closes <= AT_ONCE,
+       "of many profiles that nobody uses some are open at a time");
+    ok(fs->entries.count <= AT_ONCE + 2 && fs->instances.count <= AT_ONCE,
+       "and of the others nothing is kept");
+    pf_fs_free(fs);
+    ok(control.opens == control.closes, "in the end all are closed");
+}
+
+/* ---- waiting ------------------------------------------------------------------------------------ */
+
+static void test_parking(const char *folder)
+{
+    struct gate gate = GATE_CLOSED;
+    struct pf_attr attr;
+    struct pf_job *job = NULL, *other = NULL;
+    write_text(folder, "log", "3 9 50");
+    control = (struct control){.gate = {[PF_MODELLED] = &gate}};
+    struct pf_fs *fs = fs_of(folder, false);
+    uint64_t contexts = ino_of(fs, "log/contexts"), tables = ino_of(fs, "log/tables");
+    ok(contexts && control.loads[PF_PARTITIONED] == 0, "folders are found without any pass");
+    ok(pf_fs_lookup(fs, contexts, "main 0", &attr, &job) == PF_PARKED, "what needs a pass is parked");
+    gate_await(&gate, 1);
+    ok(pf_fs_lookup(fs, tables, "values.csv", &attr, &other) == PF_PARKED && other == job,
+       "another request on the same pass");
+    ok(!pf_fs_getattr(fs, contexts, &attr, NULL) && !find_path(fs, "log/info.txt", &attr),
+       "while what needs none is answered");
+    gate_open(&gate);
+    pf_job_block(job, NULL, NULL);
+    pf_job_release(job);
+    pf_job_release(other);
+    control.gate[PF_MODELLED] = NULL;
+    ok(!look_up(fs, contexts, "main 0", &attr), "when the pass is over the same call answers");
+    pf_fs_free(fs);
+    ok(control.closes == 1, "freeing the filesystem closes what is open");
+}
+
+/* ---- everything at once ------------------------------------------------------------------------- */
+
+enum { VERSIONS = 3 };
+static const char *const version_texts[VERSIONS] = {"2 30 400", "5 8 900", "3 70 20"};
+
+struct storm {
+    struct pf_fs *fs;
+    const char *folder;
+    char *expected[VERSIONS];
+    atomic_bool over;
+    atomic_int wrong, right;
+};
+
+static void *storm_reader(void *arg)
+{
+    struct storm *storm = arg;
+    while (!atomic_load(&storm->over)) {
+        struct pf_buf out = {0};
+        uint64_t ino = ino_of(storm->fs, "log/tables/events.csv");
+        int result = ino ? read_ino(storm->fs, ino, 3000, &out) : ENOENT;
+        pf_buf_char(&out, 0);
+        if (!result) {
+            bool known = false;
+            for (int v = 0; v < VERSIONS; v++)
+                known |= !strcmp(out.data, storm->expected[v]);
+            atomic_fetch_add(known ? &storm->right : &storm->wrong, 1);
+        }
+        if (ino)
+            pf_fs_forget(storm->fs, ino, 1);
+        pf_buf_free(&out);
+    }
+    return NULL;
+}
+
+static void test_storm(const char *folder)
+{
+    struct storm storm = {.folder = folder};
+    pthread_t threads[3];
+    control = (struct control){0};
+    for (int v = 0; v < VERSIONS; v++) {
+        replace_text(folder, "log", version_texts[v]);
+        struct pf_fs *fs = fs_of(folder, false);
+        storm.expected[v] = text_at(fs, "log/tables/events.csv");
+        pf_fs_free(fs);
+    }
+    storm.fs = fs_of(folder, false);
+    for (int t = 0; t < 3; t++)
+        pthread_create(&threads[t], NULL, storm_reader, &storm);
+    for (int i = 0; i < 60; i++) {
+        usleep(15000);
+        if (i % 3)
+            replace_text(folder, "log", version_texts[i % VERSIONS]);
+        else
+            write_text(folder, "log", version_texts[i % VERSIONS]);
+    }
+    usleep(100000);
+    atomic_store(&storm.over, true);
+    for (int t = 0; t < 3; t++)
+        pthread_join(threads[t], NULL);
+    ok(storm.wrong == 0, "while a profile is written over and over, what is read is one of its versions");
+    ok(storm.right > 10, "and it is read");
+    ok(storm.fs->instances.count <= 2, "no version is left behind");
+    pf_fs_free(storm.fs);
+    for (int v = 0; v < VERSIONS; v++)
+        free(storm.expected[v]);
+}
+
+int main(void)
+{
+    static void (*const tests[])(const char *folder) = {test_new_version, test_rewritten,   test_deleted,
+                                                        test_sibling,     test_other_kinds, test_forget,
+                                                        test_many,        test_parking,     test_storm};
+    alarm(HANG_SECONDS);
+    for (size_t i = 0; i < sizeof tests / sizeof *tests; i++) {
+        char folder[64];
+        temp_dir_make(folder);
+        tests[i](folder);
+        temp_dir_remove(folder);
+    }
+    return done();
+}
