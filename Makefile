@@ -72,6 +72,7 @@ $(BUILD)/gen_trace: tests/bench/gen_trace.c
 
 samples:
 	tests/samples/gen_xray.py --samples tests/samples/archive
+	tests/samples/gen_extrap.py tests/samples/archive/scaling/heat.txt
 
 # ---- installation
 

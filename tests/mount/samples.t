@@ -3,6 +3,7 @@
 . "$(dirname "$0")/lib.sh"
 
 python3 "$samples/gen_xray.py" --samples "$work/again"
+python3 "$samples/gen_extrap.py" "$work/again/scaling/heat.txt"
 while IFS= read -r file; do
     ok "$file is what the generator writes" cmp "$work/again/$file" "$archive/$file"
 done < <(cd "$work/again" && find . -type f -printf '%P\n' | sort)
