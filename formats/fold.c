@@ -239,6 +239,22 @@ static struct pf_cell value_of(const struct pf_derivation *how, const unsigned c
     return how->real ? pf_double(value.d) : pf_int(value.i);
 }
 
+/* The record's next value that the restriction lets through; false if there is none. walk->at.metric is one past its metric. */
+static bool next_value(const struct pf_cursor *cursor, const struct pf_fold *fold, struct walk *walk,
+                       const unsigned char *record, struct pf_cell *value)
+{
+    bool one = cursor->only.metric >= 0;
+    uint32_t end = one ? (uint32_t)cursor->only.metric + 1 : (uint32_t)fold->metrics;
+    if (one && walk->at.metric + 1 < end)
+        walk->at.metric = end - 1;
+    while (walk->at.metric < end && walk->at.metric < fold->metrics) {
+        *value = value_of(&fold->derivations[walk->at.metric++], record);
+        if (value->type != PF_ABSENT)
+            return true;
+    }
+    return false;
+}
+
 static int next_row(struct pf_cursor *cursor, struct pf_cell *cells, struct pf_error *error)
 {
     struct pf_fold *fold = fold_of(cursor);
@@ -254,21 +270,10 @@ static int next_row(struct pf_cursor *cursor, struct pf_cell *cells, struct pf_e
         const unsigned char *record = record_at(fold, walk, walk->at.record, WINDOW, error);
         if (!record)
             return -1;
-        size_t metric = walk->at.metric;
-        if (cursor->only.metric >= 0 && metric <= (size_t)cursor->only.metric)
-            metric = (size_t)cursor->only.metric;
-        for (; metric < fold->metrics; metric++) {
-            struct pf_cell value = value_of(&fold->derivations[metric], record);
-            if (value.type == PF_ABSENT && cursor->only.metric < 0)
-                continue;
-            if (value.type == PF_ABSENT ||
-                (cursor->only.metric >= 0 && metric != (size_t)cursor->only.metric))
-                break;
+        if (next_value(cursor, fold, walk, record, &cells[PF_FOLD_VALUE])) {
             cells[PF_FOLD_PARTITION] = pf_int(walk->at.partition);
             cells[PF_FOLD_CONTEXT] = pf_int(context_of(record));
-            cells[PF_FOLD_METRIC] = pf_int((int64_t)metric);
-            cells[PF_FOLD_VALUE] = value;
-            walk->at.metric = (uint32_t)metric + 1;
+            cells[PF_FOLD_METRIC] = pf_int((int64_t)walk->at.metric - 1);
             return 1;
         }
         if (next_record(cursor, walk, error))

@@ -45,8 +45,8 @@ union pf_measure *pf_fold_at(struct pf_fold *fold, uint32_t context, struct pf_e
 int pf_fold_end_partition(struct pf_fold *fold, struct pf_error *error);
 
 /*
- * The table "values" over a fold. The driver's profile->state must begin with a `struct pf_fold *` (struct
- * pf_fold_state). Columns: pf_fold_columns with the partition's word in front, see pf_fold_table.
+ * The cursor of the table "values" over a fold, whose columns are: the partition, the context, the metric, the value and
+ * the context's name, in this order. The driver's profile->state begins with a struct pf_fold_state.
  */
 struct pf_fold_state {
     struct pf_fold *fold;
