@@ -184,11 +184,19 @@ static bool unpack_text(struct pf_live *live, struct pf_unpack *in)
 
 /* ---- whole files -------------------------------------------------------------------------------- */
 
+static bool unpack_facts(struct pf_live *live, struct pf_unpack *in)
+{
+    uint64_t size = pf_unpack_u64(in);
+    if (live->facts || in->failed)
+        return false;
+    live->facts = pf_unpack_array(in, size, 1);
+    live->facts_size = live->facts ? size : 0;
+    return live->facts != NULL;
+}
+
 static void unpack_sections(struct pf_live *live, struct pf_unpack *in)
 {
     for (;;) {
-        uint64_t size;
-        const void *facts;
         bool sound = true;
         switch (pf_unpack_u64(in)) {
         case SECTION_FAMILY:
@@ -198,12 +206,7 @@ static void unpack_sections(struct pf_live *live, struct pf_unpack *in)
             sound = unpack_text(live, in);
             break;
         case SECTION_FACTS:
-            size = pf_unpack_u64(in);
-            facts = pf_unpack_bytes(in, size);
-            live->facts = facts ? malloc(size + 1) : NULL;
-            if (live->facts)
-                memcpy(live->facts, facts, size);
-            live->facts_size = live->facts ? size : 0;
+            sound = unpack_facts(live, in);
             break;
         default:
             return;

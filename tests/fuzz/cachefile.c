@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: MIT */
+#include <dirent.h>
+#include <stdint.h>
+
+#include "fs/cachefile.h"
+#include "tests/unit/live_fixture.h"
+
+/*
+ * Cache files whose key fits and whose checksum is right, but whose sections are any bytes: a profile is opened
+ * with them, and sizes and bytes are asked for.
+ */
+
+int LLVMFuzzerInitialize(int *argc, char ***argv);
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static struct fuzzed {
+    char folder[64], cache[80], name[64];
+    char *key; /* the payload of a process that found nothing, without its end */
+    size_t key_size;
+    struct pf_core core;
+} fuzzed;
+
+static void clean_up(void)
+{
+    temp_dir_remove(fuzzed.folder);
+}
+
+/* The name of the cache file is the only one in the folder. */
+static void find_name(void)
+{
+    DIR *stream = opendir(fuzzed.cache);
+    for (struct dirent *entry; stream && (entry = readdir(stream));)
+        if (entry->d_name[0] != '.')
+            snprintf(fuzzed.name, sizeof fuzzed.name, "%.60s", entry->d_name);
+    closedir(stream);
+}
+
+int LLVMFuzzerInitialize(int *argc, char ***argv)
+{
+    struct pf_error error;
+    (void)argc, (void)argv;
+    temp_dir_make(fuzzed.folder);
+    atexit(clean_up);
+    snprintf(fuzzed.cache, sizeof fuzzed.cache, "%s/cache", fuzzed.folder);
+    write_text(fuzzed.folder, "log", "3 8 400");
+    core_init(&fuzzed.core, fuzzed.cache);
+    struct pf_live *live = live_of(&fuzzed.core, fuzzed.folder, &error);
+    pf_live_save(live);
+    pf_live_release(live);
+    find_name();
+    fuzzed.key = pf_cachefile_read(fuzzed.cache, fuzzed.name, &fuzzed.key_size);
+    fuzzed.key_size -= sizeof(uint64_t);
+    return 0;
+}
+
+static void read_back(struct pf_live *live, struct pf_node node)
+{
+    struct pf_error error;
+    struct pf_buf out = {0};
+    uint64_t size;
+    size_of(live, node, &size, &error);
+    read_file(&fuzzed.core, live, node, 50000, &out, &error);
+    pf_buf_free(&out);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    struct pf_error error;
+    struct pf_buf payload = {0};
+    pf_buf_add(&payload, fuzzed.key, fuzzed.key_size);
+    pf_buf_add(&payload, (const char *)data, size);
+    bool written = pf_cachefile_write(fuzzed.cache, fuzzed.name, &payload);
+    pf_buf_free(&payload);
+    if (!written)
+        return 0;
+    struct pf_live *live = live_of(&fuzzed.core, fuzzed.folder, &error);
+    static const struct pf_node nodes[] = {{PF_TABLE_WHOLE, 0},
+                                           {PF_TABLE_WHOLE + FAKE_EVENTS, 0},
+                                           {PF_TABLE_OF_PARTITION, 1},
+                                           {PF_TABLE_OF_CONTEXT + FAKE_EVENTS, 2},
+                                           {PF_CONTEXTS_CSV, 0}};
+    for (size_t i = 0; i < sizeof nodes / sizeof *nodes; i++)
+        read_back(live, nodes[i]);
+    pf_live_release(live);
+    return 0;
+}
