@@ -116,8 +116,62 @@ static void ranks_durations(struct log *log)
     close_buffer(log);
     struct opened opened;
     open_log(&opened, log, PF_DERIVED);
-    rows_are(&opened, "functions", "20,1,5,5,5,5,5,5,#20\n300,100,1,51,91,100,100,5050,#300\n",
+    rows_are(&opened, "functions", "20,1,5,5,5,5,5,5,#20,,,,,,\n300,100,1,51,91,100,100,5050,#300,,,,,,\n",
              "functions come by id, with ranks counted from 0; those without a completed call are left out");
+    close_log(&opened);
+}
+
+/* The table "functions" that stands in the threads' folders. */
+static char *functions_of_thread(struct opened *opened, int64_t thread)
+{
+    const struct pf_table *table = table_of(opened, "functions");
+    while (!(table->flags & PF_ONLY_IN_PARTITIONS))
+        table++;
+    struct pf_cursor cursor = {.profile = &opened->profile, .table = table, .only = {thread, -1, -1}};
+    struct pf_buf text = {0};
+    if (!table->ops->open(&cursor, &opened->error))
+        add_rows(&text, opened, &cursor);
+    table->ops->close(&cursor);
+    pf_buf_char(&text, '\0');
+    return text.data;
+}
+
+static void ranks_durations_of_threads(struct log *log)
+{
+    put_header(log, 5, 1000, 4096);
+    for (int32_t tid = 1; tid <= 3; tid++) {
+        open_buffer(log, tid, (uint32_t)tid, 1000);
+        for (uint32_t i = 0; i < 3 && tid != 2; i++) {
+            put_function(log, ENTER, 8, 0);
+            put_function(log, ENTER, (uint32_t)tid, 0);
+            put_function(log, EXIT, (uint32_t)tid, i + 1);
+            put_function(log, EXIT, 8, 10);
+        }
+        close_buffer(log);
+    }
+    struct opened opened;
+    open_log(&opened, log, PF_DERIVED);
+    static const char first[] = "0,1,3,1,2,3,3,3,6,#1,0.001,0.002,0.003,0.003,0.003,0.006\n"
+                                "0,8,3,11,12,13,13,13,36,#8,0.011,0.012,0.013,0.013,0.013,0.036\n",
+                      third[] = "2,3,3,1,2,3,3,3,6,#3,0.001,0.002,0.003,0.003,0.003,0.006\n"
+                                "2,8,3,11,12,13,13,13,36,#8,0.011,0.012,0.013,0.013,0.013,0.036\n";
+    char both[sizeof first + sizeof third];
+    strcpy(both, first);
+    strcat(both, third);
+    static const char *const names[] = {"a thread has functions of its own", "one without calls has none",
+                                        "another has its own"};
+    const char *const want[] = {first, "", third};
+    for (int64_t thread = -1; thread < 3; thread++) {
+        char *have = functions_of_thread(&opened, thread);
+        is(have, thread < 0 ? both : want[thread],
+           thread < 0 ? "functions of threads come thread by thread" : names[thread]);
+        free(have);
+    }
+    rows_are(&opened, "functions",
+             "1,3,1,2,3,3,3,6,#1,0.001,0.002,0.003,0.003,0.003,0.006\n"
+             "3,3,1,2,3,3,3,6,#3,0.001,0.002,0.003,0.003,0.003,0.006\n"
+             "8,6,11,12,13,13,13,72,#8,0.011,0.012,0.013,0.013,0.013,0.072\n",
+             "those of the log are over all threads, also in seconds where the frequency is known");
     close_log(&opened);
 }
 
@@ -147,6 +201,7 @@ int main(void)
     adds_up_calls(&log);
     closes_calls(&log);
     keeps_threads_apart(&log);
+    ranks_durations_of_threads(&log);
     ranks_durations(&log);
     stops(&log);
     return done();

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: MIT */
+/* Maps of XRay's functions in YAML: any bytes are read without harm. */
+#include "formats/xray/yaml_map.h"
+#include "tests/fuzz/xray_maps.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static int read_yaml(struct xray_names *names, struct pf_input *input, struct pf_pass *pass,
+                     struct pf_error *error)
+{
+    bool is;
+    return xray_yaml_is_map(input, &is, error) ? -1 : xray_yaml_map_read(names, input, pass, error);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    read_bytes(data, size, read_yaml);
+    return 0;
+}
