@@ -36,7 +36,7 @@ struct pf_found {
 /* An entry of SOURCE that somebody knows by number. */
 struct pf_entry {
     uint64_t id;
-    struct pf_entry *parent; /* held; NULL: the root */
+    struct pf_entry *parent;    /* held; NULL: the root */
     char *name;                 /* never changes */
     bool gone;                  /* the name means something else by now; guarded by fs->lock */
     struct pf_entry *same_hash; /* entries of equal (parent, name) hash */

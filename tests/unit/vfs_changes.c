@@ -292,7 +292,9 @@ static void test_storm(const char *folder)
         pthread_create(&threads[t], NULL, storm_reader, &storm);
     for (int i = 0; i < 60; i++) {
         usleep(15000);
-        if (i % 3)
+        if (i % 10 == 9)
+            replace_text(folder, "log", "broken");
+        else if (i % 3)
             replace_text(folder, "log", version_texts[i % VERSIONS]);
         else
             write_text(folder, "log", version_texts[i % VERSIONS]);
