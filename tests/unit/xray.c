@@ -4,16 +4,6 @@
 
 /* ---- recognising -------------------------------------------------------------------------------- */
 
-static unsigned confidence_in(const void *bytes, size_t size)
-{
-    static unsigned char head[PF_HEAD_MAX];
-    memcpy(head, bytes, size);
-    struct pf_probe probe = {.name = "log", .size = size, .fd = -1, .bytes = head, .have = size};
-    struct pf_verdict verdict = {0};
-    pf_xray_driver.probe(&probe, &verdict);
-    return verdict.confidence;
-}
-
 static void recognises_logs(struct log *log)
 {
     for (unsigned version = 1; version <= 5; version++) {

@@ -165,47 +165,6 @@ static void put_everything(struct log *log)
     }
 }
 
-/* The rows from a saved position on. */
-static char *rows_after(struct opened *opened, int64_t partition, const void *blob, size_t size)
-{
-    struct pf_buf text = {0};
-    struct pf_cursor cursor = cursor_of(opened, "trace", partition);
-    cursor.table->ops->open(&cursor, &opened->error);
-    if (cursor.table->ops->restore(&cursor, blob, size, &opened->error))
-        pf_buf_printf(&text, "refused: %s\n", opened->error.what);
-    else
-        add_rows(&text, opened, &cursor);
-    cursor.table->ops->close(&cursor);
-    pf_buf_char(&text, '\0');
-    return text.data;
-}
-
-/* From every row's position the rows go on as they did, also if the walk is restricted to one thread. */
-static bool resumes_everywhere(struct opened *opened, int64_t saved_by, int64_t resumed_by)
-{
-    static unsigned char blob[16384];
-    char *all = rows_of(opened, "trace", resumed_by);
-    const char *rest = all;
-    bool same = true;
-    struct pf_cell cells[16];
-    struct pf_cursor cursor = cursor_of(opened, "trace", saved_by);
-    cursor.table->ops->open(&cursor, &opened->error);
-    for (int more = 1; more > 0 && same;) {
-        size_t size = cursor.table->ops->save(&cursor, blob, sizeof blob);
-        char *have = rows_after(opened, resumed_by, blob, size);
-        same = size <= sizeof blob && !strcmp(have, rest);
-        if (!same)
-            printf("# have: %s# want: %s", have, rest);
-        free(have);
-        more = cursor.table->ops->next(&cursor, cells, &opened->error);
-        if (more > 0 && (resumed_by < 0 || cells[0].i == resumed_by))
-            rest = strchr(rest, '\n') + 1;
-    }
-    cursor.table->ops->close(&cursor);
-    free(all);
-    return same;
-}
-
 static void resumes(struct log *log)
 {
     struct opened opened;
