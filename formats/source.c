@@ -337,7 +337,7 @@ int pf_source_list(struct pf_source *source, pf_entry *entry, void *arg, struct 
     const struct dirent *found;
     int ended = 0;
     while (!ended && (found = readdir(listing)))
-        if (strcmp(found->d_name, ".") && strcmp(found->d_name, ".."))
+        if (strcmp(found->d_name, ".") != 0 && strcmp(found->d_name, "..") != 0)
             ended = entry(arg, found->d_name, found->d_type);
     closedir(listing);
     return 0;

@@ -205,12 +205,13 @@ static uint64_t function_of(const struct elf *elf, const unsigned char *entry, u
 
 static int add_entry(struct map *map, size_t *room, uint64_t function, struct pf_error *error)
 {
-    if (map->n_entries == *room) {
-        *room = *room ? *room * 2 : 1024;
-        uint64_t *functions = realloc(map->functions, *room * sizeof *functions);
+    if (!map->functions || map->n_entries == *room) {
+        size_t more = *room ? *room * 2 : 1024;
+        uint64_t *functions = realloc(map->functions, more * sizeof *functions);
         if (!functions)
             return pf_fail_memory(error);
         map->functions = functions;
+        *room = more;
     }
     map->functions[map->n_entries++] = function;
     return 0;

@@ -6,10 +6,9 @@
 #include "formats/xray/durations.h"
 
 /*
- * The table "functions": how long the completed calls of each function took, over all threads, in ticks
- * and in seconds.
- * Counts, extremes and sums are known from the model pass; the ranks between need the durations themselves,
- * which a second pass hands to the quantiles.
+ * The table "functions": how long the completed calls of each function took, over all threads, in ticks and
+ * in seconds. Counts, extremes and sums are known from the model pass; the ranks between need the durations
+ * themselves, which a second pass hands to the quantiles.
  */
 
 /* What is known while the pass runs. */

@@ -33,7 +33,7 @@ size_t xray_demangle(const char *symbol, size_t size, char *out, size_t room)
     /* libiberty refuses longer ones too, unless told to use any amount of stack. */
     enum { MANGLED_MAX = 1024 };
     char mangled[MANGLED_MAX + 1];
-    if (size < 3 || size > MANGLED_MAX || memcmp(symbol, "_Z", 2) || memchr(symbol, 0, size))
+    if (size < 3 || size > MANGLED_MAX || memcmp(symbol, "_Z", 2) != 0 || memchr(symbol, 0, size))
         return 0;
     memcpy(mangled, symbol, size);
     mangled[size] = 0;

@@ -178,7 +178,7 @@ static int collect(void *arg, const char *name, unsigned char type)
     return folder->no_memory;
 }
 
-/* The first map of each kind, as indexes of files; false if there are more, or none at all. */
+/* The one map of each kind, by enum kind. None at all where a kind has several: nothing tells them apart. */
 static int find_only(const struct search *search, const struct folder *folder, const char *only[3],
                      struct pf_error *error)
 {
