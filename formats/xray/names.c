@@ -38,7 +38,7 @@ bool xray_names_have_room(struct xray_names *names)
 
 static int grow(struct xray_names *names, struct pf_error *error)
 {
-    size_t room = names->items ? names->room * 2 : 256;
+    size_t room = names->room ? names->room * 2 : 256;
     struct xray_named *items = realloc(names->items, room * sizeof *items);
     if (!items)
         return pf_fail_memory(error);
@@ -84,7 +84,7 @@ int xray_names_add(struct xray_names *names, uint32_t id, uint64_t address, cons
     if (!names->count || names->items[names->count - 1].id != id) {
         if (!xray_names_have_room(names))
             return 0;
-        if (names->count == names->room && grow(names, error))
+        if ((!names->items || names->count == names->room) && grow(names, error))
             return -1;
         names->items[names->count++] =
             (struct xray_named){.id = id, .string = PF_NO_STRING, .address = address};
