@@ -36,15 +36,20 @@ bool xray_names_have_room(struct xray_names *names)
     return false;
 }
 
-static int grow(struct xray_names *names, struct pf_error *error)
+/* A place for one more. NULL with *error filled. */
+static struct xray_named *append(struct xray_names *names, struct pf_error *error)
 {
-    size_t room = names->room ? names->room * 2 : 256;
-    struct xray_named *items = realloc(names->items, room * sizeof *items);
-    if (!items)
-        return pf_fail_memory(error);
-    names->items = items;
-    names->room = room;
-    return 0;
+    if (names->count == names->room) {
+        size_t room = names->room ? names->room * 2 : 256;
+        struct xray_named *items = realloc(names->items, room * sizeof *items);
+        if (!items) {
+            pf_fail_memory(error);
+            return NULL;
+        }
+        names->items = items;
+        names->room = room;
+    }
+    return names->items + names->count++;
 }
 
 /* The readable form of a symbol as a string, PF_NO_STRING beyond the bound. */
@@ -81,15 +86,15 @@ int xray_names_add(struct xray_names *names, uint32_t id, uint64_t address, cons
                    struct pf_error *error)
 {
     /* A function's entries follow each other in every map: it is named by the first. */
-    if (!names->count || names->items[names->count - 1].id != id) {
+    struct xray_named *last = names->count ? names->items + names->count - 1 : NULL;
+    if (!last || last->id != id) {
         if (!xray_names_have_room(names))
             return 0;
-        if ((!names->items || names->count == names->room) && grow(names, error))
+        last = append(names, error);
+        if (!last)
             return -1;
-        names->items[names->count++] =
-            (struct xray_named){.id = id, .string = PF_NO_STRING, .address = address};
+        *last = (struct xray_named){.id = id, .string = PF_NO_STRING, .address = address};
     }
-    struct xray_named *last = &names->items[names->count - 1];
     if (!symbol || !size || last->string != PF_NO_STRING)
         return 0;
     return intern(names, symbol, size, &last->string, error);
