@@ -2,6 +2,7 @@
 #include "fs/family.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,8 +16,6 @@ struct piece {
     struct pf_track track; /* full: counted from the piece's first row */
     unsigned char *start;  /* the position before the first row */
     size_t start_size;
-    struct pf_error error;
-    bool failed;
 };
 
 struct measuring {
@@ -29,6 +28,8 @@ struct measuring {
     size_t n;
     _Atomic uint64_t over; /* pieces that are */
     atomic_bool failed;    /* a piece has: the others need not go on */
+    pthread_mutex_t lock;  /* guards error */
+    struct pf_error error; /* the failure that matters most */
 };
 
 static bool by_partition(const struct measuring *all)
@@ -36,12 +37,12 @@ static bool by_partition(const struct measuring *all)
     return all->table->flags & PF_BY_PARTITION && all->family->partitions > 0;
 }
 
-static int keep_start(struct piece *piece, const struct pf_measure *measure)
+static int keep_start(struct piece *piece, const struct pf_measure *measure, struct pf_error *error)
 {
     piece->start_size = pf_measure_save(measure, NULL, 0);
     piece->start = malloc(piece->start_size + 1);
     if (!piece->start)
-        return pf_fail_memory(&piece->error);
+        return pf_fail_memory(error);
     pf_measure_save(measure, piece->start, piece->start_size);
     return 0;
 }
@@ -57,12 +58,13 @@ static void count_row(struct measuring *all, const struct pf_row_size *row)
         family->partition[row->partition_index] += row->full - row->partition;
 }
 
-static int set_mark(struct piece *piece, const struct pf_measure *measure, uint64_t *last)
+static int set_mark(struct piece *piece, const struct pf_measure *measure, uint64_t *last,
+                    struct pf_error *error)
 {
     size_t position = pf_measure_save(measure, NULL, 0);
     if (!pf_mark_due(piece->full - *last, position))
         return 0;
-    void *blob = pf_track_add(&piece->track, piece->full, piece->part, position, &piece->error);
+    void *blob = pf_track_add(&piece->track, piece->full, piece->part, position, error);
     if (!blob)
         return -1;
     pf_measure_save(measure, blob, position);
@@ -70,40 +72,56 @@ static int set_mark(struct piece *piece, const struct pf_measure *measure, uint6
     return 0;
 }
 
-static int measure_rows(struct measuring *all, struct piece *piece, struct pf_measure *measure)
+static int measure_rows(struct measuring *all, struct piece *piece, struct pf_measure *measure,
+                        struct pf_error *error)
 {
     struct pf_row_size row;
     uint64_t last = 0;
     int more;
-    for (uint64_t rows = 0; (more = pf_measure_next(measure, &row, &piece->error)) > 0; rows++) {
+    for (uint64_t rows = 0; (more = pf_measure_next(measure, &row, error)) > 0; rows++) {
         piece->full += row.full;
         piece->part += row.full - row.partition;
         count_row(all, &row);
-        if (piece->full - last >= PF_BLOCK && set_mark(piece, measure, &last))
+        if (piece->full - last >= PF_BLOCK && set_mark(piece, measure, &last, error))
             return -1;
         if (rows % ROWS_PER_STEP == 0) {
             uint64_t over = atomic_load_explicit(&all->over, memory_order_relaxed);
-            if (pf_pass_step(all->pass, over, all->n, &piece->error))
+            if (pf_pass_step(all->pass, over, all->n, error))
                 return -1;
             if (atomic_load_explicit(&all->failed, memory_order_relaxed))
-                return pf_fail(&piece->error, ECANCELED, "another part of the pass failed");
+                return pf_fail(error, ECANCELED, "another part of the pass failed");
         }
     }
     return more;
+}
+
+/* A real error matters more than EAGAIN, and that more than having been stopped. */
+static int weight(int code)
+{
+    return code == ECANCELED ? 1 : code == EAGAIN ? 2 : code ? 3 : 0;
+}
+
+static void note_failure(struct measuring *all, const struct pf_error *error)
+{
+    pthread_mutex_lock(&all->lock);
+    if (weight(error->code) > weight(all->error.code))
+        all->error = *error;
+    pthread_mutex_unlock(&all->lock);
+    atomic_store(&all->failed, true);
 }
 
 static void measure_piece(void *arg, size_t i)
 {
     struct measuring *all = arg;
     struct piece *piece = &all->pieces[i];
+    struct pf_error error = {0};
     int64_t partition = by_partition(all) ? (int64_t)i : -1;
     piece->part = all->header.full - all->header.partition;
-    struct pf_measure *measure = pf_measure_new(all->profile, all->table, partition, &piece->error);
-    piece->failed = !measure || keep_start(piece, measure) || measure_rows(all, piece, measure);
+    struct pf_measure *measure = pf_measure_new(all->profile, all->table, partition, &error);
+    if (!measure || keep_start(piece, measure, &error) || measure_rows(all, piece, measure, &error))
+        note_failure(all, &error);
     pf_measure_free(measure);
     atomic_fetch_add_explicit(&all->over, 1, memory_order_relaxed);
-    if (piece->failed)
-        atomic_store(&all->failed, true);
 }
 
 /* Puts the pieces behind one another. */
@@ -147,18 +165,6 @@ static void free_pieces(struct measuring *all)
     all->pieces = NULL;
 }
 
-/* The reason that matters: a real error before EAGAIN before "another part failed". */
-static void worst_error(const struct measuring *all, struct pf_error *error)
-{
-    *error = (struct pf_error){.code = ECANCELED};
-    for (size_t i = 0; i < all->n; i++) {
-        const struct piece *piece = &all->pieces[i];
-        if (piece->failed &&
-            (error->code == ECANCELED || (error->code == EAGAIN && piece->error.code != ECANCELED)))
-            *error = piece->error;
-    }
-}
-
 static int measure_once(struct pf_pool *pool, struct measuring *all, struct pf_error *error)
 {
     struct pf_family *family = all->family;
@@ -168,10 +174,11 @@ static int measure_once(struct pf_pool *pool, struct measuring *all, struct pf_e
         return pf_fail_memory(error);
     atomic_store(&all->over, 0);
     atomic_store(&all->failed, false);
+    all->error = (struct pf_error){0};
     pf_pool_split(pool, all->n, measure_piece, all);
     int result = 0;
     if (atomic_load(&all->failed)) {
-        worst_error(all, error);
+        *error = all->error;
         result = -1;
     }
     uint64_t last = 0;
@@ -220,6 +227,7 @@ struct pf_family *pf_family_new(struct pf_pool *pool, struct pf_profile *profile
     }
     struct measuring all = {
         .profile = profile, .table = table, .family = family, .pass = pass, .header = pf_header_size(table)};
+    pthread_mutex_init(&all.lock, NULL);
     int result = -1;
     for (int tries = 0; tries < TRIES && result; tries++) {
         reset(family, &all.header);
@@ -227,6 +235,7 @@ struct pf_family *pf_family_new(struct pf_pool *pool, struct pf_profile *profile
         if (result && error->code != EAGAIN)
             break;
     }
+    pthread_mutex_destroy(&all.lock);
     if (result) {
         pf_family_free(family);
         return NULL;

@@ -270,6 +270,7 @@ static int renew(struct pf_fs *fs, struct pf_instance *old, struct pf_instance *
     if (found.type != PF_ENTRY_PROFILE)
         return ESTALE;
     pthread_mutex_lock(&fs->lock);
+    entry->found = found;
     /* An input may have changed although the entry itself (a directory, say) looks the same. */
     if (entry->instance == old && same_version(&old->st, &found.st))
         supersede(fs, entry);

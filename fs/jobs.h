@@ -38,7 +38,8 @@ typedef int pf_job_run(void *arg, struct pf_pass *pass, struct pf_error *error);
 
 /*
  * Makes a job and queues it. `over` runs on the pass's thread after `run`, before waiters are woken: it
- * unlists the job wherever `arg`'s owner has listed it. The caller holds a reference. NULL: out of memory.
+ * unlists the job wherever `arg`'s owner has listed it. The caller holds a reference. NULL: out of
+ * memory, or the pool is being freed.
  */
 struct pf_job *pf_job_start(struct pf_pool *pool, const char *what, pf_job_run *run,
                             void (*over)(void *arg, struct pf_job *job, const struct pf_error *error),
