@@ -224,10 +224,11 @@ int pf_warn(struct pf_profile *profile, int64_t line, int64_t offset, const char
 /* ---- the driver --------------------------------------------------------------------------------- */
 
 struct pf_driver {
-    const char *name;  /* "Format:" in info.txt, and in `profilefs formats` */
-    const char *title; /* one line for people */
-    unsigned version;  /* raised whenever the text served for some file changes: part of every cache key */
-    bool directories;  /* probes directories (else files) */
+    const char *name;    /* "Format:" in info.txt, and in `profilefs formats` */
+    const char *title;   /* one line for people */
+    unsigned version;    /* raised whenever the text served for some file changes: part of every cache key */
+    pf_matters *matters; /* which names beside a source it may look for; NULL: all */
+    bool directories;    /* probes directories (else files) */
     void (*probe)(struct pf_probe *probe, struct pf_verdict *verdict);
     /* Fill the profile as far as PF_OPENED. On failure the core calls close(). */
     int (*open)(struct pf_profile *profile, struct pf_error *error);

@@ -32,6 +32,10 @@ struct pf_source {
     pthread_mutex_t lock;
     struct pf_input **inputs;
     size_t count;
+    pf_matters *matters;           /* NULL: all names in the folder do */
+    pthread_mutex_t folder_lock;   /* guards the following */
+    struct pf_stamp folder_times;  /* of the folder when its names were last gone through */
+    struct pf_stamp folder_digest; /* what they came to */
 };
 
 struct pf_stamp pf_stamp_of(const struct stat *st)
@@ -95,6 +99,7 @@ struct pf_source *pf_source_new(int directory, const char *name, struct pf_error
         return NULL;
     }
     pthread_mutex_init(&source->lock, NULL);
+    pthread_mutex_init(&source->folder_lock, NULL);
     source->directory = -1;
     source->folder = fcntl(directory, F_DUPFD_CLOEXEC, 3);
     source->name = strdup(name);
@@ -116,17 +121,14 @@ void pf_source_free(struct pf_source *source)
 {
     if (!source)
         return;
-    for (size_t i = 0; i < source->count; i++) {
-        if (source->inputs[i]->fd >= 0)
-            close(source->inputs[i]->fd);
-        free(source->inputs[i]->name);
-        free(source->inputs[i]);
-    }
+    for (size_t i = 0; i < source->count; i++)
+        pf_input_free(source->inputs[i]);
     free(source->inputs);
     if (source->directory >= 0)
         close(source->directory);
     if (source->folder >= 0)
         close(source->folder);
+    pthread_mutex_destroy(&source->folder_lock);
     pthread_mutex_destroy(&source->lock);
     free(source->name);
     free(source);
@@ -142,21 +144,6 @@ static int place_of(const struct pf_source *source, const char *name, const char
 {
     *relative = name ? name : source->name;
     return name && source->directory >= 0 ? source->directory : source->folder;
-}
-
-/*
- * What stands at an input's place now; all zero if there is nothing of its kind. Paths that the user has named
- * may be links, the profile's may not.
- */
-static struct pf_stamp stamp_now(const struct pf_source *source, const char *name)
-{
-    const char *relative;
-    int folder = place_of(source, name, &relative);
-    struct stat st;
-    if (fstatat(folder, relative, &st, *relative == '/' ? 0 : AT_SYMLINK_NOFOLLOW))
-        return (struct pf_stamp){0};
-    bool right = name && !strcmp(name, PF_FOLDER) ? S_ISDIR(st.st_mode) : S_ISREG(st.st_mode);
-    return right ? pf_stamp_of(&st) : (struct pf_stamp){0};
 }
 
 static int64_t now_ns(void)
@@ -177,6 +164,94 @@ static void outlast_clock_tick(int fd, struct stat *st)
     struct timespec wait = {.tv_nsec = (long)(YOUNG_NS - age)};
     nanosleep(&wait, NULL);
     fstat(fd, st);
+}
+
+/* ---- the folder --------------------------------------------------------------------------------- */
+
+static int folder_of(const struct pf_source *source)
+{
+    return source->directory >= 0 ? source->directory : source->folder;
+}
+
+/* A listing of its own: two at once must not move each other's place. NULL with errno. */
+static DIR *open_folder(const struct pf_source *source)
+{
+    int fd = openat(folder_of(source), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    DIR *listing = fd < 0 ? NULL : fdopendir(fd);
+    if (!listing && fd >= 0)
+        close(fd);
+    return listing;
+}
+
+/* The next entry that matters, or NULL. */
+static const struct dirent *next_that_matters(const struct pf_source *source, DIR *listing)
+{
+    const struct dirent *found;
+    while ((found = readdir(listing)))
+        if (strcmp(found->d_name, ".") != 0 && strcmp(found->d_name, "..") != 0 &&
+            (!source->matters || source->matters(found->d_name)))
+            break;
+    return found;
+}
+
+/* Names in any order come to the same digest. */
+static struct pf_stamp digest_of(const struct pf_source *source, DIR *listing)
+{
+    struct pf_stamp digest = {.device = 1}; /* not all zero: the folder is there */
+    const struct dirent *found;
+    while ((found = next_that_matters(source, listing))) {
+        uint64_t hash = 0xcbf29ce484222325u;
+        for (const char *c = found->d_name; *c; c++)
+            hash = (hash ^ (unsigned char)*c) * 0x100000001b3u;
+        digest.size++;
+        digest.inode += hash ^ hash >> 29;
+    }
+    return digest;
+}
+
+/* The digest of the folder's names; they are gone through only if its times have changed. */
+static struct pf_stamp folder_now(struct pf_source *source)
+{
+    struct stat st;
+    if (fstat(folder_of(source), &st) || !S_ISDIR(st.st_mode))
+        return (struct pf_stamp){0};
+    struct pf_stamp times = pf_stamp_of(&st);
+    pthread_mutex_lock(&source->folder_lock);
+    if (!pf_stamp_same(&times, &source->folder_times)) {
+        DIR *listing = open_folder(source);
+        source->folder_digest = (struct pf_stamp){0};
+        source->folder_times = (struct pf_stamp){0};
+        if (listing) {
+            outlast_clock_tick(dirfd(listing), &st);
+            source->folder_times = pf_stamp_of(&st);
+            source->folder_digest = digest_of(source, listing);
+            closedir(listing);
+        }
+    }
+    struct pf_stamp digest = source->folder_digest;
+    pthread_mutex_unlock(&source->folder_lock);
+    return digest;
+}
+
+void pf_source_set_matters(struct pf_source *source, pf_matters *matters)
+{
+    source->matters = matters;
+}
+
+/*
+ * What stands at an input's place now; all zero if there is nothing of its kind. Paths that the user has named
+ * may be links, the profile's may not.
+ */
+static struct pf_stamp stamp_now(struct pf_source *source, const char *name)
+{
+    const char *relative;
+    int folder = place_of(source, name, &relative);
+    struct stat st;
+    if (name && !strcmp(name, PF_FOLDER))
+        return folder_now(source);
+    if (fstatat(folder, relative, &st, *relative == '/' ? 0 : AT_SYMLINK_NOFOLLOW) || !S_ISREG(st.st_mode))
+        return (struct pf_stamp){0};
+    return pf_stamp_of(&st);
 }
 
 /* Never to hang on a FIFO: only what turns out to be a regular file is waited for. */
@@ -208,6 +283,35 @@ static int open_input(struct pf_input *input, struct pf_error *error)
     input->present = true;
     input->fd = fd;
     input->stamp = stamp;
+    return 0;
+}
+
+void pf_input_free(struct pf_input *input)
+{
+    if (!input)
+        return;
+    if (input->fd >= 0)
+        close(input->fd);
+    free(input->name);
+    free(input);
+}
+
+int pf_source_peek(struct pf_source *source, const char *name, struct pf_input **input,
+                   struct pf_error *error)
+{
+    struct pf_input *new = calloc(1, sizeof *new);
+    *input = NULL;
+    if (!new || !(new->name = strdup(name))) {
+        free(new);
+        return pf_fail_memory(error);
+    }
+    new->source = source;
+    new->fd = -1;
+    if (open_input(new, error)) {
+        pf_input_free(new);
+        return -1;
+    }
+    *input = new;
     return 0;
 }
 
@@ -302,17 +406,14 @@ int pf_input_done(struct pf_input *input, struct pf_error *error)
 /* ---- listing ------------------------------------------------------------------------------------ */
 
 /* Records the folder as it is now. An earlier listing's stamp stays: if they differ, the profile is stale. */
-static int record_folder(struct pf_source *source, int fd, struct pf_error *error)
+static int record_folder(struct pf_source *source, struct pf_error *error)
 {
-    struct stat st;
-    if (fstat(fd, &st))
-        return pf_fail(error, errno, "%s", strerror(errno));
-    outlast_clock_tick(fd, &st);
+    struct pf_stamp digest = folder_now(source);
     pthread_mutex_lock(&source->lock);
     struct pf_input *input = find_input(source, PF_FOLDER);
     if (!input && (input = add_input(source, PF_FOLDER, error))) {
         input->present = true;
-        input->stamp = pf_stamp_of(&st);
+        input->stamp = digest;
     }
     pthread_mutex_unlock(&source->lock);
     return input ? 0 : -1;
@@ -320,27 +421,15 @@ static int record_folder(struct pf_source *source, int fd, struct pf_error *erro
 
 int pf_source_list(struct pf_source *source, pf_entry *entry, void *arg, struct pf_error *error)
 {
-    int folder = source->directory >= 0 ? source->directory : source->folder;
-    /* A description of its own: two listings at once must not move each other's place. */
-    int fd = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (fd < 0)
+    DIR *listing = open_folder(source);
+    if (!listing)
         return pf_fail(error, errno, "%s", strerror(errno));
-    DIR *listing = fdopendir(fd);
-    if (!listing) {
-        close(fd);
-        return pf_fail_memory(error);
-    }
-    if (record_folder(source, fd, error)) {
-        closedir(listing);
-        return -1;
-    }
     const struct dirent *found;
-    int ended = 0;
-    while (!ended && (found = readdir(listing)))
-        if (strcmp(found->d_name, ".") != 0 && strcmp(found->d_name, "..") != 0)
-            ended = entry(arg, found->d_name, found->d_type);
+    int failed = record_folder(source, error), ended = failed;
+    while (!ended && (found = next_that_matters(source, listing)))
+        ended = entry(arg, found->d_name, found->d_type);
     closedir(listing);
-    return 0;
+    return failed;
 }
 
 /* ---- reading ------------------------------------------------------------------------------------ */
@@ -438,7 +527,7 @@ const char *pf_source_input_at(const struct pf_source *source, size_t i, struct 
     return input ? input->name : NULL;
 }
 
-bool pf_source_matches(const struct pf_source *source, const char *name, const struct pf_stamp *stamp)
+bool pf_source_matches(struct pf_source *source, const char *name, const struct pf_stamp *stamp)
 {
     struct pf_stamp now = stamp_now(source, name);
     return pf_stamp_same(&now, stamp);

@@ -61,13 +61,27 @@ int pf_source_open_path(struct pf_source *source, const char *path, struct pf_in
  */
 int pf_input_done(struct pf_input *input, struct pf_error *error);
 
+/*
+ * Opens a regular file as pf_source_open does, without recording it: to see whether it is of interest at all. The caller
+ * frees it. -1 with *error filled.
+ */
+int pf_source_peek(struct pf_source *source, const char *name, struct pf_input **input,
+                   struct pf_error *error);
+void pf_input_free(struct pf_input *input);
+
+/*
+ * Which names in the source's folder may matter to it. What comes and goes there otherwise changes nothing (an
+ * archive's folder gets new profiles every day). To be set before pf_source_list; NULL: all do.
+ */
+typedef bool pf_matters(const char *name);
+void pf_source_set_matters(struct pf_source *source, pf_matters *matters);
+
 /* One entry of a folder; type is one of readdir's DT_ values. Nonzero ends the listing. */
 typedef int pf_entry(void *arg, const char *name, unsigned char type);
 
 /*
- * Calls entry for everything (but `.` and `..`) in the folder that names given to pf_source_open are relative
- * to, in no order. The folder is recorded as an input named PF_FOLDER, whose times tell that entries have come
- * or gone. 0, or -1 with *error filled.
+ * Calls entry for everything that matters in the folder that names given to pf_source_open are relative to, in
+ * no order. The names that matter are recorded as an input named PF_FOLDER. 0, or -1 with *error filled.
  */
 #define PF_FOLDER "."
 int pf_source_list(struct pf_source *source, pf_entry *entry, void *arg, struct pf_error *error);
@@ -104,6 +118,6 @@ size_t pf_source_input_count(const struct pf_source *source);
 const char *pf_source_input_at(const struct pf_source *source, size_t i, struct pf_stamp *stamp);
 
 /* True if the input of this name is what the stamp says. */
-bool pf_source_matches(const struct pf_source *source, const char *name, const struct pf_stamp *stamp);
+bool pf_source_matches(struct pf_source *source, const char *name, const struct pf_stamp *stamp);
 
 #endif

@@ -133,6 +133,7 @@ struct pf_live *pf_live_open(struct pf_core *core, const struct pf_driver *drive
     live->references = 1;
     pthread_mutex_init(&live->lock, NULL);
     struct pf_profile *profile = &live->profile;
+    pf_source_set_matters(source, driver->matters);
     *profile = (struct pf_profile){.driver = driver, .source = source, .options = &core->options};
     profile->info = pf_rows_new(2);
     profile->warnings = pf_rows_new(5);

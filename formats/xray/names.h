@@ -92,4 +92,7 @@ int xray_names_tell(const struct xray_names *names, const struct pf_tree *contex
  */
 size_t xray_demangle(const char *symbol, size_t size, char *out, size_t room);
 
+/* Whether something of this name beside a log may be its program or map. Logs and other profiles are many, and known by their names. */
+bool xray_name_matters(const char *name);
+
 #endif

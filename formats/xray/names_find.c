@@ -82,10 +82,9 @@ static int look_at(const struct search *search, const char *name, enum kind *kin
 {
     struct pf_input *input;
     *kind = NO_MAP;
-    if (pf_source_open(search->source, name, &input, error) || kind_of(input, kind, error) ||
-        pf_input_done(input, error))
-        return is_final(error) ? -1 : 0;
-    return 0;
+    int failed = pf_source_peek(search->source, name, &input, error) || kind_of(input, kind, error);
+    pf_input_free(input);
+    return failed && is_final(error) ? -1 : 0;
 }
 
 /* Reads a map beside the log; *names stays as it is if the file is no map. */
@@ -160,15 +159,27 @@ struct folder {
     bool too_many, no_memory;
 };
 
-/* Collects files that may be maps. Logs are many, and known by their names. */
+bool xray_name_matters(const char *name)
+{
+    /* What profiles and their companions are called; neither programs nor maps are. */
+    static const char *const others[] = {".xray", ".fdr",  ".log",   ".prof", ".trace", ".txt",
+                                         ".csv",  ".json", ".jsonl", ".perf", ".md",    ".sqlite",
+                                         ".html", ".gz",   ".xz",    ".zst",  ".tar",   ".cubex"};
+    const char *ending = strrchr(name, '.');
+    for (size_t i = 0; ending && i < sizeof others / sizeof *others; i++)
+        if (!strcmp(ending, others[i]))
+            return false;
+    return strncmp(name, LOG_PREFIX, strlen(LOG_PREFIX)) != 0;
+}
+
+/* Collects files that may be maps. */
 static int collect(void *arg, const char *name, unsigned char type)
 {
     struct folder *folder = arg;
-    folder->too_many = ++folder->n_entries > ENTRIES_MAX;
+    folder->too_many = ++folder->n_entries > ENTRIES_MAX; /* of those that matter */
     if (folder->too_many)
         return 1;
-    if ((type != DT_REG && type != DT_UNKNOWN) || !strcmp(name, folder->log) ||
-        !strncmp(name, LOG_PREFIX, strlen(LOG_PREFIX)))
+    if ((type != DT_REG && type != DT_UNKNOWN) || !strcmp(name, folder->log))
         return 0;
     folder->too_many = folder->n_files == CANDIDATES_MAX;
     if (folder->too_many)

@@ -50,18 +50,20 @@ static const struct pf_column trace_columns[XRAY_TRACE_COLUMNS] = {
 /* Of the whole log, and of each thread. */
 #define FUNCTION_COLUMNS(first)                                                                              \
     [first + XRAY_FUNCTIONS_FUNCTION] = {"function", PF_PLAIN, 0},                                           \
-    [first + XRAY_FUNCTIONS_COUNT] = {"count", PF_PLAIN, 0},                                                 \
-    [first + XRAY_FUNCTIONS_MIN] = {"min", PF_PLAIN, 0},                                                     \
-    [first + XRAY_FUNCTIONS_MEDIAN] = {"median", PF_PLAIN, 0},                                               \
-    [first + XRAY_FUNCTIONS_P90] = {"p90", PF_PLAIN, 0}, [first + XRAY_FUNCTIONS_P99] = {"p99", PF_PLAIN, 0}, \
-    [first + XRAY_FUNCTIONS_MAX] = {"max", PF_PLAIN, 0}, [first + XRAY_FUNCTIONS_SUM] = {"sum", PF_PLAIN, 0}, \
-    [first + XRAY_FUNCTIONS_NAME] = {"name", PF_PLAIN, 0},                                                   \
-    [first + XRAY_FUNCTIONS_MIN_S] = {"min_s", PF_PLAIN, 0},                                                 \
-    [first + XRAY_FUNCTIONS_MEDIAN_S] = {"median_s", PF_PLAIN, 0},                                           \
-    [first + XRAY_FUNCTIONS_P90_S] = {"p90_s", PF_PLAIN, 0},                                                 \
-    [first + XRAY_FUNCTIONS_P99_S] = {"p99_s", PF_PLAIN, 0},                                                 \
-    [first + XRAY_FUNCTIONS_MAX_S] = {"max_s", PF_PLAIN, 0},                                                 \
-    [first + XRAY_FUNCTIONS_SUM_S] = {"sum_s", PF_PLAIN, 0}
+             [first + XRAY_FUNCTIONS_COUNT] = {"count", PF_PLAIN, 0},                                        \
+             [first + XRAY_FUNCTIONS_MIN] = {"min", PF_PLAIN, 0},                                            \
+             [first + XRAY_FUNCTIONS_MEDIAN] = {"median", PF_PLAIN, 0},                                      \
+             [first + XRAY_FUNCTIONS_P90] = {"p90", PF_PLAIN, 0},                                            \
+             [first + XRAY_FUNCTIONS_P99] = {"p99", PF_PLAIN, 0},                                            \
+             [first + XRAY_FUNCTIONS_MAX] = {"max", PF_PLAIN, 0},                                            \
+             [first + XRAY_FUNCTIONS_SUM] = {"sum", PF_PLAIN, 0},                                            \
+             [first + XRAY_FUNCTIONS_NAME] = {"name", PF_PLAIN, 0},                                          \
+             [first + XRAY_FUNCTIONS_MIN_S] = {"min_s", PF_PLAIN, 0},                                        \
+             [first + XRAY_FUNCTIONS_MEDIAN_S] = {"median_s", PF_PLAIN, 0},                                  \
+             [first + XRAY_FUNCTIONS_P90_S] = {"p90_s", PF_PLAIN, 0},                                        \
+             [first + XRAY_FUNCTIONS_P99_S] = {"p99_s", PF_PLAIN, 0},                                        \
+             [first + XRAY_FUNCTIONS_MAX_S] = {"max_s", PF_PLAIN, 0},                                        \
+             [first + XRAY_FUNCTIONS_SUM_S] = {"sum_s", PF_PLAIN, 0}
 
 static const struct pf_column function_columns[XRAY_FUNCTIONS_COLUMNS] = {FUNCTION_COLUMNS(0)};
 
@@ -326,6 +328,7 @@ const struct pf_driver pf_xray_driver = {
     .name = "xray",
     .title = "LLVM XRay log (flight data recorder, basic) or profiling-mode file",
     .version = 2,
+    .matters = xray_name_matters,
     .probe = probe,
     .open = open_file,
     .load = load,

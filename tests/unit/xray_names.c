@@ -280,6 +280,9 @@ static void load_log(struct opened *opened, struct place *place, const char *nam
                                           .source = pf_source_new(place->directory, name, &opened->error),
                                           .info = pf_rows_new(2),
                                           .warnings = pf_rows_new(5)};
+    if (!opened->profile.source)
+        abort();
+    pf_source_set_matters(opened->profile.source, pf_xray_driver.matters);
     if (pf_xray_driver.open(&opened->profile, &opened->error) || load(opened, PF_DERIVED))
         abort();
 }
@@ -597,10 +600,15 @@ static void notices_changes(void)
     ok(!is_current(&opened), "or is gone");
     unload_log(&opened);
 
-    put_yaml(&place, "anything", "text\n");
-    load_log(&opened, &place, LOG, NULL);
+    remove_place(&place);
+    place = new_place("some.log");
+    load_log(&opened, &place, "some.log", NULL);
+    put_yaml(&place, "xray-log.prog.Zz9999", "text\n");
+    put_yaml(&place, "p7.xray", "text\n");
+    ok(is_current(&opened),
+       "a log that has no program of its own is up to date also after other logs have come");
     put_yaml(&place, "anything", YAML("map"));
-    ok(!is_current(&opened), "a file that was none becomes a map");
+    ok(!is_current(&opened), "until something comes that may be its map");
     unload_log(&opened);
     remove_place(&place);
 }
