@@ -18,6 +18,11 @@ unset PROFILEFS_OPTIONS
 
 count=0 failed=0
 
+# A server in the background has no stderr: what sanitizers have to say goes to files, see finish.
+for options in ASAN_OPTIONS UBSAN_OPTIONS TSAN_OPTIONS LSAN_OPTIONS; do
+    export $options="${!options-}:log_path=$work/sanitizer"
+done
+
 # ---- TAP
 
 # ok NAME COMMAND...: the command succeeds.
@@ -74,6 +79,11 @@ skip_all() {
 
 # The last line of every test.
 finish() {
+    cd /
+    unmount
+    case $PROFILEFS in
+        *san/*) ok "the sanitizers have nothing to report" bash -c "! cat '$work'/sanitizer.*" ;;
+    esac
     echo "1..$count"
     [ $failed -eq 0 ]
     exit
