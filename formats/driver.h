@@ -124,6 +124,8 @@ struct pf_cursor_ops {
      * filled. */
     int (*restore)(struct pf_cursor *cursor, const void *blob, size_t size, struct pf_error *error);
     void (*close)(struct pf_cursor *cursor); /* frees state; also after a failed open */
+    /* Optional, for people who wait: how much of what the cursor goes through lies behind it, from 0 to 1. */
+    double (*progress)(const struct pf_cursor *cursor);
 };
 
 enum pf_table_flags {

@@ -312,4 +312,19 @@ static void close_walk(struct pf_cursor *cursor)
     cursor->state = NULL;
 }
 
-const struct pf_cursor_ops pf_fold_cursor = {open_walk, next_row, save_walk, restore_walk, close_walk};
+static double progress(const struct pf_cursor *cursor)
+{
+    const struct pf_fold *fold = fold_of(cursor);
+    const struct walk *walk = cursor->state;
+    uint64_t records = fold->starts[fold->partitions];
+    return walk->at.partition < fold->partitions && records ? (double)walk->at.record / (double)records : 1;
+}
+
+const struct pf_cursor_ops pf_fold_cursor = {
+    .open = open_walk,
+    .next = next_row,
+    .save = save_walk,
+    .restore = restore_walk,
+    .close = close_walk,
+    .progress = progress,
+};

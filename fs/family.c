@@ -26,7 +26,7 @@ struct measuring {
     struct pf_row_size header;
     struct piece *pieces;
     size_t n;
-    _Atomic uint64_t over; /* pieces that are */
+    _Atomic uint64_t done; /* thousandths of pieces */
     atomic_bool failed;    /* a piece has: the others need not go on */
     pthread_mutex_t lock;  /* guards error */
     struct pf_error error; /* the failure that matters most */
@@ -72,11 +72,22 @@ static int set_mark(struct piece *piece, const struct pf_measure *measure, uint6
     return 0;
 }
 
+/* *told: thousandths of this piece that have been told before. */
+static int tell_progress(struct measuring *all, const struct pf_measure *measure, uint64_t *told,
+                         struct pf_error *error)
+{
+    uint64_t now = (uint64_t)(1000 * pf_measure_progress(measure));
+    uint64_t more = now > *told ? now - *told : 0;
+    uint64_t done = atomic_fetch_add_explicit(&all->done, more, memory_order_relaxed) + more;
+    *told += more;
+    return pf_pass_step(all->pass, done, 1000 * all->n, error);
+}
+
 static int measure_rows(struct measuring *all, struct piece *piece, struct pf_measure *measure,
                         struct pf_error *error)
 {
     struct pf_row_size row;
-    uint64_t last = 0;
+    uint64_t last = 0, told = 0;
     int more;
     for (uint64_t rows = 0; (more = pf_measure_next(measure, &row, error)) > 0; rows++) {
         piece->full += row.full;
@@ -85,13 +96,13 @@ static int measure_rows(struct measuring *all, struct piece *piece, struct pf_me
         if (piece->full - last >= PF_BLOCK && set_mark(piece, measure, &last, error))
             return -1;
         if (rows % ROWS_PER_STEP == 0) {
-            uint64_t over = atomic_load_explicit(&all->over, memory_order_relaxed);
-            if (pf_pass_step(all->pass, over, all->n, error))
+            if (tell_progress(all, measure, &told, error))
                 return -1;
             if (atomic_load_explicit(&all->failed, memory_order_relaxed))
                 return pf_fail(error, ECANCELED, "another part of the pass failed");
         }
     }
+    atomic_fetch_add_explicit(&all->done, 1000 - told, memory_order_relaxed);
     return more;
 }
 
@@ -121,7 +132,6 @@ static void measure_piece(void *arg, size_t i)
     if (!measure || keep_start(piece, measure, &error) || measure_rows(all, piece, measure, &error))
         note_failure(all, &error);
     pf_measure_free(measure);
-    atomic_fetch_add_explicit(&all->over, 1, memory_order_relaxed);
 }
 
 /* Puts the pieces behind one another. */
@@ -172,7 +182,7 @@ static int measure_once(struct pf_pool *pool, struct measuring *all, struct pf_e
     all->pieces = calloc(all->n, sizeof *all->pieces);
     if (!all->pieces)
         return pf_fail_memory(error);
-    atomic_store(&all->over, 0);
+    atomic_store(&all->done, 0);
     atomic_store(&all->failed, false);
     all->error = (struct pf_error){0};
     pf_pool_split(pool, all->n, measure_piece, all);

@@ -69,7 +69,13 @@ static void rows_close(struct pf_cursor *cursor)
     cursor->state = NULL;
 }
 
-static const struct pf_cursor_ops rows_cursor = {rows_open, rows_next, rows_save, rows_restore, rows_close};
+static const struct pf_cursor_ops rows_cursor = {
+    .open = rows_open,
+    .next = rows_next,
+    .save = rows_save,
+    .restore = rows_restore,
+    .close = rows_close,
+};
 
 const struct pf_cursor_ops *pf_table_ops(const struct pf_table *table)
 {
@@ -444,6 +450,12 @@ int pf_measure_next(struct pf_measure *measure, struct pf_row_size *size, struct
 size_t pf_measure_save(const struct pf_measure *measure, void *blob, size_t room)
 {
     return measure->walk.ops->save(&measure->walk.cursor, blob, room);
+}
+
+double pf_measure_progress(const struct pf_measure *measure)
+{
+    const struct walk *walk = &measure->walk;
+    return walk->ops->progress ? walk->ops->progress(&walk->cursor) : 0;
 }
 
 void pf_measure_free(struct pf_measure *measure)

@@ -44,6 +44,8 @@ struct pf_measure *pf_measure_new(struct pf_profile *profile, const struct pf_ta
 int pf_measure_next(struct pf_measure *measure, struct pf_row_size *size, struct pf_error *error);
 /* The position of the next row, as pf_lines_ops.save of this table's walks gives it. */
 size_t pf_measure_save(const struct pf_measure *measure, void *blob, size_t room);
+/* How much is behind it, from 0 to 1; 0 if the table can't tell. */
+double pf_measure_progress(const struct pf_measure *measure);
 void pf_measure_free(struct pf_measure *measure);
 
 /* The header line's sizes, as for a row. */

@@ -183,10 +183,18 @@ static int values_restore(struct pf_cursor *cursor, const void *blob, size_t siz
     return pf_xtext_data_seek(&values->data, position.offset, position.inside, error);
 }
 
+static double values_progress(const struct pf_cursor *cursor)
+{
+    const struct values *values = cursor->state;
+    uint32_t blocks = values->index->n_blocks;
+    return values->number < blocks ? (double)values->number / blocks : 1;
+}
+
 const struct pf_cursor_ops pf_xtext_values = {
     .open = values_open,
     .next = values_next,
     .save = values_save,
     .restore = values_restore,
     .close = values_close,
+    .progress = values_progress,
 };

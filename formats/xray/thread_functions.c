@@ -204,4 +204,10 @@ static void close_walk(struct pf_cursor *cursor)
     cursor->state = NULL;
 }
 
-const struct pf_cursor_ops xray_thread_functions_cursor = {open_walk, next_row, save, restore, close_walk};
+const struct pf_cursor_ops xray_thread_functions_cursor = {
+    .open = open_walk,
+    .next = next_row,
+    .save = save,
+    .restore = restore,
+    .close = close_walk,
+};

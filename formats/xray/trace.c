@@ -492,4 +492,23 @@ static void close_walk(struct pf_cursor *cursor)
     cursor->state = NULL;
 }
 
-const struct pf_cursor_ops xray_trace_cursor = {open_walk, next_row, save, restore, close_walk};
+static double progress(const struct pf_cursor *cursor)
+{
+    const struct xray_index *index = &xray_state(cursor->profile)->index;
+    const struct walk *walk = cursor->state;
+    if (walk->thread >= index->n_threads)
+        return 1;
+    const struct xray_thread *thread = &index->threads[walk->thread];
+    uint64_t ranges = cursor->only.partition < 0 ? index->n_ranges : thread->count;
+    uint64_t behind = cursor->only.partition < 0 ? thread->first + walk->next : walk->next;
+    return ranges ? (double)behind / (double)ranges : 1;
+}
+
+const struct pf_cursor_ops xray_trace_cursor = {
+    .open = open_walk,
+    .next = next_row,
+    .save = save,
+    .restore = restore,
+    .close = close_walk,
+    .progress = progress,
+};

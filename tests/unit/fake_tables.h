@@ -151,10 +151,20 @@ static void fake_close_cursor(struct pf_cursor *cursor)
     cursor->state = NULL;
 }
 
-static const struct pf_cursor_ops fake_values_ops = {fake_open_cursor, fake_next_value, fake_save,
-                                                     fake_restore, fake_close_cursor};
-static const struct pf_cursor_ops fake_events_ops = {fake_open_cursor, fake_next_event, fake_save,
-                                                     fake_restore, fake_close_cursor};
+static const struct pf_cursor_ops fake_values_ops = {
+    .open = fake_open_cursor,
+    .next = fake_next_value,
+    .save = fake_save,
+    .restore = fake_restore,
+    .close = fake_close_cursor,
+};
+static const struct pf_cursor_ops fake_events_ops = {
+    .open = fake_open_cursor,
+    .next = fake_next_event,
+    .save = fake_save,
+    .restore = fake_restore,
+    .close = fake_close_cursor,
+};
 
 /* ---- the model ---------------------------------------------------------------------------------- */
 
