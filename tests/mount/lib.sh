@@ -111,10 +111,11 @@ unmount() {
         fusermount3 -u "$mnt" 2>/dev/null || sleep 0.1
     done
     if is_mounted; then fusermount3 -uz "$mnt"; fi
-    for try in $(seq 100); do
-        [ -n "$id" ] && kill -0 "$id" 2>/dev/null || return 0
-        sleep 0.05
-    done
+    # Ended is also what nobody has waited for yet: a zombie has no command line.
+    for try in $(seq 250); do
+        [ -n "$id" ] && [ -n "$(tr -d '\0' 2>/dev/null <"/proc/$id/cmdline")" ] || return 0
+        sleep 0.02
+    done 2>/dev/null
     echo "# the server is still there 5 s after unmounting" >&2
 }
 
