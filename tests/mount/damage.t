@@ -54,7 +54,7 @@ for i in range(n):
     with open(target, "wb") as out:
         out.write(harmed)
     command = [program, "cat", target] if i % 10 == 9 else [program, "cat"] + [target + "/" + v for v in views]
-    for args in (command, [program, "check", target]):
+    for args in (command, [program, "check", target])[:1 + (i % 5 == 0)]:
         try:
             run = subprocess.run(args, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, timeout=20, preexec_fn=limits)
             wrong = run.returncode not in (0, 1, 3) and "status %d: %s" % (run.returncode, run.stderr[-300:])
