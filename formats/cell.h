@@ -32,6 +32,9 @@ struct pf_cell {
     };
 };
 
+/* True if text needs no quoting: no comma, quote, backslash or control character. */
+bool pf_text_is_plain(const char *text, size_t size);
+
 static inline struct pf_cell pf_absent(void)
 {
     return (struct pf_cell){.type = PF_ABSENT};

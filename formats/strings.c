@@ -4,8 +4,6 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "fs/csv.h"
-
 enum { CHUNK = 64 * 1024 };
 
 struct chunk {

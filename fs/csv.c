@@ -4,7 +4,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "fs/print.h"
+#include "formats/print.h"
 
 /* What a byte of text asks for: how many bytes it takes beyond itself, and whether the cell needs quotes. */
 enum { GROWTH = 3, QUOTES = 4 };
@@ -17,42 +17,6 @@ static const uint8_t needs[256] = {
     ['\\'] = 1, ['"'] = 1 | QUOTES, [','] = QUOTES, [0x7f] = 3,
 };
 /* clang-format on */
-
-#define EACH_BYTE(byte) (UINT64_C(0x0101010101010101) * (byte))
-
-/* Not 0 if a byte of the word is below `limit` (at most 0x80). */
-static inline uint64_t has_below(uint64_t word, uint8_t limit)
-{
-    return (word - EACH_BYTE(limit)) & ~word & EACH_BYTE(0x80);
-}
-
-static inline uint64_t has_byte(uint64_t word, uint8_t byte)
-{
-    return has_below(word ^ EACH_BYTE(byte), 1);
-}
-
-static inline bool eight_are_plain(const char *text)
-{
-    uint64_t word;
-    memcpy(&word, text, sizeof word);
-    return !(has_below(word, 0x20) | has_byte(word, '"') | has_byte(word, ',') | has_byte(word, '\\') |
-             has_byte(word, 0x7f));
-}
-
-bool pf_text_is_plain(const char *text, size_t size)
-{
-    if (size < 8) {
-        uint8_t all = 0;
-        for (size_t i = 0; i < size; i++)
-            all |= needs[(uint8_t)text[i]];
-        return all == 0;
-    }
-    size_t last = size - 8;
-    for (size_t i = 0; i < last; i += 8)
-        if (!eight_are_plain(text + i))
-            return false;
-    return eight_are_plain(text + last);
-}
 
 static size_t text_size(const char *text, size_t size)
 {

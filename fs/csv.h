@@ -19,7 +19,4 @@ void pf_csv_cell(struct pf_buf *out, const struct pf_cell *cell);
 /* How many bytes pf_csv_cell would add. */
 size_t pf_csv_cell_size(const struct pf_cell *cell);
 
-/* True if text prints as it is: neither quotes nor escapes. */
-bool pf_text_is_plain(const char *text, size_t size);
-
 #endif

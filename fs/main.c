@@ -152,13 +152,12 @@ static int options_of(struct settings *settings, char *cache, struct pf_fs_optio
     long processors = sysconf(_SC_NPROCESSORS_ONLN);
     if (resolve_map(settings))
         return -1;
-    *options = (struct pf_fs_options){.profile = {.metric = settings->metric,
-                                                  .instr_map = settings->instr_map,
-                                                  .cache = CACHE_DEFAULT},
-                                      .only_profiles = settings->only_profiles,
-                                      .cache_folder = cache,
-                                      .pass_threads = PASS_THREADS_MIN,
-                                      .short_threads = SHORT_THREADS};
+    *options = (struct pf_fs_options){
+        .profile = {.metric = settings->metric, .instr_map = settings->instr_map, .cache = CACHE_DEFAULT},
+        .only_profiles = settings->only_profiles,
+        .cache_folder = cache,
+        .pass_threads = PASS_THREADS_MIN,
+        .short_threads = SHORT_THREADS};
     if (processors > PASS_THREADS_MIN)
         options->pass_threads = processors > 16 ? 16 : (unsigned)processors;
     if (settings->cache && !parse_size(settings->cache, &options->profile.cache)) {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include <stdlib.h>
 
+#include "formats/print.h"
 #include "fs/aggregate_private.h"
-#include "fs/print.h"
 
 /* The orders that functions.csv, hot.txt, tree.txt and stacks.folded are walked in. */
 

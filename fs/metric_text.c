@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
+#include "formats/print.h"
 #include "fs/aggregate_private.h"
-#include "fs/print.h"
 
 /* The views of a metric for eyes and for flame graphs: hot.txt, tree.txt, stacks.folded. */
 

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "fs/print.h"
+#include "formats/print.h"
 
 /* The longest unit is a C1 control character: two bytes, three characters each. */
 enum { UNIT_MAX = 6, ID_MAX = 20 };

@@ -4,8 +4,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "formats/print.h"
 #include "fs/csv.h"
-#include "fs/print.h"
 
 /* ---- tables that are held in rows: the position is the row's number ----------------------------- */
 

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "formats/parse.h"
-#include "fs/print.h"
+#include "formats/print.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

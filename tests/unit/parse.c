@@ -6,7 +6,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "fs/print.h"
+#include "formats/print.h"
 #include "tests/unit/tap.h"
 
 static uint64_t random_state = UINT64_C(0xD1B54A32D192ED03);

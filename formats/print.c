@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "fs/print.h"
+#include "formats/print.h"
 
 #include <endian.h>
 #include <math.h>
@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "formats/powers.h"
-#include "fs/shortest.h"
+#include "formats/shortest.h"
 
 #define TEN_8  UINT64_C(100000000)
 #define TEN_16 UINT64_C(10000000000000000)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "fs/shortest.h"
+#include "formats/shortest.h"
 
 #include <stdbool.h>
 #include <string.h>

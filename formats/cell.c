@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: MIT */
+#include "formats/cell.h"
+
+#define EACH_BYTE(byte) (UINT64_C(0x0101010101010101) * (byte))
+
+/* Not 0 if a byte of the word is below `limit` (at most 0x80). */
+static inline uint64_t has_below(uint64_t word, uint8_t limit)
+{
+    return (word - EACH_BYTE(limit)) & ~word & EACH_BYTE(0x80);
+}
+
+static inline uint64_t has_byte(uint64_t word, uint8_t byte)
+{
+    return has_below(word ^ EACH_BYTE(byte), 1);
+}
+
+static inline bool eight_are_plain(uint64_t word)
+{
+    return !(has_below(word, 0x20) | has_byte(word, '"') | has_byte(word, ',') | has_byte(word, '\\') |
+             has_byte(word, 0x7f));
+}
+
+bool pf_text_is_plain(const char *text, size_t size)
+{
+    uint64_t word = EACH_BYTE(' ');
+    if (size < sizeof word) {
+        if (size)
+            memcpy(&word, text, size);
+        return eight_are_plain(word);
+    }
+    size_t last = size - sizeof word;
+    for (size_t i = 0; i < last; i += sizeof word) {
+        memcpy(&word, text + i, sizeof word);
+        if (!eight_are_plain(word))
+            return false;
+    }
+    memcpy(&word, text + last, sizeof word);
+    return eight_are_plain(word);
+}
