@@ -74,13 +74,14 @@ void *pf_unpack_array(struct pf_unpack *in, uint64_t count, size_t item)
 static void make_folders(const char *folder)
 {
     char *path = strdup(folder);
-    for (char *slash = path; slash && (slash = strchr(slash + 1, '/'));) {
+    if (!path)
+        return;
+    for (char *slash = strchr(path + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
         *slash = 0;
         mkdir(path, 0700);
         *slash = '/';
     }
-    if (path)
-        mkdir(path, 0700);
+    mkdir(path, 0700);
     free(path);
 }
 

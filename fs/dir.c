@@ -23,7 +23,7 @@ struct pf_dir {
     char *names;            /* one after the other, each with its NUL */
     size_t names_size;
     /* a profile: */
-    struct pf_place place; /* place.instance NULL: not in a profile */
+    struct pf_place place = {0}; /* place.instance NULL: not in a profile */
 };
 
 static int read_names(struct pf_dir *dir)
@@ -171,7 +171,7 @@ static int source_entry(struct pf_dir *dir, uint64_t at, struct pf_dirent *entry
     struct pf_fs *fs = dir->fs;
     for (; at < dir->names_size; at += strlen(dir->names + at) + 1) {
         const char *name = dir->names + at;
-        struct pf_found found;
+        struct pf_found found = {0};
         if (strlen(name) >= sizeof entry->name || pf_classify(fs, dir->fd, name, &found))
             continue; /* gone since */
         if (fs->options.only_profiles && found.type != PF_ENTRY_PROFILE && found.type != PF_ENTRY_DIR)

@@ -202,13 +202,13 @@ static uint64_t family_size(const struct pf_family *family, struct pf_node node)
 }
 
 /* Few enough rows to render while somebody waits. */
-static bool is_short(const struct pf_live *live, struct pf_node node)
+static bool is_short(struct pf_live *live, struct pf_node node)
 {
     const struct pf_profile *profile = &live->profile;
     if (pf_is_cheap(node.kind))
         return true;
     return pf_rows_count(profile->partitions.items) < ROWS_AT_ONCE &&
-           (!profile->contexts || profile->contexts->count < ROWS_AT_ONCE);
+           pf_live_context_count(live) < ROWS_AT_ONCE;
 }
 
 /* Everything that a walk over the file needs. 0: it is there. */
@@ -223,7 +223,7 @@ static int prepare(struct pf_live *live, struct pf_node node, struct pf_job **jo
 
 static int size_text(struct pf_file_text *text, struct pf_job **job, struct pf_error *error)
 {
-    if (pf_text_is_sized(&text->text))
+    if (pf_text_is_sized(&text->text, NULL))
         return 0;
     int result = prepare(text->live, text->node, job, error);
     if (result == 0)
@@ -246,9 +246,8 @@ int pf_live_size(struct pf_live *live, unsigned kind, uint32_t item, uint64_t *s
     if (!text)
         return pf_fail_memory(error);
     int result = size_text(text, job, error);
-    if (result == 0) {
-        *size = text->text.size;
-    }
+    if (result == 0)
+        pf_text_is_sized(&text->text, size);
     pf_file_text_release(text);
     return result;
 }
@@ -264,10 +263,8 @@ bool pf_live_known_size(struct pf_live *live, unsigned kind, uint32_t item, uint
             *size = family_size(family, (struct pf_node){kind, item});
     } else {
         for (struct pf_file_text *text = live->texts; text && !known; text = text->next)
-            if (text->node.kind == kind && text->node.item == item && pf_text_is_sized(&text->text)) {
-                known = true;
-                *size = text->text.size;
-            }
+            if (text->node.kind == kind && text->node.item == item)
+                known = pf_text_is_sized(&text->text, size);
     }
     pthread_mutex_unlock(&live->lock);
     return known;

@@ -254,7 +254,7 @@ void pf_place_leave(struct pf_fs *fs, struct pf_place *place)
 /* Looks at the source again and takes the instance of what is there now. 0 or an errno value. */
 static int renew(struct pf_fs *fs, struct pf_instance *old, struct pf_instance **renewed)
 {
-    struct pf_found found;
+    struct pf_found found = {0};
     struct pf_entry *entry = old->entry;
     int result;
     if (!entry->parent) {
@@ -310,7 +310,7 @@ static int follow(struct pf_fs *fs, struct pf_live *from, struct pf_live *to, st
     *node = (struct pf_node){PF_TOP, 0};
     while (!result && depth) {
         result = ready(fs, to, *node, job);
-        struct pf_node entry;
+        struct pf_node entry = {0};
         if (!result && !pf_folder_find(to, *node, names[--depth], &entry))
             result = ESTALE;
         if (!result)

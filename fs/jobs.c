@@ -71,6 +71,7 @@ void pf_pool_split(struct pf_pool *pool, size_t n, void (*piece)(void *arg, size
         return;
     pthread_mutex_lock(&pool->lock);
     split.next = pool->splits;
+    /* cppcheck-suppress autoVariables ; taken off before this function returns */
     pool->splits = &split;
     if (n > 1)
         pthread_cond_broadcast(&pool->work);

@@ -98,7 +98,7 @@ int pf_each_profile(struct pf_fs *fs, struct pf_pass *pass,
     else
         push_entries(fs, &todo, "");
     for (char *path; !result && (path = pop(&todo)); free(path)) {
-        struct pf_found found;
+        struct pf_found found = {0};
         if (todo.looked_at++ % 64 == 0 && pf_pass_step(pass, todo.looked_at, 0, error))
             result = -1;
         else if (classify_path(fs, path, &found))

@@ -192,6 +192,14 @@ struct pf_profile *pf_live_profile(struct pf_live *live)
     return &live->profile;
 }
 
+uint32_t pf_live_context_count(struct pf_live *live)
+{
+    pthread_mutex_lock(&live->lock);
+    uint32_t contexts = live->stage >= PF_MODELLED ? live->profile.contexts->count : 0;
+    pthread_mutex_unlock(&live->lock);
+    return contexts;
+}
+
 bool pf_live_busy(struct pf_live *live)
 {
     pthread_mutex_lock(&live->lock);

@@ -44,6 +44,9 @@ void pf_live_release(struct pf_live *live);
 /* Write what passes have found to the cache file now, however little it is. */
 void pf_live_save(struct pf_live *live);
 
+/* How many contexts there are; 0 as long as the model is not loaded. */
+uint32_t pf_live_context_count(struct pf_live *live);
+
 /* A pass is queued or running for it. */
 bool pf_live_busy(struct pf_live *live);
 

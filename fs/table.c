@@ -193,12 +193,12 @@ static struct pf_cell partition_cell(const struct pf_partitions *partitions, int
 static struct pf_cell model_cell(const struct walk *walk, const struct filled *filled)
 {
     const struct pf_profile *profile = walk->cursor.profile;
-    const struct pf_tree *tree = profile->contexts;
-    const struct pf_cell *cell = &walk->cells[filled->column];
     if (filled->role == PF_METRIC) {
+        const struct pf_cell *cell = &walk->cells[filled->column];
         bool known = cell->type == PF_INT && cell->i >= 0 && (uint64_t)cell->i < profile->n_metrics;
         return known ? walk->metric_names[cell->i] : pf_absent();
     }
+    const struct pf_tree *tree = profile->contexts;
     if (!tree || walk->context < 0 || walk->context >= tree->count)
         return pf_absent();
     if (filled->role == PF_CONTEXT)

@@ -128,11 +128,22 @@ static int add_mark(struct pf_text *text, const struct pf_lines *lines, uint64_t
     return result;
 }
 
+bool pf_text_is_sized(struct pf_text *text, uint64_t *size)
+{
+    pthread_mutex_lock(&text->lock);
+    bool sized = text->sized;
+    if (sized && size)
+        *size = text->size;
+    pthread_mutex_unlock(&text->lock);
+    return sized;
+}
+
 static int cover_with(struct pf_text *text, struct pf_lines *lines, uint64_t offset, uint64_t until,
                       struct pf_pass *pass, struct pf_error *error)
 {
     struct pf_buf scratch = {0};
-    uint64_t last = offset, known = text->sized ? text->size : 0;
+    uint64_t last = offset, known = 0;
+    pf_text_is_sized(text, &known);
     int more = 1;
     for (uint64_t steps = 0; more > 0; steps++) {
         if (steps % 4096 == 0 && pf_pass_step(pass, offset, known, error))
@@ -154,11 +165,13 @@ static int cover_with(struct pf_text *text, struct pf_lines *lines, uint64_t off
         return more < 0 ? -1 : 0;
     pthread_mutex_lock(&text->lock);
     bool contradicts = text->sized && text->size != offset;
-    if (!contradicts) {
-        text->sized = true;
+    if (!contradicts &&
+        !text->sized) { /* written once: whoever knows that it is known reads it without the lock */
         text->size = offset;
-        text->covered = offset;
+        text->sized = true;
     }
+    if (!contradicts)
+        text->covered = offset;
     pthread_mutex_unlock(&text->lock);
     return contradicts ? pf_fail(error, ESTALE, "the text is not as long as it was") : 0;
 }
@@ -178,14 +191,6 @@ int pf_text_cover(struct pf_text *text, uint64_t until, struct pf_pass *pass, st
     int result = cover_with(text, lines, offset, until, pass, error);
     lines->ops->close(lines);
     return result;
-}
-
-bool pf_text_is_sized(struct pf_text *text)
-{
-    pthread_mutex_lock(&text->lock);
-    bool sized = text->sized;
-    pthread_mutex_unlock(&text->lock);
-    return sized;
 }
 
 uint64_t pf_text_distance(struct pf_text *text, uint64_t offset)

@@ -37,8 +37,8 @@ void pf_text_init(struct pf_text *text, uint64_t id,
                   struct pf_lines *(*walk)(void *owner, struct pf_error *error), void *owner);
 void pf_text_close(struct pf_text *text);
 
-/* The size is known (and then never changes). */
-bool pf_text_is_sized(struct pf_text *text);
+/* True if the size is known (it never changes then); *size is it (NULL: not asked for). */
+bool pf_text_is_sized(struct pf_text *text, uint64_t *size);
 
 /*
  * Goes through the text, without keeping it, until marks cover `until` (UINT64_MAX: to its end, which gives

@@ -244,7 +244,7 @@ static int lookup_in_source(struct pf_fs *fs, uint64_t parent, const char *name,
     pthread_mutex_unlock(&fs->lock);
     if (!folder)
         return ESTALE;
-    struct pf_found found;
+    struct pf_found found = {0};
     int fd = pf_entry_open(fs, folder, O_PATH | O_DIRECTORY);
     int result = fd < 0 ? errno : pf_classify(fs, fd, name, &found);
     if (fd >= 0)
@@ -278,8 +278,8 @@ static int find_in(struct pf_fs *fs, const struct pf_place *place, const char *n
 static int lookup_in_profile(struct pf_fs *fs, uint64_t parent, const char *name, struct pf_attr *attr,
                              struct pf_job **job)
 {
-    struct pf_place place;
-    struct pf_node entry;
+    struct pf_place place = {0};
+    struct pf_node entry = {0};
     int result = pf_place_enter(fs, parent, true, &place, job);
     if (result)
         return result;
@@ -376,7 +376,7 @@ int pf_fs_getattr(struct pf_fs *fs, uint64_t ino, struct pf_attr *attr, struct p
         return pf_control_getattr(fs, ino, attr, job);
     if (in_source(fs, ino))
         return getattr_in_source(fs, ino, attr);
-    struct pf_place place;
+    struct pf_place place = {0};
     int result = pf_place_enter(fs, ino, false, &place, job);
     if (result)
         return result;
@@ -434,7 +434,7 @@ struct pf_handle {
 static bool has_become_other(struct pf_fs *fs, const struct pf_entry *entry, const struct pf_stamp *seen,
                              int fd)
 {
-    struct pf_found found;
+    struct pf_found found = {0};
     struct stat st;
     if (fstat(fd, &st))
         return true;
@@ -474,7 +474,7 @@ static int open_in_source(struct pf_fs *fs, uint64_t ino, struct pf_handle *hand
 
 static int open_in_profile(struct pf_fs *fs, uint64_t ino, struct pf_handle *handle, struct pf_job **job)
 {
-    struct pf_place place;
+    struct pf_place place = {0};
     struct pf_error error = {0};
     int result = pf_place_enter(fs, ino, true, &place, job);
     if (result)

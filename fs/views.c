@@ -175,45 +175,43 @@ bool pf_is_heavy(const struct pf_profile *profile, struct pf_node node)
 static uint64_t item_count(struct pf_live *live, struct pf_node folder)
 {
     const struct pf_profile *profile = pf_live_profile(live);
-    const struct pf_tree *tree = profile->contexts;
     switch (folder.kind) {
     case PF_PARTITIONS:
         return pf_rows_count(profile->partitions.items);
     case PF_METRICS:
         return profile->n_metrics;
     case PF_CONTEXTS:
-        return tree->roots;
+        return profile->contexts->roots;
     case PF_CONTEXT_DIR:
-        return tree->first[folder.item + 1] - tree->first[folder.item];
+        return profile->contexts->first[folder.item + 1] - profile->contexts->first[folder.item];
     default:
         return 0;
     }
 }
 
+/* The i-th item of a folder of contexts. */
+static uint32_t context_item(const struct pf_tree *tree, struct pf_node folder, uint64_t i)
+{
+    return folder.kind == PF_CONTEXTS ? tree->root[i] : tree->child[tree->first[folder.item] + i];
+}
+
 static bool folder_item(struct pf_live *live, struct pf_node folder, uint64_t i, char *name,
                         struct pf_node *entry)
 {
-    const struct pf_tree *tree = pf_live_profile(live)->contexts;
     if (i >= item_count(live, folder))
         return false;
     uint32_t item = (uint32_t)i;
-    switch (folder.kind) {
-    case PF_PARTITIONS:
+    if (folder.kind == PF_PARTITIONS) {
         *entry = (struct pf_node){PF_PARTITION_DIR, item};
         pf_dirname(pf_live_partitions(live), item, name);
-        return true;
-    case PF_METRICS:
+    } else if (folder.kind == PF_METRICS) {
         *entry = (struct pf_node){PF_METRIC_DIR, item};
         pf_dirname(pf_live_metrics(live), item, name);
-        return true;
-    case PF_CONTEXTS:
-        item = tree->root[i];
-        break;
-    default:
-        item = tree->child[tree->first[folder.item] + i];
+    } else { /* contexts: only now is there a tree to be looked at */
+        item = context_item(pf_live_profile(live)->contexts, folder, i);
+        *entry = (struct pf_node){PF_CONTEXT_DIR, item};
+        pf_dirname(pf_live_contexts(live), item, name);
     }
-    *entry = (struct pf_node){PF_CONTEXT_DIR, item};
-    pf_dirname(pf_live_contexts(live), item, name);
     return true;
 }
 
@@ -299,7 +297,7 @@ bool pf_node_parent(struct pf_live *live, struct pf_node node, struct pf_node *p
     default:
         break;
     }
-    struct pf_node entry;
+    struct pf_node entry = {0};
     size_t at = 0;
     while (next_own(pf_live_profile(live), *parent, &at, name, &entry))
         if (entry.kind == node.kind)
@@ -310,7 +308,7 @@ bool pf_node_parent(struct pf_live *live, struct pf_node node, struct pf_node *p
 const char **pf_reserved_names(const struct pf_profile *profile, unsigned folder)
 {
     char name[PF_NAME_MAX + 1];
-    struct pf_node entry;
+    struct pf_node entry = {0};
     const char **names = calloc(VIEWS + table_count(profile) + 1, sizeof *names);
     size_t at = 0, n = 0;
     while (names && next_own(profile, (struct pf_node){folder, 0}, &at, name, &entry)) {
