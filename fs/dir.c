@@ -23,7 +23,7 @@ struct pf_dir {
     char *names;            /* one after the other, each with its NUL */
     size_t names_size;
     /* a profile: */
-    struct pf_place place = {0}; /* place.instance NULL: not in a profile */
+    struct pf_place place; /* place.instance NULL: not in a profile */
 };
 
 static int read_names(struct pf_dir *dir)

@@ -21,7 +21,7 @@ static const double SOURCE_SECONDS = 1, VERSION_SECONDS = 10;
 static int open_root(struct pf_fs *fs, const char *source, struct pf_error *error)
 {
     char *path = realpath(source, NULL);
-    struct stat st;
+    struct stat st = {0};
     if (!path || stat(path, &st)) {
         pf_fail(error, errno, "%s", strerror(errno));
         free(path);
@@ -350,7 +350,7 @@ static int getattr_in_source(struct pf_fs *fs, uint64_t ino, struct pf_attr *att
     if (!entry)
         return ESTALE;
     int fd = pf_entry_open(fs, entry, O_PATH | O_NOFOLLOW);
-    struct stat st;
+    struct stat st = {0};
     int result = fd < 0 || fstat(fd, &st) ? errno : 0;
     if (fd >= 0)
         close(fd);
@@ -435,7 +435,7 @@ static bool has_become_other(struct pf_fs *fs, const struct pf_entry *entry, con
                              int fd)
 {
     struct pf_found found = {0};
-    struct stat st;
+    struct stat st = {0};
     if (fstat(fd, &st))
         return true;
     struct pf_stamp now = pf_stamp_of(&st);
