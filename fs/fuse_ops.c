@@ -196,7 +196,7 @@ static void finish(struct pf_request *request, int error)
  * the request was parked: another thread has it then. The call sees the variable `job`.
  */
 #define SETTLE_OR_RETURN(request, result, call)                                                              \
-    for (struct pf_job *job = NULL; ((result) = (call)) == PF_PARKED;)                                       \
+    for (struct pf_job *job = (request)->job; ((result) = (call)) == PF_PARKED;)                             \
         if (park(request, job))                                                                              \
     return
 

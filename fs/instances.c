@@ -320,12 +320,25 @@ static int follow(struct pf_fs *fs, struct pf_live *from, struct pf_live *to, st
     return result;
 }
 
-/* From a place in an old version to the same in the newest. */
-static int move(struct pf_fs *fs, struct pf_place *place, struct pf_job **job)
+/* The present version as it was last seen, if that is another. NULL: it is not. */
+static struct pf_instance *successor(struct pf_fs *fs, const struct pf_instance *old)
 {
-    struct pf_place to = {.node = place->node, .moved = true};
+    pthread_mutex_lock(&fs->lock);
+    struct pf_instance *present = old->entry->instance;
+    if (present == old)
+        present = NULL;
+    if (present)
+        pf_instance_use(present);
+    pthread_mutex_unlock(&fs->lock);
+    return present;
+}
+
+/* From a place in an old version to the same in a newer one: `newer`, which is used, or what is there now. */
+static int move(struct pf_fs *fs, struct pf_place *place, struct pf_instance *newer, struct pf_job **job)
+{
+    struct pf_place to = {.instance = newer, .node = place->node, .moved = true};
     struct pf_error error = {0};
-    int result = renew(fs, place->instance, &to.instance);
+    int result = newer ? 0 : renew(fs, place->instance, &to.instance);
     if (!result) {
         to.live = pf_instance_live(fs, to.instance, &error);
         if (!to.live && !to.instance->failed)
@@ -370,7 +383,9 @@ int pf_place_enter(struct pf_fs *fs, uint64_t ino, bool check, struct pf_place *
     }
     if (place->instance->failed && place->node.kind != PF_TOP && place->node.kind != PF_ERROR)
         stale = true;
-    if (stale || (check && place->live && pf_live_check(place->live, &error)))
-        return move(fs, place, job);
+    bool again = job && *job;
+    struct pf_instance *newer = again ? successor(fs, place->instance) : NULL;
+    if (newer || stale || (check && !again && place->live && pf_live_check(place->live, &error)))
+        return move(fs, place, newer, job);
     return 0;
 }

@@ -11,6 +11,9 @@
 /*
  * The filesystem without FUSE: what the mount and the commands both stand on.
  *
+ * *job is NULL when an operation is begun, and is left as it was when the operation is called again: the inputs of a profile are checked
+ * once an operation, else one that takes longer than the source stands still would never end.
+ *
  * Every operation answers at once: 0; an errno value (positive); or PF_PARKED with *job set to a reference on
  * the pass that must be over before the same call is made again.
  */
