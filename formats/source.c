@@ -188,7 +188,7 @@ static const struct dirent *next_that_matters(const struct pf_source *source, DI
 {
     const struct dirent *found;
     while ((found = readdir(listing)))
-        if (strcmp(found->d_name, ".") != 0 && strcmp(found->d_name, "..") != 0 &&
+        if (found->d_type != DT_DIR && strcmp(found->d_name, ".") != 0 && strcmp(found->d_name, "..") != 0 &&
             (!source->matters || source->matters(found->d_name)))
             break;
     return found;

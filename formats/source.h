@@ -80,7 +80,7 @@ void pf_source_set_matters(struct pf_source *source, pf_matters *matters);
 typedef int pf_entry(void *arg, const char *name, unsigned char type);
 
 /*
- * Calls entry for everything that matters in the folder that names given to pf_source_open are relative to, in
+ * Calls entry for everything but folders that matters in the folder that names given to pf_source_open are relative to, in
  * no order. The names that matter are recorded as an input named PF_FOLDER. 0, or -1 with *error filled.
  */
 #define PF_FOLDER "."

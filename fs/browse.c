@@ -274,14 +274,22 @@ static ssize_t copy_range(const struct pf_data *data)
     return n;
 }
 
+enum { OPEN_TRIES = 3 };
+
 static int print_file(struct pf_fs *fs, const char *path, const char *rest, const struct pf_attr *attr)
 {
     struct pf_handle *handle;
     struct pf_data data;
-    (void)rest;
     if (S_ISDIR(attr->st.st_mode))
         return complain(path, strerror(EISDIR));
-    int code = open_file(fs, attr->st.st_ino, &handle);
+    struct pf_attr now = *attr;
+    int code = open_file(fs, now.st.st_ino, &handle);
+    /* It has changed since it was found: as the kernel does, look the path up again. */
+    for (int tries = 0; code == ESTALE && tries < OPEN_TRIES; tries++) {
+        code = find(fs, rest, &now);
+        if (!code)
+            code = open_file(fs, now.st.st_ino, &handle);
+    }
     if (code)
         return complain_of(fs, path, code);
     for (uint64_t offset = 0;;) {
