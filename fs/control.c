@@ -7,6 +7,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "fs/clock.h"
 #include "fs/listing.h"
 #include "fs/version.h"
 #include "fs/vfs_private.h"
@@ -32,7 +33,7 @@ struct pf_listing {
     uint32_t number; /* of the present text; 0: none yet */
     char *text;
     size_t size;
-    time_t made;        /* monotonic seconds */
+    uint64_t made;      /* monotonic seconds */
     struct pf_job *job; /* making the next one; not held: unlisted before it is over */
     struct pf_error failure;
 };
@@ -76,13 +77,6 @@ uint64_t pf_control_ino(void)
     return pf_ino(0, PF_KIND_CONTROL, CONTROL_DIR);
 }
 
-static time_t monotonic_seconds(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return now.tv_sec;
-}
-
 /* ---- the list of profiles ----------------------------------------------------------------------- */
 
 static int run_listing(void *arg, struct pf_pass *pass, struct pf_error *error)
@@ -97,7 +91,7 @@ static int run_listing(void *arg, struct pf_pass *pass, struct pf_error *error)
         listing->text = out.data;
         listing->size = out.size;
         listing->number = listing->number % UINT32_MAX + 1;
-        listing->made = monotonic_seconds();
+        listing->made = pf_monotonic_seconds();
         out.data = NULL;
     } else if (error->code != ECANCELED) {
         listing->failure = *error;
@@ -127,7 +121,7 @@ static int need_listing(struct pf_fs *fs, struct pf_job **job)
         listing->failure.code = 0; /* told once; the next one tries again */
         return code;
     }
-    if (listing->number && monotonic_seconds() - listing->made <= LISTING_SECONDS)
+    if (listing->number && pf_monotonic_seconds() - listing->made <= LISTING_SECONDS)
         return 0;
     if (listing->job) {
         *job = pf_job_hold(listing->job);
@@ -158,7 +152,7 @@ static char *status_text(struct pf_fs *fs)
     pthread_mutex_lock(&fs->lock);
     size_t open = fs->open_instances, entries = fs->entries.count;
     pthread_mutex_unlock(&fs->lock);
-    pf_buf_printf(&out, "Uptime: %llu s\n", (unsigned long long)monotonic_seconds() - fs->started);
+    pf_buf_printf(&out, "Uptime: %llu s\n", (unsigned long long)pf_monotonic_seconds() - fs->started);
     pf_buf_printf(&out, "Open profiles: %zu\nKnown entries: %zu\n", open, entries);
     pf_buf_printf(&out, "Block cache: %llu KiB of %llu KiB\n",
                   (unsigned long long)pf_blocks_held(fs->core.blocks) / 1024,
@@ -185,8 +179,7 @@ static int control_attr(struct pf_fs *fs, uint64_t ino, struct pf_attr *attr)
     *attr = (struct pf_attr){.entry_seconds = 1, .attr_seconds = 1};
     struct stat *st = &attr->st;
     uint32_t item = (uint32_t)ino;
-    const struct timespec now = {.tv_sec =
-                                     time(NULL) - (time_t)((uint64_t)monotonic_seconds() - fs->started)};
+    const struct timespec now = {.tv_sec = time(NULL) - (time_t)(pf_monotonic_seconds() - fs->started)};
     *st = (struct stat){.st_ino = ino,
                         .st_mode = S_IFREG | 0444,
                         .st_nlink = 1,

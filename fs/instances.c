@@ -6,6 +6,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "fs/clock.h"
 #include "fs/names.h"
 #include "fs/vfs_private.h"
 
@@ -33,13 +34,6 @@ static void link_open(struct pf_fs *fs, struct pf_instance *instance)
     fs->newest = instance;
 }
 
-static time_t seconds_now(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
-    return now.tv_sec;
-}
-
 static void shut(struct pf_fs *fs, struct pf_instance *instance)
 {
     unlink_open(fs, instance);
@@ -51,7 +45,8 @@ static void shut(struct pf_fs *fs, struct pf_instance *instance)
 
 static bool is_wanted(const struct pf_instance *instance)
 {
-    return instance->uses || pf_live_busy(instance->live) || seconds_now() - instance->used <= OPEN_SECONDS;
+    return instance->uses || pf_live_busy(instance->live) ||
+           pf_monotonic_seconds() - instance->used <= OPEN_SECONDS;
 }
 
 /* Shuts those that were not used for longest. */
@@ -185,7 +180,7 @@ static struct pf_live *live_now(struct pf_fs *fs, struct pf_instance *instance)
     struct pf_live *live = instance->live;
     if (live) {
         pf_live_hold(live);
-        instance->used = seconds_now();
+        instance->used = pf_monotonic_seconds();
         unlink_open(fs, instance);
         link_open(fs, instance);
     }
@@ -205,7 +200,7 @@ struct pf_live *pf_instance_live(struct pf_fs *fs, struct pf_instance *instance,
         pthread_mutex_lock(&fs->lock);
         if (live) {
             instance->live = pf_live_hold(live);
-            instance->used = seconds_now();
+            instance->used = pf_monotonic_seconds();
             link_open(fs, instance);
             fs->open_instances++;
         } else if (error->code != ENOMEM && error->code != EMFILE && error->code != ENFILE &&

@@ -9,6 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "fs/clock.h"
 #include "fs/vfs_private.h"
 
 /* How long the kernel may believe what it was told: of SOURCE, which may change; and of what a version of a
@@ -56,13 +57,6 @@ static int add_root(struct pf_fs *fs, struct pf_error *error)
     return 0;
 }
 
-static uint64_t seconds_now(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec;
-}
-
 struct pf_fs *pf_fs_new(const char *source, const struct pf_fs_options *options, struct pf_error *error)
 {
     struct pf_fs *fs = calloc(1, sizeof *fs);
@@ -72,7 +66,7 @@ struct pf_fs *pf_fs_new(const char *source, const struct pf_fs_options *options,
     }
     fs->root = -1;
     fs->options = *options;
-    fs->started = seconds_now();
+    fs->started = pf_monotonic_seconds();
     fs->core.options = options->profile;
     fs->core.cache_folder = options->cache_folder;
     fs->core.next_text = 1;

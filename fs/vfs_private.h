@@ -57,7 +57,7 @@ struct pf_instance {
     unsigned uses; /* operations and handles under way */
     pthread_mutex_t opening;
     struct pf_live *live; /* NULL: not open at present; guarded by fs->lock */
-    time_t used;          /* when it was last, in monotonic seconds */
+    uint64_t used;        /* when it was last, in monotonic seconds */
     uint64_t bytes;       /* about what it takes, as counted in fs->open_bytes */
     atomic_bool failed;   /* can't be opened: it shows error.txt only */
     struct pf_error failure;
