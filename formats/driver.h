@@ -71,6 +71,7 @@ enum pf_over_partitions { PF_SUM, PF_MIN, PF_MAX, PF_OVER_NO_PARTITIONS };
 #define PF_NO_PARTNER (-1)
 
 struct pf_metric {
+    int64_t id;        /* the format's own, else its index */
     const char *name;  /* unique in the profile; borrowed for its life, as all strings here */
     const char *unit;  /* "" if unknown */
     const char *scope; /* "exclusive", "inclusive" or the format's own word; "" if unknown */
@@ -78,10 +79,14 @@ struct pf_metric {
     const char *description;
     enum pf_over_contexts over_contexts;
     enum pf_over_partitions over_partitions;
-    int partner; /* index of the inclusive or exclusive twin, or PF_NO_PARTNER */
+    int partner;            /* index of the inclusive or exclusive twin, or PF_NO_PARTNER */
+    const char *expression; /* what it is computed from, for its info.txt; NULL: it is measured */
 };
 
-/* The axis by which the measurements are partitioned. */
+/*
+ * The axis by which the measurements are partitioned. A profile that holds no measurements (an index of others)
+ * has none, `plural` is NULL: it has neither contexts nor metrics, only tables, links and files.
+ */
 struct pf_partitions {
     const char *singular;                  /* column and word: "thread", "point", "run", "snapshot" */
     const char *plural;                    /* folder and table: "threads", ... */
@@ -92,15 +97,37 @@ struct pf_partitions {
     enum pf_stage fields_stage;
 };
 
+/*
+ * A folder for the key of a table: it holds a folder for each item, with an info.txt (the item's row in the
+ * table `about`, a line a cell) and the tables that have a column of role PF_KEY.
+ */
+struct pf_keys {
+    const char *plural;    /* name of the folder: "models"; NULL: there is none */
+    struct pf_rows *items; /* two columns: id, name (names unique); from `stage` on; the driver's own */
+    enum pf_stage stage;
+    unsigned about; /* index of a table held in rows, whose row i tells of item i */
+};
+
+/* A file that the profile carries (its decompressed original, say), shown in src/ under this name. */
+struct pf_blob {
+    const char *name;
+};
+
+/* A symbolic link at the profile's top. */
+struct pf_link {
+    const char *name;   /* any bytes; what file names may not hold is escaped */
+    const char *target; /* a path relative to the folder that the source stands in */
+};
+
 struct pf_profile;
 struct pf_cursor;
 
 /* Restricts a cursor to one item of an axis; negative: all. */
 struct pf_restriction {
-    int64_t partition, context, metric;
+    int64_t partition, context, metric, key;
 };
 
-#define PF_UNRESTRICTED ((struct pf_restriction){-1, -1, -1})
+#define PF_UNRESTRICTED ((struct pf_restriction){-1, -1, -1, -1})
 
 /*
  * A walk over the rows of a table. The core makes the struct (zeroed state) and calls open, then next until
@@ -138,14 +165,20 @@ enum pf_table_flags {
     PF_SEEKS_CONTEXT = 4,   /* restricting to a context skips the others' data */
     /* Stands in the partitions' folders alone: another table of its name adds up what it tells of each. */
     PF_ONLY_IN_PARTITIONS = 8,
+    /* Stands in the metrics' folders alone, restricted to the one metric: a matrix of contexts and partitions. */
+    PF_ONLY_IN_METRICS = 16,
+    /* Stands in the folders of the profile's keys alone. */
+    PF_ONLY_IN_KEYS = 32,
 };
 
 struct pf_table {
     const char *name; /* without ".csv" */
     const struct pf_column *columns;
     size_t n_columns;
-    enum pf_stage stage;             /* must be loaded before a cursor is opened */
-    unsigned flags;                  /* enum pf_table_flags */
+    enum pf_stage stage;           /* must be loaded before a cursor is opened */
+    enum pf_stage partition_stage; /* and this too before one restricted to a partition, */
+    enum pf_stage context_stage;   /* to a context: for what only these need (an index, a transposed copy) */
+    unsigned flags;                /* enum pf_table_flags */
     const struct pf_cursor_ops *ops; /* NULL: `*rows` holds the table, cells by column */
     struct pf_rows **rows;
     int user; /* the driver's own: which of its tables this is */
@@ -193,7 +226,11 @@ struct pf_profile {
 
     const struct pf_metric *metrics;
     size_t n_metrics;
-    enum pf_stage metrics_stage; /* from when on metrics are known: PF_OPENED or PF_MODELLED */
+    enum pf_stage metrics_stage;            /* from when on metrics are known: PF_OPENED or PF_MODELLED */
+    const struct pf_column *metric_columns; /* a format's own columns at the end of metrics.csv */
+    size_t n_metric_columns;
+    /* Fills the own columns of a metric; called from metrics_stage on, from any thread. NULL if there are none. */
+    void (*metric_cells)(const struct pf_profile *profile, size_t metric, struct pf_cell *cells);
 
     struct pf_rows
         *warnings; /* line, offset, severity, code, text; made by the core; complete from PF_MODELLED on */
@@ -207,6 +244,15 @@ struct pf_profile {
      */
     const struct pf_table *cells;
     unsigned cells_value;
+
+    /* Optional, known after open(). */
+    struct pf_keys keys;
+    const struct pf_blob *blobs; /* shown in src/ */
+    size_t n_blobs;
+    const char
+        *src; /* a folder of a source that is a directory, shown as src/ with all it holds; NULL: none */
+    const struct pf_link *links;
+    size_t n_links;
 };
 
 /* A pass over data: how far it is, and whether anybody still waits for it. */
@@ -231,6 +277,11 @@ struct pf_driver {
     unsigned version;    /* raised whenever the text served for some file changes: part of every cache key */
     pf_matters *matters; /* which names beside a source it may look for; NULL: all */
     bool directories;    /* probes directories (else files) */
+    /*
+     * NULL: the profile takes the place of the file or directory it is made from. Else (directories only) it
+     * stands in the directory as one more entry of this name, and a real entry of that name wins.
+     */
+    const char *beside;
     void (*probe)(struct pf_probe *probe, struct pf_verdict *verdict);
     /* Fill the profile as far as PF_OPENED. On failure the core calls close(). */
     int (*open)(struct pf_profile *profile, struct pf_error *error);
@@ -245,6 +296,12 @@ struct pf_driver {
      */
     size_t (*facts)(const struct pf_profile *profile, void *blob, size_t room);
     int (*recall)(struct pf_profile *profile, const void *blob, size_t size, struct pf_error *error);
+    /*
+     * Optional: bytes of a blob, as pread gives them: less than `size` only at its end; -1 with *error filled.
+     * Called from PF_OPENED on, from any thread.
+     */
+    ssize_t (*blob_read)(struct pf_profile *profile, size_t blob, void *buffer, size_t size, uint64_t offset,
+                         struct pf_error *error);
 };
 
 /* All drivers, in the order of probing; NULL at the end. */

@@ -32,11 +32,17 @@ struct pf_source {
     pthread_mutex_t lock;
     struct pf_input **inputs;
     size_t count;
-    pf_matters *matters;           /* NULL: all names in the folder do */
-    pthread_mutex_t folder_lock;   /* guards the following */
-    struct pf_stamp folder_times;  /* of the folder when its names were last gone through */
-    struct pf_stamp folder_digest; /* what they came to */
+    pf_matters *matters;         /* NULL: all names in the folder do */
+    pthread_mutex_t folder_lock; /* guards the following */
+    struct folder_names {
+        struct pf_stamp times;  /* of the folder when its names were last gone through */
+        struct pf_stamp digest; /* what they came to */
+    } names[2];
 };
+
+/* What a listing is of; its input's name. */
+enum listed { FILES, FOLDERS };
+static const char *const listings[] = {PF_FOLDER, PF_FOLDERS};
 
 struct pf_stamp pf_stamp_of(const struct stat *st)
 {
@@ -183,23 +189,33 @@ static DIR *open_folder(const struct pf_source *source)
     return listing;
 }
 
-/* The next entry that matters, or NULL. */
-static const struct dirent *next_that_matters(const struct pf_source *source, DIR *listing)
+static bool is_folder(DIR *listing, const struct dirent *entry)
+{
+    struct stat st;
+    if (entry->d_type != DT_UNKNOWN)
+        return entry->d_type == DT_DIR;
+    return !fstatat(dirfd(listing), entry->d_name, &st, AT_SYMLINK_NOFOLLOW) && S_ISDIR(st.st_mode);
+}
+
+/* The next entry that matters, either of the folders or of everything else; or NULL. */
+static const struct dirent *next_that_matters(const struct pf_source *source, DIR *listing,
+                                              enum listed listed)
 {
     const struct dirent *found;
     while ((found = readdir(listing)))
-        if (found->d_type != DT_DIR && strcmp(found->d_name, ".") != 0 && strcmp(found->d_name, "..") != 0 &&
-            (!source->matters || source->matters(found->d_name)))
+        if (strcmp(found->d_name, ".") != 0 && strcmp(found->d_name, "..") != 0 &&
+            (!source->matters || source->matters(found->d_name)) &&
+            is_folder(listing, found) == (listed == FOLDERS))
             break;
     return found;
 }
 
 /* Names in any order come to the same digest. */
-static struct pf_stamp digest_of(const struct pf_source *source, DIR *listing)
+static struct pf_stamp digest_of(const struct pf_source *source, DIR *listing, enum listed listed)
 {
     struct pf_stamp digest = {.device = 1}; /* not all zero: the folder is there */
     const struct dirent *found;
-    while ((found = next_that_matters(source, listing))) {
+    while ((found = next_that_matters(source, listing, listed))) {
         uint64_t hash = 0xcbf29ce484222325u;
         for (const char *c = found->d_name; *c; c++)
             hash = (hash ^ (unsigned char)*c) * 0x100000001b3u;
@@ -210,25 +226,26 @@ static struct pf_stamp digest_of(const struct pf_source *source, DIR *listing)
 }
 
 /* The digest of the folder's names; they are gone through only if its times have changed. */
-static struct pf_stamp folder_now(struct pf_source *source)
+static struct pf_stamp folder_now(struct pf_source *source, enum listed listed)
 {
+    struct folder_names *names = &source->names[listed];
     struct stat st;
     if (fstat(folder_of(source), &st) || !S_ISDIR(st.st_mode))
         return (struct pf_stamp){0};
     struct pf_stamp times = pf_stamp_of(&st);
     pthread_mutex_lock(&source->folder_lock);
-    if (!pf_stamp_same(&times, &source->folder_times)) {
+    if (!pf_stamp_same(&times, &names->times)) {
         DIR *listing = open_folder(source);
-        source->folder_digest = (struct pf_stamp){0};
-        source->folder_times = (struct pf_stamp){0};
+        names->digest = (struct pf_stamp){0};
+        names->times = (struct pf_stamp){0};
         if (listing) {
             outlast_clock_tick(dirfd(listing), &st);
-            source->folder_times = pf_stamp_of(&st);
-            source->folder_digest = digest_of(source, listing);
+            names->times = pf_stamp_of(&st);
+            names->digest = digest_of(source, listing, listed);
             closedir(listing);
         }
     }
-    struct pf_stamp digest = source->folder_digest;
+    struct pf_stamp digest = names->digest;
     pthread_mutex_unlock(&source->folder_lock);
     return digest;
 }
@@ -247,8 +264,10 @@ static struct pf_stamp stamp_now(struct pf_source *source, const char *name)
     const char *relative;
     int folder = place_of(source, name, &relative);
     struct stat st;
-    if (name && !strcmp(name, PF_FOLDER))
-        return folder_now(source);
+    if (name && !strcmp(name, listings[FILES]))
+        return folder_now(source, FILES);
+    if (name && !strcmp(name, listings[FOLDERS]))
+        return folder_now(source, FOLDERS);
     if (fstatat(folder, relative, &st, *relative == '/' ? 0 : AT_SYMLINK_NOFOLLOW) || !S_ISREG(st.st_mode))
         return (struct pf_stamp){0};
     return pf_stamp_of(&st);
@@ -406,12 +425,12 @@ int pf_input_done(struct pf_input *input, struct pf_error *error)
 /* ---- listing ------------------------------------------------------------------------------------ */
 
 /* Records the folder as it is now. An earlier listing's stamp stays: if they differ, the profile is stale. */
-static int record_folder(struct pf_source *source, struct pf_error *error)
+static int record_folder(struct pf_source *source, enum listed listed, struct pf_error *error)
 {
-    struct pf_stamp digest = folder_now(source);
+    struct pf_stamp digest = folder_now(source, listed);
     pthread_mutex_lock(&source->lock);
-    struct pf_input *input = find_input(source, PF_FOLDER);
-    if (!input && (input = add_input(source, PF_FOLDER, error))) {
+    struct pf_input *input = find_input(source, listings[listed]);
+    if (!input && (input = add_input(source, listings[listed], error))) {
         input->present = true;
         input->stamp = digest;
     }
@@ -419,17 +438,28 @@ static int record_folder(struct pf_source *source, struct pf_error *error)
     return input ? 0 : -1;
 }
 
-int pf_source_list(struct pf_source *source, pf_entry *entry, void *arg, struct pf_error *error)
+static int list(struct pf_source *source, enum listed listed, pf_entry *entry, void *arg,
+                struct pf_error *error)
 {
     DIR *listing = open_folder(source);
     if (!listing)
         return pf_fail(error, errno, "%s", strerror(errno));
     const struct dirent *found;
-    int failed = record_folder(source, error), ended = failed;
-    while (!ended && (found = next_that_matters(source, listing)))
+    int failed = record_folder(source, listed, error), ended = failed;
+    while (!ended && (found = next_that_matters(source, listing, listed)))
         ended = entry(arg, found->d_name, found->d_type);
     closedir(listing);
     return failed;
+}
+
+int pf_source_list(struct pf_source *source, pf_entry *entry, void *arg, struct pf_error *error)
+{
+    return list(source, FILES, entry, arg, error);
+}
+
+int pf_source_list_folders(struct pf_source *source, pf_entry *entry, void *arg, struct pf_error *error)
+{
+    return list(source, FOLDERS, entry, arg, error);
 }
 
 /* ---- reading ------------------------------------------------------------------------------------ */

@@ -86,6 +86,10 @@ typedef int pf_entry(void *arg, const char *name, unsigned char type);
 #define PF_FOLDER "."
 int pf_source_list(struct pf_source *source, pf_entry *entry, void *arg, struct pf_error *error);
 
+/* The same for the folders in a source that is a directory; recorded as an input named PF_FOLDERS. */
+#define PF_FOLDERS "./"
+int pf_source_list_folders(struct pf_source *source, pf_entry *entry, void *arg, struct pf_error *error);
+
 /*
  * Read up to `size` bytes at `offset`. Returns the number of bytes, less than `size` only at the end of the
  * file as it was when opened; -1 with *error filled (ESTALE if the file has been truncated since).

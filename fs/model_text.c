@@ -231,17 +231,19 @@ static void metrics_header(struct pf_live *live, struct pf_buf *out)
 
 static void metrics_row(struct pf_live *live, uint32_t m, struct pf_buf *out)
 {
-    const struct pf_metric *metric = &pf_live_profile(live)->metrics[m];
+    const struct pf_profile *profile = pf_live_profile(live);
+    const struct pf_metric *metric = &profile->metrics[m];
     char name[PF_NAME_MAX + 1];
     pf_dirname(pf_live_metrics(live), m, name);
-    struct pf_cell cells[] = {pf_uint(m),
+    struct pf_cell cells[] = {pf_int(metric->id),
                               pf_string(metric->name),
                               pf_string(metric->unit),
                               pf_string(metric->scope),
                               pf_string(metric->type),
                               pf_string(over_contexts[metric->over_contexts]),
                               pf_string(over_partitions[metric->over_partitions]),
-                              metric->partner >= 0 ? pf_int(metric->partner) : pf_absent(),
+                              metric->partner >= 0 ? pf_int(profile->metrics[metric->partner].id)
+                                                   : pf_absent(),
                               pf_string(metric->description),
                               pf_string(name)};
     add_cells(out, cells, sizeof cells / sizeof *cells, '\n');

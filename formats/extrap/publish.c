@@ -83,6 +83,7 @@ static int make_metrics(struct pf_experiment *experiment, struct pf_error *error
         return pf_fail_memory(error);
     for (uint32_t i = 0; i < n; i++)
         experiment->metric_list[i] = (struct pf_metric){
+            .id = (int64_t)i,
             .name = pf_experiment_metric_name(experiment, i),
             .unit = "",
             .scope = "",

@@ -350,9 +350,9 @@ static const struct pf_column thread_fields[XRAY_PROFILING_FIELDS] = {
 };
 
 static const struct pf_metric metrics[] = {
-    {"calls", "", "exclusive", "int", "calls", PF_OVER_ALL, PF_SUM, PF_NO_PARTNER},
-    {"ticks", "ticks", "exclusive", "int", "ticks in calls, without what they called", PF_OVER_ALL, PF_SUM,
-     PF_NO_PARTNER},
+    {0, "calls", "", "exclusive", "int", "calls", PF_OVER_ALL, PF_SUM, PF_NO_PARTNER, NULL},
+    {1, "ticks", "ticks", "exclusive", "int", "ticks in calls, without what they called", PF_OVER_ALL, PF_SUM,
+     PF_NO_PARTNER, NULL},
 };
 
 void xray_profiling_set(struct pf_profile *profile)

@@ -99,27 +99,27 @@ static const struct pf_table tables[] = {
 /* ---- metrics ------------------------------------------------------------------------------------ */
 
 static const struct pf_metric metrics[] = {
-    {"calls", "", "exclusive", "int", "completed calls", PF_OVER_ALL, PF_SUM, PF_NO_PARTNER},
-    {"time", "ns", "exclusive", "double", "time in completed calls, without what they called", PF_OVER_ALL,
-     PF_SUM, 2},
-    {"time (inc)", "ns", "inclusive", "double", "time in completed calls, with what they called",
-     PF_OVER_ROOTS, PF_SUM, 1},
-    {"ticks", "ticks", "exclusive", "int", "ticks in completed calls, without what they called", PF_OVER_ALL,
-     PF_SUM, 4},
-    {"ticks (inc)", "ticks", "inclusive", "int", "ticks in completed calls, with what they called",
-     PF_OVER_ROOTS, PF_SUM, 3},
-    {"open", "", "exclusive", "int", "calls that had not ended when the trace ended", PF_OVER_ALL, PF_SUM,
-     PF_NO_PARTNER},
+    {0, "calls", "", "exclusive", "int", "completed calls", PF_OVER_ALL, PF_SUM, PF_NO_PARTNER, NULL},
+    {1, "time", "ns", "exclusive", "double", "time in completed calls, without what they called", PF_OVER_ALL,
+     PF_SUM, 2, NULL},
+    {2, "time (inc)", "ns", "inclusive", "double", "time in completed calls, with what they called",
+     PF_OVER_ROOTS, PF_SUM, 1, NULL},
+    {3, "ticks", "ticks", "exclusive", "int", "ticks in completed calls, without what they called",
+     PF_OVER_ALL, PF_SUM, 4, NULL},
+    {4, "ticks (inc)", "ticks", "inclusive", "int", "ticks in completed calls, with what they called",
+     PF_OVER_ROOTS, PF_SUM, 3, NULL},
+    {5, "open", "", "exclusive", "int", "calls that had not ended when the trace ended", PF_OVER_ALL, PF_SUM,
+     PF_NO_PARTNER, NULL},
 };
 
 static const struct pf_metric metrics_in_ticks[] = {
-    {"calls", "", "exclusive", "int", "completed calls", PF_OVER_ALL, PF_SUM, PF_NO_PARTNER},
-    {"ticks", "ticks", "exclusive", "int", "ticks in completed calls, without what they called", PF_OVER_ALL,
-     PF_SUM, 2},
-    {"ticks (inc)", "ticks", "inclusive", "int", "ticks in completed calls, with what they called",
-     PF_OVER_ROOTS, PF_SUM, 1},
-    {"open", "", "exclusive", "int", "calls that had not ended when the trace ended", PF_OVER_ALL, PF_SUM,
-     PF_NO_PARTNER},
+    {0, "calls", "", "exclusive", "int", "completed calls", PF_OVER_ALL, PF_SUM, PF_NO_PARTNER, NULL},
+    {1, "ticks", "ticks", "exclusive", "int", "ticks in completed calls, without what they called",
+     PF_OVER_ALL, PF_SUM, 2, NULL},
+    {2, "ticks (inc)", "ticks", "inclusive", "int", "ticks in completed calls, with what they called",
+     PF_OVER_ROOTS, PF_SUM, 1, NULL},
+    {3, "open", "", "exclusive", "int", "calls that had not ended when the trace ended", PF_OVER_ALL, PF_SUM,
+     PF_NO_PARTNER, NULL},
 };
 
 /* The metrics and, in the same order, how each comes from a context's measures. */

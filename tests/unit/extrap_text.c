@@ -333,7 +333,7 @@ static void check_model(void)
 
 /* ---- values ------------------------------------------------------------------------------------- */
 
-static const struct pf_restriction all = {-1, -1, -1};
+static const struct pf_restriction all = {-1, -1, -1, -1};
 
 static void check_values(void)
 {
@@ -490,7 +490,7 @@ static void check_hops_with(struct pf_profile *profile, const char *table, const
     for (int64_t point = -1; point < 3; point++)
         for (int64_t context = -1; context < 2; context++)
             for (int64_t metric = -1; metric < 2; metric++) {
-                struct pf_restriction only = {point, context, metric};
+                struct pf_restriction only = {point, context, metric, -1};
                 char *once = rows_of(profile, table, only, false),
                      *hopping = rows_of(profile, table, only, true);
                 same &= !strcmp(once, hopping);

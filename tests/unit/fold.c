@@ -155,24 +155,25 @@ static void check_fold(struct pf_fold *fold, const char *where)
     bool partitions = true, contexts = true, metrics = true, mixed = true;
     ok(holds(fold, PF_UNRESTRICTED, false), "%s: all rows, by partition, context, metric", where);
     for (int p = 0; p < PARTITIONS; p++)
-        partitions &= holds(fold, (struct pf_restriction){p, -1, -1}, false);
+        partitions &= holds(fold, (struct pf_restriction){p, -1, -1, -1}, false);
     ok(partitions, "%s: a partition has its rows alone", where);
     for (int c = 0; c < CONTEXTS; c += 13)
-        contexts &= holds(fold, (struct pf_restriction){-1, c, -1}, false);
-    ok(contexts && holds(fold, (struct pf_restriction){-1, 650, -1}, false), "%s: so has a context", where);
+        contexts &= holds(fold, (struct pf_restriction){-1, c, -1, -1}, false);
+    ok(contexts && holds(fold, (struct pf_restriction){-1, 650, -1, -1}, false), "%s: so has a context",
+       where);
     for (int m = 0; m < METRICS; m++)
-        metrics &= holds(fold, (struct pf_restriction){-1, -1, m}, false);
+        metrics &= holds(fold, (struct pf_restriction){-1, -1, m, -1}, false);
     ok(metrics, "%s: and a metric", where);
     for (int i = 0; i < 200; i++)
-        mixed &= holds(fold, (struct pf_restriction){i % PARTITIONS, i * 7 % CONTEXTS, i % 5 - 1}, i % 2);
+        mixed &= holds(fold, (struct pf_restriction){i % PARTITIONS, i * 7 % CONTEXTS, i % 5 - 1, -1}, i % 2);
     ok(mixed, "%s: and any restriction of several axes", where);
     ok(holds(fold, PF_UNRESTRICTED, true), "%s: a walk can be taken up at every row", where);
-    ok(holds(fold, (struct pf_restriction){2, -1, -1}, true) &&
-           holds(fold, (struct pf_restriction){-1, 101, -1}, true) &&
-           holds(fold, (struct pf_restriction){-1, -1, 2}, true),
+    ok(holds(fold, (struct pf_restriction){2, -1, -1, -1}, true) &&
+           holds(fold, (struct pf_restriction){-1, 101, -1, -1}, true) &&
+           holds(fold, (struct pf_restriction){-1, -1, 2, -1}, true),
        "%s: a restricted one too", where);
-    ok(holds(fold, (struct pf_restriction){-1, 5 * CONTEXTS, -1}, false) &&
-           holds(fold, (struct pf_restriction){PARTITIONS + 3, -1, -1}, false),
+    ok(holds(fold, (struct pf_restriction){-1, 5 * CONTEXTS, -1, -1}, false) &&
+           holds(fold, (struct pf_restriction){PARTITIONS + 3, -1, -1, -1}, false),
        "%s: what does not exist has no rows", where);
 }
 
@@ -247,7 +248,7 @@ static void test_many_contexts(void)
     ok(again[0].i == 0, "records are zero again in the next partition");
     again[0].i = 7;
     pf_fold_end_partition(fold, &error);
-    struct pf_buf rows = rows_of(fold, (struct pf_restriction){-1, 4, -1}, false);
+    struct pf_buf rows = rows_of(fold, (struct pf_restriction){-1, 4, -1, -1}, false);
     pf_buf_char(&rows, 0);
     is(rows.data, "0,4,0,5\n1,4,0,7\n", "one context of many, spilled, is found in every partition");
     pf_buf_free(&rows);
