@@ -15,9 +15,9 @@ struct pf_file_text {
     struct pf_text text;
     struct pf_live *live; /* not held: the live profile outlives it through handles and tasks */
     struct pf_node node;
-    struct pf_file_text *next;
     unsigned references; /* handles and tasks; guarded by live->lock */
     bool keep;
+    bool alone; /* a table's, measured without the others; guarded by live->lock */
     atomic_uint ahead;       /* blocks being made ahead of readers */
     struct pf_error failure; /* guarded by live->lock */
 };
@@ -42,30 +42,30 @@ static uint64_t key_of(struct pf_node node)
 
 /* ---- texts -------------------------------------------------------------------------------------- */
 
+static void text_free(struct pf_file_text *text)
+{
+    pf_text_close(&text->text);
+    free(text);
+}
+
 /* The text of a node, held; made if there is none. NULL: out of memory. */
 static struct pf_file_text *text_of(struct pf_live *live, struct pf_node node)
 {
     pthread_mutex_lock(&live->lock);
-    struct pf_file_text *text = live->texts;
-    while (text && (text->node.kind != node.kind || text->node.item != node.item))
-        text = text->next;
+    struct pf_file_text *text = pf_map_get(&live->texts, key_of(node));
     if (!text && (text = calloc(1, sizeof *text))) {
         pf_text_init(&text->text, atomic_fetch_add(&live->core->next_text, 1), walk_text, text);
         text->live = live;
         text->node = node;
-        text->next = live->texts;
-        live->texts = text;
+        if (!pf_map_put(&live->texts, key_of(node), text)) {
+            text_free(text);
+            text = NULL;
+        }
     }
     if (text)
         text->references++;
     pthread_mutex_unlock(&live->lock);
     return text;
-}
-
-static void text_free(struct pf_file_text *text)
-{
-    pf_text_close(&text->text);
-    free(text);
 }
 
 void pf_file_text_hold(struct pf_file_text *text)
@@ -78,12 +78,8 @@ void pf_file_text_release(struct pf_file_text *text)
     struct pf_live *live = text->live;
     pthread_mutex_lock(&live->lock);
     bool last = --text->references == 0 && !text->keep;
-    if (last) {
-        struct pf_file_text **at = &live->texts;
-        while (*at != text)
-            at = &(*at)->next;
-        *at = text->next;
-    }
+    if (last)
+        pf_map_remove(&live->texts, key_of(text->node));
     pthread_mutex_unlock(&live->lock);
     if (last)
         text_free(text);
@@ -91,22 +87,34 @@ void pf_file_text_release(struct pf_file_text *text)
 
 void pf_file_texts_free(struct pf_live *live)
 {
-    for (struct pf_file_text *text = live->texts, *next; text; text = next) {
-        next = text->next;
-        text_free(text);
-    }
-    live->texts = NULL;
+    for (size_t i = 0; live->texts.slots && i <= live->texts.mask; i++)
+        if (live->texts.slots[i].value)
+            text_free(live->texts.slots[i].value);
+    pf_map_free(&live->texts);
 }
 
 void pf_file_texts_each(struct pf_live *live,
                         void (*each)(void *arg, struct pf_node node, const struct pf_text *text), void *arg)
 {
-    for (struct pf_file_text *text = live->texts; text; text = text->next) {
+    for (size_t i = 0; live->texts.slots && i <= live->texts.mask; i++) {
+        struct pf_file_text *text = live->texts.slots[i].value;
+        if (!text)
+            continue;
         pthread_mutex_lock(&text->text.lock);
-        if (text->keep && text->text.sized && !text->text.shared && pf_table_of(text->node.kind) < 0)
+        if (text->keep && text->text.sized && !text->text.shared)
             each(arg, text->node, &text->text);
         pthread_mutex_unlock(&text->text.lock);
     }
+}
+
+static void count_alone(struct pf_file_text *text)
+{
+    int table = pf_table_of(text->node.kind);
+    pthread_mutex_lock(&text->live->lock);
+    if (table >= 0 && !text->alone)
+        text->live->alone[table]++;
+    text->alone = true;
+    pthread_mutex_unlock(&text->live->lock);
 }
 
 bool pf_file_text_restore(struct pf_live *live, struct pf_node node, uint64_t size, uint64_t covered,
@@ -122,6 +130,7 @@ bool pf_file_text_restore(struct pf_live *live, struct pf_node node, uint64_t si
     text->text.covered = covered;
     text->text.sized = true;
     text->keep = true;
+    count_alone(text);
     pf_file_text_release(text);
     return true;
 }
@@ -189,16 +198,51 @@ static int cover(struct pf_file_text *text, uint64_t until, bool at_once, struct
 
 /* ---- sizes -------------------------------------------------------------------------------------- */
 
+/*
+ * A table's pass gives the sizes of all its files at once. A file whose rows can be found without the others' is
+ * measured on its own if it is one of few that are asked for: looking at one thread of a thousand reads that thread.
+ */
+enum { ALONE_MAX = 16 };
+
+/* True if the file is, or is to be, measured on its own. */
+static bool is_alone(struct pf_live *live, struct pf_node node)
+{
+    int table = pf_table_of(node.kind);
+    if (table < 0)
+        return true;
+    const struct pf_table *which = &live->profile.tables[table];
+    switch (pf_table_base(node.kind)) {
+    case PF_TABLE_OF_METRIC:
+    case PF_TABLE_OF_KEY:
+        return true;
+    case PF_TABLE_WHOLE:
+        return false;
+    default:
+        break;
+    }
+    /* Rows may be made from facts that only a whole pass finds out. */
+    if (!which->ops || !pf_is_seekable(&live->profile, node) || live->profile.driver->facts)
+        return false;
+    pthread_mutex_lock(&live->lock);
+    const struct pf_file_text *text = pf_map_get(&live->texts, key_of(node));
+    bool alone = !live->families[table] && ((text && text->alone) || live->alone[table] < ALONE_MAX);
+    pthread_mutex_unlock(&live->lock);
+    return alone;
+}
+
 /* The size of a table's file out of its family. */
 static uint64_t family_size(const struct pf_family *family, struct pf_node node)
 {
-    if (node.kind >= PF_TABLE_OF_CONTEXT)
+    switch (pf_table_base(node.kind)) {
+    case PF_TABLE_OF_CONTEXT:
         return node.item < family->contexts
                    ? atomic_load_explicit(&family->context[node.item], memory_order_relaxed)
                    : 0;
-    if (node.kind >= PF_TABLE_OF_PARTITION)
+    case PF_TABLE_OF_PARTITION:
         return node.item < family->partitions ? family->partition[node.item] : 0;
-    return family->whole;
+    default:
+        return family->whole;
+    }
 }
 
 /* Few enough rows to render while somebody waits. */
@@ -207,6 +251,8 @@ static bool is_short(struct pf_live *live, struct pf_node node)
     const struct pf_profile *profile = &live->profile;
     if (pf_is_cheap(node.kind))
         return true;
+    if (pf_table_of(node.kind) >= 0 || node.kind == PF_BLOB)
+        return false;
     return pf_rows_count(profile->partitions.items) < ROWS_AT_ONCE &&
            pf_live_context_count(live) < ROWS_AT_ONCE;
 }
@@ -225,6 +271,7 @@ static int size_text(struct pf_file_text *text, struct pf_job **job, struct pf_e
 {
     if (pf_text_is_sized(&text->text, NULL))
         return 0;
+    count_alone(text);
     int result = prepare(text->live, text->node, job, error);
     if (result == 0)
         result = cover(text, UINT64_MAX, is_short(text->live, text->node), job, error);
@@ -235,7 +282,7 @@ int pf_live_size(struct pf_live *live, unsigned kind, uint32_t item, uint64_t *s
                  struct pf_error *error)
 {
     struct pf_node node = {kind, item};
-    if (pf_table_of(kind) >= 0) {
+    if (!is_alone(live, node)) {
         struct pf_family *family;
         int result = pf_live_family(live, (size_t)pf_table_of(kind), &family, job, error);
         if (result == 0)
@@ -254,18 +301,15 @@ int pf_live_size(struct pf_live *live, unsigned kind, uint32_t item, uint64_t *s
 
 bool pf_live_known_size(struct pf_live *live, unsigned kind, uint32_t item, uint64_t *size)
 {
-    bool known = false;
+    struct pf_node node = {kind, item};
+    int table = pf_table_of(kind);
+    bool in_family = table >= 0 && pf_table_base(kind) < PF_TABLE_OF_METRIC;
     pthread_mutex_lock(&live->lock);
-    if (pf_table_of(kind) >= 0) {
-        const struct pf_family *family = live->families[pf_table_of(kind)];
-        known = family != NULL;
-        if (known)
-            *size = family_size(family, (struct pf_node){kind, item});
-    } else {
-        for (struct pf_file_text *text = live->texts; text && !known; text = text->next)
-            if (text->node.kind == kind && text->node.item == item)
-                known = pf_text_is_sized(&text->text, size);
-    }
+    const struct pf_family *family = in_family ? live->families[table] : NULL;
+    struct pf_file_text *text = family ? NULL : pf_map_get(&live->texts, key_of(node));
+    bool known = family || (text && pf_text_is_sized(&text->text, size));
+    if (family)
+        *size = family_size(family, node);
     pthread_mutex_unlock(&live->lock);
     return known;
 }
@@ -280,11 +324,11 @@ static void use_family(struct pf_file_text *text, const struct pf_family *family
     pthread_mutex_lock(&t->lock);
     if (!t->sized) {
         t->size = family_size(family, node);
-        if (node.kind < PF_TABLE_OF_PARTITION) {
+        if (pf_table_base(node.kind) == PF_TABLE_WHOLE) {
             t->shared = &family->track;
             t->end = family->track.count;
             t->covered = t->size;
-        } else if (node.kind < PF_TABLE_OF_CONTEXT && family->first && node.item < family->partitions) {
+        } else if (pf_table_base(node.kind) == PF_TABLE_OF_PARTITION && family->first && node.item < family->partitions) {
             t->shared = &family->track;
             t->first = family->first[node.item];
             t->end = family->end[node.item];
@@ -301,8 +345,9 @@ int pf_file_open(struct pf_live *live, unsigned kind, uint32_t item, struct pf_f
 {
     struct pf_node node = {kind, item};
     struct pf_family *family = NULL;
+    bool alone = is_alone(live, node);
     int result = prepare(live, node, job, error);
-    if (result == 0 && pf_table_of(kind) >= 0)
+    if (result == 0 && !alone)
         result = pf_live_family(live, (size_t)pf_table_of(kind), &family, job, error);
     if (result)
         return result;

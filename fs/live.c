@@ -31,6 +31,11 @@ static struct pf_cell metric_text(const void *of, uint32_t i)
     return pf_string(((const struct pf_profile *)of)->metrics[i].name);
 }
 
+static uint64_t metric_id(const void *of, uint32_t i)
+{
+    return (uint64_t)((const struct pf_profile *)of)->metrics[i].id;
+}
+
 static struct pf_cell context_text(const void *of, uint32_t i)
 {
     const struct pf_tree *tree = of;
@@ -47,22 +52,73 @@ static uint64_t context_id(const void *of, uint32_t i)
     return pf_tree_id(of, i);
 }
 
+static struct pf_cell key_text(const void *of, uint32_t i)
+{
+    return pf_rows_at(((const struct pf_keys *)of)->items, i)[1];
+}
+
+static struct pf_cell blob_text(const void *of, uint32_t i)
+{
+    return pf_string(((const struct pf_profile *)of)->blobs[i].name);
+}
+
+static struct pf_cell link_text(const void *of, uint32_t i)
+{
+    return pf_string(((const struct pf_profile *)of)->links[i].name);
+}
+
+/* Names the items; those that stand beside files of ours, in folders of this kind, must not be called like one. */
+static int name_items(struct pf_live *live, enum pf_named named, struct pf_items items, int folder,
+                      struct pf_error *error)
+{
+    if (folder >= 0) {
+        live->reserved[named] = pf_reserved_names(&live->profile, (unsigned)folder);
+        if (!live->reserved[named])
+            return pf_fail_memory(error);
+    }
+    items.reserved = live->reserved[named];
+    live->names[named] = pf_dirnames_new(&items, error);
+    return live->names[named] ? 0 : -1;
+}
+
 static int name_partitions(struct pf_live *live, struct pf_error *error)
 {
-    struct pf_items items = {.of = &live->profile.partitions,
-                             .count = (uint32_t)pf_rows_count(live->profile.partitions.items),
+    const struct pf_partitions *partitions = &live->profile.partitions;
+    if (!partitions->plural)
+        return 0;
+    struct pf_items items = {.of = partitions,
+                             .count = (uint32_t)pf_rows_count(partitions->items),
                              .text = partition_text,
                              .id = partition_id};
-    live->partition_names = pf_dirnames_new(&items, error);
-    return live->partition_names ? 0 : -1;
+    return name_items(live, PF_NAMED_PARTITIONS, items, -1, error);
 }
 
 static int name_metrics(struct pf_live *live, struct pf_error *error)
 {
-    struct pf_items items = {
-        .of = &live->profile, .count = (uint32_t)live->profile.n_metrics, .text = metric_text};
-    live->metric_names = pf_dirnames_new(&items, error);
-    return live->metric_names ? 0 : -1;
+    struct pf_items items = {.of = &live->profile,
+                             .count = (uint32_t)live->profile.n_metrics,
+                             .text = metric_text,
+                             .id = metric_id};
+    return name_items(live, PF_NAMED_METRICS, items, -1, error);
+}
+
+static int name_keys(struct pf_live *live, struct pf_error *error)
+{
+    const struct pf_keys *keys = &live->profile.keys;
+    struct pf_items items = {.of = keys, .count = (uint32_t)pf_rows_count(keys->items), .text = key_text};
+    return name_items(live, PF_NAMED_KEYS, items, -1, error);
+}
+
+/* What is known when the profile is opened. */
+static int name_carried(struct pf_live *live, struct pf_error *error)
+{
+    const struct pf_profile *profile = &live->profile;
+    struct pf_items blobs = {.of = profile, .count = (uint32_t)profile->n_blobs, .text = blob_text};
+    struct pf_items links = {.of = profile, .count = (uint32_t)profile->n_links, .text = link_text};
+    return name_items(live, PF_NAMED_BLOBS, blobs, -1, error) ||
+                   name_items(live, PF_NAMED_LINKS, links, PF_TOP, error)
+               ? -1
+               : 0;
 }
 
 static void measure_context_dirs(struct pf_live *live, uint16_t *size)
@@ -70,7 +126,7 @@ static void measure_context_dirs(struct pf_live *live, uint16_t *size)
     const struct pf_tree *tree = live->profile.contexts;
     char name[PF_NAME_MAX + 1];
     for (uint32_t i = 0; i < tree->count; i++) {
-        size_t n = pf_dirname(live->context_names, i, name);
+        size_t n = pf_dirname(live->names[PF_NAMED_CONTEXTS], i, name);
         uint32_t parent = tree->parent[i];
         if (parent != PF_NO_CONTEXT)
             n = size[parent] == UINT16_MAX ? UINT16_MAX : n + size[parent] + 1;
@@ -81,20 +137,19 @@ static void measure_context_dirs(struct pf_live *live, uint16_t *size)
 static int name_contexts(struct pf_live *live, struct pf_error *error)
 {
     const struct pf_tree *tree = live->profile.contexts;
+    if (!live->profile.partitions.plural)
+        return 0;
     if (!tree)
         return pf_fail(error, EINVAL, "the driver has made no contexts");
-    live->context_reserved = pf_reserved_names(&live->profile, PF_CONTEXT_DIR);
-    if (!live->context_reserved)
-        return pf_fail_memory(error);
     struct pf_items items = {.of = tree,
                              .count = tree->count,
                              .text = context_text,
                              .group = context_group,
-                             .id = tree->id ? context_id : NULL,
-                             .reserved = live->context_reserved};
-    live->context_names = pf_dirnames_new(&items, error);
+                             .id = tree->id ? context_id : NULL};
+    if (name_items(live, PF_NAMED_CONTEXTS, items, PF_CONTEXT_DIR, error))
+        return -1;
     live->context_dir_size = malloc(((size_t)tree->count + 1) * sizeof *live->context_dir_size);
-    if (!live->context_names || !live->context_dir_size)
+    if (!live->context_dir_size)
         return pf_fail_memory(error);
     measure_context_dirs(live, live->context_dir_size);
     return 0;
@@ -108,7 +163,7 @@ size_t pf_live_context_dir(const struct pf_live *live, uint32_t context, char *o
         return 0;
     char name[PF_NAME_MAX + 1];
     for (size_t end = size; context != PF_NO_CONTEXT; context = tree->parent[context]) {
-        size_t n = pf_dirname(live->context_names, context, name);
+        size_t n = pf_dirname(live->names[PF_NAMED_CONTEXTS], context, name);
         memcpy(out + end - n, name, n);
         end -= n;
         if (end)
@@ -143,7 +198,9 @@ struct pf_live *pf_live_open(struct pf_core *core, const struct pf_driver *drive
         return NULL;
     }
     live->opened = true;
-    if (driver->open(profile, error) || (profile->metrics_stage == PF_OPENED && name_metrics(live, error)) ||
+    if (driver->open(profile, error) || name_carried(live, error) ||
+        (profile->metrics_stage == PF_OPENED && name_metrics(live, error)) ||
+        (profile->keys.plural && profile->keys.stage == PF_OPENED && name_keys(live, error)) ||
         (!pf_source_intact(source) && pf_fail(error, ESTALE, "the file has changed"))) {
         pf_live_release(live);
         return NULL;
@@ -170,10 +227,10 @@ void pf_live_release(struct pf_live *live)
     for (size_t t = 0; t < PF_TABLES_MAX; t++)
         pf_family_free(live->families[t]);
     pf_aggregate_free(live->aggregate);
-    pf_dirnames_free(live->partition_names);
-    pf_dirnames_free(live->metric_names);
-    pf_dirnames_free(live->context_names);
-    pf_reserved_free(live->context_reserved);
+    for (size_t n = 0; n < PF_NAMED; n++) {
+        pf_dirnames_free(live->names[n]);
+        pf_reserved_free(live->reserved[n]);
+    }
     free(live->context_dir_size);
     if (live->opened)
         profile->driver->close(profile);
@@ -192,10 +249,17 @@ struct pf_profile *pf_live_profile(struct pf_live *live)
     return &live->profile;
 }
 
+/* With live->lock held. */
+static uint32_t contexts_now(const struct pf_live *live)
+{
+    const struct pf_tree *tree = live->stage >= PF_MODELLED ? live->profile.contexts : NULL;
+    return tree ? tree->count : 0;
+}
+
 uint32_t pf_live_context_count(struct pf_live *live)
 {
     pthread_mutex_lock(&live->lock);
-    uint32_t contexts = live->stage >= PF_MODELLED ? live->profile.contexts->count : 0;
+    uint32_t contexts = contexts_now(live);
     pthread_mutex_unlock(&live->lock);
     return contexts;
 }
@@ -213,7 +277,7 @@ uint64_t pf_live_bytes(struct pf_live *live)
     enum { OPEN = 24 * 1024, CONTEXT = 80, AGGREGATE = 48 };
     uint64_t bytes = OPEN;
     pthread_mutex_lock(&live->lock);
-    uint64_t contexts = live->stage >= PF_MODELLED ? live->profile.contexts->count : 0;
+    uint64_t contexts = contexts_now(live);
     bytes += contexts * CONTEXT;
     uint64_t aggregate = live->aggregate ? contexts * live->profile.n_metrics * AGGREGATE : 0;
     bytes += aggregate < live->core->options.cache ? aggregate
@@ -238,19 +302,9 @@ bool pf_live_intact(struct pf_live *live)
     return pf_source_intact(live->profile.source);
 }
 
-const struct pf_dirnames *pf_live_partitions(const struct pf_live *live)
+const struct pf_dirnames *pf_live_names(const struct pf_live *live, enum pf_named named)
 {
-    return live->partition_names;
-}
-
-const struct pf_dirnames *pf_live_metrics(const struct pf_live *live)
-{
-    return live->metric_names;
-}
-
-const struct pf_dirnames *pf_live_contexts(const struct pf_live *live)
-{
-    return live->context_names;
+    return live->names[named];
 }
 
 struct pf_aggregate *pf_live_aggregate_now(struct pf_live *live)
@@ -284,6 +338,8 @@ static int load_stage(struct pf_live *live, enum pf_stage stage, struct pf_pass 
     if (stage == PF_MODELLED && name_contexts(live, error))
         return -1;
     if (stage == profile->metrics_stage && name_metrics(live, error))
+        return -1;
+    if (profile->keys.plural && stage == profile->keys.stage && name_keys(live, error))
         return -1;
     pthread_mutex_lock(&live->lock);
     live->stage = stage;

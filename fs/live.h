@@ -63,10 +63,11 @@ bool pf_live_intact(struct pf_live *live);
 /* Ask for the model up to a stage. */
 int pf_live_stage(struct pf_live *live, enum pf_stage stage, struct pf_job **job, struct pf_error *error);
 
-/* The axes' names; from PARTITIONED, metrics_stage and MODELLED on. */
-const struct pf_dirnames *pf_live_partitions(const struct pf_live *live);
-const struct pf_dirnames *pf_live_metrics(const struct pf_live *live);
-const struct pf_dirnames *pf_live_contexts(const struct pf_live *live);
+/* What has folders, files or links of its own, each under a name made of what the profile calls it. */
+enum pf_named { PF_NAMED_PARTITIONS, PF_NAMED_METRICS, PF_NAMED_CONTEXTS, PF_NAMED_KEYS, PF_NAMED_BLOBS, PF_NAMED_LINKS, PF_NAMED };
+
+/* Their names; from PF_PARTITIONED, metrics_stage, PF_MODELLED, keys.stage and (the last two) PF_OPENED on. */
+const struct pf_dirnames *pf_live_names(const struct pf_live *live, enum pf_named named);
 
 /*
  * The path of a context's folder below contexts/, into out[PF_CONTEXT_DIR_MAX + 1]; returns its length, 0 if

@@ -77,6 +77,7 @@ static void file_name(const struct pf_live *live, char name[32])
     pf_source_input_at(live->profile.source, 0, &stamp);
     pf_pack_u64(&key, stamp.device);
     pf_pack_u64(&key, stamp.inode);
+    pack_text(&key, live->profile.driver->name);
     pack_text(&key, live->profile.options->metric);
     pack_text(&key, live->profile.options->instr_map);
     snprintf(name, 32, "%016llx.pfc", (unsigned long long)pf_checksum(key.data, key.size));
@@ -170,12 +171,21 @@ static void pack_one_text(void *arg, struct pf_node node, const struct pf_text *
     pack_track(out, &text->own);
 }
 
+/* Files with a size of their own: all but a table's whole; a table's number must be one. */
+static bool may_be_alone(const struct pf_live *live, struct pf_node node)
+{
+    int table = pf_table_of(node.kind);
+    if (table < 0)
+        return node.kind < PF_TABLE_WHOLE;
+    return (size_t)table < live->profile.n_tables && pf_table_base(node.kind) != PF_TABLE_WHOLE;
+}
+
 static bool unpack_text(struct pf_live *live, struct pf_unpack *in)
 {
     struct pf_track track = {0};
     struct pf_node node = {(unsigned)pf_unpack_u64(in), (uint32_t)pf_unpack_u64(in)};
     uint64_t size = pf_unpack_u64(in), covered = pf_unpack_u64(in);
-    if (!unpack_track(in, &track) || covered > size || pf_table_of(node.kind) >= 0) {
+    if (!unpack_track(in, &track) || covered > size || !may_be_alone(live, node)) {
         pf_track_free(&track);
         return false;
     }

@@ -3,6 +3,7 @@
 #define PF_LIVE_PRIVATE_H
 
 #include "fs/live.h"
+#include "fs/map.h"
 #include "fs/views.h"
 
 /* What a pass can be for. */
@@ -41,15 +42,16 @@ struct pf_live {
     struct pf_error family_failure[PF_TABLES_MAX];
     struct pf_aggregate *aggregate;
     struct pf_error aggregate_failure;
-    struct pf_file_text *texts;
+    struct pf_map texts;                /* of struct pf_file_text, by node */
+    unsigned alone[PF_TABLES_MAX];      /* how many files of a table were measured on their own */
     char *facts; /* what the driver learnt in an earlier process, until its stage is loaded */
     size_t facts_size;
     uint64_t unsaved_ns; /* how long the passes took whose findings are in no cache file yet */
     bool saving;
 
     /* Made with their stages, immutable afterwards. */
-    struct pf_dirnames *partition_names, *metric_names, *context_names;
-    const char **context_reserved;
+    struct pf_dirnames *names[PF_NAMED];
+    const char **reserved[PF_NAMED]; /* what they may not be called */
     uint16_t *context_dir_size; /* length of each context's path; UINT16_MAX: too long */
 };
 

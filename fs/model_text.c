@@ -48,7 +48,7 @@ static void add_metrics(struct pf_live *live, struct pf_buf *out)
         add_value(out, pf_string(profile->metrics[m].name));
     }
     pf_buf_char(out, '\n');
-    pf_dirname(pf_live_metrics(live), (uint32_t)primary, name);
+    pf_dirname(pf_live_names(live, PF_NAMED_METRICS), (uint32_t)primary, name);
     add_line(out, "Primary", pf_string(name));
 }
 
@@ -125,13 +125,25 @@ struct pf_lines *pf_context_info_lines(struct pf_live *live, uint32_t context, s
 static const char *const over_contexts[] = {"all", "frames", "roots", "none"};
 static const char *const over_partitions[] = {"sum", "min", "max", "none"};
 
+/* The format's own columns of a metric. */
+static size_t own_metric_cells(const struct pf_profile *profile, uint32_t metric,
+                               struct pf_cell cells[OWN_COLUMNS_MAX])
+{
+    size_t n = profile->n_metric_columns;
+    if (n > OWN_COLUMNS_MAX)
+        n = OWN_COLUMNS_MAX;
+    if (n)
+        profile->metric_cells(profile, metric, cells);
+    return n;
+}
+
 struct pf_lines *pf_metric_info_lines(struct pf_live *live, uint32_t m, struct pf_error *error)
 {
     const struct pf_profile *profile = pf_live_profile(live);
     const struct pf_metric *metric = &profile->metrics[m];
     struct pf_buf out = {0};
     add_line(&out, "Name", pf_string(metric->name));
-    add_line(&out, "Id", pf_uint(m));
+    add_line(&out, "Id", pf_int(metric->id));
     add_line(&out, "Unit", pf_string(metric->unit));
     add_line(&out, "Scope", pf_string(metric->scope));
     add_line(&out, "Type", pf_string(metric->type));
@@ -140,6 +152,25 @@ struct pf_lines *pf_metric_info_lines(struct pf_live *live, uint32_t m, struct p
     if (metric->partner >= 0)
         add_line(&out, "Partner", pf_string(profile->metrics[metric->partner].name));
     add_line(&out, "Description", pf_string(metric->description));
+    add_line(&out, "Expression", pf_string(metric->expression));
+    struct pf_cell own[OWN_COLUMNS_MAX];
+    for (size_t c = 0, n = own_metric_cells(profile, m, own); c < n; c++)
+        add_line(&out, profile->metric_columns[c].name, own[c]);
+    return pf_lines_of_text(&out, error);
+}
+
+/* An item's row in the table that tells of it. */
+struct pf_lines *pf_key_info_lines(struct pf_live *live, uint32_t item, struct pf_error *error)
+{
+    const struct pf_profile *profile = pf_live_profile(live);
+    const struct pf_table *about = &profile->tables[profile->keys.about];
+    struct pf_buf out = {0};
+    const struct pf_cell *row =
+        about->rows && item < pf_rows_count(*about->rows) ? pf_rows_at(*about->rows, item) : NULL;
+    add_line(&out, "Name", pf_rows_at(profile->keys.items, item)[1]);
+    for (size_t c = 0; row && c < about->n_columns; c++)
+        if (about->columns[c].role == PF_PLAIN)
+            add_line(&out, about->columns[c].name, row[c]);
     return pf_lines_of_text(&out, error);
 }
 
@@ -225,8 +256,10 @@ static void add_columns(struct pf_buf *out, const struct pf_column *columns, siz
 
 static void metrics_header(struct pf_live *live, struct pf_buf *out)
 {
-    (void)live;
-    pf_buf_str(out, "id,name,unit,scope,type,over_contexts,over_partitions,partner,description,dir\n");
+    const struct pf_profile *profile = pf_live_profile(live);
+    pf_buf_str(out, "id,name,unit,scope,type,over_contexts,over_partitions,partner,description,dir");
+    add_columns(out, profile->metric_columns, profile->n_metric_columns);
+    pf_buf_char(out, '\n');
 }
 
 static void metrics_row(struct pf_live *live, uint32_t m, struct pf_buf *out)
@@ -234,7 +267,9 @@ static void metrics_row(struct pf_live *live, uint32_t m, struct pf_buf *out)
     const struct pf_profile *profile = pf_live_profile(live);
     const struct pf_metric *metric = &profile->metrics[m];
     char name[PF_NAME_MAX + 1];
-    pf_dirname(pf_live_metrics(live), m, name);
+    struct pf_cell own[OWN_COLUMNS_MAX];
+    size_t n = own_metric_cells(profile, m, own);
+    pf_dirname(pf_live_names(live, PF_NAMED_METRICS), m, name);
     struct pf_cell cells[] = {pf_int(metric->id),
                               pf_string(metric->name),
                               pf_string(metric->unit),
@@ -246,7 +281,8 @@ static void metrics_row(struct pf_live *live, uint32_t m, struct pf_buf *out)
                                                    : pf_absent(),
                               pf_string(metric->description),
                               pf_string(name)};
-    add_cells(out, cells, sizeof cells / sizeof *cells, '\n');
+    add_cells(out, cells, sizeof cells / sizeof *cells, n ? ',' : '\n');
+    add_cells(out, own, n, '\n');
 }
 
 struct pf_lines *pf_metrics_csv_lines(struct pf_live *live, struct pf_error *error)
@@ -268,7 +304,7 @@ static void partitions_row(struct pf_live *live, uint32_t i, struct pf_buf *out)
     char name[PF_NAME_MAX + 1];
     add_cells(out, pf_rows_at(partitions->items, i), 2, ',');
     add_cells(out, pf_rows_at(partitions->fields, i), partitions->n_fields, ',');
-    pf_dirname(pf_live_partitions(live), i, name);
+    pf_dirname(pf_live_names(live, PF_NAMED_PARTITIONS), i, name);
     struct pf_cell dir = pf_string(name);
     add_cells(out, &dir, 1, '\n');
 }

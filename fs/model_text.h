@@ -12,6 +12,7 @@
 struct pf_lines *pf_info_lines(struct pf_live *live, struct pf_error *error);
 struct pf_lines *pf_partition_info_lines(struct pf_live *live, uint32_t partition, struct pf_error *error);
 struct pf_lines *pf_context_info_lines(struct pf_live *live, uint32_t context, struct pf_error *error);
+struct pf_lines *pf_key_info_lines(struct pf_live *live, uint32_t item, struct pf_error *error);
 struct pf_lines *pf_metric_info_lines(struct pf_live *live, uint32_t metric, struct pf_error *error);
 
 struct pf_lines *pf_metrics_csv_lines(struct pf_live *live, struct pf_error *error);

@@ -27,6 +27,7 @@ static bool lets_through(const struct pf_cursor *cursor, const struct pf_cell *r
         int64_t only = role == PF_PARTITION ? cursor->only.partition
                        : role == PF_CONTEXT ? cursor->only.context
                        : role == PF_METRIC  ? cursor->only.metric
+                       : role == PF_KEY     ? cursor->only.key
                                             : -1;
         if (only >= 0 && (row[c].type != PF_INT || row[c].i != only))
             return false;
@@ -193,6 +194,12 @@ static struct pf_cell partition_cell(const struct pf_partitions *partitions, int
 static struct pf_cell model_cell(const struct walk *walk, const struct filled *filled)
 {
     const struct pf_profile *profile = walk->cursor.profile;
+    if (filled->role == PF_KEY) {
+        const struct pf_cell *cell = &walk->cells[filled->column];
+        const struct pf_rows *items = profile->keys.items;
+        bool known = cell->type == PF_INT && cell->i >= 0 && (uint64_t)cell->i < pf_rows_count(items);
+        return known ? pf_rows_at(items, (size_t)cell->i)[1] : pf_absent();
+    }
     if (filled->role == PF_METRIC) {
         const struct pf_cell *cell = &walk->cells[filled->column];
         bool known = cell->type == PF_INT && cell->i >= 0 && (uint64_t)cell->i < profile->n_metrics;
@@ -257,9 +264,21 @@ struct table_lines {
 
 static bool dropped(const struct pf_slice *slice, enum pf_role role)
 {
-    bool partition = role == PF_PARTITION || role == PF_PARTITION_FIELD;
-    bool context = role == PF_CONTEXT || role == PF_CONTEXT_NAME;
-    return (slice->drop_partition && partition) || (slice->drop_context && context);
+    switch (role) {
+    case PF_PARTITION:
+    case PF_PARTITION_FIELD:
+        return slice->only.partition >= 0;
+    case PF_CONTEXT:
+    case PF_CONTEXT_NAME:
+        return slice->only.context >= 0;
+    case PF_METRIC:
+        return slice->only.metric >= 0;
+    case PF_KEY:
+        return slice->only.key >= 0;
+    case PF_PLAIN:
+        break;
+    }
+    return false;
 }
 
 static void add_header(struct table_lines *view, struct pf_buf *out)
@@ -420,7 +439,8 @@ struct pf_measure *pf_measure_new(struct pf_profile *profile, const struct pf_ta
         pf_fail_memory(error);
         return NULL;
     }
-    struct pf_restriction only = {.partition = partition, .context = -1, .metric = -1};
+    struct pf_restriction only = PF_UNRESTRICTED;
+    only.partition = partition;
     if (walk_open(&measure->walk, profile, table, only, error)) {
         free(measure);
         return NULL;
@@ -441,7 +461,7 @@ int pf_measure_next(struct pf_measure *measure, struct pf_row_size *size, struct
         size_t cell = cell_size(&walk->cells[walk->filled[i].column]) + 1;
         if (i < walk->n_partition)
             size->partition += cell;
-        else if (walk->filled[i].role != PF_METRIC)
+        else if (walk->filled[i].role == PF_CONTEXT || walk->filled[i].role == PF_CONTEXT_NAME)
             size->context += cell;
     }
     return 1;

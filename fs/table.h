@@ -7,13 +7,11 @@
 
 /*
  * A driver's table as CSV: the whole of it, or restricted to one item of an axis and without the columns that
- * the item's folder fixes.
+ * this fixes: the item and what belongs to it.
  */
 struct pf_slice {
     const struct pf_table *table;
     struct pf_restriction only;
-    bool drop_partition; /* leave out the partition and its fields */
-    bool drop_context;   /* leave out the context and its name */
 };
 
 /* A walk over the slice's lines, header first. Borrows the profile; freed by its close. NULL with *error

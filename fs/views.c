@@ -6,59 +6,104 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "fs/model_text.h"
 #include "fs/names.h"
 #include "fs/table.h"
 
 /*
- * The table of views: which files stand in which folder. name NULL: the partition's plural. A driver's tables
+ * The table of views: which files stand in which folder. name NULL: the partition's plural, or that of the keys. A driver's tables
  * come after these, in folders whose axis they have a column for.
  */
+enum needs { ALWAYS, MEASUREMENTS, KEYS, BLOBS, SRC };
 static const struct view {
     unsigned folder, kind;
     const char *name, *extension;
+    enum needs needs; /* what the profile must have */
 } views[] = {
-    {PF_TOP, PF_INFO, "info", ".txt"},
-    {PF_TABLES, PF_METRICS_CSV, "metrics", ".csv"},
-    {PF_TABLES, PF_PARTITIONS_CSV, NULL, ".csv"},
-    {PF_TABLES, PF_CONTEXTS_CSV, "contexts", ".csv"},
-    {PF_TABLES, PF_WARNINGS_CSV, "warnings", ".csv"},
-    {PF_PARTITION_DIR, PF_PARTITION_INFO, "info", ".txt"},
-    {PF_CONTEXT_DIR, PF_CONTEXT_INFO, "info", ".txt"},
-    {PF_METRIC_DIR, PF_METRIC_INFO, "info", ".txt"},
-    {PF_METRIC_DIR, PF_METRIC_FILE + PF_METRIC_CONTEXTS, "contexts", ".csv"},
-    {PF_METRIC_DIR, PF_METRIC_FILE + PF_METRIC_PARTITIONS, NULL, ".csv"},
-    {PF_METRIC_DIR, PF_METRIC_FILE + PF_METRIC_FUNCTIONS, "functions", ".csv"},
-    {PF_METRIC_DIR, PF_METRIC_FILE + PF_METRIC_HOT, "hot", ".txt"},
-    {PF_METRIC_DIR, PF_METRIC_FILE + PF_METRIC_TREE, "tree", ".txt"},
-    {PF_METRIC_DIR, PF_METRIC_FILE + PF_METRIC_FOLDED, "stacks", ".folded"},
-    {PF_TOP, PF_TABLES, "tables", ""},
-    {PF_TOP, PF_PARTITIONS, NULL, ""},
-    {PF_TOP, PF_CONTEXTS, "contexts", ""},
-    {PF_TOP, PF_METRICS, "metrics", ""},
+    {PF_TOP, PF_INFO, "info", ".txt", ALWAYS},
+    {PF_TABLES, PF_METRICS_CSV, "metrics", ".csv", MEASUREMENTS},
+    {PF_TABLES, PF_PARTITIONS_CSV, NULL, ".csv", MEASUREMENTS},
+    {PF_TABLES, PF_CONTEXTS_CSV, "contexts", ".csv", MEASUREMENTS},
+    {PF_TABLES, PF_WARNINGS_CSV, "warnings", ".csv", ALWAYS},
+    {PF_PARTITION_DIR, PF_PARTITION_INFO, "info", ".txt", MEASUREMENTS},
+    {PF_CONTEXT_DIR, PF_CONTEXT_INFO, "info", ".txt", MEASUREMENTS},
+    {PF_METRIC_DIR, PF_METRIC_INFO, "info", ".txt", MEASUREMENTS},
+    {PF_METRIC_DIR, PF_METRIC_FILE + PF_METRIC_CONTEXTS, "contexts", ".csv", MEASUREMENTS},
+    {PF_METRIC_DIR, PF_METRIC_FILE + PF_METRIC_PARTITIONS, NULL, ".csv", MEASUREMENTS},
+    {PF_METRIC_DIR, PF_METRIC_FILE + PF_METRIC_FUNCTIONS, "functions", ".csv", MEASUREMENTS},
+    {PF_METRIC_DIR, PF_METRIC_FILE + PF_METRIC_HOT, "hot", ".txt", MEASUREMENTS},
+    {PF_METRIC_DIR, PF_METRIC_FILE + PF_METRIC_TREE, "tree", ".txt", MEASUREMENTS},
+    {PF_METRIC_DIR, PF_METRIC_FILE + PF_METRIC_FOLDED, "stacks", ".folded", MEASUREMENTS},
+    {PF_KEY_DIR, PF_KEY_INFO, "info", ".txt", KEYS},
+    {PF_TOP, PF_TABLES, "tables", "", ALWAYS},
+    {PF_TOP, PF_PARTITIONS, NULL, "", MEASUREMENTS},
+    {PF_TOP, PF_CONTEXTS, "contexts", "", MEASUREMENTS},
+    {PF_TOP, PF_METRICS, "metrics", "", MEASUREMENTS},
+    {PF_TOP, PF_KEYS, NULL, "", KEYS},
+    {PF_TOP, PF_BLOBS, "src", "", BLOBS},
+    {PF_TOP, PF_SOURCE_FOLDER, "src", "", SRC},
 };
 enum { VIEWS = sizeof views / sizeof *views };
 
+static bool has(const struct pf_profile *profile, enum needs needs)
+{
+    switch (needs) {
+    case MEASUREMENTS:
+        return profile->partitions.plural != NULL;
+    case KEYS:
+        return profile->keys.plural != NULL;
+    case BLOBS:
+        return profile->n_blobs > 0 && !profile->src;
+    case SRC:
+        return profile->src != NULL;
+    case ALWAYS:
+        break;
+    }
+    return true;
+}
+
 static size_t view_name(const struct pf_profile *profile, const struct view *view, char *name)
 {
-    const char *stem = view->name ? view->name : profile->partitions.plural;
+    const char *stem = view->name            ? view->name
+                       : view->needs == KEYS ? profile->keys.plural
+                                             : profile->partitions.plural;
     return (size_t)snprintf(name, PF_NAME_MAX + 1, "%s%s", stem, view->extension);
 }
 
 /* A driver's table stands in a folder if the folder is `tables` or the table has the column that the folder
- * fixes; but some tables are the partitions' alone. */
+ * fixes; but some tables belong to one kind of folder alone. */
 static bool table_stands_in(const struct pf_table *table, unsigned folder)
 {
-    return (folder == PF_TABLES && !(table->flags & PF_ONLY_IN_PARTITIONS)) ||
-           (folder == PF_PARTITION_DIR && pf_table_has(table, PF_PARTITION)) ||
-           (folder == PF_CONTEXT_DIR && pf_table_has(table, PF_CONTEXT));
+    unsigned only = table->flags & (PF_ONLY_IN_PARTITIONS | PF_ONLY_IN_METRICS | PF_ONLY_IN_KEYS);
+    switch (folder) {
+    case PF_TABLES:
+        return !only;
+    case PF_PARTITION_DIR:
+        return !(only & ~(unsigned)PF_ONLY_IN_PARTITIONS) && pf_table_has(table, PF_PARTITION);
+    case PF_CONTEXT_DIR:
+        return !only && pf_table_has(table, PF_CONTEXT);
+    case PF_METRIC_DIR:
+        return only & PF_ONLY_IN_METRICS;
+    case PF_KEY_DIR:
+        return pf_table_has(table, PF_KEY);
+    default:
+        return false;
+    }
 }
 
 static unsigned table_base(unsigned folder)
 {
-    return folder == PF_TABLES          ? PF_TABLE_WHOLE
-           : folder == PF_PARTITION_DIR ? PF_TABLE_OF_PARTITION
-                                        : PF_TABLE_OF_CONTEXT;
+    switch (folder) {
+    case PF_PARTITION_DIR:
+        return PF_TABLE_OF_PARTITION;
+    case PF_CONTEXT_DIR:
+        return PF_TABLE_OF_CONTEXT;
+    case PF_METRIC_DIR:
+        return PF_TABLE_OF_METRIC;
+    case PF_KEY_DIR:
+        return PF_TABLE_OF_KEY;
+    default:
+        return PF_TABLE_WHOLE;
+    }
 }
 
 static size_t table_count(const struct pf_profile *profile)
@@ -73,7 +118,7 @@ static bool next_own(const struct pf_profile *profile, struct pf_node folder, si
 {
     for (; *at < VIEWS; ++*at) {
         const struct view *view = &views[*at];
-        if (view->folder != folder.kind)
+        if (view->folder != folder.kind || !has(profile, view->needs))
             continue;
         view_name(profile, view, name);
         *entry = (struct pf_node){view->kind, folder.item};
@@ -92,84 +137,30 @@ static bool next_own(const struct pf_profile *profile, struct pf_node folder, si
     return false;
 }
 
-/* ---- stages and costs --------------------------------------------------------------------------- */
-
-static enum pf_stage later(enum pf_stage a, enum pf_stage b)
-{
-    return a > b ? a : b;
-}
-
-static enum pf_stage table_stage(const struct pf_profile *profile, const struct pf_table *table)
-{
-    enum pf_stage stage = table->stage;
-    if (pf_table_has(table, PF_PARTITION_FIELD))
-        stage = later(stage, profile->partitions.fields_stage);
-    if (pf_table_has(table, PF_PARTITION))
-        stage = later(stage, PF_PARTITIONED);
-    if (pf_table_has(table, PF_METRIC))
-        stage = later(stage, profile->metrics_stage);
-    if (pf_table_has(table, PF_CONTEXT))
-        stage = later(stage, PF_MODELLED);
-    return stage;
-}
-
-enum pf_stage pf_node_stage(const struct pf_profile *profile, struct pf_node node)
-{
-    switch (node.kind) {
-    case PF_TOP:
-    case PF_TABLES:
-    case PF_INFO:
-    case PF_ERROR:
-        return PF_OPENED;
-    case PF_PARTITIONS:
-    case PF_PARTITION_DIR:
-        return PF_PARTITIONED;
-    case PF_PARTITIONS_CSV:
-    case PF_PARTITION_INFO:
-        return later(PF_PARTITIONED, profile->partitions.fields_stage);
-    case PF_METRICS:
-    case PF_METRIC_DIR:
-    case PF_METRICS_CSV:
-    case PF_METRIC_INFO:
-        return profile->metrics_stage;
-    case PF_CONTEXTS:
-    case PF_CONTEXT_DIR:
-    case PF_CONTEXTS_CSV:
-    case PF_WARNINGS_CSV:
-    case PF_CONTEXT_INFO:
-        return PF_MODELLED;
-    default:
-        break;
-    }
-    if (pf_needs_aggregate(node.kind))
-        return later(PF_MODELLED, profile->cells ? table_stage(profile, profile->cells) : PF_MODELLED);
-    enum pf_stage stage = table_stage(profile, &profile->tables[pf_table_of(node.kind)]);
-    if (node.kind >= PF_TABLE_OF_CONTEXT)
-        return later(stage, PF_MODELLED);
-    return node.kind >= PF_TABLE_OF_PARTITION ? later(stage, PF_PARTITIONED) : stage;
-}
-
-bool pf_needs_aggregate(unsigned kind)
-{
-    return kind >= PF_METRIC_FILE && kind < PF_METRIC_FILE + PF_METRIC_VIEWS;
-}
-
-bool pf_is_cheap(unsigned kind)
-{
-    return kind == PF_INFO || kind == PF_ERROR || kind == PF_METRICS_CSV || kind == PF_WARNINGS_CSV ||
-           kind == PF_PARTITION_INFO || kind == PF_CONTEXT_INFO || kind == PF_METRIC_INFO;
-}
-
-bool pf_is_heavy(const struct pf_profile *profile, struct pf_node node)
-{
-    int t = pf_table_of(node.kind);
-    if (t < 0 || node.kind < PF_TABLE_OF_PARTITION || !profile->tables[t].ops)
-        return false;
-    unsigned seeks = node.kind >= PF_TABLE_OF_CONTEXT ? PF_SEEKS_CONTEXT : PF_SEEKS_PARTITION;
-    return !(profile->tables[t].flags & seeks);
-}
-
 /* ---- folders ------------------------------------------------------------------------------------ */
+
+/* Folders that hold an entry for each item of something that has names. */
+static const struct named_folder {
+    unsigned folder, item; /* kinds */
+    enum pf_named named;
+} named_folders[] = {
+    {PF_PARTITIONS, PF_PARTITION_DIR, PF_NAMED_PARTITIONS},
+    {PF_CONTEXTS, PF_CONTEXT_DIR, PF_NAMED_CONTEXTS},
+    {PF_CONTEXT_DIR, PF_CONTEXT_DIR, PF_NAMED_CONTEXTS},
+    {PF_METRICS, PF_METRIC_DIR, PF_NAMED_METRICS},
+    {PF_KEYS, PF_KEY_DIR, PF_NAMED_KEYS},
+    {PF_BLOBS, PF_BLOB, PF_NAMED_BLOBS},
+    {PF_TOP, PF_LINK, PF_NAMED_LINKS},
+};
+enum { NAMED_FOLDERS = sizeof named_folders / sizeof *named_folders };
+
+static const struct named_folder *named_folder(unsigned folder)
+{
+    for (size_t i = 0; i < NAMED_FOLDERS; i++)
+        if (named_folders[i].folder == folder)
+            return &named_folders[i];
+    return NULL;
+}
 
 /* The items of a folder: how many, and which node the i-th is. */
 static uint64_t item_count(struct pf_live *live, struct pf_node folder)
@@ -184,34 +175,33 @@ static uint64_t item_count(struct pf_live *live, struct pf_node folder)
         return profile->contexts->roots;
     case PF_CONTEXT_DIR:
         return profile->contexts->first[folder.item + 1] - profile->contexts->first[folder.item];
+    case PF_KEYS:
+        return pf_rows_count(profile->keys.items);
+    case PF_BLOBS:
+        return profile->n_blobs;
+    case PF_TOP:
+        return profile->n_links;
     default:
         return 0;
     }
 }
 
-/* The i-th item of a folder of contexts. */
-static uint32_t context_item(const struct pf_tree *tree, struct pf_node folder, uint64_t i)
+static uint32_t item_at(const struct pf_profile *profile, struct pf_node folder, uint64_t i)
 {
-    return folder.kind == PF_CONTEXTS ? tree->root[i] : tree->child[tree->first[folder.item] + i];
+    const struct pf_tree *tree = profile->contexts;
+    return folder.kind == PF_CONTEXTS      ? tree->root[i]
+           : folder.kind == PF_CONTEXT_DIR ? tree->child[tree->first[folder.item] + i]
+                                           : (uint32_t)i;
 }
 
 static bool folder_item(struct pf_live *live, struct pf_node folder, uint64_t i, char *name,
                         struct pf_node *entry)
 {
-    if (i >= item_count(live, folder))
+    const struct named_folder *named = named_folder(folder.kind);
+    if (!named || i >= item_count(live, folder))
         return false;
-    uint32_t item = (uint32_t)i;
-    if (folder.kind == PF_PARTITIONS) {
-        *entry = (struct pf_node){PF_PARTITION_DIR, item};
-        pf_dirname(pf_live_partitions(live), item, name);
-    } else if (folder.kind == PF_METRICS) {
-        *entry = (struct pf_node){PF_METRIC_DIR, item};
-        pf_dirname(pf_live_metrics(live), item, name);
-    } else { /* contexts: only now is there a tree to be looked at */
-        item = context_item(pf_live_profile(live)->contexts, folder, i);
-        *entry = (struct pf_node){PF_CONTEXT_DIR, item};
-        pf_dirname(pf_live_contexts(live), item, name);
-    }
+    *entry = (struct pf_node){named->item, item_at(pf_live_profile(live), folder, i)};
+    pf_dirname(pf_live_names(live, named->named), entry->item, name);
     return true;
 }
 
@@ -233,23 +223,13 @@ bool pf_folder_find(struct pf_live *live, struct pf_node folder, const char *nam
     while (next_own(pf_live_profile(live), folder, &at, own, entry))
         if (!strcmp(own, name))
             return true;
-    switch (folder.kind) {
-    case PF_PARTITIONS:
-        *entry = (struct pf_node){PF_PARTITION_DIR, pf_dirname_find(pf_live_partitions(live), 0, name)};
-        break;
-    case PF_METRICS:
-        *entry = (struct pf_node){PF_METRIC_DIR, pf_dirname_find(pf_live_metrics(live), 0, name)};
-        break;
-    case PF_CONTEXTS:
-        *entry =
-            (struct pf_node){PF_CONTEXT_DIR, pf_dirname_find(pf_live_contexts(live), PF_NO_CONTEXT, name)};
-        break;
-    case PF_CONTEXT_DIR:
-        *entry = (struct pf_node){PF_CONTEXT_DIR, pf_dirname_find(pf_live_contexts(live), folder.item, name)};
-        break;
-    default:
+    const struct named_folder *named = named_folder(folder.kind);
+    if (!named || !item_count(live, folder))
         return false;
-    }
+    uint32_t group = folder.kind == PF_CONTEXTS      ? PF_NO_CONTEXT
+                     : folder.kind == PF_CONTEXT_DIR ? folder.item
+                                                     : 0;
+    *entry = (struct pf_node){named->item, pf_dirname_find(pf_live_names(live, named->named), group, name)};
     return entry->item != PF_NO_ITEM;
 }
 
@@ -259,24 +239,21 @@ static struct pf_node folder_of(const struct pf_profile *profile, struct pf_node
     for (size_t v = 0; v < VIEWS; v++)
         if (views[v].kind == node.kind)
             return (struct pf_node){views[v].folder, node.item};
-    switch (node.kind) {
-    case PF_PARTITION_DIR:
-        return (struct pf_node){PF_PARTITIONS, 0};
-    case PF_METRIC_DIR:
-        return (struct pf_node){PF_METRICS, 0};
-    case PF_CONTEXT_DIR: {
+    if (node.kind == PF_CONTEXT_DIR) {
         uint32_t parent = profile->contexts->parent[node.item];
         return parent == PF_NO_CONTEXT ? (struct pf_node){PF_CONTEXTS, 0}
                                        : (struct pf_node){PF_CONTEXT_DIR, parent};
     }
-    default:
-        break;
-    }
-    if (node.kind >= PF_TABLE_OF_CONTEXT)
-        return (struct pf_node){PF_CONTEXT_DIR, node.item};
-    if (node.kind >= PF_TABLE_OF_PARTITION)
-        return (struct pf_node){PF_PARTITION_DIR, node.item};
-    return (struct pf_node){node.kind >= PF_TABLE_WHOLE ? PF_TABLES : PF_TOP, 0};
+    for (size_t i = 0; i < NAMED_FOLDERS; i++)
+        if (named_folders[i].item == node.kind)
+            return (struct pf_node){named_folders[i].folder, 0};
+    if (pf_table_of(node.kind) < 0)
+        return (struct pf_node){PF_TOP, 0};
+    static const unsigned folders[] = {PF_PARTITION_DIR, PF_CONTEXT_DIR, PF_METRIC_DIR, PF_KEY_DIR};
+    for (size_t i = 0; i < sizeof folders / sizeof *folders; i++)
+        if (table_base(folders[i]) == pf_table_base(node.kind))
+            return (struct pf_node){folders[i], node.item};
+    return (struct pf_node){PF_TABLES, 0};
 }
 
 bool pf_node_parent(struct pf_live *live, struct pf_node node, struct pf_node *parent, char *name)
@@ -284,19 +261,11 @@ bool pf_node_parent(struct pf_live *live, struct pf_node node, struct pf_node *p
     if (node.kind == PF_TOP)
         return false;
     *parent = folder_of(pf_live_profile(live), node);
-    switch (node.kind) {
-    case PF_PARTITION_DIR:
-        pf_dirname(pf_live_partitions(live), node.item, name);
-        return true;
-    case PF_METRIC_DIR:
-        pf_dirname(pf_live_metrics(live), node.item, name);
-        return true;
-    case PF_CONTEXT_DIR:
-        pf_dirname(pf_live_contexts(live), node.item, name);
-        return true;
-    default:
-        break;
-    }
+    for (size_t i = 0; i < NAMED_FOLDERS; i++)
+        if (named_folders[i].item == node.kind) {
+            pf_dirname(pf_live_names(live, named_folders[i].named), node.item, name);
+            return true;
+        }
     struct pf_node entry = {0};
     size_t at = 0;
     while (next_own(pf_live_profile(live), *parent, &at, name, &entry))
@@ -328,49 +297,3 @@ void pf_reserved_free(const char **names)
     free(names);
 }
 
-/* ---- files -------------------------------------------------------------------------------------- */
-
-static struct pf_lines *table_walk(struct pf_live *live, struct pf_node node, struct pf_error *error)
-{
-    struct pf_profile *profile = pf_live_profile(live);
-    struct pf_slice slice = {.table = &profile->tables[pf_table_of(node.kind)], .only = PF_UNRESTRICTED};
-    if (node.kind >= PF_TABLE_OF_CONTEXT) {
-        slice.only.context = node.item;
-        slice.drop_context = true;
-    } else if (node.kind >= PF_TABLE_OF_PARTITION) {
-        slice.only.partition = node.item;
-        slice.drop_partition = true;
-    }
-    return pf_table_lines(profile, &slice, error);
-}
-
-struct pf_lines *pf_node_walk(struct pf_live *live, struct pf_node node, struct pf_error *error)
-{
-    switch (node.kind) {
-    case PF_INFO:
-        return pf_info_lines(live, error);
-    case PF_METRICS_CSV:
-        return pf_metrics_csv_lines(live, error);
-    case PF_PARTITIONS_CSV:
-        return pf_partitions_csv_lines(live, error);
-    case PF_CONTEXTS_CSV:
-        return pf_contexts_csv_lines(live, error);
-    case PF_WARNINGS_CSV:
-        return pf_warnings_csv_lines(live, error);
-    case PF_PARTITION_INFO:
-        return pf_partition_info_lines(live, node.item, error);
-    case PF_CONTEXT_INFO:
-        return pf_context_info_lines(live, node.item, error);
-    case PF_METRIC_INFO:
-        return pf_metric_info_lines(live, node.item, error);
-    default:
-        break;
-    }
-    if (pf_needs_aggregate(node.kind))
-        return pf_metric_lines(pf_live_profile(live), pf_live_aggregate_now(live), node.item,
-                               (enum pf_metric_view)(node.kind - PF_METRIC_FILE), error);
-    if (pf_table_of(node.kind) >= 0)
-        return table_walk(live, node, error);
-    pf_fail(error, ENOENT, "no such file");
-    return NULL;
-}

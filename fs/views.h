@@ -21,7 +21,12 @@ enum pf_kind {
     PF_CONTEXT_DIR,
     PF_METRICS,
     PF_METRIC_DIR,
-    PF_LAST_FOLDER = PF_METRIC_DIR,
+    PF_KEYS,
+    PF_KEY_DIR,
+    PF_BLOBS,         /* src/, of files that the profile carries */
+    PF_SOURCE_FOLDER, /* src/, a folder of the source itself: not a node of ours, but the way to one of SOURCE's */
+    PF_LAST_FOLDER = PF_SOURCE_FOLDER,
+    PF_LINK, /* the item is the link's index */
     /* files made from the model */
     PF_INFO,
     PF_ERROR,
@@ -32,14 +37,19 @@ enum pf_kind {
     PF_PARTITION_INFO,
     PF_CONTEXT_INFO,
     PF_METRIC_INFO,
+    PF_KEY_INFO,
+    PF_BLOB, /* the item is the blob's index */
     /* aggregates of a metric: enum pf_metric_view is added */
     PF_METRIC_FILE,
     /* a driver's tables: the table's number is added */
     PF_TABLE_WHOLE = 64,
-    PF_TABLE_OF_PARTITION = 128,
-    PF_TABLE_OF_CONTEXT = 192,
+    PF_TABLE_OF_PARTITION = 96,
+    PF_TABLE_OF_CONTEXT = 128,
+    PF_TABLE_OF_METRIC = 160,
+    PF_TABLE_OF_KEY = 192,
+    PF_TABLE_END = 224,
 };
-enum { PF_TABLES_MAX = 64 };
+enum { PF_TABLES_MAX = 32 };
 
 struct pf_node {
     unsigned kind;
@@ -54,7 +64,14 @@ static inline bool pf_is_folder(unsigned kind)
 /* The table that a table's file shows, or -1. */
 static inline int pf_table_of(unsigned kind)
 {
-    return kind >= PF_TABLE_WHOLE ? (int)((kind - PF_TABLE_WHOLE) % PF_TABLES_MAX) : -1;
+    bool table = kind >= PF_TABLE_WHOLE && kind < PF_TABLE_END;
+    return table ? (int)((kind - PF_TABLE_WHOLE) % PF_TABLES_MAX) : -1;
+}
+
+/* Of a table's file, the kind that table 0's would have: PF_TABLE_WHOLE, PF_TABLE_OF_PARTITION, ... */
+static inline unsigned pf_table_base(unsigned kind)
+{
+    return kind - (kind - PF_TABLE_WHOLE) % PF_TABLES_MAX;
 }
 
 /* The stage of the model that must be loaded before a folder can be searched, or a file's walk be made. */
@@ -65,6 +82,9 @@ bool pf_needs_aggregate(unsigned kind);
 
 /* The file is a small text, made in no time once its stage is there. */
 bool pf_is_cheap(unsigned kind);
+
+/* The file's rows can be found without going through other items' data, so that a pass over it alone is cheap. */
+bool pf_is_seekable(const struct pf_profile *profile, struct pf_node node);
 
 /* Making a block of the file may go through data that is not shown in it: not to be done on a thread that
  * others wait for. */

@@ -44,9 +44,7 @@ static void tear_down(struct fixture *fixture)
 static struct pf_slice slice_of(const struct fixture *fixture, int table, int64_t partition, int64_t context)
 {
     return (struct pf_slice){.table = &fixture->fake.tables[table],
-                             .only = {.partition = partition, .context = context, .metric = -1},
-                             .drop_partition = partition >= 0,
-                             .drop_context = context >= 0};
+                             .only = {.partition = partition, .context = context, .metric = -1, .key = -1}};
 }
 
 /* The slice's text from a position on (NULL: from the start). */
