@@ -20,7 +20,8 @@
 
 /* ---- recognising -------------------------------------------------------------------------------- */
 
-#define PF_HEAD_MAX ((size_t)64 * 1024)
+#define PF_HEAD_MAX       ((size_t)64 * 1024)
+#define PF_PLAIN_HEAD_MAX ((size_t)8 * 1024)
 
 struct pf_probe {
     const char *name; /* of the file or directory */
@@ -29,6 +30,8 @@ struct pf_probe {
     int fd;               /* the open file or directory; for the functions below only */
     unsigned char *bytes; /* head cache, owned by the caller of the probe */
     size_t have;
+    size_t plain_have; /* what is known of the following */
+    unsigned char plain[PF_PLAIN_HEAD_MAX];
 };
 
 /*
@@ -36,6 +39,12 @@ struct pf_probe {
  * unreadable. *have tells how many. Valid until the next call.
  */
 const unsigned char *pf_probe_head(struct pf_probe *probe, size_t want, size_t *have);
+
+/*
+ * The same of what the file inflates to if it is gzip data or a zlib stream: up to `want` (at most
+ * PF_PLAIN_HEAD_MAX) bytes; *have is 0 if it is neither. Inflates no more of the file than its head.
+ */
+const unsigned char *pf_probe_plain_head(struct pf_probe *probe, size_t want, size_t *have);
 
 /* True if a directory probe has this entry (a path without `..`). */
 bool pf_probe_has(struct pf_probe *probe, const char *name);
@@ -309,5 +318,9 @@ extern const struct pf_driver *const pf_drivers[];
 
 /* The driver that is surest of this file or directory, or NULL; *verdict is its. */
 const struct pf_driver *pf_recognise(struct pf_probe *probe, struct pf_verdict *verdict);
+
+/* The same among the drivers whose profiles stand in a directory beside what it holds, under this name. */
+const struct pf_driver *pf_recognise_beside(struct pf_probe *probe, const char *name,
+                                            struct pf_verdict *verdict);
 
 #endif

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 #include <errno.h>
 #include <fcntl.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "formats/driver.h"
+#include "formats/inflate.h"
 
 /* Most files are told by their first bytes: heads grow only for drivers that ask for more. */
 enum { FIRST_READ = 4096 };
@@ -27,19 +29,43 @@ const unsigned char *pf_probe_head(struct pf_probe *probe, size_t want, size_t *
     return probe->bytes;
 }
 
+const unsigned char *pf_probe_plain_head(struct pf_probe *probe, size_t want, size_t *have)
+{
+    size_t packed;
+    const unsigned char *head = pf_probe_head(probe, FIRST_READ, &packed);
+    if (want > PF_PLAIN_HEAD_MAX)
+        want = PF_PLAIN_HEAD_MAX;
+    if (probe->plain_have < want)
+        probe->plain_have = pf_inflate_head(head, packed, probe->plain, want);
+    /* Stored without compression, that much text takes that many bytes of the file, and a little for headers. */
+    if (probe->plain_have < want && packed < probe->size && packed < want + FIRST_READ) {
+        head = pf_probe_head(probe, want + FIRST_READ, &packed);
+        probe->plain_have = pf_inflate_head(head, packed, probe->plain, want);
+    }
+    *have = probe->plain_have < want ? probe->plain_have : want;
+    return probe->plain;
+}
+
 bool pf_probe_has(struct pf_probe *probe, const char *name)
 {
     struct stat st;
     return probe->directory && !fstatat(probe->fd, name, &st, AT_SYMLINK_NOFOLLOW);
 }
 
-const struct pf_driver *pf_recognise(struct pf_probe *probe, struct pf_verdict *verdict)
+static bool is_asked(const struct pf_driver *driver, const struct pf_probe *probe, const char *beside)
+{
+    if (driver->directories != probe->directory || !driver->beside != !beside)
+        return false;
+    return !beside || !strcmp(driver->beside, beside);
+}
+
+static const struct pf_driver *surest(struct pf_probe *probe, const char *beside, struct pf_verdict *verdict)
 {
     const struct pf_driver *best = NULL;
     *verdict = (struct pf_verdict){0};
     for (size_t i = 0; pf_drivers[i]; i++) {
         struct pf_verdict mine = {0};
-        if (pf_drivers[i]->directories != probe->directory)
+        if (!is_asked(pf_drivers[i], probe, beside))
             continue;
         pf_drivers[i]->probe(probe, &mine);
         if (mine.confidence > verdict->confidence) {
@@ -48,4 +74,15 @@ const struct pf_driver *pf_recognise(struct pf_probe *probe, struct pf_verdict *
         }
     }
     return best;
+}
+
+const struct pf_driver *pf_recognise(struct pf_probe *probe, struct pf_verdict *verdict)
+{
+    return surest(probe, NULL, verdict);
+}
+
+const struct pf_driver *pf_recognise_beside(struct pf_probe *probe, const char *name,
+                                            struct pf_verdict *verdict)
+{
+    return surest(probe, name, verdict);
 }

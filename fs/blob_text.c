@@ -72,7 +72,8 @@ static void close_blob(struct pf_lines *lines)
     free(view);
 }
 
-static const struct pf_lines_ops blob_ops = {next_chunk, measure_chunk, save_offset, restore_offset, close_blob};
+static const struct pf_lines_ops blob_ops = {next_chunk, measure_chunk, save_offset, restore_offset,
+                                             close_blob};
 
 struct pf_lines *pf_blob_lines(struct pf_profile *profile, size_t blob, struct pf_error *error)
 {

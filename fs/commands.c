@@ -75,12 +75,15 @@ static int load(struct pf_live *live, enum pf_stage stage, struct progress *prog
 static int load_all(struct pf_live *live, struct progress *progress, struct pf_error *error)
 {
     int result = load(live, PF_DERIVED, progress, error);
-    for (size_t t = 0; !result && t < pf_live_profile(live)->n_tables; t++) {
+    const struct pf_profile *profile = pf_live_profile(live);
+    for (size_t t = 0; !result && t < profile->n_tables; t++) {
         struct pf_family *family;
+        if (profile->tables[t].flags & (PF_ONLY_IN_METRICS | PF_ONLY_IN_KEYS))
+            continue; /* each of these files has a pass of its own */
         WAIT_FOR(result, progress, pf_live_family(live, t, &family, &job, error));
     }
     struct pf_aggregate *aggregate;
-    if (!result)
+    if (!result && profile->partitions.plural)
         WAIT_FOR(result, progress, pf_live_aggregate(live, &aggregate, &job, error));
     return result;
 }
@@ -88,18 +91,12 @@ static int load_all(struct pf_live *live, struct progress *progress, struct pf_e
 static struct pf_live *open_profile(struct pf_fs *fs, const char *path, const struct pf_found *found,
                                     struct pf_error *error)
 {
-    const char *slash = strrchr(path, '/');
-    char *folder = slash ? strndup(path, (size_t)(slash - path)) : strdup(".");
-    int fd = folder ? pf_open_beneath(fs->root, folder, O_RDONLY | O_DIRECTORY) : -1;
-    struct pf_source *source = NULL;
-    if (fd < 0)
-        pf_fail(error, folder ? errno : ENOMEM, "%s", strerror(folder ? errno : ENOMEM));
-    else
-        source = pf_source_new(fd, slash ? slash + 1 : path, error);
-    if (fd >= 0)
-        close(fd);
-    free(folder);
-    return source ? pf_live_open(&fs->core, found->driver, source, error) : NULL;
+    char *copy = strdup(path);
+    struct pf_live *live = copy ? pf_open_found(fs, copy, found->driver, error) : NULL;
+    if (!copy)
+        pf_fail_memory(error);
+    free(copy);
+    return live;
 }
 
 /* `profilefs: PATH: where: reason`, with line or offset. */
@@ -130,7 +127,7 @@ static void print_counts(const char *path, const struct pf_profile *profile)
     struct pf_cell cells[] = {pf_string(path),
                               pf_string(profile->driver->name),
                               pf_uint(pf_rows_count(profile->partitions.items)),
-                              pf_uint(profile->contexts->count),
+                              pf_uint(profile->contexts ? profile->contexts->count : 0),
                               pf_uint(profile->n_metrics),
                               pf_uint(pf_rows_count(profile->warnings))};
     for (size_t c = 0; c < sizeof cells / sizeof *cells; c++) {

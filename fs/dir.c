@@ -26,6 +26,24 @@ struct pf_dir {
     struct pf_place place; /* place.instance NULL: not in a profile */
 };
 
+static bool is_among(const struct pf_buf *names, const char *name)
+{
+    for (size_t at = 0; at < names->size; at += strlen(names->data + at) + 1)
+        if (!strcmp(names->data + at, name))
+            return true;
+    return false;
+}
+
+/* Profiles that stand in this folder beside what it holds; a real entry of their name wins. */
+static void add_beside(const struct pf_dir *dir, struct pf_buf *names)
+{
+    const char *name;
+    struct pf_found found;
+    for (size_t i = 0; (name = pf_beside_name(i)) && !names->failed; i++)
+        if (!is_among(names, name) && !pf_classify(dir->fs, dir->fd, name, &found))
+            pf_buf_add(names, name, strlen(name) + 1);
+}
+
 static int read_names(struct pf_dir *dir)
 {
     int fd = openat(dir->fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -45,6 +63,8 @@ static int read_names(struct pf_dir *dir)
             pf_buf_add(&names, entry->d_name, strlen(entry->d_name) + 1);
     }
     int result = names.failed ? ENOMEM : errno;
+    if (!result)
+        add_beside(dir, &names);
     closedir(stream);
     dir->names = names.data;
     dir->names_size = names.size;
@@ -214,9 +234,9 @@ static int profile_entry(struct pf_dir *dir, uint64_t number, struct pf_dirent *
     }
     if (!place->live)
         strcpy(entry->name, "error.txt");
-    entry->type = pf_is_folder(node.kind) ? DT_DIR : DT_REG;
+    entry->type = pf_is_folder(node.kind) ? DT_DIR : node.kind == PF_LINK ? DT_LNK : DT_REG;
     entry->ino = pf_ino(place->instance->id, node.kind, node.item);
-    if (want_attr) {
+    if (want_attr && node.kind != PF_SOURCE_FOLDER) {
         if (pf_place_attr(dir->fs, place, node, false, attr, &job)) {
             attr->st.st_ino = 0;
         } else {

@@ -52,9 +52,20 @@ static void memorise(struct pf_fs *fs, const struct pf_stamp *stamp, const struc
 static bool any_driver_for(bool directory)
 {
     for (size_t i = 0; pf_drivers[i]; i++)
-        if (pf_drivers[i]->directories == directory)
+        if (pf_drivers[i]->directories == directory && !pf_drivers[i]->beside)
             return true;
     return false;
+}
+
+static void probe_file(struct pf_fs *fs, int fd, const char *name, struct pf_found *found)
+{
+    struct pf_stamp stamp = pf_stamp_of(&found->st);
+    unsigned char *head = malloc(PF_HEAD_MAX);
+    struct pf_probe what = {.name = name, .size = (uint64_t)found->st.st_size, .fd = fd, .bytes = head};
+    if (head)
+        found->driver = pf_recognise(&what, &found->verdict);
+    free(head);
+    memorise(fs, &stamp, found);
 }
 
 /* Which driver wants it. What can't be read is nobody's: it passes through, and reading it fails as it does
@@ -65,29 +76,61 @@ static void probe(struct pf_fs *fs, int directory, const char *name, struct pf_f
     bool is_directory = S_ISDIR(found->st.st_mode);
     if (!any_driver_for(is_directory) || (!is_directory && found->st.st_size == 0))
         return;
-    if (recall(fs, &stamp, found))
+    /* What a directory is depends on files in it, whose changes its own stamp does not show. */
+    if (!is_directory && recall(fs, &stamp, found))
         return;
     int fd = pf_open_beneath(directory, name, O_RDONLY | (is_directory ? O_DIRECTORY : 0));
     if (fd < 0)
         return;
-    unsigned char *head = is_directory ? NULL : malloc(PF_HEAD_MAX);
-    struct pf_probe what = {.name = name,
-                            .directory = is_directory,
-                            .size = (uint64_t)found->st.st_size,
-                            .fd = fd,
-                            .bytes = head};
-    if (head || is_directory)
-        found->driver = pf_recognise(&what, &found->verdict);
-    free(head);
+    struct pf_probe folder = {.name = name, .directory = true, .fd = fd};
+    if (is_directory)
+        found->driver = pf_recognise(&folder, &found->verdict);
+    else
+        probe_file(fs, fd, name, found);
     close(fd);
-    memorise(fs, &stamp, found);
+}
+
+const char *pf_beside_name(size_t i)
+{
+    size_t n = 0;
+    for (size_t d = 0; pf_drivers[d]; d++) {
+        bool repeated = !pf_drivers[d]->beside;
+        for (size_t e = 0; e < d && !repeated; e++)
+            repeated = pf_drivers[e]->beside && !strcmp(pf_drivers[e]->beside, pf_drivers[d]->beside);
+        if (!repeated && n++ == i)
+            return pf_drivers[d]->beside;
+    }
+    return NULL;
+}
+
+static bool is_beside_name(const char *name)
+{
+    const char *beside;
+    for (size_t i = 0; (beside = pf_beside_name(i)); i++)
+        if (!strcmp(beside, name))
+            return true;
+    return false;
+}
+
+/* A profile that stands in the directory without being there: its attributes are the directory's. */
+static int classify_beside(int directory, const char *name, struct pf_found *found)
+{
+    int fd = pf_open_beneath(directory, ".", O_RDONLY | O_DIRECTORY);
+    if (fd < 0)
+        return ENOENT;
+    struct pf_probe folder = {.name = name, .directory = true, .fd = fd};
+    if (!fstat(fd, &found->st))
+        found->driver = pf_recognise_beside(&folder, name, &found->verdict);
+    close(fd);
+    found->type = PF_ENTRY_PROFILE;
+    return found->driver ? 0 : ENOENT;
 }
 
 int pf_classify(struct pf_fs *fs, int directory, const char *name, struct pf_found *found)
 {
     *found = (struct pf_found){0};
     if (fstatat(directory, name, &found->st, AT_SYMLINK_NOFOLLOW))
-        return errno;
+        return errno == ENOENT && is_beside_name(name) ? classify_beside(directory, name, found) : errno;
     mode_t mode = found->st.st_mode;
     found->type = S_ISDIR(mode)   ? PF_ENTRY_DIR
                   : S_ISREG(mode) ? PF_ENTRY_FILE

@@ -17,7 +17,7 @@ struct pf_file_text {
     struct pf_node node;
     unsigned references; /* handles and tasks; guarded by live->lock */
     bool keep;
-    bool alone; /* a table's, measured without the others; guarded by live->lock */
+    bool alone;              /* a table's, measured without the others; guarded by live->lock */
     atomic_uint ahead;       /* blocks being made ahead of readers */
     struct pf_error failure; /* guarded by live->lock */
 };
@@ -328,7 +328,8 @@ static void use_family(struct pf_file_text *text, const struct pf_family *family
             t->shared = &family->track;
             t->end = family->track.count;
             t->covered = t->size;
-        } else if (pf_table_base(node.kind) == PF_TABLE_OF_PARTITION && family->first && node.item < family->partitions) {
+        } else if (pf_table_base(node.kind) == PF_TABLE_OF_PARTITION && family->first &&
+                   node.item < family->partitions) {
             t->shared = &family->track;
             t->first = family->first[node.item];
             t->end = family->end[node.item];

@@ -148,30 +148,49 @@ void pf_instance_unuse(struct pf_fs *fs, struct pf_instance *instance)
 
 /* ---- opening ------------------------------------------------------------------------------------ */
 
-static struct pf_live *open_live(struct pf_fs *fs, struct pf_instance *instance, struct pf_error *error)
+/* Cuts the last name off a path and returns it. */
+static char *cut_name(char *path)
 {
-    char *path = pf_entry_path(fs, instance->entry);
-    const char *slash = path ? strrchr(path, '/') : NULL;
+    char *slash = strrchr(path, '/');
+    if (slash)
+        *slash = 0;
+    return slash ? slash + 1 : path;
+}
+
+struct pf_live *pf_open_found(struct pf_fs *fs, char *path, const struct pf_driver *driver,
+                              struct pf_error *error)
+{
     struct pf_source *source = NULL;
     int folder = -1;
-    if (!path) {
-        pf_fail(error, errno, "%s", strerror(errno));
-    } else if (!*path) {
+    if (driver->beside && cut_name(path) == path)
+        *path = 0; /* it stands in SOURCE itself */
+    char *name = *path ? cut_name(path) : NULL;
+    if (!name) {
         source = pf_source_new(fs->root, fs->root_name ? fs->root_name : ".", error);
-    } else if (!slash) {
+    } else if (name == path) {
         source = pf_source_new(fs->root, path, error);
     } else {
-        path[slash - path] = 0;
         folder = pf_open_beneath(fs->root, path, O_RDONLY | O_DIRECTORY);
         if (folder < 0)
             pf_fail(error, errno, "%s", strerror(errno));
         else
-            source = pf_source_new(folder, slash + 1, error);
+            source = pf_source_new(folder, name, error);
     }
     if (folder >= 0)
         close(folder);
+    return source ? pf_live_open(&fs->core, driver, source, error) : NULL;
+}
+
+static struct pf_live *open_live(struct pf_fs *fs, struct pf_instance *instance, struct pf_error *error)
+{
+    char *path = pf_entry_path(fs, instance->entry);
+    struct pf_live *live = NULL;
+    if (path)
+        live = pf_open_found(fs, path, instance->driver, error);
+    else
+        pf_fail(error, errno, "%s", strerror(errno));
     free(path);
-    return source ? pf_live_open(&fs->core, instance->driver, source, error) : NULL;
+    return live;
 }
 
 static struct pf_live *live_now(struct pf_fs *fs, struct pf_instance *instance)
@@ -227,7 +246,9 @@ void pf_node_stat(const struct pf_instance *instance, struct pf_node node, struc
                         .st_mtim = instance->st.st_mtim,
                         .st_ctim = instance->st.st_mtim,
                         .st_blksize = 4096};
-    st->st_mode = pf_is_folder(node.kind) ? S_IFDIR | readable | readable >> 2 : S_IFREG | readable;
+    st->st_mode = pf_is_folder(node.kind) ? S_IFDIR | readable | readable >> 2
+                  : node.kind == PF_LINK  ? S_IFLNK | 0777
+                                          : S_IFREG | readable;
 }
 
 /* ---- places ------------------------------------------------------------------------------------- */

@@ -54,6 +54,14 @@ static int no_dots(const struct dirent *entry)
     return strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0;
 }
 
+static bool is_among(struct dirent *const *entries, int n, const char *name)
+{
+    for (int i = 0; i < n; i++)
+        if (!strcmp(entries[i]->d_name, name))
+            return true;
+    return false;
+}
+
 /* Pushes a folder's entries, last first, so that the first is on top. A folder that can't be read has none.
  */
 static void push_entries(struct pf_fs *fs, struct todo *todo, const char *path)
@@ -64,6 +72,10 @@ static void push_entries(struct pf_fs *fs, struct todo *todo, const char *path)
         return;
     int n = scandirat(fd, ".", &entries, no_dots, descending);
     close(fd);
+    const char *beside;
+    for (size_t i = 0; (beside = pf_beside_name(i)); i++)
+        if (!is_among(entries, n, beside))
+            push(todo, path, beside); /* looked at as everything else: most folders have none */
     for (int i = 0; i < n; i++) {
         push(todo, path, entries[i]->d_name);
         free(entries[i]);
@@ -95,6 +107,8 @@ int pf_each_profile(struct pf_fs *fs, struct pf_pass *pass,
     int result = 0;
     if (fs->root_name)
         push(&todo, "", fs->root_name);
+    else if (pf_root_is_profile(fs))
+        push(&todo, "", ".");
     else
         push_entries(fs, &todo, "");
     for (char *path; !result && (path = pop(&todo)); free(path)) {

@@ -64,7 +64,15 @@ bool pf_live_intact(struct pf_live *live);
 int pf_live_stage(struct pf_live *live, enum pf_stage stage, struct pf_job **job, struct pf_error *error);
 
 /* What has folders, files or links of its own, each under a name made of what the profile calls it. */
-enum pf_named { PF_NAMED_PARTITIONS, PF_NAMED_METRICS, PF_NAMED_CONTEXTS, PF_NAMED_KEYS, PF_NAMED_BLOBS, PF_NAMED_LINKS, PF_NAMED };
+enum pf_named {
+    PF_NAMED_PARTITIONS,
+    PF_NAMED_METRICS,
+    PF_NAMED_CONTEXTS,
+    PF_NAMED_KEYS,
+    PF_NAMED_BLOBS,
+    PF_NAMED_LINKS,
+    PF_NAMED
+};
 
 /* Their names; from PF_PARTITIONED, metrics_stage, PF_MODELLED, keys.stage and (the last two) PF_OPENED on. */
 const struct pf_dirnames *pf_live_names(const struct pf_live *live, enum pf_named named);

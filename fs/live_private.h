@@ -42,8 +42,8 @@ struct pf_live {
     struct pf_error family_failure[PF_TABLES_MAX];
     struct pf_aggregate *aggregate;
     struct pf_error aggregate_failure;
-    struct pf_map texts;                /* of struct pf_file_text, by node */
-    unsigned alone[PF_TABLES_MAX];      /* how many files of a table were measured on their own */
+    struct pf_map texts;           /* of struct pf_file_text, by node */
+    unsigned alone[PF_TABLES_MAX]; /* how many files of a table were measured on their own */
     char *facts; /* what the driver learnt in an earlier process, until its stage is loaded */
     size_t facts_size;
     uint64_t unsaved_ns; /* how long the passes took whose findings are in no cache file yet */
@@ -52,7 +52,7 @@ struct pf_live {
     /* Made with their stages, immutable afterwards. */
     struct pf_dirnames *names[PF_NAMED];
     const char **reserved[PF_NAMED]; /* what they may not be called */
-    uint16_t *context_dir_size; /* length of each context's path; UINT16_MAX: too long */
+    uint16_t *context_dir_size;      /* length of each context's path; UINT16_MAX: too long */
 };
 
 /*

@@ -200,6 +200,10 @@ static int node_size(struct pf_fs *fs, const struct pf_place *place, struct pf_n
     }
     if (!place->live)
         return ESTALE;
+    if (node.kind == PF_LINK) {
+        *size = pf_link_size(pf_live_profile(place->live), node.item);
+        return 0;
+    }
     if (!may_wait)
         return pf_live_known_size(place->live, node.kind, node.item, size) ? 0 : EAGAIN;
     int result = pf_live_size(place->live, node.kind, node.item, size, job, &error);
@@ -229,15 +233,9 @@ static void count_use(struct pf_fs *fs, struct pf_instance *instance)
 
 /* ---- look-up ------------------------------------------------------------------------------------ */
 
-static int lookup_in_source(struct pf_fs *fs, uint64_t parent, const char *name, struct pf_attr *attr)
+/* Looks a name up in a folder of SOURCE, whose hold it gives back. */
+static int lookup_in_folder(struct pf_fs *fs, struct pf_entry *folder, const char *name, struct pf_attr *attr)
 {
-    pthread_mutex_lock(&fs->lock);
-    struct pf_entry *folder = pf_entry_get(fs, parent);
-    if (folder)
-        folder->holds++;
-    pthread_mutex_unlock(&fs->lock);
-    if (!folder)
-        return ESTALE;
     struct pf_found found = {0};
     int fd = pf_entry_open(fs, folder, O_PATH | O_DIRECTORY);
     int result = fd < 0 ? errno : pf_classify(fs, fd, name, &found);
@@ -249,6 +247,26 @@ static int lookup_in_source(struct pf_fs *fs, uint64_t parent, const char *name,
     pf_entry_drop(fs, folder);
     pthread_mutex_unlock(&fs->lock);
     return result;
+}
+
+static int lookup_in_source(struct pf_fs *fs, uint64_t parent, const char *name, struct pf_attr *attr)
+{
+    pthread_mutex_lock(&fs->lock);
+    struct pf_entry *folder = pf_entry_get(fs, parent);
+    if (folder)
+        folder->holds++;
+    pthread_mutex_unlock(&fs->lock);
+    return folder ? lookup_in_folder(fs, folder, name, attr) : ESTALE;
+}
+
+/* A folder of the source that the profile shows: from here on it is SOURCE again. */
+static int lookup_source_folder(struct pf_fs *fs, const struct pf_place *place, struct pf_attr *attr)
+{
+    pthread_mutex_lock(&fs->lock);
+    struct pf_entry *folder = place->instance->entry;
+    folder->holds++;
+    pthread_mutex_unlock(&fs->lock);
+    return lookup_in_folder(fs, folder, pf_live_profile(place->live)->src, attr);
 }
 
 /* The entry of a folder inside a profile. */
@@ -278,15 +296,18 @@ static int lookup_in_profile(struct pf_fs *fs, uint64_t parent, const char *name
     if (result)
         return result;
     result = find_in(fs, &place, name, &entry, job);
-    if (!result)
+    if (!result && entry.kind == PF_SOURCE_FOLDER) {
+        result = lookup_source_folder(fs, &place, attr);
+    } else if (!result) {
         result = pf_place_attr(fs, &place, entry, true, attr, job);
-    if (!result)
-        count_use(fs, place.instance);
+        if (!result)
+            count_use(fs, place.instance);
+    }
     pf_place_leave(fs, &place);
     return result;
 }
 
-static bool root_is_profile(struct pf_fs *fs)
+bool pf_root_is_profile(struct pf_fs *fs)
 {
     pthread_mutex_lock(&fs->lock);
     bool profile = pf_entry_get(fs, PF_ROOT_INO)->found.type == PF_ENTRY_PROFILE;
@@ -296,7 +317,7 @@ static bool root_is_profile(struct pf_fs *fs)
 
 static bool in_source(struct pf_fs *fs, uint64_t ino)
 {
-    return ino >> 32 == 0 && !(ino == PF_ROOT_INO && root_is_profile(fs));
+    return ino >> 32 == 0 && !(ino == PF_ROOT_INO && pf_root_is_profile(fs));
 }
 
 int pf_fs_lookup(struct pf_fs *fs, uint64_t parent, const char *name, struct pf_attr *attr,
@@ -377,38 +398,6 @@ int pf_fs_getattr(struct pf_fs *fs, uint64_t ino, struct pf_attr *attr, struct p
     result = pf_place_attr(fs, &place, place.node, true, attr, job);
     attr->st.st_ino = ino;
     pf_place_leave(fs, &place);
-    return result;
-}
-
-int pf_fs_readlink(struct pf_fs *fs, uint64_t ino, char **target)
-{
-    pthread_mutex_lock(&fs->lock);
-    struct pf_entry *entry = ino >> 32 ? NULL : pf_entry_get(fs, ino);
-    struct pf_entry *folder = entry ? entry->parent : NULL;
-    char *name = folder ? strdup(entry->name) : NULL;
-    if (folder)
-        folder->holds++;
-    pthread_mutex_unlock(&fs->lock);
-    if (!folder)
-        return entry ? EINVAL : ESTALE;
-    int fd = pf_entry_open(fs, folder, O_PATH | O_DIRECTORY);
-    int result = fd < 0 ? errno : 0;
-    *target = name && !result ? malloc(PATH_MAX) : NULL;
-    if (!result && !*target)
-        result = ENOMEM;
-    ssize_t n = result ? 0 : readlinkat(fd, name, *target, PATH_MAX - 1);
-    if (n < 0) {
-        result = errno;
-        free(*target);
-    } else if (!result) {
-        (*target)[n] = 0;
-    }
-    if (fd >= 0)
-        close(fd);
-    free(name);
-    pthread_mutex_lock(&fs->lock);
-    pf_entry_drop(fs, folder);
-    pthread_mutex_unlock(&fs->lock);
     return result;
 }
 

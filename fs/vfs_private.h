@@ -94,8 +94,11 @@ struct pf_fs {
 
 /* ---- entries.c ---------------------------------------------------------------------------------- */
 
-/* What stands at `name` in an open directory. 0 or an errno value. */
+/* What stands at `name` in an open directory, or beside what it holds. 0 or an errno value. */
 int pf_classify(struct pf_fs *fs, int directory, const char *name, struct pf_found *found);
+
+/* The names that profiles may have that stand in a directory beside what it holds; NULL past the last. */
+const char *pf_beside_name(size_t i);
 
 /* An open descriptor of the directory that an entry is (O_PATH suffices for looking up); -1 with errno. */
 int pf_entry_open(struct pf_fs *fs, const struct pf_entry *entry, int flags);
@@ -119,6 +122,13 @@ void pf_instance_use(struct pf_instance *instance);                     /* with 
 void pf_instance_unuse(struct pf_fs *fs, struct pf_instance *instance); /* takes fs->lock */
 void pf_instance_settle(struct pf_fs *fs,
                         struct pf_instance *instance); /* frees it if nobody needs it; with fs->lock held */
+
+/*
+ * Opens the profile that was found at a path below SOURCE ("": SOURCE itself; changed by the call). NULL with
+ * *error filled.
+ */
+struct pf_live *pf_open_found(struct pf_fs *fs, char *path, const struct pf_driver *driver,
+                              struct pf_error *error);
 
 /* The open profile, opened if need be; a reference. NULL with *error: instance->failed tells a broken
  * profile. */
@@ -146,6 +156,9 @@ int pf_fs_errno(struct pf_fs *fs, const struct pf_error *error);
 
 /* ---- vfs.c -------------------------------------------------------------------------------------- */
 
+/* SOURCE itself is one profile. */
+bool pf_root_is_profile(struct pf_fs *fs);
+
 /* Attributes of an entry that has been found; uses its number once. With fs->lock held. ENOENT if it is not
  * to be shown. */
 int pf_entry_attr(struct pf_fs *fs, struct pf_entry *parent, const char *name, const struct pf_found *found,
@@ -153,6 +166,11 @@ int pf_entry_attr(struct pf_fs *fs, struct pf_entry *parent, const char *name, c
 /* Attributes of a node inside a profile; size from a pass if need be and allowed. */
 int pf_place_attr(struct pf_fs *fs, const struct pf_place *place, struct pf_node node, bool may_wait,
                   struct pf_attr *attr, struct pf_job **job);
+
+/* ---- vfs_links.c -------------------------------------------------------------------------------- */
+
+/* The length of what readlink gives for one of a profile's links, in bytes. */
+size_t pf_link_size(const struct pf_profile *profile, uint32_t link);
 
 /* ---- control.c: .profilefs ---------------------------------------------------------------------- */
 

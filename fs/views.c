@@ -296,4 +296,3 @@ void pf_reserved_free(const char **names)
         free((char *)names[i]);
     free(names);
 }
-
