@@ -1,0 +1,431 @@
+/* SPDX-License-Identifier: MIT */
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+
+#include "formats/json.h"
+#include "formats/print.h"
+#include "tests/unit/tap.h"
+
+/* ---- tokens as text ----------------------------------------------------------------------------- */
+
+/* A text that is read in parts, as a file is. */
+struct text {
+    const char *bytes;
+    size_t size;
+};
+
+static ssize_t read_text(void *arg, void *buffer, size_t size, uint64_t offset, struct pf_error *error)
+{
+    const struct text *text = arg;
+    (void)error;
+    size_t left = offset < text->size ? text->size - offset : 0, got = left < size ? left : size;
+    memcpy(buffer, text->bytes + (got ? offset : 0), got);
+    return (ssize_t)got;
+}
+
+/* One word a token: { } [ ] .name "string" 'number' true false null, `~` where text was replaced, `...` where cut. */
+static void describe(FILE *out, const struct pf_json_token *token)
+{
+    static const char *const words[] = {"", "{", "}", "[", "]", ".", "\"", "'", "true", "false", "null"};
+    bool text = token->event >= PF_JSON_NAME && token->event <= PF_JSON_NUMBER;
+    fprintf(out, " %s", words[token->event]);
+    if (!text)
+        return;
+    if (token->size > 200)
+        fprintf(out, "%zu bytes", token->size);
+    else
+        fwrite(token->text, 1, token->size, out);
+    fprintf(out, "%s%s", token->replaced ? "~" : "", token->cut ? "..." : "");
+}
+
+static void describe_error(FILE *out, const struct pf_error *error)
+{
+    const char *code = error->code == EBADMSG   ? "bad"
+                       : error->code == ENODATA ? "cut"
+                       : error->code == E2BIG   ? "big"
+                                                : strerror(error->code);
+    fprintf(out, " %s at %jd, line %jd: %s", code, (intmax_t)error->offset, (intmax_t)error->line,
+            error->what);
+}
+
+/* All tokens of what is left; an error ends them. The caller frees. */
+static char *walk(struct pf_json *json)
+{
+    char *all = NULL;
+    size_t size;
+    FILE *out = open_memstream(&all, &size);
+    struct pf_json_token token;
+    struct pf_error error;
+    int event;
+    while ((event = pf_json_next(json, &token, &error)) > 0)
+        describe(out, &token);
+    if (event < 0)
+        describe_error(out, &error);
+    fclose(out);
+    return all;
+}
+
+static struct pf_json *open_text(struct text *text, unsigned flags)
+{
+    return pf_json_new_reading(read_text, text, flags, 0);
+}
+
+static char *tokens_of(const char *bytes, size_t size, unsigned flags)
+{
+    struct text text = {bytes, size};
+    struct pf_json *json = open_text(&text, flags);
+    char *all = walk(json);
+    pf_json_free(json);
+    return all;
+}
+
+static void reads_with(unsigned flags, const char *text, const char *want, const char *name)
+{
+    char *have = tokens_of(text, strlen(text), flags);
+    is(have, want, name);
+    free(have);
+}
+
+static void reads(const char *text, const char *want, const char *name)
+{
+    reads_with(0, text, want, name);
+}
+
+/* ---- what is read ------------------------------------------------------------------------------- */
+
+static void values(void)
+{
+    reads("{\"a\": [1, -2.5e+3, true], \"b\":{}, \"c\" : null}\n",
+          " { .a [ '1 '-2.5e+3 true ] .b { } .c null }", "tokens come in the order of the text");
+    reads("[]", " [ ]", "an empty array");
+    reads(" 7 ", " '7", "a number alone is a text");
+    reads("[NaN, Infinity, -Infinity]", " [ 'NaN 'Infinity '-Infinity ]", "Python's words are numbers");
+    reads("\xef\xbb\xbf[1]", " [ '1 ]", "a byte order mark is skipped");
+    reads("[0, -0, 0.5, 1E5, 10]", " [ '0 '-0 '0.5 '1E5 '10 ]", "numbers come as they are written");
+    reads("[[[[]]],{\"a\":{\"b\":[]}}]", " [ [ [ [ ] ] ] { .a { .b [ ] } } ]", "containers nest");
+}
+
+static void strings(void)
+{
+    reads("[\"\\\"\\\\\\/\\b\\f\\n\\r\\t\"]", " [ \"\"\\/\b\f\n\r\t ]", "escapes stand for their characters");
+    reads("[\"\\u0041\\u00e4\\u20AC\"]", " [ \"A\xc3\xa4\xe2\x82\xac ]", "characters by their numbers");
+    reads("[\"\\ud83d\\uDE00\"]", " [ \"\xf0\x9f\x98\x80 ]", "two surrogates are one character");
+    reads("[\"a\\ud83d\", \"\\ude00b\", \"\\ud83d\\u0041\"]",
+          " [ \"a\xef\xbf\xbd~ \"\xef\xbf\xbd"
+          "b~ \"\xef\xbf\xbd"
+          "A~ ]",
+          "half a pair is replaced");
+    reads("[\"a\\u0000b\"]",
+          " [ \"a\xef\xbf\xbd"
+          "b~ ]",
+          "a NUL is replaced");
+    reads("[\"\xc3\xa4\xe2\x82\xac\xf0\x9f\x98\x80\"]", " [ \"\xc3\xa4\xe2\x82\xac\xf0\x9f\x98\x80 ]",
+          "UTF-8 stays as it is");
+    reads("[\"a\xff"
+          "b\", \"\xe2\x82\", \"\xed\xa0\x80\", \"\xc0\x80\"]",
+          " [ \"a\xef\xbf\xbd"
+          "b~ \"\xef\xbf\xbd~ \"\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd~ \"\xef\xbf\xbd\xef\xbf\xbd~ ]",
+          "what is no UTF-8 is replaced");
+    reads_with(PF_JSON_STRICT_UTF8, "[\"ab\xff\"]", " [ bad at 4, line 1: a byte that is no UTF-8, column 5",
+               "or an error, if so asked");
+    reads("{\"\\u0061\":1}", " { .a '1 }", "names are unescaped too");
+}
+
+static void errors(void)
+{
+    reads("[1,]", " [ '1 bad at 3, line 1: neither a value nor a word that is one, column 4",
+          "a comma before the end of an array is refused");
+    reads("{\"a\":1,}", " { .a '1 bad at 7, line 1: a name in quotes is missing, column 8",
+          "and before that of an object");
+    reads("[1 2]", " [ '1 bad at 3, line 1: neither a comma nor a closing bracket, column 4",
+          "elements need commas");
+    reads("{\"a\" 1}", " { .a bad at 5, line 1: a colon is missing after a name, column 6",
+          "names need colons");
+    reads("[1\n,\n  2}", " [ '1 '2 bad at 8, line 3: '}' closes an array, column 4",
+          "an error has its line and column");
+    reads("[1] 2", " [ '1 ] bad at 4, line 1: something follows the value, column 5",
+          "there is one value in a text");
+    reads("[01]", " [ '0 bad at 2, line 1: neither a comma nor a closing bracket, column 3",
+          "numbers have no leading zeros");
+    reads("[1.]", " [ bad at 3, line 1: a digit is missing, column 4", "a point needs digits");
+    reads("[+1]", " [ bad at 1, line 1: neither a value nor a word that is one, column 2",
+          "numbers have no plus");
+    reads("['a']", " [ bad at 1, line 1: neither a value nor a word that is one, column 2",
+          "strings have double quotes");
+    reads("[\"a\tb\"]", " [ bad at 3, line 1: a control character in a string, column 4",
+          "control characters must be escaped");
+    reads("[\"\\x\"]", " [ bad at 2, line 1: a backslash before what needs none, column 3",
+          "there are no other escapes");
+    reads("// [1]", " bad at 0, line 1: neither a value nor a word that is one, column 1",
+          "there are no comments");
+    char nul[] = "[1\0]", *have = tokens_of(nul, 4, 0);
+    is(have, " [ '1 bad at 2, line 1: neither a comma nor a closing bracket, column 3", "a NUL is no end");
+    free(have);
+}
+
+static void cut_texts(void)
+{
+    reads("", " cut at 0, line 1: the text ends before a value, column 1", "an empty text has no value");
+    reads("{\"a\":[1", " { .a [ '1 cut at 7, line 1: the text ends inside a value, column 8",
+          "a cut text is told from a wrong one");
+    reads("[\"ab", " [ cut at 4, line 1: the text ends inside a string, column 5", "cut in a string");
+    reads("[\"ab\\", " [ cut at 5, line 1: the text ends inside a string, column 6", "cut in an escape");
+    reads("[tru", " [ cut at 4, line 1: the text ends inside a word, column 5", "cut in a word");
+    reads("[-", " [ cut at 2, line 1: a digit is missing, column 3", "cut in a number");
+}
+
+static void limits(void)
+{
+    size_t size = 3 * PF_JSON_TEXT_MAX;
+    char *text = malloc(size + 4);
+    memset(text, 'x', size + 4);
+    text[0] = '[';
+    text[1] = '"';
+    memcpy(text + size, "\",1]", 4);
+    char *have = tokens_of(text, size + 4, 0);
+    is(have, " [ \"65536 bytes... '1 ]", "a long string is cut, and what follows it is read");
+    free(have);
+    memset(text + 1, '7', size - 1);
+    memcpy(text + size, ",\"\"]", 4);
+    have = tokens_of(text, size + 4, 0);
+    is(have, " [ big at 1, line 1: the number has too many digits, column 2", "a long number is refused");
+    free(have);
+    memset(text, '[', size);
+    have = tokens_of(text, size, 0);
+    ok(strstr(have, "big at 512, line 1: nested too deeply, column 513") != NULL, "nesting has a limit");
+    free(have);
+    free(text);
+}
+
+/* ---- where the window ends ---------------------------------------------------------------------- */
+
+#define STUDY                                                                                                \
+    "{\"na\\u00e4me\":[1.25e-3,\"\xf0\x9f\x98\x80 text "                                                     \
+    "\\ud83d\\ude00\",true,-Infinity,null],\"b\":{\"c\":12345678}}"
+
+static void window_ends(void)
+{
+    char *want = tokens_of(STUDY, strlen(STUDY), 0);
+    size_t room = 3 * PF_JSON_TEXT_MAX * 2;
+    char *text = malloc(room + sizeof STUDY);
+    size_t ends[] = {4096, 4096 + 8192, PF_JSON_TEXT_MAX * 4 - 4096};
+    bool same = true, skipped = true;
+    for (size_t i = 0; i < 3; i++)
+        for (size_t before = ends[i] - sizeof STUDY; before < ends[i] + 2; before++) {
+            memset(text, ' ', before);
+            strcpy(text + before, STUDY);
+            char *have = tokens_of(text, before + strlen(STUDY), 0);
+            same &= !strcmp(have, want);
+            free(have);
+            struct text all = {text, before + strlen(STUDY)};
+            struct pf_json *json = open_text(&all, 0);
+            struct pf_json_token token;
+            struct pf_error error;
+            char taken[200];
+            skipped &= pf_json_take(json, &token, taken, sizeof taken, &error) == PF_JSON_OBJECT &&
+                       token.offset == before && !strcmp(token.text, STUDY) &&
+                       pf_json_next(json, &token, &error) == PF_JSON_END;
+            pf_json_free(json);
+        }
+    ok(same, "tokens are the same wherever the window ends");
+    ok(skipped, "and so is what is passed over or taken whole");
+    free(text);
+    free(want);
+}
+
+/* ---- passing over, positions -------------------------------------------------------------------- */
+
+static void passing_over(void)
+{
+    struct text text = {"{\"a\":{\"x\":[1,\"]}\\\"\",{}]},\"b\":[1,[2,3],4],\"c\":5}", 47};
+    struct pf_json *json = open_text(&text, 0);
+    struct pf_json_token token;
+    struct pf_error error;
+    pf_json_next(json, &token, &error);
+    pf_json_next(json, &token, &error);
+    ok(pf_json_skip(json, &token, &error) == PF_JSON_OBJECT && token.offset == 5,
+       "a member's value is skipped");
+    ok(pf_json_next(json, &token, &error) == PF_JSON_NAME && pf_json_is(&token, "b"),
+       "the next name follows");
+    pf_json_next(json, &token, &error);
+    pf_json_next(json, &token, &error);
+    ok(pf_json_skip(json, &token, &error) == PF_JSON_ARRAY &&
+           pf_json_skip(json, &token, &error) == PF_JSON_NUMBER &&
+           pf_json_skip(json, &token, &error) == PF_JSON_ARRAY_END,
+       "elements are skipped one by one");
+    pf_json_next(json, &token, &error);
+    ok(pf_json_leave(json, &error) == 0 && pf_json_depth(json) == 0 &&
+           pf_json_next(json, &token, &error) == PF_JSON_END,
+       "what is left of a container is skipped");
+    pf_json_free(json);
+}
+
+static void skipping_is_careful(void)
+{
+    struct text text = {"{\"a\":[1,{]}", 11};
+    struct pf_json *json = open_text(&text, 0);
+    struct pf_json_token token;
+    struct pf_error error;
+    ok(pf_json_skip(json, &token, &error) < 0 && error.code == EBADMSG && error.offset == 9,
+       "skipping notices brackets that do not match");
+    struct pf_error again;
+    ok(pf_json_next(json, &token, &again) < 0 && again.offset == 9, "an error stays");
+    pf_json_free(json);
+    struct text cut = {"[[1,\"a", 6};
+    json = open_text(&cut, 0);
+    ok(pf_json_skip(json, &token, &error) < 0 && error.code == ENODATA, "and that the text ends");
+    pf_json_free(json);
+}
+
+static void taking(void)
+{
+    char text[] = "[{\"a\": [1, 2]}, 7, [1,2,3,4,5,6,7,8,9]]", buffer[16];
+    struct pf_json *json = pf_json_new(NULL, 0, 0);
+    struct pf_json_token token;
+    struct pf_error error;
+    pf_json_text(json, text, strlen(text));
+    pf_json_next(json, &token, &error);
+    ok(pf_json_take(json, &token, buffer, sizeof buffer, &error) == PF_JSON_OBJECT && !token.cut &&
+           !strcmp(token.text, "{\"a\": [1, 2]}"),
+       "a value is taken as it is written");
+    ok(pf_json_take(json, &token, buffer, sizeof buffer, &error) == PF_JSON_NUMBER && pf_json_is(&token, "7"),
+       "a value that is no container is simply read");
+    ok(pf_json_take(json, &token, buffer, sizeof buffer, &error) == PF_JSON_ARRAY && token.cut && !token.size,
+       "a value that is too long is told");
+    ok(pf_json_next(json, &token, &error) == PF_JSON_ARRAY_END, "and passed over");
+    pf_json_free(json);
+}
+
+/* Goes on from a position before every token in turn, with a new reader. */
+static void positions(void)
+{
+    const char *study = "[{\"a\":[1,2,{\"b\":\"x\"}],\"c\":null}\n,[[]],7]";
+    struct text text = {study, strlen(study)};
+    bool same = true, bad = true;
+    for (unsigned skip = 0; skip < 20; skip++) {
+        struct pf_json *json = open_text(&text, 0), *other = open_text(&text, 0);
+        struct pf_json_token token;
+        struct pf_error error;
+        for (unsigned i = 0; i < skip; i++)
+            pf_json_next(json, &token, &error);
+        unsigned char blob[PF_JSON_POSITION_SIZE + 64];
+        size_t size = pf_json_save(json, blob, sizeof blob);
+        int result = pf_json_restore(other, blob, size, &error);
+        char *want = walk(json), *have = walk(other);
+        same &= !result && !strcmp(have, want);
+        bad &= pf_json_restore(other, blob, size - 1, &error) < 0;
+        free(want);
+        free(have);
+        pf_json_free(json);
+        pf_json_free(other);
+    }
+    ok(same, "reading goes on from a saved position as it did");
+    ok(bad, "a position of a wrong size is refused");
+}
+
+static void seeking(void)
+{
+    struct text text = {"{\"a\": [1, 2],\n \"b\": 3}", 22};
+    struct pf_json *json = open_text(&text, 0);
+    pf_json_seek(json, 6, 1);
+    char *have = walk(json);
+    is(have, " [ '1 '2 ]", "a value at a known offset is read alone");
+    free(have);
+    pf_json_seek(json, 20, 2);
+    have = walk(json);
+    is(have, " '3", "also one that is a number");
+    free(have);
+    pf_json_free(json);
+}
+
+/* ---- lines -------------------------------------------------------------------------------------- */
+
+static void lines(void)
+{
+    const unsigned flags = PF_JSON_LINES;
+    reads_with(flags, "{\"a\":1}\n\n  [2]\r\n3", " { .a '1 } [ '2 ] '3", "every line has a value, or none");
+    reads_with(flags, "", "", "no line is well");
+    reads_with(flags, "1 2\n", " '1 bad at 2, line 1: a second value in the line, column 3",
+               "two values in a line are refused");
+    reads_with(flags, "{\"a\":\n1}", " { .a bad at 5, line 1: the line ends inside a value, column 6",
+               "a value does not go on in the next line");
+    reads_with(PF_JSON_SEMICOLONS, "{\"a;b\":1;\"c\":[2;3]}", " { .a,b '1 .c [ '2 '3 ] }",
+               "semicolons are commas, in strings too");
+}
+
+static void damaged_lines(void)
+{
+    struct text text = {"[1\n[2]\nx y\n[3", 13};
+    struct pf_json *json = open_text(&text, PF_JSON_LINES);
+    struct pf_error error;
+    char *first = walk(json);
+    pf_json_next_line(json, &error);
+    char *second = walk(json);
+    pf_json_next_line(json, &error);
+    char *third = walk(json);
+    ok(pf_json_next_line(json, &error) == 0, "behind the last line there is none");
+    char *fourth = walk(json);
+    is(first, " [ '1 bad at 2, line 1: the line ends inside a value, column 3",
+       "a line that ends early is told");
+    is(second, " [ '2 ] bad at 7, line 3: neither a value nor a word that is one, column 1",
+       "reading goes on with the line after it");
+    is(third, " [ '3 cut at 13, line 4: the text ends inside a value, column 3", "up to the last one");
+    is(fourth, "", "and then ends");
+    free(first);
+    free(second);
+    free(third);
+    free(fourth);
+    pf_json_free(json);
+}
+
+/* ---- numbers ------------------------------------------------------------------------------------ */
+
+static void number_is(const char *text, int type, const char *want)
+{
+    struct pf_json_token token = {.event = PF_JSON_NUMBER, .text = text, .size = strlen(text)};
+    pf_int128 wide;
+    char have[PF_NUMBER_MAX + 1] = "";
+    struct pf_cell cell = pf_json_number(&token, &wide);
+    char *end = cell.type == PF_INT      ? pf_print_int(have, cell.i)
+                : cell.type == PF_UINT   ? pf_print_uint(have, cell.u)
+                : cell.type == PF_DOUBLE ? pf_print_double(have, cell.d)
+                                         : pf_print_wide(have, *cell.wide);
+    *end = 0;
+    ok(cell.type == type && !strcmp(have, want), "%s is %s", text, want);
+}
+
+static void numbers(void)
+{
+    number_is("-0", PF_INT, "0");
+    number_is("9223372036854775807", PF_INT, "9223372036854775807");
+    number_is("-9223372036854775808", PF_INT, "-9223372036854775808");
+    number_is("9223372036854775808", PF_UINT, "9223372036854775808");
+    number_is("-9223372036854775809", PF_WIDE, "-9223372036854775809");
+    number_is("18446744073709551616", PF_WIDE, "18446744073709551616");
+    number_is("170141183460469231731687303715884105727", PF_WIDE, "170141183460469231731687303715884105727");
+    number_is("170141183460469231731687303715884105728", PF_DOUBLE, "1.7014118346046923e+38");
+    number_is("1e2", PF_DOUBLE, "100");
+    number_is("0.1", PF_DOUBLE, "0.1");
+    number_is("NaN", PF_DOUBLE, "nan");
+    number_is("-Infinity", PF_DOUBLE, "-inf");
+}
+
+int main(void)
+{
+    values();
+    strings();
+    errors();
+    cut_texts();
+    limits();
+    window_ends();
+    passing_over();
+    skipping_is_careful();
+    taking();
+    positions();
+    seeking();
+    lines();
+    damaged_lines();
+    numbers();
+    return done();
+}
