@@ -4,6 +4,7 @@
 
 #include "formats/xray/buffers.h"
 #include "formats/xray/records.h"
+#include "formats/xray/tallies.h"
 #include "formats/xray/xray.h"
 
 /*
@@ -25,13 +26,6 @@ struct frame {
     uint32_t context;
 };
 
-/* What is kept of a function while the pass runs. */
-struct function {
-    uint64_t count, min, max;
-    xray_uint128 sum;
-    uint32_t name; /* in the tree's strings */
-};
-
 /* What is told of a thread. */
 struct counts {
     uint64_t events, unmatched, implicit, open, max_depth, first_tsc, last_tsc;
@@ -45,8 +39,10 @@ struct model {
     struct xray_stack stack;
     struct frame *frames; /* by depth in the stack */
     size_t frames_room;
-    struct function *functions; /* by the stack's numbers */
-    size_t functions_room;
+    uint32_t *names; /* of functions, in the tree's strings, by the stack's numbers */
+    size_t names_room;
+    struct xray_tallies tallies;
+    struct xray_lists lists;
     struct pf_tree *tree;
     struct pf_fold *fold;
     struct pf_rows *fields;
@@ -73,22 +69,22 @@ static uint32_t new_function(struct model *model, uint32_t id, struct pf_error *
     uint32_t number = xray_functions_add(&model->stack.functions, id, error);
     if (number == XRAY_NO_FUNCTION)
         return XRAY_NO_FUNCTION;
-    if (number >= model->functions_room) {
+    if (xray_tallies_reach(&model->tallies, number, error))
+        return XRAY_NO_FUNCTION;
+    if (number >= model->names_room) {
         size_t room = model->stack.functions.room;
-        struct function *functions = realloc(model->functions, room * sizeof *functions);
-        if (!functions) {
+        uint32_t *names = realloc(model->names, room * sizeof *names);
+        if (!names) {
             pf_fail_memory(error);
             return XRAY_NO_FUNCTION;
         }
-        model->functions = functions;
-        model->functions_room = room;
+        model->names = names;
+        model->names_room = room;
     }
     char buffer[XRAY_NAME_MAX];
     struct pf_cell name = xray_name(&model->state->names, id, buffer);
-    struct function *function = &model->functions[number];
-    *function = (struct function){.min = UINT64_MAX};
-    function->name = pf_intern(model->tree->strings, name.text, name.size, error);
-    return function->name == PF_NO_STRING ? XRAY_NO_FUNCTION : number;
+    model->names[number] = pf_intern(model->tree->strings, name.text, name.size, error);
+    return model->names[number] == PF_NO_STRING ? XRAY_NO_FUNCTION : number;
 }
 
 static int enter(struct model *model, const struct xray_event *event, struct pf_error *error)
@@ -102,7 +98,7 @@ static int enter(struct model *model, const struct xray_event *event, struct pf_
     uint32_t parent = depth ? model->frames[depth - 1].context : PF_NO_CONTEXT;
     uint8_t flags = depth ? PF_FRAME : PF_FRAME | PF_ROOT;
     uint32_t context =
-        pf_tree_child(model->tree, parent, event->function, model->functions[number].name, 0, flags, error);
+        pf_tree_child(model->tree, parent, event->function, model->names[number], 0, flags, error);
     if (context == PF_NO_CONTEXT || xray_stack_push(&model->stack, number, error))
         return -1;
     model->frames[depth] = (struct frame){.entered = event->tsc, .context = context};
@@ -120,18 +116,13 @@ static void add_ticks(union pf_measure *measure, uint64_t ticks)
 static int close_call(struct model *model, uint64_t tsc, struct pf_error *error)
 {
     size_t depth = model->stack.depth - 1;
-    struct function *function = &model->functions[model->stack.calls[depth + 1]];
+    uint32_t function = model->stack.calls[depth + 1];
     struct frame *frame = &model->frames[depth];
     uint64_t duration = tsc > frame->entered ? tsc - frame->entered : frame->entered - tsc;
     xray_stack_pop(&model->stack);
     if (depth)
         frame[-1].inside += duration;
-    function->count++;
-    function->sum += duration;
-    if (duration < function->min)
-        function->min = duration;
-    if (duration > function->max)
-        function->max = duration;
+    xray_tallies_take(&model->tallies, function, duration);
     union pf_measure *measures = pf_fold_at(model->fold, frame->context, error);
     if (!measures)
         return -1;
@@ -319,43 +310,13 @@ static int read_thread(struct model *model, const struct xray_thread *thread, st
             read_range(model, &range, error))
             return -1;
     }
-    if (count_open(model, error) || pf_fold_end_partition(model->fold, error))
+    if (count_open(model, error) || pf_fold_end_partition(model->fold, error) ||
+        xray_tallies_end_thread(&model->tallies, &model->stack.functions, &model->lists, error))
         return -1;
     return add_fields(model, thread, error);
 }
 
 /* ---- the whole ---------------------------------------------------------------------------------- */
-
-static int by_id(const void *left, const void *right)
-{
-    const struct xray_function *a = left, *b = right;
-    return a->id < b->id ? -1 : a->id > b->id;
-}
-
-/* The functions with completed calls, by id. NULL with *error filled. */
-static struct xray_function *list_functions(const struct model *model, uint32_t *count,
-                                            struct pf_error *error)
-{
-    const struct xray_functions *seen = &model->stack.functions;
-    struct xray_function *functions = calloc((size_t)seen->count + 1, sizeof *functions);
-    if (!functions) {
-        pf_fail_memory(error);
-        return NULL;
-    }
-    uint32_t n = 0;
-    for (uint32_t i = 0; i < seen->count; i++) {
-        const struct function *function = &model->functions[i];
-        if (function->count)
-            functions[n++] = (struct xray_function){.id = seen->seen[i].id,
-                                                    .count = function->count,
-                                                    .min = function->min,
-                                                    .max = function->max,
-                                                    .sum = function->sum};
-    }
-    qsort(functions, n, sizeof *functions, by_id);
-    *count = n;
-    return functions;
-}
 
 static int read_log(struct model *model, struct pf_error *error)
 {
@@ -371,7 +332,8 @@ static int hand_over(struct model *model, struct pf_profile *profile, struct pf_
 {
     struct xray_state *state = xray_state(profile);
     uint32_t n_functions;
-    struct xray_function *functions = list_functions(model, &n_functions, error);
+    struct xray_function *functions =
+        xray_tallies_all(&model->tallies, &model->stack.functions, &n_functions, error);
     if (!functions)
         return -1;
     if (xray_notes_tell(&state->index.notes, &model->notes, profile, error) ||
@@ -381,9 +343,11 @@ static int hand_over(struct model *model, struct pf_profile *profile, struct pf_
     }
     state->functions = functions;
     state->n_functions = n_functions;
+    state->lists = model->lists;
     state->fold.fold = model->fold;
     profile->contexts = model->tree;
     profile->partitions.fields = model->fields;
+    model->lists = (struct xray_lists){0};
     model->fold = NULL;
     model->tree = NULL;
     model->fields = NULL;
@@ -404,12 +368,14 @@ int xray_load_calls(struct pf_profile *profile, struct pf_pass *pass, struct pf_
     int failed = -1;
     if (!model.tree || !model.fold || !model.fields)
         pf_fail_memory(error);
-    else
+    else if (!xray_lists_init(&model.lists, state->index.n_threads, error))
         failed = read_log(&model, error) || hand_over(&model, profile, error) ? -1 : 0;
     xray_decoder_free(&model.decoder);
     xray_stack_free(&model.stack);
     free(model.frames);
-    free(model.functions);
+    free(model.names);
+    xray_tallies_free(&model.tallies);
+    xray_lists_free(&model.lists);
     pf_tree_free(model.tree);
     pf_fold_free(model.fold);
     pf_rows_free(model.fields);

@@ -71,7 +71,7 @@ static int take_event(struct xray_durations *durations, const struct xray_event 
     }
 }
 
-static int step(struct xray_durations *durations, uint64_t done, struct pf_error *error)
+int xray_durations_step(const struct xray_durations *durations, uint64_t done, struct pf_error *error)
 {
     return pf_pass_step(durations->pass, durations->done + done, durations->state->index.bytes, error);
 }
@@ -86,13 +86,13 @@ static int read_range(struct xray_durations *durations, const struct xray_range 
     xray_decoder_begin(decoder, range->body, range->end);
     for (uint64_t events = 1; (more = xray_next_event(decoder, &event, error)) > 0; events++) {
         if (events % EVENTS_PER_STEP == 0 &&
-            step(durations, xray_decoder_offset(decoder) - range->body, error))
+            xray_durations_step(durations, xray_decoder_offset(decoder) - range->body, error))
             return -1;
         if (take_event(durations, &event, error))
             return -1;
     }
     durations->done += range->end - range->body;
-    return more < 0 ? -1 : step(durations, 0, error);
+    return more < 0 ? -1 : xray_durations_step(durations, 0, error);
 }
 
 int xray_durations_read(struct xray_durations *durations, size_t thread, struct pf_error *error)
@@ -105,39 +105,5 @@ int xray_durations_read(struct xray_durations *durations, size_t thread, struct 
         if (xray_index_range(index, read->first + i, &range, error) || read_range(durations, &range, error))
             return -1;
     }
-    return 0;
-}
-
-/* ---- percentiles -------------------------------------------------------------------------------- */
-
-struct pf_quantiles *xray_quantiles_new(const struct xray_function *functions, uint32_t n,
-                                        struct pf_error *error)
-{
-    /* Held in memory before they go to a file. */
-    enum { DURATIONS_LIMIT = 8 * 1024 * 1024 };
-    uint64_t *counts = malloc(((size_t)n + 1) * sizeof *counts);
-    if (!counts) {
-        pf_fail_memory(error);
-        return NULL;
-    }
-    for (uint32_t i = 0; i < n; i++)
-        counts[i] = functions[i].count;
-    struct pf_quantiles *quantiles = pf_quantiles_new(counts, n, DURATIONS_LIMIT, error);
-    free(counts);
-    return quantiles;
-}
-
-int xray_set_ranks(struct pf_quantiles *quantiles, uint32_t group, struct xray_function *function,
-                   struct pf_error *error)
-{
-    uint64_t count = function->count, result[3];
-    /* floor(0.9 n) and floor(0.99 n) without overflow: of the hundreds, then of the rest. */
-    uint64_t hundreds = count / 100, rest = count % 100;
-    uint64_t ranks[3] = {count / 2, hundreds * 90 + rest * 90 / 100, hundreds * 99 + rest * 99 / 100};
-    if (pf_quantiles_get(quantiles, group, ranks, 3, result, error))
-        return -1;
-    function->median = result[0];
-    function->p90 = result[1];
-    function->p99 = result[2];
     return 0;
 }

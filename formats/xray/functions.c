@@ -3,96 +3,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "formats/xray/durations.h"
+#include "formats/xray/functions.h"
 
 /*
  * The table "functions": how long the completed calls of each function took, over all threads, in ticks and
- * in seconds. Counts, extremes and sums are known from the model pass; the ranks between need the durations
- * themselves, which a second pass hands to the quantiles.
+ * in seconds.
  */
-
-/* What is known while the pass runs. */
-struct ranking {
-    struct xray_durations durations; /* first: see add */
-    struct pf_quantiles *quantiles;  /* owned */
-    uint32_t *groups;                /* number of a function in the stack -> index in the list; owned */
-    uint32_t n_groups, groups_room;
-};
-
-/* ---- the pass ----------------------------------------------------------------------------------- */
-
-/* The index of a function in the list, which is sorted; any if it is not there: no call of it ends. */
-static uint32_t index_of(const struct xray_state *state, uint32_t id)
-{
-    uint32_t low = 0, high = state->n_functions;
-    while (low < high) {
-        uint32_t middle = low + (high - low) / 2;
-        if (state->functions[middle].id < id)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
-}
-
-static int add_groups(struct ranking *ranking, struct pf_error *error)
-{
-    const struct xray_functions *seen = &ranking->durations.stack.functions;
-    if (seen->count > ranking->groups_room) {
-        uint32_t *groups = realloc(ranking->groups, seen->room * sizeof *groups);
-        if (!groups)
-            return pf_fail_memory(error);
-        ranking->groups = groups;
-        ranking->groups_room = seen->room;
-    }
-    for (; ranking->n_groups < seen->count; ranking->n_groups++)
-        ranking->groups[ranking->n_groups] =
-            index_of(ranking->durations.state, seen->seen[ranking->n_groups].id);
-    return 0;
-}
-
-static int add(struct xray_durations *durations, uint32_t number, uint64_t duration, struct pf_error *error)
-{
-    struct ranking *ranking = (struct ranking *)durations;
-    if (number >= ranking->n_groups && add_groups(ranking, error))
-        return -1;
-    return pf_quantiles_add(ranking->quantiles, ranking->groups[number], duration, error);
-}
-
-static int read_log(struct ranking *ranking, struct pf_error *error)
-{
-    for (size_t i = 0; i < ranking->durations.state->index.n_threads; i++)
-        if (xray_durations_read(&ranking->durations, i, error))
-            return -1;
-    return 0;
-}
-
-static int set_all_ranks(struct ranking *ranking, struct xray_function *functions, uint32_t n,
-                         struct pf_error *error)
-{
-    for (uint32_t i = 0; i < n; i++)
-        if (xray_set_ranks(ranking->quantiles, i, &functions[i], error) ||
-            (i % 64 == 0 && pf_pass_step(ranking->durations.pass, i, n, error)))
-            return -1;
-    return 0;
-}
-
-int xray_load_functions(struct pf_profile *profile, struct pf_pass *pass, struct pf_error *error)
-{
-    struct xray_state *state = xray_state(profile);
-    struct ranking ranking = {.durations = {.state = state, .pass = pass, .take = add},
-                              .quantiles = xray_quantiles_new(state->functions, state->n_functions, error)};
-    int failed = -1;
-    xray_durations_init(&ranking.durations);
-    if (ranking.quantiles && !read_log(&ranking, error))
-        failed = set_all_ranks(&ranking, state->functions, state->n_functions, error);
-    pf_quantiles_free(ranking.quantiles);
-    xray_durations_free(&ranking.durations);
-    free(ranking.groups);
-    return failed;
-}
-
-/* ---- the table ---------------------------------------------------------------------------------- */
 
 struct walk {
     uint64_t next; /* index of the next function */

@@ -91,8 +91,8 @@ static const struct pf_table tables[] = {
     {.name = "functions",
      .columns = thread_function_columns,
      .n_columns = 1 + XRAY_FUNCTIONS_COLUMNS,
-     .stage = PF_PARTITIONED,
-     .flags = PF_BY_PARTITION | PF_ONLY_IN_PARTITIONS,
+     .stage = PF_DERIVED,
+     .flags = PF_BY_PARTITION | PF_SEEKS_PARTITION | PF_ONLY_IN_PARTITIONS,
      .ops = &xray_thread_functions_cursor},
 };
 
@@ -286,7 +286,7 @@ static int load(struct pf_profile *profile, enum pf_stage stage, struct pf_pass 
         return profiling ? xray_profiling_contexts(profile, pass, error)
                          : xray_load_calls(profile, pass, error);
     case PF_DERIVED:
-        return profiling ? 0 : xray_load_functions(profile, pass, error);
+        return profiling ? 0 : xray_load_ranks(profile, pass, error);
     default:
         return 0;
     }
@@ -300,6 +300,7 @@ static void close_file(struct pf_profile *profile)
     pf_fold_free(state->fold.fold);
     xray_index_free(&state->index);
     xray_names_free(&state->names);
+    xray_lists_free(&state->lists);
     free(state->functions);
     free(state);
     profile->state = NULL;
@@ -327,7 +328,7 @@ static int recall(struct pf_profile *profile, const void *blob, size_t size, str
 const struct pf_driver pf_xray_driver = {
     .name = "xray",
     .title = "LLVM XRay log (flight data recorder, basic) or profiling-mode file",
-    .version = 2,
+    .version = 3,
     .matters = xray_name_matters,
     .probe = probe,
     .open = open_file,

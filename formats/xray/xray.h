@@ -9,6 +9,7 @@
 #include "formats/xray/clock.h"
 #include "formats/xray/header.h"
 #include "formats/xray/index.h"
+#include "formats/xray/lists.h"
 #include "formats/xray/names.h"
 #include "formats/xray/stack.h"
 
@@ -21,23 +22,16 @@
  *   profiling.c  profiling files -> threads, contexts, values: all there is to know of them
  *   names.c      what functions are called; names_find.c looks for the map, elf_map.c and yaml_map.c read it
  *                (PF_PARTITIONED)
- *   calls.c      events of a thread -> calls: contexts, values, fields of threads (PF_MODELLED)
+ *   calls.c      events of a thread -> calls: contexts, values, fields of threads (PF_MODELLED); tallies.c:
+ *                what the functions took, and lists.c: of each thread
  *   durations.c  events of a thread -> durations of its calls
- *   functions.c  durations -> percentiles (PF_DERIVED); thread_functions.c: the same of each thread
+ *   ranks.c      durations -> percentiles (PF_DERIVED)
+ *   functions.c  functions as the table "functions"; thread_functions.c: those of each thread
  *   trace.c      events as the table "trace"
  */
 
 /* Measures of a context in a thread, in the fold. */
 enum { XRAY_CALLS, XRAY_TICKS, XRAY_TICKS_INC, XRAY_OPEN, XRAY_MEASURES };
-
-/* What is known of a function after the model pass, about its completed calls. */
-struct xray_function {
-    uint32_t id;
-    uint64_t count;
-    uint64_t min, max; /* ticks */
-    xray_uint128 sum;
-    uint64_t median, p90, p99; /* from PF_DERIVED on */
-};
 
 struct xray_state {
     struct pf_fold_state fold; /* first: see fold.h */
@@ -54,8 +48,10 @@ struct xray_state {
      */
     _Atomic uint64_t start;
 
-    struct xray_function *functions; /* from PF_MODELLED on, by id */
+    /* From PF_MODELLED on, their percentiles from PF_DERIVED on. */
+    struct xray_function *functions; /* with completed calls, by id */
     uint32_t n_functions;
+    struct xray_lists lists; /* the same of each thread */
 };
 
 static inline struct xray_state *xray_state(const struct pf_profile *profile)
@@ -69,7 +65,7 @@ extern const char *const xray_context_kinds[];
 /* The stages. Each leaves the profile as it was if it fails. */
 int xray_load_threads(struct pf_profile *profile, struct pf_pass *pass, struct pf_error *error);
 int xray_load_calls(struct pf_profile *profile, struct pf_pass *pass, struct pf_error *error);
-int xray_load_functions(struct pf_profile *profile, struct pf_pass *pass, struct pf_error *error);
+int xray_load_ranks(struct pf_profile *profile, struct pf_pass *pass, struct pf_error *error);
 
 extern const struct pf_cursor_ops xray_trace_cursor;
 extern const struct pf_cursor_ops xray_functions_cursor;

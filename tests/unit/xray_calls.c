@@ -122,11 +122,17 @@ static void ranks_durations(struct log *log)
 }
 
 /* The table "functions" that stands in the threads' folders. */
-static char *functions_of_thread(struct opened *opened, int64_t thread)
+static const struct pf_table *thread_functions(const struct opened *opened)
 {
     const struct pf_table *table = table_of(opened, "functions");
     while (!(table->flags & PF_ONLY_IN_PARTITIONS))
         table++;
+    return table;
+}
+
+static char *functions_of_thread(struct opened *opened, int64_t thread)
+{
+    const struct pf_table *table = thread_functions(opened);
     struct pf_cursor cursor = {.profile = &opened->profile, .table = table, .only = {thread, -1, -1}};
     struct pf_buf text = {0};
     if (!table->ops->open(&cursor, &opened->error))
@@ -167,6 +173,9 @@ static void ranks_durations_of_threads(struct log *log)
            thread < 0 ? "functions of threads come thread by thread" : names[thread]);
         free(have);
     }
+    const struct pf_table *table = thread_functions(&opened);
+    ok(table->stage == PF_DERIVED && table->flags & PF_SEEKS_PARTITION,
+       "they are made by a pass that can be stopped, and a thread's are found at once");
     rows_are(&opened, "functions",
              "1,3,1,2,3,3,3,6,#1,0.001,0.002,0.003,0.003,0.003,0.006\n"
              "3,3,1,2,3,3,3,6,#3,0.001,0.002,0.003,0.003,0.003,0.006\n"
