@@ -178,6 +178,10 @@ static inline int peek(struct pf_json *json, struct pf_error *error)
     const char *at = json->at;
     for (;; at++) {
         unsigned char c = (unsigned char)*at;
+        if (c > ' ') {
+            json->at = at;
+            return c;
+        }
         if (c == '\n') {
             if (json->flags & PF_JSON_LINES && json->depth)
                 return pf_json_fail(json, EBADMSG, at, "the line ends inside a value", error);
@@ -358,7 +362,9 @@ static int read_name(struct pf_json *json, struct pf_json_token *token, struct p
         return pf_json_fail(json, EBADMSG, json->at, "a name in quotes is missing", error);
     if (pf_json_string(json, token, error) < 0)
         return -1;
-    json->expect = PF_EXPECT_COLON;
+    bool colon = *json->at == ':';
+    json->at += colon;
+    json->expect = colon ? PF_EXPECT_VALUE : PF_EXPECT_COLON;
     return token->event = PF_JSON_NAME;
 }
 

@@ -95,11 +95,15 @@ static inline bool pf_json_in_object(const struct pf_json *json)
     return json->stack[top / 8] >> top % 8 & 1;
 }
 
-/* What comes after a value. */
+/* What comes after a value that json->at is behind; a comma that follows at once is taken with it. */
 static inline void pf_json_value_over(struct pf_json *json)
 {
     if (json->depth) {
-        json->expect = PF_EXPECT_COMMA;
+        bool comma = *json->at == ',';
+        json->at += comma;
+        json->expect = !comma                    ? PF_EXPECT_COMMA
+                       : pf_json_in_object(json) ? PF_EXPECT_NAME
+                                                 : PF_EXPECT_VALUE;
         return;
     }
     json->value_line = json->line;
