@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include "fs/live_private.h"
 #include "tests/unit/live_fixture.h"
 
 /* Open profiles: what is loaded when, and that every file has the size it says. */
@@ -228,6 +229,53 @@ static void test_changes(const char *folder)
     core_end(&core);
 }
 
+/* ---- one of many -------------------------------------------------------------------------------- */
+
+/* Rows that cursors have gone through while the sizes of partitions `from` to `to` were asked for. */
+static uint64_t walked_for(struct pf_live *live, uint32_t from, uint32_t to, bool *exact)
+{
+    struct pf_error error = {0};
+    struct pf_core *core = live->core;
+    uint64_t before = fake_of(&live->profile)->walked, after = before;
+    for (uint32_t p = from; p < to; p++) {
+        const struct pf_node node = {PF_TABLE_OF_PARTITION, p};
+        struct pf_buf out = {0};
+        uint64_t size = 0;
+        uint64_t start = fake_of(&live->profile)->walked;
+        *exact &= !size_of(live, node, &size, &error);
+        after += fake_of(&live->profile)->walked - start;
+        *exact &= !read_file(core, live, node, 4096, &out, &error) && out.size == size;
+        pf_buf_free(&out);
+    }
+    return after - before;
+}
+
+static void test_one_of_many(const char *folder)
+{
+    enum { PARTITIONS = 200, CONTEXTS = 50, ROWS = CONTEXTS * FAKE_METRICS };
+    struct pf_core core;
+    struct pf_error error = {0};
+    bool exact = true;
+    control = (struct control){0};
+    core_init(&core, NULL);
+    write_text(folder, "log", "200 50 10");
+    const struct pf_driver before = made_up_driver;
+    made_up_driver.facts = NULL;
+    struct pf_live *live = live_of(&core, folder, &error);
+    ok(walked_for(live, 4, 5, &exact) == ROWS,
+       "the size of one partition's file takes that partition's rows alone");
+    walked_for(live, 5, 60, &exact);
+    ok(walked_for(live, 100, PARTITIONS, &exact) == 0, "of many, all are found in one pass");
+    ok(exact, "and are exact either way");
+    pf_live_release(live);
+    made_up_driver = before;
+    live = live_of(&core, folder, &error);
+    ok(walked_for(live, 4, 5, &exact) > ROWS,
+       "where a whole pass may find facts that rows are made from, it goes first");
+    pf_live_release(live);
+    core_end(&core);
+}
+
 /* ---- many at once ------------------------------------------------------------------------------- */
 
 struct reader {
@@ -303,6 +351,7 @@ int main(void)
     test_tree(folder);
     test_changes(folder);
     test_readers(folder);
+    test_one_of_many(folder);
     test_broken(folder);
     temp_dir_remove(folder);
     return done();

@@ -10,7 +10,11 @@
 
 /* The filesystem over a folder of made-up profiles, asked as the kernel asks it. */
 
-const struct pf_driver *const pf_drivers[] = {&made_up_driver, NULL};
+/* A test may bring drivers of its own. */
+#ifndef FURTHER_DRIVERS
+#define FURTHER_DRIVERS
+#endif
+const struct pf_driver *const pf_drivers[] = {&made_up_driver, FURTHER_DRIVERS NULL};
 
 #define VFS __attribute__((unused)) static
 
