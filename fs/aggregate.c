@@ -369,7 +369,7 @@ void pf_aggregate_context(const struct pf_aggregate *aggregate, unsigned metric,
 
 /* ---- life --------------------------------------------------------------------------------------- */
 
-static struct pf_aggregate *new_empty(struct pf_profile *profile, struct pf_error *error)
+struct pf_aggregate *pf_aggregate_empty(const struct pf_profile *profile, struct pf_error *error)
 {
     struct pf_aggregate *aggregate = calloc(1, sizeof *aggregate);
     struct pf_metric_sums *metrics = calloc(profile->n_metrics + 1, sizeof *metrics);
@@ -410,7 +410,7 @@ struct pf_aggregate *pf_aggregate_new(struct pf_profile *profile, struct pf_pass
                                       struct pf_error *error)
 {
     for (int i = 0; i < PASSES_MAX; i++) {
-        struct pf_aggregate *aggregate = new_empty(profile, error);
+        struct pf_aggregate *aggregate = pf_aggregate_empty(profile, error);
         if (!aggregate)
             return NULL;
         if (!profile->cells || !add_table(aggregate, profile, pass, error)) {

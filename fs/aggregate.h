@@ -24,6 +24,14 @@ struct pf_aggregate *pf_aggregate_new(struct pf_profile *profile, struct pf_pass
 void pf_aggregate_free(struct pf_aggregate *aggregate);
 
 /*
+ * For the cache file: appends the aggregate to `out`, unless it would take more than `limit` bytes (false; out is
+ * then as before). pf_aggregate_unpack makes it again, for the same profile loaded as far; NULL if the bytes do
+ * not fit the profile or memory runs out: then the values have to be gone through anew.
+ */
+bool pf_aggregate_pack(const struct pf_aggregate *aggregate, uint64_t limit, struct pf_buf *out);
+struct pf_aggregate *pf_aggregate_unpack(const struct pf_profile *profile, const void *bytes, size_t size);
+
+/*
  * What the metric adds up to over contexts and partitions; absent if it does not add up over one of them.
  * The cell may point to *wide, which is the caller's.
  */

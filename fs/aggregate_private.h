@@ -202,6 +202,9 @@ static inline const struct pf_context_sum *pf_context_find(const struct pf_aggre
     return sum && sum->count ? sum : NULL;
 }
 
+/* An aggregate without values, or NULL with *error filled. */
+struct pf_aggregate *pf_aggregate_empty(const struct pf_profile *profile, struct pf_error *error);
+
 /* True if over_contexts takes a context with these flags (enum pf_context_flags) into account. */
 bool pf_counts(enum pf_over_contexts over, unsigned flags);
 

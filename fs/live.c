@@ -224,6 +224,7 @@ void pf_live_release(struct pf_live *live)
         pf_live_remember(live);
     pf_file_texts_free(live);
     free(live->facts);
+    free(live->packed_aggregate);
     for (size_t t = 0; t < PF_TABLES_MAX; t++)
         pf_family_free(live->families[t]);
     pf_aggregate_free(live->aggregate);
@@ -379,9 +380,24 @@ static int run_family(struct pf_live *live, size_t table, struct pf_pass *pass, 
     return family ? 0 : -1;
 }
 
+/* The aggregate of an earlier process, which is used up by this; NULL if there is none. */
+static struct pf_aggregate *recall_aggregate(struct pf_live *live)
+{
+    pthread_mutex_lock(&live->lock);
+    char *packed = live->packed_aggregate;
+    live->packed_aggregate = NULL;
+    pthread_mutex_unlock(&live->lock);
+    struct pf_aggregate *aggregate =
+        packed ? pf_aggregate_unpack(&live->profile, packed, live->packed_aggregate_size) : NULL;
+    free(packed);
+    return aggregate;
+}
+
 static int run_aggregate(struct pf_live *live, struct pf_pass *pass, struct pf_error *error)
 {
-    struct pf_aggregate *aggregate = pf_aggregate_new(&live->profile, pass, error);
+    struct pf_aggregate *aggregate = recall_aggregate(live);
+    if (!aggregate)
+        aggregate = pf_aggregate_new(&live->profile, pass, error);
     if (aggregate && !pf_source_intact(live->profile.source)) {
         pf_aggregate_free(aggregate);
         aggregate = NULL;
@@ -457,7 +473,7 @@ static int run_task(void *arg, struct pf_pass *pass, struct pf_error *error)
     struct pf_task *task = arg;
     uint64_t start = now_ns();
     int result = run_task_itself(task, pass, error);
-    if (!result && (task->kind == PF_TASK_FAMILY || task->kind == PF_TASK_COVER))
+    if (!result && task->kind != PF_TASK_STAGE && task->kind != PF_TASK_BLOCKS)
         note_findings(task->live, now_ns() - start);
     return result;
 }

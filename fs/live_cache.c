@@ -8,10 +8,13 @@
 #include "fs/version.h"
 
 /*
- * What passes have found, kept between mounts: sizes and checkpoints of tables and texts, and the facts a driver has learnt. The payload
+ * What passes have found, kept between mounts: sizes and checkpoints of tables and texts, aggregates, and the facts a driver has learnt. The payload
  * begins with the key (everything that text depends on); then sections, each a tag and its content; tag 0 ends.
  */
-enum { SECTION_END, SECTION_FAMILY, SECTION_TEXT, SECTION_FACTS };
+enum { SECTION_END, SECTION_FAMILY, SECTION_TEXT, SECTION_FACTS, SECTION_AGGREGATE };
+
+/* Larger aggregates are made anew rather than kept. */
+enum { AGGREGATE_MAX = 16 << 20 };
 
 /* ---- the key ------------------------------------------------------------------------------------ */
 
@@ -204,6 +207,17 @@ static bool unpack_facts(struct pf_live *live, struct pf_unpack *in)
     return live->facts != NULL;
 }
 
+/* Kept as bytes until somebody asks for it: what it must fit is not known before the model is loaded. */
+static bool unpack_aggregate(struct pf_live *live, struct pf_unpack *in)
+{
+    uint64_t size = pf_unpack_u64(in);
+    if (live->packed_aggregate || in->failed)
+        return false;
+    live->packed_aggregate = pf_unpack_array(in, size, 1);
+    live->packed_aggregate_size = live->packed_aggregate ? size : 0;
+    return live->packed_aggregate != NULL;
+}
+
 static void unpack_sections(struct pf_live *live, struct pf_unpack *in)
 {
     for (;;) {
@@ -217,6 +231,9 @@ static void unpack_sections(struct pf_live *live, struct pf_unpack *in)
             break;
         case SECTION_FACTS:
             sound = unpack_facts(live, in);
+            break;
+        case SECTION_AGGREGATE:
+            sound = unpack_aggregate(live, in);
             break;
         default:
             return;
@@ -261,6 +278,23 @@ static void pack_facts(struct pf_live *live, struct pf_buf *out)
     pf_buf_add(out, (const char *)facts, size);
 }
 
+static void pack_aggregate(const struct pf_live *live, struct pf_buf *out)
+{
+    struct pf_buf packed = {0};
+    const char *bytes = live->packed_aggregate; /* known from before, not yet used */
+    size_t size = live->packed_aggregate_size;
+    if (live->aggregate && pf_aggregate_pack(live->aggregate, AGGREGATE_MAX, &packed) && !packed.failed) {
+        bytes = packed.data;
+        size = packed.size;
+    }
+    if (bytes) {
+        pf_pack_u64(out, SECTION_AGGREGATE);
+        pf_pack_u64(out, size);
+        pf_buf_add(out, bytes, size);
+    }
+    pf_buf_free(&packed);
+}
+
 void pf_live_remember(struct pf_live *live)
 {
     char name[32];
@@ -281,6 +315,7 @@ void pf_live_remember(struct pf_live *live)
         if (live->families[t])
             pack_family(&payload, t, live->families[t]);
     pf_file_texts_each(live, pack_one_text, &payload);
+    pack_aggregate(live, &payload);
     pthread_mutex_unlock(&live->lock);
     pf_pack_u64(&payload, SECTION_END);
     file_name(live, name);

@@ -42,6 +42,8 @@ struct pf_live {
     struct pf_error family_failure[PF_TABLES_MAX];
     struct pf_aggregate *aggregate;
     struct pf_error aggregate_failure;
+    char *packed_aggregate; /* from the cache file, until somebody asks for it */
+    size_t packed_aggregate_size;
     struct pf_map texts;           /* of struct pf_file_text, by node */
     unsigned alone[PF_TABLES_MAX]; /* how many files of a table were measured on their own */
     char *facts; /* what the driver learnt in an earlier process, until its stage is loaded */
