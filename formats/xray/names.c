@@ -164,13 +164,25 @@ struct pf_cell xray_name(const struct xray_names *names, uint32_t id, char buffe
     return pf_plain(start, (size_t)(buffer + XRAY_NAME_MAX - start));
 }
 
-static uint64_t highest_id(const struct pf_tree *contexts)
+/* The highest id of the log's functions below a limit, 0 if there is none. */
+static uint64_t highest_id(const struct pf_tree *contexts, uint64_t limit)
 {
     uint64_t highest = 0;
     for (uint32_t i = 0; i < contexts->count; i++)
-        if (contexts->key[i] > highest)
+        if (contexts->key[i] > highest && contexts->key[i] < limit)
             highest = contexts->key[i];
     return highest;
+}
+
+/* Functions of shared objects, which a map of the program does not tell. */
+static int tell_objects(const struct xray_names *names, uint64_t highest, struct pf_profile *profile,
+                        struct pf_error *error)
+{
+    return pf_warn(profile, 0, -1, "warning", "shared-objects", error,
+                   "the log has functions of shared objects, up to #%" PRIu64 " (object %" PRIu64
+                   ", function %" PRIu64 "); the instrumentation map %s knows those of the program only",
+                   highest, highest >> XRAY_OBJECT_SHIFT, highest % (UINT64_C(1) << XRAY_OBJECT_SHIFT),
+                   names->map);
 }
 
 int xray_names_tell(const struct xray_names *names, const struct pf_tree *contexts,
@@ -178,11 +190,17 @@ int xray_names_tell(const struct xray_names *names, const struct pf_tree *contex
 {
     if (!names->map)
         return 0;
-    if (*names->problem && pf_warn(profile, names->problem_line, -1, "warning", "bad-map", error,
-                                   "the instrumentation map %s: %s", names->map, names->problem))
-        return -1;
-    uint64_t known = names->count ? names->items[names->count - 1].id : 0, highest = highest_id(contexts);
-    if (highest <= known || *names->problem)
+    if (*names->problem)
+        return pf_warn(profile, names->problem_line, -1, "warning", "bad-map", error,
+                       "the instrumentation map %s: %s", names->map, names->problem);
+    uint64_t known = names->count ? names->items[names->count - 1].id : 0;
+    uint64_t highest = highest_id(contexts, UINT64_MAX), objects = UINT64_C(1) << XRAY_OBJECT_SHIFT;
+    if (highest >= objects && known < objects) {
+        if (tell_objects(names, highest, profile, error))
+            return -1;
+        highest = highest_id(contexts, objects);
+    }
+    if (highest <= known)
         return 0;
     return pf_warn(profile, 0, -1, "warning", "short-map", error,
                    "the log has a function #%" PRIu64 ", but the instrumentation map %s ends with #%" PRIu64

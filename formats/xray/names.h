@@ -26,6 +26,12 @@
 #define XRAY_SYMBOL_MAX      ((size_t)64 * 1024)
 #define XRAY_NAMES_BYTES_MAX ((size_t)256 * 1024 * 1024)
 
+/*
+ * Since LLVM 20 the ids of a program with instrumented shared objects have two parts: the object, 0 for the
+ * program itself, and the function's number in it, which has so many bits. (compiler-rt/lib/xray, packed ids)
+ */
+#define XRAY_OBJECT_SHIFT 24
+
 /* No address is known. */
 #define XRAY_NO_ADDRESS UINT64_MAX
 
@@ -75,12 +81,27 @@ void xray_names_problem(struct xray_names *names, int64_t line, const char *form
 struct pf_cell xray_name(const struct xray_names *names, uint32_t id, char buffer[XRAY_NAME_MAX]);
 
 /*
- * Looks for the map that belongs to a log, and reads it: the file that the option names; else one beside the
- * log that is called after its program; else the only one beside it. No map, or a damaged one, is no failure.
- * Either way *names is to be freed. 0, or -1 with ENOMEM or ECANCELED in *error.
+ * What may be the map that belongs to a log: the file that the option names; else those beside it that are
+ * called after its program; else the only ones beside it. Zero-initialised: nothing.
  */
-int xray_names_load(struct xray_names *names, struct pf_profile *profile, struct pf_pass *pass,
-                    struct pf_error *error);
+enum { XRAY_MAPS_MAX = 5 };
+
+struct xray_maps {
+    char *files[XRAY_MAPS_MAX]; /* owned */
+    size_t count;
+    bool only; /* the only ones beside the log: to be one map, in two forms if there are two */
+};
+
+/* Looks for maps. 0, or -1 with ENOMEM in *error; either way *maps is to be freed. */
+int xray_maps_find(struct xray_maps *maps, struct pf_profile *profile, struct pf_error *error);
+void xray_maps_free(struct xray_maps *maps);
+
+/*
+ * Reads the maps that were found and keeps the one that names more functions. No map, or a damaged one, is no
+ * failure. Either way *names is to be freed. 0, or -1 with ENOMEM or ECANCELED in *error.
+ */
+int xray_names_load(struct xray_names *names, const struct xray_maps *maps, struct pf_profile *profile,
+                    struct pf_pass *pass, struct pf_error *error);
 
 /* Adds what is wrong with the map to the profile's warnings. contexts: whose keys are the log's functions. */
 int xray_names_tell(const struct xray_names *names, const struct pf_tree *contexts,

@@ -11,7 +11,8 @@
 
 /*
  * Which map belongs to a log: nothing in a log names its program, but the runtime calls it
- * xray-log.PROGRAM.XXXXXX.
+ * xray-log.PROGRAM.XXXXXX. What may be the map is found when the log is opened, at the cost of looking at the
+ * first bytes of files beside it; maps are read when names are needed.
  */
 
 #define LOG_PREFIX "xray-log."
@@ -20,11 +21,6 @@
 enum { ENTRIES_MAX = 4096, CANDIDATES_MAX = 64 };
 
 enum kind { NO_MAP, ELF_MAP, YAML_MAP };
-
-struct search {
-    struct pf_source *source;
-    struct pf_pass *pass;
-};
 
 /* ---- one file ----------------------------------------------------------------------------------- */
 
@@ -77,25 +73,15 @@ static int set_map(struct xray_names *names, const char *name, struct pf_error *
     return names->map ? 0 : pf_fail_memory(error);
 }
 
-/* The kind of a file beside the log; NO_MAP also if there is none. */
-static int look_at(const struct search *search, const char *name, enum kind *kind, struct pf_error *error)
-{
-    struct pf_input *input;
-    *kind = NO_MAP;
-    int failed = pf_source_peek(search->source, name, &input, error) || kind_of(input, kind, error);
-    pf_input_free(input);
-    return failed && is_final(error) ? -1 : 0;
-}
-
 /* Reads a map beside the log; *names stays as it is if the file is no map. */
-static int read_beside(const struct search *search, const char *name, struct xray_names *names,
-                       struct pf_error *error)
+static int read_beside(struct pf_source *source, const char *name, struct xray_names *names,
+                       struct pf_pass *pass, struct pf_error *error)
 {
     struct pf_input *input;
     enum kind kind = NO_MAP;
-    if (pf_source_open(search->source, name, &input, error))
+    if (pf_source_open(source, name, &input, error))
         return is_final(error) ? -1 : 0;
-    if (read_input(names, &kind, input, search->pass, error))
+    if (read_input(names, &kind, input, pass, error))
         return -1;
     return kind == NO_MAP ? 0 : set_map(names, name, error);
 }
@@ -130,22 +116,36 @@ static char *program_of(const char *log, struct pf_error *error)
     return copy;
 }
 
-static int find_by_name(const struct search *search, const char *program, struct xray_names *names,
+static int add_file(struct xray_maps *maps, const char *name, struct pf_error *error)
+{
+    maps->files[maps->count] = strdup(name);
+    return maps->files[maps->count++] ? 0 : pf_fail_memory(error);
+}
+
+/* Takes a file if it is a map. It is an input either way: it may become one. */
+static int try_name(struct xray_maps *maps, struct pf_source *source, const char *name,
+                    struct pf_error *error)
+{
+    struct pf_input *input;
+    enum kind kind = NO_MAP;
+    if (pf_source_open(source, name, &input, error) || kind_of(input, &kind, error) ||
+        pf_input_done(input, error))
+        return is_final(error) ? -1 : 0;
+    return kind == NO_MAP ? 0 : add_file(maps, name, error);
+}
+
+static int find_by_name(struct xray_maps *maps, struct pf_source *source, const char *program,
                         struct pf_error *error)
 {
-    static const char *const endings[] = {"", ".yaml", ".yml", ".instr_map", ".instr_map.yaml"};
-    for (size_t i = 0; i < sizeof endings / sizeof *endings; i++) {
-        struct xray_names other = {0};
+    static const char *const endings[XRAY_MAPS_MAX] = {"", ".yaml", ".yml", ".instr_map", ".instr_map.yaml"};
+    for (size_t i = 0; i < XRAY_MAPS_MAX; i++) {
         char *name;
         if (asprintf(&name, "%s%s", program, endings[i]) < 0)
             return pf_fail_memory(error);
-        int failed = read_beside(search, name, &other, error);
+        int failed = try_name(maps, source, name, error);
         free(name);
-        if (failed) {
-            xray_names_free(&other);
+        if (failed)
             return -1;
-        }
-        keep_richer(names, &other);
     }
     return 0;
 }
@@ -189,22 +189,74 @@ static int collect(void *arg, const char *name, unsigned char type)
     return folder->no_memory;
 }
 
-/* The one map of each kind, by enum kind. None at all where a kind has several: nothing tells them apart. */
-static int find_only(const struct search *search, const struct folder *folder, const char *only[3],
+/* The kind of a file beside the log; NO_MAP also if there is none. */
+static int look_at(struct pf_source *source, const char *name, enum kind *kind, struct pf_error *error)
+{
+    struct pf_input *input;
+    *kind = NO_MAP;
+    int failed = pf_source_peek(source, name, &input, error) || kind_of(input, kind, error);
+    pf_input_free(input);
+    return failed && is_final(error) ? -1 : 0;
+}
+
+/* The one map of each kind. None at all where a kind has several: nothing tells them apart. */
+static int find_only(struct xray_maps *maps, struct pf_source *source, const struct folder *folder,
                      struct pf_error *error)
 {
     size_t found[3] = {0};
+    const char *only[3] = {NULL};
     for (size_t i = 0; i < folder->n_files; i++) {
         enum kind kind;
-        if (look_at(search, folder->files[i], &kind, error))
+        if (look_at(source, folder->files[i], &kind, error))
             return -1;
         if (kind != NO_MAP && ++found[kind] == 1)
             only[kind] = folder->files[i];
     }
     if (found[ELF_MAP] > 1 || found[YAML_MAP] > 1)
-        only[ELF_MAP] = only[YAML_MAP] = NULL;
-    return 0;
+        return 0;
+    maps->only = true;
+    return (only[ELF_MAP] && add_file(maps, only[ELF_MAP], error)) ||
+                   (only[YAML_MAP] && add_file(maps, only[YAML_MAP], error))
+               ? -1
+               : 0;
 }
+
+static int find_in_folder(struct xray_maps *maps, struct pf_source *source, struct pf_error *error)
+{
+    struct folder folder = {.log = pf_source_name(source)};
+    int result = pf_source_list(source, collect, &folder, error);
+    if (result && !is_final(error))
+        result = 0;
+    else if (!result && folder.no_memory)
+        result = pf_fail_memory(error);
+    else if (!result && !folder.too_many)
+        result = find_only(maps, source, &folder, error);
+    for (size_t i = 0; i < folder.n_files; i++)
+        free(folder.files[i]);
+    return result;
+}
+
+int xray_maps_find(struct xray_maps *maps, struct pf_profile *profile, struct pf_error *error)
+{
+    struct pf_source *source = profile->source;
+    if (profile->options->instr_map)
+        return add_file(maps, profile->options->instr_map, error);
+    char *program = program_of(pf_source_name(source), error);
+    if (!program)
+        return -1;
+    int failed = *program ? find_by_name(maps, source, program, error) : 0;
+    free(program);
+    return failed || maps->count ? failed : find_in_folder(maps, source, error);
+}
+
+void xray_maps_free(struct xray_maps *maps)
+{
+    for (size_t i = 0; i < maps->count; i++)
+        free(maps->files[i]);
+    *maps = (struct xray_maps){0};
+}
+
+/* ---- reading ------------------------------------------------------------------------------------ */
 
 /* A program and a map in YAML that agree in their functions are one map in two forms. */
 static bool same_functions(const struct xray_names *a, const struct xray_names *b)
@@ -217,71 +269,48 @@ static bool same_functions(const struct xray_names *a, const struct xray_names *
     return true;
 }
 
-static int read_only(const struct search *search, const struct folder *folder, struct xray_names *names,
-                     struct pf_error *error)
+/* Reads all maps and keeps the one that names most functions; none, if two are to be one map but differ. */
+static int read_maps(const struct xray_maps *maps, struct pf_source *source, struct xray_names *names,
+                     struct pf_pass *pass, struct pf_error *error)
 {
-    const char *only[3] = {NULL};
-    struct xray_names yaml = {0};
-    if (find_only(search, folder, only, error) ||
-        (only[ELF_MAP] && read_beside(search, only[ELF_MAP], names, error)) ||
-        (only[YAML_MAP] && read_beside(search, only[YAML_MAP], &yaml, error))) {
-        xray_names_free(&yaml);
-        return -1;
+    for (size_t i = 0; i < maps->count; i++) {
+        struct xray_names other = {0};
+        if (read_beside(source, maps->files[i], &other, pass, error)) {
+            xray_names_free(&other);
+            return -1;
+        }
+        if (maps->only && names->map && other.map && !same_functions(names, &other)) {
+            xray_names_free(names);
+            xray_names_free(&other);
+            return 0;
+        }
+        keep_richer(names, &other);
     }
-    if (names->map && yaml.map && !same_functions(names, &yaml)) {
-        xray_names_free(names);
-        xray_names_free(&yaml);
-        return 0;
-    }
-    keep_richer(names, &yaml);
     return 0;
 }
 
-static int find_in_folder(const struct search *search, struct xray_names *names, struct pf_error *error)
-{
-    struct folder folder = {.log = pf_source_name(search->source)};
-    int result = pf_source_list(search->source, collect, &folder, error);
-    if (result && !is_final(error))
-        result = 0;
-    else if (!result && folder.no_memory)
-        result = pf_fail_memory(error);
-    else if (!result && !folder.too_many)
-        result = read_only(search, &folder, names, error);
-    for (size_t i = 0; i < folder.n_files; i++)
-        free(folder.files[i]);
-    return result;
-}
-
-/* ---- the search --------------------------------------------------------------------------------- */
-
-static int read_option(const struct search *search, const char *path, struct xray_names *names,
-                       struct pf_error *error)
+static int read_option(struct pf_source *source, const char *path, struct xray_names *names,
+                       struct pf_pass *pass, struct pf_error *error)
 {
     struct pf_input *input;
     enum kind kind = NO_MAP;
     if (set_map(names, path, error))
         return -1;
-    if (pf_source_open_path(search->source, path, &input, error)) {
+    if (pf_source_open_path(source, path, &input, error)) {
         xray_names_problem(names, 0, "%s", error->what);
         return is_final(error) ? -1 : 0;
     }
-    if (read_input(names, &kind, input, search->pass, error))
+    if (read_input(names, &kind, input, pass, error))
         return -1;
     if (kind == NO_MAP)
         xray_names_problem(names, 0, "neither a program with a section xray_instr_map nor a map in YAML");
     return 0;
 }
 
-int xray_names_load(struct xray_names *names, struct pf_profile *profile, struct pf_pass *pass,
-                    struct pf_error *error)
+int xray_names_load(struct xray_names *names, const struct xray_maps *maps, struct pf_profile *profile,
+                    struct pf_pass *pass, struct pf_error *error)
 {
-    struct search search = {.source = profile->source, .pass = pass};
-    if (profile->options->instr_map)
-        return read_option(&search, profile->options->instr_map, names, error);
-    char *program = program_of(pf_source_name(profile->source), error);
-    if (!program)
-        return -1;
-    int failed = *program ? find_by_name(&search, program, names, error) : 0;
-    free(program);
-    return failed || names->map ? failed : find_in_folder(&search, names, error);
+    const char *option = profile->options->instr_map;
+    return option ? read_option(profile->source, option, names, pass, error)
+                  : read_maps(maps, profile->source, names, pass, error);
 }

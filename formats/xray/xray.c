@@ -210,6 +210,24 @@ static void context_cells(const struct pf_profile *profile, uint32_t context, st
     cells[0] = pf_uint(profile->contexts->key[context]);
 }
 
+/* The files that may be the map, before it is known which of them names more. */
+static int set_map_info(struct pf_profile *profile, const struct xray_maps *maps, struct pf_error *error)
+{
+    char *text = NULL;
+    size_t size;
+    FILE *stream = open_memstream(&text, &size);
+    if (!stream)
+        return pf_fail_memory(error);
+    for (size_t i = 0; i < maps->count; i++)
+        fprintf(stream, "%s%s", i ? " or " : "", maps->files[i]);
+    if (!maps->count)
+        fputs("none found", stream);
+    int failed = fclose(stream) ? pf_fail_memory(error)
+                                : add_info(profile, "Instrumentation map", pf_string(text), error);
+    free(text);
+    return failed;
+}
+
 /* What all kinds of files have. */
 static void set_tables(struct pf_profile *profile)
 {
@@ -256,7 +274,9 @@ static int open_file(struct pf_profile *profile, struct pf_error *error)
         xray_profiling_set(profile);
     else
         set_log(profile, state);
-    return set_info(profile, &state->header, error);
+    if (set_info(profile, &state->header, error) || xray_maps_find(&state->maps, profile, error))
+        return -1;
+    return set_map_info(profile, &state->maps, error);
 }
 
 /* Names once read stay, even if what follows them fails: they are part of no table. */
@@ -265,7 +285,7 @@ static int load_names(struct pf_profile *profile, struct pf_pass *pass, struct p
     struct xray_names names = {0};
     if (xray_state(profile)->names.map)
         return 0;
-    if (xray_names_load(&names, profile, pass, error)) {
+    if (xray_names_load(&names, &xray_state(profile)->maps, profile, pass, error)) {
         xray_names_free(&names);
         return -1;
     }
@@ -300,6 +320,7 @@ static void close_file(struct pf_profile *profile)
     pf_fold_free(state->fold.fold);
     xray_index_free(&state->index);
     xray_names_free(&state->names);
+    xray_maps_free(&state->maps);
     xray_lists_free(&state->lists);
     free(state->functions);
     free(state);

@@ -41,7 +41,8 @@ struct xray_state {
     struct pf_derivation derivations[6];
 
     struct xray_index index; /* from PF_PARTITIONED on */
-    struct xray_names names; /* likewise */
+    struct xray_maps maps;   /* from PF_OPENED on */
+    struct xray_names names; /* from PF_PARTITIONED on */
     /*
      * The smallest TSC of all events, from which the trace counts time. The light pass can only guess it;
      * a walk over the trace that meets an earlier event lowers it.

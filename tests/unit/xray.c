@@ -36,7 +36,7 @@ static void opens_the_header(struct log *log)
     columns_are(opened.profile.info, "01",
                 "Type,flight data recorder (FDR)\nByte order,little-endian\n"
                 "Cycle frequency (Hz),2000000000\nConstant TSC,yes\nNonstop TSC,yes\n"
-                "Buffer size (bytes),16384\n",
+                "Buffer size (bytes),16384\nInstrumentation map,none found\n",
                 "the header's facts are told");
     is(opened.profile.time_unit, "ns", "time is in nanoseconds where the frequency is known");
     ok(opened.profile.n_metrics == 6, "so there are metrics of time");

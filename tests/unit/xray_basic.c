@@ -46,9 +46,9 @@ static void opens_the_header(struct log *log)
     columns_are(opened.profile.info, "01",
                 log->big_endian
                     ? "Type,basic log\nByte order,big-endian\nCycle frequency (Hz),2000000000\n"
-                      "Constant TSC,yes\nNonstop TSC,yes\n"
+                      "Constant TSC,yes\nNonstop TSC,yes\nInstrumentation map,none found\n"
                     : "Type,basic log\nByte order,little-endian\nCycle frequency (Hz),2000000000\n"
-                      "Constant TSC,yes\nNonstop TSC,yes\n",
+                      "Constant TSC,yes\nNonstop TSC,yes\nInstrumentation map,none found\n",
                 "the header's facts are told");
     close_log(&opened);
     reads_as(log, "", "", "a header alone is an empty trace");

@@ -80,7 +80,7 @@ static void tells_the_order(struct log *big)
     columns_are(opened.profile.info, "01",
                 "Type,flight data recorder (FDR)\nByte order,big-endian\n"
                 "Cycle frequency (Hz),2000000000\nConstant TSC,yes\nNonstop TSC,yes\n"
-                "Buffer size (bytes),16384\n",
+                "Buffer size (bytes),16384\nInstrumentation map,none found\n",
                 "the header's facts are told");
     close_log(&opened);
 }

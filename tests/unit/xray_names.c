@@ -524,6 +524,69 @@ static void takes_the_only_map(void)
     remove_place(&place);
 }
 
+/* What info.txt says of the map once the log is open, before anything is read of it. */
+static void map_is(struct place *place, const char *instr_map, const char *want, const char *name)
+{
+    struct opened opened;
+    load_log(&opened, place, LOG, instr_map);
+    const struct pf_rows *info = opened.profile.info;
+    const struct pf_cell *last = pf_rows_at(info, pf_rows_count(info) - 1);
+    struct pf_buf text = {0};
+    pf_csv_cell(&text, &last[0]);
+    pf_buf_str(&text, ": ");
+    pf_csv_cell(&text, &last[1]);
+    pf_buf_char(&text, '\0');
+    is(text.data, want, name);
+    pf_buf_free(&text);
+    unload_log(&opened);
+}
+
+static void tells_the_map(void)
+{
+    struct place place = new_place(LOG);
+    map_is(&place, NULL, "Instrumentation map: none found", "a log without map says so");
+    put_yaml(&place, "other.yaml", YAML("other"));
+    map_is(&place, NULL, "Instrumentation map: other.yaml", "the only map beside a log is told");
+    put_program(&place, "prog", &plain);
+    map_is(&place, NULL, "Instrumentation map: prog", "that called after the program goes before it");
+    put_yaml(&place, "prog.yaml", YAML("mine"));
+    map_is(&place, NULL, "Instrumentation map: prog or prog.yaml", "of two that may be it both are told");
+    map_is(&place, "/absent/map", "Instrumentation map: /absent/map",
+           "the option's file is told as it was given");
+    remove_place(&place);
+}
+
+/* Ids of programs whose shared objects are instrumented too: object 2, function 5. */
+static void tells_shared_objects(void)
+{
+    static struct log log;
+    struct place place = new_place(LOG);
+    put_calls(&log);
+    open_buffer(&log, 2, 0, 2000);
+    put_function(&log, ENTER, 2 << 24 | 5, 1);
+    put_function(&log, EXIT, 2 << 24 | 5, 1);
+    close_buffer(&log);
+    put_file(&place, LOG, log.bytes, log.size);
+    struct opened opened;
+    load_log(&opened, &place, LOG, NULL);
+    columns_are(opened.profile.warnings, "23", "", "without a map there is nothing to tell of objects");
+    unload_log(&opened);
+    put_yaml(&place, "prog.yaml", YAML("one") "- { id: 4, function: 4, function-name: four }\n");
+    load_log(&opened, &place, LOG, NULL);
+    names_are(&opened, "one;#2;#3;four;#33554437;", "functions of a shared object keep their ids as names");
+    columns_are(opened.profile.warnings, "23", "warning,shared-objects\n",
+                "which is told, and not taken for another program's map");
+    unload_log(&opened);
+    put_yaml(&place, "prog.yaml", YAML("one"));
+    load_log(&opened, &place, LOG, NULL);
+    columns_are(opened.profile.warnings, "23", "warning,shared-objects\nwarning,short-map\n",
+                "unless the program's own functions exceed it");
+    unload_log(&opened);
+    put_yaml(&place, "prog.yaml", YAML("one") "- { id: 33554437, function: 9, function-name: far }\n");
+    calls_are(&place, LOG, NULL, "one;#2;#3;#4;far;", "a map that has such ids names them");
+    remove_place(&place);
+}
+
 static size_t open_files(void)
 {
     size_t count = 0;
@@ -653,6 +716,8 @@ int main(void)
     cuts_long_names();
     finds_maps_by_name();
     takes_the_only_map();
+    tells_the_map();
+    tells_shared_objects();
     keeps_no_file_open();
     reports_bad_options();
     notices_changes();

@@ -17,12 +17,14 @@ static void opens_the_header(struct log *log)
     put_profiling_header(log, 1234);
     open_log(&opened, log, PF_OPENED);
     is(opened.profile.version, "profiling 0x20180424", "the version says which kind of file it is");
-    columns_are(opened.profile.info, "01",
-                log->big_endian ? "Type,profiling mode\nByte order,big-endian\n"
-                                  "Created (ns since 1970),1500000000000000000\nProcess,1234\n"
-                                : "Type,profiling mode\nByte order,little-endian\n"
-                                  "Created (ns since 1970),1500000000000000000\nProcess,1234\n",
-                "the header's facts are told");
+    columns_are(
+        opened.profile.info, "01",
+        log->big_endian
+            ? "Type,profiling mode\nByte order,big-endian\n"
+              "Created (ns since 1970),1500000000000000000\nProcess,1234\nInstrumentation map,none found\n"
+            : "Type,profiling mode\nByte order,little-endian\n"
+              "Created (ns since 1970),1500000000000000000\nProcess,1234\nInstrumentation map,none found\n",
+        "the header's facts are told");
     ok(table_of(&opened, "values") && !table_of(&opened, "trace") && !table_of(&opened, "functions"),
        "there are values, but no events and no durations of single calls");
     close_log(&opened);
