@@ -106,6 +106,8 @@ bool pf_is_seekable(const struct pf_profile *profile, struct pf_node node)
         return profile->tables[t].flags & PF_SEEKS_PARTITION;
     case PF_TABLE_OF_CONTEXT:
         return profile->tables[t].flags & PF_SEEKS_CONTEXT;
+    case PF_TABLE_OF_METRIC:
+        return false; /* values lie by partition and context */
     default:
         return true;
     }
