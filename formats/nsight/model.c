@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: MIT */
+#include "formats/nsight/model.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+const char *const nsight_context_kinds[] = {
+    [NSIGHT_FUNCTION] = "function", [NSIGHT_API] = "api",         [NSIGHT_A_KERNEL] = "kernel",
+    [NSIGHT_A_MEMCPY] = "memcpy",   [NSIGHT_A_MEMSET] = "memset",
+};
+
+int nsight_tell_damage(struct pf_profile *profile, const struct nsight_scan *scan, struct pf_error *error)
+{
+    if (!scan->damaged)
+        return 0;
+    if (!scan->started)
+        return pf_warn(profile, 0, -1, "error", "bad-table", error, "table %s cannot be read",
+                       nsight_table_name(scan->table));
+    return pf_warn(profile, 0, -1, "error", "bad-table", error, "table %s cannot be read beyond row %" PRId64,
+                   nsight_table_name(scan->table), scan->rowid);
+}
+
+/* What functions of imported paths took, in no known thread. */
+static int fold_homeless(struct nsight_model *model, struct pf_error *error)
+{
+    const struct nsight_paths *paths = &model->paths;
+    if (nsight_state(model->profile)->partitions.homeless == NSIGHT_NONE)
+        return 0;
+    int64_t *below = calloc((size_t)paths->own_room + 1, sizeof *below);
+    if (!below)
+        return pf_fail_memory(error);
+    for (uint32_t c = paths->own_room; c-- > 0;) {
+        int64_t own = paths->own[c].time, inclusive = (int64_t)((uint64_t)own + (uint64_t)below[c]);
+        if (!paths->own[c].calls && !inclusive)
+            continue;
+        union pf_measure *measures = pf_fold_at(model->fold, c, error);
+        if (!measures) {
+            free(below);
+            return -1;
+        }
+        measures[NSIGHT_CALLS].i = paths->own[c].calls;
+        measures[NSIGHT_TIME].i = own;
+        measures[NSIGHT_TIME_INC].i = inclusive;
+        measures[NSIGHT_TIMED].i = 1;
+        uint32_t parent = model->tree->parent[c];
+        if (parent != PF_NO_CONTEXT)
+            below[parent] = (int64_t)((uint64_t)below[parent] + (uint64_t)inclusive);
+    }
+    free(below);
+    return pf_fold_end_partition(model->fold, error);
+}
+
+static int tell_problems(struct nsight_model *model, struct pf_error *error)
+{
+    struct pf_profile *profile = model->profile;
+    const struct nsight_vfs *vfs = &model->db->vfs;
+    if (vfs->size > vfs->have &&
+        pf_warn(profile, 0, (int64_t)vfs->have, "fatal", "cut-file", error,
+                "the file ends here, %" PRIu64 " bytes before the end of its database",
+                vfs->size - vfs->have))
+        return -1;
+    if (model->bad_times &&
+        pf_warn(profile, 0, -1, "warning", "bad-times", error,
+                "%" PRIu64 " events have no end, or end before they start: they take no time",
+                model->bad_times))
+        return -1;
+    if (model->paths.out_of_text && pf_warn(profile, 0, -1, "error", "long-paths", error,
+                                            "call paths are longer than the file: some are left out"))
+        return -1;
+    return 0;
+}
+
+static void hand_over(struct nsight_model *model, struct pf_rows *sums[NSIGHT_SUMS])
+{
+    struct pf_profile *profile = model->profile;
+    struct nsight_state *state = nsight_state(profile);
+    state->fold.fold = model->fold;
+    state->names = model->names;
+    state->calls = model->calls;
+    for (size_t i = 0; i < NSIGHT_SUMS; i++)
+        state->sums[i] = sums[i];
+    profile->contexts = model->tree;
+    model->fold = NULL;
+    model->tree = NULL;
+    model->names = (struct nsight_names){0};
+    model->calls = (struct nsight_lookup){0};
+}
+
+static int read_export(struct nsight_model *model, struct pf_error *error)
+{
+    struct pf_rows *sums[NSIGHT_SUMS];
+    if (nsight_paths_init(&model->paths, model->profile, model->limit, error) ||
+        nsight_read_calls(model, error) || nsight_read_activities(model, error) ||
+        fold_homeless(model, error) || tell_problems(model, error) || pf_tree_finish(model->tree, error) ||
+        nsight_sums_publish(&model->sums, model->tree->strings, sums, error))
+        return -1;
+    hand_over(model, sums);
+    return 0;
+}
+
+int nsight_load_model(struct pf_profile *profile, struct nsight_db *db, struct pf_error *error)
+{
+    static const struct pf_derivation derivations[] = {
+        {.measure = NSIGHT_CALLS, .present = NSIGHT_CALLS},
+        {.measure = NSIGHT_TIME, .present = NSIGHT_TIMED},
+        {.measure = NSIGHT_TIME_INC, .present = NSIGHT_TIMED},
+        {.measure = NSIGHT_GPU_TIME, .present = NSIGHT_GPU_CALLS},
+        {.measure = NSIGHT_BYTES, .present = NSIGHT_BYTES},
+    };
+    struct nsight_state *state = nsight_state(profile);
+    uint64_t cache = profile->options->cache;
+    struct nsight_model model = {
+        .profile = profile,
+        .db = db,
+        .limit = cache / 4,
+        .tree = pf_tree_new(nsight_context_kinds),
+        .fold = pf_fold_new(NSIGHT_MEASURES, derivations, sizeof derivations / sizeof *derivations, cache),
+    };
+    int failed = !model.tree || !model.fold ? pf_fail_memory(error)
+                                            : nsight_lookup_init(&model.calls, model.limit, error);
+    if (!failed) {
+        model.names = (struct nsight_names){.strings = model.tree->strings, .left = db->vfs.have + (1 << 20)};
+        model.paths = (struct nsight_paths){
+            .tree = model.tree, .names = &model.names, .partitions = &state->partitions, .db = db};
+        failed = read_export(&model, error);
+    }
+    nsight_paths_free(&model.paths);
+    nsight_sums_free(&model.sums);
+    nsight_names_free(&model.names);
+    nsight_lookup_free(&model.calls);
+    pf_fold_free(model.fold);
+    pf_tree_free(model.tree);
+    return failed;
+}

@@ -1,0 +1,260 @@
+/* SPDX-License-Identifier: MIT */
+#include "formats/nsight/nsight.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "formats/nsight/sums.h"
+
+extern const struct pf_driver pf_nsight_driver;
+
+/* ---- tables and metrics -------------------------------------------------------------------------- */
+
+static const struct pf_column thread_fields[NSIGHT_FIELDS] = {
+    [NSIGHT_FIELD_KIND] = {"kind", PF_PLAIN, 0},
+    [NSIGHT_FIELD_PID] = {"pid", PF_PLAIN, 0},
+    [NSIGHT_FIELD_TID] = {"tid", PF_PLAIN, 0},
+    [NSIGHT_FIELD_DEVICE] = {"device", PF_PLAIN, 0},
+    [NSIGHT_FIELD_CONTEXT] = {"gpu_context", PF_PLAIN, 0},
+    [NSIGHT_FIELD_STREAM] = {"stream", PF_PLAIN, 0},
+    [NSIGHT_FIELD_THREAD_NAME] = {"thread_name", PF_PLAIN, 0},
+};
+
+static const struct pf_column value_columns[PF_FOLD_COLUMNS] = {
+    [PF_FOLD_PARTITION] = {"thread", PF_PARTITION, 0}, [PF_FOLD_CONTEXT] = {"context", PF_CONTEXT, 0},
+    [PF_FOLD_METRIC] = {"metric", PF_METRIC, 0},       [PF_FOLD_VALUE] = {"value", PF_PLAIN, 0},
+    [PF_FOLD_NAME] = {"name", PF_CONTEXT_NAME, 0},
+};
+
+static const struct pf_column event_columns[EVENTS_COLUMNS] = {
+    [EVENTS_THREAD] = {"thread", PF_PARTITION, 0},
+    [EVENTS_KIND] = {"kind", PF_PLAIN, 0},
+    [EVENTS_START] = {"start", PF_PLAIN, 0},
+    [EVENTS_END] = {"end", PF_PLAIN, 0},
+    [EVENTS_DEVICE] = {"device", PF_PLAIN, 0},
+    [EVENTS_STREAM] = {"stream", PF_PLAIN, 0},
+    [EVENTS_CORRELATION] = {"correlation_id", PF_PLAIN, 0},
+    [EVENTS_CONTEXT] = {"context", PF_CONTEXT, 0},
+    [EVENTS_BYTES] = {"bytes", PF_PLAIN, 0},
+    [EVENTS_NAME] = {"name", PF_PLAIN, 0},
+};
+
+static const struct pf_table mass_tables[] = {
+    {.name = "values",
+     .columns = value_columns,
+     .n_columns = PF_FOLD_COLUMNS,
+     .stage = PF_MODELLED,
+     .flags = PF_BY_PARTITION | PF_SEEKS_PARTITION | PF_SEEKS_CONTEXT,
+     .ops = &pf_fold_cursor},
+    {.name = "events",
+     .columns = event_columns,
+     .n_columns = EVENTS_COLUMNS,
+     .stage = PF_MODELLED,
+     .ops = &nsight_events_cursor},
+};
+enum { MASS_TABLES = sizeof mass_tables / sizeof *mass_tables };
+
+static const struct pf_metric metrics[] = {
+    {0, "calls", "", "exclusive", "int", "visits of functions, calls of the API, activities of GPUs",
+     PF_OVER_ALL, PF_SUM, PF_NO_PARTNER, NULL},
+    {1, "time", "ns", "exclusive", "int", "time of the CPU, without what was called", PF_OVER_ALL, PF_SUM, 2,
+     NULL},
+    {2, "time (inc)", "ns", "inclusive", "int", "time of the CPU, with what was called", PF_OVER_ROOTS,
+     PF_SUM, 1, NULL},
+    {3, "gpu time", "ns", "exclusive", "int", "time of GPUs in kernels, copies and settings of memory",
+     PF_OVER_ALL, PF_SUM, PF_NO_PARTNER, NULL},
+    {4, "bytes", "bytes", "exclusive", "int", "bytes that GPUs copied or set", PF_OVER_ALL, PF_SUM,
+     PF_NO_PARTNER, NULL},
+};
+
+static void set_tables(struct pf_profile *profile, struct nsight_state *state)
+{
+    memcpy(state->tables, mass_tables, sizeof mass_tables);
+    for (size_t i = 0; i < NSIGHT_SUMS; i++)
+        state->tables[MASS_TABLES + i] = (struct pf_table){
+            .name = nsight_sum_names[i],
+            .columns = nsight_sum_columns[i],
+            .n_columns = nsight_sum_widths[i],
+            .stage = PF_MODELLED,
+            .rows = &state->sums[i],
+        };
+    profile->tables = state->tables;
+    profile->n_tables = MASS_TABLES + NSIGHT_SUMS;
+    profile->cells = &state->tables[0];
+    profile->cells_value = PF_FOLD_VALUE;
+    profile->metrics = metrics;
+    profile->n_metrics = sizeof metrics / sizeof *metrics;
+    profile->partitions.singular = "thread";
+    profile->partitions.plural = "threads";
+    profile->partitions.field_columns = thread_fields;
+    profile->partitions.n_fields = NSIGHT_FIELDS;
+    profile->partitions.fields_stage = PF_PARTITIONED;
+}
+
+/* ---- probing ------------------------------------------------------------------------------------- */
+
+static bool has_word(const unsigned char *bytes, size_t have, const char *word)
+{
+    return memmem(bytes, have, word, strlen(word)) != NULL;
+}
+
+/*
+ * Any SQLite database starts alike: what tells an export are the names in its schema, which stand on the first
+ * pages. Strings are in all exports, activities of CUDA in those that there is something to show of.
+ */
+static void probe(struct pf_probe *probe, struct pf_verdict *verdict)
+{
+    static const char magic[16] = "SQLite format 3";
+    size_t have;
+    const unsigned char *bytes = pf_probe_head(probe, sizeof magic, &have);
+    if (have < sizeof magic || memcmp(bytes, magic, sizeof magic) != 0)
+        return;
+    bytes = pf_probe_head(probe, PF_HEAD_MAX, &have);
+    if (!has_word(bytes, have, "StringIds") ||
+        (!has_word(bytes, have, "CUPTI_ACTIVITY_KIND_") && !has_word(bytes, have, "NVTX_EVENTS")))
+        return;
+    verdict->confidence = 40;
+}
+
+/* ---- opening ------------------------------------------------------------------------------------- */
+
+/* Values of EXPORT_META_DATA that info.txt tells, and the keys they get there. */
+static const struct {
+    const char *name, *key;
+} facts[] = {
+    {"EXPORT_PRODUCT_NAME", "Product"},    {"EXPORT_PRODUCT_VERSION", "Product version"},
+    {"EXPORT_PLATFORM", "Platform"},       {"EXPORT_ARCH", "Architecture"},
+    {"EXPORT_TIME_UTC", "Exported (UTC)"}, {"EXPORT_INPUT_FILE", "Report"},
+};
+
+/* Of rows that people wrote, and of GPUs, there are few; of bytes too. */
+enum { ROWS_SHOWN = 64, BYTES_SHOWN = 200 };
+
+static int add_info(struct pf_profile *profile, const char *key, const char *text, size_t size,
+                    struct pf_error *error)
+{
+    struct pf_cell cells[] = {pf_string(key), pf_text(text, size < BYTES_SHOWN ? size : BYTES_SHOWN)};
+    return pf_rows_add(profile->info, cells, error);
+}
+
+static int take_fact(struct pf_profile *profile, const struct nsight_scan *scan, struct pf_error *error)
+{
+    size_t size;
+    const char *name = nsight_text(scan, META_NAME, &size), *value = nsight_text(scan, META_VALUE, &size);
+    if (!name || !value)
+        return 0;
+    if (!strcmp(name, "EXPORT_SCHEMA_VERSION"))
+        snprintf(profile->version, sizeof profile->version, "%s", value);
+    for (size_t i = 0; i < sizeof facts / sizeof *facts; i++)
+        if (!strcmp(name, facts[i].name))
+            return add_info(profile, facts[i].key, value, size, error);
+    return 0;
+}
+
+static int take_gpu(struct pf_profile *profile, const struct nsight_scan *scan, struct pf_error *error)
+{
+    size_t size;
+    const char *name = nsight_text(scan, GPUS_NAME, &size);
+    return name ? add_info(profile, "GPU", name, size, error) : 0;
+}
+
+static int read_info(struct pf_profile *profile, struct nsight_db *db, enum nsight_table table,
+                     int (*take)(struct pf_profile *, const struct nsight_scan *, struct pf_error *),
+                     struct pf_error *error)
+{
+    struct nsight_scan scan;
+    if (nsight_scan_open(&scan, db, table, INT64_MIN, error))
+        return -1;
+    int more = 1;
+    for (unsigned row = 0; row < ROWS_SHOWN && (more = nsight_scan_next(&scan, error)) > 0; row++)
+        if (take(profile, &scan, error)) {
+            more = -1;
+            break;
+        }
+    nsight_scan_close(&scan);
+    return more < 0 ? -1 : 0;
+}
+
+static bool is_export(const struct nsight_schema *schema)
+{
+    if (!nsight_has_table(schema, NSIGHT_STRINGS))
+        return false;
+    for (size_t i = 0; i < NSIGHT_ACTIVITIES; i++)
+        if (nsight_has_table(schema, nsight_activities[i]))
+            return true;
+    return nsight_has_table(schema, NSIGHT_RUNTIME) || nsight_has_table(schema, NSIGHT_NVTX);
+}
+
+static int open_file(struct pf_profile *profile, struct pf_error *error)
+{
+    struct nsight_state *state = calloc(1, sizeof *state);
+    if (!state)
+        return pf_fail_memory(error);
+    profile->state = state;
+    nsight_pool_init(&state->pool);
+    if (pf_source_open(profile->source, NULL, &state->input, error))
+        return -1;
+    struct nsight_db *db = nsight_pool_take(&state->pool, state->input, error);
+    if (!db)
+        return -1;
+    state->schema = db->schema;
+    set_tables(profile, state);
+    int failed = !is_export(&db->schema)
+                     ? pf_fail(error, EINVAL, "no export of Nsight Systems: it has no strings, or no events")
+                     : read_info(profile, db, NSIGHT_META, take_fact, error) ||
+                           read_info(profile, db, NSIGHT_GPUS, take_gpu, error);
+    nsight_pool_give(&state->pool, db);
+    return failed ? -1 : 0;
+}
+
+static int load(struct pf_profile *profile, enum pf_stage stage, struct pf_pass *pass, struct pf_error *error)
+{
+    struct nsight_state *state = nsight_state(profile);
+    if (stage != PF_PARTITIONED && stage != PF_MODELLED)
+        return 0;
+    struct nsight_db *db = nsight_pool_take(&state->pool, state->input, error);
+    if (!db)
+        return -1;
+    db->pass = pass;
+    db->vfs.bytes = 0;
+    int failed = stage == PF_PARTITIONED ? nsight_load_partitions(profile, db, error)
+                                         : nsight_load_model(profile, db, error);
+    nsight_pool_give(&state->pool, db);
+    return failed;
+}
+
+static void close_file(struct pf_profile *profile)
+{
+    struct nsight_state *state = profile->state;
+    if (!state)
+        return;
+    for (size_t i = 0; i < NSIGHT_SUMS; i++)
+        pf_rows_free(state->sums[i]);
+    pf_fold_free(state->fold.fold);
+    nsight_names_free(&state->names);
+    nsight_lookup_free(&state->calls);
+    nsight_partitions_free(&state->partitions);
+    nsight_pool_destroy(&state->pool);
+    free(state);
+    profile->state = NULL;
+}
+
+/* Nothing beside an export matters to it. */
+static bool no_name_matters(const char *name)
+{
+    (void)name;
+    return false;
+}
+
+const struct pf_driver pf_nsight_driver = {
+    .name = "nsight",
+    .title = "Nsight Systems export (SQLite), with or without Extra-Prof ranges",
+    .version = 1,
+    .matters = no_name_matters,
+    .probe = probe,
+    .open = open_file,
+    .load = load,
+    .close = close_file,
+};
