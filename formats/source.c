@@ -13,6 +13,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "formats/inflate.h"
+
 /* Two writes within one tick of the kernel's clock leave the same mtime: a file younger than this is looked
  * at again later. */
 #define YOUNG_NS 20000000
@@ -23,6 +25,9 @@ struct pf_input {
     bool present; /* when it was opened */
     int fd;       /* -1: absent, a listing, or no longer needed */
     struct pf_stamp stamp;
+    struct pf_input *view;      /* what the file inflates to, once somebody has asked for it */
+    struct pf_input *packed;    /* of such a view: the file */
+    struct pf_inflate *inflate; /* and how it is read */
 };
 
 struct pf_source {
@@ -309,6 +314,8 @@ void pf_input_free(struct pf_input *input)
 {
     if (!input)
         return;
+    pf_input_free(input->view);
+    pf_inflate_free(input->inflate);
     if (input->fd >= 0)
         close(input->fd);
     free(input->name);
@@ -410,6 +417,8 @@ int pf_input_done(struct pf_input *input, struct pf_error *error)
 {
     struct stat st;
     int result = 0;
+    if (input->packed)
+        input = input->packed;
     pthread_mutex_lock(&input->source->lock);
     if (input->fd >= 0) {
         if (fstat(input->fd, &st) || pf_stamp_of(&st).size != input->stamp.size ||
@@ -464,8 +473,8 @@ int pf_source_list_folders(struct pf_source *source, pf_entry *entry, void *arg,
 
 /* ---- reading ------------------------------------------------------------------------------------ */
 
-ssize_t pf_input_read(struct pf_input *input, void *buffer, size_t size, uint64_t offset,
-                      struct pf_error *error)
+static ssize_t read_file(const struct pf_input *input, void *buffer, size_t size, uint64_t offset,
+                         struct pf_error *error)
 {
     uint64_t end = input->stamp.size;
     if (offset >= end)
@@ -487,15 +496,104 @@ ssize_t pf_input_read(struct pf_input *input, void *buffer, size_t size, uint64_
     return (ssize_t)size;
 }
 
+ssize_t pf_input_read(struct pf_input *input, void *buffer, size_t size, uint64_t offset,
+                      struct pf_error *error)
+{
+    return input->inflate ? pf_inflate_read(input->inflate, buffer, size, offset, error)
+                          : read_file(input, buffer, size, offset, error);
+}
+
 uint64_t pf_input_size(const struct pf_input *input)
 {
-    return input->stamp.size;
+    return input->inflate ? pf_inflate_size(input->inflate) : input->stamp.size;
 }
 
 const struct pf_stamp *pf_input_stamp(const struct pf_input *input)
 {
-    return &input->stamp;
+    return input->packed ? &input->packed->stamp : &input->stamp;
 }
+
+/* ---- compressed files --------------------------------------------------------------------------- */
+
+static ssize_t read_packed(void *arg, void *buffer, size_t size, uint64_t offset, struct pf_error *error)
+{
+    return read_file(arg, buffer, size, offset, error);
+}
+
+static struct pf_input *view_of(struct pf_input *packed)
+{
+    struct pf_input *view = calloc(1, sizeof *view);
+    if (!view || !(view->inflate = pf_inflate_new(read_packed, packed, packed->stamp.size))) {
+        free(view);
+        return NULL;
+    }
+    view->source = packed->source;
+    view->present = true;
+    view->fd = -1;
+    view->packed = packed;
+    return view;
+}
+
+/* The one view of a file. */
+static int inflated(struct pf_input *packed, struct pf_input **input, struct pf_error *error)
+{
+    pthread_mutex_lock(&packed->source->lock);
+    if (!packed->view)
+        packed->view = view_of(packed);
+    *input = packed->view;
+    pthread_mutex_unlock(&packed->source->lock);
+    return *input ? 0 : pf_fail_memory(error);
+}
+
+/* Opens a file and its view if it begins as gzip data do, or, where that is asked for, zlib data. */
+static int open_either(struct pf_source *source, const char *name, bool zlib_too, struct pf_input **input,
+                       struct pf_error *error)
+{
+    struct pf_input *file;
+    unsigned char head[4];
+    *input = NULL;
+    if (pf_source_open(source, name, &file, error) || !file)
+        return -1;
+    ssize_t got = pf_input_read(file, head, sizeof head, 0, error);
+    if (got < 0)
+        return -1;
+    if (pf_inflate_is_gzip(head, (size_t)got) || (zlib_too && pf_inflate_is_zlib(head, (size_t)got)))
+        return inflated(file, input, error);
+    *input = file;
+    return 0;
+}
+
+int pf_source_open_plain(struct pf_source *source, const char *name, struct pf_input **input,
+                         struct pf_error *error)
+{
+    return open_either(source, name, false, input, error);
+}
+
+int pf_source_open_inflated(struct pf_source *source, const char *name, struct pf_input **input,
+                            struct pf_error *error)
+{
+    if (open_either(source, name, true, input, error))
+        return -1;
+    if ((*input)->inflate)
+        return 0;
+    *input = NULL;
+    return pf_fail_at(error, EINVAL, 0, "neither gzip nor zlib data");
+}
+
+bool pf_input_damage(struct pf_input *input, struct pf_error *damage)
+{
+    return input->inflate && pf_inflate_damage(input->inflate, damage);
+}
+
+void pf_input_progress(struct pf_input *input, uint64_t offset, uint64_t *done, uint64_t *total)
+{
+    *total = pf_input_stamp(input)->size;
+    *done = input->inflate ? pf_inflate_packed_before(input->inflate, offset) : offset;
+    if (*done > *total)
+        *done = *total;
+}
+
+/* ---- change ------------------------------------------------------------------------------------- */
 
 /* By path, which sees a replaced file. */
 static bool unchanged(const struct pf_input *input)

@@ -49,6 +49,18 @@ int pf_source_open(struct pf_source *source, const char *name, struct pf_input *
                    struct pf_error *error);
 
 /*
+ * The same for a file that may be compressed: if it begins with a gzip header, the input is what it inflates to,
+ * to be read like any other (see formats/inflate.h). Its stamp and what is recorded are the file's. Opened twice, it is
+ * the same input; the file itself may be open beside it.
+ */
+int pf_source_open_plain(struct pf_source *source, const char *name, struct pf_input **input,
+                         struct pf_error *error);
+
+/* The same for a file that is compressed, by gzip or as a zlib stream; EINVAL if it does not begin so. */
+int pf_source_open_inflated(struct pf_source *source, const char *name, struct pf_input **input,
+                            struct pf_error *error);
+
+/*
  * The same for a file that the user has named, not the profile: an absolute path, taken as the system takes
  * it, links and all.
  */
@@ -97,7 +109,22 @@ int pf_source_list_folders(struct pf_source *source, pf_entry *entry, void *arg,
 ssize_t pf_input_read(struct pf_input *input, void *buffer, size_t size, uint64_t offset,
                       struct pf_error *error);
 
-/* The size in bytes when the input was opened. */
+/*
+ * True if a compressed input turned out to be damaged or cut off, once a read has met the place: the input ends there.
+ * *damage says what is wrong and where, its offset being one in the compressed file. Other inputs never are.
+ */
+bool pf_input_damage(struct pf_input *input, struct pf_error *damage);
+
+/*
+ * How far a pass that reads an input through is when it stands at `offset`, in bytes of the file: *done of *total.
+ * For pf_pass_step; for a compressed file a good guess.
+ */
+void pf_input_progress(struct pf_input *input, uint64_t offset, uint64_t *done, uint64_t *total);
+
+/*
+ * The size in bytes when the input was opened; of a compressed input UINT64_MAX until its end has been read: a
+ * bound that always holds, whereas the end is where a read gives less than was asked for.
+ */
 uint64_t pf_input_size(const struct pf_input *input);
 const struct pf_stamp *pf_input_stamp(const struct pf_input *input);
 

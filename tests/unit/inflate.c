@@ -1,0 +1,486 @@
+/* SPDX-License-Identifier: MIT */
+#include "formats/inflate.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <zlib.h>
+
+#include "formats/driver.h"
+#include "formats/linereader.h"
+#include "tests/unit/tap.h"
+#include "tests/unit/temp_dir.h"
+
+enum { ZLIB = MAX_WBITS, GZIP = MAX_WBITS + 16 };
+
+struct bytes {
+    unsigned char *at;
+    size_t size;
+    uint64_t taken; /* how many a view has read of them */
+    int fails;      /* reading them gives this error */
+};
+
+static ssize_t read_bytes(void *arg, void *buffer, size_t size, uint64_t offset, struct pf_error *error)
+{
+    struct bytes *bytes = arg;
+    if (bytes->fails)
+        return pf_fail(error, bytes->fails, "as the test wants");
+    if (offset >= bytes->size)
+        return 0;
+    if (size > bytes->size - offset)
+        size = bytes->size - offset;
+    memcpy(buffer, bytes->at + offset, size);
+    __atomic_add_fetch(&bytes->taken, size, __ATOMIC_RELAXED);
+    return (ssize_t)size;
+}
+
+static struct bytes packed(const void *text, size_t size, int wrapping, int level)
+{
+    struct bytes out = {.at = malloc(compressBound(size) + 64)};
+    z_stream z = {.next_in = (unsigned char *)text, .avail_in = (unsigned)size};
+    if (!out.at || deflateInit2(&z, level, Z_DEFLATED, wrapping, 8, Z_DEFAULT_STRATEGY) != Z_OK)
+        abort();
+    z.next_out = out.at;
+    z.avail_out = (unsigned)(compressBound(size) + 64);
+    if (deflate(&z, Z_FINISH) != Z_STREAM_END)
+        abort();
+    out.size = z.total_out;
+    deflateEnd(&z);
+    return out;
+}
+
+static void append(struct bytes *bytes, const void *more, size_t size)
+{
+    bytes->at = realloc(bytes->at, bytes->size + size);
+    if (!bytes->at)
+        abort();
+    memcpy(bytes->at + bytes->size, more, size);
+    bytes->size += size;
+}
+
+/* Text that does not repeat, and compresses some four times. */
+static char *numbers(size_t size)
+{
+    char *text = malloc(size + 32);
+    uint32_t x = 1;
+    for (size_t used = 0; used < size; x = x * 1664525u + 1013904223u)
+        used += (size_t)sprintf(text + used, "%u,%zu\n", x >> 20, used);
+    text[size] = 0;
+    return text;
+}
+
+static struct pf_inflate *view_of(struct bytes *bytes)
+{
+    struct pf_inflate *view = pf_inflate_new(read_bytes, bytes, bytes->size);
+    if (!view)
+        abort();
+    return view;
+}
+
+/* Reads all; what it came to as a string, and whether the view says that it is damaged, and where. */
+static char *all_of(struct pf_inflate *view, size_t *size)
+{
+    struct pf_error error = {0};
+    size_t room = 1 << 20;
+    char *out = malloc(room + 1);
+    *size = 0;
+    for (;;) {
+        ssize_t got = pf_inflate_read(view, out + *size, room - *size, *size, &error);
+        if (got <= 0)
+            break;
+        *size += (size_t)got;
+        if (*size == room && !(out = realloc(out, (room *= 2) + 1)))
+            abort();
+    }
+    out[*size] = 0;
+    return out;
+}
+
+static void check_text(struct bytes bytes, const char *want, const char *name)
+{
+    size_t size;
+    struct pf_error damage;
+    struct pf_inflate *view = view_of(&bytes);
+    uint64_t before = pf_inflate_size(view);
+    char *have = all_of(view, &size);
+    ok(size == strlen(want) && !strcmp(have, want) && !pf_inflate_damage(view, &damage), "%s", name);
+    ok(before == UINT64_MAX && pf_inflate_size(view) == size, "%s: the size is known once the end was met",
+       name);
+    free(have);
+    pf_inflate_free(view);
+    free(bytes.at);
+}
+
+static void test_formats(void)
+{
+    char *text = numbers(300000);
+    check_text(packed(text, 300000, GZIP, 6), text, "gzip data");
+    check_text(packed(text, 300000, ZLIB, 6), text, "a zlib stream");
+    check_text(packed(text, 300000, ZLIB, 0), text, "a zlib stream that is not compressed");
+    check_text(packed(text, 300000, ZLIB, 9), text, "a zlib stream of the highest level");
+    check_text(packed("", 0, GZIP, 6), "", "gzip data of nothing");
+
+    struct bytes members = packed("one ", 4, GZIP, 6);
+    struct bytes second = packed("", 0, GZIP, 6), third = packed("three", 5, GZIP, 1);
+    append(&members, second.at, second.size);
+    append(&members, third.at, third.size);
+    append(&members, "\0\0\0\0", 4);
+    check_text(members, "one three", "gzip members one after the other, and zeros after them");
+
+    struct bytes trailing = packed("stream", 6, ZLIB, 6);
+    append(&trailing, "anything", 8);
+    check_text(trailing, "stream", "bytes after a zlib stream are ignored");
+    free(second.at);
+    free(third.at);
+    free(text);
+}
+
+/* A header with everything that RFC 1952 knows: extra field, name, comment, check sum. */
+static void test_header(void)
+{
+    static const unsigned char header[] = "\x1f\x8b\x08\x1e\1\2\3\4\2\3\5\0extraname\0comment\0ZZ";
+    struct bytes plain = packed("text", 4, GZIP, 6);
+    struct bytes full = {.at = NULL};
+    append(&full, header, sizeof header - 1);
+    append(&full, plain.at + 10, plain.size - 10);
+    check_text(full, "text", "a gzip header with extra field, name, comment and check sum");
+    free(plain.at);
+}
+
+/* ---- damage ------------------------------------------------------------------------------------- */
+
+static void check_damage(struct bytes bytes, const char *text, size_t least, size_t most, const char *name)
+{
+    size_t size, again;
+    struct pf_error damage = {0};
+    struct pf_inflate *view = view_of(&bytes);
+    char *have = all_of(view, &size), *more = all_of(view, &again);
+    ok(size >= least && size <= most && !memcmp(have, text, size), "%s: what came before is kept", name);
+    bool told = pf_inflate_damage(view, &damage);
+    ok(told && damage.offset >= 0 && damage.offset <= (int64_t)bytes.size && damage.what[0],
+       "%s: and it is told where (%s, byte %jd of %zu)", name, damage.what, (intmax_t)damage.offset,
+       bytes.size);
+    ok(again == size && !memcmp(have, more, size), "%s: a second reading ends there too", name);
+    free(have);
+    free(more);
+    pf_inflate_free(view);
+    free(bytes.at);
+}
+
+static void test_damage(void)
+{
+    enum { SIZE = 400000 };
+    char *text = numbers(SIZE);
+    struct bytes cut = packed(text, SIZE, ZLIB, 6);
+    cut.size /= 2;
+    check_damage(cut, text, SIZE / 3, SIZE - 1, "a stream cut off");
+    cut = packed(text, SIZE, GZIP, 6);
+    cut.size -= 3;
+    check_damage(cut, text, SIZE, SIZE, "a stream cut off in its check sum");
+    cut = packed(text, SIZE, GZIP, 6);
+    cut.size = 5;
+    check_damage(cut, text, 0, 0, "a stream cut off in its header");
+
+    struct bytes sum = packed(text, SIZE, GZIP, 6);
+    sum.at[sum.size - 6] ^= 1;
+    check_damage(sum, text, SIZE, SIZE, "a wrong check sum");
+    sum = packed(text, SIZE, ZLIB, 6);
+    sum.at[sum.size - 1] ^= 1;
+    check_damage(sum, text, SIZE, SIZE, "a wrong check sum of zlib");
+    struct bytes garbage = packed(text, SIZE, GZIP, 6);
+    append(&garbage, "garbage", 7);
+    check_damage(garbage, text, SIZE, SIZE, "what is not gzip data after gzip data");
+
+    struct bytes block = packed(text, SIZE, ZLIB, 0);
+    block.at[2 + 5 + 65535] = 7; /* the header of the second stored block: of no kind */
+    check_damage(block, text, 65535, 65535, "a block of no kind");
+    struct bytes dictionary = {.at = malloc(64)};
+    memcpy(dictionary.at, "\x78\xbb\1\2\3\4garbage", dictionary.size = 13);
+    check_damage(dictionary, text, 0, 0, "a stream that needs a dictionary");
+    free(text);
+}
+
+static void test_failures(void)
+{
+    char *text = numbers(300000);
+    struct bytes bytes = packed(text, 300000, ZLIB, 6);
+    struct pf_inflate *view = view_of(&bytes);
+    struct pf_error error = {0};
+    char first[8] = {0};
+    bytes.fails = ESTALE;
+    ok(pf_inflate_read(view, first, 4, 0, &error) == -1 && error.code == ESTALE,
+       "a file that cannot be read is an error, no end");
+    ok(pf_inflate_size(view) == UINT64_MAX, "of which the size does not become known");
+    bytes.fails = 0;
+    ok(pf_inflate_read(view, first, 4, 0, &error) == 4 && !memcmp(first, text, 4), "and is read again later");
+    bytes.fails = EIO;
+    ok(pf_inflate_read(view, first, 4, 290000, &error) == -1 && error.code == EIO, "also in the middle");
+    bytes.fails = 0;
+    ok(pf_inflate_read(view, first, 4, 290000, &error) == 4 && !memcmp(first, text + 290000, 4),
+       "and from there");
+    pf_inflate_free(view);
+    free(bytes.at);
+    free(text);
+}
+
+/* ---- places ------------------------------------------------------------------------------------- */
+
+enum { LARGE = 12 << 20 };
+
+static bool same_at(struct pf_inflate *view, const char *text, size_t offset, size_t size)
+{
+    static __thread char buffer[300000];
+    struct pf_error error;
+    size_t want = size < LARGE - offset ? size : LARGE - offset;
+    return pf_inflate_read(view, buffer, size, offset, &error) == (ssize_t)want &&
+           !memcmp(buffer, text + offset, want);
+}
+
+static void check_places(const char *text, struct bytes bytes, const char *name)
+{
+    struct pf_inflate *view = view_of(&bytes);
+    size_t offset;
+    bool same = true;
+    for (offset = 0; offset < LARGE; offset += 262144)
+        same &= same_at(view, text, offset, 262144);
+    ok(same && bytes.taken <= bytes.size + 16384, "%s: from the start to the end, each byte is read once",
+       name);
+
+    bytes.taken = 0;
+    for (offset = LARGE - 1000; offset > 1000000; offset -= 999983)
+        same &= same_at(view, text, offset, 5000);
+    ok(same, "%s: from the end to the start", name);
+    ok(bytes.taken < 6 * bytes.size / 2, "%s: a jump costs a part of the file (%ju of %zu read in all)", name,
+       (uintmax_t)bytes.taken, bytes.size);
+
+    bytes.taken = 0;
+    for (size_t step = 0; step < 2000000; step += 10000)
+        for (offset = 0; offset < 5 * 2200000; offset += 2200000)
+            same &= same_at(view, text, offset + step, 10000);
+    ok(same && bytes.taken < bytes.size,
+       "%s: five readers at different places go on without going back (%ju read)", name,
+       (uintmax_t)bytes.taken);
+
+    uint64_t before = 0;
+    bool grows = true;
+    for (offset = 0; offset < LARGE; offset += 2500000) {
+        uint64_t now = pf_inflate_packed_before(view, offset);
+        grows &= same_at(view, text, offset, 10) && pf_inflate_packed_before(view, offset) <= bytes.size;
+        before = now > before ? now : before;
+    }
+    ok(grows && before > bytes.size / 2 && pf_inflate_packed_before(view, LARGE) == bytes.size,
+       "%s: how far a place is in the file can be told", name);
+    pf_inflate_free(view);
+}
+
+struct reader {
+    struct pf_inflate *view;
+    const char *text;
+    unsigned seed;
+    bool same;
+};
+
+static void *read_about(void *arg)
+{
+    struct reader *reader = arg;
+    uint32_t x = reader->seed;
+    reader->same = true;
+    for (int i = 0; i < 60; i++) {
+        x = x * 1664525u + 1013904223u;
+        reader->same &= same_at(reader->view, reader->text, x % LARGE, x % 200000);
+    }
+    return NULL;
+}
+
+static void check_threads(const char *text, struct bytes bytes)
+{
+    enum { THREADS = 12 };
+    struct reader readers[THREADS];
+    pthread_t threads[THREADS];
+    struct pf_inflate *view = view_of(&bytes);
+    bool same = true;
+    for (unsigned i = 0; i < THREADS; i++) {
+        readers[i] = (struct reader){view, text, i, false};
+        if (pthread_create(&threads[i], NULL, read_about, &readers[i]))
+            abort();
+    }
+    for (unsigned i = 0; i < THREADS; i++) {
+        pthread_join(threads[i], NULL);
+        same &= readers[i].same;
+    }
+    ok(same, "more threads than there are streams read anywhere at once");
+    pf_inflate_free(view);
+}
+
+/* As bgzip writes: a member for every 60000 bytes, so that no seek point lies within one. */
+static struct bytes many_members(const char *text)
+{
+    struct bytes all = {.at = NULL};
+    for (size_t offset = 0; offset < LARGE; offset += 60000) {
+        size_t size = LARGE - offset < 60000 ? LARGE - offset : 60000;
+        struct bytes one = packed(text + offset, size, GZIP, 1);
+        append(&all, one.at, one.size);
+        free(one.at);
+    }
+    return all;
+}
+
+static void test_places(void)
+{
+    char *text = numbers(LARGE);
+    struct bytes zlib = packed(text, LARGE, ZLIB, 1), gzip = packed(text, LARGE, GZIP, 3);
+    struct bytes members = many_members(text);
+    check_places(text, zlib, "zlib");
+    check_places(text, gzip, "gzip");
+    check_places(text, members, "many members");
+    check_threads(text, gzip);
+
+    /* The check sum is still right at the end for who came there from a seek point alone. */
+    gzip.at[gzip.size - 5] ^= 1;
+    struct pf_inflate *view = view_of(&gzip);
+    struct pf_error damage;
+    bool same = same_at(view, text, LARGE - 100000, 10) && same_at(view, text, LARGE - 3000000, 10) &&
+                same_at(view, text, LARGE - 100000, 300000);
+    ok(same && pf_inflate_damage(view, &damage), "a wrong check sum is found from a seek point too");
+    pf_inflate_free(view);
+    free(zlib.at);
+    free(gzip.at);
+    free(members.at);
+    free(text);
+}
+
+/* 64 MB of zeros: of these, only what is asked for is made. */
+static void test_bomb(void)
+{
+    enum { ZEROS = 64 << 20 };
+    char *zeros = calloc(1, ZEROS);
+    struct bytes bomb = packed(zeros, ZEROS, ZLIB, 9);
+    struct pf_inflate *view = view_of(&bomb);
+    struct pf_error error;
+    char some[100];
+    memset(some, 1, sizeof some);
+    ok(pf_inflate_read(view, some, sizeof some, 1000, &error) == sizeof some &&
+           !memcmp(some, zeros, sizeof some),
+       "the start of a bomb of %zu bytes is read", bomb.size);
+    ok(bomb.taken <= 16384, "with a few KB of it");
+    pf_inflate_free(view);
+    free(bomb.at);
+    free(zeros);
+}
+
+/* ---- inputs and probes -------------------------------------------------------------------------- */
+
+static struct pf_input *open_plain(struct pf_source *source, struct pf_error *error)
+{
+    struct pf_input *input;
+    return pf_source_open_plain(source, NULL, &input, error) ? NULL : input;
+}
+
+static void test_lines(struct pf_input *input)
+{
+    struct pf_linereader *lines = pf_linereader_new(input);
+    struct pf_line line;
+    struct pf_error error;
+    uint64_t number = 0, offset = 0;
+    bool right = true;
+    while (pf_linereader_next(lines, &line, &error) > 0) {
+        right &= line.number == ++number && line.offset == offset;
+        offset += line.size + 1;
+    }
+    ok(right && offset == 300000 + 1, "the lines of a compressed file are read like others (%ju)",
+       (uintmax_t)number);
+    pf_linereader_free(lines);
+}
+
+static void test_input(void)
+{
+    char folder[64], *text = numbers(300000), some[16];
+    struct bytes gzip = packed(text, 300000, GZIP, 6);
+    struct pf_error error = {0};
+    struct pf_input *file, *again;
+    uint64_t so_far, total;
+    temp_dir_make(folder);
+    write_bytes(folder, "text.gz", gzip.at, gzip.size);
+    write_text(folder, "text", "as it is");
+    int directory = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    struct pf_source *source = pf_source_new(directory, "text.gz", &error);
+    struct pf_input *input = open_plain(source, &error);
+    ok(input && pf_input_size(input) == UINT64_MAX, "a gzip file is opened as what it holds, size unknown");
+    ok(pf_input_read(input, some, 10, 299995, &error) == 5 && pf_input_size(input) == 300000,
+       "the size is known once its end was read");
+    ok(!pf_source_open(source, NULL, &file, &error) && file != input && pf_input_size(file) == gzip.size,
+       "the file itself may be open beside it");
+    ok(open_plain(source, &error) == input && pf_source_input_count(source) == 1,
+       "opened twice it is the same input; recorded is one file");
+    ok(pf_input_stamp(input)->size == gzip.size, "its stamp is the file's");
+    pf_input_progress(input, 300000, &so_far, &total);
+    ok(so_far == gzip.size && total == gzip.size, "how far a pass is, is told in bytes of the file");
+    test_lines(input);
+    ok(!pf_input_damage(input, &error), "nothing is damaged");
+    struct pf_source *plain = pf_source_new(directory, "text", &error);
+    ok((again = open_plain(plain, &error)) && pf_input_size(again) == 8 && !pf_input_damage(again, &error),
+       "a file that is not compressed is opened as it is");
+    ok(pf_source_open_inflated(plain, NULL, &again, &error) && error.code == EINVAL && !again,
+       "where it must be compressed, that is an error");
+
+    if (truncate(path_in(folder, "text.gz"), 100))
+        abort();
+    ok(pf_source_check(source, &error) && error.code == ESTALE && !pf_source_intact(source),
+       "a change of the file is noticed");
+    pf_source_free(source);
+    source = pf_source_new(directory, "text.gz", &error);
+    ok((input = open_plain(source, &error)) && pf_input_read(input, some, 10, 299000, &error) == 0 &&
+           pf_input_damage(input, &error) && error.offset == 100,
+       "a file cut off is damaged there");
+    pf_source_free(source);
+    source = pf_source_new(directory, "text.gz", &error);
+    input = open_plain(source, &error);
+    if (truncate(path_in(folder, "text.gz"), 10))
+        abort();
+    ok(pf_input_read(input, some, 10, 0, &error) == -1 && error.code == ESTALE,
+       "truncated while it is open, it gives ESTALE");
+    pf_source_free(source);
+    pf_source_free(plain);
+    close(directory);
+    temp_dir_remove(folder);
+    free(gzip.at);
+    free(text);
+}
+
+static bool probed(struct bytes bytes, const char *want, size_t ask)
+{
+    static unsigned char head[PF_HEAD_MAX];
+    struct pf_probe probe = {.name = "x", .size = bytes.size, .fd = -1, .bytes = head};
+    memcpy(head, bytes.at, probe.have = bytes.size < PF_HEAD_MAX ? bytes.size : PF_HEAD_MAX);
+    size_t have;
+    const unsigned char *plain = pf_probe_plain_head(&probe, ask, &have);
+    free(bytes.at);
+    return have == strlen(want) && !memcmp(plain, want, have);
+}
+
+static void test_probe(void)
+{
+    char *text = numbers(100000), *start = strndup(text, 5000);
+    ok(probed(packed(text, 100000, GZIP, 6), start, 5000),
+       "probing sees the start of what a gzip file holds");
+    ok(probed(packed(text, 100000, ZLIB, 6), start, 5000), "and of what a zlib stream holds");
+    ok(probed(packed(text, 100000, ZLIB, 0), start, 5000), "also if it is stored without compression");
+    ok(probed(packed("short", 5, ZLIB, 6), "short", 5000), "no more than there is");
+    struct bytes plain = {.at = malloc(100), .size = 100};
+    memset(plain.at, '8', 100);
+    ok(probed(plain, "", 100), "and nothing of other files");
+    free(start);
+    free(text);
+}
+
+int main(void)
+{
+    test_formats();
+    test_header();
+    test_damage();
+    test_failures();
+    test_places();
+    test_bomb();
+    test_input();
+    test_probe();
+    return done();
+}
