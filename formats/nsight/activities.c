@@ -162,7 +162,7 @@ static int read_table(struct reading *reading, enum nsight_table table, struct p
 {
     struct nsight_scan scan;
     int more;
-    if (nsight_scan_open(&scan, reading->model->db, table, INT64_MIN, error))
+    if (nsight_scan_open(&scan, reading->model->db, table, NSIGHT_ALL_COLUMNS, INT64_MIN, error))
         return -1;
     while ((more = nsight_scan_next(&scan, error)) > 0)
         if (take_row(reading, &scan, error)) {

@@ -127,7 +127,7 @@ static int add_rows(struct reading *reading, enum nsight_table table, add_row *a
 {
     struct nsight_scan scan;
     int more;
-    if (nsight_scan_open(&scan, reading->model->db, table, INT64_MIN, error))
+    if (nsight_scan_open(&scan, reading->model->db, table, NSIGHT_ALL_COLUMNS, INT64_MIN, error))
         return -1;
     while ((more = nsight_scan_next(&scan, error)) > 0)
         if (add(reading, &scan, error)) {

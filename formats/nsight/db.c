@@ -209,14 +209,15 @@ void nsight_pool_give(struct nsight_pool *pool, struct nsight_db *db)
 
 /* ---- rows ---------------------------------------------------------------------------------------- */
 
-int nsight_scan_open(struct nsight_scan *scan, struct nsight_db *db, enum nsight_table table, int64_t from,
-                     struct pf_error *error)
+int nsight_scan_open(struct nsight_scan *scan, struct nsight_db *db, enum nsight_table table, uint32_t wanted,
+                     int64_t from, struct pf_error *error)
 {
     char sql[NSIGHT_SQL_MAX];
-    *scan = (struct nsight_scan){.db = db, .table = table};
+    *scan = (struct nsight_scan){.db = db, .table = table, .wanted = wanted};
     if (!nsight_has_table(&db->schema, table))
         return 0;
-    nsight_scan_sql(&db->schema, table, sql);
+    nsight_scan_sql(&db->schema, table, wanted, sql);
+    scan->columns = nsight_column_count(table);
     int result = sqlite3_prepare_v2(db->connection, sql, -1, &scan->statement, NULL);
     if (result == SQLITE_OK)
         result = sqlite3_bind_int64(scan->statement, 1, from);
@@ -243,13 +244,29 @@ static bool goes_on(struct nsight_scan *scan)
     return onward;
 }
 
+/* All cells at once: each call of SQLite for one costs more than the cell. */
+static void read_cells(struct nsight_scan *scan)
+{
+    scan->set = 0;
+    for (unsigned c = 0; c < scan->columns; c++) {
+        if (!(scan->wanted >> c & 1))
+            continue;
+        sqlite3_value *cell = sqlite3_column_value(scan->statement, (int)c + 1);
+        int type = sqlite3_value_type(cell);
+        scan->set |= (uint32_t)(type != SQLITE_NULL) << c;
+        scan->value[c] = type == SQLITE_INTEGER || type == SQLITE_FLOAT ? sqlite3_value_int64(cell) : 0;
+    }
+}
+
 int nsight_scan_next(struct nsight_scan *scan, struct pf_error *error)
 {
     if (!scan->statement)
         return 0;
     int result = sqlite3_step(scan->statement);
-    if (result == SQLITE_ROW && goes_on(scan))
+    if (result == SQLITE_ROW && goes_on(scan)) {
+        read_cells(scan);
         return 1;
+    }
     nsight_scan_close(scan);
     if (result == SQLITE_DONE)
         return 0;

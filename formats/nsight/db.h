@@ -66,34 +66,40 @@ void nsight_pool_give(struct nsight_pool *pool, struct nsight_db *db);
 struct nsight_scan {
     struct nsight_db *db;
     enum nsight_table table;
-    sqlite3_stmt *statement; /* NULL: the table is not there, or ended */
-    int64_t rowid;           /* of the row */
-    bool started, damaged;   /* damaged: the table ended before its end */
+    sqlite3_stmt *statement;           /* NULL: the table is not there, or ended */
+    unsigned columns;                  /* of the table */
+    uint32_t wanted;                   /* bit c: column c is read */
+    uint32_t set;                      /* bit c: it is not NULL in this row, */
+    int64_t value[NSIGHT_COLUMNS_MAX]; /* but this number; 0 if it is none */
+    int64_t rowid;                     /* of the row */
+    bool started, damaged;             /* damaged: the table ended before its end */
 };
 
-/* Before the first row whose number is at least `from`. A table that is not there has no rows. -1 with *error. */
-int nsight_scan_open(struct nsight_scan *scan, struct nsight_db *db, enum nsight_table table, int64_t from,
-                     struct pf_error *error);
+#define NSIGHT_ALL_COLUMNS UINT32_MAX
+
+/*
+ * Before the first row whose number is at least `from`. A table that is not there has no rows. wanted: bit c for
+ * column c; all others are as if they were NULL. -1 with *error filled.
+ */
+int nsight_scan_open(struct nsight_scan *scan, struct nsight_db *db, enum nsight_table table, uint32_t wanted,
+                     int64_t from, struct pf_error *error);
 void nsight_scan_close(struct nsight_scan *scan);
 
 /* 1: there is a row; 0: no more (see damaged); -1: *error filled. */
 int nsight_scan_next(struct nsight_scan *scan, struct pf_error *error);
 
-/* Cells of the row: whether it is not NULL; as an integer, 0 for NULL; as text, NULL for NULL or a failure. */
+/* Cells of the row: whether it is not NULL; as an integer, 0 if it is none. */
 static inline bool nsight_is_set(const struct nsight_scan *scan, unsigned column)
 {
-    return sqlite3_column_type(scan->statement, (int)column + 1) != SQLITE_NULL;
+    return scan->set >> column & 1;
 }
 
 static inline int64_t nsight_int(const struct nsight_scan *scan, unsigned column)
 {
-    return sqlite3_column_int64(scan->statement, (int)column + 1);
+    return scan->value[column];
 }
 
-/* The string of this number in StringIds, valid until the next call; NULL if there is none. -1 with *error filled. */
-int nsight_string(struct nsight_db *db, int64_t id, const char **text, size_t *size, struct pf_error *error);
-
-/* Valid until the next row. */
+/* As text, valid until the next row; NULL if it is NULL. */
 const char *nsight_text(const struct nsight_scan *scan, unsigned column, size_t *size);
 
 /* end - start in ns of a row with these columns, 0 if it is negative, absent or out of range; *bad is set then. */

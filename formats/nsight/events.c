@@ -57,8 +57,8 @@ static void close_walk(struct pf_cursor *cursor)
 static int next_event(struct walk *walk, struct pf_error *error)
 {
     for (; walk->at.table < NSIGHT_ACTIVITIES; walk->at.table++, walk->at.rowid = INT64_MIN) {
-        if (!walk->scanning &&
-            nsight_scan_open(&walk->scan, walk->db, nsight_activities[walk->at.table], walk->at.rowid, error))
+        if (!walk->scanning && nsight_scan_open(&walk->scan, walk->db, nsight_activities[walk->at.table],
+                                                NSIGHT_ALL_COLUMNS, walk->at.rowid, error))
             return -1;
         walk->scanning = true;
         int more = nsight_scan_next(&walk->scan, error);

@@ -165,7 +165,7 @@ static int read_info(struct pf_profile *profile, struct nsight_db *db, enum nsig
                      struct pf_error *error)
 {
     struct nsight_scan scan;
-    if (nsight_scan_open(&scan, db, table, INT64_MIN, error))
+    if (nsight_scan_open(&scan, db, table, NSIGHT_ALL_COLUMNS, INT64_MIN, error))
         return -1;
     int more = 1;
     for (unsigned row = 0; row < ROWS_SHOWN && (more = nsight_scan_next(&scan, error)) > 0; row++)

@@ -76,10 +76,11 @@ struct search {
 /* What one row adds. 0, or -1 with *error filled. */
 typedef int take_row(struct search *search, const struct nsight_scan *scan, struct pf_error *error);
 
-static int scan_table(struct search *search, enum nsight_table table, take_row *take, struct pf_error *error)
+static int scan_table(struct search *search, enum nsight_table table, uint32_t wanted, take_row *take,
+                      struct pf_error *error)
 {
     struct nsight_scan scan;
-    if (nsight_scan_open(&scan, search->db, table, INT64_MIN, error))
+    if (nsight_scan_open(&scan, search->db, table, wanted, INT64_MIN, error))
         return -1;
     int more;
     while ((more = nsight_scan_next(&scan, error)) > 0 && !(more = take(search, &scan, error)))
@@ -137,14 +138,20 @@ static int take_activity(struct search *search, const struct nsight_scan *scan, 
 
 static int scan_tables(struct search *search, struct pf_error *error)
 {
-    if (scan_table(search, NSIGHT_NVTX, take_domain, error))
+    enum {
+        DOMAINS = 1 << NVTX_TYPE | 1 << NVTX_TEXT | 1 << NVTX_TID | 1 << NVTX_DOMAIN | 1 << NVTX_TEXT_ID,
+        RANGES = 1 << NVTX_TYPE | 1 << NVTX_TID | 1 << NVTX_DOMAIN,
+        CALLS = 1 << RUNTIME_TID,
+        ACTIVITIES = 1 << ACTIVITY_DEVICE | 1 << ACTIVITY_CONTEXT | 1 << ACTIVITY_STREAM | 1 << ACTIVITY_PID,
+    };
+    if (scan_table(search, NSIGHT_NVTX, DOMAINS, take_domain, error))
         return -1;
-    if (search->partitions.domains.count && scan_table(search, NSIGHT_NVTX, take_range, error))
+    if (search->partitions.domains.count && scan_table(search, NSIGHT_NVTX, RANGES, take_range, error))
         return -1;
-    if (scan_table(search, NSIGHT_RUNTIME, take_call, error))
+    if (scan_table(search, NSIGHT_RUNTIME, CALLS, take_call, error))
         return -1;
     for (size_t i = 0; i < NSIGHT_ACTIVITIES; i++)
-        if (scan_table(search, nsight_activities[i], take_activity, error))
+        if (scan_table(search, nsight_activities[i], ACTIVITIES, take_activity, error))
             return -1;
     return 0;
 }
@@ -275,7 +282,7 @@ static size_t name_of(const struct nsight_key *key, const struct naming *naming,
 static int read_thread_names(struct search *search, int64_t *ids, struct pf_error *error)
 {
     struct nsight_scan scan;
-    if (nsight_scan_open(&scan, search->db, NSIGHT_THREAD_NAMES, INT64_MIN, error))
+    if (nsight_scan_open(&scan, search->db, NSIGHT_THREAD_NAMES, NSIGHT_ALL_COLUMNS, INT64_MIN, error))
         return -1;
     int more;
     while ((more = nsight_scan_next(&scan, error)) > 0) {

@@ -83,7 +83,7 @@ static int read_symbols(struct nsight_paths *paths, struct pf_error *error)
     bool inside = false;
     int more;
     paths->symbols_read = true;
-    if (nsight_scan_open(&scan, paths->db, NSIGHT_STRINGS, INT64_MIN, error))
+    if (nsight_scan_open(&scan, paths->db, NSIGHT_STRINGS, NSIGHT_ALL_COLUMNS, INT64_MIN, error))
         return -1;
     while ((more = nsight_scan_next(&scan, error)) > 0) {
         size_t size;
@@ -205,7 +205,7 @@ static int sort_frames(struct nsight_paths *paths, struct pf_profile *profile, s
 {
     struct nsight_scan scan;
     int more;
-    if (nsight_scan_open(&scan, paths->db, NSIGHT_CHAINS, INT64_MIN, error))
+    if (nsight_scan_open(&scan, paths->db, NSIGHT_CHAINS, NSIGHT_ALL_COLUMNS, INT64_MIN, error))
         return -1;
     while ((more = nsight_scan_next(&scan, error)) > 0) {
         if (nsight_is_set(&scan, CHAINS_UNRESOLVED))
@@ -319,7 +319,7 @@ static int read_imported(struct nsight_paths *paths, struct nsight_lookup *calls
 {
     struct nsight_scan scan;
     int more;
-    if (nsight_scan_open(&scan, paths->db, NSIGHT_RESOLVED, INT64_MIN, error))
+    if (nsight_scan_open(&scan, paths->db, NSIGHT_RESOLVED, NSIGHT_ALL_COLUMNS, INT64_MIN, error))
         return -1;
     while ((more = nsight_scan_next(&scan, error)) > 0)
         if (take_imported(paths, &scan, calls, error)) {

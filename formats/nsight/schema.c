@@ -53,6 +53,14 @@ const char *nsight_table_name(enum nsight_table table)
     return tables[table].name;
 }
 
+unsigned nsight_column_count(enum nsight_table table)
+{
+    unsigned n = 0;
+    while (n < NSIGHT_COLUMNS_MAX && tables[table].columns[n])
+        n++;
+    return n;
+}
+
 /* SQLITE_OK if the parsed schema has this column; what a view or virtual table has is not looked at. */
 static int look_up(sqlite3 *connection, const char *table, const char *column, const char **type, int *key)
 {
@@ -104,13 +112,13 @@ int nsight_schema_read(struct nsight_schema *schema, sqlite3 *connection)
     return SQLITE_OK;
 }
 
-void nsight_scan_sql(const struct nsight_schema *schema, enum nsight_table table, char *sql)
+void nsight_scan_sql(const struct nsight_schema *schema, enum nsight_table table, uint32_t wanted, char *sql)
 {
     const struct nsight_table_facts *facts = &schema->tables[table];
     int at = snprintf(sql, NSIGHT_SQL_MAX, "SELECT %s", facts->rowid);
     for (unsigned c = 0; c < NSIGHT_COLUMNS_MAX && tables[table].columns[c]; c++)
-        at += snprintf(sql + at, NSIGHT_SQL_MAX - (size_t)at, facts->columns >> c & 1 ? ",\"%s\"" : ",NULL",
-                       tables[table].columns[c]);
+        at += snprintf(sql + at, NSIGHT_SQL_MAX - (size_t)at,
+                       (facts->columns & wanted) >> c & 1 ? ",\"%s\"" : ",NULL", tables[table].columns[c]);
     snprintf(sql + at, NSIGHT_SQL_MAX - (size_t)at, " FROM main.\"%s\" NOT INDEXED WHERE %s>=?1 ORDER BY %s",
              tables[table].name, facts->rowid, facts->rowid);
 }

@@ -76,10 +76,13 @@ static inline bool nsight_has(const struct nsight_schema *schema, enum nsight_ta
 }
 
 /*
- * Writes the statement that reads the table's rows with a number of at least ?1 in their order: the number, then
- * all columns. No index is used: one that lies would change what is read. At least NSIGHT_SQL_MAX bytes of room.
+ * Writes the statement that reads the table's rows with a number of at least ?1 in their order: the number, then all
+ * columns, NULL for those that are not `wanted` (bit c: column c). No index is used: one that lies would change what is read. At least NSIGHT_SQL_MAX bytes of room.
  */
 #define NSIGHT_SQL_MAX 1024
-void nsight_scan_sql(const struct nsight_schema *schema, enum nsight_table table, char *sql);
+void nsight_scan_sql(const struct nsight_schema *schema, enum nsight_table table, uint32_t wanted, char *sql);
+
+/* How many columns a table has. */
+unsigned nsight_column_count(enum nsight_table table);
 
 #endif
