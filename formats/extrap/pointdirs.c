@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: MIT */
+#include "formats/extrap/pointdirs.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "formats/parse.h"
+#include "formats/source.h"
+
+/* ---- one name ------------------------------------------------------------------------------------ */
+
+static bool is_of_value(char c)
+{
+    return (c >= '0' && c <= '9') || c == '.' || c == ',';
+}
+
+/* A value: digits, with at most one point between them. */
+static bool parse_value(const char *text, size_t size, double *value)
+{
+    char number[256];
+    if (size >= sizeof number)
+        return false;
+    for (size_t i = 0; i < size; i++)
+        number[i] = text[i] == ',' ? '.' : text[i];
+    while (size && number[size - 1] == '.')
+        size--;
+    return pf_parse_double(number, size, value);
+}
+
+const char *pf_pointdir_parse(const char *name, struct pf_pointdir *point)
+{
+    const char *dot = strchr(name, '.'), *repetition = strstr(name, ".r");
+    const char *at = dot ? dot + 1 : name, *end = repetition ? repetition : name + strlen(name);
+    point->count = 0;
+    while (at < end) {
+        struct pf_pointdir_parameter parameter = {.name = at};
+        if (is_of_value(*at))
+            return "has a value without a name";
+        while (at < end && !is_of_value(*at))
+            at++;
+        parameter.size = (size_t)(at - parameter.name);
+        const char *value = at;
+        while (at < end && is_of_value(*at))
+            at++;
+        if (value == at)
+            return "has a name without a value";
+        if (!parse_value(value, (size_t)(at - value), &parameter.value))
+            return "has a value that is no number";
+        if (point->count == PF_PARAMETERS_MAX)
+            return "has too many parameters";
+        point->parameters[point->count++] = parameter;
+    }
+    return point->count ? NULL : "has no parameters";
+}
+
+/* ---- all of a folder ----------------------------------------------------------------------------- */
+
+int pf_pointdirs_add(struct pf_pointdirs *dirs, const char *name, struct pf_error *error)
+{
+    if (dirs->count == dirs->room) {
+        size_t room = dirs->room ? dirs->room * 2 : 16;
+        struct pf_pointdir_entry *entries = realloc(dirs->entries, room * sizeof *entries);
+        if (!entries)
+            return pf_fail_memory(error);
+        dirs->entries = entries;
+        dirs->room = room;
+    }
+    char *copy = strdup(name);
+    if (!copy)
+        return pf_fail_memory(error);
+    dirs->entries[dirs->count++] = (struct pf_pointdir_entry){.name = copy};
+    return 0;
+}
+
+static int by_name(const void *left, const void *right)
+{
+    const struct pf_pointdir_entry *a = left, *b = right;
+    return strcmp(a->name, b->name);
+}
+
+static int by_point(const void *left, const void *right)
+{
+    const struct pf_pointdir_entry *a = left, *b = right;
+    if (!a->problem != !b->problem)
+        return a->problem ? 1 : -1;
+    for (size_t i = 0; !a->problem && i < PF_PARAMETERS_MAX; i++)
+        if (a->values[i] < b->values[i] || a->values[i] > b->values[i])
+            return a->values[i] < b->values[i] ? -1 : 1;
+    return strcmp(a->name, b->name);
+}
+
+static int take_parameters(struct pf_pointdirs *dirs, const struct pf_pointdir *point, struct pf_error *error)
+{
+    for (unsigned i = 0; i < point->count; i++, dirs->parameters++)
+        if (!(dirs->names[i] = strndup(point->parameters[i].name, point->parameters[i].size)))
+            return pf_fail_memory(error);
+    return 0;
+}
+
+static bool has_same_parameters(const struct pf_pointdirs *dirs, const struct pf_pointdir *point)
+{
+    bool same = point->count == dirs->parameters;
+    for (unsigned i = 0; same && i < point->count; i++)
+        same = strlen(dirs->names[i]) == point->parameters[i].size &&
+               !memcmp(dirs->names[i], point->parameters[i].name, point->parameters[i].size);
+    return same;
+}
+
+static int take_entry(struct pf_pointdirs *dirs, struct pf_pointdir_entry *entry, struct pf_error *error)
+{
+    struct pf_pointdir point;
+    entry->problem = pf_pointdir_parse(entry->name, &point);
+    if (entry->problem)
+        return 0;
+    if (!dirs->parameters && take_parameters(dirs, &point, error))
+        return -1;
+    if (!has_same_parameters(dirs, &point)) {
+        entry->problem = "has other parameters than those before it";
+        return 0;
+    }
+    for (unsigned i = 0; i < point.count; i++)
+        entry->values[i] = point.parameters[i].value;
+    dirs->points++;
+    return 0;
+}
+
+/* True if the parameter's value is not the same everywhere. */
+static bool varies(const struct pf_pointdirs *dirs, unsigned parameter)
+{
+    const struct pf_pointdir_entry *first = NULL;
+    for (size_t i = 0; i < dirs->count; i++) {
+        const struct pf_pointdir_entry *entry = &dirs->entries[i];
+        if (entry->problem)
+            continue;
+        first = first ? first : entry;
+        if (entry->values[parameter] < first->values[parameter] ||
+            entry->values[parameter] > first->values[parameter])
+            return true;
+    }
+    return false;
+}
+
+static void drop_parameter(struct pf_pointdirs *dirs, unsigned parameter)
+{
+    free(dirs->names[parameter]);
+    dirs->parameters--;
+    memmove(&dirs->names[parameter], &dirs->names[parameter + 1],
+            (dirs->parameters - parameter) * sizeof *dirs->names);
+    for (size_t i = 0; i < dirs->count; i++) {
+        double *values = dirs->entries[i].values;
+        memmove(&values[parameter], &values[parameter + 1], (dirs->parameters - parameter) * sizeof *values);
+        values[dirs->parameters] = 0;
+    }
+}
+
+static void drop_constants(struct pf_pointdirs *dirs)
+{
+    unsigned varying = 0;
+    for (unsigned i = 0; i < dirs->parameters; i++)
+        varying += varies(dirs, i);
+    for (unsigned i = dirs->parameters; varying && i-- > 0;)
+        if (!varies(dirs, i))
+            drop_parameter(dirs, i);
+}
+
+int pf_pointdirs_finish(struct pf_pointdirs *dirs, struct pf_error *error)
+{
+    if (!dirs->count)
+        return 0;
+    qsort(dirs->entries, dirs->count, sizeof *dirs->entries, by_name);
+    for (size_t i = 0; i < dirs->count; i++)
+        if (take_entry(dirs, &dirs->entries[i], error))
+            return -1;
+    drop_constants(dirs);
+    qsort(dirs->entries, dirs->count, sizeof *dirs->entries, by_point);
+    return 0;
+}
+
+void pf_pointdirs_free(struct pf_pointdirs *dirs)
+{
+    for (size_t i = 0; i < dirs->count; i++)
+        free(dirs->entries[i].name);
+    for (unsigned i = 0; i < dirs->parameters; i++)
+        free(dirs->names[i]);
+    free(dirs->entries);
+    *dirs = (struct pf_pointdirs){0};
+}
+
+/* ---- probing ------------------------------------------------------------------------------------- */
+
+/* Entries of a folder that are looked at, and folders that are looked into. */
+enum { ENTRIES_MAX = 4096, FOLDERS_MAX = 64 };
+
+bool pf_pointdirs_is_file(const char *name, const char *suffix)
+{
+    size_t size = strlen(name), end = strlen(suffix);
+    return *name != '.' && size > end && !strcmp(name + size - end, suffix);
+}
+
+/* The open directory's entries, whatever others have read of it. NULL if it cannot be read. */
+static DIR *list(int directory, const char *name)
+{
+    int fd = pf_open_beneath(directory, name, O_RDONLY | O_DIRECTORY);
+    DIR *listing = fd < 0 ? NULL : fdopendir(fd);
+    if (!listing && fd >= 0)
+        close(fd);
+    return listing;
+}
+
+static bool has_file(int directory, const char *name, const char *suffix)
+{
+    DIR *listing = list(directory, name);
+    const struct dirent *entry;
+    bool found = false;
+    for (unsigned i = 0; listing && !found && i < ENTRIES_MAX && (entry = readdir(listing)); i++)
+        found = pf_pointdirs_is_file(entry->d_name, suffix);
+    if (listing)
+        closedir(listing);
+    return found;
+}
+
+bool pf_pointdirs_probe(int directory, const char *suffix, unsigned least)
+{
+    DIR *listing = list(directory, ".");
+    const struct dirent *entry;
+    struct pf_pointdir point;
+    unsigned found = 0, looked = 0;
+    for (unsigned i = 0;
+         listing && found < least && looked < FOLDERS_MAX && i < ENTRIES_MAX && (entry = readdir(listing));
+         i++) {
+        bool may_be = entry->d_type == DT_DIR || entry->d_type == DT_UNKNOWN;
+        if (!may_be || *entry->d_name == '.' || pf_pointdir_parse(entry->d_name, &point))
+            continue;
+        looked++;
+        found += has_file(directory, entry->d_name, suffix);
+    }
+    if (listing)
+        closedir(listing);
+    return found >= least;
+}

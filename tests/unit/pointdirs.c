@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: MIT */
+/* Names of folders of measurements as points. */
+#include "formats/extrap/pointdirs.h"
+
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "tests/unit/tap.h"
+
+/* `x=1 y=2.5`, or what is wrong. */
+static const char *point_of(const char *name)
+{
+    static char text[512];
+    struct pf_pointdir point;
+    const char *problem = pf_pointdir_parse(name, &point);
+    size_t at = 0;
+    if (problem)
+        return problem;
+    for (unsigned i = 0; i < point.count; i++)
+        at += (size_t)snprintf(text + at, sizeof text - at, "%s%.*s=%g", i ? " " : "",
+                               (int)point.parameters[i].size, point.parameters[i].name,
+                               point.parameters[i].value);
+    return text;
+}
+
+static void test_names(void)
+{
+    is(point_of("mm.x25.y50.z1.r1"), "x=25 y=50 z=1", "dots separate parameters");
+    is(point_of("mm.x1.1,y1,1,z1.1.r1"), "x=1.1 y=1.1 z=1.1", "dots and commas are decimal points, too");
+    is(point_of("fastest.p16.size131072.r1"), "p=16 size=131072", "names may be words");
+    is(point_of("x10y1z1"), "x=10 y=1 z=1", "a name without a dot has no prefix");
+    is(point_of("mm.p1_n2"), "p=1 _n=2", "what is no number is part of a name");
+    is(point_of("mm.x1e5"), "x=1 e=5", "there are no exponents");
+    is(point_of("mm.x-1"), "x-=1", "there are no signs");
+    is(point_of("mm.x1..y2"), "x=1 y=2", "dots at the end of a value only separate");
+    is(point_of("mm.x1.r1.y2"), "x=1", "the point ends where the repetition is told");
+}
+
+static void test_refused(void)
+{
+    is(point_of("mm.ranks4.r1"), "has no parameters",
+       "a parameter that begins with r is taken for the repetition");
+    is(point_of("run.r1"), "has no parameters", "a repetition alone is no point");
+    is(point_of("x1.5y2"), "has a value without a name", "decimals need a prefix");
+    is(point_of("a.b.x1"), "has a value that is no number", "a prefix has one dot");
+    is(point_of("mm.x1.2.3"), "has a value that is no number", "a number has one dot");
+    is(point_of("1x2"), "has a value without a name", "a name comes first");
+    is(point_of("mm.x1y"), "has a name without a value", "a value comes last");
+    is(point_of("mm"), "has a name without a value", "a name alone is no point");
+    is(point_of("."), "has no parameters", "nothing is no point");
+    is(point_of("m.a1b1c1d1e1f1g1h1i1j1k1l1m1n1o1p1q1"), "has too many parameters",
+       "there are at most sixteen parameters");
+}
+
+static struct pf_pointdirs folder_of(const char *const *names)
+{
+    struct pf_pointdirs dirs = {0};
+    struct pf_error error;
+    for (; *names; names++)
+        if (pf_pointdirs_add(&dirs, *names, &error))
+            abort();
+    if (pf_pointdirs_finish(&dirs, &error))
+        abort();
+    return dirs;
+}
+
+static void test_folder(void)
+{
+    struct pf_pointdirs dirs =
+        folder_of((const char *[]){"m.x100y1.r2", "m.x20y1.r1", "m.x100y1.r1", "other", "m.a1y1", NULL});
+    ok(dirs.points == 3 && dirs.count == 5, "folders that are no points are left out");
+    ok(dirs.parameters == 1, "a parameter with one value everywhere is none");
+    is(dirs.names[0], "x", "the first point's parameters are those of all");
+    is(dirs.entries[0].name, "m.x20y1.r1", "points come by their values");
+    is(dirs.entries[1].name, "m.x100y1.r1", "equal points come by name");
+    ok(dirs.entries[2].values[0] == 100, "each has its values");
+    is(dirs.entries[3].problem, "has other parameters than those before it", "other parameters are told");
+    is(dirs.entries[4].problem, "has a name without a value", "so is what is no point");
+    pf_pointdirs_free(&dirs);
+
+    dirs = folder_of((const char *[]){"m.x1y2.r1", "m.x1y2.r2", NULL});
+    ok(dirs.parameters == 2, "all parameters stay if none varies");
+    pf_pointdirs_free(&dirs);
+}
+
+static void touch(int folder, const char *name)
+{
+    int fd = openat(folder, name, O_WRONLY | O_CREAT, 0600);
+    if (fd < 0)
+        abort();
+    close(fd);
+}
+
+static void test_probe(void)
+{
+    char path[] = "/tmp/pointdirs.XXXXXX";
+    int folder = mkdtemp(path) ? open(path, O_RDONLY | O_DIRECTORY) : -1;
+    if (folder < 0 || mkdirat(folder, "m.x1", 0700) || mkdirat(folder, "m.x2", 0700) ||
+        mkdirat(folder, "notes", 0700))
+        abort();
+    touch(folder, "m.x1/profile.cubex");
+    touch(folder, "m.x2/.hidden.cubex");
+    touch(folder, "notes/profile.cubex");
+    ok(pf_pointdirs_probe(folder, ".cubex", 1), "a point's folder with such a file is found");
+    ok(!pf_pointdirs_probe(folder, ".cubex", 2), "hidden files and folders that are no points do not count");
+    ok(!pf_pointdirs_probe(folder, ".sqlite", 1), "other files do not count");
+    touch(folder, "m.x2/profile.cubex");
+    ok(pf_pointdirs_probe(folder, ".cubex", 2), "a second one is counted");
+    const char *const files[] = {"m.x1/profile.cubex", "m.x2/.hidden.cubex", "notes/profile.cubex",
+                                 "m.x2/profile.cubex"};
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++)
+        unlinkat(folder, files[i], 0);
+    unlinkat(folder, "m.x1", AT_REMOVEDIR);
+    unlinkat(folder, "m.x2", AT_REMOVEDIR);
+    unlinkat(folder, "notes", AT_REMOVEDIR);
+    close(folder);
+    rmdir(path);
+}
+
+int main(void)
+{
+    test_names();
+    test_refused();
+    test_folder();
+    test_probe();
+    return done();
+}
