@@ -99,6 +99,9 @@ static inline int64_t nsight_int(const struct nsight_scan *scan, unsigned column
     return scan->value[column];
 }
 
+/* The string of this number in StringIds, valid until the next call; NULL if there is none. -1 with *error filled. */
+int nsight_string(struct nsight_db *db, int64_t id, const char **text, size_t *size, struct pf_error *error);
+
 /* As text, valid until the next row; NULL if it is NULL. */
 const char *nsight_text(const struct nsight_scan *scan, unsigned column, size_t *size);
 
