@@ -3,6 +3,10 @@
 
 extern const struct pf_driver pf_xray_driver;
 extern const struct pf_driver pf_extrap_text_driver;
+extern const struct pf_driver pf_extrap_jsonl_driver;
+extern const struct pf_driver pf_extrap_talpas_driver;
+extern const struct pf_driver pf_extrap_json_driver;
+extern const struct pf_driver pf_extrap_json_old_driver;
 extern const struct pf_driver pf_nsight_driver;
 
 /*
@@ -11,6 +15,10 @@ extern const struct pf_driver pf_nsight_driver;
 const struct pf_driver *const pf_drivers[] = {
     &pf_xray_driver,        /* four bytes of header and the first record's kind */
     &pf_nsight_driver,      /* SQLite's magic and names in the schema */
+    &pf_extrap_jsonl_driver,
+    &pf_extrap_talpas_driver,
+    &pf_extrap_json_driver,
+    &pf_extrap_json_old_driver,
     &pf_extrap_text_driver, /* words in plain text: only what nothing with a magic number wants */
     NULL,
 };

@@ -6,28 +6,53 @@
 #include "formats/extrap/summary.h"
 
 /*
- * The tables of an experiment that all formats share. Both have a column a parameter (filled by the core)
- * after the point:
+ * The tables of an experiment that all formats share. Both of the first have a column a parameter (filled by the
+ * core) after the point:
  *
  *   values      point,PARAMETERS,repetition,context,metric,value,name
  *   statistics  point,PARAMETERS,context,metric,repetitions,mean,median,min,max,std,name
+ *   scaling     context,POINTS,name: of one metric, the mean at each point
+ *   models      modeler,context,metric,RSS,rRSS,SMAPE,AR2,RE,function,name
  *
- * Beside these stands a table that is not listed, like statistics but with one row a (point, context, metric)
- * whatever the file repeats: the cells that aggregates are made from.
+ * Beside these stands a table that is not listed: like statistics, but with one row a (point, context, metric)
+ * whatever the file repeats: the cells that aggregates are made from. If the file has statistics only, it is like
+ * values.
  */
-enum { PF_VALUES_TABLE, PF_STATISTICS_TABLE, PF_EXPERIMENT_TABLES, PF_CELLS_TABLE = PF_EXPERIMENT_TABLES };
+enum {
+    PF_VALUES_TABLE,
+    PF_STATISTICS_TABLE,
+    PF_SCALING_TABLE,
+    PF_MODELS_TABLE,
+    PF_CELLS_TABLE,
+    PF_EXPERIMENT_TABLES
+};
 
 struct pf_experiment_tables {
     unsigned parameters;
     struct pf_column values[PF_PARAMETERS_MAX + 6];
     struct pf_column statistics[PF_PARAMETERS_MAX + 10];
-    struct pf_table tables[PF_EXPERIMENT_TABLES + 1]; /* the last: cells, not listed */
+    struct pf_column models[10];
+    struct pf_column *scaling; /* owned, with the names of its columns: */
+    char *point_names;
+    struct pf_table tables[PF_EXPERIMENT_TABLES];
 };
 
-/* Fills the columns for the parameters that the experiment has, and makes the tables the profile's. */
-void pf_experiment_tables(const struct pf_experiment *experiment, struct pf_experiment_tables *tables,
-                          const struct pf_cursor_ops *values, const struct pf_cursor_ops *statistics,
-                          struct pf_profile *profile);
+/* How a format walks them; models NULL: it has none. */
+struct pf_experiment_ops {
+    const struct pf_cursor_ops *values, *statistics, *cells, *models;
+};
+
+/* Makes the tables the profile's. They have no columns yet. */
+void pf_experiment_declare(struct pf_experiment_tables *tables, const struct pf_experiment_ops *ops,
+                           struct pf_profile *profile);
+
+/*
+ * Gives the tables their columns: for the parameters and metrics that the experiment has and the points that the
+ * profile has, if any are known yet. Again where these have turned out otherwise. 0, or -1 with *error filled.
+ */
+int pf_experiment_columns(struct pf_experiment_tables *tables, const struct pf_experiment *experiment,
+                          struct pf_profile *profile, struct pf_error *error);
+void pf_experiment_tables_free(struct pf_experiment_tables *tables);
 
 /* A row of values. */
 static inline void pf_value_cells(struct pf_cell *cells, unsigned parameters, uint32_t point,
@@ -44,5 +69,8 @@ static inline void pf_value_cells(struct pf_cell *cells, unsigned parameters, ui
 /* A row of statistics. */
 void pf_statistics_cells(struct pf_cell *cells, unsigned parameters, uint32_t point,
                          const struct pf_series *series, const struct pf_statistics *statistics);
+
+/* Walks scaling, whatever the format: over the profile's cells. (scaling.c) */
+extern const struct pf_cursor_ops pf_experiment_scaling;
 
 #endif

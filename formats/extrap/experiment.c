@@ -42,6 +42,7 @@ void pf_experiment_free(struct pf_experiment *experiment)
     free(experiment->by_context);
     free(experiment->noted);
     free(experiment->metric_list);
+    pf_strings_free(experiment->metric_names);
     free(experiment->field_columns);
     free(experiment);
 }
@@ -229,7 +230,8 @@ static int grow_series_slots(struct pf_experiment *experiment, struct pf_error *
     if (grown <= 0)
         return grown;
     for (uint32_t i = 0; i < experiment->n_series; i++)
-        *slot_of_series(experiment, experiment->series[i].context, experiment->series[i].metric) = i + 1;
+        if (!experiment->series[i].dropped)
+            *slot_of_series(experiment, experiment->series[i].context, experiment->series[i].metric) = i + 1;
     return 0;
 }
 
@@ -280,14 +282,10 @@ const struct pf_context_data *pf_experiment_data_of(const struct pf_experiment *
     return context < experiment->n_by_context ? &experiment->by_context[context] : &no_data;
 }
 
-uint32_t pf_experiment_series(struct pf_experiment *experiment, uint32_t context, uint32_t metric,
-                              struct pf_error *error)
+/* Adds a series, also to the list of its context. Its number, or PF_NO_SERIES with *error filled. */
+static uint32_t add_series(struct pf_experiment *experiment, uint32_t context, uint32_t metric,
+                           struct pf_error *error)
 {
-    if (grow_series_slots(experiment, error) < 0)
-        return PF_NO_SERIES;
-    uint32_t *slot = slot_of_series(experiment, context, metric);
-    if (*slot)
-        return *slot - 1;
     if (grow_by_context(experiment, context, error) < 0 ||
         reserve(&experiment->series, &experiment->room_series, experiment->n_series, 1,
                 sizeof *experiment->series, error) < 0)
@@ -295,6 +293,7 @@ uint32_t pf_experiment_series(struct pf_experiment *experiment, uint32_t context
     uint32_t number = (uint32_t)experiment->n_series++;
     experiment->series[number] = (struct pf_series){.context = context,
                                                     .metric = metric,
+                                                    .offset = -1,
                                                     .next = PF_NO_SERIES,
                                                     .first = PF_NO_SERIES,
                                                     .last = PF_NO_SERIES};
@@ -304,6 +303,34 @@ uint32_t pf_experiment_series(struct pf_experiment *experiment, uint32_t context
     else
         experiment->series[data->last_series].next = number;
     data->last_series = number;
+    return number;
+}
+
+static uint32_t find_or_add_series(struct pf_experiment *experiment, uint32_t context, uint32_t metric,
+                                   bool anew, struct pf_error *error)
+{
+    if (grow_series_slots(experiment, error) < 0)
+        return PF_NO_SERIES;
+    uint32_t *slot = slot_of_series(experiment, context, metric);
+    if (*slot && !anew)
+        return *slot - 1;
+    uint32_t number = add_series(experiment, context, metric, error);
+    if (number == PF_NO_SERIES)
+        return PF_NO_SERIES;
+    if (*slot)
+        experiment->series[*slot - 1].dropped = true;
     *slot = number + 1;
     return number;
+}
+
+uint32_t pf_experiment_series(struct pf_experiment *experiment, uint32_t context, uint32_t metric,
+                              struct pf_error *error)
+{
+    return find_or_add_series(experiment, context, metric, false, error);
+}
+
+uint32_t pf_experiment_series_anew(struct pf_experiment *experiment, uint32_t context, uint32_t metric,
+                                   struct pf_error *error)
+{
+    return find_or_add_series(experiment, context, metric, true, error);
 }

@@ -23,6 +23,9 @@
  */
 #define PF_PARAMETERS_MAX 16
 
+/* The figures that a file may have instead of values. */
+enum pf_statistic { PF_MEAN, PF_MEDIAN, PF_MINIMUM, PF_MAXIMUM, PF_DEVIATION, PF_STATISTICS };
+
 #define PF_NO_POINT  UINT32_MAX
 #define PF_NO_SERIES UINT32_MAX
 
@@ -34,9 +37,12 @@ struct pf_point {
 
 struct pf_series {
     uint32_t context, metric;
+    uint64_t line; /* where it first appears, 0 and -1 if that is not known */
+    int64_t offset;
     uint32_t next;        /* series of the same context, or PF_NO_SERIES */
     uint32_t first, last; /* the driver's: where the data are; PF_NO_SERIES at first */
     uint64_t repetitions; /* the driver's: repetition numbers used up so far */
+    bool dropped;         /* another has taken its place */
 };
 
 /* What belongs to a context: its series, and the data of all of them (the driver's). */
@@ -47,8 +53,14 @@ struct pf_context_data {
 
 /* Problems of a file, each with its code and severity in warnings.csv. */
 enum pf_problem {
+    PF_BAD_LINE,
+    PF_BAD_MEMBER,
+    PF_BAD_MODEL,
     PF_BAD_NUMBER,
     PF_BAD_POINT,
+    PF_BAD_REFERENCE,
+    PF_BAD_VALUES,
+    PF_CUT_FILE,
     PF_CUT_NAME,
     PF_DATA_TOO_MANY,
     PF_DATA_WITHOUT_VALUES,
@@ -61,8 +73,10 @@ enum pf_problem {
     PF_ORDER,
     PF_PARAMETER_COUNT,
     PF_POINT_SIZE,
+    PF_REPEATED_NAME,
     PF_REPEATED_POINT,
     PF_REPEATED_SERIES,
+    PF_REPLACED_TEXT,
     PF_INCOMPLETE_SERIES,
     PF_PROBLEMS
 };
@@ -97,7 +111,15 @@ struct pf_experiment {
     size_t n_noted, room_noted;
     uint64_t problems[PF_PROBLEMS]; /* how many of each, noted or not */
 
+    /*
+     * The file has statistics and no values: each of its metrics NAME is published as NAME.mean, NAME.median,
+     * NAME.min, NAME.max and NAME.std (PF_STATISTICS of them, in this order).
+     */
+    bool statistics_only;
+    const char *const *units; /* a unit for each metric, or NULL; the driver's */
+
     struct pf_metric *metric_list; /* made by pf_experiment_publish */
+    struct pf_strings *metric_names;
     struct pf_column *field_columns;
 };
 
@@ -137,6 +159,13 @@ uint32_t pf_experiment_point(struct pf_experiment *experiment, const double *coo
 uint32_t pf_experiment_series(struct pf_experiment *experiment, uint32_t context, uint32_t metric,
                               struct pf_error *error);
 
+/*
+ * The same for a series that is told anew, as a later member of the same name in JSON does: what was there is
+ * dropped, and a new series takes its place.
+ */
+uint32_t pf_experiment_series_anew(struct pf_experiment *experiment, uint32_t context, uint32_t metric,
+                                   struct pf_error *error);
+
 /* The data of a context; never NULL (all PF_NO_SERIES where there is none). */
 const struct pf_context_data *pf_experiment_data_of(const struct pf_experiment *experiment, uint32_t context);
 
@@ -144,6 +173,11 @@ const struct pf_context_data *pf_experiment_data_of(const struct pf_experiment *
 int pf_experiment_note(struct pf_experiment *experiment, enum pf_problem problem, uint64_t line,
                        int64_t offset, struct pf_error *error, const char *format, ...)
     __attribute__((format(printf, 6, 7)));
+
+/* The same about a series: "call path ending in 'f', metric 'time': ", then the text. */
+int pf_experiment_note_series(struct pf_experiment *experiment, enum pf_problem problem, uint32_t series,
+                              uint64_t line, int64_t offset, struct pf_error *error, const char *format, ...)
+    __attribute__((format(printf, 7, 8)));
 
 /* How many bytes of a name to show in a sentence: cut between two characters of UTF-8. */
 int pf_experiment_clip(const char *name, size_t size);
@@ -154,5 +188,13 @@ int pf_experiment_clip(const char *name, size_t size);
  */
 int pf_experiment_publish(struct pf_experiment *experiment, struct pf_profile *profile,
                           struct pf_error *error);
+
+/* An experiment with the parameters of another and nothing else; NULL with *error filled. */
+struct pf_experiment *pf_experiment_parameters_of(const struct pf_experiment *experiment,
+                                                  struct pf_error *error);
+
+/* Adds the line Parameters to the profile's info. 0, or -1. */
+int pf_experiment_info(struct pf_profile *profile, const struct pf_experiment *experiment,
+                       struct pf_error *error);
 
 #endif

@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* Of each kind: enough to see the pattern, and no more memory than that for a file that is wrong all over. */
 enum { NOTED_MAX = 50 };
@@ -11,8 +12,14 @@ enum { NOTED_MAX = 50 };
 static const struct {
     const char *severity, *code;
 } kinds[PF_PROBLEMS] = {
+    [PF_BAD_LINE] = {"error", "bad-line"},
+    [PF_BAD_MEMBER] = {"error", "bad-member"},
+    [PF_BAD_MODEL] = {"error", "bad-model"},
     [PF_BAD_NUMBER] = {"error", "bad-number"},
     [PF_BAD_POINT] = {"error", "bad-point"},
+    [PF_BAD_REFERENCE] = {"error", "bad-reference"},
+    [PF_BAD_VALUES] = {"error", "bad-values"},
+    [PF_CUT_FILE] = {"fatal", "damaged"},
     [PF_CUT_NAME] = {"error", "cut-name"},
     [PF_DATA_TOO_MANY] = {"error", "too-many-data"},
     [PF_DATA_WITHOUT_VALUES] = {"error", "no-values"},
@@ -25,29 +32,67 @@ static const struct {
     [PF_ORDER] = {"error", "order"},
     [PF_PARAMETER_COUNT] = {"warning", "parameters"},
     [PF_POINT_SIZE] = {"warning", "point-size"},
+    [PF_REPEATED_NAME] = {"warning", "repeated-name"},
     [PF_REPEATED_POINT] = {"warning", "repeated-point"},
     [PF_REPEATED_SERIES] = {"warning", "repeated-series"},
+    [PF_REPLACED_TEXT] = {"warning", "replaced-text"},
     [PF_INCOMPLETE_SERIES] = {"warning", "incomplete-series"},
 };
+
+/* A place for one more problem of this kind; NULL if there were enough (*result 0) or without memory (-1). */
+static struct pf_noted *add_noted(struct pf_experiment *experiment, enum pf_problem problem, int *result,
+                                  struct pf_error *error)
+{
+    *result = 0;
+    if (experiment->problems[problem]++ >= NOTED_MAX)
+        return NULL;
+    if (experiment->n_noted == experiment->room_noted) {
+        size_t room = experiment->room_noted ? experiment->room_noted * 2 : 8;
+        struct pf_noted *noted = realloc(experiment->noted, room * sizeof *noted);
+        if (!noted) {
+            *result = pf_fail_memory(error);
+            return NULL;
+        }
+        experiment->noted = noted;
+        experiment->room_noted = room;
+    }
+    return &experiment->noted[experiment->n_noted++];
+}
 
 int pf_experiment_note(struct pf_experiment *experiment, enum pf_problem problem, uint64_t line,
                        int64_t offset, struct pf_error *error, const char *format, ...)
 {
-    if (experiment->problems[problem]++ >= NOTED_MAX)
-        return 0;
-    if (experiment->n_noted == experiment->room_noted) {
-        size_t room = experiment->room_noted ? experiment->room_noted * 2 : 8;
-        struct pf_noted *noted = realloc(experiment->noted, room * sizeof *noted);
-        if (!noted)
-            return pf_fail_memory(error);
-        experiment->noted = noted;
-        experiment->room_noted = room;
-    }
-    struct pf_noted *noted = &experiment->noted[experiment->n_noted++];
+    int result;
+    struct pf_noted *noted = add_noted(experiment, problem, &result, error);
+    if (!noted)
+        return result;
     *noted = (struct pf_noted){.line = line, .offset = offset, .problem = problem};
     va_list args;
     va_start(args, format);
     vsnprintf(noted->text, sizeof noted->text, format, args);
+    va_end(args);
+    return 0;
+}
+
+int pf_experiment_note_series(struct pf_experiment *experiment, enum pf_problem problem, uint32_t number,
+                              uint64_t line, int64_t offset, struct pf_error *error, const char *format, ...)
+{
+    int result;
+    struct pf_noted *noted = add_noted(experiment, problem, &result, error);
+    if (!noted)
+        return result;
+    const struct pf_series *series = &experiment->series[number];
+    *noted = (struct pf_noted){.line = line, .offset = offset, .problem = problem};
+    const struct pf_tree *tree = experiment->contexts;
+    struct pf_cell context = pf_interned(tree->strings, tree->name[series->context]);
+    const char *metric = pf_experiment_metric_name(experiment, series->metric);
+    int size = snprintf(noted->text, sizeof noted->text, "call path ending in '%.*s', metric '%.*s': ",
+                        pf_experiment_clip(context.text, context.size), context.text,
+                        pf_experiment_clip(metric, strlen(metric)), metric);
+    va_list args;
+    va_start(args, format);
+    if (size > 0 && (size_t)size < sizeof noted->text)
+        vsnprintf(noted->text + size, sizeof noted->text - (size_t)size, format, args);
     va_end(args);
     return 0;
 }

@@ -11,7 +11,7 @@ struct pf_noted {
     uint64_t line;
     int64_t offset;
     enum pf_problem problem;
-    char text[160];
+    char text[208];
 };
 
 /* Adds what was noted to the profile's warnings. 0, or -1 with *error filled. */

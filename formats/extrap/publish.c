@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -75,25 +76,84 @@ static int add_fields(const struct pf_experiment *experiment, struct pf_rows *fi
     return 0;
 }
 
+/* Neither values of nested call paths nor those of different points may be added. */
+static struct pf_metric metric_of(const struct pf_experiment *experiment, size_t id, const char *name,
+                                  uint32_t metric, const char *description)
+{
+    return (struct pf_metric){
+        .id = (int64_t)id,
+        .name = name,
+        .unit = experiment->units && experiment->units[metric] ? experiment->units[metric] : "",
+        .scope = "",
+        .type = "double",
+        .description = description,
+        .over_contexts = PF_OVER_NO_CONTEXTS,
+        .over_partitions = PF_OVER_NO_PARTITIONS,
+        .partner = PF_NO_PARTNER,
+    };
+}
+
+static const char *const statistic_names[PF_STATISTICS] = {".mean", ".median", ".min", ".max", ".std"};
+static const char *const statistic_descriptions[PF_STATISTICS] = {
+    "mean over the repetitions at a point, as the file has it",
+    "median over the repetitions at a point, as the file has it",
+    "smallest of the repetitions at a point, as the file has it",
+    "largest of the repetitions at a point, as the file has it",
+    "standard deviation of the repetitions at a point, as the file has it",
+};
+
+/* NAME.mean and so on, held by the experiment; NULL with *error filled. */
+static const char *statistic_name(struct pf_experiment *experiment, uint32_t metric, int statistic,
+                                  struct pf_error *error)
+{
+    const char *name = pf_experiment_metric_name(experiment, metric);
+    char *whole = NULL;
+    int size = asprintf(&whole, "%s%s", name, statistic_names[statistic]);
+    uint32_t id = PF_NO_STRING;
+    if (size < 0)
+        pf_fail_memory(error);
+    else
+        id = pf_intern(experiment->metric_names, whole, (size_t)size + 1, error);
+    if (size >= 0)
+        free(whole);
+    return id == PF_NO_STRING ? NULL : pf_interned(experiment->metric_names, id).text;
+}
+
+static int make_statistics(struct pf_experiment *experiment, size_t n, struct pf_error *error)
+{
+    experiment->metric_names = pf_strings_new();
+    if (!experiment->metric_names)
+        return pf_fail_memory(error);
+    for (size_t i = 0; i < n * PF_STATISTICS; i++) {
+        uint32_t metric = (uint32_t)(i / PF_STATISTICS);
+        int statistic = (int)(i % PF_STATISTICS);
+        const char *name = statistic_name(experiment, metric, statistic, error);
+        if (!name)
+            return -1;
+        experiment->metric_list[i] =
+            metric_of(experiment, i, name, metric, statistic_descriptions[statistic]);
+    }
+    return 0;
+}
+
+static size_t metric_count(const struct pf_experiment *experiment)
+{
+    size_t n = pf_strings_count(experiment->metrics);
+    return experiment->statistics_only ? n * PF_STATISTICS : n;
+}
+
 static int make_metrics(struct pf_experiment *experiment, struct pf_error *error)
 {
     size_t n = pf_strings_count(experiment->metrics);
-    experiment->metric_list = calloc(n + 1, sizeof *experiment->metric_list);
+    experiment->metric_list = calloc(metric_count(experiment) + 1, sizeof *experiment->metric_list);
     if (!experiment->metric_list)
         return pf_fail_memory(error);
+    if (experiment->statistics_only)
+        return make_statistics(experiment, n, error);
     for (uint32_t i = 0; i < n; i++)
-        experiment->metric_list[i] = (struct pf_metric){
-            .id = (int64_t)i,
-            .name = pf_experiment_metric_name(experiment, i),
-            .unit = "",
-            .scope = "",
-            .type = "double",
-            .description =
-                "as measured: repetitions at points, neither inclusive nor exclusive by themselves",
-            .over_contexts = PF_OVER_NO_CONTEXTS,
-            .over_partitions = PF_OVER_NO_PARTITIONS,
-            .partner = PF_NO_PARTNER,
-        };
+        experiment->metric_list[i] =
+            metric_of(experiment, i, pf_experiment_metric_name(experiment, i), i,
+                      "as measured: repetitions at points, neither inclusive nor exclusive by themselves");
     return 0;
 }
 
@@ -127,7 +187,42 @@ int pf_experiment_publish(struct pf_experiment *experiment, struct pf_profile *p
     profile->partitions.n_fields = parameters;
     profile->contexts = experiment->contexts;
     profile->metrics = experiment->metric_list;
-    profile->n_metrics = pf_strings_count(experiment->metrics);
+    profile->n_metrics = metric_count(experiment);
     experiment->published = true;
     return 0;
+}
+
+struct pf_experiment *pf_experiment_parameters_of(const struct pf_experiment *experiment,
+                                                  struct pf_error *error)
+{
+    struct pf_experiment *copy = pf_experiment_new();
+    if (!copy) {
+        pf_fail_memory(error);
+        return NULL;
+    }
+    for (unsigned i = 0; i < pf_experiment_parameters(experiment); i++) {
+        const char *name = pf_experiment_parameter(experiment, i);
+        if (pf_experiment_add_parameter(copy, name, strlen(name), error) < 0) {
+            pf_experiment_free(copy);
+            return NULL;
+        }
+    }
+    return copy;
+}
+
+int pf_experiment_info(struct pf_profile *profile, const struct pf_experiment *experiment,
+                       struct pf_error *error)
+{
+    char *names = NULL;
+    size_t size = 0;
+    FILE *out = open_memstream(&names, &size);
+    if (!out)
+        return pf_fail_memory(error);
+    for (unsigned i = 0; i < pf_experiment_parameters(experiment); i++)
+        fprintf(out, "%s%s", i ? " " : "", pf_experiment_parameter(experiment, i));
+    bool written = fclose(out) == 0;
+    struct pf_cell cells[] = {pf_string("Parameters"), pf_text(written ? names : "", written ? size : 0)};
+    int result = written ? pf_rows_add(profile->info, cells, error) : pf_fail_memory(error);
+    free(names);
+    return result;
 }

@@ -115,40 +115,11 @@ static void text_probe(struct pf_probe *probe, struct pf_verdict *verdict)
 
 /* ---- the profile -------------------------------------------------------------------------------- */
 
-/* An experiment with the parameters of another and nothing else. */
-static struct pf_experiment *parameters_of(const struct pf_experiment *experiment, struct pf_error *error)
-{
-    struct pf_experiment *copy = pf_experiment_new();
-    if (!copy) {
-        pf_fail_memory(error);
-        return NULL;
-    }
-    for (unsigned i = 0; i < pf_experiment_parameters(experiment); i++) {
-        const char *name = pf_experiment_parameter(experiment, i);
-        if (pf_experiment_add_parameter(copy, name, strlen(name), error) < 0) {
-            pf_experiment_free(copy);
-            return NULL;
-        }
-    }
-    return copy;
-}
-
-static void set_tables(struct pf_profile *profile, const struct pf_experiment *experiment)
+static int set_columns(struct pf_profile *profile, const struct pf_experiment *experiment,
+                       struct pf_error *error)
 {
     struct pf_xtext *text = profile->state;
-    pf_experiment_tables(experiment, &text->tables, &pf_xtext_values, &pf_xtext_statistics, profile);
-}
-
-/* True if the tables' columns are already as the experiment's parameters want them. */
-static bool same_parameters(const struct pf_experiment *a, const struct pf_experiment *b)
-{
-    unsigned n = pf_experiment_parameters(a);
-    if (n != pf_experiment_parameters(b))
-        return false;
-    for (unsigned i = 0; i < n; i++)
-        if (strcmp(pf_experiment_parameter(a, i), pf_experiment_parameter(b, i)) != 0)
-            return false;
-    return true;
+    return pf_experiment_columns(&text->tables, experiment, profile, error);
 }
 
 /* The pass over the whole file. */
@@ -163,9 +134,7 @@ static int read_all(struct pf_profile *profile, struct pf_pass *pass, struct pf_
         return -1;
     }
     text->index = index;
-    if (!text->head || !same_parameters(text->head, index->experiment))
-        set_tables(profile, index->experiment);
-    return 0;
+    return set_columns(profile, index->experiment, error);
 }
 
 /* Of a big file, enough to name the columns of its tables: PARAMETER lines come first. */
@@ -173,31 +142,15 @@ static int read_head(struct pf_profile *profile, struct pf_error *error)
 {
     struct pf_xtext *text = profile->state;
     struct pf_xtext_index *index = pf_xtext_index_new(text->input, READ_ON_OPEN, NULL, error);
-    text->head = index ? parameters_of(index->experiment, error) : NULL;
+    text->head = index ? pf_experiment_parameters_of(index->experiment, error) : NULL;
     pf_xtext_index_free(index);
     if (!text->head)
         return -1;
-    set_tables(profile, text->head);
-    return 0;
+    return set_columns(profile, text->head, error);
 }
 
-/* Names of parameters hold no blanks. */
-static int add_info(struct pf_profile *profile, const struct pf_experiment *experiment,
-                    struct pf_error *error)
-{
-    char *names = NULL;
-    size_t size = 0;
-    FILE *out = open_memstream(&names, &size);
-    if (!out)
-        return pf_fail_memory(error);
-    for (unsigned i = 0; i < pf_experiment_parameters(experiment); i++)
-        fprintf(out, "%s%s", i ? " " : "", pf_experiment_parameter(experiment, i));
-    bool written = fclose(out) == 0;
-    struct pf_cell cells[] = {pf_string("Parameters"), pf_text(written ? names : "", written ? size : 0)};
-    int result = written ? pf_rows_add(profile->info, cells, error) : pf_fail_memory(error);
-    free(names);
-    return result;
-}
+static const struct pf_experiment_ops ops = {
+    .values = &pf_xtext_values, .statistics = &pf_xtext_statistics, .cells = &pf_xtext_statistics};
 
 static int text_open(struct pf_profile *profile, struct pf_error *error)
 {
@@ -209,11 +162,12 @@ static int text_open(struct pf_profile *profile, struct pf_error *error)
     profile->partitions.singular = "point";
     profile->partitions.plural = "points";
     profile->partitions.fields_stage = PF_PARTITIONED;
+    pf_experiment_declare(&text->tables, &ops, profile);
     bool small = pf_input_size(text->input) <= READ_ON_OPEN;
     profile->metrics_stage = small ? PF_OPENED : PF_MODELLED;
     if ((small ? read_all(profile, NULL, error) : read_head(profile, error)) < 0)
         return -1;
-    return add_info(profile, small ? text->index->experiment : text->head, error);
+    return pf_experiment_info(profile, small ? text->index->experiment : text->head, error);
 }
 
 static int text_load(struct pf_profile *profile, enum pf_stage stage, struct pf_pass *pass,
@@ -232,6 +186,7 @@ static void text_close(struct pf_profile *profile)
         return;
     pf_xtext_index_free(text->index);
     pf_experiment_free(text->head);
+    pf_experiment_tables_free(&text->tables);
     free(text);
     profile->state = NULL;
 }
@@ -239,7 +194,7 @@ static void text_close(struct pf_profile *profile)
 const struct pf_driver pf_extrap_text_driver = {
     .name = "extrap-text",
     .title = "Extra-P text file",
-    .version = 1,
+    .version = 2,
     .directories = false,
     .probe = text_probe,
     .open = text_open,

@@ -59,18 +59,6 @@ static int link_block(struct pf_xtext_index *index, uint32_t from, size_t member
                           sizeof to, error);
 }
 
-static int note_repeated(struct indexer *indexer, const struct pf_series *series, struct pf_error *error)
-{
-    const struct pf_tree *tree = indexer->experiment->contexts;
-    struct pf_cell context = pf_interned(tree->strings, tree->name[series->context]);
-    const char *metric = pf_experiment_metric_name(indexer->experiment, series->metric);
-    return pf_experiment_note(
-        indexer->experiment, PF_REPEATED_SERIES, indexer->block.line, (int64_t)indexer->block.offset, error,
-        "call path ending in '%.*s', metric '%.*s': further data, served as further repetitions",
-        pf_experiment_clip(context.text, context.size), context.text,
-        pf_experiment_clip(metric, strlen(metric)), metric);
-}
-
 /* Adds the block that has been read to the index. */
 static int finish_block(struct indexer *indexer, struct pf_error *error)
 {
@@ -87,7 +75,9 @@ static int finish_block(struct indexer *indexer, struct pf_error *error)
     if (series->last == PF_NO_BLOCK)
         series->first = index->n_blocks;
     else if (link_block(index, series->last, offsetof(struct pf_xtext_block, next_in_series), error) < 0 ||
-             note_repeated(indexer, series, error) < 0)
+             pf_experiment_note_series(experiment, PF_REPEATED_SERIES, block->series, block->line,
+                                       (int64_t)block->offset, error,
+                                       "further data, served as further repetitions") < 0)
         return -1;
     if (data->last == PF_NO_BLOCK)
         data->first = index->n_blocks;
@@ -325,15 +315,9 @@ static int note_gaps(struct indexer *indexer, struct pf_error *error)
             return -1;
         if (block.lines == experiment->n_points)
             continue;
-        const struct pf_series *series = &experiment->series[block.series];
-        struct pf_cell context =
-            pf_interned(experiment->contexts->strings, experiment->contexts->name[series->context]);
-        const char *metric = pf_experiment_metric_name(experiment, series->metric);
-        if (pf_experiment_note(experiment, PF_INCOMPLETE_SERIES, block.line, (int64_t)block.offset, error,
-                               "call path ending in '%.*s', metric '%.*s': data for %ju of %zu points",
-                               pf_experiment_clip(context.text, context.size), context.text,
-                               pf_experiment_clip(metric, strlen(metric)), metric, (uintmax_t)block.lines,
-                               experiment->n_points) < 0)
+        if (pf_experiment_note_series(experiment, PF_INCOMPLETE_SERIES, block.series, block.line,
+                                      (int64_t)block.offset, error, "data for %ju of %zu points",
+                                      (uintmax_t)block.lines, experiment->n_points) < 0)
             return -1;
     }
     return 0;

@@ -1,0 +1,246 @@
+/* SPDX-License-Identifier: MIT */
+#include "formats/extrap/measured.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* A record in front of a buffer that is read anew. */
+enum { BUFFER = 64 * 1024 };
+_Static_assert(BUFFER > sizeof(((struct pf_measured *)0)->open), "a record fits into a buffer");
+
+/* How often a pass over records says so. */
+#define STEP_BYTES ((uint64_t)1 << 20)
+
+struct pf_measured *pf_measured_new(void)
+{
+    struct pf_measured *measured = calloc(1, sizeof *measured);
+    if (!measured)
+        return NULL;
+    measured->open.record.series = PF_NO_SERIES;
+    measured->store = pf_store_new(PF_RECORDS_HELD);
+    if (measured->store)
+        return measured;
+    free(measured);
+    return NULL;
+}
+
+void pf_measured_free(struct pf_measured *measured)
+{
+    if (!measured)
+        return;
+    pf_store_free(measured->store);
+    free(measured->runs);
+    free(measured);
+}
+
+/* ---- collecting --------------------------------------------------------------------------------- */
+
+/* Puts the open record into the store. */
+static int close_record(struct pf_measured *measured, struct pf_error *error)
+{
+    const struct pf_record *record = &measured->open.record;
+    if (record->series == PF_NO_SERIES)
+        return 0;
+    uint64_t key = pf_record_key(record);
+    measured->unsorted |= key < measured->last_key;
+    measured->last_key = key;
+    measured->values += record->values;
+    if (pf_store_append(measured->store, &measured->open, pf_record_size(record), error) < 0)
+        return -1;
+    measured->open.record.series = PF_NO_SERIES;
+    return 0;
+}
+
+static void open_record(struct pf_measured *measured, uint32_t series, uint32_t point, bool starts)
+{
+    measured->filled = 0;
+    measured->open.record =
+        (struct pf_record){.series = series, .point = point, .flags = starts ? PF_RECORD_STARTS : 0};
+}
+
+int pf_measured_begin(struct pf_measured *measured, uint32_t series, uint32_t point, bool starts,
+                      struct pf_error *error)
+{
+    const struct pf_record *record = &measured->open.record;
+    if (!starts && record->series == series && record->point == point)
+        return 0;
+    if (close_record(measured, error) < 0)
+        return -1;
+    measured->repetitions = 0;
+    open_record(measured, series, point, starts);
+    return 0;
+}
+
+int pf_measured_go_on(struct pf_measured *measured, struct pf_error *error)
+{
+    uint32_t series = measured->open.record.series, point = measured->open.record.point;
+    measured->repetitions += measured->open.record.repetitions;
+    if (close_record(measured, error) < 0)
+        return -1;
+    open_record(measured, series, point, false);
+    return 0;
+}
+
+void pf_measured_figures(struct pf_measured *measured, const double figures[PF_STATISTICS], unsigned has)
+{
+    memcpy(measured->open.numbers, figures, PF_STATISTICS * sizeof *figures);
+    measured->filled = PF_STATISTICS;
+    measured->figures = true;
+    measured->open.record.flags |= PF_RECORD_FIGURES | has * PF_RECORD_HAS_FIGURE;
+}
+
+void pf_measured_repetitions(struct pf_measured *measured, int64_t repetitions)
+{
+    /* Below zero if there were more values in earlier records: the sum is right all the same. */
+    measured->open.record.repetitions = (uint64_t)repetitions - measured->repetitions;
+    if (repetitions < 0)
+        measured->open.record.flags |= PF_RECORD_NO_REPETITIONS;
+}
+
+/* ---- reading ------------------------------------------------------------------------------------ */
+
+void pf_records_open(struct pf_records *records, const struct pf_store *store, uint64_t at, uint64_t end)
+{
+    *records = (struct pf_records){
+        .store = store, .memory = pf_store_memory(store), .at = at, .end = end, .base = UINT64_MAX};
+}
+
+void pf_records_close(struct pf_records *records)
+{
+    free(records->buffer);
+    records->buffer = NULL;
+}
+
+/* Has `size` bytes at records->at in the buffer. */
+static int fill(struct pf_records *records, size_t size, struct pf_error *error)
+{
+    if (records->at >= records->base && records->at - records->base + size <= records->have)
+        return 0;
+    if (!records->buffer && !(records->buffer = malloc(BUFFER)))
+        return pf_fail_memory(error);
+    uint64_t left = pf_store_size(records->store) - records->at;
+    records->base = records->at;
+    records->have = left < BUFFER ? (size_t)left : BUFFER;
+    if (pf_store_read(records->store, records->base, records->buffer, records->have, error) < 0) {
+        records->have = 0;
+        return -1;
+    }
+    return 0;
+}
+
+static const unsigned char *bytes_at(struct pf_records *records, size_t size, struct pf_error *error)
+{
+    if (records->memory)
+        return records->memory + records->at;
+    return fill(records, size, error) < 0 ? NULL : records->buffer + (records->at - records->base);
+}
+
+int pf_records_peek(struct pf_records *records, struct pf_record *record, const double **numbers,
+                    struct pf_error *error)
+{
+    if (records->at >= records->end)
+        return 0;
+    if (records->at % sizeof(double) || records->end - records->at < sizeof *record)
+        return pf_fail(error, EINVAL, "there is no record at this position");
+    const unsigned char *bytes = bytes_at(records, sizeof *record, error);
+    if (!bytes)
+        return -1;
+    memcpy(record, bytes, sizeof *record);
+    if (record->values > PF_RECORD_VALUES || pf_record_size(record) > records->end - records->at)
+        return pf_fail(error, EINVAL, "there is no record at this position");
+    bytes = bytes_at(records, pf_record_size(record), error);
+    if (!bytes)
+        return -1;
+    *numbers = (const double *)(const void *)(bytes + sizeof *record);
+    return 1;
+}
+
+/* ---- finishing ---------------------------------------------------------------------------------- */
+
+/* What is known of the series that the walk is in. */
+struct tally {
+    uint32_t series;
+    uint64_t points;  /* different ones */
+    uint64_t doubled; /* measurements of a point that has one */
+};
+
+static int end_series(const struct tally *tally, struct pf_experiment *experiment, struct pf_error *error)
+{
+    if (tally->series == PF_NO_SERIES)
+        return 0;
+    const struct pf_series *series = &experiment->series[tally->series];
+    if (tally->doubled &&
+        pf_experiment_note_series(
+            experiment, PF_REPEATED_SERIES, tally->series, series->line, series->offset, error,
+            "%ju further measurements of points that have one, served as further repetitions",
+            (uintmax_t)tally->doubled) < 0)
+        return -1;
+    if (tally->points == experiment->n_points)
+        return 0;
+    return pf_experiment_note_series(experiment, PF_INCOMPLETE_SERIES, tally->series, series->line,
+                                     series->offset, error, "data for %ju of %zu points",
+                                     (uintmax_t)tally->points, experiment->n_points);
+}
+
+/* Finds where each series is, and what it lacks. */
+static int index_runs(struct pf_measured *measured, struct pf_experiment *experiment, struct pf_pass *pass,
+                      struct pf_error *error)
+{
+    struct pf_records records;
+    struct pf_record record;
+    struct tally tally = {.series = PF_NO_SERIES};
+    const double *numbers;
+    uint64_t key = UINT64_MAX, size = pf_store_size(measured->store), next_step = 0;
+    int got;
+    pf_records_open(&records, measured->store, 0, size);
+    while ((got = pf_records_peek(&records, &record, &numbers, error)) > 0) {
+        struct pf_run *run = &measured->runs[record.series];
+        if (record.series != tally.series) {
+            if ((got = end_series(&tally, experiment, error)) < 0)
+                break;
+            tally = (struct tally){.series = record.series};
+            run->start = records.at;
+        }
+        bool same = pf_record_key(&record) == key;
+        tally.points += !same;
+        tally.doubled += same && record.flags & PF_RECORD_STARTS;
+        key = pf_record_key(&record);
+        records.at += pf_record_size(&record);
+        run->end = records.at;
+        if (records.at >= next_step) {
+            next_step = records.at + STEP_BYTES;
+            if ((got = pf_pass_step(pass, records.at, size, error)) < 0)
+                break;
+        }
+    }
+    pf_records_close(&records);
+    return got < 0 ? -1 : end_series(&tally, experiment, error);
+}
+
+static bool any_dropped(const struct pf_experiment *experiment)
+{
+    for (size_t i = 0; i < experiment->n_series; i++)
+        if (experiment->series[i].dropped)
+            return true;
+    return false;
+}
+
+int pf_measured_finish(struct pf_measured *measured, struct pf_experiment *experiment, struct pf_pass *pass,
+                       struct pf_error *error)
+{
+    if (close_record(measured, error) < 0)
+        return -1;
+    if (measured->unsorted || any_dropped(experiment)) {
+        struct pf_store *sorted = pf_records_sort(measured->store, experiment, pass, error);
+        if (!sorted)
+            return -1;
+        pf_store_free(measured->store);
+        measured->store = sorted;
+    }
+    measured->n_runs = experiment->n_series;
+    measured->runs = calloc(measured->n_runs + 1, sizeof *measured->runs);
+    if (!measured->runs)
+        return pf_fail_memory(error);
+    return index_runs(measured, experiment, pass, error);
+}

@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: MIT */
+#include "formats/extrap/stored.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+/* Files up to this size are read whole when they are opened; of larger ones, this much is. */
+#define READ_ON_OPEN ((uint64_t)1 << 20)
+
+static void study_free(struct pf_study *study)
+{
+    if (!study)
+        return;
+    pf_experiment_free(study->experiment);
+    pf_measured_free(study->measured);
+    pf_models_free(study->models);
+    free(study);
+}
+
+static struct pf_study *study_alloc(void)
+{
+    struct pf_study *study = calloc(1, sizeof *study);
+    if (!study)
+        return NULL;
+    study->experiment = pf_experiment_new();
+    study->measured = pf_measured_new();
+    study->models = pf_models_new();
+    if (study->experiment && study->measured && study->models)
+        return study;
+    study_free(study);
+    return NULL;
+}
+
+bool pf_study_is_damage(const struct pf_error *error)
+{
+    return error->code == EBADMSG || error->code == ENODATA || error->code == E2BIG;
+}
+
+int pf_study_damage(struct pf_study *study, struct pf_error *error)
+{
+    return pf_experiment_note(study->experiment, PF_CUT_FILE, (uint64_t)error->line, error->offset, error,
+                              "%.150s: what follows is not read", error->what);
+}
+
+static int note_nothing(struct pf_study *study, struct pf_error *error)
+{
+    const struct pf_experiment *experiment = study->experiment;
+    const char *missing = !pf_experiment_parameters(experiment)    ? "parameters"
+                          : !experiment->n_points                  ? "points"
+                          : !pf_store_size(study->measured->store) ? "measurements"
+                                                                   : NULL;
+    if (!missing)
+        return 0;
+    return pf_experiment_note(study->experiment, PF_NOTHING, 0, -1, error, "the file has no %s", missing);
+}
+
+/* Reads the input up to `end`. NULL with *error filled. */
+static struct pf_study *study_new(const struct pf_stored *stored, uint64_t end, struct pf_pass *pass,
+                                  struct pf_error *error)
+{
+    struct pf_study *study = study_alloc();
+    if (!study) {
+        pf_fail_memory(error);
+        return NULL;
+    }
+    if (stored->read(study, stored->input, end, pass, error) == 0 &&
+        pf_measured_finish(study->measured, study->experiment, pass, error) == 0 &&
+        note_nothing(study, error) == 0 && pf_models_finish(study->models, study->experiment, error) == 0) {
+        study->experiment->statistics_only = study->measured->figures && !study->measured->values;
+        return study;
+    }
+    study_free(study);
+    return NULL;
+}
+
+/* The pass over the whole file. */
+static int read_all(struct pf_profile *profile, struct pf_pass *pass, struct pf_error *error)
+{
+    struct pf_stored *stored = profile->state;
+    struct pf_study *study = study_new(stored, UINT64_MAX, pass, error);
+    if (!study)
+        return -1;
+    if (pf_experiment_publish(study->experiment, profile, error) < 0) {
+        study_free(study);
+        return -1;
+    }
+    stored->study = study;
+    return pf_experiment_columns(&stored->tables, study->experiment, profile, error);
+}
+
+static int add_info(struct pf_profile *profile, const struct pf_study *study, struct pf_error *error)
+{
+    struct pf_cell scaling[] = {pf_string("Scaling"), pf_string(study->scaling)};
+    snprintf(profile->version, sizeof profile->version, "%s", study->version);
+    if (pf_experiment_info(profile, study->experiment, error) < 0)
+        return -1;
+    return *study->scaling ? pf_rows_add(profile->info, scaling, error) : 0;
+}
+
+/* Of a big file, enough to name the columns of its tables, if these names come first. */
+static int read_head(struct pf_profile *profile, struct pf_error *error)
+{
+    struct pf_stored *stored = profile->state;
+    struct pf_study *study = study_new(stored, READ_ON_OPEN, NULL, error);
+    if (!study)
+        return -1;
+    stored->head = pf_experiment_parameters_of(study->experiment, error);
+    int result = stored->head ? add_info(profile, study, error) : -1;
+    study_free(study);
+    return result < 0 ? -1 : pf_experiment_columns(&stored->tables, stored->head, profile, error);
+}
+
+int pf_stored_open(struct pf_profile *profile, pf_study_read *read, bool models, struct pf_error *error)
+{
+    struct pf_stored *stored = profile->state = calloc(1, sizeof *stored);
+    if (!stored)
+        return pf_fail_memory(error);
+    stored->read = read;
+    if (pf_source_open(profile->source, NULL, &stored->input, error) < 0)
+        return -1;
+    profile->partitions.singular = "point";
+    profile->partitions.plural = "points";
+    profile->partitions.fields_stage = PF_PARTITIONED;
+    struct pf_experiment_ops ops = {.values = &pf_stored_rows,
+                                    .statistics = &pf_stored_rows,
+                                    .cells = &pf_stored_rows,
+                                    .models = models ? &pf_models_cursor : NULL};
+    pf_experiment_declare(&stored->tables, &ops, profile);
+    if (pf_input_size(stored->input) > READ_ON_OPEN) {
+        profile->metrics_stage = PF_MODELLED;
+        return read_head(profile, error);
+    }
+    profile->metrics_stage = PF_OPENED;
+    return read_all(profile, NULL, error) < 0 ? -1 : add_info(profile, stored->study, error);
+}
+
+int pf_stored_load(struct pf_profile *profile, enum pf_stage stage, struct pf_pass *pass,
+                   struct pf_error *error)
+{
+    const struct pf_stored *stored = profile->state;
+    if (stage != PF_PARTITIONED || stored->study)
+        return 0;
+    return read_all(profile, pass, error);
+}
+
+void pf_stored_close(struct pf_profile *profile)
+{
+    struct pf_stored *stored = profile->state;
+    if (!stored)
+        return;
+    study_free(stored->study);
+    pf_experiment_free(stored->head);
+    pf_experiment_tables_free(&stored->tables);
+    free(stored);
+    profile->state = NULL;
+}
