@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: MIT */
+#include "formats/hpctoolkit/contexts.h"
+
+#include <stdlib.h>
+
+#include "formats/hpctoolkit/cct.h"
+#include "formats/hpctoolkit/experiment.h"
+#include "formats/hpctoolkit/group.h"
+#include "formats/hpctoolkit/meta.h"
+
+/* Blocks whose (context, number) pairs take no more than this, all together, are always looked through. */
+#define LOOK_THROUGH ((uint64_t)16 << 20)
+
+enum { PAIRS_A_STEP = 1 << 16 };
+
+const struct pf_column hpc_context_columns[HPC_CONTEXT_COLUMNS] = {
+    [HPC_CONTEXT_RELATION] = {"relation", PF_PLAIN, 0},
+    [HPC_CONTEXT_OFFSET] = {"offset", PF_PLAIN, 0},
+};
+
+void hpc_context_cells(const struct pf_profile *profile, uint32_t context, struct pf_cell *cells)
+{
+    static const char *const relations[] = {[HPC_NO_RELATION] = NULL,
+                                            [HPC_LEXICAL] = "lexical",
+                                            [HPC_BY_CALL] = "call",
+                                            [HPC_BY_INLINED_CALL] = "inlined_call"};
+    const struct hpc_model *model = &hpc_state(profile)->model;
+    uint64_t offset = model->offset[context];
+    cells[HPC_CONTEXT_RELATION] = pf_string(relations[model->relation[context]]);
+    cells[HPC_CONTEXT_OFFSET] = offset == HPC_NO_OFFSET ? pf_absent() : pf_uint(offset);
+}
+
+/* ---- what has values without being described --------------------------------------------------------- */
+
+struct search {
+    struct hpc_state *state;
+    struct hpc_model *model;
+    struct hpc_notes *notes;
+    struct pf_pass *pass;
+    struct hpc_idmap seen; /* ids found */
+    uint32_t *ids;
+    size_t count, room;
+    uint64_t done, total; /* pairs */
+};
+
+static int add_id(void *arg, uint32_t id, struct pf_error *error)
+{
+    struct search *search = arg;
+    if (hpc_idmap_find(&search->model->ids, id) != HPC_NO_NUMBER)
+        return 0;
+    int added = hpc_idmap_add(&search->seen, id, 0, error);
+    if (added <= 0)
+        return added;
+    if (search->count == search->room) {
+        size_t room = search->room ? search->room * 2 : 256;
+        uint32_t *ids = realloc(search->ids, room * sizeof *ids);
+        if (!ids)
+            return pf_fail_memory(error);
+        search->ids = ids;
+        search->room = room;
+    }
+    search->ids[search->count++] = id;
+    return 0;
+}
+
+/* A pair that cannot be ends the block, for good, even if this pass is stopped: what every walk sees of it is the same. */
+static int cut_block(struct search *search, struct hpc_block *block, uint32_t profile,
+                     const struct hpc_block_walk *walk, uint64_t values, struct pf_error *error)
+{
+    uint64_t at = block->indices + (uint64_t)walk->entry * HPC_INDEX;
+    if (walk->entry == block->n_contexts)
+        return 0;
+    block->n_contexts = walk->entry;
+    block->n_values = values;
+    return hpc_note(
+        &search->state->broken, 0, (int64_t)at, "error", "broken-block", error,
+        "profile.db: the values of profile %u are broken from context number %u on; these are left "
+        "out",
+        profile, walk->entry);
+}
+
+/* experiment.xml's time: behind the pairs stand "end!" and the number of values. */
+static int check_end(struct search *search, struct hpc_block *block, uint32_t profile, struct pf_error *error)
+{
+    unsigned char bytes[HPC_INDEX];
+    uint64_t at = block->indices + (uint64_t)block->n_contexts * HPC_INDEX;
+    if (search->state->layout != HPC_XML4 || !block->indices)
+        return 0;
+    ssize_t got = pf_input_read(search->state->profile_db, bytes, sizeof bytes, at, error);
+    if (got < 0)
+        return -1;
+    if (got == sizeof bytes && hpc_u32(bytes, true) == 0x656e6421 &&
+        hpc_u64(bytes + 4, true) == block->n_values)
+        return 0;
+    *block = (struct hpc_block){0};
+    return hpc_note(&search->state->broken, 0, (int64_t)at, "error", "broken-block", error,
+                    "profile.db: the values of profile %u do not end as they should; they are left out",
+                    profile);
+}
+
+static int search_block(struct search *search, struct hpc_block *block, uint32_t profile,
+                        struct hpc_block_walk *walk, struct pf_error *error)
+{
+    uint32_t id;
+    uint64_t first, end = 0, values = 0;
+    int more;
+    if (check_end(search, block, profile, error))
+        return -1;
+    hpc_block_enter(walk, search->state, block, 0);
+    while ((more = hpc_block_next(walk, &id, &first, &end, error)) > 0) {
+        values = end;
+        if ((search->done++ % PAIRS_A_STEP == 0 &&
+             pf_pass_step(search->pass, search->done, search->total, error)) ||
+            add_id(search, id, error))
+            return -1;
+    }
+    return more ? -1 : cut_block(search, block, profile, walk, values, error);
+}
+
+static int search_blocks(struct search *search, struct pf_error *error)
+{
+    struct hpc_state *state = search->state;
+    struct hpc_block_walk walk = {0};
+    int failed = state->has_summary ? search_block(search, &state->summary, 0, &walk, error) : 0;
+    for (uint32_t i = 0; i < state->threads.count && !failed; i++)
+        failed = search_block(search, &state->threads.items[i].block, state->threads.items[i].profile, &walk,
+                              error);
+    hpc_block_leave(&walk);
+    return failed ? -1 : 0;
+}
+
+static int compare(const void *left, const void *right)
+{
+    const uint32_t *a = left, *b = right;
+    return (*a > *b) - (*a < *b);
+}
+
+static int add_unlisted(struct search *search, struct pf_error *error)
+{
+    if (!search->count)
+        return 0;
+    qsort(search->ids, search->count, sizeof *search->ids, compare);
+    for (size_t i = 0; i < search->count; i++)
+        if (hpc_model_add_unlisted(search->model, search->ids[i], error))
+            return -1;
+    return hpc_note(search->notes, 0, -1, "warning", "unlisted-contexts", error,
+                    "%u contexts have values but no place in the calling-context tree: their writer leaves "
+                    "instructions out that stand under a source line",
+                    search->model->unlisted);
+}
+
+static int find_unlisted(struct search *search, struct pf_error *error)
+{
+    struct hpc_state *state = search->state;
+    search->total = state->summary.n_contexts;
+    for (uint32_t i = 0; i < state->threads.count; i++)
+        search->total += state->threads.items[i].block.n_contexts;
+    int failed = hpc_cct_load(state, search->notes, search->pass, error);
+    if (!failed && state->cct.complete)
+        failed = hpc_cct_ids(state, search->pass, add_id, search, error);
+    if (!failed && (!state->cct.complete || search->total <= LOOK_THROUGH / HPC_INDEX))
+        failed = search_blocks(search, error);
+    failed = failed || add_unlisted(search, error);
+    free(search->ids);
+    hpc_idmap_free(&search->seen);
+    return failed ? -1 : 0;
+}
+
+/* ---- all ---------------------------------------------------------------------------------------------- */
+
+int hpc_contexts_load(struct pf_profile *profile, struct hpc_notes *notes, struct pf_pass *pass,
+                      struct pf_error *error)
+{
+    struct hpc_state *state = hpc_state(profile);
+    struct hpc_model model;
+    struct search search = {.state = state, .model = &model, .notes = notes, .pass = pass};
+    bool xml = state->layout == HPC_XML4 || state->layout == HPC_OLD;
+    int failed =
+        hpc_model_init(&model, error) || (xml ? hpc_experiment_contexts(state, &model, notes, pass, error)
+                                              : hpc_meta_contexts(state, &model, notes, pass, error));
+    if (!failed && state->profile_db)
+        failed = find_unlisted(&search, error);
+    if (failed || pf_tree_finish(model.tree, error)) {
+        hpc_model_free(&model);
+        return -1;
+    }
+    if (hpc_notes_tell(&state->broken, profile, error)) {
+        hpc_model_free(&model);
+        return -1;
+    }
+    profile->contexts = model.tree;
+    model.contexts = model.tree->count;
+    model.tree = NULL; /* the profile's from now on */
+    state->model = model;
+    return 0;
+}

@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: MIT */
+#include "formats/hpctoolkit/group.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+/* Windows of whole records, so that no byte is read twice. */
+enum { INDICES_ROOM = HPC_INDEX * 5461, VALUES_ROOM = HPC_VALUE * 6553 };
+
+/* ---- groups ------------------------------------------------------------------------------------------- */
+
+int hpc_group_add(struct hpc_group *group, uint32_t metric, double value, struct pf_error *error)
+{
+    if (group->count == group->room) {
+        size_t room = group->room ? group->room * 2 : 32;
+        struct hpc_group_value *values = realloc(group->values, room * sizeof *values);
+        if (!values)
+            return pf_fail_memory(error);
+        group->values = values;
+        group->room = room;
+    }
+    group->values[group->count] =
+        (struct hpc_group_value){.metric = metric, .place = (uint32_t)group->count, .value = value};
+    group->count++;
+    return 0;
+}
+
+static int compare(const void *left, const void *right)
+{
+    const struct hpc_group_value *a = left, *b = right;
+    if (a->metric != b->metric)
+        return a->metric < b->metric ? -1 : 1;
+    return (a->place > b->place) - (a->place < b->place);
+}
+
+void hpc_group_sort(struct hpc_group *group)
+{
+    bool sorted = true;
+    for (size_t i = 1; i < group->count && sorted; i++)
+        sorted = group->values[i - 1].metric < group->values[i].metric;
+    if (sorted)
+        return;
+    qsort(group->values, group->count, sizeof *group->values, compare);
+    size_t kept = 1;
+    for (size_t i = 1; i < group->count; i++)
+        if (group->values[i].metric != group->values[kept - 1].metric)
+            group->values[kept++] = group->values[i];
+    group->count = kept;
+}
+
+void hpc_group_free(struct hpc_group *group)
+{
+    free(group->values);
+    *group = (struct hpc_group){0};
+}
+
+/* ---- blocks ------------------------------------------------------------------------------------------- */
+
+void hpc_block_enter(struct hpc_block_walk *walk, const struct hpc_state *state,
+                     const struct hpc_block *block, uint32_t entry)
+{
+    walk->state = state;
+    walk->block = *block;
+    walk->entry = entry;
+    walk->begun = false;
+    walk->indices.input = walk->values.input = state->profile_db;
+    walk->indices.room = INDICES_ROOM;
+    walk->values.room = VALUES_ROOM;
+}
+
+void hpc_block_leave(struct hpc_block_walk *walk)
+{
+    hpc_window_close(&walk->indices);
+    hpc_window_close(&walk->values);
+}
+
+/* Pairs as they stand: experiment.xml's time has one more behind them, whose number is that of all values. */
+static uint64_t pairs_end(const struct hpc_block_walk *walk)
+{
+    uint64_t pairs = (uint64_t)walk->block.n_contexts + (walk->state->layout == HPC_XML4);
+    return walk->block.indices + pairs * HPC_INDEX;
+}
+
+int hpc_block_next(struct hpc_block_walk *walk, uint32_t *context, uint64_t *first, uint64_t *end,
+                   struct pf_error *error)
+{
+    if (walk->entry >= walk->block.n_contexts)
+        return 0;
+    bool big_endian = walk->state->big_endian, last = walk->entry + 1 == walk->block.n_contexts;
+    uint64_t at = walk->block.indices + (uint64_t)walk->entry * HPC_INDEX;
+    const unsigned char *bytes =
+        hpc_window_at(&walk->indices, at, last ? HPC_INDEX : 2 * HPC_INDEX, pairs_end(walk), error);
+    if (!bytes)
+        return -1;
+    *context = hpc_u32(bytes, big_endian);
+    *first = hpc_u64(bytes + 4, big_endian);
+    *end = last ? walk->block.n_values : hpc_u64(bytes + HPC_INDEX + 4, big_endian);
+    if (*first > *end || *end > walk->block.n_values || *end - *first > HPC_GROUP_MAX ||
+        (walk->begun && *context <= walk->last_context))
+        return 0;
+    walk->begun = true;
+    walk->last_context = *context;
+    walk->entry++;
+    return 1;
+}
+
+int hpc_block_values(struct hpc_block_walk *walk, uint64_t first, uint64_t end, const struct hpc_by_id *known,
+                     struct hpc_group *group, struct pf_error *error)
+{
+    uint64_t all = walk->block.values + walk->block.n_values * HPC_VALUE;
+    group->count = 0;
+    for (uint64_t i = first; i < end; i++) {
+        const unsigned char *bytes =
+            hpc_window_at(&walk->values, walk->block.values + i * HPC_VALUE, HPC_VALUE, all, error);
+        if (!bytes)
+            return -1;
+        unsigned id;
+        double value = hpc_value(walk->state, bytes, &id);
+        if (hpc_metric_at(known, id) != HPC_NO_NUMBER && hpc_group_add(group, id, value, error))
+            return -1;
+    }
+    hpc_group_sort(group);
+    return 0;
+}
+
+int hpc_block_find(const struct hpc_state *state, const struct hpc_block *block, uint32_t context,
+                   uint32_t *entry, struct pf_error *error)
+{
+    uint32_t low = 0, high = block->n_contexts;
+    while (low < high) {
+        unsigned char bytes[HPC_INDEX];
+        uint32_t middle = low + (high - low) / 2;
+        ssize_t got = pf_input_read(state->profile_db, bytes, sizeof bytes,
+                                    block->indices + (uint64_t)middle * HPC_INDEX, error);
+        if (got < (ssize_t)sizeof bytes)
+            return got < 0 ? -1 : pf_fail(error, EIO, "profile.db ends inside a block");
+        uint32_t id = hpc_u32(bytes, state->big_endian);
+        if (id == context) {
+            *entry = middle;
+            return 0;
+        }
+        if (id < context)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    *entry = block->n_contexts;
+    return 0;
+}

@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: MIT */
+#include "formats/hpctoolkit/hpctoolkit.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "formats/hpctoolkit/cct.h"
+#include "formats/hpctoolkit/contexts.h"
+#include "formats/hpctoolkit/experiment.h"
+#include "formats/hpctoolkit/identity.h"
+#include "formats/hpctoolkit/meta.h"
+#include "formats/hpctoolkit/metrics.h"
+#include "formats/hpctoolkit/parts.h"
+#include "formats/hpctoolkit/profiles.h"
+#include "formats/hpctoolkit/tables.h"
+#include "formats/hpctoolkit/transpose.h"
+
+extern const struct pf_driver pf_hpctoolkit_driver;
+
+/* ---- probing ------------------------------------------------------------------------------------------ */
+
+/* The first bytes of a file in the folder; how many there are, 0 if it can't be read. */
+static size_t head_of(const struct pf_probe *probe, const char *name, unsigned char *bytes, size_t size)
+{
+    int fd = pf_open_beneath(probe->fd, name, O_RDONLY);
+    if (fd < 0)
+        return 0;
+    ssize_t got;
+    do
+        got = pread(fd, bytes, size, 0);
+    while (got < 0 && errno == EINTR);
+    close(fd);
+    return got > 0 ? (size_t)got : 0;
+}
+
+static void probe_meta(const struct pf_probe *probe, struct pf_verdict *verdict)
+{
+    unsigned char bytes[16];
+    if (head_of(probe, "meta.db", bytes, sizeof bytes) < sizeof bytes ||
+        memcmp(bytes, "HPCTOOLKITmeta", HPC_META_NAME) != 0)
+        return;
+    verdict->confidence = 32;
+    snprintf(verdict->version, sizeof verdict->version, "%u.%u", bytes[14], bytes[15]);
+    if (bytes[14] != 4)
+        snprintf(verdict->message, sizeof verdict->message, "this version of meta.db is not supported");
+}
+
+/* An inline DTD of about 9 KB may stand before the root element. */
+static void probe_experiment(const struct pf_probe *probe, struct pf_verdict *verdict)
+{
+    enum { HEAD = 32 * 1024 };
+    char *bytes = malloc(HEAD + 1);
+    if (!bytes)
+        return;
+    bytes[head_of(probe, "experiment.xml", (unsigned char *)bytes, HEAD)] = 0;
+    const char *version = hpc_experiment_version(bytes);
+    if (version) {
+        verdict->confidence = 32;
+        snprintf(verdict->version, sizeof verdict->version, "%s", version);
+        if (strncmp(version, "4.", 2) != 0 && strncmp(version, "2.", 2) != 0)
+            snprintf(verdict->message, sizeof verdict->message,
+                     "experiment.xml of version %s is not supported", version);
+    }
+    free(bytes);
+}
+
+static void probe(struct pf_probe *probe, struct pf_verdict *verdict)
+{
+    if (pf_probe_has(probe, "meta.db"))
+        probe_meta(probe, verdict);
+    if (!verdict->confidence && pf_probe_has(probe, "experiment.xml"))
+        probe_experiment(probe, verdict);
+}
+
+/* What else stands in the folder (the copied sources, notes about the format) changes nothing. */
+static bool name_matters(const char *name)
+{
+    static const char *const ends[] = {".db", ".xml", ".metric-db", ".hpctrace", ".mdb", ".mt"};
+    size_t size = strlen(name);
+    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++)
+        if (size >= strlen(ends[i]) && !strcmp(name + size - strlen(ends[i]), ends[i]))
+            return true;
+    return false;
+}
+
+/* ---- opening ------------------------------------------------------------------------------------------ */
+
+static int open_description(struct pf_profile *profile, struct hpc_notes *notes, struct pf_error *error)
+{
+    struct hpc_state *state = hpc_state(profile);
+    if (!pf_source_open(profile->source, "meta.db", &state->description, error))
+        return hpc_meta_open(profile, notes, error);
+    if (error->code != ENOENT)
+        return -1;
+    *error = (struct pf_error){0};
+    if (pf_source_open(profile->source, "experiment.xml", &state->description, error))
+        return -1;
+    return hpc_experiment_open(profile, notes, error);
+}
+
+static int add_layout(struct pf_profile *profile, struct pf_error *error)
+{
+    static const char *const layouts[] = {
+        [HPC_META] = "meta.db",
+        [HPC_DRAFT] = "meta.db (draft)",
+        [HPC_XML4] = "experiment.xml with profile.db",
+        [HPC_OLD] = "experiment.xml with metric-db",
+    };
+    struct pf_cell cells[] = {pf_string("Layout"), pf_string(layouts[hpc_state(profile)->layout])};
+    return pf_rows_add(profile->info, cells, error);
+}
+
+static void set_profile(struct pf_profile *profile)
+{
+    const struct hpc_state *state = hpc_state(profile);
+    profile->partitions.singular = "thread";
+    profile->partitions.plural = "threads";
+    profile->partitions.field_columns = hpc_field_columns;
+    profile->partitions.n_fields = HPC_FIELDS;
+    profile->partitions.fields_stage = PF_PARTITIONED;
+    profile->context_columns = hpc_context_columns;
+    profile->n_context_columns = HPC_CONTEXT_COLUMNS;
+    profile->context_cells = hpc_context_cells;
+    profile->metrics = state->metrics.items;
+    profile->n_metrics = state->metrics.count;
+    profile->metrics_stage = PF_OPENED;
+    profile->time_unit = "ns";
+    profile->src = "src";
+}
+
+static int open_files(struct pf_profile *profile, struct hpc_notes *notes, struct pf_error *error)
+{
+    struct hpc_state *state = hpc_state(profile);
+    if (open_description(profile, notes, error))
+        return -1;
+    state->big_endian = state->layout == HPC_XML4 || state->layout == HPC_OLD;
+    if ((state->layout == HPC_OLD ? hpc_parts_open(profile, notes, error)
+                                  : hpc_profiles_open(profile, notes, error)) ||
+        hpc_metrics_finish(state, error) || add_layout(profile, error) || hpc_set_tables(profile, error))
+        return -1;
+    set_profile(profile);
+    return 0;
+}
+
+static int open_database(struct pf_profile *profile, struct pf_error *error)
+{
+    struct hpc_notes notes = {0};
+    struct hpc_state *state = profile->state = calloc(1, sizeof *state);
+    if (!state || !(state->strings = pf_strings_new()))
+        return pf_fail_memory(error);
+    int failed = open_files(profile, &notes, error) || hpc_notes_tell(&notes, profile, error);
+    hpc_notes_free(&notes);
+    return failed ? -1 : 0;
+}
+
+/* ---- loading ------------------------------------------------------------------------------------------ */
+
+/* The index is needed where cct.db can't be used. */
+static int load_index(struct hpc_state *state, struct pf_pass *pass, struct pf_error *error)
+{
+    if (!state->profile_db)
+        return 0;
+    int sound = hpc_cct_is_sound(state, error);
+    if (sound)
+        return sound < 0 ? -1 : 0;
+    state->transpose = hpc_transpose_new(state, pass, error);
+    return state->transpose ? 0 : -1;
+}
+
+static int load(struct pf_profile *profile, enum pf_stage stage, struct pf_pass *pass, struct pf_error *error)
+{
+    struct hpc_state *state = hpc_state(profile);
+    struct hpc_notes notes = {0};
+    int failed = 0;
+    if (stage == PF_PARTITIONED)
+        failed = state->layout == HPC_OLD ? hpc_parts_load(profile, &notes, pass, error)
+                                          : hpc_profiles_load(profile, &notes, pass, error);
+    else if (stage == PF_MODELLED)
+        failed = hpc_contexts_load(profile, &notes, pass, error);
+    else if (stage == PF_DERIVED)
+        failed = load_index(state, pass, error);
+    failed = failed || hpc_notes_tell(&notes, profile, error);
+    hpc_notes_free(&notes);
+    return failed ? -1 : 0;
+}
+
+static void close_database(struct pf_profile *profile)
+{
+    struct hpc_state *state = profile->state;
+    if (!state)
+        return;
+    hpc_metrics_free(state);
+    hpc_threads_free(&state->threads);
+    hpc_model_free(&state->model);
+    hpc_notes_free(&state->broken);
+    hpc_transpose_free(state->transpose);
+    hpc_parts_free(state->parts);
+    free(state->identifiers.names);
+    free(state->tables);
+    pf_strings_free(state->strings);
+    free(state);
+    profile->state = NULL;
+}
+
+const struct pf_driver pf_hpctoolkit_driver = {
+    .name = "hpctoolkit",
+    .title = "HPCToolkit database (meta.db, or experiment.xml 4.0 and 2.x)",
+    .version = 1,
+    .matters = name_matters,
+    .directories = true,
+    .probe = probe,
+    .open = open_database,
+    .load = load,
+    .close = close_database,
+};

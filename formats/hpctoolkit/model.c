@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: MIT */
+#include "formats/hpctoolkit/model.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char *const kinds[] = {
+    [HPC_ROOT] = "root",         [HPC_ENTRY] = "entry",
+    [HPC_FUNCTION] = "function", [HPC_INLINED] = "inlined",
+    [HPC_CALL] = "call",         [HPC_LOOP] = "loop",
+    [HPC_LINE] = "line",         [HPC_INSTRUCTION] = "instruction",
+    [HPC_OTHER] = "other",
+};
+
+int hpc_model_init(struct hpc_model *model, struct pf_error *error)
+{
+    *model = (struct hpc_model){.tree = pf_tree_new(kinds)};
+    return model->tree ? 0 : pf_fail_memory(error);
+}
+
+void hpc_model_free(struct hpc_model *model)
+{
+    pf_tree_free(model->tree);
+    hpc_idmap_free(&model->ids);
+    hpc_idmap_free(&model->traced);
+    hpc_old_summary_free(&model->summary);
+    free(model->offset);
+    free(model->relation);
+    free(model->functions.items);
+    free(model->files.items);
+    free(model->modules.items);
+    *model = (struct hpc_model){0};
+}
+
+/* ---- contexts ----------------------------------------------------------------------------------- */
+
+static int resize(void *array, size_t room, size_t item)
+{
+    void **at = array;
+    void *grown = realloc(*at, room * item);
+    if (!grown)
+        return -1;
+    *at = grown;
+    return 0;
+}
+
+static int make_room(struct hpc_model *model, struct pf_error *error)
+{
+    struct pf_tree *tree = model->tree;
+    if (tree->count < model->room)
+        return 0;
+    size_t room = model->room ? (size_t)model->room * 2 : 256;
+    if (room > UINT32_MAX || resize(&tree->id, room, sizeof *tree->id) ||
+        resize(&tree->line, room, sizeof *tree->line) || resize(&tree->file, room, sizeof *tree->file) ||
+        resize(&tree->module, room, sizeof *tree->module) ||
+        resize(&model->offset, room, sizeof *model->offset) ||
+        resize(&model->relation, room, sizeof *model->relation))
+        return pf_fail_memory(error);
+    model->room = (uint32_t)room;
+    return 0;
+}
+
+uint32_t hpc_model_add(struct hpc_model *model, uint32_t parent, const struct hpc_context *context,
+                       struct pf_error *error)
+{
+    struct pf_tree *tree = model->tree;
+    error->code = 0;
+    if (make_room(model, error) || hpc_idmap_add(&model->ids, context->id, tree->count, error) <= 0)
+        return PF_NO_CONTEXT;
+    uint32_t i = pf_tree_add(tree, parent, 0, context->name, (uint8_t)context->kind, context->flags, error);
+    if (i == PF_NO_CONTEXT)
+        return i;
+    tree->id[i] = context->id;
+    tree->line[i] = context->line;
+    tree->file[i] = context->file;
+    tree->module[i] = context->module;
+    model->offset[i] = context->offset;
+    model->relation[i] = (uint8_t)context->relation;
+    return i;
+}
+
+int hpc_model_add_unlisted(struct hpc_model *model, uint64_t id, struct pf_error *error)
+{
+    static const char name[] = "unlisted instruction";
+    if (hpc_idmap_find(&model->ids, id) != HPC_NO_NUMBER)
+        return 0;
+    struct hpc_context context = {
+        .id = id,
+        .offset = HPC_NO_OFFSET,
+        .name = pf_intern(model->tree->strings, name, sizeof name - 1, error),
+        .file = PF_NO_STRING,
+        .module = PF_NO_STRING,
+        .kind = HPC_INSTRUCTION,
+    };
+    if (context.name == PF_NO_STRING || hpc_model_add(model, PF_NO_CONTEXT, &context, error) == PF_NO_CONTEXT)
+        return -1;
+    model->unlisted++;
+    return 0;
+}
+
+/* ---- names -------------------------------------------------------------------------------------- */
+
+/* The last part of a path: what stands behind the last slash, unless that is nothing. */
+static struct pf_cell last_part(const struct pf_strings *strings, uint32_t path)
+{
+    struct pf_cell cell = pf_interned(strings, path);
+    if (cell.type != PF_TEXT)
+        return pf_string("");
+    const char *slash = cell.size ? memrchr(cell.text, '/', cell.size - 1) : NULL;
+    size_t skip = slash ? (size_t)(slash + 1 - cell.text) : 0;
+    return pf_text(cell.text + skip, cell.size - skip);
+}
+
+/* Longer names of files are cut in the names of contexts; they stand in full in the columns file and module. */
+enum { PART_MAX = 400 };
+
+static int printed(struct pf_cell part)
+{
+    int size = part.size < PART_MAX ? (int)part.size : PART_MAX;
+    while (size && (uint32_t)size < part.size && (part.text[size] & 0xc0) == 0x80)
+        size--; /* not inside of a character */
+    return size;
+}
+
+/* `FILE:LINE`, as much of it as is known. Returns its length. */
+static int print_place(const struct hpc_model *model, const struct hpc_context *context, char *out,
+                       size_t room)
+{
+    struct pf_cell file = last_part(model->tree->strings, context->file);
+    if (!file.size)
+        return snprintf(out, room, "<unknown file>");
+    if (!context->line)
+        return snprintf(out, room, "%.*s", printed(file), file.text);
+    return snprintf(out, room, "%.*s:%u", printed(file), file.text, context->line);
+}
+
+/* `MODULE+0xOFFSET`. Returns its length; 0 if neither is known. */
+static int print_address(const struct hpc_model *model, const struct hpc_context *context, char *out,
+                         size_t room)
+{
+    struct pf_cell module = last_part(model->tree->strings, context->module);
+    if (!module.size && context->offset == HPC_NO_OFFSET)
+        return 0;
+    if (context->offset == HPC_NO_OFFSET)
+        return snprintf(out, room, "%.*s", printed(module), module.text);
+    return snprintf(out, room, "%.*s+0x%llx", printed(module), module.text,
+                    (unsigned long long)context->offset);
+}
+
+int hpc_name_context(struct hpc_model *model, struct hpc_context *context, struct pf_error *error)
+{
+    char name[PART_MAX + 64];
+    int size = 0;
+    if (context->kind == HPC_LOOP) {
+        size = snprintf(name, sizeof name, "loop at ");
+        size += print_place(model, context, name + size, sizeof name - (size_t)size);
+    } else if (context->kind == HPC_LINE || (context->kind == HPC_CALL && context->line)) {
+        size = print_place(model, context, name, sizeof name);
+    } else {
+        size = print_address(model, context, name, sizeof name);
+    }
+    if (!size)
+        size = snprintf(name, sizeof name, "<unknown %s>", kinds[context->kind]);
+    context->name = pf_intern(model->tree->strings, name, (size_t)size, error);
+    return context->name == PF_NO_STRING ? -1 : 0;
+}
+
+/* ---- lists -------------------------------------------------------------------------------------- */
+
+int hpc_add_function(struct hpc_functions *functions, const struct hpc_function *function,
+                     struct pf_error *error)
+{
+    if (functions->count == functions->room) {
+        size_t room = functions->room ? (size_t)functions->room * 2 : 64;
+        if (room > UINT32_MAX || resize(&functions->items, room, sizeof *functions->items))
+            return pf_fail_memory(error);
+        functions->room = (uint32_t)room;
+    }
+    functions->items[functions->count++] = *function;
+    return 0;
+}
+
+int hpc_add_place(struct hpc_places *places, const struct hpc_place *place, struct pf_error *error)
+{
+    if (places->count == places->room) {
+        size_t room = places->room ? (size_t)places->room * 2 : 64;
+        if (room > UINT32_MAX || resize(&places->items, room, sizeof *places->items))
+            return pf_fail_memory(error);
+        places->room = (uint32_t)room;
+    }
+    places->items[places->count++] = *place;
+    return 0;
+}

@@ -1,0 +1,421 @@
+/* SPDX-License-Identifier: MIT */
+#include "formats/hpctoolkit/parts.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "formats/hpctoolkit/bytes.h"
+#include "formats/hpctoolkit/identity.h"
+#include "formats/hpctoolkit/profiles.h"
+#include "formats/hpctoolkit/trace.h"
+
+/* Numbers of threads from here on are streams of a GPU. */
+enum { FIRST_STREAM = 500 };
+
+/* Headers, in bytes: magic[18], version[5], `b`, then of values u32 rows and u32 columns, of a trace from version 01.01 on
+ * u64 flags. */
+enum { HEADER = 24, VALUES_HEADER = 32, MAGIC = 18 };
+
+enum { FILES_A_STEP = 256 };
+
+struct hpc_part {
+    char *name;
+    struct pf_input *input; /* while users > 0 */
+    unsigned users;
+};
+
+/* What one thread has in one file: of values, or a trace. */
+struct piece {
+    uint32_t rank, thread; /* the latter also says which stream of a GPU */
+    uint32_t part;
+    uint64_t start, size; /* in the file */
+};
+
+struct pieces {
+    struct piece *items;
+    size_t count, room;
+};
+
+struct hpc_parts {
+    struct pf_source *source;
+    pthread_mutex_t lock; /* guards input and users of the files */
+    struct hpc_part *items;
+    uint32_t count, room;
+};
+
+/* ---- files ---------------------------------------------------------------------------------------------- */
+
+static struct hpc_parts *parts_new(struct pf_source *source)
+{
+    struct hpc_parts *parts = calloc(1, sizeof *parts);
+    if (parts) {
+        parts->source = source;
+        pthread_mutex_init(&parts->lock, NULL);
+    }
+    return parts;
+}
+
+void hpc_parts_free(struct hpc_parts *parts)
+{
+    if (!parts)
+        return;
+    for (uint32_t i = 0; i < parts->count; i++)
+        free(parts->items[i].name);
+    free(parts->items);
+    pthread_mutex_destroy(&parts->lock);
+    free(parts);
+}
+
+static int add_part(struct hpc_parts *parts, const char *name, struct pf_error *error)
+{
+    if (parts->count == parts->room) {
+        uint32_t room = parts->room ? parts->room * 2 : 64;
+        struct hpc_part *items = realloc(parts->items, room * sizeof *items);
+        if (!items)
+            return pf_fail_memory(error);
+        parts->items = items;
+        parts->room = room;
+    }
+    struct hpc_part part = {.name = strdup(name)};
+    if (!part.name)
+        return pf_fail_memory(error);
+    parts->items[parts->count++] = part;
+    return 0;
+}
+
+struct hpc_part *hpc_part_use(struct hpc_parts *parts, uint32_t i, struct pf_input **input,
+                              struct pf_error *error)
+{
+    struct hpc_part *part = &parts->items[i];
+    pthread_mutex_lock(&parts->lock);
+    int failed = part->users ? 0 : pf_source_open(parts->source, part->name, &part->input, error);
+    if (!failed)
+        part->users++;
+    *input = part->input;
+    pthread_mutex_unlock(&parts->lock);
+    return failed ? NULL : part;
+}
+
+void hpc_part_release(struct hpc_parts *parts, struct hpc_part *part)
+{
+    struct pf_error ignored = {0}; /* a change is found when the inputs are checked */
+    pthread_mutex_lock(&parts->lock);
+    if (!--part->users) {
+        pf_input_done(part->input, &ignored);
+        part->input = NULL;
+    }
+    pthread_mutex_unlock(&parts->lock);
+}
+
+static bool ends_with(const char *name, const char *end)
+{
+    size_t size = strlen(name), tail = strlen(end);
+    return size >= tail && !strcmp(name + size - tail, end);
+}
+
+static bool is_values(const char *name)
+{
+    return ends_with(name, ".metric-db") || ends_with(name, ".mdb");
+}
+
+static bool is_trace(const char *name)
+{
+    return ends_with(name, ".hpctrace") || ends_with(name, ".mt");
+}
+
+struct listing {
+    struct hpc_parts *parts;
+    struct pf_error *error;
+    int failed;
+};
+
+static int list_entry(void *arg, const char *name, unsigned char type)
+{
+    struct listing *listing = arg;
+    (void)type;
+    if (is_values(name) || is_trace(name))
+        listing->failed = add_part(listing->parts, name, listing->error);
+    return listing->failed;
+}
+
+static int by_name(const void *left, const void *right)
+{
+    const struct hpc_part *a = left, *b = right;
+    return strcmp(a->name, b->name);
+}
+
+int hpc_parts_open(struct pf_profile *profile, struct hpc_notes *notes, struct pf_error *error)
+{
+    struct hpc_state *state = hpc_state(profile);
+    struct listing listing = {.parts = state->parts = parts_new(profile->source), .error = error};
+    (void)notes;
+    if (!listing.parts)
+        return pf_fail_memory(error);
+    if (pf_source_list(profile->source, list_entry, &listing, error) || listing.failed)
+        return -1;
+    if (listing.parts->count > 1)
+        qsort(listing.parts->items, listing.parts->count, sizeof *listing.parts->items, by_name);
+    return 0;
+}
+
+/* ---- pieces --------------------------------------------------------------------------------------------- */
+
+static int add_piece(struct pieces *pieces, const struct piece *piece, struct pf_error *error)
+{
+    if (pieces->count == pieces->room) {
+        size_t room = pieces->room ? pieces->room * 2 : 64;
+        struct piece *items = realloc(pieces->items, room * sizeof *items);
+        if (!items)
+            return pf_fail_memory(error);
+        pieces->items = items;
+        pieces->room = room;
+    }
+    pieces->items[pieces->count++] = *piece;
+    return 0;
+}
+
+/* PREFIX-RANK-THREAD-HOST-PID-GENERATION.SUFFIX: the numbers, counted from the end. */
+static void read_name(const char *name, struct piece *piece)
+{
+    const char *dashes[5] = {0}; /* the last five, the latest first */
+    for (const char *at = name; *at; at++)
+        if (*at == '-' && !ends_with("metric-db", at)) {
+            memmove(dashes + 1, dashes, sizeof dashes - sizeof *dashes);
+            dashes[0] = at;
+        }
+    if (!dashes[4])
+        return;
+    piece->rank = (uint32_t)strtoul(dashes[4] + 1, NULL, 10);
+    piece->thread = (uint32_t)strtoul(dashes[3] + 1, NULL, 10);
+}
+
+/*
+ * hpcviewer's file of all files: u32 kind, u32 number of parts, for each u32 rank, u32 thread, u64 offset; the parts; 8
+ * bytes more. A part ends where the next begins.
+ */
+static int read_merged(struct hpc_parts *parts, uint32_t part, struct pf_input *input, struct pieces *pieces,
+                       struct hpc_notes *notes, struct pf_error *error)
+{
+    unsigned char head[8], record[16];
+    uint64_t size = pf_input_size(input), end = size >= 8 ? size - 8 : 0;
+    ssize_t got = pf_input_read(input, head, sizeof head, 0, error);
+    if (got < 0)
+        return -1;
+    uint64_t count = got == sizeof head ? hpc_u32(head + 4, true) : 0;
+    if (!hpc_fits(sizeof head, count, sizeof record, end))
+        return hpc_note(notes, 0, 4, "error", "beyond-end", error,
+                        "%s: the records of its parts do not fit into the file; it is not read",
+                        parts->items[part].name);
+    size_t first = pieces->count;
+    for (uint64_t i = 0; i < count; i++) {
+        if (pf_input_read(input, record, sizeof record, sizeof head + i * sizeof record, error) <
+            (ssize_t)sizeof record)
+            return -1;
+        struct piece piece = {hpc_u32(record, true), hpc_u32(record + 4, true), part,
+                              hpc_u64(record + 8, true), 0};
+        if (pieces->count > first) {
+            struct piece *last = &pieces->items[pieces->count - 1];
+            last->size = piece.start > last->start ? piece.start - last->start : 0;
+        }
+        if (piece.start > end)
+            piece.start = end;
+        if (add_piece(pieces, &piece, error))
+            return -1;
+    }
+    for (size_t i = first; i < pieces->count; i++) {
+        struct piece *piece = &pieces->items[i];
+        if (i + 1 == pieces->count || piece->size > end - piece->start)
+            piece->size = end - piece->start;
+    }
+    return 0;
+}
+
+/* What the files of a kind hold, thread by thread. */
+static int find_pieces(struct hpc_parts *parts, bool traces, struct pieces *pieces, struct hpc_notes *notes,
+                       struct pf_pass *pass, struct pf_error *error)
+{
+    for (uint32_t i = 0; i < parts->count; i++) {
+        const char *name = parts->items[i].name;
+        struct pf_input *input;
+        if (traces ? !is_trace(name) : !is_values(name))
+            continue;
+        if (i % FILES_A_STEP == 0 && pf_pass_step(pass, i, parts->count, error))
+            return -1;
+        struct hpc_part *part = hpc_part_use(parts, i, &input, error);
+        if (!part && error->code == ENOMEM)
+            return -1;
+        if (!part) {
+            if (hpc_note(notes, 0, -1, "error", "unreadable", error, "%s can't be read: %s", name,
+                         error->what))
+                return -1;
+            continue;
+        }
+        struct piece piece = {.part = i, .size = pf_input_size(input)};
+        read_name(name, &piece);
+        bool merged = ends_with(name, ".mdb") || ends_with(name, ".mt");
+        int failed =
+            merged ? read_merged(parts, i, input, pieces, notes, error) : add_piece(pieces, &piece, error);
+        hpc_part_release(parts, part);
+        if (failed)
+            return -1;
+    }
+    return 0;
+}
+
+/* The first bytes of a piece, at most `size`; how many, or -1 with *error filled. */
+static ssize_t read_header(struct hpc_parts *parts, const struct piece *piece, unsigned char *bytes,
+                           size_t size, struct pf_error *error)
+{
+    struct pf_input *input;
+    struct hpc_part *part = hpc_part_use(parts, piece->part, &input, error);
+    if (!part)
+        return -1;
+    if (size > piece->size)
+        size = (size_t)piece->size;
+    ssize_t got = pf_input_read(input, bytes, size, piece->start, error);
+    hpc_part_release(parts, part);
+    return got;
+}
+
+static int note_piece(struct hpc_parts *parts, const struct piece *piece, const char *text,
+                      struct hpc_notes *notes, struct pf_error *error)
+{
+    return hpc_note(notes, 0, (int64_t)piece->start, "error", "part", error, "%s: %s",
+                    parts->items[piece->part].name, text);
+}
+
+/* ---- threads -------------------------------------------------------------------------------------------- */
+
+static int read_values(struct hpc_state *state, const struct piece *piece, struct hpc_thread *thread,
+                       struct hpc_notes *notes, struct pf_error *error)
+{
+    unsigned char bytes[VALUES_HEADER];
+    ssize_t got = read_header(state->parts, piece, bytes, sizeof bytes, error);
+    if (got < 0)
+        return -1;
+    if (got < VALUES_HEADER || memcmp(bytes, "HPCPROF-metricdb__", MAGIC) != 0 || bytes[MAGIC + 5] != 'b')
+        return note_piece(state->parts, piece, "no table of values begins here; it is left out", notes,
+                          error);
+    uint64_t rows = hpc_u32(bytes + HEADER, true), columns = hpc_u32(bytes + HEADER + 4, true);
+    uint64_t fit = columns ? (piece->size - VALUES_HEADER) / (8 * columns) : 0;
+    thread->block.values = piece->start + VALUES_HEADER;
+    thread->block.n_contexts = (uint32_t)(rows < fit ? rows : fit);
+    thread->block.n_values = (uint64_t)thread->block.n_contexts * columns;
+    thread->columns = (uint32_t)columns;
+    thread->part = piece->part;
+    return rows <= fit || !columns
+               ? 0
+               : note_piece(state->parts, piece, "the table of values is cut off; its first rows are kept",
+                            notes, error);
+}
+
+static int read_trace(struct hpc_state *state, const struct piece *piece, struct hpc_thread *thread,
+                      struct hpc_notes *notes, struct pf_error *error)
+{
+    unsigned char bytes[HEADER + 8];
+    ssize_t got = read_header(state->parts, piece, bytes, sizeof bytes, error);
+    if (got < 0)
+        return -1;
+    if (got < HEADER || memcmp(bytes, "HPCRUN-trace______", MAGIC) != 0 || bytes[MAGIC + 5] != 'b')
+        return note_piece(state->parts, piece, "no trace begins here; it is left out", notes, error);
+    bool flags = memcmp(bytes + MAGIC, "01.00", 5) != 0;
+    size_t header = flags ? HEADER + 8 : HEADER;
+    if ((size_t)got < header)
+        return note_piece(state->parts, piece, "the trace is cut off", notes, error);
+    thread->data_centric = flags && hpc_u64(bytes + HEADER, true) & 1;
+    thread->trace = piece->start + header;
+    thread->samples = (piece->size - header) / (thread->data_centric ? HPC_SAMPLE_DATA : HPC_SAMPLE);
+    thread->trace_part = piece->part;
+    return 0;
+}
+
+static int by_thread(const void *left, const void *right)
+{
+    const struct piece *a = left, *b = right;
+    if (a->rank != b->rank)
+        return a->rank < b->rank ? -1 : 1;
+    if (a->thread != b->thread)
+        return a->thread < b->thread ? -1 : 1;
+    return 0;
+}
+
+static int add_identity(struct hpc_identities *identities, uint32_t profile, const struct piece *piece,
+                        struct pf_error *error)
+{
+    bool stream = piece->thread >= FIRST_STREAM;
+    struct hpc_identity rank = {.kind = HPC_RANK, .logical = piece->rank};
+    struct hpc_identity thread = {.kind = stream ? HPC_STREAM : HPC_THREAD,
+                                  .logical = stream ? piece->thread - FIRST_STREAM : piece->thread};
+    return hpc_identities_add(identities, profile, error) ||
+                   hpc_identities_element(identities, &rank, error) ||
+                   hpc_identities_element(identities, &thread, error)
+               ? -1
+               : 0;
+}
+
+/* Threads are those that have values, in the order of their files; else those that have a trace. */
+static int make_threads(struct hpc_state *state, const struct pieces *values, const struct pieces *traces,
+                        struct hpc_identities *identities, struct hpc_notes *notes, struct pf_error *error)
+{
+    const struct pieces *all = values->count ? values : traces;
+    struct hpc_threads *threads = &state->threads;
+    threads->items = calloc(all->count + 1, sizeof *threads->items);
+    if (!threads->items || all->count > UINT32_MAX)
+        return pf_fail_memory(error);
+    for (size_t i = 0; i < all->count; i++) {
+        struct hpc_thread *thread = &threads->items[threads->count];
+        const struct piece *piece = &all->items[i];
+        const struct piece *trace =
+            traces->count ? bsearch(piece, traces->items, traces->count, sizeof *piece, by_thread) : NULL;
+        thread->profile = threads->count;
+        if ((values->count && read_values(state, piece, thread, notes, error)) ||
+            (trace && read_trace(state, trace, thread, notes, error)) ||
+            add_identity(identities, threads->count, piece, error))
+            return -1;
+        threads->count++;
+    }
+    return 0;
+}
+
+int hpc_parts_load(struct pf_profile *profile, struct hpc_notes *notes, struct pf_pass *pass,
+                   struct pf_error *error)
+{
+    struct hpc_state *state = hpc_state(profile);
+    struct hpc_identities identities = {0};
+    struct pieces values = {0}, traces = {0};
+    int failed = find_pieces(state->parts, false, &values, notes, pass, error) ||
+                 find_pieces(state->parts, true, &traces, notes, pass, error);
+    if (!failed && traces.count > 1)
+        qsort(traces.items, traces.count, sizeof *traces.items, by_thread);
+    failed = failed || make_threads(state, &values, &traces, &identities, notes, error) ||
+             hpc_publish_threads(profile, &identities, error);
+    free(values.items);
+    free(traces.items);
+    hpc_identities_free(&identities);
+    if (failed)
+        hpc_threads_free(&state->threads);
+    return failed ? -1 : 0;
+}
+
+/* ---- samples -------------------------------------------------------------------------------------------- */
+
+size_t hpc_sample_size(const struct hpc_state *state, const struct hpc_thread *thread)
+{
+    return state->layout == HPC_OLD && thread->data_centric ? HPC_SAMPLE_DATA : HPC_SAMPLE;
+}
+
+struct pf_cell hpc_sample_time(const struct hpc_state *state, uint64_t ticks)
+{
+    enum { SECOND = 1000000000 };
+    if (!state->ticks_per_second || state->ticks_per_second == SECOND)
+        return pf_uint(ticks);
+    pf_int128 ns = (pf_int128)ticks * SECOND / (pf_int128)state->ticks_per_second;
+    return ns <= (pf_int128)UINT64_MAX ? pf_uint((uint64_t)ns) : pf_absent();
+}
+
+uint32_t hpc_sampled_context(const struct hpc_state *state, uint32_t id)
+{
+    return hpc_idmap_find(state->layout == HPC_OLD ? &state->model.traced : &state->model.ids, id);
+}

@@ -1,0 +1,368 @@
+/* SPDX-License-Identifier: MIT */
+#include "formats/hpctoolkit/profiles.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "formats/hpctoolkit/identity.h"
+#include "formats/hpctoolkit/trace.h"
+
+/* How often to look whether somebody still waits. */
+enum { PROFILES_A_STEP = 8192 };
+
+/* Longer tuples are no identities. */
+enum { TUPLE_MAX = 64 };
+
+/* Where an array of records stands. */
+struct array {
+    uint64_t at, count, stride;
+};
+
+/* ---- headers ---------------------------------------------------------------------------------------- */
+
+/*
+ * experiment.xml's time: magic[16], u8 major, u8 minor, u32 count, u16 sections, then {u64 size, u64 offset} each.
+ * meta.db's: "HPCTOOLKIT", format[4], u8 major, u8 minor, then {u64 size, u64 offset} for the sections; the
+ * first of them begins with {u64 array, u32 count, u8 stride}.
+ */
+static int read_header(struct hpc_state *state, struct pf_input *input, const char *file, const char *magic,
+                       struct array *array, struct hpc_notes *notes, struct pf_error *error)
+{
+    unsigned char bytes[56] = {0};
+    bool xml4 = state->layout == HPC_XML4;
+    size_t magic_size = strlen(magic);
+    ssize_t got = pf_input_read(input, bytes, sizeof bytes, 0, error);
+    if (got < 0)
+        return -1;
+    unsigned major = bytes[magic_size];
+    if ((size_t)got < 40 || memcmp(bytes, magic, magic_size) != 0 || (major != 4 && !(xml4 && major == 1))) {
+        *array = (struct array){0};
+        return hpc_note(notes, 0, 0, "error", "header", error, "%s does not begin as one; it is not read",
+                        file);
+    }
+    if (xml4) {
+        *array = (struct array){hpc_u64(bytes + 32, true), hpc_u32(bytes + 18, true), array->stride};
+        return 0;
+    }
+    unsigned char section[13];
+    uint64_t at = hpc_u64(bytes + 24, false);
+    if ((got = pf_input_read(input, section, sizeof section, at, error)) < 0)
+        return -1;
+    if ((size_t)got == sizeof section)
+        *array = (struct array){hpc_u64(section, false), hpc_u32(section + 8, false), section[12]};
+    else
+        *array = (struct array){0};
+    return 0;
+}
+
+/* The array of a file's first section, empty with a note if it cannot be there. */
+int hpc_read_array(struct hpc_state *state, struct pf_input *input, const char *file, const char *magic,
+                   size_t least, uint64_t *at, uint64_t *count, size_t *stride, struct hpc_notes *notes,
+                   struct pf_error *error)
+{
+    struct array array = {.stride = least};
+    if (read_header(state, input, file, magic, &array, notes, error))
+        return -1;
+    if (array.count &&
+        (array.stride < least || !hpc_fits(array.at, array.count, array.stride, pf_input_size(input)))) {
+        uint64_t size = pf_input_size(input);
+        uint64_t fit = array.stride >= least && array.at < size ? (size - array.at) / array.stride : 0;
+        if (hpc_note(notes, 0, (int64_t)array.at, "error", "beyond-end", error,
+                     "%s: %llu records do not fit into the file; %llu are read", file,
+                     (unsigned long long)array.count, (unsigned long long)fit))
+            return -1;
+        array.count = fit < array.count ? fit : array.count;
+    }
+    *at = array.at;
+    *count = array.count;
+    *stride = array.stride;
+    return 0;
+}
+
+/* A file of the database; *input stays NULL if it is absent. */
+static int open_file(struct pf_profile *profile, const char *name, struct pf_input **input,
+                     struct hpc_notes *notes, struct pf_error *error)
+{
+    if (!pf_source_open(profile->source, name, input, error))
+        return 0;
+    *input = NULL;
+    if (error->code == ENOMEM)
+        return -1;
+    if (error->code != ENOENT &&
+        hpc_note(notes, 0, -1, "error", "unreadable", error, "%s can't be read: %s", name, error->what))
+        return -1;
+    *error = (struct pf_error){0};
+    return 0;
+}
+
+/* ---- profiles --------------------------------------------------------------------------------------- */
+
+/* What a profile's record tells. */
+struct info {
+    struct hpc_block block;
+    uint64_t tuple; /* offset; 0: none */
+    bool summary;
+};
+
+/*
+ * experiment.xml's time: u64 tuple, 3 x u64 unused, u64 values, u32 contexts, u64 block.
+ * meta.db's: u64 values, u64 offset of them, u32 contexts, padding, u64 offset of the pairs, u64 tuple,
+ * u32 flags (not in drafts; bit 0: a summary).
+ */
+static struct info read_info(const struct hpc_state *state, const unsigned char *bytes, size_t size,
+                             uint64_t i)
+{
+    struct info info = {.summary = i == 0};
+    struct hpc_block *block = &info.block;
+    if (state->layout == HPC_XML4) {
+        info.tuple = hpc_u64(bytes, true);
+        block->n_values = hpc_u64(bytes + 32, true);
+        block->n_contexts = hpc_u32(bytes + 40, true);
+        block->values = hpc_u64(bytes + 44, true);
+        if (__builtin_mul_overflow(block->n_values, (uint64_t)HPC_VALUE, &block->indices) ||
+            __builtin_add_overflow(block->indices, block->values, &block->indices))
+            block->indices = UINT64_MAX;
+        return info;
+    }
+    block->n_values = hpc_u64(bytes, false);
+    block->values = hpc_u64(bytes + 8, false);
+    block->n_contexts = hpc_u32(bytes + 16, false);
+    block->indices = hpc_u64(bytes + 24, false);
+    info.tuple = hpc_u64(bytes + 32, false);
+    if (size >= 44)
+        info.summary = hpc_u32(bytes + 40, false) & 1;
+    return info;
+}
+
+/* A block that does not lie in the file is as good as empty. */
+static int check_block(const struct hpc_state *state, struct info *info, uint64_t i, uint64_t at,
+                       struct hpc_notes *notes, struct pf_error *error)
+{
+    struct hpc_block *block = &info->block;
+    uint64_t size = pf_input_size(state->profile_db);
+    uint64_t pairs = (uint64_t)block->n_contexts + (state->layout == HPC_XML4);
+    if (hpc_fits(block->values, block->n_values, HPC_VALUE, size) &&
+        hpc_fits(block->indices, pairs, HPC_INDEX, size))
+        return 0;
+    info->block = (struct hpc_block){0};
+    return hpc_note(
+        notes, 0, (int64_t)at, "error", "block-beyond-end", error,
+        "profile.db: the values of profile %llu lie beyond the end of the file; they are left out",
+        (unsigned long long)i);
+}
+
+/* profile.db while its records are read. */
+struct reading {
+    struct hpc_state *state;
+    struct hpc_notes *notes;
+    struct hpc_window window, tuples;
+    uint64_t at, count;
+    size_t stride;
+};
+
+#define MAGIC_XML4 "HPCPROF-profdb__"
+#define MAGIC_META "HPCTOOLKITprof"
+
+static size_t least_info(const struct hpc_state *state)
+{
+    return state->layout == HPC_XML4 ? 52 : 40;
+}
+
+static int begin(struct reading *reading, struct hpc_state *state, struct hpc_notes *notes,
+                 struct pf_error *error)
+{
+    *reading = (struct reading){.state = state, .notes = notes};
+    reading->window = (struct hpc_window){.input = state->profile_db, .room = 64 * 1024};
+    reading->tuples = (struct hpc_window){.input = state->profile_db, .room = 64 * 1024};
+    return hpc_read_array(state, state->profile_db, "profile.db",
+                          state->layout == HPC_XML4 ? MAGIC_XML4 : MAGIC_META, least_info(state),
+                          &reading->at, &reading->count, &reading->stride, notes, error);
+}
+
+static void end(struct reading *reading)
+{
+    hpc_window_close(&reading->window);
+    hpc_window_close(&reading->tuples);
+}
+
+/* Record i, checked. */
+static int read_record(struct reading *reading, uint64_t i, struct info *info, struct pf_error *error)
+{
+    uint64_t at = reading->at + i * reading->stride;
+    size_t size = reading->stride < 48 ? reading->stride : 48;
+    if (reading->state->layout == HPC_XML4)
+        size = 52;
+    const unsigned char *bytes =
+        hpc_window_at(&reading->window, at, size, reading->at + reading->count * reading->stride, error);
+    if (!bytes)
+        return -1;
+    *info = read_info(reading->state, bytes, size, i);
+    return check_block(reading->state, info, i, at, reading->notes, error);
+}
+
+/* The database ends with its name if its writer came to an end; some wrote it backwards. */
+static int check_footer(struct hpc_state *state, struct hpc_notes *notes, struct pf_error *error)
+{
+    unsigned char bytes[8] = {0};
+    uint64_t size = pf_input_size(state->profile_db);
+    if (pf_input_read(state->profile_db, bytes, sizeof bytes, size < 8 ? 0 : size - 8, error) < 0)
+        return -1;
+    bool whole = state->layout == HPC_XML4 ? !memcmp(bytes, "PROFDBft", 8) || !memcmp(bytes, "tfBDFORP", 8)
+                                           : !memcmp(bytes, "_prof.db", 8);
+    return whole ? 0
+                 : hpc_note(notes, 0, (int64_t)size, "warning", "footer", error,
+                            "profile.db does not end as it should: its writer may have been interrupted");
+}
+
+static int find_summary(struct hpc_state *state, struct hpc_notes *notes, struct pf_error *error)
+{
+    struct reading reading;
+    struct info info = {0};
+    struct hpc_notes later = {0}; /* told when all records are read */
+    int failed = begin(&reading, state, notes, error) ||
+                 (reading.count && (reading.notes = &later, read_record(&reading, 0, &info, error)));
+    state->has_summary = info.summary;
+    if (info.summary)
+        state->summary = info.block;
+    end(&reading);
+    hpc_notes_free(&later);
+    return failed ? -1 : check_footer(state, notes, error);
+}
+
+int hpc_profiles_open(struct pf_profile *profile, struct hpc_notes *notes, struct pf_error *error)
+{
+    struct hpc_state *state = hpc_state(profile);
+    if (open_file(profile, "profile.db", &state->profile_db, notes, error) ||
+        open_file(profile, "cct.db", &state->cct_db, notes, error) ||
+        open_file(profile, "trace.db", &state->trace_db, notes, error))
+        return -1;
+    if (state->profile_db)
+        return find_summary(state, notes, error);
+    return hpc_note(notes, 0, -1, "error", "no-values", error, "profile.db is missing: there are no values");
+}
+
+/* ---- threads ---------------------------------------------------------------------------------------- */
+
+/*
+ * Element of a tuple. experiment.xml's time: u16 kind (two bits of it say how to show it), u64 physical, u64 logical;
+ * meta.db's: u8 kind, padding, u16 flags (bit 0: show the physical number too), u32 logical, u64 physical.
+ */
+static struct hpc_identity read_element(const struct hpc_state *state, const unsigned char *bytes)
+{
+    if (state->layout == HPC_XML4) {
+        unsigned kind = hpc_u16(bytes, true);
+        return (struct hpc_identity){.kind = kind & 0x3fff,
+                                     .shows_physical = !(kind >> 14 & 2),
+                                     .physical = hpc_u64(bytes + 2, true),
+                                     .logical = hpc_u64(bytes + 10, true)};
+    }
+    return (struct hpc_identity){.kind = bytes[0],
+                                 .shows_physical = hpc_u16(bytes + 2, false) & 1,
+                                 .logical = hpc_u32(bytes + 4, false),
+                                 .physical = hpc_u64(bytes + 8, false)};
+}
+
+/* Tuple: u16 number of elements (meta.db's layouts: and 6 bytes padding), the elements. */
+static int read_tuple(struct reading *reading, uint64_t at, struct hpc_identities *identities,
+                      struct pf_error *error)
+{
+    const struct hpc_state *state = reading->state;
+    bool xml4 = state->layout == HPC_XML4;
+    size_t head = xml4 ? 2 : 8, element = xml4 ? 18 : 16;
+    uint64_t size = pf_input_size(state->profile_db);
+    if (!at || !hpc_fits(at, head, 1, size))
+        return 0;
+    const unsigned char *bytes = hpc_window_at(&reading->tuples, at, head, size, error);
+    if (!bytes)
+        return -1;
+    unsigned count = hpc_u16(bytes, xml4);
+    if (count > TUPLE_MAX || !hpc_fits(at + head, count, element, size))
+        return hpc_note(reading->notes, 0, (int64_t)at, "error", "identity", error,
+                        "profile.db: a thread's identity is broken; the thread goes by its number");
+    for (unsigned i = 0; i < count; i++) {
+        bytes = hpc_window_at(&reading->tuples, at + head + (uint64_t)i * element, element, size, error);
+        if (!bytes)
+            return -1;
+        struct hpc_identity identity = read_element(state, bytes);
+        if (hpc_identities_element(identities, &identity, error))
+            return -1;
+    }
+    return 0;
+}
+
+static int add_thread(struct reading *reading, uint64_t i, const struct info *info,
+                      struct hpc_identities *identities, struct pf_error *error)
+{
+    struct hpc_threads *threads = &reading->state->threads;
+    if (hpc_idmap_add(&threads->profiles, i, threads->count, error) < 0)
+        return -1;
+    threads->items[threads->count++] = (struct hpc_thread){.block = info->block, .profile = (uint32_t)i};
+    return hpc_identities_add(identities, (uint32_t)i, error) ||
+                   read_tuple(reading, info->tuple, identities, error)
+               ? -1
+               : 0;
+}
+
+static int read_threads(struct reading *reading, struct hpc_identities *identities, struct pf_pass *pass,
+                        struct pf_error *error)
+{
+    struct hpc_threads *threads = &reading->state->threads;
+    /* The records are in the file, each of at least 40 bytes: that many there can be. */
+    threads->items = calloc(reading->count + 1, sizeof *threads->items);
+    if (!threads->items)
+        return pf_fail_memory(error);
+    for (uint64_t i = 0; i < reading->count && i < UINT32_MAX; i++) {
+        struct info info;
+        if ((i % PROFILES_A_STEP == 0 && pf_pass_step(pass, i, reading->count, error)) ||
+            read_record(reading, i, &info, error))
+            return -1;
+        if (!info.summary && add_thread(reading, i, &info, identities, error))
+            return -1;
+    }
+    return 0;
+}
+
+void hpc_threads_free(struct hpc_threads *threads)
+{
+    hpc_idmap_free(&threads->profiles);
+    free(threads->items);
+    *threads = (struct hpc_threads){0};
+}
+
+int hpc_publish_threads(struct pf_profile *profile, const struct hpc_identities *identities,
+                        struct pf_error *error)
+{
+    struct pf_rows *items = pf_rows_new(2), *fields = pf_rows_new(HPC_FIELDS);
+    int failed = !items || !fields ? pf_fail_memory(error) : 0;
+    if (failed || hpc_identities_publish(identities, hpc_state(profile), items, fields, error)) {
+        pf_rows_free(items);
+        pf_rows_free(fields);
+        return -1;
+    }
+    profile->partitions.items = items;
+    profile->partitions.fields = fields;
+    return 0;
+}
+
+int hpc_profiles_load(struct pf_profile *profile, struct hpc_notes *notes, struct pf_pass *pass,
+                      struct pf_error *error)
+{
+    struct hpc_state *state = hpc_state(profile);
+    struct hpc_identities identities = {0};
+    struct reading reading;
+    struct hpc_notes again = {0}; /* what was noted when the profile was opened */
+    int failed = 0;
+    if (state->profile_db) {
+        failed = begin(&reading, state, &again, error);
+        reading.notes = notes;
+        failed = failed || read_threads(&reading, &identities, pass, error);
+        end(&reading);
+    }
+    failed = failed || hpc_traces_load(state, notes, pass, error) ||
+             hpc_publish_threads(profile, &identities, error);
+    hpc_notes_free(&again);
+    hpc_identities_free(&identities);
+    if (failed)
+        hpc_threads_free(&state->threads);
+    return failed ? -1 : 0;
+}

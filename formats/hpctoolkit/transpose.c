@@ -1,0 +1,253 @@
+/* SPDX-License-Identifier: MIT */
+#include "formats/hpctoolkit/transpose.h"
+
+#include <stdlib.h>
+
+#include "formats/hpctoolkit/group.h"
+
+/*
+ * Made in two rounds, so that memory is bounded whatever there is to sort. First all pairs go, in the order of
+ * threads, to the bucket of their context, each bucket being a range of contexts with about the same number of
+ * pairs; buckets collect in memory and are written where they will stand. Then each bucket is read, sorted by
+ * context (which keeps the threads in order) and written back.
+ */
+struct pair {
+    uint32_t context, thread, entry;
+};
+
+enum {
+    BUCKETS = 256,
+    COLLECTED = 2048, /* pairs a bucket collects before they are written */
+    PAIRS_A_STEP = 1 << 16,
+    MEMORY = 8 << 20, /* bytes of pairs that are held in memory */
+};
+
+struct hpc_transpose {
+    uint64_t *first; /* by context: its first pair; one more: the number of pairs */
+    uint32_t contexts;
+    struct pf_store *pairs; /* struct pair */
+};
+
+/* ---- going through all pairs -------------------------------------------------------------------------- */
+
+/* Called with each thread and entry whose context is known. */
+typedef int each_pair(void *arg, const struct pair *pair, struct pf_error *error);
+
+static int walk_thread(const struct hpc_state *state, struct hpc_block_walk *walk, uint32_t thread,
+                       each_pair *each, void *arg, struct pf_error *error)
+{
+    uint32_t id;
+    uint64_t first, end;
+    int more;
+    hpc_block_enter(walk, state, &state->threads.items[thread].block, 0);
+    while ((more = hpc_block_next(walk, &id, &first, &end, error)) > 0) {
+        struct pair pair = {hpc_idmap_find(&state->model.ids, id), thread, walk->entry - 1};
+        if (pair.context != HPC_NO_NUMBER && each(arg, &pair, error))
+            return -1;
+    }
+    return more;
+}
+
+static int walk_pairs(const struct hpc_state *state, each_pair *each, void *arg, unsigned round,
+                      struct pf_pass *pass, struct pf_error *error)
+{
+    struct hpc_block_walk walk = {0};
+    uint32_t threads = state->threads.count;
+    int failed = 0;
+    for (uint32_t i = 0; i < threads && !failed; i++)
+        failed = pf_pass_step(pass, (uint64_t)round * threads + i, 3 * (uint64_t)threads, error) ||
+                 walk_thread(state, &walk, i, each, arg, error);
+    hpc_block_leave(&walk);
+    return failed ? -1 : 0;
+}
+
+static int count_pair(void *arg, const struct pair *pair, struct pf_error *error)
+{
+    struct hpc_transpose *transpose = arg;
+    (void)error;
+    transpose->first[pair->context + 1]++;
+    return 0;
+}
+
+/* ---- buckets ------------------------------------------------------------------------------------------ */
+
+struct bucket {
+    uint32_t end;   /* one past its last context */
+    uint64_t next;  /* number of the next pair to be written */
+    uint32_t count; /* pairs collected */
+    struct pair *collected;
+};
+
+struct buckets {
+    struct hpc_transpose *transpose;
+    struct bucket items[BUCKETS];
+    struct pair *collected; /* COLLECTED for each */
+    uint8_t *of;            /* by context: its bucket */
+};
+
+static int write_pairs(struct pf_store *store, uint64_t at, const struct pair *pairs, size_t count,
+                       struct pf_error *error)
+{
+    return pf_store_write(store, at * sizeof *pairs, pairs, count * sizeof *pairs, error);
+}
+
+static int flush(struct buckets *buckets, struct bucket *bucket, struct pf_error *error)
+{
+    if (bucket->count &&
+        write_pairs(buckets->transpose->pairs, bucket->next, bucket->collected, bucket->count, error))
+        return -1;
+    bucket->next += bucket->count;
+    bucket->count = 0;
+    return 0;
+}
+
+static int put_pair(void *arg, const struct pair *pair, struct pf_error *error)
+{
+    struct buckets *buckets = arg;
+    struct bucket *bucket = &buckets->items[buckets->of[pair->context]];
+    if (bucket->count == COLLECTED && flush(buckets, bucket, error))
+        return -1;
+    bucket->collected[bucket->count++] = *pair;
+    return 0;
+}
+
+/* Ranges of contexts with about as many pairs each. */
+static int make_buckets(struct buckets *buckets, struct hpc_transpose *transpose, struct pf_error *error)
+{
+    uint64_t all = transpose->first[transpose->contexts];
+    uint32_t context = 0;
+    buckets->transpose = transpose;
+    buckets->collected = malloc((size_t)BUCKETS * COLLECTED * sizeof *buckets->collected);
+    buckets->of = malloc((size_t)transpose->contexts + 1);
+    if (!buckets->collected || !buckets->of)
+        return pf_fail_memory(error);
+    for (unsigned b = 0; b < BUCKETS; b++) {
+        struct bucket *bucket = &buckets->items[b];
+        uint64_t until = all / BUCKETS * (b + 1);
+        bucket->next = transpose->first[context];
+        bucket->collected = buckets->collected + (size_t)b * COLLECTED;
+        for (; context < transpose->contexts && (b + 1 == BUCKETS || transpose->first[context] < until);
+             context++)
+            buckets->of[context] = (uint8_t)b;
+        bucket->end = context;
+    }
+    return 0;
+}
+
+/* Sorts pairs [start, end), those of contexts [from, to), by context. */
+static int sort_bucket(struct hpc_transpose *transpose, uint32_t from, uint32_t to, struct pf_error *error)
+{
+    uint64_t start = transpose->first[from], count = transpose->first[to] - start;
+    struct pair *pairs = malloc((count + 1) * sizeof *pairs), *sorted = malloc((count + 1) * sizeof *sorted);
+    uint64_t *next = malloc(((size_t)(to - from) + 1) * sizeof *next);
+    int failed = pairs && sorted && next ? 0 : pf_fail_memory(error);
+    if (!failed)
+        failed = pf_store_read(transpose->pairs, start * sizeof *pairs, pairs, count * sizeof *pairs, error);
+    if (!failed) {
+        for (uint32_t c = from; c < to; c++)
+            next[c - from] = transpose->first[c] - start;
+        for (uint64_t i = 0; i < count; i++)
+            sorted[next[pairs[i].context - from]++] = pairs[i];
+        failed = write_pairs(transpose->pairs, start, sorted, count, error);
+    }
+    free(pairs);
+    free(sorted);
+    free(next);
+    return failed;
+}
+
+static int sort_buckets(struct buckets *buckets, struct pf_pass *pass, struct pf_error *error)
+{
+    uint32_t from = 0;
+    for (unsigned b = 0; b < BUCKETS; b++) {
+        uint32_t to = buckets->items[b].end;
+        if (pf_pass_step(pass, 2 * BUCKETS + b, 3 * (uint64_t)BUCKETS, error) ||
+            (from < to && sort_bucket(buckets->transpose, from, to, error)))
+            return -1;
+        from = to;
+    }
+    return 0;
+}
+
+/* ---- making it ---------------------------------------------------------------------------------------- */
+
+static int fill(struct hpc_transpose *transpose, const struct hpc_state *state, struct pf_pass *pass,
+                struct pf_error *error)
+{
+    if (walk_pairs(state, count_pair, transpose, 0, pass, error))
+        return -1;
+    for (uint32_t c = 0; c < transpose->contexts; c++)
+        transpose->first[c + 1] += transpose->first[c];
+    struct buckets *buckets = calloc(1, sizeof *buckets);
+    int failed = buckets ? make_buckets(buckets, transpose, error) : pf_fail_memory(error);
+    failed = failed || walk_pairs(state, put_pair, buckets, 1, pass, error);
+    for (unsigned b = 0; b < BUCKETS && !failed; b++)
+        failed = flush(buckets, &buckets->items[b], error);
+    failed = failed || sort_buckets(buckets, pass, error);
+    if (buckets) {
+        free(buckets->collected);
+        free(buckets->of);
+    }
+    free(buckets);
+    return failed ? -1 : 0;
+}
+
+struct hpc_transpose *hpc_transpose_new(const struct hpc_state *state, struct pf_pass *pass,
+                                        struct pf_error *error)
+{
+    struct hpc_transpose *transpose = calloc(1, sizeof *transpose);
+    if (!transpose) {
+        pf_fail_memory(error);
+        return NULL;
+    }
+    transpose->contexts = state->model.contexts;
+    transpose->first = calloc((size_t)transpose->contexts + 1, sizeof *transpose->first);
+    transpose->pairs = pf_store_new(MEMORY);
+    int failed = transpose->first && transpose->pairs ? 0 : pf_fail_memory(error);
+    if (failed || fill(transpose, state, pass, error)) {
+        hpc_transpose_free(transpose);
+        return NULL;
+    }
+    return transpose;
+}
+
+void hpc_transpose_free(struct hpc_transpose *transpose)
+{
+    if (!transpose)
+        return;
+    pf_store_free(transpose->pairs);
+    free(transpose->first);
+    free(transpose);
+}
+
+/* ---- asking it ---------------------------------------------------------------------------------------- */
+
+int hpc_transpose_pair(const struct hpc_transpose *transpose, uint64_t pair, uint32_t *thread,
+                       uint32_t *entry, struct pf_error *error)
+{
+    struct pair found;
+    if (pf_store_read(transpose->pairs, pair * sizeof found, &found, sizeof found, error))
+        return -1;
+    *thread = found.thread;
+    *entry = found.entry;
+    return 0;
+}
+
+int hpc_transpose_find(const struct hpc_transpose *transpose, uint32_t index, uint32_t first, uint64_t *pair,
+                       uint64_t *end, struct pf_error *error)
+{
+    uint64_t low = transpose->first[index], high = transpose->first[index + 1];
+    *end = high;
+    while (low < high) {
+        uint64_t middle = low + (high - low) / 2;
+        uint32_t thread, entry;
+        if (hpc_transpose_pair(transpose, middle, &thread, &entry, error))
+            return -1;
+        if (thread < first)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    *pair = low;
+    return 0;
+}
