@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "formats/driver.h"
 
-extern const struct pf_driver pf_cube_driver;
 extern const struct pf_driver pf_hpctoolkit_driver;
 extern const struct pf_driver pf_xray_driver;
 extern const struct pf_driver pf_extrap_text_driver;
@@ -15,7 +14,6 @@ extern const struct pf_driver pf_nsight_driver;
  * Magic before heuristics: the surest wins, and of equals the first. Adding a format is one line here.
  */
 const struct pf_driver *const pf_drivers[] = {
-    &pf_cube_driver,            /* tar's magic and the first member's name */
     &pf_hpctoolkit_driver,  /* a folder: magic of meta.db, or the root element of experiment.xml */
     &pf_xray_driver,            /* four bytes of header and the first record's kind */
     &pf_nsight_driver,          /* SQLite's magic and names in the schema */
