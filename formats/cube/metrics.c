@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: MIT */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "formats/cube/cubex.h"
+
+/*
+ * The profile's metrics: of each metric of the file NAME, the exclusive values, and "NAME (inc)", the inclusive ones. A
+ * derived metric has no values and is listed once.
+ */
+enum { EXCLUSIVE, INCLUSIVE, SIDES };
+
+static const char *const suffixes[SIDES] = {"", " (inc)"};
+static const char *const scopes[SIDES] = {"exclusive", "inclusive"};
+
+/* ---- names -------------------------------------------------------------------------------------- */
+
+/* A string that was not there before, terminated. NULL with *taken set, or with *error filled. */
+static const char *add_name(struct pf_strings *names, const char *name, bool *taken, struct pf_error *error)
+{
+    uint32_t before = pf_strings_count(names);
+    uint32_t string = pf_intern(names, name, strlen(name) + 1, error);
+    *taken = string != PF_NO_STRING && string < before;
+    return string == PF_NO_STRING || *taken ? NULL : pf_interned(names, string).text;
+}
+
+/* Unique names, also where the file has one twice or one that ends like ours: "#" and a number is added then. */
+static const char *unique_name(struct pf_cubex *cubex, uint32_t m, int side, struct pf_error *error)
+{
+    const struct pf_cube_metric *metric = &cubex->cube.metrics[m];
+    size_t room = strlen(metric->name) + 64;
+    char *name = malloc(room);
+    bool taken = true;
+    const char *unique = NULL;
+    if (!name) {
+        pf_fail_memory(error);
+        return NULL;
+    }
+    snprintf(name, room, "%s%s", metric->name, suffixes[side]);
+    if (*metric->name)
+        unique = add_name(cubex->names, name, &taken, error);
+    for (uint64_t n = m; taken && !unique; n += cubex->cube.n_metrics) {
+        snprintf(name, room, "%s#%llu%s", metric->name, (unsigned long long)n, suffixes[side]);
+        unique = add_name(cubex->names, name, &taken, error);
+    }
+    free(name);
+    return unique;
+}
+
+/* ---- how they add up ---------------------------------------------------------------------------- */
+
+/*
+ * Sums add up over locations, exclusive ones over all call paths, inclusive ones over the roots. Minima and maxima do so over
+ * locations alone. What is shown of several numbers (a rate, an average) does not add up at all.
+ */
+static void set_sums(struct pf_metric *metric, enum pf_cube_kind kind, int side)
+{
+    metric->over_contexts = PF_OVER_NO_CONTEXTS;
+    metric->over_partitions = PF_OVER_NO_PARTITIONS;
+    if (pf_cube_is_sum(kind)) {
+        metric->over_contexts = side == INCLUSIVE ? PF_OVER_ROOTS : PF_OVER_ALL;
+        metric->over_partitions = PF_SUM;
+    } else if (pf_cube_is_extreme(kind)) {
+        metric->over_partitions = kind == PF_CUBE_LEAST ? PF_MIN : PF_MAX;
+    }
+}
+
+static int add_metric(struct pf_profile *profile, uint32_t m, int side, struct pf_error *error)
+{
+    struct pf_cubex *cubex = profile->state;
+    const struct pf_cube_metric *metric = &cubex->cube.metrics[m];
+    bool derived = metric->stored == PF_CUBE_DERIVED;
+    size_t n = profile->n_metrics;
+    struct pf_metric *added = &cubex->metrics[n];
+    *added = (struct pf_metric){.id = (int64_t)n,
+                                .name = unique_name(cubex, m, side, error),
+                                .unit = metric->unit,
+                                .scope = scopes[side],
+                                .type = pf_cube_is_int(metric->type.kind) ? "int" : "double",
+                                .description = metric->description,
+                                .over_contexts = PF_OVER_NO_CONTEXTS,
+                                .over_partitions = PF_OVER_NO_PARTITIONS,
+                                .partner = PF_NO_PARTNER};
+    if (!added->name)
+        return -1;
+    if (derived)
+        added->expression = metric->expression;
+    else
+        set_sums(added, metric->type.kind, side);
+    if (derived && strncmp(metric->kind, "PRE", 3) != 0)
+        added->scope = "derived"; /* of sums, be they exclusive or inclusive */
+    cubex->metric_of[n] = m;
+    cubex->sides[m].side[side] = (int)n;
+    profile->n_metrics++;
+    return 0;
+}
+
+static int add_sides(struct pf_profile *profile, uint32_t m, struct pf_error *error)
+{
+    struct pf_cubex *cubex = profile->state;
+    const struct pf_cube_metric *metric = &cubex->cube.metrics[m];
+    cubex->sides[m] = (struct pf_cubex_sides){{PF_NO_PARTNER, PF_NO_PARTNER}};
+    if (metric->stored == PF_CUBE_DERIVED)
+        return add_metric(profile, m, metric->takes_inclusive ? INCLUSIVE : EXCLUSIVE, error);
+    for (int side = 0; side < SIDES; side++)
+        if (add_metric(profile, m, side, error))
+            return -1;
+    int first = cubex->sides[m].side[EXCLUSIVE];
+    cubex->metrics[first].partner = first + 1;
+    cubex->metrics[first + 1].partner = first;
+    return 0;
+}
+
+/* ---- further columns ---------------------------------------------------------------------------- */
+
+static const struct pf_column columns[] = {
+    {"parent", PF_PLAIN, 0}, {"number", PF_PLAIN, 0},  {"dtype", PF_PLAIN, 0},
+    {"stored", PF_PLAIN, 0}, {"viztype", PF_PLAIN, 0}, {"title", PF_PLAIN, 0},
+};
+
+/* The metric that this one is a part of, on the same side where that has two. */
+static struct pf_cell parent_cell(const struct pf_cubex *cubex, size_t i)
+{
+    const struct pf_cube_metric *metric = &cubex->cube.metrics[cubex->metric_of[i]];
+    if (metric->parent == PF_CUBE_NONE)
+        return pf_absent();
+    const int *side = cubex->sides[metric->parent].side;
+    int same = cubex->sides[cubex->metric_of[i]].side[INCLUSIVE] == (int)i;
+    return pf_int(side[same] != PF_NO_PARTNER ? side[same] : side[!same]);
+}
+
+static void metric_cells(const struct pf_profile *profile, size_t i, struct pf_cell *cells)
+{
+    const struct pf_cubex *cubex = profile->state;
+    const struct pf_cube_metric *metric = &cubex->cube.metrics[cubex->metric_of[i]];
+    cells[0] = parent_cell(cubex, i);
+    cells[1] = pf_uint(metric->id);
+    cells[2] = pf_string(metric->dtype);
+    cells[3] = pf_string(metric->kind);
+    cells[4] = pf_string(metric->ghost ? "GHOST" : "NORMAL");
+    cells[5] = pf_string(metric->title);
+}
+
+int pf_cubex_set_metrics(struct pf_profile *profile, struct pf_error *error)
+{
+    struct pf_cubex *cubex = profile->state;
+    size_t n = cubex->cube.n_metrics;
+    cubex->metrics = calloc(SIDES * n + 1, sizeof *cubex->metrics);
+    cubex->metric_of = calloc(SIDES * n + 1, sizeof *cubex->metric_of);
+    cubex->sides = calloc(n + 1, sizeof *cubex->sides);
+    cubex->names = pf_strings_new();
+    if (!cubex->metrics || !cubex->metric_of || !cubex->sides || !cubex->names)
+        return pf_fail_memory(error);
+    for (uint32_t m = 0; m < n; m++)
+        if (add_sides(profile, m, error))
+            return -1;
+    profile->metrics = cubex->metrics;
+    profile->metrics_stage = PF_OPENED;
+    profile->metric_columns = columns;
+    profile->n_metric_columns = sizeof columns / sizeof *columns;
+    profile->metric_cells = metric_cells;
+    return 0;
+}

@@ -1,0 +1,283 @@
+/* SPDX-License-Identifier: MIT */
+#include <endian.h>
+#include <float.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "formats/cube/cube.h"
+
+/* ---- names of types ----------------------------------------------------------------------------- */
+
+/* Longer lists do not occur; the limit keeps a row's size far from overflow. */
+enum { PARTS_MAX = 65536 };
+
+struct known_type {
+    const char *name;
+    enum pf_cube_kind kind;
+    uint32_t size;
+};
+
+/* FLOAT is a double, INTEGER has 64 bits although INT has 32. */
+static const struct known_type known_types[] = {
+    {"DOUBLE", PF_CUBE_REAL, 8},
+    {"FLOAT", PF_CUBE_REAL, 8},
+    {"MINDOUBLE", PF_CUBE_LEAST, 8},
+    {"MAXDOUBLE", PF_CUBE_LARGEST, 8},
+    {"UINT64", PF_CUBE_UNSIGNED, 8},
+    {"UNSIGNED INTEGER", PF_CUBE_UNSIGNED, 8},
+    {"INT64", PF_CUBE_SIGNED, 8},
+    {"INTEGER", PF_CUBE_SIGNED, 8},
+    {"SIGNED INTEGER", PF_CUBE_SIGNED, 8},
+    {"UINT32", PF_CUBE_UNSIGNED, 4},
+    {"UNSIGNED INT", PF_CUBE_UNSIGNED, 4},
+    {"INT32", PF_CUBE_SIGNED, 4},
+    {"INT", PF_CUBE_SIGNED, 4},
+    {"SIGNED INT", PF_CUBE_SIGNED, 4},
+    {"UINT16", PF_CUBE_UNSIGNED, 2},
+    {"UNSIGNED SHORT INT", PF_CUBE_UNSIGNED, 2},
+    {"INT16", PF_CUBE_SIGNED, 2},
+    {"SHORT INT", PF_CUBE_SIGNED, 2},
+    {"SIGNED SHORT INT", PF_CUBE_SIGNED, 2},
+    {"UINT8", PF_CUBE_UNSIGNED, 1},
+    {"CHAR", PF_CUBE_UNSIGNED, 1},
+    {"INT8", PF_CUBE_SIGNED, 1},
+    {"COMPLEX", PF_CUBE_COMPLEX, 16},
+    {"RATE", PF_CUBE_RATE, 16},
+    {"TAU_ATOMIC", PF_CUBE_AVERAGE, 36},
+    {"SCALE_FUNC", PF_CUBE_NO_KIND, 848},
+};
+
+/* NAME(n): the n, 0 if it is none that makes sense. */
+static uint32_t parts_of(const char *dtype, const char *name)
+{
+    size_t length = strlen(name);
+    if (strncmp(dtype, name, length) != 0 || dtype[length] != '(')
+        return 0;
+    char *end;
+    unsigned long n = strtoul(dtype + length + 1, &end, 10);
+    return *end == ')' && n <= PARTS_MAX ? (uint32_t)n : 0;
+}
+
+struct pf_cube_type pf_cube_type_of(const char *dtype)
+{
+    for (size_t i = 0; i < sizeof known_types / sizeof *known_types; i++)
+        if (!strcmp(dtype, known_types[i].name))
+            return (struct pf_cube_type){known_types[i].kind, known_types[i].size};
+    uint32_t parts = parts_of(dtype, "HISTOGRAM");
+    if (parts)
+        return (struct pf_cube_type){PF_CUBE_BINS, 8 * (parts + 2)}; /* min and max stand before the bins */
+    parts = parts_of(dtype, "NDOUBLES");
+    if (parts)
+        return (struct pf_cube_type){PF_CUBE_LIST, 8 * parts};
+    return (struct pf_cube_type){PF_CUBE_NO_KIND, 0};
+}
+
+/* ---- elements ----------------------------------------------------------------------------------- */
+
+static inline uint64_t load_64(const unsigned char *raw, bool swapped)
+{
+    uint64_t bits;
+    memcpy(&bits, raw, sizeof bits);
+    return swapped ? __builtin_bswap64(bits) : bits;
+}
+
+static inline uint32_t load_32(const unsigned char *raw, bool swapped)
+{
+    uint32_t bits;
+    memcpy(&bits, raw, sizeof bits);
+    return swapped ? __builtin_bswap32(bits) : bits;
+}
+
+static inline uint16_t load_16(const unsigned char *raw, bool swapped)
+{
+    uint16_t bits;
+    memcpy(&bits, raw, sizeof bits);
+    return swapped ? __builtin_bswap16(bits) : bits;
+}
+
+static inline double load_double(const unsigned char *raw, bool swapped)
+{
+    uint64_t bits = load_64(raw, swapped);
+    double value;
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
+static uint64_t load_unsigned(const unsigned char *raw, uint32_t size, bool swapped)
+{
+    if (size == 8)
+        return load_64(raw, swapped);
+    if (size == 4)
+        return load_32(raw, swapped);
+    return size == 2 ? load_16(raw, swapped) : *raw;
+}
+
+static int64_t load_signed(const unsigned char *raw, uint32_t size, bool swapped)
+{
+    uint64_t bits = load_unsigned(raw, size, swapped);
+    unsigned unused = 64 - 8 * size;
+    return (int64_t)(bits << unused) >> unused;
+}
+
+static double add_doubles(const unsigned char *raw, uint32_t n, bool swapped)
+{
+    double sum = 0;
+    for (uint32_t i = 0; i < n; i++)
+        sum += load_double(raw + (size_t)i * 8, swapped);
+    return sum;
+}
+
+static void decode_doubles(const unsigned char *raw, bool swapped, size_t n, union pf_cube_number *out)
+{
+    for (size_t i = 0; i < n; i++) {
+        out[i].a = load_double(raw + i * 8, swapped);
+        out[i].b = 0;
+    }
+}
+
+/* TAU_ATOMIC: the number as 32 bits, then min, max, sum and sum of squares as doubles, packed. */
+static union pf_cube_number load_average(const unsigned char *raw, bool swapped)
+{
+    return (union pf_cube_number){.a = load_32(raw, swapped), .b = load_double(raw + 4 + 16, swapped)};
+}
+
+static union pf_cube_number load_one(const struct pf_cube_metric *metric, const unsigned char *raw)
+{
+    union pf_cube_number number = {.a = 0, .b = 0};
+    bool swapped = metric->swapped;
+    uint32_t size = metric->type.size;
+    switch (metric->type.kind) {
+    case PF_CUBE_SIGNED:
+        number.i = load_signed(raw, size, swapped);
+        break;
+    case PF_CUBE_UNSIGNED:
+        number.i = load_unsigned(raw, size, swapped);
+        break;
+    case PF_CUBE_AVERAGE:
+        return load_average(raw, swapped);
+    case PF_CUBE_RATE:
+    case PF_CUBE_COMPLEX:
+        number.a = load_double(raw, swapped);
+        number.b = load_double(raw + 8, swapped);
+        break;
+    case PF_CUBE_BINS:
+        number.a = add_doubles(raw + 16, size / 8 - 2, swapped);
+        break;
+    case PF_CUBE_LIST:
+        number.a = add_doubles(raw, size / 8, swapped);
+        break;
+    default:
+        break;
+    }
+    return number;
+}
+
+void pf_cube_decode(const struct pf_cube_metric *metric, const unsigned char *raw, size_t n,
+                    union pf_cube_number *out)
+{
+    enum pf_cube_kind kind = metric->type.kind;
+    if (kind == PF_CUBE_REAL || pf_cube_is_extreme(kind)) {
+        decode_doubles(raw, metric->swapped, n, out);
+        return;
+    }
+    for (size_t i = 0; i < n; i++)
+        out[i] = load_one(metric, raw + i * metric->type.size);
+}
+
+/* ---- sums --------------------------------------------------------------------------------------- */
+
+union pf_cube_number pf_cube_neutral(enum pf_cube_kind kind)
+{
+    if (pf_cube_is_int(kind))
+        return (union pf_cube_number){.i = 0};
+    double a = kind == PF_CUBE_LEAST ? DBL_MAX : kind == PF_CUBE_LARGEST ? -DBL_MAX : 0;
+    return (union pf_cube_number){.a = a, .b = 0};
+}
+
+static void take_extremes(enum pf_cube_kind kind, union pf_cube_number *sum, const union pf_cube_number *x,
+                          size_t n)
+{
+    if (kind == PF_CUBE_LEAST) {
+        for (size_t i = 0; i < n; i++)
+            if (x[i].a < sum[i].a)
+                sum[i].a = x[i].a;
+    } else {
+        for (size_t i = 0; i < n; i++)
+            if (x[i].a > sum[i].a)
+                sum[i].a = x[i].a;
+    }
+}
+
+void pf_cube_add(enum pf_cube_kind kind, union pf_cube_number *sum, const union pf_cube_number *x, size_t n)
+{
+    if (pf_cube_is_extreme(kind)) {
+        take_extremes(kind, sum, x, n);
+    } else if (pf_cube_is_int(kind)) {
+        for (size_t i = 0; i < n; i++)
+            sum[i].i += x[i].i; /* 2^63 times 2^32 call paths: far from overflow */
+    } else {
+        for (size_t i = 0; i < n; i++) {
+            sum[i].a += x[i].a;
+            sum[i].b += x[i].b;
+        }
+    }
+}
+
+void pf_cube_subtract(enum pf_cube_kind kind, union pf_cube_number *sum, const union pf_cube_number *x,
+                      size_t n)
+{
+    if (pf_cube_is_extreme(kind)) {
+        take_extremes(kind, sum, x, n);
+    } else if (pf_cube_is_int(kind)) {
+        for (size_t i = 0; i < n; i++)
+            sum[i].i -= x[i].i;
+    } else {
+        for (size_t i = 0; i < n; i++) {
+            sum[i].a -= x[i].a;
+            sum[i].b -= x[i].b;
+        }
+    }
+}
+
+/* ---- what is shown ------------------------------------------------------------------------------ */
+
+static struct pf_cell int_cell(const pf_int128 *value)
+{
+    if (*value >= INT64_MIN && *value <= INT64_MAX)
+        return pf_int((int64_t)*value);
+    if (*value > 0 && *value <= UINT64_MAX)
+        return pf_uint((uint64_t)*value);
+    return pf_wide(value);
+}
+
+bool pf_cube_shown(enum pf_cube_kind kind, const union pf_cube_number *number, struct pf_cell *cell)
+{
+    double a = number->a, b = number->b;
+    switch (kind) {
+    case PF_CUBE_NO_KIND:
+        return false;
+    case PF_CUBE_SIGNED:
+    case PF_CUBE_UNSIGNED:
+        *cell = int_cell(&number->i);
+        return number->i != 0;
+    case PF_CUBE_LEAST:
+        *cell = pf_double(a);
+        return a != DBL_MAX;
+    case PF_CUBE_LARGEST:
+        *cell = pf_double(a);
+        return a != -DBL_MAX;
+    case PF_CUBE_RATE:
+        *cell = pf_double(a / b);
+        return b != 0 && a != 0;
+    case PF_CUBE_COMPLEX:
+        *cell = pf_double(hypot(a, b));
+        return a != 0 || b != 0;
+    case PF_CUBE_AVERAGE:
+        *cell = pf_double(b / a);
+        return a != 0 && b != 0;
+    default:
+        *cell = pf_double(a);
+        return a != 0;
+    }
+}
