@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "formats/driver.h"
 
-extern const struct pf_driver pf_hpctoolkit_driver;
 extern const struct pf_driver pf_cube_driver;
+extern const struct pf_driver pf_hpctoolkit_driver;
 extern const struct pf_driver pf_xray_driver;
 extern const struct pf_driver pf_extrap_text_driver;
 extern const struct pf_driver pf_extrap_talpas_driver;
@@ -12,21 +12,17 @@ extern const struct pf_driver pf_extrap_json_old_driver;
 extern const struct pf_driver pf_nsight_driver;
 
 /*
- * Magic before heuristics: the surest wins, and of equals the first. Adding a
- * format is one line here.
+ * Magic before heuristics: the surest wins, and of equals the first. Adding a format is one line here.
  */
 const struct pf_driver *const pf_drivers[] = {
-    &pf_hpctoolkit_driver, /* a folder: magic of meta.db, or the root element of
-                              experiment.xml */
-    &pf_cube_driver,       /* tar's magic and what its first member is called */
-    &pf_xray_driver,   /* four bytes of header and the first record's kind */
-    &pf_nsight_driver, /* SQLite's magic and names in the schema */
-    &pf_extrap_json_old_driver, /* two members of the object that the file is;
-                                   so are the next three */
+    &pf_cube_driver,            /* tar's magic and the first member's name */
+    &pf_hpctoolkit_driver,      /* a folder: magic of meta.db, or the root element of experiment.xml */
+    &pf_xray_driver,            /* four bytes of header and the first record's kind */
+    &pf_nsight_driver,          /* SQLite's magic and names in the schema */
+    &pf_extrap_json_old_driver, /* two members of the object that the file is; so are the next three */
     &pf_extrap_json_driver,
     &pf_extrap_talpas_driver,
     &pf_extrap_jsonl_driver,
-    &pf_extrap_text_driver, /* words in plain text: only what nothing with a
-                               magic number wants */
+    &pf_extrap_text_driver, /* words in plain text: only what nothing with a magic number wants */
     NULL,
 };
