@@ -16,59 +16,85 @@ void xray_durations_free(struct xray_durations *durations)
     durations->entered = NULL;
 }
 
-static int grow_entered(struct xray_durations *durations, struct pf_error *error)
-{
-    size_t room = durations->entered_room ? durations->entered_room * 2 : 256;
-    uint64_t *entered = realloc(durations->entered, room * sizeof *entered);
-    if (!entered)
-        return pf_fail_memory(error);
-    durations->entered = entered;
-    durations->entered_room = room;
-    return 0;
-}
-
-static int enter(struct xray_durations *durations, const struct xray_event *event, struct pf_error *error)
-{
-    size_t depth = durations->stack.depth;
-    uint32_t number = xray_functions_find(&durations->stack.functions, event->function);
-    if (number == XRAY_NO_FUNCTION)
-        number = xray_functions_add(&durations->stack.functions, event->function, error);
-    if (number == XRAY_NO_FUNCTION || (depth == durations->entered_room && grow_entered(durations, error)))
-        return -1;
-    durations->entered[depth] = event->tsc;
-    return xray_stack_push(&durations->stack, number, error);
-}
-
-static int leave(struct xray_durations *durations, const struct xray_event *event, struct pf_error *error)
+/* Room for one more open call. */
+static int make_room(struct xray_durations *durations, struct pf_error *error)
 {
     struct xray_stack *stack = &durations->stack;
-    uint32_t function = xray_functions_find(&stack->functions, event->function);
-    size_t call = function == XRAY_NO_FUNCTION ? SIZE_MAX : xray_stack_find(stack, function);
-    if (call == SIZE_MAX)
+    if (stack->depth + 1 >= stack->room && xray_stack_grow(stack, error))
+        return -1;
+    if (durations->entered_room >= stack->room)
         return 0;
-    while (stack->depth > call) {
-        uint64_t entered = durations->entered[stack->depth - 1];
-        uint64_t duration = event->tsc > entered ? event->tsc - entered : entered - event->tsc;
-        if (durations->take(durations, stack->calls[stack->depth], duration, error))
-            return -1;
+    uint64_t *entered = realloc(durations->entered, stack->room * sizeof *entered);
+    if (!entered)
+        return pf_fail_memory(error);
+    entered[0] = 0;
+    durations->entered = entered;
+    durations->entered_room = stack->room;
+    return 0;
+}
+
+static int hand_over(struct xray_durations *durations, struct pf_error *error)
+{
+    size_t n = durations->n_ended;
+    durations->n_ended = 0;
+    return n ? durations->take(durations, durations->ended, n, error) : 0;
+}
+
+/* Notes the innermost call as one that ends, or would; there is always room for one. */
+static inline void note_end(struct xray_durations *durations, uint32_t function, uint64_t tsc)
+{
+    uint64_t entered = durations->entered[durations->stack.depth];
+    durations->ended[durations->n_ended] =
+        (struct xray_duration){.ticks = tsc > entered ? tsc - entered : entered - tsc, .function = function};
+}
+
+/* An exit of a call that is not the innermost. */
+static int leave(struct xray_durations *durations, uint32_t function, uint64_t tsc, struct pf_error *error)
+{
+    struct xray_stack *stack = &durations->stack;
+    size_t call = xray_stack_find(stack, function);
+    while (call != SIZE_MAX && stack->depth > call) {
+        note_end(durations, stack->calls[stack->depth], tsc);
         xray_stack_pop(stack);
+        if (++durations->n_ended == XRAY_DURATIONS_AT_ONCE && hand_over(durations, error))
+            return -1;
     }
     return 0;
 }
 
-static int take_event(struct xray_durations *durations, const struct xray_event *event,
-                      struct pf_error *error)
+/*
+ * Entries and exits alternate as in a random walk: what depends on which it is would be predicted wrongly half
+ * the time. So an entry and the exit of the innermost call are one case: both write what either needs, and only
+ * the counts differ.
+ */
+static inline int take_event(struct xray_durations *durations, const struct xray_event *event,
+                             struct pf_error *error)
 {
-    switch (event->kind) {
-    case XRAY_ENTER:
-    case XRAY_ENTER_ARG:
-        return enter(durations, event, error);
-    case XRAY_EXIT:
-    case XRAY_TAIL_EXIT:
-        return leave(durations, event, error);
-    default:
+    enum { ENTRIES = 1 << XRAY_ENTER | 1 << XRAY_ENTER_ARG };
+    struct xray_stack *stack = &durations->stack;
+    if (event->kind > XRAY_ENTER_ARG)
         return 0;
+    uint32_t number = xray_functions_find(&stack->functions, event->function);
+    unsigned entering = ENTRIES >> event->kind & 1;
+    if (number == XRAY_NO_FUNCTION) {
+        if (!entering)
+            return 0;
+        number = xray_functions_add(&stack->functions, event->function, error);
+        if (number == XRAY_NO_FUNCTION)
+            return -1;
     }
+    if (stack->depth + 1 >= stack->room && make_room(durations, error))
+        return -1;
+    size_t depth = stack->depth;
+    if (!(entering | (stack->calls[depth] == number)))
+        return leave(durations, number, event->tsc, error);
+    note_end(durations, number, event->tsc);
+    durations->n_ended += !entering;
+    stack->calls[depth + 1] = number;
+    durations->entered[depth + 1] = event->tsc;
+    stack->functions.seen[number].open += 2 * entering - 1;
+    stack->depth = depth + 2 * (size_t)entering - 1;
+    return durations->n_ended == XRAY_DURATIONS_AT_ONCE ? hand_over(durations, error) : 0;
 }
 
 int xray_durations_step(const struct xray_durations *durations, uint64_t done, struct pf_error *error)
@@ -100,10 +126,11 @@ int xray_durations_read(struct xray_durations *durations, size_t thread, struct 
     const struct xray_index *index = &durations->state->index;
     const struct xray_thread *read = &index->threads[thread];
     xray_stack_clear(&durations->stack);
+    durations->n_ended = 0;
     for (uint64_t i = 0; i < read->count; i++) {
         struct xray_range range;
         if (xray_index_range(index, read->first + i, &range, error) || read_range(durations, &range, error))
             return -1;
     }
-    return 0;
+    return hand_over(durations, error);
 }

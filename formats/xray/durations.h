@@ -5,6 +5,14 @@
 #include "formats/xray/records.h"
 #include "formats/xray/xray.h"
 
+/* A call that has ended. */
+struct xray_duration {
+    uint64_t ticks;
+    uint32_t function; /* its number in the stack */
+};
+
+enum { XRAY_DURATIONS_AT_ONCE = 1024 };
+
 /*
  * A walk over the completed calls of threads, for their durations alone: calls are closed by the rules of the
  * model pass (see calls.c), but no contexts are made.
@@ -13,14 +21,16 @@ struct xray_durations {
     const struct xray_state *state;
     struct pf_pass *pass;
     uint64_t done; /* bytes of ranges */
-    /* Called for each call that ends; function: its number in the stack. 0, or -1 with *error filled. */
-    int (*take)(struct xray_durations *durations, uint32_t function, uint64_t duration,
+    /* Called for calls in the order in which they end, some at a time. 0, or -1 with *error filled. */
+    int (*take)(struct xray_durations *durations, const struct xray_duration *calls, size_t n,
                 struct pf_error *error);
 
     struct xray_decoder decoder;
     struct xray_stack stack;
-    uint64_t *entered; /* by depth in the stack; owned */
+    uint64_t *entered; /* by depth in the stack, from 1 on; owned */
     size_t entered_room;
+    size_t n_ended;
+    struct xray_duration ended[XRAY_DURATIONS_AT_ONCE]; /* not yet handed to take */
 };
 
 /* state, pass and take are set; the rest is zero. */

@@ -63,20 +63,31 @@ static int add_groups(struct ranking *ranking, struct pf_error *error)
     return 0;
 }
 
-static int take(struct xray_durations *durations, uint32_t number, uint64_t duration, struct pf_error *error)
+/* Where the calls of a function go in this thread. NULL with *error filled. */
+static inline const struct groups *groups_of(struct ranking *ranking, uint32_t number, struct pf_error *error)
 {
-    struct ranking *ranking = (struct ranking *)durations;
     if (number >= ranking->n_groups && add_groups(ranking, error))
-        return -1;
+        return NULL;
     struct groups *groups = &ranking->groups[number];
     if (groups->thread != ranking->number) {
+        uint32_t id = ranking->durations.stack.functions.seen[number].id;
         groups->thread = ranking->number;
-        groups->in_thread =
-            index_of(ranking->list, ranking->count, durations->stack.functions.seen[number].id);
+        groups->in_thread = index_of(ranking->list, ranking->count, id);
     }
-    if (ranking->all && pf_quantiles_add(ranking->all, groups->all, duration, error))
-        return -1;
-    return pf_quantiles_add(ranking->thread, groups->in_thread, duration, error);
+    return groups;
+}
+
+static int take(struct xray_durations *durations, const struct xray_duration *calls, size_t n,
+                struct pf_error *error)
+{
+    struct ranking *ranking = (struct ranking *)durations;
+    for (size_t i = 0; i < n; i++) {
+        const struct groups *groups = groups_of(ranking, calls[i].function, error);
+        if (!groups || pf_quantiles_add(ranking->thread, groups->in_thread, calls[i].ticks, error) ||
+            (ranking->all && pf_quantiles_add(ranking->all, groups->all, calls[i].ticks, error)))
+            return -1;
+    }
+    return 0;
 }
 
 /* ---- ranks -------------------------------------------------------------------------------------- */
