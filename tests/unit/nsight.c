@@ -1,0 +1,269 @@
+/* SPDX-License-Identifier: MIT */
+/* Nsight Systems exports: what is read of sound ones. */
+#include "tests/unit/nsight_export.h"
+
+static void test_ranges(void)
+{
+    struct open_export *export = export_of(SMALL);
+    if (!ok(!export->failed, "an export opens"))
+        printf("# %s\n", export->error.what);
+    is(paths(export),
+       "main function\n"
+       "main/solve function\n"
+       "main/solve/cudaLaunchKernel api\n"
+       "main/solve/cudaMemcpy api\n"
+       "main/solve/cudaMemset api\n"
+       "main/solve/cudaDeviceSynchronize api\n"
+       "cudaDeviceSynchronize api\n"
+       "main/solve/cudaLaunchKernel/stencil kernel\n"
+       "main/solve/cudaMemcpy/memcpy HOST_TO_DEVICE memcpy\n"
+       "main/solve/cudaMemset/memset memset\n",
+       "contexts are ranges, the calls in them, and what these made GPUs do");
+    is(values_of(export, "time (inc)"),
+       "thread-7,main,time (inc),900\n"
+       "thread-7,main/solve,time (inc),500\n"
+       "thread-7,main/solve/cudaLaunchKernel,time (inc),20\n"
+       "thread-7,main/solve/cudaMemcpy,time (inc),60\n"
+       "thread-7,main/solve/cudaMemset,time (inc),10\n"
+       "thread-7,main/solve/cudaDeviceSynchronize,time (inc),200\n"
+       "thread-7,cudaDeviceSynchronize,time (inc),10\n",
+       "inclusive times are those of ranges and calls");
+    is(values_of(export, "time"),
+       "thread-7,main,time,400\n"
+       "thread-7,main/solve,time,210\n"
+       "thread-7,main/solve/cudaLaunchKernel,time,20\n"
+       "thread-7,main/solve/cudaMemcpy,time,60\n"
+       "thread-7,main/solve/cudaMemset,time,10\n"
+       "thread-7,main/solve/cudaDeviceSynchronize,time,200\n"
+       "thread-7,cudaDeviceSynchronize,time,10\n",
+       "exclusive times are what is left without what was called, so that they add up to the whole");
+    is(values_of(export, "gpu time"),
+       "gpu-0.stream-7,main/solve/cudaLaunchKernel/stencil,gpu time,165\n"
+       "gpu-0.stream-7,main/solve/cudaMemset/memset,gpu time,4\n"
+       "gpu-0.stream-8,main/solve/cudaMemcpy/memcpy HOST_TO_DEVICE,gpu time,40\n",
+       "times of GPUs stand in their streams");
+    is(values_of(export, "bytes"),
+       "gpu-0.stream-7,main/solve/cudaMemset/memset,bytes,512\n"
+       "gpu-0.stream-8,main/solve/cudaMemcpy/memcpy HOST_TO_DEVICE,bytes,4096\n",
+       "bytes are those copied or set");
+    is(codes(export), "", "nothing is wrong with it");
+    close_export(export);
+}
+
+static void test_tables(void)
+{
+    struct open_export *export = export_of(SMALL);
+    is(threads(export),
+       "thread-7,thread,7,7,,,,\n"
+       "gpu-0.stream-7,stream,7,,0,1,7,\n"
+       "gpu-0.stream-8,stream,7,,0,1,8,\n"
+       "gpu-0.no-stream,stream,7,,0,1,4294967295,\n",
+       "threads come first, then streams by device and number");
+    is(rows(export, "api"),
+       ",1,10,cudaDeviceSynchronize,10,10\n"
+       "main/solve,1,200,cudaDeviceSynchronize,200,200\n"
+       "main/solve,1,20,cudaLaunchKernel,20,20\n"
+       "main/solve,1,60,cudaMemcpy,60,60\n"
+       "main/solve,1,10,cudaMemset,10,10\n",
+       "API calls are added up by call path and name; what has no path comes first");
+    is(rows(export, "kernels"), "main/solve,1,165,stencil,165,165\n", "so are kernels");
+    is(rows(export, "memcpy"), "main/solve,HOST_TO_DEVICE,1,4096,40,40,40\n", "copies, by kind");
+    is(rows(export, "memset"), "main/solve,1,512,4,4,4\n", "settings of memory");
+    is(rows(export, "sync"), "main/solve,CONTEXT_SYNCHRONIZE,1,180,180,180\n", "synchronisations, by type");
+    is(rows(export, "events"),
+       "gpu-0.stream-7,kernel,235,400,0,7,1,main/solve,,stencil\n"
+       "gpu-0.stream-8,memcpy,250,290,0,8,2,main/solve,4096,HOST_TO_DEVICE\n"
+       "gpu-0.stream-7,memset,315,319,0,7,3,main/solve,512,\n"
+       "gpu-0.no-stream,sync,410,590,0,4294967295,4,main/solve,,CONTEXT_SYNCHRONIZE\n",
+       "events are told one by one");
+    close_export(export);
+}
+
+static void test_innermost(void)
+{
+    struct open_export *export =
+        export_of(TABLES NVTX_TABLE NAMES DOMAIN_ROW RANGE(100, 900, "a") RANGE(200, 800, "a->b")
+                      RANGE(200, 500, "a->b->c") CALL(200, 210, 1, 1) CALL(300, 310, 2, 1)
+                          CALL(490, 500, 3, 1) CALL(499, 501, 4, 1) CALL(850, 950, 5, 1));
+    is(rows(export, "api"),
+       ",1,100,cudaLaunchKernel,100,100\n"
+       "a,1,10,cudaLaunchKernel,10,10\n"
+       "a/b,2,12,cudaLaunchKernel,2,10\n"
+       "a/b/c,1,10,cudaLaunchKernel,10,10\n",
+       "a call belongs to the innermost range that begins before it and ends after it");
+    close_export(export);
+}
+
+static void test_inner_calls(void)
+{
+    struct open_export *export = export_of(TABLES NVTX_TABLE NAMES DOMAIN_ROW RANGE(100, 900, "a") CALL(
+        200, 300, 1, 1) CALL(210, 290, 1, 2) CALL(400, 500, 2, 2) KERNEL(205, 215, 7, 1, 3));
+    is(values_of(export, "time"),
+       "thread-7,a,time,600\n"
+       "thread-7,a/cudaLaunchKernel,time,20\n"
+       "thread-7,a/cudaLaunchKernel/cudaMemcpy,time,80\n"
+       "thread-7,a/cudaMemcpy,time,100\n",
+       "a call in a call is made by it: no time counts twice");
+    is(values_of(export, "calls"),
+       "thread-7,a,calls,1\n"
+       "thread-7,a/cudaLaunchKernel,calls,1\n"
+       "thread-7,a/cudaLaunchKernel/cudaMemcpy,calls,1\n"
+       "thread-7,a/cudaMemcpy,calls,1\n"
+       "gpu-0.stream-7,a/cudaLaunchKernel/stencil,calls,1\n",
+       "of two calls with one correlation, the first one's context is what a kernel stands below");
+    close_export(export);
+}
+
+static void test_symbols(void)
+{
+    struct open_export *export =
+        export_of(TABLES NVTX_TABLE NAMES DOMAIN_ROW
+                  "INSERT INTO StringIds VALUES (10,'EP'||char(31)||'40a0'||char(31)||'not "
+                  "yet'),(11,'EXTRA_PROF_SYMBOLS'),"
+                  "(12,'EP'||char(31)||'40a0'||char(31)||'main'),(13,'EP'||char(31)||'40b0'||char(31)||'It::"
+                  "operator->go'),"
+                  "(14,'EXTRA_PROF_SYMBOLS_END'),(15,'EP'||char(31)||'40b0'||char(31)||'no more');"
+                  "INSERT INTO NVTX_EVENTS VALUES "
+                  "(100,900,59,char(31)||'40a0'||char(31)||'40b0'||char(31)||'40c0'," THREAD_7 ",NULL,1,2);");
+    is(paths(export),
+       "main function\nmain/It::operator- >go function\nmain/It::operator- >go/40c0 function\n",
+       "paths of pointers get the names of symbols, and an arrow in a name is torn");
+    close_export(export);
+}
+
+static void test_text_ids(void)
+{
+    struct open_export *export =
+        export_of(TABLES NVTX_TABLE NAMES
+                  "INSERT INTO StringIds VALUES (20,'de.tu-darmstadt.parallel.extra_prof'),(21,'main->run');"
+                  "INSERT INTO NVTX_EVENTS VALUES (0,NULL,75,NULL," THREAD_7 ",20,3,NULL);"
+                  "INSERT INTO NVTX_EVENTS VALUES (5,95,59,NULL," THREAD_7 ",21,3,1);"
+                  "INSERT INTO NVTX_EVENTS VALUES (6,7,59,'user range'," THREAD_7 ",NULL,0,1);");
+    is(values_of(export, "time (inc)"), "thread-7,main,time (inc),90\nthread-7,main/run,time (inc),90\n",
+       "texts may stand among the strings; ranges of other domains are left alone");
+    close_export(export);
+}
+
+static void test_sampled(void)
+{
+    struct open_export *export =
+        export_of(TABLES CHAINS_TABLE NAMES
+                  "INSERT INTO StringIds VALUES (10,'main'),(11,'run'),(12,'0x1234');"
+                  "INSERT INTO CUDA_CALLCHAINS VALUES "
+                  "(1,1,0,NULL,0,0),(1,12,0,1,0,1),(1,11,0,NULL,0,2),(1,10,0,NULL,0,3);"
+                  "INSERT INTO CUPTI_ACTIVITY_KIND_RUNTIME VALUES (100,200,67," THREAD_7 ",5,1,0,0);"
+                  "INSERT INTO CUPTI_ACTIVITY_KIND_RUNTIME VALUES (110,190,0," THREAD_7
+                  ",5,2,0,NULL);" KERNEL(120, 150, 7, 5, 3));
+    is(rows(export, "kernels"), "main/run/cudaLaunchKernel,1,30,stencil,30,30\n",
+       "sampled chains are paths, from the outermost frame; unresolved frames are left out");
+    is(rows(export, "api"),
+       ",1,80,cudaMemcpy,80,80\nmain/run/cudaLaunchKernel,1,100,cudaLaunchKernel,100,100\n",
+       "a call without a chain has no path");
+    is(values_of(export, "time"),
+       "thread-7,main,time,0\n"
+       "thread-7,main/run,time,0\n"
+       "thread-7,main/run/cudaLaunchKernel,time,20\n"
+       "thread-7,main/run/cudaLaunchKernel/cudaMemcpy,time,80\n",
+       "but its time is part of the call around it, which is the chain's last frame");
+    close_export(export);
+}
+
+static void test_imported(void)
+{
+    struct open_export *export = export_of(
+        TABLES NAMES
+        "CREATE TABLE EXTRAP_RESOLVED_CALLPATHS (correlationId INTEGER, callpath, stackDepth, duration);"
+        "INSERT INTO EXTRAP_RESOLVED_CALLPATHS VALUES (1,'main->run->cudaLaunchKernel',3,9),"
+        "(NULL,'main',1,500),(NULL,'main->run',2,40),(0,'[Uncorrelated]',1,0),"
+        "(9,'main->cudaLaunchKernel',2,1);" CALL(100, 110, 1, 1) KERNEL(120, 150, 7, 1, 3)
+            KERNEL(160, 170, 7, 9, 4));
+    is(rows(export, "kernels"), "main,1,10,reduce,10,10\nmain/run,1,30,stencil,30,30\n",
+       "paths that an import has left are used, also where the call is missing");
+    is(values_of(export, "time"),
+       "thread-7,main,time,0\n"
+       "thread-7,main/run,time,0\n"
+       "thread-7,main/run/cudaLaunchKernel,time,10\n"
+       "unknown-thread,main,time,500\n"
+       "unknown-thread,main/run,time,40\n",
+       "times of functions that are known of no thread stand apart");
+    close_export(export);
+}
+
+static void test_pathless(void)
+{
+    struct open_export *export =
+        export_of(TABLES NAMES CALL(100, 110, 1, 1) KERNEL(120, 150, 7, 1, 3) KERNEL(160, 170, 7, 9, 99));
+    is(paths(export), "cudaLaunchKernel api\ncudaLaunchKernel/stencil kernel\n#99 kernel\n",
+       "without paths, calls are roots; names that are not there are numbers");
+    is(rows(export, "kernels"), ",1,10,#99,10,10\n,1,30,stencil,30,30\n", "and kernels have no path");
+    close_export(export);
+}
+
+static void test_processes(void)
+{
+    struct open_export *export = export_of(TABLES NAMES CALL(
+        100, 110, 1,
+        1) "INSERT INTO CUPTI_ACTIVITY_KIND_RUNTIME VALUES (100,130,0,(1<<56)|(9<<24)|9,1,2,0,NULL);"
+           "INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES (1,2,0,1,7,1,(1<<56)|(9<<24),3,3);" KERNEL(
+               120, 150, 7, 1, 3));
+    is(values_of(export, "calls"),
+       "process-7.thread-7,cudaLaunchKernel,calls,1\n"
+       "process-9.thread-9,cudaMemcpy,calls,1\n"
+       "process-7.gpu-0.stream-7,cudaLaunchKernel/stencil,calls,1\n"
+       "process-9.gpu-0.stream-7,cudaMemcpy/stencil,calls,1\n",
+       "processes count their correlations each from 1: they are told apart, and so are names of threads");
+    close_export(export);
+}
+
+static void test_other_versions(void)
+{
+    struct open_export *export =
+        export_of("CREATE TABLE StringIds (id INTEGER NOT NULL PRIMARY KEY, value TEXT NOT NULL);" NAMES
+                  "CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL (end INTEGER, start INTEGER, streamId INTEGER, "
+                  "mangledName INTEGER);"
+                  "INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES (20,10,3,4),(NULL,30,3,4);"
+                  "CREATE TABLE CUPTI_ACTIVITY_KIND_MEMCPY (start INTEGER, bytes INTEGER);"
+                  "INSERT INTO CUPTI_ACTIVITY_KIND_MEMCPY VALUES (1,1);"
+                  "CREATE TABLE ThreadNames (nameId INTEGER NOT NULL, priority INTEGER, globalTid INTEGER);");
+    is(rows(export, "events"),
+       "gpu-0.stream-3,kernel,10,20,,3,,,,reduce\ngpu-0.stream-3,kernel,30,,,3,,,,reduce\n",
+       "columns are found by name, in any order; those that are missing are empty");
+    is(codes(export), "bad-times", "an event without an end is told, and takes no time");
+    close_export(export);
+}
+
+static void test_info(void)
+{
+    struct open_export *export = export_of(
+        SMALL "CREATE TABLE EXPORT_META_DATA (name TEXT, value TEXT);"
+              "INSERT INTO EXPORT_META_DATA VALUES "
+              "('EXPORT_PRODUCT_VERSION','2022.1'),('EXPORT_SCHEMA_VERSION','2.9.1');"
+              "CREATE TABLE TARGET_INFO_GPU (vmId INTEGER, id INTEGER, name TEXT);"
+              "INSERT INTO TARGET_INFO_GPU VALUES (0,0,'Imagined GPU');"
+              "CREATE TABLE ThreadNames (nameId INTEGER NOT NULL, priority INTEGER, globalTid INTEGER);"
+              "INSERT INTO StringIds VALUES (30,'worker, 1'); INSERT INTO ThreadNames VALUES (30,0," THREAD_7
+              ");");
+    is(export->profile.version, "2.9.1", "the version is that of the schema");
+    ok(pf_rows_count(export->profile.info) == 2, "product and GPUs are told");
+    ok(strstr(threads(export), "thread-7,thread,7,7,,,,worker, 1\n") != NULL,
+       "threads have the names they were given");
+    close_export(export);
+}
+
+int main(void)
+{
+    test_ranges();
+    test_tables();
+    test_innermost();
+    test_inner_calls();
+    test_symbols();
+    test_text_ids();
+    test_sampled();
+    test_imported();
+    test_pathless();
+    test_processes();
+    test_other_versions();
+    test_info();
+    temp_dir_remove(export_folder);
+    return done();
+}

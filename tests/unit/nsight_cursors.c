@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: MIT */
+/* Walks over the events of an export: resumed, restricted, side by side. */
+#include <pthread.h>
+
+#include "tests/unit/nsight_export.h"
+
+/* Kernels of two functions on three streams, copies between them. */
+#define BUSY                                                                                                 \
+    TABLES NVTX_TABLE NAMES DOMAIN_ROW RANGE(0, 100000, "main") RANGE(                                       \
+        5, 50000,                                                                                            \
+        "main->solve") "WITH RECURSIVE i(x) AS (SELECT 1 UNION ALL SELECT x+1 FROM i WHERE x<900)"           \
+                       "INSERT INTO CUPTI_ACTIVITY_KIND_RUNTIME SELECT x*100,x*100+50,0," THREAD_7           \
+                       ",x,1+(x%5=0),0,NULL FROM i;"                                                         \
+                       "WITH RECURSIVE i(x) AS (SELECT 1 UNION ALL SELECT x+1 FROM i WHERE x<900)"           \
+                       "INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL SELECT x*100,x*100+70,0,1,x%3,x," PID_7       \
+                       ",3,3+x%2 FROM i WHERE x%5;"                                                          \
+                       "WITH RECURSIVE i(x) AS (SELECT 1 UNION ALL SELECT x+1 FROM i WHERE x<180)"           \
+                       "INSERT INTO CUPTI_ACTIVITY_KIND_MEMCPY SELECT x*500,x*500+30,0,1,x%3,x*5," PID_7     \
+                       ",64,x%15 FROM i;"
+
+static char *copy_of(const char *text)
+{
+    char *copy = strdup(text);
+    if (!copy)
+        abort();
+    return copy;
+}
+
+/* Each row, read by a cursor of its own that was told where it stands. */
+static const char *rows_resumed(struct open_export *export, struct pf_restriction only)
+{
+    const struct pf_table *table = table_named(&export->profile, "events");
+    struct pf_cell cells[16] = {0};
+    char position[64];
+    size_t saved = 0;
+    export_size = 0;
+    *export_text = 0;
+    for (int more = 1; more > 0;) {
+        struct pf_cursor cursor = {.profile = &export->profile, .table = table, .only = only};
+        if (table->ops->open(&cursor, &export->error) ||
+            (saved && table->ops->restore(&cursor, position, saved, &export->error)))
+            abort();
+        more = table->ops->next(&cursor, cells, &export->error);
+        if (more > 0)
+            append_row(&export->profile, table, cells);
+        saved = table->ops->save(&cursor, position, sizeof position);
+        table->ops->close(&cursor);
+    }
+    return export_text;
+}
+
+static void test_resuming(struct open_export *export)
+{
+    char *whole = copy_of(rows(export, "events"));
+    ok(!strcmp(rows_resumed(export, PF_UNRESTRICTED), whole), "a walk goes on from any saved position");
+    struct pf_restriction only = {.partition = 2, .context = -1, .metric = -1, .key = -1};
+    char *part = copy_of(rows_only(export, "events", only));
+    ok(!strcmp(rows_resumed(export, only), part), "so does a restricted one");
+    free(whole);
+    free(part);
+}
+
+/* The lines of the text that have this word. */
+static char *lines_with(const char *text, const char *word)
+{
+    char *found = calloc(1, strlen(text) + 1);
+    size_t size = 0;
+    while (found && *text) {
+        size_t line = strcspn(text, "\n") + 1;
+        char *copy = strndup(text, line);
+        if (copy && strstr(copy, word)) {
+            memcpy(found + size, text, line);
+            size += line;
+        }
+        free(copy);
+        text += line;
+    }
+    return found;
+}
+
+static void test_restrictions(struct open_export *export)
+{
+    char *whole = copy_of(rows(export, "events"));
+    char *want = lines_with(whole, "gpu-0.stream-1,");
+    struct pf_restriction only = {.partition = 2, .context = -1, .metric = -1, .key = -1};
+    ok(strlen(want) > 0 && !strcmp(rows_only(export, "events", only), want),
+       "a stream's events are those of the whole");
+    free(want);
+    want = lines_with(whole, ",main/solve,");
+    only = (struct pf_restriction){.partition = -1, .context = 1, .metric = -1, .key = -1};
+    ok(strlen(want) > 0 && !strcmp(rows_only(export, "events", only), want), "so are a context's");
+    free(want);
+    free(whole);
+}
+
+static void test_positions(struct open_export *export)
+{
+    const struct pf_table *table = table_named(&export->profile, "events");
+    struct pf_cursor cursor = {.profile = &export->profile, .table = table, .only = PF_UNRESTRICTED};
+    unsigned char rubbish[16];
+    struct pf_error error;
+    memset(rubbish, 0xee, sizeof rubbish);
+    if (table->ops->open(&cursor, &error))
+        abort();
+    ok(table->ops->restore(&cursor, rubbish, sizeof rubbish, &error) && error.code == EINVAL,
+       "rubbish is no position");
+    ok(table->ops->restore(&cursor, rubbish, 3, &error) && error.code == EINVAL, "nor are too few bytes");
+    table->ops->close(&cursor);
+}
+
+/* Counts rows that hold together: a stream, and an end after the start. */
+static void *walk(void *arg)
+{
+    struct open_export *export = arg;
+    const struct pf_table *table = table_named(&export->profile, "events");
+    struct pf_cursor cursor = {.profile = &export->profile, .table = table, .only = PF_UNRESTRICTED};
+    struct pf_cell cells[16] = {0};
+    struct pf_error error;
+    uintptr_t n = 0;
+    for (unsigned round = 0; round < 5; round++) {
+        if (table->ops->open(&cursor, &error))
+            return NULL;
+        while (table->ops->next(&cursor, cells, &error) > 0)
+            n += cells[0].i > 0 && cells[3].i > cells[2].i;
+        table->ops->close(&cursor);
+    }
+    return (void *)n; /* NOLINT(performance-no-int-to-ptr): a number that a thread returns */
+}
+
+static void test_side_by_side(struct open_export *export)
+{
+    enum { THREADS = 6 };
+    pthread_t ids[THREADS];
+    unsigned right = 0;
+    for (unsigned i = 0; i < THREADS; i++)
+        if (pthread_create(&ids[i], NULL, walk, export))
+            abort();
+    for (unsigned i = 0; i < THREADS; i++) {
+        void *n = NULL;
+        pthread_join(ids[i], &n);
+        right += (uintptr_t)n == (uintptr_t)5 * (720 + 180);
+    }
+    ok(right == THREADS, "walks in several threads each see all events");
+}
+
+int main(void)
+{
+    struct open_export *export = export_of(BUSY);
+    test_resuming(export);
+    test_restrictions(export);
+    test_positions(export);
+    test_side_by_side(export);
+    close_export(export);
+    temp_dir_remove(export_folder);
+    return done();
+}

@@ -1,0 +1,293 @@
+/* SPDX-License-Identifier: MIT */
+/* Nsight Systems exports that are damaged, hostile, or change while they are read. */
+#include "tests/unit/nsight_export.h"
+
+#include <dirent.h>
+
+#include "formats/pass.h"
+
+/* So many launches and kernels, each in a row of its own. */
+#define MANY(n)                                                                                              \
+    "WITH RECURSIVE i(x) AS (SELECT 1 UNION ALL SELECT x+1 FROM i WHERE x<" #n ")"                           \
+    "INSERT INTO CUPTI_ACTIVITY_KIND_RUNTIME SELECT x*10,x*10+5,0," THREAD_7 ",x,1,0,NULL FROM i;"           \
+    "WITH RECURSIVE i(x) AS (SELECT 1 UNION ALL SELECT x+1 FROM i WHERE x<" #n ")"                           \
+    "INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL SELECT x*10,x*10+7,0,1,x%3,x," PID_7 ",3,3 FROM i;"
+
+static size_t read_file(const char *name, unsigned char **bytes)
+{
+    int fd = open(path_in(export_folder, name), O_RDONLY);
+    struct stat st;
+    if (fd < 0 || fstat(fd, &st) || !(*bytes = malloc((size_t)st.st_size)) ||
+        read(fd, *bytes, (size_t)st.st_size) != st.st_size)
+        abort();
+    close(fd);
+    return (size_t)st.st_size;
+}
+
+static void write_file(const char *name, const unsigned char *bytes, size_t size)
+{
+    struct timespec times[2] = {{.tv_sec = 4102444800}, {.tv_sec = 4102444800}};
+    write_bytes(export_folder, name, bytes, size);
+    utimensat(AT_FDCWD, path_in(export_folder, name), times, 0);
+}
+
+static unsigned count_lines(const char *text)
+{
+    unsigned lines = 0;
+    for (; *text; text++)
+        lines += *text == '\n';
+    return lines;
+}
+
+static void test_cut(void)
+{
+    unsigned char *bytes;
+    close_export(export_of(TABLES NAMES MANY(20000)));
+    size_t size = read_file("export.sqlite", &bytes);
+    write_file("cut.sqlite", bytes, size / 2 + 100);
+    struct open_export *export = open_export("cut.sqlite");
+    ok(!export->failed, "a file whose end is missing opens");
+    ok(strstr(codes(export), "cut-file") != NULL, "it is told that the end is missing");
+    ok(strstr(codes(export), "bad-table") != NULL, "and which tables cannot be read to their ends");
+    ok(strlen(rows(export, "api")) > 0, "what came before is served");
+    close_export(export);
+    remove_export("cut.sqlite");
+
+    write_file("cut.sqlite", bytes, 60);
+    export = open_export("cut.sqlite");
+    ok(export->failed && export->error.code == EINVAL, "less than a header is no export");
+    close_export(export);
+    remove_export("cut.sqlite");
+    free(bytes);
+}
+
+/* A few bytes changed anywhere: an error, warnings or other rows, whatever they are. */
+static void test_flipped(void)
+{
+    unsigned char *bytes;
+    unsigned opened = 0;
+    uint64_t random = 42;
+    close_export(export_of(SMALL MANY(300)));
+    size_t size = read_file("export.sqlite", &bytes);
+    for (unsigned round = 0; round < 400; round++) {
+        unsigned char *copy = malloc(size);
+        if (!copy)
+            abort();
+        memcpy(copy, bytes, size);
+        for (unsigned i = 0; i < 1 + round % 8; i++) {
+            random = random * 6364136223846793005u + 1442695040888963407u;
+            copy[(random >> 33) % (round % 2 ? size : 4096)] = (unsigned char)(random >> 25);
+        }
+        write_file("flipped.sqlite", copy, size);
+        struct open_export *export = open_export("flipped.sqlite");
+        opened += !export->failed;
+        if (!export->failed)
+            rows(export, "values");
+        if (!export->failed)
+            rows(export, "events");
+        close_export(export);
+        free(copy);
+    }
+    ok(opened > 100, "exports with changed bytes are read as far as they can be: %u of 400", opened);
+    remove_export("flipped.sqlite");
+    free(bytes);
+}
+
+static uint32_t be32(const unsigned char *bytes)
+{
+    return (uint32_t)bytes[0] << 24 | (uint32_t)bytes[1] << 16 | (uint32_t)bytes[2] << 8 | bytes[3];
+}
+
+/* Lets all branches of the kernels' table lead to its first page. */
+static void test_circle(void)
+{
+    unsigned char *bytes;
+    sqlite3 *db;
+    sqlite3_stmt *statement;
+    close_export(export_of("PRAGMA page_size=4096;" TABLES NAMES MANY(1000)));
+    if (sqlite3_open(path_in(export_folder, "export.sqlite"), &db) ||
+        sqlite3_prepare_v2(db, "SELECT rootpage FROM sqlite_schema WHERE name='CUPTI_ACTIVITY_KIND_KERNEL'",
+                           -1, &statement, NULL) ||
+        sqlite3_step(statement) != SQLITE_ROW)
+        abort();
+    size_t root = (size_t)(sqlite3_column_int(statement, 0) - 1) * 4096;
+    sqlite3_finalize(statement);
+    sqlite3_close(db);
+
+    size_t size = read_file("export.sqlite", &bytes);
+    unsigned cells = (unsigned)bytes[root + 3] << 8 | bytes[root + 4];
+    const unsigned char *first = bytes + root + ((size_t)bytes[root + 12] << 8 | bytes[root + 13]);
+    uint32_t child = be32(first);
+    for (unsigned i = 0; i < cells; i++)
+        memcpy(bytes + root + ((size_t)bytes[root + 12 + 2 * i] << 8 | bytes[root + 13 + 2 * i]), first, 4);
+    memcpy(bytes + root + 8, first, 4);
+    ok(bytes[root] == 5 && cells > 1 && child > 1, "the table has an inner page");
+    write_file("circle.sqlite", bytes, size);
+    struct open_export *export = open_export("circle.sqlite");
+    is(codes(export), "bad-table", "a table whose rows come again ends there");
+    unsigned events = count_lines(rows(export, "events"));
+    ok(events > 0 && events < 1000, "rows come once: %u", events);
+    close_export(export);
+    remove_export("circle.sqlite");
+    free(bytes);
+}
+
+static void test_write_ahead(void)
+{
+    unsigned char *bytes;
+    close_export(export_of(SMALL));
+    size_t size = read_file("export.sqlite", &bytes);
+    bytes[18] = bytes[19] = 2; /* versions of writing and reading: 2 is the write-ahead log */
+    write_file("wal.sqlite", bytes, size);
+    write_text(export_folder, "wal.sqlite-wal", "no log");
+    write_text(export_folder, "wal.sqlite-journal", "no journal");
+    struct open_export *export = open_export("wal.sqlite");
+    ok(!export->failed && count_lines(rows(export, "events")) == 4,
+       "an export in WAL mode is read without its log");
+    close_export(export);
+    unsigned files = 0;
+    DIR *listing = opendir(export_folder);
+    while (listing && readdir(listing))
+        files++;
+    closedir(listing);
+    ok(files == 2 + 4, "no file is made beside it");
+    remove_export("wal.sqlite");
+    remove_export("wal.sqlite-wal");
+    remove_export("wal.sqlite-journal");
+    free(bytes);
+}
+
+static void test_hostile_schemas(void)
+{
+    struct open_export *export = export_of(
+        "CREATE TABLE StringIds (id INTEGER NOT NULL PRIMARY KEY, value TEXT NOT NULL);" NAMES NVTX_TABLE
+        "CREATE VIEW CUPTI_ACTIVITY_KIND_KERNEL AS WITH RECURSIVE i(x) AS (SELECT 1 UNION ALL SELECT x+1 "
+        "FROM i)"
+        " SELECT x AS start, x AS end, x AS shortName FROM i;");
+    ok(!export->failed && !*rows(export, "events"), "a view is no table, however many rows it has");
+    close_export(export);
+
+    export = export_of(SMALL "PRAGMA writable_schema=ON;"
+                             "INSERT INTO sqlite_schema VALUES ('view','EXTRAP_GPU_INFO','EXTRAP_GPU_INFO',0,"
+                             "'CREATE VIEW EXTRAP_GPU_INFO AS SELECT FROM newer SYNTAX');");
+    ok(!export->failed && count_lines(rows(export, "events")) == 4,
+       "views that cannot be parsed are passed over");
+    close_export(export);
+
+    export = export_of(TABLES NAMES
+                       "DROP TABLE CUPTI_ACTIVITY_KIND_KERNEL;"
+                       "CREATE VIRTUAL TABLE CUPTI_ACTIVITY_KIND_KERNEL USING fts5(start, end, shortName);"
+                       "INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES (1,2,3);");
+    ok(!export->failed && !*rows(export, "events"), "virtual tables are not read");
+    close_export(export);
+
+    export = export_of(
+        TABLES NAMES
+        "DROP TABLE CUPTI_ACTIVITY_KIND_KERNEL;"
+        "CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL (start INTEGER, end INTEGER, rowid TEXT, _rowid_ INTEGER);"
+        "INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES (1,2,'x',5),(3,4,'x',5);");
+    ok(!export->failed && count_lines(rows(export, "events")) == 2,
+       "columns called like the row's number are not taken for it");
+    close_export(export);
+
+    export = export_of(
+        TABLES NAMES
+        "DROP TABLE CUPTI_ACTIVITY_KIND_KERNEL;"
+        "CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL (start INTEGER PRIMARY KEY, end INTEGER) WITHOUT ROWID;"
+        "INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES (1,2);");
+    ok(!export->failed && !*rows(export, "events"), "tables whose rows have no number are not read");
+    close_export(export);
+}
+
+/* An index with other rows than its table: made under a name that is then exchanged. */
+static void test_lying_index(void)
+{
+    struct open_export *export = export_of(
+        TABLES NAMES MANY(100) "CREATE INDEX lie ON CUPTI_ACTIVITY_KIND_KERNEL (start) WHERE start < 0;"
+                               "PRAGMA writable_schema=ON;"
+                               "UPDATE sqlite_schema SET sql='CREATE INDEX lie ON CUPTI_ACTIVITY_KIND_KERNEL "
+                               "(start)' WHERE name='lie';");
+    ok(!export->failed && count_lines(rows(export, "events")) == 100, "an index is not believed");
+    close_export(export);
+}
+
+static void test_types(void)
+{
+    struct open_export *export =
+        export_of(TABLES NAMES "INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES "
+                               "('soon',x'00',1.5,'a',9223372036854775807,'b',-1,'c',3),"
+                               "(-9223372036854775807,9223372036854775807,0,1,-5,1," PID_7
+                               ",3,3),(50,40,0,1,7,1," PID_7 ",3,3);");
+    if (!ok(!export->failed, "cells of other types are read"))
+        printf("# %s\n", export->error.what);
+    is(codes(export), "bad-times", "times that make no sense are told");
+    ok(count_lines(rows(export, "events")) == 3, "each row is served");
+    close_export(export);
+}
+
+static void test_no_export(void)
+{
+    struct open_export *export = export_of("CREATE TABLE StringIds (id INTEGER PRIMARY KEY, value TEXT);"
+                                           "CREATE TABLE other (CUPTI_ACTIVITY_KIND_KERNEL TEXT);");
+    ok(export->failed && export->error.code == EINVAL, "a database of something else is no export");
+    close_export(export);
+}
+
+static void test_changed(void)
+{
+    close_export(export_of(TABLES NAMES MANY(20000)));
+    struct open_export *export = open_export("export.sqlite");
+    if (truncate(path_in(export_folder, "export.sqlite"), 4096))
+        abort();
+    ok(strstr(rows(export, "events"), "FAILED: ") != NULL, "a file that is cut while it is read is an error");
+    ok(export->error.code == ESTALE, "which says that it has changed");
+    close_export(export);
+}
+
+static void test_stopped(void)
+{
+    close_export(export_of(TABLES NAMES MANY(20000)));
+    struct open_export *export = open_export("export.sqlite");
+    struct pf_pass pass = {.stop = true};
+    struct pf_profile *profile = &export->profile;
+    struct pf_source *source = profile->source;
+    struct pf_error error;
+    struct pf_profile again = {.driver = &pf_nsight_driver,
+                               .options = &export->options,
+                               .source = source,
+                               .info = pf_rows_new(2),
+                               .warnings = pf_rows_new(5)};
+    if (pf_nsight_driver.open(&again, &error))
+        abort();
+    ok(pf_nsight_driver.load(&again, PF_PARTITIONED, &pass, &error) && error.code == ECANCELED,
+       "a pass that nobody waits for stops");
+    ok(!again.partitions.items && !pf_nsight_driver.load(&again, PF_PARTITIONED, NULL, &error),
+       "and leaves nothing that another one would trip over");
+    ok(pf_nsight_driver.load(&again, PF_MODELLED, &pass, &error) && error.code == ECANCELED,
+       "so does the next stage");
+    ok(!again.contexts && !pf_nsight_driver.load(&again, PF_MODELLED, NULL, &error),
+       "which can then be made");
+    pf_nsight_driver.close(&again);
+    pf_rows_free(again.partitions.items);
+    pf_rows_free(again.partitions.fields);
+    pf_rows_free(again.warnings);
+    pf_rows_free(again.info);
+    pf_tree_free(again.contexts);
+    close_export(export);
+}
+
+int main(void)
+{
+    test_cut();
+    test_flipped();
+    test_circle();
+    test_write_ahead();
+    test_hostile_schemas();
+    test_lying_index();
+    test_types();
+    test_no_export();
+    test_changed();
+    test_stopped();
+    temp_dir_remove(export_folder);
+    return done();
+}

@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: MIT */
+/* Sorting, finding and numbering in bounded memory, as the exports of Nsight Systems need it. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "formats/nsight/keys.h"
+#include "formats/nsight/lookup.h"
+#include "formats/nsight/sorter.h"
+#include "formats/tree.h"
+#include "tests/unit/tap.h"
+
+static struct pf_error error;
+
+static uint64_t next_random(uint64_t *state)
+{
+    *state = *state * 6364136223846793005u + 1442695040888963407u;
+    return *state >> 20;
+}
+
+/* n records of random keys, their sum as third word; true if they come back sorted and complete. */
+static bool sorts(size_t n, uint64_t limit, bool presorted)
+{
+    struct nsight_sorter *sorter = nsight_sorter_new(3, 2, limit);
+    uint64_t random = 7, sum = 0;
+    const uint64_t *record;
+    uint64_t last[2] = {0, 0};
+    size_t seen = 0;
+    for (size_t i = 0; i < n; i++) {
+        uint64_t key = presorted ? i / 3 : next_random(&random) % (n / 2 + 1);
+        sum += key * 3 + i;
+        if (nsight_sorter_add(sorter, (uint64_t[]){key, i, key * 3 + i}, &error))
+            abort();
+    }
+    if (nsight_sorter_finish(sorter, &error))
+        abort();
+    bool sorted = true;
+    while (nsight_sorter_next(sorter, &record, &error) > 0) {
+        sorted &= !seen++ || record[0] > last[0] || (record[0] == last[0] && record[1] > last[1]);
+        sorted &= record[2] == record[0] * 3 + record[1];
+        memcpy(last, record, sizeof last);
+        sum -= record[2];
+    }
+    sorted &= nsight_sorter_next(sorter, &record, &error) == 0;
+    nsight_sorter_free(sorter);
+    return sorted && seen == n && sum == 0;
+}
+
+static void test_sorter(void)
+{
+    ok(sorts(0, 1 << 20, false), "nothing sorts to nothing");
+    ok(sorts(1000, 1 << 20, false), "records that fit into memory are sorted");
+    ok(sorts(1000, 1 << 20, true), "so are those that are sorted already");
+    ok(sorts(200000, 1 << 20, false), "more are sorted by way of a file");
+    ok(sorts(4096, 0, false), "exactly as many as fit");
+    ok(sorts(4097, 0, false), "one more than fits");
+    ok(sorts(100000, 0, true), "runs that follow one another");
+    ok(nsight_signed(nsight_ordered(-5)) == -5 && nsight_ordered(-5) < nsight_ordered(3),
+       "signed numbers keep their order");
+}
+
+static struct nsight_lookup lookup_of(size_t n, uint64_t limit)
+{
+    struct nsight_lookup lookup;
+    if (nsight_lookup_init(&lookup, limit, &error))
+        abort();
+    for (size_t i = n; i-- > 0;)
+        if (nsight_lookup_add(&lookup, i % 2, (int64_t)i * 3 - 500, (struct nsight_found){(uint32_t)i, 1},
+                              &error))
+            abort();
+    if (nsight_lookup_finish(&lookup, limit, &error))
+        abort();
+    return lookup;
+}
+
+static bool finds_all(size_t n, uint64_t limit)
+{
+    struct nsight_lookup lookup = lookup_of(n, limit);
+    struct nsight_window window = {0};
+    struct nsight_found found;
+    bool right = true;
+    for (size_t i = 0; i < n && right; i++) {
+        right = !nsight_lookup_find(&lookup, &window, i % 2, (int64_t)i * 3 - 500, &found, &error) &&
+                found.path == i && found.call == 1;
+        right = right && !nsight_lookup_find(&lookup, &window, i % 2, (int64_t)i * 3 - 499, &found, &error) &&
+                found.path == PF_NO_CONTEXT;
+    }
+    nsight_window_free(&window);
+    nsight_lookup_free(&lookup);
+    return right;
+}
+
+static void test_lookup(void)
+{
+    ok(finds_all(0, 1 << 20), "nothing is found in nothing");
+    ok(finds_all(5000, 1 << 20), "what was added is found, and nothing else");
+    ok(finds_all(5000, 0), "also where it is held in a file");
+    ok(finds_all(1500000, 0), "however many there are");
+
+    struct nsight_lookup lookup;
+    struct nsight_window window = {0};
+    struct nsight_found found;
+    if (nsight_lookup_init(&lookup, 0, &error) ||
+        nsight_lookup_add(&lookup, 0, 4, (struct nsight_found){PF_NO_CONTEXT, 1}, &error) ||
+        nsight_lookup_add(&lookup, 0, 4, (struct nsight_found){8, 2}, &error) ||
+        nsight_lookup_add(&lookup, 0, 4, (struct nsight_found){9, 3}, &error) ||
+        nsight_lookup_finish(&lookup, 0, &error) ||
+        nsight_lookup_find(&lookup, &window, 0, 4, &found, &error))
+        abort();
+    ok(found.path == 8 && found.call == 2, "of equals, the first one that has a path counts");
+    nsight_window_free(&window);
+    nsight_lookup_free(&lookup);
+}
+
+static void test_keys(void)
+{
+    struct nsight_keys keys = {0};
+    bool right = nsight_keys_find(&keys, &(struct nsight_key){{1}}) == NSIGHT_NONE;
+    for (uint32_t i = 0; i < 5000; i++)
+        right &= nsight_keys_add(&keys, &(struct nsight_key){{i % 7, i, 0, i / 2}}, &error) == i;
+    ok(right, "keys are numbered as they come");
+    struct nsight_keys moved = keys;
+    for (uint32_t i = 0; i < 5000; i++)
+        right &= nsight_keys_find(&moved, &(struct nsight_key){{i % 7, i, 0, i / 2}}) == i &&
+                 nsight_keys_add(&moved, &(struct nsight_key){{i % 7, i, 0, i / 2}}, &error) == i;
+    ok(right && moved.count == 5000, "and found by their numbers, also after a move");
+    ok(nsight_keys_find(&moved, &(struct nsight_key){{0, 0, 1, 0}}) == NSIGHT_NONE,
+       "what was not added is not found");
+    nsight_keys_free(&moved);
+}
+
+int main(void)
+{
+    test_sorter();
+    test_lookup();
+    test_keys();
+    return done();
+}
