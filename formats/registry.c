@@ -3,6 +3,7 @@
 
 extern const struct pf_driver pf_cube_driver;
 extern const struct pf_driver pf_hpctoolkit_driver;
+extern const struct pf_driver pf_afperf_driver;
 extern const struct pf_driver pf_xray_driver;
 extern const struct pf_driver pf_extrap_text_driver;
 extern const struct pf_driver pf_extrap_talpas_driver;
@@ -15,6 +16,7 @@ extern const struct pf_driver pf_nsight_driver;
  * Magic before heuristics: the surest wins, and of equals the first. Adding a format is one line here.
  */
 const struct pf_driver *const pf_drivers[] = {
+    &pf_afperf_driver,          /* 16 bytes that nothing else begins with */
     &pf_cube_driver,            /* tar's magic and the first member's name */
     &pf_hpctoolkit_driver,      /* a folder: magic of meta.db, or the root element of experiment.xml */
     &pf_xray_driver,            /* four bytes of header and the first record's kind */

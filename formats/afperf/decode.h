@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef PF_AFPERF_DECODE_H
+#define PF_AFPERF_DECODE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "formats/afperf/number.h"
+#include "formats/afperf/reader.h"
+
+/* Record types by their numbers. */
+enum afperf_type {
+    AFPERF_UNKNOWN, /* to be ignored */
+    AFPERF_MEASUREMENT_TYPE,
+    AFPERF_PAUSE_RESUME,
+    AFPERF_REGION_AGGREGATE,
+    AFPERF_REGION_POINT,
+    AFPERF_REGION_START,
+    AFPERF_REGION_STOP,
+    AFPERF_RUN_AGGREGATE,
+    AFPERF_RUN_INFO,
+    AFPERF_RUN_POINT,
+    AFPERF_SECTION_AGGREGATE,
+    AFPERF_SECTION_INFO,
+    AFPERF_SECTION_POINT,
+    AFPERF_SECTION_START,
+    AFPERF_SECTION_STOP,
+    AFPERF_TYPES
+};
+
+/* An id that may be blank. */
+struct afperf_id {
+    uint64_t id;
+    bool given;
+};
+
+/* What a record says. Its text is the record's. */
+struct afperf_decoded {
+    enum afperf_type type;
+    uint64_t time, end; /* timestamps in ticks; end: of aggregates and pauses, else as time */
+    bool has_time;
+    struct afperf_id run, object, interval; /* object: region, section, or an aggregate's record id */
+    uint64_t type_id;                       /* of a measurement type */
+    /*
+     * A SectionInfo of the short shape: `run` holds its first field, which is a run's id if some RunInfo of the
+     * file has this id, else a timestamp.
+     */
+    bool run_or_time;
+    struct afperf_text name, tags;         /* name: label, application, name of a measurement type */
+    struct afperf_text units, aggregation; /* trimmed but those of a measurement type */
+    struct afperf_text wallclock, version, application_version;
+    struct afperf_text datatype, summary, description;
+    size_t values, values_end; /* fields of measurements: pairs of type id and value */
+
+    /* Diagnoses. */
+    const char *error;     /* code: the record is to be dropped; NULL: it is sound */
+    unsigned leading_zero; /* how many ids and timestamps have one */
+    unsigned bad_measurement_types;
+    bool example_shape, run_version, bad_wallclock, odd_measurement;
+};
+
+/* Whether records of this type hold measurements, or start or stop something, or name what follows in the file. */
+bool afperf_is_data(enum afperf_type type);
+bool afperf_is_mark(enum afperf_type type);
+
+/* Says what a record says; whether it is sound is in decoded->error. */
+void afperf_decode(const struct afperf_record *record, struct afperf_decoded *decoded);
+
+/* Takes the next pair of a data record, from *at (at first decoded->values) on; false if there are no more. */
+bool afperf_next_value(const struct afperf_record *record, const struct afperf_decoded *decoded, size_t *at,
+                       uint64_t *type_id, struct afperf_text *value);
+
+#endif

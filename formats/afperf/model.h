@@ -1,0 +1,310 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef PF_AFPERF_MODEL_H
+#define PF_AFPERF_MODEL_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "formats/afperf/decode.h"
+#include "formats/afperf/map.h"
+#include "formats/afperf/notes.h"
+#include "formats/afperf/reader.h"
+#include "formats/afperf/spans.h"
+#include "formats/store.h"
+#include "formats/strings.h"
+#include "formats/tree.h"
+
+__extension__ typedef unsigned __int128 afperf_uint128;
+
+/*
+ * AFPerf files: records in any order, which refer to each other over the whole file. The parts, each knowing those before it
+ * only:
+ *   reader.c    bytes -> records and their fields
+ *   number.c    fields -> numbers; decode.c: fields -> what a record says
+ *   map.c, spans.c, notes.c   containers: ids; regions and intervals; what is wrong with the file
+ *   read.c      the one pass over the file -> the model, as far as it can be known by then
+ *   names.c     which runs and sections the ids in it mean
+ *   pair.c      stops whose start was not known yet
+ *   walk.c      measurements in the file -> what they belong to
+ *   timeline.c  starts and stops by run and time
+ *   nest.c      regions of a run -> tree, contexts, times
+ *   sections.c  intervals of sections -> times
+ *   model.c     all of these in turn
+ *   tables.c, trace.c, measurements.c   the tables; afperf.c: the driver
+ */
+
+/* ---- runs --------------------------------------------------------------------------------------- */
+
+/* A PauseResume, or several that touch. */
+struct afperf_pause {
+    uint64_t start, stop;
+    uint64_t before; /* ticks paused in this run before it */
+};
+
+struct afperf_run {
+    uint64_t offset, line; /* of its RunInfo; implicit: of the first record that needs it */
+    struct afperf_id id;
+    uint64_t start, end; /* ticks; start: unless implicit */
+    uint32_t units, wallclock, version, application, application_version, tags; /* in model->strings */
+    uint32_t segment;
+    bool implicit, geometry;
+    uint64_t nanoseconds; /* in a tick; 1 if unknown */
+
+    uint32_t pauses, n_pauses; /* in model->pauses */
+    uint64_t events, n_events; /* in model->timeline */
+    size_t nodes, n_nodes;     /* in model->nodes */
+    bool has_anonymous;        /* regions without ids */
+    uint64_t last_time;        /* while the timeline is made: of the last event */
+    bool unordered;            /* events do not come in the order of time */
+    bool pair_anew;            /* neither do starts and stops without id */
+};
+
+/*
+ * How records name a run, as known while reading; which run that is, once all has been read. Records of one segment that
+ * name a run by its id mean the same one wherever they stand.
+ */
+enum afperf_ref_kind {
+    AFPERF_REF_NONE,  /* reference 0: the current run before any record has named one */
+    AFPERF_REF_RUN,   /* a RunInfo */
+    AFPERF_REF_ID,    /* an id that no RunInfo of the segment has (yet) */
+    AFPERF_REF_MAYBE, /* first field of a short SectionInfo: an id, or if there is no such run a timestamp */
+};
+
+struct afperf_ref {
+    enum afperf_ref_kind kind;
+    uint32_t segment;
+    uint64_t id;
+    uint32_t fallback;       /* MAYBE: reference of the run that is meant if it is no id */
+    uint32_t run;            /* RUN: in model->runs; of all once runs are known */
+    uint64_t offset, line;   /* of the first record that needs the run; line 0: none does */
+    uint64_t end;            /* largest timestamp of data and pauses */
+    uint32_t anonymous;      /* innermost open region without id, plus 1 */
+    uint64_t last_anonymous; /* time of the last start or stop without id */
+    bool has_anonymous, unordered;
+};
+
+/* ---- measurement types -------------------------------------------------------------------------- */
+
+enum afperf_type_field {
+    AFPERF_NAME,
+    AFPERF_DATATYPE,
+    AFPERF_UNITS,
+    AFPERF_SUMMARY,
+    AFPERF_DESCRIPTION,
+    AFPERF_TYPE_FIELDS
+};
+
+/* All definitions that one reference has made of an id; once runs are known, that a run has. */
+struct afperf_measure {
+    uint64_t id;
+    uint32_t run; /* a reference, later a run */
+    struct {
+        uint32_t text; /* in model->strings, or PF_NO_STRING */
+        uint64_t line; /* that set it */
+    } fields[AFPERF_TYPE_FIELDS];
+    uint64_t line, definitions; /* the last one's line */
+    enum afperf_datatype datatype;
+    bool used; /* a value has been held against the datatype */
+};
+
+/* ---- sections ----------------------------------------------------------------------------------- */
+
+struct afperf_section {
+    uint64_t offset, line; /* of its SectionInfo; implicit: of the first SectionStart */
+    struct afperf_id id;
+    uint32_t run; /* a reference, later a run */
+    uint32_t label, tags;
+    bool implicit;
+    uint32_t context;
+    uint32_t first, count; /* intervals, by number */
+    afperf_uint128 total, total_net;
+    uint64_t covered, covered_net;
+    uint32_t next;                   /* in the same run, or AFPERF_NONE */
+    uint32_t anonymous, n_anonymous; /* while pairing: its open intervals without id */
+};
+
+/* A run or section that has an id. */
+struct afperf_named {
+    uint64_t id, offset;
+    uint32_t number;
+};
+
+/* How records name a section. */
+struct afperf_section_ref {
+    bool known; /* `section` is it */
+    bool by_id; /* else: the one of this id, which the segment does not have (yet) */
+    uint64_t id;
+    uint32_t segment, section;
+    uint64_t offset, line; /* of the first SectionStart; line 0: there is none */
+    uint32_t run;          /* the current run's reference there */
+};
+
+/* ---- contexts ----------------------------------------------------------------------------------- */
+
+/* A context in a run: regions of one label path, or the sections of a label. */
+struct afperf_node {
+    uint32_t run, context;
+    uint32_t next; /* of the same context, in a later run, or AFPERF_NONE */
+    uint64_t calls;
+    afperf_uint128 inclusive, exclusive, inclusive_net, exclusive_net; /* ticks */
+    bool section;                                                      /* without exclusive ones */
+};
+
+enum { AFPERF_KIND_REGION, AFPERF_KIND_SECTION };
+
+/* ---- events ------------------------------------------------------------------------------------- */
+
+/* One of the log: a record that starts or stops something, or names a run or section; by kind and number. */
+enum afperf_event {
+    AFPERF_EVENT_RUN,            /* a reference */
+    AFPERF_EVENT_SECTION,        /* a section's reference */
+    AFPERF_EVENT_REGION_START,   /* a region */
+    AFPERF_EVENT_REGION_STOP,    /* likewise, or AFPERF_NONE */
+    AFPERF_EVENT_INTERVAL_START, /* an interval */
+    AFPERF_EVENT_INTERVAL_STOP,  /* likewise, or AFPERF_NONE */
+};
+
+static inline uint64_t afperf_event(enum afperf_event kind, uint32_t number)
+{
+    return (uint64_t)kind << 32 | number;
+}
+
+static inline enum afperf_event afperf_event_kind(uint64_t event)
+{
+    return (enum afperf_event)(event >> 32);
+}
+
+static inline uint32_t afperf_event_number(uint64_t event)
+{
+    return (uint32_t)event;
+}
+
+/* A place in the file before a record, with what the record's meaning depends on. */
+struct afperf_place {
+    uint64_t offset, line;
+    uint64_t events;  /* of the log that stand before it */
+    uint64_t block;   /* the last of them that is no section's name, plus 1; 0: none */
+    uint32_t segment; /* it stands in */
+    uint32_t run;     /* the current run, AFPERF_NONE: none has been named; while reading: its reference */
+};
+
+/* A stop whose start was not known when it was read. */
+struct afperf_stop {
+    uint64_t offset, line, time;
+    uint64_t event; /* in the log */
+    struct afperf_id id;
+    uint32_t owner;  /* region without id: the current run's reference; interval: the section's */
+    uint32_t starts; /* regions that start before it in the file */
+    bool region;
+};
+
+/* Where a line starts: one every AFPERF_LINES bytes. */
+struct afperf_mark {
+    uint64_t offset, line;
+};
+enum { AFPERF_LINES = 32 * 1024 };
+
+/* ---- the model ---------------------------------------------------------------------------------- */
+
+struct afperf_model {
+    struct pf_input *input;
+    uint64_t end; /* reading ended before this offset */
+
+    struct pf_strings *strings;
+    struct pf_tree *tree;
+    bool published; /* the tree belongs to the profile */
+
+    struct afperf_run *runs; /* in file order */
+    struct afperf_ref *refs;
+    struct afperf_measure *measures; /* once runs are known: by id, then run */
+    struct afperf_section *sections; /* in file order */
+    struct afperf_section_ref *section_refs;
+    struct afperf_named *sections_by_id, *runs_by_id; /* those that have one; by id, then offset */
+    uint64_t *segments;                               /* where each starts */
+    struct afperf_mark *marks;
+    struct afperf_pause *pauses;      /* while reading: `before` is a run's reference */
+    struct afperf_node *nodes;        /* by run, in it by first appearance */
+    uint32_t *first_node, *last_node; /* of each context, or AFPERF_NONE; `last` only while nesting */
+    size_t first_node_room, last_node_room, n_first_node;
+    size_t n_runs, n_refs, n_measures, n_sections, n_section_refs, n_sections_by_id, n_runs_by_id, n_segments,
+        n_marks, n_pauses, n_nodes;
+    size_t runs_room, refs_room, measures_room, sections_room, section_refs_room, segments_room, marks_room,
+        pauses_room, nodes_room;
+
+    struct afperf_spans regions, intervals;
+    uint32_t *interval_order; /* interval of each number */
+
+    struct pf_store *log;      /* uint64_t: events in file order */
+    struct pf_store *timeline; /* uint64_t: starts and stops by run, in it by time */
+    struct pf_store *stops;    /* struct afperf_stop: to be paired when all is read */
+    struct pf_store *doubtful; /* struct afperf_place: of data records that must be looked at again */
+    bool doubt_all;            /* a datatype has changed: look at all */
+    bool nested;               /* the owner of a region is a node */
+    bool initial_used;         /* something belongs to the run of reference 0 */
+    struct afperf_notes notes;
+};
+
+/* Makes the whole model. NULL with *error filled. */
+struct afperf_model *afperf_model_new(struct pf_input *input, struct pf_pass *pass, struct pf_error *error);
+void afperf_model_free(struct afperf_model *model);
+
+/* Makes room for one more item of an array; `items` is the address of its pointer. 0, or -1 with *error filled. */
+int afperf_grow(void *items, size_t count, size_t *room, size_t size, struct pf_error *error);
+#define AFPERF_GROW(model, name, error)                                                                      \
+    afperf_grow(&(model)->name, (model)->n_##name, &(model)->name##_room, sizeof *(model)->name, error)
+
+/* Text as a string of the model; PF_NO_STRING with *error filled if memory ran out. */
+uint32_t afperf_keep(struct afperf_model *model, struct afperf_text text, struct pf_error *error);
+
+/* The segment of this number. */
+struct afperf_segment afperf_segment(const struct afperf_model *model, uint32_t number);
+
+/* That which an offset stands in. */
+uint32_t afperf_segment_at(const struct afperf_model *model, uint64_t offset);
+
+/* Puts a reader before the line that starts at the offset. */
+int afperf_go_to_line(const struct afperf_model *model, struct afperf_reader *reader, uint64_t offset,
+                      struct pf_error *error);
+
+/*
+ * That of several with the same id which a record at this offset means, by the rule that afperf_spans_find follows: its number, or
+ * AFPERF_NONE.
+ */
+uint32_t afperf_find_named(const struct afperf_named *all, size_t n, uint64_t id, uint64_t offset,
+                           const struct afperf_segment *segment);
+
+/* Closes a span at this time, at its start if that is later. *negative tells. */
+void afperf_close_span(struct afperf_span *span, uint64_t time, bool *negative);
+
+/* The run of a region or an interval, once runs are known. */
+uint32_t afperf_region_run(const struct afperf_model *model, const struct afperf_span *region);
+uint32_t afperf_interval_run(const struct afperf_model *model, const struct afperf_span *interval);
+
+/* Ticks from start to stop that the run is paused. */
+uint64_t afperf_paused(const struct afperf_model *model, const struct afperf_run *run, uint64_t start,
+                       uint64_t stop);
+
+/* Room for "0x" and 16 digits. Returns the size. */
+enum { AFPERF_HEX = 18 };
+size_t afperf_hex(uint64_t id, char *text);
+
+/* ---- the steps, in order ------------------------------------------------------------------------ */
+
+/* Each: 0, or -1 with *error filled. */
+int afperf_read(struct afperf_model *model, struct pf_pass *pass, struct pf_error *error);
+int afperf_resolve_names(struct afperf_model *model, struct pf_error *error);
+int afperf_drop_unused_run(struct afperf_model *model, struct pf_error *error);
+int afperf_pair_stops(struct afperf_model *model, struct pf_pass *pass, struct pf_error *error);
+int afperf_pair_anew(struct afperf_model *model, struct pf_error *error);
+int afperf_look_again(struct afperf_model *model, struct pf_pass *pass, struct pf_error *error);
+int afperf_make_timeline(struct afperf_model *model, struct pf_pass *pass, struct pf_error *error);
+int afperf_nest(struct afperf_model *model, struct pf_pass *pass, struct pf_error *error);
+int afperf_number_intervals(struct afperf_model *model, struct pf_error *error);
+
+/* Adds the times of a run's sections, which are linked from the first on. */
+int afperf_time_sections(struct afperf_model *model, uint32_t first, struct pf_error *error);
+
+/* The node of a context in the run whose nodes are being made, or AFPERF_NONE with *error filled. */
+uint32_t afperf_node_of(struct afperf_model *model, uint32_t run, uint32_t context, struct pf_error *error);
+
+#endif

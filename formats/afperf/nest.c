@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: MIT */
+#include "formats/afperf/nest.h"
+
+#include <stdlib.h>
+
+/* ---- contexts and nodes ------------------------------------------------------------------------- */
+
+/* Makes room for a context in the lists of first and last nodes. */
+static int know_context(struct afperf_model *model, uint32_t context, struct pf_error *error)
+{
+    while (model->n_first_node <= context) {
+        if (afperf_grow(&model->first_node, model->n_first_node, &model->first_node_room,
+                        sizeof *model->first_node, error) < 0 ||
+            afperf_grow(&model->last_node, model->n_first_node, &model->last_node_room,
+                        sizeof *model->last_node, error) < 0)
+            return -1;
+        model->first_node[model->n_first_node] = model->last_node[model->n_first_node] = AFPERF_NONE;
+        model->n_first_node++;
+    }
+    return 0;
+}
+
+uint32_t afperf_node_of(struct afperf_model *model, uint32_t run, uint32_t context, struct pf_error *error)
+{
+    if (know_context(model, context, error) < 0)
+        return AFPERF_NONE;
+    uint32_t last = model->last_node[context];
+    if (last != AFPERF_NONE && model->nodes[last].run == run)
+        return last;
+    if (AFPERF_GROW(model, nodes, error) < 0)
+        return AFPERF_NONE;
+    uint32_t node = (uint32_t)model->n_nodes++;
+    model->nodes[node] = (struct afperf_node){.run = run, .context = context, .next = AFPERF_NONE};
+    if (last == AFPERF_NONE)
+        model->first_node[context] = node;
+    else
+        model->nodes[last].next = node;
+    model->last_node[context] = node;
+    return node;
+}
+
+/* What a region is called in its path: its label, else its id. */
+static uint32_t name_of(struct afperf_model *model, const struct afperf_span *region, struct pf_error *error)
+{
+    char id[AFPERF_HEX];
+    if (region->label != PF_NO_STRING)
+        return region->label;
+    if (region->flags & AFPERF_ANONYMOUS)
+        return pf_intern(model->tree->strings, "(blank)", sizeof "(blank)" - 1, error);
+    return pf_intern(model->tree->strings, id, afperf_hex(region->id, id), error);
+}
+
+int afperf_enter(struct afperf_model *model, uint32_t number, uint32_t run, struct pf_error *error)
+{
+    struct afperf_span *region = afperf_span(&model->regions, number);
+    bool root = region->parent == AFPERF_NONE;
+    uint32_t around =
+        root ? PF_NO_CONTEXT : model->nodes[afperf_span(&model->regions, region->parent)->owner].context;
+    uint32_t name = name_of(model, region, error);
+    if (name == PF_NO_STRING)
+        return -1;
+    uint8_t flags = root ? PF_FRAME | PF_ROOT : PF_FRAME;
+    uint32_t context = pf_tree_child(model->tree, around, name, name, AFPERF_KIND_REGION, flags, error);
+    if (context == PF_NO_CONTEXT)
+        return -1;
+    region->owner = afperf_node_of(model, run, context, error);
+    region->covered = region->covered_net = 0;
+    return region->owner == AFPERF_NONE ? -1 : 0;
+}
+
+void afperf_leave(struct afperf_model *model, uint32_t number)
+{
+    struct afperf_span *region = afperf_span(&model->regions, number);
+    struct afperf_node *node = &model->nodes[region->owner];
+    uint64_t inclusive = region->stop - region->start;
+    uint64_t net = inclusive - afperf_paused(model, &model->runs[node->run], region->start, region->stop);
+    region->exclusive = inclusive - region->covered;
+    region->exclusive_net = net - region->covered_net;
+    node->calls++;
+    node->inclusive += inclusive;
+    node->inclusive_net += net;
+    node->exclusive += region->exclusive;
+    node->exclusive_net += region->exclusive_net;
+}
+
+/* ---- replay ------------------------------------------------------------------------------------- */
+
+/* The events of a run one by one, with a stack of open regions: each one's parent is the one below it. */
+struct replay {
+    struct afperf_model *model;
+    struct afperf_log_reader *timeline;
+    uint32_t run;
+    uint32_t top;
+    bool trial; /* only sees whether every stop fits */
+};
+
+static int note_unclosed(struct afperf_model *model, const struct afperf_span *region, struct pf_error *error)
+{
+    return afperf_note(&model->notes, AFPERF_UNCLOSED_REGION, afperf_span_offset(region), 0, error);
+}
+
+static int push(struct replay *replay, uint32_t number, struct pf_error *error)
+{
+    afperf_span(&replay->model->regions, number)->parent = replay->top;
+    replay->top = number;
+    return replay->trial ? 0 : afperf_enter(replay->model, number, replay->run, error);
+}
+
+/* Takes off the innermost region; it covers its parent's time. */
+static void pop(struct replay *replay)
+{
+    struct afperf_model *model = replay->model;
+    uint32_t number = replay->top;
+    const struct afperf_span *region = afperf_span(&model->regions, number);
+    replay->top = region->parent;
+    if (replay->trial)
+        return;
+    afperf_leave(model, number);
+    if (region->parent == AFPERF_NONE)
+        return;
+    struct afperf_span *parent = afperf_span(&model->regions, region->parent);
+    parent->covered += region->stop - region->start;
+    parent->covered_net += region->stop - region->start -
+                           afperf_paused(model, &model->runs[replay->run], region->start, region->stop);
+}
+
+/* Closes the regions above `number` at this time. 1; 0: one of them has a stop, so that the run's regions overlap. */
+static int close_above(struct replay *replay, uint32_t number, uint64_t time, struct pf_error *error)
+{
+    while (replay->top != number) {
+        if (replay->top == AFPERF_NONE)
+            return 0;
+        struct afperf_span *region = afperf_span(&replay->model->regions, replay->top);
+        if (region->flags & AFPERF_CLOSED)
+            return 0;
+        if (!replay->trial) {
+            region->stop = time;
+            if (note_unclosed(replay->model, region, error) < 0)
+                return -1;
+        }
+        pop(replay);
+    }
+    return 1;
+}
+
+/* 1; 0: the run's regions do not nest; -1: *error filled. */
+static int play(struct replay *replay, struct pf_error *error)
+{
+    const struct afperf_run *run = &replay->model->runs[replay->run];
+    replay->top = AFPERF_NONE;
+    for (uint64_t i = 0; i < run->n_events; i++) {
+        uint64_t event;
+        if (afperf_log_get(replay->timeline, run->events + i, &event, error) < 0)
+            return -1;
+        uint32_t number = afperf_event_number(event);
+        if (afperf_event_kind(event) == AFPERF_EVENT_REGION_START) {
+            if (push(replay, number, error) < 0)
+                return -1;
+        } else if (afperf_event_kind(event) == AFPERF_EVENT_REGION_STOP) {
+            uint64_t time = afperf_span(&replay->model->regions, number)->stop;
+            int fits = close_above(replay, number, time, error);
+            if (fits <= 0)
+                return fits;
+            pop(replay);
+        }
+    }
+    return close_above(replay, AFPERF_NONE, run->end, error);
+}
+
+/* ---- all runs ----------------------------------------------------------------------------------- */
+
+static int nest_run(struct afperf_model *model, struct afperf_log_reader *timeline, uint32_t number,
+                    struct pf_error *error)
+{
+    struct replay replay = {.model = model, .timeline = timeline, .run = number, .trial = true};
+    int fits = play(&replay, error);
+    if (fits < 0)
+        return -1;
+    if (fits) {
+        replay.trial = false;
+        return play(&replay, error) < 0 ? -1 : 0;
+    }
+    model->runs[number].geometry = true;
+    return afperf_nest_by_geometry(model, timeline, number, error);
+}
+
+/* The first section of each run; sections are linked in their order. NULL with *error filled. */
+static uint32_t *list_sections(struct afperf_model *model, struct pf_error *error)
+{
+    uint32_t *first = malloc((model->n_runs + 1) * sizeof *first);
+    if (!first) {
+        pf_fail_memory(error);
+        return NULL;
+    }
+    for (size_t i = 0; i < model->n_runs; i++)
+        first[i] = AFPERF_NONE;
+    for (size_t i = model->n_sections; i-- > 0;) {
+        struct afperf_section *section = &model->sections[i];
+        section->next = first[section->run];
+        first[section->run] = (uint32_t)i;
+    }
+    return first;
+}
+
+static int nest_all(struct afperf_model *model, struct afperf_log_reader *timeline, const uint32_t *sections,
+                    struct pf_pass *pass, struct pf_error *error)
+{
+    for (uint32_t i = 0; i < model->n_runs; i++) {
+        struct afperf_run *run = &model->runs[i];
+        run->nodes = model->n_nodes;
+        if (pf_pass_step(pass, i, model->n_runs, error) < 0 || nest_run(model, timeline, i, error) < 0 ||
+            afperf_time_sections(model, sections[i], error) < 0)
+            return -1;
+        run->n_nodes = model->n_nodes - run->nodes;
+    }
+    return 0;
+}
+
+int afperf_nest(struct afperf_model *model, struct pf_pass *pass, struct pf_error *error)
+{
+    struct afperf_log_reader timeline;
+    uint32_t *sections = list_sections(model, error);
+    int result = afperf_log_reader_init(&timeline, model->timeline, error);
+    if (!result)
+        result = sections ? nest_all(model, &timeline, sections, pass, error) : -1;
+    afperf_log_reader_free(&timeline);
+    free(sections);
+    model->nested = true;
+    return result;
+}

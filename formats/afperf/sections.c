@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: MIT */
+#include <stdlib.h>
+
+#include "formats/afperf/model.h"
+
+int afperf_number_intervals(struct afperf_model *model, struct pf_error *error)
+{
+    uint32_t n = model->intervals.count, first = 0;
+    model->interval_order = malloc(((size_t)n + 1) * sizeof *model->interval_order);
+    if (!model->interval_order)
+        return pf_fail_memory(error);
+    for (uint32_t i = 0; i < n; i++)
+        model->sections[afperf_span(&model->intervals, i)->owner].count++;
+    for (size_t i = 0; i < model->n_sections; i++) {
+        struct afperf_section *section = &model->sections[i];
+        section->first = first;
+        first += section->count;
+        section->count = 0;
+    }
+    for (uint32_t i = 0; i < n; i++) {
+        struct afperf_span *interval = afperf_span(&model->intervals, i);
+        struct afperf_section *section = &model->sections[interval->owner];
+        interval->parent = section->first + section->count++;
+        model->interval_order[interval->parent] = i;
+    }
+    return 0;
+}
+
+/* When an interval starts and stops. */
+struct extent {
+    uint64_t start, stop;
+};
+
+static int by_start(const void *left, const void *right)
+{
+    const struct extent *a = left, *b = right;
+    return a->start < b->start ? -1 : a->start > b->start;
+}
+
+/* The ticks that the intervals cover together. */
+static void cover(const struct afperf_model *model, struct afperf_section *section, struct extent *extents)
+{
+    const struct afperf_run *run = &model->runs[section->run];
+    uint64_t to = 0;
+    if (section->count)
+        qsort(extents, section->count, sizeof *extents, by_start);
+    for (uint32_t i = 0; i < section->count; i++) {
+        uint64_t from = extents[i].start > to ? extents[i].start : to;
+        if (extents[i].stop <= from)
+            continue;
+        to = extents[i].stop;
+        section->covered += to - from;
+        section->covered_net += to - from - afperf_paused(model, run, from, to);
+    }
+}
+
+/* Closes what is open at the end of the run, and adds up. */
+static int add_intervals(struct afperf_model *model, struct afperf_section *section, struct extent *extents,
+                         struct pf_error *error)
+{
+    const struct afperf_run *run = &model->runs[section->run];
+    for (uint32_t i = 0; i < section->count; i++) {
+        struct afperf_span *interval =
+            afperf_span(&model->intervals, model->interval_order[section->first + i]);
+        if (!(interval->flags & AFPERF_CLOSED)) {
+            interval->stop = run->end;
+            if (afperf_note(&model->notes, AFPERF_UNCLOSED_INTERVAL, afperf_span_offset(interval), 0, error) <
+                0)
+                return -1;
+        }
+        uint64_t duration = interval->stop - interval->start;
+        section->total += duration;
+        section->total_net += duration - afperf_paused(model, run, interval->start, interval->stop);
+        extents[i] = (struct extent){interval->start, interval->stop};
+    }
+    return 0;
+}
+
+/*
+ * The context of a section: sections of one label are one. Its key is no name that a region can have, so that regions of
+ * the same label are another.
+ */
+static uint32_t context_of(struct afperf_model *model, const struct afperf_section *section,
+                           struct pf_error *error)
+{
+    struct pf_strings *strings = model->tree->strings;
+    struct pf_cell label = pf_interned(model->strings, section->label);
+    char id[AFPERF_HEX];
+    if (!label.size && section->id.given)
+        label = pf_text(id, afperf_hex(section->id.id, id));
+    else if (!label.size)
+        label = pf_string("(blank)");
+    char *key = malloc((size_t)label.size + 1);
+    if (!key) {
+        pf_fail_memory(error);
+        return PF_NO_CONTEXT;
+    }
+    key[0] = '\0'; /* text of the file has no NUL: it has been mended */
+    memcpy(key + 1, label.text, label.size);
+    uint32_t name = pf_intern(strings, label.text, label.size, error);
+    uint32_t number = name == PF_NO_STRING ? name : pf_intern(strings, key, (size_t)label.size + 1, error);
+    free(key);
+    if (number == PF_NO_STRING)
+        return PF_NO_CONTEXT;
+    return pf_tree_child(model->tree, PF_NO_CONTEXT, number, name, AFPERF_KIND_SECTION, 0, error);
+}
+
+static int time_section(struct afperf_model *model, struct afperf_section *section, struct pf_error *error)
+{
+    struct extent *extents = malloc(((size_t)section->count + 1) * sizeof *extents);
+    int result = extents ? add_intervals(model, section, extents, error) : pf_fail_memory(error);
+    if (!result)
+        cover(model, section, extents);
+    free(extents);
+    if (result < 0)
+        return -1;
+    section->context = context_of(model, section, error);
+    if (section->context == PF_NO_CONTEXT)
+        return -1;
+    uint32_t number = afperf_node_of(model, section->run, section->context, error);
+    if (number == AFPERF_NONE)
+        return -1;
+    struct afperf_node *node = &model->nodes[number];
+    node->section = true;
+    node->calls += section->count;
+    node->inclusive += section->total;
+    node->inclusive_net += section->total_net;
+    return 0;
+}
+
+int afperf_time_sections(struct afperf_model *model, uint32_t first, struct pf_error *error)
+{
+    for (uint32_t i = first; i != AFPERF_NONE; i = model->sections[i].next)
+        if (time_section(model, &model->sections[i], error) < 0)
+            return -1;
+    return 0;
+}

@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: MIT */
+#include <stdlib.h>
+#include <string.h>
+
+#include "formats/afperf/log.h"
+#include "formats/afperf/model.h"
+
+/*
+ * Starts and stops by run, in each run by time and, at equal times, as they stand in the file: but a region without length
+ * never stops before it starts. Most runs write their events in the order of time; the others are sorted.
+ */
+
+/* Events of the log that are looked at between two steps. */
+enum { EVENTS_A_STEP = 1 << 16 };
+
+/* Events held for all runs together before they are written. */
+enum { BUFFERED = 1 << 17 };
+
+struct timeline {
+    struct afperf_model *model;
+    uint64_t *buffers; /* `room` events for each run */
+    uint32_t *used;
+    size_t room;
+};
+
+/* What an event starts or stops; NULL if it does not, or is told of elsewhere. *run and *time are its. */
+static const struct afperf_span *span_of(const struct afperf_model *model, uint64_t event, uint32_t *run,
+                                         uint64_t *time)
+{
+    enum afperf_event kind = afperf_event_kind(event);
+    uint32_t number = afperf_event_number(event);
+    if (kind == AFPERF_EVENT_RUN || kind == AFPERF_EVENT_SECTION || number == AFPERF_NONE)
+        return NULL;
+    bool region = kind == AFPERF_EVENT_REGION_START || kind == AFPERF_EVENT_REGION_STOP;
+    bool start = kind == AFPERF_EVENT_REGION_START || kind == AFPERF_EVENT_INTERVAL_START;
+    const struct afperf_span *span = afperf_span(region ? &model->regions : &model->intervals, number);
+    if (!start && span->flags & AFPERF_EARLY_STOP)
+        return NULL;
+    *run = region ? afperf_region_run(model, span) : afperf_interval_run(model, span);
+    *time = start ? span->start : span->stop;
+    return span;
+}
+
+/* True if the event that stops a region comes with that which starts it. */
+static bool stops_too(const struct afperf_span *span, uint64_t event)
+{
+    return afperf_event_kind(event) == AFPERF_EVENT_REGION_START && span->flags & AFPERF_EARLY_STOP;
+}
+
+/* Counts the events of each run, sees how long it lasts and whether its events are in order. */
+static int count_events(struct timeline *timeline, struct pf_pass *pass, struct pf_error *error)
+{
+    struct afperf_model *model = timeline->model;
+    struct afperf_log_reader log;
+    uint64_t n = pf_store_size(model->log) / sizeof(uint64_t), event, time;
+    uint32_t number;
+    int result = afperf_log_reader_init(&log, model->log, error);
+    for (uint64_t i = 0; i < n && !result; i++) {
+        if (i % EVENTS_A_STEP == 0 && (result = pf_pass_step(pass, i, 2 * n, error)) < 0)
+            break;
+        result = afperf_log_get(&log, i, &event, error);
+        const struct afperf_span *span = result ? NULL : span_of(model, event, &number, &time);
+        if (!span)
+            continue;
+        struct afperf_run *run = &model->runs[number];
+        run->n_events += 1 + stops_too(span, event);
+        run->unordered |= time < run->last_time;
+        run->last_time = time;
+        if (time > run->end)
+            run->end = time;
+    }
+    afperf_log_reader_free(&log);
+    return result;
+}
+
+/* ---- by run ------------------------------------------------------------------------------------- */
+
+/* Writes what is held of a run behind what has been written of it; run->last_time counts that here. */
+static int write_run(struct timeline *timeline, uint32_t number, struct pf_error *error)
+{
+    struct afperf_run *run = &timeline->model->runs[number];
+    uint64_t at = run->events + run->last_time;
+    run->last_time += timeline->used[number];
+    size_t size = timeline->used[number] * sizeof(uint64_t);
+    timeline->used[number] = 0;
+    return pf_store_write(timeline->model->timeline, at * sizeof(uint64_t),
+                          timeline->buffers + number * timeline->room, size, error);
+}
+
+static int add_event(struct timeline *timeline, uint32_t run, uint64_t event, struct pf_error *error)
+{
+    timeline->buffers[run * timeline->room + timeline->used[run]++] = event;
+    return timeline->used[run] == timeline->room ? write_run(timeline, run, error) : 0;
+}
+
+static int distribute(struct timeline *timeline, struct pf_pass *pass, struct pf_error *error)
+{
+    struct afperf_model *model = timeline->model;
+    struct afperf_log_reader log;
+    uint64_t n = pf_store_size(model->log) / sizeof(uint64_t), event, time;
+    uint32_t run;
+    int result = afperf_log_reader_init(&log, model->log, error);
+    for (uint64_t i = 0; i < n && !result; i++) {
+        if (i % EVENTS_A_STEP == 0 && (result = pf_pass_step(pass, n + i, 2 * n, error)) < 0)
+            break;
+        result = afperf_log_get(&log, i, &event, error);
+        const struct afperf_span *span = result ? NULL : span_of(model, event, &run, &time);
+        if (!span)
+            continue;
+        result = add_event(timeline, run, event, error);
+        if (!result && stops_too(span, event))
+            result = add_event(timeline, run,
+                               afperf_event(AFPERF_EVENT_REGION_STOP, afperf_event_number(event)), error);
+    }
+    for (uint32_t i = 0; i < model->n_runs && !result; i++)
+        result = write_run(timeline, i, error);
+    afperf_log_reader_free(&log);
+    return result;
+}
+
+/* ---- by time ------------------------------------------------------------------------------------ */
+
+struct timed {
+    uint64_t time, event;
+};
+
+static void merge(const struct timed *from, size_t low, size_t middle, size_t high, struct timed *to)
+{
+    size_t a = low, b = middle;
+    for (size_t i = low; i < high; i++) {
+        bool first = b == high || (a < middle && from[a].time <= from[b].time);
+        to[i] = first ? from[a++] : from[b++];
+    }
+}
+
+/* Sorts n events by time, keeping the order of equal ones. The result stands in what is returned, one of the two. */
+static struct timed *sort_by_time(struct timed *events, struct timed *other, size_t n)
+{
+    for (size_t width = 1; width < n; width *= 2) {
+        for (size_t low = 0; low < n; low += 2 * width) {
+            size_t middle = n - low < width ? n : low + width;
+            size_t high = n - middle < width ? n : middle + width;
+            merge(events, low, middle, high, other);
+        }
+        struct timed *swap = events;
+        events = other;
+        other = swap;
+    }
+    return events;
+}
+
+static int read_timed(const struct afperf_model *model, const struct afperf_run *run, struct timed *events,
+                      struct pf_error *error)
+{
+    struct afperf_log_reader log;
+    uint32_t number;
+    int result = afperf_log_reader_init(&log, model->timeline, error);
+    for (uint64_t i = 0; i < run->n_events && !result; i++) {
+        result = afperf_log_get(&log, run->events + i, &events[i].event, error);
+        if (result)
+            break;
+        /* span_of hides the stops that come early, but these stand at their start's time. */
+        if (!span_of(model, events[i].event, &number, &events[i].time))
+            events[i].time = events[i - 1].time;
+    }
+    afperf_log_reader_free(&log);
+    return result;
+}
+
+static int sort_run(struct afperf_model *model, const struct afperf_run *run, struct pf_error *error)
+{
+    size_t n = (size_t)run->n_events;
+    struct timed *events = calloc(n, sizeof *events), *other = calloc(n, sizeof *other);
+    struct afperf_log_writer log = {0};
+    int result =
+        events && other ? afperf_log_writer_init(&log, model->timeline, error) : pf_fail_memory(error);
+    if (!result)
+        result = read_timed(model, run, events, error);
+    if (!result) {
+        const struct timed *sorted = sort_by_time(events, other, n);
+        for (size_t i = 0; i < n && !result; i++)
+            result = afperf_log_set(&log, run->events + i, sorted[i].event, error);
+        if (!result)
+            result = afperf_log_flush(&log, error);
+    }
+    afperf_log_writer_free(&log);
+    free(events);
+    free(other);
+    return result;
+}
+
+/* ---- all of it ---------------------------------------------------------------------------------- */
+
+static int make_room(struct timeline *timeline, struct pf_error *error)
+{
+    struct afperf_model *model = timeline->model;
+    size_t n = model->n_runs + 1;
+    uint64_t events = 0;
+    timeline->room = BUFFERED / n < 1 ? 1 : BUFFERED / n > 4096 ? 4096 : BUFFERED / n;
+    timeline->buffers = calloc(n * timeline->room, sizeof *timeline->buffers);
+    timeline->used = calloc(n, sizeof *timeline->used);
+    if (!timeline->buffers || !timeline->used)
+        return pf_fail_memory(error);
+    for (size_t i = 0; i < model->n_runs; i++) {
+        model->runs[i].events = events;
+        model->runs[i].last_time = 0;
+        events += model->runs[i].n_events;
+    }
+    return 0;
+}
+
+int afperf_make_timeline(struct afperf_model *model, struct pf_pass *pass, struct pf_error *error)
+{
+    struct timeline timeline = {.model = model};
+    int result = -1;
+    if (count_events(&timeline, pass, error) == 0 && make_room(&timeline, error) == 0)
+        result = distribute(&timeline, pass, error);
+    free(timeline.buffers);
+    free(timeline.used);
+    for (size_t i = 0; i < model->n_runs && !result; i++)
+        if (model->runs[i].unordered)
+            result = sort_run(model, &model->runs[i], error);
+    return result;
+}

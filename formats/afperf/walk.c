@@ -1,0 +1,376 @@
+/* SPDX-License-Identifier: MIT */
+#include "formats/afperf/walk.h"
+
+#include <string.h>
+
+int afperf_walk_open(struct afperf_walk *walk, const struct afperf_model *model, struct pf_error *error)
+{
+    memset(walk, 0, sizeof *walk);
+    walk->model = model;
+    walk->reader = afperf_reader_new(model->input);
+    walk->next = (struct afperf_place){.line = 1, .run = AFPERF_NONE};
+    if (!walk->reader)
+        return pf_fail_memory(error);
+    return afperf_log_reader_init(&walk->log, model->log, error);
+}
+
+void afperf_walk_close(struct afperf_walk *walk)
+{
+    afperf_reader_free(walk->reader);
+    afperf_log_reader_free(&walk->log);
+}
+
+void afperf_walk_go(struct afperf_walk *walk, const struct afperf_place *place)
+{
+    walk->next = *place;
+    memset(walk->recent, 0, sizeof walk->recent);
+    afperf_reader_seek(walk->reader, place->offset, place->line);
+}
+
+/* ---- records ------------------------------------------------------------------------------------ */
+
+static void take_region(struct afperf_walk *walk, uint32_t number)
+{
+    const struct afperf_span *region = afperf_span(&walk->model->regions, number);
+    walk->next.run = afperf_region_run(walk->model, region);
+    if (!(region->flags & AFPERF_ANONYMOUS))
+        walk->recent[afperf_hash(region->id, 0) % AFPERF_WALK_RECENT] = number + 1;
+}
+
+/* A record that the log tells of: what it names is the current run from here on. */
+static int take_mark(struct afperf_walk *walk, struct pf_error *error)
+{
+    const struct afperf_model *model = walk->model;
+    uint64_t event;
+    if (afperf_log_get(&walk->log, walk->next.events, &event, error) < 0)
+        return -1;
+    uint32_t number = afperf_event_number(event);
+    walk->next.events++;
+    switch (afperf_event_kind(event)) {
+    case AFPERF_EVENT_SECTION:
+        walk->next.run = model->sections[model->section_refs[number].section].run;
+        return 0;
+    case AFPERF_EVENT_RUN:
+        walk->next.run = model->refs[number].run;
+        break;
+    case AFPERF_EVENT_REGION_START:
+        take_region(walk, number);
+        break;
+    case AFPERF_EVENT_REGION_STOP:
+    case AFPERF_EVENT_INTERVAL_START:
+    case AFPERF_EVENT_INTERVAL_STOP:
+        break;
+    }
+    walk->next.block = walk->next.events;
+    return 0;
+}
+
+int afperf_walk_next(struct afperf_walk *walk, struct pf_error *error)
+{
+    const struct afperf_model *model = walk->model;
+    int got;
+    while (walk->next.offset < model->end &&
+           (got = afperf_reader_next(walk->reader, &walk->record, error)) != 0) {
+        if (got < 0)
+            return -1;
+        if (walk->record.offset >= model->end)
+            break;
+        walk->place = walk->next;
+        walk->place.offset = walk->record.offset;
+        walk->place.line = walk->record.line;
+        walk->next.offset = afperf_reader_tell(walk->reader, &walk->next.line);
+        if (walk->record.kind == AFPERF_HEADER)
+            walk->next.segment = afperf_segment_at(model, walk->record.offset);
+        if (walk->record.kind != AFPERF_FIELDS)
+            continue;
+        afperf_decode(&walk->record, &walk->decoded);
+        if (walk->decoded.error)
+            continue;
+        if (afperf_is_data(walk->decoded.type))
+            return 1;
+        if (afperf_is_mark(walk->decoded.type) && take_mark(walk, error) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+/* ---- targets ------------------------------------------------------------------------------------ */
+
+static uint32_t current_run(const struct afperf_walk *walk)
+{
+    return walk->place.run != AFPERF_NONE ? walk->place.run : walk->model->refs[0].run;
+}
+
+/* Data of the current run that belong to no region or section of it that is known. */
+static void set_current(const struct afperf_walk *walk, struct afperf_target *target, enum afperf_scope scope)
+{
+    target->scope = scope;
+    target->run = current_run(walk);
+    target->current = true;
+}
+
+/* An aggregate's id may be a run's; else nothing has it. */
+static void set_run_or_orphan(const struct afperf_walk *walk, struct afperf_target *target,
+                              enum afperf_scope scope, enum afperf_problem problem)
+{
+    const struct afperf_model *model = walk->model;
+    const struct afperf_decoded *decoded = &walk->decoded;
+    struct afperf_segment segment = afperf_segment(model, walk->place.segment);
+    bool aggregate = decoded->type == AFPERF_REGION_AGGREGATE || decoded->type == AFPERF_SECTION_AGGREGATE;
+    uint32_t run = aggregate ? afperf_find_named(model->runs_by_id, model->n_runs_by_id, decoded->object.id,
+                                                 walk->place.offset, &segment)
+                             : AFPERF_NONE;
+    if (run == AFPERF_NONE) {
+        set_current(walk, target, AFPERF_SCOPE_ORPHAN);
+        target->problem = problem;
+        return;
+    }
+    target->scope = scope;
+    target->run = run;
+}
+
+/* The event that data without id belong to; false if there is none. */
+static int block_of(struct afperf_walk *walk, uint64_t *event, struct pf_error *error)
+{
+    *event = afperf_event(AFPERF_EVENT_RUN, 0);
+    return walk->place.block ? afperf_log_get(&walk->log, walk->place.block - 1, event, error) : 0;
+}
+
+/* The region that an id means. Most data speak of one that has just started. */
+static uint32_t find_region(const struct afperf_walk *walk, uint64_t id)
+{
+    const struct afperf_spans *regions = &walk->model->regions;
+    struct afperf_segment segment = afperf_segment(walk->model, walk->place.segment);
+    uint32_t number = walk->recent[afperf_hash(id, 0) % AFPERF_WALK_RECENT];
+    if (number && afperf_span(regions, number - 1)->id == id &&
+        afperf_span_offset(afperf_span(regions, number - 1)) >= segment.start)
+        return number - 1;
+    return afperf_spans_find(regions, 0, id, walk->place.offset, &segment);
+}
+
+static int target_region(struct afperf_walk *walk, struct afperf_target *target, struct pf_error *error)
+{
+    const struct afperf_model *model = walk->model;
+    const struct afperf_decoded *decoded = &walk->decoded;
+    uint64_t block;
+    if (block_of(walk, &block, error) < 0)
+        return -1;
+    if (decoded->object.given) {
+        target->object = find_region(walk, decoded->object.id);
+    } else if (decoded->aggregation.size) {
+        set_current(walk, target, AFPERF_SCOPE_RUN_REGIONS);
+        return 0;
+    } else if (afperf_event_kind(block) == AFPERF_EVENT_REGION_START ||
+               afperf_event_kind(block) == AFPERF_EVENT_REGION_STOP) {
+        target->object = afperf_event_number(block);
+    }
+    if (target->object != AFPERF_NONE) {
+        target->scope = AFPERF_SCOPE_REGION;
+        target->run = afperf_region_run(model, afperf_span(&model->regions, target->object));
+    } else if (decoded->object.given) {
+        set_run_or_orphan(walk, target, AFPERF_SCOPE_RUN_REGIONS, AFPERF_UNRESOLVED_REGION);
+    } else {
+        set_current(walk, target, AFPERF_SCOPE_ORPHAN);
+        target->problem = AFPERF_UNRESOLVED_REGION;
+    }
+    return 0;
+}
+
+/* The interval of the section that the data name, else (unless they are processed) that of the block. */
+static void target_interval(const struct afperf_walk *walk, struct afperf_target *target, uint64_t block)
+{
+    const struct afperf_model *model = walk->model;
+    const struct afperf_decoded *decoded = &walk->decoded;
+    struct afperf_segment segment = afperf_segment(model, walk->place.segment);
+    uint32_t interval = AFPERF_NONE;
+    if (decoded->interval.given) {
+        interval = afperf_spans_find(&model->intervals, target->object, decoded->interval.id,
+                                     walk->place.offset, &segment);
+        if (interval == AFPERF_NONE)
+            target->problem = AFPERF_UNRESOLVED_INTERVAL;
+    } else if (!decoded->aggregation.size && (afperf_event_kind(block) == AFPERF_EVENT_INTERVAL_START ||
+                                              afperf_event_kind(block) == AFPERF_EVENT_INTERVAL_STOP)) {
+        interval = afperf_event_number(block);
+        if (interval != AFPERF_NONE && afperf_span(&model->intervals, interval)->owner != target->object)
+            interval = AFPERF_NONE;
+    }
+    if (interval != AFPERF_NONE)
+        target->interval = afperf_span(&model->intervals, interval)->parent;
+}
+
+static int target_section(struct afperf_walk *walk, struct afperf_target *target, struct pf_error *error)
+{
+    const struct afperf_model *model = walk->model;
+    const struct afperf_decoded *decoded = &walk->decoded;
+    struct afperf_segment segment = afperf_segment(model, walk->place.segment);
+    uint64_t block;
+    if (block_of(walk, &block, error) < 0)
+        return -1;
+    if (decoded->object.given) {
+        target->object = afperf_find_named(model->sections_by_id, model->n_sections_by_id, decoded->object.id,
+                                           walk->place.offset, &segment);
+    } else if (decoded->aggregation.size) {
+        set_current(walk, target, AFPERF_SCOPE_RUN_SECTIONS);
+        return 0;
+    } else if ((afperf_event_kind(block) == AFPERF_EVENT_INTERVAL_START ||
+                afperf_event_kind(block) == AFPERF_EVENT_INTERVAL_STOP) &&
+               afperf_event_number(block) != AFPERF_NONE) {
+        target->object = afperf_span(&model->intervals, afperf_event_number(block))->owner;
+    }
+    if (target->object != AFPERF_NONE) {
+        target->scope = AFPERF_SCOPE_SECTION;
+        target->run = model->sections[target->object].run;
+        target_interval(walk, target, block);
+    } else if (decoded->object.given) {
+        set_run_or_orphan(walk, target, AFPERF_SCOPE_RUN_SECTIONS, AFPERF_UNRESOLVED_SECTION);
+    } else {
+        set_current(walk, target, AFPERF_SCOPE_ORPHAN);
+        target->problem = AFPERF_UNRESOLVED_SECTION;
+    }
+    return 0;
+}
+
+static void target_run(const struct afperf_walk *walk, struct afperf_target *target)
+{
+    const struct afperf_model *model = walk->model;
+    struct afperf_segment segment = afperf_segment(model, walk->place.segment);
+    set_current(walk, target, AFPERF_SCOPE_RUN);
+    if (!walk->decoded.run.given)
+        return;
+    target->current = false;
+    target->run = afperf_find_named(model->runs_by_id, model->n_runs_by_id, walk->decoded.run.id,
+                                    walk->place.offset, &segment);
+}
+
+int afperf_walk_target(struct afperf_walk *walk, struct afperf_target *target, struct pf_error *error)
+{
+    *target =
+        (struct afperf_target){.object = AFPERF_NONE, .interval = AFPERF_NONE, .problem = AFPERF_PROBLEMS};
+    switch (walk->decoded.type) {
+    case AFPERF_REGION_POINT:
+    case AFPERF_REGION_AGGREGATE:
+        if (target_region(walk, target, error) < 0)
+            return -1;
+        break;
+    case AFPERF_SECTION_POINT:
+    case AFPERF_SECTION_AGGREGATE:
+        if (target_section(walk, target, error) < 0)
+            return -1;
+        break;
+    default:
+        target_run(walk, target);
+    }
+    return target->run != AFPERF_NONE;
+}
+
+/* ---- types -------------------------------------------------------------------------------------- */
+
+const struct afperf_measure *afperf_find_measure(const struct afperf_model *model, uint64_t id, uint32_t run,
+                                                 bool *own)
+{
+    const struct afperf_measure *all = model->measures;
+    size_t low = 0, high = model->n_measures;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (all[middle].id < id || (all[middle].id == id && all[middle].run < run))
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    *own = low < model->n_measures && all[low].id == id && all[low].run == run;
+    if (*own)
+        return &all[low];
+    size_t n = low;
+    for (low = 0, high = n; low < high;) { /* the first of this id */
+        size_t middle = low + (high - low) / 2;
+        if (all[middle].id < id)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < model->n_measures && all[low].id == id ? &all[low] : NULL;
+}
+
+/* ---- looking again ------------------------------------------------------------------------------ */
+
+/* What is wrong with the values of the current record. */
+static int check_values(struct afperf_model *model, struct afperf_walk *walk, uint32_t run,
+                        struct pf_error *error)
+{
+    uint64_t type_id;
+    struct afperf_text text;
+    for (size_t at = walk->decoded.values;
+         afperf_next_value(&walk->record, &walk->decoded, &at, &type_id, &text);) {
+        bool own;
+        const struct afperf_measure *measure = afperf_find_measure(model, type_id, run, &own);
+        struct pf_cell cell;
+        if (!own && afperf_note(&model->notes, AFPERF_UNDEFINED_TYPE, walk->place.offset, walk->place.line,
+                                error) < 0)
+            return -1;
+        if (!afperf_value(measure ? measure->datatype : AFPERF_ANY, text, &cell) &&
+            afperf_note(&model->notes, AFPERF_BAD_VALUE, walk->place.offset, walk->place.line, error) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+static int check(struct afperf_model *model, struct afperf_walk *walk, struct pf_error *error)
+{
+    struct afperf_target target;
+    int found = afperf_walk_target(walk, &target, error);
+    if (found <= 0)
+        return found;
+    model->initial_used |= target.current && walk->place.run == AFPERF_NONE;
+    struct afperf_run *run = &model->runs[target.run];
+    if (walk->decoded.end > run->end)
+        run->end = walk->decoded.end;
+    if (target.problem != AFPERF_PROBLEMS &&
+        afperf_note(&model->notes, target.problem, walk->place.offset, walk->place.line, error) < 0)
+        return -1;
+    return check_values(model, walk, target.run, error);
+}
+
+/* How often to say how far a pass is: records. */
+enum { RECORDS_A_STEP = 4096 };
+
+static int check_all(struct afperf_model *model, struct afperf_walk *walk, struct pf_pass *pass,
+                     struct pf_error *error)
+{
+    int more;
+    for (uint64_t i = 0; (more = afperf_walk_next(walk, error)) > 0; i++)
+        if ((i % RECORDS_A_STEP == 0 && pf_pass_step(pass, walk->place.offset, model->end, error) < 0) ||
+            check(model, walk, error) < 0)
+            return -1;
+    return more;
+}
+
+static int check_doubtful(struct afperf_model *model, struct afperf_walk *walk, struct pf_pass *pass,
+                          struct pf_error *error)
+{
+    uint64_t size = pf_store_size(model->doubtful), i = 0;
+    struct afperf_place place;
+    for (uint64_t at = 0; at < size; at += sizeof place, i++) {
+        if (pf_store_read(model->doubtful, at, &place, sizeof place, error) < 0)
+            return -1;
+        if (i % RECORDS_A_STEP == 0 && pf_pass_step(pass, at, size, error) < 0)
+            return -1;
+        place.run = place.run ? model->refs[place.run].run : AFPERF_NONE;
+        afperf_walk_go(walk, &place);
+        int got = afperf_walk_next(walk, error);
+        if (got < 0 || (got && check(model, walk, error) < 0))
+            return -1;
+    }
+    return 0;
+}
+
+int afperf_look_again(struct afperf_model *model, struct pf_pass *pass, struct pf_error *error)
+{
+    struct afperf_walk walk;
+    if (!model->doubt_all && !pf_store_size(model->doubtful))
+        return 0;
+    int result = afperf_walk_open(&walk, model, error);
+    if (!result)
+        result = (model->doubt_all ? check_all : check_doubtful)(model, &walk, pass, error);
+    afperf_walk_close(&walk);
+    return result;
+}
