@@ -1,0 +1,271 @@
+/* SPDX-License-Identifier: MIT */
+#include "tests/unit/cube_fixture.h"
+
+/* ---- inclusive and exclusive -------------------------------------------------------------------- */
+
+static const uint32_t all[] = {0, 1, 2, 3, 4};
+
+static void exclusive_values_add_up_the_tree(void)
+{
+    struct bytes tar = {0}, rows = {0};
+    struct fixture fixture;
+    /* main, a, c, d, b in two locations each */
+    put_doubles(&rows, (double[]){1, 2, 10, 20, 100, 0, 0, 2000, 0, 0.5}, 10, false);
+    put_index(&tar, "0.index", all, 5, false);
+    put_data(&tar, "0.data", &rows);
+    put_text(&tar, "anchor.xml", ANCHOR(METRIC(0, "EXCLUSIVE", "time", "DOUBLE")));
+    set_up(&fixture, &tar);
+    values_are(&fixture,
+               "0 main time 1|1 main time 2|0 main time (inc) 111|1 main time (inc) 2022.5|"
+               "0 a time 10|1 a time 20|0 a time (inc) 110|1 a time (inc) 2020|"
+               "0 c time 100|0 c time (inc) 100|"
+               "1 d<int> time 2000|1 d<int> time (inc) 2000|"
+               "1 b time 0.5|1 b time (inc) 0.5|",
+               "rows of an exclusive metric are in the order of the document; inclusive values are sums of "
+               "subtrees");
+    ok(is_sound(&fixture), "a good file has no warnings");
+    tear_down(&fixture);
+    forget(&rows);
+}
+
+static void inclusive_values_are_split(void)
+{
+    struct bytes tar = {0}, rows = {0};
+    struct fixture fixture;
+    /* positions: main, then its children a and b, then those of a: c, d */
+    put_doubles(&rows, (double[]){100, 200, 60, 70, 5, 0, 20, 30, 0, 40}, 10, false);
+    put_index(&tar, "0.index", all, 5, false);
+    put_data(&tar, "0.data", &rows);
+    put_text(&tar, "anchor.xml", ANCHOR(METRIC(0, "INCLUSIVE", "time", "DOUBLE")));
+    set_up(&fixture, &tar);
+    values_are(
+        &fixture,
+        "0 main time 35|1 main time 130|0 main time (inc) 100|1 main time (inc) 200|"
+        "0 a time 40|0 a time (inc) 60|1 a time (inc) 70|"
+        "0 c time 20|1 c time 30|0 c time (inc) 20|1 c time (inc) 30|"
+        "1 d<int> time 40|1 d<int> time (inc) 40|"
+        "0 b time 5|0 b time (inc) 5|",
+        "rows of an inclusive metric have all children of a node together; exclusive values are differences");
+    tear_down(&fixture);
+    forget(&rows);
+}
+
+static void counts_are_exact(void)
+{
+    struct bytes tar = {0}, rows = {0};
+    struct fixture fixture;
+    const uint64_t huge = UINT64_MAX;
+    const uint64_t counts[] = {huge, 1, huge, 0, huge, 0, 0, 0, 0, 3};
+    for (size_t i = 0; i < 10; i++)
+        put_number(&rows, counts[i], 8, false);
+    put_index(&tar, "0.index", all, -1, false);
+    put_data(&tar, "0.data", &rows);
+    put_index(&tar, "1.index", all, -1, false);
+    put_data(&tar, "1.data", &rows);
+    put_text(&tar, "anchor.xml",
+             ANCHOR(METRIC(0, "EXCLUSIVE", "sum", "UINT64") METRIC(1, "INCLUSIVE", "left", "UINT64")));
+    set_up(&fixture, &tar);
+    char *text = values_text(&fixture, (struct pf_restriction){-1, 0, -1, -1}, false);
+    is(text,
+       "0 main sum 18446744073709551615|1 main sum 1|0 main sum (inc) 55340232221128654845|1 main sum (inc) "
+       "4|"
+       "0 main left -18446744073709551615|1 main left 1|0 main left (inc) 18446744073709551615|1 main left "
+       "(inc) 1|",
+       "sums of 64-bit counts need more bits, differences a sign");
+    free(text);
+    tear_down(&fixture);
+    forget(&rows);
+}
+
+static void minima_are_not_sums(void)
+{
+    struct bytes tar = {0}, rows = {0};
+    struct fixture fixture;
+    /* main, a and d alone have rows */
+    put_doubles(&rows, (double[]){5, 1, 3, 0, 4, 2}, 6, false);
+    put_index(&tar, "0.index", (uint32_t[]){0, 1, 3}, 3, false);
+    put_data(&tar, "0.data", &rows);
+    put_index(&tar, "1.index", (uint32_t[]){0, 1, 3}, 3, false);
+    put_data(&tar, "1.data", &rows);
+    put_text(&tar, "anchor.xml",
+             ANCHOR(METRIC(0, "EXCLUSIVE", "min", "MINDOUBLE") METRIC(1, "EXCLUSIVE", "max", "MAXDOUBLE")));
+    set_up(&fixture, &tar);
+    values_are(&fixture,
+               "0 main min 5|1 main min 1|0 main min (inc) 3|1 main min (inc) 0|"
+               "0 a min 3|1 a min 0|0 a min (inc) 3|1 a min (inc) 0|"
+               "0 d<int> min 4|1 d<int> min 2|0 d<int> min (inc) 4|1 d<int> min (inc) 2|"
+               "0 main max 5|1 main max 1|0 main max (inc) 5|1 main max (inc) 2|"
+               "0 a max 3|1 a max 0|0 a max (inc) 4|1 a max (inc) 2|"
+               "0 d<int> max 4|1 d<int> max 2|0 d<int> max (inc) 4|1 d<int> max (inc) 2|",
+               "minima and maxima are taken over subtrees; a zero counts, a missing row does not");
+    ok(fixture.profile.metrics[0].over_partitions == PF_MIN &&
+           fixture.profile.metrics[3].over_partitions == PF_MAX &&
+           fixture.profile.metrics[1].over_contexts == PF_OVER_NO_CONTEXTS,
+       "over threads they are taken likewise, over call paths not added");
+    tear_down(&fixture);
+    forget(&rows);
+}
+
+/* ---- elements ----------------------------------------------------------------------------------- */
+
+static void put_average(struct bytes *rows, uint32_t n, double sum, bool big)
+{
+    put_number(rows, n, 4, big);
+    put_doubles(rows, (double[]){1, 2, sum, sum * sum}, 4, big);
+}
+
+/* One row, of main: each type's elements in two locations. */
+static void all_types_in_this_order(bool big)
+{
+    static const char anchor[] = ANCHOR(
+        METRIC(0, "EXCLUSIVE", "i8", "INT8") METRIC(1, "EXCLUSIVE", "u16", "UNSIGNED SHORT INT")
+            METRIC(2, "EXCLUSIVE", "i32", "INT") METRIC(3, "EXCLUSIVE", "i64", "INTEGER")
+                METRIC(4, "EXCLUSIVE", "rate", "RATE") METRIC(5, "EXCLUSIVE", "length", "COMPLEX") METRIC(
+                    6, "EXCLUSIVE", "mean", "TAU_ATOMIC") METRIC(7, "EXCLUSIVE", "bins", "HISTOGRAM(2)")
+                    METRIC(8, "EXCLUSIVE", "float", "FLOAT") METRIC(9, "EXCLUSIVE", "none", "SCALE_FUNC"));
+    struct bytes tar = {0}, rows[10] = {{0}};
+    struct fixture fixture;
+    put_number(&rows[0], (uint64_t)-3, 1, big), put_number(&rows[0], 100, 1, big);
+    put_number(&rows[1], 65535, 2, big), put_number(&rows[1], 1, 2, big);
+    put_number(&rows[2], (uint64_t)-70000, 4, big), put_number(&rows[2], 1, 4, big);
+    put_number(&rows[3], (uint64_t)INT64_MIN, 8, big), put_number(&rows[3], 1, 8, big);
+    put_doubles(&rows[4], (double[]){9, 2, 1, 0}, 4, big);
+    put_doubles(&rows[5], (double[]){3, 4, 0, 0}, 4, big);
+    put_average(&rows[6], 4, 10, big), put_average(&rows[6], 0, 0, big);
+    put_doubles(&rows[7], (double[]){-1, 7, 2, 3, 0, 0, 0, 0}, 8, big);
+    put_doubles(&rows[8], (double[]){0.1, 0}, 2, big);
+    put_zeros(&rows[9], 2 * 848);
+    for (int i = 0; i < 10; i++) {
+        char name[16];
+        snprintf(name, sizeof name, "%d.index", i);
+        put_index(&tar, name, all, 1, big);
+        snprintf(name, sizeof name, "%d.data", i);
+        put_data(&tar, name, &rows[i]);
+        forget(&rows[i]);
+    }
+    put_text(&tar, "anchor.xml", anchor);
+    set_up(&fixture, &tar);
+    char *text = values_text(&fixture, PF_UNRESTRICTED, false);
+    is(text,
+       "0 main i8 -3|1 main i8 100|0 main i8 (inc) -3|1 main i8 (inc) 100|"
+       "0 main u16 65535|1 main u16 1|0 main u16 (inc) 65535|1 main u16 (inc) 1|"
+       "0 main i32 -70000|1 main i32 1|0 main i32 (inc) -70000|1 main i32 (inc) 1|"
+       "0 main i64 -9223372036854775808|1 main i64 1|0 main i64 (inc) -9223372036854775808|1 main i64 (inc) "
+       "1|"
+       "0 main rate 4.5|0 main rate (inc) 4.5|0 main length 5|0 main length (inc) 5|"
+       "0 main mean 2.5|0 main mean (inc) 2.5|0 main bins 5|0 main bins (inc) 5|"
+       "0 main float 0.1|0 main float (inc) 0.1|",
+       big ? "elements of each type, big-endian" : "elements of each type, little-endian");
+    free(text);
+    ok(warns(&fixture, "warning", "no-number"), "of what is no number, nothing is shown, and that is said");
+    for (int64_t thread = 0; thread < 2; thread++) {
+        char *column = values_text(&fixture, (struct pf_restriction){thread, -1, -1, -1}, false);
+        ok(strstr(column, thread ? "1 main i64 1|" : "0 main rate 4.5|0 main rate (inc) 4.5|") != NULL,
+           "the transposed copy has them too");
+        free(column);
+    }
+    tear_down(&fixture);
+}
+
+/* ---- the same rows, whichever way --------------------------------------------------------------- */
+
+/* Rows of text that have this number of a thread, or name of a context, at their start or in second place. */
+static char *filter(const char *text, int64_t thread, const char *context)
+{
+    char *kept = malloc(strlen(text) + 1), *out = kept, wanted[64];
+    snprintf(wanted, sizeof wanted, " %s ", context ? context : "");
+    for (const char *at = text; *at;) {
+        const char *end = strchr(at, '|') + 1, *blank = strchr(at, ' ');
+        if ((thread < 0 || strtoll(at, NULL, 10) == thread) &&
+            (!context || !strncmp(blank, wanted, strlen(wanted)))) {
+            memcpy(out, at, (size_t)(end - at));
+            out += end - at;
+        }
+        at = end;
+    }
+    *out = 0;
+    return kept;
+}
+
+static void walks_agree(struct fixture *fixture, const char *what)
+{
+    static const char *const names[] = {"main", "a", "c", "d<int>", "b"};
+    char *whole = values_text(fixture, PF_UNRESTRICTED, false);
+    bool same = true;
+    for (int64_t thread = 0; thread < 2; thread++) {
+        char *want = filter(whole, thread, NULL);
+        char *have = values_text(fixture, (struct pf_restriction){thread, -1, -1, -1}, thread == 1);
+        same &= !strcmp(want, have);
+        free(want), free(have);
+    }
+    ok(same, "%s: rows of one thread are those of the whole, digit by digit", what);
+    same = true;
+    for (int64_t context = 0; context < 5; context++) {
+        char *want = filter(whole, -1, names[context]);
+        char *have = values_text(fixture, (struct pf_restriction){-1, context, -1, -1}, context == 1);
+        same &= !strcmp(want, have);
+        free(want), free(have);
+    }
+    ok(same, "%s: rows of one context are those of the whole", what);
+    char *again = values_text(fixture, PF_UNRESTRICTED, true);
+    is(again, whole, "a walk goes on from any saved position");
+    free(again), free(whole);
+}
+
+static void restricted_walks_give_the_same_rows(bool packed, bool big)
+{
+    /* sums of these depend on the order of adding */
+    const double values[] = {0.1, 1e16, 0.2, 1, 0.3, -1e16, 0.7, 3, 1e-3, 0.5};
+    struct bytes tar = {0}, rows = {0};
+    struct fixture fixture;
+    put_doubles(&rows, values, 10, big);
+    for (int i = 0; i < 2; i++) {
+        put_index(&tar, i ? "1.index" : "0.index", all, i ? 5 : 4, big);
+        if (packed)
+            put_packed(&tar, i ? "1.data" : "0.data", &rows, 16, big, -1);
+        else
+            put_data(&tar, i ? "1.data" : "0.data", &rows);
+    }
+    put_text(&tar, "anchor.xml",
+             ANCHOR(METRIC(0, "EXCLUSIVE", "x", "DOUBLE") METRIC(1, "INCLUSIVE", "y", "DOUBLE")));
+    set_up(&fixture, &tar);
+    walks_agree(&fixture, packed ? "compressed" : "plain");
+    tear_down(&fixture);
+    forget(&rows);
+}
+
+static void wrong_positions_are_refused(void)
+{
+    struct bytes tar = {0}, rows = {0};
+    struct fixture fixture;
+    put_doubles(&rows, (double[]){1, 2}, 2, false);
+    put_index(&tar, "0.index", all, 1, false);
+    put_data(&tar, "0.data", &rows);
+    put_text(&tar, "anchor.xml", ANCHOR(METRIC(0, "EXCLUSIVE", "x", "DOUBLE")));
+    set_up(&fixture, &tar);
+    const struct pf_table *table = fixture.profile.cells;
+    struct pf_cursor cursor = {.profile = &fixture.profile, .table = table, .only = PF_UNRESTRICTED};
+    unsigned char blob[16];
+    memset(blob, 0x7f, sizeof blob);
+    ok(!table->ops->open(&cursor, &fixture.error) &&
+           table->ops->restore(&cursor, blob, sizeof blob, &fixture.error) < 0 &&
+           table->ops->restore(&cursor, blob, 3, &fixture.error) < 0,
+       "positions that no walk can come to are refused");
+    table->ops->close(&cursor);
+    tear_down(&fixture);
+    forget(&rows);
+}
+
+int main(void)
+{
+    exclusive_values_add_up_the_tree();
+    inclusive_values_are_split();
+    counts_are_exact();
+    minima_are_not_sums();
+    all_types_in_this_order(false);
+    all_types_in_this_order(true);
+    restricted_walks_give_the_same_rows(false, false);
+    restricted_walks_give_the_same_rows(true, true);
+    wrong_positions_are_refused();
+    return done();
+}
