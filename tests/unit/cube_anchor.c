@@ -1,0 +1,292 @@
+/* SPDX-License-Identifier: MIT */
+#include "formats/cube/cube.h"
+#include "tests/unit/cube_fixture.h"
+
+/* What anchor.xml says, in the ways in which it does. */
+
+#define WITH(metrics, program, system)                                                                       \
+    "<cube version=\"4.3\"><metrics>" metrics "</metrics>" program system "</cube>"
+
+static void set_up_anchor(struct fixture *fixture, const char *anchor)
+{
+    struct bytes tar = {0};
+    put_text(&tar, "anchor.xml", anchor);
+    set_up(fixture, &tar);
+}
+
+/* ---- metrics ------------------------------------------------------------------------------------ */
+
+static const char *metrics_text(const struct pf_profile *profile)
+{
+    static char text[4096];
+    FILE *out = fmemopen(text, sizeof text, "w");
+    for (size_t i = 0; i < profile->n_metrics; i++) {
+        struct pf_cell cells[8];
+        profile->metric_cells(profile, i, cells);
+        fprintf(out, "%s %s parent ", profile->metrics[i].name, profile->metrics[i].scope);
+        print_cell(out, &cells[0]);
+        fputc('|', out);
+    }
+    fclose(out);
+    return text;
+}
+
+static void metrics_form_a_tree(void)
+{
+    struct fixture fixture;
+    set_up_anchor(&fixture,
+                  WITH("<metric id='0' type='EXCLUSIVE'><uniq_name>time</uniq_name><dtype>DOUBLE</dtype>"
+                       "<metric id='7'><uniq_name>mpi</uniq_name><dtype>DOUBLE</dtype></metric>"
+                       "<metric id='9' type='POSTDERIVED'><uniq_name>share</uniq_name><dtype>DOUBLE</dtype>"
+                       "<cubepl type=plus>metric::time() &lt; 3</cubepl></metric>"
+                       "</metric>"
+                       "<metric id='10' type='PREDERIVED_INCLUSIVE'><uniq_name>pre</uniq_name></metric>",
+                       PROGRAM, SYSTEM));
+    const struct pf_profile *profile = &fixture.profile;
+    is(metrics_text(profile),
+       "time exclusive parent |time (inc) inclusive parent |mpi exclusive parent 0|mpi (inc) inclusive "
+       "parent 1|"
+       "share derived parent 0|pre (inc) inclusive parent |",
+       "each metric has two sides, derived ones have one; parts know what they are parts of");
+    is(profile->metrics[4].expression, "metric::time() < 3", "a derived metric has its expression");
+    ok(!profile->metrics[0].expression && profile->metrics[0].partner == 1 &&
+           profile->metrics[1].partner == 0,
+       "the sides of a metric are twins");
+    tear_down(&fixture);
+}
+
+static void names_of_metrics_are_unique(void)
+{
+    struct fixture fixture;
+    set_up_anchor(&fixture,
+                  WITH(METRIC(0, "EXCLUSIVE", "t", "DOUBLE") METRIC(1, "EXCLUSIVE", "t", "DOUBLE")
+                           METRIC(2, "EXCLUSIVE", "t (inc)", "DOUBLE") METRIC(3, "EXCLUSIVE", "", "DOUBLE"),
+                       PROGRAM, SYSTEM));
+    is(metrics_text(&fixture.profile),
+       "t exclusive parent |t (inc) inclusive parent |t#1 exclusive parent |t#1 (inc) inclusive parent |"
+       "t (inc)#2 exclusive parent |t (inc) (inc) inclusive parent |#3 exclusive parent |#3 (inc) inclusive "
+       "parent |",
+       "names that are there already, and empty ones, get a number");
+    tear_down(&fixture);
+}
+
+/* ---- text --------------------------------------------------------------------------------------- */
+
+static void markup_is_taken_as_it_comes(void)
+{
+    struct fixture fixture;
+    set_up_anchor(&fixture,
+                  "<?xml version=\"1.0\"?>\n<!DOCTYPE cube>\n<!-- a <cube> in a comment --- here -->\n"
+                  "<cube version=4.4><attr key=\"a\"  value='b &amp; \"c\" &#x263a;'/><attr key=x value=y/>"
+                  "<metrics title=\"&lt;odd&gt;\"><metric id=\"0\"><uniq_name><![CDATA[a<b]]></uniq_name>"
+                  "<dtype> DOUBLE\n</dtype><uom>A & B &nothing; 1 < 2</uom></metric></metrics>" PROGRAM SYSTEM
+                  "</cube>\n");
+    const struct pf_profile *profile = &fixture.profile;
+    is(profile->n_metrics ? profile->metrics[0].name : "", "a<b", "CDATA is text");
+    is(profile->n_metrics ? profile->metrics[0].unit : "", "A & B &nothing; 1 < 2",
+       "signs that somebody has not escaped stand for themselves");
+    is(profile->version, "4.4", "values need no quotes");
+    for (size_t i = 0; i < profile->n_tables; i++)
+        if (!strcmp(profile->tables[i].name, "attributes"))
+            is(rows_text(*profile->tables[i].rows), "a b & \"c\" \xe2\x98\xba|x y|",
+               "references stand for characters");
+    ok(is_sound(&fixture), "none of this is an error");
+    tear_down(&fixture);
+}
+
+static void a_cut_anchor_is_fatal(void)
+{
+    static const char whole[] = ANCHOR(METRIC(0, "EXCLUSIVE", "t", "DOUBLE"));
+    bool all = true, told = true;
+    for (size_t size = 0; size < sizeof whole - 9; size += 13) {
+        struct bytes tar = {0};
+        struct fixture fixture;
+        put_member(&tar, "anchor.xml", whole, size);
+        set_up(&fixture, &tar);
+        all &= !fixture.result;
+        told &= !fixture.result && warns(&fixture, "fatal", "bad-anchor");
+        tear_down(&fixture);
+    }
+    ok(all, "an anchor that ends anywhere opens all the same");
+    ok(told, "and says that it ends too early");
+}
+
+static void names_may_be_long(void)
+{
+    struct bytes anchor = {0}, tar = {0};
+    struct fixture fixture;
+    put(&anchor, "<cube version=\"4\"><metrics/><program><region id=\"0\" mod=\"", 58);
+    for (int i = 0; i < 60000; i++)
+        put(&anchor, "longer&amp;", 11);
+    put(&anchor, "\"><name>", 8);
+    for (int i = 0; i < 100000; i++)
+        put(&anchor, "longer ", 7);
+    put(&anchor, "</name></region><cnode id=\"0\" calleeId=\"0\"/></program>" SYSTEM "</cube>",
+        strlen("</name></region><cnode id=\"0\" calleeId=\"0\"/></program>" SYSTEM "</cube>"));
+    put_member(&tar, "anchor.xml", anchor.at, anchor.size);
+    forget(&anchor);
+    set_up(&fixture, &tar);
+    const struct pf_tree *tree = fixture.profile.contexts;
+    ok(!fixture.result && tree->count == 1 && pf_interned(tree->strings, tree->name[0]).size > 100000 &&
+           pf_interned(tree->strings, tree->name[0]).size < 700000,
+       "endless names are cut");
+    tear_down(&fixture);
+}
+
+/* ---- contexts and threads ----------------------------------------------------------------------- */
+
+static void contexts_are_those_of_the_document(void)
+{
+    struct fixture fixture;
+    set_up_anchor(&fixture, ANCHOR(""));
+    const struct pf_profile *profile = &fixture.profile;
+    const struct pf_tree *tree = profile->contexts;
+    char text[512];
+    FILE *out = fmemopen(text, sizeof text, "w");
+    for (uint32_t i = 0; i < tree->count; i++) {
+        struct pf_cell cells[8], name = pf_interned(tree->strings, tree->name[i]);
+        profile->context_cells(profile, i, cells);
+        fprintf(out, "%d %.*s %s %u in region %d called at %d|", (int)pf_tree_id(tree, i), (int)name.size,
+                name.text, tree->kinds[tree->kind[i]], tree->line[i], (int)cells[0].i,
+                cells[1].type ? (int)cells[1].i : -1);
+    }
+    fclose(out);
+    is(text,
+       "0 main function 3 in region 0 called at -1|1 a loop 0 in region 1 called at 7|"
+       "2 c region 0 in region 3 called at -1|3 d<int> region 0 in region 4 called at -1|"
+       "9 b region 0 in region 2 called at -1|",
+       "contexts have the ids of the file, and the kind and place of their region");
+    tear_down(&fixture);
+}
+
+static void parameters_are_kept(void)
+{
+    struct fixture fixture;
+    set_up_anchor(&fixture,
+                  WITH("",
+                       "<program><region id=\"0\"><name>k</name></region><cnode id=\"0\" calleeId=\"0\">"
+                       "<parameter partype=\"numeric\" parkey=\"callsite id\" parvalue=\"3\" />"
+                       "<parameter partype=\"string\" parkey=\"n\" parvalue=\"x\"/></cnode></program>",
+                       SYSTEM));
+    struct pf_cell cells[8];
+    fixture.profile.context_cells(&fixture.profile, 0, cells);
+    ok(cells[3].type == PF_TEXT && cells[3].size == 18 && !memcmp(cells[3].text, "callsite id=3; n=x", 18),
+       "parameters of a call path stand in one cell");
+    tear_down(&fixture);
+}
+
+static void threads_have_names_of_their_own(void)
+{
+    struct fixture fixture;
+    set_up_anchor(&fixture, ANCHOR(""));
+    is(rows_text(fixture.profile.partitions.items), "0 rank 0.master|1 rank 1.master|",
+       "threads that are called alike in each process have its name before theirs");
+    is(rows_text(fixture.profile.partitions.fields),
+       "0 0 thread rank 0 machine/rank 0|1 0 thread rank 1 machine/rank 1|",
+       "they tell rank, thread and place");
+    tear_down(&fixture);
+
+    set_up_anchor(
+        &fixture,
+        WITH("", PROGRAM,
+             "<system><machine Id='0'><name>m</name><node Id='0'><name>n</name><process Id='0'><name>p</name>"
+             "<rank>5</rank><thread Id='1'><name>one</name><rank>1</rank></thread>"
+             "<thread Id='0'><name>zero</name><rank>0</rank></thread></process></node></machine></system>"));
+    is(rows_text(fixture.profile.partitions.items), "0 zero|1 one|",
+       "in the syntax of version 4.0 too; the id is the column, whatever the document's order");
+    is(rows_text(fixture.profile.partitions.fields), "5 0 thread p m/n/p|5 1 thread p m/n/p|",
+       "where machine, node, process and thread are elements");
+    tear_down(&fixture);
+}
+
+static void wrong_ids_are_fatal(void)
+{
+    struct fixture fixture;
+    set_up_anchor(&fixture,
+                  WITH("", "<program><region id='0'/><cnode id='0' calleeId='4'/></program>", SYSTEM));
+    ok(!fixture.result && warns(&fixture, "fatal", "no-region"), "a call path in no region is told");
+    tear_down(&fixture);
+    set_up_anchor(&fixture,
+                  WITH("",
+                       "<program><region id='0'/><cnode id='7' calleeId='0'><cnode id='7' calleeId='0'/>"
+                       "</cnode></program>",
+                       SYSTEM));
+    ok(!fixture.result && warns(&fixture, "fatal", "doubled-id") &&
+           pf_tree_id(fixture.profile.contexts, 1) == 1,
+       "so is one that is there twice; ids are then counted anew");
+    tear_down(&fixture);
+    set_up_anchor(
+        &fixture,
+        WITH("", PROGRAM, "<system><systemtreenode Id='0'><location Id='1'/></systemtreenode></system>"));
+    ok(!fixture.result && warns(&fixture, "fatal", "bad-id"), "so is a column that is not there");
+    tear_down(&fixture);
+}
+
+/* ---- depth -------------------------------------------------------------------------------------- */
+
+/* A chain of calls with one row each, of so many locations. */
+static void put_chain(struct bytes *tar, uint32_t depth, uint32_t locations)
+{
+    struct bytes anchor = {0}, rows = {0};
+    char text[128];
+    put(&anchor, "<cube version='4'><metrics>", 27);
+    put(&anchor, METRIC(0, "EXCLUSIVE", "n", "UINT8"), strlen(METRIC(0, "EXCLUSIVE", "n", "UINT8")));
+    put(&anchor, "</metrics><program><region id='0'><name>f</name></region>", 57);
+    for (uint32_t i = 0; i < depth; i++)
+        put(&anchor, text, (size_t)snprintf(text, sizeof text, "<cnode id='%u' calleeId='0'>", i));
+    for (uint32_t i = 0; i < depth; i++)
+        put(&anchor, "</cnode>", 8);
+    put(&anchor, "</program><system><process>", 27);
+    for (uint32_t i = 0; i < locations; i++)
+        put(&anchor, text,
+            (size_t)snprintf(text, sizeof text, "<thread Id='%u'><name>%u</name></thread>", i, i));
+    put(&anchor, "</process></system></cube>", 26);
+    put_member(tar, "anchor.xml", anchor.at, anchor.size);
+    for (size_t i = 0; i < (size_t)depth * locations; i++)
+        put_number(&rows, 1, 1, false);
+    put_index(tar, "0.index", NULL, -1, false);
+    put_data(tar, "0.data", &rows);
+    forget(&anchor);
+    forget(&rows);
+}
+
+/* The inclusive value of each call is the number of calls in it. */
+static void deep_calls_add_up(uint32_t depth, uint32_t locations)
+{
+    struct bytes tar = {0};
+    struct fixture fixture;
+    struct pf_cell cells[8] = {{0}};
+    put_chain(&tar, depth, locations);
+    set_up(&fixture, &tar);
+    const struct pf_table *table = fixture.profile.cells;
+    uint64_t right = 0;
+    for (int by_thread = 0; by_thread < 2; by_thread++) {
+        struct pf_cursor cursor = {.profile = &fixture.profile,
+                                   .table = table,
+                                   .only = {by_thread ? (int64_t)locations - 1 : -1, -1, 1, -1}};
+        if (fixture.result || table->ops->open(&cursor, &fixture.error))
+            abort();
+        while (table->ops->next(&cursor, cells, &fixture.error) > 0)
+            right += cells[3].i == depth - cells[1].i;
+        table->ops->close(&cursor);
+    }
+    ok(right == (uint64_t)depth * locations + depth,
+       "%u nested calls in %u threads add up, by rows and by columns", depth, locations);
+    tear_down(&fixture);
+}
+
+int main(void)
+{
+    metrics_form_a_tree();
+    names_of_metrics_are_unique();
+    markup_is_taken_as_it_comes();
+    a_cut_anchor_is_fatal();
+    names_may_be_long();
+    contexts_are_those_of_the_document();
+    parameters_are_kept();
+    threads_have_names_of_their_own();
+    wrong_ids_are_fatal();
+    deep_calls_add_up(100000, 1);
+    deep_calls_add_up(60, 12000); /* more than fit into what is summed at a time */
+    return done();
+}

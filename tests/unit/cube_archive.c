@@ -1,0 +1,251 @@
+/* SPDX-License-Identifier: MIT */
+#include "formats/cube/cube.h"
+#include "tests/unit/cube_fixture.h"
+
+/* Archives as they come, and what is left of damaged ones. */
+
+static const uint32_t first_only[] = {0};
+
+/* Metric 0 with one row, of main: 1 and 2. */
+static void put_metric(struct bytes *tar)
+{
+    struct bytes rows = {0};
+    put_doubles(&rows, (double[]){1, 2}, 2, false);
+    put_index(tar, "0.index", first_only, 1, false);
+    put_data(tar, "0.data", &rows);
+    forget(&rows);
+}
+
+#define ONE_METRIC ANCHOR(METRIC(0, "INCLUSIVE", "time", "DOUBLE"))
+#define ONE_VALUE  "0 main time 1|1 main time 2|0 main time (inc) 1|1 main time (inc) 2|"
+
+/* Opens the file, and says whether metric 0 can be read. */
+static bool can_be_read(struct bytes *tar)
+{
+    struct fixture fixture;
+    set_up(&fixture, tar);
+    char *text = fixture.result ? NULL : values_text(&fixture, PF_UNRESTRICTED, false);
+    bool good = text && !strcmp(text, ONE_VALUE) && is_sound(&fixture);
+    free(text);
+    tear_down(&fixture);
+    return good;
+}
+
+static void archives_come_in_many_ways(void)
+{
+    struct bytes tar = {0};
+    put_text(&tar, "anchor.xml", ONE_METRIC);
+    put_metric(&tar);
+    ok(can_be_read(&tar), "the anchor may come first");
+
+    put_metric(&tar);
+    put_zeros(&tar, 512);
+    put_text(&tar, "anchor.xml", ONE_METRIC);
+    ok(can_be_read(&tar), "a lone block of zeros is not the end");
+
+    put_metric(&tar);
+    put_text(&tar, "./anchor.xml", ONE_METRIC);
+    put_zeros(&tar, 16384);
+    ok(can_be_read(&tar), "names may begin with ./, and many zeros may end the file");
+
+    put_metric(&tar);
+    put_text(&tar, "anchor.xml", "<cube/>");
+    put_text(&tar, "anchor.xml", ONE_METRIC);
+    ok(can_be_read(&tar), "of two members of one name the last one counts");
+
+    put_metric(&tar);
+    put_text(&tar, "anchor.xml", ONE_METRIC);
+    for (size_t at = 0; at + 512 <= tar.size; at += 512)
+        if (!memcmp(tar.at + at + 257, "ustar", 5)) {
+            tar.at[at + 156] = 0;
+            memcpy(tar.at + at + 148, "005689", 6);
+        }
+    ok(can_be_read(&tar), "check sums may be wrong, and the kind of a member be NUL");
+}
+
+static void sizes_may_stand_before_the_header(void)
+{
+    struct bytes tar = {0};
+    char record[64];
+    put_metric(&tar);
+    snprintf(record, sizeof record, "16 size=%06zu\n", strlen(ONE_METRIC));
+    put_header(&tar, "pax", strlen(record), 'x');
+    put(&tar, record, strlen(record));
+    put_zeros(&tar, 512 - strlen(record));
+    put_header(&tar, "anchor.xml", 7, '0');
+    put(&tar, ONE_METRIC, strlen(ONE_METRIC));
+    put_zeros(&tar, 1024 - strlen(ONE_METRIC) % 512);
+    ok(can_be_read(&tar), "the size in a pax record is the member's");
+
+    put_metric(&tar);
+    put_header(&tar, "anchor.xml", 0, '0');
+    memset(tar.at + tar.size - 512 + 124, 0, 12);
+    tar.at[tar.size - 512 + 124] = 0x80;
+    tar.at[tar.size - 512 + 134] = (unsigned char)(strlen(ONE_METRIC) >> 8);
+    tar.at[tar.size - 512 + 135] = (unsigned char)strlen(ONE_METRIC);
+    put(&tar, ONE_METRIC, strlen(ONE_METRIC));
+    ok(can_be_read(&tar), "sizes may be binary");
+}
+
+static void members_are_carried(void)
+{
+    struct bytes tar = {0};
+    struct fixture fixture;
+    char text[64] = "";
+    put_metric(&tar);
+    put_text(&tar, "Humpty Dumpty", "sat on a wall");
+    put_text(&tar, "anchor.xml", ONE_METRIC);
+    set_up(&fixture, &tar);
+    const struct pf_profile *profile = &fixture.profile;
+    ok(profile->n_blobs == 2 && !strcmp(profile->blobs[0].name, "Humpty Dumpty") &&
+           !strcmp(profile->blobs[1].name, "anchor.xml"),
+       "what is no matrix is carried as a file");
+    ssize_t size = pf_cube_driver.blob_read(&fixture.profile, 0, text, sizeof text, 4, &fixture.error);
+    ok(size == 9 && !memcmp(text, "on a wall", 9), "and read from anywhere");
+    tear_down(&fixture);
+
+    put_metric(&tar);
+    set_up(&fixture, &tar);
+    ok(!fixture.result && warns(&fixture, "fatal", "no-anchor") && fixture.profile.n_blobs == 2,
+       "without an anchor there are the members as they stand, and a warning");
+    tear_down(&fixture);
+}
+
+/* ---- damage ------------------------------------------------------------------------------------- */
+
+static void a_cut_file_keeps_what_came_before(void)
+{
+    struct bytes tar = {0};
+    struct fixture fixture;
+    put_text(&tar, "anchor.xml",
+             ANCHOR(METRIC(0, "INCLUSIVE", "time", "DOUBLE") METRIC(1, "INCLUSIVE", "more", "DOUBLE")));
+    put_metric(&tar);
+    put_header(&tar, "1.data", 4096, '0');
+    put_zeros(&tar, 100);
+    set_up(&fixture, &tar);
+    values_are(&fixture, ONE_VALUE, "members before the end of a cut file are read");
+    ok(warns(&fixture, "fatal", "cut"), "and the end is told");
+    tear_down(&fixture);
+
+    put_text(&tar, "anchor.xml", ONE_METRIC);
+    put_metric(&tar);
+    put(&tar, "garbage", 7);
+    put_zeros(&tar, 505);
+    set_up(&fixture, &tar);
+    ok(!fixture.result && warns(&fixture, "fatal", "bad-header"),
+       "a block that is no header ends the archive");
+    tear_down(&fixture);
+}
+
+static void a_damaged_metric_leaves_the_others(void)
+{
+    struct bytes tar = {0}, rows = {0};
+    struct fixture fixture;
+    put_metric(&tar);
+    put_text(&tar, "1.index", "CUBEX.INDIX\1\0\0\0and so on, and so on");
+    put_text(&tar, "1.data", "CUBEX.DATA");
+    put_index(&tar, "2.index", first_only, 1, false);
+    put_text(&tar, "2.data", "CUBA.DATA.");
+    put_index(&tar, "3.index", first_only, 1, false);
+    put_index(&tar, "4.index", (uint32_t[]){3, 1}, 2, false);
+    put_doubles(&rows, (double[]){1, 2, 3, 4}, 4, false);
+    put_data(&tar, "4.data", &rows);
+    put_text(&tar, "anchor.xml",
+             ANCHOR(METRIC(0, "INCLUSIVE", "time", "DOUBLE") METRIC(1, "INCLUSIVE", "b", "DOUBLE")
+                        METRIC(2, "INCLUSIVE", "c", "DOUBLE") METRIC(3, "INCLUSIVE", "d", "DOUBLE")
+                            METRIC(4, "INCLUSIVE", "e", "DOUBLE") METRIC(5, "INCLUSIVE", "f", "DOUBLE")));
+    set_up(&fixture, &tar);
+    values_are(&fixture, ONE_VALUE, "metrics with damaged members have no values, the others have theirs");
+    ok(warns(&fixture, "error", "bad-index") && warns(&fixture, "error", "bad-data") &&
+           warns(&fixture, "error", "no-data") && pf_rows_count(fixture.profile.warnings) == 4,
+       "each of them is told; a metric without members is not");
+    ok(fixture.profile.n_metrics == 12, "all metrics are listed");
+    tear_down(&fixture);
+    forget(&rows);
+}
+
+static void rows_may_be_missing(void)
+{
+    struct bytes tar = {0}, rows = {0};
+    struct fixture fixture;
+    put_doubles(&rows, (double[]){1, 2, 3}, 3, false);
+    put_index(&tar, "0.index", (uint32_t[]){0, 1, 77}, 3, false);
+    put_data(&tar, "0.data", &rows);
+    put_text(&tar, "anchor.xml", ONE_METRIC);
+    set_up(&fixture, &tar);
+    values_are(&fixture, ONE_VALUE, "rows beyond the end of the data, or of no call path, are left out");
+    ok(warns(&fixture, "error", "short-data") && warns(&fixture, "warning", "bad-position"), "both are told");
+    tear_down(&fixture);
+    forget(&rows);
+}
+
+static void a_damaged_stream_is_one_row(void)
+{
+    struct bytes tar = {0}, rows = {0};
+    struct fixture fixture;
+    put_doubles(&rows, (double[]){1, 2, 3, 4, 5, 6}, 6, false);
+    put_index(&tar, "0.index", (uint32_t[]){0, 3, 4}, 3, false);
+    put_packed(&tar, "0.data", &rows, 16, false, 1);
+    put_text(&tar, "anchor.xml", ANCHOR(METRIC(0, "EXCLUSIVE", "time", "DOUBLE")));
+    set_up(&fixture, &tar);
+    values_are(&fixture,
+               "0 main time 1|1 main time 2|0 main time (inc) 6|1 main time (inc) 8|"
+               "0 b time 5|1 b time 6|0 b time (inc) 5|1 b time (inc) 6|",
+               "of compressed rows a damaged one is left out");
+    ok(warns(&fixture, "error", "bad-stream"), "and told");
+    tear_down(&fixture);
+    forget(&rows);
+
+    put_index(&tar, "0.index", first_only, 1, false);
+    put_text(&tar, "0.data", "ZCUBEX.DATA\xff\xff\xff\xff\xff\xff\xff\x0f and no streams at all");
+    put_text(&tar, "anchor.xml", ONE_METRIC);
+    set_up(&fixture, &tar);
+    ok(!fixture.result && warns(&fixture, "error", "bad-data"),
+       "a number of streams that cannot be is refused");
+    tear_down(&fixture);
+}
+
+static void streams_may_stand_in_any_order(void)
+{
+    struct bytes tar = {0}, data = {0};
+    struct fixture fixture;
+    unsigned char packed[2][128];
+    uLongf size[2];
+    const double values[] = {1, 2, 3, 4};
+    for (int i = 0; i < 2; i++) {
+        size[i] = sizeof packed[i];
+        compress(packed[i], &size[i], (const Bytef *)(values + (size_t)2 * i), 16);
+    }
+    put(&data, "ZCUBEX.DATA", 11);
+    put_number(&data, 2, 8, false);
+    for (unsigned i = 2; i-- > 0;) { /* the second row's stream comes first */
+        put_number(&data, 16 * i, 8, false);
+        put_number(&data, i ? 0 : size[1], 8, false);
+        put_number(&data, size[i], 8, false);
+    }
+    put(&data, packed[1], size[1]);
+    put(&data, packed[0], size[0]);
+    put_index(&tar, "0.index", (uint32_t[]){3, 4}, 2, false);
+    put_member(&tar, "0.data", data.at, data.size);
+    put_text(&tar, "anchor.xml", ANCHOR(METRIC(0, "EXCLUSIVE", "t", "DOUBLE")));
+    set_up(&fixture, &tar);
+    char *text = values_text(&fixture, (struct pf_restriction){-1, 3, -1, -1}, false);
+    is(text, "0 d<int> t 1|1 d<int> t 2|0 d<int> t (inc) 1|1 d<int> t (inc) 2|",
+       "a row's stream is found by its place in the uncompressed data");
+    free(text);
+    tear_down(&fixture);
+    forget(&data);
+}
+
+int main(void)
+{
+    archives_come_in_many_ways();
+    sizes_may_stand_before_the_header();
+    members_are_carried();
+    a_cut_file_keeps_what_came_before();
+    a_damaged_metric_leaves_the_others();
+    rows_may_be_missing();
+    a_damaged_stream_is_one_row();
+    streams_may_stand_in_any_order();
+    return done();
+}
