@@ -173,6 +173,34 @@ size_t pf_live_context_dir(const struct pf_live *live, uint32_t context, char *o
     return size;
 }
 
+/* ---- a folder of the source that is shown ---------------------------------------------------------- */
+
+struct wanted {
+    const char *name;
+    bool found;
+};
+
+static int note_wanted(void *arg, const char *name, unsigned char type)
+{
+    struct wanted *wanted = arg;
+    (void)type;
+    wanted->found |= !strcmp(name, wanted->name);
+    return wanted->found;
+}
+
+/* A driver names the folder that such sources have; this one may have none. Its coming is a change. */
+static int find_src(struct pf_profile *profile, struct pf_error *error)
+{
+    struct wanted wanted = {profile->src, false};
+    if (!profile->src)
+        return 0;
+    if (pf_source_list_folders(profile->source, note_wanted, &wanted, error))
+        return -1;
+    if (!wanted.found)
+        profile->src = NULL;
+    return 0;
+}
+
 /* ---- opening and closing ------------------------------------------------------------------------ */
 
 struct pf_live *pf_live_open(struct pf_core *core, const struct pf_driver *driver, struct pf_source *source,
@@ -198,7 +226,7 @@ struct pf_live *pf_live_open(struct pf_core *core, const struct pf_driver *drive
         return NULL;
     }
     live->opened = true;
-    if (driver->open(profile, error) || name_carried(live, error) ||
+    if (driver->open(profile, error) || find_src(profile, error) || name_carried(live, error) ||
         (profile->metrics_stage == PF_OPENED && name_metrics(live, error)) ||
         (profile->keys.plural && profile->keys.stage == PF_OPENED && name_keys(live, error)) ||
         (!pf_source_intact(source) && pf_fail(error, ESTALE, "the file has changed"))) {

@@ -301,6 +301,13 @@ static void a_folder_of_the_source(struct pf_fs *fs, const char *folder)
     free(now);
 }
 
+static void no_such_folder(struct pf_fs *fs, const char *folder)
+{
+    holds(fs, "bare", ".\n..\ninfo.txt\ntables\n", "a directory without that folder does not show it");
+    make_folder(folder, "bare/src");
+    holds(fs, "bare", ".\n..\ninfo.txt\ntables\nsrc\n", "until it comes");
+}
+
 static void a_profile_beside(struct pf_fs *fs, const char *folder)
 {
     holds(fs, "scaling", ".\n..\np1\np2\nexperiment\n",
@@ -333,13 +340,15 @@ static void one_profile_as_source(const char *folder)
 int main(void)
 {
     char folder[64];
-    static const char *const folders[] = {"db",    "db/src",   "scaling", "scaling/p1", "scaling/p2",
-                                          "other", "other/p1", "taken",   "taken/p1",   "taken/p2"};
+    static const char *const folders[] = {"db",         "bare",       "db/src",  "scaling",
+                                          "scaling/p1", "scaling/p2", "other",   "other/p1",
+                                          "taken",      "taken/p1",   "taken/p2"};
     temp_dir_make(folder);
     for (size_t i = 0; i < sizeof folders / sizeof *folders; i++)
         mkdir(path_in(folder, folders[i]), 0755);
     write_text(folder, "list", "catalogue\n");
     write_text(folder, "db/made.db", "db\n");
+    write_text(folder, "bare/made.db", "db\n");
     write_text(folder, "db/src/main.c", "int main;\n");
     write_text(folder, "taken/experiment", "mine\n");
     struct pf_fs *fs = fs_of(folder, false);
@@ -348,6 +357,7 @@ int main(void)
     carried_files(fs);
     links_of_a_profile(fs);
     a_folder_of_the_source(fs, folder);
+    no_such_folder(fs, folder);
     a_profile_beside(fs, folder);
     pf_fs_free(fs);
     one_profile_as_source(folder);
