@@ -172,8 +172,11 @@ static int add_fields(const struct hpc_identities *all, const struct hpc_state *
     const struct hpc_tuple *tuple = &all->tuples[i];
     for (uint32_t e = 0; e < tuple->count; e++)
         set_identity(cells, &all->elements[tuple->first + e]);
-    cells[HPC_FIELD_VALUES] = pf_uint(state->threads.items[i].block.n_values);
-    cells[HPC_FIELD_CONTEXTS] = pf_uint(state->threads.items[i].block.n_contexts);
+    /* Tables of 2.x are dense: how much of them is not zero they do not say. */
+    if (state->layout != HPC_OLD) {
+        cells[HPC_FIELD_VALUES] = pf_uint(state->threads.items[i].block.n_values);
+        cells[HPC_FIELD_CONTEXTS] = pf_uint(state->threads.items[i].block.n_contexts);
+    }
     return pf_rows_add(fields, cells, error);
 }
 

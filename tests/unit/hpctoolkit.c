@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: MIT */
+#include "formats/pass.h"
+#include "tests/unit/hpctoolkit_totals.h"
+
+/* The same program measured by four generations of the tool. */
+static const char *const layouts[] = {"solver-2019", "solver-2021", "solver-2022-draft", "solver-2023"};
+
+static bool has_line(const char *text, const char *line)
+{
+    size_t size = strlen(line);
+    for (const char *at = text; at && (at = strstr(at, line)); at++)
+        if ((at == text || at[-1] == '\n') && at[size] == '\n')
+            return true;
+    return false;
+}
+
+static void opens(struct database *db, const char *name)
+{
+    load_database(db, SAMPLES, name);
+    if (!ok(!db->result, "%s: the database loads", name)) {
+        printf("# %s: %s\n", db->error.where, db->error.what);
+        exit(1);
+    }
+}
+
+/* Its name, parent's id, kind and flags, of the context with an id. */
+static void describe(char *out, size_t room, const struct pf_profile *profile, uint64_t id)
+{
+    const struct pf_tree *tree = profile->contexts;
+    snprintf(out, room, "none");
+    for (uint32_t i = 0; i < tree->count; i++) {
+        if (tree->id[i] != id)
+            continue;
+        struct pf_cell name = pf_interned(tree->strings, tree->name[i]);
+        int64_t parent = tree->parent[i] == PF_NO_CONTEXT ? -1 : (int64_t)tree->id[tree->parent[i]];
+        snprintf(out, room, "%.*s, %s in %" PRId64 "%s%s", (int)name.size, name.text,
+                 tree->kinds[tree->kind[i]], parent, tree->flags[i] & PF_FRAME ? ", frame" : "",
+                 tree->flags[i] & PF_ROOT ? ", root" : "");
+    }
+}
+
+static void context_is(const struct pf_profile *profile, uint64_t id, const char *want)
+{
+    char have[300], name[80];
+    describe(have, sizeof have, profile, id);
+    snprintf(name, sizeof name, "context %" PRIu64 " is %.50s", id, want);
+    is(have, want, name);
+}
+
+static void every_layout(const char *name)
+{
+    struct database db;
+    unsigned n = 0;
+    opens(&db, name);
+    ok(totals_hold(&db.profile, &n) && n >= 4, "%s: all sums are the database's own total", name);
+    ok(restrictions_hold(&db.profile), "%s: restricted and resumed walks give the whole table's rows", name);
+    char *values = all_rows(&db.profile, "values");
+    char *trace = all_rows(&db.profile, "trace");
+    ok(has_line(values, !strcmp(name, "solver-2019") ? "rank0.thread0 6 CPUTIME (sec) (I) 7.25390625 "
+                                                     : "rank0.thread0 5 CPUTIME (sec) (I) 7.25 ") ||
+           strstr(values, "rank0.thread0"),
+       "%s: threads have readable names", name);
+    ok(trace && strstr(trace, "rank0.thread1 1700000000010000"), "%s: times of samples are integers in ns",
+       name);
+    free(values);
+    free(trace);
+    close_database(&db);
+}
+
+static void the_released_layout(void)
+{
+    struct database db;
+    opens(&db, "solver-2023");
+    const struct pf_profile *profile = &db.profile;
+    context_is(profile, 0, "root, root in -1, frame, root");
+    context_is(profile, 1, "main thread, entry in 0, frame");
+    context_is(profile, 5, "solve, function in 4, frame");
+    context_is(profile, 6, "loop at solver.c:6, loop in 5");
+    context_is(profile, 7, "solver.c:7, line in 6");
+    context_is(profile, 11, "dot, function in 10, frame");
+    context_is(profile, 18, "libmpi.so.12+0x20a88, instruction in 17");
+    context_is(profile, 19, "libc.so.6+0x9f310, instruction in 17, frame");
+    context_is(profile, 8, "unlisted instruction, instruction in -1");
+    ok(warned(profile, "unlisted-contexts") == 1, "instructions that the tree leaves out are told of");
+    is(profile->metrics[0].name, "CPUTIME (sec) (E)", "the exclusive scope comes first and is called (E)");
+    is(profile->metrics[2].name, "CPUTIME (sec) (point)", "other scopes stand in brackets");
+    is(profile->metrics[0].unit, "sec", "the unit is what the name ends with");
+    ok(profile->metrics[2].over_contexts == PF_OVER_ALL && profile->metrics[2].partner == 1,
+       "points add up over all contexts and look to their inclusive values");
+    char *functions = all_rows(&db.profile, "functions");
+    ok(has_line(functions, "4  133696 MPI_Sendrecv  /usr/lib64/libmpi.so.12"), "functions are listed");
+    free(functions);
+    close_database(&db);
+}
+
+static void experiment_4(void)
+{
+    struct database db;
+    opens(&db, "solver-2021");
+    const struct pf_profile *profile = &db.profile;
+    context_is(profile, 21, "operator\"\" _km, function in 20, frame");
+    context_is(profile, 4, "main.c:11, call in 3");
+    context_is(profile, 19, "<unknown procedure> 0x9f310 [libc.so.6], function in 17, frame");
+    context_is(profile, 8, "unlisted instruction, instruction in -1");
+    char *values = rows_of(&db.profile, "values", (struct pf_restriction){1, 5, -1, -1}, 0, PF_UNRESTRICTED);
+    is(values,
+       "rank0.thread0 5 CPUTIME (sec) (E) 5 \nrank0.thread0 5 CPUTIME (sec) (I) 7.25 \n"
+       "rank0.thread0 5 PAPI_TOT_CYC (E) 1200000 \nrank0.thread0 5 PAPI_TOT_CYC (I) 1738000 \n",
+       "values that stand in any order come by metric");
+    free(values);
+    close_database(&db);
+}
+
+static void experiment_2(void)
+{
+    struct database db;
+    opens(&db, "solver-2019");
+    context_is(&db.profile, 1, "root, root in -1, frame, root");
+    context_is(&db.profile, 10, "dot, inlined in 9");
+    char *trace = all_rows(&db.profile, "trace");
+    ok(has_line(trace, "rank0.thread0 1700000000020000000 11 vec.h:5"),
+       "samples have numbers of their own, and times in ticks");
+    char *summary =
+        rows_of(&db.profile, "summary", (struct pf_restriction){-1, 0, -1, -1}, 0, PF_UNRESTRICTED);
+    is(summary, "1 CPUTIME (sec):Sum (I) 25.1924 \n1 PAPI_TOT_CYC:Sum (I) 5469000 \n",
+       "the summary is what stands among the contexts");
+    free(trace);
+    free(summary);
+    close_database(&db);
+}
+
+/* Without what makes it fast, all must be as it was. */
+static void does_without(const char *name, const char *missing)
+{
+    struct copy copy;
+    struct database db;
+    char path[200], from[100];
+    snprintf(from, sizeof from, "%s/%s", SAMPLES, name);
+    copy_database(&copy, from);
+    snprintf(path, sizeof path, "%s/db/%s", copy.folder, missing);
+    unlink(path);
+    load_database(&db, copy.folder, "db");
+    unsigned n = 0;
+    ok(!db.result && totals_hold(&db.profile, &n) && restrictions_hold(&db.profile), "%s does without %s",
+       name, missing);
+    close_database(&db);
+    remove_copy(&copy);
+}
+
+/* As both known databases of that time have it: the records are right, the blocks full of zeros. */
+static void zeroed_blocks(void)
+{
+    struct copy copy;
+    struct database db;
+    size_t size;
+    copy_database(&copy, SAMPLES "/solver-2021");
+    unsigned char *bytes = get_file(SAMPLES "/solver-2021", "cct.db", &size);
+    size_t blocks = 128 + 22 * 28;
+    memset(bytes + blocks, 0, size - 8 - blocks);
+    put_file(&copy, "cct.db", bytes, size);
+    free(bytes);
+    load_database(&db, copy.folder, "db");
+    ok(!db.result && restrictions_hold(&db.profile), "a cct.db full of zeros is not believed");
+    close_database(&db);
+    remove_copy(&copy);
+}
+
+static void stopping(void)
+{
+    struct database db;
+    struct pf_pass pass = {.stop = true};
+    open_database(&db, SAMPLES, "solver-2023");
+    bool stopped = true;
+    for (enum pf_stage stage = PF_PARTITIONED; stage <= PF_MODELLED; stage++) {
+        stopped = stopped && pf_hpctoolkit_driver.load(&db.profile, stage, &pass, &db.error) &&
+                  db.error.code == ECANCELED;
+        if (pf_hpctoolkit_driver.load(&db.profile, stage, NULL, &db.error))
+            break;
+    }
+    ok(stopped, "a pass that nobody waits for stops");
+    ok(!pf_hpctoolkit_driver.load(&db.profile, PF_DERIVED, NULL, &db.error) &&
+           restrictions_hold(&db.profile) && warned(&db.profile, "unlisted-contexts") == 1,
+       "done again after that, it leaves no trace of having been stopped");
+    close_database(&db);
+}
+
+static void probing(void)
+{
+    struct pf_probe probe = {.name = "db", .directory = true};
+    for (size_t i = 0; i < sizeof layouts / sizeof *layouts; i++) {
+        char path[100];
+        struct pf_verdict verdict = {0};
+        snprintf(path, sizeof path, "%s/%s", SAMPLES, layouts[i]);
+        probe.fd = open(path, O_RDONLY | O_DIRECTORY);
+        pf_hpctoolkit_driver.probe(&probe, &verdict);
+        ok(verdict.confidence == 32 && !*verdict.message, "%s is recognised by its content", layouts[i]);
+        close(probe.fd);
+    }
+    struct copy copy;
+    struct pf_verdict verdict = {0};
+    make_folder(&copy);
+    put_file(&copy, "meta.db", "not it", 6);
+    put_file(&copy, "profile.db", "HPCTOOLKITprof", 14);
+    char path[100];
+    snprintf(path, sizeof path, "%s/db", copy.folder);
+    probe.fd = open(path, O_RDONLY | O_DIRECTORY);
+    pf_hpctoolkit_driver.probe(&probe, &verdict);
+    ok(!verdict.confidence, "a folder with files of these names alone is none");
+    close(probe.fd);
+    remove_copy(&copy);
+}
+
+int main(void)
+{
+    for (size_t i = 0; i < sizeof layouts / sizeof *layouts; i++)
+        every_layout(layouts[i]);
+    the_released_layout();
+    experiment_4();
+    experiment_2();
+    does_without("solver-2023", "cct.db");
+    does_without("solver-2022-draft", "cct.db");
+    does_without("solver-2021", "cct.db");
+    does_without("solver-2021", "trace.db");
+    does_without("solver-2019", "1.solver-000001-000-7f0101-4711-0.hpctrace");
+    zeroed_blocks();
+    stopping();
+    probing();
+    return done();
+}

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: MIT */
+#include "tests/unit/hpctoolkit_totals.h"
+
+/* Real databases, where there are some: PROFILEFS_SHARED names the folder that has a corpus. */
+
+static void check(const char *folder, const char *name)
+{
+    struct database db;
+    unsigned n = 0;
+    load_database(&db, folder, name);
+    if (ok(!db.result, "%s: the database loads", name)) {
+        bool hold = totals_hold(&db.profile, &n);
+        ok(hold, "%s: all sums are the database's own total (%u metrics)", name, n);
+        /* Large ones take long: each row is compared once a context. */
+        if (db.profile.contexts->count <= 300)
+            ok(restrictions_hold(&db.profile), "%s: restricted and resumed walks give the whole table's rows",
+               name);
+    } else {
+        printf("# %s: %s\n", db.error.where, db.error.what);
+    }
+    close_database(&db);
+}
+
+int main(void)
+{
+    const char *shared = getenv("PROFILEFS_SHARED");
+    char folder[300];
+    snprintf(folder, sizeof folder, "%s/corpus/hpctoolkit", shared ? shared : "");
+    DIR *listing = shared ? opendir(folder) : NULL;
+    if (!listing) {
+        puts("1..0 # SKIP no corpus: PROFILEFS_SHARED is not set");
+        return 0;
+    }
+    const struct dirent *entry;
+    while ((entry = readdir(listing)))
+        if (entry->d_type == DT_DIR && entry->d_name[0] != '.' && !strstr(entry->d_name, ".oracle"))
+            check(folder, entry->d_name);
+    closedir(listing);
+    return done();
+}

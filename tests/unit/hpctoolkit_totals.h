@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef HPCTOOLKIT_TOTALS_H
+#define HPCTOOLKIT_TOTALS_H
+
+#include <math.h>
+
+#include "fs/aggregate.h"
+#include "tests/unit/hpctoolkit_db.h"
+
+static inline bool close_to(double a, double b)
+{
+    return fabs(a - b) <= 1e-9 * fmax(fabs(a), fabs(b));
+}
+
+/* A draft announces points without having any. */
+static inline bool has_values(struct pf_profile *profile, size_t metric)
+{
+    char *rows =
+        rows_of(profile, "values", (struct pf_restriction){-1, -1, (int64_t)metric, -1}, 0, PF_UNRESTRICTED);
+    bool has = rows && *rows;
+    free(rows);
+    return has;
+}
+
+/* The metric's values in the root, all threads added up: what the database itself says the program cost. */
+static inline double root_value(struct pf_profile *profile, size_t metric)
+{
+    const struct pf_table *table = profile->cells;
+    struct pf_cursor cursor = {.profile = profile, .table = table, .only = {-1, 0, (int64_t)metric, -1}};
+    struct pf_cell cells[16] = {0};
+    struct pf_error error;
+    double sum = 0;
+    if (!table->ops->open(&cursor, &error))
+        while (table->ops->next(&cursor, cells, &error) > 0)
+            sum += cells[profile->cells_value].d;
+    table->ops->close(&cursor);
+    return sum;
+}
+
+/* What the lines of stacks.folded add up to. */
+static inline double sum_of_stacks(struct pf_profile *profile, struct pf_aggregate *aggregate,
+                                   unsigned metric)
+{
+    struct pf_error error;
+    struct pf_lines *lines = pf_metric_lines(profile, aggregate, metric, PF_METRIC_FOLDED, &error);
+    struct pf_buf out = {0};
+    double sum = 0;
+    while (lines && lines->ops->next(lines, &out, &error) > 0) {
+        pf_buf_char(&out, 0);
+        char *blank = strrchr(out.data, ' ');
+        sum += blank ? strtod(blank, NULL) : 0;
+        out.size = 0;
+    }
+    if (lines)
+        lines->ops->close(lines);
+    pf_buf_free(&out);
+    return sum;
+}
+
+/* The metric that holds all costs of the program in its root: the metric itself, or its inclusive partner. */
+static inline int inclusive_of(const struct pf_profile *profile, size_t metric)
+{
+    const struct pf_metric *metrics = profile->metrics;
+    if (metrics[metric].over_contexts == PF_OVER_ROOTS)
+        return (int)metric;
+    if (metrics[metric].over_contexts == PF_OVER_NO_CONTEXTS)
+        return -1;
+    return metrics[metric].partner;
+}
+
+/* All metrics that add up give the database's own total, in sums and in stacks. *n: how many did. */
+static inline bool totals_hold(struct pf_profile *profile, unsigned *n)
+{
+    struct pf_error error;
+    struct pf_aggregate *aggregate = pf_aggregate_new(profile, NULL, &error);
+    bool hold = aggregate != NULL;
+    *n = 0;
+    for (unsigned m = 0; aggregate && m < profile->n_metrics; m++) {
+        pf_int128 wide;
+        int inclusive = inclusive_of(profile, m);
+        if (inclusive < 0 || !has_values(profile, m))
+            continue;
+        double want = root_value(profile, (size_t)inclusive);
+        struct pf_cell cell = pf_aggregate_total(aggregate, m, &wide);
+        double total = cell.type == PF_DOUBLE ? cell.d : (double)cell.i;
+        double stacks = sum_of_stacks(profile, aggregate, m);
+        *n += want != 0;
+        if (!close_to(total, want) || !close_to(stacks, want)) {
+            printf("# %s: total %.17g, stacks %.17g, the root has %.17g\n", profile->metrics[m].name, total,
+                   stacks, want);
+            hold = false;
+        }
+    }
+    pf_aggregate_free(aggregate);
+    return hold;
+}
+
+#endif
