@@ -75,10 +75,10 @@ static void probe(struct pf_probe *probe, struct pf_verdict *verdict)
         probe_experiment(probe, verdict);
 }
 
-/* What else stands in the folder (the copied sources, notes about the format) changes nothing. */
+/* What else stands in the folder (notes about the format, formulas of metrics) changes nothing. */
 static bool name_matters(const char *name)
 {
-    static const char *const ends[] = {".db", ".xml", ".metric-db", ".hpctrace", ".mdb", ".mt"};
+    static const char *const ends[] = {"src", ".db", ".xml", ".metric-db", ".hpctrace", ".mdb", ".mt"};
     size_t size = strlen(name);
     for (size_t i = 0; i < sizeof ends / sizeof *ends; i++)
         if (size >= strlen(ends[i]) && !strcmp(name + size - strlen(ends[i]), ends[i]))
