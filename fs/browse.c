@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -83,11 +84,44 @@ static size_t existing_part(char *path, struct stat *st)
     return 0;
 }
 
+static bool is_directory_profile(const char *path)
+{
+    struct pf_verdict verdict;
+    int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0)
+        return false;
+    struct pf_probe probe = {.name = path, .directory = true, .fd = fd};
+    bool profile = pf_recognise(&probe, &verdict) != NULL;
+    close(fd);
+    return profile;
+}
+
+/*
+ * What stands in a directory that is a profile is not shown as it is: of a path into one, only the part up to that
+ * directory counts as existing.
+ */
+static size_t part_outside_profiles(char *path, size_t size)
+{
+    for (size_t end = 1; end < size; end++)
+        if (path[end] == '/' && path[end - 1] != '/') {
+            path[end] = 0;
+            bool profile = is_directory_profile(path);
+            path[end] = '/';
+            if (profile)
+                return end;
+        }
+    return size;
+}
+
 struct pf_fs *pf_open_for_path(const struct pf_fs_options *options, char *path, char **rest)
 {
     struct stat st;
     struct pf_error error = {0};
-    size_t size = existing_part(path, &st);
+    size_t size = existing_part(path, &st), outside = part_outside_profiles(path, size);
+    if (outside < size) {
+        size = outside;
+        st.st_mode = S_IFDIR;
+    }
     char *source = size ? strndup(path, size) : strdup(".");
     if (!source) {
         complain(path, strerror(ENOMEM));

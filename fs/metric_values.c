@@ -96,6 +96,29 @@ static bool derive_inclusive(struct pf_values *values)
     return true;
 }
 
+/*
+ * What no root holds (a format's values of places that its tree leaves out) takes part in no nesting: such a context
+ * holds what it and those below it have themselves, whatever is stored for it.
+ */
+static bool detach_loose(struct pf_values *values)
+{
+    const struct pf_tree *tree = values->tree;
+    bool convert = values->inclusive_real && !values->exclusive_real;
+    for (uint32_t i = 0; i < values->n; i++) {
+        uint32_t parent = tree->parent[i];
+        values->scratch[i] =
+            !(tree->flags[i] & PF_ROOT) && (parent == PF_NO_CONTEXT || values->scratch[parent]);
+        if (values->scratch[i])
+            values->inclusive[i] = convert ? pf_number_real(values->exclusive[i]) : values->exclusive[i];
+    }
+    for (uint32_t i = values->n; i-- > 0;)
+        if (values->scratch[i] && tree->parent[i] != PF_NO_CONTEXT &&
+            !pf_number_add(&values->inclusive[tree->parent[i]], &values->inclusive[i],
+                           values->inclusive_real))
+            return false;
+    return true;
+}
+
 bool pf_values_fill(struct pf_values *values, bool real)
 {
     const struct pf_metric_sums *sums = values->aggregate->metrics;
@@ -104,7 +127,7 @@ bool pf_values_fill(struct pf_values *values, bool real)
     int exclusive = twins.exclusive != PF_NO_PARTNER ? twins.exclusive : twins.inclusive;
     int inclusive = twins.inclusive != PF_NO_PARTNER ? twins.inclusive : twins.exclusive;
     values->exclusive_real = real || (!none && sums[exclusive].real);
-    values->inclusive_real = real || (!none && sums[inclusive].real);
+    values->inclusive_real = real || (!none && (sums[inclusive].real || sums[exclusive].real));
     if (none) {
         memset(values->exclusive, 0, values->n * sizeof *values->exclusive);
         memset(values->inclusive, 0, values->n * sizeof *values->inclusive);
@@ -116,7 +139,7 @@ bool pf_values_fill(struct pf_values *values, bool real)
         read_exclusive(values);
     else if (!derive_exclusive(values))
         return false;
-    return twins.inclusive != PF_NO_PARTNER || derive_inclusive(values);
+    return twins.inclusive != PF_NO_PARTNER ? detach_loose(values) : derive_inclusive(values);
 }
 
 static void find_present(struct pf_values *values)
