@@ -96,23 +96,33 @@ static bool derive_inclusive(struct pf_values *values)
     return true;
 }
 
+/* Marks in scratch[] every context that stands below a root or above one, or is one. */
+static void mark_rooted(struct pf_values *values)
+{
+    const struct pf_tree *tree = values->tree;
+    for (uint32_t i = 0; i < values->n; i++) {
+        uint32_t parent = tree->parent[i];
+        values->scratch[i] = tree->flags[i] & PF_ROOT || (parent != PF_NO_CONTEXT && values->scratch[parent]);
+    }
+    for (uint32_t i = values->n; i-- > 0;)
+        if (values->scratch[i] && tree->parent[i] != PF_NO_CONTEXT)
+            values->scratch[tree->parent[i]] = true;
+}
+
 /*
- * What no root holds (a format's values of places that its tree leaves out) takes part in no nesting: such a context
- * holds what it and those below it have themselves, whatever is stored for it.
+ * What no root holds (a format's values of places that its tree leaves out) takes part in no nesting: such a
+ * context holds what it and those below it have themselves, whatever is stored for it.
  */
 static bool detach_loose(struct pf_values *values)
 {
     const struct pf_tree *tree = values->tree;
     bool convert = values->inclusive_real && !values->exclusive_real;
-    for (uint32_t i = 0; i < values->n; i++) {
-        uint32_t parent = tree->parent[i];
-        values->scratch[i] =
-            !(tree->flags[i] & PF_ROOT) && (parent == PF_NO_CONTEXT || values->scratch[parent]);
-        if (values->scratch[i])
+    mark_rooted(values);
+    for (uint32_t i = 0; i < values->n; i++)
+        if (!values->scratch[i])
             values->inclusive[i] = convert ? pf_number_real(values->exclusive[i]) : values->exclusive[i];
-    }
     for (uint32_t i = values->n; i-- > 0;)
-        if (values->scratch[i] && tree->parent[i] != PF_NO_CONTEXT &&
+        if (!values->scratch[i] && tree->parent[i] != PF_NO_CONTEXT &&
             !pf_number_add(&values->inclusive[tree->parent[i]], &values->inclusive[i],
                            values->inclusive_real))
             return false;

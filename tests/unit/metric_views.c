@@ -194,6 +194,32 @@ static void gaps_in_inclusive_values(void)
     fake_free(&fake);
 }
 
+/* Values at places that the tree leaves out: nothing calls them, and what they are told to hold holds nothing. */
+static void places_outside_the_tree(void)
+{
+    struct fake fake;
+    fake_init(&fake, 1);
+    unsigned m = fake_metric(&fake, "time", "int", PF_OVER_ALL, PF_SUM);
+    unsigned inclusive = fake_metric(&fake, "time (inc)", "int", PF_OVER_ROOTS, PF_SUM);
+    fake_partners(&fake, m, inclusive);
+    uint32_t above = fake_context(&fake, PF_NO_CONTEXT, "above", 0);
+    uint32_t root = fake_context(&fake, above, "root", PF_ROOT | PF_FRAME);
+    uint32_t outside[] = {fake_context(&fake, PF_NO_CONTEXT, "outside", 0),
+                          fake_context(&fake, PF_NO_CONTEXT, "outside", 0)};
+    fake_value(&fake, 0, above, inclusive, 30);
+    fake_value(&fake, 0, root, inclusive, 30);
+    fake_value(&fake, 0, root, m, 10);
+    for (int i = 0; i < 2; i++) {
+        fake_value(&fake, 0, outside[i], m, 10);
+        fake_value(&fake, 0, outside[i], inclusive, 500);
+    }
+    fake_finish(&fake);
+    shows(&fake, m, PF_METRIC_FUNCTIONS,
+          "contexts,exclusive,inclusive,name,file\n2,20,20,outside,\n1,10,30,root,\n1,0,30,above,\n",
+          "functions.csv: what stands outside the tree holds no more than itself");
+    fake_free(&fake);
+}
+
 static void what_does_not_add_up(void)
 {
     struct fake fake;
@@ -619,6 +645,7 @@ int main(void)
     useless_partners();
     frames_alone_count();
     gaps_in_inclusive_values();
+    places_outside_the_tree();
     what_does_not_add_up();
     numbers_for_eyes();
     large_and_small_numbers();
