@@ -6,6 +6,8 @@ extern const struct pf_driver pf_hpctoolkit_driver;
 extern const struct pf_driver pf_afperf_driver;
 extern const struct pf_driver pf_xray_driver;
 extern const struct pf_driver pf_extrap_text_driver;
+extern const struct pf_driver pf_extrap_saved_driver;
+extern const struct pf_driver pf_extrap_binary_driver;
 extern const struct pf_driver pf_extrap_talpas_driver;
 extern const struct pf_driver pf_extrap_jsonl_driver;
 extern const struct pf_driver pf_extrap_json_driver;
@@ -21,6 +23,8 @@ const struct pf_driver *const pf_drivers[] = {
     &pf_hpctoolkit_driver,      /* a folder: magic of meta.db, or the root element of experiment.xml */
     &pf_xray_driver,            /* four bytes of header and the first record's kind */
     &pf_nsight_driver,          /* SQLite's magic and names in the schema */
+    &pf_extrap_binary_driver,    /* a byte order and a word of 17 letters */
+    &pf_extrap_saved_driver,     /* ZIP's magic and the name of a member */
     &pf_extrap_json_old_driver, /* two members of the object that the file is; so are the next three */
     &pf_extrap_json_driver,
     &pf_extrap_talpas_driver,
