@@ -41,6 +41,8 @@ void pf_experiment_free(struct pf_experiment *experiment)
     free(experiment->series_slots.slot);
     free(experiment->by_context);
     free(experiment->noted);
+    pf_strings_free(experiment->units);
+    free(experiment->unit_of);
     free(experiment->metric_list);
     pf_strings_free(experiment->metric_names);
     free(experiment->field_columns);
@@ -110,11 +112,32 @@ uint32_t pf_experiment_metric(struct pf_experiment *experiment, const char *name
     return intern_terminated(experiment->metrics, name, size, error);
 }
 
+int pf_experiment_unit(struct pf_experiment *experiment, uint32_t metric, const char *unit, size_t size,
+                       struct pf_error *error)
+{
+    if (!experiment->units && !(experiment->units = pf_strings_new()))
+        return pf_fail_memory(error);
+    while (experiment->n_units <= metric) {
+        if (reserve(&experiment->unit_of, &experiment->room_units, experiment->n_units, 1,
+                    sizeof *experiment->unit_of, error) < 0)
+            return -1;
+        experiment->unit_of[experiment->n_units++] = PF_NO_STRING;
+    }
+    experiment->unit_of[metric] = intern_terminated(experiment->units, unit, size, error);
+    return experiment->unit_of[metric] == PF_NO_STRING ? -1 : 0;
+}
+
 uint32_t pf_experiment_callpath(struct pf_experiment *experiment, const char *path, size_t size,
                                 struct pf_error *error)
 {
+    return pf_experiment_callpath_below(experiment, PF_NO_CONTEXT, path, size, error);
+}
+
+uint32_t pf_experiment_callpath_below(struct pf_experiment *experiment, uint32_t parent, const char *path,
+                                      size_t size, struct pf_error *error)
+{
     struct pf_tree *tree = experiment->contexts;
-    uint32_t context = PF_NO_CONTEXT;
+    uint32_t context = parent;
     for (;;) {
         const char *arrow = memmem(path, size, "->", 2);
         size_t part = arrow ? (size_t)(arrow - path) : size;

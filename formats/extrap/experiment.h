@@ -116,7 +116,9 @@ struct pf_experiment {
      * NAME.min, NAME.max and NAME.std (PF_STATISTICS of them, in this order).
      */
     bool statistics_only;
-    const char *const *units; /* a unit for each metric, or NULL; the driver's */
+    struct pf_strings *units; /* NULL: there are none; with their NULs */
+    uint32_t *unit_of;        /* of metrics up to n_units: in units, or PF_NO_STRING */
+    size_t n_units, room_units;
 
     struct pf_metric *metric_list; /* made by pf_experiment_publish */
     struct pf_strings *metric_names;
@@ -144,9 +146,17 @@ int pf_experiment_add_parameter(struct pf_experiment *experiment, const char *na
 uint32_t pf_experiment_metric(struct pf_experiment *experiment, const char *name, size_t size,
                               struct pf_error *error);
 
+/* Gives a metric a unit. 0, or -1 with *error filled. */
+int pf_experiment_unit(struct pf_experiment *experiment, uint32_t metric, const char *unit, size_t size,
+                       struct pf_error *error);
+
 /* The context of a call path, its parts separated by "->", added if new; PF_NO_CONTEXT with *error filled. */
 uint32_t pf_experiment_callpath(struct pf_experiment *experiment, const char *path, size_t size,
                                 struct pf_error *error);
+
+/* The same below a context, or PF_NO_CONTEXT for a root. */
+uint32_t pf_experiment_callpath_below(struct pf_experiment *experiment, uint32_t parent, const char *path,
+                                      size_t size, struct pf_error *error);
 
 /*
  * The number of a point (count <= PF_PARAMETERS_MAX coordinates), added if new; PF_NO_POINT with *error

@@ -71,8 +71,9 @@ static int read_deferred(struct pf_json_study *reader, const struct deferred *de
 
 /* An object with a point and values; `start` is its first token. */
 static int read_measurement(struct pf_json_study *reader, const struct pf_json_token *start, uint32_t series,
-                            struct pf_error *error)
+                            void *arg, struct pf_error *error)
 {
+    (void)arg;
     struct pf_json_point point = {.count = 0};
     struct deferred deferred = {.is = false};
     struct pf_json_token token;
@@ -108,93 +109,9 @@ static int read_measurement(struct pf_json_study *reader, const struct pf_json_t
     return pf_json_study_note(reader, PF_BAD_MEMBER, start, "a measurement without a point or values", error);
 }
 
-/* The array of a metric's measurements; `name` is the metric's name. */
-static int read_series(struct pf_json_study *reader, const struct pf_json_token *start, uint32_t context,
-                       uint32_t metric, struct pf_error *error)
-{
-    struct pf_json_token token;
-    int event;
-    if (start->event != PF_JSON_ARRAY) {
-        if (pf_json_study_note(reader, PF_BAD_MEMBER, start, "the measurements of a metric are no array",
-                               error) < 0)
-            return -1;
-        return pf_json_study_ignore(reader, start, error);
-    }
-    uint32_t series = pf_experiment_series_anew(reader->experiment, context, metric, error);
-    if (series == PF_NO_SERIES)
-        return -1;
-    reader->experiment->series[series].line = start->line;
-    reader->experiment->series[series].offset = (int64_t)start->offset;
-    while ((event = pf_json_study_next(reader, &token, error)) > 0 && event != PF_JSON_ARRAY_END) {
-        if (event == PF_JSON_OBJECT) {
-            if (read_measurement(reader, &token, series, error) < 0)
-                return -1;
-        } else if (pf_json_study_note(reader, PF_BAD_MEMBER, &token, "a measurement is no object", error) <
-                       0 ||
-                   pf_json_study_ignore(reader, &token, error) < 0) {
-            return -1;
-        }
-    }
-    return event < 0 ? -1 : 0;
-}
-
-/* The metrics of a call path; `start` is the token of its value. */
-static int read_callpath(struct pf_json_study *reader, const struct pf_json_token *start, uint32_t context,
-                         struct pf_error *error)
-{
-    struct pf_json_token token;
-    int event;
-    if (start->event != PF_JSON_OBJECT) {
-        if (pf_json_study_note(reader, PF_BAD_MEMBER, start, "what a call path has is no object", error) < 0)
-            return -1;
-        return pf_json_study_ignore(reader, start, error);
-    }
-    while ((event = pf_json_study_next(reader, &token, error)) == PF_JSON_NAME) {
-        if (pf_study_check_text(reader->study, &token, error) < 0)
-            return -1;
-        uint32_t metric = pf_experiment_metric(reader->experiment, token.text, token.size, error);
-        if (metric == PF_NO_STRING || pf_json_study_next(reader, &token, error) < 0 ||
-            read_series(reader, &token, context, metric, error) < 0)
-            return -1;
-    }
-    return event < 0 ? -1 : 0;
-}
-
-/* What a call path of this name had before is dropped. */
-static int drop_earlier(struct pf_json_study *reader, uint32_t context, const struct pf_json_token *name,
-                        struct pf_error *error)
-{
-    struct pf_experiment *experiment = reader->experiment;
-    uint32_t series = pf_experiment_data_of(experiment, context)->first_series;
-    if (series == PF_NO_SERIES)
-        return 0;
-    for (; series != PF_NO_SERIES; series = experiment->series[series].next)
-        experiment->series[series].dropped = true;
-    return pf_json_study_note(reader, PF_REPEATED_NAME, name,
-                              "a call path for a second time: only what comes last is kept", error);
-}
-
-static int read_measurements(struct pf_json_study *reader, const struct pf_json_token *start,
-                             struct pf_error *error)
-{
-    struct pf_json_token token;
-    int event;
-    if (start->event != PF_JSON_OBJECT) {
-        if (pf_json_study_note(reader, PF_BAD_MEMBER, start, "the measurements are no object", error) < 0)
-            return -1;
-        return pf_json_study_ignore(reader, start, error);
-    }
-    while ((event = pf_json_study_next(reader, &token, error)) == PF_JSON_NAME) {
-        uint32_t context = pf_json_study_callpath(reader, &token, error);
-        if (context == PF_NO_CONTEXT || drop_earlier(reader, context, &token, error) < 0 ||
-            pf_json_study_next(reader, &token, error) < 0 ||
-            read_callpath(reader, &token, context, error) < 0)
-            return -1;
-    }
-    return event < 0 ? -1 : 0;
-}
-
 /* ---- the file ----------------------------------------------------------------------------------- */
+
+static const struct pf_json_measurements kind = {.read = read_measurement, .last_wins = true};
 
 static int read_top(struct pf_json_study *reader, struct pf_error *error)
 {
@@ -207,7 +124,7 @@ static int read_top(struct pf_json_study *reader, struct pf_error *error)
         if (pf_json_study_next(reader, &token, error) < 0)
             return -1;
         int result = parameters     ? pf_json_study_parameters(reader, &token, error)
-                     : measurements ? read_measurements(reader, &token, error)
+                     : measurements ? pf_json_study_measurements(reader, &token, &kind, error)
                                     : pf_json_study_ignore(reader, &token, error);
         if (result < 0)
             return -1;

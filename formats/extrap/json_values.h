@@ -55,4 +55,16 @@ uint32_t pf_json_study_add_point(struct pf_json_study *reader, const struct pf_j
 uint32_t pf_json_study_callpath(struct pf_json_study *reader, const struct pf_json_token *name,
                                 struct pf_error *error);
 
+/* How the measurements of a series are read, each from its object, whose first token is given. */
+struct pf_json_measurements {
+    int (*read)(struct pf_json_study *reader, const struct pf_json_token *start, uint32_t series, void *arg,
+                struct pf_error *error);
+    void *arg;
+    bool last_wins; /* a later call path or metric of the same name takes the place of the earlier one */
+};
+
+/* Reads {call path: {metric: [measurement, ...]}}, whose first token is given. 0 or -1. (json_series.c) */
+int pf_json_study_measurements(struct pf_json_study *reader, const struct pf_json_token *start,
+                               const struct pf_json_measurements *kind, struct pf_error *error);
+
 #endif

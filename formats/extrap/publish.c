@@ -76,6 +76,12 @@ static int add_fields(const struct pf_experiment *experiment, struct pf_rows *fi
     return 0;
 }
 
+static const char *unit_of(const struct pf_experiment *experiment, uint32_t metric)
+{
+    uint32_t unit = metric < experiment->n_units ? experiment->unit_of[metric] : PF_NO_STRING;
+    return unit == PF_NO_STRING ? "" : pf_interned(experiment->units, unit).text;
+}
+
 /* Neither values of nested call paths nor those of different points may be added. */
 static struct pf_metric metric_of(const struct pf_experiment *experiment, size_t id, const char *name,
                                   uint32_t metric, const char *description)
@@ -83,7 +89,7 @@ static struct pf_metric metric_of(const struct pf_experiment *experiment, size_t
     return (struct pf_metric){
         .id = (int64_t)id,
         .name = name,
-        .unit = experiment->units && experiment->units[metric] ? experiment->units[metric] : "",
+        .unit = unit_of(experiment, metric),
         .scope = "",
         .type = "double",
         .description = description,

@@ -66,7 +66,7 @@ struct pf_study_input {
 /* Reads it, and says how far the pass is. arg: a struct pf_study_input. */
 ssize_t pf_study_input_read(void *arg, void *buffer, size_t size, uint64_t offset, struct pf_error *error);
 
-/* True if the token is a number, or a string that Python's float() takes. */
+/* True if the token is a number, or a string that Python's float() takes, or a fraction as "3/2". */
 bool pf_study_number(const struct pf_json_token *token, double *value);
 
 /* Notes a name that was cut or had bytes replaced. 0 or -1. */

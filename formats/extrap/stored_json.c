@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 #include "formats/extrap/stored.h"
-#include "formats/parse.h"
 
 ssize_t pf_study_input_read(void *arg, void *buffer, size_t size, uint64_t offset, struct pf_error *error)
 {
@@ -18,10 +17,15 @@ ssize_t pf_study_input_read(void *arg, void *buffer, size_t size, uint64_t offse
 
 bool pf_study_number(const struct pf_json_token *token, double *value)
 {
-    if (token->event == PF_JSON_NUMBER)
+    struct pf_fraction fraction;
+    if (token->event == PF_JSON_NUMBER) {
         *value = pf_json_double(token);
-    return token->event == PF_JSON_NUMBER ||
-           (token->event == PF_JSON_STRING && pf_parse_double(token->text, token->size, value));
+        return true;
+    }
+    if (token->event != PF_JSON_STRING || !pf_fraction_parse(token->text, token->size, &fraction))
+        return false;
+    *value = fraction.value;
+    return true;
 }
 
 int pf_study_check_text(struct pf_study *study, const struct pf_json_token *token, struct pf_error *error)

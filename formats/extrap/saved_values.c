@@ -1,0 +1,313 @@
+/* SPDX-License-Identifier: MIT */
+#include "formats/extrap/saved_values.h"
+
+#include <endian.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "formats/extrap/json_ids.h"
+
+/* Bytes of an unpacked chunk in memory before it spills; most chunks are stored and are read in place. */
+#define CHUNK_HELD ((uint64_t)1 << 20)
+
+/* Bytes that are read at once. */
+enum { BLOCK = 8192 };
+
+/* Before the offsets of an index and the arrays of values; 16 bytes each. */
+static const char index_magic[16] = "Extra-P INDEX";
+static const char values_magic[16] = "Extra-P VALUES";
+enum { INDEX_HEADER = 24 };
+
+/* A member that is read at any place. */
+struct part {
+    bool present, opened;
+    struct pf_zip_member member;
+    struct pf_zip_stream *stream; /* stored: read in place */
+    struct pf_store *unpacked;    /* deflated: unpacked once */
+};
+
+struct chunk {
+    struct part offsets, arrays;
+};
+
+struct pf_saved_values {
+    struct pf_input *archive;
+    struct pf_ids numbers; /* of chunks, to places among: */
+    struct chunk *chunks;
+    size_t count, room;
+};
+
+struct pf_saved_values *pf_saved_values_new(struct pf_input *archive)
+{
+    struct pf_saved_values *values = calloc(1, sizeof *values);
+    if (values)
+        values->archive = archive;
+    return values;
+}
+
+static void close_part(struct part *part)
+{
+    pf_zip_close(part->stream);
+    pf_store_free(part->unpacked);
+}
+
+void pf_saved_values_free(struct pf_saved_values *values)
+{
+    if (!values)
+        return;
+    for (size_t i = 0; i < values->count; i++) {
+        close_part(&values->chunks[i].offsets);
+        close_part(&values->chunks[i].arrays);
+    }
+    pf_ids_free(&values->numbers);
+    free(values->chunks);
+    free(values);
+}
+
+/* ---- members ------------------------------------------------------------------------------------ */
+
+/* The chunk of this number, added if new; NULL with *error filled. */
+static struct chunk *chunk_of(struct pf_saved_values *values, int64_t number, struct pf_error *error)
+{
+    uint32_t at = pf_ids_get(&values->numbers, number);
+    if (at != PF_NO_ID)
+        return &values->chunks[at];
+    if (values->count == values->room) {
+        size_t room = values->room ? values->room * 2 : 4;
+        struct chunk *chunks = realloc(values->chunks, room * sizeof *chunks);
+        if (!chunks) {
+            pf_fail_memory(error);
+            return NULL;
+        }
+        values->chunks = chunks;
+        values->room = room;
+    }
+    if (pf_ids_set(&values->numbers, number, (uint32_t)values->count, error) < 0)
+        return NULL;
+    values->chunks[values->count] = (struct chunk){0};
+    return &values->chunks[values->count++];
+}
+
+/* "values/" DIGITS: how many bytes that is, or 0. */
+static size_t read_number(const char *name, size_t size, int64_t *number)
+{
+    static const char folder[] = "values/";
+    size_t at = sizeof folder - 1;
+    if (size <= at || memcmp(name, folder, at) != 0)
+        return 0;
+    *number = 0;
+    for (; at < size && name[at] >= '0' && name[at] <= '9' && at < 16; at++)
+        *number = *number * 10 + (name[at] - '0');
+    return at;
+}
+
+int pf_saved_values_member(struct pf_saved_values *values, const char *name, size_t size,
+                           const struct pf_zip_member *member, struct pf_error *error)
+{
+    int64_t number;
+    size_t at = read_number(name, size, &number);
+    bool offsets = at && size - at == 5 && !memcmp(name + at, ".indx", 5);
+    bool arrays = at && size - at == 5 && !memcmp(name + at, ".vals", 5);
+    if (!offsets && !arrays)
+        return 0;
+    struct chunk *chunk = chunk_of(values, number, error);
+    if (!chunk)
+        return -1;
+    struct part *part = offsets ? &chunk->offsets : &chunk->arrays;
+    if (part->present) /* of two with one name, the first */
+        return 0;
+    part->present = true;
+    part->member = *member;
+    return 0;
+}
+
+/* Unpacks a deflated member; what damage leaves of it. */
+static int unpack(struct part *part, struct pf_error *error)
+{
+    unsigned char block[BLOCK];
+    uint64_t at = 0;
+    ssize_t got;
+    part->unpacked = pf_store_new(CHUNK_HELD);
+    if (!part->unpacked)
+        return pf_fail_memory(error);
+    while ((got = pf_zip_read(part->stream, block, sizeof block, at, error)) > 0) {
+        if (pf_store_append(part->unpacked, block, (size_t)got, error) < 0)
+            return -1;
+        at += (uint64_t)got;
+    }
+    pf_zip_close(part->stream);
+    part->stream = NULL;
+    return got < 0 ? -1 : 0;
+}
+
+/* 1; 0: the member is not there or cannot be read; -1: *error filled. */
+static int open_part(struct pf_saved_values *values, struct part *part, struct pf_error *error)
+{
+    if (!part->present || part->opened)
+        return part->stream || part->unpacked;
+    part->opened = true;
+    part->stream = pf_zip_open(values->archive, &part->member, error);
+    if (!part->stream)
+        return error->code == EINVAL ? 0 : -1;
+    return part->member.method && unpack(part, error) < 0 ? -1 : 1;
+}
+
+/* 1: all `size` bytes are there; 0: they are not; -1: *error filled. */
+static int read_part(const struct part *part, void *buffer, size_t size, uint64_t offset,
+                     struct pf_error *error)
+{
+    if (part->stream) {
+        ssize_t got = pf_zip_read(part->stream, buffer, size, offset, error);
+        return got < 0 ? -1 : (size_t)got == size;
+    }
+    uint64_t have = pf_store_size(part->unpacked);
+    if (offset > have || size > have - offset)
+        return 0;
+    return pf_store_read(part->unpacked, offset, buffer, size, error) < 0 ? -1 : 1;
+}
+
+/* ---- arrays ------------------------------------------------------------------------------------- */
+
+/* What the head of a NumPy array says. */
+struct array {
+    uint64_t data; /* offset of its numbers */
+    uint64_t rows, count;
+    bool integer; /* 64 bits, signed; else doubles; both little endian */
+};
+
+/* "(6,)" or "(6, 4)": false if it is no shape, or too large to be true. */
+static bool read_shape(const char *at, struct array *array)
+{
+    bool first = true;
+    array->rows = array->count = 1;
+    at = strchr(at, '(');
+    for (at = at ? at + 1 : ""; *at && *at != ')';) {
+        char *end;
+        unsigned long long n = strtoull(at, &end, 10);
+        if (end == at || n > UINT32_MAX || array->count * n > INT64_MAX / sizeof(double) / UINT32_MAX)
+            return false;
+        array->rows = first ? n : array->rows;
+        array->count *= n;
+        first = false;
+        for (at = end; *at == ' ' || *at == ',';)
+            at++;
+    }
+    return *at == ')' && !first;
+}
+
+/* The dictionary of a header, as NumPy writes it. */
+static bool read_dictionary(const char *text, struct array *array)
+{
+    const char *type = strstr(text, "'descr':"), *shape = strstr(text, "'shape':");
+    if (!type || !shape || !read_shape(shape, array))
+        return false;
+    type += strlen("'descr':");
+    type += strspn(type, " ");
+    array->integer = !strncmp(type, "'<i8'", 5);
+    return array->integer || !strncmp(type, "'<f8'", 5);
+}
+
+/* Version 1 of the header: magic, two bytes, the size of the dictionary, the dictionary. 1, 0 or -1. */
+static int read_header(const struct part *arrays, uint64_t offset, struct array *array,
+                       struct pf_error *error)
+{
+    unsigned char head[10];
+    char text[1024];
+    int got = read_part(arrays, head, sizeof head, offset, error);
+    if (got <= 0 || memcmp(head, "\x93NUMPY\1\0", 8) != 0)
+        return got < 0 ? -1 : 0;
+    size_t size = head[8] | (size_t)head[9] << 8;
+    if (size >= sizeof text)
+        return 0;
+    got = read_part(arrays, text, size, offset + sizeof head, error);
+    if (got <= 0)
+        return got;
+    text[size] = 0;
+    array->data = offset + sizeof head + size;
+    return read_dictionary(text, array);
+}
+
+static double number_at(const unsigned char *bytes, bool integer)
+{
+    uint64_t word;
+    double value;
+    memcpy(&word, bytes, sizeof word);
+    word = le64toh(word);
+    memcpy(&value, &word, sizeof value);
+    return integer ? (double)(int64_t)word : value;
+}
+
+/* Adds the numbers. 1; 0: they end early; -1: *error filled. */
+static int add_numbers(const struct part *arrays, const struct array *array, struct pf_measured *measured,
+                       struct pf_error *error)
+{
+    unsigned char block[BLOCK];
+    uint64_t offset = array->data;
+    for (uint64_t left = array->count; left;) {
+        size_t n = left < BLOCK / 8 ? (size_t)left : BLOCK / 8;
+        int got = read_part(arrays, block, n * 8, offset, error);
+        if (got <= 0)
+            return got;
+        for (size_t i = 0; i < n; i++)
+            if (pf_measured_add(measured, number_at(block + i * 8, array->integer), error) < 0)
+                return -1;
+        left -= n;
+        offset += n * 8;
+    }
+    return 1;
+}
+
+/* Where array `index` starts, by the chunk's index. 1, 0 or -1. */
+static int find_array(const struct chunk *chunk, int64_t index, uint64_t *offset, const char **what,
+                      struct pf_error *error)
+{
+    unsigned char head[INDEX_HEADER], entry[8], magic[sizeof values_magic];
+    uint64_t count;
+    *what = "the index of its values is missing or damaged";
+    int got = read_part(&chunk->offsets, head, sizeof head, 0, error);
+    if (got <= 0 || memcmp(head, index_magic, sizeof index_magic) != 0)
+        return got < 0 ? -1 : 0;
+    memcpy(&count, head + 16, sizeof count);
+    *what = "the index of its values does not reach so far";
+    if (index < 0 || (uint64_t)index >= le64toh(count) || index > INT64_MAX / 16)
+        return 0;
+    got = read_part(&chunk->offsets, entry, sizeof entry, INDEX_HEADER + 8 * (uint64_t)index, error);
+    if (got <= 0)
+        return got;
+    memcpy(offset, entry, sizeof *offset);
+    *offset = le64toh(*offset);
+    *what = "its values are missing or damaged";
+    got = read_part(&chunk->arrays, magic, sizeof magic, 0, error);
+    if (got <= 0 || memcmp(magic, values_magic, sizeof magic) != 0 || *offset > INT64_MAX)
+        return got < 0 ? -1 : 0;
+    return 1;
+}
+
+int pf_saved_values_add(struct pf_saved_values *values, int64_t chunk_number, int64_t index,
+                        struct pf_measured *measured, uint64_t *repetitions, const char **what,
+                        struct pf_error *error)
+{
+    uint32_t at = pf_ids_get(&values->numbers, chunk_number);
+    struct array array;
+    uint64_t offset;
+    *what = "the archive does not have its values";
+    if (at == PF_NO_ID)
+        return 0;
+    struct chunk *chunk = &values->chunks[at];
+    int got = open_part(values, &chunk->offsets, error);
+    if (got > 0)
+        got = open_part(values, &chunk->arrays, error);
+    if (got > 0)
+        got = find_array(chunk, index, &offset, what, error);
+    if (got > 0) {
+        *what = "its values are no array of numbers";
+        got = read_header(&chunk->arrays, offset, &array, error);
+    }
+    if (got > 0) {
+        *what = "its values end early";
+        got = add_numbers(&chunk->arrays, &array, measured, error);
+        *repetitions = array.rows;
+    }
+    return got;
+}
