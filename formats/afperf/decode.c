@@ -31,8 +31,9 @@ static const struct afperf_text names[AFPERF_TYPES] = {
 static enum afperf_type type_of(struct afperf_text text)
 {
     text = afperf_trim(text);
-    for (int i = AFPERF_MEASUREMENT_TYPE; i < AFPERF_TYPES; i++)
-        if (text.size == names[i].size && !memcmp(text.text, names[i].text, text.size))
+    for (int i = AFPERF_MEASUREMENT_TYPE; i < AFPERF_TYPES; i++) /* last letters tell most of them apart */
+        if (text.size == names[i].size && text.text[text.size - 1] == names[i].text[text.size - 1] &&
+            !memcmp(text.text, names[i].text, text.size))
             return (enum afperf_type)i;
     uint64_t number;
     bool padded = false;

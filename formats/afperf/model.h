@@ -22,15 +22,16 @@ __extension__ typedef unsigned __int128 afperf_uint128;
  *   reader.c    bytes -> records and their fields
  *   number.c    fields -> numbers; decode.c: fields -> what a record says
  *   map.c, spans.c, notes.c   containers: ids; regions and intervals; what is wrong with the file
- *   read.c      the one pass over the file -> the model, as far as it can be known by then
+ *   read.c, read_spans.c, read_data.c   the one pass over the file -> the model, as far as it can be known by then
  *   names.c     which runs and sections the ids in it mean
- *   pair.c      stops whose start was not known yet
+ *   pair.c      stops whose start was not known yet; anonymous.c: those of regions without ids
  *   walk.c      measurements in the file -> what they belong to
  *   timeline.c  starts and stops by run and time
- *   nest.c      regions of a run -> tree, contexts, times
+ *   nest.c      regions of a run -> tree, contexts, times; geometry.c: where they overlap
  *   sections.c  intervals of sections -> times
  *   model.c     all of these in turn
- *   tables.c, trace.c, measurements.c   the tables; afperf.c: the driver
+ *   publish.c   short tables; values.c, spans_tables.c, measurements.c, trace.c, tags.c: the others
+ *   afperf.c    the driver
  */
 
 /* ---- runs --------------------------------------------------------------------------------------- */

@@ -76,14 +76,26 @@ static inline enum afperf_parsed read_digits(struct afperf_text text, unsigned b
     return overflow ? AFPERF_OUT_OF_RANGE : AFPERF_NUMBER;
 }
 
-/* Up to 19 decimal digits without anything around them: what nearly all integers are. */
-static inline bool short_decimal(struct afperf_text text, uint64_t *value)
+/* Up to 19 decimal digits, or 0x and up to 16 others, without anything around them: what nearly all integers are. */
+static inline bool short_integer(struct afperf_text text, uint64_t *value)
 {
+    bool hex = text.size > 2 && text.text[0] == '0' && text.text[1] == 'x';
+    const char *at = text.text + 2 * hex, *end = text.text + text.size;
     uint64_t sum = 0;
-    if (!text.size || text.size > 19 || (*text.text == '0' && text.size > 1))
+    if (hex) {
+        for (; at < end; at++) {
+            unsigned digit = digit_of(*at);
+            if (digit > 15)
+                return false;
+            sum = sum << 4 | digit;
+        }
+        *value = sum;
+        return text.size <= 18;
+    }
+    if (!text.size || text.size > 19 || (*at == '0' && text.size > 1))
         return false;
-    for (size_t i = 0; i < text.size; i++) {
-        unsigned digit = (unsigned char)text.text[i] - (unsigned)'0';
+    for (; at < end; at++) {
+        unsigned digit = (unsigned char)*at - (unsigned)'0';
         if (digit > 9)
             return false;
         sum = sum * 10 + digit;
@@ -94,7 +106,7 @@ static inline bool short_decimal(struct afperf_text text, uint64_t *value)
 
 enum afperf_parsed afperf_unsigned(struct afperf_text text, uint64_t *value, bool *padded)
 {
-    if (short_decimal(text, value))
+    if (short_integer(text, value))
         return AFPERF_NUMBER;
     text = afperf_trim(text);
     if (!text.size)
@@ -111,6 +123,11 @@ enum afperf_parsed afperf_unsigned(struct afperf_text text, uint64_t *value, boo
 
 enum afperf_parsed afperf_signed(struct afperf_text text, int64_t *value)
 {
+    uint64_t small;
+    if (text.size <= 18 && short_integer(text, &small) && small <= INT64_MAX) {
+        *value = (int64_t)small;
+        return AFPERF_NUMBER;
+    }
     text = afperf_trim(text);
     if (!text.size)
         return AFPERF_BLANK;
@@ -188,7 +205,7 @@ static bool read_hex(struct afperf_text text, double *value)
 /* `nan(...)`: letters, digits and underscores in the brackets. */
 static bool is_nan_with_characters(struct afperf_text text)
 {
-    if (text.size < 5 || strncasecmp(text.text, "nan(", 4) != 0 || text.text[text.size - 1] != ')')
+    if (text.size < 5 || text.text[text.size - 1] != ')' || strncasecmp(text.text, "nan(", 4) != 0)
         return false;
     for (size_t i = 4; i + 1 < text.size; i++)
         if (!isalnum((unsigned char)text.text[i]) && text.text[i] != '_')

@@ -27,8 +27,30 @@ struct afperf_reading {
 uint32_t afperf_run_named(struct afperf_reading *reading, const struct afperf_id *run,
                           struct pf_error *error);
 
+/* The run of this reference is needed by the record being read. */
+void afperf_need(struct afperf_reading *reading, uint32_t ref);
+
+/* A new reference, or AFPERF_NONE with *error filled. */
+uint32_t afperf_add_ref(struct afperf_reading *reading, enum afperf_ref_kind kind, uint64_t id,
+                        struct pf_error *error);
+
+/* Adds an event to the log. Data without ids that follow belong to it, unless it names a section. 0, or -1. */
+int afperf_log_event(struct afperf_reading *reading, uint64_t event, struct pf_error *error);
+
 /* The run lasts at least until this time. */
 void afperf_data_until(struct afperf_reading *reading, uint32_t ref, uint64_t time);
+
+/* What starts and stops, and what is told of sections (read_spans.c). 0, or -1 with *error filled. */
+int afperf_read_region_start(struct afperf_reading *reading, const struct afperf_decoded *decoded,
+                             struct pf_error *error);
+int afperf_read_region_stop(struct afperf_reading *reading, const struct afperf_decoded *decoded,
+                            struct pf_error *error);
+int afperf_read_section_info(struct afperf_reading *reading, const struct afperf_decoded *decoded,
+                             struct pf_error *error);
+int afperf_read_section_start(struct afperf_reading *reading, const struct afperf_decoded *decoded,
+                              struct pf_error *error);
+int afperf_read_section_stop(struct afperf_reading *reading, const struct afperf_decoded *decoded,
+                             struct pf_error *error);
 
 /* A data record: nothing is kept of it. If what it refers to is not known to be sound it is looked at again later. */
 int afperf_read_data(struct afperf_reading *reading, const struct afperf_record *record,
