@@ -4,6 +4,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <linux/openat2.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -255,6 +256,24 @@ static struct pf_stamp folder_now(struct pf_source *source, enum listed listed)
     return digest;
 }
 
+/* True for the name of an input that is the listing of a folder in the source. */
+static bool is_inner_folder(const char *name)
+{
+    size_t size = strlen(name);
+    return size > 1 && *name != '/' && name[size - 1] == '/' && strcmp(name, listings[FOLDERS]) != 0;
+}
+
+/* What its times tell: they change with the names in it. */
+static struct pf_stamp inner_folder_now(const struct pf_source *source, const char *name)
+{
+    struct stat st;
+    int fd = source->directory < 0 ? -1 : pf_open_beneath(source->directory, name, O_PATH | O_DIRECTORY);
+    bool known = fd >= 0 && !fstat(fd, &st);
+    if (fd >= 0)
+        close(fd);
+    return known ? pf_stamp_of(&st) : (struct pf_stamp){0};
+}
+
 void pf_source_set_matters(struct pf_source *source, pf_matters *matters)
 {
     source->matters = matters;
@@ -273,6 +292,8 @@ static struct pf_stamp stamp_now(struct pf_source *source, const char *name)
         return folder_now(source, FILES);
     if (name && !strcmp(name, listings[FOLDERS]))
         return folder_now(source, FOLDERS);
+    if (name && is_inner_folder(name))
+        return inner_folder_now(source, name);
     if (fstatat(folder, relative, &st, *relative == '/' ? 0 : AT_SYMLINK_NOFOLLOW) || !S_ISREG(st.st_mode))
         return (struct pf_stamp){0};
     return pf_stamp_of(&st);
@@ -469,6 +490,47 @@ int pf_source_list(struct pf_source *source, pf_entry *entry, void *arg, struct 
 int pf_source_list_folders(struct pf_source *source, pf_entry *entry, void *arg, struct pf_error *error)
 {
     return list(source, FOLDERS, entry, arg, error);
+}
+
+/* Records the folder as it was when its listing was opened. */
+static int record_inner_folder(struct pf_source *source, const char *name, DIR *listing,
+                               struct pf_error *error)
+{
+    struct stat st;
+    if (fstat(dirfd(listing), &st))
+        return pf_fail(error, errno, "%s", strerror(errno));
+    outlast_clock_tick(dirfd(listing), &st);
+    pthread_mutex_lock(&source->lock);
+    struct pf_input *input = find_input(source, name);
+    if (!input && (input = add_input(source, name, error))) {
+        input->present = true;
+        input->stamp = pf_stamp_of(&st);
+    }
+    pthread_mutex_unlock(&source->lock);
+    return input ? 0 : -1;
+}
+
+int pf_source_list_in(struct pf_source *source, const char *folder, pf_entry *entry, void *arg,
+                      struct pf_error *error)
+{
+    char name[NAME_MAX + 2];
+    if ((size_t)snprintf(name, sizeof name, "%s/", folder) >= sizeof name)
+        return pf_fail(error, ENAMETOOLONG, "%s", strerror(ENAMETOOLONG));
+    int fd = source->directory < 0 ? -1 : pf_open_beneath(source->directory, name, O_RDONLY | O_DIRECTORY);
+    DIR *listing = fd < 0 ? NULL : fdopendir(fd);
+    if (!listing) {
+        pf_fail(error, errno, "%s", strerror(errno));
+        if (fd >= 0)
+            close(fd);
+        return -1;
+    }
+    const struct dirent *found;
+    int failed = record_inner_folder(source, name, listing, error), ended = failed;
+    while (!ended && (found = readdir(listing)))
+        if (!is_folder(listing, found))
+            ended = entry(arg, found->d_name, found->d_type);
+    closedir(listing);
+    return failed;
 }
 
 /* ---- reading ------------------------------------------------------------------------------------ */

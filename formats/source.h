@@ -103,6 +103,13 @@ int pf_source_list(struct pf_source *source, pf_entry *entry, void *arg, struct 
 int pf_source_list_folders(struct pf_source *source, pf_entry *entry, void *arg, struct pf_error *error);
 
 /*
+ * The same for everything but folders in one of these folders, whatever it is called. Recorded as an input named as the
+ * folder, with a slash behind it, which changes when anything comes to or goes from there.
+ */
+int pf_source_list_in(struct pf_source *source, const char *folder, pf_entry *entry, void *arg,
+                      struct pf_error *error);
+
+/*
  * Read up to `size` bytes at `offset`. Returns the number of bytes, less than `size` only at the end of the
  * file as it was when opened; -1 with *error filled (ESTALE if the file has been truncated since).
  */
