@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * gen_trace OUT MEGABYTES [FANOUT]: writes an XRay FDR trace (version 5) of ordinary shape, fast: 8 threads,
- * 50 functions, calls at most 12 deep, buffers of 16 KiB, threads interleaved buffer by buffer. FANOUT is how
- * many functions each function calls (default 2, some thousand contexts; 50: any calls any, millions).
- * The same arguments give the same bytes.
+ * gen_trace OUT MEGABYTES [FANOUT [one]]: writes an XRay FDR trace (version 5) of ordinary shape, fast: 8
+ * threads, 50 functions, calls at most 12 deep, buffers of 16 KiB, threads interleaved buffer by buffer. FANOUT
+ * is how many functions each function calls (default 2, some thousand contexts; 50: any calls any, millions).
+ * With `one` there is one thread, in 12 large buffers: a trace that `llvm-xray account` takes without errors,
+ * since it sorts buffers in no order and shuffles more than 16. The same arguments give the same bytes.
  */
 #include <inttypes.h>
 #include <stdbool.h>
@@ -12,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { THREADS = 8, FUNCTIONS = 50, DEPTH = 12, BUFFER = 16384, PID = 70000 };
+enum { THREADS = 8, FUNCTIONS = 50, DEPTH = 12, BUFFER = 16384, LARGE_BUFFERS = 12, PID = 70000 };
 static const uint64_t FREQUENCY = 2000000000;
 
 struct thread {
@@ -23,8 +24,8 @@ struct thread {
 };
 
 struct buffer {
-    unsigned char bytes[BUFFER + 16];
-    size_t size;
+    unsigned char *bytes; /* room + 16 */
+    size_t size, room;
 };
 
 /* xorshift64* */
@@ -101,28 +102,43 @@ static bool write_buffer(FILE *out, struct buffer *buffer)
     return fwrite(buffer->bytes, buffer->size, 1, out) == 1;
 }
 
-static bool write_trace(FILE *out, uint64_t bytes, unsigned fanout)
+static bool write_header(FILE *out, size_t buffer_size)
 {
     static const uint16_t kind[2] = {5, 1}; /* version 5, flight data recorder */
-    static struct buffer buffer;
-    uint64_t header[4] = {0, FREQUENCY, BUFFER, 0};
-    struct thread threads[THREADS];
+    uint64_t header[4] = {0, FREQUENCY, buffer_size, 0};
 
     memcpy(header, kind, sizeof kind);
     header[0] |= UINT64_C(3) << 32; /* constant and nonstop clock */
+    return fwrite(header, sizeof header, 1, out) == 1;
+}
+
+static bool write_buffers(FILE *out, uint64_t bytes, unsigned fanout, unsigned n_threads,
+                          struct buffer *buffer)
+{
+    struct thread threads[THREADS];
+    bool good = write_header(out, buffer->room);
+
     for (int i = 0; i < THREADS; i++) {
         threads[i] = (struct thread){.tid = PID + i,
                                      .clock = UINT64_C(1000000000000) + (uint64_t)i * 40000,
                                      .random = UINT64_C(88172645463325252) + (uint64_t)i * 977};
     }
-    bool good = fwrite(header, sizeof header, 1, out) == 1;
-    for (uint64_t written = 0; good && written < bytes; written += buffer.size) {
-        struct thread *thread = &threads[written / (BUFFER - 8) % THREADS];
-        preamble(&buffer, thread);
-        while (buffer.size + 8 <= BUFFER)
-            step(&buffer, thread, fanout);
-        good = write_buffer(out, &buffer);
+    for (uint64_t written = 0; good && written < bytes; written += buffer->size) {
+        struct thread *thread = &threads[written / (buffer->room - 8) % n_threads];
+        preamble(buffer, thread);
+        while (buffer->size + 8 <= buffer->room)
+            step(buffer, thread, fanout);
+        good = write_buffer(out, buffer);
     }
+    return good;
+}
+
+static bool write_trace(FILE *out, uint64_t bytes, unsigned fanout, bool one)
+{
+    struct buffer buffer = {.room = one ? (bytes / LARGE_BUFFERS + 16) & ~(size_t)7 : BUFFER};
+    buffer.bytes = malloc(buffer.room + 16);
+    bool good = buffer.bytes && write_buffers(out, bytes, fanout, one ? 1 : THREADS, &buffer);
+    free(buffer.bytes);
     return good;
 }
 
@@ -130,12 +146,13 @@ int main(int argc, char **argv)
 {
     uint64_t megabytes = argc > 2 ? strtoull(argv[2], NULL, 10) : 0;
     unsigned fanout = argc > 3 ? (unsigned)strtoul(argv[3], NULL, 10) : 2;
-    if (!megabytes || !fanout || argc > 4) {
-        fprintf(stderr, "usage: gen_trace OUT MEGABYTES [FANOUT]\n");
+    bool one = argc == 5 && !strcmp(argv[4], "one");
+    if (!megabytes || !fanout || argc > 5 || (argc == 5 && !one)) {
+        fprintf(stderr, "usage: gen_trace OUT MEGABYTES [FANOUT [one]]\n");
         return 2;
     }
     FILE *out = fopen(argv[1], "wb");
-    bool good = out && write_trace(out, megabytes * 1000000, fanout);
+    bool good = out && write_trace(out, megabytes * 1000000, fanout, one);
     if (!out || fclose(out) || !good) {
         perror(argv[1]);
         return 3;
