@@ -106,6 +106,10 @@ static inline void put_file(const struct copy *copy, const char *name, const voi
         die(path);
     from_the_future(fd);
     close(fd);
+    snprintf(path, sizeof path, "%s/db", copy->folder);
+    fd = open(path, O_RDONLY | O_DIRECTORY);
+    from_the_future(fd);
+    close(fd);
 }
 
 /* The bytes of a file, to be freed. */

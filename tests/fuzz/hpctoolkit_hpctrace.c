@@ -1,0 +1,9 @@
+/* SPDX-License-Identifier: MIT */
+/* Any bytes as a thread's trace. */
+#include "tests/fuzz/hpctoolkit_fuzz.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    static const char *const layouts[2] = {"solver-2019", "solver-2019"};
+    return fuzz(layouts, "1.solver-000000-000-7f0101-4711-0.hpctrace", data, size);
+}

@@ -1,0 +1,9 @@
+/* SPDX-License-Identifier: MIT */
+/* Any bytes as profile.db, little- and big-endian. */
+#include "tests/fuzz/hpctoolkit_fuzz.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    static const char *const layouts[2] = {"solver-2023", "solver-2021"};
+    return fuzz(layouts, "profile.db", data, size);
+}

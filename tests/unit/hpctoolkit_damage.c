@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: MIT */
+#include "tests/unit/hpctoolkit_db.h"
+
+/* Damaged databases: what can be read is kept, the rest is told of; nothing is believed that cannot be. */
+
+/* Walks all tables to their ends. False if a walk fails. */
+static bool readable(struct database *db)
+{
+    bool read = true;
+    for (size_t i = 0; i < db->profile.n_tables; i++) {
+        const struct pf_table *table = &db->profile.tables[i];
+        char *rows = table->ops ? all_rows(&db->profile, table->name) : NULL;
+        read = read && (rows || !table->ops);
+        free(rows);
+    }
+    return read;
+}
+
+/* How a database fares whose file has these bytes instead: 1 it loads and can be read, 0 it can't be opened, which *what
+ * tells, -1 neither. */
+static int fares(const struct copy *copy, const char *file, const unsigned char *bytes, size_t size,
+                 char *what, size_t room)
+{
+    struct database db;
+    put_file(copy, file, bytes, size);
+    load_database(&db, copy->folder, "db");
+    int result = !db.result ? (readable(&db) ? 1 : -1) : *db.error.what ? 0 : -1;
+    snprintf(what, room, "%s", db.result ? db.error.what : "");
+    close_database(&db);
+    return result;
+}
+
+static void is_cut(const char *layout, const char *file)
+{
+    struct copy copy;
+    char from[100], what[200];
+    size_t size, harmed = 0;
+    snprintf(from, sizeof from, "%s/%s", SAMPLES, layout);
+    copy_database(&copy, from);
+    unsigned char *bytes = get_file(from, file, &size);
+    for (size_t cut = 0; cut < size; cut += 1 + size / 40)
+        harmed += fares(&copy, file, bytes, cut, what, sizeof what) < 0;
+    ok(!harmed, "%s/%s may end anywhere", layout, file);
+    free(bytes);
+    remove_copy(&copy);
+}
+
+static void is_flipped(const char *layout, const char *file)
+{
+    struct copy copy;
+    char from[100], what[200];
+    size_t size, harmed = 0;
+    snprintf(from, sizeof from, "%s/%s", SAMPLES, layout);
+    copy_database(&copy, from);
+    unsigned char *bytes = get_file(from, file, &size);
+    static const unsigned char masks[] = {0xff, 0x01, 0x80};
+    for (size_t at = 0; at < size; at += 1 + size / 120) {
+        bytes[at] ^= masks[at % sizeof masks];
+        harmed += fares(&copy, file, bytes, size, what, sizeof what) < 0;
+        bytes[at] ^= masks[at % sizeof masks];
+    }
+    ok(!harmed, "%s/%s may have any byte wrong", layout, file);
+    free(bytes);
+    remove_copy(&copy);
+}
+
+/* ---- lies --------------------------------------------------------------------------------------------- */
+
+struct lie {
+    const char *layout, *file, *name;
+    const char *code;  /* of the warning that tells; NULL: the database can't be opened */
+    size_t at, size;   /* where the lie stands, */
+    const char *bytes; /* and what it is */
+    size_t section;    /* if not 0: where the offset that `at` counts from stands */
+    const char *mark;  /* if not NULL: four bytes that `at` counts from */
+};
+
+#define HUGE_NUMBER "\xff\xff\xff\xff\xff\xff\xff\x7f"
+
+static const struct lie lies[] = {
+    {"solver-2023", "meta.db", "a later major version", NULL, 14, 1, "\5", 0, NULL},
+    {"solver-2023", "meta.db", "a later minor version is read", "unlisted-contexts", 15, 1, "\7", 0, NULL},
+    {"solver-2023", "meta.db", "contexts beyond the end", "section-beyond-end", 16 + 16 * 3 + 8, 8,
+     HUGE_NUMBER, 0, NULL},
+    {"solver-2023", "meta.db", "more functions than fit", "beyond-end", 8, 4, HUGE_NUMBER, 16 + 16 * 7 + 8,
+     NULL},
+    {"solver-2023", "profile.db", "more profiles than fit", "beyond-end", 0x38, 4, HUGE_NUMBER, 0, NULL},
+    {"solver-2023", "profile.db", "records without a length", "beyond-end", 0x3c, 1, "\0", 0, NULL},
+    {"solver-2023", "profile.db", "values beyond the end", "block-beyond-end", 0x40 + 48 + 8, 8, HUGE_NUMBER,
+     0, NULL},
+    {"solver-2023", "profile.db", "more values than fit", "block-beyond-end", 0x40 + 48, 8, HUGE_NUMBER, 0,
+     NULL},
+    {"solver-2023", "profile.db", "another file", "header", 0, 10, "HPCTOOLBOX", 0, NULL},
+    {"solver-2023", "cct.db", "more contexts than fit", "beyond-end", 0x28, 4, HUGE_NUMBER, 0, NULL},
+    {"solver-2023", "cct.db", "more values than there are", "cct", 0x30, 8, "\x09\0\0\0\0\0\0\0", 0, NULL},
+    {"solver-2023", "trace.db", "a trace beyond the end", "trace-beyond-end", 0x40 + 16, 8, HUGE_NUMBER, 0,
+     NULL},
+    {"solver-2023", "trace.db", "a trace of no profile", "stray-trace", 0x40, 4, "\x99\0\0\0", 0, NULL},
+    {"solver-2021", "profile.db", "values without their end mark", "broken-block", 0, 4, "BAD!", 0, "end!"},
+    {"solver-2021", "cct.db", "numbers of contexts that do not count up", "cct", 128 + 3, 1, "\x09", 0, NULL},
+    {"solver-2019", "1.solver-000000-000-7f0101-4711-0.metric-db", "more rows than there are", "part", 24, 4,
+     HUGE_NUMBER, 0, NULL},
+    {"solver-2019", "1.solver-000000-000-7f0101-4711-0.metric-db", "another file", "part", 0, 4, "ABCD", 0,
+     NULL},
+    {"solver-2019", "1.solver-000000-000-7f0101-4711-0.hpctrace", "no trace", "part", 0, 4, "ABCD", 0, NULL},
+};
+
+static size_t place_of(const struct lie *lie, const unsigned char *bytes, size_t size)
+{
+    uint64_t offset = 0;
+    if (lie->section)
+        memcpy(&offset, bytes + lie->section, sizeof offset); /* these files are little-endian */
+    if (lie->mark)
+        offset = (uint64_t)((const unsigned char *)memmem(bytes, size, lie->mark, 4) - bytes);
+    return (size_t)offset + lie->at;
+}
+
+static void lies_are_told(const struct lie *lie)
+{
+    struct copy copy;
+    struct database db;
+    char from[100];
+    size_t size;
+    snprintf(from, sizeof from, "%s/%s", SAMPLES, lie->layout);
+    copy_database(&copy, from);
+    unsigned char *bytes = get_file(from, lie->file, &size);
+    memcpy(bytes + place_of(lie, bytes, size), lie->bytes, lie->size);
+    put_file(&copy, lie->file, bytes, size);
+    free(bytes);
+    load_database(&db, copy.folder, "db");
+    bool told = lie->code ? !db.result && warned(&db.profile, lie->code) && readable(&db) : db.result < 0;
+    ok(told, "%s/%s: %s", lie->layout, lie->file, lie->name);
+    if (!told)
+        printf("# result %d: %s\n", db.result, db.error.what);
+    close_database(&db);
+    remove_copy(&copy);
+}
+
+/* The first entry's children are also said to be those of the first of them. */
+static void cycles(void)
+{
+    struct copy copy;
+    struct database db;
+    size_t size;
+    uint64_t section, entry, children;
+    copy_database(&copy, SAMPLES "/solver-2023");
+    unsigned char *bytes = get_file(SAMPLES "/solver-2023", "meta.db", &size);
+    memcpy(&section, bytes + 16 + 16 * 3 + 8, sizeof section);
+    memcpy(&entry, bytes + section, sizeof entry);
+    memcpy(&children, bytes + entry + 8, sizeof children);
+    memcpy(bytes + children, bytes + entry, 16);
+    put_file(&copy, "meta.db", bytes, size);
+    free(bytes);
+    load_database(&db, copy.folder, "db");
+    ok(!db.result && warned(&db.profile, "context-twice") == 1 && readable(&db),
+       "a tree that leads back to itself is walked once");
+    close_database(&db);
+    remove_copy(&copy);
+}
+
+/* A chain of many frames, one inside the other. */
+static void deep_xml(void)
+{
+    enum { DEPTH = 300000 };
+    static const char head[] =
+        "<HPCToolkitExperiment version=\"4.0\"><SecCallPathProfile n=\"deep\"><SecHeader>"
+        "<LoadModuleTable/></SecHeader><SecCallPathProfileData>";
+    struct copy copy;
+    struct database db;
+    size_t size = 0;
+    char *text = malloc(sizeof head + (size_t)DEPTH * 20);
+    if (!text)
+        die("malloc");
+    size = (size_t)sprintf(text, "%s", head);
+    for (int i = 1; i <= DEPTH; i++)
+        size += (size_t)sprintf(text + size, "<PF i=\"%d\">", i);
+    make_folder(&copy);
+    put_file(&copy, "experiment.xml", text, size);
+    free(text);
+    load_database(&db, copy.folder, "db");
+    ok(!db.result && db.profile.contexts->count == DEPTH + 1 && db.profile.contexts->depth[DEPTH] == DEPTH,
+       "elements may nest as deep as calls do");
+    ok(warned(&db.profile, "cut-xml") == 1, "an experiment.xml that ends inside of them is told of");
+    close_database(&db);
+    remove_copy(&copy);
+}
+
+static void foreign_xml(const char *text, const char *name)
+{
+    struct copy copy;
+    struct database db;
+    make_folder(&copy);
+    put_file(&copy, "experiment.xml", text, strlen(text));
+    load_database(&db, copy.folder, "db");
+    ok(db.result < 0 && *db.error.what, "%s is refused with a reason", name);
+    close_database(&db);
+    remove_copy(&copy);
+}
+
+int main(void)
+{
+    static const char *const files[][2] = {
+        {"solver-2023", "meta.db"},
+        {"solver-2023", "profile.db"},
+        {"solver-2023", "cct.db"},
+        {"solver-2023", "trace.db"},
+        {"solver-2022-draft", "meta.db"},
+        {"solver-2022-draft", "profile.db"},
+        {"solver-2021", "experiment.xml"},
+        {"solver-2021", "profile.db"},
+        {"solver-2021", "cct.db"},
+        {"solver-2021", "trace.db"},
+        {"solver-2019", "experiment.xml"},
+        {"solver-2019", "1.solver-000000-000-7f0101-4711-0.metric-db"},
+        {"solver-2019", "1.solver-000000-000-7f0101-4711-0.hpctrace"},
+    };
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+        is_cut(files[i][0], files[i][1]);
+        is_flipped(files[i][0], files[i][1]);
+    }
+    for (size_t i = 0; i < sizeof lies / sizeof *lies; i++)
+        lies_are_told(&lies[i]);
+    cycles();
+    deep_xml();
+    foreign_xml("<html/>", "other XML");
+    foreign_xml("<HPCToolkitExperiment version=\"3.0\">", "version 3.0 of experiment.xml");
+    foreign_xml("", "an empty file");
+    return done();
+}
