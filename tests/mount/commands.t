@@ -38,6 +38,11 @@ is "$(status profilefs check "$p" "$src/sub/bad.xray")" 1 "check of several: sta
 like "$(cat "$work/stdout" "$work/stderr")" 'bad\.xray' "and names it"
 is "$(status profilefs check "$src/notes.txt")" 1 "check of what is no profile: status 1"
 
+cp -r "$archive/hpc/solver-2023" "$work/database"
+mkdir -p "$work/database/metrics"
+like "$(profilefs ls "$work/database/metrics")" '/$' "a path into a directory that is a profile leads to what that shows, not to what it holds"
+like "$(profilefs check "$work/database")" "^$work/database: warning: unlisted" "such a directory can be checked"
+
 XDG_CACHE_HOME=$work/index.cache profilefs index "$src" >"$work/stdout" 2>&1
 ok "index makes a cache file for every profile" test "$(find "$work/index.cache" -type f | wc -l)" = 2
 like "$(XDG_CACHE_HOME=$work/index.cache profilefs index --report "$src" 2>&1)" "$heat" "index --report names the profiles"
