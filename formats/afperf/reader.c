@@ -15,7 +15,7 @@
  * Bytes that may be read in vain behind lines whose record has no end. A file can be made so that each of its
  * lines begins such a record; from here on no record is taken to go on in the next line.
  */
-#define VAIN_MAX ((uint64_t)64 << 20)
+#define VAIN_MAX ((uint64_t)16 << 20)
 
 /* What takes the place of a byte that is no UTF-8. */
 #define REPLACEMENT      "\xef\xbf\xbd"

@@ -1,0 +1,412 @@
+/* SPDX-License-Identifier: MIT */
+/* What AFPerf files become: runs, regions, sections, times, measurements, and how they may refer to each other. */
+#include <errno.h>
+
+#include "formats/pass.h"
+#include "tests/unit/afperf_profile.h"
+#include "tests/unit/tap.h"
+
+#define RUN  "RunInfo,0,nanoseconds,1,1.0.0,1,app,2.9,\n"
+#define TYPE "MeasurementType,0,1,9,Load,double,count,,\n"
+
+/* ---- checks of one table of a text -------------------------------------------------------------- */
+
+static void serves(const char *text, const char *table, const char *columns, const char *want,
+                   const char *name)
+{
+    struct afperf_profile p;
+    set_up(&p, text, strlen(text));
+    char *have = p.result ? NULL : dump(&p.profile, table, PF_UNRESTRICTED, columns, 0);
+    is(have, want, name);
+    free(have);
+    tear_down(&p);
+}
+
+static void runs_are(const char *text, const char *columns, const char *want, const char *name)
+{
+    struct afperf_profile p;
+    set_up(&p, text, strlen(text));
+    char *have = p.result ? NULL : dump_runs(&p.profile, columns);
+    is(have, want, name);
+    free(have);
+    tear_down(&p);
+}
+
+static void warns(const char *text, const char *want, const char *name)
+{
+    struct afperf_profile p;
+    set_up(&p, text, strlen(text));
+    char *have = p.result ? NULL : dump_warnings(&p.profile);
+    is(have, want, name);
+    free(have);
+    tear_down(&p);
+}
+
+/* ---- recognising and opening -------------------------------------------------------------------- */
+
+static unsigned confidence(const char *text, struct pf_verdict *verdict)
+{
+    unsigned char head[64] = {0};
+    memcpy(head, text, strlen(text));
+    /* All that there is stands in the head cache already. */
+    struct pf_probe probe = {
+        .name = "x", .size = strlen(text), .fd = -1, .bytes = head, .have = strlen(text)};
+    *verdict = (struct pf_verdict){0};
+    pf_afperf_driver.probe(&probe, verdict);
+    return verdict->confidence;
+}
+
+static void test_recognising(void)
+{
+    struct pf_verdict verdict;
+    ok(confidence(HEADER, &verdict) == 32 && !*verdict.message,
+       "16 bytes of header decide, whatever the name");
+    ok(confidence("# AFPerf v1     \r\n", &verdict) == 32 && !*verdict.message, "a line may end with CR LF");
+    ok(confidence("# AFPerf v2     \n", &verdict) && *verdict.message, "another version is known as such");
+    ok(confidence("# AFPerf v1\n", &verdict) && *verdict.message, "so is a header without padding");
+    ok(confidence("\xef\xbb\xbf# AFPerf v1     \n", &verdict) && *verdict.message, "and a byte-order mark");
+    ok(!confidence("# AFPerf notes\n", &verdict) && !confidence("", &verdict), "other texts are not");
+}
+
+static void test_opening(void)
+{
+    struct afperf_profile p;
+    set_up(&p, "# AFPerf v2     \n", 17);
+    ok(p.result < 0 && p.error.code == EINVAL && p.error.line == 1,
+       "another version is not opened, and it is told why");
+    tear_down(&p);
+    set_up(&p, HEADER, 16);
+    ok(!p.result && !pf_rows_count(p.profile.partitions.items) && !p.profile.contexts->count,
+       "a header alone is an empty profile");
+    tear_down(&p);
+    warns(HEADER RUN "# AFPerf v2     \nRunInfo,x\n", "3 fatal other-version-header\n",
+          "another version further on ends the reading there");
+    warns(HEADER RUN "# AFPerf v1\n", "3 warning header-not-16-bytes\n",
+          "a later header should be padded too");
+}
+
+static void test_stopping(void)
+{
+    struct afperf_profile p;
+    make_folder(&p);
+    char *text = malloc(4 << 20);
+    size_t size = (size_t)sprintf(text, HEADER RUN);
+    while (size < (3 << 20))
+        size += (size_t)sprintf(text + size, "RegionStart,1,1,1,a,\n");
+    write_profile(p.directory, text, size);
+    struct pf_pass pass = {.stop = true};
+    load_profile(&p, &pass);
+    ok(p.result < 0 && p.error.code == ECANCELED && !p.profile.contexts && !p.profile.partitions.items &&
+           !pf_rows_count(p.profile.warnings),
+       "a pass that nobody waits for stops and leaves no trace");
+    unload_profile(&p);
+    load_profile(&p, NULL);
+    ok(!p.result && p.profile.contexts, "another one can follow");
+    tear_down(&p);
+    free(text);
+}
+
+/* ---- regions ------------------------------------------------------------------------------------ */
+
+static void test_nesting(void)
+{
+    const char *text = HEADER RUN "RegionStart,10,1,1,main,\nRegionStart,20,1,2,solve,k=v\nRegionStop,50,2\n"
+                                  "RegionStart,50,1,3,solve,\nRegionStop,60,3\nRegionStop,100,1\n";
+    serves(text, "regions", "region,parent,depth,start,stop,inclusive,exclusive,state,line,tags,label",
+           "0,,0,10,100,90,50,closed,3,,main\n1,0,1,20,50,30,30,closed,4,k=v,solve\n"
+           "2,0,1,50,60,10,10,closed,6,,solve\n",
+           "regions nest as they start and stop");
+    serves(
+        text, "values", NULL,
+        "0,main,calls,1\n0,main,time,50\n0,main,time (inc),90\n0,main,time net,50\n0,main,time net (inc),90\n"
+        "0,solve,calls,2\n0,solve,time,40\n0,solve,time (inc),40\n0,solve,time net,40\n0,solve,time net "
+        "(inc),40\n",
+        "regions of one path of labels are one context");
+    serves(HEADER "RunInfo,0,milliseconds,1,1.0.0,1,,,\nRegionStart,1,1,1,,\nRegionStop,3,1\n"
+                  "RegionStart,4,1,,,\nRegionStop,5,\n",
+           "values", "context,metric,value",
+           "0x1,calls,1\n0x1,time,2000000\n0x1,time (inc),2000000\n0x1,time net,2000000\n"
+           "0x1,time net (inc),2000000\n(blank),calls,1\n(blank),time,1000000\n(blank),time (inc),1000000\n"
+           "(blank),time net,1000000\n(blank),time net (inc),1000000\n",
+           "times are nanoseconds; a region without label goes by its id");
+    serves(
+        HEADER RUN "RegionStart,0,1,1,,\nRegionStop,18446744073709551615,1\nRegionStart,0,1,2,0x1,\n"
+                   "RegionStop,18446744073709551615,2\n",
+        "values", "metric,value",
+        "calls,1\ntime,0\ntime (inc),18446744073709551615\ntime net,0\ntime net (inc),18446744073709551615\n"
+        "calls,1\ntime,18446744073709551615\ntime (inc),18446744073709551615\ntime net,18446744073709551615\n"
+        "time net (inc),18446744073709551615\n",
+        "times of 64 bits are served exactly");
+}
+
+static void test_pauses(void)
+{
+    const char *text = HEADER RUN "PauseResume,50,40,1\nPauseResume,70,50,1\nPauseResume,15,5,1\n"
+                                  "RegionStart,10,1,1,main,\nRegionStart,45,1,2,inner,\nRegionStop,60,2\n"
+                                  "RegionStop,100,1\n";
+    serves(text, "pauses", NULL, "0,5,15\n0,40,70\n", "pauses that touch are one");
+    serves(text, "regions", "label,inclusive_net,exclusive_net", "55,55,main\n0,0,inner\n",
+           "net times are without pauses");
+    serves(text, "trace", "time,event",
+           "5,pause\n10,region-start\n15,resume\n40,pause\n45,region-start\n"
+           "60,region-stop\n70,resume\n100,region-stop\n",
+           "the trace has pauses in time order");
+}
+
+static void test_damaged_nesting(void)
+{
+    const char *overlapping = HEADER RUN "RegionStart,0,1,1,a,\nRegionStart,10,1,2,b,\nRegionStop,20,1\n"
+                                         "RegionStop,30,2\nRegionStart,12,1,3,c,\nRegionStop,15,3\n";
+    serves(overlapping, "regions", "region,parent,exclusive", "0,,20\n1,,17\n2,1,3\n",
+           "regions that overlap nest by their times");
+    warns(overlapping, "4 warning overlapping-regions\n", "and are told of");
+    runs_are(overlapping, "nesting", "geometry\n", "in the whole run");
+    const char *open = HEADER RUN "RegionStart,10,1,1,a,\nRegionStart,20,1,2,b,\nRegionStop,50,1\n"
+                                  "RegionStart,60,1,3,c,\nRegionStop,40,4\nRegionStop,30,3\n";
+    serves(open, "regions", "label,stop,state", "50,closed,a\n50,unclosed,b\n60,closed,c\n",
+           "a region without stop ends with the one around it");
+    warns(open, "4 warning unclosed-region\n6 warning negative-duration\n7 warning stop-without-start\n",
+          "each problem has its line");
+    warns(HEADER RUN "RegionStart,10,1,1,a,\nRegionStop,20,1\nRegionStop,30,1\n",
+          "5 warning duplicate-stop\n", "a second stop is not the same as one of nothing");
+}
+
+static void test_ids(void)
+{
+    serves(HEADER "RegionStop,150,0xb1\nRegionStart,110,1,0xb1,late,\n" RUN, "regions",
+           "run,start,stop,line,label", "0,110,150,3,late\n", "a stop may stand before its start");
+    serves(HEADER "RegionStop,20,1\nRegionStop,30,1\n" RUN "RegionStart,10,1,1,a,\nRegionStart,25,1,1,b,\n",
+           "regions", "label,stop", "20,a\n30,b\n", "stops of one id are paired in the order of the file");
+    serves(HEADER RUN "RegionStart,1,1,1,a,\n" HEADER "RegionStop,9,1\nRegionStart,5,1,1,b,\n", "regions",
+           "label,stop,state", "9,unclosed,a\n9,closed,b\n",
+           "the segment that a record stands in goes first");
+    serves(HEADER RUN "RegionStart,1,1,1,a,\n" HEADER "RegionStop,9,1\n", "regions", "label,stop,state",
+           "9,closed,a\n", "then the others");
+    serves(HEADER RUN "RegionStart,5,1,1,a,\nRegionStop,5,1\nRegionStop,5,2\nRegionStart,5,1,2,b,\n", "trace",
+           "time,event,context", "5,region-start,a\n5,region-stop,a\n5,region-start,b\n5,region-stop,b\n",
+           "a region without length never stops before it starts");
+    runs_are(HEADER "RegionStart,1,0xdead,1,a,\n" RUN "RunPoint,5,0xbeef,1,3\n", "run,run_id,implicit,line",
+             "0,2,0xdead,1\n1,3,0x1,0\n2,4,0xbeef,1\n", "a run that is named but not told of is a run");
+    runs_are(HEADER "RegionPoint,5,1,9,3\nRunInfo,0,s,1,1.0.0,1,,,\nRunInfo,0,s,1,1.0.0,2,,,\n"
+                    "RegionStart,1,1,1,a,\n",
+             "run,run_id", "0,0x1\n1,0x2\n", "data that turn out to belong to a run need no other");
+    runs_are(HEADER "RegionPoint,5,7,9,3\nRunInfo,0,s,1,1.0.0,1,,,\nRunInfo,0,s,1,1.0.0,2,,,\n",
+             "run,run_id,line", "0,2,\n1,3,0x1\n2,4,0x2\n", "data that belong to none make one");
+}
+
+static void test_no_ids(void)
+{
+    serves(HEADER RUN "RegionStart,10,1,,a,\nRegionStart,20,1,,b,\nRegionStop,30,\nRegionStop,40,\n",
+           "regions", "label,start,stop", "10,40,a\n20,30,b\n",
+           "a stop without id closes the innermost region");
+    const char *shuffled = HEADER RUN TYPE "RegionStart,20,1,,b,\nRegionStop,30,\nRegionPoint,30,,9,1\n"
+                                           "RegionStart,10,1,,a,\nRegionStop,40,\nRegionPoint,40,,9,2\n"
+                                           "RegionStop,5,\n";
+    serves(shuffled, "regions", "label,start,stop", "20,30,b\n10,40,a\n", "blocks may come in any order");
+    serves(shuffled, "measurements", "object,value", "0,1\n1,2\n",
+           "data belong to the block that they stand in");
+    warns(shuffled, "10 warning stop-without-start\n",
+          "and a stop that closes nothing is found by time, too");
+    const char *crossed =
+        HEADER RUN TYPE "RegionStart,50,1,,late,\nRegionStart,10,1,,early,\nRegionStop,60,\n"
+                        "RegionPoint,60,,9,1\nRegionStop,20,\nRegionPoint,20,,9,2\n";
+    serves(crossed, "regions", "label,start,stop", "50,60,late\n10,20,early\n",
+           "what the order of the file would pair is paired by time");
+    serves(crossed, "measurements", "object,value", "0,1\n1,2\n", "and so are the data in their blocks");
+    warns(HEADER RUN "RegionStart,50,1,,a,\nRegionStop,10,\nRegionStop,60,\n",
+          "4 warning stop-without-start\n",
+          "a stop that had closed something until it was paired by time is found in the file");
+}
+
+/* ---- sections ----------------------------------------------------------------------------------- */
+
+static void test_sections(void)
+{
+    const char *text =
+        HEADER RUN TYPE "SectionInfo,,1,5,io,k=v\nSectionStart,10,5,1\nSectionStart,15,5,2\n"
+                        "SectionPoint,16,5,2,9,1\nSectionStop,20,5,1\nSectionStop,30,5,2\n"
+                        "SectionStart,40,5,1\nSectionPoint,41,5,1,9,2\nSectionPoint,41,5,8,9,3\n";
+    serves(text, "sections", "label,intervals,total,covered", "3,26,21,io\n",
+           "a section's intervals may overlap: total counts twice, covered once");
+    serves(text, "intervals", "interval,interval_id,start,stop,state",
+           "0,0x1,10,20,closed\n1,0x2,15,30,closed\n2,0x1,40,41,unclosed\n", "an id may be used again");
+    serves(text, "measurements", "scope,object,interval,value",
+           "section,0,1,1\nsection,0,2,2\nsection,0,,3\n",
+           "data belong to the nearest interval of the id before");
+    warns(text, "10 warning unclosed-interval\n12 warning unresolved-interval\n",
+          "unknown intervals are told of");
+    serves(HEADER RUN "SectionInfo,,1,,s,\nSectionStart,15,,\nSectionStart,18,,\nSectionStop,25,,\n"
+                      "SectionStop,40,,\n",
+           "intervals", "start,stop", "15,25\n18,40\n", "intervals without id: first in, first out");
+    serves(HEADER RUN "SectionStart,1,7,1\nSectionStop,2,7,1\n", "sections", "section_id,implicit,intervals",
+           "0x7,1,1\n", "a section without SectionInfo is one");
+    serves(text, "values", "context,metric,value", "io,calls,3\nio,time (inc),26\nio,time net (inc),26\n",
+           "sections have no exclusive time");
+    struct afperf_profile p;
+    set_up(&p, text, strlen(text));
+    ok(p.profile.contexts->flags[0] == 0 && p.profile.metrics[0].over_contexts == PF_OVER_FRAMES,
+       "and count for no total");
+    tear_down(&p);
+}
+
+/* ---- measurements ------------------------------------------------------------------------------- */
+
+static void test_measurements(void)
+{
+    serves(HEADER RUN "RunPoint,1,1,9,10\nMeasurementType,0,1,9,Old,int64,s,sum,text\nRunPoint,2,1,9,2.5\n"
+                      "MeasurementType,0,1,9,New,double,,,\n",
+           "measurements", "name,value", "New,10\nNew,2.5\n", "the last definition counts for the whole run");
+    serves(HEADER RUN "MeasurementType,0,1,9,Old,int64,s,sum,text\nMeasurementType,0,1,9,New,double,,,\n",
+           "types", NULL, "0,0x9,4,2,double,s,New,sum,text\n", "what it leaves blank stays");
+    warns(HEADER RUN
+          "MeasurementType,0,1,9,T,double,,,\nRunPoint,2,1,9,2.5\nMeasurementType,0,1,9,T,int64,,,\n",
+          "4 warning bad-value\n", "values are held against the last datatype");
+    serves(HEADER RUN TYPE
+           "RegionStart,1,1,3,a,\nRegionStop,5,3\nRegionPoint,1,3,9,1\nRegionAggregate,5,1,3,,9,2\n"
+           "RegionAggregate,5,1,,sum,9,3\nRegionAggregate,5,1,1,,9,4\nRegionAggregate,5,1,7,,9,5\n"
+           "RunAggregate,5,1,,mean,9,6\n",
+           "measurements", "scope,object,kind,aggregation,value",
+           "region,0,point,,1\nregion,0,raw,,2\nrun-regions,,processed,sum,3\nrun-regions,,raw,,4\n"
+           "orphan,,raw,,5\nrun,,processed,mean,6\n",
+           "an id is a region's, else a run's, else nobody's; blank with an aggregation means the run");
+    serves(HEADER RUN "RunPoint,1,1,7,0x10,8,1.5,6,text\n", "measurements", "type_id,value",
+           "0x7,16\n0x8,1.5\n0x6,text\n", "without a type a value is what it looks like");
+}
+
+static void test_tags(void)
+{
+    serves(HEADER
+           "RunInfo,0,s,1,1.0.0,1,,,a=b;;c\nRegionStart,1,1,1,r,x=y=z; p = q \nSectionInfo,,1,5,s,k=\n",
+           "tags", NULL, "run,0,a,b\nrun,0,c,\nregion,0,x,y=z\nregion,0, p , q \nsection,0,k,\n",
+           "tags are split at semicolons and at their first equals sign");
+}
+
+/* ---- walks -------------------------------------------------------------------------------------- */
+
+/* Two interleaved runs with regions, sections, pauses, tags and data. */
+static char *busy_text(size_t *size)
+{
+    char *text = NULL;
+    FILE *out = open_memstream(&text, size);
+    fputs(HEADER "RunInfo,0,ns,1,1.0.0,1,one,1,a=b\nRunInfo,0,us,1,1.0.0,2,two,1,c=d;e=f\n", out);
+    for (unsigned run = 1; run <= 2; run++)
+        fprintf(out, "MeasurementType,0,%u,9,T,int64,ns,,\nSectionInfo,,%u,%u,\"se,c\",s=%u\n", run, run,
+                run + 50, run);
+    for (unsigned i = 1; i <= 60; i++) {
+        unsigned run = 1 + i % 2, id = 1000 * run + i, t = 20 * i;
+        fprintf(out, "RegionStart,%u,%u,%u,\"r\n%u\",n=%u\nRegionStart,%u,%u,%u,in,\n", t, run, id, i % 3, i,
+                t + 2, run, id + 500);
+        fprintf(out, "SectionStart,%u,%u,%u\nSectionPoint,%u,%u,%u,9,%u\n", t + 3, run + 50, i, t + 4,
+                run + 50, i, i);
+        fprintf(out, "RegionStop,%u,%u\nRegionPoint,%u,%u,9,%u,9,%u\n", t + 5, id + 500, t + 5, id + 500, i,
+                t);
+        fprintf(out, "SectionStop,%u,%u,%u\nRegionStop,%u,%u\n", t + 7, run + 50, i, t + 9, id);
+        if (i % 7 == 0)
+            fprintf(out, "PauseResume,%u,%u,%u\n", t + 4, t + 1, run);
+    }
+    fclose(out);
+    return text;
+}
+
+/* The lines of a table whose first column that `lead` names is `wanted`. */
+static bool agree(struct pf_profile *profile, const char *table, struct pf_restriction only, unsigned hop)
+{
+    char *whole = dump(profile, table, only, NULL, 0), *parts = dump(profile, table, only, NULL, hop);
+    bool same = !strcmp(whole, parts) && !strstr(whole, "error:");
+    free(whole);
+    free(parts);
+    return same;
+}
+
+static size_t lines(const char *text)
+{
+    size_t n = 0;
+    for (; *text; text++)
+        n += *text == '\n';
+    return n;
+}
+
+static size_t count(struct pf_profile *profile, const char *table, struct pf_restriction only)
+{
+    char *text = dump(profile, table, only, "line,time,metric,start", 0);
+    size_t n = lines(text);
+    free(text);
+    return n;
+}
+
+static void test_walks(void)
+{
+    static const char *const tables[] = {"values", "trace", "measurements", "regions", "intervals", "tags"};
+    struct afperf_profile p;
+    size_t size;
+    char *text = busy_text(&size);
+    set_up(&p, text, size);
+    for (size_t i = 0; i < sizeof tables / sizeof *tables; i++) {
+        bool same = true;
+        for (unsigned hop = 1; hop < 6; hop += 2)
+            same &= agree(&p.profile, tables[i], PF_UNRESTRICTED, hop);
+        ok(same, "%s: a walk goes on from a saved position", tables[i]);
+        if (!strcmp(tables[i], "tags"))
+            continue;
+        size_t whole = count(&p.profile, tables[i], PF_UNRESTRICTED), runs = 0, contexts = 0;
+        same = true;
+        for (int64_t run = 0; run < 2; run++) {
+            struct pf_restriction only = {run, -1, -1, -1};
+            runs += count(&p.profile, tables[i], only);
+            same &= agree(&p.profile, tables[i], only, 2);
+        }
+        for (int64_t context = 0; context < p.profile.contexts->count; context++) {
+            struct pf_restriction only = {-1, context, -1, -1};
+            contexts += count(&p.profile, tables[i], only);
+            same &= agree(&p.profile, tables[i], only, 2);
+        }
+        ok(runs == whole && same, "%s: the rows of all runs are those of the table", tables[i]);
+        size_t without = strcmp(tables[i], "trace") ? 0 : count(&p.profile, "pauses", PF_UNRESTRICTED) * 2;
+        ok(contexts + without == whole, "%s: those of all contexts too, but for what has none", tables[i]);
+    }
+    struct pf_restriction only = {1, 0, 2, -1};
+    ok(count(&p.profile, "values", only) == 1, "values can be restricted to one");
+    tear_down(&p);
+    free(text);
+}
+
+static void test_positions_are_checked(void)
+{
+    static const char *const tables[] = {"values", "trace", "measurements", "tags"};
+    struct afperf_profile p;
+    size_t size;
+    char *text = busy_text(&size), wrong[64];
+    set_up(&p, text, size);
+    memset(wrong, 0x7f, sizeof wrong);
+    for (size_t i = 0; i < sizeof tables / sizeof *tables; i++) {
+        struct pf_cursor cursor = {
+            .profile = &p.profile, .table = table_of(&p.profile, tables[i]), .only = PF_UNRESTRICTED};
+        const struct pf_cursor_ops *ops = cursor.table->ops;
+        int failed = ops->open(&cursor, &p.error);
+        size_t saved = ops->save(&cursor, NULL, 0);
+        ok(!failed && ops->restore(&cursor, wrong, saved, &p.error) < 0 &&
+               ops->restore(&cursor, wrong, saved - 1, &p.error) < 0,
+           "%s: positions that cannot be are refused", tables[i]);
+        ops->close(&cursor);
+    }
+    tear_down(&p);
+    free(text);
+}
+
+int main(void)
+{
+    test_recognising();
+    test_opening();
+    test_stopping();
+    test_nesting();
+    test_pauses();
+    test_damaged_nesting();
+    test_ids();
+    test_no_ids();
+    test_sections();
+    test_measurements();
+    test_tags();
+    test_walks();
+    test_positions_are_checked();
+    return done();
+}

@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Damaged AFPerf files: whatever is missing or wrong, what is left is a sound profile. With PROFILEFS_SHARED the same is
+ * done to every file of corpus/afperf there; PROFILEFS_STRIDE=1 cuts at every byte instead of now and then.
+ */
+#include <dirent.h>
+
+#include "tests/unit/afperf_profile.h"
+#include "tests/unit/tap.h"
+
+/* What is wrong with the profile of a text that begins as AFPerf files do; NULL: nothing. */
+static const char *trouble_with(struct afperf_profile *p, const char *text, size_t size, unsigned hop)
+{
+    unlinkat(p->directory, "run.afperf", 0);
+    write_profile(p->directory, text, size);
+    load_profile(p, NULL);
+    const char *trouble = p->result ? "not opened" : unsound(&p->profile, hop);
+    unload_profile(p);
+    return trouble;
+}
+
+static bool begins_well(const char *text, size_t size)
+{
+    return size >= 16 && !memcmp(text, HEADER, 16) &&
+           (size == 16 || text[16] == '\n' || (text[16] == '\r' && (size == 17 || text[17] == '\n')));
+}
+
+static size_t stride(size_t otherwise)
+{
+    const char *set = getenv("PROFILEFS_STRIDE");
+    return set && atoi(set) > 0 ? (size_t)atoi(set) : otherwise;
+}
+
+static void test_cuts(const char *name, const char *text, size_t size, size_t step)
+{
+    struct afperf_profile p;
+    const char *trouble = NULL;
+    size_t cut = 16;
+    make_folder(&p);
+    for (; cut < size && !trouble; cut += step)
+        if (begins_well(text, cut))
+            trouble = trouble_with(&p, text, cut, 1 + (unsigned)cut % 5);
+    ok(!trouble, "%s: cut anywhere, the profile is sound", name);
+    if (trouble)
+        printf("# cut at %zu: %s\n", cut - step, trouble);
+    remove_folder(&p);
+}
+
+/* Bytes that mean something here and there. */
+static void test_changes(const char *name, char *text, size_t size, size_t step)
+{
+    static const char bytes[] = "\n,\"0x#\xff\0;-9";
+    struct afperf_profile p;
+    const char *trouble = NULL;
+    size_t at = 17;
+    make_folder(&p);
+    for (size_t i = 0; at < size && !trouble; at += step, i++) {
+        char before = text[at];
+        text[at] = bytes[i % (sizeof bytes - 1)];
+        trouble = begins_well(text, size) ? trouble_with(&p, text, size, 3) : NULL;
+        text[at] = before;
+    }
+    ok(!trouble, "%s: with any byte changed, the profile is sound", name);
+    if (trouble)
+        printf("# changed at %zu: %s\n", at - step, trouble);
+    remove_folder(&p);
+}
+
+/* All record types, with and without ids, in two segments. */
+static char *mixed_text(size_t *size)
+{
+    char *text = NULL;
+    FILE *out = open_memstream(&text, size);
+    fputs(HEADER "RegionPoint,30,7,9,1\nRunInfo,0,ns,1,1.0.0,1,one,1,a=b\nRunInfo,5,us,2,2,two,1,\n"
+                 "MeasurementType,0,1,9,\"T,\"\"x\"\"\",int64,ns,,\nSectionInfo,,1,51,sec,s=1\n",
+          out);
+    for (unsigned i = 1; i <= 8; i++) {
+        unsigned t = 10 * i;
+        fprintf(out, "RegionStart,%u,1,%u,\"r\n%u\",n=%u\nSectionStart,%u,51,%u\n", t, i, i % 3, i, t + 1, i);
+        fprintf(out, "RegionStart,%u,,,in,\nRegionPoint,%u,,9,%u\nRegionStop,%u,\n", t + 2, t + 2, i, t + 3);
+        fprintf(out, "PauseResume,%u,%u,1\nSectionPoint,%u,51,%u,9,%u,8,1.5\nSectionStop,%u,51,%u\n", t + 5,
+                t + 4, t + 5, i, i, t + 6, i);
+        if (i % 4 == 0)
+            fputs(HEADER, out);
+        fprintf(out, "RegionStop,%u,%u\nRegionAggregate,%u,%u,%u,,9,2\nRunAggregate,%u,0,,sum,9,%u\n", t + 7,
+                i, t + 7, t, i, t, i);
+    }
+    fputs("5,200,1,99,open,\n13,1,51,\n14,2,51,\nRunPoint,1,3,9,1\n", out);
+    fclose(out);
+    return text;
+}
+
+static void test_text(const char *name, char *text, size_t size)
+{
+    test_cuts(name, text, size, stride(1 + size / 150));
+    test_changes(name, text, size, stride(1 + size / 100));
+}
+
+/* ---- a corpus, if there is one ------------------------------------------------------------------ */
+
+static char *read_file(const char *path, size_t *size)
+{
+    FILE *in = fopen(path, "rb");
+    char *text = malloc(1 << 20);
+    *size = in ? fread(text, 1, 1 << 20, in) : 0;
+    if (in)
+        fclose(in);
+    return text;
+}
+
+static void test_case(const char *corpus, const char *name)
+{
+    char path[2048];
+    size_t size;
+    snprintf(path, sizeof path, "%.500s/%.255s/%.255s.afperf", corpus, name, name);
+    char *text = read_file(path, &size);
+    if (begins_well(text, size))
+        test_cuts(name, text, size, stride(1 + size / 20));
+    free(text);
+}
+
+static void test_corpus(void)
+{
+    const char *shared = getenv("PROFILEFS_SHARED");
+    char corpus[512];
+    snprintf(corpus, sizeof corpus, "%s/corpus/afperf", shared ? shared : "");
+    DIR *directory = shared ? opendir(corpus) : NULL;
+    if (!directory) {
+        ok(true, "the corpus # SKIP PROFILEFS_SHARED names none");
+        return;
+    }
+    for (const struct dirent *entry; (entry = readdir(directory));)
+        if (entry->d_name[0] != '.' && !strchr(entry->d_name, '.'))
+            test_case(corpus, entry->d_name);
+    closedir(directory);
+}
+
+int main(void)
+{
+    size_t size;
+    char *text = mixed_text(&size);
+    test_text("a file with all kinds of records", text, size);
+    free(text);
+    test_corpus();
+    return done();
+}

@@ -1,0 +1,288 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef AFPERF_PROFILE_H
+#define AFPERF_PROFILE_H
+
+#include <fcntl.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "formats/driver.h"
+
+/* Profiles made from AFPerf texts, and their tables as text: for the tests of the driver. */
+
+extern const struct pf_driver pf_afperf_driver;
+
+#define HEADER "# AFPerf v1     \n"
+
+struct afperf_profile {
+    int directory;
+    char folder[40];
+    struct pf_options options;
+    struct pf_profile profile;
+    int result; /* of opening or loading */
+    struct pf_error error;
+};
+
+static inline void write_profile(int directory, const void *text, size_t size)
+{
+    int fd = openat(directory, "run.afperf", O_WRONLY | O_CREAT | O_TRUNC, 0600);
+    if (fd < 0 || write(fd, text, size) != (ssize_t)size) {
+        puts("Bail out! no test file");
+        exit(1);
+    }
+    /* A time to come: sources wait for files that were written just now to grow older. */
+    struct timespec times[2] = {{.tv_sec = INT32_MAX}, {.tv_sec = INT32_MAX}};
+    futimens(fd, times);
+    close(fd);
+}
+
+/* Opens the file in p->directory and loads all stages. */
+static inline void load_profile(struct afperf_profile *p, struct pf_pass *pass)
+{
+    p->options = (struct pf_options){.cache = 1 << 20};
+    p->profile = (struct pf_profile){.driver = &pf_afperf_driver,
+                                     .source = pf_source_new(p->directory, "run.afperf", &p->error),
+                                     .options = &p->options,
+                                     .info = pf_rows_new(2),
+                                     .warnings = pf_rows_new(5)};
+    p->result = pf_afperf_driver.open(&p->profile, &p->error);
+    for (enum pf_stage stage = PF_PARTITIONED; !p->result && stage < PF_STAGES; stage++)
+        p->result = pf_afperf_driver.load(&p->profile, stage, pass, &p->error);
+}
+
+static inline void unload_profile(struct afperf_profile *p)
+{
+    pf_afperf_driver.close(&p->profile);
+    pf_rows_free(p->profile.partitions.items);
+    pf_rows_free(p->profile.partitions.fields);
+    pf_rows_free(p->profile.warnings);
+    pf_rows_free(p->profile.info);
+    pf_tree_free(p->profile.contexts);
+    pf_source_free(p->profile.source);
+}
+
+static inline void make_folder(struct afperf_profile *p)
+{
+    memset(p, 0, sizeof *p);
+    strcpy(p->folder, "/tmp/afperf.XXXXXX");
+    p->directory = mkdtemp(p->folder) ? open(p->folder, O_RDONLY | O_DIRECTORY) : -1;
+}
+
+static inline void remove_folder(struct afperf_profile *p)
+{
+    unlinkat(p->directory, "run.afperf", 0);
+    close(p->directory);
+    rmdir(p->folder);
+}
+
+static inline void set_up(struct afperf_profile *p, const void *text, size_t size)
+{
+    make_folder(p);
+    write_profile(p->directory, text, size);
+    load_profile(p, NULL);
+}
+
+static inline void tear_down(struct afperf_profile *p)
+{
+    unload_profile(p);
+    remove_folder(p);
+}
+
+/* ---- tables as text ----------------------------------------------------------------------------- */
+
+static inline void print_cell(FILE *out, const struct pf_profile *profile, const struct pf_column *column,
+                              const struct pf_cell *cell)
+{
+    if (column->role == PF_CONTEXT && cell->type == PF_INT) {
+        const struct pf_tree *tree = profile->contexts;
+        struct pf_cell name = pf_interned(tree->strings, tree->name[cell->i]);
+        fprintf(out, "%.*s", (int)name.size, name.text);
+    } else if (column->role == PF_METRIC) {
+        fprintf(out, "%s", profile->metrics[cell->i].name);
+    } else if (cell->type == PF_TEXT) {
+        fprintf(out, "%.*s", (int)cell->size, cell->text);
+    } else if (cell->type == PF_DOUBLE) {
+        fprintf(out, "%g", isnan(cell->d) ? fabs(cell->d) : cell->d);
+    } else if (cell->type == PF_UINT) {
+        fprintf(out, "%" PRIu64, cell->u);
+    } else if (cell->type == PF_INT) {
+        fprintf(out, "%" PRId64, cell->i);
+    } else if (cell->type == PF_WIDE) {
+        fprintf(out, "%.0Lf", (long double)*cell->wide);
+    }
+}
+
+static inline const struct pf_table *table_of(const struct pf_profile *profile, const char *name)
+{
+    for (size_t i = 0; i < profile->n_tables; i++)
+        if (!strcmp(profile->tables[i].name, name))
+            return &profile->tables[i];
+    return NULL;
+}
+
+/* True if the column is among those wanted (separated by commas; NULL: all). */
+static inline bool wanted(const char *columns, const char *name)
+{
+    size_t size = strlen(name);
+    for (const char *at = columns; at; at = strchr(at, ',') ? strchr(at, ',') + 1 : NULL)
+        if (!strncmp(at, name, size) && (!at[size] || at[size] == ','))
+            return true;
+    return !columns;
+}
+
+static inline void print_row(FILE *out, const struct pf_profile *profile, const struct pf_column *columns,
+                             size_t n, const struct pf_cell *cells, const char *only)
+{
+    const char *separator = "";
+    for (size_t c = 0; c < n; c++) {
+        if (columns[c].role == PF_CONTEXT_NAME || !wanted(only, columns[c].name))
+            continue;
+        fputs(separator, out);
+        print_cell(out, profile, &columns[c], &cells[c]);
+        separator = ",";
+    }
+    fputc('\n', out);
+}
+
+/* A walk over a table; every `hop` rows (0: never) it goes on in a new cursor at the saved position. */
+static inline void print_walk(FILE *out, struct pf_profile *profile, const struct pf_table *table,
+                              struct pf_restriction only, const char *columns, unsigned hop)
+{
+    struct pf_cursor cursor = {.profile = profile, .table = table, .only = only};
+    struct pf_cell cells[32];
+    struct pf_error error;
+    int got = table->ops->open(&cursor, &error);
+    for (unsigned row = 1; !got && (got = table->ops->next(&cursor, cells, &error)) > 0; row++) {
+        print_row(out, profile, table->columns, table->n_columns, cells, columns);
+        got = 0;
+        if (!hop || row % hop)
+            continue;
+        char position[256];
+        size_t saved = table->ops->save(&cursor, position, sizeof position);
+        table->ops->close(&cursor);
+        cursor.state = NULL;
+        got = table->ops->open(&cursor, &error);
+        if (!got)
+            got = table->ops->restore(&cursor, position, saved, &error);
+    }
+    if (got < 0)
+        fprintf(out, "error: %s\n", error.what);
+    table->ops->close(&cursor);
+}
+
+static inline void print_rows(FILE *out, const struct pf_profile *profile, const struct pf_table *table,
+                              const char *columns)
+{
+    for (size_t i = 0; i < pf_rows_count(*table->rows); i++)
+        print_row(out, profile, table->columns, table->n_columns, pf_rows_at(*table->rows, i), columns);
+}
+
+/* A table as lines of text, of these columns (NULL: all); to be freed. */
+static inline char *dump(struct pf_profile *profile, const char *name, struct pf_restriction only,
+                         const char *columns, unsigned hop)
+{
+    char *text = NULL;
+    size_t size = 0;
+    FILE *out = open_memstream(&text, &size);
+    const struct pf_table *table = table_of(profile, name);
+    if (!table)
+        fputs("no such table\n", out);
+    else if (table->ops)
+        print_walk(out, profile, table, only, columns, hop);
+    else
+        print_rows(out, profile, table, columns);
+    fclose(out);
+    return text;
+}
+
+/* "line severity code" of each warning. */
+static inline char *dump_warnings(const struct pf_profile *profile)
+{
+    char *text = NULL;
+    size_t size = 0;
+    FILE *out = open_memstream(&text, &size);
+    for (size_t i = 0; i < pf_rows_count(profile->warnings); i++) {
+        const struct pf_cell *cells = pf_rows_at(profile->warnings, i);
+        fprintf(out, "%" PRId64 " %.*s %.*s\n", cells[0].i, (int)cells[2].size, cells[2].text,
+                (int)cells[3].size, cells[3].text);
+    }
+    fclose(out);
+    return text;
+}
+
+/* The runs, of these columns. */
+static inline char *dump_runs(const struct pf_profile *profile, const char *columns)
+{
+    char *text = NULL;
+    size_t size = 0;
+    FILE *out = open_memstream(&text, &size);
+    const struct pf_partitions *runs = &profile->partitions;
+    for (size_t i = 0; i < pf_rows_count(runs->fields); i++)
+        print_row(out, profile, runs->field_columns, runs->n_fields, pf_rows_at(runs->fields, i), columns);
+    fclose(out);
+    return text;
+}
+
+/* ---- soundness ---------------------------------------------------------------------------------- */
+
+/* Walks over a table. False if a walk fails, or goes on elsewhere from a saved position. */
+static inline bool walks(struct pf_profile *profile, const struct pf_table *table, struct pf_restriction only,
+                         unsigned hop)
+{
+    char *whole = dump(profile, table->name, only, NULL, 0),
+         *parts = dump(profile, table->name, only, NULL, hop);
+    bool same = !strcmp(whole, parts) && !strstr(whole, "error: ");
+    free(whole);
+    free(parts);
+    return same;
+}
+
+/* Sum of a metric over the contexts of a run that count for it. */
+static inline pf_int128 sum_of(struct pf_profile *profile, int64_t run, int64_t metric, unsigned flag)
+{
+    struct pf_cursor cursor = {.profile = profile, .table = profile->cells, .only = {run, -1, metric, -1}};
+    struct pf_cell cells[8];
+    struct pf_error error;
+    pf_int128 sum = 0;
+    if (cursor.table->ops->open(&cursor, &error) == 0)
+        while (cursor.table->ops->next(&cursor, cells, &error) > 0)
+            if (profile->contexts->flags[cells[1].i] & flag)
+                sum += cells[3].type == PF_WIDE
+                           ? *cells[3].wide
+                           : (pf_int128)(cells[3].type == PF_UINT ? cells[3].u : (uint64_t)cells[3].i);
+    cursor.table->ops->close(&cursor);
+    return sum;
+}
+
+/* What is wrong with a profile that has been loaded; NULL: nothing. */
+static inline const char *unsound(struct pf_profile *profile, unsigned hop)
+{
+    const struct pf_partitions *runs = &profile->partitions;
+    for (size_t i = 0; i < profile->n_tables; i++) {
+        const struct pf_table *table = &profile->tables[i];
+        if (table->ops && (!walks(profile, table, PF_UNRESTRICTED, hop) ||
+                           !walks(profile, table, (struct pf_restriction){0, -1, -1, -1}, hop) ||
+                           !walks(profile, table, (struct pf_restriction){-1, 0, -1, -1}, hop)))
+            return table->name;
+    }
+    for (uint32_t i = 0; i < profile->contexts->count; i++)
+        if (profile->contexts->parent[i] != PF_NO_CONTEXT && profile->contexts->parent[i] >= i)
+            return "a context before its parent";
+    for (size_t i = 0; i < pf_rows_count(runs->fields); i++) {
+        char *nesting = dump_runs(profile, "nesting");
+        bool overlaps = strstr(nesting, "geometry") != NULL; /* where regions overlap, so do their times */
+        free(nesting);
+        if (!overlaps &&
+            (sum_of(profile, (int64_t)i, 1, PF_FRAME) != sum_of(profile, (int64_t)i, 2, PF_ROOT) ||
+             sum_of(profile, (int64_t)i, 3, PF_FRAME) != sum_of(profile, (int64_t)i, 4, PF_ROOT)))
+            return "exclusive times that do not add up to the roots' inclusive ones";
+    }
+    return NULL;
+}
+
+#endif

@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: MIT */
+/* How AFPerf texts become records, fields and numbers. */
+#include <errno.h>
+
+#include "formats/afperf/decode.h"
+#include "tests/unit/afperf_profile.h"
+#include "tests/unit/tap.h"
+
+/* ---- records ------------------------------------------------------------------------------------ */
+
+/* All records as "line:field|field", with what is wrong with them. */
+static char *records_of(const void *bytes, size_t size)
+{
+    struct afperf_profile p;
+    struct pf_input *input;
+    make_folder(&p);
+    write_profile(p.directory, bytes, size);
+    struct pf_source *source = pf_source_new(p.directory, "run.afperf", &p.error);
+    char *text = NULL;
+    size_t length = 0;
+    FILE *out = open_memstream(&text, &length);
+    if (pf_source_open(source, NULL, &input, &p.error) < 0)
+        exit(1);
+    struct afperf_reader *reader = afperf_reader_new(input);
+    struct afperf_record record;
+    while (afperf_reader_next(reader, &record, &p.error) > 0) {
+        static const char *const kinds[] = {"", "header ", "unterminated ", "too long "};
+        fprintf(out, "%s%" PRIu64 ":", kinds[record.kind], record.line);
+        for (size_t i = 0; record.kind == AFPERF_FIELDS && i < record.n && i < 8; i++)
+            fprintf(out, "%s%.*s", i ? "|" : "", (int)record.fields[i].size, record.fields[i].text);
+        fprintf(out, "%s%s%s%s\n", record.quotes_inside ? " quote" : "",
+                record.text_after_quote ? " tail" : "", record.bad_utf8 ? " utf8" : "",
+                record.nul ? " nul" : "");
+    }
+    fclose(out);
+    afperf_reader_free(reader);
+    pf_source_free(source);
+    remove_folder(&p);
+    return text;
+}
+
+static void reads(const char *text, const char *want, const char *name)
+{
+    char *have = records_of(text, strlen(text));
+    is(have, want, name);
+    free(have);
+}
+
+static void test_records(void)
+{
+    reads("a,b\nc\n", "1:a|b\n2:c\n", "a record is a line, its fields are separated by commas");
+    reads("a,b\r\nc,", "1:a|b\n2:c|\n", "CR LF ends a line too; the last needs no end");
+    reads("a\rb,c\r\r\n", "1:a\rb|c\r\n", "a CR elsewhere is data");
+    reads("\n \t\n# x \"y\n a\n", "4: a\n",
+          "blank records and comments are passed over; quotes in comments mean nothing");
+    reads("a\n# AFPerf v1     \n# AFPerf notes\n", "1:a\nheader 2:\n", "a version header may come again");
+    reads("a,\"b,\"\"c\"\"\",d\n", "1:a|b,\"c\"|d\n", "quotes protect commas, doubled ones stand for one");
+    reads("a,\"b\nc\r\n# d\",e\nf\n", "1:a|b\nc\r\n# d|e\n4:f\n",
+          "a quoted field may hold lines, which count");
+    reads("a,b\"c,\"d\"e\n", "1:a|b\"c|de quote tail\n",
+          "quotes inside fields, and text behind them, are kept");
+    reads("a,\"b\nc\nd\n", "unterminated 1:\n2:c\n3:d\n", "a quote that never closes costs one line");
+    reads("", "", "an empty file has no records");
+    reads("\"\"\n", "1:\n", "an empty quoted field is a record");
+    reads("a\xff\xc3\xa9\xe2\x82,b\n", "1:a\xef\xbf\xbd\xc3\xa9\xef\xbf\xbd|b utf8\n",
+          "bytes that are not UTF-8 become U+FFFD, one for each broken character");
+    char *have = records_of("a\0b,c\n", 6);
+    is(have,
+       "1:a\xef\xbf\xbd"
+       "b|c nul\n",
+       "so do NUL bytes");
+    free(have);
+}
+
+/* `start`, then `n` times `middle`, then `end`. */
+static char *repeated(const char *start, const char *middle, size_t n, const char *end, size_t *size)
+{
+    char *text = NULL;
+    FILE *out = open_memstream(&text, size);
+    fputs(start, out);
+    for (size_t i = 0; i < n; i++)
+        fputs(middle, out);
+    fputs(end, out);
+    fclose(out);
+    return text;
+}
+
+static void test_long_records(void)
+{
+    size_t size;
+    char *text = repeated("a,", "x", 2 << 20, "\nb\n", &size), *have = records_of(text, size);
+    is(have, "too long 1:\n2:b\n", "a record of more than 1 MiB is dropped");
+    free(text);
+    free(have);
+    text = repeated("# ", "x", 2 << 20, "\nb\n", &size);
+    have = records_of(text, size);
+    is(have, "2:b\n", "a comment may be as long as it likes");
+    free(text);
+    free(have);
+    text = repeated("a,\"", "x", 1000000, "\",b\n", &size);
+    have = records_of(text, size);
+    ok(size > 1000000 && strlen(have) > 1000000 && !strncmp(have, "1:a|xxx", 7),
+       "a record just below that is read");
+    free(text);
+    free(have);
+    text = repeated("a,\"x\n", "b\n", 600000, "", &size);
+    have = records_of(text, size);
+    ok(!strncmp(have, "unterminated 1:\n2:b\n", 20), "a quote that is open after 1 MiB costs one line");
+    free(text);
+    free(have);
+    /* From each of these lines on, a record goes on for more than 1 MiB: reading must not be quadratic. */
+    text = repeated("8,\"x\n", "x\",\"y\n", 1000000, "z\n", &size);
+    have = records_of(text, size);
+    ok(strlen(have) > 4 && !strcmp(have + strlen(have) - 10, "1000002:z\n"),
+       "a file of a million lines that never end is read to its last line");
+    free(text);
+    free(have);
+}
+
+/* ---- numbers ------------------------------------------------------------------------------------ */
+
+static struct afperf_text text_of(const char *text)
+{
+    return (struct afperf_text){text, strlen(text)};
+}
+
+static void integer_is(const char *text, enum afperf_parsed parsed, uint64_t want, bool padded)
+{
+    uint64_t value = 0;
+    bool zero = false;
+    enum afperf_parsed got = afperf_unsigned(text_of(text), &value, &zero);
+    ok(got == parsed && (got != AFPERF_NUMBER || value == want) && zero == padded, "id or timestamp '%s'",
+       text);
+}
+
+static void test_integers(void)
+{
+    integer_is("0", AFPERF_NUMBER, 0, false);
+    integer_is("18446744073709551615", AFPERF_NUMBER, UINT64_MAX, false);
+    integer_is("18446744073709551616", AFPERF_OUT_OF_RANGE, 0, false);
+    integer_is("0xFFFFFFFFFFFFFFFF", AFPERF_NUMBER, UINT64_MAX, false);
+    integer_is("0X10", AFPERF_NUMBER, 16, false);
+    integer_is("0x10000000000000000", AFPERF_OUT_OF_RANGE, 0, false);
+    integer_is("0x00000000000000000000010", AFPERF_NUMBER, 16, false);
+    integer_is("0100", AFPERF_NUMBER, 100, true);
+    integer_is("00", AFPERF_NUMBER, 0, true);
+    integer_is(" \t+7 ", AFPERF_NUMBER, 7, false);
+    integer_is("-7", AFPERF_NEGATIVE, 0, false);
+    integer_is("", AFPERF_BLANK, 0, false);
+    integer_is(" \t", AFPERF_BLANK, 0, false);
+    integer_is("0x", AFPERF_NO_INTEGER, 0, false);
+    integer_is("1e3", AFPERF_NO_INTEGER, 0, false);
+    integer_is("1.5", AFPERF_NO_INTEGER, 0, false);
+    integer_is("1_000", AFPERF_NO_INTEGER, 0, false);
+    integer_is("a1", AFPERF_NO_INTEGER, 0, false);
+    integer_is("1 2", AFPERF_NO_INTEGER, 0, false);
+    integer_is("-", AFPERF_NO_INTEGER, 0, false);
+}
+
+static void double_is(const char *text, double want)
+{
+    double value = 0;
+    ok(afperf_double(text_of(text), &value) && (value == want || (isnan(value) && isnan(want))),
+       "floating point '%s'", text);
+}
+
+static void no_double(const char *text)
+{
+    double value;
+    ok(!afperf_double(text_of(text), &value), "'%s' is no floating point number", text);
+}
+
+static void test_doubles(void)
+{
+    double_is("0.531", 0.531);
+    double_is(" 2.5 ", 2.5);
+    double_is("-INF", -HUGE_VAL);
+    double_is("infinity", HUGE_VAL);
+    double_is("nan(0x7)", NAN);
+    double_is("1e999", HUGE_VAL);
+    double_is("1e-400", 0);
+    double_is("0x1.8p3", 12);
+    double_is("-0X.8P-2", -0.125);
+    double_is("0x10", 16);
+    double_is("0x1p-1074", 0x1p-1074);
+    double_is("0x1p99999999999999999999", HUGE_VAL);
+    double_is("0x1.00000000000008p0", 1);
+    double_is("0x1.000000000000080000000000001p0", 0x1.0000000000001p0);
+    no_double("");
+    no_double("1e");
+    no_double("0x1p");
+    no_double("0x");
+    no_double("0x.p1");
+    no_double("1_0");
+    no_double("nan(");
+    no_double("nan(-)");
+    no_double("12abc");
+}
+
+static void test_units(void)
+{
+    ok(afperf_nanoseconds(text_of("microseconds")) == 1000, "units may be words");
+    ok(afperf_nanoseconds(text_of("ms")) == 1000000, "or abbreviations");
+    ok(afperf_nanoseconds(text_of("\xc2\xb5s")) == 1000 && afperf_nanoseconds(text_of("\xce\xbcs")) == 1000 &&
+           afperf_nanoseconds(text_of("\xc3\x8e\xc2\xbcs")) == 1000,
+       "microseconds have a micro sign, a Greek mu or what became of it");
+    ok(afperf_nanoseconds(text_of("fortnights")) == 0, "other units are not known");
+}
+
+int main(void)
+{
+    test_records();
+    test_long_records();
+    test_integers();
+    test_doubles();
+    test_units();
+    return done();
+}
