@@ -35,6 +35,7 @@ static inline void look_up(const struct xray_names *names)
         for (uint32_t c = 0; c < cell.size; c++)
             sum ^= (unsigned char)cell.text[c];
     }
+    (void)sum;
     xray_name(names, UINT32_MAX, buffer);
 }
 
