@@ -187,19 +187,17 @@ static bool is_export(const struct nsight_schema *schema)
     return nsight_has_table(schema, NSIGHT_RUNTIME) || nsight_has_table(schema, NSIGHT_NVTX);
 }
 
-static int open_file(struct pf_profile *profile, struct pf_error *error)
+int nsight_open(struct pf_profile *profile, struct pf_input *input, struct pf_error *error)
 {
     struct nsight_state *state = calloc(1, sizeof *state);
     if (!state)
         return pf_fail_memory(error);
     profile->state = state;
+    state->input = input;
     nsight_pool_init(&state->pool);
-    if (pf_source_open(profile->source, NULL, &state->input, error))
-        return -1;
-    struct nsight_db *db = nsight_pool_take(&state->pool, state->input, error);
+    struct nsight_db *db = nsight_pool_take(&state->pool, input, error);
     if (!db)
         return -1;
-    state->schema = db->schema;
     set_tables(profile, state);
     int failed = !is_export(&db->schema)
                      ? pf_fail(error, EINVAL, "no export of Nsight Systems: it has no strings, or no events")
@@ -209,7 +207,13 @@ static int open_file(struct pf_profile *profile, struct pf_error *error)
     return failed ? -1 : 0;
 }
 
-static int load(struct pf_profile *profile, enum pf_stage stage, struct pf_pass *pass, struct pf_error *error)
+static int open_file(struct pf_profile *profile, struct pf_error *error)
+{
+    struct pf_input *input;
+    return pf_source_open(profile->source, NULL, &input, error) ? -1 : nsight_open(profile, input, error);
+}
+
+int nsight_load(struct pf_profile *profile, enum pf_stage stage, struct pf_pass *pass, struct pf_error *error)
 {
     struct nsight_state *state = nsight_state(profile);
     if (stage != PF_PARTITIONED && stage != PF_MODELLED)
@@ -225,7 +229,7 @@ static int load(struct pf_profile *profile, enum pf_stage stage, struct pf_pass 
     return failed;
 }
 
-static void close_file(struct pf_profile *profile)
+void nsight_close(struct pf_profile *profile)
 {
     struct nsight_state *state = profile->state;
     if (!state)
@@ -255,6 +259,6 @@ const struct pf_driver pf_nsight_driver = {
     .matters = no_name_matters,
     .probe = probe,
     .open = open_file,
-    .load = load,
-    .close = close_file,
+    .load = nsight_load,
+    .close = nsight_close,
 };

@@ -25,6 +25,7 @@
  *   model.c       all that together (PF_MODELLED)
  *   events.c      the table "events"
  *   nsight.c      the driver
+ *   folder.c, folder_read.c   folders of points that hold exports: an Extra-P experiment
  */
 
 /* Measures of a context in a partition, in the fold. Times in ns. */
@@ -60,11 +61,13 @@ enum nsight_sum {
     NSIGHT_SUMS
 };
 
+/* The metrics, in the order of their numbers. */
+enum { NSIGHT_METRICS = 5 };
+
 struct nsight_state {
     struct pf_fold_state fold; /* first: see fold.h */
     struct pf_input *input;
     struct nsight_pool pool;
-    struct nsight_schema schema;
     struct nsight_partitions partitions; /* from PF_PARTITIONED on */
     struct nsight_names names;           /* from PF_MODELLED on: of all that activities are called by */
     struct nsight_lookup calls;          /* likewise: contexts of API calls by process and correlation */
@@ -76,6 +79,12 @@ static inline struct nsight_state *nsight_state(const struct pf_profile *profile
 {
     return profile->state;
 }
+
+/* The driver's functions, for an input that may be one of several. */
+int nsight_open(struct pf_profile *profile, struct pf_input *input, struct pf_error *error);
+int nsight_load(struct pf_profile *profile, enum pf_stage stage, struct pf_pass *pass,
+                struct pf_error *error);
+void nsight_close(struct pf_profile *profile);
 
 /* The stages. Each leaves the profile as it was if it fails. */
 int nsight_load_partitions(struct pf_profile *profile, struct nsight_db *db, struct pf_error *error);
