@@ -6,6 +6,7 @@
 
 #include "formats/afperf/publish.h"
 #include "formats/afperf/tables.h"
+#include "formats/inflate.h"
 
 extern const struct pf_driver pf_afperf_driver;
 
@@ -14,6 +15,9 @@ extern const struct pf_driver pf_afperf_driver;
 /* The header of version 1: this and blanks up to 16 bytes, then a line end or the end of the file. */
 #define MAGIC      "# AFPerf v1     "
 #define MAGIC_SIZE (sizeof MAGIC - 1)
+
+/* Bytes that decide: a byte-order mark, the header and a line end. */
+enum { HEAD_SIZE = 3 + MAGIC_SIZE + 2 };
 
 /* What headers of other versions begin with too. */
 #define COMMON      "# AFPerf v"
@@ -44,8 +48,12 @@ static void probe(struct pf_probe *probe, struct pf_verdict *verdict)
     bool mine;
     if (probe->directory)
         return;
-    const char *head = (const char *)pf_probe_head(probe, MAGIC_SIZE + 4, &have);
+    const char *head = (const char *)pf_probe_head(probe, HEAD_SIZE, &have);
     const char *trouble = trouble_with(head, have, &mine);
+    if (!mine && pf_inflate_is_gzip((const unsigned char *)head, have)) {
+        head = (const char *)pf_probe_plain_head(probe, HEAD_SIZE, &have);
+        trouble = trouble_with(head, have, &mine);
+    }
     if (!mine)
         return;
     verdict->confidence = trouble ? 16 : 32;
@@ -261,14 +269,39 @@ static void set_tables(struct pf_profile *profile, struct opened *opened)
     profile->cells_value = AFPERF_VALUE_VALUE;
 }
 
+/* What a compressed file inflates to. */
+static const struct pf_blob blobs[] = {{.name = "profile.afperf"}};
+
+static int set_blobs(struct pf_profile *profile, struct pf_error *error)
+{
+    struct pf_input *file;
+    unsigned char head[4];
+    if (pf_source_open(profile->source, NULL, &file, error) < 0)
+        return -1;
+    ssize_t have = pf_input_read(file, head, sizeof head, 0, error);
+    if (have > 0 && pf_inflate_is_gzip(head, (size_t)have)) {
+        profile->blobs = blobs;
+        profile->n_blobs = 1;
+    }
+    return have < 0 ? -1 : 0;
+}
+
+static ssize_t blob_read(struct pf_profile *profile, size_t blob, void *buffer, size_t size, uint64_t offset,
+                         struct pf_error *error)
+{
+    const struct afperf_state *state = profile->state;
+    (void)blob; /* there is one */
+    return pf_input_read(state->input, buffer, size, offset, error);
+}
+
 static int open_file(struct pf_profile *profile, struct pf_error *error)
 {
     struct opened *opened = profile->state = calloc(1, sizeof *opened);
-    char head[MAGIC_SIZE + 2];
+    char head[HEAD_SIZE];
     bool mine;
     if (!opened)
         return pf_fail_memory(error);
-    if (pf_source_open(profile->source, NULL, &opened->state.input, error) < 0)
+    if (pf_source_open_plain(profile->source, NULL, &opened->state.input, error) < 0)
         return -1;
     ssize_t have = pf_input_read(opened->state.input, head, sizeof head, 0, error);
     if (have < 0)
@@ -287,7 +320,7 @@ static int open_file(struct pf_profile *profile, struct pf_error *error)
     profile->metrics_stage = PF_OPENED;
     profile->time_unit = "ticks";
     set_tables(profile, opened);
-    return 0;
+    return set_blobs(profile, error);
 }
 
 /* What runs there are is known only when all has been read: then all else is too. */
@@ -328,4 +361,5 @@ const struct pf_driver pf_afperf_driver = {
     .open = open_file,
     .load = load,
     .close = close_file,
+    .blob_read = blob_read,
 };

@@ -102,9 +102,9 @@ static bool holds(const struct afperf_span *outer, const struct afperf_span *inn
     return inner->stop <= outer->stop && (inner->start < outer->stop || outer->start == outer->stop);
 }
 
-static void pop(struct geometry *geometry)
+static int pop(struct geometry *geometry, struct pf_error *error)
 {
-    afperf_leave(geometry->model, geometry->stack[--geometry->depth].region);
+    return afperf_leave(geometry->model, geometry->stack[--geometry->depth].region, error);
 }
 
 /* Takes those off the stack that do not hold the region. */
@@ -119,7 +119,8 @@ static int pop_others(struct geometry *geometry, const struct afperf_span *regio
         if (region->start < top->stop && top->stop < region->stop &&
             afperf_note(&model->notes, AFPERF_OVERLAPPING_REGIONS, afperf_span_offset(region), 0, error) < 0)
             return -1;
-        pop(geometry);
+        if (pop(geometry, error) < 0)
+            return -1;
     }
     return 0;
 }
@@ -152,7 +153,8 @@ static int nest(struct geometry *geometry, struct pf_error *error)
         geometry->stack[geometry->depth++] = (struct around){geometry->regions[i], region->start};
     }
     while (geometry->depth)
-        pop(geometry);
+        if (pop(geometry, error) < 0)
+            return -1;
     return 0;
 }
 

@@ -174,6 +174,7 @@ void afperf_model_free(struct afperf_model *model)
     free(model->marks);
     free(model->pauses);
     free(model->nodes);
+    free(model->times);
     free(model->first_node);
     free(model->last_node);
     afperf_spans_free(&model->regions);

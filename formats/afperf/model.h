@@ -142,13 +142,20 @@ struct afperf_section_ref {
 
 /* ---- contexts ----------------------------------------------------------------------------------- */
 
-/* A context in a run: regions of one label path, or the sections of a label. */
+/*
+ * A context in a run: regions of one label path, or the sections of a label. Where labels are many, most paths are
+ * those of one region, whose times it has already.
+ */
 struct afperf_node {
     uint32_t run, context;
-    uint32_t next; /* of the same context, in a later run, or AFPERF_NONE */
-    uint64_t calls;
-    afperf_uint128 inclusive, exclusive, inclusive_net, exclusive_net; /* ticks */
-    bool section;                                                      /* without exclusive ones */
+    uint32_t next;  /* of the same context, in a later run, or AFPERF_NONE */
+    uint32_t calls; /* regions; intervals */
+    uint32_t times; /* number of the only region; else in model->times */
+};
+
+struct afperf_times {
+    afperf_uint128 inclusive, exclusive, inclusive_net,
+        exclusive_net; /* ticks; of sections no exclusive ones */
 };
 
 enum { AFPERF_KIND_REGION, AFPERF_KIND_SECTION };
@@ -226,7 +233,8 @@ struct afperf_model {
     struct afperf_pause *pauses;      /* while reading: `before` is a run's reference */
     struct afperf_node *nodes;        /* by run, in it by first appearance */
     uint32_t *first_node, *last_node; /* of each context, or AFPERF_NONE; `last` only while nesting */
-    size_t first_node_room, last_node_room, n_first_node;
+    struct afperf_times *times;
+    size_t first_node_room, last_node_room, n_first_node, n_times, times_room;
     size_t n_runs, n_refs, n_measures, n_sections, n_section_refs, n_sections_by_id, n_runs_by_id, n_segments,
         n_marks, n_pauses, n_nodes;
     size_t runs_room, refs_room, measures_room, sections_room, section_refs_room, segments_room, marks_room,
@@ -304,6 +312,9 @@ int afperf_number_intervals(struct afperf_model *model, struct pf_error *error);
 
 /* Adds the times of a run's sections, which are linked from the first on. */
 int afperf_time_sections(struct afperf_model *model, uint32_t first, struct pf_error *error);
+
+/* The times of a node. */
+struct afperf_times afperf_times_of(const struct afperf_model *model, const struct afperf_node *node);
 
 /* The node of a context in the run whose nodes are being made, or AFPERF_NONE with *error filled. */
 uint32_t afperf_node_of(struct afperf_model *model, uint32_t run, uint32_t context, struct pf_error *error);

@@ -30,7 +30,8 @@ uint32_t afperf_node_of(struct afperf_model *model, uint32_t run, uint32_t conte
     if (AFPERF_GROW(model, nodes, error) < 0)
         return AFPERF_NONE;
     uint32_t node = (uint32_t)model->n_nodes++;
-    model->nodes[node] = (struct afperf_node){.run = run, .context = context, .next = AFPERF_NONE};
+    model->nodes[node] =
+        (struct afperf_node){.run = run, .context = context, .next = AFPERF_NONE, .times = AFPERF_NONE};
     if (last == AFPERF_NONE)
         model->first_node[context] = node;
     else
@@ -68,19 +69,57 @@ int afperf_enter(struct afperf_model *model, uint32_t number, uint32_t run, stru
     return region->owner == AFPERF_NONE ? -1 : 0;
 }
 
-void afperf_leave(struct afperf_model *model, uint32_t number)
+/* The times of a region that has been left. */
+static struct afperf_times times_of(const struct afperf_model *model, const struct afperf_span *region,
+                                    const struct afperf_run *run)
+{
+    uint64_t inclusive = region->stop - region->start;
+    return (struct afperf_times){.inclusive = inclusive,
+                                 .exclusive = region->exclusive,
+                                 .inclusive_net =
+                                     inclusive - afperf_paused(model, run, region->start, region->stop),
+                                 .exclusive_net = region->exclusive_net};
+}
+
+struct afperf_times afperf_times_of(const struct afperf_model *model, const struct afperf_node *node)
+{
+    bool single = node->calls == 1 && model->tree->kind[node->context] == AFPERF_KIND_REGION;
+    return single ? times_of(model, afperf_span(&model->regions, node->times), &model->runs[node->run])
+                  : model->times[node->times];
+}
+
+static void add_times(struct afperf_times *sum, const struct afperf_times *times)
+{
+    sum->inclusive += times->inclusive;
+    sum->exclusive += times->exclusive;
+    sum->inclusive_net += times->inclusive_net;
+    sum->exclusive_net += times->exclusive_net;
+}
+
+int afperf_leave(struct afperf_model *model, uint32_t number, struct pf_error *error)
 {
     struct afperf_span *region = afperf_span(&model->regions, number);
     struct afperf_node *node = &model->nodes[region->owner];
+    const struct afperf_run *run = &model->runs[node->run];
     uint64_t inclusive = region->stop - region->start;
-    uint64_t net = inclusive - afperf_paused(model, &model->runs[node->run], region->start, region->stop);
+    uint64_t net = inclusive - afperf_paused(model, run, region->start, region->stop);
     region->exclusive = inclusive - region->covered;
     region->exclusive_net = net - region->covered_net;
+    if (!node->calls) {
+        node->calls = 1;
+        node->times = number;
+        return 0;
+    }
+    if (node->calls == 1) {
+        if (AFPERF_GROW(model, times, error) < 0)
+            return -1;
+        model->times[model->n_times] = times_of(model, afperf_span(&model->regions, node->times), run);
+        node->times = (uint32_t)model->n_times++;
+    }
+    struct afperf_times times = times_of(model, region, run);
     node->calls++;
-    node->inclusive += inclusive;
-    node->inclusive_net += net;
-    node->exclusive += region->exclusive;
-    node->exclusive_net += region->exclusive_net;
+    add_times(&model->times[node->times], &times);
+    return 0;
 }
 
 /* ---- replay ------------------------------------------------------------------------------------- */
@@ -107,21 +146,23 @@ static int push(struct replay *replay, uint32_t number, struct pf_error *error)
 }
 
 /* Takes off the innermost region; it covers its parent's time. */
-static void pop(struct replay *replay)
+static int pop(struct replay *replay, struct pf_error *error)
 {
     struct afperf_model *model = replay->model;
     uint32_t number = replay->top;
     const struct afperf_span *region = afperf_span(&model->regions, number);
     replay->top = region->parent;
     if (replay->trial)
-        return;
-    afperf_leave(model, number);
+        return 0;
+    if (afperf_leave(model, number, error) < 0)
+        return -1;
     if (region->parent == AFPERF_NONE)
-        return;
+        return 0;
     struct afperf_span *parent = afperf_span(&model->regions, region->parent);
     parent->covered += region->stop - region->start;
     parent->covered_net += region->stop - region->start -
                            afperf_paused(model, &model->runs[replay->run], region->start, region->stop);
+    return 0;
 }
 
 /* Closes the regions above `number` at this time. 1; 0: one of them has a stop, so that the run's regions overlap. */
@@ -138,7 +179,8 @@ static int close_above(struct replay *replay, uint32_t number, uint64_t time, st
             if (note_unclosed(replay->model, region, error) < 0)
                 return -1;
         }
-        pop(replay);
+        if (pop(replay, error) < 0)
+            return -1;
     }
     return 1;
 }
@@ -161,7 +203,8 @@ static int play(struct replay *replay, struct pf_error *error)
             int fits = close_above(replay, number, time, error);
             if (fits <= 0)
                 return fits;
-            pop(replay);
+            if (pop(replay, error) < 0)
+                return -1;
         }
     }
     return close_above(replay, AFPERF_NONE, run->end, error);

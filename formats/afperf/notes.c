@@ -12,6 +12,8 @@ static const struct {
 } problems[AFPERF_PROBLEMS] = {
     [AFPERF_OTHER_VERSION] = {"fatal", "other-version-header",
                               "a header of another version; what follows is not read"},
+    [AFPERF_DAMAGED] = {"fatal", "damaged-compression",
+                        "the compressed data are damaged or cut off; what follows is lost"},
     [AFPERF_AGGREGATE_ENDS_BEFORE_START] = {"error", "aggregate-ends-before-start",
                                             "an aggregate ends before it starts; record dropped"},
     [AFPERF_BAD_INTEGER] = {"error", "bad-integer", "an id or timestamp is no integer; record dropped"},
@@ -93,7 +95,7 @@ static int grow(struct afperf_notes *notes, struct pf_error *error)
 int afperf_note(struct afperf_notes *notes, enum afperf_problem problem, uint64_t offset, uint64_t line,
                 struct pf_error *error)
 {
-    if (notes->count >= KEPT && problem != AFPERF_OTHER_VERSION)
+    if (notes->count >= KEPT && problem > AFPERF_DAMAGED)
         return 0;
     if (notes->count == notes->room && grow(notes, error) < 0)
         return -1;

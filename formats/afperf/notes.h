@@ -14,6 +14,7 @@
 enum afperf_problem {
     /* fatal: reading ends there */
     AFPERF_OTHER_VERSION,
+    AFPERF_DAMAGED,
     /* errors: the record is dropped */
     AFPERF_AGGREGATE_ENDS_BEFORE_START,
     AFPERF_BAD_INTEGER,

@@ -315,7 +315,8 @@ static int read_record(struct afperf_reading *reading, const struct afperf_recor
 static int read_all(struct afperf_reading *reading, struct afperf_reader *reader, struct pf_pass *pass,
                     struct pf_error *error)
 {
-    uint64_t size = pf_input_size(reading->model->input), stepped = 0;
+    struct pf_input *input = reading->model->input;
+    uint64_t stepped = 0, done, total, line;
     struct afperf_record record;
     int more;
     if (afperf_add_ref(reading, AFPERF_REF_NONE, 0, error) == AFPERF_NONE)
@@ -323,14 +324,20 @@ static int read_all(struct afperf_reading *reading, struct afperf_reader *reader
     while ((more = afperf_reader_next(reader, &record, error)) > 0) {
         if (record.offset - stepped >= STEP_BYTES) {
             stepped = record.offset;
-            if (pf_pass_step(pass, stepped, size, error) < 0)
+            pf_input_progress(input, stepped, &done, &total);
+            if (pf_pass_step(pass, done, total, error) < 0)
                 return -1;
         }
         more = read_record(reading, &record, error);
         if (more <= 0)
-            break;
+            return more;
     }
-    return more;
+    if (more < 0)
+        return -1;
+    reading->place.offset = reading->model->end = afperf_reader_tell(reader, &line);
+    reading->place.line = line;
+    struct pf_error damage;
+    return pf_input_damage(input, &damage) ? note(reading, AFPERF_DAMAGED, error) : 0;
 }
 
 static void free_reading(struct afperf_reading *reading)
@@ -354,7 +361,6 @@ int afperf_read(struct afperf_model *model, struct pf_pass *pass, struct pf_erro
         reading->model = model;
         reading->last_section = AFPERF_NONE;
         reading->block = afperf_event(AFPERF_EVENT_RUN, 0);
-        model->end = pf_input_size(model->input);
         result = read_all(reading, reader, pass, error);
     } else {
         pf_fail_memory(error);

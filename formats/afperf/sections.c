@@ -105,6 +105,21 @@ static uint32_t context_of(struct afperf_model *model, const struct afperf_secti
     return pf_tree_child(model->tree, PF_NO_CONTEXT, number, name, AFPERF_KIND_SECTION, 0, error);
 }
 
+static int add_to_node(struct afperf_model *model, struct afperf_node *node,
+                       const struct afperf_section *section, struct pf_error *error)
+{
+    if (node->times == AFPERF_NONE) {
+        if (AFPERF_GROW(model, times, error) < 0)
+            return -1;
+        node->times = (uint32_t)model->n_times;
+        model->times[model->n_times++] = (struct afperf_times){0};
+    }
+    node->calls += section->count;
+    model->times[node->times].inclusive += section->total;
+    model->times[node->times].inclusive_net += section->total_net;
+    return 0;
+}
+
 static int time_section(struct afperf_model *model, struct afperf_section *section, struct pf_error *error)
 {
     struct extent *extents = malloc(((size_t)section->count + 1) * sizeof *extents);
@@ -120,12 +135,7 @@ static int time_section(struct afperf_model *model, struct afperf_section *secti
     uint32_t number = afperf_node_of(model, section->run, section->context, error);
     if (number == AFPERF_NONE)
         return -1;
-    struct afperf_node *node = &model->nodes[number];
-    node->section = true;
-    node->calls += section->count;
-    node->inclusive += section->total;
-    node->inclusive_net += section->total_net;
-    return 0;
+    return add_to_node(model, &model->nodes[number], section, error);
 }
 
 int afperf_time_sections(struct afperf_model *model, uint32_t first, struct pf_error *error)

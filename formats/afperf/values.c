@@ -77,26 +77,20 @@ struct pf_cell afperf_ticks_cell(afperf_uint128 ticks, pf_int128 *wide)
 static bool value_of(struct values *values, const struct afperf_node *node, unsigned metric,
                      struct pf_cell *cell)
 {
-    afperf_uint128 ticks;
-    switch (metric) {
-    case AFPERF_CALLS:
+    const struct afperf_model *model = values->model;
+    bool section = model->tree->kind[node->context] == AFPERF_KIND_SECTION;
+    if (metric == AFPERF_CALLS) {
         *cell = pf_uint(node->calls);
         return true;
-    case AFPERF_TIME:
-        ticks = node->exclusive;
-        break;
-    case AFPERF_TIME_INC:
-        ticks = node->inclusive;
-        break;
-    case AFPERF_TIME_NET:
-        ticks = node->exclusive_net;
-        break;
-    default:
-        ticks = node->inclusive_net;
     }
-    if (node->section && (metric == AFPERF_TIME || metric == AFPERF_TIME_NET))
+    if (section && (metric == AFPERF_TIME || metric == AFPERF_TIME_NET))
         return false;
-    *cell = afperf_ticks_cell(ticks * values->model->runs[node->run].nanoseconds, &values->wide);
+    struct afperf_times times = afperf_times_of(model, node);
+    afperf_uint128 ticks = metric == AFPERF_TIME       ? times.exclusive
+                           : metric == AFPERF_TIME_INC ? times.inclusive
+                           : metric == AFPERF_TIME_NET ? times.exclusive_net
+                                                       : times.inclusive_net;
+    *cell = afperf_ticks_cell(ticks * model->runs[node->run].nanoseconds, &values->wide);
     return true;
 }
 
