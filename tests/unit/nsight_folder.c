@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: MIT */
+/* Folders of points that hold exports, as an experiment. */
+#include "tests/unit/nsight_export.h"
+
+extern const struct pf_driver pf_nsight_folder_driver;
+
+/* An export in which main takes so many ns and launches a kernel of as many. */
+#define RUN(ns)                                                                                              \
+    TABLES NVTX_TABLE NAMES DOMAIN_ROW RANGE(100, 100 + ns, "main") CALL(101, 102, 1, 1)                     \
+        KERNEL(110, 110 + ns, 7, 1, 3)
+
+static void write_point(const char *dir, const char *file, const char *sql)
+{
+    char path[256];
+    snprintf(path, sizeof path, "study/%s", dir);
+    mkdir(path_in(export_folder, path), 0755);
+    snprintf(path, sizeof path, "study/%s/%s", dir, file);
+    write_export(path, sql);
+}
+
+static struct open_export *open_study(void)
+{
+    struct open_export *study = calloc(1, sizeof *study);
+    int folder = open(export_folder, O_RDONLY | O_DIRECTORY);
+    if (!study || folder < 0)
+        abort();
+    struct pf_profile *profile = &study->profile;
+    study->options.cache = 1 << 20;
+    profile->driver = &pf_nsight_folder_driver;
+    profile->options = &study->options;
+    profile->source = pf_source_new(folder, "study", &study->error);
+    profile->info = pf_rows_new(2);
+    profile->warnings = pf_rows_new(5);
+    close(folder);
+    study->failed = pf_nsight_folder_driver.open(profile, &study->error) != 0;
+    for (enum pf_stage stage = PF_PARTITIONED; !study->failed && stage < PF_STAGES; stage++)
+        study->failed = pf_nsight_folder_driver.load(profile, stage, NULL, &study->error) != 0;
+    return study;
+}
+
+static void close_study(struct open_export *study)
+{
+    struct pf_profile *profile = &study->profile;
+    pf_nsight_folder_driver.close(profile);
+    pf_rows_free(profile->partitions.items);
+    pf_rows_free(profile->partitions.fields);
+    pf_rows_free(profile->warnings);
+    pf_rows_free(profile->info);
+    pf_tree_free(profile->contexts);
+    pf_source_free(profile->source);
+    free(study);
+}
+
+static bool is_probed(void)
+{
+    struct pf_probe probe = {.directory = true};
+    struct pf_verdict verdict = {0};
+    probe.fd = open(path_in(export_folder, "study"), O_RDONLY | O_DIRECTORY);
+    pf_nsight_folder_driver.probe(&probe, &verdict);
+    close(probe.fd);
+    return verdict.confidence > 0;
+}
+
+/* What is in a metric's rows of values. */
+static const char *measured(struct open_export *study, const char *metric)
+{
+    const struct pf_profile *profile = &study->profile;
+    struct pf_restriction only = PF_UNRESTRICTED;
+    for (size_t i = 0; i < profile->n_metrics; i++)
+        if (!strcmp(profile->metrics[i].name, metric))
+            only.metric = (int64_t)i;
+    return rows_only(study, "values", only);
+}
+
+static void test_study(void)
+{
+    write_point("run.n20.r1", "rank0.sqlite", RUN(2000));
+    ok(!is_probed(), "one folder is no experiment");
+    write_point("run.n3.r1", "rank0.sqlite", RUN(300));
+    write_point("run.n3.r1", "rank1.sqlite", RUN(310));
+    write_point("run.n3.r2", "rank0.sqlite", RUN(320));
+    write_point("notes", "copy.sqlite", RUN(5));
+    make_folder(path_in(export_folder, "study"), "run.n4.r1");
+    ok(is_probed(), "two are");
+    struct open_export *study = open_study();
+    if (!ok(!study->failed, "it opens"))
+        printf("# %s\n", study->error.what);
+    is(measured(study, "time (inc)"),
+       "n=3,,0,main,time (inc),300\n"
+       "n=3,,1,main,time (inc),310\n"
+       "n=3,,2,main,time (inc),320\n"
+       "n=20,,0,main,time (inc),2000\n"
+       "n=3,,0,main/cudaLaunchKernel,time (inc),1\n"
+       "n=3,,1,main/cudaLaunchKernel,time (inc),1\n"
+       "n=3,,2,main/cudaLaunchKernel,time (inc),1\n"
+       "n=20,,0,main/cudaLaunchKernel,time (inc),1\n",
+       "exports of one point are its repetitions, whatever folder they are in");
+    is(codes(study), "bad-point", "a folder that is no point is told");
+    ok(!pf_source_check(study->profile.source, &study->error), "nothing has changed");
+    write_point("run.n20.r1", "rank1.sqlite", RUN(7));
+    ok(pf_source_check(study->profile.source, &study->error) && study->error.code == ESTALE,
+       "an export that comes to a point is a change");
+    close_study(study);
+}
+
+static void test_damaged(void)
+{
+    write_text(path_in(export_folder, "study/run.n20.r1"), "rank2.sqlite", "no database");
+    struct open_export *study = open_study();
+    ok(!study->failed, "an export that cannot be read harms no other");
+    ok(strstr(codes(study), "bad-member") != NULL, "but is told");
+    ok(strstr(measured(study, "gpu time"), "n=20,,1,main/cudaLaunchKernel/stencil,gpu time,7\n") != NULL,
+       "the others are served");
+    close_study(study);
+}
+
+int main(void)
+{
+    temp_dir_make(export_folder);
+    make_folder(export_folder, "study");
+    test_study();
+    test_damaged();
+    temp_dir_remove(export_folder);
+    return done();
+}
