@@ -12,6 +12,8 @@ extern const struct pf_driver pf_extrap_talpas_driver;
 extern const struct pf_driver pf_extrap_jsonl_driver;
 extern const struct pf_driver pf_extrap_json_driver;
 extern const struct pf_driver pf_extrap_json_old_driver;
+extern const struct pf_driver pf_perun_driver;
+extern const struct pf_driver pf_perun_index_driver;
 extern const struct pf_driver pf_nsight_driver;
 extern const struct pf_driver pf_nsight_folder_driver;
 
@@ -27,6 +29,8 @@ const struct pf_driver *const pf_drivers[] = {
     &pf_nsight_folder_driver,   /* beside folders that are named like points and hold such files */
     &pf_extrap_binary_driver,    /* a byte order and a word of 17 letters */
     &pf_extrap_saved_driver,     /* ZIP's magic and the name of a member */
+    &pf_perun_index_driver,     /* four bytes; the folders of a store are no sign, its files are */
+    &pf_perun_driver,           /* a stored object's first word, or keys of the top level of JSON */
     &pf_extrap_json_old_driver, /* two members of the object that the file is; so are the next three */
     &pf_extrap_json_driver,
     &pf_extrap_talpas_driver,

@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: MIT */
+#include "formats/perun/metrics.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "formats/perun/flat.h"
+
+/* ---- telling apart ------------------------------------------------------------------------------ */
+
+static uint32_t *slot_of(const struct perun_metrics *metrics, const struct perun_metric *key)
+{
+    uint64_t hash =
+        ((uint64_t)key->type << 32 | key->subtype) * 0x9e3779b97f4a7c15u ^ key->field * 0xff51afd7u;
+    for (uint32_t i = (uint32_t)(hash ^ hash >> 32);; i++) {
+        uint32_t *slot = &metrics->slots[i & metrics->mask];
+        const struct perun_metric *at = *slot ? &metrics->list[*slot - 1] : NULL;
+        if (!at || (at->type == key->type && at->subtype == key->subtype && at->field == key->field))
+            return slot;
+    }
+}
+
+static int grow(struct perun_metrics *metrics, struct pf_error *error)
+{
+    uint32_t room = metrics->room ? 2 * metrics->room : 16;
+    struct perun_metric *list = realloc(metrics->list, room * sizeof *list);
+    if (list)
+        metrics->list = list;
+    uint32_t *slots = calloc(4 * (size_t)room, sizeof *slots);
+    if (!list || !slots) {
+        free(slots);
+        return pf_fail_memory(error);
+    }
+    free(metrics->slots);
+    metrics->slots = slots;
+    metrics->mask = 4 * room - 1;
+    metrics->room = room;
+    for (uint32_t i = 0; i < metrics->count; i++)
+        *slot_of(metrics, &list[i]) = i + 1;
+    return 0;
+}
+
+int perun_metric_of(struct perun_metrics *metrics, uint32_t type, uint32_t subtype, uint32_t field,
+                    uint32_t *index, struct pf_error *error)
+{
+    struct perun_metric key = {type, subtype, field};
+    if (metrics->count == metrics->room && grow(metrics, error))
+        return -1;
+    uint32_t *slot = slot_of(metrics, &key);
+    *index = PERUN_NONE;
+    metrics->full |= !*slot && metrics->count == PERUN_METRICS_MAX;
+    if (!*slot && metrics->count == PERUN_METRICS_MAX)
+        return 0;
+    if (!*slot) {
+        metrics->list[metrics->count] = key;
+        *slot = ++metrics->count;
+    }
+    *index = *slot - 1;
+    return 0;
+}
+
+void perun_metrics_free(struct perun_metrics *metrics)
+{
+    free(metrics->list);
+    free(metrics->slots);
+}
+
+/* ---- names and units ---------------------------------------------------------------------------- */
+
+static struct pf_cell string_of(const struct perun *perun, uint32_t string)
+{
+    return string == PERUN_NONE ? pf_text("", 0) : pf_interned(perun->data->tree->strings, string);
+}
+
+static bool is_word(struct pf_cell text, const char *word)
+{
+    return text.size == strlen(word) && !memcmp(text.text, word, text.size);
+}
+
+/* A string that ends with NUL and lives as long as the profile; a NUL inside it ends it. */
+static const char *keep(struct perun *perun, const char *text, size_t size, struct pf_error *error)
+{
+    uint32_t string = pf_intern(perun->names, text, size + 1, error);
+    return string == PF_NO_STRING ? NULL : pf_interned(perun->names, string).text;
+}
+
+/* Equal strings are kept once. */
+static bool is_taken(const struct perun *perun, uint32_t before, const char *name)
+{
+    for (uint32_t i = 0; i < before; i++)
+        if (perun->metrics[i].name == name)
+            return true;
+    return false;
+}
+
+/* type(subtype).field; what there is none of is left out. A type may look like another's subtype: then a number. */
+static const char *name_of(struct perun *perun, uint32_t i, struct pf_error *error)
+{
+    const struct perun_metric *key = &perun->metric_keys[i];
+    struct pf_cell type = string_of(perun, key->type), subtype = string_of(perun, key->subtype);
+    struct pf_cell field = pf_interned(perun->data->tree->strings, perun->data->fields.list[key->field].name);
+    struct perun_text name = {0};
+    bool named = type.size || subtype.size;
+    int failed = perun_text_add(&name, type.text, type.size, error);
+    if (!failed && subtype.size)
+        failed = perun_text_add(&name, "(", 1, error) ||
+                 perun_text_add(&name, subtype.text, subtype.size, error) ||
+                 perun_text_add(&name, ")", 1, error);
+    if (!failed)
+        failed = perun_text_add(&name, ".", named, error) ||
+                 perun_text_add(&name, field.text, field.size, error) || perun_text_end(&name, error);
+    const char *kept = failed ? NULL : keep(perun, name.at, name.size, error);
+    if (kept && is_taken(perun, i, kept)) {
+        char number[16];
+        int size = snprintf(number, sizeof number, " #%u", i);
+        failed = perun_text_add(&name, number, (size_t)size, error) || perun_text_end(&name, error);
+        kept = failed ? NULL : keep(perun, name.at, name.size, error);
+    }
+    perun_text_free(&name);
+    return kept;
+}
+
+static struct pf_cell unit_named(const struct perun *perun, const char *format, struct pf_cell a,
+                                 struct pf_cell b)
+{
+    char key[300];
+    int size = snprintf(key, sizeof key, format, (int)a.size, a.text, (int)b.size, b.text);
+    return size < (int)sizeof key ? perun_property(perun->data->properties, key) : pf_absent();
+}
+
+/* header.units by type(subtype), type (subtype), subtype, type, header.type. */
+static const char *unit_of(struct perun *perun, const struct perun_metric *key, struct pf_error *error)
+{
+    struct pf_cell type = string_of(perun, key->type), subtype = string_of(perun, key->subtype);
+    struct pf_cell none = pf_text("", 0), header = string_of(perun, perun->header_type), found = pf_absent();
+    uint32_t field = key->field;
+    /* Units are of amounts; of the other fields only the one that is a part of the amount has the same. */
+    if (field != PERUN_AMOUNT && field != PERUN_EXCLUSIVE)
+        return "";
+    if (subtype.size)
+        found = unit_named(perun, "header.units.%.*s(%.*s)", type, subtype);
+    if (found.type == PF_ABSENT && subtype.size)
+        found = unit_named(perun, "header.units.%.*s (%.*s)", type, subtype);
+    if (found.type == PF_ABSENT && subtype.size)
+        found = unit_named(perun, "header.units.%.*s%.*s", subtype, none);
+    if (found.type == PF_ABSENT && type.size)
+        found = unit_named(perun, "header.units.%.*s%.*s", type, none);
+    if (found.type == PF_ABSENT && header.size)
+        found = unit_named(perun, "header.units.%.*s%.*s", header, none);
+    if (found.type != PF_TEXT)
+        return perun->data->unit;
+    struct perun_text unit = {0};
+    bool copied = !perun_text_add(&unit, found.text, found.size, error) && !perun_text_end(&unit, error);
+    const char *kept = copied ? keep(perun, unit.at, unit.size, error) : NULL;
+    perun_text_free(&unit);
+    return kept;
+}
+
+/* ---- how they add up ---------------------------------------------------------------------------- */
+
+static uint32_t find(const struct perun *perun, const struct perun_metric *key, const char *subtype,
+                     uint32_t field)
+{
+    for (uint32_t i = 0; i < perun->n_metrics; i++) {
+        const struct perun_metric *other = &perun->metric_keys[i];
+        bool same =
+            subtype ? is_word(string_of(perun, other->subtype), subtype) : other->subtype == key->subtype;
+        if (other->type == key->type && other->field == field && same)
+            return i;
+    }
+    return PERUN_NONE;
+}
+
+static void set(struct pf_metric *metric, const char *scope, enum pf_over_contexts contexts, uint32_t partner)
+{
+    metric->scope = scope;
+    metric->over_contexts = contexts;
+    metric->partner = partner == PERUN_NONE ? PF_NO_PARTNER : (int)partner;
+}
+
+/*
+ * Allocations, samples and times of commands belong to where they stand. Durations of calls are inclusive and stand
+ * in a list of functions, not in a tree: their sum over functions is nothing; nor is that of any other field. What
+ * an unknown collector measures in snapshots (massif) is a level, which does not add up over these.
+ */
+static void set_sums(const struct perun *perun, const struct perun_metric *key, struct pf_metric *metric)
+{
+    struct pf_cell type = string_of(perun, key->type), subtype = string_of(perun, key->subtype);
+    bool amount = key->field == PERUN_AMOUNT, level = is_word(type, "memory") && !subtype.size;
+    uint32_t exclusive = amount ? find(perun, key, NULL, PERUN_EXCLUSIVE) : PERUN_NONE;
+    metric->over_partitions = level ? PF_MAX : PF_SUM;
+    if (key->field == PERUN_EXCLUSIVE)
+        set(metric, "exclusive", PF_OVER_ALL, find(perun, key, NULL, PERUN_AMOUNT));
+    else if (amount && is_word(subtype, "inclusive"))
+        set(metric, "inclusive", PF_OVER_ROOTS, find(perun, key, "exclusive", PERUN_AMOUNT));
+    else if (amount && is_word(subtype, "exclusive"))
+        set(metric, "exclusive", PF_OVER_ALL, find(perun, key, "inclusive", PERUN_AMOUNT));
+    else if (amount && (exclusive != PERUN_NONE || is_word(subtype, "time delta")))
+        set(metric, "inclusive", PF_OVER_NO_CONTEXTS, exclusive);
+    else if (amount && !level)
+        set(metric, "exclusive", PF_OVER_ALL, PERUN_NONE);
+    else
+        set(metric, "", key->field == PERUN_NCALLS ? PF_OVER_ALL : PF_OVER_NO_CONTEXTS, PERUN_NONE);
+    if (!amount && key->field != PERUN_EXCLUSIVE && key->field != PERUN_NCALLS)
+        metric->over_partitions = PF_OVER_NO_PARTITIONS;
+}
+
+int perun_describe_metrics(struct perun *perun, struct perun_metrics *metrics, struct pf_error *error)
+{
+    perun->metrics = calloc(metrics->count + 1, sizeof *perun->metrics);
+    if (!perun->metrics)
+        return pf_fail_memory(error);
+    perun->metric_keys = metrics->list;
+    perun->n_metrics = metrics->count;
+    metrics->list = NULL;
+    for (uint32_t i = 0; i < perun->n_metrics; i++) {
+        struct pf_metric *metric = &perun->metrics[i];
+        const struct perun_metric *key = &perun->metric_keys[i];
+        *metric = (struct pf_metric){.id = i, .type = "double", .description = ""};
+        metric->name = name_of(perun, i, error);
+        metric->unit = metric->name ? unit_of(perun, key, error) : NULL;
+        if (!metric->unit)
+            return -1;
+        set_sums(perun, key, metric);
+    }
+    return 0;
+}

@@ -1,0 +1,313 @@
+/* SPDX-License-Identifier: MIT */
+#include "formats/perun/model.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "formats/perun/metrics.h"
+#include "formats/perun/read.h"
+#include "formats/perun/walk.h"
+
+struct pf_cell perun_property(const struct pf_rows *properties, const char *key)
+{
+    size_t size = strlen(key);
+    for (size_t i = pf_rows_count(properties); i-- > 0;) {
+        const struct pf_cell *row = pf_rows_at(properties, i);
+        if (row[0].size == size && !memcmp(row[0].text, key, size))
+            return row[1];
+    }
+    return pf_absent();
+}
+
+/* ---- the pass over the JSON --------------------------------------------------------------------- */
+
+struct body {
+    struct pf_input *input;
+    uint64_t start;
+};
+
+static ssize_t read_body(void *arg, void *buffer, size_t size, uint64_t offset, struct pf_error *error)
+{
+    const struct body *body = arg;
+    return pf_input_read(body->input, buffer, size, body->start + offset, error);
+}
+
+static void close_reading(struct perun_reading *reading)
+{
+    pf_json_free(reading->json);
+    perun_paths_free(reading->paths);
+    free(reading->values);
+    perun_text_free(&reading->texts);
+    perun_text_free(&reading->trace_text);
+    perun_text_free(&reading->uid_text);
+    perun_text_free(&reading->command_text);
+}
+
+static int read_data(struct perun *perun, struct perun_data *data, struct pf_pass *pass,
+                     struct pf_error *error)
+{
+    struct body body = {perun->input, perun->body};
+    struct perun_reading reading = {.data = data,
+                                    .input = perun->input,
+                                    .body = perun->body,
+                                    .pass = pass,
+                                    .paths = perun_paths_new(data->tree),
+                                    .json = pf_json_new_reading(read_body, &body, PF_JSON_STRICT_UTF8, 0),
+                                    .values = malloc(PERUN_VALUES_MAX * sizeof *reading.values)};
+    int failed = reading.paths && reading.json && reading.values ? 0 : pf_fail_memory(error);
+    if (!failed)
+        failed = perun_read(&reading, error);
+    if (!failed) {
+        perun_paths_finish(reading.paths);
+        failed = pf_tree_finish(data->tree, error);
+    }
+    close_reading(&reading);
+    return failed ? -1 : 0;
+}
+
+/* What the header of a stored object says must be what it holds. */
+static void check_length(struct perun *perun, struct perun_data *data)
+{
+    uint64_t size = pf_input_size(perun->input);
+    if (perun->stored && size != UINT64_MAX && size >= perun->body && size - perun->body != perun->length)
+        perun_note(&data->notes, 0, 0, "error", "bad-length",
+                   "the object's header says %llu characters, but there are %llu",
+                   (unsigned long long)perun->length, (unsigned long long)(size - perun->body));
+}
+
+/* ---- snapshots ---------------------------------------------------------------------------------- */
+
+static int by_number(const void *a, const void *b)
+{
+    const struct perun_snapshot *const *x = a, *const *y = b;
+    return ((*x)->number > (*y)->number) - ((*x)->number < (*y)->number);
+}
+
+static int add_partition(struct pf_profile *profile, struct pf_cell id, const char *name, struct pf_cell time,
+                         struct pf_error *error)
+{
+    struct pf_cell item[] = {id, pf_string(name)};
+    return pf_rows_add(profile->partitions.items, item, error) ||
+                   pf_rows_add(profile->partitions.fields, &time, error)
+               ? -1
+               : 0;
+}
+
+/* Snapshots by number, and at last `all`, for what belongs to none. */
+static int list_snapshots(struct pf_profile *profile, const struct perun_data *data, uint32_t *order,
+                          struct perun_snapshot **sorted, struct pf_error *error)
+{
+    char name[24];
+    for (uint32_t i = 0; i < data->n_snapshots; i++)
+        sorted[i] = &data->snapshots[i];
+    qsort(sorted, data->n_snapshots, sizeof *sorted, by_number);
+    for (uint32_t i = 0; i < data->n_snapshots; i++) {
+        order[sorted[i] - data->snapshots] = i;
+        snprintf(name, sizeof name, "%lld", (long long)sorted[i]->number);
+        if (add_partition(profile, pf_int(sorted[i]->number), name, perun_data_time(data, sorted[i]->group),
+                          error))
+            return -1;
+    }
+    if (!data->without_snapshot)
+        return 0;
+    return add_partition(profile, pf_absent(), "all", perun_data_time(data, data->none_group), error);
+}
+
+static int make_partitions(struct pf_profile *profile, struct perun_data *data, struct pf_error *error)
+{
+    struct perun *perun = profile->state;
+    struct pf_partitions *partitions = &profile->partitions;
+    pf_rows_free(partitions->items);
+    pf_rows_free(partitions->fields);
+    partitions->items = pf_rows_new(2);
+    partitions->fields = pf_rows_new(1);
+    free(perun->order);
+    perun->order = calloc((size_t)data->n_snapshots + 1, sizeof *perun->order);
+    struct perun_snapshot **sorted = calloc((size_t)data->n_snapshots + 1, sizeof *sorted);
+    int failed =
+        partitions->items && partitions->fields && perun->order && sorted ? 0 : pf_fail_memory(error);
+    if (!failed)
+        failed = list_snapshots(profile, data, perun->order, sorted, error);
+    perun->all = data->without_snapshot ? (int64_t)data->n_snapshots : -1;
+    free(sorted);
+    return failed ? -1 : 0;
+}
+
+int perun_load_data(struct pf_profile *profile, struct pf_pass *pass, struct pf_error *error)
+{
+    struct perun *perun = profile->state;
+    struct perun_data *data = perun_data_new(profile->options->cache, error);
+    if (!data)
+        return -1;
+    if (read_data(perun, data, pass, error) || make_partitions(profile, data, error)) {
+        perun_data_free(data);
+        return -1;
+    }
+    check_length(perun, data);
+    perun->data = data;
+    perun->models = data->models;
+    perun->properties = data->properties;
+    profile->keys.items = data->model_names;
+    return 0;
+}
+
+/* ---- sums and metrics --------------------------------------------------------------------------- */
+
+/* The metric of each field, as long as type and subtype stay the same. */
+struct summing {
+    struct perun *perun;
+    struct perun_sums *sums;
+    struct perun_metrics metrics;
+    struct {
+        uint32_t type, subtype, metric;
+        bool known;
+    } * of_field; /* one a field */
+};
+
+static int add_cell(struct summing *summing, const struct perun_walk *walk, const struct perun_row_cell *cell,
+                    uint32_t partition, struct pf_error *error)
+{
+    struct perun_field *field = &summing->perun->data->fields.list[cell->field];
+    if (cell->cell.type == PF_ABSENT)
+        return 0;
+    field->seen = true;
+    if (field->identity || field->reserved || cell->cell.type == PF_TEXT)
+        return 0;
+    uint32_t type = perun_type_of(summing->perun, walk->type);
+    if (!summing->of_field[cell->field].known || summing->of_field[cell->field].type != type ||
+        summing->of_field[cell->field].subtype != walk->subtype) {
+        uint32_t metric;
+        if (perun_metric_of(&summing->metrics, type, walk->subtype, cell->field, &metric, error))
+            return -1;
+        summing->of_field[cell->field].type = type;
+        summing->of_field[cell->field].subtype = walk->subtype;
+        summing->of_field[cell->field].metric = metric;
+        summing->of_field[cell->field].known = true;
+    }
+    uint32_t metric = summing->of_field[cell->field].metric;
+    return metric == PERUN_NONE
+               ? 0
+               : perun_sums_add(summing->sums, partition, walk->context, metric, &cell->cell, error);
+}
+
+static int add_rows(struct summing *summing, struct perun_walk *walk, struct pf_pass *pass,
+                    struct pf_error *error)
+{
+    const struct perun *perun = summing->perun;
+    int more;
+    while ((more = perun_walk_next(walk, error)) > 0) {
+        uint32_t partition =
+            walk->snapshot == PERUN_NONE ? (uint32_t)perun->all : perun->order[walk->snapshot];
+        for (size_t i = 0; i < walk->n_cells; i++)
+            if (add_cell(summing, walk, &walk->cells[i], partition, error))
+                return -1;
+        if (pass && walk->number % 8192 == 0 &&
+            pf_pass_step(pass, (uint64_t)(perun_walk_progress(walk) * 1e6), 1000000, error))
+            return -1;
+    }
+    return more;
+}
+
+/* Gives fields their columns in resources.csv: numbers first, then what tells resources apart, then text. */
+static int make_columns(struct perun *perun, struct pf_error *error)
+{
+    struct perun_fields *fields = &perun->data->fields;
+    unsigned columns = 0;
+    perun->others = false;
+    for (uint32_t i = 0; i < fields->count; i++) {
+        struct perun_field *field = &fields->list[i];
+        field->column = -1;
+        if (!field->seen || i == PERUN_TIME)
+            continue;
+        if (field->reserved || columns == PERUN_OWN_COLUMNS) {
+            perun->others |= i != PERUN_THREAD;
+            continue;
+        }
+        struct pf_cell name = pf_interned(perun->data->tree->strings, field->name);
+        char *copy = strndup(name.text, name.size);
+        uint32_t kept = copy ? pf_intern(perun->names, copy, strlen(copy) + 1, error) : PF_NO_STRING;
+        if (!copy || kept == PF_NO_STRING) {
+            free(copy);
+            return pf_fail_memory(error);
+        }
+        free(copy);
+        field->column = (int)(PERUN_R_FIELDS + columns);
+        perun->resource_columns[PERUN_R_FIELDS + columns++] =
+            (struct pf_column){.name = pf_interned(perun->names, kept).text};
+    }
+    size_t n = PERUN_R_FIELDS + columns;
+    if (perun->others)
+        perun->resource_columns[n++] = (struct pf_column){.name = "other"};
+    perun->tables[PERUN_RESOURCES].n_columns = n;
+    return 0;
+}
+
+static int sum_up(struct pf_profile *profile, struct summing *summing, struct pf_pass *pass,
+                  struct pf_error *error)
+{
+    struct perun *perun = profile->state;
+    struct perun_walk walk;
+    perun_walk_open(&walk, perun->data);
+    int failed = add_rows(summing, &walk, pass, error);
+    perun_walk_close(&walk);
+    if (failed)
+        return -1;
+    if (perun_sums_finish(summing->sums, (uint32_t)pf_rows_count(profile->partitions.items),
+                          perun->data->tree->count, error) ||
+        perun_describe_metrics(perun, &summing->metrics, error) || make_columns(perun, error))
+        return -1;
+    if (summing->metrics.full)
+        perun_note(&perun->data->notes, 0, -1, "warning", "many-metrics",
+                   "values of further kinds are in resources.csv alone: there are too many");
+    return 0;
+}
+
+/* Of a file without header, the type stands at the top. */
+static int find_header_type(struct perun *perun, struct pf_error *error)
+{
+    const struct pf_rows *properties = perun->data->properties;
+    struct pf_cell type = perun_property(properties, "header.type");
+    if (type.type != PF_TEXT)
+        type = perun_property(properties, "type");
+    perun->header_type = PERUN_NONE;
+    if (type.type != PF_TEXT)
+        return 0;
+    perun->header_type = pf_intern(perun->data->tree->strings, type.text, type.size, error);
+    return perun->header_type == PERUN_NONE ? -1 : 0;
+}
+
+static void drop_model(struct perun *perun)
+{
+    perun_sums_free(perun->sums);
+    free(perun->metrics);
+    free(perun->metric_keys);
+    perun->sums = NULL;
+    perun->metrics = NULL;
+    perun->metric_keys = NULL;
+    perun->n_metrics = 0;
+}
+
+int perun_load_model(struct pf_profile *profile, struct pf_pass *pass, struct pf_error *error)
+{
+    struct perun *perun = profile->state;
+    struct summing summing = {.perun = perun};
+    int failed = find_header_type(perun, error);
+    summing.sums = perun->sums = perun_sums_new(profile->options->cache);
+    summing.of_field = calloc(perun->data->fields.count + 1, sizeof *summing.of_field);
+    if (!failed && (!summing.sums || !summing.of_field))
+        failed = pf_fail_memory(error);
+    if (!failed)
+        failed = sum_up(profile, &summing, pass, error) ||
+                 perun_notes_publish(&perun->data->notes, profile, error);
+    perun_metrics_free(&summing.metrics);
+    free(summing.of_field);
+    if (failed) {
+        drop_model(perun);
+        return -1;
+    }
+    profile->contexts = perun->data->tree;
+    profile->metrics = perun->metrics;
+    profile->n_metrics = perun->n_metrics;
+    return 0;
+}

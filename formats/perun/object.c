@@ -1,0 +1,422 @@
+/* SPDX-License-Identifier: MIT */
+/* One resource, or what the rows of a type share: an object of properties. */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "formats/parse.h"
+#include "formats/perun/read.h"
+
+/* The longest trace or uid that is read, as JSON text. */
+#define RAW_MAX ((size_t)16 << 20)
+
+/* Other fields may be objects and lists: shown as their JSON text up to this size. */
+#define NESTED_MAX ((size_t)32 * 1024)
+
+/* ---- values whole ------------------------------------------------------------------------------- */
+
+static int grow(struct perun_text *buffer, size_t room, struct pf_error *error)
+{
+    char *at = realloc(buffer->at, room);
+    if (!at)
+        return pf_fail_memory(error);
+    buffer->at = at;
+    buffer->room = room;
+    return 0;
+}
+
+/* A scalar's text, which the reader's next call would take away. */
+static int keep_scalar(struct perun_raw *raw, struct perun_text *buffer, const struct pf_json_token *token,
+                       struct pf_error *error)
+{
+    buffer->size = 0;
+    bool text = token->event == PF_JSON_STRING || token->event == PF_JSON_NUMBER;
+    if (perun_text_add(buffer, text ? token->text : "", text ? token->size : 0, error) ||
+        perun_text_end(buffer, error))
+        return -1;
+    *raw = (struct perun_raw){token->event, buffer->at, buffer->size};
+    return 0;
+}
+
+int perun_take(struct perun_reading *reading, struct perun_raw *raw, struct perun_text *buffer,
+               struct pf_error *error)
+{
+    char position[PF_JSON_POSITION_SIZE + PF_JSON_DEPTH_MAX / 8 + 8];
+    struct pf_json_token token;
+    size_t saved = pf_json_save(reading->json, position, sizeof position);
+    *raw = (struct perun_raw){.event = PF_JSON_END};
+    if (!buffer->at && grow(buffer, 4096, error))
+        return -1;
+    for (;;) {
+        int event = pf_json_take(reading->json, &token, buffer->at, buffer->room, error);
+        if (event < 0)
+            return -1;
+        if (event != PF_JSON_OBJECT && event != PF_JSON_ARRAY)
+            return keep_scalar(raw, buffer, &token, error);
+        if (!token.cut) {
+            *raw = (struct perun_raw){(enum pf_json_event)event, buffer->at, token.size};
+            return 0;
+        }
+        if (buffer->room >= RAW_MAX) {
+            PERUN_NOTE_AT(reading, &token, "error", "too-long", "left out: this is longer than 16 MB");
+            return 0;
+        }
+        if (grow(buffer, buffer->room * 4, error) || pf_json_restore(reading->json, position, saved, error))
+            return -1;
+    }
+}
+
+/* ---- numbers ------------------------------------------------------------------------------------ */
+
+static bool is_digit(char c)
+{
+    return c >= '0' && c <= '9';
+}
+
+static size_t skip_blanks(const char *text, size_t size, size_t at)
+{
+    while (at < size && (text[at] == ' ' || text[at] == '\t'))
+        at++;
+    return at;
+}
+
+/* Past the digits from `at` on; *any tells whether there are some. */
+static size_t skip_digits(const char *text, size_t size, size_t at, bool *any)
+{
+    *any = at < size && is_digit(text[at]);
+    while (at < size && is_digit(text[at]))
+        at++;
+    return at;
+}
+
+/* The end of the decimal number that begins at `at`; *integer: digits alone. `at` itself if there is none. */
+static size_t number_end(const char *text, size_t size, size_t at, bool *integer)
+{
+    bool before, after = false, exponent;
+    size_t end = skip_digits(text, size, at, &before);
+    *integer = before;
+    if (end < size && text[end] == '.') {
+        end = skip_digits(text, size, end + 1, &after);
+        *integer = false;
+    }
+    if (!before && !after)
+        return at;
+    if (end < size && (text[end] == 'e' || text[end] == 'E')) {
+        size_t digits = end + 1 + (end + 1 < size && (text[end + 1] == '+' || text[end + 1] == '-'));
+        digits = skip_digits(text, size, digits, &exponent);
+        if (exponent) {
+            *integer = false;
+            return digits;
+        }
+    }
+    return end;
+}
+
+/* The end of the unit that begins at `at`: letters or %. */
+static size_t unit_end(const char *text, size_t size, size_t at)
+{
+    for (; at < size; at++) {
+        char letter = (char)(text[at] | 0x20);
+        if (!((letter >= 'a' && letter <= 'z') || text[at] == '%' || (unsigned char)text[at] >= 0x80))
+            break;
+    }
+    return at;
+}
+
+/*
+ * Blanks, a decimal number, blanks, a unit: the number, and where the unit is (unit->size 0: none). False if the text is
+ * none of this.
+ */
+static bool parse_amount(const char *text, size_t size, struct perun_value *value, struct pf_cell *unit)
+{
+    size_t at = skip_blanks(text, size, 0);
+    bool negative = at < size && text[at] == '-', integer;
+    at += negative || (at < size && text[at] == '+');
+    size_t end = number_end(text, size, at, &integer), letters = skip_blanks(text, size, end);
+    size_t behind = unit_end(text, size, letters);
+    *unit = pf_text(text + letters, behind - letters);
+    if (end == at || skip_blanks(text, size, behind) < size)
+        return false;
+    while (integer && at + 1 < end && text[at] == '0')
+        at++;
+    struct pf_json_token number = {.event = PF_JSON_NUMBER, .text = text + at, .size = end - at};
+    double real;
+    if (!integer || end - at > 36) {
+        if (!pf_parse_double(text + at, end - at, &real))
+            return false;
+        value->cell = pf_double(negative ? -real : real);
+        return true;
+    }
+    value->cell = pf_json_number(&number, &value->wide);
+    if (!negative)
+        return true;
+    value->wide = value->cell.type == PF_WIDE   ? -value->wide
+                  : value->cell.type == PF_UINT ? -(pf_int128)value->cell.u
+                                                : -(pf_int128)value->cell.i;
+    value->cell = value->wide < INT64_MIN ? pf_wide(&value->wide) : pf_int((int64_t)value->wide);
+    return true;
+}
+
+/* ---- values of fields --------------------------------------------------------------------------- */
+
+static int keep_text(struct perun_reading *reading, struct perun_value *value, const char *text, size_t size,
+                     struct pf_error *error)
+{
+    value->text = reading->texts.size;
+    value->cell = pf_text(NULL, size);
+    return perun_text_add(&reading->texts, text, size, error);
+}
+
+static int note_no_number(struct perun_reading *reading, const struct pf_json_token *token, const char *what,
+                          size_t size)
+{
+    PERUN_NOTE_AT(reading, token, "warning", "no-number",
+                  "this amount is not a number, and is left out: %.*s", size < 60 ? (int)size : 60, what);
+    return 0;
+}
+
+/* An object or list, whose first token was read. */
+static int read_nested(struct perun_reading *reading, uint32_t field, const struct pf_json_token *token,
+                       struct pf_error *error)
+{
+    if (field == PERUN_AMOUNT)
+        note_no_number(reading, token, token->event == PF_JSON_ARRAY ? "a list" : "an object",
+                       token->event == PF_JSON_ARRAY ? 6 : 9);
+    return pf_json_leave(reading->json, error);
+}
+
+/* The first unit that stands beside an amount is the metric's where the header names none. */
+static void note_unit(struct perun_data *data, const struct pf_cell *unit)
+{
+    if (data->unit[0] || unit->size >= sizeof data->unit)
+        return;
+    memcpy(data->unit, unit->text, unit->size);
+    data->unit[unit->size] = 0;
+}
+
+int perun_read_value(struct perun_reading *reading, uint32_t field, const struct pf_json_token *token,
+                     struct perun_value *value, struct pf_error *error)
+{
+    struct pf_cell unit;
+    static const char *const words[] = {
+        [PF_JSON_TRUE] = "true", [PF_JSON_FALSE] = "false", [PF_JSON_NULL] = "null"};
+    *value = (struct perun_value){.field = field, .cell = pf_absent()};
+    switch (token->event) {
+    case PF_JSON_NUMBER:
+        value->cell = pf_json_number(token, &value->wide);
+        return 0;
+    case PF_JSON_STRING:
+        if (field != PERUN_AMOUNT)
+            return keep_text(reading, value, token->text, token->size, error);
+        if (!parse_amount(token->text, token->size, value, &unit))
+            return note_no_number(reading, token, token->text, token->size);
+        note_unit(reading->data, &unit);
+        return 0;
+    case PF_JSON_TRUE:
+    case PF_JSON_FALSE:
+    case PF_JSON_NULL:
+        if (field == PERUN_AMOUNT)
+            return note_no_number(reading, token, words[token->event], strlen(words[token->event]));
+        return token->event == PF_JSON_NULL
+                   ? 0
+                   : keep_text(reading, value, words[token->event], strlen(words[token->event]), error);
+    default:
+        return read_nested(reading, field, token, error);
+    }
+}
+
+/* Adds a value, or puts it in the place of an earlier one of its field: the last of equal keys counts. */
+static void add_value(struct perun_reading *reading, const struct perun_value *value)
+{
+    size_t i = 0;
+    while (i < reading->n_values && reading->values[i].field != value->field)
+        i++;
+    if (i == PERUN_VALUES_MAX)
+        return;
+    reading->n_values += i == reading->n_values;
+    reading->values[i] = *value;
+}
+
+/* ---- members ------------------------------------------------------------------------------------ */
+
+/* A member that is a field: its value as text if it is an object or list. */
+static int read_field(struct perun_reading *reading, const struct pf_json_token *name, struct pf_error *error)
+{
+    uint32_t field;
+    struct pf_json_token token;
+    struct perun_value value;
+    char nested[NESTED_MAX];
+    if (perun_field_of(&reading->data->fields, reading->data->tree->strings, name->text, name->size, &field,
+                       error))
+        return -1;
+    uint64_t line = name->line, offset = name->offset;
+    if (pf_json_take(reading->json, &token, nested, sizeof nested, error) < 0)
+        return -1;
+    if (field == PERUN_NONE || (reading->n_values == PERUN_VALUES_MAX)) {
+        perun_note(&reading->data->notes, (int64_t)line, (int64_t)(reading->body + offset), "warning",
+                   "many-fields", "left out: there are too many different fields");
+        return 0;
+    }
+    bool container = token.event == PF_JSON_OBJECT || token.event == PF_JSON_ARRAY;
+    if (container) {
+        value = (struct perun_value){.field = field, .cell = pf_absent()};
+        if (field == PERUN_AMOUNT)
+            note_no_number(reading, &token, token.cut ? "" : token.text, token.cut ? 0 : token.size);
+        else if (keep_text(reading, &value, token.cut ? "(too long)" : token.text,
+                           token.cut ? 10 : token.size, error))
+            return -1;
+    } else if (perun_read_value(reading, field, &token, &value, error)) {
+        return -1;
+    }
+    add_value(reading, &value);
+    return 0;
+}
+
+/* A word: `type` or `subtype`. Anything but text is none. */
+static int read_word(struct perun_reading *reading, uint32_t *word, struct pf_error *error)
+{
+    struct pf_json_token token;
+    *word = PF_NO_STRING;
+    if (pf_json_skip(reading->json, &token, error) < 0)
+        return -1;
+    if (token.event != PF_JSON_STRING)
+        return 0;
+    *word = pf_intern(reading->data->tree->strings, token.text, token.size, error);
+    return *word == PF_NO_STRING ? -1 : 0;
+}
+
+static int read_snapshot(struct perun_reading *reading, struct pf_error *error)
+{
+    struct pf_json_token token;
+    struct perun_value value = {.cell = pf_absent()};
+    struct pf_cell unit;
+    if (pf_json_skip(reading->json, &token, error) < 0)
+        return -1;
+    bool number = token.event == PF_JSON_NUMBER
+                      ? (value.cell = pf_json_number(&token, &value.wide)).type == PF_INT
+                  : token.event == PF_JSON_STRING
+                      ? parse_amount(token.text, token.size, &value, &unit) && value.cell.type == PF_INT
+                      : false;
+    if (!number && token.event != PF_JSON_NULL)
+        PERUN_NOTE_AT(reading, &token, "warning", "bad-snapshot",
+                      "the number of a snapshot is not an integer");
+    reading->snapshot.there = number;
+    reading->snapshot.number = number ? value.cell.i : 0;
+    return 0;
+}
+
+/* The command is a field too, since it tells more than the path's root. */
+static int read_command(struct perun_reading *reading, const struct pf_json_token *name,
+                        struct pf_error *error)
+{
+    uint32_t field;
+    struct perun_value value;
+    if (perun_field_of(&reading->data->fields, reading->data->tree->strings, name->text, name->size, &field,
+                       error) ||
+        perun_take(reading, &reading->command, &reading->command_text, error))
+        return -1;
+    if (field == PERUN_NONE || reading->command.event != PF_JSON_STRING)
+        return 0;
+    value = (struct perun_value){.field = field};
+    if (keep_text(reading, &value, reading->command.text, reading->command.size, error))
+        return -1;
+    add_value(reading, &value);
+    return 0;
+}
+
+static int read_member(struct perun_reading *reading, const struct pf_json_token *name,
+                       struct pf_error *error)
+{
+    if (pf_json_is(name, "trace"))
+        return perun_take(reading, &reading->trace, &reading->trace_text, error);
+    if (pf_json_is(name, "uid"))
+        return perun_take(reading, &reading->uid, &reading->uid_text, error);
+    if (pf_json_is(name, "type"))
+        return read_word(reading, &reading->type, error);
+    if (pf_json_is(name, "subtype"))
+        return read_word(reading, &reading->subtype, error);
+    if (pf_json_is(name, "snapshot"))
+        return read_snapshot(reading, error);
+    if (pf_json_is(name, "command"))
+        return read_command(reading, name, error);
+    return read_field(reading, name, error);
+}
+
+int perun_read_properties(struct perun_reading *reading, struct pf_error *error)
+{
+    struct pf_json_token name;
+    reading->n_values = 0;
+    reading->texts.size = 0;
+    reading->trace.event = reading->uid.event = reading->command.event = PF_JSON_END;
+    reading->type = reading->subtype = PF_NO_STRING;
+    reading->snapshot.there = false;
+    for (;;) {
+        int event = pf_json_next(reading->json, &name, error);
+        if (event < 0)
+            return -1;
+        if (event == PF_JSON_OBJECT_END)
+            return perun_step(reading, &name, error);
+        if (read_member(reading, &name, error))
+            return -1;
+    }
+}
+
+/* ---- onto the tape ------------------------------------------------------------------------------ */
+
+/* The snapshot's time, where the file has no better: that of its first resource. */
+static int note_time(struct perun_reading *reading, uint32_t snapshot, struct pf_error *error)
+{
+    struct perun_data *data = reading->data;
+    uint32_t *group = snapshot == PERUN_NONE ? &data->none_group : &data->snapshots[snapshot].group;
+    data->without_snapshot |= snapshot == PERUN_NONE;
+    for (size_t i = 0; i < reading->n_values && *group == PERUN_NONE; i++) {
+        struct perun_value *value = &reading->values[i];
+        if (value->field != PERUN_TIME)
+            continue;
+        struct pf_cell cell = value->cell;
+        if (cell.type == PF_TEXT)
+            cell.text = reading->texts.at + value->text;
+        *group = perun_data_group(data, error);
+        if (*group == PERUN_NONE || perun_data_set_time(data, *group, &cell, error))
+            return -1;
+    }
+    return 0;
+}
+
+static int put_values(struct perun_reading *reading, struct perun_tape *tape, struct pf_error *error)
+{
+    for (size_t i = 0; i < reading->n_values; i++) {
+        struct perun_value *value = &reading->values[i];
+        struct pf_cell cell = value->cell;
+        if (cell.type == PF_TEXT)
+            cell.text = reading->texts.at + value->text;
+        if (cell.type == PF_WIDE)
+            cell.wide = &value->wide;
+        if (perun_put_number(tape, value->field, error) || perun_put_cell(tape, &cell, error))
+            return -1;
+    }
+    return 0;
+}
+
+int perun_write_properties(struct perun_reading *reading, struct perun_tape *tape, uint32_t snapshot,
+                           uint32_t group, struct pf_error *error)
+{
+    uint32_t context, uid;
+    if (perun_path(reading->paths, &reading->trace, &reading->uid, &reading->command, &context, &uid, error))
+        return -1;
+    if (snapshot == PERUN_NONE && reading->snapshot.there) {
+        snapshot = perun_data_snapshot(reading->data, reading->snapshot.number, error);
+        if (snapshot == PERUN_NONE)
+            return -1;
+    }
+    /* A snapshot's own time comes after its resources at times: then it is set later, and no matter. */
+    if (group == PERUN_NONE && note_time(reading, snapshot, error))
+        return -1;
+    reading->data->without_snapshot |= snapshot == PERUN_NONE;
+    uint32_t numbers[] = {snapshot + 1, group + 1, reading->type + 1, reading->subtype + 1, uid + 1};
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
+        if (perun_put_number(tape, numbers[i], error))
+            return -1;
+    if (perun_put_number(tape, context, error) || perun_put_number(tape, reading->n_values, error))
+        return -1;
+    return put_values(reading, tape, error);
+}

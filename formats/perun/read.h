@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef PF_PERUN_READ_H
+#define PF_PERUN_READ_H
+
+#include "formats/perun/data.h"
+#include "formats/perun/paths.h"
+
+/* Properties of a resource or type that are told apart; further ones are left out with a note. */
+enum { PERUN_VALUES_MAX = 1024 };
+
+/* A value while its object is read: text stands in `texts`. */
+struct perun_value {
+    uint32_t field;
+    struct pf_cell cell;
+    size_t text; /* where it begins */
+    pf_int128 wide;
+};
+
+/* The state of the pass over the JSON. */
+struct perun_reading {
+    struct perun_data *data;
+    struct perun_paths *paths;
+    struct pf_json *json, *part; /* the file; pieces of it in memory */
+    struct pf_input *input;
+    uint64_t body; /* offset of the JSON in the input */
+    struct pf_pass *pass;
+    uint64_t stepped; /* offset of the last pf_pass_step */
+
+    /* The object being read. */
+    struct perun_value *values; /* PERUN_VALUES_MAX */
+    size_t n_values;
+    struct perun_text texts;
+    struct perun_raw trace, uid, command;
+    struct perun_text trace_text, uid_text, command_text;
+    uint32_t type, subtype;
+    struct {
+        bool there;
+        int64_t number;
+    } snapshot;
+};
+
+/* Reads the profile that json stands before. Damage ends it, with a note; -1 with *error filled for all else. */
+int perun_read(struct perun_reading *reading, struct pf_error *error);
+
+/* Tells how far the pass is. Call it for each token that is the first of something. */
+int perun_step(struct perun_reading *reading, const struct pf_json_token *token, struct pf_error *error);
+
+/* A note at a token's place. */
+#define PERUN_NOTE_AT(reading, token, severity, code, ...)                                                   \
+    perun_note(&(reading)->data->notes, (int64_t)(token)->line,                                              \
+               (int64_t)((reading)->body + (token)->offset), severity, code, __VA_ARGS__)
+
+/*
+ * Reads a value whole (objects and lists as JSON text) into a buffer; *raw then points there. What is longer than
+ * 16 MB is left out with a note.
+ */
+int perun_take(struct perun_reading *reading, struct perun_raw *raw, struct perun_text *buffer,
+               struct pf_error *error);
+
+/* A number, or a text that holds one for fields of amounts, as a cell; absent, with a note, for anything else. */
+int perun_read_value(struct perun_reading *reading, uint32_t field, const struct pf_json_token *token,
+                     struct perun_value *value, struct pf_error *error);
+
+/*
+ * Reads the members of an object (behind its first token): one resource, or what all rows of a type share. Then
+ * perun_write_properties puts it on a tape. snapshot and group: of the region it stands in, or PERUN_NONE.
+ */
+int perun_read_properties(struct perun_reading *reading, struct pf_error *error);
+int perun_write_properties(struct perun_reading *reading, struct perun_tape *tape, uint32_t snapshot,
+                           uint32_t group, struct pf_error *error);
+
+/* The regions `resources` and `resource_type_map`, behind their first token. */
+int perun_read_types(struct perun_reading *reading, struct pf_error *error);
+int perun_read_entries(struct perun_reading *reading, struct pf_error *error);
+/* Finds each type its entry. Once both regions are read. */
+int perun_link_types(struct perun_data *data, struct pf_error *error);
+
+/* One model, behind its first token. */
+int perun_read_model(struct perun_reading *reading, struct pf_error *error);
+/* Names the folders of models. Once all are read. */
+int perun_name_models(struct perun_data *data, struct pf_error *error);
+
+/* A top-level member that is shown as properties (regions without measurements, scalars of any name), or passed over. */
+int perun_read_shown(struct perun_reading *reading, const struct pf_json_token *name, struct pf_error *error);
+
+/* A region as rows of properties; token is its first. */
+int perun_read_properties_of(struct perun_reading *reading, const char *region,
+                             const struct pf_json_token *token, struct pf_error *error);
+
+#endif

@@ -1,0 +1,290 @@
+/* SPDX-License-Identifier: MIT */
+/* The regions `resources` and `resource_type_map`: types with columns, and what the rows of each share. */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "formats/perun/read.h"
+
+/* Columns of one type; real ones have at most seven. */
+enum { COLUMNS_MAX = 1024 };
+
+struct column {
+    uint32_t field;
+    uint64_t offset, rows;
+};
+
+/* FNV-1a; of keys that are compared by nothing else. */
+static uint64_t hash_of(const char *text, size_t size)
+{
+    uint64_t hash = 0xcbf29ce484222325u;
+    for (size_t i = 0; i < size; i++)
+        hash = (hash ^ (unsigned char)text[i]) * 0x100000001b3u;
+    return hash ^ hash >> 31;
+}
+
+/* ---- columns ------------------------------------------------------------------------------------ */
+
+/* The elements of a list onto the tape. */
+static int read_column(struct perun_reading *reading, struct column *column, struct pf_error *error)
+{
+    struct perun_data *data = reading->data;
+    struct pf_json_token token;
+    struct perun_value value;
+    column->offset = data->columns.size;
+    for (column->rows = 0;; column->rows++) {
+        int event = pf_json_next(reading->json, &token, error);
+        if (event < 0)
+            return -1;
+        if (event == PF_JSON_ARRAY_END)
+            return 0;
+        if (column->rows % 1024 == 1023 && perun_step(reading, &token, error))
+            return -1;
+        if (event == PF_JSON_NUMBER) {
+            value.cell = pf_json_number(&token, &value.wide);
+        } else {
+            reading->texts.size = 0;
+            if (perun_read_value(reading, column->field, &token, &value, error))
+                return -1;
+            if (value.cell.type == PF_TEXT)
+                value.cell.text = reading->texts.at + value.text;
+        }
+        if (perun_put_cell(&data->columns, &value.cell, error))
+            return -1;
+    }
+}
+
+/* One member of a type: 0, with *used if it is a column to be kept. */
+static int read_member(struct perun_reading *reading, struct column *column, bool *used,
+                       struct pf_error *error)
+{
+    struct perun_data *data = reading->data;
+    struct pf_json_token name, token;
+    int event = pf_json_next(reading->json, &name, error);
+    *used = false;
+    if (event <= 0 || event == PF_JSON_OBJECT_END)
+        return event < 0 ? -1 : 0;
+    if (perun_field_of(&data->fields, data->tree->strings, name.text, name.size, &column->field, error) ||
+        pf_json_next(reading->json, &token, error) < 0)
+        return -1;
+    *used = true;
+    column->rows = 0;
+    if (token.event == PF_JSON_ARRAY)
+        return read_column(reading, column, error);
+    PERUN_NOTE_AT(reading, &token, "warning", "no-list", "a column is not a list: its type has no resources");
+    column->offset = data->columns.size;
+    return token.event == PF_JSON_OBJECT ? pf_json_leave(reading->json, error) : 0;
+}
+
+/* The last of equal columns counts; those of too many fields do not. */
+static void add_column(struct perun_reading *reading, struct column *columns, size_t *n,
+                       const struct column *column, const struct pf_json_token *key)
+{
+    size_t i = 0;
+    while (i < *n && columns[i].field != column->field)
+        i++;
+    if (i == COLUMNS_MAX || column->field == PERUN_NONE) {
+        PERUN_NOTE_AT(reading, key, "warning", "many-fields", "a column is left out: there are too many");
+        return;
+    }
+    columns[i] = *column;
+    *n += i == *n;
+}
+
+/* How many rows all columns have; a type without columns is one resource. */
+static uint64_t rows_of(struct perun_reading *reading, const struct column *columns, size_t n,
+                        const struct pf_json_token *key)
+{
+    uint64_t rows = n ? columns[0].rows : 1, most = rows;
+    for (size_t i = 1; i < n; i++) {
+        rows = columns[i].rows < rows ? columns[i].rows : rows;
+        most = columns[i].rows > most ? columns[i].rows : most;
+    }
+    if (most > rows)
+        PERUN_NOTE_AT(reading, key, "warning", "unequal-columns",
+                      "the columns of this type have unequal lengths: the shortest counts");
+    return rows;
+}
+
+static int put_type(struct perun_reading *reading, const struct column *columns, size_t n, uint64_t start,
+                    const struct pf_json_token *key, uint64_t hash, struct pf_error *error)
+{
+    struct perun_data *data = reading->data;
+    uint64_t words[] = {hash, reading->body + key->offset};
+    if (perun_put(&data->types, words, sizeof words, error) ||
+        perun_put(&data->items, &(unsigned char){PERUN_TYPE}, 1, error) ||
+        perun_put_number(&data->items, rows_of(reading, columns, n, key), error) ||
+        perun_put_number(&data->items, start, error) ||
+        perun_put_number(&data->items, data->columns.size, error) || perun_put_number(&data->items, n, error))
+        return -1;
+    for (size_t i = 0; i < n; i++)
+        if (perun_put_number(&data->items, columns[i].field, error) ||
+            perun_put_number(&data->items, columns[i].offset - start, error))
+            return -1;
+    data->n_types++;
+    data->n_items++;
+    return 0;
+}
+
+/* The columns of a type, behind its first token. What was read of it before damage is kept. */
+static int read_type(struct perun_reading *reading, const struct pf_json_token *key, uint64_t hash,
+                     struct column *columns, struct pf_error *error)
+{
+    struct column column;
+    size_t n = 0;
+    bool used = true;
+    uint64_t start = reading->data->columns.size;
+    int failed = 0;
+    while (used && !failed) {
+        column.rows = 0;
+        failed = read_member(reading, &column, &used, error);
+        if (used)
+            add_column(reading, columns, &n, &column, key);
+    }
+    struct pf_error other;
+    return put_type(reading, columns, n, start, key, hash, failed ? &other : error) || failed ? -1 : 0;
+}
+
+int perun_read_types(struct perun_reading *reading, struct pf_error *error)
+{
+    struct pf_json_token key, token;
+    struct column *columns = malloc(COLUMNS_MAX * sizeof *columns);
+    int event = columns ? 0 : pf_fail_memory(error);
+    while (event >= 0 && (event = pf_json_next(reading->json, &key, error)) == PF_JSON_NAME) {
+        uint64_t hash = hash_of(key.text, key.size);
+        event = pf_json_next(reading->json, &token, error);
+        if (event < 0 || perun_step(reading, &token, error))
+            event = -1;
+        else if (event == PF_JSON_OBJECT)
+            event = read_type(reading, &key, hash, columns, error);
+        else {
+            PERUN_NOTE_AT(reading, &token, "warning", "wrong-kind", "a type of resources is not an object");
+            event = event == PF_JSON_ARRAY ? pf_json_leave(reading->json, error) : 0;
+        }
+    }
+    free(columns);
+    return event < 0 ? -1 : 0;
+}
+
+/* ---- what the rows of a type share -------------------------------------------------------------- */
+
+static int read_entry(struct perun_reading *reading, uint64_t hash, struct pf_error *error)
+{
+    struct perun_data *data = reading->data;
+    uint64_t words[] = {hash, data->entries.size};
+    if (perun_read_properties(reading, error) ||
+        perun_write_properties(reading, &data->entries, PERUN_NONE, PERUN_NONE, error))
+        return -1;
+    data->n_entries++;
+    return perun_put(&data->keys, words, sizeof words, error);
+}
+
+int perun_read_entries(struct perun_reading *reading, struct pf_error *error)
+{
+    struct pf_json_token key, token;
+    int event;
+    while ((event = pf_json_next(reading->json, &key, error)) == PF_JSON_NAME) {
+        uint64_t hash = hash_of(key.text, key.size);
+        event = pf_json_next(reading->json, &token, error);
+        if (event < 0)
+            return -1;
+        if (event == PF_JSON_OBJECT) {
+            if (read_entry(reading, hash, error))
+                return -1;
+            continue;
+        }
+        PERUN_NOTE_AT(reading, &token, "warning", "wrong-kind",
+                      "an entry of resource_type_map is not an object");
+        if (event == PF_JSON_ARRAY && pf_json_leave(reading->json, error))
+            return -1;
+    }
+    return event < 0 ? -1 : 0;
+}
+
+/* ---- types and entries brought together --------------------------------------------------------- */
+
+/* Both regions mostly have the same order; a table is made only where they have not. */
+struct links {
+    struct perun_head keys, types;
+    uint64_t next;   /* entry, in order */
+    uint64_t *slots; /* hash, 1 + offset: pairs; a free one has 0 for the second */
+    uint64_t mask;
+};
+
+static uint64_t *slot_of(const struct links *links, uint64_t hash)
+{
+    for (uint64_t i = hash;; i++) {
+        uint64_t *slot = &links->slots[2 * (i & links->mask)];
+        if (!slot[1] || slot[0] == hash)
+            return slot;
+    }
+}
+
+static int make_table(struct perun_data *data, struct links *links, struct pf_error *error)
+{
+    uint64_t room = 16;
+    while (room < 2 * data->n_entries)
+        room *= 2;
+    links->mask = room - 1;
+    links->slots = calloc(2 * room, sizeof *links->slots);
+    if (!links->slots)
+        return pf_fail_memory(error);
+    perun_head_seek(&links->keys, 0);
+    for (uint64_t i = 0; i < data->n_entries; i++) {
+        uint64_t words[2];
+        const unsigned char *bytes = perun_get(&links->keys, sizeof words, error);
+        if (!bytes)
+            return -1;
+        memcpy(words, bytes, sizeof words);
+        uint64_t *slot = slot_of(links, words[0]);
+        slot[0] = words[0];
+        slot[1] = words[1] + 1;
+    }
+    return 0;
+}
+
+/* 1 + the offset of the entry for a type, or 0. */
+static int find_entry(struct perun_data *data, struct links *links, uint64_t hash, uint64_t *link,
+                      struct pf_error *error)
+{
+    uint64_t words[2];
+    if (!links->slots && links->next < data->n_entries) {
+        const unsigned char *bytes = perun_get(&links->keys, sizeof words, error);
+        if (!bytes)
+            return -1;
+        memcpy(words, bytes, sizeof words);
+        links->next++;
+        if (words[0] == hash) {
+            *link = words[1] + 1;
+            return 0;
+        }
+    }
+    if (!links->slots && make_table(data, links, error))
+        return -1;
+    *link = slot_of(links, hash)[1];
+    return 0;
+}
+
+int perun_link_types(struct perun_data *data, struct pf_error *error)
+{
+    struct links links = {.keys.tape = &data->keys, .types.tape = &data->types};
+    int failed = 0;
+    for (uint64_t i = 0; i < data->n_types && !failed; i++) {
+        uint64_t words[2], link = 0;
+        const unsigned char *bytes = perun_get(&links.types, sizeof words, error);
+        if (!bytes) {
+            failed = -1;
+            break;
+        }
+        memcpy(words, bytes, sizeof words);
+        failed = find_entry(data, &links, words[0], &link, error);
+        if (!failed && !link)
+            perun_note(&data->notes, 0, (int64_t)words[1], "warning", "no-entry",
+                       "left out: this type of resources is not in resource_type_map");
+        if (!failed)
+            failed = perun_put(&data->links, &link, sizeof link, error);
+    }
+    perun_head_free(&links.keys);
+    perun_head_free(&links.types);
+    free(links.slots);
+    return failed ? -1 : 0;
+}

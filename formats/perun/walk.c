@@ -1,0 +1,323 @@
+/* SPDX-License-Identifier: MIT */
+#include "formats/perun/walk.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+/* A type whose values take no more than this has them read at once. */
+#define BLOCK_MAX ((uint64_t)64 * 1024)
+
+/* What the buffers of a large type's columns take together. */
+#define BUFFERS ((size_t)1 << 20)
+
+void perun_walk_open(struct perun_walk *walk, const struct perun_data *data)
+{
+    *walk = (struct perun_walk){.data = data, .fresh = true};
+    walk->items.tape = &data->items;
+    walk->entries.tape = &data->entries;
+    walk->links.tape = &data->links;
+    walk->block.tape = &data->columns;
+}
+
+void perun_walk_close(struct perun_walk *walk)
+{
+    struct perun_head *heads[] = {&walk->items, &walk->entries, &walk->links, &walk->block};
+    for (size_t i = 0; i < sizeof heads / sizeof *heads; i++)
+        perun_head_free(heads[i]);
+    for (size_t i = 0; i < walk->column_room; i++)
+        perun_head_free(&walk->columns[i].head);
+    free(walk->columns);
+    free(walk->cells);
+    perun_text_free(&walk->texts);
+}
+
+/* ---- items -------------------------------------------------------------------------------------- */
+
+static int reserve_cells(struct perun_walk *walk, size_t n, struct pf_error *error)
+{
+    if (n <= walk->room)
+        return 0;
+    struct perun_row_cell *cells = realloc(walk->cells, n * sizeof *cells);
+    if (!cells)
+        return pf_fail_memory(error);
+    walk->cells = cells;
+    walk->room = n;
+    return 0;
+}
+
+/* A value that all rows of the item have: its text is kept. */
+static int keep_cell(struct perun_walk *walk, struct perun_head *head, struct perun_row_cell *cell,
+                     struct pf_error *error)
+{
+    uint64_t field;
+    if (perun_get_number(head, &field, error) || perun_get_cell(head, &cell->cell, error))
+        return -1;
+    cell->field = (uint32_t)field;
+    if (cell->cell.type == PF_WIDE)
+        cell->wide = *cell->cell.wide;
+    if (cell->cell.type != PF_TEXT)
+        return 0;
+    cell->text = walk->texts.size;
+    return perun_text_add(&walk->texts, cell->cell.text, cell->cell.size, error);
+}
+
+/* The properties that `head` stands before; the columns' cells stay where they are. */
+static int read_properties(struct perun_walk *walk, struct perun_head *head, struct pf_error *error)
+{
+    uint32_t *known[] = {&walk->snapshot, &walk->group, &walk->type, &walk->subtype, &walk->uid};
+    uint64_t number, n;
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
+        if (perun_get_number(head, &number, error))
+            return -1;
+        *known[i] = (uint32_t)number - 1;
+    }
+    if (perun_get_number(head, &number, error) || perun_get_number(head, &n, error))
+        return -1;
+    walk->context = (uint32_t)number;
+    walk->texts.size = 0;
+    if (n > PERUN_FIELDS_MAX || reserve_cells(walk, walk->n_columns + (size_t)n, error))
+        return n > PERUN_FIELDS_MAX ? pf_fail(error, EINVAL, "not a position") : -1;
+    for (size_t i = 0; i < n; i++)
+        if (keep_cell(walk, head, &walk->cells[walk->n_columns + i], error))
+            return -1;
+    walk->n_cells = walk->n_columns + (size_t)n;
+    for (size_t i = walk->n_columns; i < walk->n_cells; i++) {
+        struct perun_row_cell *cell = &walk->cells[i];
+        if (cell->cell.type == PF_TEXT)
+            cell->cell.text = walk->texts.at + cell->text;
+        if (cell->cell.type == PF_WIDE)
+            cell->cell.wide = &cell->wide;
+    }
+    return 0;
+}
+
+static int reserve_columns(struct perun_walk *walk, size_t n, struct pf_error *error)
+{
+    if (n <= walk->column_room)
+        return 0;
+    struct perun_column *columns = realloc(walk->columns, n * sizeof *columns);
+    if (!columns)
+        return pf_fail_memory(error);
+    memset(columns + walk->column_room, 0, (n - walk->column_room) * sizeof *columns);
+    walk->columns = columns;
+    walk->column_room = n;
+    return 0;
+}
+
+/* Lets each column's head stand before its first value. */
+static int stand_columns(struct perun_walk *walk, uint64_t start, uint64_t end, struct pf_error *error)
+{
+    const unsigned char *bytes = NULL;
+    if (end - start <= BLOCK_MAX && walk->n_columns) {
+        perun_head_seek(&walk->block, start);
+        if (!(bytes = perun_get(&walk->block, (size_t)(end - start), error)))
+            return -1;
+    }
+    size_t share = walk->n_columns ? BUFFERS / walk->n_columns : 0;
+    for (size_t i = 0; i < walk->n_columns; i++) {
+        struct perun_head *head = &walk->columns[i].head;
+        head->tape = &walk->data->columns;
+        head->base = bytes ? start : start + walk->columns[i].start;
+        head->at = bytes ? (size_t)walk->columns[i].start : 0;
+        head->window = bytes;
+        head->have = bytes ? (size_t)(end - start) : 0;
+        if (!head->buffer)
+            head->room = share < 1024 ? 1024 : share > PERUN_HEAD_ROOM ? PERUN_HEAD_ROOM : share;
+    }
+    walk->columns_at = start;
+    return 0;
+}
+
+/* Whether the rows of the type share this field: then the column does not count. */
+static bool is_shared(const struct perun_walk *walk, uint32_t field, size_t first)
+{
+    for (size_t i = first; i < walk->n_cells; i++)
+        if (walk->cells[i].field == field)
+            return true;
+    return false;
+}
+
+/* Columns that what is shared overrides are taken out. */
+static void drop_overridden(struct perun_walk *walk)
+{
+    size_t kept = 0, columns = walk->n_columns;
+    for (size_t i = 0; i < columns; i++) {
+        if (is_shared(walk, walk->columns[i].field, columns))
+            continue;
+        struct perun_column column = walk->columns[kept];
+        walk->columns[kept] = walk->columns[i];
+        walk->columns[i] = column; /* its buffer is kept */
+        kept++;
+    }
+    memmove(walk->cells + kept, walk->cells + columns, (walk->n_cells - columns) * sizeof *walk->cells);
+    walk->n_cells -= columns - kept;
+    walk->n_columns = kept;
+    for (size_t i = kept; i < walk->n_cells; i++)
+        if (walk->cells[i].cell.type == PF_WIDE)
+            walk->cells[i].cell.wide = &walk->cells[i].wide;
+}
+
+static int read_type(struct perun_walk *walk, struct pf_error *error)
+{
+    uint64_t head[4], link; /* rows, start, end, columns */
+    for (size_t i = 0; i < 4; i++)
+        if (perun_get_number(&walk->items, &head[i], error))
+            return -1;
+    if (head[3] > PERUN_FIELDS_MAX || head[2] < head[1] || reserve_columns(walk, (size_t)head[3], error))
+        return pf_fail(error, EINVAL, "not a position");
+    walk->n_columns = (size_t)head[3];
+    for (size_t i = 0; i < walk->n_columns; i++) {
+        uint64_t field;
+        if (perun_get_number(&walk->items, &field, error) ||
+            perun_get_number(&walk->items, &walk->columns[i].start, error))
+            return -1;
+        walk->columns[i].field = (uint32_t)field;
+    }
+    perun_head_seek(&walk->links, walk->types_over * sizeof link);
+    const unsigned char *bytes = perun_get(&walk->links, sizeof link, error);
+    if (!bytes)
+        return -1;
+    memcpy(&link, bytes, sizeof link);
+    walk->types_over++;
+    walk->rows = link ? head[0] : 0;
+    if (!walk->rows)
+        return 0;
+    perun_head_seek(&walk->entries, link - 1);
+    if (read_properties(walk, &walk->entries, error))
+        return -1;
+    drop_overridden(walk);
+    return stand_columns(walk, head[1], head[2], error);
+}
+
+/* The next item; it may have no rows. */
+static int read_item(struct perun_walk *walk, struct pf_error *error)
+{
+    walk->item_at = perun_head_tell(&walk->items);
+    const unsigned char *kind = perun_get(&walk->items, 1, error);
+    if (!kind)
+        return -1;
+    walk->items_over++;
+    walk->row = 0;
+    walk->rows = 1;
+    walk->n_columns = 0;
+    return *kind == PERUN_TYPE ? read_type(walk, error) : read_properties(walk, &walk->items, error);
+}
+
+/* ---- rows --------------------------------------------------------------------------------------- */
+
+int perun_walk_next(struct perun_walk *walk, struct pf_error *error)
+{
+    while (walk->row == walk->rows) {
+        if (walk->items_over == walk->data->n_items)
+            return 0;
+        if (read_item(walk, error))
+            return -1;
+    }
+    for (size_t i = 0; i < walk->n_columns; i++) {
+        walk->cells[i].field = walk->columns[i].field;
+        if (perun_get_cell(&walk->columns[i].head, &walk->cells[i].cell, error))
+            return -1;
+    }
+    walk->number += !walk->fresh;
+    walk->fresh = false;
+    walk->row++;
+    return 1;
+}
+
+const struct pf_cell *perun_walk_cell(const struct perun_walk *walk, uint32_t field)
+{
+    for (size_t i = 0; i < walk->n_cells; i++)
+        if (walk->cells[i].field == field)
+            return &walk->cells[i].cell;
+    return NULL;
+}
+
+struct pf_cell perun_walk_time(const struct perun_walk *walk)
+{
+    const struct pf_cell *own = perun_walk_cell(walk, PERUN_TIME);
+    return own && own->type != PF_ABSENT ? *own : perun_data_time(walk->data, walk->group);
+}
+
+/* ---- positions ---------------------------------------------------------------------------------- */
+
+struct position {
+    uint64_t item_at, items_over, types_over; /* of the item's start, and before it */
+    uint64_t number, row, fresh;
+    uint64_t n_columns; /* whose places follow; 0: before the item */
+};
+
+size_t perun_walk_save(const struct perun_walk *walk, void *blob, size_t room)
+{
+    bool inside = walk->row < walk->rows;
+    struct position position = {.item_at = inside ? walk->item_at : perun_head_tell(&walk->items),
+                                .items_over = walk->items_over - inside,
+                                .types_over = walk->types_over - inside,
+                                .number = walk->number,
+                                .row = inside ? walk->row : 0,
+                                .fresh = walk->fresh,
+                                .n_columns = inside ? walk->n_columns : 0};
+    size_t size = sizeof position + (size_t)position.n_columns * sizeof(uint64_t);
+    if (size > room)
+        return size;
+    memcpy(blob, &position, sizeof position);
+    for (size_t i = 0; i < position.n_columns; i++) {
+        uint64_t at = perun_head_tell(&walk->columns[i].head);
+        memcpy((char *)blob + sizeof position + i * sizeof at, &at, sizeof at);
+    }
+    return size;
+}
+
+static void seek_column(struct perun_column *column, uint64_t at)
+{
+    struct perun_head *head = &column->head;
+    if (at >= head->base && at - head->base <= head->have) {
+        head->at = (size_t)(at - head->base);
+        return;
+    }
+    head->base = at;
+    head->at = head->have = 0;
+}
+
+int perun_walk_restore(struct perun_walk *walk, const void *blob, size_t size, struct pf_error *error)
+{
+    struct position position;
+    const struct perun_data *data = walk->data;
+    if (size < sizeof position)
+        return pf_fail(error, EINVAL, "not a position");
+    memcpy(&position, blob, sizeof position);
+    if (position.n_columns != (size - sizeof position) / sizeof(uint64_t) ||
+        position.items_over > data->n_items || position.types_over > data->n_types ||
+        position.item_at > data->items.size)
+        return pf_fail(error, EINVAL, "not a position");
+    perun_head_seek(&walk->items, position.item_at);
+    walk->items_over = position.items_over;
+    walk->types_over = position.types_over;
+    walk->number = position.number;
+    walk->fresh = position.fresh != 0;
+    walk->row = walk->rows = 0;
+    if (!position.row)
+        return 0;
+    if (position.items_over == data->n_items || read_item(walk, error))
+        return pf_fail(error, EINVAL, "not a position");
+    if (position.row > walk->rows || position.n_columns != walk->n_columns)
+        return pf_fail(error, EINVAL, "not a position");
+    walk->row = position.row;
+    for (size_t i = 0; i < walk->n_columns; i++) {
+        uint64_t at;
+        memcpy(&at, (const char *)blob + sizeof position + i * sizeof at, sizeof at);
+        if (at > data->columns.size)
+            return pf_fail(error, EINVAL, "not a position");
+        seek_column(&walk->columns[i], at);
+    }
+    return 0;
+}
+
+double perun_walk_progress(const struct perun_walk *walk)
+{
+    const struct perun_data *data = walk->data;
+    uint64_t total = data->items.size + data->columns.size;
+    uint64_t done = perun_head_tell(&walk->items) + walk->columns_at;
+    if (walk->n_columns && walk->row < walk->rows)
+        done += perun_head_tell(&walk->columns[walk->n_columns - 1].head) - walk->columns_at;
+    return total ? (double)done / (double)total : 1;
+}

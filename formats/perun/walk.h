@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef PF_PERUN_WALK_H
+#define PF_PERUN_WALK_H
+
+#include "formats/perun/data.h"
+#include "formats/perun/flat.h"
+
+/* Goes through all resources in file order, row by row. For one thread. */
+
+struct perun_row_cell {
+    uint32_t field;
+    struct pf_cell cell; /* text and wide integers are valid until the next row */
+    size_t text;         /* where its text begins, of shared ones */
+    pf_int128 wide;
+};
+
+struct perun_column {
+    uint32_t field;
+    uint64_t start; /* of its values, from the type's */
+    struct perun_head head;
+};
+
+struct perun_walk {
+    const struct perun_data *data;
+    struct perun_head items, entries, links, block;
+    uint64_t item_at; /* of the item that the last row is of */
+    uint64_t items_over, types_over;
+    uint64_t number;                                       /* of the row, from 0 */
+    uint64_t rows, row;                                    /* of the type: in all, already given */
+    uint32_t snapshot, group, type, subtype, uid, context; /* PERUN_NONE: none */
+
+    struct perun_row_cell *cells; /* of the columns, then those shared; n_cells of them */
+    size_t n_cells, room;
+    size_t n_columns, column_room;
+    struct perun_column *columns;
+    struct perun_text texts;
+    uint64_t columns_at; /* how far in the columns' tape: for progress */
+    bool fresh;          /* no row was given */
+};
+
+void perun_walk_open(struct perun_walk *walk, const struct perun_data *data);
+void perun_walk_close(struct perun_walk *walk);
+
+/* 1: the next row; 0: no more; -1: *error filled. */
+int perun_walk_next(struct perun_walk *walk, struct pf_error *error);
+
+/* The value of a field in this row, or NULL. */
+const struct pf_cell *perun_walk_cell(const struct perun_walk *walk, uint32_t field);
+
+/* The row's time: its own, else that of its snapshot or region. */
+struct pf_cell perun_walk_time(const struct perun_walk *walk);
+
+/* The position of the next row; sizes as for cursors. */
+size_t perun_walk_save(const struct perun_walk *walk, void *blob, size_t room);
+int perun_walk_restore(struct perun_walk *walk, const void *blob, size_t size, struct pf_error *error);
+
+/* How much lies behind, from 0 to 1. */
+double perun_walk_progress(const struct perun_walk *walk);
+
+#endif
