@@ -7,7 +7,8 @@
 int hpc_context_open(struct hpc_context_walk *walk, const struct hpc_state *state, uint32_t index,
                      uint32_t id, uint32_t first, struct pf_error *error)
 {
-    *walk = (struct hpc_context_walk){.state = state, .context = id, .index = index, .thread = first};
+    *walk = (struct hpc_context_walk){
+        .state = state, .context = id, .index = index, .thread = first, .block.single = true};
     if (state->transpose)
         return hpc_transpose_find(state->transpose, index, first, &walk->pair, &walk->end, error);
     walk->cct = hpc_cct_open(state, id, first, error);

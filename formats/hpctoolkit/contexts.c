@@ -180,7 +180,7 @@ int hpc_contexts_load(struct pf_profile *profile, struct hpc_notes *notes, struc
                                               : hpc_meta_contexts(state, &model, notes, pass, error));
     if (!failed && state->profile_db)
         failed = find_unlisted(&search, error);
-    if (failed || pf_tree_finish(model.tree, error)) {
+    if (failed || pf_tree_finish(model.tree, error) || hpc_idmap_pack(&model.ids, error)) {
         hpc_model_free(&model);
         return -1;
     }

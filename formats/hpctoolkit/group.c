@@ -4,8 +4,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
-/* Windows of whole records, so that no byte is read twice. */
-enum { INDICES_ROOM = HPC_INDEX * 5461, VALUES_ROOM = HPC_VALUE * 6553 };
+/* Of windows. What they hold too much when a reading is left has been read in vain. */
+enum { ROOM = 4096 };
 
 /* ---- groups ------------------------------------------------------------------------------------------- */
 
@@ -64,8 +64,8 @@ void hpc_block_enter(struct hpc_block_walk *walk, const struct hpc_state *state,
     walk->entry = entry;
     walk->begun = false;
     walk->indices.input = walk->values.input = state->profile_db;
-    walk->indices.room = INDICES_ROOM;
-    walk->values.room = VALUES_ROOM;
+    walk->indices.room = ROOM;
+    walk->values.room = ROOM;
 }
 
 void hpc_block_leave(struct hpc_block_walk *walk)
@@ -88,8 +88,9 @@ int hpc_block_next(struct hpc_block_walk *walk, uint32_t *context, uint64_t *fir
         return 0;
     bool big_endian = walk->state->big_endian, last = walk->entry + 1 == walk->block.n_contexts;
     uint64_t at = walk->block.indices + (uint64_t)walk->entry * HPC_INDEX;
+    size_t size = last ? HPC_INDEX : 2 * HPC_INDEX;
     const unsigned char *bytes =
-        hpc_window_at(&walk->indices, at, last ? HPC_INDEX : 2 * HPC_INDEX, pairs_end(walk), error);
+        hpc_window_at(&walk->indices, at, size, walk->single ? at + size : pairs_end(walk), error);
     if (!bytes)
         return -1;
     *context = hpc_u32(bytes, big_endian);
@@ -107,7 +108,7 @@ int hpc_block_next(struct hpc_block_walk *walk, uint32_t *context, uint64_t *fir
 int hpc_block_values(struct hpc_block_walk *walk, uint64_t first, uint64_t end, const struct hpc_by_id *known,
                      struct hpc_group *group, struct pf_error *error)
 {
-    uint64_t all = walk->block.values + walk->block.n_values * HPC_VALUE;
+    uint64_t all = walk->block.values + (walk->single ? end : walk->block.n_values) * HPC_VALUE;
     group->count = 0;
     for (uint64_t i = first; i < end; i++) {
         const unsigned char *bytes =

@@ -35,6 +35,7 @@ struct hpc_block_walk {
     uint32_t entry; /* the next (context, number) pair */
     bool begun;     /* last_context holds */
     uint32_t last_context;
+    bool single; /* only this one entry is wanted: nothing behind it is read ahead */
     struct hpc_window indices, values;
 };
 

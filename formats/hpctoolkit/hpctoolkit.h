@@ -66,7 +66,7 @@ static inline uint32_t hpc_metric_at(const struct hpc_by_id *by_id, uint32_t id)
 struct hpc_summary_metric {
     int64_t id;
     const char *name;
-    const char *formula; /* how to compute it from others; NULL: it is stored */
+    struct hpc_formula *formula; /* how to compute it from others; NULL: it is stored, or can't be computed */
 };
 
 struct hpc_metrics {

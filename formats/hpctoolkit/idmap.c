@@ -20,7 +20,8 @@ static struct hpc_idmap_slot *slot_of(const struct hpc_idmap *map, uint64_t id)
 
 static int grow(struct hpc_idmap *map, struct pf_error *error)
 {
-    struct hpc_idmap grown = {.mask = map->slots ? map->mask * 2 + 1 : 63, .count = map->count};
+    struct hpc_idmap grown = {
+        .mask = map->slots ? map->mask * 2 + 1 : 63, .count = map->count, .largest = map->largest};
     grown.slots = calloc(grown.mask + 1, sizeof *grown.slots);
     if (!grown.slots)
         return pf_fail_memory(error);
@@ -41,10 +42,30 @@ int hpc_idmap_add(struct hpc_idmap *map, uint64_t id, uint32_t number, struct pf
         return 0;
     *slot = (struct hpc_idmap_slot){id, number + 1};
     map->count++;
+    if (id > map->largest)
+        map->largest = id;
     return 1;
 }
 
-uint32_t hpc_idmap_find(const struct hpc_idmap *map, uint64_t id)
+int hpc_idmap_pack(struct hpc_idmap *map, struct pf_error *error)
+{
+    /* An array takes no more memory than the slots then. */
+    if (!map->count || map->packed || map->largest / 4 > map->count)
+        return 0;
+    map->packed = malloc((map->largest + 1) * sizeof *map->packed);
+    if (!map->packed)
+        return pf_fail_memory(error);
+    for (uint64_t id = 0; id <= map->largest; id++)
+        map->packed[id] = HPC_NO_NUMBER;
+    for (uint64_t i = 0; i <= map->mask; i++)
+        if (map->slots[i].number)
+            map->packed[map->slots[i].id] = map->slots[i].number - 1;
+    free(map->slots);
+    map->slots = NULL;
+    return 0;
+}
+
+uint32_t hpc_idmap_search(const struct hpc_idmap *map, uint64_t id)
 {
     return map->slots ? slot_of(map, id)->number - 1 : HPC_NO_NUMBER;
 }
@@ -52,5 +73,6 @@ uint32_t hpc_idmap_find(const struct hpc_idmap *map, uint64_t id)
 void hpc_idmap_free(struct hpc_idmap *map)
 {
     free(map->slots);
+    free(map->packed);
     *map = (struct hpc_idmap){0};
 }

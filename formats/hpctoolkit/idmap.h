@@ -12,7 +12,8 @@
  */
 struct hpc_idmap {
     struct hpc_idmap_slot *slots; /* open addressing */
-    uint64_t mask, count;
+    uint64_t mask, count, largest;
+    uint32_t *packed; /* once packed: by id, up to the largest; then there are no slots */
 };
 
 #define HPC_NO_NUMBER UINT32_MAX
@@ -20,8 +21,19 @@ struct hpc_idmap {
 /* 1: added; 0: the id was there and keeps its number; -1: *error filled. number is not HPC_NO_NUMBER. */
 int hpc_idmap_add(struct hpc_idmap *map, uint64_t id, uint32_t number, struct pf_error *error);
 
+/* Makes looking up faster if the ids are small numbers, as they mostly are; nothing is added after that. 0, or -1 with *error
+ * filled. */
+int hpc_idmap_pack(struct hpc_idmap *map, struct pf_error *error);
+
+uint32_t hpc_idmap_search(const struct hpc_idmap *map, uint64_t id);
+
 /* The id's number, or HPC_NO_NUMBER. */
-uint32_t hpc_idmap_find(const struct hpc_idmap *map, uint64_t id);
+static inline uint32_t hpc_idmap_find(const struct hpc_idmap *map, uint64_t id)
+{
+    if (map->packed)
+        return id <= map->largest ? map->packed[id] : HPC_NO_NUMBER;
+    return hpc_idmap_search(map, id);
+}
 
 void hpc_idmap_free(struct hpc_idmap *map);
 

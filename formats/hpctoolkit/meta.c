@@ -12,7 +12,17 @@
 
 /* ---- reading records and strings -------------------------------------------------------------------- */
 
-enum { KNOWN = 4096, RECORDS_ROOM = 64 * 1024 };
+enum { KNOWN = 4096, TEXT_ROOM = 64 * 1024, PAGE = 16 * 1024, PAGES = 256 };
+
+/*
+ * Writers lay the tree out level by level, but it is walked depth first: many places of the file are in use at once,
+ * each of which moves on slowly.
+ */
+struct hpc_page {
+    uint64_t number; /* of the page, plus one; 0: empty */
+    size_t have;
+    unsigned char *bytes; /* owned; NULL until it is used */
+};
 
 struct hpc_known_string {
     uint64_t pointer;
@@ -44,36 +54,66 @@ int hpc_meta_begin(struct hpc_meta *meta, struct hpc_state *state, struct hpc_no
 {
     *meta = (struct hpc_meta){.state = state, .notes = notes, .size = pf_input_size(state->description)};
     meta->budget = meta->size;
-    meta->records = calloc(1, sizeof *meta->records);
+    meta->pages = calloc(PAGES, sizeof *meta->pages);
+    meta->record = malloc(HPC_RECORD_MAX);
     meta->text = calloc(1, sizeof *meta->text);
     meta->string = malloc(HPC_STRING_MAX + 1);
     meta->known = calloc(KNOWN, sizeof *meta->known);
-    if (!meta->records || !meta->text || !meta->string || !meta->known)
+    if (!meta->pages || !meta->record || !meta->text || !meta->string || !meta->known)
         return pf_fail_memory(error);
-    *meta->records = (struct hpc_window){.input = state->description, .room = RECORDS_ROOM};
-    *meta->text = (struct hpc_window){.input = state->description, .room = RECORDS_ROOM};
+    *meta->text = (struct hpc_window){.input = state->description, .room = TEXT_ROOM};
     return read_sections(meta, error);
 }
 
 void hpc_meta_end(struct hpc_meta *meta)
 {
-    if (meta->records)
-        hpc_window_close(meta->records);
+    for (size_t i = 0; meta->pages && i < PAGES; i++)
+        free(meta->pages[i].bytes);
     if (meta->text)
         hpc_window_close(meta->text);
-    free(meta->records);
+    free(meta->pages);
+    free(meta->record);
     free(meta->text);
     free(meta->string);
     free(meta->known);
+}
+
+static const struct hpc_page *page_at(struct hpc_meta *meta, uint64_t number, struct pf_error *error)
+{
+    struct hpc_page *page = &meta->pages[number % PAGES];
+    if (page->number == number + 1)
+        return page;
+    if (!page->bytes && !(page->bytes = malloc(PAGE))) {
+        pf_fail_memory(error);
+        return NULL;
+    }
+    page->number = 0;
+    ssize_t got = pf_input_read(meta->state->description, page->bytes, PAGE, number * PAGE, error);
+    if (got < 0)
+        return NULL;
+    page->have = (size_t)got;
+    page->number = number + 1;
+    return page;
 }
 
 const unsigned char *hpc_meta_record(struct hpc_meta *meta, uint64_t offset, size_t size,
                                      struct pf_error *error)
 {
     error->code = 0;
-    if (!hpc_fits(offset, size, 1, meta->size))
+    if (!hpc_fits(offset, size, 1, meta->size) || size > HPC_RECORD_MAX)
         return NULL;
-    return hpc_window_at(meta->records, offset, size, meta->size, error);
+    for (size_t done = 0; done < size;) {
+        size_t skip = (size_t)((offset + done) % PAGE);
+        const struct hpc_page *page = page_at(meta, (offset + done) / PAGE, error);
+        if (!page)
+            return NULL;
+        if (!done && size <= page->have - skip)
+            return page->bytes + skip;
+        size_t more = page->have - skip < size - done ? page->have - skip : size - done;
+        memcpy(meta->record + done, page->bytes + skip, more);
+        done += more;
+    }
+    return meta->record;
 }
 
 ssize_t hpc_meta_string(struct hpc_meta *meta, uint64_t pointer, size_t limit, struct pf_error *error)

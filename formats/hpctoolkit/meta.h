@@ -33,11 +33,16 @@ struct hpc_meta {
     struct hpc_notes *notes;
     uint64_t size; /* of the file */
     struct hpc_extent sections[HPC_SECTIONS];
-    struct hpc_window *records, *text; /* pieces for records, and for strings */
-    char *string;                      /* the string read last; HPC_STRING_MAX bytes */
-    uint64_t budget;                   /* bytes of new strings that an honest file can still have */
-    struct hpc_known_string *known;    /* strings found lately, by pointer */
+    struct hpc_page *pages;         /* pieces of the file that records were read from lately */
+    unsigned char *record;          /* a record that lies across two of them; HPC_RECORD_MAX bytes */
+    struct hpc_window *text;        /* a piece for strings */
+    char *string;                   /* the string read last; HPC_STRING_MAX bytes */
+    uint64_t budget;                /* bytes of new strings that an honest file can still have */
+    struct hpc_known_string *known; /* strings found lately, by pointer */
 };
+
+/* There is no longer record. */
+#define HPC_RECORD_MAX ((size_t)4096)
 
 /* Longer strings are no names. */
 #define HPC_STRING_MAX ((size_t)64 * 1024)
@@ -49,7 +54,7 @@ int hpc_meta_begin(struct hpc_meta *meta, struct hpc_state *state, struct hpc_no
                    struct pf_error *error);
 void hpc_meta_end(struct hpc_meta *meta);
 
-/* `size` bytes (at most HPC_WINDOW_FIRST) at an offset of the file, valid until the next call. NULL: they lie beyond its
+/* `size` bytes (at most HPC_RECORD_MAX) at an offset of the file, valid until the next call. NULL: they lie beyond its
  * end (error->code 0), or *error is filled. */
 const unsigned char *hpc_meta_record(struct hpc_meta *meta, uint64_t offset, size_t size,
                                      struct pf_error *error);

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "formats/hpctoolkit/formula.h"
 #include "formats/hpctoolkit/utf8.h"
 
 const char *hpc_keep(struct hpc_state *state, const char *text, size_t size, struct pf_error *error)
@@ -206,8 +207,8 @@ int hpc_add_summary_metric(struct hpc_state *state, const struct hpc_metric_fact
                                                         pf_string(facts->description)};
     if (pf_rows_add(metrics->rows, cells, error))
         return -1;
-    metrics->items[metrics->count++] =
-        (struct hpc_summary_metric){.id = facts->id, .name = name, .formula = computed ? formula : NULL};
+    metrics->items[metrics->count++] = (struct hpc_summary_metric){
+        .id = facts->id, .name = name, .formula = computed && formula ? hpc_formula_new(formula) : NULL};
     return 1;
 }
 
@@ -244,6 +245,8 @@ void hpc_metrics_free(struct hpc_state *state)
     free(state->metrics.items);
     hpc_idmap_free(&state->metrics.ids);
     hpc_idmap_free(&state->metrics.names);
+    for (size_t i = 0; i < state->summary_metrics.count; i++)
+        hpc_formula_free(state->summary_metrics.items[i].formula);
     free(state->summary_metrics.items);
     hpc_idmap_free(&state->summary_metrics.ids);
     hpc_idmap_free(&state->summary_metrics.names);

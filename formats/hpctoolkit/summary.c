@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "formats/hpctoolkit/formula.h"
 #include "formats/hpctoolkit/group.h"
 #include "formats/hpctoolkit/values.h"
 
@@ -12,7 +13,7 @@ const struct pf_column hpc_summary_columns[HPC_SUMMARY_COLUMNS] = {
     [HPC_SUMMARY_NAME] = {"name", PF_CONTEXT_NAME, 0},
 };
 
-/* The next row: value `value` of the group of pair `entry` of the summary's block. */
+/* The next row: value `value` of the group of pair `entry` of the summary's block; of statistics, metric `value`. */
 struct position {
     uint32_t entry, value;
 };
@@ -58,7 +59,8 @@ static int open_walk(struct pf_cursor *cursor, struct pf_error *error)
         return pf_fail_memory(error);
     walk->state = state;
     walk->end = state->summary.n_contexts;
-    if (cursor->only.context >= 0 && find(walk, cursor, &at, error))
+    walk->block.single = cursor->only.context >= 0;
+    if (walk->block.single && find(walk, cursor, &at, error))
         return -1;
     start(walk, at);
     return 0;
@@ -107,6 +109,48 @@ static int next_row(struct pf_cursor *cursor, struct pf_cell *cells, struct pf_e
     return 1;
 }
 
+static double operand(void *arg, uint32_t id, bool *known)
+{
+    const struct hpc_group *group = arg;
+    for (size_t i = 0; i < group->count; i++)
+        if (group->values[i].metric == id) {
+            *known = true;
+            return group->values[i].value;
+        }
+    return 0;
+}
+
+/* Goes to the next metric that can be computed from the group; false if there is none. */
+static bool next_statistic(struct walk *walk, double *value)
+{
+    const struct hpc_summary_metrics *metrics = &walk->state->summary_metrics;
+    for (; walk->at.value < metrics->count; walk->at.value++) {
+        const struct hpc_formula *formula = metrics->items[walk->at.value].formula;
+        if (formula && hpc_formula_value(formula, operand, &walk->group, value))
+            return true;
+    }
+    return false;
+}
+
+static int next_statistics_row(struct pf_cursor *cursor, struct pf_cell *cells, struct pf_error *error)
+{
+    struct walk *walk = cursor->state;
+    double value = 0;
+    while (!walk->open || !next_statistic(walk, &value)) {
+        if (walk->open)
+            walk->at = (struct position){.entry = walk->at.entry + 1};
+        walk->open = false;
+        int more = next_group(walk, error);
+        if (more <= 0)
+            return more;
+        walk->open = true;
+    }
+    cells[HPC_SUMMARY_CONTEXT] = pf_int(walk->context);
+    cells[HPC_SUMMARY_METRIC] = pf_string(walk->state->summary_metrics.items[walk->at.value++].name);
+    cells[HPC_SUMMARY_VALUE] = pf_double(value);
+    return 1;
+}
+
 static size_t save_walk(const struct pf_cursor *cursor, void *blob, size_t room)
 {
     const struct walk *walk = cursor->state;
@@ -122,7 +166,7 @@ static int restore_walk(struct pf_cursor *cursor, const void *blob, size_t size,
     if (size != sizeof at)
         return pf_fail(error, EINVAL, "not a position");
     memcpy(&at, blob, sizeof at);
-    if (at.entry > walk->state->summary.n_contexts || at.value > HPC_GROUP_MAX)
+    if (at.entry > walk->state->summary.n_contexts)
         return pf_fail(error, EINVAL, "not a position");
     start(walk, at);
     return 0;
@@ -148,6 +192,15 @@ static double progress(const struct pf_cursor *cursor)
 const struct pf_cursor_ops hpc_summary_cursor = {
     .open = open_walk,
     .next = next_row,
+    .save = save_walk,
+    .restore = restore_walk,
+    .close = close_walk,
+    .progress = progress,
+};
+
+const struct pf_cursor_ops hpc_statistics_cursor = {
+    .open = open_walk,
+    .next = next_statistics_row,
     .save = save_walk,
     .restore = restore_walk,
     .close = close_walk,

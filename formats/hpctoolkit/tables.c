@@ -115,6 +115,13 @@ static const struct pf_table summary_table = {
     .flags = PF_SEEKS_CONTEXT,
     .ops = &hpc_summary_cursor,
 };
+static const struct pf_table statistics_table = {
+    .name = "statistics",
+    COLUMNS(hpc_summary_columns),
+    .stage = PF_MODELLED,
+    .flags = PF_SEEKS_CONTEXT,
+    .ops = &hpc_statistics_cursor,
+};
 static const struct pf_table summary_metrics_table = {
     .name = "summary_metrics",
     COLUMNS(hpc_summary_metric_columns),
@@ -135,7 +142,7 @@ static const struct pf_table lists[] = {
                    .user = FUNCTIONS},
 };
 
-enum { TABLES_MAX = 8 };
+enum { TABLES_MAX = 9 };
 
 int hpc_set_tables(struct pf_profile *profile, struct pf_error *error)
 {
@@ -157,6 +164,8 @@ int hpc_set_tables(struct pf_profile *profile, struct pf_error *error)
     tables[n++].rows = &state->summary_metrics.rows;
     for (size_t i = 0; i < sizeof lists / sizeof *lists; i++)
         tables[n++] = lists[i];
+    if (state->layout == HPC_XML4) /* alone has metrics that are not stored */
+        tables[n++] = statistics_table;
     profile->tables = tables;
     profile->n_tables = n;
     profile->cells = &tables[0];
