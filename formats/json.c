@@ -247,39 +247,59 @@ static inline bool is_digit(char c)
     return (unsigned char)(c - '0') <= 9;
 }
 
-/* Where the number ends that starts here; *good if it is one. */
-static inline const char *scan_number(const char *at, bool *good)
+/* Reads digits on into *mantissa, which wraps round if they are too many. */
+static inline const char *scan_digits(const char *at, uint64_t *mantissa)
+{
+    for (; is_digit(*at); at++)
+        *mantissa = *mantissa * 10 + (unsigned)(*at - '0');
+    return at;
+}
+
+/* Behind an `e`: where the exponent ends; *good if it is one. */
+static const char *scan_exponent(const char *at, bool *good)
+{
+    at += *at == '+' || *at == '-';
+    *good = is_digit(*at);
+    while (is_digit(*at))
+        at++;
+    return at;
+}
+
+/*
+ * Where the number ends that starts here; *good if it is one. A number of at most 18 digits without exponent is
+ * simple: its digits are then in the token too.
+ */
+static inline const char *scan_number(const char *at, struct pf_json_token *token, bool *good)
 {
     *good = false;
-    at += *at == '-';
-    if (!is_digit(*at))
+    token->negative = *at == '-';
+    at += token->negative;
+    const char *start = at, *point;
+    token->mantissa = 0;
+    at = *at == '0' ? at + 1 : scan_digits(at, &token->mantissa);
+    if (at == start)
         return at;
-    if (*at++ != '0')
-        while (is_digit(*at))
-            at++;
+    point = at;
     if (*at == '.') {
-        if (!is_digit(*++at))
+        at = scan_digits(at + 1, &token->mantissa);
+        if (at == point + 1)
             return at;
-        while (is_digit(*at))
-            at++;
     }
-    if ((*at | 0x20) == 'e') {
-        at++;
-        at += *at == '+' || *at == '-';
-        if (!is_digit(*at))
-            return at;
-        while (is_digit(*at))
-            at++;
-    }
+    token->integer = at == point;
+    token->simple = at - start <= 18 && (*at | 0x20) != 'e';
+    token->places = (uint8_t)(token->simple && at > point ? at - point - 1 : 0);
     *good = true;
-    return at;
+    if ((*at | 0x20) != 'e')
+        return at;
+    token->integer = false;
+    return scan_exponent(at + 1, good);
 }
 
 static inline int read_number(struct pf_json *json, struct pf_json_token *token, struct pf_error *error)
 {
     const char *at = json->at, *stop;
     bool good;
-    while ((stop = scan_number(at, &good)) == json->end && stop - at <= (ptrdiff_t)PF_JSON_TEXT_MAX) {
+    while ((stop = scan_number(at, token, &good)) == json->end && stop - at <= (ptrdiff_t)PF_JSON_TEXT_MAX) {
         int got = pf_json_refill(json, &at, error);
         if (got < 0)
             return -1;
@@ -370,9 +390,8 @@ static int read_name(struct pf_json *json, struct pf_json_token *token, struct p
 
 /* ---- tokens ------------------------------------------------------------------------------------- */
 
-static int at_text_end(struct pf_json *json, struct pf_json_token *token, struct pf_error *error)
+static int at_text_end(struct pf_json *json, struct pf_error *error)
 {
-    token->event = PF_JSON_END;
     if (json->expect == PF_EXPECT_END || (json->expect == PF_EXPECT_DOCUMENT && json->flags & PF_JSON_LINES))
         return 0;
     return pf_json_fail(json, ENODATA, json->at,
@@ -421,22 +440,33 @@ static inline int read_token(struct pf_json *json, int c, struct pf_json_token *
     }
 }
 
+/* What a token holds before it is known which one it is; the rest is for numbers alone. */
+static inline void clear(const struct pf_json *json, struct pf_json_token *token)
+{
+    token->event = PF_JSON_END;
+    token->cut = token->replaced = token->simple = token->integer = false;
+    token->text = NULL;
+    token->size = 0;
+    token->offset = pf_json_offset(json, json->at);
+    token->line = json->line;
+}
+
 int pf_json_next(struct pf_json *json, struct pf_json_token *token, struct pf_error *error)
 {
-    *token = (struct pf_json_token){0};
+    clear(json, token);
     if (json->failed.code) {
         *error = json->failed;
         return -1;
     }
     if (json->expect == PF_EXPECT_OVER)
-        return token->event = PF_JSON_END;
+        return PF_JSON_END;
     int c;
     do {
         c = peek(json, error);
         if (c < 0)
             return -1;
         if (c == TEXT_END)
-            return at_text_end(json, token, error);
+            return at_text_end(json, error);
     } while (take_separator(json, c));
     return read_token(json, c, token, error);
 }

@@ -54,6 +54,10 @@ struct pf_json_token {
     size_t size;      /* of text in bytes */
     uint64_t offset;  /* of the token's first byte */
     uint64_t line;    /* that it stands in, from 1 */
+    /* A number of few digits, on the way to a double: mantissa / 10^places. For pf_json_double and _number. */
+    uint64_t mantissa;
+    uint8_t places;
+    bool simple, integer, negative;
 };
 
 enum pf_json_flags {

@@ -264,9 +264,16 @@ int pf_json_restore(struct pf_json *json, const void *blob, size_t size, struct 
 
 /* ---- numbers ------------------------------------------------------------------------------------ */
 
+/* Below 2^53 the mantissa is a double, as the power of ten is: dividing them rounds once. */
 double pf_json_double(const struct pf_json_token *token)
 {
+    static const double tens[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,  1e8, 1e9,
+                                  1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18};
     double value = 0;
+    if (token->simple && token->mantissa < UINT64_C(1) << 53) {
+        value = (double)token->mantissa / tens[token->places];
+        return token->negative ? -value : value;
+    }
     pf_parse_double(token->text, token->size, &value);
     return value;
 }
@@ -298,6 +305,8 @@ struct pf_cell pf_json_number(const struct pf_json_token *token, pf_int128 *wide
 {
     const char *at = token->text, *end = at + token->size;
     bool negative = *at == '-';
+    if (token->simple && token->integer)
+        return pf_int(negative ? -(int64_t)token->mantissa : (int64_t)token->mantissa);
     if (!read_integer(at + negative, end, wide))
         return pf_double(pf_json_double(token));
     if (negative)

@@ -101,9 +101,7 @@ static inline void pf_json_value_over(struct pf_json *json)
     if (json->depth) {
         bool comma = *json->at == ',';
         json->at += comma;
-        json->expect = !comma                    ? PF_EXPECT_COMMA
-                       : pf_json_in_object(json) ? PF_EXPECT_NAME
-                                                 : PF_EXPECT_VALUE;
+        json->expect = !comma ? PF_EXPECT_COMMA : pf_json_in_object(json) ? PF_EXPECT_NAME : PF_EXPECT_VALUE;
         return;
     }
     json->value_line = json->line;

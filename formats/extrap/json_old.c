@@ -9,8 +9,8 @@
 
 /*
  * The older JSON form: tables of call paths, metrics, parameters and coordinates, whose rows have ids, and
- * measurements that refer to these. Which table comes first is not said (measurements mostly come before metrics): so
- * a first walk finds where each is, and then they are read in the order of use.
+ * measurements that refer to these. Which table comes first is not said (measurements mostly come before metrics): what
+ * comes before that which it refers to is read on a second walk.
  *
  * Ids are taken as they are. (Extra-P itself sorts each table and takes the id as a position in it, which is the same
  * for ids from 1 to n alone.)
@@ -31,7 +31,7 @@ struct old {
     struct pf_json_study reader;
     struct {
         uint64_t offset, line;
-        bool is;
+        bool is, read;
     } places[TABLES];
     struct parameter parameters[PF_PARAMETERS_MAX];
     unsigned n_parameters;
@@ -44,7 +44,7 @@ static bool read_id(const struct pf_json_token *token, int64_t *id)
 {
     double value;
     pf_int128 wide;
-    if (token->event == PF_JSON_NUMBER) {
+    if (token->event == PF_JSON_NUMBER && token->integer) {
         struct pf_cell cell = pf_json_number(token, &wide);
         *id = cell.i;
         if (cell.type == PF_INT)
@@ -56,47 +56,16 @@ static bool read_id(const struct pf_json_token *token, int64_t *id)
     return true;
 }
 
-/* ---- finding the tables ------------------------------------------------------------------------- */
-
-static int find_tables(struct old *old, struct pf_error *error)
-{
-    struct pf_json_token token;
-    int event = pf_json_study_next(&old->reader, &token, error);
-    if (event != PF_JSON_OBJECT)
-        return event < 0 ? -1 : 0;
-    while ((event = pf_json_study_next(&old->reader, &token, error)) == PF_JSON_NAME) {
-        int table = 0;
-        while (table < TABLES && !pf_json_is(&token, table_names[table]))
-            table++;
-        if (pf_json_study_next(&old->reader, &token, error) < 0)
-            return -1;
-        if (table < TABLES && token.event == PF_JSON_ARRAY) {
-            old->places[table].offset = token.offset;
-            old->places[table].line = token.line;
-            old->places[table].is = true;
-        }
-        if (pf_json_study_ignore(&old->reader, &token, error) < 0)
-            return -1;
-    }
-    if (event == PF_JSON_OBJECT_END)
-        event = pf_json_study_next(&old->reader, &token, error); /* nothing may follow */
-    return event < 0 ? -1 : 0;
-}
-
 /* ---- rows --------------------------------------------------------------------------------------- */
 
 /* Reads a row of a table, whose first token is given. 0, or -1 with *error filled. */
 typedef int read_row(struct old *old, const struct pf_json_token *start, struct pf_error *error);
 
-static int read_table(struct old *old, enum table table, read_row *read, struct pf_error *error)
+/* The rows of an array that has begun, up to its end. */
+static int read_rows(struct old *old, read_row *read, struct pf_error *error)
 {
     struct pf_json_token token;
     int event;
-    if (!old->places[table].is)
-        return 0;
-    old->reader.damaged = false;
-    pf_json_seek(old->reader.json, old->places[table].offset, old->places[table].line);
-    pf_json_next(old->reader.json, &token, error);
     while ((event = pf_json_study_next(&old->reader, &token, error)) > 0 && event != PF_JSON_ARRAY_END) {
         int result = event == PF_JSON_OBJECT ? read(old, &token, error)
                                              : pf_json_study_note(&old->reader, PF_BAD_MEMBER, &token,
@@ -385,14 +354,74 @@ static int add_parameters(struct old *old, struct pf_error *error)
     return 0;
 }
 
+static read_row *const read_rows_of[TABLES] = {read_parameter, read_callpath, read_metric, read_coordinate,
+                                               read_measurement};
+
+/* Whether the tables that a table's rows refer to have been read. */
+static bool may_read(const struct old *old, enum table table)
+{
+    if (old->places[table].read) /* a second one of the same name */
+        return false;
+    if (table == COORDINATES)
+        return old->places[PARAMETERS].read;
+    return table != MEASUREMENTS ||
+           (old->places[CALLPATHS].read && old->places[METRICS].read && old->places[COORDINATES].read);
+}
+
+static int read_table(struct old *old, enum table table, struct pf_error *error)
+{
+    old->places[table].read = true;
+    if (read_rows(old, read_rows_of[table], error) < 0)
+        return -1;
+    return table == PARAMETERS ? add_parameters(old, error) : 0;
+}
+
+/* The first walk: reads the tables that can be read already, and notes where the others are. */
+static int find_tables(struct old *old, struct pf_error *error)
+{
+    struct pf_json_token token;
+    int event = pf_json_study_next(&old->reader, &token, error);
+    if (event != PF_JSON_OBJECT)
+        return event < 0 ? -1 : 0;
+    while ((event = pf_json_study_next(&old->reader, &token, error)) == PF_JSON_NAME) {
+        int table = 0;
+        while (table < TABLES && !pf_json_is(&token, table_names[table]))
+            table++;
+        if (pf_json_study_next(&old->reader, &token, error) < 0)
+            return -1;
+        bool rows = table < TABLES && token.event == PF_JSON_ARRAY,
+             now = rows && may_read(old, (enum table)table);
+        if (rows && !now && !old->places[table].read) {
+            old->places[table].offset = token.offset;
+            old->places[table].line = token.line;
+            old->places[table].is = true;
+        }
+        int result = now ? read_table(old, (enum table)table, error)
+                         : pf_json_study_ignore(&old->reader, &token, error);
+        if (result < 0)
+            return -1;
+    }
+    if (event == PF_JSON_OBJECT_END)
+        event = pf_json_study_next(&old->reader, &token, error); /* nothing may follow */
+    return event < 0 ? -1 : 0;
+}
+
+/* The tables that could not be read on the first walk, in the order of use. */
 static int read_tables(struct old *old, struct pf_error *error)
 {
-    if (find_tables(old, error) < 0 || read_table(old, PARAMETERS, read_parameter, error) < 0 ||
-        add_parameters(old, error) < 0 || read_table(old, CALLPATHS, read_callpath, error) < 0 ||
-        read_table(old, METRICS, read_metric, error) < 0 ||
-        read_table(old, COORDINATES, read_coordinate, error) < 0)
+    struct pf_json_token token;
+    if (find_tables(old, error) < 0)
         return -1;
-    return read_table(old, MEASUREMENTS, read_measurement, error);
+    for (int table = 0; table < TABLES; table++) {
+        if (!old->places[table].is || old->places[table].read)
+            continue;
+        old->reader.damaged = false;
+        pf_json_seek(old->reader.json, old->places[table].offset, old->places[table].line);
+        if (pf_json_next(old->reader.json, &token, error) < 0 ||
+            read_table(old, (enum table)table, error) < 0)
+            return -1;
+    }
+    return 0;
 }
 
 static int read_file(struct pf_study *study, struct pf_input *input, uint64_t end, struct pf_pass *pass,

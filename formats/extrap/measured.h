@@ -144,6 +144,6 @@ struct pf_store *pf_records_sort(const struct pf_store *store, const struct pf_e
                                  struct pf_pass *pass, struct pf_error *error);
 
 /* Bytes of records held in memory before they spill. */
-#define PF_RECORDS_HELD ((uint64_t)32 << 20)
+#define PF_RECORDS_HELD ((uint64_t)4 << 20)
 
 #endif
