@@ -300,7 +300,7 @@ static double apply(const struct step *step, const double *values)
 
 bool hpc_formula_value(const struct hpc_formula *formula, hpc_operand *operand, void *arg, double *value)
 {
-    double stack[STACK_MAX + 1];
+    double stack[STACK_MAX + 1] = {0};
     size_t n = 0;
     bool known = !formula->has_operands;
     for (size_t i = 0; i < formula->n_steps; i++) {

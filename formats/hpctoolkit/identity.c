@@ -85,7 +85,7 @@ static int print_kind(const struct hpc_state *state, unsigned kind, char *out, s
     if (!name)
         return snprintf(out, room, "kind%u-", kind);
     size_t size = 0;
-    for (; name[size] && size < WORD_MAX && size + 1 < room; size++)
+    for (; size < WORD_MAX && size + 1 < room && name[size]; size++)
         out[size] = (char)tolower((unsigned char)name[size]);
     out[size] = 0;
     return (int)size;
