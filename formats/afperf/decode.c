@@ -28,13 +28,40 @@ static const struct afperf_text names[AFPERF_TYPES] = {
     [AFPERF_SECTION_STOP] = NAME("SectionStop"),
 };
 
+/* The type of this name, of several of its length the one that ends with its last letters. */
+static enum afperf_type type_of_name(struct afperf_text text)
+{
+    bool t = text.size && text.text[text.size - 1] == 't';
+    switch (text.size) {
+    case 7:
+        return AFPERF_RUN_INFO;
+    case 8:
+        return AFPERF_RUN_POINT;
+    case 10:
+        return AFPERF_REGION_STOP;
+    case 11: /* PauseResume, RegionPoint, RegionStart, SectionInfo, SectionStop */
+        if (t)
+            return text.text[6] == 'P' ? AFPERF_REGION_POINT : AFPERF_REGION_START;
+        return *text.text == 'P'      ? AFPERF_PAUSE_RESUME
+               : text.text[10] == 'p' ? AFPERF_SECTION_STOP
+                                      : AFPERF_SECTION_INFO;
+    case 12: /* RunAggregate, SectionPoint, SectionStart */
+        return !t ? AFPERF_RUN_AGGREGATE : text.text[7] == 'P' ? AFPERF_SECTION_POINT : AFPERF_SECTION_START;
+    case 15:
+        return t || *text.text == 'M' ? AFPERF_MEASUREMENT_TYPE : AFPERF_REGION_AGGREGATE;
+    case 16:
+        return AFPERF_SECTION_AGGREGATE;
+    default:
+        return AFPERF_UNKNOWN;
+    }
+}
+
 static enum afperf_type type_of(struct afperf_text text)
 {
     text = afperf_trim(text);
-    for (int i = AFPERF_MEASUREMENT_TYPE; i < AFPERF_TYPES; i++) /* last letters tell most of them apart */
-        if (text.size == names[i].size && text.text[text.size - 1] == names[i].text[text.size - 1] &&
-            !memcmp(text.text, names[i].text, text.size))
-            return (enum afperf_type)i;
+    enum afperf_type type = type_of_name(text);
+    if (type != AFPERF_UNKNOWN && !memcmp(text.text, names[type].text, text.size))
+        return type;
     uint64_t number;
     bool padded = false;
     bool known = afperf_unsigned(text, &number, &padded) == AFPERF_NUMBER && number < AFPERF_TYPES;
@@ -88,10 +115,13 @@ static const char *code_of(enum afperf_parsed parsed)
 static bool take_number(struct taking *taking, uint64_t *value, bool may_be_blank)
 {
     struct afperf_decoded *decoded = taking->decoded;
+    struct afperf_text field = take(taking);
     bool padded = false;
-    enum afperf_parsed parsed = afperf_unsigned(take(taking), value, &padded);
     if (decoded->error)
         return false;
+    if (afperf_short_integer(field, value))
+        return true;
+    enum afperf_parsed parsed = afperf_unsigned(field, value, &padded);
     if (parsed != AFPERF_BLANK || !may_be_blank)
         decoded->error = code_of(parsed);
     decoded->leading_zero += padded;
@@ -144,6 +174,12 @@ bool afperf_next_value(const struct afperf_record *record, const struct afperf_d
                        uint64_t *type_id, struct afperf_text *value)
 {
     bool padded = false;
+    if (*at == decoded->values && decoded->first_good) {
+        *type_id = decoded->first_type;
+        *value = record->fields[*at + 1];
+        *at += 2;
+        return true;
+    }
     while (*at + 1 < decoded->values_end) {
         enum afperf_parsed parsed = afperf_unsigned(record->fields[*at], type_id, &padded);
         *value = record->fields[*at + 1];
@@ -167,8 +203,12 @@ static void take_values(struct taking *taking)
     decoded->odd_measurement = n % 2 && !is_blank(record->fields[record->n - 1]);
     uint64_t type_id;
     struct afperf_text value;
-    for (size_t at = decoded->values; afperf_next_value(record, decoded, &at, &type_id, &value);)
-        good++;
+    for (size_t at = decoded->values; afperf_next_value(record, decoded, &at, &type_id, &value); good++) {
+        if (at != decoded->values + 2)
+            continue;
+        decoded->first_type = type_id;
+        decoded->first_good = true;
+    }
     decoded->bad_measurement_types = (unsigned)(pairs - good);
     if (!good)
         decoded->error = "no-measurement";

@@ -35,16 +35,18 @@ void afperf_log_reader_free(struct afperf_log_reader *reader)
     reader->window = NULL;
 }
 
-int afperf_log_get(struct afperf_log_reader *reader, uint64_t i, uint64_t *event, struct pf_error *error)
+int afperf_log_load(struct afperf_log_reader *reader, uint64_t i, struct pf_error *error)
 {
-    if (i - reader->first >= reader->n) {
-        reader->n = 0;
-        if (load(reader->store, reader->window, i, &reader->n, error) < 0)
-            return -1;
-        reader->first = i;
-    }
-    *event = reader->window[i - reader->first];
-    return 0;
+    reader->n = 0;
+    reader->first = i;
+    return load(reader->store, reader->window, i, &reader->n, error);
+}
+
+int afperf_log_batch_flush(struct afperf_log_batch *batch, struct pf_store *store, struct pf_error *error)
+{
+    size_t size = batch->n * sizeof *batch->events;
+    batch->n = 0;
+    return pf_store_append(store, batch->events, size, error);
 }
 
 int afperf_log_writer_init(struct afperf_log_writer *writer, struct pf_store *store, struct pf_error *error)

@@ -76,37 +76,9 @@ static inline enum afperf_parsed read_digits(struct afperf_text text, unsigned b
     return overflow ? AFPERF_OUT_OF_RANGE : AFPERF_NUMBER;
 }
 
-/* Up to 19 decimal digits, or 0x and up to 16 others, without anything around them: what nearly all integers are. */
-static inline bool short_integer(struct afperf_text text, uint64_t *value)
-{
-    bool hex = text.size > 2 && text.text[0] == '0' && text.text[1] == 'x';
-    const char *at = text.text + 2 * hex, *end = text.text + text.size;
-    uint64_t sum = 0;
-    if (hex) {
-        for (; at < end; at++) {
-            unsigned digit = digit_of(*at);
-            if (digit > 15)
-                return false;
-            sum = sum << 4 | digit;
-        }
-        *value = sum;
-        return text.size <= 18;
-    }
-    if (!text.size || text.size > 19 || (*at == '0' && text.size > 1))
-        return false;
-    for (; at < end; at++) {
-        unsigned digit = (unsigned char)*at - (unsigned)'0';
-        if (digit > 9)
-            return false;
-        sum = sum * 10 + digit;
-    }
-    *value = sum;
-    return true;
-}
-
 enum afperf_parsed afperf_unsigned(struct afperf_text text, uint64_t *value, bool *padded)
 {
-    if (short_integer(text, value))
+    if (afperf_short_integer(text, value))
         return AFPERF_NUMBER;
     text = afperf_trim(text);
     if (!text.size)
@@ -124,7 +96,7 @@ enum afperf_parsed afperf_unsigned(struct afperf_text text, uint64_t *value, boo
 enum afperf_parsed afperf_signed(struct afperf_text text, int64_t *value)
 {
     uint64_t small;
-    if (text.size <= 18 && short_integer(text, &small) && small <= INT64_MAX) {
+    if (text.size <= 18 && afperf_short_integer(text, &small) && small <= INT64_MAX) {
         *value = (int64_t)small;
         return AFPERF_NUMBER;
     }
@@ -314,6 +286,24 @@ bool afperf_value(enum afperf_datatype datatype, struct afperf_text text, struct
         break;
     }
     return true;
+}
+
+/* Digits with or without a point among them; up to 18, so that they fit 64 bits. */
+bool afperf_is_plain_value(enum afperf_datatype datatype, struct afperf_text text)
+{
+    unsigned digits = 0, points = 0;
+    if (datatype == AFPERF_TEXT || datatype == AFPERF_ANY)
+        return true;
+    if (text.size > 19)
+        return false;
+    for (size_t i = 0; i < text.size; i++) {
+        bool digit = (unsigned char)text.text[i] - (unsigned)'0' <= 9;
+        digits += digit;
+        points += !digit && text.text[i] == '.';
+    }
+    if (!digits || digits > 18 || digits + points != text.size)
+        return false;
+    return datatype == AFPERF_DOUBLE ? points <= 1 : datatype == AFPERF_INT64 && !points;
 }
 
 uint64_t afperf_nanoseconds(struct afperf_text unit)

@@ -27,6 +27,33 @@ bool afperf_is(struct afperf_text text, const char *word);
 /* An id or timestamp: 0 to 2^64 - 1. *padded (set, never cleared): it is decimal and has a leading zero. */
 enum afperf_parsed afperf_unsigned(struct afperf_text text, uint64_t *value, bool *padded);
 
+/* Up to 19 decimal digits, or 0x and up to 16 others, without anything around them: what nearly all integers are. */
+static inline bool afperf_short_integer(struct afperf_text text, uint64_t *value)
+{
+    const char *at = text.text, *end = at + text.size;
+    uint64_t sum = 0;
+    if (text.size > 2 && at[0] == '0' && at[1] == 'x') {
+        for (at += 2; at < end; at++) {
+            unsigned digit = (unsigned char)*at - (unsigned)'0', letter = (unsigned char)*at - (unsigned)'a';
+            if (digit > 9 && letter > 5)
+                return false;
+            sum = sum << 4 | (digit > 9 ? letter + 10 : digit);
+        }
+        *value = sum;
+        return text.size <= 18;
+    }
+    if (!text.size || text.size > 19 || (*at == '0' && text.size > 1))
+        return false;
+    for (; at < end; at++) {
+        unsigned digit = (unsigned char)*at - (unsigned)'0';
+        if (digit > 9)
+            return false;
+        sum = sum * 10 + digit;
+    }
+    *value = sum;
+    return true;
+}
+
 /* -2^63 to 2^63 - 1. */
 enum afperf_parsed afperf_signed(struct afperf_text text, int64_t *value);
 
@@ -49,6 +76,9 @@ enum afperf_datatype afperf_datatype(struct afperf_text name);
  * this datatype: the cell is then the text.
  */
 bool afperf_value(enum afperf_datatype datatype, struct afperf_text text, struct pf_cell *cell);
+
+/* True only if the text is a value of the datatype; of the common ones, without finding out which. */
+bool afperf_is_plain_value(enum afperf_datatype datatype, struct afperf_text text);
 
 /* Nanoseconds in a unit of time, given as word or abbreviation; 0 if it is none. */
 uint64_t afperf_nanoseconds(struct afperf_text unit);

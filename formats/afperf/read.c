@@ -74,7 +74,7 @@ int afperf_log_event(struct afperf_reading *reading, uint64_t event, struct pf_e
         reading->place.block = reading->place.events;
         reading->block = event;
     }
-    return pf_store_append(reading->model->log, &event, sizeof event, error);
+    return afperf_log_batch_add(&reading->log, reading->model->log, event, error);
 }
 
 /* ---- runs, types, pauses ------------------------------------------------------------------------ */
@@ -362,6 +362,8 @@ int afperf_read(struct afperf_model *model, struct pf_pass *pass, struct pf_erro
         reading->last_section = AFPERF_NONE;
         reading->block = afperf_event(AFPERF_EVENT_RUN, 0);
         result = read_all(reading, reader, pass, error);
+        if (!result)
+            result = afperf_log_batch_flush(&reading->log, model->log, error);
     } else {
         pf_fail_memory(error);
     }

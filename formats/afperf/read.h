@@ -2,6 +2,7 @@
 #ifndef PF_AFPERF_READ_H
 #define PF_AFPERF_READ_H
 
+#include "formats/afperf/log.h"
 #include "formats/afperf/model.h"
 
 /* Spans that started last, of which data most often speak. */
@@ -12,8 +13,9 @@ struct afperf_reading {
     struct afperf_model *model;
     struct afperf_place place; /* of the record being read */
     uint64_t segment_start;    /* offset */
-    uint64_t block;            /* the event that data without ids belong to */
-    uint32_t last_section;     /* reference of the last SectionInfo, or AFPERF_NONE */
+    struct afperf_log_batch log;
+    uint64_t block;        /* the event that data without ids belong to */
+    uint32_t last_section; /* reference of the last SectionInfo, or AFPERF_NONE */
 
     struct afperf_map run_refs, section_refs; /* by id and segment */
     struct afperf_map measures;               /* by id and reference of the run */

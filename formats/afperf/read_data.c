@@ -80,7 +80,7 @@ static bool values_are_sound(struct afperf_reading *reading, const struct afperf
             return false;
         struct afperf_measure *measure = &reading->model->measures[i];
         measure->used = true;
-        if (!afperf_value(measure->datatype, text, &cell))
+        if (!afperf_is_plain_value(measure->datatype, text) && !afperf_value(measure->datatype, text, &cell))
             return false;
     }
     return true;

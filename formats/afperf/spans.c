@@ -93,24 +93,38 @@ struct counts {
     uint32_t of[DIGITS][VALUES];
 };
 
-static void count_digits(const struct afperf_spans *spans, struct counts *counts)
+/* Counts those digits in which keys differ. Returns them as bits. */
+static unsigned count_digits(const struct afperf_spans *spans, struct counts *counts)
 {
+    struct key first = key_of(spans, 0);
+    struct key differ = {0};
+    unsigned list[DIGITS], n = 0, digits = 0;
     for (uint32_t i = 0; i < spans->count; i++) {
         struct key key = key_of(spans, i);
-        for (unsigned d = 0; d < DIGITS; d++)
-            counts->of[d][digit_of(&key, d)]++;
+        differ.id |= key.id ^ first.id;
+        differ.owner |= key.owner ^ first.owner;
+        differ.anonymous |= key.anonymous != first.anonymous;
     }
+    for (unsigned d = 0; d < DIGITS; d++)
+        if (digit_of(&differ, d)) {
+            list[n++] = d;
+            digits |= 1u << d;
+        }
+    for (uint32_t i = 0; i < spans->count; i++) {
+        struct key key = key_of(spans, i);
+        for (unsigned l = 0; l < n; l++)
+            counts->of[list[l]][digit_of(&key, list[l])]++;
+    }
+    return digits;
 }
 
-/* One pass of the radix sort, which keeps the order of equal digits. False if all are equal: nothing was done. */
-static bool sort_by(const struct afperf_spans *spans, unsigned digit, uint32_t *counts, const uint32_t *from,
+/* One pass of the radix sort, which keeps the order of equal digits. */
+static void sort_by(const struct afperf_spans *spans, unsigned digit, uint32_t *counts, const uint32_t *from,
                     uint32_t *to)
 {
     uint32_t sum = 0;
     for (unsigned v = 0; v < VALUES; v++) {
         uint32_t count = counts[v];
-        if (count == spans->count)
-            return false;
         counts[v] = sum;
         sum += count;
     }
@@ -118,7 +132,6 @@ static bool sort_by(const struct afperf_spans *spans, unsigned digit, uint32_t *
         struct key key = key_of(spans, from[i]);
         to[counts[digit_of(&key, digit)]++] = from[i];
     }
-    return true;
 }
 
 int afperf_spans_index(struct afperf_spans *spans, struct pf_error *error)
@@ -133,12 +146,13 @@ int afperf_spans_index(struct afperf_spans *spans, struct pf_error *error)
         free(counts);
         return pf_fail_memory(error);
     }
-    count_digits(spans, counts);
+    unsigned digits = count_digits(spans, counts);
     for (uint32_t i = 0; i < spans->count; i++)
         order[i] = i;
     for (unsigned d = 0; d < DIGITS; d++) {
-        if (!sort_by(spans, d, counts->of[d], order, other))
+        if (!(digits >> d & 1))
             continue;
+        sort_by(spans, d, counts->of[d], order, other);
         uint32_t *swap = order;
         order = other;
         other = swap;
