@@ -2,6 +2,7 @@
 #include "formats/driver.h"
 
 extern const struct pf_driver pf_cube_driver;
+extern const struct pf_driver pf_cubedir_driver;
 extern const struct pf_driver pf_hpctoolkit_driver;
 extern const struct pf_driver pf_afperf_driver;
 extern const struct pf_driver pf_xray_driver;
@@ -23,12 +24,13 @@ extern const struct pf_driver pf_nsight_folder_driver;
 const struct pf_driver *const pf_drivers[] = {
     &pf_afperf_driver,          /* 16 bytes that nothing else begins with */
     &pf_cube_driver,            /* tar's magic and the first member's name */
+    &pf_cubedir_driver,         /* beside: folders named like points that hold Cube files */
     &pf_hpctoolkit_driver,      /* a folder: magic of meta.db, or the root element of experiment.xml */
     &pf_xray_driver,            /* four bytes of header and the first record's kind */
     &pf_nsight_driver,          /* SQLite's magic and names in the schema */
     &pf_nsight_folder_driver,   /* beside folders that are named like points and hold such files */
-    &pf_extrap_binary_driver,    /* a byte order and a word of 17 letters */
-    &pf_extrap_saved_driver,     /* ZIP's magic and the name of a member */
+    &pf_extrap_binary_driver,   /* a byte order and a word of 17 letters */
+    &pf_extrap_saved_driver,    /* ZIP's magic and the name of a member */
     &pf_perun_index_driver,     /* four bytes; the folders of a store are no sign, its files are */
     &pf_perun_driver,           /* a stored object's first word, or keys of the top level of JSON */
     &pf_extrap_json_old_driver, /* two members of the object that the file is; so are the next three */

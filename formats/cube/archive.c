@@ -107,10 +107,11 @@ static int add_member(struct pf_cube_archive *archive, const char *name, uint64_
         archive->members = grown;
         archive->room = room;
     }
-    char *copy = strdup(name);
-    if (!copy)
+    struct pf_cube_member *member = &archive->members[archive->count];
+    *member = (struct pf_cube_member){strdup(name), offset, size};
+    if (!member->name)
         return pf_fail_memory(error);
-    archive->members[archive->count++] = (struct pf_cube_member){copy, offset, size};
+    archive->count++;
     return 0;
 }
 
