@@ -2,9 +2,11 @@
 #include "formats/hpctoolkit/profiles.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "formats/hpctoolkit/identity.h"
+#include "formats/hpctoolkit/metrics.h"
 #include "formats/hpctoolkit/trace.h"
 
 /* How often to look whether somebody still waits. */
@@ -229,6 +231,69 @@ static int find_summary(struct hpc_state *state, struct hpc_notes *notes, struct
     return failed ? -1 : check_footer(state, notes, error);
 }
 
+/* ---- metrics that nothing tells of -------------------------------------------------------------------- */
+
+/* A file larger than this is not looked through when it is opened. */
+#define LOOK_THROUGH ((uint64_t)1 << 20)
+
+static int add_nameless(struct hpc_state *state, unsigned id, bool summary, struct hpc_notes *notes,
+                        struct pf_error *error)
+{
+    char name[24];
+    snprintf(name, sizeof name, "metric %u", id);
+    struct hpc_metric_facts facts = {
+        .id = id, .name = hpc_keep(state, name, strlen(name), error), .scope = ""};
+    if (!facts.name)
+        return -1;
+    int added = summary ? hpc_add_summary_metric(state, &facts, NULL, NULL, false, error)
+                        : hpc_add_metric(state, &facts, error);
+    if (added <= 0)
+        return added;
+    return hpc_note(notes, 0, -1, "warning", "unknown-metric", error,
+                    "profile.db: metric %u is not described; its values are kept under its number", id);
+}
+
+static int look_for_metrics(struct reading *reading, const struct info *info, struct pf_error *error)
+{
+    struct hpc_state *state = reading->state;
+    const struct hpc_block *block = &info->block;
+    const struct hpc_idmap *ids = info->summary ? &state->summary_metrics.ids : &state->metrics.ids;
+    for (uint64_t i = 0; i < block->n_values; i++) {
+        unsigned id;
+        const unsigned char *bytes = hpc_window_at(&reading->tuples, block->values + i * HPC_VALUE, HPC_VALUE,
+                                                   block->values + block->n_values * HPC_VALUE, error);
+        if (!bytes)
+            return -1;
+        hpc_value(state, bytes, &id);
+        if (hpc_idmap_find(ids, id) == HPC_NO_NUMBER &&
+            add_nameless(state, id, info->summary, reading->notes, error))
+            return -1;
+    }
+    return 0;
+}
+
+/* Blocks may overlap in a broken file: it is gone through no more than twice. */
+static int find_nameless(struct hpc_state *state, struct hpc_notes *notes, struct pf_error *error)
+{
+    struct reading reading;
+    struct hpc_notes later = {0}; /* told when all records are read */
+    uint64_t left = 2 * pf_input_size(state->profile_db) / HPC_VALUE;
+    int failed = begin(&reading, state, &later, error);
+    for (uint64_t i = 0; i < reading.count && !failed && left; i++) {
+        struct info info = {0};
+        reading.notes = &later;
+        failed = read_record(&reading, i, &info, error);
+        reading.notes = notes;
+        if (info.block.n_values > left)
+            info.block.n_values = left;
+        left -= info.block.n_values;
+        failed = failed || look_for_metrics(&reading, &info, error);
+    }
+    end(&reading);
+    hpc_notes_free(&later);
+    return failed ? -1 : 0;
+}
+
 int hpc_profiles_open(struct pf_profile *profile, struct hpc_notes *notes, struct pf_error *error)
 {
     struct hpc_state *state = hpc_state(profile);
@@ -236,8 +301,10 @@ int hpc_profiles_open(struct pf_profile *profile, struct hpc_notes *notes, struc
         open_file(profile, "cct.db", &state->cct_db, notes, error) ||
         open_file(profile, "trace.db", &state->trace_db, notes, error))
         return -1;
+    if (state->profile_db && find_summary(state, notes, error))
+        return -1;
     if (state->profile_db)
-        return find_summary(state, notes, error);
+        return pf_input_size(state->profile_db) <= LOOK_THROUGH ? find_nameless(state, notes, error) : 0;
     return hpc_note(notes, 0, -1, "error", "no-values", error, "profile.db is missing: there are no values");
 }
 

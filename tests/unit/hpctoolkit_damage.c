@@ -90,6 +90,8 @@ static const struct lie lies[] = {
      0, NULL},
     {"solver-2023", "profile.db", "more values than fit", "block-beyond-end", 0x40 + 48, 8, HUGE_NUMBER, 0,
      NULL},
+    {"solver-2023", "profile.db", "a metric that nothing tells of is kept", "unknown-metric", 0, 1, "\x63",
+     0x40 + 48 + 8, NULL},
     {"solver-2023", "profile.db", "another file", "header", 0, 10, "HPCTOOLBOX", 0, NULL},
     {"solver-2023", "cct.db", "more contexts than fit", "beyond-end", 0x28, 4, HUGE_NUMBER, 0, NULL},
     {"solver-2023", "cct.db", "more values than there are", "cct", 0x30, 8, "\x09\0\0\0\0\0\0\0", 0, NULL},
