@@ -170,7 +170,8 @@ static int read_table(struct reading *reading, enum nsight_table table, struct p
             break;
         }
     nsight_scan_close(&scan);
-    return more < 0 ? -1 : nsight_tell_damage(reading->model->profile, &scan, error);
+    nsight_note_damage(reading->model->damage, &scan);
+    return more;
 }
 
 /* ---- folding ------------------------------------------------------------------------------------- */

@@ -135,7 +135,8 @@ static int add_rows(struct reading *reading, enum nsight_table table, add_row *a
             break;
         }
     nsight_scan_close(&scan);
-    return more < 0 ? -1 : nsight_tell_damage(reading->model->profile, &scan, error);
+    nsight_note_damage(reading->model->damage, &scan);
+    return more;
 }
 
 /* ---- visits -------------------------------------------------------------------------------------- */

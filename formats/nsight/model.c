@@ -4,20 +4,28 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+/* Bytes that names may have beyond those of the export, which only a hostile one has use for. */
+enum { NAMES_SPARE = 1 << 20 };
+
 const char *const nsight_context_kinds[] = {
     [NSIGHT_FUNCTION] = "function", [NSIGHT_API] = "api",         [NSIGHT_A_KERNEL] = "kernel",
     [NSIGHT_A_MEMCPY] = "memcpy",   [NSIGHT_A_MEMSET] = "memset",
 };
 
-int nsight_tell_damage(struct pf_profile *profile, const struct nsight_scan *scan, struct pf_error *error)
+/* A row in warnings.csv for each table that ended before its end. 0, or -1 with *error filled. */
+static int tell_damage(struct pf_profile *profile, const struct nsight_damage damage[NSIGHT_TABLES],
+                       struct pf_error *error)
 {
-    if (!scan->damaged)
-        return 0;
-    if (!scan->started)
-        return pf_warn(profile, 0, -1, "error", "bad-table", error, "table %s cannot be read",
-                       nsight_table_name(scan->table));
-    return pf_warn(profile, 0, -1, "error", "bad-table", error, "table %s cannot be read beyond row %" PRId64,
-                   nsight_table_name(scan->table), scan->rowid);
+    int failed = 0;
+    for (size_t t = 0; t < NSIGHT_TABLES && !failed; t++) {
+        const char *name = nsight_table_name((enum nsight_table)t);
+        if (damage[t].damaged && damage[t].started)
+            failed = pf_warn(profile, 0, -1, "error", "bad-table", error,
+                             "table %s cannot be read beyond row %" PRId64, name, damage[t].rowid);
+        else if (damage[t].damaged)
+            failed = pf_warn(profile, 0, -1, "error", "bad-table", error, "table %s cannot be read", name);
+    }
+    return failed;
 }
 
 /* What functions of imported paths took, in no known thread. */
@@ -59,6 +67,8 @@ static int tell_problems(struct nsight_model *model, struct pf_error *error)
                 "the file ends here, %" PRIu64 " bytes before the end of its database",
                 vfs->size - vfs->have))
         return -1;
+    if (tell_damage(profile, model->damage, error))
+        return -1;
     if (model->bad_times &&
         pf_warn(profile, 0, -1, "warning", "bad-times", error,
                 "%" PRIu64 " events have no end, or end before they start: they take no time",
@@ -89,9 +99,17 @@ static void hand_over(struct nsight_model *model, struct pf_rows *sums[NSIGHT_SU
 static int read_export(struct nsight_model *model, struct pf_error *error)
 {
     struct pf_rows *sums[NSIGHT_SUMS];
-    if (nsight_paths_init(&model->paths, model->profile, model->limit, error) ||
-        nsight_read_calls(model, error) || nsight_read_activities(model, error) ||
-        fold_homeless(model, error) || tell_problems(model, error) || pf_tree_finish(model->tree, error) ||
+    model->names =
+        (struct nsight_names){.strings = model->tree->strings, .left = model->db->vfs.have + NAMES_SPARE};
+    model->paths = (struct nsight_paths){.tree = model->tree,
+                                         .damage = model->damage,
+                                         .names = &model->names,
+                                         .partitions = &nsight_state(model->profile)->partitions,
+                                         .db = model->db};
+    if (nsight_lookup_init(&model->calls, model->limit, error) ||
+        nsight_paths_init(&model->paths, model->limit, error) || nsight_read_calls(model, error) ||
+        nsight_read_activities(model, error) || fold_homeless(model, error) ||
+        pf_tree_finish(model->tree, error) || tell_problems(model, error) ||
         nsight_sums_publish(&model->sums, model->tree->strings, sums, error))
         return -1;
     hand_over(model, sums);
@@ -107,7 +125,6 @@ int nsight_load_model(struct pf_profile *profile, struct nsight_db *db, struct p
         {.measure = NSIGHT_GPU_TIME, .present = NSIGHT_GPU_CALLS},
         {.measure = NSIGHT_BYTES, .present = NSIGHT_BYTES},
     };
-    struct nsight_state *state = nsight_state(profile);
     uint64_t cache = profile->options->cache;
     struct nsight_model model = {
         .profile = profile,
@@ -116,14 +133,11 @@ int nsight_load_model(struct pf_profile *profile, struct nsight_db *db, struct p
         .tree = pf_tree_new(nsight_context_kinds),
         .fold = pf_fold_new(NSIGHT_MEASURES, derivations, sizeof derivations / sizeof *derivations, cache),
     };
-    int failed = !model.tree || !model.fold ? pf_fail_memory(error)
-                                            : nsight_lookup_init(&model.calls, model.limit, error);
-    if (!failed) {
-        model.names = (struct nsight_names){.strings = model.tree->strings, .left = db->vfs.have + (1 << 20)};
-        model.paths = (struct nsight_paths){
-            .tree = model.tree, .names = &model.names, .partitions = &state->partitions, .db = db};
+    int failed = -1;
+    if (!model.tree || !model.fold)
+        pf_fail_memory(error);
+    else
         failed = read_export(&model, error);
-    }
     nsight_paths_free(&model.paths);
     nsight_sums_free(&model.sums);
     nsight_names_free(&model.names);

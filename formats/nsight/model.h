@@ -17,6 +17,7 @@ struct nsight_model {
     struct nsight_paths paths;
     struct nsight_lookup calls;
     struct nsight_sums sums;
+    struct nsight_damage damage[NSIGHT_TABLES];
     uint64_t bad_times; /* rows whose end is absent or before their start */
 };
 

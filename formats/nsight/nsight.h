@@ -90,8 +90,18 @@ void nsight_close(struct pf_profile *profile);
 int nsight_load_partitions(struct pf_profile *profile, struct nsight_db *db, struct pf_error *error);
 int nsight_load_model(struct pf_profile *profile, struct nsight_db *db, struct pf_error *error);
 
-/* A row in warnings.csv if a table ended before its end. 0, or -1 with *error filled. */
-int nsight_tell_damage(struct pf_profile *profile, const struct nsight_scan *scan, struct pf_error *error);
+/* Where a table ended before its end, for each table: told when the pass is over, which may be made again. */
+struct nsight_damage {
+    bool damaged, started;
+    int64_t rowid; /* of the last row, if it has started */
+};
+
+static inline void nsight_note_damage(struct nsight_damage damage[NSIGHT_TABLES],
+                                      const struct nsight_scan *scan)
+{
+    if (scan->damaged)
+        damage[scan->table] = (struct nsight_damage){true, scan->started, scan->rowid};
+}
 
 extern const struct pf_cursor_ops nsight_events_cursor;
 

@@ -254,26 +254,26 @@ static struct naming naming_of(const struct nsight_keys *keys)
 
 enum { NAME_ROOM = 160 };
 
-static size_t name_of(const struct nsight_key *key, const struct naming *naming, char name[NAME_ROOM])
+/* Writes the name; returns its size. */
+static int name_of(const struct nsight_key *key, const struct naming *naming, char name[NAME_ROOM])
 {
     uint64_t process = process_of_key(key);
     int at = 0;
     if (key->word[0] == HOMELESS)
-        return (size_t)snprintf(name, NAME_ROOM, "unknown-thread");
+        return snprintf(name, NAME_ROOM, "unknown-thread");
     if (naming->machine)
         at += snprintf(name + at, NAME_ROOM - (size_t)at, "vm-%" PRIx64 ".", process >> 24);
     if (naming->process)
         at += snprintf(name + at, NAME_ROOM - (size_t)at, "process-%" PRIu64 ".", process & 0xffffff);
     if (key->word[0] == THREAD)
-        return (size_t)(at + snprintf(name + at, NAME_ROOM - (size_t)at, "thread-%" PRIu64,
-                                      (uint64_t)nsight_signed(key->word[1]) & 0xffffff));
+        return at + snprintf(name + at, NAME_ROOM - (size_t)at, "thread-%" PRIu64,
+                             (uint64_t)nsight_signed(key->word[1]) & 0xffffff);
     at += snprintf(name + at, NAME_ROOM - (size_t)at, "gpu-%" PRIu64 ".", key->word[2] >> 32);
     if (naming->context)
         at += snprintf(name + at, NAME_ROOM - (size_t)at, "context-%" PRIu32 ".", (uint32_t)key->word[2]);
     if (key->word[3] == NO_STREAM)
-        return (size_t)(at + snprintf(name + at, NAME_ROOM - (size_t)at, "no-stream"));
-    return (size_t)(at +
-                    snprintf(name + at, NAME_ROOM - (size_t)at, "stream-%" PRId64, (int64_t)key->word[3]));
+        return at + snprintf(name + at, NAME_ROOM - (size_t)at, "no-stream");
+    return at + snprintf(name + at, NAME_ROOM - (size_t)at, "stream-%" PRId64, (int64_t)key->word[3]);
 }
 
 /* ---- the table ----------------------------------------------------------------------------------- */
@@ -323,7 +323,7 @@ static int add_rows(struct search *search, const int64_t *names, struct pf_rows 
     for (uint32_t i = 0; i < keys->count; i++) {
         char name[NAME_ROOM];
         struct pf_cell cells[] = {pf_uint(i), pf_absent()};
-        cells[1] = pf_plain(name, name_of(&keys->key[i], &naming, name));
+        cells[1] = pf_plain(name, (size_t)name_of(&keys->key[i], &naming, name));
         if (pf_rows_add(items, cells, error) ||
             add_fields(fields, search->db, &keys->key[i], names[i], error))
             return -1;

@@ -200,8 +200,7 @@ int nsight_path_of_range(struct nsight_paths *paths, const struct nsight_scan *s
 /* A frame, sorted by the chain and from the outermost to the innermost. */
 enum { CHAIN, DEPTH, ROW, NAME, FRAME_WORDS };
 
-static int sort_frames(struct nsight_paths *paths, struct pf_profile *profile, struct nsight_sorter *sorter,
-                       struct pf_error *error)
+static int sort_frames(struct nsight_paths *paths, struct nsight_sorter *sorter, struct pf_error *error)
 {
     struct nsight_scan scan;
     int more;
@@ -220,7 +219,8 @@ static int sort_frames(struct nsight_paths *paths, struct pf_profile *profile, s
         }
     }
     nsight_scan_close(&scan);
-    return more < 0 || nsight_tell_damage(profile, &scan, error) ? -1 : nsight_sorter_finish(sorter, error);
+    nsight_note_damage(paths->damage, &scan);
+    return more < 0 ? -1 : nsight_sorter_finish(sorter, error);
 }
 
 static int add_chain(struct nsight_paths *paths, uint64_t chain, uint32_t context, struct pf_error *error)
@@ -255,13 +255,12 @@ static int join_frames(struct nsight_paths *paths, struct nsight_sorter *sorter,
     return context == PF_NO_CONTEXT ? 0 : add_chain(paths, chain, context, error);
 }
 
-static int read_chains(struct nsight_paths *paths, struct pf_profile *profile, uint64_t limit,
-                       struct pf_error *error)
+static int read_chains(struct nsight_paths *paths, uint64_t limit, struct pf_error *error)
 {
     struct nsight_sorter *sorter = nsight_sorter_new(FRAME_WORDS, ROW + 1, limit);
     if (!sorter)
         return pf_fail_memory(error);
-    int failed = sort_frames(paths, profile, sorter, error) || join_frames(paths, sorter, error);
+    int failed = sort_frames(paths, sorter, error) || join_frames(paths, sorter, error);
     nsight_sorter_free(sorter);
     return failed ? -1 : 0;
 }
@@ -314,8 +313,7 @@ static int take_imported(struct nsight_paths *paths, const struct nsight_scan *s
                 : add_own(paths, scan, context, error);
 }
 
-static int read_imported(struct nsight_paths *paths, struct nsight_lookup *calls, struct pf_profile *profile,
-                         struct pf_error *error)
+static int read_imported(struct nsight_paths *paths, struct nsight_lookup *calls, struct pf_error *error)
 {
     struct nsight_scan scan;
     int more;
@@ -327,14 +325,13 @@ static int read_imported(struct nsight_paths *paths, struct nsight_lookup *calls
             break;
         }
     nsight_scan_close(&scan);
-    if (more < 0)
-        return -1;
-    return calls == &paths->known ? nsight_tell_damage(profile, &scan, error) : 0;
+    nsight_note_damage(paths->damage, &scan);
+    return more;
 }
 
 int nsight_paths_add_calls(struct nsight_paths *paths, struct nsight_lookup *calls, struct pf_error *error)
 {
-    return paths->partitions->origin == NSIGHT_IMPORTED ? read_imported(paths, calls, NULL, error) : 0;
+    return paths->partitions->origin == NSIGHT_IMPORTED ? read_imported(paths, calls, error) : 0;
 }
 
 /* ---- the whole ----------------------------------------------------------------------------------- */
@@ -358,8 +355,7 @@ int nsight_path_of_call(struct nsight_paths *paths, const struct nsight_scan *sc
     return 0;
 }
 
-int nsight_paths_init(struct nsight_paths *paths, struct pf_profile *profile, uint64_t limit,
-                      struct pf_error *error)
+int nsight_paths_init(struct nsight_paths *paths, uint64_t limit, struct pf_error *error)
 {
     paths->texts = pf_strings_new();
     paths->pointers = pf_strings_new();
@@ -369,9 +365,9 @@ int nsight_paths_init(struct nsight_paths *paths, struct pf_profile *profile, ui
         return pf_fail_memory(error);
     if (nsight_lookup_init(&paths->known, limit / 2, error))
         return -1;
-    if (paths->partitions->origin == NSIGHT_SAMPLED && read_chains(paths, profile, limit / 2, error))
+    if (paths->partitions->origin == NSIGHT_SAMPLED && read_chains(paths, limit / 2, error))
         return -1;
-    if (paths->partitions->origin == NSIGHT_IMPORTED && read_imported(paths, &paths->known, profile, error))
+    if (paths->partitions->origin == NSIGHT_IMPORTED && read_imported(paths, &paths->known, error))
         return -1;
     return nsight_lookup_finish(&paths->known, limit / 2, error);
 }

@@ -9,7 +9,8 @@
  * model.
  */
 struct nsight_paths {
-    struct pf_tree *tree; /* borrowed, as the next three */
+    struct pf_tree *tree; /* borrowed, as the next four */
+    struct nsight_damage *damage;
     struct nsight_names *names;
     const struct nsight_partitions *partitions;
     struct nsight_db *db;
@@ -41,9 +42,8 @@ struct nsight_own {
 uint32_t nsight_child(struct pf_tree *tree, uint32_t parent, enum nsight_kind kind, uint32_t name,
                       struct pf_error *error);
 
-/* Reads the tables that paths stand in, but for ranges. Warnings go to the profile. limit: bytes of memory. */
-int nsight_paths_init(struct nsight_paths *paths, struct pf_profile *profile, uint64_t limit,
-                      struct pf_error *error);
+/* Reads the tables that paths stand in, but for ranges. limit: bytes of memory. */
+int nsight_paths_init(struct nsight_paths *paths, uint64_t limit, struct pf_error *error);
 void nsight_paths_free(struct nsight_paths *paths);
 
 /* The context of the path that an NVTX range stands for; *context is PF_NO_CONTEXT if there is none. */
