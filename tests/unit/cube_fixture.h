@@ -258,6 +258,7 @@ CUBE_FIXTURE const char *rows_text(const struct pf_rows *rows)
 {
     static char text[16384];
     FILE *out = fmemopen(text, sizeof text, "w");
+    text[0] = 0;
     for (size_t i = 0; i < pf_rows_count(rows); i++)
         for (size_t c = 0; c < pf_rows_columns(rows); c++) {
             print_cell(out, &pf_rows_at(rows, i)[c]);
