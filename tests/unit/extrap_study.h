@@ -42,7 +42,8 @@ static void open_study(struct study *study, const struct pf_driver *driver, cons
         study->result = driver->load(&study->profile, stage, NULL, &study->error);
 }
 
-static void open_text(struct study *study, const struct pf_driver *driver, const char *text)
+__attribute__((unused)) static void open_text(struct study *study, const struct pf_driver *driver,
+                                              const char *text)
 {
     open_study(study, driver, text, strlen(text));
 }
@@ -175,8 +176,9 @@ static const struct pf_table *table_named(const struct study *study, const char 
 }
 
 /* A table has these rows, whether walked at once or from saved positions. */
-static void has_rows_only(struct study *study, const char *table, struct pf_restriction only,
-                          const char *want, const char *name)
+__attribute__((unused)) static void has_rows_only(struct study *study, const char *table,
+                                                  struct pf_restriction only, const char *want,
+                                                  const char *name)
 {
     char *have = rows_of(study, table_named(study, table), only, false);
     char *hopped = rows_of(study, table_named(study, table), only, true);

@@ -1,0 +1,256 @@
+/* SPDX-License-Identifier: MIT */
+/* Experiments that Extra-P has saved: archives of JSON, kept values and models. */
+#include "tests/unit/extrap_study.h"
+#include "tests/unit/extrap_zip.h"
+
+extern const struct pf_driver pf_extrap_saved_driver;
+
+static struct archive archive;
+
+/* Opens an archive that holds experiment.json alone. */
+static void open_json(struct study *study, const char *json)
+{
+    archive = (struct archive){.size = 0};
+    add_member(&archive, "experiment.json", json, strlen(json), 1, strlen(json));
+    finish_archive(&archive);
+    open_study(study, &pf_extrap_saved_driver, archive.bytes, archive.size);
+}
+
+#define POINT(x, mean)                                                                                       \
+    "{\"coordinate\":[" x "],\"mean\":" mean ",\"median\":2,\"minimum\":1,\"maximum\":\"inf\",\"std\":0.5}"
+
+static void figures_only(void)
+{
+    struct study study;
+    open_json(&study, "{\"Extra-P\":\"4.0.3\",\"scaling\":\"weak\",\"parameters\":[\"p\"],\"measurements\":{"
+                      "\"main->WAIT\\u0003{\\\"tag\\\":1}\":{\"time\":[" POINT("1", "2.5") "," POINT(
+                          "\"3/2\"", "3") "]}}}");
+    has_rows(&study, "values",
+             "p=1,,main->WAIT,time.mean,2.5\np=1,,main->WAIT,time.median,2\np=1,,main->WAIT,time.min,1\n"
+             "p=1,,main->WAIT,time.max,inf\np=1,,main->WAIT,time.std,0.5\n"
+             "p=1.5,,main->WAIT,time.mean,3\np=1.5,,main->WAIT,time.median,2\np=1.5,,main->WAIT,time.min,1\n"
+             "p=1.5,,main->WAIT,time.max,inf\np=1.5,,main->WAIT,time.std,0.5\n",
+             "figures without values are metrics of their own; tags are cut off call paths");
+    has_rows(&study, "statistics",
+             "p=1,main->WAIT,time,,2.5,2,1,inf,0.5\np=1.5,main->WAIT,time,,3,2,1,inf,0.5\n",
+             "statistics are those of the file");
+    struct pf_restriction only = {-1, -1, 1, -1};
+    has_rows_only(&study, "scaling", only, "main->WAIT,2,2\n", "scaling of a figure shows that figure");
+    is(study.profile.version, "4.0.3", "the version is that of Extra-P");
+    close_study(&study);
+}
+
+/* ---- kept values -------------------------------------------------------------------------------- */
+
+/* An array as NumPy writes it. Returns where it starts. */
+static size_t put_array(unsigned char *to, size_t *size, const char *dictionary, const void *numbers,
+                        size_t count)
+{
+    size_t start = *size, length = strlen(dictionary);
+    memcpy(to + *size, "\x93NUMPY\1\0", 8);
+    *size += 8;
+    put(to, size, length, 2);
+    memcpy(to + *size, dictionary, length);
+    memcpy(to + *size + length, numbers, count * 8);
+    *size += length + count * 8;
+    return start;
+}
+
+#define VALUES(point, index)                                                                                 \
+    "{\"coordinate\":[" point "],\"mean\":9,\"median\":9,\"minimum\":9,\"maximum\":9,\"std\":9,"             \
+    "\"repetitions\":2,\"values\":[0," index "]}"
+
+static void open_values(struct study *study, const char *indices[3], int deflated)
+{
+    static const double doubles[] = {1.5, 2.5};
+    static const int64_t integers[] = {1, 2, 3, -4};
+    unsigned char values[1024] = "Extra-P VALUES", index[128] = "Extra-P INDEX";
+    size_t values_size = 16, index_size = 16, offsets[3];
+    offsets[0] = put_array(values, &values_size,
+                           "{'descr': '<f8', 'fortran_order': False, 'shape': (2,), }\n", doubles, 2);
+    offsets[1] = put_array(values, &values_size,
+                           "{'descr': '<i8', 'fortran_order': False, 'shape': (2, 2), }\n", integers, 4);
+    offsets[2] = 1 << 20;
+    put(index, &index_size, 3, 8);
+    for (int i = 0; i < 3; i++)
+        put(index, &index_size, offsets[i], 8);
+    char json[2048];
+    snprintf(json, sizeof json, "{\"parameters\":[\"p\"],\"measurements\":{\"f\":{\"t\":[%s,%s,%s]}}}",
+             indices[0], indices[1], indices[2]);
+    archive = (struct archive){.size = 0};
+    add_member(&archive, "values/0.vals", values, values_size, deflated, values_size);
+    add_member(&archive, "values/0.indx", index, index_size, deflated, index_size);
+    add_member(&archive, "experiment.json", json, strlen(json), 1, strlen(json));
+    finish_archive(&archive);
+    open_study(study, &pf_extrap_saved_driver, archive.bytes, archive.size);
+}
+
+static void kept_values(void)
+{
+    const char *good[] = {VALUES("1", "0"), VALUES("2", "1"), VALUES("3", "0")};
+    for (int deflated = 0; deflated < 2; deflated++) {
+        struct study study;
+        open_values(&study, good, deflated);
+        has_rows(&study, "values",
+                 "p=1,0,f,t,1.5\np=1,1,f,t,2.5\np=2,0,f,t,1\np=2,1,f,t,2\np=2,2,f,t,3\np=2,3,f,t,-4\n"
+                 "p=3,0,f,t,1.5\np=3,1,f,t,2.5\n",
+                 deflated ? "and also from members that are packed" : "values that were kept are served");
+        has_rows(&study, "statistics", "p=1,f,t,2,9,9,9,9,9\np=2,f,t,2,9,9,9,9,9\np=3,f,t,2,9,9,9,9,9\n",
+                 "statistics stay those of the file");
+        close_study(&study);
+    }
+}
+
+static void bad_values(void)
+{
+    const char *bad[] = {VALUES("1", "0"), VALUES("2", "2"), VALUES("3", "3")};
+    struct study study;
+    open_values(&study, bad, 0);
+    has_rows(&study, "values", "p=1,0,f,t,1.5\np=1,1,f,t,2.5\n",
+             "places outside of a member are not believed");
+    has_warnings(&study, "1 bad-values\n1 bad-values\n", "but told");
+    close_study(&study);
+}
+
+/* ---- models ------------------------------------------------------------------------------------- */
+
+#define MODEL(function)           "{\"hypothesis\":{\"RSS\":1.5,\"SMAPE\":\"nan\",\"AR2\":1,\"function\":" function "}}"
+#define TERM(coefficient, simple) "{\"coefficient\":" coefficient ",\"simple_terms\":[" simple "]}"
+#define SIMPLE(kind, exponent)    "{\"term_type\":\"" kind "\",\"exponent\":" exponent "}"
+#define SINGLE(constant, terms)   "{\"constant_coefficient\":" constant ",\"compound_terms\":[" terms "]}"
+
+/* The function is printed so. */
+static void prints(const char *function, const char *want, const char *name)
+{
+    char json[4096];
+    struct study study;
+    snprintf(json, sizeof json,
+             "{\"modelers\":[{\"models\":{\"f\":{\"t\":" MODEL(
+                 "%s") "}},\"name\":\"M\"}],\"parameters\":[\"x\",\"y\"]}",
+             function);
+    open_json(&study, json);
+    char *have = rows_of(&study, table_named(&study, "models"), PF_UNRESTRICTED, true);
+    const char *text = strstr(have, want);
+    ok(text && !strcmp(text + strlen(want), "\n") && !strncmp(have, "M,f,t,1.5,,nan,1,,", 18), "%s: %s", name,
+       want);
+    if (!text)
+        printf("# have: %s", have);
+    free(have);
+    close_study(&study);
+}
+
+static void models(void)
+{
+    prints(SINGLE("5.2", TERM("1.3", SIMPLE("polynomial", "\"3/2\"") "," SIMPLE("logarithm", "2"))),
+           "5.2 + 1.3 * x^(3/2) * log2(x)^(2.0)", "a constant and a term");
+    prints(SINGLE("0", TERM("1", SIMPLE("polynomial", "\"2\""))), "x^(2.0)",
+           "no constant 0, no coefficient 1");
+    prints(SINGLE("0", ""), "0.0", "unless there is nothing else");
+    prints(SINGLE("1e-5", TERM("-0.5", SIMPLE("polynomial", "\"6/4\""))), "1e-05 + -0.5 * x^(3/2)",
+           "numbers as Python prints them, fractions in lowest terms");
+    prints(SINGLE("1e16", TERM("12345678901234567", "")), "1e+16 + 1.2345678901234568e+16",
+           "large numbers too");
+    prints(
+        "{\"compound_terms\":[{\"parameter_term_pairs\":{\"1\":" TERM(
+            "1", SIMPLE("polynomial",
+                        "1")) ",\"0\":" TERM("2",
+                                             SIMPLE("logarithm",
+                                                    "1")) "},\"coefficient\":3}],\"constant_coefficient\":1}",
+        "1.0 + 3.0 * y^(1.0) * 2.0 * log2(x)^(1.0)", "several parameters by their numbers");
+    prints(
+        "{\"segments\":[" SINGLE("1", "") "," SINGLE("2", "") "],\"intervals\":[[\"-inf\",4],[8,\"inf\"]]}",
+        "1.0 for x<=4.0; 2.0 for x>=8.0", "segments with their bounds");
+}
+
+static void bad_models(void)
+{
+    struct study study;
+    open_json(
+        &study,
+        "{\"parameters\":[\"x\"],\"modelers\":[{\"name\":\"M\",\"models\":{\"f\":{\"t\":{},\"u\":" MODEL(
+            SINGLE("1", TERM("1", SIMPLE("sine", "1")))) ",\"v\":" MODEL(SINGLE("7", "")) "}}}]}");
+    char *have = rows_of(&study, table_named(&study, "models"), PF_UNRESTRICTED, false);
+    is(have, "M,f,v,1.5,,nan,1,,7.0\n", "models that cannot be read are passed over");
+    free(have);
+    has_warnings(&study, "1 bad-model\n1 bad-model\n empty\n", "and told");
+    close_study(&study);
+}
+
+/* ---- archives that are not what they say -------------------------------------------------------- */
+
+#define JSON "{\"parameters\":[\"p\"],\"measurements\":{\"f\":{\"t\":[" POINT("1", "2.5") "]}}}"
+
+static void lying_sizes(void)
+{
+    struct study study;
+    archive = (struct archive){.size = 0};
+    add_member(&archive, "experiment.json", JSON, strlen(JSON), 1, strlen(JSON) - 30);
+    finish_archive(&archive);
+    open_study(&study, &pf_extrap_saved_driver, archive.bytes, archive.size);
+    has_warnings(&study, "1 damaged\n damaged\n empty\n",
+                 "a member that is longer than it says is not read on");
+    close_study(&study);
+    archive = (struct archive){.size = 0};
+    add_member(&archive, "experiment.json", JSON, strlen(JSON), 1, strlen(JSON) + 30);
+    finish_archive(&archive);
+    open_study(&study, &pf_extrap_saved_driver, archive.bytes, archive.size);
+    has_warnings(&study, " damaged\n", "one that is shorter is told");
+    close_study(&study);
+}
+
+static void bomb(void)
+{
+    size_t size = (size_t)128 << 20;
+    char *blanks = malloc(size);
+    memset(blanks, ' ', size);
+    memcpy(blanks, "{\"parameters\":[\"p\"],", 20);
+    archive = (struct archive){.size = 0};
+    add_member(&archive, "experiment.json", blanks, size, 1, size);
+    free(blanks);
+    finish_archive(&archive);
+    struct study study;
+    open_study(&study, &pf_extrap_saved_driver, archive.bytes, archive.size);
+    ok(!study.result && pf_rows_count(study.profile.warnings) > 0,
+       "a bomb is left when it has become too large");
+    close_study(&study);
+}
+
+static void cut_archive(void)
+{
+    struct study study;
+    char json[8192];
+    size_t size =
+        (size_t)snprintf(json, sizeof json, "{\"parameters\":[\"p\"],\"measurements\":{\"f\":{\"t\":[");
+    for (int i = 0; i < 60; i++)
+        size += (size_t)snprintf(json + size, sizeof json - size, "{\"coordinate\":[%d],\"mean\":%d},", i,
+                                 i * 7919 % 1000);
+    archive = (struct archive){.size = 0};
+    add_member(&archive, "experiment.json", json, size, 1, size);
+    open_study(&study, &pf_extrap_saved_driver, archive.bytes, archive.size / 2);
+    ok(!study.result && pf_rows_count(study.profile.partitions.items) > 5,
+       "of an archive that is cut off, what is there is served");
+    close_study(&study);
+    ok(confidence(&pf_extrap_saved_driver, archive.bytes, archive.size / 2) > 0, "and it is recognised");
+}
+
+static void other_archives(void)
+{
+    archive = (struct archive){.size = 0};
+    add_member(&archive, "word/document.xml", "<x/>", 4, 0, 4);
+    finish_archive(&archive);
+    ok(!confidence(&pf_extrap_saved_driver, archive.bytes, archive.size), "other archives are left alone");
+}
+
+int main(void)
+{
+    figures_only();
+    kept_values();
+    bad_values();
+    models();
+    bad_models();
+    lying_sizes();
+    bomb();
+    cut_archive();
+    other_archives();
+    return done();
+}
