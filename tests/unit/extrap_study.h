@@ -145,6 +145,8 @@ static char *rows_of(struct study *study, const struct pf_table *table, struct p
 {
     char *text = NULL;
     size_t size;
+    if (study->result) /* it could not be opened */
+        return strdup(study->error.what);
     FILE *out = open_memstream(&text, &size);
     struct pf_cursor cursor = {.profile = &study->profile, .table = table, .only = only};
     struct pf_cell cells[64];

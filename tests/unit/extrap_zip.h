@@ -66,7 +66,7 @@ static void add_member(struct archive *archive, const char *name, const void *te
     put(archive->directory, &archive->directory_size, 0x02014b50, 4);
     put(archive->directory, &archive->directory_size, 20, 2);
     put_common(archive->directory, &archive->directory_size, deflated ? 8 : 0, packed_size, said, length);
-    put(archive->directory, &archive->directory_size, 0, 10); /* comment, disk, attributes */
+    put(archive->directory, &archive->directory_size, 0, 8); /* comment, disk, attributes */
     put(archive->directory, &archive->directory_size, 0, 2);
     put(archive->directory, &archive->directory_size, header, 4);
     memcpy(archive->directory + archive->directory_size, name, length);
