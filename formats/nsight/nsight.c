@@ -93,31 +93,6 @@ static void set_tables(struct pf_profile *profile, struct nsight_state *state)
     profile->partitions.fields_stage = PF_PARTITIONED;
 }
 
-/* ---- probing ------------------------------------------------------------------------------------- */
-
-static bool has_word(const unsigned char *bytes, size_t have, const char *word)
-{
-    return memmem(bytes, have, word, strlen(word)) != NULL;
-}
-
-/*
- * Any SQLite database starts alike: what tells an export are the names in its schema, which stand on the first
- * pages. Strings are in all exports, activities of CUDA in those that there is something to show of.
- */
-static void probe(struct pf_probe *probe, struct pf_verdict *verdict)
-{
-    static const char magic[16] = "SQLite format 3";
-    size_t have;
-    const unsigned char *bytes = pf_probe_head(probe, sizeof magic, &have);
-    if (have < sizeof magic || memcmp(bytes, magic, sizeof magic) != 0)
-        return;
-    bytes = pf_probe_head(probe, PF_HEAD_MAX, &have);
-    if (!has_word(bytes, have, "StringIds") ||
-        (!has_word(bytes, have, "CUPTI_ACTIVITY_KIND_") && !has_word(bytes, have, "NVTX_EVENTS")))
-        return;
-    verdict->confidence = 40;
-}
-
 /* ---- opening ------------------------------------------------------------------------------------- */
 
 /* Values of EXPORT_META_DATA that info.txt tells, and the keys they get there. */
@@ -179,12 +154,10 @@ static int read_info(struct pf_profile *profile, struct nsight_db *db, enum nsig
 
 static bool is_export(const struct nsight_schema *schema)
 {
-    if (!nsight_has_table(schema, NSIGHT_STRINGS))
-        return false;
+    bool events = nsight_has_table(schema, NSIGHT_RUNTIME) || nsight_has_table(schema, NSIGHT_NVTX);
     for (size_t i = 0; i < NSIGHT_ACTIVITIES; i++)
-        if (nsight_has_table(schema, nsight_activities[i]))
-            return true;
-    return nsight_has_table(schema, NSIGHT_RUNTIME) || nsight_has_table(schema, NSIGHT_NVTX);
+        events |= nsight_has_table(schema, nsight_activities[i]);
+    return events && nsight_has_table(schema, NSIGHT_STRINGS);
 }
 
 int nsight_open(struct pf_profile *profile, struct pf_input *input, struct pf_error *error)
@@ -257,7 +230,7 @@ const struct pf_driver pf_nsight_driver = {
     .title = "Nsight Systems export (SQLite), with or without Extra-Prof ranges",
     .version = 1,
     .matters = no_name_matters,
-    .probe = probe,
+    .probe = nsight_probe,
     .open = open_file,
     .load = nsight_load,
     .close = nsight_close,

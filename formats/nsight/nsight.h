@@ -24,6 +24,7 @@
  *   activities.c  what GPUs did -> times of the GPU
  *   model.c       all that together (PF_MODELLED)
  *   events.c      the table "events"
+ *   probe.c       the first pages -> whether it is an export
  *   nsight.c      the driver
  *   folder.c, folder_read.c   folders of points that hold exports: an Extra-P experiment
  */
@@ -80,7 +81,8 @@ static inline struct nsight_state *nsight_state(const struct pf_profile *profile
     return profile->state;
 }
 
-/* The driver's functions, for an input that may be one of several. */
+/* The driver's functions; all but the first for an input that may be one of several. */
+void nsight_probe(struct pf_probe *probe, struct pf_verdict *verdict);
 int nsight_open(struct pf_profile *profile, struct pf_input *input, struct pf_error *error);
 int nsight_load(struct pf_profile *profile, enum pf_stage stage, struct pf_pass *pass,
                 struct pf_error *error);

@@ -232,6 +232,45 @@ static void test_other_versions(void)
     close_export(export);
 }
 
+/* Whether a file with these names on its first pages is taken for an export. */
+static bool is_probed(const char *sql)
+{
+    static unsigned char head[PF_HEAD_MAX];
+    struct pf_verdict verdict = {0};
+    struct stat st;
+    unlink(path_in(export_folder, "probe.sqlite"));
+    write_export("probe.sqlite", sql);
+    struct pf_probe probe = {.name = "probe.sqlite", .bytes = head};
+    probe.fd = open(path_in(export_folder, "probe.sqlite"), O_RDONLY);
+    if (probe.fd < 0 || fstat(probe.fd, &st))
+        abort();
+    probe.size = (uint64_t)st.st_size;
+    pf_nsight_driver.probe(&probe, &verdict);
+    close(probe.fd);
+    return verdict.confidence > 0;
+}
+
+static void test_probe(void)
+{
+    ok(is_probed(TABLES), "a database with strings and events of CUDA is an export");
+    ok(!is_probed("CREATE TABLE accounts (id INTEGER PRIMARY KEY, name TEXT);"), "any other is not");
+    ok(!is_probed("CREATE TABLE StringIds (id INTEGER PRIMARY KEY, value TEXT);"),
+       "strings alone are not enough");
+    /* Each table takes a page, and pages with names come between them. */
+    char sql[64 * 1024] = "CREATE TABLE StringIds (id INTEGER PRIMARY KEY, value TEXT);";
+    size_t size = strlen(sql);
+    for (unsigned i = 0; i < 150; i++)
+        size += (size_t)snprintf(sql + size, sizeof sql - size,
+                                 "CREATE TABLE ENUM_%u (id INTEGER, name TEXT, label TEXT);", i);
+    ok(!is_probed(sql), "nor in a long schema");
+    snprintf(sql + size, sizeof sql - size,
+             "CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL (start INTEGER, end INTEGER);");
+    ok(is_probed(sql), "of a long schema, all pages are looked at");
+    struct open_export *export = open_export("probe.sqlite");
+    ok(!export->failed, "and it opens");
+    close_export(export);
+}
+
 static void test_info(void)
 {
     struct open_export *export = export_of(
@@ -264,6 +303,7 @@ int main(void)
     test_processes();
     test_other_versions();
     test_info();
+    test_probe();
     temp_dir_remove(export_folder);
     return done();
 }
