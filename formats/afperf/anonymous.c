@@ -34,7 +34,9 @@ static int gather_paired(struct afperf_model *model, struct edges *edges, struct
     int result = afperf_log_reader_init(&log, model->log, error);
     for (uint64_t i = 0; i < n && !result; i++) {
         result = afperf_log_get(&log, i, &event, error);
-        enum afperf_event kind = result ? AFPERF_EVENT_RUN : afperf_event_kind(event);
+        if (result)
+            break;
+        enum afperf_event kind = afperf_event_kind(event);
         bool start = kind == AFPERF_EVENT_REGION_START;
         uint32_t number = afperf_event_number(event);
         if ((!start && kind != AFPERF_EVENT_REGION_STOP) || number == AFPERF_NONE)

@@ -378,10 +378,11 @@ static void merge_measures(struct afperf_model *model, struct afperf_measure *in
 static void resolve_measures(struct afperf_model *model)
 {
     size_t kept = 0;
+    if (!model->measures)
+        return;
     for (size_t i = 0; i < model->n_measures; i++)
         model->measures[i].run = model->refs[model->measures[i].run].run;
-    if (model->n_measures)
-        qsort(model->measures, model->n_measures, sizeof *model->measures, by_id_and_run);
+    qsort(model->measures, model->n_measures, sizeof *model->measures, by_id_and_run);
     for (size_t i = 0; i < model->n_measures; i++) {
         struct afperf_measure *measure = &model->measures[i];
         struct afperf_measure *last = kept ? &model->measures[kept - 1] : NULL;
@@ -417,7 +418,7 @@ static void merge_pauses(struct afperf_model *model)
     for (size_t i = 0; i < model->n_pauses; i++) {
         struct afperf_pause pause = model->pauses[i];
         struct afperf_pause *last = kept ? &model->pauses[kept - 1] : NULL;
-        bool same = pause.before == run;
+        bool same = last && pause.before == run;
         if (same && pause.start <= last->stop) {
             last->stop = pause.stop > last->stop ? pause.stop : last->stop;
             continue;

@@ -230,7 +230,7 @@ static int nest_run(struct afperf_model *model, struct afperf_log_reader *timeli
 /* The first section of each run; sections are linked in their order. NULL with *error filled. */
 static uint32_t *list_sections(struct afperf_model *model, struct pf_error *error)
 {
-    uint32_t *first = malloc((model->n_runs + 1) * sizeof *first);
+    uint32_t *first = calloc(model->n_runs + 1, sizeof *first);
     if (!first) {
         pf_fail_memory(error);
         return NULL;

@@ -4,6 +4,7 @@
  * done to every file of corpus/afperf there; PROFILEFS_STRIDE=1 cuts at every byte instead of now and then.
  */
 #include <dirent.h>
+#include <zlib.h>
 
 #include "tests/unit/afperf_profile.h"
 #include "tests/unit/tap.h"
@@ -96,6 +97,60 @@ static void test_text(const char *name, char *text, size_t size)
     test_changes(name, text, size, stride(1 + size / 100));
 }
 
+/* ---- compressed files --------------------------------------------------------------------------- */
+
+/* The text as gzip makes it; to be freed. */
+static char *gzipped(const char *text, size_t size, size_t *packed_size)
+{
+    z_stream z = {0};
+    size_t room = size + 1024;
+    char *packed = malloc(room);
+    if (deflateInit2(&z, 6, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY) != Z_OK)
+        exit(1);
+    z.next_in = (unsigned char *)(uintptr_t)text;
+    z.avail_in = (unsigned)size;
+    z.next_out = (unsigned char *)packed;
+    z.avail_out = (unsigned)room;
+    deflate(&z, Z_FINISH);
+    *packed_size = room - z.avail_out;
+    deflateEnd(&z);
+    return packed;
+}
+
+static void test_compressed(const char *text, size_t size)
+{
+    static const char *const tables[] = {"values", "measurements", "regions", "intervals", "trace", "tags"};
+    struct afperf_profile plain, packed;
+    size_t packed_size;
+    char *bytes = gzipped(text, size, &packed_size);
+    set_up(&plain, text, size);
+    set_up(&packed, bytes, packed_size);
+    ok(!packed.result && !unsound(&packed.profile, 3), "a file compressed by gzip is a sound profile");
+    for (size_t i = 0; i < sizeof tables / sizeof *tables; i++) {
+        char *want = dump(&plain.profile, tables[i], PF_UNRESTRICTED, NULL, 0);
+        char *have = dump(&packed.profile, tables[i], PF_UNRESTRICTED, NULL, 2);
+        ok(*want && !strcmp(have, want), "its table %s is that of the plain file", tables[i]);
+        free(want);
+        free(have);
+    }
+    char *original = malloc(size + 1);
+    ssize_t got = pf_afperf_driver.blob_read(&packed.profile, 0, original, size + 1, 0, &packed.error);
+    ok(packed.profile.n_blobs == 1 && got == (ssize_t)size && !memcmp(original, text, size),
+       "it carries what it inflates to");
+    ok(!plain.profile.n_blobs, "other files carry nothing");
+    tear_down(&packed);
+    set_up(&packed, bytes, packed_size / 2);
+    char *warnings = dump_warnings(&packed.profile);
+    ok(!packed.result && strstr(warnings, "fatal damaged-compression") && packed.profile.contexts->count &&
+           !unsound(&packed.profile, 3),
+       "of one cut off, what comes before is served, and it is told");
+    free(warnings);
+    free(original);
+    free(bytes);
+    tear_down(&packed);
+    tear_down(&plain);
+}
+
 /* ---- a corpus, if there is one ------------------------------------------------------------------ */
 
 static char *read_file(const char *path, size_t *size)
@@ -140,6 +195,7 @@ int main(void)
     size_t size;
     char *text = mixed_text(&size);
     test_text("a file with all kinds of records", text, size);
+    test_compressed(text, size);
     free(text);
     test_corpus();
     return done();
