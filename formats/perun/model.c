@@ -70,7 +70,9 @@ static int read_data(struct perun *perun, struct perun_data *data, struct pf_pas
 static void check_length(struct perun *perun, struct perun_data *data)
 {
     uint64_t size = pf_input_size(perun->input);
-    if (perun->stored && size != UINT64_MAX && size >= perun->body && size - perun->body != perun->length)
+    struct pf_error damage;
+    if (perun->stored && !pf_input_damage(perun->input, &damage) && size != UINT64_MAX &&
+        size >= perun->body && size - perun->body != perun->length)
         perun_note(&data->notes, 0, 0, "error", "bad-length",
                    "the object's header says %llu characters, but there are %llu",
                    (unsigned long long)perun->length, (unsigned long long)(size - perun->body));

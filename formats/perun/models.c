@@ -293,19 +293,22 @@ static int set_formula(struct draft *draft, struct pf_error *error)
     int size = 0;
     if (!pair)
         return 0;
+    char sign1 = signbit(b[1]) ? '-' : '+', sign2 = signbit(b[2]) ? '-' : '+';
+    double b1 = fabs(b[1]), b2 = fabs(b[2]);
     switch (model->kind) {
     case PERUN_CONSTANT:
         size = snprintf(out, sizeof out, "%.3g", b[0]);
         break;
     case PERUN_LINEAR:
-        size = snprintf(out, sizeof out, "%.3g + %.3g * x", b[0], b[1]);
+        size = snprintf(out, sizeof out, "%.3g %c %.3g * x", b[0], sign1, b1);
         break;
     case PERUN_LOGARITHMIC:
-        size = snprintf(out, sizeof out, "%.3g + %.3g * log(x)", b[0], b[1]);
+        size = snprintf(out, sizeof out, "%.3g %c %.3g * log(x)", b[0], sign1, b1);
         break;
     case PERUN_QUADRATIC:
-        size = model->has_b2 ? snprintf(out, sizeof out, "%.3g + %.3g * x + %.3g * x^2", b[0], b[1], b[2])
-                             : snprintf(out, sizeof out, "%.3g + %.3g * x^2", b[0], b[1]);
+        size = model->has_b2
+                   ? snprintf(out, sizeof out, "%.3g %c %.3g * x %c %.3g * x^2", b[0], sign1, b1, sign2, b2)
+                   : snprintf(out, sizeof out, "%.3g %c %.3g * x^2", b[0], sign1, b1);
         break;
     case PERUN_POWER:
         size = snprintf(out, sizeof out, "%.3g * x^%.3g", b[0], b[1]);

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Any bytes as a Perun profile. The first byte chooses restrictions and limits, and whether what follows is the text of a
+ * profile, that text as a stored object, or the bytes of one.
+ */
+#include <zlib.h>
+
+#include "tests/fuzz/perun_fuzz.h"
+
+extern const struct pf_driver pf_perun_driver;
+
+static void store(const uint8_t *data, size_t size, unsigned choice)
+{
+    static const char head[] = "profile time 100";
+    uLongf packed = compressBound(size + sizeof head);
+    uint8_t *plain = malloc(size + sizeof head), *object = malloc(packed);
+    if (!plain || !object)
+        abort();
+    memcpy(plain, head, sizeof head);
+    if (size)
+        memcpy(plain + sizeof head, data, size);
+    if (compress2(object, &packed, plain, size + sizeof head, 1) != Z_OK)
+        abort();
+    fuzz_one(&pf_perun_driver, "object", object, packed, choice);
+    free(plain);
+    free(object);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    unsigned choice = size ? data[0] : 0;
+    data += size != 0;
+    size -= size != 0;
+    if (choice & 16)
+        store(data, size, choice);
+    else
+        fuzz_one(&pf_perun_driver, "job.perf", data, size, choice);
+    return 0;
+}

@@ -1,0 +1,363 @@
+/* SPDX-License-Identifier: MIT */
+#include "tests/unit/perun_file.h"
+
+#define HEADER                                                                                               \
+    "\"header\":{\"type\":\"memory\",\"cmd\":\"./a\",\"workload\":\"w\",\"units\":{\"memory\":\"B\"}}"
+
+/* ---- shapes ------------------------------------------------------------------------------------- */
+
+static void test_snapshots(void)
+{
+    struct file file = file_of(
+        "{" HEADER ",\"snapshots\":[{\"resources\":[{\"type\":\"memory\",\"subtype\":\"malloc\",\"amount\":4,"
+        "\"address\":7,\"uid\":\"f\"}],\"time\":\"0.1\"},{\"time\":\"0.2\",\"resources\":[]},"
+        "{\"timestamp\":3,\"resources\":[{\"amount\":5,\"uid\":\"g\"},{\"amount\":6,\"uid\":\"f\","
+        "\"type\":\"memory\",\"subtype\":\"malloc\"}]}],\"global\":{\"time\":\"9\",\"resources\":["
+        "{\"amount\":1,\"uid\":\"f\"}]}}");
+    table_is(&file, "resources",
+             "0,0,0.1,memory,malloc,f,0,,4,7|1,2,3,memory,,g,1,,5,|2,2,3,memory,malloc,f,0,,6,|3,,9,memory,,"
+             "f,0,,1,|",
+             "snapshots and the global region are read in the order of the file, times behind resources too");
+    table_is(
+        &file, "values",
+        "0,f,memory(malloc).amount,4|2,f,memory(malloc).amount,6|2,g,memory.amount,5|all,f,memory.amount,1|",
+        "values are sums by snapshot, context and metric");
+    ok(pf_rows_count(file.profile.partitions.items) == 4, "a snapshot without resources is one all the same");
+    warnings_are(&file, "", "nothing is wrong with such a file");
+    file_close(&file);
+}
+
+static void test_types(void)
+{
+    struct file file = file_of(
+        "{\"resources\":{\"b#0\":{\"amount\":[1,2.5],\"order\":[1,2]},\"a#0\":{},\"c#0\":{\"amount\":[7]}},"
+        "\"resource_type_map\":{\"a#0\":{\"uid\":\"a\",\"amount\":3,\"snapshot\":5,\"time\":\"0.5\"},"
+        "\"b#0\":{\"uid\":\"b\",\"type\":\"time\",\"snapshot\":2},\"c#0\":{\"uid\":\"c\",\"amount\":8}},"
+        "\"header\":{\"type\":\"time\",\"units\":{\"time\":\"s\"}}}");
+    table_is(&file, "resources",
+             "0,2,,time,,b,1,,1,1|1,2,,time,,b,1,,2.5,2|2,5,0.5,time,,a,0,,3,|3,,,time,,c,2,,8,|",
+             "columns become rows, types find their entries in any order, what is shared wins over a column");
+    table_is(&file, "values", "2,b,time.amount,3.5|5,a,time.amount,3|all,c,time.amount,8|",
+             "integers and decimals add up");
+    is(file.profile.metrics[0].unit, "s",
+       "the unit is the header's, though that stands behind the resources");
+    char *all = table_text(&file.profile, "resources", PF_UNRESTRICTED, 1000);
+    char *hops = table_text(&file.profile, "resources", PF_UNRESTRICTED, 1);
+    is(hops, all, "a cursor goes on from every saved position");
+    free(all);
+    free(hops);
+    file_close(&file);
+}
+
+static void test_damaged_types(void)
+{
+    struct file file =
+        file_of("{\"resources\":{\"x#0\":{\"amount\":[1,2,3],\"address\":[10,20]},\"gone#0\":{"
+                "\"amount\":[5]},\"y#0\":{\"amount\":7},\"z#0\":{\"amount\":[true,null,\"x\",9]}},"
+                "\"resource_type_map\":{\"x#0\":{\"uid\":\"x\"},\"y#0\":{\"uid\":\"y\"},\"z#0\":"
+                "{\"uid\":\"z\"},\"only#0\":{\"uid\":\"only\"}}}");
+    table_is(&file, "values", "all,x,amount,3|all,z,amount,9|",
+             "the shortest column counts; what is not a list, not in the map or no number is left out");
+    warnings_are(
+        &file,
+        "warning unequal-columns|warning no-list|warning no-number|warning no-number|warning no-number|"
+        "warning no-entry|",
+        "and each is told");
+    file_close(&file);
+}
+
+static void test_list_of_resources(void)
+{
+    struct file file =
+        file_of("{\"header\":{},\"resources\":[{\"uid\":\"a\",\"amount\":1},3,{\"uid\":\"b\",\"amount\":2}],"
+                "\"chunks\":{\"x\":[1]},\"test\":[[]]}");
+    table_is(&file, "values", "all,a,amount,1|all,b,amount,2|", "resources may be a plain list");
+    warnings_are(&file, "warning wrong-kind|",
+                 "what is no resource in it is told; unknown regions are passed over");
+    file_close(&file);
+}
+
+/* ---- contexts ----------------------------------------------------------------------------------- */
+
+static void context_is(const char *resource, const char *want, const char *name)
+{
+    char json[2000];
+    snprintf(json, sizeof json,
+             "{\"header\":{\"type\":\"t\"},\"snapshots\":[{\"resources\":[{\"amount\":1,%s}]}]}", resource);
+    struct file file = file_of(json);
+    char line[600];
+    snprintf(line, sizeof line, "0,%s,t.amount,1|", want);
+    table_is(&file, "values", line, name);
+    file_close(&file);
+}
+
+static void test_contexts(void)
+{
+    context_is("\"trace\":[{\"line\":2,\"function\":\"in\",\"source\":\"a.c\"},{\"source\":\"a.c\","
+               "\"function\":\"main\","
+               "\"line\":9}],\"uid\":{\"function\":\"in\",\"source\":\"a.c\",\"line\":2}",
+               "a.c:main:9>a.c:in:2", "frames with `function` stand innermost first and hold the uid");
+    context_is("\"trace\":[{\"func\":\"main\"},{\"func\":\"mid\"}],\"uid\":\"leaf\"", "main>mid>leaf",
+               "frames with `func` stand outermost first, and the uid is the leaf");
+    context_is("\"trace\":[\"a\",\"b^3\"],\"uid\":\"c\"", "a>b^3>c", "so do frames that are strings");
+    context_is("\"trace\":[],\"uid\":\"c\",\"command\":\"ls\"", "ls>c",
+               "a command is the root of what has no trace");
+    context_is("\"trace\":[{\"func\":\"ls\"}],\"uid\":\"c\",\"command\":\"ls\"", "ls>c",
+               "and not put before a trace that begins with it");
+    context_is("\"command\":\"ls\",\"trace\":[{\"func\":\"_start\"}],\"uid\":\"ls\"", "ls>_start>ls",
+               "but before one that does not, wherever it stands");
+    context_is("\"class\":\"O(n)\"", "(none)", "without uid and trace there is one context");
+    context_is("\"uid\":{\"zz\":\"1\",\"line\":5,\"b\":\"2\",\"bin\":\"x\",\"method\":\"m\",\"class\":\"C\"}",
+               "x:C:m:5:2:1", "keys of a uid are ordered by what they mean, others by length and letters");
+    context_is("\"uid\":[\"a\",\"b\",3]", "a,b,3", "a list joins by commas");
+}
+
+static void test_same_places(void)
+{
+    struct file file =
+        file_of("{\"header\":{},\"snapshots\":[{\"resources\":["
+                "{\"amount\":1,\"trace\":[{\"function\":\"f\",\"line\":7,\"source\":\"s.c\"}],\"uid\":\"f\"},"
+                "{\"amount\":2,\"trace\":[{\"function\":\"f\",\"line\":7,\"source\":\"s.c\"}],\"uid\":\"f\"},"
+                "{\"amount\":4,\"trace\":[ {\"source\":\"s.c\",\"function\":\"f\",\"line\":7}],\"uid\":\"f\"}"
+                "]}]}");
+    table_is(&file, "values", "0,s.c:f:7,amount,7|",
+             "equal places are one context, however they are written");
+    const struct pf_tree *tree = file.profile.contexts;
+    ok(tree->line && tree->line[0] == 7 && tree->file &&
+           !memcmp(pf_interned(tree->strings, tree->file[0]).text, "s.c", 3),
+       "its file and line are known");
+    file_close(&file);
+}
+
+/* ---- values ------------------------------------------------------------------------------------- */
+
+static void test_amounts(void)
+{
+    struct file file = file_of(
+        "{\"header\":{},\"resources\":{\"g#0\":{\"amount\":[\"1e3\",\" 7 \",\"+2\",\"0x10\",\"5 "
+        "ms\",\"-4%\",\"\",\"1e\",NaN,"
+        "18446744073709551616,-9223372036854775809]}},\"resource_type_map\":{\"g#0\":{\"uid\":\"g\"}}}");
+    table_is(&file, "resources",
+             "0,,,,,g,0,,1000|1,,,,,g,0,,7|2,,,,,g,0,,2|3,,,,,g,0,,|4,,,,,g,0,,5|5,,,,,g,0,,-4|6,,,,,g,0,,|7,"
+             ",,,,g,0,,1|"
+             "8,,,,,g,0,,nan|9,,,,,g,0,,18446744073709551616|10,,,,,g,0,,-9223372036854775809|",
+             "amounts are numbers, also as text with a unit; of any size");
+    is(file.profile.metrics[0].unit, "ms",
+       "the unit beside an amount is the metric's if the header has none");
+    file_close(&file);
+}
+
+static void test_sums(void)
+{
+    struct file file =
+        file_of("{\"header\":{},\"snapshots\":[{\"resources\":["
+                "{\"uid\":\"big\",\"amount\":9223372036854775807},{\"uid\":\"big\",\"amount\":1},"
+                "{\"uid\":\"tenths\",\"amount\":0.1},{\"uid\":\"tenths\",\"amount\":1e16},"
+                "{\"uid\":\"tenths\",\"amount\":-1e16},{\"uid\":\"inf\",\"amount\":Infinity},"
+                "{\"uid\":\"inf\",\"amount\":1}]}]}");
+    table_is(&file, "values", "0,big,amount,9223372036854775808|0,tenths,amount,0.1|0,inf,amount,inf|",
+             "integers add up exactly, and decimals without losing what is small");
+    file_close(&file);
+}
+
+static void test_many_sums(void)
+{
+    enum { CONTEXTS = 3000, ROUNDS = 7 };
+    char *json = NULL;
+    size_t size;
+    FILE *out = open_memstream(&json, &size);
+    fputs("{\"header\":{},\"snapshots\":[", out);
+    for (int round = 0; round < ROUNDS; round++) {
+        fputs(round ? ",{\"resources\":[" : "{\"resources\":[", out);
+        for (int i = 0; i < 2 * CONTEXTS; i++)
+            fprintf(out, "%s{\"uid\":\"f%d\",\"amount\":%d}", i ? "," : "", i % CONTEXTS,
+                    i % CONTEXTS + round);
+        fputs("]}", out);
+    }
+    fputs("]}", out);
+    fclose(out);
+    struct file roomy, tight;
+    file_open(&roomy, &pf_perun_driver, "job.perf", json, size, 64 << 20);
+    file_open(&tight, &pf_perun_driver, "job.perf", json, size, 4096);
+    char *a = table_text(&roomy.profile, "values", PF_UNRESTRICTED, 100000);
+    char *b = table_text(&tight.profile, "values", PF_UNRESTRICTED, 777);
+    ok(roomy.loaded && tight.loaded && !strcmp(a, b), "sums are the same if memory is short");
+    char *c = table_text(&roomy.profile, "resources", PF_UNRESTRICTED, 100000);
+    char *d = table_text(&tight.profile, "resources", PF_UNRESTRICTED, 501);
+    ok(!strcmp(c, d), "and so are resources");
+    char *e = table_text(&tight.profile, "values", (struct pf_restriction){2, 5, -1, -1}, 100000);
+    is(e, "2,f5,amount,14|", "values can be had of one snapshot and context");
+    char *f = table_text(&tight.profile, "values", (struct pf_restriction){-1, 1, -1, -1}, 1);
+    is(f,
+       "0,f1,amount,2|1,f1,amount,4|2,f1,amount,6|3,f1,amount,8|4,f1,amount,10|5,f1,amount,12|6,f1,amount,"
+       "14|",
+       "or of one context in all snapshots");
+    char *texts[] = {a, b, c, d, e, f, json};
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
+        free(texts[i]);
+    file_close(&roomy);
+    file_close(&tight);
+}
+
+static void adds_up(const struct file *file, const char *metric, enum pf_over_contexts contexts,
+                    const char *name)
+{
+    bool right = false;
+    for (size_t i = 0; i < file->profile.n_metrics; i++)
+        right |= !strcmp(file->profile.metrics[i].name, metric) &&
+                 file->profile.metrics[i].over_contexts == contexts;
+    ok(right, "%s", name);
+}
+
+static void test_metrics(void)
+{
+    struct file file = file_of("{\"header\":{\"type\":\"mixed\",\"units\":{\"mixed (time "
+                               "delta)\":\"us\",\"cycles\":\"c\"}},\"snapshots\":[{"
+                               "\"resources\":[{\"uid\":\"a\",\"type\":\"mixed\",\"subtype\":\"time "
+                               "delta\",\"amount\":5,\"exclusive\":2},"
+                               "{\"uid\":\"a\",\"subtype\":\"inclusive\",\"amount\":3,\"ncalls\":1},{\"uid\":"
+                               "\"a\",\"subtype\":\"cycles\","
+                               "\"amount\":3,\"score\":0.5}]}]}");
+    adds_up(&file, "mixed(time delta).amount", PF_OVER_NO_CONTEXTS,
+            "durations of calls do not add up over functions");
+    adds_up(&file, "mixed(time delta).exclusive", PF_OVER_ALL, "what they take themselves does");
+    adds_up(&file, "mixed(inclusive).amount", PF_OVER_ROOTS,
+            "inclusive amounts of a trace add up over roots");
+    adds_up(&file, "mixed(cycles).score", PF_OVER_NO_CONTEXTS, "unknown fields do not add up");
+    ok(file.profile.metrics[0].partner == 1 && file.profile.metrics[1].partner == 0,
+       "an amount and its exclusive part know each other");
+    is(file.profile.metrics[0].unit, "us", "a unit is found with a blank before the subtype");
+    is(file.profile.metrics[4].unit, "c", "or by the subtype alone");
+    file_close(&file);
+}
+
+static void test_fields(void)
+{
+    char *json = NULL;
+    size_t size;
+    FILE *out = open_memstream(&json, &size);
+    fputs("{\"header\":{},\"snapshots\":[{\"resources\":[{\"uid\":\"a\",\"row\":\"mine\",\"tid\":3,\"list\":["
+          "1, {}]",
+          out);
+    for (int i = 0; i < 300; i++)
+        fprintf(out, ",\"f%d\":%d", i, i);
+    fputs("}]}]}", out);
+    fclose(out);
+    struct file file = file_of(json);
+    const struct pf_table *table = &file.profile.tables[1];
+    char *text = table_text(&file.profile, "resources", PF_UNRESTRICTED, 1000);
+    ok(table->n_columns == 8 + 256 + 1, "as many as 256 fields have columns");
+    ok(strstr(text, ",3,3,[1, {}],0,1,2,") != NULL, "the thread is there twice, a list as its text");
+    ok(strstr(text, "row=mine") && strstr(text, "f254=254 ") && strstr(text, "f299=299|"),
+       "further ones, and those called as our columns, are in `other`");
+    free(text);
+    free(json);
+    file_close(&file);
+}
+
+/* ---- models and properties ---------------------------------------------------------------------- */
+
+static void test_models(void)
+{
+    struct file file = file_of(
+        "{\"header\":{},\"resources\":{\"f#0\":{\"amount\":[10,30,20],\"structure-unit-size\":[1,3,2]}},"
+        "\"resource_type_map\":{\"f#0\":{\"uid\":\"f\"}},\"models\":["
+        "{\"uid\":\"f\",\"model\":\"linear\",\"method\":\"full\",\"r_square\":1,\"x_interval_start\":1,\"x_"
+        "end\":3,"
+        "\"coeffs\":[{\"name\":\"b1\",\"value\":-10.0},{\"value\":2e-05,\"name\":\"b0\"}]},"
+        "{\"uid\":\"f\",\"method\":\"moving_average\",\"bucket_stats\":[NaN,15.0,25],\"r_square\":0.5},"
+        "{\"uid\":\"g\",\"model\":\"mystery\"}]}");
+    table_is(
+        &file, "models",
+        "0,f,linear,full,1,1,3,b0=2e-05;b1=-10.0,,,2e-05 - 10 * x|1,f,moving_average,,0.5,,,,3,nan 15.0 25,|"
+        "2,g,mystery,,,,,,,,|",
+        "models: old names of keys, coefficients in order, kinds that only the method names, unknown ones");
+    char *line = table_text(&file.profile, "points", (struct pf_restriction){-1, -1, -1, 0}, 1);
+    is(line, "0,1,10,-9.99998|0,2,20,-19.99998|0,3,30,-29.99998|", "points of a model, by x, and its values");
+    char *average = table_text(&file.profile, "points", (struct pf_restriction){-1, -1, -1, 1}, 1000);
+    is(average, "1,1,10,|1,2,20,15|1,3,30,25|", "a moving average has a value a point");
+    const struct pf_rows *names = file.profile.keys.items;
+    ok(pf_rows_count(names) == 3 && !memcmp(pf_rows_at(names, 0)[1].text, "f linear", 8) &&
+           pf_rows_at(names, 2)[1].size == 1,
+       "a model is called as its uid, and its kind where there are several");
+    free(line);
+    free(average);
+    file_close(&file);
+}
+
+static void test_properties(void)
+{
+    struct file file =
+        file_of("{\"origin\":\"abc\",\"header\":{\"cmd\":\"ls\",\"units\":[null]},\"postprocessors\":[{"
+                "\"name\":\"n\",\"params\":{\"deep\":[1,[2.5,true]]}}],\"global\":{}}");
+    table_is(
+        &file, "properties",
+        "origin,abc|header.cmd,ls|header.units.0,|postprocessors.0.name,n|postprocessors.0.params.deep.0,1|"
+        "postprocessors.0.params.deep.1.0,2.5|postprocessors.0.params.deep.1.1,true|",
+        "what stands around the measurements is flattened");
+    file_close(&file);
+}
+
+/* ---- damage ------------------------------------------------------------------------------------- */
+
+static void test_damage(void)
+{
+    struct file file =
+        file_of("{\"snapshots\":[{\"resources\":[{\"uid\":\"a\",\"amount\":1},{\"uid\":\"b\",");
+    table_is(&file, "values", "0,a,amount,1|", "of text that is cut off, what came before is kept");
+    warnings_are(&file, "fatal bad-json|", "and where reading ends is told");
+    ok(pf_rows_at(file.profile.warnings, 0)[0].i == 1, "with the line");
+    file_close(&file);
+    file = file_of("[{\"resources\":{}}]");
+    warnings_are(&file, "fatal bad-json|", "a list is no profile");
+    file_close(&file);
+
+    enum { DEEP = 200000 };
+    char *json = malloc(2 * DEEP + 100);
+    size_t size =
+        (size_t)sprintf(json, "{\"snapshots\":[{\"resources\":[{\"uid\":\"a\",\"amount\":1}]}],\"x\":");
+    memset(json + size, '[', DEEP);
+    json[size + DEEP] = 0;
+    file = file_of(json);
+    table_is(&file, "values", "0,a,amount,1|", "200000 levels are refused where they begin");
+    warnings_are(&file, "fatal bad-json|", "and told");
+    file_close(&file);
+    free(json);
+}
+
+static void test_probe(void)
+{
+    const char *map = "{\"resource_type_map\":{", *common = "{\"resources\":[],\"version\":4}";
+    const char *both = "\xef\xbb\xbf {\"global\":{},\"header\":{}}",
+               *cut = "{\"header\":{},\"collector_info\":{},\"postpro";
+    ok(sureness(&pf_perun_driver, "x", map, strlen(map)) > 8, "one key is Perun's own");
+    ok(!sureness(&pf_perun_driver, "x", common, strlen(common)), "a word that others use too is not enough");
+    ok(sureness(&pf_perun_driver, "x.perf", common, strlen(common)) == 8,
+       "but for a name that ends in .perf");
+    ok(sureness(&pf_perun_driver, "x", both, strlen(both)) == 8,
+       "or with a second one; behind a byte order mark");
+    ok(sureness(&pf_perun_driver, "x.perf", cut, strlen(cut)) == 8,
+       "a file cut off before its resources is one, but broken");
+    ok(!sureness(&pf_perun_driver, "x.perf", "PERFILE2", 8) && !sureness(&pf_perun_driver, "x.perf", "[]", 2),
+       "other files are none, whatever they are called");
+}
+
+int main(void)
+{
+    test_snapshots();
+    test_types();
+    test_damaged_types();
+    test_list_of_resources();
+    test_contexts();
+    test_same_places();
+    test_amounts();
+    test_sums();
+    test_many_sums();
+    test_metrics();
+    test_fields();
+    test_models();
+    test_properties();
+    test_damage();
+    test_probe();
+    return done();
+}
