@@ -4,6 +4,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "formats/hpctoolkit/memory.h"
+
 /* Sizes in bytes: of a value, u32 profile and f64 value (experiment.xml's time: the reverse), and of a pair, u16 metric and u64
  * number of its first value. */
 enum { VALUE = 12, PAIR = 10 };
@@ -206,7 +208,7 @@ static int read_lists(struct hpc_cct_walk *walk, struct pf_error *error)
     size_t size = all_pairs(state, &walk->info) * PAIR;
     unsigned char *pairs = malloc(size + 1);
     if (!pairs)
-        return pf_fail_memory(error);
+        return hpc_fail_memory(error);
     ssize_t got = pf_input_read(state->cct_db, pairs, size, walk->info.pairs, error);
     int sound = got < 0 ? -1 : (size_t)got == size;
     for (uint32_t i = 0; i < walk->n_lists && sound > 0; i++) {
@@ -277,7 +279,7 @@ static int allocate(struct hpc_cct_walk *walk, struct pf_error *error)
     walk->lists = calloc(walk->n_lists, sizeof *walk->lists);
     walk->heap = calloc(walk->n_lists, sizeof *walk->heap);
     walk->piece = malloc(walk->n_lists * walk->share * VALUE);
-    return walk->lists && walk->heap && walk->piece ? 0 : pf_fail_memory(error);
+    return walk->lists && walk->heap && walk->piece ? 0 : hpc_fail_memory(error);
 }
 
 /* 1: the walk stands before thread `first`; 0: the block is not sound; -1. */
@@ -321,7 +323,7 @@ struct hpc_cct_walk *hpc_cct_open(const struct hpc_state *state, uint32_t contex
     error->code = 0;
     struct hpc_cct_walk *walk = calloc(1, sizeof *walk);
     if (!walk) {
-        pf_fail_memory(error);
+        hpc_fail_memory(error);
         return NULL;
     }
     walk->state = state;

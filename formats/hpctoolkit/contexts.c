@@ -6,6 +6,7 @@
 #include "formats/hpctoolkit/cct.h"
 #include "formats/hpctoolkit/experiment.h"
 #include "formats/hpctoolkit/group.h"
+#include "formats/hpctoolkit/memory.h"
 #include "formats/hpctoolkit/meta.h"
 
 /* Blocks whose (context, number) pairs take no more than this, all together, are always looked through. */
@@ -55,7 +56,7 @@ static int add_id(void *arg, uint32_t id, struct pf_error *error)
         size_t room = search->room ? search->room * 2 : 256;
         uint32_t *ids = realloc(search->ids, room * sizeof *ids);
         if (!ids)
-            return pf_fail_memory(error);
+            return hpc_fail_memory(error);
         search->ids = ids;
         search->room = room;
     }

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "formats/hpctoolkit/experiment_xml.h"
+#include "formats/hpctoolkit/memory.h"
 #include "formats/hpctoolkit/metrics.h"
 
 /* What opening needs stands in the first bytes; the table of modules follows it. */
@@ -47,10 +48,10 @@ enum hpc_element hpc_element(const char *name)
 bool hpc_number(const struct hpc_attributes *attributes, const char *name, int64_t *value)
 {
     struct pf_cell cell = hpc_attribute(attributes, name);
-    const char *at = cell.text, *end = at + cell.size;
     uint64_t number = 0;
     if (cell.type != PF_TEXT || !cell.size)
         return false;
+    const char *at = cell.text, *end = at + cell.size;
     bool negative = *at == '-';
     at += negative;
     unsigned base = end - at > 2 && at[0] == '0' && at[1] == 'x' ? 16 : 10;
@@ -74,7 +75,7 @@ int hpc_read_xml(struct hpc_state *state, uint64_t end, struct hpc_xml *xml, boo
 {
     uint64_t size = pf_input_size(state->description);
     char *bytes = malloc(PIECE);
-    int told = bytes ? 0 : pf_fail_memory(error);
+    int told = bytes ? 0 : hpc_fail_memory(error);
     for (uint64_t at = 0; at < size && at < end && !told; at += PIECE) {
         ssize_t got = pf_input_read(state->description, bytes, PIECE, at, error);
         told = got < 0 || pf_pass_step(pass, at, size, error) ? -1
@@ -165,7 +166,7 @@ static int read_identifier(struct reading *reading, const struct hpc_attributes 
     if (!hpc_number(attributes, "i", &i) || i < 0 || i >= KINDS_MAX)
         return 0;
     if (!identifiers->names && !(identifiers->names = calloc(KINDS_MAX, sizeof *identifiers->names)))
-        return pf_fail_memory(error);
+        return hpc_fail_memory(error);
     identifiers->count = KINDS_MAX;
     identifiers->names[i] = keep(reading, attributes, "n", error);
     return identifiers->names[i] ? 0 : -1;
@@ -321,7 +322,7 @@ int hpc_experiment_open(struct pf_profile *profile, struct hpc_notes *notes, str
     state->ticks_per_second = 1000000000;
     reading.xml = hpc_xml_new(&events, &reading);
     if (!reading.xml)
-        return pf_fail_memory(error);
+        return hpc_fail_memory(error);
     int told = hpc_read_xml(state, HEAD_MAX, reading.xml, &between, NULL, error);
     if (told >= 0 && add_pending(&reading, error))
         told = -1;

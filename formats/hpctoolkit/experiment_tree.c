@@ -3,6 +3,7 @@
 
 #include "formats/hpctoolkit/experiment.h"
 #include "formats/hpctoolkit/experiment_xml.h"
+#include "formats/hpctoolkit/memory.h"
 #include "formats/hpctoolkit/old_summary.h"
 #include "formats/hpctoolkit/utf8.h"
 #include "formats/parse.h"
@@ -170,7 +171,7 @@ static int remember_element(struct reading *reading, uint32_t context, uint8_t e
             room *= 2;
         uint8_t *elements = realloc(reading->elements, room);
         if (!elements)
-            return pf_fail_memory(error);
+            return hpc_fail_memory(error);
         reading->elements = elements;
         reading->elements_room = room;
     }
@@ -200,7 +201,7 @@ static int push(struct reading *reading, const struct level *level, struct pf_er
         size_t room = reading->room ? reading->room * 2 : 128;
         struct level *levels = realloc(reading->levels, room * sizeof *levels);
         if (!levels)
-            return pf_fail_memory(error);
+            return hpc_fail_memory(error);
         reading->levels = levels;
         reading->room = room;
     }
@@ -361,7 +362,7 @@ int hpc_experiment_contexts(struct hpc_state *state, struct hpc_model *model, st
     bool between = false;
     reading.xml = hpc_xml_new(&events, &reading);
     int failed = reading.xml ? hpc_read_xml(state, UINT64_MAX, reading.xml, &between, pass, error)
-                             : pf_fail_memory(error);
+                             : hpc_fail_memory(error);
     if (!failed && (!between || reading.depth))
         failed = hpc_note(notes, hpc_xml_line(reading.xml), (int64_t)pf_input_size(state->description),
                           "fatal", "cut-xml", error, "experiment.xml ends inside of an element");

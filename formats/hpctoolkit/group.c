@@ -4,6 +4,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "formats/hpctoolkit/memory.h"
+
 /* Of windows. What they hold too much when a reading is left has been read in vain. */
 enum { ROOM = 4096 };
 
@@ -15,7 +17,7 @@ int hpc_group_add(struct hpc_group *group, uint32_t metric, double value, struct
         size_t room = group->room ? group->room * 2 : 32;
         struct hpc_group_value *values = realloc(group->values, room * sizeof *values);
         if (!values)
-            return pf_fail_memory(error);
+            return hpc_fail_memory(error);
         group->values = values;
         group->room = room;
     }

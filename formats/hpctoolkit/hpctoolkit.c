@@ -11,6 +11,7 @@
 #include "formats/hpctoolkit/contexts.h"
 #include "formats/hpctoolkit/experiment.h"
 #include "formats/hpctoolkit/identity.h"
+#include "formats/hpctoolkit/memory.h"
 #include "formats/hpctoolkit/meta.h"
 #include "formats/hpctoolkit/metrics.h"
 #include "formats/hpctoolkit/parts.h"
@@ -150,7 +151,7 @@ static int open_database(struct pf_profile *profile, struct pf_error *error)
     struct hpc_notes notes = {0};
     struct hpc_state *state = profile->state = calloc(1, sizeof *state);
     if (!state || !(state->strings = pf_strings_new()))
-        return pf_fail_memory(error);
+        return hpc_fail_memory(error);
     int failed = open_files(profile, &notes, error) || hpc_notes_tell(&notes, profile, error);
     hpc_notes_free(&notes);
     return failed ? -1 : 0;

@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "formats/hpctoolkit/memory.h"
+
 const struct pf_column hpc_field_columns[HPC_FIELDS] = {
     [HPC_FIELD_NODE] = {"node", PF_PLAIN, 0},         [HPC_FIELD_RANK] = {"rank", PF_PLAIN, 0},
     [HPC_FIELD_TID] = {"tid", PF_PLAIN, 0},           [HPC_FIELD_CORE] = {"core", PF_PLAIN, 0},
@@ -22,7 +24,7 @@ int hpc_identities_add(struct hpc_identities *all, uint32_t profile, struct pf_e
         size_t room = all->tuples_room ? all->tuples_room * 2 : 16;
         struct hpc_tuple *tuples = realloc(all->tuples, room * sizeof *tuples);
         if (!tuples)
-            return pf_fail_memory(error);
+            return hpc_fail_memory(error);
         all->tuples = tuples;
         all->tuples_room = room;
     }
@@ -37,7 +39,7 @@ int hpc_identities_element(struct hpc_identities *all, const struct hpc_identity
         size_t room = all->room ? all->room * 2 : 64;
         struct hpc_identity *elements = realloc(all->elements, room * sizeof *elements);
         if (!elements)
-            return pf_fail_memory(error);
+            return hpc_fail_memory(error);
         all->elements = elements;
         all->room = room;
     }
@@ -117,7 +119,7 @@ static int all_differ(const struct hpc_identities *all, const struct hpc_state *
                       struct pf_error *error)
 {
     struct pf_strings *seen = pf_strings_new();
-    int differ = seen ? 1 : pf_fail_memory(error);
+    int differ = seen ? 1 : hpc_fail_memory(error);
     for (size_t i = 0; i < all->n_tuples && differ > 0; i++) {
         char name[NAME_MAX_SIZE];
         size_t size = print_name(all, state, &all->tuples[i], detail, name);
@@ -188,7 +190,7 @@ int hpc_identities_publish(const struct hpc_identities *all, const struct hpc_st
     while (detail < PHYSICAL && !(differ = all_differ(all, state, detail, error)))
         detail++;
     struct pf_strings *taken = pf_strings_new();
-    int failed = differ < 0 ? -1 : taken ? 0 : pf_fail_memory(error);
+    int failed = differ < 0 ? -1 : taken ? 0 : hpc_fail_memory(error);
     for (size_t i = 0; i < all->n_tuples && !failed; i++)
         failed =
             add_item(all, state, i, detail, taken, items, error) || add_fields(all, state, i, fields, error);

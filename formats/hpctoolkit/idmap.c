@@ -3,6 +3,8 @@
 
 #include <stdlib.h>
 
+#include "formats/hpctoolkit/memory.h"
+
 struct hpc_idmap_slot {
     uint64_t id;
     uint32_t number; /* plus one; 0: free */
@@ -23,8 +25,10 @@ static int grow(struct hpc_idmap *map, struct pf_error *error)
     struct hpc_idmap grown = {
         .mask = map->slots ? map->mask * 2 + 1 : 63, .count = map->count, .largest = map->largest};
     grown.slots = calloc(grown.mask + 1, sizeof *grown.slots);
-    if (!grown.slots)
-        return pf_fail_memory(error);
+    if (!grown.slots) {
+        hpc_fail_memory(error);
+        return -1;
+    }
     for (uint64_t i = 0; map->slots && i <= map->mask; i++)
         if (map->slots[i].number)
             *slot_of(&grown, map->slots[i].id) = map->slots[i];
@@ -54,7 +58,7 @@ int hpc_idmap_pack(struct hpc_idmap *map, struct pf_error *error)
         return 0;
     map->packed = malloc((map->largest + 1) * sizeof *map->packed);
     if (!map->packed)
-        return pf_fail_memory(error);
+        return hpc_fail_memory(error);
     for (uint64_t id = 0; id <= map->largest; id++)
         map->packed[id] = HPC_NO_NUMBER;
     for (uint64_t i = 0; i <= map->mask; i++)

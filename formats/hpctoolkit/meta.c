@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "formats/hpctoolkit/bytes.h"
+#include "formats/hpctoolkit/memory.h"
 #include "formats/hpctoolkit/metrics.h"
 #include "formats/hpctoolkit/utf8.h"
 
@@ -21,7 +22,6 @@ enum { KNOWN = 4096, TEXT_ROOM = 64 * 1024, PAGE = 16 * 1024, PAGES = 256 };
 struct hpc_page {
     uint64_t number; /* of the page, plus one; 0: empty */
     size_t have;
-    unsigned char *bytes; /* owned; NULL until it is used */
 };
 
 struct hpc_known_string {
@@ -55,45 +55,51 @@ int hpc_meta_begin(struct hpc_meta *meta, struct hpc_state *state, struct hpc_no
     *meta = (struct hpc_meta){.state = state, .notes = notes, .size = pf_input_size(state->description)};
     meta->budget = meta->size;
     meta->pages = calloc(PAGES, sizeof *meta->pages);
+    meta->page_bytes = malloc((size_t)PAGES * PAGE);
     meta->record = malloc(HPC_RECORD_MAX);
     meta->text = calloc(1, sizeof *meta->text);
     meta->string = malloc(HPC_STRING_MAX + 1);
     meta->known = calloc(KNOWN, sizeof *meta->known);
-    if (!meta->pages || !meta->record || !meta->text || !meta->string || !meta->known)
-        return pf_fail_memory(error);
+    if (!meta->pages || !meta->page_bytes || !meta->record || !meta->text || !meta->string || !meta->known)
+        return hpc_fail_memory(error);
     *meta->text = (struct hpc_window){.input = state->description, .room = TEXT_ROOM};
     return read_sections(meta, error);
 }
 
 void hpc_meta_end(struct hpc_meta *meta)
 {
-    for (size_t i = 0; meta->pages && i < PAGES; i++)
-        free(meta->pages[i].bytes);
     if (meta->text)
         hpc_window_close(meta->text);
     free(meta->pages);
+    free(meta->page_bytes);
     free(meta->record);
     free(meta->text);
     free(meta->string);
     free(meta->known);
 }
 
-static const struct hpc_page *page_at(struct hpc_meta *meta, uint64_t number, struct pf_error *error)
+/* The bytes from an offset to the end of its page; *have tells how many there are. NULL with *error filled. */
+static const unsigned char *rest_of_page(struct hpc_meta *meta, uint64_t offset, size_t *have,
+                                         struct pf_error *error)
 {
+    uint64_t number = offset / PAGE;
     struct hpc_page *page = &meta->pages[number % PAGES];
-    if (page->number == number + 1)
-        return page;
-    if (!page->bytes && !(page->bytes = malloc(PAGE))) {
-        pf_fail_memory(error);
+    unsigned char *bytes = meta->page_bytes + (size_t)(number % PAGES) * PAGE;
+    size_t skip = (size_t)(offset % PAGE);
+    if (page->number != number + 1) {
+        page->number = 0;
+        ssize_t got = pf_input_read(meta->state->description, bytes, PAGE, number * PAGE, error);
+        if (got < 0)
+            return NULL;
+        page->have = (size_t)got;
+        page->number = number + 1;
+    }
+    if (page->have <= skip) {
+        pf_fail_at(error, EIO, (int64_t)offset, "the file ends inside a record");
         return NULL;
     }
-    page->number = 0;
-    ssize_t got = pf_input_read(meta->state->description, page->bytes, PAGE, number * PAGE, error);
-    if (got < 0)
-        return NULL;
-    page->have = (size_t)got;
-    page->number = number + 1;
-    return page;
+    *have = page->have - skip;
+    return bytes + skip;
 }
 
 const unsigned char *hpc_meta_record(struct hpc_meta *meta, uint64_t offset, size_t size,
@@ -102,16 +108,15 @@ const unsigned char *hpc_meta_record(struct hpc_meta *meta, uint64_t offset, siz
     error->code = 0;
     if (!hpc_fits(offset, size, 1, meta->size) || size > HPC_RECORD_MAX)
         return NULL;
-    for (size_t done = 0; done < size;) {
-        size_t skip = (size_t)((offset + done) % PAGE);
-        const struct hpc_page *page = page_at(meta, (offset + done) / PAGE, error);
-        if (!page)
+    for (size_t done = 0, have; done < size; done += have) {
+        const unsigned char *bytes = rest_of_page(meta, offset + done, &have, error);
+        if (!bytes)
             return NULL;
-        if (!done && size <= page->have - skip)
-            return page->bytes + skip;
-        size_t more = page->have - skip < size - done ? page->have - skip : size - done;
-        memcpy(meta->record + done, page->bytes + skip, more);
-        done += more;
+        if (!done && size <= have)
+            return bytes;
+        if (have > size - done)
+            have = size - done;
+        memcpy(meta->record + done, bytes, have);
     }
     return meta->record;
 }
@@ -192,7 +197,7 @@ static int read_identifiers(struct hpc_meta *meta, struct pf_error *error)
     size_t count = section[8];
     identifiers->names = calloc(count + 1, sizeof *identifiers->names);
     if (!identifiers->names)
-        return pf_fail_memory(error);
+        return hpc_fail_memory(error);
     identifiers->count = count;
     for (size_t i = 0; i < count; i++) {
         const unsigned char *pointer = hpc_meta_record(meta, names + 8 * i, 8, error);

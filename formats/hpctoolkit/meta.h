@@ -34,6 +34,7 @@ struct hpc_meta {
     uint64_t size; /* of the file */
     struct hpc_extent sections[HPC_SECTIONS];
     struct hpc_page *pages;         /* pieces of the file that records were read from lately */
+    unsigned char *page_bytes;      /* theirs */
     unsigned char *record;          /* a record that lies across two of them; HPC_RECORD_MAX bytes */
     struct hpc_window *text;        /* a piece for strings */
     char *string;                   /* the string read last; HPC_STRING_MAX bytes */

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 
 #include "formats/hpctoolkit/bytes.h"
+#include "formats/hpctoolkit/memory.h"
 #include "formats/hpctoolkit/meta.h"
 
 /* Flags of a context: what follows its fixed part, in this order. */
@@ -185,7 +186,7 @@ static int descend(struct reading *reading, uint64_t at, uint64_t size, uint32_t
         size_t room = reading->room ? reading->room * 2 : 64;
         struct level *levels = realloc(reading->levels, room * sizeof *levels);
         if (!levels)
-            return pf_fail_memory(error);
+            return hpc_fail_memory(error);
         reading->levels = levels;
         reading->room = room;
     }

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 
 #include "formats/hpctoolkit/bytes.h"
+#include "formats/hpctoolkit/memory.h"
 #include "formats/hpctoolkit/meta.h"
 #include "formats/hpctoolkit/metrics.h"
 
@@ -80,7 +81,7 @@ static int add_instance(struct instances *list, const struct instance *instance,
         size_t room = list->room ? list->room * 2 : 64;
         struct instance *items = realloc(list->items, room * sizeof *items);
         if (!items)
-            return pf_fail_memory(error);
+            return hpc_fail_memory(error);
         list->items = items;
         list->room = room;
     }

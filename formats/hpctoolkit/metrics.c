@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "formats/hpctoolkit/formula.h"
+#include "formats/hpctoolkit/memory.h"
 #include "formats/hpctoolkit/utf8.h"
 
 const char *hpc_keep(struct hpc_state *state, const char *text, size_t size, struct pf_error *error)
@@ -66,7 +67,7 @@ static const char *unique_name(struct hpc_state *state, struct hpc_idmap *names,
     size_t room = strlen(facts->name) + (facts->suffix ? strlen(facts->suffix) : 0) + 64;
     char *name = malloc(room);
     if (!name) {
-        pf_fail_memory(error);
+        hpc_fail_memory(error);
         return NULL;
     }
     int length = facts->suffix ? snprintf(name, room, "%s (%s)", facts->name, facts->suffix)
@@ -91,7 +92,7 @@ static int make_room(void *array, size_t count, size_t *room, size_t item, struc
     size_t more = *room ? *room * 2 : 16;
     void *grown = realloc(*at, more * item);
     if (!grown)
-        return pf_fail_memory(error);
+        return hpc_fail_memory(error);
     *at = grown;
     *room = more;
     return 0;
@@ -167,7 +168,7 @@ int hpc_set_column(struct hpc_state *state, uint32_t column, struct pf_error *er
     if (column >= columns->count) {
         uint32_t *index = realloc(columns->index, (column + 1) * sizeof *index);
         if (!index)
-            return pf_fail_memory(error);
+            return hpc_fail_memory(error);
         columns->index = index;
         while (columns->count <= column)
             index[columns->count++] = HPC_NO_NUMBER;
@@ -190,7 +191,7 @@ int hpc_add_summary_metric(struct hpc_state *state, const struct hpc_metric_fact
     if (make_room(&metrics->items, metrics->count, &metrics->room, sizeof *metrics->items, error))
         return -1;
     if (!metrics->rows && !(metrics->rows = pf_rows_new(HPC_SUMMARY_METRIC_COLUMNS)))
-        return pf_fail_memory(error);
+        return hpc_fail_memory(error);
     int added = hpc_idmap_add(&metrics->ids, (uint64_t)facts->id, (uint32_t)metrics->count, error);
     if (added <= 0)
         return added;
@@ -218,12 +219,12 @@ enum { IDS = 1 << 16 };
 
 static int index_ids(const struct hpc_idmap *ids, struct hpc_by_id *by_id, struct pf_error *error)
 {
-    for (uint32_t id = 0; id < IDS; id++)
+    for (uint32_t id = 0; id < IDS && id <= ids->largest; id++)
         if (hpc_idmap_find(ids, id) != HPC_NO_NUMBER)
             by_id->count = id + 1;
     by_id->index = malloc((by_id->count + 1) * sizeof *by_id->index);
     if (!by_id->index)
-        return pf_fail_memory(error);
+        return hpc_fail_memory(error);
     for (uint32_t id = 0; id < by_id->count; id++)
         by_id->index[id] = hpc_idmap_find(ids, id);
     return 0;

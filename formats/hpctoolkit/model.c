@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "formats/hpctoolkit/memory.h"
+
 static const char *const kinds[] = {
     [HPC_ROOT] = "root",         [HPC_ENTRY] = "entry",
     [HPC_FUNCTION] = "function", [HPC_INLINED] = "inlined",
@@ -16,7 +18,7 @@ static const char *const kinds[] = {
 int hpc_model_init(struct hpc_model *model, struct pf_error *error)
 {
     *model = (struct hpc_model){.tree = pf_tree_new(kinds)};
-    return model->tree ? 0 : pf_fail_memory(error);
+    return model->tree ? 0 : hpc_fail_memory(error);
 }
 
 void hpc_model_free(struct hpc_model *model)
@@ -56,7 +58,7 @@ static int make_room(struct hpc_model *model, struct pf_error *error)
         resize(&tree->module, room, sizeof *tree->module) ||
         resize(&model->offset, room, sizeof *model->offset) ||
         resize(&model->relation, room, sizeof *model->relation))
-        return pf_fail_memory(error);
+        return hpc_fail_memory(error);
     model->room = (uint32_t)room;
     return 0;
 }
@@ -174,7 +176,7 @@ int hpc_add_function(struct hpc_functions *functions, const struct hpc_function 
     if (functions->count == functions->room) {
         size_t room = functions->room ? (size_t)functions->room * 2 : 64;
         if (room > UINT32_MAX || resize(&functions->items, room, sizeof *functions->items))
-            return pf_fail_memory(error);
+            return hpc_fail_memory(error);
         functions->room = (uint32_t)room;
     }
     functions->items[functions->count++] = *function;
@@ -186,7 +188,7 @@ int hpc_add_place(struct hpc_places *places, const struct hpc_place *place, stru
     if (places->count == places->room) {
         size_t room = places->room ? (size_t)places->room * 2 : 64;
         if (room > UINT32_MAX || resize(&places->items, room, sizeof *places->items))
-            return pf_fail_memory(error);
+            return hpc_fail_memory(error);
         places->room = (uint32_t)room;
     }
     places->items[places->count++] = *place;

@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "formats/hpctoolkit/memory.h"
+
 /* One more than the profile's warnings take, so that these tell that some are missing. */
 enum { NOTES_MAX = 1001 };
 
@@ -23,7 +25,7 @@ int hpc_note(struct hpc_notes *notes, int64_t line, int64_t offset, const char *
         size_t room = notes->room ? notes->room * 2 : 8;
         struct hpc_note *items = realloc(notes->items, room * sizeof *items);
         if (!items)
-            return pf_fail_memory(error);
+            return hpc_fail_memory(error);
         notes->items = items;
         notes->room = room;
     }

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "formats/hpctoolkit/hpctoolkit.h"
+#include "formats/hpctoolkit/memory.h"
 #include "formats/hpctoolkit/values.h"
 
 /* Bytes of values that are held in memory. */
@@ -19,7 +20,7 @@ struct value {
 static int make_room(struct hpc_old_summary *summary, uint32_t context, struct pf_error *error)
 {
     if (!summary->values && !(summary->values = pf_store_new(MEMORY)))
-        return pf_fail_memory(error);
+        return hpc_fail_memory(error);
     if (context < summary->room)
         return 0;
     size_t room = summary->room ? (size_t)summary->room * 2 : 1024;
@@ -27,7 +28,7 @@ static int make_room(struct hpc_old_summary *summary, uint32_t context, struct p
         room *= 2;
     struct hpc_run *runs = room <= UINT32_MAX ? realloc(summary->runs, room * sizeof *runs) : NULL;
     if (!runs)
-        return pf_fail_memory(error);
+        return hpc_fail_memory(error);
     memset(runs + summary->room, 0, (room - summary->room) * sizeof *runs);
     summary->runs = runs;
     summary->room = (uint32_t)room;
@@ -75,7 +76,7 @@ static int open_walk(struct pf_cursor *cursor, struct pf_error *error)
     const struct hpc_state *state = hpc_state(cursor->profile);
     struct walk *walk = cursor->state = calloc(1, sizeof *walk);
     if (!walk)
-        return pf_fail_memory(error);
+        return hpc_fail_memory(error);
     walk->state = state;
     /* Contexts beyond the last that has values need no look. */
     walk->end =

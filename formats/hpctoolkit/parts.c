@@ -8,6 +8,7 @@
 
 #include "formats/hpctoolkit/bytes.h"
 #include "formats/hpctoolkit/identity.h"
+#include "formats/hpctoolkit/memory.h"
 #include "formats/hpctoolkit/profiles.h"
 #include "formats/hpctoolkit/trace.h"
 
@@ -74,13 +75,13 @@ static int add_part(struct hpc_parts *parts, const char *name, struct pf_error *
         uint32_t room = parts->room ? parts->room * 2 : 64;
         struct hpc_part *items = realloc(parts->items, room * sizeof *items);
         if (!items)
-            return pf_fail_memory(error);
+            return hpc_fail_memory(error);
         parts->items = items;
         parts->room = room;
     }
     struct hpc_part part = {.name = strdup(name)};
     if (!part.name)
-        return pf_fail_memory(error);
+        return hpc_fail_memory(error);
     parts->items[parts->count++] = part;
     return 0;
 }
@@ -152,7 +153,7 @@ int hpc_parts_open(struct pf_profile *profile, struct hpc_notes *notes, struct p
     struct listing listing = {.parts = state->parts = parts_new(profile->source), .error = error};
     (void)notes;
     if (!listing.parts)
-        return pf_fail_memory(error);
+        return hpc_fail_memory(error);
     if (pf_source_list(profile->source, list_entry, &listing, error) || listing.failed)
         return -1;
     if (listing.parts->count > 1)
@@ -168,7 +169,7 @@ static int add_piece(struct pieces *pieces, const struct piece *piece, struct pf
         size_t room = pieces->room ? pieces->room * 2 : 64;
         struct piece *items = realloc(pieces->items, room * sizeof *items);
         if (!items)
-            return pf_fail_memory(error);
+            return hpc_fail_memory(error);
         pieces->items = items;
         pieces->room = room;
     }
@@ -363,7 +364,7 @@ static int make_threads(struct hpc_state *state, const struct pieces *values, co
     struct hpc_threads *threads = &state->threads;
     threads->items = calloc(all->count + 1, sizeof *threads->items);
     if (!threads->items || all->count > UINT32_MAX)
-        return pf_fail_memory(error);
+        return hpc_fail_memory(error);
     for (size_t i = 0; i < all->count; i++) {
         struct hpc_thread *thread = &threads->items[threads->count];
         const struct piece *piece = &all->items[i];

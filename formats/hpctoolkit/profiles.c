@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "formats/hpctoolkit/identity.h"
+#include "formats/hpctoolkit/memory.h"
 #include "formats/hpctoolkit/metrics.h"
 #include "formats/hpctoolkit/trace.h"
 
@@ -377,7 +378,7 @@ static int read_threads(struct reading *reading, struct hpc_identities *identiti
     /* The records are in the file, each of at least 40 bytes: that many there can be. */
     threads->items = calloc(reading->count + 1, sizeof *threads->items);
     if (!threads->items)
-        return pf_fail_memory(error);
+        return hpc_fail_memory(error);
     for (uint64_t i = 0; i < reading->count && i < UINT32_MAX; i++) {
         struct info info;
         if ((i % PROFILES_A_STEP == 0 && pf_pass_step(pass, i, reading->count, error)) ||
@@ -400,7 +401,7 @@ int hpc_publish_threads(struct pf_profile *profile, const struct hpc_identities 
                         struct pf_error *error)
 {
     struct pf_rows *items = pf_rows_new(2), *fields = pf_rows_new(HPC_FIELDS);
-    int failed = !items || !fields ? pf_fail_memory(error) : 0;
+    int failed = !items || !fields ? hpc_fail_memory(error) : 0;
     if (failed || hpc_identities_publish(identities, hpc_state(profile), items, fields, error)) {
         pf_rows_free(items);
         pf_rows_free(fields);

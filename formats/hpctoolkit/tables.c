@@ -6,6 +6,7 @@
 
 #include "formats/hpctoolkit/contexts.h"
 #include "formats/hpctoolkit/identity.h"
+#include "formats/hpctoolkit/memory.h"
 #include "formats/hpctoolkit/metrics.h"
 #include "formats/hpctoolkit/trace.h"
 #include "formats/hpctoolkit/values.h"
@@ -25,7 +26,7 @@ static const struct pf_column function_columns[] = {{"id", PF_PLAIN, 0},     {"l
 static int open_list(struct pf_cursor *cursor, struct pf_error *error)
 {
     cursor->state = calloc(1, sizeof(uint64_t));
-    return cursor->state ? 0 : pf_fail_memory(error);
+    return cursor->state ? 0 : hpc_fail_memory(error);
 }
 
 static void set_function(const struct pf_strings *strings, const struct hpc_function *function,
@@ -150,7 +151,7 @@ int hpc_set_tables(struct pf_profile *profile, struct pf_error *error)
     struct pf_table *tables = state->tables = calloc(TABLES_MAX, sizeof *tables);
     size_t n = 0;
     if (!tables)
-        return pf_fail_memory(error);
+        return hpc_fail_memory(error);
     tables[n] = values_table;
     /* The index from contexts to threads' blocks, where cct.db is of no use. */
     tables[n++].context_stage = state->profile_db ? PF_DERIVED : PF_OPENED;

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "formats/hpctoolkit/bytes.h"
+#include "formats/hpctoolkit/memory.h"
 #include "formats/hpctoolkit/parts.h"
 #include "formats/hpctoolkit/profiles.h"
 
@@ -135,7 +136,7 @@ static int open_walk(struct pf_cursor *cursor, struct pf_error *error)
     struct hpc_state *state = hpc_state(cursor->profile);
     struct walk *walk = cursor->state = calloc(1, sizeof *walk);
     if (!walk)
-        return pf_fail_memory(error);
+        return hpc_fail_memory(error);
     walk->state = state;
     walk->tree = cursor->profile->contexts;
     walk->end = state->threads.count;

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "formats/hpctoolkit/group.h"
+#include "formats/hpctoolkit/memory.h"
 
 /*
  * Made in two rounds, so that memory is bounded whatever there is to sort. First all pairs go, in the order of
@@ -33,30 +34,41 @@ struct hpc_transpose {
 /* Called with each thread and entry whose context is known. */
 typedef int each_pair(void *arg, const struct pair *pair, struct pf_error *error);
 
-static int walk_thread(const struct hpc_state *state, struct hpc_block_walk *walk, uint32_t thread,
-                       each_pair *each, void *arg, struct pf_error *error)
+struct walking {
+    const struct hpc_state *state;
+    struct pf_pass *pass;
+    uint64_t done, total; /* pairs, of both rounds */
+    each_pair *each;
+    void *arg;
+};
+
+static int walk_thread(struct walking *walking, struct hpc_block_walk *walk, uint32_t thread,
+                       struct pf_error *error)
 {
+    const struct hpc_state *state = walking->state;
     uint32_t id;
     uint64_t first, end;
     int more;
     hpc_block_enter(walk, state, &state->threads.items[thread].block, 0);
     while ((more = hpc_block_next(walk, &id, &first, &end, error)) > 0) {
         struct pair pair = {hpc_idmap_find(&state->model.ids, id), thread, walk->entry - 1};
-        if (pair.context != HPC_NO_NUMBER && each(arg, &pair, error))
+        if (walking->done++ % PAIRS_A_STEP == 0 &&
+            pf_pass_step(walking->pass, walking->done, walking->total, error))
+            return -1;
+        if (pair.context != HPC_NO_NUMBER && walking->each(walking->arg, &pair, error))
             return -1;
     }
     return more;
 }
 
-static int walk_pairs(const struct hpc_state *state, each_pair *each, void *arg, unsigned round,
-                      struct pf_pass *pass, struct pf_error *error)
+static int walk_pairs(struct walking *walking, each_pair *each, void *arg, struct pf_error *error)
 {
     struct hpc_block_walk walk = {0};
-    uint32_t threads = state->threads.count;
     int failed = 0;
-    for (uint32_t i = 0; i < threads && !failed; i++)
-        failed = pf_pass_step(pass, (uint64_t)round * threads + i, 3 * (uint64_t)threads, error) ||
-                 walk_thread(state, &walk, i, each, arg, error);
+    walking->each = each;
+    walking->arg = arg;
+    for (uint32_t i = 0; i < walking->state->threads.count && !failed; i++)
+        failed = walk_thread(walking, &walk, i, error);
     hpc_block_leave(&walk);
     return failed ? -1 : 0;
 }
@@ -120,7 +132,7 @@ static int make_buckets(struct buckets *buckets, struct hpc_transpose *transpose
     buckets->collected = malloc((size_t)BUCKETS * COLLECTED * sizeof *buckets->collected);
     buckets->of = malloc((size_t)transpose->contexts + 1);
     if (!buckets->collected || !buckets->of)
-        return pf_fail_memory(error);
+        return hpc_fail_memory(error);
     for (unsigned b = 0; b < BUCKETS; b++) {
         struct bucket *bucket = &buckets->items[b];
         uint64_t until = all / BUCKETS * (b + 1);
@@ -140,7 +152,7 @@ static int sort_bucket(struct hpc_transpose *transpose, uint32_t from, uint32_t 
     uint64_t start = transpose->first[from], count = transpose->first[to] - start;
     struct pair *pairs = malloc((count + 1) * sizeof *pairs), *sorted = malloc((count + 1) * sizeof *sorted);
     uint64_t *next = malloc(((size_t)(to - from) + 1) * sizeof *next);
-    int failed = pairs && sorted && next ? 0 : pf_fail_memory(error);
+    int failed = pairs && sorted && next ? 0 : hpc_fail_memory(error);
     if (!failed)
         failed = pf_store_read(transpose->pairs, start * sizeof *pairs, pairs, count * sizeof *pairs, error);
     if (!failed) {
@@ -156,12 +168,12 @@ static int sort_bucket(struct hpc_transpose *transpose, uint32_t from, uint32_t 
     return failed;
 }
 
-static int sort_buckets(struct buckets *buckets, struct pf_pass *pass, struct pf_error *error)
+static int sort_buckets(struct buckets *buckets, const struct walking *walking, struct pf_error *error)
 {
     uint32_t from = 0;
     for (unsigned b = 0; b < BUCKETS; b++) {
         uint32_t to = buckets->items[b].end;
-        if (pf_pass_step(pass, 2 * BUCKETS + b, 3 * (uint64_t)BUCKETS, error) ||
+        if (pf_pass_step(walking->pass, walking->done, walking->total, error) ||
             (from < to && sort_bucket(buckets->transpose, from, to, error)))
             return -1;
         from = to;
@@ -171,19 +183,18 @@ static int sort_buckets(struct buckets *buckets, struct pf_pass *pass, struct pf
 
 /* ---- making it ---------------------------------------------------------------------------------------- */
 
-static int fill(struct hpc_transpose *transpose, const struct hpc_state *state, struct pf_pass *pass,
-                struct pf_error *error)
+static int fill(struct hpc_transpose *transpose, struct walking *walking, struct pf_error *error)
 {
-    if (walk_pairs(state, count_pair, transpose, 0, pass, error))
+    if (walk_pairs(walking, count_pair, transpose, error))
         return -1;
     for (uint32_t c = 0; c < transpose->contexts; c++)
         transpose->first[c + 1] += transpose->first[c];
     struct buckets *buckets = calloc(1, sizeof *buckets);
-    int failed = buckets ? make_buckets(buckets, transpose, error) : pf_fail_memory(error);
-    failed = failed || walk_pairs(state, put_pair, buckets, 1, pass, error);
+    int failed = buckets ? make_buckets(buckets, transpose, error) : hpc_fail_memory(error);
+    failed = failed || walk_pairs(walking, put_pair, buckets, error);
     for (unsigned b = 0; b < BUCKETS && !failed; b++)
         failed = flush(buckets, &buckets->items[b], error);
-    failed = failed || sort_buckets(buckets, pass, error);
+    failed = failed || sort_buckets(buckets, walking, error);
     if (buckets) {
         free(buckets->collected);
         free(buckets->of);
@@ -197,14 +208,17 @@ struct hpc_transpose *hpc_transpose_new(const struct hpc_state *state, struct pf
 {
     struct hpc_transpose *transpose = calloc(1, sizeof *transpose);
     if (!transpose) {
-        pf_fail_memory(error);
+        hpc_fail_memory(error);
         return NULL;
     }
     transpose->contexts = state->model.contexts;
     transpose->first = calloc((size_t)transpose->contexts + 1, sizeof *transpose->first);
     transpose->pairs = pf_store_new(MEMORY);
-    int failed = transpose->first && transpose->pairs ? 0 : pf_fail_memory(error);
-    if (failed || fill(transpose, state, pass, error)) {
+    struct walking walking = {.state = state, .pass = pass};
+    for (uint32_t i = 0; i < state->threads.count; i++)
+        walking.total += 2 * (uint64_t)state->threads.items[i].block.n_contexts;
+    int failed = transpose->first && transpose->pairs ? 0 : hpc_fail_memory(error);
+    if (failed || fill(transpose, &walking, error)) {
         hpc_transpose_free(transpose);
         return NULL;
     }

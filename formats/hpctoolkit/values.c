@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "formats/hpctoolkit/context_walk.h"
+#include "formats/hpctoolkit/memory.h"
 
 const struct pf_column hpc_values_columns[HPC_VALUES_COLUMNS] = {
     [HPC_VALUES_THREAD] = {"thread", PF_PARTITION, 0}, [HPC_VALUES_CONTEXT] = {"context", PF_CONTEXT, 0},
@@ -50,7 +51,7 @@ static int open_walk(struct pf_cursor *cursor, struct pf_error *error)
     struct hpc_state *state = hpc_state(cursor->profile);
     struct walk *walk = cursor->state = calloc(1, sizeof *walk);
     if (!walk)
-        return pf_fail_memory(error);
+        return hpc_fail_memory(error);
     walk->state = state;
     walk->only = cursor->only;
     walk->end = state->threads.count;

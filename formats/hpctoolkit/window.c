@@ -4,6 +4,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "formats/hpctoolkit/memory.h"
+
 const unsigned char *hpc_window_load(struct hpc_window *window, uint64_t offset, size_t size, uint64_t end,
                                      struct pf_error *error)
 {
@@ -12,7 +14,7 @@ const unsigned char *hpc_window_load(struct hpc_window *window, uint64_t offset,
             window->room = HPC_WINDOW_FIRST;
         window->bytes = malloc(window->room);
         if (!window->bytes) {
-            pf_fail_memory(error);
+            hpc_fail_memory(error);
             return NULL;
         }
     }

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "formats/hpctoolkit/memory.h"
+
 /* A tag longer than this is none of ours. */
 #define TAG_MAX ((size_t)1 << 20)
 
@@ -142,18 +144,18 @@ static int tell_start(struct hpc_xml *xml, struct pf_error *error)
 {
     int mended = hpc_mend_tag(xml->tag.bytes, xml->tag.size, &xml->mended);
     if (mended <= 0)
-        return mended < 0 ? pf_fail_memory(error) : broken(xml, error);
+        return mended < 0 ? hpc_fail_memory(error) : broken(xml, error);
     xml->seen = false;
     xml->told = 0;
     xml->error = error;
     int failed = xmlParseChunk(xml->parser, xml->mended.bytes, (int)xml->mended.size, 0);
     if (failed == XML_ERR_NO_MEMORY)
-        return pf_fail_memory(error);
+        return hpc_fail_memory(error);
     if (xml->seen && !failed)
         return xml->told;
     bool told = xml->seen;
     if (open_parser(xml))
-        return pf_fail_memory(error);
+        return hpc_fail_memory(error);
     return told ? xml->told : broken(xml, error);
 }
 
@@ -194,7 +196,7 @@ static int read_tag(struct hpc_xml *xml, const char *bytes, size_t size, size_t 
         return broken(xml, error);
     }
     if (hpc_text_add(&xml->tag, bytes, *used))
-        return pf_fail_memory(error);
+        return hpc_fail_memory(error);
     if (!end || !tag_ends(xml))
         return 0;
     xml->place = BETWEEN;
@@ -266,7 +268,7 @@ static int read_byte(struct hpc_xml *xml, char c, struct pf_error *error)
 {
     if (xml->place == OPENED) {
         if (hpc_text_add(&xml->tag, &c, 1))
-            return pf_fail_memory(error);
+            return hpc_fail_memory(error);
         find_place(xml, c);
         if (xml->place != TAG || c != '>')
             return 0;
@@ -287,7 +289,7 @@ static size_t skip_text(struct hpc_xml *xml, const char *bytes, size_t size, str
         return used;
     xml->tag.size = 0;
     xml->place = OPENED;
-    return hpc_text_add(&xml->tag, "<", 1) ? (size_t)pf_fail_memory(error) : used;
+    return hpc_text_add(&xml->tag, "<", 1) ? (size_t)hpc_fail_memory(error) : used;
 }
 
 static void count_lines(struct hpc_xml *xml, const char *bytes, size_t size)
