@@ -71,40 +71,75 @@ static int make_slab(struct pf_cube_sums *sums, size_t numbers, struct pf_error 
     return 0;
 }
 
-/* The inclusive values of a whole subtree, in some locations. */
+/* The inclusive values of all call paths of a subtree, a row each. */
 static int fill_slab(struct pf_cube_sums *sums, const struct pf_cube_metric *metric, uint32_t path,
-                     uint32_t first, uint32_t n, struct pf_error *error)
+                     struct pf_error *error)
 {
     const struct pf_cube *cube = sums->own.cube;
-    uint32_t end = cube->paths[path].end;
+    uint32_t n = cube->n_locations, end = cube->paths[path].end;
     enum pf_cube_kind kind = metric->type.kind;
-    for (uint32_t p = path; p < end; p++) {
+    fill_neutral(kind, sums->slab, (size_t)(end - path) * n);
+    for (uint32_t p = end; p-- > path;) {
         union pf_cube_number *row = sums->slab + (size_t)(p - path) * n;
-        int got = pf_cube_row(&sums->others, metric, p, first, n, row, error);
+        int got = pf_cube_row(&sums->others, metric, p, 0, n, sums->term, error);
         if (got < 0)
             return -1;
-        if (!got)
-            fill_neutral(kind, row, n);
-    }
-    for (uint32_t p = end - 1; p > path; p--) {
-        const union pf_cube_number *row = sums->slab + (size_t)(p - path) * n;
-        pf_cube_add(kind, sums->slab + (size_t)(cube->tree->parent[p] - path) * n, row, n);
+        if (got)
+            pf_cube_add(kind, row, sums->term, n);
+        if (p > path)
+            pf_cube_add(kind, sums->slab + (size_t)(cube->tree->parent[p] - path) * n, row, n);
     }
     return 0;
 }
 
-/* A subtree too large for a slab of all locations: some locations after the others. */
-static int sum_in_parts(struct pf_cube_sums *sums, const struct pf_cube_metric *metric, uint32_t path,
-                        struct pf_error *error)
+/* How many levels a subtree has. */
+static uint32_t levels_of(const struct pf_cube *cube, uint32_t path)
+{
+    uint32_t deepest = cube->tree->depth[path];
+    for (uint32_t p = path; p < cube->paths[path].end; p++)
+        if (cube->tree->depth[p] > deepest)
+            deepest = cube->tree->depth[p];
+    return deepest - cube->tree->depth[path] + 1;
+}
+
+/*
+ * The inclusive values of one call path in some locations: like fill_slab, but of each level only the sum of those that are
+ * still to be added to the call path above them. That is complete when, going backwards, that call path comes.
+ */
+static int sum_levels(struct pf_cube_sums *sums, const struct pf_cube_metric *metric, uint32_t path,
+                      uint32_t first, uint32_t n, struct pf_error *error)
 {
     const struct pf_cube *cube = sums->own.cube;
-    size_t size = cube->paths[path].end - path;
-    uint32_t width = size < SLAB_MAX ? (uint32_t)(SLAB_MAX / size) : 1, n;
-    if (make_slab(sums, size * width, error))
+    enum pf_cube_kind kind = metric->type.kind;
+    for (uint32_t p = cube->paths[path].end; p-- > path;) {
+        uint32_t level = cube->tree->depth[p] - cube->tree->depth[path];
+        union pf_cube_number *row = sums->slab + ((size_t)level + 1) * n;
+        int got = pf_cube_row(&sums->others, metric, p, first, n, sums->term, error);
+        if (got < 0)
+            return -1;
+        if (got)
+            pf_cube_add(kind, row, sums->term, n);
+        pf_cube_add(kind, row - n, row, n);
+        fill_neutral(kind, row, n);
+    }
+    return 0;
+}
+
+/* A subtree too large for a slab: if it is deep, too, some locations after the others. */
+static int sum_large(struct pf_cube_sums *sums, const struct pf_cube_metric *metric, uint32_t path,
+                     struct pf_error *error)
+{
+    const struct pf_cube *cube = sums->own.cube;
+    size_t rows = (size_t)levels_of(cube, path) + 1;
+    uint32_t all = cube->n_locations, width = rows < SLAB_MAX ? (uint32_t)(SLAB_MAX / rows) : 1, n;
+    if (width > all)
+        width = all;
+    if (make_slab(sums, rows * width, error))
         return -1;
-    for (uint32_t first = 0; first < cube->n_locations; first += n) {
-        n = cube->n_locations - first < width ? cube->n_locations - first : width;
-        if (fill_slab(sums, metric, path, first, n, error))
+    for (uint32_t first = 0; first < all; first += n) {
+        n = all - first < width ? all - first : width;
+        fill_neutral(metric->type.kind, sums->slab, rows * n);
+        if (sum_levels(sums, metric, path, first, n, error))
             return -1;
         memcpy(sums->values + first, sums->slab, n * sizeof *sums->values);
     }
@@ -121,10 +156,10 @@ static int sum_subtree(struct pf_cube_sums *sums, const struct pf_cube_metric *m
     bool there = sums->slab_metric == metric && path >= sums->slab_path && path < sums->slab_end;
     if (!there && (uint64_t)(end - path) * n > SLAB_MAX) {
         *values = sums->values;
-        return sum_in_parts(sums, metric, path, error) ? -1 : 1;
+        return sum_large(sums, metric, path, error) ? -1 : 1;
     }
     if (!there) {
-        if (make_slab(sums, (size_t)(end - path) * n, error) || fill_slab(sums, metric, path, 0, n, error))
+        if (make_slab(sums, (size_t)(end - path) * n, error) || fill_slab(sums, metric, path, error))
             return -1;
         sums->slab_metric = metric;
         sums->slab_path = path;
@@ -150,12 +185,16 @@ int pf_cube_sums_at(struct pf_cube_sums *sums, const struct pf_cube_metric *metr
 
 /* ---- columns ------------------------------------------------------------------------------------ */
 
-void pf_cube_sum_column(const struct pf_cube *cube, enum pf_cube_kind kind, union pf_cube_number *values)
+void pf_cube_sum_column(const struct pf_cube *cube, enum pf_cube_kind kind,
+                        const union pf_cube_number *exclusive, union pf_cube_number *inclusive)
 {
     const struct pf_tree *tree = cube->tree;
-    for (uint32_t p = tree->count; p-- > 0;)
+    fill_neutral(kind, inclusive, tree->count);
+    for (uint32_t p = tree->count; p-- > 0;) {
+        pf_cube_add(kind, &inclusive[p], &exclusive[p], 1);
         if (tree->parent[p] != PF_NO_CONTEXT)
-            pf_cube_add(kind, &values[tree->parent[p]], &values[p], 1);
+            pf_cube_add(kind, &inclusive[tree->parent[p]], &inclusive[p], 1);
+    }
 }
 
 void pf_cube_split_column(const struct pf_cube *cube, enum pf_cube_kind kind,

@@ -9,8 +9,8 @@
  * children's (exclusive of what is stored inclusive), or its subtree's (inclusive of what is stored exclusive), and no
  * other. Belongs to one thread.
  *
- * Sums of doubles depend on the order of adding. It is the same everywhere: to a call path's own value the inclusive
- * values of its children are added from the last to the first.
+ * Sums of doubles depend on the order of adding. It is the same everywhere: the inclusive values of a call path's children
+ * are added from the last to the first, and its own value to these.
  */
 struct pf_cube_sums {
     struct pf_cube_reader own, others;
@@ -35,8 +35,9 @@ void pf_cube_sums_end(struct pf_cube_sums *sums);
 int pf_cube_sums_at(struct pf_cube_sums *sums, const struct pf_cube_metric *metric, uint32_t path,
                     bool inclusive, const union pf_cube_number **values, struct pf_error *error);
 
-/* The same sum within one location: stored[path] becomes the inclusive values. */
-void pf_cube_sum_column(const struct pf_cube *cube, enum pf_cube_kind kind, union pf_cube_number *values);
+/* The inclusive values of one location, of exclusive ones (of each call path). */
+void pf_cube_sum_column(const struct pf_cube *cube, enum pf_cube_kind kind,
+                        const union pf_cube_number *exclusive, union pf_cube_number *inclusive);
 
 /* The exclusive values of one location, of inclusive ones. */
 void pf_cube_split_column(const struct pf_cube *cube, enum pf_cube_kind kind,

@@ -116,12 +116,10 @@ static int load_column(struct values *values, struct pf_error *error)
     if (pf_cube_columns_read(&values->cubex->columns, values->cube, values->metric, values->location_first,
                              stored, error))
         return -1;
-    if (inclusive) {
+    if (inclusive)
         pf_cube_split_column(values->cube, kind, stored, values->column[EXCLUSIVE]);
-    } else {
-        memcpy(values->column[INCLUSIVE], stored, values->cube->tree->count * sizeof *stored);
-        pf_cube_sum_column(values->cube, kind, values->column[INCLUSIVE]);
-    }
+    else
+        pf_cube_sum_column(values->cube, kind, stored, values->column[INCLUSIVE]);
     values->column_metric = values->metric;
     return 0;
 }

@@ -136,7 +136,7 @@ static void all_types_in_this_order(bool big)
     put_doubles(&rows[8], (double[]){0.1, 0}, 2, big);
     put_zeros(&rows[9], 2 * 848);
     for (int i = 0; i < 10; i++) {
-        char name[16];
+        char name[32];
         snprintf(name, sizeof name, "%d.index", i);
         put_index(&tar, name, all, 1, big);
         snprintf(name, sizeof name, "%d.data", i);
