@@ -318,7 +318,7 @@ static void index_probe(struct pf_probe *probe, struct pf_verdict *verdict)
         snprintf(verdict->message, sizeof verdict->message, "index version %u is not known", version);
 }
 
-const struct pf_driver pf_perun_index_driver = {.name = "Perun index",
+const struct pf_driver pf_perun_index_driver = {.name = "perun-index",
                                                 .title =
                                                     "Indexes of Perun stores: which profiles a version has",
                                                 .version = 1,

@@ -251,7 +251,7 @@ static ssize_t perun_blob_read(struct pf_profile *profile, size_t blob, void *bu
     return pf_input_read(perun->input, buffer, size, perun->body + offset, error);
 }
 
-const struct pf_driver pf_perun_driver = {.name = "Perun",
+const struct pf_driver pf_perun_driver = {.name = "perun",
                                           .title = "Perun profiles: .perf files and stored objects",
                                           .version = 1,
                                           .probe = perun_probe,
