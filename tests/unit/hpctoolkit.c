@@ -147,6 +147,58 @@ static void does_without(const char *name, const char *missing)
     remove_copy(&copy);
 }
 
+static void put_be32(unsigned char *out, uint32_t value)
+{
+    for (int i = 0; i < 4; i++)
+        out[i] = (unsigned char)(value >> (24 - 8 * i));
+}
+
+/* What hpcviewer makes of the files of a kind, which it then deletes: their records, the files, eight bytes more. */
+static void merge(struct copy *copy, const char *ending, const char *merged)
+{
+    static const unsigned ids[4][2] = {{0, 0}, {0, 1}, {1, 0}, {1, 1}};
+    unsigned char out[16384] = {0};
+    size_t at = 8 + 4 * 16;
+    put_be32(out + 4, 4);
+    for (unsigned i = 0; i < 4; i++) {
+        char name[100], path[200];
+        size_t size;
+        snprintf(name, sizeof name, "1.solver-%06u-%03u-7f0101-4711-0.%s", ids[i][0], ids[i][1], ending);
+        unsigned char *bytes = get_file(SAMPLES "/solver-2019", name, &size);
+        memcpy(out + at, bytes, size);
+        free(bytes);
+        put_be32(out + 8 + 16 * i, ids[i][0]);
+        put_be32(out + 12 + 16 * i, ids[i][1]);
+        put_be32(out + 20 + 16 * i, (uint32_t)at);
+        at += size;
+        snprintf(path, sizeof path, "%s/db/%s", copy->folder, name);
+        unlink(path);
+    }
+    put_file(copy, merged, out, at + 8);
+}
+
+static void merged_files(void)
+{
+    struct copy copy;
+    struct database db, single;
+    copy_database(&copy, SAMPLES "/solver-2019");
+    merge(&copy, "metric-db", "experiment-1.mdb");
+    merge(&copy, "hpctrace", "experiment.mt");
+    load_database(&db, copy.folder, "db");
+    load_database(&single, SAMPLES, "solver-2019");
+    static const char *const tables[] = {"values", "trace"};
+    for (size_t i = 0; i < 2; i++) {
+        char *want = all_rows(&single.profile, tables[i]), *have = all_rows(&db.profile, tables[i]);
+        ok(want && have && *want && !strcmp(want, have), "%s of merged files are those of the single ones",
+           tables[i]);
+        free(want);
+        free(have);
+    }
+    close_database(&db);
+    close_database(&single);
+    remove_copy(&copy);
+}
+
 /* As both known databases of that time have it: the records are right, the blocks full of zeros. */
 static void zeroed_blocks(void)
 {
@@ -222,6 +274,7 @@ int main(void)
     does_without("solver-2021", "cct.db");
     does_without("solver-2021", "trace.db");
     does_without("solver-2019", "1.solver-000001-000-7f0101-4711-0.hpctrace");
+    merged_files();
     zeroed_blocks();
     stopping();
     probing();

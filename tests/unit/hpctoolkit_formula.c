@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: MIT */
+#include <math.h>
+#include <stdlib.h>
+
+#include "formats/hpctoolkit/formula.h"
+#include "tests/unit/tap.h"
+
+/* Metric 1 is 3, metric 2 is 4; no other is known. */
+static double operand(void *arg, uint32_t id, bool *known)
+{
+    (void)arg;
+    *known = *known || id == 1 || id == 2;
+    return id == 1 ? 3 : id == 2 ? 4 : 0;
+}
+
+static void gives(const char *text, double want)
+{
+    struct hpc_formula *formula = hpc_formula_new(text);
+    double value = 0;
+    bool known = formula && hpc_formula_value(formula, operand, NULL, &value);
+    if (!ok(known && fabs(value - want) < 1e-12, "%s is %g", text, want))
+        printf("#   have: %g\n", value);
+    hpc_formula_free(formula);
+}
+
+static void is_none(const char *text, const char *name)
+{
+    struct hpc_formula *formula = hpc_formula_new(text);
+    ok(!formula, "%s is no formula", name);
+    hpc_formula_free(formula);
+}
+
+int main(void)
+{
+    gives("$1", 3);
+    gives("$1 + $2 * 2", 11);
+    gives("($1 + $2) * 2", 14);
+    gives("10 - 3 - 2", 5);
+    gives("2 ^ 3 ^ 2", 512);
+    gives("-$1 ^ 2", -9);
+    gives("2 * -$1", -6);
+    gives("sqrt(($2 / 4) - ($1 / 3)^2)", 0);
+    gives("min($1, $2, 1)", 1);
+    gives("max($1, $2, 1)", 4);
+    gives("log(8, 2)", 3);
+    gives("ln(1)", 0);
+    gives("floor(2.5) + ceil(2.5)", 5);
+    gives("1.5e1", 15);
+    gives("$1 + $9", 3);
+    struct hpc_formula *unknown = hpc_formula_new("$7 / $8");
+    double value;
+    ok(unknown && !hpc_formula_value(unknown, operand, NULL, &value),
+       "a formula of unknown metrics has no value");
+    hpc_formula_free(unknown);
+    is_none("", "nothing");
+    is_none("$$", "what stands for the metric itself");
+    is_none("1 +", "a formula without its end");
+    is_none("(1", "one with an open bracket");
+    is_none("1)", "one with a closing bracket too many");
+    is_none("1 2", "two numbers");
+    is_none("log(1)", "a function with too few arguments");
+    is_none("sqrt(1, 2)", "a function with too many");
+    is_none("rm(1)", "an unknown function");
+    char *deep = malloc(1002);
+    memset(deep, '(', 1000);
+    strcpy(deep + 1000, "1");
+    is_none(deep, "one with a thousand brackets");
+    free(deep);
+    return done();
+}
