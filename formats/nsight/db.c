@@ -121,7 +121,8 @@ static int connect(struct nsight_db *db, struct pf_error *error)
     if (result == SQLITE_OK)
         result = nsight_schema_read(&db->schema, db->connection);
     limit_steps(db, 0);
-    if (result == SQLITE_OK)
+    /* A schema that cannot be read in full is passed over like one that cannot be parsed, but must not be. */
+    if (result == SQLITE_OK && !db->vfs.failed)
         return 0;
     return nsight_is_damage(db, result, error)
                ? pf_fail(error, EINVAL, "no database that can be read: %s",
