@@ -174,8 +174,9 @@ bool afperf_next_value(const struct afperf_record *record, const struct afperf_d
                        uint64_t *type_id, struct afperf_text *value)
 {
     bool padded = false;
-    if (*at == decoded->values && decoded->first_good) {
-        *type_id = decoded->first_type;
+    size_t pair = (*at - decoded->values) / 2;
+    if (pair < decoded->n_types) {
+        *type_id = decoded->types[pair];
         *value = record->fields[*at + 1];
         *at += 2;
         return true;
@@ -204,10 +205,8 @@ static void take_values(struct taking *taking)
     uint64_t type_id;
     struct afperf_text value;
     for (size_t at = decoded->values; afperf_next_value(record, decoded, &at, &type_id, &value); good++) {
-        if (at != decoded->values + 2)
-            continue;
-        decoded->first_type = type_id;
-        decoded->first_good = true;
+        if (good < AFPERF_TYPES_KEPT && at == decoded->values + 2 * (good + 1))
+            decoded->types[decoded->n_types++] = type_id;
     }
     decoded->bad_measurement_types = (unsigned)(pairs - good);
     if (!good)

@@ -34,7 +34,9 @@ struct afperf_id {
     bool given;
 };
 
-/* What a record says. Its text is the record's. Fields that its type does not have are not filled, but those before `name`. */
+enum { AFPERF_TYPES_KEPT = 4 };
+
+/* What a record says. Its text is the record's. */
 struct afperf_decoded {
     enum afperf_type type;
     uint64_t time, end; /* timestamps in ticks; end: of aggregates and pauses, else as time */
@@ -50,9 +52,9 @@ struct afperf_decoded {
     struct afperf_text units, aggregation; /* trimmed but those of a measurement type */
     struct afperf_text wallclock, version, application_version;
     struct afperf_text datatype, summary, description;
-    size_t values, values_end; /* fields of measurements: pairs of type id and value */
-    uint64_t first_type;       /* the first pair's type id, if `first_good` */
-    bool first_good;
+    size_t values, values_end;         /* fields of measurements: pairs of type id and value */
+    uint64_t types[AFPERF_TYPES_KEPT]; /* ids of the first pairs, as long as they are sound */
+    size_t n_types;
 
     /* Diagnoses. */
     const char *error;     /* code: the record is to be dropped; NULL: it is sound */

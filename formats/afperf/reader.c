@@ -9,6 +9,9 @@
 #define WINDOW     ((size_t)256 * 1024)
 #define WINDOW_MAX (AFPERF_RECORD_MAX + WINDOW)
 
+/* Bytes behind the window that may be looked at, whatever they are. */
+enum { PADDING = 8 };
+
 /* The first read after a jump; each further one is twice as long, up to the window. */
 #define FIRST_READ ((size_t)4096)
 
@@ -49,7 +52,7 @@ struct afperf_reader *afperf_reader_new(struct pf_input *input)
     if (!reader)
         return NULL;
     reader->input = input;
-    reader->window = malloc(WINDOW);
+    reader->window = malloc(WINDOW + PADDING);
     reader->room = WINDOW;
     reader->fields_room = 64;
     reader->fields = calloc(reader->fields_room, sizeof *reader->fields);
@@ -96,7 +99,7 @@ uint64_t afperf_reader_tell(const struct afperf_reader *reader, uint64_t *line)
 static int grow_window(struct afperf_reader *reader, struct pf_error *error)
 {
     size_t room = reader->room * 2 < WINDOW_MAX ? reader->room * 2 : WINDOW_MAX;
-    char *window = realloc(reader->window, room);
+    char *window = realloc(reader->window, room + PADDING);
     if (!window)
         return pf_fail_memory(error);
     reader->window = window;
@@ -139,20 +142,30 @@ static inline uint64_t zero_bytes(uint64_t word)
     return (word - ONES) & ~word & HIGHS;
 }
 
-/* Moves reader->special on to the next special byte, but not beyond `end`. True if there is one before. */
-static inline bool has_special(struct afperf_reader *reader, size_t end)
+/* The next special byte in at .. end, or end. */
+static const char *next_special(const char *at, const char *end)
 {
-    size_t at = reader->special > reader->start ? reader->special : reader->start;
     for (; at + 8 <= end; at += 8) {
         uint64_t word;
-        memcpy(&word, reader->window + at, sizeof word);
+        memcpy(&word, at, sizeof word);
         if (word & HIGHS || zero_bytes(word) || zero_bytes(word ^ ONES * '"'))
             break;
     }
-    while (at < end && !is_special(reader->window[at]))
+    while (at < end && !is_special(*at))
         at++;
-    reader->special = at;
-    return at < end;
+    return at;
+}
+
+/* True if a special byte stands in the unread part before `end`. Looks at each byte of the window once. */
+static inline bool has_special(struct afperf_reader *reader, size_t end)
+{
+    if (reader->special < reader->start)
+        reader->special = reader->start;
+    if (reader->special >= end)
+        return false;
+    const char *found = next_special(reader->window + reader->special, reader->window + reader->end);
+    reader->special = (size_t)(found - reader->window);
+    return reader->special < end;
 }
 
 /* ---- fields ------------------------------------------------------------------------------------- */
@@ -177,28 +190,29 @@ static inline int add_field(struct afperf_reader *reader, const char *text, size
     return 0;
 }
 
-/* Splits a line without quotes at its commas. Words are looked at whole: fields are short. */
+/* Bytes that are commas, as the high bits of theirs. Exact: a byte above a comma is not taken for one. */
+static inline uint64_t commas_in(const char *at)
+{
+    uint64_t word;
+    memcpy(&word, at, sizeof word);
+    word = le64toh(word) ^ ONES * ',';
+    return ~(((word & ~HIGHS) + ~HIGHS) | word) & HIGHS;
+}
+
+/* Splits a line without quotes at its commas, by words: fields are short. Up to 7 bytes behind the end are read. */
 static int split_plain(struct afperf_reader *reader, const char *at, const char *end, struct pf_error *error)
 {
     const char *field = at;
-    for (; at + 8 <= end; at += 8) {
-        uint64_t word;
-        memcpy(&word, at, sizeof word);
-        word = le64toh(word) ^ ONES * ',';
-        /* Exact, other than zero_bytes: a byte above a comma must not be taken for one. */
-        for (uint64_t commas = ~(((word & ~HIGHS) + ~HIGHS) | word) & HIGHS; commas; commas &= commas - 1) {
+    for (; at < end; at += 8) {
+        uint64_t commas = commas_in(at);
+        if (end - at < 8)
+            commas &= (UINT64_C(1) << 8 * (end - at)) - 1;
+        for (; commas; commas &= commas - 1) {
             const char *comma = at + __builtin_ctzll(commas) / 8;
             if (add_field(reader, field, (size_t)(comma - field), error) < 0)
                 return -1;
             field = comma + 1;
         }
-    }
-    for (; at < end; at++) {
-        if (*at != ',')
-            continue;
-        if (add_field(reader, field, (size_t)(at - field), error) < 0)
-            return -1;
-        field = at + 1;
     }
     return add_field(reader, field, (size_t)(end - field), error);
 }
