@@ -1,12 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-#include "formats/source.h"
+#include "formats/source_private.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <linux/openat2.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,36 +16,6 @@
 /* Two writes within one tick of the kernel's clock leave the same mtime: a file younger than this is looked
  * at again later. */
 #define YOUNG_NS 20000000
-
-struct pf_input {
-    struct pf_source *source;
-    char *name;   /* as given to pf_source_open; NULL: the source itself; absolute: named by the user */
-    bool present; /* when it was opened */
-    int fd;       /* -1: absent, a listing, or no longer needed */
-    struct pf_stamp stamp;
-    struct pf_input *view;      /* what the file inflates to, once somebody has asked for it */
-    struct pf_input *packed;    /* of such a view: the file */
-    struct pf_inflate *inflate; /* and how it is read */
-};
-
-struct pf_source {
-    int folder;    /* that the entry stands in */
-    char *name;    /* of the entry */
-    int directory; /* the entry itself if it is a directory, else -1 */
-    pthread_mutex_t lock;
-    struct pf_input **inputs;
-    size_t count;
-    pf_matters *matters;         /* NULL: all names in the folder do */
-    pthread_mutex_t folder_lock; /* guards the following */
-    struct folder_names {
-        struct pf_stamp times;  /* of the folder when its names were last gone through */
-        struct pf_stamp digest; /* what they came to */
-    } names[2];
-};
-
-/* What a listing is of; its input's name. */
-enum listed { FILES, FOLDERS };
-static const char *const listings[] = {PF_FOLDER, PF_FOLDERS};
 
 struct pf_stamp pf_stamp_of(const struct stat *st)
 {
@@ -165,8 +132,7 @@ static int64_t now_ns(void)
     return now.tv_sec * INT64_C(1000000000) + now.tv_nsec;
 }
 
-/* Lets a file that was written just now grow old enough for its times to tell a further write. */
-static void outlast_clock_tick(int fd, struct stat *st)
+void pf_outlast_clock_tick(int fd, struct stat *st)
 {
     struct pf_stamp stamp = pf_stamp_of(st);
     int64_t changed = stamp.mtime_ns > stamp.ctime_ns ? stamp.mtime_ns : stamp.ctime_ns;
@@ -176,102 +142,6 @@ static void outlast_clock_tick(int fd, struct stat *st)
     struct timespec wait = {.tv_nsec = (long)(YOUNG_NS - age)};
     nanosleep(&wait, NULL);
     fstat(fd, st);
-}
-
-/* ---- the folder --------------------------------------------------------------------------------- */
-
-static int folder_of(const struct pf_source *source)
-{
-    return source->directory >= 0 ? source->directory : source->folder;
-}
-
-/* A listing of its own: two at once must not move each other's place. NULL with errno. */
-static DIR *open_folder(const struct pf_source *source)
-{
-    int fd = openat(folder_of(source), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    DIR *listing = fd < 0 ? NULL : fdopendir(fd);
-    if (!listing && fd >= 0)
-        close(fd);
-    return listing;
-}
-
-static bool is_folder(DIR *listing, const struct dirent *entry)
-{
-    struct stat st;
-    if (entry->d_type != DT_UNKNOWN)
-        return entry->d_type == DT_DIR;
-    return !fstatat(dirfd(listing), entry->d_name, &st, AT_SYMLINK_NOFOLLOW) && S_ISDIR(st.st_mode);
-}
-
-/* The next entry that matters, either of the folders or of everything else; or NULL. */
-static const struct dirent *next_that_matters(const struct pf_source *source, DIR *listing,
-                                              enum listed listed)
-{
-    const struct dirent *found;
-    while ((found = readdir(listing)))
-        if (strcmp(found->d_name, ".") != 0 && strcmp(found->d_name, "..") != 0 &&
-            (!source->matters || source->matters(found->d_name)) &&
-            is_folder(listing, found) == (listed == FOLDERS))
-            break;
-    return found;
-}
-
-/* Names in any order come to the same digest. */
-static struct pf_stamp digest_of(const struct pf_source *source, DIR *listing, enum listed listed)
-{
-    struct pf_stamp digest = {.device = 1}; /* not all zero: the folder is there */
-    const struct dirent *found;
-    while ((found = next_that_matters(source, listing, listed))) {
-        uint64_t hash = 0xcbf29ce484222325u;
-        for (const char *c = found->d_name; *c; c++)
-            hash = (hash ^ (unsigned char)*c) * 0x100000001b3u;
-        digest.size++;
-        digest.inode += hash ^ hash >> 29;
-    }
-    return digest;
-}
-
-/* The digest of the folder's names; they are gone through only if its times have changed. */
-static struct pf_stamp folder_now(struct pf_source *source, enum listed listed)
-{
-    struct folder_names *names = &source->names[listed];
-    struct stat st;
-    if (fstat(folder_of(source), &st) || !S_ISDIR(st.st_mode))
-        return (struct pf_stamp){0};
-    struct pf_stamp times = pf_stamp_of(&st);
-    pthread_mutex_lock(&source->folder_lock);
-    if (!pf_stamp_same(&times, &names->times)) {
-        DIR *listing = open_folder(source);
-        names->digest = (struct pf_stamp){0};
-        names->times = (struct pf_stamp){0};
-        if (listing) {
-            outlast_clock_tick(dirfd(listing), &st);
-            names->times = pf_stamp_of(&st);
-            names->digest = digest_of(source, listing, listed);
-            closedir(listing);
-        }
-    }
-    struct pf_stamp digest = names->digest;
-    pthread_mutex_unlock(&source->folder_lock);
-    return digest;
-}
-
-/* True for the name of an input that is the listing of a folder in the source. */
-static bool is_inner_folder(const char *name)
-{
-    size_t size = strlen(name);
-    return size > 1 && *name != '/' && name[size - 1] == '/' && strcmp(name, listings[FOLDERS]) != 0;
-}
-
-/* What its times tell: they change with the names in it. */
-static struct pf_stamp inner_folder_now(const struct pf_source *source, const char *name)
-{
-    struct stat st;
-    int fd = source->directory < 0 ? -1 : pf_open_beneath(source->directory, name, O_PATH | O_DIRECTORY);
-    bool known = fd >= 0 && !fstat(fd, &st);
-    if (fd >= 0)
-        close(fd);
-    return known ? pf_stamp_of(&st) : (struct pf_stamp){0};
 }
 
 void pf_source_set_matters(struct pf_source *source, pf_matters *matters)
@@ -288,12 +158,9 @@ static struct pf_stamp stamp_now(struct pf_source *source, const char *name)
     const char *relative;
     int folder = place_of(source, name, &relative);
     struct stat st;
-    if (name && !strcmp(name, listings[FILES]))
-        return folder_now(source, FILES);
-    if (name && !strcmp(name, listings[FOLDERS]))
-        return folder_now(source, FOLDERS);
-    if (name && is_inner_folder(name))
-        return inner_folder_now(source, name);
+    struct pf_stamp listing;
+    if (name && pf_source_listing_now(source, name, &listing))
+        return listing;
     if (fstatat(folder, relative, &st, *relative == '/' ? 0 : AT_SYMLINK_NOFOLLOW) || !S_ISREG(st.st_mode))
         return (struct pf_stamp){0};
     return pf_stamp_of(&st);
@@ -319,7 +186,7 @@ static int open_input(struct pf_input *input, struct pf_error *error)
         close(fd);
         return pf_fail(error, EINVAL, "not a regular file");
     }
-    outlast_clock_tick(fd, &st);
+    pf_outlast_clock_tick(fd, &st);
     struct pf_stamp stamp = pf_stamp_of(&st);
     if (input->present && !pf_stamp_same(&stamp, &input->stamp)) {
         close(fd);
@@ -367,7 +234,7 @@ static bool same_name(const char *a, const char *b)
     return a && b ? !strcmp(a, b) : a == b;
 }
 
-static struct pf_input *find_input(struct pf_source *source, const char *name)
+struct pf_input *pf_source_find(struct pf_source *source, const char *name)
 {
     for (size_t i = 0; i < source->count; i++)
         if (same_name(source->inputs[i]->name, name))
@@ -375,7 +242,7 @@ static struct pf_input *find_input(struct pf_source *source, const char *name)
     return NULL;
 }
 
-static struct pf_input *add_input(struct pf_source *source, const char *name, struct pf_error *error)
+struct pf_input *pf_source_add(struct pf_source *source, const char *name, struct pf_error *error)
 {
     struct pf_input **inputs = realloc(source->inputs, (source->count + 1) * sizeof *inputs);
     if (inputs)
@@ -397,11 +264,11 @@ static int open_recorded(struct pf_source *source, const char *name, struct pf_i
 {
     int result = 0;
     pthread_mutex_lock(&source->lock);
-    struct pf_input *found = find_input(source, name);
+    struct pf_input *found = pf_source_find(source, name);
     bool first = !found;
     if (found && !found->present)
         result = pf_fail(error, ENOENT, "%s", strerror(ENOENT));
-    else if (first && !(found = add_input(source, name, error)))
+    else if (first && !(found = pf_source_add(source, name, error)))
         result = -1;
     else if (found->fd < 0)
         result = open_input(found, error);
@@ -452,91 +319,10 @@ int pf_input_done(struct pf_input *input, struct pf_error *error)
     return result;
 }
 
-/* ---- listing ------------------------------------------------------------------------------------ */
-
-/* Records the folder as it is now. An earlier listing's stamp stays: if they differ, the profile is stale. */
-static int record_folder(struct pf_source *source, enum listed listed, struct pf_error *error)
-{
-    struct pf_stamp digest = folder_now(source, listed);
-    pthread_mutex_lock(&source->lock);
-    struct pf_input *input = find_input(source, listings[listed]);
-    if (!input && (input = add_input(source, listings[listed], error))) {
-        input->present = true;
-        input->stamp = digest;
-    }
-    pthread_mutex_unlock(&source->lock);
-    return input ? 0 : -1;
-}
-
-static int list(struct pf_source *source, enum listed listed, pf_entry *entry, void *arg,
-                struct pf_error *error)
-{
-    DIR *listing = open_folder(source);
-    if (!listing)
-        return pf_fail(error, errno, "%s", strerror(errno));
-    const struct dirent *found;
-    int failed = record_folder(source, listed, error), ended = failed;
-    while (!ended && (found = next_that_matters(source, listing, listed)))
-        ended = entry(arg, found->d_name, found->d_type);
-    closedir(listing);
-    return failed;
-}
-
-int pf_source_list(struct pf_source *source, pf_entry *entry, void *arg, struct pf_error *error)
-{
-    return list(source, FILES, entry, arg, error);
-}
-
-int pf_source_list_folders(struct pf_source *source, pf_entry *entry, void *arg, struct pf_error *error)
-{
-    return list(source, FOLDERS, entry, arg, error);
-}
-
-/* Records the folder as it was when its listing was opened. */
-static int record_inner_folder(struct pf_source *source, const char *name, DIR *listing,
-                               struct pf_error *error)
-{
-    struct stat st;
-    if (fstat(dirfd(listing), &st))
-        return pf_fail(error, errno, "%s", strerror(errno));
-    outlast_clock_tick(dirfd(listing), &st);
-    pthread_mutex_lock(&source->lock);
-    struct pf_input *input = find_input(source, name);
-    if (!input && (input = add_input(source, name, error))) {
-        input->present = true;
-        input->stamp = pf_stamp_of(&st);
-    }
-    pthread_mutex_unlock(&source->lock);
-    return input ? 0 : -1;
-}
-
-int pf_source_list_in(struct pf_source *source, const char *folder, pf_entry *entry, void *arg,
-                      struct pf_error *error)
-{
-    char name[NAME_MAX + 2];
-    if ((size_t)snprintf(name, sizeof name, "%s/", folder) >= sizeof name)
-        return pf_fail(error, ENAMETOOLONG, "%s", strerror(ENAMETOOLONG));
-    int fd = source->directory < 0 ? -1 : pf_open_beneath(source->directory, name, O_RDONLY | O_DIRECTORY);
-    DIR *listing = fd < 0 ? NULL : fdopendir(fd);
-    if (!listing) {
-        pf_fail(error, errno, "%s", strerror(errno));
-        if (fd >= 0)
-            close(fd);
-        return -1;
-    }
-    const struct dirent *found;
-    int failed = record_inner_folder(source, name, listing, error), ended = failed;
-    while (!ended && (found = readdir(listing)))
-        if (!is_folder(listing, found))
-            ended = entry(arg, found->d_name, found->d_type);
-    closedir(listing);
-    return failed;
-}
-
 /* ---- reading ------------------------------------------------------------------------------------ */
 
-static ssize_t read_file(const struct pf_input *input, void *buffer, size_t size, uint64_t offset,
-                         struct pf_error *error)
+ssize_t pf_input_read_file(const struct pf_input *input, void *buffer, size_t size, uint64_t offset,
+                           struct pf_error *error)
 {
     uint64_t end = input->stamp.size;
     if (offset >= end)
@@ -562,7 +348,7 @@ ssize_t pf_input_read(struct pf_input *input, void *buffer, size_t size, uint64_
                       struct pf_error *error)
 {
     return input->inflate ? pf_inflate_read(input->inflate, buffer, size, offset, error)
-                          : read_file(input, buffer, size, offset, error);
+                          : pf_input_read_file(input, buffer, size, offset, error);
 }
 
 uint64_t pf_input_size(const struct pf_input *input)
@@ -573,86 +359,6 @@ uint64_t pf_input_size(const struct pf_input *input)
 const struct pf_stamp *pf_input_stamp(const struct pf_input *input)
 {
     return input->packed ? &input->packed->stamp : &input->stamp;
-}
-
-/* ---- compressed files --------------------------------------------------------------------------- */
-
-static ssize_t read_packed(void *arg, void *buffer, size_t size, uint64_t offset, struct pf_error *error)
-{
-    return read_file(arg, buffer, size, offset, error);
-}
-
-static struct pf_input *view_of(struct pf_input *packed)
-{
-    struct pf_input *view = calloc(1, sizeof *view);
-    if (!view || !(view->inflate = pf_inflate_new(read_packed, packed, packed->stamp.size))) {
-        free(view);
-        return NULL;
-    }
-    view->source = packed->source;
-    view->present = true;
-    view->fd = -1;
-    view->packed = packed;
-    return view;
-}
-
-/* The one view of a file. */
-static int inflated(struct pf_input *packed, struct pf_input **input, struct pf_error *error)
-{
-    pthread_mutex_lock(&packed->source->lock);
-    if (!packed->view)
-        packed->view = view_of(packed);
-    *input = packed->view;
-    pthread_mutex_unlock(&packed->source->lock);
-    return *input ? 0 : pf_fail_memory(error);
-}
-
-/* Opens a file and its view if it begins as gzip data do, or, where that is asked for, zlib data. */
-static int open_either(struct pf_source *source, const char *name, bool zlib_too, struct pf_input **input,
-                       struct pf_error *error)
-{
-    struct pf_input *file;
-    unsigned char head[4];
-    *input = NULL;
-    if (pf_source_open(source, name, &file, error) || !file)
-        return -1;
-    ssize_t got = pf_input_read(file, head, sizeof head, 0, error);
-    if (got < 0)
-        return -1;
-    if (pf_inflate_is_gzip(head, (size_t)got) || (zlib_too && pf_inflate_is_zlib(head, (size_t)got)))
-        return inflated(file, input, error);
-    *input = file;
-    return 0;
-}
-
-int pf_source_open_plain(struct pf_source *source, const char *name, struct pf_input **input,
-                         struct pf_error *error)
-{
-    return open_either(source, name, false, input, error);
-}
-
-int pf_source_open_inflated(struct pf_source *source, const char *name, struct pf_input **input,
-                            struct pf_error *error)
-{
-    if (open_either(source, name, true, input, error))
-        return -1;
-    if ((*input)->inflate)
-        return 0;
-    *input = NULL;
-    return pf_fail_at(error, EINVAL, 0, "neither gzip nor zlib data");
-}
-
-bool pf_input_damage(struct pf_input *input, struct pf_error *damage)
-{
-    return input->inflate && pf_inflate_damage(input->inflate, damage);
-}
-
-void pf_input_progress(struct pf_input *input, uint64_t offset, uint64_t *done, uint64_t *total)
-{
-    *total = pf_input_stamp(input)->size;
-    *done = input->inflate ? pf_inflate_packed_before(input->inflate, offset) : offset;
-    if (*done > *total)
-        *done = *total;
 }
 
 /* ---- change ------------------------------------------------------------------------------------- */

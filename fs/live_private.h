@@ -64,6 +64,14 @@ struct pf_live {
 int pf_task_start(struct pf_live *live, enum pf_task_kind kind, uint64_t item, struct pf_file_text *text,
                   uint64_t offset, uint64_t size, struct pf_job **job, struct pf_error *error);
 
+/* live_names.c: name what a stage has made. 0, or -1 with *error filled. */
+int pf_live_name_partitions(struct pf_live *live, struct pf_error *error);
+int pf_live_name_metrics(struct pf_live *live, struct pf_error *error);
+int pf_live_name_contexts(struct pf_live *live, struct pf_error *error);
+int pf_live_name_keys(struct pf_live *live, struct pf_error *error);
+int pf_live_name_carried(struct pf_live *live,
+                         struct pf_error *error); /* blobs and links, when it is opened */
+
 /* live_cache.c: read what earlier processes have found; write what is known now (not with live->lock held). */
 void pf_live_recall(struct pf_live *live);
 void pf_live_remember(struct pf_live *live);
