@@ -187,13 +187,25 @@ static bool frame_needs_change(unsigned char c, bool edge)
     return c < 0x20 || c == 0x7f || c == '\\' || c == ';' || (c == ' ' && edge);
 }
 
-/* A frame of a folded stack: no semicolons, no blanks where a reader would strip them, never empty. */
+/* Where the blank stands before a number that the name ends in; the name's size if there is none. */
+static size_t blank_before_number(const struct pf_cell *name)
+{
+    size_t at = name->size;
+    while (at && ((name->text[at - 1] >= '0' && name->text[at - 1] <= '9') || name->text[at - 1] == '.'))
+        at--;
+    return at && at < name->size && name->text[at - 1] == ' ' ? at - 1 : name->size;
+}
+
+/*
+ * A frame of a folded stack: no semicolons, no blanks where a reader would strip them, or would take what follows for
+ * a value (flamegraph.pl takes two numbers at a line's end for a difference), never empty.
+ */
 static void add_frame(struct pf_buf *out, const struct pf_cell *name)
 {
-    size_t from = 0;
+    size_t from = 0, blank = blank_before_number(name);
     for (size_t i = 0; i < name->size; i++) {
         unsigned char c = (unsigned char)name->text[i];
-        if (!frame_needs_change(c, i == 0 || i + 1 == name->size))
+        if (!frame_needs_change(c, i == 0 || i + 1 == name->size || i == blank))
             continue;
         pf_buf_add(out, name->text + from, i - from);
         from = i + 1;

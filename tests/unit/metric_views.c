@@ -381,6 +381,20 @@ static void names_with_special_characters(void)
 }
 
 /* Names are the same function only in the same file; ties go by name, then by file. */
+static void names_that_end_in_numbers(void)
+{
+    struct fake fake;
+    fake_init(&fake, 1);
+    unsigned m = fake_metric(&fake, "time", "int", PF_OVER_ALL, PF_SUM);
+    uint32_t a = fake_context(&fake, PF_NO_CONTEXT, "main 2", 0);
+    uint32_t b = fake_context(&fake, a, "file.c: 12.5", 0);
+    fake_value(&fake, 0, b, m, 3);
+    fake_finish(&fake);
+    shows(&fake, m, PF_METRIC_FOLDED, "main\\x202;file.c:\\x2012.5 3\n",
+          "stacks.folded: a number that a name ends in is not taken for a value");
+    fake_free(&fake);
+}
+
 static void files_tell_functions_apart(void)
 {
     struct fake fake;
@@ -652,6 +666,7 @@ int main(void)
     wide_integers();
     negative_values();
     names_with_special_characters();
+    names_that_end_in_numbers();
     files_tell_functions_apart();
     contexts_have_their_own_ids();
     contexts_without_values();
