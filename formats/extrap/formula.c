@@ -20,6 +20,8 @@ void pf_formula_restart(struct pf_formula *formula)
 
 void pf_formula_text(struct pf_formula *formula, const char *text, size_t size)
 {
+    if (!size)
+        return;
     if (size > formula->room - formula->size) {
         size_t room = (formula->size + size) * 2 + 64;
         char *grown = realloc(formula->text, room);

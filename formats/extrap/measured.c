@@ -136,19 +136,25 @@ static const unsigned char *bytes_at(struct pf_records *records, size_t size, st
     return fill(records, size, error) < 0 ? NULL : records->buffer + (records->at - records->base);
 }
 
+static int no_record(struct pf_error *error)
+{
+    pf_fail(error, EINVAL, "there is no record at this position");
+    return -1;
+}
+
 int pf_records_peek(struct pf_records *records, struct pf_record *record, const double **numbers,
                     struct pf_error *error)
 {
     if (records->at >= records->end)
         return 0;
     if (records->at % sizeof(double) || records->end - records->at < sizeof *record)
-        return pf_fail(error, EINVAL, "there is no record at this position");
+        return no_record(error);
     const unsigned char *bytes = bytes_at(records, sizeof *record, error);
     if (!bytes)
         return -1;
     memcpy(record, bytes, sizeof *record);
     if (record->values > PF_RECORD_VALUES || pf_record_size(record) > records->end - records->at)
-        return pf_fail(error, EINVAL, "there is no record at this position");
+        return no_record(error);
     bytes = bytes_at(records, pf_record_size(record), error);
     if (!bytes)
         return -1;

@@ -32,8 +32,10 @@ static int grow(void *array, size_t *room, size_t used, size_t item, struct pf_e
         return 0;
     size_t want = *room ? *room * 2 : 64;
     void **at = array, *grown = realloc(*at, want * item);
-    if (!grown)
-        return pf_fail_memory(error);
+    if (!grown) {
+        pf_fail_memory(error);
+        return -1;
+    }
     *at = grown;
     *room = want;
     return 0;
@@ -71,7 +73,8 @@ static int read_entries(struct sort *sort, struct pf_records *records, struct pf
 /* Writes the records of the entries, in their order, as a part. The records lie in bytes, from `start` on. */
 static int write_part(struct sort *sort, const unsigned char *bytes, uint64_t start, struct pf_error *error)
 {
-    qsort(sort->entries, sort->n_entries, sizeof *sort->entries, by_key);
+    if (sort->n_entries)
+        qsort(sort->entries, sort->n_entries, sizeof *sort->entries, by_key);
     for (size_t i = 0; i < sort->n_entries; i++) {
         struct pf_record record;
         const unsigned char *at = bytes + (sort->entries[i].offset - start);
@@ -184,7 +187,9 @@ static int merge(struct sort *sort, struct pf_store *to, struct pf_error *error)
 {
     struct part *parts = calloc(sort->n_parts, sizeof *parts);
     struct heap heap = {.parts = calloc(sort->n_parts, sizeof *heap.parts)};
-    int result = parts && heap.parts ? 0 : pf_fail_memory(error);
+    int result = parts && heap.parts ? 0 : -1;
+    if (result)
+        pf_fail_memory(error);
     for (size_t i = 0; !result && i < sort->n_parts; i++) {
         parts[i].number = i;
         pf_records_open(&parts[i].records, sort->parts, i ? sort->ends[i - 1] : 0, sort->ends[i]);
@@ -210,7 +215,11 @@ struct pf_store *pf_records_sort(const struct pf_store *store, const struct pf_e
     struct sort sort = {.from = store, .experiment = experiment, .pass = pass};
     struct pf_store *sorted = NULL;
     sort.parts = pf_store_new(PF_RECORDS_HELD);
-    int result = sort.parts ? make_parts(&sort, error) : pf_fail_memory(error);
+    if (!sort.parts) {
+        pf_fail_memory(error);
+        return NULL;
+    }
+    int result = make_parts(&sort, error);
     if (!result && sort.n_parts == 1) {
         sorted = sort.parts;
         sort.parts = NULL;
