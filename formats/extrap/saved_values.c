@@ -181,8 +181,8 @@ static bool read_shape(const char *at, struct array *array)
 {
     bool first = true;
     array->rows = array->count = 1;
-    at = strchr(at, '(');
-    for (at = at ? at + 1 : ""; *at && *at != ')';) {
+    at += strcspn(at, "(");
+    for (at += *at == '('; *at && *at != ')';) {
         char *end;
         unsigned long long n = strtoull(at, &end, 10);
         if (end == at || n > UINT32_MAX || array->count * n > INT64_MAX / sizeof(double) / UINT32_MAX)
@@ -289,7 +289,7 @@ int pf_saved_values_add(struct pf_saved_values *values, int64_t chunk_number, in
                         struct pf_error *error)
 {
     uint32_t at = pf_ids_get(&values->numbers, chunk_number);
-    struct array array;
+    struct array array = {0};
     uint64_t offset;
     *what = "the archive does not have its values";
     if (at == PF_NO_ID)
