@@ -29,7 +29,7 @@ int afperf_grow(void *items, size_t count, size_t *room, size_t size, struct pf_
 
 uint32_t afperf_keep(struct afperf_model *model, struct afperf_text text, struct pf_error *error)
 {
-    return pf_intern(model->strings, text.text, text.size, error);
+    return pf_intern(model->strings, text.size ? text.text : "", text.size, error);
 }
 
 /* ---- places in the file ------------------------------------------------------------------------- */
@@ -118,9 +118,9 @@ static uint64_t paused_before(const struct afperf_pause *pauses, size_t n, uint6
 uint64_t afperf_paused(const struct afperf_model *model, const struct afperf_run *run, uint64_t start,
                        uint64_t stop)
 {
-    const struct afperf_pause *pauses = model->pauses + run->pauses;
     if (!run->n_pauses)
         return 0;
+    const struct afperf_pause *pauses = model->pauses + run->pauses;
     return paused_before(pauses, run->n_pauses, stop) - paused_before(pauses, run->n_pauses, start);
 }
 

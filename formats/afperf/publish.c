@@ -112,8 +112,8 @@ static int add_sections(const struct afperf_model *model, struct pf_rows *sectio
 static int add_pauses(const struct afperf_model *model, struct pf_rows *pauses, struct pf_error *error)
 {
     for (uint32_t run = 0; run < model->n_runs; run++) {
-        const struct afperf_pause *pause = model->pauses + model->runs[run].pauses;
-        for (uint32_t i = 0; i < model->runs[run].n_pauses; i++, pause++) {
+        for (uint32_t i = 0; i < model->runs[run].n_pauses; i++) {
+            const struct afperf_pause *pause = &model->pauses[model->runs[run].pauses + i];
             struct pf_cell cells[AFPERF_PAUSE_COLUMNS] = {
                 [AFPERF_PAUSE_RUN] = pf_int(run),
                 [AFPERF_PAUSE_START] = pf_uint(pause->start),
