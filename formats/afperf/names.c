@@ -377,19 +377,19 @@ static void merge_measures(struct afperf_model *model, struct afperf_measure *in
 
 static void resolve_measures(struct afperf_model *model)
 {
-    size_t kept = 0;
-    if (!model->measures)
+    struct afperf_measure *all = model->measures;
+    size_t n = model->n_measures, kept = 0;
+    if (!all)
         return;
-    for (size_t i = 0; i < model->n_measures; i++)
-        model->measures[i].run = model->refs[model->measures[i].run].run;
-    qsort(model->measures, model->n_measures, sizeof *model->measures, by_id_and_run);
-    for (size_t i = 0; i < model->n_measures; i++) {
-        struct afperf_measure *measure = &model->measures[i];
-        struct afperf_measure *last = kept ? &model->measures[kept - 1] : NULL;
-        if (last && last->id == measure->id && last->run == measure->run)
-            merge_measures(model, last, measure);
+    for (size_t i = 0; i < n; i++)
+        all[i].run = model->refs[all[i].run].run;
+    qsort(all, n, sizeof *all, by_id_and_run);
+    for (size_t i = 0; i < n; i++) {
+        struct afperf_measure *last = kept ? &all[kept - 1] : NULL;
+        if (last && last->id == all[i].id && last->run == all[i].run)
+            merge_measures(model, last, &all[i]);
         else
-            model->measures[kept++] = *measure;
+            all[kept++] = all[i];
     }
     model->n_measures = kept;
 }
