@@ -119,6 +119,8 @@ int perun_field_of(struct perun_fields *fields, struct pf_strings *strings, cons
     *field = PERUN_NONE;
     if (fields->count == fields->room && grow_fields(fields, error))
         return -1;
+    if (!fields->slots)
+        return -1;
     uint32_t *slot = field_slot(fields, string);
     if (!*slot && fields->count == PERUN_FIELDS_MAX)
         return 0;

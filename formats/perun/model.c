@@ -127,10 +127,11 @@ static int make_partitions(struct pf_profile *profile, struct perun_data *data, 
     free(perun->order);
     perun->order = calloc((size_t)data->n_snapshots + 1, sizeof *perun->order);
     struct perun_snapshot **sorted = calloc((size_t)data->n_snapshots + 1, sizeof *sorted);
-    int failed =
-        partitions->items && partitions->fields && perun->order && sorted ? 0 : pf_fail_memory(error);
-    if (!failed)
-        failed = list_snapshots(profile, data, perun->order, sorted, error);
+    if (!partitions->items || !partitions->fields || !perun->order || !sorted) {
+        free(sorted);
+        return pf_fail_memory(error);
+    }
+    int failed = list_snapshots(profile, data, perun->order, sorted, error);
     perun->all = data->without_snapshot ? (int64_t)data->n_snapshots : -1;
     free(sorted);
     return failed ? -1 : 0;

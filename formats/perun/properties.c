@@ -55,12 +55,13 @@ static void open_container(struct place *place, bool list)
 /* In a list, the key goes on with the element's number. */
 static void begin_element(struct place *place)
 {
-    char number[24];
-    uint64_t *index = &place->index[place->depth - 1];
-    if (place->depth && *index != UINT64_MAX) {
-        place->size = place->before[place->depth - 1];
-        extend(place, number, (size_t)snprintf(number, sizeof number, "%ju", (uintmax_t)(*index)++));
-    }
+    char number[24] = "";
+    uint64_t *index = place->depth ? &place->index[place->depth - 1] : NULL;
+    if (!index || *index == UINT64_MAX)
+        return;
+    int size = snprintf(number, sizeof number, "%ju", (uintmax_t)(*index)++);
+    place->size = place->before[place->depth - 1];
+    extend(place, number, (size_t)size);
 }
 
 static int read_place(struct perun_reading *reading, struct place *place, const struct pf_json_token *first,

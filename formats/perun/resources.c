@@ -37,7 +37,7 @@ static struct pf_cell thread_of(const struct perun_walk *walk)
 static int add_value(struct perun_text *out, const struct pf_cell *cell, struct pf_error *error)
 {
     char number[PF_NUMBER_MAX];
-    const char *end = number;
+    const char *end;
     switch (cell->type) {
     case PF_TEXT:
         return perun_text_add(out, cell->text, cell->size, error);

@@ -148,7 +148,9 @@ int perun_read_types(struct perun_reading *reading, struct pf_error *error)
 {
     struct pf_json_token key, token;
     struct column *columns = malloc(COLUMNS_MAX * sizeof *columns);
-    int event = columns ? 0 : pf_fail_memory(error);
+    int event = 0;
+    if (!columns)
+        return pf_fail_memory(error);
     while (event >= 0 && (event = pf_json_next(reading->json, &key, error)) == PF_JSON_NAME) {
         uint64_t hash = hash_of(key.text, key.size);
         event = pf_json_next(reading->json, &token, error);
