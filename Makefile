@@ -74,6 +74,13 @@ $(BUILD)/gen_trace: tests/bench/gen_trace.c
 samples:
 	tests/samples/gen_xray.py --samples tests/samples/archive
 	tests/samples/gen_extrap.py tests/samples/archive/scaling/heat.txt
+	tests/samples/gen_extrap.py tests/samples/archive/scaling/heat.extra-p
+	tests/samples/gen_extrap.py tests/samples/archive/scaling/heat.jsonl --repetitions 2
+	tests/samples/gen_hpctoolkit.py tests/samples/archive/hpc
+	tests/samples/gen_cube.py tests/samples/archive/cube
+	tests/samples/gen_nsight.py --samples tests/samples/archive
+	tests/samples/gen_afperf.py tests/samples/archive/afsim/coast.afperf
+	tests/samples/gen_perun.py tests/samples/archive/perun
 
 # ---- installation
 

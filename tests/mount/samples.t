@@ -1,9 +1,17 @@
 #!/usr/bin/env bash
-# The bundled samples are what their generator writes.
+# The bundled samples are what their generators write.
 . "$(dirname "$0")/lib.sh"
 
 python3 "$samples/gen_xray.py" --samples "$work/again"
+mkdir -p "$work"/again/{hpc,cube,gpu,afsim,perun}
 python3 "$samples/gen_extrap.py" "$work/again/scaling/heat.txt"
+python3 "$samples/gen_extrap.py" "$work/again/scaling/heat.extra-p"
+python3 "$samples/gen_extrap.py" "$work/again/scaling/heat.jsonl" --repetitions 2
+python3 "$samples/gen_hpctoolkit.py" "$work/again/hpc"
+python3 "$samples/gen_cube.py" "$work/again/cube"
+python3 "$samples/gen_nsight.py" --samples "$work/again"
+python3 "$samples/gen_afperf.py" "$work/again/afsim/coast.afperf"
+python3 "$samples/gen_perun.py" "$work/again/perun"
 while IFS= read -r file; do
     ok "$file is what the generator writes" cmp "$work/again/$file" "$archive/$file"
 done < <(cd "$work/again" && find . -type f -printf '%P\n' | sort)

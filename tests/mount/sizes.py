@@ -5,24 +5,29 @@ import os, sys
 folder, when = sys.argv[1:]
 
 
-def files(folder):
-    with os.scandir(folder) as entries:     # types come from the listing: nothing is asked for its size here
-        for entry in sorted(entries, key=lambda entry: entry.name):
-            if entry.is_dir(follow_symlinks=False):
-                yield from files(entry.path)
-            elif entry.is_file(follow_symlinks=False):
-                yield entry.path
+def files(fd, path):
+    """Names in open folders: a path from the top may be longer than a path may be."""
+    with os.scandir(fd) as entries:     # types come from the listing: nothing is asked for its size here
+        entries = sorted(((entry.name, entry.is_dir(follow_symlinks=False), entry.is_file(follow_symlinks=False))
+                          for entry in entries))
+    for name, is_folder, is_file in entries:
+        if is_folder:
+            below = os.open(name, os.O_RDONLY | os.O_DIRECTORY, dir_fd=fd)
+            yield from files(below, path + "/" + name)
+            os.close(below)
+        elif is_file:
+            yield fd, name, path
 
 
 count = wrong = 0
-for path in files(folder):
-    size = os.stat(path).st_size if when == "before" else None
-    with open(path, "rb") as file:
+for at, name, path in files(os.open(folder, os.O_RDONLY | os.O_DIRECTORY), folder):
+    size = os.stat(name, dir_fd=at).st_size if when == "before" else None
+    with open(os.open(name, os.O_RDONLY, dir_fd=at), "rb") as file:
         have = sum(map(len, iter(lambda: file.read(1 << 20), b"")))
-    size = os.stat(path).st_size if when == "after" else size
+    size = os.stat(name, dir_fd=at).st_size if when == "after" else size
     count += 1
     if size != have:
         wrong += 1
-        print("%s: stat says %d, reading gives %d" % (path, size, have))
+        print("%s/%s: stat says %d, reading gives %d" % (path, name, size, have))
 print(count, "files,", wrong, "wrong")
 sys.exit(wrong > 0 or count == 0)
