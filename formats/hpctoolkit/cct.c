@@ -31,19 +31,19 @@ static struct info read_info(const struct hpc_state *state, const unsigned char 
 {
     struct info info = {.context = (uint32_t)i};
     if (state->layout == HPC_XML4) {
-        info.context = hpc_u32(bytes, true);
-        info.n_values = hpc_u64(bytes + 4, true);
-        info.n_metrics = hpc_u16(bytes + 12, true);
-        info.values = hpc_u64(bytes + 14, true);
+        info.context = pf_u32(bytes, true);
+        info.n_values = pf_u64(bytes + 4, true);
+        info.n_metrics = pf_u16(bytes + 12, true);
+        info.values = pf_u64(bytes + 14, true);
         if (__builtin_mul_overflow(info.n_values, (uint64_t)VALUE, &info.pairs) ||
             __builtin_add_overflow(info.pairs, info.values, &info.pairs))
             info.pairs = UINT64_MAX;
         return info;
     }
-    info.n_values = hpc_u64(bytes, false);
-    info.values = hpc_u64(bytes + 8, false);
-    info.n_metrics = hpc_u16(bytes + 16, false);
-    info.pairs = hpc_u64(bytes + 24, false);
+    info.n_values = pf_u64(bytes, false);
+    info.values = pf_u64(bytes + 8, false);
+    info.n_metrics = pf_u16(bytes + 16, false);
+    info.pairs = pf_u64(bytes + 24, false);
     return info;
 }
 
@@ -150,7 +150,7 @@ struct hpc_cct_walk {
 
 static uint32_t profile_of(const struct hpc_state *state, const unsigned char *bytes)
 {
-    return hpc_u32(bytes + (state->layout == HPC_XML4 ? 8 : 0), state->big_endian);
+    return pf_u32(bytes + (state->layout == HPC_XML4 ? 8 : 0), state->big_endian);
 }
 
 static double value_of(const struct hpc_state *state, const unsigned char *bytes)
@@ -215,9 +215,9 @@ static int read_lists(struct hpc_cct_walk *walk, struct pf_error *error)
         const unsigned char *pair = pairs + (size_t)i * PAIR;
         bool last = i + 1 == walk->n_lists;
         struct list *list = &walk->lists[i];
-        list->metric = hpc_u16(pair, state->big_endian);
-        list->next = hpc_u64(pair + 2, state->big_endian);
-        list->end = last ? walk->info.n_values : hpc_u64(pair + PAIR + 2, state->big_endian);
+        list->metric = pf_u16(pair, state->big_endian);
+        list->next = pf_u64(pair + 2, state->big_endian);
+        list->end = last ? walk->info.n_values : pf_u64(pair + PAIR + 2, state->big_endian);
         list->bytes = walk->piece + i * walk->share * VALUE;
         sound = list->next <= list->end && list->end <= walk->info.n_values && (i || !list->next) &&
                 (!i || list->metric > list[-1].metric);
@@ -225,7 +225,7 @@ static int read_lists(struct hpc_cct_walk *walk, struct pf_error *error)
     /* experiment.xml's blocks: {0x6564, number of values} */
     if (sound > 0 && state->layout == HPC_XML4) {
         const unsigned char *last = pairs + (size_t)walk->n_lists * PAIR;
-        sound = hpc_u16(last, true) == 0x6564 && hpc_u64(last + 2, true) == walk->info.n_values;
+        sound = pf_u16(last, true) == 0x6564 && pf_u64(last + 2, true) == walk->info.n_values;
     }
     free(pairs);
     return sound;

@@ -90,8 +90,8 @@ static int check_end(struct search *search, struct hpc_block *block, uint32_t pr
     ssize_t got = pf_input_read(search->state->profile_db, bytes, sizeof bytes, at, error);
     if (got < 0)
         return -1;
-    if (got == sizeof bytes && hpc_u32(bytes, true) == 0x656e6421 &&
-        hpc_u64(bytes + 4, true) == block->n_values)
+    if (got == sizeof bytes && pf_u32(bytes, true) == 0x656e6421 &&
+        pf_u64(bytes + 4, true) == block->n_values)
         return 0;
     *block = (struct hpc_block){0};
     return hpc_note(&search->state->broken, 0, (int64_t)at, "error", "broken-block", error,

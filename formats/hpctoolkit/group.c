@@ -95,9 +95,9 @@ int hpc_block_next(struct hpc_block_walk *walk, uint32_t *context, uint64_t *fir
         hpc_window_at(&walk->indices, at, size, walk->single ? at + size : pairs_end(walk), error);
     if (!bytes)
         return -1;
-    *context = hpc_u32(bytes, big_endian);
-    *first = hpc_u64(bytes + 4, big_endian);
-    *end = last ? walk->block.n_values : hpc_u64(bytes + HPC_INDEX + 4, big_endian);
+    *context = pf_u32(bytes, big_endian);
+    *first = pf_u64(bytes + 4, big_endian);
+    *end = last ? walk->block.n_values : pf_u64(bytes + HPC_INDEX + 4, big_endian);
     if (*first > *end || *end > walk->block.n_values || *end - *first > HPC_GROUP_MAX ||
         (walk->begun && *context <= walk->last_context))
         return 0;
@@ -137,7 +137,7 @@ int hpc_block_find(const struct hpc_state *state, const struct hpc_block *block,
                                     block->indices + (uint64_t)middle * HPC_INDEX, error);
         if (got < (ssize_t)sizeof bytes)
             return got < 0 ? -1 : pf_fail(error, EIO, "profile.db ends inside a block");
-        uint32_t id = hpc_u32(bytes, state->big_endian);
+        uint32_t id = pf_u32(bytes, state->big_endian);
         if (id == context) {
             *entry = middle;
             return 0;

@@ -37,8 +37,8 @@ static int read_sections(struct hpc_meta *meta, struct pf_error *error)
         return error->code ? -1 : pf_fail_at(error, EINVAL, 0, "meta.db ends inside its header");
     for (int i = 0; i < HPC_SECTIONS; i++) {
         struct hpc_extent *section = &meta->sections[i];
-        section->size = hpc_u64(header + 16 + 16 * i, false);
-        section->offset = hpc_u64(header + 24 + 16 * i, false);
+        section->size = pf_u64(header + 16 + 16 * i, false);
+        section->offset = pf_u64(header + 24 + 16 * i, false);
         if (hpc_fits(section->offset, section->size, 1, meta->size))
             continue;
         if (hpc_note(meta->notes, 0, 16 + 16 * i, "error", "section-beyond-end", error,
@@ -179,7 +179,7 @@ static int read_title(struct hpc_meta *meta, struct pf_profile *profile, struct 
     const unsigned char *general = hpc_meta_record(meta, meta->sections[HPC_GENERAL].offset, 16, error);
     if (!general)
         return error->code ? -1 : 0;
-    ssize_t size = hpc_meta_string(meta, hpc_u64(general, false), HPC_NAME_MAX, error);
+    ssize_t size = hpc_meta_string(meta, pf_u64(general, false), HPC_NAME_MAX, error);
     if (size < 0)
         return -1;
     const char *title = hpc_keep(meta->state, meta->string, (size_t)size, error);
@@ -193,7 +193,7 @@ static int read_identifiers(struct hpc_meta *meta, struct pf_error *error)
     const unsigned char *section = hpc_meta_record(meta, meta->sections[HPC_ID_NAMES].offset, 9, error);
     if (!section)
         return error->code ? -1 : 0;
-    uint64_t names = hpc_u64(section, false);
+    uint64_t names = pf_u64(section, false);
     size_t count = section[8];
     identifiers->names = calloc(count + 1, sizeof *identifiers->names);
     if (!identifiers->names)
@@ -203,7 +203,7 @@ static int read_identifiers(struct hpc_meta *meta, struct pf_error *error)
         const unsigned char *pointer = hpc_meta_record(meta, names + 8 * i, 8, error);
         if (!pointer)
             return error->code ? -1 : 0;
-        ssize_t size = hpc_meta_string(meta, hpc_u64(pointer, false), HPC_NAME_MAX, error);
+        ssize_t size = hpc_meta_string(meta, pf_u64(pointer, false), HPC_NAME_MAX, error);
         if (size < 0)
             return -1;
         if (size && !(identifiers->names[i] = hpc_keep(meta->state, meta->string, (size_t)size, error)))

@@ -56,7 +56,7 @@ static int read_array(struct reading *reading, enum hpc_section section, const c
     if (!bytes && error->code)
         return -1;
     if (bytes && meta->sections[section].size >= 14)
-        *array = (struct array){hpc_u64(bytes, false), hpc_u32(bytes + 8, false), hpc_u16(bytes + 12, false)};
+        *array = (struct array){pf_u64(bytes, false), pf_u32(bytes + 8, false), pf_u16(bytes + 12, false)};
     if (!array->count ||
         (array->stride >= least && hpc_fits(array->at, array->count, array->stride, meta->size)))
         return 0;
@@ -84,8 +84,8 @@ static int read_places(struct reading *reading, const struct array *array, bool 
         if (!bytes ||
             (i % CONTEXTS_A_STEP == 0 && pf_pass_step(reading->pass, at, reading->meta->size, error)))
             return -1;
-        struct hpc_place place = {.id = i, .copied = copied && hpc_u32(bytes, false) & 1};
-        place.path = hpc_meta_intern(reading->meta, hpc_u64(bytes + 8, false), strings_of(reading), error);
+        struct hpc_place place = {.id = i, .copied = copied && pf_u32(bytes, false) & 1};
+        place.path = hpc_meta_intern(reading->meta, pf_u64(bytes + 8, false), strings_of(reading), error);
         if (place.path == PF_NO_STRING || hpc_add_place(places, &place, error))
             return -1;
     }
@@ -124,14 +124,14 @@ static int read_function(struct reading *reading, uint32_t i, struct pf_error *e
         return -1;
     struct hpc_function function = {
         .id = i,
-        .module = path_at(&reading->modules, &model->modules, hpc_u64(bytes + 8, false)),
-        .offset = hpc_u64(bytes + 16, false),
-        .file = path_at(&reading->files, &model->files, hpc_u64(bytes + 24, false)),
-        .line = hpc_u32(bytes + 32, false),
+        .module = path_at(&reading->modules, &model->modules, pf_u64(bytes + 8, false)),
+        .offset = pf_u64(bytes + 16, false),
+        .file = path_at(&reading->files, &model->files, pf_u64(bytes + 24, false)),
+        .line = pf_u32(bytes + 32, false),
     };
     if (function.module == PF_NO_STRING)
         function.offset = HPC_NO_OFFSET;
-    function.name = hpc_meta_intern(reading->meta, hpc_u64(bytes, false), strings_of(reading), error);
+    function.name = hpc_meta_intern(reading->meta, pf_u64(bytes, false), strings_of(reading), error);
     if (function.name == PF_NO_STRING ||
         (!pf_interned(strings_of(reading), function.name).size && name_function(reading, &function, error)))
         return -1;
@@ -207,7 +207,7 @@ static void set_place(const struct reading *reading, struct hpc_context *context
     const struct hpc_model *model = reading->model;
     size_t used = 0;
     if (flags & HAS_FUNCTION && used + 1 <= n_words) {
-        uint32_t i = index_of(&reading->functions, hpc_u64(words + 8 * used++, false));
+        uint32_t i = index_of(&reading->functions, pf_u64(words + 8 * used++, false));
         if (i != HPC_NO_NUMBER) {
             const struct hpc_function *function = &model->functions.items[i];
             context->name = function->name;
@@ -218,13 +218,13 @@ static void set_place(const struct reading *reading, struct hpc_context *context
         }
     }
     if (flags & HAS_PLACE && used + 2 <= n_words) {
-        context->file = path_at(&reading->files, &model->files, hpc_u64(words + 8 * used, false));
-        context->line = hpc_u32(words + 8 * used + 8, false);
+        context->file = path_at(&reading->files, &model->files, pf_u64(words + 8 * used, false));
+        context->line = pf_u32(words + 8 * used + 8, false);
         used += 2;
     }
     if (flags & HAS_POINT && used + 2 <= n_words) {
-        context->module = path_at(&reading->modules, &model->modules, hpc_u64(words + 8 * used, false));
-        context->offset = hpc_u64(words + 8 * used + 8, false);
+        context->module = path_at(&reading->modules, &model->modules, pf_u64(words + 8 * used, false));
+        context->offset = pf_u64(words + 8 * used + 8, false);
     }
 }
 
@@ -249,10 +249,10 @@ static int read_context(struct reading *reading, struct level *level, struct pf_
                    ? note(reading, at, "cut-context", "an array of contexts ends inside this one", error)
                    : -1;
     level->at = at + size;
-    uint64_t children = hpc_u64(bytes + 8, false), children_size = hpc_u64(bytes, false);
+    uint64_t children = pf_u64(bytes + 8, false), children_size = pf_u64(bytes, false);
     unsigned relation = bytes[0x15];
     struct hpc_context context = {
-        .id = hpc_u32(bytes + 0x10, false),
+        .id = pf_u32(bytes + 0x10, false),
         .kind = kind_of(bytes[0x16]),
         .relation = relation < 3 ? (enum hpc_relation)(HPC_LEXICAL + relation) : HPC_NO_RELATION,
         .flags = relation == 1 || relation == 2 ? PF_FRAME : 0,
@@ -316,11 +316,11 @@ static int read_entry(struct reading *reading, uint64_t at, uint32_t root, struc
     if (!bytes)
         return error->code ? -1
                            : note(reading, at, "entry", "an entry lies beyond the end of the file", error);
-    uint64_t size = hpc_u64(bytes, false), children = hpc_u64(bytes + 8, false);
-    unsigned type = hpc_u16(bytes + 0x14, false);
+    uint64_t size = pf_u64(bytes, false), children = pf_u64(bytes + 8, false);
+    unsigned type = pf_u16(bytes + 0x14, false);
     struct hpc_context context = {
-        .id = hpc_u32(bytes + 0x10, false),
-        .name = hpc_meta_intern(reading->meta, hpc_u64(bytes + 0x18, false), strings_of(reading), error),
+        .id = pf_u32(bytes + 0x10, false),
+        .name = hpc_meta_intern(reading->meta, pf_u64(bytes + 0x18, false), strings_of(reading), error),
         .file = PF_NO_STRING,
         .module = PF_NO_STRING,
         .offset = HPC_NO_OFFSET,
@@ -352,12 +352,11 @@ static int read_tree(struct reading *reading, struct pf_error *error)
     const unsigned char *section = hpc_meta_record(meta, offset, 16, error);
     if (!section || meta->sections[HPC_CONTEXTS].size < 16)
         return error->code ? -1 : note(reading, offset, "contexts", "there is no section of contexts", error);
-    uint64_t entries = hpc_u64(section, false);
+    uint64_t entries = pf_u64(section, false);
     if (meta->state->layout == HPC_DRAFT)
-        return descend(reading, hpc_u64(section + 8, false), entries, root, error) || walk(reading, error)
-                   ? -1
-                   : 0;
-    unsigned count = hpc_u16(section + 8, false), stride = section[10];
+        return descend(reading, pf_u64(section + 8, false), entries, root, error) || walk(reading, error) ? -1
+                                                                                                          : 0;
+    unsigned count = pf_u16(section + 8, false), stride = section[10];
     if (stride < ENTRY_SIZE)
         return note(reading, offset, "contexts", "the records of entries are too short; no context is read",
                     error);

@@ -123,7 +123,7 @@ static const char *scope_name(struct metrics *all, uint64_t pointer, struct pf_e
         const unsigned char *scope = hpc_meta_record(all->meta, pointer, 8, error);
         if (!scope)
             return error->code ? NULL : "";
-        pointer = hpc_u64(scope, false);
+        pointer = pf_u64(scope, false);
     }
     return name_at(all->meta, pointer, error);
 }
@@ -137,9 +137,9 @@ static int read_summaries(struct metrics *all, const struct array *summaries, st
         const unsigned char *bytes = record(all, summaries, i, layout->summary, error);
         if (!bytes)
             return error->code ? -1 : 0;
-        uint64_t scope = hpc_u64(bytes, false), formula = hpc_u64(bytes + layout->summary_formula, false);
+        uint64_t scope = pf_u64(bytes, false), formula = pf_u64(bytes + layout->summary_formula, false);
         uint8_t combine = bytes[layout->combine];
-        instance.id = hpc_u16(bytes + layout->summary_id, false);
+        instance.id = pf_u16(bytes + layout->summary_id, false);
         instance.combine = combine < 3 ? combines[combine] : "";
         if ((!layout->summaries_by_scope && !(instance.scope = scope_name(all, scope, error))) ||
             !(instance.formula = name_at(all->meta, formula, error)) ||
@@ -158,11 +158,11 @@ static int read_scopes(struct metrics *all, const struct array *scopes, struct i
         if (!bytes)
             return error->code ? -1 : 0;
         struct array summaries = {.stride = all->summary_stride};
-        uint64_t scope = hpc_u64(bytes + layout->scope_name, false);
-        instance.id = hpc_u16(bytes + layout->scope_id, false);
+        uint64_t scope = pf_u64(bytes + layout->scope_name, false);
+        instance.id = pf_u16(bytes + layout->scope_id, false);
         if (layout->summaries_by_scope) {
-            summaries.at = hpc_u64(bytes + layout->summaries, false);
-            summaries.count = hpc_u16(bytes + layout->n_summaries, false);
+            summaries.at = pf_u64(bytes + layout->summaries, false);
+            summaries.count = pf_u16(bytes + layout->n_summaries, false);
         }
         if (!(instance.scope = scope_name(all, scope, error)) ||
             add_instance(&all->threads, &instance, error) || read_summaries(all, &summaries, instance, error))
@@ -177,14 +177,14 @@ static int read_metric(struct metrics *all, uint32_t i, struct pf_error *error)
     const unsigned char *bytes = record(all, &all->metrics, i, layout->metric, error);
     if (!bytes)
         return error->code ? -1 : 0;
-    struct array scopes = {hpc_u64(bytes + layout->scopes, false), hpc_u16(bytes + layout->n_scopes, false),
+    struct array scopes = {pf_u64(bytes + layout->scopes, false), pf_u16(bytes + layout->n_scopes, false),
                            all->scope_stride};
     struct array summaries = {.stride = all->summary_stride};
     if (!layout->summaries_by_scope) {
-        summaries.at = hpc_u64(bytes + layout->summaries, false);
-        summaries.count = hpc_u16(bytes + layout->n_summaries, false);
+        summaries.at = pf_u64(bytes + layout->summaries, false);
+        summaries.count = pf_u16(bytes + layout->n_summaries, false);
     }
-    struct instance instance = {.name = name_at(all->meta, hpc_u64(bytes, false), error), .metric = i};
+    struct instance instance = {.name = name_at(all->meta, pf_u64(bytes, false), error), .metric = i};
     if (!instance.name)
         return -1;
     return read_scopes(all, &scopes, instance, error) || read_summaries(all, &summaries, instance, error) ? -1
@@ -198,7 +198,7 @@ static int read_instances(struct metrics *all, struct pf_error *error)
     const unsigned char *section = hpc_meta_record(meta, meta->sections[HPC_METRICS].offset, 15, error);
     if (!section)
         return -1;
-    all->metrics = (struct array){hpc_u64(section, false), hpc_u32(section + 8, false), section[12]};
+    all->metrics = (struct array){pf_u64(section, false), pf_u32(section + 8, false), section[12]};
     all->scope_stride = section[13];
     all->summary_stride = section[14];
     if (all->metrics.stride < all->layout->metric || all->scope_stride < all->layout->scope ||

@@ -204,7 +204,7 @@ static int read_merged(struct hpc_parts *parts, uint32_t part, struct pf_input *
     ssize_t got = pf_input_read(input, head, sizeof head, 0, error);
     if (got < 0)
         return -1;
-    uint64_t count = got == sizeof head ? hpc_u32(head + 4, true) : 0;
+    uint64_t count = got == sizeof head ? pf_u32(head + 4, true) : 0;
     if (!hpc_fits(sizeof head, count, sizeof record, end))
         return hpc_note(notes, 0, 4, "error", "beyond-end", error,
                         "%s: the records of its parts do not fit into the file; it is not read",
@@ -214,8 +214,8 @@ static int read_merged(struct hpc_parts *parts, uint32_t part, struct pf_input *
         if (pf_input_read(input, record, sizeof record, sizeof head + i * sizeof record, error) <
             (ssize_t)sizeof record)
             return -1;
-        struct piece piece = {hpc_u32(record, true), hpc_u32(record + 4, true), part,
-                              hpc_u64(record + 8, true), 0};
+        struct piece piece = {pf_u32(record, true), pf_u32(record + 4, true), part, pf_u64(record + 8, true),
+                              0};
         if (pieces->count > first) {
             struct piece *last = &pieces->items[pieces->count - 1];
             last->size = piece.start > last->start ? piece.start - last->start : 0;
@@ -299,7 +299,7 @@ static int read_values(struct hpc_state *state, const struct piece *piece, struc
     if (got < VALUES_HEADER || memcmp(bytes, "HPCPROF-metricdb__", MAGIC) != 0 || bytes[MAGIC + 5] != 'b')
         return note_piece(state->parts, piece, "no table of values begins here; it is left out", notes,
                           error);
-    uint64_t rows = hpc_u32(bytes + HEADER, true), columns = hpc_u32(bytes + HEADER + 4, true);
+    uint64_t rows = pf_u32(bytes + HEADER, true), columns = pf_u32(bytes + HEADER + 4, true);
     uint64_t fit = columns ? (piece->size - VALUES_HEADER) / (8 * columns) : 0;
     thread->block.values = piece->start + VALUES_HEADER;
     thread->block.n_contexts = (uint32_t)(rows < fit ? rows : fit);
@@ -325,7 +325,7 @@ static int read_trace(struct hpc_state *state, const struct piece *piece, struct
     size_t header = flags ? HEADER + 8 : HEADER;
     if ((size_t)got < header)
         return note_piece(state->parts, piece, "the trace is cut off", notes, error);
-    thread->data_centric = flags && hpc_u64(bytes + HEADER, true) & 1;
+    thread->data_centric = flags && pf_u64(bytes + HEADER, true) & 1;
     thread->trace = piece->start + header;
     thread->samples = (piece->size - header) / (thread->data_centric ? HPC_SAMPLE_DATA : HPC_SAMPLE);
     thread->trace_part = piece->part;

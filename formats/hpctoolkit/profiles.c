@@ -44,15 +44,15 @@ static int read_header(struct hpc_state *state, struct pf_input *input, const ch
                         file);
     }
     if (xml4) {
-        *array = (struct array){hpc_u64(bytes + 32, true), hpc_u32(bytes + 18, true), array->stride};
+        *array = (struct array){pf_u64(bytes + 32, true), pf_u32(bytes + 18, true), array->stride};
         return 0;
     }
     unsigned char section[13];
-    uint64_t at = hpc_u64(bytes + 24, false);
+    uint64_t at = pf_u64(bytes + 24, false);
     if ((got = pf_input_read(input, section, sizeof section, at, error)) < 0)
         return -1;
     if ((size_t)got == sizeof section)
-        *array = (struct array){hpc_u64(section, false), hpc_u32(section + 8, false), section[12]};
+        *array = (struct array){pf_u64(section, false), pf_u32(section + 8, false), section[12]};
     else
         *array = (struct array){0};
     return 0;
@@ -118,22 +118,22 @@ static struct info read_info(const struct hpc_state *state, const unsigned char 
     struct info info = {.summary = i == 0};
     struct hpc_block *block = &info.block;
     if (state->layout == HPC_XML4) {
-        info.tuple = hpc_u64(bytes, true);
-        block->n_values = hpc_u64(bytes + 32, true);
-        block->n_contexts = hpc_u32(bytes + 40, true);
-        block->values = hpc_u64(bytes + 44, true);
+        info.tuple = pf_u64(bytes, true);
+        block->n_values = pf_u64(bytes + 32, true);
+        block->n_contexts = pf_u32(bytes + 40, true);
+        block->values = pf_u64(bytes + 44, true);
         if (__builtin_mul_overflow(block->n_values, (uint64_t)HPC_VALUE, &block->indices) ||
             __builtin_add_overflow(block->indices, block->values, &block->indices))
             block->indices = UINT64_MAX;
         return info;
     }
-    block->n_values = hpc_u64(bytes, false);
-    block->values = hpc_u64(bytes + 8, false);
-    block->n_contexts = hpc_u32(bytes + 16, false);
-    block->indices = hpc_u64(bytes + 24, false);
-    info.tuple = hpc_u64(bytes + 32, false);
+    block->n_values = pf_u64(bytes, false);
+    block->values = pf_u64(bytes + 8, false);
+    block->n_contexts = pf_u32(bytes + 16, false);
+    block->indices = pf_u64(bytes + 24, false);
+    info.tuple = pf_u64(bytes + 32, false);
     if (size >= 44)
-        info.summary = hpc_u32(bytes + 40, false) & 1;
+        info.summary = pf_u32(bytes + 40, false) & 1;
     return info;
 }
 
@@ -318,16 +318,16 @@ int hpc_profiles_open(struct pf_profile *profile, struct hpc_notes *notes, struc
 static struct hpc_identity read_element(const struct hpc_state *state, const unsigned char *bytes)
 {
     if (state->layout == HPC_XML4) {
-        unsigned kind = hpc_u16(bytes, true);
+        unsigned kind = pf_u16(bytes, true);
         return (struct hpc_identity){.kind = kind & 0x3fff,
                                      .shows_physical = !(kind >> 14 & 2),
-                                     .physical = hpc_u64(bytes + 2, true),
-                                     .logical = hpc_u64(bytes + 10, true)};
+                                     .physical = pf_u64(bytes + 2, true),
+                                     .logical = pf_u64(bytes + 10, true)};
     }
     return (struct hpc_identity){.kind = bytes[0],
-                                 .shows_physical = hpc_u16(bytes + 2, false) & 1,
-                                 .logical = hpc_u32(bytes + 4, false),
-                                 .physical = hpc_u64(bytes + 8, false)};
+                                 .shows_physical = pf_u16(bytes + 2, false) & 1,
+                                 .logical = pf_u32(bytes + 4, false),
+                                 .physical = pf_u64(bytes + 8, false)};
 }
 
 /* Tuple: u16 number of elements (meta.db's layouts: and 6 bytes padding), the elements. */
@@ -343,7 +343,7 @@ static int read_tuple(struct reading *reading, uint64_t at, struct hpc_identitie
     const unsigned char *bytes = hpc_window_at(&reading->tuples, at, head, size, error);
     if (!bytes)
         return -1;
-    unsigned count = hpc_u16(bytes, xml4);
+    unsigned count = pf_u16(bytes, xml4);
     if (count > TUPLE_MAX || !hpc_fits(at + head, count, element, size))
         return hpc_note(reading->notes, 0, (int64_t)at, "error", "identity", error,
                         "profile.db: a thread's identity is broken; the thread goes by its number");

@@ -42,7 +42,7 @@ void hpc_threads_free(struct hpc_threads *threads);
 static inline double hpc_value(const struct hpc_state *state, const unsigned char *bytes, unsigned *metric)
 {
     bool first = state->layout == HPC_XML4;
-    *metric = hpc_u16(bytes + (first ? 8 : 0), state->big_endian);
+    *metric = pf_u16(bytes + (first ? 8 : 0), state->big_endian);
     return hpc_f64(bytes + (first ? 0 : 2), state->big_endian);
 }
 

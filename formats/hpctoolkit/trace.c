@@ -26,13 +26,12 @@ struct record {
 static struct record read_record(const struct hpc_state *state, const unsigned char *bytes)
 {
     if (state->layout == HPC_XML4)
-        return (struct record){.profile = hpc_u32(bytes, true),
-                               .type = hpc_u16(bytes + 4, true),
-                               .start = hpc_u64(bytes + 6, true),
-                               .end = hpc_u64(bytes + 14, true)};
-    return (struct record){.profile = hpc_u32(bytes, false),
-                           .start = hpc_u64(bytes + 8, false),
-                           .end = hpc_u64(bytes + 16, false)};
+        return (struct record){.profile = pf_u32(bytes, true),
+                               .type = pf_u16(bytes + 4, true),
+                               .start = pf_u64(bytes + 6, true),
+                               .end = pf_u64(bytes + 14, true)};
+    return (struct record){
+        .profile = pf_u32(bytes, false), .start = pf_u64(bytes + 8, false), .end = pf_u64(bytes + 16, false)};
 }
 
 /* The samples of an empty trace may be said to stand anywhere. */
@@ -178,8 +177,8 @@ static int next_row(struct pf_cursor *cursor, struct pf_cell *cells, struct pf_e
         return -1;
     walk->at.sample++;
     cells[HPC_TRACE_THREAD] = pf_int(walk->at.thread);
-    cells[HPC_TRACE_TIME] = hpc_sample_time(state, hpc_u64(bytes, state->big_endian));
-    set_context(walk, hpc_u32(bytes + 8, state->big_endian), cells);
+    cells[HPC_TRACE_TIME] = hpc_sample_time(state, pf_u64(bytes, state->big_endian));
+    set_context(walk, pf_u32(bytes + 8, state->big_endian), cells);
     return 1;
 }
 

@@ -20,7 +20,7 @@ enum { ROWS_PER_STEP = 16384 };
 
 struct reading {
     struct nsight_model *model;
-    struct nsight_sorter *sorter;
+    struct pf_sorter *sorter;
     struct nsight_window window;
     uint64_t rows;
 };
@@ -132,7 +132,7 @@ static int add_values(struct reading *reading, const struct nsight_scan *scan, s
     uint64_t record[RECORD_WORDS] = {
         stream, context, reading->rows++, (uint64_t)duration,
         scan->table == NSIGHT_KERNEL ? 0 : (uint64_t)nsight_int(scan, ACTIVITY_MORE)};
-    return stream == NSIGHT_NONE ? 0 : nsight_sorter_add(reading->sorter, record, error);
+    return stream == NSIGHT_NONE ? 0 : pf_sorter_add(reading->sorter, record, error);
 }
 
 static int take_row(struct reading *reading, const struct nsight_scan *scan, struct pf_error *error)
@@ -196,7 +196,7 @@ static int fold_streams(struct reading *reading, struct pf_error *error)
     const uint64_t *record;
     uint64_t rows = 0;
     int more;
-    while ((more = nsight_sorter_next(reading->sorter, &record, error)) > 0) {
+    while ((more = pf_sorter_next(reading->sorter, &record, error)) > 0) {
         if (++rows % ROWS_PER_STEP == 0 && nsight_db_step(reading->model->db, error))
             return -1;
         for (; stream < record[STREAM]; stream++)
@@ -216,15 +216,14 @@ static int read_all(struct reading *reading, struct pf_error *error)
     for (size_t i = 0; i < NSIGHT_ACTIVITIES; i++)
         if (read_table(reading, nsight_activities[i], error))
             return -1;
-    return nsight_sorter_finish(reading->sorter, error) || fold_streams(reading, error) ? -1 : 0;
+    return pf_sorter_finish(reading->sorter, error) || fold_streams(reading, error) ? -1 : 0;
 }
 
 int nsight_read_activities(struct nsight_model *model, struct pf_error *error)
 {
-    struct reading reading = {.model = model,
-                              .sorter = nsight_sorter_new(RECORD_WORDS, ROW + 1, model->limit)};
+    struct reading reading = {.model = model, .sorter = pf_sorter_new(RECORD_WORDS, ROW + 1, model->limit)};
     int failed = reading.sorter ? read_all(&reading, error) : pf_fail_memory(error);
-    nsight_sorter_free(reading.sorter);
+    pf_sorter_free(reading.sorter);
     nsight_window_free(&reading.window);
     return failed;
 }

@@ -42,7 +42,7 @@ struct visits {
 
 struct reading {
     struct nsight_model *model;
-    struct nsight_sorter *sorter;
+    struct pf_sorter *sorter;
     uint64_t rows;
     struct visits *visits; /* by context */
     uint32_t visits_room, used;
@@ -86,12 +86,12 @@ static int add_range(struct reading *reading, const struct nsight_scan *scan, st
         return 0;
     uint64_t record[RECORD_WORDS] = {
         [THREAD] = thread,
-        [START] = nsight_ordered(start),
+        [START] = pf_ordered(start),
         [ORDER] = IS_RANGE | order_by(model->tree->depth[context]) | (uint32_t)reading->rows++,
-        [END] = nsight_ordered(start + duration),
+        [END] = pf_ordered(start + duration),
         [WHAT] = context,
     };
-    return nsight_sorter_add(reading->sorter, record, error);
+    return pf_sorter_add(reading->sorter, record, error);
 }
 
 static int add_call(struct reading *reading, const struct nsight_scan *scan, struct pf_error *error)
@@ -111,14 +111,14 @@ static int add_call(struct reading *reading, const struct nsight_scan *scan, str
         return -1;
     uint64_t record[RECORD_WORDS] = {
         [THREAD] = thread,
-        [START] = nsight_ordered(start),
+        [START] = pf_ordered(start),
         [ORDER] = order_by(INT32_MAX - (uint64_t)(duration < INT32_MAX ? duration : INT32_MAX)) |
                   (uint32_t)reading->rows++,
-        [END] = nsight_ordered(start + duration),
+        [END] = pf_ordered(start + duration),
         [NUMBER] = (uint64_t)nsight_int(scan, RUNTIME_CORRELATION),
         [WHAT] = (uint64_t)name << 32 | path,
     };
-    return nsight_sorter_add(reading->sorter, record, error);
+    return pf_sorter_add(reading->sorter, record, error);
 }
 
 typedef int add_row(struct reading *reading, const struct nsight_scan *scan, struct pf_error *error);
@@ -203,8 +203,7 @@ static int end_thread(struct reading *reading, struct pf_error *error)
 
 static int take_range(struct reading *reading, const uint64_t *record, struct pf_error *error)
 {
-    struct open_range range = {nsight_signed(record[START]), nsight_signed(record[END]),
-                               (uint32_t)record[WHAT]};
+    struct open_range range = {pf_signed(record[START]), pf_signed(record[END]), (uint32_t)record[WHAT]};
     while (reading->n_ranges && reading->ranges[reading->n_ranges - 1].end <= range.start)
         reading->n_ranges--;
     if (reading->n_ranges < OPEN_MAX)
@@ -252,7 +251,7 @@ static int take_call(struct reading *reading, const uint64_t *record, uint64_t p
                      struct pf_error *error)
 {
     struct nsight_model *model = reading->model;
-    int64_t start = nsight_signed(record[START]), end = nsight_signed(record[END]);
+    int64_t start = pf_signed(record[START]), end = pf_signed(record[END]);
     uint32_t name = (uint32_t)(record[WHAT] >> 32);
     struct nsight_found found = {.path = (uint32_t)record[WHAT]};
     if (partitions_of(reading)->origin == NSIGHT_RANGES)
@@ -272,7 +271,7 @@ static int take_call(struct reading *reading, const uint64_t *record, uint64_t p
 static uint64_t process_of(const struct reading *reading, uint32_t thread)
 {
     const struct nsight_partitions *partitions = partitions_of(reading);
-    return nsight_correlation_process(partitions, nsight_signed(partitions->keys.key[thread].word[1]));
+    return nsight_correlation_process(partitions, pf_signed(partitions->keys.key[thread].word[1]));
 }
 
 static int read_sorted(struct reading *reading, struct pf_error *error)
@@ -282,7 +281,7 @@ static int read_sorted(struct reading *reading, struct pf_error *error)
     uint32_t thread = 0;
     uint64_t rows = 0;
     int more;
-    while ((more = nsight_sorter_next(reading->sorter, &record, error)) > 0) {
+    while ((more = pf_sorter_next(reading->sorter, &record, error)) > 0) {
         if (++rows % ROWS_PER_STEP == 0 && nsight_db_step(reading->model->db, error))
             return -1;
         for (; thread < record[THREAD]; thread++)
@@ -309,7 +308,7 @@ static int read_all(struct reading *reading, struct pf_error *error)
         return -1;
     if (add_rows(reading, NSIGHT_RUNTIME, add_call, error))
         return -1;
-    if (nsight_sorter_finish(reading->sorter, error) || read_sorted(reading, error))
+    if (pf_sorter_finish(reading->sorter, error) || read_sorted(reading, error))
         return -1;
     struct nsight_model *model = reading->model;
     return nsight_paths_add_calls(&model->paths, &model->calls, error) ||
@@ -322,13 +321,13 @@ int nsight_read_calls(struct nsight_model *model, struct pf_error *error)
 {
     struct reading reading = {
         .model = model,
-        .sorter = nsight_sorter_new(RECORD_WORDS, ORDER + 1, model->limit),
+        .sorter = pf_sorter_new(RECORD_WORDS, ORDER + 1, model->limit),
         .ranges = calloc(OPEN_MAX, sizeof *reading.ranges),
         .calls = calloc(OPEN_MAX, sizeof *reading.calls),
     };
     int failed = !reading.sorter || !reading.ranges || !reading.calls ? pf_fail_memory(error)
                                                                       : read_all(&reading, error);
-    nsight_sorter_free(reading.sorter);
+    pf_sorter_free(reading.sorter);
     free(reading.visits);
     free(reading.ranges);
     free(reading.calls);

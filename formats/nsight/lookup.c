@@ -21,13 +21,13 @@ enum { FENCES = 16384 };
 
 int nsight_lookup_init(struct nsight_lookup *lookup, uint64_t limit, struct pf_error *error)
 {
-    *lookup = (struct nsight_lookup){.sorter = nsight_sorter_new(RECORD_WORDS, RANK + 1, limit), .step = 64};
+    *lookup = (struct nsight_lookup){.sorter = pf_sorter_new(RECORD_WORDS, RANK + 1, limit), .step = 64};
     return lookup->sorter ? 0 : pf_fail_memory(error);
 }
 
 void nsight_lookup_free(struct nsight_lookup *lookup)
 {
-    nsight_sorter_free(lookup->sorter);
+    pf_sorter_free(lookup->sorter);
     pf_store_free(lookup->store);
     free(lookup->fences);
     *lookup = (struct nsight_lookup){0};
@@ -37,9 +37,9 @@ int nsight_lookup_add(struct nsight_lookup *lookup, uint64_t process, int64_t nu
                       struct nsight_found found, struct pf_error *error)
 {
     uint64_t has_no_path = found.path == PF_NO_CONTEXT;
-    uint64_t record[RECORD_WORDS] = {process, nsight_ordered(number), has_no_path << 63 | lookup->added++,
+    uint64_t record[RECORD_WORDS] = {process, pf_ordered(number), has_no_path << 63 | lookup->added++,
                                      (uint64_t)found.path << 32 | found.call};
-    return nsight_sorter_add(lookup->sorter, record, error);
+    return pf_sorter_add(lookup->sorter, record, error);
 }
 
 /* ---- finishing ----------------------------------------------------------------------------------- */
@@ -69,7 +69,7 @@ static int append_all(struct nsight_lookup *lookup, struct pf_error *error)
     const uint64_t *record;
     struct nsight_fence last = {0};
     int more;
-    while ((more = nsight_sorter_next(lookup->sorter, &record, error)) > 0) {
+    while ((more = pf_sorter_next(lookup->sorter, &record, error)) > 0) {
         if (lookup->count && last.process == record[PROCESS] && last.number == record[NUMBER])
             continue;
         last = (struct nsight_fence){record[PROCESS], record[NUMBER]};
@@ -85,9 +85,9 @@ int nsight_lookup_finish(struct nsight_lookup *lookup, uint64_t limit, struct pf
     lookup->fences = malloc(FENCES * sizeof *lookup->fences);
     if (!lookup->store || !lookup->fences)
         return pf_fail_memory(error);
-    if (nsight_sorter_finish(lookup->sorter, error) || append_all(lookup, error))
+    if (pf_sorter_finish(lookup->sorter, error) || append_all(lookup, error))
         return -1;
-    nsight_sorter_free(lookup->sorter);
+    pf_sorter_free(lookup->sorter);
     lookup->sorter = NULL;
     return 0;
 }
@@ -158,7 +158,7 @@ int nsight_lookup_find(const struct nsight_lookup *lookup, struct nsight_window 
     *found = (struct nsight_found){PF_NO_CONTEXT, PF_NO_CONTEXT};
     if (!lookup->count)
         return 0;
-    uint64_t key = nsight_ordered(number), first = block_of(lookup, process, key);
+    uint64_t key = pf_ordered(number), first = block_of(lookup, process, key);
     uint64_t left = lookup->count - first, count = left < lookup->step ? left : lookup->step;
     const uint64_t *entries = load(lookup, window, first, count, error);
     if (!entries)

@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "formats/nsight/sorter.h"
+#include "formats/sorter.h"
 #include "formats/store.h"
 
 /*
@@ -19,8 +19,8 @@ struct nsight_found {
 };
 
 struct nsight_lookup {
-    struct nsight_sorter *sorter; /* while it is built */
-    struct pf_store *store;       /* entries by process and number */
+    struct pf_sorter *sorter; /* while it is built */
+    struct pf_store *store;   /* entries by process and number */
     uint64_t count, added;
     struct nsight_fence *fences; /* every step-th entry's key */
     uint32_t n_fences;

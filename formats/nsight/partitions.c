@@ -19,7 +19,7 @@ enum { THREAD, STREAM, HOMELESS };
 
 static struct nsight_key thread_key(int64_t global_tid)
 {
-    return (struct nsight_key){{THREAD, nsight_ordered(global_tid)}};
+    return (struct nsight_key){{THREAD, pf_ordered(global_tid)}};
 }
 
 static struct nsight_key stream_key(const struct nsight_scan *scan)
@@ -228,7 +228,7 @@ struct naming {
 
 static uint64_t process_of_key(const struct nsight_key *key)
 {
-    return key->word[0] == THREAD ? nsight_process_of(nsight_signed(key->word[1])) : key->word[1];
+    return key->word[0] == THREAD ? nsight_process_of(pf_signed(key->word[1])) : key->word[1];
 }
 
 /* Equal but for the context; streams of one process and device stand together. */
@@ -267,7 +267,7 @@ static int name_of(const struct nsight_key *key, const struct naming *naming, ch
         at += snprintf(name + at, NAME_ROOM - (size_t)at, "process-%" PRIu64 ".", process & 0xffffff);
     if (key->word[0] == THREAD)
         return at + snprintf(name + at, NAME_ROOM - (size_t)at, "thread-%" PRIu64,
-                             (uint64_t)nsight_signed(key->word[1]) & 0xffffff);
+                             (uint64_t)pf_signed(key->word[1]) & 0xffffff);
     at += snprintf(name + at, NAME_ROOM - (size_t)at, "gpu-%" PRIu64 ".", key->word[2] >> 32);
     if (naming->context)
         at += snprintf(name + at, NAME_ROOM - (size_t)at, "context-%" PRIu32 ".", (uint32_t)key->word[2]);
@@ -306,7 +306,7 @@ static int add_fields(struct pf_rows *fields, struct nsight_db *db, const struct
     struct pf_cell cells[NSIGHT_FIELDS] = {
         [NSIGHT_FIELD_KIND] = pf_string(stream ? "stream" : "thread"),
         [NSIGHT_FIELD_PID] = thread || process ? pf_uint(process & 0xffffff) : pf_absent(),
-        [NSIGHT_FIELD_TID] = thread ? pf_uint((uint64_t)nsight_signed(key->word[1]) & 0xffffff) : pf_absent(),
+        [NSIGHT_FIELD_TID] = thread ? pf_uint((uint64_t)pf_signed(key->word[1]) & 0xffffff) : pf_absent(),
         [NSIGHT_FIELD_DEVICE] = stream ? pf_uint(key->word[2] >> 32) : pf_absent(),
         [NSIGHT_FIELD_CONTEXT] = stream ? pf_uint((uint32_t)key->word[2]) : pf_absent(),
         [NSIGHT_FIELD_STREAM] = stream ? pf_int((int64_t)key->word[3]) : pf_absent(),

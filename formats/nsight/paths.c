@@ -200,7 +200,7 @@ int nsight_path_of_range(struct nsight_paths *paths, const struct nsight_scan *s
 /* A frame, sorted by the chain and from the outermost to the innermost. */
 enum { CHAIN, DEPTH, ROW, NAME, FRAME_WORDS };
 
-static int sort_frames(struct nsight_paths *paths, struct nsight_sorter *sorter, struct pf_error *error)
+static int sort_frames(struct nsight_paths *paths, struct pf_sorter *sorter, struct pf_error *error)
 {
     struct nsight_scan scan;
     int more;
@@ -210,33 +210,33 @@ static int sort_frames(struct nsight_paths *paths, struct nsight_sorter *sorter,
         if (nsight_is_set(&scan, CHAINS_UNRESOLVED))
             continue;
         uint32_t name = nsight_name(paths->names, paths->db, nsight_int(&scan, CHAINS_SYMBOL), error);
-        uint64_t record[FRAME_WORDS] = {nsight_ordered(nsight_int(&scan, CHAINS_ID)),
-                                        ~nsight_ordered(nsight_int(&scan, CHAINS_DEPTH)),
-                                        nsight_ordered(scan.rowid), name};
-        if (name == PF_NO_STRING || nsight_sorter_add(sorter, record, error)) {
+        uint64_t record[FRAME_WORDS] = {pf_ordered(nsight_int(&scan, CHAINS_ID)),
+                                        ~pf_ordered(nsight_int(&scan, CHAINS_DEPTH)), pf_ordered(scan.rowid),
+                                        name};
+        if (name == PF_NO_STRING || pf_sorter_add(sorter, record, error)) {
             more = -1;
             break;
         }
     }
     nsight_scan_close(&scan);
     nsight_note_damage(paths->damage, &scan);
-    return more < 0 ? -1 : nsight_sorter_finish(sorter, error);
+    return more < 0 ? -1 : pf_sorter_finish(sorter, error);
 }
 
 static int add_chain(struct nsight_paths *paths, uint64_t chain, uint32_t context, struct pf_error *error)
 {
     struct nsight_found found = {context, PF_NO_CONTEXT};
-    return nsight_lookup_add(&paths->known, 0, nsight_signed(chain), found, error);
+    return nsight_lookup_add(&paths->known, 0, pf_signed(chain), found, error);
 }
 
-static int join_frames(struct nsight_paths *paths, struct nsight_sorter *sorter, struct pf_error *error)
+static int join_frames(struct nsight_paths *paths, struct pf_sorter *sorter, struct pf_error *error)
 {
     const uint64_t *record;
     uint64_t chain = 0;
     uint32_t context = PF_NO_CONTEXT;
     unsigned depth = 0;
     int more;
-    while ((more = nsight_sorter_next(sorter, &record, error)) > 0) {
+    while ((more = pf_sorter_next(sorter, &record, error)) > 0) {
         if (context != PF_NO_CONTEXT && record[CHAIN] != chain) {
             if (add_chain(paths, chain, context, error))
                 return -1;
@@ -257,11 +257,11 @@ static int join_frames(struct nsight_paths *paths, struct nsight_sorter *sorter,
 
 static int read_chains(struct nsight_paths *paths, uint64_t limit, struct pf_error *error)
 {
-    struct nsight_sorter *sorter = nsight_sorter_new(FRAME_WORDS, ROW + 1, limit);
+    struct pf_sorter *sorter = pf_sorter_new(FRAME_WORDS, ROW + 1, limit);
     if (!sorter)
         return pf_fail_memory(error);
     int failed = sort_frames(paths, sorter, error) || join_frames(paths, sorter, error);
-    nsight_sorter_free(sorter);
+    pf_sorter_free(sorter);
     return failed ? -1 : 0;
 }
 

@@ -7,16 +7,16 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "formats/nsight/sorter.h"
 #include "formats/perun/model.h"
 #include "formats/perun/walk.h"
+#include "formats/sorter.h"
 
 /* What is held in memory to sort the points of one model. */
 #define SORT_LIMIT ((uint64_t)4 << 20)
 
 struct cursor {
-    uint64_t model, last;         /* the one whose points come next; the first that is not wanted */
-    struct nsight_sorter *points; /* of `model`: x, number, y; NULL before they are collected */
+    uint64_t model, last;     /* the one whose points come next; the first that is not wanted */
+    struct pf_sorter *points; /* of `model`: x, number, y; NULL before they are collected */
     uint64_t count, next;
 };
 
@@ -73,7 +73,7 @@ static int add_points(struct cursor *state, struct perun_walk *walk, const struc
             continue;
         uint64_t record[3] = {ordered(x), state->count++};
         memcpy(&record[2], &y, sizeof y);
-        if (nsight_sorter_add(state->points, record, error))
+        if (pf_sorter_add(state->points, record, error))
             return -1;
     }
     return more;
@@ -83,12 +83,12 @@ static int collect(const struct perun *perun, struct cursor *state, struct pf_er
 {
     struct perun_walk walk;
     state->count = state->next = 0;
-    state->points = nsight_sorter_new(3, 2, SORT_LIMIT);
+    state->points = pf_sorter_new(3, 2, SORT_LIMIT);
     if (!state->points)
         return pf_fail_memory(error);
     perun_walk_open(&walk, perun->data);
     int failed = add_points(state, &walk, &perun->data->model_list[state->model], error) ||
-                 nsight_sorter_finish(state->points, error);
+                 pf_sorter_finish(state->points, error);
     perun_walk_close(&walk);
     return failed ? -1 : 0;
 }
@@ -148,7 +148,7 @@ static int value_at(const struct perun_data *data, const struct perun_model *mod
 
 static void forget(struct cursor *state)
 {
-    nsight_sorter_free(state->points);
+    pf_sorter_free(state->points);
     state->points = NULL;
 }
 
@@ -160,7 +160,7 @@ static int points_next(struct pf_cursor *cursor, struct pf_cell *cells, struct p
         const uint64_t *record;
         if (!state->points && collect(perun, state, error))
             return -1;
-        int more = nsight_sorter_next(state->points, &record, error);
+        int more = pf_sorter_next(state->points, &record, error);
         if (more < 0)
             return -1;
         if (!more)
@@ -206,7 +206,7 @@ static int points_restore(struct pf_cursor *cursor, const void *blob, size_t siz
     if (state->model == state->last || collect(perun, state, error))
         return state->model == state->last ? pf_fail(error, EINVAL, "not a position") : -1;
     for (; state->next < position[1]; state->next++) {
-        int more = nsight_sorter_next(state->points, &record, error);
+        int more = pf_sorter_next(state->points, &record, error);
         if (more <= 0)
             return more ? -1 : pf_fail(error, EINVAL, "not a position");
     }

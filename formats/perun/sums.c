@@ -5,7 +5,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "formats/nsight/sorter.h"
+#include "formats/sorter.h"
 
 /* A sum while it grows: integers exactly, doubles with what rounding has left out (Neumaier). */
 struct slot {
@@ -34,7 +34,7 @@ struct perun_sums {
     struct slot *slots;
     uint64_t mask, used, room; /* room: how many may be used before they are sorted */
     struct slot *last;
-    struct nsight_sorter *sorter;
+    struct pf_sorter *sorter;
     uint64_t run;
     struct pf_store *kept, *by_context; /* struct kept; their numbers in the order of contexts */
     uint64_t count;
@@ -54,7 +54,7 @@ struct perun_sums *perun_sums_new(uint64_t limit)
     sums->room = sums->room < FIRST_SLOTS ? FIRST_SLOTS : sums->room;
     sums->slots = calloc(FIRST_SLOTS, sizeof *sums->slots);
     sums->mask = FIRST_SLOTS - 1;
-    sums->sorter = nsight_sorter_new(WORDS, KEYS, limit / 4);
+    sums->sorter = pf_sorter_new(WORDS, KEYS, limit / 4);
     sums->kept = pf_store_new(limit / 4);
     sums->by_context = pf_store_new(limit / 4);
     if (sums->slots && sums->sorter && sums->kept && sums->by_context)
@@ -68,7 +68,7 @@ void perun_sums_free(struct perun_sums *sums)
     if (!sums)
         return;
     free(sums->slots);
-    nsight_sorter_free(sums->sorter);
+    pf_sorter_free(sums->sorter);
     pf_store_free(sums->kept);
     pf_store_free(sums->by_context);
     free(sums->of_snapshot);
@@ -121,7 +121,7 @@ static int flush(struct perun_sums *sums, struct pf_error *error)
         memcpy(&record[REAL_SUM], &slot->real, sizeof slot->real);
         memcpy(&record[REST], &slot->rest, sizeof slot->rest);
         record[STATE] = slot->state;
-        if (nsight_sorter_add(sums->sorter, record, error))
+        if (pf_sorter_add(sums->sorter, record, error))
             return -1;
         slot->state = 0;
     }
@@ -220,7 +220,7 @@ static int merge(struct perun_sums *sums, struct pf_error *error)
     const uint64_t *record;
     struct slot slot = {0};
     int more;
-    while ((more = nsight_sorter_next(sums->sorter, &record, error)) > 0) {
+    while ((more = pf_sorter_next(sums->sorter, &record, error)) > 0) {
         uint32_t snapshot = (uint32_t)(record[KEY_PLACE] >> 32), context = (uint32_t)record[KEY_PLACE];
         bool same = slot.state && slot.snapshot == snapshot && slot.context == context &&
                     slot.metric == record[KEY_METRIC];
@@ -242,22 +242,22 @@ static void add_up(uint64_t *starts, uint32_t n)
 /* The numbers of the sums by context: the sums of each come in the order of snapshots and metrics. */
 static int sort_by_context(struct perun_sums *sums, struct pf_error *error)
 {
-    struct nsight_sorter *sorter = nsight_sorter_new(2, 2, sums->limit / 4);
+    struct pf_sorter *sorter = pf_sorter_new(2, 2, sums->limit / 4);
     const uint64_t *record;
     int more = sorter ? 1 : pf_fail_memory(error);
     for (uint64_t i = 0; i < sums->count && more > 0; i++) {
         struct kept kept;
         more = pf_store_read(sums->kept, i * sizeof kept, &kept, sizeof kept, error) ||
-                       nsight_sorter_add(sorter, (uint64_t[]){kept.context, i}, error)
+                       pf_sorter_add(sorter, (uint64_t[]){kept.context, i}, error)
                    ? -1
                    : 1;
     }
-    if (more > 0 && nsight_sorter_finish(sorter, error))
+    if (more > 0 && pf_sorter_finish(sorter, error))
         more = -1;
-    while (more > 0 && (more = nsight_sorter_next(sorter, &record, error)) > 0)
+    while (more > 0 && (more = pf_sorter_next(sorter, &record, error)) > 0)
         if (pf_store_append(sums->by_context, &record[1], sizeof record[1], error))
             more = -1;
-    nsight_sorter_free(sorter);
+    pf_sorter_free(sorter);
     return more < 0 ? -1 : 0;
 }
 
@@ -269,11 +269,11 @@ int perun_sums_finish(struct perun_sums *sums, uint32_t snapshots, uint32_t cont
     sums->of_context = calloc((size_t)contexts + 2, sizeof *sums->of_context);
     if (!sums->of_snapshot || !sums->of_context)
         return pf_fail_memory(error);
-    if (flush(sums, error) || nsight_sorter_finish(sums->sorter, error) || merge(sums, error))
+    if (flush(sums, error) || pf_sorter_finish(sums->sorter, error) || merge(sums, error))
         return -1;
     free(sums->slots);
     sums->slots = NULL;
-    nsight_sorter_free(sums->sorter);
+    pf_sorter_free(sums->sorter);
     sums->sorter = NULL;
     add_up(sums->of_snapshot, snapshots);
     add_up(sums->of_context, contexts);

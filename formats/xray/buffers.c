@@ -88,15 +88,15 @@ static void read_preamble(struct preamble *preamble, const unsigned char *bytes,
     for (; size >= XRAY_METADATA_SIZE; bytes += XRAY_METADATA_SIZE, size -= XRAY_METADATA_SIZE) {
         switch (big_endian ? bytes[0] & 0x7f : bytes[0] >> 1) {
         case XRAY_WALLTIME: /* i64 seconds at 1, i32 microseconds at 9 */
-            preamble->buffer.seconds = (int64_t)xray_u64(bytes + 1, big_endian);
-            preamble->buffer.micros = (int32_t)xray_u32(bytes + 9, big_endian);
+            preamble->buffer.seconds = (int64_t)pf_u64(bytes + 1, big_endian);
+            preamble->buffer.micros = (int32_t)pf_u32(bytes + 9, big_endian);
             break;
         case XRAY_PID: /* i32 at 1 */
-            preamble->pid = (int32_t)xray_u32(bytes + 1, big_endian);
+            preamble->pid = (int32_t)pf_u32(bytes + 1, big_endian);
             preamble->has_pid = true;
             break;
         case XRAY_NEW_CPU: /* u64 TSC at 3 */
-            preamble->buffer.tsc = xray_u64(bytes + 3, big_endian);
+            preamble->buffer.tsc = pf_u64(bytes + 3, big_endian);
             preamble->buffer.has_tsc = true;
             return;
         default:
@@ -142,7 +142,7 @@ static int take_buffer(struct scan *scan, uint64_t offset, uint64_t end, struct 
     if (!bytes)
         return -1;
     bool big_endian = scan->header->big_endian;
-    struct preamble preamble = {.tid = (int32_t)xray_u32(bytes + 1, big_endian)};
+    struct preamble preamble = {.tid = (int32_t)pf_u32(bytes + 1, big_endian)};
     struct xray_buffer *buffer = &preamble.buffer;
     buffer->body = offset + XRAY_METADATA_SIZE;
     buffer->end = end;
@@ -333,7 +333,7 @@ static int scan_buffer(struct scan *scan, uint64_t offset, uint64_t *next, struc
         return note(scan, XRAY_NOTE_RESYNCHRONISED, offset, *next - offset, error);
     }
     uint64_t extents =
-        xray_u64(bytes + 1, scan->header->big_endian); /* bytes of the buffer after this record */
+        pf_u64(bytes + 1, scan->header->big_endian); /* bytes of the buffer after this record */
     bool owned = extents >= XRAY_METADATA_SIZE && have >= 2 * (size_t)XRAY_METADATA_SIZE &&
                  is_metadata(scan, bytes[XRAY_METADATA_SIZE], XRAY_NEW_BUFFER);
     if (!owned)

@@ -4,8 +4,8 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "formats/bytes.h"
 #include "formats/xray/basic.h"
-#include "formats/xray/bytes.h"
 #include "formats/xray/records.h"
 
 /* ---- reading ------------------------------------------------------------------------------------ */
@@ -14,14 +14,14 @@
 static bool read_profiling(struct xray_header *header, const unsigned char *bytes, bool big_endian)
 {
     static const uint64_t magic = UINT64_C(0x7872617970726f66); /* "xrayprof" */
-    if (xray_u64(bytes, big_endian) != magic)
+    if (pf_u64(bytes, big_endian) != magic)
         return false;
     *header = (struct xray_header){
         .type = XRAY_PROFILING,
         .big_endian = big_endian,
-        .version = xray_u64(bytes + 8, big_endian),
-        .created = xray_u64(bytes + 16, big_endian),
-        .pid = xray_u64(bytes + 24, big_endian),
+        .version = pf_u64(bytes + 8, big_endian),
+        .created = pf_u64(bytes + 16, big_endian),
+        .pid = pf_u64(bytes + 24, big_endian),
     };
     return header->version == XRAY_PROFILING_VERSION;
 }
@@ -35,15 +35,15 @@ static bool read_log(struct xray_header *header, const unsigned char *bytes, boo
 {
     enum { BASIC_VERSIONS = 3, FDR_VERSIONS = 5 };
     unsigned flags = big_endian ? bytes[4] >> 7 | (bytes[4] >> 5 & 2) : bytes[4] & 3;
-    uint16_t type = xray_u16(bytes + 2, big_endian);
+    uint16_t type = pf_u16(bytes + 2, big_endian);
     *header = (struct xray_header){
         .type = type == XRAY_FDR ? XRAY_FDR : XRAY_BASIC,
         .big_endian = big_endian,
-        .version = xray_u16(bytes, big_endian),
+        .version = pf_u16(bytes, big_endian),
         .constant_tsc = flags & 1,
         .nonstop_tsc = flags & 2,
-        .frequency = xray_u64(bytes + 8, big_endian),
-        .buffer_size = xray_u64(bytes + 16, big_endian),
+        .frequency = pf_u64(bytes + 8, big_endian),
+        .buffer_size = pf_u64(bytes + 16, big_endian),
     };
     unsigned versions = type == XRAY_FDR ? FDR_VERSIONS : BASIC_VERSIONS;
     return type <= XRAY_FDR && header->version >= 1 && header->version <= versions;
@@ -66,7 +66,7 @@ static unsigned fdr_confidence(const struct xray_header *header, const unsigned 
     enum xray_metadata first = header->version == 1 ? XRAY_NEW_BUFFER : XRAY_BUFFER_EXTENTS;
     if (size == XRAY_HEADER_SIZE || bytes[XRAY_HEADER_SIZE] == xray_metadata_byte(first, header->big_endian))
         return 32;
-    uint32_t flags = xray_u32(bytes + 4, false), usual = header->big_endian ? 0xc0 : 3;
+    uint32_t flags = pf_u32(bytes + 4, false), usual = header->big_endian ? 0xc0 : 3;
     return flags == usual ? 16 : 0;
 }
 
@@ -85,9 +85,9 @@ static unsigned basic_confidence(const struct xray_header *header, const unsigne
         return 0;
     const unsigned char *record = bytes + XRAY_HEADER_SIZE;
     bool big_endian = header->big_endian;
-    bool sound = xray_u16(record, big_endian) == XRAY_BASIC_FUNCTION && record[3] <= XRAY_ENTER_ARG &&
-                 xray_u32(record + 4, big_endian) && xray_u64(record + 8, big_endian) &&
-                 xray_u32(record + 16, big_endian);
+    bool sound = pf_u16(record, big_endian) == XRAY_BASIC_FUNCTION && record[3] <= XRAY_ENTER_ARG &&
+                 pf_u32(record + 4, big_endian) && pf_u64(record + 8, big_endian) &&
+                 pf_u32(record + 16, big_endian);
     return sound ? 24 : 0;
 }
 

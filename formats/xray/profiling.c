@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "formats/xray/bytes.h"
+#include "formats/bytes.h"
 #include "formats/xray/xray.h"
 
 enum {
@@ -75,8 +75,8 @@ static int scan_block(struct scan *scan, struct pf_error *error)
     const unsigned char *bytes = take(reader, BLOCK_HEADER, error);
     if (!bytes)
         return -1;
-    uint32_t size = xray_u32(bytes, reader->big_endian);
-    uint64_t tid = xray_u64(bytes + 8, reader->big_endian), left = reader->size - offset;
+    uint32_t size = pf_u32(bytes, reader->big_endian);
+    uint64_t tid = pf_u64(bytes + 8, reader->big_endian), left = reader->size - offset;
     reader->at = size <= left ? offset + size : reader->size;
     if (size < BLOCK_HEADER) {
         reader->at = reader->size;
@@ -196,7 +196,7 @@ static int read_path(struct model *model, uint64_t end, size_t *size, struct pf_
         const unsigned char *bytes = take(reader, sizeof(uint32_t), error);
         if (!bytes)
             return -1;
-        uint32_t id = xray_u32(bytes, reader->big_endian);
+        uint32_t id = pf_u32(bytes, reader->big_endian);
         if (!id)
             return 1;
         if (put_id(model, *size, id, error))
@@ -229,8 +229,8 @@ static uint32_t context_of(struct model *model, size_t size, struct pf_error *er
 /* Paths may be there several times, also in one block: they add up, modulo 2^64. */
 static int add_values(struct model *model, size_t size, const unsigned char *bytes, struct pf_error *error)
 {
-    uint64_t calls = xray_u64(bytes, model->reader.big_endian);
-    uint64_t ticks = xray_u64(bytes + 8, model->reader.big_endian);
+    uint64_t calls = pf_u64(bytes, model->reader.big_endian);
+    uint64_t ticks = pf_u64(bytes + 8, model->reader.big_endian);
     uint32_t context = context_of(model, size, error);
     if (context == PF_NO_CONTEXT)
         return -1;

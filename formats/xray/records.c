@@ -122,17 +122,17 @@ int xray_decoder_begin_with(struct xray_decoder *decoder, uint64_t body, uint64_
 
 static uint16_t get16(const struct xray_decoder *decoder, const unsigned char *bytes)
 {
-    return xray_u16(bytes, decoder->big_endian);
+    return pf_u16(bytes, decoder->big_endian);
 }
 
 static uint32_t get32(const struct xray_decoder *decoder, const unsigned char *bytes)
 {
-    return xray_u32(bytes, decoder->big_endian);
+    return pf_u32(bytes, decoder->big_endian);
 }
 
 static uint64_t get64(const struct xray_decoder *decoder, const unsigned char *bytes)
 {
-    return xray_u64(bytes, decoder->big_endian);
+    return pf_u64(bytes, decoder->big_endian);
 }
 
 /* What a record turned out to be. */

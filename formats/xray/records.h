@@ -6,9 +6,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "formats/bytes.h"
 #include "formats/error.h"
 #include "formats/source.h"
-#include "formats/xray/bytes.h"
 #include "formats/xray/header.h"
 
 /*
@@ -149,10 +149,10 @@ static inline int xray_next_event(struct xray_decoder *decoder, struct xray_even
 {
     if (decoder->at < decoder->fast) {
         const unsigned char *bytes = decoder->window + decoder->at;
-        uint32_t word = xray_u32(bytes, false);
+        uint32_t word = pf_u32(bytes, false);
         if (!(word & 9) && bytes[XRAY_FUNCTION_SIZE] != xray_metadata_byte(XRAY_CALL_ARGUMENT, false)) {
             decoder->at += XRAY_FUNCTION_SIZE;
-            decoder->tsc += xray_u32(bytes + 4, false);
+            decoder->tsc += pf_u32(bytes + 4, false);
             *event = (struct xray_event){
                 .tsc = decoder->tsc, .function = word >> 4, .cpu = decoder->cpu, .kind = word >> 1 & 3};
             return 1;

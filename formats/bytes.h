@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef PF_XRAY_BYTES_H
-#define PF_XRAY_BYTES_H
+#ifndef PF_BYTES_H
+#define PF_BYTES_H
 
 #include <endian.h>
 #include <stdbool.h>
@@ -9,21 +9,21 @@
 
 /* Numbers at any address, in the byte order of the machine that wrote them. */
 
-static inline uint16_t xray_u16(const unsigned char *bytes, bool big_endian)
+static inline uint16_t pf_u16(const unsigned char *bytes, bool big_endian)
 {
     uint16_t value;
     memcpy(&value, bytes, sizeof value);
     return big_endian ? be16toh(value) : le16toh(value);
 }
 
-static inline uint32_t xray_u32(const unsigned char *bytes, bool big_endian)
+static inline uint32_t pf_u32(const unsigned char *bytes, bool big_endian)
 {
     uint32_t value;
     memcpy(&value, bytes, sizeof value);
     return big_endian ? be32toh(value) : le32toh(value);
 }
 
-static inline uint64_t xray_u64(const unsigned char *bytes, bool big_endian)
+static inline uint64_t pf_u64(const unsigned char *bytes, bool big_endian)
 {
     uint64_t value;
     memcpy(&value, bytes, sizeof value);

@@ -5,7 +5,7 @@
 
 #include "formats/nsight/keys.h"
 #include "formats/nsight/lookup.h"
-#include "formats/nsight/sorter.h"
+#include "formats/sorter.h"
 #include "formats/tree.h"
 #include "tests/unit/tap.h"
 
@@ -20,7 +20,7 @@ static uint64_t next_random(uint64_t *state)
 /* n records of random keys, their sum as third word; true if they come back sorted and complete. */
 static bool sorts(size_t n, uint64_t limit, bool presorted)
 {
-    struct nsight_sorter *sorter = nsight_sorter_new(3, 2, limit);
+    struct pf_sorter *sorter = pf_sorter_new(3, 2, limit);
     uint64_t random = 7, sum = 0;
     const uint64_t *record;
     uint64_t last[2] = {0, 0};
@@ -28,20 +28,20 @@ static bool sorts(size_t n, uint64_t limit, bool presorted)
     for (size_t i = 0; i < n; i++) {
         uint64_t key = presorted ? i / 3 : next_random(&random) % (n / 2 + 1);
         sum += key * 3 + i;
-        if (nsight_sorter_add(sorter, (uint64_t[]){key, i, key * 3 + i}, &error))
+        if (pf_sorter_add(sorter, (uint64_t[]){key, i, key * 3 + i}, &error))
             abort();
     }
-    if (nsight_sorter_finish(sorter, &error))
+    if (pf_sorter_finish(sorter, &error))
         abort();
     bool sorted = true;
-    while (nsight_sorter_next(sorter, &record, &error) > 0) {
+    while (pf_sorter_next(sorter, &record, &error) > 0) {
         sorted &= !seen++ || record[0] > last[0] || (record[0] == last[0] && record[1] > last[1]);
         sorted &= record[2] == record[0] * 3 + record[1];
         memcpy(last, record, sizeof last);
         sum -= record[2];
     }
-    sorted &= nsight_sorter_next(sorter, &record, &error) == 0;
-    nsight_sorter_free(sorter);
+    sorted &= pf_sorter_next(sorter, &record, &error) == 0;
+    pf_sorter_free(sorter);
     return sorted && seen == n && sum == 0;
 }
 
@@ -54,8 +54,7 @@ static void test_sorter(void)
     ok(sorts(4096, 0, false), "exactly as many as fit");
     ok(sorts(4097, 0, false), "one more than fits");
     ok(sorts(100000, 0, true), "runs that follow one another");
-    ok(nsight_signed(nsight_ordered(-5)) == -5 && nsight_ordered(-5) < nsight_ordered(3),
-       "signed numbers keep their order");
+    ok(pf_signed(pf_ordered(-5)) == -5 && pf_ordered(-5) < pf_ordered(3), "signed numbers keep their order");
 }
 
 static struct nsight_lookup lookup_of(size_t n, uint64_t limit)

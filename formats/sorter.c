@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "formats/nsight/sorter.h"
+#include "formats/sorter.h"
 
 #include <stdbool.h>
 #include <stdlib.h>
@@ -14,7 +14,7 @@ struct run {
     size_t at, have;    /* records of the window */
 };
 
-struct nsight_sorter {
+struct pf_sorter {
     unsigned words, keys;
     size_t capacity; /* records that may be held in memory, */
     size_t room;     /* for which there is room now, */
@@ -31,9 +31,9 @@ struct nsight_sorter {
 
 enum { CAPACITY_LEAST = 4096, ROOM_FIRST = 1024 };
 
-struct nsight_sorter *nsight_sorter_new(unsigned words, unsigned keys, uint64_t limit)
+struct pf_sorter *pf_sorter_new(unsigned words, unsigned keys, uint64_t limit)
 {
-    struct nsight_sorter *sorter = calloc(1, sizeof *sorter);
+    struct pf_sorter *sorter = calloc(1, sizeof *sorter);
     if (!sorter)
         return NULL;
     uint64_t capacity = limit / (words * sizeof *sorter->memory);
@@ -44,7 +44,7 @@ struct nsight_sorter *nsight_sorter_new(unsigned words, unsigned keys, uint64_t 
     return sorter;
 }
 
-void nsight_sorter_free(struct nsight_sorter *sorter)
+void pf_sorter_free(struct pf_sorter *sorter)
 {
     if (!sorter)
         return;
@@ -55,7 +55,7 @@ void nsight_sorter_free(struct nsight_sorter *sorter)
     free(sorter);
 }
 
-static size_t record_size(const struct nsight_sorter *sorter)
+static size_t record_size(const struct pf_sorter *sorter)
 {
     return sorter->words * sizeof *sorter->memory;
 }
@@ -70,10 +70,10 @@ static int compare(const uint64_t *a, const uint64_t *b, unsigned keys)
 
 static int by_keys(const void *a, const void *b, void *arg)
 {
-    return compare(a, b, ((const struct nsight_sorter *)arg)->keys);
+    return compare(a, b, ((const struct pf_sorter *)arg)->keys);
 }
 
-static void sort_memory(struct nsight_sorter *sorter)
+static void sort_memory(struct pf_sorter *sorter)
 {
     if (!sorter->in_order)
         qsort_r(sorter->memory, sorter->count, record_size(sorter), by_keys, sorter);
@@ -82,7 +82,7 @@ static void sort_memory(struct nsight_sorter *sorter)
 
 /* ---- adding -------------------------------------------------------------------------------------- */
 
-static int write_run(struct nsight_sorter *sorter, struct pf_error *error)
+static int write_run(struct pf_sorter *sorter, struct pf_error *error)
 {
     if (!sorter->store && !(sorter->store = pf_store_new(0)))
         return pf_fail_memory(error);
@@ -103,7 +103,7 @@ static int write_run(struct nsight_sorter *sorter, struct pf_error *error)
     return 0;
 }
 
-static int make_room(struct nsight_sorter *sorter, struct pf_error *error)
+static int make_room(struct pf_sorter *sorter, struct pf_error *error)
 {
     if (sorter->room == sorter->capacity)
         return write_run(sorter, error);
@@ -118,7 +118,7 @@ static int make_room(struct nsight_sorter *sorter, struct pf_error *error)
     return 0;
 }
 
-int nsight_sorter_add(struct nsight_sorter *sorter, const uint64_t *record, struct pf_error *error)
+int pf_sorter_add(struct pf_sorter *sorter, const uint64_t *record, struct pf_error *error)
 {
     if (sorter->count == sorter->room && make_room(sorter, error))
         return -1;
@@ -132,18 +132,18 @@ int nsight_sorter_add(struct nsight_sorter *sorter, const uint64_t *record, stru
 
 /* ---- merging ------------------------------------------------------------------------------------- */
 
-static const uint64_t *head(const struct nsight_sorter *sorter, size_t run)
+static const uint64_t *head(const struct pf_sorter *sorter, size_t run)
 {
     return sorter->runs[run].window + sorter->runs[run].at * sorter->words;
 }
 
-static bool is_before(const struct nsight_sorter *sorter, size_t a, size_t b)
+static bool is_before(const struct pf_sorter *sorter, size_t a, size_t b)
 {
     return compare(head(sorter, a), head(sorter, b), sorter->keys) < 0;
 }
 
 /* Lets the run at the heap's place sink to where it belongs. */
-static void sink(struct nsight_sorter *sorter, size_t place)
+static void sink(struct pf_sorter *sorter, size_t place)
 {
     size_t run = sorter->heap[place];
     for (size_t child; (child = 2 * place + 1) < sorter->heaped; place = child) {
@@ -157,7 +157,7 @@ static void sink(struct nsight_sorter *sorter, size_t place)
 }
 
 /* Reads the next records of a run. `most`: so many fit into its window. */
-static int refill(struct nsight_sorter *sorter, struct run *run, size_t most, struct pf_error *error)
+static int refill(struct pf_sorter *sorter, struct run *run, size_t most, struct pf_error *error)
 {
     uint64_t left = run->end - run->next;
     run->at = 0;
@@ -169,13 +169,13 @@ static int refill(struct nsight_sorter *sorter, struct run *run, size_t most, st
     return 0;
 }
 
-static size_t window_records(const struct nsight_sorter *sorter)
+static size_t window_records(const struct pf_sorter *sorter)
 {
     return sorter->room / sorter->n_runs;
 }
 
 /* Shares the memory among the runs. More of them than records fit there are out of reach: each has filled it. */
-static int begin_merge(struct nsight_sorter *sorter, struct pf_error *error)
+static int begin_merge(struct pf_sorter *sorter, struct pf_error *error)
 {
     size_t most = window_records(sorter);
     if (!most || !(sorter->heap = malloc(sorter->n_runs * sizeof *sorter->heap)))
@@ -192,7 +192,7 @@ static int begin_merge(struct nsight_sorter *sorter, struct pf_error *error)
     return 0;
 }
 
-int nsight_sorter_finish(struct nsight_sorter *sorter, struct pf_error *error)
+int pf_sorter_finish(struct pf_sorter *sorter, struct pf_error *error)
 {
     sorter->at = 0;
     if (!sorter->store) {
@@ -205,7 +205,7 @@ int nsight_sorter_finish(struct nsight_sorter *sorter, struct pf_error *error)
 }
 
 /* Steps over the record that was given out last. */
-static int advance(struct nsight_sorter *sorter, struct pf_error *error)
+static int advance(struct pf_sorter *sorter, struct pf_error *error)
 {
     struct run *run = &sorter->runs[sorter->heap[0]];
     if (++run->at == run->have && run->next < run->end) {
@@ -219,7 +219,7 @@ static int advance(struct nsight_sorter *sorter, struct pf_error *error)
     return 0;
 }
 
-int nsight_sorter_next(struct nsight_sorter *sorter, const uint64_t **record, struct pf_error *error)
+int pf_sorter_next(struct pf_sorter *sorter, const uint64_t **record, struct pf_error *error)
 {
     if (!sorter->store) {
         if (sorter->at == sorter->count)
