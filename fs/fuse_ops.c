@@ -35,9 +35,6 @@ struct pf_request {
 
 enum { WATCH_MS = 10 };
 
-/* How long "there is no such name" may be believed. */
-static const double ABSENT_SECONDS = 1;
-
 static struct pf_mount *mount_of(fuse_req_t req)
 {
     return fuse_req_userdata(req);
@@ -229,15 +226,13 @@ static void run_lookup(struct pf_request *request)
     struct pf_attr attr;
     int result;
     SETTLE_OR_RETURN(request, result, pf_fs_lookup(fs, request->ino, request->name, &attr, &job));
-    if (result && result != ENOENT) {
+    if (result) { /* "no such name" is not to be remembered: it may be there the next moment */
         finish(request, result);
         return;
     }
-    struct fuse_entry_param entry = {.entry_timeout = ABSENT_SECONDS};
-    if (!result)
-        entry = entry_param(&attr);
+    struct fuse_entry_param entry = entry_param(&attr);
     settle(request);
-    if (fuse_reply_entry(request->req, &entry) == -ENOENT && !result) /* gone before the answer */
+    if (fuse_reply_entry(request->req, &entry) == -ENOENT) /* gone before the answer */
         pf_fs_forget(fs, entry.ino, 1);
     free_request(request);
 }

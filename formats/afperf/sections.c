@@ -123,7 +123,9 @@ static int add_to_node(struct afperf_model *model, struct afperf_node *node,
 static int time_section(struct afperf_model *model, struct afperf_section *section, struct pf_error *error)
 {
     struct extent *extents = malloc(((size_t)section->count + 1) * sizeof *extents);
-    int result = extents ? add_intervals(model, section, extents, error) : pf_fail_memory(error);
+    if (!extents)
+        return pf_fail_memory(error);
+    int result = add_intervals(model, section, extents, error);
     if (!result)
         cover(model, section, extents);
     free(extents);

@@ -172,11 +172,11 @@ static int sort_run(struct afperf_model *model, const struct afperf_run *run, st
     size_t n = (size_t)run->n_events;
     struct timed *events = calloc(n, sizeof *events), *other = calloc(n, sizeof *other);
     struct afperf_log_writer log = {0};
-    int result =
-        events && other ? afperf_log_writer_init(&log, model->timeline, error) : pf_fail_memory(error);
-    if (!result)
+    bool room = events && other;
+    int result = room ? afperf_log_writer_init(&log, model->timeline, error) : pf_fail_memory(error);
+    if (room && !result)
         result = read_timed(model, run, events, error);
-    if (!result) {
+    if (room && !result) {
         const struct timed *sorted = sort_by_time(events, other, n);
         for (size_t i = 0; i < n && !result; i++)
             result = afperf_log_set(&log, run->events + i, sorted[i].event, error);

@@ -72,8 +72,9 @@ rm "$src/run.xray"
 is "$(cat "$p/tables/values.csv" 2>&1 >/dev/null | sed 's/.*: //')" "No such file or directory" \
     "deleted: the profile is gone on the next open"
 is "$(ls "$mnt")" "" "and from its folder"
+ok "nor is it there when asked for by name" bash -c "! ls '$p' '$src/run.xray'"
 cp "$work/two" "$src/run.xray"
-ok "back again with other content: served" serves two
+ok "back again with other content: served at once" serves two
 
 fresh
 serves one
