@@ -29,8 +29,10 @@ struct part {
 
 static int reserve(struct perun_text *text, size_t more, struct pf_error *error)
 {
-    if (more <= text->room - text->size)
+    if (text->at && more <= text->room - text->size)
         return 0;
+    if (more > SIZE_MAX / 4 - text->size)
+        return pf_fail_memory(error);
     size_t room = text->room ? text->room : 256;
     while (room - text->size < more)
         room *= 2;
