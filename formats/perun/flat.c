@@ -31,14 +31,18 @@ static int reserve(struct perun_text *text, size_t more, struct pf_error *error)
 {
     if (text->at && more <= text->room - text->size)
         return 0;
-    if (more > SIZE_MAX / 4 - text->size)
-        return pf_fail_memory(error);
+    if (more > SIZE_MAX / 4 - text->size) {
+        pf_fail_memory(error);
+        return -1;
+    }
     size_t room = text->room ? text->room : 256;
     while (room - text->size < more)
         room *= 2;
     char *at = realloc(text->at, room);
-    if (!at)
-        return pf_fail_memory(error);
+    if (!at) {
+        pf_fail_memory(error);
+        return -1;
+    }
     text->at = at;
     text->room = room;
     return 0;
