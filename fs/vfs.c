@@ -122,11 +122,6 @@ void pf_fs_free(struct pf_fs *fs)
     free(fs);
 }
 
-struct pf_core *pf_fs_core(struct pf_fs *fs)
-{
-    return &fs->core;
-}
-
 void pf_fs_last_error(struct pf_fs *fs, struct pf_error *error)
 {
     pthread_mutex_lock(&fs->lock);

@@ -33,7 +33,6 @@ struct pf_fs_options {
 /* Opens SOURCE (a directory, or one profile). Borrows the options' strings. NULL with *error filled. */
 struct pf_fs *pf_fs_new(const char *source, const struct pf_fs_options *options, struct pf_error *error);
 void pf_fs_free(struct pf_fs *fs);
-struct pf_core *pf_fs_core(struct pf_fs *fs);
 
 struct pf_attr {
     struct stat st;       /* st_ino is the node's number */

@@ -182,7 +182,6 @@ static void close_folder(struct pf_profile *profile)
     pf_stored_close(profile);
 }
 
-/* Files beside the folders of points do not matter. */
 const struct pf_driver pf_cubedir_driver = {
     .name = "cube-experiment",
     .title = "Folders of points that hold Cube profiles, as an Extra-P experiment",
