@@ -46,7 +46,7 @@ static int next_row(struct pf_cursor *cursor, struct pf_cell *cells, struct pf_e
     if (xray_lists_at(lists, (size_t)walk->at.thread, (uint32_t)walk->at.next, &function, error))
         return -1;
     walk->at.next++;
-    cells[0] = pf_uint(walk->at.thread);
+    cells[0] = pf_int((int64_t)walk->at.thread);
     xray_function_cells(xray_state(cursor->profile), &function, cells + 1, &walk->text);
     return 1;
 }

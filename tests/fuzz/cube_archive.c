@@ -4,8 +4,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    int fd = create();
-    put(fd, data, size);
-    read_file(fd);
-    return 0;
+    struct fuzz_file file = create();
+    fuzz_put(file, data, size);
+    return read_cube(file, data, size);
 }

@@ -27,12 +27,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (size < 2)
         return 0;
     size_t index = data[0] < size - 2 ? data[0] : size - 2;
-    int fd = create();
+    struct fuzz_file file = create();
     snprintf(name, sizeof name, "%d.index", data[1] % 16);
-    put_member(fd, name, data + 2, index);
+    put_member(file, name, data + 2, index);
     snprintf(name, sizeof name, "%d.data", data[1] % 16);
-    put_member(fd, name, data + 2 + index, size - 2 - index);
-    put_member(fd, "anchor.xml", anchor, sizeof anchor - 1);
-    read_file(fd);
-    return 0;
+    put_member(file, name, data + 2 + index, size - 2 - index);
+    put_member(file, "anchor.xml", anchor, sizeof anchor - 1);
+    return read_cube(file, data, size);
 }

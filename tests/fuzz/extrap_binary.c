@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-#include "tests/fuzz/extrap_fuzz.h"
+/* Any bytes as an experiment of Extra-P 3.0. */
+#include "tests/fuzz/profile.h"
 
 extern const struct pf_driver pf_extrap_binary_driver;
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    read_study(&pf_extrap_binary_driver, data, size, false);
-    return 0;
+    unsigned choice = fuzz_choice(&data, &size);
+    return fuzz_bytes(&pf_extrap_binary_driver, "study", data, size, choice, FUZZ_OPENS | FUZZ_LOADS);
 }

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-#include "tests/fuzz/extrap_fuzz.h"
+/* Any bytes as a TaLPas file. */
+#include "tests/fuzz/profile.h"
 
 extern const struct pf_driver pf_extrap_talpas_driver;
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    read_study(&pf_extrap_talpas_driver, data, size, false);
-    return 0;
+    unsigned choice = fuzz_choice(&data, &size);
+    return fuzz_bytes(&pf_extrap_talpas_driver, "study", data, size, choice, FUZZ_OPENS | FUZZ_LOADS);
 }

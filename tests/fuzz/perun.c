@@ -5,7 +5,7 @@
  */
 #include <zlib.h>
 
-#include "tests/fuzz/perun_fuzz.h"
+#include "tests/fuzz/profile.h"
 
 extern const struct pf_driver pf_perun_driver;
 
@@ -21,19 +21,17 @@ static void store(const uint8_t *data, size_t size, unsigned choice)
         memcpy(plain + sizeof head, data, size);
     if (compress2(object, &packed, plain, size + sizeof head, 1) != Z_OK)
         abort();
-    fuzz_one(&pf_perun_driver, "object", object, packed, choice);
+    fuzz_bytes(&pf_perun_driver, "object", object, packed, choice, FUZZ_MAY_FAIL);
     free(plain);
     free(object);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    unsigned choice = size ? data[0] : 0;
-    data += size != 0;
-    size -= size != 0;
+    unsigned choice = fuzz_choice(&data, &size);
     if (choice & 16)
         store(data, size, choice);
     else
-        fuzz_one(&pf_perun_driver, "job.perf", data, size, choice);
+        fuzz_bytes(&pf_perun_driver, "job.perf", data, size, choice, FUZZ_MAY_FAIL);
     return 0;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Files of XRay's profiling mode, in either byte order. */
-#include "tests/fuzz/xray_fuzz.h"
+#include "tests/fuzz/xray_head.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef FUZZ_PROFILE_H
+#define FUZZ_PROFILE_H
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "tests/sound.h"
+
+/*
+ * What the fuzz targets of all drivers do with an input: it becomes a file in memory's file system, is probed, opened and
+ * loaded, and must then keep all promises of formats/driver.h (tests/sound.h).
+ */
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+#define FUZZ __attribute__((unused)) static
+
+/* What no input of a driver may bring about. */
+enum fuzz_rules {
+    FUZZ_MAY_FAIL = 0,
+    FUZZ_OPENS = 1, /* that it cannot be opened */
+    FUZZ_LOADS = 2, /* that it cannot be loaded once it has been opened */
+};
+
+/* More rows than this, of one walk, are the same as fewer. */
+enum { FUZZ_ROWS = 400 };
+
+/* A file of an input, being written. */
+struct fuzz_file {
+    const char *name;
+    int fd;
+};
+
+static char fuzz_path[] = "/dev/shm/fuzz.XXXXXX";
+
+FUZZ void fuzz_leave(void)
+{
+    char command[sizeof fuzz_path + 16];
+    snprintf(command, sizeof command, "rm -rf %s", fuzz_path);
+    if (system(command))
+        perror(command);
+}
+
+/* The folder that all inputs are written to, one after the other. */
+FUZZ int fuzz_folder(void)
+{
+    static int folder = -1;
+    if (folder < 0) {
+        folder = mkdtemp(fuzz_path) ? open(fuzz_path, O_RDONLY | O_DIRECTORY) : -1;
+        if (folder < 0 || atexit(fuzz_leave))
+            abort();
+    }
+    return folder;
+}
+
+FUZZ struct fuzz_file fuzz_create(int folder, const char *name)
+{
+    struct fuzz_file file = {name, openat(folder, name, O_RDWR | O_CREAT | O_TRUNC, 0600)};
+    if (file.fd < 0)
+        abort();
+    return file;
+}
+
+FUZZ void fuzz_put(struct fuzz_file file, const void *bytes, size_t size)
+{
+    if (size && write(file.fd, bytes, size) != (ssize_t)size)
+        abort();
+}
+
+/* A time to come, of the file and its folder: sources wait for what was written just now to grow older. */
+FUZZ void fuzz_finish(int folder, struct fuzz_file file)
+{
+    static const struct timespec times[2] = {{.tv_sec = INT32_MAX}, {.tv_sec = INT32_MAX}};
+    if (futimens(file.fd, times) || futimens(folder, times) || close(file.fd))
+        abort();
+}
+
+FUZZ void fuzz_write(int folder, const char *name, const void *bytes, size_t size)
+{
+    struct fuzz_file file = fuzz_create(folder, name);
+    fuzz_put(file, bytes, size);
+    fuzz_finish(folder, file);
+}
+
+/* Some byte of an input is not part of it but a choice: of items, positions, and how little memory there is. */
+FUZZ unsigned fuzz_choice(const uint8_t **data, size_t *size)
+{
+    unsigned choice = *size ? (*data)[0] : 0;
+    *data += *size != 0;
+    *size -= *size != 0;
+    return choice;
+}
+
+FUZZ void fuzz_probe(const struct pf_driver *driver, int folder, const char *name)
+{
+    static unsigned char head[PF_HEAD_MAX];
+    static struct pf_probe probe;
+    struct pf_verdict verdict = {0};
+    struct stat st;
+    int fd = openat(folder, name, O_RDONLY);
+    if (fd < 0 || fstat(fd, &st))
+        abort();
+    bool directory = S_ISDIR(st.st_mode);
+    probe = (struct pf_probe){.name = name,
+                              .directory = directory,
+                              .size = directory ? 0 : (uint64_t)st.st_size,
+                              .fd = fd,
+                              .bytes = head};
+    driver->probe(&probe, &verdict);
+    close(fd);
+}
+
+/* An item of this axis; -1: it has none. */
+FUZZ int64_t fuzz_item(const struct pf_profile *profile, enum pf_role role, unsigned choice)
+{
+    int64_t items = sound_items(profile, role);
+    return items > 0 ? (int64_t)choice % items : -1;
+}
+
+FUZZ void fuzz_look(struct pf_profile *profile, unsigned choice)
+{
+    struct sound_limits limits = {.rows = FUZZ_ROWS, .hop = 1 + choice / 8, .resumes = 4};
+    struct pf_restriction only = {fuzz_item(profile, PF_PARTITION, choice),
+                                  fuzz_item(profile, PF_CONTEXT, choice),
+                                  fuzz_item(profile, PF_METRIC, choice), fuzz_item(profile, PF_KEY, choice)};
+    const char *wrong = sound_profile(profile, only, limits);
+    if (!wrong)
+        return;
+    fprintf(stderr, "not sound: %s\n", wrong);
+    abort();
+}
+
+/* Reads the file or directory of this name. */
+FUZZ void fuzz_read(const struct pf_driver *driver, int folder, const char *name, unsigned choice,
+                    enum fuzz_rules rules)
+{
+    struct pf_error error = {0};
+    /* Little memory at times, so that sums and tapes spill. */
+    struct pf_options options = {.cache = choice & 8 ? 4096 : 1 << 20};
+    struct pf_profile profile = {.driver = driver,
+                                 .source = pf_source_new(folder, name, &error),
+                                 .options = &options,
+                                 .info = pf_rows_new(2),
+                                 .warnings = pf_rows_new(5)};
+    if (!profile.source || !profile.info || !profile.warnings)
+        abort();
+    fuzz_probe(driver, folder, name);
+    bool opened = driver->open(&profile, &error) == 0, loaded = opened;
+    for (enum pf_stage stage = PF_PARTITIONED; loaded && stage < PF_STAGES; stage++)
+        loaded = driver->load(&profile, stage, NULL, &error) == 0;
+    if ((!opened && (rules & FUZZ_OPENS)) || (opened && !loaded && (rules & FUZZ_LOADS))) {
+        fprintf(stderr, "not %s: %s\n", opened ? "loaded" : "opened", error.what);
+        abort();
+    }
+    if (loaded)
+        fuzz_look(&profile, choice);
+    driver->close(&profile);
+    pf_rows_free(profile.partitions.items);
+    pf_rows_free(profile.partitions.fields);
+    pf_rows_free(profile.warnings);
+    pf_rows_free(profile.info);
+    pf_tree_free(profile.contexts);
+    pf_source_free(profile.source);
+}
+
+/* Reads a file of these bytes. */
+FUZZ int fuzz_bytes(const struct pf_driver *driver, const char *name, const uint8_t *data, size_t size,
+                    unsigned choice, enum fuzz_rules rules)
+{
+    fuzz_write(fuzz_folder(), name, data, size);
+    fuzz_read(driver, fuzz_folder(), name, choice, rules);
+    return 0;
+}
+
+#endif

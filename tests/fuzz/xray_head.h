@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef XRAY_HEAD_H
+#define XRAY_HEAD_H
+
+#include "tests/fuzz/profile.h"
+
+/* XRay files: each target gives its input the first bytes of one kind of file, so that the records are reached. */
+
+extern const struct pf_driver pf_xray_driver;
+
+/* Reads the file that has these first bytes, and then those of the input behind as many. */
+static inline void read_bytes(const unsigned char *head, size_t head_size, const uint8_t *data, size_t size)
+{
+    if (size < head_size)
+        return;
+    struct fuzz_file file = fuzz_create(fuzz_folder(), "log");
+    fuzz_put(file, head, head_size);
+    fuzz_put(file, data + head_size, size - head_size);
+    fuzz_finish(fuzz_folder(), file);
+    fuzz_read(&pf_xray_driver, fuzz_folder(), "log", data[size - 1], FUZZ_LOADS);
+}
+
+#endif

@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Every profile among the samples (and in the folder that PROFILEFS_SHARED names) keeps the promises of
+ * formats/driver.h: see tests/sound.h.
+ */
+#include <dirent.h>
+#include <fcntl.h>
+#include <unistd.h>
+
+#include "tests/sound.h"
+#include "tests/unit/tap.h"
+
+/* Folders within folders, no deeper than archives are. */
+enum { PATH_ROOM = 4096, DEPTH_MAX = 12 };
+
+static void free_profile(struct pf_profile *profile)
+{
+    profile->driver->close(profile);
+    pf_rows_free(profile->partitions.items);
+    pf_rows_free(profile->partitions.fields);
+    pf_rows_free(profile->warnings);
+    pf_rows_free(profile->info);
+    pf_tree_free(profile->contexts);
+    pf_source_free(profile->source);
+}
+
+/* Looks at the first, a middle and the last item of each axis. */
+static const char *check_items(struct pf_profile *profile)
+{
+    const struct sound_limits limits = {.rows = 20000, .hop = 211, .resumes = 12};
+    const char *wrong = NULL;
+    for (int64_t third = 0; third < 3 && !wrong; third++) {
+        int64_t partitions = sound_items(profile, PF_PARTITION), contexts = sound_items(profile, PF_CONTEXT),
+                metrics = sound_items(profile, PF_METRIC), keys = sound_items(profile, PF_KEY);
+        struct pf_restriction only = {(partitions - 1) * third / 2, (contexts - 1) * third / 2,
+                                      (metrics - 1) * third / 2, keys ? (keys - 1) * third / 2 : -1};
+        wrong = sound_profile(profile, only, limits);
+    }
+    return wrong;
+}
+
+/* One entry of a folder, as the driver that is surest of it reads it. */
+static void check_profile(const struct pf_driver *driver, int folder, const char *name, const char *path)
+{
+    struct pf_error error = {0};
+    struct pf_options options = {.cache = 1 << 20};
+    struct pf_profile profile = {.driver = driver,
+                                 .options = &options,
+                                 .source = pf_source_new(folder, name, &error),
+                                 .info = pf_rows_new(2),
+                                 .warnings = pf_rows_new(5)};
+    const char *wrong = NULL;
+    if (profile.source && !driver->open(&profile, &error)) {
+        for (enum pf_stage stage = PF_PARTITIONED; !wrong && stage < PF_STAGES; stage++)
+            if (driver->load(&profile, stage, NULL, &error))
+                wrong = error.what;
+        if (!wrong)
+            wrong = check_items(&profile);
+    }
+    ok(!wrong, "%s is a sound profile%s%s", path, wrong ? ": " : "", wrong ? wrong : "");
+    free_profile(&profile);
+}
+
+/* True if the entry has been read as a profile that stands in its place. */
+static bool check_entry(int folder, const char *name, const char *path, bool directory)
+{
+    static unsigned char head[PF_HEAD_MAX];
+    struct stat st;
+    int fd = openat(folder, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+    if (fd < 0 || fstat(fd, &st)) {
+        if (fd >= 0)
+            close(fd);
+        return true;
+    }
+    struct pf_probe probe = {.name = name,
+                             .directory = directory,
+                             .size = directory ? 0 : (uint64_t)st.st_size,
+                             .fd = fd,
+                             .bytes = head};
+    struct pf_verdict verdict;
+    const struct pf_driver *driver = pf_recognise(&probe, &verdict);
+    if (driver)
+        check_profile(driver, folder, name, path);
+    const struct pf_driver *beside = directory ? pf_recognise_beside(&probe, "experiment", &verdict) : NULL;
+    if (beside)
+        check_profile(beside, folder, name, path);
+    close(fd);
+    return driver != NULL;
+}
+
+static void check_folder(const char *path, unsigned depth)
+{
+    DIR *listing = opendir(path);
+    const struct dirent *entry;
+    while (listing && (entry = readdir(listing))) {
+        char below[PATH_ROOM];
+        bool directory = entry->d_type == DT_DIR;
+        if (!strcmp(entry->d_name, ".") || !strcmp(entry->d_name, "..") ||
+            (!directory && entry->d_type != DT_REG) ||
+            snprintf(below, sizeof below, "%s/%s", path, entry->d_name) >= PATH_ROOM)
+            continue;
+        if (!check_entry(dirfd(listing), entry->d_name, below, directory) && directory && depth < DEPTH_MAX)
+            check_folder(below, depth + 1);
+    }
+    if (listing)
+        closedir(listing);
+}
+
+int main(void)
+{
+    char corpus[PATH_ROOM];
+    const char *shared = getenv("PROFILEFS_SHARED");
+    check_folder("tests/samples/archive", 0);
+    if (!shared || !*shared)
+        fputs("# profiles of PROFILEFS_SHARED, not set: skipped\n", stderr);
+    else if (snprintf(corpus, sizeof corpus, "%s/corpus", shared) < PATH_ROOM)
+        check_folder(corpus, 0);
+    return done();
+}
