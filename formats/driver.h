@@ -210,8 +210,8 @@ struct pf_options {
 struct pf_driver;
 
 /*
- * One open profile. The core makes it, the driver fills it in open() and load(); the core frees
- * partitions.items, partitions.fields, contexts, warnings and info after close().
+ * One open profile. The core makes it (pf_profile_begin), the driver fills it in open() and load(); the core frees
+ * partitions.items, partitions.fields, contexts, warnings and info after close() (pf_profile_end).
  */
 struct pf_profile {
     const struct pf_driver *driver;
@@ -312,6 +312,24 @@ struct pf_driver {
     ssize_t (*blob_read)(struct pf_profile *profile, size_t blob, void *buffer, size_t size, uint64_t offset,
                          struct pf_error *error);
 };
+
+/* ---- a profile's life --------------------------------------------------------------------------- */
+
+/*
+ * Makes an empty profile of the driver, for its open(). The source, which stays the caller's, and the options must
+ * live as long. 0; or -1 with *error filled: pf_profile_end is due in either case.
+ */
+int pf_profile_begin(struct pf_profile *profile, const struct pf_driver *driver, struct pf_source *source,
+                     const struct pf_options *options, struct pf_error *error);
+
+/* Loads all stages behind PF_OPENED up to and with `last`, of which none is loaded yet. 0, or -1 with *error filled. */
+int pf_profile_load(struct pf_profile *profile, enum pf_stage last, struct pf_pass *pass,
+                    struct pf_error *error);
+
+/* Closes the profile, opened or not, and frees what the core frees of it: all but the source. */
+void pf_profile_end(struct pf_profile *profile);
+
+/* ---- all drivers -------------------------------------------------------------------------------- */
 
 /* All drivers, in the order of probing; NULL at the end. */
 extern const struct pf_driver *const pf_drivers[];

@@ -40,3 +40,33 @@ int pf_warn(struct pf_profile *profile, int64_t line, int64_t offset, const char
                               pf_string(code), pf_string(text)};
     return pf_rows_add(profile->warnings, cells, error);
 }
+
+int pf_profile_begin(struct pf_profile *profile, const struct pf_driver *driver, struct pf_source *source,
+                     const struct pf_options *options, struct pf_error *error)
+{
+    *profile = (struct pf_profile){.driver = driver,
+                                   .source = source,
+                                   .options = options,
+                                   .info = pf_rows_new(2),
+                                   .warnings = pf_rows_new(5)};
+    return profile->info && profile->warnings ? 0 : pf_fail_memory(error);
+}
+
+int pf_profile_load(struct pf_profile *profile, enum pf_stage last, struct pf_pass *pass,
+                    struct pf_error *error)
+{
+    for (enum pf_stage stage = PF_PARTITIONED; stage <= last; stage++)
+        if (profile->driver->load(profile, stage, pass, error))
+            return -1;
+    return 0;
+}
+
+void pf_profile_end(struct pf_profile *profile)
+{
+    profile->driver->close(profile);
+    pf_rows_free(profile->partitions.items);
+    pf_rows_free(profile->partitions.fields);
+    pf_rows_free(profile->info);
+    pf_rows_free(profile->warnings);
+    pf_tree_free(profile->contexts);
+}

@@ -56,16 +56,8 @@ struct pf_live *pf_live_open(struct pf_core *core, const struct pf_driver *drive
     pthread_mutex_init(&live->lock, NULL);
     struct pf_profile *profile = &live->profile;
     pf_source_set_matters(source, driver->matters);
-    *profile = (struct pf_profile){.driver = driver, .source = source, .options = &core->options};
-    profile->info = pf_rows_new(2);
-    profile->warnings = pf_rows_new(5);
-    if (!profile->info || !profile->warnings) {
-        pf_fail_memory(error);
-        pf_live_release(live);
-        return NULL;
-    }
-    live->opened = true;
-    if (driver->open(profile, error) || find_src(profile, error) || pf_live_name_carried(live, error) ||
+    if (pf_profile_begin(profile, driver, source, &core->options, error) || driver->open(profile, error) ||
+        find_src(profile, error) || pf_live_name_carried(live, error) ||
         (profile->metrics_stage == PF_OPENED && pf_live_name_metrics(live, error)) ||
         (profile->keys.plural && profile->keys.stage == PF_OPENED && pf_live_name_keys(live, error)) ||
         (!pf_source_intact(source) && pf_fail(error, ESTALE, "the file has changed"))) {
@@ -100,14 +92,9 @@ void pf_live_release(struct pf_live *live)
         pf_reserved_free(live->reserved[n]);
     }
     free(live->context_dir_size);
-    if (live->opened)
-        profile->driver->close(profile);
-    pf_rows_free(profile->partitions.items);
-    pf_rows_free(profile->partitions.fields);
-    pf_rows_free(profile->info);
-    pf_rows_free(profile->warnings);
-    pf_tree_free(profile->contexts);
-    pf_source_free(profile->source);
+    struct pf_source *source = profile->source;
+    pf_profile_end(profile);
+    pf_source_free(source);
     pthread_mutex_destroy(&live->lock);
     free(live);
 }

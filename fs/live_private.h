@@ -32,7 +32,6 @@ struct pf_live {
     struct pf_core *core;
     struct pf_profile profile;
     atomic_uint references;
-    bool opened;
 
     pthread_mutex_t lock; /* guards what follows */
     enum pf_stage stage;

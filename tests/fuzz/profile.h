@@ -139,30 +139,21 @@ FUZZ void fuzz_read(const struct pf_driver *driver, int folder, const char *name
     struct pf_error error = {0};
     /* Little memory at times, so that sums and tapes spill. */
     struct pf_options options = {.cache = choice & 8 ? 4096 : 1 << 20};
-    struct pf_profile profile = {.driver = driver,
-                                 .source = pf_source_new(folder, name, &error),
-                                 .options = &options,
-                                 .info = pf_rows_new(2),
-                                 .warnings = pf_rows_new(5)};
-    if (!profile.source || !profile.info || !profile.warnings)
+    struct pf_profile profile;
+    struct pf_source *source = pf_source_new(folder, name, &error);
+    if (!source || pf_profile_begin(&profile, driver, source, &options, &error))
         abort();
     fuzz_probe(driver, folder, name);
-    bool opened = driver->open(&profile, &error) == 0, loaded = opened;
-    for (enum pf_stage stage = PF_PARTITIONED; loaded && stage < PF_STAGES; stage++)
-        loaded = driver->load(&profile, stage, NULL, &error) == 0;
+    bool opened = driver->open(&profile, &error) == 0;
+    bool loaded = opened && !pf_profile_load(&profile, PF_DERIVED, NULL, &error);
     if ((!opened && (rules & FUZZ_OPENS)) || (opened && !loaded && (rules & FUZZ_LOADS))) {
         fprintf(stderr, "not %s: %s\n", opened ? "loaded" : "opened", error.what);
         abort();
     }
     if (loaded)
         fuzz_look(&profile, choice);
-    driver->close(&profile);
-    pf_rows_free(profile.partitions.items);
-    pf_rows_free(profile.partitions.fields);
-    pf_rows_free(profile.warnings);
-    pf_rows_free(profile.info);
-    pf_tree_free(profile.contexts);
-    pf_source_free(profile.source);
+    pf_profile_end(&profile);
+    pf_source_free(source);
 }
 
 /* Reads a file of these bytes. */

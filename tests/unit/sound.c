@@ -13,17 +13,6 @@
 /* Folders within folders, no deeper than archives are. */
 enum { PATH_ROOM = 4096, DEPTH_MAX = 12 };
 
-static void free_profile(struct pf_profile *profile)
-{
-    profile->driver->close(profile);
-    pf_rows_free(profile->partitions.items);
-    pf_rows_free(profile->partitions.fields);
-    pf_rows_free(profile->warnings);
-    pf_rows_free(profile->info);
-    pf_tree_free(profile->contexts);
-    pf_source_free(profile->source);
-}
-
 /* Looks at the first, a middle and the last item of each axis. */
 static const char *check_items(struct pf_profile *profile)
 {
@@ -44,21 +33,16 @@ static void check_profile(const struct pf_driver *driver, int folder, const char
 {
     struct pf_error error = {0};
     struct pf_options options = {.cache = 1 << 20};
-    struct pf_profile profile = {.driver = driver,
-                                 .options = &options,
-                                 .source = pf_source_new(folder, name, &error),
-                                 .info = pf_rows_new(2),
-                                 .warnings = pf_rows_new(5)};
+    struct pf_profile profile;
+    struct pf_source *source = pf_source_new(folder, name, &error);
     const char *wrong = NULL;
-    if (profile.source && !driver->open(&profile, &error)) {
-        for (enum pf_stage stage = PF_PARTITIONED; !wrong && stage < PF_STAGES; stage++)
-            if (driver->load(&profile, stage, NULL, &error))
-                wrong = error.what;
-        if (!wrong)
-            wrong = check_items(&profile);
-    }
+    if (!source)
+        return;
+    if (!pf_profile_begin(&profile, driver, source, &options, &error) && !driver->open(&profile, &error))
+        wrong = pf_profile_load(&profile, PF_DERIVED, NULL, &error) ? error.what : check_items(&profile);
     ok(!wrong, "%s is a sound profile%s%s", path, wrong ? ": " : "", wrong ? wrong : "");
-    free_profile(&profile);
+    pf_profile_end(&profile);
+    pf_source_free(source);
 }
 
 /* True if the entry has been read as a profile that stands in its place. */
