@@ -238,10 +238,25 @@ static bool differ_in_context(const struct nsight_key *a, const struct nsight_ke
            a->word[2] >> 32 == b->word[2] >> 32 && a->word[2] != b->word[2];
 }
 
+/* True if the processes of threads, or those of streams, are not all one: an unknown one (0) differs from a known one. */
+static bool processes_differ(const struct nsight_keys *keys, uint64_t kind)
+{
+    const struct nsight_key *first = NULL;
+    for (uint32_t i = 0; i < keys->count; i++) {
+        if (keys->key[i].word[0] != kind)
+            continue;
+        if (!first)
+            first = &keys->key[i];
+        if (process_of_key(&keys->key[i]) != process_of_key(first))
+            return true;
+    }
+    return false;
+}
+
 static struct naming naming_of(const struct nsight_keys *keys)
 {
     struct naming naming = {0};
-    uint64_t first = 0; /* process; exports may not tell that of streams */
+    uint64_t first = 0; /* process; exports may tell that of no stream, which alone is no reason to name it */
     for (uint32_t i = 0; i < keys->count && keys->key[i].word[0] != HOMELESS; i++) {
         uint64_t process = process_of_key(&keys->key[i]);
         first = first ? first : process;
@@ -249,6 +264,7 @@ static struct naming naming_of(const struct nsight_keys *keys)
         naming.machine |= process && process >> 24 != first >> 24;
         naming.context |= i && differ_in_context(&keys->key[i - 1], &keys->key[i]);
     }
+    naming.process |= processes_differ(keys, THREAD) || processes_differ(keys, STREAM);
     return naming;
 }
 
@@ -261,9 +277,9 @@ static int name_of(const struct nsight_key *key, const struct naming *naming, ch
     int at = 0;
     if (key->word[0] == HOMELESS)
         return snprintf(name, NAME_ROOM, "unknown-thread");
-    if (naming->machine)
+    if (naming->machine && process)
         at += snprintf(name + at, NAME_ROOM - (size_t)at, "vm-%" PRIx64 ".", process >> 24);
-    if (naming->process)
+    if (naming->process && process)
         at += snprintf(name + at, NAME_ROOM - (size_t)at, "process-%" PRIu64 ".", process & 0xffffff);
     if (key->word[0] == THREAD)
         return at + snprintf(name + at, NAME_ROOM - (size_t)at, "thread-%" PRIu64,

@@ -215,6 +215,17 @@ static void test_processes(void)
     close_export(export);
 }
 
+static void test_unknown_process(void)
+{
+    struct open_export *export = export_of(TABLES NAMES CALL(100, 110, 1, 1) KERNEL(
+        120, 150, 7, 1, 3) "INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES (160,170,0,1,7,99,NULL,3,3);");
+    is(rows(export, "events"),
+       "process-7.gpu-0.stream-7,kernel,120,150,0,7,1,,,stencil\n"
+       "gpu-0.stream-7,kernel,160,170,0,7,99,,,stencil\n",
+       "a stream of no known process has a name of its own beside that of a process");
+    close_export(export);
+}
+
 static void test_other_versions(void)
 {
     struct open_export *export =
@@ -301,6 +312,7 @@ int main(void)
     test_imported();
     test_pathless();
     test_processes();
+    test_unknown_process();
     test_other_versions();
     test_info();
     test_probe();
