@@ -79,7 +79,10 @@ void afperf_reader_seek(struct afperf_reader *reader, uint64_t offset, uint64_t 
 {
     reader->line = line;
     if (offset >= reader->base && offset - reader->base <= reader->end) {
-        reader->start = reader->special = (size_t)(offset - reader->base);
+        size_t start = (size_t)(offset - reader->base);
+        if (start < reader->start)
+            reader->special = start; /* what lies between has not been looked at since */
+        reader->start = start;
         return;
     }
     reader->base = offset;
@@ -426,7 +429,6 @@ static int skip_line(struct afperf_reader *reader, struct pf_error *error)
         const char *at = reader->window + reader->start;
         const char *newline = memchr(at, '\n', reader->end - reader->start);
         reader->start = newline ? (size_t)(newline + 1 - reader->window) : reader->end;
-        reader->special = reader->start;
         if (newline || reader->at_end)
             return 0;
         if (refill(reader, error) < 0)
@@ -573,7 +575,6 @@ int afperf_reader_skip(struct afperf_reader *reader, uint64_t offset, struct pf_
         const char *at = reader->window + reader->start;
         reader->line += count_newlines(at, at + size);
         reader->start += size;
-        reader->special = reader->start;
         if (size == left || reader->at_end)
             break;
         if (refill(reader, error) < 0)
