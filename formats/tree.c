@@ -37,11 +37,13 @@ static uint32_t hash_of(uint32_t parent, uint32_t key)
     return (uint32_t)(hash >> 32);
 }
 
-static uint32_t *slot_of(const struct pf_tree *tree, uint32_t parent, uint32_t key)
+/* A slot holds its hash as well: contexts are many, and each that is looked at is a miss of the processor's cache. */
+static uint64_t *slot_of(const struct pf_tree *tree, uint32_t hash, uint32_t parent, uint32_t key)
 {
-    for (uint32_t i = hash_of(parent, key);; i++) {
-        uint32_t *slot = &tree->slots[i & tree->slot_mask];
-        if (!*slot || (tree->parent[*slot - 1] == parent && tree->key[*slot - 1] == key))
+    for (uint32_t i = hash;; i++) {
+        uint64_t *slot = &tree->slots[i & tree->slot_mask];
+        uint32_t context = (uint32_t)*slot - 1;
+        if (!*slot || (*slot >> 32 == hash && tree->parent[context] == parent && tree->key[context] == key))
             return slot;
     }
 }
@@ -49,14 +51,19 @@ static uint32_t *slot_of(const struct pf_tree *tree, uint32_t parent, uint32_t k
 static int grow_slots(struct pf_tree *tree)
 {
     uint32_t mask = tree->slots ? tree->slot_mask * 2 + 1 : 1023;
-    uint32_t *slots = calloc((size_t)mask + 1, sizeof *slots);
+    uint64_t *slots = calloc((size_t)mask + 1, sizeof *slots);
     if (!slots)
         return -1;
+    for (uint32_t i = 0; tree->slots && i <= tree->slot_mask; i++) {
+        uint32_t at = (uint32_t)(tree->slots[i] >> 32);
+        while (tree->slots[i] && slots[at & mask])
+            at++;
+        if (tree->slots[i])
+            slots[at & mask] = tree->slots[i];
+    }
     free(tree->slots);
     tree->slots = slots;
     tree->slot_mask = mask;
-    for (uint32_t i = 0; i < tree->count; i++)
-        *slot_of(tree, tree->parent[i], tree->key[i]) = i + 1;
     return 0;
 }
 
@@ -104,16 +111,17 @@ uint32_t pf_tree_add(struct pf_tree *tree, uint32_t parent, uint32_t key, uint32
 uint32_t pf_tree_child(struct pf_tree *tree, uint32_t parent, uint32_t key, uint32_t name, uint8_t kind,
                        uint8_t flags, struct pf_error *error)
 {
-    if ((!tree->slots || tree->count >= tree->slot_mask / 2) && grow_slots(tree)) {
+    if ((!tree->slots || tree->count >= tree->slot_mask / 4 * 3) && grow_slots(tree)) {
         pf_fail_memory(error);
         return PF_NO_CONTEXT;
     }
-    uint32_t *slot = slot_of(tree, parent, key);
+    uint32_t hash = hash_of(parent, key);
+    uint64_t *slot = slot_of(tree, hash, parent, key);
     if (*slot)
-        return *slot - 1;
+        return (uint32_t)*slot - 1;
     uint32_t i = pf_tree_add(tree, parent, key, name, kind, flags, error);
     if (i != PF_NO_CONTEXT)
-        *slot = i + 1;
+        *slot = (uint64_t)hash << 32 | ((uint64_t)i + 1);
     return i;
 }
 

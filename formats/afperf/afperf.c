@@ -260,6 +260,8 @@ static void set_tables(struct pf_profile *profile, struct opened *opened)
     for (int i = 0; i < TABLES; i++)
         opened->tables[i].stage = opened->tables[i].partition_stage = opened->tables[i].context_stage =
             PF_MODELLED;
+    /* These need what no other does: the order in time; the places of ids. */
+    opened->tables[TRACE].stage = opened->tables[MEASUREMENTS].stage = PF_DERIVED;
     opened->tables[TYPES].rows = &opened->state.types;
     opened->tables[SECTIONS].rows = &opened->state.sections;
     opened->tables[PAUSES].rows = &opened->state.pauses;
@@ -327,6 +329,8 @@ static int open_file(struct pf_profile *profile, struct pf_error *error)
 static int load(struct pf_profile *profile, enum pf_stage stage, struct pf_pass *pass, struct pf_error *error)
 {
     struct afperf_state *state = profile->state;
+    if (stage == PF_DERIVED)
+        return afperf_model_complete(state->model, pass, error);
     if (stage != PF_PARTITIONED)
         return 0;
     struct afperf_model *model = afperf_model_new(state->input, pass, error);

@@ -173,7 +173,6 @@ static bool is_blank(struct afperf_text text)
 bool afperf_next_value(const struct afperf_record *record, const struct afperf_decoded *decoded, size_t *at,
                        uint64_t *type_id, struct afperf_text *value)
 {
-    bool padded = false;
     size_t pair = (*at - decoded->values) / 2;
     if (pair < decoded->n_types) {
         *type_id = decoded->types[pair];
@@ -182,10 +181,12 @@ bool afperf_next_value(const struct afperf_record *record, const struct afperf_d
         return true;
     }
     while (*at + 1 < decoded->values_end) {
-        enum afperf_parsed parsed = afperf_unsigned(record->fields[*at], type_id, &padded);
-        *value = record->fields[*at + 1];
+        bool padded = false;
+        const struct afperf_text *fields = record->fields + *at;
+        *value = fields[1];
         *at += 2;
-        if (parsed == AFPERF_NUMBER)
+        if (afperf_short_integer(fields[0], type_id) ||
+            afperf_unsigned(fields[0], type_id, &padded) == AFPERF_NUMBER)
             return true;
     }
     return false;
@@ -369,8 +370,7 @@ static void decode_run_info(struct taking *taking)
     decoded->wallclock = take(taking);
     if (!decoded->error)
         decoded->error = error;
-    if (full)
-        decoded->version = afperf_trim(take(taking));
+    decoded->version = full ? afperf_trim(take(taking)) : (struct afperf_text){"", 0};
     decoded->run = take_id(taking);
     decoded->name = take(taking);
     decoded->application_version = take(taking);
@@ -382,7 +382,8 @@ static void decode_run_info(struct taking *taking)
 
 void afperf_decode(const struct afperf_record *record, struct afperf_decoded *decoded)
 {
-    *decoded = (struct afperf_decoded){.type = type_of(record->fields[0])};
+    memset(decoded, 0, offsetof(struct afperf_decoded, types));
+    decoded->type = type_of(record->fields[0]);
     struct taking taking = {record, decoded, 1};
     switch (decoded->type) {
     case AFPERF_MEASUREMENT_TYPE:

@@ -3,6 +3,7 @@
 #define PF_AFPERF_DECODE_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "formats/afperf/number.h"
@@ -39,28 +40,33 @@ enum { AFPERF_TYPES_KEPT = 4 };
 /* What a record says. Its text is the record's. */
 struct afperf_decoded {
     enum afperf_type type;
-    uint64_t time, end; /* timestamps in ticks; end: of aggregates and pauses, else as time */
+
+    /* Diagnoses. */
+    unsigned leading_zero; /* how many ids and timestamps have one */
+    unsigned bad_measurement_types;
+    bool example_shape, run_version, bad_wallclock, odd_measurement;
+    const char *error; /* code: the record is to be dropped; NULL: it is sound */
+
     bool has_time;
-    struct afperf_id run, object, interval; /* object: region, section, or an aggregate's record id */
-    uint64_t type_id;                       /* of a measurement type */
     /*
      * A SectionInfo of the short shape: `run` holds its first field, which is a run's id if some RunInfo of the
      * file has this id, else a timestamp.
      */
     bool run_or_time;
-    struct afperf_text name, tags;         /* name: label, application, name of a measurement type */
-    struct afperf_text units, aggregation; /* trimmed but those of a measurement type */
-    struct afperf_text wallclock, version, application_version;
-    struct afperf_text datatype, summary, description;
-    size_t values, values_end;         /* fields of measurements: pairs of type id and value */
-    uint64_t types[AFPERF_TYPES_KEPT]; /* ids of the first pairs, as long as they are sound */
+    uint64_t time, end; /* timestamps in ticks; end: of aggregates and pauses, else as time */
+    struct afperf_id run, object, interval; /* object: region, section, or an aggregate's record id */
+    struct afperf_text aggregation;         /* trimmed */
+    size_t values, values_end;              /* fields of measurements: pairs of type id and value */
     size_t n_types;
 
-    /* Diagnoses. */
-    const char *error;     /* code: the record is to be dropped; NULL: it is sound */
-    unsigned leading_zero; /* how many ids and timestamps have one */
-    unsigned bad_measurement_types;
-    bool example_shape, run_version, bad_wallclock, odd_measurement;
+    /* From here on only what records of this type have is set. */
+    uint64_t types[AFPERF_TYPES_KEPT]; /* n_types ids of the first pairs, as long as they are sound */
+    struct afperf_text name, tags;     /* name: label, application, name of a measurement type */
+    /* Of RunInfo: trimmed but the last two. */
+    struct afperf_text units, version, wallclock, application_version;
+    /* Of MeasurementType, which has `units` as well: not trimmed. */
+    uint64_t type_id;
+    struct afperf_text datatype, summary, description;
 };
 
 /* Whether records of this type hold measurements, or start or stop something, or name what follows in the file. */

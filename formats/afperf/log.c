@@ -11,6 +11,13 @@ static uint64_t count_of(const struct pf_store *store)
     return pf_store_size(store) / sizeof(uint64_t);
 }
 
+/* A window; no larger than the store, which is small in most files. NULL: out of memory. */
+static uint64_t *window_for(const struct pf_store *store)
+{
+    uint64_t count = count_of(store);
+    return malloc((count < WINDOW ? (size_t)count + 1 : WINDOW) * sizeof(uint64_t));
+}
+
 /* Fills a window from event i on. */
 static int load(const struct pf_store *store, uint64_t *window, uint64_t i, uint64_t *n,
                 struct pf_error *error)
@@ -25,7 +32,7 @@ static int load(const struct pf_store *store, uint64_t *window, uint64_t i, uint
 int afperf_log_reader_init(struct afperf_log_reader *reader, const struct pf_store *store,
                            struct pf_error *error)
 {
-    *reader = (struct afperf_log_reader){.store = store, .window = malloc(WINDOW * sizeof *reader->window)};
+    *reader = (struct afperf_log_reader){.store = store, .window = window_for(store)};
     return reader->window ? 0 : pf_fail_memory(error);
 }
 
@@ -51,7 +58,7 @@ int afperf_log_batch_flush(struct afperf_log_batch *batch, struct pf_store *stor
 
 int afperf_log_writer_init(struct afperf_log_writer *writer, struct pf_store *store, struct pf_error *error)
 {
-    *writer = (struct afperf_log_writer){.store = store, .window = malloc(WINDOW * sizeof *writer->window)};
+    *writer = (struct afperf_log_writer){.store = store, .window = window_for(store)};
     return writer->window ? 0 : pf_fail_memory(error);
 }
 

@@ -5,9 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Bytes of each of the model's lists that are held in memory before they spill. */
-#define LIST_HELD ((uint64_t)4 << 20)
-
 static const char *const kinds[] = {[AFPERF_KIND_REGION] = "region", [AFPERF_KIND_SECTION] = "section"};
 
 int afperf_grow(void *items, size_t count, size_t *room, size_t size, struct pf_error *error)
@@ -146,11 +143,10 @@ static struct afperf_model *model_alloc(struct pf_input *input)
     model->intervals.scoped = true;
     model->strings = pf_strings_new();
     model->tree = pf_tree_new(kinds);
-    model->log = pf_store_new(LIST_HELD);
-    model->timeline = pf_store_new(LIST_HELD);
-    model->stops = pf_store_new(LIST_HELD);
-    model->doubtful = pf_store_new(LIST_HELD);
-    if (model->strings && model->tree && model->log && model->timeline && model->stops && model->doubtful)
+    model->log = pf_store_new(AFPERF_LIST_HELD);
+    model->stops = pf_store_new(AFPERF_LIST_HELD);
+    model->doubtful = pf_store_new(AFPERF_LIST_HELD);
+    if (model->strings && model->tree && model->log && model->stops && model->doubtful)
         return model;
     afperf_model_free(model);
     return NULL;
@@ -215,15 +211,32 @@ static void drop_scaffolding(struct afperf_model *model)
     model->last_node = NULL;
 }
 
+/* Ids are looked for only where records do not come as they belong together. */
+static int index_if_needed(struct afperf_model *model, struct pf_error *error)
+{
+    if (!model->doubt_all && !pf_store_size(model->stops) && !pf_store_size(model->doubtful))
+        return 0;
+    return afperf_spans_index(&model->regions, error) < 0 ? -1 : afperf_spans_index(&model->intervals, error);
+}
+
+/* So is what comes when: regions mostly come as they nest. */
+static int order_if_needed(struct afperf_model *model, struct pf_pass *pass, struct pf_error *error)
+{
+    bool tangled = false;
+    for (size_t i = 0; i < model->n_runs; i++)
+        tangled |= model->runs[i].tangled;
+    return tangled ? afperf_make_timeline(model, pass, error) : 0;
+}
+
 static int make(struct afperf_model *model, struct pf_pass *pass, struct pf_error *error)
 {
     if (afperf_read(model, pass, error) < 0 || afperf_resolve_names(model, error) < 0 ||
-        afperf_spans_index(&model->regions, error) < 0 || afperf_spans_index(&model->intervals, error) < 0 ||
-        afperf_pair_stops(model, pass, error) < 0 || afperf_pair_anew(model, error) < 0 ||
-        afperf_number_intervals(model, error) < 0)
+        index_if_needed(model, error) < 0 || afperf_pair_stops(model, pass, error) < 0 ||
+        afperf_pair_anew(model, error) < 0 || afperf_number_intervals(model, error) < 0)
         return -1;
     if (afperf_look_again(model, pass, error) < 0 || afperf_drop_unused_run(model, error) < 0 ||
-        afperf_make_timeline(model, pass, error) < 0 || afperf_nest(model, pass, error) < 0)
+        afperf_find_ends(model, pass, error) < 0 || order_if_needed(model, pass, error) < 0 ||
+        afperf_nest(model, pass, error) < 0)
         return -1;
     return count_lines(model, error) < 0 ? -1 : pf_tree_finish(model->tree, error);
 }
@@ -241,4 +254,11 @@ struct afperf_model *afperf_model_new(struct pf_input *input, struct pf_pass *pa
     }
     drop_scaffolding(model);
     return model;
+}
+
+int afperf_model_complete(struct afperf_model *model, struct pf_pass *pass, struct pf_error *error)
+{
+    if (afperf_spans_index(&model->regions, error) < 0 || afperf_spans_index(&model->intervals, error) < 0)
+        return -1;
+    return afperf_make_timeline(model, pass, error);
 }

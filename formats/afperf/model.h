@@ -55,9 +55,11 @@ struct afperf_run {
     uint64_t events, n_events; /* in model->timeline */
     size_t nodes, n_nodes;     /* in model->nodes */
     bool has_anonymous;        /* regions without ids */
+    uint32_t first_region;     /* plus 1; 0: the run has none, or they do not come as they nest */
     uint64_t last_time;        /* while the timeline is made: of the last event */
     bool unordered;            /* events do not come in the order of time */
     bool pair_anew;            /* neither do starts and stops without id */
+    bool tangled;              /* regions do not come in the order in which they nest */
 };
 
 /*
@@ -82,6 +84,11 @@ struct afperf_ref {
     uint32_t anonymous;      /* innermost open region without id, plus 1 */
     uint64_t last_anonymous; /* time of the last start or stop without id */
     bool has_anonymous, unordered;
+
+    /* As long as regions come in the order of time, and each stops as the innermost one, they nest as they come. */
+    uint32_t first_region, last_region, innermost; /* plus 1; 0: none */
+    uint64_t last_region_time;
+    bool tangled; /* they do not */
 };
 
 /* ---- measurement types -------------------------------------------------------------------------- */
@@ -214,6 +221,9 @@ enum { AFPERF_LINES = 32 * 1024 };
 
 /* ---- the model ---------------------------------------------------------------------------------- */
 
+/* Bytes of each of the model's lists that are held in memory before they spill. */
+#define AFPERF_LIST_HELD ((uint64_t)4 << 20)
+
 struct afperf_model {
     struct pf_input *input;
     uint64_t end; /* reading ended before this offset */
@@ -244,7 +254,8 @@ struct afperf_model {
     uint32_t *interval_order; /* interval of each number */
 
     struct pf_store *log;      /* uint64_t: events in file order */
-    struct pf_store *timeline; /* uint64_t: starts and stops by run, in it by time */
+    struct pf_store *timeline; /* uint64_t: starts and stops by run, in it by time; once it has been made */
+    bool has_timeline;
     struct pf_store *stops;    /* struct afperf_stop: to be paired when all is read */
     struct pf_store *doubtful; /* struct afperf_place: of data records that must be looked at again */
     bool doubt_all;            /* a datatype has changed: look at all */
@@ -253,8 +264,11 @@ struct afperf_model {
     struct afperf_notes notes;
 };
 
-/* Makes the whole model. NULL with *error filled. */
+/* Makes the model, but for what only some tables need. NULL with *error filled. */
 struct afperf_model *afperf_model_new(struct pf_input *input, struct pf_pass *pass, struct pf_error *error);
+
+/* Makes the rest: the timeline, and the index of ids. 0, or -1 with *error filled; then it may be tried again. */
+int afperf_model_complete(struct afperf_model *model, struct pf_pass *pass, struct pf_error *error);
 void afperf_model_free(struct afperf_model *model);
 
 /* Makes room for one more item of an array; `items` is the address of its pointer. 0, or -1 with *error filled. */
@@ -306,6 +320,7 @@ int afperf_drop_unused_run(struct afperf_model *model, struct pf_error *error);
 int afperf_pair_stops(struct afperf_model *model, struct pf_pass *pass, struct pf_error *error);
 int afperf_pair_anew(struct afperf_model *model, struct pf_error *error);
 int afperf_look_again(struct afperf_model *model, struct pf_pass *pass, struct pf_error *error);
+int afperf_find_ends(struct afperf_model *model, struct pf_pass *pass, struct pf_error *error);
 int afperf_make_timeline(struct afperf_model *model, struct pf_pass *pass, struct pf_error *error);
 int afperf_nest(struct afperf_model *model, struct pf_pass *pass, struct pf_error *error);
 int afperf_number_intervals(struct afperf_model *model, struct pf_error *error);

@@ -317,6 +317,10 @@ static void describe_runs(struct afperf_model *model)
         struct afperf_run *run = &model->runs[ref->run];
         if (ref->end > run->end)
             run->end = ref->end;
+        if (ref->first_region) {
+            run->tangled |= ref->tangled || ref->innermost || ref->unordered || run->first_region;
+            run->first_region = ref->first_region;
+        }
         if (!ref->has_anonymous)
             continue;
         run->pair_anew |= ref->unordered || run->has_anonymous;

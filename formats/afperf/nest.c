@@ -212,9 +212,32 @@ static int play(struct replay *replay, struct pf_error *error)
 
 /* ---- all runs ----------------------------------------------------------------------------------- */
 
+/* Regions that come as they nest: parents are known, and a region is left when one comes that is not inside. */
+static int nest_in_order(struct afperf_model *model, uint32_t number, struct pf_error *error)
+{
+    struct replay replay = {.model = model, .run = number, .top = AFPERF_NONE};
+    uint32_t next = model->runs[number].first_region;
+    while (next) {
+        uint32_t region = next - 1;
+        const struct afperf_span *span = afperf_span(&model->regions, region);
+        next = span->next;
+        while (replay.top != span->parent)
+            if (pop(&replay, error) < 0)
+                return -1;
+        if (push(&replay, region, error) < 0)
+            return -1;
+    }
+    while (replay.top != AFPERF_NONE)
+        if (pop(&replay, error) < 0)
+            return -1;
+    return 0;
+}
+
 static int nest_run(struct afperf_model *model, struct afperf_log_reader *timeline, uint32_t number,
                     struct pf_error *error)
 {
+    if (!model->runs[number].tangled)
+        return nest_in_order(model, number, error);
     struct replay replay = {.model = model, .timeline = timeline, .run = number, .trial = true};
     int fits = play(&replay, error);
     if (fits < 0)
@@ -261,9 +284,9 @@ static int nest_all(struct afperf_model *model, struct afperf_log_reader *timeli
 
 int afperf_nest(struct afperf_model *model, struct pf_pass *pass, struct pf_error *error)
 {
-    struct afperf_log_reader timeline;
+    struct afperf_log_reader timeline = {0};
     uint32_t *sections = list_sections(model, error);
-    int result = afperf_log_reader_init(&timeline, model->timeline, error);
+    int result = model->has_timeline ? afperf_log_reader_init(&timeline, model->timeline, error) : 0;
     if (!result)
         result = sections ? nest_all(model, &timeline, sections, pass, error) : -1;
     afperf_log_reader_free(&timeline);

@@ -8,22 +8,6 @@
 
 #include "formats/parse.h"
 
-static inline bool is_blank(char c)
-{
-    return c == ' ' || c == '\t';
-}
-
-struct afperf_text afperf_trim(struct afperf_text text)
-{
-    while (text.size && is_blank(*text.text)) {
-        text.text++;
-        text.size--;
-    }
-    while (text.size && is_blank(text.text[text.size - 1]))
-        text.size--;
-    return text;
-}
-
 bool afperf_is(struct afperf_text text, const char *word)
 {
     return text.size == strlen(word) && !memcmp(text.text, word, text.size);
@@ -49,13 +33,26 @@ static bool take_0x(struct afperf_text *text)
     return true;
 }
 
+/* No digit. */
+#define X 0xf0
+
+const unsigned char afperf_hex_digits[256] = {
+#define NONE_16 X, X, X, X, X, X, X, X, X, X, X, X, X, X, X, X
+    NONE_16, NONE_16, NONE_16, /* controls and signs */
+    0,       1,       2,       3,       4,       5,       6,       7,       8,      9,
+    X,       X,       X,       X,       X,       X, /* 0x30: '0' */
+    X,       10,      11,      12,      13,      14,      15,      X,       X,      X,
+    X,       X,       X,       X,       X,       X, /* 0x40: 'A' is 0x41 */
+    NONE_16, X,       10,      11,      12,      13,      14,      15,      X,      X,
+    X,       X,       X,       X,       X,       X,       X, /* 0x60: 'a' is 0x61 */
+    NONE_16, NONE_16, NONE_16, NONE_16, NONE_16, NONE_16, NONE_16, NONE_16, NONE_16
+#undef NONE_16
+};
+#undef X
+
 static inline unsigned digit_of(char c)
 {
-    unsigned digit = (unsigned char)c - (unsigned)'0';
-    if (digit <= 9)
-        return digit;
-    unsigned letter = ((unsigned char)c | 0x20u) - (unsigned)'a';
-    return letter < 6 ? 10 + letter : 16;
+    return afperf_hex_digits[(unsigned char)c];
 }
 
 /* Digits to the end of the text. */
@@ -288,22 +285,31 @@ bool afperf_value(enum afperf_datatype datatype, struct afperf_text text, struct
     return true;
 }
 
-/* Digits with or without a point among them; up to 18, so that they fit 64 bits. */
+/* Digits with or without a point among them. */
+static bool is_plain_decimal(struct afperf_text text)
+{
+    size_t digits = 0, points = 0;
+    for (size_t i = 0; i < text.size; i++) {
+        digits += (unsigned char)text.text[i] - (unsigned)'0' <= 9;
+        points += text.text[i] == '.';
+    }
+    return digits && points <= 1 && digits + points == text.size;
+}
+
 bool afperf_is_plain_value(enum afperf_datatype datatype, struct afperf_text text)
 {
-    unsigned digits = 0, points = 0;
-    if (datatype == AFPERF_TEXT || datatype == AFPERF_ANY)
+    uint64_t value;
+    switch (datatype) {
+    case AFPERF_TEXT:
+    case AFPERF_ANY:
         return true;
-    if (text.size > 19)
+    case AFPERF_DOUBLE:
+        return is_plain_decimal(text);
+    case AFPERF_INT64:
+        return text.size <= 18 && afperf_short_decimal(text, &value);
+    default:
         return false;
-    for (size_t i = 0; i < text.size; i++) {
-        bool digit = (unsigned char)text.text[i] - (unsigned)'0' <= 9;
-        digits += digit;
-        points += !digit && text.text[i] == '.';
     }
-    if (!digits || digits > 18 || digits + points != text.size)
-        return false;
-    return datatype == AFPERF_DOUBLE ? points <= 1 : datatype == AFPERF_INT64 && !points;
 }
 
 uint64_t afperf_nanoseconds(struct afperf_text unit)

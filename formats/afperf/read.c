@@ -202,29 +202,39 @@ static int read_pause(struct afperf_reading *reading, const struct afperf_decode
 
 /* ---- records ------------------------------------------------------------------------------------ */
 
-static int note_text(struct afperf_reading *reading, const struct afperf_record *record,
-                     struct pf_error *error)
+/* What is wrong with the record's text and fields. */
+static int note_record(struct afperf_reading *reading, const struct afperf_record *record,
+                       const struct afperf_decoded *decoded, struct pf_error *error)
 {
-    if (note_times(reading, AFPERF_QUOTE_IN_FIELD, record->quotes_inside, error) < 0 ||
-        note_times(reading, AFPERF_TEXT_AFTER_QUOTE, record->text_after_quote, error) < 0 ||
-        note_times(reading, AFPERF_BAD_UTF8, record->bad_utf8, error) < 0)
-        return -1;
-    return note_times(reading, AFPERF_NUL_BYTE, record->nul, error);
+    const struct {
+        enum afperf_problem problem;
+        unsigned times;
+    } found[] = {
+        {AFPERF_QUOTE_IN_FIELD, record->quotes_inside},
+        {AFPERF_TEXT_AFTER_QUOTE, record->text_after_quote},
+        {AFPERF_BAD_UTF8, record->bad_utf8},
+        {AFPERF_NUL_BYTE, record->nul},
+        {AFPERF_LEADING_ZERO, decoded->leading_zero},
+        {AFPERF_ODD_MEASUREMENT, decoded->odd_measurement},
+        {AFPERF_BAD_MEASUREMENT_TYPE, decoded->bad_measurement_types},
+        /* Of a record that is dropped it matters no more what it would have meant. */
+        {AFPERF_EXAMPLE_SHAPE, decoded->example_shape && !decoded->error},
+        {AFPERF_OTHER_RUN_VERSION, decoded->run_version && !decoded->error},
+        {AFPERF_BAD_NUMBER, decoded->bad_wallclock && !decoded->error},
+    };
+    for (size_t i = 0; i < sizeof found / sizeof *found; i++)
+        if (note_times(reading, found[i].problem, found[i].times, error) < 0)
+            return -1;
+    return decoded->error ? note(reading, afperf_problem_of(decoded->error), error) : 0;
 }
 
-static int note_decoded(struct afperf_reading *reading, const struct afperf_decoded *decoded,
-                        struct pf_error *error)
+/* True of nearly all records: there is nothing to be noted. */
+static inline bool is_flawless(const struct afperf_record *record, const struct afperf_decoded *decoded)
 {
-    if (note_times(reading, AFPERF_LEADING_ZERO, decoded->leading_zero, error) < 0 ||
-        note_times(reading, AFPERF_ODD_MEASUREMENT, decoded->odd_measurement, error) < 0 ||
-        note_times(reading, AFPERF_BAD_MEASUREMENT_TYPE, decoded->bad_measurement_types, error) < 0)
-        return -1;
-    if (decoded->error)
-        return note(reading, afperf_problem_of(decoded->error), error);
-    if (note_times(reading, AFPERF_EXAMPLE_SHAPE, decoded->example_shape, error) < 0 ||
-        note_times(reading, AFPERF_OTHER_RUN_VERSION, decoded->run_version, error) < 0)
-        return -1;
-    return note_times(reading, AFPERF_BAD_NUMBER, decoded->bad_wallclock, error);
+    return !record->quotes_inside && !record->text_after_quote && !record->bad_utf8 && !record->nul &&
+           !decoded->error && !decoded->leading_zero && !decoded->bad_measurement_types &&
+           !decoded->odd_measurement && !decoded->example_shape && !decoded->run_version &&
+           !decoded->bad_wallclock;
 }
 
 static int read_fields(struct afperf_reading *reading, const struct afperf_record *record,
@@ -232,7 +242,7 @@ static int read_fields(struct afperf_reading *reading, const struct afperf_recor
 {
     struct afperf_decoded decoded;
     afperf_decode(record, &decoded);
-    if (note_text(reading, record, error) < 0 || note_decoded(reading, &decoded, error) < 0)
+    if (!is_flawless(record, &decoded) && note_record(reading, record, &decoded, error) < 0)
         return -1;
     if (decoded.error)
         return 0;

@@ -41,6 +41,30 @@ static void watch_order(struct afperf_ref *ref, uint64_t time)
     ref->last_anonymous = time;
 }
 
+/* Links a region to the others of its reference. It starts inside the innermost one. */
+static void nest_start(struct afperf_reading *reading, struct afperf_span *region, uint32_t number)
+{
+    struct afperf_ref *ref = &reading->model->refs[region->owner];
+    ref->tangled |= ref->last_region && region->start < ref->last_region_time;
+    ref->last_region_time = region->start;
+    if (ref->last_region)
+        afperf_span(&reading->model->regions, ref->last_region - 1)->next = number + 1;
+    else
+        ref->first_region = number + 1;
+    ref->last_region = number + 1;
+    region->parent = ref->innermost - 1;
+    ref->innermost = number + 1;
+}
+
+/* It must be the innermost one that stops, or the run is nested when all has been read. */
+static void nest_stop(struct afperf_reading *reading, const struct afperf_span *region, uint32_t number)
+{
+    struct afperf_ref *ref = &reading->model->refs[region->owner];
+    ref->tangled |= ref->innermost != number + 1 || region->stop < ref->last_region_time;
+    ref->last_region_time = region->stop;
+    ref->innermost = region->parent + 1;
+}
+
 /* Makes a region known as open. */
 static int open_region(struct afperf_reading *reading, struct afperf_span *region, uint32_t number,
                        uint32_t ref, struct pf_error *error)
@@ -80,6 +104,7 @@ int afperf_read_region_start(struct afperf_reading *reading, const struct afperf
             return -1;
     }
     reading->place.run = ref;
+    nest_start(reading, region, number);
     if (open_region(reading, region, number, ref, error) < 0)
         return -1;
     return afperf_log_event(reading, afperf_event(AFPERF_EVENT_REGION_START, number), error);
@@ -119,6 +144,7 @@ static int stop_anonymous_region(struct afperf_reading *reading, uint64_t time, 
     ref->anonymous = region->open_below;
     region->stop = time; /* not before its start, or all are paired anew */
     region->flags |= AFPERF_CLOSED;
+    nest_stop(reading, region, number);
     return afperf_log_event(reading, afperf_event(AFPERF_EVENT_REGION_STOP, number), error);
 }
 
@@ -138,6 +164,7 @@ int afperf_read_region_stop(struct afperf_reading *reading, const struct afperf_
     if (take_open(&reading->open_regions, region, 0, error) < 0 ||
         close_span(reading, region, decoded->time, error) < 0)
         return -1;
+    nest_stop(reading, region, number);
     return afperf_log_event(reading, afperf_event(AFPERF_EVENT_REGION_STOP, number), error);
 }
 

@@ -5,12 +5,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The window: as it is at first, and with room for the longest record and what follows it. */
+/*
+ * The window: what one read fills at most, and room for the longest record and what follows it. It is small at first: tables
+ * look at records here and there.
+ */
 #define WINDOW     ((size_t)256 * 1024)
 #define WINDOW_MAX (AFPERF_RECORD_MAX + WINDOW)
-
-/* Bytes behind the window that may be looked at, whatever they are. */
-enum { PADDING = 8 };
 
 /* The first read after a jump; each further one is twice as long, up to the window. */
 #define FIRST_READ ((size_t)4096)
@@ -24,9 +24,6 @@ enum { PADDING = 8 };
 /* What takes the place of a byte that is no UTF-8. */
 #define REPLACEMENT      "\xef\xbf\xbd"
 #define REPLACEMENT_SIZE ((size_t)3)
-
-#define ONES  UINT64_C(0x0101010101010101)
-#define HIGHS UINT64_C(0x8080808080808080)
 
 struct afperf_reader {
     struct pf_input *input;
@@ -52,8 +49,8 @@ struct afperf_reader *afperf_reader_new(struct pf_input *input)
     if (!reader)
         return NULL;
     reader->input = input;
-    reader->window = malloc(WINDOW + PADDING);
-    reader->room = WINDOW;
+    reader->window = malloc(2 * FIRST_READ + AFPERF_PADDING);
+    reader->room = 2 * FIRST_READ;
     reader->fields_room = 64;
     reader->fields = calloc(reader->fields_room, sizeof *reader->fields);
     reader->read_size = FIRST_READ;
@@ -79,7 +76,10 @@ void afperf_reader_seek(struct afperf_reader *reader, uint64_t offset, uint64_t 
 {
     reader->line = line;
     if (offset >= reader->base && offset - reader->base <= reader->end) {
-        reader->start = reader->special = (size_t)(offset - reader->base);
+        size_t start = (size_t)(offset - reader->base);
+        if (start < reader->start)
+            reader->special = start; /* what lies between has not been looked at since */
+        reader->start = start;
         return;
     }
     reader->base = offset;
@@ -98,8 +98,10 @@ uint64_t afperf_reader_tell(const struct afperf_reader *reader, uint64_t *line)
 
 static int grow_window(struct afperf_reader *reader, struct pf_error *error)
 {
+    if (reader->room == WINDOW_MAX)
+        return 0;
     size_t room = reader->room * 2 < WINDOW_MAX ? reader->room * 2 : WINDOW_MAX;
-    char *window = realloc(reader->window, room + PADDING);
+    char *window = realloc(reader->window, room + AFPERF_PADDING);
     if (!window)
         return pf_fail_memory(error);
     reader->window = window;
@@ -111,7 +113,8 @@ static int grow_window(struct afperf_reader *reader, struct pf_error *error)
 static int refill(struct afperf_reader *reader, struct pf_error *error)
 {
     size_t have = reader->end - reader->start;
-    if (have == reader->room && grow_window(reader, error) < 0)
+    bool small = reader->room < WINDOW && reader->room < 2 * reader->read_size;
+    if ((small || have == reader->room) && grow_window(reader, error) < 0)
         return -1;
     memmove(reader->window, reader->window + reader->start, have);
     reader->base += reader->start;
@@ -136,34 +139,39 @@ static inline bool is_special(char c)
     return c == '"' || c == 0 || (unsigned char)c >= 0x80;
 }
 
-/* The first byte of a word is the lowest; a byte is zero if taking one from it borrows from above. */
-static inline uint64_t zero_bytes(uint64_t word)
+/* Bytes that are looked at together, and how far ahead of a record: most are not special. */
+enum { BLOCK = 64, AHEAD = 4096 };
+
+/* True if one of a block's bytes is special. Without branches, so that the compiler makes vectors of it. */
+static inline bool block_is_special(const char *at)
 {
-    return (word - ONES) & ~word & HIGHS;
+    unsigned char high = 0;
+    for (int i = 0; i < BLOCK; i++) {
+        unsigned char c = (unsigned char)at[i];
+        high |= (unsigned char)(c | (c == 0 ? 0x80 : 0) | (c == '"' ? 0x80 : 0));
+    }
+    return high & 0x80;
 }
 
 /* The next special byte in at .. end, or end. */
 static const char *next_special(const char *at, const char *end)
 {
-    for (; at + 8 <= end; at += 8) {
-        uint64_t word;
-        memcpy(&word, at, sizeof word);
-        if (word & HIGHS || zero_bytes(word) || zero_bytes(word ^ ONES * '"'))
-            break;
-    }
+    while (end - at >= BLOCK && !block_is_special(at))
+        at += BLOCK;
     while (at < end && !is_special(*at))
         at++;
     return at;
 }
 
-/* True if a special byte stands in the unread part before `end`. Looks at each byte of the window once. */
+/* True if a special byte stands in the unread part before `end`. Looks at each byte of the window about once. */
 static inline bool has_special(struct afperf_reader *reader, size_t end)
 {
     if (reader->special < reader->start)
         reader->special = reader->start;
     if (reader->special >= end)
         return false;
-    const char *found = next_special(reader->window + reader->special, reader->window + reader->end);
+    size_t stop = reader->end - end < AHEAD ? reader->end : end + AHEAD;
+    const char *found = next_special(reader->window + reader->special, reader->window + stop);
     reader->special = (size_t)(found - reader->window);
     return reader->special < end;
 }
@@ -193,27 +201,31 @@ static inline int add_field(struct afperf_reader *reader, const char *text, size
 /* Bytes that are commas, as the high bits of theirs. Exact: a byte above a comma is not taken for one. */
 static inline uint64_t commas_in(const char *at)
 {
+    const uint64_t ones = 0x0101010101010101, highs = 0x8080808080808080;
     uint64_t word;
     memcpy(&word, at, sizeof word);
-    word = le64toh(word) ^ ONES * ',';
-    return ~(((word & ~HIGHS) + ~HIGHS) | word) & HIGHS;
+    word = le64toh(word) ^ ones * ',';
+    return ~(((word & ~highs) + ~highs) | word) & highs;
 }
 
 /* Splits a line without quotes at its commas, by words: fields are short. Up to 7 bytes behind the end are read. */
 static int split_plain(struct afperf_reader *reader, const char *at, const char *end, struct pf_error *error)
 {
     const char *field = at;
+    size_t n = 0;
     for (; at < end; at += 8) {
         uint64_t commas = commas_in(at);
         if (end - at < 8)
             commas &= (UINT64_C(1) << 8 * (end - at)) - 1;
-        for (; commas; commas &= commas - 1) {
+        if (reader->fields_room - n <= 8 && grow_fields(reader, error) < 0)
+            return -1;
+        for (struct afperf_text *fields = reader->fields; commas; commas &= commas - 1) {
             const char *comma = at + __builtin_ctzll(commas) / 8;
-            if (add_field(reader, field, (size_t)(comma - field), error) < 0)
-                return -1;
+            fields[n++] = (struct afperf_text){field, (size_t)(comma - field)};
             field = comma + 1;
         }
     }
+    reader->n = n;
     return add_field(reader, field, (size_t)(end - field), error);
 }
 
@@ -224,7 +236,7 @@ static int reserve_scratch(struct afperf_reader *reader, size_t size, struct pf_
     reader->scratch_used = 0;
     if (4 * size <= reader->scratch_room)
         return 0;
-    char *scratch = realloc(reader->scratch, 4 * size);
+    char *scratch = realloc(reader->scratch, 4 * size + AFPERF_PADDING);
     if (!scratch)
         return pf_fail_memory(error);
     reader->scratch = scratch;
@@ -426,7 +438,6 @@ static int skip_line(struct afperf_reader *reader, struct pf_error *error)
         const char *at = reader->window + reader->start;
         const char *newline = memchr(at, '\n', reader->end - reader->start);
         reader->start = newline ? (size_t)(newline + 1 - reader->window) : reader->end;
-        reader->special = reader->start;
         if (newline || reader->at_end)
             return 0;
         if (refill(reader, error) < 0)
@@ -493,7 +504,6 @@ static int read_plain(struct afperf_reader *reader, struct afperf_record *record
                       bool special, struct pf_error *error)
 {
     const char *start = reader->window + reader->start;
-    reader->n = 0;
     if (split_plain(reader, start, end, error) < 0)
         return -1;
     if (!special)
@@ -573,7 +583,6 @@ int afperf_reader_skip(struct afperf_reader *reader, uint64_t offset, struct pf_
         const char *at = reader->window + reader->start;
         reader->line += count_newlines(at, at + size);
         reader->start += size;
-        reader->special = reader->start;
         if (size == left || reader->at_end)
             break;
         if (refill(reader, error) < 0)

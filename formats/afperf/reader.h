@@ -15,6 +15,9 @@
 /* A record that is longer is dropped. */
 #define AFPERF_RECORD_MAX ((size_t)1 << 20)
 
+/* Bytes behind a record's fields that may be looked at, whatever they are; not behind one that it lacks. */
+enum { AFPERF_PADDING = 8 };
+
 /* Text that belongs to somebody else; not terminated. */
 struct afperf_text {
     const char *text;

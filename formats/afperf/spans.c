@@ -136,8 +136,10 @@ static void sort_by(const struct afperf_spans *spans, unsigned digit, uint32_t *
 
 int afperf_spans_index(struct afperf_spans *spans, struct pf_error *error)
 {
-    if (is_ordered(spans))
+    if (spans->indexed || is_ordered(spans)) {
+        spans->indexed = true;
         return 0;
+    }
     uint32_t *order = malloc(spans->count * sizeof *order), *other = malloc(spans->count * sizeof *other);
     struct counts *counts = calloc(1, sizeof *counts);
     if (!order || !other || !counts) {
@@ -160,6 +162,7 @@ int afperf_spans_index(struct afperf_spans *spans, struct pf_error *error)
     free(other);
     free(counts);
     spans->order = order;
+    spans->indexed = true;
     return 0;
 }
 

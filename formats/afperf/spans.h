@@ -16,9 +16,12 @@ struct afperf_span {
     uint64_t id;          /* 0 if anonymous */
     uint64_t start, stop; /* ticks; stop: once it is closed, for all once regions are nested */
     union {
-        uint64_t exclusive;  /* ticks without children, of a region that has been nested */
-        uint64_t covered;    /* while nesting: ticks that its children cover */
-        uint32_t open_below; /* while reading: the next older open one of this id, plus 1; 0: none */
+        uint64_t exclusive;      /* ticks without children, of a region that has been nested */
+        uint64_t covered;        /* while nesting: ticks that its children cover */
+        struct {                 /* before: */
+            uint32_t open_below; /* the next older open one of this id, plus 1; 0: none */
+            uint32_t next;       /* region: the next that the same reference starts, plus 1; 0: none */
+        };
     };
     union {
         uint64_t exclusive_net; /* the same without pauses */
@@ -49,6 +52,7 @@ struct afperf_spans {
     size_t n_chunks, room;
     uint32_t count;
     bool scoped;     /* ids count within an owner */
+    bool indexed;    /* the index has been made */
     uint32_t *order; /* by owner (if scoped), anonymous last, id, offset; NULL: that is how they stand */
 };
 
@@ -67,7 +71,7 @@ void afperf_spans_free(struct afperf_spans *spans);
 /* A new span, all zero but its offset; NULL with *error filled. */
 struct afperf_span *afperf_spans_add(struct afperf_spans *spans, uint64_t offset, struct pf_error *error);
 
-/* Makes the index that the functions below need. 0, or -1 with *error filled. */
+/* Makes the index that the functions below need, unless that has been done. 0, or -1 with *error filled. */
 int afperf_spans_index(struct afperf_spans *spans, struct pf_error *error);
 
 /* The i-th in the order of the index. */

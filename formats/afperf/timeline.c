@@ -47,7 +47,36 @@ static bool stops_too(const struct afperf_span *span, uint64_t event)
     return afperf_event_kind(event) == AFPERF_EVENT_REGION_START && span->flags & AFPERF_EARLY_STOP;
 }
 
-/* Counts the events of each run, sees how long it lasts and whether its events are in order. */
+/* ---- how long runs last ------------------------------------------------------------------------- */
+
+static void lasts_until(struct afperf_run *run, const struct afperf_span *span)
+{
+    uint64_t last = span->flags & AFPERF_CLOSED ? span->stop : span->start;
+    if (last > run->end)
+        run->end = last;
+}
+
+/* Spans that are looked at between two steps. */
+enum { SPANS_A_STEP = 1 << 18 };
+
+int afperf_find_ends(struct afperf_model *model, struct pf_pass *pass, struct pf_error *error)
+{
+    for (uint32_t i = 0; i < model->regions.count; i++) {
+        const struct afperf_span *region = afperf_span(&model->regions, i);
+        if (i % SPANS_A_STEP == 0 && pf_pass_step(pass, i, model->regions.count, error) < 0)
+            return -1;
+        lasts_until(&model->runs[afperf_region_run(model, region)], region);
+    }
+    for (uint32_t i = 0; i < model->intervals.count; i++) {
+        const struct afperf_span *interval = afperf_span(&model->intervals, i);
+        lasts_until(&model->runs[afperf_interval_run(model, interval)], interval);
+    }
+    return 0;
+}
+
+/* ---- counting ----------------------------------------------------------------------------------- */
+
+/* Counts the events of each run, and sees whether they are in order. */
 static int count_events(struct timeline *timeline, struct pf_pass *pass, struct pf_error *error)
 {
     struct afperf_model *model = timeline->model;
@@ -66,8 +95,6 @@ static int count_events(struct timeline *timeline, struct pf_pass *pass, struct 
         run->n_events += 1 + stops_too(span, event);
         run->unordered |= time < run->last_time;
         run->last_time = time;
-        if (time > run->end)
-            run->end = time;
     }
     afperf_log_reader_free(&log);
     return result;
@@ -209,10 +236,27 @@ static int make_room(struct timeline *timeline, struct pf_error *error)
     return 0;
 }
 
+/* Forgets what an earlier attempt has left. */
+static int start_anew(struct afperf_model *model, struct pf_error *error)
+{
+    pf_store_free(model->timeline);
+    model->timeline = pf_store_new(AFPERF_LIST_HELD);
+    for (size_t i = 0; i < model->n_runs; i++) {
+        struct afperf_run *run = &model->runs[i];
+        run->n_events = run->last_time = 0;
+        run->unordered = false;
+    }
+    return model->timeline ? 0 : pf_fail_memory(error);
+}
+
 int afperf_make_timeline(struct afperf_model *model, struct pf_pass *pass, struct pf_error *error)
 {
     struct timeline timeline = {.model = model};
     int result = -1;
+    if (model->has_timeline)
+        return 0;
+    if (start_anew(model, error) < 0)
+        return -1;
     if (count_events(&timeline, pass, error) == 0 && make_room(&timeline, error) == 0)
         result = distribute(&timeline, pass, error);
     free(timeline.buffers);
@@ -220,5 +264,6 @@ int afperf_make_timeline(struct afperf_model *model, struct pf_pass *pass, struc
     for (size_t i = 0; i < model->n_runs && !result; i++)
         if (model->runs[i].unordered)
             result = sort_run(model, &model->runs[i], error);
+    model->has_timeline = !result;
     return result;
 }

@@ -119,9 +119,14 @@ static void test_long_records(void)
 
 /* ---- numbers ------------------------------------------------------------------------------------ */
 
+/* The text as a field that a reader gives, with bytes behind it that do not belong to it; until the next call. */
 static struct afperf_text text_of(const char *text)
 {
-    return (struct afperf_text){text, strlen(text)};
+    static char field[64 + AFPERF_PADDING];
+    size_t size = strlen(text);
+    memcpy(field, text, size);
+    memset(field + size, '7', AFPERF_PADDING);
+    return (struct afperf_text){field, size};
 }
 
 static void integer_is(const char *text, enum afperf_parsed parsed, uint64_t want, bool padded)
