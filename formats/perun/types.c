@@ -4,13 +4,15 @@
 #include <stdlib.h>
 
 #include "formats/perun/read.h"
+#include "formats/perun/sums.h"
 
 /* Columns of one type; real ones have at most seven. */
 enum { COLUMNS_MAX = 1024 };
 
 struct column {
     uint32_t field;
-    uint64_t offset, rows;
+    uint64_t offset, rows, numbers; /* numbers: rows that have one */
+    struct perun_total total;       /* of these */
 };
 
 /* FNV-1a; of keys that are compared by nothing else. */
@@ -24,33 +26,48 @@ static uint64_t hash_of(const char *text, size_t size)
 
 /* ---- columns ------------------------------------------------------------------------------------ */
 
+static int add_value(struct perun_data *data, struct column *column, const struct pf_cell *cell,
+                     struct pf_error *error)
+{
+    if (cell->type != PF_ABSENT && cell->type != PF_TEXT) {
+        perun_total_add(&column->total, cell);
+        column->numbers++;
+    }
+    column->rows++;
+    return perun_put_cell(&data->columns, cell, error);
+}
+
+/* The next element of a list of any kind. 1; 0: the list's end; -1: *error filled. */
+static int read_element(struct perun_reading *reading, struct column *column, struct pf_error *error)
+{
+    struct pf_json_token token;
+    struct perun_value value;
+    int event = pf_json_next(reading->json, &token, error);
+    if (event <= 0 || event == PF_JSON_ARRAY_END)
+        return event < 0 ? -1 : 0;
+    reading->texts.size = 0;
+    if (perun_read_value(reading, column->field, &token, &value, error))
+        return -1;
+    if (value.cell.type == PF_TEXT)
+        value.cell.text = reading->texts.at + value.text;
+    return add_value(reading->data, column, &value.cell, error) ? -1 : 1;
+}
+
 /* The elements of a list onto the tape. */
 static int read_column(struct perun_reading *reading, struct column *column, struct pf_error *error)
 {
-    struct perun_data *data = reading->data;
-    struct pf_json_token token;
-    struct perun_value value;
-    column->offset = data->columns.size;
-    for (column->rows = 0;; column->rows++) {
-        int event = pf_json_next(reading->json, &token, error);
-        if (event < 0)
-            return -1;
-        if (event == PF_JSON_ARRAY_END)
-            return 0;
-        if (column->rows % 1024 == 1023 && perun_step(reading, &token, error))
-            return -1;
-        if (event == PF_JSON_NUMBER) {
-            value.cell = pf_json_number(&token, &value.wide);
-        } else {
-            reading->texts.size = 0;
-            if (perun_read_value(reading, column->field, &token, &value, error))
+    struct pf_cell cells[256];
+    for (int more = 1; more > 0;) {
+        size_t n = pf_json_numbers(reading->json, cells, sizeof cells / sizeof *cells);
+        for (size_t i = 0; i < n; i++)
+            if (add_value(reading->data, column, &cells[i], error))
                 return -1;
-            if (value.cell.type == PF_TEXT)
-                value.cell.text = reading->texts.at + value.text;
-        }
-        if (perun_put_cell(&data->columns, &value.cell, error))
+        if (n < sizeof cells / sizeof *cells)
+            more = read_element(reading, column, error);
+        if (more < 0 || perun_step(reading, error))
             return -1;
     }
+    return 0;
 }
 
 /* One member of a type: 0, with *used if it is a column to be kept. */
@@ -67,11 +84,10 @@ static int read_member(struct perun_reading *reading, struct column *column, boo
         pf_json_next(reading->json, &token, error) < 0)
         return -1;
     *used = true;
-    column->rows = 0;
+    *column = (struct column){.field = column->field, .offset = data->columns.size};
     if (token.event == PF_JSON_ARRAY)
         return read_column(reading, column, error);
     PERUN_NOTE_AT(reading, &token, "warning", "no-list", "a column is not a list: its type has no resources");
-    column->offset = data->columns.size;
     return token.event == PF_JSON_OBJECT ? pf_json_leave(reading->json, error) : 0;
 }
 
@@ -105,20 +121,40 @@ static uint64_t rows_of(struct perun_reading *reading, const struct column *colu
     return rows;
 }
 
+/* So that to add up the type, its rows need not be read. */
+static int put_sum(struct perun_tape *tape, const struct column *column, uint64_t rows,
+                   struct pf_error *error)
+{
+    const struct perun_total *total = &column->total;
+    bool each = column->rows == rows && column->numbers == rows,
+         small = total->whole == (int64_t)total->whole;
+    unsigned char kind = !each ? PERUN_NO_SUM : total->has_real ? PERUN_REAL_SUM : PERUN_WHOLE_SUM;
+    struct pf_cell whole = small ? pf_int((int64_t)total->whole) : pf_wide(&total->whole);
+    if (perun_put(tape, &kind, 1, error))
+        return -1;
+    if (kind == PERUN_NO_SUM)
+        return 0;
+    if (perun_put_cell(tape, &whole, error))
+        return -1;
+    return kind == PERUN_WHOLE_SUM
+               ? 0
+               : perun_put(tape, (double[]){total->real, total->rest}, 2 * sizeof total->real, error);
+}
+
 static int put_type(struct perun_reading *reading, const struct column *columns, size_t n, uint64_t start,
                     const struct pf_json_token *key, uint64_t hash, struct pf_error *error)
 {
     struct perun_data *data = reading->data;
-    uint64_t words[] = {hash, reading->body + key->offset};
+    uint64_t words[] = {hash, reading->body + key->offset}, rows = rows_of(reading, columns, n, key);
     if (perun_put(&data->types, words, sizeof words, error) ||
         perun_put(&data->items, &(unsigned char){PERUN_TYPE}, 1, error) ||
-        perun_put_number(&data->items, rows_of(reading, columns, n, key), error) ||
-        perun_put_number(&data->items, start, error) ||
+        perun_put_number(&data->items, rows, error) || perun_put_number(&data->items, start, error) ||
         perun_put_number(&data->items, data->columns.size, error) || perun_put_number(&data->items, n, error))
         return -1;
     for (size_t i = 0; i < n; i++)
         if (perun_put_number(&data->items, columns[i].field, error) ||
-            perun_put_number(&data->items, columns[i].offset - start, error))
+            perun_put_number(&data->items, columns[i].offset - start, error) ||
+            put_sum(&data->items, &columns[i], rows, error))
             return -1;
     data->n_types++;
     data->n_items++;
@@ -135,7 +171,6 @@ static int read_type(struct perun_reading *reading, const struct pf_json_token *
     uint64_t start = reading->data->columns.size;
     int failed = 0;
     while (used && !failed) {
-        column.rows = 0;
         failed = read_member(reading, &column, &used, error);
         if (used)
             add_column(reading, columns, &n, &column, key);
@@ -154,7 +189,7 @@ int perun_read_types(struct perun_reading *reading, struct pf_error *error)
     while (event >= 0 && (event = pf_json_next(reading->json, &key, error)) == PF_JSON_NAME) {
         uint64_t hash = hash_of(key.text, key.size);
         event = pf_json_next(reading->json, &token, error);
-        if (event < 0 || perun_step(reading, &token, error))
+        if (event < 0 || perun_step(reading, error))
             event = -1;
         else if (event == PF_JSON_OBJECT)
             event = read_type(reading, &key, hash, columns, error);
