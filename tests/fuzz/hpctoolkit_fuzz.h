@@ -101,7 +101,7 @@ static inline int fuzz(const char *const layouts[2], const char *file, const uin
         folders[which] = copy_sample(layouts[which]);
     size_t made = make_input(layouts[which], file, data, size, bytes);
     fuzz_write(folders[which], file, bytes, made);
-    fuzz_read(&pf_hpctoolkit_driver, fuzz_folder(), layouts[which], size ? data[0] : 0, FUZZ_MAY_FAIL);
+    fuzz_read(&pf_hpctoolkit_driver, fuzz_folder(), layouts[which], size ? data[0] : 0, FUZZ_TWICE);
     return 0;
 }
 

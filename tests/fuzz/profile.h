@@ -22,6 +22,7 @@ enum fuzz_rules {
     FUZZ_MAY_FAIL = 0,
     FUZZ_OPENS = 1, /* that it cannot be opened */
     FUZZ_LOADS = 2, /* that it cannot be loaded once it has been opened */
+    FUZZ_TWICE = 4, /* nothing: values by context may differ from those by partition, as the file has both */
 };
 
 /* More rows than this, of one walk, are the same as fewer. */
@@ -119,9 +120,10 @@ FUZZ int64_t fuzz_item(const struct pf_profile *profile, enum pf_role role, unsi
     return items > 0 ? (int64_t)choice % items : -1;
 }
 
-FUZZ void fuzz_look(struct pf_profile *profile, unsigned choice)
+FUZZ void fuzz_look(struct pf_profile *profile, unsigned choice, enum fuzz_rules rules)
 {
-    struct sound_limits limits = {.rows = FUZZ_ROWS, .hop = 1 + choice / 8, .resumes = 4};
+    struct sound_limits limits = {
+        .rows = FUZZ_ROWS, .hop = 1 + choice / 8, .resumes = 4, .twice = rules & FUZZ_TWICE};
     struct pf_restriction only = {fuzz_item(profile, PF_PARTITION, choice),
                                   fuzz_item(profile, PF_CONTEXT, choice),
                                   fuzz_item(profile, PF_METRIC, choice), fuzz_item(profile, PF_KEY, choice)};
@@ -151,7 +153,7 @@ FUZZ void fuzz_read(const struct pf_driver *driver, int folder, const char *name
         abort();
     }
     if (loaded)
-        fuzz_look(&profile, choice);
+        fuzz_look(&profile, choice, rules);
     pf_profile_end(&profile);
     pf_source_free(source);
 }
