@@ -2,8 +2,7 @@
 #ifndef PF_CUBEDIR_H
 #define PF_CUBEDIR_H
 
-#include "formats/extrap/pointdirs.h"
-#include "formats/extrap/stored.h"
+#include "formats/extrap/pointstudy.h"
 
 /*
  * A folder whose folders are points and hold Cube files, as an Extra-P experiment. Call paths are the names of regions,
@@ -13,15 +12,8 @@
  * What one call path of one file has, a value a location, is a group. Each group is a record of its own (see measured.h),
  * or, of many locations, some: the first of them counts one repetition, the others none.
  */
-struct pf_cubedir_file {
-    char *folder, *name; /* owned */
-};
-
 struct pf_cubedir {
-    struct pf_stored stored; /* first: its cursors and its end are those of a stored experiment */
-    struct pf_pointdirs dirs;
-    struct pf_cubedir_file *files; /* by folder and name */
-    size_t n_files, room_files;
+    struct pf_pointstudy points; /* first */
 
     /* How series are reduced, from PF_MODELLED on (cubedir_merge.c). */
     bool *inclusive; /* of each metric */
@@ -32,18 +24,11 @@ struct pf_cubedir {
     struct pf_column statistics[PF_PARAMETERS_MAX + 11]; /* scaling, then the common ones */
 };
 
-/* Finds the folders and files; to be called once. (cubedir_list.c) */
-int pf_cubedir_list(struct pf_cubedir *cubedir, struct pf_source *source, struct pf_error *error);
-void pf_cubedir_list_free(struct pf_cubedir *cubedir);
-
-/* The first file of a folder; the number of files if there is none. */
-size_t pf_cubedir_first_file(const struct pf_cubedir *cubedir, const char *folder);
-
 /*
  * Adds what a file measured to the study, at a point. Files that cannot be read, and damage, are noted. (cubedir_read.c)
  */
-int pf_cubedir_read(struct pf_cubedir *cubedir, struct pf_study *study, struct pf_source *source,
-                    const char *path, uint32_t point, struct pf_pass *pass, struct pf_error *error);
+int pf_cubedir_read(struct pf_profile *profile, struct pf_study *study, const char *path, uint32_t point,
+                    struct pf_pass *pass, struct pf_error *error);
 
 /* Finds which series are merged into which, once all are there. (cubedir_merge.c) */
 int pf_cubedir_merge(struct pf_cubedir *cubedir, const struct pf_study *study, struct pf_pass *pass,

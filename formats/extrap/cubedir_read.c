@@ -182,12 +182,12 @@ static int take_cube(struct reading *reading, struct pf_input *input, const char
                : 0;
 }
 
-int pf_cubedir_read(struct pf_cubedir *cubedir, struct pf_study *study, struct pf_source *source,
-                    const char *path, uint32_t point, struct pf_pass *pass, struct pf_error *error)
+int pf_cubedir_read(struct pf_profile *profile, struct pf_study *study, const char *path, uint32_t point,
+                    struct pf_pass *pass, struct pf_error *error)
 {
     struct pf_input *input;
-    struct reading reading = {.cubedir = cubedir, .study = study, .point = point, .pass = pass};
-    if (pf_source_open(source, path, &input, error)) {
+    struct reading reading = {.cubedir = profile->state, .study = study, .point = point, .pass = pass};
+    if (pf_source_open(profile->source, path, &input, error)) {
         if (error->code != EACCES && error->code != ENOENT && error->code != EINVAL)
             return -1;
         return pf_experiment_note(study->experiment, PF_BAD_MEMBER, 0, -1, error,

@@ -194,12 +194,12 @@ static int statistics_open(struct pf_cursor *cursor, struct pf_error *error)
     struct statistics *statistics = cursor->state = calloc(1, sizeof *statistics);
     if (!statistics)
         return pf_fail_memory(error);
-    const struct pf_study *study = cubedir->stored.study;
+    const struct pf_study *study = cubedir->points.stored.study;
     statistics->cubedir = cubedir;
     statistics->study = study;
     statistics->experiment = study->experiment;
     statistics->only = cursor->only;
-    statistics->parameters = cubedir->stored.tables.parameters;
+    statistics->parameters = cubedir->points.stored.tables.parameters;
     statistics->ready = PF_NO_SERIES;
     pf_records_open(&statistics->records, study->measured->store, 0, 0);
     statistics->of = calloc(study->experiment->n_points * SCALINGS + 1, sizeof *statistics->of);

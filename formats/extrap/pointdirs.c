@@ -185,6 +185,11 @@ void pf_pointdirs_free(struct pf_pointdirs *dirs)
         free(dirs->entries[i].name);
     for (unsigned i = 0; i < dirs->parameters; i++)
         free(dirs->names[i]);
+    for (size_t i = 0; i < dirs->n_files; i++) {
+        free(dirs->files[i].folder);
+        free(dirs->files[i].name);
+    }
+    free(dirs->files);
     free(dirs->entries);
     *dirs = (struct pf_pointdirs){0};
 }

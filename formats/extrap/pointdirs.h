@@ -7,6 +7,7 @@
 
 #include "formats/error.h"
 #include "formats/extrap/experiment.h"
+#include "formats/source.h"
 
 /*
  * Folders of measurements, one a point, that are named by it as Extra-P reads them: PREFIX.x4.y10.r1 is the point
@@ -37,6 +38,10 @@ struct pf_pointdir_entry {
     double values[PF_PARAMETERS_MAX]; /* of these coordinates, one a parameter that is left */
 };
 
+struct pf_pointdir_file {
+    char *folder, *name; /* owned */
+};
+
 /*
  * The folders that stand in one: each is a point of the same parameters, which the first one (by name) that is a point
  * tells; others are left out. A parameter that has the same value everywhere is no parameter, unless none would be
@@ -48,12 +53,24 @@ struct pf_pointdirs {
     size_t count, room, points;     /* points: how many entries are */
     char *names[PF_PARAMETERS_MAX]; /* of parameters, owned */
     unsigned parameters;
+    struct pf_pointdir_file *files; /* once listed: by folder and name */
+    size_t n_files, files_room;
 };
 
 /* Adds a folder by its name, copied. 0, or -1 with *error filled. */
 int pf_pointdirs_add(struct pf_pointdirs *dirs, const char *name, struct pf_error *error);
 int pf_pointdirs_finish(struct pf_pointdirs *dirs, struct pf_error *error);
 void pf_pointdirs_free(struct pf_pointdirs *dirs);
+
+/*
+ * All that is in a source: its folders that hold files whose names end so, and these. dirs: zeroed; finished then. 0, or
+ * -1 with *error filled. (pointdirs_list.c)
+ */
+int pf_pointdirs_list(struct pf_pointdirs *dirs, struct pf_source *source, const char *suffix,
+                      struct pf_error *error);
+
+/* The first file of a folder; the number of files if there is none. */
+size_t pf_pointdirs_first_file(const struct pf_pointdirs *dirs, const char *folder);
 
 /*
  * True if the open directory has at least `least` folders that are named like points and hold a file whose name ends

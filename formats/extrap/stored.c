@@ -8,7 +8,7 @@
 /* Files up to this size are read whole when they are opened; of larger ones, this much is. */
 #define READ_ON_OPEN ((uint64_t)1 << 20)
 
-static void study_free(struct pf_study *study)
+void pf_study_free(struct pf_study *study)
 {
     if (!study)
         return;
@@ -28,7 +28,7 @@ static struct pf_study *study_alloc(void)
     study->models = pf_models_new();
     if (study->experiment && study->measured && study->models)
         return study;
-    study_free(study);
+    pf_study_free(study);
     return NULL;
 }
 
@@ -70,7 +70,7 @@ static struct pf_study *study_new(const struct pf_stored *stored, uint64_t end, 
         study->experiment->statistics_only = study->measured->figures && !study->measured->values;
         return study;
     }
-    study_free(study);
+    pf_study_free(study);
     return NULL;
 }
 
@@ -82,7 +82,7 @@ static int read_all(struct pf_profile *profile, struct pf_pass *pass, struct pf_
     if (!study)
         return -1;
     if (pf_experiment_publish(study->experiment, profile, error) < 0) {
-        study_free(study);
+        pf_study_free(study);
         return -1;
     }
     stored->study = study;
@@ -107,7 +107,7 @@ static int read_head(struct pf_profile *profile, struct pf_error *error)
         return -1;
     stored->head = pf_experiment_parameters_of(study->experiment, error);
     int result = stored->head ? add_info(profile, study, error) : -1;
-    study_free(study);
+    pf_study_free(study);
     return result < 0 ? -1 : pf_experiment_columns(&stored->tables, stored->head, profile, error);
 }
 
@@ -149,7 +149,7 @@ void pf_stored_close(struct pf_profile *profile)
     struct pf_stored *stored = profile->state;
     if (!stored)
         return;
-    study_free(stored->study);
+    pf_study_free(stored->study);
     pf_experiment_free(stored->head);
     pf_experiment_tables_free(&stored->tables);
     free(stored);

@@ -24,6 +24,8 @@ struct pf_study {
     char scaling[32]; /* how Extra-P made one value of many locations; empty: not said */
 };
 
+void pf_study_free(struct pf_study *study);
+
 /*
  * Reads an input into a new study, up to about the offset `end`: what comes after it is not looked at. Damage is
  * noted with the experiment. 0, or -1 with *error filled: the input cannot be read at all, or ECANCELED.

@@ -122,7 +122,7 @@ static int note_damage(struct reading *reading, const char *path, struct pf_erro
                               "%.150s is damaged: see its own warnings", path);
 }
 
-int nsight_read_point(struct pf_study *study, struct pf_profile *profile, const char *path, uint32_t point,
+int nsight_read_point(struct pf_profile *profile, struct pf_study *study, const char *path, uint32_t point,
                       struct pf_pass *pass, struct pf_error *error)
 {
     struct pf_input *input;
