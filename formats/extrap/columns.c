@@ -110,6 +110,8 @@ int pf_experiment_columns(struct pf_experiment_tables *tables, const struct pf_e
         return -1;
     tables->parameters = pf_experiment_parameters(experiment);
     size_t n_values = fill(tables->values, experiment, value_columns, COUNT(value_columns));
+    if (tables->threads)
+        tables->values[n_values++] = (struct pf_column){"thread", PF_PLAIN, 0};
     size_t n_statistics = fill(tables->statistics, experiment, statistics_columns, COUNT(statistics_columns));
     memcpy(tables->models, model_columns, sizeof model_columns);
     if (experiment->statistics_only) {

@@ -29,7 +29,8 @@ enum {
 
 struct pf_experiment_tables {
     unsigned parameters;
-    struct pf_column values[PF_PARAMETERS_MAX + 6];
+    bool threads; /* values has a column for the thread; to be set before pf_experiment_columns */
+    struct pf_column values[PF_PARAMETERS_MAX + 7];
     struct pf_column statistics[PF_PARAMETERS_MAX + 10];
     struct pf_column models[10];
     struct pf_column *scaling; /* owned, with the names of its columns: */
@@ -64,6 +65,12 @@ static inline void pf_value_cells(struct pf_cell *cells, unsigned parameters, ui
     cells[1] = pf_int(series->context);
     cells[2] = pf_int(series->metric);
     cells[3] = pf_double(value);
+}
+
+/* The cell of the thread in a row of values: the last one. */
+static inline struct pf_cell *pf_thread_cell(struct pf_cell *cells, unsigned parameters)
+{
+    return &cells[1 + parameters + 5];
 }
 
 /* A row of statistics. */

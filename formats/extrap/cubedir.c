@@ -30,6 +30,7 @@ static int open_folder(struct pf_profile *profile, struct pf_error *error)
     struct pf_cubedir *cubedir = profile->state = calloc(1, sizeof *cubedir);
     if (!cubedir)
         return pf_fail_memory(error);
+    cubedir->points.stored.tables.threads = true;
     if (pf_pointstudy_open(profile, ".cubex", "Files", &ops, error))
         return -1;
     add_scaling(cubedir);
@@ -95,7 +96,7 @@ static void close_folder(struct pf_profile *profile)
 const struct pf_driver pf_cubedir_driver = {
     .name = "cube-experiment",
     .title = "Folders of points that hold Cube profiles, as an Extra-P experiment",
-    .version = 1,
+    .version = 2,
     .directories = true,
     .beside = "experiment",
     .probe = probe,

@@ -20,7 +20,8 @@ struct rows {
     int64_t metric;    /* that the records are restricted to, or -1 */
     int64_t statistic; /* and the figures, or -1 */
     unsigned parameters;
-    bool pooled; /* cells */
+    bool pooled;  /* cells */
+    bool threads; /* each value is that of a location, which is told */
     struct pf_records records;
     uint32_t series; /* whose records are read, if restricted to a context; PF_NO_SERIES: the end */
     bool inside;     /* a record: */
@@ -29,13 +30,14 @@ struct rows {
     uint32_t next;       /* value or figure of it */
     uint64_t key;        /* of the last record that was entered; UINT64_MAX: none */
     uint64_t repetition; /* next one of that key */
+    uint32_t thread;     /* the location of the next value, if these are told */
     struct pf_summary summary;
 };
 
 /* A saved position; in the byte order of the machine, as the whole cache is. */
 struct position {
     uint64_t at, key, repetition;
-    uint32_t series, next;
+    uint32_t series, next, thread, unused;
 };
 
 static const struct pf_experiment *experiment_of(const struct rows *rows)
@@ -106,6 +108,8 @@ static int enter_record(struct rows *rows, struct pf_error *error)
     uint64_t key = pf_record_key(&rows->record);
     if (key != rows->key)
         rows->repetition = 0;
+    if (rows->record.repetitions) /* of the records of one file's call path, the first has one */
+        rows->thread = 0;
     rows->key = key;
     rows->next = 0;
     rows->inside = true;
@@ -130,6 +134,8 @@ static int next_value(struct rows *rows, struct pf_cell *cells, struct pf_error 
     double value = rows->numbers[pf_record_figures(&rows->record) + rows->next++];
     pf_value_cells(cells, rows->parameters, rows->record.point, rows->repetition++,
                    &experiment_of(rows)->series[rows->record.series], value);
+    if (rows->threads)
+        *pf_thread_cell(cells, rows->parameters) = pf_uint(rows->thread++);
     return 1;
 }
 
@@ -279,6 +285,7 @@ static int rows_open(struct pf_cursor *cursor, struct pf_error *error)
     rows->only = cursor->only;
     rows->parameters = stored->tables.parameters;
     rows->pooled = cursor->table->user == PF_CELLS_TABLE;
+    rows->threads = stored->tables.threads && cursor->table->user == PF_VALUES_TABLE;
     rows->key = UINT64_MAX;
     rows->series = PF_NO_SERIES;
     restrict_metric(rows, by_value(cursor, rows));
@@ -319,7 +326,8 @@ static size_t rows_save(const struct pf_cursor *cursor, void *blob, size_t room)
                                 .key = rows->key,
                                 .repetition = rows->repetition,
                                 .series = rows->series,
-                                .next = rows->inside ? rows->next : UINT32_MAX};
+                                .next = rows->inside ? rows->next : UINT32_MAX,
+                                .thread = rows->thread};
     if (room >= sizeof position)
         memcpy(blob, &position, sizeof position);
     return sizeof position;
@@ -363,6 +371,7 @@ static int rows_restore(struct pf_cursor *cursor, const void *blob, size_t size,
     rows->records.at = position.at;
     rows->key = position.key;
     rows->repetition = position.repetition;
+    rows->thread = position.thread;
     rows->inside = false;
     return position.next == UINT32_MAX ? 0 : restore_inside(rows, &position, error);
 }

@@ -173,9 +173,9 @@ static void values_are_pooled(void)
        "points are sorted; what is the same everywhere is no parameter, folders without Cube files are no "
        "points");
     is(table_text(&study, "values", (struct pf_restriction){-1, 0, 0, -1}, false),
-       "0 0 main time 5 | 0 1 main time 7 | 0 2 main time 6 | 0 3 main time 8 | 1 0 main time 1 | 1 1 main "
-       "time 3 | ",
-       "each location of each file is a repetition");
+       "0 0 main time 5 0 | 0 1 main time 7 1 | 0 2 main time 6 0 | 0 3 main time 8 1 | 1 0 main time 1 0 | "
+       "1 1 main time 3 1 | ",
+       "each location of each file is a repetition, and which one is told");
     is(table_text(&study, "statistics", (struct pf_restriction){0, 1, 0, -1}, false),
        "weak 0 f time 4 1.25 0.5 0 4 1.479019945774904 | weak_threaded 0 f time 4 1.25 0.5 0 4 "
        "1.479019945774904 | "
@@ -194,6 +194,10 @@ static void values_are_pooled(void)
            !strcmp(study.profile.metrics[1].scope, "inclusive"),
        "the sides of a metric are twins; a metric without data is none");
     ok(!pf_rows_count(study.profile.warnings), "nothing is wrong");
+    char *values = strdup(table_text(&study, "values", PF_UNRESTRICTED, false));
+    is(table_text(&study, "values", PF_UNRESTRICTED, true), values,
+       "a walk over values goes on from any saved position");
+    free(values);
     char *whole = strdup(table_text(&study, "statistics", PF_UNRESTRICTED, false));
     is(table_text(&study, "statistics", PF_UNRESTRICTED, true), whole,
        "a walk goes on from any saved position");
@@ -216,7 +220,7 @@ static void what_a_point_lacks_is_merged(void)
        "strong 0 main time 1 44 44 44 44 0 | ",
        "its exclusive ones are added to those of the call path above");
     is(table_text(&study, "values", (struct pf_restriction){-1, 2, 0, -1}, false),
-       "0 0 g time 10 | 0 1 g time 30 | ", "its values are there all the same");
+       "0 0 g time 10 0 | 0 1 g time 30 1 | ", "its values are there all the same");
     ok(study_warns(&study, "incomplete-series"), "and it is told");
     close_study(&study);
 }
@@ -234,7 +238,7 @@ static void what_is_no_point_is_told(void)
        "folders of other parameters are left out");
     ok(study_warns(&study, "bad-member"), "files that are damaged are told");
     is(table_text(&study, "values", (struct pf_restriction){1, 0, 0, -1}, false),
-       "1 0 main time 1 | 1 1 main time 3 | ", "the others of the point are read");
+       "1 0 main time 1 0 | 1 1 main time 3 1 | ", "the others of the point are read");
     close_study(&study);
 }
 
