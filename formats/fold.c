@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "formats/position.h"
 #include "formats/store.h"
 
 /*
@@ -285,9 +286,7 @@ static int next_row(struct pf_cursor *cursor, struct pf_cell *cells, struct pf_e
 static size_t save_walk(const struct pf_cursor *cursor, void *blob, size_t room)
 {
     const struct walk *walk = cursor->state;
-    if (room >= sizeof walk->at)
-        memcpy(blob, &walk->at, sizeof walk->at);
-    return sizeof walk->at;
+    return pf_position_save(&walk->at, sizeof walk->at, blob, room);
 }
 
 static int restore_walk(struct pf_cursor *cursor, const void *blob, size_t size, struct pf_error *error)
@@ -295,13 +294,12 @@ static int restore_walk(struct pf_cursor *cursor, const void *blob, size_t size,
     struct pf_fold *fold = fold_of(cursor);
     struct walk *walk = cursor->state;
     struct position at;
-    if (size != sizeof at)
-        return pf_fail(error, EINVAL, "not a position");
-    memcpy(&at, blob, sizeof at);
+    if (pf_position_restore(&at, sizeof at, blob, size, error))
+        return -1;
     if (at.partition > fold->partitions || at.metric > fold->metrics ||
         (at.partition < fold->partitions &&
          (at.record < fold->starts[at.partition] || at.record > fold->starts[at.partition + 1])))
-        return pf_fail(error, EINVAL, "not a position");
+        return pf_position_refuse(error);
     walk->at = at;
     return 0;
 }

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 #include "formats/hpctoolkit/old_summary.h"
 
-#include <errno.h>
 #include <stdlib.h>
 
 #include "formats/hpctoolkit/hpctoolkit.h"
 #include "formats/hpctoolkit/memory.h"
 #include "formats/hpctoolkit/values.h"
+#include "formats/position.h"
 
 /* Bytes of values that are held in memory. */
 enum { MEMORY = 8 << 20 };
@@ -111,20 +111,17 @@ static int next_row(struct pf_cursor *cursor, struct pf_cell *cells, struct pf_e
 static size_t save_walk(const struct pf_cursor *cursor, void *blob, size_t room)
 {
     const struct walk *walk = cursor->state;
-    if (room >= sizeof walk->at)
-        memcpy(blob, &walk->at, sizeof walk->at);
-    return sizeof walk->at;
+    return pf_position_save(&walk->at, sizeof walk->at, blob, room);
 }
 
 static int restore_walk(struct pf_cursor *cursor, const void *blob, size_t size, struct pf_error *error)
 {
     struct walk *walk = cursor->state;
     struct position at;
-    if (size != sizeof at)
-        return pf_fail(error, EINVAL, "not a position");
-    memcpy(&at, blob, sizeof at);
+    if (pf_position_restore(&at, sizeof at, blob, size, error))
+        return -1;
     if (at.context > walk->state->model.contexts)
-        return pf_fail(error, EINVAL, "not a position");
+        return pf_position_refuse(error);
     walk->at = at;
     return 0;
 }

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-#include <errno.h>
 #include <stdlib.h>
 
 #include "formats/hpctoolkit/formula.h"
 #include "formats/hpctoolkit/group.h"
 #include "formats/hpctoolkit/memory.h"
 #include "formats/hpctoolkit/values.h"
+#include "formats/position.h"
 
 const struct pf_column hpc_summary_columns[HPC_SUMMARY_COLUMNS] = {
     [HPC_SUMMARY_CONTEXT] = {"context", PF_CONTEXT, 0},
@@ -155,20 +155,17 @@ static int next_statistics_row(struct pf_cursor *cursor, struct pf_cell *cells, 
 static size_t save_walk(const struct pf_cursor *cursor, void *blob, size_t room)
 {
     const struct walk *walk = cursor->state;
-    if (room >= sizeof walk->at)
-        memcpy(blob, &walk->at, sizeof walk->at);
-    return sizeof walk->at;
+    return pf_position_save(&walk->at, sizeof walk->at, blob, room);
 }
 
 static int restore_walk(struct pf_cursor *cursor, const void *blob, size_t size, struct pf_error *error)
 {
     struct walk *walk = cursor->state;
     struct position at;
-    if (size != sizeof at)
-        return pf_fail(error, EINVAL, "not a position");
-    memcpy(&at, blob, sizeof at);
+    if (pf_position_restore(&at, sizeof at, blob, size, error))
+        return -1;
     if (at.entry > walk->state->summary.n_contexts)
-        return pf_fail(error, EINVAL, "not a position");
+        return pf_position_refuse(error);
     start(walk, at);
     return 0;
 }

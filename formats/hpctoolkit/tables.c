@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "formats/hpctoolkit/tables.h"
 
-#include <errno.h>
 #include <stdlib.h>
 
 #include "formats/hpctoolkit/contexts.h"
@@ -10,6 +9,7 @@
 #include "formats/hpctoolkit/metrics.h"
 #include "formats/hpctoolkit/trace.h"
 #include "formats/hpctoolkit/values.h"
+#include "formats/position.h"
 
 /* ---- modules, files, functions ----------------------------------------------------------------------- */
 
@@ -64,17 +64,13 @@ static int next_of_list(struct pf_cursor *cursor, struct pf_cell *cells, struct 
 
 static size_t save_list(const struct pf_cursor *cursor, void *blob, size_t room)
 {
-    if (room >= sizeof(uint64_t))
-        memcpy(blob, cursor->state, sizeof(uint64_t));
-    return sizeof(uint64_t);
+    return pf_position_save(cursor->state, sizeof(uint64_t), blob, room);
 }
 
+/* A number beyond the end of the list is the end. */
 static int restore_list(struct pf_cursor *cursor, const void *blob, size_t size, struct pf_error *error)
 {
-    if (size != sizeof(uint64_t))
-        return pf_fail(error, EINVAL, "not a position");
-    memcpy(cursor->state, blob, size);
-    return 0;
+    return pf_position_restore(cursor->state, sizeof(uint64_t), blob, size, error);
 }
 
 static void close_list(struct pf_cursor *cursor)

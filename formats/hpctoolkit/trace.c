@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 #include "formats/hpctoolkit/trace.h"
 
-#include <errno.h>
 #include <stdlib.h>
 
 #include "formats/hpctoolkit/bytes.h"
 #include "formats/hpctoolkit/memory.h"
 #include "formats/hpctoolkit/parts.h"
 #include "formats/hpctoolkit/profiles.h"
+#include "formats/position.h"
 
 /* ---- finding them ------------------------------------------------------------------------------------- */
 
@@ -185,23 +185,20 @@ static int next_row(struct pf_cursor *cursor, struct pf_cell *cells, struct pf_e
 static size_t save_walk(const struct pf_cursor *cursor, void *blob, size_t room)
 {
     const struct walk *walk = cursor->state;
-    if (room >= sizeof walk->at)
-        memcpy(blob, &walk->at, sizeof walk->at);
-    return sizeof walk->at;
+    return pf_position_save(&walk->at, sizeof walk->at, blob, room);
 }
 
 static int restore_walk(struct pf_cursor *cursor, const void *blob, size_t size, struct pf_error *error)
 {
     struct walk *walk = cursor->state;
     struct position at;
-    if (size != sizeof at)
-        return pf_fail(error, EINVAL, "not a position");
-    memcpy(&at, blob, sizeof at);
+    if (pf_position_restore(&at, sizeof at, blob, size, error))
+        return -1;
     if (at.thread > walk->state->threads.count ||
         (at.thread < walk->state->threads.count &&
          at.sample > walk->state->threads.items[at.thread].samples) ||
         (cursor->only.partition >= 0 && at.thread < cursor->only.partition))
-        return pf_fail(error, EINVAL, "not a position");
+        return pf_position_refuse(error);
     leave(walk);
     walk->at = at;
     return 0;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 #include "formats/hpctoolkit/values.h"
 
-#include <errno.h>
 #include <stdlib.h>
 
 #include "formats/hpctoolkit/context_walk.h"
 #include "formats/hpctoolkit/memory.h"
+#include "formats/position.h"
 
 const struct pf_column hpc_values_columns[HPC_VALUES_COLUMNS] = {
     [HPC_VALUES_THREAD] = {"thread", PF_PARTITION, 0}, [HPC_VALUES_CONTEXT] = {"context", PF_CONTEXT, 0},
@@ -146,23 +146,20 @@ static int next_row(struct pf_cursor *cursor, struct pf_cell *cells, struct pf_e
 static size_t save_walk(const struct pf_cursor *cursor, void *blob, size_t room)
 {
     const struct walk *walk = cursor->state;
-    if (room >= sizeof walk->at)
-        memcpy(blob, &walk->at, sizeof walk->at);
-    return sizeof walk->at;
+    return pf_position_save(&walk->at, sizeof walk->at, blob, room);
 }
 
 static int restore_walk(struct pf_cursor *cursor, const void *blob, size_t size, struct pf_error *error)
 {
     struct walk *walk = cursor->state;
     struct position at;
-    if (size != sizeof at)
-        return pf_fail(error, EINVAL, "not a position");
-    memcpy(&at, blob, sizeof at);
+    if (pf_position_restore(&at, sizeof at, blob, size, error))
+        return -1;
     if (at.thread > walk->state->threads.count ||
         (at.thread < walk->state->threads.count &&
          at.entry > walk->state->threads.items[at.thread].block.n_contexts) ||
         at.value > HPC_GROUP_MAX || (walk->only.partition >= 0 && at.thread < walk->only.partition))
-        return pf_fail(error, EINVAL, "not a position");
+        return pf_position_refuse(error);
     return start(walk, cursor->profile->contexts, at, error);
 }
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "formats/nsight/nsight.h"
+#include "formats/position.h"
 #include "formats/print.h"
 
 /*
@@ -137,20 +137,17 @@ static int next_row(struct pf_cursor *cursor, struct pf_cell *cells, struct pf_e
 static size_t save(const struct pf_cursor *cursor, void *blob, size_t room)
 {
     const struct walk *walk = cursor->state;
-    if (room >= sizeof walk->at)
-        memcpy(blob, &walk->at, sizeof walk->at);
-    return sizeof walk->at;
+    return pf_position_save(&walk->at, sizeof walk->at, blob, room);
 }
 
 static int restore(struct pf_cursor *cursor, const void *blob, size_t size, struct pf_error *error)
 {
     struct walk *walk = cursor->state;
     struct position at;
-    if (size != sizeof at)
-        return pf_fail(error, EINVAL, "not a position in the events");
-    memcpy(&at, blob, sizeof at);
+    if (pf_position_restore(&at, sizeof at, blob, size, error))
+        return -1;
     if (at.table > NSIGHT_ACTIVITIES || at.unused)
-        return pf_fail(error, EINVAL, "not a position in the events");
+        return pf_position_refuse(error);
     nsight_scan_close(&walk->scan);
     walk->scanning = false;
     walk->at = at;
