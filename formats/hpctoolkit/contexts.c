@@ -9,10 +9,13 @@
 #include "formats/hpctoolkit/memory.h"
 #include "formats/hpctoolkit/meta.h"
 
-/* Blocks whose (context, number) pairs take no more than this, all together, are always looked through. */
+/* Blocks whose (context, number) pairs take no more than this, all together, are all looked through. */
 #define LOOK_THROUGH ((uint64_t)16 << 20)
 
-enum { PAIRS_A_STEP = 1 << 16 };
+enum { PAIRS_A_STEP = 1 << 16, BLOCKS_A_STEP = 8192 };
+
+/* "end!" */
+#define END_MARK UINT32_C(0x656e6421)
 
 const struct pf_column hpc_context_columns[HPC_CONTEXT_COLUMNS] = {
     [HPC_CONTEXT_RELATION] = {"relation", PF_PLAIN, 0},
@@ -21,13 +24,15 @@ const struct pf_column hpc_context_columns[HPC_CONTEXT_COLUMNS] = {
 
 void hpc_context_cells(const struct pf_profile *profile, uint32_t context, struct pf_cell *cells)
 {
-    static const char *const relations[] = {[HPC_NO_RELATION] = NULL,
-                                            [HPC_LEXICAL] = "lexical",
-                                            [HPC_BY_CALL] = "call",
-                                            [HPC_BY_INLINED_CALL] = "inlined_call"};
+    static const char *const relations[HPC_RELATIONS] = {[HPC_NO_RELATION] = NULL,
+                                                         [HPC_LEXICAL] = "lexical",
+                                                         [HPC_BY_CALL] = "call",
+                                                         [HPC_BY_INLINED_CALL] = "inlined_call"};
     const struct hpc_model *model = &hpc_state(profile)->model;
     uint64_t offset = model->offset[context];
-    cells[HPC_CONTEXT_RELATION] = pf_string(relations[model->relation[context]]);
+    unsigned relation = model->relation[context];
+    cells[HPC_CONTEXT_RELATION] =
+        relation < HPC_RELATIONS ? pf_string(relations[relation]) : pf_uint(relation - HPC_LEXICAL);
     cells[HPC_CONTEXT_OFFSET] = offset == HPC_NO_OFFSET ? pf_absent() : pf_uint(offset);
 }
 
@@ -42,6 +47,7 @@ struct search {
     uint32_t *ids;
     size_t count, room;
     uint64_t done, total; /* pairs */
+    bool only_doubtful;   /* blocks whose end looks as it should are not looked through */
 };
 
 static int add_id(void *arg, uint32_t id, struct pf_error *error)
@@ -90,13 +96,33 @@ static int check_end(struct search *search, struct hpc_block *block, uint32_t pr
     ssize_t got = pf_input_read(search->state->profile_db, bytes, sizeof bytes, at, error);
     if (got < 0)
         return -1;
-    if (got == sizeof bytes && pf_u32(bytes, true) == 0x656e6421 &&
-        pf_u64(bytes + 4, true) == block->n_values)
+    if (got == sizeof bytes && pf_u32(bytes, true) == END_MARK && pf_u64(bytes + 4, true) == block->n_values)
         return 0;
     *block = (struct hpc_block){0};
     return hpc_note(&search->state->broken, 0, (int64_t)at, "error", "broken-block", error,
                     "profile.db: the values of profile %u do not end as they should; they are left out",
                     profile);
+}
+
+/*
+ * Looks at a block's end alone: at the last pair, and what experiment.xml's time has behind it. Contexts ascend from 0, so
+ * that of n the last one is no less than n - 1; where a block was cut off or overwritten it hardly is. 1; 0; -1.
+ */
+static int ends_well(const struct search *search, const struct hpc_block *block, struct pf_error *error)
+{
+    unsigned char bytes[2 * HPC_INDEX];
+    bool big_endian = search->state->big_endian, marked = search->state->layout == HPC_XML4;
+    size_t size = marked ? 2 * HPC_INDEX : HPC_INDEX;
+    if (!block->n_contexts)
+        return !block->n_values;
+    ssize_t got = pf_input_read(search->state->profile_db, bytes, size,
+                                block->indices + (uint64_t)(block->n_contexts - 1) * HPC_INDEX, error);
+    if (got < (ssize_t)size)
+        return got < 0 ? -1 : 0;
+    return pf_u32(bytes, big_endian) >= block->n_contexts - 1 &&
+           pf_u64(bytes + 4, big_endian) < block->n_values &&
+           (!marked || (pf_u32(bytes + HPC_INDEX, true) == END_MARK &&
+                        pf_u64(bytes + HPC_INDEX + 4, true) == block->n_values));
 }
 
 static int search_block(struct search *search, struct hpc_block *block, uint32_t profile,
@@ -105,6 +131,9 @@ static int search_block(struct search *search, struct hpc_block *block, uint32_t
     uint32_t id;
     uint64_t first, end = 0, values = 0;
     int more;
+    int sound = search->only_doubtful ? ends_well(search, block, error) : 0;
+    if (sound)
+        return sound < 0 ? -1 : 0;
     if (check_end(search, block, profile, error))
         return -1;
     hpc_block_enter(walk, search->state, block, 0);
@@ -122,9 +151,11 @@ static int search_blocks(struct search *search, struct pf_error *error)
 {
     struct hpc_state *state = search->state;
     struct hpc_block_walk walk = {0};
-    int failed = state->has_summary ? search_block(search, &state->summary, 0, &walk, error) : 0;
+    int failed =
+        state->has_summary ? search_block(search, &state->summary, state->summary_profile, &walk, error) : 0;
     for (uint32_t i = 0; i < state->threads.count && !failed; i++)
-        failed = search_block(search, &state->threads.items[i].block, state->threads.items[i].profile, &walk,
+        failed = (i % BLOCKS_A_STEP == 0 && pf_pass_step(search->pass, search->done, search->total, error)) ||
+                 search_block(search, &state->threads.items[i].block, state->threads.items[i].profile, &walk,
                               error);
     hpc_block_leave(&walk);
     return failed ? -1 : 0;
@@ -159,8 +190,8 @@ static int find_unlisted(struct search *search, struct pf_error *error)
     int failed = hpc_cct_load(state, search->notes, search->pass, error);
     if (!failed && state->cct.complete)
         failed = hpc_cct_ids(state, search->pass, add_id, search, error);
-    if (!failed && (!state->cct.complete || search->total <= LOOK_THROUGH / HPC_INDEX))
-        failed = search_blocks(search, error);
+    search->only_doubtful = state->cct.complete && search->total > LOOK_THROUGH / HPC_INDEX;
+    failed = failed || search_blocks(search, error);
     failed = failed || add_unlisted(search, error);
     free(search->ids);
     hpc_idmap_free(&search->seen);

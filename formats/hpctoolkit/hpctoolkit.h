@@ -132,6 +132,7 @@ struct hpc_state {
     struct hpc_metrics metrics;
     struct hpc_summary_metrics summary_metrics;
     bool has_summary;
+    uint32_t summary_profile; /* which profile it is: the first one mostly */
     struct hpc_block summary;
     struct hpc_threads threads;
     struct hpc_cct cct;

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "formats/hpctoolkit/bytes.h"
@@ -228,6 +229,16 @@ static void set_place(const struct reading *reading, struct hpc_context *context
     }
 }
 
+/* `context of type 9`: of a type that later minor versions may have. */
+static int name_by_type(struct reading *reading, const char *what, unsigned type, uint32_t *name,
+                        struct pf_error *error)
+{
+    char text[40];
+    int size = snprintf(text, sizeof text, "%s of type %u", what, type);
+    *name = pf_intern(strings_of(reading), text, (size_t)size, error);
+    return *name == PF_NO_STRING ? -1 : 0;
+}
+
 /*
  * Fixed part: u64 size and u64 offset of the children, u32 id, u8 flags, u8 relation, u8 lexical type, u8 number of
  * words behind it, u16 propagation (not in drafts).
@@ -254,7 +265,7 @@ static int read_context(struct reading *reading, struct level *level, struct pf_
     struct hpc_context context = {
         .id = pf_u32(bytes + 0x10, false),
         .kind = kind_of(bytes[0x16]),
-        .relation = relation < 3 ? (enum hpc_relation)(HPC_LEXICAL + relation) : HPC_NO_RELATION,
+        .relation = (uint8_t)(relation + HPC_LEXICAL), /* 255 becomes HPC_NO_RELATION */
         .flags = relation == 1 || relation == 2 ? PF_FRAME : 0,
         .name = PF_NO_STRING,
         .file = PF_NO_STRING,
@@ -262,6 +273,9 @@ static int read_context(struct reading *reading, struct level *level, struct pf_
         .offset = HPC_NO_OFFSET,
     };
     set_place(reading, &context, bytes + fixed, bytes[0x17], bytes[0x14]);
+    if (context.kind == HPC_OTHER && context.name == PF_NO_STRING &&
+        name_by_type(reading, "context", bytes[0x16], &context.name, error))
+        return -1;
     if (context.name == PF_NO_STRING && hpc_name_context(reading->model, &context, error))
         return -1;
     uint32_t i = hpc_model_add(reading->model, parent, &context, error);
@@ -308,10 +322,19 @@ static int add_root(struct reading *reading, uint32_t *root, struct pf_error *er
     return *root == PF_NO_CONTEXT ? -1 : 0;
 }
 
+/* An entry that the database gives no name. */
+static int name_entry(struct reading *reading, unsigned type, uint32_t *name, struct pf_error *error)
+{
+    static const char *const names[] = {"unknown entry", "main thread", "application thread"};
+    if (type >= sizeof names / sizeof *names)
+        return name_by_type(reading, "entry", type, name, error);
+    *name = pf_intern(strings_of(reading), names[type], strlen(names[type]), error);
+    return *name == PF_NO_STRING ? -1 : 0;
+}
+
 /* Entry: u64 size and u64 offset of the children, u32 id, u16 kind, padding, u64 name. */
 static int read_entry(struct reading *reading, uint64_t at, uint32_t root, struct pf_error *error)
 {
-    static const char *const names[] = {"unknown entry", "main thread", "application thread"};
     const unsigned char *bytes = hpc_meta_record(reading->meta, at, ENTRY_SIZE, error);
     if (!bytes)
         return error->code ? -1
@@ -327,11 +350,8 @@ static int read_entry(struct reading *reading, uint64_t at, uint32_t root, struc
         .kind = HPC_ENTRY,
         .flags = PF_FRAME,
     };
-    if (context.name != PF_NO_STRING && !pf_interned(strings_of(reading), context.name).size) {
-        const char *name = names[type < 3 ? type : 0];
-        context.name = pf_intern(strings_of(reading), name, strlen(name), error);
-    }
-    if (context.name == PF_NO_STRING)
+    if (context.name == PF_NO_STRING || (!pf_interned(strings_of(reading), context.name).size &&
+                                         name_entry(reading, type, &context.name, error)))
         return -1;
     uint32_t i = hpc_model_add(reading->model, root, &context, error);
     if (i == PF_NO_CONTEXT)

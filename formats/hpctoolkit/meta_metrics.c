@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "formats/hpctoolkit/bytes.h"
@@ -128,6 +129,14 @@ static const char *scope_name(struct metrics *all, uint64_t pointer, struct pf_e
     return name_at(all->meta, pointer, error);
 }
 
+/* What stands for a word that a later minor version may have: its number. NULL with *error filled. */
+static const char *numbered(struct metrics *all, unsigned number, struct pf_error *error)
+{
+    char text[16];
+    int size = snprintf(text, sizeof text, "%u", number);
+    return hpc_keep(all->meta->state, text, (size_t)size, error);
+}
+
 static int read_summaries(struct metrics *all, const struct array *summaries, struct instance instance,
                           struct pf_error *error)
 {
@@ -140,8 +149,9 @@ static int read_summaries(struct metrics *all, const struct array *summaries, st
         uint64_t scope = pf_u64(bytes, false), formula = pf_u64(bytes + layout->summary_formula, false);
         uint8_t combine = bytes[layout->combine];
         instance.id = pf_u16(bytes + layout->summary_id, false);
-        instance.combine = combine < 3 ? combines[combine] : "";
-        if ((!layout->summaries_by_scope && !(instance.scope = scope_name(all, scope, error))) ||
+        instance.combine = combine < 3 ? combines[combine] : numbered(all, combine, error);
+        if (!instance.combine ||
+            (!layout->summaries_by_scope && !(instance.scope = scope_name(all, scope, error))) ||
             !(instance.formula = name_at(all->meta, formula, error)) ||
             add_instance(&all->summary, &instance, error))
             return -1;

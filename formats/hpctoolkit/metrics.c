@@ -33,6 +33,19 @@ static bool is_suffix(const char *open, const char *end)
     return size == 3 && (open[1] == 'I' || open[1] == 'E');
 }
 
+/*
+ * How much of a name is that of what was measured, if it is a statistic's: experiment.xml puts `:PARTIAL:0`, `:Sum` and so
+ * on behind it. A coefficient of variation has no unit: 0.
+ */
+static size_t without_statistic(const char *name, size_t size)
+{
+    const char *colon = memrchr(name, ':', size);
+    if (!colon)
+        return 0;
+    size_t word = size - (size_t)(colon + 1 - name);
+    return word == 5 && !memcmp(colon + 1, "CfVar", word) ? 0 : (size_t)(colon - name);
+}
+
 const char *hpc_unit_of(struct hpc_state *state, const char *name, struct pf_error *error)
 {
     size_t size = strlen(name);
@@ -43,6 +56,8 @@ const char *hpc_unit_of(struct hpc_state *state, const char *name, struct pf_err
             size--;
         open = last_bracket(name, size);
     }
+    while (!open && (size = without_statistic(name, size)))
+        open = last_bracket(name, size);
     return open ? hpc_keep(state, open + 1, (size_t)(name + size - open) - 2, error) : "";
 }
 
@@ -59,7 +74,10 @@ static int take_name(struct hpc_state *state, struct hpc_idmap *names, const cha
     return added;
 }
 
-/* `NAME`, `NAME (SUFFIX)` if it has one, `NAME (SUFFIX) (ID)` if that is another's. NULL: *error filled. */
+/*
+ * `NAME`, `NAME (SUFFIX)` if it has one, `NAME (SUFFIX) (ID)` if that is another's; `metric ID` is the NAME of one without.
+ * NULL: *error filled.
+ */
 static const char *unique_name(struct hpc_state *state, struct hpc_idmap *names, uint32_t number,
                                const struct hpc_metric_facts *facts, struct pf_error *error)
 {
@@ -70,8 +88,10 @@ static const char *unique_name(struct hpc_state *state, struct hpc_idmap *names,
         hpc_fail_memory(error);
         return NULL;
     }
-    int length = facts->suffix ? snprintf(name, room, "%s (%s)", facts->name, facts->suffix)
-                               : snprintf(name, room, "%s", facts->name);
+    int length = *facts->name ? snprintf(name, room, "%s", facts->name)
+                              : snprintf(name, room, "metric %" PRId64, facts->id);
+    if (facts->suffix)
+        length += snprintf(name + length, room - (size_t)length, " (%s)", facts->suffix);
     int got = take_name(state, names, name, number, &taken, error);
     for (unsigned i = 0; !got; i++) {
         snprintf(name + length, room - (size_t)length, i ? " (%" PRId64 ") (%u)" : " (%" PRId64 ")",

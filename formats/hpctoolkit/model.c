@@ -78,7 +78,7 @@ uint32_t hpc_model_add(struct hpc_model *model, uint32_t parent, const struct hp
     tree->file[i] = context->file;
     tree->module[i] = context->module;
     model->offset[i] = context->offset;
-    model->relation[i] = (uint8_t)context->relation;
+    model->relation[i] = context->relation;
     return i;
 }
 

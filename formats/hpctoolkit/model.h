@@ -23,8 +23,8 @@ enum hpc_kind {
     HPC_OTHER /* of a lexical type that is not known */
 };
 
-/* How a context is reached from its parent. */
-enum hpc_relation { HPC_NO_RELATION, HPC_LEXICAL, HPC_BY_CALL, HPC_BY_INLINED_CALL };
+/* How a context is reached from its parent. Further numbers are those of meta.db, plus HPC_LEXICAL, that have no word. */
+enum hpc_relation { HPC_NO_RELATION, HPC_LEXICAL, HPC_BY_CALL, HPC_BY_INLINED_CALL, HPC_RELATIONS };
 
 #define HPC_NO_OFFSET UINT64_MAX
 
@@ -73,8 +73,8 @@ struct hpc_context {
     uint32_t name, file, module; /* in the tree's strings; PF_NO_STRING: none (not name) */
     uint32_t line;               /* 0: none */
     enum hpc_kind kind;
-    enum hpc_relation relation;
-    uint8_t flags; /* enum pf_context_flags */
+    uint8_t relation; /* enum hpc_relation */
+    uint8_t flags;    /* enum pf_context_flags */
 };
 
 /* An empty model. 0, or -1 with *error filled; to be freed in any case. */

@@ -203,18 +203,46 @@ static int read_record(struct reading *reading, uint64_t i, struct info *info, s
     return check_block(reading->state, info, i, at, reading->notes, error);
 }
 
-/* The database ends with its name if its writer came to an end; some wrote it backwards. */
-static int check_footer(struct hpc_state *state, struct hpc_notes *notes, struct pf_error *error)
+/*
+ * Files end with their name if their writer came to an end. experiment.xml's time wrote the names as numbers, which came out
+ * backwards, and none behind traces.
+ */
+struct footer {
+    const char *file, *meta, *xml4, *reversed; /* the latter two NULL: there is none */
+};
+
+static const struct footer profile_footer = {"profile.db", "_prof.db", "PROFDBft", "tfBDFORP"};
+static const struct footer cct_footer = {"cct.db", "__ctx.db", "CCTDBftr", "rtfBDTCC"};
+static const struct footer trace_footer = {"trace.db", "trace.db", NULL, NULL};
+static const struct footer meta_footer = {"meta.db", "_meta.db", NULL, NULL};
+
+static int check_footer(struct hpc_state *state, struct pf_input *input, const struct footer *footer,
+                        struct hpc_notes *notes, struct pf_error *error)
 {
     unsigned char bytes[8] = {0};
-    uint64_t size = pf_input_size(state->profile_db);
-    if (pf_input_read(state->profile_db, bytes, sizeof bytes, size < 8 ? 0 : size - 8, error) < 0)
+    bool xml4 = state->layout == HPC_XML4;
+    if (!input || (xml4 && !footer->xml4))
+        return 0;
+    uint64_t size = pf_input_size(input);
+    if (pf_input_read(input, bytes, sizeof bytes, size < 8 ? 0 : size - 8, error) < 0)
         return -1;
-    bool whole = state->layout == HPC_XML4 ? !memcmp(bytes, "PROFDBft", 8) || !memcmp(bytes, "tfBDFORP", 8)
-                                           : !memcmp(bytes, "_prof.db", 8);
-    return whole ? 0
-                 : hpc_note(notes, 0, (int64_t)size, "warning", "footer", error,
-                            "profile.db does not end as it should: its writer may have been interrupted");
+    bool whole = xml4 ? !memcmp(bytes, footer->xml4, 8) || !memcmp(bytes, footer->reversed, 8)
+                      : !memcmp(bytes, footer->meta, 8);
+    return whole
+               ? 0
+               : hpc_note(notes, 0, (int64_t)size, "warning", "footer", error,
+                          "%s does not end as it should: its writer may have been interrupted", footer->file);
+}
+
+static int check_footers(struct hpc_state *state, struct hpc_notes *notes, struct pf_error *error)
+{
+    bool meta = state->layout != HPC_XML4;
+    return (meta && check_footer(state, state->description, &meta_footer, notes, error)) ||
+                   check_footer(state, state->profile_db, &profile_footer, notes, error) ||
+                   check_footer(state, state->cct_db, &cct_footer, notes, error) ||
+                   check_footer(state, state->trace_db, &trace_footer, notes, error)
+               ? -1
+               : 0;
 }
 
 static int find_summary(struct hpc_state *state, struct hpc_notes *notes, struct pf_error *error)
@@ -229,13 +257,17 @@ static int find_summary(struct hpc_state *state, struct hpc_notes *notes, struct
         state->summary = info.block;
     end(&reading);
     hpc_notes_free(&later);
-    return failed ? -1 : check_footer(state, notes, error);
+    return failed ? -1 : 0;
 }
 
 /* ---- metrics that nothing tells of -------------------------------------------------------------------- */
 
-/* A file larger than this is not looked through when it is opened. */
+/*
+ * A file larger than this is not looked through when it is opened: of that many of its profiles, here and there, the
+ * first values are. What a writer does not describe mostly shows in every thread.
+ */
 #define LOOK_THROUGH ((uint64_t)1 << 20)
+enum { SAMPLED_PROFILES = 128, SAMPLED_VALUES = HPC_WINDOW_FIRST / HPC_VALUE };
 
 static int add_nameless(struct hpc_state *state, unsigned id, bool summary, struct hpc_notes *notes,
                         struct pf_error *error)
@@ -278,13 +310,17 @@ static int find_nameless(struct hpc_state *state, struct hpc_notes *notes, struc
 {
     struct reading reading;
     struct hpc_notes later = {0}; /* told when all records are read */
-    uint64_t left = 2 * pf_input_size(state->profile_db) / HPC_VALUE;
+    bool large = pf_input_size(state->profile_db) > LOOK_THROUGH;
+    uint64_t left = 2 * LOOK_THROUGH / HPC_VALUE, most = large ? SAMPLED_VALUES : UINT64_MAX;
     int failed = begin(&reading, state, &later, error);
-    for (uint64_t i = 0; i < reading.count && !failed && left; i++) {
+    uint64_t step = large ? reading.count / SAMPLED_PROFILES + 1 : 1;
+    for (uint64_t i = 0; i < reading.count && !failed && left; i += step) {
         struct info info = {0};
         reading.notes = &later;
         failed = read_record(&reading, i, &info, error);
         reading.notes = notes;
+        if (info.block.n_values > most)
+            info.block.n_values = most;
         if (info.block.n_values > left)
             info.block.n_values = left;
         left -= info.block.n_values;
@@ -300,12 +336,10 @@ int hpc_profiles_open(struct pf_profile *profile, struct hpc_notes *notes, struc
     struct hpc_state *state = hpc_state(profile);
     if (open_file(profile, "profile.db", &state->profile_db, notes, error) ||
         open_file(profile, "cct.db", &state->cct_db, notes, error) ||
-        open_file(profile, "trace.db", &state->trace_db, notes, error))
-        return -1;
-    if (state->profile_db && find_summary(state, notes, error))
+        open_file(profile, "trace.db", &state->trace_db, notes, error) || check_footers(state, notes, error))
         return -1;
     if (state->profile_db)
-        return pf_input_size(state->profile_db) <= LOOK_THROUGH ? find_nameless(state, notes, error) : 0;
+        return find_summary(state, notes, error) || find_nameless(state, notes, error) ? -1 : 0;
     return hpc_note(notes, 0, -1, "error", "no-values", error, "profile.db is missing: there are no values");
 }
 
@@ -371,6 +405,20 @@ static int add_thread(struct reading *reading, uint64_t i, const struct info *in
                : 0;
 }
 
+/* A summary that is not the first profile. Writers make one alone. */
+static int keep_summary(struct reading *reading, uint64_t i, const struct info *info, struct pf_error *error)
+{
+    struct hpc_state *state = reading->state;
+    if (state->has_summary && state->summary_profile != i)
+        return hpc_note(reading->notes, 0, (int64_t)(reading->at + i * reading->stride), "warning", "summary",
+                        error, "profile.db: profile %llu is a second summary; it is left out",
+                        (unsigned long long)i);
+    state->has_summary = true;
+    state->summary_profile = (uint32_t)i;
+    state->summary = info->block;
+    return 0;
+}
+
 static int read_threads(struct reading *reading, struct hpc_identities *identities, struct pf_pass *pass,
                         struct pf_error *error)
 {
@@ -384,7 +432,8 @@ static int read_threads(struct reading *reading, struct hpc_identities *identiti
         if ((i % PROFILES_A_STEP == 0 && pf_pass_step(pass, i, reading->count, error)) ||
             read_record(reading, i, &info, error))
             return -1;
-        if (!info.summary && add_thread(reading, i, &info, identities, error))
+        if (info.summary ? i && keep_summary(reading, i, &info, error)
+                         : add_thread(reading, i, &info, identities, error))
             return -1;
     }
     return 0;

@@ -40,8 +40,12 @@ static int add_trace(struct hpc_state *state, const struct record *record, uint6
 {
     uint32_t i = hpc_idmap_find(&state->threads.profiles, record->profile);
     uint64_t size = pf_input_size(state->trace_db);
-    if (record->start >= record->end)
+    if (record->start == record->end)
         return 0;
+    if (record->start > record->end)
+        return hpc_note(notes, 0, (int64_t)at, "error", "stray-trace", error,
+                        "trace.db: the trace of profile %u ends before it begins; it is left out",
+                        record->profile);
     if (i == HPC_NO_NUMBER || record->type || state->threads.items[i].samples)
         return hpc_note(
             notes, 0, (int64_t)at, "warning", "stray-trace", error,

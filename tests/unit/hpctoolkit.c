@@ -93,6 +93,21 @@ static void the_released_layout(void)
     close_database(&db);
 }
 
+/* Whether all metrics of the summary that have this in their names have this unit. */
+static bool all_in(const struct pf_profile *profile, const char *part, const char *unit)
+{
+    const struct pf_rows *rows = *table_named(profile, "summary_metrics")->rows;
+    size_t found = 0, right = 0;
+    for (size_t i = 0; i < pf_rows_count(rows); i++) {
+        const struct pf_cell *cells = pf_rows_at(rows, i);
+        if (!memmem(cells[1].text, cells[1].size, part, strlen(part)))
+            continue;
+        found++;
+        right += cells[2].size == strlen(unit) && !memcmp(cells[2].text, unit, cells[2].size);
+    }
+    return found && right == found;
+}
+
 static void experiment_4(void)
 {
     struct database db;
@@ -108,6 +123,9 @@ static void experiment_4(void)
        "rank0.thread0 5 PAPI_TOT_CYC (E) 1200000 \nrank0.thread0 5 PAPI_TOT_CYC (I) 1738000 \n",
        "values that stand in any order come by metric");
     free(values);
+    ok(all_in(profile, "CPUTIME (sec):PARTIAL:0", "sec") && all_in(profile, "CPUTIME (sec):Mean", "sec"),
+       "statistics have the unit of what they are made from");
+    ok(all_in(profile, "PAPI_TOT_CYC", ""), "counts have none");
     close_database(&db);
 }
 

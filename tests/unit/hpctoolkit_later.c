@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: MIT */
+#include "tests/unit/hpctoolkit_db.h"
+
+/* What later minor versions of meta.db's layout may do, and what writers may leave out: shown as far as it goes. */
+
+/* Sections of meta.db, by their number in its header. */
+enum { METRICS = 2, CONTEXTS = 3 };
+
+static uint64_t u64_at(const unsigned char *bytes, uint64_t at)
+{
+    uint64_t value;
+    memcpy(&value, bytes + at, sizeof value);
+    return value;
+}
+
+static uint64_t section(const unsigned char *bytes, unsigned number)
+{
+    return u64_at(bytes, 16 + 16 * (uint64_t)number + 8);
+}
+
+/* Lets `change` have its way with a file of the sample, and loads the database that this makes. */
+static void load_changed(struct copy *copy, struct database *db, const char *file,
+                         void (*change)(unsigned char *bytes))
+{
+    size_t size;
+    copy_database(copy, SAMPLES "/solver-2023");
+    unsigned char *bytes = get_file(SAMPLES "/solver-2023", file, &size);
+    change(bytes);
+    put_file(copy, file, bytes, size);
+    free(bytes);
+    load_database(db, copy->folder, "db");
+}
+
+static void unload(const struct copy *copy, struct database *db)
+{
+    close_database(db);
+    remove_copy(copy);
+}
+
+static struct pf_cell name_of(const struct pf_profile *profile, uint32_t context)
+{
+    return pf_interned(profile->contexts->strings, profile->contexts->name[context]);
+}
+
+static bool cell_is(struct pf_cell cell, const char *want)
+{
+    return cell.type == PF_TEXT && cell.size == strlen(want) && !memcmp(cell.text, want, cell.size);
+}
+
+/* The first entry's: of kind 7 without a name; its first child of lexical type 9, reached in way 6. */
+static void unknown_kinds(unsigned char *bytes)
+{
+    uint64_t entry = u64_at(bytes, section(bytes, CONTEXTS)), child = u64_at(bytes, entry + 8);
+    memset(bytes + entry + 0x18, 0, 8);
+    bytes[entry + 0x14] = 7;
+    bytes[child + 0x14] = 0;
+    bytes[child + 0x15] = 6;
+    bytes[child + 0x16] = 9;
+}
+
+static void numbers_without_a_word(void)
+{
+    struct copy copy;
+    struct database db;
+    struct pf_cell cells[8];
+    load_changed(&copy, &db, "meta.db", unknown_kinds);
+    ok(!db.result && cell_is(name_of(&db.profile, 1), "entry of type 7"),
+       "an entry of an unknown kind has its number for a name");
+    ok(!db.result && cell_is(name_of(&db.profile, 2), "context of type 9"), "so has a context");
+    db.profile.context_cells(&db.profile, 2, cells);
+    ok(cells[0].type == PF_UINT && cells[0].u == 6, "an unknown relation is a number in its column");
+    unload(&copy, &db);
+}
+
+static void unknown_combination(unsigned char *bytes)
+{
+    uint64_t metric = u64_at(bytes, section(bytes, METRICS)), summary = u64_at(bytes, metric + 16);
+    bytes[summary + 0x10] = 5;
+}
+
+static void combined_in_a_new_way(void)
+{
+    struct copy copy;
+    struct database db;
+    load_changed(&copy, &db, "meta.db", unknown_combination);
+    bool found = false;
+    const struct pf_rows *rows = *table_named(&db.profile, "summary_metrics")->rows;
+    for (size_t i = 0; i < pf_rows_count(rows); i++)
+        found = found || cell_is(pf_rows_at(rows, i)[5], "5");
+    ok(found, "a summary combined in an unknown way has its number in the column `combine`");
+    unload(&copy, &db);
+}
+
+static void nameless_metric(unsigned char *bytes)
+{
+    memset(bytes + u64_at(bytes, section(bytes, METRICS)), 0, 8);
+}
+
+static void metric_without_a_name(void)
+{
+    struct copy copy;
+    struct database db;
+    unsigned named = 0;
+    load_changed(&copy, &db, "meta.db", nameless_metric);
+    for (size_t i = 0; i < db.profile.n_metrics; i++)
+        named += !strncmp(db.profile.metrics[i].name, "metric ", 7);
+    ok(named == 3, "a metric without a name goes by its number, in all its scopes");
+    unload(&copy, &db);
+}
+
+/* Record 0 becomes a thread's, record 1 the summary's. Flags stand at 0x28 of a record. */
+static void later_summary(unsigned char *bytes)
+{
+    bytes[0x40 + 0x28] = 0;
+    bytes[0x40 + 48 + 0x28] = 1;
+}
+
+static void summary_that_is_not_first(void)
+{
+    struct copy copy;
+    struct database db;
+    load_changed(&copy, &db, "profile.db", later_summary);
+    char *rows = db.result ? NULL : all_rows(&db.profile, "summary");
+    const struct pf_cell *first = db.result ? NULL : pf_rows_at(db.profile.partitions.items, 0);
+    ok(first && first[0].u == 0 && !warned(&db.profile, "summary"),
+       "the first profile is a thread if it is not marked as a summary");
+    ok(rows && *rows, "and what is marked as one is the summary wherever it stands");
+    free(rows);
+    unload(&copy, &db);
+}
+
+static void coefficient_of_variation(void)
+{
+    static const char text[] =
+        "<HPCToolkitExperiment version=\"4.0\"><SecCallPathProfile n=\"x\"><SecHeader>"
+        "<MetricTable><Metric i=\"1\" n=\"CPUTIME (sec):CfVar (I)\" t=\"inclusive\"/>"
+        "<Metric i=\"2\" n=\"CPUTIME (sec):StdDev (I)\" t=\"inclusive\"/></MetricTable>"
+        "<LoadModuleTable/></SecHeader></SecCallPathProfile></HPCToolkitExperiment>";
+    struct copy copy;
+    struct database db;
+    make_folder(&copy);
+    put_file(&copy, "experiment.xml", text, sizeof text - 1);
+    load_database(&db, copy.folder, "db");
+    const struct pf_rows *rows = db.result ? NULL : *table_named(&db.profile, "summary_metrics")->rows;
+    ok(rows && cell_is(pf_rows_at(rows, 0)[2], "") && cell_is(pf_rows_at(rows, 1)[2], "sec"),
+       "a standard deviation has a unit, a coefficient of variation has none");
+    unload(&copy, &db);
+}
+
+int main(void)
+{
+    numbers_without_a_word();
+    combined_in_a_new_way();
+    metric_without_a_name();
+    summary_that_is_not_first();
+    coefficient_of_variation();
+    return done();
+}
