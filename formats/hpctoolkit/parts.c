@@ -31,6 +31,7 @@ struct hpc_part {
 struct piece {
     uint32_t rank, thread; /* the latter also says which stream of a GPU */
     uint32_t part;
+    bool merged;          /* the file holds those of all threads */
     uint64_t start, size; /* in the file */
 };
 
@@ -214,8 +215,11 @@ static int read_merged(struct hpc_parts *parts, uint32_t part, struct pf_input *
         if (pf_input_read(input, record, sizeof record, sizeof head + i * sizeof record, error) <
             (ssize_t)sizeof record)
             return -1;
-        struct piece piece = {pf_u32(record, true), pf_u32(record + 4, true), part, pf_u64(record + 8, true),
-                              0};
+        struct piece piece = {.rank = pf_u32(record, true),
+                              .thread = pf_u32(record + 4, true),
+                              .part = part,
+                              .merged = true,
+                              .start = pf_u64(record + 8, true)};
         if (pieces->count > first) {
             struct piece *last = &pieces->items[pieces->count - 1];
             last->size = piece.start > last->start ? piece.start - last->start : 0;
@@ -233,36 +237,64 @@ static int read_merged(struct hpc_parts *parts, uint32_t part, struct pf_input *
     return 0;
 }
 
-/* What the files of a kind hold, thread by thread. */
-static int find_pieces(struct hpc_parts *parts, bool traces, struct pieces *pieces, struct hpc_notes *notes,
-                       struct pf_pass *pass, struct pf_error *error)
+static bool is_merged(const char *name)
 {
+    return ends_with(name, ".mdb") || ends_with(name, ".mt");
+}
+
+/* What one file holds. One that can't be read is left out. */
+static int read_part(struct hpc_parts *parts, uint32_t i, struct pieces *pieces, struct hpc_notes *notes,
+                     struct pf_error *error)
+{
+    const char *name = parts->items[i].name;
+    struct pf_input *input;
+    struct hpc_part *part = hpc_part_use(parts, i, &input, error);
+    if (!part)
+        return error->code == ENOMEM ? -1
+                                     : hpc_note(notes, 0, -1, "error", "unreadable", error,
+                                                "%s can't be read: %s", name, error->what);
+    struct piece piece = {.part = i, .size = pf_input_size(input)};
+    read_name(name, &piece);
+    int failed = is_merged(name) ? read_merged(parts, i, input, pieces, notes, error)
+                                 : add_piece(pieces, &piece, error);
+    hpc_part_release(parts, part);
+    return failed;
+}
+
+/* The merged files of a kind, or those of single threads. Returns -1 with *error filled. */
+static int read_parts(struct hpc_parts *parts, bool traces, bool merged, struct pieces *pieces,
+                      struct hpc_notes *notes, struct pf_pass *pass, struct pf_error *error)
+{
+    bool told = false;
     for (uint32_t i = 0; i < parts->count; i++) {
         const char *name = parts->items[i].name;
-        struct pf_input *input;
-        if (traces ? !is_trace(name) : !is_values(name))
+        if ((traces ? !is_trace(name) : !is_values(name)) || is_merged(name) != merged)
             continue;
         if (i % FILES_A_STEP == 0 && pf_pass_step(pass, i, parts->count, error))
             return -1;
-        struct hpc_part *part = hpc_part_use(parts, i, &input, error);
-        if (!part && error->code == ENOMEM)
-            return -1;
-        if (!part) {
-            if (hpc_note(notes, 0, -1, "error", "unreadable", error, "%s can't be read: %s", name,
-                         error->what))
+        if (!merged && pieces->count && pieces->items[0].merged) {
+            if (!told &&
+                hpc_note(notes, 0, -1, "warning", "part", error,
+                         "%s: so that nothing counts twice, it and others like it are left out: a file that "
+                         "was made of all of them is there too",
+                         name))
                 return -1;
-            continue;
-        }
-        struct piece piece = {.part = i, .size = pf_input_size(input)};
-        read_name(name, &piece);
-        bool merged = ends_with(name, ".mdb") || ends_with(name, ".mt");
-        int failed =
-            merged ? read_merged(parts, i, input, pieces, notes, error) : add_piece(pieces, &piece, error);
-        hpc_part_release(parts, part);
-        if (failed)
+            told = true;
+        } else if (read_part(parts, i, pieces, notes, error)) {
             return -1;
+        }
     }
     return 0;
+}
+
+/* What the files of a kind hold, thread by thread. A merged one takes the place of those that it was made of. */
+static int find_pieces(struct hpc_parts *parts, bool traces, struct pieces *pieces, struct hpc_notes *notes,
+                       struct pf_pass *pass, struct pf_error *error)
+{
+    return read_parts(parts, traces, true, pieces, notes, pass, error) ||
+                   read_parts(parts, traces, false, pieces, notes, pass, error)
+               ? -1
+               : 0;
 }
 
 /* The first bytes of a piece, at most `size`; how many, or -1 with *error filled. */
@@ -332,16 +364,6 @@ static int read_trace(struct hpc_state *state, const struct piece *piece, struct
     return 0;
 }
 
-static int by_thread(const void *left, const void *right)
-{
-    const struct piece *a = left, *b = right;
-    if (a->rank != b->rank)
-        return a->rank < b->rank ? -1 : 1;
-    if (a->thread != b->thread)
-        return a->thread < b->thread ? -1 : 1;
-    return 0;
-}
-
 static int add_identity(struct hpc_identities *identities, uint32_t profile, const struct piece *piece,
                         struct pf_error *error)
 {
@@ -356,28 +378,120 @@ static int add_identity(struct hpc_identities *identities, uint32_t profile, con
                : 0;
 }
 
-/* Threads are those that have values, in the order of their files; else those that have a trace. */
+/* ---- whose trace it is ---------------------------------------------------------------------------------- */
+
+/*
+ * Processes that do not know of each other all have rank 0 and thread 0: what else stands in the names of their files tells
+ * them apart. Pieces of merged files have no names; theirs is empty here.
+ */
+static struct pf_cell stem_of(const struct hpc_parts *parts, const struct piece *piece)
+{
+    const char *name = parts->items[piece->part].name, *dot = strrchr(name, '.');
+    return piece->merged ? pf_text("", 0) : pf_text(name, (size_t)(dot - name)); /* they all have an ending */
+}
+
+static int compare_stems(struct pf_cell a, struct pf_cell b)
+{
+    int order = memcmp(a.text, b.text, a.size < b.size ? a.size : b.size);
+    return order ? order : (a.size > b.size) - (a.size < b.size);
+}
+
+static int compare_threads(const struct piece *a, const struct piece *b)
+{
+    if (a->rank != b->rank)
+        return a->rank < b->rank ? -1 : 1;
+    return (a->thread > b->thread) - (a->thread < b->thread);
+}
+
+/* For qsort_r: by thread, then by name, then as they were found. */
+static int by_thread(const void *left, const void *right, void *arg)
+{
+    const struct piece *const *x = left, *const *y = right, *a = *x, *b = *y;
+    int order = compare_threads(a, b);
+    if (!order)
+        order = compare_stems(stem_of(arg, a), stem_of(arg, b));
+    return order ? order : (a > b) - (a < b);
+}
+
+/* Pointers to the pieces in that order, to be freed; NULL with *error filled. */
+static const struct piece **sorted(struct hpc_parts *parts, const struct pieces *pieces,
+                                   struct pf_error *error)
+{
+    const struct piece **list = malloc((pieces->count + 1) * sizeof *list);
+    if (!list) {
+        hpc_fail_memory(error);
+        return NULL;
+    }
+    for (size_t i = 0; i < pieces->count; i++)
+        list[i] = &pieces->items[i];
+    qsort_r(list, pieces->count, sizeof *list, by_thread, parts);
+    return list;
+}
+
+/*
+ * Goes through both lists side by side: of[i] becomes the trace of the thread whose values are piece i, own[j] tells whether
+ * trace j is of none of them.
+ */
+static void pair(struct hpc_parts *parts, const struct pieces *values, const struct piece **v,
+                 const struct pieces *traces, const struct piece **t, const struct piece **of, bool *own)
+{
+    size_t i = 0, j = 0;
+    while (j < traces->count) {
+        int order = i < values->count ? compare_threads(v[i], t[j]) : 1;
+        if (!order && !v[i]->merged && !t[j]->merged)
+            order = compare_stems(stem_of(parts, v[i]), stem_of(parts, t[j]));
+        if (!order)
+            of[v[i] - values->items] = t[j];
+        own[t[j] - traces->items] = order > 0;
+        i += order <= 0;
+        j += order >= 0;
+    }
+}
+
+/* of[] and own[] as above, to be freed. 0, or -1 with *error filled. */
+static int pair_up(struct hpc_parts *parts, const struct pieces *values, const struct pieces *traces,
+                   const struct piece ***of, bool **own, struct pf_error *error)
+{
+    const struct piece **v = sorted(parts, values, error), **t = sorted(parts, traces, error);
+    *of = calloc(values->count + 1, sizeof **of);
+    *own = calloc(traces->count + 1, sizeof **own);
+    int failed = v && t && *of && *own ? 0 : hpc_fail_memory(error);
+    if (!failed)
+        pair(parts, values, v, traces, t, *of, *own);
+    free(v);
+    free(t);
+    return failed;
+}
+
+static int add_thread(struct hpc_state *state, const struct piece *values, const struct piece *trace,
+                      struct hpc_identities *identities, struct hpc_notes *notes, struct pf_error *error)
+{
+    struct hpc_threads *threads = &state->threads;
+    struct hpc_thread *thread = &threads->items[threads->count];
+    thread->profile = threads->count++;
+    if ((values && read_values(state, values, thread, notes, error)) ||
+        (trace && read_trace(state, trace, thread, notes, error)))
+        return -1;
+    return add_identity(identities, thread->profile, values ? values : trace, error);
+}
+
+/* Threads are those that have values, in the order of their files; behind them those that have a trace alone. */
 static int make_threads(struct hpc_state *state, const struct pieces *values, const struct pieces *traces,
                         struct hpc_identities *identities, struct hpc_notes *notes, struct pf_error *error)
 {
-    const struct pieces *all = values->count ? values : traces;
-    struct hpc_threads *threads = &state->threads;
-    threads->items = calloc(all->count + 1, sizeof *threads->items);
-    if (!threads->items || all->count > UINT32_MAX)
-        return hpc_fail_memory(error);
-    for (size_t i = 0; i < all->count; i++) {
-        struct hpc_thread *thread = &threads->items[threads->count];
-        const struct piece *piece = &all->items[i];
-        const struct piece *trace =
-            traces->count ? bsearch(piece, traces->items, traces->count, sizeof *piece, by_thread) : NULL;
-        thread->profile = threads->count;
-        if ((values->count && read_values(state, piece, thread, notes, error)) ||
-            (trace && read_trace(state, trace, thread, notes, error)) ||
-            add_identity(identities, threads->count, piece, error))
-            return -1;
-        threads->count++;
-    }
-    return 0;
+    const struct piece **of = NULL;
+    bool *own = NULL;
+    state->threads.items = calloc(values->count + traces->count + 1, sizeof *state->threads.items);
+    int failed = !state->threads.items || values->count + traces->count > UINT32_MAX
+                     ? hpc_fail_memory(error)
+                     : pair_up(state->parts, values, traces, &of, &own, error);
+    for (size_t i = 0; i < values->count && !failed; i++)
+        failed = add_thread(state, &values->items[i], of[i], identities, notes, error);
+    for (size_t j = 0; j < traces->count && !failed; j++)
+        failed = own[j] && add_thread(state, NULL, &traces->items[j], identities, notes, error);
+    free(of);
+    free(own);
+    return failed ? -1 : 0;
 }
 
 int hpc_parts_load(struct pf_profile *profile, struct hpc_notes *notes, struct pf_pass *pass,
@@ -388,8 +502,6 @@ int hpc_parts_load(struct pf_profile *profile, struct hpc_notes *notes, struct p
     struct pieces values = {0}, traces = {0};
     int failed = find_pieces(state->parts, false, &values, notes, pass, error) ||
                  find_pieces(state->parts, true, &traces, notes, pass, error);
-    if (!failed && traces.count > 1)
-        qsort(traces.items, traces.count, sizeof *traces.items, by_thread);
     failed = failed || make_threads(state, &values, &traces, &identities, notes, error) ||
              hpc_publish_threads(profile, &identities, error);
     free(values.items);

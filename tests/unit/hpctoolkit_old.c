@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: MIT */
+#include "tests/unit/hpctoolkit_db.h"
+
+/* Databases of 2.x: which files belong to which thread. */
+
+#define SOLVER SAMPLES "/solver-2019"
+
+static void move(const struct copy *copy, const char *from, const char *to)
+{
+    char old[200], new[200];
+    snprintf(old, sizeof old, "%s/db/%s", copy->folder, from);
+    snprintf(new, sizeof new, "%s/db/%s", copy->folder, to);
+    if (rename(old, new))
+        die(old);
+}
+
+static void drop(const struct copy *copy, const char *name)
+{
+    char path[200];
+    snprintf(path, sizeof path, "%s/db/%s", copy->folder, name);
+    if (unlink(path))
+        die(path);
+}
+
+/* The rows of a thread, less its name, which is the first word. */
+static char *of_thread(struct pf_profile *profile, const char *table, int64_t thread)
+{
+    char *rows = rows_of(profile, table, (struct pf_restriction){thread, -1, -1, -1}, 0, PF_UNRESTRICTED);
+    char *out = rows;
+    for (const char *at = rows; rows && *at;) {
+        const char *end = strchr(at, '\n') + 1;
+        at = strchr(at, ' ');
+        memmove(out, at, (size_t)(end - at));
+        out += end - at;
+        at = end;
+    }
+    if (out)
+        *out = 0;
+    return rows;
+}
+
+static bool same_thread(struct pf_profile *a, int64_t x, struct pf_profile *b, int64_t y, const char *table)
+{
+    char *have = of_thread(a, table, x), *want = of_thread(b, table, y);
+    bool same = have && want && *want && !strcmp(have, want);
+    free(have);
+    free(want);
+    return same;
+}
+
+/* Rank 1's first thread becomes one of another process that has rank 0, too. */
+static void processes_of_one_rank(void)
+{
+    struct copy copy;
+    struct database db, single;
+    copy_database(&copy, SOLVER);
+    move(&copy, "1.solver-000001-000-7f0101-4711-0.metric-db", "1.solver-000000-000-7f0101-5000-0.metric-db");
+    move(&copy, "1.solver-000001-000-7f0101-4711-0.hpctrace", "1.solver-000000-000-7f0101-5000-0.hpctrace");
+    drop(&copy, "1.solver-000000-000-7f0101-4711-0.hpctrace");
+    load_database(&db, copy.folder, "db");
+    load_database(&single, SAMPLES, "solver-2019");
+    ok(!db.result && same_thread(&db.profile, 1, &single.profile, 2, "values") &&
+           same_thread(&db.profile, 1, &single.profile, 2, "trace"),
+       "of two processes with one rank each has the trace whose file is named as its own");
+    char *none = db.result ? NULL : of_thread(&db.profile, "trace", 0);
+    is(none, "", "and none if there is no such file");
+    free(none);
+    close_database(&db);
+    close_database(&single);
+    remove_copy(&copy);
+}
+
+static void trace_without_values(void)
+{
+    struct copy copy;
+    struct database db, single;
+    copy_database(&copy, SOLVER);
+    drop(&copy, "1.solver-000000-000-7f0101-4711-0.metric-db");
+    load_database(&db, copy.folder, "db");
+    load_database(&single, SAMPLES, "solver-2019");
+    ok(!db.result && pf_rows_count(db.profile.partitions.items) == 4 &&
+           same_thread(&db.profile, 3, &single.profile, 0, "trace"),
+       "a thread that has a trace alone stands behind those that have values");
+    close_database(&db);
+    close_database(&single);
+    remove_copy(&copy);
+}
+
+/* hpcviewer's file, of one part: the values of one thread, which stand in a file of their own, too. */
+static void merged_and_single(void)
+{
+    static const unsigned char head[24] = {[7] = 1, [23] = sizeof head};
+    struct copy copy;
+    struct database db, single;
+    size_t size;
+    copy_database(&copy, SOLVER);
+    unsigned char *bytes = get_file(SOLVER, "1.solver-000000-000-7f0101-4711-0.metric-db", &size);
+    unsigned char *merged = calloc(1, sizeof head + size + 8);
+    if (!merged)
+        die("calloc");
+    memcpy(merged, head, sizeof head);
+    memcpy(merged + sizeof head, bytes, size);
+    put_file(&copy, "experiment-1.mdb", merged, sizeof head + size + 8);
+    free(merged);
+    free(bytes);
+    load_database(&db, copy.folder, "db");
+    load_database(&single, SAMPLES, "solver-2019");
+    ok(!db.result && same_thread(&db.profile, 0, &single.profile, 0, "values") &&
+           same_thread(&db.profile, 0, &single.profile, 0, "trace"),
+       "beside a merged file the files that it was made of count no second time");
+    ok(warned(&db.profile, "part") == 1, "which is told");
+    close_database(&db);
+    close_database(&single);
+    remove_copy(&copy);
+}
+
+int main(void)
+{
+    processes_of_one_rank();
+    trace_without_values();
+    merged_and_single();
+    return done();
+}
