@@ -43,6 +43,7 @@ struct search {
     struct hpc_model *model;
     struct hpc_notes *notes;
     struct pf_pass *pass;
+    uint8_t *small;        /* a bit for each id below SMALL: it needs no second look */
     struct hpc_idmap seen; /* ids found */
     uint32_t *ids;
     size_t count, room;
@@ -50,10 +51,23 @@ struct search {
     bool only_doubtful;   /* blocks whose end looks as it should are not looked through */
 };
 
+/* Ids mostly are small numbers, and each comes up in many threads. */
+enum { SMALL = 1 << 23 };
+
+static bool looked_at(struct search *search, uint32_t id)
+{
+    if (id >= SMALL)
+        return false;
+    uint8_t *byte = &search->small[id / 8], bit = (uint8_t)(1 << id % 8);
+    bool before = *byte & bit;
+    *byte |= bit;
+    return before;
+}
+
 static int add_id(void *arg, uint32_t id, struct pf_error *error)
 {
     struct search *search = arg;
-    if (hpc_idmap_find(&search->model->ids, id) != HPC_NO_NUMBER)
+    if (looked_at(search, id) || hpc_idmap_find(&search->model->ids, id) != HPC_NO_NUMBER)
         return 0;
     int added = hpc_idmap_add(&search->seen, id, 0, error);
     if (added <= 0)
@@ -187,12 +201,15 @@ static int find_unlisted(struct search *search, struct pf_error *error)
     search->total = state->summary.n_contexts;
     for (uint32_t i = 0; i < state->threads.count; i++)
         search->total += state->threads.items[i].block.n_contexts;
-    int failed = hpc_cct_load(state, search->notes, search->pass, error);
+    search->small = calloc(SMALL / 8, 1);
+    int failed =
+        !search->small ? hpc_fail_memory(error) : hpc_cct_load(state, search->notes, search->pass, error);
     if (!failed && state->cct.complete)
         failed = hpc_cct_ids(state, search->pass, add_id, search, error);
     search->only_doubtful = state->cct.complete && search->total > LOOK_THROUGH / HPC_INDEX;
     failed = failed || search_blocks(search, error);
     failed = failed || add_unlisted(search, error);
+    free(search->small);
     free(search->ids);
     hpc_idmap_free(&search->seen);
     return failed ? -1 : 0;
