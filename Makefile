@@ -65,11 +65,11 @@ cppcheck:
 format:
 	clang-format -i $(FRONT) $(CORE) $(wildcard fs/*.h formats/*.h formats/*/*.h tests/*/*.[ch])
 
-bench: all $(BUILD)/gen_trace
+bench: all $(BUILD)/gen_trace $(BUILD)/gen_cube
 	BUILD=$(BUILD) scripts/bench
-$(BUILD)/gen_trace: tests/bench/gen_trace.c
+$(BUILD)/gen_%: tests/bench/gen_%.c
 	@mkdir -p $(@D)
-	$(CC) $(STD) $(CPPFLAGS) $(CFLAGS) $(WARN) -o $@ $<
+	$(CC) $(STD) $(CPPFLAGS) $(CFLAGS) $(WARN) -o $@ $< -lz
 
 samples:
 	tests/samples/gen_xray.py --samples tests/samples/archive

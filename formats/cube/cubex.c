@@ -213,13 +213,18 @@ static void forget_model(struct pf_cubex *cubex)
     pf_cube_forget_data(&cubex->cube);
     pf_rows_free(cubex->regions);
     pf_rows_free(cubex->system);
+    pf_cube_kept_free(cubex->kept);
     cubex->regions = cubex->system = NULL;
+    cubex->kept = NULL;
 }
 
 static int load_model(struct pf_profile *profile, struct pf_pass *pass, struct pf_error *error)
 {
     struct pf_cubex *cubex = cubex_of(profile);
     struct pf_cube *cube = &cubex->cube;
+    cubex->kept = pf_cube_kept_new(cube->n_locations);
+    if (!cubex->kept)
+        return pf_fail_memory(error);
     if (pf_cube_find_data(cube, pass, error) || pf_cubex_fill_regions(cubex, error) ||
         pf_cubex_fill_system(cubex, error) || tell_notes(profile, cube->notes, error) ||
         tell_notes(profile, cube->load_notes, error) || tell_notes(profile, cube->data_notes, error)) {
@@ -259,6 +264,7 @@ static void close_file(struct pf_profile *profile)
     if (!cubex)
         return;
     pf_cube_columns_free(&cubex->columns);
+    pf_cube_kept_free(cubex->kept);
     pf_rows_free(cubex->regions);
     pf_rows_free(cubex->system);
     free(cubex->metrics);

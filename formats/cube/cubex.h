@@ -2,10 +2,9 @@
 #ifndef PF_CUBEX_H
 #define PF_CUBEX_H
 
-#include <pthread.h>
-
 #include "formats/cube/columns.h"
 #include "formats/cube/cube.h"
+#include "formats/cube/kept.h"
 
 /* A .cubex as a profile. */
 
@@ -17,6 +16,7 @@ struct pf_cubex_sides {
 struct pf_cubex {
     struct pf_cube cube;
     struct pf_cube_columns columns; /* from PF_DERIVED on */
+    struct pf_cube_kept *kept;      /* from PF_MODELLED on */
 
     struct pf_metric *metrics;
     uint32_t *metric_of;          /* of the profile -> of the cube */

@@ -88,9 +88,11 @@ static int values_open(struct pf_cursor *cursor, struct pf_error *error)
     values->only = cursor->only;
     values->by_columns = cursor->only.partition >= 0 && cursor->only.context < 0 && cubex->columns.store;
     set_ranges(values, cursor->profile);
-    return values->by_columns
-               ? open_columns(values, error)
-               : pf_cube_sums_init(&values->sums, values->cube, cursor->only.context < 0, error);
+    if (values->by_columns)
+        return open_columns(values, error);
+    int result = pf_cube_sums_init(&values->sums, values->cube, cursor->only.context < 0, error);
+    values->sums.kept = cubex->kept;
+    return result;
 }
 
 static void values_close(struct pf_cursor *cursor)
