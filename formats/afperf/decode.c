@@ -56,11 +56,19 @@ static enum afperf_type type_of_name(struct afperf_text text)
     }
 }
 
+/* Whether two texts of this size are the same: of 8 bytes or more by their first and last eight, up to 16. */
+static inline bool same(const char *a, const char *b, size_t size)
+{
+    if (size < 8)
+        return !memcmp(a, b, size);
+    return !memcmp(a, b, 8) && !memcmp(a + size - 8, b + size - 8, 8);
+}
+
 static enum afperf_type type_of(struct afperf_text text)
 {
     text = afperf_trim(text);
     enum afperf_type type = type_of_name(text);
-    if (type != AFPERF_UNKNOWN && !memcmp(text.text, names[type].text, text.size))
+    if (type != AFPERF_UNKNOWN && same(text.text, names[type].text, text.size))
         return type;
     uint64_t number;
     bool padded = false;
@@ -159,6 +167,8 @@ static bool is_integer(struct afperf_text text)
 {
     uint64_t value;
     bool padded = false;
+    if (afperf_short_integer(text, &value))
+        return true;
     enum afperf_parsed parsed = afperf_unsigned(text, &value, &padded);
     return parsed != AFPERF_BLANK && parsed != AFPERF_NO_INTEGER;
 }

@@ -42,14 +42,25 @@ static int grow(struct afperf_map *map, struct pf_error *error)
     return 0;
 }
 
+uint32_t *afperf_map_place(struct afperf_map *map, uint64_t id, uint32_t scope, struct pf_error *error)
+{
+    if ((!map->slots || map->count >= map->mask / 4 * 3) && grow(map, error) < 0)
+        return NULL;
+    struct afperf_slot *slot = slot_of(map, id, scope);
+    if (!slot->value) {
+        map->count++;
+        *slot = (struct afperf_slot){.id = id, .scope = scope};
+    }
+    return &slot->value;
+}
+
 int afperf_map_set(struct afperf_map *map, uint64_t id, uint32_t scope, uint32_t value,
                    struct pf_error *error)
 {
-    if ((!map->slots || map->count >= map->mask / 4 * 3) && grow(map, error) < 0)
+    uint32_t *place = afperf_map_place(map, id, scope, error);
+    if (!place)
         return -1;
-    struct afperf_slot *slot = slot_of(map, id, scope);
-    map->count += !slot->value;
-    *slot = (struct afperf_slot){id, scope, value + 1};
+    *place = value + 1;
     return 0;
 }
 

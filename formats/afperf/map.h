@@ -31,6 +31,12 @@ uint32_t afperf_map_get(const struct afperf_map *map, uint64_t id, uint32_t scop
 int afperf_map_set(struct afperf_map *map, uint64_t id, uint32_t scope, uint32_t value,
                    struct pf_error *error);
 
+/*
+ * Where a key's value stands, plus 1; 0 stands there if the key was not known. It must be set, before anything else is done to
+ * the map. NULL with *error filled.
+ */
+uint32_t *afperf_map_place(struct afperf_map *map, uint64_t id, uint32_t scope, struct pf_error *error);
+
 /* Takes a key out, if it is there. */
 void afperf_map_remove(struct afperf_map *map, uint64_t id, uint32_t scope);
 

@@ -5,10 +5,14 @@
 #include "formats/afperf/tables.h"
 #include "formats/afperf/walk.h"
 
-/* The table "measurements": all values as they stand in the file, which is read again for each walk. */
+/*
+ * The table "measurements": all values as they stand in the file, which is read again for each walk: of one run or context as
+ * far as such data stand in it.
+ */
 struct measurements {
     struct afperf_walk walk;
     struct pf_restriction only;
+    uint64_t end;                /* offset behind which no data are looked for */
     bool inside;                 /* a record has been begun, */
     struct afperf_target target; /* of which this is the target, */
     size_t at;                   /* and this the next field */
@@ -21,13 +25,32 @@ struct position {
     uint64_t at;               /* next field; 0: the record has not been begun */
 };
 
+/* Where the data of the restriction stand. */
+static struct afperf_extent extent_of(const struct afperf_model *model, const struct pf_restriction *only)
+{
+    if (only->context >= 0)
+        return afperf_data_of(model, (uint32_t)only->context);
+    if (only->partition >= 0 && (uint64_t)only->partition < model->n_runs)
+        return model->runs[only->partition].data;
+    return (struct afperf_extent){0, UINT32_MAX};
+}
+
 static int open_measurements(struct pf_cursor *cursor, struct pf_error *error)
 {
     struct measurements *measurements = cursor->state = calloc(1, sizeof *measurements);
+    const struct afperf_model *model = afperf_model(cursor->profile);
     if (!measurements)
         return pf_fail_memory(error);
     measurements->only = cursor->only;
-    return afperf_walk_open(&measurements->walk, afperf_model(cursor->profile), error);
+    if (afperf_walk_open(&measurements->walk, model, error) < 0)
+        return -1;
+    struct afperf_extent extent = extent_of(model, &cursor->only);
+    measurements->end = (uint64_t)extent.end * AFPERF_BLOCK;
+    if (extent.end && extent.first) {
+        struct afperf_place place = afperf_place_before(model, (uint64_t)extent.first * AFPERF_BLOCK);
+        afperf_walk_go(&measurements->walk, &place);
+    }
+    return 0;
 }
 
 static void close_measurements(struct pf_cursor *cursor)
@@ -58,8 +81,8 @@ static bool matches(const struct measurements *measurements)
 static int begin_record(struct measurements *measurements, struct pf_error *error)
 {
     struct afperf_walk *walk = &measurements->walk;
-    int got;
-    while ((got = afperf_walk_next(walk, error)) > 0) {
+    int got = 0;
+    while (walk->next.offset < measurements->end && (got = afperf_walk_next(walk, error)) > 0) {
         int found = afperf_walk_target(walk, &measurements->target, error);
         if (found < 0)
             return -1;
@@ -69,7 +92,7 @@ static int begin_record(struct measurements *measurements, struct pf_error *erro
         measurements->at = walk->decoded.values;
         return 1;
     }
-    return got;
+    return got < 0 ? -1 : 0;
 }
 
 static struct pf_cell kind_of(const struct afperf_decoded *decoded)

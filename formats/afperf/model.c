@@ -51,7 +51,7 @@ uint32_t afperf_segment_at(const struct afperf_model *model, uint64_t offset)
 }
 
 /* The last mark that is not behind the offset. The file's start is one. */
-static const struct afperf_mark *mark_before(const struct afperf_model *model, uint64_t offset)
+static const struct afperf_place *mark_before(const struct afperf_model *model, uint64_t offset)
 {
     size_t low = 0, high = model->n_marks;
     while (high - low > 1) {
@@ -64,12 +64,19 @@ static const struct afperf_mark *mark_before(const struct afperf_model *model, u
     return &model->marks[low];
 }
 
+struct afperf_place afperf_place_before(const struct afperf_model *model, uint64_t offset)
+{
+    struct afperf_place place = *mark_before(model, offset);
+    place.run = place.run ? model->refs[place.run].run : AFPERF_NONE;
+    return place;
+}
+
 int afperf_go_to_line(const struct afperf_model *model, struct afperf_reader *reader, uint64_t offset,
                       struct pf_error *error)
 {
     uint64_t line, here = afperf_reader_tell(reader, &line);
-    if (here > offset || offset - here > AFPERF_LINES) {
-        const struct afperf_mark *mark = mark_before(model, offset);
+    if (here > offset || offset - here > AFPERF_BLOCK) {
+        const struct afperf_place *mark = mark_before(model, offset);
         if (here > offset || mark->offset > here)
             afperf_reader_seek(reader, mark->offset, mark->line);
     }

@@ -36,6 +36,38 @@ __extension__ typedef unsigned __int128 afperf_uint128;
 
 /* ---- runs --------------------------------------------------------------------------------------- */
 
+/*
+ * Where in the file data stand that belong to something: in blocks of it, from first to before end. A table of the data of one
+ * run or context is looked for there alone.
+ */
+enum { AFPERF_BLOCK = 32 * 1024 };
+struct afperf_extent {
+    uint32_t first, end; /* end 0: there are none */
+};
+
+static inline uint32_t afperf_block_of(uint64_t offset)
+{
+    return (uint32_t)(offset / AFPERF_BLOCK); /* files are smaller than 2^47 bytes */
+}
+
+/* Makes an extent hold another. */
+static inline void afperf_extend(struct afperf_extent *extent, struct afperf_extent by)
+{
+    if (!by.end)
+        return;
+    if (!extent->end || by.first < extent->first)
+        extent->first = by.first;
+    if (by.end > extent->end)
+        extent->end = by.end;
+}
+
+/* That of a record at this offset. */
+static inline struct afperf_extent afperf_extent_at(uint64_t offset)
+{
+    uint32_t block = afperf_block_of(offset);
+    return (struct afperf_extent){block, block + 1};
+}
+
 /* A PauseResume, or several that touch. */
 struct afperf_pause {
     uint64_t start, stop;
@@ -46,6 +78,7 @@ struct afperf_run {
     uint64_t offset, line; /* of its RunInfo; implicit: of the first record that needs it */
     struct afperf_id id;
     uint64_t start, end; /* ticks; start: unless implicit */
+    struct afperf_extent data;
     uint32_t units, wallclock, version, application, application_version, tags; /* in model->strings */
     uint32_t segment;
     bool implicit, geometry;
@@ -77,10 +110,11 @@ struct afperf_ref {
     enum afperf_ref_kind kind;
     uint32_t segment;
     uint64_t id;
-    uint32_t fallback;       /* MAYBE: reference of the run that is meant if it is no id */
-    uint32_t run;            /* RUN: in model->runs; of all once runs are known */
-    uint64_t offset, line;   /* of the first record that needs the run; line 0: none does */
-    uint64_t end;            /* largest timestamp of data and pauses */
+    uint32_t fallback;     /* MAYBE: reference of the run that is meant if it is no id */
+    uint32_t run;          /* RUN: in model->runs; of all once runs are known */
+    uint64_t offset, line; /* of the first record that needs the run; line 0: none does */
+    uint64_t end;          /* largest timestamp of data and pauses */
+    struct afperf_extent data;
     uint32_t anonymous;      /* innermost open region without id, plus 1 */
     uint64_t last_anonymous; /* time of the last start or stop without id */
     bool has_anonymous, unordered;
@@ -127,6 +161,7 @@ struct afperf_section {
     uint32_t first, count; /* intervals, by number */
     afperf_uint128 total, total_net;
     uint64_t covered, covered_net;
+    struct afperf_extent data;
     uint32_t next;                   /* in the same run, or AFPERF_NONE */
     uint32_t anonymous, n_anonymous; /* while pairing: its open intervals without id */
 };
@@ -155,14 +190,17 @@ struct afperf_section_ref {
  */
 struct afperf_node {
     uint32_t run, context;
-    uint32_t next;  /* of the same context, in a later run, or AFPERF_NONE */
-    uint32_t calls; /* regions; intervals */
-    uint32_t times; /* number of the only region; else in model->times */
+    uint32_t next;     /* of the same context, in a later run, or AFPERF_NONE */
+    uint32_t calls;    /* regions; intervals */
+    uint32_t times;    /* number of the only region; else in model->times */
+    uint32_t data_end; /* block before which all data end */
 };
 
 struct afperf_times {
     afperf_uint128 inclusive, exclusive, inclusive_net,
         exclusive_net; /* ticks; of sections no exclusive ones */
+    uint32_t first_region, last_region;
+    uint32_t data_first; /* block in which the first data may stand */
 };
 
 enum { AFPERF_KIND_REGION, AFPERF_KIND_SECTION };
@@ -213,12 +251,6 @@ struct afperf_stop {
     bool region;
 };
 
-/* Where a line starts: one every AFPERF_LINES bytes. */
-struct afperf_mark {
-    uint64_t offset, line;
-};
-enum { AFPERF_LINES = 32 * 1024 };
-
 /* ---- the model ---------------------------------------------------------------------------------- */
 
 /* Bytes of each of the model's lists that are held in memory before they spill. */
@@ -239,9 +271,9 @@ struct afperf_model {
     struct afperf_section_ref *section_refs;
     struct afperf_named *sections_by_id, *runs_by_id; /* those that have one; by id, then offset */
     uint64_t *segments;                               /* where each starts */
-    struct afperf_mark *marks;
-    struct afperf_pause *pauses;      /* while reading: `before` is a run's reference */
-    struct afperf_node *nodes;        /* by run, in it by first appearance */
+    struct afperf_place *marks;                       /* one every AFPERF_BLOCK bytes; `run` is a reference */
+    struct afperf_pause *pauses;                      /* while reading: `before` is a run's reference */
+    struct afperf_node *nodes;                        /* by run, in it by first appearance */
     uint32_t *first_node, *last_node; /* of each context, or AFPERF_NONE; `last` only while nesting */
     struct afperf_times *times;
     size_t first_node_room, last_node_room, n_first_node, n_times, times_room;
@@ -258,7 +290,8 @@ struct afperf_model {
     bool has_timeline;
     struct pf_store *stops;    /* struct afperf_stop: to be paired when all is read */
     struct pf_store *doubtful; /* struct afperf_place: of data records that must be looked at again */
-    bool doubt_all;            /* a datatype has changed: look at all */
+    bool doubt_all;            /* a datatype has changed, or what stops belong to: look at all */
+    bool data_of_stops;        /* some data belong to what a stop without id stops */
     bool nested;               /* the owner of a region is a node */
     bool initial_used;         /* something belongs to the run of reference 0 */
     struct afperf_notes notes;
@@ -284,6 +317,9 @@ struct afperf_segment afperf_segment(const struct afperf_model *model, uint32_t 
 
 /* That which an offset stands in. */
 uint32_t afperf_segment_at(const struct afperf_model *model, uint64_t offset);
+
+/* The last mark that does not stand behind the offset, as a place for a walk. */
+struct afperf_place afperf_place_before(const struct afperf_model *model, uint64_t offset);
 
 /* Puts a reader before the line that starts at the offset. */
 int afperf_go_to_line(const struct afperf_model *model, struct afperf_reader *reader, uint64_t offset,
@@ -330,6 +366,12 @@ int afperf_time_sections(struct afperf_model *model, uint32_t first, struct pf_e
 
 /* The times of a node. */
 struct afperf_times afperf_times_of(const struct afperf_model *model, const struct afperf_node *node);
+
+/* Regions of a context have numbers from *first to before *end. */
+void afperf_regions_of(const struct afperf_model *model, uint32_t context, uint32_t *first, uint32_t *end);
+
+/* Where data of a context stand. */
+struct afperf_extent afperf_data_of(const struct afperf_model *model, uint32_t context);
 
 /* The node of a context in the run whose nodes are being made, or AFPERF_NONE with *error filled. */
 uint32_t afperf_node_of(struct afperf_model *model, uint32_t run, uint32_t context, struct pf_error *error);

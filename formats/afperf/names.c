@@ -317,6 +317,7 @@ static void describe_runs(struct afperf_model *model)
         struct afperf_run *run = &model->runs[ref->run];
         if (ref->end > run->end)
             run->end = ref->end;
+        afperf_extend(&run->data, ref->data);
         if (ref->first_region) {
             run->tangled |= ref->tangled || ref->innermost || ref->unordered || run->first_region;
             run->first_region = ref->first_region;
@@ -442,6 +443,8 @@ int afperf_resolve_names(struct afperf_model *model, struct pf_error *error)
     if (resolve_sections(model, error) < 0 || resolve_runs(model, error) < 0)
         return -1;
     describe_runs(model);
+    for (size_t i = 0; i < model->n_runs; i++)
+        model->doubt_all |= model->runs[i].pair_anew && model->data_of_stops;
     resolve_measures(model);
     merge_pauses(model);
     for (size_t i = 0; i < model->n_sections; i++)

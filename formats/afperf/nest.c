@@ -65,27 +65,76 @@ int afperf_enter(struct afperf_model *model, uint32_t number, uint32_t run, stru
     if (context == PF_NO_CONTEXT)
         return -1;
     region->owner = afperf_node_of(model, run, context, error);
+    if (region->owner == AFPERF_NONE)
+        return -1;
+    struct afperf_node *node = &model->nodes[region->owner];
+    if (region->data_end > node->data_end)
+        node->data_end = region->data_end;
     region->covered = region->covered_net = 0;
-    return region->owner == AFPERF_NONE ? -1 : 0;
+    return 0;
+}
+
+/* Where data of a region may begin: with its start record, if they do not stand before it. */
+static uint32_t first_data_of(const struct afperf_span *region)
+{
+    return region->flags & AFPERF_EARLY_DATA ? 0 : afperf_block_of(afperf_span_offset(region));
 }
 
 /* The times of a region that has been left. */
-static struct afperf_times times_of(const struct afperf_model *model, const struct afperf_span *region,
+static struct afperf_times times_of(const struct afperf_model *model, uint32_t number,
                                     const struct afperf_run *run)
 {
+    const struct afperf_span *region = afperf_span(&model->regions, number);
     uint64_t inclusive = region->stop - region->start;
+    uint64_t paused = afperf_paused(model, run, region->start, region->stop);
     return (struct afperf_times){.inclusive = inclusive,
                                  .exclusive = region->exclusive,
-                                 .inclusive_net =
-                                     inclusive - afperf_paused(model, run, region->start, region->stop),
-                                 .exclusive_net = region->exclusive_net};
+                                 .inclusive_net = inclusive - paused,
+                                 .exclusive_net = region->exclusive_net,
+                                 .first_region = number,
+                                 .last_region = number,
+                                 .data_first = first_data_of(region)};
+}
+
+/* True if the node is one region's. */
+static bool is_single(const struct afperf_model *model, const struct afperf_node *node)
+{
+    return node->calls == 1 && model->tree->kind[node->context] == AFPERF_KIND_REGION;
 }
 
 struct afperf_times afperf_times_of(const struct afperf_model *model, const struct afperf_node *node)
 {
-    bool single = node->calls == 1 && model->tree->kind[node->context] == AFPERF_KIND_REGION;
-    return single ? times_of(model, afperf_span(&model->regions, node->times), &model->runs[node->run])
-                  : model->times[node->times];
+    return is_single(model, node) ? times_of(model, node->times, &model->runs[node->run])
+                                  : model->times[node->times];
+}
+
+struct afperf_extent afperf_data_of(const struct afperf_model *model, uint32_t context)
+{
+    struct afperf_extent data = {0};
+    uint32_t number = context < model->n_first_node ? model->first_node[context] : AFPERF_NONE;
+    while (number != AFPERF_NONE) {
+        const struct afperf_node *node = &model->nodes[number];
+        uint32_t first = is_single(model, node) ? first_data_of(afperf_span(&model->regions, node->times))
+                                                : model->times[node->times].data_first;
+        afperf_extend(&data, (struct afperf_extent){first, node->data_end});
+        number = node->next;
+    }
+    return data;
+}
+
+void afperf_regions_of(const struct afperf_model *model, uint32_t context, uint32_t *first, uint32_t *end)
+{
+    uint32_t number = context < model->n_first_node ? model->first_node[context] : AFPERF_NONE;
+    *first = *end = 0;
+    while (number != AFPERF_NONE && model->tree->kind[context] == AFPERF_KIND_REGION) {
+        const struct afperf_node *node = &model->nodes[number];
+        bool single = is_single(model, node);
+        uint32_t low = single ? node->times : model->times[node->times].first_region;
+        uint32_t high = single ? node->times : model->times[node->times].last_region;
+        *first = *end && *first < low ? *first : low;
+        *end = high + 1 > *end ? high + 1 : *end;
+        number = node->next;
+    }
 }
 
 static void add_times(struct afperf_times *sum, const struct afperf_times *times)
@@ -94,6 +143,9 @@ static void add_times(struct afperf_times *sum, const struct afperf_times *times
     sum->exclusive += times->exclusive;
     sum->inclusive_net += times->inclusive_net;
     sum->exclusive_net += times->exclusive_net;
+    sum->first_region = times->first_region < sum->first_region ? times->first_region : sum->first_region;
+    sum->last_region = times->last_region > sum->last_region ? times->last_region : sum->last_region;
+    sum->data_first = times->data_first < sum->data_first ? times->data_first : sum->data_first;
 }
 
 int afperf_leave(struct afperf_model *model, uint32_t number, struct pf_error *error)
@@ -113,10 +165,10 @@ int afperf_leave(struct afperf_model *model, uint32_t number, struct pf_error *e
     if (node->calls == 1) {
         if (AFPERF_GROW(model, times, error) < 0)
             return -1;
-        model->times[model->n_times] = times_of(model, afperf_span(&model->regions, node->times), run);
+        model->times[model->n_times] = times_of(model, node->times, run);
         node->times = (uint32_t)model->n_times++;
     }
-    struct afperf_times times = times_of(model, region, run);
+    struct afperf_times times = times_of(model, number, run);
     node->calls++;
     add_times(&model->times[node->times], &times);
     return 0;

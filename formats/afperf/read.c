@@ -290,14 +290,14 @@ static int read_header(struct afperf_reading *reading, struct afperf_text header
     return 1;
 }
 
-/* Remembers now and then where a line starts. */
-static int mark_line(struct afperf_model *model, const struct afperf_place *place, struct pf_error *error)
+/* Remembers now and then the place before a record. */
+static int mark_place(struct afperf_model *model, const struct afperf_place *place, struct pf_error *error)
 {
-    if (model->n_marks && place->offset - model->marks[model->n_marks - 1].offset < AFPERF_LINES)
+    if (model->n_marks && place->offset - model->marks[model->n_marks - 1].offset < AFPERF_BLOCK)
         return 0;
     if (AFPERF_GROW(model, marks, error) < 0)
         return -1;
-    model->marks[model->n_marks++] = (struct afperf_mark){place->offset, place->line};
+    model->marks[model->n_marks++] = *place;
     return 0;
 }
 
@@ -307,7 +307,7 @@ static int read_record(struct afperf_reading *reading, const struct afperf_recor
 {
     reading->place.offset = record->offset;
     reading->place.line = record->line;
-    if (mark_line(reading->model, &reading->place, error) < 0)
+    if (mark_place(reading->model, &reading->place, error) < 0)
         return -1;
     switch (record->kind) {
     case AFPERF_HEADER:

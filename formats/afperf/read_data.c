@@ -30,8 +30,11 @@ static uint32_t recent_region(const struct afperf_reading *reading, uint64_t id)
     return here ? number : AFPERF_NONE;
 }
 
-/* The reference of the run that the data belong to, or AFPERF_NONE if it is not known yet. */
-static uint32_t run_of_region_data(const struct afperf_reading *reading, const struct afperf_decoded *decoded)
+/*
+ * The reference of the run that the data belong to, or AFPERF_NONE if it is not known yet. Notes where data of a region or
+ * section stand.
+ */
+static uint32_t run_of_region_data(struct afperf_reading *reading, const struct afperf_decoded *decoded)
 {
     enum afperf_event kind = afperf_event_kind(reading->block);
     uint32_t region = AFPERF_NONE;
@@ -41,7 +44,12 @@ static uint32_t run_of_region_data(const struct afperf_reading *reading, const s
         return reading->place.run ? reading->place.run : AFPERF_NONE;
     else if (kind == AFPERF_EVENT_REGION_START || kind == AFPERF_EVENT_REGION_STOP)
         region = afperf_event_number(reading->block);
-    return region == AFPERF_NONE ? AFPERF_NONE : afperf_span(&reading->model->regions, region)->owner;
+    if (region == AFPERF_NONE)
+        return AFPERF_NONE;
+    struct afperf_span *span = afperf_span(&reading->model->regions, region);
+    reading->model->data_of_stops |= !decoded->object.given && kind == AFPERF_EVENT_REGION_STOP;
+    span->data_end = afperf_block_of(reading->place.offset) + 1;
+    return span->owner;
 }
 
 /* The run of a section by its reference. */
@@ -51,8 +59,7 @@ static uint32_t run_of_section(const struct afperf_model *model, uint32_t ref)
     return known ? model->sections[model->section_refs[ref].section].run : AFPERF_NONE;
 }
 
-static uint32_t run_of_section_data(const struct afperf_reading *reading,
-                                    const struct afperf_decoded *decoded)
+static uint32_t run_of_section_data(struct afperf_reading *reading, const struct afperf_decoded *decoded)
 {
     const struct afperf_model *model = reading->model;
     if (!decoded->object.given) {
@@ -64,6 +71,9 @@ static uint32_t run_of_section_data(const struct afperf_reading *reading,
         recent(reading, &model->intervals, reading->recent_intervals, decoded->interval.id, ref, true) ==
             AFPERF_NONE)
         return AFPERF_NONE;
+    if (ref != AFPERF_NONE && model->section_refs[ref].known)
+        afperf_extend(&model->sections[model->section_refs[ref].section].data,
+                      afperf_extent_at(reading->place.offset));
     return run_of_section(model, ref);
 }
 
@@ -102,6 +112,7 @@ int afperf_read_data(struct afperf_reading *reading, const struct afperf_record 
     }
     if (ref != AFPERF_NONE) {
         afperf_data_until(reading, ref, decoded->end);
+        afperf_extend(&model->refs[ref].data, afperf_extent_at(reading->place.offset));
         if (values_are_sound(reading, record, decoded, ref))
             return 0;
     } else if (!reading->place.run && !model->refs[0].line) {

@@ -65,6 +65,27 @@ static void nest_stop(struct afperf_reading *reading, const struct afperf_span *
     ref->innermost = region->parent + 1;
 }
 
+/* Makes a span with an id known as the newest open one of its key. */
+static int open_span(struct afperf_map *map, const struct afperf_spans *spans, struct afperf_span *span,
+                     uint32_t number, uint32_t scope, struct pf_error *error)
+{
+    uint32_t *newest = afperf_map_place(map, span->id, scope, error);
+    if (!newest)
+        return -1;
+    span->open_below = *newest;
+    if (*newest)
+        afperf_span(spans, *newest - 1)->flags |= AFPERF_SHADOWED;
+    *newest = number + 1;
+    return 0;
+}
+
+/* Data will speak of this span, if it is the newest of its key. */
+static void expect_data(uint32_t *recent, const struct afperf_span *span, uint32_t number, uint32_t scope)
+{
+    if (!(span->flags & AFPERF_SHADOWED))
+        recent[afperf_hash(span->id, scope) % AFPERF_RECENT] = number + 1;
+}
+
 /* Makes a region known as open. */
 static int open_region(struct afperf_reading *reading, struct afperf_span *region, uint32_t number,
                        uint32_t ref, struct pf_error *error)
@@ -76,9 +97,8 @@ static int open_region(struct afperf_reading *reading, struct afperf_span *regio
         run->anonymous = number + 1;
         return 0;
     }
-    reading->recent_regions[afperf_hash(region->id, 0) % AFPERF_RECENT] = number + 1;
-    region->open_below = afperf_map_get(&reading->open_regions, region->id, 0) + 1;
-    return afperf_map_set(&reading->open_regions, region->id, 0, number, error);
+    expect_data(reading->recent_regions, region, number, 0);
+    return open_span(&reading->open_regions, &reading->model->regions, region, number, 0, error);
 }
 
 int afperf_read_region_start(struct afperf_reading *reading, const struct afperf_decoded *decoded,
@@ -165,6 +185,7 @@ int afperf_read_region_stop(struct afperf_reading *reading, const struct afperf_
         close_span(reading, region, decoded->time, error) < 0)
         return -1;
     nest_stop(reading, region, number);
+    expect_data(reading->recent_regions, region, number, 0);
     return afperf_log_event(reading, afperf_event(AFPERF_EVENT_REGION_STOP, number), error);
 }
 
@@ -287,9 +308,8 @@ int afperf_read_section_start(struct afperf_reading *reading, const struct afper
     interval->owner = ref;
     interval->flags = decoded->interval.given ? 0 : AFPERF_ANONYMOUS;
     if (decoded->interval.given) {
-        reading->recent_intervals[afperf_hash(interval->id, ref) % AFPERF_RECENT] = number + 1;
-        interval->open_below = afperf_map_get(&reading->open_intervals, interval->id, ref) + 1;
-        if (afperf_map_set(&reading->open_intervals, interval->id, ref, number, error) < 0)
+        expect_data(reading->recent_intervals, interval, number, ref);
+        if (open_span(&reading->open_intervals, &model->intervals, interval, number, ref, error) < 0)
             return -1;
     }
     return afperf_log_event(reading, afperf_event(AFPERF_EVENT_INTERVAL_START, number), error);
@@ -315,5 +335,6 @@ int afperf_read_section_stop(struct afperf_reading *reading, const struct afperf
     if (take_open(&reading->open_intervals, interval, ref, error) < 0 ||
         close_span(reading, interval, decoded->time, error) < 0)
         return -1;
+    expect_data(reading->recent_intervals, interval, number, ref);
     return afperf_log_event(reading, afperf_event(AFPERF_EVENT_INTERVAL_STOP, number), error);
 }

@@ -112,11 +112,16 @@ static int add_to_node(struct afperf_model *model, struct afperf_node *node,
         if (AFPERF_GROW(model, times, error) < 0)
             return -1;
         node->times = (uint32_t)model->n_times;
-        model->times[model->n_times++] = (struct afperf_times){0};
+        model->times[model->n_times++] = (struct afperf_times){.data_first = UINT32_MAX};
     }
+    struct afperf_times *times = &model->times[node->times];
+    if (section->data.end && section->data.first < times->data_first)
+        times->data_first = section->data.first;
+    if (section->data.end > node->data_end)
+        node->data_end = section->data.end;
     node->calls += section->count;
-    model->times[node->times].inclusive += section->total;
-    model->times[node->times].inclusive_net += section->total_net;
+    times->inclusive += section->total;
+    times->inclusive_net += section->total_net;
     return 0;
 }
 

@@ -26,7 +26,10 @@ struct afperf_span {
     union {
         uint64_t exclusive_net; /* the same without pauses */
         uint64_t covered_net;
-        uint32_t label; /* of a region, before it is nested: in the tree's strings, or PF_NO_STRING */
+        struct {               /* of a region before that: */
+            uint32_t label;    /* in the tree's strings, or PF_NO_STRING */
+            uint32_t data_end; /* no data of it stand in this block of the file or a later one */
+        };
     };
     uint32_t offset_low; /* of the start record in the file */
     uint16_t offset_high;
@@ -42,7 +45,9 @@ enum {
     AFPERF_TAGGED = 4,     /* its start record has tags */
     AFPERF_UNLABELLED = 8, /* and no label */
     AFPERF_EARLY_STOP =
-        16 /* has no length, and the record that stops it stands before that which starts it */
+        16,               /* has no length, and the record that stops it stands before that which starts it */
+    AFPERF_SHADOWED = 32, /* another of its id has been started before it was stopped */
+    AFPERF_EARLY_DATA = 64, /* data of it stand before its start record */
 };
 
 enum { AFPERF_CHUNK = 16384 }; /* spans */

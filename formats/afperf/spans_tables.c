@@ -13,6 +13,7 @@ struct walk {
     struct pf_restriction only;
     struct afperf_reader *reader;
     uint64_t next; /* number of the next row */
+    uint64_t end;  /* and of that behind the last */
     char id[AFPERF_HEX];
 };
 
@@ -25,6 +26,28 @@ static int open_walk(struct pf_cursor *cursor, struct pf_error *error)
     walk->only = cursor->only;
     walk->reader = afperf_reader_new(walk->model->input);
     return walk->reader ? 0 : pf_fail_memory(error);
+}
+
+static int open_regions(struct pf_cursor *cursor, struct pf_error *error)
+{
+    if (open_walk(cursor, error) < 0)
+        return -1;
+    struct walk *walk = cursor->state;
+    uint32_t first = 0, end = walk->model->regions.count;
+    if (walk->only.context >= 0)
+        afperf_regions_of(walk->model, (uint32_t)walk->only.context, &first, &end);
+    walk->next = first;
+    walk->end = end;
+    return 0;
+}
+
+static int open_intervals(struct pf_cursor *cursor, struct pf_error *error)
+{
+    if (open_walk(cursor, error) < 0)
+        return -1;
+    struct walk *walk = cursor->state;
+    walk->end = walk->model->intervals.count;
+    return 0;
 }
 
 static void close_walk(struct pf_cursor *cursor)
@@ -122,7 +145,7 @@ static int regions_next(struct pf_cursor *cursor, struct pf_cell *cells, struct 
 {
     struct walk *walk = cursor->state;
     const struct afperf_model *model = walk->model;
-    for (; walk->next < model->regions.count; walk->next++) {
+    for (; walk->next < walk->end; walk->next++) {
         const struct afperf_span *region = afperf_span(&model->regions, (uint32_t)walk->next);
         const struct afperf_node *node = &model->nodes[region->owner];
         if ((walk->only.partition >= 0 && node->run != walk->only.partition) ||
@@ -138,13 +161,6 @@ static int regions_next(struct pf_cursor *cursor, struct pf_cell *cells, struct 
         return 1;
     }
     return 0;
-}
-
-static double regions_progress(const struct pf_cursor *cursor)
-{
-    const struct walk *walk = cursor->state;
-    uint32_t count = walk->model->regions.count;
-    return walk->next < count ? (double)walk->next / count : 1;
 }
 
 /* ---- intervals ---------------------------------------------------------------------------------- */
@@ -171,7 +187,7 @@ static int intervals_next(struct pf_cursor *cursor, struct pf_cell *cells, struc
 {
     struct walk *walk = cursor->state;
     const struct afperf_model *model = walk->model;
-    for (; walk->next < model->intervals.count; walk->next++) {
+    for (; walk->next < walk->end; walk->next++) {
         const struct afperf_span *interval =
             afperf_span(&model->intervals, model->interval_order[walk->next]);
         const struct afperf_section *section = &model->sections[interval->owner];
@@ -187,27 +203,26 @@ static int intervals_next(struct pf_cursor *cursor, struct pf_cell *cells, struc
     return 0;
 }
 
-static double intervals_progress(const struct pf_cursor *cursor)
+static double progress(const struct pf_cursor *cursor)
 {
     const struct walk *walk = cursor->state;
-    uint32_t count = walk->model->intervals.count;
-    return walk->next < count ? (double)walk->next / count : 1;
+    return walk->next < walk->end ? (double)walk->next / (double)walk->end : 1;
 }
 
 const struct pf_cursor_ops afperf_regions_cursor = {
-    .open = open_walk,
+    .open = open_regions,
     .next = regions_next,
     .save = save,
     .restore = restore,
     .close = close_walk,
-    .progress = regions_progress,
+    .progress = progress,
 };
 
 const struct pf_cursor_ops afperf_intervals_cursor = {
-    .open = open_walk,
+    .open = open_intervals,
     .next = intervals_next,
     .save = save,
     .restore = restore,
     .close = close_walk,
-    .progress = intervals_progress,
+    .progress = progress,
 };

@@ -29,12 +29,28 @@ void afperf_walk_go(struct afperf_walk *walk, const struct afperf_place *place)
 
 /* ---- records ------------------------------------------------------------------------------------ */
 
+/* Data will speak of this region, if it is the newest of its id. */
+static void expect_data(struct afperf_walk *walk, const struct afperf_span *region, uint32_t number)
+{
+    if (!(region->flags & AFPERF_ANONYMOUS))
+        walk->recent[afperf_hash(region->id, 0) % AFPERF_WALK_RECENT] = number + 1;
+}
+
 static void take_region(struct afperf_walk *walk, uint32_t number)
 {
     const struct afperf_span *region = afperf_span(&walk->model->regions, number);
     walk->next.run = afperf_region_run(walk->model, region);
-    if (!(region->flags & AFPERF_ANONYMOUS))
-        walk->recent[afperf_hash(region->id, 0) % AFPERF_WALK_RECENT] = number + 1;
+    expect_data(walk, region, number);
+}
+
+/* If no other of its id has been started since, it is the newest. */
+static void take_region_stop(struct afperf_walk *walk, uint32_t number)
+{
+    if (number == AFPERF_NONE)
+        return;
+    const struct afperf_span *region = afperf_span(&walk->model->regions, number);
+    if (!(region->flags & AFPERF_SHADOWED) && afperf_span_offset(region) < walk->place.offset)
+        expect_data(walk, region, number);
 }
 
 /* A record that the log tells of: what it names is the current run from here on. */
@@ -57,6 +73,8 @@ static int take_mark(struct afperf_walk *walk, struct pf_error *error)
         take_region(walk, number);
         break;
     case AFPERF_EVENT_REGION_STOP:
+        take_region_stop(walk, number);
+        break;
     case AFPERF_EVENT_INTERVAL_START:
     case AFPERF_EVENT_INTERVAL_STOP:
         break;
@@ -314,6 +332,23 @@ static int check_values(struct afperf_model *model, struct afperf_walk *walk, ui
     return 0;
 }
 
+/* Notes where data stand that could not be told while reading. */
+static void locate(struct afperf_model *model, const struct afperf_walk *walk,
+                   const struct afperf_target *target)
+{
+    struct afperf_extent here = afperf_extent_at(walk->place.offset);
+    afperf_extend(&model->runs[target->run].data, here);
+    if (target->scope == AFPERF_SCOPE_SECTION)
+        afperf_extend(&model->sections[target->object].data, here);
+    if (target->scope != AFPERF_SCOPE_REGION)
+        return;
+    struct afperf_span *region = afperf_span(&model->regions, target->object);
+    if (here.end > region->data_end)
+        region->data_end = here.end;
+    if (walk->place.offset < afperf_span_offset(region))
+        region->flags |= AFPERF_EARLY_DATA;
+}
+
 static int check(struct afperf_model *model, struct afperf_walk *walk, struct pf_error *error)
 {
     struct afperf_target target;
@@ -321,6 +356,7 @@ static int check(struct afperf_model *model, struct afperf_walk *walk, struct pf
     if (found <= 0)
         return found;
     model->initial_used |= target.current && walk->place.run == AFPERF_NONE;
+    locate(model, walk, &target);
     struct afperf_run *run = &model->runs[target.run];
     if (walk->decoded.end > run->end)
         run->end = walk->decoded.end;

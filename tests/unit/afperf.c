@@ -370,6 +370,67 @@ static void test_walks(void)
     free(text);
 }
 
+/* The text with a long comment behind each line, so that records stand far apart; to be freed. */
+static char *spread(const char *text, size_t size, size_t *spread_size)
+{
+    static char comment[9000];
+    char *far = NULL;
+    FILE *out = open_memstream(&far, spread_size);
+    memset(comment, '#', sizeof comment - 1);
+    comment[sizeof comment - 1] = '\n';
+    for (const char *at = text, *end; at < text + size; at = end) {
+        end = (const char *)memchr(at, '\n', (size_t)(text + size - at)) + 1;
+        fwrite(at, 1, (size_t)(end - at), out);
+        fwrite(comment, 1, sizeof comment, out);
+    }
+    fclose(out);
+    return far;
+}
+
+/* Tables of one run or context are looked for in that part of the file alone in which its records stand. */
+static void test_parts_of_the_file(const char *text, size_t size, const char *what)
+{
+    struct afperf_profile p;
+    size_t far_size;
+    char *far = spread(text, size, &far_size);
+    set_up(&p, far, far_size);
+    for (size_t t = 0; t < p.profile.n_tables; t++) {
+        const struct pf_table *table = &p.profile.tables[t];
+        bool same = true;
+        for (int64_t run = 0; run < (int64_t)pf_rows_count(p.profile.partitions.items); run++)
+            same &= restricts(&p.profile, table, (struct pf_restriction){run, -1, -1, -1});
+        for (int64_t context = 0; context < p.profile.contexts->count; context++)
+            same &= restricts(&p.profile, table, (struct pf_restriction){-1, context, -1, -1});
+        ok(same, "%s: %s of a run or context has all of its rows", what, table->name);
+    }
+    tear_down(&p);
+    free(far);
+}
+
+static void test_far_apart(void)
+{
+    static const char apart[] = HEADER
+        "RunInfo,0,ns,1,1.0.0,1,a\nMeasurementType,,1,9,T,int64\nRunPoint,1,1,9,1\nRegionStart,1,1,5,x,\n"
+        "RegionPoint,1,5,9,1\nRegionStop,2,5\nSectionInfo,,1,7,s,\nSectionStart,2,7,1\nSectionStop,3,7,1\n"
+        "SectionPoint,3,7,1,9,1\nRegionStart,3,1,6,y,\nRegionStop,4,6\nRegionPoint,4,5,9,2\n"
+        "RunInfo,0,ns,1,1.0.0,2,b\nMeasurementType,,2,9,T,int64\nRegionPoint,9,8,9,1\nRegionStart,9,2,8,x,\n"
+        "RegionStop,12,8\nRunPoint,13,2,9,3\nRunAggregate,13,0,1,sum,9,3\n";
+    static const char nameless[] = HEADER
+        "RunInfo,0,ns,1,1.0.0,1,a\nMeasurementType,,1,9,T,int64\nRegionStart,1,,,x,\nRegionStart,5,,,y,\n"
+        "RegionStop,3,\nRegionPoint,3,,9,1\nRegionStop,7,\nRegionPoint,7,,9,2\n";
+    static const char again[] = HEADER
+        "RunInfo,0,ns,1,1.0.0,1,a\nMeasurementType,,1,9,T,int64\nRegionStart,1,1,5,x,\nRegionStart,2,1,5,y,\n"
+        "RegionStop,3,5\nRegionStop,4,5\nRegionPoint,4,5,9,1\nRegionStart,5,1,5,z,\nRegionPoint,6,5,9,1\n"
+        "RegionStop,6,5\nRegionPoint,6,5,9,2\n";
+    size_t size;
+    char *busy = busy_text(&size);
+    test_parts_of_the_file(busy, size, "busy");
+    free(busy);
+    test_parts_of_the_file(apart, sizeof apart - 1, "runs behind each other");
+    test_parts_of_the_file(nameless, sizeof nameless - 1, "regions without ids out of order");
+    test_parts_of_the_file(again, sizeof again - 1, "ids that come again");
+}
+
 static void test_positions_are_checked(void)
 {
     static const char *const tables[] = {"values", "trace", "measurements", "tags"};
@@ -407,6 +468,7 @@ int main(void)
     test_measurements();
     test_tags();
     test_walks();
+    test_far_apart();
     test_positions_are_checked();
     return done();
 }

@@ -285,6 +285,42 @@ static inline bool hash_walk(struct pf_profile *profile, const struct pf_table *
     return got == 0;
 }
 
+/* True if a cell, if the table has its column, is this index. */
+static inline bool cell_is(const struct pf_table *table, const struct pf_cell *cells, unsigned role,
+                           int64_t index)
+{
+    for (size_t c = 0; c < table->n_columns; c++)
+        if (table->columns[c].role == role)
+            return cells[c].type == PF_INT && cells[c].i == index;
+    return true;
+}
+
+/* True if a restricted walk yields those rows of the whole table that match, or the table has no such column. */
+static inline bool restricts(struct pf_profile *profile, const struct pf_table *table,
+                             struct pf_restriction only)
+{
+    struct pf_cursor cursor = {.profile = profile, .table = table, .only = PF_UNRESTRICTED};
+    struct pf_cell cells[32];
+    struct pf_error error;
+    uint64_t restricted, filtered = 0xcbf29ce484222325u;
+    bool columns[2] = {false, false};
+    for (size_t c = 0; c < table->n_columns; c++) {
+        columns[0] |= table->columns[c].role == PF_PARTITION;
+        columns[1] |= table->columns[c].role == PF_CONTEXT;
+    }
+    if (!table->ops || (only.partition >= 0 && !columns[0]) || (only.context >= 0 && !columns[1]))
+        return true;
+    int got = table->ops->open(&cursor, &error);
+    while (!got && (got = table->ops->next(&cursor, cells, &error)) > 0) {
+        got = 0;
+        if ((only.partition < 0 || cell_is(table, cells, PF_PARTITION, only.partition)) &&
+            (only.context < 0 || cell_is(table, cells, PF_CONTEXT, only.context)))
+            hash_row(&filtered, table, cells);
+    }
+    table->ops->close(&cursor);
+    return got == 0 && hash_walk(profile, table, only, 0, &restricted) && restricted == filtered;
+}
+
 /* Walks over a table. False if a walk fails, or goes on elsewhere from a saved position. */
 static inline bool walks(struct pf_profile *profile, const struct pf_table *table, struct pf_restriction only,
                          unsigned hop)
@@ -328,6 +364,11 @@ static inline const char *unsound(struct pf_profile *profile, unsigned hop)
         if (table->ops && (!walks(profile, table, PF_UNRESTRICTED, hop) ||
                            !walks(profile, table, (struct pf_restriction){0, -1, -1, -1}, hop) ||
                            !walks(profile, table, (struct pf_restriction){-1, 0, -1, -1}, hop)))
+            return table->name;
+        int64_t last_run = (int64_t)pf_rows_count(runs->items) - 1,
+                last = (int64_t)profile->contexts->count - 1;
+        if ((last_run >= 0 && !restricts(profile, table, (struct pf_restriction){last_run, -1, -1, -1})) ||
+            (last >= 0 && !restricts(profile, table, (struct pf_restriction){-1, last, -1, -1})))
             return table->name;
     }
     for (uint32_t i = 0; i < profile->contexts->count; i++)
