@@ -14,13 +14,17 @@
  *   links    of each type: 1 + offset of its entry, 0 if there is none (a 64-bit word)
  *   columns  the values of the columns of types
  *
- * An item: a byte, PERUN_OBJECT or PERUN_TYPE. After the first: the properties. After the second: rows; start and end of its values in columns; number of columns; of each its field, and its offset from
- * the start. All as varints.
+ * An item: a byte, PERUN_OBJECT or PERUN_TYPE. After the first: the properties. After the second: rows; start and
+ * end of its values in columns; number of columns; of each its field, its offset from the start, and its sum: all as
+ * varints but the sum, which is PERUN_NO_SUM unless each row has a number there.
  *
  * Properties: 1 + snapshot, 1 + group, 1 + type, 1 + subtype, 1 + uid (0: none), context, number of fields; of each
  * its number and value. Types and so on are numbers of strings.
  */
 enum { PERUN_OBJECT, PERUN_TYPE };
+
+/* The sum of a column: a byte, one of these; then the integers' sum as a value, and those of the doubles. */
+enum { PERUN_NO_SUM, PERUN_WHOLE_SUM, PERUN_REAL_SUM };
 
 struct perun_snapshot {
     int64_t number;

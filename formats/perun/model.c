@@ -162,50 +162,101 @@ struct summing {
     struct perun *perun;
     struct perun_sums *sums;
     struct perun_metrics metrics;
-    struct {
+    struct known_metric {
         uint32_t type, subtype, metric;
         bool known;
     } * of_field; /* one a field */
 };
 
+/* The metric of a field in this row; PERUN_NONE: it is none, or there are too many. */
+static int metric_of(struct summing *summing, const struct perun_walk *walk, uint32_t field, uint32_t *metric,
+                     struct pf_error *error)
+{
+    const struct perun_field *about = &summing->perun->data->fields.list[field];
+    *metric = PERUN_NONE;
+    if (about->identity || about->reserved)
+        return 0;
+    struct known_metric *known = &summing->of_field[field];
+    uint32_t type = perun_type_of(summing->perun, walk->type);
+    if (!known->known || known->type != type || known->subtype != walk->subtype) {
+        if (perun_metric_of(&summing->metrics, type, walk->subtype, field, metric, error))
+            return -1;
+        *known = (struct known_metric){type, walk->subtype, *metric, true};
+    }
+    *metric = known->metric;
+    return 0;
+}
+
 static int add_cell(struct summing *summing, const struct perun_walk *walk, const struct perun_row_cell *cell,
                     uint32_t partition, struct pf_error *error)
 {
-    struct perun_field *field = &summing->perun->data->fields.list[cell->field];
+    uint32_t metric;
     if (cell->cell.type == PF_ABSENT)
         return 0;
-    field->seen = true;
-    if (field->identity || field->reserved || cell->cell.type == PF_TEXT)
+    summing->perun->data->fields.list[cell->field].seen = true;
+    if (cell->cell.type == PF_TEXT)
         return 0;
-    uint32_t type = perun_type_of(summing->perun, walk->type);
-    if (!summing->of_field[cell->field].known || summing->of_field[cell->field].type != type ||
-        summing->of_field[cell->field].subtype != walk->subtype) {
-        uint32_t metric;
-        if (perun_metric_of(&summing->metrics, type, walk->subtype, cell->field, &metric, error))
-            return -1;
-        summing->of_field[cell->field].type = type;
-        summing->of_field[cell->field].subtype = walk->subtype;
-        summing->of_field[cell->field].metric = metric;
-        summing->of_field[cell->field].known = true;
-    }
-    uint32_t metric = summing->of_field[cell->field].metric;
+    if (metric_of(summing, walk, cell->field, &metric, error))
+        return -1;
     return metric == PERUN_NONE
                ? 0
                : perun_sums_add(summing->sums, partition, walk->context, metric, &cell->cell, error);
 }
 
+/* Whether all rows of the type are told by its columns' sums, and by what they share in its first row. */
+static bool is_summed(const struct summing *summing, const struct perun_walk *walk)
+{
+    const struct perun_field *fields = summing->perun->data->fields.list;
+    for (size_t i = 0; i < walk->n_cells; i++) {
+        const struct perun_field *field = &fields[walk->cells[i].field];
+        bool metric = !field->identity && !field->reserved && walk->cells[i].cell.type != PF_TEXT;
+        if (i < walk->n_columns ? !walk->columns[i].summed : metric)
+            return false;
+    }
+    return true;
+}
+
+/* A type of many rows, at its first. */
+static int add_type(struct summing *summing, struct perun_walk *walk, uint32_t partition,
+                    struct pf_error *error)
+{
+    for (size_t i = 0; i < walk->n_columns; i++) {
+        const struct perun_column *column = &walk->columns[i];
+        uint32_t metric;
+        summing->perun->data->fields.list[column->field].seen = true;
+        if (metric_of(summing, walk, column->field, &metric, error))
+            return -1;
+        if (metric != PERUN_NONE &&
+            perun_sums_add_total(summing->sums, partition, walk->context, metric, &column->total, error))
+            return -1;
+    }
+    for (size_t i = walk->n_columns; i < walk->n_cells; i++)
+        if (add_cell(summing, walk, &walk->cells[i], partition, error))
+            return -1;
+    perun_walk_leave(walk);
+    return 0;
+}
+
+static int add_row(struct summing *summing, struct perun_walk *walk, struct pf_error *error)
+{
+    const struct perun *perun = summing->perun;
+    uint32_t partition = walk->snapshot == PERUN_NONE ? (uint32_t)perun->all : perun->order[walk->snapshot];
+    if (walk->row == 1 && walk->rows > 1 && is_summed(summing, walk))
+        return add_type(summing, walk, partition, error);
+    for (size_t i = 0; i < walk->n_cells; i++)
+        if (add_cell(summing, walk, &walk->cells[i], partition, error))
+            return -1;
+    return 0;
+}
+
 static int add_rows(struct summing *summing, struct perun_walk *walk, struct pf_pass *pass,
                     struct pf_error *error)
 {
-    const struct perun *perun = summing->perun;
     int more;
-    while ((more = perun_walk_next(walk, error)) > 0) {
-        uint32_t partition =
-            walk->snapshot == PERUN_NONE ? (uint32_t)perun->all : perun->order[walk->snapshot];
-        for (size_t i = 0; i < walk->n_cells; i++)
-            if (add_cell(summing, walk, &walk->cells[i], partition, error))
-                return -1;
-        if (pass && walk->number % 8192 == 0 &&
+    for (uint64_t steps = 1; (more = perun_walk_next(walk, error)) > 0; steps++) {
+        if (add_row(summing, walk, error))
+            return -1;
+        if (pass && steps % 8192 == 0 &&
             pf_pass_step(pass, (uint64_t)(perun_walk_progress(walk) * 1e6), 1000000, error))
             return -1;
     }

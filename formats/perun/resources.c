@@ -6,9 +6,12 @@
 #include "formats/perun/walk.h"
 #include "formats/print.h"
 
+/* Cells of the row are made with the first row of a type; then only those of its columns change. */
 struct cursor {
     struct perun_walk walk;
     struct perun_text other;
+    struct pf_cell *row; /* as many as the table has columns */
+    bool steady;         /* further rows of this type differ in nothing but their columns' own cells */
 };
 
 static int resources_open(struct pf_cursor *cursor, struct pf_error *error)
@@ -18,6 +21,9 @@ static int resources_open(struct pf_cursor *cursor, struct pf_error *error)
     if (!state)
         return pf_fail_memory(error);
     cursor->state = state;
+    state->row = calloc(cursor->table->n_columns, sizeof *state->row);
+    if (!state->row)
+        return pf_fail_memory(error);
     perun_walk_open(&state->walk, perun->data);
     return 0;
 }
@@ -79,33 +85,67 @@ static int fill_other(const struct perun *perun, struct cursor *state, struct pf
     return 0;
 }
 
+/* Text that needs no quotes is told once, not with each row. */
+static void mark_plain(struct pf_cell *cell)
+{
+    cell->plain = cell->type == PF_TEXT && (cell->plain || pf_text_is_plain(cell->text, cell->size));
+}
+
+/* Whether no cell but those of fields depends on a column. */
+static bool is_steady(const struct perun *perun, const struct perun_walk *walk)
+{
+    for (size_t i = 0; i < walk->n_columns; i++) {
+        uint32_t field = walk->columns[i].field;
+        if (field == PERUN_TIME || field == PERUN_TID || perun->data->fields.list[field].column < 0)
+            return false;
+    }
+    return !perun->others;
+}
+
+static int fill_row(const struct perun *perun, struct cursor *state, size_t n, struct pf_error *error)
+{
+    const struct perun_walk *walk = &state->walk;
+    const struct perun_data *data = perun->data;
+    struct pf_cell *row = state->row;
+    row[PERUN_R_SNAPSHOT] =
+        walk->snapshot == PERUN_NONE ? pf_absent() : pf_int(data->snapshots[walk->snapshot].number);
+    row[PERUN_R_TIME] = perun_walk_time(walk);
+    mark_plain(&row[PERUN_R_TIME]);
+    row[PERUN_R_TYPE] = string_cell(perun, perun_type_of(perun, walk->type));
+    row[PERUN_R_SUBTYPE] = string_cell(perun, walk->subtype);
+    row[PERUN_R_UID] = string_cell(perun, walk->uid);
+    row[PERUN_R_CONTEXT] = pf_uint(walk->context);
+    row[PERUN_R_THREAD] = thread_of(walk);
+    for (size_t i = PERUN_R_FIELDS; i < n; i++)
+        row[i] = pf_absent();
+    for (size_t i = 0; i < walk->n_cells; i++) {
+        int column = data->fields.list[walk->cells[i].field].column;
+        if (column < 0)
+            continue;
+        row[column] = walk->cells[i].cell;
+        mark_plain(&row[column]);
+    }
+    state->steady = is_steady(perun, walk);
+    return perun->others ? fill_other(perun, state, &row[n - 1], error) : 0;
+}
+
 static int resources_next(struct pf_cursor *cursor, struct pf_cell *cells, struct pf_error *error)
 {
     const struct perun *perun = cursor->profile->state;
     struct cursor *state = cursor->state;
-    const struct perun_walk *walk = &state->walk;
+    struct perun_walk *walk = &state->walk;
     size_t n = cursor->table->n_columns;
-    int more = perun_walk_next(&state->walk, error);
+    bool same = state->steady && walk->row > 0 && walk->row < walk->rows;
+    int more = perun_walk_next(walk, error);
     if (more <= 0)
         return more;
-    const struct perun_data *data = perun->data;
-    cells[PERUN_R_ROW] = pf_uint(walk->number);
-    cells[PERUN_R_SNAPSHOT] =
-        walk->snapshot == PERUN_NONE ? pf_absent() : pf_int(data->snapshots[walk->snapshot].number);
-    cells[PERUN_R_TIME] = perun_walk_time(walk);
-    cells[PERUN_R_TYPE] = string_cell(perun, perun_type_of(perun, walk->type));
-    cells[PERUN_R_SUBTYPE] = string_cell(perun, walk->subtype);
-    cells[PERUN_R_UID] = string_cell(perun, walk->uid);
-    cells[PERUN_R_CONTEXT] = pf_uint(walk->context);
-    cells[PERUN_R_THREAD] = thread_of(walk);
-    for (size_t i = PERUN_R_FIELDS; i < n; i++)
-        cells[i] = pf_absent();
-    for (size_t i = 0; i < walk->n_cells; i++) {
-        int column = data->fields.list[walk->cells[i].field].column;
-        if (column >= 0)
-            cells[column] = walk->cells[i].cell;
-    }
-    return perun->others && fill_other(perun, state, &cells[n - 1], error) ? -1 : 1;
+    if (!same && fill_row(perun, state, n, error))
+        return -1;
+    for (size_t i = 0; same && i < walk->n_columns; i++)
+        state->row[perun->data->fields.list[walk->columns[i].field].column] = walk->cells[i].cell;
+    state->row[PERUN_R_ROW] = pf_uint(walk->number);
+    memcpy(cells, state->row, n * sizeof *cells);
+    return 1;
 }
 
 static size_t resources_save(const struct pf_cursor *cursor, void *blob, size_t room)
@@ -115,7 +155,9 @@ static size_t resources_save(const struct pf_cursor *cursor, void *blob, size_t 
 
 static int resources_restore(struct pf_cursor *cursor, const void *blob, size_t size, struct pf_error *error)
 {
-    return perun_walk_restore(&((struct cursor *)cursor->state)->walk, blob, size, error);
+    struct cursor *state = cursor->state;
+    state->steady = false;
+    return perun_walk_restore(&state->walk, blob, size, error);
 }
 
 static void resources_close(struct pf_cursor *cursor)
@@ -125,6 +167,7 @@ static void resources_close(struct pf_cursor *cursor)
         return;
     perun_walk_close(&state->walk);
     perun_text_free(&state->other);
+    free(state->row);
     free(state);
 }
 

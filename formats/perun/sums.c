@@ -7,17 +7,14 @@
 
 #include "formats/sorter.h"
 
-/* A sum while it grows: integers exactly, doubles with what rounding has left out (Neumaier). */
 struct slot {
     uint32_t snapshot, context, metric;
-    uint32_t state; /* 0: free; IN_USE, and REAL once a double was added */
-    pf_int128 whole;
-    double real, rest;
+    bool used;
+    struct perun_total total;
 };
-enum { IN_USE = 1, REAL = 2 };
 
 /* Records on their way through the sorter: two words of key and a third that tells equal ones apart. */
-enum { KEY_PLACE, KEY_METRIC, KEY_RUN, WHOLE, REAL_SUM = WHOLE + 2, REST, STATE, WORDS, KEYS = 3 };
+enum { KEY_PLACE, KEY_METRIC, KEY_RUN, WHOLE, REAL = WHOLE + 2, REST, HAS_REAL, WORDS, KEYS = 3 };
 
 /* As kept: 24 bytes. */
 struct kept {
@@ -76,6 +73,17 @@ void perun_sums_free(struct perun_sums *sums)
     free(sums);
 }
 
+/* ---- one sum ------------------------------------------------------------------------------------ */
+
+static void add_total(struct perun_total *total, const struct perun_total *more)
+{
+    perun_total_add_whole(total, more->whole);
+    if (!more->has_real)
+        return;
+    perun_total_add_real(total, more->real);
+    total->rest += more->rest;
+}
+
 /* ---- adding ------------------------------------------------------------------------------------- */
 
 static struct slot *slot_of(const struct perun_sums *sums, uint32_t snapshot, uint32_t context,
@@ -84,8 +92,7 @@ static struct slot *slot_of(const struct perun_sums *sums, uint32_t snapshot, ui
     uint64_t hash = ((uint64_t)snapshot << 32 | context) * 0x9e3779b97f4a7c15u + metric * 0xff51afd7ed558ccdu;
     for (uint64_t i = hash ^ hash >> 32;; i++) {
         struct slot *slot = &sums->slots[i & sums->mask];
-        if (!slot->state ||
-            (slot->context == context && slot->snapshot == snapshot && slot->metric == metric))
+        if (!slot->used || (slot->context == context && slot->snapshot == snapshot && slot->metric == metric))
             return slot;
     }
 }
@@ -100,7 +107,7 @@ static int grow(struct perun_sums *sums, struct pf_error *error)
     sums->slots = slots;
     sums->mask = 2 * sums->mask + 1;
     for (uint64_t i = 0; i <= old_mask; i++)
-        if (old[i].state)
+        if (old[i].used)
             *slot_of(sums, old[i].snapshot, old[i].context, old[i].metric) = old[i];
     free(old);
     return 0;
@@ -112,87 +119,84 @@ static int flush(struct perun_sums *sums, struct pf_error *error)
     for (uint64_t i = 0; i <= sums->mask; i++) {
         struct slot *slot = &sums->slots[i];
         uint64_t record[WORDS];
-        if (!slot->state)
+        if (!slot->used)
             continue;
         record[KEY_PLACE] = (uint64_t)slot->snapshot << 32 | slot->context;
         record[KEY_METRIC] = slot->metric;
         record[KEY_RUN] = sums->run;
-        memcpy(&record[WHOLE], &slot->whole, sizeof slot->whole);
-        memcpy(&record[REAL_SUM], &slot->real, sizeof slot->real);
-        memcpy(&record[REST], &slot->rest, sizeof slot->rest);
-        record[STATE] = slot->state;
+        memcpy(&record[WHOLE], &slot->total.whole, sizeof slot->total.whole);
+        memcpy(&record[REAL], &slot->total.real, sizeof slot->total.real);
+        memcpy(&record[REST], &slot->total.rest, sizeof slot->total.rest);
+        record[HAS_REAL] = slot->total.has_real;
         if (pf_sorter_add(sums->sorter, record, error))
             return -1;
-        slot->state = 0;
+        slot->used = false;
     }
     sums->run++;
     sums->used = 0;
     return 0;
 }
 
-static void add_real(struct slot *slot, double value)
+/* The slot of a key, made if there is none; NULL: *error filled. */
+static struct slot *find(struct perun_sums *sums, uint32_t snapshot, uint32_t context, uint32_t metric,
+                         struct pf_error *error)
 {
-    double sum = slot->real + value;
-    slot->rest += fabs(slot->real) >= fabs(value) ? slot->real - sum + value : value - sum + slot->real;
-    slot->real = sum;
-    slot->state |= REAL;
-}
-
-static void add_whole(struct slot *slot, pf_int128 value)
-{
-    pf_int128 sum;
-    if (__builtin_add_overflow(slot->whole, value, &sum))
-        add_real(slot, (double)value);
-    else
-        slot->whole = sum;
+    struct slot *slot = sums->last;
+    if (slot && slot->used && slot->context == context && slot->snapshot == snapshot &&
+        slot->metric == metric)
+        return slot;
+    if (2 * sums->used > sums->mask && sums->used < sums->room && grow(sums, error))
+        return NULL;
+    if (2 * sums->used > sums->mask && flush(sums, error))
+        return NULL;
+    slot = slot_of(sums, snapshot, context, metric);
+    if (!slot->used) {
+        *slot = (struct slot){snapshot, context, metric, true, {0}};
+        sums->used++;
+    }
+    return sums->last = slot;
 }
 
 int perun_sums_add(struct perun_sums *sums, uint32_t snapshot, uint32_t context, uint32_t metric,
                    const struct pf_cell *value, struct pf_error *error)
 {
-    struct slot *slot = sums->last;
-    if (!slot || !slot->state || slot->context != context || slot->snapshot != snapshot ||
-        slot->metric != metric) {
-        if (2 * sums->used > sums->mask && sums->used < sums->room && grow(sums, error))
-            return -1;
-        if (2 * sums->used > sums->mask && flush(sums, error))
-            return -1;
-        slot = slot_of(sums, snapshot, context, metric);
-        if (!slot->state) {
-            *slot = (struct slot){snapshot, context, metric, IN_USE, 0, 0, 0};
-            sums->used++;
-        }
-        sums->last = slot;
-    }
-    if (value->type == PF_DOUBLE)
-        add_real(slot, value->d);
-    else
-        add_whole(slot, value->type == PF_WIDE   ? *value->wide
-                        : value->type == PF_UINT ? (pf_int128)value->u
-                                                 : (pf_int128)value->i);
+    struct slot *slot = find(sums, snapshot, context, metric, error);
+    if (!slot)
+        return -1;
+    perun_total_add(&slot->total, value);
+    return 0;
+}
+
+int perun_sums_add_total(struct perun_sums *sums, uint32_t snapshot, uint32_t context, uint32_t metric,
+                         const struct perun_total *total, struct pf_error *error)
+{
+    struct slot *slot = find(sums, snapshot, context, metric, error);
+    if (!slot)
+        return -1;
+    add_total(&slot->total, total);
     return 0;
 }
 
 /* ---- finishing ---------------------------------------------------------------------------------- */
 
-static struct pf_cell value_of(const struct slot *slot)
+static struct pf_cell value_of(const struct perun_total *total)
 {
-    if (slot->state & REAL) {
+    if (total->has_real) {
         /* What rounding left out of an infinite sum is no number. */
-        double real = isfinite(slot->real) ? slot->real + slot->rest : slot->real;
-        return pf_double((double)slot->whole + real);
+        double real = isfinite(total->real) ? total->real + total->rest : total->real;
+        return pf_double((double)total->whole + real);
     }
-    if (slot->whole >= INT64_MIN && slot->whole <= INT64_MAX)
-        return pf_int((int64_t)slot->whole);
-    if (slot->whole > 0 && slot->whole <= (pf_int128)UINT64_MAX)
-        return pf_uint((uint64_t)slot->whole);
-    return pf_double((double)slot->whole);
+    if (total->whole >= INT64_MIN && total->whole <= INT64_MAX)
+        return pf_int((int64_t)total->whole);
+    if (total->whole > 0 && total->whole <= (pf_int128)UINT64_MAX)
+        return pf_uint((uint64_t)total->whole);
+    return pf_double((double)total->whole);
 }
 
 /* The sum of one key is over. */
 static int keep(struct perun_sums *sums, const struct slot *slot, struct pf_error *error)
 {
-    struct pf_cell value = value_of(slot);
+    struct pf_cell value = value_of(&slot->total);
     struct kept kept = {slot->snapshot, slot->context, slot->metric, value.type, {.u = value.u}};
     sums->of_snapshot[slot->snapshot + 1]++;
     sums->of_context[slot->context + 1]++;
@@ -200,18 +204,13 @@ static int keep(struct perun_sums *sums, const struct slot *slot, struct pf_erro
     return pf_store_append(sums->kept, &kept, sizeof kept, error);
 }
 
-static void add_record(struct slot *slot, const uint64_t *record)
+static struct perun_total total_in(const uint64_t *record)
 {
-    pf_int128 whole;
-    double real, rest;
-    memcpy(&whole, &record[WHOLE], sizeof whole);
-    memcpy(&real, &record[REAL_SUM], sizeof real);
-    memcpy(&rest, &record[REST], sizeof rest);
-    add_whole(slot, whole);
-    if (record[STATE] & REAL) {
-        add_real(slot, real);
-        slot->rest += rest;
-    }
+    struct perun_total total = {.has_real = record[HAS_REAL] != 0};
+    memcpy(&total.whole, &record[WHOLE], sizeof total.whole);
+    memcpy(&total.real, &record[REAL], sizeof total.real);
+    memcpy(&total.rest, &record[REST], sizeof total.rest);
+    return total;
 }
 
 /* Sorted records of equal keys become one. */
@@ -222,15 +221,16 @@ static int merge(struct perun_sums *sums, struct pf_error *error)
     int more;
     while ((more = pf_sorter_next(sums->sorter, &record, error)) > 0) {
         uint32_t snapshot = (uint32_t)(record[KEY_PLACE] >> 32), context = (uint32_t)record[KEY_PLACE];
-        bool same = slot.state && slot.snapshot == snapshot && slot.context == context &&
+        bool same = slot.used && slot.snapshot == snapshot && slot.context == context &&
                     slot.metric == record[KEY_METRIC];
-        if (!same && slot.state && keep(sums, &slot, error))
+        if (!same && slot.used && keep(sums, &slot, error))
             return -1;
         if (!same)
-            slot = (struct slot){snapshot, context, (uint32_t)record[KEY_METRIC], IN_USE, 0, 0, 0};
-        add_record(&slot, record);
+            slot = (struct slot){snapshot, context, (uint32_t)record[KEY_METRIC], true, {0}};
+        struct perun_total total = total_in(record);
+        add_total(&slot.total, &total);
     }
-    return more < 0 || (slot.state && keep(sums, &slot, error)) ? -1 : 0;
+    return more < 0 || (slot.used && keep(sums, &slot, error)) ? -1 : 0;
 }
 
 static void add_up(uint64_t *starts, uint32_t n)

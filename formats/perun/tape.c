@@ -4,15 +4,9 @@
 #include <errno.h>
 #include <stdlib.h>
 
-/* Written to the store in pieces of this size. */
-#define PENDING ((size_t)64 * 1024)
-
-/* The first byte of a value: one of these, or 0x80 and an integer from 0 to 127. */
-enum { ABSENT, INT_1, INT_2, INT_4, INT_8, UINT_8, WIDE_16, DOUBLE_8, TEXT, SMALL = 0x80 };
-
 int perun_tape_open(struct perun_tape *tape, uint64_t limit, struct pf_error *error)
 {
-    *tape = (struct perun_tape){.store = pf_store_new(limit), .pending = malloc(PENDING)};
+    *tape = (struct perun_tape){.store = pf_store_new(limit), .pending = malloc(PERUN_TAPE_PENDING)};
     return tape->store && tape->pending ? 0 : pf_fail_memory(error);
 }
 
@@ -23,7 +17,7 @@ void perun_tape_close(struct perun_tape *tape)
     *tape = (struct perun_tape){0};
 }
 
-static int flush(struct perun_tape *tape, struct pf_error *error)
+int perun_tape_flush(struct perun_tape *tape, struct pf_error *error)
 {
     size_t used = tape->used;
     tape->used = 0;
@@ -32,10 +26,10 @@ static int flush(struct perun_tape *tape, struct pf_error *error)
 
 int perun_put(struct perun_tape *tape, const void *bytes, size_t size, struct pf_error *error)
 {
-    if (size > PENDING - tape->used && flush(tape, error))
+    if (size > PERUN_TAPE_PENDING - tape->used && perun_tape_flush(tape, error))
         return -1;
     tape->size += size;
-    if (size > PENDING)
+    if (size > PERUN_TAPE_PENDING)
         return pf_store_append(tape->store, bytes, size, error);
     memcpy(tape->pending + tape->used, bytes, size);
     tape->used += size;
@@ -44,59 +38,51 @@ int perun_put(struct perun_tape *tape, const void *bytes, size_t size, struct pf
 
 int perun_put_number(struct perun_tape *tape, uint64_t number, struct pf_error *error)
 {
-    unsigned char bytes[10];
-    size_t size = 0;
+    enum { LONGEST = 10 };
+    if (PERUN_TAPE_PENDING - tape->used < LONGEST && perun_tape_flush(tape, error))
+        return -1;
+    unsigned char *at = tape->pending + tape->used, *start = at;
     for (; number > 0x7f; number >>= 7)
-        bytes[size++] = (unsigned char)(number | 0x80);
-    bytes[size++] = (unsigned char)number;
-    return perun_put(tape, bytes, size, error);
+        *at++ = (unsigned char)(number | 0x80);
+    *at++ = (unsigned char)number;
+    tape->used += (size_t)(at - start);
+    tape->size += (size_t)(at - start);
+    return 0;
 }
 
-static int put_tagged(struct perun_tape *tape, unsigned char tag, const void *bytes, size_t size,
+static int put_tagged(struct perun_tape *tape, enum perun_tag tag, const void *bytes, size_t size,
                       struct pf_error *error)
 {
-    unsigned char all[1 + sizeof(pf_int128)] = {tag};
+    unsigned char all[1 + sizeof(pf_int128)] = {(unsigned char)tag};
     memcpy(all + 1, bytes, size);
     return perun_put(tape, all, 1 + size, error);
 }
 
-static int put_int(struct perun_tape *tape, int64_t value, struct pf_error *error)
-{
-    if (value >= 0 && value < SMALL)
-        return put_tagged(tape, (unsigned char)(SMALL | value), "", 0, error);
-    if (value == (int8_t)value)
-        return put_tagged(tape, INT_1, &(int8_t){(int8_t)value}, 1, error);
-    if (value == (int16_t)value)
-        return put_tagged(tape, INT_2, &(int16_t){(int16_t)value}, 2, error);
-    if (value == (int32_t)value)
-        return put_tagged(tape, INT_4, &(int32_t){(int32_t)value}, 4, error);
-    return put_tagged(tape, INT_8, &value, 8, error);
-}
-
-int perun_put_cell(struct perun_tape *tape, const struct pf_cell *cell, struct pf_error *error)
+int perun_put_value(struct perun_tape *tape, const struct pf_cell *cell, struct pf_error *error)
 {
     switch (cell->type) {
     case PF_INT:
-        return put_int(tape, cell->i, error);
+        return perun_tape_flush(tape, error) ? -1 : perun_put_cell(tape, cell, error);
     case PF_UINT:
-        return cell->u <= INT64_MAX ? put_int(tape, cell->i, error)
-                                    : put_tagged(tape, UINT_8, &cell->u, 8, error);
+        return cell->u <= INT64_MAX
+                   ? perun_put_cell(tape, &(struct pf_cell){.type = PF_INT, .u = cell->u}, error)
+                   : put_tagged(tape, PERUN_TAG_UINT, &cell->u, 8, error);
     case PF_WIDE:
-        return put_tagged(tape, WIDE_16, cell->wide, sizeof *cell->wide, error);
+        return put_tagged(tape, PERUN_TAG_WIDE, cell->wide, sizeof *cell->wide, error);
     case PF_DOUBLE:
-        return put_tagged(tape, DOUBLE_8, &cell->d, 8, error);
+        return put_tagged(tape, PERUN_TAG_DOUBLE, &cell->d, 8, error);
     case PF_TEXT:
-        if (put_tagged(tape, TEXT, "", 0, error) || perun_put_number(tape, cell->size, error))
+        if (put_tagged(tape, PERUN_TAG_TEXT, "", 0, error) || perun_put_number(tape, cell->size, error))
             return -1;
         return perun_put(tape, cell->text, cell->size, error);
     default:
-        return put_tagged(tape, ABSENT, "", 0, error);
+        return put_tagged(tape, PERUN_TAG_ABSENT, "", 0, error);
     }
 }
 
 int perun_tape_finish(struct perun_tape *tape, struct pf_error *error)
 {
-    int result = flush(tape, error);
+    int result = perun_tape_flush(tape, error);
     free(tape->pending);
     tape->pending = NULL;
     return result;
@@ -120,8 +106,7 @@ void perun_head_seek(struct perun_head *head, uint64_t offset)
     head->at = head->have = 0;
 }
 
-/* Makes at least `size` bytes stand in the window from `at` on. */
-static int fill(struct perun_head *head, size_t size, struct pf_error *error)
+int perun_head_fill(struct perun_head *head, size_t size, struct pf_error *error)
 {
     uint64_t from = perun_head_tell(head), left = from < head->tape->size ? head->tape->size - from : 0;
     const unsigned char *memory = pf_store_memory(head->tape->store);
@@ -150,16 +135,7 @@ static int fill(struct perun_head *head, size_t size, struct pf_error *error)
     return pf_store_read(head->tape->store, from, head->buffer, head->have, error);
 }
 
-const unsigned char *perun_get(struct perun_head *head, size_t size, struct pf_error *error)
-{
-    if (head->have - head->at < size && fill(head, size, error))
-        return NULL;
-    const unsigned char *bytes = head->window + head->at;
-    head->at += size;
-    return bytes;
-}
-
-int perun_get_number(struct perun_head *head, uint64_t *number, struct pf_error *error)
+int perun_get_varint(struct perun_head *head, uint64_t *number, struct pf_error *error)
 {
     *number = 0;
     for (unsigned shift = 0; shift < 64; shift += 7) {
@@ -185,49 +161,48 @@ static int get_text(struct perun_head *head, struct pf_cell *cell, struct pf_err
     return bytes || !size ? 0 : -1;
 }
 
-#define GET(type, maker)                                                                                     \
-    do {                                                                                                     \
-        type value;                                                                                          \
-        if (!(bytes = perun_get(head, sizeof value, error)))                                                 \
-            return -1;                                                                                       \
-        memcpy(&value, bytes, sizeof value);                                                                 \
-        *cell = maker(value);                                                                                \
-        return 0;                                                                                            \
-    } while (0)
-
-int perun_get_cell(struct perun_head *head, struct pf_cell *cell, struct pf_error *error)
+static int get_int(struct perun_head *head, unsigned size, struct pf_cell *cell, struct pf_error *error)
 {
-    const unsigned char *bytes = perun_get(head, 1, error);
-    if (!bytes)
+    const unsigned char *bytes = perun_get(head, size, error);
+    uint64_t value = 0;
+    for (unsigned i = 0; bytes && i < size; i++)
+        value |= (uint64_t)bytes[i] << 8 * i;
+    unsigned above = 64 - 8 * size;
+    *cell = pf_int((int64_t)(value << above) >> above);
+    return bytes ? 0 : -1;
+}
+
+static int get_bytes(struct perun_head *head, void *bytes, size_t size, struct pf_error *error)
+{
+    const unsigned char *at = perun_get(head, size, error);
+    if (at)
+        memcpy(bytes, at, size);
+    return at ? 0 : -1;
+}
+
+int perun_get_value(struct perun_head *head, struct pf_cell *cell, struct pf_error *error)
+{
+    const unsigned char *byte = perun_get(head, 1, error);
+    if (!byte)
         return -1;
-    unsigned char tag = *bytes;
-    if (tag >= SMALL) {
-        *cell = pf_int(tag - SMALL);
-        return 0;
-    }
+    unsigned tag = *byte;
+    *cell = pf_absent();
     switch (tag) {
-    case INT_1:
-        GET(int8_t, pf_int);
-    case INT_2:
-        GET(int16_t, pf_int);
-    case INT_4:
-        GET(int32_t, pf_int);
-    case INT_8:
-        GET(int64_t, pf_int);
-    case UINT_8:
-        GET(uint64_t, pf_uint);
-    case DOUBLE_8:
-        GET(double, pf_double);
-    case WIDE_16:
-        if (!(bytes = perun_get(head, sizeof head->wide, error)))
-            return -1;
-        memcpy(&head->wide, bytes, sizeof head->wide);
-        *cell = pf_wide(&head->wide);
+    case PERUN_TAG_ABSENT:
         return 0;
-    case TEXT:
+    case PERUN_TAG_UINT:
+        cell->type = PF_UINT;
+        return get_bytes(head, &cell->u, sizeof cell->u, error);
+    case PERUN_TAG_DOUBLE:
+        cell->type = PF_DOUBLE;
+        return get_bytes(head, &cell->d, sizeof cell->d, error);
+    case PERUN_TAG_WIDE:
+        *cell = pf_wide(&head->wide);
+        return get_bytes(head, &head->wide, sizeof head->wide, error);
+    case PERUN_TAG_TEXT:
         return get_text(head, cell, error);
     default:
-        *cell = pf_absent();
-        return 0;
+        return tag <= PERUN_TAG_INT_8 ? get_int(head, tag, cell, error)
+                                      : pf_fail(error, EINVAL, "not a position");
     }
 }

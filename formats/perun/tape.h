@@ -2,17 +2,34 @@
 #ifndef PF_PERUN_TAPE_H
 #define PF_PERUN_TAPE_H
 
+#include <endian.h>
+
 #include "formats/cell.h"
 #include "formats/store.h"
 
 /*
  * Bytes that one pass writes and later ones read: numbers as varints, values of fields as small as they are. In
- * memory up to a limit, in an unlinked file beyond. What is written is never read back by another process, so
- * it is in the machine's byte order.
+ * memory up to a limit, in an unlinked file beyond. What is written is never read back by another process.
+ *
+ * A value is a byte that tells its kind and what follows: an integer as 1 to 8 bytes, least significant first, as
+ * many as it needs with its sign; a double, or a wide integer, in the machine's order; text behind its size.
  */
+enum perun_tag {
+    PERUN_TAG_ABSENT,
+    PERUN_TAG_INT, /* and up to PERUN_TAG_INT_8: of as many bytes as the tag's number says */
+    PERUN_TAG_INT_8 = 8,
+    PERUN_TAG_UINT,
+    PERUN_TAG_WIDE,
+    PERUN_TAG_DOUBLE,
+    PERUN_TAG_TEXT,
+};
+
+/* Written to the store in pieces of this size. */
+#define PERUN_TAPE_PENDING ((size_t)64 * 1024)
+
 struct perun_tape {
     struct pf_store *store; /* owned */
-    unsigned char *pending; /* what is not in the store yet */
+    unsigned char *pending; /* what is not in the store yet: PERUN_TAPE_PENDING bytes */
     size_t used;
     uint64_t size; /* written in all */
 };
@@ -21,9 +38,25 @@ int perun_tape_open(struct perun_tape *tape, uint64_t limit, struct pf_error *er
 void perun_tape_close(struct perun_tape *tape); /* also one that is zeroed */
 
 int perun_put(struct perun_tape *tape, const void *bytes, size_t size, struct pf_error *error);
+/* Puts what is pending into the store. */
+int perun_tape_flush(struct perun_tape *tape, struct pf_error *error);
 int perun_put_number(struct perun_tape *tape, uint64_t number, struct pf_error *error);
-/* Text takes its size and 1 to 3 bytes, small integers 1 or 2, other numbers as much as their type. */
-int perun_put_cell(struct perun_tape *tape, const struct pf_cell *cell, struct pf_error *error);
+/* Any cell. */
+int perun_put_value(struct perun_tape *tape, const struct pf_cell *cell, struct pf_error *error);
+
+static inline int perun_put_cell(struct perun_tape *tape, const struct pf_cell *cell, struct pf_error *error)
+{
+    if (cell->type != PF_INT || PERUN_TAPE_PENDING - tape->used < 1 + sizeof cell->i)
+        return perun_put_value(tape, cell, error);
+    uint64_t magnitude = (uint64_t)(cell->i ^ cell->i >> 63), bytes = htole64(cell->u);
+    size_t size = (size_t)(72 - __builtin_clzll(magnitude | 1)) / 8; /* a bit for the sign, rounded up */
+    tape->pending[tape->used] = (unsigned char)size;
+    memcpy(tape->pending + tape->used + 1, &bytes, sizeof bytes);
+    tape->used += 1 + size;
+    tape->size += 1 + size;
+    return 0;
+}
+
 /* To be called once when all is written, before the first read. */
 int perun_tape_finish(struct perun_tape *tape, struct pf_error *error);
 
@@ -51,10 +84,55 @@ static inline uint64_t perun_head_tell(const struct perun_head *head)
     return head->base + head->at;
 }
 
+/* Makes at least `size` bytes stand in the window from `at` on; -1 with *error filled if they are not there. */
+int perun_head_fill(struct perun_head *head, size_t size, struct pf_error *error);
+
 /* `size` bytes, valid until the next call; NULL with *error filled if they are not there. */
-const unsigned char *perun_get(struct perun_head *head, size_t size, struct pf_error *error);
-int perun_get_number(struct perun_head *head, uint64_t *number, struct pf_error *error);
+static inline const unsigned char *perun_get(struct perun_head *head, size_t size, struct pf_error *error)
+{
+    if (head->have - head->at < size && perun_head_fill(head, size, error))
+        return NULL;
+    const unsigned char *bytes = head->window + head->at;
+    head->at += size;
+    return bytes;
+}
+
+/* A number of any size. */
+int perun_get_varint(struct perun_head *head, uint64_t *number, struct pf_error *error);
+
+static inline int perun_get_number(struct perun_head *head, uint64_t *number, struct pf_error *error)
+{
+    if (head->at < head->have && head->window[head->at] < 0x80) {
+        *number = head->window[head->at++];
+        return 0;
+    }
+    return perun_get_varint(head, number, error);
+}
+
+/* Any value. */
+int perun_get_value(struct perun_head *head, struct pf_cell *cell, struct pf_error *error);
+
 /* Text and wide integers of the cell are valid until the next call. */
-int perun_get_cell(struct perun_head *head, struct pf_cell *cell, struct pf_error *error);
+static inline int perun_get_cell(struct perun_head *head, struct pf_cell *cell, struct pf_error *error)
+{
+    uint64_t bytes;
+    if (head->have - head->at > sizeof bytes) {
+        const unsigned char *at = head->window + head->at;
+        unsigned tag = *at;
+        memcpy(&bytes, at + 1, sizeof bytes);
+        if (tag - PERUN_TAG_INT < PERUN_TAG_INT_8) {
+            unsigned above = 64 - 8 * tag; /* bits that are not the number's */
+            *cell = pf_int((int64_t)(le64toh(bytes) << above) >> above);
+            head->at += 1 + tag;
+            return 0;
+        }
+        if (tag == PERUN_TAG_DOUBLE) {
+            *cell = (struct pf_cell){.type = PF_DOUBLE, .u = bytes};
+            head->at += 1 + sizeof bytes;
+            return 0;
+        }
+    }
+    return perun_get_value(head, cell, error);
+}
 
 #endif

@@ -4,13 +4,15 @@
 #include <stdlib.h>
 
 #include "formats/perun/read.h"
+#include "formats/perun/sums.h"
 
 /* Columns of one type; real ones have at most seven. */
 enum { COLUMNS_MAX = 1024 };
 
 struct column {
     uint32_t field;
-    uint64_t offset, rows;
+    uint64_t offset, rows, numbers; /* numbers: rows that have one */
+    struct perun_total total;       /* of these */
 };
 
 /* FNV-1a; of keys that are compared by nothing else. */
@@ -30,8 +32,7 @@ static int read_column(struct perun_reading *reading, struct column *column, str
     struct perun_data *data = reading->data;
     struct pf_json_token token;
     struct perun_value value;
-    column->offset = data->columns.size;
-    for (column->rows = 0;; column->rows++) {
+    for (;; column->rows++) {
         int event = pf_json_next(reading->json, &token, error);
         if (event < 0)
             return -1;
@@ -47,6 +48,10 @@ static int read_column(struct perun_reading *reading, struct column *column, str
                 return -1;
             if (value.cell.type == PF_TEXT)
                 value.cell.text = reading->texts.at + value.text;
+        }
+        if (value.cell.type != PF_ABSENT && value.cell.type != PF_TEXT) {
+            perun_total_add(&column->total, &value.cell);
+            column->numbers++;
         }
         if (perun_put_cell(&data->columns, &value.cell, error))
             return -1;
@@ -67,11 +72,10 @@ static int read_member(struct perun_reading *reading, struct column *column, boo
         pf_json_next(reading->json, &token, error) < 0)
         return -1;
     *used = true;
-    column->rows = 0;
+    *column = (struct column){.field = column->field, .offset = data->columns.size};
     if (token.event == PF_JSON_ARRAY)
         return read_column(reading, column, error);
     PERUN_NOTE_AT(reading, &token, "warning", "no-list", "a column is not a list: its type has no resources");
-    column->offset = data->columns.size;
     return token.event == PF_JSON_OBJECT ? pf_json_leave(reading->json, error) : 0;
 }
 
@@ -105,20 +109,40 @@ static uint64_t rows_of(struct perun_reading *reading, const struct column *colu
     return rows;
 }
 
+/* So that to add up the type, its rows need not be read. */
+static int put_sum(struct perun_tape *tape, const struct column *column, uint64_t rows,
+                   struct pf_error *error)
+{
+    const struct perun_total *total = &column->total;
+    bool each = column->rows == rows && column->numbers == rows,
+         small = total->whole == (int64_t)total->whole;
+    unsigned char kind = !each ? PERUN_NO_SUM : total->has_real ? PERUN_REAL_SUM : PERUN_WHOLE_SUM;
+    struct pf_cell whole = small ? pf_int((int64_t)total->whole) : pf_wide(&total->whole);
+    if (perun_put(tape, &kind, 1, error))
+        return -1;
+    if (kind == PERUN_NO_SUM)
+        return 0;
+    if (perun_put_cell(tape, &whole, error))
+        return -1;
+    return kind == PERUN_WHOLE_SUM
+               ? 0
+               : perun_put(tape, (double[]){total->real, total->rest}, 2 * sizeof total->real, error);
+}
+
 static int put_type(struct perun_reading *reading, const struct column *columns, size_t n, uint64_t start,
                     const struct pf_json_token *key, uint64_t hash, struct pf_error *error)
 {
     struct perun_data *data = reading->data;
-    uint64_t words[] = {hash, reading->body + key->offset};
+    uint64_t words[] = {hash, reading->body + key->offset}, rows = rows_of(reading, columns, n, key);
     if (perun_put(&data->types, words, sizeof words, error) ||
         perun_put(&data->items, &(unsigned char){PERUN_TYPE}, 1, error) ||
-        perun_put_number(&data->items, rows_of(reading, columns, n, key), error) ||
-        perun_put_number(&data->items, start, error) ||
+        perun_put_number(&data->items, rows, error) || perun_put_number(&data->items, start, error) ||
         perun_put_number(&data->items, data->columns.size, error) || perun_put_number(&data->items, n, error))
         return -1;
     for (size_t i = 0; i < n; i++)
         if (perun_put_number(&data->items, columns[i].field, error) ||
-            perun_put_number(&data->items, columns[i].offset - start, error))
+            perun_put_number(&data->items, columns[i].offset - start, error) ||
+            put_sum(&data->items, &columns[i], rows, error))
             return -1;
     data->n_types++;
     data->n_items++;
@@ -135,7 +159,6 @@ static int read_type(struct perun_reading *reading, const struct pf_json_token *
     uint64_t start = reading->data->columns.size;
     int failed = 0;
     while (used && !failed) {
-        column.rows = 0;
         failed = read_member(reading, &column, &used, error);
         if (used)
             add_column(reading, columns, &n, &column, key);

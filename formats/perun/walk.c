@@ -157,6 +157,32 @@ static void drop_overridden(struct perun_walk *walk)
             walk->cells[i].cell.wide = &walk->cells[i].wide;
 }
 
+/* What stands of a column in its type's item. */
+static int read_column(struct perun_head *head, struct perun_column *column, struct pf_error *error)
+{
+    uint64_t field, kind;
+    struct pf_cell whole;
+    const unsigned char *reals;
+    if (perun_get_number(head, &field, error) || perun_get_number(head, &column->start, error) ||
+        perun_get_number(head, &kind, error))
+        return -1;
+    column->field = (uint32_t)field;
+    column->summed = kind != PERUN_NO_SUM;
+    column->total = (struct perun_total){.has_real = kind == PERUN_REAL_SUM};
+    if (!column->summed)
+        return 0;
+    if (perun_get_cell(head, &whole, error))
+        return -1;
+    column->total.whole = whole.type == PF_WIDE ? *whole.wide : whole.i;
+    if (!column->total.has_real)
+        return 0;
+    if (!(reals = perun_get(head, 2 * sizeof(double), error)))
+        return -1;
+    memcpy(&column->total.real, reals, sizeof(double));
+    memcpy(&column->total.rest, reals + sizeof(double), sizeof(double));
+    return 0;
+}
+
 static int read_type(struct perun_walk *walk, struct pf_error *error)
 {
     uint64_t head[4], link; /* rows, start, end, columns */
@@ -166,13 +192,9 @@ static int read_type(struct perun_walk *walk, struct pf_error *error)
     if (head[3] > PERUN_FIELDS_MAX || head[2] < head[1] || reserve_columns(walk, (size_t)head[3], error))
         return pf_fail(error, EINVAL, "not a position");
     walk->n_columns = (size_t)head[3];
-    for (size_t i = 0; i < walk->n_columns; i++) {
-        uint64_t field;
-        if (perun_get_number(&walk->items, &field, error) ||
-            perun_get_number(&walk->items, &walk->columns[i].start, error))
+    for (size_t i = 0; i < walk->n_columns; i++)
+        if (read_column(&walk->items, &walk->columns[i], error))
             return -1;
-        walk->columns[i].field = (uint32_t)field;
-    }
     perun_head_seek(&walk->links, walk->types_over * sizeof link);
     const unsigned char *bytes = perun_get(&walk->links, sizeof link, error);
     if (!bytes)
@@ -222,6 +244,12 @@ int perun_walk_next(struct perun_walk *walk, struct pf_error *error)
     walk->fresh = false;
     walk->row++;
     return 1;
+}
+
+void perun_walk_leave(struct perun_walk *walk)
+{
+    walk->number += walk->rows - walk->row;
+    walk->row = walk->rows;
 }
 
 const struct pf_cell *perun_walk_cell(const struct perun_walk *walk, uint32_t field)

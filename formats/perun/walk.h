@@ -4,6 +4,7 @@
 
 #include "formats/perun/data.h"
 #include "formats/perun/flat.h"
+#include "formats/perun/sums.h"
 
 /* Goes through all resources in file order, row by row. For one thread. */
 
@@ -17,6 +18,8 @@ struct perun_row_cell {
 struct perun_column {
     uint32_t field;
     uint64_t start; /* of its values, from the type's */
+    bool summed;    /* each row has a number, and total is the sum of these */
+    struct perun_total total;
     struct perun_head head;
 };
 
@@ -43,6 +46,9 @@ void perun_walk_close(struct perun_walk *walk);
 
 /* 1: the next row; 0: no more; -1: *error filled. */
 int perun_walk_next(struct perun_walk *walk, struct pf_error *error);
+
+/* Leaves out what is left of the item that the row is of: a type's further rows. */
+void perun_walk_leave(struct perun_walk *walk);
 
 /* The value of a field in this row, or NULL. */
 const struct pf_cell *perun_walk_cell(const struct perun_walk *walk, uint32_t field);
