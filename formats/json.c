@@ -470,3 +470,29 @@ int pf_json_next(struct pf_json *json, struct pf_json_token *token, struct pf_er
     } while (take_separator(json, c));
     return read_token(json, c, token, error);
 }
+
+/* Only what stands in the window is read: behind its last byte is no comma. */
+size_t pf_json_numbers(struct pf_json *json, struct pf_cell *cells, size_t room)
+{
+    const char *at = json->at;
+    struct pf_json_token token;
+    size_t n = 0;
+    bool in_array = json->depth && !pf_json_in_object(json) && !json->failed.code, good;
+    if (!in_array || (json->expect != PF_EXPECT_VALUE && json->expect != PF_EXPECT_FIRST))
+        return 0;
+    for (; n < room; n++) {
+        token.text = at + (*at == ' ');
+        const char *end = scan_number(token.text, &token, &good);
+        if (!good || !token.simple || *end != ',')
+            break;
+        token.size = (size_t)(end - token.text);
+        int64_t whole = token.negative ? -(int64_t)token.mantissa : (int64_t)token.mantissa;
+        cells[n] = token.integer ? pf_int(whole) : pf_double(pf_json_double(&token));
+        at = end + 1;
+    }
+    if (n) {
+        json->at = at;
+        json->expect = PF_EXPECT_VALUE;
+    }
+    return n;
+}

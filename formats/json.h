@@ -153,6 +153,13 @@ double pf_json_double(const struct pf_json_token *token);
  */
 struct pf_cell pf_json_number(const struct pf_json_token *token, pf_int128 *wide);
 
+/*
+ * The same for many numbers at once: reads the next elements of the innermost array into cells[0 .. room), as long
+ * as they are numbers of few digits with a comma behind. Returns how many; 0 says nothing of what follows, which
+ * pf_json_next tells.
+ */
+size_t pf_json_numbers(struct pf_json *json, struct pf_cell *cells, size_t room);
+
 /* True if the token's text is this word. */
 static inline bool pf_json_is(const struct pf_json_token *token, const char *word)
 {

@@ -181,8 +181,7 @@ static int read_values(struct perun_reading *reading, struct draft *draft, struc
             size = 1 + print_number(number + 1, &token);
         }
         bool first = draft->model.n_values == 0;
-        if (pf_store_append(data->model_values, &value, sizeof value, error) ||
-            perun_step(reading, &token, error) ||
+        if (pf_store_append(data->model_values, &value, sizeof value, error) || perun_step(reading, error) ||
             (used < LIST_TEXT_MAX && perun_text_add(&draft->texts, number + first, size - first, error)))
             return -1;
     }

@@ -354,7 +354,7 @@ int perun_read_properties(struct perun_reading *reading, struct pf_error *error)
         if (event < 0)
             return -1;
         if (event == PF_JSON_OBJECT_END)
-            return perun_step(reading, &name, error);
+            return perun_step(reading, error);
         if (read_member(reading, &name, error))
             return -1;
     }

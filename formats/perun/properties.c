@@ -90,7 +90,7 @@ static int read_place(struct perun_reading *reading, struct place *place, const 
         }
         if (!place->depth)
             return 0;
-        if (pf_json_next(reading->json, &token, error) < 0 || perun_step(reading, &token, error))
+        if (pf_json_next(reading->json, &token, error) < 0 || perun_step(reading, error))
             return -1;
     }
 }

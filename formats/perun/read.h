@@ -42,8 +42,8 @@ struct perun_reading {
 /* Reads the profile that json stands before. Damage ends it, with a note; -1 with *error filled for all else. */
 int perun_read(struct perun_reading *reading, struct pf_error *error);
 
-/* Tells how far the pass is. Call it for each token that is the first of something. */
-int perun_step(struct perun_reading *reading, const struct pf_json_token *token, struct pf_error *error);
+/* Tells how far the pass is. To be called at least once in a MB of text. */
+int perun_step(struct perun_reading *reading, struct pf_error *error);
 
 /* A note at a token's place. */
 #define PERUN_NOTE_AT(reading, token, severity, code, ...)                                                   \

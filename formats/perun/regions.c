@@ -8,13 +8,13 @@
 /* Bytes between two calls of pf_pass_step. */
 #define STEP ((uint64_t)256 * 1024)
 
-int perun_step(struct perun_reading *reading, const struct pf_json_token *token, struct pf_error *error)
+int perun_step(struct perun_reading *reading, struct pf_error *error)
 {
-    uint64_t done, total;
-    if (!reading->pass || token->offset - reading->stepped < STEP)
+    uint64_t done, total, offset = pf_json_tell(reading->json);
+    if (!reading->pass || offset - reading->stepped < STEP)
         return 0;
-    reading->stepped = token->offset;
-    pf_input_progress(reading->input, reading->body + token->offset, &done, &total);
+    reading->stepped = offset;
+    pf_input_progress(reading->input, reading->body + offset, &done, &total);
     return pf_pass_step(reading->pass, done, total, error);
 }
 
@@ -35,7 +35,7 @@ static int each_object(struct perun_reading *reading, const char *what,
     struct pf_json_token token;
     int event;
     while ((event = pf_json_next(reading->json, &token, error)) > 0 && event != PF_JSON_ARRAY_END) {
-        if (perun_step(reading, &token, error))
+        if (perun_step(reading, error))
             return -1;
         if (event == PF_JSON_OBJECT ? one(reading, arg, error) : wrong_kind(reading, &token, what, error))
             return -1;

@@ -26,36 +26,48 @@ static uint64_t hash_of(const char *text, size_t size)
 
 /* ---- columns ------------------------------------------------------------------------------------ */
 
+static int add_value(struct perun_data *data, struct column *column, const struct pf_cell *cell,
+                     struct pf_error *error)
+{
+    if (cell->type != PF_ABSENT && cell->type != PF_TEXT) {
+        perun_total_add(&column->total, cell);
+        column->numbers++;
+    }
+    column->rows++;
+    return perun_put_cell(&data->columns, cell, error);
+}
+
+/* The next element of a list of any kind. 1; 0: the list's end; -1: *error filled. */
+static int read_element(struct perun_reading *reading, struct column *column, struct pf_error *error)
+{
+    struct pf_json_token token;
+    struct perun_value value;
+    int event = pf_json_next(reading->json, &token, error);
+    if (event <= 0 || event == PF_JSON_ARRAY_END)
+        return event < 0 ? -1 : 0;
+    reading->texts.size = 0;
+    if (perun_read_value(reading, column->field, &token, &value, error))
+        return -1;
+    if (value.cell.type == PF_TEXT)
+        value.cell.text = reading->texts.at + value.text;
+    return add_value(reading->data, column, &value.cell, error) ? -1 : 1;
+}
+
 /* The elements of a list onto the tape. */
 static int read_column(struct perun_reading *reading, struct column *column, struct pf_error *error)
 {
-    struct perun_data *data = reading->data;
-    struct pf_json_token token;
-    struct perun_value value;
-    for (;; column->rows++) {
-        int event = pf_json_next(reading->json, &token, error);
-        if (event < 0)
-            return -1;
-        if (event == PF_JSON_ARRAY_END)
-            return 0;
-        if (column->rows % 1024 == 1023 && perun_step(reading, &token, error))
-            return -1;
-        if (event == PF_JSON_NUMBER) {
-            value.cell = pf_json_number(&token, &value.wide);
-        } else {
-            reading->texts.size = 0;
-            if (perun_read_value(reading, column->field, &token, &value, error))
+    struct pf_cell cells[256];
+    for (int more = 1; more > 0;) {
+        size_t n = pf_json_numbers(reading->json, cells, sizeof cells / sizeof *cells);
+        for (size_t i = 0; i < n; i++)
+            if (add_value(reading->data, column, &cells[i], error))
                 return -1;
-            if (value.cell.type == PF_TEXT)
-                value.cell.text = reading->texts.at + value.text;
-        }
-        if (value.cell.type != PF_ABSENT && value.cell.type != PF_TEXT) {
-            perun_total_add(&column->total, &value.cell);
-            column->numbers++;
-        }
-        if (perun_put_cell(&data->columns, &value.cell, error))
+        if (n < sizeof cells / sizeof *cells)
+            more = read_element(reading, column, error);
+        if (more < 0 || perun_step(reading, error))
             return -1;
     }
+    return 0;
 }
 
 /* One member of a type: 0, with *used if it is a column to be kept. */
@@ -177,7 +189,7 @@ int perun_read_types(struct perun_reading *reading, struct pf_error *error)
     while (event >= 0 && (event = pf_json_next(reading->json, &key, error)) == PF_JSON_NAME) {
         uint64_t hash = hash_of(key.text, key.size);
         event = pf_json_next(reading->json, &token, error);
-        if (event < 0 || perun_step(reading, &token, error))
+        if (event < 0 || perun_step(reading, error))
             event = -1;
         else if (event == PF_JSON_OBJECT)
             event = read_type(reading, &key, hash, columns, error);

@@ -411,6 +411,49 @@ static void numbers(void)
     number_is("-Infinity", PF_DOUBLE, "-inf");
 }
 
+/* The cells that come at once, and the token behind them, as text. */
+static void numbers_at_once_are(const char *text, size_t room, const char *want)
+{
+    struct pf_cell cells[8];
+    struct pf_json_token token;
+    struct pf_error error;
+    char have[200] = "", *at = have, *copy = strdup(text);
+    struct pf_json *json = pf_json_new(NULL, 0, 0);
+    pf_json_text(json, copy, strlen(copy));
+    pf_json_next(json, &token, &error);
+    size_t n = pf_json_numbers(json, cells, room);
+    for (size_t i = 0; i < n; i++) {
+        at = cells[i].type == PF_INT ? pf_print_int(at, cells[i].i) : pf_print_double(at, cells[i].d);
+        *at++ = cells[i].type == PF_INT ? ' ' : 'd';
+    }
+    int event = pf_json_next(json, &token, &error);
+    if (event < 0)
+        snprintf(at, sizeof have - (size_t)(at - have), "| %s", error.what);
+    else
+        snprintf(at, sizeof have - (size_t)(at - have), "| %.*s at %d",
+                 event == PF_JSON_NUMBER ? (int)token.size : 0, token.text, (int)token.offset);
+    ok(!strcmp(have, want), "%s at once: %s", text, want);
+    pf_json_free(json);
+    free(copy);
+}
+
+static void numbers_at_once(void)
+{
+    numbers_at_once_are("[1, -2,0.5, 4]", 8, "1 -2 0.5d| 4 at 12");
+    numbers_at_once_are("[1, 2, 3, 4]", 2, "1 2 | 3 at 7");
+    numbers_at_once_are("[1, 2\n, 3]", 8, "1 | 2 at 4");
+    numbers_at_once_are("[1, NaN, 3]", 8, "1 | NaN at 4");
+    numbers_at_once_are("[1, -Infinity, 3]", 8, "1 | -Infinity at 4");
+    numbers_at_once_are("[1e2, 3]", 8, "| 1e2 at 1");
+    numbers_at_once_are("[1234567890123456789, 3]", 8, "| 1234567890123456789 at 1");
+    numbers_at_once_are("[1, ]", 8, "1 | neither a value nor a word that is one, column 5");
+    numbers_at_once_are("[1, 02, 3]", 8, "1 | 0 at 4");
+    numbers_at_once_are("[1, 2.,3]", 8, "1 | a digit is missing, column 7");
+    numbers_at_once_are("[1, 2", 8, "1 | 2 at 4");
+    numbers_at_once_are("[]", 8, "|  at 1");
+    numbers_at_once_are("{\"a\": 1, \"b\": 2}", 8, "|  at 1");
+}
+
 int main(void)
 {
     values();
@@ -427,5 +470,6 @@ int main(void)
     lines();
     damaged_lines();
     numbers();
+    numbers_at_once();
     return done();
 }
