@@ -31,17 +31,25 @@ void pf_tree_free(struct pf_tree *tree)
     free(tree);
 }
 
-static uint32_t hash_of(uint32_t parent, uint32_t key)
+static uint64_t hash_of(uint32_t parent, uint32_t key)
 {
-    uint64_t hash = ((uint64_t)parent << 32 | key) * 0x9e3779b97f4a7c15u;
-    return (uint32_t)(hash >> 32);
+    return ((uint64_t)parent << 32 | key) * 0x9e3779b97f4a7c15u;
 }
 
-static uint32_t *slot_of(const struct pf_tree *tree, uint32_t parent, uint32_t key)
+/* What a slot holds. Of the hash it has bits that do not all follow from which slot it is: nearly always they
+ * tell that a slot is another context's without a look at that, which in a large tree is far away. */
+static uint64_t slot_value(uint64_t hash, uint32_t index)
 {
-    for (uint32_t i = hash_of(parent, key);; i++) {
-        uint32_t *slot = &tree->slots[i & tree->slot_mask];
-        if (!*slot || (tree->parent[*slot - 1] == parent && tree->key[*slot - 1] == key))
+    return hash >> 16 << 32 | (index + 1);
+}
+
+static uint64_t *slot_of(const struct pf_tree *tree, uint32_t parent, uint32_t key)
+{
+    uint64_t hash = hash_of(parent, key);
+    for (uint32_t i = (uint32_t)(hash >> 32);; i++) {
+        uint64_t *slot = &tree->slots[i & tree->slot_mask];
+        uint32_t at = (uint32_t)*slot - 1;
+        if (!*slot || (*slot == slot_value(hash, at) && tree->parent[at] == parent && tree->key[at] == key))
             return slot;
     }
 }
@@ -49,14 +57,14 @@ static uint32_t *slot_of(const struct pf_tree *tree, uint32_t parent, uint32_t k
 static int grow_slots(struct pf_tree *tree)
 {
     uint32_t mask = tree->slots ? tree->slot_mask * 2 + 1 : 1023;
-    uint32_t *slots = calloc((size_t)mask + 1, sizeof *slots);
+    uint64_t *slots = calloc((size_t)mask + 1, sizeof *slots);
     if (!slots)
         return -1;
     free(tree->slots);
     tree->slots = slots;
     tree->slot_mask = mask;
     for (uint32_t i = 0; i < tree->count; i++)
-        *slot_of(tree, tree->parent[i], tree->key[i]) = i + 1;
+        *slot_of(tree, tree->parent[i], tree->key[i]) = slot_value(hash_of(tree->parent[i], tree->key[i]), i);
     return 0;
 }
 
@@ -108,12 +116,12 @@ uint32_t pf_tree_child(struct pf_tree *tree, uint32_t parent, uint32_t key, uint
         pf_fail_memory(error);
         return PF_NO_CONTEXT;
     }
-    uint32_t *slot = slot_of(tree, parent, key);
+    uint64_t *slot = slot_of(tree, parent, key);
     if (*slot)
-        return *slot - 1;
+        return (uint32_t)*slot - 1;
     uint32_t i = pf_tree_add(tree, parent, key, name, kind, flags, error);
     if (i != PF_NO_CONTEXT)
-        *slot = i + 1;
+        *slot = slot_value(hash_of(parent, key), i);
     return i;
 }
 

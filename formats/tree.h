@@ -43,7 +43,8 @@ struct pf_tree {
     uint32_t *root;
     uint32_t roots;
 
-    uint32_t *slots; /* while building: hash of (parent, key) -> index + 1 */
+    uint64_t
+        *slots; /* while building: hash of (parent, key) -> some of its bits << 32 | index + 1; 0: free */
     uint32_t slot_mask;
 };
 
