@@ -378,6 +378,8 @@ static int add_model(struct binary *binary, struct pf_model *model, int64_t metr
     model->modeler = binary->generators[generator];
     if (binary->formula.failed)
         return pf_fail_memory(error);
+    if (binary->formula.too_long)
+        return note(binary, PF_BAD_MODEL, "a model that cannot be shown: its function is too long", error);
     return pf_models_add(binary->study->models, model, binary->formula.text ? binary->formula.text : "",
                          binary->formula.size, error);
 }
@@ -553,7 +555,7 @@ static void binary_probe(struct pf_probe *probe, struct pf_verdict *verdict)
 
 static int binary_open(struct pf_profile *profile, struct pf_error *error)
 {
-    return pf_stored_open(profile, read_file, true, error);
+    return pf_stored_open(profile, read_file, PF_STUDY_HEAD, true, error);
 }
 
 const struct pf_driver pf_extrap_binary_driver = {
