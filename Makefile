@@ -2,6 +2,8 @@
 CC      ?= cc
 PREFIX  ?= /usr/local
 BUILD   ?= build
+# One name for one folder, however it is given: what objects depend on is kept by name.
+override BUILD := $(patsubst $(CURDIR)/%,%,$(BUILD))
 CFLAGS  ?= -O2 -g -fno-jump-tables
 WARN     = -Wall -Wextra -Wpedantic -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wpointer-arith -Wvla $(WERROR)
 PKGS     = fuse3 libelf zlib libxml-2.0 json-c sqlite3
