@@ -10,8 +10,9 @@
  * number of its first value. */
 enum { VALUE = 12, PAIR = 10 };
 
-/* What all the pieces of one walk take together at most, in values; and how many blocks are looked at as a sample. */
-enum { PIECES = 64 * 1024, SAMPLE = 32, RECORDS_A_STEP = 16384 };
+/* What all the pieces of one walk take together at most, in values; how many blocks are looked at as a sample, and how many
+ * values of each metric in these. */
+enum { PIECES = 64 * 1024, SAMPLE = 32, SAMPLE_SHARE = 16, RECORDS_A_STEP = 16384 };
 
 #define MAGIC_XML4 "HPCPROF-cctdb___"
 #define MAGIC_META "HPCTOOLKITctxt"
@@ -164,7 +165,7 @@ static const unsigned char *value_at(struct hpc_cct_walk *walk, struct list *lis
 {
     if (i < list->start || i - list->start >= list->have) {
         uint64_t left = list->end - i, want = left < walk->share ? left : walk->share;
-        ssize_t got = pf_input_read(walk->state->cct_db, list->bytes, want * VALUE,
+        ssize_t got = hpc_kept_read(walk->state->context_kept, walk->state->cct_db, list->bytes, want * VALUE,
                                     walk->info.values + i * VALUE, error);
         if (got < (ssize_t)(want * VALUE)) {
             if (got >= 0)
@@ -270,10 +271,13 @@ static int skip(struct hpc_cct_walk *walk, struct list *list, uint32_t least, st
     return bytes || low == list->end ? 0 : -1;
 }
 
-static int allocate(struct hpc_cct_walk *walk, struct pf_error *error)
+/* Of a block that is only looked at, few values are, and it is not kept. */
+static int allocate(struct hpc_cct_walk *walk, bool sample, struct pf_error *error)
 {
     walk->n_lists = walk->info.n_metrics;
-    walk->share = PIECES / walk->n_lists + 1;
+    walk->share = sample ? SAMPLE_SHARE : PIECES / walk->n_lists + 1;
+    if (!sample)
+        hpc_kept_claim(walk->state->context_kept, walk->info.values, walk->info.n_values * VALUE);
     if (walk->share > walk->info.n_values)
         walk->share = walk->info.n_values;
     walk->lists = calloc(walk->n_lists, sizeof *walk->lists);
@@ -283,10 +287,10 @@ static int allocate(struct hpc_cct_walk *walk, struct pf_error *error)
 }
 
 /* 1: the walk stands before thread `first`; 0: the block is not sound; -1. */
-static int enter(struct hpc_cct_walk *walk, uint32_t first, struct pf_error *error)
+static int enter(struct hpc_cct_walk *walk, uint32_t first, bool sample, struct pf_error *error)
 {
     const struct hpc_state *state = walk->state;
-    if (allocate(walk, error))
+    if (allocate(walk, sample, error))
         return -1;
     int sound = read_lists(walk, error);
     for (uint32_t i = 0; i < walk->n_lists && sound > 0; i++) {
@@ -317,8 +321,8 @@ static int find_info(const struct hpc_state *state, uint32_t context, struct inf
     return info_fits(state, info, context);
 }
 
-struct hpc_cct_walk *hpc_cct_open(const struct hpc_state *state, uint32_t context, uint32_t first,
-                                  struct pf_error *error)
+static struct hpc_cct_walk *open_walk(const struct hpc_state *state, uint32_t context, uint32_t first,
+                                      bool sample, struct pf_error *error)
 {
     error->code = 0;
     struct hpc_cct_walk *walk = calloc(1, sizeof *walk);
@@ -329,13 +333,19 @@ struct hpc_cct_walk *hpc_cct_open(const struct hpc_state *state, uint32_t contex
     walk->state = state;
     int sound = find_info(state, context, &walk->info, error);
     if (sound > 0 && walk->info.n_values && first < state->threads.count)
-        sound = enter(walk, first, error);
+        sound = enter(walk, first, sample, error);
     if (sound > 0)
         return walk;
     hpc_cct_close(walk);
     if (!sound)
         error->code = 0;
     return NULL;
+}
+
+struct hpc_cct_walk *hpc_cct_open(const struct hpc_state *state, uint32_t context, uint32_t first,
+                                  struct pf_error *error)
+{
+    return open_walk(state, context, first, false, error);
 }
 
 /* Goes on to the list's next value. */
@@ -395,7 +405,7 @@ int hpc_cct_is_sound(const struct hpc_state *state, struct pf_error *error)
         return 0;
     uint64_t step = state->cct.count / SAMPLE + 1;
     for (uint64_t i = 0; i < state->cct.count; i += step) {
-        struct hpc_cct_walk *walk = hpc_cct_open(state, (uint32_t)i, 0, error);
+        struct hpc_cct_walk *walk = open_walk(state, (uint32_t)i, 0, true, error);
         if (!walk)
             return error->code ? -1 : 0;
         hpc_cct_close(walk);

@@ -76,8 +76,23 @@ void hpc_block_leave(struct hpc_block_walk *walk)
     hpc_window_close(&walk->values);
 }
 
+/* Values and pairs of a block stand side by side, but for a few bytes of padding. */
+enum { PADDING_MAX = 64 };
+
+void hpc_block_keep(struct hpc_block_walk *walk, const struct hpc_state *state, const struct hpc_block *block)
+{
+    uint64_t values = block->n_values * HPC_VALUE, pairs = (uint64_t)block->n_contexts * HPC_INDEX;
+    uint64_t start = block->values < block->indices ? block->values : block->indices;
+    uint64_t values_end = block->values + values, pairs_end = block->indices + pairs;
+    uint64_t size = (values_end > pairs_end ? values_end : pairs_end) - start;
+    if (size > values + pairs + PADDING_MAX)
+        return;
+    hpc_kept_claim(state->thread_kept, start, size);
+    walk->indices.kept = walk->values.kept = state->thread_kept;
+}
+
 /* Pairs as they stand: experiment.xml's time has one more behind them, whose number is that of all values. */
-static uint64_t pairs_end(const struct hpc_block_walk *walk)
+static uint64_t end_of_pairs(const struct hpc_block_walk *walk)
 {
     uint64_t pairs = (uint64_t)walk->block.n_contexts + (walk->state->layout == HPC_XML4);
     return walk->block.indices + pairs * HPC_INDEX;
@@ -92,7 +107,7 @@ int hpc_block_next(struct hpc_block_walk *walk, uint32_t *context, uint64_t *fir
     uint64_t at = walk->block.indices + (uint64_t)walk->entry * HPC_INDEX;
     size_t size = last ? HPC_INDEX : 2 * HPC_INDEX;
     const unsigned char *bytes =
-        hpc_window_at(&walk->indices, at, size, walk->single ? at + size : pairs_end(walk), error);
+        hpc_window_at(&walk->indices, at, size, walk->single ? at + size : end_of_pairs(walk), error);
     if (!bytes)
         return -1;
     *context = pf_u32(bytes, big_endian);

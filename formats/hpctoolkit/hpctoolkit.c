@@ -198,6 +198,8 @@ static void close_database(struct pf_profile *profile)
     hpc_model_free(&state->model);
     hpc_notes_free(&state->broken);
     hpc_transpose_free(state->transpose);
+    hpc_kept_free(state->thread_kept);
+    hpc_kept_free(state->context_kept);
     hpc_parts_free(state->parts);
     free(state->identifiers.names);
     free(state->tables);

@@ -137,11 +137,12 @@ struct hpc_state {
     struct hpc_threads threads;
     struct hpc_cct cct;
     struct hpc_model model;
-    struct hpc_notes broken;         /* blocks that were found to be, until they are told */
-    struct hpc_transpose *transpose; /* NULL: not needed, or not made yet */
-    struct hpc_parts *parts;         /* 2.x */
-    uint64_t ticks_per_second;       /* of the times in traces; 0: they are in ns */
-    struct hpc_by_id columns;        /* 2.x: column of the tables of values -> metric */
+    struct hpc_notes broken;                     /* blocks that were found to be, until they are told */
+    struct hpc_kept *thread_kept, *context_kept; /* blocks of profile.db and of cct.db; NULL in 2.x */
+    struct hpc_transpose *transpose;             /* NULL: not needed, or not made yet */
+    struct hpc_parts *parts;                     /* 2.x */
+    uint64_t ticks_per_second;                   /* of the times in traces; 0: they are in ns */
+    struct hpc_by_id columns;                    /* 2.x: column of the tables of values -> metric */
     struct pf_table *tables;
     size_t n_tables;
 };

@@ -463,8 +463,10 @@ static int pair_up(struct hpc_parts *parts, const struct pieces *values, const s
     return failed;
 }
 
-static int add_thread(struct hpc_state *state, const struct piece *values, const struct piece *trace,
-                      struct hpc_identities *identities, struct hpc_notes *notes, struct pf_error *error)
+/* A thread that goes by the name of one of its pieces. */
+static int add_thread(struct hpc_state *state, const struct piece *named, const struct piece *values,
+                      const struct piece *trace, struct hpc_identities *identities, struct hpc_notes *notes,
+                      struct pf_error *error)
 {
     struct hpc_threads *threads = &state->threads;
     struct hpc_thread *thread = &threads->items[threads->count];
@@ -472,7 +474,7 @@ static int add_thread(struct hpc_state *state, const struct piece *values, const
     if ((values && read_values(state, values, thread, notes, error)) ||
         (trace && read_trace(state, trace, thread, notes, error)))
         return -1;
-    return add_identity(identities, thread->profile, values ? values : trace, error);
+    return add_identity(identities, thread->profile, named, error);
 }
 
 /* Threads are those that have values, in the order of their files; behind them those that have a trace alone. */
@@ -486,9 +488,10 @@ static int make_threads(struct hpc_state *state, const struct pieces *values, co
                      ? hpc_fail_memory(error)
                      : pair_up(state->parts, values, traces, &of, &own, error);
     for (size_t i = 0; i < values->count && !failed; i++)
-        failed = add_thread(state, &values->items[i], of[i], identities, notes, error);
+        failed = add_thread(state, &values->items[i], &values->items[i], of[i], identities, notes, error);
     for (size_t j = 0; j < traces->count && !failed; j++)
-        failed = own[j] && add_thread(state, NULL, &traces->items[j], identities, notes, error);
+        failed =
+            own[j] && add_thread(state, &traces->items[j], NULL, &traces->items[j], identities, notes, error);
     free(of);
     free(own);
     return failed ? -1 : 0;

@@ -13,6 +13,10 @@
 /* How often to look whether somebody still waits. */
 enum { PROFILES_A_STEP = 8192 };
 
+/* The largest blocks of a thread and of a context that are kept while they are read, in bytes. */
+#define THREAD_KEPT  ((size_t)16 << 20)
+#define CONTEXT_KEPT ((size_t)4 << 20)
+
 /* Longer tuples are no identities. */
 enum { TUPLE_MAX = 64 };
 
@@ -263,11 +267,11 @@ static int find_summary(struct hpc_state *state, struct hpc_notes *notes, struct
 /* ---- metrics that nothing tells of -------------------------------------------------------------------- */
 
 /*
- * A file larger than this is not looked through when it is opened: of that many of its profiles, here and there, the
+ * A file larger than this is not looked through when it is opened: of a few of its profiles, here and there, the
  * first values are. What a writer does not describe mostly shows in every thread.
  */
 #define LOOK_THROUGH ((uint64_t)1 << 20)
-enum { SAMPLED_PROFILES = 128, SAMPLED_VALUES = HPC_WINDOW_FIRST / HPC_VALUE };
+enum { SAMPLED_PROFILES = 8, SAMPLED_VALUES = HPC_WINDOW_FIRST / HPC_VALUE };
 
 static int add_nameless(struct hpc_state *state, unsigned id, bool summary, struct hpc_notes *notes,
                         struct pf_error *error)
@@ -313,7 +317,7 @@ static int find_nameless(struct hpc_state *state, struct hpc_notes *notes, struc
     bool large = pf_input_size(state->profile_db) > LOOK_THROUGH;
     uint64_t left = 2 * LOOK_THROUGH / HPC_VALUE, most = large ? SAMPLED_VALUES : UINT64_MAX;
     int failed = begin(&reading, state, &later, error);
-    uint64_t step = large ? reading.count / SAMPLED_PROFILES + 1 : 1;
+    uint64_t step = large ? reading.count / SAMPLED_PROFILES + 1 : 1; /* no more than so many */
     for (uint64_t i = 0; i < reading.count && !failed && left; i += step) {
         struct info info = {0};
         reading.notes = &later;
@@ -334,6 +338,10 @@ static int find_nameless(struct hpc_state *state, struct hpc_notes *notes, struc
 int hpc_profiles_open(struct pf_profile *profile, struct hpc_notes *notes, struct pf_error *error)
 {
     struct hpc_state *state = hpc_state(profile);
+    state->thread_kept = hpc_kept_new(THREAD_KEPT);
+    state->context_kept = hpc_kept_new(CONTEXT_KEPT);
+    if (!state->thread_kept || !state->context_kept)
+        return hpc_fail_memory(error);
     if (open_file(profile, "profile.db", &state->profile_db, notes, error) ||
         open_file(profile, "cct.db", &state->cct_db, notes, error) ||
         open_file(profile, "trace.db", &state->trace_db, notes, error) || check_footers(state, notes, error))

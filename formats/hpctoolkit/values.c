@@ -71,6 +71,8 @@ static int next_in_block(struct walk *walk, struct pf_error *error)
     uint64_t first, end;
     int more;
     if (!walk->entered) {
+        if (walk->only.partition >= 0)
+            hpc_block_keep(&walk->block, state, &state->threads.items[walk->at.thread].block);
         hpc_block_enter(&walk->block, state, &state->threads.items[walk->at.thread].block, walk->at.entry);
         walk->entered = true;
     }
