@@ -3,6 +3,7 @@
 #define HPCTOOLKIT_FUZZ_H
 
 #include <dirent.h>
+#include <errno.h>
 
 #include "tests/fuzz/profile.h"
 
@@ -29,13 +30,13 @@ static inline size_t read_sample(const char *layout, const char *name, unsigned 
     return (size_t)got;
 }
 
-/* Makes a copy of the sample, of the same name, in memory's file system. Returns its open folder. */
+/* Makes a copy of the sample, of the same name, in memory's file system, or again of one. Returns its open folder. */
 static inline int copy_sample(const char *layout)
 {
     static unsigned char bytes[BYTES_MAX];
     char path[300];
-    int folder =
-        mkdirat(fuzz_folder(), layout, 0700) ? -1 : openat(fuzz_folder(), layout, O_RDONLY | O_DIRECTORY);
+    bool made = !mkdirat(fuzz_folder(), layout, 0700) || errno == EEXIST;
+    int folder = made ? openat(fuzz_folder(), layout, O_RDONLY | O_DIRECTORY) : -1;
     snprintf(path, sizeof path, "%s/%s", SAMPLES, layout);
     DIR *listing = opendir(path);
     const struct dirent *entry;
