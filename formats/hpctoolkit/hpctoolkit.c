@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "formats/hpctoolkit/agree.h"
 #include "formats/hpctoolkit/cct.h"
 #include "formats/hpctoolkit/contexts.h"
 #include "formats/hpctoolkit/experiment.h"
@@ -160,11 +161,14 @@ static int open_database(struct pf_profile *profile, struct pf_error *error)
 /* ---- loading ------------------------------------------------------------------------------------------ */
 
 /* The index is needed where cct.db can't be used. */
-static int load_index(struct hpc_state *state, struct pf_pass *pass, struct pf_error *error)
+static int load_index(struct pf_profile *profile, struct pf_pass *pass, struct pf_error *error)
 {
+    struct hpc_state *state = hpc_state(profile);
     if (!state->profile_db)
         return 0;
     int sound = hpc_cct_is_sound(state, error);
+    if (sound > 0)
+        sound = hpc_cct_agrees(state, profile->contexts, pass, error);
     if (sound)
         return sound < 0 ? -1 : 0;
     state->transpose = hpc_transpose_new(state, pass, error);
@@ -182,7 +186,7 @@ static int load(struct pf_profile *profile, enum pf_stage stage, struct pf_pass 
     else if (stage == PF_MODELLED)
         failed = hpc_contexts_load(profile, &notes, pass, error);
     else if (stage == PF_DERIVED)
-        failed = load_index(state, pass, error);
+        failed = load_index(profile, pass, error);
     failed = failed || hpc_notes_tell(&notes, profile, error);
     hpc_notes_free(&notes);
     return failed ? -1 : 0;

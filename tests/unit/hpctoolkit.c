@@ -235,6 +235,27 @@ static void zeroed_blocks(void)
     remove_copy(&copy);
 }
 
+/* The first thread's values are others than cct.db has; both files are as sound as before. */
+static void other_values(void)
+{
+    struct copy copy;
+    struct database db;
+    size_t size;
+    uint64_t values;
+    const double other = 0.125;
+    copy_database(&copy, SAMPLES "/solver-2023");
+    unsigned char *bytes = get_file(SAMPLES "/solver-2023", "profile.db", &size);
+    memcpy(&values, bytes + 0x40 + 48 + 8, sizeof values);
+    memcpy(bytes + values + 2, &other, sizeof other);
+    put_file(&copy, "profile.db", bytes, size);
+    free(bytes);
+    load_database(&db, copy.folder, "db");
+    ok(!db.result && restrictions_hold(&db.profile),
+       "a cct.db that says otherwise than profile.db is not used");
+    close_database(&db);
+    remove_copy(&copy);
+}
+
 static void stopping(void)
 {
     struct database db;
@@ -294,6 +315,7 @@ int main(void)
     does_without("solver-2019", "1.solver-000001-000-7f0101-4711-0.hpctrace");
     merged_files();
     zeroed_blocks();
+    other_values();
     stopping();
     probing();
     return done();

@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: MIT */
+#include "formats/hpctoolkit/agree.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "formats/hpctoolkit/cct.h"
+#include "formats/hpctoolkit/memory.h"
+
+/* A larger profile.db is not compared. */
+#define COMPARED ((uint64_t)16 << 20)
+
+enum { GROUPS_A_STEP = 1 << 14 };
+
+/* Sums of hashes do not depend on the order of what is added up: one a context is enough. */
+struct comparing {
+    const struct hpc_state *state;
+    struct pf_pass *pass;
+    uint64_t *sums; /* by context */
+    struct hpc_group group;
+    uint64_t groups; /* so far */
+};
+
+static uint64_t hash(uint32_t thread, const struct hpc_group_value *value)
+{
+    uint64_t bits;
+    memcpy(&bits, &value->value, sizeof bits);
+    bits ^= ((uint64_t)thread << 16 ^ value->metric) * 0x9e3779b97f4a7c15u;
+    bits = (bits ^ bits >> 30) * 0xbf58476d1ce4e5b9u;
+    bits = (bits ^ bits >> 27) * 0x94d049bb133111ebu;
+    return bits ^ bits >> 31;
+}
+
+/* The group is what a thread has in some context: adds its hashes to a sum. */
+static int add_group(struct comparing *all, uint32_t thread, uint64_t *sum, struct pf_error *error)
+{
+    for (size_t i = 0; i < all->group.count; i++)
+        *sum += hash(thread, &all->group.values[i]);
+    uint64_t size = pf_input_size(all->state->profile_db) / HPC_INDEX;
+    return all->groups++ % GROUPS_A_STEP ? 0 : pf_pass_step(all->pass, all->groups, 2 * size, error);
+}
+
+static int add_thread(struct comparing *all, struct hpc_block_walk *walk, uint32_t thread,
+                      struct pf_error *error)
+{
+    const struct hpc_state *state = all->state;
+    uint32_t id;
+    uint64_t first, end;
+    int more;
+    hpc_block_enter(walk, state, &state->threads.items[thread].block, 0);
+    while ((more = hpc_block_next(walk, &id, &first, &end, error)) > 0) {
+        uint32_t context = hpc_idmap_find(&state->model.ids, id);
+        if (context == HPC_NO_NUMBER)
+            continue;
+        if (hpc_block_values(walk, first, end, &state->metrics.by_id, &all->group, error) ||
+            add_group(all, thread, &all->sums[context], error))
+            return -1;
+    }
+    return more;
+}
+
+static int add_threads(struct comparing *all, struct pf_error *error)
+{
+    struct hpc_block_walk walk = {0};
+    int failed = 0;
+    for (uint32_t i = 0; i < all->state->threads.count && !failed; i++)
+        failed = add_thread(all, &walk, i, error);
+    hpc_block_leave(&walk);
+    return failed;
+}
+
+/* 1; 0, also if its values turn out to be in disorder; -1. A context whose block is not sound agrees: it is not read from there. */
+static int context_agrees(struct comparing *all, uint32_t context, uint64_t id, struct pf_error *error)
+{
+    uint32_t thread;
+    uint64_t sum = 0;
+    int more;
+    struct hpc_cct_walk *walk = id <= UINT32_MAX ? hpc_cct_open(all->state, (uint32_t)id, 0, error) : NULL;
+    if (!walk)
+        return id <= UINT32_MAX && error->code ? -1 : 1;
+    while ((more = hpc_cct_next(walk, &thread, &all->group, error)) > 0)
+        if (add_group(all, thread, &sum, error)) {
+            more = -1;
+            break;
+        }
+    hpc_cct_close(walk);
+    if (more < 0)
+        return error->code == EIO ? 0 : -1;
+    return sum == all->sums[context];
+}
+
+static int compare(struct comparing *all, const struct pf_tree *tree, struct pf_error *error)
+{
+    int agree = add_threads(all, error) ? -1 : 1;
+    for (uint32_t c = 0; c < tree->count && agree > 0; c++)
+        agree = context_agrees(all, c, tree->id[c], error);
+    return agree;
+}
+
+int hpc_cct_agrees(const struct hpc_state *state, const struct pf_tree *tree, struct pf_pass *pass,
+                   struct pf_error *error)
+{
+    struct comparing all = {.state = state, .pass = pass};
+    if (pf_input_size(state->profile_db) > COMPARED)
+        return 1;
+    all.sums = calloc((size_t)tree->count + 1, sizeof *all.sums);
+    int agree = all.sums ? compare(&all, tree, error) : hpc_fail_memory(error);
+    hpc_group_free(&all.group);
+    free(all.sums);
+    return agree;
+}
