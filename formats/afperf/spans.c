@@ -34,7 +34,7 @@ static int add_chunk(struct afperf_spans *spans, struct pf_error *error)
 
 struct afperf_span *afperf_spans_add(struct afperf_spans *spans, uint64_t offset, struct pf_error *error)
 {
-    if (spans->count >= AFPERF_NONE - 1 || offset >> 48) {
+    if (spans->count >= AFPERF_NONE - 1 || offset >> 47) { /* blocks of the file have numbers of 32 bits */
         pf_fail_at(error, EFBIG, (int64_t)offset, "too many regions or intervals");
         return NULL;
     }

@@ -216,6 +216,9 @@ static void test_no_ids(void)
     warns(HEADER RUN "RegionStart,50,1,,a,\nRegionStop,10,\nRegionStop,60,\n",
           "4 warning stop-without-start\n",
           "a stop that had closed something until it was paired by time is found in the file");
+    warns(HEADER RUN TYPE "RegionStart,50,1,,a,\nRegionStop,10,\nRegionPoint,10,,9,1\n",
+          "4 warning unclosed-region\n5 warning stop-without-start\n6 warning unresolved-region\n",
+          "and then data in its block belong to nothing");
 }
 
 /* ---- sections ----------------------------------------------------------------------------------- */
