@@ -95,7 +95,7 @@ static void set_tables(struct pf_profile *profile, struct nsight_state *state)
 
 /* ---- opening ------------------------------------------------------------------------------------- */
 
-/* Values of EXPORT_META_DATA that info.txt tells, and the keys they get there. */
+/* Values of the export's metadata that info.txt tells, and the keys they get there. */
 static const struct {
     const char *name, *key;
 } facts[] = {
@@ -152,6 +152,15 @@ static int read_info(struct pf_profile *profile, struct nsight_db *db, enum nsig
     return more < 0 ? -1 : 0;
 }
 
+/* Exports of schema 3 and of schema 2 have these tables under different names; an old one beside the new is not read. */
+static int read_facts(struct pf_profile *profile, struct nsight_db *db, struct pf_error *error)
+{
+    bool old_meta = !nsight_has_table(&db->schema, NSIGHT_META),
+         old_gpus = !nsight_has_table(&db->schema, NSIGHT_GPUS);
+    return read_info(profile, db, old_meta ? NSIGHT_OLD_META : NSIGHT_META, take_fact, error) ||
+           read_info(profile, db, old_gpus ? NSIGHT_OLD_GPUS : NSIGHT_GPUS, take_gpu, error);
+}
+
 static bool is_export(const struct nsight_schema *schema)
 {
     bool events = nsight_has_table(schema, NSIGHT_RUNTIME) || nsight_has_table(schema, NSIGHT_NVTX);
@@ -174,8 +183,7 @@ int nsight_open(struct pf_profile *profile, struct pf_input *input, struct pf_er
     set_tables(profile, state);
     int failed = !is_export(&db->schema)
                      ? pf_fail(error, EINVAL, "no export of Nsight Systems: it has no strings, or no events")
-                     : read_info(profile, db, NSIGHT_META, take_fact, error) ||
-                           read_info(profile, db, NSIGHT_GPUS, take_gpu, error);
+                     : read_facts(profile, db, error);
     nsight_pool_give(&state->pool, db);
     return failed ? -1 : 0;
 }

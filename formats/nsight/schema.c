@@ -16,8 +16,10 @@ static const struct {
     uint32_t needed; /* bit c: the table is of no use without column c */
 } tables[NSIGHT_TABLES] = {
     [NSIGHT_STRINGS] = {"StringIds", {"id", "value"}, 1 << STRINGS_ID | 1 << STRINGS_VALUE},
-    [NSIGHT_META] = {"EXPORT_META_DATA", {"name", "value"}, 1 << META_NAME | 1 << META_VALUE},
+    [NSIGHT_META] = {"META_DATA_EXPORT", {"name", "value"}, 1 << META_NAME | 1 << META_VALUE},
+    [NSIGHT_OLD_META] = {"EXPORT_META_DATA", {"name", "value"}, 1 << META_NAME | 1 << META_VALUE},
     [NSIGHT_GPUS] = {"TARGET_INFO_GPU", {"name"}, 1 << GPUS_NAME},
+    [NSIGHT_OLD_GPUS] = {"TARGET_INFO_CUDA_GPU", {"name"}, 1 << GPUS_NAME},
     [NSIGHT_THREAD_NAMES] = {"ThreadNames",
                              {"nameId", "globalTid"},
                              1 << THREAD_NAMES_NAME | 1 << THREAD_NAMES_TID},

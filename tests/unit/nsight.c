@@ -300,6 +300,22 @@ static void test_info(void)
     close_export(export);
 }
 
+/* The tables in which exports of schema 3, and those of 2020, tell of themselves. */
+static void test_info_of_other_versions(void)
+{
+    struct open_export *export =
+        export_of(SMALL "CREATE TABLE META_DATA_EXPORT (name TEXT, value TEXT);"
+                        "INSERT INTO META_DATA_EXPORT VALUES "
+                        "('EXPORT_PRODUCT_VERSION','2024.7'),('EXPORT_SCHEMA_VERSION','3.15.1');"
+                        "CREATE TABLE EXPORT_META_DATA (name TEXT, value TEXT);"
+                        "INSERT INTO EXPORT_META_DATA VALUES ('EXPORT_SCHEMA_VERSION','2.0.0');"
+                        "CREATE TABLE TARGET_INFO_CUDA_GPU (vmId INTEGER, name TEXT, deviceId INTEGER);"
+                        "INSERT INTO TARGET_INFO_CUDA_GPU VALUES (0,'Imagined GPU',0);");
+    is(export->profile.version, "3.15.1", "newer exports keep their version elsewhere; that one counts");
+    is(info_of(export), "Product version: 2024.7\nGPU: Imagined GPU\n", "older ones list GPUs elsewhere");
+    close_export(export);
+}
+
 int main(void)
 {
     test_ranges();
@@ -315,6 +331,7 @@ int main(void)
     test_unknown_process();
     test_other_versions();
     test_info();
+    test_info_of_other_versions();
     test_probe();
     temp_dir_remove(export_folder);
     return done();

@@ -196,6 +196,21 @@ EXPORT void append_cell(const struct pf_cell *cell)
         append("%g", cell->d);
 }
 
+/* The lines that the driver adds to info.txt. */
+EXPORT const char *info_of(const struct open_export *export)
+{
+    export_size = 0;
+    append("%s", "");
+    for (size_t i = 0; i < pf_rows_count(export->profile.info); i++) {
+        const struct pf_cell *row = pf_rows_at(export->profile.info, i);
+        append_cell(&row[0]);
+        append(": ");
+        append_cell(&row[1]);
+        append("\n");
+    }
+    return export_text;
+}
+
 /* A context as its path. */
 EXPORT void append_path(const struct pf_tree *tree, uint32_t context)
 {
