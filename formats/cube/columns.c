@@ -115,14 +115,20 @@ static int copy_metric(struct making *making, const struct pf_cube_metric *metri
     return 0;
 }
 
+/* What is no number stands in no thread's values. */
+static bool is_copied(const struct pf_cube_metric *metric)
+{
+    return metric->has_data && pf_cube_is_number(metric->type.kind);
+}
+
 static int copy_all(struct making *making, struct pf_cube_column_place *places, struct pf_error *error)
 {
     const struct pf_cube *cube = making->cube;
     for (size_t m = 0; m < cube->n_metrics; m++)
-        if (cube->metrics[m].has_data)
+        if (is_copied(&cube->metrics[m]))
             making->total += cube->metrics[m].rows * pf_cube_row_size(cube, &cube->metrics[m]);
     for (size_t m = 0; m < cube->n_metrics; m++)
-        if (cube->metrics[m].has_data && copy_metric(making, &cube->metrics[m], &places[m], error))
+        if (is_copied(&cube->metrics[m]) && copy_metric(making, &cube->metrics[m], &places[m], error))
             return -1;
     return 0;
 }

@@ -22,7 +22,7 @@
 
 /* What an element of a matrix holds, and so how it adds up. */
 enum pf_cube_kind {
-    PF_CUBE_NO_KIND,  /* not a number, or of a type that nobody knows */
+    PF_CUBE_NO_KIND,  /* of a type that nobody knows */
     PF_CUBE_SIGNED,   /* integers of 1, 2, 4 or 8 bytes; added exactly */
     PF_CUBE_UNSIGNED, /* */
     PF_CUBE_REAL,     /* a double */
@@ -33,6 +33,7 @@ enum pf_cube_kind {
     PF_CUBE_AVERAGE,  /* TAU_ATOMIC: number and sum of what was seen, shown as b / a */
     PF_CUBE_BINS,     /* HISTOGRAM: the counts of its bins, shown as their sum */
     PF_CUBE_LIST,     /* NDOUBLES: shown as the sum */
+    PF_CUBE_FUNCTION, /* SCALE_FUNC: shown in its parts alone */
 };
 
 /* A value on its way: `i` for integers, `a` alone or both doubles for the others. */
@@ -195,6 +196,12 @@ void pf_cube_subtract(enum pf_cube_kind kind, union pf_cube_number *sum, const u
 
 /* The one number that Cube shows; false if there is nothing to show (zero, or no value at all). */
 bool pf_cube_shown(enum pf_cube_kind kind, const union pf_cube_number *number, struct pf_cell *cell);
+
+/* True if an element is shown as one number. */
+static inline bool pf_cube_is_number(enum pf_cube_kind kind)
+{
+    return kind != PF_CUBE_NO_KIND && kind != PF_CUBE_FUNCTION;
+}
 
 /* True if values of this kind may be added up as they are shown. */
 static inline bool pf_cube_is_sum(enum pf_cube_kind kind)

@@ -49,12 +49,20 @@ static void probe(struct pf_probe *probe, struct pf_verdict *verdict)
 
 /* ---- tables ------------------------------------------------------------------------------------- */
 
-enum { VALUES, REGIONS, SYSTEM, ATTRIBUTES, TABLES };
+enum { VALUES, COMPONENTS, REGIONS, SYSTEM, ATTRIBUTES, TABLES };
 
 static const struct pf_column value_columns[PF_CUBEX_COLUMNS] = {
     [PF_CUBEX_THREAD] = {"thread", PF_PARTITION, 0}, [PF_CUBEX_CONTEXT] = {"context", PF_CONTEXT, 0},
     [PF_CUBEX_METRIC] = {"metric", PF_METRIC, 0},    [PF_CUBEX_VALUE] = {"value", PF_PLAIN, 0},
     [PF_CUBEX_NAME] = {"name", PF_CONTEXT_NAME, 0},
+};
+static const struct pf_column component_columns[PF_CUBEX_PART_COLUMNS] = {
+    [PF_CUBEX_PART_THREAD] = {"thread", PF_PARTITION, 0},
+    [PF_CUBEX_PART_CONTEXT] = {"context", PF_CONTEXT, 0},
+    [PF_CUBEX_PART_METRIC] = {"metric", PF_METRIC, 0},
+    [PF_CUBEX_PART_COMPONENT] = {"component", PF_PLAIN, 0},
+    [PF_CUBEX_PART_VALUE] = {"value", PF_PLAIN, 0},
+    [PF_CUBEX_PART_NAME] = {"name", PF_CONTEXT_NAME, 0},
 };
 static const struct pf_column attribute_columns[] = {{"key", PF_PLAIN, 0}, {"value", PF_PLAIN, 0}};
 static const struct pf_column context_columns[] = {{"region", PF_PLAIN, 0},
@@ -92,6 +100,12 @@ static void set_tables(struct pf_profile *profile)
                                               .partition_stage = PF_DERIVED,
                                               .flags = PF_SEEKS_CONTEXT | PF_SEEKS_PARTITION,
                                               .ops = &pf_cubex_values};
+    state->tables[COMPONENTS] = (struct pf_table){.name = "components",
+                                                  .columns = component_columns,
+                                                  .n_columns = PF_CUBEX_PART_COLUMNS,
+                                                  .stage = PF_MODELLED,
+                                                  .flags = PF_SEEKS_CONTEXT,
+                                                  .ops = &pf_cubex_components};
     state->tables[REGIONS] = (struct pf_table){.name = "regions",
                                                .columns = pf_cubex_region_columns,
                                                .n_columns = PF_CUBEX_REGION_COLUMNS,
@@ -288,7 +302,7 @@ static bool matters(const char *name)
 const struct pf_driver pf_cube_driver = {
     .name = "cube",
     .title = "Cube 4 profile (.cubex) of Score-P and Scalasca",
-    .version = 2,
+    .version = 3,
     .matters = matters,
     .probe = probe,
     .open = open_file,

@@ -33,6 +33,18 @@ struct pf_cubex {
 enum { PF_CUBEX_THREAD, PF_CUBEX_CONTEXT, PF_CUBEX_METRIC, PF_CUBEX_VALUE, PF_CUBEX_NAME, PF_CUBEX_COLUMNS };
 extern const struct pf_cursor_ops pf_cubex_values;
 
+/* The table "components". */
+enum {
+    PF_CUBEX_PART_THREAD,
+    PF_CUBEX_PART_CONTEXT,
+    PF_CUBEX_PART_METRIC,
+    PF_CUBEX_PART_COMPONENT,
+    PF_CUBEX_PART_VALUE,
+    PF_CUBEX_PART_NAME,
+    PF_CUBEX_PART_COLUMNS
+};
+extern const struct pf_cursor_ops pf_cubex_components;
+
 /* Gives the profile its metrics. (metrics.c) */
 int pf_cubex_set_metrics(struct pf_profile *profile, struct pf_error *error);
 

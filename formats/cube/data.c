@@ -341,7 +341,7 @@ static const struct pf_cube_member *find_member(const struct looking *looking, c
     return pf_cube_archive_find(&looking->cube->archive, name);
 }
 
-/* One of the pair is missing, or the values are of a type that can't be read. */
+/* One of the pair is missing, or the values are of a type that nobody knows. */
 static int note_missing(struct looking *looking, struct pf_error *error)
 {
     if (!looking->index || !looking->data)
@@ -350,7 +350,8 @@ static int note_missing(struct looking *looking, struct pf_error *error)
                                    : "it has data but no index: it has no values",
                     error);
     char what[128];
-    snprintf(what, sizeof what, "values of type %.60s are not shown", looking->metric->dtype);
+    snprintf(what, sizeof what, "values of type %.60s are not known: it has no values",
+             looking->metric->dtype);
     return note(looking, -1, "warning", "no-number", what, error);
 }
 

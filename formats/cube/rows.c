@@ -132,19 +132,26 @@ static int inflate_row(struct pf_cube_reader *reader, const struct pf_cube_metri
 
 /* ---- rows --------------------------------------------------------------------------------------- */
 
+/* Elements first .. first + n - 1 of a row, as they stand in the file. */
+static int raw_row(struct pf_cube_reader *reader, const struct pf_cube_metric *metric, uint64_t row,
+                   uint32_t first, uint32_t n, const unsigned char **raw, struct pf_error *error)
+{
+    uint64_t skip = (uint64_t)first * metric->type.size, size = (uint64_t)n * metric->type.size;
+    if (metric->compressed) {
+        int got = inflate_row(reader, metric, row, error);
+        if (got > 0)
+            *raw = reader->row + skip;
+        return got;
+    }
+    uint64_t offset = metric->base + row * pf_cube_row_size(reader->cube, metric) + skip;
+    return fetch(reader, offset, (size_t)size, raw, error);
+}
+
 static int read_row(struct pf_cube_reader *reader, const struct pf_cube_metric *metric, uint64_t row,
                     uint32_t first, uint32_t n, union pf_cube_number *out, struct pf_error *error)
 {
-    uint64_t skip = (uint64_t)first * metric->type.size, size = (uint64_t)n * metric->type.size;
     const unsigned char *raw;
-    int got;
-    if (metric->compressed) {
-        got = inflate_row(reader, metric, row, error);
-        raw = reader->row + (got > 0 ? skip : 0);
-    } else {
-        uint64_t offset = metric->base + row * pf_cube_row_size(reader->cube, metric) + skip;
-        got = fetch(reader, offset, (size_t)size, &raw, error);
-    }
+    int got = raw_row(reader, metric, row, first, n, &raw, error);
     if (got > 0)
         pf_cube_decode(metric, raw, n, out);
     return got;
@@ -163,6 +170,13 @@ int pf_cube_row(struct pf_cube_reader *reader, const struct pf_cube_metric *metr
 {
     int64_t row = pf_cube_row_of(reader->cube, metric, path);
     return row < 0 ? 0 : read_row(reader, metric, (uint64_t)row, first, n, out, error);
+}
+
+int pf_cube_raw_row(struct pf_cube_reader *reader, const struct pf_cube_metric *metric, uint32_t path,
+                    const unsigned char **raw, struct pf_error *error)
+{
+    int64_t row = pf_cube_row_of(reader->cube, metric, path);
+    return row < 0 ? 0 : raw_row(reader, metric, (uint64_t)row, 0, reader->cube->n_locations, raw, error);
 }
 
 /* ---- checking ----------------------------------------------------------------------------------- */

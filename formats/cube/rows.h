@@ -46,7 +46,14 @@ void pf_cube_reader_end(struct pf_cube_reader *reader);
 int pf_cube_row(struct pf_cube_reader *reader, const struct pf_cube_metric *metric, uint32_t path,
                 uint32_t first, uint32_t n, union pf_cube_number *out, struct pf_error *error);
 
-/* The same by the number of the row in the matrix (below metric->rows), all locations. */
+/*
+ * The row as it stands in the file, of all locations: 1: *raw is valid until the next call; 0: there is none; -1: *error
+ * filled.
+ */
+int pf_cube_raw_row(struct pf_cube_reader *reader, const struct pf_cube_metric *metric, uint32_t path,
+                    const unsigned char **raw, struct pf_error *error);
+
+/* The values by the number of the row in the matrix (below metric->rows), all locations. */
 int pf_cube_matrix_row(struct pf_cube_reader *reader, const struct pf_cube_metric *metric, uint64_t row,
                        union pf_cube_number *out, struct pf_error *error);
 

@@ -45,7 +45,7 @@ static const struct known_type known_types[] = {
     {"COMPLEX", PF_CUBE_COMPLEX, 16},
     {"RATE", PF_CUBE_RATE, 16},
     {"TAU_ATOMIC", PF_CUBE_AVERAGE, 36},
-    {"SCALE_FUNC", PF_CUBE_NO_KIND, 848},
+    {"SCALE_FUNC", PF_CUBE_FUNCTION, 848},
 };
 
 /* NAME(n): the n, 0 if it is none that makes sense. */
@@ -256,6 +256,7 @@ bool pf_cube_shown(enum pf_cube_kind kind, const union pf_cube_number *number, s
     double a = number->a, b = number->b;
     switch (kind) {
     case PF_CUBE_NO_KIND:
+    case PF_CUBE_FUNCTION:
         return false;
     case PF_CUBE_SIGNED:
     case PF_CUBE_UNSIGNED:

@@ -131,7 +131,7 @@ static int load_values(struct values *values, struct pf_error *error)
 {
     const struct pf_cube_metric *metric = &values->cube->metrics[values->metric];
     int index = values->cubex->sides[values->metric].side[values->side];
-    if (!metric->has_data || index == PF_NO_PARTNER ||
+    if (!metric->has_data || !pf_cube_is_number(metric->type.kind) || index == PF_NO_PARTNER ||
         (values->only.metric >= 0 && values->only.metric != index))
         return 0;
     if (!values->by_columns)
@@ -148,7 +148,8 @@ static void go_on(struct values *values)
     if (++values->side < SIDES)
         return;
     values->side = 0;
-    bool empty = !values->cube->metrics[values->metric].has_data;
+    const struct pf_cube_metric *metric = &values->cube->metrics[values->metric];
+    bool empty = !metric->has_data || !pf_cube_is_number(metric->type.kind);
     if (++values->path < values->path_end && !empty)
         return;
     values->path = values->path_first;

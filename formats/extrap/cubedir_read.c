@@ -148,7 +148,7 @@ static int add_metrics(struct reading *reading, struct pf_error *error)
 {
     for (size_t m = 0; m < reading->cube.n_metrics; m++) {
         const struct pf_cube_metric *metric = &reading->cube.metrics[m];
-        if (metric->parent != PF_CUBE_NONE || !metric->has_data)
+        if (metric->parent != PF_CUBE_NONE || !metric->has_data || !pf_cube_is_number(metric->type.kind))
             continue;
         for (int side = 0; side < SIDES; side++)
             if (add_side(reading, metric, side, error))

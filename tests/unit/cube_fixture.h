@@ -268,20 +268,23 @@ CUBE_FIXTURE const char *rows_text(const struct pf_rows *rows)
     return text;
 }
 
-CUBE_FIXTURE void print_value(FILE *out, const struct pf_profile *profile, const struct pf_cell *cells)
+CUBE_FIXTURE void print_value(FILE *out, const struct pf_profile *profile, const struct pf_table *table,
+                              const struct pf_cell *cells)
 {
     struct pf_cell name = pf_interned(profile->contexts->strings, profile->contexts->name[cells[1].i]);
     fprintf(out, "%jd %.*s %s ", (intmax_t)cells[0].i, (int)name.size, name.text,
             profile->metrics[cells[2].i].name);
-    print_cell(out, &cells[3]);
-    fputc('|', out);
+    for (size_t c = 3; c + 1 < table->n_columns; c++) {
+        print_cell(out, &cells[c]);
+        fputc(c + 2 < table->n_columns ? ' ' : '|', out);
+    }
 }
 
-/* Values as "THREAD CONTEXT METRIC VALUE|"; `resume`: each row by a cursor of its own that goes on where the one before
+/* Rows as "THREAD CONTEXT METRIC VALUE|"; `resume`: each by a cursor of its own that goes on where the one before
  * it stood. The text is the caller's to free. */
-CUBE_FIXTURE char *values_text(struct fixture *fixture, struct pf_restriction only, bool resume)
+CUBE_FIXTURE char *walk_text(struct fixture *fixture, const struct pf_table *table,
+                             struct pf_restriction only, bool resume)
 {
-    const struct pf_table *table = fixture->profile.cells;
     struct pf_cell cells[8] = {{0}};
     char *text = NULL, position[64];
     size_t size, saved = 0;
@@ -297,13 +300,26 @@ CUBE_FIXTURE char *values_text(struct fixture *fixture, struct pf_restriction on
                 abort();
             more = got > 0;
             if (more)
-                print_value(out, &fixture->profile, cells);
+                print_value(out, &fixture->profile, table, cells);
         } while (more && !resume);
         saved = table->ops->save(&cursor, position, sizeof position);
         table->ops->close(&cursor);
     }
     fclose(out);
     return text;
+}
+
+CUBE_FIXTURE char *values_text(struct fixture *fixture, struct pf_restriction only, bool resume)
+{
+    return walk_text(fixture, fixture->profile.cells, only, resume);
+}
+
+CUBE_FIXTURE char *components_text(struct fixture *fixture, struct pf_restriction only, bool resume)
+{
+    for (size_t i = 0; i < fixture->profile.n_tables; i++)
+        if (!strcmp(fixture->profile.tables[i].name, "components"))
+            return walk_text(fixture, &fixture->profile.tables[i], only, resume);
+    abort();
 }
 
 CUBE_FIXTURE void values_are(struct fixture *fixture, const char *want, const char *name)

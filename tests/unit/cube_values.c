@@ -122,7 +122,7 @@ static void all_types_in_this_order(bool big)
             METRIC(2, "EXCLUSIVE", "i32", "INT") METRIC(3, "EXCLUSIVE", "i64", "INTEGER")
                 METRIC(4, "EXCLUSIVE", "rate", "RATE") METRIC(5, "EXCLUSIVE", "length", "COMPLEX") METRIC(
                     6, "EXCLUSIVE", "mean", "TAU_ATOMIC") METRIC(7, "EXCLUSIVE", "bins", "HISTOGRAM(2)")
-                    METRIC(8, "EXCLUSIVE", "float", "FLOAT") METRIC(9, "EXCLUSIVE", "none", "SCALE_FUNC"));
+                    METRIC(8, "EXCLUSIVE", "float", "FLOAT") METRIC(9, "EXCLUSIVE", "none", "QUATERNION"));
     struct bytes tar = {0}, rows[10] = {{0}};
     struct fixture fixture;
     put_number(&rows[0], (uint64_t)-3, 1, big), put_number(&rows[0], 100, 1, big);
@@ -134,7 +134,7 @@ static void all_types_in_this_order(bool big)
     put_average(&rows[6], 4, 10, big), put_average(&rows[6], 0, 0, big);
     put_doubles(&rows[7], (double[]){-1, 7, 2, 3, 0, 0, 0, 0}, 8, big);
     put_doubles(&rows[8], (double[]){0.1, 0}, 2, big);
-    put_zeros(&rows[9], 2 * 848);
+    put_zeros(&rows[9], 64);
     for (int i = 0; i < 10; i++) {
         char name[32];
         snprintf(name, sizeof name, "%d.index", i);
@@ -164,6 +164,63 @@ static void all_types_in_this_order(bool big)
            "the transposed copy has them too");
         free(column);
     }
+    tear_down(&fixture);
+}
+
+/* 2 x^(3/4) log(x)^5, measured with 64 processes; 848 bytes in all. */
+static void put_function(struct bytes *rows, bool big)
+{
+    size_t start = rows->size;
+    put_number(rows, 1, 4, big), put_number(rows, 1, 4, big);
+    put_double(rows, 2, big);
+    put_number(rows, (uint64_t)-3, 4, big), put_number(rows, 4, 4, big), put_number(rows, 5, 4, big);
+    put_number(rows, 64, 4, big), put_double(rows, 1.5, big), put_double(rows, 0.25, big);
+    put_zeros(rows, 848 - (rows->size - start));
+}
+
+static void parts_of_elements_are_told(bool big)
+{
+    static const char anchor[] = ANCHOR(
+        METRIC(0, "INCLUSIVE", "rate", "RATE") METRIC(1, "EXCLUSIVE", "length", "COMPLEX")
+            METRIC(2, "EXCLUSIVE", "mean", "TAU_ATOMIC") METRIC(3, "EXCLUSIVE", "bins", "HISTOGRAM(2)")
+                METRIC(4, "EXCLUSIVE", "list", "NDOUBLES(2)") METRIC(5, "EXCLUSIVE", "grows", "SCALE_FUNC"));
+    struct bytes tar = {0}, rows[6] = {{0}};
+    struct fixture fixture;
+    put_doubles(&rows[0], (double[]){9, 2, 0, 0}, 4, big);
+    put_doubles(&rows[1], (double[]){3, 4, 0, 0}, 4, big);
+    put_average(&rows[2], 4, 10, big), put_average(&rows[2], 0, 0, big);
+    put_doubles(&rows[3], (double[]){-1, 7, 2, 3, 0, 0, 0, 0}, 8, big);
+    put_doubles(&rows[4], (double[]){0, 0, 0.5, 0}, 4, big);
+    put_function(&rows[5], big), put_number(&rows[5], 1000, 4, big), put_zeros(&rows[5], 844);
+    for (int i = 0; i < 6; i++) {
+        char name[32];
+        snprintf(name, sizeof name, "%d.index", i);
+        put_index(&tar, name, all, 1, big);
+        snprintf(name, sizeof name, "%d.data", i);
+        put_data(&tar, name, &rows[i]);
+        forget(&rows[i]);
+    }
+    put_text(&tar, "anchor.xml", anchor);
+    set_up(&fixture, &tar);
+    char *whole = components_text(&fixture, PF_UNRESTRICTED, false);
+    is(whole,
+       "0 main rate (inc) main 9|0 main rate (inc) duration 2|0 main length re 3|0 main length im 4|"
+       "0 main mean n 4|0 main mean min 1|0 main mean max 2|0 main mean sum 10|0 main mean sum2 100|"
+       "1 main mean n 0|1 main mean min 1|1 main mean max 2|1 main mean sum 0|1 main mean sum2 0|"
+       "0 main bins min -1|0 main bins max 7|0 main bins bin0 2|0 main bins bin1 3|"
+       "1 main list 0 0.5|1 main list 1 0|"
+       "0 main grows a0 2|0 main grows b0 -3|0 main grows c0 4|0 main grows d0 5|"
+       "0 main grows processes0 64|0 main grows mean0 1.5|0 main grows width0 0.25|",
+       "elements of several numbers are told number by number, but for such as are zero or damaged");
+    char *again = components_text(&fixture, PF_UNRESTRICTED, true);
+    is(again, whole, "a walk goes on from any saved position");
+    char *thread = components_text(&fixture, (struct pf_restriction){1, 0, 8, -1}, false);
+    is(thread, "1 main list 0 0.5|1 main list 1 0|",
+       "those of one thread, context and metric can be asked for");
+    char *elsewhere = components_text(&fixture, (struct pf_restriction){-1, 1, -1, -1}, false);
+    is(elsewhere, "", "a call path without a row has none");
+    ok(is_sound(&fixture), "nothing is wrong with them");
+    free(whole), free(again), free(thread), free(elsewhere);
     tear_down(&fixture);
 }
 
@@ -264,6 +321,8 @@ int main(void)
     minima_are_not_sums();
     all_types_in_this_order(false);
     all_types_in_this_order(true);
+    parts_of_elements_are_told(false);
+    parts_of_elements_are_told(true);
     restricted_walks_give_the_same_rows(false, false);
     restricted_walks_give_the_same_rows(true, true);
     wrong_positions_are_refused();
