@@ -235,7 +235,6 @@ static int find_plain(struct looking *looking, struct pf_error *error)
     return 1;
 }
 
-/* Where a row's stream is, as the table says: 1; 0: not inside the data. */
 int pf_cube_stream(const struct pf_cube *cube, const struct pf_cube_metric *metric, uint64_t row,
                    struct pf_cube_range *range, struct pf_error *error)
 {
@@ -248,7 +247,7 @@ int pf_cube_stream(const struct pf_cube *cube, const struct pf_cube_metric *metr
         return have < 0 ? -1 : 0;
     uint64_t start = number_64(metric, raw + 8), size = number_64(metric, raw + 16);
     *range = (struct pf_cube_range){metric->base + start, size};
-    return start <= metric->end - metric->base && size <= metric->end - metric->base - start && size > 0;
+    return start <= metric->end - metric->base && size <= metric->end - metric->base - start;
 }
 
 /*

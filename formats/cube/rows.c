@@ -106,7 +106,7 @@ static int inflate_range(struct pf_cube_reader *reader, struct pf_cube_range ran
     return status == Z_STREAM_END && !stream->avail_out;
 }
 
-/* Makes the row the reader's. 1; 0: it can't be inflated. */
+/* Makes the row the reader's. 1; 0: it can't be inflated, or has no data. */
 static int inflate_row(struct pf_cube_reader *reader, const struct pf_cube_metric *metric, uint64_t row,
                        struct pf_error *error)
 {
@@ -199,6 +199,17 @@ static int note_damaged(struct pf_cube *cube, const struct pf_cube_metric *metri
                         metric->name, (unsigned long long)row);
 }
 
+/* A row without data has no values, which is nothing wrong. 0, or -1 with *error filled. */
+static int note_bad_row(struct pf_cube *cube, struct pf_cube_metric *metric, uint64_t row,
+                        struct pf_error *error)
+{
+    struct pf_cube_range range;
+    int found = pf_cube_stream(cube, metric, row, &range, error);
+    if (found < 0 || mark_damaged(metric, row, error))
+        return -1;
+    return found && !range.size ? 0 : note_damaged(cube, metric, row, error);
+}
+
 static int check_rows(struct pf_cube_reader *reader, struct pf_cube *cube, struct pf_cube_metric *metric,
                       struct pf_pass *pass, struct pf_error *error)
 {
@@ -206,7 +217,7 @@ static int check_rows(struct pf_cube_reader *reader, struct pf_cube *cube, struc
         int good = inflate_row(reader, metric, row, error);
         if (good < 0 || pf_pass_step(pass, row, metric->rows, error))
             return -1;
-        if (!good && (mark_damaged(metric, row, error) || note_damaged(cube, metric, row, error)))
+        if (!good && note_bad_row(cube, metric, row, error))
             return -1;
     }
     return 0;

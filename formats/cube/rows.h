@@ -58,7 +58,8 @@ int pf_cube_matrix_row(struct pf_cube_reader *reader, const struct pf_cube_metri
                        union pf_cube_number *out, struct pf_error *error);
 
 /*
- * Where the stream of a row of compressed data is. 1; 0: nowhere in the data; -1: *error filled. (data.c)
+ * Where the stream of a row of compressed data is, as the table says; of no bytes if the row has no data. 1; 0: nowhere in
+ * the data; -1: *error filled. (data.c)
  */
 int pf_cube_stream(const struct pf_cube *cube, const struct pf_cube_metric *metric, uint64_t row,
                    struct pf_cube_range *range, struct pf_error *error);

@@ -237,6 +237,33 @@ static void streams_may_stand_in_any_order(void)
     forget(&data);
 }
 
+static void streams_may_be_empty(void)
+{
+    struct bytes tar = {0}, data = {0};
+    struct fixture fixture;
+    unsigned char packed[128];
+    uLongf size = sizeof packed;
+    compress(packed, &size, (const Bytef *)(const double[]){1, 2}, 16);
+    put(&data, "ZCUBEX.DATA", 11);
+    put_number(&data, 2, 8, false);
+    for (unsigned i = 0; i < 2; i++) {
+        put_number(&data, 16 * i, 8, false);
+        put_number(&data, i ? size : 0, 8, false);
+        put_number(&data, i ? 0 : size, 8, false);
+    }
+    put(&data, packed, size);
+    put_index(&tar, "0.index", (uint32_t[]){3, 4}, 2, false);
+    put_member(&tar, "0.data", data.at, data.size);
+    put_text(&tar, "anchor.xml", ANCHOR(METRIC(0, "EXCLUSIVE", "t", "DOUBLE")));
+    set_up(&fixture, &tar);
+    char *text = values_text(&fixture, (struct pf_restriction){-1, 4, -1, -1}, false);
+    is(text, "", "a row whose stream has no bytes has no data");
+    ok(is_sound(&fixture), "and that is nothing wrong");
+    free(text);
+    tear_down(&fixture);
+    forget(&data);
+}
+
 int main(void)
 {
     archives_come_in_many_ways();
@@ -247,5 +274,6 @@ int main(void)
     rows_may_be_missing();
     a_damaged_stream_is_one_row();
     streams_may_stand_in_any_order();
+    streams_may_be_empty();
     return done();
 }
