@@ -217,8 +217,10 @@ int perun_data_set_time(struct perun_data *data, uint32_t group, const struct pf
     size_t row = pf_rows_count(data->times);
     if (row >= PERUN_NONE)
         return pf_fail_memory(error);
+    struct pf_cell cell = *time;
+    cell.plain = cell.type == PF_TEXT && pf_text_is_plain(cell.text, cell.size);
     data->groups[group] = (uint32_t)row;
-    return pf_rows_add(data->times, time, error);
+    return pf_rows_add(data->times, &cell, error);
 }
 
 struct pf_cell perun_data_time(const struct perun_data *data, uint32_t group)

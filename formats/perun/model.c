@@ -52,6 +52,8 @@ static int read_data(struct perun *perun, struct perun_data *data, struct pf_pas
                                     .input = perun->input,
                                     .body = perun->body,
                                     .pass = pass,
+                                    .last_type = PF_NO_STRING,
+                                    .last_subtype = PF_NO_STRING,
                                     .paths = perun_paths_new(data->tree),
                                     .json = pf_json_new_reading(read_body, &body, PF_JSON_STRICT_UTF8, 0),
                                     .values = malloc(PERUN_VALUES_MAX * sizeof *reading.values)};

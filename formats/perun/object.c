@@ -239,15 +239,12 @@ static void add_value(struct perun_reading *reading, const struct perun_value *v
 /* ---- members ------------------------------------------------------------------------------------ */
 
 /* A member that is a field: its value as text if it is an object or list. */
-static int read_field(struct perun_reading *reading, const struct pf_json_token *name, struct pf_error *error)
+static int read_field(struct perun_reading *reading, uint32_t field, const struct pf_json_token *name,
+                      struct pf_error *error)
 {
-    uint32_t field;
     struct pf_json_token token;
     struct perun_value value;
     char nested[NESTED_MAX];
-    if (perun_field_of(&reading->data->fields, reading->data->tree->strings, name->text, name->size, &field,
-                       error))
-        return -1;
     uint64_t line = name->line, offset = name->offset;
     if (pf_json_take(reading->json, &token, nested, sizeof nested, error) < 0)
         return -1;
@@ -271,16 +268,21 @@ static int read_field(struct perun_reading *reading, const struct pf_json_token 
     return 0;
 }
 
-/* A word: `type` or `subtype`. Anything but text is none. */
-static int read_word(struct perun_reading *reading, uint32_t *word, struct pf_error *error)
+/* A word: `type` or `subtype`. Anything but text is none. *last is the one of an object before. */
+static int read_word(struct perun_reading *reading, uint32_t *word, uint32_t *last, struct pf_error *error)
 {
+    struct pf_strings *strings = reading->data->tree->strings;
     struct pf_json_token token;
     *word = PF_NO_STRING;
     if (pf_json_skip(reading->json, &token, error) < 0)
         return -1;
     if (token.event != PF_JSON_STRING)
         return 0;
-    *word = pf_intern(reading->data->tree->strings, token.text, token.size, error);
+    struct pf_cell known = pf_interned(strings, *last);
+    bool same =
+        known.type == PF_TEXT && known.size == token.size && !memcmp(known.text, token.text, token.size);
+    *word = same ? *last : pf_intern(strings, token.text, token.size, error);
+    *last = *word;
     return *word == PF_NO_STRING ? -1 : 0;
 }
 
@@ -305,14 +307,10 @@ static int read_snapshot(struct perun_reading *reading, struct pf_error *error)
 }
 
 /* The command is a field too, since it tells more than the path's root. */
-static int read_command(struct perun_reading *reading, const struct pf_json_token *name,
-                        struct pf_error *error)
+static int read_command(struct perun_reading *reading, uint32_t field, struct pf_error *error)
 {
-    uint32_t field;
     struct perun_value value;
-    if (perun_field_of(&reading->data->fields, reading->data->tree->strings, name->text, name->size, &field,
-                       error) ||
-        perun_take(reading, &reading->command, &reading->command_text, error))
+    if (perun_take(reading, &reading->command, &reading->command_text, error))
         return -1;
     if (field == PERUN_NONE || reading->command.event != PF_JSON_STRING)
         return 0;
@@ -323,22 +321,66 @@ static int read_command(struct perun_reading *reading, const struct pf_json_toke
     return 0;
 }
 
-static int read_member(struct perun_reading *reading, const struct pf_json_token *name,
+static enum perun_member member_called(const struct pf_json_token *name)
+{
+    static const char *const names[] = {
+        [PERUN_TRACE_MEMBER] = "trace",       [PERUN_UID_MEMBER] = "uid",
+        [PERUN_TYPE_MEMBER] = "type",         [PERUN_SUBTYPE_MEMBER] = "subtype",
+        [PERUN_SNAPSHOT_MEMBER] = "snapshot", [PERUN_COMMAND_MEMBER] = "command"};
+    unsigned member = 0;
+    while (member < PERUN_FIELD_MEMBER && !pf_json_is(name, names[member]))
+        member++;
+    return (enum perun_member)member;
+}
+
+/* What the i-th member of an object is, by its name. */
+static int find_member(struct perun_reading *reading, size_t i, const struct pf_json_token *name,
+                       enum perun_member *member, uint32_t *field, struct pf_error *error)
+{
+    struct perun_data *data = reading->data;
+    struct perun_known_member *known = i < PERUN_KNOWN_MEMBERS ? &reading->known[i] : NULL;
+    if (known && known->size && known->size == name->size && !memcmp(known->name, name->text, name->size)) {
+        *member = known->member;
+        *field = known->field;
+        return 0;
+    }
+    *member = member_called(name);
+    *field = PERUN_NONE;
+    if (*member >= PERUN_COMMAND_MEMBER &&
+        perun_field_of(&data->fields, data->tree->strings, name->text, name->size, field, error))
+        return -1;
+    if (known && name->size <= sizeof known->name) {
+        memcpy(known->name, name->text, name->size);
+        known->size = name->size;
+        known->member = *member;
+        known->field = *field;
+    }
+    return 0;
+}
+
+static int read_member(struct perun_reading *reading, size_t i, const struct pf_json_token *name,
                        struct pf_error *error)
 {
-    if (pf_json_is(name, "trace"))
+    enum perun_member member;
+    uint32_t field;
+    if (find_member(reading, i, name, &member, &field, error))
+        return -1;
+    switch (member) {
+    case PERUN_TRACE_MEMBER:
         return perun_take(reading, &reading->trace, &reading->trace_text, error);
-    if (pf_json_is(name, "uid"))
+    case PERUN_UID_MEMBER:
         return perun_take(reading, &reading->uid, &reading->uid_text, error);
-    if (pf_json_is(name, "type"))
-        return read_word(reading, &reading->type, error);
-    if (pf_json_is(name, "subtype"))
-        return read_word(reading, &reading->subtype, error);
-    if (pf_json_is(name, "snapshot"))
+    case PERUN_TYPE_MEMBER:
+        return read_word(reading, &reading->type, &reading->last_type, error);
+    case PERUN_SUBTYPE_MEMBER:
+        return read_word(reading, &reading->subtype, &reading->last_subtype, error);
+    case PERUN_SNAPSHOT_MEMBER:
         return read_snapshot(reading, error);
-    if (pf_json_is(name, "command"))
-        return read_command(reading, name, error);
-    return read_field(reading, name, error);
+    case PERUN_COMMAND_MEMBER:
+        return read_command(reading, field, error);
+    default:
+        return read_field(reading, field, name, error);
+    }
 }
 
 int perun_read_properties(struct perun_reading *reading, struct pf_error *error)
@@ -349,13 +391,13 @@ int perun_read_properties(struct perun_reading *reading, struct pf_error *error)
     reading->trace.event = reading->uid.event = reading->command.event = PF_JSON_END;
     reading->type = reading->subtype = PF_NO_STRING;
     reading->snapshot.there = false;
-    for (;;) {
+    for (size_t i = 0;; i++) {
         int event = pf_json_next(reading->json, &name, error);
         if (event < 0)
             return -1;
         if (event == PF_JSON_OBJECT_END)
             return perun_step(reading, error);
-        if (read_member(reading, &name, error))
+        if (read_member(reading, i, &name, error))
             return -1;
     }
 }

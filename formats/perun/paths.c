@@ -17,6 +17,14 @@ struct known {
     uint32_t context, uid;
 };
 
+/* What makes a place: trace, uid, command. */
+struct place {
+    const struct perun_raw *parts[3];
+    uint64_t kinds[3]; /* of each its event, and its size, which is 0 for what there is none of */
+    uint64_t hash;
+    size_t size; /* of kinds and texts: as it is remembered */
+};
+
 /* One step of a path. */
 struct step {
     uint32_t name, file, line;
@@ -29,7 +37,7 @@ struct perun_paths {
     struct known *known;  /* PLACES_MAX * 2 slots, made with the first place that has a trace */
     uint32_t n_known;
     struct perun_text bytes; /* of what is known */
-    struct perun_text key, name;
+    struct perun_text name;
     struct step *steps;
     size_t n_steps, room;
     uint32_t *files, *lines; /* of contexts, n_places of them */
@@ -56,7 +64,6 @@ void perun_paths_free(struct perun_paths *paths)
         return;
     pf_json_free(paths->json);
     perun_text_free(&paths->bytes);
-    perun_text_free(&paths->key);
     perun_text_free(&paths->name);
     free(paths->known);
     free(paths->steps);
@@ -68,55 +75,81 @@ void perun_paths_free(struct perun_paths *paths)
 /* ---- places met before -------------------------------------------------------------------------- */
 
 /* Not for tables that outlive the process: eight bytes at a time, in the machine's order. */
-static uint64_t hash_of(const char *bytes, size_t size)
+static uint64_t mix(uint64_t hash, const void *from, size_t size)
 {
-    uint64_t hash = 0x9e3779b97f4a7c15u ^ size, word;
-    for (; size >= 8; size -= 8, bytes += 8) {
-        memcpy(&word, bytes, 8);
+    const char *bytes = from;
+    uint64_t word;
+    for (; size >= sizeof word; size -= sizeof word, bytes += sizeof word) {
+        memcpy(&word, bytes, sizeof word);
         hash = (hash ^ word) * 0xff51afd7ed558ccdu;
         hash ^= hash >> 32;
     }
     word = 0;
-    memcpy(&word, bytes, size);
+    if (size)
+        memcpy(&word, bytes, size);
     hash = (hash ^ word) * 0xff51afd7ed558ccdu;
-    hash ^= hash >> 29;
-    return hash ? hash : 1;
+    return hash ^ hash >> 29;
 }
 
-static int add_to_key(struct perun_paths *paths, const struct perun_raw *raw, struct pf_error *error)
+static struct place place_of(const struct perun_raw *trace, const struct perun_raw *uid,
+                             const struct perun_raw *command)
 {
-    char head[1 + sizeof raw->size] = {(char)raw->event};
-    memcpy(head + 1, &raw->size, sizeof raw->size);
-    return perun_text_add(&paths->key, head, sizeof head, error) ||
-                   perun_text_add(&paths->key, raw->text, raw->event == PF_JSON_END ? 0 : raw->size, error)
-               ? -1
-               : 0;
+    struct place place = {.parts = {trace, uid, command}, .size = sizeof place.kinds};
+    for (size_t i = 0; i < 3; i++) {
+        size_t size = place.parts[i]->event == PF_JSON_END ? 0 : place.parts[i]->size;
+        place.kinds[i] = (uint64_t)size << 8 | (uint64_t)place.parts[i]->event;
+        place.size += size;
+    }
+    place.hash = mix(0x9e3779b97f4a7c15u, place.kinds, sizeof place.kinds);
+    for (size_t i = 0; i < 3; i++)
+        if (place.kinds[i] >> 8)
+            place.hash = mix(place.hash, place.parts[i]->text, place.parts[i]->size);
+    place.hash += !place.hash;
+    return place;
 }
 
-static struct known *slot_of(struct perun_paths *paths, uint64_t hash)
+static bool is_place(const struct perun_paths *paths, const struct known *known, const struct place *place)
 {
-    for (uint32_t i = (uint32_t)hash;; i++) {
+    const char *at = paths->bytes.at + known->at;
+    if (known->hash != place->hash || known->size != place->size ||
+        memcmp(at, place->kinds, sizeof place->kinds) != 0)
+        return false;
+    at += sizeof place->kinds;
+    for (size_t i = 0; i < 3; i++) {
+        size_t size = (size_t)(place->kinds[i] >> 8);
+        if (size && memcmp(at, place->parts[i]->text, size) != 0)
+            return false;
+        at += size;
+    }
+    return true;
+}
+
+static struct known *slot_of(struct perun_paths *paths, const struct place *place)
+{
+    for (uint32_t i = (uint32_t)place->hash;; i++) {
         struct known *slot = &paths->known[i & (2 * PLACES_MAX - 1)];
-        if (!slot->hash || (slot->hash == hash && slot->size == paths->key.size &&
-                            !memcmp(paths->bytes.at + slot->at, paths->key.at, slot->size)))
+        if (!slot->hash || is_place(paths, slot, place))
             return slot;
     }
 }
 
-static int remember(struct perun_paths *paths, uint64_t hash, uint32_t context, uint32_t uid,
+static int remember(struct perun_paths *paths, const struct place *place, uint32_t context, uint32_t uid,
                     struct pf_error *error)
 {
-    if (paths->key.size > BYTES_MAX / 4)
+    if (place->size > BYTES_MAX / 4)
         return 0;
-    if (paths->n_known == PLACES_MAX || paths->bytes.size + paths->key.size > BYTES_MAX) {
+    if (paths->n_known == PLACES_MAX || paths->bytes.size + place->size > BYTES_MAX) {
         memset(paths->known, 0, 2 * PLACES_MAX * sizeof *paths->known);
         paths->n_known = 0;
         paths->bytes.size = 0;
     }
-    struct known *slot = slot_of(paths, hash);
-    *slot = (struct known){hash, paths->bytes.size, paths->key.size, context, uid};
+    struct known *slot = slot_of(paths, place);
+    *slot = (struct known){place->hash, paths->bytes.size, place->size, context, uid};
     paths->n_known++;
-    return perun_text_add(&paths->bytes, paths->key.at, paths->key.size, error);
+    int failed = perun_text_add(&paths->bytes, (const char *)place->kinds, sizeof place->kinds, error);
+    for (size_t i = 0; i < 3 && !failed; i++)
+        failed = perun_text_add(&paths->bytes, place->parts[i]->text, (size_t)(place->kinds[i] >> 8), error);
+    return failed;
 }
 
 /* ---- steps -------------------------------------------------------------------------------------- */
@@ -289,13 +322,10 @@ static int find_path(struct perun_paths *paths, const struct perun_raw *trace, c
 int perun_path(struct perun_paths *paths, const struct perun_raw *trace, const struct perun_raw *uid,
                const struct perun_raw *command, uint32_t *context, uint32_t *uid_text, struct pf_error *error)
 {
-    paths->key.size = 0;
     if (!paths->known && !(paths->known = calloc(2 * PLACES_MAX, sizeof *paths->known)))
         return pf_fail_memory(error);
-    if (add_to_key(paths, trace, error) || add_to_key(paths, uid, error) || add_to_key(paths, command, error))
-        return -1;
-    uint64_t hash = hash_of(paths->key.at, paths->key.size);
-    const struct known *slot = slot_of(paths, hash);
+    struct place place = place_of(trace, uid, command);
+    const struct known *slot = slot_of(paths, &place);
     if (slot->hash) {
         *context = slot->context;
         *uid_text = slot->uid;
@@ -303,7 +333,7 @@ int perun_path(struct perun_paths *paths, const struct perun_raw *trace, const s
     }
     if (find_path(paths, trace, uid, command, context, uid_text, error))
         return -1;
-    return remember(paths, hash, *context, *uid_text, error);
+    return remember(paths, &place, *context, *uid_text, error);
 }
 
 void perun_paths_finish(struct perun_paths *paths)

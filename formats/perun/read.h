@@ -16,6 +16,27 @@ struct perun_value {
     pf_int128 wide;
 };
 
+/* What a member of a resource is. */
+enum perun_member {
+    PERUN_TRACE_MEMBER,
+    PERUN_UID_MEMBER,
+    PERUN_TYPE_MEMBER,
+    PERUN_SUBTYPE_MEMBER,
+    PERUN_SNAPSHOT_MEMBER,
+    PERUN_COMMAND_MEMBER, /* this and the following are fields */
+    PERUN_FIELD_MEMBER
+};
+
+/* The name that a member had in the object before, and what it meant: most objects have the same names in the same
+ * order. */
+struct perun_known_member {
+    char name[24];
+    size_t size; /* 0: not known */
+    enum perun_member member;
+    uint32_t field;
+};
+enum { PERUN_KNOWN_MEMBERS = 16 };
+
 /* The state of the pass over the JSON. */
 struct perun_reading {
     struct perun_data *data;
@@ -33,6 +54,8 @@ struct perun_reading {
     struct perun_raw trace, uid, command;
     struct perun_text trace_text, uid_text, command_text;
     uint32_t type, subtype;
+    uint32_t last_type, last_subtype; /* that some object before had */
+    struct perun_known_member known[PERUN_KNOWN_MEMBERS];
     struct {
         bool there;
         int64_t number;

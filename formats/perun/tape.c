@@ -36,7 +36,7 @@ int perun_put(struct perun_tape *tape, const void *bytes, size_t size, struct pf
     return 0;
 }
 
-int perun_put_number(struct perun_tape *tape, uint64_t number, struct pf_error *error)
+int perun_put_varint(struct perun_tape *tape, uint64_t number, struct pf_error *error)
 {
     enum { LONGEST = 10 };
     if (PERUN_TAPE_PENDING - tape->used < LONGEST && perun_tape_flush(tape, error))

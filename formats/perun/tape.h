@@ -40,7 +40,18 @@ void perun_tape_close(struct perun_tape *tape); /* also one that is zeroed */
 int perun_put(struct perun_tape *tape, const void *bytes, size_t size, struct pf_error *error);
 /* Puts what is pending into the store. */
 int perun_tape_flush(struct perun_tape *tape, struct pf_error *error);
-int perun_put_number(struct perun_tape *tape, uint64_t number, struct pf_error *error);
+/* A number of any size. */
+int perun_put_varint(struct perun_tape *tape, uint64_t number, struct pf_error *error);
+
+static inline int perun_put_number(struct perun_tape *tape, uint64_t number, struct pf_error *error)
+{
+    if (number > 0x7f || tape->used == PERUN_TAPE_PENDING)
+        return perun_put_varint(tape, number, error);
+    tape->pending[tape->used++] = (unsigned char)number;
+    tape->size++;
+    return 0;
+}
+
 /* Any cell. */
 int perun_put_value(struct perun_tape *tape, const struct pf_cell *cell, struct pf_error *error);
 
