@@ -440,6 +440,24 @@ static inline int read_token(struct pf_json *json, int c, struct pf_json_token *
     }
 }
 
+bool pf_json_accept(struct pf_json *json, bool object_name, const char *text, size_t size)
+{
+    bool name = json->expect == PF_EXPECT_NAME || json->expect == PF_EXPECT_FIRST_NAME;
+    const char *at = json->at + (*json->at == ' ');
+    if ((object_name ? !name : json->expect != PF_EXPECT_VALUE || !json->depth) || json->failed.code ||
+        (size_t)(json->end - at) < size + 3 || *at != '"' || at[size + 1] != '"' ||
+        (object_name && at[size + 2] != ':') || memcmp(at + 1, text, size) != 0)
+        return false;
+    json->at = at + size + 2;
+    if (object_name) {
+        json->at++;
+        json->expect = PF_EXPECT_VALUE;
+    } else {
+        pf_json_value_over(json);
+    }
+    return true;
+}
+
 /* What a token holds before it is known which one it is; the rest is for numbers alone. */
 static inline void clear(const struct pf_json *json, struct pf_json_token *token)
 {

@@ -239,18 +239,16 @@ static void add_value(struct perun_reading *reading, const struct perun_value *v
 /* ---- members ------------------------------------------------------------------------------------ */
 
 /* A member that is a field: its value as text if it is an object or list. */
-static int read_field(struct perun_reading *reading, uint32_t field, const struct pf_json_token *name,
-                      struct pf_error *error)
+static int read_field(struct perun_reading *reading, uint32_t field, struct pf_error *error)
 {
     struct pf_json_token token;
     struct perun_value value;
     char nested[NESTED_MAX];
-    uint64_t line = name->line, offset = name->offset;
     if (pf_json_take(reading->json, &token, nested, sizeof nested, error) < 0)
         return -1;
     if (field == PERUN_NONE || (reading->n_values == PERUN_VALUES_MAX)) {
-        perun_note(&reading->data->notes, (int64_t)line, (int64_t)(reading->body + offset), "warning",
-                   "many-fields", "left out: there are too many different fields");
+        PERUN_NOTE_AT(reading, &token, "warning", "many-fields",
+                      "left out: there are too many different fields");
         return 0;
     }
     bool container = token.event == PF_JSON_OBJECT || token.event == PF_JSON_ARRAY;
@@ -265,6 +263,27 @@ static int read_field(struct perun_reading *reading, uint32_t field, const struc
         return -1;
     }
     add_value(reading, &value);
+    return 0;
+}
+
+/* A uid; most often that of the object before. */
+static int read_uid(struct perun_reading *reading, struct pf_error *error)
+{
+    const struct perun_raw *last = &reading->last_uid;
+    reading->same_uid =
+        last->event == PF_JSON_STRING && pf_json_accept(reading->json, false, last->text, last->size);
+    if (reading->same_uid) {
+        reading->uid = *last;
+        return 0;
+    }
+    reading->placed = false;
+    reading->last_uid.event = PF_JSON_END;
+    if (perun_take(reading, &reading->uid, &reading->uid_text, error))
+        return -1;
+    if (reading->uid.event == PF_JSON_STRING && pf_text_is_plain(reading->uid.text, reading->uid.size)) {
+        reading->last_uid = reading->uid;
+        reading->same_uid = true;
+    }
     return 0;
 }
 
@@ -333,43 +352,32 @@ static enum perun_member member_called(const struct pf_json_token *name)
     return (enum perun_member)member;
 }
 
-/* What the i-th member of an object is, by its name. */
-static int find_member(struct perun_reading *reading, size_t i, const struct pf_json_token *name,
-                       enum perun_member *member, uint32_t *field, struct pf_error *error)
+/* What a member of an object is, by its name, which is kept in *known if there is room. */
+static int find_member(struct perun_reading *reading, const struct pf_json_token *name,
+                       struct perun_known_member *known, struct pf_error *error)
 {
     struct perun_data *data = reading->data;
-    struct perun_known_member *known = i < PERUN_KNOWN_MEMBERS ? &reading->known[i] : NULL;
-    if (known && known->size && known->size == name->size && !memcmp(known->name, name->text, name->size)) {
-        *member = known->member;
-        *field = known->field;
-        return 0;
-    }
-    *member = member_called(name);
-    *field = PERUN_NONE;
-    if (*member >= PERUN_COMMAND_MEMBER &&
-        perun_field_of(&data->fields, data->tree->strings, name->text, name->size, field, error))
+    known->size = 0;
+    known->member = member_called(name);
+    known->field = PERUN_NONE;
+    if (known->member >= PERUN_COMMAND_MEMBER &&
+        perun_field_of(&data->fields, data->tree->strings, name->text, name->size, &known->field, error))
         return -1;
-    if (known && name->size <= sizeof known->name) {
-        memcpy(known->name, name->text, name->size);
-        known->size = name->size;
-        known->member = *member;
-        known->field = *field;
-    }
+    if (name->size > sizeof known->name || !pf_text_is_plain(name->text, name->size))
+        return 0;
+    memcpy(known->name, name->text, name->size);
+    known->size = name->size;
     return 0;
 }
 
-static int read_member(struct perun_reading *reading, size_t i, const struct pf_json_token *name,
+static int read_member(struct perun_reading *reading, const struct perun_known_member *known,
                        struct pf_error *error)
 {
-    enum perun_member member;
-    uint32_t field;
-    if (find_member(reading, i, name, &member, &field, error))
-        return -1;
-    switch (member) {
+    switch (known->member) {
     case PERUN_TRACE_MEMBER:
         return perun_take(reading, &reading->trace, &reading->trace_text, error);
     case PERUN_UID_MEMBER:
-        return perun_take(reading, &reading->uid, &reading->uid_text, error);
+        return read_uid(reading, error);
     case PERUN_TYPE_MEMBER:
         return read_word(reading, &reading->type, &reading->last_type, error);
     case PERUN_SUBTYPE_MEMBER:
@@ -377,29 +385,40 @@ static int read_member(struct perun_reading *reading, size_t i, const struct pf_
     case PERUN_SNAPSHOT_MEMBER:
         return read_snapshot(reading, error);
     case PERUN_COMMAND_MEMBER:
-        return read_command(reading, field, error);
+        return read_command(reading, known->field, error);
     default:
-        return read_field(reading, field, name, error);
+        return read_field(reading, known->field, error);
     }
 }
 
-int perun_read_properties(struct perun_reading *reading, struct pf_error *error)
+/* The i-th member of an object. 1; 0: it was the last; -1: *error filled. */
+static int next_member(struct perun_reading *reading, size_t i, struct pf_error *error)
 {
     struct pf_json_token name;
-    reading->n_values = 0;
-    reading->texts.size = 0;
-    reading->trace.event = reading->uid.event = reading->command.event = PF_JSON_END;
-    reading->type = reading->subtype = PF_NO_STRING;
-    reading->snapshot.there = false;
-    for (size_t i = 0;; i++) {
+    struct perun_known_member *known = &reading->known[i < PERUN_KNOWN_MEMBERS ? i : PERUN_KNOWN_MEMBERS - 1];
+    if (!known->size || !pf_json_accept(reading->json, true, known->name, known->size)) {
         int event = pf_json_next(reading->json, &name, error);
         if (event < 0)
             return -1;
         if (event == PF_JSON_OBJECT_END)
-            return perun_step(reading, error);
-        if (read_member(reading, i, &name, error))
+            return 0;
+        if (find_member(reading, &name, known, error))
             return -1;
     }
+    return read_member(reading, known, error) ? -1 : 1;
+}
+
+int perun_read_properties(struct perun_reading *reading, struct pf_error *error)
+{
+    reading->n_values = 0;
+    reading->texts.size = 0;
+    reading->trace.event = reading->uid.event = reading->command.event = PF_JSON_END;
+    reading->type = reading->subtype = PF_NO_STRING;
+    reading->snapshot.there = reading->same_uid = false;
+    int more = 1;
+    for (size_t i = 0; more > 0; i++)
+        more = next_member(reading, i, error);
+    return more < 0 || perun_step(reading, error) ? -1 : 0;
 }
 
 /* ---- onto the tape ------------------------------------------------------------------------------ */
@@ -439,11 +458,21 @@ static int put_values(struct perun_reading *reading, struct perun_tape *tape, st
     return 0;
 }
 
+/* The context that the object stands in, and its uid. */
+static int find_place(struct perun_reading *reading, struct pf_error *error)
+{
+    bool uid_alone = reading->trace.event == PF_JSON_END && reading->command.event == PF_JSON_END;
+    if (uid_alone && reading->same_uid && reading->placed)
+        return 0;
+    reading->placed = uid_alone && reading->same_uid;
+    return perun_path(reading->paths, &reading->trace, &reading->uid, &reading->command, &reading->context,
+                      &reading->uid_string, error);
+}
+
 int perun_write_properties(struct perun_reading *reading, struct perun_tape *tape, uint32_t snapshot,
                            uint32_t group, struct pf_error *error)
 {
-    uint32_t context, uid;
-    if (perun_path(reading->paths, &reading->trace, &reading->uid, &reading->command, &context, &uid, error))
+    if (find_place(reading, error))
         return -1;
     if (snapshot == PERUN_NONE && reading->snapshot.there) {
         snapshot = perun_data_snapshot(reading->data, reading->snapshot.number, error);
@@ -454,11 +483,12 @@ int perun_write_properties(struct perun_reading *reading, struct perun_tape *tap
     if (group == PERUN_NONE && note_time(reading, snapshot, error))
         return -1;
     reading->data->without_snapshot |= snapshot == PERUN_NONE;
-    uint32_t numbers[] = {snapshot + 1, group + 1, reading->type + 1, reading->subtype + 1, uid + 1};
+    uint32_t numbers[] = {snapshot + 1, group + 1, reading->type + 1, reading->subtype + 1,
+                          reading->uid_string + 1};
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
         if (perun_put_number(tape, numbers[i], error))
             return -1;
-    if (perun_put_number(tape, context, error) || perun_put_number(tape, reading->n_values, error))
+    if (perun_put_number(tape, reading->context, error) || perun_put_number(tape, reading->n_values, error))
         return -1;
     return put_values(reading, tape, error);
 }

@@ -53,6 +53,10 @@ struct perun_reading {
     struct perun_text texts;
     struct perun_raw trace, uid, command;
     struct perun_text trace_text, uid_text, command_text;
+    struct perun_raw last_uid; /* in uid_text: the last one that is a text without escapes, or PF_JSON_END */
+    bool same_uid;             /* this object's uid is that one */
+    bool placed;               /* the object before had no place but that uid: it led to */
+    uint32_t context, uid_string;
     uint32_t type, subtype;
     uint32_t last_type, last_subtype; /* that some object before had */
     struct perun_known_member known[PERUN_KNOWN_MEMBERS];

@@ -33,13 +33,6 @@ static struct pf_cell string_cell(const struct perun *perun, uint32_t string)
     return string == PERUN_NONE ? pf_absent() : pf_interned(perun->data->tree->strings, string);
 }
 
-static struct pf_cell thread_of(const struct perun_walk *walk)
-{
-    const struct pf_cell *tid = perun_walk_cell(walk, PERUN_TID),
-                         *thread = perun_walk_cell(walk, PERUN_THREAD);
-    return tid && tid->type != PF_ABSENT ? *tid : thread ? *thread : pf_absent();
-}
-
 static int add_value(struct perun_text *out, const struct pf_cell *cell, struct pf_error *error)
 {
     char number[PF_NUMBER_MAX];
@@ -85,12 +78,6 @@ static int fill_other(const struct perun *perun, struct cursor *state, struct pf
     return 0;
 }
 
-/* Text that needs no quotes is told once, not with each row. */
-static void mark_plain(struct pf_cell *cell)
-{
-    cell->plain = cell->type == PF_TEXT && (cell->plain || pf_text_is_plain(cell->text, cell->size));
-}
-
 /* Whether no cell but those of fields depends on a column. */
 static bool is_steady(const struct perun *perun, const struct perun_walk *walk)
 {
@@ -102,6 +89,25 @@ static bool is_steady(const struct perun *perun, const struct perun_walk *walk)
     return !perun->others;
 }
 
+/* The cells of fields. Time and thread have columns of their own kind: a tid counts before a thread. */
+static void fill_fields(const struct perun_data *data, const struct perun_walk *walk, struct pf_cell *row)
+{
+    struct pf_cell time = pf_absent(), tid = pf_absent(), thread = pf_absent();
+    for (size_t i = 0; i < walk->n_cells; i++) {
+        struct pf_cell cell = walk->cells[i].cell;
+        uint32_t field = walk->cells[i].field;
+        int column = data->fields.list[field].column;
+        /* Text that needs no quotes is told once, not with each row. */
+        cell.plain = cell.type == PF_TEXT && pf_text_is_plain(cell.text, cell.size);
+        if (column >= 0)
+            row[column] = cell;
+        if (field <= PERUN_THREAD)
+            *(field == PERUN_TIME ? &time : field == PERUN_TID ? &tid : &thread) = cell;
+    }
+    row[PERUN_R_TIME] = time.type != PF_ABSENT ? time : perun_data_time(data, walk->group);
+    row[PERUN_R_THREAD] = tid.type != PF_ABSENT ? tid : thread;
+}
+
 static int fill_row(const struct perun *perun, struct cursor *state, size_t n, struct pf_error *error)
 {
     const struct perun_walk *walk = &state->walk;
@@ -109,23 +115,14 @@ static int fill_row(const struct perun *perun, struct cursor *state, size_t n, s
     struct pf_cell *row = state->row;
     row[PERUN_R_SNAPSHOT] =
         walk->snapshot == PERUN_NONE ? pf_absent() : pf_int(data->snapshots[walk->snapshot].number);
-    row[PERUN_R_TIME] = perun_walk_time(walk);
-    mark_plain(&row[PERUN_R_TIME]);
     row[PERUN_R_TYPE] = string_cell(perun, perun_type_of(perun, walk->type));
     row[PERUN_R_SUBTYPE] = string_cell(perun, walk->subtype);
     row[PERUN_R_UID] = string_cell(perun, walk->uid);
     row[PERUN_R_CONTEXT] = pf_uint(walk->context);
-    row[PERUN_R_THREAD] = thread_of(walk);
     for (size_t i = PERUN_R_FIELDS; i < n; i++)
         row[i] = pf_absent();
-    for (size_t i = 0; i < walk->n_cells; i++) {
-        int column = data->fields.list[walk->cells[i].field].column;
-        if (column < 0)
-            continue;
-        row[column] = walk->cells[i].cell;
-        mark_plain(&row[column]);
-    }
-    state->steady = is_steady(perun, walk);
+    fill_fields(data, walk, row);
+    state->steady = walk->rows > 1 && is_steady(perun, walk);
     return perun->others ? fill_other(perun, state, &row[n - 1], error) : 0;
 }
 

@@ -260,12 +260,6 @@ const struct pf_cell *perun_walk_cell(const struct perun_walk *walk, uint32_t fi
     return NULL;
 }
 
-struct pf_cell perun_walk_time(const struct perun_walk *walk)
-{
-    const struct pf_cell *own = perun_walk_cell(walk, PERUN_TIME);
-    return own && own->type != PF_ABSENT ? *own : perun_data_time(walk->data, walk->group);
-}
-
 /* ---- positions ---------------------------------------------------------------------------------- */
 
 struct position {

@@ -53,9 +53,6 @@ void perun_walk_leave(struct perun_walk *walk);
 /* The value of a field in this row, or NULL. */
 const struct pf_cell *perun_walk_cell(const struct perun_walk *walk, uint32_t field);
 
-/* The row's time: its own, else that of its snapshot or region. */
-struct pf_cell perun_walk_time(const struct perun_walk *walk);
-
 /* The position of the next row; sizes as for cursors. */
 size_t perun_walk_save(const struct perun_walk *walk, void *blob, size_t room);
 int perun_walk_restore(struct perun_walk *walk, const void *blob, size_t size, struct pf_error *error);

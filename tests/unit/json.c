@@ -454,6 +454,45 @@ static void numbers_at_once(void)
     numbers_at_once_are("{\"a\": 1, \"b\": 2}", 8, "|  at 1");
 }
 
+/* ---- likely tokens ------------------------------------------------------------------------------ */
+
+/* Whether a text is taken behind the first `skip` tokens, and the token that comes then. */
+static void accepts(const char *text, int skip, bool name, const char *likely, bool taken, const char *next)
+{
+    struct pf_json_token token;
+    struct pf_error error;
+    char *copy = strdup(text);
+    struct pf_json *json = pf_json_new(NULL, 0, 0);
+    pf_json_text(json, copy, strlen(copy));
+    for (int i = 0; i < skip; i++)
+        pf_json_next(json, &token, &error);
+    bool did = pf_json_accept(json, name, likely, strlen(likely));
+    int event = pf_json_next(json, &token, &error);
+    ok(did == taken && (event < 0 ? !strcmp(error.what, next)
+                                  : token.size == strlen(next) && !memcmp(token.text, next, token.size)),
+       "%s: %s %s %s", text, name ? "the name" : "the string", likely, taken ? "is taken" : "is left");
+    pf_json_free(json);
+    free(copy);
+}
+
+static void likely_tokens(void)
+{
+    accepts("{\"a\": 1}", 1, true, "a", true, "1");
+    accepts("{\"a\": 1}", 1, true, "b", false, "a");
+    accepts("{\"a\": 1}", 1, true, "aa", false, "a");
+    accepts("{\"a\": 1, \"b\": 2}", 3, true, "b", true, "2");
+    accepts("{\"a\": \"x\", \"b\": 2}", 2, false, "x", true, "b");
+    accepts("{\"a\": \"x\" , \"b\": 2}", 2, false, "x", true, "b");
+    accepts("{\"a\": \"x\"1}", 2, false, "x", true, "neither a comma nor a closing bracket, column 10");
+    accepts("{\"a\": \"\", \"b\": 2}", 2, false, "", true, "b");
+    accepts("{\"a\": \"x\", \"b\": 2}", 2, true, "x", false, "x");
+    accepts("{\"a\": 1}", 1, false, "a", false, "a");
+    accepts("{\"a\" : 1}", 1, true, "a", false, "a");
+    accepts("{\n\"a\": 1}", 1, true, "a", false, "a");
+    accepts("{\"a\": \"x", 2, false, "x", false, "the text ends inside a string, column 9");
+    accepts("\"x\"", 0, false, "x", false, "x");
+}
+
 int main(void)
 {
     values();
@@ -471,5 +510,6 @@ int main(void)
     damaged_lines();
     numbers();
     numbers_at_once();
+    likely_tokens();
     return done();
 }
