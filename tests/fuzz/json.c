@@ -99,6 +99,52 @@ static void skip(struct text *text, unsigned flags)
     pf_json_free(other);
 }
 
+/* The cells of all numbers, and what ends the text, as one number; many are taken at once if that may be. */
+static uint64_t numbers(struct text *text, unsigned flags, bool at_once)
+{
+    struct pf_json *json = pf_json_new_reading(read_text, text, flags, 0);
+    struct pf_json_token token;
+    struct pf_error error = {0};
+    struct pf_cell cells[3];
+    pf_int128 wide;
+    uint64_t hash = 14695981039346656037u;
+    int event;
+    do {
+        size_t n = at_once ? pf_json_numbers(json, cells, 3) : 0;
+        event = n ? PF_JSON_NUMBER : pf_json_next(json, &token, &error);
+        if (!n && event == PF_JSON_NUMBER)
+            cells[n++] = pf_json_number(&token, &wide);
+        for (size_t i = 0; i < n; i++)
+            hash = mix(mix(hash, &cells[i].type, 1), &cells[i].u, cells[i].type == PF_WIDE ? 0 : 8);
+        if (!n)
+            hash = mix(hash, &event, sizeof event);
+    } while (event > 0);
+    pf_json_free(json);
+    return mix(hash, &error.offset, sizeof error.offset);
+}
+
+/* Names and strings that are accepted as they stand are passed over as reading them does. */
+static uint64_t likely(struct text *text, unsigned flags, bool accept)
+{
+    struct pf_json *json = pf_json_new_reading(read_text, text, flags, 0);
+    struct pf_json_token token;
+    struct pf_error error = {0};
+    uint64_t hash = 14695981039346656037u;
+    int event;
+    do {
+        bool name = accept && pf_json_accept(json, true, "a", 1),
+             string = accept && !name && pf_json_accept(json, false, "a", 1);
+        event = name ? PF_JSON_NAME : string ? PF_JSON_STRING : pf_json_next(json, &token, &error);
+        hash = mix(hash, &event, sizeof event);
+        if (!name && !string && event > 0)
+            hash = mix(hash, token.text, token.size);
+        else if (event > 0)
+            hash = mix(hash, "a", 1);
+    } while (event > 0);
+    pf_json_free(json);
+    return mix(hash, &error.offset, sizeof error.offset);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     if (!size)
@@ -118,5 +164,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     free(copy);
     resume(&text, flags, at);
     skip(&text, flags);
+    if (numbers(&text, flags, true) != numbers(&text, flags, false) ||
+        likely(&text, flags, true) != likely(&text, flags, false))
+        abort();
     return 0;
 }

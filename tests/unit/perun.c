@@ -66,6 +66,21 @@ static void test_damaged_types(void)
     file_close(&file);
 }
 
+static void test_members_in_any_order(void)
+{
+    struct file file =
+        file_of("{\"header\":{},\"resources\":[{\"uid\":\"a\",\"type\":\"t\",\"amount\":1},"
+                "{\"uid\":\"a\",\"type\":\"t\",\"amount\":2},{\"amount\":3,\"uid\":\"b\",\"type\":\"t\"},"
+                "{\"uid\":\"b\",\"type\":\"u\",\"amount\":4,\"trace\":[\"r\"]},{\"uid\":\"b\",\"amount\":5},"
+                "{\"uid\":\"b\",\"command\":\"c\",\"amount\":6},{\"uid\":\"b\\\\\",\"amount\":7},"
+                "{\"uid\":\"b\\\\\",\"amount\":8},{\"uid\":\"b\",\"uid\":9,\"amount\":10},{\"amount\":11}]}");
+    table_is(&file, "resources",
+             "0,,,t,,a,0,,1,|1,,,t,,a,0,,2,|2,,,t,,b,1,,3,|3,,,u,,b,3,,4,|4,,,,,b,1,,5,|5,,,,,b,5,,6,c|"
+             "6,,,,,b\\,6,,7,|7,,,,,b\\,6,,8,|8,,,,,9,7,,10,|9,,,,,,8,,11,|",
+             "what the resource before had is taken for nobody else's");
+    file_close(&file);
+}
+
 static void test_list_of_resources(void)
 {
     struct file file =
@@ -157,6 +172,39 @@ static void test_sums(void)
                 "{\"uid\":\"inf\",\"amount\":1}]}]}");
     table_is(&file, "values", "0,big,amount,9223372036854775808|0,tenths,amount,0.1|0,inf,amount,inf|",
              "integers add up exactly, and decimals without losing what is small");
+    file_close(&file);
+}
+
+static void test_sums_of_columns(void)
+{
+    struct file file =
+        file_of("{\"header\":{},\"resources\":{"
+                "\"big#0\":{\"amount\":[9223372036854775807,1]},"
+                "\"tenths#0\":{\"amount\":[0.1,1e16,-1e16]},"
+                "\"inf#0\":{\"amount\":[Infinity,1]},"
+                "\"both#0\":{\"exclusive\":[1,2],\"order\":[1,2]},"
+                "\"gaps#0\":{\"amount\":[1,null,4],\"exclusive\":[7,8,9]},"
+                "\"short#0\":{\"amount\":[1,2,300],\"exclusive\":[7,8]}},"
+                "\"resource_type_map\":{\"big#0\":{\"uid\":\"big\"},\"tenths#0\":{\"uid\":\"tenths\"},"
+                "\"inf#0\":{\"uid\":\"inf\"},\"both#0\":{\"uid\":\"both\",\"amount\":5},"
+                "\"gaps#0\":{\"uid\":\"gaps\"},\"short#0\":{\"uid\":\"short\"}}}");
+    table_is(&file, "values",
+             "all,big,amount,9223372036854775808|all,tenths,amount,0.1|all,inf,amount,inf|all,both,amount,10|"
+             "all,both,exclusive,3|all,gaps,amount,5|all,gaps,exclusive,24|all,short,amount,3|"
+             "all,short,exclusive,15|",
+             "columns add up as resources one by one do, with what each row shares and with gaps");
+    file_close(&file);
+}
+
+static void test_columns_of_time_and_thread(void)
+{
+    struct file file =
+        file_of("{\"header\":{},\"resources\":{\"a#0\":{\"amount\":[1,2,3],\"time\":[\"x\",null,\"z\"]},"
+                "\"b#0\":{\"amount\":[4,5],\"tid\":[7,8]}},"
+                "\"resource_type_map\":{\"a#0\":{\"uid\":\"a\"},\"b#0\":{\"uid\":\"b\",\"thread\":3}}}");
+    table_is(&file, "resources",
+             "0,,x,,,a,0,,,1|1,,,,,a,0,,,2|2,,z,,,a,0,,,3|3,,,,,b,1,7,7,4|4,,,,,b,1,8,8,5|",
+             "each row has the time and thread of its columns");
     file_close(&file);
 }
 
@@ -348,10 +396,13 @@ int main(void)
     test_types();
     test_damaged_types();
     test_list_of_resources();
+    test_members_in_any_order();
     test_contexts();
     test_same_places();
     test_amounts();
     test_sums();
+    test_sums_of_columns();
+    test_columns_of_time_and_thread();
     test_many_sums();
     test_metrics();
     test_fields();
