@@ -41,14 +41,16 @@ static inline void xray_tally_add(struct xray_tally *tally, const struct xray_ta
         tally->max = more->max;
 }
 
-/* Counts a call of a function whose number has been reached. */
-static inline void xray_tallies_take(struct xray_tallies *tallies, uint32_t number, uint64_t duration)
+/* Counts completed calls in the thread, if there are any, of a function whose number has been reached. */
+static inline void xray_tallies_take(struct xray_tallies *tallies, uint32_t number,
+                                     const struct xray_tally *calls)
 {
     struct xray_tally *tally = &tallies->items[number].thread;
+    if (!calls->count)
+        return;
     if (!tally->count)
         tallies->touched[tallies->n_touched++] = number;
-    xray_tally_add(tally,
-                   &(struct xray_tally){.count = 1, .min = duration, .max = duration, .sum = duration});
+    xray_tally_add(tally, calls);
 }
 
 /* Ends a thread: its functions are the next list. seen: the functions by number. 0, or -1 with *error filled. */
