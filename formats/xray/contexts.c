@@ -66,7 +66,8 @@ int xray_contexts_grow_calls(struct xray_contexts *contexts, struct pf_error *er
 int xray_contexts_init(struct xray_contexts *contexts, struct pf_error *error)
 {
     *contexts = (struct xray_contexts){.count = 1};
-    if (grow_items(contexts, error) || grow_slots(contexts, error) || xray_contexts_grow_calls(contexts, error))
+    if (grow_items(contexts, error) || grow_slots(contexts, error) ||
+        xray_contexts_grow_calls(contexts, error))
         return -1;
     contexts->items[0] = (struct xray_context){.min = UINT64_MAX};
     contexts->calls[0] = (struct xray_call){.id = UINT64_MAX};
@@ -82,7 +83,8 @@ void xray_contexts_free(struct xray_contexts *contexts)
     *contexts = (struct xray_contexts){0};
 }
 
-uint32_t xray_contexts_add(struct xray_contexts *contexts, uint32_t parent, uint32_t id, struct pf_error *error)
+uint32_t xray_contexts_add(struct xray_contexts *contexts, uint32_t parent, uint32_t id,
+                           struct pf_error *error)
 {
     uint32_t function = xray_functions_find(&contexts->functions, id);
     if (function == XRAY_NO_FUNCTION)

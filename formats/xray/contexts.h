@@ -18,13 +18,13 @@ struct xray_context {
     uint64_t calls;     /* completed ones; what follows is of these */
     uint64_t ticks;     /* without the calls inside; modulo 2^64, as the next, so that no file can overflow */
     uint64_t ticks_inc; /* with the calls inside */
-    uint64_t min, max;  /* ticks of the shortest and the longest; min is UINT64_MAX where there are no calls */
-    uint32_t wraps;     /* how often ticks_inc went past 2^64 */
-    uint32_t open;      /* calls that were open at the thread's end: at most one */
-    uint32_t parent;    /* index; lower than this context's */
-    uint32_t id;        /* of its function */
-    uint32_t function;  /* the number that the function has in this thread */
-    uint32_t merged;    /* for who merges threads: its index in the profile's tree */
+    uint64_t min, max; /* ticks of the shortest and the longest; min is UINT64_MAX where there are no calls */
+    uint32_t wraps;    /* how often ticks_inc went past 2^64 */
+    uint32_t open;     /* calls that were open at the thread's end: at most one */
+    uint32_t parent;   /* index; lower than this context's */
+    uint32_t id;       /* of its function */
+    uint32_t function; /* the number that the function has in this thread */
+    uint32_t merged;   /* for who merges threads: its index in the profile's tree */
 };
 
 /* An open call. */
@@ -62,7 +62,8 @@ void xray_contexts_unwind(struct xray_contexts *contexts, uint32_t id, uint64_t 
 void xray_contexts_end(struct xray_contexts *contexts);
 
 /* Adds the context that a free slot is for. Its index, or 0 with *error filled. */
-uint32_t xray_contexts_add(struct xray_contexts *contexts, uint32_t parent, uint32_t id, struct pf_error *error);
+uint32_t xray_contexts_add(struct xray_contexts *contexts, uint32_t parent, uint32_t id,
+                           struct pf_error *error);
 
 /* Makes room for one more open call. 0, or -1 with *error filled. */
 int xray_contexts_grow_calls(struct xray_contexts *contexts, struct pf_error *error);

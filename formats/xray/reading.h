@@ -28,8 +28,8 @@ typedef int xray_take_reading(void *arg, size_t thread, struct xray_reading *rea
  * Reads all threads and hands them to `take`, in their order, in the calling thread. Memory: no more than a
  * few threads' readings at a time. 0, or -1 with *error filled: then that of the first thread that failed.
  */
-int xray_read_threads(const struct xray_state *state, struct pf_pass *pass, xray_take_reading *take, void *arg,
-                      struct pf_error *error);
+int xray_read_threads(const struct xray_state *state, struct pf_pass *pass, xray_take_reading *take,
+                      void *arg, struct pf_error *error);
 
 /* One thread of the log, for xray_read_threads. `done` counts bytes read of all. 0, or -1 with *error filled;
  * either way the reading is to be freed. */

@@ -13,8 +13,8 @@ enum {
     WINDOW = 2 * (HELPERS_MAX + 1), /* threads that may have been begun, but not been taken over */
 };
 
-/* Less is read before a helper has been started. */
-#define WORTH_HELP ((uint64_t)1024 * 1024)
+/* Less is read about as soon as a helper has been started. */
+#define WORTH_HELP ((uint64_t)256 * 1024)
 
 struct team {
     const struct xray_state *state;
@@ -113,8 +113,8 @@ static size_t helpers_for(const struct xray_index *index)
     return index->n_threads - 1 < most ? index->n_threads - 1 : most;
 }
 
-int xray_read_threads(const struct xray_state *state, struct pf_pass *pass, xray_take_reading *take, void *arg,
-                      struct pf_error *error)
+int xray_read_threads(const struct xray_state *state, struct pf_pass *pass, xray_take_reading *take,
+                      void *arg, struct pf_error *error)
 {
     pthread_t helpers[HELPERS_MAX];
     size_t wanted = helpers_for(&state->index), started = 0;

@@ -22,8 +22,10 @@
  *   profiling.c  profiling files -> threads, contexts, values: all there is to know of them
  *   names.c      what functions are called; names_find.c looks for the map, elf_map.c and yaml_map.c read it
  *                (PF_PARTITIONED)
- *   calls.c      events of a thread -> calls: contexts, values, fields of threads (PF_MODELLED); tallies.c:
- *                what the functions took, and lists.c: of each thread
+ *   contexts.c   calls of a thread -> its contexts; reading.c: events of a thread -> those, and team.c: of
+ *                several threads at once
+ *   calls.c      what the threads come to -> contexts, values, fields of threads (PF_MODELLED); tallies.c: what the
+ *                functions took, and lists.c: of each thread
  *   durations.c  events of a thread -> durations of its calls
  *   ranks.c      durations -> percentiles (PF_DERIVED)
  *   functions.c  functions as the table "functions"; thread_functions.c: those of each thread
