@@ -225,6 +225,7 @@ struct pf_values {
     struct pf_aggregate *aggregate;
     const struct pf_tree *tree;
     unsigned metric;
+    bool exclusive_only; /* nothing else is filled than exclusive[] */
     struct pf_twins twins;
     uint32_t n;
     bool exclusive_real, inclusive_real;
@@ -233,12 +234,13 @@ struct pf_values {
     uint32_t *scratch;                      /* one item a context, for whoever computes */
 };
 
-/* Makes room, and fills twins and present[]. 0, or -1 with *error filled and nothing to free. */
+/* Makes room, and fills twins and, unless exclusive_only, present[]. 0, or -1 with *error filled and nothing to
+ * free. */
 int pf_values_new(struct pf_values *values, struct pf_aggregate *aggregate, unsigned metric,
-                  struct pf_error *error);
+                  bool exclusive_only, struct pf_error *error);
 void pf_values_free(struct pf_values *values);
 
-/* Fills exclusive[] and inclusive[], with doubles if `real`. False if some integer needs more than 128 bits.
+/* Fills exclusive[] and, unless exclusive_only, inclusive[], with doubles if `real`. False if some integer needs more than 128 bits.
  */
 bool pf_values_fill(struct pf_values *values, bool real);
 
@@ -256,7 +258,7 @@ struct pf_function {
  * Exclusive and inclusive values of one metric by context, and with them what a view is walked by. Made when
  * the first walk needs it, immutable then, kept while the cache limit allows.
  */
-enum pf_arrangement { PF_BY_CALLS, PF_BY_FUNCTION };
+enum pf_arrangement { PF_BY_CALLS, PF_BY_FUNCTION, PF_BY_STACK };
 struct pf_arranged {
     enum pf_arrangement kind;
     unsigned metric;
@@ -267,12 +269,14 @@ struct pf_arranged {
     bool exclusive_real, inclusive_real;
     unsigned width; /* of the longest value as pf_print_rounded prints it */
 
-    /* PF_BY_CALLS: what stands in each context's line. */
+    /* What stands in each context's line; PF_BY_STACK: the exclusive value alone. */
     union pf_number *exclusive, *inclusive; /* by context */
-    uint32_t *order; /* contexts with a value in their subtree: callers first, heaviest child first */
-    uint32_t *outer; /* by context: its ancestor (or itself) at depth PF_STACK_HALF - 1; NULL if none is so
-                        deep that a stack is cut */
+    /* PF_BY_CALLS: contexts with a value in their subtree, callers first, heaviest child first. */
+    uint32_t *order;
     uint32_t n_order;
+    /* PF_BY_STACK: a context's ancestor (or itself) at depth PF_STACK_HALF - 1; NULL if none is so deep that a
+     * stack is cut. */
+    uint32_t *outer;
 
     struct pf_function *functions; /* PF_BY_FUNCTION: largest exclusive value first */
     size_t n_functions;

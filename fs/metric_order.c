@@ -112,11 +112,23 @@ static int find_outer(struct pf_values *values, struct pf_arranged *arranged, st
     return 0;
 }
 
+/* Takes the values over. Stacks are walked in the order of the tree, which is there already. */
+static enum outcome arrange_by_stack(struct pf_values *values, struct pf_arranged *arranged,
+                                     struct pf_error *error)
+{
+    if (find_outer(values, arranged, error))
+        return FAILED;
+    arranged->exclusive = values->exclusive;
+    values->exclusive = NULL;
+    arranged->bytes = (uint64_t)values->n * (sizeof(union pf_number) + sizeof(uint32_t));
+    return DONE;
+}
+
 /* Takes the values over. */
 static enum outcome arrange_by_calls(struct pf_values *values, struct pf_arranged *arranged,
                                      struct pf_error *error)
 {
-    if (order_by_calls(values, arranged, error) || find_outer(values, arranged, error))
+    if (order_by_calls(values, arranged, error))
         return FAILED;
     arranged->exclusive = values->exclusive;
     arranged->inclusive = values->inclusive;
@@ -125,7 +137,7 @@ static enum outcome arrange_by_calls(struct pf_values *values, struct pf_arrange
         uint32_t context = arranged->order[i];
         widen(arranged, &arranged->exclusive[context], &arranged->inclusive[context]);
     }
-    arranged->bytes = (uint64_t)values->n * (2 * sizeof(union pf_number) + 2 * sizeof(uint32_t));
+    arranged->bytes = (uint64_t)values->n * (2 * sizeof(union pf_number) + sizeof(uint32_t));
     return DONE;
 }
 
@@ -357,8 +369,15 @@ static enum outcome arrange(struct pf_values *values, struct pf_arranged *arrang
     arranged->exclusive_real = values->exclusive_real;
     arranged->inclusive_real = values->inclusive_real;
     arranged->width = 0;
-    return arranged->kind == PF_BY_CALLS ? arrange_by_calls(values, arranged, error)
-                                         : arrange_by_function(values, arranged, error);
+    switch (arranged->kind) {
+    case PF_BY_CALLS:
+        return arrange_by_calls(values, arranged, error);
+    case PF_BY_FUNCTION:
+        return arrange_by_function(values, arranged, error);
+    case PF_BY_STACK:
+        break;
+    }
+    return arrange_by_stack(values, arranged, error);
 }
 
 static struct pf_arranged *new_arranged(struct pf_aggregate *aggregate, unsigned metric,
@@ -370,7 +389,7 @@ static struct pf_arranged *new_arranged(struct pf_aggregate *aggregate, unsigned
         pf_fail_memory(error);
         return NULL;
     }
-    if (pf_values_new(&values, aggregate, metric, error)) {
+    if (pf_values_new(&values, aggregate, metric, kind == PF_BY_STACK, error)) {
         free(arranged);
         return NULL;
     }

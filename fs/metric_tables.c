@@ -186,9 +186,11 @@ static int prepare(struct pf_metric_walk *walk, enum items items, struct pf_erro
     if (items == STACKS && !(walk->stack = calloc(1, sizeof *walk->stack)))
         return pf_fail_memory(error);
     bool needed = items == FUNCTIONS || items == CALLS || items == STACKS;
+    enum pf_arrangement kind = items == FUNCTIONS ? PF_BY_FUNCTION
+                               : items == STACKS  ? PF_BY_STACK
+                                                  : PF_BY_CALLS;
     if (needed)
-        walk->arranged = pf_arranged_get(aggregate, walk->metric,
-                                         items == FUNCTIONS ? PF_BY_FUNCTION : PF_BY_CALLS, error);
+        walk->arranged = pf_arranged_get(aggregate, walk->metric, kind, error);
     if (needed && !walk->arranged)
         return -1;
     walk->end = 1 + (items == FUNCTIONS    ? walk->arranged->n_functions

@@ -143,12 +143,14 @@ bool pf_values_fill(struct pf_values *values, bool real)
         memset(values->inclusive, 0, values->n * sizeof *values->inclusive);
         return true;
     }
-    if (twins.inclusive != PF_NO_PARTNER)
-        read_inclusive(values);
     if (twins.exclusive != PF_NO_PARTNER)
         read_exclusive(values);
     else if (!derive_exclusive(values))
         return false;
+    if (values->exclusive_only)
+        return true;
+    if (twins.inclusive != PF_NO_PARTNER)
+        read_inclusive(values);
     return twins.inclusive != PF_NO_PARTNER ? detach_loose(values) : derive_inclusive(values);
 }
 
@@ -175,12 +177,13 @@ void pf_values_free(struct pf_values *values)
 }
 
 int pf_values_new(struct pf_values *values, struct pf_aggregate *aggregate, unsigned metric,
-                  struct pf_error *error)
+                  bool exclusive_only, struct pf_error *error)
 {
     uint32_t n = aggregate->n_contexts;
     *values = (struct pf_values){.aggregate = aggregate,
                                  .tree = aggregate->profile->contexts,
                                  .metric = metric,
+                                 .exclusive_only = exclusive_only,
                                  .twins = find_twins(aggregate->profile, metric),
                                  .n = n,
                                  .exclusive = calloc((size_t)n + 1, sizeof *values->exclusive),
@@ -191,7 +194,7 @@ int pf_values_new(struct pf_values *values, struct pf_aggregate *aggregate, unsi
         pf_values_free(values);
         return pf_fail_memory(error);
     }
-    if (n)
+    if (n && !exclusive_only)
         find_present(values);
     return 0;
 }
