@@ -13,8 +13,9 @@ enum {
     WINDOW = 2 * (HELPERS_MAX + 1), /* threads that may have been begun, but not been taken over */
 };
 
-/* Less is read about as soon as a helper has been started. */
-#define WORTH_HELP ((uint64_t)256 * 1024)
+/* In bytes: less is read about as soon as a helper has been started, or as a thread's reading has been handed over. */
+#define WORTH_HELP    ((uint64_t)256 * 1024)
+#define WORTH_HANDING ((uint64_t)4 * 1024)
 
 struct team {
     const struct xray_state *state;
@@ -108,7 +109,7 @@ static size_t helpers_for(const struct xray_index *index)
 {
     long processors = sysconf(_SC_NPROCESSORS_ONLN);
     size_t most = processors > HELPERS_MAX ? HELPERS_MAX : processors > 1 ? (size_t)processors - 1 : 0;
-    if (index->bytes < WORTH_HELP || index->n_threads < 2)
+    if (index->n_threads < 2 || index->bytes < WORTH_HELP || index->bytes / index->n_threads < WORTH_HANDING)
         return 0;
     return index->n_threads - 1 < most ? index->n_threads - 1 : most;
 }

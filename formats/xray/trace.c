@@ -157,10 +157,12 @@ static int lower_start(const struct pf_cursor *cursor, struct walk *walk, uint64
                        struct pf_error *error)
 {
     struct xray_state *state = xray_state(cursor->profile);
-    uint64_t shared = atomic_load(&state->start), start = tsc;
+    uint64_t shared = atomic_load(&state->start), start = shared;
     if (tsc < shared) {
         if (find_start(walk, &state->index, &start, error))
             return -1;
+        if (start > tsc) /* the log has no such event: the position that this walk began from was damaged */
+            return pf_fail(error, EINVAL, "not a position in this trace");
         while (start < shared && !atomic_compare_exchange_weak(&state->start, &shared, start))
             ;
     }
@@ -434,19 +436,17 @@ static int go_to(struct walk *walk, const struct xray_index *index, const struct
 static int restore(struct pf_cursor *cursor, const void *blob, size_t size, struct pf_error *error)
 {
     struct walk *walk = cursor->state;
-    struct xray_state *state = xray_state(cursor->profile);
-    const struct xray_index *index = &state->index;
+    const struct xray_index *index = &xray_state(cursor->profile)->index;
     struct position position;
     if (size < sizeof position)
         return pf_fail(error, EINVAL, "not a position in this trace");
     memcpy(&position, blob, sizeof position);
     if (!is_position(&position, size, index))
         return pf_fail(error, EINVAL, "not a position in this trace");
-    /* A walk of an earlier run may have found an earlier start of time. */
-    uint64_t shared = atomic_load(&state->start);
-    while (position.start < shared && !atomic_compare_exchange_weak(&state->start, &shared, position.start))
-        ;
-    walk->start = atomic_load(&state->start);
+    /* What an earlier run has found out about the start of time has been recalled before: see facts in xray.c. */
+    walk->start = atomic_load(&xray_state(cursor->profile)->start);
+    if (position.start < walk->start)
+        return pf_fail(error, EINVAL, "not a position in this trace");
     /* The rows of a restriction that follow a position in another partition: all, or none. */
     int64_t only = cursor->only.partition;
     if (only >= 0 && position.thread != only) {
