@@ -378,6 +378,8 @@ static int add_model(struct binary *binary, struct pf_model *model, int64_t metr
     model->modeler = binary->generators[generator];
     if (binary->formula.failed)
         return pf_fail_memory(error);
+    if (binary->formula.too_long)
+        return note(binary, PF_BAD_MODEL, "a model that cannot be shown: its function is too long", error);
     return pf_models_add(binary->study->models, model, binary->formula.text ? binary->formula.text : "",
                          binary->formula.size, error);
 }

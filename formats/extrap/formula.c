@@ -15,12 +15,13 @@ void pf_formula_free(struct pf_formula *formula)
 void pf_formula_restart(struct pf_formula *formula)
 {
     formula->size = 0;
-    formula->failed = formula->in_sum = formula->in_product = false;
+    formula->failed = formula->too_long = formula->in_sum = formula->in_product = false;
 }
 
 void pf_formula_text(struct pf_formula *formula, const char *text, size_t size)
 {
-    if (!size)
+    formula->too_long |= size > PF_FORMULA_MAX - formula->size;
+    if (!size || formula->too_long)
         return;
     if (size > formula->room - formula->size) {
         size_t room = (formula->size + size) * 2 + 64;

@@ -8,9 +8,9 @@
  * looked for by walking over the object that has it: a place in the text stands for a value.
  */
 struct pf_model_text {
-    struct pf_json *members;           /* looks members up */
-    struct pf_json *segments, *halves; /* walks over arrays and objects, one a level: */
-    struct pf_json *terms, *pairs, *factors;
+    struct pf_json *members;          /* looks members up */
+    struct pf_json *segments, *terms; /* walks over arrays and objects, one a level: */
+    struct pf_json *pairs, *halves, *half_terms, *factors;
     const struct pf_experiment *experiment;
     struct pf_formula formula;
     const char *what; /* is wrong; NULL: nothing is known to be */
@@ -25,9 +25,10 @@ void pf_model_text_free(struct pf_model_text *reader)
         return;
     pf_json_free(reader->members);
     pf_json_free(reader->segments);
-    pf_json_free(reader->halves);
     pf_json_free(reader->terms);
     pf_json_free(reader->pairs);
+    pf_json_free(reader->halves);
+    pf_json_free(reader->half_terms);
     pf_json_free(reader->factors);
     pf_formula_free(&reader->formula);
     free(reader);
@@ -40,12 +41,13 @@ struct pf_model_text *pf_model_text_new(void)
         return NULL;
     reader->members = pf_json_new(NULL, 0, 0);
     reader->segments = pf_json_new(NULL, 0, 0);
-    reader->halves = pf_json_new(NULL, 0, 0);
     reader->terms = pf_json_new(NULL, 0, 0);
     reader->pairs = pf_json_new(NULL, 0, 0);
+    reader->halves = pf_json_new(NULL, 0, 0);
+    reader->half_terms = pf_json_new(NULL, 0, 0);
     reader->factors = pf_json_new(NULL, 0, 0);
-    if (reader->members && reader->segments && reader->halves && reader->terms && reader->pairs &&
-        reader->factors)
+    if (reader->members && reader->segments && reader->terms && reader->pairs && reader->halves &&
+        reader->half_terms && reader->factors)
         return reader;
     pf_model_text_free(reader);
     return NULL;
@@ -187,13 +189,24 @@ static void write_bound(struct pf_model_text *reader, place object, int segment,
     pf_formula_number(&reader->formula, at.value);
 }
 
-/* A term that has another form in each segment of its parameter. */
+/* Begins a function: its constant. Returns the first of its terms, the others of which `terms` walks over; 0: none. */
+static place begin_function(struct pf_model_text *reader, place function, struct pf_json *terms)
+{
+    struct pf_fraction constant = number(reader, function, "constant_coefficient");
+    place array = find_place(reader, function, "compound_terms", PF_JSON_ARRAY), term = 0;
+    if (array) {
+        enter(terms, array);
+        term = next_element(terms);
+    }
+    pf_formula_function(&reader->formula, &constant, term != 0);
+    return term;
+}
+
+/* A factor that is another function in each segment of its parameter: `{F for x<=4.0; G for x>=8.0}`. */
 static void write_segmented_term(struct pf_model_text *reader, place object, const char *parameter)
 {
     place segments = find_place(reader, object, "segments", PF_JSON_ARRAY);
-    if (reader->formula.in_product)
-        write_text(reader, " * ");
-    write_text(reader, "(");
+    write_text(reader, reader->formula.in_product ? " * {" : "{");
     if (segments)
         enter(reader->halves, segments);
     for (int i = 0; i < 2; i++) {
@@ -203,12 +216,15 @@ static void write_segmented_term(struct pf_model_text *reader, place object, con
             break;
         }
         write_text(reader, i ? "; " : "");
-        reader->formula.in_product = false;
-        write_compound(reader, segment, parameter);
+        place term = begin_function(reader, segment, reader->half_terms);
+        for (; term; term = next_element(reader->half_terms)) {
+            pf_formula_term(&reader->formula);
+            write_compound(reader, term, parameter);
+        }
         write_bound(reader, object, i, parameter);
     }
-    write_text(reader, ")");
-    reader->formula.in_product = true;
+    write_text(reader, "}");
+    reader->formula.in_sum = reader->formula.in_product = true;
 }
 
 /* The parameter that a member is named after by its number. */
@@ -229,9 +245,10 @@ static void write_multi_term(struct pf_model_text *reader, place term, place pai
     struct pf_fraction coefficient = number(reader, term, "coefficient");
     struct pf_json_token token;
     struct pf_error error;
-    pf_formula_coefficient(&reader->formula, &coefficient, false);
     enter(reader->pairs, pairs);
-    while (pf_json_next(reader->pairs, &token, &error) == PF_JSON_NAME) {
+    int event = pf_json_next(reader->pairs, &token, &error);
+    pf_formula_coefficient(&reader->formula, &coefficient, event != PF_JSON_NAME);
+    for (; event == PF_JSON_NAME; event = pf_json_next(reader->pairs, &token, &error)) {
         const char *parameter = parameter_of(reader, &token);
         place compound = next_element(reader->pairs);
         if (!compound)
@@ -256,13 +273,7 @@ static const char *first_parameter(struct pf_model_text *reader)
 /* A constant and the sum of its terms, of one parameter or of several. */
 static void write_function(struct pf_model_text *reader, place function)
 {
-    struct pf_fraction constant = number(reader, function, "constant_coefficient");
-    place terms = find_place(reader, function, "compound_terms", PF_JSON_ARRAY), term = 0;
-    if (terms) {
-        enter(reader->terms, terms);
-        term = next_element(reader->terms);
-    }
-    pf_formula_function(&reader->formula, &constant, term != 0);
+    place term = begin_function(reader, function, reader->terms);
     for (; term; term = next_element(reader->terms)) {
         place pairs = find_place(reader, term, "parameter_term_pairs", PF_JSON_OBJECT);
         pf_formula_term(&reader->formula);
@@ -322,8 +333,8 @@ int pf_model_text_read(struct pf_model_text *reader, char *text, size_t size,
                        const struct pf_experiment *experiment, struct pf_model *model,
                        const struct pf_formula **formula, const char **what, struct pf_error *error)
 {
-    struct pf_json *all[] = {reader->members, reader->segments, reader->halves,
-                             reader->terms,   reader->pairs,    reader->factors};
+    struct pf_json *all[] = {reader->members, reader->segments,   reader->terms,  reader->pairs,
+                             reader->halves,  reader->half_terms, reader->factors};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         pf_json_text(all[i], text, size);
     reader->experiment = experiment;
@@ -331,6 +342,8 @@ int pf_model_text_read(struct pf_model_text *reader, char *text, size_t size,
     pf_formula_restart(&reader->formula);
     model->has = 0;
     read_hypothesis(reader, model);
+    if (reader->formula.too_long)
+        wrong(reader, "its function is too long");
     *formula = &reader->formula;
     *what = reader->what;
     if (reader->formula.failed)

@@ -49,14 +49,17 @@ int pf_models_finish(struct pf_models *models, const struct pf_experiment *exper
 
 /* ---- functions as text -------------------------------------------------------------------------- */
 
+/* Longer functions are none: a name that is long in the file stands in each term, so they could grow without end. */
+#define PF_FORMULA_MAX ((size_t)256 * 1024)
+
 /*
- * A function being written as Extra-P prints it: `5.2 + 1.3 * x^(3/2) * log2(x)^(2.0)`. Running out of memory
- * is remembered and told at the end.
+ * A function being written as Extra-P prints it: `5.2 + 1.3 * x^(3/2) * log2(x)^(2.0)`. Running out of memory, or
+ * over PF_FORMULA_MAX bytes, is remembered and told at the end.
  */
 struct pf_formula {
     char *text; /* owned */
     size_t size, room;
-    bool failed;
+    bool failed, too_long;
     bool in_sum, in_product; /* something stands there already */
 };
 

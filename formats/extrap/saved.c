@@ -21,13 +21,17 @@
 /* The JSON of one model. */
 enum { MODEL_MAX = 256 * 1024 };
 
+/* Most members of an archive that are looked at: two for each GB of values are the rule. */
+enum { MEMBERS_MAX = 200 * 1000 };
+
 struct saved {
     struct pf_json_study reader;
     struct pf_input *archive;
     struct pf_pass *pass;
     uint64_t end; /* of what is read of the archive */
     struct pf_zip_member member;
-    bool found; /* the member */
+    bool found;       /* the member */
+    unsigned members; /* that were looked at */
     struct pf_zip_stream *stream;
     struct pf_saved_values *values;
     struct pf_model_text *models;
@@ -41,6 +45,8 @@ static int visit_member(void *arg, const char *name, size_t size, const struct p
                         struct pf_error *error)
 {
     struct saved *saved = arg;
+    if (++saved->members > MEMBERS_MAX)
+        return 1;
     if (size == sizeof EXPERIMENT - 1 && !memcmp(name, EXPERIMENT, size)) {
         saved->member = *member;
         saved->found = true;
@@ -67,6 +73,9 @@ static int find_members(struct saved *saved, struct pf_error *error)
 {
     bool cut;
     if (pf_zip_walk(saved->archive, visit_member, saved, &cut, error) < 0)
+        return -1;
+    if (saved->members > MEMBERS_MAX &&
+        note_archive(saved, 0, "the archive has too many members, the rest are passed over", error) < 0)
         return -1;
     if (cut && note_archive(saved, pf_input_size(saved->archive),
                             "the archive has no directory at its end: it is cut off", error) < 0)
@@ -390,7 +399,7 @@ static int read_file(struct pf_study *study, struct pf_input *input, uint64_t en
                           .archive = input,
                           .pass = pass,
                           .end = end,
-                          .values = pf_saved_values_new(input),
+                          .values = pf_saved_values_new(input, pass),
                           .models = pf_model_text_new(),
                           .model = malloc(MODEL_MAX)};
     saved.reader.json = pf_json_new_reading(read_text, &saved, 0, 0);
@@ -453,7 +462,7 @@ static int saved_open(struct pf_profile *profile, struct pf_error *error)
 const struct pf_driver pf_extrap_saved_driver = {
     .name = "extrap-experiment",
     .title = "Extra-P experiment (.extra-p)",
-    .version = 1,
+    .version = 2,
     .probe = saved_probe,
     .open = saved_open,
     .load = pf_stored_load,

@@ -14,6 +14,9 @@
 /* Bytes that are read at once. */
 enum { BLOCK = 8192 };
 
+/* Extra-P fills each chunk with 1 GB of values. */
+enum { CHUNKS_MAX = 65536 };
+
 /* Before the offsets of an index and the arrays of values; 16 bytes each. */
 static const char index_magic[16] = "Extra-P INDEX";
 static const char values_magic[16] = "Extra-P VALUES";
@@ -21,7 +24,8 @@ enum { INDEX_HEADER = 24 };
 
 /* A member that is read at any place. */
 struct part {
-    bool present, opened;
+    bool present;
+    bool unpacked_once;
     struct pf_zip_member member;
     struct pf_zip_stream *stream; /* stored: read in place */
     struct pf_store *unpacked;    /* deflated: unpacked once */
@@ -29,20 +33,29 @@ struct part {
 
 struct chunk {
     struct part offsets, arrays;
+    uint64_t added; /* bytes of numbers that it has given, if it is packed */
 };
 
 struct pf_saved_values {
     struct pf_input *archive;
+    struct pf_pass *pass;
+    struct chunk *open;    /* the one whose parts are open, or NULL */
+    uint64_t in_place;     /* bytes of numbers that stored chunks have given: these may lie over each other */
+    uint64_t unpack_left;  /* bytes that may yet be unpacked, of all chunks */
     struct pf_ids numbers; /* of chunks, to places among: */
     struct chunk *chunks;
     size_t count, room;
 };
 
-struct pf_saved_values *pf_saved_values_new(struct pf_input *archive)
+struct pf_saved_values *pf_saved_values_new(struct pf_input *archive, struct pf_pass *pass)
 {
     struct pf_saved_values *values = calloc(1, sizeof *values);
-    if (values)
-        values->archive = archive;
+    if (!values)
+        return NULL;
+    uint64_t size = pf_input_size(archive);
+    values->archive = archive;
+    values->pass = pass;
+    values->unpack_left = PF_ZIP_FREE + (size < UINT64_MAX / PF_ZIP_RATIO / 2 ? size * PF_ZIP_RATIO : 0);
     return values;
 }
 
@@ -50,16 +63,24 @@ static void close_part(struct part *part)
 {
     pf_zip_close(part->stream);
     pf_store_free(part->unpacked);
+    part->stream = NULL;
+    part->unpacked = NULL;
+}
+
+static void close_chunk(struct pf_saved_values *values)
+{
+    if (!values->open)
+        return;
+    close_part(&values->open->offsets);
+    close_part(&values->open->arrays);
+    values->open = NULL;
 }
 
 void pf_saved_values_free(struct pf_saved_values *values)
 {
     if (!values)
         return;
-    for (size_t i = 0; i < values->count; i++) {
-        close_part(&values->chunks[i].offsets);
-        close_part(&values->chunks[i].arrays);
-    }
+    close_chunk(values);
     pf_ids_free(&values->numbers);
     free(values->chunks);
     free(values);
@@ -67,7 +88,7 @@ void pf_saved_values_free(struct pf_saved_values *values)
 
 /* ---- members ------------------------------------------------------------------------------------ */
 
-/* The chunk of this number, added if new; NULL with *error filled. */
+/* The chunk of this number, added if new; NULL with *error filled. Only before any is open. */
 static struct chunk *chunk_of(struct pf_saved_values *values, int64_t number, struct pf_error *error)
 {
     uint32_t at = pf_ids_get(&values->numbers, number);
@@ -109,7 +130,7 @@ int pf_saved_values_member(struct pf_saved_values *values, const char *name, siz
     size_t at = read_number(name, size, &number);
     bool offsets = at && size - at == 5 && !memcmp(name + at, ".indx", 5);
     bool arrays = at && size - at == 5 && !memcmp(name + at, ".vals", 5);
-    if (!offsets && !arrays)
+    if ((!offsets && !arrays) || values->count == CHUNKS_MAX)
         return 0;
     struct chunk *chunk = chunk_of(values, number, error);
     if (!chunk)
@@ -123,18 +144,23 @@ int pf_saved_values_member(struct pf_saved_values *values, const char *name, siz
 }
 
 /* Unpacks a deflated member; what damage leaves of it. */
-static int unpack(struct part *part, struct pf_error *error)
+static int unpack(struct pf_saved_values *values, struct part *part, struct pf_error *error)
 {
     unsigned char block[BLOCK];
     uint64_t at = 0;
-    ssize_t got;
+    ssize_t got = 0;
+    part->unpacked_once = true;
     part->unpacked = pf_store_new(CHUNK_HELD);
     if (!part->unpacked)
         return pf_fail_memory(error);
-    while ((got = pf_zip_read(part->stream, block, sizeof block, at, error)) > 0) {
-        if (pf_store_append(part->unpacked, block, (size_t)got, error) < 0)
-            return -1;
+    while (values->unpack_left >= sizeof block &&
+           (got = pf_zip_read(part->stream, block, sizeof block, at, error)) > 0) {
         at += (uint64_t)got;
+        values->unpack_left -= (uint64_t)got;
+        if (pf_store_append(part->unpacked, block, (size_t)got, error) < 0 ||
+            pf_pass_step(values->pass, pf_zip_progress(part->stream), pf_input_size(values->archive), error) <
+                0)
+            return -1;
     }
     pf_zip_close(part->stream);
     part->stream = NULL;
@@ -144,13 +170,26 @@ static int unpack(struct part *part, struct pf_error *error)
 /* 1; 0: the member is not there or cannot be read; -1: *error filled. */
 static int open_part(struct pf_saved_values *values, struct part *part, struct pf_error *error)
 {
-    if (!part->present || part->opened)
-        return part->stream || part->unpacked;
-    part->opened = true;
+    if (!part->present || part->unpacked_once)
+        return 0;
     part->stream = pf_zip_open(values->archive, &part->member, error);
     if (!part->stream)
         return error->code == EINVAL ? 0 : -1;
-    return part->member.method && unpack(part, error) < 0 ? -1 : 1;
+    return part->member.method && unpack(values, part, error) < 0 ? -1 : 1;
+}
+
+/* Opens a chunk in place of the one that is open. 1; 0: it cannot be read; -1: *error filled. */
+static int open_chunk(struct pf_saved_values *values, struct chunk *chunk, struct pf_error *error)
+{
+    if (values->open != chunk) {
+        close_chunk(values);
+        values->open = chunk;
+        int got = open_part(values, &chunk->offsets, error);
+        if (got < 0 || (got && open_part(values, &chunk->arrays, error) < 0))
+            return -1;
+    }
+    return (chunk->offsets.stream || chunk->offsets.unpacked) &&
+           (chunk->arrays.stream || chunk->arrays.unpacked);
 }
 
 /* 1: all `size` bytes are there; 0: they are not; -1: *error filled. */
@@ -238,6 +277,18 @@ static double number_at(const unsigned char *bytes, bool integer)
     return integer ? (double)(int64_t)word : value;
 }
 
+/* Whether this array and those before can be there: each is added once. */
+static bool may_add(struct pf_saved_values *values, struct chunk *chunk, const struct array *array)
+{
+    bool packed = chunk->arrays.unpacked != NULL;
+    uint64_t size = packed ? pf_store_size(chunk->arrays.unpacked) : pf_input_size(values->archive);
+    uint64_t *added = packed ? &chunk->added : &values->in_place;
+    if (array->count > size / 8 || array->count * 8 > size - *added)
+        return false;
+    *added += array->count * 8;
+    return true;
+}
+
 /* Adds the numbers. 1; 0: they end early; -1: *error filled. */
 static int add_numbers(const struct part *arrays, const struct array *array, struct pf_measured *measured,
                        struct pf_error *error)
@@ -295,9 +346,7 @@ int pf_saved_values_add(struct pf_saved_values *values, int64_t chunk_number, in
     if (at == PF_NO_ID)
         return 0;
     struct chunk *chunk = &values->chunks[at];
-    int got = open_part(values, &chunk->offsets, error);
-    if (got > 0)
-        got = open_part(values, &chunk->arrays, error);
+    int got = open_chunk(values, chunk, error);
     if (got > 0)
         got = find_array(chunk, index, &offset, what, error);
     if (got > 0) {
@@ -305,8 +354,8 @@ int pf_saved_values_add(struct pf_saved_values *values, int64_t chunk_number, in
         got = read_header(&chunk->arrays, offset, &array, error);
     }
     if (got > 0) {
-        *what = "its values end early";
-        got = add_numbers(&chunk->arrays, &array, measured, error);
+        *what = "its values end early, or are those of others";
+        got = may_add(values, chunk, &array) ? add_numbers(&chunk->arrays, &array, measured, error) : 0;
         *repetitions = array.rows;
     }
     return got;

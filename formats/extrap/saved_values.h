@@ -11,7 +11,8 @@
  */
 struct pf_saved_values;
 
-struct pf_saved_values *pf_saved_values_new(struct pf_input *archive); /* NULL: out of memory */
+/* pass: told how far unpacking is. NULL: out of memory. */
+struct pf_saved_values *pf_saved_values_new(struct pf_input *archive, struct pf_pass *pass);
 void pf_saved_values_free(struct pf_saved_values *values);
 
 /* Remembers a member of the archive if it belongs to a chunk. 0, or -1 with *error filled. */
@@ -20,7 +21,9 @@ int pf_saved_values_member(struct pf_saved_values *values, const char *name, siz
 
 /*
  * Adds array `index` of a chunk to the measurement that was begun. *repetitions: how many rows it has. 1; 0: it cannot
- * be read, and *what tells why; -1 with *error filled.
+ * be read, and *what tells why; -1 with *error filled. Extra-P writes an array for each measurement, chunk by chunk:
+ * going back to an earlier chunk is slow, or refused if that is packed, and arrays that are asked for again and again
+ * are refused when more than the whole chunk has been added.
  */
 int pf_saved_values_add(struct pf_saved_values *values, int64_t chunk, int64_t index,
                         struct pf_measured *measured, uint64_t *repetitions, const char **what,

@@ -20,6 +20,13 @@ struct pf_zip_member {
     bool encrypted;
 };
 
+/*
+ * What a member may inflate to: so much, and so many times its packed size. JSON shrinks to a tenth, columns of equal
+ * numbers to a hundredth; deflate could go on to a thousandth.
+ */
+#define PF_ZIP_FREE  ((uint64_t)64 << 20)
+#define PF_ZIP_RATIO 200
+
 /* Called for each member with its name (not terminated). 0: go on; else the walk ends and returns that. */
 typedef int pf_zip_visit(void *arg, const char *name, size_t size, const struct pf_zip_member *member,
                          struct pf_error *error);

@@ -10,13 +10,6 @@
 /* Packed bytes that are read at once. */
 enum { PACKED = 64 * 1024 };
 
-/*
- * What a member may inflate to: JSON shrinks to a tenth, columns of equal numbers to a hundredth. Deflate could go
- * on to a thousandth.
- */
-#define INFLATED_FREE  ((uint64_t)64 << 20)
-#define INFLATED_RATIO 200
-
 struct pf_zip_stream {
     struct pf_input *input;
     struct pf_zip_member member;
@@ -46,8 +39,8 @@ static int locate(struct pf_zip_stream *stream, struct pf_error *error)
         return pf_fail_at(error, EINVAL, (int64_t)member->header, "a member's header is missing");
     if (member->packed > size - stream->data)
         member->packed = size - stream->data;
-    uint64_t limit = member->packed < UINT64_MAX / INFLATED_RATIO / 2
-                         ? INFLATED_FREE + member->packed * INFLATED_RATIO
+    uint64_t limit = member->packed < UINT64_MAX / PF_ZIP_RATIO / 2
+                         ? PF_ZIP_FREE + member->packed * PF_ZIP_RATIO
                          : UINT64_MAX;
     stream->most = member->method ? limit : member->packed;
     return 0;

@@ -112,6 +112,40 @@ static void bad_values(void)
     close_study(&study);
 }
 
+static void values_told_again(void)
+{
+    char json[65536] = "{\"parameters\":[\"p\"],\"measurements\":{\"f\":{\"t\":[null";
+    size_t size = strlen(json);
+    for (int i = 0; i < 400; i++)
+        size += (size_t)snprintf(json + size, sizeof json - size,
+                                 ",{\"coordinate\":[%d],\"mean\":9,\"values\":[0,0]}", i);
+    snprintf(json + size, sizeof json - size, "]}}}");
+    for (int deflated = 0; deflated < 2; deflated++) {
+        static const double numbers[256] = {1.5};
+        unsigned char values[4096] = "Extra-P VALUES", index[128] = "Extra-P INDEX";
+        size_t values_size = 16, index_size = 16;
+        put(index, &index_size, 1, 8);
+        put(index, &index_size, 16, 8);
+        put_array(values, &values_size, "{'descr': '<f8', 'shape': (256,), }\n", numbers, 256);
+        archive = (struct archive){.size = 0};
+        add_member(&archive, "values/0.vals", values, values_size, deflated, values_size);
+        add_member(&archive, "values/0.indx", index, index_size, deflated, index_size);
+        add_member(&archive, "experiment.json", json, strlen(json), 1, strlen(json));
+        finish_archive(&archive);
+        struct study study;
+        open_study(&study, &pf_extrap_saved_driver, archive.bytes, archive.size);
+        char *have = rows_of(&study, table_named(&study, "values"), PF_UNRESTRICTED, false);
+        size_t rows = 0;
+        for (const char *at = have; (at = strchr(at, '\n')); at++)
+            rows++;
+        ok(rows >= 256 && rows * 8 <= (deflated ? values_size : archive.size),
+           "no more values than a chunk can hold are served");
+        ok(pf_rows_count(study.profile.warnings) > 50, "and those that are told again are refused");
+        free(have);
+        close_study(&study);
+    }
+}
+
 /* ---- models ------------------------------------------------------------------------------------- */
 
 #define MODEL(function)           "{\"hypothesis\":{\"RSS\":1.5,\"SMAPE\":\"nan\",\"AR2\":1,\"function\":" function "}}"
@@ -160,6 +194,54 @@ static void models(void)
     prints(
         "{\"segments\":[" SINGLE("1", "") "," SINGLE("2", "") "],\"intervals\":[[\"-inf\",4],[8,\"inf\"]]}",
         "1.0 for x<=4.0; 2.0 for x>=8.0", "segments with their bounds");
+    prints(SINGLE("7", "{\"coefficient\":1,\"parameter_term_pairs\":{}}"), "7.0 + 1.0",
+           "a term of no parameter is its coefficient");
+}
+
+/* A term of several parameters, `pairs`. */
+#define PAIRS(pairs) "{\"coefficient\":3,\"parameter_term_pairs\":{" pairs "}}"
+#define PARTED(first, second)                                                                                \
+    "{\"coefficient\":1,\"$variant\":\"SegmentedTerm\",\"segments\":[" first "," second                      \
+    "],\"intervals\":[[\"-inf\",4],[8,\"inf\"]]}"
+
+static void segmented_terms(void)
+{
+    const char *parts = "{1.0 + 2.0 * y^(1.0) + log2(y)^(1.0) for y<=4.0; 5.0 for y>=8.0}";
+    char want[256];
+    snprintf(want, sizeof want, "9.0 + 3.0 * %s * x^(1.0) + 3.0 * x^(1.0)", parts);
+    prints(
+        SINGLE("9",
+               PAIRS("\"1\":" PARTED(
+                   SINGLE("1", TERM("2", SIMPLE("polynomial", "1")) "," TERM("1", SIMPLE("logarithm", "1"))),
+                   SINGLE("5", "")) ",\"0\":" TERM("1",
+                                                   SIMPLE("polynomial",
+                                                          "1"))) "," PAIRS("\"0\":" TERM("1",
+                                                                                         SIMPLE("polynomial",
+                                                                                                "1")))),
+        want, "a factor may be of segments, each a function, in braces");
+    prints(SINGLE("0", "{\"coefficient\":1,\"parameter_term_pairs\":{\"0\":" PARTED(SINGLE("1", ""),
+                                                                                    SINGLE("2", "")) "}}"),
+           "{1.0 for x<=4.0; 2.0 for x>=8.0}", "also as the first of a term");
+}
+
+static void long_function(void)
+{
+    char json[100000] = "{\"parameters\":[\"";
+    size_t size = strlen(json);
+    memset(json + size, 'n', 60000);
+    size += 60000;
+    size += (size_t)snprintf(json + size, sizeof json - size,
+                             "\"],\"modelers\":[{\"name\":\"M\",\"models\":{\"f\":{\"t\":{\"hypothesis\":{"
+                             "\"function\":{\"constant_coefficient\":1,\"compound_terms\":[");
+    for (int i = 0; i < 5; i++)
+        size += (size_t)snprintf(json + size, sizeof json - size, "%s" TERM("2", SIMPLE("polynomial", "1")),
+                                 i ? "," : "");
+    snprintf(json + size, sizeof json - size, "]}}}}}}]}");
+    struct study study;
+    open_json(&study, json);
+    has_warnings(&study, "1 bad-model\n empty\n",
+                 "a function that a long name makes longer than its JSON is none");
+    close_study(&study);
 }
 
 static void bad_models(void)
@@ -246,8 +328,11 @@ int main(void)
     figures_only();
     kept_values();
     bad_values();
+    values_told_again();
     models();
+    segmented_terms();
     bad_models();
+    long_function();
     lying_sizes();
     bomb();
     cut_archive();
