@@ -555,7 +555,7 @@ static void binary_probe(struct pf_probe *probe, struct pf_verdict *verdict)
 
 static int binary_open(struct pf_profile *profile, struct pf_error *error)
 {
-    return pf_stored_open(profile, read_file, true, error);
+    return pf_stored_open(profile, read_file, PF_STUDY_HEAD, true, error);
 }
 
 const struct pf_driver pf_extrap_binary_driver = {

@@ -454,7 +454,7 @@ static void old_probe(struct pf_probe *probe, struct pf_verdict *verdict)
 
 static int old_open(struct pf_profile *profile, struct pf_error *error)
 {
-    return pf_stored_open(profile, read_file, false, error);
+    return pf_stored_open(profile, read_file, PF_STUDY_HEAD, false, error);
 }
 
 const struct pf_driver pf_extrap_json_old_driver = {

@@ -263,15 +263,16 @@ static int find_place(struct lines *lines, struct pf_error *error)
     return 0;
 }
 
-/* Adds the values of a list, up to what is none. 0, or -1 with *error filled. */
+/* Adds the values of a list, however deep they are, up to what is none. 0, or -1 with *error filled. */
 static int add_list(struct lines *lines, struct pf_error *error)
 {
     struct pf_json_token token;
     double value;
     int event;
     pf_json_seek(lines->json, lines->list, lines->list_line);
-    pf_json_next(lines->json, &token, error);
-    while ((event = pf_json_next(lines->json, &token, error)) > 0 && event != PF_JSON_ARRAY_END) {
+    while ((event = pf_json_next(lines->json, &token, error)) > 0) {
+        if (event == PF_JSON_ARRAY || event == PF_JSON_ARRAY_END)
+            continue;
         if (!pf_study_number(&token, &value))
             return pf_experiment_note(lines->experiment, PF_BAD_VALUES, token.line, (int64_t)token.offset,
                                       error, "a value is no number: the rest of the list is passed over");
@@ -385,18 +386,18 @@ static void json_lines_probe(struct pf_probe *probe, struct pf_verdict *verdict)
 
 static int talpas_open(struct pf_profile *profile, struct pf_error *error)
 {
-    return pf_stored_open(profile, read_talpas, false, error);
+    return pf_stored_open(profile, read_talpas, PF_STUDY_HEAD, false, error);
 }
 
 static int json_lines_open(struct pf_profile *profile, struct pf_error *error)
 {
-    return pf_stored_open(profile, read_json_lines, false, error);
+    return pf_stored_open(profile, read_json_lines, PF_STUDY_HEAD, false, error);
 }
 
 const struct pf_driver pf_extrap_talpas_driver = {
     .name = "extrap-talpas",
     .title = "Extra-P TaLPas file",
-    .version = 1,
+    .version = 2,
     .probe = talpas_probe,
     .open = talpas_open,
     .load = pf_stored_load,
@@ -406,7 +407,7 @@ const struct pf_driver pf_extrap_talpas_driver = {
 const struct pf_driver pf_extrap_jsonl_driver = {
     .name = "extrap-jsonl",
     .title = "Extra-P JSON Lines file",
-    .version = 1,
+    .version = 2,
     .probe = json_lines_probe,
     .open = json_lines_open,
     .load = pf_stored_load,

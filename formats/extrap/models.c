@@ -31,6 +31,16 @@ void pf_models_free(struct pf_models *models)
     free(models);
 }
 
+int pf_models_replace(struct pf_models *models, uint32_t at, const struct pf_model *model,
+                      const char *function, size_t size, struct pf_error *error)
+{
+    struct pf_model *put = &models->items[at];
+    *put = *model;
+    put->next = PF_NO_MODEL;
+    put->function = pf_intern(models->functions, function, size, error);
+    return put->function == PF_NO_STRING ? -1 : 0;
+}
+
 int pf_models_add(struct pf_models *models, const struct pf_model *model, const char *function, size_t size,
                   struct pf_error *error)
 {
@@ -42,11 +52,7 @@ int pf_models_add(struct pf_models *models, const struct pf_model *model, const 
         models->items = items;
         models->room = room;
     }
-    struct pf_model *added = &models->items[models->count];
-    *added = *model;
-    added->next = PF_NO_MODEL;
-    added->function = pf_intern(models->functions, function, size, error);
-    if (added->function == PF_NO_STRING)
+    if (pf_models_replace(models, (uint32_t)models->count, model, function, size, error) < 0)
         return -1;
     models->count++;
     return 0;

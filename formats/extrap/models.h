@@ -43,6 +43,10 @@ void pf_models_free(struct pf_models *models);
 int pf_models_add(struct pf_models *models, const struct pf_model *model, const char *function, size_t size,
                   struct pf_error *error);
 
+/* Puts another model in the place of number `at`. */
+int pf_models_replace(struct pf_models *models, uint32_t at, const struct pf_model *model,
+                      const char *function, size_t size, struct pf_error *error);
+
 /* Finds the models of each context. */
 int pf_models_finish(struct pf_models *models, const struct pf_experiment *experiment,
                      struct pf_error *error);

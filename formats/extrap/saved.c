@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "formats/extrap/json_ids.h"
 #include "formats/extrap/json_values.h"
 #include "formats/extrap/model_text.h"
 #include "formats/extrap/saved_values.h"
@@ -18,6 +19,12 @@
  */
 #define EXPERIMENT "experiment.json"
 
+/* Archives up to this size are read whole when they are opened: experiment.json inflates to about 8 times as much. */
+#define WHOLE (PF_STUDY_HEAD / 8)
+
+/* More are none that somebody has made. */
+enum { MODELERS_MAX = 1000 };
+
 /* The JSON of one model. */
 enum { MODEL_MAX = 256 * 1024 };
 
@@ -28,15 +35,17 @@ struct saved {
     struct pf_json_study reader;
     struct pf_input *archive;
     struct pf_pass *pass;
-    uint64_t end; /* of what is read of the archive */
+    uint64_t end; /* of what is read of experiment.json */
     struct pf_zip_member member;
     bool found;       /* the member */
     unsigned members; /* that were looked at */
     struct pf_zip_stream *stream;
     struct pf_saved_values *values;
     struct pf_model_text *models;
-    char *model; /* MODEL_MAX bytes */
-    bool again;  /* models came before the parameters: read the text once more for them */
+    struct pf_ids known; /* models of the modeler that is read, by call path and metric */
+    unsigned modelers;   /* so far */
+    char *model;         /* MODEL_MAX bytes */
+    bool again;          /* models came before the parameters: read the text once more for them */
 };
 
 /* ---- the archive -------------------------------------------------------------------------------- */
@@ -61,7 +70,7 @@ static ssize_t read_text(void *arg, void *buffer, size_t size, uint64_t offset, 
     uint64_t done = pf_zip_progress(saved->stream);
     if (pf_pass_step(saved->pass, done, pf_input_size(saved->archive), error) < 0)
         return -1;
-    return done >= saved->end ? 0 : pf_zip_read(saved->stream, buffer, size, offset, error);
+    return offset >= saved->end ? 0 : pf_zip_read(saved->stream, buffer, size, offset, error);
 }
 
 static int note_archive(struct saved *saved, uint64_t offset, const char *what, struct pf_error *error)
@@ -215,6 +224,20 @@ static int note_model(struct saved *saved, const struct pf_json_token *at, const
                               "a model that cannot be shown: %s", what);
 }
 
+/* A second one of the same call path and metric takes the place of the first, as in Python. */
+static int keep_model(struct saved *saved, const struct pf_model *model, const struct pf_formula *formula,
+                      struct pf_error *error)
+{
+    struct pf_models *models = saved->reader.study->models;
+    int64_t key = (int64_t)((uint64_t)model->context << 32 | model->metric);
+    uint32_t known = pf_ids_get(&saved->known, key);
+    if (known != PF_NO_ID)
+        return pf_models_replace(models, known, model, formula->text, formula->size, error);
+    if (pf_models_add(models, model, formula->text, formula->size, error) < 0)
+        return -1;
+    return pf_ids_set(&saved->known, key, (uint32_t)models->count - 1, error);
+}
+
 static int read_model(struct saved *saved, struct pf_model *model, struct pf_error *error)
 {
     struct pf_json_study *reader = &saved->reader;
@@ -232,7 +255,7 @@ static int read_model(struct saved *saved, struct pf_model *model, struct pf_err
                                  &what, error);
     if (got <= 0)
         return got < 0 ? -1 : note_model(saved, &token, what, error);
-    return pf_models_add(reader->study->models, model, formula->text, formula->size, error);
+    return keep_model(saved, model, formula, error);
 }
 
 /* {metric: model} of a call path. */
@@ -277,6 +300,8 @@ static int read_modeler(struct saved *saved, struct pf_error *error)
     size_t first = models->count;
     uint32_t name = PF_NO_STRING;
     int event;
+    pf_ids_free(&saved->known);
+    saved->known = (struct pf_ids){0};
     while ((event = pf_json_study_next(reader, &token, error)) == PF_JSON_NAME) {
         bool is_name = pf_json_is(&token, "name"), is_models = pf_json_is(&token, "models");
         int result = is_models ? read_models(saved, name, error) : pf_json_study_skip(reader, &token, error);
@@ -301,9 +326,12 @@ static int read_modelers(struct saved *saved, const struct pf_json_token *start,
     if (start->event != PF_JSON_ARRAY)
         return pf_json_study_ignore(reader, start, error);
     while ((event = pf_json_study_next(reader, &token, error)) > 0 && event != PF_JSON_ARRAY_END) {
-        int result = event == PF_JSON_OBJECT ? read_modeler(saved, error)
-                                             : pf_json_study_ignore(reader, &token, error);
-        if (result < 0)
+        bool one_more = event == PF_JSON_OBJECT && saved->modelers++ < MODELERS_MAX;
+        int result = one_more ? read_modeler(saved, error) : pf_json_study_ignore(reader, &token, error);
+        if (result < 0 ||
+            (saved->modelers == MODELERS_MAX + 1 &&
+             pf_json_study_note(reader, PF_LIMIT, &token, "more than 1000 modelers, the rest are passed over",
+                                error) < 0))
             return -1;
     }
     return event < 0 ? -1 : 0;
@@ -412,6 +440,7 @@ static int read_file(struct pf_study *study, struct pf_input *input, uint64_t en
     pf_zip_close(saved.stream);
     pf_saved_values_free(saved.values);
     pf_model_text_free(saved.models);
+    pf_ids_free(&saved.known);
     free(saved.model);
     return result;
 }
@@ -456,7 +485,7 @@ static void saved_probe(struct pf_probe *probe, struct pf_verdict *verdict)
 
 static int saved_open(struct pf_profile *profile, struct pf_error *error)
 {
-    return pf_stored_open(profile, read_file, true, error);
+    return pf_stored_open(profile, read_file, WHOLE, true, error);
 }
 
 const struct pf_driver pf_extrap_saved_driver = {

@@ -5,9 +5,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Files up to this size are read whole when they are opened; of larger ones, this much is. */
-#define READ_ON_OPEN ((uint64_t)1 << 20)
-
 void pf_study_free(struct pf_study *study)
 {
     if (!study)
@@ -102,7 +99,7 @@ static int add_info(struct pf_profile *profile, const struct pf_study *study, st
 static int read_head(struct pf_profile *profile, struct pf_error *error)
 {
     struct pf_stored *stored = profile->state;
-    struct pf_study *study = study_new(stored, READ_ON_OPEN, NULL, error);
+    struct pf_study *study = study_new(stored, PF_STUDY_HEAD, NULL, error);
     if (!study)
         return -1;
     stored->head = pf_experiment_parameters_of(study->experiment, error);
@@ -111,7 +108,8 @@ static int read_head(struct pf_profile *profile, struct pf_error *error)
     return result < 0 ? -1 : pf_experiment_columns(&stored->tables, stored->head, profile, error);
 }
 
-int pf_stored_open(struct pf_profile *profile, pf_study_read *read, bool models, struct pf_error *error)
+int pf_stored_open(struct pf_profile *profile, pf_study_read *read, uint64_t whole, bool models,
+                   struct pf_error *error)
 {
     struct pf_stored *stored = profile->state = calloc(1, sizeof *stored);
     if (!stored)
@@ -127,7 +125,7 @@ int pf_stored_open(struct pf_profile *profile, pf_study_read *read, bool models,
                                     .cells = &pf_stored_rows,
                                     .models = models ? &pf_models_cursor : NULL};
     pf_experiment_declare(&stored->tables, &ops, profile);
-    if (pf_input_size(stored->input) > READ_ON_OPEN) {
+    if (pf_input_size(stored->input) > whole) {
         profile->metrics_stage = PF_MODELLED;
         return read_head(profile, error);
     }

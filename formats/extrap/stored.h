@@ -42,8 +42,15 @@ struct pf_stored {
     struct pf_experiment_tables tables;
 };
 
-/* The functions of a driver. open: reads small files whole. models: there is a table of them. */
-int pf_stored_open(struct pf_profile *profile, pf_study_read *read, bool models, struct pf_error *error);
+/* Files up to this size are mostly read whole when they are opened; of larger ones, this much is. */
+#define PF_STUDY_HEAD ((uint64_t)1 << 20)
+
+/*
+ * The functions of a driver. open: reads files of at most `whole` bytes whole, of larger ones about PF_STUDY_HEAD bytes.
+ * models: there is a table of them.
+ */
+int pf_stored_open(struct pf_profile *profile, pf_study_read *read, uint64_t whole, bool models,
+                   struct pf_error *error);
 int pf_stored_load(struct pf_profile *profile, enum pf_stage stage, struct pf_pass *pass,
                    struct pf_error *error);
 void pf_stored_close(struct pf_profile *profile);

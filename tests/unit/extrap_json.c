@@ -27,6 +27,11 @@ static void talpas(void)
              "figures are those over the repetitions");
     has_warnings(&study, "3 incomplete-series\n", "a series without all points is told");
     close_study(&study);
+    open_text(&study, &pf_extrap_talpas_driver, LINE("1", "1", "t", "f", "[[1;2];[3];[]]"));
+    has_rows(&study, "values", "p=1_n=1,0,f,t,1\np=1_n=1,1,f,t,2\np=1_n=1,2,f,t,3\n",
+             "lists in a list (one a process) are repetitions too");
+    has_warnings(&study, "", "and nothing is wrong with them");
+    close_study(&study);
     open_text(&study, &pf_extrap_talpas_driver, LINE("1", "1", "time", "a;b", "1"));
     has_rows(&study, "values", "p=1_n=1,0,a,b,time,1\n", "a semicolon in a name is a comma too");
     close_study(&study);

@@ -224,6 +224,23 @@ static void segmented_terms(void)
            "{1.0 for x<=4.0; 2.0 for x>=8.0}", "also as the first of a term");
 }
 
+static void repeated_models(void)
+{
+    struct study study;
+    open_json(
+        &study,
+        "{\"parameters\":[\"x\"],\"modelers\":["
+        "{\"name\":\"M\",\"models\":{\"f\":{\"t\":" MODEL(SINGLE("1", "")) ",\"u\":" MODEL(SINGLE(
+            "2", "")) ",\"t\":" MODEL(SINGLE("3", "")) "}}},"
+                                                       "{\"name\":\"N\",\"models\":{\"f\":{\"t\":" MODEL(
+                                                           SINGLE("4", "")) "}}}]}");
+    char *have = rows_of(&study, table_named(&study, "models"), PF_UNRESTRICTED, false);
+    is(have, "M,f,t,1.5,,nan,1,,3.0\nM,f,u,1.5,,nan,1,,2.0\nN,f,t,1.5,,nan,1,,4.0\n",
+       "of two models of one modeler, call path and metric the last is kept");
+    free(have);
+    close_study(&study);
+}
+
 static void long_function(void)
 {
     char json[100000] = "{\"parameters\":[\"";
@@ -332,6 +349,7 @@ int main(void)
     models();
     segmented_terms();
     bad_models();
+    repeated_models();
     long_function();
     lying_sizes();
     bomb();
