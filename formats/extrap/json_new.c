@@ -113,16 +113,29 @@ static int read_measurement(struct pf_json_study *reader, const struct pf_json_t
 
 static const struct pf_json_measurements kind = {.read = read_measurement, .last_wins = true};
 
+/* What earlier measurements there were is dropped. */
+static int drop_all(struct pf_json_study *reader, const struct pf_json_token *at, struct pf_error *error)
+{
+    struct pf_experiment *experiment = reader->experiment;
+    for (size_t i = 0; i < experiment->n_series; i++)
+        experiment->series[i].dropped = true;
+    return pf_json_study_note(reader, PF_REPEATED_NAME, at,
+                              "measurements for a second time: only what comes last is kept", error);
+}
+
 static int read_top(struct pf_json_study *reader, struct pf_error *error)
 {
     struct pf_json_token token;
+    bool seen = false;
     int event = pf_json_study_next(reader, &token, error);
     if (event != PF_JSON_OBJECT)
         return event < 0 ? -1 : 0;
     while ((event = pf_json_study_next(reader, &token, error)) == PF_JSON_NAME) {
         bool parameters = pf_json_is(&token, "parameters"), measurements = pf_json_is(&token, "measurements");
-        if (pf_json_study_next(reader, &token, error) < 0)
+        if ((measurements && seen && drop_all(reader, &token, error) < 0) ||
+            pf_json_study_next(reader, &token, error) < 0)
             return -1;
+        seen |= measurements;
         int result = parameters     ? pf_json_study_parameters(reader, &token, error)
                      : measurements ? pf_json_study_measurements(reader, &token, &kind, error)
                                     : pf_json_study_ignore(reader, &token, error);
@@ -164,7 +177,7 @@ static int json_open(struct pf_profile *profile, struct pf_error *error)
 const struct pf_driver pf_extrap_json_driver = {
     .name = "extrap-json",
     .title = "Extra-P JSON file",
-    .version = 1,
+    .version = 2,
     .probe = json_probe,
     .open = json_open,
     .load = pf_stored_load,

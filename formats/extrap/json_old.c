@@ -360,8 +360,6 @@ static read_row *const read_rows_of[TABLES] = {read_parameter, read_callpath, re
 /* Whether the tables that a table's rows refer to have been read. */
 static bool may_read(const struct old *old, enum table table)
 {
-    if (old->places[table].read) /* a second one of the same name */
-        return false;
     if (table == COORDINATES)
         return old->places[PARAMETERS].read;
     return table != MEASUREMENTS ||
@@ -374,6 +372,23 @@ static int read_table(struct old *old, enum table table, struct pf_error *error)
     if (read_rows(old, read_rows_of[table], error) < 0)
         return -1;
     return table == PARAMETERS ? add_parameters(old, error) : 0;
+}
+
+/* A table's array has begun: it is read, or where it is is noted. */
+static int find_table(struct old *old, enum table table, const struct pf_json_token *start,
+                      struct pf_error *error)
+{
+    if (old->places[table].is) {
+        if (pf_json_study_note(&old->reader, PF_REPEATED_NAME, start,
+                               "a table for a second time, passed over", error) < 0)
+            return -1;
+        return pf_json_study_ignore(&old->reader, start, error);
+    }
+    old->places[table].is = true;
+    old->places[table].offset = start->offset;
+    old->places[table].line = start->line;
+    return may_read(old, table) ? read_table(old, table, error)
+                                : pf_json_study_ignore(&old->reader, start, error);
 }
 
 /* The first walk: reads the tables that can be read already, and notes where the others are. */
@@ -389,14 +404,8 @@ static int find_tables(struct old *old, struct pf_error *error)
             table++;
         if (pf_json_study_next(&old->reader, &token, error) < 0)
             return -1;
-        bool rows = table < TABLES && token.event == PF_JSON_ARRAY,
-             now = rows && may_read(old, (enum table)table);
-        if (rows && !now && !old->places[table].read) {
-            old->places[table].offset = token.offset;
-            old->places[table].line = token.line;
-            old->places[table].is = true;
-        }
-        int result = now ? read_table(old, (enum table)table, error)
+        int result = table < TABLES && token.event == PF_JSON_ARRAY
+                         ? find_table(old, (enum table)table, &token, error)
                          : pf_json_study_ignore(&old->reader, &token, error);
         if (result < 0)
             return -1;
@@ -460,7 +469,7 @@ static int old_open(struct pf_profile *profile, struct pf_error *error)
 const struct pf_driver pf_extrap_json_old_driver = {
     .name = "extrap-json-old",
     .title = "Extra-P JSON file, older form",
-    .version = 1,
+    .version = 2,
     .probe = old_probe,
     .open = old_open,
     .load = pf_stored_load,

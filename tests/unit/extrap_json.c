@@ -143,6 +143,12 @@ static void repeated(void)
              "what aggregates are made from has one");
     has_warnings(&study, "1 repeated-name\n1 repeated-series\n", "both are told");
     close_study(&study);
+    open_text(&study, &pf_extrap_json_driver,
+              "{\"parameters\":[\"x\"],\"measurements\":{\"a\":{\"t\":[{\"point\":[1],\"values\":[1]}]}},\n"
+              "\"measurements\":{\"b\":{\"t\":[{\"point\":[1],\"values\":[2]}]}}}");
+    has_rows(&study, "values", "x=1,0,b,t,2\n", "measurements as a whole may stand there twice too");
+    has_warnings(&study, "2 repeated-name\n", "which is told");
+    close_study(&study);
 }
 
 static void cut_json(void)
@@ -187,6 +193,13 @@ static void older(void)
                   "0", "1", "3", "1") "," OLD("0", "0", "3", "2") "]" OLD_NAMES);
     has_rows(&study, "values", "x=10_y=20,0,main->f,time,2\n", "measurements of unknown ids are passed over");
     has_warnings(&study, "1 bad-reference\n1 bad-member\n1 bad-reference\n1 incomplete-series\n", "and told");
+    close_study(&study);
+    open_text(&study, &pf_extrap_json_old_driver,
+              "{" OLD_TABLES "\"measurements\":[" OLD("0", "0", "3", "1") "," OLD(
+                  "0", "5", "3", "1") "],\n\"measurements\":[" OLD("0", "0", "3", "2") "]" OLD_NAMES);
+    has_rows(&study, "values", "x=10_y=20,0,main->f,time,1\nx=11_y=20,0,main->f,time,1\n",
+             "of two tables of one name the first is read");
+    has_warnings(&study, "2 repeated-name\n", "and the second is told");
     close_study(&study);
 }
 
