@@ -154,14 +154,30 @@ bool pf_values_fill(struct pf_values *values, bool real)
     return twins.inclusive != PF_NO_PARTNER ? detach_loose(values) : derive_inclusive(values);
 }
 
+/* True if a context stands by itself: it calls nothing, nothing calls it, and it is neither a frame nor a root. */
+static bool stands_alone(const struct pf_tree *tree, uint32_t context)
+{
+    return tree->parent[context] == PF_NO_CONTEXT && tree->first[context] == tree->first[context + 1] &&
+           !(tree->flags[context] & (PF_FRAME | PF_ROOT));
+}
+
+/* Whether there is something of a metric to show for a context: one that stands alone may have values that
+ * nothing adds up. */
+static bool is_shown(const struct pf_values *values, int metric, uint32_t context)
+{
+    if (metric == PF_NO_PARTNER || !pf_context_find(values->aggregate, (unsigned)metric, context))
+        return false;
+    return values->aggregate->profile->metrics[metric].over_contexts == PF_OVER_ALL ||
+           !stands_alone(values->tree, context);
+}
+
 static void find_present(struct pf_values *values)
 {
     int metrics[] = {(int)values->metric, values->twins.exclusive, values->twins.inclusive};
     memset(values->present, 0, values->n * sizeof *values->present);
     for (uint32_t i = values->n; i-- > 0;) {
         for (size_t m = 0; m < sizeof metrics / sizeof *metrics && !values->present[i]; m++)
-            values->present[i] = metrics[m] != PF_NO_PARTNER &&
-                                 pf_context_find(values->aggregate, (unsigned)metrics[m], i) != NULL;
+            values->present[i] = is_shown(values, metrics[m], i);
         uint32_t parent = values->tree->parent[i];
         if (values->present[i] && parent != PF_NO_CONTEXT)
             values->present[parent] = true;

@@ -220,6 +220,27 @@ static void places_outside_the_tree(void)
     fake_free(&fake);
 }
 
+static void what_counts_nowhere_is_not_shown(void)
+{
+    struct fake fake;
+    fake_init(&fake, 1);
+    unsigned m = fake_metric(&fake, "time", "int", PF_OVER_FRAMES, PF_SUM);
+    unsigned points = fake_metric(&fake, "point", "int", PF_OVER_ALL, PF_SUM);
+    uint32_t root = fake_context(&fake, PF_NO_CONTEXT, "root", PF_ROOT | PF_FRAME);
+    uint32_t unlisted = fake_context(&fake, PF_NO_CONTEXT, "unlisted", 0);
+    fake_value(&fake, 0, root, m, 10);
+    fake_value(&fake, 0, unlisted, m, 10);
+    fake_value(&fake, 0, unlisted, points, 10);
+    fake_finish(&fake);
+    shows(&fake, m, PF_METRIC_TREE,
+          "10 ns total\n inclusive    incl%  exclusive  context\n        10     100%         10  root\n",
+          "tree.txt: a context outside the tree has no line where its values are added to nothing");
+    shows(&fake, points, PF_METRIC_TREE,
+          "10 ns total\n inclusive    incl%  exclusive  context\n        10     100%         10  unlisted\n",
+          "tree.txt: but one where they count");
+    fake_free(&fake);
+}
+
 static void what_does_not_add_up(void)
 {
     struct fake fake;
@@ -660,6 +681,7 @@ int main(void)
     frames_alone_count();
     gaps_in_inclusive_values();
     places_outside_the_tree();
+    what_counts_nowhere_is_not_shown();
     what_does_not_add_up();
     numbers_for_eyes();
     large_and_small_numbers();
