@@ -53,15 +53,29 @@ static void close_walk(struct pf_cursor *cursor)
     cursor->state = NULL;
 }
 
+/*
+ * To the row at the position, or behind it. In a damaged table a search for it may come elsewhere than a walk does: it
+ * is walked from its start.
+ */
+static int open_scan(struct walk *walk, const struct nsight_state *state, struct pf_error *error)
+{
+    enum nsight_table table = nsight_activities[walk->at.table];
+    int64_t from = state->damage[table].damaged ? INT64_MIN : walk->at.rowid;
+    if (nsight_scan_open(&walk->scan, walk->db, table, NSIGHT_ALL_COLUMNS, from, error))
+        return -1;
+    walk->scanning = true;
+    return 0;
+}
+
 /* The next row of any of the tables. */
-static int next_event(struct walk *walk, struct pf_error *error)
+static int next_event(struct walk *walk, const struct nsight_state *state, struct pf_error *error)
 {
     for (; walk->at.table < NSIGHT_ACTIVITIES; walk->at.table++, walk->at.rowid = INT64_MIN) {
-        if (!walk->scanning && nsight_scan_open(&walk->scan, walk->db, nsight_activities[walk->at.table],
-                                                NSIGHT_ALL_COLUMNS, walk->at.rowid, error))
+        if (!walk->scanning && open_scan(walk, state, error))
             return -1;
-        walk->scanning = true;
         int more = nsight_scan_next(&walk->scan, error);
+        while (more > 0 && walk->scan.rowid < walk->at.rowid)
+            more = nsight_scan_next(&walk->scan, error);
         if (more < 0)
             return -1;
         if (more && walk->scan.rowid < INT64_MAX) {
@@ -114,7 +128,7 @@ static int next_row(struct pf_cursor *cursor, struct pf_cell *cells, struct pf_e
     uint32_t stream;
     int more, match = 0;
     do {
-        if ((more = next_event(walk, error)) <= 0)
+        if ((more = next_event(walk, state, error)) <= 0)
             return more;
         stream = nsight_stream_of(&state->partitions, scan);
     } while (!(match = matches(cursor, walk, stream, &found, error)));

@@ -3,6 +3,7 @@
 
 #include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* Bytes that names may have beyond those of the export, which only a hostile one has use for. */
 enum { NAMES_SPARE = 1 << 20 };
@@ -67,6 +68,7 @@ static int tell_problems(struct nsight_model *model, struct pf_error *error)
                 "the file ends here, %" PRIu64 " bytes before the end of its database",
                 vfs->size - vfs->have))
         return -1;
+    memcpy(nsight_state(profile)->damage, model->damage, sizeof model->damage);
     if (tell_damage(profile, model->damage, error))
         return -1;
     if (model->bad_times &&

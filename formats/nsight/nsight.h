@@ -65,6 +65,12 @@ enum nsight_sum {
 /* The metrics, in the order of their numbers. */
 enum { NSIGHT_METRICS = 5 };
 
+/* Where a table ended before its end, for each table: told when the pass is over, which may be made again. */
+struct nsight_damage {
+    bool damaged, started;
+    int64_t rowid; /* of the last row, if it has started */
+};
+
 struct nsight_state {
     struct pf_fold_state fold; /* first: see fold.h */
     struct pf_input *input;
@@ -72,6 +78,7 @@ struct nsight_state {
     struct nsight_partitions partitions; /* from PF_PARTITIONED on */
     struct nsight_names names;           /* from PF_MODELLED on: of all that activities are called by */
     struct nsight_lookup calls;          /* likewise: contexts of API calls by process and correlation */
+    struct nsight_damage damage[NSIGHT_TABLES]; /* likewise */
     struct pf_table tables[2 + NSIGHT_SUMS];
     struct pf_rows *sums[NSIGHT_SUMS];
 };
@@ -91,12 +98,6 @@ void nsight_close(struct pf_profile *profile);
 /* The stages. Each leaves the profile as it was if it fails. */
 int nsight_load_partitions(struct pf_profile *profile, struct nsight_db *db, struct pf_error *error);
 int nsight_load_model(struct pf_profile *profile, struct nsight_db *db, struct pf_error *error);
-
-/* Where a table ended before its end, for each table: told when the pass is over, which may be made again. */
-struct nsight_damage {
-    bool damaged, started;
-    int64_t rowid; /* of the last row, if it has started */
-};
 
 static inline void nsight_note_damage(struct nsight_damage damage[NSIGHT_TABLES],
                                       const struct nsight_scan *scan)

@@ -26,29 +26,6 @@ static char *copy_of(const char *text)
     return copy;
 }
 
-/* Each row, read by a cursor of its own that was told where it stands. */
-static const char *rows_resumed(struct open_export *export, struct pf_restriction only)
-{
-    const struct pf_table *table = table_named(&export->profile, "events");
-    struct pf_cell cells[16] = {0};
-    char position[64];
-    size_t saved = 0;
-    export_size = 0;
-    *export_text = 0;
-    for (int more = 1; more > 0;) {
-        struct pf_cursor cursor = {.profile = &export->profile, .table = table, .only = only};
-        if (table->ops->open(&cursor, &export->error) ||
-            (saved && table->ops->restore(&cursor, position, saved, &export->error)))
-            abort();
-        more = table->ops->next(&cursor, cells, &export->error);
-        if (more > 0)
-            append_row(&export->profile, table, cells);
-        saved = table->ops->save(&cursor, position, sizeof position);
-        table->ops->close(&cursor);
-    }
-    return export_text;
-}
-
 static void test_resuming(struct open_export *export)
 {
     char *whole = copy_of(rows(export, "events"));

@@ -98,13 +98,11 @@ static uint32_t be32(const unsigned char *bytes)
     return (uint32_t)bytes[0] << 24 | (uint32_t)bytes[1] << 16 | (uint32_t)bytes[2] << 8 | bytes[3];
 }
 
-/* Lets all branches of the kernels' table lead to its first page. */
-static void test_circle(void)
+/* Where the first page of the kernels' table stands in the export that was made last, whose pages have 4096 bytes. */
+static size_t page_of_kernels(void)
 {
-    unsigned char *bytes;
     sqlite3 *db;
     sqlite3_stmt *statement;
-    close_export(export_of("PRAGMA page_size=4096;" TABLES NAMES MANY(1000)));
     if (sqlite3_open(path_in(export_folder, "export.sqlite"), &db) ||
         sqlite3_prepare_v2(db, "SELECT rootpage FROM sqlite_schema WHERE name='CUPTI_ACTIVITY_KIND_KERNEL'",
                            -1, &statement, NULL) ||
@@ -113,7 +111,36 @@ static void test_circle(void)
     size_t root = (size_t)(sqlite3_column_int(statement, 0) - 1) * 4096;
     sqlite3_finalize(statement);
     sqlite3_close(db);
+    return root;
+}
 
+/* The second of three kernels has a smaller number than the first: a walk ends there, a search would find the third. */
+static void test_unordered(void)
+{
+    unsigned char *bytes;
+    close_export(export_of("PRAGMA page_size=4096;" TABLES NAMES KERNEL(1, 2, 7, 1, 3) KERNEL(3, 4, 7, 1, 3)
+                               KERNEL(5, 6, 7, 1, 3)));
+    size_t root = page_of_kernels(), size = read_file("export.sqlite", &bytes);
+    const unsigned char *cells = bytes + root + 8;
+    bytes[root + ((size_t)cells[2] << 8 | cells[3]) + 1] = 0; /* a cell: its size, the number, the row */
+    write_file("unordered.sqlite", bytes, size);
+    struct open_export *export = open_export("unordered.sqlite");
+    is(codes(export), "bad-table", "a table whose rows are out of order ends there");
+    char *whole = strdup(rows(export, "events"));
+    ok(whole && count_lines(whole) == 1, "what comes before is read");
+    is(rows_resumed(export, PF_UNRESTRICTED), whole, "and nothing else, also from a saved position");
+    free(whole);
+    close_export(export);
+    remove_export("unordered.sqlite");
+    free(bytes);
+}
+
+/* Lets all branches of the kernels' table lead to its first page. */
+static void test_circle(void)
+{
+    unsigned char *bytes;
+    close_export(export_of("PRAGMA page_size=4096;" TABLES NAMES MANY(1000)));
+    size_t root = page_of_kernels();
     size_t size = read_file("export.sqlite", &bytes);
     unsigned cells = (unsigned)bytes[root + 3] << 8 | bytes[root + 4];
     const unsigned char *first = bytes + root + ((size_t)bytes[root + 12] << 8 | bytes[root + 13]);
@@ -280,6 +307,7 @@ int main(void)
 {
     test_cut();
     test_flipped();
+    test_unordered();
     test_circle();
     test_write_ahead();
     test_hostile_schemas();

@@ -282,6 +282,29 @@ EXPORT const char *rows(struct open_export *export, const char *name)
     return rows_only(export, name, PF_UNRESTRICTED);
 }
 
+/* Each event, read by a cursor of its own that was told where it stands. */
+EXPORT const char *rows_resumed(struct open_export *export, struct pf_restriction only)
+{
+    const struct pf_table *table = table_named(&export->profile, "events");
+    struct pf_cell cells[16] = {0};
+    char position[64];
+    size_t saved = 0;
+    export_size = 0;
+    *export_text = 0;
+    for (int more = 1; more > 0;) {
+        struct pf_cursor cursor = {.profile = &export->profile, .table = table, .only = only};
+        if (table->ops->open(&cursor, &export->error) ||
+            (saved && table->ops->restore(&cursor, position, saved, &export->error)))
+            abort();
+        more = table->ops->next(&cursor, cells, &export->error);
+        if (more > 0)
+            append_row(&export->profile, table, cells);
+        saved = table->ops->save(&cursor, position, sizeof position);
+        table->ops->close(&cursor);
+    }
+    return export_text;
+}
+
 /* The lines of `values` that tell of one metric: context and value. */
 EXPORT const char *values_of(struct open_export *export, const char *metric)
 {
