@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "tests/profile.h"
 #include "tests/sound.h"
 
 /*
@@ -142,11 +143,8 @@ FUZZ void fuzz_read(const struct pf_driver *driver, int folder, const char *name
     /* Little memory at times, so that sums and tapes spill. */
     struct pf_options options = {.cache = choice & 8 ? 4096 : 1 << 20};
     struct pf_profile profile;
-    struct pf_source *source = pf_source_new(folder, name, &error);
-    if (!source || pf_profile_begin(&profile, driver, source, &options, &error))
-        abort();
     fuzz_probe(driver, folder, name);
-    bool opened = driver->open(&profile, &error) == 0;
+    bool opened = profile_open(&profile, driver, folder, name, &options, &error) == 0;
     bool loaded = opened && !pf_profile_load(&profile, PF_DERIVED, NULL, &error);
     if ((!opened && (rules & FUZZ_OPENS)) || (opened && !loaded && (rules & FUZZ_LOADS))) {
         fprintf(stderr, "not %s: %s\n", opened ? "loaded" : "opened", error.what);
@@ -154,8 +152,7 @@ FUZZ void fuzz_read(const struct pf_driver *driver, int folder, const char *name
     }
     if (loaded)
         fuzz_look(&profile, choice, rules);
-    pf_profile_end(&profile);
-    pf_source_free(source);
+    profile_close(&profile);
 }
 
 /* Reads a file of these bytes. */

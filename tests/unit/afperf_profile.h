@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "formats/driver.h"
+#include "tests/profile.h"
 
 /* Profiles made from AFPerf texts, and their tables as text: for the tests of the driver. */
 
@@ -45,25 +46,15 @@ static inline void write_profile(int directory, const void *text, size_t size)
 static inline void load_profile(struct afperf_profile *p, struct pf_pass *pass)
 {
     p->options = (struct pf_options){.cache = 1 << 20};
-    p->profile = (struct pf_profile){.driver = &pf_afperf_driver,
-                                     .source = pf_source_new(p->directory, "run.afperf", &p->error),
-                                     .options = &p->options,
-                                     .info = pf_rows_new(2),
-                                     .warnings = pf_rows_new(5)};
-    p->result = pf_afperf_driver.open(&p->profile, &p->error);
-    for (enum pf_stage stage = PF_PARTITIONED; !p->result && stage < PF_STAGES; stage++)
-        p->result = pf_afperf_driver.load(&p->profile, stage, pass, &p->error);
+    p->result =
+        profile_open(&p->profile, &pf_afperf_driver, p->directory, "run.afperf", &p->options, &p->error);
+    if (!p->result)
+        p->result = pf_profile_load(&p->profile, PF_DERIVED, pass, &p->error);
 }
 
 static inline void unload_profile(struct afperf_profile *p)
 {
-    pf_afperf_driver.close(&p->profile);
-    pf_rows_free(p->profile.partitions.items);
-    pf_rows_free(p->profile.partitions.fields);
-    pf_rows_free(p->profile.warnings);
-    pf_rows_free(p->profile.info);
-    pf_tree_free(p->profile.contexts);
-    pf_source_free(p->profile.source);
+    profile_close(&p->profile);
 }
 
 static inline void make_folder(struct afperf_profile *p)

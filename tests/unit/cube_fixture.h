@@ -8,6 +8,7 @@
 
 #include "formats/driver.h"
 #include "formats/print.h"
+#include "tests/profile.h"
 #include "tests/unit/tap.h"
 #include "tests/unit/temp_dir.h"
 
@@ -208,29 +209,17 @@ CUBE_FIXTURE void set_up(struct fixture *fixture, struct bytes *file)
     struct timespec times[2] = {{.tv_sec = INT32_MAX}, {.tv_sec = INT32_MAX}};
     utimensat(AT_FDCWD, path_in(fixture->folder, "profile.cubex"), times, 0);
     fixture->directory = open(fixture->folder, O_RDONLY | O_DIRECTORY);
-    fixture->profile =
-        (struct pf_profile){.driver = &pf_cube_driver,
-                            .source = pf_source_new(fixture->directory, "profile.cubex", &fixture->error),
-                            .options = &fixture->options,
-                            .info = pf_rows_new(2),
-                            .warnings = pf_rows_new(5)};
-    fixture->result = pf_cube_driver.open(&fixture->profile, &fixture->error);
-    for (enum pf_stage stage = PF_PARTITIONED; stage < PF_STAGES && !fixture->result; stage++)
-        fixture->result = pf_cube_driver.load(&fixture->profile, stage, NULL, &fixture->error);
+    fixture->result = profile_open(&fixture->profile, &pf_cube_driver, fixture->directory, "profile.cubex",
+                                   &fixture->options, &fixture->error);
+    if (!fixture->result)
+        fixture->result = pf_profile_load(&fixture->profile, PF_DERIVED, NULL, &fixture->error);
     if (fixture->result)
         printf("# %s\n", fixture->error.what);
 }
 
 CUBE_FIXTURE void tear_down(struct fixture *fixture)
 {
-    struct pf_profile *profile = &fixture->profile;
-    pf_cube_driver.close(profile);
-    pf_rows_free(profile->partitions.items);
-    pf_rows_free(profile->partitions.fields);
-    pf_rows_free(profile->warnings);
-    pf_rows_free(profile->info);
-    pf_tree_free(profile->contexts);
-    pf_source_free(profile->source);
+    profile_close(&fixture->profile);
     close(fixture->directory);
     temp_dir_remove(fixture->folder);
 }

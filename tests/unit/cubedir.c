@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include "tests/profile.h"
 #include "tests/unit/cube_fixture.h"
 
 /* Folders of points that hold Cube files, as one experiment. */
@@ -64,28 +65,17 @@ static void open_study(struct study *study)
 {
     nftw(study->root, age, 16, FTW_DEPTH | FTW_PHYS);
     study->directory = open(study->folder, O_RDONLY | O_DIRECTORY);
-    study->profile = (struct pf_profile){.driver = &pf_cubedir_driver,
-                                         .source = pf_source_new(study->directory, "study", &study->error),
-                                         .options = &study->options,
-                                         .info = pf_rows_new(2),
-                                         .warnings = pf_rows_new(5)};
-    study->result = pf_cubedir_driver.open(&study->profile, &study->error);
-    for (enum pf_stage stage = PF_PARTITIONED; stage < PF_STAGES && !study->result; stage++)
-        study->result = pf_cubedir_driver.load(&study->profile, stage, NULL, &study->error);
+    study->result = profile_open(&study->profile, &pf_cubedir_driver, study->directory, "study",
+                                 &study->options, &study->error);
+    if (!study->result)
+        study->result = pf_profile_load(&study->profile, PF_DERIVED, NULL, &study->error);
     if (study->result)
         printf("# %s\n", study->error.what);
 }
 
 static void close_study(struct study *study)
 {
-    struct pf_profile *profile = &study->profile;
-    pf_cubedir_driver.close(profile);
-    pf_rows_free(profile->partitions.items);
-    pf_rows_free(profile->partitions.fields);
-    pf_rows_free(profile->warnings);
-    pf_rows_free(profile->info);
-    pf_tree_free(profile->contexts);
-    pf_source_free(profile->source);
+    profile_close(&study->profile);
     close(study->directory);
     temp_dir_remove(study->folder);
 }

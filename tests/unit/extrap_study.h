@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "formats/driver.h"
+#include "tests/profile.h"
 #include "tests/unit/tap.h"
 #include "tests/unit/temp_dir.h"
 
@@ -32,14 +33,10 @@ static void open_study(struct study *study, const struct pf_driver *driver, cons
     /* A time to come: sources wait for files that were written just now to grow older. */
     struct timespec times[2] = {{.tv_sec = INT32_MAX}, {.tv_sec = INT32_MAX}};
     utimensat(study->directory, "study", times, 0);
-    study->profile = (struct pf_profile){.driver = driver,
-                                         .source = pf_source_new(study->directory, "study", &study->error),
-                                         .options = &study->options,
-                                         .info = pf_rows_new(2),
-                                         .warnings = pf_rows_new(5)};
-    study->result = driver->open(&study->profile, &study->error);
-    for (enum pf_stage stage = PF_PARTITIONED; !study->result && stage < PF_STAGES; stage++)
-        study->result = driver->load(&study->profile, stage, NULL, &study->error);
+    study->result =
+        profile_open(&study->profile, driver, study->directory, "study", &study->options, &study->error);
+    if (!study->result)
+        study->result = pf_profile_load(&study->profile, PF_DERIVED, NULL, &study->error);
 }
 
 __attribute__((unused)) static void open_text(struct study *study, const struct pf_driver *driver,
@@ -50,14 +47,7 @@ __attribute__((unused)) static void open_text(struct study *study, const struct 
 
 static void close_study(struct study *study)
 {
-    struct pf_profile *profile = &study->profile;
-    study->driver->close(profile);
-    pf_rows_free(profile->partitions.items);
-    pf_rows_free(profile->partitions.fields);
-    pf_rows_free(profile->warnings);
-    pf_rows_free(profile->info);
-    pf_tree_free(profile->contexts);
-    pf_source_free(profile->source);
+    profile_close(&study->profile);
     close(study->directory);
     temp_dir_remove(study->folder);
 }

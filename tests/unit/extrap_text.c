@@ -11,6 +11,7 @@
 #include "formats/extrap/text_grammar.h"
 #include "formats/parse.h"
 #include "formats/pass.h"
+#include "tests/profile.h"
 #include "tests/unit/tap.h"
 
 extern const struct pf_driver pf_extrap_text_driver;
@@ -71,13 +72,8 @@ static void open_only(struct fixture *fixture, const char *text, size_t size)
     strcpy(fixture->folder, "/tmp/extrap_text.XXXXXX");
     fixture->directory = mkdtemp(fixture->folder) ? open(fixture->folder, O_RDONLY | O_DIRECTORY) : -1;
     write_file(fixture->directory, text, size);
-    fixture->profile =
-        (struct pf_profile){.driver = &pf_extrap_text_driver,
-                            .source = pf_source_new(fixture->directory, "study.txt", &fixture->error),
-                            .options = &fixture->options,
-                            .info = pf_rows_new(2),
-                            .warnings = pf_rows_new(5)};
-    fixture->result = pf_extrap_text_driver.open(&fixture->profile, &fixture->error);
+    fixture->result = profile_open(&fixture->profile, &pf_extrap_text_driver, fixture->directory, "study.txt",
+                                   &fixture->options, &fixture->error);
 }
 
 static void set_up(struct fixture *fixture, const char *text, size_t size)
@@ -89,14 +85,7 @@ static void set_up(struct fixture *fixture, const char *text, size_t size)
 
 static void tear_down(struct fixture *fixture)
 {
-    struct pf_profile *profile = &fixture->profile;
-    pf_extrap_text_driver.close(profile);
-    pf_rows_free(profile->partitions.items);
-    pf_rows_free(profile->partitions.fields);
-    pf_rows_free(profile->warnings);
-    pf_rows_free(profile->info);
-    pf_tree_free(profile->contexts);
-    pf_source_free(profile->source);
+    profile_close(&fixture->profile);
     unlinkat(fixture->directory, "study.txt", 0);
     close(fixture->directory);
     rmdir(fixture->folder);

@@ -12,6 +12,7 @@
 
 #include "formats/driver.h"
 #include "formats/print.h"
+#include "tests/profile.h"
 #include "tests/unit/tap.h"
 
 /* Databases opened by the driver alone, and copies of them that a test may damage. */
@@ -44,17 +45,8 @@ static inline void open_database(struct database *db, const char *folder, const 
 {
     *db = (struct database){.options = {.cache = 1 << 20}};
     db->folder = open(folder, O_RDONLY | O_DIRECTORY);
-    db->profile = (struct pf_profile){.driver = &pf_hpctoolkit_driver,
-                                      .source = pf_source_new(db->folder, name, &db->error),
-                                      .options = &db->options,
-                                      .info = pf_rows_new(2),
-                                      .warnings = pf_rows_new(5)};
-    if (!db->profile.source) {
-        printf("Bail out! no database %s/%s\n", folder, name);
-        exit(1);
-    }
-    pf_source_set_matters(db->profile.source, pf_hpctoolkit_driver.matters);
-    db->result = pf_hpctoolkit_driver.open(&db->profile, &db->error);
+    db->result =
+        profile_open(&db->profile, &pf_hpctoolkit_driver, db->folder, name, &db->options, &db->error);
 }
 
 static inline void load_database(struct database *db, const char *folder, const char *name)
@@ -66,14 +58,7 @@ static inline void load_database(struct database *db, const char *folder, const 
 
 static inline void close_database(struct database *db)
 {
-    struct pf_profile *profile = &db->profile;
-    pf_hpctoolkit_driver.close(profile);
-    pf_rows_free(profile->partitions.items);
-    pf_rows_free(profile->partitions.fields);
-    pf_rows_free(profile->warnings);
-    pf_rows_free(profile->info);
-    pf_tree_free(profile->contexts);
-    pf_source_free(profile->source);
+    profile_close(&db->profile);
     close(db->folder);
 }
 

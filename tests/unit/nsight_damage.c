@@ -279,12 +279,9 @@ static void test_stopped(void)
     struct pf_profile *profile = &export->profile;
     struct pf_source *source = profile->source;
     struct pf_error error;
-    struct pf_profile again = {.driver = &pf_nsight_driver,
-                               .options = &export->options,
-                               .source = source,
-                               .info = pf_rows_new(2),
-                               .warnings = pf_rows_new(5)};
-    if (pf_nsight_driver.open(&again, &error))
+    struct pf_profile again;
+    if (pf_profile_begin(&again, &pf_nsight_driver, source, &export->options, &error) ||
+        pf_nsight_driver.open(&again, &error))
         abort();
     ok(pf_nsight_driver.load(&again, PF_PARTITIONED, &pass, &error) && error.code == ECANCELED,
        "a pass that nobody waits for stops");
@@ -294,12 +291,7 @@ static void test_stopped(void)
        "so does the next stage");
     ok(!again.contexts && !pf_nsight_driver.load(&again, PF_MODELLED, NULL, &error),
        "which can then be made");
-    pf_nsight_driver.close(&again);
-    pf_rows_free(again.partitions.items);
-    pf_rows_free(again.partitions.fields);
-    pf_rows_free(again.warnings);
-    pf_rows_free(again.info);
-    pf_tree_free(again.contexts);
+    pf_profile_end(&again);
     close_export(export);
 }
 

@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 
 #include "formats/driver.h"
+#include "tests/profile.h"
 #include "tests/unit/tap.h"
 #include "tests/unit/temp_dir.h"
 
@@ -131,30 +132,17 @@ EXPORT struct open_export *open_export(const char *name)
     int folder = open(export_folder, O_RDONLY | O_DIRECTORY);
     if (!open_one || folder < 0)
         abort();
-    struct pf_profile *profile = &open_one->profile;
     open_one->options.cache = 1 << 20;
-    profile->driver = &pf_nsight_driver;
-    profile->options = &open_one->options;
-    profile->source = pf_source_new(folder, name, &open_one->error);
-    profile->info = pf_rows_new(2);
-    profile->warnings = pf_rows_new(5);
+    open_one->failed = profile_open(&open_one->profile, &pf_nsight_driver, folder, name, &open_one->options,
+                                    &open_one->error) ||
+                       pf_profile_load(&open_one->profile, PF_DERIVED, NULL, &open_one->error);
     close(folder);
-    open_one->failed = pf_nsight_driver.open(profile, &open_one->error) != 0;
-    for (enum pf_stage stage = PF_PARTITIONED; !open_one->failed && stage < PF_STAGES; stage++)
-        open_one->failed = pf_nsight_driver.load(profile, stage, NULL, &open_one->error) != 0;
     return open_one;
 }
 
 EXPORT void close_export(struct open_export *open_one)
 {
-    struct pf_profile *profile = &open_one->profile;
-    pf_nsight_driver.close(profile);
-    pf_rows_free(profile->partitions.items);
-    pf_rows_free(profile->partitions.fields);
-    pf_rows_free(profile->warnings);
-    pf_rows_free(profile->info);
-    pf_tree_free(profile->contexts);
-    pf_source_free(profile->source);
+    profile_close(&open_one->profile);
     free(open_one);
 }
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Folders of points that hold exports, as an experiment. */
+#include "tests/profile.h"
 #include "tests/unit/nsight_export.h"
 
 extern const struct pf_driver pf_nsight_folder_driver;
@@ -24,30 +25,17 @@ static struct open_export *open_study(void)
     int folder = open(export_folder, O_RDONLY | O_DIRECTORY);
     if (!study || folder < 0)
         abort();
-    struct pf_profile *profile = &study->profile;
     study->options.cache = 1 << 20;
-    profile->driver = &pf_nsight_folder_driver;
-    profile->options = &study->options;
-    profile->source = pf_source_new(folder, "study", &study->error);
-    profile->info = pf_rows_new(2);
-    profile->warnings = pf_rows_new(5);
+    study->failed = profile_open(&study->profile, &pf_nsight_folder_driver, folder, "study", &study->options,
+                                 &study->error) ||
+                    pf_profile_load(&study->profile, PF_DERIVED, NULL, &study->error);
     close(folder);
-    study->failed = pf_nsight_folder_driver.open(profile, &study->error) != 0;
-    for (enum pf_stage stage = PF_PARTITIONED; !study->failed && stage < PF_STAGES; stage++)
-        study->failed = pf_nsight_folder_driver.load(profile, stage, NULL, &study->error) != 0;
     return study;
 }
 
 static void close_study(struct open_export *study)
 {
-    struct pf_profile *profile = &study->profile;
-    pf_nsight_folder_driver.close(profile);
-    pf_rows_free(profile->partitions.items);
-    pf_rows_free(profile->partitions.fields);
-    pf_rows_free(profile->warnings);
-    pf_rows_free(profile->info);
-    pf_tree_free(profile->contexts);
-    pf_source_free(profile->source);
+    profile_close(&study->profile);
     free(study);
 }
 

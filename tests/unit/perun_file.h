@@ -6,6 +6,7 @@
 
 #include "formats/driver.h"
 #include "formats/print.h"
+#include "tests/profile.h"
 #include "tests/unit/tap.h"
 #include "tests/unit/temp_dir.h"
 
@@ -33,27 +34,14 @@ PERUN_FILE void file_open(struct file *file, const struct pf_driver *driver, con
     write_bytes(file->folder, name, bytes, size);
     file->directory = open(file->folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     file->options.cache = cache;
-    file->profile = (struct pf_profile){.driver = driver,
-                                        .source = pf_source_new(file->directory, name, &file->error),
-                                        .options = &file->options,
-                                        .info = pf_rows_new(2),
-                                        .warnings = pf_rows_new(5)};
-    if (!file->profile.source || !file->profile.info || !file->profile.warnings)
-        abort();
-    file->opened = !driver->open(&file->profile, &file->error);
+    file->opened = !profile_open(&file->profile, driver, file->directory, name, &file->options, &file->error);
     file->loaded = file->opened && !driver->load(&file->profile, PF_PARTITIONED, NULL, &file->error) &&
                    !driver->load(&file->profile, PF_MODELLED, NULL, &file->error);
 }
 
 PERUN_FILE void file_close(struct file *file)
 {
-    file->profile.driver->close(&file->profile);
-    pf_rows_free(file->profile.partitions.items);
-    pf_rows_free(file->profile.partitions.fields);
-    pf_rows_free(file->profile.warnings);
-    pf_rows_free(file->profile.info);
-    pf_tree_free(file->profile.contexts);
-    pf_source_free(file->profile.source);
+    profile_close(&file->profile);
     close(file->directory);
     temp_dir_remove(file->folder);
 }

@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include "tests/profile.h"
 #include "tests/sound.h"
 #include "tests/unit/tap.h"
 
@@ -34,15 +35,11 @@ static void check_profile(const struct pf_driver *driver, int folder, const char
     struct pf_error error = {0};
     struct pf_options options = {.cache = 1 << 20};
     struct pf_profile profile;
-    struct pf_source *source = pf_source_new(folder, name, &error);
     const char *wrong = NULL;
-    if (!source)
-        return;
-    if (!pf_profile_begin(&profile, driver, source, &options, &error) && !driver->open(&profile, &error))
+    if (!profile_open(&profile, driver, folder, name, &options, &error))
         wrong = pf_profile_load(&profile, PF_DERIVED, NULL, &error) ? error.what : check_items(&profile);
     ok(!wrong, "%s is a sound profile%s%s", path, wrong ? ": " : "", wrong ? wrong : "");
-    pf_profile_end(&profile);
-    pf_source_free(source);
+    profile_close(&profile);
 }
 
 /* True if the entry has been read as a profile that stands in its place. */

@@ -14,6 +14,7 @@
 
 #include "formats/driver.h"
 #include "fs/csv.h"
+#include "tests/profile.h"
 #include "tests/unit/tap.h"
 
 /* Writes XRay files in memory, and reads them back through the driver, for the tests of the driver. */
@@ -248,13 +249,8 @@ static inline int open_bytes(struct opened *opened, const void *bytes, size_t si
         futimens(opened->directory, future))
         abort();
     close(fd);
-    struct pf_profile *profile = &opened->profile;
-    profile->driver = &pf_xray_driver;
-    profile->options = &opened->options;
-    profile->source = pf_source_new(opened->directory, "log", &opened->error);
-    profile->info = pf_rows_new(2);
-    profile->warnings = pf_rows_new(5);
-    return pf_xray_driver.open(profile, &opened->error);
+    return profile_open(&opened->profile, &pf_xray_driver, opened->directory, "log", &opened->options,
+                        &opened->error);
 }
 
 /* Loads the stages up to this one. */
@@ -275,14 +271,7 @@ static inline int open_log(struct opened *opened, const struct log *log, enum pf
 
 static inline void close_log(struct opened *opened)
 {
-    struct pf_profile *profile = &opened->profile;
-    pf_xray_driver.close(profile);
-    pf_rows_free(profile->partitions.items);
-    pf_rows_free(profile->partitions.fields);
-    pf_tree_free(profile->contexts);
-    pf_rows_free(profile->warnings);
-    pf_rows_free(profile->info);
-    pf_source_free(profile->source);
+    profile_close(&opened->profile);
     unlinkat(opened->directory, "log", 0);
     close(opened->directory);
     rmdir(opened->folder);

@@ -275,28 +275,15 @@ static void remove_place(struct place *place)
 static void load_log(struct opened *opened, struct place *place, const char *name, const char *instr_map)
 {
     *opened = (struct opened){.options = {.cache = 1 << 20, .instr_map = instr_map}};
-    opened->profile = (struct pf_profile){.driver = &pf_xray_driver,
-                                          .options = &opened->options,
-                                          .source = pf_source_new(place->directory, name, &opened->error),
-                                          .info = pf_rows_new(2),
-                                          .warnings = pf_rows_new(5)};
-    if (!opened->profile.source)
-        abort();
-    pf_source_set_matters(opened->profile.source, pf_xray_driver.matters);
-    if (pf_xray_driver.open(&opened->profile, &opened->error) || load(opened, PF_DERIVED))
+    if (profile_open(&opened->profile, &pf_xray_driver, place->directory, name, &opened->options,
+                     &opened->error) ||
+        load(opened, PF_DERIVED))
         abort();
 }
 
 static void unload_log(struct opened *opened)
 {
-    struct pf_profile *profile = &opened->profile;
-    pf_xray_driver.close(profile);
-    pf_rows_free(profile->partitions.items);
-    pf_rows_free(profile->partitions.fields);
-    pf_tree_free(profile->contexts);
-    pf_rows_free(profile->warnings);
-    pf_rows_free(profile->info);
-    pf_source_free(profile->source);
+    profile_close(&opened->profile);
 }
 
 /* The names of the log's functions by id, a semicolon after each. */

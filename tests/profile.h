@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef TEST_PROFILE_H
+#define TEST_PROFILE_H
+
+#include <stdlib.h>
+
+#include "formats/driver.h"
+
+/* A profile without the core: for tests of drivers. */
+
+/* Opens what stands in a folder under this name. 0, or -1 with *error filled; profile_close is due in either case. */
+static inline int profile_open(struct pf_profile *profile, const struct pf_driver *driver, int folder,
+                               const char *name, const struct pf_options *options, struct pf_error *error)
+{
+    struct pf_source *source = pf_source_new(folder, name, error);
+    if (!source)
+        abort();
+    pf_source_set_matters(source, driver->matters);
+    if (pf_profile_begin(profile, driver, source, options, error))
+        abort();
+    return driver->open(profile, error);
+}
+
+static inline void profile_close(struct pf_profile *profile)
+{
+    struct pf_source *source = profile->source;
+    pf_profile_end(profile);
+    pf_source_free(source);
+}
+
+#endif
