@@ -92,6 +92,21 @@ static void set_limits(sqlite3 *connection)
 
 /* ---- the connection ------------------------------------------------------------------------------ */
 
+/* More than SQLite needs for a row. */
+enum { ROW_MEMORY = 4 * NSIGHT_TEXT_MAX };
+
+/*
+ * SQLite says so too of damaged pages, whose sizes ask for more than it ever takes. (The pointer is volatile, or compilers
+ * take it for granted that memory that nobody uses is there.)
+ */
+static bool is_memory_out(void)
+{
+    void *volatile some = malloc(ROW_MEMORY);
+    bool out = !some;
+    free(some);
+    return out;
+}
+
 bool nsight_is_damage(struct nsight_db *db, int result, struct pf_error *error)
 {
     if (db->vfs.failed) {
@@ -99,7 +114,7 @@ bool nsight_is_damage(struct nsight_db *db, int result, struct pf_error *error)
         db->vfs.failed = false;
         return false;
     }
-    if ((result & 0xff) != SQLITE_NOMEM)
+    if ((result & 0xff) != SQLITE_NOMEM || !is_memory_out())
         return true;
     pf_fail_memory(error);
     return false;

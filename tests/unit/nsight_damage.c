@@ -135,6 +135,27 @@ static void test_unordered(void)
     free(bytes);
 }
 
+/* The third kernel is told to have 2^56 bytes. */
+static void test_endless_row(void)
+{
+    static const unsigned char cell[] = {0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 2,    3,   8,
+                                         0,    4,    0x58, 0x75, 0xdf, 4,    0x58, 0x8a, 0x50};
+    unsigned char *bytes;
+    close_export(export_of("PRAGMA page_size=4096;" TABLES NAMES KERNEL(1, 2, 7, 1, 3) KERNEL(3, 4, 7, 1, 3)
+                               KERNEL(5, 6, 7, 1, 3)));
+    size_t root = page_of_kernels(), size = read_file("export.sqlite", &bytes);
+    const unsigned char *cells = bytes + root + 8;
+    memcpy(bytes + root + ((size_t)cells[4] << 8 | cells[5]), cell, sizeof cell);
+    write_file("endless.sqlite", bytes, size);
+    struct open_export *export = open_export("endless.sqlite");
+    ok(!export->failed && count_lines(rows(export, "events")) == 2,
+       "a row that cannot be so long ends its table");
+    is(export->failed ? "" : codes(export), "bad-table", "and is told");
+    close_export(export);
+    remove_export("endless.sqlite");
+    free(bytes);
+}
+
 /* Lets all branches of the kernels' table lead to its first page. */
 static void test_circle(void)
 {
@@ -300,6 +321,7 @@ int main(void)
     test_cut();
     test_flipped();
     test_unordered();
+    test_endless_row();
     test_circle();
     test_write_ahead();
     test_hostile_schemas();
