@@ -65,13 +65,6 @@ static inline struct pf_cell pf_text(const char *text, size_t size)
     return (struct pf_cell){.type = PF_TEXT, .size = (uint32_t)size, .text = text};
 }
 
-/* Plain text in a place where PF_PADDING more bytes may be read: copied without looking at its length. */
-static inline struct pf_cell pf_padded(const char *text, size_t size)
-{
-    return (struct pf_cell){
-        .type = PF_TEXT, .plain = true, .padded = true, .size = (uint32_t)size, .text = text};
-}
-
 /* Text that is known to need no quoting: a literal word, digits, hex. */
 static inline struct pf_cell pf_plain(const char *text, size_t size)
 {
