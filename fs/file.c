@@ -77,12 +77,14 @@ void pf_file_text_release(struct pf_file_text *text)
 {
     struct pf_live *live = text->live;
     pthread_mutex_lock(&live->lock);
-    bool last = --text->references == 0 && !text->keep;
+    bool closed = --text->references == 0, last = closed && !text->keep;
     if (last)
         pf_map_remove(&live->texts, key_of(text->node));
     pthread_mutex_unlock(&live->lock);
     if (last)
         text_free(text);
+    else if (closed)
+        pf_text_rest(&text->text); /* texts are kept by the thousand: their walks are not */
 }
 
 void pf_file_texts_free(struct pf_live *live)

@@ -262,6 +262,11 @@ static void give_idle(struct pf_text *text, struct pf_reader *reader)
     reader_free(old);
 }
 
+void pf_text_rest(struct pf_text *text)
+{
+    give_idle(text, NULL);
+}
+
 static struct pf_reader *reader_at(struct pf_text *text, const struct extent *extent, struct pf_error *error)
 {
     struct pf_reader *reader = take_idle(text, extent->start);

@@ -25,6 +25,7 @@ struct story {
     _Atomic unsigned char *saved; /* by record number: has been saved */
     atomic_int strange_restores;
     _Atomic uint64_t seen; /* records gone through, by any walk */
+    atomic_int walks;      /* that are open */
 };
 
 struct story_walk {
@@ -100,6 +101,7 @@ static int story_restore(struct pf_lines *lines, const void *blob, size_t size, 
 
 static void story_close(struct pf_lines *lines)
 {
+    atomic_fetch_sub(&((struct story_walk *)lines)->story->walks, 1);
     free(lines);
 }
 
@@ -118,6 +120,7 @@ static struct pf_lines *walk_story(void *owner, struct pf_error *error)
     walk->lines.ops = story->measures ? &measuring_ops : &plain_ops;
     walk->story = story;
     walk->at = story->first;
+    atomic_fetch_add(&story->walks, 1);
     return &walk->lines;
 }
 
@@ -234,6 +237,27 @@ static void check_story(const char *name, size_t count, size_t (*length)(size_t)
     ok(positions * 16 <= whole.size, "%s: positions take at most a sixteenth of the text", name);
     ok(pf_blocks_held(blocks) <= 3 << 20, "%s: the cache keeps its limit", name);
     pf_text_close(&text);
+    pf_blocks_free(blocks);
+    pf_buf_free(&whole);
+    end_story(&story);
+}
+
+static void test_resting(void)
+{
+    struct story story = story_of(200000, short_lines, 8);
+    struct pf_buf whole = whole_of(&story);
+    struct pf_blocks *blocks = pf_blocks_new(3 << 20);
+    struct pf_error error;
+    struct pf_text text;
+    pf_text_init(&text, 1, walk_story, &story);
+    bool right =
+        !pf_text_cover(&text, UINT64_MAX, NULL, &error) && range_is_right(&text, blocks, &whole, 0, 1000);
+    ok(right && story.walks == 1, "a text that is read keeps a walk where the reading stands");
+    pf_text_rest(&text);
+    ok(story.walks == 0, "one that nobody has open keeps none");
+    ok(range_is_right(&text, blocks, &whole, 1000, whole.size), "and is read on all the same");
+    pf_text_close(&text);
+    ok(story.walks == 0, "all walks are closed with the text");
     pf_blocks_free(blocks);
     pf_buf_free(&whole);
     end_story(&story);
@@ -477,6 +501,7 @@ int main(void)
     check_story("short lines, large positions", 400001, short_lines, 120000);
     check_story("records from nothing to over a megabyte", 601, mixed, 8);
     check_story("such records, large positions", 600, mixed, 50000);
+    test_resting();
     test_uncovered();
     test_shared_marks();
     test_changed_text();
