@@ -224,7 +224,11 @@ void pf_cube_sum_column(const struct pf_cube *cube, enum pf_cube_kind kind,
     const struct pf_tree *tree = cube->tree;
     fill_neutral(kind, inclusive, tree->count);
     for (uint32_t p = tree->count; p-- > 0;) {
-        pf_cube_add(kind, &inclusive[p], &exclusive[p], 1);
+        if (cube->paths[p].end == p + 1)
+            inclusive[p] = exclusive
+                [p]; /* as rows have it: an extreme may be nan, which is not less than a neutral one */
+        else
+            pf_cube_add(kind, &inclusive[p], &exclusive[p], 1);
         if (tree->parent[p] != PF_NO_CONTEXT)
             pf_cube_add(kind, &inclusive[tree->parent[p]], &inclusive[p], 1);
     }

@@ -30,13 +30,13 @@ tool() {
             export O=$work/$where.out F=$size.xray/tables/trace.csv D=$size.xray P=$where
             rm -rf "$O" && mkdir "$O"
             (cd "${!where}" && timeout 120 bash -c "$script") >"$work/$where.stdout" 2>"$work/$where.stderr"
-            echo "exit $?" >>"$work/$where.stdout"
+            echo "exit $?" | tee -a "$work/$where.stdout" >"$work/$where.status"
         done
-        if tail -n 1 "$work/plain.stdout" | grep -qx 'exit 0' && cmp -s "$work/plain.stdout" "$work/mnt.stdout" &&
+        if grep -qx 'exit 0' "$work/plain.status" && cmp -s "$work/plain.stdout" "$work/mnt.stdout" &&
             diff -r "$work/plain.out" "$work/mnt.out" >/dev/null; then
             ok "$name, $size file" true
         else
-            ok "$name, $size file" bash -c "tail -n 1 '$work/plain.stdout'; cat '$work/mnt.stderr'
+            ok "$name, $size file" bash -c "cat '$work/plain.status'; cat '$work/mnt.stderr'
                 cmp '$work/plain.stdout' '$work/mnt.stdout'; diff -rq '$work/plain.out' '$work/mnt.out'; false"
         fi
     done

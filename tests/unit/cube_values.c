@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: MIT */
+#include <math.h>
+
 #include "tests/unit/cube_fixture.h"
 
 /* ---- inclusive and exclusive -------------------------------------------------------------------- */
@@ -102,6 +104,27 @@ static void minima_are_not_sums(void)
            fixture.profile.metrics[3].over_partitions == PF_MAX &&
            fixture.profile.metrics[1].over_contexts == PF_OVER_NO_CONTEXTS,
        "over threads they are taken likewise, over call paths not added");
+    tear_down(&fixture);
+    forget(&rows);
+}
+
+static void extremes_that_are_no_numbers(void)
+{
+    struct bytes tar = {0}, rows = {0};
+    struct fixture fixture;
+    put_doubles(&rows, (double[]){NAN, 1, 4, NAN}, 4, false); /* of main, which calls others, and of d */
+    put_index(&tar, "0.index", (uint32_t[]){0, 3}, 2, false);
+    put_data(&tar, "0.data", &rows);
+    put_text(&tar, "anchor.xml", ANCHOR(METRIC(0, "EXCLUSIVE", "min", "MINDOUBLE")));
+    set_up(&fixture, &tar);
+    char *column = values_text(&fixture, (struct pf_restriction){1, -1, -1, -1}, false);
+    is(column, "1 main min 1|1 main min (inc) 1|1 d<int> min nan|1 d<int> min (inc) nan|",
+       "an extreme that is no number stands among a thread's values as among all");
+    values_are(&fixture,
+               "0 main min nan|1 main min 1|0 main min (inc) 4|1 main min (inc) 1|0 a min (inc) 4|"
+               "0 d<int> min 4|1 d<int> min nan|0 d<int> min (inc) 4|1 d<int> min (inc) nan|",
+               "and is less than no other");
+    free(column);
     tear_down(&fixture);
     forget(&rows);
 }
@@ -319,6 +342,7 @@ int main(void)
     inclusive_values_are_split();
     counts_are_exact();
     minima_are_not_sums();
+    extremes_that_are_no_numbers();
     all_types_in_this_order(false);
     all_types_in_this_order(true);
     parts_of_elements_are_told(false);
