@@ -110,6 +110,8 @@ struct walk {
     size_t n_partition, n_filled;
     struct pf_cell *partition_cells; /* what filled[0 .. n_partition) are for partition `printed` */
     int64_t printed;
+    struct pf_cell context_id, context_name; /* of context `named` */
+    int64_t named;
     int partition_column, context_column; /* -1: none */
     int64_t partition, context;           /* of the current row, -1: none */
     bool opened;
@@ -157,6 +159,7 @@ static int walk_open(struct walk *walk, struct pf_profile *profile, const struct
     *walk = (struct walk){.cursor = {.profile = profile, .table = table, .only = only},
                           .ops = pf_table_ops(table),
                           .printed = -1,
+                          .named = -1,
                           .partition_column = column_of(table, PF_PARTITION),
                           .context_column = column_of(table, PF_CONTEXT)};
     walk->cells = calloc(table->n_columns + 1, sizeof *walk->cells);
@@ -205,12 +208,7 @@ static struct pf_cell model_cell(const struct walk *walk, const struct filled *f
         bool known = cell->type == PF_INT && cell->i >= 0 && (uint64_t)cell->i < profile->n_metrics;
         return known ? walk->metric_names[cell->i] : pf_absent();
     }
-    const struct pf_tree *tree = profile->contexts;
-    if (!tree || walk->context < 0 || walk->context >= tree->count)
-        return pf_absent();
-    if (filled->role == PF_CONTEXT)
-        return pf_uint(pf_tree_id(tree, (uint32_t)walk->context));
-    return pf_interned(tree->strings, tree->name[walk->context]);
+    return filled->role == PF_CONTEXT ? walk->context_id : walk->context_name;
 }
 
 static int64_t index_in(const struct pf_cell *cells, int column)
@@ -226,6 +224,16 @@ static void print_partition(struct walk *walk)
     walk->printed = walk->partition;
 }
 
+/* A context mostly has several rows, one after the other. */
+static void print_context(struct walk *walk)
+{
+    const struct pf_tree *tree = walk->cursor.profile->contexts;
+    bool known = tree && walk->context >= 0 && walk->context < tree->count;
+    walk->context_id = known ? pf_uint(pf_tree_id(tree, (uint32_t)walk->context)) : pf_absent();
+    walk->context_name = known ? pf_interned(tree->strings, tree->name[walk->context]) : pf_absent();
+    walk->named = walk->context;
+}
+
 /* To the next row, and its cells to what is printed. */
 static inline int walk_next(struct walk *walk, struct pf_error *error)
 {
@@ -236,6 +244,8 @@ static inline int walk_next(struct walk *walk, struct pf_error *error)
     walk->context = index_in(walk->cells, walk->context_column);
     if (walk->partition != walk->printed)
         print_partition(walk);
+    if (walk->context != walk->named)
+        print_context(walk);
     for (size_t i = 0; i < walk->n_partition; i++)
         walk->cells[walk->filled[i].column] = walk->partition_cells[i];
     for (size_t i = walk->n_partition; i < walk->n_filled; i++)
