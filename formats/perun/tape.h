@@ -59,7 +59,7 @@ static inline int perun_put_cell(struct perun_tape *tape, const struct pf_cell *
 {
     if (cell->type != PF_INT || PERUN_TAPE_PENDING - tape->used < 1 + sizeof cell->i)
         return perun_put_value(tape, cell, error);
-    uint64_t magnitude = (uint64_t)(cell->i ^ cell->i >> 63), bytes = htole64(cell->u);
+    uint64_t magnitude = cell->i < 0 ? ~cell->u : cell->u, bytes = htole64(cell->u);
     size_t size = (size_t)(72 - __builtin_clzll(magnitude | 1)) / 8; /* a bit for the sign, rounded up */
     tape->pending[tape->used] = (unsigned char)size;
     memcpy(tape->pending + tape->used + 1, &bytes, sizeof bytes);
