@@ -85,6 +85,9 @@ int pf_json_fail(struct pf_json *json, int code, const char *at, const char *wha
  */
 int pf_json_string(struct pf_json *json, struct pf_json_token *token, struct pf_error *error);
 
+/* Whether an element or a member's value is next (if it is not the array's end): then json->at points to it. */
+bool pf_json_before_value(struct pf_json *json);
+
 /* Opens a container, or closes the innermost one. 0, or -1 with *error filled if that cannot be. */
 int pf_json_push(struct pf_json *json, const char *at, bool object, struct pf_error *error);
 int pf_json_pop(struct pf_json *json, const char *at, bool object, struct pf_error *error);

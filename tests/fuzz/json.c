@@ -123,23 +123,44 @@ static uint64_t numbers(struct text *text, unsigned flags, bool at_once)
     return mix(hash, &error.offset, sizeof error.offset);
 }
 
-/* Names and strings that are accepted as they stand are passed over as reading them does. */
+/* What is accepted because it is likely, in the order of its kinds; PF_JSON_END: nothing. */
+static int take_likely(struct pf_json *json, uint64_t *hash)
+{
+    struct pf_cell cell;
+    const char *string = "a";
+    size_t size = 1;
+    int event = pf_json_accept(json, true, "a", 1)            ? PF_JSON_NAME
+                : pf_json_accept(json, false, "a", 1)         ? PF_JSON_STRING
+                : pf_json_accept_string(json, &string, &size) ? PF_JSON_STRING
+                : pf_json_accept_number(json, &cell)          ? PF_JSON_NUMBER
+                                                              : PF_JSON_END;
+    if (event == PF_JSON_NUMBER)
+        *hash = mix(mix(*hash, &cell.type, 1), &cell.u, sizeof cell.u);
+    else if (event)
+        *hash = mix(*hash, string, size);
+    return event;
+}
+
+/* What is accepted as it stands is what reading it gives. */
 static uint64_t likely(struct text *text, unsigned flags, bool accept)
 {
     struct pf_json *json = pf_json_new_reading(read_text, text, flags, 0);
     struct pf_json_token token;
     struct pf_error error = {0};
+    pf_int128 wide;
     uint64_t hash = 14695981039346656037u;
     int event;
     do {
-        bool name = accept && pf_json_accept(json, true, "a", 1),
-             string = accept && !name && pf_json_accept(json, false, "a", 1);
-        event = name ? PF_JSON_NAME : string ? PF_JSON_STRING : pf_json_next(json, &token, &error);
+        event = accept ? take_likely(json, &hash) : 0;
+        if (!event) {
+            event = pf_json_next(json, &token, &error);
+            struct pf_cell cell = event == PF_JSON_NUMBER ? pf_json_number(&token, &wide) : pf_absent();
+            if (event == PF_JSON_NUMBER)
+                hash = mix(mix(hash, &cell.type, 1), &cell.u, cell.type == PF_WIDE ? 0 : sizeof cell.u);
+            else if (event > 0)
+                hash = mix(hash, token.text, token.size);
+        }
         hash = mix(hash, &event, sizeof event);
-        if (!name && !string && event > 0)
-            hash = mix(hash, token.text, token.size);
-        else if (event > 0)
-            hash = mix(hash, "a", 1);
     } while (event > 0);
     pf_json_free(json);
     return mix(hash, &error.offset, sizeof error.offset);
