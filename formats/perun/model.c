@@ -38,6 +38,7 @@ static void close_reading(struct perun_reading *reading)
     pf_json_free(reading->json);
     perun_paths_free(reading->paths);
     free(reading->values);
+    free(reading->shapes);
     perun_text_free(&reading->texts);
     perun_text_free(&reading->trace_text);
     perun_text_free(&reading->uid_text);
@@ -52,12 +53,15 @@ static int read_data(struct perun *perun, struct perun_data *data, struct pf_pas
                                     .input = perun->input,
                                     .body = perun->body,
                                     .pass = pass,
-                                    .last_type = PF_NO_STRING,
-                                    .last_subtype = PF_NO_STRING,
+                                    .last_uid.word = PF_NO_STRING,
+                                    .last_type.word = PF_NO_STRING,
+                                    .last_subtype.word = PF_NO_STRING,
                                     .paths = perun_paths_new(data->tree),
                                     .json = pf_json_new_reading(read_body, &body, PF_JSON_STRICT_UTF8, 0),
-                                    .values = malloc(PERUN_VALUES_MAX * sizeof *reading.values)};
-    int failed = reading.paths && reading.json && reading.values ? 0 : pf_fail_memory(error);
+                                    .values = malloc(PERUN_VALUES_MAX * sizeof *reading.values),
+                                    .shapes = calloc(PERUN_SHAPES, sizeof *reading.shapes)};
+    bool made = reading.paths && reading.json && reading.values && reading.shapes;
+    int failed = made ? 0 : pf_fail_memory(error);
     if (!failed)
         failed = perun_read(&reading, error);
     if (!failed) {

@@ -37,6 +37,23 @@ struct perun_known_member {
 };
 enum { PERUN_KNOWN_MEMBERS = 16 };
 
+/* A word of the object before, as a string's number: the same is likely to come again. */
+struct perun_last_word {
+    uint32_t word; /* PF_NO_STRING: none */
+    bool plain;    /* and it stands in JSON as it is */
+};
+
+/*
+ * A shape that was written a while ago: the words that make it, and where it stands on its tape. Longer ones are written
+ * each time.
+ */
+enum { PERUN_SHAPES = 256, PERUN_SHAPE_WORDS = 20 };
+struct perun_known_shape {
+    uint64_t offset;
+    size_t n_words; /* 0: free */
+    uint32_t words[PERUN_SHAPE_WORDS];
+};
+
 /* The state of the pass over the JSON. */
 struct perun_reading {
     struct perun_data *data;
@@ -53,13 +70,11 @@ struct perun_reading {
     struct perun_text texts;
     struct perun_raw trace, uid, command;
     struct perun_text trace_text, uid_text, command_text;
-    struct perun_raw last_uid; /* in uid_text: the last one that is a text without escapes, or PF_JSON_END */
-    bool same_uid;             /* this object's uid is that one */
-    bool placed;               /* the object before had no place but that uid: it led to */
-    uint32_t context, uid_string;
+    uint32_t uid_word; /* a uid that is a simple text, instead of `uid`; or PF_NO_STRING */
     uint32_t type, subtype;
-    uint32_t last_type, last_subtype; /* that some object before had */
+    struct perun_last_word last_uid, last_type, last_subtype;
     struct perun_known_member known[PERUN_KNOWN_MEMBERS];
+    struct perun_known_shape *shapes; /* PERUN_SHAPES */
     struct {
         bool there;
         int64_t number;

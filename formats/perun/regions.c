@@ -267,7 +267,7 @@ static int finish(struct perun_data *data, struct pf_error *error)
     if (perun_tape_finish(&data->keys, error) || perun_tape_finish(&data->types, error) ||
         perun_link_types(data, error) || perun_tape_finish(&data->links, error) ||
         perun_tape_finish(&data->items, error) || perun_tape_finish(&data->entries, error) ||
-        perun_tape_finish(&data->columns, error))
+        perun_tape_finish(&data->shapes, error) || perun_tape_finish(&data->columns, error))
         return -1;
     return perun_name_models(data, error);
 }
