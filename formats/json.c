@@ -161,6 +161,15 @@ uint64_t pf_json_tell(const struct pf_json *json)
     return pf_json_offset(json, json->at);
 }
 
+const char *pf_json_seen(const struct pf_json *json, uint64_t offset, size_t *size)
+{
+    uint64_t read = pf_json_tell(json);
+    if (!json->first || offset < json->base || offset > read)
+        return NULL;
+    *size = (size_t)(read - offset);
+    return json->at - *size;
+}
+
 unsigned pf_json_depth(const struct pf_json *json)
 {
     return json->depth;
@@ -486,26 +495,25 @@ bool pf_json_accept(struct pf_json *json, bool object_name, const char *text, si
     return true;
 }
 
-/* A simple number, as scan_number has left it, as a cell. */
-static inline struct pf_cell simple_number(const struct pf_json_token *token)
-{
-    int64_t whole = token->negative ? -(int64_t)token->mantissa : (int64_t)token->mantissa;
-    return token->integer ? pf_int(whole) : pf_double(pf_json_double(token));
-}
-
-/* A number that reaches to the window's end may go on behind it. */
-bool pf_json_accept_number(struct pf_json *json, struct pf_cell *cell)
+const char *pf_json_scan_simple(const char *at, struct pf_cell *cell)
 {
     struct pf_json_token token;
     bool good;
-    if (!pf_json_before_value(json))
+    const char *end = scan_number(at, &token, &good);
+    if (!good || !token.simple)
+        return NULL;
+    token.text = at;
+    token.size = (size_t)(end - at);
+    int64_t whole = token.negative ? -(int64_t)token.mantissa : (int64_t)token.mantissa;
+    *cell = token.integer ? pf_int(whole) : pf_double(pf_json_double(&token));
+    return end;
+}
+
+bool pf_json_accept_number(struct pf_json *json, struct pf_cell *cell)
+{
+    const char *end = pf_json_before_value(json) ? pf_json_scan_simple(json->at, cell) : NULL;
+    if (!end || end == json->end)
         return false;
-    const char *end = scan_number(json->at, &token, &good);
-    if (!good || !token.simple || end == json->end)
-        return false;
-    token.text = json->at;
-    token.size = (size_t)(end - json->at);
-    *cell = simple_number(&token);
     json->at = end;
     pf_json_value_over(json);
     return true;
@@ -515,18 +523,14 @@ bool pf_json_accept_number(struct pf_json *json, struct pf_cell *cell)
 size_t pf_json_numbers(struct pf_json *json, struct pf_cell *cells, size_t room)
 {
     const char *at = json->at;
-    struct pf_json_token token;
     size_t n = 0;
-    bool in_array = json->depth && !pf_json_in_object(json) && !json->failed.code, good;
+    bool in_array = json->depth && !pf_json_in_object(json) && !json->failed.code;
     if (!in_array || (json->expect != PF_EXPECT_VALUE && json->expect != PF_EXPECT_FIRST))
         return 0;
     for (; n < room; n++) {
-        token.text = at + (*at == ' ');
-        const char *end = scan_number(token.text, &token, &good);
-        if (!good || !token.simple || *end != ',')
+        const char *end = pf_json_scan_simple(at + (*at == ' '), &cells[n]);
+        if (!end || *end != ',')
             break;
-        token.size = (size_t)(end - token.text);
-        cells[n] = simple_number(&token);
         at = end + 1;
     }
     if (n) {

@@ -138,6 +138,9 @@ unsigned pf_json_depth(const struct pf_json *json);
 /* The offset of what is not read yet. */
 uint64_t pf_json_tell(const struct pf_json *json);
 
+/* The text from this offset on to what is not read yet, until the next call; NULL if it is no more in memory. */
+const char *pf_json_seen(const struct pf_json *json, uint64_t offset, size_t *size);
+
 /* PF_JSON_LINES: goes on behind the next line end, whether or not an error came up. 0, or -1 with *error
  * filled. */
 int pf_json_next_line(struct pf_json *json, struct pf_error *error);

@@ -39,6 +39,8 @@ static void close_reading(struct perun_reading *reading)
     perun_paths_free(reading->paths);
     free(reading->values);
     free(reading->shapes);
+    free(reading->forms);
+    pf_json_free(reading->part);
     perun_text_free(&reading->texts);
     perun_text_free(&reading->trace_text);
     perun_text_free(&reading->uid_text);
@@ -59,8 +61,11 @@ static int read_data(struct perun *perun, struct perun_data *data, struct pf_pas
                                     .paths = perun_paths_new(data->tree),
                                     .json = pf_json_new_reading(read_body, &body, PF_JSON_STRICT_UTF8, 0),
                                     .values = malloc(PERUN_VALUES_MAX * sizeof *reading.values),
-                                    .shapes = calloc(PERUN_SHAPES, sizeof *reading.shapes)};
-    bool made = reading.paths && reading.json && reading.values && reading.shapes;
+                                    .shapes = calloc(PERUN_SHAPES, sizeof *reading.shapes),
+                                    .forms = calloc(PERUN_FORMS, sizeof *reading.forms),
+                                    .part = pf_json_new(NULL, 0, 0)};
+    bool made =
+        reading.paths && reading.json && reading.values && reading.shapes && reading.forms && reading.part;
     int failed = made ? 0 : pf_fail_memory(error);
     if (!failed)
         failed = perun_read(&reading, error);

@@ -237,6 +237,15 @@ static struct perun_value *place_for(struct perun_reading *reading, uint32_t fie
 
 /* ---- members ------------------------------------------------------------------------------------ */
 
+int perun_set_value(struct perun_reading *reading, size_t i, uint32_t field, const struct pf_cell *cell,
+                    struct pf_error *error)
+{
+    struct perun_value *value = &reading->values[i];
+    value->field = field;
+    value->cell = *cell;
+    return cell->type == PF_TEXT ? keep_text(reading, value, cell->text, cell->size, error) : 0;
+}
+
 /* The value of a field, whatever it is: as text if it is an object or list. */
 static int read_any(struct perun_reading *reading, uint32_t field, struct pf_error *error)
 {
@@ -353,7 +362,7 @@ static int read_command(struct perun_reading *reading, uint32_t field, struct pf
     return keep_text(reading, place_for(reading, field), command->text, command->size, error);
 }
 
-static enum perun_member member_called(const struct pf_json_token *name)
+enum perun_member perun_member_called(const struct pf_json_token *name)
 {
     static const char *const names[] = {
         [PERUN_TRACE_MEMBER] = "trace",       [PERUN_UID_MEMBER] = "uid",
@@ -371,7 +380,7 @@ static int find_member(struct perun_reading *reading, const struct pf_json_token
 {
     struct perun_data *data = reading->data;
     known->size = 0;
-    known->member = member_called(name);
+    known->member = perun_member_called(name);
     known->field = PERUN_NONE;
     if (known->member >= PERUN_COMMAND_MEMBER &&
         perun_field_of(&data->fields, data->tree->strings, name->text, name->size, &known->field, error))
@@ -421,13 +430,18 @@ static int next_member(struct perun_reading *reading, size_t i, struct pf_error 
     return read_member(reading, known, error) ? -1 : 1;
 }
 
-int perun_read_properties(struct perun_reading *reading, struct pf_error *error)
+void perun_begin_object(struct perun_reading *reading)
 {
     reading->n_values = 0;
     reading->texts.size = 0;
     reading->trace.event = reading->uid.event = reading->command.event = PF_JSON_END;
     reading->type = reading->subtype = reading->uid_word = PF_NO_STRING;
     reading->snapshot.there = false;
+}
+
+int perun_read_properties(struct perun_reading *reading, struct pf_error *error)
+{
+    perun_begin_object(reading);
     int more = 1;
     for (size_t i = 0; more > 0; i++)
         more = next_member(reading, i, error);

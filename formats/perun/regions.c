@@ -29,15 +29,17 @@ static int wrong_kind(struct perun_reading *reading, const struct pf_json_token 
 
 /* Calls `one` for each object of a list (behind the list's first token); anything else in it is passed over. */
 static int each_object(struct perun_reading *reading, const char *what,
-                       int (*one)(struct perun_reading *, void *, struct pf_error *), void *arg,
-                       struct pf_error *error)
+                       int (*one)(struct perun_reading *, const struct pf_json_token *, void *,
+                                  struct pf_error *),
+                       void *arg, struct pf_error *error)
 {
     struct pf_json_token token;
     int event;
     while ((event = pf_json_next(reading->json, &token, error)) > 0 && event != PF_JSON_ARRAY_END) {
         if (perun_step(reading, error))
             return -1;
-        if (event == PF_JSON_OBJECT ? one(reading, arg, error) : wrong_kind(reading, &token, what, error))
+        if (event == PF_JSON_OBJECT ? one(reading, &token, arg, error)
+                                    : wrong_kind(reading, &token, what, error))
             return -1;
     }
     return event < 0 ? -1 : 0;
@@ -50,15 +52,34 @@ struct group {
     uint32_t snapshot, time;
 };
 
-static int read_resource(struct perun_reading *reading, void *arg, struct pf_error *error)
+/* What was read of a resource onto the tape. */
+static int write_resource(struct perun_reading *reading, const struct group *group, struct pf_error *error)
 {
-    const struct group *group = arg;
     struct perun_data *data = reading->data;
-    if (perun_read_properties(reading, error) ||
-        perun_put(&data->items, &(unsigned char){PERUN_OBJECT}, 1, error))
+    if (perun_put(&data->items, &(unsigned char){PERUN_OBJECT}, 1, error))
         return -1;
     data->n_items++;
     return perun_write_properties(reading, &data->items, group->snapshot, group->time, error);
+}
+
+/* Resources that are written like the ones before. */
+static int read_alike(struct perun_reading *reading, const struct group *group, struct pf_error *error)
+{
+    int more;
+    while ((more = perun_match_object(reading, error)) > 0)
+        if (write_resource(reading, group, error))
+            return -1;
+    return more;
+}
+
+static int read_resource(struct perun_reading *reading, const struct pf_json_token *token, void *arg,
+                         struct pf_error *error)
+{
+    const struct group *group = arg;
+    if (perun_read_properties(reading, error))
+        return -1;
+    perun_learn_object(reading, token->offset);
+    return write_resource(reading, group, error) || read_alike(reading, group, error) ? -1 : 0;
 }
 
 static int read_resources(struct perun_reading *reading, struct group *group, struct pf_error *error)
@@ -74,8 +95,10 @@ static int read_resources(struct perun_reading *reading, struct group *group, st
     return wrong_kind(reading, &token, "a list of resources", error);
 }
 
-static int read_one_model(struct perun_reading *reading, void *arg, struct pf_error *error)
+static int read_one_model(struct perun_reading *reading, const struct pf_json_token *token, void *arg,
+                          struct pf_error *error)
 {
+    (void)token;
     (void)arg;
     return perun_read_model(reading, error);
 }
@@ -140,8 +163,10 @@ static int new_group(struct perun_reading *reading, struct group *group, struct 
     return group->time == PERUN_NONE ? -1 : 0;
 }
 
-static int read_snapshot(struct perun_reading *reading, void *arg, struct pf_error *error)
+static int read_snapshot(struct perun_reading *reading, const struct pf_json_token *token, void *arg,
+                         struct pf_error *error)
 {
+    (void)token;
     int64_t *number = arg;
     struct perun_data *data = reading->data;
     struct group group = {.snapshot = perun_data_snapshot(data, *number, error)};
@@ -163,8 +188,10 @@ static int read_snapshots(struct perun_reading *reading, struct pf_error *error)
                                   : wrong_kind(reading, &token, "a list of snapshots", error);
 }
 
-static int read_one_global(struct perun_reading *reading, void *arg, struct pf_error *error)
+static int read_one_global(struct perun_reading *reading, const struct pf_json_token *token, void *arg,
+                           struct pf_error *error)
 {
+    (void)token;
     struct group group = {.snapshot = PERUN_NONE};
     (void)arg;
     if (new_group(reading, &group, error))
@@ -181,7 +208,7 @@ static int read_global(struct perun_reading *reading, struct pf_error *error)
     if (event < 0)
         return -1;
     if (event == PF_JSON_OBJECT)
-        return read_one_global(reading, NULL, error);
+        return read_one_global(reading, &token, NULL, error);
     return event == PF_JSON_ARRAY ? each_object(reading, "a global region", read_one_global, NULL, error)
                                   : wrong_kind(reading, &token, "a global region", error);
 }
