@@ -38,8 +38,9 @@ static enum pf_json_gap choose_gap(void *arg, const struct pf_json_token *name)
         return PF_JSON_NO_FORM;
     case PERUN_TYPE_MEMBER:
     case PERUN_SUBTYPE_MEMBER:
-    case PERUN_SNAPSHOT_MEMBER:
         return PF_JSON_FIXED;
+    case PERUN_SNAPSHOT_MEMBER: /* one that is no number is told each time */
+        return learning->reading->snapshot.there ? PF_JSON_FIXED : PF_JSON_NO_FORM;
     case PERUN_UID_MEMBER:
         return add_gap(learning, PERUN_UID_GAP, PF_JSON_STRING_GAP);
     default:

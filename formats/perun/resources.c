@@ -97,10 +97,11 @@ static bool is_steady(const struct perun *perun, const struct perun_walk *walk)
 }
 
 /* Text that needs no quotes is told once, not with each row. */
-static struct pf_cell own_cell(const struct perun_row_cell *from)
+static inline struct pf_cell own_cell(const struct pf_cell *from)
 {
-    struct pf_cell cell = from->cell;
-    cell.plain = cell.type == PF_TEXT && pf_text_is_plain(cell.text, cell.size);
+    struct pf_cell cell = *from;
+    if (cell.type == PF_TEXT)
+        cell.plain = pf_text_is_plain(cell.text, cell.size);
     return cell;
 }
 
@@ -109,7 +110,7 @@ static void fill_fields(const struct perun_data *data, const struct perun_walk *
 {
     struct pf_cell time = pf_absent(), tid = pf_absent(), thread = pf_absent();
     for (size_t i = 0; i < walk->n_cells; i++) {
-        struct pf_cell cell = own_cell(&walk->cells[i]);
+        struct pf_cell cell = own_cell(&walk->cells[i].cell);
         uint32_t field = walk->cells[i].field;
         int column = data->fields.list[field].column;
         if (column >= 0)
@@ -145,13 +146,17 @@ static int fill_row(const struct perun *perun, struct cursor *state, size_t n, s
     return perun->others ? fill_other(perun, state, &row[n - 1], error) : 0;
 }
 
-static void change_row(const struct perun *perun, struct cursor *state)
+/* What may differ from the row before, which is alike: of further rows of a type, their columns alone. */
+static inline void change_row(const struct perun *perun, struct cursor *state)
 {
     const struct perun_walk *walk = &state->walk;
     const struct perun_field *fields = perun->data->fields.list;
-    fill_place(perun, walk, state->row);
-    for (size_t i = 0; i < varying_cells(walk); i++)
-        state->row[fields[walk->cells[i].field].column] = own_cell(&walk->cells[i]);
+    if (walk->n_columns)
+        state->row[PERUN_R_ROW] = pf_uint(walk->number);
+    else
+        fill_place(perun, walk, state->row);
+    for (size_t i = 0, n = varying_cells(walk); i < n; i++)
+        state->row[fields[walk->cells[i].field].column] = own_cell(&walk->cells[i].cell);
 }
 
 static int resources_next(struct pf_cursor *cursor, struct pf_cell *cells, struct pf_error *error)
