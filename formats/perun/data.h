@@ -46,6 +46,7 @@ enum {
     PERUN_MODEL_POINTS,
     PERUN_MODEL_STATS,
     PERUN_MODEL_FORMULA,
+    PERUN_MODEL_OTHER,
     PERUN_MODEL_COLUMNS
 };
 
@@ -53,7 +54,7 @@ struct perun_model {
     uint32_t uid;              /* in the strings, or PF_NO_STRING */
     uint32_t x_field, y_field; /* what it is of; PERUN_NONE: no such field */
     uint8_t kind;              /* enum perun_model_kind */
-    bool has_b2;
+    bool has_b, has_b2;        /* b[0] and b[1] are known; b[2] is */
     double b[3], x_start, x_end;
     uint64_t values, n_values; /* its buckets or points: place in the store of values, number */
 };
@@ -88,7 +89,9 @@ struct perun_data {
     bool without_snapshot; /* some resource has none */
     uint32_t none_group;   /* the time of the first of these */
 
-    struct pf_rows *properties;  /* key, value */
+    struct pf_rows *properties; /* key, value */
+    size_t properties_text;     /* bytes of these in all, and of the longer texts of models */
+    size_t models_text;
     struct pf_rows *models;      /* as models.csv */
     struct pf_rows *model_names; /* id, name: the folders' */
     struct perun_model *model_list;

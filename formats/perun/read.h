@@ -83,7 +83,8 @@ struct perun_reading {
     struct pf_input *input;
     uint64_t body; /* offset of the JSON in the input */
     struct pf_pass *pass;
-    uint64_t stepped; /* offset of the last pf_pass_step */
+    uint64_t stepped;   /* offset of the last pf_pass_step */
+    bool has_resources; /* a region that resources stand in */
 
     /* The object being read. */
     struct perun_value *values; /* PERUN_VALUES_MAX */
