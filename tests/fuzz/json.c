@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "formats/json.h"
+#include "formats/json_form.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -166,6 +166,85 @@ static uint64_t likely(struct text *text, unsigned flags, bool accept)
     return mix(hash, &error.offset, sizeof error.offset);
 }
 
+/* ---- objects that are alike --------------------------------------------------------------------- */
+
+static enum pf_json_gap choose(void *arg, const struct pf_json_token *name)
+{
+    (void)arg;
+    switch (name->size ? name->text[0] : 0) {
+    case 'n':
+        return PF_JSON_NUMBER_GAP;
+    case 's':
+        return PF_JSON_STRING_GAP;
+    case 'a':
+        return PF_JSON_ANY_GAP;
+    case 'b':
+        return PF_JSON_FIXED;
+    default:
+        return PF_JSON_NO_FORM;
+    }
+}
+
+static uint64_t mix_cell(uint64_t hash, const struct pf_cell *cell)
+{
+    hash = mix(hash, &cell->type, 1);
+    return cell->type == PF_TEXT   ? mix(hash, cell->text, cell->size)
+           : cell->type == PF_WIDE ? hash
+                                   : mix(hash, &cell->u, sizeof cell->u);
+}
+
+/* The members of an object that fill gaps, if it has a form. */
+static int read_object(struct pf_json *json, uint64_t *hash, struct pf_error *error)
+{
+    struct pf_json_token token;
+    pf_int128 wide;
+    int event;
+    while ((event = pf_json_next(json, &token, error)) == PF_JSON_NAME) {
+        enum pf_json_gap gap = choose(NULL, &token);
+        event = pf_json_skip(json, &token, error);
+        struct pf_cell cell = event == PF_JSON_NUMBER ? pf_json_number(&token, &wide) : pf_absent();
+        if (event == PF_JSON_STRING)
+            cell = pf_text(token.text, token.size);
+        if (event < 0)
+            return -1;
+        if (gap != PF_JSON_FIXED && gap != PF_JSON_NO_FORM)
+            *hash = mix_cell(*hash, &cell);
+    }
+    return event < 0 ? -1 : 0;
+}
+
+/* All objects, which are compared with the form of the last one that was read, or read. */
+static uint64_t alike(struct text *text, unsigned flags, bool match)
+{
+    struct pf_json *json = pf_json_new_reading(read_text, text, flags, 0), *part = pf_json_new(NULL, 0, 0);
+    struct pf_json_form form;
+    struct pf_json_token token;
+    struct pf_error error = {0};
+    struct pf_cell cells[PF_JSON_FORM_GAPS];
+    uint64_t hash = 14695981039346656037u;
+    bool learned = false;
+    int event = 1;
+    while (event > 0) {
+        if (learned && pf_json_form_match(json, &form, cells)) {
+            for (size_t i = 0; i < form.n_gaps; i++)
+                hash = mix_cell(hash, &cells[i]);
+            continue;
+        }
+        event = pf_json_next(json, &token, &error);
+        if (event != PF_JSON_OBJECT)
+            continue;
+        uint64_t start = token.offset;
+        size_t size;
+        event = read_object(json, &hash, &error) ? -1 : event;
+        const char *seen = pf_json_seen(json, start, &size);
+        learned = match && event > 0 && seen && pf_json_form_learn(&form, part, seen, size, choose, NULL);
+    }
+    pf_json_free(json);
+    pf_json_free(part);
+    hash = mix(hash, &error.line, sizeof error.line);
+    return mix(hash, &error.offset, sizeof error.offset);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     if (!size)
@@ -186,7 +265,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     resume(&text, flags, at);
     skip(&text, flags);
     if (numbers(&text, flags, true) != numbers(&text, flags, false) ||
-        likely(&text, flags, true) != likely(&text, flags, false))
+        likely(&text, flags, true) != likely(&text, flags, false) ||
+        alike(&text, flags, true) != alike(&text, flags, false))
         abort();
     return 0;
 }
