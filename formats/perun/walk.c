@@ -311,17 +311,6 @@ size_t perun_walk_save(const struct perun_walk *walk, void *blob, size_t room)
     return size;
 }
 
-static void seek_column(struct perun_column *column, uint64_t at)
-{
-    struct perun_head *head = &column->head;
-    if (at >= head->base && at - head->base <= head->have) {
-        head->at = (size_t)(at - head->base);
-        return;
-    }
-    head->base = at;
-    head->at = head->have = 0;
-}
-
 int perun_walk_restore(struct perun_walk *walk, const void *blob, size_t size, struct pf_error *error)
 {
     struct position position;
@@ -352,7 +341,7 @@ int perun_walk_restore(struct perun_walk *walk, const void *blob, size_t size, s
         memcpy(&at, (const char *)blob + sizeof position + i * sizeof at, sizeof at);
         if (at > data->columns.size)
             return pf_fail(error, EINVAL, "not a position");
-        seek_column(&walk->columns[i], at);
+        perun_head_seek(&walk->columns[i].head, at);
     }
     return 0;
 }
