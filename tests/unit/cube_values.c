@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include <math.h>
+#include <time.h>
 
 #include "tests/unit/cube_fixture.h"
 
@@ -131,6 +132,19 @@ static void extremes_that_are_no_numbers(void)
 
 /* ---- elements ----------------------------------------------------------------------------------- */
 
+/* Metrics 0, 1, ... with one row each, of main; the rows are forgotten. */
+static void put_metrics(struct bytes *tar, struct bytes *rows, int n, bool big)
+{
+    for (int i = 0; i < n; i++) {
+        char name[32];
+        snprintf(name, sizeof name, "%d.index", i);
+        put_index(tar, name, all, 1, big);
+        snprintf(name, sizeof name, "%d.data", i);
+        put_data(tar, name, &rows[i]);
+        forget(&rows[i]);
+    }
+}
+
 static void put_average(struct bytes *rows, uint32_t n, double sum, bool big)
 {
     put_number(rows, n, 4, big);
@@ -158,14 +172,7 @@ static void all_types_in_this_order(bool big)
     put_doubles(&rows[7], (double[]){-1, 7, 2, 3, 0, 0, 0, 0}, 8, big);
     put_doubles(&rows[8], (double[]){0.1, 0}, 2, big);
     put_zeros(&rows[9], 64);
-    for (int i = 0; i < 10; i++) {
-        char name[32];
-        snprintf(name, sizeof name, "%d.index", i);
-        put_index(&tar, name, all, 1, big);
-        snprintf(name, sizeof name, "%d.data", i);
-        put_data(&tar, name, &rows[i]);
-        forget(&rows[i]);
-    }
+    put_metrics(&tar, rows, 10, big);
     put_text(&tar, "anchor.xml", anchor);
     set_up(&fixture, &tar);
     char *text = values_text(&fixture, PF_UNRESTRICTED, false);
@@ -215,14 +222,7 @@ static void parts_of_elements_are_told(bool big)
     put_doubles(&rows[3], (double[]){-1, 7, 2, 3, 0, 0, 0, 0}, 8, big);
     put_doubles(&rows[4], (double[]){0, 0, 0.5, 0}, 4, big);
     put_function(&rows[5], big), put_number(&rows[5], 1000, 4, big), put_zeros(&rows[5], 844);
-    for (int i = 0; i < 6; i++) {
-        char name[32];
-        snprintf(name, sizeof name, "%d.index", i);
-        put_index(&tar, name, all, 1, big);
-        snprintf(name, sizeof name, "%d.data", i);
-        put_data(&tar, name, &rows[i]);
-        forget(&rows[i]);
-    }
+    put_metrics(&tar, rows, 6, big);
     put_text(&tar, "anchor.xml", anchor);
     set_up(&fixture, &tar);
     char *whole = components_text(&fixture, PF_UNRESTRICTED, false);
@@ -244,6 +244,27 @@ static void parts_of_elements_are_told(bool big)
     is(elsewhere, "", "a call path without a row has none");
     ok(is_sound(&fixture), "nothing is wrong with them");
     free(whole), free(again), free(thread), free(elsewhere);
+    tear_down(&fixture);
+}
+
+/* Each number of an element must not cost a look through all of them. */
+static void long_elements_are_looked_through_once(void)
+{
+    enum { LENGTH = 65536 };
+    struct bytes tar = {0}, rows = {0};
+    struct fixture fixture;
+    put_zeros(&rows, (LENGTH - 1) * 8), put_double(&rows, 1, false), put_zeros(&rows, LENGTH * 8);
+    put_metrics(&tar, &rows, 1, false);
+    put_text(&tar, "anchor.xml", ANCHOR(METRIC(0, "EXCLUSIVE", "list", "NDOUBLES(65536)")));
+    set_up(&fixture, &tar);
+    clock_t start = clock();
+    char *whole = components_text(&fixture, PF_UNRESTRICTED, false);
+    static const char last[] = "|0 main list 65534 0|0 main list 65535 1|";
+    size_t size = strlen(whole);
+    ok(size > sizeof last && !strcmp(whole + size - (sizeof last - 1), last),
+       "a long list is told to its end");
+    ok(clock() - start < 5 * CLOCKS_PER_SEC, "and that takes no longer than its length");
+    free(whole);
     tear_down(&fixture);
 }
 
@@ -347,6 +368,7 @@ int main(void)
     all_types_in_this_order(true);
     parts_of_elements_are_told(false);
     parts_of_elements_are_told(true);
+    long_elements_are_looked_through_once();
     restricted_walks_give_the_same_rows(false, false);
     restricted_walks_give_the_same_rows(true, true);
     wrong_positions_are_refused();
