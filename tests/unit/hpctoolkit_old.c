@@ -114,10 +114,47 @@ static void merged_and_single(void)
     remove_copy(&copy);
 }
 
+/* The value of a line of info.txt; NULL: there is none. Good until the next call. */
+static const char *info_of(const struct pf_profile *profile, const char *key)
+{
+    static char value[100];
+    for (size_t i = 0; i < pf_rows_count(profile->info); i++) {
+        const struct pf_cell *row = pf_rows_at(profile->info, i);
+        snprintf(value, sizeof value, "%.*s", (int)row[1].size, row[1].text);
+        if (row[0].size == strlen(key) && !memcmp(row[0].text, key, row[0].size))
+            return value;
+    }
+    return NULL;
+}
+
+/* Writers left the files of threads out unless told otherwise. */
+static void summary_alone(void)
+{
+    struct copy copy;
+    struct database db;
+    copy_database(&copy, SOLVER);
+    load_database(&db, copy.folder, "db");
+    ok(!db.result && !info_of(&db.profile, "Values"), "of a database with files of threads nothing is said");
+    close_database(&db);
+    drop(&copy, "1.solver-000000-000-7f0101-4711-0.metric-db");
+    drop(&copy, "1.solver-000000-001-7f0101-4711-0.metric-db");
+    drop(&copy, "1.solver-000001-000-7f0101-4711-0.metric-db");
+    drop(&copy, "1.solver-000001-001-7f0101-4711-0.metric-db");
+    load_database(&db, copy.folder, "db");
+    is(db.result ? NULL : info_of(&db.profile, "Values"), "summary.csv alone: there are no files of threads",
+       "a database without them says where its values are");
+    char *summary = db.result ? NULL : rows_of(&db.profile, "summary", PF_UNRESTRICTED, 0, PF_UNRESTRICTED);
+    ok(summary && *summary && !pf_rows_count(db.profile.warnings), "which are there, and nothing is wrong");
+    free(summary);
+    close_database(&db);
+    remove_copy(&copy);
+}
+
 int main(void)
 {
     processes_of_one_rank();
     trace_without_values();
     merged_and_single();
+    summary_alone();
     return done();
 }
