@@ -21,7 +21,7 @@
 static int lookup(struct pf_fs *fs, uint64_t parent, const char *name, struct pf_attr *attr)
 {
     int result;
-    WAIT_FOR(result, pf_fs_lookup(fs, parent, name, attr, &job));
+    WAIT_FOR(result, pf_fs_find(fs, parent, name, attr, &job));
     return result;
 }
 
@@ -42,7 +42,7 @@ static int open_dir(struct pf_fs *fs, uint64_t ino, struct pf_dir **dir)
 static int open_file(struct pf_fs *fs, uint64_t ino, struct pf_handle **handle)
 {
     int result;
-    WAIT_FOR(result, pf_fs_open(fs, ino, handle, &job));
+    WAIT_FOR(result, pf_fs_open_once(fs, ino, handle, &job));
     return result;
 }
 
@@ -146,7 +146,7 @@ struct pf_fs *pf_open_for_path(const struct pf_fs_options *options, char *path, 
     return fs;
 }
 
-/* The node of a path below the root. 0 or an errno value. */
+/* The node of a path below the root, without its size. 0 or an errno value. */
 static int find(struct pf_fs *fs, const char *path, struct pf_attr *attr)
 {
     int result = getattr(fs, PF_ROOT_INO, attr);
@@ -353,16 +353,21 @@ static int print_stat(struct pf_fs *fs, const char *path, const char *rest, cons
 {
     char time[64];
     struct tm tm;
-    (void)fs, (void)rest;
-    gmtime_r(&attr->st.st_mtim.tv_sec, &tm);
+    (void)rest;
+    struct pf_attr sized = *attr;
+    int code = getattr(fs, attr->st.st_ino, &sized);
+    if (code)
+        return complain_of(fs, path, code);
+    const struct stat *st = &sized.st;
+    gmtime_r(&st->st_mtim.tv_sec, &tm);
     strftime(time, sizeof time, "%Y-%m-%dT%H:%M:%SZ", &tm);
-    const char *type = S_ISDIR(attr->st.st_mode)   ? "directory"
-                       : S_ISREG(attr->st.st_mode) ? "file"
-                       : S_ISLNK(attr->st.st_mode) ? "link"
-                                                   : "special file";
+    const char *type = S_ISDIR(st->st_mode)   ? "directory"
+                       : S_ISREG(st->st_mode) ? "file"
+                       : S_ISLNK(st->st_mode) ? "link"
+                                              : "special file";
     printf("Path: %s\nType: %s\nSize: %lld\nMode: %04o\nOwner: %u:%u\nModified: %s\n", path, type,
-           (long long)attr->st.st_size, (unsigned)attr->st.st_mode & 07777, (unsigned)attr->st.st_uid,
-           (unsigned)attr->st.st_gid, time);
+           (long long)st->st_size, (unsigned)st->st_mode & 07777, (unsigned)st->st_uid, (unsigned)st->st_gid,
+           time);
     return PF_EXIT_OK;
 }
 

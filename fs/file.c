@@ -206,6 +206,12 @@ static int cover(struct pf_file_text *text, uint64_t until, bool at_once, struct
  */
 enum { ALONE_MAX = 16 };
 
+/* Rows may be made from facts that only a whole pass finds out. */
+static bool needs_facts(const struct pf_live *live, struct pf_node node)
+{
+    return live->profile.driver->facts && pf_table_of(node.kind) >= 0;
+}
+
 /* True if the file is, or is to be, measured on its own. */
 static bool is_alone(struct pf_live *live, struct pf_node node)
 {
@@ -222,8 +228,7 @@ static bool is_alone(struct pf_live *live, struct pf_node node)
     default:
         break;
     }
-    /* Rows may be made from facts that only a whole pass finds out. */
-    if (!which->ops || !pf_is_seekable(&live->profile, node) || live->profile.driver->facts)
+    if (!which->ops || !pf_is_seekable(&live->profile, node) || needs_facts(live, node))
         return false;
     pthread_mutex_lock(&live->lock);
     const struct pf_file_text *text = pf_map_get(&live->texts, key_of(node));
@@ -314,6 +319,20 @@ bool pf_live_known_size(struct pf_live *live, unsigned kind, uint32_t item, uint
         *size = family_size(family, node);
     pthread_mutex_unlock(&live->lock);
     return known;
+}
+
+int pf_file_walk(struct pf_live *live, unsigned kind, uint32_t item, struct pf_lines **lines,
+                 struct pf_job **job, struct pf_error *error)
+{
+    struct pf_node node = {kind, item};
+    uint64_t size;
+    *lines = NULL;
+    if (needs_facts(live, node) || pf_live_known_size(live, kind, item, &size))
+        return 0;
+    int result = prepare(live, node, job, error);
+    if (result == 0)
+        *lines = pf_node_walk(live, node, error);
+    return result ? result : *lines ? 0 : -1;
 }
 
 /* ---- handles ------------------------------------------------------------------------------------ */

@@ -101,6 +101,15 @@ int pf_live_size(struct pf_live *live, unsigned kind, uint32_t item, uint64_t *s
 /* The same if it is known without any work. */
 bool pf_live_known_size(struct pf_live *live, unsigned kind, uint32_t item, uint64_t *size);
 
+/*
+ * A walk over a file, without its size: for who reads it once, from its start to its end. 0: *lines
+ * is the walk (it borrows the profile), or NULL if the file must be opened as any other: its size is known already, or
+ * its rows may be made from facts that only a whole pass finds out.
+ */
+struct pf_lines;
+int pf_file_walk(struct pf_live *live, unsigned kind, uint32_t item, struct pf_lines **lines,
+                 struct pf_job **job, struct pf_error *error);
+
 /* A handle on a file. */
 struct pf_file;
 int pf_file_open(struct pf_live *live, unsigned kind, uint32_t item, struct pf_file **file,

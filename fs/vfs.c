@@ -167,8 +167,7 @@ int pf_entry_attr(struct pf_fs *fs, struct pf_entry *parent, const char *name, c
     return result;
 }
 
-/* The size of a profile's error.txt follows from the error alone. */
-static char *error_text(const struct pf_instance *instance, size_t *size)
+char *pf_error_text(const struct pf_instance *instance, size_t *size)
 {
     const struct pf_error *error = &instance->failure;
     struct pf_buf out = {0};
@@ -189,7 +188,7 @@ static int node_size(struct pf_fs *fs, const struct pf_place *place, struct pf_n
     struct pf_error error = {0};
     if (node.kind == PF_ERROR) {
         size_t n = 0;
-        free(error_text(place->instance, &n));
+        free(pf_error_text(place->instance, &n));
         *size = n;
         return 0;
     }
@@ -282,8 +281,8 @@ static int find_in(struct pf_fs *fs, const struct pf_place *place, const char *n
     return pf_folder_find(place->live, place->node, name, entry) ? 0 : ENOENT;
 }
 
-static int lookup_in_profile(struct pf_fs *fs, uint64_t parent, const char *name, struct pf_attr *attr,
-                             struct pf_job **job)
+static int lookup_in_profile(struct pf_fs *fs, uint64_t parent, const char *name, bool sized,
+                             struct pf_attr *attr, struct pf_job **job)
 {
     struct pf_place place = {0};
     struct pf_node entry = {0};
@@ -294,7 +293,9 @@ static int lookup_in_profile(struct pf_fs *fs, uint64_t parent, const char *name
     if (!result && entry.kind == PF_SOURCE_FOLDER) {
         result = lookup_source_folder(fs, &place, attr);
     } else if (!result) {
-        result = pf_place_attr(fs, &place, entry, true, attr, job);
+        result = pf_place_attr(fs, &place, entry, sized, attr, job);
+        if (result == EAGAIN && !sized)
+            result = 0;
         if (!result)
             count_use(fs, place.instance);
     }
@@ -310,20 +311,31 @@ bool pf_root_is_profile(struct pf_fs *fs)
     return profile;
 }
 
-static bool in_source(struct pf_fs *fs, uint64_t ino)
+bool pf_in_source(struct pf_fs *fs, uint64_t ino)
 {
     return ino >> 32 == 0 && !(ino == PF_ROOT_INO && pf_root_is_profile(fs));
 }
 
-int pf_fs_lookup(struct pf_fs *fs, uint64_t parent, const char *name, struct pf_attr *attr,
-                 struct pf_job **job)
+static int look_up(struct pf_fs *fs, uint64_t parent, const char *name, bool sized, struct pf_attr *attr,
+                   struct pf_job **job)
 {
     if (pf_control_is(parent) || (parent == PF_ROOT_INO && !strcmp(name, PF_CONTROL_NAME)))
         return pf_control_lookup(fs, parent, name, attr, job);
     if (strlen(name) > NAME_MAX)
         return ENAMETOOLONG;
-    return in_source(fs, parent) ? lookup_in_source(fs, parent, name, attr)
-                                 : lookup_in_profile(fs, parent, name, attr, job);
+    return pf_in_source(fs, parent) ? lookup_in_source(fs, parent, name, attr)
+                                    : lookup_in_profile(fs, parent, name, sized, attr, job);
+}
+
+int pf_fs_lookup(struct pf_fs *fs, uint64_t parent, const char *name, struct pf_attr *attr,
+                 struct pf_job **job)
+{
+    return look_up(fs, parent, name, true, attr, job);
+}
+
+int pf_fs_find(struct pf_fs *fs, uint64_t parent, const char *name, struct pf_attr *attr, struct pf_job **job)
+{
+    return look_up(fs, parent, name, false, attr, job);
 }
 
 void pf_fs_forget(struct pf_fs *fs, uint64_t ino, uint64_t uses)
@@ -384,7 +396,7 @@ int pf_fs_getattr(struct pf_fs *fs, uint64_t ino, struct pf_attr *attr, struct p
 {
     if (pf_control_is(ino))
         return pf_control_getattr(fs, ino, attr, job);
-    if (in_source(fs, ino))
+    if (pf_in_source(fs, ino))
         return getattr_in_source(fs, ino, attr);
     struct pf_place place = {0};
     int result = pf_place_enter(fs, ino, false, &place, job);
@@ -394,160 +406,4 @@ int pf_fs_getattr(struct pf_fs *fs, uint64_t ino, struct pf_attr *attr, struct p
     attr->st.st_ino = ino;
     pf_place_leave(fs, &place);
     return result;
-}
-
-/* ---- reading files ------------------------------------------------------------------------------ */
-
-struct pf_handle {
-    struct pf_fs *fs;
-    struct pf_instance *instance; /* used; NULL for what is in no profile */
-    struct pf_file *file;         /* a generated file */
-    int fd;                       /* a file that passes through, or -1 */
-    char *bytes;                  /* a small text: error.txt, .profilefs */
-    size_t size;
-    bool direct;
-};
-
-/* True if what was opened as a file that passes through would be shown as something else now. */
-static bool has_become_other(struct pf_fs *fs, const struct pf_entry *entry, const struct pf_stamp *seen,
-                             int fd)
-{
-    struct pf_found found = {0};
-    struct stat st = {0};
-    if (fstat(fd, &st))
-        return true;
-    struct pf_stamp now = pf_stamp_of(&st);
-    if (pf_stamp_same(seen, &now) || !entry->parent)
-        return false;
-    int folder = pf_entry_open(fs, entry->parent, O_PATH | O_DIRECTORY);
-    bool other = folder < 0 || pf_classify(fs, folder, entry->name, &found) || found.type != PF_ENTRY_FILE;
-    if (folder >= 0)
-        close(folder);
-    return other;
-}
-
-static int open_in_source(struct pf_fs *fs, uint64_t ino, struct pf_handle *handle)
-{
-    struct pf_stamp seen = {0};
-    pthread_mutex_lock(&fs->lock);
-    struct pf_entry *entry = pf_entry_get(fs, ino);
-    if (entry) {
-        entry->holds++;
-        seen = pf_stamp_of(&entry->found.st);
-    }
-    pthread_mutex_unlock(&fs->lock);
-    if (!entry)
-        return ESTALE;
-    handle->fd = pf_entry_open(fs, entry, O_RDONLY);
-    int result = handle->fd < 0 ? errno : 0;
-    if (!result && has_become_other(fs, entry, &seen, handle->fd)) {
-        close(handle->fd);
-        result = ESTALE; /* looked up again, the name gives the folder */
-    }
-    pthread_mutex_lock(&fs->lock);
-    pf_entry_drop(fs, entry);
-    pthread_mutex_unlock(&fs->lock);
-    return result == ENOENT ? ESTALE : result;
-}
-
-static int open_in_profile(struct pf_fs *fs, uint64_t ino, struct pf_handle *handle, struct pf_job **job)
-{
-    struct pf_place place = {0};
-    struct pf_error error = {0};
-    int result = pf_place_enter(fs, ino, true, &place, job);
-    if (result)
-        return result;
-    if (place.moved) {
-        result = ESTALE; /* this number is the old version's: looked up again, the name gives the new one */
-    } else if (place.node.kind == PF_ERROR) {
-        handle->bytes = error_text(place.instance, &handle->size);
-        result = handle->bytes ? 0 : ENOMEM;
-    } else if (!place.live || pf_is_folder(place.node.kind)) {
-        result = place.live ? EISDIR : ESTALE;
-    } else {
-        int got = pf_file_open(place.live, place.node.kind, place.node.item, &handle->file, job, &error);
-        result = got == PF_WAIT ? PF_PARKED : got ? pf_fs_errno(fs, &error) : 0;
-    }
-    if (result) {
-        pf_place_leave(fs, &place);
-        return result;
-    }
-    handle->instance = place.instance;
-    pf_live_release(place.live);
-    return 0;
-}
-
-int pf_fs_open(struct pf_fs *fs, uint64_t ino, struct pf_handle **handle, struct pf_job **job)
-{
-    struct pf_handle *new = calloc(1, sizeof *new);
-    if (!new)
-        return ENOMEM;
-    new->fs = fs;
-    new->fd = -1;
-    int result;
-    if (pf_control_is(ino)) {
-        new->direct = pf_control_is_status(ino);
-        result = pf_control_read(fs, ino, &new->bytes, &new->size);
-    } else if (in_source(fs, ino)) {
-        result = open_in_source(fs, ino, new);
-    } else {
-        result = open_in_profile(fs, ino, new, job);
-    }
-    if (result) {
-        free(new);
-        return result;
-    }
-    *handle = new;
-    return 0;
-}
-
-void pf_fs_close(struct pf_handle *handle)
-{
-    if (handle->file)
-        pf_file_close(handle->file);
-    if (handle->instance)
-        pf_instance_unuse(handle->fs, handle->instance);
-    if (handle->fd >= 0)
-        close(handle->fd);
-    free(handle->bytes);
-    free(handle);
-}
-
-bool pf_handle_keeps_cache(const struct pf_handle *handle)
-{
-    return handle->instance != NULL;
-}
-
-bool pf_handle_is_direct(const struct pf_handle *handle)
-{
-    return handle->direct;
-}
-
-int pf_fs_read(struct pf_handle *handle, uint64_t offset, size_t size, struct pf_data *data,
-               struct pf_job **job)
-{
-    *data = (struct pf_data){.fd = -1};
-    if (handle->fd >= 0) {
-        data->fd = handle->fd;
-        data->offset = offset;
-        data->size = size;
-        return 0;
-    }
-    if (!handle->file) {
-        if (offset < handle->size) {
-            data->bytes = handle->bytes + offset;
-            data->size = size < handle->size - offset ? size : handle->size - (size_t)offset;
-        }
-        return 0;
-    }
-    struct pf_error error = {0};
-    int result = pf_file_read(handle->file, offset, size, data->piece, &data->pieces, job, &error);
-    return result == PF_WAIT ? PF_PARKED : result ? pf_fs_errno(handle->fs, &error) : 0;
-}
-
-void pf_data_release(struct pf_fs *fs, struct pf_data *data)
-{
-    for (int i = 0; i < data->pieces; i++)
-        pf_blocks_release(fs->core.blocks, data->piece[i].block);
-    data->pieces = 0;
 }

@@ -43,6 +43,9 @@ struct pf_attr {
 /* Each success counts as one use of attr->st.st_ino, which pf_fs_forget gives back. */
 int pf_fs_lookup(struct pf_fs *fs, uint64_t parent, const char *name, struct pf_attr *attr,
                  struct pf_job **job);
+/* The same without sizes: one that would need a pass is 0. */
+int pf_fs_find(struct pf_fs *fs, uint64_t parent, const char *name, struct pf_attr *attr,
+               struct pf_job **job);
 void pf_fs_forget(struct pf_fs *fs, uint64_t ino, uint64_t uses);
 int pf_fs_getattr(struct pf_fs *fs, uint64_t ino, struct pf_attr *attr, struct pf_job **job);
 /* target: allocated for the caller. */
@@ -69,13 +72,15 @@ int pf_fs_readdir(struct pf_dir *dir, uint64_t offset, struct pf_dirent *entry, 
 
 struct pf_handle;
 int pf_fs_open(struct pf_fs *fs, uint64_t ino, struct pf_handle **handle, struct pf_job **job);
+/* For one thread that reads the file once: each read begins where the last one ended. Needs no pass for the size. */
+int pf_fs_open_once(struct pf_fs *fs, uint64_t ino, struct pf_handle **handle, struct pf_job **job);
 void pf_fs_close(struct pf_handle *handle);
 /* How a handle wants to be read. */
 bool pf_handle_keeps_cache(const struct pf_handle *handle); /* content of this number never changes */
 bool pf_handle_is_direct(const struct pf_handle *handle);   /* must not be cached at all */
 
 /* What a read yields: pieces of cached blocks, or a range of a file descriptor (a file that passes through),
- * or bytes of a small text. */
+ * or bytes, which stay until the handle's next read. */
 struct pf_data {
     int pieces; /* > 0: piece[] */
     struct pf_piece piece[PF_PIECES];

@@ -158,6 +158,8 @@ int pf_fs_errno(struct pf_fs *fs, const struct pf_error *error);
 
 /* SOURCE itself is one profile. */
 bool pf_root_is_profile(struct pf_fs *fs);
+/* The number is that of an entry of SOURCE that is no profile. */
+bool pf_in_source(struct pf_fs *fs, uint64_t ino);
 
 /* Attributes of an entry that has been found; uses its number once. With fs->lock held. ENOENT if it is not
  * to be shown. */
@@ -166,6 +168,9 @@ int pf_entry_attr(struct pf_fs *fs, struct pf_entry *parent, const char *name, c
 /* Attributes of a node inside a profile; size from a pass if need be and allowed. */
 int pf_place_attr(struct pf_fs *fs, const struct pf_place *place, struct pf_node node, bool may_wait,
                   struct pf_attr *attr, struct pf_job **job);
+
+/* error.txt of a profile that can't be opened: follows from the error alone. Allocated for the caller, *size its length. */
+char *pf_error_text(const struct pf_instance *instance, size_t *size);
 
 /* ---- vfs_links.c -------------------------------------------------------------------------------- */
 

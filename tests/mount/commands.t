@@ -4,6 +4,7 @@
 
 copy_sample
 mkdir "$src/sub"
+cp "$archive/perun/lookup.perf" "$src/sub/"
 cp "$archive/2026-04/xray-log.heat.damaged" "$src/sub/bad.xray"
 printf 'notes\n' >"$src/notes.txt"
 profilefs() { timeout 60 "$PROFILEFS" "$@"; }
@@ -44,7 +45,7 @@ like "$(profilefs ls "$work/database/metrics")" '/$' "a path into a directory th
 like "$(profilefs check "$work/database")" "^$work/database: warning: unlisted" "such a directory can be checked"
 
 XDG_CACHE_HOME=$work/index.cache profilefs index "$src" >"$work/stdout" 2>&1
-ok "index makes a cache file for every profile" test "$(find "$work/index.cache" -type f | wc -l)" = 2
+ok "index makes a cache file for every profile" test "$(find "$work/index.cache" -type f | wc -l)" = 3
 like "$(XDG_CACHE_HOME=$work/index.cache profilefs index --report "$src" 2>&1)" "$heat" "index --report names the profiles"
 
 # ---- status and errors
@@ -88,7 +89,7 @@ if [ -w /dev/fuse ]; then
     # ---- .profilefs
     is "$(ls "$mnt/.profilefs" | tr '\n' ' ')" "README.txt profiles.csv status.txt version " ".profilefs/ tells about the mount"
     is "$(head -n 1 "$mnt/.profilefs/profiles.csv")" "path,format,version,bytes,mtime,confidence,message" "columns of profiles.csv"
-    is "$(tail -n +2 "$mnt/.profilefs/profiles.csv" | cut -d, -f1 | sort | tr '\n' ' ')" "sub/bad.xray $heat " \
+    is "$(tail -n +2 "$mnt/.profilefs/profiles.csv" | cut -d, -f1 | sort | tr '\n' ' ')" "sub/bad.xray sub/lookup.perf $heat " \
         "profiles.csv lists the profiles"
     is "$(awk -F, -v p="$heat" '$1 == p { print $4 }' "$mnt/.profilefs/profiles.csv")" "$(stat -c %s "$p")" "with their sizes"
     is "$(cat "$mnt/.profilefs/status.txt" | wc -c)" "$(stat -c %s "$mnt/.profilefs/status.txt")" "status.txt has a fixed length"

@@ -143,6 +143,72 @@ static void test_all_files(struct pf_fs *fs)
     pf_fs_forget(fs, top, 1);
 }
 
+/* ---- reading once ------------------------------------------------------------------------------- */
+
+/* The number of a path whose file is not measured, used once; 0 if there is none. */
+static uint64_t unmeasured_ino_of(struct pf_fs *fs, const char *folder, const char *name)
+{
+    struct pf_attr attr;
+    uint64_t parent = ino_of(fs, folder);
+    int result;
+    UNPARKED(result, pf_fs_find(fs, parent, name, &attr, &job));
+    pf_fs_forget(fs, parent, 1);
+    return result ? 0 : attr.st.st_ino;
+}
+
+/* A file's bytes, read once, are those that others read. Counts what is not so, and what waited for a pass. */
+static void read_once(struct pf_fs *fs, struct pf_fs *other, const char *folder, const char *name,
+                      unsigned *wrong, unsigned *parked)
+{
+    struct pf_handle *handle = NULL;
+    struct pf_buf once = {0};
+    char path[256];
+    uint64_t ino = unmeasured_ino_of(fs, folder, name);
+    bool waited = false;
+    int result;
+    for (struct pf_job *job = NULL; (result = pf_fs_open_once(fs, ino, &handle, &job)) == PF_PARKED;
+         pf_job_release(job)) {
+        pf_job_block(job, NULL, NULL);
+        waited = true;
+    }
+    *parked += waited;
+    *wrong += result || read_to_end(fs, handle, 100, &once);
+    pf_buf_char(&once, 0);
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    char *text = text_at(other, path);
+    *wrong += !once.data || !*text || strcmp(once.data, text) != 0;
+    free(text);
+    pf_buf_free(&once);
+    pf_fs_forget(fs, ino, 1);
+}
+
+static void read_all_once(const char *folder, unsigned *wrong, unsigned *parked)
+{
+    struct pf_fs *fs = fs_of(folder, false), *other = fs_of(folder, false);
+    free(text_at(fs, "log/metrics/time/tree.txt")); /* loads the model and aggregates */
+    *wrong = *parked = 0;
+    read_once(fs, other, "log/tables", "values.csv", wrong, parked);
+    read_once(fs, other, "log", "info.txt", wrong, parked);
+    read_once(fs, other, "log/metrics/time", "tree.txt", wrong, parked);
+    read_once(fs, other, "log/threads/node, 0", "values.csv", wrong, parked);
+    pf_fs_free(fs);
+    pf_fs_free(other);
+}
+
+static void test_reading_with_and_without_facts(const char *folder)
+{
+    unsigned wrong, parked;
+    read_all_once(folder, &wrong, &parked);
+    ok(wrong == 0 && parked > 0, "where a pass may find out what rows are made from, it comes before them");
+    made_up_driver.facts = NULL;
+    read_all_once(folder, &wrong, &parked);
+    ok(wrong == 0, "what reads a file once gets the same bytes");
+    ok(parked == 0, "and waits for no pass that finds a size");
+    made_up_driver.facts = facts_made_up;
+}
+
+/* ---- folders, errors ---------------------------------------------------------------------------- */
+
 static void test_readdir(struct pf_fs *fs)
 {
     struct pf_dir *dir;
@@ -288,6 +354,7 @@ int main(void)
     test_broken(fs);
     test_control(fs);
     pf_fs_free(fs);
+    test_reading_with_and_without_facts(folder);
     test_only_profiles(folder);
     test_one_profile(folder);
     temp_dir_remove(folder);

@@ -109,18 +109,23 @@ VFS int read_handle(struct pf_fs *fs, struct pf_handle *handle, uint64_t offset,
     return result;
 }
 
-/* The whole content of a number. 0 or an errno value. */
-VFS int read_ino(struct pf_fs *fs, uint64_t ino, size_t step, struct pf_buf *out)
+/* Reads a handle from its start to its end, and closes it. 0 or an errno value. */
+VFS int read_to_end(struct pf_fs *fs, struct pf_handle *handle, size_t step, struct pf_buf *out)
 {
-    struct pf_handle *handle;
     size_t got = 1;
-    int result = open_file(fs, ino, &handle);
-    if (result)
-        return result;
+    int result = 0;
     for (uint64_t offset = 0; !result && got; offset += got)
         result = read_handle(fs, handle, offset, step, out, &got);
     pf_fs_close(handle);
     return result;
+}
+
+/* The whole content of a number. 0 or an errno value. */
+VFS int read_ino(struct pf_fs *fs, uint64_t ino, size_t step, struct pf_buf *out)
+{
+    struct pf_handle *handle;
+    int result = open_file(fs, ino, &handle);
+    return result ? result : read_to_end(fs, handle, step, out);
 }
 
 /* A path's content as a string, "" if it can't be read; the caller frees it. */
