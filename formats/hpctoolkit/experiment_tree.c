@@ -219,23 +219,13 @@ static int note_stray(struct reading *reading, const char *text, struct pf_error
 
 static int read_root(struct reading *reading, struct pf_error *error)
 {
-    struct hpc_context context = {
-        .id =
-            reading->state->layout == HPC_OLD, /* numbers of 2.x begin with the root, which is not written */
-        .name = pf_intern(strings_of(reading), "root", 4, error),
-        .file = PF_NO_STRING,
-        .module = PF_NO_STRING,
-        .offset = HPC_NO_OFFSET,
-        .kind = HPC_ROOT,
-        .flags = PF_ROOT | PF_FRAME,
-    };
-    if (context.name == PF_NO_STRING)
-        return -1;
-    uint32_t i = hpc_model_add(reading->model, PF_NO_CONTEXT, &context, error);
+    uint64_t id =
+        reading->state->layout == HPC_OLD; /* numbers of 2.x begin with the root, which is not written */
+    uint32_t i = hpc_model_add_root(reading->model, id, error);
     if (i == PF_NO_CONTEXT)
         return error->code ? -1 : note_stray(reading, "there is a second root", error);
     reading->in_tree = true;
-    struct level level = {context.id, i, PF_NO_STRING, PF_NO_STRING, HPC_X_DATA};
+    struct level level = {id, i, PF_NO_STRING, PF_NO_STRING, HPC_X_DATA};
     return remember_element(reading, i, HPC_X_DATA, error) || push(reading, &level, error) ? -1 : 0;
 }
 
