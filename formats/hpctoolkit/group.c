@@ -35,7 +35,8 @@ static int compare(const void *left, const void *right)
     return (a->place > b->place) - (a->place < b->place);
 }
 
-void hpc_group_sort(struct hpc_group *group)
+/* Sorts by metric; of two values of one metric the first stays. */
+static void sort_group(struct hpc_group *group)
 {
     bool sorted = true;
     for (size_t i = 1; i < group->count && sorted; i++)
@@ -137,7 +138,7 @@ int hpc_block_values(struct hpc_block_walk *walk, uint64_t first, uint64_t end, 
         if (hpc_metric_at(known, id) != HPC_NO_NUMBER && hpc_group_add(group, id, value, error))
             return -1;
     }
-    hpc_group_sort(group);
+    sort_group(group);
     return 0;
 }
 

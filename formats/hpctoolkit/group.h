@@ -22,8 +22,6 @@ struct hpc_group {
 /* Adds a value. 0, or -1 with *error filled. */
 int hpc_group_add(struct hpc_group *group, uint32_t metric, double value, struct pf_error *error);
 
-/* Sorts by metric; of two values of one metric the first stays. */
-void hpc_group_sort(struct hpc_group *group);
 void hpc_group_free(struct hpc_group *group);
 
 /*
