@@ -86,6 +86,28 @@ static void trace_without_values(void)
     remove_copy(&copy);
 }
 
+/* By their names the files may come in another order than by rank and thread. */
+static void traces_out_of_order(void)
+{
+    struct copy copy;
+    struct database db, single;
+    copy_database(&copy, SOLVER);
+    move(&copy, "1.solver-000000-000-7f0101-4711-0.metric-db", "2.solver-000000-000-7f0101-4711-0.metric-db");
+    move(&copy, "1.solver-000000-000-7f0101-4711-0.hpctrace", "2.solver-000000-000-7f0101-4711-0.hpctrace");
+    drop(&copy, "1.solver-000000-001-7f0101-4711-0.hpctrace");
+    drop(&copy, "1.solver-000001-000-7f0101-4711-0.hpctrace");
+    drop(&copy, "1.solver-000001-001-7f0101-4711-0.hpctrace");
+    load_database(&db, copy.folder, "db");
+    load_database(&single, SAMPLES, "solver-2019");
+    ok(!db.result && pf_rows_count(db.profile.partitions.items) == 4 &&
+           same_thread(&db.profile, 3, &single.profile, 0, "values") &&
+           same_thread(&db.profile, 3, &single.profile, 0, "trace"),
+       "whatever order files are found in, each thread has its own trace");
+    close_database(&db);
+    close_database(&single);
+    remove_copy(&copy);
+}
+
 /* hpcviewer's file, of one part: the values of one thread, which stand in a file of their own, too. */
 static void merged_and_single(void)
 {
@@ -154,6 +176,7 @@ int main(void)
 {
     processes_of_one_rank();
     trace_without_values();
+    traces_out_of_order();
     merged_and_single();
     summary_alone();
     return done();
