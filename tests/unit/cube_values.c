@@ -268,6 +268,62 @@ static void long_elements_are_looked_through_once(void)
     tear_down(&fixture);
 }
 
+/* The first row of one walk over one call path and metric; '?' if there is none. */
+static void first_value(struct fixture *fixture, struct pf_restriction only, char text[32])
+{
+    struct pf_cell cells[8] = {{0}};
+    struct pf_cursor cursor = {.profile = &fixture->profile, .table = fixture->profile.cells, .only = only};
+    strcpy(text, "?");
+    if (!cursor.table->ops->open(&cursor, &fixture->error) &&
+        cursor.table->ops->next(&cursor, cells, &fixture->error) > 0)
+        snprintf(text, 32, "%g", cells[3].d);
+    cursor.table->ops->close(&cursor);
+}
+
+/* What is read again shows by what the file holds by then. */
+static void costly_values_are_read_once(void)
+{
+    enum { LEAVES = 40000, ROWS_AT = 3 * 512 + 10 }; /* behind two headers, an index and a marker */
+    struct bytes tar = {0}, ones = {0}, twos = {0}, anchor = {0};
+    struct fixture fixture;
+    char have[32], line[80];
+    static const char head[] = "<cube version=\"4.4\"><metrics>" METRIC(0, "EXCLUSIVE", "time", "DOUBLE")
+        METRIC(1, "EXCLUSIVE", "visits",
+               "DOUBLE") "</metrics><program><region id=\"0\"><name>f</name></region>"
+                         "<cnode id=\"0\" calleeId=\"0\">";
+    static const char tail[] = "</cnode></program>" SYSTEM "</cube>";
+    put(&anchor, head, sizeof head - 1);
+    for (int i = 0; i <= LEAVES; i++) {
+        if (i)
+            put(&anchor, line, (size_t)sprintf(line, "<cnode id=\"%d\" calleeId=\"0\"/>", i));
+        put_doubles(&ones, (double[]){1, 1}, 2, false);
+        put_doubles(&twos, (double[]){2, 2}, 2, false);
+    }
+    put(&anchor, tail, sizeof tail - 1);
+    put_index(&tar, "0.index", NULL, -1, false);
+    put_data(&tar, "0.data", &ones);
+    put_index(&tar, "1.index", NULL, -1, false);
+    put_data(&tar, "1.data", &twos);
+    put_member(&tar, "anchor.xml", anchor.at, anchor.size);
+    forget(&anchor);
+    set_up(&fixture, &tar);
+    first_value(&fixture, (struct pf_restriction){0, 0, 1, -1}, have);
+    is(have, "40001", "the inclusive values of many call paths are added up");
+    int fd = openat(fixture.directory, "profile.cubex", O_WRONLY);
+    if (fd < 0 || pwrite(fd, twos.at, twos.size, ROWS_AT) != (ssize_t)twos.size)
+        abort();
+    close(fd);
+    first_value(&fixture, (struct pf_restriction){0, 0, 1, -1}, have);
+    is(have, "40001", "once: the next walk has them from the first one");
+    first_value(&fixture, (struct pf_restriction){0, 0, 0, -1}, have);
+    is(have, "2", "what is stored is read from the file");
+    first_value(&fixture, (struct pf_restriction){0, 0, 3, -1}, have);
+    is(have, "80002", "each metric has values of its own");
+    tear_down(&fixture);
+    forget(&ones);
+    forget(&twos);
+}
+
 /* ---- the same rows, whichever way --------------------------------------------------------------- */
 
 /* Rows of text that have this number of a thread, or name of a context, at their start or in second place. */
@@ -369,6 +425,7 @@ int main(void)
     parts_of_elements_are_told(false);
     parts_of_elements_are_told(true);
     long_elements_are_looked_through_once();
+    costly_values_are_read_once();
     restricted_walks_give_the_same_rows(false, false);
     restricted_walks_give_the_same_rows(true, true);
     wrong_positions_are_refused();
