@@ -42,7 +42,7 @@ int pf_fail_line(struct pf_error *error, int code, int64_t line, const char *for
 
 bool pf_is_lack(int code)
 {
-    return code == ENOMEM || code == EMFILE || code == ENFILE;
+    return code == ENOMEM || code == EMFILE || code == ENFILE || code == ENOSPC || code == EDQUOT;
 }
 
 int pf_fail_memory(struct pf_error *error)

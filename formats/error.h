@@ -28,7 +28,8 @@ int pf_fail_at(struct pf_error *error, int code, int64_t offset, const char *for
 int pf_fail_line(struct pf_error *error, int code, int64_t line, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 
-/* True if an errno value tells what the system lacks at the moment (memory, descriptors), and nothing of the data. */
+/* True if an errno value tells what the system lacks at the moment (memory, descriptors, room on a disk), and nothing of
+ * the data. */
 bool pf_is_lack(int code);
 
 /* ENOMEM, with the same sentence everywhere. */

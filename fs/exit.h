@@ -17,7 +17,7 @@ enum {
 /* What an error means for the exit status: what the system refused is no problem of the data. */
 static inline int pf_exit_of(int code)
 {
-    return pf_is_lack(code) || code == ENOSPC || code == EACCES ? PF_EXIT_SYSTEM : PF_EXIT_PROBLEM;
+    return pf_is_lack(code) || code == EACCES ? PF_EXIT_SYSTEM : PF_EXIT_PROBLEM;
 }
 
 #endif

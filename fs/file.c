@@ -17,9 +17,9 @@ struct pf_file_text {
     struct pf_node node;
     unsigned references; /* handles and tasks; guarded by live->lock */
     bool keep;
-    bool alone;              /* a table's, measured without the others; guarded by live->lock */
-    atomic_uint ahead;       /* blocks being made ahead of readers */
-    struct pf_error failure; /* guarded by live->lock */
+    bool alone;                /* a table's, measured without the others; guarded by live->lock */
+    atomic_uint ahead;         /* blocks being made ahead of readers */
+    struct pf_failure failure; /* guarded by live->lock */
 };
 
 struct pf_file {
@@ -140,16 +140,14 @@ bool pf_file_text_restore(struct pf_live *live, struct pf_node node, uint64_t si
 void pf_file_text_failed(struct pf_file_text *text, const struct pf_error *error)
 {
     pthread_mutex_lock(&text->live->lock);
-    text->failure = *error;
+    pf_failure_note(&text->failure, error);
     pthread_mutex_unlock(&text->live->lock);
 }
 
 static int failed_before(struct pf_file_text *text, struct pf_error *error)
 {
     pthread_mutex_lock(&text->live->lock);
-    bool failed = text->failure.code != 0;
-    if (failed)
-        *error = text->failure;
+    bool failed = pf_failure_stands(&text->failure, error);
     pthread_mutex_unlock(&text->live->lock);
     return failed ? -1 : 0;
 }

@@ -193,9 +193,12 @@ static struct pf_live *open_live(struct pf_fs *fs, struct pf_instance *instance,
     return live;
 }
 
+/* What is open, as a reference; NULL if nothing is, or nothing that is of use. */
 static struct pf_live *live_now(struct pf_fs *fs, struct pf_instance *instance)
 {
     pthread_mutex_lock(&fs->lock);
+    if (instance->live && pf_live_is_spoilt(instance->live))
+        shut(fs, instance);
     struct pf_live *live = instance->live;
     if (live) {
         pf_live_hold(live);
@@ -222,8 +225,7 @@ struct pf_live *pf_instance_live(struct pf_fs *fs, struct pf_instance *instance,
             instance->used = pf_monotonic_seconds();
             link_open(fs, instance);
             fs->open_instances++;
-        } else if (error->code != ENOMEM && error->code != EMFILE && error->code != ENFILE &&
-                   error->code != ESTALE) {
+        } else if (!pf_is_lack(error->code) && error->code != ESTALE) {
             instance->failed = true;
             instance->failure = *error;
         }

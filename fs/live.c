@@ -127,6 +127,15 @@ bool pf_live_busy(struct pf_live *live)
     return busy;
 }
 
+bool pf_live_is_spoilt(struct pf_live *live)
+{
+    struct pf_error error;
+    pthread_mutex_lock(&live->lock);
+    bool spoilt = live->failure.error.code && !pf_failure_stands(&live->failure, &error);
+    pthread_mutex_unlock(&live->lock);
+    return spoilt;
+}
+
 uint64_t pf_live_bytes(struct pf_live *live)
 {
     enum { OPEN = 24 * 1024, CONTEXT = 80, AGGREGATE = 48 };
@@ -210,7 +219,7 @@ static int run_stages(struct pf_live *live, enum pf_stage wanted, struct pf_pass
         result = load_stage(live, live->stage + 1, pass, error);
     if (result && error->code != ECANCELED) {
         pthread_mutex_lock(&live->lock);
-        live->failure = *error;
+        pf_failure_note(&live->failure, error);
         pthread_mutex_unlock(&live->lock);
     }
     return result;
@@ -229,7 +238,7 @@ static int run_family(struct pf_live *live, size_t table, struct pf_pass *pass, 
     if (family)
         live->families[table] = family;
     else if (error->code != ECANCELED)
-        live->family_failure[table] = *error;
+        pf_failure_note(&live->family_failure[table], error);
     pthread_mutex_unlock(&live->lock);
     return family ? 0 : -1;
 }
@@ -261,7 +270,7 @@ static int run_aggregate(struct pf_live *live, struct pf_pass *pass, struct pf_e
     if (aggregate)
         live->aggregate = aggregate;
     else if (error->code != ECANCELED)
-        live->aggregate_failure = *error;
+        pf_failure_note(&live->aggregate_failure, error);
     pthread_mutex_unlock(&live->lock);
     return aggregate ? 0 : -1;
 }
@@ -390,8 +399,8 @@ int pf_live_stage(struct pf_live *live, enum pf_stage stage, struct pf_job **job
     int result = 0;
     pthread_mutex_lock(&live->lock);
     if (live->stage < stage) {
-        if (live->failure.code) {
-            *error = live->failure;
+        if (live->failure.error.code) {
+            *error = live->failure.error;
             result = -1;
         } else {
             result = pf_task_start(live, PF_TASK_STAGE, stage, NULL, 0, 0, job, error);
@@ -415,8 +424,7 @@ int pf_live_family(struct pf_live *live, size_t table, struct pf_family **family
         return result;
     pthread_mutex_lock(&live->lock);
     *family = live->families[table];
-    if (!*family && live->family_failure[table].code) {
-        *error = live->family_failure[table];
+    if (!*family && pf_failure_stands(&live->family_failure[table], error)) {
         result = -1;
     } else if (!*family) {
         result = pf_task_start(live, PF_TASK_FAMILY, table, NULL, 0, 0, job, error);
@@ -434,8 +442,7 @@ int pf_live_aggregate(struct pf_live *live, struct pf_aggregate **aggregate, str
         return result;
     pthread_mutex_lock(&live->lock);
     *aggregate = live->aggregate;
-    if (!*aggregate && live->aggregate_failure.code) {
-        *error = live->aggregate_failure;
+    if (!*aggregate && pf_failure_stands(&live->aggregate_failure, error)) {
         result = -1;
     } else if (!*aggregate) {
         result = pf_task_start(live, PF_TASK_AGGREGATE, 0, NULL, 0, 0, job, error);

@@ -2,6 +2,7 @@
 #ifndef PF_LIVE_PRIVATE_H
 #define PF_LIVE_PRIVATE_H
 
+#include "fs/failure.h"
 #include "fs/live.h"
 #include "fs/map.h"
 #include "fs/views.h"
@@ -35,12 +36,13 @@ struct pf_live {
 
     pthread_mutex_t lock; /* guards what follows */
     enum pf_stage stage;
-    struct pf_error failure; /* why the next stage can't be loaded; code 0: nothing known */
+    struct pf_failure
+        failure; /* why the next stage can't be loaded: not tried again, it may be half loaded */
     struct pf_task *tasks;
     struct pf_family *families[PF_TABLES_MAX];
-    struct pf_error family_failure[PF_TABLES_MAX];
+    struct pf_failure family_failure[PF_TABLES_MAX];
     struct pf_aggregate *aggregate;
-    struct pf_error aggregate_failure;
+    struct pf_failure aggregate_failure;
     char *packed_aggregate; /* from the cache file, until somebody asks for it */
     size_t packed_aggregate_size;
     struct pf_map texts;           /* of struct pf_file_text, by node */

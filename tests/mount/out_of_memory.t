@@ -68,4 +68,34 @@ check 2026-04/xray-log.heat.damaged
 tree perun
 LIST
 
+# ---- a mount
+
+# contents: names and sums of all that the mount shows of the profile.
+contents() {
+    (cd "$mnt/heat.jsonl" && find . -print0 | sort -z && find . -type f -print0 | sort -z | xargs -0 md5sum) 2>/dev/null | md5sum
+}
+
+# recovers NUMBER: a mount in whose server that allocation fails shows everything a little later.
+recovers() {
+    FAIL_AT=$1 LD_PRELOAD=$library mount_source || return 1
+    contents >/dev/null
+    sleep 3 # a lack is told for two seconds
+    local have
+    have=$(contents)
+    unmount
+    [ "$have" = "$want" ]
+}
+
+if [ -w /dev/fuse ]; then
+    cp "$archive/scaling/heat.jsonl" "$src/"
+    mount_source || exit 1
+    want=$(contents)
+    unmount
+    for number in 60 150 400 900; do
+        ok "a mount shows all again after allocation $number has failed" recovers "$number"
+    done
+else
+    skip "mounts" "no /dev/fuse"
+fi
+
 finish

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include "fs/failure.h"
 #include "tests/unit/vfs_fixture.h"
 
 /* SOURCE changes while it is mounted, and numbers are given back. */
@@ -214,6 +215,24 @@ static void test_many(const char *folder)
     ok(control.opens == control.closes, "in the end all are closed");
 }
 
+/* ---- lacks -------------------------------------------------------------------------------------- */
+
+static void test_lack(const char *folder)
+{
+    struct pf_attr attr;
+    write_text(folder, "log", "3 9 50");
+    control = (struct control){.fails = {[PF_MODELLED] = ENOMEM}};
+    struct pf_fs *fs = fs_of(folder, false);
+    ok(find_path(fs, "log/tables/values.csv", &attr) == ENOMEM, "what needs more memory than there is fails");
+    control.fails[PF_MODELLED] = 0;
+    ok(find_path(fs, "log/tables/values.csv", &attr) == ENOMEM && control.loads[PF_MODELLED] == 1,
+       "all who ask at that time are told");
+    sleep(PF_LACK_SECONDS + 1);
+    ok(!find_path(fs, "log/tables/values.csv", &attr) && attr.st.st_size > 0, "but later it is tried anew");
+    pf_fs_free(fs);
+    ok(control.opens == 2 && control.closes == 2, "with a profile that is opened anew");
+}
+
 /* ---- waiting ------------------------------------------------------------------------------------ */
 
 static void test_parking(const char *folder)
@@ -313,9 +332,9 @@ static void test_storm(const char *folder)
 
 int main(void)
 {
-    static void (*const tests[])(const char *folder) = {test_new_version, test_rewritten,   test_deleted,
-                                                        test_sibling,     test_other_kinds, test_forget,
-                                                        test_many,        test_parking,     test_storm};
+    static void (*const tests[])(const char *folder) = {
+        test_new_version, test_rewritten, test_deleted, test_sibling, test_other_kinds,
+        test_forget,      test_many,      test_lack,    test_parking, test_storm};
     alarm(HANG_SECONDS);
     for (size_t i = 0; i < sizeof tests / sizeof *tests; i++) {
         char folder[64];
