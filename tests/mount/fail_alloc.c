@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Preloaded into the program by out_of_memory.t: of the allocations that the program itself asks for (not the libraries
- * it uses), the one whose number FAIL_AT gives fails, and with FAIL_ON=1 all behind it too. At the end COUNT_TO, if set,
- * names a file that gets how many there were.
+ * it uses), the one whose number FAIL_AT gives fails, or FAIL_COUNT of them from there on. At the end COUNT_TO, if set, names
+ * a file that gets how many there were.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -21,8 +21,7 @@ void *__libc_realloc(void *old, size_t size);
 
 static uintptr_t program_start, program_end;
 static atomic_long asked;
-static long fail_at;
-static bool fail_on;
+static long fail_at, fail_end;
 
 /* The first object is the program. */
 static int find_program(struct dl_phdr_info *object, size_t size, void *arg)
@@ -43,9 +42,9 @@ static int find_program(struct dl_phdr_info *object, size_t size, void *arg)
 
 __attribute__((constructor)) static void begin(void)
 {
-    const char *at = getenv("FAIL_AT"), *on = getenv("FAIL_ON");
+    const char *at = getenv("FAIL_AT"), *count = getenv("FAIL_COUNT");
     fail_at = at ? atol(at) : 0;
-    fail_on = on && *on == '1';
+    fail_end = fail_at + (count ? atol(count) : 1);
     dl_iterate_phdr(find_program, NULL);
 }
 
@@ -64,7 +63,7 @@ static bool fails(const void *caller)
     if ((uintptr_t)caller < program_start || (uintptr_t)caller >= program_end)
         return false;
     long number = atomic_fetch_add(&asked, 1) + 1;
-    bool failing = fail_at && (number == fail_at || (fail_on && number > fail_at));
+    bool failing = fail_at && number >= fail_at && number < fail_end;
     if (failing)
         errno = ENOMEM;
     return failing;
