@@ -364,7 +364,7 @@ static void close_file(struct pf_profile *profile)
 const struct pf_driver pf_afperf_driver = {
     .name = "afperf",
     .title = "AFPerf v1 (AFSIM's profiling container)",
-    .version = 1,
+    .version = 2,
     .probe = probe,
     .open = open_file,
     .load = load,

@@ -214,7 +214,8 @@ enum afperf_event {
     AFPERF_EVENT_REGION_START,   /* a region */
     AFPERF_EVENT_REGION_STOP,    /* likewise, or AFPERF_NONE */
     AFPERF_EVENT_INTERVAL_START, /* an interval */
-    AFPERF_EVENT_INTERVAL_STOP,  /* likewise, or AFPERF_NONE */
+    AFPERF_EVENT_INTERVAL_STOP,  /* likewise */
+    AFPERF_EVENT_LOST_STOP, /* of a section (its reference), none of whose intervals it stops, or not yet */
 };
 
 static inline uint64_t afperf_event(enum afperf_event kind, uint32_t number)

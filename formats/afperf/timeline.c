@@ -29,7 +29,8 @@ static const struct afperf_span *span_of(const struct afperf_model *model, uint6
 {
     enum afperf_event kind = afperf_event_kind(event);
     uint32_t number = afperf_event_number(event);
-    if (kind == AFPERF_EVENT_RUN || kind == AFPERF_EVENT_SECTION || number == AFPERF_NONE)
+    if (kind == AFPERF_EVENT_RUN || kind == AFPERF_EVENT_SECTION || kind == AFPERF_EVENT_LOST_STOP ||
+        number == AFPERF_NONE)
         return NULL;
     bool region = kind == AFPERF_EVENT_REGION_START || kind == AFPERF_EVENT_REGION_STOP;
     bool start = kind == AFPERF_EVENT_REGION_START || kind == AFPERF_EVENT_INTERVAL_START;

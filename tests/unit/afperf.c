@@ -243,6 +243,15 @@ static void test_sections(void)
            "intervals", "start,stop", "15,25\n18,40\n", "intervals without id: first in, first out");
     serves(HEADER RUN "SectionStart,1,7,1\nSectionStop,2,7,1\n", "sections", "section_id,implicit,intervals",
            "0x7,1,1\n", "a section without SectionInfo is one");
+    const char *lost = HEADER RUN TYPE "SectionPoint,1,,,9,0\nSectionStop,2,5,1\nSectionPoint,2,,,9,1\nSectionInfo,,1,5,io,\n"
+                                       "SectionStop,3,,\nSectionPoint,3,,,9,2\nSectionAggregate,3,2,,1,,9,3\n"
+                                       "SectionStop,4,6,1\nSectionPoint,4,,,9,4\n";
+    serves(lost, "measurements", "scope,object,value", "orphan,,0\nsection,0,1\nsection,0,2\nsection,0,3\norphan,,4\n",
+           "data behind a stop of nothing belong to its section, if there is such a one");
+    warns(lost,
+          "4 warning unresolved-section\n5 warning stop-without-start\n8 warning stop-without-start\n"
+          "10 warning unresolved-interval\n11 warning unresolved-section\n12 warning unresolved-section\n",
+          "and all of that is told");
     serves(text, "values", "context,metric,value", "io,calls,3\nio,time (inc),26\nio,time net (inc),26\n",
            "sections have no exclusive time");
     struct afperf_profile p;
