@@ -233,7 +233,7 @@ static const struct pf_table walked[] = {
                 .ops = &afperf_values_cursor},
     [TRACE] = {.name = "trace",
                COLUMNS(trace_columns),
-               .flags = PF_BY_PARTITION | PF_SEEKS_PARTITION,
+               .flags = PF_BY_PARTITION | PF_SEEKS_PARTITION | PF_SEEKS_CONTEXT,
                .ops = &afperf_trace_cursor},
     [MEASUREMENTS] = {.name = "measurements",
                       COLUMNS(measurement_columns),

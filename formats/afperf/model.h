@@ -374,7 +374,14 @@ int afperf_time_sections(struct afperf_model *model, uint32_t first, struct pf_e
 /* The times of a node. */
 struct afperf_times afperf_times_of(const struct afperf_model *model, const struct afperf_node *node);
 
-/* Regions of a context have numbers from *first to before *end. */
+/* The node of a context in the first run that has it, from which the others are linked; AFPERF_NONE: no run has it. */
+uint32_t afperf_first_node(const struct afperf_model *model, uint32_t context);
+
+/* Regions of a node have numbers from *first to before *end. */
+void afperf_regions_of_node(const struct afperf_model *model, const struct afperf_node *node, uint32_t *first,
+                            uint32_t *end);
+
+/* The same of a context. */
 void afperf_regions_of(const struct afperf_model *model, uint32_t context, uint32_t *first, uint32_t *end);
 
 /* Where data of a context stand. */
