@@ -20,7 +20,7 @@ __extension__ typedef unsigned __int128 afperf_uint128;
  * AFPerf files: records in any order, which refer to each other over the whole file. The parts, each knowing those before it
  * only:
  *   reader.c    bytes -> records and their fields
- *   number.c    fields -> numbers; decode.c: fields -> what a record says
+ *   number.c    fields -> numbers; decode.c: fields -> what a record says; plain.c: the same of common records, sooner
  *   map.c, spans.c, notes.c   containers: ids; regions and intervals; what is wrong with the file
  *   read.c, read_spans.c, read_data.c   the one pass over the file -> the model, as far as it can be known by then
  *   names.c     which runs and sections the ids in it mean
@@ -361,7 +361,7 @@ int afperf_read(struct afperf_model *model, struct pf_pass *pass, struct pf_erro
 int afperf_resolve_names(struct afperf_model *model, struct pf_error *error);
 int afperf_drop_unused_run(struct afperf_model *model, struct pf_error *error);
 int afperf_pair_stops(struct afperf_model *model, struct pf_pass *pass, struct pf_error *error);
-int afperf_pair_anew(struct afperf_model *model, struct pf_error *error);
+int afperf_pair_anew(struct afperf_model *model, struct pf_pass *pass, struct pf_error *error);
 int afperf_look_again(struct afperf_model *model, struct pf_pass *pass, struct pf_error *error);
 int afperf_find_ends(struct afperf_model *model, struct pf_pass *pass, struct pf_error *error);
 int afperf_make_timeline(struct afperf_model *model, struct pf_pass *pass, struct pf_error *error);

@@ -295,8 +295,8 @@ int afperf_walk_target(struct afperf_walk *walk, struct afperf_target *target, s
 
 /* ---- types -------------------------------------------------------------------------------------- */
 
-const struct afperf_measure *afperf_find_measure(const struct afperf_model *model, uint64_t id, uint32_t run,
-                                                 bool *own)
+/* The first type of this id that a run from this one on defines, or NULL. */
+static const struct afperf_measure *first_measure(const struct afperf_model *model, uint64_t id, uint32_t run)
 {
     const struct afperf_measure *all = model->measures;
     size_t low = 0, high = model->n_measures;
@@ -307,18 +307,15 @@ const struct afperf_measure *afperf_find_measure(const struct afperf_model *mode
         else
             high = middle;
     }
-    *own = low < model->n_measures && all[low].id == id && all[low].run == run;
-    if (*own)
-        return &all[low];
-    size_t n = low;
-    for (low = 0, high = n; low < high;) { /* the first of this id */
-        size_t middle = low + (high - low) / 2;
-        if (all[middle].id < id)
-            low = middle + 1;
-        else
-            high = middle;
-    }
     return low < model->n_measures && all[low].id == id ? &all[low] : NULL;
+}
+
+const struct afperf_measure *afperf_find_measure(const struct afperf_model *model, uint64_t id, uint32_t run,
+                                                 bool *own)
+{
+    const struct afperf_measure *measure = first_measure(model, id, run);
+    *own = measure && measure->run == run;
+    return *own ? measure : first_measure(model, id, 0);
 }
 
 /* ---- looking again ------------------------------------------------------------------------------ */
