@@ -5,15 +5,15 @@
 
 /*
  * Regions without ids: a stop closes the innermost one that is open at its time. While reading, this was taken to be the order
- * in the file; runs for which it was not are paired anew here, in the order of time.
+ * in the file; runs for which it was not are paired anew here, in the order of time. What is sorted is an edge: a start or stop.
  */
 enum {
     RUN,
     TIME,
-    EVENT,
-    REGION,
+    EVENT,  /* number in the log */
+    REGION, /* that starts; AFPERF_NONE: a stop */
     WORDS
-}; /* EVENT: in the log; REGION: that starts, or AFPERF_NONE of a stop */
+};
 
 struct edges {
     struct afperf_model *model;
