@@ -233,7 +233,7 @@ static const struct pf_table walked[] = {
                 .ops = &afperf_values_cursor},
     [TRACE] = {.name = "trace",
                COLUMNS(trace_columns),
-               .flags = PF_BY_PARTITION | PF_SEEKS_PARTITION,
+               .flags = PF_BY_PARTITION | PF_SEEKS_PARTITION | PF_SEEKS_CONTEXT,
                .ops = &afperf_trace_cursor},
     [MEASUREMENTS] = {.name = "measurements",
                       COLUMNS(measurement_columns),
@@ -364,7 +364,7 @@ static void close_file(struct pf_profile *profile)
 const struct pf_driver pf_afperf_driver = {
     .name = "afperf",
     .title = "AFPerf v1 (AFSIM's profiling container)",
-    .version = 1,
+    .version = 2,
     .probe = probe,
     .open = open_file,
     .load = load,

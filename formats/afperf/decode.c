@@ -325,7 +325,7 @@ static void decode_run_info(struct taking *taking)
     bool full = has_version(taking->record, &error);
     take_time(taking, false);
     decoded->units = afperf_trim(take(taking));
-    decoded->wallclock = take(taking);
+    decoded->wallclock = afperf_trim(take(taking));
     if (!decoded->error)
         decoded->error = error;
     decoded->version = full ? afperf_trim(take(taking)) : (struct afperf_text){"", 0};
@@ -334,7 +334,7 @@ static void decode_run_info(struct taking *taking)
     decoded->application_version = take(taking);
     decoded->tags = take(taking);
     decoded->example_shape = !full;
-    decoded->bad_wallclock = !is_blank(decoded->wallclock) && !afperf_double(decoded->wallclock, &wallclock);
+    decoded->bad_wallclock = decoded->wallclock.size && !afperf_double(decoded->wallclock, &wallclock);
     decoded->run_version = decoded->version.size && is_other_major(decoded->version);
 }
 

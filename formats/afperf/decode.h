@@ -69,7 +69,7 @@ struct afperf_decoded {
     /* From here on only what records of this type have is set. */
     struct afperf_pair pairs[AFPERF_PAIRS_KEPT]; /* the first n_pairs, as long as they are sound */
     struct afperf_text name, tags;               /* name: label, application, name of a measurement type */
-    /* Of RunInfo: trimmed but the last two. */
+    /* Of RunInfo: trimmed but the last one. */
     struct afperf_text units, version, wallclock, application_version;
     /* Of MeasurementType, which has `units` as well: not trimmed. */
     uint64_t type_id;

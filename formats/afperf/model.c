@@ -237,7 +237,7 @@ static int make(struct afperf_model *model, struct pf_pass *pass, struct pf_erro
 {
     if (afperf_read(model, pass, error) < 0 || afperf_resolve_names(model, error) < 0 ||
         index_if_needed(model, error) < 0 || afperf_pair_stops(model, pass, error) < 0 ||
-        afperf_pair_anew(model, error) < 0 || afperf_number_intervals(model, error) < 0)
+        afperf_pair_anew(model, pass, error) < 0 || afperf_number_intervals(model, error) < 0)
         return -1;
     if (afperf_look_again(model, pass, error) < 0 || afperf_drop_unused_run(model, error) < 0 ||
         afperf_find_ends(model, pass, error) < 0 || order_if_needed(model, pass, error) < 0 ||

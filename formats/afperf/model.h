@@ -20,7 +20,7 @@ __extension__ typedef unsigned __int128 afperf_uint128;
  * AFPerf files: records in any order, which refer to each other over the whole file. The parts, each knowing those before it
  * only:
  *   reader.c    bytes -> records and their fields
- *   number.c    fields -> numbers; decode.c: fields -> what a record says
+ *   number.c    fields -> numbers; decode.c: fields -> what a record says; plain.c: the same of common records, sooner
  *   map.c, spans.c, notes.c   containers: ids; regions and intervals; what is wrong with the file
  *   read.c, read_spans.c, read_data.c   the one pass over the file -> the model, as far as it can be known by then
  *   names.c     which runs and sections the ids in it mean
@@ -214,7 +214,8 @@ enum afperf_event {
     AFPERF_EVENT_REGION_START,   /* a region */
     AFPERF_EVENT_REGION_STOP,    /* likewise, or AFPERF_NONE */
     AFPERF_EVENT_INTERVAL_START, /* an interval */
-    AFPERF_EVENT_INTERVAL_STOP,  /* likewise, or AFPERF_NONE */
+    AFPERF_EVENT_INTERVAL_STOP,  /* likewise */
+    AFPERF_EVENT_LOST_STOP, /* of a section (its reference), none of whose intervals it stops, or not yet */
 };
 
 static inline uint64_t afperf_event(enum afperf_event kind, uint32_t number)
@@ -360,7 +361,7 @@ int afperf_read(struct afperf_model *model, struct pf_pass *pass, struct pf_erro
 int afperf_resolve_names(struct afperf_model *model, struct pf_error *error);
 int afperf_drop_unused_run(struct afperf_model *model, struct pf_error *error);
 int afperf_pair_stops(struct afperf_model *model, struct pf_pass *pass, struct pf_error *error);
-int afperf_pair_anew(struct afperf_model *model, struct pf_error *error);
+int afperf_pair_anew(struct afperf_model *model, struct pf_pass *pass, struct pf_error *error);
 int afperf_look_again(struct afperf_model *model, struct pf_pass *pass, struct pf_error *error);
 int afperf_find_ends(struct afperf_model *model, struct pf_pass *pass, struct pf_error *error);
 int afperf_make_timeline(struct afperf_model *model, struct pf_pass *pass, struct pf_error *error);
@@ -373,7 +374,14 @@ int afperf_time_sections(struct afperf_model *model, uint32_t first, struct pf_e
 /* The times of a node. */
 struct afperf_times afperf_times_of(const struct afperf_model *model, const struct afperf_node *node);
 
-/* Regions of a context have numbers from *first to before *end. */
+/* The node of a context in the first run that has it, from which the others are linked; AFPERF_NONE: no run has it. */
+uint32_t afperf_first_node(const struct afperf_model *model, uint32_t context);
+
+/* Regions of a node have numbers from *first to before *end. */
+void afperf_regions_of_node(const struct afperf_model *model, const struct afperf_node *node, uint32_t *first,
+                            uint32_t *end);
+
+/* The same of a context. */
 void afperf_regions_of(const struct afperf_model *model, uint32_t context, uint32_t *first, uint32_t *end);
 
 /* Where data of a context stand. */

@@ -42,12 +42,29 @@ uint32_t afperf_find_named(const struct afperf_named *all, size_t n, uint64_t id
     return before ? all[behind - 1].number : AFPERF_NONE;
 }
 
-static int by_offset(const void *left, const void *right)
+/*
+ * Puts n items of this size (*items) into the order of the file, where they stand at order[i].offset (order[i].number is i): implicit
+ * ones have been added at the end. The caller frees the list of their new places; NULL with *error filled.
+ */
+static uint32_t *put_in_order(void **items, size_t size, struct afperf_named *order, size_t n,
+                              struct pf_error *error)
 {
-    const struct afperf_named *a = left, *b = right;
-    if (a->offset != b->offset)
-        return a->offset < b->offset ? -1 : 1;
-    return a->number < b->number ? -1 : a->number > b->number;
+    char *ordered = calloc(n + 1, size);
+    uint32_t *place = calloc(n + 1, sizeof *place);
+    if (!ordered || !place) {
+        free(ordered);
+        free(place);
+        pf_fail_memory(error);
+        return NULL;
+    }
+    qsort(order, n, sizeof *order, by_id);
+    for (size_t i = 0; i < n; i++) {
+        memcpy(ordered + i * size, (const char *)*items + order[i].number * size, size);
+        place[order[i].number] = (uint32_t)i;
+    }
+    free(*items);
+    *items = ordered;
+    return place;
 }
 
 /* ---- sections ----------------------------------------------------------------------------------- */
@@ -107,33 +124,24 @@ static int add_implicit_sections(struct afperf_model *model, struct afperf_named
     return 0;
 }
 
-/* Sections into the order of the file: implicit ones have been added at the end. */
 static int order_sections(struct afperf_model *model, struct pf_error *error)
 {
     size_t n = model->n_sections;
     struct afperf_named *order = calloc(n + 1, sizeof *order);
-    struct afperf_section *sections = calloc(n + 1, sizeof *sections);
-    uint32_t *place = calloc(n + 1, sizeof *place);
-    if (!order || !sections || !place) {
-        free(order);
-        free(sections);
-        free(place);
+    if (!order)
         return pf_fail_memory(error);
-    }
     for (size_t i = 0; i < n; i++)
         order[i] = (struct afperf_named){0, model->sections[i].offset, (uint32_t)i};
-    qsort(order, n, sizeof *order, by_offset);
-    for (size_t i = 0; i < n; i++) {
-        sections[i] = model->sections[order[i].number];
-        place[order[i].number] = (uint32_t)i;
-    }
+    void *sections = model->sections;
+    uint32_t *place = put_in_order(&sections, sizeof *model->sections, order, n, error);
+    free(order);
+    if (!place)
+        return -1;
+    model->sections = sections;
+    model->sections_room = n + 1;
     for (size_t i = 0; i < model->n_section_refs; i++)
         if (model->section_refs[i].known)
             model->section_refs[i].section = place[model->section_refs[i].section];
-    free(model->sections);
-    model->sections = sections;
-    model->sections_room = n + 1;
-    free(order);
     free(place);
     return 0;
 }
@@ -250,33 +258,24 @@ static int add_implicit_runs(struct afperf_model *model, struct pf_error *error)
     return result;
 }
 
-/* Runs into the order of the file: implicit ones have been added at the end. */
 static int order_runs(struct afperf_model *model, struct pf_error *error)
 {
     size_t n = model->n_runs;
     struct afperf_named *order = calloc(n + 1, sizeof *order);
-    struct afperf_run *runs = calloc(n + 1, sizeof *runs);
-    uint32_t *place = calloc(n + 1, sizeof *place);
-    if (!order || !runs || !place) {
-        free(order);
-        free(runs);
-        free(place);
+    if (!order)
         return pf_fail_memory(error);
-    }
     for (size_t i = 0; i < n; i++)
         order[i] = (struct afperf_named){0, model->runs[i].offset, (uint32_t)i};
-    qsort(order, n, sizeof *order, by_offset);
-    for (size_t i = 0; i < n; i++) {
-        runs[i] = model->runs[order[i].number];
-        place[order[i].number] = (uint32_t)i;
-    }
+    void *runs = model->runs;
+    uint32_t *place = put_in_order(&runs, sizeof *model->runs, order, n, error);
+    free(order);
+    if (!place)
+        return -1;
+    model->runs = runs;
+    model->runs_room = n + 1;
     for (size_t i = 0; i < model->n_refs; i++)
         if (model->refs[i].run != AFPERF_NONE)
             model->refs[i].run = place[model->refs[i].run];
-    free(model->runs);
-    model->runs = runs;
-    model->runs_room = n + 1;
-    free(order);
     free(place);
     return 0;
 }

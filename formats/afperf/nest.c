@@ -40,6 +40,11 @@ uint32_t afperf_node_of(struct afperf_model *model, uint32_t run, uint32_t conte
     return node;
 }
 
+uint32_t afperf_first_node(const struct afperf_model *model, uint32_t context)
+{
+    return context < model->n_first_node ? model->first_node[context] : AFPERF_NONE;
+}
+
 /* What a region is called in its path: its label, else its id. */
 static uint32_t name_of(struct afperf_model *model, const struct afperf_span *region, struct pf_error *error)
 {
@@ -111,29 +116,33 @@ struct afperf_times afperf_times_of(const struct afperf_model *model, const stru
 struct afperf_extent afperf_data_of(const struct afperf_model *model, uint32_t context)
 {
     struct afperf_extent data = {0};
-    uint32_t number = context < model->n_first_node ? model->first_node[context] : AFPERF_NONE;
-    while (number != AFPERF_NONE) {
-        const struct afperf_node *node = &model->nodes[number];
+    for (uint32_t n = afperf_first_node(model, context); n != AFPERF_NONE; n = model->nodes[n].next) {
+        const struct afperf_node *node = &model->nodes[n];
         uint32_t first = is_single(model, node) ? first_data_of(afperf_span(&model->regions, node->times))
                                                 : model->times[node->times].data_first;
         afperf_extend(&data, (struct afperf_extent){first, node->data_end});
-        number = node->next;
     }
     return data;
 }
 
+void afperf_regions_of_node(const struct afperf_model *model, const struct afperf_node *node, uint32_t *first,
+                            uint32_t *end)
+{
+    bool single = is_single(model, node);
+    *first = single ? node->times : model->times[node->times].first_region;
+    *end = 1 + (single ? node->times : model->times[node->times].last_region);
+}
+
 void afperf_regions_of(const struct afperf_model *model, uint32_t context, uint32_t *first, uint32_t *end)
 {
-    uint32_t number = context < model->n_first_node ? model->first_node[context] : AFPERF_NONE;
     *first = *end = 0;
-    while (number != AFPERF_NONE && model->tree->kind[context] == AFPERF_KIND_REGION) {
-        const struct afperf_node *node = &model->nodes[number];
-        bool single = is_single(model, node);
-        uint32_t low = single ? node->times : model->times[node->times].first_region;
-        uint32_t high = single ? node->times : model->times[node->times].last_region;
+    if (model->tree->kind[context] != AFPERF_KIND_REGION)
+        return;
+    for (uint32_t n = afperf_first_node(model, context); n != AFPERF_NONE; n = model->nodes[n].next) {
+        uint32_t low, high;
+        afperf_regions_of_node(model, &model->nodes[n], &low, &high);
         *first = *end && *first < low ? *first : low;
-        *end = high + 1 > *end ? high + 1 : *end;
-        number = node->next;
+        *end = high > *end ? high : *end;
     }
 }
 

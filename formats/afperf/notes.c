@@ -39,7 +39,7 @@ static const struct {
     [AFPERF_DUPLICATE_SECTION] = {"warning", "duplicate-section",
                                   "another section of an id already given; both are kept"},
     [AFPERF_DUPLICATE_STOP] = {"warning", "duplicate-stop",
-                               "all regions of this id have been stopped already; ignored"},
+                               "all regions or intervals of this id have been stopped already; ignored"},
     [AFPERF_EXAMPLE_SHAPE] = {"warning", "example-shape",
                               "a field is missing, as in the format document's example"},
     [AFPERF_HEADER_NOT_16_BYTES] = {"warning", "header-not-16-bytes",
@@ -62,7 +62,7 @@ static const struct {
     [AFPERF_UNCLOSED_INTERVAL] = {"warning", "unclosed-interval",
                                   "an interval without stop; taken to last until the end of the run"},
     [AFPERF_UNCLOSED_REGION] = {"warning", "unclosed-region",
-                                "a region without stop; closed with the region around it"},
+                                "a region without stop; taken to last as long as that around it, or the run"},
     [AFPERF_UNDEFINED_TYPE] = {"warning", "undefined-type",
                                "the run does not define this type of measurement"},
     [AFPERF_UNRESOLVED_INTERVAL] = {"warning", "unresolved-interval",
@@ -70,7 +70,9 @@ static const struct {
     [AFPERF_UNRESOLVED_REGION] = {"warning", "unresolved-region", "no such region; the data belong to none"},
     [AFPERF_UNRESOLVED_RUN] = {"warning", "unresolved-run",
                                "no information about this run; it is served without"},
-    [AFPERF_UNRESOLVED_SECTION] = {"warning", "unresolved-section", "no information about this section"},
+    [AFPERF_UNRESOLVED_SECTION] =
+        {"warning", "unresolved-section",
+         "no such section: a start makes one, a stop is ignored, data belong to none"},
 };
 
 enum afperf_problem afperf_problem_of(const char *code)

@@ -25,8 +25,9 @@ static int put_off(struct afperf_reading *reading, struct afperf_stop *stop, uin
     stop->line = reading->place.line;
     stop->event = reading->place.events;
     stop->starts = reading->model->regions.count;
-    enum afperf_event kind = stop->region ? AFPERF_EVENT_REGION_STOP : AFPERF_EVENT_INTERVAL_STOP;
-    if (afperf_log_event(reading, afperf_event(kind, AFPERF_NONE), error) < 0)
+    uint64_t event = stop->region ? afperf_event(AFPERF_EVENT_REGION_STOP, AFPERF_NONE)
+                                  : afperf_event(AFPERF_EVENT_LOST_STOP, stop->owner);
+    if (afperf_log_event(reading, event, error) < 0)
         return -1;
     return pf_store_append(reading->model->stops, stop, sizeof *stop, error);
 }

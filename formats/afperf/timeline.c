@@ -4,6 +4,7 @@
 
 #include "formats/afperf/log.h"
 #include "formats/afperf/model.h"
+#include "formats/sorter.h"
 
 /*
  * Starts and stops by run, in each run by time and, at equal times, as they stand in the file: but a region without length
@@ -29,7 +30,8 @@ static const struct afperf_span *span_of(const struct afperf_model *model, uint6
 {
     enum afperf_event kind = afperf_event_kind(event);
     uint32_t number = afperf_event_number(event);
-    if (kind == AFPERF_EVENT_RUN || kind == AFPERF_EVENT_SECTION || number == AFPERF_NONE)
+    if (kind == AFPERF_EVENT_RUN || kind == AFPERF_EVENT_SECTION || kind == AFPERF_EVENT_LOST_STOP ||
+        number == AFPERF_NONE)
         return NULL;
     bool region = kind == AFPERF_EVENT_REGION_START || kind == AFPERF_EVENT_REGION_STOP;
     bool start = kind == AFPERF_EVENT_REGION_START || kind == AFPERF_EVENT_INTERVAL_START;
@@ -147,72 +149,53 @@ static int distribute(struct timeline *timeline, struct pf_pass *pass, struct pf
 
 /* ---- by time ------------------------------------------------------------------------------------ */
 
-struct timed {
-    uint64_t time, event;
-};
+/* What is sorted: an event's time, its number in the run, which keeps the order of equal times, and what it is. */
+enum { TIME, NUMBER, EVENT, WORDS };
 
-static void merge(const struct timed *from, size_t low, size_t middle, size_t high, struct timed *to)
-{
-    size_t a = low, b = middle;
-    for (size_t i = low; i < high; i++) {
-        bool first = b == high || (a < middle && from[a].time <= from[b].time);
-        to[i] = first ? from[a++] : from[b++];
-    }
-}
-
-/* Sorts n events by time, keeping the order of equal ones. The result stands in what is returned, one of the two. */
-static struct timed *sort_by_time(struct timed *events, struct timed *other, size_t n)
-{
-    for (size_t width = 1; width < n; width *= 2) {
-        for (size_t low = 0; low < n; low += 2 * width) {
-            size_t middle = n - low < width ? n : low + width;
-            size_t high = n - middle < width ? n : middle + width;
-            merge(events, low, middle, high, other);
-        }
-        struct timed *swap = events;
-        events = other;
-        other = swap;
-    }
-    return events;
-}
-
-static int read_timed(const struct afperf_model *model, const struct afperf_run *run, struct timed *events,
-                      struct pf_error *error)
+static int add_timed(const struct afperf_model *model, const struct afperf_run *run, struct pf_sorter *sorter,
+                     struct pf_error *error)
 {
     struct afperf_log_reader log;
+    uint64_t record[WORDS] = {0};
     uint32_t number;
     int result = afperf_log_reader_init(&log, model->timeline, error);
     for (uint64_t i = 0; i < run->n_events && !result; i++) {
-        result = afperf_log_get(&log, run->events + i, &events[i].event, error);
+        result = afperf_log_get(&log, run->events + i, &record[EVENT], error);
         if (result)
             break;
-        /* span_of hides the stops that come early, but these stand at their start's time. */
-        if (!span_of(model, events[i].event, &number, &events[i].time))
-            events[i].time = events[i - 1].time;
+        /* Of a stop that comes early there is no time: it stands behind its start, whose time it has. */
+        span_of(model, record[EVENT], &number, &record[TIME]);
+        record[NUMBER] = i;
+        result = pf_sorter_add(sorter, record, error);
     }
     afperf_log_reader_free(&log);
-    return result;
+    return result ? result : pf_sorter_finish(sorter, error);
+}
+
+static int write_sorted(struct afperf_model *model, const struct afperf_run *run, struct pf_sorter *sorter,
+                        struct pf_error *error)
+{
+    struct afperf_log_writer log;
+    const uint64_t *record;
+    int more = afperf_log_writer_init(&log, model->timeline, error) < 0 ? -1 : 1;
+    for (uint64_t i = 0; more > 0 && (more = pf_sorter_next(sorter, &record, error)) > 0; i++)
+        if (afperf_log_set(&log, run->events + i, record[EVENT], error) < 0)
+            more = -1;
+    if (!more)
+        more = afperf_log_flush(&log, error);
+    afperf_log_writer_free(&log);
+    return more;
 }
 
 static int sort_run(struct afperf_model *model, const struct afperf_run *run, struct pf_error *error)
 {
-    size_t n = (size_t)run->n_events;
-    struct timed *events = calloc(n, sizeof *events), *other = calloc(n, sizeof *other);
-    struct afperf_log_writer log = {0};
-    bool room = events && other;
-    int result = room ? afperf_log_writer_init(&log, model->timeline, error) : pf_fail_memory(error);
-    if (room && !result)
-        result = read_timed(model, run, events, error);
-    if (room && !result) {
-        const struct timed *sorted = sort_by_time(events, other, n);
-        for (size_t i = 0; i < n && !result; i++)
-            result = afperf_log_set(&log, run->events + i, sorted[i].event, error);
-        if (!result)
-            result = afperf_log_flush(&log, error);
-    }
-    afperf_log_writer_free(&log);
-    free(events);
-    free(other);
+    struct pf_sorter *sorter = pf_sorter_new(WORDS, NUMBER + 1, AFPERF_LIST_HELD);
+    if (!sorter)
+        return pf_fail_memory(error);
+    int result = add_timed(model, run, sorter, error);
+    if (!result)
+        result = write_sorted(model, run, sorter, error);
+    pf_sorter_free(sorter);
     return result;
 }
 

@@ -10,14 +10,46 @@ struct position {
     uint64_t run, event, pause;
 };
 
-/* The table "trace": run by run the events of the timeline, and between them pauses, by time. */
+/*
+ * The table "trace": run by run the events of the timeline, and between them pauses, by time. Of one context only those runs are
+ * walked through that have it, and where regions nest as they come not even these: regions of one path follow each other then,
+ * each has its start and its stop before the next.
+ */
 struct walk {
     const struct afperf_model *model;
     struct pf_restriction only;
     struct afperf_log_reader timeline;
     struct afperf_reader *reader; /* for tags */
-    struct position at;           /* event: of the run; pause: its starts are even, its ends odd */
+    struct position at; /* event: of the run, or in a node; pause: its starts are even, its ends odd */
+    uint32_t node;      /* of one context: in that run, or AFPERF_NONE */
 };
+
+/* Whether events are taken from the regions of the node, which are numbered by time: the start of n is event 2n, its stop 2n + 1. */
+static bool is_by_regions(const struct walk *walk)
+{
+    const struct afperf_model *model = walk->model;
+    return walk->only.context >= 0 && walk->node != AFPERF_NONE && !model->runs[walk->at.run].tangled &&
+           model->tree->kind[walk->only.context] == AFPERF_KIND_REGION;
+}
+
+/* Goes to the first event of a run; of one context, of this run or the next one that has it. */
+static void go_to_run(struct walk *walk, uint64_t run)
+{
+    const struct afperf_model *model = walk->model;
+    walk->at = (struct position){.run = run};
+    if (walk->only.context < 0)
+        return;
+    if (walk->node == AFPERF_NONE || model->nodes[walk->node].run > run)
+        walk->node = afperf_first_node(model, (uint32_t)walk->only.context);
+    while (walk->node != AFPERF_NONE && model->nodes[walk->node].run < run)
+        walk->node = model->nodes[walk->node].next;
+    walk->at.run = walk->node == AFPERF_NONE ? model->n_runs : model->nodes[walk->node].run;
+    if (is_by_regions(walk)) {
+        uint32_t first, end;
+        afperf_regions_of_node(model, &model->nodes[walk->node], &first, &end);
+        walk->at.event = 2 * (uint64_t)first;
+    }
+}
 
 static int open_walk(struct pf_cursor *cursor, struct pf_error *error)
 {
@@ -29,8 +61,8 @@ static int open_walk(struct pf_cursor *cursor, struct pf_error *error)
     walk->reader = afperf_reader_new(walk->model->input);
     if (!walk->reader)
         return pf_fail_memory(error);
-    if (cursor->only.partition >= 0)
-        walk->at.run = (uint64_t)cursor->only.partition;
+    walk->node = AFPERF_NONE;
+    go_to_run(walk, cursor->only.partition >= 0 ? (uint64_t)cursor->only.partition : 0);
     return afperf_log_reader_init(&walk->timeline, walk->model->timeline, error);
 }
 
@@ -115,17 +147,34 @@ static int next_of_run(struct walk *walk, struct pf_cell *cells, struct pf_error
     return event_cells(walk, event, cells, error) < 0 ? -1 : 1;
 }
 
+/* The same, from the regions of the node. */
+static int next_of_node(struct walk *walk, struct pf_cell *cells, struct pf_error *error)
+{
+    const struct afperf_model *model = walk->model;
+    uint32_t first, end;
+    afperf_regions_of_node(model, &model->nodes[walk->node], &first, &end);
+    for (; walk->at.event < 2 * (uint64_t)end; walk->at.event += 2) {
+        uint32_t region = (uint32_t)(walk->at.event / 2);
+        if (afperf_span(&model->regions, region)->owner != walk->node)
+            continue;
+        bool stop = walk->at.event++ % 2;
+        enum afperf_event kind = stop ? AFPERF_EVENT_REGION_STOP : AFPERF_EVENT_REGION_START;
+        return event_cells(walk, afperf_event(kind, region), cells, error) < 0 ? -1 : 1;
+    }
+    return 0;
+}
+
 static int next_row(struct pf_cursor *cursor, struct pf_cell *cells, struct pf_error *error)
 {
     struct walk *walk = cursor->state;
     const struct pf_restriction *only = &walk->only;
     while (walk->at.run < walk->model->n_runs &&
            (only->partition < 0 || walk->at.run == (uint64_t)only->partition)) {
-        int got = next_of_run(walk, cells, error);
+        int got = (is_by_regions(walk) ? next_of_node : next_of_run)(walk, cells, error);
         if (got < 0)
             return -1;
         if (!got) {
-            walk->at = (struct position){.run = walk->at.run + 1};
+            go_to_run(walk, walk->at.run + 1);
             continue;
         }
         const struct pf_cell *context = &cells[AFPERF_TRACE_CONTEXT];
@@ -153,14 +202,16 @@ static int restore(struct pf_cursor *cursor, const void *blob, size_t size, stru
     if (size != sizeof at)
         return pf_fail(error, EINVAL, "a saved position has a wrong size");
     memcpy(&at, blob, sizeof at);
-    bool fits = at.run < model->n_runs ? at.event <= model->runs[at.run].n_events &&
-                                             at.pause <= 2 * (uint64_t)model->runs[at.run].n_pauses
-                                       : at.run == model->n_runs;
-    if (!fits)
+    if (at.run > model->n_runs)
         return pf_fail(error, EINVAL, "a saved position is not in the table");
-    /* The rows of a restriction that follow a position in another run: all, or none. */
-    if (walk->only.partition >= 0 && at.run < (uint64_t)walk->only.partition)
-        at = (struct position){.run = (uint64_t)walk->only.partition};
+    bool before = walk->only.partition >= 0 && at.run < (uint64_t)walk->only.partition;
+    go_to_run(walk, before ? (uint64_t)walk->only.partition : at.run);
+    if (walk->at.run != at.run || at.run == model->n_runs) /* all rows of the next run follow, or none */
+        return 0;
+    const struct afperf_run *run = &model->runs[at.run];
+    uint64_t events = is_by_regions(walk) ? 2 * (uint64_t)model->regions.count : run->n_events;
+    if (at.event > events || at.pause > 2 * (uint64_t)run->n_pauses || at.event < walk->at.event)
+        return pf_fail(error, EINVAL, "a saved position is not in the table");
     walk->at = at;
     return 0;
 }
@@ -173,6 +224,8 @@ static double progress(const struct pf_cursor *cursor)
     if (walk->at.run >= model->n_runs || !all)
         return 1;
     const struct afperf_run *run = &model->runs[walk->at.run];
+    if (walk->only.context >= 0)
+        return (double)walk->at.run / (double)model->n_runs;
     if (walk->only.partition >= 0)
         return run->n_events ? (double)walk->at.event / (double)run->n_events : 1;
     return (double)(run->events + walk->at.event) / (double)all;

@@ -27,8 +27,7 @@ static size_t first_node(const struct values *values)
 {
     const struct afperf_model *model = values->model;
     if (linked(values)) {
-        bool known = (uint64_t)values->only.context < model->n_first_node;
-        uint32_t first = known ? model->first_node[values->only.context] : AFPERF_NONE;
+        uint32_t first = afperf_first_node(model, (uint32_t)values->only.context);
         return first == AFPERF_NONE ? SIZE_MAX : first;
     }
     if (values->only.partition < 0)

@@ -77,6 +77,7 @@ static int take_mark(struct afperf_walk *walk, struct pf_error *error)
         break;
     case AFPERF_EVENT_INTERVAL_START:
     case AFPERF_EVENT_INTERVAL_STOP:
+    case AFPERF_EVENT_LOST_STOP:
         break;
     }
     walk->next.block = walk->next.events;
@@ -191,6 +192,23 @@ static int target_region(struct afperf_walk *walk, struct afperf_target *target,
     return 0;
 }
 
+/* True of an event that starts or stops an interval. */
+static bool is_of_interval(uint64_t event)
+{
+    return afperf_event_kind(event) == AFPERF_EVENT_INTERVAL_START ||
+           afperf_event_kind(event) == AFPERF_EVENT_INTERVAL_STOP;
+}
+
+/* The section that an event is of, or AFPERF_NONE. */
+static uint32_t section_of(const struct afperf_model *model, uint64_t event)
+{
+    uint32_t number = afperf_event_number(event);
+    if (is_of_interval(event))
+        return afperf_span(&model->intervals, number)->owner;
+    bool known = afperf_event_kind(event) == AFPERF_EVENT_LOST_STOP && model->section_refs[number].known;
+    return known ? model->section_refs[number].section : AFPERF_NONE;
+}
+
 /* The interval of the section that the data name, else (unless they are processed) that of the block. */
 static void target_interval(const struct afperf_walk *walk, struct afperf_target *target, uint64_t block)
 {
@@ -203,10 +221,9 @@ static void target_interval(const struct afperf_walk *walk, struct afperf_target
                                      walk->place.offset, &segment);
         if (interval == AFPERF_NONE)
             target->problem = AFPERF_UNRESOLVED_INTERVAL;
-    } else if (!decoded->aggregation.size && (afperf_event_kind(block) == AFPERF_EVENT_INTERVAL_START ||
-                                              afperf_event_kind(block) == AFPERF_EVENT_INTERVAL_STOP)) {
+    } else if (!decoded->aggregation.size && is_of_interval(block)) {
         interval = afperf_event_number(block);
-        if (interval != AFPERF_NONE && afperf_span(&model->intervals, interval)->owner != target->object)
+        if (afperf_span(&model->intervals, interval)->owner != target->object)
             interval = AFPERF_NONE;
     }
     if (interval != AFPERF_NONE)
@@ -227,10 +244,8 @@ static int target_section(struct afperf_walk *walk, struct afperf_target *target
     } else if (decoded->aggregation.size) {
         set_current(walk, target, AFPERF_SCOPE_RUN_SECTIONS);
         return 0;
-    } else if ((afperf_event_kind(block) == AFPERF_EVENT_INTERVAL_START ||
-                afperf_event_kind(block) == AFPERF_EVENT_INTERVAL_STOP) &&
-               afperf_event_number(block) != AFPERF_NONE) {
-        target->object = afperf_span(&model->intervals, afperf_event_number(block))->owner;
+    } else {
+        target->object = section_of(model, block);
     }
     if (target->object != AFPERF_NONE) {
         target->scope = AFPERF_SCOPE_SECTION;
@@ -280,8 +295,8 @@ int afperf_walk_target(struct afperf_walk *walk, struct afperf_target *target, s
 
 /* ---- types -------------------------------------------------------------------------------------- */
 
-const struct afperf_measure *afperf_find_measure(const struct afperf_model *model, uint64_t id, uint32_t run,
-                                                 bool *own)
+/* The first type of this id that a run from this one on defines, or NULL. */
+static const struct afperf_measure *first_measure(const struct afperf_model *model, uint64_t id, uint32_t run)
 {
     const struct afperf_measure *all = model->measures;
     size_t low = 0, high = model->n_measures;
@@ -292,18 +307,15 @@ const struct afperf_measure *afperf_find_measure(const struct afperf_model *mode
         else
             high = middle;
     }
-    *own = low < model->n_measures && all[low].id == id && all[low].run == run;
-    if (*own)
-        return &all[low];
-    size_t n = low;
-    for (low = 0, high = n; low < high;) { /* the first of this id */
-        size_t middle = low + (high - low) / 2;
-        if (all[middle].id < id)
-            low = middle + 1;
-        else
-            high = middle;
-    }
     return low < model->n_measures && all[low].id == id ? &all[low] : NULL;
+}
+
+const struct afperf_measure *afperf_find_measure(const struct afperf_model *model, uint64_t id, uint32_t run,
+                                                 bool *own)
+{
+    const struct afperf_measure *measure = first_measure(model, id, run);
+    *own = measure && measure->run == run;
+    return *own ? measure : first_measure(model, id, 0);
 }
 
 /* ---- looking again ------------------------------------------------------------------------------ */

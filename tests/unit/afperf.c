@@ -185,6 +185,9 @@ static void test_ids(void)
     serves(HEADER RUN "RegionStart,5,1,1,a,\nRegionStop,5,1\nRegionStop,5,2\nRegionStart,5,1,2,b,\n", "trace",
            "time,event,context", "5,region-start,a\n5,region-stop,a\n5,region-start,b\n5,region-stop,b\n",
            "a region without length never stops before it starts");
+    runs_are(HEADER "RunInfo, 7 , ns ,\t1.5 , 1.0.0 , 0x1 , app , 2 ,\n",
+             "start,units,wallclock,version,run_id,application", "0x1,7,ns,1.5,1.0.0, app \n",
+             "numbers are served without the blanks around them, texts with theirs");
     runs_are(HEADER "RegionStart,1,0xdead,1,a,\n" RUN "RunPoint,5,0xbeef,1,3\n", "run,run_id,implicit,line",
              "0,2,0xdead,1\n1,3,0x1,0\n2,4,0xbeef,1\n", "a run that is named but not told of is a run");
     runs_are(HEADER "RegionPoint,5,1,9,3\nRunInfo,0,s,1,1.0.0,1,,,\nRunInfo,0,s,1,1.0.0,2,,,\n"
@@ -243,6 +246,17 @@ static void test_sections(void)
            "intervals", "start,stop", "15,25\n18,40\n", "intervals without id: first in, first out");
     serves(HEADER RUN "SectionStart,1,7,1\nSectionStop,2,7,1\n", "sections", "section_id,implicit,intervals",
            "0x7,1,1\n", "a section without SectionInfo is one");
+    const char *lost = HEADER RUN TYPE
+        "SectionPoint,1,,,9,0\nSectionStop,2,5,1\nSectionPoint,2,,,9,1\nSectionInfo,,1,5,io,\n"
+        "SectionStop,3,,\nSectionPoint,3,,,9,2\nSectionAggregate,3,2,,1,,9,3\n"
+        "SectionStop,4,6,1\nSectionPoint,4,,,9,4\n";
+    serves(lost, "measurements", "scope,object,value",
+           "orphan,,0\nsection,0,1\nsection,0,2\nsection,0,3\norphan,,4\n",
+           "data behind a stop of nothing belong to its section, if there is such a one");
+    warns(lost,
+          "4 warning unresolved-section\n5 warning stop-without-start\n8 warning stop-without-start\n"
+          "10 warning unresolved-interval\n11 warning unresolved-section\n12 warning unresolved-section\n",
+          "and all of that is told");
     serves(text, "values", "context,metric,value", "io,calls,3\nio,time (inc),26\nio,time net (inc),26\n",
            "sections have no exclusive time");
     struct afperf_profile p;
