@@ -6,7 +6,7 @@ BUILD   ?= build
 override BUILD := $(patsubst $(CURDIR)/%,%,$(BUILD))
 CFLAGS  ?= -O2 -g -fno-jump-tables
 WARN     = -Wall -Wextra -Wpedantic -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wpointer-arith -Wvla $(WERROR)
-PKGS     = fuse3 libelf zlib libxml-2.0 json-c sqlite3
+PKGS     = fuse3 libelf zlib json-c sqlite3
 CPPFLAGS += -I. -D_GNU_SOURCE -D_FILE_OFFSET_BITS=64 -DFUSE_USE_VERSION=314 $(shell pkg-config --cflags $(PKGS))
 LDLIBS  += $(shell pkg-config --libs $(PKGS)) -liberty -lm -lpthread
 STD      = -std=c17
@@ -39,7 +39,12 @@ $(BUILD)/tests/%.t: $(BUILD)/tests/unit/%.o $(BUILD)/libprofilefs.a
 
 unit: $(UNIT)
 
-check test: all unit
+# Takes memory away from the program, for tests/mount/out_of_memory.t. (Not from one with a sanitizer, which has its own malloc.)
+$(BUILD)/fail_alloc.so: tests/mount/fail_alloc.c
+	@mkdir -p $(@D)
+	$(CC) $(STD) $(CPPFLAGS) $(CFLAGS) $(WARN) -shared -fPIC -o $@ $<
+
+check test: all unit $(BUILD)/fail_alloc.so
 	prove --exec '' $(UNIT) tests/mount/*.t
 
 # The same program and unit tests once more, each in a folder of its own: build/asan, build/tsan.

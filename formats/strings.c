@@ -140,7 +140,8 @@ uint32_t pf_intern(struct pf_strings *strings, const char *text, size_t size, st
         goto no_memory;
     struct pf_cell *cell = &strings->cells[strings->count];
     *cell = pf_text(copy, size);
-    cell->plain = cell->padded = pf_text_is_plain(copy, size);
+    pf_cell_mark(cell);
+    cell->padded = cell->plain;
     *slot = ++strings->count;
     return strings->count - 1;
 no_memory:

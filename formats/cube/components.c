@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "formats/cube/cubex.h"
 #include "formats/cube/parts.h"
 #include "formats/cube/rows.h"
+#include "formats/position.h"
 
 /*
  * The table "components": the numbers that elements of several are made of, as they are stored, under the metric on whose
@@ -25,6 +25,8 @@ struct components {
     struct pf_restriction only;
     struct position at;
     const unsigned char *row; /* of the call path, valid until the next read; NULL: not read yet */
+    bool counted;             /* parts is known: */
+    uint32_t parts;           /* of the element at the location */
     char name[PF_CUBE_PART_NAME];
 };
 
@@ -72,6 +74,7 @@ static bool wants_path(const struct components *components)
 static void next_path(struct components *components)
 {
     components->row = NULL;
+    components->counted = false;
     components->at.part = components->at.location = 0;
     if (++components->at.path < components->cube->tree->count)
         return;
@@ -99,16 +102,28 @@ static int find_row(struct components *components, struct pf_error *error)
     return 0;
 }
 
+/* How many parts the element at the location has: counted once, as that looks through all of it. */
+static uint32_t count_parts(struct components *components, const struct pf_cube_metric *metric,
+                            const unsigned char *element)
+{
+    bool wanted = components->only.partition < 0 || components->only.partition == components->at.location;
+    if (!components->counted)
+        components->parts = wanted ? pf_cube_parts(metric, element) : 0;
+    components->counted = true;
+    return components->parts;
+}
+
 /* Goes on to a location of the row that has one more part. NULL: there is none. */
 static const unsigned char *find_element(struct components *components)
 {
     const struct pf_cube_metric *metric = &components->cube->metrics[components->at.metric];
-    for (; components->at.location < components->cube->n_locations;
-         components->at.location++, components->at.part = 0) {
+    while (components->at.location < components->cube->n_locations) {
         const unsigned char *element = components->row + (size_t)components->at.location * metric->type.size;
-        bool wanted = components->only.partition < 0 || components->only.partition == components->at.location;
-        if (wanted && components->at.part < pf_cube_parts(metric, element))
+        if (components->at.part < count_parts(components, metric, element))
             return element;
+        components->at.location++;
+        components->at.part = 0;
+        components->counted = false;
     }
     return NULL;
 }
@@ -138,9 +153,7 @@ static int components_next(struct pf_cursor *cursor, struct pf_cell *cells, stru
 static size_t components_save(const struct pf_cursor *cursor, void *blob, size_t room)
 {
     const struct components *components = cursor->state;
-    if (room >= sizeof components->at)
-        memcpy(blob, &components->at, sizeof components->at);
-    return sizeof components->at;
+    return pf_position_save(&components->at, sizeof components->at, blob, room);
 }
 
 static int components_restore(struct pf_cursor *cursor, const void *blob, size_t size, struct pf_error *error)
@@ -148,13 +161,13 @@ static int components_restore(struct pf_cursor *cursor, const void *blob, size_t
     struct components *components = cursor->state;
     const struct pf_cube *cube = components->cube;
     struct position at;
-    if (size != sizeof at)
-        return pf_fail(error, EINVAL, "a saved position has a wrong size");
-    memcpy(&at, blob, sizeof at);
+    if (pf_position_restore(&at, sizeof at, blob, size, error))
+        return -1;
     if (at.metric > cube->n_metrics || at.path > cube->tree->count || at.location > cube->n_locations)
-        return pf_fail(error, EINVAL, "a saved position does not fit the file");
+        return pf_position_refuse(error);
     components->at = at;
     components->row = NULL;
+    components->counted = false;
     return 0;
 }
 

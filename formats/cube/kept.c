@@ -46,8 +46,7 @@ static struct entry *find(struct pf_cube_kept *kept, const struct pf_cube_kept_k
 {
     for (uint32_t i = 0; i < kept->rows; i++) {
         struct entry *entry = &kept->entries[i];
-        if (entry->values && entry->key.path == key->path && entry->key.metric == key->metric &&
-            entry->key.inclusive == key->inclusive)
+        if (entry->values && entry->key.path == key->path && entry->key.metric == key->metric)
             return entry;
     }
     return NULL;

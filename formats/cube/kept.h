@@ -11,11 +11,10 @@
  */
 struct pf_cube_kept;
 
-/* Which values: of all locations. */
+/* Which values: of all locations, on the side that the metric is not stored on. */
 struct pf_cube_kept_key {
     const struct pf_cube_metric *metric;
     uint32_t path;
-    bool inclusive;
 };
 
 /* locations: of each entry. Holds 2 MiB and 64 bytes a location. NULL: out of memory. */

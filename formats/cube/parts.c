@@ -26,7 +26,7 @@ static struct pf_cell real(const struct pf_cube_metric *metric, const unsigned c
  * 32 bits; the measurements: a number of processes of 32 bits, mean and width as doubles. The rest is zero.
  */
 enum { TERMS_AT = 0, MEASUREMENTS_AT = 4, FUNCTION_AT = 8, TERM_SIZE = 20, TERM_PARTS = 4 };
-enum { MEASUREMENT_SIZE = 20, MEASUREMENT_PARTS = 3, FUNCTION_PARTS_MAX = 210 };
+enum { MEASUREMENT_SIZE = 20, MEASUREMENT_PARTS = 3 };
 
 static uint32_t parts_of_function(const struct pf_cube_metric *metric, const unsigned char *element)
 {
@@ -79,7 +79,8 @@ uint32_t pf_cube_parts_max(const struct pf_cube_metric *metric)
     case PF_CUBE_LIST:
         return metric->type.size / 8;
     case PF_CUBE_FUNCTION:
-        return FUNCTION_PARTS_MAX;
+        return (metric->type.size - FUNCTION_AT) / TERM_SIZE *
+               TERM_PARTS; /* terms have more than measurements */
     default:
         return 0;
     }

@@ -200,7 +200,7 @@ int pf_cube_sums_at(struct pf_cube_sums *sums, const struct pf_cube_metric *metr
                     bool inclusive, const union pf_cube_number **values, struct pf_error *error)
 {
     const struct pf_cube *cube = sums->own.cube;
-    const struct pf_cube_kept_key key = {metric, path, inclusive};
+    const struct pf_cube_kept_key key = {metric, path};
     bool leaf = cube->paths[path].end == path + 1;
     *values = sums->values;
     if (!metric->has_data)

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-#include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "formats/cube/cubex.h"
 #include "formats/cube/sums.h"
+#include "formats/position.h"
 
 /*
  * The table "values" in the order of the file: metric by metric, call path by call path, location by location; of
@@ -192,22 +191,19 @@ static size_t values_save(const struct pf_cursor *cursor, void *blob, size_t roo
 {
     const struct values *values = cursor->state;
     struct position position = {values->metric, values->path, values->side, values->location};
-    if (room >= sizeof position)
-        memcpy(blob, &position, sizeof position);
-    return sizeof position;
+    return pf_position_save(&position, sizeof position, blob, room);
 }
 
 static int values_restore(struct pf_cursor *cursor, const void *blob, size_t size, struct pf_error *error)
 {
     struct values *values = cursor->state;
     struct position position;
-    if (size != sizeof position)
-        return pf_fail(error, EINVAL, "a saved position has a wrong size");
-    memcpy(&position, blob, sizeof position);
+    if (pf_position_restore(&position, sizeof position, blob, size, error))
+        return -1;
     if (position.metric < values->metric_first || position.metric > values->metric_end ||
         position.path < values->path_first || position.path > values->path_end || position.side >= SIDES ||
         position.location < values->location_first || position.location > values->location_end)
-        return pf_fail(error, EINVAL, "a saved position does not fit the file");
+        return pf_position_refuse(error);
     values->metric = position.metric;
     values->path = position.path;
     values->side = position.side;

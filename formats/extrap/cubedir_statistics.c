@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "formats/extrap/cubedir.h"
 #include "formats/extrap/summary.h"
+#include "formats/position.h"
 
 /*
  * The table "statistics": for each series, at each point, a row a scaling. Extra-P makes one value of the many that a file
@@ -132,7 +132,7 @@ static int add_series(struct statistics *statistics, uint32_t series, struct pf_
     records->end = run->end;
     while ((got = pf_records_peek(records, &record, &numbers, error)) > 0) {
         if (record.point >= statistics->experiment->n_points)
-            return pf_fail(error, EINVAL, "there is no record at this position");
+            return pf_position_refuse(error);
         if (record.point != point && end_point(statistics, point, error))
             return -1;
         point = record.point;
@@ -265,22 +265,19 @@ static size_t statistics_save(const struct pf_cursor *cursor, void *blob, size_t
 {
     const struct statistics *statistics = cursor->state;
     struct position position = {statistics->series, statistics->point, statistics->scaling};
-    if (room >= sizeof position)
-        memcpy(blob, &position, sizeof position);
-    return sizeof position;
+    return pf_position_save(&position, sizeof position, blob, room);
 }
 
 static int statistics_restore(struct pf_cursor *cursor, const void *blob, size_t size, struct pf_error *error)
 {
     struct statistics *statistics = cursor->state;
     struct position position;
-    if (size != sizeof position)
-        return pf_fail(error, EINVAL, "a saved position has a wrong size");
-    memcpy(&position, blob, sizeof position);
+    if (pf_position_restore(&position, sizeof position, blob, size, error))
+        return -1;
     bool over = position.series == PF_NO_SERIES;
     if (position.scaling >= SCALINGS || position.point > statistics->experiment->n_points ||
         (!over && position.series >= statistics->experiment->n_series))
-        return pf_fail(error, EINVAL, "a saved position does not fit the files");
+        return pf_position_refuse(error);
     statistics->series = position.series;
     statistics->point = position.point;
     statistics->scaling = position.scaling;

@@ -121,7 +121,7 @@ bool pf_fraction_parse(const char *text, size_t size, struct pf_fraction *fracti
     return true;
 }
 
-void pf_formula_fraction(struct pf_formula *formula, const struct pf_fraction *fraction)
+static void add_fraction(struct pf_formula *formula, const struct pf_fraction *fraction)
 {
     char text[2 * PF_NUMBER_MAX];
     if (!fraction->denominator) {
@@ -143,7 +143,7 @@ void pf_formula_function(struct pf_formula *formula, const struct pf_fraction *c
     formula->in_sum = formula->in_product = false;
     if (has_terms && constant->value == 0)
         return;
-    pf_formula_fraction(formula, constant);
+    add_fraction(formula, constant);
     formula->in_sum = true;
 }
 
@@ -167,7 +167,7 @@ void pf_formula_coefficient(struct pf_formula *formula, const struct pf_fraction
     if (coefficient->value == 1 && !alone)
         return;
     begin_factor(formula);
-    pf_formula_fraction(formula, coefficient);
+    add_fraction(formula, coefficient);
 }
 
 void pf_formula_factor(struct pf_formula *formula, const char *parameter, bool logarithm,
@@ -177,6 +177,6 @@ void pf_formula_factor(struct pf_formula *formula, const char *parameter, bool l
     add(formula, logarithm ? "log2(" : "");
     add(formula, parameter);
     add(formula, logarithm ? ")^(" : "^(");
-    pf_formula_fraction(formula, exponent);
+    add_fraction(formula, exponent);
     add(formula, ")");
 }

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 #include "formats/extrap/models.h"
 
-#include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "formats/extrap/stored.h"
+#include "formats/position.h"
 
 struct pf_models *pf_models_new(void)
 {
@@ -150,22 +149,19 @@ static int models_next(struct pf_cursor *cursor, struct pf_cell *cells, struct p
 
 static size_t models_save(const struct pf_cursor *cursor, void *blob, size_t room)
 {
-    if (room >= sizeof(struct walk))
-        memcpy(blob, cursor->state, sizeof(struct walk));
-    return sizeof(struct walk);
+    return pf_position_save(cursor->state, sizeof(struct walk), blob, room);
 }
 
 static int models_restore(struct pf_cursor *cursor, const void *blob, size_t size, struct pf_error *error)
 {
     struct walk walk;
     const struct pf_models *models = models_of(cursor);
-    if (size != sizeof walk)
-        return pf_fail(error, EINVAL, "a saved position has a wrong size");
-    memcpy(&walk, blob, sizeof walk);
+    if (pf_position_restore(&walk, sizeof walk, blob, size, error))
+        return -1;
     if (walk.next != PF_NO_MODEL &&
         (walk.next >= models->count ||
          (cursor->only.context >= 0 && models->items[walk.next].context != cursor->only.context)))
-        return pf_fail(error, EINVAL, "a saved position is not in the file");
+        return pf_position_refuse(error);
     *(struct walk *)cursor->state = walk;
     return 0;
 }

@@ -84,7 +84,6 @@ struct pf_fraction {
 
 /* "3/2", "nan", "2": true if text is a number. */
 bool pf_fraction_parse(const char *text, size_t size, struct pf_fraction *fraction);
-void pf_formula_fraction(struct pf_formula *formula, const struct pf_fraction *fraction);
 
 /* Begins a function: its constant, which is left out if it is 0 and the function has terms. */
 void pf_formula_function(struct pf_formula *formula, const struct pf_fraction *constant, bool has_terms);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "formats/extrap/stored.h"
 #include "formats/extrap/summary.h"
+#include "formats/position.h"
 
 /*
  * The tables values, statistics and cells over the sorted records: series by series in order of first
@@ -86,7 +86,7 @@ static int find_record(struct rows *rows, struct pf_error *error)
             continue;
         }
         if (!is_sound(rows, &rows->record))
-            return pf_fail(error, EINVAL, "there is no record at this position");
+            return pf_position_refuse(error);
         const struct pf_series *series = &experiment_of(rows)->series[rows->record.series];
         if (rows->metric >= 0 && series->metric != rows->metric)
             rows->records.at = measured->runs[rows->record.series].end;
@@ -328,9 +328,7 @@ static size_t rows_save(const struct pf_cursor *cursor, void *blob, size_t room)
                                 .series = rows->series,
                                 .next = rows->inside ? rows->next : UINT32_MAX,
                                 .thread = rows->thread};
-    if (room >= sizeof position)
-        memcpy(blob, &position, sizeof position);
-    return sizeof position;
+    return pf_position_save(&position, sizeof position, blob, room);
 }
 
 /* Goes into the record that a position is inside of. */
@@ -342,7 +340,7 @@ static int restore_inside(struct rows *rows, const struct position *position, st
         return -1;
     if (!got || !is_sound(rows, &rows->record) || position->next > most ||
         (!experiment_of(rows)->statistics_only && position->next > rows->record.values))
-        return pf_fail(error, EINVAL, "a saved position does not fit the file");
+        return pf_position_refuse(error);
     rows->inside = true;
     rows->next = position->next;
     return 0;
@@ -353,13 +351,12 @@ static int rows_restore(struct pf_cursor *cursor, const void *blob, size_t size,
     struct rows *rows = cursor->state;
     const struct pf_measured *measured = rows->study->measured;
     struct position position;
-    if (size != sizeof position)
-        return pf_fail(error, EINVAL, "a saved position has a wrong size");
-    memcpy(&position, blob, sizeof position);
+    if (pf_position_restore(&position, sizeof position, blob, size, error))
+        return -1;
     if (rows->only.context >= 0 && position.series != PF_NO_SERIES) {
         if (position.series >= measured->n_runs ||
             experiment_of(rows)->series[position.series].context != rows->only.context)
-            return pf_fail(error, EINVAL, "a saved position is not in the file");
+            return pf_position_refuse(error);
         rows->series = position.series;
         rows->records.end = measured->runs[position.series].end;
     } else if (rows->only.context >= 0) {
@@ -367,7 +364,7 @@ static int rows_restore(struct pf_cursor *cursor, const void *blob, size_t size,
         rows->records.end = 0;
     }
     if (position.at > pf_store_size(measured->store))
-        return pf_fail(error, EINVAL, "a saved position is not in the file");
+        return pf_position_refuse(error);
     rows->records.at = position.at;
     rows->key = position.key;
     rows->repetition = position.repetition;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-#include <errno.h>
 #include <stdlib.h>
 
 #include "formats/extrap/summary.h"
 #include "formats/extrap/text.h"
 #include "formats/extrap/text_data.h"
+#include "formats/position.h"
 
 /*
  * The tables "statistics" and cells: series by series in order of first appearance, point by point. Where a
@@ -241,9 +241,7 @@ static size_t statistics_save(const struct pf_cursor *cursor, void *blob, size_t
                                 .offset = known ? statistics->runs[0].offset : UINT64_MAX,
                                 .number = statistics->number,
                                 .block = statistics->block};
-    if (room >= sizeof position)
-        memcpy(blob, &position, sizeof position);
-    return sizeof position;
+    return pf_position_save(&position, sizeof position, blob, room);
 }
 
 /* Enters the block of a saved position, after checking that the series has it. */
@@ -254,12 +252,12 @@ static int restore_block(struct statistics *statistics, const struct position *p
     struct pf_xtext_block block;
     if (position->number >= index->experiment->n_series || !series_matches(statistics, position->number) ||
         position->block >= index->n_blocks)
-        return pf_fail(error, EINVAL, "a saved position is not in the file");
+        return pf_position_refuse(error);
     if (pf_xtext_block(index, position->block, &block, error) < 0)
         return -1;
     if (block.series != position->number ||
         (statistics->pooled && position->block != index->experiment->series[position->number].first))
-        return pf_fail(error, EINVAL, "a saved position does not fit the file");
+        return pf_position_refuse(error);
     statistics->number = position->number;
     return enter_block(statistics, position->block, error);
 }
@@ -268,9 +266,8 @@ static int statistics_restore(struct pf_cursor *cursor, const void *blob, size_t
 {
     struct statistics *statistics = cursor->state;
     struct position position;
-    if (size != sizeof position)
-        return pf_fail(error, EINVAL, "a saved position has a wrong size");
-    memcpy(&position, blob, sizeof position);
+    if (pf_position_restore(&position, sizeof position, blob, size, error))
+        return -1;
     if (position.number == PF_NO_SERIES) {
         statistics->number = PF_NO_SERIES;
         return 0;
@@ -282,7 +279,7 @@ static int statistics_restore(struct pf_cursor *cursor, const void *blob, size_t
         return 0;
     struct run *run = &statistics->runs[0];
     if (position.offset < run->offset || position.offset > statistics->size || position.point > run->lines)
-        return pf_fail(error, EINVAL, "a saved position does not fit the file");
+        return pf_position_refuse(error);
     run->offset = position.offset;
     run->line = position.point;
     return 0;

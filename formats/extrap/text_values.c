@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-#include <errno.h>
 #include <stdlib.h>
 
 #include "formats/extrap/text.h"
 #include "formats/extrap/text_data.h"
+#include "formats/position.h"
 
 /*
  * The table "values" in the order of the file: block by block, line by line, value by value. A block's record
@@ -142,9 +142,7 @@ static size_t values_save(const struct pf_cursor *cursor, void *blob, size_t roo
                                 .value = values->value,
                                 .number = values->number,
                                 .inside = values->data.inside};
-    if (room >= sizeof position)
-        memcpy(blob, &position, sizeof position);
-    return sizeof position;
+    return pf_position_save(&position, sizeof position, blob, room);
 }
 
 /* False if no walk can come to this position. */
@@ -160,9 +158,8 @@ static int values_restore(struct pf_cursor *cursor, const void *blob, size_t siz
 {
     struct values *values = cursor->state;
     struct position position;
-    if (size != sizeof position)
-        return pf_fail(error, EINVAL, "a saved position has a wrong size");
-    memcpy(&position, blob, sizeof position);
+    if (pf_position_restore(&position, sizeof position, blob, size, error))
+        return -1;
     if (position.number == PF_NO_BLOCK) {
         values->number = PF_NO_BLOCK;
         values->data.inside = false;
@@ -170,11 +167,11 @@ static int values_restore(struct pf_cursor *cursor, const void *blob, size_t siz
     }
     struct pf_xtext_block block;
     if (position.number >= values->index->n_blocks)
-        return pf_fail(error, EINVAL, "a saved position is not in the file");
+        return pf_position_refuse(error);
     if (pf_xtext_block(values->index, position.number, &block, error) < 0)
         return -1;
     if (!position_fits(values, &position, &block))
-        return pf_fail(error, EINVAL, "a saved position does not fit the file");
+        return pf_position_refuse(error);
     values->number = position.number;
     values->block = block;
     values->series = &values->index->experiment->series[block.series];

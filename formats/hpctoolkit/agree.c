@@ -10,15 +10,12 @@
 /* A larger profile.db is not compared. */
 #define COMPARED ((uint64_t)16 << 20)
 
-enum { GROUPS_A_STEP = 1 << 14 };
-
 /* Sums of hashes do not depend on the order of what is added up: one a context is enough. */
 struct comparing {
     const struct hpc_state *state;
-    struct pf_pass *pass;
-    uint64_t *sums; /* by context */
+    struct hpc_progress progress; /* each pair counts twice: it is in both files */
+    uint64_t *sums;               /* by context */
     struct hpc_group group;
-    uint64_t groups; /* so far */
 };
 
 static uint64_t hash(uint32_t thread, const struct hpc_group_value *value)
@@ -31,42 +28,22 @@ static uint64_t hash(uint32_t thread, const struct hpc_group_value *value)
     return bits ^ bits >> 31;
 }
 
-/* The group is what a thread has in some context: adds its hashes to a sum. */
-static int add_group(struct comparing *all, uint32_t thread, uint64_t *sum, struct pf_error *error)
+/* What the group, which a thread has in some context, adds to the context's sum. */
+static uint64_t hash_group(const struct comparing *all, uint32_t thread)
 {
+    uint64_t sum = 0;
     for (size_t i = 0; i < all->group.count; i++)
-        *sum += hash(thread, &all->group.values[i]);
-    uint64_t size = pf_input_size(all->state->profile_db) / HPC_INDEX;
-    return all->groups++ % GROUPS_A_STEP ? 0 : pf_pass_step(all->pass, all->groups, 2 * size, error);
+        sum += hash(thread, &all->group.values[i]);
+    return sum;
 }
 
-static int add_thread(struct comparing *all, struct hpc_block_walk *walk, uint32_t thread,
-                      struct pf_error *error)
+static int add_pair(void *arg, const struct hpc_pair *pair, struct pf_error *error)
 {
-    const struct hpc_state *state = all->state;
-    uint32_t id;
-    uint64_t first, end;
-    int more;
-    hpc_block_enter(walk, state, &state->threads.items[thread].block, 0);
-    while ((more = hpc_block_next(walk, &id, &first, &end, error)) > 0) {
-        uint32_t context = hpc_idmap_find(&state->model.ids, id);
-        if (context == HPC_NO_NUMBER)
-            continue;
-        if (hpc_block_values(walk, first, end, &state->metrics.by_id, &all->group, error) ||
-            add_group(all, thread, &all->sums[context], error))
-            return -1;
-    }
-    return more;
-}
-
-static int add_threads(struct comparing *all, struct pf_error *error)
-{
-    struct hpc_block_walk walk = {0};
-    int failed = 0;
-    for (uint32_t i = 0; i < all->state->threads.count && !failed; i++)
-        failed = add_thread(all, &walk, i, error);
-    hpc_block_leave(&walk);
-    return failed;
+    struct comparing *all = arg;
+    if (hpc_block_values(pair->walk, pair->first, pair->end, &all->state->metrics.by_id, &all->group, error))
+        return -1;
+    all->sums[pair->context] += hash_group(all, pair->thread);
+    return 0;
 }
 
 /* 1; 0, also if its values turn out to be in disorder; -1. A context whose block is not sound agrees: it is not read from there. */
@@ -78,11 +55,13 @@ static int context_agrees(struct comparing *all, uint32_t context, uint64_t id, 
     struct hpc_cct_walk *walk = id <= UINT32_MAX ? hpc_cct_open(all->state, (uint32_t)id, 0, error) : NULL;
     if (!walk)
         return id <= UINT32_MAX && error->code ? -1 : 1;
-    while ((more = hpc_cct_next(walk, &thread, &all->group, error)) > 0)
-        if (add_group(all, thread, &sum, error)) {
+    while ((more = hpc_cct_next(walk, &thread, &all->group, error)) > 0) {
+        sum += hash_group(all, thread);
+        if (hpc_progress_step(&all->progress, error)) {
             more = -1;
             break;
         }
+    }
     hpc_cct_close(walk);
     if (more < 0)
         return error->code == EIO ? 0 : -1;
@@ -91,7 +70,7 @@ static int context_agrees(struct comparing *all, uint32_t context, uint64_t id, 
 
 static int compare(struct comparing *all, const struct pf_tree *tree, struct pf_error *error)
 {
-    int agree = add_threads(all, error) ? -1 : 1;
+    int agree = hpc_pairs_walk(all->state, &all->progress, add_pair, all, error) ? -1 : 1;
     for (uint32_t c = 0; c < tree->count && agree > 0; c++)
         agree = context_agrees(all, c, tree->id[c], error);
     return agree;
@@ -100,7 +79,7 @@ static int compare(struct comparing *all, const struct pf_tree *tree, struct pf_
 int hpc_cct_agrees(const struct hpc_state *state, const struct pf_tree *tree, struct pf_pass *pass,
                    struct pf_error *error)
 {
-    struct comparing all = {.state = state, .pass = pass};
+    struct comparing all = {.state = state, .progress = {.pass = pass, .total = 2 * hpc_pairs_count(state)}};
     if (pf_input_size(state->profile_db) > COMPARED)
         return 1;
     all.sums = calloc((size_t)tree->count + 1, sizeof *all.sums);

@@ -35,7 +35,8 @@ static int compare(const void *left, const void *right)
     return (a->place > b->place) - (a->place < b->place);
 }
 
-void hpc_group_sort(struct hpc_group *group)
+/* Sorts by metric; of two values of one metric the first stays. */
+static void sort_group(struct hpc_group *group)
 {
     bool sorted = true;
     for (size_t i = 1; i < group->count && sorted; i++)
@@ -137,7 +138,7 @@ int hpc_block_values(struct hpc_block_walk *walk, uint64_t first, uint64_t end, 
         if (hpc_metric_at(known, id) != HPC_NO_NUMBER && hpc_group_add(group, id, value, error))
             return -1;
     }
-    hpc_group_sort(group);
+    sort_group(group);
     return 0;
 }
 
@@ -164,4 +165,53 @@ int hpc_block_find(const struct hpc_state *state, const struct hpc_block *block,
     }
     *entry = block->n_contexts;
     return 0;
+}
+
+/* ---- the blocks of all threads ------------------------------------------------------------------------- */
+
+/* How often to look whether somebody still waits. */
+enum { PAIRS_A_STEP = 1 << 14 };
+
+int hpc_progress_step(struct hpc_progress *progress, struct pf_error *error)
+{
+    return progress->done++ % PAIRS_A_STEP
+               ? 0
+               : pf_pass_step(progress->pass, progress->done, progress->total, error);
+}
+
+uint64_t hpc_pairs_count(const struct hpc_state *state)
+{
+    uint64_t count = 0;
+    for (uint32_t i = 0; i < state->threads.count; i++)
+        count += state->threads.items[i].block.n_contexts;
+    return count;
+}
+
+/* The pairs of the thread whose block the walk stands before. */
+static int walk_thread(struct hpc_block_walk *walk, uint32_t thread, struct hpc_progress *progress,
+                       hpc_take_pair *take, void *arg, struct pf_error *error)
+{
+    struct hpc_pair pair = {.thread = thread, .walk = walk};
+    uint32_t id;
+    int more;
+    while ((more = hpc_block_next(walk, &id, &pair.first, &pair.end, error)) > 0) {
+        pair.entry = walk->entry - 1;
+        pair.context = hpc_idmap_find(&walk->state->model.ids, id);
+        if (hpc_progress_step(progress, error) || (pair.context != HPC_NO_NUMBER && take(arg, &pair, error)))
+            return -1;
+    }
+    return more;
+}
+
+int hpc_pairs_walk(const struct hpc_state *state, struct hpc_progress *progress, hpc_take_pair *take,
+                   void *arg, struct pf_error *error)
+{
+    struct hpc_block_walk walk = {0};
+    int failed = 0;
+    for (uint32_t i = 0; i < state->threads.count && !failed; i++) {
+        hpc_block_enter(&walk, state, &state->threads.items[i].block, 0);
+        failed = walk_thread(&walk, i, progress, take, arg, error);
+    }
+    hpc_block_leave(&walk);
+    return failed ? -1 : 0;
 }

@@ -22,8 +22,6 @@ struct hpc_group {
 /* Adds a value. 0, or -1 with *error filled. */
 int hpc_group_add(struct hpc_group *group, uint32_t metric, double value, struct pf_error *error);
 
-/* Sorts by metric; of two values of one metric the first stays. */
-void hpc_group_sort(struct hpc_group *group);
 void hpc_group_free(struct hpc_group *group);
 
 /*
@@ -63,5 +61,34 @@ int hpc_block_find(const struct hpc_state *state, const struct hpc_block *block,
                    uint32_t *entry, struct pf_error *error);
 
 void hpc_block_leave(struct hpc_block_walk *walk);
+
+/* ---- the blocks of all threads ---- */
+
+/* A context that a thread has values in: the numbers [first, end) of them in the block that `walk` reads. */
+struct hpc_pair {
+    uint32_t thread, context; /* the latter: its number in the tree */
+    uint32_t entry;           /* of the block */
+    uint64_t first, end;
+    struct hpc_block_walk *walk;
+};
+
+/* Returns 0 to go on, or -1 with *error filled. */
+typedef int hpc_take_pair(void *arg, const struct hpc_pair *pair, struct pf_error *error);
+
+/* How far a pass over pairs is; pass may be NULL. */
+struct hpc_progress {
+    struct pf_pass *pass;
+    uint64_t done, total;
+};
+
+/* One more pair is done. 0, or -1 with *error filled. */
+int hpc_progress_step(struct hpc_progress *progress, struct pf_error *error);
+
+/* How many pairs there are, those of contexts that are not in the tree included. */
+uint64_t hpc_pairs_count(const struct hpc_state *state);
+
+/* Goes through the pairs of all threads, in their order, whose context is in the tree. 0, or -1 with *error filled. */
+int hpc_pairs_walk(const struct hpc_state *state, struct hpc_progress *progress, hpc_take_pair *take,
+                   void *arg, struct pf_error *error);
 
 #endif

@@ -51,12 +51,14 @@ static void probe_meta(const struct pf_probe *probe, struct pf_verdict *verdict)
 }
 
 /* An inline DTD of about 9 KB may stand before the root element. */
-static void probe_experiment(const struct pf_probe *probe, struct pf_verdict *verdict)
+static void probe_experiment(struct pf_probe *probe, struct pf_verdict *verdict)
 {
     enum { HEAD = 32 * 1024 };
     char *bytes = malloc(HEAD + 1);
-    if (!bytes)
+    if (!bytes) {
+        pf_probe_failed(probe, ENOMEM);
         return;
+    }
     bytes[head_of(probe, "experiment.xml", (unsigned char *)bytes, HEAD)] = 0;
     const char *version = hpc_experiment_version(bytes);
     if (version) {
@@ -111,8 +113,15 @@ static int add_layout(struct pf_profile *profile, struct pf_error *error)
         [HPC_XML4] = "experiment.xml with profile.db",
         [HPC_OLD] = "experiment.xml with metric-db",
     };
-    struct pf_cell cells[] = {pf_string("Layout"), pf_string(layouts[hpc_state(profile)->layout])};
-    return pf_rows_add(profile->info, cells, error);
+    const struct hpc_state *state = hpc_state(profile);
+    struct pf_cell layout[] = {pf_string("Layout"), pf_string(layouts[state->layout])};
+    /* As the writers made it unless they were told to keep the threads apart: nothing is wrong with it. */
+    struct pf_cell values[] = {pf_string("Values"),
+                               pf_string("summary.csv alone: there are no files of threads")};
+    if (pf_rows_add(profile->info, layout, error))
+        return -1;
+    bool summary_alone = state->layout == HPC_OLD && !hpc_parts_have_values(state->parts);
+    return summary_alone ? pf_rows_add(profile->info, values, error) : 0;
 }
 
 static void set_profile(struct pf_profile *profile)
@@ -139,7 +148,7 @@ static int open_files(struct pf_profile *profile, struct hpc_notes *notes, struc
     if (open_description(profile, notes, error))
         return -1;
     state->big_endian = state->layout == HPC_XML4 || state->layout == HPC_OLD;
-    if ((state->layout == HPC_OLD ? hpc_parts_open(profile, notes, error)
+    if ((state->layout == HPC_OLD ? hpc_parts_open(profile, error)
                                   : hpc_profiles_open(profile, notes, error)) ||
         hpc_metrics_finish(state, error) || add_layout(profile, error) || hpc_set_tables(profile, error))
         return -1;
@@ -215,7 +224,7 @@ static void close_database(struct pf_profile *profile)
 const struct pf_driver pf_hpctoolkit_driver = {
     .name = "hpctoolkit",
     .title = "HPCToolkit database (meta.db, or experiment.xml 4.0 and 2.x)",
-    .version = 2,
+    .version = 3,
     .matters = name_matters,
     .directories = true,
     .probe = probe,

@@ -306,22 +306,6 @@ static int walk(struct reading *reading, struct pf_error *error)
     return 0;
 }
 
-static int add_root(struct reading *reading, uint32_t *root, struct pf_error *error)
-{
-    struct hpc_context context = {
-        .name = pf_intern(strings_of(reading), "root", 4, error),
-        .file = PF_NO_STRING,
-        .module = PF_NO_STRING,
-        .offset = HPC_NO_OFFSET,
-        .kind = HPC_ROOT,
-        .flags = PF_ROOT | PF_FRAME,
-    };
-    if (context.name == PF_NO_STRING)
-        return -1;
-    *root = hpc_model_add(reading->model, PF_NO_CONTEXT, &context, error);
-    return *root == PF_NO_CONTEXT ? -1 : 0;
-}
-
 /* An entry that the database gives no name. */
 static int name_entry(struct reading *reading, unsigned type, uint32_t *name, struct pf_error *error)
 {
@@ -364,9 +348,9 @@ static int read_entry(struct reading *reading, uint64_t at, uint32_t root, struc
 /* Section: u64 entries, u16 their number, u8 their stride; of drafts: u64 size and u64 offset of the root's children. */
 static int read_tree(struct reading *reading, struct pf_error *error)
 {
-    uint32_t root;
     struct hpc_meta *meta = reading->meta;
-    if (add_root(reading, &root, error))
+    uint32_t root = hpc_model_add_root(reading->model, 0, error);
+    if (root == PF_NO_CONTEXT)
         return -1;
     uint64_t offset = meta->sections[HPC_CONTEXTS].offset;
     const unsigned char *section = hpc_meta_record(meta, offset, 16, error);

@@ -46,7 +46,11 @@ static size_t without_statistic(const char *name, size_t size)
     return word == 5 && !memcmp(colon + 1, "CfVar", word) ? 0 : (size_t)(colon - name);
 }
 
-const char *hpc_unit_of(struct hpc_state *state, const char *name, struct pf_error *error)
+/*
+ * The unit that a metric's name ends with, in brackets: of `CPUTIME (sec) (I)` and of its statistic `CPUTIME (sec):Mean (I)` it
+ * is `sec`. "" if there is none; NULL with *error filled.
+ */
+static const char *unit_of(struct hpc_state *state, const char *name, struct pf_error *error)
 {
     size_t size = strlen(name);
     const char *open = last_bracket(name, size);
@@ -162,7 +166,7 @@ int hpc_add_metric(struct hpc_state *state, const struct hpc_metric_facts *facts
     struct pf_metric metric = {
         .id = facts->id,
         .name = unique_name(state, &metrics->names, (uint32_t)metrics->count, facts, error),
-        .unit = hpc_unit_of(state, facts->name, error),
+        .unit = unit_of(state, facts->name, error),
         .scope = facts->scope,
         .type = "double",
         .description = facts->description ? facts->description : describe(facts->scope),
@@ -216,7 +220,7 @@ int hpc_add_summary_metric(struct hpc_state *state, const struct hpc_metric_fact
     if (added <= 0)
         return added;
     const char *name = unique_name(state, &metrics->names, (uint32_t)metrics->count, facts, error);
-    const char *unit = hpc_unit_of(state, facts->name, error);
+    const char *unit = unit_of(state, facts->name, error);
     if (!name || !unit)
         return -1;
     struct pf_cell cells[HPC_SUMMARY_METRIC_COLUMNS] = {pf_int(facts->id),

@@ -33,12 +33,6 @@ void hpc_pair_metrics(struct hpc_state *state, size_t exclusive, size_t inclusiv
 /* Says that the metric added last stands in this column of the tables of values. 0, or -1 with *error filled. */
 int hpc_set_column(struct hpc_state *state, uint32_t column, struct pf_error *error);
 
-/*
- * The unit that a metric's name ends with, in brackets: of `CPUTIME (sec) (I)` and of its statistic `CPUTIME (sec):Mean (I)` it
- * is `sec`. "" if there is none; NULL with *error filled.
- */
-const char *hpc_unit_of(struct hpc_state *state, const char *name, struct pf_error *error);
-
 #define HPC_SUMMARY_METRIC_COLUMNS 7
 extern const struct pf_column hpc_summary_metric_columns[HPC_SUMMARY_METRIC_COLUMNS];
 

@@ -82,20 +82,33 @@ uint32_t hpc_model_add(struct hpc_model *model, uint32_t parent, const struct hp
     return i;
 }
 
-int hpc_model_add_unlisted(struct hpc_model *model, uint64_t id, struct pf_error *error)
+/* Adds a context that has no parent and of which no more is known than this. As hpc_model_add. */
+static uint32_t add_bare(struct hpc_model *model, uint64_t id, const char *name, enum hpc_kind kind,
+                         uint8_t flags, struct pf_error *error)
 {
-    static const char name[] = "unlisted instruction";
-    if (hpc_idmap_find(&model->ids, id) != HPC_NO_NUMBER)
-        return 0;
     struct hpc_context context = {
         .id = id,
         .offset = HPC_NO_OFFSET,
-        .name = pf_intern(model->tree->strings, name, sizeof name - 1, error),
+        .name = pf_intern(model->tree->strings, name, strlen(name), error),
         .file = PF_NO_STRING,
         .module = PF_NO_STRING,
-        .kind = HPC_INSTRUCTION,
+        .kind = kind,
+        .flags = flags,
     };
-    if (context.name == PF_NO_STRING || hpc_model_add(model, PF_NO_CONTEXT, &context, error) == PF_NO_CONTEXT)
+    return context.name == PF_NO_STRING ? PF_NO_CONTEXT
+                                        : hpc_model_add(model, PF_NO_CONTEXT, &context, error);
+}
+
+uint32_t hpc_model_add_root(struct hpc_model *model, uint64_t id, struct pf_error *error)
+{
+    return add_bare(model, id, "root", HPC_ROOT, PF_ROOT | PF_FRAME, error);
+}
+
+int hpc_model_add_unlisted(struct hpc_model *model, uint64_t id, struct pf_error *error)
+{
+    if (hpc_idmap_find(&model->ids, id) != HPC_NO_NUMBER)
+        return 0;
+    if (add_bare(model, id, "unlisted instruction", HPC_INSTRUCTION, 0, error) == PF_NO_CONTEXT)
         return -1;
     model->unlisted++;
     return 0;

@@ -88,6 +88,9 @@ void hpc_model_free(struct hpc_model *model);
 uint32_t hpc_model_add(struct hpc_model *model, uint32_t parent, const struct hpc_context *context,
                        struct pf_error *error);
 
+/* Adds the context that holds each thread's totals. As hpc_model_add. */
+uint32_t hpc_model_add_root(struct hpc_model *model, uint64_t id, struct pf_error *error);
+
 /* Adds the context of an id that has values and that the tree does not name. 0 (also if it has one), or -1. */
 int hpc_model_add_unlisted(struct hpc_model *model, uint64_t id, struct pf_error *error);
 

@@ -148,11 +148,10 @@ static int by_name(const void *left, const void *right)
     return strcmp(a->name, b->name);
 }
 
-int hpc_parts_open(struct pf_profile *profile, struct hpc_notes *notes, struct pf_error *error)
+int hpc_parts_open(struct pf_profile *profile, struct pf_error *error)
 {
     struct hpc_state *state = hpc_state(profile);
     struct listing listing = {.parts = state->parts = parts_new(profile->source), .error = error};
-    (void)notes;
     if (!listing.parts)
         return hpc_fail_memory(error);
     if (pf_source_list(profile->source, list_entry, &listing, error) || listing.failed)
@@ -160,6 +159,14 @@ int hpc_parts_open(struct pf_profile *profile, struct hpc_notes *notes, struct p
     if (listing.parts->count > 1)
         qsort(listing.parts->items, listing.parts->count, sizeof *listing.parts->items, by_name);
     return 0;
+}
+
+bool hpc_parts_have_values(const struct hpc_parts *parts)
+{
+    for (uint32_t i = 0; i < parts->count; i++)
+        if (is_values(parts->items[i].name))
+            return true;
+    return false;
 }
 
 /* ---- pieces --------------------------------------------------------------------------------------------- */

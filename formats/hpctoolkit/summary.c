@@ -90,18 +90,24 @@ static int next_group(struct walk *walk, struct pf_error *error)
     return 0;
 }
 
+/* Leaves the group, if one is open, and opens the next. 1; 0: there is none; -1: *error filled. */
+static int open_next(struct walk *walk, struct pf_error *error)
+{
+    if (walk->open)
+        walk->at = (struct position){.entry = walk->at.entry + 1};
+    int more = next_group(walk, error);
+    walk->open = more > 0;
+    return more;
+}
+
 static int next_row(struct pf_cursor *cursor, struct pf_cell *cells, struct pf_error *error)
 {
     struct walk *walk = cursor->state;
     const struct hpc_summary_metrics *metrics = &walk->state->summary_metrics;
     while (!walk->open || walk->at.value >= walk->group.count) {
-        if (walk->open)
-            walk->at = (struct position){.entry = walk->at.entry + 1};
-        walk->open = false;
-        int more = next_group(walk, error);
+        int more = open_next(walk, error);
         if (more <= 0)
             return more;
-        walk->open = true;
     }
     const struct hpc_group_value *value = &walk->group.values[walk->at.value++];
     cells[HPC_SUMMARY_CONTEXT] = pf_int(walk->context);
@@ -138,13 +144,9 @@ static int next_statistics_row(struct pf_cursor *cursor, struct pf_cell *cells, 
     struct walk *walk = cursor->state;
     double value = 0;
     while (!walk->open || !next_statistic(walk, &value)) {
-        if (walk->open)
-            walk->at = (struct position){.entry = walk->at.entry + 1};
-        walk->open = false;
-        int more = next_group(walk, error);
+        int more = open_next(walk, error);
         if (more <= 0)
             return more;
-        walk->open = true;
     }
     cells[HPC_SUMMARY_CONTEXT] = pf_int(walk->context);
     cells[HPC_SUMMARY_METRIC] = pf_string(walk->state->summary_metrics.items[walk->at.value++].name);

@@ -19,7 +19,6 @@ struct pair {
 enum {
     BUCKETS = 256,
     COLLECTED = 2048, /* pairs a bucket collects before they are written */
-    PAIRS_A_STEP = 1 << 16,
     MEMORY = 8 << 20, /* bytes of pairs that are held in memory */
 };
 
@@ -29,51 +28,7 @@ struct hpc_transpose {
     struct pf_store *pairs; /* struct pair */
 };
 
-/* ---- going through all pairs -------------------------------------------------------------------------- */
-
-/* Called with each thread and entry whose context is known. */
-typedef int each_pair(void *arg, const struct pair *pair, struct pf_error *error);
-
-struct walking {
-    const struct hpc_state *state;
-    struct pf_pass *pass;
-    uint64_t done, total; /* pairs, of both rounds */
-    each_pair *each;
-    void *arg;
-};
-
-static int walk_thread(struct walking *walking, struct hpc_block_walk *walk, uint32_t thread,
-                       struct pf_error *error)
-{
-    const struct hpc_state *state = walking->state;
-    uint32_t id;
-    uint64_t first, end;
-    int more;
-    hpc_block_enter(walk, state, &state->threads.items[thread].block, 0);
-    while ((more = hpc_block_next(walk, &id, &first, &end, error)) > 0) {
-        struct pair pair = {hpc_idmap_find(&state->model.ids, id), thread, walk->entry - 1};
-        if (walking->done++ % PAIRS_A_STEP == 0 &&
-            pf_pass_step(walking->pass, walking->done, walking->total, error))
-            return -1;
-        if (pair.context != HPC_NO_NUMBER && walking->each(walking->arg, &pair, error))
-            return -1;
-    }
-    return more;
-}
-
-static int walk_pairs(struct walking *walking, each_pair *each, void *arg, struct pf_error *error)
-{
-    struct hpc_block_walk walk = {0};
-    int failed = 0;
-    walking->each = each;
-    walking->arg = arg;
-    for (uint32_t i = 0; i < walking->state->threads.count && !failed; i++)
-        failed = walk_thread(walking, &walk, i, error);
-    hpc_block_leave(&walk);
-    return failed ? -1 : 0;
-}
-
-static int count_pair(void *arg, const struct pair *pair, struct pf_error *error)
+static int count_pair(void *arg, const struct hpc_pair *pair, struct pf_error *error)
 {
     struct hpc_transpose *transpose = arg;
     (void)error;
@@ -113,13 +68,13 @@ static int flush(struct buckets *buckets, struct bucket *bucket, struct pf_error
     return 0;
 }
 
-static int put_pair(void *arg, const struct pair *pair, struct pf_error *error)
+static int put_pair(void *arg, const struct hpc_pair *pair, struct pf_error *error)
 {
     struct buckets *buckets = arg;
     struct bucket *bucket = &buckets->items[buckets->of[pair->context]];
     if (bucket->count == COLLECTED && flush(buckets, bucket, error))
         return -1;
-    bucket->collected[bucket->count++] = *pair;
+    bucket->collected[bucket->count++] = (struct pair){pair->context, pair->thread, pair->entry};
     return 0;
 }
 
@@ -168,12 +123,12 @@ static int sort_bucket(struct hpc_transpose *transpose, uint32_t from, uint32_t 
     return failed;
 }
 
-static int sort_buckets(struct buckets *buckets, const struct walking *walking, struct pf_error *error)
+static int sort_buckets(struct buckets *buckets, const struct hpc_progress *progress, struct pf_error *error)
 {
     uint32_t from = 0;
     for (unsigned b = 0; b < BUCKETS; b++) {
         uint32_t to = buckets->items[b].end;
-        if (pf_pass_step(walking->pass, walking->done, walking->total, error) ||
+        if (pf_pass_step(progress->pass, progress->done, progress->total, error) ||
             (from < to && sort_bucket(buckets->transpose, from, to, error)))
             return -1;
         from = to;
@@ -183,18 +138,21 @@ static int sort_buckets(struct buckets *buckets, const struct walking *walking, 
 
 /* ---- making it ---------------------------------------------------------------------------------------- */
 
-static int fill(struct hpc_transpose *transpose, struct walking *walking, struct pf_error *error)
+static int fill(struct hpc_transpose *transpose, const struct hpc_state *state, struct pf_pass *pass,
+                struct pf_error *error)
 {
-    if (walk_pairs(walking, count_pair, transpose, error))
+    struct hpc_progress progress = {.pass = pass,
+                                    .total = 2 * hpc_pairs_count(state)}; /* they are read twice */
+    if (hpc_pairs_walk(state, &progress, count_pair, transpose, error))
         return -1;
     for (uint32_t c = 0; c < transpose->contexts; c++)
         transpose->first[c + 1] += transpose->first[c];
     struct buckets *buckets = calloc(1, sizeof *buckets);
     int failed = buckets ? make_buckets(buckets, transpose, error) : hpc_fail_memory(error);
-    failed = failed || walk_pairs(walking, put_pair, buckets, error);
+    failed = failed || hpc_pairs_walk(state, &progress, put_pair, buckets, error);
     for (unsigned b = 0; b < BUCKETS && !failed; b++)
         failed = flush(buckets, &buckets->items[b], error);
-    failed = failed || sort_buckets(buckets, walking, error);
+    failed = failed || sort_buckets(buckets, &progress, error);
     if (buckets) {
         free(buckets->collected);
         free(buckets->of);
@@ -214,11 +172,8 @@ struct hpc_transpose *hpc_transpose_new(const struct hpc_state *state, struct pf
     transpose->contexts = state->model.contexts;
     transpose->first = calloc((size_t)transpose->contexts + 1, sizeof *transpose->first);
     transpose->pairs = pf_store_new(MEMORY);
-    struct walking walking = {.state = state, .pass = pass};
-    for (uint32_t i = 0; i < state->threads.count; i++)
-        walking.total += 2 * (uint64_t)state->threads.items[i].block.n_contexts;
     int failed = transpose->first && transpose->pairs ? 0 : hpc_fail_memory(error);
-    if (failed || fill(transpose, &walking, error)) {
+    if (failed || fill(transpose, state, pass, error)) {
         hpc_transpose_free(transpose);
         return NULL;
     }

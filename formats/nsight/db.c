@@ -107,7 +107,11 @@ static bool is_memory_out(void)
     return out;
 }
 
-bool nsight_is_damage(struct nsight_db *db, int result, struct pf_error *error)
+/*
+ * Whether SQLite's result is damage in the database, which ends a table but is no error. Otherwise (memory, reading,
+ * a pass that was stopped) *error is filled.
+ */
+static bool is_damage(struct nsight_db *db, int result, struct pf_error *error)
 {
     if (db->vfs.failed) {
         *error = db->vfs.failure;
@@ -139,13 +143,24 @@ static int connect(struct nsight_db *db, struct pf_error *error)
     /* A schema that cannot be read in full is passed over like one that cannot be parsed, but must not be. */
     if (result == SQLITE_OK && !db->vfs.failed)
         return 0;
-    return nsight_is_damage(db, result, error)
+    return is_damage(db, result, error)
                ? pf_fail(error, EINVAL, "no database that can be read: %s",
                          db->connection ? sqlite3_errmsg(db->connection) : sqlite3_errstr(result))
                : -1;
 }
 
-struct nsight_db *nsight_db_open(struct pf_input *input, struct pf_error *error)
+static void close_db(struct nsight_db *db)
+{
+    if (!db)
+        return;
+    sqlite3_finalize(db->string);
+    sqlite3_close(db->connection);
+    nsight_vfs_unregister(&db->vfs);
+    free(db);
+}
+
+/* NULL with *error filled; its code is EINVAL if the input is no database that can be read. */
+static struct nsight_db *open_db(struct pf_input *input, struct pf_error *error)
 {
     struct nsight_db *db = calloc(1, sizeof *db);
     if (!db) {
@@ -158,20 +173,10 @@ struct nsight_db *nsight_db_open(struct pf_input *input, struct pf_error *error)
     }
     limit_steps(db, SCHEMA_STEPS);
     if (connect(db, error)) {
-        nsight_db_close(db);
+        close_db(db);
         return NULL;
     }
     return db;
-}
-
-void nsight_db_close(struct nsight_db *db)
-{
-    if (!db)
-        return;
-    sqlite3_finalize(db->string);
-    sqlite3_close(db->connection);
-    nsight_vfs_unregister(&db->vfs);
-    free(db);
 }
 
 /* ---- the pool ------------------------------------------------------------------------------------ */
@@ -189,7 +194,7 @@ void nsight_pool_destroy(struct nsight_pool *pool)
 {
     for (struct nsight_db *db = pool->idle, *next; db; db = next) {
         next = db->next;
-        nsight_db_close(db);
+        close_db(db);
     }
     pthread_mutex_destroy(&pool->lock);
 }
@@ -203,7 +208,7 @@ struct nsight_db *nsight_pool_take(struct nsight_pool *pool, struct pf_input *in
         pool->n_idle--;
     }
     pthread_mutex_unlock(&pool->lock);
-    return db ? db : nsight_db_open(input, error);
+    return db ? db : open_db(input, error);
 }
 
 void nsight_pool_give(struct nsight_pool *pool, struct nsight_db *db)
@@ -220,7 +225,7 @@ void nsight_pool_give(struct nsight_pool *pool, struct nsight_db *db)
     }
     pthread_mutex_unlock(&pool->lock);
     if (!kept)
-        nsight_db_close(db);
+        close_db(db);
 }
 
 /* ---- rows ---------------------------------------------------------------------------------------- */
@@ -240,7 +245,7 @@ int nsight_scan_open(struct nsight_scan *scan, struct nsight_db *db, enum nsight
     if (result == SQLITE_OK)
         return 0;
     nsight_scan_close(scan);
-    scan->damaged = nsight_is_damage(db, result, error);
+    scan->damaged = is_damage(db, result, error);
     return scan->damaged ? 0 : -1;
 }
 
@@ -286,7 +291,7 @@ int nsight_scan_next(struct nsight_scan *scan, struct pf_error *error)
     nsight_scan_close(scan);
     if (result == SQLITE_DONE)
         return 0;
-    scan->damaged = result == SQLITE_ROW || nsight_is_damage(scan->db, result, error);
+    scan->damaged = result == SQLITE_ROW || is_damage(scan->db, result, error);
     return scan->damaged ? 0 : -1;
 }
 
@@ -309,7 +314,7 @@ int nsight_string(struct nsight_db *db, int64_t id, const char **text, size_t *s
         limit_steps(db, 0);
     }
     if (result != SQLITE_ROW)
-        return result == SQLITE_DONE || nsight_is_damage(db, result, error) ? 0 : -1;
+        return result == SQLITE_DONE || is_damage(db, result, error) ? 0 : -1;
     *text = (const char *)sqlite3_column_text(db->string, 0);
     *size = *text ? (size_t)sqlite3_column_bytes(db->string, 0) : 0;
     return 0;

@@ -30,16 +30,6 @@ struct nsight_db {
 /* Texts of more bytes are not read. */
 enum { NSIGHT_TEXT_MAX = 256 * 1024 };
 
-/* NULL with *error filled; its code is EINVAL if the input is no database that can be read. */
-struct nsight_db *nsight_db_open(struct pf_input *input, struct pf_error *error);
-void nsight_db_close(struct nsight_db *db);
-
-/*
- * Whether SQLite's result is damage in the database, which ends a table but is no error. Otherwise (memory, reading,
- * a pass that was stopped) *error is filled.
- */
-bool nsight_is_damage(struct nsight_db *db, int result, struct pf_error *error);
-
 /* Tells the pass on whose behalf rows are read how far it is; -1 with *error filled if it is to stop. For work that
  * reads no rows: reading them does so by itself. */
 int nsight_db_step(struct nsight_db *db, struct pf_error *error);

@@ -85,31 +85,17 @@ static int add_values(struct reading *reading, struct pf_error *error)
 }
 
 /* Loads the export and takes its values over. */
-static int take_export(struct reading *reading, struct pf_input *input, struct pf_pass *pass,
-                       struct pf_error *error)
+static int take_export(struct reading *reading, const struct pf_profile *folder, struct pf_input *input,
+                       struct pf_pass *pass, struct pf_error *error)
 {
     struct pf_profile *export = &reading->export;
-    if (!export->info || !export->warnings)
-        return pf_fail_memory(error);
-    if (nsight_open(export, input, error) || nsight_load(export, PF_PARTITIONED, pass, error) ||
-        nsight_load(export, PF_MODELLED, pass, error))
+    if (pf_profile_begin(export, &pf_nsight_driver, folder->source, folder->options, error) ||
+        nsight_open(export, input, error) || pf_profile_load(export, PF_MODELLED, pass, error))
         return -1;
     reading->totals = calloc((size_t) export->contexts->count + 1, sizeof *reading->totals);
     if (!reading->totals)
         return pf_fail_memory(error);
     return add_up(reading, error) || add_values(reading, error) ? -1 : 0;
-}
-
-static void free_export(struct reading *reading)
-{
-    struct pf_profile *export = &reading->export;
-    nsight_close(export);
-    pf_rows_free(export->partitions.items);
-    pf_rows_free(export->partitions.fields);
-    pf_tree_free(export->contexts);
-    pf_rows_free(export->warnings);
-    pf_rows_free(export->info);
-    free(reading->totals);
 }
 
 /* What is wrong with an export is told there; that something is, here too. */
@@ -122,25 +108,23 @@ static int note_damage(struct reading *reading, const char *path, struct pf_erro
                               "%.150s is damaged: see its own warnings", path);
 }
 
+static int read_export(struct pf_profile *folder, struct reading *reading, const char *path,
+                       struct pf_pass *pass, struct pf_error *error)
+{
+    struct pf_input *input;
+    if (pf_source_open(folder->source, path, &input, error))
+        return -1;
+    int failed = take_export(reading, folder, input, pass, error) || note_damage(reading, path, error);
+    pf_profile_end(&reading->export);
+    free(reading->totals);
+    return failed ? -1 : pf_input_done(input, error);
+}
+
 int nsight_read_point(struct pf_profile *profile, struct pf_study *study, const char *path, uint32_t point,
                       struct pf_pass *pass, struct pf_error *error)
 {
-    struct pf_input *input;
-    struct reading reading = {
-        .study = study,
-        .point = point,
-        .export = {.source = profile->source,
-                   .options = profile->options,
-                   .info = pf_rows_new(2),
-                   .warnings = pf_rows_new(5)},
-    };
-    int failed = pf_source_open(profile->source, path, &input, error);
-    if (!failed) {
-        failed = take_export(&reading, input, pass, error) || note_damage(&reading, path, error) ? -1 : 0;
-        if (!failed)
-            failed = pf_input_done(input, error);
-    }
-    free_export(&reading);
+    struct reading reading = {.study = study, .point = point};
+    int failed = read_export(profile, &reading, path, pass, error);
     bool unreadable = failed && (error->code == EINVAL || error->code == EACCES || error->code == ENOENT);
     return unreadable ? pf_experiment_note(study->experiment, PF_BAD_MEMBER, 0, -1, error,
                                            "%.150s cannot be read as an export: it is left out", path)

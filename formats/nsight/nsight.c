@@ -8,8 +8,6 @@
 
 #include "formats/nsight/sums.h"
 
-extern const struct pf_driver pf_nsight_driver;
-
 /* ---- tables and metrics -------------------------------------------------------------------------- */
 
 static const struct pf_column thread_fields[NSIGHT_FIELDS] = {
@@ -194,7 +192,8 @@ static int open_file(struct pf_profile *profile, struct pf_error *error)
     return pf_source_open(profile->source, NULL, &input, error) ? -1 : nsight_open(profile, input, error);
 }
 
-int nsight_load(struct pf_profile *profile, enum pf_stage stage, struct pf_pass *pass, struct pf_error *error)
+static int nsight_load(struct pf_profile *profile, enum pf_stage stage, struct pf_pass *pass,
+                       struct pf_error *error)
 {
     struct nsight_state *state = nsight_state(profile);
     if (stage != PF_PARTITIONED && stage != PF_MODELLED)
@@ -210,7 +209,7 @@ int nsight_load(struct pf_profile *profile, enum pf_stage stage, struct pf_pass 
     return failed;
 }
 
-void nsight_close(struct pf_profile *profile)
+static void nsight_close(struct pf_profile *profile)
 {
     struct nsight_state *state = profile->state;
     if (!state)

@@ -88,12 +88,11 @@ static inline struct nsight_state *nsight_state(const struct pf_profile *profile
     return profile->state;
 }
 
-/* The driver's functions; all but the first for an input that may be one of several. */
+extern const struct pf_driver pf_nsight_driver;
 void nsight_probe(struct pf_probe *probe, struct pf_verdict *verdict);
+
+/* The driver's open, for an input that may be one of several of a source. */
 int nsight_open(struct pf_profile *profile, struct pf_input *input, struct pf_error *error);
-int nsight_load(struct pf_profile *profile, enum pf_stage stage, struct pf_pass *pass,
-                struct pf_error *error);
-void nsight_close(struct pf_profile *profile);
 
 /* The stages. Each leaves the profile as it was if it fails. */
 int nsight_load_partitions(struct pf_profile *profile, struct nsight_db *db, struct pf_error *error);

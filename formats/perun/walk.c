@@ -208,8 +208,10 @@ static int read_type(struct perun_walk *walk, struct pf_error *error)
     for (size_t i = 0; i < 4; i++)
         if (perun_get_number(&walk->items, &head[i], error))
             return -1;
-    if (head[3] > PERUN_FIELDS_MAX || head[2] < head[1] || reserve_columns(walk, (size_t)head[3], error))
+    if (head[3] > PERUN_FIELDS_MAX || head[2] < head[1])
         return pf_fail(error, EINVAL, "not a position");
+    if (reserve_columns(walk, (size_t)head[3], error))
+        return -1;
     walk->n_columns = (size_t)head[3];
     for (size_t i = 0; i < walk->n_columns; i++)
         if (read_column(&walk->items, &walk->columns[i], error))

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-#include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 
+#include "formats/position.h"
 #include "formats/xray/functions.h"
 
 /*
@@ -63,20 +62,17 @@ static int next_row(struct pf_cursor *cursor, struct pf_cell *cells, struct pf_e
 static size_t save(const struct pf_cursor *cursor, void *blob, size_t room)
 {
     const struct walk *walk = cursor->state;
-    if (room >= sizeof walk->next)
-        memcpy(blob, &walk->next, sizeof walk->next);
-    return sizeof walk->next;
+    return pf_position_save(&walk->next, sizeof walk->next, blob, room);
 }
 
 static int restore(struct pf_cursor *cursor, const void *blob, size_t size, struct pf_error *error)
 {
     struct walk *walk = cursor->state;
     uint64_t next;
-    if (size != sizeof next)
-        return pf_fail(error, EINVAL, "not a position in the functions");
-    memcpy(&next, blob, sizeof next);
+    if (pf_position_restore(&next, sizeof next, blob, size, error))
+        return -1;
     if (next > xray_state(cursor->profile)->n_functions)
-        return pf_fail(error, EINVAL, "not a position in the functions");
+        return pf_position_refuse(error);
     walk->next = next;
     return 0;
 }

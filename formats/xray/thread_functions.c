@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-#include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 
+#include "formats/position.h"
 #include "formats/xray/functions.h"
 
 /* The table "functions" of each thread: thread after thread, the functions of each by id. */
@@ -54,9 +53,7 @@ static int next_row(struct pf_cursor *cursor, struct pf_cell *cells, struct pf_e
 static size_t save(const struct pf_cursor *cursor, void *blob, size_t room)
 {
     const struct walk *walk = cursor->state;
-    if (room >= sizeof walk->at)
-        memcpy(blob, &walk->at, sizeof walk->at);
-    return sizeof walk->at;
+    return pf_position_save(&walk->at, sizeof walk->at, blob, room);
 }
 
 static int restore(struct pf_cursor *cursor, const void *blob, size_t size, struct pf_error *error)
@@ -64,12 +61,11 @@ static int restore(struct pf_cursor *cursor, const void *blob, size_t size, stru
     struct walk *walk = cursor->state;
     const struct xray_lists *lists = lists_of(cursor);
     struct position position;
-    if (size != sizeof position)
-        return pf_fail(error, EINVAL, "not a position in the functions");
-    memcpy(&position, blob, sizeof position);
+    if (pf_position_restore(&position, sizeof position, blob, size, error))
+        return -1;
     if (position.thread > lists->count ||
         position.next > (position.thread < lists->count ? lists->items[position.thread].count : 0))
-        return pf_fail(error, EINVAL, "not a position in the functions");
+        return pf_position_refuse(error);
     /* The rows of a restriction that follow a position in another thread: all, or none. */
     uint64_t only = (uint64_t)cursor->only.partition;
     if (cursor->only.partition >= 0 && position.thread != only)

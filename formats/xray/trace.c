@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "formats/position.h"
 #include "formats/xray/records.h"
 #include "formats/xray/xray.h"
 
@@ -162,7 +163,7 @@ static int lower_start(const struct pf_cursor *cursor, struct walk *walk, uint64
         if (find_start(walk, &state->index, &start, error))
             return -1;
         if (start > tsc) /* the log has no such event: the position that this walk began from was damaged */
-            return pf_fail(error, EINVAL, "not a position in this trace");
+            return pf_position_refuse(error);
         while (start < shared && !atomic_compare_exchange_weak(&state->start, &shared, start))
             ;
     }
@@ -412,7 +413,7 @@ static int replay(struct walk *walk, const struct xray_index *index, const struc
         if (more < 0)
             return -1;
     }
-    return walk->stack.depth == to->depth ? 0 : pf_fail(error, EINVAL, "not a position in this trace");
+    return walk->stack.depth == to->depth ? 0 : pf_position_refuse(error);
 }
 
 static int go_to(struct walk *walk, const struct xray_index *index, const struct position *to,
@@ -428,7 +429,7 @@ static int go_to(struct walk *walk, const struct xray_index *index, const struct
     if (begin_range(walk, index, to->next - 1, error))
         return -1;
     if (to->offset > walk->range.end - walk->range.body)
-        return pf_fail(error, EINVAL, "not a position in this trace");
+        return pf_position_refuse(error);
     xray_decoder_resume(&walk->decoder, walk->range.body + to->offset, to->tsc, to->cpu, to->timed);
     return 0;
 }
@@ -439,14 +440,14 @@ static int restore(struct pf_cursor *cursor, const void *blob, size_t size, stru
     const struct xray_index *index = &xray_state(cursor->profile)->index;
     struct position position;
     if (size < sizeof position)
-        return pf_fail(error, EINVAL, "not a position in this trace");
+        return pf_position_refuse(error);
     memcpy(&position, blob, sizeof position);
     if (!is_position(&position, size, index))
-        return pf_fail(error, EINVAL, "not a position in this trace");
+        return pf_position_refuse(error);
     /* What an earlier run has found out about the start of time has been recalled before: see facts in xray.c. */
     walk->start = atomic_load(&xray_state(cursor->profile)->start);
     if (position.start < walk->start)
-        return pf_fail(error, EINVAL, "not a position in this trace");
+        return pf_position_refuse(error);
     /* The rows of a restriction that follow a position in another partition: all, or none. */
     int64_t only = cursor->only.partition;
     if (only >= 0 && position.thread != only) {

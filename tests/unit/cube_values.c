@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include <math.h>
+#include <time.h>
 
 #include "tests/unit/cube_fixture.h"
 
@@ -131,6 +132,19 @@ static void extremes_that_are_no_numbers(void)
 
 /* ---- elements ----------------------------------------------------------------------------------- */
 
+/* Metrics 0, 1, ... with one row each, of main; the rows are forgotten. */
+static void put_metrics(struct bytes *tar, struct bytes *rows, int n, bool big)
+{
+    for (int i = 0; i < n; i++) {
+        char name[32];
+        snprintf(name, sizeof name, "%d.index", i);
+        put_index(tar, name, all, 1, big);
+        snprintf(name, sizeof name, "%d.data", i);
+        put_data(tar, name, &rows[i]);
+        forget(&rows[i]);
+    }
+}
+
 static void put_average(struct bytes *rows, uint32_t n, double sum, bool big)
 {
     put_number(rows, n, 4, big);
@@ -158,14 +172,7 @@ static void all_types_in_this_order(bool big)
     put_doubles(&rows[7], (double[]){-1, 7, 2, 3, 0, 0, 0, 0}, 8, big);
     put_doubles(&rows[8], (double[]){0.1, 0}, 2, big);
     put_zeros(&rows[9], 64);
-    for (int i = 0; i < 10; i++) {
-        char name[32];
-        snprintf(name, sizeof name, "%d.index", i);
-        put_index(&tar, name, all, 1, big);
-        snprintf(name, sizeof name, "%d.data", i);
-        put_data(&tar, name, &rows[i]);
-        forget(&rows[i]);
-    }
+    put_metrics(&tar, rows, 10, big);
     put_text(&tar, "anchor.xml", anchor);
     set_up(&fixture, &tar);
     char *text = values_text(&fixture, PF_UNRESTRICTED, false);
@@ -215,14 +222,7 @@ static void parts_of_elements_are_told(bool big)
     put_doubles(&rows[3], (double[]){-1, 7, 2, 3, 0, 0, 0, 0}, 8, big);
     put_doubles(&rows[4], (double[]){0, 0, 0.5, 0}, 4, big);
     put_function(&rows[5], big), put_number(&rows[5], 1000, 4, big), put_zeros(&rows[5], 844);
-    for (int i = 0; i < 6; i++) {
-        char name[32];
-        snprintf(name, sizeof name, "%d.index", i);
-        put_index(&tar, name, all, 1, big);
-        snprintf(name, sizeof name, "%d.data", i);
-        put_data(&tar, name, &rows[i]);
-        forget(&rows[i]);
-    }
+    put_metrics(&tar, rows, 6, big);
     put_text(&tar, "anchor.xml", anchor);
     set_up(&fixture, &tar);
     char *whole = components_text(&fixture, PF_UNRESTRICTED, false);
@@ -245,6 +245,83 @@ static void parts_of_elements_are_told(bool big)
     ok(is_sound(&fixture), "nothing is wrong with them");
     free(whole), free(again), free(thread), free(elsewhere);
     tear_down(&fixture);
+}
+
+/* Each number of an element must not cost a look through all of them. */
+static void long_elements_are_looked_through_once(void)
+{
+    enum { LENGTH = 65536 };
+    struct bytes tar = {0}, rows = {0};
+    struct fixture fixture;
+    put_zeros(&rows, (LENGTH - 1) * 8), put_double(&rows, 1, false), put_zeros(&rows, LENGTH * 8);
+    put_metrics(&tar, &rows, 1, false);
+    put_text(&tar, "anchor.xml", ANCHOR(METRIC(0, "EXCLUSIVE", "list", "NDOUBLES(65536)")));
+    set_up(&fixture, &tar);
+    clock_t start = clock();
+    char *whole = components_text(&fixture, PF_UNRESTRICTED, false);
+    static const char last[] = "|0 main list 65534 0|0 main list 65535 1|";
+    size_t size = strlen(whole);
+    ok(size > sizeof last && !strcmp(whole + size - (sizeof last - 1), last),
+       "a long list is told to its end");
+    ok(clock() - start < 5 * CLOCKS_PER_SEC, "and that takes no longer than its length");
+    free(whole);
+    tear_down(&fixture);
+}
+
+/* The first row of one walk over one call path and metric; '?' if there is none. */
+static void first_value(struct fixture *fixture, struct pf_restriction only, char text[32])
+{
+    struct pf_cell cells[8] = {{0}};
+    struct pf_cursor cursor = {.profile = &fixture->profile, .table = fixture->profile.cells, .only = only};
+    strcpy(text, "?");
+    if (!cursor.table->ops->open(&cursor, &fixture->error) &&
+        cursor.table->ops->next(&cursor, cells, &fixture->error) > 0)
+        snprintf(text, 32, "%g", cells[3].d);
+    cursor.table->ops->close(&cursor);
+}
+
+/* What is read again shows by what the file holds by then. */
+static void costly_values_are_read_once(void)
+{
+    enum { LEAVES = 40000, ROWS_AT = 3 * 512 + 10 }; /* behind two headers, an index and a marker */
+    struct bytes tar = {0}, ones = {0}, twos = {0}, anchor = {0};
+    struct fixture fixture;
+    char have[32], line[80];
+    static const char head[] = "<cube version=\"4.4\"><metrics>" METRIC(0, "EXCLUSIVE", "time", "DOUBLE")
+        METRIC(1, "EXCLUSIVE", "visits",
+               "DOUBLE") "</metrics><program><region id=\"0\"><name>f</name></region>"
+                         "<cnode id=\"0\" calleeId=\"0\">";
+    static const char tail[] = "</cnode></program>" SYSTEM "</cube>";
+    put(&anchor, head, sizeof head - 1);
+    for (int i = 0; i <= LEAVES; i++) {
+        if (i)
+            put(&anchor, line, (size_t)sprintf(line, "<cnode id=\"%d\" calleeId=\"0\"/>", i));
+        put_doubles(&ones, (double[]){1, 1}, 2, false);
+        put_doubles(&twos, (double[]){2, 2}, 2, false);
+    }
+    put(&anchor, tail, sizeof tail - 1);
+    put_index(&tar, "0.index", NULL, -1, false);
+    put_data(&tar, "0.data", &ones);
+    put_index(&tar, "1.index", NULL, -1, false);
+    put_data(&tar, "1.data", &twos);
+    put_member(&tar, "anchor.xml", anchor.at, anchor.size);
+    forget(&anchor);
+    set_up(&fixture, &tar);
+    first_value(&fixture, (struct pf_restriction){0, 0, 1, -1}, have);
+    is(have, "40001", "the inclusive values of many call paths are added up");
+    int fd = openat(fixture.directory, "profile.cubex", O_WRONLY);
+    if (fd < 0 || pwrite(fd, twos.at, twos.size, ROWS_AT) != (ssize_t)twos.size)
+        abort();
+    close(fd);
+    first_value(&fixture, (struct pf_restriction){0, 0, 1, -1}, have);
+    is(have, "40001", "once: the next walk has them from the first one");
+    first_value(&fixture, (struct pf_restriction){0, 0, 0, -1}, have);
+    is(have, "2", "what is stored is read from the file");
+    first_value(&fixture, (struct pf_restriction){0, 0, 3, -1}, have);
+    is(have, "80002", "each metric has values of its own");
+    tear_down(&fixture);
+    forget(&ones);
+    forget(&twos);
 }
 
 /* ---- the same rows, whichever way --------------------------------------------------------------- */
@@ -347,6 +424,8 @@ int main(void)
     all_types_in_this_order(true);
     parts_of_elements_are_told(false);
     parts_of_elements_are_told(true);
+    long_elements_are_looked_through_once();
+    costly_values_are_read_once();
     restricted_walks_give_the_same_rows(false, false);
     restricted_walks_give_the_same_rows(true, true);
     wrong_positions_are_refused();

@@ -314,6 +314,40 @@ static void bomb(void)
     close_study(&study);
 }
 
+/* Four chunks of 40 MB of zeros each, two numbers before them: no archive so small has kept as much. */
+static void bomb_of_values(void)
+{
+    enum { CHUNKS = 4, SIZE = 40 << 20 };
+    static const double numbers[] = {1.5, 2.5};
+    unsigned char *values = calloc(1, SIZE), index[128] = "Extra-P INDEX";
+    size_t size = 16, index_size = 16;
+    memcpy(values, "Extra-P VALUES", 14);
+    put_array(values, &size, "{'descr': '<f8', 'shape': (2,), }\n", numbers, 2);
+    put(index, &index_size, 1, 8);
+    put(index, &index_size, 16, 8);
+    char json[1024] = "{\"parameters\":[\"p\"],\"measurements\":{\"f\":{\"t\":[null", name[32];
+    archive = (struct archive){.size = 0};
+    for (int i = 0; i < CHUNKS; i++) {
+        snprintf(json + strlen(json), sizeof json - strlen(json),
+                 ",{\"coordinate\":[%d],\"mean\":9,\"values\":[%d,0]}", i, i);
+        snprintf(name, sizeof name, "values/%d.vals", i);
+        add_member(&archive, name, values, SIZE, 1, SIZE);
+        snprintf(name, sizeof name, "values/%d.indx", i);
+        add_member(&archive, name, index, index_size, 0, index_size);
+    }
+    free(values);
+    strcat(json, "]}}}");
+    add_member(&archive, "experiment.json", json, strlen(json), 1, strlen(json));
+    finish_archive(&archive);
+    struct study study;
+    open_study(&study, &pf_extrap_saved_driver, archive.bytes, archive.size);
+    has_rows(&study, "values",
+             "p=0,0,f,t,1.5\np=0,1,f,t,2.5\np=1,0,f,t,1.5\np=1,1,f,t,2.5\np=2,0,f,t,1.5\np=2,1,f,t,2.5\n",
+             "of many bombs no more is unpacked than one archive may hold");
+    has_warnings(&study, "1 bad-member\n1 bad-values\n", "which is told");
+    close_study(&study);
+}
+
 static void cut_archive(void)
 {
     struct study study;
@@ -353,6 +387,7 @@ int main(void)
     long_function();
     lying_sizes();
     bomb();
+    bomb_of_values();
     cut_archive();
     other_archives();
     return done();

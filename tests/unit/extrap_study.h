@@ -24,7 +24,8 @@ struct study {
     struct pf_error error;
 };
 
-static void open_study(struct study *study, const struct pf_driver *driver, const void *bytes, size_t size)
+/* Opens, but loads nothing. */
+static void open_only(struct study *study, const struct pf_driver *driver, const void *bytes, size_t size)
 {
     *study = (struct study){.driver = driver, .options = {.cache = 1 << 20}};
     temp_dir_make(study->folder);
@@ -35,6 +36,11 @@ static void open_study(struct study *study, const struct pf_driver *driver, cons
     utimensat(study->directory, "study", times, 0);
     study->result =
         profile_open(&study->profile, driver, study->directory, "study", &study->options, &study->error);
+}
+
+static void open_study(struct study *study, const struct pf_driver *driver, const void *bytes, size_t size)
+{
+    open_only(study, driver, bytes, size);
     if (!study->result)
         study->result = pf_profile_load(&study->profile, PF_DERIVED, NULL, &study->error);
 }

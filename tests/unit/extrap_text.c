@@ -1,18 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 #include <errno.h>
-#include <fcntl.h>
 #include <math.h>
 #include <stdlib.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
-#include "formats/driver.h"
 #include "formats/extrap/text_grammar.h"
 #include "formats/parse.h"
 #include "formats/pass.h"
-#include "tests/profile.h"
-#include "tests/unit/tap.h"
+#include "tests/unit/extrap_study.h"
 
 extern const struct pf_driver pf_extrap_text_driver;
 
@@ -34,166 +28,28 @@ extern const struct pf_driver pf_extrap_text_driver;
     "DATA 200\n"                                                                                             \
     "DATA 300\n"
 
-/* ---- a profile of a text ------------------------------------------------------------------------ */
-
-struct fixture {
-    char folder[32];
-    int directory;
-    struct pf_options options;
-    struct pf_profile profile;
-    int result; /* of opening or loading */
-    struct pf_error error;
-};
-
-static void write_file(int directory, const char *text, size_t size)
-{
-    int fd = openat(directory, "study.txt", O_WRONLY | O_CREAT, 0600);
-    if (write(fd, text, size) != (ssize_t)size) {
-        puts("Bail out! no test file");
-        exit(1);
-    }
-    /* A time to come: sources wait for files that were written just now to grow older. */
-    struct timespec times[2] = {{.tv_sec = INT32_MAX}, {.tv_sec = INT32_MAX}};
-    futimens(fd, times);
-    close(fd);
-}
-
-static int load(struct fixture *fixture, struct pf_pass *pass)
-{
-    for (enum pf_stage stage = PF_PARTITIONED; stage < PF_STAGES; stage++)
-        if (pf_extrap_text_driver.load(&fixture->profile, stage, pass, &fixture->error) < 0)
-            return -1;
-    return 0;
-}
-
-static void open_only(struct fixture *fixture, const char *text, size_t size)
-{
-    *fixture = (struct fixture){.options = {.cache = 1 << 20}};
-    strcpy(fixture->folder, "/tmp/extrap_text.XXXXXX");
-    fixture->directory = mkdtemp(fixture->folder) ? open(fixture->folder, O_RDONLY | O_DIRECTORY) : -1;
-    write_file(fixture->directory, text, size);
-    fixture->result = profile_open(&fixture->profile, &pf_extrap_text_driver, fixture->directory, "study.txt",
-                                   &fixture->options, &fixture->error);
-}
-
-static void set_up(struct fixture *fixture, const char *text, size_t size)
-{
-    open_only(fixture, text, size);
-    if (!fixture->result)
-        fixture->result = load(fixture, NULL);
-}
-
-static void tear_down(struct fixture *fixture)
-{
-    profile_close(&fixture->profile);
-    unlinkat(fixture->directory, "study.txt", 0);
-    close(fixture->directory);
-    rmdir(fixture->folder);
-}
-
 /* ---- rows as text ------------------------------------------------------------------------------- */
-
-static void print_cell(FILE *out, struct pf_cell cell)
-{
-    if (cell.type == PF_TEXT)
-        fprintf(out, "%.*s", (int)cell.size, cell.text);
-    else if (cell.type == PF_DOUBLE)
-        fprintf(out, "%g", isnan(cell.d) ? fabs(cell.d) : cell.d);
-    else if (cell.type != PF_ABSENT)
-        fprintf(out, "%jd", (intmax_t)cell.i);
-}
-
-static void print_path(FILE *out, const struct pf_tree *tree, uint32_t context)
-{
-    if (tree->parent[context] != PF_NO_CONTEXT) {
-        print_path(out, tree, tree->parent[context]);
-        fputs("->", out);
-    }
-    print_cell(out, pf_interned(tree->strings, tree->name[context]));
-}
-
-/* The columns that the core fills are left out. */
-static void print_row(FILE *out, const struct pf_profile *profile, const struct pf_table *table,
-                      const struct pf_cell *cells)
-{
-    for (size_t i = 0; i < table->n_columns; i++) {
-        enum pf_role role = table->columns[i].role;
-        if (role == PF_PARTITION_FIELD || role == PF_CONTEXT_NAME)
-            continue;
-        if (i)
-            fputc(' ', out);
-        if (role == PF_PARTITION)
-            print_cell(out, pf_rows_at(profile->partitions.items, (size_t)cells[i].i)[1]);
-        else if (role == PF_CONTEXT)
-            print_path(out, profile->contexts, (uint32_t)cells[i].i);
-        else if (role == PF_METRIC)
-            fputs(profile->metrics[cells[i].i].name, out);
-        else
-            print_cell(out, cells[i]);
-    }
-    fputc('\n', out);
-}
-
-static const struct pf_table *table_of(const struct pf_profile *profile, const char *name)
-{
-    if (!strcmp(name, "cells"))
-        return profile->cells;
-    for (size_t i = 0; i < profile->n_tables; i++)
-        if (!strcmp(profile->tables[i].name, name))
-            return &profile->tables[i];
-    return NULL;
-}
-
-/* All rows of a table; with `hops`, each with a fresh cursor that takes over the position of the last. */
-static char *rows_of(struct pf_profile *profile, const char *name, struct pf_restriction only, bool hops)
-{
-    const struct pf_table *table = table_of(profile, name);
-    struct pf_cursor cursor = {.profile = profile, .table = table, .only = only};
-    struct pf_cell *cells = calloc(table->n_columns, sizeof *cells);
-    struct pf_error error = {0};
-    char *text = NULL, blob[256];
-    size_t size;
-    FILE *out = open_memstream(&text, &size);
-    int got = table->ops->open(&cursor, &error);
-    while (got >= 0 && (got = table->ops->next(&cursor, cells, &error)) > 0) {
-        print_row(out, profile, table, cells);
-        if (!hops)
-            continue;
-        size_t saved = table->ops->save(&cursor, blob, sizeof blob);
-        table->ops->close(&cursor);
-        cursor.state = NULL;
-        got = table->ops->open(&cursor, &error);
-        if (!got)
-            got = table->ops->restore(&cursor, blob, saved, &error);
-    }
-    if (got < 0)
-        fprintf(out, "error: %s\n", error.what);
-    table->ops->close(&cursor);
-    fclose(out);
-    free(cells);
-    return text;
-}
 
 static void check_rows(const char *text, const char *table, struct pf_restriction only, const char *want,
                        const char *name)
 {
-    struct fixture fixture;
-    set_up(&fixture, text, strlen(text));
-    char *have = fixture.result ? strdup(fixture.error.what) : rows_of(&fixture.profile, table, only, false);
+    struct study study;
+    open_study(&study, &pf_extrap_text_driver, text, strlen(text));
+    char *have = rows_of(&study, table_named(&study, table), only, false);
     is(have, want, name);
     free(have);
-    tear_down(&fixture);
+    close_study(&study);
 }
 
 /* The first warning with this code, as `line severity code`. */
 static void check_warning(const char *text, const char *want, const char *name)
 {
-    struct fixture fixture;
+    struct study study;
     char have[128] = "no such warning";
-    set_up(&fixture, text, strlen(text));
+    open_study(&study, &pf_extrap_text_driver, text, strlen(text));
     const char *code = strrchr(want, ' ') + 1;
-    for (size_t i = 0; i < pf_rows_count(fixture.profile.warnings); i++) {
-        const struct pf_cell *row = pf_rows_at(fixture.profile.warnings, i);
+    for (size_t i = 0; i < pf_rows_count(study.profile.warnings); i++) {
+        const struct pf_cell *row = pf_rows_at(study.profile.warnings, i);
         if (row[3].size == strlen(code) && !memcmp(row[3].text, code, row[3].size)) {
             snprintf(have, sizeof have, "%jd %.*s %s", row[0].type == PF_INT ? (intmax_t)row[0].i : 0,
                      (int)row[2].size, row[2].text, code);
@@ -201,55 +57,48 @@ static void check_warning(const char *text, const char *want, const char *name)
         }
     }
     is(have, want, name);
-    tear_down(&fixture);
+    close_study(&study);
 }
 
 /* ---- recognising -------------------------------------------------------------------------------- */
 
-static unsigned confidence(const char *text)
+static unsigned confidence_in(const char *text)
 {
-    unsigned char *head = calloc(1, PF_HEAD_MAX);
-    int fd = memfd_create("probe", 0);
-    if (write(fd, text, strlen(text)) < 0)
-        puts("Bail out! no test file");
-    struct pf_probe probe = {.name = "study.txt", .size = strlen(text), .fd = fd, .bytes = head};
-    struct pf_verdict verdict = {0};
-    pf_extrap_text_driver.probe(&probe, &verdict);
-    close(fd);
-    free(head);
-    return verdict.confidence;
+    return confidence(&pf_extrap_text_driver, text, strlen(text));
 }
 
 static void check_probe(void)
 {
-    ok(confidence(STUDY) == 16, "a study is recognised");
-    ok(confidence("\xef\xbb\xbfPARAMETER p\nPOINTS 1\n") == 12, "also behind a byte order mark");
-    ok(confidence("\r\n# c\r\nPARAMETER\tp\r\nPOINTS 1\r\n") == 12, "also with CR LF, comments and tabs");
-    ok(confidence("PARAMETER p") == 8, "also if it was cut after the parameters");
-    ok(confidence("POINTS 1 2\nREGION main\nDATA 1\n") == 16, "also without parameters, which is an error");
-    ok(confidence("") == 0, "an empty file is no study");
-    ok(confidence("parameter p\npoints 1 2\n") == 0, "keywords are in capitals");
-    ok(confidence(" PARAMETER p\nPOINTS 1 2\n") == 0, "the first keyword stands in column 0");
-    ok(confidence("PARAMETERS p\nPOINTS 1 2\n") == 0, "a longer word is no keyword");
-    ok(confidence("DATA 1 2 3\nDATA 4 5 6\n") == 0, "DATA alone is no study");
-    ok(confidence("REGION of interest\nDATA is a plural\nMETRIC tons are units\n\nand more\nprose\n") == 0,
+    ok(confidence_in(STUDY) == 16, "a study is recognised");
+    ok(confidence_in("\xef\xbb\xbfPARAMETER p\nPOINTS 1\n") == 12, "also behind a byte order mark");
+    ok(confidence_in("\r\n# c\r\nPARAMETER\tp\r\nPOINTS 1\r\n") == 12, "also with CR LF, comments and tabs");
+    ok(confidence_in("PARAMETER p") == 8, "also if it was cut after the parameters");
+    ok(confidence_in("POINTS 1 2\nREGION main\nDATA 1\n") == 16,
+       "also without parameters, which is an error");
+    ok(confidence_in("") == 0, "an empty file is no study");
+    ok(confidence_in("parameter p\npoints 1 2\n") == 0, "keywords are in capitals");
+    ok(confidence_in(" PARAMETER p\nPOINTS 1 2\n") == 0, "the first keyword stands in column 0");
+    ok(confidence_in("PARAMETERS p\nPOINTS 1 2\n") == 0, "a longer word is no keyword");
+    ok(confidence_in("DATA 1 2 3\nDATA 4 5 6\n") == 0, "DATA alone is no study");
+    ok(confidence_in("REGION of interest\nDATA is a plural\nMETRIC tons are units\n\nand more\nprose\n") == 0,
        "nor is prose that begins with keywords");
-    ok(confidence("PARAMETER is a word that this paragraph begins with, and many more words follow in it, "
-                  "so that nobody could take it for a list of names\n") == 0,
+    ok(confidence_in("PARAMETER is a word that this paragraph begins with, and many more words follow in it, "
+                     "so that nobody could take it for a list of names\n") == 0,
        "nor is a long sentence");
-    ok(confidence("PARAMETER study\n\nWe looked at\nmany things.\n") == 0, "nor is a note with a headline");
+    ok(confidence_in("PARAMETER study\n\nWe looked at\nmany things.\n") == 0,
+       "nor is a note with a headline");
 }
 
 /* ---- the model ---------------------------------------------------------------------------------- */
 
 static char *points_of(const char *text)
 {
-    struct fixture fixture;
+    struct study study;
     char *have = NULL;
     size_t size;
     FILE *out = open_memstream(&have, &size);
-    set_up(&fixture, text, strlen(text));
-    struct pf_partitions *points = &fixture.profile.partitions;
+    open_study(&study, &pf_extrap_text_driver, text, strlen(text));
+    struct pf_partitions *points = &study.profile.partitions;
     for (size_t i = 0; i < pf_rows_count(points->items); i++) {
         print_cell(out, pf_rows_at(points->items, i)[1]);
         for (size_t c = 0; c < points->n_fields; c++) {
@@ -259,7 +108,7 @@ static char *points_of(const char *text)
         fputc('|', out);
     }
     fclose(out);
-    tear_down(&fixture);
+    close_study(&study);
     return have;
 }
 
@@ -272,17 +121,17 @@ static void check_points(const char *text, const char *want, const char *name)
 
 static char *contexts_of(const char *text)
 {
-    struct fixture fixture;
+    struct study study;
     char *have = NULL;
     size_t size;
     FILE *out = open_memstream(&have, &size);
-    set_up(&fixture, text, strlen(text));
-    for (uint32_t i = 0; i < fixture.profile.contexts->count; i++) {
-        print_path(out, fixture.profile.contexts, i);
+    open_study(&study, &pf_extrap_text_driver, text, strlen(text));
+    for (uint32_t i = 0; i < study.profile.contexts->count; i++) {
+        print_path(out, study.profile.contexts, i);
         fputc('|', out);
     }
     fclose(out);
-    tear_down(&fixture);
+    close_study(&study);
     return have;
 }
 
@@ -307,9 +156,9 @@ static void check_model(void)
        "call paths are split at arrows; runs of blanks are one, nothing else is trimmed");
     free(have);
 
-    struct fixture fixture;
-    open_only(&fixture, STUDY, strlen(STUDY));
-    const struct pf_profile *profile = &fixture.profile;
+    struct study study;
+    open_only(&study, &pf_extrap_text_driver, STUDY, strlen(STUDY));
+    const struct pf_profile *profile = &study.profile;
     ok(profile->n_metrics == 2 && !strcmp(profile->metrics[0].name, "time") &&
            !strcmp(profile->metrics[1].name, "bytes") && profile->metrics_stage == PF_OPENED,
        "opening a small file tells its metrics, in order of appearance");
@@ -317,7 +166,7 @@ static void check_model(void)
            !strcmp(profile->tables[0].columns[2].name, "n"),
        "tables have a column a parameter");
     ok(pf_rows_count(profile->warnings) == 0, "a sound file gives no warnings");
-    tear_down(&fixture);
+    close_study(&study);
 }
 
 /* ---- values ------------------------------------------------------------------------------------- */
@@ -327,58 +176,58 @@ static const struct pf_restriction all = {-1, -1, -1, -1};
 static void check_values(void)
 {
     check_rows(STUDY, "values", all,
-               "p=2_n=10 0 main->solve time 1\n"
-               "p=2_n=10 1 main->solve time 2\n"
-               "p=4_n=10 0 main->solve time 3\n"
-               "p=4_n=10 1 main->solve time 4\n"
-               "p=4_n=10 2 main->solve time 5.5\n"
-               "p=4_n=0.5 0 main->solve time 6\n"
-               "p=2_n=10 0 main time 7\n"
-               "p=2_n=10 1 main time 8\n"
-               "p=4_n=10 0 main time 9\n"
-               "p=4_n=10 1 main time 10\n"
-               "p=4_n=0.5 0 main time 11\n"
-               "p=4_n=0.5 1 main time 12\n"
-               "p=2_n=10 0 main bytes 100\n"
-               "p=4_n=10 0 main bytes 200\n"
-               "p=4_n=0.5 0 main bytes 300\n",
+               "p=2_n=10,0,main->solve,time,1\n"
+               "p=2_n=10,1,main->solve,time,2\n"
+               "p=4_n=10,0,main->solve,time,3\n"
+               "p=4_n=10,1,main->solve,time,4\n"
+               "p=4_n=10,2,main->solve,time,5.5\n"
+               "p=4_n=0.5,0,main->solve,time,6\n"
+               "p=2_n=10,0,main,time,7\n"
+               "p=2_n=10,1,main,time,8\n"
+               "p=4_n=10,0,main,time,9\n"
+               "p=4_n=10,1,main,time,10\n"
+               "p=4_n=0.5,0,main,time,11\n"
+               "p=4_n=0.5,1,main,time,12\n"
+               "p=2_n=10,0,main,bytes,100\n"
+               "p=4_n=10,0,main,bytes,200\n"
+               "p=4_n=0.5,0,main,bytes,300\n",
                "values come in the order of the file");
     check_rows(STUDY, "values", (struct pf_restriction){.partition = 1, .context = -1, .metric = 0},
-               "p=4_n=10 0 main->solve time 3\n"
-               "p=4_n=10 1 main->solve time 4\n"
-               "p=4_n=10 2 main->solve time 5.5\n"
-               "p=4_n=10 0 main time 9\n"
-               "p=4_n=10 1 main time 10\n",
+               "p=4_n=10,0,main->solve,time,3\n"
+               "p=4_n=10,1,main->solve,time,4\n"
+               "p=4_n=10,2,main->solve,time,5.5\n"
+               "p=4_n=10,0,main,time,9\n"
+               "p=4_n=10,1,main,time,10\n",
                "restricted to a point and a metric");
     check_rows(STUDY, "values", (struct pf_restriction){.partition = 2, .context = 0, .metric = -1},
-               "p=4_n=0.5 0 main time 11\n"
-               "p=4_n=0.5 1 main time 12\n"
-               "p=4_n=0.5 0 main bytes 300\n",
+               "p=4_n=0.5,0,main,time,11\n"
+               "p=4_n=0.5,1,main,time,12\n"
+               "p=4_n=0.5,0,main,bytes,300\n",
                "restricted to a point and a call path");
     check_rows("PARAMETER x\nPOINTS 1 2\nREGION a\nDATA 1\n\n# c\nMETRICS m\nDATA 2\n", "values", all,
-               "x=1 0 a  1\nx=2 0 a  2\n", "a line that means nothing does not disturb a series");
+               "x=1,0,a,,1\nx=2,0,a,,2\n", "a line that means nothing does not disturb a series");
     check_rows(
         "PARAMETER x\nPOINTS 1 2\nREGION a\nMETRIC t\nDATA 1\nDATA 2\nMETRIC u\nDATA 3\nREGION b\nDATA 4\n",
-        "values", all, "x=1 0 a t 1\nx=2 0 a t 2\nx=1 0 a u 3\nx=1 0 b u 4\n",
+        "values", all, "x=1,0,a,t,1\nx=2,0,a,t,2\nx=1,0,a,u,3\nx=1,0,b,u,4\n",
         "METRIC and REGION both begin at the first point, and hold until changed");
-    check_rows("PARAMETER x\nPOINTS 1\nDATA 1\n", "values", all, "x=1 0   1\n",
+    check_rows("PARAMETER x\nPOINTS 1\nDATA 1\n", "values", all, "x=1,0,,,1\n",
                "values without REGION and METRIC belong to a call path and a metric without a name");
     check_rows("PARAMETER x\nPOINTS 1 2\nREGION a\nDATA 1 2\nDATA 3\nREGION a\nDATA 4\nDATA 5 6\n", "values",
-               all, "x=1 0 a  1\nx=1 1 a  2\nx=2 0 a  3\nx=1 2 a  4\nx=2 2 a  5\nx=2 3 a  6\n",
+               all, "x=1,0,a,,1\nx=1,1,a,,2\nx=2,0,a,,3\nx=1,2,a,,4\nx=2,2,a,,5\nx=2,3,a,,6\n",
                "a repeated series goes on counting repetitions");
     check_rows(
         "PARAMETER x\nPOINTS 1\nREGION a\nDATA 1e-3 -2 .5 5. +7 1_000 12345678.25 0.000000000000000001\n",
         "values", all,
-        "x=1 0 a  0.001\nx=1 1 a  -2\nx=1 2 a  0.5\nx=1 3 a  5\nx=1 4 a  7\nx=1 5 a  1000\n"
-        "x=1 6 a  1.23457e+07\nx=1 7 a  1e-18\n",
+        "x=1,0,a,,0.001\nx=1,1,a,,-2\nx=1,2,a,,0.5\nx=1,3,a,,5\nx=1,4,a,,7\nx=1,5,a,,1000\n"
+        "x=1,6,a,,1.23457e+07\nx=1,7,a,,1e-18\n",
         "numbers are those of Python");
     check_rows("PARAMETER x\nPOINTS 1 2\nREGION a\nDATA 1 2 # c\nDATA 3\n", "values", all,
-               "x=1 0 a  1\nx=1 1 a  2\nx=2 0 a  3\n",
+               "x=1,0,a,,1\nx=1,1,a,,2\nx=2,0,a,,3\n",
                "values before a bad one are kept, and so are later lines");
     check_rows("PARAMETER x\nPOINTS 1\nREGION a\nDATA 1\nDATA 2\nREGION b\nDATA 3\n", "values", all,
-               "x=1 0 a  1\nx=1 0 b  3\n", "DATA lines without a point are passed over");
+               "x=1,0,a,,1\nx=1,0,b,,3\n", "DATA lines without a point are passed over");
     check_rows("PARAMETER x\nPOINTS 1\nREGION a\nDATA 1\nDATA 2\nPOINTS 2\nDATA 3\n", "values", all,
-               "x=1 0 a  1\n", "also if points follow: it is not known which line is theirs");
+               "x=1,0,a,,1\n", "also if points follow: it is not known which line is theirs");
 }
 
 /* Numbers of all lengths, with and without a point: the quick way of reading them must not be another. */
@@ -412,27 +261,27 @@ static void check_numbers(void)
 static void check_statistics(void)
 {
     check_rows(STUDY, "statistics", all,
-               "p=2_n=10 main->solve time 2 1.5 1.5 1 2 0.5\n"
-               "p=4_n=10 main->solve time 3 4.16667 4 3 5.5 1.0274\n"
-               "p=4_n=0.5 main->solve time 1 6 6 6 6 0\n"
-               "p=2_n=10 main time 2 7.5 7.5 7 8 0.5\n"
-               "p=4_n=10 main time 2 9.5 9.5 9 10 0.5\n"
-               "p=4_n=0.5 main time 2 11.5 11.5 11 12 0.5\n"
-               "p=2_n=10 main bytes 1 100 100 100 100 0\n"
-               "p=4_n=10 main bytes 1 200 200 200 200 0\n"
-               "p=4_n=0.5 main bytes 1 300 300 300 300 0\n",
+               "p=2_n=10,main->solve,time,2,1.5,1.5,1,2,0.5\n"
+               "p=4_n=10,main->solve,time,3,4.16667,4,3,5.5,1.0274\n"
+               "p=4_n=0.5,main->solve,time,1,6,6,6,6,0\n"
+               "p=2_n=10,main,time,2,7.5,7.5,7,8,0.5\n"
+               "p=4_n=10,main,time,2,9.5,9.5,9,10,0.5\n"
+               "p=4_n=0.5,main,time,2,11.5,11.5,11,12,0.5\n"
+               "p=2_n=10,main,bytes,1,100,100,100,100,0\n"
+               "p=4_n=10,main,bytes,1,200,200,200,200,0\n"
+               "p=4_n=0.5,main,bytes,1,300,300,300,300,0\n",
                "statistics of each series and point: count, mean, median, min, max, std");
     check_rows(STUDY, "statistics", (struct pf_restriction){.partition = 0, .context = 0, .metric = 1},
-               "p=2_n=10 main bytes 1 100 100 100 100 0\n", "restricted on all axes");
+               "p=2_n=10,main,bytes,1,100,100,100,100,0\n", "restricted on all axes");
     static const char repeated[] =
         "PARAMETER x\nPOINTS 1 2\nREGION a\nDATA 1 2\nDATA 3\nREGION a\nDATA 6\nDATA oops\n";
     check_rows(repeated, "statistics", all,
-               "x=1 a  2 1.5 1.5 1 2 0.5\nx=2 a  1 3 3 3 3 0\nx=1 a  1 6 6 6 6 0\n",
+               "x=1,a,,2,1.5,1.5,1,2,0.5\nx=2,a,,1,3,3,3,3,0\nx=1,a,,1,6,6,6,6,0\n",
                "a repeated series has statistics of its own");
-    check_rows(repeated, "cells", all, "x=1 a  3 3 2 1 6 2.16025\nx=2 a  1 3 3 3 3 0\n",
+    check_rows(repeated, "cells", all, "x=1,a,,3,3,2,1,6,2.16025\nx=2,a,,1,3,3,3,3,0\n",
                "aggregates are made from the values of both together");
     check_rows("PARAMETER x\nPOINTS 1 2\nREGION a\nDATA 1 nan 2\nDATA 1 inf\n", "statistics", all,
-               "x=1 a  3 nan nan nan nan nan\nx=2 a  2 inf inf 1 inf nan\n",
+               "x=1,a,,3,nan,nan,nan,nan,nan\nx=2,a,,2,inf,inf,1,inf,nan\n",
                "what is not a number or not finite shows");
 }
 
@@ -473,15 +322,15 @@ static const char untidy[] = "PARAMETER p n\r\nPOINTS (2 10) (4 10) (4 0.5)\r\n"
                              "REGION main\nDATA 7 8\nDATA 9 10\nREGION main->solve\nDATA 11 12\nDATA 1e3\n"
                              "METRIC bytes\nDATA 100\nDATA 200\nDATA 300 400 500\n";
 
-static void check_hops_with(struct pf_profile *profile, const char *table, const char *text)
+static void check_hops_with(struct study *study, const char *table, const char *text)
 {
     bool same = true;
     for (int64_t point = -1; point < 3; point++)
         for (int64_t context = -1; context < 2; context++)
             for (int64_t metric = -1; metric < 2; metric++) {
                 struct pf_restriction only = {point, context, metric, -1};
-                char *once = rows_of(profile, table, only, false),
-                     *hopping = rows_of(profile, table, only, true);
+                char *once = rows_of(study, table_named(study, table), only, false),
+                     *hopping = rows_of(study, table_named(study, table), only, true);
                 same &= !strcmp(once, hopping);
                 free(once);
                 free(hopping);
@@ -490,9 +339,10 @@ static void check_hops_with(struct pf_profile *profile, const char *table, const
 }
 
 /* No position that a damaged cache could hold does harm: it is refused or gives rows and an end. */
-static void check_damaged_positions(struct pf_profile *profile, const char *name)
+static void check_damaged_positions(struct study *study, const char *name)
 {
-    const struct pf_table *table = table_of(profile, name);
+    struct pf_profile *profile = &study->profile;
+    const struct pf_table *table = table_named(study, name);
     struct pf_cell cells[32];
     struct pf_error error;
     bool ends = true;
@@ -520,14 +370,14 @@ static void check_positions(void)
 {
     static const char *const tables[] = {"values", "statistics", "cells"};
     for (size_t i = 0; i < sizeof tables / sizeof *tables; i++) {
-        struct fixture fixture;
-        set_up(&fixture, STUDY, strlen(STUDY));
-        check_hops_with(&fixture.profile, tables[i], "a study");
-        tear_down(&fixture);
-        set_up(&fixture, untidy, strlen(untidy));
-        check_hops_with(&fixture.profile, tables[i], "an untidy file");
-        check_damaged_positions(&fixture.profile, tables[i]);
-        tear_down(&fixture);
+        struct study study;
+        open_study(&study, &pf_extrap_text_driver, STUDY, strlen(STUDY));
+        check_hops_with(&study, tables[i], "a study");
+        close_study(&study);
+        open_study(&study, &pf_extrap_text_driver, untidy, strlen(untidy));
+        check_hops_with(&study, tables[i], "an untidy file");
+        check_damaged_positions(&study, tables[i]);
+        close_study(&study);
     }
 }
 
@@ -545,19 +395,19 @@ static bool begins(const char *whole, char *cut)
 
 static void check_cuts(void)
 {
-    struct fixture fixture;
+    struct study study;
     size_t size = strlen(untidy);
-    set_up(&fixture, untidy, size);
-    char *whole = rows_of(&fixture.profile, "values", all, false);
-    tear_down(&fixture);
+    open_study(&study, &pf_extrap_text_driver, untidy, size);
+    char *whole = rows_of(&study, table_named(&study, "values"), all, false);
+    close_study(&study);
     size_t right = 0;
     for (size_t i = 0; i < size; i++) {
-        set_up(&fixture, untidy, i);
-        char *cut = fixture.result ? strdup("no") : rows_of(&fixture.profile, "values", all, false);
-        free(rows_of(&fixture.profile, "statistics", all, false));
+        open_study(&study, &pf_extrap_text_driver, untidy, i);
+        char *cut = rows_of(&study, table_named(&study, "values"), all, false);
+        free(rows_of(&study, table_named(&study, "statistics"), all, false));
         right += begins(whole, cut);
         free(cut);
-        tear_down(&fixture);
+        close_study(&study);
     }
     free(whole);
     ok(right == size, "cut anywhere, a file keeps the rows before the cut");
@@ -569,20 +419,20 @@ static void check_flips(void)
     unsigned random = 1;
     bool opened = true;
     for (int i = 0; i < 1500; i++) {
-        struct fixture fixture;
+        struct study study;
         strcpy(text, STUDY);
         for (int flips = 0; flips <= i % 4; flips++) {
             random = random * 1103515245 + 12345;
             text[(random >> 8) % strlen(STUDY)] =
                 (char)(i % 3 ? random >> 24 : (unsigned)"\n\t (>-#.e"[random >> 20 & 7]);
         }
-        set_up(&fixture, text, sizeof text - 1);
-        opened &= !fixture.result;
-        if (!fixture.result) {
-            free(rows_of(&fixture.profile, "values", all, true));
-            free(rows_of(&fixture.profile, "cells", all, true));
+        open_study(&study, &pf_extrap_text_driver, text, sizeof text - 1);
+        opened &= !study.result;
+        if (!study.result) {
+            free(rows_of(&study, table_named(&study, "values"), all, true));
+            free(rows_of(&study, table_named(&study, "cells"), all, true));
         }
-        tear_down(&fixture);
+        close_study(&study);
     }
     ok(opened, "whatever bytes are changed, the file opens");
 }
@@ -612,41 +462,43 @@ static void check_big(void)
 {
     size_t size;
     char *text = big_study(&size);
-    struct fixture fixture;
-    open_only(&fixture, text, size);
-    struct pf_profile *profile = &fixture.profile;
-    ok(!fixture.result && profile->metrics_stage == PF_MODELLED && !profile->partitions.items &&
+    struct study study;
+    open_only(&study, &pf_extrap_text_driver, text, size);
+    struct pf_profile *profile = &study.profile;
+    ok(!study.result && profile->metrics_stage == PF_MODELLED && !profile->partitions.items &&
            profile->tables[0].n_columns == 8,
        "opening a file of %zu bytes tells its parameters and leaves the rest for later", size);
 
     struct pf_pass pass = {0};
     atomic_store(&pass.stop, true);
-    ok(load(&fixture, &pass) < 0 && fixture.error.code == ECANCELED && !profile->contexts &&
-           !profile->partitions.items && !pf_rows_count(profile->warnings),
+    ok(pf_profile_load(&study.profile, PF_DERIVED, &pass, &study.error) < 0 &&
+           study.error.code == ECANCELED && !profile->contexts && !profile->partitions.items &&
+           !pf_rows_count(profile->warnings),
        "a pass that nobody waits for leaves no trace");
-    ok(load(&fixture, NULL) == 0 && pf_rows_count(profile->partitions.items) == BIG_POINTS &&
+    ok(pf_profile_load(&study.profile, PF_DERIVED, NULL, &study.error) == 0 &&
+           pf_rows_count(profile->partitions.items) == BIG_POINTS &&
            profile->contexts->count == BIG_REGIONS + 1 && pf_rows_count(profile->warnings) == 1,
        "and the next one finds everything, the gap once");
 
-    char *rows = rows_of(profile, "values", all, false);
+    char *rows = rows_of(&study, table_named(&study, "values"), all, false);
     size_t lines = 0;
     for (const char *at = rows; (at = strchr(at, '\n')); at++)
         lines++;
     ok(lines == (BIG_REGIONS * BIG_POINTS - 1) * 5, "it has all its %zu values", lines);
     free(rows);
-    rows = rows_of(profile, "values", (struct pf_restriction){.partition = 99, .context = 8, .metric = -1},
-                   true);
+    rows = rows_of(&study, table_named(&study, "values"),
+                   (struct pf_restriction){.partition = 99, .context = 8, .metric = -1}, true);
     is(rows, "", "none where the gap is");
     free(rows);
-    rows = rows_of(profile, "values", (struct pf_restriction){.partition = 99, .context = 300, .metric = -1},
-                   true);
+    rows = rows_of(&study, table_named(&study, "values"),
+                   (struct pf_restriction){.partition = 99, .context = 300, .metric = -1}, true);
     is(rows,
-       "p=99_n=9801 0 main->r299 time 299\np=99_n=9801 1 main->r299 time 99\n"
-       "p=99_n=9801 2 main->r299 time 299\np=99_n=9801 3 main->r299 time 1.5\n"
-       "p=99_n=9801 4 main->r299 time 2.25\n",
+       "p=99_n=9801,0,main->r299,time,299\np=99_n=9801,1,main->r299,time,99\n"
+       "p=99_n=9801,2,main->r299,time,299\np=99_n=9801,3,main->r299,time,1.5\n"
+       "p=99_n=9801,4,main->r299,time,2.25\n",
        "and the last ones where they belong");
     free(rows);
-    tear_down(&fixture);
+    close_study(&study);
     free(text);
 }
 
@@ -666,13 +518,13 @@ static void check_long_lines(void)
     fputs("\nDATA 7\n", out);
     fclose(out);
 
-    struct fixture fixture;
-    set_up(&fixture, text, size);
-    ok(pf_rows_count(fixture.profile.partitions.items) == 60000, "a line may hold any number of points");
-    char *rows = rows_of(&fixture.profile, "statistics", all, false);
-    is(rows, "x=0 a  150000 74999.5 74999.5 0 149999 43301.3\nx=1 a  1 7 7 7 7 0\n", "and of values");
+    struct study study;
+    open_study(&study, &pf_extrap_text_driver, text, size);
+    ok(pf_rows_count(study.profile.partitions.items) == 60000, "a line may hold any number of points");
+    char *rows = rows_of(&study, table_named(&study, "statistics"), all, false);
+    is(rows, "x=0,a,,150000,74999.5,74999.5,0,149999,43301.3\nx=1,a,,1,7,7,7,7,0\n", "and of values");
     free(rows);
-    tear_down(&fixture);
+    close_study(&study);
     free(text);
 }
 

@@ -86,6 +86,28 @@ static void trace_without_values(void)
     remove_copy(&copy);
 }
 
+/* By their names the files may come in another order than by rank and thread. */
+static void traces_out_of_order(void)
+{
+    struct copy copy;
+    struct database db, single;
+    copy_database(&copy, SOLVER);
+    move(&copy, "1.solver-000000-000-7f0101-4711-0.metric-db", "2.solver-000000-000-7f0101-4711-0.metric-db");
+    move(&copy, "1.solver-000000-000-7f0101-4711-0.hpctrace", "2.solver-000000-000-7f0101-4711-0.hpctrace");
+    drop(&copy, "1.solver-000000-001-7f0101-4711-0.hpctrace");
+    drop(&copy, "1.solver-000001-000-7f0101-4711-0.hpctrace");
+    drop(&copy, "1.solver-000001-001-7f0101-4711-0.hpctrace");
+    load_database(&db, copy.folder, "db");
+    load_database(&single, SAMPLES, "solver-2019");
+    ok(!db.result && pf_rows_count(db.profile.partitions.items) == 4 &&
+           same_thread(&db.profile, 3, &single.profile, 0, "values") &&
+           same_thread(&db.profile, 3, &single.profile, 0, "trace"),
+       "whatever order files are found in, each thread has its own trace");
+    close_database(&db);
+    close_database(&single);
+    remove_copy(&copy);
+}
+
 /* hpcviewer's file, of one part: the values of one thread, which stand in a file of their own, too. */
 static void merged_and_single(void)
 {
@@ -114,10 +136,48 @@ static void merged_and_single(void)
     remove_copy(&copy);
 }
 
+/* The value of a line of info.txt; NULL: there is none. Good until the next call. */
+static const char *info_of(const struct pf_profile *profile, const char *key)
+{
+    static char value[100];
+    for (size_t i = 0; i < pf_rows_count(profile->info); i++) {
+        const struct pf_cell *row = pf_rows_at(profile->info, i);
+        snprintf(value, sizeof value, "%.*s", (int)row[1].size, row[1].text);
+        if (row[0].size == strlen(key) && !memcmp(row[0].text, key, row[0].size))
+            return value;
+    }
+    return NULL;
+}
+
+/* Writers left the files of threads out unless told otherwise. */
+static void summary_alone(void)
+{
+    struct copy copy;
+    struct database db;
+    copy_database(&copy, SOLVER);
+    load_database(&db, copy.folder, "db");
+    ok(!db.result && !info_of(&db.profile, "Values"), "of a database with files of threads nothing is said");
+    close_database(&db);
+    drop(&copy, "1.solver-000000-000-7f0101-4711-0.metric-db");
+    drop(&copy, "1.solver-000000-001-7f0101-4711-0.metric-db");
+    drop(&copy, "1.solver-000001-000-7f0101-4711-0.metric-db");
+    drop(&copy, "1.solver-000001-001-7f0101-4711-0.metric-db");
+    load_database(&db, copy.folder, "db");
+    is(db.result ? NULL : info_of(&db.profile, "Values"), "summary.csv alone: there are no files of threads",
+       "a database without them says where its values are");
+    char *summary = db.result ? NULL : rows_of(&db.profile, "summary", PF_UNRESTRICTED, 0, PF_UNRESTRICTED);
+    ok(summary && *summary && !pf_rows_count(db.profile.warnings), "which are there, and nothing is wrong");
+    free(summary);
+    close_database(&db);
+    remove_copy(&copy);
+}
+
 int main(void)
 {
     processes_of_one_rank();
     trace_without_values();
+    traces_out_of_order();
     merged_and_single();
+    summary_alone();
     return done();
 }

@@ -156,6 +156,23 @@ static void test_endless_row(void)
     free(bytes);
 }
 
+/* Another one, found by fuzzing, of which SQLite says that memory is out. */
+static void test_row_beyond_memory(void)
+{
+    static unsigned char bytes[64 * 1024];
+    FILE *seed = fopen("tests/fuzz/seeds/nsight/endless-row.sqlite", "rb");
+    size_t size = seed ? fread(bytes, 1, sizeof bytes, seed) : 0;
+    if (!size)
+        abort();
+    fclose(seed);
+    write_file("endless.sqlite", bytes, size);
+    struct open_export *export = open_export("endless.sqlite");
+    ok(!export->failed && strstr(codes(export), "bad-table") && count_lines(rows(export, "events")) > 0,
+       "a row that would not fit into memory ends its table alone, too");
+    close_export(export);
+    remove_export("endless.sqlite");
+}
+
 /* Lets all branches of the kernels' table lead to its first page. */
 static void test_circle(void)
 {
@@ -322,6 +339,7 @@ int main(void)
     test_flipped();
     test_unordered();
     test_endless_row();
+    test_row_beyond_memory();
     test_circle();
     test_write_ahead();
     test_hostile_schemas();

@@ -77,6 +77,26 @@ static void closes_calls(struct log *log)
                "durations are positive, also where the clock steps back");
 }
 
+/* As damage makes them: from the first TSC that there is to the last. */
+static void adds_up_the_longest(struct log *log)
+{
+    struct opened opened;
+    begin(log, 0);
+    for (int i = 0; i < 3; i++) {
+        put_wrap(log, 0);
+        put_function(log, ENTER, 1, 0);
+        put_wrap(log, UINT64_MAX);
+        put_function(log, EXIT, 1, 0);
+    }
+    close_buffer(log);
+    open_log(&opened, log, PF_DERIVED);
+    rows_are(&opened, "functions",
+             "1,3,18446744073709551615,18446744073709551615,18446744073709551615,18446744073709551615,"
+             "18446744073709551615,55340232221128654845,#1,,,,,,\n",
+             "a function's sum may have more than 64 bits");
+    close_log(&opened);
+}
+
 static void keeps_threads_apart(struct log *log)
 {
     begin(log, 0);
@@ -209,6 +229,7 @@ int main(void)
     static struct log log;
     adds_up_calls(&log);
     closes_calls(&log);
+    adds_up_the_longest(&log);
     keeps_threads_apart(&log);
     ranks_durations_of_threads(&log);
     ranks_durations(&log);

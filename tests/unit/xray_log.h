@@ -398,21 +398,57 @@ static inline void reads_as(const struct log *log, const char *trace, const char
     close_log(&opened);
 }
 
-/* Loads and walks everything. How many rows the table has; 0 if the file does not open. */
+/* A walk that failed ends its rows so. */
+static inline bool tells_error(const char *rows)
+{
+    return !strncmp(rows, "error ", 6) || strstr(rows, "\nerror ");
+}
+
+/* Loads and walks everything. How many rows the table has; 0 if the file does not open; SIZE_MAX if a walk fails. */
 static inline size_t rows_in(const struct log *log, const char *table)
 {
     struct opened opened;
     size_t rows = 0;
+    bool failed = false;
     if (!open_log(&opened, log, PF_DERIVED)) {
-        for (size_t i = 0; i < opened.profile.n_tables; i++)
-            free(rows_of(&opened, opened.profile.tables[i].name, -1));
+        for (size_t i = 0; i < opened.profile.n_tables; i++) {
+            char *text = rows_of(&opened, opened.profile.tables[i].name, -1);
+            failed |= tells_error(text);
+            free(text);
+        }
         char *text = rows_of(&opened, table, -1);
         for (const char *at = text; (at = strchr(at, '\n')); at++)
             rows++;
         free(text);
     }
     close_log(&opened);
-    return rows;
+    return failed ? SIZE_MAX : rows;
+}
+
+/* True if the table has no fewer rows the more of the log is there, from its header on. *rows: how many in the end. */
+static inline bool grows_with_length(struct log *log, const char *table, size_t *rows)
+{
+    size_t size = log->size, before = 0;
+    bool grows = true;
+    for (log->size = 32; log->size <= size; log->size++) {
+        *rows = rows_in(log, table);
+        grows &= *rows >= before;
+        before = *rows;
+    }
+    log->size = size;
+    return grows;
+}
+
+/* Reads a log in which some bytes behind the header have been changed, as *random tells. False if that fails. */
+static inline bool reads_damaged(const struct log *log, int round, uint64_t *random)
+{
+    static struct log damaged;
+    damaged = *log;
+    for (int flips = 0; flips <= round % 4; flips++) {
+        *random = *random * UINT64_C(6364136223846793005) + 1442695040888963407;
+        damaged.bytes[32 + (*random >> 33) % (log->size - 32)] = (unsigned char)(*random >> 55);
+    }
+    return rows_in(&damaged, "values") != SIZE_MAX;
 }
 
 /* ---- positions ---------------------------------------------------------------------------------- */
