@@ -13,6 +13,18 @@
 /* As many notes of one kind in a row as are listed. */
 enum { ALIKE_MAX = 20 };
 
+/* Takes away a character at the end of the text, which is UTF-8, that was cut in the middle. */
+static void drop_half_character(char *text)
+{
+    size_t size = strlen(text), start = size;
+    while (start && size - start < 3 && ((unsigned char)text[start - 1] & 0xc0) == 0x80)
+        start--;
+    unsigned char lead = start ? (unsigned char)text[start - 1] : 0;
+    size_t needs = lead >= 0xf0 ? 3 : lead >= 0xe0 ? 2 : lead >= 0xc0 ? 1 : 0;
+    if (needs > size - start)
+        text[start - 1] = 0;
+}
+
 void perun_note(struct perun_notes *notes, int64_t line, int64_t offset, const char *severity,
                 const char *code, const char *format, ...)
 {
@@ -37,6 +49,7 @@ void perun_note(struct perun_notes *notes, int64_t line, int64_t offset, const c
     va_start(args, format);
     vsnprintf(note->text, sizeof note->text, format, args);
     va_end(args);
+    drop_half_character(note->text);
 }
 
 int perun_notes_publish(const struct perun_notes *notes, struct pf_profile *profile, struct pf_error *error)

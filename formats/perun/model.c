@@ -172,6 +172,56 @@ static int make_partitions(struct pf_profile *profile, struct perun_data *data, 
     return failed ? -1 : 0;
 }
 
+/* ---- resources.csv ---------------------------------------------------------------------------- */
+
+/* Gives fields their columns in resources.csv: numbers first, then what tells resources apart, then text. */
+static int make_columns(struct perun *perun, struct perun_data *data, struct pf_error *error)
+{
+    struct perun_fields *fields = &data->fields;
+    unsigned columns = 0;
+    perun->others = false;
+    for (uint32_t i = 0; i < fields->count; i++) {
+        struct perun_field *field = &fields->list[i];
+        field->column = -1;
+        if (!field->seen || i == PERUN_TIME)
+            continue;
+        if (field->reserved || columns == PERUN_OWN_COLUMNS) {
+            perun->others |= i != PERUN_THREAD;
+            continue;
+        }
+        struct pf_cell name = pf_interned(data->tree->strings, field->name);
+        char *copy = strndup(name.text, name.size);
+        uint32_t kept = copy ? pf_intern(perun->names, copy, strlen(copy) + 1, error) : PF_NO_STRING;
+        if (!copy || kept == PF_NO_STRING) {
+            free(copy);
+            return pf_fail_memory(error);
+        }
+        free(copy);
+        field->column = (int)(PERUN_R_FIELDS + columns);
+        perun->resource_columns[PERUN_R_FIELDS + columns++] =
+            (struct pf_column){.name = pf_interned(perun->names, kept).text};
+    }
+    size_t n = PERUN_R_FIELDS + columns;
+    if (perun->others)
+        perun->resource_columns[n++] = (struct pf_column){.name = "other"};
+    perun->tables[PERUN_RESOURCES].n_columns = n;
+    return 0;
+}
+
+/* Of a file without header, the type stands at the top. */
+static int find_header_type(struct perun *perun, struct perun_data *data, struct pf_error *error)
+{
+    const struct pf_rows *properties = data->properties;
+    struct pf_cell type = perun_property(properties, "header.type");
+    if (type.type != PF_TEXT)
+        type = perun_property(properties, "type");
+    perun->header_type = PERUN_NONE;
+    if (type.type != PF_TEXT)
+        return 0;
+    perun->header_type = pf_intern(data->tree->strings, type.text, type.size, error);
+    return perun->header_type == PERUN_NONE ? -1 : 0;
+}
+
 int perun_load_data(struct pf_profile *profile, struct pf_pass *pass, struct pf_error *error)
 {
     struct perun *perun = profile->state;
@@ -179,7 +229,8 @@ int perun_load_data(struct pf_profile *profile, struct pf_pass *pass, struct pf_
     if (!data)
         return -1;
     if (read_data(perun, data, pass, error) || check_length(perun, data, pass, error) ||
-        make_partitions(profile, data, error)) {
+        make_partitions(profile, data, error) || make_columns(perun, data, error) ||
+        find_header_type(perun, data, error)) {
         perun_data_free(data);
         return -1;
     }
@@ -226,10 +277,7 @@ static int add_cell(struct summing *summing, const struct perun_walk *walk, cons
                     uint32_t partition, struct pf_error *error)
 {
     uint32_t metric;
-    if (cell->cell.type == PF_ABSENT)
-        return 0;
-    summing->perun->data->fields.list[cell->field].seen = true;
-    if (cell->cell.type == PF_TEXT)
+    if (cell->cell.type == PF_ABSENT || cell->cell.type == PF_TEXT)
         return 0;
     if (metric_of(summing, walk, cell->field, &metric, error))
         return -1;
@@ -258,7 +306,6 @@ static int add_type(struct summing *summing, struct perun_walk *walk, uint32_t p
     for (size_t i = 0; i < walk->n_columns; i++) {
         const struct perun_column *column = &walk->columns[i];
         uint32_t metric;
-        summing->perun->data->fields.list[column->field].seen = true;
         if (metric_of(summing, walk, column->field, &metric, error))
             return -1;
         if (metric != PERUN_NONE &&
@@ -298,40 +345,6 @@ static int add_rows(struct summing *summing, struct perun_walk *walk, struct pf_
     return more;
 }
 
-/* Gives fields their columns in resources.csv: numbers first, then what tells resources apart, then text. */
-static int make_columns(struct perun *perun, struct pf_error *error)
-{
-    struct perun_fields *fields = &perun->data->fields;
-    unsigned columns = 0;
-    perun->others = false;
-    for (uint32_t i = 0; i < fields->count; i++) {
-        struct perun_field *field = &fields->list[i];
-        field->column = -1;
-        if (!field->seen || i == PERUN_TIME)
-            continue;
-        if (field->reserved || columns == PERUN_OWN_COLUMNS) {
-            perun->others |= i != PERUN_THREAD;
-            continue;
-        }
-        struct pf_cell name = pf_interned(perun->data->tree->strings, field->name);
-        char *copy = strndup(name.text, name.size);
-        uint32_t kept = copy ? pf_intern(perun->names, copy, strlen(copy) + 1, error) : PF_NO_STRING;
-        if (!copy || kept == PF_NO_STRING) {
-            free(copy);
-            return pf_fail_memory(error);
-        }
-        free(copy);
-        field->column = (int)(PERUN_R_FIELDS + columns);
-        perun->resource_columns[PERUN_R_FIELDS + columns++] =
-            (struct pf_column){.name = pf_interned(perun->names, kept).text};
-    }
-    size_t n = PERUN_R_FIELDS + columns;
-    if (perun->others)
-        perun->resource_columns[n++] = (struct pf_column){.name = "other"};
-    perun->tables[PERUN_RESOURCES].n_columns = n;
-    return 0;
-}
-
 static int sum_up(struct pf_profile *profile, struct summing *summing, struct pf_pass *pass,
                   struct pf_error *error)
 {
@@ -344,26 +357,12 @@ static int sum_up(struct pf_profile *profile, struct summing *summing, struct pf
         return -1;
     if (perun_sums_finish(summing->sums, (uint32_t)pf_rows_count(profile->partitions.items),
                           perun->data->tree->count, error) ||
-        perun_describe_metrics(perun, &summing->metrics, error) || make_columns(perun, error))
+        perun_describe_metrics(perun, &summing->metrics, error))
         return -1;
     if (summing->metrics.full)
         perun_note(&perun->data->notes, 0, -1, "warning", "many-metrics",
                    "values of further kinds are in resources.csv alone: there are too many");
     return 0;
-}
-
-/* Of a file without header, the type stands at the top. */
-static int find_header_type(struct perun *perun, struct pf_error *error)
-{
-    const struct pf_rows *properties = perun->data->properties;
-    struct pf_cell type = perun_property(properties, "header.type");
-    if (type.type != PF_TEXT)
-        type = perun_property(properties, "type");
-    perun->header_type = PERUN_NONE;
-    if (type.type != PF_TEXT)
-        return 0;
-    perun->header_type = pf_intern(perun->data->tree->strings, type.text, type.size, error);
-    return perun->header_type == PERUN_NONE ? -1 : 0;
 }
 
 static void drop_model(struct perun *perun)
@@ -381,10 +380,10 @@ int perun_load_model(struct pf_profile *profile, struct pf_pass *pass, struct pf
 {
     struct perun *perun = profile->state;
     struct summing summing = {.perun = perun};
-    int failed = find_header_type(perun, error);
+    int failed = 0;
     summing.sums = perun->sums = perun_sums_new(profile->options->cache);
     summing.of_field = calloc(perun->data->fields.count + 1, sizeof *summing.of_field);
-    if (!failed && (!summing.sums || !summing.of_field))
+    if (!summing.sums || !summing.of_field)
         failed = pf_fail_memory(error);
     if (!failed)
         failed = sum_up(profile, &summing, pass, error) ||

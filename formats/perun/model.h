@@ -40,8 +40,8 @@ struct perun {
     uint32_t *order;                     /* of snapshots: index in order of appearance -> partition */
     int64_t all;                         /* the partition of what belongs to no snapshot, or -1 */
 
+    uint32_t header_type; /* in the strings; PERUN_NONE: none */
     struct perun_sums *sums; /* from PF_MODELLED on */
-    uint32_t header_type;    /* in the strings; PERUN_NONE: none */
     struct perun_metric *metric_keys;
     struct pf_metric *metrics;
     size_t n_metrics;
@@ -51,9 +51,9 @@ struct perun {
     struct pf_table tables[PERUN_TABLES];
 };
 
-/* PF_PARTITIONED: the pass over the JSON, and the snapshots. */
+/* PF_PARTITIONED: the pass over the JSON, the snapshots, and the columns of resources. */
 int perun_load_data(struct pf_profile *profile, struct pf_pass *pass, struct pf_error *error);
-/* PF_MODELLED: sums, metrics and the columns of resources, by a walk over what the first pass has left. */
+/* PF_MODELLED: sums and metrics, by a walk over what the first pass has left. */
 int perun_load_model(struct pf_profile *profile, struct pf_pass *pass, struct pf_error *error);
 
 /* The value of a property, the last one of its key; absent if there is none. */

@@ -146,7 +146,7 @@ static void list_tables(struct perun *perun)
     perun->tables[PERUN_RESOURCES] = (struct pf_table){.name = "resources",
                                                        .columns = perun->resource_columns,
                                                        .n_columns = PERUN_R_FIELDS,
-                                                       .stage = PF_MODELLED,
+                                                       .stage = PF_PARTITIONED,
                                                        .ops = &perun_resources_cursor};
     perun->tables[PERUN_POINTS] = (struct pf_table){.name = "points",
                                                     .columns = point_columns,

@@ -51,7 +51,7 @@ struct perun_field {
     uint32_t name; /* in the strings */
     bool identity; /* tells resources apart: no metric */
     bool reserved; /* called as a column that resources.csv has anyway: only in `other` */
-    bool seen;     /* in some row */
+    bool seen;     /* somewhere, with a value */
     int column;    /* of resources.csv, or -1: in `other` */
 };
 

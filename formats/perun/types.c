@@ -13,6 +13,7 @@ struct column {
     uint32_t field;
     uint64_t offset, rows, numbers; /* numbers: rows that have one */
     struct perun_total total;       /* of these */
+    bool texts;                     /* some row has a text */
 };
 
 /* FNV-1a; of keys that are compared by nothing else. */
@@ -48,8 +49,10 @@ static int read_element(struct perun_reading *reading, struct column *column, st
     reading->texts.size = 0;
     if (perun_read_value(reading, column->field, &token, &value, error))
         return -1;
-    if (value.cell.type == PF_TEXT)
+    if (value.cell.type == PF_TEXT) {
         value.cell.text = reading->texts.at + value.text;
+        column->texts = true;
+    }
     return add_value(reading->data, column, &value.cell, error) ? -1 : 1;
 }
 
@@ -151,11 +154,13 @@ static int put_type(struct perun_reading *reading, const struct column *columns,
         perun_put_number(&data->items, rows, error) || perun_put_number(&data->items, start, error) ||
         perun_put_number(&data->items, data->columns.size, error) || perun_put_number(&data->items, n, error))
         return -1;
-    for (size_t i = 0; i < n; i++)
+    for (size_t i = 0; i < n; i++) {
+        data->fields.list[columns[i].field].seen |= columns[i].numbers > 0 || columns[i].texts;
         if (perun_put_number(&data->items, columns[i].field, error) ||
             perun_put_number(&data->items, columns[i].offset - start, error) ||
             put_sum(&data->items, &columns[i], rows, error))
             return -1;
+    }
     data->n_types++;
     data->n_items++;
     return 0;

@@ -87,6 +87,7 @@ static int put_values(struct perun_reading *reading, struct perun_tape *tape, st
             cell.text = reading->texts.at + value->text;
         if (cell.type == PF_WIDE)
             cell.wide = &value->wide;
+        reading->data->fields.list[value->field].seen |= cell.type != PF_ABSENT;
         if (perun_put_cell(tape, &cell, error))
             return -1;
     }

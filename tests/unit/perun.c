@@ -168,6 +168,19 @@ static void test_amounts(void)
     file_close(&file);
 }
 
+static void test_cut_amounts(void)
+{
+    struct file file =
+        file_of("{\"header\":{},\"resources\":[{\"uid\":\"u\",\"amount\":\"x"
+                "\u00e9\u00e9\u00e9\u00e9\u00e9\u00e9\u00e9\u00e9\u00e9\u00e9\u00e9\u00e9\u00e9\u00e9\u00e9"
+                "\u00e9\u00e9\u00e9\u00e9\u00e9\u00e9\u00e9\u00e9\u00e9\u00e9\u00e9\u00e9\u00e9\u00e9\u00e9"
+                "\u00e9\u00e9\u00e9\"}]}");
+    const struct pf_cell *text = &pf_rows_at(file.profile.warnings, 0)[4];
+    ok(text->size > 59 && !memcmp(text->text + text->size - 4, "\xc3\xa9\xc3\xa9", 4),
+       "a long amount that is none is cut between characters");
+    file_close(&file);
+}
+
 static void test_sums(void)
 {
     struct file file =
@@ -481,6 +494,7 @@ int main(void)
     test_contexts();
     test_same_places();
     test_amounts();
+    test_cut_amounts();
     test_sums();
     test_sums_of_columns();
     test_columns_of_time_and_thread();
