@@ -39,7 +39,12 @@ $(BUILD)/tests/%.t: $(BUILD)/tests/unit/%.o $(BUILD)/libprofilefs.a
 
 unit: $(UNIT)
 
-check test: all unit
+# Takes memory away from the program, for tests/mount/out_of_memory.t. (Not from one with a sanitizer, which has its own malloc.)
+$(BUILD)/fail_alloc.so: tests/mount/fail_alloc.c
+	@mkdir -p $(@D)
+	$(CC) $(STD) $(CPPFLAGS) $(CFLAGS) $(WARN) -shared -fPIC -o $@ $<
+
+check test: all unit $(BUILD)/fail_alloc.so
 	prove --exec '' $(UNIT) tests/mount/*.t
 
 # The same program and unit tests once more, each in a folder of its own: build/asan, build/tsan.

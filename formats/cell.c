@@ -37,3 +37,21 @@ bool pf_text_is_plain(const char *text, size_t size)
     memcpy(&word, text + last, sizeof word);
     return eight_are_plain(word);
 }
+
+/* True if nothing but a comma asks for quotes. */
+static bool needs_no_escape(const char *text, size_t size)
+{
+    for (size_t i = 0; i < size; i++) {
+        uint8_t byte = (uint8_t)text[i];
+        if (byte < 0x20 || byte == '"' || byte == '\\' || byte == 0x7f)
+            return false;
+    }
+    return true;
+}
+
+void pf_cell_mark(struct pf_cell *cell)
+{
+    bool text = cell->type == PF_TEXT;
+    cell->plain = text && pf_text_is_plain(cell->text, cell->size);
+    cell->quoted = text && !cell->plain && needs_no_escape(cell->text, cell->size);
+}

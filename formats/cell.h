@@ -22,6 +22,7 @@ struct pf_cell {
     uint8_t type;  /* enum pf_cell_type */
     bool plain;    /* text only: known to need neither CSV quotes nor escapes (digits, fixed words) */
     bool padded;   /* text only: plain, and PF_PADDING bytes may be read from its start and from its end on */
+    bool quoted;   /* text only: known to need quotes around it, but no byte of it a change (a comma) */
     uint32_t size; /* text only: bytes */
     union {
         int64_t i;
@@ -34,6 +35,9 @@ struct pf_cell {
 
 /* True if text needs no quoting: no comma, quote, backslash or control character. */
 bool pf_text_is_plain(const char *text, size_t size);
+
+/* Finds out, once for text that is printed often, whether it is plain or quoted. */
+void pf_cell_mark(struct pf_cell *cell);
 
 static inline struct pf_cell pf_absent(void)
 {

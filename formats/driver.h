@@ -32,7 +32,11 @@ struct pf_probe {
     size_t have;
     size_t plain_have; /* what is known of the following */
     unsigned char plain[PF_PLAIN_HEAD_MAX];
+    int lack; /* an errno value: a driver could not look at it, so that nobody's saying no tells nothing; 0: none */
 };
+
+/* For a look that failed with an errno value: notes it if that is a lack (pf_is_lack). */
+void pf_probe_failed(struct pf_probe *probe, int code);
 
 /*
  * The first bytes of the file: up to `want` (at most PF_HEAD_MAX), fewer if the file is shorter or

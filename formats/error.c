@@ -40,6 +40,11 @@ int pf_fail_line(struct pf_error *error, int code, int64_t line, const char *for
     return -1;
 }
 
+bool pf_is_lack(int code)
+{
+    return code == ENOMEM || code == EMFILE || code == ENFILE;
+}
+
 int pf_fail_memory(struct pf_error *error)
 {
     return pf_fail(error, ENOMEM, "out of memory");

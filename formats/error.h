@@ -2,6 +2,7 @@
 #ifndef PF_ERROR_H
 #define PF_ERROR_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 /*
@@ -26,6 +27,9 @@ int pf_fail_at(struct pf_error *error, int code, int64_t offset, const char *for
     __attribute__((format(printf, 4, 5)));
 int pf_fail_line(struct pf_error *error, int code, int64_t line, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
+
+/* True if an errno value tells what the system lacks at the moment (memory, descriptors), and nothing of the data. */
+bool pf_is_lack(int code);
 
 /* ENOMEM, with the same sentence everywhere. */
 int pf_fail_memory(struct pf_error *error);

@@ -305,14 +305,14 @@ static ssize_t read_head(void *arg, void *buffer, size_t size, uint64_t offset, 
     return (ssize_t)size;
 }
 
-size_t pf_inflate_head(const unsigned char *packed, size_t packed_size, unsigned char *text, size_t room)
+ssize_t pf_inflate_head(const unsigned char *packed, size_t packed_size, unsigned char *text, size_t room,
+                        struct pf_error *error)
 {
     struct head head = {packed, packed_size};
-    struct pf_error error;
     if (!pf_inflate_is_gzip(packed, packed_size) && !pf_inflate_is_zlib(packed, packed_size))
         return 0;
     struct pf_inflate *inflate = pf_inflate_new(read_head, &head, packed_size);
-    ssize_t got = inflate ? pf_inflate_read(inflate, text, room, 0, &error) : 0;
+    ssize_t got = inflate ? pf_inflate_read(inflate, text, room, 0, error) : pf_fail_memory(error);
     pf_inflate_free(inflate);
-    return got > 0 ? (size_t)got : 0;
+    return got;
 }

@@ -60,9 +60,10 @@ uint64_t pf_inflate_packed_before(struct pf_inflate *inflate, uint64_t offset);
 
 /*
  * The first bytes of the text of which `packed` is the head (of gzip or zlib data): fills `text` with up to `room`
- * bytes and returns how many there are; 0 if it is neither, too short or damaged from the start. The work is
- * bounded by `room` and `packed_size`.
+ * bytes and returns how many there are; 0 if it is neither, too short or damaged from the start; -1 with *error filled
+ * if memory runs out. The work is bounded by `room` and `packed_size`.
  */
-size_t pf_inflate_head(const unsigned char *packed, size_t packed_size, unsigned char *text, size_t room);
+ssize_t pf_inflate_head(const unsigned char *packed, size_t packed_size, unsigned char *text, size_t room,
+                        struct pf_error *error);
 
 #endif

@@ -161,6 +161,15 @@ uint64_t pf_json_tell(const struct pf_json *json)
     return pf_json_offset(json, json->at);
 }
 
+const char *pf_json_seen(const struct pf_json *json, uint64_t offset, size_t *size)
+{
+    uint64_t read = pf_json_tell(json);
+    if (!json->first || offset < json->base || offset > read)
+        return NULL;
+    *size = (size_t)(read - offset);
+    return json->at - *size;
+}
+
 unsigned pf_json_depth(const struct pf_json *json)
 {
     return json->depth;
@@ -440,12 +449,40 @@ static inline int read_token(struct pf_json *json, int c, struct pf_json_token *
     }
 }
 
+/* ---- likely tokens ------------------------------------------------------------------------------ */
+
+/* To what is no blank. What is wrong there, pf_json_next tells. */
+static inline void pass_blanks(struct pf_json *json)
+{
+    struct pf_error told_later;
+    if (json->at[0] == ' ' && (unsigned char)json->at[1] > ' ')
+        json->at++;
+    else if ((unsigned char)json->at[0] <= ' ')
+        peek(json, &told_later);
+}
+
+bool pf_json_before_value(struct pf_json *json)
+{
+    if ((json->expect != PF_EXPECT_VALUE && json->expect != PF_EXPECT_FIRST) || json->failed.code)
+        return false;
+    pass_blanks(json);
+    return true;
+}
+
+static bool is_before_name(struct pf_json *json)
+{
+    if ((json->expect != PF_EXPECT_NAME && json->expect != PF_EXPECT_FIRST_NAME) || json->failed.code)
+        return false;
+    pass_blanks(json);
+    return true;
+}
+
 bool pf_json_accept(struct pf_json *json, bool object_name, const char *text, size_t size)
 {
-    bool name = json->expect == PF_EXPECT_NAME || json->expect == PF_EXPECT_FIRST_NAME;
-    const char *at = json->at + (*json->at == ' ');
-    if ((object_name ? !name : json->expect != PF_EXPECT_VALUE || !json->depth) || json->failed.code ||
-        (size_t)(json->end - at) < size + 3 || *at != '"' || at[size + 1] != '"' ||
+    if (object_name ? !is_before_name(json) : !pf_json_before_value(json))
+        return false;
+    const char *at = json->at;
+    if ((size_t)(json->end - at) < size + 3 || *at != '"' || at[size + 1] != '"' ||
         (object_name && at[size + 2] != ':') || memcmp(at + 1, text, size) != 0)
         return false;
     json->at = at + size + 2;
@@ -457,6 +494,53 @@ bool pf_json_accept(struct pf_json *json, bool object_name, const char *text, si
     }
     return true;
 }
+
+const char *pf_json_scan_simple(const char *at, struct pf_cell *cell)
+{
+    struct pf_json_token token;
+    bool good;
+    const char *end = scan_number(at, &token, &good);
+    if (!good || !token.simple)
+        return NULL;
+    token.text = at;
+    token.size = (size_t)(end - at);
+    int64_t whole = token.negative ? -(int64_t)token.mantissa : (int64_t)token.mantissa;
+    *cell = token.integer ? pf_int(whole) : pf_double(pf_json_double(&token));
+    return end;
+}
+
+bool pf_json_accept_number(struct pf_json *json, struct pf_cell *cell)
+{
+    const char *end = pf_json_before_value(json) ? pf_json_scan_simple(json->at, cell) : NULL;
+    if (!end || end == json->end)
+        return false;
+    json->at = end;
+    pf_json_value_over(json);
+    return true;
+}
+
+/* Only what stands in the window is read: behind its last byte is no comma. */
+size_t pf_json_numbers(struct pf_json *json, struct pf_cell *cells, size_t room)
+{
+    const char *at = json->at;
+    size_t n = 0;
+    bool in_array = json->depth && !pf_json_in_object(json) && !json->failed.code;
+    if (!in_array || (json->expect != PF_EXPECT_VALUE && json->expect != PF_EXPECT_FIRST))
+        return 0;
+    for (; n < room; n++) {
+        const char *end = pf_json_scan_simple(at + (*at == ' '), &cells[n]);
+        if (!end || *end != ',')
+            break;
+        at = end + 1;
+    }
+    if (n) {
+        json->at = at;
+        json->expect = PF_EXPECT_VALUE;
+    }
+    return n;
+}
+
+/* ---- the next token ----------------------------------------------------------------------------- */
 
 /* What a token holds before it is known which one it is; the rest is for numbers alone. */
 static inline void clear(const struct pf_json *json, struct pf_json_token *token)
@@ -487,30 +571,4 @@ int pf_json_next(struct pf_json *json, struct pf_json_token *token, struct pf_er
             return at_text_end(json, error);
     } while (take_separator(json, c));
     return read_token(json, c, token, error);
-}
-
-/* Only what stands in the window is read: behind its last byte is no comma. */
-size_t pf_json_numbers(struct pf_json *json, struct pf_cell *cells, size_t room)
-{
-    const char *at = json->at;
-    struct pf_json_token token;
-    size_t n = 0;
-    bool in_array = json->depth && !pf_json_in_object(json) && !json->failed.code, good;
-    if (!in_array || (json->expect != PF_EXPECT_VALUE && json->expect != PF_EXPECT_FIRST))
-        return 0;
-    for (; n < room; n++) {
-        token.text = at + (*at == ' ');
-        const char *end = scan_number(token.text, &token, &good);
-        if (!good || !token.simple || *end != ',')
-            break;
-        token.size = (size_t)(end - token.text);
-        int64_t whole = token.negative ? -(int64_t)token.mantissa : (int64_t)token.mantissa;
-        cells[n] = token.integer ? pf_int(whole) : pf_double(pf_json_double(&token));
-        at = end + 1;
-    }
-    if (n) {
-        json->at = at;
-        json->expect = PF_EXPECT_VALUE;
-    }
-    return n;
 }

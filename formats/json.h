@@ -102,9 +102,17 @@ int pf_json_next(struct pf_json *json, struct pf_json_token *token, struct pf_er
 
 /*
  * Takes the next token if it is a name (object_name) or else a string, and stands exactly as this text, which needs no
- * escapes: for texts that are likely, since that costs less than reading a token. False: nothing was taken.
+ * escapes: for texts that are likely, since that costs less than reading a token. False: nothing was taken. All these look only
+ * inside objects and arrays.
  */
 bool pf_json_accept(struct pf_json *json, bool object_name, const char *text, size_t size);
+
+/*
+ * The same for any string of ASCII without escapes (*text is valid until the next call), and for a number of few digits,
+ * as pf_json_number has it. False: nothing was taken, which says nothing of what follows.
+ */
+bool pf_json_accept_string(struct pf_json *json, const char **text, size_t *size);
+bool pf_json_accept_number(struct pf_json *json, struct pf_cell *cell);
 
 /*
  * Like pf_json_next, but an object or array is passed over whole: the token tells where it began, the next one is what
@@ -129,6 +137,9 @@ unsigned pf_json_depth(const struct pf_json *json);
 
 /* The offset of what is not read yet. */
 uint64_t pf_json_tell(const struct pf_json *json);
+
+/* The text from this offset on to what is not read yet, until the next call; NULL if it is no more in memory. */
+const char *pf_json_seen(const struct pf_json *json, uint64_t offset, size_t *size);
 
 /* PF_JSON_LINES: goes on behind the next line end, whether or not an error came up. 0, or -1 with *error
  * filled. */

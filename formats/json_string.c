@@ -21,7 +21,7 @@ static const bool is_special[256] = {
 /* The replacement character U+FFFD in UTF-8. */
 static const char replacement[] = "\xef\xbf\xbd";
 
-static const char *find_special(const char *at)
+const char *pf_json_scan_ascii(const char *at)
 {
     while (!is_special[(unsigned char)*at])
         at++;
@@ -215,7 +215,7 @@ static int unescape(struct pf_json *json, struct pf_json_token *token, const cha
     token->size = 0;
     for (;;) {
         const char *run = at;
-        at = find_special(at);
+        at = pf_json_scan_ascii(at);
         add_run(json, token, run, (size_t)(at - run));
         int result = 0;
         if (*at == '"')
@@ -240,7 +240,7 @@ int pf_json_string(struct pf_json *json, struct pf_json_token *token, struct pf_
 {
     const char *quote = json->at, *at = quote + 1;
     for (;;) {
-        at = find_special(at);
+        at = pf_json_scan_ascii(at);
         size_t size = (size_t)(at - quote) - 1;
         if (size > PF_JSON_TEXT_MAX || (*at != '"' && at != json->end))
             return unescape(json, token, quote + 1, error);
@@ -257,4 +257,18 @@ int pf_json_string(struct pf_json *json, struct pf_json_token *token, struct pf_
         if (!got)
             return pf_json_fail(json, ENODATA, at, "the text ends inside a string", error);
     }
+}
+
+bool pf_json_accept_string(struct pf_json *json, const char **text, size_t *size)
+{
+    if (!pf_json_before_value(json) || *json->at != '"')
+        return false;
+    const char *start = json->at + 1, *end = pf_json_scan_ascii(start);
+    if (*end != '"' || end - start > (ptrdiff_t)PF_JSON_TEXT_MAX)
+        return false;
+    *text = start;
+    *size = (size_t)(end - start);
+    json->at = end + 1;
+    pf_json_value_over(json);
+    return true;
 }

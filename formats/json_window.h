@@ -85,6 +85,16 @@ int pf_json_fail(struct pf_json *json, int code, const char *at, const char *wha
  */
 int pf_json_string(struct pf_json *json, struct pf_json_token *token, struct pf_error *error);
 
+/* Where a number of few digits ends that begins at `at`, and its cell; NULL if there is none. It may go on behind the window
+ * if that ends there. */
+const char *pf_json_scan_simple(const char *at, struct pf_cell *cell);
+
+/* The first character from `at` on that is a quote, a backslash, or no printable ASCII. (json_string.c) */
+const char *pf_json_scan_ascii(const char *at);
+
+/* Whether an element or a member's value is next (if it is not the array's end): then json->at points to it. */
+bool pf_json_before_value(struct pf_json *json);
+
 /* Opens a container, or closes the innermost one. 0, or -1 with *error filled if that cannot be. */
 int pf_json_push(struct pf_json *json, const char *at, bool object, struct pf_error *error);
 int pf_json_pop(struct pf_json *json, const char *at, bool object, struct pf_error *error);

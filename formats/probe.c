@@ -29,6 +29,15 @@ const unsigned char *pf_probe_head(struct pf_probe *probe, size_t want, size_t *
     return probe->bytes;
 }
 
+static void inflate_head(struct pf_probe *probe, const unsigned char *head, size_t packed, size_t want)
+{
+    struct pf_error error;
+    ssize_t got = pf_inflate_head(head, packed, probe->plain, want, &error);
+    if (got < 0)
+        pf_probe_failed(probe, error.code);
+    probe->plain_have = got < 0 ? 0 : (size_t)got;
+}
+
 const unsigned char *pf_probe_plain_head(struct pf_probe *probe, size_t want, size_t *have)
 {
     size_t packed;
@@ -36,14 +45,20 @@ const unsigned char *pf_probe_plain_head(struct pf_probe *probe, size_t want, si
     if (want > PF_PLAIN_HEAD_MAX)
         want = PF_PLAIN_HEAD_MAX;
     if (probe->plain_have < want)
-        probe->plain_have = pf_inflate_head(head, packed, probe->plain, want);
+        inflate_head(probe, head, packed, want);
     /* Stored without compression, that much text takes that many bytes of the file, and a little for headers. */
     if (probe->plain_have < want && packed < probe->size && packed < want + FIRST_READ) {
         head = pf_probe_head(probe, want + FIRST_READ, &packed);
-        probe->plain_have = pf_inflate_head(head, packed, probe->plain, want);
+        inflate_head(probe, head, packed, want);
     }
     *have = probe->plain_have < want ? probe->plain_have : want;
     return probe->plain;
+}
+
+void pf_probe_failed(struct pf_probe *probe, int code)
+{
+    if (pf_is_lack(code))
+        probe->lack = code;
 }
 
 bool pf_probe_has(struct pf_probe *probe, const char *name)

@@ -47,13 +47,20 @@ void pf_strings_free(struct pf_strings *strings)
     free(strings);
 }
 
-/* FNV-1a, mixed once more so that the low bits depend on all. */
+/* Eight bytes at a time, in the machine's order: the table does not outlive the process. All bits of it matter to the lower ones. */
 static uint32_t hash_of(const char *text, size_t size)
 {
-    uint64_t hash = 0xcbf29ce484222325u;
-    for (size_t i = 0; i < size; i++)
-        hash = (hash ^ (unsigned char)text[i]) * 0x100000001b3u;
-    return (uint32_t)(hash ^ hash >> 29 ^ hash >> 47);
+    uint64_t hash = size, word;
+    for (; size >= sizeof word; size -= sizeof word, text += sizeof word) {
+        memcpy(&word, text, sizeof word);
+        hash = (hash ^ word) * 0xff51afd7ed558ccdu;
+        hash ^= hash >> 32;
+    }
+    word = 0;
+    if (size)
+        memcpy(&word, text, size);
+    hash = (hash ^ word) * 0xff51afd7ed558ccdu;
+    return (uint32_t)(hash ^ hash >> 32);
 }
 
 static uint32_t *slot_of(const struct pf_strings *strings, const char *text, size_t size)
@@ -133,7 +140,8 @@ uint32_t pf_intern(struct pf_strings *strings, const char *text, size_t size, st
         goto no_memory;
     struct pf_cell *cell = &strings->cells[strings->count];
     *cell = pf_text(copy, size);
-    cell->plain = cell->padded = pf_text_is_plain(copy, size);
+    pf_cell_mark(cell);
+    cell->padded = cell->plain;
     *slot = ++strings->count;
     return strings->count - 1;
 no_memory:

@@ -23,9 +23,9 @@ void pf_tree_free(struct pf_tree *tree)
     if (!tree)
         return;
     pf_strings_free(tree->strings);
-    void *arrays[] = {tree->parent, tree->depth, tree->name, tree->key,  tree->flags,
-                      tree->kind,   tree->id,    tree->line, tree->file, tree->module,
-                      tree->first,  tree->child, tree->root, tree->slots};
+    void *arrays[] = {tree->parent, tree->depth, tree->name, tree->key,   tree->flags,
+                      tree->kind,   tree->id,    tree->line, tree->file,  tree->module,
+                      tree->first,  tree->child, tree->root, tree->slots, tree->eldest};
     for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++)
         free(arrays[i]);
     free(tree);
@@ -48,12 +48,15 @@ static uint64_t *slot_of(const struct pf_tree *tree, uint32_t hash, uint32_t par
     }
 }
 
-static int grow_slots(struct pf_tree *tree)
+/* Makes room for one more slot. */
+static int grow_slots(struct pf_tree *tree, struct pf_error *error)
 {
+    if (tree->slots && tree->slots_used < tree->slot_mask / 4 * 3)
+        return 0;
     uint32_t mask = tree->slots ? tree->slot_mask * 2 + 1 : 1023;
     uint64_t *slots = calloc((size_t)mask + 1, sizeof *slots);
     if (!slots)
-        return -1;
+        return pf_fail_memory(error);
     for (uint32_t i = 0; tree->slots && i <= tree->slot_mask; i++) {
         uint32_t at = (uint32_t)(tree->slots[i] >> 32);
         while (tree->slots[i] && slots[at & mask])
@@ -87,7 +90,7 @@ static int grow(struct pf_tree *tree, struct pf_error *error)
     if (resize(&tree->parent, room, sizeof *tree->parent) ||
         resize(&tree->depth, room, sizeof *tree->depth) || resize(&tree->name, room, sizeof *tree->name) ||
         resize(&tree->key, room, sizeof *tree->key) || resize(&tree->flags, room, sizeof *tree->flags) ||
-        resize(&tree->kind, room, sizeof *tree->kind))
+        resize(&tree->kind, room, sizeof *tree->kind) || resize(&tree->eldest, room, sizeof *tree->eldest))
         return pf_fail_memory(error);
     tree->room = room;
     return 0;
@@ -105,23 +108,39 @@ uint32_t pf_tree_add(struct pf_tree *tree, uint32_t parent, uint32_t key, uint32
     tree->key[i] = key;
     tree->kind[i] = kind;
     tree->flags[i] = flags;
+    tree->eldest[i] = 0;
     return i;
+}
+
+/* The eldest child of a context, plus 1; 0: it has none. */
+static uint32_t *eldest_of(struct pf_tree *tree, uint32_t parent)
+{
+    return parent == PF_NO_CONTEXT ? &tree->eldest_root : &tree->eldest[parent];
 }
 
 uint32_t pf_tree_child(struct pf_tree *tree, uint32_t parent, uint32_t key, uint32_t name, uint8_t kind,
                        uint8_t flags, struct pf_error *error)
 {
-    if ((!tree->slots || tree->count >= tree->slot_mask / 4 * 3) && grow_slots(tree)) {
-        pf_fail_memory(error);
-        return PF_NO_CONTEXT;
+    uint32_t eldest = *eldest_of(tree, parent);
+    if (eldest && tree->key[eldest - 1] == key)
+        return eldest - 1;
+    if (!eldest) {
+        uint32_t i = pf_tree_add(tree, parent, key, name, kind, flags, error);
+        if (i != PF_NO_CONTEXT)
+            *eldest_of(tree, parent) = i + 1;
+        return i;
     }
+    if (grow_slots(tree, error))
+        return PF_NO_CONTEXT;
     uint32_t hash = hash_of(parent, key);
     uint64_t *slot = slot_of(tree, hash, parent, key);
     if (*slot)
         return (uint32_t)*slot - 1;
     uint32_t i = pf_tree_add(tree, parent, key, name, kind, flags, error);
-    if (i != PF_NO_CONTEXT)
-        *slot = (uint64_t)hash << 32 | ((uint64_t)i + 1);
+    if (i == PF_NO_CONTEXT)
+        return i;
+    *slot = (uint64_t)hash << 32 | ((uint64_t)i + 1);
+    tree->slots_used++;
     return i;
 }
 
@@ -129,7 +148,9 @@ uint32_t pf_tree_child(struct pf_tree *tree, uint32_t parent, uint32_t key, uint
 int pf_tree_finish(struct pf_tree *tree, struct pf_error *error)
 {
     free(tree->slots);
+    free(tree->eldest);
     tree->slots = NULL;
+    tree->eldest = NULL;
     tree->first = calloc((size_t)tree->count + 2, sizeof *tree->first);
     tree->child = malloc(((size_t)tree->count + 1) * sizeof *tree->child);
     if (!tree->first || !tree->child)

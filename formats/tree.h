@@ -43,8 +43,13 @@ struct pf_tree {
     uint32_t *root;
     uint32_t roots;
 
-    uint64_t *slots; /* while building: hash of (parent, key), above index + 1; 0: free */
-    uint32_t slot_mask;
+    /*
+     * While building: what pf_tree_child has added. The eldest child of a context, plus 1 (0: it has none), is found at once,
+     * which is most in deep trees; its other children by a hash of (parent, key), which stands above index + 1 (0: free).
+     */
+    uint32_t *eldest, eldest_root;
+    uint64_t *slots;
+    uint32_t slot_mask, slots_used;
 };
 
 struct pf_tree *pf_tree_new(const char *const *kinds); /* NULL: out of memory */

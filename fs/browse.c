@@ -174,7 +174,7 @@ static int complain_of(struct pf_fs *fs, const char *path, int code)
     if (error.code != code || !*error.what)
         return complain(path, strerror(code));
     complain(path, error.what); /* a pass over the data failed */
-    return PF_EXIT_PROBLEM;
+    return pf_exit_of(code);
 }
 
 /* ---- the commands ------------------------------------------------------------------------------- */
@@ -221,7 +221,8 @@ static int read_entries(struct pf_fs *fs, uint64_t ino, char ***names, size_t *c
     if (result)
         return result;
     size_t room = 0;
-    for (uint64_t at = 2; pf_fs_readdir(dir, at, &entry, false, NULL);
+    int more;
+    for (uint64_t at = 2; (more = pf_fs_readdir(dir, at, &entry, false, NULL)) > 0;
          at = entry.next) { /* behind . and .. */
         if (*count == room) {
             room = room ? room * 2 : 64;
@@ -243,6 +244,8 @@ static int read_entries(struct pf_fs *fs, uint64_t ino, char ***names, size_t *c
             memcpy(name + n, "/", 2);
         (*names)[(*count)++] = name;
     }
+    if (!result && more < 0)
+        result = -more;
     pf_fs_closedir(dir);
     if (*count)
         qsort(*names, *count, sizeof **names, compare_names);

@@ -117,9 +117,15 @@ static void print_error(const char *path, const struct pf_error *error)
 struct indexing {
     struct pf_fs *fs;
     bool report;
-    bool problems;
+    int status;
     struct progress progress;
 };
+
+static void note_status(struct indexing *indexing, int status)
+{
+    if (status > indexing->status)
+        indexing->status = status;
+}
 
 static void print_counts(const char *path, const struct pf_profile *profile)
 {
@@ -149,7 +155,7 @@ static int index_profile(void *arg, const char *path, const struct pf_found *fou
     hide_progress(&indexing->progress);
     if (result) {
         print_error(path, &failure);
-        indexing->problems = true;
+        note_status(indexing, pf_exit_of(failure.code));
     } else {
         pf_live_save(live);
         if (indexing->report)
@@ -185,7 +191,7 @@ int pf_command_index(const struct pf_fs_options *options, int argc, char **argv)
     pf_fs_free(indexing.fs);
     if (result || fflush(stdout))
         return PF_EXIT_SYSTEM;
-    return indexing.problems ? PF_EXIT_PROBLEM : PF_EXIT_OK;
+    return indexing.status;
 }
 
 /* ---- check -------------------------------------------------------------------------------------- */
@@ -209,12 +215,12 @@ static int check_profile(void *arg, const char *path, const struct pf_found *fou
     struct pf_live *live = open_profile(checking->fs, path, found, &failure);
     if (!live || load_all(live, &checking->progress, &failure)) {
         print_error(checking->progress.path, &failure);
-        checking->problems = true;
+        note_status(checking, pf_exit_of(failure.code));
     }
     const struct pf_rows *warnings = live ? pf_live_profile(live)->warnings : NULL;
     for (size_t i = 0; i < pf_rows_count(warnings); i++) {
         print_warning(checking->progress.path, pf_rows_at(warnings, i));
-        checking->problems = true;
+        note_status(checking, PF_EXIT_PROBLEM);
     }
     pf_live_release(live);
     return 0;
@@ -231,7 +237,7 @@ static int check_path(const struct pf_fs_options *options, char *path)
     }
     int result = pf_each_profile(checking.fs, NULL, check_profile, &checking, &error);
     pf_fs_free(checking.fs);
-    return result ? PF_EXIT_SYSTEM : checking.problems ? PF_EXIT_PROBLEM : PF_EXIT_OK;
+    return result ? PF_EXIT_SYSTEM : checking.status;
 }
 
 int pf_command_check(const struct pf_fs_options *options, int argc, char **argv)

@@ -79,9 +79,22 @@ static void add_escaped_text(struct pf_buf *out, const char *text, size_t size)
     out->size += grown;
 }
 
+static void add_quoted_text(struct pf_buf *out, const char *text, size_t size)
+{
+    char *at = pf_buf_reserve(out, size + 2);
+    if (!at)
+        return;
+    *at++ = '"';
+    memcpy(at, text, size);
+    at[size] = '"';
+    out->size += size + 2;
+}
+
 static inline void add_text(struct pf_buf *out, const struct pf_cell *cell)
 {
-    if (cell->plain || pf_text_is_plain(cell->text, cell->size))
+    if (cell->quoted)
+        add_quoted_text(out, cell->text, cell->size);
+    else if (cell->plain || pf_text_is_plain(cell->text, cell->size))
         pf_buf_add(out, cell->text, cell->size);
     else
         add_escaped_text(out, cell->text, cell->size);
@@ -125,6 +138,8 @@ size_t pf_csv_cell_size(const struct pf_cell *cell)
         return pf_uint_size(cell->u);
     if (cell->type == PF_WIDE)
         return pf_wide_size(*cell->wide);
+    if (cell->quoted)
+        return cell->size + (size_t)2;
     if (cell->plain || pf_text_is_plain(cell->text, cell->size))
         return cell->size;
     return text_size(cell->text, cell->size);

@@ -192,7 +192,10 @@ static int source_entry(struct pf_dir *dir, uint64_t at, struct pf_dirent *entry
     for (; at < dir->names_size; at += strlen(dir->names + at) + 1) {
         const char *name = dir->names + at;
         struct pf_found found = {0};
-        if (strlen(name) >= sizeof entry->name || pf_classify(fs, dir->fd, name, &found))
+        int code = strlen(name) < sizeof entry->name ? pf_classify(fs, dir->fd, name, &found) : ENAMETOOLONG;
+        if (pf_is_lack(code))
+            return -code;
+        if (code)
             continue; /* gone since */
         if (fs->options.only_profiles && found.type != PF_ENTRY_PROFILE && found.type != PF_ENTRY_DIR)
             continue;

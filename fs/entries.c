@@ -57,37 +57,46 @@ static bool any_driver_for(bool directory)
     return false;
 }
 
-static void probe_file(struct pf_fs *fs, int fd, const char *name, struct pf_found *found)
+static int probe_file(struct pf_fs *fs, int fd, const char *name, struct pf_found *found)
 {
     struct pf_stamp stamp = pf_stamp_of(&found->st);
     unsigned char *head = malloc(PF_HEAD_MAX);
     struct pf_probe what = {.name = name, .size = (uint64_t)found->st.st_size, .fd = fd, .bytes = head};
-    if (head)
-        found->driver = pf_recognise(&what, &found->verdict);
+    if (!head)
+        return ENOMEM;
+    found->driver = pf_recognise(&what, &found->verdict);
     free(head);
-    memorise(fs, &stamp, found);
+    if (!what.lack)
+        memorise(fs, &stamp, found);
+    return what.lack;
 }
 
-/* Which driver wants it. What can't be read is nobody's: it passes through, and reading it fails as it does
- * in SOURCE. */
-static void probe(struct pf_fs *fs, int directory, const char *name, struct pf_found *found)
+static int probe_folder(int fd, const char *name, struct pf_found *found)
+{
+    struct pf_probe what = {.name = name, .directory = true, .fd = fd};
+    found->driver = pf_recognise(&what, &found->verdict);
+    return what.lack;
+}
+
+/*
+ * Which driver wants it. What can't be read is nobody's: it passes through, and reading it fails as it does in SOURCE.
+ * 0; or an errno value if it could not be found out for want of memory or descriptors.
+ */
+static int probe(struct pf_fs *fs, int directory, const char *name, struct pf_found *found)
 {
     struct pf_stamp stamp = pf_stamp_of(&found->st);
     bool is_directory = S_ISDIR(found->st.st_mode);
     if (!any_driver_for(is_directory) || (!is_directory && found->st.st_size == 0))
-        return;
+        return 0;
     /* What a directory is depends on files in it, whose changes its own stamp does not show. */
     if (!is_directory && recall(fs, &stamp, found))
-        return;
+        return 0;
     int fd = pf_open_beneath(directory, name, O_RDONLY | (is_directory ? O_DIRECTORY : 0));
     if (fd < 0)
-        return;
-    struct pf_probe folder = {.name = name, .directory = true, .fd = fd};
-    if (is_directory)
-        found->driver = pf_recognise(&folder, &found->verdict);
-    else
-        probe_file(fs, fd, name, found);
+        return pf_is_lack(errno) ? errno : 0;
+    int lack = is_directory ? probe_folder(fd, name, found) : probe_file(fs, fd, name, found);
     close(fd);
+    return lack;
 }
 
 const char *pf_beside_name(size_t i)
@@ -117,13 +126,13 @@ static int classify_beside(int directory, const char *name, struct pf_found *fou
 {
     int fd = pf_open_beneath(directory, ".", O_RDONLY | O_DIRECTORY);
     if (fd < 0)
-        return ENOENT;
+        return pf_is_lack(errno) ? errno : ENOENT;
     struct pf_probe folder = {.name = name, .directory = true, .fd = fd};
     if (!fstat(fd, &found->st))
         found->driver = pf_recognise_beside(&folder, name, &found->verdict);
     close(fd);
     found->type = PF_ENTRY_PROFILE;
-    return found->driver ? 0 : ENOENT;
+    return folder.lack ? folder.lack : found->driver ? 0 : ENOENT;
 }
 
 int pf_classify(struct pf_fs *fs, int directory, const char *name, struct pf_found *found)
@@ -136,11 +145,10 @@ int pf_classify(struct pf_fs *fs, int directory, const char *name, struct pf_fou
                   : S_ISREG(mode) ? PF_ENTRY_FILE
                   : S_ISLNK(mode) ? PF_ENTRY_LINK
                                   : PF_ENTRY_OTHER;
-    if (S_ISDIR(mode) || S_ISREG(mode))
-        probe(fs, directory, name, found);
+    int lack = S_ISDIR(mode) || S_ISREG(mode) ? probe(fs, directory, name, found) : 0;
     if (found->driver)
         found->type = PF_ENTRY_PROFILE;
-    return 0;
+    return lack;
 }
 
 /* ---- entries that have numbers ------------------------------------------------------------------ */

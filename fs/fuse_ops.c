@@ -351,7 +351,8 @@ static void list(fuse_req_t req, size_t size, off_t offset, struct fuse_file_inf
         fuse_reply_err(req, ENOMEM);
         return;
     }
-    while (pf_fs_readdir(dir, at, &entry, plus, &attr)) {
+    int more;
+    while ((more = pf_fs_readdir(dir, at, &entry, plus, &attr)) > 0) {
         size_t need = add_entry(req, buffer + used, size - used, &entry, plus, &attr);
         if (need > size - used) {
             if (plus && attr.st.st_ino)
@@ -361,7 +362,10 @@ static void list(fuse_req_t req, size_t size, off_t offset, struct fuse_file_inf
         used += need;
         at = entry.next;
     }
-    fuse_reply_buf(req, buffer, used);
+    if (more < 0 && !used) /* what has been listed is told first; the next call meets the error again */
+        fuse_reply_err(req, -more);
+    else
+        fuse_reply_buf(req, buffer, used);
     free(buffer);
 }
 

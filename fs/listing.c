@@ -91,7 +91,7 @@ static int classify_path(struct pf_fs *fs, const char *path, struct pf_found *fo
         return pf_classify(fs, fs->root, path, found);
     char *folder = strndup(path, (size_t)(slash - path));
     int fd = folder ? pf_open_beneath(fs->root, folder, O_PATH | O_DIRECTORY) : -1;
-    int result = fd < 0 ? ENOENT : pf_classify(fs, fd, slash + 1, found);
+    int result = fd < 0 ? errno : pf_classify(fs, fd, slash + 1, found);
     if (fd >= 0)
         close(fd);
     free(folder);
@@ -113,9 +113,12 @@ int pf_each_profile(struct pf_fs *fs, struct pf_pass *pass,
         push_entries(fs, &todo, "");
     for (char *path; !result && (path = pop(&todo)); free(path)) {
         struct pf_found found = {0};
+        int code;
         if (todo.looked_at++ % 64 == 0 && pf_pass_step(pass, todo.looked_at, 0, error))
             result = -1;
-        else if (classify_path(fs, path, &found))
+        else if (pf_is_lack(code = classify_path(fs, path, &found)))
+            result = pf_fail(error, code, "%s", strerror(code));
+        else if (code)
             continue; /* gone since */
         else if (found.type == PF_ENTRY_PROFILE)
             result = each(arg, path, &found, error);

@@ -173,7 +173,7 @@ static int walk_open(struct walk *walk, struct pf_profile *profile, const struct
     list_filled(walk, table);
     for (size_t m = 0; m < profile->n_metrics; m++) {
         walk->metric_names[m] = pf_string(profile->metrics[m].name);
-        walk->metric_names[m].plain = pf_text_is_plain(profile->metrics[m].name, walk->metric_names[m].size);
+        pf_cell_mark(&walk->metric_names[m]);
     }
     walk->opened = true;
     if (walk->ops->open(&walk->cursor, error)) {

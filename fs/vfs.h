@@ -57,7 +57,8 @@ void pf_fs_closedir(struct pf_dir *dir);
 bool pf_dir_keeps_cache(const struct pf_dir *dir); /* entries of this number never change */
 
 /*
- * The entry behind `offset` (0: the first; then the entry's own `next`). type is DT_*; 1: filled; 0: no more.
+ * The entry behind `offset` (0: the first; then the entry's own `next`). type is DT_*; 1: filled; 0: no more;
+ * a negative errno value: there is one, but memory or descriptors lack for finding out what it is.
  * With want_attr, *attr is filled (and its number used once) if that needs no pass, else attr->st.st_ino is
  * 0.
  */

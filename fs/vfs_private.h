@@ -94,7 +94,8 @@ struct pf_fs {
 
 /* ---- entries.c ---------------------------------------------------------------------------------- */
 
-/* What stands at `name` in an open directory, or beside what it holds. 0 or an errno value. */
+/* What stands at `name` in an open directory, or beside what it holds. 0 or an errno value; if that is a lack (pf_is_lack),
+ * it is there, but what it is could not be found out. */
 int pf_classify(struct pf_fs *fs, int directory, const char *name, struct pf_found *found);
 
 /* The names that profiles may have that stand in a directory beside what it holds; NULL past the last. */

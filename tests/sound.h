@@ -86,13 +86,21 @@ SOUND int64_t sound_items(const struct pf_profile *profile, enum pf_role role)
     }
 }
 
-/* False if a cell does not fit its column; text that is said to need no quoting must be so. */
+/* What a text cell says of itself must be so. */
+SOUND bool sound_marks(const struct pf_cell *cell)
+{
+    struct pf_cell found = pf_text(cell->text, cell->size);
+    pf_cell_mark(&found);
+    return (!cell->plain || found.plain) && (!cell->padded || cell->plain) && (!cell->quoted || found.quoted);
+}
+
+/* False if a cell does not fit its column or says of itself what is not so. */
 SOUND bool sound_fits(const struct pf_profile *profile, const struct pf_column *column,
                       const struct pf_cell *cell)
 {
     int64_t items = sound_items(profile, column->role);
     if (items < 0)
-        return cell->type != PF_TEXT || !cell->plain || pf_text_is_plain(cell->text, cell->size);
+        return cell->type != PF_TEXT || sound_marks(cell);
     return cell->type == PF_ABSENT || (cell->type == PF_INT && cell->i >= 0 && cell->i < items);
 }
 

@@ -139,11 +139,9 @@ static int find_places(struct afperf_model *model, struct edge *stops, size_t n,
             i++;
             continue;
         }
-        got = afperf_reader_next(reader, &record, error);
-        if (got <= 0 || record.kind != AFPERF_FIELDS)
-            continue;
-        afperf_decode(&record, &decoded);
-        if (decoded.error || !afperf_is_mark(decoded.type) || event++ != stops[i].event)
+        got = afperf_next_decoded(reader, &record, &decoded, error);
+        if (got <= 0 || record.kind != AFPERF_FIELDS || decoded.error || !afperf_is_mark(decoded.type) ||
+            event++ != stops[i].event)
             continue;
         stops[i].offset = record.offset;
         stops[i].line = record.line;

@@ -3,73 +3,34 @@
 
 #include <string.h>
 
+#include "formats/afperf/plain.h"
+
 /* ---- types -------------------------------------------------------------------------------------- */
 
-/* Names with their lengths, by number. */
-#define NAME(text)                                                                                           \
-    {                                                                                                        \
-        text, sizeof(text) - 1                                                                               \
-    }
-static const struct afperf_text names[AFPERF_TYPES] = {
-    [AFPERF_UNKNOWN] = {"", 0},
-    [AFPERF_MEASUREMENT_TYPE] = NAME("MeasurementType"),
-    [AFPERF_PAUSE_RESUME] = NAME("PauseResume"),
-    [AFPERF_REGION_AGGREGATE] = NAME("RegionAggregate"),
-    [AFPERF_REGION_POINT] = NAME("RegionPoint"),
-    [AFPERF_REGION_START] = NAME("RegionStart"),
-    [AFPERF_REGION_STOP] = NAME("RegionStop"),
-    [AFPERF_RUN_AGGREGATE] = NAME("RunAggregate"),
-    [AFPERF_RUN_INFO] = NAME("RunInfo"),
-    [AFPERF_RUN_POINT] = NAME("RunPoint"),
-    [AFPERF_SECTION_AGGREGATE] = NAME("SectionAggregate"),
-    [AFPERF_SECTION_INFO] = NAME("SectionInfo"),
-    [AFPERF_SECTION_POINT] = NAME("SectionPoint"),
-    [AFPERF_SECTION_START] = NAME("SectionStart"),
-    [AFPERF_SECTION_STOP] = NAME("SectionStop"),
+static const char *const names[AFPERF_TYPES] = {
+    [AFPERF_UNKNOWN] = "",
+    [AFPERF_MEASUREMENT_TYPE] = "MeasurementType",
+    [AFPERF_PAUSE_RESUME] = "PauseResume",
+    [AFPERF_REGION_AGGREGATE] = "RegionAggregate",
+    [AFPERF_REGION_POINT] = "RegionPoint",
+    [AFPERF_REGION_START] = "RegionStart",
+    [AFPERF_REGION_STOP] = "RegionStop",
+    [AFPERF_RUN_AGGREGATE] = "RunAggregate",
+    [AFPERF_RUN_INFO] = "RunInfo",
+    [AFPERF_RUN_POINT] = "RunPoint",
+    [AFPERF_SECTION_AGGREGATE] = "SectionAggregate",
+    [AFPERF_SECTION_INFO] = "SectionInfo",
+    [AFPERF_SECTION_POINT] = "SectionPoint",
+    [AFPERF_SECTION_START] = "SectionStart",
+    [AFPERF_SECTION_STOP] = "SectionStop",
 };
-
-/* The type of this name, of several of its length the one that ends with its last letters. */
-static enum afperf_type type_of_name(struct afperf_text text)
-{
-    bool t = text.size && text.text[text.size - 1] == 't';
-    switch (text.size) {
-    case 7:
-        return AFPERF_RUN_INFO;
-    case 8:
-        return AFPERF_RUN_POINT;
-    case 10:
-        return AFPERF_REGION_STOP;
-    case 11: /* PauseResume, RegionPoint, RegionStart, SectionInfo, SectionStop */
-        if (t)
-            return text.text[6] == 'P' ? AFPERF_REGION_POINT : AFPERF_REGION_START;
-        return *text.text == 'P'      ? AFPERF_PAUSE_RESUME
-               : text.text[10] == 'p' ? AFPERF_SECTION_STOP
-                                      : AFPERF_SECTION_INFO;
-    case 12: /* RunAggregate, SectionPoint, SectionStart */
-        return !t ? AFPERF_RUN_AGGREGATE : text.text[7] == 'P' ? AFPERF_SECTION_POINT : AFPERF_SECTION_START;
-    case 15:
-        return t || *text.text == 'M' ? AFPERF_MEASUREMENT_TYPE : AFPERF_REGION_AGGREGATE;
-    case 16:
-        return AFPERF_SECTION_AGGREGATE;
-    default:
-        return AFPERF_UNKNOWN;
-    }
-}
-
-/* Whether two texts of this size are the same: of 8 bytes or more by their first and last eight, up to 16. */
-static inline bool same(const char *a, const char *b, size_t size)
-{
-    if (size < 8)
-        return !memcmp(a, b, size);
-    return !memcmp(a, b, 8) && !memcmp(a + size - 8, b + size - 8, 8);
-}
 
 static enum afperf_type type_of(struct afperf_text text)
 {
     text = afperf_trim(text);
-    enum afperf_type type = type_of_name(text);
-    if (type != AFPERF_UNKNOWN && same(text.text, names[type].text, text.size))
-        return type;
+    for (int type = AFPERF_UNKNOWN + 1; type < AFPERF_TYPES; type++)
+        if (afperf_is(text, names[type]))
+            return (enum afperf_type)type;
     uint64_t number;
     bool padded = false;
     bool known = afperf_unsigned(text, &number, &padded) == AFPERF_NUMBER && number < AFPERF_TYPES;
@@ -127,8 +88,6 @@ static bool take_number(struct taking *taking, uint64_t *value, bool may_be_blan
     bool padded = false;
     if (decoded->error)
         return false;
-    if (afperf_short_integer(field, value))
-        return true;
     enum afperf_parsed parsed = afperf_unsigned(field, value, &padded);
     if (parsed != AFPERF_BLANK || !may_be_blank)
         decoded->error = code_of(parsed);
@@ -136,15 +95,9 @@ static bool take_number(struct taking *taking, uint64_t *value, bool may_be_blan
     return parsed == AFPERF_NUMBER;
 }
 
-static void take_time(struct taking *taking)
+static void take_time(struct taking *taking, bool may_be_blank)
 {
-    taking->decoded->has_time = take_number(taking, &taking->decoded->time, false);
-    taking->decoded->end = taking->decoded->time;
-}
-
-static void take_time_or_blank(struct taking *taking)
-{
-    taking->decoded->has_time = take_number(taking, &taking->decoded->time, true);
+    take_number(taking, &taking->decoded->time, may_be_blank);
     taking->decoded->end = taking->decoded->time;
 }
 
@@ -160,15 +113,13 @@ static void take_span(struct taking *taking)
 {
     struct afperf_decoded *decoded = taking->decoded;
     take_number(taking, &decoded->end, false);
-    decoded->has_time = take_number(taking, &decoded->time, false);
+    take_number(taking, &decoded->time, false);
 }
 
 static bool is_integer(struct afperf_text text)
 {
     uint64_t value;
     bool padded = false;
-    if (afperf_short_integer(text, &value))
-        return true;
     enum afperf_parsed parsed = afperf_unsigned(text, &value, &padded);
     return parsed != AFPERF_BLANK && parsed != AFPERF_NO_INTEGER;
 }
@@ -180,23 +131,21 @@ static bool is_blank(struct afperf_text text)
 
 /* ---- measurements ------------------------------------------------------------------------------- */
 
-bool afperf_next_value(const struct afperf_record *record, const struct afperf_decoded *decoded, size_t *at,
-                       uint64_t *type_id, struct afperf_text *value)
+bool afperf_next_pair(const struct afperf_record *record, const struct afperf_decoded *decoded, size_t *at,
+                      struct afperf_pair *pair)
 {
-    size_t pair = (*at - decoded->values) / 2;
-    if (pair < decoded->n_types) {
-        *type_id = decoded->types[pair];
-        *value = record->fields[*at + 1];
+    size_t number = (*at - decoded->values) / 2;
+    if (number < decoded->n_pairs) {
+        *pair = decoded->pairs[number];
         *at += 2;
         return true;
     }
     while (*at + 1 < decoded->values_end) {
         bool padded = false;
         const struct afperf_text *fields = record->fields + *at;
-        *value = fields[1];
+        *pair = (struct afperf_pair){.value = fields[1]};
         *at += 2;
-        if (afperf_short_integer(fields[0], type_id) ||
-            afperf_unsigned(fields[0], type_id, &padded) == AFPERF_NUMBER)
+        if (afperf_unsigned(fields[0], &pair->type_id, &padded) == AFPERF_NUMBER)
             return true;
     }
     return false;
@@ -213,11 +162,10 @@ static void take_values(struct taking *taking)
     if (decoded->error)
         return;
     decoded->odd_measurement = n % 2 && !is_blank(record->fields[record->n - 1]);
-    uint64_t type_id;
-    struct afperf_text value;
-    for (size_t at = decoded->values; afperf_next_value(record, decoded, &at, &type_id, &value); good++) {
-        if (good < AFPERF_TYPES_KEPT && at == decoded->values + 2 * (good + 1))
-            decoded->types[decoded->n_types++] = type_id;
+    struct afperf_pair pair;
+    for (size_t at = decoded->values; afperf_next_pair(record, decoded, &at, &pair); good++) {
+        if (good < AFPERF_PAIRS_KEPT && at == decoded->values + 2 * (good + 1))
+            decoded->pairs[decoded->n_pairs++] = pair;
     }
     decoded->bad_measurement_types = (unsigned)(pairs - good);
     if (!good)
@@ -235,7 +183,7 @@ static void check_span(struct afperf_decoded *decoded, const char *code)
 static void decode_measurement_type(struct taking *taking)
 {
     struct afperf_decoded *decoded = taking->decoded;
-    take_time_or_blank(taking);
+    take_time(taking, true);
     decoded->run = take_id(taking);
     take_number(taking, &decoded->type_id, false);
     decoded->name = take(taking);
@@ -270,7 +218,7 @@ static void decode_aggregate(struct taking *taking)
 static void decode_point(struct taking *taking)
 {
     struct afperf_decoded *decoded = taking->decoded;
-    take_time(taking);
+    take_time(taking, false);
     if (decoded->type == AFPERF_RUN_POINT)
         decoded->run = take_id(taking);
     else
@@ -294,7 +242,7 @@ static void decode_region_start(struct taking *taking)
 {
     struct afperf_decoded *decoded = taking->decoded;
     decoded->example_shape = is_short(taking->record);
-    take_time(taking);
+    take_time(taking, false);
     if (!decoded->example_shape)
         decoded->run = take_id(taking);
     decoded->object = take_id(taking);
@@ -310,7 +258,7 @@ static void decode_section_info(struct taking *taking)
         decoded->run = take_id(taking);
         decoded->run_or_time = decoded->run.given;
     } else {
-        take_time_or_blank(taking);
+        take_time(taking, true);
         decoded->run = take_id(taking);
     }
     decoded->object = take_id(taking);
@@ -320,14 +268,14 @@ static void decode_section_info(struct taking *taking)
 
 static void decode_section_event(struct taking *taking)
 {
-    take_time(taking);
+    take_time(taking, false);
     taking->decoded->object = take_id(taking);
     taking->decoded->interval = take_id(taking);
 }
 
 static void decode_region_stop(struct taking *taking)
 {
-    take_time(taking);
+    take_time(taking, false);
     taking->decoded->object = take_id(taking);
 }
 
@@ -375,7 +323,7 @@ static void decode_run_info(struct taking *taking)
     const char *error = NULL;
     double wallclock;
     bool full = has_version(taking->record, &error);
-    take_time(taking);
+    take_time(taking, false);
     decoded->units = afperf_trim(take(taking));
     decoded->wallclock = take(taking);
     if (!decoded->error)
@@ -392,7 +340,7 @@ static void decode_run_info(struct taking *taking)
 
 void afperf_decode(const struct afperf_record *record, struct afperf_decoded *decoded)
 {
-    memset(decoded, 0, offsetof(struct afperf_decoded, types));
+    memset(decoded, 0, offsetof(struct afperf_decoded, pairs));
     decoded->type = type_of(record->fields[0]);
     struct taking taking = {record, decoded, 1};
     switch (decoded->type) {
@@ -432,4 +380,20 @@ void afperf_decode(const struct afperf_record *record, struct afperf_decoded *de
     case AFPERF_TYPES:
         break;
     }
+}
+
+int afperf_next_decoded(struct afperf_reader *reader, struct afperf_record *record,
+                        struct afperf_decoded *decoded, struct pf_error *error)
+{
+    struct afperf_view view = afperf_reader_view(reader);
+    const char *next = afperf_scan_plain(view.at, decoded);
+    if (next && next <= view.end) {
+        *record = (struct afperf_record){.kind = AFPERF_FIELDS, .offset = view.offset, .line = view.line};
+        afperf_reader_pass_line(reader, next);
+        return 1;
+    }
+    int got = afperf_reader_next(reader, record, error);
+    if (got > 0 && record->kind == AFPERF_FIELDS)
+        afperf_decode(record, decoded);
+    return got;
 }

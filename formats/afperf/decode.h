@@ -35,11 +35,19 @@ struct afperf_id {
     bool given;
 };
 
-enum { AFPERF_TYPES_KEPT = 4 };
+/* What one measurement of a data record is, and how much it was. */
+struct afperf_pair {
+    uint64_t type_id;
+    struct afperf_text value;
+    enum afperf_look look; /* of the value */
+};
+
+enum { AFPERF_PAIRS_KEPT = 4 };
 
 /* What a record says. Its text is the record's. */
 struct afperf_decoded {
     enum afperf_type type;
+    bool plain; /* of a shape (plain.h) that nothing can be wrong with */
 
     /* Diagnoses. */
     unsigned leading_zero; /* how many ids and timestamps have one */
@@ -47,7 +55,6 @@ struct afperf_decoded {
     bool example_shape, run_version, bad_wallclock, odd_measurement;
     const char *error; /* code: the record is to be dropped; NULL: it is sound */
 
-    bool has_time;
     /*
      * A SectionInfo of the short shape: `run` holds its first field, which is a run's id if some RunInfo of the
      * file has this id, else a timestamp.
@@ -57,11 +64,11 @@ struct afperf_decoded {
     struct afperf_id run, object, interval; /* object: region, section, or an aggregate's record id */
     struct afperf_text aggregation;         /* trimmed */
     size_t values, values_end;              /* fields of measurements: pairs of type id and value */
-    size_t n_types;
+    size_t n_pairs;
 
     /* From here on only what records of this type have is set. */
-    uint64_t types[AFPERF_TYPES_KEPT]; /* n_types ids of the first pairs, as long as they are sound */
-    struct afperf_text name, tags;     /* name: label, application, name of a measurement type */
+    struct afperf_pair pairs[AFPERF_PAIRS_KEPT]; /* the first n_pairs, as long as they are sound */
+    struct afperf_text name, tags;               /* name: label, application, name of a measurement type */
     /* Of RunInfo: trimmed but the last two. */
     struct afperf_text units, version, wallclock, application_version;
     /* Of MeasurementType, which has `units` as well: not trimmed. */
@@ -76,8 +83,15 @@ bool afperf_is_mark(enum afperf_type type);
 /* Says what a record says; whether it is sound is in decoded->error. */
 void afperf_decode(const struct afperf_record *record, struct afperf_decoded *decoded);
 
+/*
+ * The next record of a reader, and if it has fields what it says. What afperf_reader_next and afperf_decode make of it, but
+ * sooner: fields of a plain record (plain.h) are not listed one by one.
+ */
+int afperf_next_decoded(struct afperf_reader *reader, struct afperf_record *record,
+                        struct afperf_decoded *decoded, struct pf_error *error);
+
 /* Takes the next pair of a data record, from *at (at first decoded->values) on; false if there are no more. */
-bool afperf_next_value(const struct afperf_record *record, const struct afperf_decoded *decoded, size_t *at,
-                       uint64_t *type_id, struct afperf_text *value);
+bool afperf_next_pair(const struct afperf_record *record, const struct afperf_decoded *decoded, size_t *at,
+                      struct afperf_pair *pair);
 
 #endif

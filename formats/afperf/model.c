@@ -7,12 +7,10 @@
 
 static const char *const kinds[] = {[AFPERF_KIND_REGION] = "region", [AFPERF_KIND_SECTION] = "section"};
 
-int afperf_grow(void *items, size_t count, size_t *room, size_t size, struct pf_error *error)
+int afperf_enlarge(void *items, size_t *room, size_t size, struct pf_error *error)
 {
     void *array;
-    if (count < *room)
-        return 0;
-    if (count >= AFPERF_NONE - 1)
+    if (*room > AFPERF_NONE / 2)
         return pf_fail(error, EFBIG, "too many records of a kind");
     size_t more = *room ? *room * 2 : 16;
     memcpy(&array, items, sizeof array);

@@ -304,8 +304,14 @@ struct afperf_model *afperf_model_new(struct pf_input *input, struct pf_pass *pa
 int afperf_model_complete(struct afperf_model *model, struct pf_pass *pass, struct pf_error *error);
 void afperf_model_free(struct afperf_model *model);
 
-/* Makes room for one more item of an array; `items` is the address of its pointer. 0, or -1 with *error filled. */
-int afperf_grow(void *items, size_t count, size_t *room, size_t size, struct pf_error *error);
+/* Makes an array larger that has no room left; `items` is the address of its pointer. 0, or -1 with *error filled. */
+int afperf_enlarge(void *items, size_t *room, size_t size, struct pf_error *error);
+
+/* Makes room for one more item of an array. */
+static inline int afperf_grow(void *items, size_t count, size_t *room, size_t size, struct pf_error *error)
+{
+    return count < *room ? 0 : afperf_enlarge(items, room, size, error);
+}
 #define AFPERF_GROW(model, name, error)                                                                      \
     afperf_grow(&(model)->name, (model)->n_##name, &(model)->name##_room, sizeof *(model)->name, error)
 

@@ -273,6 +273,8 @@ static int nest_in_order(struct afperf_model *model, uint32_t number, struct pf_
         uint32_t region = next - 1;
         const struct afperf_span *span = afperf_span(&model->regions, region);
         next = span->next;
+        if (next)
+            __builtin_prefetch(afperf_span(&model->regions, next - 1));
         while (replay.top != span->parent)
             if (pop(&replay, error) < 0)
                 return -1;

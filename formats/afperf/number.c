@@ -75,8 +75,6 @@ static inline enum afperf_parsed read_digits(struct afperf_text text, unsigned b
 
 enum afperf_parsed afperf_unsigned(struct afperf_text text, uint64_t *value, bool *padded)
 {
-    if (afperf_short_integer(text, value))
-        return AFPERF_NUMBER;
     text = afperf_trim(text);
     if (!text.size)
         return AFPERF_BLANK;
@@ -92,11 +90,6 @@ enum afperf_parsed afperf_unsigned(struct afperf_text text, uint64_t *value, boo
 
 enum afperf_parsed afperf_signed(struct afperf_text text, int64_t *value)
 {
-    uint64_t small;
-    if (text.size <= 18 && afperf_short_integer(text, &small) && small <= INT64_MAX) {
-        *value = (int64_t)small;
-        return AFPERF_NUMBER;
-    }
     text = afperf_trim(text);
     if (!text.size)
         return AFPERF_BLANK;
@@ -285,28 +278,16 @@ bool afperf_value(enum afperf_datatype datatype, struct afperf_text text, struct
     return true;
 }
 
-/* Digits with or without a point among them. */
-static bool is_plain_decimal(struct afperf_text text)
+bool afperf_fits(enum afperf_datatype datatype, enum afperf_look look)
 {
-    size_t digits = 0, points = 0;
-    for (size_t i = 0; i < text.size; i++) {
-        digits += (unsigned char)text.text[i] - (unsigned)'0' <= 9;
-        points += text.text[i] == '.';
-    }
-    return digits && points <= 1 && digits + points == text.size;
-}
-
-bool afperf_is_plain_value(enum afperf_datatype datatype, struct afperf_text text)
-{
-    uint64_t value;
     switch (datatype) {
     case AFPERF_TEXT:
     case AFPERF_ANY:
         return true;
     case AFPERF_DOUBLE:
-        return is_plain_decimal(text);
+        return look != AFPERF_LOOKS_ANYHOW;
     case AFPERF_INT64:
-        return text.size <= 18 && afperf_short_decimal(text, &value);
+        return look == AFPERF_LOOKS_INTEGER;
     default:
         return false;
     }

@@ -2,10 +2,8 @@
 #ifndef PF_AFPERF_NUMBER_H
 #define PF_AFPERF_NUMBER_H
 
-#include <endian.h>
 #include <stdbool.h>
 #include <stdint.h>
-#include <string.h>
 
 #include "formats/afperf/reader.h"
 #include "formats/cell.h"
@@ -41,69 +39,11 @@ static inline struct afperf_text afperf_trim(struct afperf_text text)
 
 bool afperf_is(struct afperf_text text, const char *word);
 
-/* An id or timestamp: 0 to 2^64 - 1. *padded (set, never cleared): it is decimal and has a leading zero. */
-enum afperf_parsed afperf_unsigned(struct afperf_text text, uint64_t *value, bool *padded);
-
-/*
- * Up to 8 decimal digits at once, the first in the lowest byte: those behind the text are shifted out, so that zeros stand
- * before it. A byte is a digit if it is below 10 once '0' is taken off. Digits are joined to pairs, these to fours and eights.
- */
-static inline bool afperf_eight_digits(const char *text, size_t size, uint64_t *value)
-{
-    uint64_t word;
-    memcpy(&word, text, sizeof word);
-    word = (le64toh(word) ^ UINT64_C(0x3030303030303030)) << 8 * (8 - size);
-    if ((word | (word + UINT64_C(0x7676767676767676))) & UINT64_C(0x8080808080808080))
-        return false;
-    word = (word * 10 + (word >> 8)) & UINT64_C(0x00ff00ff00ff00ff);
-    word = (word * 100 + (word >> 16)) & UINT64_C(0x0000ffff0000ffff);
-    *value = (word * 10000 + (word >> 32)) & UINT64_C(0xffffffff);
-    return true;
-}
-
-/* Up to 19 decimal digits, without anything around them. The text has its padding. */
-static inline bool afperf_short_decimal(struct afperf_text text, uint64_t *value)
-{
-    uint64_t sum, eight;
-    if (!text.size || text.size > 19)
-        return false;
-    const char *at = text.text, *end = at + text.size;
-    size_t first = (text.size - 1) % 8 + 1;
-    if (!afperf_eight_digits(at, first, &sum))
-        return false;
-    for (at += first; at < end; at += 8) {
-        if (!afperf_eight_digits(at, 8, &eight))
-            return false;
-        sum = sum * 100000000 + eight;
-    }
-    *value = sum;
-    return true;
-}
-
 /* What a hexadecimal digit is worth, 16 or more if a character is none. */
 extern const unsigned char afperf_hex_digits[256];
 
-/*
- * Up to 19 decimal digits without zeros before them, or 0x and up to 16 others, without anything around them: what nearly all
- * integers are. The text has its padding.
- */
-static inline bool afperf_short_integer(struct afperf_text text, uint64_t *value)
-{
-    const char *at = text.text, *end = at + text.size;
-    if (text.size < 2 || *at != '0')
-        return afperf_short_decimal(text, value);
-    if (at[1] != 'x' || text.size < 3 || text.size > 18)
-        return false;
-    uint64_t sum = 0;
-    unsigned wrong = 0;
-    for (at += 2; at < end; at++) {
-        unsigned digit = afperf_hex_digits[(unsigned char)*at];
-        wrong |= digit;
-        sum = sum << 4 | digit;
-    }
-    *value = sum;
-    return wrong < 16;
-}
+/* An id or timestamp: 0 to 2^64 - 1. *padded (set, never cleared): it is decimal and has a leading zero. */
+enum afperf_parsed afperf_unsigned(struct afperf_text text, uint64_t *value, bool *padded);
 
 /* -2^63 to 2^63 - 1. */
 enum afperf_parsed afperf_signed(struct afperf_text text, int64_t *value);
@@ -128,8 +68,15 @@ enum afperf_datatype afperf_datatype(struct afperf_text name);
  */
 bool afperf_value(enum afperf_datatype datatype, struct afperf_text text, struct pf_cell *cell);
 
-/* True only if the text is a value of the datatype; of the common ones, without finding out which. */
-bool afperf_is_plain_value(enum afperf_datatype datatype, struct afperf_text text);
+/* What a value looks like, as far as a look at its bytes tells. */
+enum afperf_look {
+    AFPERF_LOOKS_ANYHOW,
+    AFPERF_LOOKS_DECIMAL, /* digits, a point among them or none, perhaps a minus before them */
+    AFPERF_LOOKS_INTEGER, /* the same without a point, of 18 digits at most */
+};
+
+/* True only if a text that looks like this is a value of the datatype: then there is no need to find out which. */
+bool afperf_fits(enum afperf_datatype datatype, enum afperf_look look);
 
 /* Nanoseconds in a unit of time, given as word or abbreviation; 0 if it is none. */
 uint64_t afperf_nanoseconds(struct afperf_text unit);

@@ -228,45 +228,34 @@ static int note_record(struct afperf_reading *reading, const struct afperf_recor
     return decoded->error ? note(reading, afperf_problem_of(decoded->error), error) : 0;
 }
 
-/* True of nearly all records: there is nothing to be noted. */
-static inline bool is_flawless(const struct afperf_record *record, const struct afperf_decoded *decoded)
-{
-    return !record->quotes_inside && !record->text_after_quote && !record->bad_utf8 && !record->nul &&
-           !decoded->error && !decoded->leading_zero && !decoded->bad_measurement_types &&
-           !decoded->odd_measurement && !decoded->example_shape && !decoded->run_version &&
-           !decoded->bad_wallclock;
-}
-
 static int read_fields(struct afperf_reading *reading, const struct afperf_record *record,
-                       struct pf_error *error)
+                       const struct afperf_decoded *decoded, struct pf_error *error)
 {
-    struct afperf_decoded decoded;
-    afperf_decode(record, &decoded);
-    if (!is_flawless(record, &decoded) && note_record(reading, record, &decoded, error) < 0)
+    if (!decoded->plain && note_record(reading, record, decoded, error) < 0)
         return -1;
-    if (decoded.error)
+    if (decoded->error)
         return 0;
-    switch (decoded.type) {
+    switch (decoded->type) {
     case AFPERF_RUN_INFO:
-        return read_run_info(reading, &decoded, error);
+        return read_run_info(reading, decoded, error);
     case AFPERF_MEASUREMENT_TYPE:
-        return read_measurement_type(reading, &decoded, error);
+        return read_measurement_type(reading, decoded, error);
     case AFPERF_PAUSE_RESUME:
-        return read_pause(reading, &decoded, error);
+        return read_pause(reading, decoded, error);
     case AFPERF_REGION_START:
-        return afperf_read_region_start(reading, &decoded, error);
+        return afperf_read_region_start(reading, decoded, error);
     case AFPERF_REGION_STOP:
-        return afperf_read_region_stop(reading, &decoded, error);
+        return afperf_read_region_stop(reading, decoded, error);
     case AFPERF_SECTION_INFO:
-        return afperf_read_section_info(reading, &decoded, error);
+        return afperf_read_section_info(reading, decoded, error);
     case AFPERF_SECTION_START:
-        return afperf_read_section_start(reading, &decoded, error);
+        return afperf_read_section_start(reading, decoded, error);
     case AFPERF_SECTION_STOP:
-        return afperf_read_section_stop(reading, &decoded, error);
+        return afperf_read_section_stop(reading, decoded, error);
     case AFPERF_UNKNOWN:
         return 0;
     default:
-        return afperf_read_data(reading, record, &decoded, error);
+        return afperf_read_data(reading, record, decoded, error);
     }
 }
 
@@ -303,7 +292,7 @@ static int mark_place(struct afperf_model *model, const struct afperf_place *pla
 
 /* One thing that the reader has come upon. 1: go on; 0: reading ends here; -1: *error filled. */
 static int read_record(struct afperf_reading *reading, const struct afperf_record *record,
-                       struct pf_error *error)
+                       const struct afperf_decoded *decoded, struct pf_error *error)
 {
     reading->place.offset = record->offset;
     reading->place.line = record->line;
@@ -319,7 +308,7 @@ static int read_record(struct afperf_reading *reading, const struct afperf_recor
     case AFPERF_FIELDS:
         break;
     }
-    return read_fields(reading, record, error) < 0 ? -1 : 1;
+    return read_fields(reading, record, decoded, error) < 0 ? -1 : 1;
 }
 
 static int read_all(struct afperf_reading *reading, struct afperf_reader *reader, struct pf_pass *pass,
@@ -328,17 +317,18 @@ static int read_all(struct afperf_reading *reading, struct afperf_reader *reader
     struct pf_input *input = reading->model->input;
     uint64_t stepped = 0, done, total, line;
     struct afperf_record record;
+    struct afperf_decoded decoded;
     int more;
     if (afperf_add_ref(reading, AFPERF_REF_NONE, 0, error) == AFPERF_NONE)
         return -1;
-    while ((more = afperf_reader_next(reader, &record, error)) > 0) {
+    while ((more = afperf_next_decoded(reader, &record, &decoded, error)) > 0) {
         if (record.offset - stepped >= STEP_BYTES) {
             stepped = record.offset;
             pf_input_progress(input, stepped, &done, &total);
             if (pf_pass_step(pass, done, total, error) < 0)
                 return -1;
         }
-        more = read_record(reading, &record, error);
+        more = read_record(reading, &record, &decoded, error);
         if (more <= 0)
             return more;
     }

@@ -43,6 +43,13 @@ struct afperf_reader {
     size_t scratch_used, scratch_room;
 };
 
+/* Behind the window's end stand newlines, for those who look at it. */
+static void set_end(struct afperf_reader *reader, size_t end)
+{
+    reader->end = end;
+    memset(reader->window + end, '\n', AFPERF_PADDING);
+}
+
 struct afperf_reader *afperf_reader_new(struct pf_input *input)
 {
     struct afperf_reader *reader = calloc(1, sizeof *reader);
@@ -59,6 +66,7 @@ struct afperf_reader *afperf_reader_new(struct pf_input *input)
         afperf_reader_free(reader);
         return NULL;
     }
+    set_end(reader, 0);
     return reader;
 }
 
@@ -83,7 +91,8 @@ void afperf_reader_seek(struct afperf_reader *reader, uint64_t offset, uint64_t 
         return;
     }
     reader->base = offset;
-    reader->start = reader->end = reader->special = 0;
+    reader->start = reader->special = 0;
+    set_end(reader, 0);
     reader->at_end = false;
     reader->read_size = FIRST_READ;
 }
@@ -92,6 +101,20 @@ uint64_t afperf_reader_tell(const struct afperf_reader *reader, uint64_t *line)
 {
     *line = reader->line;
     return reader->base + reader->start;
+}
+
+struct afperf_view afperf_reader_view(const struct afperf_reader *reader)
+{
+    const char *at = reader->window + reader->start, *end = reader->window + reader->end;
+    if (end - at > (ptrdiff_t)AFPERF_RECORD_MAX + 1)
+        end = at + AFPERF_RECORD_MAX + 1;
+    return (struct afperf_view){at, end, reader->base + reader->start, reader->line};
+}
+
+void afperf_reader_pass_line(struct afperf_reader *reader, const char *next)
+{
+    reader->start = (size_t)(next - reader->window);
+    reader->line++;
 }
 
 /* ---- the window --------------------------------------------------------------------------------- */
@@ -120,14 +143,14 @@ static int refill(struct afperf_reader *reader, struct pf_error *error)
     reader->base += reader->start;
     reader->special = reader->special > reader->start ? reader->special - reader->start : 0;
     reader->start = 0;
-    reader->end = have;
+    set_end(reader, have);
 
     size_t room = reader->room - have;
     size_t want = reader->read_size < room ? reader->read_size : room;
     ssize_t got = pf_input_read(reader->input, reader->window + have, want, reader->base + have, error);
     if (got < 0)
         return -1;
-    reader->end += (size_t)got;
+    set_end(reader, have + (size_t)got);
     reader->at_end = (size_t)got < want;
     if (reader->read_size < WINDOW)
         reader->read_size *= 2;
@@ -236,7 +259,7 @@ static int reserve_scratch(struct afperf_reader *reader, size_t size, struct pf_
     reader->scratch_used = 0;
     if (4 * size <= reader->scratch_room)
         return 0;
-    char *scratch = realloc(reader->scratch, 4 * size + AFPERF_PADDING);
+    char *scratch = realloc(reader->scratch, 4 * size);
     if (!scratch)
         return pf_fail_memory(error);
     reader->scratch = scratch;

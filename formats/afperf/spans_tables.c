@@ -108,11 +108,10 @@ int afperf_region_tags(const struct afperf_model *model, struct afperf_reader *r
         return 0;
     if (afperf_go_to_line(model, reader, afperf_span_offset(region), error) < 0)
         return -1;
-    int got = afperf_reader_next(reader, &record, error);
-    if (got <= 0 || record.kind != AFPERF_FIELDS)
-        return got < 0 ? -1 : 0;
-    afperf_decode(&record, &decoded);
-    if (decoded.type == AFPERF_REGION_START)
+    int got = afperf_next_decoded(reader, &record, &decoded, error);
+    if (got < 0)
+        return -1;
+    if (got && record.kind == AFPERF_FIELDS && decoded.type == AFPERF_REGION_START)
         *tags = decoded.tags;
     return 0;
 }

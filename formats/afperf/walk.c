@@ -88,7 +88,7 @@ int afperf_walk_next(struct afperf_walk *walk, struct pf_error *error)
     const struct afperf_model *model = walk->model;
     int got;
     while (walk->next.offset < model->end &&
-           (got = afperf_reader_next(walk->reader, &walk->record, error)) != 0) {
+           (got = afperf_next_decoded(walk->reader, &walk->record, &walk->decoded, error)) != 0) {
         if (got < 0)
             return -1;
         if (walk->record.offset >= model->end)
@@ -99,10 +99,7 @@ int afperf_walk_next(struct afperf_walk *walk, struct pf_error *error)
         walk->next.offset = afperf_reader_tell(walk->reader, &walk->next.line);
         if (walk->record.kind == AFPERF_HEADER)
             walk->next.segment = afperf_segment_at(model, walk->record.offset);
-        if (walk->record.kind != AFPERF_FIELDS)
-            continue;
-        afperf_decode(&walk->record, &walk->decoded);
-        if (walk->decoded.error)
+        if (walk->record.kind != AFPERF_FIELDS || walk->decoded.error)
             continue;
         if (afperf_is_data(walk->decoded.type))
             return 1;
@@ -315,17 +312,15 @@ const struct afperf_measure *afperf_find_measure(const struct afperf_model *mode
 static int check_values(struct afperf_model *model, struct afperf_walk *walk, uint32_t run,
                         struct pf_error *error)
 {
-    uint64_t type_id;
-    struct afperf_text text;
-    for (size_t at = walk->decoded.values;
-         afperf_next_value(&walk->record, &walk->decoded, &at, &type_id, &text);) {
+    struct afperf_pair pair;
+    for (size_t at = walk->decoded.values; afperf_next_pair(&walk->record, &walk->decoded, &at, &pair);) {
         bool own;
-        const struct afperf_measure *measure = afperf_find_measure(model, type_id, run, &own);
+        const struct afperf_measure *measure = afperf_find_measure(model, pair.type_id, run, &own);
         struct pf_cell cell;
         if (!own && afperf_note(&model->notes, AFPERF_UNDEFINED_TYPE, walk->place.offset, walk->place.line,
                                 error) < 0)
             return -1;
-        if (!afperf_value(measure ? measure->datatype : AFPERF_ANY, text, &cell) &&
+        if (!afperf_value(measure ? measure->datatype : AFPERF_ANY, pair.value, &cell) &&
             afperf_note(&model->notes, AFPERF_BAD_VALUE, walk->place.offset, walk->place.line, error) < 0)
             return -1;
     }

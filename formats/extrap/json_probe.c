@@ -55,24 +55,23 @@ static bool fits(const struct pf_member *member, const struct pf_json_token *val
 }
 
 /* A member counts as soon as its value begins: it may be longer than what is looked at. */
-static bool has_members(struct pf_json *json, const struct pf_member *members)
+static bool has_members(struct pf_json *json, const struct pf_member *members, struct pf_error *error)
 {
     struct pf_json_token token;
-    struct pf_error error;
     unsigned wanted = 0, found = 0;
     while (members[wanted].name)
         wanted++;
-    if (pf_json_next(json, &token, &error) != PF_JSON_OBJECT)
+    if (pf_json_next(json, &token, error) != PF_JSON_OBJECT)
         return false;
-    while (pf_json_next(json, &token, &error) == PF_JSON_NAME) {
+    while (pf_json_next(json, &token, error) == PF_JSON_NAME) {
         unsigned i = find_member(members, &token);
-        int event = pf_json_next(json, &token, &error);
+        int event = pf_json_next(json, &token, error);
         if (event > 0 && members[i].name && fits(&members[i], &token))
             found |= 1u << i;
         if (found == (1u << wanted) - 1)
             return true;
         if (event < 0 ||
-            ((event == PF_JSON_OBJECT || event == PF_JSON_ARRAY) && pf_json_leave(json, &error) < 0))
+            ((event == PF_JSON_OBJECT || event == PF_JSON_ARRAY) && pf_json_leave(json, error) < 0))
             return false;
     }
     return false;
@@ -88,7 +87,10 @@ bool pf_probe_members(struct pf_probe *probe, const struct pf_member *members, u
         return false;
     struct source source = {.head = head, .have = have, .fd = probe->fd, .end = scan ? scan : have};
     struct pf_json *json = pf_json_new_reading(read_source, &source, flags, 0);
-    bool found = json && has_members(json, members);
+    struct pf_error error = {.code = json ? 0 : ENOMEM};
+    bool found = json && has_members(json, members, &error);
+    if (!found)
+        pf_probe_failed(probe, error.code);
     pf_json_free(json);
     return found;
 }

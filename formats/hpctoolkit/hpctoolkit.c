@@ -51,12 +51,14 @@ static void probe_meta(const struct pf_probe *probe, struct pf_verdict *verdict)
 }
 
 /* An inline DTD of about 9 KB may stand before the root element. */
-static void probe_experiment(const struct pf_probe *probe, struct pf_verdict *verdict)
+static void probe_experiment(struct pf_probe *probe, struct pf_verdict *verdict)
 {
     enum { HEAD = 32 * 1024 };
     char *bytes = malloc(HEAD + 1);
-    if (!bytes)
+    if (!bytes) {
+        pf_probe_failed(probe, ENOMEM);
         return;
+    }
     bytes[head_of(probe, "experiment.xml", (unsigned char *)bytes, HEAD)] = 0;
     const char *version = hpc_experiment_version(bytes);
     if (version) {

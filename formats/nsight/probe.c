@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -81,10 +82,13 @@ void nsight_probe(struct pf_probe *probe, struct pf_verdict *verdict)
     size_t page_size = be16(bytes + PAGE_SIZE) == 1 ? 65536 : be16(bytes + PAGE_SIZE);
     bytes = pf_probe_head(probe, page_size, &have);
     look_at(&sighting, bytes, have);
-    unsigned char *page =
-        bytes[HEADER] == INNER && have >= page_size && page_size >= 512 ? malloc(page_size) : NULL;
-    if (page)
-        look_below(&sighting, probe->fd, bytes, page_size, page);
-    free(page);
+    if (bytes[HEADER] == INNER && have >= page_size && page_size >= 512) {
+        unsigned char *page = malloc(page_size);
+        if (page)
+            look_below(&sighting, probe->fd, bytes, page_size, page);
+        else
+            pf_probe_failed(probe, ENOMEM);
+        free(page);
+    }
     verdict->confidence = is_enough(&sighting) ? 40 : 0;
 }

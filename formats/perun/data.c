@@ -252,6 +252,7 @@ struct perun_data *perun_data_new(uint64_t limit, struct pf_error *error)
     if (made && !perun_fields_init(&data->fields, data->tree->strings, error) &&
         !perun_tape_open(&data->items, limit / 4, error) &&
         !perun_tape_open(&data->entries, limit / 4, error) &&
+        !perun_tape_open(&data->shapes, limit / 8, error) &&
         !perun_tape_open(&data->keys, limit / 8, error) && !perun_tape_open(&data->types, limit / 8, error) &&
         !perun_tape_open(&data->links, limit / 8, error) &&
         !perun_tape_open(&data->columns, limit / 2, error))
@@ -266,7 +267,7 @@ void perun_data_free(struct perun_data *data)
         return;
     pf_tree_free(data->tree);
     perun_fields_free(&data->fields);
-    struct perun_tape *tapes[] = {&data->items, &data->entries, &data->keys,
+    struct perun_tape *tapes[] = {&data->items, &data->entries, &data->shapes, &data->keys,
                                   &data->types, &data->links,   &data->columns};
     for (size_t i = 0; i < sizeof tapes / sizeof *tapes; i++)
         perun_tape_close(tapes[i]);

@@ -9,6 +9,7 @@
  *
  *   items    what stands for resources, in file order: an object with its properties, or a type with columns
  *   entries  the properties that all rows of a type share, from resource_type_map
+ *   shapes   what many items and entries have in common
  *   keys     of each entry: hash of its key, offset in entries (two 64-bit words)
  *   types    of each type: hash of its key, offset of the key in the file (two 64-bit words)
  *   links    of each type: 1 + offset of its entry, 0 if there is none (a 64-bit word)
@@ -18,8 +19,8 @@
  * end of its values in columns; number of columns; of each its field, its offset from the start, and its sum: all as
  * varints but the sum, which is PERUN_NO_SUM unless each row has a number there.
  *
- * Properties: 1 + snapshot, 1 + group, 1 + type, 1 + subtype, 1 + uid (0: none), context, number of fields; of each
- * its number and value. Types and so on are numbers of strings.
+ * Properties: offset of their shape, 1 + uid (0: none), context, the values of the shape's fields. A shape: 1 + snapshot,
+ * 1 + group, 1 + type, 1 + subtype, number of fields; of each its number. Types and so on are numbers of strings.
  */
 enum { PERUN_OBJECT, PERUN_TYPE };
 
@@ -45,6 +46,7 @@ enum {
     PERUN_MODEL_POINTS,
     PERUN_MODEL_STATS,
     PERUN_MODEL_FORMULA,
+    PERUN_MODEL_OTHER,
     PERUN_MODEL_COLUMNS
 };
 
@@ -52,7 +54,7 @@ struct perun_model {
     uint32_t uid;              /* in the strings, or PF_NO_STRING */
     uint32_t x_field, y_field; /* what it is of; PERUN_NONE: no such field */
     uint8_t kind;              /* enum perun_model_kind */
-    bool has_b2;
+    bool has_b, has_b2;        /* b[0] and b[1] are known; b[2] is */
     double b[3], x_start, x_end;
     uint64_t values, n_values; /* its buckets or points: place in the store of values, number */
 };
@@ -73,7 +75,7 @@ enum perun_model_kind {
 struct perun_data {
     struct pf_tree *tree; /* its strings are everybody's */
     struct perun_fields fields;
-    struct perun_tape items, entries, keys, types, links, columns;
+    struct perun_tape items, entries, shapes, keys, types, links, columns;
     uint64_t n_items, n_types, n_entries;
 
     struct perun_snapshot *snapshots; /* in order of appearance */
@@ -87,7 +89,9 @@ struct perun_data {
     bool without_snapshot; /* some resource has none */
     uint32_t none_group;   /* the time of the first of these */
 
-    struct pf_rows *properties;  /* key, value */
+    struct pf_rows *properties; /* key, value */
+    size_t properties_text;     /* bytes of these in all, and of the longer texts of models */
+    size_t models_text;
     struct pf_rows *models;      /* as models.csv */
     struct pf_rows *model_names; /* id, name: the folders' */
     struct perun_model *model_list;

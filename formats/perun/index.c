@@ -254,7 +254,10 @@ static int read_file(struct pf_profile *profile, struct index *index, struct pf_
     index->count = little(index->bytes + 8);
     if (index->version != 1 && index->version != 2)
         return pf_fail_at(error, EBADMSG, 4, "index version %u is not known", index->version);
-    return 0;
+    if (index->count <= INT32_MAX)
+        return 0;
+    index->count = 0;
+    return pf_warn(profile, 0, 8, "error", "bad-count", error, "the number of entries is negative");
 }
 
 static int index_open(struct pf_profile *profile, struct pf_error *error)
@@ -321,7 +324,7 @@ static void index_probe(struct pf_probe *probe, struct pf_verdict *verdict)
 const struct pf_driver pf_perun_index_driver = {.name = "perun-index",
                                                 .title =
                                                     "Indexes of Perun stores: which profiles a version has",
-                                                .version = 1,
+                                                .version = 2,
                                                 .probe = index_probe,
                                                 .open = index_open,
                                                 .load = index_load,

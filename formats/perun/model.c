@@ -38,6 +38,9 @@ static void close_reading(struct perun_reading *reading)
     pf_json_free(reading->json);
     perun_paths_free(reading->paths);
     free(reading->values);
+    free(reading->shapes);
+    free(reading->forms);
+    pf_json_free(reading->part);
     perun_text_free(&reading->texts);
     perun_text_free(&reading->trace_text);
     perun_text_free(&reading->uid_text);
@@ -52,12 +55,18 @@ static int read_data(struct perun *perun, struct perun_data *data, struct pf_pas
                                     .input = perun->input,
                                     .body = perun->body,
                                     .pass = pass,
-                                    .last_type = PF_NO_STRING,
-                                    .last_subtype = PF_NO_STRING,
+                                    .last_uid.word = PF_NO_STRING,
+                                    .last_type.word = PF_NO_STRING,
+                                    .last_subtype.word = PF_NO_STRING,
                                     .paths = perun_paths_new(data->tree),
                                     .json = pf_json_new_reading(read_body, &body, PF_JSON_STRICT_UTF8, 0),
-                                    .values = malloc(PERUN_VALUES_MAX * sizeof *reading.values)};
-    int failed = reading.paths && reading.json && reading.values ? 0 : pf_fail_memory(error);
+                                    .values = malloc(PERUN_VALUES_MAX * sizeof *reading.values),
+                                    .shapes = calloc(PERUN_SHAPES, sizeof *reading.shapes),
+                                    .forms = calloc(PERUN_FORMS, sizeof *reading.forms),
+                                    .part = pf_json_new(NULL, 0, 0)};
+    bool made =
+        reading.paths && reading.json && reading.values && reading.shapes && reading.forms && reading.part;
+    int failed = made ? 0 : pf_fail_memory(error);
     if (!failed)
         failed = perun_read(&reading, error);
     if (!failed) {
@@ -68,16 +77,40 @@ static int read_data(struct perun *perun, struct perun_data *data, struct pf_pas
     return failed ? -1 : 0;
 }
 
-/* What the header of a stored object says must be what it holds. */
-static void check_length(struct perun *perun, struct perun_data *data)
+/* The characters of the text, as Python counts them: bytes that do not go on with one. */
+static int count_characters(struct perun *perun, struct pf_pass *pass, uint64_t *count,
+                            struct pf_error *error)
 {
-    uint64_t size = pf_input_size(perun->input);
+    unsigned char bytes[64 * 1024];
+    uint64_t at = perun->body, size = pf_input_size(perun->input);
+    ssize_t got;
+    *count = 0;
+    while ((got = pf_input_read(perun->input, bytes, sizeof bytes, at, error)) > 0) {
+        for (ssize_t i = 0; i < got; i++)
+            *count += (bytes[i] & 0xc0) != 0x80;
+        at += (uint64_t)got;
+        if (pass && pf_pass_step(pass, at, size, error))
+            return -1;
+    }
+    return got < 0 ? -1 : 0;
+}
+
+/* What the header of a stored object says must be what it holds: mostly it has as many characters as bytes. */
+static int check_length(struct perun *perun, struct perun_data *data, struct pf_pass *pass,
+                        struct pf_error *error)
+{
+    uint64_t size = pf_input_size(perun->input), characters;
     struct pf_error damage;
-    if (perun->stored && !pf_input_damage(perun->input, &damage) && size != UINT64_MAX &&
-        size >= perun->body && size - perun->body != perun->length)
+    if (!perun->stored || pf_input_damage(perun->input, &damage) || size == UINT64_MAX ||
+        size < perun->body || size - perun->body == perun->length)
+        return 0;
+    if (count_characters(perun, pass, &characters, error))
+        return -1;
+    if (characters != perun->length)
         perun_note(&data->notes, 0, 0, "error", "bad-length",
                    "the object's header says %llu characters, but there are %llu",
-                   (unsigned long long)perun->length, (unsigned long long)(size - perun->body));
+                   (unsigned long long)perun->length, (unsigned long long)characters);
+    return 0;
 }
 
 /* ---- snapshots ---------------------------------------------------------------------------------- */
@@ -145,11 +178,11 @@ int perun_load_data(struct pf_profile *profile, struct pf_pass *pass, struct pf_
     struct perun_data *data = perun_data_new(profile->options->cache, error);
     if (!data)
         return -1;
-    if (read_data(perun, data, pass, error) || make_partitions(profile, data, error)) {
+    if (read_data(perun, data, pass, error) || check_length(perun, data, pass, error) ||
+        make_partitions(profile, data, error)) {
         perun_data_free(data);
         return -1;
     }
-    check_length(perun, data);
     perun->data = data;
     perun->models = data->models;
     perun->properties = data->properties;

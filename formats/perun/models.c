@@ -8,8 +8,13 @@
 #include "formats/perun/read.h"
 #include "formats/print.h"
 
-/* The text of lists in models.csv is cut here; the values themselves are all kept. */
-#define LIST_TEXT_MAX ((size_t)64 * 1024)
+/*
+ * The texts of lists and of other members in models.csv are cut here, and are short once there are many of them; the values
+ * themselves are all kept.
+ */
+#define LONG_TEXT  ((size_t)64 * 1024)
+#define SHORT_TEXT ((size_t)100)
+#define TEXTS_MAX  ((size_t)16 << 20)
 
 enum { COEFFS_MAX = 16, MODELS_MAX = 100000 };
 
@@ -36,7 +41,7 @@ struct coefficient {
 struct draft {
     struct pf_cell cells[PERUN_MODEL_COLUMNS];
     size_t text[PERUN_MODEL_COLUMNS];
-    struct perun_text texts;
+    struct perun_text texts, other; /* other: key=value, with blanks between */
     struct coefficient coefficients[COEFFS_MAX];
     size_t n_coefficients;
     struct perun_model model;
@@ -63,6 +68,11 @@ static size_t print_number(char out[PF_NUMBER_MAX + 3], const struct pf_json_tok
         size += 2;
     }
     return size;
+}
+
+static size_t text_limit(const struct perun_reading *reading)
+{
+    return reading->data->models_text < TEXTS_MAX ? LONG_TEXT : SHORT_TEXT;
 }
 
 /* ---- parts of a model --------------------------------------------------------------------------- */
@@ -103,8 +113,10 @@ static int read_uid(struct perun_reading *reading, struct draft *draft, struct p
 {
     struct pf_json_token token;
     struct perun_text flat = {0};
-    int failed = pf_json_next(reading->json, &token, error) < 0 ||
-                 perun_flatten(reading->json, &token, &flat, NULL, error);
+    int event = pf_json_next(reading->json, &token, error);
+    if (event < 0 || event == PF_JSON_NULL)
+        return event < 0 ? -1 : 0;
+    int failed = perun_flatten(reading->json, &token, &flat, NULL, error);
     if (!failed) {
         draft->model.uid = pf_intern(reading->data->tree->strings, flat.at ? flat.at : "", flat.size, error);
         failed = draft->model.uid == PF_NO_STRING ||
@@ -182,7 +194,8 @@ static int read_values(struct perun_reading *reading, struct draft *draft, struc
         }
         bool first = draft->model.n_values == 0;
         if (pf_store_append(data->model_values, &value, sizeof value, error) || perun_step(reading, error) ||
-            (used < LIST_TEXT_MAX && perun_text_add(&draft->texts, number + first, size - first, error)))
+            (used < text_limit(reading) &&
+             perun_text_add(&draft->texts, number + first, size - first, error)))
             return -1;
     }
     draft->cells[PERUN_MODEL_STATS] = pf_text(NULL, draft->texts.size - draft->text[PERUN_MODEL_STATS]);
@@ -190,10 +203,52 @@ static int read_values(struct perun_reading *reading, struct draft *draft, struc
     return event < 0 ? -1 : 0;
 }
 
-static int read_field(struct perun_reading *reading, uint32_t *field, struct pf_error *error)
+/* Nested values of other members are shown up to this size. */
+enum { NESTED_MAX = 1024 };
+
+/* A value as text: nested ones as JSON, if they are short. */
+static struct pf_cell text_of(const struct pf_json_token *token)
+{
+    switch (token->event) {
+    case PF_JSON_TRUE:
+        return pf_string("true");
+    case PF_JSON_FALSE:
+        return pf_string("false");
+    case PF_JSON_NULL:
+        return pf_string("null");
+    case PF_JSON_OBJECT:
+    case PF_JSON_ARRAY:
+        if (token->cut)
+            return pf_string("(too long)");
+        break;
+    default:
+        break;
+    }
+    return pf_text(token->text, token->size);
+}
+
+/* Notes a member that has no column, and reads its value: *token is that. */
+static int read_other(struct perun_reading *reading, struct draft *draft, const struct pf_json_token *name,
+                      struct pf_json_token *token, struct pf_error *error)
+{
+    char nested[NESTED_MAX];
+    struct perun_text *other = &draft->other;
+    bool shown = other->size < text_limit(reading);
+    if (shown &&
+        ((other->size && perun_text_add(other, " ", 1, error)) ||
+         perun_text_add(other, name->text, name->size, error) || perun_text_add(other, "=", 1, error)))
+        return -1;
+    if (pf_json_take(reading->json, token, nested, sizeof nested, error) < 0 || perun_step(reading, error))
+        return -1;
+    struct pf_cell text = text_of(token);
+    return shown ? perun_text_add(other, text.text, text.size, error) : 0;
+}
+
+static int read_field(struct perun_reading *reading, struct draft *draft, const struct pf_json_token *name,
+                      uint32_t *field, struct pf_error *error)
 {
     struct pf_json_token token;
-    if (pf_json_skip(reading->json, &token, error) < 0)
+    if (read_other(reading, draft, name, &token, error))
         return -1;
     if (token.event != PF_JSON_STRING)
         return 0;
@@ -204,7 +259,7 @@ static int read_field(struct perun_reading *reading, uint32_t *field, struct pf_
 static int read_member(struct perun_reading *reading, struct draft *draft, const struct pf_json_token *name,
                        struct pf_error *error)
 {
-    struct pf_json_token rest;
+    struct pf_json_token token;
     double r_square;
     if (pf_json_is(name, "uid"))
         return read_uid(reading, draft, error);
@@ -223,10 +278,10 @@ static int read_member(struct perun_reading *reading, struct draft *draft, const
     if (pf_json_is(name, "bucket_stats") || pf_json_is(name, "kernel_stats"))
         return read_values(reading, draft, error);
     if (pf_json_is(name, "per_key"))
-        return read_field(reading, &draft->model.x_field, error);
+        return read_field(reading, draft, name, &draft->model.x_field, error);
     if (pf_json_is(name, "of_key"))
-        return read_field(reading, &draft->model.y_field, error);
-    return pf_json_skip(reading->json, &rest, error) < 0 ? -1 : 0;
+        return read_field(reading, draft, name, &draft->model.y_field, error);
+    return read_other(reading, draft, name, &token, error);
 }
 
 /* ---- the whole ---------------------------------------------------------------------------------- */
@@ -251,6 +306,14 @@ static int by_name(const void *a, const void *b)
     return strcmp(((const struct coefficient *)a)->name, ((const struct coefficient *)b)->name);
 }
 
+static bool number_named(const struct draft *draft, const char *name)
+{
+    for (size_t i = 0; i < draft->n_coefficients; i++)
+        if (!strcmp(draft->coefficients[i].name, name) && draft->coefficients[i].size)
+            return true;
+    return false;
+}
+
 /* b0=1.5;b1=0.0 */
 static int set_coefficients(struct draft *draft, struct pf_error *error)
 {
@@ -269,17 +332,10 @@ static int set_coefficients(struct draft *draft, struct pf_error *error)
             draft->model.b[one->name[1] - '0'] = one->number;
         draft->model.has_b2 |= !strcmp(one->name, "b2");
     }
+    draft->model.has_b = number_named(draft, "b0") && number_named(draft, "b1");
     draft->text[PERUN_MODEL_COEFFS] = start;
     draft->cells[PERUN_MODEL_COEFFS] = pf_text(NULL, draft->texts.size - start);
     return 0;
-}
-
-static const char *number_named(const struct draft *draft, const char *name)
-{
-    for (size_t i = 0; i < draft->n_coefficients; i++)
-        if (!strcmp(draft->coefficients[i].name, name) && draft->coefficients[i].size)
-            return draft->coefficients[i].value;
-    return NULL;
 }
 
 /* As people write it: 0.505 + 9.94e-06 * x, of the coefficients to three digits. */
@@ -288,9 +344,8 @@ static int set_formula(struct draft *draft, struct pf_error *error)
     char out[160];
     const struct perun_model *model = &draft->model;
     const double *b = model->b;
-    bool pair = number_named(draft, "b0") && number_named(draft, "b1");
     int size = 0;
-    if (!pair)
+    if (!model->has_b)
         return 0;
     char sign1 = signbit(b[1]) ? '-' : '+', sign2 = signbit(b[2]) ? '-' : '+';
     double b1 = fabs(b[1]), b2 = fabs(b[2]);
@@ -313,7 +368,7 @@ static int set_formula(struct draft *draft, struct pf_error *error)
         size = snprintf(out, sizeof out, "%.3g * x^%.3g", b[0], b[1]);
         break;
     case PERUN_EXPONENTIAL:
-        size = snprintf(out, sizeof out, "%.3g * %.3g^x", b[0], b[1]);
+        size = snprintf(out, sizeof out, b[1] < 0 ? "%.3g * (%.3g)^x" : "%.3g * %.3g^x", b[0], b[1]);
         break;
     default:
         break;
@@ -340,6 +395,7 @@ static int add_model(struct perun_data *data, struct draft *draft, struct pf_err
             draft->cells[i].text = draft->texts.at ? draft->texts.at + draft->text[i] : "";
     if (pf_rows_add(data->models, draft->cells, error))
         return -1;
+    data->models_text += draft->cells[PERUN_MODEL_STATS].size + draft->other.size;
     data->model_list[data->n_models++] = draft->model;
     return 0;
 }
@@ -360,10 +416,13 @@ int perun_read_model(struct perun_reading *reading, struct pf_error *error)
         PERUN_NOTE_AT(reading, &name, "warning", "many-models", "further models are left out");
     else if (!failed) {
         find_kind(&draft);
-        failed =
-            set_coefficients(&draft, error) || set_formula(&draft, error) || add_model(data, &draft, error);
+        failed = set_coefficients(&draft, error) || set_formula(&draft, error) ||
+                 (draft.other.size &&
+                  set_text(&draft, PERUN_MODEL_OTHER, draft.other.at, draft.other.size, error)) ||
+                 add_model(data, &draft, error);
     }
     perun_text_free(&draft.texts);
+    perun_text_free(&draft.other);
     return failed ? -1 : 0;
 }
 

@@ -224,84 +224,110 @@ int perun_read_value(struct perun_reading *reading, uint32_t field, const struct
     }
 }
 
-/* Adds a value, or puts it in the place of an earlier one of its field: the last of equal keys counts. */
-static void add_value(struct perun_reading *reading, const struct perun_value *value)
+/* The place for a field's value: that of an earlier one, since the last of equal keys counts. There is room for one more. */
+static struct perun_value *place_for(struct perun_reading *reading, uint32_t field)
 {
     size_t i = 0;
-    while (i < reading->n_values && reading->values[i].field != value->field)
+    while (i < reading->n_values && reading->values[i].field != field)
         i++;
-    if (i == PERUN_VALUES_MAX)
-        return;
     reading->n_values += i == reading->n_values;
-    reading->values[i] = *value;
+    reading->values[i].field = field;
+    return &reading->values[i];
 }
 
 /* ---- members ------------------------------------------------------------------------------------ */
 
-/* A member that is a field: its value as text if it is an object or list. */
-static int read_field(struct perun_reading *reading, uint32_t field, struct pf_error *error)
+int perun_set_value(struct perun_reading *reading, size_t i, uint32_t field, const struct pf_cell *cell,
+                    struct pf_error *error)
+{
+    struct perun_value *value = &reading->values[i];
+    value->field = field;
+    value->cell = *cell;
+    return cell->type == PF_TEXT ? keep_text(reading, value, cell->text, cell->size, error) : 0;
+}
+
+/* The value of a field, whatever it is: as text if it is an object or list. */
+static int read_any(struct perun_reading *reading, uint32_t field, struct pf_error *error)
 {
     struct pf_json_token token;
-    struct perun_value value;
     char nested[NESTED_MAX];
     if (pf_json_take(reading->json, &token, nested, sizeof nested, error) < 0)
         return -1;
-    if (field == PERUN_NONE || (reading->n_values == PERUN_VALUES_MAX)) {
+    if (field == PERUN_NONE || reading->n_values == PERUN_VALUES_MAX) {
         PERUN_NOTE_AT(reading, &token, "warning", "many-fields",
                       "left out: there are too many different fields");
         return 0;
     }
-    bool container = token.event == PF_JSON_OBJECT || token.event == PF_JSON_ARRAY;
-    if (container) {
-        value = (struct perun_value){.field = field, .cell = pf_absent()};
-        if (field == PERUN_AMOUNT)
-            note_no_number(reading, &token, token.cut ? "" : token.text, token.cut ? 0 : token.size);
-        else if (keep_text(reading, &value, token.cut ? "(too long)" : token.text,
-                           token.cut ? 10 : token.size, error))
-            return -1;
-    } else if (perun_read_value(reading, field, &token, &value, error)) {
-        return -1;
-    }
-    add_value(reading, &value);
-    return 0;
+    struct perun_value *value = place_for(reading, field);
+    if (token.event != PF_JSON_OBJECT && token.event != PF_JSON_ARRAY)
+        return perun_read_value(reading, field, &token, value, error);
+    value->cell = pf_absent();
+    if (field == PERUN_AMOUNT)
+        return note_no_number(reading, &token, token.cut ? "" : token.text, token.cut ? 0 : token.size);
+    return keep_text(reading, value, token.cut ? "(too long)" : token.text, token.cut ? 10 : token.size,
+                     error);
 }
 
-/* A uid; most often that of the object before. */
-static int read_uid(struct perun_reading *reading, struct pf_error *error)
+/* A member that is a field. Most are simple numbers, or simple text. */
+static int read_field(struct perun_reading *reading, uint32_t field, struct pf_error *error)
 {
-    const struct perun_raw *last = &reading->last_uid;
-    reading->same_uid =
-        last->event == PF_JSON_STRING && pf_json_accept(reading->json, false, last->text, last->size);
-    if (reading->same_uid) {
-        reading->uid = *last;
+    struct pf_cell number;
+    const char *text;
+    size_t size;
+    if (field == PERUN_NONE || reading->n_values == PERUN_VALUES_MAX)
+        return read_any(reading, field, error);
+    if (pf_json_accept_number(reading->json, &number)) {
+        place_for(reading, field)->cell = number;
         return 0;
     }
-    reading->placed = false;
-    reading->last_uid.event = PF_JSON_END;
-    if (perun_take(reading, &reading->uid, &reading->uid_text, error))
-        return -1;
-    if (reading->uid.event == PF_JSON_STRING && pf_text_is_plain(reading->uid.text, reading->uid.size)) {
-        reading->last_uid = reading->uid;
-        reading->same_uid = true;
-    }
-    return 0;
+    if (field != PERUN_AMOUNT && pf_json_accept_string(reading->json, &text, &size))
+        return keep_text(reading, place_for(reading, field), text, size, error);
+    return read_any(reading, field, error);
 }
 
-/* A word: `type` or `subtype`. Anything but text is none. *last is the one of an object before. */
-static int read_word(struct perun_reading *reading, uint32_t *word, uint32_t *last, struct pf_error *error)
+/* A simple text that is next, most likely that of an object before. 1; 0: it is none; -1: *error filled. */
+static int accept_word(struct perun_reading *reading, uint32_t *word, struct perun_last_word *last,
+                       struct pf_error *error)
 {
     struct pf_strings *strings = reading->data->tree->strings;
+    const char *text;
+    size_t size;
+    struct pf_cell likely = last->plain ? pf_interned(strings, last->word) : pf_absent();
+    if (last->plain && pf_json_accept(reading->json, false, likely.text, likely.size)) {
+        *word = last->word;
+        return 1;
+    }
+    if (!pf_json_accept_string(reading->json, &text, &size))
+        return 0;
+    *word = last->word = pf_intern(strings, text, size, error);
+    last->plain = *word != PF_NO_STRING && pf_interned(strings, *word).plain;
+    return *word == PF_NO_STRING ? -1 : 1;
+}
+
+static int read_uid(struct perun_reading *reading, struct pf_error *error)
+{
+    reading->uid.event = PF_JSON_END;
+    int simple = accept_word(reading, &reading->uid_word, &reading->last_uid, error);
+    if (simple)
+        return simple < 0 ? -1 : 0;
+    reading->uid_word = PF_NO_STRING;
+    return perun_take(reading, &reading->uid, &reading->uid_text, error);
+}
+
+/* A word: `type` or `subtype`. Anything but text is none. */
+static int read_word(struct perun_reading *reading, uint32_t *word, struct perun_last_word *last,
+                     struct pf_error *error)
+{
     struct pf_json_token token;
+    int simple = accept_word(reading, word, last, error);
+    if (simple)
+        return simple < 0 ? -1 : 0;
     *word = PF_NO_STRING;
     if (pf_json_skip(reading->json, &token, error) < 0)
         return -1;
     if (token.event != PF_JSON_STRING)
         return 0;
-    struct pf_cell known = pf_interned(strings, *last);
-    bool same =
-        known.type == PF_TEXT && known.size == token.size && !memcmp(known.text, token.text, token.size);
-    *word = same ? *last : pf_intern(strings, token.text, token.size, error);
-    *last = *word;
+    *word = pf_intern(reading->data->tree->strings, token.text, token.size, error);
     return *word == PF_NO_STRING ? -1 : 0;
 }
 
@@ -328,19 +354,15 @@ static int read_snapshot(struct perun_reading *reading, struct pf_error *error)
 /* The command is a field too, since it tells more than the path's root. */
 static int read_command(struct perun_reading *reading, uint32_t field, struct pf_error *error)
 {
-    struct perun_value value;
+    const struct perun_raw *command = &reading->command;
     if (perun_take(reading, &reading->command, &reading->command_text, error))
         return -1;
-    if (field == PERUN_NONE || reading->command.event != PF_JSON_STRING)
+    if (field == PERUN_NONE || command->event != PF_JSON_STRING || reading->n_values == PERUN_VALUES_MAX)
         return 0;
-    value = (struct perun_value){.field = field};
-    if (keep_text(reading, &value, reading->command.text, reading->command.size, error))
-        return -1;
-    add_value(reading, &value);
-    return 0;
+    return keep_text(reading, place_for(reading, field), command->text, command->size, error);
 }
 
-static enum perun_member member_called(const struct pf_json_token *name)
+enum perun_member perun_member_called(const struct pf_json_token *name)
 {
     static const char *const names[] = {
         [PERUN_TRACE_MEMBER] = "trace",       [PERUN_UID_MEMBER] = "uid",
@@ -358,7 +380,7 @@ static int find_member(struct perun_reading *reading, const struct pf_json_token
 {
     struct perun_data *data = reading->data;
     known->size = 0;
-    known->member = member_called(name);
+    known->member = perun_member_called(name);
     known->field = PERUN_NONE;
     if (known->member >= PERUN_COMMAND_MEMBER &&
         perun_field_of(&data->fields, data->tree->strings, name->text, name->size, &known->field, error))
@@ -408,87 +430,20 @@ static int next_member(struct perun_reading *reading, size_t i, struct pf_error 
     return read_member(reading, known, error) ? -1 : 1;
 }
 
-int perun_read_properties(struct perun_reading *reading, struct pf_error *error)
+void perun_begin_object(struct perun_reading *reading)
 {
     reading->n_values = 0;
     reading->texts.size = 0;
     reading->trace.event = reading->uid.event = reading->command.event = PF_JSON_END;
-    reading->type = reading->subtype = PF_NO_STRING;
-    reading->snapshot.there = reading->same_uid = false;
+    reading->type = reading->subtype = reading->uid_word = PF_NO_STRING;
+    reading->snapshot.there = false;
+}
+
+int perun_read_properties(struct perun_reading *reading, struct pf_error *error)
+{
+    perun_begin_object(reading);
     int more = 1;
     for (size_t i = 0; more > 0; i++)
         more = next_member(reading, i, error);
     return more < 0 || perun_step(reading, error) ? -1 : 0;
-}
-
-/* ---- onto the tape ------------------------------------------------------------------------------ */
-
-/* The snapshot's time, where the file has no better: that of its first resource. */
-static int note_time(struct perun_reading *reading, uint32_t snapshot, struct pf_error *error)
-{
-    struct perun_data *data = reading->data;
-    uint32_t *group = snapshot == PERUN_NONE ? &data->none_group : &data->snapshots[snapshot].group;
-    data->without_snapshot |= snapshot == PERUN_NONE;
-    for (size_t i = 0; i < reading->n_values && *group == PERUN_NONE; i++) {
-        struct perun_value *value = &reading->values[i];
-        if (value->field != PERUN_TIME)
-            continue;
-        struct pf_cell cell = value->cell;
-        if (cell.type == PF_TEXT)
-            cell.text = reading->texts.at + value->text;
-        *group = perun_data_group(data, error);
-        if (*group == PERUN_NONE || perun_data_set_time(data, *group, &cell, error))
-            return -1;
-    }
-    return 0;
-}
-
-static int put_values(struct perun_reading *reading, struct perun_tape *tape, struct pf_error *error)
-{
-    for (size_t i = 0; i < reading->n_values; i++) {
-        struct perun_value *value = &reading->values[i];
-        struct pf_cell cell = value->cell;
-        if (cell.type == PF_TEXT)
-            cell.text = reading->texts.at + value->text;
-        if (cell.type == PF_WIDE)
-            cell.wide = &value->wide;
-        if (perun_put_number(tape, value->field, error) || perun_put_cell(tape, &cell, error))
-            return -1;
-    }
-    return 0;
-}
-
-/* The context that the object stands in, and its uid. */
-static int find_place(struct perun_reading *reading, struct pf_error *error)
-{
-    bool uid_alone = reading->trace.event == PF_JSON_END && reading->command.event == PF_JSON_END;
-    if (uid_alone && reading->same_uid && reading->placed)
-        return 0;
-    reading->placed = uid_alone && reading->same_uid;
-    return perun_path(reading->paths, &reading->trace, &reading->uid, &reading->command, &reading->context,
-                      &reading->uid_string, error);
-}
-
-int perun_write_properties(struct perun_reading *reading, struct perun_tape *tape, uint32_t snapshot,
-                           uint32_t group, struct pf_error *error)
-{
-    if (find_place(reading, error))
-        return -1;
-    if (snapshot == PERUN_NONE && reading->snapshot.there) {
-        snapshot = perun_data_snapshot(reading->data, reading->snapshot.number, error);
-        if (snapshot == PERUN_NONE)
-            return -1;
-    }
-    /* A snapshot's own time comes after its resources at times: then it is set later, and no matter. */
-    if (group == PERUN_NONE && note_time(reading, snapshot, error))
-        return -1;
-    reading->data->without_snapshot |= snapshot == PERUN_NONE;
-    uint32_t numbers[] = {snapshot + 1, group + 1, reading->type + 1, reading->subtype + 1,
-                          reading->uid_string + 1};
-    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
-        if (perun_put_number(tape, numbers[i], error))
-            return -1;
-    if (perun_put_number(tape, reading->context, error) || perun_put_number(tape, reading->n_values, error))
-        return -1;
-    return put_values(reading, tape, error);
 }

@@ -42,6 +42,9 @@ struct perun_paths {
     size_t n_steps, room;
     uint32_t *files, *lines; /* of contexts, n_places of them */
     size_t n_places;
+    uint32_t *
+        of_word; /* of strings, n_words of them: 1 + the context of a uid that is this text alone; 0: not known */
+    size_t n_words;
 };
 
 struct perun_paths *perun_paths_new(struct pf_tree *tree)
@@ -69,6 +72,7 @@ void perun_paths_free(struct perun_paths *paths)
     free(paths->steps);
     free(paths->files);
     free(paths->lines);
+    free(paths->of_word);
     free(paths);
 }
 
@@ -334,6 +338,35 @@ int perun_path(struct perun_paths *paths, const struct perun_raw *trace, const s
     if (find_path(paths, trace, uid, command, context, uid_text, error))
         return -1;
     return remember(paths, &place, *context, *uid_text, error);
+}
+
+static int reserve_words(struct perun_paths *paths, uint32_t word, struct pf_error *error)
+{
+    size_t room = paths->n_words ? paths->n_words : 1024;
+    while (room <= word)
+        room *= 2;
+    uint32_t *of_word = realloc(paths->of_word, room * sizeof *of_word);
+    if (!of_word)
+        return pf_fail_memory(error);
+    memset(of_word + paths->n_words, 0, (room - paths->n_words) * sizeof *of_word);
+    paths->of_word = of_word;
+    paths->n_words = room;
+    return 0;
+}
+
+int perun_path_of_word(struct perun_paths *paths, uint32_t uid, uint32_t *context, struct pf_error *error)
+{
+    if (uid >= paths->n_words && reserve_words(paths, uid, error))
+        return -1;
+    if (!paths->of_word[uid]) {
+        struct step step = {.name = uid, .file = PF_NO_STRING, .kind = PERUN_FUNCTION};
+        *context = PF_NO_CONTEXT;
+        if (go_down(paths, &step, context, error))
+            return -1;
+        paths->of_word[uid] = *context + 1;
+    }
+    *context = paths->of_word[uid] - 1;
+    return 0;
 }
 
 void perun_paths_finish(struct perun_paths *paths)

@@ -36,6 +36,9 @@ int perun_path(struct perun_paths *paths, const struct perun_raw *trace, const s
                const struct perun_raw *command, uint32_t *context, uint32_t *uid_text,
                struct pf_error *error);
 
+/* The same of a uid that is a text, one of the tree's strings, without trace and command. */
+int perun_path_of_word(struct perun_paths *paths, uint32_t uid, uint32_t *context, struct pf_error *error);
+
 /* Gives the tree what is known of files and lines. After the last path, before the tree is finished. */
 void perun_paths_finish(struct perun_paths *paths);
 

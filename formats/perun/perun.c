@@ -30,7 +30,8 @@ static const struct pf_column model_columns[PERUN_MODEL_COLUMNS] = {
     [PERUN_MODEL_COEFFS] = {.name = "coeffs"},
     [PERUN_MODEL_POINTS] = {.name = "points"},
     [PERUN_MODEL_STATS] = {.name = "stats"},
-    [PERUN_MODEL_FORMULA] = {.name = "formula"}};
+    [PERUN_MODEL_FORMULA] = {.name = "formula"},
+    [PERUN_MODEL_OTHER] = {.name = "other"}};
 static const struct pf_column property_columns[] = {{.name = "key"}, {.name = "value"}};
 static const struct pf_column point_columns[] = {
     {.name = "id", .role = PF_KEY}, {.name = "x"}, {.name = "y"}, {.name = "model"}};
@@ -101,17 +102,17 @@ static int add_info(struct pf_profile *profile, const char *key, struct pf_cell 
                : pf_rows_add(profile->info, cells, error);
 }
 
-/* Lines of info.txt and where they come from, in new files and in those without header. */
+/* Lines of info.txt, and where they stand: in new files, in older ones, in those without header. */
 static const struct {
-    const char *key, *property, *old;
+    const char *key, *properties[3];
 } infos[] = {
-    {"Command", "header.cmd", "cmd"},
-    {"Arguments", "header.args", "param"},
-    {"Workload", "header.workload", "workload"},
-    {"Label", "header.label", NULL},
-    {"Type", "header.type", "type"},
-    {"Collector", "collector_info.name", "collector.name"},
-    {"Origin", "origin", "minor_version"},
+    {"Command", {"header.cmd", "header.bin", "cmd"}},
+    {"Arguments", {"header.args", "header.params", "param"}},
+    {"Workload", {"header.workload", "workload"}},
+    {"Label", {"header.label"}},
+    {"Type", {"header.type", "type"}},
+    {"Collector", {"collector_info.name", "collector.name"}},
+    {"Origin", {"origin", "minor_version"}},
 };
 
 static int fill_info(struct pf_profile *profile, struct perun *perun, struct pf_error *error)
@@ -119,9 +120,10 @@ static int fill_info(struct pf_profile *profile, struct perun *perun, struct pf_
     struct perun_data *data = perun_data_new(1 << 20, error);
     int failed = data ? read_start_of(perun, data, error) : -1;
     for (size_t i = 0; i < COUNT(infos) && !failed; i++) {
-        struct pf_cell value = perun_property(data->properties, infos[i].property);
-        if (value.type == PF_ABSENT && infos[i].old)
-            value = perun_property(data->properties, infos[i].old);
+        struct pf_cell value = pf_absent();
+        for (size_t k = 0; k < COUNT(infos->properties) && value.type == PF_ABSENT; k++)
+            if (infos[i].properties[k])
+                value = perun_property(data->properties, infos[i].properties[k]);
         failed = add_info(profile, infos[i].key, value, error);
     }
     perun_data_free(data);
@@ -253,7 +255,7 @@ static ssize_t perun_blob_read(struct pf_profile *profile, size_t blob, void *bu
 
 const struct pf_driver pf_perun_driver = {.name = "perun",
                                           .title = "Perun profiles: .perf files and stored objects",
-                                          .version = 2,
+                                          .version = 3,
                                           .probe = perun_probe,
                                           .open = perun_open,
                                           .load = perun_load,

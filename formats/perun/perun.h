@@ -45,7 +45,6 @@ enum perun_known_field {
     PERUN_EXCLUSIVE,
     PERUN_NCALLS,
     PERUN_SIZE, /* structure-unit-size */
-    PERUN_KNOWN_FIELDS = 32
 };
 
 struct perun_field {

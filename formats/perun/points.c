@@ -98,6 +98,8 @@ static int collect(const struct perun *perun, struct cursor *state, struct pf_er
 static double parametric(const struct perun_model *model, double x)
 {
     const double *b = model->b;
+    if (!model->has_b)
+        return NAN;
     switch (model->kind) {
     case PERUN_CONSTANT:
         return b[0];

@@ -73,18 +73,17 @@ static bool is_enough(const struct found *found)
 }
 
 /* Goes through the keys of the top level as far as there is text, or until it knows. */
-static void scan(struct pf_json *json, struct found *found)
+static void scan(struct pf_json *json, struct found *found, struct pf_error *error)
 {
     struct pf_json_token name, value;
-    struct pf_error error;
-    if (pf_json_next(json, &name, &error) != PF_JSON_OBJECT)
+    if (pf_json_next(json, &name, error) != PF_JSON_OBJECT)
         return;
     int event = 0;
-    while (!is_enough(found) && (event = pf_json_next(json, &name, &error)) == PF_JSON_NAME) {
+    while (!is_enough(found) && (event = pf_json_next(json, &name, error)) == PF_JSON_NAME) {
         found->map |= pf_json_is(&name, "resource_type_map");
         found->region |= is_one_of(&name, regions, sizeof regions / sizeof *regions);
         found->signs += is_one_of(&name, signs, sizeof signs / sizeof *signs);
-        if (!is_enough(found) && (event = pf_json_skip(json, &value, &error)) < 0)
+        if (!is_enough(found) && (event = pf_json_skip(json, &value, error)) < 0)
             break;
     }
     found->broken = event < 0;
@@ -104,10 +103,11 @@ static void probe_json(struct pf_probe *probe, struct pf_verdict *verdict)
     text.head = pf_probe_head(probe, PF_HEAD_MAX, &text.have);
     text.limit = json ? SCAN_MAX : text.have;
     struct pf_json *reader = pf_json_new_reading(read_text, &text, 0, 0);
-    if (!reader)
-        return;
-    scan(reader, &found);
+    struct pf_error error = {.code = reader ? 0 : ENOMEM};
+    if (reader)
+        scan(reader, &found, &error);
     pf_json_free(reader);
+    pf_probe_failed(probe, error.code);
     /* One that was cut off before its resources shows at least whose it is. */
     bool cut = perf && found.broken && found.signs > 1;
     bool common = found.region && (found.signs || perf);

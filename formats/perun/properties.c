@@ -4,8 +4,8 @@
 
 #include "formats/perun/read.h"
 
-/* Rows, and the longest key. */
-enum { ROWS_MAX = 50000, KEY_MAX = 1000 };
+/* Rows, the longest key, and bytes of all: further ones are left out. */
+enum { ROWS_MAX = 50000, KEY_MAX = 1000, TEXT_MAX = 16 << 20 };
 
 /* Where in a region the reader is. */
 struct place {
@@ -32,18 +32,20 @@ static int add_row(struct perun_reading *reading, const struct place *place,
 {
     pf_int128 wide;
     struct pf_cell cells[2] = {pf_text(place->key, place->size), pf_absent()};
-    size_t count = pf_rows_count(reading->data->properties);
-    if (count == ROWS_MAX)
-        PERUN_NOTE_AT(reading, token, "warning", "many-properties", "further properties are left out");
-    if (count >= ROWS_MAX)
+    struct perun_data *data = reading->data;
+    if (pf_rows_count(data->properties) == ROWS_MAX || data->properties_text > TEXT_MAX) {
+        PERUN_NOTE_AT(reading, token, "warning", "many-properties",
+                      "a property is left out: there are too many");
         return 0;
+    }
     if (token->event == PF_JSON_NUMBER)
         cells[1] = pf_json_number(token, &wide);
     else if (token->event == PF_JSON_STRING)
         cells[1] = pf_text(token->text, token->size);
     else if (token->event != PF_JSON_NULL)
         cells[1] = pf_string(token->event == PF_JSON_TRUE ? "true" : "false");
-    return pf_rows_add(reading->data->properties, cells, error);
+    data->properties_text += place->size + token->size;
+    return pf_rows_add(data->properties, cells, error);
 }
 
 static void open_container(struct place *place, bool list)

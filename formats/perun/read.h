@@ -2,13 +2,14 @@
 #ifndef PF_PERUN_READ_H
 #define PF_PERUN_READ_H
 
+#include "formats/json_form.h"
 #include "formats/perun/data.h"
 #include "formats/perun/paths.h"
 
 /* Properties of a resource or type that are told apart; further ones are left out with a note. */
 enum { PERUN_VALUES_MAX = 1024 };
 
-/* A value while its object is read: text stands in `texts`. */
+/* A value while its object is read: text stands in the reading's `texts`. */
 struct perun_value {
     uint32_t field;
     struct pf_cell cell;
@@ -37,15 +38,53 @@ struct perun_known_member {
 };
 enum { PERUN_KNOWN_MEMBERS = 16 };
 
+/* A word of the object before, as a string's number: the same is likely to come again. */
+struct perun_last_word {
+    uint32_t word; /* PF_NO_STRING: none */
+    bool plain;    /* and it stands in JSON as it is */
+};
+
+/*
+ * A shape that was written a while ago: the words that make it, and where it stands on its tape. Longer ones are written
+ * each time.
+ */
+enum { PERUN_SHAPES = 256, PERUN_SHAPE_WORDS = 20 };
+struct perun_known_shape {
+    uint64_t offset;
+    size_t n_words; /* 0: free */
+    uint32_t words[PERUN_SHAPE_WORDS];
+};
+
+/* The number of a snapshot that an object names. */
+struct perun_named_snapshot {
+    bool there;
+    int64_t number;
+};
+
+/* How an object was written, and what is known of each that is written so. */
+struct perun_form {
+    bool known;
+    struct pf_json_form form;
+    size_t values[PF_JSON_FORM_GAPS]; /* of each gap: which value fills it, or PERUN_UID_GAP */
+    size_t n_values;
+    uint32_t fields[PF_JSON_FORM_GAPS]; /* of each value */
+    uint32_t type, subtype;
+    struct perun_named_snapshot snapshot;
+    size_t then; /* the form that came after it the last time */
+};
+enum { PERUN_FORMS = 4 };
+#define PERUN_UID_GAP SIZE_MAX
+
 /* The state of the pass over the JSON. */
 struct perun_reading {
     struct perun_data *data;
     struct perun_paths *paths;
-    struct pf_json *json, *part; /* the file; pieces of it in memory */
+    struct pf_json *json, *part; /* the file; a piece of it in memory */
     struct pf_input *input;
     uint64_t body; /* offset of the JSON in the input */
     struct pf_pass *pass;
-    uint64_t stepped; /* offset of the last pf_pass_step */
+    uint64_t stepped;   /* offset of the last pf_pass_step */
+    bool has_resources; /* a region that resources stand in */
 
     /* The object being read. */
     struct perun_value *values; /* PERUN_VALUES_MAX */
@@ -53,17 +92,17 @@ struct perun_reading {
     struct perun_text texts;
     struct perun_raw trace, uid, command;
     struct perun_text trace_text, uid_text, command_text;
-    struct perun_raw last_uid; /* in uid_text: the last one that is a text without escapes, or PF_JSON_END */
-    bool same_uid;             /* this object's uid is that one */
-    bool placed;               /* the object before had no place but that uid: it led to */
-    uint32_t context, uid_string;
+    uint32_t uid_word; /* a uid that is a simple text, instead of `uid`; or PF_NO_STRING */
     uint32_t type, subtype;
-    uint32_t last_type, last_subtype; /* that some object before had */
+    struct perun_last_word last_uid, last_type, last_subtype;
     struct perun_known_member known[PERUN_KNOWN_MEMBERS];
-    struct {
-        bool there;
-        int64_t number;
-    } snapshot;
+    struct perun_known_shape *shapes; /* PERUN_SHAPES */
+    struct perun_named_snapshot snapshot;
+
+    /* Forms of objects that were read: resources, and entries of resource_type_map. */
+    struct perun_form *forms; /* PERUN_FORMS */
+    size_t last_form, next_form;
+    uint64_t misses; /* objects since one had a known form */
 };
 
 /* Reads the profile that json stands before. Damage ends it, with a note; -1 with *error filled for all else. */
@@ -95,6 +134,19 @@ int perun_read_value(struct perun_reading *reading, uint32_t field, const struct
 int perun_read_properties(struct perun_reading *reading, struct pf_error *error);
 int perun_write_properties(struct perun_reading *reading, struct perun_tape *tape, uint32_t snapshot,
                            uint32_t group, struct pf_error *error);
+
+/* The parts of it: begins an object, which has nothing yet; sets value i, which is that of a field. */
+void perun_begin_object(struct perun_reading *reading);
+int perun_set_value(struct perun_reading *reading, size_t i, uint32_t field, const struct pf_cell *cell,
+                    struct pf_error *error);
+enum perun_member perun_member_called(const struct pf_json_token *name);
+
+/*
+ * Reads the next value like perun_read_properties if it is an object that is written as one of the last ones. 1; 0: nothing
+ * was read; -1: *error filled. An object that was read otherwise (from `start` on, in bytes of the text) is to be learned.
+ */
+int perun_match_object(struct perun_reading *reading, struct pf_error *error);
+void perun_learn_object(struct perun_reading *reading, uint64_t start);
 
 /* The regions `resources` and `resource_type_map`, behind their first token. */
 int perun_read_types(struct perun_reading *reading, struct pf_error *error);

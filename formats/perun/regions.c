@@ -27,17 +27,25 @@ static int wrong_kind(struct perun_reading *reading, const struct pf_json_token 
     return open ? pf_json_leave(reading->json, error) : 0;
 }
 
+/* An object of a list, behind its first token. */
+struct element {
+    struct pf_json_token token;
+    int64_t position; /* in the list, from 0 */
+};
+
 /* Calls `one` for each object of a list (behind the list's first token); anything else in it is passed over. */
 static int each_object(struct perun_reading *reading, const char *what,
-                       int (*one)(struct perun_reading *, void *, struct pf_error *), void *arg,
-                       struct pf_error *error)
+                       int (*one)(struct perun_reading *, struct element *, void *, struct pf_error *),
+                       void *arg, struct pf_error *error)
 {
-    struct pf_json_token token;
+    struct element element = {.position = 0};
     int event;
-    while ((event = pf_json_next(reading->json, &token, error)) > 0 && event != PF_JSON_ARRAY_END) {
+    for (; (event = pf_json_next(reading->json, &element.token, error)) > 0 && event != PF_JSON_ARRAY_END;
+         element.position++) {
         if (perun_step(reading, error))
             return -1;
-        if (event == PF_JSON_OBJECT ? one(reading, arg, error) : wrong_kind(reading, &token, what, error))
+        if (event == PF_JSON_OBJECT ? one(reading, &element, arg, error)
+                                    : wrong_kind(reading, &element.token, what, error))
             return -1;
     }
     return event < 0 ? -1 : 0;
@@ -50,15 +58,34 @@ struct group {
     uint32_t snapshot, time;
 };
 
-static int read_resource(struct perun_reading *reading, void *arg, struct pf_error *error)
+/* What was read of a resource onto the tape. */
+static int write_resource(struct perun_reading *reading, const struct group *group, struct pf_error *error)
 {
-    const struct group *group = arg;
     struct perun_data *data = reading->data;
-    if (perun_read_properties(reading, error) ||
-        perun_put(&data->items, &(unsigned char){PERUN_OBJECT}, 1, error))
+    if (perun_put(&data->items, &(unsigned char){PERUN_OBJECT}, 1, error))
         return -1;
     data->n_items++;
     return perun_write_properties(reading, &data->items, group->snapshot, group->time, error);
+}
+
+/* Resources that are written like the ones before. */
+static int read_alike(struct perun_reading *reading, const struct group *group, struct pf_error *error)
+{
+    int more;
+    while ((more = perun_match_object(reading, error)) > 0)
+        if (write_resource(reading, group, error))
+            return -1;
+    return more;
+}
+
+static int read_resource(struct perun_reading *reading, struct element *element, void *arg,
+                         struct pf_error *error)
+{
+    const struct group *group = arg;
+    if (perun_read_properties(reading, error))
+        return -1;
+    perun_learn_object(reading, element->token.offset);
+    return write_resource(reading, group, error) || read_alike(reading, group, error) ? -1 : 0;
 }
 
 static int read_resources(struct perun_reading *reading, struct group *group, struct pf_error *error)
@@ -74,8 +101,15 @@ static int read_resources(struct perun_reading *reading, struct group *group, st
     return wrong_kind(reading, &token, "a list of resources", error);
 }
 
-static int read_one_model(struct perun_reading *reading, void *arg, struct pf_error *error)
+static int read_top_resources(struct perun_reading *reading, struct pf_error *error)
 {
+    return read_resources(reading, &(struct group){PERUN_NONE, PERUN_NONE}, error);
+}
+
+static int read_one_model(struct perun_reading *reading, struct element *element, void *arg,
+                          struct pf_error *error)
+{
+    (void)element;
     (void)arg;
     return perun_read_model(reading, error);
 }
@@ -140,31 +174,33 @@ static int new_group(struct perun_reading *reading, struct group *group, struct 
     return group->time == PERUN_NONE ? -1 : 0;
 }
 
-static int read_snapshot(struct perun_reading *reading, void *arg, struct pf_error *error)
+/* Its number is its place in the list. */
+static int read_snapshot(struct perun_reading *reading, struct element *element, void *arg,
+                         struct pf_error *error)
 {
-    int64_t *number = arg;
     struct perun_data *data = reading->data;
-    struct group group = {.snapshot = perun_data_snapshot(data, *number, error)};
+    struct group group = {.snapshot = perun_data_snapshot(data, element->position, error)};
+    (void)arg;
     if (group.snapshot == PERUN_NONE || new_group(reading, &group, error))
         return -1;
     data->snapshots[group.snapshot].group = group.time;
-    ++*number;
     return read_group(reading, &group, error);
 }
 
 static int read_snapshots(struct perun_reading *reading, struct pf_error *error)
 {
     struct pf_json_token token;
-    int64_t number = 0;
     int event = pf_json_next(reading->json, &token, error);
     if (event < 0)
         return -1;
-    return event == PF_JSON_ARRAY ? each_object(reading, "a snapshot", read_snapshot, &number, error)
+    return event == PF_JSON_ARRAY ? each_object(reading, "a snapshot", read_snapshot, NULL, error)
                                   : wrong_kind(reading, &token, "a list of snapshots", error);
 }
 
-static int read_one_global(struct perun_reading *reading, void *arg, struct pf_error *error)
+static int read_one_global(struct perun_reading *reading, struct element *element, void *arg,
+                           struct pf_error *error)
 {
+    (void)element;
     struct group group = {.snapshot = PERUN_NONE};
     (void)arg;
     if (new_group(reading, &group, error))
@@ -181,7 +217,7 @@ static int read_global(struct perun_reading *reading, struct pf_error *error)
     if (event < 0)
         return -1;
     if (event == PF_JSON_OBJECT)
-        return read_one_global(reading, NULL, error);
+        return read_one_global(reading, NULL, NULL, error);
     return event == PF_JSON_ARRAY ? each_object(reading, "a global region", read_one_global, NULL, error)
                                   : wrong_kind(reading, &token, "a global region", error);
 }
@@ -229,17 +265,20 @@ int perun_read_shown(struct perun_reading *reading, const struct pf_json_token *
 static int read_region(struct perun_reading *reading, const struct pf_json_token *name,
                        struct pf_error *error)
 {
-    if (pf_json_is(name, "resources"))
-        return read_resources(reading, &(struct group){PERUN_NONE, PERUN_NONE}, error);
-    if (pf_json_is(name, "resource_type_map"))
-        return read_type_map(reading, error);
-    if (pf_json_is(name, "snapshots"))
-        return read_snapshots(reading, error);
-    if (pf_json_is(name, "global"))
-        return read_global(reading, error);
-    if (pf_json_is(name, "models"))
-        return read_models(reading, error);
-    return perun_read_shown(reading, name, error);
+    static const struct {
+        const char *name;
+        int (*read)(struct perun_reading *, struct pf_error *);
+    } regions[] = {{"resources", read_top_resources},
+                   {"resource_type_map", read_type_map},
+                   {"snapshots", read_snapshots},
+                   {"global", read_global}};
+    for (size_t i = 0; i < sizeof regions / sizeof *regions; i++) {
+        if (!pf_json_is(name, regions[i].name))
+            continue;
+        reading->has_resources = true;
+        return regions[i].read(reading, error);
+    }
+    return pf_json_is(name, "models") ? read_models(reading, error) : perun_read_shown(reading, name, error);
 }
 
 static int read_all(struct perun_reading *reading, struct pf_error *error)
@@ -248,13 +287,21 @@ static int read_all(struct perun_reading *reading, struct pf_error *error)
     int event = pf_json_next(reading->json, &token, error);
     if (event < 0)
         return -1;
-    if (event != PF_JSON_OBJECT)
-        return pf_fail_at(error, EBADMSG, 0, "the top level is not an object");
+    if (event != PF_JSON_OBJECT) {
+        pf_fail_at(error, EBADMSG, (int64_t)token.offset, "the top level is not an object");
+        error->line = (int64_t)token.line;
+        return -1;
+    }
     while ((event = pf_json_next(reading->json, &token, error)) == PF_JSON_NAME)
         if (read_region(reading, &token, error))
             return -1;
     /* Whether anything follows. */
-    return event < 0 || pf_json_next(reading->json, &token, error) < 0 ? -1 : 0;
+    if (event < 0 || pf_json_next(reading->json, &token, error) < 0)
+        return -1;
+    if (!reading->has_resources)
+        perun_note(&reading->data->notes, 0, -1, "error", "no-resources",
+                   "this profile has no region that resources stand in");
+    return 0;
 }
 
 static bool is_damage(const struct pf_error *error)
@@ -267,7 +314,7 @@ static int finish(struct perun_data *data, struct pf_error *error)
     if (perun_tape_finish(&data->keys, error) || perun_tape_finish(&data->types, error) ||
         perun_link_types(data, error) || perun_tape_finish(&data->links, error) ||
         perun_tape_finish(&data->items, error) || perun_tape_finish(&data->entries, error) ||
-        perun_tape_finish(&data->columns, error))
+        perun_tape_finish(&data->shapes, error) || perun_tape_finish(&data->columns, error))
         return -1;
     return perun_name_models(data, error);
 }

@@ -6,12 +6,13 @@
 #include "formats/perun/walk.h"
 #include "formats/print.h"
 
-/* Cells of the row are made with the first row of a type; then only those of its columns change. */
+/* Many rows in succession are alike: then only those cells are made anew that differ. */
 struct cursor {
     struct perun_walk walk;
     struct perun_text other;
     struct pf_cell *row; /* as many as the table has columns */
-    bool steady;         /* further rows of this type differ in nothing but their columns' own cells */
+    bool
+        steady; /* rows alike differ in nothing but uid, context, and cells that fill a column of their own */
 };
 
 static int resources_open(struct pf_cursor *cursor, struct pf_error *error)
@@ -78,15 +79,30 @@ static int fill_other(const struct perun *perun, struct cursor *state, struct pf
     return 0;
 }
 
-/* Whether no cell but those of fields depends on a column. */
+/* How many of the row's cells may differ from those of a row before that is alike. */
+static size_t varying_cells(const struct perun_walk *walk)
+{
+    return walk->n_columns ? walk->n_columns : walk->n_cells;
+}
+
+/* Whether each of these fills a column of its own, and nothing else. */
 static bool is_steady(const struct perun *perun, const struct perun_walk *walk)
 {
-    for (size_t i = 0; i < walk->n_columns; i++) {
-        uint32_t field = walk->columns[i].field;
+    for (size_t i = 0; i < varying_cells(walk); i++) {
+        uint32_t field = walk->cells[i].field;
         if (field == PERUN_TIME || field == PERUN_TID || perun->data->fields.list[field].column < 0)
             return false;
     }
     return !perun->others;
+}
+
+/* Text that needs no quotes is told once, not with each row. */
+static inline struct pf_cell own_cell(const struct pf_cell *from)
+{
+    struct pf_cell cell = *from;
+    if (cell.type == PF_TEXT)
+        cell.plain = pf_text_is_plain(cell.text, cell.size);
+    return cell;
 }
 
 /* The cells of fields. Time and thread have columns of their own kind: a tid counts before a thread. */
@@ -94,11 +110,9 @@ static void fill_fields(const struct perun_data *data, const struct perun_walk *
 {
     struct pf_cell time = pf_absent(), tid = pf_absent(), thread = pf_absent();
     for (size_t i = 0; i < walk->n_cells; i++) {
-        struct pf_cell cell = walk->cells[i].cell;
+        struct pf_cell cell = own_cell(&walk->cells[i].cell);
         uint32_t field = walk->cells[i].field;
         int column = data->fields.list[field].column;
-        /* Text that needs no quotes is told once, not with each row. */
-        cell.plain = cell.type == PF_TEXT && pf_text_is_plain(cell.text, cell.size);
         if (column >= 0)
             row[column] = cell;
         if (field <= PERUN_THREAD)
@@ -108,39 +122,55 @@ static void fill_fields(const struct perun_data *data, const struct perun_walk *
     row[PERUN_R_THREAD] = tid.type != PF_ABSENT ? tid : thread;
 }
 
+static void fill_place(const struct perun *perun, const struct perun_walk *walk, struct pf_cell *row)
+{
+    row[PERUN_R_ROW] = pf_uint(walk->number);
+    row[PERUN_R_UID] = string_cell(perun, walk->uid);
+    row[PERUN_R_CONTEXT] = pf_uint(walk->context);
+}
+
 static int fill_row(const struct perun *perun, struct cursor *state, size_t n, struct pf_error *error)
 {
     const struct perun_walk *walk = &state->walk;
     const struct perun_data *data = perun->data;
     struct pf_cell *row = state->row;
+    fill_place(perun, walk, row);
     row[PERUN_R_SNAPSHOT] =
         walk->snapshot == PERUN_NONE ? pf_absent() : pf_int(data->snapshots[walk->snapshot].number);
     row[PERUN_R_TYPE] = string_cell(perun, perun_type_of(perun, walk->type));
     row[PERUN_R_SUBTYPE] = string_cell(perun, walk->subtype);
-    row[PERUN_R_UID] = string_cell(perun, walk->uid);
-    row[PERUN_R_CONTEXT] = pf_uint(walk->context);
     for (size_t i = PERUN_R_FIELDS; i < n; i++)
         row[i] = pf_absent();
     fill_fields(data, walk, row);
-    state->steady = walk->rows > 1 && is_steady(perun, walk);
+    state->steady = is_steady(perun, walk);
     return perun->others ? fill_other(perun, state, &row[n - 1], error) : 0;
+}
+
+/* What may differ from the row before, which is alike: of further rows of a type, their columns alone. */
+static inline void change_row(const struct perun *perun, struct cursor *state)
+{
+    const struct perun_walk *walk = &state->walk;
+    const struct perun_field *fields = perun->data->fields.list;
+    if (walk->n_columns)
+        state->row[PERUN_R_ROW] = pf_uint(walk->number);
+    else
+        fill_place(perun, walk, state->row);
+    for (size_t i = 0, n = varying_cells(walk); i < n; i++)
+        state->row[fields[walk->cells[i].field].column] = own_cell(&walk->cells[i].cell);
 }
 
 static int resources_next(struct pf_cursor *cursor, struct pf_cell *cells, struct pf_error *error)
 {
     const struct perun *perun = cursor->profile->state;
     struct cursor *state = cursor->state;
-    struct perun_walk *walk = &state->walk;
     size_t n = cursor->table->n_columns;
-    bool same = state->steady && walk->row > 0 && walk->row < walk->rows;
-    int more = perun_walk_next(walk, error);
+    int more = perun_walk_next(&state->walk, error);
     if (more <= 0)
         return more;
-    if (!same && fill_row(perun, state, n, error))
+    if (state->steady && state->walk.alike)
+        change_row(perun, state);
+    else if (fill_row(perun, state, n, error))
         return -1;
-    for (size_t i = 0; same && i < walk->n_columns; i++)
-        state->row[perun->data->fields.list[walk->columns[i].field].column] = walk->cells[i].cell;
-    state->row[PERUN_R_ROW] = pf_uint(walk->number);
     memcpy(cells, state->row, n * sizeof *cells);
     return 1;
 }

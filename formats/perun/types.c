@@ -204,36 +204,44 @@ int perun_read_types(struct perun_reading *reading, struct pf_error *error)
 
 /* ---- what the rows of a type share -------------------------------------------------------------- */
 
-static int read_entry(struct perun_reading *reading, uint64_t hash, struct pf_error *error)
+/* What was read of an entry onto the tape. */
+static int write_entry(struct perun_reading *reading, uint64_t hash, struct pf_error *error)
 {
     struct perun_data *data = reading->data;
     uint64_t words[] = {hash, data->entries.size};
-    if (perun_read_properties(reading, error) ||
-        perun_write_properties(reading, &data->entries, PERUN_NONE, PERUN_NONE, error))
+    if (perun_write_properties(reading, &data->entries, PERUN_NONE, PERUN_NONE, error))
         return -1;
     data->n_entries++;
     return perun_put(&data->keys, words, sizeof words, error);
 }
 
+/* An entry, behind its key. */
+static int read_entry(struct perun_reading *reading, uint64_t hash, struct pf_error *error)
+{
+    struct pf_json_token token;
+    int alike = perun_match_object(reading, error);
+    if (alike)
+        return alike < 0 ? -1 : write_entry(reading, hash, error);
+    int event = pf_json_next(reading->json, &token, error);
+    if (event < 0)
+        return -1;
+    if (event == PF_JSON_OBJECT) {
+        if (perun_read_properties(reading, error))
+            return -1;
+        perun_learn_object(reading, token.offset);
+        return write_entry(reading, hash, error);
+    }
+    PERUN_NOTE_AT(reading, &token, "warning", "wrong-kind", "an entry of resource_type_map is not an object");
+    return event == PF_JSON_ARRAY ? pf_json_leave(reading->json, error) : 0;
+}
+
 int perun_read_entries(struct perun_reading *reading, struct pf_error *error)
 {
-    struct pf_json_token key, token;
+    struct pf_json_token key;
     int event;
-    while ((event = pf_json_next(reading->json, &key, error)) == PF_JSON_NAME) {
-        uint64_t hash = hash_of(key.text, key.size);
-        event = pf_json_next(reading->json, &token, error);
-        if (event < 0)
+    while ((event = pf_json_next(reading->json, &key, error)) == PF_JSON_NAME)
+        if (read_entry(reading, hash_of(key.text, key.size), error))
             return -1;
-        if (event == PF_JSON_OBJECT) {
-            if (read_entry(reading, hash, error))
-                return -1;
-            continue;
-        }
-        PERUN_NOTE_AT(reading, &token, "warning", "wrong-kind",
-                      "an entry of resource_type_map is not an object");
-        if (event == PF_JSON_ARRAY && pf_json_leave(reading->json, error))
-            return -1;
-    }
     return event < 0 ? -1 : 0;
 }
 

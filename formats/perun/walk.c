@@ -12,16 +12,17 @@
 
 void perun_walk_open(struct perun_walk *walk, const struct perun_data *data)
 {
-    *walk = (struct perun_walk){.data = data, .fresh = true};
+    *walk = (struct perun_walk){.data = data, .shape = PERUN_NO_SHAPE, .fresh = true};
     walk->items.tape = &data->items;
     walk->entries.tape = &data->entries;
+    walk->shapes.tape = &data->shapes;
     walk->links.tape = &data->links;
     walk->block.tape = &data->columns;
 }
 
 void perun_walk_close(struct perun_walk *walk)
 {
-    struct perun_head *heads[] = {&walk->items, &walk->entries, &walk->links, &walk->block};
+    struct perun_head *heads[] = {&walk->items, &walk->entries, &walk->shapes, &walk->links, &walk->block};
     for (size_t i = 0; i < sizeof heads / sizeof *heads; i++)
         perun_head_free(heads[i]);
     for (size_t i = 0; i < walk->column_room; i++)
@@ -45,49 +46,67 @@ static int reserve_cells(struct perun_walk *walk, size_t n, struct pf_error *err
     return 0;
 }
 
-/* A value that all rows of the item have: its text is kept. */
-static int keep_cell(struct perun_walk *walk, struct perun_head *head, struct perun_row_cell *cell,
+/* What the properties at this shape have in common; the columns' cells stay where they are. */
+static int read_shape(struct perun_walk *walk, uint64_t shape, struct pf_error *error)
+{
+    uint32_t *known[] = {&walk->snapshot, &walk->group, &walk->type, &walk->subtype};
+    uint64_t number, n;
+    walk->shape = PERUN_NO_SHAPE;
+    perun_head_seek(&walk->shapes, shape);
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
+        if (perun_get_number(&walk->shapes, &number, error))
+            return -1;
+        *known[i] = (uint32_t)number - 1;
+    }
+    if (perun_get_number(&walk->shapes, &n, error))
+        return -1;
+    if (n > PERUN_FIELDS_MAX || reserve_cells(walk, walk->n_columns + (size_t)n, error))
+        return n > PERUN_FIELDS_MAX ? pf_fail(error, EINVAL, "not a position") : -1;
+    for (size_t i = 0; i < n; i++) {
+        if (perun_get_number(&walk->shapes, &number, error))
+            return -1;
+        walk->cells[walk->n_columns + i].field = (uint32_t)number;
+    }
+    walk->n_cells = walk->n_columns + (size_t)n;
+    walk->shape = shape;
+    return 0;
+}
+
+/* A value that all rows of the item have: text and wide integers are kept. */
+static int read_cell(struct perun_walk *walk, struct perun_head *head, struct perun_row_cell *cell,
                      struct pf_error *error)
 {
-    uint64_t field;
-    if (perun_get_number(head, &field, error) || perun_get_cell(head, &cell->cell, error))
+    if (perun_get_cell(head, &cell->cell, error))
         return -1;
-    cell->field = (uint32_t)field;
-    if (cell->cell.type == PF_WIDE)
+    if (cell->cell.type == PF_WIDE) {
         cell->wide = *cell->cell.wide;
+        cell->cell.wide = &cell->wide;
+    }
     if (cell->cell.type != PF_TEXT)
         return 0;
     cell->text = walk->texts.size;
     return perun_text_add(&walk->texts, cell->cell.text, cell->cell.size, error);
 }
 
-/* The properties that `head` stands before; the columns' cells stay where they are. */
+/* The properties that `head` stands before. Of an object, they may have the shape of the object before. */
 static int read_properties(struct perun_walk *walk, struct perun_head *head, struct pf_error *error)
 {
-    uint32_t *known[] = {&walk->snapshot, &walk->group, &walk->type, &walk->subtype, &walk->uid};
-    uint64_t number, n;
-    for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
-        if (perun_get_number(head, &number, error))
-            return -1;
-        *known[i] = (uint32_t)number - 1;
-    }
-    if (perun_get_number(head, &number, error) || perun_get_number(head, &n, error))
+    uint64_t shape, uid, context;
+    if (perun_get_number(head, &shape, error) || perun_get_number(head, &uid, error) ||
+        perun_get_number(head, &context, error))
         return -1;
-    walk->context = (uint32_t)number;
+    walk->alike = shape == walk->shape && !walk->n_columns;
+    if (!walk->alike && read_shape(walk, shape, error))
+        return -1;
+    walk->uid = (uint32_t)uid - 1;
+    walk->context = (uint32_t)context;
     walk->texts.size = 0;
-    if (n > PERUN_FIELDS_MAX || reserve_cells(walk, walk->n_columns + (size_t)n, error))
-        return n > PERUN_FIELDS_MAX ? pf_fail(error, EINVAL, "not a position") : -1;
-    for (size_t i = 0; i < n; i++)
-        if (keep_cell(walk, head, &walk->cells[walk->n_columns + i], error))
+    for (size_t i = walk->n_columns; i < walk->n_cells; i++)
+        if (read_cell(walk, head, &walk->cells[i], error))
             return -1;
-    walk->n_cells = walk->n_columns + (size_t)n;
-    for (size_t i = walk->n_columns; i < walk->n_cells; i++) {
-        struct perun_row_cell *cell = &walk->cells[i];
-        if (cell->cell.type == PF_TEXT)
-            cell->cell.text = walk->texts.at + cell->text;
-        if (cell->cell.type == PF_WIDE)
-            cell->cell.wide = &cell->wide;
-    }
+    for (size_t i = walk->n_columns; walk->texts.size && i < walk->n_cells; i++)
+        if (walk->cells[i].cell.type == PF_TEXT)
+            walk->cells[i].cell.text = walk->texts.at + walk->cells[i].text;
     return 0;
 }
 
@@ -189,8 +208,10 @@ static int read_type(struct perun_walk *walk, struct pf_error *error)
     for (size_t i = 0; i < 4; i++)
         if (perun_get_number(&walk->items, &head[i], error))
             return -1;
-    if (head[3] > PERUN_FIELDS_MAX || head[2] < head[1] || reserve_columns(walk, (size_t)head[3], error))
+    if (head[3] > PERUN_FIELDS_MAX || head[2] < head[1])
         return pf_fail(error, EINVAL, "not a position");
+    if (reserve_columns(walk, (size_t)head[3], error))
+        return -1;
     walk->n_columns = (size_t)head[3];
     for (size_t i = 0; i < walk->n_columns; i++)
         if (read_column(&walk->items, &walk->columns[i], error))
@@ -207,6 +228,7 @@ static int read_type(struct perun_walk *walk, struct pf_error *error)
     perun_head_seek(&walk->entries, link - 1);
     if (read_properties(walk, &walk->entries, error))
         return -1;
+    walk->shape = PERUN_NO_SHAPE; /* the cells do not begin with it */
     drop_overridden(walk);
     return stand_columns(walk, head[1], head[2], error);
 }
@@ -219,6 +241,7 @@ static int read_item(struct perun_walk *walk, struct pf_error *error)
     if (!kind)
         return -1;
     walk->items_over++;
+    walk->alike = false;
     walk->row = 0;
     walk->rows = 1;
     walk->n_columns = 0;
@@ -229,6 +252,7 @@ static int read_item(struct perun_walk *walk, struct pf_error *error)
 
 int perun_walk_next(struct perun_walk *walk, struct pf_error *error)
 {
+    walk->alike = true;
     while (walk->row == walk->rows) {
         if (walk->items_over == walk->data->n_items)
             return 0;
@@ -289,17 +313,6 @@ size_t perun_walk_save(const struct perun_walk *walk, void *blob, size_t room)
     return size;
 }
 
-static void seek_column(struct perun_column *column, uint64_t at)
-{
-    struct perun_head *head = &column->head;
-    if (at >= head->base && at - head->base <= head->have) {
-        head->at = (size_t)(at - head->base);
-        return;
-    }
-    head->base = at;
-    head->at = head->have = 0;
-}
-
 int perun_walk_restore(struct perun_walk *walk, const void *blob, size_t size, struct pf_error *error)
 {
     struct position position;
@@ -316,6 +329,7 @@ int perun_walk_restore(struct perun_walk *walk, const void *blob, size_t size, s
     walk->types_over = position.types_over;
     walk->number = position.number;
     walk->fresh = position.fresh != 0;
+    walk->shape = PERUN_NO_SHAPE;
     walk->row = walk->rows = 0;
     if (!position.row)
         return 0;
@@ -329,7 +343,7 @@ int perun_walk_restore(struct perun_walk *walk, const void *blob, size_t size, s
         memcpy(&at, (const char *)blob + sizeof position + i * sizeof at, sizeof at);
         if (at > data->columns.size)
             return pf_fail(error, EINVAL, "not a position");
-        seek_column(&walk->columns[i], at);
+        perun_head_seek(&walk->columns[i].head, at);
     }
     return 0;
 }

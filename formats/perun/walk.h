@@ -25,8 +25,10 @@ struct perun_column {
 
 struct perun_walk {
     const struct perun_data *data;
-    struct perun_head items, entries, links, block;
+    struct perun_head items, entries, shapes, links, block;
     uint64_t item_at; /* of the item that the last row is of */
+    uint64_t shape;   /* that the row's item has; PERUN_NO_SHAPE: not known */
+    bool alike;       /* the row is like the one before in all but uid, context and the cells' values */
     uint64_t items_over, types_over;
     uint64_t number;                                       /* of the row, from 0 */
     uint64_t rows, row;                                    /* of the type: in all, already given */
@@ -40,6 +42,8 @@ struct perun_walk {
     uint64_t columns_at; /* how far in the columns' tape: for progress */
     bool fresh;          /* no row was given */
 };
+
+#define PERUN_NO_SHAPE UINT64_MAX
 
 void perun_walk_open(struct perun_walk *walk, const struct perun_data *data);
 void perun_walk_close(struct perun_walk *walk);

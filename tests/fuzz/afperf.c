@@ -1,52 +1,61 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Any bytes behind an AFPerf header: probing, opening, loading, and walking all tables, whole and restricted, over saved
- * positions. The first byte chooses when positions are taken, and whether the header is put before the rest.
+ * Any bytes behind an AFPerf header, or without one. Behind a sound header there is no text that cannot be opened and loaded, and
+ * what is plain says the same as if it had been decoded.
  */
+#include "tests/fuzz/profile.h"
+#include "tests/unit/afperf_decoded.h"
 #include "tests/unit/afperf_profile.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 /* Longer inputs say nothing that shorter ones cannot, and cost more. */
 enum { INPUT_MAX = 8192 };
 
-/* The folder of the one file that all inputs are written to. */
-static struct afperf_profile *place(void)
+static const char header[] = "# AFPerf v1     \n";
+static const char name[] = "run.afperf";
+
+/* Reads the file both ways. */
+static void compare(void)
 {
-    static struct afperf_profile profile;
-    if (!*profile.folder) {
-        strcpy(profile.folder, "/dev/shm/fuzz.XXXXXX");
-        profile.directory = mkdtemp(profile.folder) ? open(profile.folder, O_RDONLY | O_DIRECTORY) : -1;
-        if (profile.directory < 0)
-            abort();
+    struct pf_error error;
+    struct pf_input *input;
+    size_t plain = 0;
+    struct pf_source *source = pf_source_new(fuzz_folder(), name, &error);
+    if (!source || pf_source_open(source, NULL, &input, &error) < 0)
+        abort();
+    uint64_t line = first_difference(input, &plain);
+    if (line) {
+        fprintf(stderr, "line %llu: not what it says when it is decoded\n", (unsigned long long)line);
+        abort();
     }
-    return &profile;
+    pf_source_free(source);
 }
 
-static void probe(const struct afperf_profile *p, size_t size)
+/* Reads the file once more, to add up its times. */
+static void add_up(void)
 {
-    static unsigned char head[PF_HEAD_MAX];
-    int fd = openat(p->directory, "run.afperf", O_RDONLY);
-    struct pf_probe input = {.name = "run.afperf", .size = size, .fd = fd, .bytes = head};
-    struct pf_verdict verdict = {0};
-    pf_afperf_driver.probe(&input, &verdict);
-    close(fd);
+    struct pf_error error;
+    struct pf_options options = {.cache = 1 << 20};
+    struct pf_profile profile;
+    if (profile_open(&profile, &pf_afperf_driver, fuzz_folder(), name, &options, &error) ||
+        pf_profile_load(&profile, PF_DERIVED, NULL, &error) || !times_add_up(&profile))
+        abort();
+    profile_close(&profile);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    static char text[sizeof HEADER + INPUT_MAX];
-    struct afperf_profile *p = place();
-    if (!size || size > INPUT_MAX)
+    static char text[sizeof header + INPUT_MAX];
+    unsigned choice = fuzz_choice(&data, &size);
+    size_t head = choice & 0x80 ? 0 : sizeof header - 1;
+    if (size > INPUT_MAX)
         return 0;
-    size_t header = data[0] & 0x80 ? 0 : sizeof HEADER - 1;
-    memcpy(text, HEADER, header);
-    memcpy(text + header, data + 1, size - 1);
-    write_profile(p->directory, text, header + size - 1);
-    probe(p, header + size - 1);
-    load_profile(p, NULL);
-    if (p->result ? header != 0 : unsound(&p->profile, 1 + data[0] % 8) != NULL)
-        abort(); /* behind a sound header there is no text that cannot be opened */
-    unload_profile(p);
+    memcpy(text, header, head);
+    if (size)
+        memcpy(text + head, data, size);
+    fuzz_bytes(&pf_afperf_driver, name, (const uint8_t *)text, head + size, choice,
+               head ? FUZZ_OPENS | FUZZ_LOADS : FUZZ_MAY_FAIL);
+    compare();
+    if (head && choice & 0x40)
+        add_up();
     return 0;
 }

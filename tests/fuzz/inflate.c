@@ -51,7 +51,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         if (pf_inflate_packed_before(view, offset) > bytes.size)
             abort();
     }
-    pf_inflate_head(bytes.at, bytes.size, some, sizeof some);
+    pf_inflate_head(bytes.at, bytes.size, some, sizeof some, &error);
     pf_inflate_free(view);
     return 0;
 }

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "formats/json.h"
+#include "formats/json_form.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -123,25 +123,125 @@ static uint64_t numbers(struct text *text, unsigned flags, bool at_once)
     return mix(hash, &error.offset, sizeof error.offset);
 }
 
-/* Names and strings that are accepted as they stand are passed over as reading them does. */
+/* What is accepted because it is likely, in the order of its kinds; PF_JSON_END: nothing. */
+static int take_likely(struct pf_json *json, uint64_t *hash)
+{
+    struct pf_cell cell;
+    const char *string = "a";
+    size_t size = 1;
+    int event = pf_json_accept(json, true, "a", 1)            ? PF_JSON_NAME
+                : pf_json_accept(json, false, "a", 1)         ? PF_JSON_STRING
+                : pf_json_accept_string(json, &string, &size) ? PF_JSON_STRING
+                : pf_json_accept_number(json, &cell)          ? PF_JSON_NUMBER
+                                                              : PF_JSON_END;
+    if (event == PF_JSON_NUMBER)
+        *hash = mix(mix(*hash, &cell.type, 1), &cell.u, sizeof cell.u);
+    else if (event)
+        *hash = mix(*hash, string, size);
+    return event;
+}
+
+/* What is accepted as it stands is what reading it gives. */
 static uint64_t likely(struct text *text, unsigned flags, bool accept)
 {
     struct pf_json *json = pf_json_new_reading(read_text, text, flags, 0);
     struct pf_json_token token;
     struct pf_error error = {0};
+    pf_int128 wide;
     uint64_t hash = 14695981039346656037u;
     int event;
     do {
-        bool name = accept && pf_json_accept(json, true, "a", 1),
-             string = accept && !name && pf_json_accept(json, false, "a", 1);
-        event = name ? PF_JSON_NAME : string ? PF_JSON_STRING : pf_json_next(json, &token, &error);
+        event = accept ? take_likely(json, &hash) : 0;
+        if (!event) {
+            event = pf_json_next(json, &token, &error);
+            struct pf_cell cell = event == PF_JSON_NUMBER ? pf_json_number(&token, &wide) : pf_absent();
+            if (event == PF_JSON_NUMBER)
+                hash = mix(mix(hash, &cell.type, 1), &cell.u, cell.type == PF_WIDE ? 0 : sizeof cell.u);
+            else if (event > 0)
+                hash = mix(hash, token.text, token.size);
+        }
         hash = mix(hash, &event, sizeof event);
-        if (!name && !string && event > 0)
-            hash = mix(hash, token.text, token.size);
-        else if (event > 0)
-            hash = mix(hash, "a", 1);
     } while (event > 0);
     pf_json_free(json);
+    return mix(hash, &error.offset, sizeof error.offset);
+}
+
+/* ---- objects that are alike --------------------------------------------------------------------- */
+
+static enum pf_json_gap choose(void *arg, const struct pf_json_token *name)
+{
+    (void)arg;
+    switch (name->size ? name->text[0] : 0) {
+    case 'n':
+        return PF_JSON_NUMBER_GAP;
+    case 's':
+        return PF_JSON_STRING_GAP;
+    case 'a':
+        return PF_JSON_ANY_GAP;
+    case 'b':
+        return PF_JSON_FIXED;
+    default:
+        return PF_JSON_NO_FORM;
+    }
+}
+
+static uint64_t mix_cell(uint64_t hash, const struct pf_cell *cell)
+{
+    hash = mix(hash, &cell->type, 1);
+    return cell->type == PF_TEXT   ? mix(hash, cell->text, cell->size)
+           : cell->type == PF_WIDE ? hash
+                                   : mix(hash, &cell->u, sizeof cell->u);
+}
+
+/* The members of an object that fill gaps, if it has a form. */
+static int read_object(struct pf_json *json, uint64_t *hash, struct pf_error *error)
+{
+    struct pf_json_token token;
+    pf_int128 wide;
+    int event;
+    while ((event = pf_json_next(json, &token, error)) == PF_JSON_NAME) {
+        enum pf_json_gap gap = choose(NULL, &token);
+        event = pf_json_skip(json, &token, error);
+        struct pf_cell cell = event == PF_JSON_NUMBER ? pf_json_number(&token, &wide) : pf_absent();
+        if (event == PF_JSON_STRING)
+            cell = pf_text(token.text, token.size);
+        if (event < 0)
+            return -1;
+        if (gap != PF_JSON_FIXED && gap != PF_JSON_NO_FORM)
+            *hash = mix_cell(*hash, &cell);
+    }
+    return event < 0 ? -1 : 0;
+}
+
+/* All objects, which are compared with the form of the last one that was read, or read. */
+static uint64_t alike(struct text *text, unsigned flags, bool match)
+{
+    struct pf_json *json = pf_json_new_reading(read_text, text, flags, 0), *part = pf_json_new(NULL, 0, 0);
+    struct pf_json_form form;
+    struct pf_json_token token;
+    struct pf_error error = {0};
+    struct pf_cell cells[PF_JSON_FORM_GAPS];
+    uint64_t hash = 14695981039346656037u;
+    bool learned = false;
+    int event = 1;
+    while (event > 0) {
+        if (learned && pf_json_form_match(json, &form, cells)) {
+            for (size_t i = 0; i < form.n_gaps; i++)
+                hash = mix_cell(hash, &cells[i]);
+            continue;
+        }
+        event = pf_json_next(json, &token, &error);
+        if (event != PF_JSON_OBJECT)
+            continue;
+        uint64_t start = token.offset;
+        size_t size;
+        event = read_object(json, &hash, &error) ? -1 : event;
+        const char *seen = pf_json_seen(json, start, &size);
+        learned = match && event > 0 && seen && pf_json_form_learn(&form, part, seen, size, choose, NULL);
+    }
+    pf_json_free(json);
+    pf_json_free(part);
+    hash = mix(hash, &error.line, sizeof error.line);
     return mix(hash, &error.offset, sizeof error.offset);
 }
 
@@ -165,7 +265,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     resume(&text, flags, at);
     skip(&text, flags);
     if (numbers(&text, flags, true) != numbers(&text, flags, false) ||
-        likely(&text, flags, true) != likely(&text, flags, false))
+        likely(&text, flags, true) != likely(&text, flags, false) ||
+        alike(&text, flags, true) != alike(&text, flags, false))
         abort();
     return 0;
 }

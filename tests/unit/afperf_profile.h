@@ -13,6 +13,7 @@
 
 #include "formats/driver.h"
 #include "tests/profile.h"
+#include "tests/sound.h"
 
 /* Profiles made from AFPerf texts, and their tables as text: for the tests of the driver. */
 
@@ -221,106 +222,6 @@ static inline char *dump_runs(const struct pf_profile *profile, const char *colu
 
 /* ---- soundness ---------------------------------------------------------------------------------- */
 
-/* Adds a row to a number that stands for all rows before it. */
-static inline void hash_row(uint64_t *hash, const struct pf_table *table, const struct pf_cell *cells)
-{
-    for (size_t c = 0; c < table->n_columns; c++) {
-        const struct pf_cell *cell = &cells[c];
-        if (table->columns[c].role == PF_CONTEXT_NAME)
-            continue; /* the core's to fill */
-        *hash = (*hash ^ (uint64_t)cell->type) * 0x100000001b3u;
-        if (cell->type == PF_WIDE)
-            *hash = (*hash ^ (uint64_t)*cell->wide ^ (uint64_t)(*cell->wide >> 64)) * 0x100000001b3u;
-        else if (cell->type == PF_TEXT)
-            for (size_t i = 0; i < cell->size; i++)
-                *hash = (*hash ^ (unsigned char)cell->text[i]) * 0x100000001b3u;
-        else if (cell->type != PF_ABSENT)
-            *hash = (*hash ^ cell->u) * 0x100000001b3u;
-        *hash ^= *hash >> 32;
-    }
-}
-
-/* Goes on in a new cursor where the old one stands. */
-static inline int hop_on(struct pf_cursor *cursor, struct pf_error *error)
-{
-    char position[256];
-    size_t saved = cursor->table->ops->save(cursor, position, sizeof position);
-    cursor->table->ops->close(cursor);
-    cursor->state = NULL;
-    int got = cursor->table->ops->open(cursor, error);
-    return got ? got : cursor->table->ops->restore(cursor, position, saved, error);
-}
-
-/*
- * What a walk over a table yields, as a number. After `hop` rows (0: never) it goes on in a new cursor, then after one row
- * more, and so on. False if it fails.
- */
-static inline bool hash_walk(struct pf_profile *profile, const struct pf_table *table,
-                             struct pf_restriction only, unsigned hop, uint64_t *hash)
-{
-    struct pf_cursor cursor = {.profile = profile, .table = table, .only = only};
-    struct pf_cell cells[32];
-    struct pf_error error;
-    int got = table->ops->open(&cursor, &error);
-    *hash = 0xcbf29ce484222325u;
-    for (unsigned rows = 1; !got && (got = table->ops->next(&cursor, cells, &error)) > 0; rows++) {
-        hash_row(hash, table, cells);
-        got = 0;
-        if (rows != hop)
-            continue;
-        got = hop_on(&cursor, &error);
-        hop++;
-        rows = 0;
-    }
-    table->ops->close(&cursor);
-    return got == 0;
-}
-
-/* True if a cell, if the table has its column, is this index. */
-static inline bool cell_is(const struct pf_table *table, const struct pf_cell *cells, unsigned role,
-                           int64_t index)
-{
-    for (size_t c = 0; c < table->n_columns; c++)
-        if (table->columns[c].role == role)
-            return cells[c].type == PF_INT && cells[c].i == index;
-    return true;
-}
-
-/* True if a restricted walk yields those rows of the whole table that match, or the table has no such column. */
-static inline bool restricts(struct pf_profile *profile, const struct pf_table *table,
-                             struct pf_restriction only)
-{
-    struct pf_cursor cursor = {.profile = profile, .table = table, .only = PF_UNRESTRICTED};
-    struct pf_cell cells[32];
-    struct pf_error error;
-    uint64_t restricted, filtered = 0xcbf29ce484222325u;
-    bool columns[2] = {false, false};
-    for (size_t c = 0; c < table->n_columns; c++) {
-        columns[0] |= table->columns[c].role == PF_PARTITION;
-        columns[1] |= table->columns[c].role == PF_CONTEXT;
-    }
-    if (!table->ops || (only.partition >= 0 && !columns[0]) || (only.context >= 0 && !columns[1]))
-        return true;
-    int got = table->ops->open(&cursor, &error);
-    while (!got && (got = table->ops->next(&cursor, cells, &error)) > 0) {
-        got = 0;
-        if ((only.partition < 0 || cell_is(table, cells, PF_PARTITION, only.partition)) &&
-            (only.context < 0 || cell_is(table, cells, PF_CONTEXT, only.context)))
-            hash_row(&filtered, table, cells);
-    }
-    table->ops->close(&cursor);
-    return got == 0 && hash_walk(profile, table, only, 0, &restricted) && restricted == filtered;
-}
-
-/* Walks over a table. False if a walk fails, or goes on elsewhere from a saved position. */
-static inline bool walks(struct pf_profile *profile, const struct pf_table *table, struct pf_restriction only,
-                         unsigned hop)
-{
-    uint64_t whole, parts;
-    return hash_walk(profile, table, only, 0, &whole) && hash_walk(profile, table, only, hop, &parts) &&
-           whole == parts;
-}
-
 /* Sum of a metric over the contexts of a run that count for it. */
 static inline pf_int128 sum_of(struct pf_profile *profile, int64_t run, int64_t metric, unsigned flag)
 {
@@ -346,34 +247,33 @@ static inline size_t nesting_column(const struct pf_partitions *runs)
     return i;
 }
 
-/* What is wrong with a profile that has been loaded; NULL: nothing. */
-static inline const char *unsound(struct pf_profile *profile, unsigned hop)
+/* True if, in each run whose regions do not overlap, exclusive times add up to the roots' inclusive ones. */
+static inline bool times_add_up(struct pf_profile *profile)
 {
     const struct pf_partitions *runs = &profile->partitions;
-    for (size_t i = 0; i < profile->n_tables; i++) {
-        const struct pf_table *table = &profile->tables[i];
-        if (table->ops && (!walks(profile, table, PF_UNRESTRICTED, hop) ||
-                           !walks(profile, table, (struct pf_restriction){0, -1, -1, -1}, hop) ||
-                           !walks(profile, table, (struct pf_restriction){-1, 0, -1, -1}, hop)))
-            return table->name;
-        int64_t last_run = (int64_t)pf_rows_count(runs->items) - 1,
-                last = (int64_t)profile->contexts->count - 1;
-        if ((last_run >= 0 && !restricts(profile, table, (struct pf_restriction){last_run, -1, -1, -1})) ||
-            (last >= 0 && !restricts(profile, table, (struct pf_restriction){-1, last, -1, -1})))
-            return table->name;
-    }
-    for (uint32_t i = 0; i < profile->contexts->count; i++)
-        if (profile->contexts->parent[i] != PF_NO_CONTEXT && profile->contexts->parent[i] >= i)
-            return "a context before its parent";
     for (size_t i = 0; i < pf_rows_count(runs->fields); i++) {
         const struct pf_cell *nesting = &pf_rows_at(runs->fields, i)[nesting_column(runs)];
-        bool overlaps = *nesting->text == 'g'; /* "geometry": where regions overlap, so do their times */
-        if (!overlaps &&
+        if (*nesting->text != 'g' && /* "geometry" */
             (sum_of(profile, (int64_t)i, 1, PF_FRAME) != sum_of(profile, (int64_t)i, 2, PF_ROOT) ||
              sum_of(profile, (int64_t)i, 3, PF_FRAME) != sum_of(profile, (int64_t)i, 4, PF_ROOT)))
-            return "exclusive times that do not add up to the roots' inclusive ones";
+            return false;
     }
-    return NULL;
+    return true;
+}
+
+/* What is wrong with a profile that has been loaded; NULL: nothing. Walks go on from a position saved every `hop` rows. */
+static inline const char *unsound(struct pf_profile *profile, unsigned hop)
+{
+    const struct sound_limits limits = {.rows = 20000, .hop = hop, .resumes = 12};
+    const struct pf_restriction first = {0, 0, 0, -1};
+    const struct pf_restriction last = {(int64_t)pf_rows_count(profile->partitions.items) - 1,
+                                        (int64_t)profile->contexts->count - 1,
+                                        (int64_t)profile->n_metrics - 1, -1};
+    const char *wrong =
+        last.partition >= 0 && last.context >= 0 ? sound_profile(profile, first, limits) : NULL;
+    if (!wrong)
+        wrong = sound_profile(profile, last, limits);
+    return wrong || times_add_up(profile) ? wrong : "times that do not add up";
 }
 
 #endif

@@ -20,6 +20,11 @@ static void text(const char *bytes, size_t size, const char *want, const char *n
     cell(pf_text(bytes, size), want, name);
     ok(pf_text_is_plain(bytes, size) == (size == strlen(want) && !memcmp(bytes, want, size)),
        "%s: plain or not", name);
+    struct pf_cell marked = pf_text(bytes, size);
+    pf_cell_mark(&marked);
+    ok(marked.quoted == (strlen(want) == size + 2 && *want == '"' && !memcmp(bytes, want + 1, size)),
+       "%s: in quotes as it is or not", name);
+    cell(marked, want, name);
 }
 
 static void string(const char *bytes, const char *want, const char *name)

@@ -488,9 +488,63 @@ static void likely_tokens(void)
     accepts("{\"a\": \"x\", \"b\": 2}", 2, true, "x", false, "x");
     accepts("{\"a\": 1}", 1, false, "a", false, "a");
     accepts("{\"a\" : 1}", 1, true, "a", false, "a");
-    accepts("{\n\"a\": 1}", 1, true, "a", false, "a");
+    accepts("{\t  \"a\": 1}", 1, true, "a", true, "1");
     accepts("{\"a\": \"x", 2, false, "x", false, "the text ends inside a string, column 9");
+    accepts("[\"x\", 2]", 1, false, "x", true, "2");
     accepts("\"x\"", 0, false, "x", false, "x");
+}
+
+/* What is taken of any string, or any number, behind the first `skip` tokens; then the token that comes. */
+static void accepts_any(const char *text, int skip, bool number, const char *want)
+{
+    struct pf_json_token token;
+    struct pf_error error;
+    struct pf_cell cell;
+    const char *string;
+    size_t size;
+    char have[200] = "nothing", *copy = strdup(text);
+    struct pf_json *json = pf_json_new(NULL, 0, 0);
+    pf_json_text(json, copy, strlen(copy));
+    for (int i = 0; i < skip; i++)
+        pf_json_next(json, &token, &error);
+    if (number && pf_json_accept_number(json, &cell))
+        *(cell.type == PF_INT ? pf_print_int(have, cell.i) : pf_print_double(have, cell.d)) = 0;
+    else if (!number && pf_json_accept_string(json, &string, &size))
+        snprintf(have, sizeof have, "%.*s", (int)size, string);
+    int event = pf_json_next(json, &token, &error);
+    size_t at = strlen(have);
+    snprintf(have + at, sizeof have - at, " | %.*s",
+             event < 0 || token.text ? (int)(event < 0 ? 70 : token.size) : 0,
+             event < 0 ? error.what : token.text);
+    ok(!strcmp(have, want), "%s of %s: %s", number ? "a number" : "a string", text, want);
+    pf_json_free(json);
+    free(copy);
+}
+
+static void likely_values(void)
+{
+    accepts_any("{\"a\": 12, \"b\": 3}", 2, true, "12 | b");
+    accepts_any("{\"a\":\t 12 }", 2, true, "12 | ");
+    accepts_any("{\"a\": -0.5}", 2, true, "-0.5 | ");
+    accepts_any("[1, 2]", 1, true, "1 | 2");
+    accepts_any("[]", 1, true, "nothing | ");
+    accepts_any("[1e2]", 1, true, "nothing | 1e2");
+    accepts_any("[1234567890123456789]", 1, true, "nothing | 1234567890123456789");
+    accepts_any("[NaN]", 1, true, "nothing | NaN");
+    accepts_any("[-Infinity]", 1, true, "nothing | -Infinity");
+    accepts_any("[02]", 1, true, "0 | neither a comma nor a closing bracket, column 3");
+    accepts_any("[2.]", 1, true, "nothing | a digit is missing, column 4");
+    accepts_any("[12", 1, true, "nothing | 12");
+    accepts_any("12", 0, true, "nothing | 12");
+    accepts_any("{\"a\": 1}", 1, true, "nothing | a");
+    accepts_any("{\"a\": \"x y\", \"b\": 3}", 2, false, "x y | b");
+    accepts_any("[\"\"]", 1, false, " | ");
+    accepts_any("[\"a\\tb\"]", 1, false, "nothing | a\tb");
+    accepts_any("[\"\xc3\xa4\"]", 1, false, "nothing | \xc3\xa4");
+    accepts_any("[\"x", 1, false, "nothing | the text ends inside a string, column 4");
+    accepts_any("[\"a\tb\"]", 1, false, "nothing | a control character in a string, column 4");
+    accepts_any("{\"a\": 1}", 1, false, "nothing | a");
+    accepts_any("[12]", 1, false, "nothing | 12");
 }
 
 int main(void)
@@ -511,5 +565,6 @@ int main(void)
     numbers();
     numbers_at_once();
     likely_tokens();
+    likely_values();
     return done();
 }

@@ -25,6 +25,12 @@ static void test_snapshots(void)
     ok(pf_rows_count(file.profile.partitions.items) == 4, "a snapshot without resources is one all the same");
     warnings_are(&file, "", "nothing is wrong with such a file");
     file_close(&file);
+    file =
+        file_of("{\"snapshots\":[{\"resources\":[]},null,{\"resources\":[{\"uid\":\"a\",\"amount\":1}]}]}");
+    table_is(&file, "values", "2,a,amount,1|",
+             "a snapshot's number is its place in the list, whatever is before it");
+    warnings_are(&file, "warning wrong-kind|", "and what is none is told");
+    file_close(&file);
 }
 
 static void test_types(void)
@@ -317,8 +323,9 @@ static void test_models(void)
         "{\"uid\":\"g\",\"model\":\"mystery\"}]}");
     table_is(
         &file, "models",
-        "0,f,linear,full,1,1,3,b0=2e-05;b1=-10.0,,,2e-05 - 10 * x|1,f,moving_average,,0.5,,,,3,nan 15.0 25,|"
-        "2,g,mystery,,,,,,,,|",
+        "0,f,linear,full,1,1,3,b0=2e-05;b1=-10.0,,,2e-05 - 10 * x,|1,f,moving_average,,0.5,,,,3,nan 15.0 "
+        "25,,|"
+        "2,g,mystery,,,,,,,,,|",
         "models: old names of keys, coefficients in order, kinds that only the method names, unknown ones");
     char *line = table_text(&file.profile, "points", (struct pf_restriction){-1, -1, -1, 0}, 1);
     is(line, "0,1,10,-9.99998|0,2,20,-19.99998|0,3,30,-29.99998|", "points of a model, by x, and its values");
@@ -331,6 +338,50 @@ static void test_models(void)
     free(line);
     free(average);
     file_close(&file);
+}
+
+/* The last columns of models.csv, and the points of model 0. */
+static void model_is(const char *model, const char *formula, const char *points)
+{
+    char json[1000];
+    snprintf(json, sizeof json,
+             "{\"header\":{},\"resources\":[{\"uid\":\"f\",\"amount\":4,\"exclusive\":3,\"structure-unit-"
+             "size\":2}],"
+             "\"models\":[{%s,\"uid\":\"f\"}]}",
+             model);
+    struct file file = file_of(json);
+    char *row = table_text(&file.profile, "models", PF_UNRESTRICTED, 1000);
+    char *at = row + strlen(row);
+    for (int commas = 2; at > row && commas; at--)
+        commas -= at[-1] == ',';
+    is(at + 1, formula, model);
+    free(row);
+    row = table_text(&file.profile, "points", (struct pf_restriction){-1, -1, -1, 0}, 1000);
+    is(row, points, "and its points");
+    free(row);
+    file_close(&file);
+}
+
+#define B01 "\"coeffs\":[{\"name\":\"b0\",\"value\":3},{\"name\":\"b1\",\"value\":-2}]"
+#define B012                                                                                                 \
+    "\"coeffs\":[{\"name\":\"b2\",\"value\":-0.5},{\"name\":\"b1\",\"value\":1},{\"name\":\"b0\",\"value\":" \
+    "0}]"
+
+static void test_formulas(void)
+{
+    model_is("\"model\":\"constant\"," B01, "3,|", "0,2,4,3|");
+    model_is("\"model\":\"linear\"," B01, "3 - 2 * x,|", "0,2,4,-1|");
+    model_is("\"model\":\"logarithmic\"," B012, "0 + 1 * log(x),|", "0,2,4,0.6931471805599453|");
+    model_is("\"model\":\"quadratic\"," B01, "3 - 2 * x^2,|", "0,2,4,-5|");
+    model_is("\"model\":\"quadratic\"," B012, "0 + 1 * x - 0.5 * x^2,|", "0,2,4,0|");
+    model_is("\"model\":\"power\"," B01, "3 * x^-2,|", "0,2,4,0.75|");
+    model_is("\"model\":\"exponential\"," B01, "3 * (-2)^x,|", "0,2,4,12|");
+    model_is("\"model\":\"mystery\"," B01, ",|", "0,2,4,|");
+    model_is("\"model\":\"linear\",\"coeffs\":[{\"name\":\"b1\",\"value\":2}]", ",|", "0,2,4,|");
+    model_is("\"model\":\"regressogram\",\"x_start\":1,\"x_end\":3,\"bucket_stats\":[7,8],\"of_key\":"
+             "\"exclusive\","
+             "\"buckets_method\":\"doane\",\"list\":[12],\"none\":null",
+             ",of_key=exclusive buckets_method=doane list=[12] none=null|", "0,2,3,8|");
 }
 
 static void test_properties(void)
@@ -346,6 +397,32 @@ static void test_properties(void)
     file_close(&file);
 }
 
+static void info_is(const char *json, const char *want, const char *name)
+{
+    struct file file = file_of(json);
+    char have[500] = "";
+    for (size_t i = 0; i < pf_rows_count(file.profile.info); i++) {
+        const struct pf_cell *row = pf_rows_at(file.profile.info, i);
+        sprintf(have + strlen(have), "%.*s: %.*s|", (int)row[0].size, row[0].text, (int)row[1].size,
+                row[1].text);
+    }
+    is(have, want, name);
+    file_close(&file);
+}
+
+static void test_info(void)
+{
+    info_is("{\"header\":{\"cmd\":\"c\",\"args\":\"a\",\"workload\":\"w\",\"type\":\"t\",\"label\":\"l\"},"
+            "\"collector_info\":{\"name\":\"n\"},\"origin\":\"o\",\"global\":{}}",
+            "Command: c|Arguments: a|Workload: w|Label: l|Type: t|Collector: n|Origin: o|",
+            "a header of today");
+    info_is("{\"header\":{\"bin\":\"c\",\"params\":\"a\"},\"collector\":{\"name\":\"n\"},\"global\":{}}",
+            "Command: c|Arguments: a|Collector: n|", "names that members of old headers have");
+    info_is("{\"cmd\":\"c\",\"param\":\"a\",\"workload\":\"w\",\"type\":\"t\",\"minor_version\":\"o\","
+            "\"global\":{}}",
+            "Command: c|Arguments: a|Workload: w|Type: t|Origin: o|", "a file without header");
+}
+
 /* ---- damage ------------------------------------------------------------------------------------- */
 
 static void test_damage(void)
@@ -358,6 +435,10 @@ static void test_damage(void)
     file_close(&file);
     file = file_of("[{\"resources\":{}}]");
     warnings_are(&file, "fatal bad-json|", "a list is no profile");
+    ok(pf_rows_at(file.profile.warnings, 0)[0].i == 1, "which is told with the line");
+    file_close(&file);
+    file = file_of("{\"header\":{}}");
+    warnings_are(&file, "error no-resources|", "a profile without any region of resources is told");
     file_close(&file);
 
     enum { DEEP = 200000 };
@@ -407,7 +488,9 @@ int main(void)
     test_metrics();
     test_fields();
     test_models();
+    test_formulas();
     test_properties();
+    test_info();
     test_damage();
     test_probe();
     return done();

@@ -87,10 +87,24 @@ static void check_folder(const char *path, unsigned depth)
         closedir(listing);
 }
 
+/* Memory may run out before a profile is opened. */
+static void check_closing_unopened(void)
+{
+    const struct pf_options options = {.cache = 1 << 20};
+    for (size_t i = 0; pf_drivers[i]; i++) {
+        struct pf_profile profile;
+        struct pf_error error;
+        bool begun = !pf_profile_begin(&profile, pf_drivers[i], NULL, &options, &error);
+        pf_profile_end(&profile);
+        ok(begun, "a %s profile that was never opened can be closed", pf_drivers[i]->name);
+    }
+}
+
 int main(void)
 {
     char corpus[PATH_ROOM];
     const char *shared = getenv("PROFILEFS_SHARED");
+    check_closing_unopened();
     check_folder("tests/samples/archive", 0);
     if (!shared || !*shared)
         fputs("# profiles of PROFILEFS_SHARED, not set: skipped\n", stderr);

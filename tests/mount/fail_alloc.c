@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Preloaded into the program by out_of_memory.t: of the allocations that the program itself asks for (not the libraries
+ * it uses), the one whose number FAIL_AT gives fails, and with FAIL_ON=1 all behind it too. At the end COUNT_TO, if set,
+ * names a file that gets how many there were.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <link.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+/* glibc's own names of what is put in front of here. */
+void *__libc_malloc(size_t size);
+void *__libc_calloc(size_t count, size_t size);
+void *__libc_realloc(void *old, size_t size);
+
+static uintptr_t program_start, program_end;
+static atomic_long asked;
+static long fail_at;
+static bool fail_on;
+
+/* The first object is the program. */
+static int find_program(struct dl_phdr_info *object, size_t size, void *arg)
+{
+    (void)size;
+    (void)arg;
+    program_start = UINTPTR_MAX;
+    for (int i = 0; i < object->dlpi_phnum; i++) {
+        const ElfW(Phdr) *part = &object->dlpi_phdr[i];
+        uintptr_t start = object->dlpi_addr + part->p_vaddr, end = start + part->p_memsz;
+        if (part->p_type != PT_LOAD)
+            continue;
+        program_start = start < program_start ? start : program_start;
+        program_end = end > program_end ? end : program_end;
+    }
+    return 1;
+}
+
+__attribute__((constructor)) static void begin(void)
+{
+    const char *at = getenv("FAIL_AT"), *on = getenv("FAIL_ON");
+    fail_at = at ? atol(at) : 0;
+    fail_on = on && *on == '1';
+    dl_iterate_phdr(find_program, NULL);
+}
+
+__attribute__((destructor)) static void end(void)
+{
+    const char *path = getenv("COUNT_TO");
+    char text[32];
+    int fd = path ? open(path, O_WRONLY | O_CREAT | O_TRUNC, 0600) : -1;
+    int size = snprintf(text, sizeof text, "%ld\n", (long)asked);
+    if (fd >= 0 && write(fd, text, (size_t)size) == size)
+        close(fd);
+}
+
+static bool fails(const void *caller)
+{
+    if ((uintptr_t)caller < program_start || (uintptr_t)caller >= program_end)
+        return false;
+    long number = atomic_fetch_add(&asked, 1) + 1;
+    bool failing = fail_at && (number == fail_at || (fail_on && number > fail_at));
+    if (failing)
+        errno = ENOMEM;
+    return failing;
+}
+
+void *malloc(size_t size)
+{
+    return fails(__builtin_return_address(0)) ? NULL : __libc_malloc(size);
+}
+
+void *calloc(size_t count, size_t size)
+{
+    return fails(__builtin_return_address(0)) ? NULL : __libc_calloc(count, size);
+}
+
+void *realloc(void *old, size_t size)
+{
+    return fails(__builtin_return_address(0)) ? NULL : __libc_realloc(old, size);
+}

@@ -1,0 +1,71 @@
+#!/usr/bin/env bash
+# Memory may run out at any allocation: the program says so, or the answer is whole; it never crashes, hangs or leaves
+# something out silently.
+. "$(dirname "$0")/lib.sh"
+
+library=$(dirname "$PROFILEFS")/fail_alloc.so
+[ -e "$library" ] || skip_all "no $library (built for the plain program only)"
+library=$(realpath "$library")
+export XDG_CACHE_HOME=$work/none # nothing is kept from one run to the next
+touch "$work/none"
+runs=${PROFILEFS_RUNS:-25} # of each command
+
+# run NUMBER ON ARGS...: the program with that allocation failing; output in $work/out, its exit status is ours.
+run() {
+    local at=$1 on=$2
+    shift 2
+    timeout 20 env FAIL_AT="$at" FAIL_ON="$on" COUNT_TO="$work/count" LD_PRELOAD="$library" "$PROFILEFS" "$@" \
+        >"$work/out" 2>"$work/err"
+}
+
+# holds ARGS...: however many allocations succeed, the command ends with its answer or with an error.
+holds() {
+    local want number on status all
+    run 0 0 "$@"
+    want=$?
+    all=$(cat "$work/count")
+    cp "$work/out" "$work/whole"
+    [ "$all" -gt 50 ] || { echo "only $all allocations"; return 1; }
+    for number in $(seq 1 $((all / runs + 1)) "$all"); do
+        for on in 0 1; do
+            run "$number" "$on" "$@"
+            status=$?
+            case $status in
+                3) continue ;; # out of memory, it says
+                "$want") cmp -s "$work/out" "$work/whole" && continue ;;
+            esac
+            echo "allocation $number of $all fails ($on): status $status"
+            tail -n 3 "$work/err"
+            return 1
+        done
+    done
+}
+
+while read -r command path; do
+    ok "$command $path" holds "$command" "$archive/$path"
+done <<'LIST'
+cat 2026-03/xray-log.heat.Ab12Cd/tables/trace.csv
+cat 2026-03/xray-log.heat.Ab12Cd/metrics/time/stacks.folded
+cat 2026-03/xray-log.heat.Ab12Cd/metrics/time/functions.csv
+cat afsim/coast.afperf/tables/measurements.csv
+cat afsim/coast.afperf/metrics/time/tree.txt
+cat cube/heat.p4.r1/profile.cubex/tables/values.csv
+cat cube/experiment/tables/statistics.csv
+cat gpu/heat.sqlite/tables/kernels.csv
+cat hpc/solver-2019/tables/values.csv
+cat hpc/solver-2021/tables/trace.csv
+cat hpc/solver-2023/metrics/CPUTIME (sec) (I)/contexts.csv
+cat perun/lookup.perf/tables/resources.csv
+cat perun/lookup.perf/tables/models.csv
+cat scaling/heat.jsonl/tables/values.csv
+cat scaling/heat.extra-p/tables/models.csv
+check afsim/coast.afperf
+check cube/heat.p4.r1/profile.cubex
+check gpu/heat.sqlite
+check hpc/solver-2021
+check perun/lookup.perf
+check 2026-04/xray-log.heat.damaged
+tree perun
+LIST
+
+finish
