@@ -254,7 +254,7 @@ static void no_room_to_spill(void)
     fake_value(&fake, 0, fake_context(&fake, PF_NO_CONTEXT, "main", 0), 0, 1);
     must(!pf_tree_finish(fake.profile.contexts, &error));
     char *before = getenv("TMPDIR") ? strdup(getenv("TMPDIR")) : NULL;
-    setenv("TMPDIR", "/nonexistent", 1);
+    setenv("TMPDIR", "/proc/none", 1);
     fake.aggregate = pf_aggregate_new(&fake.profile, NULL, &error);
     ok(!fake.aggregate && error.code == ENOENT, "without a place for the temporary file there is an error");
     if (before)

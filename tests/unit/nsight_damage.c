@@ -214,7 +214,8 @@ static void test_write_ahead(void)
     DIR *listing = opendir(export_folder);
     while (listing && readdir(listing))
         files++;
-    closedir(listing);
+    if (listing)
+        closedir(listing);
     ok(files == 2 + 4, "no file is made beside it");
     remove_export("wal.sqlite");
     remove_export("wal.sqlite-wal");
