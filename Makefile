@@ -6,7 +6,7 @@ BUILD   ?= build
 override BUILD := $(patsubst $(CURDIR)/%,%,$(BUILD))
 CFLAGS  ?= -O2 -g -fno-jump-tables
 WARN     = -Wall -Wextra -Wpedantic -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wpointer-arith -Wvla $(WERROR)
-PKGS     = fuse3 libelf zlib json-c sqlite3
+PKGS     = fuse3 libelf zlib libxml-2.0 json-c sqlite3
 CPPFLAGS += -I. -D_GNU_SOURCE -D_FILE_OFFSET_BITS=64 -DFUSE_USE_VERSION=314 $(shell pkg-config --cflags $(PKGS))
 LDLIBS  += $(shell pkg-config --libs $(PKGS)) -liberty -lm -lpthread
 STD      = -std=c17

@@ -7,7 +7,6 @@
 
 #include "formats/cube/cube.h"
 #include "formats/cube/note.h"
-#include "formats/xml.h"
 
 /*
  * anchor.xml: attributes, metrics, program (regions, call tree), system. Elements of one kind nest (metrics, cnodes,
@@ -26,7 +25,7 @@ enum { ELEMENTS_A_STEP = 1024 };
 
 struct reading {
     struct pf_cube *cube;
-    struct pf_xml *xml;
+    struct pf_cube_xml *xml;
     bool head_only; /* stops before the program; else what comes before it is skipped */
     enum section section;
     enum subject subject;
@@ -84,13 +83,13 @@ static int read_id(struct reading *reading, const char *attribute, uint64_t *id,
 {
     int64_t value;
     *id = 0;
-    if (read_int(pf_xml_attribute(reading->xml, attribute), &value) && value >= 0) {
+    if (read_int(pf_cube_xml_attribute(reading->xml, attribute), &value) && value >= 0) {
         *id = (uint64_t)value;
         return 0;
     }
     reading->cube->broken = true;
-    return pf_cube_note(reading->cube->load_notes, pf_xml_line(reading->xml), -1, "fatal", "bad-id", error,
-                        "<%.40s> has no number as its %s", pf_xml_name(reading->xml), attribute);
+    return pf_cube_note(reading->cube->load_notes, pf_cube_xml_line(reading->xml), -1, "fatal", "bad-id",
+                        error, "<%.40s> has no number as its %s", pf_cube_xml_name(reading->xml), attribute);
 }
 
 /* A string of the tree's pool; PF_NO_STRING for none and for an empty one. -1: memory. */
@@ -107,7 +106,7 @@ static int intern(const struct reading *reading, const char *text, size_t size, 
 static int intern_attribute(const struct reading *reading, const char *name, uint32_t *string,
                             struct pf_error *error)
 {
-    const char *value = pf_xml_attribute(reading->xml, name);
+    const char *value = pf_cube_xml_attribute(reading->xml, name);
     return intern(reading, value, value ? strlen(value) : 0, string, error);
 }
 
@@ -143,7 +142,7 @@ static void trim(const char **text, size_t *size)
 static int start_cube(struct reading *reading, struct pf_error *error)
 {
     (void)error;
-    const char *version = pf_xml_attribute(reading->xml, "version");
+    const char *version = pf_cube_xml_attribute(reading->xml, "version");
     reading->is_cube = true;
     if (version)
         snprintf(reading->cube->version, sizeof reading->cube->version, "%s", version);
@@ -153,8 +152,8 @@ static int start_cube(struct reading *reading, struct pf_error *error)
 /* Attributes of the file stand directly in <cube>; others belong to nodes of the system. */
 static int start_attr(struct reading *reading, struct pf_error *error)
 {
-    const char *key = pf_xml_attribute(reading->xml, "key");
-    const char *value = pf_xml_attribute(reading->xml, "value");
+    const char *key = pf_cube_xml_attribute(reading->xml, "key");
+    const char *value = pf_cube_xml_attribute(reading->xml, "value");
     if (reading->section != HEAD || reading->depth != 2 || !key)
         return 0;
     struct pf_cell cells[] = {pf_string(key), pf_string(value ? value : "")};
@@ -180,8 +179,8 @@ static int start_metric(struct reading *reading, struct pf_error *error)
         return 0;
     if (make_room(&cube->metrics, cube->n_metrics, &cube->room_metrics, sizeof *cube->metrics, error))
         return -1;
-    const char *kind = pf_xml_attribute(reading->xml, "type");
-    const char *shown = pf_xml_attribute(reading->xml, "viztype");
+    const char *kind = pf_cube_xml_attribute(reading->xml, "type");
+    const char *shown = pf_cube_xml_attribute(reading->xml, "viztype");
     if (!kind)
         kind = "EXCLUSIVE"; /* children may have no type */
     struct pf_cube_metric metric = {.parent = reading->metric,
@@ -194,9 +193,9 @@ static int start_metric(struct reading *reading, struct pf_error *error)
                                     .expression = ""};
     if (!metric.kind)
         return -1;
-    if (!read_int(pf_xml_attribute(reading->xml, "id"), &id) || id < 0) {
+    if (!read_int(pf_cube_xml_attribute(reading->xml, "id"), &id) || id < 0) {
         id = (int64_t)cube->n_metrics;
-        if (pf_cube_note(cube->notes, pf_xml_line(reading->xml), -1, "error", "bad-id", error,
+        if (pf_cube_note(cube->notes, pf_cube_xml_line(reading->xml), -1, "error", "bad-id", error,
                          "a metric has no number as its id"))
             return -1;
     }
@@ -250,8 +249,8 @@ static int start_program(struct reading *reading, struct pf_error *error)
 static int start_region(struct reading *reading, struct pf_error *error)
 {
     struct pf_cube *cube = reading->cube;
-    struct pf_cube_region region = {.begin = int_or(pf_xml_attribute(reading->xml, "begin"), -1),
-                                    .end = int_or(pf_xml_attribute(reading->xml, "end"), -1),
+    struct pf_cube_region region = {.begin = int_or(pf_cube_xml_attribute(reading->xml, "begin"), -1),
+                                    .end = int_or(pf_cube_xml_attribute(reading->xml, "end"), -1),
                                     .name = PF_NO_STRING,
                                     .mangled = PF_NO_STRING,
                                     .paradigm = PF_NO_STRING,
@@ -296,7 +295,7 @@ static int start_cnode(struct reading *reading, struct pf_error *error)
     if (read_id(reading, "id", &id, error) || read_id(reading, "calleeId", &region, error) ||
         intern_attribute(reading, "mod", &path.file, error))
         return -1;
-    int64_t line = int_or(pf_xml_attribute(reading->xml, "line"), 0);
+    int64_t line = int_or(pf_cube_xml_attribute(reading->xml, "line"), 0);
     path.line = line > 0 && line < UINT32_MAX ? (uint32_t)line : 0;
     path.region = region < UINT32_MAX ? (uint32_t)region : UINT32_MAX;
     if (id >= UINT32_MAX) {
@@ -323,8 +322,8 @@ static void close_cnode(struct reading *reading)
 static int start_parameter(struct reading *reading, struct pf_error *error)
 {
     char text[PARAMETERS_MAX];
-    const char *key = pf_xml_attribute(reading->xml, "parkey");
-    const char *value = pf_xml_attribute(reading->xml, "parvalue");
+    const char *key = pf_cube_xml_attribute(reading->xml, "parkey");
+    const char *value = pf_cube_xml_attribute(reading->xml, "parvalue");
     if (reading->path == PF_CUBE_NONE || !key || !value)
         return 0;
     struct pf_cube_path *path = &reading->cube->paths[reading->path];
@@ -355,7 +354,7 @@ static int add_node(struct reading *reading, const char *word, bool group, struc
     uint32_t parent = reading->node;
     struct pf_cube_node node = {.parent = parent,
                                 .depth = parent == PF_CUBE_NONE ? 0 : cube->nodes[parent].depth + 1,
-                                .id = (uint64_t)int_or(pf_xml_attribute(reading->xml, "Id"), 0),
+                                .id = (uint64_t)int_or(pf_cube_xml_attribute(reading->xml, "Id"), 0),
                                 .rank = -1,
                                 .name = PF_NO_STRING,
                                 .group = group};
@@ -371,7 +370,7 @@ static int add_node(struct reading *reading, const char *word, bool group, struc
 /* systemtreenode; machine and node in the syntax of version 4.0 */
 static int start_node(struct reading *reading, struct pf_error *error)
 {
-    return reading->section == SYSTEM ? add_node(reading, pf_xml_name(reading->xml), false, error) : 0;
+    return reading->section == SYSTEM ? add_node(reading, pf_cube_xml_name(reading->xml), false, error) : 0;
 }
 
 /* locationgroup; process in 4.0 */
@@ -481,7 +480,7 @@ static bool skips(const struct reading *reading, const struct element *element)
 static int tell(struct reading *reading, struct pf_error *error)
 {
     size_t size;
-    const char *text = pf_xml_text(reading->xml, &size), *name = pf_xml_name(reading->xml);
+    const char *text = pf_cube_xml_text(reading->xml, &size), *name = pf_cube_xml_name(reading->xml);
     switch (reading->subject) {
     case METRIC:
         return tell_metric(reading, name, text, size, error);
@@ -498,14 +497,14 @@ static int tell(struct reading *reading, struct pf_error *error)
 
 static int take_start(struct reading *reading, struct pf_error *error)
 {
-    const struct element *element = find_element(pf_xml_name(reading->xml));
+    const struct element *element = find_element(pf_cube_xml_name(reading->xml));
     reading->depth++;
     return element && !skips(reading, element) ? element->start(reading, error) : 0;
 }
 
 static int take_close(struct reading *reading, struct pf_error *error)
 {
-    const struct element *element = find_element(pf_xml_name(reading->xml));
+    const struct element *element = find_element(pf_cube_xml_name(reading->xml));
     reading->depth--;
     if (!element)
         return tell(reading, error);
@@ -520,17 +519,17 @@ static int read_elements(struct reading *reading, struct pf_pass *pass, struct p
     uint64_t total = reading->cube->anchor.size;
     for (uint64_t i = 0; !reading->over; i++) {
         int result = 0;
-        if (i % ELEMENTS_A_STEP == 0 && pf_pass_step(pass, pf_xml_offset(reading->xml), total, error))
+        if (i % ELEMENTS_A_STEP == 0 && pf_pass_step(pass, pf_cube_xml_offset(reading->xml), total, error))
             return -1;
-        switch (pf_xml_next(reading->xml, error)) {
-        case PF_XML_FAILED:
+        switch (pf_cube_xml_next(reading->xml, error)) {
+        case PF_CUBE_FAILED:
             return -1;
-        case PF_XML_END:
+        case PF_CUBE_END:
             return 0;
-        case PF_XML_START:
+        case PF_CUBE_START:
             result = take_start(reading, error);
             break;
-        case PF_XML_CLOSE:
+        case PF_CUBE_CLOSE:
             result = take_close(reading, error);
             break;
         }
@@ -543,7 +542,7 @@ static int read_elements(struct reading *reading, struct pf_pass *pass, struct p
 /* What is wrong with the text as such. */
 static int judge(struct reading *reading, struct pf_error *error)
 {
-    uint64_t line = pf_xml_line(reading->xml);
+    uint64_t line = pf_cube_xml_line(reading->xml);
     const char *problem = !reading->is_cube    ? "anchor.xml has no <cube>"
                           : reading->depth > 0 ? "anchor.xml ends inside an element"
                           : reading->depth < 0 ? "anchor.xml closes more than it opens"
@@ -554,15 +553,10 @@ static int judge(struct reading *reading, struct pf_error *error)
     return pf_cube_note(reading->cube->load_notes, line, -1, "fatal", "bad-anchor", error, "%s", problem);
 }
 
-static ssize_t read_text(void *arg, void *buffer, size_t size, uint64_t offset, struct pf_error *error)
-{
-    return pf_cube_bytes_read(arg, buffer, size, offset, error);
-}
-
 static int read_anchor(struct pf_cube *cube, bool head_only, struct pf_pass *pass, struct pf_error *error)
 {
     struct reading reading = {.cube = cube,
-                              .xml = pf_xml_new(read_text, &cube->anchor),
+                              .xml = pf_cube_xml_new(&cube->anchor),
                               .head_only = head_only,
                               .metric = PF_CUBE_NONE,
                               .path = PF_CUBE_NONE,
@@ -572,7 +566,7 @@ static int read_anchor(struct pf_cube *cube, bool head_only, struct pf_pass *pas
     int result = read_elements(&reading, pass, error);
     if (!result && !head_only)
         result = judge(&reading, error);
-    pf_xml_free(reading.xml);
+    pf_cube_xml_free(reading.xml);
     return result;
 }
 

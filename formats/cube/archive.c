@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "formats/cube/note.h"
-#include "formats/inflate.h"
 
 enum {
     BLOCK = 512,
@@ -312,16 +311,4 @@ int pf_cube_archive_read(struct pf_cube_archive *archive, struct pf_input *input
     }
     sort_members(archive);
     return result < 0 ? -1 : 0;
-}
-
-ssize_t pf_cube_bytes_read(const struct pf_cube_bytes *bytes, void *buffer, size_t size, uint64_t at,
-                           struct pf_error *error)
-{
-    if (bytes->inflate)
-        return pf_inflate_read(bytes->inflate, buffer, size, at, error);
-    if (at >= bytes->size)
-        return 0;
-    if (size > bytes->size - at)
-        size = (size_t)(bytes->size - at);
-    return pf_input_read(bytes->input, buffer, size, bytes->offset + at, error);
 }

@@ -9,8 +9,6 @@
 #include "formats/rows.h"
 #include "formats/source.h"
 
-struct pf_inflate;
-
 /*
  * The container of a .cubex: a tar archive without folders, as Cube writes it. Check sums are not looked at (one
  * writer gets all of them wrong), and a lone block of zeros inside is not its end (Cube writes one behind each member
@@ -36,16 +34,5 @@ void pf_cube_archive_free(struct pf_cube_archive *archive);
 
 /* NULL if there is none. */
 const struct pf_cube_member *pf_cube_archive_find(const struct pf_cube_archive *archive, const char *name);
-
-/* A range of an input as it stands there, or what it inflates to. */
-struct pf_cube_bytes {
-    struct pf_input *input;
-    uint64_t offset, size;
-    struct pf_inflate *inflate; /* NULL: not compressed */
-};
-
-/* Up to `size` bytes at `at` of the range; fewer at its end only. -1 with *error filled. Safe from many threads. */
-ssize_t pf_cube_bytes_read(const struct pf_cube_bytes *bytes, void *buffer, size_t size, uint64_t at,
-                           struct pf_error *error);
 
 #endif

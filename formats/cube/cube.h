@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "formats/cube/archive.h"
+#include "formats/cube/xml.h"
 #include "formats/driver.h"
 #include "formats/strings.h"
 #include "formats/tree.h"

@@ -12,7 +12,7 @@
 /* What opening needs stands in the first bytes; the table of modules follows it. */
 #define HEAD_MAX ((uint64_t)1 << 20)
 
-enum { KINDS_MAX = 256, NAME_LIMIT = 1024 };
+enum { PIECE = 64 * 1024, KINDS_MAX = 256, NAME_LIMIT = 1024 };
 
 /* ---- what the readers share ---------------------------------------------------------------------------- */
 
@@ -40,24 +40,25 @@ enum hpc_element hpc_element(const char *name)
     };
     /* The frequent ones first: they are the last in the list. */
     for (int i = HPC_X_ELEMENTS - 1; i > HPC_X_OTHER; i--)
-        if (*name == *names[i] && !strcmp(name, names[i]))
+        if (!strcmp(name, names[i]))
             return (enum hpc_element)i;
     return HPC_X_OTHER;
 }
 
-bool hpc_number(const struct pf_xml *xml, const char *name, int64_t *value)
+bool hpc_number(const struct hpc_attributes *attributes, const char *name, int64_t *value)
 {
-    const char *at = pf_xml_attribute(xml, name);
+    struct pf_cell cell = hpc_attribute(attributes, name);
     uint64_t number = 0;
-    if (!at)
+    if (cell.type != PF_TEXT || !cell.size)
         return false;
+    const char *at = cell.text, *end = at + cell.size;
     bool negative = *at == '-';
     at += negative;
-    unsigned base = at[0] == '0' && at[1] == 'x' && at[2] ? 16 : 10;
+    unsigned base = end - at > 2 && at[0] == '0' && at[1] == 'x' ? 16 : 10;
     at += base == 16 ? 2 : 0;
-    if (!*at)
+    if (at == end)
         return false;
-    for (; *at; at++) {
+    for (; at < end; at++) {
         unsigned digit = *at >= '0' && *at <= '9'   ? (unsigned)(*at - '0')
                          : *at >= 'a' && *at <= 'f' ? (unsigned)(*at - 'a' + 10)
                                                     : 16;
@@ -69,14 +70,20 @@ bool hpc_number(const struct pf_xml *xml, const char *name, int64_t *value)
     return true;
 }
 
-ssize_t hpc_read_description(void *arg, void *buffer, size_t size, uint64_t offset, struct pf_error *error)
+int hpc_read_xml(struct hpc_state *state, uint64_t end, struct hpc_xml *xml, bool *between,
+                 struct pf_pass *pass, struct pf_error *error)
 {
-    const struct hpc_description *description = arg;
-    if (offset >= description->end)
-        return 0;
-    if (size > description->end - offset)
-        size = (size_t)(description->end - offset);
-    return pf_input_read(description->input, buffer, size, offset, error);
+    uint64_t size = pf_input_size(state->description);
+    char *bytes = malloc(PIECE);
+    int told = bytes ? 0 : hpc_fail_memory(error);
+    for (uint64_t at = 0; at < size && at < end && !told; at += PIECE) {
+        ssize_t got = pf_input_read(state->description, bytes, PIECE, at, error);
+        told = got < 0 || pf_pass_step(pass, at, size, error) ? -1
+                                                              : hpc_xml_feed(xml, bytes, (size_t)got, error);
+    }
+    free(bytes);
+    *between = hpc_xml_between(xml);
+    return told;
 }
 
 /* ---- probing ------------------------------------------------------------------------------------------- */
@@ -110,21 +117,25 @@ struct pending {
 struct reading {
     struct hpc_state *state;
     struct pf_profile *profile;
-    struct pf_xml *xml;
+    struct hpc_notes *notes;
+    struct hpc_xml *xml;
     bool root, complete;
     struct pending pending;
 };
 
 /* The value of an attribute, kept; "" if there is none. NULL with *error filled. */
-static const char *keep(struct reading *reading, const char *name, struct pf_error *error)
+static const char *keep(struct reading *reading, const struct hpc_attributes *attributes, const char *name,
+                        struct pf_error *error)
 {
-    const char *value = pf_xml_attribute(reading->xml, name);
-    return value ? hpc_keep(reading->state, value, strnlen(value, NAME_LIMIT), error) : "";
+    struct pf_cell cell = hpc_attribute(attributes, name);
+    if (cell.type != PF_TEXT)
+        return "";
+    return hpc_keep(reading->state, cell.text, cell.size < NAME_LIMIT ? cell.size : NAME_LIMIT, error);
 }
 
-static int read_root(struct reading *reading, struct pf_error *error)
+static int read_root(struct reading *reading, const struct hpc_attributes *attributes, struct pf_error *error)
 {
-    const char *version = keep(reading, "version", error);
+    const char *version = keep(reading, attributes, "version", error);
     if (!version)
         return -1;
     reading->root = true;
@@ -134,28 +145,30 @@ static int read_root(struct reading *reading, struct pf_error *error)
     else if (!strncmp(version, "2.", 2))
         reading->state->layout = HPC_OLD;
     else
-        return pf_fail_line(error, EINVAL, (int64_t)pf_xml_line(reading->xml),
+        return pf_fail_line(error, EINVAL, hpc_xml_line(reading->xml),
                             "version %.20s of experiment.xml is not supported", version);
     return 0;
 }
 
-static int read_title(struct reading *reading, struct pf_error *error)
+static int read_title(struct reading *reading, const struct hpc_attributes *attributes,
+                      struct pf_error *error)
 {
-    const char *title = keep(reading, "n", error);
+    const char *title = keep(reading, attributes, "n", error);
     struct pf_cell cells[] = {pf_string("Experiment"), pf_string(title)};
     return title ? pf_rows_add(reading->profile->info, cells, error) : -1;
 }
 
-static int read_identifier(struct reading *reading, struct pf_error *error)
+static int read_identifier(struct reading *reading, const struct hpc_attributes *attributes,
+                           struct pf_error *error)
 {
     struct hpc_identifiers *identifiers = &reading->state->identifiers;
     int64_t i;
-    if (!hpc_number(reading->xml, "i", &i) || i < 0 || i >= KINDS_MAX)
+    if (!hpc_number(attributes, "i", &i) || i < 0 || i >= KINDS_MAX)
         return 0;
     if (!identifiers->names && !(identifiers->names = calloc(KINDS_MAX, sizeof *identifiers->names)))
         return hpc_fail_memory(error);
     identifiers->count = KINDS_MAX;
-    identifiers->names[i] = keep(reading, "n", error);
+    identifiers->names[i] = keep(reading, attributes, "n", error);
     return identifiers->names[i] ? 0 : -1;
 }
 
@@ -173,28 +186,30 @@ static int add_pending(struct reading *reading, struct pf_error *error)
                : 0;
 }
 
-static int read_metric(struct reading *reading, struct pf_error *error)
+static int read_metric(struct reading *reading, const struct hpc_attributes *attributes,
+                       struct pf_error *error)
 {
     struct pending *pending = &reading->pending;
     if (add_pending(reading, error))
         return -1;
     *pending = (struct pending){0};
-    if (!hpc_number(reading->xml, "i", &pending->facts.id))
+    if (!hpc_number(attributes, "i", &pending->facts.id))
         return 0;
-    pending->facts.name = keep(reading, "n", error);
-    pending->facts.scope = keep(reading, "t", error);
-    pending->facts.description = keep(reading, "md", error);
+    pending->facts.name = keep(reading, attributes, "n", error);
+    pending->facts.scope = keep(reading, attributes, "t", error);
+    pending->facts.description = keep(reading, attributes, "md", error);
     pending->open = true;
     return pending->facts.name && pending->facts.scope && pending->facts.description ? 0 : -1;
 }
 
-static int read_formula(struct reading *reading, struct pf_error *error)
+static int read_formula(struct reading *reading, const struct hpc_attributes *attributes,
+                        struct pf_error *error)
 {
-    const char *type = pf_xml_attribute(reading->xml, "t");
-    const char *formula = keep(reading, "frm", error);
+    struct pf_cell type = hpc_attribute(attributes, "t");
+    const char *formula = keep(reading, attributes, "frm", error);
     if (!formula)
         return -1;
-    if (type && !strcmp(type, "combine"))
+    if (type.type == PF_TEXT && type.size == 7 && !memcmp(type.text, "combine", 7))
         reading->pending.combine = formula;
     else
         reading->pending.view = formula;
@@ -212,85 +227,74 @@ static const char *scope_of(const char *name, const char *attribute)
     return size > 4 && !strcmp(name + size - 4, " (E)") ? "exclusive" : "";
 }
 
-static int read_metric_db(struct reading *reading, struct pf_error *error)
+static int read_metric_db(struct reading *reading, const struct hpc_attributes *attributes,
+                          struct pf_error *error)
 {
-    struct hpc_metric_facts facts = {.name = keep(reading, "n", error)};
-    const char *type = keep(reading, "t", error);
+    struct hpc_metric_facts facts = {.name = keep(reading, attributes, "n", error)};
+    const char *type = keep(reading, attributes, "t", error);
     int64_t column;
     if (!facts.name || !type)
         return -1;
     facts.scope = scope_of(facts.name, type);
     /* In files of 2.x the values are known by their column. */
-    if (!hpc_number(reading->xml, "i", &facts.id))
+    if (!hpc_number(attributes, "i", &facts.id))
         return 0;
     int added = hpc_add_metric(reading->state, &facts, error);
-    if (added > 0 && hpc_number(reading->xml, "db-id", &column) && column >= 0 && column < 1 << 16)
+    if (added > 0 && hpc_number(attributes, "db-id", &column) && column >= 0 && column < 1 << 16)
         return hpc_set_column(reading->state, (uint32_t)column, error);
     return added < 0 ? -1 : 0;
 }
 
-static int read_trace_db(struct reading *reading)
+static int read_trace_db(struct reading *reading, const struct hpc_attributes *attributes)
 {
     int64_t ticks;
-    if (hpc_number(reading->xml, "u", &ticks) && ticks > 0)
+    if (hpc_number(attributes, "u", &ticks) && ticks > 0)
         reading->state->ticks_per_second = (uint64_t)ticks;
     return 0;
 }
 
-static int take_start(struct reading *reading, struct pf_error *error)
+static int on_start(void *arg, const char *name, const struct hpc_attributes *attributes,
+                    struct pf_error *error)
 {
-    enum hpc_element element = hpc_element(pf_xml_name(reading->xml));
+    struct reading *reading = arg;
+    enum hpc_element element = hpc_element(name);
     if (!reading->root && element != HPC_X_EXPERIMENT)
-        return pf_fail_line(error, EINVAL, (int64_t)pf_xml_line(reading->xml),
+        return pf_fail_line(error, EINVAL, hpc_xml_line(reading->xml),
                             "not the XML of an HPCToolkit experiment");
     switch (element) {
     case HPC_X_EXPERIMENT:
-        return read_root(reading, error);
+        return read_root(reading, attributes, error);
     case HPC_X_PATH_PROFILE:
-        return read_title(reading, error);
+        return read_title(reading, attributes, error);
     case HPC_X_IDENTIFIER:
-        return read_identifier(reading, error);
+        return read_identifier(reading, attributes, error);
     case HPC_X_METRIC:
-        return read_metric(reading, error);
+        return read_metric(reading, attributes, error);
     case HPC_X_FORMULA:
-        return read_formula(reading, error);
+        return read_formula(reading, attributes, error);
     case HPC_X_METRIC_DB:
-        return read_metric_db(reading, error);
+        return read_metric_db(reading, attributes, error);
     case HPC_X_TRACE_DB:
-        return read_trace_db(reading);
+        return read_trace_db(reading, attributes);
     case HPC_X_MODULES:
     case HPC_X_DATA:
         reading->complete = true;
-        return 0;
+        return 1;
     default:
         return 0;
     }
 }
 
-static int take_close(struct reading *reading, struct pf_error *error)
+static int on_end(void *arg, const char *name, struct pf_error *error)
 {
-    return hpc_element(pf_xml_name(reading->xml)) == HPC_X_METRIC ? add_pending(reading, error) : 0;
+    return hpc_element(name) == HPC_X_METRIC ? add_pending(arg, error) : 0;
 }
 
-/* Up to the tables that opening needs nothing of. */
-static int read_head(struct reading *reading, struct pf_error *error)
+static int on_broken(void *arg, int64_t line, struct pf_error *error)
 {
-    int failed = 0;
-    while (!failed && !reading->complete) {
-        switch (pf_xml_next(reading->xml, error)) {
-        case PF_XML_FAILED:
-            return -1;
-        case PF_XML_END:
-            return add_pending(reading, error);
-        case PF_XML_START:
-            failed = take_start(reading, error);
-            break;
-        case PF_XML_CLOSE:
-            failed = take_close(reading, error);
-            break;
-        }
-    }
-    return failed || add_pending(reading, error) ? -1 : 0;
+    struct reading *reading = arg;
+    return hpc_note(reading->notes, line, -1, "error", "broken-xml", error,
+                    "experiment.xml: an element can't be read and is left out");
 }
 
 /* Twins have names that differ in what they end with. */
@@ -311,25 +315,29 @@ static void pair_metrics(struct hpc_state *state)
 
 int hpc_experiment_open(struct pf_profile *profile, struct hpc_notes *notes, struct pf_error *error)
 {
+    static const struct hpc_xml_events events = {on_start, on_end, on_broken};
     struct hpc_state *state = hpc_state(profile);
-    struct hpc_description head = {state->description, HEAD_MAX};
-    struct reading reading = {.state = state, .profile = profile};
+    struct reading reading = {.state = state, .profile = profile, .notes = notes};
+    bool between = false;
     state->ticks_per_second = 1000000000;
-    reading.xml = pf_xml_new(hpc_read_description, &head);
+    reading.xml = hpc_xml_new(&events, &reading);
     if (!reading.xml)
         return hpc_fail_memory(error);
-    int failed = read_head(&reading, error);
-    if (!failed && !reading.root)
-        failed = pf_fail_at(error, EINVAL, 0, "not the XML of an HPCToolkit experiment");
-    if (!failed && !reading.complete)
-        failed = hpc_note(
+    int told = hpc_read_xml(state, HEAD_MAX, reading.xml, &between, NULL, error);
+    if (told >= 0 && add_pending(&reading, error))
+        told = -1;
+    if (told >= 0 && !reading.root)
+        told = pf_fail_at(error, EINVAL, 0, "not the XML of an HPCToolkit experiment");
+    if (told >= 0 && !reading.complete &&
+        hpc_note(
             notes, 0, -1, "error", "head", error,
             "experiment.xml: the tables of metrics have no end within the first %d KB; what follows is not "
             "read",
-            (int)(HEAD_MAX >> 10));
-    pf_xml_free(reading.xml);
-    if (failed && !*error->where)
+            (int)(HEAD_MAX >> 10)))
+        told = -1;
+    hpc_xml_free(reading.xml);
+    if (told < 0 && !*error->where)
         snprintf(error->where, sizeof error->where, "experiment.xml");
     pair_metrics(state);
-    return failed ? -1 : 0;
+    return told < 0 ? -1 : 0;
 }

@@ -14,9 +14,6 @@
  * most: a frame and the instruction that it consists of, say. The more telling element decides what it is.
  */
 
-/* How often to look whether somebody still waits: elements take 4 bytes at least, and seldom more than 200. */
-enum { ELEMENTS_A_STEP = 4096 };
-
 /* An element that is open. */
 struct level {
     uint64_t id;           /* of its context */
@@ -29,7 +26,7 @@ struct reading {
     struct hpc_state *state;
     struct hpc_model *model;
     struct hpc_notes *notes;
-    struct pf_xml *xml;
+    struct hpc_xml *xml;
     struct hpc_idmap modules, files, procedures; /* id -> index in the model's lists */
     struct level *levels;
     size_t depth, room;
@@ -45,25 +42,26 @@ static struct pf_strings *strings_of(const struct reading *reading)
 
 /* ---- tables --------------------------------------------------------------------------------------------- */
 
-static uint32_t intern_attribute(struct reading *reading, const char *name, struct pf_error *error)
+static uint32_t intern_attribute(struct reading *reading, const struct hpc_attributes *attributes,
+                                 const char *name, struct pf_error *error)
 {
-    const char *value = pf_xml_attribute(reading->xml, name);
-    return value ? hpc_intern(strings_of(reading), value, strlen(value), error)
-                 : pf_intern(strings_of(reading), "", 0, error);
+    struct pf_cell cell = hpc_attribute(attributes, name);
+    return pf_intern(strings_of(reading), cell.type == PF_TEXT ? cell.text : "",
+                     cell.type == PF_TEXT ? cell.size : 0, error);
 }
 
-static int read_place(struct reading *reading, struct hpc_idmap *ids, struct hpc_places *places,
-                      struct pf_error *error)
+static int read_place(struct reading *reading, const struct hpc_attributes *attributes, struct hpc_idmap *ids,
+                      struct hpc_places *places, struct pf_error *error)
 {
     int64_t id;
     struct hpc_place place = {.path = PF_NO_STRING};
-    if (!hpc_number(reading->xml, "i", &id))
+    if (!hpc_number(attributes, "i", &id))
         return 0;
     place.id = (uint64_t)id;
     int added = hpc_idmap_add(ids, place.id, places->count, error);
     if (added <= 0)
         return added;
-    place.path = intern_attribute(reading, "n", error);
+    place.path = intern_attribute(reading, attributes, "n", error);
     if (place.path == PF_NO_STRING)
         return -1;
     struct pf_cell path = pf_interned(strings_of(reading), place.path);
@@ -71,29 +69,30 @@ static int read_place(struct reading *reading, struct hpc_idmap *ids, struct hpc
     return hpc_add_place(places, &place, error);
 }
 
-static int read_procedure(struct reading *reading, struct pf_error *error)
+static int read_procedure(struct reading *reading, const struct hpc_attributes *attributes,
+                          struct pf_error *error)
 {
     int64_t id, offset;
     struct hpc_function function = {.file = PF_NO_STRING, .module = PF_NO_STRING, .offset = HPC_NO_OFFSET};
-    if (!hpc_number(reading->xml, "i", &id))
+    if (!hpc_number(attributes, "i", &id))
         return 0;
     function.id = (uint64_t)id;
     int added = hpc_idmap_add(&reading->procedures, function.id, reading->model->functions.count, error);
     if (added <= 0)
         return added;
-    if (hpc_number(reading->xml, "v", &offset) && offset)
+    if (hpc_number(attributes, "v", &offset) && offset)
         function.offset = (uint64_t)offset;
-    function.name = intern_attribute(reading, "n", error);
+    function.name = intern_attribute(reading, attributes, "n", error);
     return function.name == PF_NO_STRING || hpc_add_function(&reading->model->functions, &function, error)
                ? -1
                : 0;
 }
 
-static uint32_t path_of(const struct pf_xml *xml, const char *name, const struct hpc_idmap *ids,
-                        const struct hpc_places *places)
+static uint32_t path_of(const struct hpc_attributes *attributes, const char *name,
+                        const struct hpc_idmap *ids, const struct hpc_places *places)
 {
     int64_t id;
-    uint32_t i = hpc_number(xml, name, &id) ? hpc_idmap_find(ids, (uint64_t)id) : HPC_NO_NUMBER;
+    uint32_t i = hpc_number(attributes, name, &id) ? hpc_idmap_find(ids, (uint64_t)id) : HPC_NO_NUMBER;
     return i == HPC_NO_NUMBER ? PF_NO_STRING : places->items[i].path;
 }
 
@@ -123,11 +122,12 @@ static enum hpc_kind kind_of(enum hpc_element element, uint64_t address)
     }
 }
 
-static int set_name(struct reading *reading, struct hpc_context *context, struct pf_error *error)
+static int set_name(struct reading *reading, const struct hpc_attributes *attributes,
+                    struct hpc_context *context, struct pf_error *error)
 {
     int64_t id;
     bool frame = context->kind == HPC_FUNCTION || context->kind == HPC_INLINED;
-    uint32_t i = frame && hpc_number(reading->xml, "n", &id)
+    uint32_t i = frame && hpc_number(attributes, "n", &id)
                      ? hpc_idmap_find(&reading->procedures, (uint64_t)id)
                      : HPC_NO_NUMBER;
     if (i != HPC_NO_NUMBER &&
@@ -139,26 +139,27 @@ static int set_name(struct reading *reading, struct hpc_context *context, struct
 }
 
 /* What an element says of its context; in 2.x an inlined frame's exclusive value is also its caller's. */
-static int read_facts(struct reading *reading, enum hpc_element element, const struct level *above,
+static int read_facts(struct reading *reading, enum hpc_element element,
+                      const struct hpc_attributes *attributes, const struct level *above,
                       struct hpc_context *context, struct pf_error *error)
 {
     const struct hpc_model *model = reading->model;
     int64_t number;
     *context = (struct hpc_context){.name = PF_NO_STRING, .offset = HPC_NO_OFFSET};
-    uint64_t address = hpc_number(reading->xml, "v", &number) ? (uint64_t)number : 0;
+    uint64_t address = hpc_number(attributes, "v", &number) ? (uint64_t)number : 0;
     if (address)
         context->offset = address;
     context->line =
-        hpc_number(reading->xml, "l", &number) && number > 0 && number <= UINT32_MAX ? (uint32_t)number : 0;
-    context->file = path_of(reading->xml, "f", &reading->files, &model->files);
-    context->module = path_of(reading->xml, "lm", &reading->modules, &model->modules);
+        hpc_number(attributes, "l", &number) && number > 0 && number <= UINT32_MAX ? (uint32_t)number : 0;
+    context->file = path_of(attributes, "f", &reading->files, &model->files);
+    context->module = path_of(attributes, "lm", &reading->modules, &model->modules);
     if (context->file == PF_NO_STRING && element != HPC_X_PF && element != HPC_X_PR)
         context->file = above->file;
     if (context->module == PF_NO_STRING)
         context->module = above->module;
     context->kind = kind_of(element, address);
     context->flags = element == HPC_X_PF ? PF_FRAME : 0;
-    return set_name(reading, context, error);
+    return set_name(reading, attributes, context, error);
 }
 
 static int remember_element(struct reading *reading, uint32_t context, uint8_t element,
@@ -213,8 +214,8 @@ static int note_stray(struct reading *reading, const char *text, struct pf_error
     if (reading->strays)
         return 0;
     reading->strays = true;
-    return hpc_note(reading->notes, (int64_t)pf_xml_line(reading->xml), -1, "error", "inconsistent-tree",
-                    error, "experiment.xml: %s; so may others be", text);
+    return hpc_note(reading->notes, hpc_xml_line(reading->xml), -1, "error", "inconsistent-tree", error,
+                    "experiment.xml: %s; so may others be", text);
 }
 
 static int read_root(struct reading *reading, struct pf_error *error)
@@ -230,15 +231,17 @@ static int read_root(struct reading *reading, struct pf_error *error)
 }
 
 /* Numbers of samples in the traces of 2.x. */
-static int read_traced(struct reading *reading, uint32_t context, struct pf_error *error)
+static int read_traced(struct reading *reading, const struct hpc_attributes *attributes, uint32_t context,
+                       struct pf_error *error)
 {
     int64_t traced;
-    if (reading->state->layout != HPC_OLD || !hpc_number(reading->xml, "it", &traced) || traced < 0)
+    if (reading->state->layout != HPC_OLD || !hpc_number(attributes, "it", &traced) || traced < 0)
         return 0;
     return hpc_idmap_add(&reading->model->traced, (uint64_t)traced, context, error) < 0 ? -1 : 0;
 }
 
-static int read_context(struct reading *reading, enum hpc_element element, struct pf_error *error)
+static int read_context(struct reading *reading, enum hpc_element element,
+                        const struct hpc_attributes *attributes, struct pf_error *error)
 {
     struct hpc_context context;
     int64_t number;
@@ -246,11 +249,11 @@ static int read_context(struct reading *reading, enum hpc_element element, struc
         return 0;
     const struct level above = reading->levels[reading->depth - 1];
     struct level level = {above.id, above.context, above.file, above.module, (uint8_t)element};
-    if (!hpc_number(reading->xml, "i", &number) || number < -(int64_t)UINT32_MAX ||
+    if (!hpc_number(attributes, "i", &number) || number < -(int64_t)UINT32_MAX ||
         number > (int64_t)UINT32_MAX)
         return note_stray(reading, "an element has no number", error) ? -1 : push(reading, &level, error);
     level.id = (uint64_t)(number < 0 ? -number : number);
-    if (read_facts(reading, element, &above, &context, error))
+    if (read_facts(reading, element, attributes, &above, &context, error))
         return -1;
     context.id = level.id;
     level.context = hpc_idmap_find(&reading->model->ids, level.id);
@@ -268,21 +271,22 @@ static int read_context(struct reading *reading, enum hpc_element element, struc
         level.file = context.file;
     if (context.module != PF_NO_STRING)
         level.module = context.module;
-    return read_traced(reading, level.context, error) || push(reading, &level, error) ? -1 : 0;
+    return read_traced(reading, attributes, level.context, error) || push(reading, &level, error) ? -1 : 0;
 }
 
 /* `<M n="metric" v="value"/>`: what the summary has in the context that it stands in. */
-static int read_value(struct reading *reading, struct pf_error *error)
+static int read_value(struct reading *reading, const struct hpc_attributes *attributes,
+                      struct pf_error *error)
 {
     int64_t id;
     double value;
-    const char *text = pf_xml_attribute(reading->xml, "v");
+    struct pf_cell text = hpc_attribute(attributes, "v");
     if (!reading->in_tree || !reading->depth || reading->state->layout != HPC_OLD)
         return 0;
-    uint32_t metric = hpc_number(reading->xml, "n", &id)
+    uint32_t metric = hpc_number(attributes, "n", &id)
                           ? hpc_idmap_find(&reading->state->summary_metrics.ids, (uint64_t)id)
                           : HPC_NO_NUMBER;
-    if (metric == HPC_NO_NUMBER || !text || !pf_parse_double(text, strlen(text), &value))
+    if (metric == HPC_NO_NUMBER || text.type != PF_TEXT || !pf_parse_double(text.text, text.size, &value))
         return note_stray(reading, "a value is of no known metric, or no number", error);
     int added = hpc_old_summary_add(&reading->model->summary, reading->levels[reading->depth - 1].context,
                                     metric, value, error);
@@ -292,17 +296,19 @@ static int read_value(struct reading *reading, struct pf_error *error)
 
 /* ---- events --------------------------------------------------------------------------------------------- */
 
-static int take_start(struct reading *reading, struct pf_error *error)
+static int on_start(void *arg, const char *name, const struct hpc_attributes *attributes,
+                    struct pf_error *error)
 {
+    struct reading *reading = arg;
     struct hpc_model *model = reading->model;
-    enum hpc_element element = hpc_element(pf_xml_name(reading->xml));
+    enum hpc_element element = hpc_element(name);
     switch (element) {
     case HPC_X_MODULE:
-        return read_place(reading, &reading->modules, &model->modules, error);
+        return read_place(reading, attributes, &reading->modules, &model->modules, error);
     case HPC_X_FILE:
-        return read_place(reading, &reading->files, &model->files, error);
+        return read_place(reading, attributes, &reading->files, &model->files, error);
     case HPC_X_PROCEDURE:
-        return read_procedure(reading, error);
+        return read_procedure(reading, attributes, error);
     case HPC_X_DATA:
         return read_root(reading, error);
     case HPC_X_PF:
@@ -310,17 +316,18 @@ static int take_start(struct reading *reading, struct pf_error *error)
     case HPC_X_C:
     case HPC_X_L:
     case HPC_X_S:
-        return read_context(reading, element, error);
+        return read_context(reading, element, attributes, error);
     case HPC_X_M:
-        return read_value(reading, error);
+        return read_value(reading, attributes, error);
     default:
         return 0;
     }
 }
 
-static int take_close(struct reading *reading, struct pf_error *error)
+static int on_end(void *arg, const char *name, struct pf_error *error)
 {
-    enum hpc_element element = hpc_element(pf_xml_name(reading->xml));
+    struct reading *reading = arg;
+    enum hpc_element element = hpc_element(name);
     if ((!rank((uint8_t)element) && element != HPC_X_DATA) || !reading->depth)
         return 0;
     if (reading->levels[reading->depth - 1].element != element)
@@ -330,46 +337,30 @@ static int take_close(struct reading *reading, struct pf_error *error)
     return 0;
 }
 
-static int read_elements(struct reading *reading, struct pf_pass *pass, struct pf_error *error)
+static int on_broken(void *arg, int64_t line, struct pf_error *error)
 {
-    uint64_t size = pf_input_size(reading->state->description);
-    for (uint64_t i = 0;; i++) {
-        int failed = 0;
-        if (i % ELEMENTS_A_STEP == 0 && pf_pass_step(pass, pf_xml_offset(reading->xml), size, error))
-            return -1;
-        switch (pf_xml_next(reading->xml, error)) {
-        case PF_XML_FAILED:
-            return -1;
-        case PF_XML_END:
-            return 0;
-        case PF_XML_START:
-            failed = take_start(reading, error);
-            break;
-        case PF_XML_CLOSE:
-            failed = take_close(reading, error);
-            break;
-        }
-        if (failed)
-            return -1;
-    }
+    struct reading *reading = arg;
+    return hpc_note(reading->notes, line, -1, "error", "broken-xml", error,
+                    "experiment.xml: an element can't be read and is left out");
 }
 
 int hpc_experiment_contexts(struct hpc_state *state, struct hpc_model *model, struct hpc_notes *notes,
                             struct pf_pass *pass, struct pf_error *error)
 {
-    struct hpc_description all = {state->description, UINT64_MAX};
+    static const struct hpc_xml_events events = {on_start, on_end, on_broken};
     struct reading reading = {.state = state, .model = model, .notes = notes};
-    reading.xml = pf_xml_new(hpc_read_description, &all);
-    int failed = reading.xml ? read_elements(&reading, pass, error) : hpc_fail_memory(error);
-    if (!failed && (pf_xml_cut(reading.xml) || reading.depth))
-        failed =
-            hpc_note(notes, (int64_t)pf_xml_line(reading.xml), (int64_t)pf_input_size(state->description),
-                     "fatal", "cut-xml", error, "experiment.xml ends inside of an element");
+    bool between = false;
+    reading.xml = hpc_xml_new(&events, &reading);
+    int failed = reading.xml ? hpc_read_xml(state, UINT64_MAX, reading.xml, &between, pass, error)
+                             : hpc_fail_memory(error);
+    if (!failed && (!between || reading.depth))
+        failed = hpc_note(notes, hpc_xml_line(reading.xml), (int64_t)pf_input_size(state->description),
+                          "fatal", "cut-xml", error, "experiment.xml ends inside of an element");
     if (!failed && !model->tree->count)
         failed =
             hpc_note(notes, 0, -1, "error", "no-tree", error, "experiment.xml has no calling-context tree") ||
             read_root(&reading, error);
-    pf_xml_free(reading.xml);
+    hpc_xml_free(reading.xml);
     hpc_idmap_free(&reading.modules);
     hpc_idmap_free(&reading.files);
     hpc_idmap_free(&reading.procedures);

@@ -3,7 +3,7 @@
 #define PF_HPC_EXPERIMENT_XML_H
 
 #include "formats/hpctoolkit/hpctoolkit.h"
-#include "formats/xml.h"
+#include "formats/hpctoolkit/xml.h"
 
 /* What the readers of experiment.xml share. */
 
@@ -32,14 +32,12 @@ enum hpc_element {
 };
 enum hpc_element hpc_element(const char *name);
 
-/* An attribute of the element that has begun, as a number, decimal or `0x` hex, perhaps negative. False if there is none. */
-bool hpc_number(const struct pf_xml *xml, const char *name, int64_t *value);
+/* An attribute as a number, decimal or `0x` hex, perhaps negative. False if there is none. */
+bool hpc_number(const struct hpc_attributes *attributes, const char *name, int64_t *value);
 
-/* The file that is read, up to `end`: the argument of hpc_read_description, which is for pf_xml_new. */
-struct hpc_description {
-    struct pf_input *input;
-    uint64_t end;
-};
-ssize_t hpc_read_description(void *arg, void *buffer, size_t size, uint64_t offset, struct pf_error *error);
+/* Feeds the description's bytes up to `end` to the events. 0: all is read; 1: an event has ended it; -1: *error filled.
+ * *between: false if what was read ends inside of a tag. */
+int hpc_read_xml(struct hpc_state *state, uint64_t end, struct hpc_xml *xml, bool *between,
+                 struct pf_pass *pass, struct pf_error *error);
 
 #endif

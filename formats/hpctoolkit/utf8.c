@@ -7,8 +7,7 @@
 
 #include "formats/hpctoolkit/memory.h"
 
-/* The length of the UTF-8 character that text begins with (size > 0), or 0 if it begins with none. */
-static size_t character(const unsigned char *text, size_t size)
+size_t hpc_utf8(const unsigned char *text, size_t size)
 {
     unsigned char first = text[0];
     if (first < 0x80)
@@ -30,7 +29,7 @@ static size_t character(const unsigned char *text, size_t size)
 static size_t valid(const unsigned char *text, size_t size)
 {
     size_t at = 0, length;
-    while (at < size && (length = character(text + at, size - at)))
+    while (at < size && (length = hpc_utf8(text + at, size - at)))
         at += length;
     return at;
 }
@@ -48,7 +47,7 @@ uint32_t hpc_intern(struct pf_strings *strings, const char *text, size_t size, s
     }
     memcpy(mended, text, at);
     while (at < size) {
-        size_t length = character(bytes + at, size - at);
+        size_t length = hpc_utf8(bytes + at, size - at);
         memcpy(mended + out, length ? text + at : "\xef\xbf\xbd", length ? length : 3);
         out += length ? length : 3;
         at += length ? length : 1;

@@ -2,7 +2,12 @@
 #ifndef PF_HPC_UTF8_H
 #define PF_HPC_UTF8_H
 
+#include <stddef.h>
+
 #include "formats/strings.h"
+
+/* The length of the UTF-8 character that text begins with (size > 0), or 0 if it begins with none. */
+size_t hpc_utf8(const unsigned char *text, size_t size);
 
 /*
  * As pf_intern; what is not UTF-8 becomes U+FFFD, a byte a character. Names come from programs and compilers, and no

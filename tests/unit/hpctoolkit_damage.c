@@ -195,32 +195,6 @@ static void deep_xml(void)
     remove_copy(&copy);
 }
 
-/* Writers copy what symbol tables hold. */
-static void odd_names(void)
-{
-    static const char text[] =
-        "<HPCToolkitExperiment version=\"4.0\"><SecCallPathProfile n=\"odd\"><SecHeader><LoadModuleTable/>"
-        "<ProcedureTable><Procedure i=\"1\" n=\"caf\xe9\x01 operator\\\"\\\" "
-        "_km\"/></ProcedureTable></SecHeader>"
-        "<SecCallPathProfileData><PF i=\"2\" n=\"1\"/></SecCallPathProfileData></SecCallPathProfile>"
-        "</HPCToolkitExperiment>";
-    struct copy copy;
-    struct database db;
-    make_folder(&copy);
-    put_file(&copy, "experiment.xml", text, sizeof text - 1);
-    load_database(&db, copy.folder, "db");
-    struct pf_cell name = {0};
-    if (!db.result && db.profile.contexts->count == 2)
-        name = pf_interned(db.profile.contexts->strings, db.profile.contexts->name[1]);
-    static const char want[] = "caf\xef\xbf\xbd\x01 operator\"\" _km";
-    ok(name.size == sizeof want - 1 && !memcmp(name.text, want, name.size),
-       "names hold quotes and control characters; bytes that are no UTF-8 are replaced");
-    ok(!db.result && !warned(&db.profile, "cut-xml") && !warned(&db.profile, "inconsistent-tree"),
-       "which is nothing to warn of");
-    close_database(&db);
-    remove_copy(&copy);
-}
-
 static void foreign_xml(const char *text, const char *name)
 {
     struct copy copy;
@@ -258,7 +232,6 @@ int main(void)
         lies_are_told(&lies[i]);
     cycles();
     deep_xml();
-    odd_names();
     foreign_xml("<html/>", "other XML");
     foreign_xml("<HPCToolkitExperiment version=\"3.0\">", "version 3.0 of experiment.xml");
     foreign_xml("", "an empty file");
