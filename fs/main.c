@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include <errno.h>
 #include <fuse_lowlevel.h>
+#include <malloc.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -249,8 +250,12 @@ static int run_mount(struct settings *settings, struct fuse_args *args, char *ca
     return pf_mount(&options, args);
 }
 
+/* Arrays from this size on stand alone: they grow by being remapped, not copied, and go back to the system when they are freed. */
+enum { ALONE_BYTES = 1 << 20 };
+
 int main(int argc, char **argv)
 {
+    mallopt(M_MMAP_THRESHOLD, ALONE_BYTES);
     int at = command_at(argc, argv);
     if (at)
         return run_command(argc, argv, at);
