@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "formats/array.h"
 #include "formats/store.h"
 
 /* A sorted run in the store, and the part of it that is in memory while runs are merged. */
@@ -86,14 +87,8 @@ static int write_run(struct pf_sorter *sorter, struct pf_error *error)
 {
     if (!sorter->store && !(sorter->store = pf_store_new(0)))
         return pf_fail_memory(error);
-    if (sorter->n_runs == sorter->runs_room) {
-        size_t room = sorter->runs_room ? sorter->runs_room * 2 : 16;
-        struct run *runs = realloc(sorter->runs, room * sizeof *runs);
-        if (!runs)
-            return pf_fail_memory(error);
-        sorter->runs = runs;
-        sorter->runs_room = room;
-    }
+    if (pf_array_room(&sorter->runs, &sorter->runs_room, sorter->n_runs, sizeof *sorter->runs, error))
+        return -1;
     sort_memory(sorter);
     uint64_t first = pf_store_size(sorter->store) / record_size(sorter);
     if (pf_store_append(sorter->store, sorter->memory, sorter->count * record_size(sorter), error))

@@ -4,6 +4,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "formats/array.h"
+
 struct pf_tree *pf_tree_new(const char *const *kinds)
 {
     struct pf_tree *tree = calloc(1, sizeof *tree);
@@ -70,16 +72,6 @@ static int grow_slots(struct pf_tree *tree, struct pf_error *error)
     return 0;
 }
 
-static int resize(void *array, size_t room, size_t item)
-{
-    void **at = array;
-    void *grown = realloc(*at, room * item);
-    if (!grown)
-        return -1;
-    *at = grown;
-    return 0;
-}
-
 static int grow(struct pf_tree *tree, struct pf_error *error)
 {
     if (tree->count < tree->room)
@@ -87,11 +79,14 @@ static int grow(struct pf_tree *tree, struct pf_error *error)
     if (tree->room > UINT32_MAX / 4)
         return pf_fail(error, EFBIG, "too many contexts");
     uint32_t room = tree->room ? tree->room * 2 : 256;
-    if (resize(&tree->parent, room, sizeof *tree->parent) ||
-        resize(&tree->depth, room, sizeof *tree->depth) || resize(&tree->name, room, sizeof *tree->name) ||
-        resize(&tree->key, room, sizeof *tree->key) || resize(&tree->flags, room, sizeof *tree->flags) ||
-        resize(&tree->kind, room, sizeof *tree->kind) || resize(&tree->eldest, room, sizeof *tree->eldest))
-        return pf_fail_memory(error);
+    if (pf_array_resize(&tree->parent, room, sizeof *tree->parent, error) ||
+        pf_array_resize(&tree->depth, room, sizeof *tree->depth, error) ||
+        pf_array_resize(&tree->name, room, sizeof *tree->name, error) ||
+        pf_array_resize(&tree->key, room, sizeof *tree->key, error) ||
+        pf_array_resize(&tree->flags, room, sizeof *tree->flags, error) ||
+        pf_array_resize(&tree->kind, room, sizeof *tree->kind, error) ||
+        pf_array_resize(&tree->eldest, room, sizeof *tree->eldest, error))
+        return -1;
     tree->room = room;
     return 0;
 }

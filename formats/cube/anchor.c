@@ -5,6 +5,8 @@
 #include <string.h>
 #include <strings.h>
 
+#include "formats/array.h"
+
 #include "formats/cube/cube.h"
 #include "formats/cube/note.h"
 
@@ -44,21 +46,6 @@ static struct pf_cube_location *last_location(const struct reading *reading)
 }
 
 /* ---- small things ------------------------------------------------------------------------------- */
-
-/* Makes room for one more item; *items is an array of *room of them. */
-static int make_room(void *items, size_t count, size_t *room, size_t size, struct pf_error *error)
-{
-    void **at = items;
-    if (count < *room)
-        return 0;
-    size_t more = *room ? *room * 2 : 64;
-    void *grown = more < UINT32_MAX ? realloc(*at, more * size) : NULL;
-    if (!grown)
-        return pf_fail_memory(error);
-    *at = grown;
-    *room = more;
-    return 0;
-}
 
 static bool read_int(const char *text, int64_t *value)
 {
@@ -177,7 +164,7 @@ static int start_metric(struct reading *reading, struct pf_error *error)
     int64_t id;
     if (reading->section != HEAD)
         return 0;
-    if (make_room(&cube->metrics, cube->n_metrics, &cube->room_metrics, sizeof *cube->metrics, error))
+    if (pf_array_room(&cube->metrics, &cube->room_metrics, cube->n_metrics, sizeof *cube->metrics, error))
         return -1;
     const char *kind = pf_cube_xml_attribute(reading->xml, "type");
     const char *shown = pf_cube_xml_attribute(reading->xml, "viztype");
@@ -260,7 +247,7 @@ static int start_region(struct reading *reading, struct pf_error *error)
     if (reading->section != PROGRAM)
         return 0;
     if (read_id(reading, "id", &region.id, error) || intern_attribute(reading, "mod", &region.file, error) ||
-        make_room(&cube->regions, cube->n_regions, &cube->room_regions, sizeof region, error))
+        pf_array_room(&cube->regions, &cube->room_regions, cube->n_regions, sizeof region, error))
         return -1;
     cube->regions[cube->n_regions++] = region;
     reading->subject = REGION;
@@ -303,7 +290,7 @@ static int start_cnode(struct reading *reading, struct pf_error *error)
         id = UINT32_MAX;
     }
     size_t count = tree->count;
-    if (make_room(&cube->paths, count, &reading->room_paths, sizeof path, error))
+    if (pf_array_room(&cube->paths, &reading->room_paths, count, sizeof path, error))
         return -1;
     cube->paths[count] = path;
     uint8_t flags = reading->path == PF_CUBE_NONE ? PF_FRAME | PF_ROOT : PF_FRAME;
@@ -359,7 +346,7 @@ static int add_node(struct reading *reading, const char *word, bool group, struc
                                 .name = PF_NO_STRING,
                                 .group = group};
     if (intern(reading, word, strlen(word), &node.class, error) ||
-        make_room(&cube->nodes, cube->n_nodes, &cube->room_nodes, sizeof node, error))
+        pf_array_room(&cube->nodes, &cube->room_nodes, cube->n_nodes, sizeof node, error))
         return -1;
     reading->node = (uint32_t)cube->n_nodes;
     reading->subject = NODE;
@@ -393,7 +380,7 @@ static int start_location(struct reading *reading, struct pf_error *error)
     if (reading->section != SYSTEM)
         return 0;
     if (read_id(reading, "Id", &location.id, error) || intern(reading, "thread", 6, &location.type, error) ||
-        make_room(&cube->locations, cube->n_locations, &reading->room_locations, sizeof location, error))
+        pf_array_room(&cube->locations, &reading->room_locations, cube->n_locations, sizeof location, error))
         return -1;
     cube->locations[cube->n_locations++] = location;
     reading->subject = LOCATION;

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "formats/array.h"
 #include "formats/cube/note.h"
 
 enum {
@@ -99,14 +100,8 @@ static const char *without_dot(const char *name)
 static int add_member(struct pf_cube_archive *archive, const char *name, uint64_t offset, uint64_t size,
                       struct pf_error *error)
 {
-    if (archive->count == archive->room) {
-        size_t room = archive->room ? archive->room * 2 : 64;
-        struct pf_cube_member *grown = realloc(archive->members, room * sizeof *grown);
-        if (!grown)
-            return pf_fail_memory(error);
-        archive->members = grown;
-        archive->room = room;
-    }
+    if (pf_array_room(&archive->members, &archive->room, archive->count, sizeof *archive->members, error))
+        return -1;
     struct pf_cube_member *member = &archive->members[archive->count];
     *member = (struct pf_cube_member){strdup(name), offset, size};
     if (!member->name)

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "formats/array.h"
+
 #include "formats/extrap/binary_models.h"
 #include "formats/extrap/binary_stream.h"
 #include "formats/extrap/json_ids.h"
@@ -43,19 +45,6 @@ struct binary {
     bool has_options; /* some generator had them: models have RE */
     struct pf_formula formula;
 };
-
-static int grow(void *array, size_t *room, size_t used, size_t item, struct pf_error *error)
-{
-    if (used < *room)
-        return 0;
-    size_t want = *room ? *room * 2 : 16;
-    void **at = array, *grown = realloc(*at, want * item);
-    if (!grown)
-        return pf_fail_memory(error);
-    *at = grown;
-    *room = want;
-    return 0;
-}
 
 static int note(struct binary *binary, enum pf_problem problem, const char *what, struct pf_error *error)
 {
@@ -103,7 +92,7 @@ static uint32_t name_region(struct binary *binary, const char *name, size_t size
     uint32_t before = pf_strings_count(binary->region_names);
     uint32_t known = pf_intern(binary->region_names, name, size, error);
     if (known == PF_NO_STRING ||
-        grow(&binary->uses, &binary->room_uses, known, sizeof *binary->uses, error) < 0)
+        pf_array_room(&binary->uses, &binary->room_uses, known, sizeof *binary->uses, error))
         return PF_NO_STRING;
     if (known == before)
         binary->uses[known] = 0;
@@ -138,7 +127,7 @@ static int read_region(struct binary *binary, struct pf_error *error)
     if (size && (region.file = pf_intern(strings, text, size, error)) == PF_NO_STRING)
         return -1;
     if (pf_stream_int(&binary->stream, &line, error) < 0 ||
-        grow(&binary->items, &binary->room_items, binary->n_items, sizeof *binary->items, error) < 0)
+        pf_array_room(&binary->items, &binary->room_items, binary->n_items, sizeof *binary->items, error))
         return -1;
     region.line = line > 0 && line < UINT32_MAX ? (uint32_t)line : 0;
     binary->items[binary->n_items] = region;
@@ -308,8 +297,8 @@ static int read_generator(struct binary *binary, bool single, bool terms, struct
     const char *name;
     size_t size;
     if (pf_stream_string(stream, &name, &size, error) < 0 ||
-        grow(&binary->generators, &binary->room_generators, binary->n_generators, sizeof *binary->generators,
-             error) < 0)
+        pf_array_room(&binary->generators, &binary->room_generators, binary->n_generators,
+                      sizeof *binary->generators, error))
         return -1;
     uint32_t id = pf_intern(binary->study->models->names, name, size, error);
     if (id == PF_NO_STRING)

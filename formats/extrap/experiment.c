@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "formats/array.h"
 #include "formats/extrap/noted.h"
 
 /* The one kind of context there is; the model has no names for inner parts of a path. */
@@ -54,15 +55,8 @@ static int reserve(void *array, size_t *room, size_t used, size_t more, size_t i
 {
     if (*room - used >= more)
         return 0;
-    size_t want = *room ? *room : 16;
-    while (want - used < more)
-        want *= 2;
-    void **at = array, *grown = want <= SIZE_MAX / 2 / item ? realloc(*at, want * item) : NULL;
-    if (!grown)
-        return pf_fail_memory(error);
-    *at = grown;
-    *room = want;
-    return 0;
+    return more <= SIZE_MAX - used ? pf_array_grow(array, room, used + more, item, error)
+                                   : pf_fail_memory(error);
 }
 
 /* ---- names -------------------------------------------------------------------------------------- */

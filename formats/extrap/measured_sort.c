@@ -2,6 +2,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "formats/array.h"
+
 #include "formats/extrap/measured.h"
 
 /*
@@ -26,21 +28,6 @@ struct sort {
     size_t n_entries, room_entries;
 };
 
-static int grow(void *array, size_t *room, size_t used, size_t item, struct pf_error *error)
-{
-    if (used < *room)
-        return 0;
-    size_t want = *room ? *room * 2 : 64;
-    void **at = array, *grown = realloc(*at, want * item);
-    if (!grown) {
-        pf_fail_memory(error);
-        return -1;
-    }
-    *at = grown;
-    *room = want;
-    return 0;
-}
-
 /* Offsets make equal keys keep their order. */
 static int by_key(const void *a, const void *b)
 {
@@ -61,7 +48,8 @@ static int read_entries(struct sort *sort, struct pf_records *records, struct pf
     while ((got = pf_records_peek(records, &record, &numbers, error)) > 0 &&
            records->at - start < PART_BYTES) {
         if (!sort->experiment->series[record.series].dropped) {
-            if (grow(&sort->entries, &sort->room_entries, sort->n_entries, sizeof *sort->entries, error) < 0)
+            if (pf_array_room(&sort->entries, &sort->room_entries, sort->n_entries, sizeof *sort->entries,
+                              error))
                 return -1;
             sort->entries[sort->n_entries++] = (struct entry){pf_record_key(&record), records->at};
         }
@@ -82,7 +70,7 @@ static int write_part(struct sort *sort, const unsigned char *bytes, uint64_t st
         if (pf_store_append(sort->parts, at, pf_record_size(&record), error) < 0)
             return -1;
     }
-    if (grow(&sort->ends, &sort->room_parts, sort->n_parts, sizeof *sort->ends, error) < 0)
+    if (pf_array_room(&sort->ends, &sort->room_parts, sort->n_parts, sizeof *sort->ends, error))
         return -1;
     sort->ends[sort->n_parts++] = pf_store_size(sort->parts);
     return 0;

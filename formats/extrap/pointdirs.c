@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "formats/array.h"
 #include "formats/parse.h"
 #include "formats/source.h"
 
@@ -60,14 +61,8 @@ const char *pf_pointdir_parse(const char *name, struct pf_pointdir *point)
 
 int pf_pointdirs_add(struct pf_pointdirs *dirs, const char *name, struct pf_error *error)
 {
-    if (dirs->count == dirs->room) {
-        size_t room = dirs->room ? dirs->room * 2 : 16;
-        struct pf_pointdir_entry *entries = realloc(dirs->entries, room * sizeof *entries);
-        if (!entries)
-            return pf_fail_memory(error);
-        dirs->entries = entries;
-        dirs->room = room;
-    }
+    if (pf_array_room(&dirs->entries, &dirs->room, dirs->count, sizeof *dirs->entries, error))
+        return -1;
     char *copy = strdup(name);
     if (!copy)
         return pf_fail_memory(error);

@@ -3,6 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "formats/array.h"
+
 #include "formats/extrap/pointdirs.h"
 
 /* ---- names -------------------------------------------------------------------------------------- */
@@ -47,14 +49,8 @@ static int take_name(void *arg, const char *name, unsigned char type)
 
 static int add_file(struct pf_pointdirs *dirs, const char *folder, const char *name, struct pf_error *error)
 {
-    if (dirs->n_files == dirs->files_room) {
-        size_t room = dirs->files_room ? dirs->files_room * 2 : 16;
-        struct pf_pointdir_file *grown = realloc(dirs->files, room * sizeof *grown);
-        if (!grown)
-            return pf_fail_memory(error);
-        dirs->files = grown;
-        dirs->files_room = room;
-    }
+    if (pf_array_room(&dirs->files, &dirs->files_room, dirs->n_files, sizeof *dirs->files, error))
+        return -1;
     struct pf_pointdir_file file = {strdup(folder), strdup(name)};
     dirs->files[dirs->n_files++] = file;
     return file.folder && file.name ? 0 : pf_fail_memory(error);

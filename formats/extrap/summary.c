@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "formats/array.h"
+
 void pf_summary_reset(struct pf_summary *summary)
 {
     *summary = (struct pf_summary){.held = summary->held, .room = summary->room};
@@ -19,14 +21,8 @@ static int hold(struct pf_summary *summary, double value, struct pf_error *error
 {
     if (summary->count >= PF_SUMMARY_HELD)
         return 0;
-    if (summary->count == summary->room) {
-        size_t room = summary->room ? summary->room * 2 : 16;
-        double *held = realloc(summary->held, room * sizeof *held);
-        if (!held)
-            return pf_fail_memory(error);
-        summary->held = held;
-        summary->room = room;
-    }
+    if (pf_array_room(&summary->held, &summary->room, summary->count, sizeof *summary->held, error))
+        return -1;
     summary->held[summary->count] = value;
     return 0;
 }

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include <stdlib.h>
 
+#include "formats/array.h"
+
 #include "formats/extrap/summary.h"
 #include "formats/extrap/text.h"
 #include "formats/extrap/text_data.h"
@@ -53,14 +55,9 @@ static struct run run_of(const struct pf_xtext_block *block)
 
 static int add_run(struct statistics *statistics, const struct pf_xtext_block *block, struct pf_error *error)
 {
-    if (statistics->n_runs == statistics->room) {
-        size_t room = statistics->room ? statistics->room * 2 : 4;
-        struct run *runs = realloc(statistics->runs, room * sizeof *runs);
-        if (!runs)
-            return pf_fail_memory(error);
-        statistics->runs = runs;
-        statistics->room = room;
-    }
+    if (pf_array_room(&statistics->runs, &statistics->room, statistics->n_runs, sizeof *statistics->runs,
+                      error))
+        return -1;
     statistics->runs[statistics->n_runs++] = run_of(block);
     return 0;
 }

@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "formats/array.h"
 #include "formats/hpctoolkit/cct.h"
 #include "formats/hpctoolkit/experiment.h"
 #include "formats/hpctoolkit/group.h"
@@ -72,14 +73,8 @@ static int add_id(void *arg, uint32_t id, struct pf_error *error)
     int added = hpc_idmap_add(&search->seen, id, 0, error);
     if (added <= 0)
         return added;
-    if (search->count == search->room) {
-        size_t room = search->room ? search->room * 2 : 256;
-        uint32_t *ids = realloc(search->ids, room * sizeof *ids);
-        if (!ids)
-            return hpc_fail_memory(error);
-        search->ids = ids;
-        search->room = room;
-    }
+    if (pf_array_room(&search->ids, &search->room, search->count, sizeof *search->ids, error))
+        return -1;
     search->ids[search->count++] = id;
     return 0;
 }

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include <stdlib.h>
 
+#include "formats/array.h"
+
 #include "formats/hpctoolkit/experiment.h"
 #include "formats/hpctoolkit/experiment_xml.h"
 #include "formats/hpctoolkit/memory.h"
@@ -197,14 +199,8 @@ static void improve(struct reading *reading, uint32_t i, uint8_t element, const 
 
 static int push(struct reading *reading, const struct level *level, struct pf_error *error)
 {
-    if (reading->depth == reading->room) {
-        size_t room = reading->room ? reading->room * 2 : 128;
-        struct level *levels = realloc(reading->levels, room * sizeof *levels);
-        if (!levels)
-            return hpc_fail_memory(error);
-        reading->levels = levels;
-        reading->room = room;
-    }
+    if (pf_array_room(&reading->levels, &reading->room, reading->depth, sizeof *reading->levels, error))
+        return -1;
     reading->levels[reading->depth++] = *level;
     return 0;
 }

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "formats/array.h"
 #include "formats/hpctoolkit/memory.h"
 
 /* Of windows. What they hold too much when a reading is left has been read in vain. */
@@ -13,14 +14,8 @@ enum { ROOM = 4096 };
 
 int hpc_group_add(struct hpc_group *group, uint32_t metric, double value, struct pf_error *error)
 {
-    if (group->count == group->room) {
-        size_t room = group->room ? group->room * 2 : 32;
-        struct hpc_group_value *values = realloc(group->values, room * sizeof *values);
-        if (!values)
-            return hpc_fail_memory(error);
-        group->values = values;
-        group->room = room;
-    }
+    if (pf_array_room(&group->values, &group->room, group->count, sizeof *group->values, error))
+        return -1;
     group->values[group->count] =
         (struct hpc_group_value){.metric = metric, .place = (uint32_t)group->count, .value = value};
     group->count++;

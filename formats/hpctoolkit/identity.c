@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "formats/array.h"
 #include "formats/hpctoolkit/memory.h"
 
 const struct pf_column hpc_field_columns[HPC_FIELDS] = {
@@ -20,14 +21,8 @@ const struct pf_column hpc_field_columns[HPC_FIELDS] = {
 
 int hpc_identities_add(struct hpc_identities *all, uint32_t profile, struct pf_error *error)
 {
-    if (all->n_tuples == all->tuples_room) {
-        size_t room = all->tuples_room ? all->tuples_room * 2 : 16;
-        struct hpc_tuple *tuples = realloc(all->tuples, room * sizeof *tuples);
-        if (!tuples)
-            return hpc_fail_memory(error);
-        all->tuples = tuples;
-        all->tuples_room = room;
-    }
+    if (pf_array_room(&all->tuples, &all->tuples_room, all->n_tuples, sizeof *all->tuples, error))
+        return -1;
     all->tuples[all->n_tuples++] = (struct hpc_tuple){.first = all->n_elements, .profile = profile};
     return 0;
 }
@@ -35,14 +30,8 @@ int hpc_identities_add(struct hpc_identities *all, uint32_t profile, struct pf_e
 int hpc_identities_element(struct hpc_identities *all, const struct hpc_identity *element,
                            struct pf_error *error)
 {
-    if (all->n_elements == all->room) {
-        size_t room = all->room ? all->room * 2 : 64;
-        struct hpc_identity *elements = realloc(all->elements, room * sizeof *elements);
-        if (!elements)
-            return hpc_fail_memory(error);
-        all->elements = elements;
-        all->room = room;
-    }
+    if (pf_array_room(&all->elements, &all->room, all->n_elements, sizeof *all->elements, error))
+        return -1;
     all->elements[all->n_elements++] = *element;
     all->tuples[all->n_tuples - 1].count++;
     return 0;

@@ -2,6 +2,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "formats/array.h"
+
 #include "formats/hpctoolkit/bytes.h"
 #include "formats/hpctoolkit/memory.h"
 #include "formats/hpctoolkit/meta.h"
@@ -183,14 +185,8 @@ static int descend(struct reading *reading, uint64_t at, uint64_t size, uint32_t
     if (size > section->size - reading->walked)
         return note(reading, at, "children", "children of contexts overlap; these are left out", error);
     reading->walked += size;
-    if (reading->depth == reading->room) {
-        size_t room = reading->room ? reading->room * 2 : 64;
-        struct level *levels = realloc(reading->levels, room * sizeof *levels);
-        if (!levels)
-            return hpc_fail_memory(error);
-        reading->levels = levels;
-        reading->room = room;
-    }
+    if (pf_array_room(&reading->levels, &reading->room, reading->depth, sizeof *reading->levels, error))
+        return -1;
     reading->levels[reading->depth++] = (struct level){at, at + size, parent};
     return 0;
 }

@@ -2,6 +2,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "formats/array.h"
+
 #include "formats/hpctoolkit/bytes.h"
 #include "formats/hpctoolkit/memory.h"
 #include "formats/hpctoolkit/meta.h"
@@ -78,14 +80,8 @@ static int add_instance(struct instances *list, const struct instance *instance,
 {
     if (list->count == INSTANCES_MAX)
         return 0;
-    if (list->count == list->room) {
-        size_t room = list->room ? list->room * 2 : 64;
-        struct instance *items = realloc(list->items, room * sizeof *items);
-        if (!items)
-            return hpc_fail_memory(error);
-        list->items = items;
-        list->room = room;
-    }
+    if (pf_array_room(&list->items, &list->room, list->count, sizeof *list->items, error))
+        return -1;
     list->items[list->count++] = *instance;
     return 0;
 }

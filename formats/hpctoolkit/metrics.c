@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "formats/array.h"
 #include "formats/hpctoolkit/formula.h"
 #include "formats/hpctoolkit/memory.h"
 #include "formats/hpctoolkit/utf8.h"
@@ -108,20 +109,6 @@ static const char *unique_name(struct hpc_state *state, struct hpc_idmap *names,
 
 /* ---- metrics of the threads ------------------------------------------------------------------------ */
 
-static int make_room(void *array, size_t count, size_t *room, size_t item, struct pf_error *error)
-{
-    void **at = array;
-    if (count < *room)
-        return 0;
-    size_t more = *room ? *room * 2 : 16;
-    void *grown = realloc(*at, more * item);
-    if (!grown)
-        return hpc_fail_memory(error);
-    *at = grown;
-    *room = more;
-    return 0;
-}
-
 /*
  * Points are told apart wherever they are; an exclusive value of a frame holds its loops, lines and instructions, so
  * that frames alone add up; an inclusive one all that is below it. The rest is the tool's own affair.
@@ -158,7 +145,7 @@ static const char *describe(const char *scope)
 int hpc_add_metric(struct hpc_state *state, const struct hpc_metric_facts *facts, struct pf_error *error)
 {
     struct hpc_metrics *metrics = &state->metrics;
-    if (make_room(&metrics->items, metrics->count, &metrics->room, sizeof *metrics->items, error))
+    if (pf_array_room(&metrics->items, &metrics->room, metrics->count, sizeof *metrics->items, error))
         return -1;
     int added = hpc_idmap_add(&metrics->ids, (uint64_t)facts->id, (uint32_t)metrics->count, error);
     if (added <= 0)
@@ -212,7 +199,7 @@ int hpc_add_summary_metric(struct hpc_state *state, const struct hpc_metric_fact
                            const char *combine, bool computed, struct pf_error *error)
 {
     struct hpc_summary_metrics *metrics = &state->summary_metrics;
-    if (make_room(&metrics->items, metrics->count, &metrics->room, sizeof *metrics->items, error))
+    if (pf_array_room(&metrics->items, &metrics->room, metrics->count, sizeof *metrics->items, error))
         return -1;
     if (!metrics->rows && !(metrics->rows = pf_rows_new(HPC_SUMMARY_METRIC_COLUMNS)))
         return hpc_fail_memory(error);

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "formats/array.h"
 #include "formats/hpctoolkit/memory.h"
 
 static const char *const kinds[] = {
@@ -37,27 +38,18 @@ void hpc_model_free(struct hpc_model *model)
 
 /* ---- contexts ----------------------------------------------------------------------------------- */
 
-static int resize(void *array, size_t room, size_t item)
-{
-    void **at = array;
-    void *grown = realloc(*at, room * item);
-    if (!grown)
-        return -1;
-    *at = grown;
-    return 0;
-}
-
 static int make_room(struct hpc_model *model, struct pf_error *error)
 {
     struct pf_tree *tree = model->tree;
     if (tree->count < model->room)
         return 0;
     size_t room = model->room ? (size_t)model->room * 2 : 256;
-    if (room > UINT32_MAX || resize(&tree->id, room, sizeof *tree->id) ||
-        resize(&tree->line, room, sizeof *tree->line) || resize(&tree->file, room, sizeof *tree->file) ||
-        resize(&tree->module, room, sizeof *tree->module) ||
-        resize(&model->offset, room, sizeof *model->offset) ||
-        resize(&model->relation, room, sizeof *model->relation))
+    if (room > UINT32_MAX || pf_array_resize(&tree->id, room, sizeof *tree->id, error) ||
+        pf_array_resize(&tree->line, room, sizeof *tree->line, error) ||
+        pf_array_resize(&tree->file, room, sizeof *tree->file, error) ||
+        pf_array_resize(&tree->module, room, sizeof *tree->module, error) ||
+        pf_array_resize(&model->offset, room, sizeof *model->offset, error) ||
+        pf_array_resize(&model->relation, room, sizeof *model->relation, error))
         return hpc_fail_memory(error);
     model->room = (uint32_t)room;
     return 0;
@@ -188,7 +180,7 @@ int hpc_add_function(struct hpc_functions *functions, const struct hpc_function 
 {
     if (functions->count == functions->room) {
         size_t room = functions->room ? (size_t)functions->room * 2 : 64;
-        if (room > UINT32_MAX || resize(&functions->items, room, sizeof *functions->items))
+        if (room > UINT32_MAX || pf_array_resize(&functions->items, room, sizeof *functions->items, error))
             return hpc_fail_memory(error);
         functions->room = (uint32_t)room;
     }
@@ -200,7 +192,7 @@ int hpc_add_place(struct hpc_places *places, const struct hpc_place *place, stru
 {
     if (places->count == places->room) {
         size_t room = places->room ? (size_t)places->room * 2 : 64;
-        if (room > UINT32_MAX || resize(&places->items, room, sizeof *places->items))
+        if (room > UINT32_MAX || pf_array_resize(&places->items, room, sizeof *places->items, error))
             return hpc_fail_memory(error);
         places->room = (uint32_t)room;
     }

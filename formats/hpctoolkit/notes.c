@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "formats/array.h"
 #include "formats/hpctoolkit/memory.h"
 
 /* One more than the profile's warnings take, so that these tell that some are missing. */
@@ -21,14 +22,8 @@ int hpc_note(struct hpc_notes *notes, int64_t line, int64_t offset, const char *
 {
     if (notes->count >= NOTES_MAX)
         return 0;
-    if (notes->count == notes->room) {
-        size_t room = notes->room ? notes->room * 2 : 8;
-        struct hpc_note *items = realloc(notes->items, room * sizeof *items);
-        if (!items)
-            return hpc_fail_memory(error);
-        notes->items = items;
-        notes->room = room;
-    }
+    if (pf_array_room(&notes->items, &notes->room, notes->count, sizeof *notes->items, error))
+        return -1;
     struct hpc_note *note = &notes->items[notes->count++];
     *note = (struct hpc_note){.line = line, .offset = offset, .severity = severity, .code = code};
     va_list args;

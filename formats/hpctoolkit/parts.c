@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "formats/array.h"
 #include "formats/hpctoolkit/bytes.h"
 #include "formats/hpctoolkit/identity.h"
 #include "formats/hpctoolkit/memory.h"
@@ -44,7 +45,8 @@ struct hpc_parts {
     struct pf_source *source;
     pthread_mutex_t lock; /* guards input and users of the files */
     struct hpc_part *items;
-    uint32_t count, room;
+    uint32_t count;
+    size_t room;
 };
 
 /* ---- files ---------------------------------------------------------------------------------------------- */
@@ -72,14 +74,8 @@ void hpc_parts_free(struct hpc_parts *parts)
 
 static int add_part(struct hpc_parts *parts, const char *name, struct pf_error *error)
 {
-    if (parts->count == parts->room) {
-        uint32_t room = parts->room ? parts->room * 2 : 64;
-        struct hpc_part *items = realloc(parts->items, room * sizeof *items);
-        if (!items)
-            return hpc_fail_memory(error);
-        parts->items = items;
-        parts->room = room;
-    }
+    if (pf_array_room(&parts->items, &parts->room, parts->count, sizeof *parts->items, error))
+        return -1;
     struct hpc_part part = {.name = strdup(name)};
     if (!part.name)
         return hpc_fail_memory(error);
@@ -173,14 +169,8 @@ bool hpc_parts_have_values(const struct hpc_parts *parts)
 
 static int add_piece(struct pieces *pieces, const struct piece *piece, struct pf_error *error)
 {
-    if (pieces->count == pieces->room) {
-        size_t room = pieces->room ? pieces->room * 2 : 64;
-        struct piece *items = realloc(pieces->items, room * sizeof *items);
-        if (!items)
-            return hpc_fail_memory(error);
-        pieces->items = items;
-        pieces->room = room;
-    }
+    if (pf_array_room(&pieces->items, &pieces->room, pieces->count, sizeof *pieces->items, error))
+        return -1;
     pieces->items[pieces->count++] = *piece;
     return 0;
 }

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "formats/array.h"
 #include "formats/xray/records.h"
 
 enum {
@@ -122,14 +123,8 @@ static int read_start(struct scan *scan, struct xray_buffer *buffer, const unsig
 
 static int append(struct scan *scan, const struct xray_buffer *buffer, struct pf_error *error)
 {
-    if (scan->n_buffers == scan->room) {
-        size_t room = scan->room ? scan->room * 2 : 64;
-        struct xray_buffer *buffers = realloc(scan->buffers, room * sizeof *buffers);
-        if (!buffers)
-            return pf_fail_memory(error);
-        scan->buffers = buffers;
-        scan->room = room;
-    }
+    if (pf_array_room(&scan->buffers, &scan->room, scan->n_buffers, sizeof *scan->buffers, error))
+        return -1;
     scan->buffers[scan->n_buffers++] = *buffer;
     return 0;
 }

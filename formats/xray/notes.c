@@ -4,6 +4,8 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "formats/array.h"
+
 /* As many as the profile's warnings take, and one more, so that these tell that some are missing. */
 enum { NOTES_MAX = 1001 };
 
@@ -76,14 +78,8 @@ int xray_note(struct xray_notes *notes, enum xray_note_kind kind, uint64_t offse
 {
     if (notes->count >= NOTES_MAX && (!is_fatal(kind) || notes->count >= 2 * NOTES_MAX))
         return 0;
-    if (notes->count == notes->room) {
-        size_t room = notes->room ? notes->room * 2 : 16;
-        struct xray_note *items = realloc(notes->items, room * sizeof *items);
-        if (!items)
-            return pf_fail_memory(error);
-        notes->items = items;
-        notes->room = room;
-    }
+    if (pf_array_room(&notes->items, &notes->room, notes->count, sizeof *notes->items, error))
+        return -1;
     notes->items[notes->count++] = (struct xray_note){offset, detail, (uint8_t)kind};
     return 0;
 }

@@ -14,16 +14,22 @@
 /* Folders within folders, no deeper than archives are. */
 enum { PATH_ROOM = 4096, DEPTH_MAX = 12 };
 
+/* The first, a middle or the last of n items; -1 if there are none. */
+static int64_t item_of(int64_t n, int64_t third)
+{
+    return n > 0 ? (n - 1) * third / 2 : -1;
+}
+
 /* Looks at the first, a middle and the last item of each axis. */
 static const char *check_items(struct pf_profile *profile)
 {
     const struct sound_limits limits = {.rows = 20000, .hop = 211, .resumes = 12};
     const char *wrong = NULL;
     for (int64_t third = 0; third < 3 && !wrong; third++) {
-        int64_t partitions = sound_items(profile, PF_PARTITION), contexts = sound_items(profile, PF_CONTEXT),
-                metrics = sound_items(profile, PF_METRIC), keys = sound_items(profile, PF_KEY);
-        struct pf_restriction only = {(partitions - 1) * third / 2, (contexts - 1) * third / 2,
-                                      (metrics - 1) * third / 2, keys ? (keys - 1) * third / 2 : -1};
+        struct pf_restriction only = {item_of(sound_items(profile, PF_PARTITION), third),
+                                      item_of(sound_items(profile, PF_CONTEXT), third),
+                                      item_of(sound_items(profile, PF_METRIC), third),
+                                      item_of(sound_items(profile, PF_KEY), third)};
         wrong = sound_profile(profile, only, limits);
     }
     return wrong;

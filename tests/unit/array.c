@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: MIT */
+#include "formats/array.h"
+
+#include <errno.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include "tests/unit/tap.h"
+
+enum { ITEMS = 10000 };
+
+static void grows_item_by_item(void)
+{
+    struct pf_error error = {0};
+    uint32_t *items = NULL;
+    size_t room = 0, count = 0, moves = 0;
+    bool good = true;
+    while (count < ITEMS && good) {
+        size_t before = room;
+        good = !pf_array_room(&items, &room, count, sizeof *items, &error) && room > count;
+        moves += room != before;
+        if (good)
+            items[count] = (uint32_t)count * 7;
+        count++;
+    }
+    for (size_t i = 0; i < count; i++)
+        good &= items[i] == (uint32_t)i * 7;
+    ok(good && count == ITEMS, "an array grows item by item and keeps what it has");
+    ok(moves < 16, "moving seldom");
+    ok(!pf_array_grow(&items, &room, 5 * (size_t)ITEMS, sizeof *items, &error) && room >= 5 * (size_t)ITEMS &&
+           items[ITEMS - 1] == (ITEMS - 1) * 7,
+       "and by many at once");
+    free(items);
+}
+
+static void refuses_what_no_memory_holds(void)
+{
+    struct pf_error error = {0};
+    uint64_t *items = NULL;
+    size_t room = 0;
+    ok(!pf_array_resize(&items, 3, sizeof *items, &error) && items, "an array may have an exact size");
+    uint64_t *before = items;
+    room = 3;
+    ok(pf_array_grow(&items, &room, SIZE_MAX / 4, sizeof *items, &error) && error.code == ENOMEM,
+       "a size that overflows is refused");
+    ok(pf_array_grow(&items, &room, SIZE_MAX, sizeof *items, &error) && error.code == ENOMEM,
+       "and one that can't be reached by doubling");
+    ok(items == before && room == 3, "the array stays as it was");
+    free(items);
+}
+
+int main(void)
+{
+    grows_item_by_item();
+    refuses_what_no_memory_holds();
+    return done();
+}
