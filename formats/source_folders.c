@@ -7,6 +7,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "formats/hash.h"
+
 #include "formats/source_private.h"
 
 /* Listings of a source's folders. A listing is an input too: what comes and goes in the folder is a change. */
@@ -57,11 +59,8 @@ static struct pf_stamp digest_of(const struct pf_source *source, DIR *listing, e
     struct pf_stamp digest = {.device = 1}; /* not all zero: the folder is there */
     const struct dirent *found;
     while ((found = next_that_matters(source, listing, listed))) {
-        uint64_t hash = 0xcbf29ce484222325u;
-        for (const char *c = found->d_name; *c; c++)
-            hash = (hash ^ (unsigned char)*c) * 0x100000001b3u;
         digest.size++;
-        digest.inode += hash ^ hash >> 29;
+        digest.inode += pf_hash(0, found->d_name, strlen(found->d_name));
     }
     return digest;
 }

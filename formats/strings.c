@@ -4,6 +4,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "formats/hash.h"
+
 enum { CHUNK = 64 * 1024 };
 
 struct chunk {
@@ -47,25 +49,9 @@ void pf_strings_free(struct pf_strings *strings)
     free(strings);
 }
 
-/* Eight bytes at a time, in the machine's order: the table does not outlive the process. All bits of it matter to the lower ones. */
-static uint32_t hash_of(const char *text, size_t size)
-{
-    uint64_t hash = size, word;
-    for (; size >= sizeof word; size -= sizeof word, text += sizeof word) {
-        memcpy(&word, text, sizeof word);
-        hash = (hash ^ word) * 0xff51afd7ed558ccdu;
-        hash ^= hash >> 32;
-    }
-    word = 0;
-    if (size)
-        memcpy(&word, text, size);
-    hash = (hash ^ word) * 0xff51afd7ed558ccdu;
-    return (uint32_t)(hash ^ hash >> 32);
-}
-
 static uint32_t *slot_of(const struct pf_strings *strings, const char *text, size_t size)
 {
-    for (uint32_t i = hash_of(text, size);; i++) {
+    for (uint32_t i = (uint32_t)pf_hash(0, text, size);; i++) {
         uint32_t *slot = &strings->slots[i & strings->mask];
         if (!*slot)
             return slot;

@@ -9,27 +9,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "formats/hash.h"
+
 /* Read as another number where bytes are ordered otherwise. */
 static const uint64_t MAGIC = 0x0131656863614650; /* "PFcache1" + 0x01 */
 
 enum { HEADER = 24, PAYLOAD_MAX = 1 << 30 };
-
-/* Multiply-and-rotate over 8-byte words: against damage, not against malice (the folder is the user's own). */
-uint64_t pf_checksum(const void *bytes, size_t size)
-{
-    const unsigned char *at = bytes;
-    uint64_t sum = 0x9e3779b97f4a7c15u ^ size, word;
-    for (; size >= sizeof word; at += sizeof word, size -= sizeof word) {
-        memcpy(&word, at, sizeof word);
-        sum = (sum ^ word) * 0xff51afd7ed558ccdu;
-        sum ^= sum >> 29;
-    }
-    word = 0;
-    if (size)
-        memcpy(&word, at, size);
-    sum = (sum ^ word) * 0xc4ceb9fe1a85ec53u;
-    return sum ^ sum >> 32;
-}
 
 void pf_pack_u64(struct pf_buf *out, uint64_t value)
 {
@@ -111,7 +96,7 @@ static int open_folder(const char *folder)
 bool pf_cachefile_write(const char *folder, const char *name, const struct pf_buf *payload)
 {
     char temporary[300];
-    uint64_t header[3] = {MAGIC, payload->size, pf_checksum(payload->data, payload->size)};
+    uint64_t header[3] = {MAGIC, payload->size, pf_hash(0, payload->data, payload->size)};
     if (payload->failed || payload->size > PAYLOAD_MAX)
         return false;
     int at = open_folder(folder);
@@ -156,7 +141,7 @@ static char *read_payload(int fd, size_t *size)
         header[1] != (uint64_t)st.st_size - HEADER || header[1] > PAYLOAD_MAX)
         return NULL;
     char *payload = malloc(header[1] + 1);
-    if (payload && read_all(fd, payload, header[1]) && pf_checksum(payload, header[1]) == header[2]) {
+    if (payload && read_all(fd, payload, header[1]) && pf_hash(0, payload, header[1]) == header[2]) {
         *size = header[1];
         return payload;
     }

@@ -37,6 +37,4 @@ void *pf_unpack_array(struct pf_unpack *in, uint64_t count, size_t item);
 
 void pf_pack_u64(struct pf_buf *out, uint64_t value);
 
-uint64_t pf_checksum(const void *bytes, size_t size);
-
 #endif

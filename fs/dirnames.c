@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "formats/hash.h"
 #include "fs/names.h"
 
 struct pf_dirnames {
@@ -43,11 +44,9 @@ static void suffix(struct pf_dirnames *names, uint32_t item)
 /* The slot of this name: that of the item that has it, or a free one. */
 static uint32_t *slot_of(const struct pf_dirnames *names, uint32_t group, const char *name, size_t size)
 {
-    uint64_t hash = 0xcbf29ce484222325u ^ group * UINT64_C(0x9e3779b97f4a7c15);
+    uint64_t hash = pf_hash(group, name, size);
     char other[PF_NAME_MAX + 1];
-    for (size_t i = 0; i < size; i++)
-        hash = (hash ^ (unsigned char)name[i]) * 0x100000001b3u;
-    for (uint32_t i = (uint32_t)(hash ^ hash >> 32);; i++) {
+    for (uint32_t i = (uint32_t)hash;; i++) {
         uint32_t *slot = &names->slots[i & names->mask];
         if (!*slot)
             return slot;

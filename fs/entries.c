@@ -6,6 +6,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "formats/hash.h"
+
 #include "fs/vfs_private.h"
 
 /* ---- what stands there -------------------------------------------------------------------------- */
@@ -209,10 +211,7 @@ int pf_entry_open(struct pf_fs *fs, const struct pf_entry *entry, int flags)
 
 static uint64_t hash_of(const struct pf_entry *parent, const char *name)
 {
-    uint64_t hash = 0xcbf29ce484222325u ^ parent->id;
-    for (; *name; name++)
-        hash = (hash ^ (unsigned char)*name) * 0x100000001b3u;
-    return hash ^ hash >> 31;
+    return pf_hash(parent->id, name, strlen(name));
 }
 
 static struct pf_entry *find(struct pf_fs *fs, const struct pf_entry *parent, const char *name, uint64_t hash)

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "formats/hash.h"
 #include "fs/cachefile.h"
 #include "fs/live_private.h"
 #include "fs/version.h"
@@ -83,7 +84,7 @@ static void file_name(const struct pf_live *live, char name[32])
     pack_text(&key, live->profile.driver->name);
     pack_text(&key, live->profile.options->metric);
     pack_text(&key, live->profile.options->instr_map);
-    snprintf(name, 32, "%016llx.pfc", (unsigned long long)pf_checksum(key.data, key.size));
+    snprintf(name, 32, "%016llx.pfc", (unsigned long long)pf_hash(0, key.data, key.size));
     pf_buf_free(&key);
 }
 

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "formats/hash.h"
+
 const char *const perun_kinds[] = {"function", "command", "none"};
 
 /* Places remembered, and their bytes in all; then all are forgotten. */
@@ -78,23 +80,6 @@ void perun_paths_free(struct perun_paths *paths)
 
 /* ---- places met before -------------------------------------------------------------------------- */
 
-/* Not for tables that outlive the process: eight bytes at a time, in the machine's order. */
-static uint64_t mix(uint64_t hash, const void *from, size_t size)
-{
-    const char *bytes = from;
-    uint64_t word;
-    for (; size >= sizeof word; size -= sizeof word, bytes += sizeof word) {
-        memcpy(&word, bytes, sizeof word);
-        hash = (hash ^ word) * 0xff51afd7ed558ccdu;
-        hash ^= hash >> 32;
-    }
-    word = 0;
-    if (size)
-        memcpy(&word, bytes, size);
-    hash = (hash ^ word) * 0xff51afd7ed558ccdu;
-    return hash ^ hash >> 29;
-}
-
 static struct place place_of(const struct perun_raw *trace, const struct perun_raw *uid,
                              const struct perun_raw *command)
 {
@@ -104,10 +89,10 @@ static struct place place_of(const struct perun_raw *trace, const struct perun_r
         place.kinds[i] = (uint64_t)size << 8 | (uint64_t)place.parts[i]->event;
         place.size += size;
     }
-    place.hash = mix(0x9e3779b97f4a7c15u, place.kinds, sizeof place.kinds);
+    place.hash = pf_hash(0, place.kinds, sizeof place.kinds);
     for (size_t i = 0; i < 3; i++)
         if (place.kinds[i] >> 8)
-            place.hash = mix(place.hash, place.parts[i]->text, place.parts[i]->size);
+            place.hash = pf_hash(place.hash, place.parts[i]->text, place.parts[i]->size);
     place.hash += !place.hash;
     return place;
 }

@@ -3,6 +3,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "formats/hash.h"
+
 #include "formats/perun/read.h"
 #include "formats/perun/sums.h"
 
@@ -15,15 +17,6 @@ struct column {
     struct perun_total total;       /* of these */
     bool texts;                     /* some row has a text */
 };
-
-/* FNV-1a; of keys that are compared by nothing else. */
-static uint64_t hash_of(const char *text, size_t size)
-{
-    uint64_t hash = 0xcbf29ce484222325u;
-    for (size_t i = 0; i < size; i++)
-        hash = (hash ^ (unsigned char)text[i]) * 0x100000001b3u;
-    return hash ^ hash >> 31;
-}
 
 /* ---- columns ------------------------------------------------------------------------------------ */
 
@@ -192,7 +185,7 @@ int perun_read_types(struct perun_reading *reading, struct pf_error *error)
     if (!columns)
         return pf_fail_memory(error);
     while (event >= 0 && (event = pf_json_next(reading->json, &key, error)) == PF_JSON_NAME) {
-        uint64_t hash = hash_of(key.text, key.size);
+        uint64_t hash = pf_hash(0, key.text, key.size);
         event = pf_json_next(reading->json, &token, error);
         if (event < 0 || perun_step(reading, error))
             event = -1;
@@ -245,7 +238,7 @@ int perun_read_entries(struct perun_reading *reading, struct pf_error *error)
     struct pf_json_token key;
     int event;
     while ((event = pf_json_next(reading->json, &key, error)) == PF_JSON_NAME)
-        if (read_entry(reading, hash_of(key.text, key.size), error))
+        if (read_entry(reading, pf_hash(0, key.text, key.size), error))
             return -1;
     return event < 0 ? -1 : 0;
 }

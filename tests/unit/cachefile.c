@@ -135,8 +135,6 @@ static void test_unpacking(void)
     in = (struct pf_unpack){out.data, out.data + out.size, false};
     ok(!pf_unpack_bytes(&in, 22) && in.failed, "one byte too many is too many");
     pf_buf_free(&out);
-    ok(pf_checksum("a", 1) != pf_checksum("a\0", 2) && pf_checksum("", 0) != pf_checksum("\0", 1),
-       "checksums tell lengths apart");
 }
 
 int main(void)

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: MIT */
+#include "formats/hash.h"
+
+#include <stdbool.h>
+#include <stdio.h>
+
+#include "tests/unit/tap.h"
+
+static void tells_texts_apart(void)
+{
+    ok(pf_hash(0, "a", 1) != pf_hash(0, "a\0", 2) && pf_hash(0, "", 0) != pf_hash(0, "\0", 1),
+       "texts of other length have another hash");
+    ok(pf_hash(1, "main", 4) != pf_hash(2, "main", 4), "and so has the same text after something else");
+    unsigned char bytes[29] = {0};
+    uint64_t none = pf_hash(0, bytes, sizeof bytes);
+    unsigned same = 0;
+    for (size_t bit = 0; bit < 8 * sizeof bytes; bit++) {
+        bytes[bit / 8] ^= (unsigned char)(1u << bit % 8);
+        same += pf_hash(0, bytes, sizeof bytes) == none;
+        bytes[bit / 8] ^= (unsigned char)(1u << bit % 8);
+    }
+    ok(same == 0, "every bit matters");
+}
+
+/* Tables take the lower bits. */
+static void spreads(const char *format, const char *what)
+{
+    enum { TEXTS = 10000, SLOTS = 1 << 15 };
+    static unsigned char taken[SLOTS];
+    unsigned met = 0;
+    memset(taken, 0, sizeof taken);
+    for (unsigned i = 0; i < TEXTS; i++) {
+        char text[64];
+        int size = snprintf(text, sizeof text, format, i);
+        unsigned slot = pf_hash(0, text, (size_t)size) % SLOTS;
+        met += taken[slot];
+        taken[slot] = 1;
+    }
+    /* By chance 1382 of them would meet another: 10000 - 32768 * (1 - exp(-10000 / 32768)). */
+    ok(met > 1100 && met < 1700, "%s spread over the lower bits as by chance: %u meet", what, met);
+}
+
+int main(void)
+{
+    tells_texts_apart();
+    spreads("%u", "numbers");
+    spreads("f%05u", "names of six bytes");
+    spreads("some_name_space::function_%u(int)", "long names that differ in the middle");
+    spreads("%u_is_what_they_begin_with", "and at their start");
+    return done();
+}
