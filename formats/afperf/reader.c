@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "formats/utf8.h"
+
 /*
  * The window: what one read fills at most, and room for the longest record and what follows it. It is small at first: tables
  * look at records here and there.
@@ -360,41 +362,12 @@ static int split_quoted(struct afperf_reader *reader, size_t size, struct quoted
 
 /* ---- UTF-8 -------------------------------------------------------------------------------------- */
 
-/*
- * How many bytes the character at `at` has, as the Unicode standard's table 3-7 allows; 0 if it is none, and then *wrong tells
- * how many bytes one replacement stands for.
- */
-static size_t character(const unsigned char *at, size_t left, size_t *wrong)
-{
-    unsigned char first = at[0], low = 0x80, high = 0xbf;
-    size_t size = first < 0xc2 ? 1 : first < 0xe0 ? 2 : first < 0xf0 ? 3 : first < 0xf5 ? 4 : 1;
-    *wrong = 1;
-    if (first < 0x80)
-        return 1;
-    if (size == 1)
-        return 0;
-    if (first == 0xe0)
-        low = 0xa0;
-    else if (first == 0xed)
-        high = 0x9f;
-    else if (first == 0xf0)
-        low = 0x90;
-    else if (first == 0xf4)
-        high = 0x8f;
-    for (size_t i = 1; i < size; i++, low = 0x80, high = 0xbf) {
-        *wrong = i;
-        if (i == left || at[i] < low || at[i] > high)
-            return 0;
-    }
-    return size;
-}
-
 /* True if text needs no mending. */
 static bool is_sound(const char *text, size_t size)
 {
     size_t wrong;
     for (size_t at = 0, step; at < size; at += step) {
-        step = character((const unsigned char *)text + at, size - at, &wrong);
+        step = pf_utf8((const unsigned char *)text + at, size - at, &wrong);
         if (!step || !text[at])
             return false;
     }
@@ -405,7 +378,7 @@ static void mend(struct afperf_reader *reader, struct afperf_text *field, struct
 {
     char *text = reader->scratch + reader->scratch_used, *out = text;
     for (size_t at = 0; at < field->size;) {
-        size_t wrong, step = character((const unsigned char *)field->text + at, field->size - at, &wrong);
+        size_t wrong, step = pf_utf8((const unsigned char *)field->text + at, field->size - at, &wrong);
         if (step && field->text[at]) {
             memcpy(out, field->text + at, step);
             out += step;

@@ -6,23 +6,12 @@
 #include <string.h>
 
 #include "formats/hpctoolkit/memory.h"
+#include "formats/utf8.h"
 
 size_t hpc_utf8(const unsigned char *text, size_t size)
 {
-    unsigned char first = text[0];
-    if (first < 0x80)
-        return 1;
-    size_t length = first >= 0xf0 ? 4 : first >= 0xe0 ? 3 : 2;
-    if (first < 0xc2 || first > 0xf4 || length > size)
-        return 0;
-    for (size_t i = 1; i < length; i++)
-        if ((text[i] & 0xc0) != 0x80)
-            return 0;
-    /* Overlong forms, surrogates, and what lies beyond U+10FFFF. */
-    if ((first == 0xe0 && text[1] < 0xa0) || (first == 0xed && text[1] > 0x9f) ||
-        (first == 0xf0 && text[1] < 0x90) || (first == 0xf4 && text[1] > 0x8f))
-        return 0;
-    return length;
+    size_t wrong;
+    return pf_utf8(text, size, &wrong);
 }
 
 /* How much of the text is valid from its start on. */
