@@ -131,24 +131,24 @@ static bool is_blank(struct afperf_text text)
 
 /* ---- measurements ------------------------------------------------------------------------------- */
 
-bool afperf_next_pair(const struct afperf_record *record, const struct afperf_decoded *decoded, size_t *at,
-                      struct afperf_pair *pair)
+const struct afperf_pair *afperf_next_pair(const struct afperf_record *record,
+                                           const struct afperf_decoded *decoded, size_t *at,
+                                           struct afperf_pair *room)
 {
     size_t number = (*at - decoded->values) / 2;
     if (number < decoded->n_pairs) {
-        *pair = decoded->pairs[number];
         *at += 2;
-        return true;
+        return &decoded->pairs[number];
     }
     while (*at + 1 < decoded->values_end) {
         bool padded = false;
         const struct afperf_text *fields = record->fields + *at;
-        *pair = (struct afperf_pair){.value = fields[1]};
+        *room = (struct afperf_pair){.value = fields[1]};
         *at += 2;
-        if (afperf_unsigned(fields[0], &pair->type_id, &padded) == AFPERF_NUMBER)
-            return true;
+        if (afperf_unsigned(fields[0], &room->type_id, &padded) == AFPERF_NUMBER)
+            return room;
     }
-    return false;
+    return NULL;
 }
 
 /* The rest of the record: pairs. A blank last field is none. */
@@ -340,7 +340,7 @@ static void decode_run_info(struct taking *taking)
 
 void afperf_decode(const struct afperf_record *record, struct afperf_decoded *decoded)
 {
-    memset(decoded, 0, offsetof(struct afperf_decoded, pairs));
+    afperf_nothing_decoded(decoded);
     decoded->type = type_of(record->fields[0]);
     struct taking taking = {record, decoded, 1};
     switch (decoded->type) {

@@ -202,6 +202,8 @@ static inline const char *take_fields(const char *at, struct afperf_decoded *dec
     switch (decoded->type) {
     case AFPERF_REGION_START:
         decoded->object.given = true; /* without it a record may be of another shape */
+        decoded->name = (struct afperf_text){"", 0};
+        decoded->tags = (struct afperf_text){"", 0};
         at = take_id(take_time(at, decoded), &decoded->run);
         at = take_number(at, &decoded->object.id);
         return take_text(take_text(at, &decoded->name), &decoded->tags);
@@ -233,8 +235,7 @@ static inline const char *take_fields(const char *at, struct afperf_decoded *dec
 
 const char *afperf_scan_plain(const char *at, struct afperf_decoded *decoded)
 {
-    memset(decoded, 0, offsetof(struct afperf_decoded, pairs));
-    decoded->name = decoded->tags = (struct afperf_text){"", 0};
+    afperf_nothing_decoded(decoded);
     decoded->plain = true;
     decoded->type = take_type(&at);
     if (decoded->type == AFPERF_UNKNOWN)

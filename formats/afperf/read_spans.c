@@ -12,7 +12,7 @@ static int note(struct afperf_reading *reading, enum afperf_problem problem, str
 static bool is_put_off(const struct afperf_reading *reading, uint64_t hash)
 {
     size_t bit = hash % (8 * sizeof reading->put_off);
-    return reading->put_off[bit / 8] >> bit % 8 & 1;
+    return reading->any_put_off && reading->put_off[bit / 8] >> bit % 8 & 1;
 }
 
 /* Leaves a stop for when all has been read, and so all later ones of its key: stops are paired in file order. */
@@ -20,6 +20,7 @@ static int put_off(struct afperf_reading *reading, struct afperf_stop *stop, uin
                    struct pf_error *error)
 {
     size_t bit = hash % (8 * sizeof reading->put_off);
+    reading->any_put_off = true;
     reading->put_off[bit / 8] |= (unsigned char)(1u << bit % 8);
     stop->offset = reading->place.offset;
     stop->line = reading->place.line;
