@@ -4,7 +4,7 @@ PREFIX  ?= /usr/local
 BUILD   ?= build
 # One name for one folder, however it is given: what objects depend on is kept by name.
 override BUILD := $(patsubst $(CURDIR)/%,%,$(BUILD))
-CFLAGS  ?= -O2 -g -fno-jump-tables
+CFLAGS  ?= -O3 -g -fno-jump-tables
 WARN     = -Wall -Wextra -Wpedantic -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wpointer-arith -Wvla $(WERROR)
 PKGS     = fuse3 libelf zlib libxml-2.0 json-c sqlite3
 CPPFLAGS += -I. -D_GNU_SOURCE -D_FILE_OFFSET_BITS=64 -DFUSE_USE_VERSION=314 $(shell pkg-config --cflags $(PKGS))

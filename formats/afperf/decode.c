@@ -388,7 +388,8 @@ int afperf_next_decoded(struct afperf_reader *reader, struct afperf_record *reco
     struct afperf_view view = afperf_reader_view(reader);
     const char *next = afperf_scan_plain(view.at, decoded);
     if (next && next <= view.end) {
-        *record = (struct afperf_record){.kind = AFPERF_FIELDS, .offset = view.offset, .line = view.line};
+        *record = (struct afperf_record){.kind = AFPERF_FIELDS};
+        record->offset = afperf_reader_tell(reader, &record->line);
         afperf_reader_pass_line(reader, next);
         return 1;
     }
