@@ -22,8 +22,11 @@ FRONT    = fs/main.c $(wildcard fs/fuse*.c)
 CORE     = $(filter-out $(FRONT),$(wildcard fs/*.c formats/*.c formats/*/*.c))
 CORE_O   = $(CORE:%.c=$(BUILD)/%.o)
 FRONT_O  = $(FRONT:%.c=$(BUILD)/%.o)
-UNIT     = $(patsubst tests/unit/%.c,$(BUILD)/tests/%.t,$(wildcard tests/unit/*.c))
-FUZZ     = $(patsubst tests/fuzz/%.c,$(BUILD)/fuzzers/%,$(wildcard tests/fuzz/*.c))
+# By name, so that a call can ask for fewer: make unit TESTS="json tree", make fuzz TARGETS=names
+TESTS    = $(patsubst tests/unit/%.c,%,$(wildcard tests/unit/*.c))
+TARGETS  = $(patsubst tests/fuzz/%.c,%,$(wildcard tests/fuzz/*.c))
+UNIT     = $(TESTS:%=$(BUILD)/tests/%.t)
+FUZZ     = $(TARGETS:%=$(BUILD)/fuzzers/%)
 
 all: $(BUILD)/profilefs
 
@@ -57,27 +60,30 @@ $(BUILD)/fail_alloc.so: tests/mount/fail_alloc.c
 check test: all unit $(BUILD)/fail_alloc.so
 	prove --exec '' $(UNIT) tests/mount/*.t
 
-# The same program and unit tests once more, each in a folder of its own: build/asan, build/tsan.
+# The same program and unit tests once more, each in a folder of its own: build/asan, build/tsan. Fuzz targets need the
+# library built by clang with coverage; what else looks for faults of memory uses that library too, for it is built once.
 # (gcc's -Wmaybe-uninitialized goes astray in code that a sanitizer has been put into.)
 SANITIZE = -O1 -g -fno-omit-frame-pointer -fno-sanitize-recover=all
+WITH_ASAN = BUILD=$(BUILD)/asan CC=clang LTO= CFLAGS="$(SANITIZE) -fsanitize=address,undefined,fuzzer-no-link"
 asan:
-	+$(MAKE) BUILD=$(BUILD)/asan LTO= CFLAGS="$(SANITIZE) -Wno-maybe-uninitialized -fsanitize=address,undefined" all unit
+	+$(MAKE) $(WITH_ASAN) all unit
+fuzz:
+	+$(MAKE) $(WITH_ASAN) fuzzers
 tsan:
 	+$(MAKE) BUILD=$(BUILD)/tsan LTO= CFLAGS="$(SANITIZE) -Wno-maybe-uninitialized -fsanitize=thread" all unit
-
-# The fuzz targets need the library built by clang with coverage; they end up in build/fuzz/fuzzers.
-fuzz:
-	+$(MAKE) BUILD=$(BUILD)/fuzz CC=clang LTO= CFLAGS="$(SANITIZE) -fsanitize=address,undefined,fuzzer-no-link" fuzzers
 fuzzers: $(FUZZ)
 $(BUILD)/fuzzers/%: $(PLAIN)/tests/fuzz/%.o $(BUILD)/libprofilefs.a
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS) -fsanitize=fuzzer $(LDFLAGS) -o $@ $^ $(LDLIBS)
 
-tidy:
-	@printf '%s\n' $(FRONT) $(CORE) | xargs -n 1 -P $(shell nproc) sh -c \
-	    'clang-tidy --quiet --warnings-as-errors="*" "$$1" -- $(STD) $(CPPFLAGS) 2>/dev/null' tidy
+# What was clean is not looked at again before it, or a header of it, changes: symbolic execution takes seconds a file.
+tidy: $(patsubst %.c,$(BUILD)/tidy/%.clean,$(FRONT) $(CORE))
+$(BUILD)/tidy/%.clean: %.c .clang-tidy
+	@mkdir -p $(@D)
+	@clang-tidy --quiet --warnings-as-errors='*' $< -- $(STD) $(CPPFLAGS) 2>/dev/null
+	@$(CC) $(STD) $(CPPFLAGS) -MM -MP -MT $@ -MF $(@:.clean=.d) $< && touch $@
 cppcheck:
-	cppcheck --quiet --std=c11 --enable=warning,performance,portability --inline-suppr --error-exitcode=1 \
+	cppcheck -j $(shell nproc) --quiet --std=c11 --enable=warning,performance,portability --inline-suppr --error-exitcode=1 \
 	    --suppress=missingInclude -I. -D_GNU_SOURCE fs formats
 format:
 	clang-format -i $(FRONT) $(CORE) $(wildcard fs/*.h formats/*.h formats/*/*.h tests/*/*.[ch])
@@ -129,8 +135,8 @@ help:
 	@echo 'make install               with man page, completions and mount helper; DESTDIR= PREFIX=$(PREFIX)'
 	@echo 'make uninstall'
 	@echo 'make check                 unit tests and tests on a real mount (scripts/test runs these and more)'
-	@echo 'make asan, make tsan       the program and its unit tests with sanitizers, in build/asan and build/tsan'
-	@echo 'make fuzz                  fuzz targets in build/fuzz/fuzzers (clang; scripts/fuzz runs them)'
+	@echo 'make asan, make tsan       the program and its unit tests with sanitizers, in build/asan (by clang) and build/tsan'
+	@echo 'make fuzz                  fuzz targets in build/asan/fuzzers (scripts/fuzz runs them)'
 	@echo 'make tidy, make cppcheck   static analysis'
 	@echo 'make format                clang-format over all sources'
 	@echo 'make bench                 the figures that scripts/bench measures'

@@ -347,7 +347,7 @@ static void check_damaged_positions(struct study *study, const char *name)
     struct pf_error error;
     bool ends = true;
     for (unsigned i = 0; i < 600; i++) {
-        struct pf_cursor cursor = {.profile = profile, .table = table, .only = {-1, i % 3 ? -1 : 1, -1}};
+        struct pf_cursor cursor = {.profile = profile, .table = table, .only = {-1, i % 3 ? -1 : 1, -1, -1}};
         unsigned char blob[256];
         ends &= table->ops->open(&cursor, &error) == 0;
         for (unsigned row = 0; row < i % 5; row++)

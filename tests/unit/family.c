@@ -10,6 +10,13 @@
 
 /* Tables as text, and the sizes and checkpoints that one pass over a table finds for all of its files. */
 
+/* Every how manieth context's file is walked. ThreadSanitizer looks at threads, of which these walks start none. */
+#ifdef __SANITIZE_THREAD__
+#define CONTEXT_STEP 97
+#else
+#define CONTEXT_STEP 7
+#endif
+
 struct fixture {
     struct fake_tables fake;
     struct pf_profile profile;
@@ -121,7 +128,7 @@ static void check_sizes(struct fixture *fixture, int table, const char *name)
     bool partitions = true, contexts = true;
     for (size_t p = 0; p < family->partitions; p++)
         partitions &= has_size(fixture, slice_of(fixture, table, (int64_t)p, -1), family->partition[p]);
-    for (size_t c = 0; c < family->contexts; c += 7)
+    for (size_t c = 0; c < family->contexts; c += CONTEXT_STEP)
         contexts &= has_size(fixture, slice_of(fixture, table, -1, (int64_t)c), family->context[c]);
     ok(partitions, "%s: so has every partition's file", name);
     ok(contexts, "%s: and every context's", name);

@@ -185,7 +185,7 @@ static void test_positions_meet(struct pf_fold *fold)
     struct pf_error error;
     struct pf_cell cells[PF_FOLD_COLUMNS];
     unsigned char position[64];
-    struct pf_cursor part = {.profile = &profile, .table = &table, .only = {2, -1, -1}},
+    struct pf_cursor part = {.profile = &profile, .table = &table, .only = {2, -1, -1, -1}},
                      whole = {.profile = &profile, .table = &table, .only = PF_UNRESTRICTED};
     pf_fold_cursor.open(&part, &error);
     for (int i = 0; i < 100; i++)

@@ -2,10 +2,13 @@
 #ifndef TAP_H
 #define TAP_H
 
+#include <errno.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/single_threaded.h>
 
 /* Test Anything Protocol for the unit tests: each check is one line, the plan comes last. */
 static int tap_count, tap_failed;
@@ -32,9 +35,21 @@ __attribute__((unused)) static bool is(const char *have, const char *want, const
     return same;
 }
 
+/* A test that has started threads notes its name in the file that TAP_THREADED names: these are what ThreadSanitizer is for. */
+static void tap_note_threads(void)
+{
+    const char *path = getenv("TAP_THREADED");
+    FILE *list = path && !__libc_single_threaded ? fopen(path, "a") : NULL;
+    if (list) {
+        fprintf(list, "%s\n", program_invocation_short_name);
+        fclose(list);
+    }
+}
+
 /* main returns this. */
 __attribute__((unused)) static int done(void)
 {
+    tap_note_threads();
     printf("1..%d\n", tap_count);
     return tap_failed != 0;
 }

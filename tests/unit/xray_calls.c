@@ -153,7 +153,7 @@ static const struct pf_table *thread_functions(const struct opened *opened)
 static char *functions_of_thread(struct opened *opened, int64_t thread)
 {
     const struct pf_table *table = thread_functions(opened);
-    struct pf_cursor cursor = {.profile = &opened->profile, .table = table, .only = {thread, -1, -1}};
+    struct pf_cursor cursor = {.profile = &opened->profile, .table = table, .only = {thread, -1, -1, -1}};
     struct pf_buf text = {0};
     if (!table->ops->open(&cursor, &opened->error))
         add_rows(&text, opened, &cursor);
