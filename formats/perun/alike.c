@@ -103,8 +103,11 @@ static int take_gaps(struct perun_reading *reading, const struct perun_form *for
     reading->n_values = form->n_values;
     for (size_t i = 0; i < form->form.n_gaps; i++) {
         size_t value = form->values[i];
-        if (value == PERUN_UID_GAP ? take_uid(reading, &cells[i], error)
-                                   : perun_set_value(reading, value, form->fields[value], &cells[i], error))
+        if (!form->form.parts[i].string)
+            perun_set_number(reading, value, form->fields[value], &cells[i]);
+        else if (value == PERUN_UID_GAP
+                     ? take_uid(reading, &cells[i], error)
+                     : perun_set_text(reading, value, form->fields[value], &cells[i], error))
             return -1;
     }
     return 0;

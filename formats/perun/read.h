@@ -12,6 +12,7 @@ enum { PERUN_VALUES_MAX = 1024 };
 /* A value while its object is read: text stands in the reading's `texts`. */
 struct perun_value {
     uint32_t field;
+    bool verbatim; /* a number as its text (see pf_json_numeral), which stands where the reader has it */
     struct pf_cell cell;
     size_t text; /* where it begins */
     pf_int128 wide;
@@ -135,10 +136,14 @@ int perun_read_properties(struct perun_reading *reading, struct pf_error *error)
 int perun_write_properties(struct perun_reading *reading, struct perun_tape *tape, uint32_t snapshot,
                            uint32_t group, struct pf_error *error);
 
-/* The parts of it: begins an object, which has nothing yet; sets value i, which is that of a field. */
+/*
+ * The parts of it: begins an object, which has nothing yet; sets value i, which is that of a field, to a number, of which
+ * text is that of a verbatim one and is not copied, or to text, which is.
+ */
 void perun_begin_object(struct perun_reading *reading);
-int perun_set_value(struct perun_reading *reading, size_t i, uint32_t field, const struct pf_cell *cell,
-                    struct pf_error *error);
+void perun_set_number(struct perun_reading *reading, size_t i, uint32_t field, const struct pf_cell *number);
+int perun_set_text(struct perun_reading *reading, size_t i, uint32_t field, const struct pf_cell *text,
+                   struct pf_error *error);
 enum perun_member perun_member_called(const struct pf_json_token *name);
 
 /*

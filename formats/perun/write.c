@@ -6,6 +6,17 @@
 
 /* ---- onto the tape ------------------------------------------------------------------------------ */
 
+/* A value with its text, or wide integer, where these are now. */
+static struct pf_cell whole_cell(const struct perun_reading *reading, const struct perun_value *value)
+{
+    struct pf_cell cell = value->cell;
+    if (cell.type == PF_TEXT && !value->verbatim)
+        cell.text = reading->texts.at + value->text;
+    if (cell.type == PF_WIDE)
+        cell.wide = &value->wide;
+    return cell;
+}
+
 /* The snapshot's time, where the file has no better: that of its first resource. */
 static int note_time(struct perun_reading *reading, uint32_t snapshot, struct pf_error *error)
 {
@@ -13,12 +24,10 @@ static int note_time(struct perun_reading *reading, uint32_t snapshot, struct pf
     uint32_t *group = snapshot == PERUN_NONE ? &data->none_group : &data->snapshots[snapshot].group;
     data->without_snapshot |= snapshot == PERUN_NONE;
     for (size_t i = 0; i < reading->n_values && *group == PERUN_NONE; i++) {
-        struct perun_value *value = &reading->values[i];
+        const struct perun_value *value = &reading->values[i];
         if (value->field != PERUN_TIME)
             continue;
-        struct pf_cell cell = value->cell;
-        if (cell.type == PF_TEXT)
-            cell.text = reading->texts.at + value->text;
+        struct pf_cell cell = whole_cell(reading, value);
         *group = perun_data_group(data, error);
         if (*group == PERUN_NONE || perun_data_set_time(data, *group, &cell, error))
             return -1;
@@ -81,14 +90,12 @@ static int put_shape(struct perun_reading *reading, const uint32_t *head, uint64
 static int put_values(struct perun_reading *reading, struct perun_tape *tape, struct pf_error *error)
 {
     for (size_t i = 0; i < reading->n_values; i++) {
-        struct perun_value *value = &reading->values[i];
-        struct pf_cell cell = value->cell;
-        if (cell.type == PF_TEXT)
-            cell.text = reading->texts.at + value->text;
-        if (cell.type == PF_WIDE)
-            cell.wide = &value->wide;
+        const struct perun_value *value = &reading->values[i];
+        struct pf_cell cell = whole_cell(reading, value);
         reading->data->fields.list[value->field].seen |= cell.type != PF_ABSENT;
-        if (perun_put_cell(tape, &cell, error))
+        struct pf_json_numeral numeral = {.text = cell.text, .size = cell.size};
+        if (value->verbatim ? perun_put_numerals(tape, &numeral, 1, error)
+                            : perun_put_cell(tape, &cell, error))
             return -1;
     }
     return 0;
