@@ -25,9 +25,9 @@ void pf_tree_free(struct pf_tree *tree)
     if (!tree)
         return;
     pf_strings_free(tree->strings);
-    void *arrays[] = {tree->parent, tree->depth, tree->name, tree->key,   tree->flags,
-                      tree->kind,   tree->id,    tree->line, tree->file,  tree->module,
-                      tree->first,  tree->child, tree->root, tree->slots, tree->eldest};
+    void *arrays[] = {tree->parent, tree->depth, tree->name,   tree->key,    tree->flags, tree->kind,
+                      tree->id,     tree->line,  tree->file,   tree->module, tree->first, tree->child,
+                      tree->root,   tree->slots, tree->eldest, tree->sibling};
     for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++)
         free(arrays[i]);
     free(tree);
@@ -85,7 +85,8 @@ static int grow(struct pf_tree *tree, struct pf_error *error)
         pf_array_resize(&tree->key, room, sizeof *tree->key, error) ||
         pf_array_resize(&tree->flags, room, sizeof *tree->flags, error) ||
         pf_array_resize(&tree->kind, room, sizeof *tree->kind, error) ||
-        pf_array_resize(&tree->eldest, room, sizeof *tree->eldest, error))
+        pf_array_resize(&tree->eldest, room, sizeof *tree->eldest, error) ||
+        pf_array_resize(&tree->sibling, room, sizeof *tree->sibling, error))
         return -1;
     tree->room = room;
     return 0;
@@ -103,27 +104,38 @@ uint32_t pf_tree_add(struct pf_tree *tree, uint32_t parent, uint32_t key, uint32
     tree->key[i] = key;
     tree->kind[i] = kind;
     tree->flags[i] = flags;
-    tree->eldest[i] = 0;
+    tree->eldest[i] = tree->sibling[i] = 0;
     return i;
 }
 
-/* The eldest child of a context, plus 1; 0: it has none. */
-static uint32_t *eldest_of(struct pf_tree *tree, uint32_t parent)
+/* As many children of a context are in its list. */
+enum { LISTED = 8 };
+
+/*
+ * Where the index plus 1 of the child with this key stands in the list of its parent, or would be added (0); NULL: the list is
+ * full and does not have it.
+ */
+static uint32_t *listed(struct pf_tree *tree, uint32_t parent, uint32_t key)
 {
-    return parent == PF_NO_CONTEXT ? &tree->eldest_root : &tree->eldest[parent];
+    uint32_t *child = parent == PF_NO_CONTEXT ? &tree->eldest_root : &tree->eldest[parent];
+    for (unsigned n = 0; n < LISTED; n++) {
+        if (!*child || tree->key[*child - 1] == key)
+            return child;
+        child = &tree->sibling[*child - 1];
+    }
+    return NULL;
 }
 
 uint32_t pf_tree_child(struct pf_tree *tree, uint32_t parent, uint32_t key, uint32_t name, uint8_t kind,
                        uint8_t flags, struct pf_error *error)
 {
-    uint32_t eldest = *eldest_of(tree, parent);
-    if (eldest && tree->key[eldest - 1] == key)
-        return eldest - 1;
-    if (!eldest) {
-        uint32_t i = pf_tree_add(tree, parent, key, name, kind, flags, error);
-        if (i != PF_NO_CONTEXT)
-            *eldest_of(tree, parent) = i + 1;
-        return i;
+    if (grow(tree, error)) /* first, as it moves the lists */
+        return PF_NO_CONTEXT;
+    uint32_t *child = listed(tree, parent, key);
+    if (child) {
+        if (!*child)
+            *child = pf_tree_add(tree, parent, key, name, kind, flags, error) + 1;
+        return *child - 1;
     }
     if (grow_slots(tree, error))
         return PF_NO_CONTEXT;
@@ -144,8 +156,9 @@ int pf_tree_finish(struct pf_tree *tree, struct pf_error *error)
 {
     free(tree->slots);
     free(tree->eldest);
+    free(tree->sibling);
     tree->slots = NULL;
-    tree->eldest = NULL;
+    tree->eldest = tree->sibling = NULL;
     tree->first = calloc((size_t)tree->count + 2, sizeof *tree->first);
     tree->child = malloc(((size_t)tree->count + 1) * sizeof *tree->child);
     if (!tree->first || !tree->child)

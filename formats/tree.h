@@ -44,10 +44,12 @@ struct pf_tree {
     uint32_t roots;
 
     /*
-     * While building: what pf_tree_child has added. The eldest child of a context, plus 1 (0: it has none), is found at once,
-     * which is most in deep trees; its other children by a hash of (parent, key), which stands above index + 1 (0: free).
+     * While building: what pf_tree_child has added. The first few children of a context form a list, its eldest first: mostly they
+     * were added soon after each other, so that to walk it costs few misses of the processor's cache. Indexes plus 1, 0: none.
+     * Further ones are found by a hash of (parent, key), which stands above index + 1 in a slot (0: free).
      */
     uint32_t *eldest, eldest_root;
+    uint32_t *sibling; /* the next younger one in its list */
     uint64_t *slots;
     uint32_t slot_mask, slots_used;
 };

@@ -131,24 +131,24 @@ static bool is_blank(struct afperf_text text)
 
 /* ---- measurements ------------------------------------------------------------------------------- */
 
-bool afperf_next_pair(const struct afperf_record *record, const struct afperf_decoded *decoded, size_t *at,
-                      struct afperf_pair *pair)
+const struct afperf_pair *afperf_next_pair(const struct afperf_record *record,
+                                           const struct afperf_decoded *decoded, size_t *at,
+                                           struct afperf_pair *room)
 {
     size_t number = (*at - decoded->values) / 2;
     if (number < decoded->n_pairs) {
-        *pair = decoded->pairs[number];
         *at += 2;
-        return true;
+        return &decoded->pairs[number];
     }
     while (*at + 1 < decoded->values_end) {
         bool padded = false;
         const struct afperf_text *fields = record->fields + *at;
-        *pair = (struct afperf_pair){.value = fields[1]};
+        *room = (struct afperf_pair){.value = fields[1]};
         *at += 2;
-        if (afperf_unsigned(fields[0], &pair->type_id, &padded) == AFPERF_NUMBER)
-            return true;
+        if (afperf_unsigned(fields[0], &room->type_id, &padded) == AFPERF_NUMBER)
+            return room;
     }
-    return false;
+    return NULL;
 }
 
 /* The rest of the record: pairs. A blank last field is none. */
@@ -340,7 +340,7 @@ static void decode_run_info(struct taking *taking)
 
 void afperf_decode(const struct afperf_record *record, struct afperf_decoded *decoded)
 {
-    memset(decoded, 0, offsetof(struct afperf_decoded, pairs));
+    afperf_nothing_decoded(decoded);
     decoded->type = type_of(record->fields[0]);
     struct taking taking = {record, decoded, 1};
     switch (decoded->type) {
@@ -388,7 +388,8 @@ int afperf_next_decoded(struct afperf_reader *reader, struct afperf_record *reco
     struct afperf_view view = afperf_reader_view(reader);
     const char *next = afperf_scan_plain(view.at, decoded);
     if (next && next <= view.end) {
-        *record = (struct afperf_record){.kind = AFPERF_FIELDS, .offset = view.offset, .line = view.line};
+        *record = (struct afperf_record){.kind = AFPERF_FIELDS};
+        record->offset = afperf_reader_tell(reader, &record->line);
         afperf_reader_pass_line(reader, next);
         return 1;
     }

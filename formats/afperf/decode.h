@@ -66,7 +66,7 @@ struct afperf_decoded {
     size_t values, values_end;              /* fields of measurements: pairs of type id and value */
     size_t n_pairs;
 
-    /* From here on only what records of this type have is set. */
+    /* From here on only what records of this type have is set, and afperf_nothing_decoded leaves all as it is. */
     struct afperf_pair pairs[AFPERF_PAIRS_KEPT]; /* the first n_pairs, as long as they are sound */
     struct afperf_text name, tags;               /* name: label, application, name of a measurement type */
     /* Of RunInfo: trimmed but the last one. */
@@ -80,6 +80,21 @@ struct afperf_decoded {
 bool afperf_is_data(enum afperf_type type);
 bool afperf_is_mark(enum afperf_type type);
 
+/* Of a record nothing is known yet. Field by field: for each record all at once is slow. */
+static inline void afperf_nothing_decoded(struct afperf_decoded *decoded)
+{
+    decoded->type = AFPERF_UNKNOWN;
+    decoded->plain = false;
+    decoded->leading_zero = decoded->bad_measurement_types = 0;
+    decoded->example_shape = decoded->run_version = decoded->bad_wallclock = decoded->odd_measurement = false;
+    decoded->error = NULL;
+    decoded->run_or_time = false;
+    decoded->time = decoded->end = 0;
+    decoded->run = decoded->object = decoded->interval = (struct afperf_id){0};
+    decoded->aggregation = (struct afperf_text){0};
+    decoded->values = decoded->values_end = decoded->n_pairs = 0;
+}
+
 /* Says what a record says; whether it is sound is in decoded->error. */
 void afperf_decode(const struct afperf_record *record, struct afperf_decoded *decoded);
 
@@ -90,8 +105,12 @@ void afperf_decode(const struct afperf_record *record, struct afperf_decoded *de
 int afperf_next_decoded(struct afperf_reader *reader, struct afperf_record *record,
                         struct afperf_decoded *decoded, struct pf_error *error);
 
-/* Takes the next pair of a data record, from *at (at first decoded->values) on; false if there are no more. */
-bool afperf_next_pair(const struct afperf_record *record, const struct afperf_decoded *decoded, size_t *at,
-                      struct afperf_pair *pair);
+/*
+ * Takes the next pair of a data record, from *at (at first decoded->values) on. It stands in `decoded`, or in *room; NULL if
+ * there are no more.
+ */
+const struct afperf_pair *afperf_next_pair(const struct afperf_record *record,
+                                           const struct afperf_decoded *decoded, size_t *at,
+                                           struct afperf_pair *room);
 
 #endif

@@ -64,12 +64,15 @@ int afperf_map_set(struct afperf_map *map, uint64_t id, uint32_t scope, uint32_t
     return 0;
 }
 
-/* Moves those up that the free slot would hide: a key must be reachable from where it belongs. */
-void afperf_map_remove(struct afperf_map *map, uint64_t id, uint32_t scope)
+struct afperf_slot *afperf_map_find(const struct afperf_map *map, uint64_t id, uint32_t scope)
 {
     struct afperf_slot *slot = map->slots ? slot_of(map, id, scope) : NULL;
-    if (!slot || !slot->value)
-        return;
+    return slot && slot->value ? slot : NULL;
+}
+
+/* Moves those up that the free slot would hide: a key must be reachable from where it belongs. */
+void afperf_map_take(struct afperf_map *map, struct afperf_slot *slot)
+{
     size_t hole = (size_t)(slot - map->slots);
     map->count--;
     for (size_t i = (hole + 1) & map->mask; map->slots[i].value; i = (i + 1) & map->mask) {

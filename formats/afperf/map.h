@@ -37,15 +37,16 @@ int afperf_map_set(struct afperf_map *map, uint64_t id, uint32_t scope, uint32_t
  */
 uint32_t *afperf_map_place(struct afperf_map *map, uint64_t id, uint32_t scope, struct pf_error *error);
 
-/* Takes a key out, if it is there. */
-void afperf_map_remove(struct afperf_map *map, uint64_t id, uint32_t scope);
+/*
+ * A key's slot, or NULL. Before anything else is done to the map, its value may be replaced (not by 0), or the key taken out.
+ */
+struct afperf_slot *afperf_map_find(const struct afperf_map *map, uint64_t id, uint32_t scope);
+void afperf_map_take(struct afperf_map *map, struct afperf_slot *slot);
 
 /* A number all of whose bits depend on all of the key's. */
 static inline uint64_t afperf_hash(uint64_t id, uint32_t scope)
 {
     uint64_t hash = (id ^ (uint64_t)scope << 32 ^ scope) * UINT64_C(0x9e3779b97f4a7c15);
-    hash ^= hash >> 32;
-    hash *= UINT64_C(0xd6e8feb86659fd93);
     return hash ^ hash >> 32;
 }
 

@@ -143,22 +143,24 @@ static int next_measurement(struct pf_cursor *cursor, struct pf_cell *cells, str
     const struct afperf_walk *walk = &measurements->walk;
     const struct afperf_model *model = walk->model;
     for (;;) {
-        struct afperf_pair pair;
+        struct afperf_pair room;
         if (!measurements->inside) {
             int got = begin_record(measurements, error);
             if (got <= 0)
                 return got;
         }
-        if (!afperf_next_pair(&walk->record, &walk->decoded, &measurements->at, &pair)) {
+        const struct afperf_pair *pair =
+            afperf_next_pair(&walk->record, &walk->decoded, &measurements->at, &room);
+        if (!pair) {
             measurements->inside = false;
             continue;
         }
         bool own;
         const struct afperf_measure *measure =
-            afperf_find_measure(model, pair.type_id, measurements->target.run, &own);
-        afperf_value(measure ? measure->datatype : AFPERF_ANY, pair.value, &cells[AFPERF_MEASUREMENT_VALUE]);
+            afperf_find_measure(model, pair->type_id, measurements->target.run, &own);
+        afperf_value(measure ? measure->datatype : AFPERF_ANY, pair->value, &cells[AFPERF_MEASUREMENT_VALUE]);
         record_cells(measurements, cells);
-        cells[AFPERF_MEASUREMENT_TYPE_ID] = afperf_id_cell(pair.type_id, measurements->id);
+        cells[AFPERF_MEASUREMENT_TYPE_ID] = afperf_id_cell(pair->type_id, measurements->id);
         cells[AFPERF_MEASUREMENT_NAME] =
             measure ? pf_interned(model->strings, measure->fields[AFPERF_NAME].text) : pf_absent();
         return 1;

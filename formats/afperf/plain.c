@@ -96,10 +96,23 @@ static inline const char *take_id(const char *at, struct afperf_id *id)
     return blank ? blank : take_number(at, &id->id);
 }
 
-/* The next byte that is a quote, this other one, a control character or no ASCII. */
-static inline const char *text_end(const char *at, char other)
+/* Where a byte may stand: in a field, between quotes. Quotes, control characters and what is no ASCII may not. */
+enum { IN_FIELD = 1, IN_QUOTES = 2 };
+/* clang-format off */
+static const unsigned char may_stand[256] = {
+    [0x20] = 3, 3, 0, 3, 3, 3, 3, 3, 3, 3, 3, 3, IN_QUOTES, 3, 3, 3, /* space to `/` */
+    3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3,                  /* 0x30 */
+    3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3,
+    3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3,
+    3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3,
+    3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3,                     /* 0x70 to `~` */
+};
+/* clang-format on */
+
+/* The next byte that may not stand there. */
+static inline const char *text_end(const char *at, unsigned there)
 {
-    while (*at >= ' ' && *at < 0x7f && *at != '"' && *at != other)
+    while (may_stand[(unsigned char)*at] & there)
         at++;
     return at;
 }
@@ -111,7 +124,7 @@ static const char *take_text(const char *at, struct afperf_text *text)
         return at;
     bool quoted = *at == '"';
     at += quoted;
-    const char *end = text_end(at, quoted ? '"' : ',');
+    const char *end = text_end(at, quoted ? IN_QUOTES : IN_FIELD);
     *text = (struct afperf_text){at, (size_t)(end - at)};
     if (!quoted)
         return end_field(end);
@@ -202,6 +215,8 @@ static inline const char *take_fields(const char *at, struct afperf_decoded *dec
     switch (decoded->type) {
     case AFPERF_REGION_START:
         decoded->object.given = true; /* without it a record may be of another shape */
+        decoded->name = (struct afperf_text){"", 0};
+        decoded->tags = (struct afperf_text){"", 0};
         at = take_id(take_time(at, decoded), &decoded->run);
         at = take_number(at, &decoded->object.id);
         return take_text(take_text(at, &decoded->name), &decoded->tags);
@@ -233,8 +248,7 @@ static inline const char *take_fields(const char *at, struct afperf_decoded *dec
 
 const char *afperf_scan_plain(const char *at, struct afperf_decoded *decoded)
 {
-    memset(decoded, 0, offsetof(struct afperf_decoded, pairs));
-    decoded->name = decoded->tags = (struct afperf_text){"", 0};
+    afperf_nothing_decoded(decoded);
     decoded->plain = true;
     decoded->type = take_type(&at);
     if (decoded->type == AFPERF_UNKNOWN)

@@ -280,13 +280,15 @@ static int read_header(struct afperf_reading *reading, struct afperf_text header
 }
 
 /* Remembers now and then the place before a record. */
-static int mark_place(struct afperf_model *model, const struct afperf_place *place, struct pf_error *error)
+static int mark_place(struct afperf_reading *reading, struct pf_error *error)
 {
-    if (model->n_marks && place->offset - model->marks[model->n_marks - 1].offset < AFPERF_BLOCK)
+    struct afperf_model *model = reading->model;
+    if (reading->place.offset < reading->next_mark)
         return 0;
     if (AFPERF_GROW(model, marks, error) < 0)
         return -1;
-    model->marks[model->n_marks++] = *place;
+    model->marks[model->n_marks++] = reading->place;
+    reading->next_mark = reading->place.offset + AFPERF_BLOCK;
     return 0;
 }
 
@@ -296,7 +298,7 @@ static int read_record(struct afperf_reading *reading, const struct afperf_recor
 {
     reading->place.offset = record->offset;
     reading->place.line = record->line;
-    if (mark_place(reading->model, &reading->place, error) < 0)
+    if (mark_place(reading, error) < 0)
         return -1;
     switch (record->kind) {
     case AFPERF_HEADER:

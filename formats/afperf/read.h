@@ -13,6 +13,7 @@ struct afperf_reading {
     struct afperf_model *model;
     struct afperf_place place; /* of the record being read */
     uint64_t segment_start;    /* offset */
+    uint64_t next_mark;        /* offset from which on a place is to be remembered */
     struct afperf_log_batch log;
     uint64_t block;        /* the event that data without ids belong to */
     uint32_t last_section; /* reference of the last SectionInfo, or AFPERF_NONE */
@@ -22,6 +23,7 @@ struct afperf_reading {
     struct afperf_map open_regions;           /* newest open region of each id */
     struct afperf_map open_intervals;         /* by id and reference of the section */
     uint32_t recent_regions[AFPERF_RECENT], recent_intervals[AFPERF_RECENT]; /* plus 1; by hash of the id */
+    bool any_put_off;
     unsigned char put_off[1 << 17]; /* bits: keys of which a stop waits for the end of the pass */
 };
 

@@ -81,15 +81,17 @@ static uint32_t run_of_section_data(struct afperf_reading *reading, const struct
 static bool values_are_sound(struct afperf_reading *reading, const struct afperf_record *record,
                              const struct afperf_decoded *decoded, uint32_t ref)
 {
-    struct afperf_pair pair;
-    for (size_t at = decoded->values; afperf_next_pair(record, decoded, &at, &pair);) {
-        uint32_t i = afperf_map_get(&reading->measures, pair.type_id, ref);
+    struct afperf_pair room;
+    const struct afperf_pair *pair;
+    for (size_t at = decoded->values; (pair = afperf_next_pair(record, decoded, &at, &room));) {
+        uint32_t i = afperf_map_get(&reading->measures, pair->type_id, ref);
         struct pf_cell cell;
         if (i == AFPERF_NONE)
             return false;
         struct afperf_measure *measure = &reading->model->measures[i];
         measure->used = true;
-        if (!afperf_fits(measure->datatype, pair.look) && !afperf_value(measure->datatype, pair.value, &cell))
+        if (!afperf_fits(measure->datatype, pair->look) &&
+            !afperf_value(measure->datatype, pair->value, &cell))
             return false;
     }
     return true;

@@ -12,7 +12,7 @@ static int note(struct afperf_reading *reading, enum afperf_problem problem, str
 static bool is_put_off(const struct afperf_reading *reading, uint64_t hash)
 {
     size_t bit = hash % (8 * sizeof reading->put_off);
-    return reading->put_off[bit / 8] >> bit % 8 & 1;
+    return reading->any_put_off && reading->put_off[bit / 8] >> bit % 8 & 1;
 }
 
 /* Leaves a stop for when all has been read, and so all later ones of its key: stops are paired in file order. */
@@ -20,6 +20,7 @@ static int put_off(struct afperf_reading *reading, struct afperf_stop *stop, uin
                    struct pf_error *error)
 {
     size_t bit = hash % (8 * sizeof reading->put_off);
+    reading->any_put_off = true;
     reading->put_off[bit / 8] |= (unsigned char)(1u << bit % 8);
     stop->offset = reading->place.offset;
     stop->line = reading->place.line;
@@ -142,13 +143,20 @@ static int close_span(struct afperf_reading *reading, struct afperf_span *span, 
 }
 
 /* Takes the newest open span of a key out of those that are open. */
-static int take_open(struct afperf_map *map, const struct afperf_span *span, uint32_t scope,
-                     struct pf_error *error)
+static void take_open(struct afperf_map *map, struct afperf_slot *open, const struct afperf_span *span)
 {
     if (span->open_below)
-        return afperf_map_set(map, span->id, scope, span->open_below - 1, error);
-    afperf_map_remove(map, span->id, scope);
-    return 0;
+        open->value = span->open_below;
+    else
+        afperf_map_take(map, open);
+}
+
+/* The newest open span of a key, if it is of this segment. */
+static struct afperf_span *opened(const struct afperf_reading *reading, const struct afperf_spans *spans,
+                                  const struct afperf_slot *open)
+{
+    struct afperf_span *span = open ? afperf_span(spans, open->value - 1) : NULL;
+    return span && afperf_span_offset(span) >= reading->segment_start ? span : NULL;
 }
 
 static int stop_anonymous_region(struct afperf_reading *reading, uint64_t time, struct pf_error *error)
@@ -176,14 +184,16 @@ int afperf_read_region_stop(struct afperf_reading *reading, const struct afperf_
     if (!decoded->object.given)
         return stop_anonymous_region(reading, decoded->time, error);
     uint64_t id = decoded->object.id, hash = afperf_hash(id, 0);
-    uint32_t number = is_put_off(reading, hash) ? AFPERF_NONE : afperf_map_get(&reading->open_regions, id, 0);
-    struct afperf_span *region = number == AFPERF_NONE ? NULL : afperf_span(&model->regions, number);
-    if (!region || afperf_span_offset(region) < reading->segment_start) {
+    struct afperf_slot *open =
+        is_put_off(reading, hash) ? NULL : afperf_map_find(&reading->open_regions, id, 0);
+    struct afperf_span *region = opened(reading, &model->regions, open);
+    if (!region) {
         struct afperf_stop stop = {.time = decoded->time, .id = decoded->object, .region = true};
         return put_off(reading, &stop, hash, error);
     }
-    if (take_open(&reading->open_regions, region, 0, error) < 0 ||
-        close_span(reading, region, decoded->time, error) < 0)
+    uint32_t number = open->value - 1;
+    take_open(&reading->open_regions, open, region);
+    if (close_span(reading, region, decoded->time, error) < 0)
         return -1;
     nest_stop(reading, region, number);
     expect_data(reading->recent_regions, region, number, 0);
@@ -326,15 +336,16 @@ int afperf_read_section_stop(struct afperf_reading *reading, const struct afperf
     const struct afperf_section_ref *section = &model->section_refs[ref];
     uint64_t hash = afperf_hash(decoded->interval.id ^ afperf_hash(section->id, section->by_id), 1);
     bool later = !decoded->interval.given || !section->known || is_put_off(reading, hash);
-    uint32_t number =
-        later ? AFPERF_NONE : afperf_map_get(&reading->open_intervals, decoded->interval.id, ref);
-    struct afperf_span *interval = number == AFPERF_NONE ? NULL : afperf_span(&model->intervals, number);
-    if (!interval || afperf_span_offset(interval) < reading->segment_start) {
+    struct afperf_slot *open =
+        later ? NULL : afperf_map_find(&reading->open_intervals, decoded->interval.id, ref);
+    struct afperf_span *interval = opened(reading, &model->intervals, open);
+    if (!interval) {
         struct afperf_stop stop = {.time = decoded->time, .id = decoded->interval, .owner = ref};
         return put_off(reading, &stop, hash, error);
     }
-    if (take_open(&reading->open_intervals, interval, ref, error) < 0 ||
-        close_span(reading, interval, decoded->time, error) < 0)
+    uint32_t number = open->value - 1;
+    take_open(&reading->open_intervals, open, interval);
+    if (close_span(reading, interval, decoded->time, error) < 0)
         return -1;
     expect_data(reading->recent_intervals, interval, number, ref);
     return afperf_log_event(reading, afperf_event(AFPERF_EVENT_INTERVAL_STOP, number), error);

@@ -110,7 +110,7 @@ struct afperf_view afperf_reader_view(const struct afperf_reader *reader)
     const char *at = reader->window + reader->start, *end = reader->window + reader->end;
     if (end - at > (ptrdiff_t)AFPERF_RECORD_MAX + 1)
         end = at + AFPERF_RECORD_MAX + 1;
-    return (struct afperf_view){at, end, reader->base + reader->start, reader->line};
+    return (struct afperf_view){at, end};
 }
 
 void afperf_reader_pass_line(struct afperf_reader *reader, const char *next)

@@ -324,15 +324,17 @@ const struct afperf_measure *afperf_find_measure(const struct afperf_model *mode
 static int check_values(struct afperf_model *model, struct afperf_walk *walk, uint32_t run,
                         struct pf_error *error)
 {
-    struct afperf_pair pair;
-    for (size_t at = walk->decoded.values; afperf_next_pair(&walk->record, &walk->decoded, &at, &pair);) {
+    struct afperf_pair room;
+    const struct afperf_pair *pair;
+    for (size_t at = walk->decoded.values;
+         (pair = afperf_next_pair(&walk->record, &walk->decoded, &at, &room));) {
         bool own;
-        const struct afperf_measure *measure = afperf_find_measure(model, pair.type_id, run, &own);
+        const struct afperf_measure *measure = afperf_find_measure(model, pair->type_id, run, &own);
         struct pf_cell cell;
         if (!own && afperf_note(&model->notes, AFPERF_UNDEFINED_TYPE, walk->place.offset, walk->place.line,
                                 error) < 0)
             return -1;
-        if (!afperf_value(measure ? measure->datatype : AFPERF_ANY, pair.value, &cell) &&
+        if (!afperf_value(measure ? measure->datatype : AFPERF_ANY, pair->value, &cell) &&
             afperf_note(&model->notes, AFPERF_BAD_VALUE, walk->place.offset, walk->place.line, error) < 0)
             return -1;
     }

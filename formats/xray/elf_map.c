@@ -414,7 +414,7 @@ static int read_symbols(struct map *map, const GElf_Shdr *section, const GElf_Sh
 /* 1: there is a table of symbols of this type, and it has been read; 0: there is none; -1: *error filled. */
 static int find_symbols(struct map *map, uint32_t type, struct pf_error *error)
 {
-    GElf_Shdr section, strings;
+    GElf_Shdr section = {0}, strings;
     int found = 1;
     for (size_t i = 0; i < map->elf.n_sections && found > 0; i++) {
         found = read_section(&map->elf, i, &section, error);

@@ -34,15 +34,17 @@ static inline bool same_pairs(const struct afperf_record *record, const struct a
                               const struct afperf_decoded *decoded)
 {
     struct afperf_record none = {0};
-    struct afperf_pair a, b;
+    struct afperf_pair first, second;
+    const struct afperf_pair *a, *b;
     size_t i = scanned->values, j = decoded->values;
     if (scanned->values != decoded->values || scanned->values_end != decoded->values_end)
         return false;
-    while (afperf_next_pair(&none, scanned, &i, &a))
-        if (!afperf_next_pair(record, decoded, &j, &b) || i != j || a.type_id != b.type_id ||
-            !same_text(a.value, b.value) || !looks_right(&a))
+    while ((a = afperf_next_pair(&none, scanned, &i, &first))) {
+        b = afperf_next_pair(record, decoded, &j, &second);
+        if (!b || i != j || a->type_id != b->type_id || !same_text(a->value, b->value) || !looks_right(a))
             return false;
-    return !afperf_next_pair(record, decoded, &j, &b);
+    }
+    return !afperf_next_pair(record, decoded, &j, &second);
 }
 
 /* What the general way makes of a record that the scan has found to be plain: the same, and nothing wrong with it? */

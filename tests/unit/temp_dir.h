@@ -34,13 +34,17 @@ TEMP_DIR void temp_dir_remove(const char *path)
     nftw(path, temp_dir_remove_one, 16, FTW_DEPTH | FTW_PHYS);
 }
 
-/* FOLDER/NAME, in one of a few static buffers: good for the next calls. */
+/* FOLDER/NAME, in one of a few static buffers: good for the next calls, as their folder too. */
 TEMP_DIR const char *path_in(const char *folder, const char *name)
 {
     static char paths[4][4200];
     static unsigned next;
     char *path = paths[next++ % 4];
-    snprintf(path, sizeof paths[0], "%s/%s", folder, name);
+    size_t size = strlen(folder);
+    if (size >= sizeof paths[0])
+        abort();
+    memmove(path, folder, size);
+    snprintf(path + size, sizeof paths[0] - size, "/%s", name);
     return path;
 }
 
