@@ -442,6 +442,7 @@ static int next_member(struct perun_reading *reading, size_t i, struct pf_error 
 void perun_begin_object(struct perun_reading *reading)
 {
     reading->n_values = 0;
+    reading->form = NULL;
     reading->texts.size = 0;
     reading->trace.event = reading->uid.event = reading->command.event = PF_JSON_END;
     reading->type = reading->subtype = reading->uid_word = PF_NO_STRING;

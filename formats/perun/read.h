@@ -72,6 +72,10 @@ struct perun_form {
     uint32_t type, subtype;
     struct perun_named_snapshot snapshot;
     size_t then; /* the form that came after it the last time */
+    /* The shape of the last one, which has these two words before those that the form knows; see data.h. */
+    bool shaped;
+    uint32_t snapshot_word, group_word;
+    uint64_t shape;
 };
 enum { PERUN_FORMS = 4 };
 #define PERUN_UID_GAP SIZE_MAX
@@ -103,7 +107,8 @@ struct perun_reading {
     /* Forms of objects that were read: resources, and entries of resource_type_map. */
     struct perun_form *forms; /* PERUN_FORMS */
     size_t last_form, next_form;
-    uint64_t misses; /* objects since one had a known form */
+    struct perun_form *form; /* of the object being read; NULL: it was read by tokens */
+    uint64_t misses;         /* objects since one had a known form */
 };
 
 /* Reads the profile that json stands before. Damage ends it, with a note; -1 with *error filled for all else. */

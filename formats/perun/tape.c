@@ -80,26 +80,21 @@ int perun_put_value(struct perun_tape *tape, const struct pf_cell *cell, struct 
     }
 }
 
-/* The most that a verbatim number or an integer takes. */
-enum { NUMERAL_ROOM = 1 + PF_PADDING };
-
-/* As many of the numbers as come before a double that is not verbatim, and fit into what is pending. */
+/* As many of the numbers as come before a double that is not verbatim, and fit into what is pending. An integer takes less
+ * room than a verbatim number may. */
 static size_t put_likely(struct perun_tape *tape, const struct pf_json_numeral *numerals, size_t n)
 {
-    size_t fit = (PERUN_TAPE_PENDING - tape->used) / NUMERAL_ROOM, i = 0;
+    size_t fit = (PERUN_TAPE_PENDING - tape->used) / PERUN_VERBATIM_ROOM, i = 0;
     unsigned char *start = tape->pending + tape->used, *at = start;
     n = n < fit ? n : fit;
     for (; i < n; i++) {
         const struct pf_json_numeral *numeral = &numerals[i];
-        if (numeral->text) {
-            *at = (unsigned char)(PERUN_TAG_VERBATIM + numeral->size);
-            memcpy(at + 1, numeral->text, PF_PADDING);
-            at += 1 + numeral->size;
-        } else if (numeral->value.type == PF_INT) {
+        if (numeral->text)
+            at = perun_write_verbatim(at, numeral->text, numeral->size);
+        else if (numeral->value.type == PF_INT)
             at = perun_write_int(at, numeral->value.i);
-        } else {
+        else
             break;
-        }
     }
     tape->used += (size_t)(at - start);
     tape->size += (size_t)(at - start);
@@ -110,7 +105,7 @@ int perun_put_numerals(struct perun_tape *tape, const struct pf_json_numeral *nu
                        struct pf_error *error)
 {
     for (size_t i = 0; i < n;) {
-        if (PERUN_TAPE_PENDING - tape->used < NUMERAL_ROOM && perun_tape_flush(tape, error))
+        if (PERUN_TAPE_PENDING - tape->used < PERUN_VERBATIM_ROOM && perun_tape_flush(tape, error))
             return -1;
         i += put_likely(tape, numerals + i, n - i);
         if (i < n && !numerals[i].text && perun_put_cell(tape, &numerals[i++].value, error))

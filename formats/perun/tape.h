@@ -81,6 +81,28 @@ static inline int perun_put_cell(struct perun_tape *tape, const struct pf_cell *
     return 0;
 }
 
+/* A verbatim number: its tag and text. Writes PERUN_VERBATIM_ROOM bytes whatever its size; returns the end of those that count. */
+enum { PERUN_VERBATIM_ROOM = 1 + PF_PADDING };
+
+static inline unsigned char *perun_write_verbatim(unsigned char *at, const char *text, size_t size)
+{
+    *at = (unsigned char)(PERUN_TAG_VERBATIM + size);
+    memcpy(at + 1, text, PF_PADDING);
+    return at + 1 + size;
+}
+
+static inline int perun_put_verbatim(struct perun_tape *tape, const char *text, size_t size,
+                                     struct pf_error *error)
+{
+    if (PERUN_TAPE_PENDING - tape->used < PERUN_VERBATIM_ROOM && perun_tape_flush(tape, error))
+        return -1;
+    perun_write_verbatim(tape->pending + tape->used, text, size);
+    tape->used += 1 + size;
+    tape->size += 1 + size;
+    return 0;
+}
+
+/* Many numbers at once. */
 int perun_put_numerals(struct perun_tape *tape, const struct pf_json_numeral *numerals, size_t n,
                        struct pf_error *error);
 

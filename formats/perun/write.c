@@ -63,8 +63,8 @@ static int put_new_shape(struct perun_reading *reading, const uint32_t *head, st
 }
 
 /* Where the shape of the values stands, which is written if none of the last ones is like it. */
-static int put_shape(struct perun_reading *reading, const uint32_t *head, uint64_t *offset,
-                     struct pf_error *error)
+static int find_shape(struct perun_reading *reading, const uint32_t *head, uint64_t *offset,
+                      struct pf_error *error)
 {
     uint32_t words[PERUN_SHAPE_WORDS];
     size_t n = SHAPE_HEAD + reading->n_values;
@@ -85,6 +85,26 @@ static int put_shape(struct perun_reading *reading, const uint32_t *head, uint64
     return put_new_shape(reading, head, error);
 }
 
+/* Objects of one form mostly have one shape: their type and fields are those of the form. */
+static int put_shape(struct perun_reading *reading, const uint32_t *head, uint64_t *offset,
+                     struct pf_error *error)
+{
+    struct perun_form *form = reading->form;
+    if (form && form->shaped && form->snapshot_word == head[0] && form->group_word == head[1]) {
+        *offset = form->shape;
+        return 0;
+    }
+    if (find_shape(reading, head, offset, error))
+        return -1;
+    if (form) {
+        form->shaped = true;
+        form->snapshot_word = head[0];
+        form->group_word = head[1];
+        form->shape = *offset;
+    }
+    return 0;
+}
+
 /* ---- properties --------------------------------------------------------------------------------- */
 
 static int put_values(struct perun_reading *reading, struct perun_tape *tape, struct pf_error *error)
@@ -93,8 +113,7 @@ static int put_values(struct perun_reading *reading, struct perun_tape *tape, st
         const struct perun_value *value = &reading->values[i];
         struct pf_cell cell = whole_cell(reading, value);
         reading->data->fields.list[value->field].seen |= cell.type != PF_ABSENT;
-        struct pf_json_numeral numeral = {.text = cell.text, .size = cell.size};
-        if (value->verbatim ? perun_put_numerals(tape, &numeral, 1, error)
+        if (value->verbatim ? perun_put_verbatim(tape, cell.text, cell.size, error)
                             : perun_put_cell(tape, &cell, error))
             return -1;
     }
