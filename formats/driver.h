@@ -151,7 +151,9 @@ struct pf_cursor_ops {
     /* Allocate cursor->state and stand before the first row. -1 with *error filled. */
     int (*open)(struct pf_cursor *cursor, struct pf_error *error);
     /*
-     * Fill one cell for each column of the table but those the core fills (see enum pf_role). 1: a row; 0: no
+     * Fill one cell for each column of the table but those the core fills (see enum pf_role). The cells are the same
+     * ones at each call after open, and those of role PF_PLAIN are still what the last call has made of them: only what
+     * differs need be filled, but all of it the first time after open or restore. 1: a row; 0: no
      * more; -1: *error filled. Damage in the file is no error: it ends the table or skips rows, and is told
      * in the model's warnings. error->code EAGAIN: a fact that earlier rows were made from has turned out
      * otherwise (and is now corrected in the profile's state); the core starts the pass anew. Only a table's
@@ -197,11 +199,22 @@ struct pf_table {
     int user; /* the driver's own: which of its tables this is */
 };
 
+/* Columns [from, to) of a table; none if to <= from. */
+struct pf_span {
+    unsigned from, to;
+};
+
 struct pf_cursor {
     struct pf_profile *profile;
     const struct pf_table *table;
     struct pf_restriction only;
     void *state; /* the driver's */
+    /*
+     * Optional, set by each call of next that gives a row: columns whose cells, those that the core fills among them, are
+     * what they were in the row that the last call gave. Their text is then copied instead of made. None in the first row
+     * after open or restore. A cursor that never sets it says nothing.
+     */
+    struct pf_span same;
 };
 
 /* Options that change what is served. */

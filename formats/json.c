@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "formats/json_window.h"
-#include "formats/parse.h"
 
 /* The first read after a jump: it may be for a single value. Later ones double up to the window. */
 enum { FIRST_READ = 4096 };
@@ -251,64 +250,12 @@ static int close_container(struct pf_json *json, struct pf_json_token *token, st
 
 /* ---- values ------------------------------------------------------------------------------------- */
 
-static inline bool is_digit(char c)
-{
-    return (unsigned char)(c - '0') <= 9;
-}
-
-/* Reads digits on into *mantissa, which wraps round if they are too many. */
-static inline const char *scan_digits(const char *at, uint64_t *mantissa)
-{
-    for (; is_digit(*at); at++)
-        *mantissa = *mantissa * 10 + (unsigned)(*at - '0');
-    return at;
-}
-
-/* Behind an `e`: where the exponent ends; *good if it is one. */
-static const char *scan_exponent(const char *at, bool *good)
-{
-    at += *at == '+' || *at == '-';
-    *good = is_digit(*at);
-    while (is_digit(*at))
-        at++;
-    return at;
-}
-
-/*
- * Where the number ends that starts here; *good if it is one. A number of at most 18 digits without exponent is
- * simple: its digits are then in the token too.
- */
-static inline const char *scan_number(const char *at, struct pf_json_token *token, bool *good)
-{
-    *good = false;
-    token->negative = *at == '-';
-    at += token->negative;
-    const char *start = at, *point;
-    token->mantissa = 0;
-    at = *at == '0' ? at + 1 : scan_digits(at, &token->mantissa);
-    if (at == start)
-        return at;
-    point = at;
-    if (*at == '.') {
-        at = scan_digits(at + 1, &token->mantissa);
-        if (at == point + 1)
-            return at;
-    }
-    token->integer = at == point;
-    token->simple = at - start <= 18 && (*at | 0x20) != 'e';
-    token->places = (uint8_t)(token->simple && at > point ? at - point - 1 : 0);
-    *good = true;
-    if ((*at | 0x20) != 'e')
-        return at;
-    token->integer = false;
-    return scan_exponent(at + 1, good);
-}
-
 static inline int read_number(struct pf_json *json, struct pf_json_token *token, struct pf_error *error)
 {
     const char *at = json->at, *stop;
     bool good;
-    while ((stop = scan_number(at, token, &good)) == json->end && stop - at <= (ptrdiff_t)PF_JSON_TEXT_MAX) {
+    while ((stop = pf_json_scan_number(at, json->end, token, &good)) == json->end &&
+           stop - at <= (ptrdiff_t)PF_JSON_TEXT_MAX) {
         int got = pf_json_refill(json, &at, error);
         if (got < 0)
             return -1;
@@ -365,7 +312,7 @@ static inline int read_value(struct pf_json *json, char c, struct pf_json_token 
 {
     if (!json->depth && json->value_line == json->line && json->flags & PF_JSON_LINES)
         return pf_json_fail(json, EBADMSG, json->at, "a second value in the line", error);
-    if (is_digit(c))
+    if (pf_json_is_digit(c))
         return read_number(json, token, error);
     switch (c) {
     case '"':
@@ -493,51 +440,6 @@ bool pf_json_accept(struct pf_json *json, bool object_name, const char *text, si
         pf_json_value_over(json);
     }
     return true;
-}
-
-const char *pf_json_scan_simple(const char *at, struct pf_cell *cell)
-{
-    struct pf_json_token token;
-    bool good;
-    const char *end = scan_number(at, &token, &good);
-    if (!good || !token.simple)
-        return NULL;
-    token.text = at;
-    token.size = (size_t)(end - at);
-    int64_t whole = token.negative ? -(int64_t)token.mantissa : (int64_t)token.mantissa;
-    *cell = token.integer ? pf_int(whole) : pf_double(pf_json_double(&token));
-    return end;
-}
-
-bool pf_json_accept_number(struct pf_json *json, struct pf_cell *cell)
-{
-    const char *end = pf_json_before_value(json) ? pf_json_scan_simple(json->at, cell) : NULL;
-    if (!end || end == json->end)
-        return false;
-    json->at = end;
-    pf_json_value_over(json);
-    return true;
-}
-
-/* Only what stands in the window is read: behind its last byte is no comma. */
-size_t pf_json_numbers(struct pf_json *json, struct pf_cell *cells, size_t room)
-{
-    const char *at = json->at;
-    size_t n = 0;
-    bool in_array = json->depth && !pf_json_in_object(json) && !json->failed.code;
-    if (!in_array || (json->expect != PF_EXPECT_VALUE && json->expect != PF_EXPECT_FIRST))
-        return 0;
-    for (; n < room; n++) {
-        const char *end = pf_json_scan_simple(at + (*at == ' '), &cells[n]);
-        if (!end || *end != ',')
-            break;
-        at = end + 1;
-    }
-    if (n) {
-        json->at = at;
-        json->expect = PF_EXPECT_VALUE;
-    }
-    return n;
 }
 
 /* ---- the next token ----------------------------------------------------------------------------- */

@@ -171,11 +171,24 @@ double pf_json_double(const struct pf_json_token *token);
 struct pf_cell pf_json_number(const struct pf_json_token *token, pf_int128 *wide);
 
 /*
- * The same for many numbers at once: reads the next elements of the innermost array into cells[0 .. room), as long
- * as they are numbers of few digits with a comma behind. Returns how many; 0 says nothing of what follows, which
- * pf_json_next tells.
+ * Most numbers are written as print.h prints them: these are verbatim. Who shows such a one takes its text, and need not know
+ * which number it is.
  */
-size_t pf_json_numbers(struct pf_json *json, struct pf_cell *cells, size_t room);
+struct pf_json_numeral {
+    struct pf_cell value; /* an integer or double */
+    const char *text; /* a verbatim number's, with PF_PADDING bytes that may be read behind it; else NULL */
+    size_t size;      /* of it: at most PF_PADDING bytes */
+};
+
+/*
+ * Many numbers at once: reads the next elements of the innermost array into numerals[0 .. room), as long as they are
+ * numbers of few digits with a comma behind. Returns how many; 0 says nothing of what follows, which pf_json_next tells.
+ * Their texts are valid until the next call.
+ */
+size_t pf_json_numbers(struct pf_json *json, struct pf_json_numeral *numerals, size_t room);
+
+/* The value of a verbatim number: of its text, with PF_PADDING bytes that may be read from its start on. */
+struct pf_cell pf_json_verbatim_number(const char *text, size_t size);
 
 /* True if the token's text is this word. */
 static inline bool pf_json_is(const struct pf_json_token *token, const char *word)

@@ -79,10 +79,11 @@ bool pf_json_form_learn(struct pf_json_form *form, struct pf_json *part, const c
 /* ---- matching ----------------------------------------------------------------------------------- */
 
 /* What fills a gap from `at` on: where it ends, or NULL. It ends at the window's end at the latest. */
-static inline const char *fill_gap(const char *at, bool string, struct pf_cell *cell)
+static inline const char *fill_gap(const struct pf_json *json, const char *at, bool string,
+                                   struct pf_cell *cell)
 {
     if (!string)
-        return pf_json_scan_simple(at, cell);
+        return pf_json_scan_shown(at, json->end, cell);
     const char *end = pf_json_scan_ascii(at);
     *cell = pf_text(at, (size_t)(end - at));
     return *end == '"' && end - at <= (ptrdiff_t)PF_JSON_TEXT_MAX ? end : NULL;
@@ -101,7 +102,7 @@ bool pf_json_form_match(struct pf_json *json, const struct pf_json_form *form, s
         start += size;
         if (i == form->n_gaps)
             break;
-        at = fill_gap(at, form->parts[i].string, &cells[i]);
+        at = fill_gap(json, at, form->parts[i].string, &cells[i]);
     }
     if (!at)
         return false;

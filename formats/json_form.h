@@ -39,8 +39,9 @@ bool pf_json_form_learn(struct pf_json_form *form, struct pf_json *part, const c
                         enum pf_json_gap (*choose)(void *arg, const struct pf_json_token *name), void *arg);
 
 /*
- * Takes the next value if it has the form: cells[i] is what stands in gap i, an integer or double of few digits, or
- * ASCII text without escapes that is valid until the reader's next call. False: nothing was taken, which says nothing of
+ * Takes the next value if it has the form: cells[i] is what stands in gap i. A verbatim number (see pf_json_numeral) is
+ * text, which is padded; others of few digits are an integer or double. What stands between quotes is ASCII text without
+ * escapes. Texts are valid until the reader's next call. False: nothing was taken, which says nothing of
  * what follows.
  */
 bool pf_json_form_match(struct pf_json *json, const struct pf_json_form *form, struct pf_cell *cells);

@@ -4,8 +4,6 @@
 #include <string.h>
 
 #include "formats/json_window.h"
-#include "formats/parse.h"
-#include "formats/powers.h"
 
 /* ---- passing over ------------------------------------------------------------------------------- */
 
@@ -260,60 +258,4 @@ int pf_json_restore(struct pf_json *json, const void *blob, size_t size, struct 
     json->alone = position.alone;
     memcpy(json->stack, stack, (position.depth + 7) / 8);
     return 0;
-}
-
-/* ---- numbers ------------------------------------------------------------------------------------ */
-
-/* Below 2^53 the mantissa is a double, as the power of ten is: dividing them rounds once. */
-double pf_json_double(const struct pf_json_token *token)
-{
-    static const double tens[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,  1e8, 1e9,
-                                  1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18};
-    double value = 0;
-    if (token->simple && token->mantissa < UINT64_C(1) << 53) {
-        value = (double)token->mantissa / tens[token->places];
-        return token->negative ? -value : value;
-    }
-    pf_parse_double(token->text, token->size, &value);
-    return value;
-}
-
-/* As many digits as surely fit into 64 bits. */
-enum { DIGITS_64 = 18 };
-
-/* The digits as an integer of 127 bits; false if they are too many or not alone. */
-static bool read_integer(const char *at, const char *end, pf_int128 *value)
-{
-    const pf_int128 most = (pf_int128)(((pf_uint128)1 << 127) - 1);
-    uint64_t first = 0;
-    for (int i = 0; i < DIGITS_64 && at < end; i++, at++) {
-        if (*at < '0' || *at > '9')
-            return false;
-        first = first * 10 + (unsigned)(*at - '0');
-    }
-    *value = first;
-    for (; at < end; at++) {
-        int digit = *at - '0';
-        if (digit < 0 || digit > 9 || *value > (most - digit) / 10)
-            return false;
-        *value = *value * 10 + digit;
-    }
-    return true;
-}
-
-struct pf_cell pf_json_number(const struct pf_json_token *token, pf_int128 *wide)
-{
-    const char *at = token->text, *end = at + token->size;
-    bool negative = *at == '-';
-    if (token->simple && token->integer)
-        return pf_int(negative ? -(int64_t)token->mantissa : (int64_t)token->mantissa);
-    if (!read_integer(at + negative, end, wide))
-        return pf_double(pf_json_double(token));
-    if (negative)
-        *wide = -*wide;
-    if (*wide >= INT64_MIN && *wide <= INT64_MAX)
-        return pf_int((int64_t)*wide);
-    if (*wide >= 0 && *wide <= UINT64_MAX)
-        return pf_uint((uint64_t)*wide);
-    return pf_wide(wide);
 }

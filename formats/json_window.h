@@ -85,9 +85,23 @@ int pf_json_fail(struct pf_json *json, int code, const char *at, const char *wha
  */
 int pf_json_string(struct pf_json *json, struct pf_json_token *token, struct pf_error *error);
 
-/* Where a number of few digits ends that begins at `at`, and its cell; NULL if there is none. It may go on behind the window
- * if that ends there. */
-const char *pf_json_scan_simple(const char *at, struct pf_cell *cell);
+static inline bool pf_json_is_digit(char c)
+{
+    return (unsigned char)(c - '0') <= 9;
+}
+
+/*
+ * Where the number ends that begins at `at`; *good if it is one. A number of at most 18 digits without exponent is simple:
+ * its digits are then in the token too. `end` is the window's: a number that ends there may go on behind it. (json_number.c)
+ */
+const char *pf_json_scan_number(const char *at, const char *end, struct pf_json_token *token, bool *good);
+
+/*
+ * The same for a simple number, and its cell; NULL if there is none. The second one gives verbatim numbers as text that is
+ * padded.
+ */
+const char *pf_json_scan_simple(const char *at, const char *end, struct pf_cell *cell);
+const char *pf_json_scan_shown(const char *at, const char *end, struct pf_cell *cell);
 
 /* The first character from `at` on that is a quote, a backslash, or no printable ASCII. (json_string.c) */
 const char *pf_json_scan_ascii(const char *at);

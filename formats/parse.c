@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "formats/parse.h"
 
-#include <endian.h>
 #include <float.h>
 #include <math.h>
 #include <stdint.h>
@@ -10,6 +9,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "formats/digits.h"
 #include "formats/powers.h"
 
 /* A 54-bit number halfway between two doubles has up to 767 significant digits: with more than that kept, all
@@ -58,23 +58,11 @@ static inline bool read_sign(struct reader *reader)
     return false;
 }
 
-/*
- * Eight digits at once. A byte is a digit if its high half is 3 and stays 3 when 6 is added; the digits are
- * then joined to pairs, the pairs to fours, the fours to eights, in lanes that double each time.
- */
 static inline bool eight_digits(const char *text, uint64_t *value)
 {
-    uint64_t word;
-    memcpy(&word, text, sizeof word);
-    word = le64toh(word);
-    const uint64_t high = 0xf0f0f0f0f0f0f0f0, threes = 0x3030303030303030;
-    if ((word & high) != threes || ((word + 0x0606060606060606) & high) != threes)
-        return false;
-    word -= threes;
-    word = (word * 10 + (word >> 8)) & 0x00ff00ff00ff00ff;
-    word = (word * 100 + (word >> 16)) & 0x0000ffff0000ffff;
-    *value = (word * 10000 + (word >> 32)) & 0xffffffff;
-    return true;
+    uint64_t word = pf_digits_load(text);
+    *value = pf_digits_join(word, 8);
+    return pf_digits_count(word) == 8;
 }
 
 /* One underscore may stand between two digits. */

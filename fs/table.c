@@ -4,8 +4,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "formats/print.h"
 #include "fs/csv.h"
+#include "fs/row.h"
 
 /* ---- tables that are held in rows: the position is the row's number ----------------------------- */
 
@@ -160,6 +160,8 @@ static int walk_open(struct walk *walk, struct pf_profile *profile, const struct
                           .ops = pf_table_ops(table),
                           .printed = -1,
                           .named = -1,
+                          .partition = -1,
+                          .context = -1,
                           .partition_column = column_of(table, PF_PARTITION),
                           .context_column = column_of(table, PF_CONTEXT)};
     walk->cells = calloc(table->n_columns + 1, sizeof *walk->cells);
@@ -238,7 +240,7 @@ static void print_context(struct walk *walk)
 static inline int walk_next(struct walk *walk, struct pf_error *error)
 {
     int more = walk->ops->next(&walk->cursor, walk->cells, error);
-    if (more <= 0)
+    if (more <= 0 || !walk->n_filled)
         return more;
     walk->partition = index_in(walk->cells, walk->partition_column);
     walk->context = index_in(walk->cells, walk->context_column);
@@ -253,21 +255,13 @@ static inline int walk_next(struct walk *walk, struct pf_error *error)
     return more;
 }
 
-static inline size_t cell_size(const struct pf_cell *cell)
-{
-    if (cell->type == PF_UINT || (cell->type == PF_INT && cell->i >= 0))
-        return pf_uint_size(cell->u);
-    if (cell->type == PF_TEXT && cell->plain)
-        return cell->size;
-    return cell->type == PF_ABSENT ? 0 : pf_csv_cell_size(cell);
-}
-
 /* ---- lines -------------------------------------------------------------------------------------- */
 
 struct table_lines {
     struct pf_lines lines;
     struct walk walk;
     bool started; /* past the header */
+    struct pf_row row;
     size_t n_kept;
     unsigned kept[]; /* the columns that are printed */
 };
@@ -301,77 +295,24 @@ static void add_header(struct table_lines *view, struct pf_buf *out)
     view->started = true;
 }
 
-/* Most numbers in tables are small. Their length must not cost a mispredicted branch. */
-static inline char *add_uint(char *at, uint64_t value)
-{
-    static const char digits[] =
-        "0 1 2 3 4 5 6 7 8 9 101112131415161718192021222324252627282930313233343536373839"
-        "404142434445464748495051525354555657585960616263646566676869"
-        "707172737475767778798081828384858687888990919293949596979899";
-    if (value >= 100)
-        return pf_print_uint(at, value);
-    memcpy(at, digits + 2 * value, 2);
-    return at + 1 + (value >= 10);
-}
+/* Short rows come some at a time, so that going from one part of the program to the next does not cost more than they do. */
+enum { ROWS_AT_ONCE = 16, BYTES_AT_ONCE = 1024 };
 
-/* A few bytes, without the call that memcpy would be. */
-static inline char *add_word(char *at, const char *text, size_t size)
-{
-    if (size >= 8) {
-        for (size_t i = 0; i + 8 <= size; i += 8)
-            memcpy(at + i, text + i, 8);
-        memcpy(at + size - 8, text + size - 8, 8);
-    } else if (size >= 4) {
-        memcpy(at, text, 4);
-        memcpy(at + size - 4, text + size - 4, 4);
-    } else {
-        for (size_t i = 0; i < size; i++)
-            at[i] = text[i];
-    }
-    return at + size;
-}
-
-/* The innermost loop of all rendering: integers and short plain words go straight into room that was reserved once. */
-static void add_row(struct table_lines *view, struct pf_buf *out)
-{
-    const struct pf_cell *cells = view->walk.cells;
-    size_t room = view->n_kept * (PF_NUMBER_MAX + 1) + 1;
-    char *at = pf_buf_reserve(out, room);
-    for (size_t k = 0; k < view->n_kept && at; k++) {
-        const struct pf_cell *cell = &cells[view->kept[k]];
-        if (cell->type == PF_UINT || (cell->type == PF_INT && cell->i >= 0)) {
-            at = add_uint(at, cell->u);
-        } else if (cell->type == PF_TEXT && cell->padded && cell->size <= PF_PADDING) {
-            memcpy(at, cell->text, PF_PADDING);
-            at += cell->size;
-        } else if (cell->type == PF_TEXT && cell->plain && cell->size <= PF_NUMBER_MAX) {
-            at = add_word(at, cell->text, cell->size);
-        } else if (cell->type == PF_DOUBLE) {
-            at = pf_print_double(at, cell->d);
-        } else if (cell->type != PF_ABSENT) {
-            out->size = (size_t)(at - out->data);
-            pf_csv_cell(out, cell);
-            at = pf_buf_reserve(out, room);
-            if (!at)
-                return;
-        }
-        *at++ = k + 1 < view->n_kept ? ',' : '\n';
-    }
-    if (at)
-        out->size = (size_t)(at - out->data);
-}
-
-static int next_line(struct pf_lines *lines, struct pf_buf *out, struct pf_error *error)
+static int next_lines(struct pf_lines *lines, struct pf_buf *out, struct pf_error *error)
 {
     struct table_lines *view = (struct table_lines *)lines;
     if (!view->started) {
         add_header(view, out);
         return 1;
     }
-    int more = walk_next(&view->walk, error);
-    if (more > 0)
-        add_row(view, out);
-    return more;
+    int more = 1, rows = 0;
+    for (size_t start = out->size; rows < ROWS_AT_ONCE && out->size - start < BYTES_AT_ONCE; rows++) {
+        more = walk_next(&view->walk, error);
+        if (more <= 0)
+            break;
+        pf_row_add(&view->row, view->walk.cells, view->walk.cursor.same, out);
+    }
+    return more < 0 ? -1 : rows > 0;
 }
 
 static int measure_line(struct pf_lines *lines, uint64_t *size, struct pf_error *error)
@@ -387,8 +328,7 @@ static int measure_line(struct pf_lines *lines, uint64_t *size, struct pf_error 
     }
     int more = walk_next(&view->walk, error);
     if (more > 0)
-        for (size_t k = 0; k < view->n_kept; k++)
-            *size += cell_size(&view->walk.cells[view->kept[k]]) + 1;
+        *size += pf_row_measure(&view->row, view->walk.cells, view->walk.cursor.same);
     return more;
 }
 
@@ -402,6 +342,7 @@ static int restore_lines(struct pf_lines *lines, const void *blob, size_t size, 
 {
     struct table_lines *view = (struct table_lines *)lines;
     view->started = true;
+    pf_row_forget(&view->row);
     return view->walk.ops->restore(&view->walk.cursor, blob, size, error);
 }
 
@@ -409,10 +350,11 @@ static void close_lines(struct pf_lines *lines)
 {
     struct table_lines *view = (struct table_lines *)lines;
     walk_close(&view->walk);
+    pf_row_free(&view->row);
     free(view);
 }
 
-static const struct pf_lines_ops table_lines_ops = {next_line, measure_line, save_lines, restore_lines,
+static const struct pf_lines_ops table_lines_ops = {next_lines, measure_line, save_lines, restore_lines,
                                                     close_lines};
 
 struct pf_lines *pf_table_lines(struct pf_profile *profile, const struct pf_slice *slice,
@@ -428,6 +370,7 @@ struct pf_lines *pf_table_lines(struct pf_profile *profile, const struct pf_slic
     for (unsigned c = 0; c < table->n_columns; c++)
         if (!dropped(slice, table->columns[c].role))
             view->kept[view->n_kept++] = c;
+    view->row = pf_row_of(view->kept, view->n_kept);
     if (walk_open(&view->walk, profile, table, slice->only, error)) {
         free(view);
         return NULL;
@@ -439,16 +382,21 @@ struct pf_lines *pf_table_lines(struct pf_profile *profile, const struct pf_slic
 
 struct pf_measure {
     struct walk walk;
+    struct pf_row row;
+    unsigned columns[]; /* all of them */
 };
 
 struct pf_measure *pf_measure_new(struct pf_profile *profile, const struct pf_table *table, int64_t partition,
                                   struct pf_error *error)
 {
-    struct pf_measure *measure = calloc(1, sizeof *measure);
+    struct pf_measure *measure = calloc(1, sizeof *measure + table->n_columns * sizeof *measure->columns);
     if (!measure) {
         pf_fail_memory(error);
         return NULL;
     }
+    for (unsigned c = 0; c < table->n_columns; c++)
+        measure->columns[c] = c;
+    measure->row = pf_row_of(measure->columns, table->n_columns);
     struct pf_restriction only = PF_UNRESTRICTED;
     only.partition = partition;
     if (walk_open(&measure->walk, profile, table, only, error)) {
@@ -464,11 +412,11 @@ int pf_measure_next(struct pf_measure *measure, struct pf_row_size *size, struct
     int more = walk_next(walk, error);
     if (more <= 0)
         return more;
-    *size = (struct pf_row_size){.partition_index = walk->partition, .context_index = walk->context};
-    for (size_t c = 0; c < walk->cursor.table->n_columns; c++)
-        size->full += cell_size(&walk->cells[c]) + 1;
+    *size = (struct pf_row_size){.full = pf_row_measure(&measure->row, walk->cells, walk->cursor.same),
+                                 .partition_index = walk->partition,
+                                 .context_index = walk->context};
     for (size_t i = 0; i < walk->n_filled; i++) {
-        size_t cell = cell_size(&walk->cells[walk->filled[i].column]) + 1;
+        size_t cell = pf_row_cell_size(&walk->cells[walk->filled[i].column]) + 1;
         if (i < walk->n_partition)
             size->partition += cell;
         else if (walk->filled[i].role == PF_CONTEXT || walk->filled[i].role == PF_CONTEXT_NAME)
@@ -493,6 +441,7 @@ void pf_measure_free(struct pf_measure *measure)
     if (!measure)
         return;
     walk_close(&measure->walk);
+    pf_row_free(&measure->row);
     free(measure);
 }
 

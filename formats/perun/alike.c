@@ -72,6 +72,7 @@ void perun_learn_object(struct perun_reading *reading, uint64_t start)
     form->known = text && pf_json_form_learn(&form->form, reading->part, text, size, choose_gap, &learning);
     if (!form->known)
         return;
+    form->shaped = false;
     form->n_values = reading->n_values;
     for (size_t i = 0; i < reading->n_values && i < PF_JSON_FORM_GAPS; i++)
         form->fields[i] = reading->values[i].field;
@@ -93,18 +94,22 @@ static int take_uid(struct perun_reading *reading, const struct pf_cell *uid, st
     return reading->uid_word == PF_NO_STRING ? -1 : 0;
 }
 
-static int take_gaps(struct perun_reading *reading, const struct perun_form *form,
-                     const struct pf_cell *cells, struct pf_error *error)
+static int take_gaps(struct perun_reading *reading, struct perun_form *form, const struct pf_cell *cells,
+                     struct pf_error *error)
 {
     perun_begin_object(reading);
+    reading->form = form;
     reading->type = form->type;
     reading->subtype = form->subtype;
     reading->snapshot = form->snapshot;
     reading->n_values = form->n_values;
     for (size_t i = 0; i < form->form.n_gaps; i++) {
         size_t value = form->values[i];
-        if (value == PERUN_UID_GAP ? take_uid(reading, &cells[i], error)
-                                   : perun_set_value(reading, value, form->fields[value], &cells[i], error))
+        if (!form->form.parts[i].string)
+            perun_set_number(reading, value, form->fields[value], &cells[i]);
+        else if (value == PERUN_UID_GAP
+                     ? take_uid(reading, &cells[i], error)
+                     : perun_set_text(reading, value, form->fields[value], &cells[i], error))
             return -1;
     }
     return 0;

@@ -350,7 +350,7 @@ static int sum_up(struct pf_profile *profile, struct summing *summing, struct pf
 {
     struct perun *perun = profile->state;
     struct perun_walk walk;
-    perun_walk_open(&walk, perun->data);
+    perun_walk_open(&walk, perun->data, false);
     int failed = add_rows(summing, &walk, pass, error);
     perun_walk_close(&walk);
     if (failed)

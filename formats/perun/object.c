@@ -232,18 +232,27 @@ static struct perun_value *place_for(struct perun_reading *reading, uint32_t fie
         i++;
     reading->n_values += i == reading->n_values;
     reading->values[i].field = field;
+    reading->values[i].verbatim = false;
     return &reading->values[i];
 }
 
 /* ---- members ------------------------------------------------------------------------------------ */
 
-int perun_set_value(struct perun_reading *reading, size_t i, uint32_t field, const struct pf_cell *cell,
-                    struct pf_error *error)
+void perun_set_number(struct perun_reading *reading, size_t i, uint32_t field, const struct pf_cell *number)
 {
     struct perun_value *value = &reading->values[i];
     value->field = field;
-    value->cell = *cell;
-    return cell->type == PF_TEXT ? keep_text(reading, value, cell->text, cell->size, error) : 0;
+    value->cell = *number;
+    value->verbatim = number->type == PF_TEXT;
+}
+
+int perun_set_text(struct perun_reading *reading, size_t i, uint32_t field, const struct pf_cell *text,
+                   struct pf_error *error)
+{
+    struct perun_value *value = &reading->values[i];
+    value->field = field;
+    value->verbatim = false;
+    return keep_text(reading, value, text->text, text->size, error);
 }
 
 /* The value of a field, whatever it is: as text if it is an object or list. */
@@ -433,6 +442,7 @@ static int next_member(struct perun_reading *reading, size_t i, struct pf_error 
 void perun_begin_object(struct perun_reading *reading)
 {
     reading->n_values = 0;
+    reading->form = NULL;
     reading->texts.size = 0;
     reading->trace.event = reading->uid.event = reading->command.event = PF_JSON_END;
     reading->type = reading->subtype = reading->uid_word = PF_NO_STRING;

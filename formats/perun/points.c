@@ -86,7 +86,7 @@ static int collect(const struct perun *perun, struct cursor *state, struct pf_er
     state->points = pf_sorter_new(3, 2, SORT_LIMIT);
     if (!state->points)
         return pf_fail_memory(error);
-    perun_walk_open(&walk, perun->data);
+    perun_walk_open(&walk, perun->data, false);
     int failed = add_points(state, &walk, &perun->data->model_list[state->model], error) ||
                  pf_sorter_finish(state->points, error);
     perun_walk_close(&walk);

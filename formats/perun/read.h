@@ -12,6 +12,7 @@ enum { PERUN_VALUES_MAX = 1024 };
 /* A value while its object is read: text stands in the reading's `texts`. */
 struct perun_value {
     uint32_t field;
+    bool verbatim; /* a number as its text (see pf_json_numeral), which stands where the reader has it */
     struct pf_cell cell;
     size_t text; /* where it begins */
     pf_int128 wide;
@@ -71,6 +72,10 @@ struct perun_form {
     uint32_t type, subtype;
     struct perun_named_snapshot snapshot;
     size_t then; /* the form that came after it the last time */
+    /* The shape of the last one, which has these two words before those that the form knows; see data.h. */
+    bool shaped;
+    uint32_t snapshot_word, group_word;
+    uint64_t shape;
 };
 enum { PERUN_FORMS = 4 };
 #define PERUN_UID_GAP SIZE_MAX
@@ -102,7 +107,8 @@ struct perun_reading {
     /* Forms of objects that were read: resources, and entries of resource_type_map. */
     struct perun_form *forms; /* PERUN_FORMS */
     size_t last_form, next_form;
-    uint64_t misses; /* objects since one had a known form */
+    struct perun_form *form; /* of the object being read; NULL: it was read by tokens */
+    uint64_t misses;         /* objects since one had a known form */
 };
 
 /* Reads the profile that json stands before. Damage ends it, with a note; -1 with *error filled for all else. */
@@ -135,10 +141,14 @@ int perun_read_properties(struct perun_reading *reading, struct pf_error *error)
 int perun_write_properties(struct perun_reading *reading, struct perun_tape *tape, uint32_t snapshot,
                            uint32_t group, struct pf_error *error);
 
-/* The parts of it: begins an object, which has nothing yet; sets value i, which is that of a field. */
+/*
+ * The parts of it: begins an object, which has nothing yet; sets value i, which is that of a field, to a number, of which
+ * text is that of a verbatim one and is not copied, or to text, which is.
+ */
 void perun_begin_object(struct perun_reading *reading);
-int perun_set_value(struct perun_reading *reading, size_t i, uint32_t field, const struct pf_cell *cell,
-                    struct pf_error *error);
+void perun_set_number(struct perun_reading *reading, size_t i, uint32_t field, const struct pf_cell *number);
+int perun_set_text(struct perun_reading *reading, size_t i, uint32_t field, const struct pf_cell *text,
+                   struct pf_error *error);
 enum perun_member perun_member_called(const struct pf_json_token *name);
 
 /*

@@ -2,6 +2,7 @@
 /* The table resources: all of them, as the walk over the tapes gives them. */
 #include <stdlib.h>
 
+#include "formats/counter.h"
 #include "formats/perun/model.h"
 #include "formats/perun/walk.h"
 #include "formats/print.h"
@@ -10,10 +11,15 @@
 struct cursor {
     struct perun_walk walk;
     struct perun_text other;
-    struct pf_cell *row; /* as many as the table has columns */
-    bool
-        steady; /* rows alike differ in nothing but uid, context, and cells that fill a column of their own */
+    struct pf_counter number; /* of the row */
+    /* Rows alike differ in nothing but uid, context, and cells that fill a column of their own: these. */
+    bool steady;
+    unsigned *places; /* at most as many as the table has columns */
 };
+
+/* What rows have in common that are further ones of a type, and that are alike otherwise. */
+static const struct pf_span same_of_type = {PERUN_R_SNAPSHOT, PERUN_R_FIELDS};
+static const struct pf_span same_of_alike = {PERUN_R_SNAPSHOT, PERUN_R_UID};
 
 static int resources_open(struct pf_cursor *cursor, struct pf_error *error)
 {
@@ -22,10 +28,10 @@ static int resources_open(struct pf_cursor *cursor, struct pf_error *error)
     if (!state)
         return pf_fail_memory(error);
     cursor->state = state;
-    state->row = calloc(cursor->table->n_columns, sizeof *state->row);
-    if (!state->row)
+    state->places = calloc(cursor->table->n_columns, sizeof *state->places);
+    if (!state->places)
         return pf_fail_memory(error);
-    perun_walk_open(&state->walk, perun->data);
+    perun_walk_open(&state->walk, perun->data, true);
     return 0;
 }
 
@@ -85,24 +91,17 @@ static size_t varying_cells(const struct perun_walk *walk)
     return walk->n_columns ? walk->n_columns : walk->n_cells;
 }
 
-/* Whether each of these fills a column of its own, and nothing else. */
-static bool is_steady(const struct perun *perun, const struct perun_walk *walk)
+/* Finds the columns of these cells. False if not each of them fills one of its own, and nothing else. */
+static bool find_places(const struct perun *perun, const struct perun_walk *walk, unsigned *places)
 {
     for (size_t i = 0; i < varying_cells(walk); i++) {
         uint32_t field = walk->cells[i].field;
-        if (field == PERUN_TIME || field == PERUN_TID || perun->data->fields.list[field].column < 0)
+        int column = perun->data->fields.list[field].column;
+        if (field == PERUN_TIME || field == PERUN_TID || column < 0)
             return false;
+        places[i] = (unsigned)column;
     }
     return !perun->others;
-}
-
-/* Text that needs no quotes is told once, not with each row. */
-static inline struct pf_cell own_cell(const struct pf_cell *from)
-{
-    struct pf_cell cell = *from;
-    if (cell.type == PF_TEXT)
-        cell.plain = pf_text_is_plain(cell.text, cell.size);
-    return cell;
 }
 
 /* The cells of fields. Time and thread have columns of their own kind: a tid counts before a thread. */
@@ -110,7 +109,7 @@ static void fill_fields(const struct perun_data *data, const struct perun_walk *
 {
     struct pf_cell time = pf_absent(), tid = pf_absent(), thread = pf_absent();
     for (size_t i = 0; i < walk->n_cells; i++) {
-        struct pf_cell cell = own_cell(&walk->cells[i].cell);
+        struct pf_cell cell = walk->cells[i].cell;
         uint32_t field = walk->cells[i].field;
         int column = data->fields.list[field].column;
         if (column >= 0)
@@ -122,19 +121,20 @@ static void fill_fields(const struct perun_data *data, const struct perun_walk *
     row[PERUN_R_THREAD] = tid.type != PF_ABSENT ? tid : thread;
 }
 
-static void fill_place(const struct perun *perun, const struct perun_walk *walk, struct pf_cell *row)
+static void fill_place(const struct perun *perun, struct cursor *state, struct pf_cell *row)
 {
-    row[PERUN_R_ROW] = pf_uint(walk->number);
+    const struct perun_walk *walk = &state->walk;
+    row[PERUN_R_ROW] = pf_counter_cell(&state->number, walk->number);
     row[PERUN_R_UID] = string_cell(perun, walk->uid);
     row[PERUN_R_CONTEXT] = pf_uint(walk->context);
 }
 
-static int fill_row(const struct perun *perun, struct cursor *state, size_t n, struct pf_error *error)
+static int fill_row(const struct perun *perun, struct cursor *state, struct pf_cell *row, size_t n,
+                    struct pf_error *error)
 {
     const struct perun_walk *walk = &state->walk;
     const struct perun_data *data = perun->data;
-    struct pf_cell *row = state->row;
-    fill_place(perun, walk, row);
+    fill_place(perun, state, row);
     row[PERUN_R_SNAPSHOT] =
         walk->snapshot == PERUN_NONE ? pf_absent() : pf_int(data->snapshots[walk->snapshot].number);
     row[PERUN_R_TYPE] = string_cell(perun, perun_type_of(perun, walk->type));
@@ -142,36 +142,47 @@ static int fill_row(const struct perun *perun, struct cursor *state, size_t n, s
     for (size_t i = PERUN_R_FIELDS; i < n; i++)
         row[i] = pf_absent();
     fill_fields(data, walk, row);
-    state->steady = is_steady(perun, walk);
+    state->steady = find_places(perun, walk, state->places);
     return perun->others ? fill_other(perun, state, &row[n - 1], error) : 0;
 }
 
-/* What may differ from the row before, which is alike: of further rows of a type, their columns alone. */
-static inline void change_row(const struct perun *perun, struct cursor *state)
+/* A row that is like the one before but for its place and values. */
+static inline void change_row(const struct perun *perun, struct cursor *state, struct pf_cell *row)
 {
     const struct perun_walk *walk = &state->walk;
-    const struct perun_field *fields = perun->data->fields.list;
-    if (walk->n_columns)
-        state->row[PERUN_R_ROW] = pf_uint(walk->number);
-    else
-        fill_place(perun, walk, state->row);
+    fill_place(perun, state, row);
     for (size_t i = 0, n = varying_cells(walk); i < n; i++)
-        state->row[fields[walk->cells[i].field].column] = own_cell(&walk->cells[i].cell);
+        row[state->places[i]] = walk->cells[i].cell;
 }
 
-static int resources_next(struct pf_cursor *cursor, struct pf_cell *cells, struct pf_error *error)
+/* To a row that is none of those that perun_walk_further reaches. */
+static __attribute__((noinline)) int next_row(struct pf_cursor *cursor, struct pf_cell *cells,
+                                              struct pf_error *error)
 {
     const struct perun *perun = cursor->profile->state;
     struct cursor *state = cursor->state;
-    size_t n = cursor->table->n_columns;
     int more = perun_walk_next(&state->walk, error);
     if (more <= 0)
         return more;
-    if (state->steady && state->walk.alike)
-        change_row(perun, state);
-    else if (fill_row(perun, state, n, error))
+    bool alike = state->steady && state->walk.alike;
+    cursor->same = alike ? same_of_alike : (struct pf_span){0, 0};
+    if (alike)
+        change_row(perun, state, cells);
+    else if (fill_row(perun, state, cells, cursor->table->n_columns, error))
         return -1;
-    memcpy(cells, state->row, n * sizeof *cells);
+    return 1;
+}
+
+/* In types with columns, nearly all rows are further ones, which differ in their number and columns alone. */
+static int resources_next(struct pf_cursor *cursor, struct pf_cell *cells, struct pf_error *error)
+{
+    struct cursor *state = cursor->state;
+    if (!state->steady || !perun_walk_is_inside(&state->walk))
+        return next_row(cursor, cells, error);
+    if (perun_walk_further(&state->walk, cells, state->places, error))
+        return -1;
+    cells[PERUN_R_ROW] = pf_counter_cell(&state->number, state->walk.number);
+    cursor->same = same_of_type;
     return 1;
 }
 
@@ -194,7 +205,7 @@ static void resources_close(struct pf_cursor *cursor)
         return;
     perun_walk_close(&state->walk);
     perun_text_free(&state->other);
-    free(state->row);
+    free(state->places);
     free(state);
 }
 

@@ -80,6 +80,40 @@ int perun_put_value(struct perun_tape *tape, const struct pf_cell *cell, struct 
     }
 }
 
+/* As many of the numbers as come before a double that is not verbatim, and fit into what is pending. An integer takes less
+ * room than a verbatim number may. */
+static size_t put_likely(struct perun_tape *tape, const struct pf_json_numeral *numerals, size_t n)
+{
+    size_t fit = (PERUN_TAPE_PENDING - tape->used) / PERUN_VERBATIM_ROOM, i = 0;
+    unsigned char *start = tape->pending + tape->used, *at = start;
+    n = n < fit ? n : fit;
+    for (; i < n; i++) {
+        const struct pf_json_numeral *numeral = &numerals[i];
+        if (numeral->text)
+            at = perun_write_verbatim(at, numeral->text, numeral->size);
+        else if (numeral->value.type == PF_INT)
+            at = perun_write_int(at, numeral->value.i);
+        else
+            break;
+    }
+    tape->used += (size_t)(at - start);
+    tape->size += (size_t)(at - start);
+    return i;
+}
+
+int perun_put_numerals(struct perun_tape *tape, const struct pf_json_numeral *numerals, size_t n,
+                       struct pf_error *error)
+{
+    for (size_t i = 0; i < n;) {
+        if (PERUN_TAPE_PENDING - tape->used < PERUN_VERBATIM_ROOM && perun_tape_flush(tape, error))
+            return -1;
+        i += put_likely(tape, numerals + i, n - i);
+        if (i < n && !numerals[i].text && perun_put_cell(tape, &numerals[i++].value, error))
+            return -1;
+    }
+    return 0;
+}
+
 int perun_tape_finish(struct perun_tape *tape, struct pf_error *error)
 {
     int result = perun_tape_flush(tape, error);
@@ -158,7 +192,20 @@ static int get_text(struct perun_head *head, struct pf_cell *cell, struct pf_err
         return pf_fail(error, EINVAL, "not a position");
     const unsigned char *bytes = perun_get(head, size ? (size_t)size : 0, error);
     *cell = pf_text((const char *)bytes, (size_t)size);
+    cell->plain = bytes && pf_text_is_plain(cell->text, cell->size);
     return bytes || !size ? 0 : -1;
+}
+
+/* A verbatim number, behind its tag. */
+static int get_verbatim(struct perun_head *head, size_t size, struct pf_cell *cell, struct pf_error *error)
+{
+    const unsigned char *bytes = perun_get(head, size, error);
+    if (!bytes)
+        return -1;
+    memset(head->verbatim, 0, sizeof head->verbatim);
+    memcpy(head->verbatim, bytes, size);
+    *cell = pf_padded(head->verbatim, size);
+    return 0;
 }
 
 static int get_int(struct perun_head *head, unsigned size, struct pf_cell *cell, struct pf_error *error)
@@ -180,7 +227,7 @@ static int get_bytes(struct perun_head *head, void *bytes, size_t size, struct p
     return at ? 0 : -1;
 }
 
-int perun_get_value(struct perun_head *head, struct pf_cell *cell, struct pf_error *error)
+int perun_get_shown_value(struct perun_head *head, struct pf_cell *cell, struct pf_error *error)
 {
     const unsigned char *byte = perun_get(head, 1, error);
     if (!byte)
@@ -202,7 +249,18 @@ int perun_get_value(struct perun_head *head, struct pf_cell *cell, struct pf_err
     case PERUN_TAG_TEXT:
         return get_text(head, cell, error);
     default:
+        if (perun_is_verbatim(tag))
+            return get_verbatim(head, tag - PERUN_TAG_VERBATIM, cell, error);
         return tag <= PERUN_TAG_INT_8 ? get_int(head, tag, cell, error)
                                       : pf_fail(error, EINVAL, "not a position");
     }
+}
+
+int perun_get_value(struct perun_head *head, struct pf_cell *cell, struct pf_error *error)
+{
+    if (perun_get_shown_value(head, cell, error))
+        return -1;
+    if (cell->type == PF_TEXT && cell->padded)
+        *cell = pf_json_verbatim_number(cell->text, cell->size);
+    return 0;
 }

@@ -4,7 +4,7 @@
 
 #include <endian.h>
 
-#include "formats/cell.h"
+#include "formats/json.h"
 #include "formats/store.h"
 
 /*
@@ -12,7 +12,8 @@
  * memory up to a limit, in an unlinked file beyond. What is written is never read back by another process.
  *
  * A value is a byte that tells its kind and what follows: an integer as 1 to 8 bytes, least significant first, as
- * many as it needs with its sign; a double, or a wide integer, in the machine's order; text behind its size.
+ * many as it needs with its sign; a double, or a wide integer, in the machine's order; text behind its size. Most numbers
+ * are verbatim (see pf_json_numeral): kept as they are written, so that they need not be made text again to be shown.
  */
 enum perun_tag {
     PERUN_TAG_ABSENT,
@@ -22,6 +23,8 @@ enum perun_tag {
     PERUN_TAG_WIDE,
     PERUN_TAG_DOUBLE,
     PERUN_TAG_TEXT,
+    PERUN_TAG_VERBATIM, /* and further: a number of as many characters as the tag is above this one */
+    PERUN_TAG_VERBATIM_MAX = PERUN_TAG_VERBATIM + PF_PADDING,
 };
 
 /* Written to the store in pieces of this size. */
@@ -55,18 +58,53 @@ static inline int perun_put_number(struct perun_tape *tape, uint64_t number, str
 /* Any cell. */
 int perun_put_value(struct perun_tape *tape, const struct pf_cell *cell, struct pf_error *error);
 
+/* The bytes that an integer takes, its tag with it, and room to write them. */
+enum { PERUN_INT_ROOM = 1 + sizeof(int64_t) };
+
+/* Writes PERUN_INT_ROOM bytes whatever the number; returns the end of those that count. */
+static inline unsigned char *perun_write_int(unsigned char *at, int64_t number)
+{
+    uint64_t magnitude = (uint64_t)(number < 0 ? ~number : number), bytes = htole64((uint64_t)number);
+    size_t size = (size_t)(72 - __builtin_clzll(magnitude | 1)) / 8; /* a bit for the sign, rounded up */
+    *at = (unsigned char)size;
+    memcpy(at + 1, &bytes, sizeof bytes);
+    return at + 1 + size;
+}
+
 static inline int perun_put_cell(struct perun_tape *tape, const struct pf_cell *cell, struct pf_error *error)
 {
-    if (cell->type != PF_INT || PERUN_TAPE_PENDING - tape->used < 1 + sizeof cell->i)
+    if (cell->type != PF_INT || PERUN_TAPE_PENDING - tape->used < PERUN_INT_ROOM)
         return perun_put_value(tape, cell, error);
-    uint64_t magnitude = cell->i < 0 ? ~cell->u : cell->u, bytes = htole64(cell->u);
-    size_t size = (size_t)(72 - __builtin_clzll(magnitude | 1)) / 8; /* a bit for the sign, rounded up */
-    tape->pending[tape->used] = (unsigned char)size;
-    memcpy(tape->pending + tape->used + 1, &bytes, sizeof bytes);
+    unsigned char *start = tape->pending + tape->used, *end = perun_write_int(start, cell->i);
+    tape->used += (size_t)(end - start);
+    tape->size += (size_t)(end - start);
+    return 0;
+}
+
+/* A verbatim number: its tag and text. Writes PERUN_VERBATIM_ROOM bytes whatever its size; returns the end of those that count. */
+enum { PERUN_VERBATIM_ROOM = 1 + PF_PADDING };
+
+static inline unsigned char *perun_write_verbatim(unsigned char *at, const char *text, size_t size)
+{
+    *at = (unsigned char)(PERUN_TAG_VERBATIM + size);
+    memcpy(at + 1, text, PF_PADDING);
+    return at + 1 + size;
+}
+
+static inline int perun_put_verbatim(struct perun_tape *tape, const char *text, size_t size,
+                                     struct pf_error *error)
+{
+    if (PERUN_TAPE_PENDING - tape->used < PERUN_VERBATIM_ROOM && perun_tape_flush(tape, error))
+        return -1;
+    perun_write_verbatim(tape->pending + tape->used, text, size);
     tape->used += 1 + size;
     tape->size += 1 + size;
     return 0;
 }
+
+/* Many numbers at once. */
+int perun_put_numerals(struct perun_tape *tape, const struct pf_json_numeral *numerals, size_t n,
+                       struct pf_error *error);
 
 /* To be called once when all is written, before the first read. */
 int perun_tape_finish(struct perun_tape *tape, struct pf_error *error);
@@ -79,10 +117,11 @@ struct perun_head {
     const struct perun_tape *tape;
     uint64_t base; /* offset of window[0] */
     const unsigned char *window;
-    size_t at, have;       /* in the window */
-    unsigned char *buffer; /* owned; NULL until it is needed */
-    size_t room;           /* of the buffer; 0: PERUN_HEAD_ROOM */
-    pf_int128 wide;        /* of the last cell that is one */
+    size_t at, have;               /* in the window */
+    unsigned char *buffer;         /* owned; NULL until it is needed */
+    size_t room;                   /* of the buffer; 0: PERUN_HEAD_ROOM */
+    pf_int128 wide;                /* of the last cell that is one */
+    char verbatim[2 * PF_PADDING]; /* the last number that is shown, if it stood at the window's end */
 };
 
 #define PERUN_HEAD_ROOM ((size_t)64 * 1024)
@@ -120,6 +159,14 @@ static inline int perun_get_number(struct perun_head *head, uint64_t *number, st
     return perun_get_varint(head, number, error);
 }
 
+/* How much is in the window if a value is there whole, and what may be read behind it. */
+enum { PERUN_VALUE_ROOM = 1 + 2 * PF_PADDING };
+
+static inline bool perun_is_verbatim(unsigned tag)
+{
+    return tag > PERUN_TAG_VERBATIM && tag <= PERUN_TAG_VERBATIM_MAX;
+}
+
 /* Any value. */
 int perun_get_value(struct perun_head *head, struct pf_cell *cell, struct pf_error *error);
 
@@ -127,9 +174,14 @@ int perun_get_value(struct perun_head *head, struct pf_cell *cell, struct pf_err
 static inline int perun_get_cell(struct perun_head *head, struct pf_cell *cell, struct pf_error *error)
 {
     uint64_t bytes;
-    if (head->have - head->at > sizeof bytes) {
+    if (head->have - head->at >= PERUN_VALUE_ROOM) {
         const unsigned char *at = head->window + head->at;
         unsigned tag = *at;
+        if (perun_is_verbatim(tag)) {
+            *cell = pf_json_verbatim_number((const char *)at + 1, tag - PERUN_TAG_VERBATIM);
+            head->at += 1 + tag - PERUN_TAG_VERBATIM;
+            return 0;
+        }
         memcpy(&bytes, at + 1, sizeof bytes);
         if (tag - PERUN_TAG_INT < PERUN_TAG_INT_8) {
             unsigned above = 64 - 8 * tag; /* bits that are not the number's */
@@ -144,6 +196,22 @@ static inline int perun_get_cell(struct perun_head *head, struct pf_cell *cell, 
         }
     }
     return perun_get_value(head, cell, error);
+}
+
+/* The same, but text for a verbatim number: to be shown. */
+int perun_get_shown_value(struct perun_head *head, struct pf_cell *cell, struct pf_error *error);
+
+static inline int perun_get_shown(struct perun_head *head, struct pf_cell *cell, struct pf_error *error)
+{
+    if (head->have - head->at < PERUN_VALUE_ROOM)
+        return perun_get_shown_value(head, cell, error);
+    const unsigned char *at = head->window + head->at;
+    unsigned tag = *at;
+    if (!perun_is_verbatim(tag))
+        return perun_get_cell(head, cell, error);
+    *cell = pf_padded((const char *)at + 1, tag - PERUN_TAG_VERBATIM);
+    head->at += 1 + tag - PERUN_TAG_VERBATIM;
+    return 0;
 }
 
 #endif

@@ -4,7 +4,6 @@
 #include <stdlib.h>
 
 #include "formats/hash.h"
-
 #include "formats/perun/read.h"
 #include "formats/perun/sums.h"
 
@@ -31,6 +30,23 @@ static int add_value(struct perun_data *data, struct column *column, const struc
     return perun_put_cell(&data->columns, cell, error);
 }
 
+/* The same for numbers of few digits: so many integers make no more than 128 bits. */
+static int add_numbers(struct perun_data *data, struct column *column, const struct pf_json_numeral *numerals,
+                       size_t n, struct pf_error *error)
+{
+    pf_int128 whole = 0;
+    for (size_t i = 0; i < n; i++) {
+        if (numerals[i].value.type == PF_INT)
+            whole += numerals[i].value.i;
+        else
+            perun_total_add(&column->total, &numerals[i].value);
+    }
+    perun_total_add_whole(&column->total, whole);
+    column->numbers += n;
+    column->rows += n;
+    return perun_put_numerals(&data->columns, numerals, n, error);
+}
+
 /* The next element of a list of any kind. 1; 0: the list's end; -1: *error filled. */
 static int read_element(struct perun_reading *reading, struct column *column, struct pf_error *error)
 {
@@ -52,13 +68,12 @@ static int read_element(struct perun_reading *reading, struct column *column, st
 /* The elements of a list onto the tape. */
 static int read_column(struct perun_reading *reading, struct column *column, struct pf_error *error)
 {
-    struct pf_cell cells[256];
+    struct pf_json_numeral numerals[256];
     for (int more = 1; more > 0;) {
-        size_t n = pf_json_numbers(reading->json, cells, sizeof cells / sizeof *cells);
-        for (size_t i = 0; i < n; i++)
-            if (add_value(reading->data, column, &cells[i], error))
-                return -1;
-        if (n < sizeof cells / sizeof *cells)
+        size_t n = pf_json_numbers(reading->json, numerals, sizeof numerals / sizeof *numerals);
+        if (add_numbers(reading->data, column, numerals, n, error))
+            return -1;
+        if (n < sizeof numerals / sizeof *numerals)
             more = read_element(reading, column, error);
         if (more < 0 || perun_step(reading, error))
             return -1;

@@ -10,9 +10,9 @@
 /* What the buffers of a large type's columns take together. */
 #define BUFFERS ((size_t)1 << 20)
 
-void perun_walk_open(struct perun_walk *walk, const struct perun_data *data)
+void perun_walk_open(struct perun_walk *walk, const struct perun_data *data, bool shown)
 {
-    *walk = (struct perun_walk){.data = data, .shape = PERUN_NO_SHAPE, .fresh = true};
+    *walk = (struct perun_walk){.data = data, .shown = shown, .shape = PERUN_NO_SHAPE, .fresh = true};
     walk->items.tape = &data->items;
     walk->entries.tape = &data->entries;
     walk->shapes.tape = &data->shapes;
@@ -72,17 +72,34 @@ static int read_shape(struct perun_walk *walk, uint64_t shape, struct pf_error *
     return 0;
 }
 
+static inline int get_cell(const struct perun_walk *walk, struct perun_head *head, struct pf_cell *cell,
+                           struct pf_error *error)
+{
+    return walk->shown ? perun_get_shown(head, cell, error) : perun_get_cell(head, cell, error);
+}
+
+/* What the cell borrows of the cell's own stands where that is now. */
+static inline void stand_by(struct perun_row_cell *cell)
+{
+    if (cell->cell.type == PF_WIDE)
+        cell->cell.wide = &cell->wide;
+    else if (cell->cell.type == PF_TEXT && cell->cell.padded)
+        cell->cell.text = cell->verbatim;
+}
+
 /* A value that all rows of the item have: text and wide integers are kept. */
 static int read_cell(struct perun_walk *walk, struct perun_head *head, struct perun_row_cell *cell,
                      struct pf_error *error)
 {
-    if (perun_get_cell(head, &cell->cell, error))
+    if (get_cell(walk, head, &cell->cell, error))
         return -1;
-    if (cell->cell.type == PF_WIDE) {
+    bool padded = cell->cell.type == PF_TEXT && cell->cell.padded;
+    if (padded)
+        memcpy(cell->verbatim, cell->cell.text, PF_PADDING);
+    else if (cell->cell.type == PF_WIDE)
         cell->wide = *cell->cell.wide;
-        cell->cell.wide = &cell->wide;
-    }
-    if (cell->cell.type != PF_TEXT)
+    stand_by(cell);
+    if (padded || cell->cell.type != PF_TEXT)
         return 0;
     cell->text = walk->texts.size;
     return perun_text_add(&walk->texts, cell->cell.text, cell->cell.size, error);
@@ -105,7 +122,7 @@ static int read_properties(struct perun_walk *walk, struct perun_head *head, str
         if (read_cell(walk, head, &walk->cells[i], error))
             return -1;
     for (size_t i = walk->n_columns; walk->texts.size && i < walk->n_cells; i++)
-        if (walk->cells[i].cell.type == PF_TEXT)
+        if (walk->cells[i].cell.type == PF_TEXT && !walk->cells[i].cell.padded)
             walk->cells[i].cell.text = walk->texts.at + walk->cells[i].text;
     return 0;
 }
@@ -172,8 +189,7 @@ static void drop_overridden(struct perun_walk *walk)
     walk->n_cells -= columns - kept;
     walk->n_columns = kept;
     for (size_t i = kept; i < walk->n_cells; i++)
-        if (walk->cells[i].cell.type == PF_WIDE)
-            walk->cells[i].cell.wide = &walk->cells[i].wide;
+        stand_by(&walk->cells[i]);
 }
 
 /* What stands of a column in its type's item. */
@@ -230,6 +246,8 @@ static int read_type(struct perun_walk *walk, struct pf_error *error)
         return -1;
     walk->shape = PERUN_NO_SHAPE; /* the cells do not begin with it */
     drop_overridden(walk);
+    for (size_t i = 0; i < walk->n_columns; i++)
+        walk->cells[i].field = walk->columns[i].field;
     return stand_columns(walk, head[1], head[2], error);
 }
 
@@ -259,11 +277,9 @@ int perun_walk_next(struct perun_walk *walk, struct pf_error *error)
         if (read_item(walk, error))
             return -1;
     }
-    for (size_t i = 0; i < walk->n_columns; i++) {
-        walk->cells[i].field = walk->columns[i].field;
-        if (perun_get_cell(&walk->columns[i].head, &walk->cells[i].cell, error))
+    for (size_t i = 0; i < walk->n_columns; i++)
+        if (get_cell(walk, &walk->columns[i].head, &walk->cells[i].cell, error))
             return -1;
-    }
     walk->number += !walk->fresh;
     walk->fresh = false;
     walk->row++;

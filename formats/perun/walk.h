@@ -12,7 +12,10 @@ struct perun_row_cell {
     uint32_t field;
     struct pf_cell cell; /* text and wide integers are valid until the next row */
     size_t text;         /* where its text begins, of shared ones */
-    pf_int128 wide;
+    union {              /* what it borrows, if it is one of these */
+        pf_int128 wide;
+        char verbatim[2 * PF_PADDING];
+    };
 };
 
 struct perun_column {
@@ -25,6 +28,7 @@ struct perun_column {
 
 struct perun_walk {
     const struct perun_data *data;
+    bool shown; /* verbatim numbers come as text; see perun_get_shown */
     struct perun_head items, entries, shapes, links, block;
     uint64_t item_at; /* of the item that the last row is of */
     uint64_t shape;   /* that the row's item has; PERUN_NO_SHAPE: not known */
@@ -45,11 +49,31 @@ struct perun_walk {
 
 #define PERUN_NO_SHAPE UINT64_MAX
 
-void perun_walk_open(struct perun_walk *walk, const struct perun_data *data);
+/* shown: the rows are to be shown, so that numbers may be text. */
+void perun_walk_open(struct perun_walk *walk, const struct perun_data *data, bool shown);
 void perun_walk_close(struct perun_walk *walk);
 
 /* 1: the next row; 0: no more; -1: *error filled. */
 int perun_walk_next(struct perun_walk *walk, struct pf_error *error);
+
+/* True if the next row is a further one of the type that the last one is of: like it in all but its columns. */
+static inline bool perun_walk_is_inside(const struct perun_walk *walk)
+{
+    return walk->n_columns && walk->row && walk->row < walk->rows;
+}
+
+/* To such a row of what is shown: the value of column i goes to cells[places[i]], and nowhere else. 0, or -1 with *error. */
+static inline int perun_walk_further(struct perun_walk *walk, struct pf_cell *cells, const unsigned *places,
+                                     struct pf_error *error)
+{
+    struct perun_column *columns = walk->columns;
+    for (size_t i = 0, n = walk->n_columns; i < n; i++)
+        if (perun_get_shown(&columns[i].head, &cells[places[i]], error))
+            return -1;
+    walk->number++;
+    walk->row++;
+    return 0;
+}
 
 /* Leaves out what is left of the item that the row is of: a type's further rows. */
 void perun_walk_leave(struct perun_walk *walk);

@@ -6,6 +6,17 @@
 
 /* ---- onto the tape ------------------------------------------------------------------------------ */
 
+/* A value with its text, or wide integer, where these are now. */
+static struct pf_cell whole_cell(const struct perun_reading *reading, const struct perun_value *value)
+{
+    struct pf_cell cell = value->cell;
+    if (cell.type == PF_TEXT && !value->verbatim)
+        cell.text = reading->texts.at + value->text;
+    if (cell.type == PF_WIDE)
+        cell.wide = &value->wide;
+    return cell;
+}
+
 /* The snapshot's time, where the file has no better: that of its first resource. */
 static int note_time(struct perun_reading *reading, uint32_t snapshot, struct pf_error *error)
 {
@@ -13,12 +24,10 @@ static int note_time(struct perun_reading *reading, uint32_t snapshot, struct pf
     uint32_t *group = snapshot == PERUN_NONE ? &data->none_group : &data->snapshots[snapshot].group;
     data->without_snapshot |= snapshot == PERUN_NONE;
     for (size_t i = 0; i < reading->n_values && *group == PERUN_NONE; i++) {
-        struct perun_value *value = &reading->values[i];
+        const struct perun_value *value = &reading->values[i];
         if (value->field != PERUN_TIME)
             continue;
-        struct pf_cell cell = value->cell;
-        if (cell.type == PF_TEXT)
-            cell.text = reading->texts.at + value->text;
+        struct pf_cell cell = whole_cell(reading, value);
         *group = perun_data_group(data, error);
         if (*group == PERUN_NONE || perun_data_set_time(data, *group, &cell, error))
             return -1;
@@ -54,8 +63,8 @@ static int put_new_shape(struct perun_reading *reading, const uint32_t *head, st
 }
 
 /* Where the shape of the values stands, which is written if none of the last ones is like it. */
-static int put_shape(struct perun_reading *reading, const uint32_t *head, uint64_t *offset,
-                     struct pf_error *error)
+static int find_shape(struct perun_reading *reading, const uint32_t *head, uint64_t *offset,
+                      struct pf_error *error)
 {
     uint32_t words[PERUN_SHAPE_WORDS];
     size_t n = SHAPE_HEAD + reading->n_values;
@@ -76,19 +85,36 @@ static int put_shape(struct perun_reading *reading, const uint32_t *head, uint64
     return put_new_shape(reading, head, error);
 }
 
+/* Objects of one form mostly have one shape: their type and fields are those of the form. */
+static int put_shape(struct perun_reading *reading, const uint32_t *head, uint64_t *offset,
+                     struct pf_error *error)
+{
+    struct perun_form *form = reading->form;
+    if (form && form->shaped && form->snapshot_word == head[0] && form->group_word == head[1]) {
+        *offset = form->shape;
+        return 0;
+    }
+    if (find_shape(reading, head, offset, error))
+        return -1;
+    if (form) {
+        form->shaped = true;
+        form->snapshot_word = head[0];
+        form->group_word = head[1];
+        form->shape = *offset;
+    }
+    return 0;
+}
+
 /* ---- properties --------------------------------------------------------------------------------- */
 
 static int put_values(struct perun_reading *reading, struct perun_tape *tape, struct pf_error *error)
 {
     for (size_t i = 0; i < reading->n_values; i++) {
-        struct perun_value *value = &reading->values[i];
-        struct pf_cell cell = value->cell;
-        if (cell.type == PF_TEXT)
-            cell.text = reading->texts.at + value->text;
-        if (cell.type == PF_WIDE)
-            cell.wide = &value->wide;
+        const struct perun_value *value = &reading->values[i];
+        struct pf_cell cell = whole_cell(reading, value);
         reading->data->fields.list[value->field].seen |= cell.type != PF_ABSENT;
-        if (perun_put_cell(tape, &cell, error))
+        if (value->verbatim ? perun_put_verbatim(tape, cell.text, cell.size, error)
+                            : perun_put_cell(tape, &cell, error))
             return -1;
     }
     return 0;

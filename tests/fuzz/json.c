@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "formats/json_form.h"
+#include "formats/print.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -99,23 +100,39 @@ static void skip(struct text *text, unsigned flags)
     pf_json_free(other);
 }
 
+/* What is told to be verbatim is what printing gives, and has the value that is told. */
+static void check_verbatim(const struct pf_json_numeral *numeral)
+{
+    char printed[PF_NUMBER_MAX], *end;
+    struct pf_cell value = numeral->value, read = pf_json_verbatim_number(numeral->text, numeral->size);
+    end = value.type == PF_INT ? pf_print_int(printed, value.i) : pf_print_double(printed, value.d);
+    if (read.type != value.type || read.u != value.u || numeral->size != (size_t)(end - printed) ||
+        memcmp(numeral->text, printed, numeral->size) != 0)
+        abort();
+}
+
 /* The cells of all numbers, and what ends the text, as one number; many are taken at once if that may be. */
 static uint64_t numbers(struct text *text, unsigned flags, bool at_once)
 {
     struct pf_json *json = pf_json_new_reading(read_text, text, flags, 0);
     struct pf_json_token token;
     struct pf_error error = {0};
-    struct pf_cell cells[3];
+    struct pf_json_numeral numerals[3];
     pf_int128 wide;
     uint64_t hash = 14695981039346656037u;
     int event;
     do {
-        size_t n = at_once ? pf_json_numbers(json, cells, 3) : 0;
+        size_t n = at_once ? pf_json_numbers(json, numerals, 3) : 0;
+        for (size_t i = 0; i < n; i++)
+            if (numerals[i].text)
+                check_verbatim(&numerals[i]);
         event = n ? PF_JSON_NUMBER : pf_json_next(json, &token, &error);
         if (!n && event == PF_JSON_NUMBER)
-            cells[n++] = pf_json_number(&token, &wide);
-        for (size_t i = 0; i < n; i++)
-            hash = mix(mix(hash, &cells[i].type, 1), &cells[i].u, cells[i].type == PF_WIDE ? 0 : 8);
+            numerals[n++].value = pf_json_number(&token, &wide);
+        for (size_t i = 0; i < n; i++) {
+            const struct pf_cell *value = &numerals[i].value;
+            hash = mix(mix(hash, &value->type, 1), &value->u, value->type == PF_WIDE ? 0 : 8);
+        }
         if (!n)
             hash = mix(hash, &event, sizeof event);
     } while (event > 0);
@@ -226,8 +243,12 @@ static uint64_t alike(struct text *text, unsigned flags, bool match)
     int event = 1;
     while (event > 0) {
         if (learned && pf_json_form_match(json, &form, cells)) {
-            for (size_t i = 0; i < form.n_gaps; i++)
+            for (size_t i = 0; i < form.n_gaps; i++) {
+                bool verbatim = cells[i].type == PF_TEXT && !form.parts[i].string;
+                if (verbatim)
+                    cells[i] = pf_json_verbatim_number(cells[i].text, cells[i].size);
                 hash = mix_cell(hash, &cells[i]);
+            }
             continue;
         }
         event = pf_json_next(json, &token, &error);

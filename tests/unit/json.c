@@ -411,21 +411,29 @@ static void numbers(void)
     number_is("-Infinity", PF_DOUBLE, "-inf");
 }
 
-/* The cells that come at once, and the token behind them, as text. */
+/* The numbers that come at once, and the token behind them, as text: `i` or `d` behind each tells its type, `!` that it is verbatim. */
 static void numbers_at_once_are(const char *text, size_t room, const char *want)
 {
-    struct pf_cell cells[8];
+    struct pf_json_numeral numerals[8];
     struct pf_json_token token;
     struct pf_error error;
     char have[200] = "", *at = have, *copy = strdup(text);
     struct pf_json *json = pf_json_new(NULL, 0, 0);
     pf_json_text(json, copy, strlen(copy));
     pf_json_next(json, &token, &error);
-    size_t n = pf_json_numbers(json, cells, room);
+    size_t n = pf_json_numbers(json, numerals, room);
     for (size_t i = 0; i < n; i++) {
-        at = cells[i].type == PF_INT ? pf_print_int(at, cells[i].i) : pf_print_double(at, cells[i].d);
-        *at++ = cells[i].type == PF_INT ? ' ' : 'd';
+        const struct pf_cell *value = &numerals[i].value;
+        char *start = at;
+        at = value->type == PF_INT ? pf_print_int(at, value->i) : pf_print_double(at, value->d);
+        bool verbatim = numerals[i].text && numerals[i].size == (size_t)(at - start) &&
+                        !memcmp(numerals[i].text, start, numerals[i].size);
+        *at++ = value->type == PF_INT ? 'i' : 'd';
+        if (numerals[i].text)
+            *at++ = verbatim ? '!' : '?';
+        *at++ = ' ';
     }
+    *at = 0;
     int event = pf_json_next(json, &token, &error);
     if (event < 0)
         snprintf(at, sizeof have - (size_t)(at - have), "| %s", error.what);
@@ -437,21 +445,72 @@ static void numbers_at_once_are(const char *text, size_t room, const char *want)
     free(copy);
 }
 
+/* Numbers are seen as verbatim only where enough stands behind them. */
+#define AND_MORE ", \"a text that is as long as it takes for that\"]"
+
 static void numbers_at_once(void)
 {
-    numbers_at_once_are("[1, -2,0.5, 4]", 8, "1 -2 0.5d| 4 at 12");
-    numbers_at_once_are("[1, 2, 3, 4]", 2, "1 2 | 3 at 7");
-    numbers_at_once_are("[1, 2\n, 3]", 8, "1 | 2 at 4");
-    numbers_at_once_are("[1, NaN, 3]", 8, "1 | NaN at 4");
-    numbers_at_once_are("[1, -Infinity, 3]", 8, "1 | -Infinity at 4");
+    numbers_at_once_are("[1, -2,0.5, 4]", 8, "1i -2i 0.5d | 4 at 12");
+    numbers_at_once_are("[1, 2, 3, 4]", 2, "1i 2i | 3 at 7");
+    numbers_at_once_are("[1, 2\n, 3]", 8, "1i | 2 at 4");
+    numbers_at_once_are("[1, NaN, 3]", 8, "1i | NaN at 4");
+    numbers_at_once_are("[1, -Infinity, 3]", 8, "1i | -Infinity at 4");
     numbers_at_once_are("[1e2, 3]", 8, "| 1e2 at 1");
     numbers_at_once_are("[1234567890123456789, 3]", 8, "| 1234567890123456789 at 1");
-    numbers_at_once_are("[1, ]", 8, "1 | neither a value nor a word that is one, column 5");
-    numbers_at_once_are("[1, 02, 3]", 8, "1 | 0 at 4");
-    numbers_at_once_are("[1, 2.,3]", 8, "1 | a digit is missing, column 7");
-    numbers_at_once_are("[1, 2", 8, "1 | 2 at 4");
+    numbers_at_once_are("[1, ]", 8, "1i | neither a value nor a word that is one, column 5");
+    numbers_at_once_are("[1, 02, 3]", 8, "1i | 0 at 4");
+    numbers_at_once_are("[1, 2.,3]", 8, "1i | a digit is missing, column 7");
+    numbers_at_once_are("[1, 2", 8, "1i | 2 at 4");
     numbers_at_once_are("[]", 8, "|  at 1");
     numbers_at_once_are("{\"a\": 1, \"b\": 2}", 8, "|  at 1");
+    numbers_at_once_are("[ 1,2, 34,567,  8, 9" AND_MORE, 8, "1i! 2i! 34i! 567i! | 8 at 16");
+    numbers_at_once_are("[1, 02, 3" AND_MORE, 8, "1i! | 0 at 4");
+    numbers_at_once_are("[12345678, 123456789, 7" AND_MORE, 8, "12345678i! 123456789i! 7i! |  at 25");
+}
+
+/* The number is listed among others; what is verbatim is what printing gives. */
+static void is_verbatim(const char *number, bool want)
+{
+    struct pf_json_numeral numeral = {.text = NULL};
+    struct pf_json_token token;
+    struct pf_error error;
+    char text[200], printed[PF_NUMBER_MAX], *end = printed;
+    struct pf_json *json = pf_json_new(NULL, 0, 0);
+    snprintf(text, sizeof text, "[%s" AND_MORE, number);
+    pf_json_text(json, text, strlen(text));
+    pf_json_next(json, &token, &error);
+    bool have = pf_json_numbers(json, &numeral, 1) == 1 && numeral.text;
+    if (have) {
+        struct pf_cell value = pf_json_verbatim_number(numeral.text, numeral.size);
+        end = value.type == PF_INT ? pf_print_int(printed, value.i) : pf_print_double(printed, value.d);
+    }
+    bool same = numeral.size == (size_t)(end - printed) && !memcmp(number, printed, numeral.size);
+    ok(have == want && (!have || same), "%s is %s as it is printed", number,
+       want ? "written" : "not written");
+    pf_json_free(json);
+}
+
+static void verbatim_numbers(void)
+{
+    static const char *const verbatim[] = {"0",           "7",    "12345678", "123456789", "123456789012345",
+                                           "0.5",         "1.25", "0.0001",   "0.00015",   "12345678.1234567",
+                                           "123456789.25"};
+    static const char *const other[] = {"-1",
+                                        "-0",
+                                        "0.0",
+                                        "1.0",
+                                        "2.50",
+                                        "0.00001",
+                                        "1e3",
+                                        "1.5e3",
+                                        "1E3",
+                                        "1.5E3",
+                                        "1234567890123456",
+                                        "0.1234567890123456"};
+    for (size_t i = 0; i < sizeof verbatim / sizeof *verbatim; i++)
+        is_verbatim(verbatim[i], true);
+    for (size_t i = 0; i < sizeof other / sizeof *other; i++)
+        is_verbatim(other[i], false);
 }
 
 /* ---- likely tokens ------------------------------------------------------------------------------ */
@@ -564,6 +623,7 @@ int main(void)
     damaged_lines();
     numbers();
     numbers_at_once();
+    verbatim_numbers();
     likely_tokens();
     likely_values();
     return done();

@@ -142,7 +142,8 @@ static int64_t add_up(char *text, bool match, struct pf_error *end)
     pf_json_next(json, &token, end);
     while (event > 0) {
         if (learned && match && pf_json_form_match(json, &form, cells)) {
-            sum += cells[0].i;
+            bool verbatim = cells[0].type == PF_TEXT;
+            sum += verbatim ? pf_json_verbatim_number(cells[0].text, cells[0].size).i : cells[0].i;
             continue;
         }
         event = pf_json_next(json, &token, end);

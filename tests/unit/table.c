@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: MIT */
+/* Tables whose cursors tell which columns stay as they are from row to row. */
+#include "fs/table.h"
+
+#include "tests/unit/fake_profile.h"
+
+enum { ROWS = 400, THREADS = 4, CONTEXTS = 5 };
+
+static const struct pf_column columns[] = {{.name = "row"},
+                                           {.name = "thread", .role = PF_PARTITION},
+                                           {.name = "kind"},
+                                           {.name = "context", .role = PF_CONTEXT},
+                                           {.name = "name", .role = PF_CONTEXT_NAME},
+                                           {.name = "value"}};
+
+/* ---- a cursor: ten rows each are alike but for their number and value --------------------------- */
+
+struct walk {
+    uint64_t row, last; /* the next one; the last one given, or ROWS */
+    char kind[32];
+};
+
+static int open_walk(struct pf_cursor *cursor, struct pf_error *error)
+{
+    struct walk *walk = calloc(1, sizeof *walk);
+    if (!walk)
+        return pf_fail_memory(error);
+    walk->last = ROWS;
+    cursor->state = walk;
+    return 0;
+}
+
+static bool fits(int64_t only, uint64_t have)
+{
+    return only < 0 || (uint64_t)only == have;
+}
+
+static int next_row(struct pf_cursor *cursor, struct pf_cell *cells, struct pf_error *error)
+{
+    struct walk *walk = cursor->state;
+    (void)error;
+    for (; walk->row < ROWS; walk->row++) {
+        uint64_t row = walk->row, thread = row / 10 % THREADS, context = row / 40 % CONTEXTS;
+        if (!fits(cursor->only.partition, thread) || !fits(cursor->only.context, context))
+            continue;
+        bool same = walk->last < ROWS && row / 10 == walk->last / 10 && cursor->table->user;
+        cells[0] = pf_uint(row);
+        cells[1] = pf_int((int64_t)thread);
+        cells[3] = pf_int((int64_t)context);
+        cells[5] = pf_uint(row * row);
+        if (!same) {
+            snprintf(walk->kind, sizeof walk->kind, "kind %d, say", (int)(row / 10));
+            cells[2] = pf_string(walk->kind);
+        }
+        cursor->same = same ? (struct pf_span){1, 5} : (struct pf_span){0, 0};
+        walk->last = walk->row++;
+        return 1;
+    }
+    return 0;
+}
+
+static size_t save_walk(const struct pf_cursor *cursor, void *blob, size_t room)
+{
+    const struct walk *walk = cursor->state;
+    if (room >= sizeof walk->row)
+        memcpy(blob, &walk->row, sizeof walk->row);
+    return sizeof walk->row;
+}
+
+static int restore_walk(struct pf_cursor *cursor, const void *blob, size_t size, struct pf_error *error)
+{
+    struct walk *walk = cursor->state;
+    (void)error;
+    memcpy(&walk->row, blob, size);
+    walk->last = ROWS;
+    return 0;
+}
+
+static void close_walk(struct pf_cursor *cursor)
+{
+    free(cursor->state);
+    cursor->state = NULL;
+}
+
+static const struct pf_cursor_ops ops = {
+    .open = open_walk, .next = next_row, .save = save_walk, .restore = restore_walk, .close = close_walk};
+
+/* ---- its text ----------------------------------------------------------------------------------- */
+
+static struct pf_lines *lines_of(struct fake *fake, struct pf_restriction only)
+{
+    struct pf_error error;
+    struct pf_slice slice = {&fake->table, only};
+    struct pf_lines *lines = pf_table_lines(&fake->profile, &slice, &error);
+    must(lines != NULL);
+    return lines;
+}
+
+/* All of it, ended by NUL; the caller frees it. `tells`: the cursor tells what stays. */
+static struct pf_buf text_of(struct fake *fake, struct pf_restriction only, bool tells)
+{
+    struct pf_error error;
+    struct pf_buf text = {0};
+    fake->table.user = tells;
+    struct pf_lines *lines = lines_of(fake, only);
+    while (lines->ops->next(lines, &text, &error) > 0)
+        ;
+    lines->ops->close(lines);
+    pf_buf_char(&text, '\0');
+    must(!text.failed);
+    return text;
+}
+
+/* How many lines are as they should be if a walk measures them all, and goes on printing from where it was before each. */
+static int lines_from_anywhere(struct fake *fake, struct pf_restriction only, const char *want)
+{
+    struct pf_error error;
+    struct pf_lines *measured = lines_of(fake, only);
+    int good = 0;
+    for (uint64_t at = 0, size = 0;; at += size, size = 0) {
+        unsigned char blob[16];
+        struct pf_buf text = {0};
+        size_t saved = measured->ops->save(measured, blob, sizeof blob);
+        if (measured->ops->measure(measured, &size, &error) <= 0)
+            break;
+        struct pf_lines *lines = lines_of(fake, only);
+        if (saved) /* not before the header */
+            must(!lines->ops->restore(lines, blob, saved, &error));
+        bool line = want[at + size - 1] == '\n' && memchr(want + at, '\n', size) == want + at + size - 1;
+        must(lines->ops->next(lines, &text, &error) > 0);
+        good += line && text.size >= size && !memcmp(text.data, want + at, text.size);
+        lines->ops->close(lines);
+        pf_buf_free(&text);
+    }
+    measured->ops->close(measured);
+    return good;
+}
+
+static void same_text(struct fake *fake, struct pf_restriction only, int rows, const char *what)
+{
+    struct pf_buf want = text_of(fake, only, false), have = text_of(fake, only, true);
+    ok(!strcmp(have.data, want.data), "%s: columns that stay print as they would anew", what);
+    int good = lines_from_anywhere(fake, only, want.data);
+    ok(good == rows + 1,
+       "%s: lines are as long as they are measured, and the same from wherever they are read", what);
+    pf_buf_free(&want);
+    pf_buf_free(&have);
+}
+
+static void row_sizes(struct fake *fake)
+{
+    struct pf_error error;
+    bool equal = true;
+    fake->table.user = true;
+    struct pf_measure *told = pf_measure_new(&fake->profile, &fake->table, -1, &error);
+    struct pf_table table = fake->table;
+    table.user = false;
+    struct pf_measure *anew = pf_measure_new(&fake->profile, &table, -1, &error);
+    must(told && anew);
+    for (int i = 0; i < ROWS; i++) {
+        struct pf_row_size have = {0}, want = {0};
+        must(pf_measure_next(told, &have, &error) > 0 && pf_measure_next(anew, &want, &error) > 0);
+        equal &= have.full == want.full && have.partition == want.partition && have.context == want.context &&
+                 have.partition_index == want.partition_index && have.context_index == want.context_index;
+    }
+    ok(equal, "the sizes of rows, with and without what a folder fixes, do not depend on what is told");
+    pf_measure_free(told);
+    pf_measure_free(anew);
+}
+
+int main(void)
+{
+    struct fake fake;
+    char name[] = "context a";
+    fake_init(&fake, THREADS);
+    for (int i = 0; i < CONTEXTS; i++, name[8]++)
+        fake_context(&fake, PF_NO_CONTEXT, name, PF_FRAME);
+    fake.table = (struct pf_table){.name = "rows", .columns = columns, .n_columns = 6, .ops = &ops};
+    same_text(&fake, PF_UNRESTRICTED, ROWS, "the whole table");
+    same_text(&fake, (struct pf_restriction){2, -1, -1, -1}, ROWS / THREADS, "one partition");
+    same_text(&fake, (struct pf_restriction){-1, 3, -1, -1}, ROWS / CONTEXTS, "one context");
+    row_sizes(&fake);
+    fake_free(&fake);
+    return done();
+}
