@@ -261,6 +261,7 @@ struct table_lines {
     struct pf_lines lines;
     struct walk walk;
     bool started; /* past the header */
+    bool ended;   /* the cursor has no more rows, and is not to be asked again */
     struct pf_row row;
     size_t n_kept;
     unsigned kept[]; /* the columns that are printed */
@@ -305,14 +306,18 @@ static int next_lines(struct pf_lines *lines, struct pf_buf *out, struct pf_erro
         add_header(view, out);
         return 1;
     }
-    int more = 1, rows = 0;
-    for (size_t start = out->size; rows < ROWS_AT_ONCE && out->size - start < BYTES_AT_ONCE; rows++) {
-        more = walk_next(&view->walk, error);
-        if (more <= 0)
-            break;
-        pf_row_add(&view->row, view->walk.cells, view->walk.cursor.same, out);
+    size_t start = out->size;
+    int rows = 0;
+    while (!view->ended && rows < ROWS_AT_ONCE && out->size - start < BYTES_AT_ONCE) {
+        int more = walk_next(&view->walk, error);
+        if (more < 0)
+            return -1;
+        view->ended = !more;
+        if (more)
+            pf_row_add(&view->row, view->walk.cells, view->walk.cursor.same, out);
+        rows += more;
     }
-    return more < 0 ? -1 : rows > 0;
+    return rows > 0;
 }
 
 static int measure_line(struct pf_lines *lines, uint64_t *size, struct pf_error *error)
@@ -342,6 +347,7 @@ static int restore_lines(struct pf_lines *lines, const void *blob, size_t size, 
 {
     struct table_lines *view = (struct table_lines *)lines;
     view->started = true;
+    view->ended = false;
     pf_row_forget(&view->row);
     return view->walk.ops->restore(&view->walk.cursor, blob, size, error);
 }
