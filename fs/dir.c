@@ -100,8 +100,7 @@ static int open_profile_dir(struct pf_dir *dir, struct pf_job **job)
         return ENOTDIR;
     if (!place->live)
         return 0;
-    result =
-        pf_live_stage(place->live, pf_node_stage(pf_live_profile(place->live), place->node), job, &error);
+    result = pf_live_ready(place->live, place->node.kind, place->node.item, job, &error);
     return result == PF_WAIT ? PF_PARKED : result ? pf_fs_errno(dir->fs, &error) : 0;
 }
 

@@ -266,7 +266,7 @@ static bool is_short(struct pf_live *live, struct pf_node node)
 static int prepare(struct pf_live *live, struct pf_node node, struct pf_job **job, struct pf_error *error)
 {
     struct pf_aggregate *aggregate;
-    int result = pf_live_stage(live, pf_node_stage(&live->profile, node), job, error);
+    int result = pf_live_ready(live, node.kind, node.item, job, error);
     if (result == 0 && pf_needs_aggregate(node.kind))
         result = pf_live_aggregate(live, &aggregate, job, error);
     return result;

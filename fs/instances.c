@@ -303,7 +303,7 @@ static int renew(struct pf_fs *fs, struct pf_instance *old, struct pf_instance *
 static int ready(struct pf_fs *fs, struct pf_live *live, struct pf_node node, struct pf_job **job)
 {
     struct pf_error error;
-    int result = pf_live_stage(live, pf_node_stage(pf_live_profile(live), node), job, &error);
+    int result = pf_live_ready(live, node.kind, node.item, job, &error);
     return result == PF_WAIT ? PF_PARKED : result ? pf_fs_errno(fs, &error) : 0;
 }
 

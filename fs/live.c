@@ -190,6 +190,9 @@ static int recall_facts(struct pf_live *live, struct pf_error *error)
     return driver->recall(&live->profile, live->facts, live->facts_size, error);
 }
 
+/* As few are named at once. More take time and memory, which only those need who look at their folders. */
+enum { FEW_CONTEXTS = 4096 };
+
 static int load_stage(struct pf_live *live, enum pf_stage stage, struct pf_pass *pass, struct pf_error *error)
 {
     struct pf_profile *profile = &live->profile;
@@ -199,7 +202,9 @@ static int load_stage(struct pf_live *live, enum pf_stage stage, struct pf_pass 
         return pf_fail(error, ESTALE, "the file has changed");
     if (stage == PF_PARTITIONED && (recall_facts(live, error) || pf_live_name_partitions(live, error)))
         return -1;
-    if (stage == PF_MODELLED && pf_live_name_contexts(live, error))
+    bool name_contexts =
+        stage == PF_MODELLED && (!profile->contexts || profile->contexts->count < FEW_CONTEXTS);
+    if (name_contexts && pf_live_name_contexts(live, error))
         return -1;
     if (stage == profile->metrics_stage && pf_live_name_metrics(live, error))
         return -1;
@@ -207,6 +212,7 @@ static int load_stage(struct pf_live *live, enum pf_stage stage, struct pf_pass 
         return -1;
     pthread_mutex_lock(&live->lock);
     live->stage = stage;
+    live->contexts_named |= name_contexts;
     pthread_mutex_unlock(&live->lock);
     return 0;
 }
@@ -275,6 +281,18 @@ static int run_aggregate(struct pf_live *live, struct pf_pass *pass, struct pf_e
     return aggregate ? 0 : -1;
 }
 
+static int run_names(struct pf_live *live, struct pf_error *error)
+{
+    int result = pf_live_name_contexts(live, error);
+    pthread_mutex_lock(&live->lock);
+    if (result)
+        pf_failure_note(&live->names_failure, error);
+    else
+        live->contexts_named = true;
+    pthread_mutex_unlock(&live->lock);
+    return result;
+}
+
 static int run_task_itself(struct pf_task *task, struct pf_pass *pass, struct pf_error *error)
 {
     int result = -1;
@@ -285,6 +303,8 @@ static int run_task_itself(struct pf_task *task, struct pf_pass *pass, struct pf
         return run_family(task->live, (size_t)task->item, pass, error);
     case PF_TASK_AGGREGATE:
         return run_aggregate(task->live, pass, error);
+    case PF_TASK_NAMES:
+        return run_names(task->live, error);
     case PF_TASK_COVER:
         result = pf_file_text_cover(task->text, task->offset, pass, error);
         break;
@@ -336,7 +356,9 @@ static int run_task(void *arg, struct pf_pass *pass, struct pf_error *error)
     struct pf_task *task = arg;
     uint64_t start = now_ns();
     int result = run_task_itself(task, pass, error);
-    if (!result && task->kind != PF_TASK_STAGE && task->kind != PF_TASK_BLOCKS)
+    bool for_cache =
+        task->kind != PF_TASK_STAGE && task->kind != PF_TASK_NAMES && task->kind != PF_TASK_BLOCKS;
+    if (!result && for_cache)
         note_findings(task->live, now_ns() - start);
     return result;
 }
@@ -359,7 +381,7 @@ static void task_over(void *arg, struct pf_job *job, const struct pf_error *erro
     free(task);
 }
 
-static const char *const task_words[] = {"model", "sizes", "aggregates", "sizes", "text"};
+static const char *const task_words[] = {"model", "sizes", "aggregates", "names", "sizes", "text"};
 
 int pf_task_start(struct pf_live *live, enum pf_task_kind kind, uint64_t item, struct pf_file_text *text,
                   uint64_t offset, uint64_t size, struct pf_job **job, struct pf_error *error)
@@ -410,16 +432,31 @@ int pf_live_stage(struct pf_live *live, enum pf_stage stage, struct pf_job **job
     return result;
 }
 
+int pf_live_ready(struct pf_live *live, unsigned kind, uint32_t item, struct pf_job **job,
+                  struct pf_error *error)
+{
+    struct pf_node node = {kind, item};
+    int result = pf_live_stage(live, pf_node_stage(&live->profile, node), job, error);
+    if (result || !pf_needs_context_names(kind))
+        return result;
+    pthread_mutex_lock(&live->lock);
+    if (!live->contexts_named)
+        result = pf_failure_stands(&live->names_failure, error)
+                     ? -1
+                     : pf_task_start(live, PF_TASK_NAMES, 0, NULL, 0, 0, job, error);
+    pthread_mutex_unlock(&live->lock);
+    return result;
+}
+
 int pf_live_family(struct pf_live *live, size_t table, struct pf_family **family, struct pf_job **job,
                    struct pf_error *error)
 {
-    struct pf_node whole = {PF_TABLE_WHOLE + (unsigned)table, 0};
     pthread_mutex_lock(&live->lock);
     *family = live->families[table]; /* perhaps from the cache file: then no stage is needed */
     pthread_mutex_unlock(&live->lock);
     if (*family)
         return 0;
-    int result = pf_live_stage(live, pf_node_stage(&live->profile, whole), job, error);
+    int result = pf_live_ready(live, PF_TABLE_WHOLE + (unsigned)table, 0, job, error);
     if (result)
         return result;
     pthread_mutex_lock(&live->lock);
@@ -436,8 +473,7 @@ int pf_live_family(struct pf_live *live, size_t table, struct pf_family **family
 int pf_live_aggregate(struct pf_live *live, struct pf_aggregate **aggregate, struct pf_job **job,
                       struct pf_error *error)
 {
-    int result =
-        pf_live_stage(live, pf_node_stage(&live->profile, (struct pf_node){PF_METRIC_FILE, 0}), job, error);
+    int result = pf_live_ready(live, PF_METRIC_FILE, 0, job, error);
     if (result)
         return result;
     pthread_mutex_lock(&live->lock);

@@ -66,6 +66,10 @@ bool pf_live_intact(struct pf_live *live);
 /* Ask for the model up to a stage. */
 int pf_live_stage(struct pf_live *live, enum pf_stage stage, struct pf_job **job, struct pf_error *error);
 
+/* Ask for what must be there before a folder (kinds: views.h) can be searched, or a file's walk be made; but for aggregates. */
+int pf_live_ready(struct pf_live *live, unsigned kind, uint32_t item, struct pf_job **job,
+                  struct pf_error *error);
+
 /* What has folders, files or links of its own, each under a name made of what the profile calls it. */
 enum pf_named {
     PF_NAMED_PARTITIONS,
@@ -77,7 +81,10 @@ enum pf_named {
     PF_NAMED
 };
 
-/* Their names; from PF_PARTITIONED, metrics_stage, PF_MODELLED, keys.stage and (the last two) PF_OPENED on. */
+/*
+ * Their names; from PF_PARTITIONED, metrics_stage, keys.stage and (the last two) PF_OPENED on; of contexts, once one of their
+ * folders or contexts.csv is ready.
+ */
 const struct pf_dirnames *pf_live_names(const struct pf_live *live, enum pf_named named);
 
 /*

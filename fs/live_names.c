@@ -64,7 +64,7 @@ static struct pf_cell link_text(const void *of, uint32_t i)
 static int name_items(struct pf_live *live, enum pf_named named, struct pf_items items, int folder,
                       struct pf_error *error)
 {
-    if (folder >= 0) {
+    if (folder >= 0 && !live->reserved[named]) {
         live->reserved[named] = pf_reserved_names(&live->profile, (unsigned)folder);
         if (!live->reserved[named])
             return pf_fail_memory(error);
@@ -139,7 +139,7 @@ int pf_live_name_contexts(struct pf_live *live, struct pf_error *error)
                              .text = context_text,
                              .group = context_group,
                              .id = tree->id ? context_id : NULL};
-    if (name_items(live, PF_NAMED_CONTEXTS, items, PF_CONTEXT_DIR, error))
+    if (!live->names[PF_NAMED_CONTEXTS] && name_items(live, PF_NAMED_CONTEXTS, items, PF_CONTEXT_DIR, error))
         return -1;
     live->context_dir_size = malloc(((size_t)tree->count + 1) * sizeof *live->context_dir_size);
     if (!live->context_dir_size)

@@ -12,6 +12,7 @@ enum pf_task_kind {
     PF_TASK_STAGE,     /* load the model up to stage `item` */
     PF_TASK_FAMILY,    /* sizes of table `item` */
     PF_TASK_AGGREGATE, /* aggregates */
+    PF_TASK_NAMES,     /* names of many contexts' folders */
     PF_TASK_COVER,     /* measure a file up to an offset */
     PF_TASK_BLOCKS,    /* make blocks of a heavy file */
 };
@@ -43,7 +44,9 @@ struct pf_live {
     struct pf_failure family_failure[PF_TABLES_MAX];
     struct pf_aggregate *aggregate;
     struct pf_failure aggregate_failure;
-    char *packed_aggregate; /* from the cache file, until somebody asks for it */
+    bool contexts_named;
+    struct pf_failure names_failure; /* why the contexts could not be named */
+    char *packed_aggregate;          /* from the cache file, until somebody asks for it */
     size_t packed_aggregate_size;
     struct pf_map texts;           /* of struct pf_file_text, by node */
     unsigned alone[PF_TABLES_MAX]; /* how many files of a table were measured on their own */
@@ -52,7 +55,7 @@ struct pf_live {
     uint64_t unsaved_ns; /* how long the passes took whose findings are in no cache file yet */
     bool saving;
 
-    /* Made with their stages, immutable afterwards. */
+    /* Made with their stages, or those of many contexts when they are asked for; immutable afterwards. */
     struct pf_dirnames *names[PF_NAMED];
     const char **reserved[PF_NAMED]; /* what they may not be called */
     uint16_t *context_dir_size;      /* length of each context's path; UINT16_MAX: too long */
@@ -65,7 +68,7 @@ struct pf_live {
 int pf_task_start(struct pf_live *live, enum pf_task_kind kind, uint64_t item, struct pf_file_text *text,
                   uint64_t offset, uint64_t size, struct pf_job **job, struct pf_error *error);
 
-/* live_names.c: name what a stage has made. 0, or -1 with *error filled. */
+/* live_names.c: name what a stage has made. 0, or -1 with *error filled; to name contexts may be tried again. */
 int pf_live_name_partitions(struct pf_live *live, struct pf_error *error);
 int pf_live_name_metrics(struct pf_live *live, struct pf_error *error);
 int pf_live_name_contexts(struct pf_live *live, struct pf_error *error);

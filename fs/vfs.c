@@ -274,8 +274,7 @@ static int find_in(struct pf_fs *fs, const struct pf_place *place, const char *n
     if (!pf_is_folder(place->node.kind))
         return ENOTDIR;
     struct pf_error error;
-    int result =
-        pf_live_stage(place->live, pf_node_stage(pf_live_profile(place->live), place->node), job, &error);
+    int result = pf_live_ready(place->live, place->node.kind, place->node.item, job, &error);
     if (result)
         return result == PF_WAIT ? PF_PARKED : pf_fs_errno(fs, &error);
     return pf_folder_find(place->live, place->node, name, entry) ? 0 : ENOENT;

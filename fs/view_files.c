@@ -84,6 +84,11 @@ enum pf_stage pf_node_stage(const struct pf_profile *profile, struct pf_node nod
     }
 }
 
+bool pf_needs_context_names(unsigned kind)
+{
+    return kind == PF_CONTEXTS || kind == PF_CONTEXT_DIR || kind == PF_CONTEXTS_CSV;
+}
+
 bool pf_needs_aggregate(unsigned kind)
 {
     return kind >= PF_METRIC_FILE && kind < PF_METRIC_FILE + PF_METRIC_VIEWS;

@@ -77,6 +77,9 @@ static inline unsigned pf_table_base(unsigned kind)
 /* The stage of the model that must be loaded before a folder can be searched, or a file's walk be made. */
 enum pf_stage pf_node_stage(const struct pf_profile *profile, struct pf_node node);
 
+/* It can only be searched, or made, once the contexts' folders have names. */
+bool pf_needs_context_names(unsigned kind);
+
 /* The file is made from aggregates. */
 bool pf_needs_aggregate(unsigned kind);
 

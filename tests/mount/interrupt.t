@@ -29,6 +29,7 @@ big=$mnt/big.xray/tables/trace.csv
 pass=$(milliseconds stat "$big")
 echo "# a whole pass takes $pass ms"
 ok "the fixture's pass takes long enough to be interrupted" test "$pass" -ge 300
+soon=$((pass / 2 + 50)) # ms; on a busy machine a pass takes longer, too
 
 cat >"$work/interrupt.py" <<'P'
 """Starts COMMAND, sends it SIGNAL after 100 ms, prints how many ms it then took to end, and how it ended."""
@@ -45,11 +46,11 @@ P
 for signal in SIGINT SIGTERM SIGKILL; do
     cold
     took=$(python3 "$work/interrupt.py" $signal stat "$big")
-    ok "$signal ends a stat of a cold big file at once (${took:-?} ms)" test "${took:-9999}" -lt 300
+    ok "$signal ends a stat of a cold big file at once (${took:-?} ms)" test "${took:-9999}" -lt "$soon"
 done
 cold
 took=$(python3 "$work/interrupt.py" SIGINT cat "$big")
-ok "SIGINT ends a cat of a cold big file at once (${took:-?} ms)" test "${took:-9999}" -lt 300
+ok "SIGINT ends a cat of a cold big file at once (${took:-?} ms)" test "${took:-9999}" -lt "$soon"
 ok "after interrupts the mount still answers" cmp <(tail -c 100 "$big") <("$PROFILEFS" cat "$src/big.xray/tables/trace.csv" | tail -c 100)
 
 cold
@@ -75,11 +76,10 @@ for n in 1 2 3 4 5 6 7 8 9 10 11 12; do
     waiters+=($!)
 done
 sleep 0.1
-took=$(milliseconds cat "$mnt/$heat/info.txt")
-ok "twelve waiters on a cold pass do not delay info.txt of another profile ($took ms)" test "$took" -lt 400
-took=$(milliseconds ls "$mnt/big.xray/tables")
-ok "nor a listing of the profile they wait for ($took ms)" test "$took" -lt 400
-like "$(cat "$mnt/.profilefs/status.txt")" '[0-9]+ ?%' "status.txt tells of the running pass"
+like "$(cat "$mnt/$heat/info.txt" "$mnt/.profilefs/status.txt" | tr '\n' ' ')" '^Format.*[0-9]+ ?%' \
+    "info.txt of another profile is read while twelve wait for a cold pass, as status.txt tells"
+like "$( (ls "$mnt/big.xray/tables" && cat "$mnt/.profilefs/status.txt") | tr '\n' ' ')" 'trace.csv.*[0-9]+ ?%' \
+    "and the profile they wait for is listed"
 kill "${waiters[@]}" 2>/dev/null
 wait "${waiters[@]}" 2>/dev/null
 sleep 1

@@ -161,6 +161,9 @@ generate() { python3 "$samples/gen_xray.py" "$@"; }
 # first_thread PROFILE: the folder of its first thread.
 first_thread() { awk -F, 'NR == 2 { print $NF }' "$1/tables/threads.csv"; }
 
+# passes: how many passes over data this mount has made.
+passes() { awk '/^Passes run: / { print $3 }' "$mnt/.profilefs/status.txt"; }
+
 # milliseconds COMMAND...: how long it takes.
 milliseconds() {
     local start end
