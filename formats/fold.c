@@ -308,6 +308,12 @@ static double progress(const struct pf_cursor *cursor)
     return walk->at.partition < fold->partitions && records ? (double)walk->at.record / (double)records : 1;
 }
 
+const struct pf_column pf_fold_thread_columns[PF_FOLD_COLUMNS] = {
+    [PF_FOLD_PARTITION] = {"thread", PF_PARTITION, 0}, [PF_FOLD_CONTEXT] = {"context", PF_CONTEXT, 0},
+    [PF_FOLD_METRIC] = {"metric", PF_METRIC, 0},       [PF_FOLD_VALUE] = {"value", PF_PLAIN, 0},
+    [PF_FOLD_NAME] = {"name", PF_CONTEXT_NAME, 0},
+};
+
 const struct pf_cursor_ops pf_fold_cursor = {
     .open = open_walk,
     .next = next_row,
