@@ -29,3 +29,18 @@ int pf_array_grow(void *array, size_t *room, size_t wanted, size_t item, struct 
     *room = more;
     return 0;
 }
+
+int pf_array_extend(void *array, size_t *room, size_t at, size_t item, struct pf_error *error)
+{
+    size_t before = *room;
+    unsigned char *items;
+    if (at < before)
+        return 0;
+    if (at == SIZE_MAX)
+        return pf_fail_memory(error);
+    if (pf_array_grow(array, room, at + 1, item, error))
+        return -1;
+    memcpy(&items, array, sizeof items);
+    memset(items + before * item, 0, (*room - before) * item);
+    return 0;
+}

@@ -24,4 +24,13 @@ static inline int pf_array_room(void *array, size_t *room, size_t count, size_t 
     return count < *room ? 0 : pf_array_grow(array, room, count + 1, item, error);
 }
 
+/* Makes room for the items up to and with `at`; new ones are zero bytes. */
+int pf_array_extend(void *array, size_t *room, size_t at, size_t item, struct pf_error *error);
+
+/* The same, at no cost where they are there. */
+static inline int pf_array_reach(void *array, size_t *room, size_t at, size_t item, struct pf_error *error)
+{
+    return at < *room ? 0 : pf_array_extend(array, room, at, item, error);
+}
+
 #endif

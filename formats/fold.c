@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "formats/array.h"
 #include "formats/position.h"
 #include "formats/store.h"
 
@@ -68,16 +69,10 @@ static int grow(struct pf_fold *fold, uint32_t context, struct pf_error *error)
         room *= 2;
     }
     size_t record = fold->measures * sizeof *fold->open;
-    union pf_measure *open = realloc(fold->open, room * record);
-    if (!open)
-        return pf_fail_memory(error);
-    fold->open = open;
-    unsigned char *touched = realloc(fold->touched, room);
-    if (!touched)
-        return pf_fail_memory(error);
-    fold->touched = touched;
-    memset((char *)open + fold->room * record, 0, (room - fold->room) * record);
-    memset(touched + fold->room, 0, room - fold->room);
+    if (pf_array_resize(&fold->open, room, record, error) || pf_array_resize(&fold->touched, room, 1, error))
+        return -1;
+    memset((char *)fold->open + fold->room * record, 0, (room - fold->room) * record);
+    memset(fold->touched + fold->room, 0, room - fold->room);
     fold->room = room;
     return 0;
 }
@@ -110,13 +105,8 @@ int pf_fold_end_partition(struct pf_fold *fold, struct pf_error *error)
         if (fold->touched[c] && write_record(fold, c, error))
             return -1;
     fold->used = 0;
-    if (fold->partitions + 1 == fold->starts_room) {
-        uint64_t *starts = realloc(fold->starts, fold->starts_room * 2 * sizeof *starts);
-        if (!starts)
-            return pf_fail_memory(error);
-        fold->starts = starts;
-        fold->starts_room *= 2;
-    }
+    if (pf_array_room(&fold->starts, &fold->starts_room, fold->partitions + 1, sizeof *fold->starts, error))
+        return -1;
     fold->starts[++fold->partitions] = pf_store_size(fold->store) / record_size(fold);
     return 0;
 }
@@ -317,6 +307,12 @@ static double progress(const struct pf_cursor *cursor)
     uint64_t records = fold->starts[fold->partitions];
     return walk->at.partition < fold->partitions && records ? (double)walk->at.record / (double)records : 1;
 }
+
+const struct pf_column pf_fold_thread_columns[PF_FOLD_COLUMNS] = {
+    [PF_FOLD_PARTITION] = {"thread", PF_PARTITION, 0}, [PF_FOLD_CONTEXT] = {"context", PF_CONTEXT, 0},
+    [PF_FOLD_METRIC] = {"metric", PF_METRIC, 0},       [PF_FOLD_VALUE] = {"value", PF_PLAIN, 0},
+    [PF_FOLD_NAME] = {"name", PF_CONTEXT_NAME, 0},
+};
 
 const struct pf_cursor_ops pf_fold_cursor = {
     .open = open_walk,

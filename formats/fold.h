@@ -56,4 +56,7 @@ extern const struct pf_cursor_ops pf_fold_cursor;
 /* Column indexes of that table. */
 enum { PF_FOLD_PARTITION, PF_FOLD_CONTEXT, PF_FOLD_METRIC, PF_FOLD_VALUE, PF_FOLD_NAME, PF_FOLD_COLUMNS };
 
+/* Its columns where the partitions are threads. */
+extern const struct pf_column pf_fold_thread_columns[PF_FOLD_COLUMNS];
+
 #endif

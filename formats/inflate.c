@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "formats/array.h"
 #include "formats/inflater.h"
 #include "formats/store.h"
 
@@ -103,14 +104,8 @@ static void add_point(struct pf_inflate *inflate, struct pf_inflater *run)
     struct pf_error error;
     if (run->base + run->have < next_point(inflate))
         return;
-    if (inflate->n_points == inflate->room) {
-        size_t room = inflate->room ? 2 * inflate->room : 64;
-        struct pf_seek_point *points = realloc(inflate->points, room * sizeof *points);
-        if (!points)
-            return;
-        inflate->points = points;
-        inflate->room = room;
-    }
+    if (pf_array_room(&inflate->points, &inflate->room, inflate->n_points, sizeof *inflate->points, &error))
+        return;
     pf_inflater_point(run, &point, window);
     point.window = pf_store_size(inflate->windows);
     if (pf_store_append(inflate->windows, window, point.window_size, &error) == 0)

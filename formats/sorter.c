@@ -105,10 +105,8 @@ static int make_room(struct pf_sorter *sorter, struct pf_error *error)
     size_t room = sorter->room ? sorter->room * 2 : ROOM_FIRST;
     if (room > sorter->capacity)
         room = sorter->capacity;
-    uint64_t *memory = realloc(sorter->memory, room * record_size(sorter));
-    if (!memory)
-        return pf_fail_memory(error);
-    sorter->memory = memory;
+    if (pf_array_resize(&sorter->memory, room, record_size(sorter), error))
+        return -1;
     sorter->room = room;
     return 0;
 }

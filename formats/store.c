@@ -7,6 +7,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "formats/array.h"
+
 /* What is appended to a spilled store is written in runs of this many bytes. */
 enum { TAIL = 64 * 1024 };
 
@@ -125,10 +127,8 @@ static int grow(struct pf_store *store, uint64_t size, struct pf_error *error)
         room *= 2;
     if (room > store->limit && size <= store->limit)
         room = store->limit;
-    unsigned char *memory = realloc(store->memory, room);
-    if (!memory)
-        return pf_fail_memory(error);
-    store->memory = memory;
+    if (pf_array_resize(&store->memory, room, 1, error))
+        return -1;
     store->room = room;
     return 0;
 }

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "formats/array.h"
 #include "formats/hash.h"
 
 enum { CHUNK = 64 * 1024 };
@@ -108,12 +109,9 @@ uint32_t pf_intern(struct pf_strings *strings, const char *text, size_t size, st
         return *slot - 1;
     if (strings->count == strings->room) {
         uint32_t room = strings->room ? strings->room * 2 : 64;
-        struct pf_cell *cells = room > strings->room && room < PF_NO_STRING
-                                    ? realloc(strings->cells, room * sizeof *cells)
-                                    : NULL;
-        if (!cells)
+        if (room <= strings->room || room >= PF_NO_STRING ||
+            pf_array_resize(&strings->cells, room, sizeof *strings->cells, error))
             goto no_memory;
-        strings->cells = cells;
         strings->room = room;
     }
     if (strings->count >= strings->mask / 2) {

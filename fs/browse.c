@@ -8,6 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "formats/array.h"
 #include "fs/commands.h"
 #include "fs/exit.h"
 
@@ -224,14 +225,10 @@ static int read_entries(struct pf_fs *fs, uint64_t ino, char ***names, size_t *c
     int more;
     for (uint64_t at = 2; (more = pf_fs_readdir(dir, at, &entry, false, NULL)) > 0;
          at = entry.next) { /* behind . and .. */
-        if (*count == room) {
-            room = room ? room * 2 : 64;
-            char **grown = realloc(*names, room * sizeof *grown);
-            if (!grown) {
-                result = ENOMEM;
-                break;
-            }
-            *names = grown;
+        struct pf_error lack;
+        if (pf_array_room(names, &room, *count, sizeof **names, &lack)) {
+            result = ENOMEM;
+            break;
         }
         size_t n = strlen(entry.name);
         char *name = malloc(n + 2);

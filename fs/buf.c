@@ -5,26 +5,14 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "formats/array.h"
+
 char *pf_buf_grow(struct pf_buf *buf, size_t n)
 {
-    if (buf->failed)
-        return NULL;
-    size_t room = buf->room ? buf->room : 256;
-    while (room - buf->size < n) {
-        if (room > SIZE_MAX / 2) {
-            buf->failed = true;
-            return NULL;
-        }
-        room *= 2;
-    }
-    char *data = realloc(buf->data, room);
-    if (!data) {
-        buf->failed = true;
-        return NULL;
-    }
-    buf->data = data;
-    buf->room = room;
-    return data + buf->size;
+    struct pf_error lack;
+    buf->failed = buf->failed || n > SIZE_MAX - buf->size ||
+                  pf_array_grow(&buf->data, &buf->room, buf->size + n, 1, &lack);
+    return buf->failed ? NULL : buf->data + buf->size;
 }
 
 void pf_buf_printf(struct pf_buf *buf, const char *format, ...)

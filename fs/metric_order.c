@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include <stdlib.h>
 
+#include "formats/array.h"
 #include "formats/print.h"
 #include "fs/aggregate_private.h"
 
@@ -172,10 +173,9 @@ static uint32_t *slot_of(const struct numbering *numbering, uint32_t name, uint3
 static int grow_numbering(struct numbering *numbering)
 {
     uint32_t room = numbering->room ? numbering->room * 2 : 256;
-    struct pf_function *functions = realloc(numbering->functions, room * sizeof *functions);
-    if (!functions)
+    struct pf_error lack;
+    if (pf_array_resize(&numbering->functions, room, sizeof *numbering->functions, &lack))
         return -1;
-    numbering->functions = functions;
     uint32_t *slots = calloc((size_t)room * 2, sizeof *slots);
     if (!slots)
         return -1;
@@ -184,7 +184,7 @@ static int grow_numbering(struct numbering *numbering)
     numbering->mask = room * 2 - 1;
     numbering->room = room;
     for (uint32_t i = 0; i < numbering->n; i++)
-        *slot_of(numbering, functions[i].name, functions[i].file) = i + 1;
+        *slot_of(numbering, numbering->functions[i].name, numbering->functions[i].file) = i + 1;
     return 0;
 }
 

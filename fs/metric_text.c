@@ -221,15 +221,20 @@ static void add_frame(struct pf_buf *out, const struct pf_cell *name)
 
 /* ---- what the texts begin with ------------------------------------------------------------------ */
 
-static void add_does_not_add_up(const struct pf_metric_walk *walk, struct pf_buf *out)
+/* True of a metric that does not add up; that is then all there is to say. */
+static bool ends_without_sums(struct pf_metric_walk *walk, struct pf_buf *out)
 {
     const struct pf_metric *metric = &walk->profile->metrics[walk->metric];
+    if (pf_adds_up(metric))
+        return false;
     struct pf_cell name = pf_string(metric->name);
     add_name(out, &name);
     pf_buf_str(out, " does not add up over ");
     pf_buf_str(out,
                metric->over_contexts == PF_OVER_NO_CONTEXTS ? "contexts" : walk->profile->partitions.plural);
     pf_buf_str(out, ": its values stand in contexts.csv\n");
+    walk->position = walk->end;
+    return true;
 }
 
 static double total_of(const struct pf_metric_walk *walk)
@@ -286,11 +291,8 @@ static void add_hot_head(const struct pf_metric_walk *walk, struct pf_buf *out)
 bool pf_hot_record(struct pf_metric_walk *walk, struct pf_buf *out)
 {
     const struct pf_arranged *arranged = walk->arranged;
-    if (!pf_adds_up(&walk->profile->metrics[walk->metric])) {
-        add_does_not_add_up(walk, out);
-        walk->position = walk->end;
+    if (ends_without_sums(walk, out))
         return true;
-    }
     uint64_t at = walk->position++;
     if (!at) {
         add_hot_head(walk, out);
@@ -343,11 +345,8 @@ bool pf_tree_record(struct pf_metric_walk *walk, struct pf_buf *out)
 {
     const struct pf_arranged *arranged = walk->arranged;
     const struct pf_tree *tree = walk->profile->contexts;
-    if (!pf_adds_up(&walk->profile->metrics[walk->metric])) {
-        add_does_not_add_up(walk, out);
-        walk->position = walk->end;
+    if (ends_without_sums(walk, out))
         return true;
-    }
     uint64_t at = walk->position++;
     if (!at) {
         add_tree_head(walk, out);

@@ -5,21 +5,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "formats/array.h"
+
 static const char *const kinds[] = {[AFPERF_KIND_REGION] = "region", [AFPERF_KIND_SECTION] = "section"};
 
 int afperf_enlarge(void *items, size_t *room, size_t size, struct pf_error *error)
 {
-    void *array;
     if (*room > AFPERF_NONE / 2)
         return pf_fail(error, EFBIG, "too many records of a kind");
-    size_t more = *room ? *room * 2 : 16;
-    memcpy(&array, items, sizeof array);
-    array = realloc(array, more * size);
-    if (!array)
-        return pf_fail_memory(error);
-    memcpy(items, &array, sizeof array);
-    *room = more;
-    return 0;
+    return pf_array_grow(items, room, *room + 1, size, error);
 }
 
 uint32_t afperf_keep(struct afperf_model *model, struct afperf_text text, struct pf_error *error)

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "formats/array.h"
+
 /* One more than warnings.csv lists, so that it can say that there are more. */
 enum { KEPT = 1001 };
 
@@ -83,23 +85,12 @@ enum afperf_problem afperf_problem_of(const char *code)
     return (enum afperf_problem)i;
 }
 
-static int grow(struct afperf_notes *notes, struct pf_error *error)
-{
-    size_t room = notes->room ? notes->room * 2 : 16;
-    struct afperf_note *items = realloc(notes->items, room * sizeof *items);
-    if (!items)
-        return pf_fail_memory(error);
-    notes->items = items;
-    notes->room = room;
-    return 0;
-}
-
 int afperf_note(struct afperf_notes *notes, enum afperf_problem problem, uint64_t offset, uint64_t line,
                 struct pf_error *error)
 {
     if (notes->count >= KEPT && problem > AFPERF_DAMAGED)
         return 0;
-    if (notes->count == notes->room && grow(notes, error) < 0)
+    if (pf_array_room(&notes->items, &notes->room, notes->count, sizeof *notes->items, error))
         return -1;
     notes->items[notes->count] = (struct afperf_note){offset, line, problem, (uint32_t)notes->count};
     notes->count++;

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "formats/array.h"
 #include "formats/utf8.h"
 
 /*
@@ -126,10 +127,8 @@ static int grow_window(struct afperf_reader *reader, struct pf_error *error)
     if (reader->room == WINDOW_MAX)
         return 0;
     size_t room = reader->room * 2 < WINDOW_MAX ? reader->room * 2 : WINDOW_MAX;
-    char *window = realloc(reader->window, room + AFPERF_PADDING);
-    if (!window)
-        return pf_fail_memory(error);
-    reader->window = window;
+    if (pf_array_resize(&reader->window, room + AFPERF_PADDING, 1, error))
+        return -1;
     reader->room = room;
     return 0;
 }
@@ -203,21 +202,10 @@ static inline bool has_special(struct afperf_reader *reader, size_t end)
 
 /* ---- fields ------------------------------------------------------------------------------------- */
 
-static int grow_fields(struct afperf_reader *reader, struct pf_error *error)
-{
-    size_t room = reader->fields_room * 2; /* a record has fewer than AFPERF_RECORD_MAX */
-    struct afperf_text *fields = realloc(reader->fields, room * sizeof *fields);
-    if (!fields)
-        return pf_fail_memory(error);
-    reader->fields = fields;
-    reader->fields_room = room;
-    return 0;
-}
-
 static inline int add_field(struct afperf_reader *reader, const char *text, size_t size,
                             struct pf_error *error)
 {
-    if (reader->n == reader->fields_room && grow_fields(reader, error) < 0)
+    if (pf_array_room(&reader->fields, &reader->fields_room, reader->n, sizeof *reader->fields, error))
         return -1;
     reader->fields[reader->n++] = (struct afperf_text){text, size};
     return 0;
@@ -242,7 +230,7 @@ static int split_plain(struct afperf_reader *reader, const char *at, const char 
         uint64_t commas = commas_in(at);
         if (end - at < 8)
             commas &= (UINT64_C(1) << 8 * (end - at)) - 1;
-        if (reader->fields_room - n <= 8 && grow_fields(reader, error) < 0)
+        if (pf_array_reach(&reader->fields, &reader->fields_room, n + 8, sizeof *reader->fields, error))
             return -1;
         for (struct afperf_text *fields = reader->fields; commas; commas &= commas - 1) {
             const char *comma = at + __builtin_ctzll(commas) / 8;

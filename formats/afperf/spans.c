@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "formats/afperf/map.h"
+#include "formats/array.h"
 
 void afperf_spans_free(struct afperf_spans *spans)
 {
@@ -17,14 +18,8 @@ void afperf_spans_free(struct afperf_spans *spans)
 
 static int add_chunk(struct afperf_spans *spans, struct pf_error *error)
 {
-    if (spans->n_chunks == spans->room) {
-        size_t room = spans->room ? spans->room * 2 : 16;
-        struct afperf_span **chunks = realloc(spans->chunks, room * sizeof(struct afperf_span *));
-        if (!chunks)
-            return pf_fail_memory(error);
-        spans->chunks = chunks;
-        spans->room = room;
-    }
+    if (pf_array_room(&spans->chunks, &spans->room, spans->n_chunks, sizeof(struct afperf_span *), error))
+        return -1;
     struct afperf_span *chunk = calloc(AFPERF_CHUNK, sizeof *chunk);
     if (!chunk)
         return pf_fail_memory(error);

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "formats/array.h"
 #include "formats/cube/note.h"
 
 enum {
@@ -31,10 +32,8 @@ static int make_room(unsigned char **buffer, size_t *room, size_t size, struct p
 {
     if (size <= *room)
         return 0;
-    unsigned char *grown = realloc(*buffer, size);
-    if (!grown)
-        return pf_fail_memory(error);
-    *buffer = grown;
+    if (pf_array_resize(buffer, size, 1, error))
+        return -1;
     *room = size;
     return 0;
 }

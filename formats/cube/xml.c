@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "formats/array.h"
 #include "formats/inflate.h"
 
 enum {
@@ -101,16 +102,9 @@ static inline void unget(struct pf_cube_xml *xml, int c)
 
 static bool grow(struct pf_cube_xml *xml, struct text *text)
 {
-    size_t room = text->room ? text->room * 2 : 256;
-    char *grown = realloc(text->at, room);
-    if (!grown) {
+    if (pf_array_grow(&text->at, &text->room, text->room + 1, 1, &xml->error))
         xml->failed = true;
-        pf_fail_memory(&xml->error);
-        return false;
-    }
-    text->at = grown;
-    text->room = room;
-    return true;
+    return !xml->failed;
 }
 
 /* One byte more than `size` is always there, for the NUL. */

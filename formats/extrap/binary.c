@@ -137,16 +137,12 @@ static int read_region(struct binary *binary, struct pf_error *error)
 /* Remembers which region a context is of. */
 static int set_region(struct binary *binary, uint32_t context, uint32_t region, struct pf_error *error)
 {
-    while (binary->n_region_of <= context) {
-        size_t room = binary->n_region_of ? binary->n_region_of * 2 : 64;
-        uint32_t *grown = realloc(binary->region_of, room * sizeof *grown);
-        if (!grown)
-            return pf_fail_memory(error);
-        for (size_t i = binary->n_region_of; i < room; i++)
-            grown[i] = PF_NO_ID;
-        binary->region_of = grown;
-        binary->n_region_of = room;
-    }
+    size_t known = binary->n_region_of;
+    if (context >= known && pf_array_grow(&binary->region_of, &binary->n_region_of, (size_t)context + 1,
+                                          sizeof *binary->region_of, error))
+        return -1;
+    for (size_t i = known; i < binary->n_region_of; i++)
+        binary->region_of[i] = PF_NO_ID;
     binary->region_of[context] = region;
     return 0;
 }

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "formats/array.h"
 #include "formats/cube/sums.h"
 #include "formats/extrap/cubedir.h"
 
@@ -69,15 +70,9 @@ static uint32_t map_metric(struct reading *reading, const struct pf_cube_metric 
 /* Remembers which of the experiment's metrics are inclusive. */
 static int mark_side(struct pf_cubedir *cubedir, uint32_t metric, int side, struct pf_error *error)
 {
-    if (metric >= cubedir->room_inclusive) {
-        size_t room = ((size_t)metric + 1) * 2;
-        bool *grown = realloc(cubedir->inclusive, room * sizeof *grown);
-        if (!grown)
-            return pf_fail_memory(error);
-        memset(grown + cubedir->room_inclusive, 0, room - cubedir->room_inclusive);
-        cubedir->inclusive = grown;
-        cubedir->room_inclusive = room;
-    }
+    if (pf_array_reach(&cubedir->inclusive, &cubedir->room_inclusive, metric, sizeof *cubedir->inclusive,
+                       error))
+        return -1;
     cubedir->inclusive[metric] = side == INCLUSIVE;
     return 0;
 }

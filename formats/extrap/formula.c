@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "formats/array.h"
 #include "formats/extrap/models.h"
 #include "formats/parse.h"
 #include "formats/print.h"
@@ -23,14 +24,11 @@ void pf_formula_text(struct pf_formula *formula, const char *text, size_t size)
     formula->too_long |= size > PF_FORMULA_MAX - formula->size;
     if (!size || formula->too_long)
         return;
-    if (size > formula->room - formula->size) {
-        size_t room = (formula->size + size) * 2 + 64;
-        char *grown = realloc(formula->text, room);
-        formula->failed |= !grown;
-        if (!grown)
-            return;
-        formula->text = grown;
-        formula->room = room;
+    struct pf_error lack;
+    if (size > formula->room - formula->size &&
+        pf_array_grow(&formula->text, &formula->room, formula->size + size, 1, &lack)) {
+        formula->failed = true;
+        return;
     }
     memcpy(formula->text + formula->size, text, size);
     formula->size += size;

@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "formats/array.h"
 #include "formats/extrap/stored.h"
 #include "formats/position.h"
 
@@ -43,14 +44,10 @@ int pf_models_replace(struct pf_models *models, uint32_t at, const struct pf_mod
 int pf_models_add(struct pf_models *models, const struct pf_model *model, const char *function, size_t size,
                   struct pf_error *error)
 {
-    if (models->count == models->room) {
-        size_t room = models->room ? models->room * 2 : 16;
-        struct pf_model *items = room < PF_NO_MODEL ? realloc(models->items, room * sizeof *items) : NULL;
-        if (!items)
-            return pf_fail_memory(error);
-        models->items = items;
-        models->room = room;
-    }
+    if (models->count >= PF_NO_MODEL)
+        return pf_fail_memory(error);
+    if (pf_array_room(&models->items, &models->room, models->count, sizeof *models->items, error))
+        return -1;
     if (pf_models_replace(models, (uint32_t)models->count, model, function, size, error) < 0)
         return -1;
     models->count++;

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "formats/array.h"
+
 /* Of each kind: enough to see the pattern, and no more memory than that for a file that is wrong all over. */
 enum { NOTED_MAX = 50 };
 
@@ -46,16 +48,10 @@ static struct pf_noted *add_noted(struct pf_experiment *experiment, enum pf_prob
     *result = 0;
     if (experiment->problems[problem]++ >= NOTED_MAX)
         return NULL;
-    if (experiment->n_noted == experiment->room_noted) {
-        size_t room = experiment->room_noted ? experiment->room_noted * 2 : 8;
-        struct pf_noted *noted = realloc(experiment->noted, room * sizeof *noted);
-        if (!noted) {
-            *result = pf_fail_memory(error);
-            return NULL;
-        }
-        experiment->noted = noted;
-        experiment->room_noted = room;
-    }
+    *result = pf_array_room(&experiment->noted, &experiment->room_noted, experiment->n_noted,
+                            sizeof *experiment->noted, error);
+    if (*result)
+        return NULL;
     return &experiment->noted[experiment->n_noted++];
 }
 

@@ -30,15 +30,10 @@ static int take_name(void *arg, const char *name, unsigned char type)
     (void)type;
     if (*name == '.' || (names->suffix && !pf_pointdirs_is_file(name, names->suffix)))
         return 0;
-    if (names->count == names->room) {
-        size_t room = names->room ? names->room * 2 : 16;
-        char **grown = realloc(names->at, room * sizeof *grown);
-        names->failed = !grown;
-        if (!grown)
-            return 1;
-        names->at = grown;
-        names->room = room;
-    }
+    struct pf_error lack;
+    names->failed = pf_array_room(&names->at, &names->room, names->count, sizeof *names->at, &lack) != 0;
+    if (names->failed)
+        return 1;
     names->at[names->count] = strdup(name);
     names->failed = !names->at[names->count];
     names->count += !names->failed;

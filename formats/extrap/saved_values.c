@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "formats/array.h"
 #include "formats/extrap/json_ids.h"
 
 /* Bytes of an unpacked chunk in memory before it spills; most chunks are stored and are read in place. */
@@ -94,16 +95,8 @@ static struct chunk *chunk_of(struct pf_saved_values *values, int64_t number, st
     uint32_t at = pf_ids_get(&values->numbers, number);
     if (at != PF_NO_ID)
         return &values->chunks[at];
-    if (values->count == values->room) {
-        size_t room = values->room ? values->room * 2 : 4;
-        struct chunk *chunks = realloc(values->chunks, room * sizeof *chunks);
-        if (!chunks) {
-            pf_fail_memory(error);
-            return NULL;
-        }
-        values->chunks = chunks;
-        values->room = room;
-    }
+    if (pf_array_room(&values->chunks, &values->room, values->count, sizeof *values->chunks, error))
+        return NULL;
     if (pf_ids_set(&values->numbers, number, (uint32_t)values->count, error) < 0)
         return NULL;
     values->chunks[values->count] = (struct chunk){0};

@@ -2,7 +2,6 @@
 #include <stdlib.h>
 
 #include "formats/array.h"
-
 #include "formats/hpctoolkit/experiment.h"
 #include "formats/hpctoolkit/experiment_xml.h"
 #include "formats/hpctoolkit/memory.h"
@@ -34,7 +33,7 @@ struct reading {
     size_t depth, room;
     bool in_tree, strays;
     uint8_t *elements; /* by context: which element has decided what it is */
-    uint32_t elements_room;
+    size_t elements_room;
 };
 
 static struct pf_strings *strings_of(const struct reading *reading)
@@ -167,16 +166,9 @@ static int read_facts(struct reading *reading, enum hpc_element element,
 static int remember_element(struct reading *reading, uint32_t context, uint8_t element,
                             struct pf_error *error)
 {
-    if (context >= reading->elements_room) {
-        uint32_t room = reading->elements_room ? reading->elements_room * 2 : 1024;
-        while (room <= context)
-            room *= 2;
-        uint8_t *elements = realloc(reading->elements, room);
-        if (!elements)
-            return hpc_fail_memory(error);
-        reading->elements = elements;
-        reading->elements_room = room;
-    }
+    if (pf_array_reach(&reading->elements, &reading->elements_room, context, sizeof *reading->elements,
+                       error))
+        return -1;
     reading->elements[context] = element;
     return 0;
 }

@@ -178,24 +178,18 @@ int hpc_name_context(struct hpc_model *model, struct hpc_context *context, struc
 int hpc_add_function(struct hpc_functions *functions, const struct hpc_function *function,
                      struct pf_error *error)
 {
-    if (functions->count == functions->room) {
-        size_t room = functions->room ? (size_t)functions->room * 2 : 64;
-        if (room > UINT32_MAX || pf_array_resize(&functions->items, room, sizeof *functions->items, error))
-            return hpc_fail_memory(error);
-        functions->room = (uint32_t)room;
-    }
+    if (functions->count == UINT32_MAX ||
+        pf_array_room(&functions->items, &functions->room, functions->count, sizeof *functions->items, error))
+        return hpc_fail_memory(error);
     functions->items[functions->count++] = *function;
     return 0;
 }
 
 int hpc_add_place(struct hpc_places *places, const struct hpc_place *place, struct pf_error *error)
 {
-    if (places->count == places->room) {
-        size_t room = places->room ? (size_t)places->room * 2 : 64;
-        if (room > UINT32_MAX || pf_array_resize(&places->items, room, sizeof *places->items, error))
-            return hpc_fail_memory(error);
-        places->room = (uint32_t)room;
-    }
+    if (places->count == UINT32_MAX ||
+        pf_array_room(&places->items, &places->room, places->count, sizeof *places->items, error))
+        return hpc_fail_memory(error);
     places->items[places->count++] = *place;
     return 0;
 }

@@ -44,12 +44,14 @@ struct hpc_place {
 
 struct hpc_functions {
     struct hpc_function *items;
-    uint32_t count, room;
+    uint32_t count;
+    size_t room;
 };
 
 struct hpc_places {
     struct hpc_place *items;
-    uint32_t count, room;
+    uint32_t count;
+    size_t room;
 };
 
 struct hpc_model {

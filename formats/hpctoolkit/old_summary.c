@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "formats/array.h"
 #include "formats/hpctoolkit/hpctoolkit.h"
 #include "formats/hpctoolkit/memory.h"
 #include "formats/hpctoolkit/values.h"
@@ -21,18 +22,7 @@ static int make_room(struct hpc_old_summary *summary, uint32_t context, struct p
 {
     if (!summary->values && !(summary->values = pf_store_new(MEMORY)))
         return hpc_fail_memory(error);
-    if (context < summary->room)
-        return 0;
-    size_t room = summary->room ? (size_t)summary->room * 2 : 1024;
-    while (room <= context)
-        room *= 2;
-    struct hpc_run *runs = room <= UINT32_MAX ? realloc(summary->runs, room * sizeof *runs) : NULL;
-    if (!runs)
-        return hpc_fail_memory(error);
-    memset(runs + summary->room, 0, (room - summary->room) * sizeof *runs);
-    summary->runs = runs;
-    summary->room = (uint32_t)room;
-    return 0;
+    return pf_array_reach(&summary->runs, &summary->room, context, sizeof *summary->runs, error);
 }
 
 int hpc_old_summary_add(struct hpc_old_summary *summary, uint32_t context, uint32_t metric, double number,

@@ -18,7 +18,7 @@ struct hpc_old_summary {
         uint64_t first; /* number of its first value */
         uint32_t count;
     } * runs; /* by context */
-    uint32_t room;
+    size_t room;
 };
 
 /* Adds a value of the summary's metric number `metric`. 1; 0: not behind the context's other values, and left out; -1:

@@ -2,21 +2,16 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "formats/array.h"
 #include "formats/hpctoolkit/utf8.h"
 #include "formats/hpctoolkit/xml.h"
 
 int hpc_text_add(struct hpc_text *text, const char *bytes, size_t size)
 {
-    if (size > text->room - text->size) {
-        size_t room = text->room ? text->room * 2 : 1024;
-        while (room - text->size < size)
-            room *= 2;
-        char *grown = realloc(text->bytes, room);
-        if (!grown)
-            return -1;
-        text->bytes = grown;
-        text->room = room;
-    }
+    struct pf_error lack;
+    if (size > text->room - text->size &&
+        pf_array_grow(&text->bytes, &text->room, text->size + size, 1, &lack))
+        return -1;
     memcpy(text->bytes + text->size, bytes, size);
     text->size += size;
     return 0;

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "formats/array.h"
 #include "formats/nsight/model.h"
 
 /*
@@ -45,7 +46,8 @@ struct reading {
     struct pf_sorter *sorter;
     uint64_t rows;
     struct visits *visits; /* by context */
-    uint32_t visits_room, used;
+    size_t visits_room;
+    uint32_t used;
     struct open_range *ranges; /* OPEN_MAX */
     unsigned n_ranges;
     struct open_call *calls; /* OPEN_MAX */
@@ -143,13 +145,11 @@ static int add_rows(struct reading *reading, enum nsight_table table, add_row *a
 
 static struct visits *visits_of(struct reading *reading, uint32_t context, struct pf_error *error)
 {
-    struct visits *grown = nsight_grow(reading->visits, &reading->visits_room, context, sizeof *grown, error);
-    if (!grown)
+    if (pf_array_reach(&reading->visits, &reading->visits_room, context, sizeof *reading->visits, error))
         return NULL;
-    reading->visits = grown;
     if (context >= reading->used)
         reading->used = context + 1;
-    return &grown[context];
+    return &reading->visits[context];
 }
 
 static int visit(struct reading *reading, uint32_t context, int64_t duration, struct pf_error *error)

@@ -5,26 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-void *nsight_grow(void *array, uint32_t *room, uint32_t i, size_t size, struct pf_error *error)
-{
-    if (i < *room)
-        return array;
-    if (i >= UINT32_MAX / 2) {
-        pf_fail(error, EFBIG, "too many items");
-        return NULL;
-    }
-    uint32_t more = *room ? *room : 64;
-    while (more <= i)
-        more *= 2;
-    char *grown = realloc(array, more * size);
-    if (!grown) {
-        pf_fail_memory(error);
-        return NULL;
-    }
-    memset(grown + *room * size, 0, (more - *room) * size);
-    *room = more;
-    return grown;
-}
+#include "formats/array.h"
 
 static uint64_t fold(uint64_t a, uint64_t b)
 {
@@ -83,11 +64,8 @@ uint32_t nsight_keys_add(struct nsight_keys *keys, const struct nsight_key *key,
     uint32_t number = nsight_keys_find(keys, key);
     if (number != NSIGHT_NONE)
         return number;
-    struct nsight_key *grown = nsight_grow(keys->key, &keys->room, keys->count, sizeof *grown, error);
-    if (!grown)
-        return NSIGHT_NONE;
-    keys->key = grown;
-    if (grow_slots(keys, error))
+    if (pf_array_room(&keys->key, &keys->room, keys->count, sizeof *keys->key, error) ||
+        grow_slots(keys, error))
         return NSIGHT_NONE;
     keys->key[keys->count] = *key;
     put(keys, keys->count);

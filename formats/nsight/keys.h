@@ -20,7 +20,8 @@ struct nsight_key {
 
 struct nsight_keys {
     struct nsight_key *key;
-    uint32_t count, room;
+    uint32_t count;
+    size_t room;
     uint32_t *slot; /* number + 1; 0: free */
     uint32_t slots; /* a power of two */
     uint64_t seed;  /* of the hash */
@@ -31,9 +32,5 @@ uint32_t nsight_keys_find(const struct nsight_keys *keys, const struct nsight_ke
 /* Its number, added if new (then it is the count before); NSIGHT_NONE with *error filled. */
 uint32_t nsight_keys_add(struct nsight_keys *keys, const struct nsight_key *key, struct pf_error *error);
 void nsight_keys_free(struct nsight_keys *keys);
-
-/* Makes room for item i in an array that grows by doubling; new items are zero. NULL with *error filled: the array
- * is as it was. */
-void *nsight_grow(void *array, uint32_t *room, uint32_t i, size_t size, struct pf_error *error);
 
 #endif

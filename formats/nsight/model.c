@@ -35,14 +35,14 @@ static int fold_homeless(struct nsight_model *model, struct pf_error *error)
     const struct nsight_paths *paths = &model->paths;
     if (nsight_state(model->profile)->partitions.homeless == NSIGHT_NONE)
         return 0;
-    int64_t *below = calloc((size_t)paths->own_room + 1, sizeof *below);
+    int64_t *below = calloc(paths->own_room + 1, sizeof *below);
     if (!below)
         return pf_fail_memory(error);
-    for (uint32_t c = paths->own_room; c-- > 0;) {
+    for (size_t c = paths->own_room; c-- > 0;) {
         int64_t own = paths->own[c].time, inclusive = (int64_t)((uint64_t)own + (uint64_t)below[c]);
         if (!paths->own[c].calls && !inclusive)
             continue;
-        union pf_measure *measures = pf_fold_at(model->fold, c, error);
+        union pf_measure *measures = pf_fold_at(model->fold, (uint32_t)c, error);
         if (!measures) {
             free(below);
             return -1;

@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "formats/array.h"
 #include "formats/print.h"
 
 /* Longer names are cut. */
@@ -29,10 +30,8 @@ uint32_t nsight_name(struct nsight_names *names, struct nsight_db *db, int64_t i
     uint32_t number = nsight_keys_find(&names->ids, &key);
     if (number != NSIGHT_NONE)
         return names->string[number];
-    uint32_t *grown = nsight_grow(names->string, &names->room, names->ids.count, sizeof *grown, error);
-    if (!grown)
+    if (pf_array_room(&names->string, &names->room, names->ids.count, sizeof *names->string, error))
         return PF_NO_STRING;
-    names->string = grown;
     uint32_t string = look_up(names, db, id, error);
     if (string == PF_NO_STRING || (number = nsight_keys_add(&names->ids, &key, error)) == NSIGHT_NONE)
         return PF_NO_STRING;

@@ -14,7 +14,7 @@ struct nsight_names {
     struct pf_strings *strings; /* borrowed: where the names are */
     struct nsight_keys ids;
     uint32_t *string; /* of an id, by its number in `ids` */
-    uint32_t room;
+    size_t room;
     uint64_t left; /* bytes of further names: to be set to what all together may have */
 };
 

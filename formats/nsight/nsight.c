@@ -20,12 +20,6 @@ static const struct pf_column thread_fields[NSIGHT_FIELDS] = {
     [NSIGHT_FIELD_THREAD_NAME] = {"thread_name", PF_PLAIN, 0},
 };
 
-static const struct pf_column value_columns[PF_FOLD_COLUMNS] = {
-    [PF_FOLD_PARTITION] = {"thread", PF_PARTITION, 0}, [PF_FOLD_CONTEXT] = {"context", PF_CONTEXT, 0},
-    [PF_FOLD_METRIC] = {"metric", PF_METRIC, 0},       [PF_FOLD_VALUE] = {"value", PF_PLAIN, 0},
-    [PF_FOLD_NAME] = {"name", PF_CONTEXT_NAME, 0},
-};
-
 static const struct pf_column event_columns[EVENTS_COLUMNS] = {
     [EVENTS_THREAD] = {"thread", PF_PARTITION, 0},
     [EVENTS_KIND] = {"kind", PF_PLAIN, 0},
@@ -41,7 +35,7 @@ static const struct pf_column event_columns[EVENTS_COLUMNS] = {
 
 static const struct pf_table mass_tables[] = {
     {.name = "values",
-     .columns = value_columns,
+     .columns = pf_fold_thread_columns,
      .n_columns = PF_FOLD_COLUMNS,
      .stage = PF_MODELLED,
      .flags = PF_BY_PARTITION | PF_SEEKS_PARTITION | PF_SEEKS_CONTEXT,

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "formats/array.h"
+
 /* Between the parts of a path, and before each pointer of one that is written in pointers. */
 #define ARROW "->"
 enum { ARROW_SIZE = 2, UNIT_SEPARATOR = 0x1f };
@@ -65,12 +67,9 @@ static int add_symbol(struct nsight_paths *paths, const char *text, size_t size,
         return 0;
     paths->text_left -= size;
     uint32_t number = pf_intern(paths->pointers, pointer, (size_t)(name - pointer), error);
-    uint32_t *grown = number == PF_NO_STRING
-                          ? NULL
-                          : nsight_grow(paths->symbols, &paths->symbols_room, number, sizeof *grown, error);
-    if (!grown)
+    if (number == PF_NO_STRING ||
+        pf_array_reach(&paths->symbols, &paths->symbols_room, number, sizeof *paths->symbols, error))
         return -1;
-    paths->symbols = grown;
     name++;
     paths->symbols[number] = intern_name(paths->tree->strings, name, (size_t)(end - name), error);
     return paths->symbols[number] == PF_NO_STRING ? -1 : 0;
@@ -111,12 +110,9 @@ static uint32_t symbol_of(struct nsight_paths *paths, const char *pointer, size_
     uint32_t number = pf_intern(paths->pointers, pointer, size, error);
     if (number < known && number < paths->symbols_room)
         return paths->symbols[number];
-    if (number == PF_NO_STRING)
+    if (number == PF_NO_STRING ||
+        pf_array_reach(&paths->symbols, &paths->symbols_room, number, sizeof *paths->symbols, error))
         return PF_NO_STRING;
-    uint32_t *grown = nsight_grow(paths->symbols, &paths->symbols_room, number, sizeof *grown, error);
-    if (!grown)
-        return PF_NO_STRING;
-    paths->symbols = grown;
     return paths->symbols[number] = pf_intern(paths->tree->strings, pointer, size, error);
 }
 
@@ -174,11 +170,8 @@ static int context_of(struct nsight_paths *paths, const char *text, size_t size,
         return 0;
     }
     paths->text_left -= size;
-    uint32_t *grown = nsight_grow(paths->contexts, &paths->contexts_room, number, sizeof *grown, error);
-    if (!grown)
-        return -1;
-    paths->contexts = grown;
-    if (walk_text(paths, pf_interned(paths->texts, number).text, size, context, error))
+    if (pf_array_reach(&paths->contexts, &paths->contexts_room, number, sizeof *paths->contexts, error) ||
+        walk_text(paths, pf_interned(paths->texts, number).text, size, context, error))
         return -1;
     paths->contexts[number] = *context;
     return 0;
@@ -271,10 +264,8 @@ static int read_chains(struct nsight_paths *paths, uint64_t limit, struct pf_err
 static int add_own(struct nsight_paths *paths, const struct nsight_scan *scan, uint32_t context,
                    struct pf_error *error)
 {
-    struct nsight_own *grown = nsight_grow(paths->own, &paths->own_room, context, sizeof *grown, error);
-    if (!grown)
+    if (pf_array_reach(&paths->own, &paths->own_room, context, sizeof *paths->own, error))
         return -1;
-    paths->own = grown;
     paths->own[context].calls++;
     int64_t *time = &paths->own[context].time;
     *time = (int64_t)((uint64_t)*time + (uint64_t)nsight_int(scan, RESOLVED_DURATION));

@@ -17,19 +17,19 @@ struct nsight_paths {
 
     struct pf_strings *texts; /* paths as they stand in the export */
     uint32_t *contexts;       /* of a text, by its number; PF_NO_CONTEXT: none */
-    uint32_t contexts_room;
+    size_t contexts_room;
     uint64_t text_left; /* bytes that further texts may have */
     bool out_of_text;   /* there were more */
 
     bool symbols_read;
     struct pf_strings *pointers; /* of functions, as Extra-Prof writes them */
     uint32_t *symbols;           /* names by number of the pointer */
-    uint32_t symbols_room;
+    size_t symbols_room;
 
     struct nsight_lookup known; /* paths by call chain, or by correlation */
     struct nsight_window window;
     struct nsight_own *own; /* by context: what functions took that belong to no known thread */
-    uint32_t own_room;
+    size_t own_room;
 };
 
 /* Of imported paths. */

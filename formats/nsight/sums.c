@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "formats/array.h"
+
 struct nsight_entry {
     uint64_t count;
     int64_t bytes, total, least, most; /* durations in ns */
@@ -48,13 +50,10 @@ int nsight_sums_add(struct nsight_sums *sums, enum nsight_sum table, uint32_t co
 {
     struct nsight_key key = {{table, context, name}};
     uint32_t number = nsight_keys_add(&sums->keys, &key, error);
-    if (number == NSIGHT_NONE)
+    if (number == NSIGHT_NONE ||
+        pf_array_reach(&sums->entries, &sums->room, number, sizeof *sums->entries, error))
         return -1;
-    struct nsight_entry *entries = nsight_grow(sums->entries, &sums->room, number, sizeof *entries, error);
-    if (!entries)
-        return -1;
-    sums->entries = entries;
-    struct nsight_entry *entry = &entries[number];
+    struct nsight_entry *entry = &sums->entries[number];
     if (!entry->count++)
         entry->least = INT64_MAX;
     entry->bytes = plus(entry->bytes, bytes);

@@ -11,7 +11,7 @@
 struct nsight_sums {
     struct nsight_keys keys; /* table, context, name */
     struct nsight_entry *entries;
-    uint32_t room;
+    size_t room;
 };
 
 /* Adds one. context: of the call path, or PF_NO_CONTEXT; name: in `strings`, or PF_NO_STRING; times in ns. */

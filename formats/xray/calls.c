@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "formats/array.h"
 #include "formats/xray/reading.h"
 #include "formats/xray/tallies.h"
 #include "formats/xray/xray.h"
@@ -38,12 +39,8 @@ static uint32_t new_function(struct model *model, uint32_t id, struct pf_error *
         return XRAY_NO_FUNCTION;
     if (number >= model->names_room) {
         size_t room = model->functions.room;
-        uint32_t *names = realloc(model->names, room * sizeof *names);
-        if (!names) {
-            pf_fail_memory(error);
+        if (pf_array_resize(&model->names, room, sizeof *model->names, error))
             return XRAY_NO_FUNCTION;
-        }
-        model->names = names;
         model->names_room = room;
     }
     char buffer[XRAY_NAME_MAX];

@@ -4,6 +4,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "formats/array.h"
+
 /* At most half of the slots are taken; there are 2^SLOTS_MIN of them at first. */
 enum { SLOTS_MIN = 8, HASH_BITS = 64 };
 #define CONTEXTS_MAX ((uint32_t)1 << 31)
@@ -44,23 +46,16 @@ static int grow_items(struct xray_contexts *contexts, struct pf_error *error)
     if (contexts->room >= CONTEXTS_MAX)
         return pf_fail(error, EFBIG, "too many contexts");
     uint32_t room = contexts->room ? contexts->room * 2 : 64;
-    struct xray_context *items = realloc(contexts->items, room * sizeof *items);
-    if (!items)
-        return pf_fail_memory(error);
-    contexts->items = items;
+    if (pf_array_resize(&contexts->items, room, sizeof *contexts->items, error))
+        return -1;
     contexts->room = room;
     return 0;
 }
 
 int xray_contexts_grow_calls(struct xray_contexts *contexts, struct pf_error *error)
 {
-    size_t room = contexts->calls_room ? contexts->calls_room * 2 : 64;
-    struct xray_call *calls = realloc(contexts->calls, room * sizeof *calls);
-    if (!calls)
-        return pf_fail_memory(error);
-    contexts->calls = calls;
-    contexts->calls_room = room;
-    return 0;
+    return pf_array_grow(&contexts->calls, &contexts->calls_room, contexts->calls_room + 1,
+                         sizeof *contexts->calls, error);
 }
 
 int xray_contexts_init(struct xray_contexts *contexts, struct pf_error *error)

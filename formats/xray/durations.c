@@ -3,6 +3,8 @@
 
 #include <stdlib.h>
 
+#include "formats/array.h"
+
 void xray_durations_init(struct xray_durations *durations)
 {
     xray_decoder_init(&durations->decoder, durations->state->input, &durations->state->header);
@@ -24,11 +26,9 @@ static int make_room(struct xray_durations *durations, struct pf_error *error)
         return -1;
     if (durations->entered_room >= stack->room)
         return 0;
-    uint64_t *entered = realloc(durations->entered, stack->room * sizeof *entered);
-    if (!entered)
-        return pf_fail_memory(error);
-    entered[0] = 0;
-    durations->entered = entered;
+    if (pf_array_resize(&durations->entered, stack->room, sizeof *durations->entered, error))
+        return -1;
+    durations->entered[0] = 0;
     durations->entered_room = stack->room;
     return 0;
 }

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "formats/array.h"
+
 /*
  * Entries ("sleds") of xray_instr_map, in words of the program (W: 4 or 8 bytes):
  *   W address, W function, u8 kind, u8 always, u8 version, padding to 4 W (32 or 16 bytes)
@@ -205,14 +207,8 @@ static uint64_t function_of(const struct elf *elf, const unsigned char *entry, u
 
 static int add_entry(struct map *map, size_t *room, uint64_t function, struct pf_error *error)
 {
-    if (!map->functions || map->n_entries == *room) {
-        size_t more = *room ? *room * 2 : 1024;
-        uint64_t *functions = realloc(map->functions, more * sizeof *functions);
-        if (!functions)
-            return pf_fail_memory(error);
-        map->functions = functions;
-        *room = more;
-    }
+    if (pf_array_room(&map->functions, room, map->n_entries, sizeof *map->functions, error))
+        return -1;
     map->functions[map->n_entries++] = function;
     return 0;
 }

@@ -4,6 +4,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "formats/array.h"
+
 /* Bytes of ranges held in memory before they go to a file: a million ranges. */
 enum { RANGES_LIMIT = 16 * 1024 * 1024 };
 
@@ -70,10 +72,9 @@ static int grow(struct xray_threads *threads, struct pf_error *error)
     if (threads->count >= XRAY_THREADS_MAX)
         return pf_fail(error, EFBIG, "too many threads");
     size_t room = threads->room ? threads->room * 2 : 16;
-    struct xray_thread *items = realloc(threads->items, room * sizeof *items);
-    if (!items)
-        return pf_fail_memory(error);
-    threads->items = items;
+    if (pf_array_resize(&threads->items, room, sizeof *threads->items, error))
+        return -1;
+    const struct xray_thread *items = threads->items;
     uint32_t *slots = calloc(room * 2, sizeof *slots);
     if (!slots)
         return pf_fail_memory(error);

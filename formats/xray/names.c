@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "formats/array.h"
+
 void xray_names_free(struct xray_names *names)
 {
     pf_strings_free(names->strings);
@@ -39,16 +41,8 @@ bool xray_names_have_room(struct xray_names *names)
 /* A place for one more. NULL with *error filled. */
 static struct xray_named *append(struct xray_names *names, struct pf_error *error)
 {
-    if (names->count == names->room) {
-        size_t room = names->room ? names->room * 2 : 256;
-        struct xray_named *items = realloc(names->items, room * sizeof *items);
-        if (!items) {
-            pf_fail_memory(error);
-            return NULL;
-        }
-        names->items = items;
-        names->room = room;
-    }
+    if (pf_array_room(&names->items, &names->room, names->count, sizeof *names->items, error))
+        return NULL;
     return names->items + names->count++;
 }
 

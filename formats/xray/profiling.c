@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "formats/array.h"
 #include "formats/bytes.h"
 #include "formats/xray/xray.h"
 
@@ -176,14 +177,8 @@ static int put_id(struct model *model, size_t i, uint32_t id, struct pf_error *e
 {
     if (i >= PATH_MAX_IDS)
         return 0;
-    if (i == model->path_room) {
-        size_t room = i ? i * 2 : 256;
-        uint32_t *path = realloc(model->path, room * sizeof *path);
-        if (!path)
-            return pf_fail_memory(error);
-        model->path = path;
-        model->path_room = room;
-    }
+    if (pf_array_room(&model->path, &model->path_room, i, sizeof *model->path, error))
+        return -1;
     model->path[i] = id;
     return 0;
 }

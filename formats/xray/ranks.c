@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include <stdlib.h>
 
+#include "formats/array.h"
 #include "formats/quantiles.h"
 #include "formats/xray/durations.h"
 
@@ -51,10 +52,8 @@ static int add_groups(struct ranking *ranking, struct pf_error *error)
     const struct xray_state *state = ranking->state;
     const struct xray_functions *seen = &ranking->durations.stack.functions;
     if (seen->count > ranking->groups_room) {
-        struct groups *groups = realloc(ranking->groups, seen->room * sizeof *groups);
-        if (!groups)
-            return pf_fail_memory(error);
-        ranking->groups = groups;
+        if (pf_array_resize(&ranking->groups, seen->room, sizeof *ranking->groups, error))
+            return -1;
         ranking->groups_room = seen->room;
     }
     for (; ranking->n_groups < seen->count; ranking->n_groups++)

@@ -3,6 +3,8 @@
 
 #include <errno.h>
 
+#include "formats/array.h"
+
 /* Slots are numbered by 32 bits, and there are two for each function. */
 #define FUNCTIONS_MAX ((uint32_t)1 << 30)
 
@@ -11,10 +13,8 @@ static int grow_functions(struct xray_functions *functions, struct pf_error *err
     if (functions->room >= FUNCTIONS_MAX)
         return pf_fail(error, EFBIG, "too many functions");
     uint32_t room = functions->room ? functions->room * 2 : 256;
-    struct xray_seen *seen = realloc(functions->seen, room * sizeof *seen);
-    if (!seen)
-        return pf_fail_memory(error);
-    functions->seen = seen;
+    if (pf_array_resize(&functions->seen, room, sizeof *functions->seen, error))
+        return -1;
     uint32_t *slots = calloc((size_t)room * 2, sizeof *slots);
     if (!slots)
         return pf_fail_memory(error);
@@ -23,7 +23,7 @@ static int grow_functions(struct xray_functions *functions, struct pf_error *err
     functions->mask = room * 2 - 1;
     functions->room = room;
     for (uint32_t number = 0; number < functions->count; number++) {
-        uint32_t i = xray_functions_hash(seen[number].id);
+        uint32_t i = xray_functions_hash(functions->seen[number].id);
         while (slots[i & functions->mask])
             i++;
         slots[i & functions->mask] = number + 1;
@@ -45,13 +45,9 @@ uint32_t xray_functions_add(struct xray_functions *functions, uint32_t id, struc
 
 int xray_stack_grow(struct xray_stack *stack, struct pf_error *error)
 {
-    size_t room = stack->room ? stack->room * 2 : 256;
-    uint32_t *calls = realloc(stack->calls, room * sizeof *calls);
-    if (!calls)
-        return pf_fail_memory(error);
-    calls[0] = XRAY_NO_FUNCTION;
-    stack->calls = calls;
-    stack->room = room;
+    if (pf_array_grow(&stack->calls, &stack->room, stack->room + 1, sizeof *stack->calls, error))
+        return -1;
+    stack->calls[0] = XRAY_NO_FUNCTION;
     return 0;
 }
 

@@ -3,6 +3,8 @@
 
 #include <stdlib.h>
 
+#include "formats/array.h"
+
 void xray_tallies_free(struct xray_tallies *tallies)
 {
     free(tallies->items);
@@ -14,17 +16,10 @@ void xray_tallies_free(struct xray_tallies *tallies)
 static int grow(struct xray_tallies *tallies, struct pf_error *error)
 {
     size_t room = tallies->room ? tallies->room * 2 : 256;
-    struct xray_tally_pair *items = realloc(tallies->items, room * sizeof *items);
-    if (items)
-        tallies->items = items;
-    uint32_t *touched = realloc(tallies->touched, room * sizeof *touched);
-    if (touched)
-        tallies->touched = touched;
-    struct xray_function *list = realloc(tallies->list, room * sizeof *list);
-    if (list)
-        tallies->list = list;
-    if (!items || !touched || !list)
-        return pf_fail_memory(error);
+    if (pf_array_resize(&tallies->items, room, sizeof *tallies->items, error) ||
+        pf_array_resize(&tallies->touched, room, sizeof *tallies->touched, error) ||
+        pf_array_resize(&tallies->list, room, sizeof *tallies->list, error))
+        return -1;
     tallies->room = room;
     return 0;
 }

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "formats/array.h"
 #include "formats/position.h"
 #include "formats/xray/records.h"
 #include "formats/xray/xray.h"
@@ -67,12 +68,8 @@ static uint32_t new_function(struct walk *walk, uint32_t id, struct pf_error *er
         return XRAY_NO_FUNCTION;
     if (function >= walk->names_room) {
         size_t room = walk->stack.functions.room;
-        struct pf_cell *names = realloc(walk->names, room * sizeof *names);
-        if (!names) {
-            pf_fail_memory(error);
+        if (pf_array_resize(&walk->names, room, sizeof *walk->names, error))
             return XRAY_NO_FUNCTION;
-        }
-        walk->names = names;
         walk->names_room = room;
     }
     char buffer[XRAY_NAME_MAX];
@@ -187,18 +184,8 @@ static const struct pf_cell event_words[] = {
 /* Room for `more` bytes of text after the first `used`. NULL with *error filled. */
 static char *text_room(struct walk *walk, size_t used, size_t more, struct pf_error *error)
 {
-    if (walk->text_room - used < more) {
-        size_t room = walk->text_room ? walk->text_room : 256;
-        while (room - used < more)
-            room *= 2;
-        char *text = realloc(walk->text, room);
-        if (!text) {
-            pf_fail_memory(error);
-            return NULL;
-        }
-        walk->text = text;
-        walk->text_room = room;
-    }
+    if (walk->text_room - used < more && pf_array_grow(&walk->text, &walk->text_room, used + more, 1, error))
+        return NULL;
     return walk->text + used;
 }
 

@@ -27,12 +27,6 @@ static const struct pf_column thread_fields[XRAY_FIELDS] = {
 
 static const struct pf_column context_columns[] = {{"function", PF_PLAIN, 0}};
 
-static const struct pf_column value_columns[PF_FOLD_COLUMNS] = {
-    [PF_FOLD_PARTITION] = {"thread", PF_PARTITION, 0}, [PF_FOLD_CONTEXT] = {"context", PF_CONTEXT, 0},
-    [PF_FOLD_METRIC] = {"metric", PF_METRIC, 0},       [PF_FOLD_VALUE] = {"value", PF_PLAIN, 0},
-    [PF_FOLD_NAME] = {"name", PF_CONTEXT_NAME, 0},
-};
-
 static const struct pf_column trace_columns[XRAY_TRACE_COLUMNS] = {
     [XRAY_TRACE_THREAD] = {"thread", PF_PARTITION, 0},
     [XRAY_TRACE_TIME] = {"time", PF_PLAIN, 0},
@@ -72,7 +66,7 @@ static const struct pf_column thread_function_columns[1 + XRAY_FUNCTIONS_COLUMNS
 
 static const struct pf_table tables[] = {
     {.name = "values",
-     .columns = value_columns,
+     .columns = pf_fold_thread_columns,
      .n_columns = PF_FOLD_COLUMNS,
      .stage = PF_MODELLED,
      .flags = PF_BY_PARTITION | PF_SEEKS_PARTITION | PF_SEEKS_CONTEXT,

@@ -49,9 +49,32 @@ static void refuses_what_no_memory_holds(void)
     free(items);
 }
 
+static void reaches_items_in_any_order(void)
+{
+    static const size_t order[] = {700, 3, 699, 5000, 0};
+    struct pf_error error = {0};
+    uint32_t *items = NULL;
+    size_t room = 0, set = 0;
+    bool good = true;
+    for (size_t i = 0; i < sizeof order / sizeof *order && good; i++) {
+        good = !pf_array_reach(&items, &room, order[i], sizeof *items, &error) && room > order[i];
+        if (good)
+            items[order[i]]++;
+    }
+    for (size_t i = 0; i < room; i++)
+        set += items[i];
+    ok(good && items[700] == 1 && items[5000] == 1 && set == sizeof order / sizeof *order,
+       "items are reached in any order, and are zero before they are set");
+    ok(pf_array_reach(&items, &room, SIZE_MAX, sizeof *items, &error) && error.code == ENOMEM &&
+           items[3] == 1,
+       "but not the one behind the last that there can be");
+    free(items);
+}
+
 int main(void)
 {
     grows_item_by_item();
+    reaches_items_in_any_order();
     refuses_what_no_memory_holds();
     return done();
 }
