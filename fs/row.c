@@ -142,6 +142,8 @@ static inline char *copy_same(const struct pf_row *row, char *at)
 
 void pf_row_add(struct pf_row *row, const struct pf_cell *cells, struct pf_span same, struct pf_buf *out)
 {
+    if (!row->n)
+        return;
     follow(row, same);
     if (row->first < row->last && !row->printed)
         print_same(row, cells);
@@ -156,7 +158,7 @@ void pf_row_add(struct pf_row *row, const struct pf_cell *cells, struct pf_span 
         }
         at = add_cell(row, &cells[row->columns[k]], out, at);
     }
-    if (!at || !n)
+    if (!at)
         return;
     at[-1] = '\n';
     out->size = (size_t)(at - out->data);
