@@ -4,13 +4,12 @@ PREFIX  ?= /usr/local
 BUILD   ?= build
 # One name for one folder, however it is given: what objects depend on is kept by name.
 override BUILD := $(patsubst $(CURDIR)/%,%,$(BUILD))
-CFLAGS  ?= -O3 -g -fno-jump-tables
-# The program is optimised as a whole when it is linked (a tenth faster), where the compiler is gcc; `make LTO=` goes without. Its
-# warnings about text that may be a literal of another length go astray then.
-LTO     ?= $(shell $(CC) --version | grep -q 'Free Software' && echo -flto=auto -Wno-stringop-overread)
-LTO     := $(LTO)
-# To do so for each unit test would take long: they have objects of their own.
-PLAIN    = $(BUILD)$(if $(LTO),/plain)
+CFLAGS  ?= -O2 -g
+# The program can be optimised as a whole when it is linked: a tenth faster, but every link takes seconds. `make install` and
+# `make bench` do so, in a folder of their own. (Warnings about text that may be a literal of another length go astray then.)
+LTO     ?=
+OPTIMISED = BUILD=$(BUILD)/optimised CFLAGS="-O3 -g -fno-jump-tables" \
+            LTO="$(shell $(CC) --version | grep -q 'Free Software' && echo -flto=auto -Wno-stringop-overread)"
 WARN     = -Wall -Wextra -Wpedantic -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wpointer-arith -Wvla $(WERROR)
 PKGS     = fuse3 libelf zlib libxml-2.0 json-c sqlite3
 CPPFLAGS += -I. -D_GNU_SOURCE -D_FILE_OFFSET_BITS=64 -DFUSE_USE_VERSION=314 $(shell pkg-config --cflags $(PKGS))
@@ -18,8 +17,8 @@ LDLIBS  += $(shell pkg-config --libs $(PKGS)) -liberty -lm -lpthread
 STD      = -std=c17
 
 # The front ends (with main, with FUSE) stand apart from the library that everything else is.
-FRONT    = fs/main.c $(wildcard fs/fuse*.c)
-CORE     = $(filter-out $(FRONT),$(wildcard fs/*.c formats/*.c formats/*/*.c))
+FRONT    = fs/main.c fs/fuse/channel.c fs/fuse/mount.c fs/fuse/ops.c
+CORE     = $(filter-out $(FRONT),$(wildcard fs/*.c fs/*/*.c formats/*.c formats/*/*.c))
 CORE_O   = $(CORE:%.c=$(BUILD)/%.o)
 FRONT_O  = $(FRONT:%.c=$(BUILD)/%.o)
 # By name, so that a call can ask for fewer: make unit TESTS="json tree", make fuzz TARGETS=names
@@ -33,18 +32,14 @@ all: $(BUILD)/profilefs
 $(BUILD)/profilefs: $(FRONT_O) $(CORE_O)
 	+$(CC) $(CFLAGS) $(LTO) $(LDFLAGS) -o $@ $^ $(LDLIBS)
 
-$(BUILD)/libprofilefs.a: $(CORE:%.c=$(PLAIN)/%.o)
+$(BUILD)/libprofilefs.a: $(CORE_O)
 	rm -f $@ && $(AR) qcs $@ $^
 
 $(BUILD)/%.o: %.c
 	@mkdir -p $(@D)
 	$(CC) $(STD) $(CPPFLAGS) $(CFLAGS) $(LTO) $(WARN) -MMD -MP -c -o $@ $<
 
-$(BUILD)/plain/%.o: %.c
-	@mkdir -p $(@D)
-	$(CC) $(STD) $(CPPFLAGS) $(CFLAGS) $(WARN) -MMD -MP -c -o $@ $<
-
-$(BUILD)/tests/%.t: $(PLAIN)/tests/unit/%.o $(BUILD)/libprofilefs.a
+$(BUILD)/tests/%.t: $(BUILD)/tests/unit/%.o $(BUILD)/libprofilefs.a
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LDLIBS)
 
@@ -72,7 +67,7 @@ fuzz:
 tsan:
 	+$(MAKE) BUILD=$(BUILD)/tsan LTO= CFLAGS="$(SANITIZE) -Wno-maybe-uninitialized -fsanitize=thread" all unit
 fuzzers: $(FUZZ)
-$(BUILD)/fuzzers/%: $(PLAIN)/tests/fuzz/%.o $(BUILD)/libprofilefs.a
+$(BUILD)/fuzzers/%: $(BUILD)/tests/fuzz/%.o $(BUILD)/libprofilefs.a
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS) -fsanitize=fuzzer $(LDFLAGS) -o $@ $^ $(LDLIBS)
 
@@ -86,9 +81,11 @@ cppcheck:
 	cppcheck -j $(shell nproc) --quiet --std=c11 --enable=warning,performance,portability --inline-suppr --error-exitcode=1 \
 	    --suppress=missingInclude -I. -D_GNU_SOURCE fs formats
 format:
-	clang-format -i $(FRONT) $(CORE) $(wildcard fs/*.h formats/*.h formats/*/*.h tests/*/*.[ch])
+	clang-format -i $(FRONT) $(CORE) $(wildcard fs/*.h fs/*/*.h formats/*.h formats/*/*.h tests/*/*.[ch])
 
-bench: all $(BUILD)/gen_trace $(BUILD)/gen_cube
+optimised:
+	+$(MAKE) $(OPTIMISED) all
+bench: optimised $(BUILD)/gen_trace $(BUILD)/gen_cube
 	BUILD=$(BUILD) scripts/bench
 $(BUILD)/gen_%: tests/bench/gen_%.c
 	@mkdir -p $(@D)
@@ -111,8 +108,8 @@ SHARE    = $(DESTDIR)$(PREFIX)/share
 # mount(8) looks for helpers here alone, whatever the prefix.
 SBINDIR ?= /sbin
 
-install: all
-	install -D -m 755 $(BUILD)/profilefs $(DESTDIR)$(PREFIX)/bin/profilefs
+install: optimised
+	install -D -m 755 $(BUILD)/optimised/profilefs $(DESTDIR)$(PREFIX)/bin/profilefs
 	install -D -m 644 docs/profilefs.1 $(SHARE)/man/man1/profilefs.1
 	install -D -m 644 docs/completions/profilefs.bash $(SHARE)/bash-completion/completions/profilefs
 	install -D -m 644 docs/completions/_profilefs $(SHARE)/zsh/site-functions/_profilefs
@@ -143,6 +140,6 @@ help:
 	@echo 'make samples               tests/samples/archive anew'
 	@echo 'make clean'
 
-.PHONY: all unit check test asan tsan fuzz fuzzers tidy cppcheck format bench samples install uninstall clean help
+.PHONY: all unit check test asan tsan fuzz fuzzers tidy cppcheck format optimised bench samples install uninstall clean help
 .SECONDARY:
 -include $(shell find $(BUILD) -name '*.d' 2>/dev/null)

@@ -6,11 +6,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "formats/cell.h"
-#include "formats/error.h"
-#include "formats/rows.h"
-#include "formats/source.h"
-#include "formats/tree.h"
+#include "formats/input/source.h"
+#include "formats/kit/cell.h"
+#include "formats/kit/error.h"
+#include "formats/kit/rows.h"
+#include "formats/kit/tree.h"
 
 /*
  * The driver interface: a format is one `struct pf_driver` and a line in registry.c. A driver recognises

@@ -4,7 +4,7 @@
 #include <stdio.h>
 
 #include "formats/driver.h"
-#include "formats/pass.h"
+#include "formats/kit/pass.h"
 
 /* A file that is wrong everywhere must not fill the memory with the same complaint. */
 enum { WARNINGS_MAX = 1000 };

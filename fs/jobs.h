@@ -6,8 +6,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "formats/error.h"
-#include "formats/pass.h"
+#include "formats/kit/error.h"
+#include "formats/kit/pass.h"
 
 /*
  * Passes over data run here and nowhere else. Whoever needs one parks a waiter on it and is woken when it is

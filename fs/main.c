@@ -9,9 +9,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "fs/commands.h"
-#include "fs/exit.h"
-#include "fs/mount.h"
+#include "fs/cli/commands.h"
+#include "fs/cli/exit.h"
+#include "fs/fuse/mount.h"
 #include "fs/version.h"
 
 enum { CACHE_DEFAULT = 32 << 20, PASS_THREADS_MIN = 2, SHORT_THREADS = 2 };

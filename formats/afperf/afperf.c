@@ -6,7 +6,7 @@
 
 #include "formats/afperf/publish.h"
 #include "formats/afperf/tables.h"
-#include "formats/inflate.h"
+#include "formats/input/inflate.h"
 
 extern const struct pf_driver pf_afperf_driver;
 

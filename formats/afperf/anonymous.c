@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "formats/afperf/log.h"
 #include "formats/afperf/model.h"
-#include "formats/sorter.h"
+#include "formats/kit/sorter.h"
 
 /*
  * Regions without ids: a stop closes the innermost one that is open at its time. While reading, this was taken to be the order

@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "formats/store.h"
+#include "formats/kit/store.h"
 
 /*
  * Lists of events (uint64_t) in stores, which may have spilled: read and written through a window, since most come one after

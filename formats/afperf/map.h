@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "formats/error.h"
+#include "formats/kit/error.h"
 
 /* A hash map from an id and a small number to a number. Zero-initialised is empty. For one thread. */
 struct afperf_map {

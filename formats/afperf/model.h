@@ -10,9 +10,9 @@
 #include "formats/afperf/notes.h"
 #include "formats/afperf/reader.h"
 #include "formats/afperf/spans.h"
-#include "formats/store.h"
-#include "formats/strings.h"
-#include "formats/tree.h"
+#include "formats/kit/store.h"
+#include "formats/kit/strings.h"
+#include "formats/kit/tree.h"
 
 __extension__ typedef unsigned __int128 afperf_uint128;
 

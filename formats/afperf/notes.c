@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "formats/array.h"
+#include "formats/kit/array.h"
 
 /* One more than warnings.csv lists, so that it can say that there are more. */
 enum { KEPT = 1001 };

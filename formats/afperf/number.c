@@ -6,7 +6,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "formats/parse.h"
+#include "formats/kit/parse.h"
 
 bool afperf_is(struct afperf_text text, const char *word)
 {

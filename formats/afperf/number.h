@@ -6,7 +6,7 @@
 #include <stdint.h>
 
 #include "formats/afperf/reader.h"
-#include "formats/cell.h"
+#include "formats/kit/cell.h"
 
 /*
  * Numbers as AFPerf writes them: integers as strtoll reads them, but leading zeros are decimal; floating point as

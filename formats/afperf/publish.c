@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "formats/afperf/publish.h"
 
-#include "formats/print.h"
+#include "formats/kit/print.h"
 
 /* ---- runs --------------------------------------------------------------------------------------- */
 

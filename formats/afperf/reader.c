@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "formats/array.h"
-#include "formats/utf8.h"
+#include "formats/kit/array.h"
+#include "formats/kit/utf8.h"
 
 /*
  * The window: what one read fills at most, and room for the longest record and what follows it. It is small at first: tables

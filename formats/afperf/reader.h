@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "formats/source.h"
+#include "formats/input/source.h"
 
 /*
  * Reads an AFPerf file record by record: splits it into records and these into fields, as RFC 4180 quotes them,

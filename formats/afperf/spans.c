@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "formats/afperf/map.h"
-#include "formats/array.h"
+#include "formats/kit/array.h"
 
 void afperf_spans_free(struct afperf_spans *spans)
 {

@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "formats/error.h"
+#include "formats/kit/error.h"
 
 /*
  * Regions and section intervals: what starts and stops. There are as many as a file has room for, so what is kept

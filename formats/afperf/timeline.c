@@ -4,7 +4,7 @@
 
 #include "formats/afperf/log.h"
 #include "formats/afperf/model.h"
-#include "formats/sorter.h"
+#include "formats/kit/sorter.h"
 
 /*
  * Starts and stops by run, in each run by time and, at equal times, as they stand in the file: but a region without length

@@ -5,7 +5,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "formats/array.h"
+#include "formats/kit/array.h"
 
 #include "formats/cube/cube.h"
 #include "formats/cube/note.h"

@@ -5,9 +5,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "formats/error.h"
-#include "formats/rows.h"
-#include "formats/source.h"
+#include "formats/input/source.h"
+#include "formats/kit/error.h"
+#include "formats/kit/rows.h"
 
 /*
  * The container of a .cubex: a tar archive without folders, as Cube writes it. Check sums are not looked at (one

@@ -3,7 +3,7 @@
 #define PF_CUBE_COLUMNS_H
 
 #include "formats/cube/cube.h"
-#include "formats/store.h"
+#include "formats/kit/store.h"
 
 /*
  * A copy of all matrices in which the values of one location stand together. The file has them row by row, so that one

@@ -5,7 +5,7 @@
 #include "formats/cube/cubex.h"
 #include "formats/cube/parts.h"
 #include "formats/cube/rows.h"
-#include "formats/position.h"
+#include "formats/kit/position.h"
 
 /*
  * The table "components": the numbers that elements of several are made of, as they are stored, under the metric on whose

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "formats/cube/note.h"
-#include "formats/inflate.h"
+#include "formats/input/inflate.h"
 
 /* ---- opening ------------------------------------------------------------------------------------ */
 

@@ -9,8 +9,8 @@
 #include "formats/cube/archive.h"
 #include "formats/cube/xml.h"
 #include "formats/driver.h"
-#include "formats/strings.h"
-#include "formats/tree.h"
+#include "formats/kit/strings.h"
+#include "formats/kit/tree.h"
 
 /*
  * One Cube file as it is: its metrics, regions, call tree, system tree and locations, and where the values stand. Any

@@ -4,7 +4,7 @@
 
 #include <stdint.h>
 
-#include "formats/rows.h"
+#include "formats/kit/rows.h"
 
 /*
  * Problems of a file, kept as rows (line, offset, severity, code, text) until they can be told to whoever opened it:

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "formats/bytes.h"
+#include "formats/kit/bytes.h"
 
 static bool is_big(const struct pf_cube_metric *metric)
 {

@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "formats/array.h"
 #include "formats/cube/note.h"
+#include "formats/kit/array.h"
 
 enum {
     WINDOW = 64 * 1024,

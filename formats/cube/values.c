@@ -3,7 +3,7 @@
 
 #include "formats/cube/cubex.h"
 #include "formats/cube/sums.h"
-#include "formats/position.h"
+#include "formats/kit/position.h"
 
 /*
  * The table "values" in the order of the file: metric by metric, call path by call path, location by location; of

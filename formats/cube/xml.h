@@ -6,8 +6,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "formats/error.h"
-#include "formats/source.h"
+#include "formats/input/source.h"
+#include "formats/kit/error.h"
 
 struct pf_inflate;
 

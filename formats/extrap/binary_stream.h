@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "formats/source.h"
+#include "formats/input/source.h"
 
 /*
  * The items of an Extra-P 3.0 file: integers of 64 bits, doubles, and strings of a length of 32 bits and that many

@@ -3,9 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "formats/array.h"
 #include "formats/cube/sums.h"
 #include "formats/extrap/cubedir.h"
+#include "formats/kit/array.h"
 
 enum { EXCLUSIVE, INCLUSIVE, SIDES };
 

@@ -5,7 +5,7 @@
 
 #include "formats/extrap/cubedir.h"
 #include "formats/extrap/summary.h"
-#include "formats/position.h"
+#include "formats/kit/position.h"
 
 /*
  * The table "statistics": for each series, at each point, a row a scaling. Extra-P makes one value of the many that a file

@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "formats/array.h"
 #include "formats/extrap/noted.h"
+#include "formats/kit/array.h"
 
 /* The one kind of context there is; the model has no names for inner parts of a path. */
 static const char *const kinds[] = {"callpath", NULL};

@@ -7,8 +7,8 @@
 #include <stdint.h>
 
 #include "formats/driver.h"
-#include "formats/strings.h"
-#include "formats/tree.h"
+#include "formats/kit/strings.h"
+#include "formats/kit/tree.h"
 
 /*
  * What all Extra-P formats describe: a study of a program at several points of a space of parameters. Points,

@@ -2,10 +2,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "formats/array.h"
 #include "formats/extrap/models.h"
-#include "formats/parse.h"
-#include "formats/print.h"
+#include "formats/kit/array.h"
+#include "formats/kit/parse.h"
+#include "formats/kit/print.h"
 
 void pf_formula_free(struct pf_formula *formula)
 {

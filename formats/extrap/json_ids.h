@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "formats/error.h"
+#include "formats/kit/error.h"
 
 /* From ids of a file, whatever they are, to numbers of items. All zero: empty. */
 struct pf_ids {

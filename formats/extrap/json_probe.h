@@ -6,7 +6,7 @@
 #include <stddef.h>
 
 #include "formats/driver.h"
-#include "formats/json.h"
+#include "formats/json/json.h"
 
 /* A member that an object must have, of this type (PF_JSON_END: any). */
 struct pf_member {

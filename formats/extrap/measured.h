@@ -8,7 +8,7 @@
 
 #include "formats/driver.h"
 #include "formats/extrap/experiment.h"
-#include "formats/store.h"
+#include "formats/kit/store.h"
 
 /*
  * What was measured, of formats that have it in any order or packed: collected in the pass over the file,

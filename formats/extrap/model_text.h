@@ -3,7 +3,7 @@
 #define PF_EXTRAP_MODEL_TEXT_H
 
 #include "formats/extrap/models.h"
-#include "formats/json.h"
+#include "formats/json/json.h"
 
 /* Reads the models of saved experiments, each from its JSON: {"hypothesis": {"function": {...}, "RSS": ...}}. */
 struct pf_model_text;

@@ -3,9 +3,9 @@
 
 #include <stdlib.h>
 
-#include "formats/array.h"
 #include "formats/extrap/stored.h"
-#include "formats/position.h"
+#include "formats/kit/array.h"
+#include "formats/kit/position.h"
 
 struct pf_models *pf_models_new(void)
 {

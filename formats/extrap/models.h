@@ -8,7 +8,7 @@
 
 #include "formats/driver.h"
 #include "formats/extrap/experiment.h"
-#include "formats/strings.h"
+#include "formats/kit/strings.h"
 
 /*
  * Fitted models: functions of the parameters that describe how a metric of a call path grows. They are read with

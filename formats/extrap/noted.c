@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "formats/array.h"
+#include "formats/kit/array.h"
 
 /* Of each kind: enough to see the pattern, and no more memory than that for a file that is wrong all over. */
 enum { NOTED_MAX = 50 };

@@ -7,9 +7,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "formats/array.h"
-#include "formats/parse.h"
-#include "formats/source.h"
+#include "formats/input/source.h"
+#include "formats/kit/array.h"
+#include "formats/kit/parse.h"
 
 /* ---- one name ------------------------------------------------------------------------------------ */
 

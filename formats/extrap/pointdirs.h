@@ -5,9 +5,9 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "formats/error.h"
 #include "formats/extrap/experiment.h"
-#include "formats/source.h"
+#include "formats/input/source.h"
+#include "formats/kit/error.h"
 
 /*
  * Folders of measurements, one a point, that are named by it as Extra-P reads them: PREFIX.x4.y10.r1 is the point

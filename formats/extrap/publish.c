@@ -5,7 +5,7 @@
 
 #include "formats/extrap/experiment.h"
 #include "formats/extrap/noted.h"
-#include "formats/print.h"
+#include "formats/kit/print.h"
 
 /* Longer names of points, as long names of parameters make them, would not fit into a file name. */
 enum { POINT_NAME_MAX = 240 };

@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "formats/array.h"
 #include "formats/extrap/json_ids.h"
+#include "formats/kit/array.h"
 
 /* Bytes of an unpacked chunk in memory before it spills; most chunks are stored and are read in place. */
 #define CHUNK_HELD ((uint64_t)1 << 20)

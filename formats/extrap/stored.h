@@ -6,8 +6,8 @@
 #include "formats/extrap/experiment.h"
 #include "formats/extrap/measured.h"
 #include "formats/extrap/models.h"
-#include "formats/json.h"
-#include "formats/source.h"
+#include "formats/input/source.h"
+#include "formats/json/json.h"
 
 /*
  * Profiles whose measurements are collected in a store: what their drivers share. A driver supplies a function that

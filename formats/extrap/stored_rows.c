@@ -4,7 +4,7 @@
 
 #include "formats/extrap/stored.h"
 #include "formats/extrap/summary.h"
-#include "formats/position.h"
+#include "formats/kit/position.h"
 
 /*
  * The tables values, statistics and cells over the sorted records: series by series in order of first

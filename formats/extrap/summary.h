@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "formats/error.h"
+#include "formats/kit/error.h"
 
 /*
  * Statistics over the repetitions of one (call path, metric, point), as Extra-P computes them: deviation of

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "formats/extrap/text_grammar.h"
-#include "formats/parse.h"
+#include "formats/kit/parse.h"
 
 /* Files up to this size are read whole when they are opened; of larger ones, this much is. */
 #define READ_ON_OPEN ((uint64_t)1 << 20)

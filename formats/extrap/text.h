@@ -4,8 +4,8 @@
 
 #include "formats/extrap/columns.h"
 #include "formats/extrap/experiment.h"
-#include "formats/source.h"
-#include "formats/store.h"
+#include "formats/input/source.h"
+#include "formats/kit/store.h"
 
 /*
  * Extra-P text files: one pass finds the model and where each series' data stand; no value is kept. The unit

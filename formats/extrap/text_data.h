@@ -3,7 +3,7 @@
 #define PF_XTEXT_DATA_H
 
 #include "formats/extrap/text_grammar.h"
-#include "formats/linereader.h"
+#include "formats/input/linereader.h"
 
 /* Walks DATA lines and the numbers in them; what the two cursors are made of. */
 struct pf_xtext_data {

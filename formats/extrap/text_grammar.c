@@ -5,7 +5,7 @@
 #include <float.h>
 #include <string.h>
 
-#include "formats/parse.h"
+#include "formats/kit/parse.h"
 
 static const char *const keywords[] = {
     [PF_XTEXT_PARAMETER] = "PARAMETER", [PF_XTEXT_POINTS] = "POINTS", [PF_XTEXT_METRIC] = "METRIC",

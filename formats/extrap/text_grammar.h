@@ -8,7 +8,7 @@
 
 /*
  * The grammar of a line of an Extra-P text file: a keyword, blanks, and what the keyword takes. A blank is a
- * space or tab. Lines may be given in pieces (see formats/linereader.h): the rest of a piece that continues a
+ * space or tab. Lines may be given in pieces (see formats/input/linereader.h): the rest of a piece that continues a
  * line is the piece.
  */
 enum pf_xtext_word {

@@ -5,7 +5,7 @@
 #include "formats/extrap/text.h"
 #include "formats/extrap/text_grammar.h"
 #include "formats/extrap/text_points.h"
-#include "formats/linereader.h"
+#include "formats/input/linereader.h"
 
 /* Bytes of blocks held in memory before they spill: more than a million blocks. */
 #define BLOCKS_HELD ((uint64_t)64 << 20)

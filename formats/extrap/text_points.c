@@ -4,7 +4,7 @@
 #include <math.h>
 
 #include "formats/extrap/text_grammar.h"
-#include "formats/parse.h"
+#include "formats/kit/parse.h"
 
 /* Where a problem is. */
 struct place {

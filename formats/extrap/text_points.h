@@ -3,7 +3,7 @@
 #define PF_XTEXT_POINTS_H
 
 #include "formats/extrap/experiment.h"
-#include "formats/linereader.h"
+#include "formats/input/linereader.h"
 
 /*
  * Reads what follows POINTS: `1 2` are two points of one coordinate, `(1 2)` is one of two, and so is

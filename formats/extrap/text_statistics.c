@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 #include <stdlib.h>
 
-#include "formats/array.h"
+#include "formats/kit/array.h"
 
 #include "formats/extrap/summary.h"
 #include "formats/extrap/text.h"
 #include "formats/extrap/text_data.h"
-#include "formats/position.h"
+#include "formats/kit/position.h"
 
 /*
  * The tables "statistics" and cells: series by series in order of first appearance, point by point. Where a

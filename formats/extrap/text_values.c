@@ -3,7 +3,7 @@
 
 #include "formats/extrap/text.h"
 #include "formats/extrap/text_data.h"
-#include "formats/position.h"
+#include "formats/kit/position.h"
 
 /*
  * The table "values" in the order of the file: block by block, line by line, value by value. A block's record

@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "formats/source.h"
+#include "formats/input/source.h"
 
 /*
  * Members of a ZIP archive over an input (PKWARE's APPNOTE 6.3, with ZIP64; stored or deflated): found by the central

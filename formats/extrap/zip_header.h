@@ -4,7 +4,7 @@
 
 #include <stdint.h>
 
-#include "formats/source.h"
+#include "formats/input/source.h"
 
 /* Where the bytes of the member with this header are. 1; 0: there is no header; -1: *error filled. */
 int pf_zip_data(struct pf_input *input, uint64_t header, uint64_t *data, struct pf_error *error);

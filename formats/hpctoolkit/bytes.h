@@ -2,7 +2,7 @@
 #ifndef PF_HPC_BYTES_H
 #define PF_HPC_BYTES_H
 
-#include "formats/bytes.h"
+#include "formats/kit/bytes.h"
 
 static inline double hpc_f64(const unsigned char *bytes, bool big_endian)
 {

@@ -3,12 +3,12 @@
 
 #include <stdlib.h>
 
-#include "formats/array.h"
 #include "formats/hpctoolkit/cct.h"
 #include "formats/hpctoolkit/experiment.h"
 #include "formats/hpctoolkit/group.h"
 #include "formats/hpctoolkit/memory.h"
 #include "formats/hpctoolkit/meta.h"
+#include "formats/kit/array.h"
 
 /* Blocks whose (context, number) pairs take no more than this, all together, are all looked through. */
 #define LOOK_THROUGH ((uint64_t)16 << 20)

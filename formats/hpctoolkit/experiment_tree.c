@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 #include <stdlib.h>
 
-#include "formats/array.h"
 #include "formats/hpctoolkit/experiment.h"
 #include "formats/hpctoolkit/experiment_xml.h"
 #include "formats/hpctoolkit/memory.h"
 #include "formats/hpctoolkit/old_summary.h"
 #include "formats/hpctoolkit/utf8.h"
-#include "formats/parse.h"
+#include "formats/kit/array.h"
+#include "formats/kit/parse.h"
 
 /*
  * The calling-context tree of experiment.xml: frames (PF, inlined in 2.x: Pr), call sites (C), loops (L), lines and

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "formats/parse.h"
+#include "formats/kit/parse.h"
 
 enum { STEPS_MAX = 256, STACK_MAX = 64, WORD_MAX = 64 };
 

@@ -4,8 +4,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "formats/array.h"
 #include "formats/hpctoolkit/memory.h"
+#include "formats/kit/array.h"
 
 /* Of windows. What they hold too much when a reading is left has been read in vain. */
 enum { ROOM = 4096 };

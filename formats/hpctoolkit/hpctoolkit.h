@@ -8,7 +8,7 @@
 #include "formats/hpctoolkit/model.h"
 #include "formats/hpctoolkit/notes.h"
 #include "formats/hpctoolkit/window.h"
-#include "formats/store.h"
+#include "formats/kit/store.h"
 
 /*
  * HPCToolkit databases: a directory with a file that describes what was measured (meta.db or experiment.xml)

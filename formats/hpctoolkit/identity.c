@@ -6,8 +6,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "formats/array.h"
 #include "formats/hpctoolkit/memory.h"
+#include "formats/kit/array.h"
 
 const struct pf_column hpc_field_columns[HPC_FIELDS] = {
     [HPC_FIELD_NODE] = {"node", PF_PLAIN, 0},         [HPC_FIELD_RANK] = {"rank", PF_PLAIN, 0},

@@ -4,7 +4,7 @@
 
 #include <stdint.h>
 
-#include "formats/error.h"
+#include "formats/kit/error.h"
 
 /*
  * From the ids of a database, which may be any numbers in any order, to small numbers of ours. All zero is

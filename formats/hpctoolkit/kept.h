@@ -2,7 +2,7 @@
 #ifndef PF_HPC_KEPT_H
 #define PF_HPC_KEPT_H
 
-#include "formats/source.h"
+#include "formats/input/source.h"
 
 /*
  * The block of a file that is being read, as far as it has been. When somebody first asks for a text, what it is made from is

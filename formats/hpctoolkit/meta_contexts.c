@@ -2,7 +2,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "formats/array.h"
+#include "formats/kit/array.h"
 
 #include "formats/hpctoolkit/bytes.h"
 #include "formats/hpctoolkit/memory.h"

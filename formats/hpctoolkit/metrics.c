@@ -5,10 +5,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "formats/array.h"
 #include "formats/hpctoolkit/formula.h"
 #include "formats/hpctoolkit/memory.h"
 #include "formats/hpctoolkit/utf8.h"
+#include "formats/kit/array.h"
 
 const char *hpc_keep(struct hpc_state *state, const char *text, size_t size, struct pf_error *error)
 {

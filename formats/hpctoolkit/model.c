@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "formats/array.h"
 #include "formats/hpctoolkit/memory.h"
+#include "formats/kit/array.h"
 
 static const char *const kinds[] = {
     [HPC_ROOT] = "root",         [HPC_ENTRY] = "entry",

@@ -4,7 +4,7 @@
 
 #include "formats/hpctoolkit/idmap.h"
 #include "formats/hpctoolkit/old_summary.h"
-#include "formats/tree.h"
+#include "formats/kit/tree.h"
 
 /*
  * What the measurements of a database are of: the calling-context tree and the functions, files and load

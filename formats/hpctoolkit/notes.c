@@ -5,8 +5,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "formats/array.h"
 #include "formats/hpctoolkit/memory.h"
+#include "formats/kit/array.h"
 
 /* One more than the profile's warnings take, so that these tell that some are missing. */
 enum { NOTES_MAX = 1001 };

@@ -3,11 +3,11 @@
 
 #include <stdlib.h>
 
-#include "formats/array.h"
 #include "formats/hpctoolkit/hpctoolkit.h"
 #include "formats/hpctoolkit/memory.h"
 #include "formats/hpctoolkit/values.h"
-#include "formats/position.h"
+#include "formats/kit/array.h"
+#include "formats/kit/position.h"
 
 /* Bytes of values that are held in memory. */
 enum { MEMORY = 8 << 20 };

@@ -5,7 +5,7 @@
 #include <stdint.h>
 
 #include "formats/driver.h"
-#include "formats/store.h"
+#include "formats/kit/store.h"
 
 /*
  * The summary's values of a database of 2.x, which stand among the contexts of experiment.xml: kept as they come, those of

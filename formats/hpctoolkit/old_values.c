@@ -5,7 +5,7 @@
 #include "formats/hpctoolkit/memory.h"
 #include "formats/hpctoolkit/parts.h"
 #include "formats/hpctoolkit/values.h"
-#include "formats/position.h"
+#include "formats/kit/position.h"
 
 /*
  * Databases of 2.x have a dense table a thread: row r holds what context r + 1 has, eight bytes a column. Most are

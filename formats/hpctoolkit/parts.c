@@ -6,12 +6,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "formats/array.h"
 #include "formats/hpctoolkit/bytes.h"
 #include "formats/hpctoolkit/identity.h"
 #include "formats/hpctoolkit/memory.h"
 #include "formats/hpctoolkit/profiles.h"
 #include "formats/hpctoolkit/trace.h"
+#include "formats/kit/array.h"
 
 /* Numbers of threads from here on are streams of a GPU. */
 enum { FIRST_STREAM = 500 };

@@ -5,7 +5,7 @@
 #include "formats/hpctoolkit/group.h"
 #include "formats/hpctoolkit/memory.h"
 #include "formats/hpctoolkit/values.h"
-#include "formats/position.h"
+#include "formats/kit/position.h"
 
 const struct pf_column hpc_summary_columns[HPC_SUMMARY_COLUMNS] = {
     [HPC_SUMMARY_CONTEXT] = {"context", PF_CONTEXT, 0},

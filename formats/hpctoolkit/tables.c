@@ -9,7 +9,7 @@
 #include "formats/hpctoolkit/metrics.h"
 #include "formats/hpctoolkit/trace.h"
 #include "formats/hpctoolkit/values.h"
-#include "formats/position.h"
+#include "formats/kit/position.h"
 
 /* ---- modules, files, functions ----------------------------------------------------------------------- */
 

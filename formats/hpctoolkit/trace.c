@@ -7,7 +7,7 @@
 #include "formats/hpctoolkit/memory.h"
 #include "formats/hpctoolkit/parts.h"
 #include "formats/hpctoolkit/profiles.h"
-#include "formats/position.h"
+#include "formats/kit/position.h"
 
 /* ---- finding them ------------------------------------------------------------------------------------- */
 

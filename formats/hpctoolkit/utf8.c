@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "formats/hpctoolkit/memory.h"
-#include "formats/utf8.h"
+#include "formats/kit/utf8.h"
 
 size_t hpc_utf8(const unsigned char *text, size_t size)
 {

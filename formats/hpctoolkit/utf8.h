@@ -4,7 +4,7 @@
 
 #include <stddef.h>
 
-#include "formats/strings.h"
+#include "formats/kit/strings.h"
 
 /* The length of the UTF-8 character that text begins with (size > 0), or 0 if it begins with none. */
 size_t hpc_utf8(const unsigned char *text, size_t size);

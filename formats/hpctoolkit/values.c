@@ -5,7 +5,7 @@
 
 #include "formats/hpctoolkit/context_walk.h"
 #include "formats/hpctoolkit/memory.h"
-#include "formats/position.h"
+#include "formats/kit/position.h"
 
 const struct pf_column hpc_values_columns[HPC_VALUES_COLUMNS] = {
     [HPC_VALUES_THREAD] = {"thread", PF_PARTITION, 0}, [HPC_VALUES_CONTEXT] = {"context", PF_CONTEXT, 0},

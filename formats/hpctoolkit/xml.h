@@ -5,8 +5,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "formats/cell.h"
-#include "formats/error.h"
+#include "formats/kit/cell.h"
+#include "formats/kit/error.h"
 
 /*
  * Reads the XML of HPCToolkit's writers, which is not always well-formed: a quote in a value stands there as \",

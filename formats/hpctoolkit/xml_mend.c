@@ -2,9 +2,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "formats/array.h"
 #include "formats/hpctoolkit/utf8.h"
 #include "formats/hpctoolkit/xml.h"
+#include "formats/kit/array.h"
 
 int hpc_text_add(struct hpc_text *text, const char *bytes, size_t size)
 {

@@ -3,7 +3,7 @@
 
 #include <stdio.h>
 
-#include "formats/print.h"
+#include "formats/kit/print.h"
 
 /*
  * The GPU's side: kernels, copies, settings of memory and synchronisations. Each has the call path of the API call

@@ -2,9 +2,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "formats/kit/position.h"
+#include "formats/kit/print.h"
 #include "formats/nsight/nsight.h"
-#include "formats/position.h"
-#include "formats/print.h"
 
 /*
  * The table "events": what GPUs did, kernels, copies, settings of memory and synchronisations, each in the order of

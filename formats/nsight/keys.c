@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "formats/array.h"
+#include "formats/kit/array.h"
 
 static uint64_t fold(uint64_t a, uint64_t b)
 {

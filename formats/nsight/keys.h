@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "formats/error.h"
+#include "formats/kit/error.h"
 
 /*
  * Numbers keys of a few words in the order of their first appearance: 0, 1, 2, ... What belongs to a key stands

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "formats/tree.h"
+#include "formats/kit/tree.h"
 
 struct nsight_fence {
     uint64_t process, number;

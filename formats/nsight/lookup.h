@@ -5,8 +5,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "formats/sorter.h"
-#include "formats/store.h"
+#include "formats/kit/sorter.h"
+#include "formats/kit/store.h"
 
 /*
  * Contexts by the number that an export knows something by: of call chains, of calls by their correlation. As many

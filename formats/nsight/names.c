@@ -3,8 +3,8 @@
 
 #include <stdlib.h>
 
-#include "formats/array.h"
-#include "formats/print.h"
+#include "formats/kit/array.h"
+#include "formats/kit/print.h"
 
 /* Longer names are cut. */
 enum { NAME_MAX_BYTES = 64 * 1024 };

@@ -2,9 +2,9 @@
 #ifndef PF_NSIGHT_NAMES_H
 #define PF_NSIGHT_NAMES_H
 
+#include "formats/kit/strings.h"
 #include "formats/nsight/db.h"
 #include "formats/nsight/keys.h"
-#include "formats/strings.h"
 
 /*
  * What numbers of StringIds stand for: looked up in the export once, then known. Adding is for one thread; what has

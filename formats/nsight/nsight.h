@@ -2,7 +2,7 @@
 #ifndef PF_NSIGHT_H
 #define PF_NSIGHT_H
 
-#include "formats/fold.h"
+#include "formats/kit/fold.h"
 #include "formats/nsight/db.h"
 #include "formats/nsight/keys.h"
 #include "formats/nsight/lookup.h"

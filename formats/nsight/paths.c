@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "formats/array.h"
+#include "formats/kit/array.h"
 
 /* Between the parts of a path, and before each pointer of one that is written in pointers. */
 #define ARROW "->"

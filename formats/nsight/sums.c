@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "formats/array.h"
+#include "formats/kit/array.h"
 
 struct nsight_entry {
     uint64_t count;

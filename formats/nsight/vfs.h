@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "formats/source.h"
+#include "formats/input/source.h"
 
 /*
  * SQLite's view of one input: a file that only this connection knows, that is read with pf_input_read and

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Objects that are written as one before: their values are taken without reading tokens. See formats/json_form.h. */
+/* Objects that are written as one before: their values are taken without reading tokens. See formats/json/json_form.h. */
 #include "formats/perun/read.h"
 
 /* What learning asks about members, and finds out of them. */

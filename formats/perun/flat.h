@@ -2,7 +2,7 @@
 #ifndef PF_PERUN_FLAT_H
 #define PF_PERUN_FLAT_H
 
-#include "formats/json.h"
+#include "formats/json/json.h"
 
 /* Text that grows; zeroed it is empty. */
 struct perun_text {

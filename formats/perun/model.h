@@ -40,7 +40,7 @@ struct perun {
     uint32_t *order;                     /* of snapshots: index in order of appearance -> partition */
     int64_t all;                         /* the partition of what belongs to no snapshot, or -1 */
 
-    uint32_t header_type; /* in the strings; PERUN_NONE: none */
+    uint32_t header_type;    /* in the strings; PERUN_NONE: none */
     struct perun_sums *sums; /* from PF_MODELLED on */
     struct perun_metric *metric_keys;
     struct pf_metric *metrics;

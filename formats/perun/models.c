@@ -5,8 +5,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "formats/kit/print.h"
 #include "formats/perun/read.h"
-#include "formats/print.h"
 
 /*
  * The texts of lists and of other members in models.csv are cut here, and are short once there are many of them; the values

@@ -3,7 +3,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "formats/parse.h"
+#include "formats/kit/parse.h"
 #include "formats/perun/read.h"
 
 /* The longest trace or uid that is read, as JSON text. */

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "formats/hash.h"
+#include "formats/kit/hash.h"
 
 const char *const perun_kinds[] = {"function", "command", "none"};
 

@@ -2,9 +2,9 @@
 #ifndef PF_PERUN_PATHS_H
 #define PF_PERUN_PATHS_H
 
-#include "formats/json.h"
+#include "formats/json/json.h"
+#include "formats/kit/tree.h"
 #include "formats/perun/flat.h"
-#include "formats/tree.h"
 
 /*
  * Makes contexts of what resources say of their place: trace, uid and command. Which end of a trace is the root

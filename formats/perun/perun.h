@@ -3,7 +3,7 @@
 #define PF_PERUN_H
 
 #include "formats/driver.h"
-#include "formats/json.h"
+#include "formats/json/json.h"
 #include "formats/perun/tape.h"
 
 /*

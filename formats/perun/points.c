@@ -7,9 +7,9 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "formats/kit/sorter.h"
 #include "formats/perun/model.h"
 #include "formats/perun/walk.h"
-#include "formats/sorter.h"
 
 /* What is held in memory to sort the points of one model. */
 #define SORT_LIMIT ((uint64_t)4 << 20)

@@ -7,7 +7,7 @@
 #include <strings.h>
 #include <unistd.h>
 
-#include "formats/json.h"
+#include "formats/json/json.h"
 #include "formats/perun/stored.h"
 
 /* Bits of evidence. Plain JSON has no magic number: one key that nobody else has, or a common one and a second sign. */

@@ -2,7 +2,7 @@
 #ifndef PF_PERUN_READ_H
 #define PF_PERUN_READ_H
 
-#include "formats/json_form.h"
+#include "formats/json/json_form.h"
 #include "formats/perun/data.h"
 #include "formats/perun/paths.h"
 

@@ -2,10 +2,10 @@
 /* The table resources: all of them, as the walk over the tapes gives them. */
 #include <stdlib.h>
 
-#include "formats/counter.h"
+#include "formats/kit/counter.h"
+#include "formats/kit/print.h"
 #include "formats/perun/model.h"
 #include "formats/perun/walk.h"
-#include "formats/print.h"
 
 /* Many rows in succession are alike: then only those cells are made anew that differ. */
 struct cursor {

@@ -5,7 +5,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "formats/sorter.h"
+#include "formats/kit/sorter.h"
 
 struct slot {
     uint32_t snapshot, context, metric;

@@ -4,8 +4,8 @@
 
 #include <math.h>
 
-#include "formats/cell.h"
-#include "formats/store.h"
+#include "formats/kit/cell.h"
+#include "formats/kit/store.h"
 
 /*
  * Adds up values by snapshot, context and metric, in memory up to a limit and through sorted runs beyond, and keeps

@@ -4,8 +4,8 @@
 
 #include <endian.h>
 
-#include "formats/json.h"
-#include "formats/store.h"
+#include "formats/json/json.h"
+#include "formats/kit/store.h"
 
 /*
  * Bytes that one pass writes and later ones read: numbers as varints, values of fields as small as they are. In

@@ -3,7 +3,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "formats/hash.h"
+#include "formats/kit/hash.h"
 #include "formats/perun/read.h"
 #include "formats/perun/sums.h"
 

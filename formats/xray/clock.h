@@ -4,7 +4,7 @@
 
 #include <stdint.h>
 
-#include "formats/cell.h"
+#include "formats/kit/cell.h"
 
 /*
  * Ticks as nanoseconds: floor(ticks * 10^9 / frequency), exact for every number of ticks. A division of 128

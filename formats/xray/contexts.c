@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "formats/array.h"
+#include "formats/kit/array.h"
 
 /* At most half of the slots are taken; there are 2^SLOTS_MIN of them at first. */
 enum { SLOTS_MIN = 8, HASH_BITS = 64 };

@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "formats/error.h"
+#include "formats/kit/error.h"
 #include "formats/xray/stack.h"
 
 /*

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "formats/array.h"
+#include "formats/kit/array.h"
 
 /*
  * Entries ("sleds") of xray_instr_map, in words of the program (W: 4 or 8 bytes):

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include <stdlib.h>
 
-#include "formats/position.h"
+#include "formats/kit/position.h"
 #include "formats/xray/functions.h"
 
 /*

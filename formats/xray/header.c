@@ -4,7 +4,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "formats/bytes.h"
+#include "formats/kit/bytes.h"
 #include "formats/xray/basic.h"
 #include "formats/xray/records.h"
 

@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "formats/array.h"
+#include "formats/kit/array.h"
 
 /* Bytes of ranges held in memory before they go to a file: a million ranges. */
 enum { RANGES_LIMIT = 16 * 1024 * 1024 };

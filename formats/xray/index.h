@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "formats/store.h"
+#include "formats/kit/store.h"
 #include "formats/xray/notes.h"
 
 /*

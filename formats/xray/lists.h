@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "formats/store.h"
+#include "formats/kit/store.h"
 #include "formats/xray/clock.h"
 
 /* What is known of a function after the model pass, about its completed calls: of all threads, or of one. */

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "formats/array.h"
+#include "formats/kit/array.h"
 
 void xray_names_free(struct xray_names *names)
 {

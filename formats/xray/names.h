@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 #include "formats/driver.h"
-#include "formats/strings.h"
+#include "formats/kit/strings.h"
 
 /*
  * Names of functions. A log knows functions by number; the program's instrumentation map says where each

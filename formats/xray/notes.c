@@ -4,7 +4,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-#include "formats/array.h"
+#include "formats/kit/array.h"
 
 /* As many as the profile's warnings take, and one more, so that these tell that some are missing. */
 enum { NOTES_MAX = 1001 };

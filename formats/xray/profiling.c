@@ -6,8 +6,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "formats/array.h"
-#include "formats/bytes.h"
+#include "formats/kit/array.h"
+#include "formats/kit/bytes.h"
 #include "formats/xray/xray.h"
 
 enum {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include <stdlib.h>
 
-#include "formats/array.h"
-#include "formats/quantiles.h"
+#include "formats/kit/array.h"
+#include "formats/kit/quantiles.h"
 #include "formats/xray/durations.h"
 
 /*

@@ -6,9 +6,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "formats/bytes.h"
-#include "formats/error.h"
-#include "formats/source.h"
+#include "formats/input/source.h"
+#include "formats/kit/bytes.h"
+#include "formats/kit/error.h"
 #include "formats/xray/header.h"
 
 /*

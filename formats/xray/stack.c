@@ -3,7 +3,7 @@
 
 #include <errno.h>
 
-#include "formats/array.h"
+#include "formats/kit/array.h"
 
 /* Slots are numbered by 32 bits, and there are two for each function. */
 #define FUNCTIONS_MAX ((uint32_t)1 << 30)

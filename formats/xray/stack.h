@@ -6,7 +6,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-#include "formats/error.h"
+#include "formats/kit/error.h"
 
 /*
  * The open calls of a thread. Functions are numbered in the order in which they were first seen, so that

@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-#include "formats/array.h"
+#include "formats/kit/array.h"
 
 void xray_tallies_free(struct xray_tallies *tallies)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include <stdlib.h>
 
-#include "formats/position.h"
+#include "formats/kit/position.h"
 #include "formats/xray/functions.h"
 
 /* The table "functions" of each thread: thread after thread, the functions of each by id. */

@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "formats/array.h"
-#include "formats/position.h"
+#include "formats/kit/array.h"
+#include "formats/kit/position.h"
 #include "formats/xray/records.h"
 #include "formats/xray/xray.h"
 

@@ -5,7 +5,7 @@
 #include <stdatomic.h>
 #include <stdint.h>
 
-#include "formats/fold.h"
+#include "formats/kit/fold.h"
 #include "formats/xray/clock.h"
 #include "formats/xray/header.h"
 #include "formats/xray/index.h"

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "formats/linereader.h"
+#include "formats/input/linereader.h"
 
 /* Where the reader stands, a character at a time. */
 enum place {

@@ -2,7 +2,7 @@
 #include <dirent.h>
 #include <stdint.h>
 
-#include "fs/cachefile.h"
+#include "fs/profile/cachefile.h"
 #include "tests/unit/live_fixture.h"
 
 /*

@@ -3,7 +3,7 @@
  * Any bytes as gzip or zlib data, after a byte that chooses where reading jumps to: what is read at any place must be what
  * is read from the start on.
  */
-#include "formats/inflate.h"
+#include "formats/input/inflate.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "formats/json_form.h"
-#include "formats/print.h"
+#include "formats/json/json_form.h"
+#include "formats/kit/print.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

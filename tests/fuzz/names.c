@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "fs/names.h"
+#include "fs/profile/names.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

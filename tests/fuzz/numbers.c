@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "formats/parse.h"
-#include "formats/print.h"
+#include "formats/kit/parse.h"
+#include "formats/kit/print.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -2,7 +2,7 @@
 /* What AFPerf files become: runs, regions, sections, times, measurements, and how they may refer to each other. */
 #include <errno.h>
 
-#include "formats/pass.h"
+#include "formats/kit/pass.h"
 #include "tests/unit/afperf_profile.h"
 #include "tests/unit/tap.h"
 

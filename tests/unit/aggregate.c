@@ -2,8 +2,8 @@
 #include <errno.h>
 #include <math.h>
 
-#include "formats/pass.h"
-#include "fs/csv.h"
+#include "formats/kit/pass.h"
+#include "fs/text/csv.h"
 #include "tests/unit/fake_profile.h"
 
 /* What a profile's values add up to: totals, and statistics of a context. */

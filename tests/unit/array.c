@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "formats/array.h"
+#include "formats/kit/array.h"
 
 #include <errno.h>
 #include <stdint.h>

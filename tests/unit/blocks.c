@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "fs/blocks.h"
+#include "fs/text/blocks.h"
 
 #include <stdatomic.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "fs/cachefile.h"
+#include "fs/profile/cachefile.h"
 
 #include <dirent.h>
 

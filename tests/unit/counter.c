@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "formats/counter.h"
+#include "formats/kit/counter.h"
 
 #include <stdio.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "fs/csv.h"
+#include "fs/text/csv.h"
 
 #include "tests/unit/tap.h"
 

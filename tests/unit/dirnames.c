@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-#include "fs/dirnames.h"
+#include "fs/profile/dirnames.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
 #include <unistd.h>
 
-#include "fs/names.h"
+#include "fs/profile/names.h"
 #include "tests/unit/gate.h"
 #include "tests/unit/tap.h"
 

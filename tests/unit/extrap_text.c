@@ -4,8 +4,8 @@
 #include <stdlib.h>
 
 #include "formats/extrap/text_grammar.h"
-#include "formats/parse.h"
-#include "formats/pass.h"
+#include "formats/kit/parse.h"
+#include "formats/kit/pass.h"
 #include "tests/unit/extrap_study.h"
 
 extern const struct pf_driver pf_extrap_text_driver;

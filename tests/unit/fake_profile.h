@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "fs/aggregate.h"
+#include "fs/sums/aggregate.h"
 #include "tests/unit/tap.h"
 
 /*

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-#include "fs/family.h"
+#include "fs/profile/family.h"
 
 #include <unistd.h>
 
-#include "fs/table.h"
+#include "fs/text/table.h"
 #include "tests/unit/fake_tables.h"
 #include "tests/unit/gate.h"
 #include "tests/unit/tap.h"

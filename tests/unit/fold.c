@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-#include "formats/fold.h"
+#include "formats/kit/fold.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "fs/csv.h"
+#include "fs/text/csv.h"
 #include "tests/unit/gate.h"
 #include "tests/unit/tap.h"
 

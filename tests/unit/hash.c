@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "formats/hash.h"
+#include "formats/kit/hash.h"
 
 #include <stdbool.h>
 #include <stdio.h>

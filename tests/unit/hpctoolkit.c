@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "formats/pass.h"
+#include "formats/kit/pass.h"
 #include "tests/unit/hpctoolkit_totals.h"
 
 /* The same program measured by four generations of the tool. */

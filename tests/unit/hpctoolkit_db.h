@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "formats/driver.h"
-#include "formats/print.h"
+#include "formats/kit/print.h"
 #include "tests/profile.h"
 #include "tests/unit/tap.h"
 

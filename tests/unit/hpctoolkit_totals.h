@@ -4,7 +4,7 @@
 
 #include <math.h>
 
-#include "fs/aggregate.h"
+#include "fs/sums/aggregate.h"
 #include "tests/unit/hpctoolkit_db.h"
 
 static inline bool close_to(double a, double b)

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-#include "formats/inflate.h"
+#include "formats/input/inflate.h"
 
 #include <errno.h>
 #include <pthread.h>
 #include <zlib.h>
 
 #include "formats/driver.h"
-#include "formats/linereader.h"
+#include "formats/input/linereader.h"
 #include "tests/unit/tap.h"
 #include "tests/unit/temp_dir.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "fs/interrupt.h"
+#include "fs/fuse/interrupt.h"
 
 #include <signal.h>
 #include <stdlib.h>

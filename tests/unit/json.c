@@ -3,8 +3,8 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "formats/json.h"
-#include "formats/print.h"
+#include "formats/json/json.h"
+#include "formats/kit/print.h"
 #include "tests/unit/tap.h"
 
 /* ---- tokens as text ----------------------------------------------------------------------------- */

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-#include "formats/json_form.h"
+#include "formats/json/json_form.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "formats/print.h"
+#include "formats/kit/print.h"
 #include "tests/unit/tap.h"
 
 /* Members are what their names begin with. */

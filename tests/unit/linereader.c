@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "formats/linereader.h"
+#include "formats/input/linereader.h"
 
 #include <fcntl.h>
 #include <stdlib.h>

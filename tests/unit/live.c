@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "fs/live_private.h"
+#include "fs/profile/live_private.h"
 #include "tests/unit/live_fixture.h"
 
 /* Open profiles: what is loaded when, and that every file has the size it says. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include <dirent.h>
 
-#include "fs/cachefile.h"
+#include "fs/profile/cachefile.h"
 #include "tests/unit/live_fixture.h"
 
 /* What passes have found, from one process to the next. Each struct pf_core stands for a process. */

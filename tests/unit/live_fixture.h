@@ -2,8 +2,8 @@
 #ifndef LIVE_FIXTURE_H
 #define LIVE_FIXTURE_H
 
-#include "fs/live.h"
-#include "fs/views.h"
+#include "fs/profile/live.h"
+#include "fs/profile/views.h"
 #include "tests/unit/fake_tables.h"
 #include "tests/unit/gate.h"
 #include "tests/unit/tap.h"

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-#include "fs/map.h"
+#include "formats/kit/map.h"
 
 #include <stdlib.h>
 
-#include "fs/buf.h"
+#include "fs/text/buf.h"
 #include "tests/unit/tap.h"
 
 /* ---- maps --------------------------------------------------------------------------------------- */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "fs/names.h"
+#include "fs/profile/names.h"
 
 #include "tests/unit/tap.h"
 

@@ -4,7 +4,7 @@
 
 #include <dirent.h>
 
-#include "formats/pass.h"
+#include "formats/kit/pass.h"
 
 /* So many launches and kernels, each in a row of its own. */
 #define MANY(n)                                                                                              \

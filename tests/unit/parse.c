@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-#include "formats/parse.h"
+#include "formats/kit/parse.h"
 
 #include <inttypes.h>
 #include <locale.h>
 #include <math.h>
 #include <stdlib.h>
 
-#include "formats/print.h"
+#include "formats/kit/print.h"
 #include "tests/unit/tap.h"
 
 static uint64_t random_state = UINT64_C(0xD1B54A32D192ED03);

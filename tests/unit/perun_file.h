@@ -5,7 +5,7 @@
 #include <zlib.h>
 
 #include "formats/driver.h"
-#include "formats/print.h"
+#include "formats/kit/print.h"
 #include "tests/profile.h"
 #include "tests/unit/tap.h"
 #include "tests/unit/temp_dir.h"

@@ -3,7 +3,7 @@
 #include <errno.h>
 #include <stdint.h>
 
-#include "formats/position.h"
+#include "formats/kit/position.h"
 #include "tests/unit/tap.h"
 
 struct position {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "formats/powers.h"
+#include "formats/kit/powers.h"
 
 #include "tests/unit/tap.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "formats/print.h"
+#include "formats/kit/print.h"
 
 #include <float.h>
 #include <inttypes.h>
@@ -7,7 +7,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "formats/shortest.h"
+#include "formats/kit/shortest.h"
 #include "tests/unit/tap.h"
 
 static uint64_t random_state = UINT64_C(0x9E3779B97F4A7C15);

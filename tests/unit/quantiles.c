@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "formats/quantiles.h"
+#include "formats/kit/quantiles.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "fs/row.h"
+#include "fs/text/row.h"
 
 #include "tests/unit/tap.h"
 

@@ -5,8 +5,8 @@
 
 #include "formats/nsight/keys.h"
 #include "formats/nsight/lookup.h"
-#include "formats/sorter.h"
-#include "formats/tree.h"
+#include "formats/kit/sorter.h"
+#include "formats/kit/tree.h"
 #include "tests/unit/tap.h"
 
 static struct pf_error error;

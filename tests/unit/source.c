@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "formats/source.h"
+#include "formats/input/source.h"
 
 #include <errno.h>
 #include <linux/filter.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "formats/store.h"
+#include "formats/kit/store.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-#include "formats/strings.h"
+#include "formats/kit/strings.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "formats/rows.h"
+#include "formats/kit/rows.h"
 #include "tests/unit/tap.h"
 
 /* ---- strings ------------------------------------------------------------------------------------ */

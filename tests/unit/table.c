@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Tables whose cursors tell which columns stay as they are from row to row. */
-#include "fs/table.h"
+#include "fs/text/table.h"
 
 #include "tests/unit/fake_profile.h"
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-#include "fs/text.h"
+#include "fs/text/text.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "formats/pass.h"
+#include "formats/kit/pass.h"
 #include "tests/unit/gate.h"
 #include "tests/unit/tap.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "formats/tree.h"
+#include "formats/kit/tree.h"
 
 #include <stdlib.h>
 

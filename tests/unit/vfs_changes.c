@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "fs/failure.h"
+#include "fs/profile/failure.h"
 #include "tests/unit/vfs_fixture.h"
 
 /* SOURCE changes while it is mounted, and numbers are given back. */

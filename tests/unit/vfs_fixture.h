@@ -5,7 +5,7 @@
 #include <dirent.h>
 #include <errno.h>
 
-#include "fs/vfs_private.h"
+#include "fs/tree/vfs_private.h"
 #include "tests/unit/live_fixture.h"
 
 /* The filesystem over a folder of made-up profiles, asked as the kernel asks it. */

@@ -2,7 +2,7 @@
 /* XRay logs: events as calls, and what is told of contexts, threads and functions. */
 #include <stdatomic.h>
 
-#include "formats/pass.h"
+#include "formats/kit/pass.h"
 #include "tests/unit/xray_log.h"
 
 static void begin(struct log *log, uint64_t frequency)

@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "formats/driver.h"
-#include "fs/csv.h"
+#include "fs/text/csv.h"
 #include "tests/profile.h"
 #include "tests/unit/tap.h"
 

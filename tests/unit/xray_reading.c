@@ -2,7 +2,7 @@
 /* XRay logs: threads that are read side by side are handed over as if one after the other. */
 #include <stdatomic.h>
 
-#include "formats/pass.h"
+#include "formats/kit/pass.h"
 #include "formats/xray/reading.h"
 #include "tests/unit/xray_log.h"
 

@@ -1,0 +1,313 @@
+/* SPDX-License-Identifier: MIT */
+#include "formats/input/inflate.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "formats/input/inflater.h"
+#include "formats/kit/array.h"
+#include "formats/kit/store.h"
+
+/* Text between two seek points; doubled for each further DENSE points, so that they stay few in any file. */
+#define SPACING ((uint64_t)2 << 20)
+#define DENSE   1024
+
+/* What windows take in memory before they go into an unlinked file. */
+#define WINDOWS_IN_MEMORY ((uint64_t)2 << 20)
+
+/* Runs that are kept where they stand; about 120 KB each. */
+enum { RUNS = 8 };
+
+struct slot {
+    struct pf_inflater *run; /* NULL: not needed so far */
+    bool busy;               /* in use by a thread, without the lock */
+    uint64_t used;           /* when last, by the clock below */
+};
+
+struct pf_inflate {
+    pf_inflate_source *source;
+    void *arg;
+    uint64_t packed_size;
+
+    pthread_mutex_t lock; /* guards all that follows, but not the runs in busy slots */
+    pthread_cond_t idle;  /* a slot has become so */
+    struct slot slots[RUNS];
+    uint64_t clock;
+    struct pf_seek_point *points; /* in the order of the text */
+    size_t n_points, room;
+    struct pf_store *windows;
+    uint64_t text_size; /* UINT64_MAX: not known yet */
+    bool damaged;
+    struct pf_error damage;
+};
+
+struct pf_inflate *pf_inflate_new(pf_inflate_source *source, void *arg, uint64_t packed_size)
+{
+    struct pf_inflate *inflate = calloc(1, sizeof *inflate);
+    if (!inflate || !(inflate->windows = pf_store_new(WINDOWS_IN_MEMORY))) {
+        free(inflate);
+        return NULL;
+    }
+    inflate->source = source;
+    inflate->arg = arg;
+    inflate->packed_size = packed_size;
+    inflate->text_size = UINT64_MAX;
+    pthread_mutex_init(&inflate->lock, NULL);
+    pthread_cond_init(&inflate->idle, NULL);
+    return inflate;
+}
+
+void pf_inflate_free(struct pf_inflate *inflate)
+{
+    if (!inflate)
+        return;
+    for (size_t i = 0; i < RUNS; i++)
+        pf_inflater_free(inflate->slots[i].run);
+    pf_store_free(inflate->windows);
+    free(inflate->points);
+    pthread_cond_destroy(&inflate->idle);
+    pthread_mutex_destroy(&inflate->lock);
+    free(inflate);
+}
+
+/* ---- seek points, under the lock ---------------------------------------------------------------- */
+
+/* How many points lie at or before an offset of the text. */
+static size_t points_to(const struct pf_inflate *inflate, uint64_t offset)
+{
+    size_t low = 0, high = inflate->n_points;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (inflate->points[middle].text <= offset)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+/* From where on in the text the next point is wanted. */
+static uint64_t next_point(const struct pf_inflate *inflate)
+{
+    uint64_t last = inflate->n_points ? inflate->points[inflate->n_points - 1].text : 0;
+    size_t doublings = inflate->n_points / DENSE;
+    return last + (SPACING << (doublings < 20 ? doublings : 20));
+}
+
+/* Notes the place where a run stands, unless another run has been here. Without memory: no point, slower. */
+static void add_point(struct pf_inflate *inflate, struct pf_inflater *run)
+{
+    unsigned char window[PF_INFLATER_WINDOW];
+    struct pf_seek_point point;
+    struct pf_error error;
+    if (run->base + run->have < next_point(inflate))
+        return;
+    if (pf_array_room(&inflate->points, &inflate->room, inflate->n_points, sizeof *inflate->points, &error))
+        return;
+    pf_inflater_point(run, &point, window);
+    point.window = pf_store_size(inflate->windows);
+    if (pf_store_append(inflate->windows, window, point.window_size, &error) == 0)
+        inflate->points[inflate->n_points++] = point;
+}
+
+/* ---- runs --------------------------------------------------------------------------------------- */
+
+/* True if a run can go on to an offset; *from is then where its text that is not made yet starts. */
+static bool can_reach(const struct pf_inflater *run, uint64_t offset, uint64_t *from)
+{
+    uint64_t end = run->base + run->have;
+    *from = offset < end ? offset : end;
+    return !run->lost && run->base <= offset && !(run->ended && offset > end);
+}
+
+/* The idle run from which an offset is nearest, if it is at least as near as from the last point before. */
+static struct slot *nearest(struct pf_inflate *inflate, uint64_t offset)
+{
+    size_t points = points_to(inflate, offset);
+    uint64_t best = points ? inflate->points[points - 1].text : 0;
+    struct slot *found = NULL;
+    for (size_t i = 0; i < RUNS; i++) {
+        struct slot *slot = &inflate->slots[i];
+        uint64_t from;
+        if (slot->run && !slot->busy && can_reach(slot->run, offset, &from) && from >= best) {
+            best = from;
+            found = slot;
+        }
+    }
+    return found;
+}
+
+/* A slot for a new run: one never used, else the idle one that was used longest ago; NULL: all are busy. */
+static struct slot *spare(struct pf_inflate *inflate)
+{
+    struct slot *oldest = NULL;
+    for (size_t i = 0; i < RUNS; i++) {
+        struct slot *slot = &inflate->slots[i];
+        if (!slot->run)
+            return slot;
+        if (!slot->busy && (!oldest || slot->used < oldest->used))
+            oldest = slot;
+    }
+    return oldest;
+}
+
+/* Starts a slot's run at the last point before an offset. */
+static int restart(struct pf_inflate *inflate, struct slot *slot, uint64_t offset, struct pf_error *error)
+{
+    unsigned char window[PF_INFLATER_WINDOW];
+    size_t points = points_to(inflate, offset);
+    const struct pf_seek_point *point = points ? &inflate->points[points - 1] : NULL;
+    if (!slot->run)
+        slot->run = pf_inflater_new(inflate->source, inflate->arg);
+    if (!slot->run)
+        return pf_fail_memory(error);
+    if (point && pf_store_read(inflate->windows, point->window, window, point->window_size, error))
+        return -1;
+    return pf_inflater_start(slot->run, point, window, error);
+}
+
+/* A run for this thread alone, that stands at or before an offset; NULL with *error filled. Under the lock. */
+static struct slot *take(struct pf_inflate *inflate, uint64_t offset, struct pf_error *error)
+{
+    struct slot *slot;
+    while (!(slot = nearest(inflate, offset))) {
+        slot = spare(inflate);
+        if (slot && restart(inflate, slot, offset, error))
+            return NULL;
+        if (slot)
+            break;
+        pthread_cond_wait(&inflate->idle, &inflate->lock);
+    }
+    slot->busy = true;
+    slot->used = ++inflate->clock;
+    return slot;
+}
+
+/* Makes the next block of a run that this thread holds. */
+static int advance(struct pf_inflate *inflate, struct pf_inflater *run, struct pf_error *error)
+{
+    pthread_mutex_lock(&inflate->lock);
+    uint64_t wanted = next_point(inflate);
+    pthread_mutex_unlock(&inflate->lock);
+    if (pf_inflater_next(run, wanted, error))
+        return -1;
+    pthread_mutex_lock(&inflate->lock);
+    if (run->at_boundary)
+        add_point(inflate, run);
+    if (run->ended && inflate->text_size == UINT64_MAX) {
+        inflate->text_size = run->base + run->have;
+        inflate->damaged = run->damaged;
+        inflate->damage = run->damage;
+    }
+    pthread_mutex_unlock(&inflate->lock);
+    return 0;
+}
+
+/* Copies text from the run's blocks; returns how much there was. */
+static ssize_t read_run(struct pf_inflate *inflate, struct pf_inflater *run, unsigned char *buffer,
+                        size_t size, uint64_t offset, struct pf_error *error)
+{
+    size_t done = 0;
+    while (done < size) {
+        uint64_t at = offset + done, end = run->base + run->have;
+        if (at < end) {
+            size_t n = end - at < size - done ? (size_t)(end - at) : size - done;
+            memcpy(buffer + done, run->block + (at - run->base), n);
+            done += n;
+        } else if (run->ended) {
+            break;
+        } else if (advance(inflate, run, error)) {
+            return -1;
+        }
+    }
+    return (ssize_t)done;
+}
+
+ssize_t pf_inflate_read(struct pf_inflate *inflate, void *buffer, size_t size, uint64_t offset,
+                        struct pf_error *error)
+{
+    pthread_mutex_lock(&inflate->lock);
+    bool behind = offset >= inflate->text_size;
+    struct slot *slot = behind ? NULL : take(inflate, offset, error);
+    pthread_mutex_unlock(&inflate->lock);
+    if (!slot)
+        return behind ? 0 : -1;
+    if (size > UINT64_MAX - offset)
+        size = (size_t)(UINT64_MAX - offset);
+    ssize_t got = read_run(inflate, slot->run, buffer, size, offset, error);
+    pthread_mutex_lock(&inflate->lock);
+    slot->busy = false;
+    pthread_cond_signal(&inflate->idle);
+    pthread_mutex_unlock(&inflate->lock);
+    return got;
+}
+
+/* ---- what is known ------------------------------------------------------------------------------ */
+
+uint64_t pf_inflate_size(struct pf_inflate *inflate)
+{
+    pthread_mutex_lock(&inflate->lock);
+    uint64_t size = inflate->text_size;
+    pthread_mutex_unlock(&inflate->lock);
+    return size;
+}
+
+bool pf_inflate_damage(struct pf_inflate *inflate, struct pf_error *damage)
+{
+    pthread_mutex_lock(&inflate->lock);
+    bool damaged = inflate->damaged;
+    if (damaged)
+        *damage = inflate->damage;
+    pthread_mutex_unlock(&inflate->lock);
+    return damaged;
+}
+
+uint64_t pf_inflate_packed_before(struct pf_inflate *inflate, uint64_t offset)
+{
+    pthread_mutex_lock(&inflate->lock);
+    size_t points = points_to(inflate, offset);
+    uint64_t packed = points ? inflate->points[points - 1].packed : 0;
+    /* A run whose block holds the offset knows better; one that is before it is no farther than the point. */
+    for (size_t i = 0; i < RUNS; i++) {
+        const struct slot *slot = &inflate->slots[i];
+        if (slot->run && !slot->busy && slot->run->base <= offset && pf_inflater_packed(slot->run) > packed)
+            packed = pf_inflater_packed(slot->run);
+    }
+    if (offset >= inflate->text_size)
+        packed = inflate->packed_size;
+    pthread_mutex_unlock(&inflate->lock);
+    return packed < inflate->packed_size ? packed : inflate->packed_size;
+}
+
+/* ---- heads -------------------------------------------------------------------------------------- */
+
+struct head {
+    const unsigned char *bytes;
+    size_t size;
+};
+
+static ssize_t read_head(void *arg, void *buffer, size_t size, uint64_t offset, struct pf_error *error)
+{
+    const struct head *head = arg;
+    (void)error;
+    if (offset >= head->size)
+        return 0;
+    if (size > head->size - offset)
+        size = (size_t)(head->size - offset);
+    memcpy(buffer, head->bytes + offset, size);
+    return (ssize_t)size;
+}
+
+ssize_t pf_inflate_head(const unsigned char *packed, size_t packed_size, unsigned char *text, size_t room,
+                        struct pf_error *error)
+{
+    struct head head = {packed, packed_size};
+    if (!pf_inflate_is_gzip(packed, packed_size) && !pf_inflate_is_zlib(packed, packed_size))
+        return 0;
+    struct pf_inflate *inflate = pf_inflate_new(read_head, &head, packed_size);
+    ssize_t got = inflate ? pf_inflate_read(inflate, text, room, 0, error) : pf_fail_memory(error);
+    pf_inflate_free(inflate);
+    return got;
+}

@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: MIT */
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "formats/driver.h"
+#include "formats/input/inflate.h"
+
+/* Most files are told by their first bytes: heads grow only for drivers that ask for more. */
+enum { FIRST_READ = 4096 };
+
+const unsigned char *pf_probe_head(struct pf_probe *probe, size_t want, size_t *have)
+{
+    if (probe->directory || want > PF_HEAD_MAX)
+        want = probe->directory ? 0 : PF_HEAD_MAX;
+    if (want < FIRST_READ)
+        want = FIRST_READ;
+    while (!probe->directory && probe->have < want && probe->have < probe->size) {
+        ssize_t n = pread(probe->fd, probe->bytes + probe->have, want - probe->have, (off_t)probe->have);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0)
+            break;
+        probe->have += (size_t)n;
+    }
+    *have = probe->have;
+    return probe->bytes;
+}
+
+static void inflate_head(struct pf_probe *probe, const unsigned char *head, size_t packed, size_t want)
+{
+    struct pf_error error;
+    ssize_t got = pf_inflate_head(head, packed, probe->plain, want, &error);
+    if (got < 0)
+        pf_probe_failed(probe, error.code);
+    probe->plain_have = got < 0 ? 0 : (size_t)got;
+}
+
+const unsigned char *pf_probe_plain_head(struct pf_probe *probe, size_t want, size_t *have)
+{
+    size_t packed;
+    const unsigned char *head = pf_probe_head(probe, FIRST_READ, &packed);
+    if (want > PF_PLAIN_HEAD_MAX)
+        want = PF_PLAIN_HEAD_MAX;
+    if (probe->plain_have < want)
+        inflate_head(probe, head, packed, want);
+    /* Stored without compression, that much text takes that many bytes of the file, and a little for headers. */
+    if (probe->plain_have < want && packed < probe->size && packed < want + FIRST_READ) {
+        head = pf_probe_head(probe, want + FIRST_READ, &packed);
+        inflate_head(probe, head, packed, want);
+    }
+    *have = probe->plain_have < want ? probe->plain_have : want;
+    return probe->plain;
+}
+
+void pf_probe_failed(struct pf_probe *probe, int code)
+{
+    if (pf_is_lack(code))
+        probe->lack = code;
+}
+
+bool pf_probe_has(struct pf_probe *probe, const char *name)
+{
+    struct stat st;
+    return probe->directory && !fstatat(probe->fd, name, &st, AT_SYMLINK_NOFOLLOW);
+}
+
+static bool is_asked(const struct pf_driver *driver, const struct pf_probe *probe, const char *beside)
+{
+    if (driver->directories != probe->directory || !driver->beside != !beside)
+        return false;
+    return !beside || !strcmp(driver->beside, beside);
+}
+
+static const struct pf_driver *surest(struct pf_probe *probe, const char *beside, struct pf_verdict *verdict)
+{
+    const struct pf_driver *best = NULL;
+    *verdict = (struct pf_verdict){0};
+    for (size_t i = 0; pf_drivers[i]; i++) {
+        struct pf_verdict mine = {0};
+        if (!is_asked(pf_drivers[i], probe, beside))
+            continue;
+        pf_drivers[i]->probe(probe, &mine);
+        if (mine.confidence > verdict->confidence) {
+            *verdict = mine;
+            best = pf_drivers[i];
+        }
+    }
+    return best;
+}
+
+const struct pf_driver *pf_recognise(struct pf_probe *probe, struct pf_verdict *verdict)
+{
+    return surest(probe, NULL, verdict);
+}
+
+const struct pf_driver *pf_recognise_beside(struct pf_probe *probe, const char *name,
+                                            struct pf_verdict *verdict)
+{
+    return surest(probe, name, verdict);
+}

@@ -1,0 +1,430 @@
+/* SPDX-License-Identifier: MIT */
+#include "formats/input/source_private.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/openat2.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "formats/input/inflate.h"
+
+/* Two writes within one tick of the kernel's clock leave the same mtime: a file younger than this is looked
+ * at again later. */
+#define YOUNG_NS 20000000
+
+struct pf_stamp pf_stamp_of(const struct stat *st)
+{
+    return (struct pf_stamp){
+        .device = st->st_dev,
+        .inode = st->st_ino,
+        .size = (uint64_t)st->st_size,
+        .mtime_ns = st->st_mtim.tv_sec * INT64_C(1000000000) + st->st_mtim.tv_nsec,
+        .ctime_ns = st->st_ctim.tv_sec * INT64_C(1000000000) + st->st_ctim.tv_nsec,
+    };
+}
+
+bool pf_stamp_same(const struct pf_stamp *a, const struct pf_stamp *b)
+{
+    return a->device == b->device && a->inode == b->inode && a->size == b->size &&
+           a->mtime_ns == b->mtime_ns && a->ctime_ns == b->ctime_ns;
+}
+
+int pf_open_beneath(int folder, const char *name, int flags)
+{
+    /* Never to hang on a FIFO; openat2 refuses such flags beside O_PATH. */
+    int careful = flags & O_PATH ? O_CLOEXEC : O_CLOEXEC | O_NOCTTY | O_NONBLOCK;
+    struct open_how how = {.flags = (uint64_t)(flags | careful),
+                           .resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS};
+    long fd = syscall(SYS_openat2, folder, name, &how, sizeof how);
+    if (fd >= 0 || (errno != ENOSYS && errno != EPERM))
+        return (int)fd;
+    /* No openat2 here (old kernel, seccomp): step by step, so that no part may be a link. */
+    int at = dup(folder);
+    char part[256];
+    while (at >= 0) {
+        size_t n = strcspn(name, "/");
+        if (n >= sizeof part || (n == 2 && !memcmp(name, "..", 2))) {
+            close(at);
+            errno = n == 2 ? EXDEV : ENAMETOOLONG;
+            return -1;
+        }
+        memcpy(part, name, n);
+        part[n] = 0;
+        name += n;
+        while (*name == '/')
+            name++;
+        int next =
+            openat(at, part, (*name ? O_PATH | O_DIRECTORY : flags | O_NONBLOCK) | O_NOFOLLOW | O_CLOEXEC);
+        int saved = errno;
+        close(at);
+        errno = saved;
+        if (next < 0 || !*name)
+            return next;
+        at = next;
+    }
+    return -1;
+}
+
+struct pf_source *pf_source_new(int directory, const char *name, struct pf_error *error)
+{
+    struct pf_source *source = calloc(1, sizeof *source);
+    if (!source) {
+        pf_fail_memory(error);
+        return NULL;
+    }
+    pthread_mutex_init(&source->lock, NULL);
+    pthread_mutex_init(&source->folder_lock, NULL);
+    source->directory = -1;
+    source->folder = fcntl(directory, F_DUPFD_CLOEXEC, 3);
+    source->name = strdup(name);
+    if (source->folder < 0 || !source->name) {
+        pf_fail(error, errno, "%s", strerror(errno));
+        pf_source_free(source);
+        return NULL;
+    }
+    source->directory = pf_open_beneath(directory, name, O_RDONLY | O_DIRECTORY);
+    if (source->directory < 0 && errno != ENOTDIR) {
+        pf_fail(error, errno, "%s", strerror(errno));
+        pf_source_free(source);
+        return NULL;
+    }
+    return source;
+}
+
+void pf_source_free(struct pf_source *source)
+{
+    if (!source)
+        return;
+    for (size_t i = 0; i < source->count; i++)
+        pf_input_free(source->inputs[i]);
+    free(source->inputs);
+    if (source->directory >= 0)
+        close(source->directory);
+    if (source->folder >= 0)
+        close(source->folder);
+    pthread_mutex_destroy(&source->folder_lock);
+    pthread_mutex_destroy(&source->lock);
+    free(source->name);
+    free(source);
+}
+
+const char *pf_source_name(const struct pf_source *source)
+{
+    return source->name;
+}
+
+/* The folder that an input's name is relative to, and that name. */
+static int place_of(const struct pf_source *source, const char *name, const char **relative)
+{
+    *relative = name ? name : source->name;
+    return name && source->directory >= 0 ? source->directory : source->folder;
+}
+
+static int64_t now_ns(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    return now.tv_sec * INT64_C(1000000000) + now.tv_nsec;
+}
+
+void pf_outlast_clock_tick(int fd, struct stat *st)
+{
+    struct pf_stamp stamp = pf_stamp_of(st);
+    int64_t changed = stamp.mtime_ns > stamp.ctime_ns ? stamp.mtime_ns : stamp.ctime_ns;
+    int64_t age = now_ns() - changed;
+    if (age < 0 || age >= YOUNG_NS)
+        return;
+    struct timespec wait = {.tv_nsec = (long)(YOUNG_NS - age)};
+    nanosleep(&wait, NULL);
+    fstat(fd, st);
+}
+
+void pf_source_set_matters(struct pf_source *source, pf_matters *matters)
+{
+    source->matters = matters;
+}
+
+/*
+ * What stands at an input's place now; all zero if there is nothing of its kind. Paths that the user has named
+ * may be links, the profile's may not.
+ */
+static struct pf_stamp stamp_now(struct pf_source *source, const char *name)
+{
+    const char *relative;
+    int folder = place_of(source, name, &relative);
+    struct stat st;
+    struct pf_stamp listing;
+    if (name && pf_source_listing_now(source, name, &listing))
+        return listing;
+    if (fstatat(folder, relative, &st, *relative == '/' ? 0 : AT_SYMLINK_NOFOLLOW) || !S_ISREG(st.st_mode))
+        return (struct pf_stamp){0};
+    return pf_stamp_of(&st);
+}
+
+/* Never to hang on a FIFO: only what turns out to be a regular file is waited for. */
+static int open_place(const struct pf_input *input)
+{
+    const char *relative;
+    int folder = place_of(input->source, input->name, &relative);
+    if (*relative == '/')
+        return open(relative, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+    return pf_open_beneath(folder, relative, O_RDONLY);
+}
+
+static int open_input(struct pf_input *input, struct pf_error *error)
+{
+    struct stat st;
+    int fd = open_place(input);
+    if (fd < 0)
+        return pf_fail(error, errno, "%s", strerror(errno));
+    if (fstat(fd, &st) || !S_ISREG(st.st_mode)) {
+        close(fd);
+        return pf_fail(error, EINVAL, "not a regular file");
+    }
+    pf_outlast_clock_tick(fd, &st);
+    struct pf_stamp stamp = pf_stamp_of(&st);
+    if (input->present && !pf_stamp_same(&stamp, &input->stamp)) {
+        close(fd);
+        return pf_fail(error, ESTALE, "the file has changed");
+    }
+    input->present = true;
+    input->fd = fd;
+    input->stamp = stamp;
+    return 0;
+}
+
+void pf_input_free(struct pf_input *input)
+{
+    if (!input)
+        return;
+    pf_input_free(input->view);
+    pf_inflate_free(input->inflate);
+    if (input->fd >= 0)
+        close(input->fd);
+    free(input->name);
+    free(input);
+}
+
+int pf_source_peek(struct pf_source *source, const char *name, struct pf_input **input,
+                   struct pf_error *error)
+{
+    struct pf_input *new = calloc(1, sizeof *new);
+    *input = NULL;
+    if (!new || !(new->name = strdup(name))) {
+        free(new);
+        return pf_fail_memory(error);
+    }
+    new->source = source;
+    new->fd = -1;
+    if (open_input(new, error)) {
+        pf_input_free(new);
+        return -1;
+    }
+    *input = new;
+    return 0;
+}
+
+static bool same_name(const char *a, const char *b)
+{
+    return a && b ? !strcmp(a, b) : a == b;
+}
+
+struct pf_input *pf_source_find(struct pf_source *source, const char *name)
+{
+    for (size_t i = 0; i < source->count; i++)
+        if (same_name(source->inputs[i]->name, name))
+            return source->inputs[i];
+    return NULL;
+}
+
+struct pf_input *pf_source_add(struct pf_source *source, const char *name, struct pf_error *error)
+{
+    struct pf_input **inputs = realloc(source->inputs, (source->count + 1) * sizeof *inputs);
+    if (inputs)
+        source->inputs = inputs;
+    struct pf_input *input = calloc(1, sizeof *input);
+    if (!inputs || !input || (name && !(input->name = strdup(name)))) {
+        free(input);
+        pf_fail_memory(error);
+        return NULL;
+    }
+    input->source = source;
+    input->fd = -1;
+    source->inputs[source->count++] = input;
+    return input;
+}
+
+static int open_recorded(struct pf_source *source, const char *name, struct pf_input **input,
+                         struct pf_error *error)
+{
+    int result = 0;
+    pthread_mutex_lock(&source->lock);
+    struct pf_input *found = pf_source_find(source, name);
+    bool first = !found;
+    if (found && !found->present)
+        result = pf_fail(error, ENOENT, "%s", strerror(ENOENT));
+    else if (first && !(found = pf_source_add(source, name, error)))
+        result = -1;
+    else if (found->fd < 0)
+        result = open_input(found, error);
+    /* A file that may not be read is looked for again once something about it has changed. */
+    if (result && first && found && error->code != ENOENT)
+        found->stamp = stamp_now(source, name);
+    pthread_mutex_unlock(&source->lock);
+    if (result && name)
+        snprintf(error->where, sizeof error->where, "%s", name);
+    *input = result ? NULL : found;
+    return result;
+}
+
+int pf_source_open(struct pf_source *source, const char *name, struct pf_input **input,
+                   struct pf_error *error)
+{
+    *input = NULL;
+    /* A path that stands in a profile must not become one that the user has named. */
+    if (name && *name == '/')
+        return pf_fail(error, EXDEV, "%s", strerror(EXDEV));
+    return open_recorded(source, name, input, error);
+}
+
+int pf_source_open_path(struct pf_source *source, const char *path, struct pf_input **input,
+                        struct pf_error *error)
+{
+    *input = NULL;
+    if (*path != '/')
+        return pf_fail(error, EINVAL, "not an absolute path");
+    return open_recorded(source, path, input, error);
+}
+
+int pf_input_done(struct pf_input *input, struct pf_error *error)
+{
+    struct stat st;
+    int result = 0;
+    if (input->packed)
+        input = input->packed;
+    pthread_mutex_lock(&input->source->lock);
+    if (input->fd >= 0) {
+        if (fstat(input->fd, &st) || pf_stamp_of(&st).size != input->stamp.size ||
+            pf_stamp_of(&st).mtime_ns != input->stamp.mtime_ns)
+            result = pf_fail(error, ESTALE, "the file has changed");
+        close(input->fd);
+        input->fd = -1;
+    }
+    pthread_mutex_unlock(&input->source->lock);
+    return result;
+}
+
+/* ---- reading ------------------------------------------------------------------------------------ */
+
+ssize_t pf_input_read_file(const struct pf_input *input, void *buffer, size_t size, uint64_t offset,
+                           struct pf_error *error)
+{
+    uint64_t end = input->stamp.size;
+    if (offset >= end)
+        return 0;
+    if (size > end - offset)
+        size = (size_t)(end - offset);
+    unsigned char *at = buffer;
+    size_t done = 0;
+    while (done < size) {
+        ssize_t n = pread(input->fd, at + done, size - done, (off_t)(offset + done));
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            return pf_fail_at(error, errno, (int64_t)(offset + done), "%s", strerror(errno));
+        if (n == 0)
+            return pf_fail_at(error, ESTALE, (int64_t)(offset + done), "the file has been truncated");
+        done += (size_t)n;
+    }
+    return (ssize_t)size;
+}
+
+ssize_t pf_input_read(struct pf_input *input, void *buffer, size_t size, uint64_t offset,
+                      struct pf_error *error)
+{
+    return input->inflate ? pf_inflate_read(input->inflate, buffer, size, offset, error)
+                          : pf_input_read_file(input, buffer, size, offset, error);
+}
+
+uint64_t pf_input_size(const struct pf_input *input)
+{
+    return input->inflate ? pf_inflate_size(input->inflate) : input->stamp.size;
+}
+
+const struct pf_stamp *pf_input_stamp(const struct pf_input *input)
+{
+    return input->packed ? &input->packed->stamp : &input->stamp;
+}
+
+/* ---- change ------------------------------------------------------------------------------------- */
+
+/* By path, which sees a replaced file. */
+static bool unchanged(const struct pf_input *input)
+{
+    struct pf_stamp now = stamp_now(input->source, input->name);
+    return pf_stamp_same(&now, &input->stamp);
+}
+
+int pf_source_check(struct pf_source *source, struct pf_error *error)
+{
+    int result = 0;
+    pthread_mutex_lock(&source->lock);
+    for (size_t i = 0; i < source->count && !result; i++)
+        if (!unchanged(source->inputs[i])) {
+            result = pf_fail(error, ESTALE, "the file has changed");
+            if (source->inputs[i]->name)
+                snprintf(error->where, sizeof error->where, "%s", source->inputs[i]->name);
+        }
+    pthread_mutex_unlock(&source->lock);
+    return result;
+}
+
+bool pf_source_intact(struct pf_source *source)
+{
+    bool intact = true;
+    pthread_mutex_lock(&source->lock);
+    for (size_t i = 0; i < source->count && intact; i++) {
+        const struct pf_input *input = source->inputs[i];
+        struct stat st;
+        if (input->fd < 0)
+            continue;
+        intact = !fstat(input->fd, &st) && (uint64_t)st.st_size == input->stamp.size &&
+                 pf_stamp_of(&st).mtime_ns == input->stamp.mtime_ns;
+    }
+    pthread_mutex_unlock(&source->lock);
+    return intact;
+}
+
+/* Passes may open inputs while another thread lists them: the list must not move under it. */
+static pthread_mutex_t *lock_of(const struct pf_source *source)
+{
+    return (pthread_mutex_t *)&source->lock;
+}
+
+size_t pf_source_input_count(const struct pf_source *source)
+{
+    pthread_mutex_lock(lock_of(source));
+    size_t count = source->count;
+    pthread_mutex_unlock(lock_of(source));
+    return count;
+}
+
+const char *pf_source_input_at(const struct pf_source *source, size_t i, struct pf_stamp *stamp)
+{
+    pthread_mutex_lock(lock_of(source));
+    const struct pf_input *input = i < source->count ? source->inputs[i] : NULL;
+    *stamp = input ? input->stamp : (struct pf_stamp){0};
+    pthread_mutex_unlock(lock_of(source));
+    return input ? input->name : NULL;
+}
+
+bool pf_source_matches(struct pf_source *source, const char *name, const struct pf_stamp *stamp)
+{
+    struct pf_stamp now = stamp_now(source, name);
+    return pf_stamp_same(&now, stamp);
+}

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef PF_SOURCE_PRIVATE_H
+#define PF_SOURCE_PRIVATE_H
+
+#include <pthread.h>
+
+#include "formats/input/source.h"
+
+/* What the source's own files share. */
+
+struct pf_inflate;
+
+struct pf_input {
+    struct pf_source *source;
+    char *name;   /* as given to pf_source_open; NULL: the source itself; absolute: named by the user */
+    bool present; /* when it was opened */
+    int fd;       /* -1: absent, a listing, or no longer needed */
+    struct pf_stamp stamp;
+    struct pf_input *view;      /* what the file inflates to, once somebody has asked for it */
+    struct pf_input *packed;    /* of such a view: the file */
+    struct pf_inflate *inflate; /* and how it is read */
+};
+
+struct pf_source {
+    int folder;    /* that the entry stands in */
+    char *name;    /* of the entry */
+    int directory; /* the entry itself if it is a directory, else -1 */
+    pthread_mutex_t lock;
+    struct pf_input **inputs;
+    size_t count;
+    pf_matters *matters;         /* NULL: all names in the folder do */
+    pthread_mutex_t folder_lock; /* guards the following */
+    struct folder_names {
+        struct pf_stamp times;  /* of the folder when its names were last gone through */
+        struct pf_stamp digest; /* what they came to */
+    } names[2];
+};
+
+/* The input of this name, or NULL; with source->lock held. */
+struct pf_input *pf_source_find(struct pf_source *source, const char *name);
+
+/* Records an input; NULL with *error filled. With source->lock held. */
+struct pf_input *pf_source_add(struct pf_source *source, const char *name, struct pf_error *error);
+
+/* Lets a file that was written just now grow old enough for its times to tell a further write. */
+void pf_outlast_clock_tick(int fd, struct stat *st);
+
+/* pf_input_read for an input that is a file, not a view of one. */
+ssize_t pf_input_read_file(const struct pf_input *input, void *buffer, size_t size, uint64_t offset,
+                           struct pf_error *error);
+
+/* If the name is that of an input that is a listing: true, and *stamp is what the folder is now (source_folders.c). */
+bool pf_source_listing_now(struct pf_source *source, const char *name, struct pf_stamp *stamp);
+
+#endif

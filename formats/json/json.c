@@ -1,0 +1,476 @@
+/* SPDX-License-Identifier: MIT */
+#include "formats/json/json.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "formats/json/json_window.h"
+
+/* The first read after a jump: it may be for a single value. Later ones double up to the window. */
+enum { FIRST_READ = 4096 };
+
+/* What peek says of the end of the text; no character. */
+enum { TEXT_END = 256 };
+
+/* ---- the window --------------------------------------------------------------------------------- */
+
+static ssize_t read_input(void *arg, void *buffer, size_t size, uint64_t offset, struct pf_error *error)
+{
+    struct pf_input *input = arg;
+    return input ? pf_input_read(input, buffer, size, offset, error) : 0;
+}
+
+struct pf_json *pf_json_new_reading(pf_json_read *read, void *arg, unsigned flags, unsigned depth)
+{
+    struct pf_json *json = calloc(1, sizeof *json);
+    if (!json)
+        return NULL;
+    json->read = read;
+    json->arg = arg;
+    json->flags = flags;
+    json->depth_max = !depth ? PF_JSON_DEPTH : depth < PF_JSON_DEPTH_MAX ? depth : PF_JSON_DEPTH_MAX;
+    pf_json_seek(json, 0, 1);
+    json->alone = false;
+    return json;
+}
+
+struct pf_json *pf_json_new(struct pf_input *input, unsigned flags, unsigned depth)
+{
+    return pf_json_new_reading(read_input, input, flags, depth);
+}
+
+void pf_json_free(struct pf_json *json)
+{
+    if (!json)
+        return;
+    free(json->window);
+    free(json->scratch);
+    free(json);
+}
+
+int pf_json_fail(struct pf_json *json, int code, const char *at, const char *what, struct pf_error *error)
+{
+    uint64_t offset = pf_json_offset(json, at), column = offset - json->line_start + 1;
+    json->at = at;
+    pf_fail(&json->failed, code, "%s, column %ju", what, (uintmax_t)column);
+    json->failed.offset = (int64_t)offset;
+    json->failed.line = (int64_t)json->line;
+    *error = json->failed;
+    return -1;
+}
+
+static void replace_semicolons(char *text, size_t size)
+{
+    for (size_t i = 0; i < size; i++)
+        text[i] = (char)(text[i] == ';' ? ',' : text[i]);
+}
+
+/* Where the window has room for text of `size` bytes that is kept. NULL: out of memory. */
+static char *make_window(struct pf_json *json, const char *keep, size_t size)
+{
+    if (!json->window)
+        json->window = malloc(PF_JSON_WINDOW + PF_PADDING);
+    if (json->window)
+        memmove(json->window, keep, size);
+    return json->window;
+}
+
+/* Editors put a byte order mark before UTF-8. */
+static void skip_mark(struct pf_json *json, size_t size)
+{
+    if (json->base == 0 && size >= 3 && !memcmp(json->window, "\xef\xbb\xbf", 3)) {
+        json->first += 3;
+        json->base = json->line_start = 3;
+    }
+}
+
+int pf_json_refill(struct pf_json *json, const char **keep, struct pf_error *error)
+{
+    size_t kept = (size_t)(json->end - *keep);
+    if (json->at_end)
+        return 0;
+    uint64_t offset = pf_json_offset(json, *keep);
+    char *window = make_window(json, *keep, kept);
+    if (!window) {
+        pf_fail_memory(&json->failed);
+        *error = json->failed;
+        return -1;
+    }
+    size_t room = PF_JSON_WINDOW - kept, want = json->read_size < room ? json->read_size : room;
+    ssize_t got = json->read(json->arg, window + kept, want, offset + kept, &json->failed);
+    if (got < 0) {
+        *error = json->failed;
+        got = 0;
+    }
+    if (json->flags & PF_JSON_SEMICOLONS)
+        replace_semicolons(window + kept, (size_t)got);
+    json->first = window;
+    json->base = offset;
+    json->end = window + kept + (size_t)got;
+    memset(window + kept + (size_t)got, 0, PF_PADDING);
+    json->at_end = (size_t)got < want;
+    json->read_size = json->read_size < PF_JSON_WINDOW / 2 ? json->read_size * 2 : PF_JSON_WINDOW;
+    if (!kept)
+        skip_mark(json, (size_t)got);
+    *keep = json->at = json->first;
+    return json->failed.code ? -1 : json->end > json->first + kept;
+}
+
+void pf_json_text(struct pf_json *json, char *text, size_t size)
+{
+    if (json->flags & PF_JSON_SEMICOLONS)
+        replace_semicolons(text, size);
+    json->read = read_input;
+    json->arg = NULL;
+    json->first = text;
+    json->end = text + size;
+    json->base = 0;
+    json->at_end = true;
+    pf_json_seek(json, 0, 1);
+    json->alone = false;
+}
+
+void pf_json_seek(struct pf_json *json, uint64_t offset, uint64_t line)
+{
+    static const char nothing[1 + PF_PADDING] = "";
+    bool seen =
+        json->first && offset >= json->base && offset - json->base <= (uint64_t)(json->end - json->first);
+    if (!seen) {
+        json->first = json->end = json->window ? json->window : nothing;
+        if (json->window)
+            memset(json->window, 0, PF_PADDING);
+        json->base = offset;
+        json->at_end = false;
+        json->read_size = FIRST_READ;
+    }
+    json->at = json->first + (offset - json->base);
+    json->line = line;
+    json->line_start = offset;
+    json->value_line = 0;
+    json->depth = 0;
+    json->expect = PF_EXPECT_DOCUMENT;
+    json->alone = true;
+    json->failed.code = 0;
+}
+
+uint64_t pf_json_tell(const struct pf_json *json)
+{
+    return pf_json_offset(json, json->at);
+}
+
+const char *pf_json_seen(const struct pf_json *json, uint64_t offset, size_t *size)
+{
+    uint64_t read = pf_json_tell(json);
+    if (!json->first || offset < json->base || offset > read)
+        return NULL;
+    *size = (size_t)(read - offset);
+    return json->at - *size;
+}
+
+unsigned pf_json_depth(const struct pf_json *json)
+{
+    return json->depth;
+}
+
+static void new_line(struct pf_json *json, const char *newline)
+{
+    json->line++;
+    json->line_start = pf_json_offset(json, newline) + 1;
+}
+
+/* The next character that is no blank, which json->at then points to; TEXT_END; -1: *error filled. */
+static inline int peek(struct pf_json *json, struct pf_error *error)
+{
+    const char *at = json->at;
+    for (;; at++) {
+        unsigned char c = (unsigned char)*at;
+        if (c > ' ') {
+            json->at = at;
+            return c;
+        }
+        if (c == '\n') {
+            if (json->flags & PF_JSON_LINES && json->depth)
+                return pf_json_fail(json, EBADMSG, at, "the line ends inside a value", error);
+            new_line(json, at);
+        } else if (c != ' ' && c != '\t' && c != '\r') {
+            json->at = at;
+            if (c || at != json->end)
+                return c;
+            int got = pf_json_refill(json, &at, error);
+            if (got <= 0)
+                return got < 0 ? -1 : TEXT_END;
+            at--;
+        }
+    }
+}
+
+/* ---- containers --------------------------------------------------------------------------------- */
+
+int pf_json_push(struct pf_json *json, const char *at, bool object, struct pf_error *error)
+{
+    unsigned top = json->depth;
+    if (top == json->depth_max)
+        return pf_json_fail(json, E2BIG, at, "nested too deeply", error);
+    unsigned char bit = (unsigned char)(1u << top % 8);
+    json->stack[top / 8] = (unsigned char)(object ? json->stack[top / 8] | bit : json->stack[top / 8] & ~bit);
+    json->depth++;
+    return 0;
+}
+
+int pf_json_pop(struct pf_json *json, const char *at, bool object, struct pf_error *error)
+{
+    if (pf_json_in_object(json) != object)
+        return pf_json_fail(json, EBADMSG, at, object ? "'}' closes an array" : "']' closes an object",
+                            error);
+    json->depth--;
+    return 0;
+}
+
+static int open_container(struct pf_json *json, struct pf_json_token *token, bool object,
+                          struct pf_error *error)
+{
+    if (pf_json_push(json, json->at, object, error) < 0)
+        return -1;
+    json->at++;
+    json->expect = object ? PF_EXPECT_FIRST_NAME : PF_EXPECT_FIRST;
+    return token->event = object ? PF_JSON_OBJECT : PF_JSON_ARRAY;
+}
+
+static int close_container(struct pf_json *json, struct pf_json_token *token, struct pf_error *error)
+{
+    bool object = *json->at == '}';
+    if (pf_json_pop(json, json->at, object, error) < 0)
+        return -1;
+    json->at++;
+    pf_json_value_over(json);
+    return token->event = object ? PF_JSON_OBJECT_END : PF_JSON_ARRAY_END;
+}
+
+/* ---- values ------------------------------------------------------------------------------------- */
+
+static inline int read_number(struct pf_json *json, struct pf_json_token *token, struct pf_error *error)
+{
+    const char *at = json->at, *stop;
+    bool good;
+    while ((stop = pf_json_scan_number(at, json->end, token, &good)) == json->end &&
+           stop - at <= (ptrdiff_t)PF_JSON_TEXT_MAX) {
+        int got = pf_json_refill(json, &at, error);
+        if (got < 0)
+            return -1;
+        if (!got)
+            break;
+    }
+    if (stop - at > (ptrdiff_t)PF_JSON_TEXT_MAX)
+        return pf_json_fail(json, E2BIG, at, "the number has too many digits", error);
+    if (!good)
+        return pf_json_fail(json, stop == json->end ? ENODATA : EBADMSG, stop, "a digit is missing", error);
+    token->text = at;
+    token->size = (size_t)(stop - at);
+    json->at = stop;
+    pf_json_value_over(json);
+    return token->event = PF_JSON_NUMBER;
+}
+
+/* The words that are values, NaN and the infinities among them. */
+static int read_word(struct pf_json *json, struct pf_json_token *token, struct pf_error *error)
+{
+    static const struct {
+        const char *word;
+        enum pf_json_event event;
+    } words[] = {{"true", PF_JSON_TRUE},  {"false", PF_JSON_FALSE},     {"null", PF_JSON_NULL},
+                 {"NaN", PF_JSON_NUMBER}, {"Infinity", PF_JSON_NUMBER}, {"-Infinity", PF_JSON_NUMBER}};
+    if (pf_json_ensure(json, &json->at, sizeof "-Infinity", error) < 0)
+        return -1;
+    size_t left = (size_t)(json->end - json->at);
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+        size_t size = strlen(words[i].word);
+        if (memcmp(json->at, words[i].word, size < left ? size : left) != 0)
+            continue;
+        if (size > left)
+            return pf_json_fail(json, ENODATA, json->end, "the text ends inside a word", error);
+        token->text = json->at;
+        token->size = size;
+        json->at += size;
+        pf_json_value_over(json);
+        return token->event = words[i].event;
+    }
+    return pf_json_fail(json, EBADMSG, json->at, "neither a value nor a word that is one", error);
+}
+
+static int read_string(struct pf_json *json, struct pf_json_token *token, struct pf_error *error)
+{
+    if (pf_json_string(json, token, error) < 0)
+        return -1;
+    pf_json_value_over(json);
+    return token->event = PF_JSON_STRING;
+}
+
+static inline int read_value(struct pf_json *json, char c, struct pf_json_token *token,
+                             struct pf_error *error)
+{
+    if (!json->depth && json->value_line == json->line && json->flags & PF_JSON_LINES)
+        return pf_json_fail(json, EBADMSG, json->at, "a second value in the line", error);
+    if (pf_json_is_digit(c))
+        return read_number(json, token, error);
+    switch (c) {
+    case '"':
+        return read_string(json, token, error);
+    case '{':
+        return open_container(json, token, true, error);
+    case '[':
+        return open_container(json, token, false, error);
+    case '-':
+        if (pf_json_ensure(json, &json->at, 2, error) < 0)
+            return -1;
+        if (json->at[1] != 'I')
+            return read_number(json, token, error);
+        return read_word(json, token, error);
+    default:
+        return read_word(json, token, error);
+    }
+}
+
+static int read_name(struct pf_json *json, struct pf_json_token *token, struct pf_error *error)
+{
+    if (*json->at != '"')
+        return pf_json_fail(json, EBADMSG, json->at, "a name in quotes is missing", error);
+    if (pf_json_string(json, token, error) < 0)
+        return -1;
+    bool colon = *json->at == ':';
+    json->at += colon;
+    json->expect = colon ? PF_EXPECT_VALUE : PF_EXPECT_COLON;
+    return token->event = PF_JSON_NAME;
+}
+
+/* ---- tokens ------------------------------------------------------------------------------------- */
+
+static int at_text_end(struct pf_json *json, struct pf_error *error)
+{
+    if (json->expect == PF_EXPECT_END || (json->expect == PF_EXPECT_DOCUMENT && json->flags & PF_JSON_LINES))
+        return 0;
+    return pf_json_fail(json, ENODATA, json->at,
+                        json->depth ? "the text ends inside a value" : "the text ends before a value", error);
+}
+
+/* Takes a comma or colon off the text where one has to be. 1: done, look at what follows; 0: it is none. */
+static inline int take_separator(struct pf_json *json, int c)
+{
+    if (json->expect == PF_EXPECT_COMMA && c == ',')
+        json->expect = pf_json_in_object(json) ? PF_EXPECT_NAME : PF_EXPECT_VALUE;
+    else if (json->expect == PF_EXPECT_COLON && c == ':')
+        json->expect = PF_EXPECT_VALUE;
+    else
+        return 0;
+    json->at++;
+    return 1;
+}
+
+static inline bool may_close(const struct pf_json *json, int c)
+{
+    return (c == ']' || c == '}') && (json->expect == PF_EXPECT_COMMA || json->expect == PF_EXPECT_FIRST ||
+                                      json->expect == PF_EXPECT_FIRST_NAME);
+}
+
+static inline int read_token(struct pf_json *json, int c, struct pf_json_token *token, struct pf_error *error)
+{
+    token->offset = pf_json_offset(json, json->at);
+    token->line = json->line;
+    if (may_close(json, c))
+        return close_container(json, token, error);
+    switch (json->expect) {
+    case PF_EXPECT_DOCUMENT:
+    case PF_EXPECT_VALUE:
+    case PF_EXPECT_FIRST:
+        return read_value(json, (char)c, token, error);
+    case PF_EXPECT_FIRST_NAME:
+    case PF_EXPECT_NAME:
+        return read_name(json, token, error);
+    case PF_EXPECT_COLON:
+        return pf_json_fail(json, EBADMSG, json->at, "a colon is missing after a name", error);
+    case PF_EXPECT_COMMA:
+        return pf_json_fail(json, EBADMSG, json->at, "neither a comma nor a closing bracket", error);
+    default:
+        return pf_json_fail(json, EBADMSG, json->at, "something follows the value", error);
+    }
+}
+
+/* ---- likely tokens ------------------------------------------------------------------------------ */
+
+/* To what is no blank. What is wrong there, pf_json_next tells. */
+static inline void pass_blanks(struct pf_json *json)
+{
+    struct pf_error told_later;
+    if (json->at[0] == ' ' && (unsigned char)json->at[1] > ' ')
+        json->at++;
+    else if ((unsigned char)json->at[0] <= ' ')
+        peek(json, &told_later);
+}
+
+bool pf_json_before_value(struct pf_json *json)
+{
+    if ((json->expect != PF_EXPECT_VALUE && json->expect != PF_EXPECT_FIRST) || json->failed.code)
+        return false;
+    pass_blanks(json);
+    return true;
+}
+
+static bool is_before_name(struct pf_json *json)
+{
+    if ((json->expect != PF_EXPECT_NAME && json->expect != PF_EXPECT_FIRST_NAME) || json->failed.code)
+        return false;
+    pass_blanks(json);
+    return true;
+}
+
+bool pf_json_accept(struct pf_json *json, bool object_name, const char *text, size_t size)
+{
+    if (object_name ? !is_before_name(json) : !pf_json_before_value(json))
+        return false;
+    const char *at = json->at;
+    if ((size_t)(json->end - at) < size + 3 || *at != '"' || at[size + 1] != '"' ||
+        (object_name && at[size + 2] != ':') || memcmp(at + 1, text, size) != 0)
+        return false;
+    json->at = at + size + 2;
+    if (object_name) {
+        json->at++;
+        json->expect = PF_EXPECT_VALUE;
+    } else {
+        pf_json_value_over(json);
+    }
+    return true;
+}
+
+/* ---- the next token ----------------------------------------------------------------------------- */
+
+/* What a token holds before it is known which one it is; the rest is for numbers alone. */
+static inline void clear(const struct pf_json *json, struct pf_json_token *token)
+{
+    token->event = PF_JSON_END;
+    token->cut = token->replaced = token->simple = token->integer = false;
+    token->text = NULL;
+    token->size = 0;
+    token->offset = pf_json_offset(json, json->at);
+    token->line = json->line;
+}
+
+int pf_json_next(struct pf_json *json, struct pf_json_token *token, struct pf_error *error)
+{
+    clear(json, token);
+    if (json->failed.code) {
+        *error = json->failed;
+        return -1;
+    }
+    if (json->expect == PF_EXPECT_OVER)
+        return PF_JSON_END;
+    int c;
+    do {
+        c = peek(json, error);
+        if (c < 0)
+            return -1;
+        if (c == TEXT_END)
+            return at_text_end(json, error);
+    } while (take_separator(json, c));
+    return read_token(json, c, token, error);
+}

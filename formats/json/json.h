@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef PF_JSON_H
+#define PF_JSON_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "formats/input/source.h"
+#include "formats/kit/cell.h"
+#include "formats/kit/error.h"
+
+/*
+ * Reads JSON token by token through one window: memory depends neither on the size of the text nor on its
+ * nesting, and nothing is built. Whoever calls asks for the next token, and knows by what came before what it
+ * means. A reader belongs to one thread.
+ *
+ * Read is what RFC 8259 allows, and beyond it what Python writes: `NaN`, `Infinity` and `-Infinity` are
+ * numbers; a byte order mark is skipped. Everything else (trailing commas, comments, control characters in
+ * strings, a second value) is an error with the byte offset, the line, and the column in its sentence.
+ */
+struct pf_json;
+
+/* What stands at a place; PF_JSON_END is the end of all values. */
+enum pf_json_event {
+    PF_JSON_END,
+    PF_JSON_OBJECT,
+    PF_JSON_OBJECT_END,
+    PF_JSON_ARRAY,
+    PF_JSON_ARRAY_END,
+    PF_JSON_NAME, /* of an object's member: its value is next */
+    PF_JSON_STRING,
+    PF_JSON_NUMBER,
+    PF_JSON_TRUE,
+    PF_JSON_FALSE,
+    PF_JSON_NULL,
+};
+
+/*
+ * Names and strings longer than this come cut at the end of a character. Numbers that are longer are an error,
+ * since no other reader takes them either.
+ */
+#define PF_JSON_TEXT_MAX ((size_t)64 * 1024)
+
+#define PF_JSON_DEPTH     512  /* of nested containers, unless told otherwise */
+#define PF_JSON_DEPTH_MAX 4096 /* at most */
+
+struct pf_json_token {
+    enum pf_json_event event;
+    bool cut;         /* name, string: there was more text */
+    bool replaced;    /* name, string: U+FFFD stands for what is no text (see pf_json_flags) */
+    const char *text; /* name, string: unescaped UTF-8; number: as written. Valid until the next call */
+    size_t size;      /* of text in bytes */
+    uint64_t offset;  /* of the token's first byte */
+    uint64_t line;    /* that it stands in, from 1 */
+    /* A number of few digits, on the way to a double: mantissa / 10^places. For pf_json_double and _number. */
+    uint64_t mantissa;
+    uint8_t places;
+    bool simple, integer, negative;
+};
+
+enum pf_json_flags {
+    /* Bytes that are no UTF-8 are an error. Otherwise U+FFFD is put in their place, as it always is for half a
+     * surrogate pair and for \u0000. */
+    PF_JSON_STRICT_UTF8 = 1,
+    /* Any number of values, one a line; blank lines are skipped, and a line that ends inside a value is an
+     * error. After an error pf_json_next_line goes on behind it. */
+    PF_JSON_LINES = 2,
+    /* Every `;`, also in strings, is read as a comma. */
+    PF_JSON_SEMICOLONS = 4,
+};
+
+/*
+ * Bytes of the text: up to `size` of them at `offset` into buffer. Returns how many; fewer than `size` only at
+ * the end of the text; -1 with *error filled. As long as the reader is never told to go back, neither do the
+ * offsets.
+ */
+typedef ssize_t pf_json_read(void *arg, void *buffer, size_t size, uint64_t offset, struct pf_error *error);
+
+/*
+ * A reader before the start of an input, which must outlive it, or of what `read` gives. depth 0: PF_JSON_DEPTH.
+ * NULL: out of memory.
+ */
+struct pf_json *pf_json_new(struct pf_input *input, unsigned flags, unsigned depth);
+struct pf_json *pf_json_new_reading(pf_json_read *read, void *arg, unsigned flags, unsigned depth);
+void pf_json_free(struct pf_json *json);
+
+/*
+ * Reads text[0 .. size) instead, in place and from its start: text[size] must be NUL, and with
+ * PF_JSON_SEMICOLONS the text is written to. No memory is taken, so this may be done for each of many small
+ * texts. json may be one made with a NULL input, which reads nothing else.
+ */
+void pf_json_text(struct pf_json *json, char *text, size_t size);
+
+/*
+ * The next token. Returns its event (PF_JSON_END, which is 0, at the end), or -1 with *error filled: EBADMSG
+ * for what is no JSON, ENODATA if the text ends inside a value, E2BIG if it is nested too deeply or a number is too
+ * long, else what reading gave. After an error every call fails in the same way.
+ */
+int pf_json_next(struct pf_json *json, struct pf_json_token *token, struct pf_error *error);
+
+/*
+ * Takes the next token if it is a name (object_name) or else a string, and stands exactly as this text, which needs no
+ * escapes: for texts that are likely, since that costs less than reading a token. False: nothing was taken. All these look only
+ * inside objects and arrays.
+ */
+bool pf_json_accept(struct pf_json *json, bool object_name, const char *text, size_t size);
+
+/*
+ * The same for any string of ASCII without escapes (*text is valid until the next call), and for a number of few digits,
+ * as pf_json_number has it. False: nothing was taken, which says nothing of what follows.
+ */
+bool pf_json_accept_string(struct pf_json *json, const char **text, size_t *size);
+bool pf_json_accept_number(struct pf_json *json, struct pf_cell *cell);
+
+/*
+ * Like pf_json_next, but an object or array is passed over whole: the token tells where it began, the next one is what
+ * follows it. Of what is passed over, only brackets and strings are checked. So after a name this skips the
+ * value, and in an array an element.
+ */
+int pf_json_skip(struct pf_json *json, struct pf_json_token *token, struct pf_error *error);
+
+/* Passes over what is left of the innermost open object or array, its end too. 0, or -1 with *error filled. */
+int pf_json_leave(struct pf_json *json, struct pf_error *error);
+
+/*
+ * Like pf_json_skip, but the bytes of an object or array are also copied to buffer[0 .. room) and are the
+ * token's text, followed by a NUL, as pf_json_text takes it. If they do not fit, the token is `cut` and its text is
+ * empty.
+ */
+int pf_json_take(struct pf_json *json, struct pf_json_token *token, char *buffer, size_t room,
+                 struct pf_error *error);
+
+/* How many objects and arrays are open. */
+unsigned pf_json_depth(const struct pf_json *json);
+
+/* The offset of what is not read yet. */
+uint64_t pf_json_tell(const struct pf_json *json);
+
+/* The text from this offset on to what is not read yet, until the next call; NULL if it is no more in memory. */
+const char *pf_json_seen(const struct pf_json *json, uint64_t offset, size_t *size);
+
+/* PF_JSON_LINES: goes on behind the next line end, whether or not an error came up. 0, or -1 with *error
+ * filled. */
+int pf_json_next_line(struct pf_json *json, struct pf_error *error);
+
+/*
+ * Goes to a value at a known offset (a token's) in a known line. It is read as if it were alone: behind it comes
+ * PF_JSON_END, whatever follows. Also ends an error. Columns count from the offset until a new line begins.
+ */
+void pf_json_seek(struct pf_json *json, uint64_t offset, uint64_t line);
+
+/*
+ * A position between two tokens, to go on from: written to blob if room suffices. Returns its size in any
+ * case: PF_JSON_POSITION_SIZE bytes, and one more for each 8 open containers.
+ */
+#define PF_JSON_POSITION_SIZE ((size_t)32)
+size_t pf_json_save(const struct pf_json *json, void *blob, size_t room);
+
+/* Goes to a saved position. Checks the blob itself; -1 with EINVAL in *error if it is none. */
+int pf_json_restore(struct pf_json *json, const void *blob, size_t size, struct pf_error *error);
+
+/* The number as Python's float() has it. The token must be a number. */
+double pf_json_double(const struct pf_json_token *token);
+
+/*
+ * The number as a cell: an integer (digits alone) as the smallest type that holds it, up to 128 bits, which are
+ * written to *wide and borrowed from there; else a double. The token must be a number.
+ */
+struct pf_cell pf_json_number(const struct pf_json_token *token, pf_int128 *wide);
+
+/*
+ * Most numbers are written as print.h prints them: these are verbatim. Who shows such a one takes its text, and need not know
+ * which number it is.
+ */
+struct pf_json_numeral {
+    struct pf_cell value; /* an integer or double */
+    const char *text; /* a verbatim number's, with PF_PADDING bytes that may be read behind it; else NULL */
+    size_t size;      /* of it: at most PF_PADDING bytes */
+};
+
+/*
+ * Many numbers at once: reads the next elements of the innermost array into numerals[0 .. room), as long as they are
+ * numbers of few digits with a comma behind. Returns how many; 0 says nothing of what follows, which pf_json_next tells.
+ * Their texts are valid until the next call.
+ */
+size_t pf_json_numbers(struct pf_json *json, struct pf_json_numeral *numerals, size_t room);
+
+/* The value of a verbatim number: of its text, with PF_PADDING bytes that may be read from its start on. */
+struct pf_cell pf_json_verbatim_number(const char *text, size_t size);
+
+/* True if the token's text is this word. */
+static inline bool pf_json_is(const struct pf_json_token *token, const char *word)
+{
+    size_t size = strlen(word);
+    return token->size == size && !memcmp(token->text, word, size);
+}
+
+#endif

@@ -1,0 +1,270 @@
+/* SPDX-License-Identifier: MIT */
+#include "formats/json/json_window.h"
+#include "formats/kit/digits.h"
+#include "formats/kit/parse.h"
+#include "formats/kit/powers.h"
+#include "formats/kit/print.h"
+
+/* ---- where a number ends ------------------------------------------------------------------------ */
+
+/* Reads digits on into *mantissa, which wraps round if they are too many. */
+static inline const char *scan_digits(const char *at, const char *end, uint64_t *mantissa)
+{
+    while (end - at >= 8) {
+        uint64_t word = pf_digits_load(at);
+        unsigned n = pf_digits_count(word);
+        if (n == 0)
+            return at;
+        *mantissa = *mantissa * pf_tens[n] + pf_digits_join(word, n);
+        at += n;
+        if (n < 8)
+            return at;
+    }
+    for (; pf_json_is_digit(*at); at++)
+        *mantissa = *mantissa * 10 + (unsigned)(*at - '0');
+    return at;
+}
+
+/* Behind an `e`: where the exponent ends; *good if it is one. */
+static const char *scan_exponent(const char *at, bool *good)
+{
+    at += *at == '+' || *at == '-';
+    *good = pf_json_is_digit(*at);
+    while (pf_json_is_digit(*at))
+        at++;
+    return at;
+}
+
+static inline const char *scan_number(const char *at, const char *end, struct pf_json_token *token,
+                                      bool *good)
+{
+    *good = false;
+    token->negative = *at == '-';
+    at += token->negative;
+    const char *start = at, *point;
+    token->mantissa = 0;
+    at = *at == '0' ? at + 1 : scan_digits(at, end, &token->mantissa);
+    if (at == start)
+        return at;
+    point = at;
+    if (*at == '.') {
+        at = scan_digits(at + 1, end, &token->mantissa);
+        if (at == point + 1)
+            return at;
+    }
+    token->integer = at == point;
+    token->simple = at - start <= 18 && (*at | 0x20) != 'e';
+    token->places = (uint8_t)(token->simple && at > point ? at - point - 1 : 0);
+    *good = true;
+    if ((*at | 0x20) != 'e')
+        return at;
+    token->integer = false;
+    return scan_exponent(at + 1, good);
+}
+
+const char *pf_json_scan_number(const char *at, const char *end, struct pf_json_token *token, bool *good)
+{
+    return scan_number(at, end, token, good);
+}
+
+/* ---- what it is --------------------------------------------------------------------------------- */
+
+/* Below 2^53 the mantissa is a double, as the power of ten is: dividing them rounds once. */
+double pf_json_double(const struct pf_json_token *token)
+{
+    static const double tens[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,  1e8, 1e9,
+                                  1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18};
+    double value = 0;
+    if (token->simple && token->mantissa < UINT64_C(1) << 53) {
+        value = (double)token->mantissa / tens[token->places];
+        return token->negative ? -value : value;
+    }
+    pf_parse_double(token->text, token->size, &value);
+    return value;
+}
+
+/* As many digits as surely fit into 64 bits. */
+enum { DIGITS_64 = 18 };
+
+/* The digits as an integer of 127 bits; false if they are too many or not alone. */
+static bool read_integer(const char *at, const char *end, pf_int128 *value)
+{
+    const pf_int128 most = (pf_int128)(((pf_uint128)1 << 127) - 1);
+    uint64_t first = 0;
+    for (int i = 0; i < DIGITS_64 && at < end; i++, at++) {
+        if (*at < '0' || *at > '9')
+            return false;
+        first = first * 10 + (unsigned)(*at - '0');
+    }
+    *value = first;
+    for (; at < end; at++) {
+        int digit = *at - '0';
+        if (digit < 0 || digit > 9 || *value > (most - digit) / 10)
+            return false;
+        *value = *value * 10 + digit;
+    }
+    return true;
+}
+
+struct pf_cell pf_json_number(const struct pf_json_token *token, pf_int128 *wide)
+{
+    const char *at = token->text, *end = at + token->size;
+    bool negative = *at == '-';
+    if (token->simple && token->integer)
+        return pf_int(negative ? -(int64_t)token->mantissa : (int64_t)token->mantissa);
+    if (!read_integer(at + negative, end, wide))
+        return pf_double(pf_json_double(token));
+    if (negative)
+        *wide = -*wide;
+    if (*wide >= INT64_MIN && *wide <= INT64_MAX)
+        return pf_int((int64_t)*wide);
+    if (*wide >= 0 && *wide <= UINT64_MAX)
+        return pf_uint((uint64_t)*wide);
+    return pf_wide(wide);
+}
+
+/* ---- numbers of few digits ---------------------------------------------------------------------- */
+
+const char *pf_json_scan_simple(const char *at, const char *end, struct pf_cell *cell)
+{
+    struct pf_json_token token;
+    bool good;
+    const char *stop = scan_number(at, end, &token, &good);
+    if (!good || !token.simple)
+        return NULL;
+    token.text = at;
+    token.size = (size_t)(stop - at);
+    int64_t whole = token.negative ? -(int64_t)token.mantissa : (int64_t)token.mantissa;
+    *cell = token.integer ? pf_int(whole) : pf_double(pf_json_double(&token));
+    return stop;
+}
+
+bool pf_json_accept_number(struct pf_json *json, struct pf_cell *cell)
+{
+    const char *stop = pf_json_before_value(json) ? pf_json_scan_simple(json->at, json->end, cell) : NULL;
+    if (!stop || stop == json->end)
+        return false;
+    json->at = stop;
+    pf_json_value_over(json);
+    return true;
+}
+
+/* ---- numbers that are written as they are printed ----------------------------------------------- */
+
+/*
+ * Doubles tell all decimals of 15 digits apart: one of so few that does not end with 0 is the shortest for its double, and
+ * so what is printed; in plain notation, unless it begins with 0.0000.
+ */
+enum { VERBATIM_DIGITS = 15 };
+
+/* Behind the point at at[whole]: where the decimal ends that begins at `at`, or NULL. */
+static inline const char *scan_verbatim_places(const char *at, unsigned whole)
+{
+    const char *places = at + whole + 1;
+    unsigned n = pf_digits_count(pf_digits_load(places));
+    char next = places[n];
+    bool tiny = *at == '0' && !memcmp(places, "0000", 4);
+    bool fits = n && whole + n <= VERBATIM_DIGITS && places[n - 1] != '0' && !tiny;
+    return fits && !pf_json_is_digit(next) && (next | 0x20) != 'e' ? places + n : NULL;
+}
+
+/* Where such a number ends that begins at `at`; NULL if there is none, or it ends too close to the window's end to be sure. */
+static inline const char *scan_verbatim(const char *at, const char *end)
+{
+    if (end - at <= 2 * PF_PADDING)
+        return NULL;
+    unsigned whole = pf_digits_count(pf_digits_load(at));
+    if (whole == 8)
+        whole += pf_digits_count(pf_digits_load(at + 8));
+    if (whole == 0 || whole > VERBATIM_DIGITS || (*at == '0' && whole > 1))
+        return NULL;
+    if (at[whole] == '.')
+        return scan_verbatim_places(at, whole);
+    return (at[whole] | 0x20) != 'e' ? at + whole : NULL;
+}
+
+const char *pf_json_scan_shown(const char *at, const char *end, struct pf_cell *cell)
+{
+    const char *stop = scan_verbatim(at, end);
+    if (!stop)
+        return pf_json_scan_simple(at, end, cell);
+    *cell = pf_padded(at, (size_t)(stop - at));
+    return stop;
+}
+
+struct pf_cell pf_json_verbatim_number(const char *text, size_t size)
+{
+    struct pf_cell cell = pf_absent();
+    char copy[3 * PF_PADDING] = "";
+    uint64_t word = pf_digits_load(text);
+    if (size && size <= 8 && pf_digits_count(word) >= size)
+        return pf_int((int64_t)pf_digits_join(word, (unsigned)size));
+    memcpy(copy, text, size < PF_PADDING ? size : PF_PADDING);
+    pf_json_scan_simple(copy, copy + sizeof copy - 1, &cell);
+    return cell;
+}
+
+/*
+ * The likeliest of all: whole, of at most eight digits, with a comma behind. Where it ends, or NULL. What may follow another
+ * way, or be another number, is looked at more closely by scan_listed.
+ */
+static inline const char *scan_whole(const char *at, const char *end, struct pf_json_numeral *numeral)
+{
+    if (end - at <= 2 * PF_PADDING)
+        return NULL;
+    uint64_t word = pf_digits_load(at);
+    unsigned n = pf_digits_count(word);
+    if (at[n] != ',' || n == 0 || (*at == '0' && n > 1))
+        return NULL;
+    *numeral = (struct pf_json_numeral){pf_int((int64_t)pf_digits_join(word, n)), at, n};
+    return at + n;
+}
+
+static const char *scan_listed(const char *at, const char *end, struct pf_json_numeral *numeral)
+{
+    const char *stop = pf_json_scan_simple(at, end, &numeral->value);
+    bool verbatim = stop && scan_verbatim(at, end) == stop;
+    numeral->text = verbatim ? at : NULL;
+    numeral->size = verbatim ? (size_t)(stop - at) : 0;
+    return stop;
+}
+
+/*
+ * Such numbers from *at on, each with as many blanks before it as the first has, one or none. Since that is only checked, the
+ * processor knows where a number begins without waiting for what stands there.
+ */
+static size_t scan_run(const char **at, const char *end, struct pf_json_numeral *numerals, size_t room)
+{
+    const char *from = *at;
+    size_t n = 0, blanks = *from == ' ';
+    for (; n < room && (!blanks || *from == ' '); n++) {
+        const char *stop = scan_whole(from + blanks, end, &numerals[n]);
+        if (!stop)
+            break;
+        from = stop + 1;
+    }
+    *at = from;
+    return n;
+}
+
+/* Only what stands in the window is read: behind its last byte is no comma. */
+size_t pf_json_numbers(struct pf_json *json, struct pf_json_numeral *numerals, size_t room)
+{
+    const char *at = json->at;
+    size_t n = 0;
+    bool in_array = json->depth && !pf_json_in_object(json) && !json->failed.code;
+    if (!in_array || (json->expect != PF_EXPECT_VALUE && json->expect != PF_EXPECT_FIRST))
+        return 0;
+    while ((n += scan_run(&at, json->end, numerals + n, room - n)) < room) {
+        const char *stop = scan_listed(at + (*at == ' '), json->end, &numerals[n]);
+        if (!stop || *stop != ',')
+            break;
+        at = stop + 1;
+        n++;
+    }
+    if (n) {
+        json->at = at;
+        json->expect = PF_EXPECT_VALUE;
+    }
+    return n;
+}

@@ -1,0 +1,274 @@
+/* SPDX-License-Identifier: MIT */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "formats/json/json_window.h"
+
+#define SIXTEEN(x) x, x, x, x, x, x, x, x, x, x, x, x, x, x, x, x
+
+/* What a string does not hold as it is, or not unseen: control characters, quote, backslash, and bytes of other
+ * than ASCII. */
+static const bool is_special[256] = {
+    SIXTEEN(1), SIXTEEN(1), 0,          0,          1,          0,          0,          0,
+    0,          0,          0,          0,          0,          0,          0,          0,
+    0,          0,          SIXTEEN(0), SIXTEEN(0), 0,          0,          0,          0,
+    0,          0,          0,          0,          0,          0,          0,          0,
+    1,          0,          0,          0,          SIXTEEN(0), SIXTEEN(0), SIXTEEN(1), SIXTEEN(1),
+    SIXTEEN(1), SIXTEEN(1), SIXTEEN(1), SIXTEEN(1), SIXTEEN(1), SIXTEEN(1),
+};
+
+/* The replacement character U+FFFD in UTF-8. */
+static const char replacement[] = "\xef\xbf\xbd";
+
+const char *pf_json_scan_ascii(const char *at)
+{
+    while (!is_special[(unsigned char)*at])
+        at++;
+    return at;
+}
+
+/* ---- what the unescaped text is made of --------------------------------------------------------- */
+
+/* Adds a run of characters of one byte: as many as fit. */
+static void add_run(struct pf_json *json, struct pf_json_token *token, const char *text, size_t size)
+{
+    if (token->cut)
+        return;
+    size_t room = PF_JSON_TEXT_MAX - token->size;
+    token->cut = size > room;
+    size = token->cut ? room : size;
+    memcpy(json->scratch + token->size, text, size);
+    token->size += size;
+}
+
+/* Adds one character, if it fits. */
+static void add_character(struct pf_json *json, struct pf_json_token *token, const char *text, size_t size)
+{
+    token->cut |= size > PF_JSON_TEXT_MAX - token->size;
+    if (token->cut)
+        return;
+    memcpy(json->scratch + token->size, text, size);
+    token->size += size;
+}
+
+static void add_replacement(struct pf_json *json, struct pf_json_token *token)
+{
+    token->replaced = true;
+    add_character(json, token, replacement, sizeof replacement - 1);
+}
+
+static void add_code_point(struct pf_json *json, struct pf_json_token *token, uint32_t code)
+{
+    char text[4];
+    size_t size = 0;
+    if (code < 0x80) {
+        text[size++] = (char)code;
+    } else if (code < 0x800) {
+        text[size++] = (char)(0xc0 | code >> 6);
+        text[size++] = (char)(0x80 | (code & 0x3f));
+    } else if (code < 0x10000) {
+        text[size++] = (char)(0xe0 | code >> 12);
+        text[size++] = (char)(0x80 | (code >> 6 & 0x3f));
+        text[size++] = (char)(0x80 | (code & 0x3f));
+    } else {
+        text[size++] = (char)(0xf0 | code >> 18);
+        text[size++] = (char)(0x80 | (code >> 12 & 0x3f));
+        text[size++] = (char)(0x80 | (code >> 6 & 0x3f));
+        text[size++] = (char)(0x80 | (code & 0x3f));
+    }
+    add_character(json, token, text, size);
+}
+
+/* ---- escapes ------------------------------------------------------------------------------------ */
+
+/* Four digits of hex, or -1. Stops at the NUL behind the window like everything else. */
+static int32_t hex4(const char *at)
+{
+    int32_t value = 0;
+    for (int i = 0; i < 4; i++) {
+        int c = (unsigned char)at[i], letter = (c | 0x20) - 'a';
+        int digit = c >= '0' && c <= '9' ? c - '0' : letter >= 0 && letter < 6 ? letter + 10 : -1;
+        if (digit < 0)
+            return -1;
+        value = value * 16 + digit;
+    }
+    return value;
+}
+
+/* The code point at `\uXXXX`, two of which may be one; 0 for what is none. Moves *at behind it; -1 if it is no
+ * hex. */
+static int32_t read_code_point(const char **at)
+{
+    int32_t code = hex4(*at + 2);
+    if (code < 0)
+        return -1;
+    *at += 6;
+    if (code < 0xd800 || code > 0xdfff)
+        return code;
+    if (code > 0xdbff || (*at)[0] != '\\' || (*at)[1] != 'u')
+        return 0;
+    int32_t low = hex4(*at + 2);
+    if (low < 0xdc00 || low > 0xdfff)
+        return 0;
+    *at += 6;
+    return 0x10000 + ((code - 0xd800) << 10) + (low - 0xdc00);
+}
+
+/* The character that stands for this one behind a backslash; 0: none does. */
+static char escaped(char c)
+{
+    switch (c) {
+    case 'b':
+        return '\b';
+    case 'f':
+        return '\f';
+    case 'n':
+        return '\n';
+    case 'r':
+        return '\r';
+    case 't':
+        return '\t';
+    case '"':
+    case '\\':
+    case '/':
+        return c;
+    default:
+        return 0;
+    }
+}
+
+static int read_escape(struct pf_json *json, struct pf_json_token *token, const char **at,
+                       struct pf_error *error)
+{
+    const size_t longest = sizeof "\\ud83d\\ude00" - 1;
+    if (pf_json_ensure(json, at, longest, error) < 0)
+        return -1;
+    if (*at + 1 == json->end)
+        return pf_json_fail(json, ENODATA, json->end, "the text ends inside a string", error);
+    if ((*at)[1] == 'u') {
+        int32_t code = read_code_point(at);
+        if (code < 0)
+            return pf_json_fail(json, json->end - *at < 6 ? ENODATA : EBADMSG, *at,
+                                "'\\u' without four digits of hex", error);
+        if (code)
+            add_code_point(json, token, (uint32_t)code);
+        else
+            add_replacement(json, token);
+        return 0;
+    }
+    char c = escaped((*at)[1]);
+    if (!c)
+        return pf_json_fail(json, EBADMSG, *at, "a backslash before what needs none", error);
+    add_run(json, token, &c, 1);
+    *at += 2;
+    return 0;
+}
+
+/* ---- UTF-8 -------------------------------------------------------------------------------------- */
+
+/*
+ * The size of the character at `at`, by the table of well-formed sequences in the Unicode standard. If it is
+ * none: *bad, and how many bytes of it could have begun one (at least 1).
+ */
+static size_t size_of_character(const char *at, bool *bad)
+{
+    unsigned char lead = (unsigned char)at[0], second = (unsigned char)at[1];
+    size_t size = lead >= 0xf0 ? 4 : lead >= 0xe0 ? 3 : 2;
+    unsigned char least = lead == 0xe0 ? 0xa0 : lead == 0xf0 ? 0x90 : 0x80;
+    unsigned char most = lead == 0xed ? 0x9f : lead == 0xf4 ? 0x8f : 0xbf;
+    *bad = true;
+    if (lead < 0xc2 || lead > 0xf4 || second < least || second > most)
+        return 1;
+    for (size_t i = 2; i < size; i++)
+        if (((unsigned char)at[i] & 0xc0) != 0x80)
+            return i;
+    *bad = false;
+    return size;
+}
+
+static int read_character(struct pf_json *json, struct pf_json_token *token, const char **at,
+                          struct pf_error *error)
+{
+    bool bad;
+    if (pf_json_ensure(json, at, 4, error) < 0)
+        return -1;
+    size_t size = size_of_character(*at, &bad);
+    if (bad && json->flags & PF_JSON_STRICT_UTF8)
+        return pf_json_fail(json, EBADMSG, *at, "a byte that is no UTF-8", error);
+    if (bad)
+        add_replacement(json, token);
+    else
+        add_character(json, token, *at, size);
+    *at += size;
+    return 0;
+}
+
+/* ---- strings ------------------------------------------------------------------------------------ */
+
+/* Goes on with a string that is not simply a part of the window, from behind its quote. */
+static int unescape(struct pf_json *json, struct pf_json_token *token, const char *at, struct pf_error *error)
+{
+    if (!json->scratch && !(json->scratch = malloc(PF_JSON_TEXT_MAX)))
+        return pf_fail_memory(error);
+    token->text = json->scratch;
+    token->size = 0;
+    for (;;) {
+        const char *run = at;
+        at = pf_json_scan_ascii(at);
+        add_run(json, token, run, (size_t)(at - run));
+        int result = 0;
+        if (*at == '"')
+            break;
+        if (*at == '\\') {
+            result = read_escape(json, token, &at, error);
+        } else if ((unsigned char)*at >= 0x80) {
+            result = read_character(json, token, &at, error);
+        } else if (at != json->end) {
+            return pf_json_fail(json, EBADMSG, at, "a control character in a string", error);
+        } else if ((result = pf_json_refill(json, &at, error)) == 0) {
+            return pf_json_fail(json, ENODATA, at, "the text ends inside a string", error);
+        }
+        if (result < 0)
+            return -1;
+    }
+    json->at = at + 1;
+    return 0;
+}
+
+int pf_json_string(struct pf_json *json, struct pf_json_token *token, struct pf_error *error)
+{
+    const char *quote = json->at, *at = quote + 1;
+    for (;;) {
+        at = pf_json_scan_ascii(at);
+        size_t size = (size_t)(at - quote) - 1;
+        if (size > PF_JSON_TEXT_MAX || (*at != '"' && at != json->end))
+            return unescape(json, token, quote + 1, error);
+        if (*at == '"') {
+            token->text = quote + 1;
+            token->size = size;
+            json->at = at + 1;
+            return 0;
+        }
+        int got = pf_json_refill(json, &quote, error);
+        at = quote + 1 + size;
+        if (got < 0)
+            return -1;
+        if (!got)
+            return pf_json_fail(json, ENODATA, at, "the text ends inside a string", error);
+    }
+}
+
+bool pf_json_accept_string(struct pf_json *json, const char **text, size_t *size)
+{
+    if (!pf_json_before_value(json) || *json->at != '"')
+        return false;
+    const char *start = json->at + 1, *end = pf_json_scan_ascii(start);
+    if (*end != '"' || end - start > (ptrdiff_t)PF_JSON_TEXT_MAX)
+        return false;
+    *text = start;
+    *size = (size_t)(end - start);
+    json->at = end + 1;
+    pf_json_value_over(json);
+    return true;
+}

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: MIT */
+#include "formats/kit/array.h"
+
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { ROOM_FIRST = 16 };
+
+/* The pointer is copied as bytes: it is one to items of any type, and may not be looked at as one to void. */
+int pf_array_resize(void *array, size_t room, size_t item, struct pf_error *error)
+{
+    void *items;
+    memcpy(&items, array, sizeof items);
+    items = room <= SIZE_MAX / 2 / item ? realloc(items, room * item) : NULL;
+    if (!items)
+        return pf_fail_memory(error);
+    memcpy(array, &items, sizeof items);
+    return 0;
+}
+
+int pf_array_grow(void *array, size_t *room, size_t wanted, size_t item, struct pf_error *error)
+{
+    size_t more = *room ? *room : ROOM_FIRST;
+    while (more < wanted && more <= SIZE_MAX / 2)
+        more *= 2;
+    if (more < wanted || pf_array_resize(array, more, item, error))
+        return pf_fail_memory(error);
+    *room = more;
+    return 0;
+}
+
+int pf_array_extend(void *array, size_t *room, size_t at, size_t item, struct pf_error *error)
+{
+    size_t before = *room;
+    unsigned char *items;
+    if (at < before)
+        return 0;
+    if (at == SIZE_MAX)
+        return pf_fail_memory(error);
+    if (pf_array_grow(array, room, at + 1, item, error))
+        return -1;
+    memcpy(&items, array, sizeof items);
+    memset(items + before * item, 0, (*room - before) * item);
+    return 0;
+}

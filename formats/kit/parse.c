@@ -1,0 +1,280 @@
+/* SPDX-License-Identifier: MIT */
+#include "formats/kit/parse.h"
+
+#include <float.h>
+#include <math.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "formats/kit/digits.h"
+#include "formats/kit/powers.h"
+
+/* A 54-bit number halfway between two doubles has up to 767 significant digits: with more than that kept, all
+ * that counts about the rest is whether it is 0. */
+enum { KEPT_DIGITS = 800 };
+
+/* Exponents stop growing here: beyond any double by more than a text has digits, and far from overflowing. */
+#define EXPONENT_LIMIT INT64_C(100000000000000000)
+
+#define TEN_8  UINT64_C(100000000)
+#define TEN_11 UINT64_C(100000000000)
+#define TEN_18 UINT64_C(1000000000000000000)
+
+/* What is left of the text. */
+struct reader {
+    const char *at, *end;
+};
+
+/* mantissa * 10^exponent, of which the mantissa has the first 19 digits. */
+struct decimal {
+    uint64_t mantissa;
+    int64_t exponent;
+    bool more; /* digits that are not all 0 follow those */
+};
+
+static inline bool is_digit(char c)
+{
+    return (unsigned char)(c - '0') <= 9;
+}
+
+/* Takes any of two characters off the text. */
+static inline bool accept(struct reader *reader, char one, char other)
+{
+    if (reader->at == reader->end || (*reader->at != one && *reader->at != other))
+        return false;
+    reader->at++;
+    return true;
+}
+
+/* Takes a sign off the text, if there is one; true if it is a minus. */
+static inline bool read_sign(struct reader *reader)
+{
+    if (accept(reader, '-', '-'))
+        return true;
+    accept(reader, '+', '+');
+    return false;
+}
+
+static inline bool eight_digits(const char *text, uint64_t *value)
+{
+    uint64_t word = pf_digits_load(text);
+    *value = pf_digits_join(word, 8);
+    return pf_digits_count(word) == 8;
+}
+
+/* One underscore may stand between two digits. */
+static inline bool is_separator(const char *at, const char *start, const char *end)
+{
+    return *at == '_' && at > start && end - at > 1 && is_digit(at[1]);
+}
+
+/* Reads digits into the decimal, all before or all behind the point; false if there are none. */
+static inline bool read_digits(struct reader *reader, struct decimal *decimal, bool behind_point)
+{
+    const char *at = reader->at, *start = at, *end = reader->end;
+    uint64_t mantissa = decimal->mantissa, eight;
+    int64_t dropped = 0;
+    while (mantissa < TEN_11 && end - at >= 8 && eight_digits(at, &eight)) {
+        mantissa = mantissa * TEN_8 + eight;
+        at += 8;
+    }
+    int64_t places = at - start;
+    for (; at < end; at++) {
+        if (!is_digit(*at)) {
+            if (is_separator(at, start, end))
+                continue;
+            break;
+        }
+        unsigned digit = (unsigned)(*at - '0');
+        if (mantissa < TEN_18) {
+            mantissa = mantissa * 10 + digit;
+            places++;
+        } else {
+            decimal->more |= digit != 0;
+            dropped++;
+        }
+    }
+    decimal->mantissa = mantissa;
+    decimal->exponent += behind_point ? -places : dropped;
+    reader->at = at;
+    return at > start;
+}
+
+/* What follows the `e`; false if that is no integer. */
+static bool read_exponent(struct reader *reader, int64_t *exponent)
+{
+    bool negative = read_sign(reader);
+    const char *start = reader->at;
+    int64_t value = 0;
+    for (; reader->at < reader->end; reader->at++) {
+        if (is_digit(*reader->at))
+            value = value < EXPONENT_LIMIT ? value * 10 + (*reader->at - '0') : value;
+        else if (!is_separator(reader->at, start, reader->end))
+            break;
+    }
+    *exponent = negative ? -value : value;
+    return reader->at > start;
+}
+
+static bool is_word(struct reader reader, const char *word)
+{
+    size_t size = strlen(word);
+    return (size_t)(reader.end - reader.at) == size && !strncasecmp(reader.at, word, size);
+}
+
+static bool read_word(struct reader reader, double *value)
+{
+    if (is_word(reader, "inf") || is_word(reader, "infinity"))
+        *value = HUGE_VAL;
+    else if (is_word(reader, "nan"))
+        *value = (double)NAN;
+    else
+        return false;
+    return true;
+}
+
+/* Where both parts are doubles without error, one multiplication or division rounds once, thus correctly. */
+static inline bool from_exact_parts(const struct decimal *decimal, double *value)
+{
+    static const double tens[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,  1e8,  1e9,  1e10, 1e11,
+                                  1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
+    if (FLT_EVAL_METHOD != 0 || decimal->mantissa > UINT64_C(1) << 53 || decimal->exponent < -22 ||
+        decimal->exponent > 22)
+        return false;
+    double mantissa = (double)decimal->mantissa;
+    *value = decimal->exponent < 0 ? mantissa / tens[-decimal->exponent] : mantissa * tens[decimal->exponent];
+    return true;
+}
+
+/* mantissa * power / 2^64, cut off; `exact` if nothing was. */
+struct product {
+    pf_uint128 bits;
+    bool exact;
+};
+
+static inline struct product multiply(uint64_t mantissa, pf_uint128 power)
+{
+    pf_uint128 low = (pf_uint128)mantissa * (uint64_t)power;
+    pf_uint128 high = (pf_uint128)mantissa * (uint64_t)(power >> 64);
+    return (struct product){.bits = high + (uint64_t)(low >> 64), .exact = (uint64_t)low == 0};
+}
+
+/*
+ * The mantissa times the 128-bit power of ten, which is the number but for its lowest bits: what was cut off
+ * from the power and the product, and the digits that the mantissa lacks. As long as the number rounds the
+ * same way whether those add nothing or the most they can, it rounds that way. False if it may not (for
+ * random numbers of up to 19 digits practically never), or if it is no normal double.
+ */
+static inline bool from_product(const struct decimal *decimal, double *value)
+{
+    if (decimal->exponent < PF_POWER_MIN || decimal->exponent > PF_POWER_MAX)
+        return false;
+    int ten = (int)decimal->exponent;
+    int shift = __builtin_clzll(decimal->mantissa);
+    struct product product = multiply(decimal->mantissa << shift, pf_power_of_ten(ten));
+
+    int surplus = product.bits >> 127 ? 128 - DBL_MANT_DIG : 127 - DBL_MANT_DIG;
+    uint64_t fraction = (uint64_t)(product.bits >> surplus);
+    pf_uint128 full = (pf_uint128)1 << surplus, half = full / 2, rest = product.bits & (full - 1);
+    if (pf_power_is_exact(ten) && !decimal->more) {
+        bool above = rest > half || (rest == half && !product.exact);
+        fraction += above || (rest == half && fraction & 1);
+    } else {
+        /* The number is above `rest`: by less than 2, or by up to one of the mantissa's last digit. */
+        pf_uint128 slack = 2 + (decimal->more ? (pf_uint128)1 << (64 + shift) : 0);
+        if (rest + slack > (rest < half ? half : full))
+            return false;
+        fraction += rest >= half;
+    }
+    int exponent = surplus + pf_power_log2(ten) - shift - 63 + 1075; /* as a double stores it */
+    if (exponent < 1 || exponent > 2046)
+        return false;
+    /* Without its leading bit; if it was rounded up to 2^53, the carry goes on into the exponent. */
+    uint64_t bits = ((uint64_t)exponent << 52) + (fraction - (UINT64_C(1) << 52));
+    memcpy(value, &bits, sizeof bits);
+    return true;
+}
+
+/* A number with its digits in text, without point, which strtod reads the same in every locale. */
+static double from_digits(struct reader digits, int64_t exponent)
+{
+    char text[KEPT_DIGITS + 32];
+    size_t size = 0;
+    bool behind_point = false, more = false;
+    for (const char *at = digits.at; at < digits.end; at++) {
+        behind_point |= *at == '.';
+        if (!is_digit(*at))
+            continue;
+        if (size < KEPT_DIGITS) {
+            text[size] = *at;
+            size += size > 0 || *at != '0';
+            exponent -= behind_point;
+        } else {
+            more |= *at != '0';
+            exponent += !behind_point;
+        }
+    }
+    if (more) {
+        text[size++] = '1';
+        exponent--;
+    }
+    int clamped = exponent < -99999 ? -99999 : exponent > 99999 ? 99999 : (int)exponent;
+    snprintf(text + size, sizeof text - size, "e%d", clamped);
+    return strtod(text, NULL);
+}
+
+/* Fewer digits give quicker ways a chance: `0.50000000000000000` is half. */
+static inline void drop_trailing_zeros(struct decimal *decimal)
+{
+    if (decimal->more)
+        return;
+    while (decimal->exponent < 0 && decimal->mantissa % 10 == 0) {
+        decimal->mantissa /= 10;
+        decimal->exponent++;
+    }
+}
+
+/* The double next to the number; `exponent` is what the text gives behind its `digits`. */
+static inline double nearest(struct decimal decimal, struct reader digits, int64_t exponent)
+{
+    double value = 0;
+    if (decimal.mantissa == 0 || from_exact_parts(&decimal, &value))
+        return value;
+    drop_trailing_zeros(&decimal);
+    if (from_exact_parts(&decimal, &value) || from_product(&decimal, &value))
+        return value;
+    return from_digits(digits, exponent);
+}
+
+static inline bool read_number(struct reader reader, double *value)
+{
+    struct reader digits = reader;
+    struct decimal decimal = {0};
+    bool before = read_digits(&reader, &decimal, false);
+    bool behind = accept(&reader, '.', '.') && read_digits(&reader, &decimal, true);
+    if (!before && !behind)
+        return false;
+    digits.end = reader.at;
+    int64_t exponent = 0;
+    if (accept(&reader, 'e', 'E') && !read_exponent(&reader, &exponent))
+        return false;
+    if (reader.at < reader.end)
+        return false;
+    decimal.exponent += exponent;
+    *value = nearest(decimal, digits, exponent);
+    return true;
+}
+
+bool pf_parse_double(const char *text, size_t size, double *value)
+{
+    struct reader reader = {text, text + size};
+    bool negative = read_sign(&reader);
+    if (!read_number(reader, value) && !read_word(reader, value))
+        return false;
+    if (negative)
+        *value = -*value;
+    return true;
+}

@@ -1,0 +1,292 @@
+/* SPDX-License-Identifier: MIT */
+#include "formats/kit/print.h"
+
+#include <endian.h>
+#include <math.h>
+#include <stdbool.h>
+#include <string.h>
+
+#include "formats/kit/powers.h"
+#include "formats/kit/shortest.h"
+
+#define TEN_8  UINT64_C(100000000)
+#define TEN_16 UINT64_C(10000000000000000)
+#define ZEROS  UINT64_C(0x3030303030303030) /* "00000000" */
+
+const uint64_t pf_tens[20] = {
+    UINT64_C(1),
+    UINT64_C(10),
+    UINT64_C(100),
+    UINT64_C(1000),
+    UINT64_C(10000),
+    UINT64_C(100000),
+    UINT64_C(1000000),
+    UINT64_C(10000000),
+    UINT64_C(100000000),
+    UINT64_C(1000000000),
+    UINT64_C(10000000000),
+    UINT64_C(100000000000),
+    UINT64_C(1000000000000),
+    UINT64_C(10000000000000),
+    UINT64_C(100000000000000),
+    UINT64_C(1000000000000000),
+    UINT64_C(10000000000000000),
+    UINT64_C(100000000000000000),
+    UINT64_C(1000000000000000000),
+    UINT64_C(10000000000000000000),
+};
+
+/*
+ * Eight digits in one word, the most significant one in the lowest byte; value is below 10^8. Each step
+ * splits all lanes at once, dividing by multiplication: by 100 in lanes of 32 bits (10486 / 2^20), then by 10
+ * in lanes of 16 bits (103 / 2^10), which is exact for numbers this small.
+ */
+static inline uint64_t eight_digits(uint32_t value)
+{
+    uint64_t fours = value / 10000 | (uint64_t)(value % 10000) << 32;
+    uint64_t hundreds = (fours * 10486 >> 20) & 0x0000007f0000007f;
+    uint64_t twos = hundreds | (fours - hundreds * 100) << 16;
+    uint64_t tens = (twos * 103 >> 10) & 0x000f000f000f000f;
+    return tens | (twos - tens * 10) << 8;
+}
+
+static inline void put_8_bytes(char *out, uint64_t digits)
+{
+    digits = htole64(digits);
+    memcpy(out, &digits, sizeof digits);
+}
+
+/* Eight digits, with leading zeros. */
+static inline char *put_8(char *out, uint32_t value)
+{
+    put_8_bytes(out, eight_digits(value) + ZEROS);
+    return out + 8;
+}
+
+/* Without leading zeros, for values below 10^8; writes 8 bytes whatever the size, and takes no branch. */
+static inline char *put_upto_8(char *out, uint32_t value)
+{
+    uint64_t digits = eight_digits(value);
+    unsigned zeros = (unsigned)__builtin_ctzll(digits | UINT64_C(1) << 56) / 8;
+    put_8_bytes(out, (digits + ZEROS) >> 8 * zeros);
+    return out + 8 - zeros;
+}
+
+static inline char *put_uint(char *out, uint64_t value)
+{
+    if (value < TEN_8)
+        return put_upto_8(out, (uint32_t)value);
+    if (value < TEN_16) {
+        out = put_upto_8(out, (uint32_t)(value / TEN_8));
+    } else {
+        out = put_upto_8(out, (uint32_t)(value / TEN_16));
+        out = put_8(out, (uint32_t)(value / TEN_8 % TEN_8));
+    }
+    return put_8(out, (uint32_t)(value % TEN_8));
+}
+
+char *pf_print_uint(char *out, uint64_t value)
+{
+    return put_uint(out, value);
+}
+
+static inline char *put_int(char *out, int64_t value)
+{
+    *out = '-';
+    return put_uint(out + (value < 0), value < 0 ? -(uint64_t)value : (uint64_t)value);
+}
+
+char *pf_print_int(char *out, int64_t value)
+{
+    return put_int(out, value);
+}
+
+/* |value|, which for the smallest number is no pf_int128. */
+static pf_uint128 magnitude(pf_int128 value)
+{
+    return value < 0 ? -(pf_uint128)value : (pf_uint128)value;
+}
+
+/* Sixteen digits at a time, down to what a uint64_t holds. */
+static char *put_wide(char *out, pf_uint128 value)
+{
+    if (value <= UINT64_MAX)
+        return put_uint(out, (uint64_t)value);
+    uint64_t low = (uint64_t)(value % TEN_16);
+    out = put_wide(out, value / TEN_16);
+    out = put_8(out, (uint32_t)(low / TEN_8));
+    return put_8(out, (uint32_t)(low % TEN_8));
+}
+
+char *pf_print_wide(char *out, pf_int128 value)
+{
+    *out = '-';
+    return put_wide(out + (value < 0), magnitude(value));
+}
+
+unsigned pf_wide_size(pf_int128 value)
+{
+    pf_uint128 rest = magnitude(value);
+    unsigned size =
+        rest <= UINT64_MAX ? pf_uint_size((uint64_t)rest) : 19 + pf_uint_size((uint64_t)(rest / pf_tens[19]));
+    return size + (value < 0);
+}
+
+/* An integer below 2^53, as most values of profiles are, is its own shortest decimal. -0 is none. */
+static inline bool is_integer(double value, int64_t *integer)
+{
+    if (!(fabs(value) < 9007199254740992.0))
+        return false;
+    *integer = (int64_t)value;
+    return (double)*integer == value && (*integer != 0 || !signbit(value));
+}
+
+/* Not so infinities, not-a-number and -0: words stand for those. */
+static inline bool has_digits(double value)
+{
+    return isfinite(value) && value != 0;
+}
+
+static const char *word_for(double value)
+{
+    return isnan(value) ? "nan" : isfinite(value) ? "-0" : value > 0 ? "inf" : "-inf";
+}
+
+static char *put_word(char *out, double value)
+{
+    const char *word = word_for(value);
+    return (char *)memcpy(out, word, strlen(word)) + strlen(word);
+}
+
+/* Where the point goes: digits d with n digits are d[0].d[1]... * 10^scientific. */
+static inline int scientific(struct pf_decimal d, unsigned n)
+{
+    return d.exponent + (int)n - 1;
+}
+
+static inline bool needs_exponent(int exponent)
+{
+    return exponent < -4 || exponent > 16;
+}
+
+/*
+ * All 17 digits that a double can have, filled up with zeros at the end: the first one, and 16 more as
+ * characters. Kept in registers, since reading back what was just written in other widths is slow.
+ */
+struct digits {
+    char first;
+    pf_uint128 others;
+};
+
+static inline struct digits seventeen_digits(uint64_t value, unsigned n)
+{
+    value *= pf_tens[17 - n];
+    uint64_t high = value / TEN_8;
+    return (struct digits){
+        .first = (char)('0' + value / TEN_16),
+        .others = (eight_digits((uint32_t)(high % TEN_8)) + ZEROS) |
+                  (pf_uint128)(eight_digits((uint32_t)(value % TEN_8)) + ZEROS) << 64,
+    };
+}
+
+static inline void put_16_bytes(char *out, pf_uint128 words)
+{
+    put_8_bytes(out, (uint64_t)words);
+    put_8_bytes(out + 8, (uint64_t)(words >> 64));
+}
+
+/* 1e-05, 1.5e+300: at least two digits of exponent. */
+static inline char *put_scientific(char *out, struct pf_decimal d, unsigned n)
+{
+    struct digits digits = seventeen_digits(d.digits, n);
+    out[0] = digits.first;
+    out[1] = '.';
+    put_16_bytes(out + 2, digits.others);
+    out += n == 1 ? 1 : n + 1;
+    int exponent = scientific(d, n);
+    unsigned distance = (unsigned)(exponent < 0 ? -exponent : exponent);
+    *out++ = 'e';
+    *out++ = exponent < 0 ? '-' : '+';
+    *out = '0';
+    return put_upto_8(out + (distance < 10), distance);
+}
+
+/* 0.0001 to 12345678901234568: what printf's %.17g prints without exponent. */
+static inline char *put_moderate(char *out, struct pf_decimal d, unsigned n)
+{
+    struct digits digits = seventeen_digits(d.digits, n);
+    int exponent = scientific(d, n);
+    if (exponent < 0) {
+        memcpy(out, "0.000000", 8);
+        out += 1 - exponent;
+        out[0] = digits.first;
+        put_16_bytes(out + 1, digits.others);
+        return out + n;
+    }
+    out[0] = digits.first;
+    put_16_bytes(out + 1, digits.others);
+    out += exponent + 1;
+    if (d.exponent >= 0)
+        return out;
+    /* Those behind the point once more, one place further on. */
+    *out = '.';
+    put_16_bytes(out + 1, digits.others >> 8 * exponent);
+    return out + 1 - d.exponent;
+}
+
+static char *put_plain(char *out, struct pf_decimal d, unsigned n)
+{
+    int exponent = scientific(d, n);
+    if (!needs_exponent(exponent))
+        return put_moderate(out, d, n);
+    if (exponent > 0) {
+        out = put_uint(out, d.digits);
+        memset(out, '0', (size_t)d.exponent);
+        return out + d.exponent;
+    }
+    size_t zeros = (size_t)(-exponent - 1);
+    memcpy(out, "0.", 2);
+    memset(out + 2, '0', zeros);
+    return put_uint(out + 2 + zeros, d.digits);
+}
+
+char *pf_print_double(char *out, double value)
+{
+    int64_t integer;
+    if (is_integer(value, &integer))
+        return put_int(out, integer);
+    if (!has_digits(value))
+        return put_word(out, value);
+    if (value < 0)
+        *out++ = '-';
+    struct pf_decimal d = pf_shortest(fabs(value));
+    unsigned n = pf_uint_size(d.digits);
+    return needs_exponent(scientific(d, n)) ? put_scientific(out, d, n) : put_moderate(out, d, n);
+}
+
+char *pf_print_double_plain(char *out, double value)
+{
+    if (!has_digits(value))
+        return pf_print_double(out, value);
+    if (value < 0)
+        *out++ = '-';
+    struct pf_decimal d = pf_shortest(fabs(value));
+    return put_plain(out, d, pf_uint_size(d.digits));
+}
+
+unsigned pf_double_size(double value)
+{
+    int64_t integer;
+    if (is_integer(value, &integer))
+        return pf_int_size(integer);
+    if (!has_digits(value))
+        return (unsigned)strlen(word_for(value));
+    struct pf_decimal d = pf_shortest(fabs(value));
+    unsigned n = pf_uint_size(d.digits), sign = value < 0;
+    int exponent = scientific(d, n);
+    if (needs_exponent(exponent))
+        return sign + n + (n > 1) + (exponent <= -100 || exponent >= 100 ? 5 : 4);
+    if (d.exponent >= 0)
+        return sign + n + (unsigned)d.exponent;
+    return sign + n + 1 + (exponent < 0 ? (unsigned)-exponent : 0);
+}

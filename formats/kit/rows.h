@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef PF_ROWS_H
+#define PF_ROWS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "formats/kit/cell.h"
+#include "formats/kit/error.h"
+
+/*
+ * A small table held in memory: partitions, warnings, a format's own lists. (Mass data is never held: it has
+ * cursors.) Text and wide integers are copied in. Building is for one thread; reading afterwards is for all.
+ */
+struct pf_rows;
+
+struct pf_rows *pf_rows_new(size_t columns); /* NULL: out of memory */
+void pf_rows_free(struct pf_rows *rows);
+
+/* Appends a row of as many cells as there are columns. 0, or -1 with *error filled. */
+int pf_rows_add(struct pf_rows *rows, const struct pf_cell *cells, struct pf_error *error);
+
+/* The cells of row i (i < count), valid until the next add. */
+const struct pf_cell *pf_rows_at(const struct pf_rows *rows, size_t i);
+size_t pf_rows_count(const struct pf_rows *rows);
+size_t pf_rows_columns(const struct pf_rows *rows);
+
+#endif

@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: MIT */
+#include "formats/kit/sorter.h"
+
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "formats/kit/array.h"
+#include "formats/kit/store.h"
+
+/* A sorted run in the store, and the part of it that is in memory while runs are merged. */
+struct run {
+    uint64_t next, end; /* records of the store that are yet to be read */
+    uint64_t *window;   /* part of the sorter's memory */
+    size_t at, have;    /* records of the window */
+};
+
+struct pf_sorter {
+    unsigned words, keys;
+    size_t capacity; /* records that may be held in memory, */
+    size_t room;     /* for which there is room now, */
+    size_t count;    /* which there are, */
+    size_t at;       /* which have been given out if no run was written */
+    bool in_order;   /* as they were added */
+    uint64_t *memory;
+    struct pf_store *store; /* of all runs; NULL: none was written */
+    struct run *runs;
+    size_t n_runs, runs_room;
+    size_t *heap; /* of runs that have records left, that with the smallest first */
+    size_t heaped;
+};
+
+enum { CAPACITY_LEAST = 4096, ROOM_FIRST = 1024 };
+
+struct pf_sorter *pf_sorter_new(unsigned words, unsigned keys, uint64_t limit)
+{
+    struct pf_sorter *sorter = calloc(1, sizeof *sorter);
+    if (!sorter)
+        return NULL;
+    uint64_t capacity = limit / (words * sizeof *sorter->memory);
+    sorter->words = words;
+    sorter->keys = keys;
+    sorter->capacity = capacity < CAPACITY_LEAST ? CAPACITY_LEAST : (size_t)capacity;
+    sorter->in_order = true;
+    return sorter;
+}
+
+void pf_sorter_free(struct pf_sorter *sorter)
+{
+    if (!sorter)
+        return;
+    pf_store_free(sorter->store);
+    free(sorter->memory);
+    free(sorter->runs);
+    free(sorter->heap);
+    free(sorter);
+}
+
+static size_t record_size(const struct pf_sorter *sorter)
+{
+    return sorter->words * sizeof *sorter->memory;
+}
+
+static int compare(const uint64_t *a, const uint64_t *b, unsigned keys)
+{
+    for (unsigned i = 0; i < keys; i++)
+        if (a[i] != b[i])
+            return a[i] < b[i] ? -1 : 1;
+    return 0;
+}
+
+static int by_keys(const void *a, const void *b, void *arg)
+{
+    return compare(a, b, ((const struct pf_sorter *)arg)->keys);
+}
+
+static void sort_memory(struct pf_sorter *sorter)
+{
+    if (!sorter->in_order)
+        qsort_r(sorter->memory, sorter->count, record_size(sorter), by_keys, sorter);
+    sorter->in_order = true;
+}
+
+/* ---- adding -------------------------------------------------------------------------------------- */
+
+static int write_run(struct pf_sorter *sorter, struct pf_error *error)
+{
+    if (!sorter->store && !(sorter->store = pf_store_new(0)))
+        return pf_fail_memory(error);
+    if (pf_array_room(&sorter->runs, &sorter->runs_room, sorter->n_runs, sizeof *sorter->runs, error))
+        return -1;
+    sort_memory(sorter);
+    uint64_t first = pf_store_size(sorter->store) / record_size(sorter);
+    if (pf_store_append(sorter->store, sorter->memory, sorter->count * record_size(sorter), error))
+        return -1;
+    sorter->runs[sorter->n_runs++] = (struct run){.next = first, .end = first + sorter->count};
+    sorter->count = 0;
+    return 0;
+}
+
+static int make_room(struct pf_sorter *sorter, struct pf_error *error)
+{
+    if (sorter->room == sorter->capacity)
+        return write_run(sorter, error);
+    size_t room = sorter->room ? sorter->room * 2 : ROOM_FIRST;
+    if (room > sorter->capacity)
+        room = sorter->capacity;
+    if (pf_array_resize(&sorter->memory, room, record_size(sorter), error))
+        return -1;
+    sorter->room = room;
+    return 0;
+}
+
+int pf_sorter_add(struct pf_sorter *sorter, const uint64_t *record, struct pf_error *error)
+{
+    if (sorter->count == sorter->room && make_room(sorter, error))
+        return -1;
+    uint64_t *to = sorter->memory + sorter->count * sorter->words;
+    if (sorter->count && sorter->in_order)
+        sorter->in_order = compare(to - sorter->words, record, sorter->keys) <= 0;
+    memcpy(to, record, record_size(sorter));
+    sorter->count++;
+    return 0;
+}
+
+/* ---- merging ------------------------------------------------------------------------------------- */
+
+static const uint64_t *head(const struct pf_sorter *sorter, size_t run)
+{
+    return sorter->runs[run].window + sorter->runs[run].at * sorter->words;
+}
+
+static bool is_before(const struct pf_sorter *sorter, size_t a, size_t b)
+{
+    return compare(head(sorter, a), head(sorter, b), sorter->keys) < 0;
+}
+
+/* Lets the run at the heap's place sink to where it belongs. */
+static void sink(struct pf_sorter *sorter, size_t place)
+{
+    size_t run = sorter->heap[place];
+    for (size_t child; (child = 2 * place + 1) < sorter->heaped; place = child) {
+        if (child + 1 < sorter->heaped && is_before(sorter, sorter->heap[child + 1], sorter->heap[child]))
+            child++;
+        if (!is_before(sorter, sorter->heap[child], run))
+            break;
+        sorter->heap[place] = sorter->heap[child];
+    }
+    sorter->heap[place] = run;
+}
+
+/* Reads the next records of a run. `most`: so many fit into its window. */
+static int refill(struct pf_sorter *sorter, struct run *run, size_t most, struct pf_error *error)
+{
+    uint64_t left = run->end - run->next;
+    run->at = 0;
+    run->have = left < most ? (size_t)left : most;
+    if (pf_store_read(sorter->store, run->next * record_size(sorter), run->window,
+                      run->have * record_size(sorter), error))
+        return -1;
+    run->next += run->have;
+    return 0;
+}
+
+static size_t window_records(const struct pf_sorter *sorter)
+{
+    return sorter->room / sorter->n_runs;
+}
+
+/* Shares the memory among the runs. More of them than records fit there are out of reach: each has filled it. */
+static int begin_merge(struct pf_sorter *sorter, struct pf_error *error)
+{
+    size_t most = window_records(sorter);
+    if (!most || !(sorter->heap = malloc(sorter->n_runs * sizeof *sorter->heap)))
+        return pf_fail_memory(error);
+    for (size_t i = 0; i < sorter->n_runs; i++) {
+        sorter->runs[i].window = sorter->memory + i * most * sorter->words;
+        if (refill(sorter, &sorter->runs[i], most, error))
+            return -1;
+        sorter->heap[i] = i;
+    }
+    sorter->heaped = sorter->n_runs;
+    for (size_t i = sorter->heaped / 2; i-- > 0;)
+        sink(sorter, i);
+    return 0;
+}
+
+int pf_sorter_finish(struct pf_sorter *sorter, struct pf_error *error)
+{
+    sorter->at = 0;
+    if (!sorter->store) {
+        sort_memory(sorter);
+        return 0;
+    }
+    if (sorter->count && write_run(sorter, error))
+        return -1;
+    return begin_merge(sorter, error);
+}
+
+/* Steps over the record that was given out last. */
+static int advance(struct pf_sorter *sorter, struct pf_error *error)
+{
+    struct run *run = &sorter->runs[sorter->heap[0]];
+    if (++run->at == run->have && run->next < run->end) {
+        if (refill(sorter, run, window_records(sorter), error))
+            return -1;
+    } else if (run->at == run->have) {
+        sorter->heap[0] = sorter->heap[--sorter->heaped];
+    }
+    if (sorter->heaped)
+        sink(sorter, 0);
+    return 0;
+}
+
+int pf_sorter_next(struct pf_sorter *sorter, const uint64_t **record, struct pf_error *error)
+{
+    if (!sorter->store) {
+        if (sorter->at == sorter->count)
+            return 0;
+        *record = sorter->memory + sorter->at++ * sorter->words;
+        return 1;
+    }
+    if (sorter->at && sorter->heaped && advance(sorter, error))
+        return -1;
+    sorter->at = 1;
+    if (!sorter->heaped)
+        return 0;
+    *record = head(sorter, sorter->heap[0]);
+    return 1;
+}

@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: MIT */
+#include "formats/kit/store.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "formats/kit/array.h"
+
+/* What is appended to a spilled store is written in runs of this many bytes. */
+enum { TAIL = 64 * 1024 };
+
+struct pf_store {
+    uint64_t limit, size;
+    unsigned char *memory; /* NULL once spilled */
+    size_t room;
+    int fd;              /* -1 while in memory */
+    unsigned char *tail; /* the last bytes of a spilled store that are not in the file yet */
+    size_t tail_size;
+};
+
+struct pf_store *pf_store_new(uint64_t limit)
+{
+    struct pf_store *store = calloc(1, sizeof *store);
+    if (!store)
+        return NULL;
+    store->limit = limit;
+    store->fd = -1;
+    return store;
+}
+
+void pf_store_free(struct pf_store *store)
+{
+    if (!store)
+        return;
+    if (store->fd >= 0)
+        close(store->fd);
+    free(store->memory);
+    free(store->tail);
+    free(store);
+}
+
+int pf_spill_file(struct pf_error *error)
+{
+    const char *folder = getenv("TMPDIR");
+    if (!folder || !*folder)
+        folder = "/var/tmp";
+    int fd = open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+    if (fd >= 0)
+        return fd;
+    char path[4096];
+    if (strlen(folder) + sizeof "/profilefs.XXXXXX" > sizeof path)
+        return pf_fail(error, ENAMETOOLONG, "TMPDIR is too long");
+    strcpy(path, folder);
+    strcat(path, "/profilefs.XXXXXX");
+    fd = mkostemp(path, O_CLOEXEC); /* where the file system knows no O_TMPFILE */
+    if (fd < 0)
+        return pf_fail(error, errno, "no temporary file in %.100s: %s", folder, strerror(errno));
+    unlink(path);
+    return fd;
+}
+
+static int write_all(int fd, const void *bytes, size_t size, uint64_t offset, struct pf_error *error)
+{
+    const unsigned char *at = bytes;
+    while (size) {
+        ssize_t n = pwrite(fd, at, size, (off_t)offset);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0)
+            return pf_fail(error, n ? errno : ENOSPC, "writing a temporary file: %s",
+                           strerror(n ? errno : ENOSPC));
+        at += n;
+        size -= (size_t)n;
+        offset += (uint64_t)n;
+    }
+    return 0;
+}
+
+static int spill(struct pf_store *store, struct pf_error *error)
+{
+    int fd = pf_spill_file(error);
+    if (fd < 0)
+        return -1;
+    if (write_all(fd, store->memory, store->size, 0, error)) {
+        close(fd);
+        return -1;
+    }
+    free(store->memory);
+    store->memory = NULL;
+    store->fd = fd;
+    return 0;
+}
+
+static int flush_tail(struct pf_store *store, struct pf_error *error)
+{
+    if (store->tail_size &&
+        write_all(store->fd, store->tail, store->tail_size, store->size - store->tail_size, error))
+        return -1;
+    store->tail_size = 0;
+    return 0;
+}
+
+static int append_tail(struct pf_store *store, const void *bytes, size_t size, struct pf_error *error)
+{
+    if (!store->tail && !(store->tail = malloc(TAIL)))
+        return pf_fail_memory(error);
+    if (size > TAIL - store->tail_size && flush_tail(store, error))
+        return -1;
+    if (size > TAIL) {
+        if (write_all(store->fd, bytes, size, store->size, error))
+            return -1;
+    } else if (size) {
+        memcpy(store->tail + store->tail_size, bytes, size);
+        store->tail_size += size;
+    }
+    store->size += size;
+    return 0;
+}
+
+static int grow(struct pf_store *store, uint64_t size, struct pf_error *error)
+{
+    size_t room = store->room ? store->room : 4096;
+    while (room < size)
+        room *= 2;
+    if (room > store->limit && size <= store->limit)
+        room = store->limit;
+    if (pf_array_resize(&store->memory, room, 1, error))
+        return -1;
+    store->room = room;
+    return 0;
+}
+
+int pf_store_write(struct pf_store *store, uint64_t offset, const void *bytes, size_t size,
+                   struct pf_error *error)
+{
+    uint64_t end = offset + size;
+    if (end < offset || end > INT64_MAX)
+        return pf_fail(error, EFBIG, "too much to hold");
+    if (store->fd < 0 && end > store->limit && spill(store, error))
+        return -1;
+    if (store->fd >= 0) {
+        if (offset == store->size)
+            return append_tail(store, bytes, size, error);
+        if (flush_tail(store, error) || write_all(store->fd, bytes, size, offset, error))
+            return -1;
+    } else {
+        if (end > store->room && grow(store, end, error))
+            return -1;
+        if (offset > store->size)
+            memset(store->memory + store->size, 0, offset - store->size);
+        if (size)
+            memcpy(store->memory + offset, bytes, size);
+    }
+    if (end > store->size)
+        store->size = end;
+    return 0;
+}
+
+int pf_store_append(struct pf_store *store, const void *bytes, size_t size, struct pf_error *error)
+{
+    return pf_store_write(store, store->size, bytes, size, error);
+}
+
+uint64_t pf_store_size(const struct pf_store *store)
+{
+    return store->size;
+}
+
+int pf_store_read(const struct pf_store *store, uint64_t offset, void *buffer, size_t size,
+                  struct pf_error *error)
+{
+    if (offset > store->size || size > store->size - offset)
+        return pf_fail(error, EIO, "reading past the end of a temporary file");
+    if (store->fd < 0) {
+        if (size)
+            memcpy(buffer, store->memory + offset, size);
+        return 0;
+    }
+    unsigned char *at = buffer;
+    uint64_t in_file = store->size - store->tail_size;
+    if (offset + size > in_file) {
+        size_t late = offset >= in_file ? size : (size_t)(offset + size - in_file);
+        memcpy(at + size - late, store->tail + (offset + size - late - in_file), late);
+        size -= late;
+    }
+    while (size) {
+        ssize_t n = pread(store->fd, at, size, (off_t)offset);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            return pf_fail(error, errno, "reading a temporary file: %s", strerror(errno));
+        if (n == 0) { /* a hole at the end: written as size, never as bytes */
+            memset(at, 0, size);
+            return 0;
+        }
+        at += n;
+        size -= (size_t)n;
+        offset += (uint64_t)n;
+    }
+    return 0;
+}
+
+const void *pf_store_memory(const struct pf_store *store)
+{
+    return store->fd < 0 ? store->memory : NULL;
+}

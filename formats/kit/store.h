@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef PF_STORE_H
+#define PF_STORE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "formats/kit/error.h"
+
+/*
+ * An append-only run of bytes that is held in memory up to a limit and in an unlinked file ($TMPDIR, else
+ * /var/tmp) beyond it. Appending is for one thread; reading is for all once appending is over.
+ */
+struct pf_store;
+
+struct pf_store *pf_store_new(uint64_t limit); /* NULL: out of memory */
+void pf_store_free(struct pf_store *store);
+
+int pf_store_append(struct pf_store *store, const void *bytes, size_t size, struct pf_error *error);
+/* Overwrites or extends at an offset (extending leaves zeros). */
+int pf_store_write(struct pf_store *store, uint64_t offset, const void *bytes, size_t size,
+                   struct pf_error *error);
+uint64_t pf_store_size(const struct pf_store *store);
+
+/* Exactly `size` bytes at `offset`; -1 with *error filled if they are not there. */
+int pf_store_read(const struct pf_store *store, uint64_t offset, void *buffer, size_t size,
+                  struct pf_error *error);
+
+/* An open, unlinked temporary file in $TMPDIR, else /var/tmp, that the caller closes; -1 with *error filled.
+ */
+int pf_spill_file(struct pf_error *error);
+
+/* The bytes themselves if the store is in memory, else NULL. */
+const void *pf_store_memory(const struct pf_store *store);
+
+#endif

@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: MIT */
+#include "formats/kit/tree.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "formats/kit/array.h"
+
+struct pf_tree *pf_tree_new(const char *const *kinds)
+{
+    struct pf_tree *tree = calloc(1, sizeof *tree);
+    if (!tree)
+        return NULL;
+    tree->kinds = kinds;
+    tree->strings = pf_strings_new();
+    if (!tree->strings) {
+        free(tree);
+        return NULL;
+    }
+    return tree;
+}
+
+void pf_tree_free(struct pf_tree *tree)
+{
+    if (!tree)
+        return;
+    pf_strings_free(tree->strings);
+    void *arrays[] = {tree->parent, tree->depth, tree->name,   tree->key,    tree->flags, tree->kind,
+                      tree->id,     tree->line,  tree->file,   tree->module, tree->first, tree->child,
+                      tree->root,   tree->slots, tree->eldest, tree->sibling};
+    for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++)
+        free(arrays[i]);
+    free(tree);
+}
+
+static uint32_t hash_of(uint32_t parent, uint32_t key)
+{
+    uint64_t hash = ((uint64_t)parent << 32 | key) * 0x9e3779b97f4a7c15u;
+    return (uint32_t)(hash >> 32);
+}
+
+/* A slot holds its hash as well: contexts are many, and each that is looked at is a miss of the processor's cache. */
+static uint64_t *slot_of(const struct pf_tree *tree, uint32_t hash, uint32_t parent, uint32_t key)
+{
+    for (uint32_t i = hash;; i++) {
+        uint64_t *slot = &tree->slots[i & tree->slot_mask];
+        uint32_t context = (uint32_t)*slot - 1;
+        if (!*slot || (*slot >> 32 == hash && tree->parent[context] == parent && tree->key[context] == key))
+            return slot;
+    }
+}
+
+/* Makes room for one more slot. */
+static int grow_slots(struct pf_tree *tree, struct pf_error *error)
+{
+    if (tree->slots && tree->slots_used < tree->slot_mask / 4 * 3)
+        return 0;
+    uint32_t mask = tree->slots ? tree->slot_mask * 2 + 1 : 1023;
+    uint64_t *slots = calloc((size_t)mask + 1, sizeof *slots);
+    if (!slots)
+        return pf_fail_memory(error);
+    for (uint32_t i = 0; tree->slots && i <= tree->slot_mask; i++) {
+        uint32_t at = (uint32_t)(tree->slots[i] >> 32);
+        while (tree->slots[i] && slots[at & mask])
+            at++;
+        if (tree->slots[i])
+            slots[at & mask] = tree->slots[i];
+    }
+    free(tree->slots);
+    tree->slots = slots;
+    tree->slot_mask = mask;
+    return 0;
+}
+
+static int grow(struct pf_tree *tree, struct pf_error *error)
+{
+    if (tree->count < tree->room)
+        return 0;
+    if (tree->room > UINT32_MAX / 4)
+        return pf_fail(error, EFBIG, "too many contexts");
+    uint32_t room = tree->room ? tree->room * 2 : 256;
+    if (pf_array_resize(&tree->parent, room, sizeof *tree->parent, error) ||
+        pf_array_resize(&tree->depth, room, sizeof *tree->depth, error) ||
+        pf_array_resize(&tree->name, room, sizeof *tree->name, error) ||
+        pf_array_resize(&tree->key, room, sizeof *tree->key, error) ||
+        pf_array_resize(&tree->flags, room, sizeof *tree->flags, error) ||
+        pf_array_resize(&tree->kind, room, sizeof *tree->kind, error) ||
+        pf_array_resize(&tree->eldest, room, sizeof *tree->eldest, error) ||
+        pf_array_resize(&tree->sibling, room, sizeof *tree->sibling, error))
+        return -1;
+    tree->room = room;
+    return 0;
+}
+
+uint32_t pf_tree_add(struct pf_tree *tree, uint32_t parent, uint32_t key, uint32_t name, uint8_t kind,
+                     uint8_t flags, struct pf_error *error)
+{
+    if (grow(tree, error))
+        return PF_NO_CONTEXT;
+    uint32_t i = tree->count++;
+    tree->parent[i] = parent;
+    tree->depth[i] = parent == PF_NO_CONTEXT ? 0 : tree->depth[parent] + 1;
+    tree->name[i] = name;
+    tree->key[i] = key;
+    tree->kind[i] = kind;
+    tree->flags[i] = flags;
+    tree->eldest[i] = tree->sibling[i] = 0;
+    return i;
+}
+
+/* As many children of a context are in its list. */
+enum { LISTED = 8 };
+
+/*
+ * Where the index plus 1 of the child with this key stands in the list of its parent, or would be added (0); NULL: the list is
+ * full and does not have it.
+ */
+static uint32_t *listed(struct pf_tree *tree, uint32_t parent, uint32_t key)
+{
+    uint32_t *child = parent == PF_NO_CONTEXT ? &tree->eldest_root : &tree->eldest[parent];
+    for (unsigned n = 0; n < LISTED; n++) {
+        if (!*child || tree->key[*child - 1] == key)
+            return child;
+        child = &tree->sibling[*child - 1];
+    }
+    return NULL;
+}
+
+uint32_t pf_tree_child(struct pf_tree *tree, uint32_t parent, uint32_t key, uint32_t name, uint8_t kind,
+                       uint8_t flags, struct pf_error *error)
+{
+    if (grow(tree, error)) /* first, as it moves the lists */
+        return PF_NO_CONTEXT;
+    uint32_t *child = listed(tree, parent, key);
+    if (child) {
+        if (!*child)
+            *child = pf_tree_add(tree, parent, key, name, kind, flags, error) + 1;
+        return *child - 1;
+    }
+    if (grow_slots(tree, error))
+        return PF_NO_CONTEXT;
+    uint32_t hash = hash_of(parent, key);
+    uint64_t *slot = slot_of(tree, hash, parent, key);
+    if (*slot)
+        return (uint32_t)*slot - 1;
+    uint32_t i = pf_tree_add(tree, parent, key, name, kind, flags, error);
+    if (i == PF_NO_CONTEXT)
+        return i;
+    *slot = (uint64_t)hash << 32 | ((uint64_t)i + 1);
+    tree->slots_used++;
+    return i;
+}
+
+/* Counting sort of the contexts by parent. */
+int pf_tree_finish(struct pf_tree *tree, struct pf_error *error)
+{
+    free(tree->slots);
+    free(tree->eldest);
+    free(tree->sibling);
+    tree->slots = NULL;
+    tree->eldest = tree->sibling = NULL;
+    tree->first = calloc((size_t)tree->count + 2, sizeof *tree->first);
+    tree->child = malloc(((size_t)tree->count + 1) * sizeof *tree->child);
+    if (!tree->first || !tree->child)
+        return pf_fail_memory(error);
+    for (uint32_t i = 0; i < tree->count; i++) {
+        if (tree->parent[i] == PF_NO_CONTEXT)
+            tree->roots++;
+        else
+            tree->first[tree->parent[i] + 2]++;
+    }
+    tree->root = malloc(((size_t)tree->roots + 1) * sizeof *tree->root);
+    if (!tree->root)
+        return pf_fail_memory(error);
+    for (uint32_t i = 2; i <= tree->count + 1 && tree->count; i++)
+        tree->first[i] += tree->first[i - 1];
+    uint32_t roots = 0;
+    for (uint32_t i = 0; i < tree->count; i++) {
+        if (tree->parent[i] == PF_NO_CONTEXT)
+            tree->root[roots++] = i;
+        else
+            tree->child[tree->first[tree->parent[i] + 1]++] = i;
+    }
+    return 0;
+}

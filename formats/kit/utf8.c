@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: MIT */
+#include "formats/kit/utf8.h"
+
+size_t pf_utf8(const unsigned char *at, size_t left, size_t *wrong)
+{
+    unsigned char first = at[0], low = 0x80, high = 0xbf;
+    size_t size = first < 0xc2 ? 1 : first < 0xe0 ? 2 : first < 0xf0 ? 3 : first < 0xf5 ? 4 : 1;
+    *wrong = 1;
+    if (first < 0x80)
+        return 1;
+    if (size == 1)
+        return 0;
+    if (first == 0xe0)
+        low = 0xa0;
+    else if (first == 0xed)
+        high = 0x9f;
+    else if (first == 0xf0)
+        low = 0x90;
+    else if (first == 0xf4)
+        high = 0x8f;
+    for (size_t i = 1; i < size; i++, low = 0x80, high = 0xbf) {
+        *wrong = i;
+        if (i == left || at[i] < low || at[i] > high)
+            return 0;
+    }
+    return size;
+}

@@ -1,0 +1,448 @@
+/* SPDX-License-Identifier: MIT */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "formats/kit/array.h"
+#include "fs/cli/commands.h"
+#include "fs/cli/exit.h"
+
+/* ---- waiting ------------------------------------------------------------------------------------ */
+
+/* Calls until no pass is needed; the variable `job` is the call's. */
+#define WAIT_FOR(result, call)                                                                               \
+    for (struct pf_job *job = NULL; ((result) = (call)) == PF_PARKED; pf_job_release(job))                   \
+    pf_job_block(job, NULL, NULL)
+
+static int lookup(struct pf_fs *fs, uint64_t parent, const char *name, struct pf_attr *attr)
+{
+    int result;
+    WAIT_FOR(result, pf_fs_find(fs, parent, name, attr, &job));
+    return result;
+}
+
+static int getattr(struct pf_fs *fs, uint64_t ino, struct pf_attr *attr)
+{
+    int result;
+    WAIT_FOR(result, pf_fs_getattr(fs, ino, attr, &job));
+    return result;
+}
+
+static int open_dir(struct pf_fs *fs, uint64_t ino, struct pf_dir **dir)
+{
+    int result;
+    WAIT_FOR(result, pf_fs_opendir(fs, ino, dir, &job));
+    return result;
+}
+
+static int open_file(struct pf_fs *fs, uint64_t ino, struct pf_handle **handle)
+{
+    int result;
+    WAIT_FOR(result, pf_fs_open_once(fs, ino, handle, &job));
+    return result;
+}
+
+static int read_file(struct pf_handle *handle, uint64_t offset, size_t size, struct pf_data *data)
+{
+    int result;
+    WAIT_FOR(result, pf_fs_read(handle, offset, size, data, &job));
+    return result;
+}
+
+/* ---- finding ------------------------------------------------------------------------------------ */
+
+/* What the system refused: no such file, no memory, a full disk. */
+static int complain(const char *path, const char *reason)
+{
+    fflush(stdout);
+    fprintf(stderr, "profilefs: %s: %s\n", path, reason);
+    return PF_EXIT_SYSTEM;
+}
+
+/* The length of the longest part of the path that exists on disk; 0: none. */
+static size_t existing_part(char *path, struct stat *st)
+{
+    size_t size = strlen(path);
+    while (size) {
+        char end = path[size];
+        path[size] = 0;
+        int missing = lstat(path, st);
+        path[size] = end;
+        if (!missing)
+            return size;
+        while (size && path[size - 1] != '/')
+            size--;
+        while (size > 1 && path[size - 1] == '/')
+            size--;
+        if (size == 1 && path[0] != '/')
+            size = 0;
+    }
+    return 0;
+}
+
+static bool is_directory_profile(const char *path)
+{
+    struct pf_verdict verdict;
+    int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0)
+        return false;
+    struct pf_probe probe = {.name = path, .directory = true, .fd = fd};
+    bool profile = pf_recognise(&probe, &verdict) != NULL;
+    close(fd);
+    return profile;
+}
+
+/*
+ * What stands in a directory that is a profile is not shown as it is: of a path into one, only the part up to that
+ * directory counts as existing.
+ */
+static size_t part_outside_profiles(char *path, size_t size)
+{
+    for (size_t end = 1; end < size; end++)
+        if (path[end] == '/' && path[end - 1] != '/') {
+            path[end] = 0;
+            bool profile = is_directory_profile(path);
+            path[end] = '/';
+            if (profile)
+                return end;
+        }
+    return size;
+}
+
+struct pf_fs *pf_open_for_path(const struct pf_fs_options *options, char *path, char **rest)
+{
+    struct stat st;
+    struct pf_error error = {0};
+    size_t size = existing_part(path, &st), outside = part_outside_profiles(path, size);
+    if (outside < size) {
+        size = outside;
+        st.st_mode = S_IFDIR;
+    }
+    char *source = size ? strndup(path, size) : strdup(".");
+    if (!source) {
+        complain(path, strerror(ENOMEM));
+        return NULL;
+    }
+    *rest = path + size;
+    if (size && !S_ISDIR(st.st_mode)) { /* a file: SOURCE is where it stands, unless the path ends there and
+                                           it is a profile */
+        char *slash = strrchr(source, '/');
+        *rest = path + (slash ? slash - source + 1 : 0);
+        if (!slash)
+            strcpy(source, ".");
+        else
+            slash[slash == source] = 0;
+    }
+    while (**rest == '/')
+        ++*rest;
+    struct pf_fs *fs = pf_fs_new(source, options, &error);
+    if (!fs)
+        complain(source, error.what);
+    free(source);
+    return fs;
+}
+
+/* The node of a path below the root, without its size. 0 or an errno value. */
+static int find(struct pf_fs *fs, const char *path, struct pf_attr *attr)
+{
+    int result = getattr(fs, PF_ROOT_INO, attr);
+    attr->st.st_ino = PF_ROOT_INO;
+    char name[256];
+    while (!result && *path) {
+        size_t n = strcspn(path, "/");
+        if (n >= sizeof name)
+            return ENAMETOOLONG;
+        memcpy(name, path, n);
+        name[n] = 0;
+        path += n + strspn(path + n, "/");
+        if (!S_ISDIR(attr->st.st_mode))
+            return ENOTDIR;
+        result = lookup(fs, attr->st.st_ino, name, attr);
+    }
+    return result;
+}
+
+/* What went wrong, in the words of whoever noticed if they are of use. */
+static int complain_of(struct pf_fs *fs, const char *path, int code)
+{
+    struct pf_error error;
+    pf_fs_last_error(fs, &error);
+    if (error.code != code || !*error.what)
+        return complain(path, strerror(code));
+    complain(path, error.what); /* a pass over the data failed */
+    return pf_exit_of(code);
+}
+
+/* ---- the commands ------------------------------------------------------------------------------- */
+
+typedef int visit_fn(struct pf_fs *fs, const char *path, const char *rest, const struct pf_attr *attr);
+
+static int for_each_path(const struct pf_fs_options *options, int argc, char **argv, visit_fn *visit)
+{
+    int status = argc ? PF_EXIT_OK : PF_EXIT_USAGE;
+    if (!argc)
+        fprintf(stderr, "profilefs: a path is missing\n");
+    for (int i = 0; i < argc; i++) {
+        char *rest;
+        struct pf_attr attr;
+        struct pf_fs *fs = pf_open_for_path(options, argv[i], &rest);
+        if (!fs) {
+            status = PF_EXIT_SYSTEM;
+            continue;
+        }
+        int code = find(fs, rest, &attr);
+        int result = code ? complain_of(fs, argv[i], code) : visit(fs, argv[i], rest, &attr);
+        if (result > status)
+            status = result;
+        pf_fs_free(fs);
+    }
+    if (fflush(stdout) && !status)
+        status = complain("standard output", strerror(errno));
+    return status;
+}
+
+static int compare_names(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+/* All entries of a directory, sorted by name, as "name" or "name/"; the caller frees them. */
+static int read_entries(struct pf_fs *fs, uint64_t ino, char ***names, size_t *count)
+{
+    struct pf_dir *dir;
+    struct pf_dirent entry;
+    int result = open_dir(fs, ino, &dir);
+    *names = NULL;
+    *count = 0;
+    if (result)
+        return result;
+    size_t room = 0;
+    int more;
+    for (uint64_t at = 2; (more = pf_fs_readdir(dir, at, &entry, false, NULL)) > 0;
+         at = entry.next) { /* behind . and .. */
+        struct pf_error lack;
+        if (pf_array_room(names, &room, *count, sizeof **names, &lack)) {
+            result = ENOMEM;
+            break;
+        }
+        size_t n = strlen(entry.name);
+        char *name = malloc(n + 2);
+        if (!name) {
+            result = ENOMEM;
+            break;
+        }
+        memcpy(name, entry.name, n + 1);
+        if (entry.type == DT_DIR)
+            memcpy(name + n, "/", 2);
+        (*names)[(*count)++] = name;
+    }
+    if (!result && more < 0)
+        result = -more;
+    pf_fs_closedir(dir);
+    if (*count)
+        qsort(*names, *count, sizeof **names, compare_names);
+    return result;
+}
+
+static void free_entries(char **names, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        free(names[i]);
+    free(names);
+}
+
+static int list(struct pf_fs *fs, const char *path, const char *rest, const struct pf_attr *attr)
+{
+    char **names;
+    size_t count;
+    (void)rest;
+    if (!S_ISDIR(attr->st.st_mode)) {
+        puts(path);
+        return PF_EXIT_OK;
+    }
+    int code = read_entries(fs, attr->st.st_ino, &names, &count);
+    for (size_t i = 0; i < count; i++)
+        puts(names[i]);
+    free_entries(names, count);
+    return code ? complain_of(fs, path, code) : PF_EXIT_OK;
+}
+
+int pf_command_ls(const struct pf_fs_options *options, int argc, char **argv)
+{
+    char here[] = ".", *dot[] = {here};
+    return argc ? for_each_path(options, argc, argv, list) : for_each_path(options, 1, dot, list);
+}
+
+static bool write_data(const struct pf_data *data)
+{
+    for (int i = 0; i < data->pieces; i++)
+        if (fwrite(data->piece[i].block->data + data->piece[i].offset, 1, data->piece[i].size, stdout) !=
+            data->piece[i].size)
+            return false;
+    return !data->size || !data->bytes || fwrite(data->bytes, 1, data->size, stdout) == data->size;
+}
+
+static size_t data_size(const struct pf_data *data)
+{
+    size_t size = data->bytes ? data->size : 0;
+    for (int i = 0; i < data->pieces; i++)
+        size += data->piece[i].size;
+    return size;
+}
+
+/* A file that passes through. */
+static ssize_t copy_range(const struct pf_data *data)
+{
+    static const size_t most = 65536;
+    char *buffer = malloc(most);
+    ssize_t n =
+        buffer ? pread(data->fd, buffer, data->size < most ? data->size : most, (off_t)data->offset) : -1;
+    if (n > 0 && fwrite(buffer, 1, (size_t)n, stdout) != (size_t)n)
+        n = -1;
+    free(buffer);
+    return n;
+}
+
+enum { OPEN_TRIES = 3 };
+
+static int print_file(struct pf_fs *fs, const char *path, const char *rest, const struct pf_attr *attr)
+{
+    struct pf_handle *handle;
+    struct pf_data data;
+    if (S_ISDIR(attr->st.st_mode))
+        return complain(path, strerror(EISDIR));
+    struct pf_attr now = *attr;
+    int code = open_file(fs, now.st.st_ino, &handle);
+    /* It has changed since it was found: as the kernel does, look the path up again. */
+    for (int tries = 0; code == ESTALE && tries < OPEN_TRIES; tries++) {
+        code = find(fs, rest, &now);
+        if (!code)
+            code = open_file(fs, now.st.st_ino, &handle);
+    }
+    if (code)
+        return complain_of(fs, path, code);
+    for (uint64_t offset = 0;;) {
+        code = read_file(handle, offset, 1 << 20, &data);
+        if (code)
+            break;
+        ssize_t n = data.fd >= 0 ? copy_range(&data) : (ssize_t)data_size(&data);
+        if (n > 0 && data.fd < 0 && !write_data(&data))
+            n = -1;
+        pf_data_release(fs, &data);
+        if (n < 0)
+            code = errno ? errno : EIO;
+        if (n <= 0)
+            break;
+        offset += (uint64_t)n;
+    }
+    pf_fs_close(handle);
+    return code ? complain_of(fs, path, code) : PF_EXIT_OK;
+}
+
+int pf_command_cat(const struct pf_fs_options *options, int argc, char **argv)
+{
+    return for_each_path(options, argc, argv, print_file);
+}
+
+static int print_stat(struct pf_fs *fs, const char *path, const char *rest, const struct pf_attr *attr)
+{
+    char time[64];
+    struct tm tm;
+    (void)rest;
+    struct pf_attr sized = *attr;
+    int code = getattr(fs, attr->st.st_ino, &sized);
+    if (code)
+        return complain_of(fs, path, code);
+    const struct stat *st = &sized.st;
+    gmtime_r(&st->st_mtim.tv_sec, &tm);
+    strftime(time, sizeof time, "%Y-%m-%dT%H:%M:%SZ", &tm);
+    const char *type = S_ISDIR(st->st_mode)   ? "directory"
+                       : S_ISREG(st->st_mode) ? "file"
+                       : S_ISLNK(st->st_mode) ? "link"
+                                              : "special file";
+    printf("Path: %s\nType: %s\nSize: %lld\nMode: %04o\nOwner: %u:%u\nModified: %s\n", path, type,
+           (long long)st->st_size, (unsigned)st->st_mode & 07777, (unsigned)st->st_uid, (unsigned)st->st_gid,
+           time);
+    return PF_EXIT_OK;
+}
+
+int pf_command_stat(const struct pf_fs_options *options, int argc, char **argv)
+{
+    return for_each_path(options, argc, argv, print_stat);
+}
+
+/* ---- tree: depth first, without recursion ------------------------------------------------------- */
+
+struct level {
+    uint64_t ino;
+    char **names;
+    size_t count, next;
+};
+
+enum { INDENT_MAX = 64 };
+
+static void indent(size_t depth)
+{
+    for (size_t i = 0; i < depth && i < INDENT_MAX; i++)
+        fputs("  ", stdout);
+    if (depth > INDENT_MAX)
+        printf("[depth %zu] ", depth);
+}
+
+static int push_level(struct pf_fs *fs, struct level **levels, size_t *depth, uint64_t ino)
+{
+    struct level *grown = realloc(*levels, (*depth + 1) * sizeof *grown);
+    if (!grown)
+        return ENOMEM;
+    *levels = grown;
+    struct level *level = &grown[*depth];
+    *level = (struct level){.ino = ino};
+    int result = read_entries(fs, ino, &level->names, &level->count);
+    if (result)
+        free_entries(level->names, level->count);
+    else
+        ++*depth;
+    return result;
+}
+
+static int print_tree(struct pf_fs *fs, const char *path, const char *rest, const struct pf_attr *attr)
+{
+    struct level *levels = NULL;
+    size_t depth = 0;
+    (void)rest;
+    puts(path);
+    int code = S_ISDIR(attr->st.st_mode) ? push_level(fs, &levels, &depth, attr->st.st_ino) : 0;
+    while (depth && !code) {
+        struct level *level = &levels[depth - 1];
+        if (level->next == level->count) {
+            free_entries(level->names, level->count);
+            depth--;
+            continue;
+        }
+        char *name = level->names[level->next++];
+        size_t n = strlen(name);
+        struct pf_attr child;
+        indent(depth);
+        puts(name);
+        if (name[n - 1] != '/')
+            continue;
+        name[n - 1] = 0;
+        code = lookup(fs, level->ino, name, &child);
+        if (!code)
+            code = push_level(fs, &levels, &depth, child.st.st_ino);
+    }
+    while (depth--)
+        free_entries(levels[depth].names, levels[depth].count);
+    free(levels);
+    return code ? complain_of(fs, path, code) : PF_EXIT_OK;
+}
+
+int pf_command_tree(const struct pf_fs_options *options, int argc, char **argv)
+{
+    return for_each_path(options, argc, argv, print_tree);
+}

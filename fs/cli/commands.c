@@ -1,0 +1,255 @@
+/* SPDX-License-Identifier: MIT */
+#include "fs/cli/commands.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "fs/cli/exit.h"
+#include "fs/text/csv.h"
+#include "fs/tree/listing.h"
+#include "fs/tree/vfs_private.h"
+
+const struct pf_command pf_commands[] = {
+    {"ls", "PATH...", "list a folder", pf_command_ls},
+    {"cat", "PATH...", "print files", pf_command_cat},
+    {"stat", "PATH...", "sizes and modes", pf_command_stat},
+    {"tree", "PATH...", "list everything below a folder", pf_command_tree},
+    {"index", "[--report] SOURCE", "do all passes ahead and keep what they find", pf_command_index},
+    {"check", "FILE...", "validate profiles, report problems", pf_command_check},
+    {"formats", "", "list the formats", pf_command_formats},
+    {NULL, NULL, NULL, NULL},
+};
+
+int pf_command_formats(const struct pf_fs_options *options, int argc, char **argv)
+{
+    (void)options, (void)argv;
+    if (argc) {
+        fprintf(stderr, "profilefs: formats takes no arguments\n");
+        return PF_EXIT_USAGE;
+    }
+    for (size_t i = 0; pf_drivers[i]; i++)
+        printf("%-12s %s\n", pf_drivers[i]->name, pf_drivers[i]->title);
+    return fflush(stdout) ? PF_EXIT_SYSTEM : PF_EXIT_OK;
+}
+
+/* ---- asking an open profile and waiting for it -------------------------------------------------- */
+
+struct progress {
+    bool shown; /* standard error is a terminal */
+    const char *path;
+};
+
+static void show_progress(const struct pf_pass *pass, void *arg)
+{
+    const struct progress *progress = arg;
+    uint64_t done = atomic_load(&((struct pf_pass *)pass)->done),
+             total = atomic_load(&((struct pf_pass *)pass)->total);
+    if (progress->shown && total)
+        fprintf(stderr, "\r\033[K%3u%% %.60s", (unsigned)(100.0 * (double)done / (double)total),
+                progress->path);
+}
+
+static void hide_progress(const struct progress *progress)
+{
+    if (progress->shown)
+        fputs("\r\033[K", stderr);
+}
+
+/* Asks until no pass is needed; the variable `job` is the call's. */
+#define WAIT_FOR(result, progress, call)                                                                     \
+    for (struct pf_job *job = NULL; ((result) = (call)) == PF_WAIT; pf_job_release(job))                     \
+    pf_job_block(job, show_progress, progress)
+
+static int load(struct pf_live *live, enum pf_stage stage, struct progress *progress, struct pf_error *error)
+{
+    int result;
+    WAIT_FOR(result, progress, pf_live_stage(live, stage, &job, error));
+    return result;
+}
+
+/* Everything that passes can find. */
+static int load_all(struct pf_live *live, struct progress *progress, struct pf_error *error)
+{
+    int result = load(live, PF_DERIVED, progress, error);
+    const struct pf_profile *profile = pf_live_profile(live);
+    for (size_t t = 0; !result && t < profile->n_tables; t++) {
+        struct pf_family *family;
+        if (profile->tables[t].flags & (PF_ONLY_IN_METRICS | PF_ONLY_IN_KEYS))
+            continue; /* each of these files has a pass of its own */
+        WAIT_FOR(result, progress, pf_live_family(live, t, &family, &job, error));
+    }
+    struct pf_aggregate *aggregate;
+    if (!result && profile->partitions.plural)
+        WAIT_FOR(result, progress, pf_live_aggregate(live, &aggregate, &job, error));
+    return result;
+}
+
+static struct pf_live *open_profile(struct pf_fs *fs, const char *path, const struct pf_found *found,
+                                    struct pf_error *error)
+{
+    char *copy = strdup(path);
+    struct pf_live *live = copy ? pf_open_found(fs, copy, found->driver, error) : NULL;
+    if (!copy)
+        pf_fail_memory(error);
+    free(copy);
+    return live;
+}
+
+/* `profilefs: PATH: where: reason`, with line or offset. */
+static void print_error(const char *path, const struct pf_error *error)
+{
+    char place[64] = "";
+    if (error->line > 0)
+        snprintf(place, sizeof place, "line %lld: ", (long long)error->line);
+    else if (error->offset >= 0 && error->code != ENOMEM)
+        snprintf(place, sizeof place, "offset %lld: ", (long long)error->offset);
+    fflush(stdout);
+    fprintf(stderr, "profilefs: %s: %s%s%s%s\n", path, error->where, *error->where ? ": " : "", place,
+            error->what);
+}
+
+/* ---- index -------------------------------------------------------------------------------------- */
+
+struct indexing {
+    struct pf_fs *fs;
+    bool report;
+    int status;
+    struct progress progress;
+};
+
+static void note_status(struct indexing *indexing, int status)
+{
+    if (status > indexing->status)
+        indexing->status = status;
+}
+
+static void print_counts(const char *path, const struct pf_profile *profile)
+{
+    struct pf_buf out = {0};
+    struct pf_cell cells[] = {pf_string(path),
+                              pf_string(profile->driver->name),
+                              pf_uint(pf_rows_count(profile->partitions.items)),
+                              pf_uint(profile->contexts ? profile->contexts->count : 0),
+                              pf_uint(profile->n_metrics),
+                              pf_uint(pf_rows_count(profile->warnings))};
+    for (size_t c = 0; c < sizeof cells / sizeof *cells; c++) {
+        pf_csv_cell(&out, &cells[c]);
+        pf_buf_char(&out, c + 1 < sizeof cells / sizeof *cells ? ',' : '\n');
+    }
+    fwrite(out.data, 1, out.size, stdout);
+    pf_buf_free(&out);
+}
+
+static int index_profile(void *arg, const char *path, const struct pf_found *found, struct pf_error *error)
+{
+    struct indexing *indexing = arg;
+    struct pf_error failure = {0};
+    (void)error;
+    indexing->progress.path = path;
+    struct pf_live *live = open_profile(indexing->fs, path, found, &failure);
+    int result = live ? load_all(live, &indexing->progress, &failure) : -1;
+    hide_progress(&indexing->progress);
+    if (result) {
+        print_error(path, &failure);
+        note_status(indexing, pf_exit_of(failure.code));
+    } else {
+        pf_live_save(live);
+        if (indexing->report)
+            print_counts(path, pf_live_profile(live));
+    }
+    pf_live_release(live);
+    return 0; /* go on with the others */
+}
+
+int pf_command_index(const struct pf_fs_options *options, int argc, char **argv)
+{
+    struct indexing indexing = {.progress = {.shown = isatty(STDERR_FILENO)}};
+    struct pf_error error = {0};
+    if (argc && !strcmp(argv[0], "--report")) {
+        indexing.report = true;
+        argc--;
+        argv++;
+    }
+    if (argc != 1) {
+        fprintf(stderr, "profilefs: usage: profilefs index [--report] SOURCE\n");
+        return PF_EXIT_USAGE;
+    }
+    indexing.fs = pf_fs_new(argv[0], options, &error);
+    if (!indexing.fs) {
+        print_error(argv[0], &error);
+        return error.code == EINVAL ? PF_EXIT_PROBLEM : PF_EXIT_SYSTEM;
+    }
+    if (indexing.report)
+        puts("path,format,partitions,contexts,metrics,warnings");
+    int result = pf_each_profile(indexing.fs, NULL, index_profile, &indexing, &error);
+    if (result)
+        print_error(argv[0], &error);
+    pf_fs_free(indexing.fs);
+    if (result || fflush(stdout))
+        return PF_EXIT_SYSTEM;
+    return indexing.status;
+}
+
+/* ---- check -------------------------------------------------------------------------------------- */
+
+static void print_warning(const char *path, const struct pf_cell *row)
+{
+    printf("%s: ", path);
+    if (row[0].type == PF_INT)
+        printf("line %lld: ", (long long)row[0].i);
+    if (row[1].type == PF_INT)
+        printf("offset %lld: ", (long long)row[1].i);
+    printf("%.*s: %.*s: %.*s\n", (int)row[2].size, row[2].text, (int)row[3].size, row[3].text,
+           (int)row[4].size, row[4].text);
+}
+
+static int check_profile(void *arg, const char *path, const struct pf_found *found, struct pf_error *error)
+{
+    struct indexing *checking = arg;
+    struct pf_error failure = {0};
+    (void)error;
+    struct pf_live *live = open_profile(checking->fs, path, found, &failure);
+    if (!live || load_all(live, &checking->progress, &failure)) {
+        print_error(checking->progress.path, &failure);
+        note_status(checking, pf_exit_of(failure.code));
+    }
+    const struct pf_rows *warnings = live ? pf_live_profile(live)->warnings : NULL;
+    for (size_t i = 0; i < pf_rows_count(warnings); i++) {
+        print_warning(checking->progress.path, pf_rows_at(warnings, i));
+        note_status(checking, PF_EXIT_PROBLEM);
+    }
+    pf_live_release(live);
+    return 0;
+}
+
+static int check_path(const struct pf_fs_options *options, char *path)
+{
+    struct pf_error error = {0};
+    struct indexing checking = {.progress = {.path = path}};
+    checking.fs = pf_fs_new(path, options, &error);
+    if (!checking.fs) {
+        print_error(path, &error);
+        return error.code == EINVAL ? PF_EXIT_PROBLEM : PF_EXIT_SYSTEM;
+    }
+    int result = pf_each_profile(checking.fs, NULL, check_profile, &checking, &error);
+    pf_fs_free(checking.fs);
+    return result ? PF_EXIT_SYSTEM : checking.status;
+}
+
+int pf_command_check(const struct pf_fs_options *options, int argc, char **argv)
+{
+    int status = PF_EXIT_OK;
+    if (!argc) {
+        fprintf(stderr, "profilefs: usage: profilefs check FILE...\n");
+        return PF_EXIT_USAGE;
+    }
+    for (int i = 0; i < argc; i++) {
+        int result = check_path(options, argv[i]);
+        status = result > status ? result : status;
+    }
+    return fflush(stdout) ? PF_EXIT_SYSTEM : status;
+}

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef PF_COMMANDS_H
+#define PF_COMMANDS_H
+
+#include "fs/tree/vfs.h"
+
+/*
+ * The commands that need no mount. Each prints to standard output, its errors as `profilefs: PATH: reason`,
+ * and returns the exit status.
+ */
+struct pf_command {
+    const char *name, *usage, *summary;
+    int (*run)(const struct pf_fs_options *options, int argc, char **argv);
+};
+
+/* All of them; name NULL at the end. */
+extern const struct pf_command pf_commands[];
+
+/* `ls`, `cat`, `stat`, `tree` (browse.c); `index`, `check`, `formats` (commands.c). */
+int pf_command_ls(const struct pf_fs_options *options, int argc, char **argv);
+int pf_command_cat(const struct pf_fs_options *options, int argc, char **argv);
+int pf_command_stat(const struct pf_fs_options *options, int argc, char **argv);
+int pf_command_tree(const struct pf_fs_options *options, int argc, char **argv);
+int pf_command_index(const struct pf_fs_options *options, int argc, char **argv);
+int pf_command_check(const struct pf_fs_options *options, int argc, char **argv);
+int pf_command_formats(const struct pf_fs_options *options, int argc, char **argv);
+
+/*
+ * Opens the filesystem that a path lies in: its longest part that exists is SOURCE (or, if that is a file,
+ * the folder it stands in). *rest points into `path`: what follows, without leading slashes. NULL: the error
+ * has been printed.
+ */
+struct pf_fs *pf_open_for_path(const struct pf_fs_options *options, char *path, char **rest);
+
+#endif

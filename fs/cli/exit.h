@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef PF_EXIT_H
+#define PF_EXIT_H
+
+#include <errno.h>
+
+#include "formats/kit/error.h"
+
+/* Exit statuses of the program. */
+enum {
+    PF_EXIT_OK = 0,
+    PF_EXIT_PROBLEM = 1, /* in the data: a damaged profile, no such file */
+    PF_EXIT_USAGE = 2,
+    PF_EXIT_SYSTEM = 3, /* out of memory, no FUSE, ... */
+};
+
+/* What an error means for the exit status: what the system refused is no problem of the data. */
+static inline int pf_exit_of(int code)
+{
+    return pf_is_lack(code) || code == EACCES ? PF_EXIT_SYSTEM : PF_EXIT_PROBLEM;
+}
+
+#endif

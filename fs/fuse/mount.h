@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef PF_MOUNT_H
+#define PF_MOUNT_H
+
+#include "fs/tree/vfs.h"
+
+/* What `profilefs [-o opts] SOURCE MOUNTPOINT` was asked to do. */
+struct pf_mount_options {
+    struct pf_fs_options fs;
+    const char *source, *mountpoint;
+    bool foreground, single_thread, debug;
+};
+
+/*
+ * Mounts and serves until unmounted. In the background the calling process returns once the mount works.
+ * `args` are the options for libfuse. Returns the exit status; errors have been printed.
+ */
+struct fuse_args;
+int pf_mount(const struct pf_mount_options *options, struct fuse_args *args);
+
+#endif

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef PF_FUSE_OPS_H
+#define PF_FUSE_OPS_H
+
+#include <fuse_lowlevel.h>
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "fs/tree/vfs.h"
+
+struct pf_request;
+
+/* A mounted filesystem: what the operations get as user data. */
+struct pf_mount {
+    struct pf_fs *fs;
+    void (*ready)(void *arg); /* called once the kernel has said hello */
+    void *ready_arg;
+    atomic_bool greeted; /* the reply to FUSE_INIT has been sent (fuse_channel.c) */
+
+    /* Parked requests that a signal has hit: looked at again and again, since the kernel tells only once. */
+    pthread_mutex_t lock;
+    pthread_cond_t work;
+    struct pf_request *watched;
+    bool closing;
+    pthread_t watcher;
+};
+
+extern const struct fuse_lowlevel_ops pf_fuse_ops;
+
+/* Starts and ends the thread that watches for signals. 0, or an errno value. */
+int pf_mount_watch(struct pf_mount *mount);
+void pf_mount_unwatch(struct pf_mount *mount);
+
+#endif

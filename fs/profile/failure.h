@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef PF_FAILURE_H
+#define PF_FAILURE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "formats/kit/error.h"
+#include "fs/clock.h"
+
+/*
+ * Why something could not be made, for those who ask for it again: what is wrong with the data stays wrong, while what
+ * the system lacked (memory, descriptors, room on a disk) may be there a moment later. Zeroed: nothing has failed.
+ * Guarded by the owner's lock.
+ */
+struct pf_failure {
+    struct pf_error error; /* code 0: none */
+    uint64_t until;        /* in monotonic seconds: then it is worth another try */
+};
+
+/* How long those who waited have to hear of a lack. */
+enum { PF_LACK_SECONDS = 2 };
+
+static inline void pf_failure_note(struct pf_failure *failure, const struct pf_error *error)
+{
+    failure->error = *error;
+    failure->until = pf_is_lack(error->code) ? pf_monotonic_seconds() + PF_LACK_SECONDS : UINT64_MAX;
+}
+
+/* True if it has failed and another try is not worth it yet; *error is why. */
+static inline bool pf_failure_stands(const struct pf_failure *failure, struct pf_error *error)
+{
+    if (!failure->error.code || pf_monotonic_seconds() >= failure->until)
+        return false;
+    *error = failure->error;
+    return true;
+}
+
+#endif

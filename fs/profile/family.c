@@ -1,0 +1,266 @@
+/* SPDX-License-Identifier: MIT */
+#include "fs/profile/family.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "fs/text/table.h"
+
+enum { ROWS_PER_STEP = 8192, TRIES = 8 };
+
+/* One partition's share of the pass (or all of a table that does not come by partition). */
+struct piece {
+    uint64_t full, part; /* bytes of its rows in the whole table; in the partition's own file, with header */
+    struct pf_track track; /* full: counted from the piece's first row */
+    unsigned char *start;  /* the position before the first row */
+    size_t start_size;
+};
+
+struct measuring {
+    struct pf_profile *profile;
+    const struct pf_table *table;
+    struct pf_family *family;
+    struct pf_pass *pass;
+    struct pf_row_size header;
+    struct piece *pieces;
+    size_t n;
+    _Atomic uint64_t done; /* thousandths of pieces */
+    atomic_bool failed;    /* a piece has: the others need not go on */
+    pthread_mutex_t lock;  /* guards error */
+    struct pf_error error; /* the failure that matters most */
+};
+
+static bool by_partition(const struct measuring *all)
+{
+    return all->table->flags & PF_BY_PARTITION && all->family->partitions > 0;
+}
+
+static int keep_start(struct piece *piece, const struct pf_measure *measure, struct pf_error *error)
+{
+    piece->start_size = pf_measure_save(measure, NULL, 0);
+    piece->start = malloc(piece->start_size + 1);
+    if (!piece->start)
+        return pf_fail_memory(error);
+    pf_measure_save(measure, piece->start, piece->start_size);
+    return 0;
+}
+
+static void count_row(struct measuring *all, const struct pf_row_size *row)
+{
+    struct pf_family *family = all->family;
+    if (family->contexts && row->context_index >= 0 && (uint64_t)row->context_index < family->contexts)
+        atomic_fetch_add_explicit(&family->context[row->context_index], row->full - row->context,
+                                  memory_order_relaxed);
+    if (family->partitions && !family->first && row->partition_index >= 0 &&
+        (uint64_t)row->partition_index < family->partitions)
+        family->partition[row->partition_index] += row->full - row->partition;
+}
+
+static int set_mark(struct piece *piece, const struct pf_measure *measure, uint64_t *last,
+                    struct pf_error *error)
+{
+    size_t position = pf_measure_save(measure, NULL, 0);
+    if (!pf_mark_due(piece->full - *last, position))
+        return 0;
+    void *blob = pf_track_add(&piece->track, piece->full, piece->part, position, error);
+    if (!blob)
+        return -1;
+    pf_measure_save(measure, blob, position);
+    *last = piece->full;
+    return 0;
+}
+
+/* *told: thousandths of this piece that have been told before. */
+static int tell_progress(struct measuring *all, const struct pf_measure *measure, uint64_t *told,
+                         struct pf_error *error)
+{
+    uint64_t now = (uint64_t)(1000 * pf_measure_progress(measure));
+    uint64_t more = now > *told ? now - *told : 0;
+    uint64_t done = atomic_fetch_add_explicit(&all->done, more, memory_order_relaxed) + more;
+    *told += more;
+    return pf_pass_step(all->pass, done, 1000 * all->n, error);
+}
+
+static int measure_rows(struct measuring *all, struct piece *piece, struct pf_measure *measure,
+                        struct pf_error *error)
+{
+    struct pf_row_size row;
+    uint64_t last = 0, told = 0;
+    int more;
+    for (uint64_t rows = 0; (more = pf_measure_next(measure, &row, error)) > 0; rows++) {
+        piece->full += row.full;
+        piece->part += row.full - row.partition;
+        count_row(all, &row);
+        if (piece->full - last >= PF_BLOCK && set_mark(piece, measure, &last, error))
+            return -1;
+        if (rows % ROWS_PER_STEP == 0) {
+            if (tell_progress(all, measure, &told, error))
+                return -1;
+            if (atomic_load_explicit(&all->failed, memory_order_relaxed))
+                return pf_fail(error, ECANCELED, "another part of the pass failed");
+        }
+    }
+    atomic_fetch_add_explicit(&all->done, 1000 - told, memory_order_relaxed);
+    return more;
+}
+
+/* A real error matters more than EAGAIN, and that more than having been stopped. */
+static int weight(int code)
+{
+    return code == ECANCELED ? 1 : code == EAGAIN ? 2 : code ? 3 : 0;
+}
+
+static void note_failure(struct measuring *all, const struct pf_error *error)
+{
+    pthread_mutex_lock(&all->lock);
+    if (weight(error->code) > weight(all->error.code))
+        all->error = *error;
+    pthread_mutex_unlock(&all->lock);
+    atomic_store(&all->failed, true);
+}
+
+static void measure_piece(void *arg, size_t i)
+{
+    struct measuring *all = arg;
+    struct piece *piece = &all->pieces[i];
+    struct pf_error error = {0};
+    int64_t partition = by_partition(all) ? (int64_t)i : -1;
+    piece->part = all->header.full - all->header.partition;
+    struct pf_measure *measure = pf_measure_new(all->profile, all->table, partition, &error);
+    if (!measure || keep_start(piece, measure, &error) || measure_rows(all, piece, measure, &error))
+        note_failure(all, &error);
+    pf_measure_free(measure);
+}
+
+/* Puts the pieces behind one another. */
+static int join_piece(struct measuring *all, size_t i, uint64_t *last, struct pf_error *error)
+{
+    struct pf_family *family = all->family;
+    struct piece *piece = &all->pieces[i];
+    uint64_t base = family->whole;
+    if (i > 0 && piece->full && base - *last >= PF_BLOCK) {
+        void *blob = pf_track_add(&family->track, base, 0, piece->start_size, error);
+        if (!blob)
+            return -1;
+        memcpy(blob, piece->start, piece->start_size);
+        *last = base;
+    }
+    if (family->first) {
+        family->first[i] = (uint32_t)family->track.count;
+        family->partition[i] = piece->part;
+    }
+    for (size_t m = 0; m < piece->track.count; m++) {
+        const struct pf_mark *mark = &piece->track.marks[m];
+        void *blob = pf_track_add(&family->track, base + mark->full, mark->part, mark->size, error);
+        if (!blob)
+            return -1;
+        memcpy(blob, piece->track.blobs + mark->blob, mark->size);
+        *last = base + mark->full;
+    }
+    if (family->first)
+        family->end[i] = (uint32_t)family->track.count;
+    family->whole += piece->full;
+    return 0;
+}
+
+static void free_pieces(struct measuring *all)
+{
+    for (size_t i = 0; i < all->n; i++) {
+        pf_track_free(&all->pieces[i].track);
+        free(all->pieces[i].start);
+    }
+    free(all->pieces);
+    all->pieces = NULL;
+}
+
+static int measure_once(struct pf_pool *pool, struct measuring *all, struct pf_error *error)
+{
+    struct pf_family *family = all->family;
+    all->n = by_partition(all) ? family->partitions : 1;
+    all->pieces = calloc(all->n, sizeof *all->pieces);
+    if (!all->pieces)
+        return pf_fail_memory(error);
+    atomic_store(&all->done, 0);
+    atomic_store(&all->failed, false);
+    all->error = (struct pf_error){0};
+    pf_pool_split(pool, all->n, measure_piece, all);
+    int result = 0;
+    if (atomic_load(&all->failed)) {
+        *error = all->error;
+        result = -1;
+    }
+    uint64_t last = 0;
+    family->whole = all->header.full;
+    for (size_t i = 0; i < all->n && !result; i++)
+        result = join_piece(all, i, &last, error);
+    free_pieces(all);
+    return result;
+}
+
+static int prepare(struct pf_family *family, const struct pf_profile *profile, const struct pf_table *table,
+                   struct pf_error *error)
+{
+    if (pf_table_has(table, PF_PARTITION))
+        family->partitions = pf_rows_count(profile->partitions.items);
+    if (pf_table_has(table, PF_CONTEXT) && profile->contexts)
+        family->contexts = profile->contexts->count;
+    family->partition = calloc(family->partitions + 1, sizeof *family->partition);
+    family->context = calloc(family->contexts + 1, sizeof *family->context);
+    if (table->flags & PF_BY_PARTITION && family->partitions) {
+        family->first = calloc(family->partitions, sizeof *family->first);
+        family->end = calloc(family->partitions, sizeof *family->end);
+    }
+    bool failed = !family->partition || !family->context ||
+                  (table->flags & PF_BY_PARTITION && family->partitions && (!family->first || !family->end));
+    return failed ? pf_fail_memory(error) : 0;
+}
+
+static void reset(struct pf_family *family, const struct pf_row_size *header)
+{
+    pf_track_free(&family->track);
+    for (size_t i = 0; i < family->partitions; i++)
+        family->partition[i] = header->full - header->partition;
+    for (size_t i = 0; i < family->contexts; i++)
+        atomic_store_explicit(&family->context[i], header->full - header->context, memory_order_relaxed);
+}
+
+struct pf_family *pf_family_new(struct pf_pool *pool, struct pf_profile *profile,
+                                const struct pf_table *table, struct pf_pass *pass, struct pf_error *error)
+{
+    struct pf_family *family = calloc(1, sizeof *family);
+    if (!family || prepare(family, profile, table, error)) {
+        pf_fail_memory(error);
+        pf_family_free(family);
+        return NULL;
+    }
+    struct measuring all = {
+        .profile = profile, .table = table, .family = family, .pass = pass, .header = pf_header_size(table)};
+    pthread_mutex_init(&all.lock, NULL);
+    int result = -1;
+    for (int tries = 0; tries < TRIES && result; tries++) {
+        reset(family, &all.header);
+        result = measure_once(pool, &all, error);
+        if (result && error->code != EAGAIN)
+            break;
+    }
+    pthread_mutex_destroy(&all.lock);
+    if (result) {
+        pf_family_free(family);
+        return NULL;
+    }
+    return family;
+}
+
+void pf_family_free(struct pf_family *family)
+{
+    if (!family)
+        return;
+    pf_track_free(&family->track);
+    free(family->partition);
+    free(family->first);
+    free(family->end);
+    free(family->context);
+    free(family);
+}

@@ -1,0 +1,516 @@
+/* SPDX-License-Identifier: MIT */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "fs/profile/live_private.h"
+
+/* What may be rendered in one go on a thread that others wait for: about a millisecond. */
+enum { ROWS_AT_ONCE = 4096, BYTES_AT_ONCE = 2 * PF_BLOCK, HEAVY_TRIES = 3 };
+
+/* How far ahead of a sequential reader blocks are made, and how many at a time. */
+enum { AHEAD_BYTES = 4 * PF_BLOCK, AHEAD_AT_ONCE = 4 };
+
+/* A file's text, shared by all handles on it and by passes. Kept without handles if its size took a pass. */
+struct pf_file_text {
+    struct pf_text text;
+    struct pf_live *live; /* not held: the live profile outlives it through handles and tasks */
+    struct pf_node node;
+    unsigned references; /* handles and tasks; guarded by live->lock */
+    bool keep;
+    bool alone;                /* a table's, measured without the others; guarded by live->lock */
+    atomic_uint ahead;         /* blocks being made ahead of readers */
+    struct pf_failure failure; /* guarded by live->lock */
+};
+
+struct pf_file {
+    struct pf_live *live; /* held */
+    struct pf_file_text *text;
+    _Atomic uint64_t ahead;  /* blocks before this offset are made or being made */
+    atomic_uint heavy_tries; /* reads of a heavy file that were sent to a pass */
+};
+
+static struct pf_lines *walk_text(void *owner, struct pf_error *error)
+{
+    struct pf_file_text *text = owner;
+    return pf_node_walk(text->live, text->node, error);
+}
+
+static uint64_t key_of(struct pf_node node)
+{
+    return (uint64_t)node.kind << 32 | node.item;
+}
+
+/* ---- texts -------------------------------------------------------------------------------------- */
+
+static void text_free(struct pf_file_text *text)
+{
+    pf_text_close(&text->text);
+    free(text);
+}
+
+/* The text of a node, held; made if there is none. NULL: out of memory. */
+static struct pf_file_text *text_of(struct pf_live *live, struct pf_node node)
+{
+    pthread_mutex_lock(&live->lock);
+    struct pf_file_text *text = pf_map_get(&live->texts, key_of(node));
+    if (!text && (text = calloc(1, sizeof *text))) {
+        pf_text_init(&text->text, atomic_fetch_add(&live->core->next_text, 1), walk_text, text);
+        text->live = live;
+        text->node = node;
+        if (!pf_map_put(&live->texts, key_of(node), text)) {
+            text_free(text);
+            text = NULL;
+        }
+    }
+    if (text)
+        text->references++;
+    pthread_mutex_unlock(&live->lock);
+    return text;
+}
+
+void pf_file_text_hold(struct pf_file_text *text)
+{
+    text->references++; /* with live->lock held: called from pf_task_start */
+}
+
+void pf_file_text_release(struct pf_file_text *text)
+{
+    struct pf_live *live = text->live;
+    pthread_mutex_lock(&live->lock);
+    bool closed = --text->references == 0, last = closed && !text->keep;
+    if (last)
+        pf_map_remove(&live->texts, key_of(text->node));
+    pthread_mutex_unlock(&live->lock);
+    if (last)
+        text_free(text);
+    else if (closed)
+        pf_text_rest(&text->text); /* texts are kept by the thousand: their walks are not */
+}
+
+void pf_file_texts_free(struct pf_live *live)
+{
+    for (size_t i = 0; live->texts.slots && i <= live->texts.mask; i++)
+        if (live->texts.slots[i].value)
+            text_free(live->texts.slots[i].value);
+    pf_map_free(&live->texts);
+}
+
+void pf_file_texts_each(struct pf_live *live,
+                        void (*each)(void *arg, struct pf_node node, const struct pf_text *text), void *arg)
+{
+    for (size_t i = 0; live->texts.slots && i <= live->texts.mask; i++) {
+        struct pf_file_text *text = live->texts.slots[i].value;
+        if (!text)
+            continue;
+        pthread_mutex_lock(&text->text.lock);
+        if (text->keep && text->text.sized && !text->text.shared)
+            each(arg, text->node, &text->text);
+        pthread_mutex_unlock(&text->text.lock);
+    }
+}
+
+static void count_alone(struct pf_file_text *text)
+{
+    int table = pf_table_of(text->node.kind);
+    pthread_mutex_lock(&text->live->lock);
+    if (table >= 0 && !text->alone)
+        text->live->alone[table]++;
+    text->alone = true;
+    pthread_mutex_unlock(&text->live->lock);
+}
+
+bool pf_file_text_restore(struct pf_live *live, struct pf_node node, uint64_t size, uint64_t covered,
+                          struct pf_track *track)
+{
+    struct pf_file_text *text = text_of(live, node);
+    if (!text || text->text.sized) {
+        pf_track_free(track);
+        return false;
+    }
+    text->text.own = *track;
+    text->text.size = size;
+    text->text.covered = covered;
+    text->text.sized = true;
+    text->keep = true;
+    count_alone(text);
+    pf_file_text_release(text);
+    return true;
+}
+
+void pf_file_text_failed(struct pf_file_text *text, const struct pf_error *error)
+{
+    pthread_mutex_lock(&text->live->lock);
+    pf_failure_note(&text->failure, error);
+    pthread_mutex_unlock(&text->live->lock);
+}
+
+static int failed_before(struct pf_file_text *text, struct pf_error *error)
+{
+    pthread_mutex_lock(&text->live->lock);
+    bool failed = pf_failure_stands(&text->failure, error);
+    pthread_mutex_unlock(&text->live->lock);
+    return failed ? -1 : 0;
+}
+
+/* A size that took work is not to be found again. */
+static void keep(struct pf_file_text *text)
+{
+    pthread_mutex_lock(&text->live->lock);
+    text->keep = !pf_is_cheap(text->node.kind);
+    pthread_mutex_unlock(&text->live->lock);
+}
+
+int pf_file_text_cover(struct pf_file_text *text, uint64_t until, struct pf_pass *pass,
+                       struct pf_error *error)
+{
+    if (pf_text_cover(&text->text, until, pass, error))
+        return -1;
+    keep(text); /* whoever waits for this pass holds the text no more */
+    return pf_live_intact(text->live) ? 0 : pf_fail(error, ESTALE, "the file has changed");
+}
+
+int pf_file_text_blocks(struct pf_file_text *text, uint64_t offset, uint64_t size, struct pf_pass *pass,
+                        struct pf_error *error)
+{
+    struct pf_piece pieces[PF_PIECES];
+    if (pf_pass_step(pass, 0, 1, error))
+        return -1;
+    int n = pf_text_read(&text->text, text->live->core->blocks, offset, (size_t)size, pieces, error);
+    for (int i = 0; i < n; i++)
+        pf_blocks_release(text->live->core->blocks, pieces[i].block);
+    return n < 0 ? -1 : 0;
+}
+
+/* Starts a pass over a text, or does it at once if it is short. 0: done. */
+static int cover(struct pf_file_text *text, uint64_t until, bool at_once, struct pf_job **job,
+                 struct pf_error *error)
+{
+    struct pf_live *live = text->live;
+    if (failed_before(text, error))
+        return -1;
+    if (at_once)
+        return pf_file_text_cover(text, until, NULL, error);
+    pthread_mutex_lock(&live->lock);
+    int result = pf_task_start(live, PF_TASK_COVER, key_of(text->node), text, until, 0, job, error);
+    pthread_mutex_unlock(&live->lock);
+    return result;
+}
+
+/* ---- sizes -------------------------------------------------------------------------------------- */
+
+/*
+ * A table's pass gives the sizes of all its files at once. A file whose rows can be found without the others' is
+ * measured on its own if it is one of few that are asked for: looking at one thread of a thousand reads that thread.
+ */
+enum { ALONE_MAX = 16 };
+
+/* Rows may be made from facts that only a whole pass finds out. */
+static bool needs_facts(const struct pf_live *live, struct pf_node node)
+{
+    return live->profile.driver->facts && pf_table_of(node.kind) >= 0;
+}
+
+/* True if the file is, or is to be, measured on its own. */
+static bool is_alone(struct pf_live *live, struct pf_node node)
+{
+    int table = pf_table_of(node.kind);
+    if (table < 0)
+        return true;
+    const struct pf_table *which = &live->profile.tables[table];
+    switch (pf_table_base(node.kind)) {
+    case PF_TABLE_OF_METRIC:
+    case PF_TABLE_OF_KEY:
+        return true;
+    case PF_TABLE_WHOLE:
+        return false;
+    default:
+        break;
+    }
+    if (!which->ops || !pf_is_seekable(&live->profile, node) || needs_facts(live, node))
+        return false;
+    pthread_mutex_lock(&live->lock);
+    const struct pf_file_text *text = pf_map_get(&live->texts, key_of(node));
+    bool alone = !live->families[table] && ((text && text->alone) || live->alone[table] < ALONE_MAX);
+    pthread_mutex_unlock(&live->lock);
+    return alone;
+}
+
+/* The size of a table's file out of its family. */
+static uint64_t family_size(const struct pf_family *family, struct pf_node node)
+{
+    switch (pf_table_base(node.kind)) {
+    case PF_TABLE_OF_CONTEXT:
+        return node.item < family->contexts
+                   ? atomic_load_explicit(&family->context[node.item], memory_order_relaxed)
+                   : 0;
+    case PF_TABLE_OF_PARTITION:
+        return node.item < family->partitions ? family->partition[node.item] : 0;
+    default:
+        return family->whole;
+    }
+}
+
+/* Few enough rows to render while somebody waits. */
+static bool is_short(struct pf_live *live, struct pf_node node)
+{
+    const struct pf_profile *profile = &live->profile;
+    if (pf_is_cheap(node.kind))
+        return true;
+    if (pf_table_of(node.kind) >= 0 || node.kind == PF_BLOB)
+        return false;
+    return pf_rows_count(profile->partitions.items) < ROWS_AT_ONCE &&
+           pf_live_context_count(live) < ROWS_AT_ONCE;
+}
+
+/* Everything that a walk over the file needs. 0: it is there. */
+static int prepare(struct pf_live *live, struct pf_node node, struct pf_job **job, struct pf_error *error)
+{
+    struct pf_aggregate *aggregate;
+    int result = pf_live_ready(live, node.kind, node.item, job, error);
+    if (result == 0 && pf_needs_aggregate(node.kind))
+        result = pf_live_aggregate(live, &aggregate, job, error);
+    return result;
+}
+
+static int size_text(struct pf_file_text *text, struct pf_job **job, struct pf_error *error)
+{
+    if (pf_text_is_sized(&text->text, NULL))
+        return 0;
+    count_alone(text);
+    int result = prepare(text->live, text->node, job, error);
+    if (result == 0)
+        result = cover(text, UINT64_MAX, is_short(text->live, text->node), job, error);
+    return result;
+}
+
+int pf_live_size(struct pf_live *live, unsigned kind, uint32_t item, uint64_t *size, struct pf_job **job,
+                 struct pf_error *error)
+{
+    struct pf_node node = {kind, item};
+    if (!is_alone(live, node)) {
+        struct pf_family *family;
+        int result = pf_live_family(live, (size_t)pf_table_of(kind), &family, job, error);
+        if (result == 0)
+            *size = family_size(family, node);
+        return result;
+    }
+    struct pf_file_text *text = text_of(live, node);
+    if (!text)
+        return pf_fail_memory(error);
+    int result = size_text(text, job, error);
+    if (result == 0)
+        pf_text_is_sized(&text->text, size);
+    pf_file_text_release(text);
+    return result;
+}
+
+bool pf_live_known_size(struct pf_live *live, unsigned kind, uint32_t item, uint64_t *size)
+{
+    struct pf_node node = {kind, item};
+    int table = pf_table_of(kind);
+    bool in_family = table >= 0 && pf_table_base(kind) < PF_TABLE_OF_METRIC;
+    pthread_mutex_lock(&live->lock);
+    const struct pf_family *family = in_family ? live->families[table] : NULL;
+    struct pf_file_text *text = family ? NULL : pf_map_get(&live->texts, key_of(node));
+    bool known = family || (text && pf_text_is_sized(&text->text, size));
+    if (family)
+        *size = family_size(family, node);
+    pthread_mutex_unlock(&live->lock);
+    return known;
+}
+
+int pf_file_walk(struct pf_live *live, unsigned kind, uint32_t item, struct pf_lines **lines,
+                 struct pf_job **job, struct pf_error *error)
+{
+    struct pf_node node = {kind, item};
+    uint64_t size;
+    *lines = NULL;
+    if (needs_facts(live, node) || pf_live_known_size(live, kind, item, &size))
+        return 0;
+    int result = prepare(live, node, job, error);
+    if (result == 0)
+        *lines = pf_node_walk(live, node, error);
+    return result ? result : *lines ? 0 : -1;
+}
+
+/* ---- handles ------------------------------------------------------------------------------------ */
+
+/* Gives a table's text what the family knows. */
+static void use_family(struct pf_file_text *text, const struct pf_family *family)
+{
+    struct pf_text *t = &text->text;
+    struct pf_node node = text->node;
+    pthread_mutex_lock(&t->lock);
+    if (!t->sized) {
+        t->size = family_size(family, node);
+        if (pf_table_base(node.kind) == PF_TABLE_WHOLE) {
+            t->shared = &family->track;
+            t->end = family->track.count;
+            t->covered = t->size;
+        } else if (pf_table_base(node.kind) == PF_TABLE_OF_PARTITION && family->first &&
+                   node.item < family->partitions) {
+            t->shared = &family->track;
+            t->first = family->first[node.item];
+            t->end = family->end[node.item];
+            t->part = true;
+            t->covered = t->size;
+        }
+        t->sized = true;
+    }
+    pthread_mutex_unlock(&t->lock);
+}
+
+int pf_file_open(struct pf_live *live, unsigned kind, uint32_t item, struct pf_file **file,
+                 struct pf_job **job, struct pf_error *error)
+{
+    struct pf_node node = {kind, item};
+    struct pf_family *family = NULL;
+    bool alone = is_alone(live, node);
+    int result = prepare(live, node, job, error);
+    if (result == 0 && !alone)
+        result = pf_live_family(live, (size_t)pf_table_of(kind), &family, job, error);
+    if (result)
+        return result;
+    struct pf_file_text *text = text_of(live, node);
+    *file = calloc(1, sizeof **file);
+    if (!text || !*file) {
+        if (text)
+            pf_file_text_release(text);
+        free(*file);
+        return pf_fail_memory(error);
+    }
+    if (family)
+        use_family(text, family);
+    else
+        result = size_text(text, job, error);
+    if (result) {
+        pf_file_text_release(text);
+        free(*file);
+        return result;
+    }
+    (*file)->live = pf_live_hold(live);
+    (*file)->text = text;
+    return 0;
+}
+
+void pf_file_close(struct pf_file *file)
+{
+    pf_file_text_release(file->text);
+    pf_live_release(file->live);
+    free(file);
+}
+
+static int need_blocks(struct pf_file *file, uint64_t offset, size_t size, struct pf_job **job,
+                       struct pf_error *error)
+{
+    struct pf_live *live = file->live;
+    if (failed_before(file->text, error))
+        return -1;
+    pthread_mutex_lock(&live->lock);
+    int result = pf_task_start(live, PF_TASK_BLOCKS, key_of(file->text->node) ^ offset << 8, file->text,
+                               offset, size, job, error);
+    pthread_mutex_unlock(&live->lock);
+    return result;
+}
+
+/* What must happen before a range can be read on this thread. 0: nothing. */
+static int make_readable(struct pf_file *file, uint64_t offset, size_t size, struct pf_job **job,
+                         struct pf_error *error)
+{
+    struct pf_text *text = &file->text->text;
+    bool heavy = pf_is_heavy(&file->live->profile, file->text->node);
+    uint64_t last = offset + size - 1;
+    uint64_t distance = pf_text_distance(text, last);
+    if (distance)
+        return cover(file->text, last, !heavy && distance <= BYTES_AT_ONCE, job, error);
+    if (heavy && atomic_fetch_add(&file->heavy_tries, 1) % HEAVY_TRIES == 0)
+        return need_blocks(file, offset, size, job, error);
+    atomic_store(&file->heavy_tries, 0);
+    return 0;
+}
+
+/* ---- reading ahead: while one block is sent, another processor makes the next -------------------- */
+
+struct ahead {
+    struct pf_waiter waiter;
+    struct pf_live *live;      /* held */
+    struct pf_file_text *text; /* held */
+    uint64_t offset;
+};
+
+static void make_ahead(struct pf_waiter *waiter)
+{
+    struct ahead *ahead = (struct ahead *)waiter;
+    struct pf_error error;
+    pf_file_text_blocks(ahead->text, ahead->offset, 1, NULL, &error); /* if it fails, the read will say so */
+    atomic_fetch_sub(&ahead->text->ahead, 1);
+    pf_file_text_release(ahead->text);
+    pf_live_release(ahead->live);
+    free(ahead);
+}
+
+/* Has the block at `offset` made by somebody who is idle. */
+static bool start_ahead(struct pf_file *file, uint64_t offset)
+{
+    struct ahead *ahead = malloc(sizeof *ahead);
+    if (!ahead)
+        return false;
+    *ahead = (struct ahead){
+        .waiter.wake = make_ahead, .live = pf_live_hold(file->live), .text = file->text, .offset = offset};
+    pthread_mutex_lock(&file->live->lock);
+    pf_file_text_hold(file->text);
+    pthread_mutex_unlock(&file->live->lock);
+    pf_pool_idle(file->live->core->pool, &ahead->waiter);
+    return true;
+}
+
+/* After a read up to `end`: if reads go on from where others ended, makes the next blocks. */
+static void read_ahead(struct pf_file *file, uint64_t offset, uint64_t end)
+{
+    struct pf_text *text = &file->text->text;
+    uint64_t ahead = atomic_load(&file->ahead), until = end + AHEAD_BYTES;
+    if (pf_is_heavy(&file->live->profile, file->text->node))
+        return;
+    if (offset > ahead || ahead > until + AHEAD_BYTES) { /* not in sequence: from here on, perhaps */
+        atomic_store(&file->ahead, end);
+        return;
+    }
+    if (ahead < end)
+        ahead = end;
+    while (ahead < until && ahead < text->size && !pf_text_distance(text, ahead)) {
+        if (atomic_fetch_add(&file->text->ahead, 1) >= AHEAD_AT_ONCE || !start_ahead(file, ahead)) {
+            atomic_fetch_sub(&file->text->ahead, 1);
+            break;
+        }
+        ahead = pf_text_block_end(text, ahead);
+    }
+    atomic_store(&file->ahead, ahead);
+}
+
+int pf_file_read(struct pf_file *file, uint64_t offset, size_t size, struct pf_piece pieces[PF_PIECES],
+                 int *n, struct pf_job **job, struct pf_error *error)
+{
+    struct pf_text *text = &file->text->text;
+    *n = 0;
+    if (offset >= text->size || size == 0)
+        return 0;
+    if (size > text->size - offset)
+        size = (size_t)(text->size - offset);
+    int result;
+    while ((result = make_readable(file, offset, size, job, error)) == 0 &&
+           pf_text_distance(text, offset + size - 1))
+        ;
+    if (result)
+        return result;
+    int got = pf_text_read(text, file->live->core->blocks, offset, size, pieces, error);
+    if (got < 0)
+        return -1;
+    if (!pf_live_intact(file->live)) {
+        while (got)
+            pf_blocks_release(file->live->core->blocks, pieces[--got].block);
+        return pf_fail(error, ESTALE, "the file has changed");
+    }
+    *n = got;
+    read_ahead(file, offset, offset + size);
+    return 0;
+}

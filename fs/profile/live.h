@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef PF_LIVE_H
+#define PF_LIVE_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "formats/driver.h"
+#include "fs/jobs.h"
+#include "fs/profile/dirnames.h"
+#include "fs/profile/family.h"
+#include "fs/sums/aggregate.h"
+#include "fs/text/blocks.h"
+#include "fs/text/text.h"
+
+/* What all profiles of a process share. */
+struct pf_core {
+    struct pf_pool *pool;
+    struct pf_blocks *blocks;
+    struct pf_options options;
+    const char *cache_folder;   /* where cache files go, NULL: nowhere */
+    _Atomic uint64_t next_text; /* ids of texts */
+    _Atomic uint64_t passes;    /* how many have run */
+};
+
+/* Returned beside 0 and -1 (*error filled): not yet; wait for the job (a reference) and ask again. */
+enum { PF_WAIT = 1 };
+
+/*
+ * An open profile: the model as far as it has been loaded, and what passes have found. Whatever needs a pass
+ * is asked for with a function that answers at once, or starts the pass (or joins one) and answers PF_WAIT.
+ * Reference-counted.
+ */
+struct pf_live;
+
+/* Opens a profile; takes `source` over in any case. NULL with *error filled. */
+struct pf_live *pf_live_open(struct pf_core *core, const struct pf_driver *driver, struct pf_source *source,
+                             struct pf_error *error);
+struct pf_live *pf_live_hold(struct pf_live *live);
+void pf_live_release(struct pf_live *live);
+
+/* Write what passes have found to the cache file now, however little it is. */
+void pf_live_save(struct pf_live *live);
+
+/* How many contexts there are; 0 as long as the model is not loaded. */
+uint32_t pf_live_context_count(struct pf_live *live);
+
+/* True if a stage could not be loaded for want of memory or the like: opened anew, the profile may be whole. */
+bool pf_live_is_spoilt(struct pf_live *live);
+
+/* A pass is queued or running for it. */
+bool pf_live_busy(struct pf_live *live);
+
+/* About how much memory it takes, in bytes. */
+uint64_t pf_live_bytes(struct pf_live *live);
+
+struct pf_profile *pf_live_profile(struct pf_live *live);
+
+/* 0 if the inputs are unchanged; -1 with ESTALE. */
+int pf_live_check(struct pf_live *live, struct pf_error *error);
+/* True if bytes read so far were all of one version. */
+bool pf_live_intact(struct pf_live *live);
+
+/* Ask for the model up to a stage. */
+int pf_live_stage(struct pf_live *live, enum pf_stage stage, struct pf_job **job, struct pf_error *error);
+
+/* Ask for what must be there before a folder (kinds: views.h) can be searched, or a file's walk be made; but for aggregates. */
+int pf_live_ready(struct pf_live *live, unsigned kind, uint32_t item, struct pf_job **job,
+                  struct pf_error *error);
+
+/* What has folders, files or links of its own, each under a name made of what the profile calls it. */
+enum pf_named {
+    PF_NAMED_PARTITIONS,
+    PF_NAMED_METRICS,
+    PF_NAMED_CONTEXTS,
+    PF_NAMED_KEYS,
+    PF_NAMED_BLOBS,
+    PF_NAMED_LINKS,
+    PF_NAMED
+};
+
+/*
+ * Their names; from PF_PARTITIONED, metrics_stage, keys.stage and (the last two) PF_OPENED on; of contexts, once one of their
+ * folders or contexts.csv is ready.
+ */
+const struct pf_dirnames *pf_live_names(const struct pf_live *live, enum pf_named named);
+
+/*
+ * The path of a context's folder below contexts/, into out[PF_CONTEXT_DIR_MAX + 1]; returns its length, 0 if
+ * it is longer than PF_CONTEXT_DIR_MAX bytes.
+ */
+enum { PF_CONTEXT_DIR_MAX = 4095 };
+size_t pf_live_context_dir(const struct pf_live *live, uint32_t context, char *out);
+
+/* The aggregate if it is there, else NULL. */
+struct pf_aggregate *pf_live_aggregate_now(struct pf_live *live);
+
+/* Ask for the sizes of a table's files, or for the aggregates. */
+int pf_live_family(struct pf_live *live, size_t table, struct pf_family **family, struct pf_job **job,
+                   struct pf_error *error);
+int pf_live_aggregate(struct pf_live *live, struct pf_aggregate **aggregate, struct pf_job **job,
+                      struct pf_error *error);
+
+/* ---- files (kinds: views.h) --------------------------------------------------------------------- */
+
+/* The exact size of a generated file. */
+int pf_live_size(struct pf_live *live, unsigned kind, uint32_t item, uint64_t *size, struct pf_job **job,
+                 struct pf_error *error);
+/* The same if it is known without any work. */
+bool pf_live_known_size(struct pf_live *live, unsigned kind, uint32_t item, uint64_t *size);
+
+/*
+ * A walk over a file, without its size: for who reads it once, from its start to its end. 0: *lines
+ * is the walk (it borrows the profile), or NULL if the file must be opened as any other: its size is known already, or
+ * its rows may be made from facts that only a whole pass finds out.
+ */
+struct pf_lines;
+int pf_file_walk(struct pf_live *live, unsigned kind, uint32_t item, struct pf_lines **lines,
+                 struct pf_job **job, struct pf_error *error);
+
+/* A handle on a file. */
+struct pf_file;
+int pf_file_open(struct pf_live *live, unsigned kind, uint32_t item, struct pf_file **file,
+                 struct pf_job **job, struct pf_error *error);
+void pf_file_close(struct pf_file *file);
+
+/* Bytes of the file as pieces of cached blocks (release each with pf_blocks_release). *n: how many; 0 at the
+ * end. */
+int pf_file_read(struct pf_file *file, uint64_t offset, size_t size, struct pf_piece pieces[PF_PIECES],
+                 int *n, struct pf_job **job, struct pf_error *error);
+
+#endif

@@ -1,0 +1,368 @@
+/* SPDX-License-Identifier: MIT */
+#include "fs/profile/model_text.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "fs/profile/names.h"
+#include "fs/text/csv.h"
+
+/* "Key: value" lines: values escaped as in CSV, but never quoted. */
+static void add_value(struct pf_buf *out, struct pf_cell value)
+{
+    struct pf_buf quoted = {0};
+    pf_csv_cell(&quoted, &value);
+    bool quotes = quoted.size >= 2 && quoted.data[0] == '"';
+    for (size_t i = quotes; i + quotes < quoted.size; i++) {
+        pf_buf_char(out, quoted.data[i]);
+        if (quotes && quoted.data[i] == '"')
+            i++; /* doubled inside quotes */
+    }
+    out->failed |= quoted.failed;
+    pf_buf_free(&quoted);
+}
+
+static void add_line(struct pf_buf *out, const char *key, struct pf_cell value)
+{
+    if (value.type == PF_ABSENT || (value.type == PF_TEXT && value.size == 0))
+        return;
+    pf_buf_str(out, key);
+    pf_buf_str(out, ": ");
+    add_value(out, value);
+    pf_buf_char(out, '\n');
+}
+
+static void add_metrics(struct pf_live *live, struct pf_buf *out)
+{
+    const struct pf_profile *profile = pf_live_profile(live);
+    char name[PF_NAME_MAX + 1];
+    if (profile->metrics_stage != PF_OPENED)
+        return;
+    int primary = pf_primary_metric(profile->metrics, profile->n_metrics, profile->options->metric);
+    if (primary < 0)
+        return;
+    pf_buf_str(out, "Metrics: ");
+    for (size_t m = 0; m < profile->n_metrics; m++) {
+        if (m)
+            pf_buf_str(out, ", ");
+        add_value(out, pf_string(profile->metrics[m].name));
+    }
+    pf_buf_char(out, '\n');
+    pf_dirname(pf_live_names(live, PF_NAMED_METRICS), (uint32_t)primary, name);
+    add_line(out, "Primary", pf_string(name));
+}
+
+struct pf_lines *pf_info_lines(struct pf_live *live, struct pf_error *error)
+{
+    const struct pf_profile *profile = pf_live_profile(live);
+    struct pf_buf out = {0};
+    add_line(&out, "Format", pf_string(profile->driver->name));
+    add_line(&out, "Version", pf_string(profile->version));
+    add_line(&out, "Title", pf_string(profile->driver->title));
+    for (size_t i = 0; i < pf_rows_count(profile->info); i++) {
+        const struct pf_cell *row = pf_rows_at(profile->info, i);
+        add_value(&out, row[0]);
+        pf_buf_str(&out, ": ");
+        add_value(&out, row[1]);
+        pf_buf_char(&out, '\n');
+    }
+    add_line(&out, "Partition", pf_string(profile->partitions.singular));
+    add_line(&out, "Time unit", pf_string(profile->time_unit));
+    add_metrics(live, &out);
+    return pf_lines_of_text(&out, error);
+}
+
+struct pf_lines *pf_partition_info_lines(struct pf_live *live, uint32_t partition, struct pf_error *error)
+{
+    const struct pf_partitions *partitions = &pf_live_profile(live)->partitions;
+    const struct pf_cell *item = pf_rows_at(partitions->items, partition);
+    struct pf_buf out = {0};
+    add_line(&out, "Name", item[1]);
+    add_line(&out, "Id", item[0]);
+    for (size_t f = 0; f < partitions->n_fields; f++)
+        add_line(&out, partitions->field_columns[f].name, pf_rows_at(partitions->fields, partition)[f]);
+    return pf_lines_of_text(&out, error);
+}
+
+enum { OWN_COLUMNS_MAX = 16 };
+
+/* The format's own columns of a context. */
+static size_t own_cells(const struct pf_profile *profile, uint32_t context,
+                        struct pf_cell cells[OWN_COLUMNS_MAX])
+{
+    size_t n = profile->n_context_columns;
+    if (n > OWN_COLUMNS_MAX)
+        n = OWN_COLUMNS_MAX;
+    if (n)
+        profile->context_cells(profile, context, cells);
+    return n;
+}
+
+struct pf_lines *pf_context_info_lines(struct pf_live *live, uint32_t context, struct pf_error *error)
+{
+    const struct pf_profile *profile = pf_live_profile(live);
+    const struct pf_tree *tree = profile->contexts;
+    struct pf_buf out = {0};
+    struct pf_cell own[OWN_COLUMNS_MAX];
+    uint32_t parent = tree->parent[context];
+    add_line(&out, "Name", pf_interned(tree->strings, tree->name[context]));
+    add_line(&out, "Id", pf_uint(pf_tree_id(tree, context)));
+    add_line(&out, "Kind", pf_string(tree->kinds[tree->kind[context]]));
+    add_line(&out, "Depth", pf_uint(tree->depth[context]));
+    if (parent != PF_NO_CONTEXT)
+        add_line(&out, "Parent", pf_interned(tree->strings, tree->name[parent]));
+    if (tree->file)
+        add_line(&out, "File", pf_interned(tree->strings, tree->file[context]));
+    if (tree->line && tree->line[context])
+        add_line(&out, "Line", pf_uint(tree->line[context]));
+    if (tree->module)
+        add_line(&out, "Module", pf_interned(tree->strings, tree->module[context]));
+    for (size_t c = 0, n = own_cells(profile, context, own); c < n; c++)
+        add_line(&out, profile->context_columns[c].name, own[c]);
+    return pf_lines_of_text(&out, error);
+}
+
+static const char *const over_contexts[] = {"all", "frames", "roots", "none"};
+static const char *const over_partitions[] = {"sum", "min", "max", "none"};
+
+/* The format's own columns of a metric. */
+static size_t own_metric_cells(const struct pf_profile *profile, uint32_t metric,
+                               struct pf_cell cells[OWN_COLUMNS_MAX])
+{
+    size_t n = profile->n_metric_columns;
+    if (n > OWN_COLUMNS_MAX)
+        n = OWN_COLUMNS_MAX;
+    if (n)
+        profile->metric_cells(profile, metric, cells);
+    return n;
+}
+
+struct pf_lines *pf_metric_info_lines(struct pf_live *live, uint32_t m, struct pf_error *error)
+{
+    const struct pf_profile *profile = pf_live_profile(live);
+    const struct pf_metric *metric = &profile->metrics[m];
+    struct pf_buf out = {0};
+    add_line(&out, "Name", pf_string(metric->name));
+    add_line(&out, "Id", pf_int(metric->id));
+    add_line(&out, "Unit", pf_string(metric->unit));
+    add_line(&out, "Scope", pf_string(metric->scope));
+    add_line(&out, "Type", pf_string(metric->type));
+    add_line(&out, "Over contexts", pf_string(over_contexts[metric->over_contexts]));
+    add_line(&out, "Over partitions", pf_string(over_partitions[metric->over_partitions]));
+    if (metric->partner >= 0)
+        add_line(&out, "Partner", pf_string(profile->metrics[metric->partner].name));
+    add_line(&out, "Description", pf_string(metric->description));
+    add_line(&out, "Expression", pf_string(metric->expression));
+    struct pf_cell own[OWN_COLUMNS_MAX];
+    for (size_t c = 0, n = own_metric_cells(profile, m, own); c < n; c++)
+        add_line(&out, profile->metric_columns[c].name, own[c]);
+    return pf_lines_of_text(&out, error);
+}
+
+/* An item's row in the table that tells of it. */
+struct pf_lines *pf_key_info_lines(struct pf_live *live, uint32_t item, struct pf_error *error)
+{
+    const struct pf_profile *profile = pf_live_profile(live);
+    const struct pf_table *about = &profile->tables[profile->keys.about];
+    struct pf_buf out = {0};
+    const struct pf_cell *row =
+        about->rows && item < pf_rows_count(*about->rows) ? pf_rows_at(*about->rows, item) : NULL;
+    add_line(&out, "Name", pf_rows_at(profile->keys.items, item)[1]);
+    for (size_t c = 0; row && c < about->n_columns; c++)
+        if (about->columns[c].role == PF_PLAIN)
+            add_line(&out, about->columns[c].name, row[c]);
+    return pf_lines_of_text(&out, error);
+}
+
+/* ---- tables of the axes: a record is a row, and a position its number (0: the header) ----------- */
+
+struct rows_lines {
+    struct pf_lines lines;
+    struct pf_live *live;
+    uint64_t row, rows; /* row 0 is the header */
+    void (*header)(struct pf_live *live, struct pf_buf *out);
+    void (*print)(struct pf_live *live, uint32_t i, struct pf_buf *out);
+};
+
+static int rows_next(struct pf_lines *lines, struct pf_buf *out, struct pf_error *error)
+{
+    struct rows_lines *view = (struct rows_lines *)lines;
+    (void)error;
+    if (view->row > view->rows)
+        return 0;
+    if (view->row == 0)
+        view->header(view->live, out);
+    else
+        view->print(view->live, (uint32_t)(view->row - 1), out);
+    view->row++;
+    return 1;
+}
+
+static size_t rows_save(const struct pf_lines *lines, void *blob, size_t room)
+{
+    const struct rows_lines *view = (const struct rows_lines *)lines;
+    if (room >= sizeof view->row)
+        memcpy(blob, &view->row, sizeof view->row);
+    return sizeof view->row;
+}
+
+static int rows_restore(struct pf_lines *lines, const void *blob, size_t size, struct pf_error *error)
+{
+    struct rows_lines *view = (struct rows_lines *)lines;
+    if (size != sizeof view->row)
+        return pf_fail(error, EINVAL, "not a position");
+    memcpy(&view->row, blob, size);
+    return 0;
+}
+
+static void rows_close(struct pf_lines *lines)
+{
+    free(lines);
+}
+
+static const struct pf_lines_ops rows_ops = {rows_next, NULL, rows_save, rows_restore, rows_close};
+
+static struct pf_lines *rows_lines(struct pf_live *live, uint64_t rows,
+                                   void (*header)(struct pf_live *, struct pf_buf *),
+                                   void (*print)(struct pf_live *, uint32_t, struct pf_buf *),
+                                   struct pf_error *error)
+{
+    struct rows_lines *view = calloc(1, sizeof *view);
+    if (!view) {
+        pf_fail_memory(error);
+        return NULL;
+    }
+    *view = (struct rows_lines){
+        .lines.ops = &rows_ops, .live = live, .rows = rows, .header = header, .print = print};
+    return &view->lines;
+}
+
+static void add_cells(struct pf_buf *out, const struct pf_cell *cells, size_t n, char end)
+{
+    for (size_t c = 0; c < n; c++) {
+        pf_csv_cell(out, &cells[c]);
+        pf_buf_char(out, c + 1 < n ? ',' : end);
+    }
+}
+
+static void add_columns(struct pf_buf *out, const struct pf_column *columns, size_t n)
+{
+    for (size_t c = 0; c < n; c++) {
+        struct pf_cell name = pf_string(columns[c].name);
+        pf_buf_char(out, ',');
+        pf_csv_cell(out, &name);
+    }
+}
+
+static void metrics_header(struct pf_live *live, struct pf_buf *out)
+{
+    const struct pf_profile *profile = pf_live_profile(live);
+    pf_buf_str(out, "id,name,unit,scope,type,over_contexts,over_partitions,partner,description,dir");
+    add_columns(out, profile->metric_columns, profile->n_metric_columns);
+    pf_buf_char(out, '\n');
+}
+
+static void metrics_row(struct pf_live *live, uint32_t m, struct pf_buf *out)
+{
+    const struct pf_profile *profile = pf_live_profile(live);
+    const struct pf_metric *metric = &profile->metrics[m];
+    char name[PF_NAME_MAX + 1];
+    struct pf_cell own[OWN_COLUMNS_MAX];
+    size_t n = own_metric_cells(profile, m, own);
+    pf_dirname(pf_live_names(live, PF_NAMED_METRICS), m, name);
+    struct pf_cell cells[] = {pf_int(metric->id),
+                              pf_string(metric->name),
+                              pf_string(metric->unit),
+                              pf_string(metric->scope),
+                              pf_string(metric->type),
+                              pf_string(over_contexts[metric->over_contexts]),
+                              pf_string(over_partitions[metric->over_partitions]),
+                              metric->partner >= 0 ? pf_int(profile->metrics[metric->partner].id)
+                                                   : pf_absent(),
+                              pf_string(metric->description),
+                              pf_string(name)};
+    add_cells(out, cells, sizeof cells / sizeof *cells, n ? ',' : '\n');
+    add_cells(out, own, n, '\n');
+}
+
+struct pf_lines *pf_metrics_csv_lines(struct pf_live *live, struct pf_error *error)
+{
+    return rows_lines(live, pf_live_profile(live)->n_metrics, metrics_header, metrics_row, error);
+}
+
+static void partitions_header(struct pf_live *live, struct pf_buf *out)
+{
+    const struct pf_partitions *partitions = &pf_live_profile(live)->partitions;
+    pf_buf_str(out, "id,name");
+    add_columns(out, partitions->field_columns, partitions->n_fields);
+    pf_buf_str(out, ",dir\n");
+}
+
+static void partitions_row(struct pf_live *live, uint32_t i, struct pf_buf *out)
+{
+    const struct pf_partitions *partitions = &pf_live_profile(live)->partitions;
+    char name[PF_NAME_MAX + 1];
+    add_cells(out, pf_rows_at(partitions->items, i), 2, ',');
+    add_cells(out, pf_rows_at(partitions->fields, i), partitions->n_fields, ',');
+    pf_dirname(pf_live_names(live, PF_NAMED_PARTITIONS), i, name);
+    struct pf_cell dir = pf_string(name);
+    add_cells(out, &dir, 1, '\n');
+}
+
+struct pf_lines *pf_partitions_csv_lines(struct pf_live *live, struct pf_error *error)
+{
+    uint64_t n = pf_rows_count(pf_live_profile(live)->partitions.items);
+    return rows_lines(live, n, partitions_header, partitions_row, error);
+}
+
+static void contexts_header(struct pf_live *live, struct pf_buf *out)
+{
+    const struct pf_profile *profile = pf_live_profile(live);
+    pf_buf_str(out, "id,parent,depth,kind,line,name,file,module,dir");
+    add_columns(out, profile->context_columns, profile->n_context_columns);
+    pf_buf_char(out, '\n');
+}
+
+static void contexts_row(struct pf_live *live, uint32_t i, struct pf_buf *out)
+{
+    const struct pf_profile *profile = pf_live_profile(live);
+    const struct pf_tree *tree = profile->contexts;
+    struct pf_cell own[OWN_COLUMNS_MAX];
+    char path[PF_CONTEXT_DIR_MAX + 1];
+    size_t n = own_cells(profile, i, own);
+    struct pf_cell cells[] = {
+        pf_uint(pf_tree_id(tree, i)),
+        tree->parent[i] != PF_NO_CONTEXT ? pf_uint(pf_tree_id(tree, tree->parent[i])) : pf_absent(),
+        pf_uint(tree->depth[i]),
+        pf_string(tree->kinds[tree->kind[i]]),
+        tree->line && tree->line[i] ? pf_uint(tree->line[i]) : pf_absent(),
+        pf_interned(tree->strings, tree->name[i]),
+        tree->file ? pf_interned(tree->strings, tree->file[i]) : pf_absent(),
+        tree->module ? pf_interned(tree->strings, tree->module[i]) : pf_absent(),
+        pf_text(path, pf_live_context_dir(live, i, path)),
+    };
+    add_cells(out, cells, sizeof cells / sizeof *cells, n ? ',' : '\n');
+    add_cells(out, own, n, '\n');
+}
+
+struct pf_lines *pf_contexts_csv_lines(struct pf_live *live, struct pf_error *error)
+{
+    return rows_lines(live, pf_live_profile(live)->contexts->count, contexts_header, contexts_row, error);
+}
+
+static void warnings_header(struct pf_live *live, struct pf_buf *out)
+{
+    (void)live;
+    pf_buf_str(out, "line,offset,severity,code,text\n");
+}
+
+static void warnings_row(struct pf_live *live, uint32_t i, struct pf_buf *out)
+{
+    add_cells(out, pf_rows_at(pf_live_profile(live)->warnings, i), 5, '\n');
+}
+
+struct pf_lines *pf_warnings_csv_lines(struct pf_live *live, struct pf_error *error)
+{
+    return rows_lines(live, pf_rows_count(pf_live_profile(live)->warnings), warnings_header, warnings_row,
+                      error);
+}

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef PF_MODEL_TEXT_H
+#define PF_MODEL_TEXT_H
+
+#include "fs/profile/live.h"
+
+/*
+ * The texts that every profile has: info.txt of the profile and of each item, and the tables of its axes and
+ * warnings. Each returns a walk (freed by its close), or NULL with *error filled. What stage they need:
+ * pf_node_stage.
+ */
+struct pf_lines *pf_info_lines(struct pf_live *live, struct pf_error *error);
+struct pf_lines *pf_partition_info_lines(struct pf_live *live, uint32_t partition, struct pf_error *error);
+struct pf_lines *pf_context_info_lines(struct pf_live *live, uint32_t context, struct pf_error *error);
+struct pf_lines *pf_key_info_lines(struct pf_live *live, uint32_t item, struct pf_error *error);
+struct pf_lines *pf_metric_info_lines(struct pf_live *live, uint32_t metric, struct pf_error *error);
+
+struct pf_lines *pf_metrics_csv_lines(struct pf_live *live, struct pf_error *error);
+struct pf_lines *pf_partitions_csv_lines(struct pf_live *live, struct pf_error *error);
+struct pf_lines *pf_contexts_csv_lines(struct pf_live *live, struct pf_error *error);
+struct pf_lines *pf_warnings_csv_lines(struct pf_live *live, struct pf_error *error);
+
+#endif

@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: MIT */
+#include <errno.h>
+
+#include "fs/profile/model_text.h"
+#include "fs/profile/views.h"
+#include "fs/text/blob_text.h"
+#include "fs/text/table.h"
+
+/* ---- stages and costs --------------------------------------------------------------------------- */
+
+static enum pf_stage later(enum pf_stage a, enum pf_stage b)
+{
+    return a > b ? a : b;
+}
+
+static enum pf_stage table_stage(const struct pf_profile *profile, const struct pf_table *table)
+{
+    enum pf_stage stage = table->stage;
+    if (pf_table_has(table, PF_PARTITION_FIELD))
+        stage = later(stage, profile->partitions.fields_stage);
+    if (pf_table_has(table, PF_PARTITION))
+        stage = later(stage, PF_PARTITIONED);
+    if (pf_table_has(table, PF_METRIC))
+        stage = later(stage, profile->metrics_stage);
+    if (pf_table_has(table, PF_CONTEXT))
+        stage = later(stage, PF_MODELLED);
+    if (pf_table_has(table, PF_KEY))
+        stage = later(stage, profile->keys.stage);
+    return stage;
+}
+
+enum pf_stage pf_node_stage(const struct pf_profile *profile, struct pf_node node)
+{
+    switch (node.kind) {
+    case PF_TOP:
+    case PF_TABLES:
+    case PF_INFO:
+    case PF_ERROR:
+    case PF_BLOBS:
+    case PF_BLOB:
+    case PF_LINK:
+    case PF_SOURCE_FOLDER:
+        return PF_OPENED;
+    case PF_KEYS:
+    case PF_KEY_DIR:
+        return profile->keys.stage;
+    case PF_KEY_INFO:
+        return later(profile->keys.stage, profile->tables[profile->keys.about].stage);
+    case PF_PARTITIONS:
+    case PF_PARTITION_DIR:
+        return PF_PARTITIONED;
+    case PF_PARTITIONS_CSV:
+    case PF_PARTITION_INFO:
+        return later(PF_PARTITIONED, profile->partitions.fields_stage);
+    case PF_METRICS:
+    case PF_METRIC_DIR:
+    case PF_METRICS_CSV:
+    case PF_METRIC_INFO:
+        return profile->metrics_stage;
+    case PF_CONTEXTS:
+    case PF_CONTEXT_DIR:
+    case PF_CONTEXTS_CSV:
+    case PF_WARNINGS_CSV:
+    case PF_CONTEXT_INFO:
+        return PF_MODELLED;
+    default:
+        break;
+    }
+    if (pf_needs_aggregate(node.kind))
+        return later(PF_MODELLED, profile->cells ? table_stage(profile, profile->cells) : PF_MODELLED);
+    const struct pf_table *table = &profile->tables[pf_table_of(node.kind)];
+    enum pf_stage stage = table_stage(profile, table);
+    switch (pf_table_base(node.kind)) {
+    case PF_TABLE_OF_PARTITION:
+        return later(later(stage, PF_PARTITIONED), table->partition_stage);
+    case PF_TABLE_OF_CONTEXT:
+        return later(later(stage, PF_MODELLED), table->context_stage);
+    case PF_TABLE_OF_METRIC:
+        return later(stage, profile->metrics_stage);
+    case PF_TABLE_OF_KEY:
+        return later(stage, profile->keys.stage);
+    default:
+        return stage;
+    }
+}
+
+bool pf_needs_context_names(unsigned kind)
+{
+    return kind == PF_CONTEXTS || kind == PF_CONTEXT_DIR || kind == PF_CONTEXTS_CSV;
+}
+
+bool pf_needs_aggregate(unsigned kind)
+{
+    return kind >= PF_METRIC_FILE && kind < PF_METRIC_FILE + PF_METRIC_VIEWS;
+}
+
+bool pf_is_cheap(unsigned kind)
+{
+    return kind == PF_INFO || kind == PF_ERROR || kind == PF_METRICS_CSV || kind == PF_WARNINGS_CSV ||
+           kind == PF_PARTITION_INFO || kind == PF_CONTEXT_INFO || kind == PF_METRIC_INFO ||
+           kind == PF_KEY_INFO;
+}
+
+bool pf_is_seekable(const struct pf_profile *profile, struct pf_node node)
+{
+    int t = pf_table_of(node.kind);
+    if (t < 0)
+        return true;
+    switch (pf_table_base(node.kind)) {
+    case PF_TABLE_OF_PARTITION:
+        return profile->tables[t].flags & PF_SEEKS_PARTITION;
+    case PF_TABLE_OF_CONTEXT:
+        return profile->tables[t].flags & PF_SEEKS_CONTEXT;
+    case PF_TABLE_OF_METRIC:
+        return false; /* values lie by partition and context */
+    default:
+        return true;
+    }
+}
+
+bool pf_is_heavy(const struct pf_profile *profile, struct pf_node node)
+{
+    int t = pf_table_of(node.kind);
+    return t >= 0 && profile->tables[t].ops && !pf_is_seekable(profile, node);
+}
+
+/* ---- files -------------------------------------------------------------------------------------- */
+
+static struct pf_lines *table_walk(struct pf_live *live, struct pf_node node, struct pf_error *error)
+{
+    struct pf_profile *profile = pf_live_profile(live);
+    struct pf_slice slice = {.table = &profile->tables[pf_table_of(node.kind)], .only = PF_UNRESTRICTED};
+    switch (pf_table_base(node.kind)) {
+    case PF_TABLE_OF_PARTITION:
+        slice.only.partition = node.item;
+        break;
+    case PF_TABLE_OF_CONTEXT:
+        slice.only.context = node.item;
+        break;
+    case PF_TABLE_OF_METRIC:
+        slice.only.metric = node.item;
+        break;
+    case PF_TABLE_OF_KEY:
+        slice.only.key = node.item;
+        break;
+    default:
+        break;
+    }
+    return pf_table_lines(profile, &slice, error);
+}
+
+struct pf_lines *pf_node_walk(struct pf_live *live, struct pf_node node, struct pf_error *error)
+{
+    switch (node.kind) {
+    case PF_INFO:
+        return pf_info_lines(live, error);
+    case PF_METRICS_CSV:
+        return pf_metrics_csv_lines(live, error);
+    case PF_PARTITIONS_CSV:
+        return pf_partitions_csv_lines(live, error);
+    case PF_CONTEXTS_CSV:
+        return pf_contexts_csv_lines(live, error);
+    case PF_WARNINGS_CSV:
+        return pf_warnings_csv_lines(live, error);
+    case PF_PARTITION_INFO:
+        return pf_partition_info_lines(live, node.item, error);
+    case PF_CONTEXT_INFO:
+        return pf_context_info_lines(live, node.item, error);
+    case PF_METRIC_INFO:
+        return pf_metric_info_lines(live, node.item, error);
+    case PF_KEY_INFO:
+        return pf_key_info_lines(live, node.item, error);
+    case PF_BLOB:
+        return pf_blob_lines(pf_live_profile(live), node.item, error);
+    default:
+        break;
+    }
+    if (pf_needs_aggregate(node.kind))
+        return pf_metric_lines(pf_live_profile(live), pf_live_aggregate_now(live), node.item,
+                               (enum pf_metric_view)(node.kind - PF_METRIC_FILE), error);
+    if (pf_table_of(node.kind) >= 0)
+        return table_walk(live, node, error);
+    pf_fail(error, ENOENT, "no such file");
+    return NULL;
+}

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef PF_AGGREGATE_H
+#define PF_AGGREGATE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "formats/driver.h"
+#include "fs/text/lines.h"
+
+/*
+ * Aggregates of a profile's values, made in one pass over profile->cells for all metrics at once, and the
+ * views of them under metrics/. Sums follow each metric's over_contexts and over_partitions; they run in the
+ * table's order, so the text never depends on scheduling. Integers are added as integers (128 bits), doubles
+ * with compensation. Immutable once made; held in memory up to options->cache bytes, in a mapped unlinked
+ * file beyond.
+ */
+struct pf_aggregate;
+
+/* NULL with *error filled (ECANCELED if the pass was stopped). The profile must be loaded as far as
+ * cells->stage and PF_MODELLED. */
+struct pf_aggregate *pf_aggregate_new(struct pf_profile *profile, struct pf_pass *pass,
+                                      struct pf_error *error);
+void pf_aggregate_free(struct pf_aggregate *aggregate);
+
+/*
+ * For the cache file: appends the aggregate to `out`, unless it would take more than `limit` bytes (false; out is
+ * then as before). pf_aggregate_unpack makes it again, for the same profile loaded as far; NULL if the bytes do
+ * not fit the profile or memory runs out: then the values have to be gone through anew.
+ */
+bool pf_aggregate_pack(const struct pf_aggregate *aggregate, uint64_t limit, struct pf_buf *out);
+struct pf_aggregate *pf_aggregate_unpack(const struct pf_profile *profile, const void *bytes, size_t size);
+
+/*
+ * What the metric adds up to over contexts and partitions; absent if it does not add up over one of them.
+ * The cell may point to *wide, which is the caller's.
+ */
+struct pf_cell pf_aggregate_total(const struct pf_aggregate *aggregate, unsigned metric, pf_int128 *wide);
+
+/*
+ * One metric in one context, over the partitions that have a value. What is not known (everything if count is
+ * 0; sum if the metric does not add up over partitions) is absent. Cells may point into wide[]: not to be
+ * copied.
+ */
+struct pf_statistics {
+    uint64_t count;
+    struct pf_cell sum; /* follows over_partitions: a sum, minimum or maximum */
+    struct pf_cell mean, min, max;
+    struct pf_cell stddev;    /* of the population */
+    struct pf_cell imbalance; /* max / mean */
+    pf_int128 wide[4];
+};
+
+/* Fills *statistics; metric and context are below the profile's numbers of them. */
+void pf_aggregate_context(const struct pf_aggregate *aggregate, unsigned metric, uint32_t context,
+                          struct pf_statistics *statistics);
+
+/* The views of one metric. */
+enum pf_metric_view {
+    PF_METRIC_CONTEXTS,   /* contexts.csv: context,sum,mean,min,max,stddev,imbalance,count,name */
+    PF_METRIC_PARTITIONS, /* threads.csv (points.csv, ...): thread,sum,contexts */
+    PF_METRIC_FUNCTIONS,  /* functions.csv: contexts,exclusive,inclusive,name,file */
+    PF_METRIC_HOT,        /* hot.txt */
+    PF_METRIC_TREE,       /* tree.txt */
+    PF_METRIC_FOLDED,     /* stacks.folded */
+    PF_METRIC_VIEWS
+};
+
+/*
+ * A walk over one view. The result borrows profile and aggregate, and is freed by its close. NULL with *error
+ * filled. Any number of walks may run side by side.
+ */
+struct pf_lines *pf_metric_lines(struct pf_profile *profile, struct pf_aggregate *aggregate, unsigned metric,
+                                 enum pf_metric_view view, struct pf_error *error);
+
+/* The metric that speaks for the profile: `metric` by name if given and known, else `time`, else the first
+ * exclusive one with a time unit, else the first exclusive one, else the first. -1 if there are none. */
+int pf_primary_metric(const struct pf_metric *metrics, size_t n, const char *metric);
+
+#endif

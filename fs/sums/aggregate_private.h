@@ -1,0 +1,332 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef PF_AGGREGATE_PRIVATE_H
+#define PF_AGGREGATE_PRIVATE_H
+
+#include <math.h>
+#include <pthread.h>
+
+#include "fs/sums/aggregate.h"
+
+/* What the aggregate's own files share: numbers, storage, and the orders that views are walked in. */
+
+/* ---- numbers ------------------------------------------------------------------------------------ */
+
+/*
+ * A sum. Whoever holds one knows beside it whether it is `real`: then a double with what rounding has lost so
+ * far (Neumaier's compensated summation), else an exact integer. All zero is 0 either way.
+ */
+union pf_number {
+    pf_int128 i;
+    struct {
+        double sum, lost;
+    } d;
+};
+
+static inline void pf_real_add(union pf_number *to, double x)
+{
+    double sum = to->d.sum + x;
+    if (isfinite(sum))
+        to->d.lost += fabs(to->d.sum) >= fabs(x) ? (to->d.sum - sum) + x : (x - sum) + to->d.sum;
+    to->d.sum = sum;
+}
+
+/* Nearly all integers have 64 bits, which the processor converts itself. */
+static inline double pf_int_double(pf_int128 i)
+{
+    return i == (int64_t)i ? (double)(int64_t)i : (double)i;
+}
+
+static inline double pf_number_double(const union pf_number *number, bool real)
+{
+    if (!real)
+        return pf_int_double(number->i);
+    return isfinite(number->d.sum) ? number->d.sum + number->d.lost : number->d.sum;
+}
+
+static inline bool pf_number_is_zero(const union pf_number *number, bool real)
+{
+    return real ? pf_number_double(number, true) == 0 : number->i == 0;
+}
+
+/* Adds a number of the same sort. False if an integer sum needs more than 128 bits; *to is then as before. */
+static inline bool pf_number_add(union pf_number *to, const union pf_number *x, bool real)
+{
+    pf_int128 sum;
+    if (real)
+        pf_real_add(to, pf_number_double(x, true));
+    else if (__builtin_add_overflow(to->i, x->i, &sum))
+        return false;
+    else
+        to->i = sum;
+    return true;
+}
+
+/* The same for a difference. */
+static inline bool pf_number_subtract(union pf_number *from, const union pf_number *x, bool real)
+{
+    pf_int128 difference;
+    if (real)
+        pf_real_add(from, -pf_number_double(x, true));
+    else if (__builtin_sub_overflow(from->i, x->i, &difference))
+        return false;
+    else
+        from->i = difference;
+    return true;
+}
+
+/* An exact integer becomes a double. */
+static inline union pf_number pf_number_real(union pf_number number)
+{
+    return (union pf_number){.d = {(double)number.i, 0}};
+}
+
+/* Below, at or above 0 as a is less than, equal to or greater than b; nan is less than all other numbers. */
+static inline int pf_number_compare(const union pf_number *a, const union pf_number *b, bool real)
+{
+    if (!real)
+        return (a->i > b->i) - (a->i < b->i);
+    double x = pf_number_double(a, true), y = pf_number_double(b, true);
+    if (isnan(x) || isnan(y))
+        return !isnan(x) - !isnan(y);
+    return (x > y) - (x < y);
+}
+
+/* The number as a cell, which may point to *number. */
+static inline struct pf_cell pf_number_cell(const union pf_number *number, bool real)
+{
+    if (real)
+        return pf_double(pf_number_double(number, true));
+    if (number->i >= INT64_MIN && number->i <= INT64_MAX)
+        return pf_int((int64_t)number->i);
+    return pf_wide(&number->i);
+}
+
+/* ---- storage ------------------------------------------------------------------------------------ */
+
+/*
+ * Memory that is only taken, never given back but as a whole: zeroed, in segments that are mapped from
+ * nowhere up to `limit` bytes in all and from an unlinked file beyond.
+ */
+struct pf_segment;
+struct pf_arena {
+    uint64_t limit, mapped;
+    struct pf_segment *segments;
+    size_t n_segments;
+    char *at; /* the newest segment's free bytes */
+    size_t left;
+    int file; /* -1: none yet */
+    uint64_t file_size;
+};
+
+/*
+ * An array over contexts or partitions, of which only the stretches that somebody touched exist: a database
+ * of a thousand metrics has most of them in few contexts.
+ */
+enum { PF_STRETCH = 256 }; /* items */
+struct pf_plane {
+    char **stretches; /* each NULL or with PF_STRETCH items, the last one with what is left */
+};
+
+/* Item i of a plane of `count` items, zeroed when first touched. NULL with *error filled. */
+void *pf_plane_at(struct pf_arena *arena, struct pf_plane *plane, size_t count, size_t item, size_t i,
+                  struct pf_error *error);
+void pf_arena_free(struct pf_arena *arena);
+
+/* Item i, or NULL if nothing has touched its stretch. */
+static inline void *pf_plane_find(const struct pf_plane *plane, size_t item, size_t i)
+{
+    char *stretch = plane->stretches ? plane->stretches[i / PF_STRETCH] : NULL;
+    return stretch ? stretch + i % PF_STRETCH * item : NULL;
+}
+
+/* The first item from i on whose stretch has been touched; `count` if there is none. */
+static inline size_t pf_plane_next(const struct pf_plane *plane, size_t i, size_t count)
+{
+    if (!plane->stretches)
+        return count;
+    while (i < count && !plane->stretches[i / PF_STRETCH])
+        i = (i / PF_STRETCH + 1) * PF_STRETCH;
+    return i < count ? i : count;
+}
+
+/* One metric in one context, over partitions. 48 bytes: there is one for each metric and context. */
+struct pf_context_sum {
+    union pf_number sum;
+    union {
+        int64_t i;
+        double d;
+    } low, high;      /* smallest and largest value; of a `wide` metric: see struct pf_extremes */
+    double deviation; /* sum of squared differences from the mean */
+    uint64_t count;   /* 0: no value */
+};
+
+/* Smallest and largest value of metrics that have integers of more than 64 bits. */
+struct pf_extremes {
+    pf_int128 low, high;
+};
+
+/* One metric in one partition, over contexts. */
+struct pf_partition_sum {
+    union pf_number sum; /* of those contexts that over_contexts names */
+    uint64_t contexts;   /* how many have a value */
+};
+
+struct pf_metric_sums {
+    bool real; /* sums, low and high are doubles, else integers */
+    bool wide; /* integers, and smallest and largest stand in `extremes` */
+    bool total_real;
+    union pf_number total;
+    struct pf_plane contexts;   /* struct pf_context_sum */
+    struct pf_plane extremes;   /* struct pf_extremes */
+    struct pf_plane partitions; /* struct pf_partition_sum */
+};
+
+struct pf_arranged;
+
+struct pf_aggregate {
+    const struct pf_profile *profile;
+    uint32_t n_contexts;
+    size_t n_partitions;
+    struct pf_arena arena;
+    struct pf_metric_sums *metrics; /* profile->n_metrics */
+    pthread_mutex_t lock;           /* guards what follows */
+    struct pf_arranged *arranged;   /* those made so far, latest used first */
+};
+
+/* The metric's sums in a context, NULL if it has no value there. */
+static inline const struct pf_context_sum *pf_context_find(const struct pf_aggregate *aggregate,
+                                                           unsigned metric, uint32_t context)
+{
+    const struct pf_context_sum *sum =
+        pf_plane_find(&aggregate->metrics[metric].contexts, sizeof *sum, context);
+    return sum && sum->count ? sum : NULL;
+}
+
+/* An aggregate without values, or NULL with *error filled. */
+struct pf_aggregate *pf_aggregate_empty(const struct pf_profile *profile, struct pf_error *error);
+
+/* True if over_contexts takes a context with these flags (enum pf_context_flags) into account. */
+bool pf_counts(enum pf_over_contexts over, unsigned flags);
+
+/* What over_partitions makes of the metric in this context: true with *number, of the sort that the metric's
+ * sums are; false if it has no value or does not add up. */
+bool pf_context_number(const struct pf_aggregate *aggregate, unsigned metric, uint32_t context,
+                       union pf_number *number);
+
+/* ---- exclusive and inclusive values ------------------------------------------------------------- */
+
+/* The two metrics that a metric's views are made from; PF_NO_PARTNER where it has to be derived. */
+struct pf_twins {
+    int exclusive, inclusive;
+};
+
+/* One metric's values by context, as they are made. */
+struct pf_values {
+    struct pf_aggregate *aggregate;
+    const struct pf_tree *tree;
+    unsigned metric;
+    bool exclusive_only; /* nothing else is filled than exclusive[] */
+    struct pf_twins twins;
+    uint32_t n;
+    bool exclusive_real, inclusive_real;
+    union pf_number *exclusive, *inclusive; /* what counts: 0 where there is no value */
+    bool *present;                          /* some context in the subtree has a value */
+    uint32_t *scratch;                      /* one item a context, for whoever computes */
+};
+
+/* Makes room, and fills twins and, unless exclusive_only, present[]. 0, or -1 with *error filled and nothing to
+ * free. */
+int pf_values_new(struct pf_values *values, struct pf_aggregate *aggregate, unsigned metric,
+                  bool exclusive_only, struct pf_error *error);
+void pf_values_free(struct pf_values *values);
+
+/* Fills exclusive[] and, unless exclusive_only, inclusive[], with doubles if `real`. False if some integer needs more than 128 bits.
+ */
+bool pf_values_fill(struct pf_values *values, bool real);
+
+/* ---- orders of walking -------------------------------------------------------------------------- */
+
+/* The contexts of one name and file, added up; inclusive values of the outermost ones alone. */
+struct pf_function {
+    union pf_number exclusive, inclusive;
+    union pf_number running; /* sum of `exclusive` up to and with this function */
+    uint32_t contexts;       /* how many contexts of this name stand in the tree */
+    uint32_t name, file;     /* in the tree's strings; file may be PF_NO_STRING */
+};
+
+/*
+ * Exclusive and inclusive values of one metric by context, and with them what a view is walked by. Made when
+ * the first walk needs it, immutable then, kept while the cache limit allows.
+ */
+enum pf_arrangement { PF_BY_CALLS, PF_BY_FUNCTION, PF_BY_STACK };
+struct pf_arranged {
+    enum pf_arrangement kind;
+    unsigned metric;
+    unsigned users; /* walks that hold it; under the aggregate's lock */
+    uint64_t bytes;
+    struct pf_arranged *next;
+
+    bool exclusive_real, inclusive_real;
+    unsigned width; /* of the longest value as pf_print_rounded prints it */
+
+    /* What stands in each context's line; PF_BY_STACK: the exclusive value alone. */
+    union pf_number *exclusive, *inclusive; /* by context */
+    /* PF_BY_CALLS: contexts with a value in their subtree, callers first, heaviest child first. */
+    uint32_t *order;
+    uint32_t n_order;
+    /* PF_BY_STACK: a context's ancestor (or itself) at depth PF_STACK_HALF - 1; NULL if none is so deep that a
+     * stack is cut. */
+    uint32_t *outer;
+
+    struct pf_function *functions; /* PF_BY_FUNCTION: largest exclusive value first */
+    size_t n_functions;
+};
+
+/* A folded stack of more than twice this many frames shows the outermost and innermost so many. */
+enum { PF_STACK_HALF = 512 };
+
+/* True if the metric adds up over contexts and over partitions. */
+bool pf_adds_up(const struct pf_metric *metric);
+
+/* The arrangement of a metric, made if need be; to be put back after use. NULL with *error filled. */
+struct pf_arranged *pf_arranged_get(struct pf_aggregate *aggregate, unsigned metric, enum pf_arrangement kind,
+                                    struct pf_error *error);
+void pf_arranged_put(struct pf_aggregate *aggregate, struct pf_arranged *arranged);
+
+/* Frees all; no walk may hold one any more. */
+void pf_arranged_free_all(struct pf_aggregate *aggregate);
+
+/* Leaves *context for its caller (PF_NO_CONTEXT after a root) on a walk in the order of indexes. Returns the
+ * next callee of that caller (or the next root), or PF_NO_CONTEXT. */
+uint32_t pf_walk_leave(const struct pf_tree *tree, uint32_t *context);
+
+/* A number for eyes: integers exactly, doubles to six significant digits (all digits before the point). As
+ * the functions of print.h. */
+char *pf_print_rounded(char *out, const union pf_number *number, bool real);
+
+/* ---- walks -------------------------------------------------------------------------------------- */
+
+/* The last folded stack, whose text the next one begins with as far as both have frames in common. */
+struct pf_stack {
+    struct pf_buf text;
+    uint32_t n;                         /* frames in the text; 0: none yet */
+    uint32_t frames[2 * PF_STACK_HALF]; /* contexts, outermost first */
+    size_t ends[2 * PF_STACK_HALF];     /* where each one's name ends in the text */
+};
+
+/* A walk over a view. Position 0 is the first line; the last position is `end`. */
+struct pf_metric_walk {
+    struct pf_lines lines;
+    struct pf_aggregate *aggregate;
+    const struct pf_profile *profile;
+    unsigned metric;
+    struct pf_arranged *arranged; /* NULL if the view needs none */
+    struct pf_stack *stack;       /* owned; stacks.folded only */
+    uint64_t position, end;
+};
+
+/* Appends the record at walk->position, which it moves on; false at the end. */
+typedef bool pf_metric_record(struct pf_metric_walk *walk, struct pf_buf *out);
+pf_metric_record pf_hot_record, pf_tree_record, pf_folded_record;
+
+#endif

@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: MIT */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "fs/sums/aggregate_private.h"
+#include "fs/text/csv.h"
+
+/* The tables under metrics/, and what all views there have in common: a walk by record. */
+
+/* ---- rows --------------------------------------------------------------------------------------- */
+
+static void add_row(struct pf_buf *out, const struct pf_cell *cells, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        if (i)
+            pf_buf_char(out, ',');
+        pf_csv_cell(out, &cells[i]);
+    }
+    pf_buf_char(out, '\n');
+}
+
+static struct pf_cell name_cell(const struct pf_metric_walk *walk, uint32_t name)
+{
+    return pf_interned(walk->profile->contexts->strings, name);
+}
+
+static void add_context(const struct pf_metric_walk *walk, uint32_t context, struct pf_buf *out)
+{
+    const struct pf_tree *tree = walk->profile->contexts;
+    struct pf_statistics it;
+    pf_aggregate_context(walk->aggregate, walk->metric, context, &it);
+    struct pf_cell cells[] = {pf_uint(pf_tree_id(tree, context)),
+                              it.sum,
+                              it.mean,
+                              it.min,
+                              it.max,
+                              it.stddev,
+                              it.imbalance,
+                              pf_uint(it.count),
+                              name_cell(walk, tree->name[context])};
+    add_row(out, cells, sizeof cells / sizeof *cells);
+}
+
+/* Position 1 + i is the first context from i on that has a value. */
+static bool contexts_record(struct pf_metric_walk *walk, struct pf_buf *out)
+{
+    const struct pf_aggregate *aggregate = walk->aggregate;
+    const struct pf_plane *plane = &aggregate->metrics[walk->metric].contexts;
+    if (!walk->position) {
+        pf_buf_str(out, "context,sum,mean,min,max,stddev,imbalance,count,name\n");
+        walk->position = 1;
+        return true;
+    }
+    size_t i = pf_plane_next(plane, walk->position - 1, aggregate->n_contexts);
+    while (i < aggregate->n_contexts && !pf_context_find(aggregate, walk->metric, (uint32_t)i))
+        i = pf_plane_next(plane, i + 1, aggregate->n_contexts);
+    if (i >= aggregate->n_contexts) {
+        walk->position = walk->end;
+        return false;
+    }
+    add_context(walk, (uint32_t)i, out);
+    walk->position = i + 2;
+    return true;
+}
+
+/* What a partition's contexts add up to: 0 if there are none, absent if the metric does not add up. */
+static struct pf_cell partition_sum(const struct pf_metric_walk *walk, const struct pf_partition_sum *sum)
+{
+    static const union pf_number zero;
+    if (walk->profile->metrics[walk->metric].over_contexts == PF_OVER_NO_CONTEXTS)
+        return pf_absent();
+    return pf_number_cell(sum ? &sum->sum : &zero, walk->aggregate->metrics[walk->metric].real);
+}
+
+static bool partitions_record(struct pf_metric_walk *walk, struct pf_buf *out)
+{
+    const struct pf_partitions *partitions = &walk->profile->partitions;
+    uint64_t at = walk->position++;
+    if (!at) {
+        struct pf_cell head[] = {pf_string(partitions->singular), pf_string("sum"), pf_string("contexts")};
+        add_row(out, head, sizeof head / sizeof *head);
+        return true;
+    }
+    const struct pf_partition_sum *sum =
+        pf_plane_find(&walk->aggregate->metrics[walk->metric].partitions, sizeof *sum, at - 1);
+    struct pf_cell cells[] = {pf_rows_at(partitions->items, at - 1)[1], partition_sum(walk, sum),
+                              pf_uint(sum ? sum->contexts : 0)};
+    add_row(out, cells, sizeof cells / sizeof *cells);
+    return true;
+}
+
+static bool functions_record(struct pf_metric_walk *walk, struct pf_buf *out)
+{
+    uint64_t at = walk->position++;
+    if (!at) {
+        pf_buf_str(out, "contexts,exclusive,inclusive,name,file\n");
+        return true;
+    }
+    const struct pf_arranged *arranged = walk->arranged;
+    const struct pf_function *function = &arranged->functions[at - 1];
+    bool sums = pf_adds_up(&walk->profile->metrics[walk->metric]);
+    struct pf_cell cells[] = {
+        pf_uint(function->contexts),
+        sums ? pf_number_cell(&function->exclusive, arranged->exclusive_real) : pf_absent(),
+        sums ? pf_number_cell(&function->inclusive, arranged->inclusive_real) : pf_absent(),
+        name_cell(walk, function->name),
+        name_cell(walk, function->file),
+    };
+    add_row(out, cells, sizeof cells / sizeof *cells);
+    return true;
+}
+
+/* ---- the views ---------------------------------------------------------------------------------- */
+
+/* What a view walks over: as many records, and the first line. */
+enum items { CONTEXTS, PARTITIONS, FUNCTIONS, CALLS, STACKS };
+
+static const struct view {
+    pf_metric_record *record;
+    enum items items;
+} views[PF_METRIC_VIEWS] = {
+    [PF_METRIC_CONTEXTS] = {contexts_record, CONTEXTS},
+    [PF_METRIC_PARTITIONS] = {partitions_record, PARTITIONS},
+    [PF_METRIC_FUNCTIONS] = {functions_record, FUNCTIONS},
+    [PF_METRIC_HOT] = {pf_hot_record, FUNCTIONS},
+    [PF_METRIC_TREE] = {pf_tree_record, CALLS},
+    [PF_METRIC_FOLDED] = {pf_folded_record, STACKS},
+};
+
+/* A view with its own record function, for which this is the way from the walk's ops to it. */
+struct walk {
+    struct pf_metric_walk common;
+    pf_metric_record *record;
+};
+
+static int walk_next(struct pf_lines *lines, struct pf_buf *out, struct pf_error *error)
+{
+    struct walk *walk = (struct walk *)lines;
+    bool more = walk->common.position < walk->common.end && walk->record(&walk->common, out);
+    return out->failed ? pf_fail_memory(error) : more;
+}
+
+static size_t walk_save(const struct pf_lines *lines, void *blob, size_t room)
+{
+    const struct walk *walk = (const struct walk *)lines;
+    if (room >= sizeof walk->common.position)
+        memcpy(blob, &walk->common.position, sizeof walk->common.position);
+    return sizeof walk->common.position;
+}
+
+static int walk_restore(struct pf_lines *lines, const void *blob, size_t size, struct pf_error *error)
+{
+    struct walk *walk = (struct walk *)lines;
+    uint64_t position;
+    if (size != sizeof position)
+        return pf_fail(error, EINVAL, "a saved position has %zu bytes", size);
+    memcpy(&position, blob, sizeof position);
+    if (position > walk->common.end)
+        return pf_fail(error, EINVAL, "a saved position is beyond the end");
+    walk->common.position = position;
+    return 0;
+}
+
+static void walk_close(struct pf_lines *lines)
+{
+    struct walk *walk = (struct walk *)lines;
+    if (walk->common.arranged)
+        pf_arranged_put(walk->common.aggregate, walk->common.arranged);
+    if (walk->common.stack)
+        pf_buf_free(&walk->common.stack->text);
+    free(walk->common.stack);
+    free(walk);
+}
+
+static const struct pf_lines_ops walk_ops = {
+    .next = walk_next,
+    .save = walk_save,
+    .restore = walk_restore,
+    .close = walk_close,
+};
+
+/* Gets the arrangement that the view needs, and the number of its positions. */
+static int prepare(struct pf_metric_walk *walk, enum items items, struct pf_error *error)
+{
+    struct pf_aggregate *aggregate = walk->aggregate;
+    if (items == STACKS && !(walk->stack = calloc(1, sizeof *walk->stack)))
+        return pf_fail_memory(error);
+    bool needed = items == FUNCTIONS || items == CALLS || items == STACKS;
+    enum pf_arrangement kind = items == FUNCTIONS ? PF_BY_FUNCTION
+                               : items == STACKS  ? PF_BY_STACK
+                                                  : PF_BY_CALLS;
+    if (needed)
+        walk->arranged = pf_arranged_get(aggregate, walk->metric, kind, error);
+    if (needed && !walk->arranged)
+        return -1;
+    walk->end = 1 + (items == FUNCTIONS    ? walk->arranged->n_functions
+                     : items == CALLS      ? walk->arranged->n_order
+                     : items == PARTITIONS ? aggregate->n_partitions
+                                           : aggregate->n_contexts);
+    return 0;
+}
+
+struct pf_lines *pf_metric_lines(struct pf_profile *profile, struct pf_aggregate *aggregate, unsigned metric,
+                                 enum pf_metric_view view, struct pf_error *error)
+{
+    if (metric >= profile->n_metrics || (unsigned)view >= PF_METRIC_VIEWS) {
+        pf_fail(error, EINVAL, "there is no such view of metric %u", metric);
+        return NULL;
+    }
+    struct walk *walk = calloc(1, sizeof *walk);
+    if (!walk) {
+        pf_fail_memory(error);
+        return NULL;
+    }
+    walk->common = (struct pf_metric_walk){
+        .lines = {&walk_ops}, .aggregate = aggregate, .profile = profile, .metric = metric};
+    walk->record = views[view].record;
+    if (prepare(&walk->common, views[view].items, error)) {
+        walk_close(&walk->common.lines);
+        return NULL;
+    }
+    return &walk->common.lines;
+}

@@ -1,0 +1,466 @@
+/* SPDX-License-Identifier: MIT */
+#include "formats/kit/print.h"
+#include "fs/sums/aggregate_private.h"
+
+/* The views of a metric for eyes and for flame graphs: hot.txt, tree.txt, stacks.folded. */
+
+/* ---- numbers for eyes --------------------------------------------------------------------------- */
+
+enum { DIGITS = 6 };
+
+/* x * 10^power; in steps that stay within what a double holds exactly, so that no host differs. */
+static double times_power(double x, int power)
+{
+    static const double powers[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,  1e8,  1e9,  1e10, 1e11,
+                                    1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
+    for (; power > 22; power -= 22)
+        x *= 1e22;
+    for (; power < -22; power += 22)
+        x /= 1e22;
+    return power < 0 ? x / powers[-power] : x * powers[power];
+}
+
+/* The six significant digits of x > 0 as an integer; *exponent is that of the first digit. */
+static uint32_t significant(double x, int *exponent)
+{
+    int e = (int)floor(log10(x));
+    while (times_power(x, DIGITS - 1 - e) >= 1e6)
+        e++;
+    while (times_power(x, DIGITS - 1 - e) < 1e5)
+        e--;
+    uint32_t digits = (uint32_t)floor(times_power(x, DIGITS - 1 - e) + 0.5);
+    if (digits == 1000000) { /* 999999.5 and more */
+        digits = 100000;
+        e++;
+    }
+    *exponent = e;
+    return digits;
+}
+
+/* digits[0 .. n) with the point after the first `whole` of them, `whole` from -3 (zeros in front) to n. */
+static char *print_with_point(char *out, const char *digits, int n, int whole)
+{
+    if (whole <= 0) {
+        *out++ = '0';
+        *out++ = '.';
+        for (; whole < 0; whole++)
+            *out++ = '0';
+        whole = -1;
+    }
+    for (int i = 0; i < n; i++) {
+        if (i == whole)
+            *out++ = '.';
+        *out++ = digits[i];
+    }
+    return out;
+}
+
+static char *print_significant(char *out, double x)
+{
+    int e, n = DIGITS;
+    char digits[PF_NUMBER_MAX];
+    pf_print_uint(digits, significant(x, &e));
+    while (n > 1 && digits[n - 1] == '0' && (n > e + 1 || e >= DIGITS))
+        n--;
+    if (e >= -4 && e < DIGITS)
+        return print_with_point(out, digits, n, e + 1);
+    out = print_with_point(out, digits, n, 1);
+    *out++ = 'e';
+    *out++ = e < 0 ? '-' : '+';
+    e = e < 0 ? -e : e;
+    if (e < 10)
+        *out++ = '0';
+    return pf_print_int(out, e);
+}
+
+static char *print_rounded_double(char *out, double x)
+{
+    if (x == 0) {
+        *out++ = '0';
+        return out;
+    }
+    if (!isfinite(x))
+        return pf_print_double(out, x);
+    if (x < 0) {
+        *out++ = '-';
+        x = -x;
+    }
+    if (x >= 1e5 && x < 1e15)
+        return pf_print_int(out, (int64_t)floor(x + 0.5));
+    return print_significant(out, x);
+}
+
+char *pf_print_rounded(char *out, const union pf_number *number, bool real)
+{
+    return real ? print_rounded_double(out, pf_number_double(number, true)) : pf_print_wide(out, number->i);
+}
+
+/* A share with two decimals; what rounds to 0% or 100% has none. */
+static char *print_percent(char *out, double part, double whole)
+{
+    double percent = whole == 0 ? 0 : part / whole * 100;
+    double hundredths = floor(fabs(percent) * 100 + 0.5);
+    if (!(hundredths < 1e15)) {
+        out = print_rounded_double(out, percent);
+    } else {
+        int64_t n = (int64_t)hundredths;
+        if (percent < 0 && n)
+            *out++ = '-';
+        out = pf_print_int(out, n / 100);
+        if (n != 0 && n != 10000) {
+            *out++ = '.';
+            *out++ = (char)('0' + n / 10 % 10);
+            *out++ = (char)('0' + n % 10);
+        }
+    }
+    *out++ = '%';
+    return out;
+}
+
+static void add_right(struct pf_buf *out, const char *text, size_t size, size_t width)
+{
+    char *at = pf_buf_reserve(out, size < width ? width : size);
+    if (!at)
+        return;
+    size_t blanks = size < width ? width - size : 0;
+    memset(at, ' ', blanks);
+    memcpy(at + blanks, text, size);
+    out->size += blanks + size;
+}
+
+static void add_number(struct pf_buf *out, const union pf_number *number, bool real, size_t width)
+{
+    char text[PF_NUMBER_MAX];
+    add_right(out, text, (size_t)(pf_print_rounded(text, number, real) - text), width);
+}
+
+static void add_percent(struct pf_buf *out, double part, double whole, size_t width)
+{
+    char text[PF_NUMBER_MAX];
+    add_right(out, text, (size_t)(print_percent(text, part, whole) - text), width);
+}
+
+/* ---- names on one line -------------------------------------------------------------------------- */
+
+static void add_escape(struct pf_buf *out, unsigned char c)
+{
+    static const char hex[] = "0123456789ABCDEF";
+    char text[4] = {'\\', 'x', hex[c >> 4], hex[c & 15]};
+    switch (c) {
+    case '\n':
+        pf_buf_str(out, "\\n");
+        break;
+    case '\r':
+        pf_buf_str(out, "\\r");
+        break;
+    case '\t':
+        pf_buf_str(out, "\\t");
+        break;
+    case '\\':
+        pf_buf_str(out, "\\\\");
+        break;
+    default:
+        pf_buf_add(out, text, sizeof text);
+    }
+}
+
+static void add_name(struct pf_buf *out, const struct pf_cell *name)
+{
+    if (name->plain) {
+        pf_buf_add(out, name->text, name->size);
+        return;
+    }
+    size_t from = 0;
+    for (size_t i = 0; i < name->size; i++) {
+        unsigned char c = (unsigned char)name->text[i];
+        if (c >= 0x20 && c != 0x7f && c != '\\')
+            continue;
+        pf_buf_add(out, name->text + from, i - from);
+        add_escape(out, c);
+        from = i + 1;
+    }
+    pf_buf_add(out, name->text + from, name->size - from);
+}
+
+static bool frame_needs_change(unsigned char c, bool edge)
+{
+    return c < 0x20 || c == 0x7f || c == '\\' || c == ';' || (c == ' ' && edge);
+}
+
+/* Where the blank stands before a number that the name ends in; the name's size if there is none. */
+static size_t blank_before_number(const struct pf_cell *name)
+{
+    size_t at = name->size;
+    while (at && ((name->text[at - 1] >= '0' && name->text[at - 1] <= '9') || name->text[at - 1] == '.'))
+        at--;
+    return at && at < name->size && name->text[at - 1] == ' ' ? at - 1 : name->size;
+}
+
+/*
+ * A frame of a folded stack: no semicolons, no blanks where a reader would strip them, or would take what follows for
+ * a value (flamegraph.pl takes two numbers at a line's end for a difference), never empty.
+ */
+static void add_frame(struct pf_buf *out, const struct pf_cell *name)
+{
+    size_t from = 0, blank = blank_before_number(name);
+    for (size_t i = 0; i < name->size; i++) {
+        unsigned char c = (unsigned char)name->text[i];
+        if (!frame_needs_change(c, i == 0 || i + 1 == name->size || i == blank))
+            continue;
+        pf_buf_add(out, name->text + from, i - from);
+        from = i + 1;
+        if (c == ';')
+            pf_buf_char(out, ':');
+        else
+            add_escape(out, c);
+    }
+    pf_buf_add(out, name->text + from, name->size - from);
+    if (!name->size)
+        pf_buf_str(out, "[unnamed]");
+}
+
+/* ---- what the texts begin with ------------------------------------------------------------------ */
+
+/* True of a metric that does not add up; that is then all there is to say. */
+static bool ends_without_sums(struct pf_metric_walk *walk, struct pf_buf *out)
+{
+    const struct pf_metric *metric = &walk->profile->metrics[walk->metric];
+    if (pf_adds_up(metric))
+        return false;
+    struct pf_cell name = pf_string(metric->name);
+    add_name(out, &name);
+    pf_buf_str(out, " does not add up over ");
+    pf_buf_str(out,
+               metric->over_contexts == PF_OVER_NO_CONTEXTS ? "contexts" : walk->profile->partitions.plural);
+    pf_buf_str(out, ": its values stand in contexts.csv\n");
+    walk->position = walk->end;
+    return true;
+}
+
+static double total_of(const struct pf_metric_walk *walk)
+{
+    const struct pf_metric_sums *sums = &walk->aggregate->metrics[walk->metric];
+    return pf_number_double(&sums->total, sums->total_real);
+}
+
+static void add_with_unit(const struct pf_metric_walk *walk, const union pf_number *number, bool real,
+                          struct pf_buf *out)
+{
+    struct pf_cell unit = pf_string(walk->profile->metrics[walk->metric].unit);
+    add_number(out, number, real, 0);
+    if (unit.size) {
+        pf_buf_char(out, ' ');
+        add_name(out, &unit);
+    }
+}
+
+static void add_total(const struct pf_metric_walk *walk, struct pf_buf *out)
+{
+    const struct pf_metric_sums *sums = &walk->aggregate->metrics[walk->metric];
+    add_with_unit(walk, &sums->total, sums->total_real, out);
+    pf_buf_str(out, " total\n");
+}
+
+static size_t column_width(const struct pf_metric_walk *walk)
+{
+    return walk->arranged->width < 10 ? 10 : walk->arranged->width;
+}
+
+/* ---- hot.txt ------------------------------------------------------------------------------------ */
+
+enum { PERCENT_WIDTH = 7 }; /* of "100.00%" */
+
+static void add_hot_head(const struct pf_metric_walk *walk, struct pf_buf *out)
+{
+    static const union pf_number zero;
+    const struct pf_arranged *arranged = walk->arranged;
+    const union pf_number *shown =
+        arranged->n_functions ? &arranged->functions[arranged->n_functions - 1].running : &zero;
+    pf_buf_str(out, "Showing nodes accounting for ");
+    add_with_unit(walk, shown, arranged->exclusive_real, out);
+    pf_buf_str(out, ", ");
+    add_percent(out, pf_number_double(shown, arranged->exclusive_real), total_of(walk), 0);
+    pf_buf_str(out, " of ");
+    add_total(walk, out);
+    add_right(out, "flat", 4, column_width(walk));
+    pf_buf_str(out, "   flat%    sum% ");
+    add_right(out, "cum", 3, column_width(walk));
+    pf_buf_str(out, "    cum%  name\n");
+}
+
+bool pf_hot_record(struct pf_metric_walk *walk, struct pf_buf *out)
+{
+    const struct pf_arranged *arranged = walk->arranged;
+    if (ends_without_sums(walk, out))
+        return true;
+    uint64_t at = walk->position++;
+    if (!at) {
+        add_hot_head(walk, out);
+        return true;
+    }
+    const struct pf_function *function = &arranged->functions[at - 1];
+    double total = total_of(walk);
+    struct pf_cell name = pf_interned(walk->profile->contexts->strings, function->name);
+    add_number(out, &function->exclusive, arranged->exclusive_real, column_width(walk));
+    pf_buf_char(out, ' ');
+    add_percent(out, pf_number_double(&function->exclusive, arranged->exclusive_real), total, PERCENT_WIDTH);
+    pf_buf_char(out, ' ');
+    add_percent(out, pf_number_double(&function->running, arranged->exclusive_real), total, PERCENT_WIDTH);
+    pf_buf_char(out, ' ');
+    add_number(out, &function->inclusive, arranged->inclusive_real, column_width(walk));
+    pf_buf_char(out, ' ');
+    add_percent(out, pf_number_double(&function->inclusive, arranged->inclusive_real), total, PERCENT_WIDTH);
+    pf_buf_str(out, "  ");
+    add_name(out, &name);
+    pf_buf_char(out, '\n');
+    return true;
+}
+
+/* ---- tree.txt ----------------------------------------------------------------------------------- */
+
+enum { INDENT = 2, LEVELS_MAX = 64 };
+
+static void add_indentation(struct pf_buf *out, uint32_t depth)
+{
+    size_t levels = depth < LEVELS_MAX ? depth : LEVELS_MAX;
+    add_right(out, "", 0, levels * INDENT);
+    if (depth <= LEVELS_MAX)
+        return;
+    char text[PF_NUMBER_MAX];
+    pf_buf_str(out, "[depth ");
+    pf_buf_add(out, text, (size_t)(pf_print_uint(text, depth) - text));
+    pf_buf_str(out, "] ");
+}
+
+static void add_tree_head(const struct pf_metric_walk *walk, struct pf_buf *out)
+{
+    add_total(walk, out);
+    add_right(out, "inclusive", 9, column_width(walk));
+    pf_buf_str(out, "    incl% ");
+    add_right(out, "exclusive", 9, column_width(walk));
+    pf_buf_str(out, "  context\n");
+}
+
+bool pf_tree_record(struct pf_metric_walk *walk, struct pf_buf *out)
+{
+    const struct pf_arranged *arranged = walk->arranged;
+    const struct pf_tree *tree = walk->profile->contexts;
+    if (ends_without_sums(walk, out))
+        return true;
+    uint64_t at = walk->position++;
+    if (!at) {
+        add_tree_head(walk, out);
+        return true;
+    }
+    uint32_t context = arranged->order[at - 1];
+    const union pf_number *inclusive = &arranged->inclusive[context];
+    struct pf_cell name = pf_interned(tree->strings, tree->name[context]);
+    add_number(out, inclusive, arranged->inclusive_real, column_width(walk));
+    pf_buf_str(out, "  ");
+    add_percent(out, pf_number_double(inclusive, arranged->inclusive_real), total_of(walk), PERCENT_WIDTH);
+    pf_buf_char(out, ' ');
+    add_number(out, &arranged->exclusive[context], arranged->exclusive_real, column_width(walk));
+    pf_buf_str(out, "  ");
+    add_indentation(out, tree->depth[context]);
+    add_name(out, &name);
+    pf_buf_char(out, '\n');
+    return true;
+}
+
+/* ---- stacks.folded ------------------------------------------------------------------------------ */
+
+/* The PF_STACK_HALF innermost frames. */
+static void add_innermost(const struct pf_tree *tree, uint32_t context, struct pf_buf *out)
+{
+    uint32_t frames[PF_STACK_HALF];
+    for (size_t n = PF_STACK_HALF; n-- > 0; context = tree->parent[context])
+        frames[n] = context;
+    for (size_t i = 0; i < PF_STACK_HALF; i++) {
+        struct pf_cell name = pf_interned(tree->strings, tree->name[frames[i]]);
+        if (i)
+            pf_buf_char(out, ';');
+        add_frame(out, &name);
+    }
+}
+
+/* Makes the stack that of another context: what both have in common stays. */
+static void set_stack(struct pf_stack *stack, const struct pf_tree *tree, uint32_t context)
+{
+    uint32_t depth = tree->depth[context], common = 0;
+    for (uint32_t c = context; c != PF_NO_CONTEXT && !common; c = tree->parent[c]) {
+        uint32_t at = tree->depth[c];
+        if (at < stack->n && stack->frames[at] == c)
+            common = at + 1;
+        stack->frames[at] = c;
+    }
+    stack->text.size = common ? stack->ends[common - 1] : 0;
+    for (uint32_t i = common; i <= depth; i++) {
+        struct pf_cell name = pf_interned(tree->strings, tree->name[stack->frames[i]]);
+        if (i)
+            pf_buf_char(&stack->text, ';');
+        add_frame(&stack->text, &name);
+        stack->ends[i] = stack->text.size;
+    }
+    stack->n = depth + 1;
+}
+
+static void add_stack(const struct pf_metric_walk *walk, uint32_t context, struct pf_buf *out)
+{
+    const struct pf_tree *tree = walk->profile->contexts;
+    uint32_t depth = tree->depth[context];
+    bool whole = depth < 2 * PF_STACK_HALF;
+    set_stack(walk->stack, tree, whole ? context : walk->arranged->outer[context]);
+    pf_buf_add(out, walk->stack->text.data, walk->stack->text.size);
+    out->failed |= walk->stack->text.failed;
+    if (!whole) {
+        pf_buf_str(out, ";...;");
+        add_innermost(tree, context, out);
+    }
+    pf_buf_char(out, ' ');
+}
+
+/* A folded value has no exponent: the readers of these files know none. */
+static void add_value(const union pf_number *number, bool real, struct pf_buf *out)
+{
+    char *at = pf_buf_reserve(out, 400); /* what pf_print_double_plain may take */
+    if (!at)
+        return;
+    char *end =
+        real ? pf_print_double_plain(at, pf_number_double(number, true)) : pf_print_wide(at, number->i);
+    out->size += (size_t)(end - at);
+}
+
+/* The context after this one: callers first, callees in the order of indexes. */
+static uint32_t next_context(const struct pf_tree *tree, uint32_t context)
+{
+    if (tree->first[context] < tree->first[context + 1])
+        return tree->child[tree->first[context]];
+    uint32_t next = PF_NO_CONTEXT;
+    while (next == PF_NO_CONTEXT && context != PF_NO_CONTEXT)
+        next = pf_walk_leave(tree, &context);
+    return next;
+}
+
+/* Position 0 is the first root, 1 + i the context after i. */
+bool pf_folded_record(struct pf_metric_walk *walk, struct pf_buf *out)
+{
+    const struct pf_arranged *arranged = walk->arranged;
+    const struct pf_tree *tree = walk->profile->contexts;
+    uint32_t context = PF_NO_CONTEXT;
+    if (walk->position)
+        context = next_context(tree, (uint32_t)walk->position - 1);
+    else if (walk->aggregate->n_contexts && pf_adds_up(&walk->profile->metrics[walk->metric]))
+        context = tree->root[0];
+    while (context != PF_NO_CONTEXT &&
+           pf_number_is_zero(&arranged->exclusive[context], arranged->exclusive_real))
+        context = next_context(tree, context);
+    if (context == PF_NO_CONTEXT) {
+        walk->position = walk->end;
+        return false;
+    }
+    add_stack(walk, context, out);
+    add_value(&arranged->exclusive[context], arranged->exclusive_real, out);
+    pf_buf_char(out, '\n');
+    walk->position = (uint64_t)context + 1;
+    return true;
+}

@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: MIT */
+#include <stdlib.h>
+
+#include "fs/sums/aggregate_private.h"
+
+/*
+ * Exclusive and inclusive values of each context, read or derived. Nothing recurses: contexts have higher
+ * indexes than their callers, so loops upwards and downwards take the place of descending and returning,
+ * however deep the calls nest.
+ */
+
+/* What adds up over the roots holds all that its callees hold. */
+static bool is_inclusive(const struct pf_metric *metric)
+{
+    return metric->over_contexts == PF_OVER_ROOTS;
+}
+
+static struct pf_twins find_twins(const struct pf_profile *profile, unsigned metric)
+{
+    struct pf_twins twins = {PF_NO_PARTNER, PF_NO_PARTNER};
+    const struct pf_metric *self = &profile->metrics[metric];
+    if (!pf_adds_up(self))
+        return twins;
+    *(is_inclusive(self) ? &twins.inclusive : &twins.exclusive) = (int)metric;
+    if (self->partner < 0 || (size_t)self->partner >= profile->n_metrics)
+        return twins;
+    const struct pf_metric *partner = &profile->metrics[self->partner];
+    if (pf_adds_up(partner) && is_inclusive(partner) != is_inclusive(self))
+        *(is_inclusive(partner) ? &twins.inclusive : &twins.exclusive) = self->partner;
+    return twins;
+}
+
+/* The metric's number in a context, as a double if the values are and it is not. */
+static bool number_at(const struct pf_values *values, int metric, uint32_t context, bool real,
+                      union pf_number *number)
+{
+    if (!pf_context_number(values->aggregate, (unsigned)metric, context, number))
+        return false;
+    if (real && !values->aggregate->metrics[metric].real)
+        *number = pf_number_real(*number);
+    return true;
+}
+
+static void read_exclusive(struct pf_values *values)
+{
+    int metric = values->twins.exclusive;
+    enum pf_over_contexts over = values->aggregate->profile->metrics[metric].over_contexts;
+    for (uint32_t i = 0; i < values->n; i++)
+        if (!pf_counts(over, values->tree->flags[i]) ||
+            !number_at(values, metric, i, values->exclusive_real, &values->exclusive[i]))
+            values->exclusive[i] = (union pf_number){0};
+}
+
+static void read_inclusive(struct pf_values *values)
+{
+    for (uint32_t i = 0; i < values->n; i++)
+        if (!number_at(values, values->twins.inclusive, i, values->inclusive_real, &values->inclusive[i]))
+            values->inclusive[i] = (union pf_number){0};
+}
+
+/*
+ * From inclusive values: each one counts for its context and is taken off the nearest caller that has one
+ * (kept in scratch[]), so that all add up to what the roots hold. What no root holds does not count.
+ */
+static bool derive_exclusive(struct pf_values *values)
+{
+    const struct pf_tree *tree = values->tree;
+    memset(values->exclusive, 0, values->n * sizeof *values->exclusive);
+    for (uint32_t i = 0; i < values->n; i++) {
+        union pf_number number;
+        uint32_t above = tree->parent[i] == PF_NO_CONTEXT ? PF_NO_CONTEXT : values->scratch[tree->parent[i]];
+        bool root = tree->flags[i] & PF_ROOT;
+        values->scratch[i] = above;
+        if ((!root && above == PF_NO_CONTEXT) ||
+            !number_at(values, values->twins.inclusive, i, values->exclusive_real, &number))
+            continue;
+        values->scratch[i] = i;
+        if (!pf_number_add(&values->exclusive[i], &number, values->exclusive_real))
+            return false;
+        if (!root && !pf_number_subtract(&values->exclusive[above], &number, values->exclusive_real))
+            return false;
+    }
+    return true;
+}
+
+/* From exclusive values: sums of subtrees. */
+static bool derive_inclusive(struct pf_values *values)
+{
+    memcpy(values->inclusive, values->exclusive, values->n * sizeof *values->inclusive);
+    for (uint32_t i = values->n; i-- > 0;) {
+        uint32_t parent = values->tree->parent[i];
+        if (parent != PF_NO_CONTEXT &&
+            !pf_number_add(&values->inclusive[parent], &values->inclusive[i], values->inclusive_real))
+            return false;
+    }
+    return true;
+}
+
+/* Marks in scratch[] every context that stands below a root or above one, or is one. */
+static void mark_rooted(struct pf_values *values)
+{
+    const struct pf_tree *tree = values->tree;
+    for (uint32_t i = 0; i < values->n; i++) {
+        uint32_t parent = tree->parent[i];
+        values->scratch[i] = tree->flags[i] & PF_ROOT || (parent != PF_NO_CONTEXT && values->scratch[parent]);
+    }
+    for (uint32_t i = values->n; i-- > 0;)
+        if (values->scratch[i] && tree->parent[i] != PF_NO_CONTEXT)
+            values->scratch[tree->parent[i]] = true;
+}
+
+/*
+ * What no root holds (a format's values of places that its tree leaves out) takes part in no nesting: such a
+ * context holds what it and those below it have themselves, whatever is stored for it.
+ */
+static bool detach_loose(struct pf_values *values)
+{
+    const struct pf_tree *tree = values->tree;
+    bool convert = values->inclusive_real && !values->exclusive_real;
+    mark_rooted(values);
+    for (uint32_t i = 0; i < values->n; i++)
+        if (!values->scratch[i])
+            values->inclusive[i] = convert ? pf_number_real(values->exclusive[i]) : values->exclusive[i];
+    for (uint32_t i = values->n; i-- > 0;)
+        if (!values->scratch[i] && tree->parent[i] != PF_NO_CONTEXT &&
+            !pf_number_add(&values->inclusive[tree->parent[i]], &values->inclusive[i],
+                           values->inclusive_real))
+            return false;
+    return true;
+}
+
+bool pf_values_fill(struct pf_values *values, bool real)
+{
+    const struct pf_metric_sums *sums = values->aggregate->metrics;
+    struct pf_twins twins = values->twins;
+    bool none = twins.exclusive == PF_NO_PARTNER && twins.inclusive == PF_NO_PARTNER;
+    int exclusive = twins.exclusive != PF_NO_PARTNER ? twins.exclusive : twins.inclusive;
+    int inclusive = twins.inclusive != PF_NO_PARTNER ? twins.inclusive : twins.exclusive;
+    values->exclusive_real = real || (!none && sums[exclusive].real);
+    values->inclusive_real = real || (!none && (sums[inclusive].real || sums[exclusive].real));
+    if (none) {
+        memset(values->exclusive, 0, values->n * sizeof *values->exclusive);
+        memset(values->inclusive, 0, values->n * sizeof *values->inclusive);
+        return true;
+    }
+    if (twins.exclusive != PF_NO_PARTNER)
+        read_exclusive(values);
+    else if (!derive_exclusive(values))
+        return false;
+    if (values->exclusive_only)
+        return true;
+    if (twins.inclusive != PF_NO_PARTNER)
+        read_inclusive(values);
+    return twins.inclusive != PF_NO_PARTNER ? detach_loose(values) : derive_inclusive(values);
+}
+
+/* True if a context stands by itself: it calls nothing, nothing calls it, and it is neither a frame nor a root. */
+static bool stands_alone(const struct pf_tree *tree, uint32_t context)
+{
+    return tree->parent[context] == PF_NO_CONTEXT && tree->first[context] == tree->first[context + 1] &&
+           !(tree->flags[context] & (PF_FRAME | PF_ROOT));
+}
+
+/* Whether there is something of a metric to show for a context: one that stands alone may have values that
+ * nothing adds up. */
+static bool is_shown(const struct pf_values *values, int metric, uint32_t context)
+{
+    if (metric == PF_NO_PARTNER || !pf_context_find(values->aggregate, (unsigned)metric, context))
+        return false;
+    return values->aggregate->profile->metrics[metric].over_contexts == PF_OVER_ALL ||
+           !stands_alone(values->tree, context);
+}
+
+static void find_present(struct pf_values *values)
+{
+    int metrics[] = {(int)values->metric, values->twins.exclusive, values->twins.inclusive};
+    memset(values->present, 0, values->n * sizeof *values->present);
+    for (uint32_t i = values->n; i-- > 0;) {
+        for (size_t m = 0; m < sizeof metrics / sizeof *metrics && !values->present[i]; m++)
+            values->present[i] = is_shown(values, metrics[m], i);
+        uint32_t parent = values->tree->parent[i];
+        if (values->present[i] && parent != PF_NO_CONTEXT)
+            values->present[parent] = true;
+    }
+}
+
+void pf_values_free(struct pf_values *values)
+{
+    free(values->exclusive);
+    free(values->inclusive);
+    free(values->present);
+    free(values->scratch);
+}
+
+int pf_values_new(struct pf_values *values, struct pf_aggregate *aggregate, unsigned metric,
+                  bool exclusive_only, struct pf_error *error)
+{
+    uint32_t n = aggregate->n_contexts;
+    *values = (struct pf_values){.aggregate = aggregate,
+                                 .tree = aggregate->profile->contexts,
+                                 .metric = metric,
+                                 .exclusive_only = exclusive_only,
+                                 .twins = find_twins(aggregate->profile, metric),
+                                 .n = n,
+                                 .exclusive = calloc((size_t)n + 1, sizeof *values->exclusive),
+                                 .inclusive = calloc((size_t)n + 1, sizeof *values->inclusive),
+                                 .present = calloc((size_t)n + 1, sizeof *values->present),
+                                 .scratch = calloc((size_t)n + 1, sizeof *values->scratch)};
+    if (!values->exclusive || !values->inclusive || !values->present || !values->scratch) {
+        pf_values_free(values);
+        return pf_fail_memory(error);
+    }
+    if (n && !exclusive_only)
+        find_present(values);
+    return 0;
+}

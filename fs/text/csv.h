@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef PF_CSV_H
+#define PF_CSV_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "formats/kit/cell.h"
+#include "fs/text/buf.h"
+
+/*
+ * Cells as CSV: RFC 4180 with one row on one line. Quotes around text with a comma or a quote (doubled
+ * inside); newline, CR, tab, backslash print as \n \r \t \\, other control characters (below 0x20, and 0x7f)
+ * as \xHH. Numbers as in print.h. An absent cell is empty. Text that is empty prints as nothing; other bytes
+ * (UTF-8 or not) as they are.
+ */
+void pf_csv_cell(struct pf_buf *out, const struct pf_cell *cell);
+
+/* How many bytes pf_csv_cell would add. */
+size_t pf_csv_cell_size(const struct pf_cell *cell);
+
+#endif

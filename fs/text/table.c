@@ -1,0 +1,471 @@
+/* SPDX-License-Identifier: MIT */
+#include "fs/text/table.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "fs/text/csv.h"
+#include "fs/text/row.h"
+
+/* ---- tables that are held in rows: the position is the row's number ----------------------------- */
+
+static const struct pf_rows *rows_of(const struct pf_cursor *cursor)
+{
+    return *cursor->table->rows;
+}
+
+static int rows_open(struct pf_cursor *cursor, struct pf_error *error)
+{
+    cursor->state = calloc(1, sizeof(uint64_t));
+    return cursor->state ? 0 : pf_fail_memory(error);
+}
+
+static bool lets_through(const struct pf_cursor *cursor, const struct pf_cell *row)
+{
+    for (size_t c = 0; c < cursor->table->n_columns; c++) {
+        enum pf_role role = cursor->table->columns[c].role;
+        int64_t only = role == PF_PARTITION ? cursor->only.partition
+                       : role == PF_CONTEXT ? cursor->only.context
+                       : role == PF_METRIC  ? cursor->only.metric
+                       : role == PF_KEY     ? cursor->only.key
+                                            : -1;
+        if (only >= 0 && (row[c].type != PF_INT || row[c].i != only))
+            return false;
+    }
+    return true;
+}
+
+static int rows_next(struct pf_cursor *cursor, struct pf_cell *cells, struct pf_error *error)
+{
+    (void)error;
+    uint64_t *at = cursor->state;
+    while (*at < pf_rows_count(rows_of(cursor))) {
+        const struct pf_cell *row = pf_rows_at(rows_of(cursor), (*at)++);
+        if (lets_through(cursor, row)) {
+            memcpy(cells, row, cursor->table->n_columns * sizeof *cells);
+            return 1;
+        }
+    }
+    return 0;
+}
+
+static size_t rows_save(const struct pf_cursor *cursor, void *blob, size_t room)
+{
+    if (room >= sizeof(uint64_t))
+        memcpy(blob, cursor->state, sizeof(uint64_t));
+    return sizeof(uint64_t);
+}
+
+static int rows_restore(struct pf_cursor *cursor, const void *blob, size_t size, struct pf_error *error)
+{
+    if (size != sizeof(uint64_t))
+        return pf_fail(error, EINVAL, "not a position");
+    memcpy(cursor->state, blob, size);
+    return 0;
+}
+
+static void rows_close(struct pf_cursor *cursor)
+{
+    free(cursor->state);
+    cursor->state = NULL;
+}
+
+static const struct pf_cursor_ops rows_cursor = {
+    .open = rows_open,
+    .next = rows_next,
+    .save = rows_save,
+    .restore = rows_restore,
+    .close = rows_close,
+};
+
+const struct pf_cursor_ops *pf_table_ops(const struct pf_table *table)
+{
+    return table->ops ? table->ops : &rows_cursor;
+}
+
+bool pf_table_has(const struct pf_table *table, enum pf_role role)
+{
+    for (size_t c = 0; c < table->n_columns; c++)
+        if (table->columns[c].role == role)
+            return true;
+    return false;
+}
+
+/* ---- rows with the model's names filled in ------------------------------------------------------ */
+
+/* A column that the driver gives as an index, or not at all. */
+struct filled {
+    unsigned column;
+    enum pf_role role;
+    unsigned field;
+};
+
+/* A cursor and the cells of its current row, as they are printed. */
+struct walk {
+    struct pf_cursor cursor;
+    const struct pf_cursor_ops *ops;
+    struct pf_cell *cells;
+    struct pf_cell *metric_names;
+    struct filled *filled; /* first those of the partition, then the others */
+    size_t n_partition, n_filled;
+    struct pf_cell *partition_cells; /* what filled[0 .. n_partition) are for partition `printed` */
+    int64_t printed;
+    struct pf_cell context_id, context_name; /* of context `named` */
+    int64_t named;
+    int partition_column, context_column; /* -1: none */
+    int64_t partition, context;           /* of the current row, -1: none */
+    bool opened;
+};
+
+static void walk_close(struct walk *walk)
+{
+    if (walk->opened)
+        walk->ops->close(&walk->cursor);
+    free(walk->cells);
+    free(walk->metric_names);
+    free(walk->filled);
+    free(walk->partition_cells);
+}
+
+static int column_of(const struct pf_table *table, enum pf_role role)
+{
+    for (size_t c = 0; c < table->n_columns; c++)
+        if (table->columns[c].role == role)
+            return (int)c;
+    return -1;
+}
+
+static bool is_partition_role(enum pf_role role)
+{
+    return role == PF_PARTITION || role == PF_PARTITION_FIELD;
+}
+
+static void list_filled(struct walk *walk, const struct pf_table *table)
+{
+    for (int partition = 1; partition >= 0; partition--) {
+        for (unsigned c = 0; c < table->n_columns; c++) {
+            const struct pf_column *column = &table->columns[c];
+            if (column->role != PF_PLAIN && is_partition_role(column->role) == (partition == 1))
+                walk->filled[walk->n_filled++] = (struct filled){c, column->role, column->field};
+        }
+        if (partition)
+            walk->n_partition = walk->n_filled;
+    }
+}
+
+static int walk_open(struct walk *walk, struct pf_profile *profile, const struct pf_table *table,
+                     struct pf_restriction only, struct pf_error *error)
+{
+    *walk = (struct walk){.cursor = {.profile = profile, .table = table, .only = only},
+                          .ops = pf_table_ops(table),
+                          .printed = -1,
+                          .named = -1,
+                          .partition = -1,
+                          .context = -1,
+                          .partition_column = column_of(table, PF_PARTITION),
+                          .context_column = column_of(table, PF_CONTEXT)};
+    walk->cells = calloc(table->n_columns + 1, sizeof *walk->cells);
+    walk->metric_names = calloc(profile->n_metrics + 1, sizeof *walk->metric_names);
+    walk->filled = calloc(table->n_columns + 1, sizeof *walk->filled);
+    walk->partition_cells = calloc(table->n_columns + 1, sizeof *walk->partition_cells);
+    if (!walk->cells || !walk->metric_names || !walk->filled || !walk->partition_cells) {
+        walk_close(walk);
+        return pf_fail_memory(error);
+    }
+    list_filled(walk, table);
+    for (size_t m = 0; m < profile->n_metrics; m++) {
+        walk->metric_names[m] = pf_string(profile->metrics[m].name);
+        pf_cell_mark(&walk->metric_names[m]);
+    }
+    walk->opened = true;
+    if (walk->ops->open(&walk->cursor, error)) {
+        walk_close(walk);
+        return -1;
+    }
+    return 0;
+}
+
+static struct pf_cell partition_cell(const struct pf_partitions *partitions, int64_t i,
+                                     const struct filled *filled)
+{
+    bool field = filled->role == PF_PARTITION_FIELD;
+    const struct pf_rows *rows = field ? partitions->fields : partitions->items;
+    if (i < 0 || (uint64_t)i >= pf_rows_count(rows))
+        return pf_absent();
+    return pf_rows_at(rows, (size_t)i)[field ? filled->field : 1];
+}
+
+/* A context's or metric's cell as it is printed: the id or name that its index stands for. */
+static struct pf_cell model_cell(const struct walk *walk, const struct filled *filled)
+{
+    const struct pf_profile *profile = walk->cursor.profile;
+    if (filled->role == PF_KEY) {
+        const struct pf_cell *cell = &walk->cells[filled->column];
+        const struct pf_rows *items = profile->keys.items;
+        bool known = cell->type == PF_INT && cell->i >= 0 && (uint64_t)cell->i < pf_rows_count(items);
+        return known ? pf_rows_at(items, (size_t)cell->i)[1] : pf_absent();
+    }
+    if (filled->role == PF_METRIC) {
+        const struct pf_cell *cell = &walk->cells[filled->column];
+        bool known = cell->type == PF_INT && cell->i >= 0 && (uint64_t)cell->i < profile->n_metrics;
+        return known ? walk->metric_names[cell->i] : pf_absent();
+    }
+    return filled->role == PF_CONTEXT ? walk->context_id : walk->context_name;
+}
+
+static int64_t index_in(const struct pf_cell *cells, int column)
+{
+    return column >= 0 && cells[column].type == PF_INT ? cells[column].i : -1;
+}
+
+static void print_partition(struct walk *walk)
+{
+    for (size_t i = 0; i < walk->n_partition; i++)
+        walk->partition_cells[i] =
+            partition_cell(&walk->cursor.profile->partitions, walk->partition, &walk->filled[i]);
+    walk->printed = walk->partition;
+}
+
+/* A context mostly has several rows, one after the other. */
+static void print_context(struct walk *walk)
+{
+    const struct pf_tree *tree = walk->cursor.profile->contexts;
+    bool known = tree && walk->context >= 0 && walk->context < tree->count;
+    walk->context_id = known ? pf_uint(pf_tree_id(tree, (uint32_t)walk->context)) : pf_absent();
+    walk->context_name = known ? pf_interned(tree->strings, tree->name[walk->context]) : pf_absent();
+    walk->named = walk->context;
+}
+
+/* To the next row, and its cells to what is printed. */
+static inline int walk_next(struct walk *walk, struct pf_error *error)
+{
+    int more = walk->ops->next(&walk->cursor, walk->cells, error);
+    if (more <= 0 || !walk->n_filled)
+        return more;
+    walk->partition = index_in(walk->cells, walk->partition_column);
+    walk->context = index_in(walk->cells, walk->context_column);
+    if (walk->partition != walk->printed)
+        print_partition(walk);
+    if (walk->context != walk->named)
+        print_context(walk);
+    for (size_t i = 0; i < walk->n_partition; i++)
+        walk->cells[walk->filled[i].column] = walk->partition_cells[i];
+    for (size_t i = walk->n_partition; i < walk->n_filled; i++)
+        walk->cells[walk->filled[i].column] = model_cell(walk, &walk->filled[i]);
+    return more;
+}
+
+/* ---- lines -------------------------------------------------------------------------------------- */
+
+struct table_lines {
+    struct pf_lines lines;
+    struct walk walk;
+    bool started; /* past the header */
+    bool ended;   /* the cursor has no more rows, and is not to be asked again */
+    struct pf_row row;
+    size_t n_kept;
+    unsigned kept[]; /* the columns that are printed */
+};
+
+static bool dropped(const struct pf_slice *slice, enum pf_role role)
+{
+    switch (role) {
+    case PF_PARTITION:
+    case PF_PARTITION_FIELD:
+        return slice->only.partition >= 0;
+    case PF_CONTEXT:
+    case PF_CONTEXT_NAME:
+        return slice->only.context >= 0;
+    case PF_METRIC:
+        return slice->only.metric >= 0;
+    case PF_KEY:
+        return slice->only.key >= 0;
+    case PF_PLAIN:
+        break;
+    }
+    return false;
+}
+
+static void add_header(struct table_lines *view, struct pf_buf *out)
+{
+    for (size_t k = 0; k < view->n_kept; k++) {
+        struct pf_cell name = pf_string(view->walk.cursor.table->columns[view->kept[k]].name);
+        pf_csv_cell(out, &name);
+        pf_buf_char(out, k + 1 < view->n_kept ? ',' : '\n');
+    }
+    view->started = true;
+}
+
+/* Short rows come some at a time, so that going from one part of the program to the next does not cost more than they do. */
+enum { ROWS_AT_ONCE = 16, BYTES_AT_ONCE = 1024 };
+
+static int next_lines(struct pf_lines *lines, struct pf_buf *out, struct pf_error *error)
+{
+    struct table_lines *view = (struct table_lines *)lines;
+    if (!view->started) {
+        add_header(view, out);
+        return 1;
+    }
+    size_t start = out->size;
+    int rows = 0;
+    while (!view->ended && rows < ROWS_AT_ONCE && out->size - start < BYTES_AT_ONCE) {
+        int more = walk_next(&view->walk, error);
+        if (more < 0)
+            return -1;
+        view->ended = !more;
+        if (more)
+            pf_row_add(&view->row, view->walk.cells, view->walk.cursor.same, out);
+        rows += more;
+    }
+    return rows > 0;
+}
+
+static int measure_line(struct pf_lines *lines, uint64_t *size, struct pf_error *error)
+{
+    struct table_lines *view = (struct table_lines *)lines;
+    if (!view->started) {
+        struct pf_buf out = {0};
+        add_header(view, &out);
+        *size += out.size;
+        int failed = out.failed ? pf_fail_memory(error) : 0;
+        pf_buf_free(&out);
+        return failed ? -1 : 1;
+    }
+    int more = walk_next(&view->walk, error);
+    if (more > 0)
+        *size += pf_row_measure(&view->row, view->walk.cells, view->walk.cursor.same);
+    return more;
+}
+
+static size_t save_lines(const struct pf_lines *lines, void *blob, size_t room)
+{
+    const struct table_lines *view = (const struct table_lines *)lines;
+    return view->started ? view->walk.ops->save(&view->walk.cursor, blob, room) : 0;
+}
+
+static int restore_lines(struct pf_lines *lines, const void *blob, size_t size, struct pf_error *error)
+{
+    struct table_lines *view = (struct table_lines *)lines;
+    view->started = true;
+    view->ended = false;
+    pf_row_forget(&view->row);
+    return view->walk.ops->restore(&view->walk.cursor, blob, size, error);
+}
+
+static void close_lines(struct pf_lines *lines)
+{
+    struct table_lines *view = (struct table_lines *)lines;
+    walk_close(&view->walk);
+    pf_row_free(&view->row);
+    free(view);
+}
+
+static const struct pf_lines_ops table_lines_ops = {next_lines, measure_line, save_lines, restore_lines,
+                                                    close_lines};
+
+struct pf_lines *pf_table_lines(struct pf_profile *profile, const struct pf_slice *slice,
+                                struct pf_error *error)
+{
+    const struct pf_table *table = slice->table;
+    struct table_lines *view = calloc(1, sizeof *view + table->n_columns * sizeof *view->kept);
+    if (!view) {
+        pf_fail_memory(error);
+        return NULL;
+    }
+    view->lines.ops = &table_lines_ops;
+    for (unsigned c = 0; c < table->n_columns; c++)
+        if (!dropped(slice, table->columns[c].role))
+            view->kept[view->n_kept++] = c;
+    view->row = pf_row_of(view->kept, view->n_kept);
+    if (walk_open(&view->walk, profile, table, slice->only, error)) {
+        free(view);
+        return NULL;
+    }
+    return &view->lines;
+}
+
+/* ---- measuring ---------------------------------------------------------------------------------- */
+
+struct pf_measure {
+    struct walk walk;
+    struct pf_row row;
+    unsigned columns[]; /* all of them */
+};
+
+struct pf_measure *pf_measure_new(struct pf_profile *profile, const struct pf_table *table, int64_t partition,
+                                  struct pf_error *error)
+{
+    struct pf_measure *measure = calloc(1, sizeof *measure + table->n_columns * sizeof *measure->columns);
+    if (!measure) {
+        pf_fail_memory(error);
+        return NULL;
+    }
+    for (unsigned c = 0; c < table->n_columns; c++)
+        measure->columns[c] = c;
+    measure->row = pf_row_of(measure->columns, table->n_columns);
+    struct pf_restriction only = PF_UNRESTRICTED;
+    only.partition = partition;
+    if (walk_open(&measure->walk, profile, table, only, error)) {
+        free(measure);
+        return NULL;
+    }
+    return measure;
+}
+
+int pf_measure_next(struct pf_measure *measure, struct pf_row_size *size, struct pf_error *error)
+{
+    struct walk *walk = &measure->walk;
+    int more = walk_next(walk, error);
+    if (more <= 0)
+        return more;
+    *size = (struct pf_row_size){.full = pf_row_measure(&measure->row, walk->cells, walk->cursor.same),
+                                 .partition_index = walk->partition,
+                                 .context_index = walk->context};
+    for (size_t i = 0; i < walk->n_filled; i++) {
+        size_t cell = pf_row_cell_size(&walk->cells[walk->filled[i].column]) + 1;
+        if (i < walk->n_partition)
+            size->partition += cell;
+        else if (walk->filled[i].role == PF_CONTEXT || walk->filled[i].role == PF_CONTEXT_NAME)
+            size->context += cell;
+    }
+    return 1;
+}
+
+size_t pf_measure_save(const struct pf_measure *measure, void *blob, size_t room)
+{
+    return measure->walk.ops->save(&measure->walk.cursor, blob, room);
+}
+
+double pf_measure_progress(const struct pf_measure *measure)
+{
+    const struct walk *walk = &measure->walk;
+    return walk->ops->progress ? walk->ops->progress(&walk->cursor) : 0;
+}
+
+void pf_measure_free(struct pf_measure *measure)
+{
+    if (!measure)
+        return;
+    walk_close(&measure->walk);
+    pf_row_free(&measure->row);
+    free(measure);
+}
+
+static void add_size(struct pf_row_size *size, enum pf_role role, size_t cell)
+{
+    size->full += cell + 1;
+    if (is_partition_role(role))
+        size->partition += cell + 1;
+    else if (role == PF_CONTEXT || role == PF_CONTEXT_NAME)
+        size->context += cell + 1;
+}
+
+struct pf_row_size pf_header_size(const struct pf_table *table)
+{
+    struct pf_row_size size = {.partition_index = -1, .context_index = -1};
+    for (size_t c = 0; c < table->n_columns; c++) {
+        struct pf_cell name = pf_string(table->columns[c].name);
+        add_size(&size, table->columns[c].role, pf_csv_cell_size(&name));
+    }
+    return size;
+}

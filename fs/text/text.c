@@ -1,0 +1,429 @@
+/* SPDX-License-Identifier: MIT */
+#include "fs/text/text.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "formats/kit/pass.h"
+
+/* A walk that hands out bytes, not records: what a record has left over waits for the next block. */
+struct pf_reader {
+    struct pf_lines *lines;
+    uint64_t offset; /* in the text, of the first byte in rest, or of the next record */
+    struct pf_buf rest;
+};
+
+static void reader_free(struct pf_reader *reader)
+{
+    if (!reader)
+        return;
+    if (reader->lines)
+        reader->lines->ops->close(reader->lines);
+    pf_buf_free(&reader->rest);
+    free(reader);
+}
+
+void pf_text_init(struct pf_text *text, uint64_t id,
+                  struct pf_lines *(*walk)(void *owner, struct pf_error *error), void *owner)
+{
+    *text = (struct pf_text){.id = id, .walk = walk, .owner = owner};
+    pthread_mutex_init(&text->lock, NULL);
+}
+
+void pf_text_close(struct pf_text *text)
+{
+    reader_free(text->idle);
+    pf_track_free(&text->own);
+    pthread_mutex_destroy(&text->lock);
+}
+
+/* ---- marks; with the lock held ------------------------------------------------------------------ */
+
+static const struct pf_track *track_of(const struct pf_text *text)
+{
+    return text->shared ? text->shared : &text->own;
+}
+
+static size_t mark_count(const struct pf_text *text)
+{
+    return text->shared ? text->end - text->first : text->own.count;
+}
+
+static const struct pf_mark *mark(const struct pf_text *text, size_t i)
+{
+    return &track_of(text)->marks[text->shared ? text->first + i : i];
+}
+
+/* Where gap k begins: gap 0 at the start of the text, gap k at mark k - 1. */
+static uint64_t gap_start(const struct pf_text *text, size_t k)
+{
+    if (k == 0)
+        return 0;
+    const struct pf_mark *at = mark(text, k - 1);
+    return text->part ? at->part : at->full;
+}
+
+static size_t gap_of(const struct pf_text *text, uint64_t offset)
+{
+    size_t low = 0, high = mark_count(text);
+    while (low < high) {
+        size_t middle = low + (high - low + 1) / 2;
+        if (gap_start(text, middle) <= offset)
+            low = middle;
+        else
+            high = middle - 1;
+    }
+    return low;
+}
+
+/* ---- measuring ---------------------------------------------------------------------------------- */
+
+/* A walk that stands at the beginning of gap k. */
+static struct pf_lines *walk_from(struct pf_text *text, size_t k, struct pf_error *error)
+{
+    struct pf_lines *lines = text->walk(text->owner, error);
+    if (!lines || k == 0)
+        return lines;
+    pthread_mutex_lock(&text->lock);
+    const struct pf_mark at = *mark(text, k - 1);
+    void *blob = malloc(at.size + 1);
+    if (blob)
+        memcpy(blob, track_of(text)->blobs + at.blob, at.size);
+    pthread_mutex_unlock(&text->lock);
+    int failed = blob ? lines->ops->restore(lines, blob, at.size, error) : pf_fail_memory(error);
+    free(blob);
+    if (failed) {
+        lines->ops->close(lines);
+        return NULL;
+    }
+    return lines;
+}
+
+static int measure_record(struct pf_lines *lines, struct pf_buf *scratch, uint64_t *size,
+                          struct pf_error *error)
+{
+    if (lines->ops->measure)
+        return lines->ops->measure(lines, size, error);
+    scratch->size = 0;
+    int more = lines->ops->next(lines, scratch, error);
+    *size += scratch->size;
+    return scratch->failed ? pf_fail_memory(error) : more;
+}
+
+/* Adds the mark of the walk's position, unless another thread has been here before. */
+static int add_mark(struct pf_text *text, const struct pf_lines *lines, uint64_t offset, size_t position,
+                    struct pf_error *error)
+{
+    int result = 0;
+    pthread_mutex_lock(&text->lock);
+    if (offset > text->covered) {
+        void *blob = pf_track_add(&text->own, offset, offset, position, error);
+        if (blob)
+            lines->ops->save(lines, blob, position);
+        else
+            result = -1;
+        text->covered = offset;
+    }
+    pthread_mutex_unlock(&text->lock);
+    return result;
+}
+
+bool pf_text_is_sized(struct pf_text *text, uint64_t *size)
+{
+    pthread_mutex_lock(&text->lock);
+    bool sized = text->sized;
+    if (sized && size)
+        *size = text->size;
+    pthread_mutex_unlock(&text->lock);
+    return sized;
+}
+
+static int cover_with(struct pf_text *text, struct pf_lines *lines, uint64_t offset, uint64_t until,
+                      struct pf_pass *pass, struct pf_error *error)
+{
+    struct pf_buf scratch = {0};
+    uint64_t last = offset, known = 0;
+    pf_text_is_sized(text, &known);
+    int more = 1;
+    for (uint64_t steps = 0; more > 0; steps++) {
+        if (steps % 4096 == 0 && pf_pass_step(pass, offset, known, error))
+            more = -1;
+        if (more > 0 && offset > last && offset - last >= PF_BLOCK) {
+            size_t position = lines->ops->save(lines, NULL, 0);
+            if (pf_mark_due(offset - last, position)) {
+                more = add_mark(text, lines, offset, position, error) ? -1 : 1;
+                last = offset;
+                if (more > 0 && offset >= until)
+                    break;
+            }
+        }
+        if (more > 0)
+            more = measure_record(lines, &scratch, &offset, error);
+    }
+    pf_buf_free(&scratch);
+    if (more)
+        return more < 0 ? -1 : 0;
+    pthread_mutex_lock(&text->lock);
+    bool contradicts = text->sized && text->size != offset;
+    if (!contradicts &&
+        !text->sized) { /* written once: whoever knows that it is known reads it without the lock */
+        text->size = offset;
+        text->sized = true;
+    }
+    if (!contradicts)
+        text->covered = offset;
+    pthread_mutex_unlock(&text->lock);
+    return contradicts ? pf_fail(error, ESTALE, "the text is not as long as it was") : 0;
+}
+
+int pf_text_cover(struct pf_text *text, uint64_t until, struct pf_pass *pass, struct pf_error *error)
+{
+    pthread_mutex_lock(&text->lock);
+    bool covered = text->shared || (text->sized && text->covered >= text->size) || text->covered > until;
+    size_t k = text->shared ? 0 : text->own.count;
+    uint64_t offset = covered ? 0 : gap_start(text, k);
+    pthread_mutex_unlock(&text->lock);
+    if (covered)
+        return 0;
+    struct pf_lines *lines = walk_from(text, k, error);
+    if (!lines)
+        return -1;
+    int result = cover_with(text, lines, offset, until, pass, error);
+    lines->ops->close(lines);
+    return result;
+}
+
+uint64_t pf_text_distance(struct pf_text *text, uint64_t offset)
+{
+    pthread_mutex_lock(&text->lock);
+    uint64_t distance = 0;
+    bool short_text = text->size <= 4 * (uint64_t)PF_BLOCK;
+    if (!text->shared && !short_text && text->covered < text->size && offset < text->size &&
+        offset >= gap_start(text, text->own.count) + PF_BLOCK)
+        distance = offset - gap_start(text, text->own.count);
+    pthread_mutex_unlock(&text->lock);
+    return distance;
+}
+
+/* ---- reading ------------------------------------------------------------------------------------ */
+
+/* A block to be made: a gap, or a part of one that is long (few marks, because positions are large). */
+struct extent {
+    size_t gap;
+    uint64_t gap_start, start, end;
+};
+
+static struct extent extent_of(struct pf_text *text, uint64_t offset)
+{
+    pthread_mutex_lock(&text->lock);
+    size_t k = gap_of(text, offset);
+    uint64_t start = gap_start(text, k);
+    uint64_t end = k < mark_count(text) ? gap_start(text, k + 1) : text->size;
+    pthread_mutex_unlock(&text->lock);
+    struct extent extent = {.gap = k, .gap_start = start, .start = start, .end = end};
+    if (end - start > 4 * (uint64_t)PF_BLOCK) {
+        extent.start = start + (offset - start) / PF_BLOCK * PF_BLOCK;
+        if (end - extent.start > PF_BLOCK)
+            extent.end = extent.start + PF_BLOCK;
+    }
+    return extent;
+}
+
+uint64_t pf_text_block_end(struct pf_text *text, uint64_t offset)
+{
+    return extent_of(text, offset).end;
+}
+
+/* An open gap becomes shorter when marks are added: blocks of equal start are told apart by their length (at
+ * most 2^20). */
+static uint64_t block_index(const struct extent *extent)
+{
+    return extent->start | (extent->end - extent->start) << 44;
+}
+
+static struct pf_reader *take_idle(struct pf_text *text, uint64_t offset)
+{
+    pthread_mutex_lock(&text->lock);
+    struct pf_reader *reader = text->idle;
+    if (reader && reader->offset == offset)
+        text->idle = NULL;
+    else
+        reader = NULL;
+    pthread_mutex_unlock(&text->lock);
+    return reader;
+}
+
+static void give_idle(struct pf_text *text, struct pf_reader *reader)
+{
+    pthread_mutex_lock(&text->lock);
+    struct pf_reader *old = text->idle;
+    text->idle = reader;
+    pthread_mutex_unlock(&text->lock);
+    reader_free(old);
+}
+
+void pf_text_rest(struct pf_text *text)
+{
+    give_idle(text, NULL);
+}
+
+static struct pf_reader *reader_at(struct pf_text *text, const struct extent *extent, struct pf_error *error)
+{
+    struct pf_reader *reader = take_idle(text, extent->start);
+    if (reader)
+        return reader;
+    reader = calloc(1, sizeof *reader);
+    if (!reader) {
+        pf_fail_memory(error);
+        return NULL;
+    }
+    reader->lines = walk_from(text, extent->gap, error);
+    reader->offset = extent->gap_start;
+    if (!reader->lines) {
+        reader_free(reader);
+        return NULL;
+    }
+    return reader;
+}
+
+/* The next n bytes appended to out, or skipped if out is NULL. */
+static int reader_get(struct pf_reader *reader, uint64_t n, struct pf_buf *out, struct pf_error *error)
+{
+    struct pf_buf *rest = &reader->rest;
+    while (n) {
+        if (out && rest->size == 0) { /* whole records straight to where they go */
+            size_t before = out->size;
+            int more = reader->lines->ops->next(reader->lines, out, error);
+            if (more <= 0 || out->failed)
+                return more < 0 ? -1 : pf_fail(error, more ? ENOMEM : ESTALE, "the text ends before its end");
+            uint64_t got = out->size - before;
+            if (got > n) {
+                pf_buf_add(rest, out->data + before + n, got - n);
+                out->size = before + n;
+                got = n;
+            }
+            n -= got;
+            reader->offset += got;
+            continue;
+        }
+        if (rest->size == 0) {
+            int more = reader->lines->ops->next(reader->lines, rest, error);
+            if (more <= 0 || rest->failed)
+                return more < 0 ? -1 : pf_fail(error, more ? ENOMEM : ESTALE, "the text ends before its end");
+        }
+        size_t got = rest->size < n ? rest->size : (size_t)n;
+        if (out)
+            pf_buf_add(out, rest->data, got);
+        memmove(rest->data, rest->data + got, rest->size - got);
+        rest->size -= got;
+        reader->offset += got;
+        n -= got;
+    }
+    return (out && out->failed) || rest->failed ? pf_fail_memory(error) : 0;
+}
+
+static struct pf_block *make_block(struct pf_text *text, struct pf_blocks *blocks,
+                                   const struct extent *extent, struct pf_claim *claim,
+                                   struct pf_error *error)
+{
+    /* Not pf_buf_reserve: its rounding up would double what the cache holds. */
+    size_t room = (size_t)(extent->end - extent->start) + 4096;
+    struct pf_buf out = {.data = malloc(room), .room = room, .failed = false};
+    out.failed = !out.data;
+    struct pf_reader *reader = out.failed ? NULL : reader_at(text, extent, error);
+    if (reader && !reader_get(reader, extent->start - reader->offset, NULL, error) &&
+        !reader_get(reader, extent->end - extent->start, &out, error)) {
+        give_idle(text, reader);
+        struct pf_block *block = pf_blocks_put(blocks, claim, out.data, out.size);
+        if (!block)
+            pf_fail_memory(error);
+        return block;
+    }
+    if (out.failed)
+        pf_fail_memory(error);
+    reader_free(reader);
+    pf_buf_free(&out);
+    pf_blocks_abandon(blocks, claim);
+    return NULL;
+}
+
+int pf_text_read(struct pf_text *text, struct pf_blocks *blocks, uint64_t offset, size_t size,
+                 struct pf_piece pieces[PF_PIECES], struct pf_error *error)
+{
+    int n = 0;
+    while (size && offset < text->size && n < PF_PIECES) {
+        struct extent extent = extent_of(text, offset);
+        struct pf_claim claim;
+        struct pf_block *block = pf_blocks_get(blocks, text->id, block_index(&extent), &claim);
+        if (!block)
+            block = make_block(text, blocks, &extent, &claim, error);
+        if (!block) {
+            while (n)
+                pf_blocks_release(blocks, pieces[--n].block);
+            return -1;
+        }
+        size_t skip = (size_t)(offset - extent.start), take = block->size - skip;
+        if (take > size)
+            take = size;
+        pieces[n++] = (struct pf_piece){.block = block, .offset = skip, .size = take};
+        offset += take;
+        size -= take;
+    }
+    return n;
+}
+
+/* ---- ready-made texts --------------------------------------------------------------------------- */
+
+struct text_lines {
+    struct pf_lines lines;
+    struct pf_buf text;
+    bool over;
+};
+
+static int text_next(struct pf_lines *lines, struct pf_buf *out, struct pf_error *error)
+{
+    struct text_lines *view = (struct text_lines *)lines;
+    (void)error;
+    if (view->over)
+        return 0;
+    view->over = true;
+    pf_buf_add(out, view->text.data, view->text.size);
+    return 1;
+}
+
+static size_t text_save(const struct pf_lines *lines, void *blob, size_t room)
+{
+    if (room)
+        *(unsigned char *)blob = ((const struct text_lines *)lines)->over;
+    return 1;
+}
+
+static int text_restore(struct pf_lines *lines, const void *blob, size_t size, struct pf_error *error)
+{
+    if (size != 1)
+        return pf_fail(error, EINVAL, "not a position");
+    ((struct text_lines *)lines)->over = *(const unsigned char *)blob;
+    return 0;
+}
+
+static void text_close(struct pf_lines *lines)
+{
+    pf_buf_free(&((struct text_lines *)lines)->text);
+    free(lines);
+}
+
+static const struct pf_lines_ops text_lines_ops = {text_next, NULL, text_save, text_restore, text_close};
+
+struct pf_lines *pf_lines_of_text(struct pf_buf *buf, struct pf_error *error)
+{
+    struct text_lines *view = buf->failed ? NULL : calloc(1, sizeof *view);
+    if (!view) {
+        pf_buf_free(buf);
+        pf_fail_memory(error);
+        return NULL;
+    }
+    view->lines.ops = &text_lines_ops;
+    view->text = *buf;
+    *buf = (struct pf_buf){0};
+    return &view->lines;
+}

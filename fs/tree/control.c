@@ -1,0 +1,295 @@
+/* SPDX-License-Identifier: MIT */
+#include <dirent.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "fs/clock.h"
+#include "fs/tree/listing.h"
+#include "fs/tree/vfs_private.h"
+#include "fs/version.h"
+
+/* .profilefs: what the mount says of itself. */
+
+enum control { CONTROL_DIR, CONTROL_README, CONTROL_PROFILES, CONTROL_STATUS, CONTROL_VERSION, CONTROLS };
+
+static const char *const control_names[] = {
+    [CONTROL_README] = "README.txt",
+    [CONTROL_PROFILES] = "profiles.csv",
+    [CONTROL_STATUS] = "status.txt",
+    [CONTROL_VERSION] = "version",
+};
+
+enum { STATUS_SIZE = 4096, STATUS_JOBS = 24 };
+
+/* A list of profiles is made anew when it is looked up and older than this. Each has its own number: its
+ * bytes never change. */
+enum { LISTING_SECONDS = 2 };
+
+struct pf_listing {
+    uint32_t number; /* of the present text; 0: none yet */
+    char *text;
+    size_t size;
+    uint64_t made;      /* monotonic seconds */
+    struct pf_job *job; /* making the next one; not held: unlisted before it is over */
+    struct pf_error failure;
+};
+
+static const char readme[] =
+    "profilefs shows each performance profile below here as a folder of text and CSV files.\n"
+    "\n"
+    "  PROFILE/info.txt               what it is; the primary metric\n"
+    "  PROFILE/tables/*.csv           everything, for tools: metrics, threads (or points, runs, snapshots),\n"
+    "                                 contexts, values, warnings, and the format's own tables\n"
+    "  PROFILE/threads/NAME/*.csv     the same, of one thread (or point, run, snapshot)\n"
+    "  PROFILE/contexts/A/B/*.csv     the same, of one calling context; folders nest as calls do\n"
+    "  PROFILE/metrics/METRIC/        aggregates of one metric:\n"
+    "      contexts.csv threads.csv   per context, per thread\n"
+    "      functions.csv hot.txt      flat profile, for tools and for eyes\n"
+    "      tree.txt stacks.folded     calling-context tree; folded stacks for flame graphs\n"
+    "  PROFILE/src/                   files that the profile carries, if it does\n"
+    "\n"
+    "Files that are no profile are shown as they are. A profile that can't be opened holds error.txt.\n"
+    "\n"
+    "  .profilefs/profiles.csv        all profiles and their formats\n"
+    "  .profilefs/status.txt          what this mount is doing just now\n"
+    "  .profilefs/version             the program's version\n"
+    "\n"
+    "Tables have one header line and one line a row; names come last. Columns: man profilefs.\n";
+
+static const char version[] = "profilefs " PF_VERSION "\n";
+
+bool pf_control_is(uint64_t ino)
+{
+    unsigned kind = (unsigned)(ino >> 32 & 0xff);
+    return ino >> 40 == 0 && (kind == PF_KIND_CONTROL || kind == PF_KIND_LISTING);
+}
+
+bool pf_control_is_status(uint64_t ino)
+{
+    return ino == pf_ino(0, PF_KIND_CONTROL, CONTROL_STATUS);
+}
+
+uint64_t pf_control_ino(void)
+{
+    return pf_ino(0, PF_KIND_CONTROL, CONTROL_DIR);
+}
+
+/* ---- the list of profiles ----------------------------------------------------------------------- */
+
+static int run_listing(void *arg, struct pf_pass *pass, struct pf_error *error)
+{
+    struct pf_fs *fs = arg;
+    struct pf_buf out = {0};
+    int result = pf_list_profiles(fs, pass, &out, error);
+    pthread_mutex_lock(&fs->lock);
+    struct pf_listing *listing = fs->listing;
+    if (!result) {
+        free(listing->text);
+        listing->text = out.data;
+        listing->size = out.size;
+        listing->number = listing->number % UINT32_MAX + 1;
+        listing->made = pf_monotonic_seconds();
+        out.data = NULL;
+    } else if (error->code != ECANCELED) {
+        listing->failure = *error;
+    }
+    pthread_mutex_unlock(&fs->lock);
+    free(out.data);
+    return result;
+}
+
+static void listing_over(void *arg, struct pf_job *job, const struct pf_error *error)
+{
+    struct pf_fs *fs = arg;
+    (void)job, (void)error;
+    pthread_mutex_lock(&fs->lock);
+    fs->listing->job = NULL;
+    pthread_mutex_unlock(&fs->lock);
+}
+
+/* A list that is fresh enough. 0, PF_PARKED or an errno value; with fs->lock held. */
+static int need_listing(struct pf_fs *fs, struct pf_job **job)
+{
+    if (!fs->listing && !(fs->listing = calloc(1, sizeof *fs->listing)))
+        return ENOMEM;
+    struct pf_listing *listing = fs->listing;
+    if (listing->failure.code) {
+        int code = listing->failure.code;
+        listing->failure.code = 0; /* told once; the next one tries again */
+        return code;
+    }
+    if (listing->number && pf_monotonic_seconds() - listing->made <= LISTING_SECONDS)
+        return 0;
+    if (listing->job) {
+        *job = pf_job_hold(listing->job);
+        return PF_PARKED;
+    }
+    *job = listing->job = pf_job_start(fs->core.pool, "list of profiles", run_listing, listing_over, fs);
+    return *job ? PF_PARKED : ENOMEM;
+}
+
+/* ---- status ------------------------------------------------------------------------------------- */
+
+static void add_memory(struct pf_buf *out)
+{
+    char line[4096];
+    FILE *file = fopen("/proc/self/statm", "re");
+    unsigned long pages = 0;
+    if (file && fgets(line, sizeof line, file) && sscanf(line, "%*u %lu", &pages) == 1)
+        pf_buf_printf(out, "Resident memory: %lu KiB\n", pages * (unsigned long)sysconf(_SC_PAGESIZE) / 1024);
+    if (file)
+        fclose(file);
+}
+
+static char *status_text(struct pf_fs *fs)
+{
+    struct pf_buf out = {0};
+    struct pf_job_status jobs[STATUS_JOBS];
+    size_t n = pf_pool_status(fs->core.pool, jobs, STATUS_JOBS);
+    pthread_mutex_lock(&fs->lock);
+    size_t open = fs->open_instances, entries = fs->entries.count;
+    pthread_mutex_unlock(&fs->lock);
+    pf_buf_printf(&out, "Uptime: %llu s\n", (unsigned long long)pf_monotonic_seconds() - fs->started);
+    pf_buf_printf(&out, "Open profiles: %zu\nKnown entries: %zu\n", open, entries);
+    pf_buf_printf(&out, "Block cache: %llu KiB of %llu KiB\n",
+                  (unsigned long long)pf_blocks_held(fs->core.blocks) / 1024,
+                  (unsigned long long)fs->options.profile.cache / 2 / 1024);
+    add_memory(&out);
+    pf_buf_printf(&out, "Passes run: %llu\nPasses now: %zu\n", (unsigned long long)fs->core.passes, n);
+    for (size_t i = 0; i < n && i < STATUS_JOBS; i++)
+        pf_buf_printf(&out, "  %3u%% %s, %u waiting: %s\n", jobs[i].percent,
+                      jobs[i].running ? "running" : "queued", jobs[i].waiters, jobs[i].what);
+    char *text = malloc(STATUS_SIZE);
+    if (text) {
+        memset(text, ' ', STATUS_SIZE);
+        memcpy(text, out.data, out.size < STATUS_SIZE ? out.size : STATUS_SIZE - 1);
+        text[STATUS_SIZE - 1] = '\n';
+    }
+    pf_buf_free(&out);
+    return text;
+}
+
+/* ---- nodes -------------------------------------------------------------------------------------- */
+
+static int control_attr(struct pf_fs *fs, uint64_t ino, struct pf_attr *attr)
+{
+    *attr = (struct pf_attr){.entry_seconds = 1, .attr_seconds = 1};
+    struct stat *st = &attr->st;
+    uint32_t item = (uint32_t)ino;
+    const struct timespec now = {.tv_sec = time(NULL) - (time_t)(pf_monotonic_seconds() - fs->started)};
+    *st = (struct stat){.st_ino = ino,
+                        .st_mode = S_IFREG | 0444,
+                        .st_nlink = 1,
+                        .st_uid = getuid(),
+                        .st_gid = getgid(),
+                        .st_blksize = 4096,
+                        .st_mtim = now,
+                        .st_ctim = now,
+                        .st_atim = now};
+    if ((ino >> 32 & 0xff) == PF_KIND_LISTING) {
+        pthread_mutex_lock(&fs->lock);
+        bool present = fs->listing && fs->listing->number == item;
+        st->st_size = present ? (off_t)fs->listing->size : 0;
+        pthread_mutex_unlock(&fs->lock);
+        if (!present)
+            return ESTALE;
+    } else if (item == CONTROL_DIR) {
+        st->st_mode = S_IFDIR | 0555;
+    } else {
+        st->st_size = item == CONTROL_README    ? (off_t)sizeof readme - 1
+                      : item == CONTROL_STATUS  ? STATUS_SIZE
+                      : item == CONTROL_VERSION ? (off_t)sizeof version - 1
+                                                : 0;
+    }
+    st->st_blocks = (st->st_size + 511) / 512;
+    return 0;
+}
+
+int pf_control_lookup(struct pf_fs *fs, uint64_t parent, const char *name, struct pf_attr *attr,
+                      struct pf_job **job)
+{
+    if (parent == PF_ROOT_INO)
+        return control_attr(fs, pf_control_ino(), attr);
+    if (parent != pf_control_ino())
+        return ENOTDIR;
+    uint32_t item = CONTROL_README;
+    while (item < CONTROLS && strcmp(control_names[item], name) != 0)
+        item++;
+    if (item == CONTROLS)
+        return ENOENT;
+    if (item != CONTROL_PROFILES)
+        return control_attr(fs, pf_ino(0, PF_KIND_CONTROL, item), attr);
+    pthread_mutex_lock(&fs->lock);
+    int result = need_listing(fs, job);
+    uint32_t number = result ? 0 : fs->listing->number;
+    pthread_mutex_unlock(&fs->lock);
+    return result ? result : control_attr(fs, pf_ino(0, PF_KIND_LISTING, number), attr);
+}
+
+int pf_control_getattr(struct pf_fs *fs, uint64_t ino, struct pf_attr *attr, struct pf_job **job)
+{
+    (void)job;
+    return control_attr(fs, ino, attr);
+}
+
+bool pf_control_entry(struct pf_fs *fs, uint64_t number, struct pf_dirent *entry)
+{
+    (void)fs;
+    if (number + CONTROL_README >= CONTROLS)
+        return false;
+    strcpy(entry->name, control_names[CONTROL_README + number]);
+    entry->ino = pf_ino(0, PF_KIND_CONTROL, CONTROL_README + (uint32_t)number);
+    entry->type = DT_REG;
+    return true;
+}
+
+static char *copy_of(const char *text, size_t size)
+{
+    char *copy = malloc(size + 1);
+    if (copy)
+        memcpy(copy, text, size);
+    return copy;
+}
+
+int pf_control_read(struct pf_fs *fs, uint64_t ino, char **text, size_t *size)
+{
+    uint32_t item = (uint32_t)ino;
+    if ((ino >> 32 & 0xff) == PF_KIND_LISTING) {
+        pthread_mutex_lock(&fs->lock);
+        bool present = fs->listing && fs->listing->number == item;
+        *size = present ? fs->listing->size : 0;
+        *text = present ? copy_of(fs->listing->text, *size) : NULL;
+        pthread_mutex_unlock(&fs->lock);
+        return !present ? ESTALE : *text ? 0 : ENOMEM;
+    }
+    switch (item) {
+    case CONTROL_DIR:
+        return EISDIR;
+    case CONTROL_README:
+        *size = sizeof readme - 1;
+        *text = copy_of(readme, *size);
+        break;
+    case CONTROL_VERSION:
+        *size = sizeof version - 1;
+        *text = copy_of(version, *size);
+        break;
+    case CONTROL_STATUS:
+        *size = STATUS_SIZE;
+        *text = status_text(fs);
+        break;
+    default:
+        return ENOENT;
+    }
+    return *text ? 0 : ENOMEM;
+}
+
+void pf_control_free(struct pf_fs *fs)
+{
+    if (fs->listing)
+        free(fs->listing->text);
+    free(fs->listing);
+}

@@ -1,0 +1,267 @@
+/* SPDX-License-Identifier: MIT */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "fs/profile/names.h"
+#include "fs/tree/vfs_private.h"
+
+/*
+ * An open directory: a folder of SOURCE, whose names are read once so that offsets stay what they are; a
+ * folder inside a profile, whose entries are counted; or .profilefs.
+ */
+struct pf_dir {
+    struct pf_fs *fs;
+    uint64_t ino;
+    bool root;
+    /* SOURCE: */
+    int fd;                 /* -1: not in SOURCE */
+    struct pf_entry *entry; /* held */
+    char *names;            /* one after the other, each with its NUL */
+    size_t names_size;
+    /* a profile: */
+    struct pf_place place; /* place.instance NULL: not in a profile */
+};
+
+static bool is_among(const struct pf_buf *names, const char *name)
+{
+    for (size_t at = 0; at < names->size; at += strlen(names->data + at) + 1)
+        if (!strcmp(names->data + at, name))
+            return true;
+    return false;
+}
+
+/* Profiles that stand in this folder beside what it holds; a real entry of their name wins. */
+static void add_beside(const struct pf_dir *dir, struct pf_buf *names)
+{
+    const char *name;
+    struct pf_found found;
+    for (size_t i = 0; (name = pf_beside_name(i)) && !names->failed; i++)
+        if (!is_among(names, name) && !pf_classify(dir->fs, dir->fd, name, &found))
+            pf_buf_add(names, name, strlen(name) + 1);
+}
+
+static int read_names(struct pf_dir *dir)
+{
+    int fd = openat(dir->fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    DIR *stream = fd < 0 ? NULL : fdopendir(fd);
+    struct pf_buf names = {0};
+    if (!stream) {
+        int result = errno;
+        if (fd >= 0)
+            close(fd);
+        return result;
+    }
+    errno = 0;
+    for (struct dirent *entry; (entry = readdir(stream)); errno = 0) {
+        bool dots = !strcmp(entry->d_name, ".") || !strcmp(entry->d_name, "..");
+        bool ours = dir->root && !strcmp(entry->d_name, PF_CONTROL_NAME);
+        if (!dots && !ours)
+            pf_buf_add(&names, entry->d_name, strlen(entry->d_name) + 1);
+    }
+    int result = names.failed ? ENOMEM : errno;
+    if (!result)
+        add_beside(dir, &names);
+    closedir(stream);
+    dir->names = names.data;
+    dir->names_size = names.size;
+    return result;
+}
+
+static int open_source_dir(struct pf_dir *dir)
+{
+    struct pf_fs *fs = dir->fs;
+    pthread_mutex_lock(&fs->lock);
+    dir->entry = pf_entry_get(fs, dir->ino);
+    if (dir->entry)
+        dir->entry->holds++;
+    pthread_mutex_unlock(&fs->lock);
+    if (!dir->entry)
+        return ESTALE;
+    dir->fd = pf_entry_open(fs, dir->entry, O_RDONLY | O_DIRECTORY);
+    if (dir->fd < 0)
+        return errno == ENOENT ? ESTALE : errno;
+    return read_names(dir);
+}
+
+static int open_profile_dir(struct pf_dir *dir, struct pf_job **job)
+{
+    struct pf_place *place = &dir->place;
+    struct pf_error error;
+    int result = pf_place_enter(dir->fs, dir->ino, true, place, job);
+    if (result) {
+        place->instance = NULL;
+        return result;
+    }
+    if (!pf_is_folder(place->node.kind))
+        return ENOTDIR;
+    if (!place->live)
+        return 0;
+    result = pf_live_ready(place->live, place->node.kind, place->node.item, job, &error);
+    return result == PF_WAIT ? PF_PARKED : result ? pf_fs_errno(dir->fs, &error) : 0;
+}
+
+static bool is_source_dir(struct pf_fs *fs, uint64_t ino)
+{
+    pthread_mutex_lock(&fs->lock);
+    const struct pf_entry *entry = ino >> 32 ? NULL : pf_entry_get(fs, ino);
+    bool source = ino >> 32 == 0 && (!entry || entry->found.type != PF_ENTRY_PROFILE);
+    pthread_mutex_unlock(&fs->lock);
+    return source;
+}
+
+int pf_fs_opendir(struct pf_fs *fs, uint64_t ino, struct pf_dir **dir, struct pf_job **job)
+{
+    struct pf_dir *new = calloc(1, sizeof *new);
+    if (!new)
+        return ENOMEM;
+    *new = (struct pf_dir){.fs = fs, .ino = ino, .root = ino == PF_ROOT_INO, .fd = -1};
+    int result = 0;
+    if (is_source_dir(fs, ino))
+        result = open_source_dir(new);
+    else if (!pf_control_is(ino))
+        result = open_profile_dir(new, job);
+    if (result) {
+        pf_fs_closedir(new);
+        return result;
+    }
+    *dir = new;
+    return 0;
+}
+
+void pf_fs_closedir(struct pf_dir *dir)
+{
+    struct pf_fs *fs = dir->fs;
+    if (dir->place.instance)
+        pf_place_leave(fs, &dir->place);
+    if (dir->fd >= 0)
+        close(dir->fd);
+    if (dir->entry) {
+        pthread_mutex_lock(&fs->lock);
+        pf_entry_drop(fs, dir->entry);
+        pthread_mutex_unlock(&fs->lock);
+    }
+    free(dir->names);
+    free(dir);
+}
+
+bool pf_dir_keeps_cache(const struct pf_dir *dir)
+{
+    return dir->place.instance && !dir->place.moved && dir->ino != PF_ROOT_INO;
+}
+
+/* ---- entries ------------------------------------------------------------------------------------ */
+
+/* Offsets: 1 behind ".", 2 behind "..", then 3 + what counts the entries of this folder. */
+enum { DOTS = 2 };
+
+static int dot_entry(const struct pf_dir *dir, uint64_t offset, struct pf_dirent *entry)
+{
+    strcpy(entry->name, offset ? ".." : ".");
+    entry->ino = dir->ino;
+    entry->type = DT_DIR;
+    entry->next = offset + 1;
+    return 1;
+}
+
+static unsigned char type_of(const struct stat *st)
+{
+    return (unsigned char)((st->st_mode & S_IFMT) >> 12);
+}
+
+static int control_dir(struct pf_dir *dir, struct pf_dirent *entry, bool want_attr, struct pf_attr *attr)
+{
+    struct pf_job *job;
+    strcpy(entry->name, PF_CONTROL_NAME);
+    entry->ino = pf_control_ino();
+    entry->type = DT_DIR;
+    if (want_attr)
+        pf_control_lookup(dir->fs, PF_ROOT_INO, PF_CONTROL_NAME, attr, &job);
+    return 1;
+}
+
+/* The names' bytes are counted, so that an offset is where the next name begins. */
+static int source_entry(struct pf_dir *dir, uint64_t at, struct pf_dirent *entry, bool want_attr,
+                        struct pf_attr *attr)
+{
+    struct pf_fs *fs = dir->fs;
+    for (; at < dir->names_size; at += strlen(dir->names + at) + 1) {
+        const char *name = dir->names + at;
+        struct pf_found found = {0};
+        int code = strlen(name) < sizeof entry->name ? pf_classify(fs, dir->fd, name, &found) : ENAMETOOLONG;
+        if (pf_is_lack(code))
+            return -code;
+        if (code)
+            continue; /* gone since */
+        if (fs->options.only_profiles && found.type != PF_ENTRY_PROFILE && found.type != PF_ENTRY_DIR)
+            continue;
+        strcpy(entry->name, name);
+        entry->next = DOTS + at + strlen(name) + 1;
+        entry->type = found.type == PF_ENTRY_PROFILE ? DT_DIR : type_of(&found.st);
+        entry->ino = found.st.st_ino;
+        if (want_attr) {
+            pthread_mutex_lock(&fs->lock);
+            if (pf_entry_attr(fs, dir->entry, name, &found, attr))
+                attr->st.st_ino = 0;
+            pthread_mutex_unlock(&fs->lock);
+        }
+        return 1;
+    }
+    if (dir->root && at == dir->names_size) {
+        entry->next = DOTS + at + 1;
+        return control_dir(dir, entry, want_attr, attr);
+    }
+    return 0;
+}
+
+static int profile_entry(struct pf_dir *dir, uint64_t number, struct pf_dirent *entry, bool want_attr,
+                         struct pf_attr *attr)
+{
+    struct pf_place *place = &dir->place;
+    struct pf_node node = {PF_ERROR, 0};
+    struct pf_job *job;
+    entry->next = DOTS + number + 1;
+    bool more =
+        place->live ? pf_folder_entry(place->live, place->node, number, entry->name, &node) : number == 0;
+    if (!more) {
+        /* One more at the root of a mount that is one profile; its number is the first that has no entry. */
+        if (!dir->root || (number && !(place->live ? pf_folder_entry(place->live, place->node, number - 1,
+                                                                     entry->name, &node)
+                                                   : number == 1)))
+            return 0;
+        return control_dir(dir, entry, want_attr, attr);
+    }
+    if (!place->live)
+        strcpy(entry->name, "error.txt");
+    entry->type = pf_is_folder(node.kind) ? DT_DIR : node.kind == PF_LINK ? DT_LNK : DT_REG;
+    entry->ino = pf_ino(place->instance->id, node.kind, node.item);
+    if (want_attr && node.kind != PF_SOURCE_FOLDER) {
+        if (pf_place_attr(dir->fs, place, node, false, attr, &job)) {
+            attr->st.st_ino = 0;
+        } else {
+            pthread_mutex_lock(&dir->fs->lock);
+            place->instance->lookups++;
+            pthread_mutex_unlock(&dir->fs->lock);
+        }
+    }
+    return 1;
+}
+
+int pf_fs_readdir(struct pf_dir *dir, uint64_t offset, struct pf_dirent *entry, bool want_attr,
+                  struct pf_attr *attr)
+{
+    *entry = (struct pf_dirent){0};
+    if (want_attr)
+        *attr = (struct pf_attr){0};
+    if (offset < DOTS)
+        return dot_entry(dir, offset, entry);
+    if (dir->fd >= 0)
+        return source_entry(dir, offset - DOTS, entry, want_attr, attr);
+    if (dir->place.instance)
+        return profile_entry(dir, offset - DOTS, entry, want_attr, attr);
+    entry->next = offset + 1;
+    return pf_control_entry(dir->fs, offset - DOTS, entry);
+}

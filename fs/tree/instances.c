@@ -1,0 +1,409 @@
+/* SPDX-License-Identifier: MIT */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "fs/clock.h"
+#include "fs/profile/names.h"
+#include "fs/tree/vfs_private.h"
+
+enum {
+    OPEN_MAX = 1024,        /* profiles that stay open although nobody uses them just now, */
+    OPEN_BYTES = 256 << 20, /* and about how much memory they may take in all; */
+    OPEN_SECONDS = 2, /* but never one that was used so short a time ago: who waits for it will be back */
+    DEPTH_MAX = 4096  /* how deep a folder of an old version is found again in the new one */
+};
+
+/* ---- the list of open instances; with fs->lock held --------------------------------------------- */
+
+static void unlink_open(struct pf_fs *fs, struct pf_instance *instance)
+{
+    *(instance->newer ? &instance->newer->older : &fs->newest) = instance->older;
+    *(instance->older ? &instance->older->newer : &fs->oldest) = instance->newer;
+    instance->newer = instance->older = NULL;
+}
+
+static void link_open(struct pf_fs *fs, struct pf_instance *instance)
+{
+    instance->older = fs->newest;
+    instance->newer = NULL;
+    *(fs->newest ? &fs->newest->newer : &fs->oldest) = instance;
+    fs->newest = instance;
+}
+
+static void shut(struct pf_fs *fs, struct pf_instance *instance)
+{
+    unlink_open(fs, instance);
+    fs->open_instances--;
+    fs->open_bytes -= instance->bytes;
+    pf_live_release(instance->live);
+    instance->live = NULL;
+}
+
+static bool is_wanted(const struct pf_instance *instance)
+{
+    return instance->uses || pf_live_busy(instance->live) ||
+           pf_monotonic_seconds() - instance->used <= OPEN_SECONDS;
+}
+
+/* Shuts those that were not used for longest. */
+static void shut_some(struct pf_fs *fs)
+{
+    for (struct pf_instance *at = fs->oldest, *newer;
+         at && (fs->open_instances > OPEN_MAX || fs->open_bytes > OPEN_BYTES); at = newer) {
+        newer = at->newer;
+        if (is_wanted(at))
+            continue;
+        shut(fs, at);
+        pf_instance_settle(fs, at);
+    }
+}
+
+/* ---- instances ---------------------------------------------------------------------------------- */
+
+static bool same_version(const struct stat *a, const struct stat *b)
+{
+    struct pf_stamp x = pf_stamp_of(a), y = pf_stamp_of(b);
+    return pf_stamp_same(&x, &y);
+}
+
+static struct pf_instance *new_instance(struct pf_fs *fs, struct pf_entry *entry,
+                                        const struct pf_found *found)
+{
+    struct pf_instance *instance = calloc(1, sizeof *instance);
+    if (!instance)
+        return NULL;
+    do /* 24 bits; a number that is still known is passed over */
+        instance->id = fs->next_instance = fs->next_instance % 0xffffff + 1;
+    while (pf_map_get(&fs->instances, instance->id));
+    if (!pf_map_put(&fs->instances, instance->id, instance)) {
+        free(instance);
+        return NULL;
+    }
+    instance->entry = entry;
+    instance->driver = found->driver;
+    instance->st = found->st;
+    pthread_mutex_init(&instance->opening, NULL);
+    entry->holds++;
+    return instance;
+}
+
+static void supersede(struct pf_fs *fs, struct pf_entry *entry)
+{
+    struct pf_instance *old = entry->instance;
+    entry->instance = NULL;
+    if (old)
+        pf_instance_settle(fs, old);
+}
+
+struct pf_instance *pf_instance_of(struct pf_fs *fs, struct pf_entry *entry, const struct pf_found *found)
+{
+    struct pf_instance *present = entry->instance;
+    if (present && present->driver == found->driver && same_version(&present->st, &found->st))
+        return present;
+    supersede(fs, entry);
+    entry->instance = new_instance(fs, entry, found);
+    return entry->instance;
+}
+
+void pf_instance_settle(struct pf_fs *fs, struct pf_instance *instance)
+{
+    struct pf_entry *entry = instance->entry;
+    bool present = entry->instance == instance;
+    if (instance->lookups || instance->uses)
+        return;
+    if (instance->live && present)
+        return; /* stays open until others push it out */
+    if (instance->live)
+        shut(fs, instance);
+    if (present)
+        entry->instance = NULL;
+    pf_map_remove(&fs->instances, instance->id);
+    pthread_mutex_destroy(&instance->opening);
+    free(instance);
+    pf_entry_drop(fs, entry);
+}
+
+void pf_instance_use(struct pf_instance *instance)
+{
+    instance->uses++;
+}
+
+void pf_instance_unuse(struct pf_fs *fs, struct pf_instance *instance)
+{
+    pthread_mutex_lock(&fs->lock);
+    instance->uses--;
+    if (instance->live) { /* it may have grown by passes */
+        fs->open_bytes -= instance->bytes;
+        instance->bytes = pf_live_bytes(instance->live);
+        fs->open_bytes += instance->bytes;
+    }
+    pf_instance_settle(fs, instance);
+    shut_some(fs);
+    pthread_mutex_unlock(&fs->lock);
+}
+
+/* ---- opening ------------------------------------------------------------------------------------ */
+
+/* Cuts the last name off a path and returns it. */
+static char *cut_name(char *path)
+{
+    char *slash = strrchr(path, '/');
+    if (slash)
+        *slash = 0;
+    return slash ? slash + 1 : path;
+}
+
+struct pf_live *pf_open_found(struct pf_fs *fs, char *path, const struct pf_driver *driver,
+                              struct pf_error *error)
+{
+    struct pf_source *source = NULL;
+    int folder = -1;
+    if (driver->beside && cut_name(path) == path)
+        *path = 0; /* it stands in SOURCE itself */
+    char *name = *path ? cut_name(path) : NULL;
+    if (!name) {
+        source = pf_source_new(fs->root, fs->root_name ? fs->root_name : ".", error);
+    } else if (name == path) {
+        source = pf_source_new(fs->root, path, error);
+    } else {
+        folder = pf_open_beneath(fs->root, path, O_RDONLY | O_DIRECTORY);
+        if (folder < 0)
+            pf_fail(error, errno, "%s", strerror(errno));
+        else
+            source = pf_source_new(folder, name, error);
+    }
+    if (folder >= 0)
+        close(folder);
+    return source ? pf_live_open(&fs->core, driver, source, error) : NULL;
+}
+
+static struct pf_live *open_live(struct pf_fs *fs, struct pf_instance *instance, struct pf_error *error)
+{
+    char *path = pf_entry_path(fs, instance->entry);
+    struct pf_live *live = NULL;
+    if (path)
+        live = pf_open_found(fs, path, instance->driver, error);
+    else
+        pf_fail(error, errno, "%s", strerror(errno));
+    free(path);
+    return live;
+}
+
+/* What is open, as a reference; NULL if nothing is, or nothing that is of use. */
+static struct pf_live *live_now(struct pf_fs *fs, struct pf_instance *instance)
+{
+    pthread_mutex_lock(&fs->lock);
+    if (instance->live && pf_live_is_spoilt(instance->live))
+        shut(fs, instance);
+    struct pf_live *live = instance->live;
+    if (live) {
+        pf_live_hold(live);
+        instance->used = pf_monotonic_seconds();
+        unlink_open(fs, instance);
+        link_open(fs, instance);
+    }
+    pthread_mutex_unlock(&fs->lock);
+    return live;
+}
+
+struct pf_live *pf_instance_live(struct pf_fs *fs, struct pf_instance *instance, struct pf_error *error)
+{
+    struct pf_live *live = live_now(fs, instance);
+    if (live)
+        return live;
+    pthread_mutex_lock(&instance->opening);
+    live = live_now(fs, instance);
+    if (!live && !instance->failed) {
+        live = open_live(fs, instance, error);
+        pthread_mutex_lock(&fs->lock);
+        if (live) {
+            instance->live = pf_live_hold(live);
+            instance->used = pf_monotonic_seconds();
+            link_open(fs, instance);
+            fs->open_instances++;
+        } else if (!pf_is_lack(error->code) && error->code != ESTALE) {
+            instance->failed = true;
+            instance->failure = *error;
+        }
+        pthread_mutex_unlock(&fs->lock);
+    } else if (!live) {
+        *error = instance->failure;
+    }
+    pthread_mutex_unlock(&instance->opening);
+    return live;
+}
+
+void pf_node_stat(const struct pf_instance *instance, struct pf_node node, struct stat *st)
+{
+    mode_t readable = instance->st.st_mode & 0444;
+    *st = (struct stat){.st_ino = pf_ino(instance->id, node.kind, node.item),
+                        .st_nlink = 1,
+                        .st_uid = instance->st.st_uid,
+                        .st_gid = instance->st.st_gid,
+                        .st_atim = instance->st.st_mtim,
+                        .st_mtim = instance->st.st_mtim,
+                        .st_ctim = instance->st.st_mtim,
+                        .st_blksize = 4096};
+    st->st_mode = pf_is_folder(node.kind) ? S_IFDIR | readable | readable >> 2
+                  : node.kind == PF_LINK  ? S_IFLNK | 0777
+                                          : S_IFREG | readable;
+}
+
+/* ---- places ------------------------------------------------------------------------------------- */
+
+int pf_fs_errno(struct pf_fs *fs, const struct pf_error *error)
+{
+    pthread_mutex_lock(&fs->lock);
+    fs->last_error = *error;
+    pthread_mutex_unlock(&fs->lock);
+    return error->code > 0 ? error->code : EIO;
+}
+
+void pf_place_leave(struct pf_fs *fs, struct pf_place *place)
+{
+    pf_live_release(place->live);
+    pf_instance_unuse(fs, place->instance);
+}
+
+/* Looks at the source again and takes the instance of what is there now. 0 or an errno value. */
+static int renew(struct pf_fs *fs, struct pf_instance *old, struct pf_instance **renewed)
+{
+    struct pf_found found = {0};
+    struct pf_entry *entry = old->entry;
+    int result;
+    if (!entry->parent) {
+        result = pf_classify(fs, fs->root, fs->root_name ? fs->root_name : ".", &found);
+    } else {
+        int folder = pf_entry_open(fs, entry->parent, O_PATH | O_DIRECTORY);
+        result = folder < 0 ? errno : pf_classify(fs, folder, entry->name, &found);
+        if (folder >= 0)
+            close(folder);
+    }
+    if (result)
+        return result;
+    if (found.type != PF_ENTRY_PROFILE)
+        return ESTALE;
+    pthread_mutex_lock(&fs->lock);
+    entry->found = found;
+    /* An input may have changed although the entry itself (a directory, say) looks the same. */
+    if (entry->instance == old && same_version(&old->st, &found.st))
+        supersede(fs, entry);
+    *renewed = pf_instance_of(fs, entry, &found);
+    if (*renewed)
+        pf_instance_use(*renewed);
+    pthread_mutex_unlock(&fs->lock);
+    return *renewed ? 0 : ENOMEM;
+}
+
+/* Loads what a folder needs to be searched. */
+static int ready(struct pf_fs *fs, struct pf_live *live, struct pf_node node, struct pf_job **job)
+{
+    struct pf_error error;
+    int result = pf_live_ready(live, node.kind, node.item, job, &error);
+    return result == PF_WAIT ? PF_PARKED : result ? pf_fs_errno(fs, &error) : 0;
+}
+
+/* The node of the same path in a newer version. */
+static int follow(struct pf_fs *fs, struct pf_live *from, struct pf_live *to, struct pf_node *node,
+                  struct pf_job **job)
+{
+    char(*names)[PF_NAME_MAX + 1] = NULL;
+    size_t depth = 0;
+    int result = ready(fs, from, *node, job);
+    while (!result && node->kind != PF_TOP) {
+        void *grown = depth < DEPTH_MAX ? realloc(names, (depth + 1) * sizeof *names) : NULL;
+        if (!grown) {
+            result = depth < DEPTH_MAX ? ENOMEM : ESTALE;
+            break;
+        }
+        names = grown;
+        struct pf_node parent;
+        result = pf_node_parent(from, *node, &parent, names[depth++]) ? ready(fs, from, parent, job) : ESTALE;
+        *node = parent;
+    }
+    *node = (struct pf_node){PF_TOP, 0};
+    while (!result && depth) {
+        result = ready(fs, to, *node, job);
+        struct pf_node entry = {0};
+        if (!result && !pf_folder_find(to, *node, names[--depth], &entry))
+            result = ESTALE;
+        if (!result)
+            *node = entry;
+    }
+    free(names);
+    return result;
+}
+
+/* The present version as it was last seen, if that is another. NULL: it is not. */
+static struct pf_instance *successor(struct pf_fs *fs, const struct pf_instance *old)
+{
+    pthread_mutex_lock(&fs->lock);
+    struct pf_instance *present = old->entry->instance;
+    if (present == old)
+        present = NULL;
+    if (present)
+        pf_instance_use(present);
+    pthread_mutex_unlock(&fs->lock);
+    return present;
+}
+
+/* From a place in an old version to the same in a newer one: `newer`, which is used, or what is there now. */
+static int move(struct pf_fs *fs, struct pf_place *place, struct pf_instance *newer, struct pf_job **job)
+{
+    struct pf_place to = {.instance = newer, .node = place->node, .moved = true};
+    struct pf_error error = {0};
+    int result = newer ? 0 : renew(fs, place->instance, &to.instance);
+    if (!result) {
+        to.live = pf_instance_live(fs, to.instance, &error);
+        if (!to.live && !to.instance->failed)
+            result = pf_fs_errno(fs, &error);
+        else if (place->node.kind == PF_TOP)
+            ;
+        else if (to.live && place->live)
+            result = follow(fs, place->live, to.live, &to.node, job);
+        else
+            result = ESTALE;
+        if (result)
+            pf_place_leave(fs, &to);
+    }
+    pf_place_leave(fs, place);
+    *place = to;
+    return result;
+}
+
+int pf_place_enter(struct pf_fs *fs, uint64_t ino, bool check, struct pf_place *place, struct pf_job **job)
+{
+    struct pf_error error = {0};
+    *place = (struct pf_place){.node = {(unsigned)(ino >> 32 & 0xff), (uint32_t)ino}};
+    pthread_mutex_lock(&fs->lock);
+    if (ino == PF_ROOT_INO) {
+        struct pf_entry *root = pf_entry_get(fs, PF_ROOT_INO);
+        place->node = (struct pf_node){PF_TOP, 0};
+        place->instance = root->instance ? root->instance : pf_instance_of(fs, root, &root->found);
+    } else {
+        place->instance = pf_map_get(&fs->instances, ino >> 40);
+    }
+    if (place->instance)
+        pf_instance_use(place->instance);
+    pthread_mutex_unlock(&fs->lock);
+    if (!place->instance)
+        return ESTALE;
+    place->live = pf_instance_live(fs, place->instance, &error);
+    bool stale = !place->live && error.code == ESTALE;
+    if (!place->live && !place->instance->failed && !stale) {
+        int result = pf_fs_errno(fs, &error);
+        pf_place_leave(fs, place);
+        return result;
+    }
+    if (place->instance->failed && place->node.kind != PF_TOP && place->node.kind != PF_ERROR)
+        stale = true;
+    bool again = job && *job;
+    struct pf_instance *newer = again ? successor(fs, place->instance) : NULL;
+    if (newer || stale || (check && !again && place->live && pf_live_check(place->live, &error)))
+        return move(fs, place, newer, job);
+    return 0;
+}

@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: MIT */
+#include "fs/tree/listing.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "fs/text/csv.h"
+#include "fs/tree/vfs_private.h"
+
+/* ---- walking SOURCE without recursion ----------------------------------------------------------- */
+
+/* A stack of paths still to be looked at, each with its NUL; the top is at the end. */
+struct todo {
+    struct pf_buf paths;
+    uint64_t looked_at;
+};
+
+static void push(struct todo *todo, const char *folder, const char *name)
+{
+    if (*folder) {
+        pf_buf_str(&todo->paths, folder);
+        pf_buf_char(&todo->paths, '/');
+    }
+    pf_buf_add(&todo->paths, name, strlen(name) + 1);
+}
+
+/* Takes the top path off; the caller frees it. NULL: none left or out of memory. */
+static char *pop(struct todo *todo)
+{
+    struct pf_buf *paths = &todo->paths;
+    if (!paths->size || paths->failed)
+        return NULL;
+    size_t start = paths->size - 1;
+    while (start && paths->data[start - 1])
+        start--;
+    char *path = strdup(paths->data + start);
+    paths->failed |= !path;
+    paths->size = start;
+    return path;
+}
+
+static int descending(const struct dirent **a, const struct dirent **b)
+{
+    return -strcmp((*a)->d_name, (*b)->d_name);
+}
+
+static int no_dots(const struct dirent *entry)
+{
+    return strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0;
+}
+
+static bool is_among(struct dirent *const *entries, int n, const char *name)
+{
+    for (int i = 0; i < n; i++)
+        if (!strcmp(entries[i]->d_name, name))
+            return true;
+    return false;
+}
+
+/* Pushes a folder's entries, last first, so that the first is on top. A folder that can't be read has none.
+ */
+static void push_entries(struct pf_fs *fs, struct todo *todo, const char *path)
+{
+    struct dirent **entries;
+    int fd = pf_open_beneath(fs->root, *path ? path : ".", O_RDONLY | O_DIRECTORY);
+    if (fd < 0)
+        return;
+    int n = scandirat(fd, ".", &entries, no_dots, descending);
+    close(fd);
+    const char *beside;
+    for (size_t i = 0; (beside = pf_beside_name(i)); i++)
+        if (!is_among(entries, n, beside))
+            push(todo, path, beside); /* looked at as everything else: most folders have none */
+    for (int i = 0; i < n; i++) {
+        push(todo, path, entries[i]->d_name);
+        free(entries[i]);
+    }
+    if (n >= 0)
+        free(entries);
+}
+
+static int classify_path(struct pf_fs *fs, const char *path, struct pf_found *found)
+{
+    const char *slash = strrchr(path, '/');
+    if (!slash)
+        return pf_classify(fs, fs->root, path, found);
+    char *folder = strndup(path, (size_t)(slash - path));
+    int fd = folder ? pf_open_beneath(fs->root, folder, O_PATH | O_DIRECTORY) : -1;
+    int result = fd < 0 ? errno : pf_classify(fs, fd, slash + 1, found);
+    if (fd >= 0)
+        close(fd);
+    free(folder);
+    return result;
+}
+
+int pf_each_profile(struct pf_fs *fs, struct pf_pass *pass,
+                    int (*each)(void *arg, const char *path, const struct pf_found *found,
+                                struct pf_error *error),
+                    void *arg, struct pf_error *error)
+{
+    struct todo todo = {0};
+    int result = 0;
+    if (fs->root_name)
+        push(&todo, "", fs->root_name);
+    else if (pf_root_is_profile(fs))
+        push(&todo, "", ".");
+    else
+        push_entries(fs, &todo, "");
+    for (char *path; !result && (path = pop(&todo)); free(path)) {
+        struct pf_found found = {0};
+        int code;
+        if (todo.looked_at++ % 64 == 0 && pf_pass_step(pass, todo.looked_at, 0, error))
+            result = -1;
+        else if (pf_is_lack(code = classify_path(fs, path, &found)))
+            result = pf_fail(error, code, "%s", strerror(code));
+        else if (code)
+            continue; /* gone since */
+        else if (found.type == PF_ENTRY_PROFILE)
+            result = each(arg, path, &found, error);
+        else if (found.type == PF_ENTRY_DIR)
+            push_entries(fs, &todo, path);
+    }
+    if (todo.paths.failed && !result)
+        result = pf_fail_memory(error);
+    pf_buf_free(&todo.paths);
+    return result;
+}
+
+/* ---- the table ---------------------------------------------------------------------------------- */
+
+static int add_row(void *arg, const char *path, const struct pf_found *found, struct pf_error *error)
+{
+    struct pf_buf *out = arg;
+    char mtime[64];
+    struct tm tm;
+    gmtime_r(&found->st.st_mtim.tv_sec, &tm);
+    strftime(mtime, sizeof mtime, "%Y-%m-%dT%H:%M:%SZ", &tm);
+    struct pf_cell cells[] = {pf_string(path),
+                              pf_string(found->driver->name),
+                              pf_string(found->verdict.version),
+                              S_ISREG(found->st.st_mode) ? pf_int(found->st.st_size) : pf_absent(),
+                              pf_string(mtime),
+                              pf_uint(found->verdict.confidence),
+                              pf_string(found->verdict.message)};
+    for (size_t c = 0; c < sizeof cells / sizeof *cells; c++) {
+        pf_csv_cell(out, &cells[c]);
+        pf_buf_char(out, c + 1 < sizeof cells / sizeof *cells ? ',' : '\n');
+    }
+    return out->failed ? pf_fail_memory(error) : 0;
+}
+
+int pf_list_profiles(struct pf_fs *fs, struct pf_pass *pass, struct pf_buf *out, struct pf_error *error)
+{
+    pf_buf_str(out, "path,format,version,bytes,mtime,confidence,message\n");
+    return pf_each_profile(fs, pass, add_row, out, error);
+}

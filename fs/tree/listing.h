@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef PF_LISTING_H
+#define PF_LISTING_H
+
+#include "fs/text/buf.h"
+#include "fs/tree/vfs.h"
+
+/*
+ * The table of all profiles below SOURCE, found by probing alone:
+ * path,format,version,bytes,mtime,confidence,message; by path, each folder's entries in byte order. Appends
+ * to out; -1 with *error filled if the pass was stopped or memory ran out.
+ */
+int pf_list_profiles(struct pf_fs *fs, struct pf_pass *pass, struct pf_buf *out, struct pf_error *error);
+
+/* Calls `each` for every profile below SOURCE, in that order. Its return value other than 0 ends the walk and
+ * is returned. */
+struct pf_found;
+int pf_each_profile(struct pf_fs *fs, struct pf_pass *pass,
+                    int (*each)(void *arg, const char *path, const struct pf_found *found,
+                                struct pf_error *error),
+                    void *arg, struct pf_error *error);
+
+#endif

@@ -1,0 +1,408 @@
+/* SPDX-License-Identifier: MIT */
+#include "fs/tree/vfs.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "fs/clock.h"
+#include "fs/tree/vfs_private.h"
+
+/* How long the kernel may believe what it was told: of SOURCE, which may change; and of what a version of a
+ * profile shows, whose numbers are never used for anything else. Both are re-checked at every open. */
+static const double SOURCE_SECONDS = 1, VERSION_SECONDS = 10;
+
+/* ---- opening and closing ------------------------------------------------------------------------ */
+
+/* SOURCE may be a symbolic link, and may be one profile: then the folder it stands in is opened. */
+static int open_root(struct pf_fs *fs, const char *source, struct pf_error *error)
+{
+    char *path = realpath(source, NULL);
+    struct stat st = {0};
+    if (!path || stat(path, &st)) {
+        pf_fail(error, errno, "%s", strerror(errno));
+        free(path);
+        return -1;
+    }
+    char *slash = strrchr(path, '/');
+    if (!S_ISDIR(st.st_mode)) {
+        fs->root_name = strdup(slash + 1);
+        slash[slash == path] = 0;
+    }
+    fs->root = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    int result = fs->root < 0 ? pf_fail(error, errno, "%s", strerror(errno)) : 0;
+    free(path);
+    return result;
+}
+
+static int add_root(struct pf_fs *fs, struct pf_error *error)
+{
+    struct pf_entry *root = calloc(1, sizeof *root);
+    if (!root || !pf_map_put(&fs->entries, PF_ROOT_INO, root)) {
+        free(root);
+        return pf_fail_memory(error);
+    }
+    root->id = PF_ROOT_INO;
+    root->holds = 1;
+    fs->next_entry = PF_ROOT_INO + 1;
+    int code = pf_classify(fs, fs->root, fs->root_name ? fs->root_name : ".", &root->found);
+    if (code)
+        return pf_fail(error, code, "%s", strerror(code));
+    if (root->found.type != PF_ENTRY_DIR && root->found.type != PF_ENTRY_PROFILE)
+        return pf_fail(error, EINVAL, "neither a directory nor a profile of a known format");
+    return 0;
+}
+
+struct pf_fs *pf_fs_new(const char *source, const struct pf_fs_options *options, struct pf_error *error)
+{
+    struct pf_fs *fs = calloc(1, sizeof *fs);
+    if (!fs) {
+        pf_fail_memory(error);
+        return NULL;
+    }
+    fs->root = -1;
+    fs->options = *options;
+    fs->started = pf_monotonic_seconds();
+    fs->core.options = options->profile;
+    fs->core.cache_folder = options->cache_folder;
+    fs->core.next_text = 1;
+    pthread_mutex_init(&fs->lock, NULL);
+    pthread_mutex_init(&fs->memo_lock, NULL);
+    fs->source = strdup(source);
+    fs->core.blocks = pf_blocks_new(options->profile.cache / 2);
+    fs->core.pool = pf_pool_new(options->pass_threads, options->short_threads);
+    if (!fs->source || !fs->core.blocks || !fs->core.pool)
+        pf_fail_memory(error);
+    else if (!open_root(fs, source, error) && !add_root(fs, error))
+        return fs;
+    pf_fs_free(fs);
+    return NULL;
+}
+
+static void free_nodes(struct pf_fs *fs)
+{
+    for (size_t i = 0; fs->instances.slots && i <= fs->instances.mask; i++) {
+        struct pf_instance *instance = fs->instances.slots[i].value;
+        if (!instance)
+            continue;
+        pf_live_release(instance->live);
+        pthread_mutex_destroy(&instance->opening);
+        free(instance);
+    }
+    for (size_t i = 0; fs->entries.slots && i <= fs->entries.mask; i++) {
+        struct pf_entry *entry = fs->entries.slots[i].value;
+        if (entry)
+            free(entry->name);
+        free(entry);
+    }
+    pf_map_free(&fs->instances);
+    pf_map_free(&fs->entries);
+    pf_map_free(&fs->by_name);
+}
+
+void pf_fs_free(struct pf_fs *fs)
+{
+    if (!fs)
+        return;
+    pf_pool_free(fs->core.pool);
+    pf_control_free(fs);
+    free_nodes(fs);
+    pf_blocks_free(fs->core.blocks);
+    if (fs->root >= 0)
+        close(fs->root);
+    pthread_mutex_destroy(&fs->lock);
+    pthread_mutex_destroy(&fs->memo_lock);
+    free(fs->root_name);
+    free(fs->source);
+    free(fs->memo);
+    free(fs);
+}
+
+void pf_fs_last_error(struct pf_fs *fs, struct pf_error *error)
+{
+    pthread_mutex_lock(&fs->lock);
+    *error = fs->last_error;
+    pthread_mutex_unlock(&fs->lock);
+}
+
+/* ---- attributes --------------------------------------------------------------------------------- */
+
+static void fill_entry_attr(const struct pf_entry *entry, struct pf_attr *attr)
+{
+    *attr = (struct pf_attr){
+        .st = entry->found.st, .entry_seconds = SOURCE_SECONDS, .attr_seconds = SOURCE_SECONDS};
+    attr->st.st_ino = entry->id;
+    attr->st.st_nlink = 1;
+    if (entry->found.type == PF_ENTRY_FILE)
+        attr->attr_seconds = 0; /* may grow at any time */
+}
+
+int pf_entry_attr(struct pf_fs *fs, struct pf_entry *parent, const char *name, const struct pf_found *found,
+                  struct pf_attr *attr)
+{
+    if (fs->options.only_profiles && found->type != PF_ENTRY_PROFILE && found->type != PF_ENTRY_DIR)
+        return ENOENT;
+    struct pf_entry *entry = pf_entry_note(fs, parent, name, found);
+    if (!entry)
+        return ENOMEM;
+    int result = 0;
+    if (found->type != PF_ENTRY_PROFILE) {
+        fill_entry_attr(entry, attr);
+        entry->lookups++;
+    } else {
+        struct pf_instance *instance = pf_instance_of(fs, entry, found);
+        if (instance) {
+            *attr = (struct pf_attr){.entry_seconds = SOURCE_SECONDS, .attr_seconds = VERSION_SECONDS};
+            pf_node_stat(instance, (struct pf_node){PF_TOP, 0}, &attr->st);
+            instance->lookups++;
+        } else {
+            result = ENOMEM;
+        }
+    }
+    pf_entry_drop(fs, entry);
+    return result;
+}
+
+char *pf_error_text(const struct pf_instance *instance, size_t *size)
+{
+    const struct pf_error *error = &instance->failure;
+    struct pf_buf out = {0};
+    pf_buf_printf(&out, "Format: %s\nError: %s\n", instance->driver->name, error->what);
+    if (*error->where)
+        pf_buf_printf(&out, "File: %s\n", error->where);
+    if (error->offset >= 0)
+        pf_buf_printf(&out, "Offset: %lld\n", (long long)error->offset);
+    if (error->line > 0)
+        pf_buf_printf(&out, "Line: %lld\n", (long long)error->line);
+    *size = out.size;
+    return out.failed ? NULL : out.data;
+}
+
+static int node_size(struct pf_fs *fs, const struct pf_place *place, struct pf_node node, bool may_wait,
+                     uint64_t *size, struct pf_job **job)
+{
+    struct pf_error error = {0};
+    if (node.kind == PF_ERROR) {
+        size_t n = 0;
+        free(pf_error_text(place->instance, &n));
+        *size = n;
+        return 0;
+    }
+    if (!place->live)
+        return ESTALE;
+    if (node.kind == PF_LINK) {
+        *size = pf_link_size(pf_live_profile(place->live), node.item);
+        return 0;
+    }
+    if (!may_wait)
+        return pf_live_known_size(place->live, node.kind, node.item, size) ? 0 : EAGAIN;
+    int result = pf_live_size(place->live, node.kind, node.item, size, job, &error);
+    return result == PF_WAIT ? PF_PARKED : result ? pf_fs_errno(fs, &error) : 0;
+}
+
+int pf_place_attr(struct pf_fs *fs, const struct pf_place *place, struct pf_node node, bool may_wait,
+                  struct pf_attr *attr, struct pf_job **job)
+{
+    *attr = (struct pf_attr){.entry_seconds = VERSION_SECONDS, .attr_seconds = VERSION_SECONDS};
+    pf_node_stat(place->instance, node, &attr->st);
+    if (pf_is_folder(node.kind))
+        return 0;
+    uint64_t size = 0;
+    int result = node_size(fs, place, node, may_wait, &size, job);
+    attr->st.st_size = (off_t)size;
+    attr->st.st_blocks = (blkcnt_t)((size + 511) / 512);
+    return result;
+}
+
+static void count_use(struct pf_fs *fs, struct pf_instance *instance)
+{
+    pthread_mutex_lock(&fs->lock);
+    instance->lookups++;
+    pthread_mutex_unlock(&fs->lock);
+}
+
+/* ---- look-up ------------------------------------------------------------------------------------ */
+
+/* Looks a name up in a folder of SOURCE, whose hold it gives back. */
+static int lookup_in_folder(struct pf_fs *fs, struct pf_entry *folder, const char *name, struct pf_attr *attr)
+{
+    struct pf_found found = {0};
+    int fd = pf_entry_open(fs, folder, O_PATH | O_DIRECTORY);
+    int result = fd < 0 ? errno : pf_classify(fs, fd, name, &found);
+    if (fd >= 0)
+        close(fd);
+    pthread_mutex_lock(&fs->lock);
+    if (!result)
+        result = pf_entry_attr(fs, folder, name, &found, attr);
+    pf_entry_drop(fs, folder);
+    pthread_mutex_unlock(&fs->lock);
+    return result;
+}
+
+static int lookup_in_source(struct pf_fs *fs, uint64_t parent, const char *name, struct pf_attr *attr)
+{
+    pthread_mutex_lock(&fs->lock);
+    struct pf_entry *folder = pf_entry_get(fs, parent);
+    if (folder)
+        folder->holds++;
+    pthread_mutex_unlock(&fs->lock);
+    return folder ? lookup_in_folder(fs, folder, name, attr) : ESTALE;
+}
+
+/* A folder of the source that the profile shows: from here on it is SOURCE again. */
+static int lookup_source_folder(struct pf_fs *fs, const struct pf_place *place, struct pf_attr *attr)
+{
+    pthread_mutex_lock(&fs->lock);
+    struct pf_entry *folder = place->instance->entry;
+    folder->holds++;
+    pthread_mutex_unlock(&fs->lock);
+    return lookup_in_folder(fs, folder, pf_live_profile(place->live)->src, attr);
+}
+
+/* The entry of a folder inside a profile. */
+static int find_in(struct pf_fs *fs, const struct pf_place *place, const char *name, struct pf_node *entry,
+                   struct pf_job **job)
+{
+    if (!place->live) {
+        *entry = (struct pf_node){PF_ERROR, 0};
+        return place->node.kind == PF_TOP && !strcmp(name, "error.txt") ? 0 : ENOENT;
+    }
+    if (!pf_is_folder(place->node.kind))
+        return ENOTDIR;
+    struct pf_error error;
+    int result = pf_live_ready(place->live, place->node.kind, place->node.item, job, &error);
+    if (result)
+        return result == PF_WAIT ? PF_PARKED : pf_fs_errno(fs, &error);
+    return pf_folder_find(place->live, place->node, name, entry) ? 0 : ENOENT;
+}
+
+static int lookup_in_profile(struct pf_fs *fs, uint64_t parent, const char *name, bool sized,
+                             struct pf_attr *attr, struct pf_job **job)
+{
+    struct pf_place place = {0};
+    struct pf_node entry = {0};
+    int result = pf_place_enter(fs, parent, true, &place, job);
+    if (result)
+        return result;
+    result = find_in(fs, &place, name, &entry, job);
+    if (!result && entry.kind == PF_SOURCE_FOLDER) {
+        result = lookup_source_folder(fs, &place, attr);
+    } else if (!result) {
+        result = pf_place_attr(fs, &place, entry, sized, attr, job);
+        if (result == EAGAIN && !sized)
+            result = 0;
+        if (!result)
+            count_use(fs, place.instance);
+    }
+    pf_place_leave(fs, &place);
+    return result;
+}
+
+bool pf_root_is_profile(struct pf_fs *fs)
+{
+    pthread_mutex_lock(&fs->lock);
+    bool profile = pf_entry_get(fs, PF_ROOT_INO)->found.type == PF_ENTRY_PROFILE;
+    pthread_mutex_unlock(&fs->lock);
+    return profile;
+}
+
+bool pf_in_source(struct pf_fs *fs, uint64_t ino)
+{
+    return ino >> 32 == 0 && !(ino == PF_ROOT_INO && pf_root_is_profile(fs));
+}
+
+static int look_up(struct pf_fs *fs, uint64_t parent, const char *name, bool sized, struct pf_attr *attr,
+                   struct pf_job **job)
+{
+    if (pf_control_is(parent) || (parent == PF_ROOT_INO && !strcmp(name, PF_CONTROL_NAME)))
+        return pf_control_lookup(fs, parent, name, attr, job);
+    if (strlen(name) > NAME_MAX)
+        return ENAMETOOLONG;
+    return pf_in_source(fs, parent) ? lookup_in_source(fs, parent, name, attr)
+                                    : lookup_in_profile(fs, parent, name, sized, attr, job);
+}
+
+int pf_fs_lookup(struct pf_fs *fs, uint64_t parent, const char *name, struct pf_attr *attr,
+                 struct pf_job **job)
+{
+    return look_up(fs, parent, name, true, attr, job);
+}
+
+int pf_fs_find(struct pf_fs *fs, uint64_t parent, const char *name, struct pf_attr *attr, struct pf_job **job)
+{
+    return look_up(fs, parent, name, false, attr, job);
+}
+
+void pf_fs_forget(struct pf_fs *fs, uint64_t ino, uint64_t uses)
+{
+    if (ino == PF_ROOT_INO || pf_control_is(ino))
+        return;
+    pthread_mutex_lock(&fs->lock);
+    if (ino >> 40) {
+        struct pf_instance *instance = pf_map_get(&fs->instances, ino >> 40);
+        if (instance) {
+            instance->lookups -= uses < instance->lookups ? uses : instance->lookups;
+            pf_instance_settle(fs, instance);
+        }
+    } else {
+        struct pf_entry *entry = pf_entry_get(fs, ino);
+        if (entry) {
+            entry->holds++;
+            entry->lookups -= uses < entry->lookups ? uses : entry->lookups;
+            pf_entry_drop(fs, entry);
+        }
+    }
+    pthread_mutex_unlock(&fs->lock);
+}
+
+/* ---- attributes of what is known by number ------------------------------------------------------ */
+
+static int getattr_in_source(struct pf_fs *fs, uint64_t ino, struct pf_attr *attr)
+{
+    pthread_mutex_lock(&fs->lock);
+    struct pf_entry *entry = pf_entry_get(fs, ino);
+    if (entry)
+        entry->holds++;
+    pthread_mutex_unlock(&fs->lock);
+    if (!entry)
+        return ESTALE;
+    int fd = pf_entry_open(fs, entry, O_PATH | O_NOFOLLOW);
+    struct stat st = {0};
+    int result = fd < 0 || fstat(fd, &st) ? errno : 0;
+    if (fd >= 0)
+        close(fd);
+    pthread_mutex_lock(&fs->lock);
+    if (result == ELOOP && entry->found.type == PF_ENTRY_LINK) { /* opened by nobody: as last seen */
+        st = entry->found.st;
+        result = 0;
+    }
+    if (!result && (st.st_mode & S_IFMT) != (entry->found.st.st_mode & S_IFMT))
+        result = ESTALE;
+    if (!result) {
+        entry->found.st = st;
+        fill_entry_attr(entry, attr);
+    }
+    pf_entry_drop(fs, entry);
+    pthread_mutex_unlock(&fs->lock);
+    return result == ENOENT ? ESTALE : result;
+}
+
+int pf_fs_getattr(struct pf_fs *fs, uint64_t ino, struct pf_attr *attr, struct pf_job **job)
+{
+    if (pf_control_is(ino))
+        return pf_control_getattr(fs, ino, attr, job);
+    if (pf_in_source(fs, ino))
+        return getattr_in_source(fs, ino, attr);
+    struct pf_place place = {0};
+    int result = pf_place_enter(fs, ino, false, &place, job);
+    if (result)
+        return result;
+    result = pf_place_attr(fs, &place, place.node, true, attr, job);
+    attr->st.st_ino = ino;
+    pf_place_leave(fs, &place);
+    return result;
+}

@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef PF_VFS_H
+#define PF_VFS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/stat.h>
+
+#include "fs/profile/live.h"
+
+/*
+ * The filesystem without FUSE: what the mount and the commands both stand on.
+ *
+ * *job is NULL when an operation is begun, and is left as it was when the operation is called again: the inputs of a profile are checked
+ * once an operation, else one that takes longer than the source stands still would never end.
+ *
+ * Every operation answers at once: 0; an errno value (positive); or PF_PARKED with *job set to a reference on
+ * the pass that must be over before the same call is made again.
+ */
+struct pf_fs;
+
+enum { PF_PARKED = -1 };
+
+#define PF_ROOT_INO 1
+
+struct pf_fs_options {
+    struct pf_options profile;
+    bool only_profiles;       /* leave out what is no profile */
+    const char *cache_folder; /* NULL: keep nothing on disk */
+    unsigned pass_threads, short_threads;
+};
+
+/* Opens SOURCE (a directory, or one profile). Borrows the options' strings. NULL with *error filled. */
+struct pf_fs *pf_fs_new(const char *source, const struct pf_fs_options *options, struct pf_error *error);
+void pf_fs_free(struct pf_fs *fs);
+
+struct pf_attr {
+    struct stat st;       /* st_ino is the node's number */
+    double entry_seconds; /* how long name and attributes may be believed */
+    double attr_seconds;
+};
+
+/* Each success counts as one use of attr->st.st_ino, which pf_fs_forget gives back. */
+int pf_fs_lookup(struct pf_fs *fs, uint64_t parent, const char *name, struct pf_attr *attr,
+                 struct pf_job **job);
+/* The same without sizes: one that would need a pass is 0. */
+int pf_fs_find(struct pf_fs *fs, uint64_t parent, const char *name, struct pf_attr *attr,
+               struct pf_job **job);
+void pf_fs_forget(struct pf_fs *fs, uint64_t ino, uint64_t uses);
+int pf_fs_getattr(struct pf_fs *fs, uint64_t ino, struct pf_attr *attr, struct pf_job **job);
+/* target: allocated for the caller. */
+int pf_fs_readlink(struct pf_fs *fs, uint64_t ino, char **target);
+
+struct pf_dir;
+int pf_fs_opendir(struct pf_fs *fs, uint64_t ino, struct pf_dir **dir, struct pf_job **job);
+void pf_fs_closedir(struct pf_dir *dir);
+bool pf_dir_keeps_cache(const struct pf_dir *dir); /* entries of this number never change */
+
+/*
+ * The entry behind `offset` (0: the first; then the entry's own `next`). type is DT_*; 1: filled; 0: no more;
+ * a negative errno value: there is one, but memory or descriptors lack for finding out what it is.
+ * With want_attr, *attr is filled (and its number used once) if that needs no pass, else attr->st.st_ino is
+ * 0.
+ */
+struct pf_dirent {
+    char name[256];
+    uint64_t ino;
+    unsigned char type;
+    uint64_t next;
+};
+int pf_fs_readdir(struct pf_dir *dir, uint64_t offset, struct pf_dirent *entry, bool want_attr,
+                  struct pf_attr *attr);
+
+struct pf_handle;
+int pf_fs_open(struct pf_fs *fs, uint64_t ino, struct pf_handle **handle, struct pf_job **job);
+/* For one thread that reads the file once: each read begins where the last one ended. Needs no pass for the size. */
+int pf_fs_open_once(struct pf_fs *fs, uint64_t ino, struct pf_handle **handle, struct pf_job **job);
+void pf_fs_close(struct pf_handle *handle);
+/* How a handle wants to be read. */
+bool pf_handle_keeps_cache(const struct pf_handle *handle); /* content of this number never changes */
+bool pf_handle_is_direct(const struct pf_handle *handle);   /* must not be cached at all */
+
+/* What a read yields: pieces of cached blocks, or a range of a file descriptor (a file that passes through),
+ * or bytes, which stay until the handle's next read. */
+struct pf_data {
+    int pieces; /* > 0: piece[] */
+    struct pf_piece piece[PF_PIECES];
+    int fd; /* >= 0: size bytes at offset */
+    uint64_t offset;
+    const char *bytes; /* else */
+    size_t size;
+};
+int pf_fs_read(struct pf_handle *handle, uint64_t offset, size_t size, struct pf_data *data,
+               struct pf_job **job);
+void pf_data_release(struct pf_fs *fs, struct pf_data *data);
+
+/* What went wrong with a profile that can't be opened or a pass that failed, for the commands' messages: the
+ * last error on this node. */
+void pf_fs_last_error(struct pf_fs *fs, struct pf_error *error);
+
+#endif

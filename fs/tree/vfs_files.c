@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: MIT */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "fs/tree/vfs_private.h"
+
+struct pf_handle {
+    struct pf_fs *fs;
+    struct pf_instance *instance; /* used; NULL for what is in no profile */
+    struct pf_file *file;         /* a generated file */
+    int fd;                       /* a file that passes through, or -1 */
+    struct pf_lines *lines;       /* a generated file that is read once; `live` is held then */
+    struct pf_live *live;
+    struct pf_buf passage; /* what the last read of `lines` gave */
+    char *bytes;           /* a small text: error.txt, .profilefs */
+    size_t size;
+    bool direct;
+};
+
+/* True if what was opened as a file that passes through would be shown as something else now. */
+static bool has_become_other(struct pf_fs *fs, const struct pf_entry *entry, const struct pf_stamp *seen,
+                             int fd)
+{
+    struct pf_found found = {0};
+    struct stat st = {0};
+    if (fstat(fd, &st))
+        return true;
+    struct pf_stamp now = pf_stamp_of(&st);
+    if (pf_stamp_same(seen, &now) || !entry->parent)
+        return false;
+    int folder = pf_entry_open(fs, entry->parent, O_PATH | O_DIRECTORY);
+    bool other = folder < 0 || pf_classify(fs, folder, entry->name, &found) || found.type != PF_ENTRY_FILE;
+    if (folder >= 0)
+        close(folder);
+    return other;
+}
+
+static int open_in_source(struct pf_fs *fs, uint64_t ino, struct pf_handle *handle)
+{
+    struct pf_stamp seen = {0};
+    pthread_mutex_lock(&fs->lock);
+    struct pf_entry *entry = pf_entry_get(fs, ino);
+    if (entry) {
+        entry->holds++;
+        seen = pf_stamp_of(&entry->found.st);
+    }
+    pthread_mutex_unlock(&fs->lock);
+    if (!entry)
+        return ESTALE;
+    handle->fd = pf_entry_open(fs, entry, O_RDONLY);
+    int result = handle->fd < 0 ? errno : 0;
+    if (!result && has_become_other(fs, entry, &seen, handle->fd)) {
+        close(handle->fd);
+        result = ESTALE; /* looked up again, the name gives the folder */
+    }
+    pthread_mutex_lock(&fs->lock);
+    pf_entry_drop(fs, entry);
+    pthread_mutex_unlock(&fs->lock);
+    return result == ENOENT ? ESTALE : result;
+}
+
+static int open_generated(struct pf_fs *fs, const struct pf_place *place, bool once, struct pf_handle *handle,
+                          struct pf_job **job)
+{
+    struct pf_error error = {0};
+    struct pf_live *live = place->live;
+    unsigned kind = place->node.kind;
+    int result = once ? pf_file_walk(live, kind, place->node.item, &handle->lines, job, &error) : 0;
+    if (handle->lines)
+        handle->live = pf_live_hold(live);
+    else if (!result)
+        result = pf_file_open(live, kind, place->node.item, &handle->file, job, &error);
+    return result == PF_WAIT ? PF_PARKED : result ? pf_fs_errno(fs, &error) : 0;
+}
+
+static int open_in_profile(struct pf_fs *fs, uint64_t ino, bool once, struct pf_handle *handle,
+                           struct pf_job **job)
+{
+    struct pf_place place = {0};
+    int result = pf_place_enter(fs, ino, true, &place, job);
+    if (result)
+        return result;
+    if (place.moved) {
+        result = ESTALE; /* this number is the old version's: looked up again, the name gives the new one */
+    } else if (place.node.kind == PF_ERROR) {
+        handle->bytes = pf_error_text(place.instance, &handle->size);
+        result = handle->bytes ? 0 : ENOMEM;
+    } else if (!place.live || pf_is_folder(place.node.kind)) {
+        result = place.live ? EISDIR : ESTALE;
+    } else {
+        result = open_generated(fs, &place, once, handle, job);
+    }
+    if (result) {
+        pf_place_leave(fs, &place);
+        return result;
+    }
+    handle->instance = place.instance;
+    pf_live_release(place.live);
+    return 0;
+}
+
+static int open_node(struct pf_fs *fs, uint64_t ino, bool once, struct pf_handle **handle,
+                     struct pf_job **job)
+{
+    struct pf_handle *new = calloc(1, sizeof *new);
+    if (!new)
+        return ENOMEM;
+    new->fs = fs;
+    new->fd = -1;
+    int result;
+    if (pf_control_is(ino)) {
+        new->direct = pf_control_is_status(ino);
+        result = pf_control_read(fs, ino, &new->bytes, &new->size);
+    } else if (pf_in_source(fs, ino)) {
+        result = open_in_source(fs, ino, new);
+    } else {
+        result = open_in_profile(fs, ino, once, new, job);
+    }
+    if (result) {
+        free(new);
+        return result;
+    }
+    *handle = new;
+    return 0;
+}
+
+int pf_fs_open(struct pf_fs *fs, uint64_t ino, struct pf_handle **handle, struct pf_job **job)
+{
+    return open_node(fs, ino, false, handle, job);
+}
+
+int pf_fs_open_once(struct pf_fs *fs, uint64_t ino, struct pf_handle **handle, struct pf_job **job)
+{
+    return open_node(fs, ino, true, handle, job);
+}
+
+void pf_fs_close(struct pf_handle *handle)
+{
+    if (handle->lines)
+        handle->lines->ops->close(handle->lines);
+    pf_live_release(handle->live);
+    pf_buf_free(&handle->passage);
+    if (handle->file)
+        pf_file_close(handle->file);
+    if (handle->instance)
+        pf_instance_unuse(handle->fs, handle->instance);
+    if (handle->fd >= 0)
+        close(handle->fd);
+    free(handle->bytes);
+    free(handle);
+}
+
+bool pf_handle_keeps_cache(const struct pf_handle *handle)
+{
+    return handle->instance != NULL;
+}
+
+bool pf_handle_is_direct(const struct pf_handle *handle)
+{
+    return handle->direct;
+}
+
+/* The next records, at least `size` bytes of them unless the file ends. */
+static int read_on(struct pf_handle *handle, size_t size, struct pf_data *data, struct pf_error *error)
+{
+    struct pf_buf *passage = &handle->passage;
+    int more = 1;
+    passage->size = 0;
+    while (more > 0 && passage->size < size && !passage->failed)
+        more = handle->lines->ops->next(handle->lines, passage, error);
+    if (more < 0 || passage->failed)
+        return more < 0 ? -1 : pf_fail_memory(error);
+    if (!pf_live_intact(handle->live))
+        return pf_fail(error, ESTALE, "the file has changed");
+    data->bytes = passage->data;
+    data->size = passage->size;
+    return 0;
+}
+
+int pf_fs_read(struct pf_handle *handle, uint64_t offset, size_t size, struct pf_data *data,
+               struct pf_job **job)
+{
+    *data = (struct pf_data){.fd = -1};
+    if (handle->fd >= 0) {
+        data->fd = handle->fd;
+        data->offset = offset;
+        data->size = size;
+        return 0;
+    }
+    struct pf_error error = {0};
+    if (handle->lines)
+        return read_on(handle, size, data, &error) ? pf_fs_errno(handle->fs, &error) : 0;
+    if (!handle->file) {
+        if (offset < handle->size) {
+            data->bytes = handle->bytes + offset;
+            data->size = size < handle->size - offset ? size : handle->size - (size_t)offset;
+        }
+        return 0;
+    }
+    int result = pf_file_read(handle->file, offset, size, data->piece, &data->pieces, job, &error);
+    return result == PF_WAIT ? PF_PARKED : result ? pf_fs_errno(handle->fs, &error) : 0;
+}
+
+void pf_data_release(struct pf_fs *fs, struct pf_data *data)
+{
+    for (int i = 0; i < data->pieces; i++)
+        pf_blocks_release(fs->core.blocks, data->piece[i].block);
+    data->pieces = 0;
+}

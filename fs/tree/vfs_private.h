@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef PF_VFS_PRIVATE_H
+#define PF_VFS_PRIVATE_H
+
+#include <pthread.h>
+
+#include "formats/kit/map.h"
+#include "fs/profile/views.h"
+#include "fs/tree/vfs.h"
+
+/*
+ * Node numbers. Entries of SOURCE have their own small numbers (the root is 1); nodes inside a profile are
+ * made of the number of the profile's instance, the kind and the item; nodes of .profilefs have instance 0
+ * and a kind that no view has.
+ *
+ *   63      40 39  32 31           0
+ *   [instance][ kind ][    item    ]
+ */
+enum { PF_KIND_CONTROL = 255, PF_KIND_LISTING = 254 };
+
+static inline uint64_t pf_ino(uint32_t instance, unsigned kind, uint32_t item)
+{
+    return (uint64_t)instance << 40 | (uint64_t)kind << 32 | item;
+}
+
+enum pf_entry_type { PF_ENTRY_DIR, PF_ENTRY_FILE, PF_ENTRY_LINK, PF_ENTRY_OTHER, PF_ENTRY_PROFILE };
+
+/* What an entry of SOURCE is, found by looking at it. */
+struct pf_found {
+    enum pf_entry_type type;
+    struct stat st;
+    const struct pf_driver *driver; /* PROFILE only */
+    struct pf_verdict verdict;
+};
+
+/* An entry of SOURCE that somebody knows by number. */
+struct pf_entry {
+    uint64_t id;
+    struct pf_entry *parent;    /* held; NULL: the root */
+    char *name;                 /* never changes */
+    bool gone;                  /* the name means something else by now; guarded by fs->lock */
+    struct pf_entry *same_hash; /* entries of equal (parent, name) hash */
+    uint64_t hash;
+    uint64_t lookups; /* uses by number */
+    unsigned holds;   /* by children and instances */
+    struct pf_found found;
+    struct pf_instance *instance; /* PROFILE: the present version */
+};
+
+/* One version of a profile. Older versions live on while somebody holds their numbers. */
+struct pf_instance {
+    uint32_t id;
+    struct pf_entry *entry; /* held */
+    const struct pf_driver *driver;
+    struct stat st; /* of the source */
+    uint64_t lookups;
+    unsigned uses; /* operations and handles under way */
+    pthread_mutex_t opening;
+    struct pf_live *live; /* NULL: not open at present; guarded by fs->lock */
+    uint64_t used;        /* when it was last, in monotonic seconds */
+    uint64_t bytes;       /* about what it takes, as counted in fs->open_bytes */
+    atomic_bool failed;   /* can't be opened: it shows error.txt only */
+    struct pf_error failure;
+    struct pf_instance *newer, *older; /* in the list of open ones */
+};
+
+struct pf_probe_memo;
+struct pf_listing;
+
+struct pf_fs {
+    struct pf_core core;
+    struct pf_fs_options options;
+    int root;         /* the directory SOURCE, or the one it stands in */
+    char *root_name;  /* NULL: SOURCE is `root`; else its name there */
+    char *source;     /* as given */
+    uint64_t started; /* seconds of the monotonic clock */
+
+    pthread_mutex_t lock;
+    struct pf_map entries;   /* by id */
+    struct pf_map by_name;   /* by hash of (parent, name) */
+    struct pf_map instances; /* by id */
+    uint64_t next_entry;
+    uint32_t next_instance;
+    struct pf_instance *newest, *oldest; /* those that are open */
+    size_t open_instances;
+    uint64_t open_bytes;
+    struct pf_error last_error;
+
+    pthread_mutex_t memo_lock;
+    struct pf_probe_memo *memo;
+
+    struct pf_listing *listing; /* control.c */
+};
+
+/* ---- entries.c ---------------------------------------------------------------------------------- */
+
+/* What stands at `name` in an open directory, or beside what it holds. 0 or an errno value; if that is a lack (pf_is_lack),
+ * it is there, but what it is could not be found out. */
+int pf_classify(struct pf_fs *fs, int directory, const char *name, struct pf_found *found);
+
+/* The names that profiles may have that stand in a directory beside what it holds; NULL past the last. */
+const char *pf_beside_name(size_t i);
+
+/* An open descriptor of the directory that an entry is (O_PATH suffices for looking up); -1 with errno. */
+int pf_entry_open(struct pf_fs *fs, const struct pf_entry *entry, int flags);
+/* The entry's path below SOURCE, allocated; "" for the root. NULL: out of memory or longer than PATH_MAX. */
+char *pf_entry_path(struct pf_fs *fs, const struct pf_entry *entry);
+
+/* The entry of this name, made or brought up to date, with its hold count raised. NULL: out of memory. With
+ * fs->lock held. */
+struct pf_entry *pf_entry_note(struct pf_fs *fs, struct pf_entry *parent, const char *name,
+                               const struct pf_found *found);
+struct pf_entry *pf_entry_get(struct pf_fs *fs, uint64_t id); /* with fs->lock held */
+/* Lets go of a hold; frees what nobody needs. With fs->lock held. */
+void pf_entry_drop(struct pf_fs *fs, struct pf_entry *entry);
+
+/* ---- instances.c -------------------------------------------------------------------------------- */
+
+/* The present instance of a profile's entry, made if what was found differs from the last. NULL: out of
+ * memory. With fs->lock held. */
+struct pf_instance *pf_instance_of(struct pf_fs *fs, struct pf_entry *entry, const struct pf_found *found);
+void pf_instance_use(struct pf_instance *instance);                     /* with fs->lock held */
+void pf_instance_unuse(struct pf_fs *fs, struct pf_instance *instance); /* takes fs->lock */
+void pf_instance_settle(struct pf_fs *fs,
+                        struct pf_instance *instance); /* frees it if nobody needs it; with fs->lock held */
+
+/*
+ * Opens the profile that was found at a path below SOURCE ("": SOURCE itself; changed by the call). NULL with
+ * *error filled.
+ */
+struct pf_live *pf_open_found(struct pf_fs *fs, char *path, const struct pf_driver *driver,
+                              struct pf_error *error);
+
+/* The open profile, opened if need be; a reference. NULL with *error: instance->failed tells a broken
+ * profile. */
+struct pf_live *pf_instance_live(struct pf_fs *fs, struct pf_instance *instance, struct pf_error *error);
+
+/* The attributes of a node; the caller fills size and blocks of files. */
+void pf_node_stat(const struct pf_instance *instance, struct pf_node node, struct stat *st);
+
+/*
+ * A node of the newest version: the place that a number stands for, with uses and references taken
+ * (pf_place_leave gives them back). If the source has changed, `moved` is set and the place is the node of
+ * the same path in the new version.
+ */
+struct pf_place {
+    struct pf_instance *instance;
+    struct pf_live *live; /* NULL: instance->failed */
+    struct pf_node node;
+    bool moved;
+};
+int pf_place_enter(struct pf_fs *fs, uint64_t ino, bool check, struct pf_place *place, struct pf_job **job);
+void pf_place_leave(struct pf_fs *fs, struct pf_place *place);
+
+/* Turns a library error into an errno value and remembers it. */
+int pf_fs_errno(struct pf_fs *fs, const struct pf_error *error);
+
+/* ---- vfs.c -------------------------------------------------------------------------------------- */
+
+/* SOURCE itself is one profile. */
+bool pf_root_is_profile(struct pf_fs *fs);
+/* The number is that of an entry of SOURCE that is no profile. */
+bool pf_in_source(struct pf_fs *fs, uint64_t ino);
+
+/* Attributes of an entry that has been found; uses its number once. With fs->lock held. ENOENT if it is not
+ * to be shown. */
+int pf_entry_attr(struct pf_fs *fs, struct pf_entry *parent, const char *name, const struct pf_found *found,
+                  struct pf_attr *attr);
+/* Attributes of a node inside a profile; size from a pass if need be and allowed. */
+int pf_place_attr(struct pf_fs *fs, const struct pf_place *place, struct pf_node node, bool may_wait,
+                  struct pf_attr *attr, struct pf_job **job);
+
+/* error.txt of a profile that can't be opened: follows from the error alone. Allocated for the caller, *size its length. */
+char *pf_error_text(const struct pf_instance *instance, size_t *size);
+
+/* ---- vfs_links.c -------------------------------------------------------------------------------- */
+
+/* The length of what readlink gives for one of a profile's links, in bytes. */
+size_t pf_link_size(const struct pf_profile *profile, uint32_t link);
+
+/* ---- control.c: .profilefs ---------------------------------------------------------------------- */
+
+#define PF_CONTROL_NAME ".profilefs"
+bool pf_control_is(uint64_t ino);
+bool pf_control_is_status(uint64_t ino);
+int pf_control_lookup(struct pf_fs *fs, uint64_t parent, const char *name, struct pf_attr *attr,
+                      struct pf_job **job);
+int pf_control_getattr(struct pf_fs *fs, uint64_t ino, struct pf_attr *attr, struct pf_job **job);
+/* The entries of .profilefs by number; false past the end. */
+bool pf_control_entry(struct pf_fs *fs, uint64_t number, struct pf_dirent *entry);
+/* The text of a control file, allocated for the caller; *size its length. */
+int pf_control_read(struct pf_fs *fs, uint64_t ino, char **text, size_t *size);
+void pf_control_free(struct pf_fs *fs);
+uint64_t pf_control_ino(void);
+
+#endif
