@@ -79,7 +79,7 @@ enum pf_stage {
 };
 
 enum pf_over_contexts { PF_OVER_ALL, PF_OVER_FRAMES, PF_OVER_ROOTS, PF_OVER_NO_CONTEXTS };
-enum pf_over_partitions { PF_SUM, PF_MIN, PF_MAX, PF_OVER_NO_PARTITIONS };
+enum pf_over_partitions { PF_SUM, PF_MIN, PF_MAX, PF_OVER_NO_PARTITIONS, PF_AT };
 
 #define PF_NO_PARTNER (-1)
 
@@ -94,11 +94,14 @@ struct pf_metric {
     enum pf_over_partitions over_partitions;
     int partner;            /* index of the inclusive or exclusive twin, or PF_NO_PARTNER */
     const char *expression; /* what it is computed from, for its info.txt; NULL: it is measured */
+    uint32_t at; /* PF_AT: index of the partition whose values aggregates show; a context without one has 0 */
+    bool empty;  /* known without a pass over the data to hold no value: others are primary before it */
 };
 
 /*
  * The axis by which the measurements are partitioned. A profile that holds no measurements (an index of others)
- * has none, `plural` is NULL: it has neither contexts nor metrics, only tables, links and files.
+ * has none, `plural` is NULL: it has neither contexts nor metrics, only tables, links and files. A driver that leaves
+ * `plural` NULL and has `cells` has one thread, `all`, which the core makes: its index in cells of role PF_PARTITION is 0.
  */
 struct pf_partitions {
     const char *singular;                  /* column and word: "thread", "point", "run", "snapshot" */
@@ -106,7 +109,7 @@ struct pf_partitions {
     struct pf_rows *items;                 /* two columns: id, name (names unique); from PF_PARTITIONED on */
     const struct pf_column *field_columns; /* the format's own columns of the table, roles PF_PLAIN */
     size_t n_fields;                       /* known from PF_PARTITIONED on */
-    struct pf_rows *fields;                /* a row an item, n_fields columns; from fields_stage on */
+    struct pf_rows *fields; /* a row an item, n_fields columns; from fields_stage on; NULL if n_fields is 0 */
     enum pf_stage fields_stage;
 };
 
@@ -270,6 +273,12 @@ struct pf_profile {
      */
     const struct pf_table *cells;
     unsigned cells_value;
+    /*
+     * Of a format that stores who calls whom and no tree (no context has a parent): the table of call edges, held in
+     * rows by PF_MODELLED, with a column of role PF_METRIC and plain ones called caller, callee (names) and inclusive.
+     * callers.csv is made from it, and inclusive values are the partner metric's alone. NULL: there is a tree.
+     */
+    const struct pf_table *edges;
 
     /* Optional, known after open(). */
     struct pf_keys keys;
@@ -338,6 +347,10 @@ struct pf_driver {
  */
 int pf_profile_begin(struct pf_profile *profile, const struct pf_driver *driver, struct pf_source *source,
                      const struct pf_options *options, struct pf_error *error);
+
+/* The same, opened by its driver. */
+int pf_profile_open(struct pf_profile *profile, const struct pf_driver *driver, struct pf_source *source,
+                    const struct pf_options *options, struct pf_error *error);
 
 /* Loads all stages behind PF_OPENED up to and with `last`, of which none is loaded yet. 0, or -1 with *error filled. */
 int pf_profile_load(struct pf_profile *profile, enum pf_stage last, struct pf_pass *pass,

@@ -52,6 +52,22 @@ int pf_profile_begin(struct pf_profile *profile, const struct pf_driver *driver,
     return profile->info && profile->warnings ? 0 : pf_fail_memory(error);
 }
 
+/* What measures no threads apart has measured all of them. */
+static int add_thread_all(struct pf_partitions *partitions, struct pf_error *error)
+{
+    struct pf_cell all[] = {pf_int(0), pf_string("all")};
+    *partitions = (struct pf_partitions){.singular = "thread", .plural = "threads", .items = pf_rows_new(2)};
+    return partitions->items ? pf_rows_add(partitions->items, all, error) : pf_fail_memory(error);
+}
+
+int pf_profile_open(struct pf_profile *profile, const struct pf_driver *driver, struct pf_source *source,
+                    const struct pf_options *options, struct pf_error *error)
+{
+    if (pf_profile_begin(profile, driver, source, options, error) || driver->open(profile, error))
+        return -1;
+    return profile->cells && !profile->partitions.plural ? add_thread_all(&profile->partitions, error) : 0;
+}
+
 int pf_profile_load(struct pf_profile *profile, enum pf_stage last, struct pf_pass *pass,
                     struct pf_error *error)
 {

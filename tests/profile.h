@@ -16,9 +16,7 @@ static inline int profile_open(struct pf_profile *profile, const struct pf_drive
     if (!source)
         abort();
     pf_source_set_matters(source, driver->matters);
-    if (pf_profile_begin(profile, driver, source, options, error))
-        abort();
-    return driver->open(profile, error);
+    return pf_profile_open(profile, driver, source, options, error);
 }
 
 static inline void profile_close(struct pf_profile *profile)

@@ -50,15 +50,15 @@ enum { MASS_TABLES = sizeof mass_tables / sizeof *mass_tables };
 
 static const struct pf_metric metrics[] = {
     {0, "calls", "", "exclusive", "int", "visits of functions, calls of the API, activities of GPUs",
-     PF_OVER_ALL, PF_SUM, PF_NO_PARTNER, NULL},
-    {1, "time", "ns", "exclusive", "int", "time of the CPU, without what was called", PF_OVER_ALL, PF_SUM, 2,
-     NULL},
+     PF_OVER_ALL, PF_SUM, .partner = PF_NO_PARTNER},
+    {1, "time", "ns", "exclusive", "int", "time of the CPU, without what was called", PF_OVER_ALL, PF_SUM,
+     .partner = 2},
     {2, "time (inc)", "ns", "inclusive", "int", "time of the CPU, with what was called", PF_OVER_ROOTS,
-     PF_SUM, 1, NULL},
+     PF_SUM, .partner = 1},
     {3, "gpu time", "ns", "exclusive", "int", "time of GPUs in kernels, copies and settings of memory",
-     PF_OVER_ALL, PF_SUM, PF_NO_PARTNER, NULL},
+     PF_OVER_ALL, PF_SUM, .partner = PF_NO_PARTNER},
     {4, "bytes", "bytes", "exclusive", "int", "bytes that GPUs copied or set", PF_OVER_ALL, PF_SUM,
-     PF_NO_PARTNER, NULL},
+     .partner = PF_NO_PARTNER},
 };
 
 static void set_tables(struct pf_profile *profile, struct nsight_state *state)

@@ -345,9 +345,9 @@ static const struct pf_column thread_fields[XRAY_PROFILING_FIELDS] = {
 };
 
 static const struct pf_metric metrics[] = {
-    {0, "calls", "", "exclusive", "int", "calls", PF_OVER_ALL, PF_SUM, PF_NO_PARTNER, NULL},
+    {0, "calls", "", "exclusive", "int", "calls", PF_OVER_ALL, PF_SUM, .partner = PF_NO_PARTNER},
     {1, "ticks", "ticks", "exclusive", "int", "ticks in calls, without what they called", PF_OVER_ALL, PF_SUM,
-     PF_NO_PARTNER, NULL},
+     .partner = PF_NO_PARTNER},
 };
 
 void xray_profiling_set(struct pf_profile *profile)

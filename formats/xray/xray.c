@@ -93,27 +93,27 @@ static const struct pf_table tables[] = {
 /* ---- metrics ------------------------------------------------------------------------------------ */
 
 static const struct pf_metric metrics[] = {
-    {0, "calls", "", "exclusive", "int", "completed calls", PF_OVER_ALL, PF_SUM, PF_NO_PARTNER, NULL},
+    {0, "calls", "", "exclusive", "int", "completed calls", PF_OVER_ALL, PF_SUM, .partner = PF_NO_PARTNER},
     {1, "time", "ns", "exclusive", "double", "time in completed calls, without what they called", PF_OVER_ALL,
-     PF_SUM, 2, NULL},
+     PF_SUM, .partner = 2},
     {2, "time (inc)", "ns", "inclusive", "double", "time in completed calls, with what they called",
-     PF_OVER_ROOTS, PF_SUM, 1, NULL},
+     PF_OVER_ROOTS, PF_SUM, .partner = 1},
     {3, "ticks", "ticks", "exclusive", "int", "ticks in completed calls, without what they called",
-     PF_OVER_ALL, PF_SUM, 4, NULL},
+     PF_OVER_ALL, PF_SUM, .partner = 4},
     {4, "ticks (inc)", "ticks", "inclusive", "int", "ticks in completed calls, with what they called",
-     PF_OVER_ROOTS, PF_SUM, 3, NULL},
+     PF_OVER_ROOTS, PF_SUM, .partner = 3},
     {5, "open", "", "exclusive", "int", "calls that had not ended when the trace ended", PF_OVER_ALL, PF_SUM,
-     PF_NO_PARTNER, NULL},
+     .partner = PF_NO_PARTNER},
 };
 
 static const struct pf_metric metrics_in_ticks[] = {
-    {0, "calls", "", "exclusive", "int", "completed calls", PF_OVER_ALL, PF_SUM, PF_NO_PARTNER, NULL},
+    {0, "calls", "", "exclusive", "int", "completed calls", PF_OVER_ALL, PF_SUM, .partner = PF_NO_PARTNER},
     {1, "ticks", "ticks", "exclusive", "int", "ticks in completed calls, without what they called",
-     PF_OVER_ALL, PF_SUM, 2, NULL},
+     PF_OVER_ALL, PF_SUM, .partner = 2},
     {2, "ticks (inc)", "ticks", "inclusive", "int", "ticks in completed calls, with what they called",
-     PF_OVER_ROOTS, PF_SUM, 1, NULL},
+     PF_OVER_ROOTS, PF_SUM, .partner = 1},
     {3, "open", "", "exclusive", "int", "calls that had not ended when the trace ended", PF_OVER_ALL, PF_SUM,
-     PF_NO_PARTNER, NULL},
+     .partner = PF_NO_PARTNER},
 };
 
 /* The metrics and, in the same order, how each comes from a context's measures. */

@@ -56,8 +56,8 @@ struct pf_live *pf_live_open(struct pf_core *core, const struct pf_driver *drive
     pthread_mutex_init(&live->lock, NULL);
     struct pf_profile *profile = &live->profile;
     pf_source_set_matters(source, driver->matters);
-    if (pf_profile_begin(profile, driver, source, &core->options, error) || driver->open(profile, error) ||
-        find_src(profile, error) || pf_live_name_carried(live, error) ||
+    if (pf_profile_open(profile, driver, source, &core->options, error) || find_src(profile, error) ||
+        pf_live_name_carried(live, error) ||
         (profile->metrics_stage == PF_OPENED && pf_live_name_metrics(live, error)) ||
         (profile->keys.plural && profile->keys.stage == PF_OPENED && pf_live_name_keys(live, error)) ||
         (!pf_source_intact(source) && pf_fail(error, ESTALE, "the file has changed"))) {

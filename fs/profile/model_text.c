@@ -2,6 +2,7 @@
 #include "fs/profile/model_text.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "fs/profile/names.h"
@@ -123,7 +124,21 @@ struct pf_lines *pf_context_info_lines(struct pf_live *live, uint32_t context, s
 }
 
 static const char *const over_contexts[] = {"all", "frames", "roots", "none"};
-static const char *const over_partitions[] = {"sum", "min", "max", "none"};
+
+/* "at ID", of the partition whose values aggregates show, comes into `text`. */
+enum { OVER_PARTITIONS_MAX = 64 };
+static struct pf_cell over_partitions(const struct pf_profile *profile, const struct pf_metric *metric,
+                                      char text[OVER_PARTITIONS_MAX])
+{
+    static const char *const words[] = {"sum", "min", "max", "none"};
+    if (metric->over_partitions != PF_AT)
+        return pf_string(words[metric->over_partitions]);
+    struct pf_buf id = {0};
+    pf_csv_cell(&id, &pf_rows_at(profile->partitions.items, metric->at)[0]);
+    snprintf(text, OVER_PARTITIONS_MAX, "at %.*s", (int)id.size, id.data);
+    pf_buf_free(&id);
+    return pf_string(text);
+}
 
 /* The format's own columns of a metric. */
 static size_t own_metric_cells(const struct pf_profile *profile, uint32_t metric,
@@ -142,13 +157,14 @@ struct pf_lines *pf_metric_info_lines(struct pf_live *live, uint32_t m, struct p
     const struct pf_profile *profile = pf_live_profile(live);
     const struct pf_metric *metric = &profile->metrics[m];
     struct pf_buf out = {0};
+    char over[OVER_PARTITIONS_MAX];
     add_line(&out, "Name", pf_string(metric->name));
     add_line(&out, "Id", pf_int(metric->id));
     add_line(&out, "Unit", pf_string(metric->unit));
     add_line(&out, "Scope", pf_string(metric->scope));
     add_line(&out, "Type", pf_string(metric->type));
     add_line(&out, "Over contexts", pf_string(over_contexts[metric->over_contexts]));
-    add_line(&out, "Over partitions", pf_string(over_partitions[metric->over_partitions]));
+    add_line(&out, "Over partitions", over_partitions(profile, metric, over));
     if (metric->partner >= 0)
         add_line(&out, "Partner", pf_string(profile->metrics[metric->partner].name));
     add_line(&out, "Description", pf_string(metric->description));
@@ -266,7 +282,7 @@ static void metrics_row(struct pf_live *live, uint32_t m, struct pf_buf *out)
 {
     const struct pf_profile *profile = pf_live_profile(live);
     const struct pf_metric *metric = &profile->metrics[m];
-    char name[PF_NAME_MAX + 1];
+    char name[PF_NAME_MAX + 1], over[OVER_PARTITIONS_MAX];
     struct pf_cell own[OWN_COLUMNS_MAX];
     size_t n = own_metric_cells(profile, m, own);
     pf_dirname(pf_live_names(live, PF_NAMED_METRICS), m, name);
@@ -276,7 +292,7 @@ static void metrics_row(struct pf_live *live, uint32_t m, struct pf_buf *out)
                               pf_string(metric->scope),
                               pf_string(metric->type),
                               pf_string(over_contexts[metric->over_contexts]),
-                              pf_string(over_partitions[metric->over_partitions]),
+                              over_partitions(profile, metric, over),
                               metric->partner >= 0 ? pf_int(profile->metrics[metric->partner].id)
                                                    : pf_absent(),
                               pf_string(metric->description),
@@ -303,7 +319,8 @@ static void partitions_row(struct pf_live *live, uint32_t i, struct pf_buf *out)
     const struct pf_partitions *partitions = &pf_live_profile(live)->partitions;
     char name[PF_NAME_MAX + 1];
     add_cells(out, pf_rows_at(partitions->items, i), 2, ',');
-    add_cells(out, pf_rows_at(partitions->fields, i), partitions->n_fields, ',');
+    if (partitions->n_fields)
+        add_cells(out, pf_rows_at(partitions->fields, i), partitions->n_fields, ',');
     pf_dirname(pf_live_names(live, PF_NAMED_PARTITIONS), i, name);
     struct pf_cell dir = pf_string(name);
     add_cells(out, &dir, 1, '\n');

@@ -42,6 +42,11 @@ static void make_real(struct pf_aggregate *aggregate, struct pf_metric_sums *met
         struct pf_partition_sum *sum = pf_plane_find(&metric->partitions, sizeof *sum, i);
         sum->sum = pf_number_real(sum->sum);
     }
+    n = aggregate->n_contexts;
+    for (size_t i = pf_plane_next(&metric->at, 0, n); i < n; i = pf_plane_next(&metric->at, i + 1, n)) {
+        union pf_number *at = pf_plane_find(&metric->at, sizeof *at, i);
+        *at = pf_number_real(*at);
+    }
     metric->real = true;
     metric->wide = false;
 }
@@ -104,6 +109,21 @@ static void add_to_context(struct pf_context_sum *sum, const union pf_number *va
         sum->deviation += (x - before) * (x - pf_number_double(&sum->sum, real) / (double)sum->count);
 }
 
+/* Notes what a PF_AT metric shows in a context. */
+static int add_at(struct pf_aggregate *aggregate, struct pf_metric_sums *metric, const struct value *value,
+                  const union pf_number *number, struct pf_error *error)
+{
+    const struct pf_metric *about = &aggregate->profile->metrics[value->metric];
+    if (about->over_partitions != PF_AT || about->at != value->partition)
+        return 0;
+    union pf_number *at =
+        pf_plane_at(&aggregate->arena, &metric->at, aggregate->n_contexts, sizeof *at, value->context, error);
+    if (!at)
+        return -1;
+    pf_number_add(at, number, metric->real);
+    return 0;
+}
+
 static bool fits_64(pf_int128 i)
 {
     return i >= INT64_MIN && i <= INT64_MAX;
@@ -136,6 +156,8 @@ static int add_value(struct pf_aggregate *aggregate, const struct value *value, 
     union pf_number number = {.i = value->i};
     if (metric->real)
         number = (union pf_number){.d = {value->d, 0}};
+    if (add_at(aggregate, metric, value, &number, error))
+        return -1;
     add_to_context(context, &number, value->d, metric->real);
     const struct pf_profile *profile = aggregate->profile;
     if (pf_counts(profile->metrics[value->metric].over_contexts, profile->contexts->flags[value->context]))
@@ -257,6 +279,9 @@ bool pf_context_number(const struct pf_aggregate *aggregate, unsigned metric, ui
         return false;
     if (over == PF_SUM) {
         *number = sum->sum;
+    } else if (over == PF_AT) {
+        const union pf_number *at = pf_plane_find(&sums->at, sizeof *at, context);
+        *number = at ? *at : (union pf_number){0};
     } else if (sums->real) {
         *number = (union pf_number){.d = {over == PF_MIN ? sum->low.d : sum->high.d, 0}};
     } else if (sums->wide) {
@@ -448,24 +473,25 @@ static bool is_time_unit(const char *unit)
     return false;
 }
 
-static int metric_named(const struct pf_metric *metrics, size_t n, const char *name)
+/* Of two metrics that of the lower rank speaks for the profile, of equals the first. */
+static int rank_of(const struct pf_metric *metric)
 {
-    for (size_t i = 0; i < n; i++)
-        if (!strcmp(metrics[i].name, name))
-            return (int)i;
-    return -1;
+    enum { TIME, EXCLUSIVE_TIME, EXCLUSIVE, OTHER, EMPTY };
+    int rank = !strcmp(metric->name, "time")                        ? TIME
+               : is_exclusive(metric) && is_time_unit(metric->unit) ? EXCLUSIVE_TIME
+               : is_exclusive(metric)                               ? EXCLUSIVE
+                                                                    : OTHER;
+    return metric->empty ? EMPTY + rank : rank;
 }
 
 int pf_primary_metric(const struct pf_metric *metrics, size_t n, const char *metric)
 {
-    int found = metric ? metric_named(metrics, n, metric) : -1;
-    if (found < 0)
-        found = metric_named(metrics, n, "time");
-    for (size_t i = 0; found < 0 && i < n; i++)
-        if (is_exclusive(&metrics[i]) && is_time_unit(metrics[i].unit))
+    int found = -1;
+    for (size_t i = 0; i < n; i++) {
+        if (metric && !strcmp(metrics[i].name, metric))
+            return (int)i;
+        if (found < 0 || rank_of(&metrics[i]) < rank_of(&metrics[found]))
             found = (int)i;
-    for (size_t i = 0; found < 0 && i < n; i++)
-        if (is_exclusive(&metrics[i]))
-            found = (int)i;
-    return found < 0 && n ? 0 : found;
+    }
+    return found;
 }

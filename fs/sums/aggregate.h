@@ -44,7 +44,7 @@ struct pf_cell pf_aggregate_total(const struct pf_aggregate *aggregate, unsigned
  */
 struct pf_statistics {
     uint64_t count;
-    struct pf_cell sum; /* follows over_partitions: a sum, minimum or maximum */
+    struct pf_cell sum; /* follows over_partitions: a sum, minimum, maximum, or one partition's value */
     struct pf_cell mean, min, max;
     struct pf_cell stddev;    /* of the population */
     struct pf_cell imbalance; /* max / mean */
@@ -73,8 +73,11 @@ enum pf_metric_view {
 struct pf_lines *pf_metric_lines(struct pf_profile *profile, struct pf_aggregate *aggregate, unsigned metric,
                                  enum pf_metric_view view, struct pf_error *error);
 
-/* The metric that speaks for the profile: `metric` by name if given and known, else `time`, else the first
- * exclusive one with a time unit, else the first exclusive one, else the first. -1 if there are none. */
+/*
+ * The metric that speaks for the profile: `metric` by name if given and known, else `time`, else the first exclusive
+ * one with a time unit, else the first exclusive one, else the first; those that hold values before those that are
+ * known not to. -1 if there are none.
+ */
 int pf_primary_metric(const struct pf_metric *metrics, size_t n, const char *metric);
 
 #endif

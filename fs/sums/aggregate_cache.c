@@ -4,7 +4,7 @@
 
 /*
  * An aggregate as bytes: contexts, partitions, metrics; then for each metric its sorts of numbers, its total and
- * its three planes; a plane is the number of its stretches that exist, then each one's number and items.
+ * its planes; a plane is the number of its stretches that exist, then each one's number and items.
  */
 
 enum { REAL = 1, WIDE = 2, TOTAL_REAL = 4 };
@@ -26,7 +26,7 @@ struct shape {
     size_t count, item;
 };
 
-enum { PLANES = 3 };
+enum { PLANES = 4 };
 
 static void shapes_of(const struct pf_aggregate *aggregate, struct pf_metric_sums *sums,
                       struct shape shapes[PLANES])
@@ -34,6 +34,7 @@ static void shapes_of(const struct pf_aggregate *aggregate, struct pf_metric_sum
     shapes[0] = (struct shape){&sums->contexts, aggregate->n_contexts, sizeof(struct pf_context_sum)};
     shapes[1] = (struct shape){&sums->extremes, aggregate->n_contexts, sizeof(struct pf_extremes)};
     shapes[2] = (struct shape){&sums->partitions, aggregate->n_partitions, sizeof(struct pf_partition_sum)};
+    shapes[3] = (struct shape){&sums->at, aggregate->n_contexts, sizeof(union pf_number)};
 }
 
 /* ---- to bytes ----------------------------------------------------------------------------------- */

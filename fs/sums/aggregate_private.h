@@ -179,6 +179,7 @@ struct pf_metric_sums {
     struct pf_plane contexts;   /* struct pf_context_sum */
     struct pf_plane extremes;   /* struct pf_extremes */
     struct pf_plane partitions; /* struct pf_partition_sum */
+    struct pf_plane at;         /* union pf_number: the value in the one partition of a PF_AT metric */
 };
 
 struct pf_arranged;

@@ -70,6 +70,28 @@ static void a_single_value(void)
     fake_free(&fake);
 }
 
+static void one_partition_speaks_for_all(void)
+{
+    struct fake fake;
+    struct pf_statistics it;
+    fake_init(&fake, 3);
+    unsigned m = fake_metric(&fake, "bytes", "int", PF_OVER_ALL, PF_AT);
+    fake.metrics[m].at = 1;
+    uint32_t c = fake_context(&fake, PF_NO_CONTEXT, "main", 0);
+    uint32_t gone = fake_context(&fake, c, "gone", 0);
+    fake_value(&fake, 0, c, m, 5);
+    fake_value(&fake, 1, c, m, 7);
+    fake_value(&fake, 0, gone, m, 90);
+    fake_finish(&fake);
+    pf_aggregate_context(fake.aggregate, m, c, &it);
+    is_cell(it.sum, "7", "of a metric that one partition shows, sum is the value there");
+    is_cell(it.mean, "6", "the mean is over all partitions that have a value");
+    pf_aggregate_context(fake.aggregate, m, gone, &it);
+    is_cell(it.sum, "0", "a context without a value there has 0");
+    total_is(&fake, m, "7", "and the total is that partition's");
+    fake_free(&fake);
+}
+
 static void totals_follow_what_a_metric_says(void)
 {
     struct fake fake;
@@ -343,6 +365,7 @@ static void the_primary_metric(void)
         {.name = "cpu (inc)", .unit = "sec", .scope = "inclusive", .over_contexts = PF_OVER_ROOTS},
         {.name = "cpu", .unit = "sec", .scope = "function", .over_contexts = PF_OVER_FRAMES},
         {.name = "time", .unit = "ns", .scope = "exclusive"},
+        {.name = "time", .unit = "ns", .scope = "exclusive", .empty = true},
     };
     is_primary(metrics, 5, NULL, 4, "the primary metric is `time`");
     is_primary(metrics, 5, "visits", 1, "or the one that was asked for");
@@ -350,6 +373,8 @@ static void the_primary_metric(void)
     is_primary(metrics, 4, NULL, 3, "else the first exclusive one with a time unit");
     is_primary(metrics, 3, NULL, 1, "else the first exclusive one");
     is_primary(metrics, 1, NULL, 0, "else the first");
+    is_primary(metrics + 4, 2, NULL, 0, "a metric that holds values is primary before one that does not");
+    is_primary(metrics + 5, 1, NULL, 0, "which is primary where no other holds any");
     is_primary(metrics, 0, NULL, -1, "and none if there are none");
 }
 
@@ -357,6 +382,7 @@ int main(void)
 {
     statistics_of_a_context();
     a_single_value();
+    one_partition_speaks_for_all();
     totals_follow_what_a_metric_says();
     integers_stay_exact();
     integers_give_way_to_doubles();
