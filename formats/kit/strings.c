@@ -5,9 +5,10 @@
 #include <stdlib.h>
 
 #include "formats/kit/array.h"
-#include "formats/kit/hash.h"
+#include "formats/kit/table.h"
 
-enum { CHUNK = 64 * 1024 };
+/* Most pools hold a few words, some hold millions: each chunk is twice as large as the last. */
+enum { FIRST_CHUNK = 512, LAST_CHUNK = 64 * 1024, FIRST_CELLS = 8 };
 
 struct chunk {
     struct chunk *next;
@@ -17,24 +18,16 @@ struct chunk {
 
 struct pf_strings {
     struct pf_cell *cells; /* string i */
-    uint32_t count, room;
-    uint32_t *slots; /* open addressing: index + 1, 0 is free */
-    uint32_t mask;
+    size_t room;
+    uint32_t count;
+    struct pf_hash_table table;
     struct chunk *chunks;
+    size_t bytes; /* of all chunks */
 };
 
 struct pf_strings *pf_strings_new(void)
 {
-    struct pf_strings *strings = calloc(1, sizeof *strings);
-    if (!strings)
-        return NULL;
-    strings->mask = 63;
-    strings->slots = calloc((size_t)strings->mask + 1, sizeof *strings->slots);
-    if (!strings->slots) {
-        free(strings);
-        return NULL;
-    }
-    return strings;
+    return calloc(1, sizeof(struct pf_strings));
 }
 
 void pf_strings_free(struct pf_strings *strings)
@@ -46,34 +39,20 @@ void pf_strings_free(struct pf_strings *strings)
         free(chunk);
     }
     free(strings->cells);
-    free(strings->slots);
+    pf_hash_free(&strings->table);
     free(strings);
 }
 
-static uint32_t *slot_of(const struct pf_strings *strings, const char *text, size_t size)
-{
-    for (uint32_t i = (uint32_t)pf_hash(0, text, size);; i++) {
-        uint32_t *slot = &strings->slots[i & strings->mask];
-        if (!*slot)
-            return slot;
-        const struct pf_cell *cell = &strings->cells[*slot - 1];
-        if (cell->size == size && !memcmp(cell->text, text, size))
-            return slot;
-    }
-}
+struct text {
+    const char *bytes;
+    size_t size;
+};
 
-static int grow_slots(struct pf_strings *strings)
+static bool is_text(const void *of, uint32_t number, const void *key)
 {
-    uint32_t mask = strings->mask * 2 + 1;
-    uint32_t *slots = calloc((size_t)mask + 1, sizeof *slots);
-    if (!slots)
-        return -1;
-    free(strings->slots);
-    strings->slots = slots;
-    strings->mask = mask;
-    for (uint32_t i = 0; i < strings->count; i++)
-        *slot_of(strings, strings->cells[i].text, strings->cells[i].size) = i + 1;
-    return 0;
+    const struct pf_cell *cell = &((const struct pf_strings *)of)->cells[number];
+    const struct text *text = key;
+    return cell->size == text->size && !memcmp(cell->text, text->bytes, text->size);
 }
 
 /* A copy of the text that never moves. */
@@ -81,7 +60,11 @@ static char *keep(struct pf_strings *strings, const char *text, size_t size)
 {
     struct chunk *chunk = strings->chunks;
     if (!chunk || chunk->room - chunk->used < size + PF_PADDING) {
-        size_t room = size + PF_PADDING > CHUNK ? size + PF_PADDING : CHUNK;
+        size_t room = chunk ? 2 * chunk->room : FIRST_CHUNK;
+        if (room > LAST_CHUNK)
+            room = LAST_CHUNK;
+        if (room < size + PF_PADDING)
+            room = size + PF_PADDING;
         chunk = malloc(sizeof *chunk + room);
         if (!chunk)
             return NULL;
@@ -89,6 +72,7 @@ static char *keep(struct pf_strings *strings, const char *text, size_t size)
         chunk->room = room;
         chunk->next = strings->chunks;
         strings->chunks = chunk;
+        strings->bytes += sizeof *chunk + room;
     }
     char *copy = chunk->bytes + chunk->used;
     if (size)
@@ -104,33 +88,27 @@ uint32_t pf_intern(struct pf_strings *strings, const char *text, size_t size, st
         pf_fail(error, EFBIG, "a name of %zu bytes is too long", size);
         return PF_NO_STRING;
     }
-    uint32_t *slot = slot_of(strings, text, size);
-    if (*slot)
-        return *slot - 1;
-    if (strings->count == strings->room) {
-        uint32_t room = strings->room ? strings->room * 2 : 64;
-        if (room <= strings->room || room >= PF_NO_STRING ||
-            pf_array_resize(&strings->cells, room, sizeof *strings->cells, error))
-            goto no_memory;
-        strings->room = room;
-    }
-    if (strings->count >= strings->mask / 2) {
-        if (grow_slots(strings))
-            goto no_memory;
-        slot = slot_of(strings, text, size);
-    }
+    struct text key = {text, size};
+    uint64_t hash = pf_siphash(0, text, size);
+    int64_t known = pf_hash_find(&strings->table, hash, is_text, strings, &key);
+    if (known != PF_NOT_THERE)
+        return (uint32_t)known;
+    if (strings->count == strings->room &&
+        pf_array_grow(&strings->cells, &strings->room, strings->room ? strings->room + 1 : FIRST_CELLS,
+                      sizeof *strings->cells, error))
+        return PF_NO_STRING;
     char *copy = keep(strings, text, size);
-    if (!copy)
-        goto no_memory;
+    if (!copy) {
+        pf_fail_memory(error);
+        return PF_NO_STRING;
+    }
     struct pf_cell *cell = &strings->cells[strings->count];
     *cell = pf_text(copy, size);
     pf_cell_mark(cell);
     cell->padded = cell->plain;
-    *slot = ++strings->count;
-    return strings->count - 1;
-no_memory:
-    pf_fail_memory(error);
-    return PF_NO_STRING;
+    if (pf_hash_add(&strings->table, hash, strings->count, error))
+        return PF_NO_STRING;
+    return strings->count++;
 }
 
 struct pf_cell pf_interned(const struct pf_strings *strings, uint32_t id)
@@ -141,4 +119,10 @@ struct pf_cell pf_interned(const struct pf_strings *strings, uint32_t id)
 uint32_t pf_strings_count(const struct pf_strings *strings)
 {
     return strings->count;
+}
+
+uint64_t pf_strings_bytes(const struct pf_strings *strings)
+{
+    return sizeof *strings + strings->bytes + strings->room * sizeof *strings->cells +
+           (strings->table.slots ? ((uint64_t)strings->table.mask + 1) * sizeof *strings->table.slots : 0);
 }

@@ -28,4 +28,7 @@ struct pf_cell pf_interned(const struct pf_strings *strings, uint32_t id);
 
 uint32_t pf_strings_count(const struct pf_strings *strings);
 
+/* How much memory the pool takes, in bytes. */
+uint64_t pf_strings_bytes(const struct pf_strings *strings);
+
 #endif

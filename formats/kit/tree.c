@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "formats/kit/array.h"
+#include "formats/kit/table.h"
 
 struct pf_tree *pf_tree_new(const char *const *kinds)
 {
@@ -35,8 +36,7 @@ void pf_tree_free(struct pf_tree *tree)
 
 static uint32_t hash_of(uint32_t parent, uint32_t key)
 {
-    uint64_t hash = ((uint64_t)parent << 32 | key) * 0x9e3779b97f4a7c15u;
-    return (uint32_t)(hash >> 32);
+    return (uint32_t)pf_siphash_number((uint64_t)parent << 32 | key);
 }
 
 /* A slot holds its hash as well: contexts are many, and each that is looked at is a miss of the processor's cache. */

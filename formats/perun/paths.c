@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "formats/kit/hash.h"
+#include "formats/kit/table.h"
 
 const char *const perun_kinds[] = {"function", "command", "none"};
 
@@ -89,10 +89,10 @@ static struct place place_of(const struct perun_raw *trace, const struct perun_r
         place.kinds[i] = (uint64_t)size << 8 | (uint64_t)place.parts[i]->event;
         place.size += size;
     }
-    place.hash = pf_hash(0, place.kinds, sizeof place.kinds);
+    place.hash = pf_siphash(0, place.kinds, sizeof place.kinds);
     for (size_t i = 0; i < 3; i++)
         if (place.kinds[i] >> 8)
-            place.hash = pf_hash(place.hash, place.parts[i]->text, place.parts[i]->size);
+            place.hash = pf_siphash(place.hash, place.parts[i]->text, place.parts[i]->size);
     place.hash += !place.hash;
     return place;
 }

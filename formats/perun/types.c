@@ -3,7 +3,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "formats/kit/hash.h"
+#include "formats/kit/table.h"
 #include "formats/perun/read.h"
 #include "formats/perun/sums.h"
 
@@ -200,7 +200,7 @@ int perun_read_types(struct perun_reading *reading, struct pf_error *error)
     if (!columns)
         return pf_fail_memory(error);
     while (event >= 0 && (event = pf_json_next(reading->json, &key, error)) == PF_JSON_NAME) {
-        uint64_t hash = pf_hash(0, key.text, key.size);
+        uint64_t hash = pf_siphash(0, key.text, key.size);
         event = pf_json_next(reading->json, &token, error);
         if (event < 0 || perun_step(reading, error))
             event = -1;
@@ -253,7 +253,7 @@ int perun_read_entries(struct perun_reading *reading, struct pf_error *error)
     struct pf_json_token key;
     int event;
     while ((event = pf_json_next(reading->json, &key, error)) == PF_JSON_NAME)
-        if (read_entry(reading, pf_hash(0, key.text, key.size), error))
+        if (read_entry(reading, pf_siphash(0, key.text, key.size), error))
             return -1;
     return event < 0 ? -1 : 0;
 }

@@ -3,15 +3,14 @@
 
 #include <stdlib.h>
 
-#include "formats/kit/hash.h"
+#include "formats/kit/table.h"
 #include "fs/profile/names.h"
 
 struct pf_dirnames {
     struct pf_items items;
-    uint32_t *slots; /* hash of (group, name) -> item + 1; of items with equal names only the first is here */
-    uint32_t mask;
-    unsigned char *suffixed; /* a bit an item: gets ~<id> */
-    uint32_t *by_id;         /* items sorted by id; NULL where ids are the items' numbers */
+    struct pf_hash_table table; /* by (group, name); of items with equal names only the first is here */
+    unsigned char *suffixed;    /* a bit an item: gets ~<id> */
+    uint32_t *by_id;            /* items sorted by id; NULL where ids are the items' numbers */
 };
 
 static uint32_t group_of(const struct pf_dirnames *names, uint32_t item)
@@ -41,19 +40,18 @@ static void suffix(struct pf_dirnames *names, uint32_t item)
     names->suffixed[item / 8] |= (unsigned char)(1u << item % 8);
 }
 
-/* The slot of this name: that of the item that has it, or a free one. */
-static uint32_t *slot_of(const struct pf_dirnames *names, uint32_t group, const char *name, size_t size)
+struct place {
+    const char *name;
+    size_t size;
+    uint32_t group;
+};
+
+static bool stands_at(const void *of, uint32_t item, const void *key)
 {
-    uint64_t hash = pf_hash(group, name, size);
+    const struct place *place = key;
     char other[PF_NAME_MAX + 1];
-    for (uint32_t i = (uint32_t)hash;; i++) {
-        uint32_t *slot = &names->slots[i & names->mask];
-        if (!*slot)
-            return slot;
-        if (group_of(names, *slot - 1) == group && name_of(names, *slot - 1, false, other) == size &&
-            !memcmp(name, other, size))
-            return slot;
-    }
+    return group_of(of, item) == place->group && name_of(of, item, false, other) == place->size &&
+           !memcmp(place->name, other, place->size);
 }
 
 static bool is_reserved(const struct pf_dirnames *names, const char *name)
@@ -64,19 +62,19 @@ static bool is_reserved(const struct pf_dirnames *names, const char *name)
     return false;
 }
 
-static void add_item(struct pf_dirnames *names, uint32_t item)
+static int add_item(struct pf_dirnames *names, uint32_t item, struct pf_error *error)
 {
     char name[PF_NAME_MAX + 1];
-    size_t size = name_of(names, item, false, name);
-    uint32_t *slot = slot_of(names, group_of(names, item), name, size);
-    if (*slot) {
+    struct place place = {name, name_of(names, item, false, name), group_of(names, item)};
+    uint64_t hash = pf_siphash(place.group, name, place.size);
+    int64_t first = pf_hash_find(&names->table, hash, stands_at, names, &place);
+    if (first != PF_NOT_THERE) {
         suffix(names, item);
-        suffix(names, *slot - 1);
-    } else {
-        *slot = item + 1;
+        suffix(names, (uint32_t)first);
     }
     if (is_reserved(names, name))
         suffix(names, item);
+    return first == PF_NOT_THERE ? pf_hash_add(&names->table, hash, item, error) : 0;
 }
 
 static int compare_ids(const void *a, const void *b, void *of)
@@ -105,27 +103,33 @@ struct pf_dirnames *pf_dirnames_new(const struct pf_items *items, struct pf_erro
         return NULL;
     }
     names->items = *items;
-    uint64_t slots = 16;
-    while (slots < 2 * (uint64_t)items->count)
-        slots *= 2;
-    names->mask = (uint32_t)(slots - 1);
-    names->slots = calloc(slots, sizeof *names->slots);
     names->suffixed = calloc((size_t)items->count / 8 + 1, 1);
-    if (!names->slots || !names->suffixed || (items->id && sort_by_id(names, error))) {
-        pf_fail_memory(error);
+    int failed =
+        names->suffixed ? pf_hash_reserve(&names->table, items->count, error) : pf_fail_memory(error);
+    if (!failed && items->id)
+        failed = sort_by_id(names, error);
+    for (uint32_t i = 0; i < items->count && !failed; i++)
+        failed = add_item(names, i, error);
+    if (failed) {
         pf_dirnames_free(names);
         return NULL;
     }
-    for (uint32_t i = 0; i < items->count; i++)
-        add_item(names, i);
     return names;
+}
+
+uint64_t pf_dirnames_bytes(const struct pf_dirnames *names)
+{
+    uint64_t count = names ? names->items.count : 0;
+    return names ? sizeof *names + ((uint64_t)names->table.mask + 1) * 8 + count / 8 +
+                       (names->by_id ? 4 * count : 0)
+                 : 0;
 }
 
 void pf_dirnames_free(struct pf_dirnames *names)
 {
     if (!names)
         return;
-    free(names->slots);
+    pf_hash_free(&names->table);
     free(names->suffixed);
     free(names->by_id);
     free(names);
@@ -161,8 +165,9 @@ uint32_t pf_dirname_find(const struct pf_dirnames *names, uint32_t group, const 
     if (pf_name_id(name, size, &id)) {
         item = item_of_id(names, id);
     } else {
-        uint32_t slot = *slot_of(names, group, name, size);
-        item = slot ? slot - 1 : PF_NO_ITEM;
+        struct place place = {name, size, group};
+        int64_t first = pf_hash_find(&names->table, pf_siphash(group, name, size), stands_at, names, &place);
+        item = first == PF_NOT_THERE ? PF_NO_ITEM : (uint32_t)first;
     }
     bool found = item != PF_NO_ITEM && group_of(names, item) == group &&
                  pf_dirname(names, item, other) == size && !memcmp(name, other, size);

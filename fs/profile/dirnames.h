@@ -29,6 +29,8 @@ struct pf_items {
 
 struct pf_dirnames *pf_dirnames_new(const struct pf_items *items, struct pf_error *error);
 void pf_dirnames_free(struct pf_dirnames *names);
+/* How much memory they take, in bytes; 0 for NULL. */
+uint64_t pf_dirnames_bytes(const struct pf_dirnames *names);
 
 /* Writes the name, NUL-terminated, into out[PF_NAME_MAX + 1]; returns its length. */
 size_t pf_dirname(const struct pf_dirnames *names, uint32_t item, char *out);

@@ -2,7 +2,7 @@
 #ifndef PF_LIVE_PRIVATE_H
 #define PF_LIVE_PRIVATE_H
 
-#include "formats/kit/map.h"
+#include "formats/kit/table.h"
 #include "fs/profile/failure.h"
 #include "fs/profile/live.h"
 #include "fs/profile/views.h"

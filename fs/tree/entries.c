@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "formats/kit/hash.h"
+#include "formats/kit/table.h"
 
 #include "fs/tree/vfs_private.h"
 
@@ -211,7 +211,7 @@ int pf_entry_open(struct pf_fs *fs, const struct pf_entry *entry, int flags)
 
 static uint64_t hash_of(const struct pf_entry *parent, const char *name)
 {
-    return pf_hash(parent->id, name, strlen(name));
+    return pf_siphash(parent->id, name, strlen(name));
 }
 
 static struct pf_entry *find(struct pf_fs *fs, const struct pf_entry *parent, const char *name, uint64_t hash)

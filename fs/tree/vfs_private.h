@@ -4,7 +4,7 @@
 
 #include <pthread.h>
 
-#include "formats/kit/map.h"
+#include "formats/kit/table.h"
 #include "fs/profile/views.h"
 #include "fs/tree/vfs.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "formats/kit/map.h"
+#include "formats/kit/table.h"
 
 #include <stdlib.h>
 

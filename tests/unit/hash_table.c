@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: MIT */
+#include "formats/kit/table.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "formats/kit/hash.h"
+#include "tests/unit/tap.h"
+
+enum { KEYS = 50000 };
+
+static void agrees_with_its_definition(void)
+{
+    unsigned char key_bytes[16], bytes[8];
+    uint64_t key[2];
+    for (unsigned char i = 0; i < sizeof key_bytes; i++)
+        key_bytes[i] = i;
+    for (unsigned char i = 0; i < sizeof bytes; i++)
+        bytes[i] = i;
+    memcpy(key, key_bytes, sizeof key);
+    ok(pf_siphash_keyed(key, bytes, 0) == 0xabac0158050fc4dc, "SipHash-1-3 of nothing is as published");
+    ok(pf_siphash_keyed(key, bytes, 1) == 0xc9f49bf37d57ca93, "and of one byte");
+    ok(pf_siphash(1, "main", 4) != pf_siphash(2, "main", 4), "what comes before a text matters");
+    ok(pf_siphash_number(1) != pf_siphash_number(2), "numbers are told apart");
+}
+
+static void finds_what_was_added(void)
+{
+    static uint64_t keys[KEYS];
+    struct pf_hash_table table = {0};
+    struct pf_error error;
+    unsigned wrong = 0;
+    for (uint32_t i = 0; i < KEYS; i++) {
+        keys[i] = (uint64_t)i << 40;
+        uint64_t hash = pf_siphash_number(keys[i]);
+        wrong += pf_hash_find(&table, hash, pf_is_number, keys, &keys[i]) != PF_NOT_THERE;
+        wrong += pf_hash_add(&table, hash, i, &error) != 0;
+    }
+    ok(wrong == 0 && table.count == KEYS, "keys that were not added are not there");
+    for (uint32_t i = 0; i < KEYS; i++)
+        wrong += pf_hash_find(&table, pf_siphash_number(keys[i]), pf_is_number, keys, &keys[i]) != (int64_t)i;
+    ok(wrong == 0, "those that were are found, each with its number");
+    ok(pf_hash_probes(&table) < 4 * KEYS, "in few steps: %.2f", (double)pf_hash_probes(&table) / KEYS);
+    pf_hash_free(&table);
+    ok(pf_hash_find(&table, 0, pf_is_number, keys, &keys[0]) == PF_NOT_THERE, "a freed table is empty");
+}
+
+/* Pairs of words that all have the same plain hash: the first is any, the second takes its effect back. */
+static void craft(uint64_t first, uint64_t text[2])
+{
+    const uint64_t a = 0x9e3779b97f4a7c15, b = 0xff51afd7ed558ccd;
+    uint64_t hash = (16 * a ^ first) * b;
+    text[0] = first;
+    text[1] = hash ^ hash >> 32 ^ 0x1234;
+}
+
+static void is_not_slowed_by_crafted_keys(void)
+{
+    static uint64_t texts[KEYS][2];
+    struct pf_hash_table table = {0};
+    struct pf_error error;
+    unsigned differ = 0;
+    for (uint32_t i = 0; i < KEYS; i++) {
+        craft(i + 1, texts[i]);
+        differ += pf_hash(0, texts[i], sizeof texts[i]) != pf_hash(0, texts[0], sizeof texts[0]);
+        pf_hash_add(&table, pf_siphash(0, texts[i], sizeof texts[i]), i, &error);
+    }
+    ok(differ == 0, "texts can be written that all have one plain hash");
+    ok(pf_hash_probes(&table) < 4 * KEYS, "but a table finds each in few steps: %.2f",
+       (double)pf_hash_probes(&table) / KEYS);
+    pf_hash_free(&table);
+}
+
+int main(void)
+{
+    agrees_with_its_definition();
+    finds_what_was_added();
+    is_not_slowed_by_crafted_keys();
+    return done();
+}
