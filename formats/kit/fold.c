@@ -223,7 +223,7 @@ static struct pf_cell value_of(const struct pf_derivation *how, const unsigned c
     union pf_measure value, present;
     memcpy(&value, record + 8 + how->measure * sizeof value, sizeof value);
     memcpy(&present, record + 8 + how->present * sizeof present, sizeof present);
-    if (!present.i)
+    if (!present.i && !value.i)
         return pf_absent();
     if (how->scale != 0)
         return pf_double((how->real ? value.d : (double)value.i) * how->scale / how->divisor);

@@ -26,7 +26,7 @@ union pf_measure {
 struct pf_derivation {
     unsigned measure; /* index of the measure */
     bool real;        /* the measure holds doubles */
-    unsigned present; /* index of the (integer) measure that must not be zero for the value to exist */
+    unsigned present; /* index of the (integer) measure that must not be zero for a value of zero to exist */
     double scale;     /* 0: the measure as it is; else the value is the double (measure * scale / divisor) */
     double divisor;
 };

@@ -80,7 +80,25 @@ static int add_measures(struct model *model, const struct xray_context *context,
     measures[XRAY_CALLS].i = (int64_t)context->calls;
     measures[XRAY_TICKS].i = (int64_t)context->ticks;
     measures[XRAY_TICKS_INC].i = (int64_t)context->ticks_inc;
-    measures[XRAY_OPEN].i = context->open;
+    return 0;
+}
+
+/*
+ * Calls that had not ended have no duration, but what the calls inside them took is theirs, and their callers': so each
+ * context's inclusive time is its own time and the inclusive times below it.
+ */
+static int add_open_calls(struct model *model, const struct xray_contexts *contexts, struct pf_error *error)
+{
+    uint64_t inside = 0;
+    for (size_t i = contexts->depth; i > 0; i--) {
+        const struct xray_call *call = &contexts->calls[i];
+        union pf_measure *measures = pf_fold_at(model->fold, contexts->items[call->context].merged, error);
+        if (!measures)
+            return -1;
+        inside += call->inside;
+        measures[XRAY_TICKS_INC].i = (int64_t)((uint64_t)measures[XRAY_TICKS_INC].i + inside);
+        measures[XRAY_OPEN].i = 1;
+    }
     return 0;
 }
 
@@ -109,7 +127,7 @@ static int add_contexts(struct model *model, struct xray_contexts *contexts, con
         struct xray_tally tally = tally_of(context);
         xray_tallies_take(&model->tallies, number, &tally);
     }
-    return 0;
+    return add_open_calls(model, contexts, error);
 }
 
 /* ---- threads ------------------------------------------------------------------------------------ */

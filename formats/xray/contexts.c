@@ -109,9 +109,3 @@ void xray_contexts_unwind(struct xray_contexts *contexts, uint32_t id, uint64_t 
     }
     xray_contexts_close(contexts, tsc);
 }
-
-void xray_contexts_end(struct xray_contexts *contexts)
-{
-    for (size_t i = 1; i <= contexts->depth; i++)
-        contexts->items[contexts->calls[i].context].open++;
-}

@@ -20,7 +20,6 @@ struct xray_context {
     uint64_t ticks_inc; /* with the calls inside */
     uint64_t min, max; /* ticks of the shortest and the longest; min is UINT64_MAX where there are no calls */
     uint32_t wraps;    /* how often ticks_inc went past 2^64 */
-    uint32_t open;     /* calls that were open at the thread's end: at most one */
     uint32_t parent;   /* index; lower than this context's */
     uint32_t id;       /* of its function */
     uint32_t function; /* the number that the function has in this thread */
@@ -57,9 +56,6 @@ void xray_contexts_free(struct xray_contexts *contexts);
 
 /* Closes the nearest open call of this function, which is not the innermost one, and those inside it. */
 void xray_contexts_unwind(struct xray_contexts *contexts, uint32_t id, uint64_t tsc);
-
-/* The calls that are still open have no duration: they are counted as open. */
-void xray_contexts_end(struct xray_contexts *contexts);
 
 /* Adds the context that a free slot is for. Its index, or 0 with *error filled. */
 uint32_t xray_contexts_add(struct xray_contexts *contexts, uint32_t parent, uint32_t id,

@@ -5,8 +5,7 @@
 #include "formats/xray/functions.h"
 
 /*
- * The table "functions": how long the completed calls of each function took, over all threads, in ticks and
- * in seconds.
+ * The table "durations": how long the completed calls of each function took, over all threads, in ticks.
  */
 
 struct walk {
@@ -20,32 +19,20 @@ static int open_walk(struct pf_cursor *cursor, struct pf_error *error)
     return cursor->state ? 0 : pf_fail_memory(error);
 }
 
-static struct pf_cell seconds(const struct xray_state *state, double ticks)
-{
-    uint64_t frequency = state->header.frequency;
-    return frequency ? pf_double(ticks / (double)frequency) : pf_absent();
-}
-
 void xray_function_cells(const struct xray_state *state, const struct xray_function *function,
                          struct pf_cell *cells, struct xray_function_text *text)
 {
     text->sum = (pf_int128)function->sum;
-    cells[XRAY_FUNCTIONS_FUNCTION] = pf_uint(function->id);
-    cells[XRAY_FUNCTIONS_COUNT] = pf_uint(function->count);
-    cells[XRAY_FUNCTIONS_MIN] = pf_uint(function->min);
-    cells[XRAY_FUNCTIONS_MEDIAN] = pf_uint(function->median);
-    cells[XRAY_FUNCTIONS_P90] = pf_uint(function->p90);
-    cells[XRAY_FUNCTIONS_P99] = pf_uint(function->p99);
-    cells[XRAY_FUNCTIONS_MAX] = pf_uint(function->max);
-    cells[XRAY_FUNCTIONS_SUM] =
+    cells[XRAY_DURATIONS_FUNCTION] = pf_uint(function->id);
+    cells[XRAY_DURATIONS_COUNT] = pf_uint(function->count);
+    cells[XRAY_DURATIONS_MIN] = pf_uint(function->min);
+    cells[XRAY_DURATIONS_MEDIAN] = pf_uint(function->median);
+    cells[XRAY_DURATIONS_P90] = pf_uint(function->p90);
+    cells[XRAY_DURATIONS_P99] = pf_uint(function->p99);
+    cells[XRAY_DURATIONS_MAX] = pf_uint(function->max);
+    cells[XRAY_DURATIONS_SUM] =
         function->sum <= UINT64_MAX ? pf_uint((uint64_t)function->sum) : pf_wide(&text->sum);
-    cells[XRAY_FUNCTIONS_NAME] = xray_name(&state->names, function->id, text->name);
-    cells[XRAY_FUNCTIONS_MIN_S] = seconds(state, (double)function->min);
-    cells[XRAY_FUNCTIONS_MEDIAN_S] = seconds(state, (double)function->median);
-    cells[XRAY_FUNCTIONS_P90_S] = seconds(state, (double)function->p90);
-    cells[XRAY_FUNCTIONS_P99_S] = seconds(state, (double)function->p99);
-    cells[XRAY_FUNCTIONS_MAX_S] = seconds(state, (double)function->max);
-    cells[XRAY_FUNCTIONS_SUM_S] = seconds(state, (double)function->sum);
+    cells[XRAY_DURATIONS_NAME] = xray_name(&state->names, function->id, text->name);
 }
 
 static int next_row(struct pf_cursor *cursor, struct pf_cell *cells, struct pf_error *error)
@@ -83,7 +70,7 @@ static void close_walk(struct pf_cursor *cursor)
     cursor->state = NULL;
 }
 
-const struct pf_cursor_ops xray_functions_cursor = {
+const struct pf_cursor_ops xray_durations_cursor = {
     .open = open_walk,
     .next = next_row,
     .save = save,

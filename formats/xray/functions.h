@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef PF_XRAY_FUNCTIONS_H
-#define PF_XRAY_FUNCTIONS_H
+#ifndef PF_XRAY_DURATIONS_H
+#define PF_XRAY_DURATIONS_H
 
 #include "formats/xray/xray.h"
 
@@ -10,7 +10,7 @@ struct xray_function_text {
     pf_int128 sum;
 };
 
-/* Fills the cells of a function's row, from XRAY_FUNCTIONS_FUNCTION on. They live as long as *text. */
+/* Fills the cells of a function's row, from XRAY_DURATIONS_FUNCTION on. They live as long as *text. */
 void xray_function_cells(const struct xray_state *state, const struct xray_function *function,
                          struct pf_cell *cells, struct xray_function_text *text);
 

@@ -12,7 +12,7 @@
  *  - An exit (or tail exit, which carries the id of the function that is left) closes the nearest open call
  *    of its function, and every call above it: those have been left by an exception or a jump. An exit of a
  *    function that is not open is ignored.
- *  - Calls open at the thread's end have no duration.
+ *  - Calls open at the thread's end have no duration; what calls inside them took is in their inclusive time.
  */
 struct reader {
     const struct xray_state *state;
@@ -158,7 +158,6 @@ static int read_ranges(struct reader *reader, const struct xray_thread *thread, 
             read_range(reader, &range, error))
             return -1;
     }
-    xray_contexts_end(&reader->reading->contexts);
     return 0;
 }
 

@@ -16,7 +16,7 @@
 
 /* What the events of one thread have come to. */
 struct xray_reading {
-    struct xray_contexts contexts; /* ended: nothing is open any more but what is counted as such */
+    struct xray_contexts contexts; /* its open calls are those that had not ended when the trace did */
     struct xray_notes notes;
     uint64_t events, first_tsc, last_tsc;
 };

@@ -4,7 +4,7 @@
 #include "formats/kit/position.h"
 #include "formats/xray/functions.h"
 
-/* The table "functions" of each thread: thread after thread, the functions of each by id. */
+/* The table "durations" of each thread: thread after thread, the functions of each by id. */
 
 /* The position of the next row. */
 struct position {
@@ -80,7 +80,7 @@ static void close_walk(struct pf_cursor *cursor)
     cursor->state = NULL;
 }
 
-const struct pf_cursor_ops xray_thread_functions_cursor = {
+const struct pf_cursor_ops xray_thread_durations_cursor = {
     .open = open_walk,
     .next = next_row,
     .save = save,

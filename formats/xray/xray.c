@@ -42,27 +42,21 @@ static const struct pf_column trace_columns[XRAY_TRACE_COLUMNS] = {
 };
 
 /* Of the whole log, and of each thread. */
-#define FUNCTION_COLUMNS(first)                                                                              \
-    [first + XRAY_FUNCTIONS_FUNCTION] = {"function", PF_PLAIN, 0},                                           \
-             [first + XRAY_FUNCTIONS_COUNT] = {"count", PF_PLAIN, 0},                                        \
-             [first + XRAY_FUNCTIONS_MIN] = {"min", PF_PLAIN, 0},                                            \
-             [first + XRAY_FUNCTIONS_MEDIAN] = {"median", PF_PLAIN, 0},                                      \
-             [first + XRAY_FUNCTIONS_P90] = {"p90", PF_PLAIN, 0},                                            \
-             [first + XRAY_FUNCTIONS_P99] = {"p99", PF_PLAIN, 0},                                            \
-             [first + XRAY_FUNCTIONS_MAX] = {"max", PF_PLAIN, 0},                                            \
-             [first + XRAY_FUNCTIONS_SUM] = {"sum", PF_PLAIN, 0},                                            \
-             [first + XRAY_FUNCTIONS_NAME] = {"name", PF_PLAIN, 0},                                          \
-             [first + XRAY_FUNCTIONS_MIN_S] = {"min_s", PF_PLAIN, 0},                                        \
-             [first + XRAY_FUNCTIONS_MEDIAN_S] = {"median_s", PF_PLAIN, 0},                                  \
-             [first + XRAY_FUNCTIONS_P90_S] = {"p90_s", PF_PLAIN, 0},                                        \
-             [first + XRAY_FUNCTIONS_P99_S] = {"p99_s", PF_PLAIN, 0},                                        \
-             [first + XRAY_FUNCTIONS_MAX_S] = {"max_s", PF_PLAIN, 0},                                        \
-             [first + XRAY_FUNCTIONS_SUM_S] = {"sum_s", PF_PLAIN, 0}
+#define DURATION_COLUMNS(first)                                                                              \
+    [first + XRAY_DURATIONS_FUNCTION] = {"function", PF_PLAIN, 0},                                           \
+             [first + XRAY_DURATIONS_COUNT] = {"count", PF_PLAIN, 0},                                        \
+             [first + XRAY_DURATIONS_MIN] = {"min", PF_PLAIN, 0},                                            \
+             [first + XRAY_DURATIONS_MEDIAN] = {"median", PF_PLAIN, 0},                                      \
+             [first + XRAY_DURATIONS_P90] = {"p90", PF_PLAIN, 0},                                            \
+             [first + XRAY_DURATIONS_P99] = {"p99", PF_PLAIN, 0},                                            \
+             [first + XRAY_DURATIONS_MAX] = {"max", PF_PLAIN, 0},                                            \
+             [first + XRAY_DURATIONS_SUM] = {"sum", PF_PLAIN, 0},                                            \
+             [first + XRAY_DURATIONS_NAME] = {"name", PF_PLAIN, 0}
 
-static const struct pf_column function_columns[XRAY_FUNCTIONS_COLUMNS] = {FUNCTION_COLUMNS(0)};
+static const struct pf_column duration_columns[XRAY_DURATIONS_COLUMNS] = {DURATION_COLUMNS(0)};
 
-static const struct pf_column thread_function_columns[1 + XRAY_FUNCTIONS_COLUMNS] = {
-    [0] = {"thread", PF_PARTITION, 0}, FUNCTION_COLUMNS(1)};
+static const struct pf_column thread_duration_columns[1 + XRAY_DURATIONS_COLUMNS] = {
+    [0] = {"thread", PF_PARTITION, 0}, DURATION_COLUMNS(1)};
 
 static const struct pf_table tables[] = {
     {.name = "values",
@@ -77,17 +71,17 @@ static const struct pf_table tables[] = {
      .stage = PF_PARTITIONED,
      .flags = PF_BY_PARTITION | PF_SEEKS_PARTITION,
      .ops = &xray_trace_cursor},
-    {.name = "functions",
-     .columns = function_columns,
-     .n_columns = XRAY_FUNCTIONS_COLUMNS,
+    {.name = "durations",
+     .columns = duration_columns,
+     .n_columns = XRAY_DURATIONS_COLUMNS,
      .stage = PF_DERIVED,
-     .ops = &xray_functions_cursor},
-    {.name = "functions",
-     .columns = thread_function_columns,
-     .n_columns = 1 + XRAY_FUNCTIONS_COLUMNS,
+     .ops = &xray_durations_cursor},
+    {.name = "durations",
+     .columns = thread_duration_columns,
+     .n_columns = 1 + XRAY_DURATIONS_COLUMNS,
      .stage = PF_DERIVED,
      .flags = PF_BY_PARTITION | PF_SEEKS_PARTITION | PF_ONLY_IN_PARTITIONS,
-     .ops = &xray_thread_functions_cursor},
+     .ops = &xray_thread_durations_cursor},
 };
 
 /* ---- metrics ------------------------------------------------------------------------------------ */
@@ -96,12 +90,14 @@ static const struct pf_metric metrics[] = {
     {0, "calls", "", "exclusive", "int", "completed calls", PF_OVER_ALL, PF_SUM, .partner = PF_NO_PARTNER},
     {1, "time", "ns", "exclusive", "double", "time in completed calls, without what they called", PF_OVER_ALL,
      PF_SUM, .partner = 2},
-    {2, "time (inc)", "ns", "inclusive", "double", "time in completed calls, with what they called",
-     PF_OVER_ROOTS, PF_SUM, .partner = 1},
+    {2, "time (inc)", "ns", "inclusive", "double",
+     "time in completed calls, with what they called; of calls still open what they called", PF_OVER_ROOTS,
+     PF_SUM, .partner = 1},
     {3, "ticks", "ticks", "exclusive", "int", "ticks in completed calls, without what they called",
      PF_OVER_ALL, PF_SUM, .partner = 4},
-    {4, "ticks (inc)", "ticks", "inclusive", "int", "ticks in completed calls, with what they called",
-     PF_OVER_ROOTS, PF_SUM, .partner = 3},
+    {4, "ticks (inc)", "ticks", "inclusive", "int",
+     "ticks in completed calls, with what they called; of calls still open what they called", PF_OVER_ROOTS,
+     PF_SUM, .partner = 3},
     {5, "open", "", "exclusive", "int", "calls that had not ended when the trace ended", PF_OVER_ALL, PF_SUM,
      .partner = PF_NO_PARTNER},
 };
@@ -110,8 +106,9 @@ static const struct pf_metric metrics_in_ticks[] = {
     {0, "calls", "", "exclusive", "int", "completed calls", PF_OVER_ALL, PF_SUM, .partner = PF_NO_PARTNER},
     {1, "ticks", "ticks", "exclusive", "int", "ticks in completed calls, without what they called",
      PF_OVER_ALL, PF_SUM, .partner = 2},
-    {2, "ticks (inc)", "ticks", "inclusive", "int", "ticks in completed calls, with what they called",
-     PF_OVER_ROOTS, PF_SUM, .partner = 1},
+    {2, "ticks (inc)", "ticks", "inclusive", "int",
+     "ticks in completed calls, with what they called; of calls still open what they called", PF_OVER_ROOTS,
+     PF_SUM, .partner = 1},
     {3, "open", "", "exclusive", "int", "calls that had not ended when the trace ended", PF_OVER_ALL, PF_SUM,
      .partner = PF_NO_PARTNER},
 };

@@ -28,7 +28,7 @@
  *                functions took, and lists.c: of each thread
  *   durations.c  events of a thread -> durations of its calls
  *   ranks.c      durations -> percentiles (PF_DERIVED)
- *   functions.c  functions as the table "functions"; thread_functions.c: those of each thread
+ *   functions.c  functions as the table "durations"; thread_functions.c: those of each thread
  *   trace.c      events as the table "trace"
  */
 
@@ -71,8 +71,8 @@ int xray_load_calls(struct pf_profile *profile, struct pf_pass *pass, struct pf_
 int xray_load_ranks(struct pf_profile *profile, struct pf_pass *pass, struct pf_error *error);
 
 extern const struct pf_cursor_ops xray_trace_cursor;
-extern const struct pf_cursor_ops xray_functions_cursor;
-extern const struct pf_cursor_ops xray_thread_functions_cursor;
+extern const struct pf_cursor_ops xray_durations_cursor;
+extern const struct pf_cursor_ops xray_thread_durations_cursor;
 
 /* Columns of the thread table after id and name. */
 enum {
@@ -108,24 +108,18 @@ enum {
 /* What the trace shows of one event at most; more is left out and told in the warnings. */
 enum { XRAY_PAYLOAD_SHOWN = 16 * 1024 * 1024, XRAY_ARGUMENTS_SHOWN = 64 * 1024 };
 
-/* Columns of the table "functions". That of a thread has the thread before them. */
+/* Columns of the table "durations". That of a thread has the thread before them. */
 enum {
-    XRAY_FUNCTIONS_FUNCTION,
-    XRAY_FUNCTIONS_COUNT,
-    XRAY_FUNCTIONS_MIN,
-    XRAY_FUNCTIONS_MEDIAN,
-    XRAY_FUNCTIONS_P90,
-    XRAY_FUNCTIONS_P99,
-    XRAY_FUNCTIONS_MAX,
-    XRAY_FUNCTIONS_SUM,
-    XRAY_FUNCTIONS_NAME,
-    XRAY_FUNCTIONS_MIN_S, /* in seconds */
-    XRAY_FUNCTIONS_MEDIAN_S,
-    XRAY_FUNCTIONS_P90_S,
-    XRAY_FUNCTIONS_P99_S,
-    XRAY_FUNCTIONS_MAX_S,
-    XRAY_FUNCTIONS_SUM_S,
-    XRAY_FUNCTIONS_COLUMNS
+    XRAY_DURATIONS_FUNCTION,
+    XRAY_DURATIONS_COUNT,
+    XRAY_DURATIONS_MIN,
+    XRAY_DURATIONS_MEDIAN,
+    XRAY_DURATIONS_P90,
+    XRAY_DURATIONS_P99,
+    XRAY_DURATIONS_MAX,
+    XRAY_DURATIONS_SUM,
+    XRAY_DURATIONS_NAME,
+    XRAY_DURATIONS_COLUMNS
 };
 
 #endif

@@ -99,7 +99,7 @@ cat "$work/three" >"$src/run.xray"
 new=$("$PROFILEFS" cat "$src/run.xray/threads/$thread/values.csv")
 ok "the versions differ" test "$old" != "$new"
 is "$(cat values.csv)" "$new" "a shell inside a thread's folder reads the new content after a rewrite"
-is "$(ls)" "$(printf '%s\n' functions.csv info.txt trace.csv values.csv)" "and lists its folder"
+is "$(ls)" "$(printf '%s\n' durations.csv info.txt trace.csv values.csv)" "and lists its folder"
 cd "$p/metrics/time" || exit 1
 cp "$work/one" "$src/new" && mv "$src/new" "$src/run.xray"
 is "$(cat functions.csv)" "$("$PROFILEFS" cat "$work/one/metrics/time/functions.csv")" \

@@ -17,7 +17,7 @@ is "$(profilefs ls "$src")" "$(printf '%s\n' .profilefs/ notes.txt sub/ "$heat/"
     "ls of SOURCE shows what the mount's root holds, with a slash after folders"
 is "$(profilefs ls "$p" | tr '\n' ' ')" "contexts/ info.txt metrics/ tables/ threads/ " "ls of a profile shows its views"
 is "$(profilefs ls "$p/tables" | sort | tr '\n' ' ')" \
-    "contexts.csv functions.csv metrics.csv threads.csv trace.csv values.csv warnings.csv " "ls of a folder inside"
+    "contexts.csv durations.csv metrics.csv threads.csv trace.csv values.csv warnings.csv " "ls of a folder inside"
 is "$(profilefs cat "$src/notes.txt")" notes "cat of what is no profile gives the file"
 like "$(profilefs cat "$p/info.txt")" '^Format: ' "cat of a generated file"
 is "$(profilefs cat "$p/info.txt" "$src/notes.txt" | tail -n 1)" notes "cat takes several paths" 

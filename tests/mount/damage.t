@@ -39,7 +39,7 @@ program, path, way, n, scratch = sys.argv[1], sys.argv[2], sys.argv[3], int(sys.
 data, rnd = open(path, "rb").read(), random.Random(path.rsplit("/", 1)[1] + way)
 target = os.path.join(scratch, os.path.basename(path))
 views = ["info.txt", "tables/warnings.csv", "tables/trace.csv", "tables/values.csv", "tables/points.csv",
-         "tables/functions.csv", "tables/statistics.csv", "metrics/time/tree.txt", "metrics/time/functions.csv"]
+         "tables/functions.csv", "tables/durations.csv", "tables/statistics.csv", "metrics/time/tree.txt", "metrics/time/functions.csv"]
 def limits():
     if "asan" not in program and "tsan" not in program:      # sanitizers reserve terabytes
         resource.setrlimit(resource.RLIMIT_AS, (1 << 30, 1 << 30))

@@ -11,14 +11,14 @@ t=$p/threads/$(first_thread "$p")
 
 is "$(cd "$p" && ls)" "$(printf '%s\n' contexts info.txt metrics tables threads)" \
     "a profile is a folder of views"
-is "$(cd "$p/tables" && ls)" "$(printf '%s.csv\n' contexts functions metrics threads trace values warnings)" \
+is "$(cd "$p/tables" && ls)" "$(printf '%s.csv\n' contexts durations metrics threads trace values warnings)" \
     "tables/ holds the tables of the profile"
 is "$(cd "$p/metrics" && ls | tr '\n' ' ')" "calls open ticks ticks (inc) time time (inc) " \
     "metrics/ has a folder for each metric"
 is "$(cd "$p/metrics/time" && ls | tr '\n' ' ')" \
     "contexts.csv functions.csv hot.txt info.txt stacks.folded threads.csv tree.txt " \
     "a metric's folder holds the aggregates"
-is "$(cd "$t" && ls | tr '\n' ' ')" "functions.csv info.txt trace.csv values.csv " "a thread's folder holds the thread's share"
+is "$(cd "$t" && ls | tr '\n' ' ')" "durations.csv info.txt trace.csv values.csv " "a thread's folder holds the thread's share"
 is "$(find "$p/contexts" -mindepth 2 -maxdepth 2 -type f -printf '%f\n' | sort -u | tr '\n' ' ')" \
     "info.txt values.csv " "a context's folder holds the context's share"
 
@@ -34,7 +34,7 @@ is "$(header tables/values.csv)" "thread,context,metric,value,name" "columns of 
 is "$(header tables/warnings.csv)" "line,offset,severity,code,text" "columns of warnings.csv"
 is "$(header tables/trace.csv)" "thread,time,tsc,cpu,event,function,depth,args,event_type,data,name" \
     "columns of trace.csv"
-like "$(header tables/functions.csv)" '^function,count,min,median,p90,p99,max,sum,name(,|$)' "columns of functions.csv"
+like "$(header tables/durations.csv)" '^function,count,min,median,p90,p99,max,sum,name$' "columns of durations.csv"
 is "$(header metrics/time/contexts.csv)" "context,sum,mean,min,max,stddev,imbalance,count,name" \
     "columns of metrics/M/contexts.csv"
 is "$(header metrics/time/threads.csv)" "thread,sum,contexts" "columns of metrics/M/threads.csv"

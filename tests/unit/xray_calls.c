@@ -66,8 +66,27 @@ static void closes_calls(struct log *log)
         put_function(log, ENTER, 4, 2);
     put_function(log, EXIT, 4, 2);
     close_buffer(log);
-    values_are(log, "0,0,open,1\n0,1,open,1\n0,2,calls,1\n0,2,ticks,2\n0,2,ticks (inc),2\n",
-               "recursive calls nest; an exit closes the nearest; the others stay open");
+    values_are(log,
+               "0,0,ticks (inc),2\n0,0,open,1\n0,1,ticks "
+               "(inc),2\n0,1,open,1\n0,2,calls,1\n0,2,ticks,2\n0,2,ticks (inc),2\n",
+               "recursive calls nest; an exit closes the nearest; what it took is in those that stay open");
+    begin(log, 0);
+    put_function(log, ENTER, 6, 0);
+    put_function(log, EXIT, 6, 10);
+    put_function(log, ENTER, 6, 0);
+    put_function(log, ENTER, 7, 0);
+    put_function(log, EXIT, 7, 3);
+    put_function(log, ENTER, 7, 0);
+    put_function(log, EXIT, 7, 4);
+    close_buffer(log);
+    values_are(log,
+               "0,0,calls,1\n0,0,ticks,10\n0,0,ticks (inc),17\n0,0,open,1\n"
+               "0,1,calls,2\n0,1,ticks,7\n0,1,ticks (inc),7\n",
+               "a context's inclusive ticks are its own and those below, also while a call of it is open");
+    open_log(&opened, log, PF_DERIVED);
+    rows_are(&opened, "durations", "6,1,10,10,10,10,10,10,#6\n7,2,3,4,4,4,4,7,#7\n",
+             "durations are those of completed calls");
+    close_log(&opened);
     begin(log, 0);
     put_function(log, ENTER, 1, 0);
     put_wrap(log, 900);
@@ -90,9 +109,9 @@ static void adds_up_the_longest(struct log *log)
     }
     close_buffer(log);
     open_log(&opened, log, PF_DERIVED);
-    rows_are(&opened, "functions",
+    rows_are(&opened, "durations",
              "1,3,18446744073709551615,18446744073709551615,18446744073709551615,18446744073709551615,"
-             "18446744073709551615,55340232221128654845,#1,,,,,,\n",
+             "18446744073709551615,55340232221128654845,#1\n",
              "a function's sum may have more than 64 bits");
     close_log(&opened);
 }
@@ -136,23 +155,23 @@ static void ranks_durations(struct log *log)
     close_buffer(log);
     struct opened opened;
     open_log(&opened, log, PF_DERIVED);
-    rows_are(&opened, "functions", "20,1,5,5,5,5,5,5,#20,,,,,,\n300,100,1,51,91,100,100,5050,#300,,,,,,\n",
+    rows_are(&opened, "durations", "20,1,5,5,5,5,5,5,#20\n300,100,1,51,91,100,100,5050,#300\n",
              "functions come by id, with ranks counted from 0; those without a completed call are left out");
     close_log(&opened);
 }
 
-/* The table "functions" that stands in the threads' folders. */
-static const struct pf_table *thread_functions(const struct opened *opened)
+/* The table "durations" that stands in the threads' folders. */
+static const struct pf_table *thread_durations(const struct opened *opened)
 {
-    const struct pf_table *table = table_of(opened, "functions");
+    const struct pf_table *table = table_of(opened, "durations");
     while (!(table->flags & PF_ONLY_IN_PARTITIONS))
         table++;
     return table;
 }
 
-static char *functions_of_thread(struct opened *opened, int64_t thread)
+static char *durations_of_thread(struct opened *opened, int64_t thread)
 {
-    const struct pf_table *table = thread_functions(opened);
+    const struct pf_table *table = thread_durations(opened);
     struct pf_cursor cursor = {.profile = &opened->profile, .table = table, .only = {thread, -1, -1, -1}};
     struct pf_buf text = {0};
     if (!table->ops->open(&cursor, &opened->error))
@@ -177,10 +196,10 @@ static void ranks_durations_of_threads(struct log *log)
     }
     struct opened opened;
     open_log(&opened, log, PF_DERIVED);
-    static const char first[] = "0,1,3,1,2,3,3,3,6,#1,0.001,0.002,0.003,0.003,0.003,0.006\n"
-                                "0,8,3,11,12,13,13,13,36,#8,0.011,0.012,0.013,0.013,0.013,0.036\n",
-                      third[] = "2,3,3,1,2,3,3,3,6,#3,0.001,0.002,0.003,0.003,0.003,0.006\n"
-                                "2,8,3,11,12,13,13,13,36,#8,0.011,0.012,0.013,0.013,0.013,0.036\n";
+    static const char first[] = "0,1,3,1,2,3,3,3,6,#1\n"
+                                "0,8,3,11,12,13,13,13,36,#8\n",
+                      third[] = "2,3,3,1,2,3,3,3,6,#3\n"
+                                "2,8,3,11,12,13,13,13,36,#8\n";
     char both[sizeof first + sizeof third];
     strcpy(both, first);
     strcat(both, third);
@@ -188,19 +207,19 @@ static void ranks_durations_of_threads(struct log *log)
                                         "another has its own"};
     const char *const want[] = {first, "", third};
     for (int64_t thread = -1; thread < 3; thread++) {
-        char *have = functions_of_thread(&opened, thread);
+        char *have = durations_of_thread(&opened, thread);
         is(have, thread < 0 ? both : want[thread],
            thread < 0 ? "functions of threads come thread by thread" : names[thread]);
         free(have);
     }
-    const struct pf_table *table = thread_functions(&opened);
+    const struct pf_table *table = thread_durations(&opened);
     ok(table->stage == PF_DERIVED && table->flags & PF_SEEKS_PARTITION,
        "they are made by a pass that can be stopped, and a thread's are found at once");
-    rows_are(&opened, "functions",
-             "1,3,1,2,3,3,3,6,#1,0.001,0.002,0.003,0.003,0.003,0.006\n"
-             "3,3,1,2,3,3,3,6,#3,0.001,0.002,0.003,0.003,0.003,0.006\n"
-             "8,6,11,12,13,13,13,72,#8,0.011,0.012,0.013,0.013,0.013,0.072\n",
-             "those of the log are over all threads, also in seconds where the frequency is known");
+    rows_are(&opened, "durations",
+             "1,3,1,2,3,3,3,6,#1\n"
+             "3,3,1,2,3,3,3,6,#3\n"
+             "8,6,11,12,13,13,13,72,#8\n",
+             "those of the log are over all threads");
     close_log(&opened);
 }
 

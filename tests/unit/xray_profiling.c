@@ -25,7 +25,7 @@ static void opens_the_header(struct log *log)
             : "Type,profiling mode\nByte order,little-endian\n"
               "Created (ns since 1970),1500000000000000000\nProcess,1234\nInstrumentation map,none found\n",
         "the header's facts are told");
-    ok(table_of(&opened, "values") && !table_of(&opened, "trace") && !table_of(&opened, "functions"),
+    ok(table_of(&opened, "values") && !table_of(&opened, "trace") && !table_of(&opened, "durations"),
        "there are values, but no events and no durations of single calls");
     close_log(&opened);
 }
