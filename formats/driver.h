@@ -312,6 +312,7 @@ struct pf_driver {
     unsigned version;    /* raised whenever the text served for some file changes: part of every cache key */
     pf_matters *matters; /* which names beside a source it may look for; NULL: all */
     bool directories;    /* probes directories (else files) */
+    const void *kit;     /* what functions that serve several drivers need to know of this one, else NULL */
     /*
      * NULL: the profile takes the place of the file or directory it is made from. Else (directories only) it
      * stands in the directory as one more entry of this name, and a real entry of that name wins.

@@ -17,6 +17,7 @@ extern const struct pf_driver pf_perun_driver;
 extern const struct pf_driver pf_perun_index_driver;
 extern const struct pf_driver pf_nsight_driver;
 extern const struct pf_driver pf_nsight_folder_driver;
+extern const struct pf_driver pf_collapsed_driver;
 
 /*
  * Magic before heuristics: the surest wins, and of equals the first. Adding a format is one line here.
@@ -38,5 +39,6 @@ const struct pf_driver *const pf_drivers[] = {
     &pf_extrap_talpas_driver,
     &pf_extrap_jsonl_driver,
     &pf_extrap_text_driver, /* words in plain text: only what nothing with a magic number wants */
+    &pf_collapsed_driver,   /* no word at all, but lines that end in a number: after all other texts */
     NULL,
 };

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "formats/kit/array.h"
+
 /* The first read after a jump; each further one is twice as long, up to the window. */
 #define FIRST_READ ((size_t)4096)
 
@@ -15,6 +17,8 @@ struct pf_linereader {
     uint64_t number;   /* of the line that the next piece belongs to */
     bool inside;       /* the next piece continues a line */
     bool at_end;       /* nothing follows in the file after window[end] */
+    char *joined;      /* the pieces of a line */
+    size_t joined_room;
     char window[PF_LINE_WINDOW];
 };
 
@@ -28,6 +32,8 @@ struct pf_linereader *pf_linereader_new(struct pf_input *input)
     reader->base = 0;
     reader->start = reader->end = 0;
     reader->at_end = false;
+    reader->joined = NULL;
+    reader->joined_room = 0;
     reader->read_size = FIRST_READ;
     pf_linereader_seek(reader, 0, 1);
     return reader;
@@ -35,6 +41,8 @@ struct pf_linereader *pf_linereader_new(struct pf_input *input)
 
 void pf_linereader_free(struct pf_linereader *reader)
 {
+    if (reader)
+        free(reader->joined);
     free(reader);
 }
 
@@ -137,5 +145,39 @@ int pf_linereader_next(struct pf_linereader *reader, struct pf_line *line, struc
     reader->number++;
     if (line->size && text[line->size - 1] == '\r')
         line->size--;
+    return 1;
+}
+
+/* Copies a piece behind the first `size` bytes of those joined. */
+static int join(struct pf_linereader *reader, size_t size, const struct pf_line *piece,
+                struct pf_error *error)
+{
+    size_t end = size + piece->size;
+    if (end > reader->joined_room && pf_array_grow(&reader->joined, &reader->joined_room, end, 1, error))
+        return -1;
+    memcpy(reader->joined + size, piece->text, piece->size);
+    return 0;
+}
+
+int pf_linereader_whole(struct pf_linereader *reader, size_t max, struct pf_line *line,
+                        struct pf_error *error)
+{
+    int got = pf_linereader_next(reader, line, error);
+    if (got <= 0 || !line->more || line->continued)
+        return got;
+    struct pf_line piece = *line;
+    line->size = 0;
+    for (;;) {
+        if (join(reader, line->size, &piece, error))
+            return -1;
+        line->size += piece.size;
+        if (!piece.more || line->size > max)
+            break;
+        got = pf_linereader_next(reader, &piece, error);
+        if (got <= 0)
+            return got;
+    }
+    line->text = reader->joined;
+    line->more = piece.more;
     return 1;
 }

@@ -42,6 +42,13 @@ void pf_linereader_seek(struct pf_linereader *reader, uint64_t offset, uint64_t 
 /* The next line, or piece of one. 1: *line filled; 0: end of the input; -1: *error filled. */
 int pf_linereader_next(struct pf_linereader *reader, struct pf_line *line, struct pf_error *error);
 
+/*
+ * The same, but a line that does not fit into the window comes in one piece as well, in memory of the reader's: up to `max`
+ * bytes and one window of it; what it has beyond these comes in further pieces as above.
+ */
+int pf_linereader_whole(struct pf_linereader *reader, size_t max, struct pf_line *line,
+                        struct pf_error *error);
+
 /* Where the next piece starts. */
 uint64_t pf_linereader_tell(const struct pf_linereader *reader);
 

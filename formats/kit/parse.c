@@ -278,3 +278,16 @@ bool pf_parse_double(const char *text, size_t size, double *value)
         *value = -*value;
     return true;
 }
+
+struct pf_cell pf_parse_amount(const char *text, size_t size, pf_int128 *whole)
+{
+    bool fits = size > 0;
+    double real;
+    *whole = 0;
+    for (size_t i = 0; i < size && fits; i++)
+        fits = text[i] >= '0' && text[i] <= '9' && !__builtin_mul_overflow(*whole, 10, whole) &&
+               !__builtin_add_overflow(*whole, text[i] - '0', whole);
+    if (fits)
+        return pf_wide(whole);
+    return pf_parse_double(text, size, &real) ? pf_double(real) : pf_absent();
+}

@@ -108,6 +108,12 @@ int pf_rows_add(struct pf_rows *rows, const struct pf_cell *cells, struct pf_err
     return 0;
 }
 
+void pf_rows_cut(struct pf_rows *rows, size_t count)
+{
+    if (count < rows->count)
+        rows->count = count;
+}
+
 const struct pf_cell *pf_rows_at(const struct pf_rows *rows, size_t i)
 {
     return place(rows, i);

@@ -20,6 +20,9 @@ void pf_rows_free(struct pf_rows *rows);
 /* Appends a row of as many cells as there are columns. 0, or -1 with *error filled. */
 int pf_rows_add(struct pf_rows *rows, const struct pf_cell *cells, struct pf_error *error);
 
+/* Takes off all rows but the first `count`. */
+void pf_rows_cut(struct pf_rows *rows, size_t count);
+
 /* The cells of row i (i < count), valid until the next add. */
 const struct pf_cell *pf_rows_at(const struct pf_rows *rows, size_t i);
 size_t pf_rows_count(const struct pf_rows *rows);

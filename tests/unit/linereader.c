@@ -176,6 +176,33 @@ static void check_window_end(void)
     free(text);
 }
 
+/* Read whole, a line longer than the window is one piece, and up to a limit. */
+static void check_whole_line(void)
+{
+    size_t size = 3 * PF_LINE_WINDOW;
+    char *text = malloc(size + 8);
+    memset(text, 'x', size);
+    memcpy(text + size / 2, "word", 4);
+    strcpy(text + size, "\r\nb\n");
+    struct fixture fixture;
+    struct pf_line line = {0};
+    struct pf_error error;
+    set_up(&fixture, text, size + 4);
+    int got = pf_linereader_whole(fixture.reader, size, &line, &error);
+    ok(got == 1 && line.size == size && !line.more && line.number == 1 && !memcmp(line.text, text, size),
+       "a long line comes whole if it is asked for so");
+    got = pf_linereader_whole(fixture.reader, size, &line, &error);
+    ok(got == 1 && line.size == 1 && line.number == 2 && !line.continued, "    and the next one after it");
+    pf_linereader_seek(fixture.reader, 0, 1);
+    got = pf_linereader_whole(fixture.reader, PF_LINE_WINDOW + 1, &line, &error);
+    ok(got == 1 && line.more && line.size < size && !memcmp(line.text, text, line.size),
+       "of one that is too long there is the start");
+    got = pf_linereader_whole(fixture.reader, PF_LINE_WINDOW + 1, &line, &error);
+    ok(got == 1 && line.continued, "    and the rest in pieces");
+    tear_down(&fixture);
+    free(text);
+}
+
 int main(void)
 {
     check_lines("", "", "an empty file has no lines");
@@ -191,5 +218,6 @@ int main(void)
     check_long_line("x", 3 * PF_LINE_WINDOW, "\n", true, "a word longer than the window");
     check_long_line("x", PF_LINE_WINDOW - 1, "\r\n", true, "a CR that ends the window");
     check_window_end();
+    check_whole_line();
     return done();
 }

@@ -4,162 +4,13 @@
 
 #include <zlib.h>
 
-#include "formats/driver.h"
-#include "formats/kit/print.h"
-#include "tests/profile.h"
-#include "tests/unit/tap.h"
-#include "tests/unit/temp_dir.h"
+#include "tests/unit/profile_file.h"
 
-/* A file in a folder of its own, opened by one of the Perun drivers, and its tables as text. */
+/* Files for the Perun drivers. */
 
 extern const struct pf_driver pf_perun_driver, pf_perun_index_driver;
 
-struct file {
-    char folder[64];
-    int directory;
-    struct pf_profile profile;
-    struct pf_options options;
-    struct pf_error error;
-    bool opened, loaded;
-};
-
-#define PERUN_FILE __attribute__((unused)) static
-
-/* As soon as the file is there; its stages are loaded as far as they can be. */
-PERUN_FILE void file_open(struct file *file, const struct pf_driver *driver, const char *name,
-                          const void *bytes, size_t size, uint64_t cache)
-{
-    memset(file, 0, sizeof *file);
-    temp_dir_make(file->folder);
-    write_bytes(file->folder, name, bytes, size);
-    file->directory = open(file->folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    file->options.cache = cache;
-    file->opened = !profile_open(&file->profile, driver, file->directory, name, &file->options, &file->error);
-    file->loaded = file->opened && !driver->load(&file->profile, PF_PARTITIONED, NULL, &file->error) &&
-                   !driver->load(&file->profile, PF_MODELLED, NULL, &file->error);
-}
-
-PERUN_FILE void file_close(struct file *file)
-{
-    profile_close(&file->profile);
-    close(file->directory);
-    temp_dir_remove(file->folder);
-}
-
-PERUN_FILE void print_cell(FILE *out, const struct pf_cell *cell)
-{
-    char number[PF_NUMBER_MAX];
-    const char *end = number;
-    if (cell->type == PF_TEXT)
-        fprintf(out, "%.*s", (int)cell->size, cell->text);
-    if (cell->type == PF_TEXT || cell->type == PF_ABSENT)
-        return;
-    end = cell->type == PF_INT    ? pf_print_int(number, cell->i)
-          : cell->type == PF_UINT ? pf_print_uint(number, cell->u)
-          : cell->type == PF_WIDE ? pf_print_wide(number, *cell->wide)
-                                  : pf_print_double(number, cell->d);
-    fprintf(out, "%.*s", (int)(end - number), number);
-}
-
-/* The names of a context's path, root first, with `>` between. */
-PERUN_FILE void print_path(FILE *out, const struct pf_tree *tree, uint32_t context)
-{
-    if (tree->parent[context] != PF_NO_CONTEXT) {
-        print_path(out, tree, tree->parent[context]);
-        fputc('>', out);
-    }
-    struct pf_cell name = pf_interned(tree->strings, tree->name[context]);
-    print_cell(out, &name);
-}
-
-PERUN_FILE void print_row(FILE *out, const struct pf_profile *profile, const struct pf_table *table,
-                          const struct pf_cell *cells)
-{
-    for (size_t i = 0; i < table->n_columns; i++) {
-        enum pf_role role = table->columns[i].role;
-        if (role == PF_CONTEXT_NAME)
-            continue;
-        if (i)
-            fputc(',', out);
-        if (role == PF_PARTITION)
-            print_cell(out, &pf_rows_at(profile->partitions.items, (size_t)cells[i].i)[1]);
-        else if (role == PF_CONTEXT)
-            print_path(out, profile->contexts, (uint32_t)cells[i].i);
-        else if (role == PF_METRIC)
-            fputs(profile->metrics[cells[i].i].name, out);
-        else
-            print_cell(out, &cells[i]);
-    }
-    fputc('|', out);
-}
-
-PERUN_FILE void print_rows(FILE *out, const struct pf_profile *profile, const struct pf_table *table)
-{
-    for (size_t i = 0; i < pf_rows_count(*table->rows); i++)
-        print_row(out, profile, table, pf_rows_at(*table->rows, i));
-}
-
-/* All rows of a table, restricted; a new cursor goes on from the saved position after each `hop` rows. */
-PERUN_FILE char *table_text(struct pf_profile *profile, const char *name, struct pf_restriction only,
-                            unsigned hop)
-{
-    char *text = NULL;
-    size_t size;
-    FILE *out = open_memstream(&text, &size);
-    for (size_t t = 0; t < profile->n_tables; t++) {
-        const struct pf_table *table = &profile->tables[t];
-        if (strcmp(table->name, name) != 0)
-            continue;
-        if (!table->ops) {
-            print_rows(out, profile, table);
-            continue;
-        }
-        struct pf_cursor cursor = {.profile = profile, .table = table, .only = only};
-        struct pf_cell cells[300];
-        struct pf_error error;
-        if (table->ops->open(&cursor, &error))
-            abort();
-        for (unsigned row = 1; table->ops->next(&cursor, cells, &error) > 0; row++) {
-            print_row(out, profile, table, cells);
-            if (row % hop)
-                continue;
-            char position[4096];
-            size_t saved = table->ops->save(&cursor, position, sizeof position);
-            table->ops->close(&cursor);
-            cursor.state = NULL;
-            if (table->ops->open(&cursor, &error) || table->ops->restore(&cursor, position, saved, &error))
-                fputs("(not restored)", out);
-        }
-        table->ops->close(&cursor);
-    }
-    fclose(out);
-    return text;
-}
-
-PERUN_FILE void table_is(struct file *file, const char *table, const char *want, const char *name)
-{
-    char *have =
-        file->loaded ? table_text(&file->profile, table, PF_UNRESTRICTED, 1000) : strdup(file->error.what);
-    is(have, want, name);
-    free(have);
-}
-
-/* The codes of all warnings, with their severities. */
-PERUN_FILE void warnings_are(struct file *file, const char *want, const char *name)
-{
-    char *have = NULL;
-    size_t size;
-    FILE *out = open_memstream(&have, &size);
-    for (size_t i = 0; i < pf_rows_count(file->profile.warnings); i++) {
-        const struct pf_cell *row = pf_rows_at(file->profile.warnings, i);
-        fprintf(out, "%.*s %.*s|", (int)row[2].size, row[2].text, (int)row[3].size, row[3].text);
-    }
-    fclose(out);
-    is(have, want, name);
-    free(have);
-}
-
-PERUN_FILE struct file file_of(const char *json)
+PROFILE_FILE struct file file_of(const char *json)
 {
     struct file file;
     file_open(&file, &pf_perun_driver, "job.perf", json, strlen(json), 1 << 20);
@@ -168,7 +19,7 @@ PERUN_FILE struct file file_of(const char *json)
 }
 
 /* A stored object: header and JSON as a zlib stream. Returns its size; *object is the caller's to free. */
-PERUN_FILE size_t stored_object(const char *type, const char *json, size_t length, unsigned char **object)
+PROFILE_FILE size_t stored_object(const char *type, const char *json, size_t length, unsigned char **object)
 {
     size_t json_size = strlen(json);
     uLongf packed = compressBound(json_size + 100);
@@ -180,17 +31,6 @@ PERUN_FILE size_t stored_object(const char *type, const char *json, size_t lengt
         abort();
     free(plain);
     return packed;
-}
-
-/* How sure the driver is of a file of this name that begins so. */
-PERUN_FILE unsigned sureness(const struct pf_driver *driver, const char *name, const void *bytes, size_t size)
-{
-    static unsigned char head[PF_HEAD_MAX];
-    struct pf_probe probe = {.name = name, .size = size, .fd = -1, .bytes = head};
-    struct pf_verdict verdict = {0};
-    memcpy(head, bytes, probe.have = size < PF_HEAD_MAX ? size : PF_HEAD_MAX);
-    driver->probe(&probe, &verdict);
-    return verdict.confidence;
 }
 
 #endif

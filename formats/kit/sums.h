@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef PF_SUMS_H
+#define PF_SUMS_H
+
+#include <math.h>
+
+#include "formats/driver.h"
+
+/*
+ * Adds up values by (partition, context, metric), whatever order they come in, in memory up to a limit and through sorted
+ * runs beyond, and serves the sums as the table "values" (partition, context, metric, value, name), whole or restricted.
+ * Its rows are sorted by partition, context and metric. Adding is for one thread; reading afterwards for all.
+ */
+struct pf_sums;
+
+/*
+ * A sum while it grows: integers exactly, doubles with what rounding has left out (Neumaier). Zeroed, it is the sum of
+ * nothing.
+ */
+struct pf_total {
+    pf_int128 whole;
+    double real, rest;
+    bool has_real; /* a double was added, or the integers are too many for 128 bits */
+};
+
+static inline void pf_total_add_real(struct pf_total *total, double value)
+{
+    double sum = total->real + value;
+    total->rest += fabs(total->real) >= fabs(value) ? total->real - sum + value : value - sum + total->real;
+    total->real = sum;
+    total->has_real = true;
+}
+
+static inline void pf_total_add_whole(struct pf_total *total, pf_int128 value)
+{
+    pf_int128 sum;
+    if (__builtin_add_overflow(total->whole, value, &sum))
+        pf_total_add_real(total, (double)value);
+    else
+        total->whole = sum;
+}
+
+/* The cell is a number. */
+static inline void pf_total_add(struct pf_total *total, const struct pf_cell *value)
+{
+    if (value->type == PF_DOUBLE)
+        pf_total_add_real(total, value->d);
+    else
+        pf_total_add_whole(total, value->type == PF_WIDE   ? *value->wide
+                                  : value->type == PF_UINT ? (pf_int128)value->u
+                                                           : (pf_int128)value->i);
+}
+
+/* limit: bytes to hold in memory before spilling. zeros: whether sums that are 0 are rows. NULL: out of memory. */
+struct pf_sums *pf_sums_new(uint64_t limit, bool zeros);
+void pf_sums_free(struct pf_sums *sums);
+
+/* The cell is a number. 0, or -1 with *error filled. */
+int pf_sums_add(struct pf_sums *sums, uint32_t partition, uint32_t context, uint32_t metric,
+                const struct pf_cell *value, struct pf_error *error);
+
+/* The same for many values at once. */
+int pf_sums_add_total(struct pf_sums *sums, uint32_t partition, uint32_t context, uint32_t metric,
+                      const struct pf_total *total, struct pf_error *error);
+
+/* Once, when all is added. partitions, contexts: how many there are; all that were given are less. */
+int pf_sums_finish(struct pf_sums *sums, uint32_t partitions, uint32_t contexts, struct pf_error *error);
+
+/*
+ * The cursor of the table, whose columns are: the partition, the context, the metric, the value and the context's name,
+ * in this order. A row's value is an integer of up to 128 bits or a double. The driver's profile->state begins with a
+ * struct pf_sums_state. PF_SUMS_FLAGS are the table's flags.
+ */
+struct pf_sums_state {
+    struct pf_sums *sums;
+};
+extern const struct pf_cursor_ops pf_sums_cursor;
+
+#define PF_SUMS_FLAGS (PF_BY_PARTITION | PF_SEEKS_PARTITION | PF_SEEKS_CONTEXT)
+enum { PF_SUMS_PARTITION, PF_SUMS_CONTEXT, PF_SUMS_METRIC, PF_SUMS_VALUE, PF_SUMS_NAME, PF_SUMS_COLUMNS };
+
+#endif

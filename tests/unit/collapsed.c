@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: MIT */
+#include "formats/kit/pass.h"
+#include "formats/kit/samples.h"
+#include "tests/unit/profile_file.h"
+
+extern const struct pf_driver pf_collapsed_driver;
+
+static struct file stacks(const char *text)
+{
+    struct file file;
+    file_open(&file, &pf_collapsed_driver, "a.folded", text, strlen(text), 1 << 20);
+    return file;
+}
+
+static void reads_as(const char *text, const char *want, const char *warnings, const char *name)
+{
+    struct file file = stacks(text);
+    table_is(&file, "values", want, name);
+    warnings_are(&file, warnings, "    and tells what is wrong");
+    file_close(&file);
+}
+
+#define BAD "error bad-line|"
+
+static void counts(void)
+{
+    reads_as("main;f 2\nmain;g 3\nmain;f 5\n", "all,main>f,samples,7|all,main>g,samples,3|", "",
+             "equal stacks are added up");
+    reads_as("f 1\r\n\r\nf 2", "all,f,samples,3|", "", "lines end as they like, the last need not");
+    reads_as("f;fork 2 3\n# f 2 1\nmain 1\n", "all,f>fork 2,samples,3|all,main,samples,1|", "",
+             "a frame may end in a number");
+    reads_as("a 0.5\na 1.25\nb 2.\nc 0\n", "all,a,samples,1.75|all,b,samples,2|", "",
+             "fractions; zeros are no rows");
+    reads_as("a 18446744073709551615\na 1\n", "all,a,samples,18446744073709551616|", "",
+             "counts beyond 64 bits");
+    reads_as("a;b -5\na +4\nb 1e3\nc 0x10\nd .5\n12\ne\na 1\n", "all,a,samples,1|",
+             BAD BAD BAD BAD BAD BAD BAD, "what is no count is left out");
+}
+
+static void frames(void)
+{
+    reads_as("a;;b 1\n;c 2\nd;; 3\n", "all,a>>b,samples,1|all,>c,samples,2|all,d,samples,3|", "",
+             "empty frames count but at the end");
+    reads_as("a  1\n", "all,a ,samples,1|", "",
+             "one blank stands before the count, more belong to the frame");
+    reads_as("a,b (c);d \"e\"\t4 \n", "all,a,b (c)>d \"e\",samples,4|", "",
+             "frames hold anything, a tab is a blank");
+    reads_as(" 5\n", "all,,samples,5|", "warning no-stack|", "a count without a stack is kept");
+    reads_as("\xef\xbb\xbf"
+             "a 1\n",
+             "all,a,samples,1|", "", "a byte-order mark is no part of a name");
+    reads_as("#<Class:A>#b 1\n# a 2\n#!x 3\n#\n#\ta 4\n", "all,#<Class:A>#b,samples,1|", "",
+             "comments are told from methods");
+}
+
+static void differences(void)
+{
+    reads_as("a;b 10 12\n# c 1\na;n 0 3\na;g 7 0\n",
+             "all,a>b,samples,12|all,a>b,samples (before),10|all,a>n,samples,3|all,a>g,samples (before),7|",
+             "", "two counts on all lines are a difference");
+    reads_as("a 1 2\nb 3\n", "all,a 1,samples,2|all,b,samples,3|", "", "but not on some");
+}
+
+/* A line longer than the window that lines are read through. */
+static void long_lines(void)
+{
+    enum { FRAMES = 200000 };
+    char *text = malloc(2 * FRAMES + 8);
+    for (int i = 0; i < FRAMES; i++)
+        memcpy(text + (size_t)2 * i, i % 1000 ? "a;" : " ;", 2);
+    strcpy(text + (size_t)2 * FRAMES - 1, " 3\nb 4");
+    struct file file = stacks(text);
+    ok(file.loaded && file.profile.contexts->count == FRAMES + 1, "a stack may be deep");
+    ok(!pf_rows_count(file.profile.warnings), "    without a warning");
+    file_close(&file);
+    free(text);
+}
+
+static void probing(void)
+{
+    const char *stack = "a;b 1\n", *plain = "total 12\nlines 3\n";
+    ok(sureness(&pf_collapsed_driver, "x", stack, strlen(stack)), "stacks are known by their form");
+    ok(!sureness(&pf_collapsed_driver, "x.txt", plain, strlen(plain)),
+       "lines that end in numbers are not enough");
+    ok(sureness(&pf_collapsed_driver, "x.folded", plain, strlen(plain)), "unless the name says so");
+    ok(!sureness(&pf_collapsed_driver, "x.folded", "a;b\n", 4), "and there is a number");
+    ok(!sureness(&pf_collapsed_driver, "x.folded", "a;b 1\n\0\n", 8), "binary data is no text");
+    ok(!sureness(&pf_collapsed_driver, "x.txt", "a;b 1\nc\nd\ne\n", 12), "half of the lines must be stacks");
+}
+
+/* A load that is stopped leaves the profile as it was. */
+static void stopping(void)
+{
+    enum { LINES = 5000 };
+    char *text = malloc(LINES * 6 + 8);
+    strcpy(text, "wrong\n");
+    for (size_t i = 0; i < LINES; i++)
+        strcpy(text + 6 + 6 * i, "a;b 1\n");
+    struct file file = {0};
+    struct pf_pass pass = {.stop = true};
+    temp_dir_make(file.folder);
+    write_text(file.folder, "a.folded", text);
+    file.directory = open(file.folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    file.opened = !profile_open(&file.profile, &pf_collapsed_driver, file.directory, "a.folded",
+                                &file.options, &file.error);
+    ok(pf_profile_load(&file.profile, PF_MODELLED, &pass, &file.error) && file.error.code == ECANCELED &&
+           !file.profile.contexts && !pf_rows_count(file.profile.warnings),
+       "a load that is stopped leaves nothing");
+    file.loaded = !pf_samples_load(&file.profile, PF_MODELLED, NULL, &file.error);
+    table_is(&file, "values", "all,a>b,samples,5000|", "    and may be tried again");
+    file_close(&file);
+    free(text);
+}
+
+int main(void)
+{
+    counts();
+    frames();
+    differences();
+    long_lines();
+    probing();
+    stopping();
+    return done();
+}

@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: MIT */
+#include "formats/kit/sums.h"
+
+#include "fs/text/csv.h"
+#include "tests/profile.h"
+#include "tests/sound.h"
+#include "tests/unit/tap.h"
+
+/* Sums without a format: three partitions, of which one is empty, and two metrics. */
+enum { PARTITIONS = 3, CONTEXTS = 400, METRICS = 2 };
+
+static const struct pf_column columns[] = {{"thread", PF_PARTITION, 0},
+                                           {"context", PF_CONTEXT, 0},
+                                           {"metric", PF_METRIC, 0},
+                                           {"value", PF_PLAIN, 0},
+                                           {"name", PF_CONTEXT_NAME, 0}};
+static const struct pf_table table = {.name = "values",
+                                      .columns = columns,
+                                      .n_columns = PF_SUMS_COLUMNS,
+                                      .flags = PF_SUMS_FLAGS,
+                                      .ops = &pf_sums_cursor};
+
+static void add(struct pf_sums *sums, uint32_t partition, uint32_t context, uint32_t metric,
+                struct pf_cell value)
+{
+    struct pf_error error;
+    if (pf_sums_add(sums, partition, context, metric, &value, &error))
+        abort();
+}
+
+static struct pf_sums *finished(struct pf_sums *sums)
+{
+    struct pf_error error;
+    if (pf_sums_finish(sums, PARTITIONS, CONTEXTS, &error))
+        abort();
+    return sums;
+}
+
+/* The rows of a restriction as `partition,context,metric,value|`; `resumed`: each from a cursor that takes up a saved position. */
+static struct pf_buf rows_of(struct pf_sums *sums, struct pf_restriction only, bool resumed)
+{
+    struct pf_sums_state state = {sums};
+    struct pf_profile profile = {.state = &state};
+    struct pf_cursor cursor = {.profile = &profile, .table = &table, .only = only};
+    struct pf_error error;
+    struct pf_buf out = {0};
+    struct pf_cell cells[PF_SUMS_COLUMNS];
+    unsigned char position[16];
+    size_t size = 0;
+    for (int more = 1; more > 0;) {
+        if (!cursor.state && (pf_sums_cursor.open(&cursor, &error) ||
+                              (size && pf_sums_cursor.restore(&cursor, position, size, &error))))
+            abort();
+        more = pf_sums_cursor.next(&cursor, cells, &error);
+        for (int c = 0; c < PF_SUMS_NAME && more > 0; c++) {
+            pf_csv_cell(&out, &cells[c]);
+            pf_buf_char(&out, c + 1 < PF_SUMS_NAME ? ',' : '|');
+        }
+        size = pf_sums_cursor.save(&cursor, position, sizeof position);
+        if (resumed || more <= 0)
+            pf_sums_cursor.close(&cursor);
+    }
+    pf_buf_char(&out, 0);
+    return out;
+}
+
+static void rows_are(struct pf_sums *sums, struct pf_restriction only, const char *want, const char *name)
+{
+    struct pf_buf have = rows_of(sums, only, false), resumed = rows_of(sums, only, true);
+    is(have.data, want, name);
+    is(resumed.data, want, "    and from saved positions too");
+    pf_buf_free(&have);
+    pf_buf_free(&resumed);
+}
+
+static void values_are_added_up(void)
+{
+    struct pf_sums *sums = pf_sums_new(1 << 20, false);
+    add(sums, 2, 7, 0, pf_int(5));
+    add(sums, 0, 7, 1, pf_int(1));
+    add(sums, 0, 3, 0, pf_int(2));
+    add(sums, 2, 7, 0, pf_int(-9));
+    finished(sums);
+    rows_are(sums, PF_UNRESTRICTED, "0,3,0,2|0,7,1,1|2,7,0,-4|",
+             "sums come by partition, context and metric");
+    rows_are(sums, (struct pf_restriction){2, -1, -1, -1}, "2,7,0,-4|", "those of a partition");
+    rows_are(sums, (struct pf_restriction){1, -1, -1, -1}, "", "a partition may have none");
+    rows_are(sums, (struct pf_restriction){-1, 7, -1, -1}, "0,7,1,1|2,7,0,-4|", "those of a context");
+    rows_are(sums, (struct pf_restriction){-1, 7, 0, -1}, "2,7,0,-4|", "of a context and a metric");
+    rows_are(sums, (struct pf_restriction){0, 7, -1, -1}, "0,7,1,1|", "of a partition and a context");
+    pf_sums_free(sums);
+}
+
+static void one_partition_needs_no_second_order(void)
+{
+    struct pf_sums *sums = pf_sums_new(1 << 20, false);
+    add(sums, 1, 9, 1, pf_int(1));
+    add(sums, 1, 4, 0, pf_int(2));
+    add(sums, 1, 9, 0, pf_int(3));
+    finished(sums);
+    rows_are(sums, (struct pf_restriction){-1, 9, -1, -1}, "1,9,0,3|1,9,1,1|",
+             "a context's sums where all are of one partition");
+    pf_sums_free(sums);
+}
+
+static void numbers_are_exact(void)
+{
+    pf_int128 wide = (pf_int128)UINT64_MAX * 10;
+    struct pf_sums *sums = pf_sums_new(1 << 20, false);
+    add(sums, 0, 0, 0, pf_int(INT64_MAX));
+    add(sums, 0, 0, 0, pf_int(INT64_MAX));
+    add(sums, 0, 1, 0, pf_wide(&wide));
+    add(sums, 0, 1, 0, pf_uint(UINT64_MAX));
+    for (int i = 0; i < 10; i++)
+        add(sums, 0, 2, 0, pf_double(0.1));
+    add(sums, 0, 3, 0, pf_double(0.5));
+    add(sums, 0, 3, 0, pf_int(1));
+    finished(sums);
+    rows_are(sums, PF_UNRESTRICTED,
+             "0,0,0,18446744073709551614|0,1,0,202914184810805067765|0,2,0,1|0,3,0,1.5|",
+             "integers beyond 64 bits, doubles without what rounding leaves out");
+    pf_sums_free(sums);
+}
+
+static void zeros_are_rows_if_asked_for(void)
+{
+    for (int zeros = 0; zeros < 2; zeros++) {
+        struct pf_sums *sums = pf_sums_new(1 << 20, zeros);
+        add(sums, 0, 0, 0, pf_int(3));
+        add(sums, 0, 0, 0, pf_int(-3));
+        add(sums, 0, 1, 0, pf_double(0));
+        finished(sums);
+        rows_are(sums, PF_UNRESTRICTED, zeros ? "0,0,0,0|0,1,0,0|" : "", "zeros");
+        pf_sums_free(sums);
+    }
+}
+
+/* Many sums in an order of their own, the same whatever the memory. */
+static struct pf_sums *many(uint64_t limit)
+{
+    struct pf_sums *sums = pf_sums_new(limit, false);
+    for (uint32_t i = 0; i < 20000; i++) {
+        uint32_t at = i * 2654435761u;
+        add(sums, at % 2 * 2, at / 7 % CONTEXTS, at / 3 % METRICS, i % 5 ? pf_int(i) : pf_double(i * 0.25));
+    }
+    return finished(sums);
+}
+
+static void memory_does_not_matter(void)
+{
+    struct pf_sums *large = many(64 << 20), *small = many(1);
+    struct pf_restriction all[] = {PF_UNRESTRICTED, {2, -1, -1, -1}, {-1, 17, -1, -1}, {-1, -1, 1, -1}};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        struct pf_buf have = rows_of(small, all[i], false), want = rows_of(large, all[i], false);
+        ok(have.size > 2 && have.size == want.size && !memcmp(have.data, want.data, want.size),
+           "spilled sums are the same: restriction %zu", i);
+        pf_buf_free(&have);
+        pf_buf_free(&want);
+    }
+    pf_sums_free(large);
+    pf_sums_free(small);
+}
+
+static void damaged_positions_are_refused(void)
+{
+    struct pf_sums *sums = pf_sums_new(1 << 20, false);
+    add(sums, 0, 0, 0, pf_int(1));
+    finished(sums);
+    struct pf_sums_state state = {sums};
+    struct pf_profile profile = {.state = &state};
+    struct pf_cursor cursor = {.profile = &profile, .table = &table, .only = PF_UNRESTRICTED};
+    struct pf_error error;
+    uint64_t beyond = 2;
+    if (pf_sums_cursor.open(&cursor, &error))
+        abort();
+    ok(pf_sums_cursor.restore(&cursor, &beyond, sizeof beyond, &error) && error.code == EINVAL,
+       "a position beyond the end is refused");
+    ok(pf_sums_cursor.restore(&cursor, &beyond, 3, &error), "and one of another size");
+    pf_sums_cursor.close(&cursor);
+    pf_sums_free(sums);
+}
+
+int main(void)
+{
+    values_are_added_up();
+    one_partition_needs_no_second_order();
+    numbers_are_exact();
+    zeros_are_rows_if_asked_for();
+    memory_does_not_matter();
+    damaged_positions_are_refused();
+    return done();
+}
