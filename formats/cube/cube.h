@@ -67,15 +67,17 @@ struct pf_cube_metric {
 
     /* Where the values are; known once the data have been looked at. */
     bool has_data;
-    bool swapped;      /* the other byte order than this machine's */
-    bool compressed;   /* a zlib stream a row */
-    bool all_rows;     /* a row for each position, `bits` is NULL */
-    uint64_t rows;     /* how many there are */
-    uint64_t base;     /* offset of row 0 in the input; compressed: that streams are counted from */
-    uint64_t end;      /* of the data in the input */
-    uint64_t table;    /* compressed: offset of the table of streams in the input */
-    uint64_t *bits;    /* a bit a position that has a row, */
-    uint32_t *rank;    /* and for each word how many rows come before its first bit */
+    bool swapped;    /* the other byte order than this machine's */
+    bool compressed; /* a zlib stream a row */
+    bool all_rows;   /* a row for each position, `bits` is NULL */
+    uint64_t rows;   /* how many there are, with those that no position belongs to */
+    uint64_t base;   /* offset of row 0 in the input; compressed: that streams are counted from */
+    uint64_t end;    /* of the data in the input */
+    uint64_t table;  /* compressed: offset of the table of streams in the input */
+    uint64_t *bits;  /* a bit a position that has a row, */
+    uint32_t *rank;  /* and for each word how many rows come before its first bit */
+    uint32_t
+        *row_at; /* the row of each position; NULL, as it mostly is: rows are numbered as their bits are */
     uint32_t *entry;   /* compressed: entry of the table for each row; NULL: the row's own number */
     uint64_t *damaged; /* compressed: a bit a row that can't be inflated; NULL: none */
 };
@@ -165,6 +167,9 @@ int pf_cube_shape(struct pf_cube *cube, struct pf_error *error);
 /* Looks at the indexes and data of all metrics. A cube that is broken has none. On failure nothing has changed. */
 int pf_cube_find_data(struct pf_cube *cube, struct pf_pass *pass, struct pf_error *error);
 void pf_cube_forget_data(struct pf_cube *cube);
+
+/* Whether a metric may have values, as far as the sizes of the members tell; they are not opened. */
+bool pf_cube_may_have_data(const struct pf_cube *cube, const struct pf_cube_metric *metric);
 
 /* How many bytes a row of a metric takes, inflated. */
 static inline uint64_t pf_cube_row_size(const struct pf_cube *cube, const struct pf_cube_metric *metric)

@@ -302,7 +302,7 @@ static bool matters(const char *name)
 const struct pf_driver pf_cube_driver = {
     .name = "cube",
     .title = "Cube 4 profile (.cubex) of Score-P and Scalasca",
-    .version = 4,
+    .version = 5,
     .matters = matters,
     .probe = probe,
     .open = open_file,

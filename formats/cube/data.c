@@ -67,7 +67,7 @@ int64_t pf_cube_row_of(const struct pf_cube *cube, const struct pf_cube_metric *
     if (!metric->all_rows) {
         if (!has_bit(metric->bits, position))
             return -1;
-        row = rows_before(metric, (uint32_t)position);
+        row = metric->row_at ? metric->row_at[position] : rows_before(metric, (uint32_t)position);
     }
     if (row >= metric->rows || (metric->damaged && has_bit(metric->damaged, row)))
         return -1;
@@ -129,51 +129,63 @@ static uint64_t number_64(const struct pf_cube_metric *metric, const unsigned ch
 
 /*
  * Marks the positions of an index. Its order is that of the rows, so one that is out of order leaves it open what belongs
- * where; one beyond the call tree belongs nowhere, and neither does what follows it.
+ * where; one beyond the call tree belongs nowhere, and its row is passed over.
  */
 static int mark_positions(struct looking *looking, const unsigned char *raw, size_t n, int64_t *last,
-                          bool *beyond, struct pf_error *error)
+                          uint64_t *beyond, struct pf_error *error)
 {
     struct pf_cube_metric *metric = looking->metric;
-    for (size_t i = 0; i < n; i++) {
+    for (size_t i = 0; i < n; i++, metric->rows++) {
         uint32_t position = number_32(metric, raw + i * 4);
+        if (position >= looking->cube->tree->count) {
+            ++*beyond;
+            continue;
+        }
         if (position <= *last)
             return note(looking, (int64_t)looking->index->offset, "error", "bad-index",
                         "the positions in its index do not ascend", error);
         *last = position;
-        if (position >= looking->cube->tree->count) {
-            *beyond = true;
-            return 1;
-        }
         metric->bits[position / 64] |= UINT64_C(1) << position % 64;
-        metric->rows++;
+        if (metric->row_at)
+            metric->row_at[position] = (uint32_t)metric->rows;
     }
     return 1;
 }
 
-static int read_positions(struct looking *looking, uint64_t count, struct pf_error *error)
+static int read_positions(struct looking *looking, uint64_t count, uint64_t *beyond, struct pf_error *error)
 {
     unsigned char raw[POSITIONS_A_READ * 4];
     uint64_t at = looking->index->offset + POSITIONS_AT;
     int64_t last = -1;
-    bool beyond = false;
     int result = 1;
-    while (count && result > 0 && !beyond) {
+    *beyond = 0;
+    looking->metric->rows = 0;
+    while (count && result > 0) {
         size_t n = count < POSITIONS_A_READ ? (size_t)count : POSITIONS_A_READ;
         ssize_t have = pf_input_read(looking->cube->input, raw, n * 4, at, error);
         if (have < 0 || pf_pass_step(looking->pass, at, pf_input_size(looking->cube->input), error))
             return -1;
         if ((size_t)have < n * 4)
             return 0; /* cannot be: the member's end is within the input */
-        result = mark_positions(looking, raw, n, &last, &beyond, error);
+        result = mark_positions(looking, raw, n, &last, beyond, error);
         count -= n;
         at += n * 4;
     }
-    if (result > 0 && beyond &&
-        note(looking, (int64_t)looking->index->offset, "warning", "bad-position",
-             "rows for call paths that are not there are left out", error))
-        return -1;
     return result;
+}
+
+/* Rows that belong to no call path shift those behind them: a second look numbers the rows of the positions. */
+static int pass_over(struct looking *looking, uint64_t count, uint64_t beyond, struct pf_error *error)
+{
+    char what[128];
+    snprintf(what, sizeof what, "%llu of its rows, for call paths that are not there, are left out",
+             (unsigned long long)beyond);
+    if (note(looking, (int64_t)looking->index->offset, "warning", "bad-position", what, error))
+        return -1;
+    looking->metric->row_at = calloc((size_t)looking->cube->tree->count + 1, sizeof *looking->metric->row_at);
+    if (!looking->metric->row_at)
+        return pf_fail_memory(error);
+    return read_positions(looking, count, &beyond, error);
 }
 
 /* 1: read; 0: can't be used; -1: *error filled. */
@@ -192,10 +204,16 @@ static int read_sparse(struct looking *looking, const unsigned char *head, size_
     metric->bits = calloc((size_t)looking->cube->tree->count / 64 + 1, sizeof *metric->bits);
     if (!metric->bits)
         return pf_fail_memory(error);
-    int result = read_positions(looking, count, error);
+    uint64_t beyond;
+    int result = read_positions(looking, count, &beyond, error);
+    if (result > 0 && beyond > looking->cube->tree->count)
+        return note(looking, (int64_t)looking->index->offset, "error", "bad-index",
+                    "most positions in its index are beyond the call tree", error);
+    if (result > 0 && beyond)
+        result = pass_over(looking, count, beyond, error);
     if (result <= 0)
         return result;
-    metric->all_rows = metric->rows == looking->cube->tree->count;
+    metric->all_rows = !beyond && metric->rows == looking->cube->tree->count;
     return count_bits(looking, error) ? -1 : 1;
 }
 
@@ -310,7 +328,7 @@ static int find_packed(struct looking *looking, struct pf_error *error)
         return -1;
     if (count < metric->rows && !metric->entry && note_short(looking, count, error))
         return -1;
-    return pf_cube_check_streams(looking->cube, metric, looking->pass, error) ? -1 : 1;
+    return 1;
 }
 
 static int find_rows(struct looking *looking, struct pf_error *error)
@@ -332,12 +350,24 @@ static int find_rows(struct looking *looking, struct pf_error *error)
 
 /* ---- all metrics -------------------------------------------------------------------------------- */
 
-static const struct pf_cube_member *find_member(const struct looking *looking, const char *what)
+static const struct pf_cube_member *find_member(const struct pf_cube *cube,
+                                                const struct pf_cube_metric *metric, const char *what)
 {
     char name[64];
-    snprintf(name, sizeof name, "%s%llu.%s", looking->metric->ghost ? "ghost_" : "",
-             (unsigned long long)looking->metric->id, what);
-    return pf_cube_archive_find(&looking->cube->archive, name);
+    snprintf(name, sizeof name, "%s%llu.%s", metric->ghost ? "ghost_" : "", (unsigned long long)metric->id,
+             what);
+    return pf_cube_archive_find(&cube->archive, name);
+}
+
+bool pf_cube_may_have_data(const struct pf_cube *cube, const struct pf_cube_metric *metric)
+{
+    const struct pf_cube_member *index = find_member(cube, metric, "index"),
+                                *data = find_member(cube, metric, "data");
+    if (!index || !data || metric->stored == PF_CUBE_DERIVED || !pf_cube_is_number(metric->type.kind))
+        return false;
+    bool no_positions = index->size > COUNT_AT && index->size <= POSITIONS_AT;
+    bool no_streams = index->size == COUNT_AT && data->size == TABLE_AT;
+    return data->size >= sizeof data_marker && !no_positions && !no_streams;
 }
 
 /* One of the pair is missing, or the values are of a type that nobody knows. */
@@ -358,10 +388,11 @@ static void forget_metric(struct pf_cube_metric *metric)
 {
     free(metric->bits);
     free(metric->rank);
+    free(metric->row_at);
     free(metric->entry);
     free(metric->damaged);
     metric->bits = metric->damaged = NULL;
-    metric->rank = metric->entry = NULL;
+    metric->rank = metric->row_at = metric->entry = NULL;
     metric->rows = 0;
     metric->has_data = metric->swapped = metric->compressed = metric->all_rows = false;
 }
@@ -369,8 +400,8 @@ static void forget_metric(struct pf_cube_metric *metric)
 static int look(struct looking *looking, struct pf_error *error)
 {
     struct pf_cube_metric *metric = looking->metric;
-    looking->index = find_member(looking, "index");
-    looking->data = find_member(looking, "data");
+    looking->index = find_member(looking->cube, metric, "index");
+    looking->data = find_member(looking->cube, metric, "data");
     if (!looking->index && !looking->data)
         return 0; /* as most metrics that a program does not use: all zero */
     if (!looking->index || !looking->data || metric->type.kind == PF_CUBE_NO_KIND)
@@ -378,6 +409,8 @@ static int look(struct looking *looking, struct pf_error *error)
     int result = read_index(looking, error);
     if (result > 0)
         result = find_rows(looking, error);
+    if (result > 0 && pf_cube_check(looking->cube, metric, looking->pass, error))
+        result = -1;
     if (result <= 0)
         forget_metric(metric);
     metric->has_data = result > 0;

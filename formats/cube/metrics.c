@@ -81,6 +81,7 @@ static int add_metric(struct pf_profile *profile, uint32_t m, int side, struct p
                                 .description = metric->description,
                                 .over_contexts = PF_OVER_NO_CONTEXTS,
                                 .over_partitions = PF_OVER_NO_PARTITIONS,
+                                .empty = !pf_cube_may_have_data(&cubex->cube, metric),
                                 .partner = PF_NO_PARTNER};
     if (!added->name)
         return -1;

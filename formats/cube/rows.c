@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "formats/cube/rows.h"
 
+#include <endian.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -209,24 +210,53 @@ static int note_bad_row(struct pf_cube *cube, struct pf_cube_metric *metric, uin
     return found && !range.size ? 0 : note_damaged(cube, metric, row, error);
 }
 
+/* Counters below zero that are stored as unsigned: no count gets that far by counting. */
+static bool may_wrap(const struct pf_cube_metric *metric)
+{
+    return metric->type.kind == PF_CUBE_UNSIGNED && metric->type.size == 8;
+}
+
+static uint64_t count_wrapped(const struct pf_cube_metric *metric, const unsigned char *raw, size_t n)
+{
+    size_t top = metric->swapped == (BYTE_ORDER == LITTLE_ENDIAN) ? 0 : 7;
+    uint64_t wrapped = 0;
+    for (size_t i = 0; i < n; i++)
+        wrapped += raw[i * 8 + top] >> 7;
+    return wrapped;
+}
+
+static int note_wrapped(struct pf_cube *cube, const struct pf_cube_metric *metric, uint64_t wrapped,
+                        struct pf_error *error)
+{
+    return pf_cube_note(cube->data_notes, 0, (int64_t)metric->base, "warning", "wrapped", error,
+                        "metric " PF_CUBE_NAME
+                        ": %llu values are 2^63 or more, as of a counter that went below "
+                        "zero; they are shown as they are stored, and so are sums of them",
+                        metric->name, (unsigned long long)wrapped);
+}
+
 static int check_rows(struct pf_cube_reader *reader, struct pf_cube *cube, struct pf_cube_metric *metric,
                       struct pf_pass *pass, struct pf_error *error)
 {
+    uint64_t wrapped = 0;
     for (uint64_t row = 0; row < metric->rows; row++) {
-        int good = inflate_row(reader, metric, row, error);
+        const unsigned char *raw;
+        int good = raw_row(reader, metric, row, 0, cube->n_locations, &raw, error);
         if (good < 0 || pf_pass_step(pass, row, metric->rows, error))
             return -1;
-        if (!good && note_bad_row(cube, metric, row, error))
+        if (!good && metric->compressed && note_bad_row(cube, metric, row, error))
             return -1;
+        if (good && may_wrap(metric))
+            wrapped += count_wrapped(metric, raw, cube->n_locations);
     }
-    return 0;
+    return wrapped ? note_wrapped(cube, metric, wrapped, error) : 0;
 }
 
-int pf_cube_check_streams(struct pf_cube *cube, struct pf_cube_metric *metric, struct pf_pass *pass,
-                          struct pf_error *error)
+int pf_cube_check(struct pf_cube *cube, struct pf_cube_metric *metric, struct pf_pass *pass,
+                  struct pf_error *error)
 {
     struct pf_cube_reader reader;
-    if (metric->end - metric->base > CHECKED_MAX)
+    if (!may_wrap(metric) && (!metric->compressed || metric->end - metric->base > CHECKED_MAX))
         return 0;
     pf_cube_reader_init(&reader, cube, true);
     int result = check_rows(&reader, cube, metric, pass, error);

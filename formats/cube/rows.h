@@ -65,10 +65,11 @@ int pf_cube_stream(const struct pf_cube *cube, const struct pf_cube_metric *metr
                    struct pf_cube_range *range, struct pf_error *error);
 
 /*
- * Inflates all rows of compressed data once, to know which of them are damaged; not if the data take more than 64 MB: there
- * a damaged row is found when it is read, and has no values.
+ * Reads all rows of compressed data once, to know which of them are damaged; not if the data take more than 64 MB: there
+ * a damaged row is found when it is read, and has no values. Reads all rows of 64-bit counters, to tell whether they have
+ * wrapped around. 0, or -1 with *error filled.
  */
-int pf_cube_check_streams(struct pf_cube *cube, struct pf_cube_metric *metric, struct pf_pass *pass,
-                          struct pf_error *error);
+int pf_cube_check(struct pf_cube *cube, struct pf_cube_metric *metric, struct pf_pass *pass,
+                  struct pf_error *error);
 
 #endif

@@ -156,10 +156,9 @@ int pf_cubex_set_threads(struct pf_profile *profile, struct pf_error *error)
 /* ---- regions ------------------------------------------------------------------------------------ */
 
 const struct pf_column pf_cubex_region_columns[PF_CUBEX_REGION_COLUMNS] = {
-    {"id", PF_PLAIN, 0},       {"begin", PF_PLAIN, 0},        {"end", PF_PLAIN, 0},
-    {"paradigm", PF_PLAIN, 0}, {"role", PF_PLAIN, 0},         {"name", PF_PLAIN, 0},
-    {"file", PF_PLAIN, 0},     {"mangled_name", PF_PLAIN, 0}, {"description", PF_PLAIN, 0},
-    {"url", PF_PLAIN, 0},
+    {"id", PF_PLAIN, 0},   {"begin", PF_PLAIN, 0},        {"end", PF_PLAIN, 0}, {"paradigm", PF_PLAIN, 0},
+    {"role", PF_PLAIN, 0}, {"mangled_name", PF_PLAIN, 0}, {"url", PF_PLAIN, 0}, {"name", PF_PLAIN, 0},
+    {"file", PF_PLAIN, 0}, {"description", PF_PLAIN, 0},
 };
 
 int pf_cubex_fill_regions(struct pf_cubex *cubex, struct pf_error *error)
@@ -176,11 +175,11 @@ int pf_cubex_fill_regions(struct pf_cubex *cubex, struct pf_error *error)
             rank_cell(region->end),
             string_cell(cube, region->paradigm),
             string_cell(cube, region->role),
+            string_cell(cube, region->mangled),
+            string_cell(cube, region->url),
             string_cell(cube, region->name),
             string_cell(cube, region->file),
-            string_cell(cube, region->mangled),
             string_cell(cube, region->description),
-            string_cell(cube, region->url),
         };
         if (pf_rows_add(rows, cells, error)) {
             pf_rows_free(rows);

@@ -39,9 +39,9 @@ void pf_experiment_declare(struct pf_experiment_tables *tables, const struct pf_
 {
     /* Other points are passed over without their numbers being read: far less than measuring all rows. */
     const struct pf_table common = {.stage = PF_MODELLED, .flags = PF_SEEKS_CONTEXT | PF_SEEKS_PARTITION};
-    static const char *const names[] = {"values", "statistics", "scaling", "models", "cells"};
-    const struct pf_cursor_ops *all[] = {ops->values, ops->statistics, &pf_experiment_scaling, ops->models,
-                                         ops->cells};
+    static const char *const names[] = {"values", "statistics", "scaling", "models", "cells", "totals"};
+    const struct pf_cursor_ops *all[] = {ops->values, ops->statistics, &pf_experiment_scaling,
+                                         ops->models, ops->cells,      ops->cells};
     for (int i = 0; i < PF_EXPERIMENT_TABLES; i++) {
         tables->tables[i] = common;
         tables->tables[i].name = names[i];
@@ -49,8 +49,13 @@ void pf_experiment_declare(struct pf_experiment_tables *tables, const struct pf_
         tables->tables[i].user = i;
     }
     tables->tables[PF_SCALING_TABLE].flags = PF_ONLY_IN_METRICS;
+    if (tables->threads) {
+        tables->tables[PF_SCALING_TOTAL_TABLE] = tables->tables[PF_SCALING_TABLE];
+        tables->tables[PF_SCALING_TOTAL_TABLE].name = "scaling_total";
+        tables->tables[PF_SCALING_TOTAL_TABLE].user = PF_SCALING_TOTAL_TABLE;
+    }
     profile->tables = tables->tables;
-    profile->n_tables = ops->models ? PF_CELLS_TABLE : PF_MODELS_TABLE;
+    profile->n_tables = ops->models || tables->threads ? PF_CELLS_TABLE : PF_MODELS_TABLE;
     profile->cells = &tables->tables[PF_CELLS_TABLE];
 }
 
@@ -73,6 +78,12 @@ static char *names_of_points(const struct pf_rows *items, size_t points, struct 
     return names;
 }
 
+static void set_columns(struct pf_table *table, const struct pf_column *columns, size_t n)
+{
+    table->columns = columns;
+    table->n_columns = n;
+}
+
 /* context,POINTS,name */
 static int make_scaling(struct pf_experiment_tables *tables, const struct pf_profile *profile,
                         struct pf_error *error)
@@ -93,15 +104,10 @@ static int make_scaling(struct pf_experiment_tables *tables, const struct pf_pro
     pf_experiment_tables_free(tables);
     tables->scaling = columns;
     tables->point_names = names;
-    tables->tables[PF_SCALING_TABLE].columns = columns;
-    tables->tables[PF_SCALING_TABLE].n_columns = points + 2;
+    set_columns(&tables->tables[PF_SCALING_TABLE], columns, points + 2);
+    if (tables->threads)
+        set_columns(&tables->tables[PF_SCALING_TOTAL_TABLE], columns, points + 2);
     return 0;
-}
-
-static void set_columns(struct pf_table *table, const struct pf_column *columns, size_t n)
-{
-    table->columns = columns;
-    table->n_columns = n;
 }
 
 int pf_experiment_columns(struct pf_experiment_tables *tables, const struct pf_experiment *experiment,
@@ -111,8 +117,10 @@ int pf_experiment_columns(struct pf_experiment_tables *tables, const struct pf_e
         return -1;
     tables->parameters = pf_experiment_parameters(experiment);
     size_t n_values = fill(tables->values, experiment, value_columns, COUNT(value_columns));
-    if (tables->threads)
-        tables->values[n_values++] = (struct pf_column){"thread", PF_PLAIN, 0};
+    if (tables->threads) {
+        tables->values[n_values] = tables->values[n_values - 1]; /* the name stays last */
+        tables->values[n_values++ - 1] = (struct pf_column){"thread", PF_PLAIN, 0};
+    }
     size_t n_statistics = fill(tables->statistics, experiment, statistics_columns, COUNT(statistics_columns));
     memcpy(tables->models, model_columns, sizeof model_columns);
     if (experiment->statistics_only) {
@@ -122,10 +130,12 @@ int pf_experiment_columns(struct pf_experiment_tables *tables, const struct pf_e
     }
     set_columns(&tables->tables[PF_VALUES_TABLE], tables->values, n_values);
     set_columns(&tables->tables[PF_STATISTICS_TABLE], tables->statistics, n_statistics);
-    set_columns(&tables->tables[PF_MODELS_TABLE], tables->models, COUNT(model_columns));
+    if (!tables->threads)
+        set_columns(&tables->tables[PF_MODELS_TABLE], tables->models, COUNT(model_columns));
     bool by_value = experiment->statistics_only;
     set_columns(&tables->tables[PF_CELLS_TABLE], by_value ? tables->values : tables->statistics,
                 by_value ? n_values : n_statistics);
+    set_columns(&tables->tables[PF_TOTALS_TABLE], tables->statistics, n_statistics);
     profile->cells_value = 1 + tables->parameters + (by_value ? VALUE : MEAN);
     return 0;
 }

@@ -12,24 +12,28 @@
  *   values      point,PARAMETERS,repetition,context,metric,value,name
  *   statistics  point,PARAMETERS,context,metric,repetitions,mean,median,min,max,std,name
  *   scaling     context,POINTS,name: of one metric, the mean at each point
+ *   scaling_total  the same with the sum over the threads of a measurement, in experiments that tell threads
  *   models      modeler,context,metric,RSS,rRSS,SMAPE,AR2,RE,function,name
  *
- * Beside these stands a table that is not listed: like statistics, but with one row a (point, context, metric)
- * whatever the file repeats: the cells that aggregates are made from. If the file has statistics only, it is like
- * values.
+ * Beside these stand two tables that are not listed. cells: like statistics, but with one row a (point, context, metric)
+ * whatever the file repeats: aggregates are made from them. If the file has statistics only, it is like values. totals:
+ * like cells, with sums over threads in place of means.
  */
 enum {
     PF_VALUES_TABLE,
     PF_STATISTICS_TABLE,
     PF_SCALING_TABLE,
     PF_MODELS_TABLE,
+    PF_SCALING_TOTAL_TABLE = PF_MODELS_TABLE, /* experiments that tell threads have no models */
     PF_CELLS_TABLE,
+    PF_TOTALS_TABLE,
     PF_EXPERIMENT_TABLES
 };
 
 struct pf_experiment_tables {
     unsigned parameters;
-    bool threads; /* values has a column for the thread; to be set before pf_experiment_columns */
+    bool
+        threads; /* measurements have a value a thread, which values tells; to be set before pf_experiment_declare */
     struct pf_column values[PF_PARAMETERS_MAX + 7];
     struct pf_column statistics[PF_PARAMETERS_MAX + 10];
     struct pf_column models[10];
@@ -67,17 +71,17 @@ static inline void pf_value_cells(struct pf_cell *cells, unsigned parameters, ui
     cells[3] = pf_double(value);
 }
 
-/* The cell of the thread in a row of values: the last one. */
+/* The cell of the thread in a row of values: before the name. */
 static inline struct pf_cell *pf_thread_cell(struct pf_cell *cells, unsigned parameters)
 {
-    return &cells[1 + parameters + 5];
+    return &cells[1 + parameters + 4];
 }
 
 /* A row of statistics. */
 void pf_statistics_cells(struct pf_cell *cells, unsigned parameters, uint32_t point,
                          const struct pf_series *series, const struct pf_statistics *statistics);
 
-/* Walks scaling, whatever the format: over the profile's cells. (scaling.c) */
+/* Walks scaling and scaling_total, whatever the format: over cells and totals. (scaling.c) */
 extern const struct pf_cursor_ops pf_experiment_scaling;
 
 #endif

@@ -11,6 +11,11 @@ static void probe(struct pf_probe *probe, struct pf_verdict *verdict)
     pf_pointstudy_probe(probe, ".cubex", verdict);
 }
 
+/* What aggregates over the points, and scaling.csv, show of a call path's values, a location each. */
+static const char reading_of_locations[] = "at each point the mean over all locations, idle ones too, as "
+                                           "Extra-P's weak scaling has it; scaling_total.csv has "
+                                           "their sum";
+
 /* ---- opening ------------------------------------------------------------------------------------ */
 
 /* The columns of statistics are the common ones, with the scaling before them. */
@@ -34,7 +39,8 @@ static int open_folder(struct pf_profile *profile, struct pf_error *error)
     if (pf_pointstudy_open(profile, ".cubex", "Files", &ops, error))
         return -1;
     add_scaling(cubedir);
-    return 0;
+    struct pf_cell reading[] = {pf_string("Values"), pf_string(reading_of_locations)};
+    return pf_rows_add(profile->info, reading, error);
 }
 
 /* ---- reading ------------------------------------------------------------------------------------ */
@@ -46,6 +52,7 @@ static void set_sides(const struct pf_cubedir *cubedir, const struct pf_experime
     size_t n = pf_strings_count(experiment->metrics);
     for (size_t i = 0; i < n; i++) {
         metrics[i].scope = cubedir->inclusive[i] ? "inclusive" : "exclusive";
+        metrics[i].description = reading_of_locations;
         size_t length = strlen(metrics[i].name);
         bool twins = i + 1 < n && !cubedir->inclusive[i] && cubedir->inclusive[i + 1] &&
                      !strncmp(metrics[i].name, metrics[i + 1].name, length) &&
@@ -96,7 +103,7 @@ static void close_folder(struct pf_profile *profile)
 const struct pf_driver pf_cubedir_driver = {
     .name = "cube-experiment",
     .title = "Folders of points that hold Cube profiles, as an Extra-P experiment",
-    .version = 2,
+    .version = 3,
     .directories = true,
     .beside = "experiment",
     .probe = probe,

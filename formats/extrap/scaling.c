@@ -4,8 +4,8 @@
 #include "formats/extrap/columns.h"
 
 /*
- * The table "scaling" of one metric: a walk over the profile's cells, which come series by series, that lays
- * the rows of a series side by side. Where it stands is where the first row of the next series is.
+ * The table "scaling" of one metric: a walk over the experiment's cells, which come series by series, that lays
+ * the rows of a series side by side; "scaling_total" is the same over its totals. Where it stands is where the first row of the next series is.
  */
 struct scaling {
     struct pf_cursor cells;
@@ -44,20 +44,22 @@ static void scaling_close(struct pf_cursor *cursor)
 
 static int scaling_open(struct pf_cursor *cursor, struct pf_error *error)
 {
-    const struct pf_profile *profile = cursor->profile;
     struct scaling *scaling = cursor->state = calloc(1, sizeof *scaling);
     if (!scaling)
         return pf_fail_memory(error);
-    scaling->cells =
-        (struct pf_cursor){.profile = cursor->profile, .table = profile->cells, .only = cursor->only};
+    /* The experiment's tables stand behind one another, each at the place that `user` tells. */
+    const struct pf_table *tables = cursor->table - cursor->table->user;
+    const struct pf_table *cells =
+        &tables[cursor->table->user == PF_SCALING_TABLE ? PF_CELLS_TABLE : PF_TOTALS_TABLE];
+    scaling->cells = (struct pf_cursor){.profile = cursor->profile, .table = cells, .only = cursor->only};
     scaling->n_points = cursor->table->n_columns - 2;
-    scaling->context = column_of(profile->cells, PF_CONTEXT);
-    scaling->row = calloc(profile->cells->n_columns, sizeof *scaling->row);
+    scaling->context = column_of(cells, PF_CONTEXT);
+    scaling->row = calloc(cells->n_columns, sizeof *scaling->row);
     scaling->points = calloc(scaling->n_points + 1, sizeof *scaling->points);
     scaling->filled = calloc(scaling->n_points + 1, sizeof *scaling->filled);
     if (!scaling->row || !scaling->points || !scaling->filled)
         return pf_fail_memory(error);
-    return profile->cells->ops->open(&scaling->cells, error);
+    return cells->ops->open(&scaling->cells, error);
 }
 
 /* Remembers where cells stands. */

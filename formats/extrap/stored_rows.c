@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,7 +13,8 @@
  *
  * values: a row a value; without values a row a figure, each under its own metric. statistics: a row a
  * measurement, from its figures if it has any, else from its values. cells: a row a (series, point), over all its
- * measurements (of figures: the first); without values like values.
+ * measurements (of figures: the first); without values like values. totals: like cells, where the mean is that of the
+ * measurements' sums over threads.
  */
 struct rows {
     const struct pf_study *study;
@@ -20,7 +22,8 @@ struct rows {
     int64_t metric;    /* that the records are restricted to, or -1 */
     int64_t statistic; /* and the figures, or -1 */
     unsigned parameters;
-    bool pooled;  /* cells */
+    bool pooled; /* cells and totals */
+    bool totals;
     bool threads; /* each value is that of a location, which is told */
     struct pf_records records;
     uint32_t series; /* whose records are read, if restricted to a context; PF_NO_SERIES: the end */
@@ -249,6 +252,8 @@ static int next_statistics(struct rows *rows, struct pf_cell *cells, struct pf_e
         figure_cells(rows, &gathered, cells);
     } else {
         struct pf_statistics found = pf_summary_get(&rows->summary);
+        if (rows->totals && gathered.repetitions && isfinite(found.mean))
+            found.mean = (rows->summary.sum + rows->summary.correction) / (double)gathered.repetitions;
         found.count = gathered.repetitions;
         pf_statistics_cells(cells, rows->parameters, gathered.first.point, series, &found);
     }
@@ -284,7 +289,8 @@ static int rows_open(struct pf_cursor *cursor, struct pf_error *error)
     rows->study = stored->study;
     rows->only = cursor->only;
     rows->parameters = stored->tables.parameters;
-    rows->pooled = cursor->table->user == PF_CELLS_TABLE;
+    rows->totals = cursor->table->user == PF_TOTALS_TABLE;
+    rows->pooled = rows->totals || cursor->table->user == PF_CELLS_TABLE;
     rows->threads = stored->tables.threads && cursor->table->user == PF_VALUES_TABLE;
     rows->key = UINT64_MAX;
     rows->series = PF_NO_SERIES;

@@ -159,7 +159,9 @@ static void a_damaged_metric_leaves_the_others(void)
     ok(warns(&fixture, "error", "bad-index") && warns(&fixture, "error", "bad-data") &&
            warns(&fixture, "error", "no-data") && pf_rows_count(fixture.profile.warnings) == 4,
        "each of them is told; a metric without members is not");
-    ok(fixture.profile.n_metrics == 12, "all metrics are listed");
+    const struct pf_metric *metrics = fixture.profile.metrics;
+    ok(fixture.profile.n_metrics == 12 && !metrics[0].empty && metrics[6].empty && metrics[10].empty,
+       "all metrics are listed; those without members are known to be empty");
     tear_down(&fixture);
     forget(&rows);
 }
@@ -175,6 +177,28 @@ static void rows_may_be_missing(void)
     set_up(&fixture, &tar);
     values_are(&fixture, ONE_VALUE, "rows beyond the end of the data, or of no call path, are left out");
     ok(warns(&fixture, "error", "short-data") && warns(&fixture, "warning", "bad-position"), "both are told");
+    tear_down(&fixture);
+    forget(&rows);
+}
+
+static void positions_may_be_wrong(void)
+{
+    struct bytes tar = {0}, rows = {0};
+    struct fixture fixture;
+    put_doubles(&rows, (double[]){1, 2, 3, 4, 5, 6}, 6, false);
+    put_index(&tar, "0.index", (uint32_t[]){0, 7777, 4}, 3, false);
+    put_data(&tar, "0.data", &rows);
+    put_text(&tar, "anchor.xml", ANCHOR(METRIC(0, "EXCLUSIVE", "time", "DOUBLE")));
+    set_up(&fixture, &tar);
+    values_are(&fixture,
+               "0 main time 1|1 main time 2|0 main time (inc) 6|1 main time (inc) 8|"
+               "0 b time 5|1 b time 6|0 b time (inc) 5|1 b time (inc) 6|",
+               "a row of no call path is passed over; those behind it stay where they belong");
+    ok(warns(&fixture, "warning", "bad-position"), "and told");
+    char *text = values_text(&fixture, (struct pf_restriction){1, -1, -1, -1}, false);
+    is(text, "1 main time 2|1 main time (inc) 8|1 b time 6|1 b time (inc) 6|",
+       "also in the values of one location");
+    free(text);
     tear_down(&fixture);
     forget(&rows);
 }
@@ -272,6 +296,7 @@ int main(void)
     a_cut_file_keeps_what_came_before();
     a_damaged_metric_leaves_the_others();
     rows_may_be_missing();
+    positions_may_be_wrong();
     a_damaged_stream_is_one_row();
     streams_may_stand_in_any_order();
     streams_may_be_empty();

@@ -76,6 +76,8 @@ static void counts_are_exact(void)
        "(inc) 1|",
        "sums of 64-bit counts need more bits, differences a sign");
     free(text);
+    ok(warns(&fixture, "warning", "wrapped") && pf_rows_count(fixture.profile.warnings) == 2,
+       "of each metric it is told that its counts may have wrapped around");
     tear_down(&fixture);
     forget(&rows);
 }

@@ -180,6 +180,11 @@ static void values_are_pooled(void)
        "weak 1 main time (inc) 1 32 32 31 33 1 | weak_threaded 1 main time (inc) 1 32 32 31 33 1 | "
        "strong 1 main time (inc) 1 64 64 64 64 0 | ",
        "inclusive values are a metric of their own");
+    is(table_text(&study, "scaling", (struct pf_restriction){-1, -1, 0, -1}, true),
+       "main 6.5 2 | f 1.25 15 | ", "scaling shows the mean over locations");
+    is(table_text(&study, "scaling_total", (struct pf_restriction){-1, -1, 0, -1}, true),
+       "main 13 4 | f 2.5 30 | ", "scaling_total their sum, of several files or call paths the mean of it");
+    ok(strstr(study.profile.metrics[0].description, "mean over all locations"), "a metric says so");
     ok(study.profile.n_metrics == 2 && study.profile.metrics[0].partner == 1 &&
            !strcmp(study.profile.metrics[1].scope, "inclusive"),
        "the sides of a metric are twins; a metric without data is none");
