@@ -181,7 +181,6 @@ static int fold_record(struct reading *reading, const uint64_t *record, struct p
     union pf_measure *measures = pf_fold_at(reading->model->fold, (uint32_t)record[CONTEXT], error);
     if (!measures)
         return -1;
-    measures[NSIGHT_CALLS].i++;
     measures[NSIGHT_GPU_CALLS].i++;
     measures[NSIGHT_GPU_TIME].i = (int64_t)((uint64_t)measures[NSIGHT_GPU_TIME].i + record[TIME]);
     measures[NSIGHT_BYTES].i = (int64_t)((uint64_t)measures[NSIGHT_BYTES].i + record[BYTES]);

@@ -36,7 +36,7 @@ struct open_call {
 
 /* What a context's visits come to in the thread that is being read. */
 struct visits {
-    int64_t calls, inclusive;
+    int64_t calls, api_calls, inclusive;
     int64_t below; /* inclusive times of the contexts below */
     bool own;      /* inclusive is what is known of it, rather than what is below */
 };
@@ -152,12 +152,14 @@ static struct visits *visits_of(struct reading *reading, uint32_t context, struc
     return &reading->visits[context];
 }
 
-static int visit(struct reading *reading, uint32_t context, int64_t duration, struct pf_error *error)
+static int visit(struct reading *reading, uint32_t context, bool api, int64_t duration,
+                 struct pf_error *error)
 {
     struct visits *visits = visits_of(reading, context, error);
     if (!visits)
         return -1;
-    visits->calls++;
+    visits->calls += !api;
+    visits->api_calls += api;
     visits->inclusive = plus(visits->inclusive, duration);
     visits->own = true;
     return 0;
@@ -171,6 +173,7 @@ static int fold_context(struct reading *reading, uint32_t context, const struct 
     if (!measures)
         return -1;
     measures[NSIGHT_CALLS].i = visits->calls;
+    measures[NSIGHT_API_CALLS].i = visits->api_calls;
     measures[NSIGHT_TIME].i = (int64_t)((uint64_t)inclusive - (uint64_t)visits->below);
     measures[NSIGHT_TIME_INC].i = inclusive;
     measures[NSIGHT_TIMED].i = 1;
@@ -208,7 +211,7 @@ static int take_range(struct reading *reading, const uint64_t *record, struct pf
         reading->n_ranges--;
     if (reading->n_ranges < OPEN_MAX)
         reading->ranges[reading->n_ranges++] = range;
-    return visit(reading, range.context, range.end - range.start, error);
+    return visit(reading, range.context, false, range.end - range.start, error);
 }
 
 /* The innermost range that a call lies in. */
@@ -258,7 +261,7 @@ static int take_call(struct reading *reading, const uint64_t *record, uint64_t p
         found.path = range_around(reading, start, end);
     const struct open_call *around = call_around(reading, start, end, found.path);
     found.call = context_of_call(reading, found.path, name, around, error);
-    if (found.call == PF_NO_CONTEXT || visit(reading, found.call, end - start, error))
+    if (found.call == PF_NO_CONTEXT || visit(reading, found.call, true, end - start, error))
         return -1;
     if (nsight_sums_add(&model->sums, NSIGHT_SUM_API, found.path, name, end - start, 0, error) ||
         nsight_lookup_add(&model->calls, process, (int64_t)record[NUMBER], found, error))

@@ -126,6 +126,8 @@ int nsight_load_model(struct pf_profile *profile, struct nsight_db *db, struct p
         {.measure = NSIGHT_TIME_INC, .present = NSIGHT_TIMED},
         {.measure = NSIGHT_GPU_TIME, .present = NSIGHT_GPU_CALLS},
         {.measure = NSIGHT_BYTES, .present = NSIGHT_BYTES},
+        {.measure = NSIGHT_API_CALLS, .present = NSIGHT_API_CALLS},
+        {.measure = NSIGHT_GPU_CALLS, .present = NSIGHT_GPU_CALLS},
     };
     uint64_t cache = profile->options->cache;
     struct nsight_model model = {

@@ -49,8 +49,8 @@ static const struct pf_table mass_tables[] = {
 enum { MASS_TABLES = sizeof mass_tables / sizeof *mass_tables };
 
 static const struct pf_metric metrics[] = {
-    {0, "calls", "", "exclusive", "int", "visits of functions, calls of the API, activities of GPUs",
-     PF_OVER_ALL, PF_SUM, .partner = PF_NO_PARTNER},
+    {0, "calls", "", "exclusive", "int", "visits of functions", PF_OVER_ALL, PF_SUM,
+     .partner = PF_NO_PARTNER},
     {1, "time", "ns", "exclusive", "int", "time of the CPU, without what was called", PF_OVER_ALL, PF_SUM,
      .partner = 2},
     {2, "time (inc)", "ns", "inclusive", "int", "time of the CPU, with what was called", PF_OVER_ROOTS,
@@ -59,6 +59,10 @@ static const struct pf_metric metrics[] = {
      PF_OVER_ALL, PF_SUM, .partner = PF_NO_PARTNER},
     {4, "bytes", "bytes", "exclusive", "int", "bytes that GPUs copied or set", PF_OVER_ALL, PF_SUM,
      .partner = PF_NO_PARTNER},
+    {5, "api calls", "", "exclusive", "int", "calls of the API", PF_OVER_ALL, PF_SUM,
+     .partner = PF_NO_PARTNER},
+    {6, "gpu activities", "", "exclusive", "int", "kernels, copies and settings of memory on GPUs",
+     PF_OVER_ALL, PF_SUM, .partner = PF_NO_PARTNER},
 };
 
 static void set_tables(struct pf_profile *profile, struct nsight_state *state)
@@ -229,7 +233,7 @@ static bool no_name_matters(const char *name)
 const struct pf_driver pf_nsight_driver = {
     .name = "nsight",
     .title = "Nsight Systems export (SQLite), with or without Extra-Prof ranges",
-    .version = 2,
+    .version = 3,
     .matters = no_name_matters,
     .probe = nsight_probe,
     .open = open_file,

@@ -31,7 +31,8 @@
 
 /* Measures of a context in a partition, in the fold. Times in ns. */
 enum {
-    NSIGHT_CALLS,
+    NSIGHT_CALLS, /* visits of functions */
+    NSIGHT_API_CALLS,
     NSIGHT_TIME,
     NSIGHT_TIME_INC,
     NSIGHT_TIMED, /* not zero: there is a NSIGHT_TIME_INC */
@@ -63,7 +64,7 @@ enum nsight_sum {
 };
 
 /* The metrics, in the order of their numbers. */
-enum { NSIGHT_METRICS = 5 };
+enum { NSIGHT_METRICS = 7 };
 
 /* Where a table ended before its end, for each table: told when the pass is over, which may be made again. */
 struct nsight_damage {

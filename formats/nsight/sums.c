@@ -15,7 +15,7 @@ enum { COLUMNS_MAX = 7 };
 
 static const struct pf_column named_columns[] = {
     {"context", PF_CONTEXT, 0}, {"count", PF_PLAIN, 0},  {"total_ns", PF_PLAIN, 0},
-    {"name", PF_PLAIN, 0},      {"min_ns", PF_PLAIN, 0}, {"max_ns", PF_PLAIN, 0},
+    {"min_ns", PF_PLAIN, 0},    {"max_ns", PF_PLAIN, 0}, {"name", PF_PLAIN, 0},
 };
 static const struct pf_column memcpy_columns[] = {
     {"context", PF_CONTEXT, 0}, {"kind", PF_PLAIN, 0},   {"count", PF_PLAIN, 0},  {"bytes", PF_PLAIN, 0},
@@ -132,10 +132,10 @@ static int add_row(const struct nsight_sums *sums, const struct place *place, st
     if (place->table == NSIGHT_SUM_MEMCPY || place->table == NSIGHT_SUM_MEMSET)
         cells[n++] = pf_int(entry->bytes);
     cells[n++] = pf_int(entry->total);
-    if (named)
-        cells[n++] = place->name;
     cells[n++] = pf_int(entry->least);
     cells[n++] = pf_int(entry->most);
+    if (named)
+        cells[n++] = place->name;
     return pf_rows_add(rows, cells, error);
 }
 

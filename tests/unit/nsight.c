@@ -60,13 +60,13 @@ static void test_tables(void)
        "gpu-0.no-stream,stream,7,,0,1,4294967295,\n",
        "threads come first, then streams by device and number");
     is(rows(export, "api"),
-       ",1,10,cudaDeviceSynchronize,10,10\n"
-       "main/solve,1,200,cudaDeviceSynchronize,200,200\n"
-       "main/solve,1,20,cudaLaunchKernel,20,20\n"
-       "main/solve,1,60,cudaMemcpy,60,60\n"
-       "main/solve,1,10,cudaMemset,10,10\n",
+       ",1,10,10,10,cudaDeviceSynchronize\n"
+       "main/solve,1,200,200,200,cudaDeviceSynchronize\n"
+       "main/solve,1,20,20,20,cudaLaunchKernel\n"
+       "main/solve,1,60,60,60,cudaMemcpy\n"
+       "main/solve,1,10,10,10,cudaMemset\n",
        "API calls are added up by call path and name; what has no path comes first");
-    is(rows(export, "kernels"), "main/solve,1,165,stencil,165,165\n", "so are kernels");
+    is(rows(export, "kernels"), "main/solve,1,165,165,165,stencil\n", "so are kernels");
     is(rows(export, "memcpy"), "main/solve,HOST_TO_DEVICE,1,4096,40,40,40\n", "copies, by kind");
     is(rows(export, "memset"), "main/solve,1,512,4,4,4\n", "settings of memory");
     is(rows(export, "sync"), "main/solve,CONTEXT_SYNCHRONIZE,1,180,180,180\n", "synchronisations, by type");
@@ -86,10 +86,10 @@ static void test_innermost(void)
                       RANGE(200, 500, "a->b->c") CALL(200, 210, 1, 1) CALL(300, 310, 2, 1)
                           CALL(490, 500, 3, 1) CALL(499, 501, 4, 1) CALL(850, 950, 5, 1));
     is(rows(export, "api"),
-       ",1,100,cudaLaunchKernel,100,100\n"
-       "a,1,10,cudaLaunchKernel,10,10\n"
-       "a/b,2,12,cudaLaunchKernel,2,10\n"
-       "a/b/c,1,10,cudaLaunchKernel,10,10\n",
+       ",1,100,100,100,cudaLaunchKernel\n"
+       "a,1,10,10,10,cudaLaunchKernel\n"
+       "a/b,2,12,2,10,cudaLaunchKernel\n"
+       "a/b/c,1,10,10,10,cudaLaunchKernel\n",
        "a call belongs to the innermost range that begins before it and ends after it");
     close_export(export);
 }
@@ -104,13 +104,15 @@ static void test_inner_calls(void)
        "thread-7,a/cudaLaunchKernel/cudaMemcpy,time,80\n"
        "thread-7,a/cudaMemcpy,time,100\n",
        "a call in a call is made by it: no time counts twice");
-    is(values_of(export, "calls"),
-       "thread-7,a,calls,1\n"
-       "thread-7,a/cudaLaunchKernel,calls,1\n"
-       "thread-7,a/cudaLaunchKernel/cudaMemcpy,calls,1\n"
-       "thread-7,a/cudaMemcpy,calls,1\n"
-       "gpu-0.stream-7,a/cudaLaunchKernel/stencil,calls,1\n",
-       "of two calls with one correlation, the first one's context is what a kernel stands below");
+    is(values_of(export, "calls"), "thread-7,a,calls,1\n", "visits of functions,");
+    is(values_of(export, "api calls"),
+       "thread-7,a/cudaLaunchKernel,api calls,1\n"
+       "thread-7,a/cudaLaunchKernel/cudaMemcpy,api calls,1\n"
+       "thread-7,a/cudaMemcpy,api calls,1\n",
+       "calls of the API");
+    is(values_of(export, "gpu activities"), "gpu-0.stream-7,a/cudaLaunchKernel/stencil,gpu activities,1\n",
+       "and what GPUs did are counted apart; of two calls with one correlation, a kernel stands below the "
+       "first");
     close_export(export);
 }
 
@@ -154,10 +156,10 @@ static void test_sampled(void)
                   "INSERT INTO CUPTI_ACTIVITY_KIND_RUNTIME VALUES (100,200,67," THREAD_7 ",5,1,0,0);"
                   "INSERT INTO CUPTI_ACTIVITY_KIND_RUNTIME VALUES (110,190,0," THREAD_7
                   ",5,2,0,NULL);" KERNEL(120, 150, 7, 5, 3));
-    is(rows(export, "kernels"), "main/run/cudaLaunchKernel,1,30,stencil,30,30\n",
+    is(rows(export, "kernels"), "main/run/cudaLaunchKernel,1,30,30,30,stencil\n",
        "sampled chains are paths, from the outermost frame; unresolved frames are left out");
     is(rows(export, "api"),
-       ",1,80,cudaMemcpy,80,80\nmain/run/cudaLaunchKernel,1,100,cudaLaunchKernel,100,100\n",
+       ",1,80,80,80,cudaMemcpy\nmain/run/cudaLaunchKernel,1,100,100,100,cudaLaunchKernel\n",
        "a call without a chain has no path");
     is(values_of(export, "time"),
        "thread-7,main,time,0\n"
@@ -177,7 +179,7 @@ static void test_imported(void)
         "(NULL,'main',1,500),(NULL,'main->run',2,40),(0,'[Uncorrelated]',1,0),"
         "(9,'main->cudaLaunchKernel',2,1);" CALL(100, 110, 1, 1) KERNEL(120, 150, 7, 1, 3)
             KERNEL(160, 170, 7, 9, 4));
-    is(rows(export, "kernels"), "main,1,10,reduce,10,10\nmain/run,1,30,stencil,30,30\n",
+    is(rows(export, "kernels"), "main,1,10,10,10,reduce\nmain/run,1,30,30,30,stencil\n",
        "paths that an import has left are used, also where the call is missing");
     is(values_of(export, "time"),
        "thread-7,main,time,0\n"
@@ -195,7 +197,7 @@ static void test_pathless(void)
         export_of(TABLES NAMES CALL(100, 110, 1, 1) KERNEL(120, 150, 7, 1, 3) KERNEL(160, 170, 7, 9, 99));
     is(paths(export), "cudaLaunchKernel api\ncudaLaunchKernel/stencil kernel\n#99 kernel\n",
        "without paths, calls are roots; names that are not there are numbers");
-    is(rows(export, "kernels"), ",1,10,#99,10,10\n,1,30,stencil,30,30\n", "and kernels have no path");
+    is(rows(export, "kernels"), ",1,10,10,10,#99\n,1,30,30,30,stencil\n", "and kernels have no path");
     close_export(export);
 }
 
@@ -206,11 +208,9 @@ static void test_processes(void)
         1) "INSERT INTO CUPTI_ACTIVITY_KIND_RUNTIME VALUES (100,130,0,(1<<56)|(9<<24)|9,1,2,0,NULL);"
            "INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES (1,2,0,1,7,1,(1<<56)|(9<<24),3,3);" KERNEL(
                120, 150, 7, 1, 3));
-    is(values_of(export, "calls"),
-       "process-7.thread-7,cudaLaunchKernel,calls,1\n"
-       "process-9.thread-9,cudaMemcpy,calls,1\n"
-       "process-7.gpu-0.stream-7,cudaLaunchKernel/stencil,calls,1\n"
-       "process-9.gpu-0.stream-7,cudaMemcpy/stencil,calls,1\n",
+    is(values_of(export, "gpu activities"),
+       "process-7.gpu-0.stream-7,cudaLaunchKernel/stencil,gpu activities,1\n"
+       "process-9.gpu-0.stream-7,cudaMemcpy/stencil,gpu activities,1\n",
        "processes count their correlations each from 1: they are told apart, and so are names of threads");
     close_export(export);
 }
