@@ -41,6 +41,7 @@ struct pf_inflate {
     uint64_t text_size; /* UINT64_MAX: not known yet */
     bool damaged;
     struct pf_error damage;
+    uint64_t packed_end; /* where a zlib stream that is whole has ended; UINT64_MAX: not known */
 };
 
 struct pf_inflate *pf_inflate_new(pf_inflate_source *source, void *arg, uint64_t packed_size)
@@ -53,7 +54,7 @@ struct pf_inflate *pf_inflate_new(pf_inflate_source *source, void *arg, uint64_t
     inflate->source = source;
     inflate->arg = arg;
     inflate->packed_size = packed_size;
-    inflate->text_size = UINT64_MAX;
+    inflate->text_size = inflate->packed_end = UINT64_MAX;
     pthread_mutex_init(&inflate->lock, NULL);
     pthread_cond_init(&inflate->idle, NULL);
     return inflate;
@@ -200,6 +201,8 @@ static int advance(struct pf_inflate *inflate, struct pf_inflater *run, struct p
         inflate->text_size = run->base + run->have;
         inflate->damaged = run->damaged;
         inflate->damage = run->damage;
+        if (!run->damaged && run->wrapping == PF_ZLIB)
+            inflate->packed_end = pf_inflater_packed(run);
     }
     pthread_mutex_unlock(&inflate->lock);
     return 0;
@@ -262,6 +265,14 @@ bool pf_inflate_damage(struct pf_inflate *inflate, struct pf_error *damage)
         *damage = inflate->damage;
     pthread_mutex_unlock(&inflate->lock);
     return damaged;
+}
+
+bool pf_inflate_trailing(struct pf_inflate *inflate, uint64_t *offset)
+{
+    pthread_mutex_lock(&inflate->lock);
+    *offset = inflate->packed_end;
+    pthread_mutex_unlock(&inflate->lock);
+    return *offset < inflate->packed_size;
 }
 
 uint64_t pf_inflate_packed_before(struct pf_inflate *inflate, uint64_t offset)

@@ -17,8 +17,8 @@
  * back. Memory: a few hundred KB; seek points take 1/64 of the text, in an unlinked file beyond 2 MB.
  *
  * A stream that is cut off or damaged ends where the damage is; pf_inflate_damage tells. Text before it is served,
- * for a wrong check sum as well (it is known at the end only). What follows a zlib stream is ignored, zeros
- * after a gzip member too.
+ * for a wrong check sum as well (it is known at the end only). What follows a zlib stream is ignored
+ * (pf_inflate_trailing tells), zeros after a gzip member too.
  *
  * Safe to use from many threads at once.
  */
@@ -52,6 +52,9 @@ uint64_t pf_inflate_size(struct pf_inflate *inflate);
 
 /* True if a read has met damage; *damage says what and where (offset in the compressed bytes). */
 bool pf_inflate_damage(struct pf_inflate *inflate, struct pf_error *damage);
+
+/* True if a read has met the end of a zlib stream and bytes follow it; *offset is where they begin. */
+bool pf_inflate_trailing(struct pf_inflate *inflate, uint64_t *offset);
 
 /*
  * About how many compressed bytes lie before an offset of the text that has been read before: for progress.

@@ -122,6 +122,9 @@ ssize_t pf_input_read(struct pf_input *input, void *buffer, size_t size, uint64_
  */
 bool pf_input_damage(struct pf_input *input, struct pf_error *damage);
 
+/* True if bytes of the file follow the zlib stream that the input is made of, once a read has met its end; *offset is theirs. */
+bool pf_input_trailing(struct pf_input *input, uint64_t *offset);
+
 /*
  * How far a pass that reads an input through is when it stands at `offset`, in bytes of the file: *done of *total.
  * For pf_pass_step; for a compressed file a good guess.

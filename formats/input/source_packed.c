@@ -78,6 +78,11 @@ bool pf_input_damage(struct pf_input *input, struct pf_error *damage)
     return input->inflate && pf_inflate_damage(input->inflate, damage);
 }
 
+bool pf_input_trailing(struct pf_input *input, uint64_t *offset)
+{
+    return input->inflate && pf_inflate_trailing(input->inflate, offset);
+}
+
 void pf_input_progress(struct pf_input *input, uint64_t offset, uint64_t *done, uint64_t *total)
 {
     *total = pf_input_stamp(input)->size;

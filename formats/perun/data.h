@@ -16,10 +16,10 @@
  *   columns  the values of the columns of types
  *
  * An item: a byte, PERUN_OBJECT or PERUN_TYPE. After the first: the properties. After the second: rows; start and
- * end of its values in columns; number of columns; of each its field, its offset from the start, and its sum: all as
+ * end of its values in columns; 1 + unit; number of columns; of each its field, its offset from the start, and its sum: all as
  * varints but the sum, which is PERUN_NO_SUM unless each row has a number there.
  *
- * Properties: offset of their shape, 1 + uid (0: none), context, the values of the shape's fields. A shape: 1 + snapshot,
+ * Properties: offset of their shape, 1 + uid (0: none), context, 1 + unit, the values of the shape's fields. A shape: 1 + snapshot,
  * 1 + group, 1 + type, 1 + subtype, number of fields; of each its number. Types and so on are numbers of strings.
  */
 enum { PERUN_OBJECT, PERUN_TYPE };
@@ -36,16 +36,16 @@ struct perun_snapshot {
 /* Columns of models.csv. */
 enum {
     PERUN_MODEL_ID,
-    PERUN_MODEL_UID,
-    PERUN_MODEL_KIND,
-    PERUN_MODEL_METHOD,
     PERUN_MODEL_R_SQUARE,
     PERUN_MODEL_X_START,
     PERUN_MODEL_X_END,
-    PERUN_MODEL_COEFFS,
     PERUN_MODEL_POINTS,
     PERUN_MODEL_STATS,
     PERUN_MODEL_FORMULA,
+    PERUN_MODEL_COEFFS,
+    PERUN_MODEL_KIND,
+    PERUN_MODEL_METHOD,
+    PERUN_MODEL_UID,
     PERUN_MODEL_OTHER,
     PERUN_MODEL_COLUMNS
 };
@@ -85,7 +85,6 @@ struct perun_data {
     uint32_t *groups; /* the time of each snapshot or global region: a row of times, or PERUN_NONE */
     uint32_t n_groups, group_room;
     struct pf_rows *times; /* a cell each */
-    char unit[16];         /* that stood beside the first amount with one; empty: none */
     bool without_snapshot; /* some resource has none */
     uint32_t none_group;   /* the time of the first of these */
 

@@ -19,8 +19,9 @@ enum { HEADER = 12, ENTRY_HEAD = 24, SHA = 20, HEX = 2 * SHA, STRINGS = 5, WITH_
 /* What is read of an index: real ones have a few KB. */
 #define INDEX_MAX ((size_t)16 << 20)
 
-enum { N, TIME, OBJECT, PATH, TYPE, CMD, WORKLOAD, LABEL, COLLECTOR, POSTPROCESSORS, COLUMNS };
+enum { N, TIME, OBJECT, TYPE, WORKLOAD, LABEL, COLLECTOR, POSTPROCESSORS, CMD, PATH, COLUMNS };
 
+/* What may need quotes stands behind what mostly holds numbers. */
 static const struct pf_column columns[COLUMNS] = {[N] = {.name = "n"},
                                                   [TIME] = {.name = "time"},
                                                   [OBJECT] = {.name = "object"},
@@ -131,7 +132,9 @@ static int add_row(struct index *index, uint32_t n, const struct entry *entry, s
     struct pf_cell cells[COLUMNS] = {
         [N] = pf_uint(n), [TIME] = pf_uint(entry->time), [OBJECT] = pf_plain(hex, HEX), [PATH] = entry->path};
     if (index->strings) {
-        memcpy(&cells[TYPE], strings, 3 * sizeof *strings);
+        cells[TYPE] = strings[0];
+        cells[CMD] = strings[1];
+        cells[WORKLOAD] = strings[2];
         if (label)
             cells[LABEL] = strings[3];
         memcpy(&cells[COLLECTOR], strings + 3 + label, 2 * sizeof *strings);
@@ -324,7 +327,7 @@ static void index_probe(struct pf_probe *probe, struct pf_verdict *verdict)
 const struct pf_driver pf_perun_index_driver = {.name = "perun-index",
                                                 .title =
                                                     "Indexes of Perun stores: which profiles a version has",
-                                                .version = 2,
+                                                .version = 3,
                                                 .probe = index_probe,
                                                 .open = index_open,
                                                 .load = index_load,

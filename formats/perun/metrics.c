@@ -44,7 +44,7 @@ static int grow(struct perun_metrics *metrics, struct pf_error *error)
 int perun_metric_of(struct perun_metrics *metrics, uint32_t type, uint32_t subtype, uint32_t field,
                     uint32_t *index, struct pf_error *error)
 {
-    struct perun_metric key = {type, subtype, field};
+    struct perun_metric key = {type, subtype, field, PERUN_NONE};
     if (metrics->count == metrics->room && grow(metrics, error))
         return -1;
     uint32_t *slot = slot_of(metrics, &key);
@@ -148,8 +148,10 @@ static const char *unit_of(struct perun *perun, const struct perun_metric *key, 
         found = unit_named(perun, "header.units.%.*s%.*s", type, none);
     if (found.type == PF_ABSENT && header.size)
         found = unit_named(perun, "header.units.%.*s%.*s", header, none);
+    if (found.type != PF_TEXT && key->unit == PERUN_NONE)
+        return "";
     if (found.type != PF_TEXT)
-        return perun->data->unit;
+        found = string_of(perun, key->unit);
     struct perun_text unit = {0};
     bool copied = !perun_text_add(&unit, found.text, found.size, error) && !perun_text_end(&unit, error);
     const char *kept = copied ? keep(perun, unit.at, unit.size, error) : NULL;
@@ -179,10 +181,20 @@ static void set(struct pf_metric *metric, const char *scope, enum pf_over_contex
     metric->partner = partner == PERUN_NONE ? PF_NO_PARTNER : (int)partner;
 }
 
+/* What `time` measures of a command are clocks of one interval (real, user, sys), which are no parts of a whole. */
+static bool is_of_clocks(const struct perun *perun, struct pf_cell type, struct pf_cell subtype)
+{
+    struct pf_cell name = perun_property(perun->data->properties, "collector_info.name");
+    if (name.type != PF_TEXT)
+        name = perun_property(perun->data->properties, "collector.name");
+    return is_word(type, "time") && !subtype.size && name.type == PF_TEXT && is_word(name, "time");
+}
+
 /*
- * Allocations, samples and times of commands belong to where they stand. Durations of calls are inclusive and stand
- * in a list of functions, not in a tree: their sum over functions is nothing; nor is that of any other field. What
- * an unknown collector measures in snapshots (massif) is a level, which does not add up over these.
+ * Allocations and samples belong to where they stand. Durations of calls are inclusive and stand in a list of functions, not
+ * in a tree, so that each function is a root: where the file has exclusive ones too, these make the total; else there is
+ * none, as for any other field. What an unknown collector measures in snapshots (massif) is a level, which does not add up
+ * over these.
  */
 static void set_sums(const struct perun *perun, const struct perun_metric *key, struct pf_metric *metric)
 {
@@ -196,8 +208,12 @@ static void set_sums(const struct perun *perun, const struct perun_metric *key, 
         set(metric, "inclusive", PF_OVER_ROOTS, find(perun, key, "exclusive", PERUN_AMOUNT));
     else if (amount && is_word(subtype, "exclusive"))
         set(metric, "exclusive", PF_OVER_ALL, find(perun, key, "inclusive", PERUN_AMOUNT));
-    else if (amount && (exclusive != PERUN_NONE || is_word(subtype, "time delta")))
-        set(metric, "inclusive", PF_OVER_NO_CONTEXTS, exclusive);
+    else if (exclusive != PERUN_NONE)
+        set(metric, "inclusive", PF_OVER_ROOTS, exclusive);
+    else if (amount && is_word(subtype, "time delta"))
+        set(metric, "inclusive", PF_OVER_NO_CONTEXTS, PERUN_NONE);
+    else if (amount && is_of_clocks(perun, type, subtype))
+        set(metric, "", PF_OVER_NO_CONTEXTS, PERUN_NONE);
     else if (amount && !level)
         set(metric, "exclusive", PF_OVER_ALL, PERUN_NONE);
     else

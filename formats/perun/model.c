@@ -174,37 +174,44 @@ static int make_partitions(struct pf_profile *profile, struct perun_data *data, 
 
 /* ---- resources.csv ---------------------------------------------------------------------------- */
 
-/* Gives fields their columns in resources.csv: numbers first, then what tells resources apart, then text. */
+/* Gives a field the next column; what it is called lives as long as the profile. */
+static int add_column(struct perun *perun, const struct perun_data *data, struct perun_field *field,
+                      unsigned column, struct pf_error *error)
+{
+    struct pf_cell name = pf_interned(data->tree->strings, field->name);
+    char *copy = strndup(name.text, name.size);
+    uint32_t kept = copy ? pf_intern(perun->names, copy, strlen(copy) + 1, error) : PF_NO_STRING;
+    free(copy);
+    if (kept == PF_NO_STRING)
+        return pf_fail_memory(error);
+    field->column = (int)column;
+    perun->resource_columns[column] = (struct pf_column){.name = pf_interned(perun->names, kept).text};
+    return 0;
+}
+
+/* Fields have their columns in resources.csv in order of appearance, those that hold texts after the others. */
 static int make_columns(struct perun *perun, struct perun_data *data, struct pf_error *error)
 {
+    static const char *const last[] = {"type", "subtype", "uid", "other"};
     struct perun_fields *fields = &data->fields;
-    unsigned columns = 0;
+    unsigned next = PERUN_R_FIELDS;
     perun->others = false;
-    for (uint32_t i = 0; i < fields->count; i++) {
-        struct perun_field *field = &fields->list[i];
-        field->column = -1;
-        if (!field->seen || i == PERUN_TIME)
-            continue;
-        if (field->reserved || columns == PERUN_OWN_COLUMNS) {
-            perun->others |= i != PERUN_THREAD;
-            continue;
+    for (uint32_t i = 0; i < fields->count; i++)
+        fields->list[i].column = -1;
+    for (int texts = 0; texts < 2; texts++)
+        for (uint32_t i = 0; i < fields->count; i++) {
+            struct perun_field *field = &fields->list[i];
+            if (!field->seen || field->texts != texts || i == PERUN_TIME)
+                continue;
+            if (field->reserved || next == PERUN_R_FIELDS + PERUN_OWN_COLUMNS)
+                perun->others |= i != PERUN_THREAD;
+            else if (add_column(perun, data, field, next++, error))
+                return -1;
         }
-        struct pf_cell name = pf_interned(data->tree->strings, field->name);
-        char *copy = strndup(name.text, name.size);
-        uint32_t kept = copy ? pf_intern(perun->names, copy, strlen(copy) + 1, error) : PF_NO_STRING;
-        if (!copy || kept == PF_NO_STRING) {
-            free(copy);
-            return pf_fail_memory(error);
-        }
-        free(copy);
-        field->column = (int)(PERUN_R_FIELDS + columns);
-        perun->resource_columns[PERUN_R_FIELDS + columns++] =
-            (struct pf_column){.name = pf_interned(perun->names, kept).text};
-    }
-    size_t n = PERUN_R_FIELDS + columns;
-    if (perun->others)
-        perun->resource_columns[n++] = (struct pf_column){.name = "other"};
-    perun->tables[PERUN_RESOURCES].n_columns = n;
+    perun->last_columns = next;
+    for (unsigned i = 0; i < PERUN_R_OTHER + (perun->others ? 1u : 0u); i++)
+        perun->resource_columns[next++] = (struct pf_column){.name = last[i]};
+    perun->tables[PERUN_RESOURCES].n_columns = next;
     return 0;
 }
 
@@ -269,6 +276,9 @@ static int metric_of(struct summing *summing, const struct perun_walk *walk, uin
             return -1;
         *known = (struct known_metric){type, walk->subtype, *metric, true};
     }
+    if (field == PERUN_AMOUNT && walk->unit != PERUN_NONE && known->metric != PERUN_NONE &&
+        summing->metrics.list[known->metric].unit == PERUN_NONE)
+        summing->metrics.list[known->metric].unit = walk->unit;
     *metric = known->metric;
     return 0;
 }

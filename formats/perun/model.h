@@ -8,23 +8,23 @@
 /* Tables of a profile, as indexes of state->tables. */
 enum { PERUN_VALUES, PERUN_RESOURCES, PERUN_MODELS, PERUN_PROPERTIES, PERUN_POINTS, PERUN_TABLES };
 
-/* Columns of resources.csv before the fields', and how many fields have one of their own. */
+/* Columns of resources.csv before and behind the fields', and how many fields have one of their own. */
 enum {
     PERUN_R_ROW,
     PERUN_R_SNAPSHOT,
     PERUN_R_TIME,
-    PERUN_R_TYPE,
-    PERUN_R_SUBTYPE,
-    PERUN_R_UID,
     PERUN_R_CONTEXT,
     PERUN_R_THREAD,
-    PERUN_R_FIELDS,
+    PERUN_R_FIELDS, /* at most PERUN_OWN_COLUMNS; of the columns behind them the numbers are: */
     PERUN_OWN_COLUMNS = 256
 };
+
+enum { PERUN_R_TYPE, PERUN_R_SUBTYPE, PERUN_R_UID, PERUN_R_OTHER, PERUN_R_LAST };
 
 /* What a metric is of; strings, and a field. */
 struct perun_metric {
     uint32_t type, subtype, field;
+    uint32_t unit; /* that stood beside the first amount with one, or PERUN_NONE */
 };
 
 struct perun {
@@ -47,7 +47,8 @@ struct perun {
     size_t n_metrics;
 
     bool others;                        /* resources.csv has a column for fields without one */
-    struct pf_column *resource_columns; /* PERUN_R_FIELDS + PERUN_OWN_COLUMNS + 1 */
+    struct pf_column *resource_columns; /* PERUN_R_FIELDS + PERUN_OWN_COLUMNS + PERUN_R_LAST */
+    unsigned last_columns;              /* the number of the first one behind the fields' */
     struct pf_table tables[PERUN_TABLES];
 };
 

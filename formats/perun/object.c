@@ -33,7 +33,7 @@ static int keep_scalar(struct perun_raw *raw, struct perun_text *buffer, const s
     if (perun_text_add(buffer, text ? token->text : "", text ? token->size : 0, error) ||
         perun_text_end(buffer, error))
         return -1;
-    *raw = (struct perun_raw){token->event, buffer->at, buffer->size};
+    *raw = (struct perun_raw){token->event, buffer->at, buffer->size, token->offset, token->line};
     return 0;
 }
 
@@ -53,7 +53,8 @@ int perun_take(struct perun_reading *reading, struct perun_raw *raw, struct peru
         if (event != PF_JSON_OBJECT && event != PF_JSON_ARRAY)
             return keep_scalar(raw, buffer, &token, error);
         if (!token.cut) {
-            *raw = (struct perun_raw){(enum pf_json_event)event, buffer->at, token.size};
+            *raw = (struct perun_raw){(enum pf_json_event)event, buffer->at, token.size, token.offset,
+                                      token.line};
             return 0;
         }
         if (buffer->room >= RAW_MAX) {
@@ -184,13 +185,13 @@ static int read_nested(struct perun_reading *reading, uint32_t field, const stru
     return pf_json_leave(reading->json, error);
 }
 
-/* The first unit that stands beside an amount is the metric's where the header names none. */
-static void note_unit(struct perun_data *data, const struct pf_cell *unit)
+/* A unit that stands beside an amount is its metric's where the header names none. */
+static int note_unit(struct perun_reading *reading, const struct pf_cell *unit, struct pf_error *error)
 {
-    if (data->unit[0] || unit->size >= sizeof data->unit)
-        return;
-    memcpy(data->unit, unit->text, unit->size);
-    data->unit[unit->size] = 0;
+    if (reading->unit != PF_NO_STRING || !unit->size || unit->size > 15)
+        return 0;
+    reading->unit = pf_intern(reading->data->tree->strings, unit->text, unit->size, error);
+    return reading->unit == PF_NO_STRING ? -1 : 0;
 }
 
 int perun_read_value(struct perun_reading *reading, uint32_t field, const struct pf_json_token *token,
@@ -209,8 +210,7 @@ int perun_read_value(struct perun_reading *reading, uint32_t field, const struct
             return keep_text(reading, value, token->text, token->size, error);
         if (!parse_amount(token->text, token->size, value, &unit))
             return note_no_number(reading, token, token->text, token->size);
-        note_unit(reading->data, &unit);
-        return 0;
+        return note_unit(reading, &unit, error);
     case PF_JSON_TRUE:
     case PF_JSON_FALSE:
     case PF_JSON_NULL:
@@ -445,7 +445,7 @@ void perun_begin_object(struct perun_reading *reading)
     reading->form = NULL;
     reading->texts.size = 0;
     reading->trace.event = reading->uid.event = reading->command.event = PF_JSON_END;
-    reading->type = reading->subtype = reading->uid_word = PF_NO_STRING;
+    reading->type = reading->subtype = reading->uid_word = reading->unit = PF_NO_STRING;
     reading->snapshot.there = false;
 }
 

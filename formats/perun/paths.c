@@ -182,6 +182,14 @@ static void reverse(struct step *steps, size_t n)
     }
 }
 
+/* Text in memory was read from its start on: the place of what is wrong in it becomes one in the file. */
+static int fail_in(const struct perun_raw *raw, struct pf_error *error)
+{
+    error->offset = error->offset < 0 ? -1 : error->offset + (int64_t)raw->offset;
+    error->line = error->line ? error->line - 1 + (int64_t)raw->line : 0;
+    return -1;
+}
+
 /* The steps of a trace, root first; *outermost: it stands so in the file. */
 static int read_trace(struct perun_paths *paths, const struct perun_raw *trace, bool *outermost,
                       struct pf_error *error)
@@ -193,17 +201,19 @@ static int read_trace(struct perun_paths *paths, const struct perun_raw *trace, 
         return 0;
     pf_json_text(paths->json, trace->text, trace->size);
     if (pf_json_next(paths->json, &token, error) < 0)
-        return -1;
+        return fail_in(trace, error);
     for (;; first = false) {
         struct step step;
         struct perun_frame frame;
         int event = pf_json_next(paths->json, &token, error);
         if (event < 0)
-            return -1;
+            return fail_in(trace, error);
         if (event == PF_JSON_ARRAY_END)
             break;
         bool text = event == PF_JSON_STRING;
-        if (flatten_step(paths, &token, &step, &frame, error) || add_step(paths, step, error))
+        if (flatten_step(paths, &token, &step, &frame, error))
+            return fail_in(trace, error);
+        if (add_step(paths, step, error))
             return -1;
         if (first)
             *outermost = text || (frame.has_func && !frame.has_function);
@@ -225,9 +235,9 @@ static int read_uid(struct perun_paths *paths, const struct perun_raw *uid, stru
     if (uid->event == PF_JSON_OBJECT || uid->event == PF_JSON_ARRAY) {
         pf_json_text(paths->json, uid->text, uid->size);
         if (pf_json_next(paths->json, &token, error) < 0)
-            return -1;
+            return fail_in(uid, error);
     }
-    return flatten_step(paths, &token, step, &frame, error);
+    return flatten_step(paths, &token, step, &frame, error) ? fail_in(uid, error) : 0;
 }
 
 /* Room for the file and line of one more context. */

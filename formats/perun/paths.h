@@ -22,6 +22,7 @@ struct perun_raw {
     enum pf_json_event event; /* PF_JSON_END: there is none */
     char *text;
     size_t size;
+    uint64_t offset, line; /* in the file */
 };
 
 /* The tree gets what is found. NULL: out of memory. */
@@ -30,7 +31,7 @@ void perun_paths_free(struct perun_paths *paths);
 
 /*
  * The context of a place, and its uid as one text in the tree's strings (PF_NO_STRING: it has none). Places met a short
- * while ago are not read again. 0, or -1 with *error filled.
+ * while ago are not read again. 0, or -1 with *error filled: with the place in the file if the text is no JSON.
  */
 int perun_path(struct perun_paths *paths, const struct perun_raw *trace, const struct perun_raw *uid,
                const struct perun_raw *command, uint32_t *context, uint32_t *uid_text,

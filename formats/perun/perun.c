@@ -17,8 +17,7 @@ static const struct pf_column value_columns[] = {{.name = "snapshot", .role = PF
                                                  {.name = "value"},
                                                  {.name = "name", .role = PF_CONTEXT_NAME}};
 static const struct pf_column first_columns[PERUN_R_FIELDS] = {
-    {.name = "row"},     {.name = "snapshot"}, {.name = "time"},    {.name = "type"},
-    {.name = "subtype"}, {.name = "uid"},      {.name = "context"}, {.name = "thread"}};
+    {.name = "row"}, {.name = "snapshot"}, {.name = "time"}, {.name = "context"}, {.name = "thread"}};
 static const struct pf_column model_columns[PERUN_MODEL_COLUMNS] = {
     [PERUN_MODEL_ID] = {.name = "id"},
     [PERUN_MODEL_UID] = {.name = "uid"},
@@ -77,21 +76,30 @@ static ssize_t read_start(void *arg, void *buffer, size_t size, uint64_t offset,
     return pf_input_read(perun->input, buffer, size, perun->body + offset, error);
 }
 
-/* The regions without measurements that stand within reach. What is damaged is told later. */
+/*
+ * The regions without measurements that stand within reach. What is damaged is told later, but of a file that ends before its
+ * first name there is nothing to show.
+ */
 static int read_start_of(struct perun *perun, struct perun_data *data, struct pf_error *error)
 {
     struct pf_json_token name;
-    struct pf_error ended;
+    struct pf_error ended = {0};
+    bool any = false;
     struct perun_reading reading = {
         .data = data, .input = perun->input, .json = pf_json_new_reading(read_start, perun, 0, 0)};
     if (!reading.json)
         return pf_fail_memory(error);
     if (pf_json_next(reading.json, &name, &ended) == PF_JSON_OBJECT)
-        while (pf_json_next(reading.json, &name, &ended) == PF_JSON_NAME)
+        while (pf_json_next(reading.json, &name, &ended) == PF_JSON_NAME) {
+            any = true;
             if (perun_read_shown(&reading, &name, &ended))
                 break;
+        }
     pf_json_free(reading.json);
-    return 0;
+    if (any || ended.code != ENODATA || perun->stored)
+        return 0;
+    *error = ended;
+    return -1;
 }
 
 static int add_info(struct pf_profile *profile, const char *key, struct pf_cell value, struct pf_error *error)
@@ -178,7 +186,8 @@ static int set_up(struct pf_profile *profile, struct pf_error *error)
         return pf_fail_memory(error);
     profile->state = perun;
     perun->names = pf_strings_new();
-    perun->resource_columns = calloc(PERUN_R_FIELDS + PERUN_OWN_COLUMNS + 1, sizeof *perun->resource_columns);
+    perun->resource_columns =
+        calloc(PERUN_R_FIELDS + PERUN_OWN_COLUMNS + PERUN_R_LAST, sizeof *perun->resource_columns);
     if (!perun->names || !perun->resource_columns)
         return pf_fail_memory(error);
     memcpy(perun->resource_columns, first_columns, sizeof first_columns);
@@ -255,7 +264,7 @@ static ssize_t perun_blob_read(struct pf_profile *profile, size_t blob, void *bu
 
 const struct pf_driver pf_perun_driver = {.name = "perun",
                                           .title = "Perun profiles: .perf files and stored objects",
-                                          .version = 4,
+                                          .version = 5,
                                           .probe = perun_probe,
                                           .open = perun_open,
                                           .load = perun_load,

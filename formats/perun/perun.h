@@ -52,6 +52,7 @@ struct perun_field {
     bool identity; /* tells resources apart: no metric */
     bool reserved; /* called as a column that resources.csv has anyway: only in `other` */
     bool seen;     /* somewhere, with a value */
+    bool texts;    /* one of which is a text */
     int column;    /* of resources.csv, or -1: in `other` */
 };
 

@@ -64,6 +64,7 @@ static bool is_one_of(const struct pf_json_token *name, const char *const *words
 struct found {
     bool map, region;
     unsigned signs;
+    bool any;    /* name at all */
     bool broken; /* the text is no JSON, as far as it was looked at */
 };
 
@@ -80,6 +81,7 @@ static void scan(struct pf_json *json, struct found *found, struct pf_error *err
         return;
     int event = 0;
     while (!is_enough(found) && (event = pf_json_next(json, &name, error)) == PF_JSON_NAME) {
+        found->any = true;
         found->map |= pf_json_is(&name, "resource_type_map");
         found->region |= is_one_of(&name, regions, sizeof regions / sizeof *regions);
         found->signs += is_one_of(&name, signs, sizeof signs / sizeof *signs);
@@ -108,8 +110,8 @@ static void probe_json(struct pf_probe *probe, struct pf_verdict *verdict)
         scan(reader, &found, &error);
     pf_json_free(reader);
     pf_probe_failed(probe, error.code);
-    /* One that was cut off before its resources shows at least whose it is. */
-    bool cut = perf && found.broken && found.signs > 1;
+    /* One that was cut off before its resources shows at least whose it is; before its first name, there is nothing else. */
+    bool cut = perf && found.broken && (found.signs > 1 || (!found.any && error.code == ENODATA));
     bool common = found.region && (found.signs || perf);
     verdict->confidence = found.map ? OWN_KEY : common || cut ? COMMON_KEY : 0;
     if (cut && !found.map && !common)

@@ -97,8 +97,10 @@ struct perun_reading {
     struct perun_text texts;
     struct perun_raw trace, uid, command;
     struct perun_text trace_text, uid_text, command_text;
-    uint32_t uid_word; /* a uid that is a simple text, instead of `uid`; or PF_NO_STRING */
+    uint32_t context, uid_text_word; /* its place, once it is found */
+    uint32_t uid_word;               /* a uid that is a simple text, instead of `uid`; or PF_NO_STRING */
     uint32_t type, subtype;
+    uint32_t unit; /* that stands beside its amount, a string, or PF_NO_STRING */
     struct perun_last_word last_uid, last_type, last_subtype;
     struct perun_known_member known[PERUN_KNOWN_MEMBERS];
     struct perun_known_shape *shapes; /* PERUN_SHAPES */
@@ -135,9 +137,10 @@ int perun_read_value(struct perun_reading *reading, uint32_t field, const struct
 
 /*
  * Reads the members of an object (behind its first token): one resource, or what all rows of a type share. Then
- * perun_write_properties puts it on a tape. snapshot and group: of the region it stands in, or PERUN_NONE.
+ * perun_find_place reads what it says of its place, which may be damaged, and perun_write_properties puts it on a tape. snapshot and group: of the region it stands in, or PERUN_NONE.
  */
 int perun_read_properties(struct perun_reading *reading, struct pf_error *error);
+int perun_find_place(struct perun_reading *reading, struct pf_error *error);
 int perun_write_properties(struct perun_reading *reading, struct perun_tape *tape, uint32_t snapshot,
                            uint32_t group, struct pf_error *error);
 

@@ -62,7 +62,7 @@ struct group {
 static int write_resource(struct perun_reading *reading, const struct group *group, struct pf_error *error)
 {
     struct perun_data *data = reading->data;
-    if (perun_put(&data->items, &(unsigned char){PERUN_OBJECT}, 1, error))
+    if (perun_find_place(reading, error) || perun_put(&data->items, &(unsigned char){PERUN_OBJECT}, 1, error))
         return -1;
     data->n_items++;
     return perun_write_properties(reading, &data->items, group->snapshot, group->time, error);
@@ -197,12 +197,37 @@ static int read_snapshots(struct perun_reading *reading, struct pf_error *error)
                                   : wrong_kind(reading, &token, "a list of snapshots", error);
 }
 
+/*
+ * Whether an element of a list of global regions, which json stands in, is a resource: by the first name that only one of the
+ * two has. Comes back to where it was; damage is met again on the way.
+ */
+static int is_resource(struct perun_reading *reading, bool *resource, struct pf_error *error)
+{
+    static const char *const own[] = {"uid", "amount", "trace", "type", "subtype", "exclusive"};
+    char position[PF_JSON_POSITION_SIZE + PF_JSON_DEPTH_MAX / 8 + 8];
+    size_t size = pf_json_save(reading->json, position, sizeof position);
+    struct pf_json_token name, rest;
+    bool region = *resource = false;
+    while (!region && !*resource && pf_json_next(reading->json, &name, error) == PF_JSON_NAME) {
+        region = pf_json_is(&name, "resources") || pf_json_is(&name, "models");
+        for (size_t i = 0; i < sizeof own / sizeof *own; i++)
+            *resource |= pf_json_is(&name, own[i]);
+        if (!region && !*resource && pf_json_skip(reading->json, &rest, error) < 0)
+            break;
+    }
+    return pf_json_restore(reading->json, position, size, error);
+}
+
 static int read_one_global(struct perun_reading *reading, struct element *element, void *arg,
                            struct pf_error *error)
 {
-    (void)element;
-    struct group group = {.snapshot = PERUN_NONE};
+    struct group group = {.snapshot = PERUN_NONE, .time = PERUN_NONE};
+    bool resource = false;
     (void)arg;
+    if (element && is_resource(reading, &resource, error))
+        return -1;
+    if (resource) /* a mixed list has some beside its regions */
+        return read_resource(reading, element, &group, error);
     if (new_group(reading, &group, error))
         return -1;
     if (reading->data->none_group == PERUN_NONE)
@@ -332,5 +357,9 @@ int perun_read(struct perun_reading *reading, struct pf_error *error)
                    packed ? "bad-stream" : "bad-json", "reading ends here: %s",
                    packed ? damage.what : error->what);
     }
+    uint64_t behind;
+    if (pf_input_trailing(reading->input, &behind))
+        perun_note(&reading->data->notes, 0, (int64_t)behind, "warning", "trailing-bytes",
+                   "bytes follow the object's stream: they are ignored");
     return finish(reading->data, error);
 }

@@ -17,10 +17,6 @@ struct cursor {
     unsigned *places; /* at most as many as the table has columns */
 };
 
-/* What rows have in common that are further ones of a type, and that are alike otherwise. */
-static const struct pf_span same_of_type = {PERUN_R_SNAPSHOT, PERUN_R_FIELDS};
-static const struct pf_span same_of_alike = {PERUN_R_SNAPSHOT, PERUN_R_UID};
-
 static int resources_open(struct pf_cursor *cursor, struct pf_error *error)
 {
     const struct perun *perun = cursor->profile->state;
@@ -125,11 +121,11 @@ static void fill_place(const struct perun *perun, struct cursor *state, struct p
 {
     const struct perun_walk *walk = &state->walk;
     row[PERUN_R_ROW] = pf_counter_cell(&state->number, walk->number);
-    row[PERUN_R_UID] = string_cell(perun, walk->uid);
+    row[perun->last_columns + PERUN_R_UID] = string_cell(perun, walk->uid);
     row[PERUN_R_CONTEXT] = pf_uint(walk->context);
 }
 
-static int fill_row(const struct perun *perun, struct cursor *state, struct pf_cell *row, size_t n,
+static int fill_row(const struct perun *perun, struct cursor *state, struct pf_cell *row,
                     struct pf_error *error)
 {
     const struct perun_walk *walk = &state->walk;
@@ -137,13 +133,13 @@ static int fill_row(const struct perun *perun, struct cursor *state, struct pf_c
     fill_place(perun, state, row);
     row[PERUN_R_SNAPSHOT] =
         walk->snapshot == PERUN_NONE ? pf_absent() : pf_int(data->snapshots[walk->snapshot].number);
-    row[PERUN_R_TYPE] = string_cell(perun, perun_type_of(perun, walk->type));
-    row[PERUN_R_SUBTYPE] = string_cell(perun, walk->subtype);
-    for (size_t i = PERUN_R_FIELDS; i < n; i++)
+    for (size_t i = PERUN_R_FIELDS; i < perun->last_columns; i++)
         row[i] = pf_absent();
+    row[perun->last_columns + PERUN_R_TYPE] = string_cell(perun, perun_type_of(perun, walk->type));
+    row[perun->last_columns + PERUN_R_SUBTYPE] = string_cell(perun, walk->subtype);
     fill_fields(data, walk, row);
     state->steady = find_places(perun, walk, state->places);
-    return perun->others ? fill_other(perun, state, &row[n - 1], error) : 0;
+    return perun->others ? fill_other(perun, state, &row[perun->last_columns + PERUN_R_OTHER], error) : 0;
 }
 
 /* A row that is like the one before but for its place and values. */
@@ -165,10 +161,9 @@ static __attribute__((noinline)) int next_row(struct pf_cursor *cursor, struct p
     if (more <= 0)
         return more;
     bool alike = state->steady && state->walk.alike;
-    cursor->same = alike ? same_of_alike : (struct pf_span){0, 0};
     if (alike)
         change_row(perun, state, cells);
-    else if (fill_row(perun, state, cells, cursor->table->n_columns, error))
+    else if (fill_row(perun, state, cells, error))
         return -1;
     return 1;
 }
@@ -182,7 +177,6 @@ static int resources_next(struct pf_cursor *cursor, struct pf_cell *cells, struc
     if (perun_walk_further(&state->walk, cells, state->places, error))
         return -1;
     cells[PERUN_R_ROW] = pf_counter_cell(&state->number, state->walk.number);
-    cursor->same = same_of_type;
     return 1;
 }
 

@@ -160,10 +160,12 @@ static int put_type(struct perun_reading *reading, const struct column *columns,
     if (perun_put(&data->types, words, sizeof words, error) ||
         perun_put(&data->items, &(unsigned char){PERUN_TYPE}, 1, error) ||
         perun_put_number(&data->items, rows, error) || perun_put_number(&data->items, start, error) ||
-        perun_put_number(&data->items, data->columns.size, error) || perun_put_number(&data->items, n, error))
+        perun_put_number(&data->items, data->columns.size, error) ||
+        perun_put_number(&data->items, reading->unit + 1, error) || perun_put_number(&data->items, n, error))
         return -1;
     for (size_t i = 0; i < n; i++) {
         data->fields.list[columns[i].field].seen |= columns[i].numbers > 0 || columns[i].texts;
+        data->fields.list[columns[i].field].texts |= columns[i].texts;
         if (perun_put_number(&data->items, columns[i].field, error) ||
             perun_put_number(&data->items, columns[i].offset - start, error) ||
             put_sum(&data->items, &columns[i], rows, error))
@@ -183,6 +185,7 @@ static int read_type(struct perun_reading *reading, const struct pf_json_token *
     bool used = true;
     uint64_t start = reading->data->columns.size;
     int failed = 0;
+    reading->unit = PF_NO_STRING;
     while (used && !failed) {
         failed = read_member(reading, &column, &used, error);
         if (used)
@@ -222,7 +225,8 @@ static int write_entry(struct perun_reading *reading, uint64_t hash, struct pf_e
 {
     struct perun_data *data = reading->data;
     uint64_t words[] = {hash, data->entries.size};
-    if (perun_write_properties(reading, &data->entries, PERUN_NONE, PERUN_NONE, error))
+    if (perun_find_place(reading, error) ||
+        perun_write_properties(reading, &data->entries, PERUN_NONE, PERUN_NONE, error))
         return -1;
     data->n_entries++;
     return perun_put(&data->keys, words, sizeof words, error);

@@ -108,15 +108,16 @@ static int read_cell(struct perun_walk *walk, struct perun_head *head, struct pe
 /* The properties that `head` stands before. Of an object, they may have the shape of the object before. */
 static int read_properties(struct perun_walk *walk, struct perun_head *head, struct pf_error *error)
 {
-    uint64_t shape, uid, context;
+    uint64_t shape, uid, context, unit;
     if (perun_get_number(head, &shape, error) || perun_get_number(head, &uid, error) ||
-        perun_get_number(head, &context, error))
+        perun_get_number(head, &context, error) || perun_get_number(head, &unit, error))
         return -1;
     walk->alike = shape == walk->shape && !walk->n_columns;
     if (!walk->alike && read_shape(walk, shape, error))
         return -1;
     walk->uid = (uint32_t)uid - 1;
     walk->context = (uint32_t)context;
+    walk->unit = unit ? (uint32_t)unit - 1 : walk->unit;
     walk->texts.size = 0;
     for (size_t i = walk->n_columns; i < walk->n_cells; i++)
         if (read_cell(walk, head, &walk->cells[i], error))
@@ -220,15 +221,16 @@ static int read_column(struct perun_head *head, struct perun_column *column, str
 
 static int read_type(struct perun_walk *walk, struct pf_error *error)
 {
-    uint64_t head[4], link; /* rows, start, end, columns */
-    for (size_t i = 0; i < 4; i++)
+    uint64_t head[5], link; /* rows, start, end, unit, columns */
+    for (size_t i = 0; i < 5; i++)
         if (perun_get_number(&walk->items, &head[i], error))
             return -1;
-    if (head[3] > PERUN_FIELDS_MAX || head[2] < head[1])
+    if (head[4] > PERUN_FIELDS_MAX || head[2] < head[1])
         return pf_fail(error, EINVAL, "not a position");
-    if (reserve_columns(walk, (size_t)head[3], error))
+    walk->unit = (uint32_t)head[3] - 1;
+    if (reserve_columns(walk, (size_t)head[4], error))
         return -1;
-    walk->n_columns = (size_t)head[3];
+    walk->n_columns = (size_t)head[4];
     for (size_t i = 0; i < walk->n_columns; i++)
         if (read_column(&walk->items, &walk->columns[i], error))
             return -1;
@@ -263,6 +265,7 @@ static int read_item(struct perun_walk *walk, struct pf_error *error)
     walk->row = 0;
     walk->rows = 1;
     walk->n_columns = 0;
+    walk->unit = PERUN_NONE;
     return *kind == PERUN_TYPE ? read_type(walk, error) : read_properties(walk, &walk->items, error);
 }
 

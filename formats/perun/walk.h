@@ -37,6 +37,7 @@ struct perun_walk {
     uint64_t number;                                       /* of the row, from 0 */
     uint64_t rows, row;                                    /* of the type: in all, already given */
     uint32_t snapshot, group, type, subtype, uid, context; /* PERUN_NONE: none */
+    uint32_t unit;                                         /* beside an amount; PERUN_NONE: none */
 
     struct perun_row_cell *cells; /* of the columns, then those shared; n_cells of them */
     size_t n_cells, room;

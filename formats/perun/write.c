@@ -112,7 +112,9 @@ static int put_values(struct perun_reading *reading, struct perun_tape *tape, st
     for (size_t i = 0; i < reading->n_values; i++) {
         const struct perun_value *value = &reading->values[i];
         struct pf_cell cell = whole_cell(reading, value);
-        reading->data->fields.list[value->field].seen |= cell.type != PF_ABSENT;
+        struct perun_field *field = &reading->data->fields.list[value->field];
+        field->seen |= cell.type != PF_ABSENT;
+        field->texts |= cell.type == PF_TEXT && !value->verbatim;
         if (value->verbatim ? perun_put_verbatim(tape, cell.text, cell.size, error)
                             : perun_put_cell(tape, &cell, error))
             return -1;
@@ -120,9 +122,9 @@ static int put_values(struct perun_reading *reading, struct perun_tape *tape, st
     return 0;
 }
 
-/* The context that the object stands in, and its uid. */
-static int find_place(struct perun_reading *reading, uint32_t *context, uint32_t *uid, struct pf_error *error)
+int perun_find_place(struct perun_reading *reading, struct pf_error *error)
 {
+    uint32_t *context = &reading->context, *uid = &reading->uid_text_word;
     struct perun_raw *trace = &reading->trace, *command = &reading->command;
     *uid = reading->uid_word;
     if (*uid == PF_NO_STRING)
@@ -133,17 +135,15 @@ static int find_place(struct perun_reading *reading, uint32_t *context, uint32_t
     reading->uid_text.size = 0;
     if (perun_text_add(&reading->uid_text, text.text, text.size, error))
         return -1;
-    reading->uid = (struct perun_raw){PF_JSON_STRING, reading->uid_text.at, text.size};
+    reading->uid =
+        (struct perun_raw){.event = PF_JSON_STRING, .text = reading->uid_text.at, .size = text.size};
     return perun_path(reading->paths, trace, &reading->uid, command, context, uid, error);
 }
 
 int perun_write_properties(struct perun_reading *reading, struct perun_tape *tape, uint32_t snapshot,
                            uint32_t group, struct pf_error *error)
 {
-    uint32_t context, uid;
     uint64_t shape;
-    if (find_place(reading, &context, &uid, error))
-        return -1;
     if (snapshot == PERUN_NONE && reading->snapshot.there) {
         snapshot = perun_data_snapshot(reading->data, reading->snapshot.number, error);
         if (snapshot == PERUN_NONE)
@@ -155,7 +155,8 @@ int perun_write_properties(struct perun_reading *reading, struct perun_tape *tap
     reading->data->without_snapshot |= snapshot == PERUN_NONE;
     uint32_t head[SHAPE_HEAD] = {snapshot + 1, group + 1, reading->type + 1, reading->subtype + 1};
     if (put_shape(reading, head, &shape, error) || perun_put_number(tape, shape, error) ||
-        perun_put_number(tape, uid + 1, error) || perun_put_number(tape, context, error))
+        perun_put_number(tape, reading->uid_text_word + 1, error) ||
+        perun_put_number(tape, reading->context, error) || perun_put_number(tape, reading->unit + 1, error))
         return -1;
     return put_values(reading, tape, error);
 }

@@ -15,8 +15,8 @@ static void test_snapshots(void)
         "\"type\":\"memory\",\"subtype\":\"malloc\"}]}],\"global\":{\"time\":\"9\",\"resources\":["
         "{\"amount\":1,\"uid\":\"f\"}]}}");
     table_is(&file, "resources",
-             "0,0,0.1,memory,malloc,f,0,,4,7|1,2,3,memory,,g,1,,5,|2,2,3,memory,malloc,f,0,,6,|3,,9,memory,,"
-             "f,0,,1,|",
+             "0,0,0.1,0,,4,7,memory,malloc,f|1,2,3,1,,5,,memory,,g|2,2,3,0,,6,,memory,malloc,f|3,,9,0,,1"
+             ",,memory,,f|",
              "snapshots and the global region are read in the order of the file, times behind resources too");
     table_is(
         &file, "values",
@@ -33,6 +33,17 @@ static void test_snapshots(void)
     file_close(&file);
 }
 
+static void test_mixed_global(void)
+{
+    struct file file = file_of(
+        "{\"header\":{},\"global\":[{\"time\":\"1\",\"resources\":[{\"uid\":\"a\",\"amount\":1}]},"
+        "{\"time\":\"2\",\"uid\":\"b\",\"amount\":2},{},{\"models\":[]},{\"uid\":\"c\",\"amount\":3}]}");
+    table_is(&file, "resources", "0,,1,0,,1,,,a|1,,2,1,,2,,,b|2,,,2,,3,,,c|",
+             "resources stand beside global regions in a list of both");
+    warnings_are(&file, "", "without a complaint");
+    file_close(&file);
+}
+
 static void test_types(void)
 {
     struct file file = file_of(
@@ -41,7 +52,7 @@ static void test_types(void)
         "\"b#0\":{\"uid\":\"b\",\"type\":\"time\",\"snapshot\":2},\"c#0\":{\"uid\":\"c\",\"amount\":8}},"
         "\"header\":{\"type\":\"time\",\"units\":{\"time\":\"s\"}}}");
     table_is(&file, "resources",
-             "0,2,,time,,b,1,,1,1|1,2,,time,,b,1,,2.5,2|2,5,0.5,time,,a,0,,3,|3,,,time,,c,2,,8,|",
+             "0,2,,1,,1,1,time,,b|1,2,,1,,2.5,2,time,,b|2,5,0.5,0,,3,,time,,a|3,,,2,,8,,time,,c|",
              "columns become rows, types find their entries in any order, what is shared wins over a column");
     table_is(&file, "values", "2,b,time.amount,3.5|5,a,time.amount,3|all,c,time.amount,8|",
              "integers and decimals add up");
@@ -81,8 +92,8 @@ static void test_members_in_any_order(void)
                 "{\"uid\":\"b\",\"command\":\"c\",\"amount\":6},{\"uid\":\"b\\\\\",\"amount\":7},"
                 "{\"uid\":\"b\\\\\",\"amount\":8},{\"uid\":\"b\",\"uid\":9,\"amount\":10},{\"amount\":11}]}");
     table_is(&file, "resources",
-             "0,,,t,,a,0,,1,|1,,,t,,a,0,,2,|2,,,t,,b,1,,3,|3,,,u,,b,3,,4,|4,,,,,b,1,,5,|5,,,,,b,5,,6,c|"
-             "6,,,,,b\\,6,,7,|7,,,,,b\\,6,,8,|8,,,,,9,7,,10,|9,,,,,,8,,11,|",
+             "0,,,0,,1,,t,,a|1,,,0,,2,,t,,a|2,,,1,,3,,t,,b|3,,,3,,4,,u,,b|4,,,1,,5,,,,b|5,,,5,,6,c,,,b|6"
+             ",,,6,,7,,,,b\\|7,,,6,,8,,,,b\\|8,,,7,,10,,,,9|9,,,8,,11,,,,|",
              "what the resource before had is taken for nobody else's");
     file_close(&file);
 }
@@ -159,9 +170,9 @@ static void test_amounts(void)
         "ms\",\"-4%\",\"\",\"1e\",NaN,"
         "18446744073709551616,-9223372036854775809]}},\"resource_type_map\":{\"g#0\":{\"uid\":\"g\"}}}");
     table_is(&file, "resources",
-             "0,,,,,g,0,,1000|1,,,,,g,0,,7|2,,,,,g,0,,2|3,,,,,g,0,,|4,,,,,g,0,,5|5,,,,,g,0,,-4|6,,,,,g,0,,|7,"
-             ",,,,g,0,,1|"
-             "8,,,,,g,0,,nan|9,,,,,g,0,,18446744073709551616|10,,,,,g,0,,-9223372036854775809|",
+             "0,,,0,,1000,,,g|1,,,0,,7,,,g|2,,,0,,2,,,g|3,,,0,,,,,g|4,,,0,,5,,,g|5,,,0,,-4,,,g|6,,,0,,,,"
+             ",g|7,,,0,,1,,,g|8,,,0,,nan,,,g|9,,,0,,18446744073709551616,,,g|10,,,0,,-922337203685477580"
+             "9,,,g|",
              "amounts are numbers, also as text with a unit; of any size");
     is(file.profile.metrics[0].unit, "ms",
        "the unit beside an amount is the metric's if the header has none");
@@ -222,7 +233,7 @@ static void test_columns_of_time_and_thread(void)
                 "\"b#0\":{\"amount\":[4,5],\"tid\":[7,8]}},"
                 "\"resource_type_map\":{\"a#0\":{\"uid\":\"a\"},\"b#0\":{\"uid\":\"b\",\"thread\":3}}}");
     table_is(&file, "resources",
-             "0,,x,,,a,0,,,1|1,,,,,a,0,,,2|2,,z,,,a,0,,,3|3,,,,,b,1,7,7,4|4,,,,,b,1,8,8,5|",
+             "0,,x,0,,,1,,,a|1,,,0,,,2,,,a|2,,z,0,,,3,,,a|3,,,1,7,7,4,,,b|4,,,1,8,8,5,,,b|",
              "each row has the time and thread of its columns");
     file_close(&file);
 }
@@ -285,8 +296,8 @@ static void test_metrics(void)
                                "{\"uid\":\"a\",\"subtype\":\"inclusive\",\"amount\":3,\"ncalls\":1},{\"uid\":"
                                "\"a\",\"subtype\":\"cycles\","
                                "\"amount\":3,\"score\":0.5}]}]}");
-    adds_up(&file, "mixed(time delta).amount", PF_OVER_NO_CONTEXTS,
-            "durations of calls do not add up over functions");
+    adds_up(&file, "mixed(time delta).amount", PF_OVER_ROOTS,
+            "durations of calls are inclusive values of their functions, beside what these take themselves");
     adds_up(&file, "mixed(time delta).exclusive", PF_OVER_ALL, "what they take themselves does");
     adds_up(&file, "mixed(inclusive).amount", PF_OVER_ROOTS,
             "inclusive amounts of a trace add up over roots");
@@ -295,6 +306,20 @@ static void test_metrics(void)
        "an amount and its exclusive part know each other");
     is(file.profile.metrics[0].unit, "us", "a unit is found with a blank before the subtype");
     is(file.profile.metrics[4].unit, "c", "or by the subtype alone");
+    file_close(&file);
+    file =
+        file_of("{\"header\":{\"type\":\"mixed\"},\"snapshots\":[{\"resources\":[{\"uid\":\"a\",\"subtype\":"
+                "\"time delta\",\"amount\":5}]}]}");
+    adds_up(&file, "mixed(time delta).amount", PF_OVER_NO_CONTEXTS,
+            "durations of calls alone do not add up over functions");
+    file_close(&file);
+    file = file_of(
+        "{\"header\":{\"type\":\"time\"},\"collector_info\":{\"name\":\"time\"},\"global\":{\"resources\":["
+        "{\"uid\":\"real\",\"amount\":\"2 s\"},{\"uid\":\"user\",\"amount\":\"1 s\"},"
+        "{\"uid\":\"real\",\"type\":\"term\",\"amount\":3}]}}");
+    adds_up(&file, "time.amount", PF_OVER_NO_CONTEXTS, "clocks of one interval do not add up");
+    is(file.profile.metrics[0].unit, "s", "a unit beside amounts is that of their metric");
+    is(file.profile.metrics[1].unit, "", "and of no other");
     file_close(&file);
 }
 
@@ -314,8 +339,8 @@ static void test_fields(void)
     const struct pf_table *table = &file.profile.tables[1];
     char *text = table_text(&file.profile, "resources", PF_UNRESTRICTED, 1000);
     ok(table->n_columns == 8 + 256 + 1, "as many as 256 fields have columns");
-    ok(strstr(text, ",3,3,[1, {}],0,1,2,") != NULL, "the thread is there twice, a list as its text");
-    ok(strstr(text, "row=mine") && strstr(text, "f254=254 ") && strstr(text, "f299=299|"),
+    ok(strstr(text, ",3,3,0,1,2,") != NULL, "the thread is there twice, a list as its text");
+    ok(strstr(text, "row=mine") && strstr(text, "f255=255 ") && strstr(text, "f299=299"),
        "further ones, and those called as our columns, are in `other`");
     free(text);
     free(json);
@@ -336,9 +361,8 @@ static void test_models(void)
         "{\"uid\":\"g\",\"model\":\"mystery\"}]}");
     table_is(
         &file, "models",
-        "0,f,linear,full,1,1,3,b0=2e-05;b1=-10.0,,,2e-05 - 10 * x,|1,f,moving_average,,0.5,,,,3,nan 15.0 "
-        "25,,|"
-        "2,g,mystery,,,,,,,,,|",
+        "0,1,1,3,,,2e-05 - 10 * x,b0=2e-05;b1=-10.0,linear,full,f,|1,0.5,,,3,nan 15.0 25,,,moving_a"
+        "verage,,f,|2,,,,,,,,mystery,,g,|",
         "models: old names of keys, coefficients in order, kinds that only the method names, unknown ones");
     char *line = table_text(&file.profile, "points", (struct pf_restriction){-1, -1, -1, 0}, 1);
     is(line, "0,1,10,-9.99998|0,2,20,-19.99998|0,3,30,-29.99998|", "points of a model, by x, and its values");
@@ -353,7 +377,7 @@ static void test_models(void)
     file_close(&file);
 }
 
-/* The last columns of models.csv, and the points of model 0. */
+/* The formula in models.csv, and the points of model 0. */
 static void model_is(const char *model, const char *formula, const char *points)
 {
     char json[1000];
@@ -363,11 +387,15 @@ static void model_is(const char *model, const char *formula, const char *points)
              "\"models\":[{%s,\"uid\":\"f\"}]}",
              model);
     struct file file = file_of(json);
-    char *row = table_text(&file.profile, "models", PF_UNRESTRICTED, 1000);
-    char *at = row + strlen(row);
-    for (int commas = 2; at > row && commas; at--)
-        commas -= at[-1] == ',';
-    is(at + 1, formula, model);
+    char *row = table_text(&file.profile, "models", PF_UNRESTRICTED, 1000), *at = row;
+    for (int commas = 0; commas < 6; commas++)
+        at = strchr(at, ',') + 1;
+    const char *other = strrchr(at, ',');
+    at[strcspn(at, ",")] = 0;
+    is(at, formula, model);
+    if (strcmp(other + 1, "|") != 0)
+        is(other + 1, "of_key=exclusive buckets_method=doane list=[12] none=null|",
+           "what has no column is in `other`");
     free(row);
     row = table_text(&file.profile, "points", (struct pf_restriction){-1, -1, -1, 0}, 1000);
     is(row, points, "and its points");
@@ -382,19 +410,19 @@ static void model_is(const char *model, const char *formula, const char *points)
 
 static void test_formulas(void)
 {
-    model_is("\"model\":\"constant\"," B01, "3,|", "0,2,4,3|");
-    model_is("\"model\":\"linear\"," B01, "3 - 2 * x,|", "0,2,4,-1|");
-    model_is("\"model\":\"logarithmic\"," B012, "0 + 1 * log(x),|", "0,2,4,0.6931471805599453|");
-    model_is("\"model\":\"quadratic\"," B01, "3 - 2 * x^2,|", "0,2,4,-5|");
-    model_is("\"model\":\"quadratic\"," B012, "0 + 1 * x - 0.5 * x^2,|", "0,2,4,0|");
-    model_is("\"model\":\"power\"," B01, "3 * x^-2,|", "0,2,4,0.75|");
-    model_is("\"model\":\"exponential\"," B01, "3 * (-2)^x,|", "0,2,4,12|");
-    model_is("\"model\":\"mystery\"," B01, ",|", "0,2,4,|");
-    model_is("\"model\":\"linear\",\"coeffs\":[{\"name\":\"b1\",\"value\":2}]", ",|", "0,2,4,|");
+    model_is("\"model\":\"constant\"," B01, "3", "0,2,4,3|");
+    model_is("\"model\":\"linear\"," B01, "3 - 2 * x", "0,2,4,-1|");
+    model_is("\"model\":\"logarithmic\"," B012, "0 + 1 * log(x)", "0,2,4,0.6931471805599453|");
+    model_is("\"model\":\"quadratic\"," B01, "3 - 2 * x^2", "0,2,4,-5|");
+    model_is("\"model\":\"quadratic\"," B012, "0 + 1 * x - 0.5 * x^2", "0,2,4,0|");
+    model_is("\"model\":\"power\"," B01, "3 * x^-2", "0,2,4,0.75|");
+    model_is("\"model\":\"exponential\"," B01, "3 * (-2)^x", "0,2,4,12|");
+    model_is("\"model\":\"mystery\"," B01, "", "0,2,4,|");
+    model_is("\"model\":\"linear\",\"coeffs\":[{\"name\":\"b1\",\"value\":2}]", "", "0,2,4,|");
     model_is("\"model\":\"regressogram\",\"x_start\":1,\"x_end\":3,\"bucket_stats\":[7,8],\"of_key\":"
              "\"exclusive\","
              "\"buckets_method\":\"doane\",\"list\":[12],\"none\":null",
-             ",of_key=exclusive buckets_method=doane list=[12] none=null|", "0,2,3,8|");
+             "", "0,2,3,8|");
 }
 
 static void test_properties(void)
@@ -453,6 +481,19 @@ static void test_damage(void)
     file = file_of("{\"header\":{}}");
     warnings_are(&file, "error no-resources|", "a profile without any region of resources is told");
     file_close(&file);
+    file = file_of("{\"\":{},\"resources\":[{\"uid\":\"a\",\"amount\":1},\n{\"trace\":[{},],\"\":1}");
+    table_is(&file, "resources", "0,,,0,,1,,,a|", "damage inside a trace leaves what came before");
+    warnings_are(&file, "fatal bad-json|", "and is told");
+    ok(pf_rows_at(file.profile.warnings, 0)[0].i == 2 && pf_rows_at(file.profile.warnings, 0)[1].i == 57,
+       "with the place in the file");
+    file_close(&file);
+    file = file_of("{\"resources\":[{\"uid\":\"a\",\"amount\":1},{\"uid\":{\"file\":},\"amount\":2}]}");
+    table_is(&file, "values", "all,a,amount,1|", "so does damage inside a uid");
+    warnings_are(&file, "fatal bad-json|", "which is told");
+    file_close(&file);
+    file = file_of("{\"head");
+    ok(!file.opened && file.error.code == ENODATA, "a file cut off inside its first name cannot be opened");
+    file_close(&file);
 
     enum { DEEP = 200000 };
     char *json = malloc(2 * DEEP + 100);
@@ -480,6 +521,10 @@ static void test_probe(void)
        "or with a second one; behind a byte order mark");
     ok(sureness(&pf_perun_driver, "x.perf", cut, strlen(cut)) == 8,
        "a file cut off before its resources is one, but broken");
+    ok(sureness(&pf_perun_driver, "x.perf", " {\"reso", 7) == 8 &&
+           !sureness(&pf_perun_driver, "x.json", "{\"reso", 6),
+       "one cut off inside its first name, by its own name alone");
+    ok(!sureness(&pf_perun_driver, "x.perf", "{1:", 3), "but not one that is no JSON");
     ok(!sureness(&pf_perun_driver, "x.perf", "PERFILE2", 8) && !sureness(&pf_perun_driver, "x.perf", "[]", 2),
        "other files are none, whatever they are called");
 }
@@ -487,6 +532,7 @@ static void test_probe(void)
 int main(void)
 {
     test_snapshots();
+    test_mixed_global();
     test_types();
     test_damaged_types();
     test_list_of_resources();

@@ -108,10 +108,10 @@ static void test_regions(void)
         "{\"time\":\"0.2\",\"resources\":[{\"uid\":\"a\",\"amount\":3},{\"uid\":\"a\",\"amount\":4}]}],"
         "\"global\":{\"time\":\"9\",\"resources\":[{\"uid\":\"a\",\"amount\":5},{\"uid\":\"a\",\"amount\":6}]"
         "}}");
-    table_is(
-        &file, "resources",
-        "0,0,0.1,,,a,0,,1|1,0,0.1,,,a,0,,2|2,1,0.2,,,a,0,,3|3,1,0.2,,,a,0,,4|4,,9,,,a,0,,5|5,,9,,,a,0,,6|",
-        "what is alike in several snapshots belongs to its own");
+    table_is(&file, "resources",
+             "0,0,0.1,0,,1,,,a|1,0,0.1,0,,2,,,a|2,1,0.2,0,,3,,,a|3,1,0.2,0,,4,,,a|4,,9,0,,5,,,a|5,,9,0,,"
+             "6,,,a|",
+             "what is alike in several snapshots belongs to its own");
     file_close(&file);
 }
 
@@ -160,7 +160,7 @@ static void test_columns(uint64_t limit, const char *what)
     size_t size;
     FILE *out = open_memstream(&want, &size);
     for (unsigned i = 0; i < ROWS; i++)
-        fprintf(out, "%u,,,t,,a,0,,%s,%u,x, y|", i, numbers[i % NUMBERS][1], i / 8);
+        fprintf(out, "%u,,,0,,%s,%u,x, y,t,,a|", i, numbers[i % NUMBERS][1], i / 8);
     fclose(out);
     file_open(&file, &pf_perun_driver, "job.perf", json, strlen(json), limit);
     char *whole = table_text(&file.profile, "resources", PF_UNRESTRICTED, ROWS);
