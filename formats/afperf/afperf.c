@@ -23,6 +23,20 @@ enum { HEAD_SIZE = 3 + MAGIC_SIZE + 2 };
 #define COMMON      "# AFPerf v"
 #define COMMON_SIZE (sizeof COMMON - 1)
 
+/* True if the first line is a version header of some kind, and no heading that goes on with words. */
+static bool is_header(const char *head, size_t size)
+{
+    if (size <= COMMON_SIZE || memcmp(head, COMMON, COMMON_SIZE) != 0)
+        return false;
+    size_t at = COMMON_SIZE;
+    while (at < size && strchr("0123456789.", head[at]) && head[at])
+        at++;
+    bool version = at > COMMON_SIZE && head[COMMON_SIZE] != '.';
+    while (at < size && (head[at] == ' ' || head[at] == '\r'))
+        at++;
+    return version && (at == size || head[at] == '\n');
+}
+
 /* Why a file cannot be read; NULL if it can. *mine: it is an AFPerf file all the same. */
 static const char *trouble_with(const char *head, size_t size, bool *mine)
 {
@@ -32,10 +46,10 @@ static const char *trouble_with(const char *head, size_t size, bool *mine)
                      (head[MAGIC_SIZE] == '\r' && (size == MAGIC_SIZE + 1 || head[MAGIC_SIZE + 1] == '\n'));
         return alone ? NULL : "the version header does not stand alone on its line";
     }
-    if (size > 3 + COMMON_SIZE && !memcmp(head, "\xef\xbb\xbf" COMMON, 3 + COMMON_SIZE))
+    bool mark = size >= 3 && !memcmp(head, "\xef\xbb\xbf", 3);
+    *mine = is_header(head + 3 * mark, size - 3 * mark);
+    if (mark)
         return "a byte-order mark stands before the version header";
-    *mine = size > COMMON_SIZE && !memcmp(head, COMMON, COMMON_SIZE) && head[COMMON_SIZE] >= '0' &&
-            head[COMMON_SIZE] <= '9';
     if (*mine && head[COMMON_SIZE] == '1' &&
         (size == COMMON_SIZE + 1 || !strchr("0123456789.", head[COMMON_SIZE + 1])))
         return "the version header is not padded to 16 bytes";
@@ -364,7 +378,7 @@ static void close_file(struct pf_profile *profile)
 const struct pf_driver pf_afperf_driver = {
     .name = "afperf",
     .title = "AFPerf v1 (AFSIM's profiling container)",
-    .version = 2,
+    .version = 3,
     .probe = probe,
     .open = open_file,
     .load = load,

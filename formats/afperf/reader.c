@@ -531,6 +531,20 @@ static int read_line(struct afperf_reader *reader, struct afperf_record *record,
     return result;
 }
 
+/* A line that is longer than a record may be. 1: a record; 0: a comment; -1: *error filled. */
+static int read_long(struct afperf_reader *reader, struct afperf_record *record, struct pf_error *error)
+{
+    const char *start = reader->window + reader->start;
+    struct quoted quoted = {.open = false};
+    if (*start == '#')
+        return 0;
+    if (memchr(start, '"', AFPERF_RECORD_MAX) &&
+        split_quoted(reader, AFPERF_RECORD_MAX + 1, &quoted, record, error) < 0)
+        return -1;
+    record->kind = quoted.open ? AFPERF_UNTERMINATED_QUOTE : AFPERF_TOO_LONG;
+    return 1;
+}
+
 int afperf_reader_next(struct afperf_reader *reader, struct afperf_record *record, struct pf_error *error)
 {
     for (;;) {
@@ -541,17 +555,13 @@ int afperf_reader_next(struct afperf_reader *reader, struct afperf_record *recor
         if (found && !newline && reader->start == reader->end)
             return 0;
         *record = (struct afperf_record){.offset = reader->base + reader->start, .line = reader->line};
-        int got = 1;
-        if (!found)
-            record->kind = *(reader->window + reader->start) == '#' ? AFPERF_FIELDS : AFPERF_TOO_LONG;
-        else
-            got = read_line(reader, record, newline, error);
+        int got = found ? read_line(reader, record, newline, error) : read_long(reader, record, error);
         if (got < 0)
             return -1;
         bool dropped = !found || record->kind == AFPERF_UNTERMINATED_QUOTE || record->kind == AFPERF_TOO_LONG;
         if (dropped && skip_line(reader, error) < 0)
             return -1;
-        if (!got || (!found && record->kind == AFPERF_FIELDS))
+        if (!got)
             continue; /* a comment, or nothing */
         fill(record, reader);
         return 1;

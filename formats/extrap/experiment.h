@@ -67,6 +67,7 @@ enum pf_problem {
     PF_INDENTED,
     PF_INNER_BRACES,
     PF_LIMIT,
+    PF_MARK,
     PF_NO_REGION,
     PF_NO_SUCH_WORD,
     PF_NOTHING,

@@ -28,6 +28,7 @@ static const struct {
     [PF_INDENTED] = {"warning", "indented"},
     [PF_INNER_BRACES] = {"warning", "inner-braces"},
     [PF_LIMIT] = {"error", "limit"},
+    [PF_MARK] = {"warning", "byte-order-mark"},
     [PF_NO_REGION] = {"warning", "no-region"},
     [PF_NO_SUCH_WORD] = {"error", "unknown-keyword"},
     [PF_NOTHING] = {"error", "empty"},

@@ -194,7 +194,7 @@ static void text_close(struct pf_profile *profile)
 const struct pf_driver pf_extrap_text_driver = {
     .name = "extrap-text",
     .title = "Extra-P text file",
-    .version = 2,
+    .version = 3,
     .directories = false,
     .probe = text_probe,
     .open = text_open,

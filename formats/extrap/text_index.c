@@ -356,15 +356,18 @@ static int run(struct indexer *indexer, struct pf_linereader *reader, uint64_t e
 }
 
 /* Skips the byte order mark that some editors put before UTF-8. */
-static int skip_mark(struct pf_input *input, struct pf_linereader *reader, struct pf_error *error)
+static int skip_mark(struct pf_input *input, struct pf_linereader *reader, struct pf_experiment *experiment,
+                     struct pf_error *error)
 {
     char mark[3];
     ssize_t got = pf_input_read(input, mark, sizeof mark, 0, error);
     if (got < 0)
         return -1;
-    if (got == 3 && !memcmp(mark, "\xef\xbb\xbf", 3))
-        pf_linereader_seek(reader, 3, 1);
-    return 0;
+    if (got < 3 || memcmp(mark, "\xef\xbb\xbf", 3) != 0)
+        return 0;
+    pf_linereader_seek(reader, 3, 1);
+    return pf_experiment_note(experiment, PF_MARK, 1, 0, error,
+                              "a byte order mark before the first line: Extra-P refuses the file");
 }
 
 static struct pf_xtext_index *index_alloc(void)
@@ -403,7 +406,9 @@ struct pf_xtext_index *pf_xtext_index_new(struct pf_input *input, uint64_t end, 
         indexer->experiment = index->experiment;
         indexer->metric = PF_NO_STRING;
         indexer->context = PF_NO_CONTEXT;
-        result = skip_mark(input, reader, error) < 0 ? -1 : run(indexer, reader, end, pass, error);
+        result = skip_mark(input, reader, index->experiment, error) < 0
+                     ? -1
+                     : run(indexer, reader, end, pass, error);
     }
     free(indexer);
     pf_linereader_free(reader);

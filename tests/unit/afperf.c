@@ -66,6 +66,9 @@ static void test_recognising(void)
     ok(confidence("# AFPerf v1\n", &verdict) && *verdict.message, "so is a header without padding");
     ok(confidence("\xef\xbb\xbf# AFPerf v1     \n", &verdict) && *verdict.message, "and a byte-order mark");
     ok(!confidence("# AFPerf notes\n", &verdict) && !confidence("", &verdict), "other texts are not");
+    ok(!confidence("# AFPerf v1 corpus\n", &verdict) &&
+           !confidence("\xef\xbb\xbf# AFPerf v2 is new\n", &verdict),
+       "nor is a heading that goes on behind the version");
 }
 
 static void test_opening(void)

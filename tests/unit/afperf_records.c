@@ -108,6 +108,16 @@ static void test_long_records(void)
     ok(!strncmp(have, "unterminated 1:\n2:b\n", 20), "a quote that is open after 1 MiB costs one line");
     free(text);
     free(have);
+    text = repeated("a,\"", "x", 2 << 20, "\nb\n", &size);
+    have = records_of(text, size);
+    is(have, "unterminated 1:\n2:b\n", "so does one that is open after 1 MiB of one line");
+    free(text);
+    free(have);
+    text = repeated("a,\"b\",", "x", 2 << 20, "\nb\n", &size);
+    have = records_of(text, size);
+    is(have, "too long 1:\n2:b\n", "where quotes are closed, the record is too long");
+    free(text);
+    free(have);
     /* From each of these lines on, a record goes on for more than 1 MiB: reading must not be quadratic. */
     text = repeated("8,\"x\n", "x\",\"y\n", 1000000, "z\n", &size);
     have = records_of(text, size);

@@ -290,6 +290,8 @@ static void check_statistics(void)
 static void check_warnings(void)
 {
     check_warning("", "0 error empty", "an empty file");
+    check_warning("\xef\xbb\xbfPARAMETER x\nPOINTS 1\nREGION a\nDATA 1\n", "1 warning byte-order-mark",
+                  "a byte order mark");
     check_warning("POINTS 1\nREGION a\nDATA 1\n", "1 error order", "POINTS before PARAMETER");
     check_warning("PARAMETER x\nREGION a\nDATA 1\n", "3 error order", "DATA before POINTS");
     check_warning("PARAMETER x\nPOINTS 1\nPARAMETER y\n", "3 error order", "PARAMETER after POINTS");

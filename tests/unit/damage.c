@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What damage does to every profile among the samples that is one file: what stands before it is served all the same. Each
+ * file is cut off, or overwritten for a few bytes, at places all over it.
+ */
+#include <dirent.h>
+#include <fcntl.h>
+#include <unistd.h>
+
+#include "tests/profile.h"
+#include "tests/sound.h"
+#include "tests/unit/tap.h"
+#include "tests/unit/temp_dir.h"
+
+enum { PATH_ROOM = 4096, DEPTH_MAX = 12, PLACES = 24 };
+
+/* Lines of these need no end: a number that is cut off is another number, which nobody can know. */
+static const char *const of_lines[] = {"afperf", "collapsed", "extrap-text", NULL};
+
+/* These are no streams: an archive ends with padding, the pages of a database stand in any order. */
+static const char *const no_streams[] = {"cube", "nsight", NULL};
+
+/* The records of a file, as far as a format serves them; else what is made of them. */
+static const char *const record_tables[] = {"trace", "resources", "index", "values"};
+
+struct sample {
+    const struct pf_driver *driver;
+    const char *name;
+    unsigned char *bytes;
+    size_t size;
+    const char *wrong; /* the first promise that was broken; NULL: none */
+    size_t where;
+};
+
+/* What is served of a file. */
+struct served {
+    bool opened, fatal;
+    uint64_t rows;
+};
+
+static void note(struct sample *sample, size_t where, const char *wrong)
+{
+    static char text[500];
+    if (!wrong || sample->wrong)
+        return;
+    snprintf(text, sizeof text, "%s", wrong); /* error.what goes with the profile */
+    sample->wrong = text;
+    sample->where = where;
+}
+
+static bool has_fatal(const struct pf_profile *profile)
+{
+    for (size_t i = 0; i < pf_rows_count(profile->warnings); i++) {
+        const struct pf_cell *severity = &pf_rows_at(profile->warnings, i)[2];
+        if (severity->size == 5 && !memcmp(severity->text, "fatal", 5))
+            return true;
+    }
+    return false;
+}
+
+static const struct pf_table *table_of_records(const struct pf_profile *profile)
+{
+    for (size_t i = 0; i < sizeof record_tables / sizeof *record_tables; i++)
+        for (size_t k = 0; k < profile->n_tables; k++)
+            if (!strcmp(profile->tables[k].name, record_tables[i]))
+                return &profile->tables[k];
+    return NULL;
+}
+
+/* A walk may say once that it has to begin again. */
+static uint64_t count_rows(struct pf_profile *profile)
+{
+    static struct pf_cell cells[SOUND_COLUMNS];
+    const struct pf_table *table = table_of_records(profile);
+    struct pf_error error = {0};
+    uint64_t count = 0;
+    int got = -1;
+    if (!table || !table->ops)
+        return table ? pf_rows_count(*table->rows) : 0;
+    for (int trial = 0; got < 0 && trial < 2; trial++) {
+        struct pf_cursor cursor = {.profile = profile, .table = table, .only = PF_UNRESTRICTED};
+        got = table->ops->open(&cursor, &error);
+        for (count = 0; !got && (got = table->ops->next(&cursor, cells, &error)) > 0; got = 0)
+            count++;
+        table->ops->close(&cursor);
+    }
+    return count;
+}
+
+/* Looks at the file as it is now. */
+static struct served look(struct sample *sample, const unsigned char *bytes, size_t size, size_t where)
+{
+    const struct sound_limits limits = {.rows = 3000, .hop = 211, .resumes = 2, .twice = true};
+    const struct pf_options options = {.cache = 1 << 20};
+    struct served served = {.opened = false};
+    struct pf_profile profile;
+    struct pf_error error = {0};
+    char folder[64];
+    temp_dir_make(folder);
+    write_bytes(folder, sample->name, bytes, size);
+    int directory = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    served.opened = !profile_open(&profile, sample->driver, directory, sample->name, &options, &error);
+    if (!served.opened)
+        note(sample, where, *error.what ? NULL : "it cannot be opened, and nothing tells why");
+    else if (pf_profile_load(&profile, PF_DERIVED, NULL, &error))
+        note(sample, where, error.what);
+    else {
+        note(sample, where, sound_profile(&profile, (struct pf_restriction){0, 0, 0, -1}, limits));
+        served.fatal = has_fatal(&profile);
+        served.rows = count_rows(&profile);
+    }
+    profile_close(&profile);
+    close(directory);
+    temp_dir_remove(folder);
+    return served;
+}
+
+static bool is_one_of(const struct sample *sample, const char *const *names)
+{
+    while (*names && strcmp(sample->driver->name, *names) != 0)
+        names++;
+    return *names;
+}
+
+/* Each format tells what follows other damage in its own way: but that never costs what stands before. */
+static void damage_at(struct sample *sample, size_t place)
+{
+    static const unsigned char damage[] = {0xff, 0x00, 0x7f, '}', 0xc3, 0x01};
+    unsigned char kept[sizeof damage];
+    size_t size = sample->size - place < sizeof damage ? sample->size - place : sizeof damage;
+    struct served cut = look(sample, sample->bytes, place, place);
+    bool stream = !is_one_of(sample, no_streams), whole = place && sample->bytes[place - 1] == '\n';
+    if (cut.opened && !cut.fatal && stream && !is_one_of(sample, of_lines) && !whole)
+        note(sample, place, "it is cut off, and no row of warnings is fatal");
+    memcpy(kept, sample->bytes + place, size);
+    memcpy(sample->bytes + place, damage, size);
+    struct served overwritten = look(sample, sample->bytes, sample->size, place);
+    memcpy(sample->bytes + place, kept, size);
+    if (stream && overwritten.rows < cut.rows)
+        note(sample, place, "damage costs what stands before it");
+}
+
+static void check_sample(struct sample *sample, const char *path)
+{
+    struct served whole = look(sample, sample->bytes, sample->size, sample->size);
+    if (whole.fatal) /* a sample of damage itself */
+        return;
+    for (size_t i = 0; i < PLACES && !sample->wrong; i++)
+        damage_at(sample, sample->size * (2 * i + 1) / (2 * PLACES));
+    ok(whole.opened && !sample->wrong, "what stands before damage is served of %s%s%s", path,
+       sample->wrong ? ": " : "", sample->wrong ? sample->wrong : "");
+    if (sample->wrong)
+        printf("#   damaged at byte %zu of %zu\n", sample->where, sample->size);
+}
+
+/* One file of a folder, if it is a profile. */
+static void check_file(int folder, const char *name, const char *path)
+{
+    static unsigned char head[PF_HEAD_MAX];
+    struct stat st;
+    int fd = openat(folder, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+    if (fd < 0 || fstat(fd, &st))
+        abort();
+    struct pf_probe probe = {.name = name, .size = (uint64_t)st.st_size, .fd = fd, .bytes = head};
+    struct pf_verdict verdict;
+    struct sample sample = {
+        .driver = pf_recognise(&probe, &verdict), .name = name, .size = (size_t)st.st_size};
+    sample.bytes = malloc(sample.size + 1);
+    if (!sample.bytes || read(fd, sample.bytes, sample.size) != (ssize_t)sample.size)
+        abort();
+    if (sample.driver)
+        check_sample(&sample, path);
+    free(sample.bytes);
+    close(fd);
+}
+
+static void check_folder(const char *path, unsigned depth)
+{
+    DIR *listing = opendir(path);
+    const struct dirent *entry;
+    while (listing && (entry = readdir(listing))) {
+        char below[PATH_ROOM];
+        if (!strcmp(entry->d_name, ".") || !strcmp(entry->d_name, "..") ||
+            snprintf(below, sizeof below, "%s/%s", path, entry->d_name) >= PATH_ROOM)
+            continue;
+        if (entry->d_type == DT_REG)
+            check_file(dirfd(listing), entry->d_name, below);
+        else if (entry->d_type == DT_DIR && depth < DEPTH_MAX)
+            check_folder(below, depth + 1);
+    }
+    if (listing)
+        closedir(listing);
+}
+
+int main(void)
+{
+    check_folder("tests/samples/archive", 0);
+    return done();
+}
