@@ -346,7 +346,7 @@ int hpc_experiment_contexts(struct hpc_state *state, struct hpc_model *model, st
                           "fatal", "cut-xml", error, "experiment.xml ends inside of an element");
     if (!failed && !model->tree->count)
         failed =
-            hpc_note(notes, 0, -1, "error", "no-tree", error, "experiment.xml has no calling-context tree") ||
+            hpc_note(notes, 0, -1, "fatal", "no-tree", error, "experiment.xml has no calling-context tree") ||
             read_root(&reading, error);
     hpc_xml_free(reading.xml);
     hpc_idmap_free(&reading.modules);

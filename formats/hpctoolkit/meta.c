@@ -41,7 +41,7 @@ static int read_sections(struct hpc_meta *meta, struct pf_error *error)
         section->offset = pf_u64(header + 24 + 16 * i, false);
         if (hpc_fits(section->offset, section->size, 1, meta->size))
             continue;
-        if (hpc_note(meta->notes, 0, 16 + 16 * i, "error", "section-beyond-end", error,
+        if (hpc_note(meta->notes, 0, 16 + 16 * i, "fatal", "section-beyond-end", error,
                      "meta.db: section %d reaches beyond the end of the file", i))
             return -1;
         section->size = section->offset < meta->size ? meta->size - section->offset : 0;

@@ -64,7 +64,7 @@ static int read_array(struct reading *reading, enum hpc_section section, const c
         (array->stride >= least && hpc_fits(array->at, array->count, array->stride, meta->size)))
         return 0;
     *array = (struct array){0};
-    return hpc_note(meta->notes, 0, (int64_t)meta->sections[section].offset, "error", "beyond-end", error,
+    return hpc_note(meta->notes, 0, (int64_t)meta->sections[section].offset, "fatal", "beyond-end", error,
                     "meta.db: the %s do not fit into the file; none is read", what);
 }
 

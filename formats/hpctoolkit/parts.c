@@ -204,7 +204,7 @@ static int read_merged(struct hpc_parts *parts, uint32_t part, struct pf_input *
         return -1;
     uint64_t count = got == sizeof head ? pf_u32(head + 4, true) : 0;
     if (!hpc_fits(sizeof head, count, sizeof record, end))
-        return hpc_note(notes, 0, 4, "error", "beyond-end", error,
+        return hpc_note(notes, 0, 4, "fatal", "beyond-end", error,
                         "%s: the records of its parts do not fit into the file; it is not read",
                         parts->items[part].name);
     size_t first = pieces->count;
@@ -309,10 +309,11 @@ static ssize_t read_header(struct hpc_parts *parts, const struct piece *piece, u
     return got;
 }
 
-static int note_piece(struct hpc_parts *parts, const struct piece *piece, const char *text,
+/* cut: the file ends inside of something. */
+static int note_piece(struct hpc_parts *parts, const struct piece *piece, bool cut, const char *text,
                       struct hpc_notes *notes, struct pf_error *error)
 {
-    return hpc_note(notes, 0, (int64_t)piece->start, "error", "part", error, "%s: %s",
+    return hpc_note(notes, 0, (int64_t)piece->start, cut ? "fatal" : "error", "part", error, "%s: %s",
                     parts->items[piece->part].name, text);
 }
 
@@ -326,8 +327,8 @@ static int read_values(struct hpc_state *state, const struct piece *piece, struc
     if (got < 0)
         return -1;
     if (got < VALUES_HEADER || memcmp(bytes, "HPCPROF-metricdb__", MAGIC) != 0 || bytes[MAGIC + 5] != 'b')
-        return note_piece(state->parts, piece, "no table of values begins here; it is left out", notes,
-                          error);
+        return note_piece(state->parts, piece, got < VALUES_HEADER,
+                          "no table of values begins here; it is left out", notes, error);
     uint64_t rows = pf_u32(bytes + HEADER, true), columns = pf_u32(bytes + HEADER + 4, true);
     uint64_t fit = columns ? (piece->size - VALUES_HEADER) / (8 * columns) : 0;
     thread->block.values = piece->start + VALUES_HEADER;
@@ -337,7 +338,7 @@ static int read_values(struct hpc_state *state, const struct piece *piece, struc
     thread->part = piece->part;
     return rows <= fit || !columns
                ? 0
-               : note_piece(state->parts, piece, "the table of values is cut off; its first rows are kept",
+               : note_piece(state->parts, piece, true, "the table of values is cut off; its first rows are kept",
                             notes, error);
 }
 
@@ -349,16 +350,19 @@ static int read_trace(struct hpc_state *state, const struct piece *piece, struct
     if (got < 0)
         return -1;
     if (got < HEADER || memcmp(bytes, "HPCRUN-trace______", MAGIC) != 0 || bytes[MAGIC + 5] != 'b')
-        return note_piece(state->parts, piece, "no trace begins here; it is left out", notes, error);
+        return note_piece(state->parts, piece, got < HEADER, "no trace begins here; it is left out", notes, error);
     bool flags = memcmp(bytes + MAGIC, "01.00", 5) != 0;
     size_t header = flags ? HEADER + 8 : HEADER;
     if ((size_t)got < header)
-        return note_piece(state->parts, piece, "the trace is cut off", notes, error);
+        return note_piece(state->parts, piece, true, "the trace is cut off", notes, error);
     thread->data_centric = flags && pf_u64(bytes + HEADER, true) & 1;
     thread->trace = piece->start + header;
-    thread->samples = (piece->size - header) / (thread->data_centric ? HPC_SAMPLE_DATA : HPC_SAMPLE);
+    size_t sample = thread->data_centric ? HPC_SAMPLE_DATA : HPC_SAMPLE;
+    thread->samples = (piece->size - header) / sample;
     thread->trace_part = piece->part;
-    return 0;
+    return (piece->size - header) % sample
+               ? note_piece(state->parts, piece, true, "the trace ends inside of a sample", notes, error)
+               : 0;
 }
 
 static int add_identity(struct hpc_identities *identities, uint32_t profile, const struct piece *piece,

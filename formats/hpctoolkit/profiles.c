@@ -17,8 +17,8 @@ enum { PROFILES_A_STEP = 8192 };
 #define THREAD_KEPT  ((size_t)16 << 20)
 #define CONTEXT_KEPT ((size_t)4 << 20)
 
-/* Longer tuples are no identities. */
-enum { TUPLE_MAX = 64 };
+/* Longer tuples are no identities. Ids of metrics have 16 bits. */
+enum { TUPLE_MAX = 64, HPC_IDS = 1 << 16 };
 
 /* Where an array of records stands. */
 struct array {
@@ -44,8 +44,8 @@ static int read_header(struct hpc_state *state, struct pf_input *input, const ch
     unsigned major = bytes[magic_size];
     if ((size_t)got < 40 || memcmp(bytes, magic, magic_size) != 0 || (major != 4 && !(xml4 && major == 1))) {
         *array = (struct array){0};
-        return hpc_note(notes, 0, 0, "error", "header", error, "%s does not begin as one; it is not read",
-                        file);
+        return hpc_note(notes, 0, 0, got < 40 ? "fatal" : "error", "header", error,
+                        "%s does not begin as one; it is not read", file);
     }
     if (xml4) {
         *array = (struct array){pf_u64(bytes + 32, true), pf_u32(bytes + 18, true), array->stride};
@@ -74,7 +74,7 @@ int hpc_read_array(struct hpc_state *state, struct pf_input *input, const char *
         (array.stride < least || !hpc_fits(array.at, array.count, array.stride, pf_input_size(input)))) {
         uint64_t size = pf_input_size(input);
         uint64_t fit = array.stride >= least && array.at < size ? (size - array.at) / array.stride : 0;
-        if (hpc_note(notes, 0, (int64_t)array.at, "error", "beyond-end", error,
+        if (hpc_note(notes, 0, (int64_t)array.at, "fatal", "beyond-end", error,
                      "%s: %llu records do not fit into the file; %llu are read", file,
                      (unsigned long long)array.count, (unsigned long long)fit))
             return -1;
@@ -153,7 +153,7 @@ static int check_block(const struct hpc_state *state, struct info *info, uint64_
         return 0;
     info->block = (struct hpc_block){0};
     return hpc_note(
-        notes, 0, (int64_t)at, "error", "block-beyond-end", error,
+        notes, 0, (int64_t)at, "fatal", "block-beyond-end", error,
         "profile.db: the values of profile %llu lie beyond the end of the file; they are left out",
         (unsigned long long)i);
 }
@@ -165,6 +165,7 @@ struct reading {
     struct hpc_window window, tuples;
     uint64_t at, count;
     size_t stride;
+    uint64_t seen[HPC_IDS / 64]; /* a bit an id of a metric that has been seen with a value */
 };
 
 #define MAGIC_XML4 "HPCPROF-profdb__"
@@ -234,7 +235,7 @@ static int check_footer(struct hpc_state *state, struct pf_input *input, const s
                       : !memcmp(bytes, footer->meta, 8);
     return whole
                ? 0
-               : hpc_note(notes, 0, (int64_t)size, "warning", "footer", error,
+               : hpc_note(notes, 0, (int64_t)size, "fatal", "footer", error,
                           "%s does not end as it should: its writer may have been interrupted", footer->file);
 }
 
@@ -264,7 +265,7 @@ static int find_summary(struct hpc_state *state, struct hpc_notes *notes, struct
     return failed ? -1 : 0;
 }
 
-/* ---- metrics that nothing tells of -------------------------------------------------------------------- */
+/* ---- which metrics there are, and which have values ---------------------------------------------------- */
 
 /*
  * A file larger than this is not looked through when it is opened: of a few of its profiles, here and there, the
@@ -290,7 +291,9 @@ static int add_nameless(struct hpc_state *state, unsigned id, bool summary, stru
                     "profile.db: metric %u is not described; its values are kept under its number", id);
 }
 
-static int look_for_metrics(struct reading *reading, const struct info *info, struct pf_error *error)
+/* Goes through a block; of_summary: it is that of profiles like these whose metrics are marked as seen. */
+static int look_for_metrics(struct reading *reading, const struct info *info, bool of_summary,
+                            struct pf_error *error)
 {
     struct hpc_state *state = reading->state;
     const struct hpc_block *block = &info->block;
@@ -301,7 +304,8 @@ static int look_for_metrics(struct reading *reading, const struct info *info, st
                                                    block->values + block->n_values * HPC_VALUE, error);
         if (!bytes)
             return -1;
-        hpc_value(state, bytes, &id);
+        if (hpc_value(state, bytes, &id) != 0 && info->summary == of_summary)
+            reading->seen[id / 64] |= UINT64_C(1) << id % 64;
         if (hpc_idmap_find(ids, id) == HPC_NO_NUMBER &&
             add_nameless(state, id, info->summary, reading->notes, error))
             return -1;
@@ -309,8 +313,52 @@ static int look_for_metrics(struct reading *reading, const struct info *info, st
     return 0;
 }
 
+static bool is_seen(const uint64_t *seen, int64_t id)
+{
+    return id >= 0 && id < HPC_IDS && (seen[id / 64] >> id % 64 & 1);
+}
+
+static bool is_inclusive(const struct pf_metric *metric)
+{
+    return !strcmp(metric->scope, "execution") || !strcmp(metric->scope, "inclusive");
+}
+
+/*
+ * Marks the metrics without values. whole: everything has been seen; else the first values, among them the root's inclusive
+ * ones, which tell of the exclusive ones too. A point metric without values has no inclusive twin: the costs are of other
+ * scopes alone.
+ */
+static void mark_empty(struct hpc_state *state, const uint64_t *seen, bool whole)
+{
+    for (size_t i = 0; i < state->metrics.count; i++) {
+        struct pf_metric *metric = &state->metrics.items[i], *told = metric;
+        if (!whole && !is_inclusive(metric) && metric->partner != PF_NO_PARTNER)
+            told = &state->metrics.items[metric->partner];
+        if (whole || is_inclusive(told))
+            metric->empty = !is_seen(seen, told->id);
+        if (metric->empty && !strcmp(metric->scope, "point"))
+            metric->partner = PF_NO_PARTNER;
+    }
+}
+
+/* Of a large file the summary tells, whose metrics have the threads' ids; not in experiment.xml's time. */
+static int look_at_summary(struct reading *reading, struct pf_error *error)
+{
+    struct hpc_state *state = reading->state;
+    struct info info = {.block = state->summary, .summary = true};
+    if (!state->has_summary || state->layout == HPC_XML4)
+        return 0;
+    memset(reading->seen, 0, sizeof reading->seen);
+    if (info.block.n_values > LOOK_THROUGH / HPC_VALUE)
+        info.block.n_values = LOOK_THROUGH / HPC_VALUE;
+    if (look_for_metrics(reading, &info, true, error))
+        return -1;
+    mark_empty(state, reading->seen, info.block.n_values == state->summary.n_values);
+    return 0;
+}
+
 /* Blocks may overlap in a broken file: it is gone through no more than twice. */
-static int find_nameless(struct hpc_state *state, struct hpc_notes *notes, struct pf_error *error)
+static int look_at_metrics(struct hpc_state *state, struct hpc_notes *notes, struct pf_error *error)
 {
     struct reading reading;
     struct hpc_notes later = {0}; /* told when all records are read */
@@ -328,8 +376,13 @@ static int find_nameless(struct hpc_state *state, struct hpc_notes *notes, struc
         if (info.block.n_values > left)
             info.block.n_values = left;
         left -= info.block.n_values;
-        failed = failed || look_for_metrics(&reading, &info, error);
+        failed = failed || look_for_metrics(&reading, &info, false, error);
     }
+    reading.notes = notes;
+    if (!failed && large)
+        failed = look_at_summary(&reading, error);
+    else if (!failed && left)
+        mark_empty(state, reading.seen, true);
     end(&reading);
     hpc_notes_free(&later);
     return failed ? -1 : 0;
@@ -347,7 +400,7 @@ int hpc_profiles_open(struct pf_profile *profile, struct hpc_notes *notes, struc
         open_file(profile, "trace.db", &state->trace_db, notes, error) || check_footers(state, notes, error))
         return -1;
     if (state->profile_db)
-        return find_summary(state, notes, error) || find_nameless(state, notes, error) ? -1 : 0;
+        return find_summary(state, notes, error) || look_at_metrics(state, notes, error) ? -1 : 0;
     return hpc_note(notes, 0, -1, "error", "no-values", error, "profile.db is missing: there are no values");
 }
 

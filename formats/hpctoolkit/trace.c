@@ -59,7 +59,7 @@ static int add_trace(struct hpc_state *state, const struct record *record, uint6
     if (end == record->end)
         return 0;
     return hpc_note(
-        notes, 0, (int64_t)at, "error", "trace-beyond-end", error,
+        notes, 0, (int64_t)at, "fatal", "trace-beyond-end", error,
         "trace.db: the trace of profile %u reaches beyond the end of the file; %llu samples are kept",
         record->profile, (unsigned long long)thread->samples);
 }

@@ -21,6 +21,21 @@ static void check(const char *folder, const char *name)
     close_database(&db);
 }
 
+/* A draft that has costs by function and execution alone. */
+static void empty_metrics(const char *folder)
+{
+    struct database db;
+    open_database(&db, folder, "draft-multithread");
+    if (!db.result) {
+        const struct pf_metric *metrics = db.profile.metrics;
+        ok(!metrics[0].empty && !metrics[1].empty && metrics[2].empty,
+           "a metric without values is known when opened");
+        ok(metrics[0].partner == 1 && metrics[2].partner == PF_NO_PARTNER,
+           "points without costs have no inclusive ones");
+    }
+    close_database(&db);
+}
+
 int main(void)
 {
     const char *shared = getenv("PROFILEFS_SHARED");
@@ -36,5 +51,6 @@ int main(void)
         if (entry->d_type == DT_DIR && entry->d_name[0] != '.' && !strstr(entry->d_name, ".oracle"))
             check(folder, entry->d_name);
     closedir(listing);
+    empty_metrics(folder);
     return done();
 }
