@@ -275,9 +275,9 @@ static void test_measurements(void)
 {
     serves(HEADER RUN "RunPoint,1,1,9,10\nMeasurementType,0,1,9,Old,int64,s,sum,text\nRunPoint,2,1,9,2.5\n"
                       "MeasurementType,0,1,9,New,double,,,\n",
-           "measurements", "name,value", "New,10\nNew,2.5\n", "the last definition counts for the whole run");
+           "measurements", "value,name", "10,New\n2.5,New\n", "the last definition counts for the whole run");
     serves(HEADER RUN "MeasurementType,0,1,9,Old,int64,s,sum,text\nMeasurementType,0,1,9,New,double,,,\n",
-           "types", NULL, "0,0x9,4,2,double,s,New,sum,text\n", "what it leaves blank stays");
+           "types", NULL, "0,0x9,4,2,double,s,sum,New,text\n", "what it leaves blank stays");
     warns(HEADER RUN
           "MeasurementType,0,1,9,T,double,,,\nRunPoint,2,1,9,2.5\nMeasurementType,0,1,9,T,int64,,,\n",
           "4 warning bad-value\n", "values are held against the last datatype");
@@ -297,7 +297,7 @@ static void test_tags(void)
 {
     serves(HEADER
            "RunInfo,0,s,1,1.0.0,1,,,a=b;;c\nRegionStart,1,1,1,r,x=y=z; p = q \nSectionInfo,,1,5,s,k=\n",
-           "tags", NULL, "run,0,a,b\nrun,0,c,\nregion,0,x,y=z\nregion,0, p , q \nsection,0,k,\n",
+           "tags", NULL, "run,0,b,a\nrun,0,,c\nregion,0,y=z,x\nregion,0, q , p \nsection,0,,k\n",
            "tags are split at semicolons and at their first equals sign");
 }
 
