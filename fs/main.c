@@ -251,11 +251,12 @@ static int run_mount(struct settings *settings, struct fuse_args *args, char *ca
 }
 
 /* Arrays from this size on stand alone: they grow by being remapped, not copied, and go back to the system when they are freed. */
-enum { ALONE_BYTES = 1 << 20 };
+enum { ALONE_BYTES = 1 << 20, ARENAS = 4 };
 
 int main(int argc, char **argv)
 {
     mallopt(M_MMAP_THRESHOLD, ALONE_BYTES);
+    mallopt(M_ARENA_MAX, ARENAS);
     int at = command_at(argc, argv);
     if (at)
         return run_command(argc, argv, at);

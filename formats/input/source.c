@@ -150,20 +150,20 @@ void pf_source_set_matters(struct pf_source *source, pf_matters *matters)
 }
 
 /*
- * What stands at an input's place now; all zero if there is nothing of its kind. Paths that the user has named
- * may be links, the profile's may not.
+ * What stands at an input's place now, into *stamp; all zero if there is nothing of its kind. 0, or an errno value if memory
+ * or descriptors lack. Paths that the user has named may be links, the profile's may not.
  */
-static struct pf_stamp stamp_now(struct pf_source *source, const char *name)
+static int stamp_now(struct pf_source *source, const char *name, struct pf_stamp *stamp)
 {
     const char *relative;
-    int folder = place_of(source, name, &relative);
+    int folder = place_of(source, name, &relative), lack = 0;
     struct stat st;
-    struct pf_stamp listing;
-    if (name && pf_source_listing_now(source, name, &listing))
-        return listing;
-    if (fstatat(folder, relative, &st, *relative == '/' ? 0 : AT_SYMLINK_NOFOLLOW) || !S_ISREG(st.st_mode))
-        return (struct pf_stamp){0};
-    return pf_stamp_of(&st);
+    *stamp = (struct pf_stamp){0};
+    if (name && pf_source_listing_now(source, name, stamp, &lack))
+        return lack;
+    if (!fstatat(folder, relative, &st, *relative == '/' ? 0 : AT_SYMLINK_NOFOLLOW) && S_ISREG(st.st_mode))
+        *stamp = pf_stamp_of(&st);
+    return 0;
 }
 
 /* Never to hang on a FIFO: only what turns out to be a regular file is waited for. */
@@ -179,7 +179,9 @@ static int open_place(const struct pf_input *input)
 static int open_input(struct pf_input *input, struct pf_error *error)
 {
     struct stat st;
-    int fd = open_place(input);
+    int fd = input->source->gone ? -1 : open_place(input);
+    if (input->source->gone)
+        return pf_fail(error, ESTALE, "the file has changed");
     if (fd < 0)
         return pf_fail(error, errno, "%s", strerror(errno));
     if (fstat(fd, &st) || !S_ISREG(st.st_mode)) {
@@ -274,7 +276,7 @@ static int open_recorded(struct pf_source *source, const char *name, struct pf_i
         result = open_input(found, error);
     /* A file that may not be read is looked for again once something about it has changed. */
     if (result && first && found && error->code != ENOENT)
-        found->stamp = stamp_now(source, name);
+        stamp_now(source, name, &found->stamp);
     pthread_mutex_unlock(&source->lock);
     if (result && name)
         snprintf(error->where, sizeof error->where, "%s", name);
@@ -331,6 +333,8 @@ ssize_t pf_input_read_file(const struct pf_input *input, void *buffer, size_t si
         size = (size_t)(end - offset);
     unsigned char *at = buffer;
     size_t done = 0;
+    if (input->fd < 0)
+        return pf_fail_at(error, ESTALE, (int64_t)offset, "the file has changed");
     while (done < size) {
         ssize_t n = pread(input->fd, at + done, size - done, (off_t)(offset + done));
         if (n < 0 && errno == EINTR)
@@ -364,22 +368,26 @@ const struct pf_stamp *pf_input_stamp(const struct pf_input *input)
 /* ---- change ------------------------------------------------------------------------------------- */
 
 /* By path, which sees a replaced file. */
-static bool unchanged(const struct pf_input *input)
+static int check_input(const struct pf_input *input, struct pf_error *error)
 {
-    struct pf_stamp now = stamp_now(input->source, input->name);
-    return pf_stamp_same(&now, &input->stamp);
+    struct pf_stamp now;
+    int lack = stamp_now(input->source, input->name, &now);
+    if (!lack && pf_stamp_same(&now, &input->stamp))
+        return 0;
+    pf_fail(error, lack ? lack : ESTALE, "%s", lack ? strerror(lack) : "the file has changed");
+    if (input->name)
+        snprintf(error->where, sizeof error->where, "%s", input->name);
+    return -1;
 }
 
 int pf_source_check(struct pf_source *source, struct pf_error *error)
 {
     int result = 0;
     pthread_mutex_lock(&source->lock);
+    if (source->gone)
+        result = pf_fail(error, ESTALE, "the file has changed");
     for (size_t i = 0; i < source->count && !result; i++)
-        if (!unchanged(source->inputs[i])) {
-            result = pf_fail(error, ESTALE, "the file has changed");
-            if (source->inputs[i]->name)
-                snprintf(error->where, sizeof error->where, "%s", source->inputs[i]->name);
-        }
+        result = check_input(source->inputs[i], error);
     pthread_mutex_unlock(&source->lock);
     return result;
 }
@@ -398,6 +406,34 @@ bool pf_source_intact(struct pf_source *source)
     }
     pthread_mutex_unlock(&source->lock);
     return intact;
+}
+
+size_t pf_source_descriptors(struct pf_source *source)
+{
+    size_t n = (source->folder >= 0) + (source->directory >= 0);
+    pthread_mutex_lock(&source->lock);
+    for (size_t i = 0; i < source->count; i++)
+        n += source->inputs[i]->fd >= 0;
+    pthread_mutex_unlock(&source->lock);
+    return n;
+}
+
+static void close_descriptor(int *fd)
+{
+    if (*fd >= 0)
+        close(*fd);
+    *fd = -1;
+}
+
+void pf_source_let_go(struct pf_source *source)
+{
+    pthread_mutex_lock(&source->lock);
+    for (size_t i = 0; i < source->count; i++)
+        close_descriptor(&source->inputs[i]->fd);
+    close_descriptor(&source->directory);
+    close_descriptor(&source->folder);
+    source->gone = true;
+    pthread_mutex_unlock(&source->lock);
 }
 
 /* Passes may open inputs while another thread lists them: the list must not move under it. */
@@ -423,8 +459,9 @@ const char *pf_source_input_at(const struct pf_source *source, size_t i, struct 
     return input ? input->name : NULL;
 }
 
-bool pf_source_matches(struct pf_source *source, const char *name, const struct pf_stamp *stamp)
+int pf_source_matches(struct pf_source *source, const char *name, const struct pf_stamp *stamp)
 {
-    struct pf_stamp now = stamp_now(source, name);
-    return pf_stamp_same(&now, stamp);
+    struct pf_stamp now;
+    int lack = stamp_now(source, name, &now);
+    return lack ? -lack : pf_stamp_same(&now, stamp);
 }

@@ -153,12 +153,21 @@ bool pf_source_intact(struct pf_source *source);
  * errno. */
 int pf_open_beneath(int folder, const char *name, int flags);
 
+/* How many descriptors the source and its inputs hold. */
+size_t pf_source_descriptors(struct pf_source *source);
+
+/*
+ * Closes all of them for good: what stands there is another version, or nothing. All that is asked afterwards fails with
+ * ESTALE. Nobody else uses the source meanwhile, but for pf_source_check.
+ */
+void pf_source_let_go(struct pf_source *source);
+
 /* How many inputs are recorded; input i (in order of opening): its name as it was opened (NULL: the source
  * itself) and what it was. */
 size_t pf_source_input_count(const struct pf_source *source);
 const char *pf_source_input_at(const struct pf_source *source, size_t i, struct pf_stamp *stamp);
 
-/* True if the input of this name is what the stamp says. */
-bool pf_source_matches(struct pf_source *source, const char *name, const struct pf_stamp *stamp);
+/* 1 if the input of this name is what the stamp says, 0 if it is not; a negative errno value if memory or descriptors lack. */
+int pf_source_matches(struct pf_source *source, const char *name, const struct pf_stamp *stamp);
 
 #endif

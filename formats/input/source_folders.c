@@ -65,13 +65,18 @@ static struct pf_stamp digest_of(const struct pf_source *source, DIR *listing, e
     return digest;
 }
 
-/* The digest of the folder's names; they are gone through only if its times have changed. */
-static struct pf_stamp folder_now(struct pf_source *source, enum listed listed)
+/*
+ * The digest of the folder's names, zero if there is none; they are gone through only if its times have changed. 0, or an
+ * errno value if memory or descriptors lack.
+ */
+static int folder_now(struct pf_source *source, enum listed listed, struct pf_stamp *digest)
 {
     struct folder_names *names = &source->names[listed];
     struct stat st;
+    int lack = 0;
+    *digest = (struct pf_stamp){0};
     if (fstat(folder_of(source), &st) || !S_ISDIR(st.st_mode))
-        return (struct pf_stamp){0};
+        return 0;
     struct pf_stamp times = pf_stamp_of(&st);
     pthread_mutex_lock(&source->folder_lock);
     if (!pf_stamp_same(&times, &names->times)) {
@@ -83,11 +88,13 @@ static struct pf_stamp folder_now(struct pf_source *source, enum listed listed)
             names->times = pf_stamp_of(&st);
             names->digest = digest_of(source, listing, listed);
             closedir(listing);
+        } else if (pf_is_lack(errno)) {
+            lack = errno;
         }
     }
-    struct pf_stamp digest = names->digest;
+    *digest = names->digest;
     pthread_mutex_unlock(&source->folder_lock);
-    return digest;
+    return lack;
 }
 
 /* True for the name of an input that is the listing of a folder in the source. */
@@ -98,24 +105,26 @@ static bool is_inner_folder(const char *name)
 }
 
 /* What its times tell: they change with the names in it. */
-static struct pf_stamp inner_folder_now(const struct pf_source *source, const char *name)
+static int inner_folder_now(const struct pf_source *source, const char *name, struct pf_stamp *stamp)
 {
     struct stat st;
+    errno = 0;
     int fd = source->directory < 0 ? -1 : pf_open_beneath(source->directory, name, O_PATH | O_DIRECTORY);
-    bool known = fd >= 0 && !fstat(fd, &st);
+    int lack = fd < 0 && pf_is_lack(errno) ? errno : 0;
+    *stamp = fd >= 0 && !fstat(fd, &st) ? pf_stamp_of(&st) : (struct pf_stamp){0};
     if (fd >= 0)
         close(fd);
-    return known ? pf_stamp_of(&st) : (struct pf_stamp){0};
+    return lack;
 }
 
-bool pf_source_listing_now(struct pf_source *source, const char *name, struct pf_stamp *stamp)
+bool pf_source_listing_now(struct pf_source *source, const char *name, struct pf_stamp *stamp, int *lack)
 {
     if (!strcmp(name, listings[FILES]))
-        *stamp = folder_now(source, FILES);
+        *lack = folder_now(source, FILES, stamp);
     else if (!strcmp(name, listings[FOLDERS]))
-        *stamp = folder_now(source, FOLDERS);
+        *lack = folder_now(source, FOLDERS, stamp);
     else if (is_inner_folder(name))
-        *stamp = inner_folder_now(source, name);
+        *lack = inner_folder_now(source, name, stamp);
     else
         return false;
     return true;
@@ -126,7 +135,10 @@ bool pf_source_listing_now(struct pf_source *source, const char *name, struct pf
 /* Records the folder as it is now. An earlier listing's stamp stays: if they differ, the profile is stale. */
 static int record_folder(struct pf_source *source, enum listed listed, struct pf_error *error)
 {
-    struct pf_stamp digest = folder_now(source, listed);
+    struct pf_stamp digest;
+    int lack = folder_now(source, listed, &digest);
+    if (lack)
+        return pf_fail(error, lack, "%s", strerror(lack));
     pthread_mutex_lock(&source->lock);
     struct pf_input *input = pf_source_find(source, listings[listed]);
     if (!input && (input = pf_source_add(source, listings[listed], error))) {

@@ -25,6 +25,7 @@ struct pf_source {
     int folder;    /* that the entry stands in */
     char *name;    /* of the entry */
     int directory; /* the entry itself if it is a directory, else -1 */
+    bool gone;     /* let go of: all descriptors are -1 */
     pthread_mutex_t lock;
     struct pf_input **inputs;
     size_t count;
@@ -49,7 +50,10 @@ void pf_outlast_clock_tick(int fd, struct stat *st);
 ssize_t pf_input_read_file(const struct pf_input *input, void *buffer, size_t size, uint64_t offset,
                            struct pf_error *error);
 
-/* If the name is that of an input that is a listing: true, and *stamp is what the folder is now (source_folders.c). */
-bool pf_source_listing_now(struct pf_source *source, const char *name, struct pf_stamp *stamp);
+/*
+ * If the name is that of an input that is a listing: true, and *stamp is what the folder is now, or *lack an errno value that
+ * tells why it could not be seen (source_folders.c).
+ */
+bool pf_source_listing_now(struct pf_source *source, const char *name, struct pf_stamp *stamp, int *lack);
 
 #endif

@@ -2,6 +2,7 @@
 #ifndef PF_FAILURE_H
 #define PF_FAILURE_H
 
+#include <errno.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -24,7 +25,11 @@ enum { PF_LACK_SECONDS = 2 };
 static inline void pf_failure_note(struct pf_failure *failure, const struct pf_error *error)
 {
     failure->error = *error;
-    failure->until = pf_is_lack(error->code) ? pf_monotonic_seconds() + PF_LACK_SECONDS : UINT64_MAX;
+    bool descriptors =
+        error->code == EMFILE || error->code == ENFILE; /* given back by closing what is idle */
+    failure->until = descriptors               ? 0
+                     : pf_is_lack(error->code) ? pf_monotonic_seconds() + PF_LACK_SECONDS
+                                               : UINT64_MAX;
 }
 
 /* True if it has failed and another try is not worth it yet; *error is why. */

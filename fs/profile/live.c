@@ -136,24 +136,15 @@ bool pf_live_is_spoilt(struct pf_live *live)
     return spoilt;
 }
 
-uint64_t pf_live_bytes(struct pf_live *live)
+size_t pf_live_descriptors(struct pf_live *live)
 {
-    enum { OPEN = 24 * 1024, CONTEXT = 80, AGGREGATE = 48 };
-    uint64_t bytes = OPEN;
-    pthread_mutex_lock(&live->lock);
-    uint64_t contexts = contexts_now(live);
-    bytes += contexts * CONTEXT;
-    uint64_t aggregate = live->aggregate ? contexts * live->profile.n_metrics * AGGREGATE : 0;
-    bytes += aggregate < live->core->options.cache ? aggregate
-                                                   : live->core->options.cache; /* the rest is in a file */
-    for (size_t t = 0; t < PF_TABLES_MAX; t++) {
-        const struct pf_family *family = live->families[t];
-        if (family)
-            bytes += (family->partitions + family->contexts) * sizeof *family->partition +
-                     family->track.used + family->track.count * sizeof *family->track.marks;
-    }
-    pthread_mutex_unlock(&live->lock);
-    return bytes;
+    return pf_source_descriptors(live->profile.source);
+}
+
+void pf_live_let_go(struct pf_live *live)
+{
+    if (atomic_load(&live->references) == 1)
+        pf_source_let_go(live->profile.source);
 }
 
 int pf_live_check(struct pf_live *live, struct pf_error *error)

@@ -13,6 +13,7 @@
 #include "fs/profile/family.h"
 #include "fs/sums/aggregate.h"
 #include "fs/text/blocks.h"
+#include "fs/text/buf.h"
 #include "fs/text/text.h"
 
 /* What all profiles of a process share. */
@@ -53,8 +54,18 @@ bool pf_live_is_spoilt(struct pf_live *live);
 /* A pass is queued or running for it. */
 bool pf_live_busy(struct pf_live *live);
 
-/* About how much memory it takes, in bytes. */
-uint64_t pf_live_bytes(struct pf_live *live);
+/* How many descriptors it holds. */
+size_t pf_live_descriptors(struct pf_live *live);
+
+/* Closes its files for good if nobody else holds the profile: they are of an old version. */
+void pf_live_let_go(struct pf_live *live);
+
+/*
+ * The inputs that it was made from so far; and whether they are what another was made from, which is opened in its place: 0,
+ * or -1 with *error filled, ESTALE if not.
+ */
+void pf_live_inputs(const struct pf_live *live, struct pf_buf *out);
+int pf_live_matches(const struct pf_live *live, const char *inputs, size_t size, struct pf_error *error);
 
 struct pf_profile *pf_live_profile(struct pf_live *live);
 

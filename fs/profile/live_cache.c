@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -49,7 +50,8 @@ static void pack_inputs(const struct pf_live *live, struct pf_buf *out)
     }
 }
 
-static bool unpack_inputs(const struct pf_live *live, struct pf_unpack *in)
+/* 1: they are as they were; 0: they are not; a negative errno value: it could not be seen. */
+static int unpack_inputs(const struct pf_live *live, struct pf_unpack *in)
 {
     uint64_t n = pf_unpack_u64(in);
     for (uint64_t i = 0; i < n && !in->failed; i++) {
@@ -58,19 +60,34 @@ static bool unpack_inputs(const struct pf_live *live, struct pf_unpack *in)
         const char *name = size ? pf_unpack_bytes(in, size - 1) : NULL;
         char path[4096];
         if (size > sizeof path)
-            return false;
+            return 0;
         if (size && name) {
             memcpy(path, name, size - 1);
             path[size - 1] = 0;
         }
         const void *bytes = pf_unpack_bytes(in, sizeof stamp);
         if (!bytes)
-            return false;
+            return 0;
         memcpy(&stamp, bytes, sizeof stamp);
-        if (!pf_source_matches(live->profile.source, size ? path : NULL, &stamp))
-            return false;
+        int matches = pf_source_matches(live->profile.source, size ? path : NULL, &stamp);
+        if (matches != 1)
+            return matches;
     }
     return !in->failed;
+}
+
+void pf_live_inputs(const struct pf_live *live, struct pf_buf *out)
+{
+    pack_inputs(live, out);
+}
+
+int pf_live_matches(const struct pf_live *live, const char *inputs, size_t size, struct pf_error *error)
+{
+    struct pf_unpack in = {inputs, inputs + size, false};
+    int matches = unpack_inputs(live, &in);
+    int code = matches < 0 ? -matches : ESTALE;
+    return matches == 1 ? 0
+                        : pf_fail(error, code, "%s", matches < 0 ? strerror(code) : "the file has changed");
 }
 
 /* One file a source and set of options: a new version of the source takes the place of the old one's. */
@@ -259,7 +276,7 @@ void pf_live_recall(struct pf_live *live)
     struct pf_unpack in = {payload, payload + size, false};
     const void *stored = pf_unpack_bytes(&in, versions.size);
     if (!versions.failed && stored && !memcmp(stored, versions.data, versions.size) &&
-        unpack_inputs(live, &in))
+        unpack_inputs(live, &in) == 1)
         unpack_sections(live, &in);
     pf_buf_free(&versions);
     free(payload);

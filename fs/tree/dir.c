@@ -18,8 +18,8 @@ struct pf_dir {
     uint64_t ino;
     bool root;
     /* SOURCE: */
-    int fd;                 /* -1: not in SOURCE */
-    struct pf_entry *entry; /* held */
+    struct pf_entry *entry; /* held; NULL: not in SOURCE */
+    int fd;                 /* -1: all has been listed; crawlers keep folders open long after that */
     char *names;            /* one after the other, each with its NUL */
     size_t names_size;
     /* a profile: */
@@ -113,7 +113,7 @@ static bool is_source_dir(struct pf_fs *fs, uint64_t ino)
     return source;
 }
 
-int pf_fs_opendir(struct pf_fs *fs, uint64_t ino, struct pf_dir **dir, struct pf_job **job)
+static int open_dir(struct pf_fs *fs, uint64_t ino, struct pf_dir **dir, struct pf_job **job)
 {
     struct pf_dir *new = calloc(1, sizeof *new);
     if (!new)
@@ -130,6 +130,13 @@ int pf_fs_opendir(struct pf_fs *fs, uint64_t ino, struct pf_dir **dir, struct pf
     }
     *dir = new;
     return 0;
+}
+
+int pf_fs_opendir(struct pf_fs *fs, uint64_t ino, struct pf_dir **dir, struct pf_job **job)
+{
+    int result;
+    PF_WITH_DESCRIPTORS(fs, result, open_dir(fs, ino, dir, job));
+    return result;
 }
 
 void pf_fs_closedir(struct pf_dir *dir)
@@ -183,15 +190,35 @@ static int control_dir(struct pf_dir *dir, struct pf_dirent *entry, bool want_at
     return 1;
 }
 
+/* Opens a folder again that is listed once more, or closes it at its end. 0 or an errno value. */
+static int reopen(struct pf_dir *dir, uint64_t at)
+{
+    int result = 0;
+    if (at < dir->names_size && dir->fd < 0) {
+        PF_WITH_DESCRIPTORS(dir->fs, result,
+                            (dir->fd = pf_entry_open(dir->fs, dir->entry, O_RDONLY | O_DIRECTORY)) < 0 ? errno
+                                                                                                       : 0);
+    } else if (at >= dir->names_size && dir->fd >= 0) {
+        close(dir->fd);
+        dir->fd = -1;
+    }
+    return result;
+}
+
 /* The names' bytes are counted, so that an offset is where the next name begins. */
 static int source_entry(struct pf_dir *dir, uint64_t at, struct pf_dirent *entry, bool want_attr,
                         struct pf_attr *attr)
 {
     struct pf_fs *fs = dir->fs;
+    int lack = reopen(dir, at);
+    if (lack)
+        return -lack;
     for (; at < dir->names_size; at += strlen(dir->names + at) + 1) {
         const char *name = dir->names + at;
         struct pf_found found = {0};
-        int code = strlen(name) < sizeof entry->name ? pf_classify(fs, dir->fd, name, &found) : ENAMETOOLONG;
+        int code = ENAMETOOLONG;
+        if (strlen(name) < sizeof entry->name)
+            PF_WITH_DESCRIPTORS(fs, code, pf_classify(fs, dir->fd, name, &found));
         if (pf_is_lack(code))
             return -code;
         if (code)
@@ -258,7 +285,7 @@ int pf_fs_readdir(struct pf_dir *dir, uint64_t offset, struct pf_dirent *entry, 
         *attr = (struct pf_attr){0};
     if (offset < DOTS)
         return dot_entry(dir, offset, entry);
-    if (dir->fd >= 0)
+    if (dir->entry)
         return source_entry(dir, offset - DOTS, entry, want_attr, attr);
     if (dir->place.instance)
         return profile_entry(dir, offset - DOTS, entry, want_attr, attr);

@@ -247,15 +247,6 @@ static struct pf_entry *add(struct pf_fs *fs, struct pf_entry *parent, const cha
     return entry;
 }
 
-/* What was a profile is none now: its last version must not stay open for nobody. */
-static void leave_instance(struct pf_fs *fs, struct pf_entry *entry)
-{
-    struct pf_instance *last = entry->instance;
-    entry->instance = NULL;
-    if (last)
-        pf_instance_settle(fs, last);
-}
-
 struct pf_entry *pf_entry_note(struct pf_fs *fs, struct pf_entry *parent, const char *name,
                                const struct pf_found *found)
 {
@@ -274,8 +265,18 @@ struct pf_entry *pf_entry_note(struct pf_fs *fs, struct pf_entry *parent, const 
     entry->found = *found;
     entry->holds++;
     if (found->type != PF_ENTRY_PROFILE)
-        leave_instance(fs, entry);
+        pf_instance_leave(fs, entry);
     return entry;
+}
+
+void pf_entry_gone(struct pf_fs *fs, struct pf_entry *parent, const char *name)
+{
+    struct pf_entry *entry = find(fs, parent, name, hash_of(parent, name));
+    if (!entry)
+        return;
+    entry->holds++;
+    pf_instance_leave(fs, entry);
+    pf_entry_drop(fs, entry);
 }
 
 struct pf_entry *pf_entry_get(struct pf_fs *fs, uint64_t id)

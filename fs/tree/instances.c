@@ -3,64 +3,12 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
-#include "fs/clock.h"
 #include "fs/profile/names.h"
 #include "fs/tree/vfs_private.h"
 
-enum {
-    OPEN_MAX = 1024,        /* profiles that stay open although nobody uses them just now, */
-    OPEN_BYTES = 256 << 20, /* and about how much memory they may take in all; */
-    OPEN_SECONDS = 2, /* but never one that was used so short a time ago: who waits for it will be back */
-    DEPTH_MAX = 4096  /* how deep a folder of an old version is found again in the new one */
-};
-
-/* ---- the list of open instances; with fs->lock held --------------------------------------------- */
-
-static void unlink_open(struct pf_fs *fs, struct pf_instance *instance)
-{
-    *(instance->newer ? &instance->newer->older : &fs->newest) = instance->older;
-    *(instance->older ? &instance->older->newer : &fs->oldest) = instance->newer;
-    instance->newer = instance->older = NULL;
-}
-
-static void link_open(struct pf_fs *fs, struct pf_instance *instance)
-{
-    instance->older = fs->newest;
-    instance->newer = NULL;
-    *(fs->newest ? &fs->newest->newer : &fs->oldest) = instance;
-    fs->newest = instance;
-}
-
-static void shut(struct pf_fs *fs, struct pf_instance *instance)
-{
-    unlink_open(fs, instance);
-    fs->open_instances--;
-    fs->open_bytes -= instance->bytes;
-    pf_live_release(instance->live);
-    instance->live = NULL;
-}
-
-static bool is_wanted(const struct pf_instance *instance)
-{
-    return instance->uses || pf_live_busy(instance->live) ||
-           pf_monotonic_seconds() - instance->used <= OPEN_SECONDS;
-}
-
-/* Shuts those that were not used for longest. */
-static void shut_some(struct pf_fs *fs)
-{
-    for (struct pf_instance *at = fs->oldest, *newer;
-         at && (fs->open_instances > OPEN_MAX || fs->open_bytes > OPEN_BYTES); at = newer) {
-        newer = at->newer;
-        if (is_wanted(at))
-            continue;
-        shut(fs, at);
-        pf_instance_settle(fs, at);
-    }
-}
+enum { DEPTH_MAX = 4096 }; /* how deep a folder of an old version is found again in the new one */
 
 /* ---- instances ---------------------------------------------------------------------------------- */
 
@@ -99,6 +47,11 @@ static void supersede(struct pf_fs *fs, struct pf_entry *entry)
         pf_instance_settle(fs, old);
 }
 
+void pf_instance_leave(struct pf_fs *fs, struct pf_entry *entry)
+{
+    supersede(fs, entry);
+}
+
 struct pf_instance *pf_instance_of(struct pf_fs *fs, struct pf_entry *entry, const struct pf_found *found)
 {
     struct pf_instance *present = entry->instance;
@@ -113,37 +66,37 @@ void pf_instance_settle(struct pf_fs *fs, struct pf_instance *instance)
 {
     struct pf_entry *entry = instance->entry;
     bool present = entry->instance == instance;
+    if (instance->live && !present && !instance->uses)
+        pf_open_let_go(fs, instance);
     if (instance->lookups || instance->uses)
         return;
     if (instance->live && present)
         return; /* stays open until others push it out */
     if (instance->live)
-        shut(fs, instance);
+        pf_live_release(pf_open_shut(fs, instance));
     if (present)
         entry->instance = NULL;
     pf_map_remove(&fs->instances, instance->id);
     pthread_mutex_destroy(&instance->opening);
+    pf_buf_free(&instance->inputs);
     free(instance);
     pf_entry_drop(fs, entry);
 }
 
-void pf_instance_use(struct pf_instance *instance)
+void pf_instance_use(struct pf_fs *fs, struct pf_instance *instance)
 {
     instance->uses++;
+    pf_open_use(fs, instance);
 }
 
 void pf_instance_unuse(struct pf_fs *fs, struct pf_instance *instance)
 {
     pthread_mutex_lock(&fs->lock);
     instance->uses--;
-    if (instance->live) { /* it may have grown by passes */
-        fs->open_bytes -= instance->bytes;
-        instance->bytes = pf_live_bytes(instance->live);
-        fs->open_bytes += instance->bytes;
-    }
+    if (instance->live && !instance->uses)
+        pf_open_rest(fs, instance);
     pf_instance_settle(fs, instance);
-    shut_some(fs);
-    pthread_mutex_unlock(&fs->lock);
+    pf_open_shrink(fs);
 }
 
 /* ---- opening ------------------------------------------------------------------------------------ */
@@ -181,32 +134,45 @@ struct pf_live *pf_open_found(struct pf_fs *fs, char *path, const struct pf_driv
     return source ? pf_live_open(&fs->core, driver, source, error) : NULL;
 }
 
+/* True for the version that its entry shows now. */
+static bool is_present(struct pf_fs *fs, const struct pf_instance *instance)
+{
+    pthread_mutex_lock(&fs->lock);
+    bool present = instance->entry->instance == instance;
+    pthread_mutex_unlock(&fs->lock);
+    return present;
+}
+
+/* Opens it, or opens it again. What stands there may be another version than the one that its numbers belong to: ESTALE. */
 static struct pf_live *open_live(struct pf_fs *fs, struct pf_instance *instance, struct pf_error *error)
 {
-    char *path = pf_entry_path(fs, instance->entry);
+    char *path = is_present(fs, instance) ? pf_entry_path(fs, instance->entry) : NULL;
     struct pf_live *live = NULL;
     if (path)
         live = pf_open_found(fs, path, instance->driver, error);
     else
-        pf_fail(error, errno, "%s", strerror(errno));
+        pf_fail(error, ESTALE, "the file has changed");
     free(path);
+    if (live && instance->inputs.size &&
+        pf_live_matches(live, instance->inputs.data, instance->inputs.size, error)) {
+        pf_live_release(live);
+        live = NULL;
+    }
+    if (!live && error->code == ENOENT)
+        error->code = ESTALE;
     return live;
 }
 
-/* What is open, as a reference; NULL if nothing is, or nothing that is of use. */
+/* What is open, as a reference; NULL if nothing is, or nothing that is of use. The instance is in use. */
 static struct pf_live *live_now(struct pf_fs *fs, struct pf_instance *instance)
 {
+    struct pf_live *spoilt = NULL;
     pthread_mutex_lock(&fs->lock);
     if (instance->live && pf_live_is_spoilt(instance->live))
-        shut(fs, instance);
-    struct pf_live *live = instance->live;
-    if (live) {
-        pf_live_hold(live);
-        instance->used = pf_monotonic_seconds();
-        unlink_open(fs, instance);
-        link_open(fs, instance);
-    }
+        spoilt = pf_open_shut(fs, instance);
+    struct pf_live *live = instance->live ? pf_live_hold(instance->live) : NULL;
     pthread_mutex_unlock(&fs->lock);
+    pf_live_release(spoilt);
     return live;
 }
 
@@ -221,10 +187,7 @@ struct pf_live *pf_instance_live(struct pf_fs *fs, struct pf_instance *instance,
         live = open_live(fs, instance, error);
         pthread_mutex_lock(&fs->lock);
         if (live) {
-            instance->live = pf_live_hold(live);
-            instance->used = pf_monotonic_seconds();
-            link_open(fs, instance);
-            fs->open_instances++;
+            pf_open_add(fs, instance, live);
         } else if (!pf_is_lack(error->code) && error->code != ESTALE) {
             instance->failed = true;
             instance->failure = *error;
@@ -294,7 +257,7 @@ static int renew(struct pf_fs *fs, struct pf_instance *old, struct pf_instance *
         supersede(fs, entry);
     *renewed = pf_instance_of(fs, entry, &found);
     if (*renewed)
-        pf_instance_use(*renewed);
+        pf_instance_use(fs, *renewed);
     pthread_mutex_unlock(&fs->lock);
     return *renewed ? 0 : ENOMEM;
 }
@@ -346,7 +309,7 @@ static struct pf_instance *successor(struct pf_fs *fs, const struct pf_instance 
     if (present == old)
         present = NULL;
     if (present)
-        pf_instance_use(present);
+        pf_instance_use(fs, present);
     pthread_mutex_unlock(&fs->lock);
     return present;
 }
@@ -388,7 +351,7 @@ int pf_place_enter(struct pf_fs *fs, uint64_t ino, bool check, struct pf_place *
         place->instance = pf_map_get(&fs->instances, ino >> 40);
     }
     if (place->instance)
-        pf_instance_use(place->instance);
+        pf_instance_use(fs, place->instance);
     pthread_mutex_unlock(&fs->lock);
     if (!place->instance)
         return ESTALE;
@@ -403,7 +366,10 @@ int pf_place_enter(struct pf_fs *fs, uint64_t ino, bool check, struct pf_place *
         stale = true;
     bool again = job && *job;
     struct pf_instance *newer = again ? successor(fs, place->instance) : NULL;
-    if (newer || stale || (check && !again && place->live && pf_live_check(place->live, &error)))
-        return move(fs, place, newer, job);
-    return 0;
+    int changed = check && !again && !newer && place->live ? pf_live_check(place->live, &error) : 0;
+    if (changed && error.code != ESTALE) {
+        pf_place_leave(fs, place);
+        return pf_fs_errno(fs, &error);
+    }
+    return newer || stale || changed ? move(fs, place, newer, job) : 0;
 }

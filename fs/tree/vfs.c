@@ -70,6 +70,7 @@ struct pf_fs *pf_fs_new(const char *source, const struct pf_fs_options *options,
     fs->core.options = options->profile;
     fs->core.cache_folder = options->cache_folder;
     fs->core.next_text = 1;
+    pf_open_limit(fs);
     pthread_mutex_init(&fs->lock, NULL);
     pthread_mutex_init(&fs->memo_lock, NULL);
     fs->source = strdup(source);
@@ -77,6 +78,8 @@ struct pf_fs *pf_fs_new(const char *source, const struct pf_fs_options *options,
     fs->core.pool = pf_pool_new(options->pass_threads, options->short_threads);
     if (!fs->source || !fs->core.blocks || !fs->core.pool)
         pf_fail_memory(error);
+    else if (pf_open_keep(fs))
+        pf_fail(error, EAGAIN, "no more threads");
     else if (!open_root(fs, source, error) && !add_root(fs, error))
         return fs;
     pf_fs_free(fs);
@@ -91,6 +94,7 @@ static void free_nodes(struct pf_fs *fs)
             continue;
         pf_live_release(instance->live);
         pthread_mutex_destroy(&instance->opening);
+        pf_buf_free(&instance->inputs);
         free(instance);
     }
     for (size_t i = 0; fs->entries.slots && i <= fs->entries.mask; i++) {
@@ -108,6 +112,7 @@ void pf_fs_free(struct pf_fs *fs)
 {
     if (!fs)
         return;
+    pf_open_unkeep(fs);
     pf_pool_free(fs->core.pool);
     pf_control_free(fs);
     free_nodes(fs);
@@ -238,6 +243,8 @@ static int lookup_in_folder(struct pf_fs *fs, struct pf_entry *folder, const cha
     pthread_mutex_lock(&fs->lock);
     if (!result)
         result = pf_entry_attr(fs, folder, name, &found, attr);
+    else if (result == ENOENT)
+        pf_entry_gone(fs, folder, name);
     pf_entry_drop(fs, folder);
     pthread_mutex_unlock(&fs->lock);
     return result;
@@ -329,12 +336,16 @@ static int look_up(struct pf_fs *fs, uint64_t parent, const char *name, bool siz
 int pf_fs_lookup(struct pf_fs *fs, uint64_t parent, const char *name, struct pf_attr *attr,
                  struct pf_job **job)
 {
-    return look_up(fs, parent, name, true, attr, job);
+    int result;
+    PF_WITH_DESCRIPTORS(fs, result, look_up(fs, parent, name, true, attr, job));
+    return result;
 }
 
 int pf_fs_find(struct pf_fs *fs, uint64_t parent, const char *name, struct pf_attr *attr, struct pf_job **job)
 {
-    return look_up(fs, parent, name, false, attr, job);
+    int result;
+    PF_WITH_DESCRIPTORS(fs, result, look_up(fs, parent, name, false, attr, job));
+    return result;
 }
 
 void pf_fs_forget(struct pf_fs *fs, uint64_t ino, uint64_t uses)
@@ -391,7 +402,7 @@ static int getattr_in_source(struct pf_fs *fs, uint64_t ino, struct pf_attr *att
     return result == ENOENT ? ESTALE : result;
 }
 
-int pf_fs_getattr(struct pf_fs *fs, uint64_t ino, struct pf_attr *attr, struct pf_job **job)
+static int get_attr(struct pf_fs *fs, uint64_t ino, struct pf_attr *attr, struct pf_job **job)
 {
     if (pf_control_is(ino))
         return pf_control_getattr(fs, ino, attr, job);
@@ -404,5 +415,12 @@ int pf_fs_getattr(struct pf_fs *fs, uint64_t ino, struct pf_attr *attr, struct p
     result = pf_place_attr(fs, &place, place.node, true, attr, job);
     attr->st.st_ino = ino;
     pf_place_leave(fs, &place);
+    return result;
+}
+
+int pf_fs_getattr(struct pf_fs *fs, uint64_t ino, struct pf_attr *attr, struct pf_job **job)
+{
+    int result;
+    PF_WITH_DESCRIPTORS(fs, result, get_attr(fs, ino, attr, job));
     return result;
 }

@@ -128,12 +128,16 @@ static int open_node(struct pf_fs *fs, uint64_t ino, bool once, struct pf_handle
 
 int pf_fs_open(struct pf_fs *fs, uint64_t ino, struct pf_handle **handle, struct pf_job **job)
 {
-    return open_node(fs, ino, false, handle, job);
+    int result;
+    PF_WITH_DESCRIPTORS(fs, result, open_node(fs, ino, false, handle, job));
+    return result;
 }
 
 int pf_fs_open_once(struct pf_fs *fs, uint64_t ino, struct pf_handle **handle, struct pf_job **job)
 {
-    return open_node(fs, ino, true, handle, job);
+    int result;
+    PF_WITH_DESCRIPTORS(fs, result, open_node(fs, ino, true, handle, job));
+    return result;
 }
 
 void pf_fs_close(struct pf_handle *handle)
@@ -179,8 +183,8 @@ static int read_on(struct pf_handle *handle, size_t size, struct pf_data *data, 
     return 0;
 }
 
-int pf_fs_read(struct pf_handle *handle, uint64_t offset, size_t size, struct pf_data *data,
-               struct pf_job **job)
+static int read_handle(struct pf_handle *handle, uint64_t offset, size_t size, struct pf_data *data,
+                       struct pf_job **job)
 {
     *data = (struct pf_data){.fd = -1};
     if (handle->fd >= 0) {
@@ -201,6 +205,14 @@ int pf_fs_read(struct pf_handle *handle, uint64_t offset, size_t size, struct pf
     }
     int result = pf_file_read(handle->file, offset, size, data->piece, &data->pieces, job, &error);
     return result == PF_WAIT ? PF_PARKED : result ? pf_fs_errno(handle->fs, &error) : 0;
+}
+
+int pf_fs_read(struct pf_handle *handle, uint64_t offset, size_t size, struct pf_data *data,
+               struct pf_job **job)
+{
+    int result;
+    PF_WITH_DESCRIPTORS(handle->fs, result, read_handle(handle, offset, size, data, job));
+    return result;
 }
 
 void pf_data_release(struct pf_fs *fs, struct pf_data *data)

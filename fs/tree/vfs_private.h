@@ -57,11 +57,19 @@ struct pf_instance {
     unsigned uses; /* operations and handles under way */
     pthread_mutex_t opening;
     struct pf_live *live; /* NULL: not open at present; guarded by fs->lock */
-    uint64_t used;        /* when it was last, in monotonic seconds */
-    uint64_t bytes;       /* about what it takes, as counted in fs->open_bytes */
-    atomic_bool failed;   /* can't be opened: it shows error.txt only */
+    struct pf_buf inputs; /* what it was made from when it was open before */
+    size_t descriptors;   /* that it holds, as counted in fs->open_descriptors */
+    enum pf_listed { PF_UNLISTED, PF_IDLE, PF_AWAITED } listed; /* while it is open and not in use */
+    uint64_t used;                                              /* when it was last, in monotonic seconds */
+    atomic_bool failed;                                         /* can't be opened: it shows error.txt only */
     struct pf_error failure;
-    struct pf_instance *newer, *older; /* in the list of open ones */
+    struct pf_instance *newer, *older; /* in its list */
+};
+
+/* Open instances by when they were used last. */
+struct pf_open_list {
+    struct pf_instance *newest, *oldest;
+    size_t count;
 };
 
 struct pf_probe_memo;
@@ -81,9 +89,14 @@ struct pf_fs {
     struct pf_map instances; /* by id */
     uint64_t next_entry;
     uint32_t next_instance;
-    struct pf_instance *newest, *oldest; /* those that are open */
+    struct pf_open_list idle, awaited;
     size_t open_instances;
-    uint64_t open_bytes;
+    size_t open_descriptors, descriptors_max;
+    uint64_t rests;     /* how often an instance came to rest */
+    size_t heap_excess; /* how many are to be shut, since memory is short */
+    bool kept, closing;
+    pthread_cond_t close; /* for the keeper: the filesystem is to be closed */
+    pthread_t keeper;
     struct pf_error last_error;
 
     pthread_mutex_t memo_lock;
@@ -110,6 +123,8 @@ char *pf_entry_path(struct pf_fs *fs, const struct pf_entry *entry);
  * fs->lock held. */
 struct pf_entry *pf_entry_note(struct pf_fs *fs, struct pf_entry *parent, const char *name,
                                const struct pf_found *found);
+/* There is nothing of this name any more. With fs->lock held. */
+void pf_entry_gone(struct pf_fs *fs, struct pf_entry *parent, const char *name);
 struct pf_entry *pf_entry_get(struct pf_fs *fs, uint64_t id); /* with fs->lock held */
 /* Lets go of a hold; frees what nobody needs. With fs->lock held. */
 void pf_entry_drop(struct pf_fs *fs, struct pf_entry *entry);
@@ -119,10 +134,13 @@ void pf_entry_drop(struct pf_fs *fs, struct pf_entry *entry);
 /* The present instance of a profile's entry, made if what was found differs from the last. NULL: out of
  * memory. With fs->lock held. */
 struct pf_instance *pf_instance_of(struct pf_fs *fs, struct pf_entry *entry, const struct pf_found *found);
-void pf_instance_use(struct pf_instance *instance);                     /* with fs->lock held */
+void pf_instance_use(struct pf_fs *fs, struct pf_instance *instance);   /* with fs->lock held */
 void pf_instance_unuse(struct pf_fs *fs, struct pf_instance *instance); /* takes fs->lock */
 void pf_instance_settle(struct pf_fs *fs,
                         struct pf_instance *instance); /* frees it if nobody needs it; with fs->lock held */
+
+/* The entry is no profile any more, or not there: its last version is let go of. With fs->lock held. */
+void pf_instance_leave(struct pf_fs *fs, struct pf_entry *entry);
 
 /*
  * Opens the profile that was found at a path below SOURCE ("": SOURCE itself; changed by the call). NULL with
@@ -154,6 +172,39 @@ void pf_place_leave(struct pf_fs *fs, struct pf_place *place);
 
 /* Turns a library error into an errno value and remembers it. */
 int pf_fs_errno(struct pf_fs *fs, const struct pf_error *error);
+
+/* ---- open_profiles.c ---------------------------------------------------------------------------- */
+
+/* An instance that is in use has been opened; takes a reference of its own. With fs->lock held, as the next four. */
+void pf_open_add(struct pf_fs *fs, struct pf_instance *instance, struct pf_live *live);
+/* It is used, open or not; or not any more. */
+void pf_open_use(struct pf_fs *fs, struct pf_instance *instance);
+void pf_open_rest(struct pf_fs *fs, struct pf_instance *instance);
+/* Closes the files of one that is not in use, for good: they are of an old version. */
+void pf_open_let_go(struct pf_fs *fs, struct pf_instance *instance);
+/* Shuts it: the caller releases what was open, without the lock where that may take time. */
+struct pf_live *pf_open_shut(struct pf_fs *fs, struct pf_instance *instance);
+
+/* Shuts some of what is too much. Called with fs->lock held, which it gives back. */
+void pf_open_shrink(struct pf_fs *fs);
+
+/* Learns how many descriptors the process may have. */
+void pf_open_limit(struct pf_fs *fs);
+
+/*
+ * After something has failed for want of descriptors: shuts idle profiles, or waits a moment for others to be done. True if it
+ * is worth another try, the `tries`-th. Not with fs->lock held.
+ */
+bool pf_open_relieve(struct pf_fs *fs, unsigned tries);
+
+/* Makes a call that gives an errno value again until it does not fail for want of descriptors. */
+#define PF_WITH_DESCRIPTORS(fs, result, call)                                                                \
+    for (unsigned tries = 0;                                                                                 \
+         (((result) = (call)) == EMFILE || (result) == ENFILE) && pf_open_relieve(fs, tries); tries++)
+
+/* A thread that lets go of profiles that are gone from their places, and of memory. 0, or -1: no thread. */
+int pf_open_keep(struct pf_fs *fs);
+void pf_open_unkeep(struct pf_fs *fs);
 
 /* ---- vfs.c -------------------------------------------------------------------------------------- */
 

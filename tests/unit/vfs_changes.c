@@ -205,7 +205,6 @@ static void test_many(const char *folder)
     }
     for (int i = 0; i < PROFILES; i++)
         visit(fs, i, &found);
-    sleep(4); /* they are kept for a while */
     visit(fs, 0, &found);
     ok(found == PROFILES + 1 && fs->open_instances <= AT_ONCE && control.opens - control.closes <= AT_ONCE,
        "of many profiles that nobody uses some are open at a time");

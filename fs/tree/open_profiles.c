@@ -1,0 +1,263 @@
+/* SPDX-License-Identifier: MIT */
+#include <errno.h>
+#include <malloc.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "fs/clock.h"
+#include "fs/tree/vfs_private.h"
+
+/*
+ * Which profiles stay open although nobody uses them just now. They stand in two lists by age: idle ones, and those that a
+ * pass runs for or has just run for, since who waits for it will be back. When there are too many, or they take too much
+ * memory or too many descriptors, the oldest idle ones are shut, a few an operation, without looking at any other.
+ */
+enum {
+    OPEN_MAX = 1024, /* profiles, */
+    HEAP_MAX =
+        128 << 20,   /* bytes that all the program's allocations take, as far as shutting profiles helps, */
+    HEAP_EVERY = 32, /* looked at each so many operations, since that takes some microseconds; */
+    KEPT = 4,        /* but however large, so many of the last used are kept */
+    AWAITED_SECONDS = 2,   /* how long a profile is kept for who waited for a pass */
+    SHUT_AT_ONCE = 16,     /* by one operation */
+    SWEEP_SECONDS = 5,     /* how often it is seen whether what is idle is still there */
+    TRIM_BYTES = 16 << 20, /* memory that is free, but not given back to the system */
+    DESCRIPTORS_WAIT_MS = 5,
+    DESCRIPTORS_TRIES = 400
+};
+
+/* ---- the lists; with fs->lock held -------------------------------------------------------------- */
+
+static struct pf_open_list *list_of(struct pf_fs *fs, const struct pf_instance *instance)
+{
+    return instance->listed == PF_IDLE ? &fs->idle : &fs->awaited;
+}
+
+static void unlist(struct pf_fs *fs, struct pf_instance *instance)
+{
+    if (instance->listed == PF_UNLISTED)
+        return;
+    struct pf_open_list *list = list_of(fs, instance);
+    *(instance->newer ? &instance->newer->older : &list->newest) = instance->older;
+    *(instance->older ? &instance->older->newer : &list->oldest) = instance->newer;
+    instance->newer = instance->older = NULL;
+    instance->listed = PF_UNLISTED;
+    list->count--;
+}
+
+static void list(struct pf_fs *fs, struct pf_instance *instance, enum pf_listed where)
+{
+    unlist(fs, instance);
+    instance->listed = where;
+    instance->used = pf_monotonic_seconds();
+    struct pf_open_list *into = list_of(fs, instance);
+    instance->older = into->newest;
+    *(into->newest ? &into->newest->newer : &into->oldest) = instance;
+    into->newest = instance;
+    into->count++;
+}
+
+static void count_descriptors(struct pf_fs *fs, struct pf_instance *instance, size_t descriptors)
+{
+    fs->open_descriptors += descriptors - instance->descriptors;
+    instance->descriptors = descriptors;
+}
+
+void pf_open_add(struct pf_fs *fs, struct pf_instance *instance, struct pf_live *live)
+{
+    instance->live = pf_live_hold(live);
+    fs->open_instances++;
+    count_descriptors(fs, instance, pf_live_descriptors(live));
+}
+
+void pf_open_use(struct pf_fs *fs, struct pf_instance *instance)
+{
+    unlist(fs, instance);
+}
+
+void pf_open_rest(struct pf_fs *fs, struct pf_instance *instance)
+{
+    count_descriptors(fs, instance, pf_live_descriptors(instance->live));
+    list(fs, instance, pf_live_busy(instance->live) ? PF_AWAITED : PF_IDLE);
+}
+
+void pf_open_let_go(struct pf_fs *fs, struct pf_instance *instance)
+{
+    pf_live_let_go(instance->live);
+    count_descriptors(fs, instance, pf_live_descriptors(instance->live));
+}
+
+struct pf_live *pf_open_shut(struct pf_fs *fs, struct pf_instance *instance)
+{
+    struct pf_live *live = instance->live;
+    instance->inputs.size = 0;
+    pf_live_inputs(live, &instance->inputs);
+    unlist(fs, instance);
+    count_descriptors(fs, instance, 0);
+    fs->open_instances--;
+    instance->live = NULL;
+    return live;
+}
+
+/* Those that nobody has come back for are as idle as others. */
+static void expire_awaited(struct pf_fs *fs)
+{
+    uint64_t now = pf_monotonic_seconds();
+    for (struct pf_instance *at; (at = fs->awaited.oldest) && now - at->used > AWAITED_SECONDS;)
+        list(fs, at, pf_live_busy(at->live) ? PF_AWAITED : PF_IDLE);
+}
+
+/* How many of the open profiles make up what is allocated beyond the limit, taking them all for equal. */
+static size_t heap_excess(const struct pf_fs *fs)
+{
+    struct mallinfo2 heap = mallinfo2();
+    size_t taken = heap.uordblks + heap.hblkhd;
+    return taken > HEAP_MAX
+               ? (size_t)((double)(taken - HEAP_MAX) / (double)taken * (double)fs->open_instances) + 1
+               : 0;
+}
+
+/* Takes some of what is too much off the lists: the caller, without the lock, releases them. */
+static size_t take_excess(struct pf_fs *fs, struct pf_live *taken[SHUT_AT_ONCE])
+{
+    size_t n = 0;
+    expire_awaited(fs);
+    if (fs->rests++ % HEAP_EVERY == 0)
+        fs->heap_excess = heap_excess(fs);
+    for (; n < SHUT_AT_ONCE && fs->idle.oldest; n++) {
+        struct pf_instance *oldest = fs->idle.oldest;
+        bool large = fs->heap_excess && fs->idle.count > KEPT;
+        if (!large && fs->open_instances <= OPEN_MAX && fs->open_descriptors <= fs->descriptors_max)
+            break;
+        fs->heap_excess -= fs->heap_excess > 0;
+        taken[n] = pf_open_shut(fs, oldest);
+        pf_instance_settle(fs, oldest);
+    }
+    return n;
+}
+
+static void release(struct pf_live *taken[], size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        pf_live_release(taken[i]);
+}
+
+void pf_open_shrink(struct pf_fs *fs)
+{
+    struct pf_live *taken[SHUT_AT_ONCE];
+    size_t n = take_excess(fs, taken);
+    pthread_mutex_unlock(&fs->lock);
+    release(taken, n);
+}
+
+/* ---- descriptors -------------------------------------------------------------------------------- */
+
+void pf_open_limit(struct pf_fs *fs)
+{
+    struct rlimit limit = {.rlim_cur = 1024};
+    getrlimit(RLIMIT_NOFILE, &limit);
+    uint64_t all = limit.rlim_cur < INT32_MAX ? limit.rlim_cur : INT32_MAX;
+    fs->descriptors_max = all <= 256 ? all / 4 : all / 2;
+}
+
+bool pf_open_relieve(struct pf_fs *fs, unsigned tries)
+{
+    struct pf_live *taken[SHUT_AT_ONCE];
+    size_t n = 0;
+    pthread_mutex_lock(&fs->lock);
+    expire_awaited(fs);
+    for (; n < SHUT_AT_ONCE && fs->idle.oldest; n++) {
+        struct pf_instance *oldest = fs->idle.oldest;
+        taken[n] = pf_open_shut(fs, oldest);
+        pf_instance_settle(fs, oldest);
+    }
+    pthread_mutex_unlock(&fs->lock);
+    release(taken, n);
+    struct timespec wait = {.tv_nsec = DESCRIPTORS_WAIT_MS * 1000000L};
+    if (!n)
+        nanosleep(&wait, NULL); /* others hold them, who will be done soon */
+    return tries < DESCRIPTORS_TRIES;
+}
+
+/* ---- the keeper: a thread that looks after what is idle ----------------------------------------- */
+
+struct idle_profile {
+    uint32_t instance;
+    struct pf_live *live; /* held */
+};
+
+/* All that are idle, each held, in an array for the caller; *n of them. NULL: none, or no memory. */
+static struct idle_profile *idle_profiles(struct pf_fs *fs, size_t *n)
+{
+    *n = 0;
+    struct idle_profile *profiles = calloc(fs->idle.count + 1, sizeof *profiles);
+    for (struct pf_instance *at = fs->idle.oldest; profiles && at; at = at->newer)
+        profiles[(*n)++] = (struct idle_profile){at->id, pf_live_hold(at->live)};
+    return profiles;
+}
+
+/* What is gone from its place, or is another file there, must not be kept from being freed by us. Releases the profile. */
+static void let_go_if_gone(struct pf_fs *fs, struct idle_profile *profile)
+{
+    struct pf_error error;
+    bool gone = pf_live_check(profile->live, &error) && error.code == ESTALE;
+    pf_live_release(profile->live);
+    if (!gone)
+        return;
+    pthread_mutex_lock(&fs->lock);
+    struct pf_instance *instance = pf_map_get(&fs->instances, profile->instance);
+    if (instance && instance->live == profile->live && instance->listed == PF_IDLE)
+        pf_open_let_go(fs, instance);
+    pthread_mutex_unlock(&fs->lock);
+}
+
+static void sweep(struct pf_fs *fs)
+{
+    size_t n;
+    struct idle_profile *profiles = idle_profiles(fs, &n);
+    pthread_mutex_unlock(&fs->lock);
+    for (size_t i = 0; i < n; i++)
+        let_go_if_gone(fs, &profiles[i]);
+    free(profiles);
+    struct mallinfo2 heap = mallinfo2();
+    if (heap.fordblks > TRIM_BYTES)
+        malloc_trim(0);
+    pthread_mutex_lock(&fs->lock);
+}
+
+static void *keep(void *arg)
+{
+    struct pf_fs *fs = arg;
+    pthread_mutex_lock(&fs->lock);
+    while (!fs->closing) {
+        struct timespec until;
+        clock_gettime(CLOCK_REALTIME, &until);
+        until.tv_sec += SWEEP_SECONDS;
+        if (pthread_cond_timedwait(&fs->close, &fs->lock, &until) == ETIMEDOUT)
+            sweep(fs);
+    }
+    pthread_mutex_unlock(&fs->lock);
+    return NULL;
+}
+
+int pf_open_keep(struct pf_fs *fs)
+{
+    pthread_cond_init(&fs->close, NULL);
+    fs->kept = !pthread_create(&fs->keeper, NULL, keep, fs);
+    return fs->kept ? 0 : -1;
+}
+
+void pf_open_unkeep(struct pf_fs *fs)
+{
+    if (!fs->kept)
+        return;
+    pthread_mutex_lock(&fs->lock);
+    fs->closing = true;
+    pthread_cond_signal(&fs->close);
+    pthread_mutex_unlock(&fs->lock);
+    pthread_join(fs->keeper, NULL);
+    pthread_cond_destroy(&fs->close);
+}

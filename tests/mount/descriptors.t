@@ -1,0 +1,24 @@
+#!/usr/bin/env bash
+# Many profiles and few descriptors: slower perhaps, but without an error.
+. "$(dirname "$0")/lib.sh"
+needs_mount
+
+for n in 1 2 3 4 5 6 7 8; do
+    cp -r "$archive" "$src/copy$n"
+done
+walk() { (cd "$mnt" && find . -path ./.profilefs -prune -o -maxdepth 5 -type f -name '*s.csv' -print0 | sort -z | xargs -0 md5sum); }
+mount_source || exit 1
+walk >"$work/want" 2>&1
+unmount
+rm -rf "$XDG_CACHE_HOME"
+(ulimit -n 64 && mount_source) || exit 1
+ok "with 64 descriptors all files can be read, one by one" cmp "$work/want" <(walk 2>&1)
+ok "and a walk meets no error" bash -c "[ -z \"\$(find '$mnt' -maxdepth 4 2>&1 >/dev/null)\" ]"
+side_by_side() {
+    for n in 1 2 3 4 5 6 7 8; do
+        grep -rc . "$mnt/copy$n" --include='*.txt' 2>&1 >/dev/null &
+    done
+    wait
+}
+is "$(side_by_side)" "" "nor do eight walks side by side"
+finish

@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: MIT */
+#include <sys/resource.h>
+
+#include "tests/unit/vfs_fixture.h"
+
+/* Which profiles stay open, and what becomes of those of old versions. */
+
+enum { MANY = 120 };
+
+static size_t descriptors(void)
+{
+    DIR *folder = opendir("/proc/self/fd");
+    size_t n = 0;
+    while (folder && readdir(folder))
+        n++;
+    if (folder)
+        closedir(folder);
+    return n;
+}
+
+static void write_many(const char *folder)
+{
+    char name[32];
+    make_folder(folder, "many");
+    for (int i = 0; i < MANY; i++) {
+        snprintf(name, sizeof name, "many/%d", i);
+        write_text(folder, name, "2 3 10");
+    }
+}
+
+/* How many of the profiles' texts can be read, their numbers being kept. */
+static int read_many(struct pf_fs *fs)
+{
+    int good = 0;
+    char name[64];
+    for (int i = 0; i < MANY; i++) {
+        struct pf_buf out = {0};
+        snprintf(name, sizeof name, "many/%d/tables/values.csv", i);
+        uint64_t ino = ino_of(fs, name);
+        good += ino && !read_ino(fs, ino, 1000, &out) && out.size > 0;
+        pf_buf_free(&out);
+    }
+    return good;
+}
+
+static void test_few_descriptors(const char *folder)
+{
+    struct rlimit before, few;
+    write_many(folder);
+    getrlimit(RLIMIT_NOFILE, &before);
+    few = before;
+    few.rlim_cur = descriptors() + 24;
+    setrlimit(RLIMIT_NOFILE, &few);
+    struct pf_fs *fs = fs_of(folder, false);
+    ok(read_many(fs) == MANY, "with few descriptors all profiles can be read");
+    ok(fs->open_instances < MANY && fs->open_descriptors <= fs->descriptors_max + 4,
+       "of which few are open at a time: %zu", fs->open_instances);
+    fs->descriptors_max = 1 << 20;
+    ok(read_many(fs) == MANY, "also where others have taken them: what is idle is shut");
+    int taken[64], n = 0;
+    while (n < 64 && (taken[n] = dup(0)) >= 0)
+        n++;
+    ok(read_many(fs) == MANY, "at any time, also when none is left to begin with");
+    while (n)
+        close(taken[--n]);
+    pf_fs_free(fs);
+    setrlimit(RLIMIT_NOFILE, &before);
+}
+
+static void test_replaced(const char *folder)
+{
+    write_text(folder, "log", "2 3 10");
+    struct pf_fs *fs = fs_of(folder, false);
+    size_t first = 0;
+    for (int i = 0; i < 50; i++) {
+        replace_text(folder, "log", i % 2 ? "2 3 10" : "2 3 11");
+        if (!ino_of(fs, "log/tables/values.csv"))
+            break;
+        first = i == 1 ? descriptors() : first;
+    }
+    ok(fs->instances.count == 50, "versions live on while their numbers are known");
+    ok(descriptors() == first, "but their files are let go of");
+    pf_fs_free(fs);
+}
+
+static void test_deleted(const char *folder)
+{
+    struct pf_attr attr;
+    write_text(folder, "log", "2 3 10");
+    write_text(folder, "unseen", "2 3 10");
+    struct pf_fs *fs = fs_of(folder, false);
+    size_t before = descriptors();
+    ino_of(fs, "log/tables/values.csv");
+    ino_of(fs, "unseen/tables/values.csv");
+    unlink(path_in(folder, "log"));
+    unlink(path_in(folder, "unseen"));
+    size_t open = descriptors();
+    ok(find_path(fs, "log", &attr) == ENOENT && descriptors() < open,
+       "a deleted profile is let go of when it is missed");
+    for (int i = 0; i < 100 && descriptors() > before; i++)
+        usleep(100000);
+    ok(descriptors() == before, "one that nobody asks for is let go of soon");
+    pf_fs_free(fs);
+}
+
+/* Shuts all that is idle. */
+static void shut_idle(struct pf_fs *fs)
+{
+    while (fs->idle.oldest)
+        pf_open_relieve(fs, 0);
+}
+
+static void test_opened_again(const char *folder)
+{
+    struct pf_attr attr;
+    struct pf_handle *handle;
+    write_text(folder, "log", "2 3 10");
+    struct pf_fs *fs = fs_of(folder, false);
+    uint64_t top = ino_of(fs, "log"), info = ino_of(fs, "log/info.txt");
+    shut_idle(fs);
+    ok(fs->open_instances == 0 && !open_file(fs, info, &handle), "what was shut is opened again");
+    pf_fs_close(handle);
+    shut_idle(fs);
+    write_text(folder, "log.extra", "x");
+    ok(open_file(fs, info, &handle) == ESTALE, "never under the numbers of a version that is no more");
+    ok(!look_up(fs, top, "info.txt", &attr) && attr.st.st_ino != info, "the top is the new version's");
+    unlink(path_in(folder, "log.extra"));
+    pf_fs_free(fs);
+}
+
+int main(void)
+{
+    static void (*const tests[])(const char *folder) = {test_few_descriptors, test_replaced, test_deleted,
+                                                        test_opened_again};
+    alarm(HANG_SECONDS);
+    for (size_t i = 0; i < sizeof tests / sizeof *tests; i++) {
+        char folder[64];
+        temp_dir_make(folder);
+        tests[i](folder);
+        temp_dir_remove(folder);
+    }
+    return done();
+}
