@@ -102,6 +102,7 @@ samples:
 	tests/samples/gen_afperf.py tests/samples/archive/afsim/coast.afperf
 	tests/samples/gen_perun.py tests/samples/archive/perun
 	tests/samples/gen_stacks.py tests/samples/archive/stacks
+	tests/samples/gen_valgrind.py tests/samples/archive/valgrind
 
 # ---- installation
 

@@ -15,6 +15,9 @@ extern const struct pf_driver pf_extrap_json_driver;
 extern const struct pf_driver pf_extrap_json_old_driver;
 extern const struct pf_driver pf_perun_driver;
 extern const struct pf_driver pf_perun_index_driver;
+extern const struct pf_driver pf_callgrind_driver;
+extern const struct pf_driver pf_cachegrind_driver;
+extern const struct pf_driver pf_massif_driver;
 extern const struct pf_driver pf_nsight_driver;
 extern const struct pf_driver pf_nsight_folder_driver;
 extern const struct pf_driver pf_collapsed_driver;
@@ -32,6 +35,9 @@ const struct pf_driver *const pf_drivers[] = {
     &pf_nsight_folder_driver,   /* beside folders that are named like points and hold such files */
     &pf_extrap_binary_driver,   /* a byte order and a word of 17 letters */
     &pf_extrap_saved_driver,    /* ZIP's magic and the name of a member */
+    &pf_callgrind_driver,       /* its first line, or nothing but lines of a header up to one of the body */
+    &pf_cachegrind_driver,      /* the same without any word that only Callgrind has */
+    &pf_massif_driver,          /* a first snapshot and its time */
     &pf_perun_index_driver,     /* four bytes; the folders of a store are no sign, its files are */
     &pf_perun_driver,           /* a stored object's first word, or keys of the top level of JSON */
     &pf_extrap_json_old_driver, /* two members of the object that the file is; so are the next three */

@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: MIT */
+#include "tests/unit/profile_file.h"
+
+extern const struct pf_driver pf_callgrind_driver, pf_cachegrind_driver;
+
+static struct file read_by(const struct pf_driver *driver, const char *text)
+{
+    struct file file;
+    file_open(&file, driver, "callgrind.out.1", text, strlen(text), 1 << 20);
+    return file;
+}
+
+static void tells(const struct pf_driver *driver, const char *text, const char *table, const char *want,
+                  const char *warnings, const char *name)
+{
+    struct file file = read_by(driver, text);
+    table_is(&file, table, want, name);
+    warnings_are(&file, warnings, "    and tells what is wrong");
+    file_close(&file);
+}
+
+static void values_are(const char *text, const char *want, const char *warnings, const char *name)
+{
+    tells(&pf_callgrind_driver, text, "values", want, warnings, name);
+}
+
+static void calls_are(const char *text, const char *want, const char *name)
+{
+    tells(&pf_callgrind_driver, text, "calls", want, "", name);
+}
+
+static void refused(const char *text, const char *name)
+{
+    struct file file = read_by(&pf_callgrind_driver, text);
+    ok(!file.opened && file.error.code == EINVAL, "%s", name);
+    file_close(&file);
+}
+
+#define IR "events: Ir\n"
+
+static void costs(void)
+{
+    values_are(IR "fl=a.c\nfn=f\n1 2\n+3 4\n* 8\n-1 0x10\n0x20 32\n", "all,f,Ir,62|all,f,Ir (inc),62|", "",
+               "costs are added up, wherever they stand");
+    values_are("positions: instr line\nevents: Ir Dr\nfn=f\n0x10 5 1 2\n+3 * 4\n* +1 . 8\n",
+               "all,f,Ir,5|all,f,Ir (inc),5|all,f,Dr,10|all,f,Dr (inc),10|", "",
+               "two positions, points for zeros, counts left out");
+    values_are(IR "fn=f\n1 -5\n2\n3:4 1\n5+2 1\n", "all,f,Ir,-3|all,f,Ir (inc),-3|", "",
+               "negative counts, lines without one, ranges");
+    values_are(IR "fn=f\n1 9223372036854775807\n1 9223372036854775807\n",
+               "all,f,Ir,18446744073709551614|all,f,Ir (inc),18446744073709551614|", "",
+               "sums beyond 64 bits");
+    values_are(IR "fn=f\n1 2\njump=3 5\n*\njcnd=1/2 +4\n+1\n2 1\n", "all,f,Ir,3|all,f,Ir (inc),3|", "",
+               "the line of a jump is no cost");
+    values_are("\n" IR "# a comment\r\n\r\nfn=f\r\n1 2\r\n", "all,f,Ir,2|all,f,Ir (inc),2|", "",
+               "lines end as they like");
+}
+
+static void names(void)
+{
+    values_are(IR "fl=(1) a.c\nfn=(1) f\n1 1\nfn=(2) (below main)\n1 2\nfn=(below main)\n1 4\nfn=(1)\n1 8\n",
+               "all,f,Ir,9|all,f,Ir (inc),9|all,(below main),Ir,6|all,(below main),Ir (inc),6|", "",
+               "numbers stand for names; a name may begin with a bracket");
+    values_are(IR "fn=operator=(A<b=c>::d const&)\n1 1\n",
+               "all,operator=(A<b=c>::d const&),Ir,1|all,operator=(A<b=c>::d const&),Ir (inc),1|", "",
+               "only the first = separates");
+    values_are(IR "fn=(7)\n1 1\n", "all,???,Ir,1|all,???,Ir (inc),1|", "error undefined|",
+               "a number that stands for nothing");
+    values_are(IR "fn=(7) a\n1 1\nfn=(7) b\n1 2\n",
+               "all,a,Ir,1|all,a,Ir (inc),1|all,b,Ir,2|all,b,Ir (inc),2|", "warning redefined|",
+               "a number that stands for another name now");
+    values_are(IR "fl=a.c\nfn=f\n1 1\nfl=b.c\nfn=f\n1 2\nfn=g\n1 4\n",
+               "all,f,Ir,1|all,f,Ir,2|all,g,Ir,4|all,g,Ir (inc),4|", "",
+               "functions of one name in two files, of which it is not told what they hold of each other");
+    values_are(IR "fl=a.c\nfn=f\n1 1\nfi=b.h\n2 2\nfe=a.c\n3 4\nfn=g\n1 8\n",
+               "all,f,Ir,7|all,f,Ir (inc),7|all,g,Ir,8|all,g,Ir (inc),8|", "",
+               "inlined lines belong to the function");
+}
+
+static void calls(void)
+{
+    const char *text = IR "fl=a.c\nfn=main\n1 1\ncfi=b.c\ncfn=f\ncalls=2 7\n1 10\n2 "
+                          "1\ncfi=b.c\ncfn=f\ncalls=1 7\n2 5\nfl=b.c\nfn=f\n7 12\ncfn=f\ncalls=3 7\n8 100\n";
+    calls_are(text, "all,main,Ir,3,15,main,f|all,f,Ir,3,100,f,f|", "calls are added up by caller and callee");
+    values_are(text, "all,main,Ir,2|all,main,Ir (inc),17|all,f,Ir,12|all,f,Ir (inc),12|", "",
+               "a function holds what its calls of others cost");
+    calls_are("events: A B\nfn=f\ncfn=g\ncalls=0 1\n1 0 0\ncfn=h\ncalls=1 1\n1 0 5\ncfn=h\ncalls=1 1\n1 3\n",
+              "all,f,A,0,0,f,g|all,f,A,2,3,f,h|all,f,B,2,5,f,h|",
+              "calls without a number; a metric that is 0 has a row if it is the first");
+    calls_are(IR "fl=a.php\nfn=main\ncfn=f\ncalls=1 0 0\n3 5\nfl=b.php\nfn=f\n1 5\n",
+              "all,main,Ir,1,5,main,f|", "the one function of a name is meant where no file is named");
+    values_are(IR "fl=a.php\nfn=main\n1 1\ncfn=main\ncalls=1 0\n3 5\nfl=b.php\nfn=f\n1 5\n",
+               "all,main,Ir,1|all,main,Ir (inc),1|all,f,Ir,5|all,f,Ir (inc),5|", "",
+               "calls of oneself hold nothing more");
+    tells(&pf_callgrind_driver, IR "fn=f\ncalls=\n5 7\n", "calls", "all,f,Ir,0,7,f,???|",
+          "error bad-calls|error no-callee|", "a call of nobody, nobody knows how often");
+}
+
+static void parts(void)
+{
+    const char *text = "version: 1\npart: 1\nthread: 2\nevents: A B\nfn=(1) f\n1 1 2\ntotals: 1 2\npart: "
+                       "2\nthread: 1\nevents: B C\nfn=(1)\n1 4 8\ntotals: 4 9\npart: 2\nthread: 2\nevents: "
+                       "A\nfn=(1)\n1 16\ntotals: 16\n";
+    values_are(text,
+               "2,f,A,17|2,f,A (inc),17|2,f,B,2|2,f,B (inc),2|1,f,B,4|1,f,B (inc),4|1,f,C,8|1,f,C (inc),8|",
+               "warning totals|", "threads by name, events by name, names of earlier parts");
+    values_are("version: 0.9.6\nevents: T\nfn={main}\n\nsummary: 5\n\n1 5\n",
+               "all,{main},T,5|all,{main},T (inc),5|", "", "a summary inside a function does not end it");
+    struct file file = read_by(&pf_callgrind_driver, "version: 1\nthread: 3\nevents: Ir\n");
+    is(file.loaded ? (const char *)pf_rows_at(file.profile.partitions.items, 0)[1].text : "", "3",
+       "a thread without costs is one");
+    file_close(&file);
+}
+
+static void units(void)
+{
+    static const struct {
+        const char *header, *unit;
+    } cases[] = {
+        {"events: Time_(10ns)\n", "10ns"},
+        {"events: cpu(ms)\n", "ms"},
+        {"event: ns : Nanoseconds\nevents: ns\n", "ns"},
+        {"event: curB : currently allocated Bytes\nevents: curB\n", "bytes"},
+        {"event: sysTime : sysTime (elapsed us)\nevents: sysTime\n", "us"},
+        {"event: curBk : currently allocated Blocks\nevents: curBk\n", "#"},
+        {"events: Ir\n", "#"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct file file = read_by(&pf_callgrind_driver, cases[i].header);
+        is(file.loaded && file.profile.n_metrics ? file.profile.metrics[0].unit : "none", cases[i].unit,
+           "a unit from the event's name or title");
+        file_close(&file);
+    }
+    struct file file = read_by(&pf_callgrind_driver, "creator: x\ncmd: ./a b\nevents: A\n");
+    ok(file.profile.metrics[1].partner == 0 && file.profile.metrics[1].over_contexts == PF_OVER_NO_CONTEXTS,
+       "what functions hold of each other does not add up");
+    ok(pf_rows_count(file.profile.info) == 2, "the program and the writer are told");
+    file_close(&file);
+}
+
+static void damage(void)
+{
+    values_are(IR "fn=f\n1 2\n* 35", "all,f,Ir,37|all,f,Ir (inc),37|", "fatal cut|",
+               "the number at the end of a cut file counts");
+    values_are(IR "fn=f\n1 2\nfn=mai", "all,f,Ir,2|all,f,Ir (inc),2|", "fatal cut|",
+               "but a name there does not");
+    values_are("creator: yappi\n" IR "fn=f\n1 2", "all,f,Ir,2|all,f,Ir (inc),2|", "",
+               "yappi ends no last line");
+    values_are(IR "fn=f\n\001garbage\nqq=1\n12 abc\n+x 5\n3 1 2\n4 8\n", "all,f,Ir,9|all,f,Ir (inc),9|",
+               "warning bad-line|warning bad-line|error bad-count|error bad-position|warning excess-counts|",
+               "lines that are wrong are left out");
+    values_are(IR "1 2\n", "all,???,Ir,2|all,???,Ir (inc),2|", "error no-function|", "costs of nobody");
+    values_are(IR "fn=f\ncfn=g\ncalls=1 1\nfn=h\n1 1\n", "all,h,Ir,1|all,h,Ir (inc),1|", "error no-costs|",
+               "a call without costs");
+    refused("version: 2\nevents: Ir\nfn=f\n1 1\n", "later versions are refused");
+    refused("version: 1\nfn=f\n1 1\n", "costs of no event too");
+    refused("version: 1\n", "and a file without events");
+}
+
+static void cachegrind(void)
+{
+    const char *head = "desc: I1 cache: 1 B\ncmd: ./a\nevents: Ir Dr \n";
+    char text[512];
+    snprintf(text, sizeof text, "%sfl=a.c\nfn=f\n1 2 3\n0 4  . \nfi=a.h\n3 8\nfn=g\n1 16\nsummary: 30 3\n",
+             head);
+    tells(&pf_cachegrind_driver, text, "values", "all,f,Ir,6|all,f,Dr,3|all,f,Ir,8|all,g,Ir,16|", "",
+          "Cachegrind tells a function in two files twice");
+    snprintf(text, sizeof text, "%sfl=a.c\nfn=f\n1 -2\n-7 4\nzz\nsummary: 5 0\n", head);
+    tells(&pf_cachegrind_driver, text, "values", "all,f,Ir,-2|",
+          "warning bad-line|warning bad-line|warning totals|",
+          "differences, lines that are none, a wrong summary");
+    snprintf(text, sizeof text, "%sfl=a.c\nfn=f\n1 2\n2 3", head);
+    tells(&pf_cachegrind_driver, text, "values", "all,f,Ir,5|", "fatal cut|warning no-summary|",
+          "a cut file");
+}
+
+static void probing(void)
+{
+    static const struct {
+        const char *what, *text;
+        bool callgrind, cachegrind;
+    } cases[] = {
+        {"the first line of Callgrind is enough", "# callgrind format\nversion: 1\n", true, false},
+        {"Callgrind before 3.15", "version: 1\ncreator: x\n\nevents: Ir\n\nfl=(1) a\n", true, false},
+        {"gperftools writes no header", "events: Hits\n\nfl=(1) a\nfn=(1) f\n", true, false},
+        {"xdebug appends", "\n==== NEW PROFILING FILE ====\nversion: 0.9.6\ncmd: a\nevents: Time\n\nfl=a\n",
+         true, false},
+        {"a call tells Callgrind where the header does not",
+         "cmd: a\nevents: Time\nfl=a\nfn=f\n1 2\ncfn=g\ncalls=1 0\n1 2\n", true, false},
+        {"Cachegrind begins with descriptions", "desc: a\ncmd: b\nevents: Ir\nfl=a\nfn=f\n", false, true},
+        {"or with the command", "cmd: b\nevents: Ir\nfl=a\nfn=f\n1 2\nsummary: 2\n", false, true},
+        {"a key of YAML is none of events", "events:\n  - push\n", false, false},
+        {"nor is a version alone", "version: 1\nname: x\n", false, false},
+        {"assignments are no profile", "cmd: make\nfn=x\n", false, false},
+        {"Massif is another", "desc: a\ncmd: b\ntime_unit: i\n#-----------\nsnapshot=0\n", false, false},
+        {"nothing is nothing", "", false, false},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        size_t size = strlen(cases[i].text);
+        unsigned callgrind = sureness(&pf_callgrind_driver, "x", cases[i].text, size);
+        unsigned cachegrind = sureness(&pf_cachegrind_driver, "x", cases[i].text, size);
+        ok(!callgrind == !cases[i].callgrind && !cachegrind == !cases[i].cachegrind, "%s", cases[i].what);
+    }
+}
+
+int main(void)
+{
+    costs();
+    names();
+    calls();
+    parts();
+    units();
+    damage();
+    cachegrind();
+    probing();
+    return done();
+}

@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: MIT */
+#include "tests/unit/profile_file.h"
+
+extern const struct pf_driver pf_massif_driver;
+
+#define HEAD "desc: --depth=30\ncmd: ./a 1\ntime_unit: i\n"
+#define AT(name, time, heap)                                                                                 \
+    "#-----------\nsnapshot=" name "\n#-----------\ntime=" time "\nmem_heap_B=" heap "\n"
+#define REST "mem_heap_extra_B=8\nmem_stacks_B=0\n"
+#define ROOT "(heap allocation functions) malloc/new/new[], --alloc-fns, etc."
+
+static struct file massif(const char *text)
+{
+    struct file file;
+    file_open(&file, &pf_massif_driver, "massif.out.1", text, strlen(text), 1 << 20);
+    return file;
+}
+
+static void values_are(const char *text, const char *want, const char *warnings, const char *name)
+{
+    struct file file = massif(text);
+    table_is(&file, "values", want, name);
+    warnings_are(&file, warnings, "    and tells what is wrong");
+    file_close(&file);
+}
+
+/* The fields of all snapshots. */
+static void snapshots_are(const char *text, const char *want, const char *name)
+{
+    char *have = NULL;
+    size_t size;
+    struct file file = massif(text);
+    FILE *out = open_memstream(&have, &size);
+    for (size_t i = 0; i < pf_rows_count(file.profile.partitions.items); i++) {
+        print_cell(out, &pf_rows_at(file.profile.partitions.items, i)[1]);
+        for (size_t f = 0; f < file.profile.partitions.n_fields; f++) {
+            fputc(',', out);
+            print_cell(out, &pf_rows_at(file.profile.partitions.fields, i)[f]);
+        }
+        fputc('|', out);
+    }
+    fclose(out);
+    is(have, want, name);
+    free(have);
+    file_close(&file);
+}
+
+static void snapshots(void)
+{
+    snapshots_are(HEAD AT("0", "0", "0") REST "heap_tree=empty\n" AT("3", "72", "100") REST
+                  "heap_tree=empty\n",
+                  "0,0,0,8,0,empty|3,72,100,8,0,empty|", "a snapshot is called by its number");
+    snapshots_are(AT("0", "0.013", "5") REST "heap_tree=empty\ndesc: heaptrack\ncmd: a\ntime_unit: s\n",
+                  "0,0.013,5,8,0,empty|", "heaptrack has seconds, and its header at the end");
+    snapshots_are(HEAD AT("0", "1", "2") "mem_stacks_B=x\nheap_tree=empty\n" AT("1", "2", "3"),
+                  "0,1,2,,,empty|1,2,3,,,|", "what is not there is absent");
+}
+
+static void trees(void)
+{
+    values_are(HEAD AT("0", "1", "100") REST "heap_tree=detailed\n"
+                                             "n2: 100 " ROOT "\n"
+                                             " n1: 70 0x1091CD: mid(int) (w.c:5)\n"
+                                             "  n0: 60 0x1092BA: main (in /bin/w)\n"
+                                             " n0: 30 in 2 places, all below massif's threshold (1.00%)\n",
+               "0," ROOT ">mid(int),mem_heap_B,10|0," ROOT ">mid(int)>main,mem_heap_B,60|0," ROOT
+               ">in 2 places, all below massif's threshold (1.00%),mem_heap_B,30|",
+               "", "bytes belong to the callers that account for them, the rest to the node");
+    values_are(HEAD AT("0", "1", "3") REST "heap_tree=peak\n"
+                                           "n2: 3 " ROOT "\n n0: 1 0x1: f (a.c:1)\n n0: 2 0x2: f (a.c:2)\n",
+               "0," ROOT ">f,mem_heap_B,1|0," ROOT ">f,mem_heap_B,2|", "",
+               "places of one function are apart");
+    struct file file = massif(HEAD AT("0", "1", "2") REST "heap_tree=detailed\nn1: 2 " ROOT
+                                                          "\n n0: 2 0x1F: a::b(char (*)[2]) (a (1).c:12)\n");
+    const struct pf_tree *tree = file.profile.contexts;
+    struct pf_cell name = pf_interned(tree->strings, tree->name[1]),
+                   at = pf_interned(tree->strings, tree->file[1]);
+    ok(name.size == 17 && !memcmp(name.text, "a::b(char (*)[2])", 17) && at.size == 7 &&
+           !memcmp(at.text, "a (1).c", 7) && tree->line[1] == 12,
+       "a name holds brackets, the last one is the place");
+    file_close(&file);
+}
+
+static void peak(void)
+{
+    const char *text = HEAD AT("0", "1", "9") REST "heap_tree=detailed\nn0: 9 " ROOT "\n" AT("1", "1", "8")
+        REST "heap_tree=peak\nn0: 8 " ROOT "\n";
+    struct file file = massif(text);
+    ok(file.profile.metrics[0].over_partitions == PF_AT && file.profile.metrics[0].at == 1,
+       "what is shown of all snapshots is the peak");
+    ok(file.profile.metrics[1].empty && file.profile.metrics[2].empty, "no tree tells of the other bytes");
+    file_close(&file);
+    file = massif(HEAD AT("0", "1", "1") REST "heap_tree=detailed\nn0: 1 " ROOT "\n" AT("1", "1", "9") REST
+                  "heap_tree=detailed\nn0: 9 " ROOT "\n");
+    ok(file.profile.metrics[0].at == 1, "without a peak, the largest of those that have a tree");
+    file_close(&file);
+    file = massif(HEAD AT("0", "1", "1") REST "heap_tree=empty\n");
+    ok(file.profile.metrics[0].over_partitions == PF_OVER_NO_PARTITIONS, "without a tree, nothing");
+    file_close(&file);
+}
+
+static void damage(void)
+{
+    values_are(HEAD AT("0", "1", "9") REST "heap_tree=detailed\nn2: 9 " ROOT
+                                           "\n n0: 4 0x1: f (a.c:1)\n n0: 12345",
+               "0," ROOT ",mem_heap_B,5|0," ROOT ">f,mem_heap_B,4|", "fatal cut|warning fewer-callers|",
+               "of a file that is cut in a node the ones before are there");
+    values_are(HEAD AT("0", "1", "9") REST "heap_tree=detailed\nn1: 9 " ROOT
+                                           "\n  n0: 4 0x1: f (a.c:1)\n n0: 12 0x1: g (a.c:1)\n",
+               "0," ROOT ",mem_heap_B,-3|0," ROOT ">g,mem_heap_B,12|", "error depth|warning sum|",
+               "nodes that stand too deep, callers that have more than there is");
+    values_are(HEAD AT("0", "1", "9") "mem_heap_extra_Q=1\nmem_stacks_B=0\nheap_tree=empty\nn0: 1 " ROOT
+                                      "\n\001\n",
+               "", "warning bad-line|warning missing|warning bad-line|warning bad-line|",
+               "lines that are wrong, a tree where none was announced");
+    values_are(HEAD AT("0", "1", "9") REST "heap_tree=empty\n" AT("0", "1", "9") REST "heap_tree=empty\n", "",
+               "error again|", "two snapshots of one number");
+}
+
+static void probing(void)
+{
+    static const struct {
+        const char *what, *text;
+        bool is;
+    } cases[] = {
+        {"valgrind's header", HEAD AT("0", "1", "2"), true},
+        {"heaptrack's file", AT("0", "1", "2"), true},
+        {"Cachegrind's", "desc: a\ncmd: b\nevents: Ir\nfl=a\n", false},
+        {"a snapshot of something else", "snapshot=1\nname=2\n", false},
+        {"a header alone", HEAD, false},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        ok(!sureness(&pf_massif_driver, "x", cases[i].text, strlen(cases[i].text)) == !cases[i].is, "%s",
+           cases[i].what);
+}
+
+int main(void)
+{
+    snapshots();
+    trees();
+    peak();
+    damage();
+    probing();
+    return done();
+}
