@@ -17,6 +17,9 @@ enum { PATH_ROOM = 4096, DEPTH_MAX = 12, PLACES = 24 };
 /* Lines of these need no end: a number that is cut off is another number, which nobody can know. */
 static const char *const of_lines[] = {"afperf", "collapsed", "extrap-text", NULL};
 
+/* Of these the last line counts as far as it goes when the file is cut off, but not when other bytes follow. */
+static const char *const by_lines[] = {"callgrind", "cachegrind", "collapsed", NULL};
+
 /* These are no streams: an archive ends with padding, the pages of a database stand in any order. */
 static const char *const no_streams[] = {"cube", "nsight", NULL};
 
@@ -136,6 +139,11 @@ static void damage_at(struct sample *sample, size_t place)
     memcpy(sample->bytes + place, damage, size);
     struct served overwritten = look(sample, sample->bytes, sample->size, place);
     memcpy(sample->bytes + place, kept, size);
+    if (is_one_of(sample, by_lines)) {
+        while (place && sample->bytes[place - 1] != '\n')
+            place--;
+        cut = look(sample, sample->bytes, place, place);
+    }
     if (stream && overwritten.rows < cut.rows)
         note(sample, place, "damage costs what stands before it");
 }
