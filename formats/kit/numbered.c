@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: MIT */
+#include "formats/kit/numbered.h"
+
+#include <stdlib.h>
+
+#include "formats/kit/position.h"
+
+struct walk {
+    struct pf_numbers numbers;
+    uint64_t first;
+};
+
+/* The ops are the first member. */
+static const struct pf_numbered *kind_of(const struct pf_cursor *cursor)
+{
+    return (const struct pf_numbered *)(const void *)cursor->table->ops;
+}
+
+int pf_numbered_open(struct pf_cursor *cursor, struct pf_error *error)
+{
+    struct walk *walk = cursor->state = calloc(1, sizeof *walk);
+    if (!walk)
+        return pf_fail_memory(error);
+    if (kind_of(cursor)->begin(cursor, &walk->numbers, error))
+        return -1;
+    walk->first = walk->numbers.next;
+    return 0;
+}
+
+int pf_numbered_next(struct pf_cursor *cursor, struct pf_cell *cells, struct pf_error *error)
+{
+    const struct pf_numbered *kind = kind_of(cursor);
+    struct pf_numbers *numbers = &((struct walk *)cursor->state)->numbers;
+    int got = 0;
+    while (!got && numbers->next < numbers->end) {
+        uint64_t number = numbers->next;
+        numbers->next = kind->after ? kind->after(cursor, number) : number + 1;
+        got = kind->row(cursor, numbers->own, number, cells, error);
+    }
+    return got;
+}
+
+size_t pf_numbered_save(const struct pf_cursor *cursor, void *blob, size_t room)
+{
+    const struct walk *walk = cursor->state;
+    return pf_position_save(&walk->numbers.next, sizeof walk->numbers.next, blob, room);
+}
+
+/* A number that is none of the restriction's records gives no wrong rows: `row` looks at that. */
+int pf_numbered_restore(struct pf_cursor *cursor, const void *blob, size_t size, struct pf_error *error)
+{
+    struct walk *walk = cursor->state;
+    uint64_t next;
+    if (pf_position_restore(&next, sizeof next, blob, size, error))
+        return -1;
+    if (next < walk->first || (next > walk->numbers.end && next != PF_NO_NUMBER))
+        return pf_position_refuse(error);
+    walk->numbers.next = next;
+    return 0;
+}
+
+void pf_numbered_close(struct pf_cursor *cursor)
+{
+    struct walk *walk = cursor->state;
+    const struct pf_numbered *kind = kind_of(cursor);
+    if (walk)
+        (kind->free ? kind->free : free)(walk->numbers.own);
+    free(walk);
+    cursor->state = NULL;
+}
+
+double pf_numbered_progress(const struct pf_cursor *cursor)
+{
+    const struct walk *walk = cursor->state;
+    uint64_t first = walk->first, end = walk->numbers.end;
+    return walk->numbers.next < end && end > first
+               ? (double)(walk->numbers.next - first) / (double)(end - first)
+               : 1;
+}

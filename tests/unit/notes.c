@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: MIT */
+/* What is wrong with a file: which notes are kept, in which order, and what they become. */
+#include "formats/kit/notes.h"
+#include "tests/unit/tap.h"
+
+static const struct pf_note_kind cut = {"fatal", "cut", "the file ends here"},
+                                 odd = {"warning", "odd", "an odd number"}, other = {"error", "other", NULL};
+
+/* The warnings that the notes become, as `line offset severity code text|`. */
+static char *told(const struct pf_notes *notes)
+{
+    char *text = NULL;
+    size_t size;
+    struct pf_error error;
+    FILE *out = open_memstream(&text, &size);
+    struct pf_profile profile = {.warnings = pf_rows_new(5)};
+    if (!profile.warnings || pf_notes_publish(notes, &profile, &error))
+        abort();
+    for (size_t i = 0; i < pf_rows_count(profile.warnings); i++) {
+        const struct pf_cell *row = pf_rows_at(profile.warnings, i);
+        for (int k = 0; k < 2; k++)
+            fprintf(out, row[k].type == PF_ABSENT ? "- " : "%jd ", (intmax_t)row[k].i);
+        for (int k = 2; k < 5; k++)
+            fprintf(out, "%.*s%s", (int)row[k].size, row[k].text, k < 4 ? " " : "|");
+    }
+    pf_rows_free(profile.warnings);
+    fclose(out);
+    return text;
+}
+
+static void tells(const struct pf_notes *notes, const char *want, const char *name)
+{
+    char *have = told(notes);
+    is(have, want, name);
+    free(have);
+}
+
+static void test_texts(void)
+{
+    struct pf_notes notes = {0};
+    tells(&notes, "", "without notes there are no warnings");
+    pf_note(&notes, &odd, 3, 70, NULL);
+    pf_note(&notes, &odd, 0, 20, "%d of %s", 5, "f");
+    pf_note(&notes, &other, 1, -1, "call path '%s'", "x");
+    tells(&notes,
+          "3 70 warning odd an odd number|- 20 warning odd an odd number: 5 of f|1 - error other call path "
+          "'x'|",
+          "a note is its kind's text, and what is added");
+    pf_notes_sort(&notes);
+    tells(&notes,
+          "1 - error other call path 'x'|- 20 warning odd an odd number: 5 of f|3 70 warning odd an odd "
+          "number|",
+          "notes can be brought into the order of the file");
+    pf_notes_free(&notes);
+    char umlauts[300] = "x";
+    for (int i = 0; i < 140; i++)
+        strcat(umlauts, "\xc3\xa4");
+    pf_note(&notes, &other, 0, -1, "%s", umlauts);
+    char *have = told(&notes);
+    ok(strlen(have) == strlen("- - error other ") + 199 + strlen("|"),
+       "a long text is cut between characters");
+    free(have);
+    pf_notes_free(&notes);
+}
+
+static size_t count_of(const char *text, const char *word)
+{
+    size_t count = 0;
+    while ((text = strstr(text, word))) {
+        count++;
+        text++;
+    }
+    return count;
+}
+
+static void test_limits(void)
+{
+    struct pf_notes notes = {0};
+    for (int i = 0; i < 100000; i++)
+        pf_note(&notes, &odd, i, i, NULL);
+    for (int i = 0; i < 3; i++)
+        pf_note(&notes, &other, 0, i, "also this");
+    pf_note(&notes, &cut, 0, 100000, NULL);
+    char *have = told(&notes);
+    ok(count_of(have, "warning odd") == PF_NOTES_ALIKE, "of one problem all over a file, some are told");
+    ok(count_of(have, " other ") == 3, "it hides no others");
+    ok(strstr(have, "fatal cut") && strstr(have, "99500 further problems are not listed"),
+       "nor where reading ends, and that there are more is told");
+    free(have);
+    for (int i = 0; i < 1000; i++)
+        pf_note(&notes, &other, 0, i, "many");
+    pf_note(&notes, &cut, 0, 100001, NULL);
+    ok(notes.count == PF_NOTES_MAX + 1, "there is a limit for all, but for fatal ones");
+    pf_notes_free(&notes);
+}
+
+int main(void)
+{
+    test_texts();
+    test_limits();
+    return done();
+}
