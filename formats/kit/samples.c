@@ -16,12 +16,6 @@ static const struct pf_column value_columns[PF_SUMS_COLUMNS] = {
     [PF_SUMS_NAME] = {"name", PF_CONTEXT_NAME, 0},
 };
 
-/* The stage whose load reads the file: to know partitions takes the same pass. */
-static enum pf_stage reading_stage(const struct pf_samples_format *format)
-{
-    return format->partitioned ? PF_PARTITIONED : PF_MODELLED;
-}
-
 /* ---- opening ------------------------------------------------------------------------------------ */
 
 static int list_tables(struct pf_profile *profile, struct pf_samples *samples, struct pf_error *error)
@@ -31,7 +25,8 @@ static int list_tables(struct pf_profile *profile, struct pf_samples *samples, s
     if (!samples->tables)
         return pf_fail_memory(error);
     memcpy(samples->values, value_columns, sizeof value_columns);
-    samples->values[PF_SUMS_PARTITION].name = profile->partitions.singular;
+    if (format->singular)
+        samples->values[PF_SUMS_PARTITION].name = format->singular;
     samples->tables[0] = (struct pf_table){.name = "values",
                                            .columns = samples->values,
                                            .n_columns = PF_SUMS_COLUMNS,
@@ -57,11 +52,13 @@ int pf_samples_open(struct pf_profile *profile, struct pf_error *error)
     if (!samples)
         return pf_fail_memory(error);
     samples->format = format;
-    profile->partitions.singular = format->singular ? format->singular : "thread";
-    profile->partitions.plural = format->plural ? format->plural : "threads";
-    profile->partitions.field_columns = format->fields;
-    profile->partitions.n_fields = format->n_fields;
-    profile->partitions.fields_stage = PF_PARTITIONED;
+    if (format->partitioned)
+        profile->partitions =
+            (struct pf_partitions){.singular = format->singular ? format->singular : "thread",
+                                   .plural = format->plural ? format->plural : "threads",
+                                   .field_columns = format->fields,
+                                   .n_fields = format->n_fields,
+                                   .fields_stage = PF_PARTITIONED};
     profile->metrics = format->metrics;
     profile->n_metrics = format->n_metrics;
     profile->metrics_stage = format->metrics ? PF_OPENED : PF_MODELLED;
@@ -76,9 +73,11 @@ int pf_samples_open(struct pf_profile *profile, struct pf_error *error)
 
 static int make_partitions(struct pf_profile *profile, struct pf_error *error)
 {
+    size_t n_fields = profile->partitions.n_fields;
     profile->partitions.items = pf_rows_new(2);
-    profile->partitions.fields = pf_rows_new(profile->partitions.n_fields);
-    return profile->partitions.items && profile->partitions.fields ? 0 : pf_fail_memory(error);
+    profile->partitions.fields = n_fields ? pf_rows_new(n_fields) : NULL;
+    bool made = profile->partitions.items && (profile->partitions.fields || !n_fields);
+    return made ? 0 : pf_fail_memory(error);
 }
 
 static int make_all(struct pf_profile *profile, struct pf_samples *samples, struct pf_error *error)
@@ -93,7 +92,7 @@ static int make_all(struct pf_profile *profile, struct pf_samples *samples, stru
             made = (samples->rows[i] = pf_rows_new(samples->format->tables[i].n_columns)) != NULL;
     if (!made)
         return pf_fail_memory(error);
-    return profile->partitions.items ? 0 : make_partitions(profile, error);
+    return samples->format->partitioned ? make_partitions(profile, error) : 0;
 }
 
 static void drop_partitions(struct pf_profile *profile)
@@ -164,12 +163,12 @@ static int fill_columns(struct pf_tree *tree, const struct pf_samples *samples, 
 static int add_partition(struct pf_profile *profile, struct pf_cell name, const struct pf_cell *fields,
                          struct pf_error *error)
 {
-    static const struct pf_cell none[16];
+    static const struct pf_cell none[PF_SAMPLES_FIELDS];
     struct pf_cell cells[] = {pf_int((int64_t)pf_rows_count(profile->partitions.items)), name};
-    return pf_rows_add(profile->partitions.items, cells, error) ||
-                   pf_rows_add(profile->partitions.fields, fields ? fields : none, error)
-               ? -1
-               : 0;
+    if (pf_rows_add(profile->partitions.items, cells, error))
+        return -1;
+    struct pf_rows *rows = profile->partitions.fields;
+    return rows ? pf_rows_add(rows, fields ? fields : none, error) : 0;
 }
 
 static int finish(struct pf_profile *profile, struct pf_samples *samples, struct pf_error *error)
@@ -209,18 +208,13 @@ static int read_file(struct pf_profile *profile, struct pf_pass *pass, struct pf
     return -1;
 }
 
+/* To know the partitions takes the same pass as all else. */
 int pf_samples_load(struct pf_profile *profile, enum pf_stage stage, struct pf_pass *pass,
                     struct pf_error *error)
 {
     const struct pf_samples *samples = profile->state;
-    if (stage == reading_stage(samples->format))
-        return read_file(profile, pass, error);
-    if (stage != PF_PARTITIONED)
-        return 0;
-    if (!make_partitions(profile, error) && !add_partition(profile, pf_string("all"), NULL, error))
-        return 0;
-    drop_partitions(profile);
-    return -1;
+    enum pf_stage reading = samples->format->partitioned ? PF_PARTITIONED : PF_MODELLED;
+    return stage == reading ? read_file(profile, pass, error) : 0;
 }
 
 void pf_samples_close(struct pf_profile *profile)

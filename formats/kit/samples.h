@@ -14,10 +14,11 @@
  * called. (Reading is for one thread; what it has made is immutable afterwards.)
  */
 struct pf_samples_format {
-    size_t state;                   /* size of the driver's own struct; 0: it is a struct pf_samples */
-    const char *const *kinds;       /* of contexts, see struct pf_tree; NULL: "function" alone */
-    const char *singular, *plural;  /* what partitions are called; NULL: "thread", "threads" */
-    const struct pf_column *fields; /* of partitions: identity columns, roles PF_PLAIN */
+    size_t state;                  /* size of the driver's own struct; 0: it is a struct pf_samples */
+    const char *const *kinds;      /* of contexts, see struct pf_tree; NULL: "function" alone */
+    const char *singular, *plural; /* what partitions are called; NULL: "thread", "threads" */
+    const struct pf_column
+        *fields; /* of partitions: identity columns, roles PF_PLAIN, PF_SAMPLES_FIELDS at most */
     size_t n_fields;
     bool
         partitioned; /* the file tells of partitions; else, and where it tells of none, there is one, "all" */
@@ -34,7 +35,7 @@ struct pf_samples_format {
     void (*clear)(struct pf_profile *profile);
 };
 
-enum { PF_SAMPLES_TABLES = 8 };
+enum { PF_SAMPLES_TABLES = 8, PF_SAMPLES_FIELDS = 16 };
 
 /* A metric of the common sort: it adds up over everything. `id` is its index. */
 #define PF_EXCLUSIVE(index, called, of_unit, of_type)                                                        \
