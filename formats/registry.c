@@ -20,6 +20,7 @@ extern const struct pf_driver pf_cachegrind_driver;
 extern const struct pf_driver pf_massif_driver;
 extern const struct pf_driver pf_nsight_driver;
 extern const struct pf_driver pf_nsight_folder_driver;
+extern const struct pf_driver pf_pprof_driver;
 extern const struct pf_driver pf_collapsed_driver;
 
 /*
@@ -44,6 +45,7 @@ const struct pf_driver *const pf_drivers[] = {
     &pf_extrap_json_driver,
     &pf_extrap_talpas_driver,
     &pf_extrap_jsonl_driver,
+    &pf_pprof_driver, /* no magic, but messages that fit their numbers and types */
     &pf_extrap_text_driver, /* words in plain text: only what nothing with a magic number wants */
     &pf_collapsed_driver,   /* no word at all, but lines that end in a number: after all other texts */
     NULL,

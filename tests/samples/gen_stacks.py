@@ -4,8 +4,9 @@
 gen_stacks.py FOLDER
 
 FOLDER/heat.folded       collapsed stacks
+FOLDER/heat.pb.gz        the same stacks as pprof's profile.proto, with times, two threads and lines
 """
-import os, random, sys
+import os, random, sys, zlib
 
 # A stack, and how many samples out of a hundred are taken in it.
 STACKS = (
@@ -28,10 +29,60 @@ def folded(counts):
     return "".join("%s %d\n" % item for item in sorted(counts.items())).encode()
 
 
+# ---- pprof
+
+def varint(value):
+    out = bytearray()
+    while value >= 0x80:
+        out.append(value & 0x7f | 0x80)
+        value >>= 7
+    return bytes(out) + bytes([value])
+
+
+def message(*fields):
+    """(number, int or bytes or a list of ints, which is packed)..."""
+    out = b""
+    for number, value in fields:
+        if isinstance(value, list):
+            value = b"".join(map(varint, value))
+        out += varint(number << 3) + varint(value) if isinstance(value, int) else varint(number << 3 | 2) + varint(len(value)) + value
+    return out
+
+
+class Strings(dict):
+    """The string table: text -> index."""
+    def __missing__(self, text):
+        self[text] = len(self)
+        return self[text]
+
+
+def pprof(counts):
+    strings = Strings({"": 0})
+    names = Strings()
+    period = 10_000_000     # ns a sample
+    file, samples, lines = strings["heat.cpp"], b"", b""
+    for stack, count in sorted(counts.items()):
+        frames = [names[name] + 1 for name in stack.split(";")]
+        for thread in (1, 2):
+            share = count // 3 if thread == 2 else count - count // 3
+            label = message((1, strings["thread id"]), (3, 4700 + thread))
+            samples += message((2, message((1, frames[::-1]), (2, [share, share * period]), (3, label))))
+    for i, name in enumerate(names):
+        line = message((1, i + 1), (2, 17 * i + 20))
+        lines += message((4, message((1, i + 1), (2, 1), (3, 0x401000 + 64 * i), (4, line))))
+        lines += message((5, message((1, i + 1), (2, strings[name]), (3, strings[name]), (4, file), (5, 17 * i + 12))))
+    types = [message((1, strings[kind]), (2, strings[unit])) for kind, unit in (("samples", "count"), ("cpu", "nanoseconds"))]
+    mapping = message((1, 1), (2, 0x400000), (3, 0x480000), (5, strings["/opt/heat/bin/heat"]), (7, 1))
+    head = message(*((1, kind) for kind in types), (3, mapping))
+    tail = message(*((6, text.encode()) for text in strings), (9, 1775000000 * 10**9), (10, 40 * 10**9), (11, types[1]), (12, period))
+    packer = zlib.compressobj(9, zlib.DEFLATED, 31)
+    return packer.compress(head + samples + lines + tail) + packer.flush()
+
+
 def main(folder):
     os.makedirs(folder, exist_ok=True)
     counts = samples(random.Random(20260401))
-    for name, content in (("heat.folded", folded(counts)),):
+    for name, content in (("heat.folded", folded(counts)), ("heat.pb.gz", pprof(counts))):
         with open(os.path.join(folder, name), "wb") as out:
             out.write(content)
 

@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: MIT */
+#include "formats/pprof/wire.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "formats/kit/array.h"
+
+enum {
+    VARINT_MAX = 10,           /* bytes of a number */
+    HEAD_MAX = 2 * VARINT_MAX, /* of a field without its content */
+    READ_SIZE = 256 * 1024,
+    FIELD_MAX = 512 * 1024 * 1024,
+};
+
+bool pprof_varint(struct pprof_message *message, uint64_t *value)
+{
+    const unsigned char *at = message->at;
+    *value = 0;
+    for (unsigned shift = 0; at < message->end && shift < 7 * VARINT_MAX; shift += 7) {
+        *value |= shift < 64 ? (uint64_t)(*at & 0x7f) << shift : 0;
+        if (*at++ < 0x80) {
+            message->at = at;
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Takes the head of a field: all but the content that `size` bytes of the message are. NULL, or what is wrong. */
+static const char *take_head(struct pprof_message *message, struct pprof_field *field)
+{
+    uint64_t tag, size = 0;
+    if (!pprof_varint(message, &tag))
+        return "no field begins here";
+    *field = (struct pprof_field){.number = tag >> 3, .wire = tag & 7};
+    if (!field->number)
+        return "a field has the number 0";
+    switch (field->wire) {
+    case WIRE_VARINT:
+        return pprof_varint(message, &field->value) ? NULL : "a number does not end";
+    case WIRE_BYTES:
+        if (!pprof_varint(message, &size))
+            return "a number does not end";
+        field->size = size;
+        return NULL;
+    case WIRE_8:
+    case WIRE_4:
+        field->size = field->wire == WIRE_8 ? 8 : 4;
+        return NULL;
+    }
+    return "a field has no known type";
+}
+
+int pprof_next(struct pprof_message *message, struct pprof_field *field, const char **wrong)
+{
+    if (message->at == message->end)
+        return 0;
+    *wrong = take_head(message, field);
+    if (!*wrong && field->size > (size_t)(message->end - message->at))
+        *wrong = "a field is longer than what is left";
+    if (*wrong)
+        return -1;
+    field->bytes = message->at;
+    message->at += field->size;
+    return 1;
+}
+
+/* Reads until `want` bytes are there, or all there are. The buffer grows with what has been read, not with what a file says. */
+static int fill(struct pprof_stream *stream, size_t want, struct pf_error *error)
+{
+    while (stream->end - stream->start < want && !stream->ended) {
+        if (stream->start) {
+            memmove(stream->buffer, stream->buffer + stream->start, stream->end - stream->start);
+            stream->base += stream->start;
+            stream->end -= stream->start;
+            stream->start = 0;
+        }
+        size_t wanted = stream->end + READ_SIZE;
+        if (wanted > stream->room && pf_array_grow(&stream->buffer, &stream->room, wanted, 1, error))
+            return -1;
+        ssize_t got = pf_input_read(stream->input, stream->buffer + stream->end, stream->room - stream->end,
+                                    stream->base + stream->end, error);
+        if (got < 0)
+            return -1;
+        stream->ended = (size_t)got < stream->room - stream->end;
+        stream->end += (size_t)got;
+    }
+    return 0;
+}
+
+static struct pprof_message rest(const struct pprof_stream *stream)
+{
+    return (struct pprof_message){stream->buffer + stream->start, stream->buffer + stream->end};
+}
+
+int pprof_stream_next(struct pprof_stream *stream, struct pprof_field *field, struct pf_error *error)
+{
+    if (stream->wrong)
+        return 0;
+    if (fill(stream, HEAD_MAX, error))
+        return -1;
+    if (stream->start == stream->end)
+        return 0;
+    struct pprof_message message = rest(stream);
+    stream->wrong = take_head(&message, field);
+    field->offset = stream->base + stream->start;
+    size_t head = (size_t)(message.at - (stream->buffer + stream->start));
+    if (!stream->wrong && field->size > FIELD_MAX)
+        stream->wrong = "a field is longer than any";
+    if (stream->wrong)
+        return 0;
+    if (fill(stream, head + field->size, error))
+        return -1;
+    message = rest(stream);
+    if ((size_t)(message.end - message.at) < head + field->size) {
+        stream->wrong = "a field is longer than what is left";
+        return 0;
+    }
+    field->bytes = message.at + head;
+    stream->start += head + field->size;
+    return 1;
+}

@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: MIT */
+/* Any bytes as a pprof profile, compressed or not. The first byte chooses restrictions and limits. */
+#include "tests/fuzz/profile.h"
+
+extern const struct pf_driver pf_pprof_driver;
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    unsigned choice = fuzz_choice(&data, &size);
+    return fuzz_bytes(&pf_pprof_driver, "cpu.pb", data, size, choice, FUZZ_OPENS | FUZZ_LOADS);
+}

@@ -1,0 +1,295 @@
+/* SPDX-License-Identifier: MIT */
+#include <zlib.h>
+
+#include "tests/unit/profile_file.h"
+
+extern const struct pf_driver pf_pprof_driver;
+
+/* ---- writing protocol buffers ------------------------------------------------------------------- */
+
+struct bytes {
+    unsigned char at[4096];
+    size_t size;
+};
+
+static void put_varint(struct bytes *out, uint64_t value)
+{
+    for (; value >= 0x80; value >>= 7)
+        out->at[out->size++] = (unsigned char)(value | 0x80);
+    out->at[out->size++] = (unsigned char)value;
+}
+
+static void number(struct bytes *out, unsigned field, uint64_t value)
+{
+    put_varint(out, field << 3);
+    put_varint(out, value);
+}
+
+static void content(struct bytes *out, unsigned field, const void *at, size_t size)
+{
+    put_varint(out, field << 3 | 2);
+    put_varint(out, size);
+    memcpy(out->at + out->size, at, size);
+    out->size += size;
+}
+
+static void message(struct bytes *out, unsigned field, const struct bytes *content_of)
+{
+    content(out, field, content_of->at, content_of->size);
+}
+
+/* A message of the numbers that are not 0, fields 1 and on. */
+static void numbers(struct bytes *out, unsigned field, const uint64_t *values, size_t n)
+{
+    struct bytes inner = {.size = 0};
+    for (size_t i = 0; i < n; i++)
+        if (values[i])
+            number(&inner, (unsigned)i + 1, values[i]);
+    message(out, field, &inner);
+}
+
+#define NUMBERS(out, field, ...)                                                                             \
+    numbers(out, field, (const uint64_t[]){__VA_ARGS__},                                                     \
+            sizeof((const uint64_t[]){__VA_ARGS__}) / sizeof(uint64_t))
+
+static void strings(struct bytes *out, const char *const *texts, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        content(out, 6, texts[i], strlen(texts[i]));
+}
+
+#define STRINGS(out, ...)                                                                                    \
+    strings(out, (const char *const[]){__VA_ARGS__},                                                         \
+            sizeof((const char *const[]){__VA_ARGS__}) / sizeof(char *))
+
+/* A location of one line, or of two, of which the second calls the first. */
+static void location(struct bytes *out, uint64_t id, uint64_t mapping, uint64_t inner, uint64_t outer)
+{
+    struct bytes location_of = {.size = 0};
+    number(&location_of, 1, id);
+    number(&location_of, 2, mapping);
+    number(&location_of, 3, 4096 + id);
+    if (inner)
+        NUMBERS(&location_of, 4, inner, 10 + inner);
+    if (outer)
+        NUMBERS(&location_of, 4, outer);
+    message(out, 4, &location_of);
+}
+
+/* A sample at two locations, the leaf first (0: none), with a value. */
+static struct bytes sample_of(uint64_t leaf, uint64_t root, uint64_t value)
+{
+    struct bytes sample = {.size = 0};
+    if (leaf)
+        number(&sample, 1, leaf);
+    if (root)
+        number(&sample, 1, root);
+    number(&sample, 2, value);
+    return sample;
+}
+
+static void sample(struct bytes *out, uint64_t leaf, uint64_t root, uint64_t value)
+{
+    struct bytes inner = sample_of(leaf, root, value);
+    message(out, 2, &inner);
+}
+
+/* ---- profiles ----------------------------------------------------------------------------------- */
+
+enum { EMPTY, CPU, NS, MAIN, WORK, LEAF, FILE_C, LIB, DROP, TID, NAME };
+
+/* Functions 1 main, 2 work, 3 leaf; locations of the same numbers; 4 is leaf inlined into work; 5 is without function. */
+static struct bytes common(void)
+{
+    struct bytes out = {.size = 0};
+    NUMBERS(&out, 1, CPU, NS);
+    NUMBERS(&out, 3, 1, 0, 0, 0, LIB);
+    for (uint64_t i = 1; i <= 3; i++) {
+        NUMBERS(&out, 5, i, MAIN - 1 + i, 0, FILE_C);
+        location(&out, i, 1, i, 0);
+    }
+    location(&out, 4, 1, 3, 2);
+    location(&out, 5, 1, 0, 0);
+    STRINGS(&out, "", "cpu", "ns", "main", "work", "leaf", "a.c", "/usr/lib/libx.so", "work|le.*", "tid",
+            "thread name");
+    return out;
+}
+
+static struct file profile_of(const struct bytes *bytes)
+{
+    struct file file;
+    file_open(&file, &pf_pprof_driver, "cpu.pb", bytes->at, bytes->size, 1 << 20);
+    return file;
+}
+
+static void reads_as(const struct bytes *bytes, const char *want, const char *warnings, const char *name)
+{
+    struct file file = profile_of(bytes);
+    table_is(&file, "values", want, name);
+    warnings_are(&file, warnings, "    and tells what is wrong");
+    file_close(&file);
+}
+
+static void stacks(void)
+{
+    struct bytes out = common();
+    sample(&out, 2, 1, 3);
+    sample(&out, 2, 1, 4);
+    sample(&out, 4, 1, 5);
+    sample(&out, 5, 1, 6);
+    sample(&out, 0, 0, 7);
+    sample(&out, 3, 0, (uint64_t)-8);
+    reads_as(&out,
+             "all,main>work,cpu,7|all,main>work>leaf,cpu,5|all,main>[libx.so],cpu,6|all,(no "
+             "stack),cpu,7|all,leaf,cpu,-8|",
+             "", "stacks stand leaf first, inlined functions before those that they are in");
+    struct file file = profile_of(&out);
+    table_is(
+        &file, "locations",
+        "1,4097,11,main,a.c,/usr/lib/libx.so|2,4098,12,work,a.c,/usr/lib/libx.so|3,4099,13,leaf,a.c,/usr/lib/"
+        "libx.so|"
+        "4,4100,13,leaf,a.c,/usr/lib/libx.so|4,4100,,work,a.c,/usr/lib/libx.so|5,4101,,,,/usr/lib/libx.so|",
+        "addresses and lines are in locations.csv");
+    file_close(&file);
+}
+
+/* Tables behind the samples, and lists that are packed. */
+static void any_order(void)
+{
+    struct bytes out = {.size = 0}, inner = {.size = 0}, rest = common();
+    content(&inner, 1, "\x02\x01", 2);
+    content(&inner, 2, "\x81\x00", 2);
+    message(&out, 2, &inner);
+    memcpy(out.at + out.size, rest.at, rest.size);
+    out.size += rest.size;
+    reads_as(&out, "all,main>work,cpu,1|", "",
+             "fields come in any order, numbers packed and longer than they need be");
+}
+
+static void threads(void)
+{
+    struct bytes out = common();
+    struct bytes both = sample_of(1, 0, 1), name = sample_of(1, 0, 2), id = sample_of(1, 0, 4);
+    NUMBERS(&both, 3, TID, 0, 7);
+    NUMBERS(&both, 3, NAME, WORK);
+    NUMBERS(&name, 3, NAME, LEAF);
+    NUMBERS(&id, 3, TID, 0, 9);
+    NUMBERS(&id, 3, TID, 0, 11);
+    message(&out, 2, &both);
+    message(&out, 2, &name);
+    message(&out, 2, &id);
+    sample(&out, 1, 0, 8);
+    reads_as(&out, "work (7),main,cpu,1|leaf,main,cpu,2|thread-9,main,cpu,4|all,main,cpu,8|", "",
+             "labels name threads");
+    struct file file = profile_of(&out);
+    table_is(&file, "labels",
+             "work (7),cpu,1,,7,tid|work (7),cpu,1,,work,thread name|leaf,cpu,2,,leaf,thread "
+             "name|thread-9,cpu,4,,9,tid|"
+             "thread-9,cpu,4,,11,tid|",
+             "labels have sums of their own");
+    file_close(&file);
+}
+
+static void metrics(void)
+{
+    struct bytes out = common(), inner = sample_of(1, 0, 1);
+    NUMBERS(&out, 1, CPU);
+    NUMBERS(&out, 1, 0, NS);
+    number(&inner, 2, 2);
+    number(&inner, 2, 3);
+    message(&out, 2, &inner);
+    reads_as(&out, "all,main,value,3|all,main,cpu,1|all,main,cpu (1),2|", "",
+             "each type is a metric, the last one before the others");
+    number(&out, 14, CPU);
+    reads_as(&out, "all,main,cpu,1|all,main,cpu (1),2|all,main,value,3|", "", "or that which the file names");
+}
+
+static void dropping(void)
+{
+    struct bytes out = common();
+    number(&out, 7, DROP);
+    sample(&out, 3, 1, 1);
+    sample(&out, 4, 1, 2);
+    sample(&out, 1, 3, 4);
+    reads_as(&out, "all,main,cpu,3|all,leaf>main,cpu,4|", "",
+             "what drop_frames matches ends a stack, but not at the root");
+    struct bytes kept = out;
+    number(&kept, 8, LEAF);
+    reads_as(&kept, "all,main,cpu,2|all,main>leaf,cpu,1|all,leaf>main,cpu,4|", "",
+             "unless keep_frames matches it too");
+    struct bytes bad = common();
+    STRINGS(&bad, "le(?!x)af");
+    number(&bad, 7, NAME + 1);
+    sample(&bad, 3, 1, 1);
+    reads_as(&bad, "all,main>leaf,cpu,1|", "error bad-expression|", "what RE2 does not know drops nothing");
+}
+
+static void damage(void)
+{
+    struct bytes out = common();
+    sample(&out, 1, 0, 1);
+    size_t good = out.size;
+    sample(&out, 99, 0, 2);
+    struct bytes few = {.size = 0};
+    number(&few, 1, 2);
+    message(&out, 2, &few);
+    content(&out, 2, "\x08\x01\x12\x05", 4);
+    number(&out, 2, 1);
+    reads_as(&out, "all,main,cpu,1|all,<unknown>,cpu,2|",
+             "error bad-type|error no-location|error values|error bad-message|", "what is bad is left out");
+    struct bytes cut = out;
+    cut.size = good;
+    cut.at[cut.size++] = 0x0b;
+    reads_as(&cut, "all,main,cpu,1|", "fatal damaged|", "what cannot go on ends the profile");
+    struct bytes twice = out;
+    twice.size = good;
+    number(&twice, 9, 5);
+    number(&twice, 9, 6);
+    reads_as(&twice, "", "fatal no-profile|", "two profiles in one file are none");
+}
+
+static struct bytes packed(const struct bytes *plain, size_t cut)
+{
+    struct bytes out = {.size = 0};
+    z_stream stream = {.next_in = (unsigned char *)plain->at,
+                       .avail_in = (unsigned)plain->size,
+                       .next_out = out.at,
+                       .avail_out = sizeof out.at};
+    if (deflateInit2(&stream, 6, Z_DEFLATED, 31, 8, 0) != Z_OK || deflate(&stream, Z_FINISH) != Z_STREAM_END)
+        abort();
+    out.size = stream.total_out - cut;
+    deflateEnd(&stream);
+    return out;
+}
+
+static void compressed(void)
+{
+    struct bytes out = common();
+    sample(&out, 1, 0, 1);
+    struct bytes whole = packed(&out, 0), cut = packed(&out, 6);
+    ok(sureness(&pf_pprof_driver, "x", out.at, out.size), "a profile is known by its messages");
+    ok(sureness(&pf_pprof_driver, "x", whole.at, whole.size), "    compressed too");
+    reads_as(&whole, "all,main,cpu,1|", "", "profiles are mostly compressed");
+    reads_as(&cut, "all,main,cpu,1|", "fatal damaged-gzip|", "and may be cut off");
+}
+
+static void probing(void)
+{
+    static const char *const texts[] = {"\n\nhello\n", "{\"a\": 1}", "\n\x04\x08\x01\x10\x02 and so on",
+                                        "2000-01-01", ""};
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
+        ok(!sureness(&pf_pprof_driver, "x.pb.gz", texts[i], strlen(texts[i])), "text is no profile: %zu", i);
+}
+
+int main(void)
+{
+    stacks();
+    any_order();
+    threads();
+    metrics();
+    dropping();
+    damage();
+    compressed();
+    probing();
+    return done();
+}
