@@ -13,4 +13,12 @@ static inline uint64_t pf_monotonic_seconds(void)
     return (uint64_t)now.tv_sec;
 }
 
+/* The same in milliseconds, as fine as the kernel's tick. */
+static inline uint64_t pf_monotonic_ms(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
+    return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+}
+
 #endif

@@ -220,14 +220,36 @@ static int add_mount_options(struct fuse_args *args, const struct settings *sett
     return result;
 }
 
+/* Makes an argument's path absolute and free of links: the program changes to another folder before it serves, and unmounts
+ * by this name. */
+static int resolve(char **path)
+{
+    char *resolved = realpath(*path, NULL);
+    if (!resolved) {
+        fprintf(stderr, "profilefs: %s: %s\n", *path, strerror(errno));
+        return -1;
+    }
+    free(*path);
+    *path = resolved;
+    return 0;
+}
+
+static int resolve_mountpoint(struct settings *settings)
+{
+    struct stat st;
+    if (pf_clear_dead_mount(settings->mountpoint) || resolve(&settings->mountpoint))
+        return -1;
+    if (stat(settings->mountpoint, &st) || !S_ISDIR(st.st_mode)) {
+        fprintf(stderr, "profilefs: %s: %s\n", settings->mountpoint, strerror(errno ? errno : ENOTDIR));
+        return -1;
+    }
+    return 0;
+}
+
 static int run_mount(struct settings *settings, struct fuse_args *args, char *cache)
 {
-    struct pf_mount_options options = {.source = settings->source,
-                                       .mountpoint = settings->mountpoint,
-                                       .foreground = settings->foreground || settings->debug,
-                                       .single_thread = settings->single_thread,
-                                       .debug = settings->debug};
-    struct stat st;
+    struct pf_mount_options options = {.foreground = settings->foreground || settings->debug,
+                                       .single_thread = settings->single_thread};
     if (settings->help || settings->version) {
         if (settings->help)
             print_help(stdout);
@@ -241,12 +263,12 @@ static int run_mount(struct settings *settings, struct fuse_args *args, char *ca
     }
     if (options_of(settings, cache, &options.fs))
         return PF_EXIT_USAGE;
-    if (stat(settings->mountpoint, &st) || !S_ISDIR(st.st_mode)) {
-        fprintf(stderr, "profilefs: %s: %s\n", settings->mountpoint, strerror(errno ? errno : ENOTDIR));
+    /* The kernel's table tells SOURCE as it was given, for that is what mount(8) compares with fstab. */
+    if ((*settings->source != '/' && resolve(&settings->source)) || add_mount_options(args, settings) ||
+        resolve(&settings->source) || resolve_mountpoint(settings))
         return PF_EXIT_SYSTEM;
-    }
-    if (add_mount_options(args, settings))
-        return PF_EXIT_SYSTEM;
+    options.source = settings->source;
+    options.mountpoint = settings->mountpoint;
     return pf_mount(&options, args);
 }
 

@@ -34,12 +34,13 @@ bool pf_stamp_same(const struct pf_stamp *a, const struct pf_stamp *b)
            a->mtime_ns == b->mtime_ns && a->ctime_ns == b->ctime_ns;
 }
 
-int pf_open_beneath(int folder, const char *name, int flags)
+static int open_beneath(int folder, const char *name, int flags, uint64_t further)
 {
     /* Never to hang on a FIFO; openat2 refuses such flags beside O_PATH. */
     int careful = flags & O_PATH ? O_CLOEXEC : O_CLOEXEC | O_NOCTTY | O_NONBLOCK;
     struct open_how how = {.flags = (uint64_t)(flags | careful),
-                           .resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS};
+                           .resolve =
+                               RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS | further};
     long fd = syscall(SYS_openat2, folder, name, &how, sizeof how);
     if (fd >= 0 || (errno != ENOSYS && errno != EPERM))
         return (int)fd;
@@ -68,6 +69,16 @@ int pf_open_beneath(int folder, const char *name, int flags)
         at = next;
     }
     return -1;
+}
+
+int pf_open_beneath(int folder, const char *name, int flags)
+{
+    return open_beneath(folder, name, flags, 0);
+}
+
+int pf_open_here(int folder, const char *name, int flags)
+{
+    return open_beneath(folder, name, flags, RESOLVE_NO_XDEV);
 }
 
 struct pf_source *pf_source_new(int directory, const char *name, struct pf_error *error)
@@ -303,16 +314,25 @@ int pf_source_open_path(struct pf_source *source, const char *path, struct pf_in
     return open_recorded(source, path, input, error);
 }
 
-int pf_input_done(struct pf_input *input, struct pf_error *error)
+/* The bytes behind the descriptor are those of when it was opened. The change time tells of a writer who puts the time of
+ * writing back; it tells as well of a file that was renamed or deleted, whose bytes are the same. */
+static bool is_intact(const struct pf_input *input)
 {
     struct stat st;
+    if (fstat(input->fd, &st))
+        return false;
+    struct pf_stamp now = pf_stamp_of(&st);
+    return pf_stamp_same(&now, &input->stamp);
+}
+
+int pf_input_done(struct pf_input *input, struct pf_error *error)
+{
     int result = 0;
     if (input->packed)
         input = input->packed;
     pthread_mutex_lock(&input->source->lock);
     if (input->fd >= 0) {
-        if (fstat(input->fd, &st) || pf_stamp_of(&st).size != input->stamp.size ||
-            pf_stamp_of(&st).mtime_ns != input->stamp.mtime_ns)
+        if (!is_intact(input))
             result = pf_fail(error, ESTALE, "the file has changed");
         close(input->fd);
         input->fd = -1;
@@ -398,11 +418,7 @@ bool pf_source_intact(struct pf_source *source)
     pthread_mutex_lock(&source->lock);
     for (size_t i = 0; i < source->count && intact; i++) {
         const struct pf_input *input = source->inputs[i];
-        struct stat st;
-        if (input->fd < 0)
-            continue;
-        intact = !fstat(input->fd, &st) && (uint64_t)st.st_size == input->stamp.size &&
-                 pf_stamp_of(&st).mtime_ns == input->stamp.mtime_ns;
+        intact = input->fd < 0 || is_intact(input);
     }
     pthread_mutex_unlock(&source->lock);
     return intact;

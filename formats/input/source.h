@@ -144,14 +144,16 @@ int pf_source_check(struct pf_source *source, struct pf_error *error);
 
 /*
  * True if the bytes behind the open inputs are still those of when they were opened (one fstat each): asked
- * after reading, so that no answer mixes two versions. A file replaced by another keeps its old bytes: still
- * intact.
+ * after reading, so that no answer mixes two versions. A file that was renamed or deleted is not intact either: its times
+ * do not tell that from being written to.
  */
 bool pf_source_intact(struct pf_source *source);
 
 /* Open an entry below a folder, following no link and leaving the folder by no way. A descriptor, or -1 with
  * errno. */
 int pf_open_beneath(int folder, const char *name, int flags);
+/* The same, but EXDEV if something else is mounted on the way (which kernels without openat2 do not tell). */
+int pf_open_here(int folder, const char *name, int flags);
 
 /* How many descriptors the source and its inputs hold. */
 size_t pf_source_descriptors(struct pf_source *source);

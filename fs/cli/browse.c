@@ -2,6 +2,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -147,23 +148,95 @@ struct pf_fs *pf_open_for_path(const struct pf_fs_options *options, char *path, 
     return fs;
 }
 
-/* The node of a path below the root, without its size. 0 or an errno value. */
-static int find(struct pf_fs *fs, const char *path, struct pf_attr *attr)
+/* A walk along a path: the folders above, so that `..` of a link finds back, and what is still to be walked. */
+struct walk {
+    struct pf_fs *fs;
+    uint64_t above[PATH_MAX / 2];
+    size_t depth;
+    char *rest;   /* allocated */
+    bool through; /* also a link that the path ends in is followed */
+    unsigned links;
+};
+
+enum { LINKS_MAX = 40 };
+
+/* Puts a link's target before what is still to be walked. 0 or an errno value. */
+static int follow(struct walk *walk, const char *rest, uint64_t link)
 {
+    char *target, *joined = NULL;
+    int result = walk->links++ < LINKS_MAX ? pf_fs_readlink(walk->fs, link, &target) : ELOOP;
+    if (result)
+        return result;
+    if (*target == '/')
+        result = EXDEV;
+    else if (asprintf(&joined, "%s/%s", target, rest) < 0)
+        result = ENOMEM;
+    free(target);
+    if (!result) {
+        free(walk->rest);
+        walk->rest = joined;
+    }
+    return result;
+}
+
+static int go_up(struct walk *walk, struct pf_attr *attr)
+{
+    if (!walk->depth)
+        return EXDEV;
+    int result = getattr(walk->fs, walk->above[--walk->depth], attr);
+    attr->st.st_ino = walk->above[walk->depth];
+    return result;
+}
+
+/* Takes one name of the path. */
+static int step(struct walk *walk, struct pf_attr *attr)
+{
+    char name[NAME_MAX + 1];
+    size_t n = strcspn(walk->rest, "/"), next = n + strspn(walk->rest + n, "/");
+    if (n >= sizeof name)
+        return ENAMETOOLONG;
+    memcpy(name, walk->rest, n);
+    name[n] = 0;
+    if (!S_ISDIR(attr->st.st_mode))
+        return ENOTDIR;
+    uint64_t folder = attr->st.st_ino;
+    int result = 0;
+    if (!strcmp(name, ".."))
+        result = go_up(walk, attr);
+    else if (*name && strcmp(name, ".") != 0)
+        result = lookup(walk->fs, folder, name, attr);
+    if (!result && S_ISLNK(attr->st.st_mode) && (walk->through || walk->rest[next])) {
+        result = follow(walk, walk->rest + next, attr->st.st_ino);
+        int again = getattr(walk->fs, folder, attr);
+        attr->st.st_ino = folder;
+        return result ? result : again;
+    }
+    if (!result && S_ISDIR(attr->st.st_mode) && attr->st.st_ino != folder && strcmp(name, "..") != 0) {
+        if (walk->depth == sizeof walk->above / sizeof *walk->above)
+            return ENAMETOOLONG;
+        walk->above[walk->depth++] = folder;
+    }
+    memmove(walk->rest, walk->rest + next, strlen(walk->rest + next) + 1);
+    return result;
+}
+
+/* The node of a path below the root, without its size. Links are followed within SOURCE, one at the path's end if `through`;
+ * EXDEV: one leads out. 0 or an errno value. */
+static int find(struct pf_fs *fs, const char *path, bool through, struct pf_attr *attr)
+{
+    struct walk *walk = calloc(1, sizeof *walk);
+    if (!walk || !(walk->rest = strdup(path))) {
+        free(walk);
+        return ENOMEM;
+    }
+    walk->fs = fs;
+    walk->through = through;
     int result = getattr(fs, PF_ROOT_INO, attr);
     attr->st.st_ino = PF_ROOT_INO;
-    char name[256];
-    while (!result && *path) {
-        size_t n = strcspn(path, "/");
-        if (n >= sizeof name)
-            return ENAMETOOLONG;
-        memcpy(name, path, n);
-        name[n] = 0;
-        path += n + strspn(path + n, "/");
-        if (!S_ISDIR(attr->st.st_mode))
-            return ENOTDIR;
-        result = lookup(fs, attr->st.st_ino, name, attr);
-    }
+    while (!result && *walk->rest)
+        result = step(walk, attr);
+    free(walk->rest);
+    free(walk);
     return result;
 }
 
@@ -172,6 +245,8 @@ static int complain_of(struct pf_fs *fs, const char *path, int code)
 {
     struct pf_error error;
     pf_fs_last_error(fs, &error);
+    if (code == EXDEV)
+        return complain(path, "a link leads out of SOURCE");
     if (error.code != code || !*error.what)
         return complain(path, strerror(code));
     complain(path, error.what); /* a pass over the data failed */
@@ -182,24 +257,54 @@ static int complain_of(struct pf_fs *fs, const char *path, int code)
 
 typedef int visit_fn(struct pf_fs *fs, const char *path, const char *rest, const struct pf_attr *attr);
 
-static int for_each_path(const struct pf_fs_options *options, int argc, char **argv, visit_fn *visit)
+/* A copy of a path as it was typed, with a link that its longest part that exists ends in replaced by what that stands for.
+ * NULL with errno. */
+static char *typed_path(const char *typed, bool through)
+{
+    struct stat st;
+    char *path = strdup(typed), *real = NULL;
+    size_t size = path ? existing_part(path, &st) : 0;
+    if (!size || !S_ISLNK(st.st_mode) || (!path[size] && !through))
+        return path;
+    char end = path[size];
+    path[size] = 0;
+    char *target = realpath(path, NULL);
+    path[size] = end;
+    if (target && asprintf(&real, "%s%s", target, path + size) < 0)
+        real = NULL;
+    int saved = errno;
+    free(target);
+    free(path);
+    errno = saved;
+    return real;
+}
+
+static int visit_path(const struct pf_fs_options *options, const char *typed, visit_fn *visit, bool through)
+{
+    char *rest, *path = typed_path(typed, through);
+    if (!path)
+        return complain(typed, strerror(errno));
+    int status = PF_EXIT_SYSTEM;
+    struct pf_fs *fs = pf_open_for_path(options, path, &rest);
+    if (fs) {
+        struct pf_attr attr;
+        int code = find(fs, rest, through, &attr);
+        status = code ? complain_of(fs, typed, code) : visit(fs, typed, rest, &attr);
+    }
+    pf_fs_free(fs);
+    free(path);
+    return status;
+}
+
+static int for_each_path(const struct pf_fs_options *options, int argc, char **argv, visit_fn *visit,
+                         bool through)
 {
     int status = argc ? PF_EXIT_OK : PF_EXIT_USAGE;
     if (!argc)
         fprintf(stderr, "profilefs: a path is missing\n");
     for (int i = 0; i < argc; i++) {
-        char *rest;
-        struct pf_attr attr;
-        struct pf_fs *fs = pf_open_for_path(options, argv[i], &rest);
-        if (!fs) {
-            status = PF_EXIT_SYSTEM;
-            continue;
-        }
-        int code = find(fs, rest, &attr);
-        int result = code ? complain_of(fs, argv[i], code) : visit(fs, argv[i], rest, &attr);
-        if (result > status)
-            status = result;
-        pf_fs_free(fs);
+        int result = visit_path(options, argv[i], visit, through);
+        status = result > status ? result : status;
     }
     if (fflush(stdout) && !status)
         status = complain("standard output", strerror(errno));
@@ -275,7 +380,7 @@ static int list(struct pf_fs *fs, const char *path, const char *rest, const stru
 int pf_command_ls(const struct pf_fs_options *options, int argc, char **argv)
 {
     char here[] = ".", *dot[] = {here};
-    return argc ? for_each_path(options, argc, argv, list) : for_each_path(options, 1, dot, list);
+    return argc ? for_each_path(options, argc, argv, list, true) : for_each_path(options, 1, dot, list, true);
 }
 
 static bool write_data(const struct pf_data *data)
@@ -320,7 +425,7 @@ static int print_file(struct pf_fs *fs, const char *path, const char *rest, cons
     int code = open_file(fs, now.st.st_ino, &handle);
     /* It has changed since it was found: as the kernel does, look the path up again. */
     for (int tries = 0; code == ESTALE && tries < OPEN_TRIES; tries++) {
-        code = find(fs, rest, &now);
+        code = find(fs, rest, true, &now);
         if (!code)
             code = open_file(fs, now.st.st_ino, &handle);
     }
@@ -346,7 +451,7 @@ static int print_file(struct pf_fs *fs, const char *path, const char *rest, cons
 
 int pf_command_cat(const struct pf_fs_options *options, int argc, char **argv)
 {
-    return for_each_path(options, argc, argv, print_file);
+    return for_each_path(options, argc, argv, print_file, true);
 }
 
 static int print_stat(struct pf_fs *fs, const char *path, const char *rest, const struct pf_attr *attr)
@@ -373,7 +478,7 @@ static int print_stat(struct pf_fs *fs, const char *path, const char *rest, cons
 
 int pf_command_stat(const struct pf_fs_options *options, int argc, char **argv)
 {
-    return for_each_path(options, argc, argv, print_stat);
+    return for_each_path(options, argc, argv, print_stat, false);
 }
 
 /* ---- tree: depth first, without recursion ------------------------------------------------------- */
@@ -444,5 +549,5 @@ static int print_tree(struct pf_fs *fs, const char *path, const char *rest, cons
 
 int pf_command_tree(const struct pf_fs_options *options, int argc, char **argv)
 {
-    return for_each_path(options, argc, argv, print_tree);
+    return for_each_path(options, argc, argv, print_tree, true);
 }

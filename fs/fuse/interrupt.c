@@ -23,14 +23,14 @@ bool pf_signals_end_wait(unsigned long long pending, unsigned long long blocked,
     return (pending & ~caught & ~harmless) || (pending & caught & requests);
 }
 
-bool pf_signal_ends_wait(pid_t tid)
+enum pf_answer pf_signal_ends_wait(pid_t tid)
 {
     char path[64], line[256];
     unsigned long long pending = 0, blocked = 0, ignored = 0, caught = 0, mask;
     snprintf(path, sizeof path, "/proc/%d/status", (int)tid);
     FILE *file = tid > 0 ? fopen(path, "re") : NULL;
     if (!file)
-        return true;
+        return PF_UNKNOWN;
     while (fgets(line, sizeof line, file)) {
         char key[32];
         if (sscanf(line, "%31[^:]: %llx", key, &mask) != 2)
@@ -45,5 +45,5 @@ bool pf_signal_ends_wait(pid_t tid)
             caught = mask;
     }
     fclose(file);
-    return pf_signals_end_wait(pending, blocked, ignored, caught);
+    return pf_signals_end_wait(pending, blocked, ignored, caught) ? PF_YES : PF_NO;
 }

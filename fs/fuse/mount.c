@@ -4,13 +4,17 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mount.h>
 #include <sys/resource.h>
+#include <sys/statfs.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "fs/cli/exit.h"
 #include "fs/fuse/channel.h"
 #include "fs/fuse/mount.h"
 #include "fs/fuse/ops.h"
+#include "fs/tree/mounts.h"
 
 /* ---- going to the background: the parent waits until the mount works or has failed -------------- */
 
@@ -66,6 +70,44 @@ static int fail(struct launch *launch, unsigned char status)
     if (launch->pipe >= 0 && write(launch->pipe, &status, 1) < 0) {
     }
     return status;
+}
+
+/* ---- unmounting ----------------------------------------------------------------------------------- */
+
+/* Takes the uppermost mount at this path away, whoever still sits in it. 0 or -1. */
+static int take_away(const char *mountpoint)
+{
+    if (geteuid() == 0)
+        return umount2(mountpoint, MNT_DETACH | UMOUNT_NOFOLLOW);
+    pid_t child = fork();
+    if (child == 0) {
+        execlp("fusermount3", "fusermount3", "-u", "-z", "-q", "--", mountpoint, (char *)NULL);
+        _exit(PF_EXIT_SYSTEM);
+    }
+    int status;
+    return child > 0 && waitpid(child, &status, 0) == child && status == 0 ? 0 : -1;
+}
+
+int pf_clear_dead_mount(const char *mountpoint)
+{
+    struct statfs st;
+    while (statfs(mountpoint, &st) && errno == ENOTCONN) {
+        dev_t device;
+        uid_t owner = 0;
+        const char *outcome = "unmounted";
+        char *path = realpath(mountpoint, NULL);
+        if (!path || pf_device_at(AT_FDCWD, path, &device) || !pf_is_own_mount(device, &owner))
+            outcome = "what is mounted here is not profilefs";
+        else if (geteuid() != 0 && owner != geteuid())
+            outcome = "it is another user's";
+        else if (take_away(path))
+            outcome = "it cannot be unmounted";
+        free(path);
+        fprintf(stderr, "profilefs: %s: its server is gone: %s\n", mountpoint, outcome);
+        if (strcmp(outcome, "unmounted") != 0)
+            return -1;
+    }
+    return 0;
 }
 
 /* ---- mounting ----------------------------------------------------------------------------------- */

@@ -8,6 +8,7 @@
 #include <sys/statvfs.h>
 #include <time.h>
 
+#include "fs/clock.h"
 #include "fs/fuse/interrupt.h"
 
 /*
@@ -23,6 +24,7 @@ struct pf_request {
     struct pf_job *job; /* that it is parked on; guarded by mount->lock while watched */
     bool hooked;        /* libfuse tells us of signals */
     bool watched;       /* in mount->watched */
+    uint64_t hit;       /* when the first signal came, in monotonic milliseconds */
     struct pf_request *next_watched;
 
     fuse_ino_t ino;
@@ -33,7 +35,9 @@ struct pf_request {
     char *name; /* owned */
 };
 
-enum { WATCH_MS = 10 };
+/* How often those who wait are looked at after a signal; and how long one waits on whose signals can't be told: a timer that
+ * ticks must not fail every look-up of a cold file, and who pressed Ctrl-C must not sit there for ever. */
+enum { WATCH_MS = 10, UNKNOWN_SECONDS = 1 };
 
 static struct pf_mount *mount_of(fuse_req_t req)
 {
@@ -51,6 +55,8 @@ static void on_signal(fuse_req_t req, void *data)
     pthread_mutex_lock(&mount->lock);
     if (!request->watched) {
         request->watched = true;
+        if (!request->hit)
+            request->hit = pf_monotonic_ms();
         request->next_watched = mount->watched;
         mount->watched = request;
         pthread_cond_signal(&mount->work);
@@ -112,6 +118,14 @@ static bool park(struct pf_request *request, struct pf_job *job)
     return pf_job_wait(job, &request->waiter);
 }
 
+/* True if a request that a signal has hit is to end. */
+static bool has_had_enough(const struct pf_request *request)
+{
+    enum pf_answer answer = pf_signal_ends_wait(fuse_req_ctx(request->req)->pid);
+    return answer == PF_YES ||
+           (answer == PF_UNKNOWN && pf_monotonic_ms() - request->hit >= UNKNOWN_SECONDS * 1000);
+}
+
 static void *watch(void *arg)
 {
     struct pf_mount *mount = arg;
@@ -124,8 +138,7 @@ static void *watch(void *arg)
         struct pf_request *ended = NULL;
         for (struct pf_request *at = mount->watched, *next; at; at = next) {
             next = at->next_watched;
-            if (pf_signal_ends_wait(fuse_req_ctx(at->req)->pid) && at->job &&
-                pf_job_leave(at->job, &at->waiter)) {
+            if (has_had_enough(at) && at->job && pf_job_leave(at->job, &at->waiter)) {
                 unlist(at);
                 at->next_watched = ended;
                 ended = at;

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "formats/kit/print.h"
+#include "formats/kit/utf8.h"
 
 /* What a byte of text asks for: how many bytes it takes beyond itself, and whether the cell needs quotes. */
 enum { GROWTH = 3, QUOTES = 4 };
@@ -124,6 +125,30 @@ void pf_csv_cell(struct pf_buf *out, const struct pf_cell *cell)
     char *at = pf_buf_reserve(out, PF_NUMBER_MAX);
     if (at)
         out->size += (size_t)(put_number(at, cell) - at);
+}
+
+void pf_csv_path(struct pf_buf *out, const char *path)
+{
+    size_t left = strlen(path);
+    bool quotes = strpbrk(path, "\",") != NULL;
+    if (quotes)
+        pf_buf_char(out, '"');
+    while (left) {
+        size_t wrong, n = pf_utf8((const unsigned char *)path, left, &wrong);
+        uint8_t byte = (uint8_t)*path;
+        char escaped[4];
+        if (byte == '"')
+            pf_buf_str(out, "\"\"");
+        else if (!n || needs[byte] & GROWTH)
+            pf_buf_add(out, escaped, (size_t)(put_escaped(escaped, byte) - escaped));
+        else
+            pf_buf_add(out, path, n);
+        n = n ? n : 1;
+        path += n;
+        left -= n;
+    }
+    if (quotes)
+        pf_buf_char(out, '"');
 }
 
 size_t pf_csv_cell_size(const struct pf_cell *cell)

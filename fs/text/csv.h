@@ -16,6 +16,9 @@
  */
 void pf_csv_cell(struct pf_buf *out, const struct pf_cell *cell);
 
+/* A path of SOURCE, NUL-terminated, which may hold any bytes: as text, but bytes that are no UTF-8 print as \xHH too. */
+void pf_csv_path(struct pf_buf *out, const char *path);
+
 /* How many bytes pf_csv_cell would add. */
 size_t pf_csv_cell_size(const struct pf_cell *cell);
 

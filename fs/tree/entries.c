@@ -7,8 +7,42 @@
 #include <unistd.h>
 
 #include "formats/kit/table.h"
-
+#include "fs/clock.h"
+#include "fs/tree/mounts.h"
 #include "fs/tree/vfs_private.h"
+
+/* ---- mounts ------------------------------------------------------------------------------------- */
+
+/* A mount of this program in SOURCE is left out, this one before all: looking into it, the server would wait for itself. */
+static bool leads_into_own_mount(struct pf_fs *fs, int directory, const char *name)
+{
+    dev_t device;
+    if (pf_device_at(directory, name, &device) || device == fs->device)
+        return false;
+    uint64_t now = pf_monotonic_seconds();
+    pthread_mutex_lock(&fs->lock);
+    struct pf_elsewhere last = fs->elsewhere;
+    pthread_mutex_unlock(&fs->lock);
+    if (last.device == device && now <= last.seen + 1)
+        return last.own;
+    last = (struct pf_elsewhere){device, now, pf_is_own_mount(device, NULL)};
+    pthread_mutex_lock(&fs->lock);
+    fs->elsewhere = last;
+    pthread_mutex_unlock(&fs->lock);
+    return last.own;
+}
+
+/* The same for each folder on a path below SOURCE, from the top: over one of them something may have been mounted by now. */
+static bool passes_own_mount(struct pf_fs *fs, char *path)
+{
+    bool own = false;
+    for (char *slash = strchr(path, '/'); slash && !own; slash = strchr(slash + 1, '/')) {
+        *slash = 0;
+        own = leads_into_own_mount(fs, fs->root, path);
+        *slash = '/';
+    }
+    return own || leads_into_own_mount(fs, fs->root, path);
+}
 
 /* ---- what stands there -------------------------------------------------------------------------- */
 
@@ -140,6 +174,8 @@ static int classify_beside(int directory, const char *name, struct pf_found *fou
 int pf_classify(struct pf_fs *fs, int directory, const char *name, struct pf_found *found)
 {
     *found = (struct pf_found){0};
+    if (leads_into_own_mount(fs, directory, name))
+        return ENOENT;
     if (fstatat(directory, name, &found->st, AT_SYMLINK_NOFOLLOW))
         return errno == ENOENT && is_beside_name(name) ? classify_beside(directory, name, found) : errno;
     mode_t mode = found->st.st_mode;
@@ -202,7 +238,13 @@ int pf_entry_open(struct pf_fs *fs, const struct pf_entry *entry, int flags)
     if (!path)
         return -1;
     const char *name = *path ? path : fs->root_name ? fs->root_name : ".";
-    int fd = pf_open_beneath(fs->root, name, flags);
+    int fd = pf_open_here(fs->root, name, flags);
+    if (fd < 0 && errno == EXDEV) {
+        if (passes_own_mount(fs, path))
+            errno = ENOENT;
+        else
+            fd = pf_open_beneath(fs->root, name, flags);
+    }
     int saved = errno;
     free(path);
     errno = saved;

@@ -77,7 +77,8 @@ static void push_entries(struct pf_fs *fs, struct todo *todo, const char *path)
         if (!is_among(entries, n, beside))
             push(todo, path, beside); /* looked at as everything else: most folders have none */
     for (int i = 0; i < n; i++) {
-        push(todo, path, entries[i]->d_name);
+        if (*path || strcmp(entries[i]->d_name, PF_CONTROL_NAME) != 0) /* which stands in for one of SOURCE */
+            push(todo, path, entries[i]->d_name);
         free(entries[i]);
     }
     if (n >= 0)
@@ -140,17 +141,18 @@ static int add_row(void *arg, const char *path, const struct pf_found *found, st
     struct tm tm;
     gmtime_r(&found->st.st_mtim.tv_sec, &tm);
     strftime(mtime, sizeof mtime, "%Y-%m-%dT%H:%M:%SZ", &tm);
-    struct pf_cell cells[] = {pf_string(path),
-                              pf_string(found->driver->name),
+    struct pf_cell cells[] = {pf_string(found->driver->name),
                               pf_string(found->verdict.version),
                               S_ISREG(found->st.st_mode) ? pf_int(found->st.st_size) : pf_absent(),
                               pf_string(mtime),
                               pf_uint(found->verdict.confidence),
                               pf_string(found->verdict.message)};
+    pf_csv_path(out, path);
     for (size_t c = 0; c < sizeof cells / sizeof *cells; c++) {
+        pf_buf_char(out, ',');
         pf_csv_cell(out, &cells[c]);
-        pf_buf_char(out, c + 1 < sizeof cells / sizeof *cells ? ',' : '\n');
     }
+    pf_buf_char(out, '\n');
     return out->failed ? pf_fail_memory(error) : 0;
 }
 

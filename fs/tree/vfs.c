@@ -34,7 +34,8 @@ static int open_root(struct pf_fs *fs, const char *source, struct pf_error *erro
         slash[slash == path] = 0;
     }
     fs->root = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    int result = fs->root < 0 ? pf_fail(error, errno, "%s", strerror(errno)) : 0;
+    int result = fs->root < 0 || fstat(fs->root, &st) ? pf_fail(error, errno, "%s", strerror(errno)) : 0;
+    fs->device = st.st_dev;
     free(path);
     return result;
 }

@@ -75,15 +75,24 @@ struct pf_open_list {
 struct pf_probe_memo;
 struct pf_listing;
 
+/* A device other than SOURCE's that was met last, and when, in monotonic seconds. */
+struct pf_elsewhere {
+    dev_t device;
+    uint64_t seen;
+    bool own; /* it is a mount of this program */
+};
+
 struct pf_fs {
     struct pf_core core;
     struct pf_fs_options options;
     int root;         /* the directory SOURCE, or the one it stands in */
     char *root_name;  /* NULL: SOURCE is `root`; else its name there */
+    dev_t device;     /* of `root` */
     char *source;     /* as given */
     uint64_t started; /* seconds of the monotonic clock */
 
     pthread_mutex_t lock;
+    struct pf_elsewhere elsewhere;
     struct pf_map entries;   /* by id */
     struct pf_map by_name;   /* by hash of (parent, name) */
     struct pf_map instances; /* by id */

@@ -90,6 +90,13 @@ rm -rf "$src/private" && ln -s /etc "$src/private"
 ok "a folder replaced by a link to outside does not lead outside" \
     bash -c "[ \"\$(readlink '$mnt/private')\" = /etc ] || ! ls '$mnt/private/passwd'"
 
+mkdir "$src/.profilefs"
+cp "$archive/2026-03/$heat" "$src/.profilefs/hidden.xray"
+cp "$archive/2026-03/$heat" "$src/sub/odd"$'\xff'
+is "$(cut -d, -f1 "$mnt/.profilefs/profiles.csv" | LC_ALL=C sort | tr '\n' ' ')" "\"sub/run one path sub/odd\\xFF $heat " \
+    "the list of profiles leaves out what .profilefs hides, and is UTF-8"
+rm -r "$src/.profilefs" "$src/sub/odd"$'\xff'
+
 # ---- -o only_profiles
 
 unmount

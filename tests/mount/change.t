@@ -141,6 +141,16 @@ while_open "truncated" "truncate -s 5000 '$src/run.xray'"
 while_open "grown" "cat '$work/two' >>'$src/run.xray'"
 while_open "deleted" "rm '$src/run.xray'"
 while_open "replaced" "cp '$work/two' '$src/new'; mv '$src/new' '$src/run.xray'"
+generate "$work/long.one" --steps 6000 --seed 1 --pid 100
+generate "$work/longer" --steps 8000 --seed 2 --pid 200
+head -c "$(stat -c %s "$work/long.one")" "$work/longer" >"$work/long.two"
+expect "$work/long.one" tables/trace.csv >"$work/one.trace.long"
+cp "$work/long.one" "$src/run.xray"
+touch -r "$src/run.xray" "$work/reference"
+like "$(timeout 60 python3 "$work/handle.py" "$p/tables/trace.csv" \
+        "dd if='$work/long.two' of='$src/run.xray' conv=notrunc status=none; touch -r '$work/reference' '$src/run.xray'" \
+        "$work/one.trace.long")" '^(old version|an error)$' \
+    "an open handle when the source is rewritten at equal size and its time put back gives old bytes or an error"
 
 # ---- under load: readers run while the source changes all the time
 
@@ -186,5 +196,34 @@ done
 kill $swapper; wait $swapper 2>/dev/null
 cp "$work/two" "$src/new" && mv "$src/new" "$src/run.xray"
 ok "when the changes end, the last version is served" serves two
+
+# Rewritten in place at the same size, and the time of writing put back: only the time of change tells.
+cat >"$work/rewrite.py" <<'P'
+"""Writes the bytes of the given files into FILE, one after the other, each in one call, for ever; keeps FILE's mtime."""
+import os, sys, time
+path, versions = sys.argv[1], [open(name, "rb").read() for name in sys.argv[2:]]
+before = os.stat(path)
+fd = os.open(path, os.O_WRONLY)
+while True:
+    for bytes in versions:
+        os.pwrite(fd, bytes, 0)
+        os.utime(fd, ns=(before.st_atime_ns, before.st_mtime_ns))
+        time.sleep(0.1)
+P
+fresh
+background python3 "$work/rewrite.py" "$src/run.xray" "$work/same-size" "$work/one"
+rewriter=$!
+readers=()
+for n in 1 2 3; do
+    timeout 120 python3 "$work/watch.py" "$p/tables/trace.csv" "${PROFILEFS_TEST_SECONDS:-10}" \
+        "$work/one.trace" "$work/same.trace" >"$work/watch.$n" 2>&1 &
+    readers+=($!)
+done
+for n in 1 2 3; do
+    wait "${readers[n - 1]}"
+    ok "reader $n of a file that is rewritten in place with its time put back never gets a mix" \
+        bash -c "cat '$work/watch.$n'; grep -q 'good reads, ' '$work/watch.$n'"
+done
+kill $rewriter; wait $rewriter 2>/dev/null
 
 finish

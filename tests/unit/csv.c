@@ -32,6 +32,23 @@ static void string(const char *bytes, const char *want, const char *name)
     text(bytes, strlen(bytes), want, name);
 }
 
+static void path(const char *bytes, const char *want, const char *name)
+{
+    struct pf_buf out = {0};
+    pf_csv_path(&out, bytes);
+    pf_buf_char(&out, 0);
+    is_str(out.data, want, name);
+    pf_buf_free(&out);
+}
+
+static void paths(void)
+{
+    path("a/b.xray", "a/b.xray", "a path as it is");
+    path("a\xff/\xc3\xa4/\xe2\x82", "a\\xFF/\xc3\xa4/\\xE2\\x82",
+         "a path's bytes that are no UTF-8 as hex digits");
+    path("a,\"b\"\n\\", "\"a,\"\"b\"\"\\n\\\\\"", "a path's punctuation as that of any cell");
+}
+
 static void numbers(void)
 {
     pf_int128 wide = (pf_int128)INT64_MAX + 1;
@@ -90,6 +107,7 @@ int main(void)
 {
     numbers();
     texts();
+    paths();
     any_byte_at_any_place();
     out_of_memory_is_remembered();
     return done();

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef PF_MOUNTS_H
+#define PF_MOUNTS_H
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+/*
+ * Which file system stands where, asked so that no file system is asked: a server that looked at its own mount would wait for
+ * itself, in a way that nothing can interrupt. All functions are safe to call from many threads.
+ */
+
+/* The device of what `name` (a link: the link itself) is in an open directory; AT_FDCWD, too. 0, or -1 with errno. */
+int pf_device_at(int directory, const char *name, dev_t *device);
+
+/* True if the device is a mount of this program, living or dead; *owner (may be NULL) is who mounted it. False where /proc does
+ * not tell. */
+bool pf_is_own_mount(dev_t device, uid_t *owner);
+
+#endif

@@ -1,0 +1,80 @@
+#!/usr/bin/env bash
+# Mounting and unmounting touch this mount alone, whatever it is called and however its server ends.
+. "$(dirname "$0")/lib.sh"
+needs_mount
+
+copy_sample
+name=$(basename "$mnt")
+
+# ---- a relative mount point
+
+for signal in TERM INT HUP; do
+    cd "$work"
+    background env --default-signal "$PROFILEFS" -f src "$name"
+    cd /
+    for try in $(seq 250); do is_mounted && break; sleep 0.02; done
+    ok "a relative mount point works" test -d "$mnt/$heat/tables"
+    kill -s $signal $!
+    wait $!
+    ok "after SIG$signal that very mount is gone" bash -c "! grep -qF ' $mnt ' /proc/self/mounts"
+done
+
+if [ "$(id -u)" = 0 ] && [ ! -e "/$name.profilefs-test" ] && mkdir "/$name.profilefs-test" 2>/dev/null; then
+    mkdir "$work/$name.profilefs-test"
+    mount -t tmpfs none "/$name.profilefs-test"
+    cd "$work"
+    background "$PROFILEFS" -f src "$name.profilefs-test"
+    cd /
+    for try in $(seq 250); do [ -d "$work/$name.profilefs-test/$heat" ] && break; sleep 0.02; done
+    kill -TERM $!
+    wait $!
+    like "$(cat /proc/self/mounts)" " /$name.profilefs-test tmpfs" "a mount of that name at the root of the system stays"
+    is "$(grep -cF "$work/$name.profilefs-test" /proc/self/mounts)" 0 "and ours does not"
+    umount "/$name.profilefs-test"
+    rmdir "/$name.profilefs-test"
+else
+    skip "a mount of that name at the root of the system" "needs root"
+fi
+
+# ---- a mount point in SOURCE
+
+mkdir "$src/inner" "$src/sub"
+(cd "$src" && timeout 60 "$PROFILEFS" . inner) || exit 1
+inner=$src/inner
+is "$(cd "$inner" && timeout 20 find . -maxdepth 1 -not -name .profilefs | sort | tr '\n' ' ')" ". ./sub ./$heat " \
+    "mounted below SOURCE, the mount shows all but itself"
+is "$(timeout 20 cat "$inner/inner/info.txt" 2>&1 >/dev/null | sed 's/.*: //')" "No such file or directory" \
+    "nor can it be entered by name"
+ok "what lies beside it is served" timeout 20 cat "$inner/$heat/info.txt"
+is "$(grep -c . <(timeout 20 cat "$inner/.profilefs/profiles.csv"))" 2 "and listed once"
+if [ "$(id -u)" = 0 ] && mount --bind "$inner" "$src/sub" 2>/dev/null; then
+    ok "a further mount of it in SOURCE is left out too" bash -c "! timeout 20 ls '$inner/sub'"
+    umount "$src/sub"
+    sleep 1.1
+else
+    skip "a further mount of it in SOURCE" "needs root"
+fi
+mkdir "$src/second"
+timeout 60 "$PROFILEFS" "$src" "$src/second" || exit 1
+ok "two mounts in one SOURCE leave each other out" \
+    bash -c "[ \"\$(timeout 20 ls '$inner' '$src/second' | grep -c -e inner -e second -e '^$heat')\" = 4 ]"
+fusermount3 -u "$src/second"
+fusermount3 -u "$inner"
+rmdir "$src/second" "$inner" "$src/sub"
+
+timeout 60 "$PROFILEFS" "$src" "$src" || exit 1
+ok "a mount over SOURCE itself serves what lies below" timeout 20 cat "$src/$heat/info.txt"
+fusermount3 -u "$src"
+
+# ---- servers that are killed
+
+mount_source || exit 1
+kill -9 $(pgrep -f "^$PROFILEFS .*$mnt\$")
+for try in $(seq 250); do is_mounted || break; stat -f "$mnt" >/dev/null 2>&1 || break; sleep 0.02; done
+message=$(timeout 60 "$PROFILEFS" "$src" "$mnt" 2>&1 >/dev/null)
+is "$message" "profilefs: $mnt: its server is gone: unmounted" "over the mount of a server that was killed, mounting says what it does"
+ok "and the new mount works" test -d "$mnt/$heat/tables"
+is "$(grep -cF " $mnt " /proc/self/mounts)" 1 "it is the only one there"
+unmount
+
+finish
