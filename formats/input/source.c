@@ -208,6 +208,7 @@ static int open_input(struct pf_input *input, struct pf_error *error)
     input->present = true;
     input->fd = fd;
     input->stamp = stamp;
+    input->links = st.st_nlink;
     return 0;
 }
 
@@ -314,14 +315,19 @@ int pf_source_open_path(struct pf_source *source, const char *path, struct pf_in
     return open_recorded(source, path, input, error);
 }
 
-/* The bytes behind the descriptor are those of when it was opened. The change time tells of a writer who puts the time of
- * writing back; it tells as well of a file that was renamed or deleted, whose bytes are the same. */
+/*
+ * The bytes behind the descriptor are those of when it was opened. The time of change tells of a writer who puts the time of
+ * writing back; it also changes when the file gains or loses a name, which its links tell, so that a file that was deleted or
+ * replaced can be read to its end.
+ */
 static bool is_intact(const struct pf_input *input)
 {
     struct stat st;
     if (fstat(input->fd, &st))
         return false;
     struct pf_stamp now = pf_stamp_of(&st);
+    if (st.st_nlink != input->links)
+        now.ctime_ns = input->stamp.ctime_ns;
     return pf_stamp_same(&now, &input->stamp);
 }
 

@@ -144,8 +144,8 @@ int pf_source_check(struct pf_source *source, struct pf_error *error);
 
 /*
  * True if the bytes behind the open inputs are still those of when they were opened (one fstat each): asked
- * after reading, so that no answer mixes two versions. A file that was renamed or deleted is not intact either: its times
- * do not tell that from being written to.
+ * after reading, so that no answer mixes two versions. A file that was deleted or replaced by another keeps its old bytes: still
+ * intact.
  */
 bool pf_source_intact(struct pf_source *source);
 

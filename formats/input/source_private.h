@@ -16,6 +16,7 @@ struct pf_input {
     bool present; /* when it was opened */
     int fd;       /* -1: absent, a listing, or no longer needed */
     struct pf_stamp stamp;
+    nlink_t links;              /* how many names the file had when it was opened */
     struct pf_input *view;      /* what the file inflates to, once somebody has asked for it */
     struct pf_input *packed;    /* of such a view: the file */
     struct pf_inflate *inflate; /* and how it is read */
