@@ -92,9 +92,10 @@ static int find_row(struct components *components, struct pf_error *error)
             components->at = (struct position){.metric = components->at.metric + 1};
             continue;
         }
-        int got = 0;
-        if (wants_path(components))
-            got = pf_cube_raw_row(&components->reader, metric, components->at.path, &components->row, error);
+        int64_t row = wants_path(components) ? pf_cube_row_of(cube, metric, components->at.path) : -1;
+        int got = row < 0 ? 0
+                          : pf_cube_raw_row(&components->reader, metric, (uint64_t)row, 0, cube->n_locations,
+                                            &components->row, error);
         if (got)
             return got;
         next_path(components);

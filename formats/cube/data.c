@@ -409,11 +409,11 @@ static int look(struct looking *looking, struct pf_error *error)
     int result = read_index(looking, error);
     if (result > 0)
         result = find_rows(looking, error);
+    metric->has_data = result > 0;
     if (result > 0 && pf_cube_check(looking->cube, metric, looking->pass, error))
         result = -1;
     if (result <= 0)
         forget_metric(metric);
-    metric->has_data = result > 0;
     return result < 0 ? -1 : 0;
 }
 

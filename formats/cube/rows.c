@@ -1,17 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 #include "formats/cube/rows.h"
 
-#include <endian.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "formats/cube/note.h"
 #include "formats/kit/array.h"
 
 enum {
     WINDOW = 64 * 1024,
     RATIO_MAX = 1032, /* no zlib stream inflates to more than this many times its size */
-    CHECKED_MAX = 64 * 1024 * 1024,
 };
 
 void pf_cube_reader_init(struct pf_cube_reader *reader, const struct pf_cube *cube, bool ahead)
@@ -132,9 +129,8 @@ static int inflate_row(struct pf_cube_reader *reader, const struct pf_cube_metri
 
 /* ---- rows --------------------------------------------------------------------------------------- */
 
-/* Elements first .. first + n - 1 of a row, as they stand in the file. */
-static int raw_row(struct pf_cube_reader *reader, const struct pf_cube_metric *metric, uint64_t row,
-                   uint32_t first, uint32_t n, const unsigned char **raw, struct pf_error *error)
+int pf_cube_raw_row(struct pf_cube_reader *reader, const struct pf_cube_metric *metric, uint64_t row,
+                    uint32_t first, uint32_t n, const unsigned char **raw, struct pf_error *error)
 {
     uint64_t skip = (uint64_t)first * metric->type.size, size = (uint64_t)n * metric->type.size;
     if (metric->compressed) {
@@ -151,7 +147,7 @@ static int read_row(struct pf_cube_reader *reader, const struct pf_cube_metric *
                     uint32_t first, uint32_t n, union pf_cube_number *out, struct pf_error *error)
 {
     const unsigned char *raw;
-    int got = raw_row(reader, metric, row, first, n, &raw, error);
+    int got = pf_cube_raw_row(reader, metric, row, first, n, &raw, error);
     if (got > 0)
         pf_cube_decode(metric, raw, n, out);
     return got;
@@ -170,96 +166,4 @@ int pf_cube_row(struct pf_cube_reader *reader, const struct pf_cube_metric *metr
 {
     int64_t row = pf_cube_row_of(reader->cube, metric, path);
     return row < 0 ? 0 : read_row(reader, metric, (uint64_t)row, first, n, out, error);
-}
-
-int pf_cube_raw_row(struct pf_cube_reader *reader, const struct pf_cube_metric *metric, uint32_t path,
-                    const unsigned char **raw, struct pf_error *error)
-{
-    int64_t row = pf_cube_row_of(reader->cube, metric, path);
-    return row < 0 ? 0 : raw_row(reader, metric, (uint64_t)row, 0, reader->cube->n_locations, raw, error);
-}
-
-/* ---- checking ----------------------------------------------------------------------------------- */
-
-static int mark_damaged(struct pf_cube_metric *metric, uint64_t row, struct pf_error *error)
-{
-    if (!metric->damaged)
-        metric->damaged = calloc((size_t)(metric->rows / 64 + 1), sizeof *metric->damaged);
-    if (!metric->damaged)
-        return pf_fail_memory(error);
-    metric->damaged[row / 64] |= UINT64_C(1) << row % 64;
-    return 0;
-}
-
-static int note_damaged(struct pf_cube *cube, const struct pf_cube_metric *metric, uint64_t row,
-                        struct pf_error *error)
-{
-    return pf_cube_note(cube->data_notes, 0, (int64_t)metric->base, "error", "bad-stream", error,
-                        "metric " PF_CUBE_NAME ": row %llu of its data cannot be inflated; it has no values",
-                        metric->name, (unsigned long long)row);
-}
-
-/* A row without data has no values, which is nothing wrong. 0, or -1 with *error filled. */
-static int note_bad_row(struct pf_cube *cube, struct pf_cube_metric *metric, uint64_t row,
-                        struct pf_error *error)
-{
-    struct pf_cube_range range;
-    int found = pf_cube_stream(cube, metric, row, &range, error);
-    if (found < 0 || mark_damaged(metric, row, error))
-        return -1;
-    return found && !range.size ? 0 : note_damaged(cube, metric, row, error);
-}
-
-/* Counters below zero that are stored as unsigned: no count gets that far by counting. */
-static bool may_wrap(const struct pf_cube_metric *metric)
-{
-    return metric->type.kind == PF_CUBE_UNSIGNED && metric->type.size == 8;
-}
-
-static uint64_t count_wrapped(const struct pf_cube_metric *metric, const unsigned char *raw, size_t n)
-{
-    size_t top = metric->swapped == (BYTE_ORDER == LITTLE_ENDIAN) ? 0 : 7;
-    uint64_t wrapped = 0;
-    for (size_t i = 0; i < n; i++)
-        wrapped += raw[i * 8 + top] >> 7;
-    return wrapped;
-}
-
-static int note_wrapped(struct pf_cube *cube, const struct pf_cube_metric *metric, uint64_t wrapped,
-                        struct pf_error *error)
-{
-    return pf_cube_note(cube->data_notes, 0, (int64_t)metric->base, "warning", "wrapped", error,
-                        "metric " PF_CUBE_NAME
-                        ": %llu values are 2^63 or more, as of a counter that went below "
-                        "zero; they are shown as they are stored, and so are sums of them",
-                        metric->name, (unsigned long long)wrapped);
-}
-
-static int check_rows(struct pf_cube_reader *reader, struct pf_cube *cube, struct pf_cube_metric *metric,
-                      struct pf_pass *pass, struct pf_error *error)
-{
-    uint64_t wrapped = 0;
-    for (uint64_t row = 0; row < metric->rows; row++) {
-        const unsigned char *raw;
-        int good = raw_row(reader, metric, row, 0, cube->n_locations, &raw, error);
-        if (good < 0 || pf_pass_step(pass, row, metric->rows, error))
-            return -1;
-        if (!good && metric->compressed && note_bad_row(cube, metric, row, error))
-            return -1;
-        if (good && may_wrap(metric))
-            wrapped += count_wrapped(metric, raw, cube->n_locations);
-    }
-    return wrapped ? note_wrapped(cube, metric, wrapped, error) : 0;
-}
-
-int pf_cube_check(struct pf_cube *cube, struct pf_cube_metric *metric, struct pf_pass *pass,
-                  struct pf_error *error)
-{
-    struct pf_cube_reader reader;
-    if (!may_wrap(metric) && (!metric->compressed || metric->end - metric->base > CHECKED_MAX))
-        return 0;
-    pf_cube_reader_init(&reader, cube, true);
-    int result = check_rows(&reader, cube, metric, pass, error);
-    pf_cube_reader_end(&reader);
-    return result;
 }

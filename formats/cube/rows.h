@@ -47,11 +47,11 @@ int pf_cube_row(struct pf_cube_reader *reader, const struct pf_cube_metric *metr
                 uint32_t first, uint32_t n, union pf_cube_number *out, struct pf_error *error);
 
 /*
- * The row as it stands in the file, of all locations: 1: *raw is valid until the next call; 0: there is none; -1: *error
- * filled.
+ * Elements first .. first + n - 1 of row `row` of the matrix (below metric->rows) as they stand in the file. 1: *raw is valid
+ * until the next call; 0: there is none; -1: *error filled.
  */
-int pf_cube_raw_row(struct pf_cube_reader *reader, const struct pf_cube_metric *metric, uint32_t path,
-                    const unsigned char **raw, struct pf_error *error);
+int pf_cube_raw_row(struct pf_cube_reader *reader, const struct pf_cube_metric *metric, uint64_t row,
+                    uint32_t first, uint32_t n, const unsigned char **raw, struct pf_error *error);
 
 /* The values by the number of the row in the matrix (below metric->rows), all locations. */
 int pf_cube_matrix_row(struct pf_cube_reader *reader, const struct pf_cube_metric *metric, uint64_t row,
@@ -65,9 +65,8 @@ int pf_cube_stream(const struct pf_cube *cube, const struct pf_cube_metric *metr
                    struct pf_cube_range *range, struct pf_error *error);
 
 /*
- * Reads all rows of compressed data once, to know which of them are damaged; not if the data take more than 64 MB: there
- * a damaged row is found when it is read, and has no values. Reads all rows of 64-bit counters, to tell whether they have
- * wrapped around. 0, or -1 with *error filled.
+ * Looks at a metric's data, and notes what is odd about them; damaged rows have no values then. 0, or -1 with *error filled.
+ * (check.c)
  */
 int pf_cube_check(struct pf_cube *cube, struct pf_cube_metric *metric, struct pf_pass *pass,
                   struct pf_error *error);

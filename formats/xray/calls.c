@@ -25,6 +25,7 @@ struct model {
     struct pf_fold *fold;
     struct pf_rows *fields;
     struct xray_notes notes;
+    uint64_t negative; /* contexts of threads that took less than no time */
 };
 
 /* ---- functions ---------------------------------------------------------------------------------- */
@@ -124,6 +125,7 @@ static int add_contexts(struct model *model, struct xray_contexts *contexts, con
                                         model->names[number], 0, flags, error);
         if (context->merged == PF_NO_CONTEXT || add_measures(model, context, error))
             return -1;
+        model->negative += (int64_t)context->ticks < 0;
         struct xray_tally tally = tally_of(context);
         xray_tallies_take(&model->tallies, number, &tally);
     }
@@ -212,7 +214,9 @@ static int make(struct model *model, struct pf_profile *profile, struct pf_pass 
         return pf_fail_memory(error);
     if (xray_lists_init(&model->lists, model->state->index.n_threads, error) ||
         xray_read_threads(model->state, pass, take_thread, model, error) ||
-        pf_tree_finish(model->tree, error))
+        pf_tree_finish(model->tree, error) ||
+        (model->negative &&
+         xray_note(&model->notes, XRAY_NOTE_NEGATIVE, XRAY_NOWHERE, model->negative, error)))
         return -1;
     return hand_over(model, profile, error);
 }

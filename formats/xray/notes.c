@@ -66,6 +66,10 @@ static const struct {
                                 true},
     [XRAY_NOTE_MANY_ARGUMENTS] = {"warning", "many-arguments",
                                   "the trace shows only the first arguments of this call; left out", true},
+    [XRAY_NOTE_NEGATIVE] = {"warning", "negative-time",
+                            "ticks (and time) of a context in a thread are below zero, as of clocks that run "
+                            "backwards, so that others may exceed 100 %; how often",
+                            true},
 };
 
 static bool is_fatal(enum xray_note_kind kind)

@@ -37,6 +37,7 @@ enum xray_note_kind {
     XRAY_NOTE_LONG_PATH,      /* profiling: this record's path is not read; its functions */
     XRAY_NOTE_LONG_PAYLOAD,   /* this event; bytes not shown */
     XRAY_NOTE_MANY_ARGUMENTS, /* this function record; arguments not shown */
+    XRAY_NOTE_NEGATIVE,       /* no offset; how often a context of a thread has negative ticks */
     XRAY_NOTE_KINDS
 };
 
@@ -50,6 +51,8 @@ struct xray_notes {
     struct xray_note *items;
     size_t count, room;
 };
+
+#define XRAY_NOWHERE UINT64_MAX /* the offset of what stands at no place */
 
 /* 0, or -1 with *error filled. Beyond a thousand only what ends the reading is kept. */
 int xray_note(struct xray_notes *notes, enum xray_note_kind kind, uint64_t offset, uint64_t detail,

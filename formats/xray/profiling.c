@@ -165,6 +165,7 @@ struct model {
     struct pf_fold *fold;
     struct pf_rows *fields;
     struct xray_notes notes;
+    uint64_t negative; /* records of less than no time */
 };
 
 static int note(struct model *model, enum xray_note_kind kind, uint64_t offset, uint64_t detail,
@@ -235,6 +236,7 @@ static int add_values(struct model *model, size_t size, const unsigned char *byt
     measures[CALLS].i = (int64_t)((uint64_t)measures[CALLS].i + calls);
     measures[TICKS].i = (int64_t)((uint64_t)measures[TICKS].i + ticks);
     measures[PRESENT].i = 1;
+    model->negative += (int64_t)ticks < 0;
     return 0;
 }
 
@@ -300,6 +302,8 @@ static int read_threads(struct model *model, struct pf_error *error)
     for (size_t i = 0; i < index->n_threads; i++)
         if (read_thread(model, &index->threads[i], error))
             return -1;
+    if (model->negative && note(model, XRAY_NOTE_NEGATIVE, XRAY_NOWHERE, model->negative, error))
+        return -1;
     return pf_tree_finish(model->tree, error);
 }
 

@@ -76,8 +76,9 @@ static void counts_are_exact(void)
        "(inc) 1|",
        "sums of 64-bit counts need more bits, differences a sign");
     free(text);
-    ok(warns(&fixture, "warning", "wrapped") && pf_rows_count(fixture.profile.warnings) == 2,
-       "of each metric it is told that its counts may have wrapped around");
+    ok(warns(&fixture, "warning", "wrapped") && warns(&fixture, "warning", "negative") &&
+           pf_rows_count(fixture.profile.warnings) == 3,
+       "of each metric it is told that its counts may have wrapped around, and of one that it falls below zero");
     tear_down(&fixture);
     forget(&rows);
 }

@@ -96,6 +96,23 @@ static void closes_calls(struct log *log)
                "durations are positive, also where the clock steps back");
 }
 
+static void tells_of_clocks(struct log *log)
+{
+    struct opened opened;
+    begin(log, 0);
+    put_function(log, ENTER, 1, 0);
+    put_function(log, ENTER, 2, 0);
+    put_wrap(log, 3000);
+    put_function(log, EXIT, 2, 0);
+    put_wrap(log, 1500);
+    put_function(log, EXIT, 1, 0);
+    close_buffer(log);
+    open_log(&opened, log, PF_MODELLED);
+    warnings_are(&opened, ",warning,negative-time\n",
+                 "time below zero, as of clocks that step back, is told of");
+    close_log(&opened);
+}
+
 /* As damage makes them: from the first TSC that there is to the last. */
 static void adds_up_the_longest(struct log *log)
 {
@@ -248,6 +265,7 @@ int main(void)
     static struct log log;
     adds_up_calls(&log);
     closes_calls(&log);
+    tells_of_clocks(&log);
     adds_up_the_longest(&log);
     keeps_threads_apart(&log);
     ranks_durations_of_threads(&log);
