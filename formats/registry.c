@@ -22,6 +22,9 @@ extern const struct pf_driver pf_nsight_driver;
 extern const struct pf_driver pf_nsight_folder_driver;
 extern const struct pf_driver pf_pprof_driver;
 extern const struct pf_driver pf_collapsed_driver;
+extern const struct pf_driver pf_chrome_trace_driver;
+extern const struct pf_driver pf_speedscope_driver;
+extern const struct pf_driver pf_cpuprofile_driver;
 
 /*
  * Magic before heuristics: the surest wins, and of equals the first. Adding a format is one line here.
@@ -41,6 +44,9 @@ const struct pf_driver *const pf_drivers[] = {
     &pf_massif_driver,          /* a first snapshot and its time */
     &pf_perun_index_driver,     /* four bytes; the folders of a store are no sign, its files are */
     &pf_perun_driver,           /* a stored object's first word, or keys of the top level of JSON */
+    &pf_speedscope_driver,      /* the address of its schema, or the members shared and profiles */
+    &pf_chrome_trace_driver,    /* the member traceEvents, or an array of objects with ph and ts */
+    &pf_cpuprofile_driver,      /* nodes with a callFrame; behind trace events, which may hold such */
     &pf_extrap_json_old_driver, /* two members of the object that the file is; so are the next three */
     &pf_extrap_json_driver,
     &pf_extrap_talpas_driver,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include <errno.h>
 
-#include "formats/extrap/json_probe.h"
+#include "formats/json/probe.h"
 #include "formats/extrap/json_values.h"
 
 /*

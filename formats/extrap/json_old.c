@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "formats/extrap/json_ids.h"
-#include "formats/extrap/json_probe.h"
+#include "formats/json/probe.h"
 #include "formats/extrap/json_values.h"
 
 /*

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "formats/extrap/json_probe.h"
+#include "formats/json/probe.h"
 #include "formats/extrap/stored.h"
 
 /*

@@ -367,10 +367,17 @@ static inline int take_separator(struct pf_json *json, int c)
     return 1;
 }
 
+/* A value that a comma is before may be none; one that a colon is before has to be there. */
+static inline bool is_behind_comma(const struct pf_json *json)
+{
+    return json->depth && json->expect == (pf_json_in_object(json) ? PF_EXPECT_NAME : PF_EXPECT_VALUE);
+}
+
 static inline bool may_close(const struct pf_json *json, int c)
 {
-    return (c == ']' || c == '}') && (json->expect == PF_EXPECT_COMMA || json->expect == PF_EXPECT_FIRST ||
-                                      json->expect == PF_EXPECT_FIRST_NAME);
+    return (c == ']' || c == '}') &&
+           (json->expect == PF_EXPECT_COMMA || json->expect == PF_EXPECT_FIRST ||
+            json->expect == PF_EXPECT_FIRST_NAME || (json->flags & PF_JSON_LAST_COMMAS && is_behind_comma(json)));
 }
 
 static inline int read_token(struct pf_json *json, int c, struct pf_json_token *token, struct pf_error *error)

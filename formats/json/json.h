@@ -17,7 +17,7 @@
  * means. A reader belongs to one thread.
  *
  * Read is what RFC 8259 allows, and beyond it what Python writes: `NaN`, `Infinity` and `-Infinity` are
- * numbers; a byte order mark is skipped. Everything else (trailing commas, comments, control characters in
+ * numbers; a byte order mark is skipped. Everything else (comments, trailing commas but with a flag, control characters in
  * strings, a second value) is an error with the byte offset, the line, and the column in its sentence.
  */
 struct pf_json;
@@ -69,6 +69,8 @@ enum pf_json_flags {
     PF_JSON_LINES = 2,
     /* Every `;`, also in strings, is read as a comma. */
     PF_JSON_SEMICOLONS = 4,
+    /* A comma may stand before the end of an object or array. */
+    PF_JSON_LAST_COMMAS = 8,
 };
 
 /*

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "formats/kit/samples.h"
 
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "formats/kit/array.h"
@@ -279,6 +281,25 @@ uint32_t pf_samples_partition(struct pf_profile *profile, const char *name, size
     if (number != PF_NO_STRING && number == pf_rows_count(profile->partitions.items) &&
         add_partition(profile, pf_text(name, size), fields, error))
         return PF_NO_PARTITION;
+    return number;
+}
+
+uint32_t pf_samples_own_partition(struct pf_profile *profile, const char *name, size_t size,
+                                  const struct pf_cell *fields, struct pf_error *error)
+{
+    const struct pf_samples *samples = profile->state;
+    uint32_t number = pf_strings_count(samples->partitions);
+    if (pf_string_of(samples->partitions, name, size) == PF_NO_STRING)
+        return pf_samples_partition(profile, name, size, fields, error);
+    char *longer = malloc(size + sizeof "~4294967295");
+    if (!longer) {
+        pf_fail_memory(error);
+        return PF_NO_PARTITION;
+    }
+    memcpy(longer, name, size);
+    size += (size_t)sprintf(longer + size, "~%" PRIu32, number);
+    number = pf_samples_own_partition(profile, longer, size, fields, error);
+    free(longer);
     return number;
 }
 

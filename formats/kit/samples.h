@@ -90,6 +90,10 @@ uint32_t pf_samples_string(struct pf_profile *profile, const char *text, size_t 
 uint32_t pf_samples_partition(struct pf_profile *profile, const char *name, size_t size,
                               const struct pf_cell *fields, struct pf_error *error);
 
+/* A further partition, whatever others are called: its index comes behind a name that is taken, as `name~3`. As above. */
+uint32_t pf_samples_own_partition(struct pf_profile *profile, const char *name, size_t size,
+                                  const struct pf_cell *fields, struct pf_error *error);
+
 /*
  * The metric of this name, added if it is new: exclusive integers that add up over everything. Returns its index, or -1 with
  * *error filled. `read` may change samples->metrics[index] further. unit is borrowed.

@@ -111,6 +111,13 @@ uint32_t pf_intern(struct pf_strings *strings, const char *text, size_t size, st
     return strings->count++;
 }
 
+uint32_t pf_string_of(const struct pf_strings *strings, const char *text, size_t size)
+{
+    struct text key = {text, size};
+    int64_t known = pf_hash_find(&strings->table, pf_siphash(0, text, size), is_text, strings, &key);
+    return known == PF_NOT_THERE ? PF_NO_STRING : (uint32_t)known;
+}
+
 struct pf_cell pf_interned(const struct pf_strings *strings, uint32_t id)
 {
     return id < strings->count ? strings->cells[id] : pf_absent();

@@ -23,6 +23,9 @@ void pf_strings_free(struct pf_strings *strings);
 /* The number of this string, added if new; PF_NO_STRING with *error filled if memory or numbers ran out. */
 uint32_t pf_intern(struct pf_strings *strings, const char *text, size_t size, struct pf_error *error);
 
+/* Its number if it has one, else PF_NO_STRING. Concurrent use is fine once interning is over. */
+uint32_t pf_string_of(const struct pf_strings *strings, const char *text, size_t size);
+
 /* The string as a cell (marked plain where it needs no quoting); absent for PF_NO_STRING. */
 struct pf_cell pf_interned(const struct pf_strings *strings, uint32_t id);
 

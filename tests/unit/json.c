@@ -134,6 +134,10 @@ static void strings(void)
 
 static void errors(void)
 {
+    reads_with(PF_JSON_LAST_COMMAS, "[1,{\"a\":2,},]", " [ '1 { .a '2 } ]", "commas may stand before ends");
+    reads_with(PF_JSON_LAST_COMMAS, "[{\"a\":}]",
+               " [ { .a bad at 6, line 1: neither a value nor a word that is one, column 7",
+               "but a name has a value");
     reads("[1,]", " [ '1 bad at 3, line 1: neither a value nor a word that is one, column 4",
           "a comma before the end of an array is refused");
     reads("{\"a\":1,}", " { .a '1 bad at 7, line 1: a name in quotes is missing, column 8",

@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: MIT */
+#include "formats/json/probe.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <unistd.h>
+
+#include "formats/input/inflate.h"
+
+/* The most of a compressed file's head that is inflated: as much text as there is of a plain one, and some more. */
+enum { INFLATED_MAX = 256 * 1024 };
+
+/* The bytes of what is looked at: the head, and the file itself beyond it. */
+static ssize_t read_look(void *arg, void *buffer, size_t size, uint64_t offset, struct pf_error *error)
+{
+    const struct pf_json_look *look = arg;
+    if (offset >= look->end)
+        return 0;
+    if (size > look->end - offset)
+        size = (size_t)(look->end - offset);
+    if (offset + size <= look->have) {
+        memcpy(buffer, look->head + offset, size);
+        return (ssize_t)size;
+    }
+    ssize_t got = pread(look->fd, buffer, size, (off_t)offset);
+    return got < 0 ? pf_fail(error, errno, "%s", strerror(errno)) : got;
+}
+
+/* Most files are no JSON at all. The first byte that is no blank; 0 if there is none. */
+static unsigned char first_of(const unsigned char *head, size_t size)
+{
+    size_t at = size >= 3 && !memcmp(head, "\xef\xbb\xbf", 3) ? 3 : 0;
+    while (at < size && (head[at] == ' ' || head[at] == '\t' || head[at] == '\r' || head[at] == '\n'))
+        at++;
+    return at < size ? head[at] : 0;
+}
+
+/* Takes what the head of a gzip file inflates to for the head. */
+static void inflate_head(struct pf_json_look *look, struct pf_error *error)
+{
+    look->inflated = malloc(INFLATED_MAX);
+    ssize_t got = look->inflated
+                      ? pf_inflate_head(look->head, look->have, look->inflated, INFLATED_MAX, error)
+                      : pf_fail_memory(error);
+    look->head = look->inflated;
+    look->have = got > 0 ? (size_t)got : 0;
+    look->fd = -1;
+}
+
+struct pf_json *pf_json_look(struct pf_probe *probe, struct pf_json_look *look, bool gzip, unsigned flags,
+                             uint64_t scan)
+{
+    struct pf_error error = {0};
+    size_t have;
+    *look = (struct pf_json_look){.fd = probe->fd};
+    if (probe->directory)
+        return NULL;
+    look->head = pf_probe_head(probe, 512, &look->have);
+    bool packed = pf_inflate_is_gzip(look->head, look->have);
+    unsigned char first = packed ? '{' : first_of(look->head, look->have);
+    if ((packed && !gzip) || (first != '{' && first != '['))
+        return NULL;
+    look->head = pf_probe_head(probe, PF_HEAD_MAX, &have);
+    look->have = have;
+    if (packed)
+        inflate_head(look, &error);
+    first = first_of(look->head, look->have);
+    if (first == '{' || first == '[') {
+        look->end = scan && !packed ? scan : look->have;
+        look->json = pf_json_new_reading(read_look, look, flags, 0);
+        if (!look->json)
+            pf_fail_memory(&error);
+    }
+    pf_probe_failed(probe, error.code);
+    return look->json;
+}
+
+void pf_json_look_end(struct pf_probe *probe, struct pf_json_look *look, const struct pf_error *error)
+{
+    pf_probe_failed(probe, error->code);
+    pf_json_free(look->json);
+    free(look->inflated);
+}
+
+static unsigned find_member(const struct pf_member *members, const struct pf_json_token *name)
+{
+    unsigned i = 0;
+    while (members[i].name && !pf_json_is(name, members[i].name))
+        i++;
+    return i;
+}
+
+static bool fits(const struct pf_member *member, const struct pf_json_token *value)
+{
+    return member->event == PF_JSON_END || member->event == value->event;
+}
+
+/* A member counts as soon as its value begins: it may be longer than what is looked at. */
+static bool has_members(struct pf_json *json, const struct pf_member *members, struct pf_error *error)
+{
+    struct pf_json_token token;
+    unsigned wanted = 0, found = 0;
+    while (members[wanted].name)
+        wanted++;
+    if (pf_json_next(json, &token, error) != PF_JSON_OBJECT)
+        return false;
+    while (pf_json_next(json, &token, error) == PF_JSON_NAME) {
+        unsigned i = find_member(members, &token);
+        int event = pf_json_next(json, &token, error);
+        if (event > 0 && members[i].name && fits(&members[i], &token))
+            found |= 1u << i;
+        if (found == (1u << wanted) - 1)
+            return true;
+        if (event < 0 ||
+            ((event == PF_JSON_OBJECT || event == PF_JSON_ARRAY) && pf_json_leave(json, error) < 0))
+            return false;
+    }
+    return false;
+}
+
+bool pf_probe_members(struct pf_probe *probe, const struct pf_member *members, unsigned flags, uint64_t scan)
+{
+    struct pf_json_look look;
+    struct pf_error error = {0};
+    struct pf_json *json = pf_json_look(probe, &look, false, flags, scan);
+    bool found = json && has_members(json, members, &error);
+    pf_json_look_end(probe, &look, &error);
+    return found;
+}
+
+bool pf_probe_is_called(const struct pf_probe *probe, const char *ending)
+{
+    size_t size = strlen(probe->name), end = strlen(ending);
+    return size >= end && !strcasecmp(probe->name + size - end, ending);
+}
+
+uint64_t pf_probe_scan(const struct pf_probe *probe)
+{
+    return pf_probe_is_called(probe, ".json") ? PF_PROBE_SCAN : 0;
+}

@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: MIT */
+/* Any bytes as a file of this format. The first byte chooses restrictions and limits. */
+#include "tests/fuzz/profile.h"
+
+extern const struct pf_driver pf_speedscope_driver;
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    unsigned choice = fuzz_choice(&data, &size);
+    return fuzz_bytes(&pf_speedscope_driver, "a.json", data, size, choice, FUZZ_MAY_FAIL);
+}

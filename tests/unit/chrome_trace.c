@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: MIT */
+#include "tests/unit/profile_file.h"
+
+extern const struct pf_driver pf_chrome_trace_driver;
+
+static struct file trace(const char *text)
+{
+    struct file file;
+    file_open(&file, &pf_chrome_trace_driver, "a.json", text, strlen(text), 1 << 20);
+    return file;
+}
+
+static void table_reads(const char *text, const char *table, const char *want, const char *name)
+{
+    struct file file = trace(text);
+    table_is(&file, table, want, name);
+    file_close(&file);
+}
+
+static void reads_as(const char *text, const char *values, const char *warnings, const char *name)
+{
+    struct file file = trace(text);
+    table_is(&file, "values", values, name);
+    warnings_are(&file, warnings, "    and tells what is wrong");
+    file_close(&file);
+}
+
+#define AT(ph, ts, name) "{\"ph\":\"" ph "\",\"pid\":1,\"tid\":2,\"ts\":" ts ",\"name\":\"" name "\"}"
+#define X(ts, dur, name)                                                                                     \
+    "{\"ph\":\"X\",\"pid\":1,\"tid\":2,\"ts\":" ts ",\"dur\":" dur ",\"name\":\"" name "\"}"
+
+static void nesting(void)
+{
+    reads_as(
+        "[" X("0", "10", "a") "," X("2", "3", "b") "," AT("B", "6", "c") "," AT("E", "7", "c") "]",
+        "1/2,a,time,6000|1/2,a,calls,1|1/2,a>b,time,3000|1/2,a>b,calls,1|1/2,a>c,time,1000|1/2,a>c,calls,1|",
+        "", "slices lie in those that are open when they begin");
+    reads_as("{\"traceEvents\":[" X("5", "1", "b") "," X("0", "10", "a") "],\"x\":1}",
+             "1/2,a,time,9000|1/2,a,calls,1|1/2,a>b,time,1000|1/2,a>b,calls,1|", "",
+             "events stand in any order, also in an object");
+    reads_as("[" X("0", "1", "b") "," X("0", "3", "a") "]",
+             "1/2,a,time,2000|1/2,a,calls,1|1/2,a>b,time,1000|1/2,a>b,calls,1|", "",
+             "of two that begin at once the longer one is the outer one");
+    reads_as("[" AT("B", "0", "a") "," X("0", "5", "b") "," AT("E", "2", "a") "]",
+             "1/2,a,calls,1|1/2,a>b,time,5000|1/2,a>b,calls,1|", "",
+             "but a B and an X come as the file has them; what began last has the time");
+    reads_as("[" X("0", "0", "a") "," AT("B", "0", "b") "," AT("E", "1", "b") "]",
+             "1/2,a,calls,1|1/2,b,time,1000|1/2,b,calls,1|", "", "what takes no time is nobody's parent");
+    reads_as("[" AT("B", "0", "a") "," AT("B", "1", "b") "," AT("E", "2", "a") "," AT("E", "4", "b") "]",
+             "1/2,a,time,1000|1/2,a,calls,1|1/2,a>b,time,3000|1/2,a>b,calls,1|", "",
+             "an E ends the B of its name, also below another one");
+    reads_as("[" AT("B", "0", "a") ",{\"ph\":\"E\",\"pid\":1,\"tid\":2,\"ts\":3}]",
+             "1/2,a,time,3000|1/2,a,calls,1|", "", "an E without a name the innermost");
+}
+
+static void damage(void)
+{
+    reads_as("[" X("0", "10", "a") "," X("5", "10", "b") "]",
+             "1/2,a,time,5000|1/2,a,calls,1|1/2,a>b,time,10000|1/2,a>b,calls,1|", "warning overlap|",
+             "one that overlaps an end keeps its time, the outer one what is left");
+    reads_as("[" AT("B", "0", "a") "," X("1", "9", "b") "]",
+             "1/2,a,time,1000|1/2,a,calls,1|1/2,a>b,time,9000|1/2,a>b,calls,1|", "warning no-end|",
+             "a B without an E ends with its thread");
+    reads_as("[" AT("E", "0", "a") "]", "", "warning stray-end|", "an E without a B is ignored");
+    reads_as("[" X("0", "1", "a") ",\n", "1/2,a,time,1000|1/2,a,calls,1|", "", "an array needs no end");
+    reads_as("[" X("0", "1", "a") ",]", "1/2,a,time,1000|1/2,a,calls,1|", "",
+             "and may have a comma before it");
+    reads_as("[" X("0", "1", "a") ",{\"ph\":\"X\",\"ts", "1/2,a,time,1000|1/2,a,calls,1|", "fatal cut|",
+             "but no cut event");
+    reads_as("{\"traceEvents\":[" X("0", "1", "a"), "1/2,a,time,1000|1/2,a,calls,1|", "fatal cut|",
+             "nor may an object lack its end");
+    reads_as("[" X("0", "1", "a") ",}", "1/2,a,time,1000|1/2,a,calls,1|", "fatal damaged|",
+             "what is no JSON ends it");
+    reads_as("[7,[1],{\"ts\":1}," X("0", "-1", "a") "," X("0", "[]", "b") "," X("\\u0031", "1", "c") "," AT(
+                 "X", "null", "d") "]",
+             "1/2,a,calls,1|1/2,b,calls,1|",
+             "warning no-event|warning no-event|warning no-event|warning negative-duration|warning "
+             "no-duration|fatal damaged|",
+             "what is no event, or has no time");
+}
+
+static void times(void)
+{
+    const char *text = "[" X("1707417525509335.123", "0.0015", "a") "," X("\"3\"", "\"1.5\"", "b") "]";
+    table_reads(text, "trace", "1/2,3000,1500,0,0,X,b|1/2,1707417525509335123,1,0,1,X,a|",
+                "times are read as decimals, also from texts, and cut off below a nanosecond");
+    reads_as("[" X("1e30", "1", "a") "," X("1", "1e30", "b") "]", "1/2,b,calls,1|",
+             "warning no-time|warning no-duration|", "and those beyond all times are none");
+}
+
+static void threads(void)
+{
+    struct file file = trace(
+        "[{\"ph\":\"M\",\"pid\":9,\"name\":\"process_name\",\"args\":{\"name\":\"rank\"}},"
+        "{\"ph\":\"X\",\"pid\":9,\"tid\":\"stream 7\",\"ts\":1,\"dur\":1},"
+        "{\"ph\":\"X\",\"pid\":3,\"ts\":1,\"dur\":1},{\"ph\":\"i\",\"ts\":1},"
+        "{\"args\":{\"x\":[],\"name\":\"first\"},\"ph\":\"M\",\"pid\":3,\"tid\":3,\"name\":\"thread_name\"},"
+        "{\"ph\":\"M\",\"pid\":3,\"tid\":3,\"name\":\"thread_name\",\"args\":{\"name\":\"main\"}},"
+        "{\"ph\":\"M\",\"pid\":3,\"tid\":4,\"name\":\"thread_name\",\"args\":{\"name\":\"idle\"}}]");
+    char *have = NULL;
+    size_t size;
+    FILE *out = open_memstream(&have, &size);
+    for (size_t i = 0; file.loaded && i < pf_rows_count(file.profile.partitions.items); i++) {
+        print_cell(out, &pf_rows_at(file.profile.partitions.items, i)[1]);
+        fputc(':', out);
+        print_cell(out, &pf_rows_at(file.profile.partitions.fields, i)[2]);
+        fputc('|', out);
+    }
+    fclose(out);
+    is(have, "9/stream 7:rank|3/3 main:|0/0:|",
+       "threads are pid and tid, and named by metadata, the last of which counts");
+    free(have);
+    file_close(&file);
+    table_reads("[{\"ph\":\"X\",\"pid\":1,\"tid\":\"2 "
+                "a\",\"ts\":1,\"dur\":1},{\"ph\":\"X\",\"pid\":1,\"tid\":2,\"ts\":1,\"dur\":1},"
+                "{\"ph\":\"M\",\"pid\":1,\"tid\":2,\"name\":\"thread_name\",\"args\":{\"name\":\"a\"}}]",
+                "trace", "1/2 a,1000,1000,0,0,X,(unnamed)|1/2 a~1,1000,1000,0,0,X,(unnamed)|",
+                "no two have one name");
+}
+
+static void other_events(void)
+{
+    static const char text[] =
+        "[{\"ph\":\"b\",\"pid\":1,\"tid\":2,\"ts\":1,\"id\":\"0x1\",\"cat\":\"fs\",\"name\":\"read\"},"
+        "{\"ph\":\"C\",\"pid\":1,\"tid\":2,\"ts\":2,\"name\":\"mem\",\"args\":{\"a\":1,\"b\":\"no\",\"c\":2."
+        "5}},"
+        "{\"ph\":\"i\",\"pid\":1,\"tid\":3,\"ts\":3,\"s\":\"g\",\"name\":\"mark\"},"
+        "{\"ph\":\"e\",\"pid\":1,\"tid\":2,\"ts\":4,\"id\":17,\"name\":\"read\"},"
+        "{\"ph\":\"C\",\"pid\":1,\"tid\":2,\"ts\":5,\"name\":\"mem\",\"args\":{\"a\":3}},"
+        "{\"ph\":\"Q\",\"pid\":1,\"tid\":2,\"ts\":6}]";
+    table_reads(text, "async", "1/2,1000,b,0x1,fs,read|1/2,4000,e,17,,read|",
+                "asynchronous events with their ids");
+    table_reads(text, "counters", "1/2,2000,1,,a,mem|1/2,2000,2.5,,c,mem|1/2,5000,3,,a,mem|",
+                "counters, a row a series");
+    table_reads(text, "instants", "1/3,3000,g,,mark|", "instants");
+    table_reads(text, "trace",
+                "1/2,1000,,,,b,read|1/2,2000,,,,C,mem|1/2,4000,,,,e,read|1/2,5000,,,,C,mem|1/"
+                "2,6000,,,,Q,(unnamed)|1/3,3000,,,,i,mark|",
+                "all of them on the time line, in no stack");
+    struct file file = trace(text);
+    struct pf_restriction only = PF_UNRESTRICTED;
+    for (unsigned hop = 1; hop < 3; hop++) {
+        char *have = table_text(&file.profile, "counters", only, hop);
+        is(have, "1/2,2000,1,,a,mem|1/2,2000,2.5,,c,mem|1/2,5000,3,,a,mem|",
+           "a position may be saved between the series of a counter");
+        free(have);
+    }
+    only.partition = 1;
+    char *have = table_text(&file.profile, "trace", only, 1);
+    is(have, "1/3,3000,,,,i,mark|", "one thread alone");
+    free(have);
+    file_close(&file);
+}
+
+/* Slices that overlap each other without end are as many contexts, and must not take a look at each other each time. */
+static void long_chains(void)
+{
+    enum { SLICES = 60000 };
+    char *text = NULL;
+    size_t size;
+    FILE *out = open_memstream(&text, &size);
+    fputc('[', out);
+    for (int i = 0; i < SLICES; i++)
+        fprintf(out, "{\"ph\":\"X\",\"ts\":%d,\"dur\":%d,\"name\":\"a\"},", i, 1000 + i % 7);
+    for (int i = 0; i < SLICES; i++)
+        fprintf(out, "{\"ph\":\"B\",\"ts\":%d,\"name\":\"b%d\"},", 2 * SLICES + i, i);
+    for (int i = 0; i < SLICES; i++)
+        fprintf(out, "{\"ph\":\"E\",\"ts\":%d,\"name\":\"b%d\"},", 3 * SLICES, i);
+    fclose(out);
+    struct file file;
+    file_open(&file, &pf_chrome_trace_driver, "a.json", text, size, 1 << 16);
+    ok(file.loaded && file.profile.contexts->count == 2 * SLICES,
+       "slices may overlap without end, and in any number");
+    file_close(&file);
+    free(text);
+}
+
+static unsigned sure(const char *name, const char *text)
+{
+    return sureness(&pf_chrome_trace_driver, name, text, strlen(text));
+}
+
+static void probing(void)
+{
+    ok(sure("x", "{\"a\":[{}],\"traceEvents\":[") > 0, "an object is known by its member traceEvents");
+    ok(sure("x", " [\n{\"name\":\"a\",\"ph\":\"X\",\"ts\":1") > 0, "an array by what its first element has");
+    ok(!sure("x.json", "[{\"ph\":7.1,\"ts\":1}]"), "pH values are no phases");
+    ok(!sure("x.json", "[{\"name\":\"a\"}]"), "other lists of objects are none");
+    ok(!sure("x.json", "[1,2]") && !sure("x.json", "[]") && !sure("x.json", "{}"), "nor are other values");
+    ok(!sure("x.json", "{\"args\":{\"traceEvents\":[]}}"), "the member stands at the top");
+}
+
+int main(void)
+{
+    nesting();
+    damage();
+    times();
+    threads();
+    other_events();
+    long_chains();
+    probing();
+    return done();
+}

@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: MIT */
+#include "tests/unit/profile_file.h"
+
+extern const struct pf_driver pf_cpuprofile_driver;
+
+#define FRAME(name, line)                                                                                    \
+    "\"callFrame\":{\"functionName\":\"" name "\",\"url\":\"u.js\",\"lineNumber\":" #line "}"
+#define NODE(id, name, more) "{\"id\":" #id "," FRAME(name, id) more "}"
+#define NODES                                                                                                \
+    "\"nodes\":[" NODE(1, "(root)",                                                                          \
+                       ",\"children\":[2,3]") "," NODE(2, "f", "") "," NODE(3, "", ",\"hitCount\":4") "]"
+#define TIMES(samples, deltas)                                                                               \
+    ",\"startTime\":10,\"endTime\":100,\"samples\":[" samples "],\"timeDeltas\":[" deltas "]"
+
+static void file_reads(const char *text, const char *table, const char *want, const char *warnings,
+                       const char *name)
+{
+    struct file file;
+    file_open(&file, &pf_cpuprofile_driver, "a.json", text, strlen(text), 1 << 20);
+    table_is(&file, table, want, name);
+    warnings_are(&file, warnings, "    and tells what is wrong");
+    file_close(&file);
+}
+
+static void samples(void)
+{
+    const char *text = "{" NODES TIMES("2,3,2", "5,10,20") "}";
+    file_reads(text, "values",
+               "all,(root)>f,samples,2|all,(root)>f,time,65000|all,(root)>(anonymous),samples,1|all,(root)>("
+               "anonymous),time,20000|",
+               "", "a sample lasts until the next one, the last to the end");
+    file_reads(text, "trace", "all,15000,10000,1,1,f|all,25000,20000,1,2,(anonymous)|all,45000,55000,1,1,f|",
+               "", "a row a sample");
+    file_reads("{" NODES TIMES("2,3", "20,-5") "}", "trace",
+               "all,25000,5000,1,2,(anonymous)|all,30000,70000,1,1,f|", "warning backwards|",
+               "samples are sorted by time");
+    file_reads("{" NODES TIMES("2,9,3", "5,5,5") "}", "trace",
+               "all,15000,5000,1,1,f|all,25000,75000,1,2,(anonymous)|", "warning no-node|",
+               "one of an unknown node ends the one before it");
+    file_reads("{" NODES TIMES("2,3", "5") "}", "values",
+               "all,(root)>f,samples,1|all,(root)>f,time,85000|all,(root)>(anonymous),samples,1|",
+               "warning counts|", "times that lack");
+    file_reads("{" NODES "}", "values", "all,(root)>(anonymous),samples,4|", "warning no-samples|",
+               "without samples, hit counts");
+    file_reads("{\"timeDeltas\":[1],\"samples\":[2],\"endTime\":3,\"startTime\":1," NODES "}", "values",
+               "all,(root)>f,samples,1|all,(root)>f,time,1000|", "", "members stand in any order");
+    file_reads("{\"id\":1,\"result\":{\"profile\":{" NODES TIMES("2", "90") "}}}", "values",
+               "all,(root)>f,samples,1|", "", "what the inspector replies is unwrapped");
+    file_reads("{\"nodes\":[{\"id\":1,\"callFrame\":{\"functionName\":\"r\"}},{\"id\":2,\"parent\":1," FRAME(
+                   "f", 2) "}],\"samples\":[2]}",
+               "values", "all,r>f,samples,1|", "warning counts|", "nodes may tell their parents instead");
+}
+
+static void trees(void)
+{
+    file_reads(
+        "{\"nodes\":[" NODE(1, "r", ",\"children\":[2,3,9]") "," NODE(2, "f", ",\"children\":[3,1]") "," NODE(
+            3, "g", "") "," NODE(3, "again", "") "],\"samples\":[3]}",
+        "values", "all,r>g,samples,1|",
+        "warning repeated-id|warning no-node|warning two-parents|warning cycle|warning counts|",
+        "first nodes and parents count, cycles are cut");
+    file_reads("{\"nodes\":[" NODE(2, "f", ",\"children\":[3]") "," NODE(
+                   3, "g", ",\"children\":[2]") "],\"samples\":[3]}",
+               "values", "all,f>g,samples,1|", "warning cycle|warning counts|",
+               "    also where no node is the first");
+    file_reads(
+        "{\"head\":{" FRAME("(root)", 0) ",\"selfSize\":0,\"id\":1,\"children\":[{\"children\":[{" FRAME(
+            "g", 1) ",\"selfSize\":5}],\"selfSize\":7," FRAME("f", 2) "}]}}",
+        "values", "all,(root)>f,bytes,7|all,(root)>f>g,bytes,5|", "", "a heap is nodes in nodes");
+    file_reads("{\"head\":{\"functionName\":\"(root)\",\"url\":\"\",\"lineNumber\":0,\"id\":1,\"hitCount\":0,"
+               "\"children\":["
+               "{\"functionName\":\"f\",\"lineNumber\":4,\"id\":2,\"hitCount\":1,\"children\":[]}]},"
+               "\"startTime\":1,\"endTime\":2,\"samples\":[2,2],\"timestamps\":[1000,1500,1900]}",
+               "trace", "all,1000000,500000,1,1,f|all,1500000,400000,1,1,f|", "",
+               "old files: time stamps, and the end as one more");
+}
+
+static void damage(void)
+{
+    file_reads("{\"nodes\":[" NODE(1, "r", ",\"hitCount\":2,\"children\":[2]") ","
+                                                                               "{\"id\":2,\"hitCount\":3,",
+               "values", "all,r,samples,2|", "fatal damaged|warning no-node|warning no-samples|",
+               "of a cut list, whole nodes");
+    file_reads("{" NODES ",\"startTime\":0,\"endTime\":9,\"samples\":[2,3],\"timeDeltas\":[1,", "values",
+               "all,(root)>f,samples,1|all,(root)>f,time,8000|all,(root)>(anonymous),samples,1|",
+               "fatal damaged|warning counts|", "of cut times, those that are there");
+    file_reads("{\"head\":{" FRAME("(root)",
+                                   0) ",\"selfSize\":3,\"children\":[{" FRAME("f", 1) ",\"selfSize\":4,\"chi",
+               "values", "all,(root),bytes,3|all,(root)>f,bytes,4|", "fatal damaged|",
+               "of a cut heap, what is known of each node");
+}
+
+static void deep(void)
+{
+    enum { DEPTH = 1500 };
+    char *text = NULL;
+    size_t size;
+    FILE *out = open_memstream(&text, &size);
+    fputs("{\"head\":", out);
+    for (int i = 0; i < DEPTH; i++)
+        fputs("{" FRAME("f", 1) ",\"selfSize\":1,\"children\":[", out);
+    for (int i = 0; i < DEPTH; i++)
+        fputs("]}", out);
+    fputc('}', out);
+    fclose(out);
+    struct file file;
+    file_open(&file, &pf_cpuprofile_driver, "a.json", text, size, 1 << 20);
+    ok(file.loaded && file.profile.contexts->count == DEPTH && !pf_rows_count(file.profile.warnings),
+       "a heap may be deep");
+    file_close(&file);
+    free(text);
+}
+
+static unsigned sure(const char *name, const char *text)
+{
+    return sureness(&pf_cpuprofile_driver, name, text, strlen(text));
+}
+
+static void probing(void)
+{
+    ok(sure("x", "{" NODES) > 0, "nodes with a callFrame");
+    ok(sure("x", "{\"head\":{\"callFrame\":{},\"selfSize\":0") > 0, "a head with a selfSize");
+    ok(sure("x", "{\"typeId\":\"CPU\",\"head\":{\"functionName\":\"\",\"hitCount\":0") > 0,
+       "or a function's hits");
+    ok(!sure("x.json", "{\"nodes\":[{\"id\":1}]}"), "other nodes are none");
+    ok(!sure("x.json", "{\"nodes\":[1,2],\"snapshot\":{}}"), "nor are heap snapshots");
+    ok(!sure("x.json", "{\"head\":{\"ref\":\"main\"}}") && !sure("x.json", "{}"), "nor other heads");
+}
+
+int main(void)
+{
+    samples();
+    trees();
+    damage();
+    deep();
+    probing();
+    return done();
+}

@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: MIT */
+#include "tests/unit/profile_file.h"
+
+extern const struct pf_driver pf_speedscope_driver;
+
+#define SCHEMA "\"$schema\":\"https://www.speedscope.app/file-format-schema.json\""
+#define SHARED "\"shared\":{\"frames\":[{\"name\":\"a\",\"file\":\"a.c\",\"line\":3},{\"name\":\"b\"}]}"
+#define SAMPLED(unit, samples, weights)                                                                      \
+    "{\"type\":\"sampled\",\"name\":\"t\",\"unit\":\"" unit                                                  \
+    "\",\"startValue\":1,\"endValue\":9,\"samples\":[" samples "],\"weights\":[" weights "]}"
+#define EVENTED(events)                                                                                      \
+    "{\"type\":\"evented\",\"name\":\"t\",\"unit\":\"none\",\"startValue\":0,\"endValue\":9,\"events\":"     \
+    "[" events "]}"
+#define O(frame, at) "{\"type\":\"O\",\"frame\":" #frame ",\"at\":" #at "}"
+#define C(frame, at) "{\"type\":\"C\",\"frame\":" #frame ",\"at\":" #at "}"
+
+static void file_reads(const char *text, const char *table, const char *want, const char *warnings,
+                       const char *name)
+{
+    struct file file;
+    file_open(&file, &pf_speedscope_driver, "a.json", text, strlen(text), 1 << 20);
+    table_is(&file, table, want, name);
+    warnings_are(&file, warnings, "    and tells what is wrong");
+    file_close(&file);
+}
+
+#define READS(profiles, table, want, warnings, name)                                                         \
+    file_reads("{" SCHEMA "," SHARED ",\"profiles\":[" profiles "]}", table, want, warnings, name)
+
+static void sampled(void)
+{
+    READS(SAMPLED("milliseconds", "[0],[0,1],[]", "1,0.5,7"), "values", "t,a,time,1000000|t,a>b,time,500000|",
+          "", "weights belong to the full stacks; those of empty ones to nobody");
+    READS(SAMPLED("milliseconds", "[0],[0,1],[]", "1,0.5,7"), "trace",
+          "t,1000000,1000000,0,0,a|t,2000000,500000,1,1,b|", "", "a row a sample, from startValue on");
+    READS(SAMPLED("seconds", "[0]", "0.1234567891"), "values", "t,a,time,123456789.1|", "",
+          "fractions of a nanosecond are kept");
+    READS(SAMPLED("bytes", "[0]", "7") "," SAMPLED("none", "[1]", "2") "," SAMPLED("x", "[1]", "3"), "values",
+          "t,a,bytes,7|t~1,b,samples,2|t~2,b,samples,3|", "",
+          "each profile has its own unit, and a name of its own");
+    READS(SAMPLED("none", "[0],[7]", "1,-2"), "values", "t,a,samples,1|t,[frame 7],samples,-2|",
+          "warning no-frame|warning negative-weight|", "frames that are not there, negative weights");
+    READS(SAMPLED("none", "[0],[1]", "1"), "values", "t,a,samples,1|", "warning counts|",
+          "the shorter list counts");
+    READS(SAMPLED("none", "[0]", "1,2"), "values", "t,a,samples,1|", "warning counts|",
+          "    whichever it is");
+    READS(SAMPLED("none", "[0]", "\"1\""), "values", "", "warning no-weight|",
+          "a weight that is no number is 0");
+}
+
+static void evented(void)
+{
+    READS(EVENTED(O(0, 0) "," O(1, 1.5) "," C(1, 2) "," C(0, 4)), "values",
+          "t,a,samples,3.5|t,a>b,samples,0.5|", "", "the frame on top has the time");
+    READS(EVENTED(O(0, 0) "," O(1, 1.5) "," C(1, 2) "," C(0, 4)), "trace", "t,0,4,0,0,a|t,1.5,0.5,1,1,b|", "",
+          "a row an opening");
+    READS(EVENTED(O(0, 0) "," O(1, 1)), "values", "t,a,samples,1|t,a>b,samples,8|", "warning not-closed|",
+          "what stays open ends with the profile");
+    READS(EVENTED(O(0, 0) "," O(1, 1) "," C(0, 2)), "values", "t,a,samples,1|t,a>b,samples,1|",
+          "warning close-below|", "a frame is closed with those above it");
+    READS(EVENTED(C(1, 1) "," O(0, 2) "," C(0, 1)), "values", "", "warning stray-close|warning backwards|",
+          "what is not open cannot be closed, nor does time run back");
+    READS(EVENTED("7,{},[1]"), "values", "", "warning bad-event|warning bad-event|warning bad-event|",
+          "no events");
+    READS("{\"type\":\"odd\",\"name\":\"\"}", "values", "", "warning no-type|", "a profile of neither sort");
+}
+
+static void order(void)
+{
+    file_reads(
+        "{\"profiles\":[{\"weights\":[2],\"samples\":[[1]],\"type\":\"sampled\",\"unit\":\"none\"}]," SHARED
+        "," SCHEMA "}",
+        "values", "profile 0,b,samples,2|", "", "members stand in any order");
+    file_reads("{\"profiles\":[" SAMPLED("none", "[0]", "1") "]}", "values", "", "fatal damaged|",
+               "without frames nothing can be named");
+    file_reads("{" SCHEMA "," SHARED
+               ",\"profiles\":[" SAMPLED("none", "[0]", "1") "," SAMPLED("none", "[0],[1],[0]", "5,6,"),
+               "values", "t,a,samples,1|t~1,a,samples,5|t~1,b,samples,6|", "warning counts|fatal damaged|",
+               "of a file that was cut, what stands before it");
+    file_reads("{" SCHEMA "," SHARED ",\"profiles\":[" EVENTED(O(0, 0) "," O(1, 2) "," C(1, 3) ",{"),
+               "values", "t,a,samples,2|t,a>b,samples,1|", "warning not-closed|fatal damaged|",
+               "    also of events");
+    file_reads("{\"profiles\":[" SAMPLED("none", "[0]", "1") "],\"sha", "values", "", "fatal damaged|",
+               "    but without frames nothing");
+}
+
+static unsigned sure(const char *name, const char *text)
+{
+    return sureness(&pf_speedscope_driver, name, text, strlen(text));
+}
+
+static void probing(void)
+{
+    ok(sure("x", "{" SCHEMA "}") > 0, "the schema tells");
+    ok(sure("x", "{\"$schema\":\"https:\\/\\/www.speedscope.app\\/file-format-schema.json\",\"a") > 0,
+       "also with escaped slashes");
+    ok(sure("x", "{\"profiles\":[{}],\"shared\":{\"frames\":[") > 0, "so do shared and profiles together");
+    ok(!sure("x.json", "{\"profiles\":[{}],\"other\":{}}") && !sure("x.json", "{\"shared\":{}}"),
+       "neither alone does");
+    ok(!sure("x.json", "{\"$schema\":\"https://json-schema.org/\"}"), "nor does another schema");
+}
+
+int main(void)
+{
+    sampled();
+    evented();
+    order();
+    probing();
+    return done();
+}
