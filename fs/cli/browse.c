@@ -55,6 +55,13 @@ static int read_file(struct pf_handle *handle, uint64_t offset, size_t size, str
     return result;
 }
 
+static int read_link(struct pf_fs *fs, uint64_t ino, char **target)
+{
+    int result;
+    WAIT_FOR(result, pf_fs_readlink(fs, ino, target, &job));
+    return result;
+}
+
 /* ---- finding ------------------------------------------------------------------------------------ */
 
 /* What the system refused: no such file, no memory, a full disk. */
@@ -164,7 +171,7 @@ enum { LINKS_MAX = 40 };
 static int follow(struct walk *walk, const char *rest, uint64_t link)
 {
     char *target, *joined = NULL;
-    int result = walk->links++ < LINKS_MAX ? pf_fs_readlink(walk->fs, link, &target) : ELOOP;
+    int result = walk->links++ < LINKS_MAX ? read_link(walk->fs, link, &target) : ELOOP;
     if (result)
         return result;
     if (*target == '/')

@@ -292,16 +292,24 @@ static void op_getattr(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi
     start(req, run_getattr, &(struct pf_request){.ino = ino});
 }
 
-static void op_readlink(fuse_req_t req, fuse_ino_t ino)
+static void run_readlink(struct pf_request *request)
 {
     char *target;
-    int result = pf_fs_readlink(mount_of(req)->fs, ino, &target);
+    int result;
+    SETTLE_OR_RETURN(request, result, pf_fs_readlink(request->mount->fs, request->ino, &target, &job));
     if (result) {
-        fuse_reply_err(req, result);
+        finish(request, result);
         return;
     }
-    fuse_reply_readlink(req, target);
+    settle(request);
+    fuse_reply_readlink(request->req, target);
     free(target);
+    free_request(request);
+}
+
+static void op_readlink(fuse_req_t req, fuse_ino_t ino)
+{
+    start(req, run_readlink, &(struct pf_request){.ino = ino});
 }
 
 static void run_opendir(struct pf_request *request)

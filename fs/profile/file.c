@@ -156,7 +156,7 @@ static int failed_before(struct pf_file_text *text, struct pf_error *error)
 static void keep(struct pf_file_text *text)
 {
     pthread_mutex_lock(&text->live->lock);
-    text->keep = !pf_is_cheap(text->node.kind);
+    text->keep = !pf_is_cheap(&text->live->profile, text->node);
     pthread_mutex_unlock(&text->live->lock);
 }
 
@@ -254,7 +254,7 @@ static uint64_t family_size(const struct pf_family *family, struct pf_node node)
 static bool is_short(struct pf_live *live, struct pf_node node)
 {
     const struct pf_profile *profile = &live->profile;
-    if (pf_is_cheap(node.kind))
+    if (pf_is_cheap(profile, node))
         return true;
     if (pf_table_of(node.kind) >= 0 || node.kind == PF_BLOB)
         return false;
@@ -267,7 +267,7 @@ static int prepare(struct pf_live *live, struct pf_node node, struct pf_job **jo
 {
     struct pf_aggregate *aggregate;
     int result = pf_live_ready(live, node.kind, node.item, job, error);
-    if (result == 0 && pf_needs_aggregate(node.kind))
+    if (result == 0 && pf_needs_aggregate(&live->profile, node))
         result = pf_live_aggregate(live, &aggregate, job, error);
     return result;
 }

@@ -33,13 +33,34 @@ static void add_line(struct pf_buf *out, const char *key, struct pf_cell value)
     pf_buf_char(out, '\n');
 }
 
+/* -1: there are no metrics. Those must be known. */
+static int primary_of(const struct pf_profile *profile)
+{
+    return pf_primary_metric(profile->metrics, profile->n_metrics, profile->options->metric);
+}
+
+struct pf_lines *pf_link_lines(struct pf_live *live, struct pf_node node, struct pf_error *error)
+{
+    const struct pf_profile *profile = pf_live_profile(live);
+    struct pf_buf out = {0};
+    char name[PF_NAME_MAX + 1] = "";
+    if (node.kind == PF_PRIMARY_LINK) {
+        pf_dirname(pf_live_names(live, PF_NAMED_METRICS), (uint32_t)primary_of(profile), name);
+        pf_buf_str(&out, "../metrics/");
+        pf_buf_str(&out, name);
+    } else {
+        /* It stands in the profile's folder, and leads from where that stands. */
+        pf_buf_str(&out, "../");
+        pf_buf_str(&out, profile->links[node.item].target);
+    }
+    return pf_lines_of_text(&out, error);
+}
+
 static void add_metrics(struct pf_live *live, struct pf_buf *out)
 {
     const struct pf_profile *profile = pf_live_profile(live);
     char name[PF_NAME_MAX + 1];
-    if (profile->metrics_stage != PF_OPENED)
-        return;
-    int primary = pf_primary_metric(profile->metrics, profile->n_metrics, profile->options->metric);
+    int primary = profile->metrics_stage == PF_OPENED ? primary_of(profile) : -1;
     if (primary < 0)
         return;
     pf_buf_str(out, "Metrics: ");
@@ -152,6 +173,27 @@ static size_t own_metric_cells(const struct pf_profile *profile, uint32_t metric
     return n;
 }
 
+/* What stacks.folded counts in, and what it leaves out. */
+static int add_folding(struct pf_live *live, uint32_t m, struct pf_buf *out, struct pf_error *error)
+{
+    const struct pf_profile *profile = pf_live_profile(live);
+    const struct pf_folding folding = pf_folding(profile, m);
+    uint64_t left_out = 0;
+    if (*folding.part || *folding.unit) {
+        pf_buf_str(out, "Folded: ");
+        pf_buf_str(out, folding.part);
+        if (*folding.part && *folding.unit)
+            pf_buf_char(out, ' ');
+        add_value(out, pf_string(folding.unit));
+        pf_buf_char(out, '\n');
+    }
+    if (folding.loses && pf_folded_left_out(pf_live_aggregate_now(live), m, &left_out, error))
+        return -1;
+    if (left_out)
+        add_line(out, "Folded left out", pf_uint(left_out));
+    return 0;
+}
+
 struct pf_lines *pf_metric_info_lines(struct pf_live *live, uint32_t m, struct pf_error *error)
 {
     const struct pf_profile *profile = pf_live_profile(live);
@@ -169,6 +211,12 @@ struct pf_lines *pf_metric_info_lines(struct pf_live *live, uint32_t m, struct p
         add_line(&out, "Partner", pf_string(profile->metrics[metric->partner].name));
     add_line(&out, "Description", pf_string(metric->description));
     add_line(&out, "Expression", pf_string(metric->expression));
+    if (primary_of(profile) == (int)m)
+        add_line(&out, "Primary", pf_string("yes"));
+    if (add_folding(live, m, &out, error)) {
+        pf_buf_free(&out);
+        return NULL;
+    }
     struct pf_cell own[OWN_COLUMNS_MAX];
     for (size_t c = 0, n = own_metric_cells(profile, m, own); c < n; c++)
         add_line(&out, profile->metric_columns[c].name, own[c]);

@@ -2,7 +2,7 @@
 #ifndef PF_MODEL_TEXT_H
 #define PF_MODEL_TEXT_H
 
-#include "fs/profile/live.h"
+#include "fs/profile/views.h"
 
 /*
  * The texts that every profile has: info.txt of the profile and of each item, and the tables of its axes and
@@ -14,6 +14,9 @@ struct pf_lines *pf_partition_info_lines(struct pf_live *live, uint32_t partitio
 struct pf_lines *pf_context_info_lines(struct pf_live *live, uint32_t context, struct pf_error *error);
 struct pf_lines *pf_key_info_lines(struct pf_live *live, uint32_t item, struct pf_error *error);
 struct pf_lines *pf_metric_info_lines(struct pf_live *live, uint32_t metric, struct pf_error *error);
+
+/* The target of a link (see pf_is_link). */
+struct pf_lines *pf_link_lines(struct pf_live *live, struct pf_node node, struct pf_error *error);
 
 struct pf_lines *pf_metrics_csv_lines(struct pf_live *live, struct pf_error *error);
 struct pf_lines *pf_partitions_csv_lines(struct pf_live *live, struct pf_error *error);

@@ -29,6 +29,11 @@ static enum pf_stage table_stage(const struct pf_profile *profile, const struct 
     return stage;
 }
 
+static enum pf_stage aggregate_stage(const struct pf_profile *profile)
+{
+    return later(PF_MODELLED, profile->cells ? table_stage(profile, profile->cells) : PF_MODELLED);
+}
+
 enum pf_stage pf_node_stage(const struct pf_profile *profile, struct pf_node node)
 {
     switch (node.kind) {
@@ -55,8 +60,14 @@ enum pf_stage pf_node_stage(const struct pf_profile *profile, struct pf_node nod
     case PF_METRICS:
     case PF_METRIC_DIR:
     case PF_METRICS_CSV:
-    case PF_METRIC_INFO:
+    case PF_PRIMARY:
+    case PF_PRIMARY_LINK:
         return profile->metrics_stage;
+    case PF_METRIC_INFO:
+        /* Metrics that a later stage makes are not to be looked at before. */
+        return profile->metrics_stage == PF_OPENED && !pf_needs_aggregate(profile, node)
+                   ? PF_OPENED
+                   : aggregate_stage(profile);
     case PF_CONTEXTS:
     case PF_CONTEXT_DIR:
     case PF_CONTEXTS_CSV:
@@ -66,8 +77,8 @@ enum pf_stage pf_node_stage(const struct pf_profile *profile, struct pf_node nod
     default:
         break;
     }
-    if (pf_needs_aggregate(node.kind))
-        return later(PF_MODELLED, profile->cells ? table_stage(profile, profile->cells) : PF_MODELLED);
+    if (pf_needs_aggregate(profile, node))
+        return aggregate_stage(profile);
     const struct pf_table *table = &profile->tables[pf_table_of(node.kind)];
     enum pf_stage stage = table_stage(profile, table);
     switch (pf_table_base(node.kind)) {
@@ -89,16 +100,32 @@ bool pf_needs_context_names(unsigned kind)
     return kind == PF_CONTEXTS || kind == PF_CONTEXT_DIR || kind == PF_CONTEXTS_CSV;
 }
 
-bool pf_needs_aggregate(unsigned kind)
+/* What is known of a metric is known before its values are, but for how many of them folded stacks leave out. */
+bool pf_needs_aggregate(const struct pf_profile *profile, struct pf_node node)
 {
-    return kind >= PF_METRIC_FILE && kind < PF_METRIC_FILE + PF_METRIC_VIEWS;
+    if (node.kind == PF_METRIC_INFO)
+        return node.item < profile->n_metrics && pf_folding(profile, node.item).loses;
+    return node.kind >= PF_METRIC_FILE && node.kind < PF_METRIC_FILE + PF_METRIC_VIEWS;
 }
 
-bool pf_is_cheap(unsigned kind)
+bool pf_is_cheap(const struct pf_profile *profile, struct pf_node node)
 {
-    return kind == PF_INFO || kind == PF_ERROR || kind == PF_METRICS_CSV || kind == PF_WARNINGS_CSV ||
-           kind == PF_PARTITION_INFO || kind == PF_CONTEXT_INFO || kind == PF_METRIC_INFO ||
-           kind == PF_KEY_INFO;
+    switch (node.kind) {
+    case PF_LINK:
+    case PF_PRIMARY_LINK:
+    case PF_INFO:
+    case PF_ERROR:
+    case PF_METRICS_CSV:
+    case PF_WARNINGS_CSV:
+    case PF_PARTITION_INFO:
+    case PF_CONTEXT_INFO:
+    case PF_KEY_INFO:
+        return true;
+    case PF_METRIC_INFO:
+        return !pf_needs_aggregate(profile, node);
+    default:
+        return false;
+    }
 }
 
 bool pf_is_seekable(const struct pf_profile *profile, struct pf_node node)
@@ -152,6 +179,9 @@ static struct pf_lines *table_walk(struct pf_live *live, struct pf_node node, st
 struct pf_lines *pf_node_walk(struct pf_live *live, struct pf_node node, struct pf_error *error)
 {
     switch (node.kind) {
+    case PF_LINK:
+    case PF_PRIMARY_LINK:
+        return pf_link_lines(live, node, error);
     case PF_INFO:
         return pf_info_lines(live, error);
     case PF_METRICS_CSV:
@@ -175,7 +205,7 @@ struct pf_lines *pf_node_walk(struct pf_live *live, struct pf_node node, struct 
     default:
         break;
     }
-    if (pf_needs_aggregate(node.kind))
+    if (pf_needs_aggregate(pf_live_profile(live), node))
         return pf_metric_lines(pf_live_profile(live), pf_live_aggregate_now(live), node.item,
                                (enum pf_metric_view)(node.kind - PF_METRIC_FILE), error);
     if (pf_table_of(node.kind) >= 0)

@@ -13,7 +13,7 @@
  * The table of views: which files stand in which folder. name NULL: the partition's plural, or that of the keys. A driver's tables
  * come after these, in folders whose axis they have a column for.
  */
-enum needs { ALWAYS, MEASUREMENTS, KEYS, BLOBS, SRC };
+enum needs { ALWAYS, MEASUREMENTS, METRICS, KEYS, BLOBS, SRC };
 static const struct view {
     unsigned folder, kind;
     const char *name, *extension;
@@ -30,6 +30,7 @@ static const struct view {
     {PF_METRIC_DIR, PF_METRIC_FILE + PF_METRIC_CONTEXTS, "contexts", ".csv", MEASUREMENTS},
     {PF_METRIC_DIR, PF_METRIC_FILE + PF_METRIC_PARTITIONS, NULL, ".csv", MEASUREMENTS},
     {PF_METRIC_DIR, PF_METRIC_FILE + PF_METRIC_FUNCTIONS, "functions", ".csv", MEASUREMENTS},
+    {PF_METRIC_DIR, PF_METRIC_FILE + PF_METRIC_CALLERS, "callers", ".csv", MEASUREMENTS},
     {PF_METRIC_DIR, PF_METRIC_FILE + PF_METRIC_HOT, "hot", ".txt", MEASUREMENTS},
     {PF_METRIC_DIR, PF_METRIC_FILE + PF_METRIC_TREE, "tree", ".txt", MEASUREMENTS},
     {PF_METRIC_DIR, PF_METRIC_FILE + PF_METRIC_FOLDED, "stacks", ".folded", MEASUREMENTS},
@@ -38,6 +39,8 @@ static const struct view {
     {PF_TOP, PF_PARTITIONS, NULL, "", MEASUREMENTS},
     {PF_TOP, PF_CONTEXTS, "contexts", "", MEASUREMENTS},
     {PF_TOP, PF_METRICS, "metrics", "", MEASUREMENTS},
+    {PF_TOP, PF_PRIMARY, "primary", "", MEASUREMENTS},
+    {PF_PRIMARY, PF_PRIMARY_LINK, "metric", "", METRICS},
     {PF_TOP, PF_KEYS, NULL, "", KEYS},
     {PF_TOP, PF_BLOBS, "src", "", BLOBS},
     {PF_TOP, PF_SOURCE_FOLDER, "src", "", SRC},
@@ -49,6 +52,8 @@ static bool has(const struct pf_profile *profile, enum needs needs)
     switch (needs) {
     case MEASUREMENTS:
         return profile->partitions.plural != NULL;
+    case METRICS:
+        return profile->n_metrics > 0;
     case KEYS:
         return profile->keys.plural != NULL;
     case BLOBS:

@@ -25,8 +25,11 @@ enum pf_kind {
     PF_KEY_DIR,
     PF_BLOBS,         /* src/, of files that the profile carries */
     PF_SOURCE_FOLDER, /* src/, a folder of the source itself: not a node of ours, but the way to one of SOURCE's */
-    PF_LAST_FOLDER = PF_SOURCE_FOLDER,
-    PF_LINK, /* the item is the link's index */
+    PF_PRIMARY,
+    PF_LAST_FOLDER = PF_PRIMARY,
+    /* symbolic links; what a walk over one gives is its target */
+    PF_LINK,         /* the item is the link's index */
+    PF_PRIMARY_LINK, /* primary/metric */
     /* files made from the model */
     PF_INFO,
     PF_ERROR,
@@ -61,6 +64,11 @@ static inline bool pf_is_folder(unsigned kind)
     return kind <= PF_LAST_FOLDER;
 }
 
+static inline bool pf_is_link(unsigned kind)
+{
+    return kind == PF_LINK || kind == PF_PRIMARY_LINK;
+}
+
 /* The table that a table's file shows, or -1. */
 static inline int pf_table_of(unsigned kind)
 {
@@ -81,10 +89,10 @@ enum pf_stage pf_node_stage(const struct pf_profile *profile, struct pf_node nod
 bool pf_needs_context_names(unsigned kind);
 
 /* The file is made from aggregates. */
-bool pf_needs_aggregate(unsigned kind);
+bool pf_needs_aggregate(const struct pf_profile *profile, struct pf_node node);
 
 /* The file is a small text, made in no time once its stage is there. */
-bool pf_is_cheap(unsigned kind);
+bool pf_is_cheap(const struct pf_profile *profile, struct pf_node node);
 
 /* The file's rows can be found without going through other items' data, so that a pass over it alone is cheap. */
 bool pf_is_seekable(const struct pf_profile *profile, struct pf_node node);

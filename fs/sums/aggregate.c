@@ -320,8 +320,22 @@ static bool add_total(struct pf_aggregate *aggregate, unsigned metric, bool real
     return true;
 }
 
+void pf_count_holders(struct pf_aggregate *aggregate)
+{
+    for (size_t m = 0; m < aggregate->profile->n_metrics; m++) {
+        struct pf_metric_sums *sums = &aggregate->metrics[m];
+        size_t n = aggregate->n_partitions;
+        for (size_t i = pf_plane_next(&sums->partitions, 0, n); i < n;
+             i = pf_plane_next(&sums->partitions, i + 1, n)) {
+            const struct pf_partition_sum *sum = pf_plane_find(&sums->partitions, sizeof *sum, i);
+            sums->holders += sum->contexts > 0;
+        }
+    }
+}
+
 static void add_totals(struct pf_aggregate *aggregate)
 {
+    pf_count_holders(aggregate);
     for (unsigned i = 0; i < aggregate->profile->n_metrics; i++)
         if (aggregate->metrics[i].contexts.stretches && !add_total(aggregate, i, aggregate->metrics[i].real))
             add_total(aggregate, i, true);
@@ -356,11 +370,19 @@ static struct pf_cell mean_cell(const struct pf_context_sum *sum, bool real, pf_
     return pf_double(pf_number_double(&sum->sum, real) / (double)sum->count);
 }
 
-static double high_of(const struct pf_aggregate *aggregate, unsigned metric, const struct pf_cell *high)
+/* How much more the busiest thread has than a fair share: the largest value of those that all threads make the mean of. */
+static struct pf_cell imbalance_cell(const struct pf_aggregate *aggregate, unsigned metric,
+                                     const struct pf_context_sum *sum, const struct pf_cell *high)
 {
-    if (aggregate->metrics[metric].real)
-        return high->d;
-    return high->type == PF_WIDE ? (double)*high->wide : (double)high->i;
+    const struct pf_profile *profile = aggregate->profile;
+    const struct pf_metric_sums *sums = &aggregate->metrics[metric];
+    if (strcmp(profile->partitions.singular, "thread") != 0 ||
+        profile->metrics[metric].over_partitions != PF_SUM)
+        return pf_absent();
+    double total = pf_number_double(&sum->sum, sums->real);
+    double largest = sums->real ? high->d : high->type == PF_WIDE ? (double)*high->wide : (double)high->i;
+    double imbalance = largest * (double)sums->holders / total;
+    return total == 0 || !isfinite(imbalance) ? pf_absent() : pf_double(imbalance);
 }
 
 void pf_aggregate_context(const struct pf_aggregate *aggregate, unsigned metric, uint32_t context,
@@ -385,11 +407,11 @@ void pf_aggregate_context(const struct pf_aggregate *aggregate, unsigned metric,
         out->min = sums->real ? pf_double(sum->low.d) : pf_int(sum->low.i);
         out->max = sums->real ? pf_double(sum->high.d) : pf_int(sum->high.i);
     }
-    out->stddev = pf_double(sum->deviation < 0 ? 0 : sqrt(sum->deviation / (double)sum->count));
     double mean = pf_number_double(&sum->sum, sums->real) / (double)sum->count;
-    double imbalance = mean == 0 ? INFINITY : high_of(aggregate, metric, &out->max) / mean;
-    if (isfinite(imbalance))
-        out->imbalance = pf_double(imbalance);
+    out->stddev = pf_double(!isfinite(mean)      ? NAN
+                            : sum->deviation < 0 ? 0
+                                                 : sqrt(sum->deviation / (double)sum->count));
+    out->imbalance = imbalance_cell(aggregate, metric, sum, &out->max);
 }
 
 /* ---- life --------------------------------------------------------------------------------------- */
@@ -461,26 +483,44 @@ static bool is_exclusive(const struct pf_metric *metric)
            (metric->over_contexts == PF_OVER_ALL || metric->over_contexts == PF_OVER_FRAMES);
 }
 
-static bool is_time_unit(const char *unit)
+int64_t pf_unit_ns(const char *unit)
 {
-    static const char *const units[] = {
-        "s",    "sec",         "secs",         "second",       "seconds",   "ms",
-        "msec", "us",          "usec",         "\xc2\xb5s",    "\xce\xbcs", "ns",
-        "nsec", "nanoseconds", "microseconds", "milliseconds", "min",       "h"};
+    static const struct {
+        const char *unit;
+        int64_t ns;
+    } units[] = {{"ns", 1},
+                 {"nsec", 1},
+                 {"nanosecond", 1},
+                 {"nanoseconds", 1},
+                 {"us", 1000},
+                 {"usec", 1000},
+                 {"\xc2\xb5s", 1000},
+                 {"\xce\xbcs", 1000},
+                 {"microseconds", 1000},
+                 {"ms", 1000000},
+                 {"msec", 1000000},
+                 {"milliseconds", 1000000},
+                 {"s", 1000000000},
+                 {"sec", 1000000000},
+                 {"secs", 1000000000},
+                 {"second", 1000000000},
+                 {"seconds", 1000000000},
+                 {"min", 60000000000},
+                 {"h", 3600000000000}};
     for (size_t i = 0; i < sizeof units / sizeof *units; i++)
-        if (!strcmp(unit, units[i]))
-            return true;
-    return false;
+        if (!strcmp(unit, units[i].unit))
+            return units[i].ns;
+    return 0;
 }
 
 /* Of two metrics that of the lower rank speaks for the profile, of equals the first. */
 static int rank_of(const struct pf_metric *metric)
 {
     enum { TIME, EXCLUSIVE_TIME, EXCLUSIVE, OTHER, EMPTY };
-    int rank = !strcmp(metric->name, "time")                        ? TIME
-               : is_exclusive(metric) && is_time_unit(metric->unit) ? EXCLUSIVE_TIME
-               : is_exclusive(metric)                               ? EXCLUSIVE
-                                                                    : OTHER;
+    int rank = !strcmp(metric->name, "time")                      ? TIME
+               : is_exclusive(metric) && pf_unit_ns(metric->unit) ? EXCLUSIVE_TIME
+               : is_exclusive(metric)                             ? EXCLUSIVE
+                                                                  : OTHER;
     return metric->empty ? EMPTY + rank : rank;
 }
 

@@ -46,8 +46,12 @@ struct pf_statistics {
     uint64_t count;
     struct pf_cell sum; /* follows over_partitions: a sum, minimum, maximum, or one partition's value */
     struct pf_cell mean, min, max;
-    struct pf_cell stddev;    /* of the population */
-    struct pf_cell imbalance; /* max / mean */
+    struct pf_cell stddev; /* of the population */
+    /*
+     * max x n / sum, n being the threads that hold any value of the metric: 1 is balance, n that one has it all. Absent
+     * where partitions are no threads or the metric does not add up over them.
+     */
+    struct pf_cell imbalance;
     pf_int128 wide[4];
 };
 
@@ -59,12 +63,32 @@ void pf_aggregate_context(const struct pf_aggregate *aggregate, unsigned metric,
 enum pf_metric_view {
     PF_METRIC_CONTEXTS,   /* contexts.csv: context,sum,mean,min,max,stddev,imbalance,count,name */
     PF_METRIC_PARTITIONS, /* threads.csv (points.csv, ...): thread,sum,contexts */
-    PF_METRIC_FUNCTIONS,  /* functions.csv: contexts,exclusive,inclusive,name,file */
+    PF_METRIC_FUNCTIONS,  /* functions.csv: kind,contexts,exclusive,inclusive,the percents,unit,name,file */
+    PF_METRIC_CALLERS,    /* callers.csv: contexts,exclusive,inclusive,caller,callee */
     PF_METRIC_HOT,        /* hot.txt */
     PF_METRIC_TREE,       /* tree.txt */
     PF_METRIC_FOLDED,     /* stacks.folded */
     PF_METRIC_VIEWS
 };
+
+/*
+ * The unit of a metric's folded stacks, which are whole numbers: times in ns, other integers as they are, other values
+ * in millionths of their unit; always, so that two runs can be compared.
+ */
+struct pf_folding {
+    int64_t factor;   /* times the value */
+    const char *part; /* "" or "1e-6": what stands before the unit */
+    const char *unit;
+    bool loses; /* rounding may leave positive values out */
+};
+struct pf_folding pf_folding(const struct pf_profile *profile, unsigned metric);
+
+/* How many contexts' positive values rounding leaves out of the folded stacks. 0, or -1 with *error filled. */
+int pf_folded_left_out(struct pf_aggregate *aggregate, unsigned metric, uint64_t *left_out,
+                       struct pf_error *error);
+
+/* Nanoseconds in one of a unit of time; 0 if it is none. */
+int64_t pf_unit_ns(const char *unit);
 
 /*
  * A walk over one view. The result borrows profile and aggregate, and is freed by its close. NULL with *error

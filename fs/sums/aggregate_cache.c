@@ -147,6 +147,7 @@ struct pf_aggregate *pf_aggregate_unpack(const struct pf_profile *profile, const
                 pf_unpack_u64(&in) == aggregate->n_partitions && pf_unpack_u64(&in) == profile->n_metrics;
     for (size_t m = 0; fits && m < profile->n_metrics; m++)
         fits = unpack_metric(aggregate, &aggregate->metrics[m], &in);
+    pf_count_holders(aggregate);
     if (fits)
         return aggregate;
     pf_aggregate_free(aggregate);

@@ -43,11 +43,6 @@ static inline double pf_number_double(const union pf_number *number, bool real)
     return isfinite(number->d.sum) ? number->d.sum + number->d.lost : number->d.sum;
 }
 
-static inline bool pf_number_is_zero(const union pf_number *number, bool real)
-{
-    return real ? pf_number_double(number, true) == 0 : number->i == 0;
-}
-
 /* Adds a number of the same sort. False if an integer sum needs more than 128 bits; *to is then as before. */
 static inline bool pf_number_add(union pf_number *to, const union pf_number *x, bool real)
 {
@@ -176,6 +171,7 @@ struct pf_metric_sums {
     bool wide; /* integers, and smallest and largest stand in `extremes` */
     bool total_real;
     union pf_number total;
+    size_t holders;             /* partitions that have any value */
     struct pf_plane contexts;   /* struct pf_context_sum */
     struct pf_plane extremes;   /* struct pf_extremes */
     struct pf_plane partitions; /* struct pf_partition_sum */
@@ -206,6 +202,9 @@ static inline const struct pf_context_sum *pf_context_find(const struct pf_aggre
 /* An aggregate without values, or NULL with *error filled. */
 struct pf_aggregate *pf_aggregate_empty(const struct pf_profile *profile, struct pf_error *error);
 
+/* Fills holders of each metric, from its partitions. */
+void pf_count_holders(struct pf_aggregate *aggregate);
+
 /* True if over_contexts takes a context with these flags (enum pf_context_flags) into account. */
 bool pf_counts(enum pf_over_contexts over, unsigned flags);
 
@@ -221,6 +220,9 @@ struct pf_twins {
     int exclusive, inclusive;
 };
 
+/* The metric that has the exclusive values of a metric's views: itself, its partner, or PF_NO_PARTNER. */
+int pf_exclusive_twin(const struct pf_profile *profile, unsigned metric);
+
 /* One metric's values by context, as they are made. */
 struct pf_values {
     struct pf_aggregate *aggregate;
@@ -231,9 +233,13 @@ struct pf_values {
     uint32_t n;
     bool exclusive_real, inclusive_real;
     union pf_number *exclusive, *inclusive; /* what counts: 0 where there is no value */
+    bool *lacking;                          /* the inclusive value is not known; NULL: all are */
     bool *present;                          /* some context in the subtree has a value */
     uint32_t *scratch;                      /* one item a context, for whoever computes */
 };
+
+/* True if a context stands by itself: it calls nothing, nothing calls it, and it is neither a frame nor a root. */
+bool pf_stands_alone(const struct pf_tree *tree, uint32_t context);
 
 /* Makes room, and fills twins and, unless exclusive_only, present[]. 0, or -1 with *error filled and nothing to
  * free. */
@@ -247,19 +253,24 @@ bool pf_values_fill(struct pf_values *values, bool real);
 
 /* ---- orders of walking -------------------------------------------------------------------------- */
 
-/* The contexts of one name and file, added up; inclusive values of the outermost ones alone. */
+/*
+ * Contexts of one kind, name and file, or of one name and caller's name, added up; inclusive values of the outermost
+ * ones alone.
+ */
 struct pf_function {
     union pf_number exclusive, inclusive;
-    union pf_number running; /* sum of `exclusive` up to and with this function */
-    uint32_t contexts;       /* how many contexts of this name stand in the tree */
-    uint32_t name, file;     /* in the tree's strings; file may be PF_NO_STRING */
+    union pf_number running; /* sum of `exclusive` up to and with this one */
+    uint32_t contexts;       /* how many contexts of this key stand in the tree */
+    uint32_t name, file;     /* strings; a pair's `file` is the caller. PF_NO_STRING: none */
+    uint8_t kind;
+    bool lacking; /* the inclusive value is not known */
 };
 
 /*
  * Exclusive and inclusive values of one metric by context, and with them what a view is walked by. Made when
  * the first walk needs it, immutable then, kept while the cache limit allows.
  */
-enum pf_arrangement { PF_BY_CALLS, PF_BY_FUNCTION, PF_BY_STACK };
+enum pf_arrangement { PF_BY_CALLS, PF_BY_FUNCTION, PF_BY_CALLER, PF_BY_STACK };
 struct pf_arranged {
     enum pf_arrangement kind;
     unsigned metric;
@@ -268,20 +279,38 @@ struct pf_arranged {
     struct pf_arranged *next;
 
     bool exclusive_real, inclusive_real;
-    unsigned width; /* of the longest value as pf_print_rounded prints it */
+    unsigned width;    /* of the longest value as pf_print_rounded prints it */
+    unsigned total_of; /* the metric whose total exclusive values add up to */
+    double total;      /* what exclusive values are a share of: what they add up to */
+    double roots; /* what inclusive values are a share of: what the roots hold, or `total` if that is more */
 
     /* What stands in each context's line; PF_BY_STACK: the exclusive value alone. */
     union pf_number *exclusive, *inclusive; /* by context */
+    bool *lacking; /* by context: there is no inclusive value; NULL: there always is */
     /* PF_BY_CALLS: contexts with a value in their subtree, callers first, heaviest child first. */
     uint32_t *order;
     uint32_t n_order;
     /* PF_BY_STACK: a context's ancestor (or itself) at depth PF_STACK_HALF - 1; NULL if none is so deep that a
      * stack is cut. */
     uint32_t *outer;
+    uint64_t left_out; /* PF_BY_STACK: positive values that round to 0 */
 
-    struct pf_function *functions; /* PF_BY_FUNCTION: largest exclusive value first */
+    struct pf_function
+        *functions; /* PF_BY_FUNCTION: largest exclusive value first, PF_BY_CALLER: inclusive */
     size_t n_functions;
+    struct pf_strings *strings; /* of their names; NULL: those of the tree */
 };
+
+/* What comes of arranging. PF_OVERFLOW: some integer needs more than 128 bits. */
+enum pf_outcome { PF_DONE, PF_FAILED, PF_OVERFLOW };
+
+/* Fills functions[], for PF_BY_FUNCTION and PF_BY_CALLER, of values that are filled. PF_FAILED with *error filled. */
+enum pf_outcome pf_arrange_functions(struct pf_values *values, struct pf_arranged *arranged,
+                                     struct pf_error *error);
+
+/* Makes columns wide enough for both. */
+void pf_widen(struct pf_arranged *arranged, const union pf_number *exclusive,
+              const union pf_number *inclusive);
 
 /* A folded stack of more than twice this many frames shows the outermost and innermost so many. */
 enum { PF_STACK_HALF = 512 };
@@ -300,6 +329,9 @@ void pf_arranged_free_all(struct pf_aggregate *aggregate);
 /* Leaves *context for its caller (PF_NO_CONTEXT after a root) on a walk in the order of indexes. Returns the
  * next callee of that caller (or the next root), or PF_NO_CONTEXT. */
 uint32_t pf_walk_leave(const struct pf_tree *tree, uint32_t *context);
+
+/* True if a value has a place among the folded stacks: it is at least 1, rounded. */
+bool pf_is_folded(const struct pf_folding *folding, const union pf_number *number, bool real);
 
 /* A number for eyes: integers exactly, doubles to six significant digits (all digits before the point). As
  * the functions of print.h. */

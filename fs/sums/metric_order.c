@@ -1,13 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 #include <stdlib.h>
 
-#include "formats/kit/array.h"
 #include "formats/kit/print.h"
 #include "fs/sums/aggregate_private.h"
 
-/* The orders that functions.csv, hot.txt, tree.txt and stacks.folded are walked in. */
-
-enum outcome { DONE, FAILED, OVERFLOW };
+/* The orders that views are walked in: how they are made and kept; by function and caller: metric_functions.c. */
 
 static unsigned length_of(const union pf_number *number, bool real)
 {
@@ -15,8 +12,8 @@ static unsigned length_of(const union pf_number *number, bool real)
     return (unsigned)(pf_print_rounded(text, number, real) - text);
 }
 
-static void widen(struct pf_arranged *arranged, const union pf_number *exclusive,
-                  const union pf_number *inclusive)
+void pf_widen(struct pf_arranged *arranged, const union pf_number *exclusive,
+              const union pf_number *inclusive)
 {
     unsigned a = length_of(exclusive, arranged->exclusive_real);
     unsigned b = length_of(inclusive, arranged->inclusive_real);
@@ -114,99 +111,42 @@ static int find_outer(struct pf_values *values, struct pf_arranged *arranged, st
 }
 
 /* Takes the values over. Stacks are walked in the order of the tree, which is there already. */
-static enum outcome arrange_by_stack(struct pf_values *values, struct pf_arranged *arranged,
-                                     struct pf_error *error)
+static enum pf_outcome arrange_by_stack(struct pf_values *values, struct pf_arranged *arranged,
+                                        struct pf_error *error)
 {
     if (find_outer(values, arranged, error))
-        return FAILED;
+        return PF_FAILED;
     arranged->exclusive = values->exclusive;
     values->exclusive = NULL;
+    arranged->left_out = 0;
+    struct pf_folding folding = pf_folding(values->aggregate->profile, values->metric);
+    for (uint32_t i = 0; i < values->n; i++)
+        arranged->left_out += pf_number_double(&arranged->exclusive[i], arranged->exclusive_real) > 0 &&
+                              !pf_is_folded(&folding, &arranged->exclusive[i], arranged->exclusive_real);
     arranged->bytes = (uint64_t)values->n * (sizeof(union pf_number) + sizeof(uint32_t));
-    return DONE;
+    return PF_DONE;
 }
 
 /* Takes the values over. */
-static enum outcome arrange_by_calls(struct pf_values *values, struct pf_arranged *arranged,
-                                     struct pf_error *error)
+static enum pf_outcome arrange_by_calls(struct pf_values *values, struct pf_arranged *arranged,
+                                        struct pf_error *error)
 {
     if (order_by_calls(values, arranged, error))
-        return FAILED;
+        return PF_FAILED;
     arranged->exclusive = values->exclusive;
     arranged->inclusive = values->inclusive;
+    arranged->lacking = values->lacking;
     values->exclusive = values->inclusive = NULL;
+    values->lacking = NULL;
     for (uint32_t i = 0; i < arranged->n_order; i++) {
         uint32_t context = arranged->order[i];
-        widen(arranged, &arranged->exclusive[context], &arranged->inclusive[context]);
+        pf_widen(arranged, &arranged->exclusive[context], &arranged->inclusive[context]);
     }
     arranged->bytes = (uint64_t)values->n * (2 * sizeof(union pf_number) + sizeof(uint32_t));
-    return DONE;
+    return PF_DONE;
 }
 
-/* ---- by function -------------------------------------------------------------------------------- */
-
-/* Numbers for the functions, which are pairs of name and file, as they are met. */
-struct numbering {
-    uint32_t *slots; /* open addressing: number + 1, 0 is free */
-    uint32_t mask;
-    uint32_t *number;              /* by context */
-    struct pf_function *functions; /* by number */
-    uint32_t n, room;
-};
-
-static uint32_t file_of(const struct pf_tree *tree, uint32_t context)
-{
-    return tree->file ? tree->file[context] : PF_NO_STRING;
-}
-
-static uint32_t *slot_of(const struct numbering *numbering, uint32_t name, uint32_t file)
-{
-    uint64_t hash = ((uint64_t)name << 32 | file) * 0x9e3779b97f4a7c15u;
-    for (uint32_t i = (uint32_t)(hash >> 32);; i++) {
-        uint32_t *slot = &numbering->slots[i & numbering->mask];
-        const struct pf_function *function = *slot ? &numbering->functions[*slot - 1] : NULL;
-        if (!function || (function->name == name && function->file == file))
-            return slot;
-    }
-}
-
-/* Twice the room for functions, and slots for twice as many, so that at most half are taken. */
-static int grow_numbering(struct numbering *numbering)
-{
-    uint32_t room = numbering->room ? numbering->room * 2 : 256;
-    struct pf_error lack;
-    if (pf_array_resize(&numbering->functions, room, sizeof *numbering->functions, &lack))
-        return -1;
-    uint32_t *slots = calloc((size_t)room * 2, sizeof *slots);
-    if (!slots)
-        return -1;
-    free(numbering->slots);
-    numbering->slots = slots;
-    numbering->mask = room * 2 - 1;
-    numbering->room = room;
-    for (uint32_t i = 0; i < numbering->n; i++)
-        *slot_of(numbering, numbering->functions[i].name, numbering->functions[i].file) = i + 1;
-    return 0;
-}
-
-static int number_functions(struct numbering *numbering, const struct pf_values *values)
-{
-    const struct pf_tree *tree = values->tree;
-    for (uint32_t i = 0; i < values->n; i++) {
-        if (!values->present[i])
-            continue;
-        if (numbering->n == numbering->room && grow_numbering(numbering))
-            return -1;
-        uint32_t *slot = slot_of(numbering, tree->name[i], file_of(tree, i));
-        if (!*slot) {
-            numbering->functions[numbering->n] =
-                (struct pf_function){.name = tree->name[i], .file = file_of(tree, i)};
-            *slot = ++numbering->n;
-        }
-        numbering->number[i] = *slot - 1;
-        numbering->functions[*slot - 1].contexts++;
-    }
-    return 0;
-}
+/* ---- walking ------------------------------------------------------------------------------------ */
 
 /* The next child of its caller (or the next root) in the order of indexes, which they stand in; or NULL. */
 static const uint32_t *sibling_after(const struct pf_tree *tree, uint32_t context)
@@ -233,147 +173,59 @@ uint32_t pf_walk_leave(const struct pf_tree *tree, uint32_t *context)
     return sibling ? *sibling : PF_NO_CONTEXT;
 }
 
-/*
- * Marks (in `outermost`) the contexts that no other of the same function calls, be it by way of others:
- * `inside` says in how many contexts of each function the walk stands.
- */
-static void find_outermost(const struct pf_values *values, const struct numbering *numbering,
-                           uint32_t *inside, bool *outermost)
-{
-    const struct pf_tree *tree = values->tree;
-    uint32_t context = tree->roots ? tree->root[0] : PF_NO_CONTEXT;
-    while (context != PF_NO_CONTEXT) {
-        if (values->present[context]) {
-            outermost[context] = !inside[numbering->number[context]]++;
-            if (tree->first[context] < tree->first[context + 1]) {
-                context = tree->child[tree->first[context]];
-                continue;
-            }
-        }
-        uint32_t next = PF_NO_CONTEXT;
-        while (next == PF_NO_CONTEXT && context != PF_NO_CONTEXT) {
-            if (values->present[context])
-                inside[numbering->number[context]]--;
-            next = pf_walk_leave(tree, &context);
-        }
-        context = next;
-    }
-}
-
-/* False if some integer needs more than 128 bits. */
-static bool sum_functions(const struct pf_values *values, const struct numbering *numbering,
-                          const bool *outermost)
-{
-    for (uint32_t i = 0; i < numbering->n; i++)
-        numbering->functions[i].exclusive = numbering->functions[i].inclusive = (union pf_number){0};
-    for (uint32_t i = 0; i < values->n; i++) {
-        if (!values->present[i])
-            continue;
-        struct pf_function *function = &numbering->functions[numbering->number[i]];
-        if (!pf_number_add(&function->exclusive, &values->exclusive[i], values->exclusive_real))
-            return false;
-        if (outermost[i] &&
-            !pf_number_add(&function->inclusive, &values->inclusive[i], values->inclusive_real))
-            return false;
-    }
-    return true;
-}
-
-static int compare_strings(const struct pf_strings *strings, uint32_t a, uint32_t b)
-{
-    struct pf_cell x = pf_interned(strings, a), y = pf_interned(strings, b);
-    size_t common = x.size < y.size ? x.size : y.size;
-    int order = common ? memcmp(x.text, y.text, common) : 0;
-    return order ? order : (x.size > y.size) - (x.size < y.size);
-}
-
-static int hottest_first(const void *a, const void *b, void *context)
-{
-    const struct pf_values *values = context;
-    const struct pf_function *x = a, *y = b;
-    int order = pf_number_compare(&y->exclusive, &x->exclusive, values->exclusive_real);
-    if (!order)
-        order = pf_number_compare(&y->inclusive, &x->inclusive, values->inclusive_real);
-    if (!order)
-        order = compare_strings(values->tree->strings, x->name, y->name);
-    if (!order)
-        order = compare_strings(values->tree->strings, x->file, y->file);
-    return order;
-}
-
-/* Takes the numbering's functions over. */
-static enum outcome sort_functions(struct pf_values *values, struct numbering *numbering,
-                                   struct pf_arranged *arranged)
-{
-    struct pf_function *functions = numbering->functions;
-    union pf_number running = {0};
-    if (numbering->n > 1)
-        qsort_r(functions, numbering->n, sizeof *functions, hottest_first, values);
-    for (uint32_t i = 0; i < numbering->n; i++) {
-        if (!pf_number_add(&running, &functions[i].exclusive, values->exclusive_real))
-            return OVERFLOW;
-        functions[i].running = running;
-        widen(arranged, &functions[i].exclusive, &functions[i].inclusive);
-    }
-    arranged->functions = functions;
-    arranged->n_functions = numbering->n;
-    arranged->bytes = (uint64_t)numbering->room * sizeof *functions;
-    numbering->functions = NULL;
-    return DONE;
-}
-
-static enum outcome arrange_by_function(struct pf_values *values, struct pf_arranged *arranged,
-                                        struct pf_error *error)
-{
-    enum outcome outcome = FAILED;
-    size_t n = (size_t)values->n + 1;
-    struct numbering numbering = {.number = calloc(n, sizeof *numbering.number)};
-    bool *outermost = calloc(n, sizeof *outermost);
-    uint32_t *inside = NULL;
-    if (numbering.number && outermost && !number_functions(&numbering, values))
-        inside = calloc((size_t)numbering.n + 1, sizeof *inside);
-    if (inside) {
-        if (values->n)
-            find_outermost(values, &numbering, inside, outermost);
-        outcome = OVERFLOW;
-        if (sum_functions(values, &numbering, outermost))
-            outcome = sort_functions(values, &numbering, arranged);
-    } else {
-        pf_fail_memory(error);
-    }
-    free(inside);
-    free(outermost);
-    free(numbering.number);
-    free(numbering.slots);
-    free(numbering.functions);
-    return outcome;
-}
-
 /* ---- making and keeping ------------------------------------------------------------------------- */
 
 static void free_arranged(struct pf_arranged *arranged)
 {
     free(arranged->exclusive);
     free(arranged->inclusive);
+    free(arranged->lacking);
     free(arranged->order);
     free(arranged->outer);
     free(arranged->functions);
+    pf_strings_free(arranged->strings);
     free(arranged);
 }
 
-static enum outcome arrange(struct pf_values *values, struct pf_arranged *arranged, bool real,
-                            struct pf_error *error)
+/*
+ * What shares are of. Exclusive ones: of what exclusive values add up to. Inclusive ones: of what the roots hold, if that
+ * is more. A context that stands alone is no root, and without a tree none is.
+ */
+static void find_totals(const struct pf_values *values, struct pf_arranged *arranged)
+{
+    const struct pf_tree *tree = values->tree;
+    int metric = values->twins.exclusive != PF_NO_PARTNER ? values->twins.exclusive : values->twins.inclusive;
+    if (metric == PF_NO_PARTNER)
+        return;
+    const struct pf_metric_sums *sums = &values->aggregate->metrics[metric];
+    arranged->total_of = (unsigned)metric;
+    arranged->total = arranged->roots = pf_number_double(&sums->total, sums->total_real);
+    if (values->lacking || values->exclusive_only)
+        return;
+    union pf_number roots = {0};
+    for (uint32_t i = 0; i < tree->roots; i++)
+        if (!pf_stands_alone(tree, tree->root[i]))
+            pf_real_add(&roots, pf_number_double(&values->inclusive[tree->root[i]], values->inclusive_real));
+    double held = pf_number_double(&roots, true);
+    if (held > arranged->total)
+        arranged->roots = held;
+}
+
+static enum pf_outcome arrange(struct pf_values *values, struct pf_arranged *arranged, bool real,
+                               struct pf_error *error)
 {
     if (!pf_values_fill(values, real))
-        return OVERFLOW;
+        return PF_OVERFLOW;
     arranged->exclusive_real = values->exclusive_real;
     arranged->inclusive_real = values->inclusive_real;
     arranged->width = 0;
+    find_totals(values, arranged);
     switch (arranged->kind) {
     case PF_BY_CALLS:
         return arrange_by_calls(values, arranged, error);
     case PF_BY_FUNCTION:
-        return arrange_by_function(values, arranged, error);
+    case PF_BY_CALLER:
+        return pf_arrange_functions(values, arranged, error);
     case PF_BY_STACK:
         break;
     }
@@ -395,11 +247,11 @@ static struct pf_arranged *new_arranged(struct pf_aggregate *aggregate, unsigned
     }
     arranged->kind = kind;
     arranged->metric = metric;
-    enum outcome outcome = arrange(&values, arranged, false, error);
-    if (outcome == OVERFLOW)
+    enum pf_outcome outcome = arrange(&values, arranged, false, error);
+    if (outcome == PF_OVERFLOW)
         outcome = arrange(&values, arranged, true, error);
     pf_values_free(&values);
-    if (outcome == DONE)
+    if (outcome == PF_DONE)
         return arranged;
     free_arranged(arranged);
     return NULL;

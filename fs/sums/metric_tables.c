@@ -89,22 +89,60 @@ static bool partitions_record(struct pf_metric_walk *walk, struct pf_buf *out)
     return true;
 }
 
+/* A share of a total in percent; absent if there is nothing to have a share of. */
+static struct pf_cell percent_cell(const union pf_number *part, bool real, double whole)
+{
+    if (whole == 0 || !isfinite(whole))
+        return pf_absent();
+    double x = pf_number_double(part, real);
+    return pf_double(fabs(x) < 1e300 ? x * 100 / whole : x / whole * 100);
+}
+
 static bool functions_record(struct pf_metric_walk *walk, struct pf_buf *out)
 {
     uint64_t at = walk->position++;
     if (!at) {
-        pf_buf_str(out, "contexts,exclusive,inclusive,name,file\n");
+        pf_buf_str(out,
+                   "kind,contexts,exclusive,inclusive,exclusive_percent,inclusive_percent,unit,name,file\n");
         return true;
     }
     const struct pf_arranged *arranged = walk->arranged;
-    const struct pf_function *function = &arranged->functions[at - 1];
-    bool sums = pf_adds_up(&walk->profile->metrics[walk->metric]);
+    const struct pf_function *it = &arranged->functions[at - 1];
+    const struct pf_metric *metric = &walk->profile->metrics[walk->metric];
+    bool sums = pf_adds_up(metric), inclusive = sums && !it->lacking;
     struct pf_cell cells[] = {
-        pf_uint(function->contexts),
-        sums ? pf_number_cell(&function->exclusive, arranged->exclusive_real) : pf_absent(),
-        sums ? pf_number_cell(&function->inclusive, arranged->inclusive_real) : pf_absent(),
-        name_cell(walk, function->name),
-        name_cell(walk, function->file),
+        pf_string(walk->profile->contexts->kinds[it->kind]),
+        pf_uint(it->contexts),
+        sums ? pf_number_cell(&it->exclusive, arranged->exclusive_real) : pf_absent(),
+        inclusive ? pf_number_cell(&it->inclusive, arranged->inclusive_real) : pf_absent(),
+        sums ? percent_cell(&it->exclusive, arranged->exclusive_real, arranged->total) : pf_absent(),
+        inclusive ? percent_cell(&it->inclusive, arranged->inclusive_real, arranged->roots) : pf_absent(),
+        pf_string(metric->unit),
+        name_cell(walk, it->name),
+        name_cell(walk, it->file),
+    };
+    add_row(out, cells, sizeof cells / sizeof *cells);
+    return true;
+}
+
+static bool callers_record(struct pf_metric_walk *walk, struct pf_buf *out)
+{
+    uint64_t at = walk->position++;
+    if (!at) {
+        pf_buf_str(out, "contexts,exclusive,inclusive,caller,callee\n");
+        return true;
+    }
+    const struct pf_arranged *arranged = walk->arranged;
+    const struct pf_function *it = &arranged->functions[at - 1];
+    bool edges = arranged->strings != NULL; /* they have what goes along and nothing else */
+    bool sums = pf_adds_up(&walk->profile->metrics[walk->metric]);
+    const struct pf_strings *strings = edges ? arranged->strings : walk->profile->contexts->strings;
+    struct pf_cell cells[] = {
+        edges ? pf_absent() : pf_uint(it->contexts),
+        sums && !edges ? pf_number_cell(&it->exclusive, arranged->exclusive_real) : pf_absent(),
+        sums || edges ? pf_number_cell(&it->inclusive, arranged->inclusive_real) : pf_absent(),
+        pf_interned(strings, it->file),
+        pf_interned(strings, it->name),
     };
     add_row(out, cells, sizeof cells / sizeof *cells);
     return true;
@@ -113,7 +151,7 @@ static bool functions_record(struct pf_metric_walk *walk, struct pf_buf *out)
 /* ---- the views ---------------------------------------------------------------------------------- */
 
 /* What a view walks over: as many records, and the first line. */
-enum items { CONTEXTS, PARTITIONS, FUNCTIONS, CALLS, STACKS };
+enum items { CONTEXTS, PARTITIONS, FUNCTIONS, CALLERS, CALLS, STACKS };
 
 static const struct view {
     pf_metric_record *record;
@@ -122,6 +160,7 @@ static const struct view {
     [PF_METRIC_CONTEXTS] = {contexts_record, CONTEXTS},
     [PF_METRIC_PARTITIONS] = {partitions_record, PARTITIONS},
     [PF_METRIC_FUNCTIONS] = {functions_record, FUNCTIONS},
+    [PF_METRIC_CALLERS] = {callers_record, CALLERS},
     [PF_METRIC_HOT] = {pf_hot_record, FUNCTIONS},
     [PF_METRIC_TREE] = {pf_tree_record, CALLS},
     [PF_METRIC_FOLDED] = {pf_folded_record, STACKS},
@@ -185,18 +224,17 @@ static int prepare(struct pf_metric_walk *walk, enum items items, struct pf_erro
     struct pf_aggregate *aggregate = walk->aggregate;
     if (items == STACKS && !(walk->stack = calloc(1, sizeof *walk->stack)))
         return pf_fail_memory(error);
-    bool needed = items == FUNCTIONS || items == CALLS || items == STACKS;
-    enum pf_arrangement kind = items == FUNCTIONS ? PF_BY_FUNCTION
-                               : items == STACKS  ? PF_BY_STACK
-                                                  : PF_BY_CALLS;
-    if (needed)
-        walk->arranged = pf_arranged_get(aggregate, walk->metric, kind, error);
-    if (needed && !walk->arranged)
+    static const enum pf_arrangement kinds[] = {[FUNCTIONS] = PF_BY_FUNCTION,
+                                                [CALLERS] = PF_BY_CALLER,
+                                                [CALLS] = PF_BY_CALLS,
+                                                [STACKS] = PF_BY_STACK};
+    bool needed = items != CONTEXTS && items != PARTITIONS;
+    if (needed && !(walk->arranged = pf_arranged_get(aggregate, walk->metric, kinds[items], error)))
         return -1;
-    walk->end = 1 + (items == FUNCTIONS    ? walk->arranged->n_functions
-                     : items == CALLS      ? walk->arranged->n_order
-                     : items == PARTITIONS ? aggregate->n_partitions
-                                           : aggregate->n_contexts);
+    walk->end = 1 + (items == FUNCTIONS || items == CALLERS ? walk->arranged->n_functions
+                     : items == CALLS                       ? walk->arranged->n_order
+                     : items == PARTITIONS                  ? aggregate->n_partitions
+                                                            : aggregate->n_contexts);
     return 0;
 }
 

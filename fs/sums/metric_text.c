@@ -6,7 +6,7 @@
 
 /* ---- numbers for eyes --------------------------------------------------------------------------- */
 
-enum { DIGITS = 6 };
+enum { DIGITS = 6, SMALL_DIGITS = 2 };
 
 /* x * 10^power; in steps that stay within what a double holds exactly, so that no host differs. */
 static double times_power(double x, int power)
@@ -20,21 +20,22 @@ static double times_power(double x, int power)
     return power < 0 ? x / powers[-power] : x * powers[power];
 }
 
-/* The six significant digits of x > 0 as an integer; *exponent is that of the first digit. */
-static uint32_t significant(double x, int *exponent)
+/* The first `n` significant digits of x > 0 as an integer; *exponent is that of the first digit. */
+static uint32_t significant(double x, int n, int *exponent)
 {
+    double least = times_power(1, n - 1);
     int e = (int)floor(log10(x));
-    while (times_power(x, DIGITS - 1 - e) >= 1e6)
+    while (times_power(x, n - 1 - e) >= least * 10)
         e++;
-    while (times_power(x, DIGITS - 1 - e) < 1e5)
+    while (times_power(x, n - 1 - e) < least)
         e--;
-    uint32_t digits = (uint32_t)floor(times_power(x, DIGITS - 1 - e) + 0.5);
-    if (digits == 1000000) { /* 999999.5 and more */
-        digits = 100000;
+    double digits = floor(times_power(x, n - 1 - e) + 0.5);
+    if (digits == least * 10) { /* 999999.5 and more */
+        digits = least;
         e++;
     }
     *exponent = e;
-    return digits;
+    return (uint32_t)digits;
 }
 
 /* digits[0 .. n) with the point after the first `whole` of them, `whole` from -3 (zeros in front) to n. */
@@ -55,14 +56,14 @@ static char *print_with_point(char *out, const char *digits, int n, int whole)
     return out;
 }
 
-static char *print_significant(char *out, double x)
+static char *print_significant(char *out, double x, int n)
 {
-    int e, n = DIGITS;
+    int e, most = n;
     char digits[PF_NUMBER_MAX];
-    pf_print_uint(digits, significant(x, &e));
-    while (n > 1 && digits[n - 1] == '0' && (n > e + 1 || e >= DIGITS))
+    pf_print_uint(digits, significant(x, n, &e));
+    while (n > 1 && digits[n - 1] == '0' && (n > e + 1 || e >= most))
         n--;
-    if (e >= -4 && e < DIGITS)
+    if (e >= -4 && e < most)
         return print_with_point(out, digits, n, e + 1);
     out = print_with_point(out, digits, n, 1);
     *out++ = 'e';
@@ -73,7 +74,8 @@ static char *print_significant(char *out, double x)
     return pf_print_int(out, e);
 }
 
-static char *print_rounded_double(char *out, double x)
+/* With `digits` significant digits, all of them before the point. */
+static char *print_rounded_double(char *out, double x, int digits)
 {
     if (x == 0) {
         *out++ = '0';
@@ -87,27 +89,28 @@ static char *print_rounded_double(char *out, double x)
     }
     if (x >= 1e5 && x < 1e15)
         return pf_print_int(out, (int64_t)floor(x + 0.5));
-    return print_significant(out, x);
+    return print_significant(out, x, digits);
 }
 
 char *pf_print_rounded(char *out, const union pf_number *number, bool real)
 {
-    return real ? print_rounded_double(out, pf_number_double(number, true)) : pf_print_wide(out, number->i);
+    return real ? print_rounded_double(out, pf_number_double(number, true), DIGITS)
+                : pf_print_wide(out, number->i);
 }
 
-/* A share with two decimals; what rounds to 0% or 100% has none. */
+/* A share with two decimals, what rounds to 100% without; one that would round to 0% has two digits. */
 static char *print_percent(char *out, double part, double whole)
 {
     double percent = whole == 0 ? 0 : part / whole * 100;
     double hundredths = floor(fabs(percent) * 100 + 0.5);
-    if (!(hundredths < 1e15)) {
-        out = print_rounded_double(out, percent);
+    if (!(hundredths >= 1 && hundredths < 1e15)) {
+        out = print_rounded_double(out, percent, hundredths < 1 ? SMALL_DIGITS : DIGITS);
     } else {
         int64_t n = (int64_t)hundredths;
-        if (percent < 0 && n)
+        if (percent < 0)
             *out++ = '-';
         out = pf_print_int(out, n / 100);
-        if (n != 0 && n != 10000) {
+        if (n != 10000) {
             *out++ = '.';
             *out++ = (char)('0' + n / 10 % 10);
             *out++ = (char)('0' + n % 10);
@@ -237,12 +240,6 @@ static bool ends_without_sums(struct pf_metric_walk *walk, struct pf_buf *out)
     return true;
 }
 
-static double total_of(const struct pf_metric_walk *walk)
-{
-    const struct pf_metric_sums *sums = &walk->aggregate->metrics[walk->metric];
-    return pf_number_double(&sums->total, sums->total_real);
-}
-
 static void add_with_unit(const struct pf_metric_walk *walk, const union pf_number *number, bool real,
                           struct pf_buf *out)
 {
@@ -256,7 +253,7 @@ static void add_with_unit(const struct pf_metric_walk *walk, const union pf_numb
 
 static void add_total(const struct pf_metric_walk *walk, struct pf_buf *out)
 {
-    const struct pf_metric_sums *sums = &walk->aggregate->metrics[walk->metric];
+    const struct pf_metric_sums *sums = &walk->aggregate->metrics[walk->arranged->total_of];
     add_with_unit(walk, &sums->total, sums->total_real, out);
     pf_buf_str(out, " total\n");
 }
@@ -266,9 +263,25 @@ static size_t column_width(const struct pf_metric_walk *walk)
     return walk->arranged->width < 10 ? 10 : walk->arranged->width;
 }
 
-/* ---- hot.txt ------------------------------------------------------------------------------------ */
-
 enum { PERCENT_WIDTH = 7 }; /* of "100.00%" */
+
+/* An inclusive value and its share, with some blanks between them; dashes where there is none. */
+static void add_inclusive(const struct pf_metric_walk *walk, const union pf_number *number, bool lacking,
+                          const char *blanks, struct pf_buf *out)
+{
+    const struct pf_arranged *arranged = walk->arranged;
+    if (lacking)
+        add_right(out, "-", 1, column_width(walk));
+    else
+        add_number(out, number, arranged->inclusive_real, column_width(walk));
+    pf_buf_str(out, blanks);
+    if (lacking)
+        add_right(out, "-", 1, PERCENT_WIDTH);
+    else
+        add_percent(out, pf_number_double(number, arranged->inclusive_real), arranged->roots, PERCENT_WIDTH);
+}
+
+/* ---- hot.txt ------------------------------------------------------------------------------------ */
 
 static void add_hot_head(const struct pf_metric_walk *walk, struct pf_buf *out)
 {
@@ -279,7 +292,7 @@ static void add_hot_head(const struct pf_metric_walk *walk, struct pf_buf *out)
     pf_buf_str(out, "Showing nodes accounting for ");
     add_with_unit(walk, shown, arranged->exclusive_real, out);
     pf_buf_str(out, ", ");
-    add_percent(out, pf_number_double(shown, arranged->exclusive_real), total_of(walk), 0);
+    add_percent(out, pf_number_double(shown, arranged->exclusive_real), arranged->total, 0);
     pf_buf_str(out, " of ");
     add_total(walk, out);
     add_right(out, "flat", 4, column_width(walk));
@@ -299,17 +312,16 @@ bool pf_hot_record(struct pf_metric_walk *walk, struct pf_buf *out)
         return true;
     }
     const struct pf_function *function = &arranged->functions[at - 1];
-    double total = total_of(walk);
     struct pf_cell name = pf_interned(walk->profile->contexts->strings, function->name);
     add_number(out, &function->exclusive, arranged->exclusive_real, column_width(walk));
     pf_buf_char(out, ' ');
-    add_percent(out, pf_number_double(&function->exclusive, arranged->exclusive_real), total, PERCENT_WIDTH);
+    add_percent(out, pf_number_double(&function->exclusive, arranged->exclusive_real), arranged->total,
+                PERCENT_WIDTH);
     pf_buf_char(out, ' ');
-    add_percent(out, pf_number_double(&function->running, arranged->exclusive_real), total, PERCENT_WIDTH);
+    add_percent(out, pf_number_double(&function->running, arranged->exclusive_real), arranged->total,
+                PERCENT_WIDTH);
     pf_buf_char(out, ' ');
-    add_number(out, &function->inclusive, arranged->inclusive_real, column_width(walk));
-    pf_buf_char(out, ' ');
-    add_percent(out, pf_number_double(&function->inclusive, arranged->inclusive_real), total, PERCENT_WIDTH);
+    add_inclusive(walk, &function->inclusive, function->lacking, " ", out);
     pf_buf_str(out, "  ");
     add_name(out, &name);
     pf_buf_char(out, '\n');
@@ -353,11 +365,9 @@ bool pf_tree_record(struct pf_metric_walk *walk, struct pf_buf *out)
         return true;
     }
     uint32_t context = arranged->order[at - 1];
-    const union pf_number *inclusive = &arranged->inclusive[context];
     struct pf_cell name = pf_interned(tree->strings, tree->name[context]);
-    add_number(out, inclusive, arranged->inclusive_real, column_width(walk));
-    pf_buf_str(out, "  ");
-    add_percent(out, pf_number_double(inclusive, arranged->inclusive_real), total_of(walk), PERCENT_WIDTH);
+    add_inclusive(walk, &arranged->inclusive[context], arranged->lacking && arranged->lacking[context], "  ",
+                  out);
     pf_buf_char(out, ' ');
     add_number(out, &arranged->exclusive[context], arranged->exclusive_real, column_width(walk));
     pf_buf_str(out, "  ");
@@ -419,14 +429,61 @@ static void add_stack(const struct pf_metric_walk *walk, uint32_t context, struc
     pf_buf_char(out, ' ');
 }
 
-/* A folded value has no exponent: the readers of these files know none. */
-static void add_value(const union pf_number *number, bool real, struct pf_buf *out)
+struct pf_folding pf_folding(const struct pf_profile *profile, unsigned m)
 {
+    const struct pf_metric *metric = &profile->metrics[m];
+    int exclusive = pf_exclusive_twin(profile, m);
+    bool real = !strcmp(profile->metrics[exclusive < 0 ? (int)m : exclusive].type, "double");
+    int64_t ns = pf_unit_ns(metric->unit);
+    if (!pf_adds_up(metric))
+        return (struct pf_folding){1, "", "", false};
+    if (ns)
+        return (struct pf_folding){ns, "", "ns", real};
+    return (struct pf_folding){real ? 1000000 : 1, real ? "1e-6" : "", metric->unit, real};
+}
+
+/* A positive value as a whole number: true with *folded, or else it is the rounded *large. */
+static bool fold(const struct pf_folding *folding, const union pf_number *number, bool real,
+                 pf_int128 *folded, double *large)
+{
+    if (!real && !__builtin_mul_overflow(number->i, folding->factor, folded))
+        return true;
+    *large = floor(pf_number_double(number, real) * (double)folding->factor + 0.5);
+    if (!(fabs(*large) < 0x1p100))
+        return false;
+    *folded = (pf_int128)*large;
+    return true;
+}
+
+bool pf_is_folded(const struct pf_folding *folding, const union pf_number *number, bool real)
+{
+    pf_int128 folded;
+    double large;
+    return fold(folding, number, real, &folded, &large) ? folded > 0 : large > 0 && isfinite(large);
+}
+
+int pf_folded_left_out(struct pf_aggregate *aggregate, unsigned metric, uint64_t *left_out,
+                       struct pf_error *error)
+{
+    struct pf_arranged *arranged = pf_arranged_get(aggregate, metric, PF_BY_STACK, error);
+    if (!arranged)
+        return -1;
+    *left_out = arranged->left_out;
+    pf_arranged_put(aggregate, arranged);
+    return 0;
+}
+
+/* A folded value is an integer in digits: the readers of these files know nothing else. */
+static void add_value(const struct pf_folding *folding, const union pf_number *number, bool real,
+                      struct pf_buf *out)
+{
+    pf_int128 folded;
+    double large;
     char *at = pf_buf_reserve(out, 400); /* what pf_print_double_plain may take */
     if (!at)
         return;
-    char *end =
-        real ? pf_print_double_plain(at, pf_number_double(number, true)) : pf_print_wide(at, number->i);
+    char *end = fold(folding, number, real, &folded, &large) ? pf_print_wide(at, folded)
+                                                             : pf_print_double_plain(at, large);
     out->size += (size_t)(end - at);
 }
 
@@ -451,15 +508,16 @@ bool pf_folded_record(struct pf_metric_walk *walk, struct pf_buf *out)
         context = next_context(tree, (uint32_t)walk->position - 1);
     else if (walk->aggregate->n_contexts && pf_adds_up(&walk->profile->metrics[walk->metric]))
         context = tree->root[0];
+    const struct pf_folding folding = pf_folding(walk->profile, walk->metric);
     while (context != PF_NO_CONTEXT &&
-           pf_number_is_zero(&arranged->exclusive[context], arranged->exclusive_real))
+           !pf_is_folded(&folding, &arranged->exclusive[context], arranged->exclusive_real))
         context = next_context(tree, context);
     if (context == PF_NO_CONTEXT) {
         walk->position = walk->end;
         return false;
     }
     add_stack(walk, context, out);
-    add_value(&arranged->exclusive[context], arranged->exclusive_real, out);
+    add_value(&folding, &arranged->exclusive[context], arranged->exclusive_real, out);
     pf_buf_char(out, '\n');
     walk->position = (uint64_t)context + 1;
     return true;

@@ -25,9 +25,16 @@ static struct pf_twins find_twins(const struct pf_profile *profile, unsigned met
     if (self->partner < 0 || (size_t)self->partner >= profile->n_metrics)
         return twins;
     const struct pf_metric *partner = &profile->metrics[self->partner];
-    if (pf_adds_up(partner) && is_inclusive(partner) != is_inclusive(self))
+    if (profile->edges && !is_inclusive(self))
+        twins.inclusive = self->partner;
+    else if (pf_adds_up(partner) && is_inclusive(partner) != is_inclusive(self))
         *(is_inclusive(partner) ? &twins.inclusive : &twins.exclusive) = self->partner;
     return twins;
+}
+
+int pf_exclusive_twin(const struct pf_profile *profile, unsigned metric)
+{
+    return find_twins(profile, metric).exclusive;
 }
 
 /* The metric's number in a context, as a double if the values are and it is not. */
@@ -51,11 +58,16 @@ static void read_exclusive(struct pf_values *values)
             values->exclusive[i] = (union pf_number){0};
 }
 
+/* Without a tree: what is not stored is not known. */
 static void read_inclusive(struct pf_values *values)
 {
-    for (uint32_t i = 0; i < values->n; i++)
-        if (!number_at(values, values->twins.inclusive, i, values->inclusive_real, &values->inclusive[i]))
+    int metric = values->twins.inclusive;
+    for (uint32_t i = 0; i < values->n; i++) {
+        values->lacking[i] = metric == PF_NO_PARTNER ||
+                             !number_at(values, metric, i, values->inclusive_real, &values->inclusive[i]);
+        if (values->lacking[i])
             values->inclusive[i] = (union pf_number){0};
+    }
 }
 
 /*
@@ -86,7 +98,9 @@ static bool derive_exclusive(struct pf_values *values)
 /* From exclusive values: sums of subtrees. */
 static bool derive_inclusive(struct pf_values *values)
 {
-    memcpy(values->inclusive, values->exclusive, values->n * sizeof *values->inclusive);
+    bool convert = values->inclusive_real && !values->exclusive_real;
+    for (uint32_t i = 0; i < values->n; i++)
+        values->inclusive[i] = convert ? pf_number_real(values->exclusive[i]) : values->exclusive[i];
     for (uint32_t i = values->n; i-- > 0;) {
         uint32_t parent = values->tree->parent[i];
         if (parent != PF_NO_CONTEXT &&
@@ -110,23 +124,18 @@ static void mark_rooted(struct pf_values *values)
 }
 
 /*
- * What no root holds (a format's values of places that its tree leaves out) takes part in no nesting: such a
- * context holds what it and those below it have themselves, whatever is stored for it.
+ * What is stored takes the place of what was derived, but where no root holds it (a format's values of places that its
+ * tree leaves out): such a context takes part in no nesting, and holds what it and those below it have themselves.
  */
-static bool detach_loose(struct pf_values *values)
+static void take_stored(struct pf_values *values)
 {
-    const struct pf_tree *tree = values->tree;
-    bool convert = values->inclusive_real && !values->exclusive_real;
     mark_rooted(values);
-    for (uint32_t i = 0; i < values->n; i++)
-        if (!values->scratch[i])
-            values->inclusive[i] = convert ? pf_number_real(values->exclusive[i]) : values->exclusive[i];
-    for (uint32_t i = values->n; i-- > 0;)
-        if (!values->scratch[i] && tree->parent[i] != PF_NO_CONTEXT &&
-            !pf_number_add(&values->inclusive[tree->parent[i]], &values->inclusive[i],
-                           values->inclusive_real))
-            return false;
-    return true;
+    for (uint32_t i = 0; i < values->n; i++) {
+        union pf_number number;
+        if (values->scratch[i] &&
+            number_at(values, values->twins.inclusive, i, values->inclusive_real, &number))
+            values->inclusive[i] = number;
+    }
 }
 
 bool pf_values_fill(struct pf_values *values, bool real)
@@ -149,13 +158,18 @@ bool pf_values_fill(struct pf_values *values, bool real)
         return false;
     if (values->exclusive_only)
         return true;
-    if (twins.inclusive != PF_NO_PARTNER)
+    if (values->lacking) {
         read_inclusive(values);
-    return twins.inclusive != PF_NO_PARTNER ? detach_loose(values) : derive_inclusive(values);
+        return true;
+    }
+    if (!derive_inclusive(values))
+        return false;
+    if (twins.inclusive != PF_NO_PARTNER)
+        take_stored(values);
+    return true;
 }
 
-/* True if a context stands by itself: it calls nothing, nothing calls it, and it is neither a frame nor a root. */
-static bool stands_alone(const struct pf_tree *tree, uint32_t context)
+bool pf_stands_alone(const struct pf_tree *tree, uint32_t context)
 {
     return tree->parent[context] == PF_NO_CONTEXT && tree->first[context] == tree->first[context + 1] &&
            !(tree->flags[context] & (PF_FRAME | PF_ROOT));
@@ -165,10 +179,11 @@ static bool stands_alone(const struct pf_tree *tree, uint32_t context)
  * nothing adds up. */
 static bool is_shown(const struct pf_values *values, int metric, uint32_t context)
 {
-    if (metric == PF_NO_PARTNER || !pf_context_find(values->aggregate, (unsigned)metric, context))
+    const struct pf_metric *about = &values->aggregate->profile->metrics[metric];
+    if (!pf_context_find(values->aggregate, (unsigned)metric, context) ||
+        (metric != (int)values->metric && !pf_adds_up(about)))
         return false;
-    return values->aggregate->profile->metrics[metric].over_contexts == PF_OVER_ALL ||
-           !stands_alone(values->tree, context);
+    return about->over_contexts == PF_OVER_ALL || !pf_stands_alone(values->tree, context);
 }
 
 static void find_present(struct pf_values *values)
@@ -177,7 +192,7 @@ static void find_present(struct pf_values *values)
     memset(values->present, 0, values->n * sizeof *values->present);
     for (uint32_t i = values->n; i-- > 0;) {
         for (size_t m = 0; m < sizeof metrics / sizeof *metrics && !values->present[i]; m++)
-            values->present[i] = is_shown(values, metrics[m], i);
+            values->present[i] = metrics[m] != PF_NO_PARTNER && is_shown(values, metrics[m], i);
         uint32_t parent = values->tree->parent[i];
         if (values->present[i] && parent != PF_NO_CONTEXT)
             values->present[parent] = true;
@@ -188,6 +203,7 @@ void pf_values_free(struct pf_values *values)
 {
     free(values->exclusive);
     free(values->inclusive);
+    free(values->lacking);
     free(values->present);
     free(values->scratch);
 }
@@ -206,7 +222,11 @@ int pf_values_new(struct pf_values *values, struct pf_aggregate *aggregate, unsi
                                  .inclusive = calloc((size_t)n + 1, sizeof *values->inclusive),
                                  .present = calloc((size_t)n + 1, sizeof *values->present),
                                  .scratch = calloc((size_t)n + 1, sizeof *values->scratch)};
-    if (!values->exclusive || !values->inclusive || !values->present || !values->scratch) {
+    bool edges = aggregate->profile->edges != NULL;
+    if (edges)
+        values->lacking = calloc((size_t)n + 1, sizeof *values->lacking);
+    if (!values->exclusive || !values->inclusive || !values->present || !values->scratch ||
+        (edges && !values->lacking)) {
         pf_values_free(values);
         return pf_fail_memory(error);
     }

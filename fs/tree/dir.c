@@ -263,7 +263,7 @@ static int profile_entry(struct pf_dir *dir, uint64_t number, struct pf_dirent *
     }
     if (!place->live)
         strcpy(entry->name, "error.txt");
-    entry->type = pf_is_folder(node.kind) ? DT_DIR : node.kind == PF_LINK ? DT_LNK : DT_REG;
+    entry->type = pf_is_folder(node.kind) ? DT_DIR : pf_is_link(node.kind) ? DT_LNK : DT_REG;
     entry->ino = pf_ino(place->instance->id, node.kind, node.item);
     if (want_attr && node.kind != PF_SOURCE_FOLDER) {
         if (pf_place_attr(dir->fs, place, node, false, attr, &job)) {

@@ -212,7 +212,7 @@ void pf_node_stat(const struct pf_instance *instance, struct pf_node node, struc
                         .st_ctim = instance->st.st_mtim,
                         .st_blksize = 4096};
     st->st_mode = pf_is_folder(node.kind) ? S_IFDIR | readable | readable >> 2
-                  : node.kind == PF_LINK  ? S_IFLNK | 0777
+                  : pf_is_link(node.kind) ? S_IFLNK | 0777
                                           : S_IFREG | readable;
 }
 

@@ -7,7 +7,7 @@
 
 /*
  * The table of all profiles below SOURCE, found by probing alone:
- * path,format,version,bytes,mtime,confidence,message; by path, each folder's entries in byte order. Appends
+ * format,version,bytes,mtime,confidence,path,message; by path, each folder's entries in byte order. Appends
  * to out; -1 with *error filled if the pass was stopped or memory ran out.
  */
 int pf_list_profiles(struct pf_fs *fs, struct pf_pass *pass, struct pf_buf *out, struct pf_error *error);

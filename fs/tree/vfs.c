@@ -200,10 +200,6 @@ static int node_size(struct pf_fs *fs, const struct pf_place *place, struct pf_n
     }
     if (!place->live)
         return ESTALE;
-    if (node.kind == PF_LINK) {
-        *size = pf_link_size(pf_live_profile(place->live), node.item);
-        return 0;
-    }
     if (!may_wait)
         return pf_live_known_size(place->live, node.kind, node.item, size) ? 0 : EAGAIN;
     int result = pf_live_size(place->live, node.kind, node.item, size, job, &error);

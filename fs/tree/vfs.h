@@ -49,7 +49,7 @@ int pf_fs_find(struct pf_fs *fs, uint64_t parent, const char *name, struct pf_at
 void pf_fs_forget(struct pf_fs *fs, uint64_t ino, uint64_t uses);
 int pf_fs_getattr(struct pf_fs *fs, uint64_t ino, struct pf_attr *attr, struct pf_job **job);
 /* target: allocated for the caller. */
-int pf_fs_readlink(struct pf_fs *fs, uint64_t ino, char **target);
+int pf_fs_readlink(struct pf_fs *fs, uint64_t ino, char **target, struct pf_job **job);
 
 struct pf_dir;
 int pf_fs_opendir(struct pf_fs *fs, uint64_t ino, struct pf_dir **dir, struct pf_job **job);

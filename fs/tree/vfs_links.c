@@ -8,35 +8,38 @@
 
 #include "fs/tree/vfs_private.h"
 
-/* A profile's links stand in its folder, and lead from where that stands. */
-#define UP "../"
-
-size_t pf_link_size(const struct pf_profile *profile, uint32_t link)
+/* The text that the walk over a link's node gives. 0 or an errno value. */
+static int read_target(struct pf_live *live, struct pf_node node, char **target)
 {
-    return strlen(UP) + strlen(profile->links[link].target);
+    struct pf_error error = {0};
+    struct pf_buf text = {0};
+    struct pf_lines *lines = pf_node_walk(live, node, &error);
+    int more = lines ? 1 : -1;
+    while (more > 0)
+        more = lines->ops->next(lines, &text, &error);
+    if (lines)
+        lines->ops->close(lines);
+    pf_buf_char(&text, '\0');
+    if (more == 0 && !text.failed) {
+        *target = text.data;
+        return 0;
+    }
+    pf_buf_free(&text);
+    return error.code ? error.code : ENOMEM;
 }
 
-static char *link_target(const struct pf_profile *profile, uint32_t link)
-{
-    char *target = malloc(pf_link_size(profile, link) + 1);
-    if (target)
-        stpcpy(stpcpy(target, UP), profile->links[link].target);
-    return target;
-}
-
-static int readlink_in_profile(struct pf_fs *fs, uint64_t ino, char **target)
+static int readlink_in_profile(struct pf_fs *fs, uint64_t ino, char **target, struct pf_job **job)
 {
     struct pf_place place = {0};
-    struct pf_job *job = NULL;
-    int result = pf_place_enter(fs, ino, false, &place, &job);
-    if (result) {
-        if (job)
-            pf_job_release(job);
-        return result == PF_PARKED ? ESTALE : result;
-    }
-    if (place.live && place.node.kind == PF_LINK && place.node.item < pf_live_profile(place.live)->n_links) {
-        *target = link_target(pf_live_profile(place.live), place.node.item);
-        result = *target ? 0 : ENOMEM;
+    struct pf_error error;
+    int result = pf_place_enter(fs, ino, false, &place, job);
+    if (result)
+        return result;
+    if (place.live && pf_is_link(place.node.kind)) {
+        result = pf_live_ready(place.live, place.node.kind, place.node.item, job, &error);
+        result = result == PF_WAIT ? PF_PARKED
+                 : result          ? pf_fs_errno(fs, &error)
+                                   : read_target(place.live, place.node, target);
     } else {
         result = EINVAL;
     }
@@ -76,7 +79,7 @@ static int readlink_in_source(struct pf_fs *fs, uint64_t ino, char **target)
     return result;
 }
 
-int pf_fs_readlink(struct pf_fs *fs, uint64_t ino, char **target)
+int pf_fs_readlink(struct pf_fs *fs, uint64_t ino, char **target, struct pf_job **job)
 {
-    return ino >> 32 ? readlink_in_profile(fs, ino, target) : readlink_in_source(fs, ino, target);
+    return ino >> 32 ? readlink_in_profile(fs, ino, target, job) : readlink_in_source(fs, ino, target);
 }

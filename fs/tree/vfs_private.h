@@ -233,11 +233,6 @@ int pf_place_attr(struct pf_fs *fs, const struct pf_place *place, struct pf_node
 /* error.txt of a profile that can't be opened: follows from the error alone. Allocated for the caller, *size its length. */
 char *pf_error_text(const struct pf_instance *instance, size_t *size);
 
-/* ---- vfs_links.c -------------------------------------------------------------------------------- */
-
-/* The length of what readlink gives for one of a profile's links, in bytes. */
-size_t pf_link_size(const struct pf_profile *profile, uint32_t link);
-
 /* ---- control.c: .profilefs ---------------------------------------------------------------------- */
 
 #define PF_CONTROL_NAME ".profilefs"

@@ -15,7 +15,7 @@ p=$src/$heat
 
 is "$(profilefs ls "$src")" "$(printf '%s\n' .profilefs/ notes.txt sub/ "$heat/")" \
     "ls of SOURCE shows what the mount's root holds, with a slash after folders"
-is "$(profilefs ls "$p" | tr '\n' ' ')" "contexts/ info.txt metrics/ tables/ threads/ " "ls of a profile shows its views"
+is "$(profilefs ls "$p" | tr '\n' ' ')" "contexts/ info.txt metrics/ primary/ tables/ threads/ " "ls of a profile shows its views"
 is "$(profilefs ls "$p/tables" | sort | tr '\n' ' ')" \
     "contexts.csv durations.csv metrics.csv threads.csv trace.csv values.csv warnings.csv " "ls of a folder inside"
 is "$(profilefs cat "$src/notes.txt")" notes "cat of what is no profile gives the file"
@@ -98,10 +98,10 @@ if [ -w /dev/fuse ]; then
 
     # ---- .profilefs
     is "$(ls "$mnt/.profilefs" | tr '\n' ' ')" "README.txt profiles.csv status.txt version " ".profilefs/ tells about the mount"
-    is "$(head -n 1 "$mnt/.profilefs/profiles.csv")" "path,format,version,bytes,mtime,confidence,message" "columns of profiles.csv"
-    is "$(tail -n +2 "$mnt/.profilefs/profiles.csv" | cut -d, -f1 | sort | tr '\n' ' ')" "sub/bad.xray sub/lookup.perf $heat " \
+    is "$(head -n 1 "$mnt/.profilefs/profiles.csv")" "format,version,bytes,mtime,confidence,path,message" "columns of profiles.csv"
+    is "$(tail -n +2 "$mnt/.profilefs/profiles.csv" | cut -d, -f6 | sort | tr '\n' ' ')" "sub/bad.xray sub/lookup.perf $heat " \
         "profiles.csv lists the profiles"
-    is "$(awk -F, -v p="$heat" '$1 == p { print $4 }' "$mnt/.profilefs/profiles.csv")" "$(stat -c %s "$p")" "with their sizes"
+    is "$(awk -F, -v p="$heat" '$6 == p { print $3 }' "$mnt/.profilefs/profiles.csv")" "$(stat -c %s "$p")" "with their sizes"
     is "$(cat "$mnt/.profilefs/status.txt" | wc -c)" "$(stat -c %s "$mnt/.profilefs/status.txt")" "status.txt has a fixed length"
     ok "status.txt changes with time" bash -c "a=\$(cat '$mnt/.profilefs/status.txt'); sleep 1.2; [ \"\$a\" != \"\$(cat '$mnt/.profilefs/status.txt')\" ]"
     like "$(cat "$mnt/.profilefs/version")" '[0-9]+\.[0-9]+' "version names the version"

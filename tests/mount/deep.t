@@ -26,7 +26,7 @@ within 200 "stacks.folded has a size" stat "$p/metrics/time/stacks.folded"
 ok "stacks.folded grows linearly" test "$(stat -c %s "$p/metrics/time/stacks.folded")" -lt $((depth * 5000))
 ok "a folded stack keeps 512 frames at each end" \
     test "$(timeout 120 tail -n 1 "$p/metrics/time/stacks.folded" | tr -cd ';' | wc -c)" -le 1030
-is "$(awk -F, 'NR > 1 { print $1, $2 }' "$p/metrics/calls/functions.csv" | sort | tr '\n' ' ')" \
+is "$(awk -F, 'NR > 1 { print $2, $3 }' "$p/metrics/calls/functions.csv" | sort | tr '\n' ' ')" \
     "$((depth / 2)) $((depth / 2)) $((depth / 2)) $((depth / 2)) " "the flat profile counts both functions"
 
 within 120 "find down to depth 300 ends" bash -c "[ \$(find '$p/contexts' -maxdepth 300 -type d | wc -l) = 301 ]"

@@ -12,6 +12,8 @@ mkdir "$plain"
 (cd "$mnt" && find . -path ./.profilefs -prune -o -type d -print0) | (cd "$plain" && xargs -0 mkdir -p)
 (cd "$mnt" && find . -path ./.profilefs -prune -o -type f -print0) |
     while IFS= read -r -d '' file; do cat "$mnt/$file" >"$plain/$file"; done
+(cd "$mnt" && find . -path ./.profilefs -prune -o -type l -print0) |
+    while IFS= read -r -d '' link; do ln -s "$(readlink "$mnt/$link")" "$plain/$link"; done
 ok "the fixture has a file of several MB" test "$(stat -c %s "$plain/big.xray/tables/trace.csv")" -gt 3000000
 
 # tool NAME SCRIPT: SCRIPT runs in the top of each tree. Compared are its output, its exit status, and what it

@@ -9,14 +9,14 @@ p=$mnt/$heat
 ls "$p" >/dev/null || exit 1
 t=$p/threads/$(first_thread "$p")
 
-is "$(cd "$p" && ls)" "$(printf '%s\n' contexts info.txt metrics tables threads)" \
+is "$(cd "$p" && ls)" "$(printf '%s\n' contexts info.txt metrics primary tables threads)" \
     "a profile is a folder of views"
 is "$(cd "$p/tables" && ls)" "$(printf '%s.csv\n' contexts durations metrics threads trace values warnings)" \
     "tables/ holds the tables of the profile"
 is "$(cd "$p/metrics" && ls | tr '\n' ' ')" "calls open ticks ticks (inc) time time (inc) " \
     "metrics/ has a folder for each metric"
 is "$(cd "$p/metrics/time" && ls | tr '\n' ' ')" \
-    "contexts.csv functions.csv hot.txt info.txt stacks.folded threads.csv tree.txt " \
+    "callers.csv contexts.csv functions.csv hot.txt info.txt stacks.folded threads.csv tree.txt " \
     "a metric's folder holds the aggregates"
 is "$(cd "$t" && ls | tr '\n' ' ')" "durations.csv info.txt trace.csv values.csv " "a thread's folder holds the thread's share"
 is "$(find "$p/contexts" -mindepth 2 -maxdepth 2 -type f -printf '%f\n' | sort -u | tr '\n' ' ')" \
@@ -38,8 +38,9 @@ like "$(header tables/durations.csv)" '^function,count,min,median,p90,p99,max,su
 is "$(header metrics/time/contexts.csv)" "context,sum,mean,min,max,stddev,imbalance,count,name" \
     "columns of metrics/M/contexts.csv"
 is "$(header metrics/time/threads.csv)" "thread,sum,contexts" "columns of metrics/M/threads.csv"
-is "$(header metrics/time/functions.csv)" "contexts,exclusive,inclusive,name,file" \
+is "$(header metrics/time/functions.csv)" "kind,contexts,exclusive,inclusive,exclusive_percent,inclusive_percent,unit,name,file" \
     "columns of metrics/M/functions.csv"
+is "$(header metrics/time/callers.csv)" "contexts,exclusive,inclusive,caller,callee" "columns of metrics/M/callers.csv"
 is "$(head -n 1 "$t/values.csv")" "context,metric,value,name" "a thread's values.csv lacks the column thread"
 is "$(head -n 1 "$t/trace.csv")" "time,tsc,cpu,event,function,depth,args,event_type,data,name" \
     "a thread's trace.csv lacks the column thread"
@@ -51,6 +52,11 @@ like "$(cat "$p/info.txt")" '^Version: 5$' "info.txt names the version"
 like "$(cat "$p/info.txt")" '^Primary: time$' "info.txt names the primary metric"
 is "$(grep -vcE '^[A-Za-z][A-Za-z ()_-]*: ' "$p/info.txt")" 0 "every line of info.txt is Key: value"
 like "$(cat "$p/metrics/time/info.txt")" 'ns' "a metric's info.txt tells its unit"
+is "$(readlink "$p/primary/metric")" ../metrics/time "primary/metric leads to the primary metric"
+ok "through it its tables are read" cmp -s "$p/primary/metric/functions.csv" "$p/metrics/time/functions.csv"
+is "$(cd "$p/metrics" && grep -l '^Primary: yes$' */info.txt)" time/info.txt "whose own info.txt says so, and no other"
+like "$(cat "$p/metrics/time/info.txt")" '^Folded: ns$' "a metric's info.txt tells the unit of stacks.folded"
+is "$(grep -vcE '^.* [1-9][0-9]*$' "$p/metrics/time/stacks.folded")" 0 "whose values are positive integers"
 
 # ---- sizes
 
@@ -97,7 +103,7 @@ is "$(($(wc -l <"$p/tables/contexts.csv") - 1))" "$(find "$p/contexts" -mindepth
 
 unmount
 source=$src/$heat mount_source
-is "$(ls "$mnt" | tr '\n' ' ')" "contexts info.txt metrics tables threads " \
+is "$(ls "$mnt" | tr '\n' ' ')" "contexts info.txt metrics primary tables threads " \
     "with a single profile as SOURCE the mount's root is the profile"
 ok "its tables can be read" grep -q '^thread,' "$mnt/tables/values.csv"
 unmount

@@ -93,6 +93,7 @@ def aggregates(metric):
     cells = defaultdict(list)
     for v in share(values, "metric", metric["name"]):
         cells[v["context"]].append(float(v["value"]))
+    holders = len({v["thread"] for v in share(values, "metric", metric["name"])})
     rows = table(folder + "contexts.csv")
     wrong = [r for r in rows if r["count"] != str(len(cells[r["context"]]))]
     for r in rows:
@@ -105,8 +106,8 @@ def aggregates(metric):
         wrong += [(r, k, v) for k, v in want.items() if r[k] == "" or not near(r[k], v)]
         if abs(float(r["stddev"]) - deviation) > 1e-6 * max(mean, deviation, 1e-300):
             wrong.append((r, "stddev", deviation))
-        if mean and not near(r["imbalance"], max(x) / mean):
-            wrong.append((r, "imbalance", max(x) / mean))
+        if mean and not near(r["imbalance"], max(x) * holders / math.fsum(x)):
+            wrong.append((r, "imbalance", max(x) * holders / math.fsum(x)))
     if {r["context"] for r in rows} < set(cells):
         wrong.append("contexts missing")
     report(metric["name"] + ": contexts.csv is sum, mean, min, max, stddev, imbalance, count over the threads", wrong)
@@ -156,9 +157,13 @@ def folded(metric):
 
 total = math.fsum(float(v["value"]) for v in share(values, "metric", "ticks"))
 report("stacks.folded adds up to the exclusive total", [] if near(folded("ticks"), total) else [(folded("ticks"), total)])
+pairs = table("metrics/ticks/callers.csv")
+called = {(by_id[c["parent"]]["name"] if c["parent"] else "", c["name"]) for c in contexts}
+report("callers.csv has each pair of caller and callee once", [] if {(r["caller"], r["callee"]) for r in pairs} == called and len(pairs) == len(called) else ["%d pairs" % len(pairs)])
+report("callers.csv adds up to the exclusive total", [] if near(math.fsum(float(r["exclusive"]) for r in pairs), total) else [total])
 lines = open(os.path.join(top, "metrics/ticks/stacks.folded")).read().splitlines()
 report("stacks.folded: frames joined by semicolons, a blank, a number", (
-    line for line in lines if not line.rsplit(" ", 1)[0] or not line.rsplit(" ", 1)[1].replace(".", "").isdigit()))
+    line for line in lines if not line.rsplit(" ", 1)[0] or not line.rsplit(" ", 1)[1].isdigit()))
 hot = open(os.path.join(top, "metrics/time/hot.txt")).read()
 names = [line.split()[-1] for line in hot.splitlines() if line.split() and line.split()[-1] in {c["name"] for c in contexts}]
 report("hot.txt lists every function once, hottest first", [] if len(names) == len(set(names)) and set(names) == {c["name"] for c in contexts}

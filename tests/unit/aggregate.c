@@ -42,7 +42,7 @@ static void statistics_of_a_context(void)
     is_cell(it.min, "-12", "the smallest value");
     is_cell(it.max, "4", "the largest value");
     ok(fabs(it.stddev.d - sqrt(152.0 / 3)) < 1e-12, "the standard deviation is that of the population");
-    is_cell(it.imbalance, "-2", "imbalance is largest by mean");
+    is_cell(it.imbalance, "-2", "imbalance is largest by mean of the threads that have any value");
     pf_aggregate_context(fake.aggregate, m, none, &it);
     ok(it.count == 0 && it.sum.type == PF_ABSENT && it.mean.type == PF_ABSENT && it.min.type == PF_ABSENT &&
            it.max.type == PF_ABSENT && it.stddev.type == PF_ABSENT && it.imbalance.type == PF_ABSENT,
@@ -67,6 +67,42 @@ static void a_single_value(void)
     is_cell(it.imbalance, "1", "one value is in balance");
     pf_aggregate_context(fake.aggregate, zero, c, &it);
     is_cell(it.imbalance, "", "a mean of zero has no imbalance");
+    fake_free(&fake);
+}
+
+static void imbalance_is_of_all_threads_that_measure(void)
+{
+    struct fake fake;
+    struct pf_statistics it;
+    fake_init(&fake, 20);
+    unsigned m = fake_metric(&fake, "time", "int", PF_OVER_ALL, PF_SUM);
+    uint32_t all = fake_context(&fake, PF_NO_CONTEXT, "main", 0), one = fake_context(&fake, all, "write", 0);
+    for (int thread = 0; thread < 16; thread++)
+        fake_value(&fake, thread, all, m, 1);
+    fake_value(&fake, 3, one, m, 5);
+    fake_finish(&fake);
+    pf_aggregate_context(fake.aggregate, m, one, &it);
+    is_cell(it.imbalance, "16", "what one of 16 threads runs has imbalance 16");
+    fake.profile.partitions.singular = "point";
+    pf_aggregate_context(fake.aggregate, m, one, &it);
+    is_cell(it.imbalance, "", "only threads are in balance or out of it");
+    fake_free(&fake);
+}
+
+static void what_is_no_number_has_no_deviation(void)
+{
+    struct fake fake;
+    struct pf_statistics it;
+    fake_init(&fake, 1);
+    unsigned m = fake_metric(&fake, "time", "double", PF_OVER_ALL, PF_SUM);
+    uint32_t a = fake_context(&fake, PF_NO_CONTEXT, "a", 0), b = fake_context(&fake, a, "b", 0);
+    fake_real(&fake, 0, a, m, NAN);
+    fake_real(&fake, 0, b, m, INFINITY);
+    fake_finish(&fake);
+    pf_aggregate_context(fake.aggregate, m, a, &it);
+    is_cell(it.stddev, "nan", "the standard deviation of nan is nan");
+    pf_aggregate_context(fake.aggregate, m, b, &it);
+    is_cell(it.stddev, "nan", "so is that of inf");
     fake_free(&fake);
 }
 
@@ -382,6 +418,8 @@ int main(void)
 {
     statistics_of_a_context();
     a_single_value();
+    imbalance_is_of_all_threads_that_measure();
+    what_is_no_number_has_no_deviation();
     one_partition_speaks_for_all();
     totals_follow_what_a_metric_says();
     integers_stay_exact();

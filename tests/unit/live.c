@@ -104,7 +104,7 @@ static void check_file(struct visit *visit, struct pf_node node, const char *pat
     struct pf_node parent, found;
     char name[256];
     bool right = !size_of(visit->live, node, &size, &error) &&
-                 (pf_is_cheap(node.kind) ||
+                 (pf_is_cheap(pf_live_profile(visit->live), node) ||
                   (pf_live_known_size(visit->live, node.kind, node.item, &known) && known == size));
     right = right && !read_file(visit->core, visit->live, node, 1 << 20, &once, &error) && once.size == size;
     right = right && !read_file(visit->core, visit->live, node, 1 + size / 3, &pieces, &error) &&
@@ -172,13 +172,15 @@ static void test_tree(const char *folder)
        "metrics\n"
        "metrics/time\n"
        "metrics/time/info.txt\nmetrics/time/contexts.csv\nmetrics/time/threads.csv\nmetrics/time/"
-       "functions.csv\n"
+       "functions.csv\nmetrics/time/callers.csv\n"
        "metrics/time/hot.txt\nmetrics/time/tree.txt\nmetrics/time/stacks.folded\n"
        "metrics/bytes, \"moved\"\n"
        "metrics/bytes, \"moved\"/info.txt\nmetrics/bytes, \"moved\"/contexts.csv\n"
        "metrics/bytes, \"moved\"/threads.csv\nmetrics/bytes, \"moved\"/functions.csv\n"
+       "metrics/bytes, \"moved\"/callers.csv\n"
        "metrics/bytes, \"moved\"/hot.txt\nmetrics/bytes, \"moved\"/tree.txt\nmetrics/bytes, "
-       "\"moved\"/stacks.folded\n",
+       "\"moved\"/stacks.folded\n"
+       "primary\nprimary/metric\n",
        "a table stands under tables, and again in the folders of the axes it has columns for");
     struct pf_node none;
     ok(!pf_folder_find(visit.live, top, "absent", &none) && !pf_folder_find(visit.live, top, "", &none) &&

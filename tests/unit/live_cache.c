@@ -22,7 +22,7 @@ static void survey_file(struct visit *visit, struct pf_node node, const char *pa
     uint64_t size = 0;
     if (survey->known_only) {
         bool known = pf_live_known_size(visit->live, node.kind, node.item, &size);
-        survey->unknown += !known && !pf_is_cheap(node.kind);
+        survey->unknown += !known && !pf_is_cheap(pf_live_profile(visit->live), node);
         return;
     }
     survey->errors += size_of(visit->live, node, &size, &error) != 0;

@@ -57,6 +57,7 @@ static void test_source(struct pf_fs *fs, const char *folder)
     struct pf_attr attr;
     struct stat st;
     char *target = NULL, *text;
+    struct pf_job *job = NULL;
     lists(fs, "", ". .. .profilefs bad empty fifo link log notes.md sub ",
           "SOURCE is listed, and .profilefs");
     stat(path_in(folder, "notes.md"), &st);
@@ -67,12 +68,12 @@ static void test_source(struct pf_fs *fs, const char *folder)
     is(text, "no profile\n", "and its own bytes");
     free(text);
     ok(!find_path(fs, "link", &attr) && S_ISLNK(attr.st.st_mode) &&
-           !pf_fs_readlink(fs, attr.st.st_ino, &target),
+           !pf_fs_readlink(fs, attr.st.st_ino, &target, &job),
        "a link is a link");
     is(target, "log", "with its target");
     free(target);
     ok(!find_path(fs, "fifo", &attr) && S_ISFIFO(attr.st.st_mode), "a FIFO is shown, and not opened");
-    ok(pf_fs_readlink(fs, ino_of(fs, "notes.md"), &target) == EINVAL, "what is no link has no target");
+    ok(pf_fs_readlink(fs, ino_of(fs, "notes.md"), &target, &job) == EINVAL, "what is no link has no target");
     ok(!find_path(fs, "empty", &attr) && S_ISREG(attr.st.st_mode) && attr.st.st_size == 0,
        "an empty file is no profile");
 }
@@ -82,6 +83,8 @@ static void test_source(struct pf_fs *fs, const char *folder)
 static void test_profile(struct pf_fs *fs, const char *folder)
 {
     struct pf_attr attr;
+    char *target = NULL;
+    struct pf_job *job = NULL;
     struct stat st;
     if (chmod(path_in(folder, "log"), 0640))
         abort();
@@ -91,7 +94,12 @@ static void test_profile(struct pf_fs *fs, const char *folder)
     ok(attr.st.st_mtim.tv_sec == st.st_mtim.tv_sec && attr.st.st_uid == st.st_uid,
        "with its source's times and owner");
     ok(!find_path(fs, "log/info.txt", &attr) && attr.st.st_mode == (S_IFREG | 0440), "and so are its files");
-    lists(fs, "log", ". .. contexts info.txt metrics tables threads ", "its top is listed");
+    lists(fs, "log", ". .. contexts info.txt metrics primary tables threads ", "its top is listed");
+    ok(!find_path(fs, "log/primary/metric", &attr) && S_ISLNK(attr.st.st_mode) &&
+           !pf_fs_readlink(fs, attr.st.st_ino, &target, &job) && attr.st.st_size == (off_t)strlen(target),
+       "a link leads to the primary metric, as long as what it says");
+    is(target, "../metrics/time", "that is, its folder");
+    free(target);
     lists(fs, "log/threads/node, 0", ". .. empty.csv events.csv info.txt notes.csv values.csv ",
           "and the folder of one partition");
     ok(!find_path(fs, "log/metrics/time/tree.txt", &attr) && attr.st.st_size > 0 && attr.st.st_blocks > 0,
@@ -223,7 +231,7 @@ static void test_readdir(struct pf_fs *fs)
             pf_fs_readdir(other, offset, &again, false, NULL) != 1 || strcmp(entry.name, again.name) != 0;
         pf_fs_closedir(other);
     }
-    ok(wrong == 0 && n == 7, "a listing can be taken up at any offset, by any handle");
+    ok(wrong == 0 && n == 8, "a listing can be taken up at any offset, by any handle");
     ok(pf_fs_readdir(dir, 1000, &again, false, NULL) == 0 &&
            pf_fs_readdir(dir, UINT64_MAX, &again, false, NULL) == 0,
        "beyond the end there is nothing");
@@ -296,9 +304,9 @@ static void test_control(struct pf_fs *fs)
     ok(pf_handle_is_direct(handle), "the status is never cached");
     pf_fs_close(handle);
     char *text = text_at(fs, ".profilefs/profiles.csv");
-    ok(!strncmp(text, "path,format,version,bytes,mtime,confidence,message\nbad,made-up,,6,", 66) &&
-           strstr(text, "\nlog,made-up,,6,") && strstr(text, "\nsub/run,made-up,,5,") &&
-           !strstr(text, "notes.md"),
+    ok(!strncmp(text, "format,version,bytes,mtime,confidence,path,message\nmade-up,,6,", 62) &&
+           strstr(text, ",bad,") && strstr(text, ",log,") > strstr(text, ",bad,") &&
+           strstr(text, ",sub/run,") > strstr(text, ",log,") && !strstr(text, "notes.md"),
        "profiles are listed in the order of their paths, wherever they are");
     free(text);
     ok(find_path(fs, ".profilefs/absent", &attr) == ENOENT, "and has no other names");
@@ -321,12 +329,13 @@ static void test_one_profile(const char *folder)
     struct pf_attr attr;
     const struct pf_fs_options options = {.pass_threads = 1, .short_threads = 1};
     struct pf_fs *fs = fs_of(path_in(folder, "log"), false);
-    lists(fs, "", ". .. .profilefs contexts info.txt metrics tables threads ", "SOURCE may be one profile");
+    lists(fs, "", ". .. .profilefs contexts info.txt metrics primary tables threads ",
+          "SOURCE may be one profile");
     ok(!attr_of(fs, PF_ROOT_INO, &attr) && S_ISDIR(attr.st.st_mode) && attr.st.st_ino == PF_ROOT_INO,
        "the root is it");
     char *text = text_at(fs, "tables/empty.csv"), *list = text_at(fs, ".profilefs/profiles.csv");
     is(text, "thread,note\n", "its files are read");
-    ok(strstr(list, "\nlog,made-up,") != NULL, "and it is in the list of profiles");
+    ok(strstr(list, ",log,") != NULL, "and it is in the list of profiles");
     free(text);
     free(list);
     pf_fs_free(fs);
