@@ -21,6 +21,7 @@ extern const struct pf_driver pf_massif_driver;
 extern const struct pf_driver pf_nsight_driver;
 extern const struct pf_driver pf_nsight_folder_driver;
 extern const struct pf_driver pf_pprof_driver;
+extern const struct pf_driver pf_perf_script_driver;
 extern const struct pf_driver pf_collapsed_driver;
 extern const struct pf_driver pf_chrome_trace_driver;
 extern const struct pf_driver pf_speedscope_driver;
@@ -51,8 +52,9 @@ const struct pf_driver *const pf_drivers[] = {
     &pf_extrap_json_driver,
     &pf_extrap_talpas_driver,
     &pf_extrap_jsonl_driver,
-    &pf_pprof_driver, /* no magic, but messages that fit their numbers and types */
+    &pf_pprof_driver,       /* no magic, but messages that fit their numbers and types */
     &pf_extrap_text_driver, /* words in plain text: only what nothing with a magic number wants */
+    &pf_perf_script_driver, /* lines of a form; those of samples may end in a number, so before the next */
     &pf_collapsed_driver,   /* no word at all, but lines that end in a number: after all other texts */
     NULL,
 };

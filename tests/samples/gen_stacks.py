@@ -5,6 +5,7 @@ gen_stacks.py FOLDER
 
 FOLDER/heat.folded       collapsed stacks
 FOLDER/heat.pb.gz        the same stacks as pprof's profile.proto, with times, two threads and lines
+FOLDER/heat.perf.txt     the first seconds as `perf script` prints them
 """
 import os, random, sys, zlib
 
@@ -79,10 +80,26 @@ def pprof(counts):
     return packer.compress(head + samples + lines + tail) + packer.flush()
 
 
+# ---- perf script
+
+def perf_script(rng):
+    lines = ["# ========\n", "# hostname : node17\n", "# cmdline : /usr/bin/perf record -e task-clock -g ./heat 2048\n", "# ========\n", "#\n"]
+    stacks, shares = zip(*STACKS)
+    for i in range(120):
+        stack = rng.choices(stacks, shares)[0].split(";")
+        lines.append("heat %5d %5d.%06d:   10000000 task-clock:ppp: \n" % (4701 + i % 2, 812, 400000 + 4321 * i))
+        for name in reversed(stack):
+            dso = "[kernel.kallsyms]" if name.endswith("_[k]") else "/usr/lib/libmpi.so.40" if name.startswith("MPI") else "/opt/heat/bin/heat"
+            lines.append("\t%16x %s+0x%x (%s)\n" % (0x401000 + 64 * len(name), name.removesuffix("_[k]"), 4 * len(name), dso))
+        lines.append("\n")
+    return "".join(lines).encode()
+
+
 def main(folder):
     os.makedirs(folder, exist_ok=True)
     counts = samples(random.Random(20260401))
-    for name, content in (("heat.folded", folded(counts)), ("heat.pb.gz", pprof(counts))):
+    for name, content in (("heat.folded", folded(counts)), ("heat.pb.gz", pprof(counts)),
+                          ("heat.perf.txt", perf_script(random.Random(20260402)))):
         with open(os.path.join(folder, name), "wb") as out:
             out.write(content)
 
