@@ -47,7 +47,8 @@ struct pf_pool {
     struct pf_waiter *errands, **errands_end;
     struct pf_waiter *idle, **idle_end; /* for pass threads that have nothing else to do */
     bool closing;
-    unsigned threads;
+    unsigned wanted, for_passes; /* threads; the first ones run passes */
+    unsigned threads;            /* that have been started */
     pthread_t thread[];
 };
 
@@ -215,14 +216,28 @@ struct pf_pool *pf_pool_new(unsigned pass_threads, unsigned short_threads)
     pthread_cond_init(&pool->over, NULL);
     pool->errands_end = &pool->errands;
     pool->idle_end = &pool->idle;
-    for (; pool->threads < threads; pool->threads++) {
-        void *(*body)(void *) = pool->threads < pass_threads ? pass_thread : short_thread;
-        if (pthread_create(&pool->thread[pool->threads], NULL, body, pool)) {
-            pf_pool_free(pool);
-            return NULL;
-        }
-    }
+    pool->wanted = threads;
+    pool->for_passes = pass_threads;
     return pool;
+}
+
+/* With the lock held. */
+static int start_threads(struct pf_pool *pool)
+{
+    for (; pool->threads < pool->wanted; pool->threads++) {
+        void *(*body)(void *) = pool->threads < pool->for_passes ? pass_thread : short_thread;
+        if (pthread_create(&pool->thread[pool->threads], NULL, body, pool))
+            return -1;
+    }
+    return 0;
+}
+
+int pf_pool_start(struct pf_pool *pool)
+{
+    pthread_mutex_lock(&pool->lock);
+    int result = start_threads(pool);
+    pthread_mutex_unlock(&pool->lock);
+    return result;
 }
 
 void pf_pool_free(struct pf_pool *pool)
@@ -268,7 +283,9 @@ struct pf_job *pf_job_start(struct pf_pool *pool, const char *what, pf_job_run *
     job->arg = arg;
     snprintf(job->what, sizeof job->what, "%s", what);
     pthread_mutex_lock(&pool->lock);
-    if (pool->closing) { /* else who is woken by the end of a pass might start it anew for ever */
+    if (pool->closing ||
+        start_threads(
+            pool)) { /* when closing, else who is woken by the end of a pass might start it anew for ever */
         pthread_mutex_unlock(&pool->lock);
         free(job);
         return NULL;
@@ -352,6 +369,7 @@ void pf_job_block(struct pf_job *job, void (*progress)(const struct pf_pass *pas
 void pf_pool_soon(struct pf_pool *pool, struct pf_waiter *waiter)
 {
     pthread_mutex_lock(&pool->lock);
+    start_threads(pool);
     push_errand(pool, waiter);
     pthread_mutex_unlock(&pool->lock);
 }
@@ -362,6 +380,7 @@ void pf_pool_idle(struct pf_pool *pool, struct pf_waiter *waiter)
     waiter->next = NULL;
     *pool->idle_end = waiter;
     pool->idle_end = &waiter->next;
+    start_threads(pool);
     pthread_cond_signal(&pool->work);
     pthread_mutex_unlock(&pool->lock);
 }

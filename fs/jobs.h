@@ -19,8 +19,10 @@
 struct pf_pool;
 struct pf_job;
 
-/* NULL: out of memory or threads. */
+/* Its threads are started by the first that has work for them. NULL: out of memory. */
 struct pf_pool *pf_pool_new(unsigned pass_threads, unsigned short_threads);
+/* Starts them now. 0, or -1: out of threads. */
+int pf_pool_start(struct pf_pool *pool);
 /* Stops running passes, wakes all waiters and joins the threads. */
 void pf_pool_free(struct pf_pool *pool);
 
@@ -39,7 +41,7 @@ typedef int pf_job_run(void *arg, struct pf_pass *pass, struct pf_error *error);
 /*
  * Makes a job and queues it. `over` runs on the pass's thread after `run`, before waiters are woken: it
  * unlists the job wherever `arg`'s owner has listed it. The caller holds a reference. NULL: out of
- * memory, or the pool is being freed.
+ * memory or threads, or the pool is being freed.
  */
 struct pf_job *pf_job_start(struct pf_pool *pool, const char *what, pf_job_run *run,
                             void (*over)(void *arg, struct pf_job *job, const struct pf_error *error),

@@ -12,6 +12,7 @@
 #include "fs/cli/commands.h"
 #include "fs/cli/exit.h"
 #include "fs/fuse/mount.h"
+#include "fs/fuse/sandbox.h"
 #include "fs/version.h"
 
 enum { CACHE_DEFAULT = 32 << 20, PASS_THREADS_MIN = 2, SHORT_THREADS = 2 };
@@ -277,6 +278,8 @@ enum { ALONE_BYTES = 1 << 20, ARENAS = 4 };
 
 int main(int argc, char **argv)
 {
+    if (argc == 3 && !strcmp(argv[1], "--sandbox-test"))
+        return pf_sandbox_test(argv[2]); /* for the tests */
     mallopt(M_MMAP_THRESHOLD, ALONE_BYTES);
     mallopt(M_ARENA_MAX, ARENAS);
     int at = command_at(argc, argv);

@@ -122,37 +122,39 @@ static size_t part_outside_profiles(char *path, size_t size)
     return size;
 }
 
-struct pf_fs *pf_open_for_path(const struct pf_fs_options *options, char *path, char **rest)
+/* A path of an argument. */
+struct typed {
+    const char *as; /* it was typed */
+    char *
+        path; /* the same, with a link that its longest part that exists ends in replaced by what that stands for */
+    char *source;     /* what SOURCE is for it */
+    const char *rest; /* what follows in `path` */
+};
+
+/* SOURCE of a path is its longest part that exists; if that is a file, the folder it stands in. 0 or -1 with errno. */
+static int find_source(struct typed *typed)
 {
-    struct stat st;
-    struct pf_error error = {0};
+    struct stat st = {0};
+    char *path = typed->path;
     size_t size = existing_part(path, &st), outside = part_outside_profiles(path, size);
     if (outside < size) {
         size = outside;
         st.st_mode = S_IFDIR;
     }
-    char *source = size ? strndup(path, size) : strdup(".");
-    if (!source) {
-        complain(path, strerror(ENOMEM));
-        return NULL;
-    }
-    *rest = path + size;
-    if (size && !S_ISDIR(st.st_mode)) { /* a file: SOURCE is where it stands, unless the path ends there and
-                                           it is a profile */
-        char *slash = strrchr(source, '/');
-        *rest = path + (slash ? slash - source + 1 : 0);
+    typed->source = size ? strndup(path, size) : strdup(".");
+    if (!typed->source)
+        return -1;
+    typed->rest = path + size;
+    if (size && !S_ISDIR(st.st_mode)) {
+        char *slash = strrchr(typed->source, '/');
+        typed->rest = path + (slash ? slash - typed->source + 1 : 0);
         if (!slash)
-            strcpy(source, ".");
+            strcpy(typed->source, ".");
         else
-            slash[slash == source] = 0;
+            slash[slash == typed->source] = 0;
     }
-    while (**rest == '/')
-        ++*rest;
-    struct pf_fs *fs = pf_fs_new(source, options, &error);
-    if (!fs)
-        complain(source, error.what);
-    free(source);
-    return fs;
+    typed->rest += strspn(typed->rest, "/");
+    return 0;
 }
 
 /* A walk along a path: the folders above, so that `..` of a link finds back, and what is still to be walked. */
@@ -264,57 +266,88 @@ static int complain_of(struct pf_fs *fs, const char *path, int code)
 
 typedef int visit_fn(struct pf_fs *fs, const char *path, const char *rest, const struct pf_attr *attr);
 
-/* A copy of a path as it was typed, with a link that its longest part that exists ends in replaced by what that stands for.
- * NULL with errno. */
-static char *typed_path(const char *typed, bool through)
+/* The path with a last link replaced, if a command goes through links that a path ends in. 0 or -1 with errno. */
+static int find_path(struct typed *typed, bool through)
 {
     struct stat st;
-    char *path = strdup(typed), *real = NULL;
+    char *path = typed->path = strdup(typed->as), *real = NULL;
     size_t size = path ? existing_part(path, &st) : 0;
     if (!size || !S_ISLNK(st.st_mode) || (!path[size] && !through))
-        return path;
+        return path ? 0 : -1;
     char end = path[size];
     path[size] = 0;
     char *target = realpath(path, NULL);
     path[size] = end;
-    if (target && asprintf(&real, "%s%s", target, path + size) < 0)
-        real = NULL;
-    int saved = errno;
+    if (!target)
+        return -1;
+    int n = asprintf(&real, "%s%s", target, path + size);
     free(target);
+    if (n < 0)
+        return -1;
     free(path);
-    errno = saved;
-    return real;
+    typed->path = real;
+    return 0;
 }
 
-static int visit_path(const struct pf_fs_options *options, const char *typed, visit_fn *visit, bool through)
+static int visit_path(const struct pf_fs_options *options, const struct typed *typed, visit_fn *visit,
+                      bool through)
 {
-    char *rest, *path = typed_path(typed, through);
-    if (!path)
-        return complain(typed, strerror(errno));
-    int status = PF_EXIT_SYSTEM;
-    struct pf_fs *fs = pf_open_for_path(options, path, &rest);
-    if (fs) {
-        struct pf_attr attr;
-        int code = find(fs, rest, through, &attr);
-        status = code ? complain_of(fs, typed, code) : visit(fs, typed, rest, &attr);
-    }
+    struct pf_error error = {0};
+    struct pf_attr attr;
+    struct pf_fs *fs = pf_fs_new(typed->source, options, &error);
+    if (!fs)
+        return complain(typed->source, error.what);
+    int code = find(fs, typed->rest, through, &attr);
+    int status = code ? complain_of(fs, typed->as, code) : visit(fs, typed->as, typed->rest, &attr);
     pf_fs_free(fs);
-    free(path);
+    return status;
+}
+
+/* Visits the paths in one sandbox, which allows all their sources. */
+static int visit_paths(const struct pf_fs_options *options, struct typed *typed, char **sources, size_t n,
+                       visit_fn *visit, bool through)
+{
+    int status = PF_EXIT_OK;
+    size_t known = 0;
+    for (size_t i = 0; i < n; i++)
+        if (find_path(&typed[i], through) || find_source(&typed[i]))
+            status = complain(typed[i].as, strerror(errno));
+        else
+            sources[known++] = typed[i].source;
+    int refused = pf_confine(options, sources, known);
+    if (refused)
+        return refused;
+    for (size_t i = 0; i < n; i++) {
+        int result = typed[i].source ? visit_path(options, &typed[i], visit, through) : PF_EXIT_OK;
+        status = result > status ? result : status;
+    }
+    if (fflush(stdout) && !status)
+        status = complain("standard output", strerror(errno));
     return status;
 }
 
 static int for_each_path(const struct pf_fs_options *options, int argc, char **argv, visit_fn *visit,
                          bool through)
 {
-    int status = argc ? PF_EXIT_OK : PF_EXIT_USAGE;
-    if (!argc)
+    if (!argc) {
         fprintf(stderr, "profilefs: a path is missing\n");
-    for (int i = 0; i < argc; i++) {
-        int result = visit_path(options, argv[i], visit, through);
-        status = result > status ? result : status;
+        return PF_EXIT_USAGE;
     }
-    if (fflush(stdout) && !status)
-        status = complain("standard output", strerror(errno));
+    size_t n = (size_t)argc;
+    struct typed *typed = calloc(n, sizeof *typed);
+    char **sources = calloc(n, sizeof *sources);
+    int status = PF_EXIT_SYSTEM;
+    if (typed && sources) {
+        for (size_t i = 0; i < n; i++)
+            typed[i].as = argv[i];
+        status = visit_paths(options, typed, sources, n, visit, through);
+    }
+    for (size_t i = 0; typed && i < n; i++) {
+        free(typed[i].path);
+        free(typed[i].source);
+    }
+    free(typed);
+    free(sources);
     return status;
 }
 

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "fs/cli/exit.h"
+#include "fs/fuse/sandbox.h"
 #include "fs/text/csv.h"
 #include "fs/tree/listing.h"
 #include "fs/tree/vfs_private.h"
@@ -112,6 +113,15 @@ static void print_error(const char *path, const struct pf_error *error)
             error->what);
 }
 
+int pf_confine(const struct pf_fs_options *options, char *const *sources, size_t n)
+{
+    struct pf_error error = {0};
+    if (!pf_sandbox_for(sources, n, options, &error))
+        return PF_EXIT_OK;
+    fprintf(stderr, "profilefs: %s\n", error.what);
+    return PF_EXIT_SYSTEM;
+}
+
 /* ---- index -------------------------------------------------------------------------------------- */
 
 struct indexing {
@@ -178,6 +188,8 @@ int pf_command_index(const struct pf_fs_options *options, int argc, char **argv)
         fprintf(stderr, "profilefs: usage: profilefs index [--report] SOURCE\n");
         return PF_EXIT_USAGE;
     }
+    if (pf_confine(options, argv, 1))
+        return PF_EXIT_SYSTEM;
     indexing.fs = pf_fs_new(argv[0], options, &error);
     if (!indexing.fs) {
         print_error(argv[0], &error);
@@ -247,6 +259,8 @@ int pf_command_check(const struct pf_fs_options *options, int argc, char **argv)
         fprintf(stderr, "profilefs: usage: profilefs check FILE...\n");
         return PF_EXIT_USAGE;
     }
+    if (pf_confine(options, argv, (size_t)argc))
+        return PF_EXIT_SYSTEM;
     for (int i = 0; i < argc; i++) {
         int result = check_path(options, argv[i]);
         status = result > status ? result : status;

@@ -25,11 +25,7 @@ int pf_command_index(const struct pf_fs_options *options, int argc, char **argv)
 int pf_command_check(const struct pf_fs_options *options, int argc, char **argv);
 int pf_command_formats(const struct pf_fs_options *options, int argc, char **argv);
 
-/*
- * Opens the filesystem that a path lies in: its longest part that exists is SOURCE (or, if that is a file,
- * the folder it stands in). *rest points into `path`: what follows, without leading slashes. NULL: the error
- * has been printed.
- */
-struct pf_fs *pf_open_for_path(const struct pf_fs_options *options, char *path, char **rest);
+/* Enters the sandbox of the sources of a command. 0, or the exit status: the error has been printed. */
+int pf_confine(const struct pf_fs_options *options, char *const *sources, size_t n);
 
 #endif

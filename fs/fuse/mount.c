@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mount.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/statfs.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -14,13 +16,15 @@
 #include "fs/fuse/channel.h"
 #include "fs/fuse/mount.h"
 #include "fs/fuse/ops.h"
+#include "fs/fuse/sandbox.h"
 #include "fs/tree/mounts.h"
 
 /* ---- going to the background: the parent waits until the mount works or has failed -------------- */
 
-/* In the child: the end of the pipe on which the parent waits, or -1. */
+/* In the child: the end of the pipe on which the parent waits, and what takes the terminal's place; or -1. */
 struct launch {
     int pipe;
+    int null; /* opened before the sandbox, which has no /dev/null */
 };
 
 /* Returns in the child with the pipe open; the parent exits with the status that the child sends. */
@@ -43,6 +47,7 @@ static int go_background(struct launch *launch)
     close(ends[0]);
     setsid();
     launch->pipe = ends[1];
+    launch->null = open("/dev/null", O_RDWR | O_CLOEXEC);
     return 0;
 }
 
@@ -52,12 +57,11 @@ static void launched(void *arg)
     struct launch *launch = arg;
     if (launch->pipe < 0)
         return;
-    int null = open("/dev/null", O_RDWR | O_CLOEXEC);
-    if (null >= 0)
+    if (launch->null >= 0) {
         for (int fd = 0; fd <= 2; fd++)
-            dup2(null, fd);
-    if (null > 2)
-        close(null);
+            dup2(launch->null, fd);
+        close(launch->null);
+    }
     unsigned char status = PF_EXIT_OK;
     if (write(launch->pipe, &status, 1) < 0) { /* the parent is gone: nobody to tell */
     }
@@ -110,6 +114,62 @@ int pf_clear_dead_mount(const char *mountpoint)
     return 0;
 }
 
+/*
+ * The sandbox takes away what unmounting needs, so a process forked before it does that: it waits for the end of the server,
+ * however that comes about, and then takes away the mount that was made, if that still stands there. It takes no message.
+ */
+struct keeper {
+    int pipe; /* whose end it waits for */
+    pid_t id;
+};
+
+static bool same_mount(const char *mountpoint, const struct statx *mount)
+{
+    struct statx now;
+    return !statx(AT_FDCWD, mountpoint, AT_SYMLINK_NOFOLLOW | AT_STATX_DONT_SYNC, STATX_MNT_ID, &now) &&
+           now.stx_mnt_id == mount->stx_mnt_id && now.stx_dev_major == mount->stx_dev_major &&
+           now.stx_dev_minor == mount->stx_dev_minor;
+}
+
+static _Noreturn void keep(int pipe, const char *mountpoint, const struct statx *mount)
+{
+    static const int requests[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGTSTP};
+    char byte;
+    for (size_t i = 0; i < sizeof requests / sizeof *requests; i++)
+        signal(requests[i], SIG_IGN);
+    dup2(pipe, STDIN_FILENO);
+    close_range(STDIN_FILENO + 1, ~0U,
+                0); /* the connection to the kernel before all, which must end with the server */
+    while (read(STDIN_FILENO, &byte, 1) > 0 || errno == EINTR)
+        errno = 0;
+    _exit(same_mount(mountpoint, mount) && take_away(mountpoint) ? PF_EXIT_SYSTEM : PF_EXIT_OK);
+}
+
+/* 0 or -1 with errno. */
+static int start_keeper(struct keeper *keeper, const char *mountpoint)
+{
+    struct statx mount;
+    int ends[2];
+    if (statx(AT_FDCWD, mountpoint, AT_SYMLINK_NOFOLLOW | AT_STATX_DONT_SYNC, STATX_MNT_ID, &mount) ||
+        pipe2(ends, O_CLOEXEC))
+        return -1;
+    keeper->id = fork();
+    if (keeper->id == 0)
+        keep(ends[0], mountpoint, &mount);
+    close(ends[0]);
+    keeper->pipe = ends[1];
+    if (keeper->id < 0)
+        close(ends[1]);
+    return keeper->id < 0 ? -1 : 0;
+}
+
+static void end_keeper(struct keeper *keeper)
+{
+    close(keeper->pipe);
+    while (waitpid(keeper->id, NULL, 0) < 0 && errno == EINTR)
+        ;
+}
+
 /* ---- mounting ----------------------------------------------------------------------------------- */
 
 static int serve(struct fuse_session *session, const struct pf_mount_options *options)
@@ -124,18 +184,44 @@ static int serve(struct fuse_session *session, const struct pf_mount_options *op
     return result;
 }
 
+/* In the sandbox: from here on nothing can be opened but what it allows. */
+static int confine_and_serve(struct fuse_session *session, struct pf_mount *mount,
+                             const struct pf_mount_options *options, struct pf_sandbox *sandbox)
+{
+    struct pf_error error = {0};
+    if (pf_sandbox_enter(sandbox, &error)) {
+        fprintf(stderr, "profilefs: %s\n", error.what);
+        return -1;
+    }
+    pf_fs_tell_sandbox(mount->fs, pf_sandbox_text(sandbox));
+    if (pf_fs_start(mount->fs) || pf_mount_watch(mount)) {
+        fprintf(stderr, "profilefs: no more threads\n");
+        return -1;
+    }
+    int result = serve(session, options);
+    pf_mount_unwatch(mount);
+    return result;
+}
+
 static int mount_and_serve(struct pf_mount *mount, const struct pf_mount_options *options,
-                           struct fuse_args *args, struct launch *launch)
+                           struct fuse_args *args, struct pf_sandbox *sandbox, struct launch *launch)
 {
     struct fuse_session *session = fuse_session_new(args, &pf_fuse_ops, sizeof pf_fuse_ops, mount);
     if (!session)
         return fail(launch, PF_EXIT_USAGE); /* libfuse has said why */
     int status = PF_EXIT_SYSTEM;
+    struct keeper keeper;
     if (!fuse_set_signal_handlers(session)) {
         if (!fuse_session_mount(session, options->mountpoint)) {
-            if (!pf_fuse_channel(session) && chdir("/") == 0)
-                status = serve(session, options) < 0 ? PF_EXIT_SYSTEM : PF_EXIT_OK;
-            fuse_session_unmount(session);
+            if (start_keeper(&keeper, options->mountpoint)) {
+                fprintf(stderr, "profilefs: %s\n", strerror(errno));
+                fuse_session_unmount(session);
+            } else {
+                if (!pf_fuse_channel(session) && chdir("/") == 0 &&
+                    confine_and_serve(session, mount, options, sandbox) >= 0)
+                    status = PF_EXIT_OK;
+                end_keeper(&keeper);
+            }
         }
         fuse_remove_signal_handlers(session);
     }
@@ -167,7 +253,7 @@ static int occupy_standard_descriptors(void)
 
 int pf_mount(const struct pf_mount_options *options, struct fuse_args *args)
 {
-    struct launch launch = {-1};
+    struct launch launch = {-1, -1};
     struct pf_error error = {0};
     if (occupy_standard_descriptors() || (!options->foreground && go_background(&launch))) {
         fprintf(stderr, "profilefs: %s\n", strerror(errno));
@@ -180,13 +266,13 @@ int pf_mount(const struct pf_mount_options *options, struct fuse_args *args)
         fprintf(stderr, "profilefs: %s: %s\n", options->source, error.what);
         return fail(&launch, error.code == EINVAL ? PF_EXIT_PROBLEM : PF_EXIT_SYSTEM);
     }
-    if (pf_mount_watch(&mount)) {
-        pf_fs_free(mount.fs);
-        fprintf(stderr, "profilefs: no more threads\n");
-        return fail(&launch, PF_EXIT_SYSTEM);
-    }
-    int status = mount_and_serve(&mount, options, args, &launch);
-    pf_mount_unwatch(&mount);
+    struct pf_sandbox *sandbox = pf_sandbox_of(options->source, &options->fs, &error);
+    int status = PF_EXIT_SYSTEM;
+    if (sandbox)
+        status = mount_and_serve(&mount, options, args, sandbox, &launch);
+    else
+        fprintf(stderr, "profilefs: %s\n", error.what);
     pf_fs_free(mount.fs);
+    pf_sandbox_free(sandbox);
     return status;
 }

@@ -159,6 +159,7 @@ static char *status_text(struct pf_fs *fs)
                   (unsigned long long)pf_blocks_held(fs->core.blocks) / 1024,
                   (unsigned long long)fs->options.profile.cache / 2 / 1024);
     add_memory(&out);
+    pf_buf_printf(&out, "Sandbox: %s\n", fs->sandbox ? fs->sandbox : "none");
     pf_buf_printf(&out, "Passes run: %llu\nPasses now: %zu\n", (unsigned long long)fs->core.passes, n);
     for (size_t i = 0; i < n && i < STATUS_JOBS; i++)
         pf_buf_printf(&out, "  %3u%% %s, %u waiting: %s\n", jobs[i].percent,

@@ -79,12 +79,20 @@ struct pf_fs *pf_fs_new(const char *source, const struct pf_fs_options *options,
     fs->core.pool = pf_pool_new(options->pass_threads, options->short_threads);
     if (!fs->source || !fs->core.blocks || !fs->core.pool)
         pf_fail_memory(error);
-    else if (pf_open_keep(fs))
-        pf_fail(error, EAGAIN, "no more threads");
     else if (!open_root(fs, source, error) && !add_root(fs, error))
         return fs;
     pf_fs_free(fs);
     return NULL;
+}
+
+int pf_fs_start(struct pf_fs *fs)
+{
+    return pf_pool_start(fs->core.pool) || pf_open_keep(fs) ? -1 : 0;
+}
+
+void pf_fs_tell_sandbox(struct pf_fs *fs, const char *text)
+{
+    fs->sandbox = text;
 }
 
 static void free_nodes(struct pf_fs *fs)

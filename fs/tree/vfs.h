@@ -32,6 +32,11 @@ struct pf_fs_options {
 
 /* Opens SOURCE (a directory, or one profile). Borrows the options' strings. NULL with *error filled. */
 struct pf_fs *pf_fs_new(const char *source, const struct pf_fs_options *options, struct pf_error *error);
+/* Starts the threads of passes, which the first pass would start else, and the one that closes what has gone from SOURCE: what
+ * serves for long wants both. 0, or -1: out of threads. */
+int pf_fs_start(struct pf_fs *fs);
+/* The line of status.txt that tells what sandbox holds; borrowed. */
+void pf_fs_tell_sandbox(struct pf_fs *fs, const char *text);
 void pf_fs_free(struct pf_fs *fs);
 
 struct pf_attr {

@@ -85,11 +85,12 @@ struct pf_elsewhere {
 struct pf_fs {
     struct pf_core core;
     struct pf_fs_options options;
-    int root;         /* the directory SOURCE, or the one it stands in */
-    char *root_name;  /* NULL: SOURCE is `root`; else its name there */
-    dev_t device;     /* of `root` */
-    char *source;     /* as given */
-    uint64_t started; /* seconds of the monotonic clock */
+    int root;            /* the directory SOURCE, or the one it stands in */
+    char *root_name;     /* NULL: SOURCE is `root`; else its name there */
+    dev_t device;        /* of `root` */
+    char *source;        /* as given */
+    const char *sandbox; /* what it holds; NULL: there is none */
+    uint64_t started;    /* seconds of the monotonic clock */
 
     pthread_mutex_t lock;
     struct pf_elsewhere elsewhere;

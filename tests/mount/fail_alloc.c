@@ -22,6 +22,7 @@ void *__libc_realloc(void *old, size_t size);
 static uintptr_t program_start, program_end;
 static atomic_long asked;
 static long fail_at, fail_end;
+static int count_to = -1; /* opened at the start: later the program's sandbox forbids it */
 
 /* The first object is the program. */
 static int find_program(struct dl_phdr_info *object, size_t size, void *arg)
@@ -45,17 +46,18 @@ __attribute__((constructor)) static void begin(void)
     const char *at = getenv("FAIL_AT"), *count = getenv("FAIL_COUNT");
     fail_at = at ? atol(at) : 0;
     fail_end = fail_at + (count ? atol(count) : 1);
+    const char *path = getenv("COUNT_TO");
+    if (path)
+        count_to = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
     dl_iterate_phdr(find_program, NULL);
 }
 
 __attribute__((destructor)) static void end(void)
 {
-    const char *path = getenv("COUNT_TO");
     char text[32];
-    int fd = path ? open(path, O_WRONLY | O_CREAT | O_TRUNC, 0600) : -1;
     int size = snprintf(text, sizeof text, "%ld\n", (long)asked);
-    if (fd >= 0 && write(fd, text, (size_t)size) == size)
-        close(fd);
+    if (count_to >= 0 && write(count_to, text, (size_t)size) == size)
+        close(count_to);
 }
 
 static bool fails(const void *caller)
