@@ -25,7 +25,8 @@ VFS struct pf_fs *fs_of(const char *source, bool only_profiles)
                                           .only_profiles = only_profiles,
                                           .pass_threads = 2,
                                           .short_threads = 1};
-    return pf_fs_new(source, &options, &error);
+    struct pf_fs *fs = pf_fs_new(source, &options, &error);
+    return fs && !pf_fs_start(fs) ? fs : NULL;
 }
 
 /* Calls again until the call is not parked; `job` is the call's variable. */
