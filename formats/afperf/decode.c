@@ -3,8 +3,6 @@
 
 #include <string.h>
 
-#include "formats/afperf/plain.h"
-
 /* ---- types -------------------------------------------------------------------------------------- */
 
 static const char *const names[AFPERF_TYPES] = {
@@ -131,24 +129,18 @@ static bool is_blank(struct afperf_text text)
 
 /* ---- measurements ------------------------------------------------------------------------------- */
 
-const struct afperf_pair *afperf_next_pair(const struct afperf_record *record,
-                                           const struct afperf_decoded *decoded, size_t *at,
-                                           struct afperf_pair *room)
+bool afperf_next_pair(const struct afperf_record *record, const struct afperf_decoded *decoded, size_t *at,
+                      struct afperf_pair *pair)
 {
-    size_t number = (*at - decoded->values) / 2;
-    if (number < decoded->n_pairs) {
-        *at += 2;
-        return &decoded->pairs[number];
-    }
     while (*at + 1 < decoded->values_end) {
         bool padded = false;
         const struct afperf_text *fields = record->fields + *at;
-        *room = (struct afperf_pair){.value = fields[1]};
+        pair->value = fields[1];
         *at += 2;
-        if (afperf_unsigned(fields[0], &room->type_id, &padded) == AFPERF_NUMBER)
-            return room;
+        if (afperf_unsigned(fields[0], &pair->type_id, &padded) == AFPERF_NUMBER)
+            return true;
     }
-    return NULL;
+    return false;
 }
 
 /* The rest of the record: pairs. A blank last field is none. */
@@ -157,16 +149,14 @@ static void take_values(struct taking *taking)
     struct afperf_decoded *decoded = taking->decoded;
     const struct afperf_record *record = taking->record;
     size_t n = record->n > taking->at ? record->n - taking->at : 0, pairs = n / 2, good = 0;
+    struct afperf_pair pair;
     decoded->values = taking->at;
     decoded->values_end = taking->at + 2 * pairs;
     if (decoded->error)
         return;
     decoded->odd_measurement = n % 2 && !is_blank(record->fields[record->n - 1]);
-    struct afperf_pair pair;
-    for (size_t at = decoded->values; afperf_next_pair(record, decoded, &at, &pair); good++) {
-        if (good < AFPERF_PAIRS_KEPT && at == decoded->values + 2 * (good + 1))
-            decoded->pairs[decoded->n_pairs++] = pair;
-    }
+    for (size_t at = decoded->values; afperf_next_pair(record, decoded, &at, &pair);)
+        good++;
     decoded->bad_measurement_types = (unsigned)(pairs - good);
     if (!good)
         decoded->error = "no-measurement";
@@ -340,7 +330,7 @@ static void decode_run_info(struct taking *taking)
 
 void afperf_decode(const struct afperf_record *record, struct afperf_decoded *decoded)
 {
-    afperf_nothing_decoded(decoded);
+    memset(decoded, 0, sizeof *decoded);
     decoded->type = type_of(record->fields[0]);
     struct taking taking = {record, decoded, 1};
     switch (decoded->type) {
@@ -385,14 +375,6 @@ void afperf_decode(const struct afperf_record *record, struct afperf_decoded *de
 int afperf_next_decoded(struct afperf_reader *reader, struct afperf_record *record,
                         struct afperf_decoded *decoded, struct pf_error *error)
 {
-    struct afperf_view view = afperf_reader_view(reader);
-    const char *next = afperf_scan_plain(view.at, decoded);
-    if (next && next <= view.end) {
-        *record = (struct afperf_record){.kind = AFPERF_FIELDS};
-        record->offset = afperf_reader_tell(reader, &record->line);
-        afperf_reader_pass_line(reader, next);
-        return 1;
-    }
     int got = afperf_reader_next(reader, record, error);
     if (got > 0 && record->kind == AFPERF_FIELDS)
         afperf_decode(record, decoded);

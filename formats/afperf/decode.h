@@ -39,15 +39,11 @@ struct afperf_id {
 struct afperf_pair {
     uint64_t type_id;
     struct afperf_text value;
-    enum afperf_look look; /* of the value */
 };
-
-enum { AFPERF_PAIRS_KEPT = 4 };
 
 /* What a record says. Its text is the record's. */
 struct afperf_decoded {
     enum afperf_type type;
-    bool plain; /* of a shape (plain.h) that nothing can be wrong with */
 
     /* Diagnoses. */
     unsigned leading_zero; /* how many ids and timestamps have one */
@@ -64,11 +60,7 @@ struct afperf_decoded {
     struct afperf_id run, object, interval; /* object: region, section, or an aggregate's record id */
     struct afperf_text aggregation;         /* trimmed */
     size_t values, values_end;              /* fields of measurements: pairs of type id and value */
-    size_t n_pairs;
-
-    /* From here on only what records of this type have is set, and afperf_nothing_decoded leaves all as it is. */
-    struct afperf_pair pairs[AFPERF_PAIRS_KEPT]; /* the first n_pairs, as long as they are sound */
-    struct afperf_text name, tags;               /* name: label, application, name of a measurement type */
+    struct afperf_text name, tags;          /* name: label, application, name of a measurement type */
     /* Of RunInfo: trimmed but the last one. */
     struct afperf_text units, version, wallclock, application_version;
     /* Of MeasurementType, which has `units` as well: not trimmed. */
@@ -80,37 +72,15 @@ struct afperf_decoded {
 bool afperf_is_data(enum afperf_type type);
 bool afperf_is_mark(enum afperf_type type);
 
-/* Of a record nothing is known yet. Field by field: for each record all at once is slow. */
-static inline void afperf_nothing_decoded(struct afperf_decoded *decoded)
-{
-    decoded->type = AFPERF_UNKNOWN;
-    decoded->plain = false;
-    decoded->leading_zero = decoded->bad_measurement_types = 0;
-    decoded->example_shape = decoded->run_version = decoded->bad_wallclock = decoded->odd_measurement = false;
-    decoded->error = NULL;
-    decoded->run_or_time = false;
-    decoded->time = decoded->end = 0;
-    decoded->run = decoded->object = decoded->interval = (struct afperf_id){0};
-    decoded->aggregation = (struct afperf_text){0};
-    decoded->values = decoded->values_end = decoded->n_pairs = 0;
-}
-
 /* Says what a record says; whether it is sound is in decoded->error. */
 void afperf_decode(const struct afperf_record *record, struct afperf_decoded *decoded);
 
-/*
- * The next record of a reader, and if it has fields what it says. What afperf_reader_next and afperf_decode make of it, but
- * sooner: fields of a plain record (plain.h) are not listed one by one.
- */
+/* The next record of a reader (afperf_reader_next), and if it has fields what it says. */
 int afperf_next_decoded(struct afperf_reader *reader, struct afperf_record *record,
                         struct afperf_decoded *decoded, struct pf_error *error);
 
-/*
- * Takes the next pair of a data record, from *at (at first decoded->values) on. It stands in `decoded`, or in *room; NULL if
- * there are no more.
- */
-const struct afperf_pair *afperf_next_pair(const struct afperf_record *record,
-                                           const struct afperf_decoded *decoded, size_t *at,
-                                           struct afperf_pair *room);
+/* Takes the next sound pair of a data record, from field *at (at first decoded->values) on. False if there are no more. */
+bool afperf_next_pair(const struct afperf_record *record, const struct afperf_decoded *decoded, size_t *at,
+                      struct afperf_pair *pair);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include <stdlib.h>
 
-#include "formats/afperf/nest.h"
+#include "formats/afperf/model.h"
 
 /*
  * Runs whose regions break the format's rule of strict nesting: a region is inside the innermost one that holds it. Intervals
@@ -28,14 +28,14 @@ struct geometry {
 
 static struct afperf_span *region_at(const struct geometry *geometry, size_t i)
 {
-    return afperf_span(&geometry->model->regions, geometry->regions[i]);
+    return &geometry->model->regions.items[geometry->regions[i]];
 }
 
 static int by_extent(const void *left, const void *right, void *arg)
 {
     const struct afperf_spans *regions = arg;
     uint32_t i = *(const uint32_t *)left, j = *(const uint32_t *)right;
-    const struct afperf_span *a = afperf_span(regions, i), *b = afperf_span(regions, j);
+    const struct afperf_span *a = &regions->items[i], *b = &regions->items[j];
     if (a->start != b->start)
         return a->start < b->start ? -1 : 1;
     if (a->stop != b->stop)
@@ -75,7 +75,7 @@ static void heap_drop_smallest(struct geometry *geometry)
 }
 
 /* A region without stop ends with the first to end of the closed ones that hold its start, else with the run. */
-static int close_open(struct geometry *geometry, struct pf_error *error)
+static void close_open(struct geometry *geometry)
 {
     size_t started = 0;
     for (size_t i = 0; i < geometry->n; i++) {
@@ -88,11 +88,8 @@ static int close_open(struct geometry *geometry, struct pf_error *error)
         while (geometry->n_heap && geometry->heap[0] < region->start)
             heap_drop_smallest(geometry);
         region->stop = geometry->n_heap ? geometry->heap[0] : geometry->run->end;
-        if (afperf_note(&geometry->model->notes, AFPERF_UNCLOSED_REGION, afperf_span_offset(region), 0,
-                        error) < 0)
-            return -1;
+        afperf_note(geometry->model, AFPERF_UNCLOSED_REGION, region->offset, 0);
     }
-    return 0;
 }
 
 /* ---- nesting ------------------------------------------------------------------------------------ */
@@ -102,38 +99,34 @@ static bool holds(const struct afperf_span *outer, const struct afperf_span *inn
     return inner->stop <= outer->stop && (inner->start < outer->stop || outer->start == outer->stop);
 }
 
-static int pop(struct geometry *geometry, struct pf_error *error)
+static void pop(struct geometry *geometry)
 {
-    return afperf_leave(geometry->model, geometry->stack[--geometry->depth].region, error);
+    afperf_leave(geometry->model, geometry->stack[--geometry->depth].region);
 }
 
 /* Takes those off the stack that do not hold the region. */
-static int pop_others(struct geometry *geometry, const struct afperf_span *region, struct pf_error *error)
+static void pop_others(struct geometry *geometry, const struct afperf_span *region)
 {
     struct afperf_model *model = geometry->model;
     while (geometry->depth) {
-        const struct afperf_span *top =
-            afperf_span(&model->regions, geometry->stack[geometry->depth - 1].region);
+        const struct afperf_span *top = &model->regions.items[geometry->stack[geometry->depth - 1].region];
         if (holds(top, region))
-            return 0;
-        if (region->start < top->stop && top->stop < region->stop &&
-            afperf_note(&model->notes, AFPERF_OVERLAPPING_REGIONS, afperf_span_offset(region), 0, error) < 0)
-            return -1;
-        if (pop(geometry, error) < 0)
-            return -1;
+            return;
+        if (region->start < top->stop && top->stop < region->stop)
+            afperf_note(model, AFPERF_OVERLAPPING_REGIONS, region->offset, 0);
+        pop(geometry);
     }
-    return 0;
 }
 
 /* A child covers of its parent what no child before it has covered: they come by their start. */
 static void cover(struct geometry *geometry, struct around *around, const struct afperf_span *child)
 {
-    struct afperf_span *parent = afperf_span(&geometry->model->regions, around->region);
+    struct afperf_span *parent = &geometry->model->regions.items[around->region];
     uint64_t from = child->start > around->covered_to ? child->start : around->covered_to;
     if (child->stop <= from)
         return;
-    parent->covered += child->stop - from;
-    parent->covered_net +=
+    parent->exclusive += child->stop - from;
+    parent->exclusive_net +=
         child->stop - from - afperf_paused(geometry->model, geometry->run, from, child->stop);
     around->covered_to = child->stop;
 }
@@ -142,8 +135,7 @@ static int nest(struct geometry *geometry, struct pf_error *error)
 {
     for (size_t i = 0; i < geometry->n; i++) {
         struct afperf_span *region = region_at(geometry, i);
-        if (pop_others(geometry, region, error) < 0)
-            return -1;
+        pop_others(geometry, region);
         struct around *around = geometry->depth ? &geometry->stack[geometry->depth - 1] : NULL;
         region->parent = around ? around->region : AFPERF_NONE;
         if (afperf_enter(geometry->model, geometry->regions[i], geometry->number, error) < 0)
@@ -153,12 +145,11 @@ static int nest(struct geometry *geometry, struct pf_error *error)
         geometry->stack[geometry->depth++] = (struct around){geometry->regions[i], region->start};
     }
     while (geometry->depth)
-        if (pop(geometry, error) < 0)
-            return -1;
+        pop(geometry);
     return 0;
 }
 
-static int gather(struct geometry *geometry, struct afperf_log_reader *timeline, struct pf_error *error)
+static int gather(struct geometry *geometry, struct pf_error *error)
 {
     const struct afperf_run *run = geometry->run;
     size_t room = (size_t)run->n_events + 1;
@@ -167,26 +158,21 @@ static int gather(struct geometry *geometry, struct afperf_log_reader *timeline,
     geometry->stack = malloc(room * sizeof *geometry->stack);
     if (!geometry->regions || !geometry->heap || !geometry->stack)
         return pf_fail_memory(error);
-    for (uint64_t i = 0; i < run->n_events; i++) {
-        uint64_t event;
-        if (afperf_log_get(timeline, run->events + i, &event, error) < 0)
-            return -1;
+    for (uint32_t i = 0; i < run->n_events; i++) {
+        uint32_t event = geometry->model->timeline[run->events + i];
         if (afperf_event_kind(event) == AFPERF_EVENT_REGION_START)
             geometry->regions[geometry->n++] = afperf_event_number(event);
     }
     return 0;
 }
 
-int afperf_nest_by_geometry(struct afperf_model *model, struct afperf_log_reader *timeline, uint32_t run,
-                            struct pf_error *error)
+int afperf_nest_by_geometry(struct afperf_model *model, uint32_t run, struct pf_error *error)
 {
     struct geometry geometry = {.model = model, .run = &model->runs[run], .number = run};
-    int result = gather(&geometry, timeline, error);
+    int result = gather(&geometry, error);
     if (!result) {
         sort(&geometry);
-        result = close_open(&geometry, error);
-    }
-    if (!result) {
+        close_open(&geometry);
         sort(&geometry);
         result = nest(&geometry, error);
     }

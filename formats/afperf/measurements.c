@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-#include <errno.h>
 #include <stdlib.h>
 
+#include "formats/afperf/data.h"
 #include "formats/afperf/tables.h"
-#include "formats/afperf/walk.h"
 
 /*
  * The table "measurements": all values as they stand in the file, which is read again for each walk: of one run or context as
@@ -19,20 +18,42 @@ struct measurements {
     char id[AFPERF_HEX];
 };
 
-/* A saved position; in the byte order of the machine, as the whole cache is. */
+/* A saved position. */
 struct position {
     struct afperf_place place; /* of the record that has been begun, or of the next */
     uint64_t at;               /* next field; 0: the record has not been begun */
 };
 
+enum { TYPE_ID = 8, LINE, AGGREGATION, VALUE, NAME };
+static const struct pf_column columns[] = {
+    AFPERF_PLAIN("scope"),
+    AFPERF_RUN,
+    AFPERF_CONTEXT,
+    AFPERF_PLAIN("object"),
+    AFPERF_PLAIN("interval"),
+    AFPERF_PLAIN("kind"),
+    AFPERF_PLAIN("start"),
+    AFPERF_PLAIN("stop"),
+    [TYPE_ID] = AFPERF_PLAIN("type_id"),
+    [LINE] = AFPERF_PLAIN("line"),
+    [AGGREGATION] = AFPERF_PLAIN("aggregation"),
+    [VALUE] = AFPERF_PLAIN("value"),
+    [NAME] = AFPERF_PLAIN("name"),
+};
+
 /* Where the data of the restriction stand. */
 static struct afperf_extent extent_of(const struct afperf_model *model, const struct pf_restriction *only)
 {
+    struct afperf_extent data = {0};
     if (only->context >= 0)
-        return afperf_data_of(model, (uint32_t)only->context);
-    if (only->partition >= 0 && (uint64_t)only->partition < model->n_runs)
-        return model->runs[only->partition].data;
-    return (struct afperf_extent){0, UINT32_MAX};
+        for (uint32_t n = afperf_first_node(model, (uint32_t)only->context); n != AFPERF_NONE;
+             n = model->nodes[n].next)
+            afperf_extend(&data, model->nodes[n].data);
+    else if (only->partition >= 0 && (uint64_t)only->partition < model->n_runs)
+        data = model->runs[only->partition].data;
+    else
+        data.end = UINT32_MAX;
+    return data;
 }
 
 static int open_measurements(struct pf_cursor *cursor, struct pf_error *error)
@@ -65,7 +86,7 @@ static void close_measurements(struct pf_cursor *cursor)
 static int64_t context_of(const struct afperf_model *model, const struct afperf_target *target)
 {
     if (target->scope == AFPERF_SCOPE_REGION)
-        return model->nodes[afperf_span(&model->regions, target->object)->owner].context;
+        return model->nodes[model->regions.items[target->object].owner].context;
     return target->scope == AFPERF_SCOPE_SECTION ? (int64_t)model->sections[target->object].context : -1;
 }
 
@@ -83,10 +104,7 @@ static int begin_record(struct measurements *measurements, struct pf_error *erro
     struct afperf_walk *walk = &measurements->walk;
     int got = 0;
     while (walk->next.offset < measurements->end && (got = afperf_walk_next(walk, error)) > 0) {
-        int found = afperf_walk_target(walk, &measurements->target, error);
-        if (found < 0)
-            return -1;
-        if (!found || !matches(measurements))
+        if (!afperf_walk_target(walk, &measurements->target) || !matches(measurements))
             continue;
         measurements->inside = true;
         measurements->at = walk->decoded.values;
@@ -124,17 +142,19 @@ static void record_cells(const struct measurements *measurements, struct pf_cell
     const struct afperf_target *target = &measurements->target;
     const struct afperf_text *aggregation = &walk->decoded.aggregation;
     int64_t context = context_of(walk->model, target);
-    cells[AFPERF_MEASUREMENT_SCOPE] = pf_plain(scopes[target->scope], strlen(scopes[target->scope]));
-    cells[AFPERF_MEASUREMENT_RUN] = pf_int(target->run);
-    cells[AFPERF_MEASUREMENT_CONTEXT] = context < 0 ? pf_absent() : pf_int(context);
-    cells[AFPERF_MEASUREMENT_OBJECT] = number_cell(target->object);
-    cells[AFPERF_MEASUREMENT_INTERVAL] = number_cell(target->interval);
-    cells[AFPERF_MEASUREMENT_KIND] = kind_of(&walk->decoded);
-    cells[AFPERF_MEASUREMENT_START] = pf_uint(walk->decoded.time);
-    cells[AFPERF_MEASUREMENT_STOP] = pf_uint(walk->decoded.end);
-    cells[AFPERF_MEASUREMENT_LINE] = pf_uint(walk->place.line);
-    cells[AFPERF_MEASUREMENT_AGGREGATION] =
-        aggregation->size ? pf_text(aggregation->text, aggregation->size) : pf_absent();
+    const struct pf_cell common[] = {
+        pf_plain(scopes[target->scope], strlen(scopes[target->scope])),
+        pf_int(target->run),
+        context < 0 ? pf_absent() : pf_int(context),
+        number_cell(target->object),
+        number_cell(target->interval),
+        kind_of(&walk->decoded),
+        pf_uint(walk->decoded.time),
+        pf_uint(walk->decoded.end),
+        [LINE] = pf_uint(walk->place.line),
+        [AGGREGATION] = aggregation->size ? pf_text(aggregation->text, aggregation->size) : pf_absent(),
+    };
+    memcpy(cells, common, sizeof common);
 }
 
 static int next_measurement(struct pf_cursor *cursor, struct pf_cell *cells, struct pf_error *error)
@@ -143,26 +163,23 @@ static int next_measurement(struct pf_cursor *cursor, struct pf_cell *cells, str
     const struct afperf_walk *walk = &measurements->walk;
     const struct afperf_model *model = walk->model;
     for (;;) {
-        struct afperf_pair room;
+        struct afperf_pair pair;
         if (!measurements->inside) {
             int got = begin_record(measurements, error);
             if (got <= 0)
                 return got;
         }
-        const struct afperf_pair *pair =
-            afperf_next_pair(&walk->record, &walk->decoded, &measurements->at, &room);
-        if (!pair) {
+        if (!afperf_next_pair(&walk->record, &walk->decoded, &measurements->at, &pair)) {
             measurements->inside = false;
             continue;
         }
         bool own;
         const struct afperf_measure *measure =
-            afperf_find_measure(model, pair->type_id, measurements->target.run, &own);
-        afperf_value(measure ? measure->datatype : AFPERF_ANY, pair->value, &cells[AFPERF_MEASUREMENT_VALUE]);
+            afperf_find_measure(model, pair.type_id, measurements->target.run, &own);
         record_cells(measurements, cells);
-        cells[AFPERF_MEASUREMENT_TYPE_ID] = afperf_id_cell(pair->type_id, measurements->id);
-        cells[AFPERF_MEASUREMENT_NAME] =
-            measure ? pf_interned(model->strings, measure->fields[AFPERF_NAME].text) : pf_absent();
+        cells[TYPE_ID] = afperf_id_cell(pair.type_id, measurements->id);
+        cells[NAME] = measure ? pf_interned(model->strings, measure->fields[AFPERF_NAME].text) : pf_absent();
+        afperf_value(measure ? measure->datatype : AFPERF_ANY, pair.value, &cells[VALUE]);
         return 1;
     }
 }
@@ -171,20 +188,14 @@ static size_t save(const struct pf_cursor *cursor, void *blob, size_t room)
 {
     const struct measurements *measurements = cursor->state;
     const struct afperf_walk *walk = &measurements->walk;
-    struct position position;
-    if (room < sizeof position)
-        return sizeof position;
-    memset(&position, 0, sizeof position); /* also what lies between its members */
-    position.place = measurements->inside ? walk->place : walk->next;
-    position.at = measurements->inside ? measurements->at : 0;
-    memcpy(blob, &position, sizeof position);
-    return sizeof position;
+    struct position position = {.place = measurements->inside ? walk->place : walk->next,
+                                .at = measurements->inside ? measurements->at : 0};
+    return pf_position_save(&position, sizeof position, blob, room);
 }
 
 static bool place_fits(const struct afperf_model *model, const struct afperf_place *place)
 {
-    uint64_t events = pf_store_size(model->log) / sizeof(uint64_t);
-    return place->offset <= pf_input_size(model->input) && place->events <= events &&
+    return place->offset <= pf_input_size(model->input) && place->events <= model->n_log &&
            place->block <= place->events && place->segment < model->n_segments &&
            (place->run < model->n_runs || place->run == AFPERF_NONE);
 }
@@ -193,11 +204,10 @@ static int restore(struct pf_cursor *cursor, const void *blob, size_t size, stru
 {
     struct measurements *measurements = cursor->state;
     struct position position;
-    if (size != sizeof position)
-        return pf_fail(error, EINVAL, "a saved position has a wrong size");
-    memcpy(&position, blob, sizeof position);
+    if (pf_position_restore(&position, sizeof position, blob, size, error))
+        return -1;
     if (!place_fits(measurements->walk.model, &position.place))
-        return pf_fail(error, EINVAL, "a saved position does not fit the file");
+        return pf_position_refuse(error);
     afperf_walk_go(&measurements->walk, &position.place);
     measurements->inside = false;
     if (!position.at)
@@ -207,7 +217,7 @@ static int restore(struct pf_cursor *cursor, const void *blob, size_t size, stru
         return -1;
     const struct afperf_decoded *decoded = &measurements->walk.decoded;
     if (!got || position.at < decoded->values || position.at > decoded->values_end)
-        return pf_fail(error, EINVAL, "a saved position is not in a record");
+        return pf_position_refuse(error);
     measurements->at = (size_t)position.at;
     return 0;
 }
@@ -219,7 +229,7 @@ static double progress(const struct pf_cursor *cursor)
     return offset < end ? (double)offset / (double)end : 1;
 }
 
-const struct pf_cursor_ops afperf_measurements_cursor = {
+static const struct pf_cursor_ops cursor_ops = {
     .open = open_measurements,
     .next = next_measurement,
     .save = save,
@@ -227,3 +237,8 @@ const struct pf_cursor_ops afperf_measurements_cursor = {
     .close = close_measurements,
     .progress = progress,
 };
+
+const struct pf_table afperf_measurements_table = {.name = "measurements",
+                                                   AFPERF_COLUMNS(columns),
+                                                   .flags = PF_SEEKS_PARTITION | PF_SEEKS_CONTEXT,
+                                                   .ops = &cursor_ops};

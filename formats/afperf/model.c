@@ -9,16 +9,21 @@
 
 static const char *const kinds[] = {[AFPERF_KIND_REGION] = "region", [AFPERF_KIND_SECTION] = "section"};
 
-int afperf_enlarge(void *items, size_t *room, size_t size, struct pf_error *error)
+int afperf_grow(void *items, size_t count, size_t *room, size_t size, struct pf_error *error)
 {
-    if (*room > AFPERF_NONE / 2)
+    if (count >= AFPERF_NO_NUMBER)
         return pf_fail(error, EFBIG, "too many records of a kind");
-    return pf_array_grow(items, room, *room + 1, size, error);
+    return pf_array_room(items, room, count, size, error);
 }
 
 uint32_t afperf_keep(struct afperf_model *model, struct afperf_text text, struct pf_error *error)
 {
     return pf_intern(model->strings, text.size ? text.text : "", text.size, error);
+}
+
+void afperf_note(struct afperf_model *model, enum afperf_problem problem, uint64_t offset, uint64_t line)
+{
+    pf_note(&model->notes, &afperf_note_kinds[problem], (int64_t)line, (int64_t)offset, NULL);
 }
 
 /* ---- places in the file ------------------------------------------------------------------------- */
@@ -75,14 +80,36 @@ int afperf_go_to_line(const struct afperf_model *model, struct afperf_reader *re
     return afperf_reader_skip(reader, offset, error);
 }
 
-/* ---- times -------------------------------------------------------------------------------------- */
+/* ---- what an id means --------------------------------------------------------------------------- */
 
-void afperf_close_span(struct afperf_span *span, uint64_t time, bool *negative)
+bool afperf_means_before(uint64_t before, uint64_t behind, const struct afperf_segment *segment)
 {
-    *negative = time < span->start;
-    span->stop = *negative ? span->start : time;
-    span->flags |= AFPERF_CLOSED;
+    if (before == UINT64_MAX || behind == UINT64_MAX)
+        return behind == UINT64_MAX;
+    return before >= segment->start || behind >= segment->end;
 }
+
+uint32_t afperf_find_named(const struct afperf_named *all, size_t n, uint64_t id, uint64_t offset,
+                           const struct afperf_segment *segment)
+{
+    size_t low = 0, high = n;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (all[middle].id < id || (all[middle].id == id && all[middle].offset < offset))
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    const struct afperf_named *before = low && all[low - 1].id == id ? &all[low - 1] : NULL;
+    const struct afperf_named *behind = low < n && all[low].id == id ? &all[low] : NULL;
+    if (!before && !behind)
+        return AFPERF_NONE;
+    bool is_before = afperf_means_before(before ? before->offset : UINT64_MAX,
+                                         behind ? behind->offset : UINT64_MAX, segment);
+    return is_before ? before->number : behind->number;
+}
+
+/* ---- spans and times ---------------------------------------------------------------------------- */
 
 uint32_t afperf_region_run(const struct afperf_model *model, const struct afperf_span *region)
 {
@@ -92,6 +119,21 @@ uint32_t afperf_region_run(const struct afperf_model *model, const struct afperf
 uint32_t afperf_interval_run(const struct afperf_model *model, const struct afperf_span *interval)
 {
     return model->sections[interval->owner].run;
+}
+
+const struct afperf_span *afperf_event_span(const struct afperf_model *model, uint32_t event, uint32_t *run,
+                                            uint64_t *time)
+{
+    enum afperf_event kind = afperf_event_kind(event);
+    bool region = afperf_event_is_region(event);
+    uint32_t number = afperf_event_number(event);
+    if ((!region && !afperf_event_is_interval(event)) || number == AFPERF_NO_NUMBER)
+        return NULL;
+    const struct afperf_span *span = &(region ? &model->regions : &model->intervals)->items[number];
+    bool start = kind == AFPERF_EVENT_REGION_START || kind == AFPERF_EVENT_INTERVAL_START;
+    *run = region ? afperf_region_run(model, span) : afperf_interval_run(model, span);
+    *time = start ? span->start : span->stop;
+    return span;
 }
 
 /* Ticks that the run is paused before this time. */
@@ -142,10 +184,9 @@ static struct afperf_model *model_alloc(struct pf_input *input)
     model->intervals.scoped = true;
     model->strings = pf_strings_new();
     model->tree = pf_tree_new(kinds);
-    model->log = pf_store_new(AFPERF_LIST_HELD);
     model->stops = pf_store_new(AFPERF_LIST_HELD);
     model->doubtful = pf_store_new(AFPERF_LIST_HELD);
-    if (model->strings && model->tree && model->log && model->stops && model->doubtful)
+    if (model->strings && model->tree && model->stops && model->doubtful)
         return model;
     afperf_model_free(model);
     return NULL;
@@ -155,9 +196,9 @@ void afperf_model_free(struct afperf_model *model)
 {
     if (!model)
         return;
-    pf_strings_free(model->strings);
     if (!model->published)
         pf_tree_free(model->tree);
+    pf_strings_free(model->strings);
     free(model->runs);
     free(model->refs);
     free(model->measures);
@@ -169,17 +210,16 @@ void afperf_model_free(struct afperf_model *model)
     free(model->marks);
     free(model->pauses);
     free(model->nodes);
-    free(model->times);
     free(model->first_node);
     free(model->last_node);
+    free(model->log);
+    free(model->timeline);
     afperf_spans_free(&model->regions);
     afperf_spans_free(&model->intervals);
     free(model->interval_order);
-    pf_store_free(model->log);
-    pf_store_free(model->timeline);
     pf_store_free(model->stops);
     pf_store_free(model->doubtful);
-    afperf_notes_free(&model->notes);
+    pf_notes_free(&model->notes);
     free(model);
 }
 
@@ -188,26 +228,18 @@ static int count_lines(struct afperf_model *model, struct pf_error *error)
 {
     struct afperf_reader *reader = afperf_reader_new(model->input);
     int result = reader ? 0 : pf_fail_memory(error);
-    afperf_notes_sort(&model->notes);
     for (size_t i = 0; i < model->notes.count && !result; i++) {
-        struct afperf_note *note = &model->notes.items[i];
+        struct pf_note *note = &model->notes.items[i];
         if (note->line)
             continue;
-        result = afperf_go_to_line(model, reader, note->offset, error);
-        afperf_reader_tell(reader, &note->line);
+        uint64_t line;
+        result = afperf_go_to_line(model, reader, (uint64_t)note->offset, error);
+        afperf_reader_tell(reader, &line);
+        note->line = (int64_t)line;
     }
     afperf_reader_free(reader);
+    pf_notes_sort(&model->notes);
     return result;
-}
-
-/* What only making the model needs. */
-static void drop_scaffolding(struct afperf_model *model)
-{
-    pf_store_free(model->stops);
-    pf_store_free(model->doubtful);
-    free(model->last_node);
-    model->stops = model->doubtful = NULL;
-    model->last_node = NULL;
 }
 
 /* Ids are looked for only where records do not come as they belong together. */
@@ -215,29 +247,33 @@ static int index_if_needed(struct afperf_model *model, struct pf_error *error)
 {
     if (!model->doubt_all && !pf_store_size(model->stops) && !pf_store_size(model->doubtful))
         return 0;
-    return afperf_spans_index(&model->regions, error) < 0 ? -1 : afperf_spans_index(&model->intervals, error);
+    return afperf_model_complete(model, error);
 }
 
-/* So is what comes when: regions mostly come as they nest. */
-static int order_if_needed(struct afperf_model *model, struct pf_pass *pass, struct pf_error *error)
+/* A run lasts until the last thing in it. */
+static void find_ends(struct afperf_model *model)
 {
-    bool tangled = false;
-    for (size_t i = 0; i < model->n_runs; i++)
-        tangled |= model->runs[i].tangled;
-    return tangled ? afperf_make_timeline(model, pass, error) : 0;
+    for (uint32_t i = 0; i < model->n_log; i++) {
+        uint32_t run;
+        uint64_t time;
+        if (afperf_event_span(model, model->log[i], &run, &time) && time > model->runs[run].end)
+            model->runs[run].end = time;
+    }
 }
 
 static int make(struct afperf_model *model, struct pf_pass *pass, struct pf_error *error)
 {
     if (afperf_read(model, pass, error) < 0 || afperf_resolve_names(model, error) < 0 ||
         index_if_needed(model, error) < 0 || afperf_pair_stops(model, pass, error) < 0 ||
-        afperf_pair_anew(model, pass, error) < 0 || afperf_number_intervals(model, error) < 0)
+        afperf_number_intervals(model, error) < 0)
         return -1;
-    if (afperf_look_again(model, pass, error) < 0 || afperf_drop_unused_run(model, error) < 0 ||
-        afperf_find_ends(model, pass, error) < 0 || order_if_needed(model, pass, error) < 0 ||
-        afperf_nest(model, pass, error) < 0)
+    if (afperf_look_again(model, pass, error) < 0 || afperf_drop_unused_run(model, error) < 0)
         return -1;
-    return count_lines(model, error) < 0 ? -1 : pf_tree_finish(model->tree, error);
+    find_ends(model);
+    if (afperf_make_timeline(model, error) < 0 || afperf_nest(model, pass, error) < 0 ||
+        count_lines(model, error) < 0)
+        return -1;
+    return pf_tree_finish(model->tree, error);
 }
 
 struct afperf_model *afperf_model_new(struct pf_input *input, struct pf_pass *pass, struct pf_error *error)
@@ -251,13 +287,16 @@ struct afperf_model *afperf_model_new(struct pf_input *input, struct pf_pass *pa
         afperf_model_free(model);
         return NULL;
     }
-    drop_scaffolding(model);
+    /* What only making it needs. */
+    pf_store_free(model->stops);
+    pf_store_free(model->doubtful);
+    free(model->last_node);
+    model->stops = model->doubtful = NULL;
+    model->last_node = NULL;
     return model;
 }
 
-int afperf_model_complete(struct afperf_model *model, struct pf_pass *pass, struct pf_error *error)
+int afperf_model_complete(struct afperf_model *model, struct pf_error *error)
 {
-    if (afperf_spans_index(&model->regions, error) < 0 || afperf_spans_index(&model->intervals, error) < 0)
-        return -1;
-    return afperf_make_timeline(model, pass, error);
+    return afperf_spans_index(&model->regions, error) < 0 ? -1 : afperf_spans_index(&model->intervals, error);
 }

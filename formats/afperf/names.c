@@ -16,32 +16,6 @@ static int by_id(const void *left, const void *right)
     return a->number < b->number ? -1 : a->number > b->number;
 }
 
-/* The first that does not come before this id and offset. */
-static size_t lower_bound(const struct afperf_named *all, size_t n, uint64_t id, uint64_t offset)
-{
-    size_t low = 0;
-    while (low < n) {
-        size_t middle = low + (n - low) / 2;
-        if (all[middle].id < id || (all[middle].id == id && all[middle].offset < offset))
-            low = middle + 1;
-        else
-            n = middle;
-    }
-    return low;
-}
-
-uint32_t afperf_find_named(const struct afperf_named *all, size_t n, uint64_t id, uint64_t offset,
-                           const struct afperf_segment *segment)
-{
-    size_t behind = lower_bound(all, n, id, offset);
-    bool before = behind > 0 && all[behind - 1].id == id, after = behind < n && all[behind].id == id;
-    if (before && all[behind - 1].offset >= segment->start)
-        return all[behind - 1].number;
-    if (after && (!before || all[behind].offset < segment->end))
-        return all[behind].number;
-    return before ? all[behind - 1].number : AFPERF_NONE;
-}
-
 /*
  * Puts n items of this size (*items) into the order of the file, where they stand at order[i].offset (order[i].number is i): implicit
  * ones have been added at the end. The caller frees the list of their new places; NULL with *error filled.
@@ -104,7 +78,8 @@ static int add_implicit_section(struct afperf_model *model, const struct afperf_
         run->line = ref->line;
         run->offset = ref->offset;
     }
-    return afperf_note(&model->notes, AFPERF_UNRESOLVED_SECTION, ref->offset, ref->line, error);
+    afperf_note(model, AFPERF_UNRESOLVED_SECTION, ref->offset, ref->line);
+    return 0;
 }
 
 /* Sections that are started and have no SectionInfo: one an id, and one without. */
@@ -317,14 +292,6 @@ static void describe_runs(struct afperf_model *model)
         if (ref->end > run->end)
             run->end = ref->end;
         afperf_extend(&run->data, ref->data);
-        if (ref->first_region) {
-            run->tangled |= ref->tangled || ref->innermost || ref->unordered || run->first_region;
-            run->first_region = ref->first_region;
-        }
-        if (!ref->has_anonymous)
-            continue;
-        run->pair_anew |= ref->unordered || run->has_anonymous;
-        run->has_anonymous = true;
     }
 }
 
@@ -345,9 +312,8 @@ int afperf_drop_unused_run(struct afperf_model *model, struct pf_error *error)
             return -1;
     }
     for (size_t i = 0; i < model->n_runs; i++)
-        if (model->runs[i].implicit && afperf_note(&model->notes, AFPERF_UNRESOLVED_RUN,
-                                                   model->runs[i].offset, model->runs[i].line, error) < 0)
-            return -1;
+        if (model->runs[i].implicit)
+            afperf_note(model, AFPERF_UNRESOLVED_RUN, model->runs[i].offset, model->runs[i].line);
     return 0;
 }
 
@@ -442,14 +408,12 @@ int afperf_resolve_names(struct afperf_model *model, struct pf_error *error)
     if (resolve_sections(model, error) < 0 || resolve_runs(model, error) < 0)
         return -1;
     describe_runs(model);
-    for (size_t i = 0; i < model->n_runs; i++)
-        model->doubt_all |= model->runs[i].pair_anew && model->data_of_stops;
     resolve_measures(model);
     merge_pauses(model);
     for (size_t i = 0; i < model->n_sections; i++)
         model->sections[i].run = model->refs[model->sections[i].run].run;
     for (uint32_t i = 0; i < model->intervals.count; i++) {
-        struct afperf_span *interval = afperf_span(&model->intervals, i);
+        struct afperf_span *interval = &model->intervals.items[i];
         interval->owner = model->section_refs[interval->owner].section;
     }
     return 0;

@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: MIT */
-#include "formats/afperf/nest.h"
-
 #include <stdlib.h>
+
+#include "formats/afperf/model.h"
+#include "formats/kit/array.h"
 
 /* ---- contexts and nodes ------------------------------------------------------------------------- */
 
 /* Makes room for a context in the lists of first and last nodes. */
 static int know_context(struct afperf_model *model, uint32_t context, struct pf_error *error)
 {
-    while (model->n_first_node <= context) {
-        if (afperf_grow(&model->first_node, model->n_first_node, &model->first_node_room,
+    for (; model->n_contexts <= context; model->n_contexts++) {
+        if (afperf_grow(&model->first_node, model->n_contexts, &model->first_node_room,
                         sizeof *model->first_node, error) < 0 ||
-            afperf_grow(&model->last_node, model->n_first_node, &model->last_node_room,
+            afperf_grow(&model->last_node, model->n_contexts, &model->last_node_room,
                         sizeof *model->last_node, error) < 0)
             return -1;
-        model->first_node[model->n_first_node] = model->last_node[model->n_first_node] = AFPERF_NONE;
-        model->n_first_node++;
+        model->first_node[model->n_contexts] = model->last_node[model->n_contexts] = AFPERF_NONE;
     }
     return 0;
 }
@@ -30,8 +30,8 @@ uint32_t afperf_node_of(struct afperf_model *model, uint32_t run, uint32_t conte
     if (AFPERF_GROW(model, nodes, error) < 0)
         return AFPERF_NONE;
     uint32_t node = (uint32_t)model->n_nodes++;
-    model->nodes[node] =
-        (struct afperf_node){.run = run, .context = context, .next = AFPERF_NONE, .times = AFPERF_NONE};
+    model->nodes[node] = (struct afperf_node){
+        .run = run, .context = context, .next = AFPERF_NONE, .first_region = AFPERF_NONE};
     if (last == AFPERF_NONE)
         model->first_node[context] = node;
     else
@@ -42,7 +42,7 @@ uint32_t afperf_node_of(struct afperf_model *model, uint32_t run, uint32_t conte
 
 uint32_t afperf_first_node(const struct afperf_model *model, uint32_t context)
 {
-    return context < model->n_first_node ? model->first_node[context] : AFPERF_NONE;
+    return context < model->n_contexts ? model->first_node[context] : AFPERF_NONE;
 }
 
 /* What a region is called in its path: its label, else its id. */
@@ -58,10 +58,9 @@ static uint32_t name_of(struct afperf_model *model, const struct afperf_span *re
 
 int afperf_enter(struct afperf_model *model, uint32_t number, uint32_t run, struct pf_error *error)
 {
-    struct afperf_span *region = afperf_span(&model->regions, number);
+    struct afperf_span *region = &model->regions.items[number];
     bool root = region->parent == AFPERF_NONE;
-    uint32_t around =
-        root ? PF_NO_CONTEXT : model->nodes[afperf_span(&model->regions, region->parent)->owner].context;
+    uint32_t around = root ? PF_NO_CONTEXT : model->nodes[model->regions.items[region->parent].owner].context;
     uint32_t name = name_of(model, region, error);
     if (name == PF_NO_STRING)
         return -1;
@@ -70,116 +69,119 @@ int afperf_enter(struct afperf_model *model, uint32_t number, uint32_t run, stru
     if (context == PF_NO_CONTEXT)
         return -1;
     region->owner = afperf_node_of(model, run, context, error);
-    if (region->owner == AFPERF_NONE)
-        return -1;
+    region->exclusive = region->exclusive_net = 0;
+    return region->owner == AFPERF_NONE ? -1 : 0;
+}
+
+void afperf_leave(struct afperf_model *model, uint32_t number)
+{
+    struct afperf_span *region = &model->regions.items[number];
     struct afperf_node *node = &model->nodes[region->owner];
-    if (region->data_end > node->data_end)
-        node->data_end = region->data_end;
-    region->covered = region->covered_net = 0;
-    return 0;
-}
-
-/* Where data of a region may begin: with its start record, if they do not stand before it. */
-static uint32_t first_data_of(const struct afperf_span *region)
-{
-    return region->flags & AFPERF_EARLY_DATA ? 0 : afperf_block_of(afperf_span_offset(region));
-}
-
-/* The times of a region that has been left. */
-static struct afperf_times times_of(const struct afperf_model *model, uint32_t number,
-                                    const struct afperf_run *run)
-{
-    const struct afperf_span *region = afperf_span(&model->regions, number);
     uint64_t inclusive = region->stop - region->start;
-    uint64_t paused = afperf_paused(model, run, region->start, region->stop);
-    return (struct afperf_times){.inclusive = inclusive,
-                                 .exclusive = region->exclusive,
-                                 .inclusive_net = inclusive - paused,
-                                 .exclusive_net = region->exclusive_net,
-                                 .first_region = number,
-                                 .last_region = number,
-                                 .data_first = first_data_of(region)};
-}
-
-/* True if the node is one region's. */
-static bool is_single(const struct afperf_model *model, const struct afperf_node *node)
-{
-    return node->calls == 1 && model->tree->kind[node->context] == AFPERF_KIND_REGION;
-}
-
-struct afperf_times afperf_times_of(const struct afperf_model *model, const struct afperf_node *node)
-{
-    return is_single(model, node) ? times_of(model, node->times, &model->runs[node->run])
-                                  : model->times[node->times];
-}
-
-struct afperf_extent afperf_data_of(const struct afperf_model *model, uint32_t context)
-{
-    struct afperf_extent data = {0};
-    for (uint32_t n = afperf_first_node(model, context); n != AFPERF_NONE; n = model->nodes[n].next) {
-        const struct afperf_node *node = &model->nodes[n];
-        uint32_t first = is_single(model, node) ? first_data_of(afperf_span(&model->regions, node->times))
-                                                : model->times[node->times].data_first;
-        afperf_extend(&data, (struct afperf_extent){first, node->data_end});
-    }
-    return data;
-}
-
-void afperf_regions_of_node(const struct afperf_model *model, const struct afperf_node *node, uint32_t *first,
-                            uint32_t *end)
-{
-    bool single = is_single(model, node);
-    *first = single ? node->times : model->times[node->times].first_region;
-    *end = 1 + (single ? node->times : model->times[node->times].last_region);
-}
-
-void afperf_regions_of(const struct afperf_model *model, uint32_t context, uint32_t *first, uint32_t *end)
-{
-    *first = *end = 0;
-    if (model->tree->kind[context] != AFPERF_KIND_REGION)
-        return;
-    for (uint32_t n = afperf_first_node(model, context); n != AFPERF_NONE; n = model->nodes[n].next) {
-        uint32_t low, high;
-        afperf_regions_of_node(model, &model->nodes[n], &low, &high);
-        *first = *end && *first < low ? *first : low;
-        *end = high > *end ? high : *end;
-    }
-}
-
-static void add_times(struct afperf_times *sum, const struct afperf_times *times)
-{
-    sum->inclusive += times->inclusive;
-    sum->exclusive += times->exclusive;
-    sum->inclusive_net += times->inclusive_net;
-    sum->exclusive_net += times->exclusive_net;
-    sum->first_region = times->first_region < sum->first_region ? times->first_region : sum->first_region;
-    sum->last_region = times->last_region > sum->last_region ? times->last_region : sum->last_region;
-    sum->data_first = times->data_first < sum->data_first ? times->data_first : sum->data_first;
-}
-
-int afperf_leave(struct afperf_model *model, uint32_t number, struct pf_error *error)
-{
-    struct afperf_span *region = afperf_span(&model->regions, number);
-    struct afperf_node *node = &model->nodes[region->owner];
-    const struct afperf_run *run = &model->runs[node->run];
-    uint64_t inclusive = region->stop - region->start;
-    uint64_t net = inclusive - afperf_paused(model, run, region->start, region->stop);
-    region->exclusive = inclusive - region->covered;
-    region->exclusive_net = net - region->covered_net;
-    if (!node->calls) {
-        node->calls = 1;
-        node->times = number;
-        return 0;
-    }
-    if (node->calls == 1) {
-        if (AFPERF_GROW(model, times, error) < 0)
-            return -1;
-        model->times[model->n_times] = times_of(model, node->times, run);
-        node->times = (uint32_t)model->n_times++;
-    }
-    struct afperf_times times = times_of(model, number, run);
+    uint64_t net = inclusive - afperf_paused(model, &model->runs[node->run], region->start, region->stop);
+    region->exclusive = inclusive - region->exclusive;
+    region->exclusive_net = net - region->exclusive_net;
     node->calls++;
-    add_times(&model->times[node->times], &times);
+    node->inclusive += inclusive;
+    node->inclusive_net += net;
+    node->exclusive += region->exclusive;
+    node->exclusive_net += region->exclusive_net;
+    node->first_region = number < node->first_region ? number : node->first_region;
+    node->last_region = number > node->last_region ? number : node->last_region;
+    if (!region->data_end)
+        return;
+    /* Data begin with the start record, if they do not stand before it. */
+    uint32_t first = region->flags & AFPERF_EARLY_DATA ? 0 : afperf_block_of(region->offset);
+    afperf_extend(&node->data, (struct afperf_extent){first, region->data_end});
+}
+
+/* ---- the timeline ------------------------------------------------------------------------------- */
+
+/*
+ * Starts and stops by run, in each run by time and, at equal times, as they stand in the file: but a region without length
+ * never stops before it starts.
+ */
+struct moment {
+    uint64_t time;
+    uint32_t run, event;
+    uint32_t rank; /* place in the log; of a region's stop at least that of its start */
+};
+
+static int by_moment(const void *left, const void *right)
+{
+    const struct moment *a = left, *b = right;
+    if (a->run != b->run)
+        return a->run < b->run ? -1 : 1;
+    if (a->time != b->time)
+        return a->time < b->time ? -1 : 1;
+    if (a->rank != b->rank)
+        return a->rank < b->rank ? -1 : 1;
+    /* A region's stop behind its start: kinds are so numbered. */
+    return a->event < b->event ? -1 : a->event > b->event;
+}
+
+/* Where the events of each run start in the timeline. */
+static void count_events(struct afperf_model *model)
+{
+    uint32_t run, at = 0;
+    uint64_t time;
+    for (uint32_t i = 0; i < model->n_log; i++)
+        if (afperf_event_span(model, model->log[i], &run, &time))
+            model->runs[run].n_events++;
+    for (size_t i = 0; i < model->n_runs; i++) {
+        model->runs[i].events = at;
+        at += model->runs[i].n_events;
+    }
+}
+
+/* Notes where in the log each region starts: in its parent, which is not known yet. */
+static void number_starts(struct afperf_model *model)
+{
+    for (uint32_t i = 0; i < model->n_log; i++)
+        if (afperf_event_kind(model->log[i]) == AFPERF_EVENT_REGION_START)
+            model->regions.items[afperf_event_number(model->log[i])].parent = i;
+}
+
+/* The moments of the log; returns how many. *ordered: they come as the timeline wants them. */
+static size_t list_moments(const struct afperf_model *model, struct moment *moments, bool *ordered)
+{
+    size_t n = 0;
+    *ordered = true;
+    for (uint32_t i = 0; i < model->n_log; i++) {
+        struct moment *moment = &moments[n];
+        *moment = (struct moment){.event = model->log[i], .rank = i};
+        const struct afperf_span *span = afperf_event_span(model, moment->event, &moment->run, &moment->time);
+        if (!span)
+            continue;
+        bool early =
+            afperf_event_kind(moment->event) == AFPERF_EVENT_REGION_STOP && span->start == span->stop;
+        if (early && span->parent > i)
+            moment->rank = span->parent;
+        *ordered = *ordered && (!n || by_moment(moment - 1, moment) < 0);
+        n++;
+    }
+    return n;
+}
+
+int afperf_make_timeline(struct afperf_model *model, struct pf_error *error)
+{
+    struct moment *moments = malloc((model->n_log + 1) * sizeof *moments);
+    uint32_t *timeline = malloc((model->n_log + 1) * sizeof *timeline);
+    bool ordered;
+    if (!moments || !timeline) {
+        free(moments);
+        free(timeline);
+        return pf_fail_memory(error);
+    }
+    count_events(model);
+    number_starts(model);
+    size_t n = list_moments(model, moments, &ordered);
+    if (!ordered)
+        qsort(moments, n, sizeof *moments, by_moment);
+    for (size_t i = 0; i < n; i++)
+        timeline[i] = moments[i].event;
+    free(moments);
+    model->timeline = timeline;
     return 0;
 }
 
@@ -188,137 +190,87 @@ int afperf_leave(struct afperf_model *model, uint32_t number, struct pf_error *e
 /* The events of a run one by one, with a stack of open regions: each one's parent is the one below it. */
 struct replay {
     struct afperf_model *model;
-    struct afperf_log_reader *timeline;
     uint32_t run;
     uint32_t top;
     bool trial; /* only sees whether every stop fits */
 };
 
-static int note_unclosed(struct afperf_model *model, const struct afperf_span *region, struct pf_error *error)
-{
-    return afperf_note(&model->notes, AFPERF_UNCLOSED_REGION, afperf_span_offset(region), 0, error);
-}
-
 static int push(struct replay *replay, uint32_t number, struct pf_error *error)
 {
-    afperf_span(&replay->model->regions, number)->parent = replay->top;
+    replay->model->regions.items[number].parent = replay->top;
     replay->top = number;
     return replay->trial ? 0 : afperf_enter(replay->model, number, replay->run, error);
 }
 
 /* Takes off the innermost region; it covers its parent's time. */
-static int pop(struct replay *replay, struct pf_error *error)
+static void pop(struct replay *replay)
 {
     struct afperf_model *model = replay->model;
-    uint32_t number = replay->top;
-    const struct afperf_span *region = afperf_span(&model->regions, number);
+    const struct afperf_span *region = &model->regions.items[replay->top];
+    if (!replay->trial)
+        afperf_leave(model, replay->top);
     replay->top = region->parent;
-    if (replay->trial)
-        return 0;
-    if (afperf_leave(model, number, error) < 0)
-        return -1;
-    if (region->parent == AFPERF_NONE)
-        return 0;
-    struct afperf_span *parent = afperf_span(&model->regions, region->parent);
-    parent->covered += region->stop - region->start;
-    parent->covered_net += region->stop - region->start -
-                           afperf_paused(model, &model->runs[replay->run], region->start, region->stop);
-    return 0;
+    if (replay->trial || region->parent == AFPERF_NONE)
+        return;
+    struct afperf_span *parent = &model->regions.items[region->parent];
+    uint64_t duration = region->stop - region->start;
+    parent->exclusive += duration;
+    parent->exclusive_net +=
+        duration - afperf_paused(model, &model->runs[replay->run], region->start, region->stop);
 }
 
-/* Closes the regions above `number` at this time. 1; 0: one of them has a stop, so that the run's regions overlap. */
-static int close_above(struct replay *replay, uint32_t number, uint64_t time, struct pf_error *error)
+/* Closes the regions above `number` at this time. False: one of them has a stop, so that the run's regions overlap. */
+static bool close_above(struct replay *replay, uint32_t number, uint64_t time)
 {
     while (replay->top != number) {
         if (replay->top == AFPERF_NONE)
-            return 0;
-        struct afperf_span *region = afperf_span(&replay->model->regions, replay->top);
+            return false;
+        struct afperf_span *region = &replay->model->regions.items[replay->top];
         if (region->flags & AFPERF_CLOSED)
-            return 0;
+            return false;
         if (!replay->trial) {
             region->stop = time;
-            if (note_unclosed(replay->model, region, error) < 0)
-                return -1;
+            afperf_note(replay->model, AFPERF_UNCLOSED_REGION, region->offset, 0);
         }
-        if (pop(replay, error) < 0)
-            return -1;
+        pop(replay);
     }
-    return 1;
+    return true;
 }
 
 /* 1; 0: the run's regions do not nest; -1: *error filled. */
 static int play(struct replay *replay, struct pf_error *error)
 {
-    const struct afperf_run *run = &replay->model->runs[replay->run];
+    const struct afperf_model *model = replay->model;
+    const struct afperf_run *run = &model->runs[replay->run];
     replay->top = AFPERF_NONE;
-    for (uint64_t i = 0; i < run->n_events; i++) {
-        uint64_t event;
-        if (afperf_log_get(replay->timeline, run->events + i, &event, error) < 0)
-            return -1;
-        uint32_t number = afperf_event_number(event);
+    for (uint32_t i = 0; i < run->n_events; i++) {
+        uint32_t event = model->timeline[run->events + i], number = afperf_event_number(event);
         if (afperf_event_kind(event) == AFPERF_EVENT_REGION_START) {
             if (push(replay, number, error) < 0)
                 return -1;
         } else if (afperf_event_kind(event) == AFPERF_EVENT_REGION_STOP) {
-            uint64_t time = afperf_span(&replay->model->regions, number)->stop;
-            int fits = close_above(replay, number, time, error);
-            if (fits <= 0)
-                return fits;
-            if (pop(replay, error) < 0)
-                return -1;
+            if (!close_above(replay, number, model->regions.items[number].stop))
+                return 0;
+            pop(replay);
         }
     }
-    return close_above(replay, AFPERF_NONE, run->end, error);
+    return close_above(replay, AFPERF_NONE, run->end);
 }
 
 /* ---- all runs ----------------------------------------------------------------------------------- */
 
-/* Lets the processor fetch a region; it mostly lies on two of its cache lines. */
-static void expect(const struct afperf_model *model, uint32_t region)
+static int nest_run(struct afperf_model *model, uint32_t number, struct pf_error *error)
 {
-    const char *start = (const char *)afperf_span(&model->regions, region);
-    __builtin_prefetch(start);
-    __builtin_prefetch(start + sizeof(struct afperf_span) - 1);
-}
-
-/* Regions that come as they nest: parents are known, and a region is left when one comes that is not inside. */
-static int nest_in_order(struct afperf_model *model, uint32_t number, struct pf_error *error)
-{
-    struct replay replay = {.model = model, .run = number, .top = AFPERF_NONE};
-    uint32_t next = model->runs[number].first_region;
-    while (next) {
-        uint32_t region = next - 1;
-        const struct afperf_span *span = afperf_span(&model->regions, region);
-        next = span->next;
-        if (next)
-            expect(model, next - 1);
-        while (replay.top != span->parent)
-            if (pop(&replay, error) < 0)
-                return -1;
-        if (push(&replay, region, error) < 0)
-            return -1;
-    }
-    while (replay.top != AFPERF_NONE)
-        if (pop(&replay, error) < 0)
-            return -1;
-    return 0;
-}
-
-static int nest_run(struct afperf_model *model, struct afperf_log_reader *timeline, uint32_t number,
-                    struct pf_error *error)
-{
-    if (!model->runs[number].tangled)
-        return nest_in_order(model, number, error);
-    struct replay replay = {.model = model, .timeline = timeline, .run = number, .trial = true};
+    struct replay replay = {.model = model, .run = number, .trial = true};
     int fits = play(&replay, error);
-    if (fits < 0)
-        return -1;
-    if (fits) {
+    if (fits > 0) {
         replay.trial = false;
         return play(&replay, error) < 0 ? -1 : 0;
     }
+    if (fits < 0)
+        return -1;
     model->runs[number].geometry = true;
-    return afperf_nest_by_geometry(model, timeline, number, error);
+    return afperf_nest_by_geometry(model, number, error);
 }
 
 /* The first section of each run; sections are linked in their order. NULL with *error filled. */
@@ -339,29 +291,43 @@ static uint32_t *list_sections(struct afperf_model *model, struct pf_error *erro
     return first;
 }
 
-static int nest_all(struct afperf_model *model, struct afperf_log_reader *timeline, const uint32_t *sections,
-                    struct pf_pass *pass, struct pf_error *error)
+/* Tells regions and intervals where in the timeline their events are. */
+static void number_events(struct afperf_model *model)
 {
-    for (uint32_t i = 0; i < model->n_runs; i++) {
-        struct afperf_run *run = &model->runs[i];
-        run->nodes = model->n_nodes;
-        if (pf_pass_step(pass, i, model->n_runs, error) < 0 || nest_run(model, timeline, i, error) < 0 ||
-            afperf_time_sections(model, sections[i], error) < 0)
-            return -1;
-        run->n_nodes = model->n_nodes - run->nodes;
+    for (uint32_t i = 0; i < model->regions.count; i++)
+        model->regions.items[i].stop_event = AFPERF_NONE;
+    for (uint32_t i = 0; i < model->intervals.count; i++)
+        model->intervals.items[i].stop_event = AFPERF_NONE;
+    for (size_t i = 0; i < model->n_runs; i++) {
+        const struct afperf_run *run = &model->runs[i];
+        for (uint32_t at = run->events; at < run->events + run->n_events; at++) {
+            uint32_t event = model->timeline[at];
+            enum afperf_event kind = afperf_event_kind(event);
+            struct afperf_spans *spans = afperf_event_is_region(event) ? &model->regions : &model->intervals;
+            struct afperf_span *span = &spans->items[afperf_event_number(event)];
+            if (kind == AFPERF_EVENT_REGION_START || kind == AFPERF_EVENT_INTERVAL_START)
+                span->start_event = at;
+            else
+                span->stop_event = at;
+        }
     }
-    return 0;
 }
 
 int afperf_nest(struct afperf_model *model, struct pf_pass *pass, struct pf_error *error)
 {
-    struct afperf_log_reader timeline = {0};
     uint32_t *sections = list_sections(model, error);
-    int result = model->has_timeline ? afperf_log_reader_init(&timeline, model->timeline, error) : 0;
-    if (!result)
-        result = sections ? nest_all(model, &timeline, sections, pass, error) : -1;
-    afperf_log_reader_free(&timeline);
+    int result = sections ? 0 : -1;
+    for (uint32_t i = 0; i < model->n_runs && !result; i++) {
+        struct afperf_run *run = &model->runs[i];
+        run->nodes = model->n_nodes;
+        result = pf_pass_step(pass, i, model->n_runs, error) < 0 || nest_run(model, i, error) < 0 ||
+                         afperf_time_sections(model, sections[i], error) < 0
+                     ? -1
+                     : 0;
+        run->n_nodes = model->n_nodes - run->nodes;
+    }
     free(sections);
     model->nested = true;
+    number_events(model);
     return result;
 }

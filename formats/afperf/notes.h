@@ -2,83 +2,75 @@
 #ifndef PF_AFPERF_NOTES_H
 #define PF_AFPERF_NOTES_H
 
-#include <stddef.h>
-#include <stdint.h>
+#include "formats/kit/notes.h"
 
-#include "formats/driver.h"
+/* What may be wrong with a file. Fatal problems end the reading, errors drop the record, after warnings it is used. */
+#define AFPERF_PROBLEM_LIST(X)                                                                               \
+    X(OTHER_VERSION, "fatal", "other-version-header",                                                        \
+      "a header of another version; what follows is not read")                                               \
+    X(DAMAGED, "fatal", "damaged-compression",                                                               \
+      "the compressed data are damaged or cut off; what follows is lost")                                    \
+    X(AGGREGATE_ENDS_BEFORE_START, "error", "aggregate-ends-before-start",                                   \
+      "an aggregate ends before it starts; record dropped")                                                  \
+    X(BAD_INTEGER, "error", "bad-integer", "an id or timestamp is no integer; record dropped")               \
+    X(BAD_VERSION, "error", "bad-version",                                                                   \
+      "a run's format version is not of the form 1.2.3; record dropped")                                     \
+    X(MISSING_FIELD, "error", "missing-field", "a field that is needed is blank; record dropped")            \
+    X(NEGATIVE_NUMBER, "error", "negative", "an id or timestamp is negative; record dropped")                \
+    X(NO_MEASUREMENT, "error", "no-measurement", "a data record without data; record dropped")               \
+    X(NUMBER_OUT_OF_RANGE, "error", "out-of-range",                                                          \
+      "an id or timestamp has more than 64 bits; record dropped")                                            \
+    X(PAUSE_ENDS_BEFORE_START, "error", "pause-ends-before-start",                                           \
+      "a pause ends before it starts; record dropped")                                                       \
+    X(QUOTE_WITHOUT_END, "error", "unterminated-quote", "a quoted field has no end; this line dropped")      \
+    X(RECORD_TOO_LONG, "error", "record-too-long", "a record of more than 1 MiB; this line dropped")         \
+    X(BAD_MEASUREMENT_TYPE, "warning", "bad-measurement-type",                                               \
+      "a measurement's type is no id; measurement left out")                                                 \
+    X(BAD_NUMBER, "warning", "bad-number", "the wall-clock time is no number")                               \
+    X(BAD_UTF8, "warning", "bad-utf8", "bytes that are not UTF-8, shown as U+FFFD")                          \
+    X(BAD_VALUE, "warning", "bad-value", "a value is not of its datatype; shown as text")                    \
+    X(DUPLICATE_RUN, "warning", "duplicate-run", "a run's information comes again; the first one counts")    \
+    X(DUPLICATE_SECTION, "warning", "duplicate-section",                                                     \
+      "another section of an id already given; both are kept")                                               \
+    X(DUPLICATE_STOP, "warning", "duplicate-stop",                                                           \
+      "all regions or intervals of this id have been stopped already; ignored")                              \
+    X(EXAMPLE_SHAPE, "warning", "example-shape", "a field is missing, as in the format document's example")  \
+    X(HEADER_NOT_16_BYTES, "warning", "header-not-16-bytes",                                                 \
+      "a version header that is not padded to 16 bytes")                                                     \
+    X(LEADING_ZERO, "warning", "leading-zero", "a leading zero; read as decimal")                            \
+    X(NEGATIVE_DURATION, "warning", "negative-duration",                                                     \
+      "a stop before the start; taken as if it were at the start")                                           \
+    X(NUL_BYTE, "warning", "nul-byte", "NUL bytes, shown as U+FFFD")                                         \
+    X(ODD_MEASUREMENT, "warning", "odd-measurement", "a measurement's type without a value; left out")       \
+    X(OVERLAPPING_REGIONS, "warning", "overlapping-regions",                                                 \
+      "a region overlaps with one that started before it")                                                   \
+    X(QUOTE_IN_FIELD, "warning", "quote-in-field", "a quote inside a field that is not quoted; kept")        \
+    X(OTHER_RUN_VERSION, "warning", "run-version", "a run of another major version; read all the same")      \
+    X(STOP_WITHOUT_START, "warning", "stop-without-start", "a stop of nothing; ignored")                     \
+    X(TEXT_AFTER_QUOTE, "warning", "text-after-quote", "text behind a quoted field; taken as part of it")    \
+    X(UNCLOSED_INTERVAL, "warning", "unclosed-interval",                                                     \
+      "an interval without stop; taken to last until the end of the run")                                    \
+    X(UNCLOSED_REGION, "warning", "unclosed-region",                                                         \
+      "a region without stop; taken to last as long as that around it, or the run")                          \
+    X(UNDEFINED_TYPE, "warning", "undefined-type", "the run does not define this type of measurement")       \
+    X(UNRESOLVED_INTERVAL, "warning", "unresolved-interval",                                                 \
+      "no such interval; the data stay with the section")                                                    \
+    X(UNRESOLVED_REGION, "warning", "unresolved-region", "no such region; the data belong to none")          \
+    X(UNRESOLVED_RUN, "warning", "unresolved-run", "no information about this run; it is served without")    \
+    X(UNRESOLVED_SECTION, "warning", "unresolved-section",                                                   \
+      "no such section: a start makes one, a stop is ignored, data belong to none")
 
-/*
- * What is wrong with a file, collected while the model is made and told once it is: a pass that is stopped must leave no trace
- * in the profile.
- */
 enum afperf_problem {
-    /* fatal: reading ends there */
-    AFPERF_OTHER_VERSION,
-    AFPERF_DAMAGED,
-    /* errors: the record is dropped */
-    AFPERF_AGGREGATE_ENDS_BEFORE_START,
-    AFPERF_BAD_INTEGER,
-    AFPERF_BAD_VERSION,
-    AFPERF_MISSING_FIELD,
-    AFPERF_NEGATIVE_NUMBER,
-    AFPERF_NO_MEASUREMENT,
-    AFPERF_NUMBER_OUT_OF_RANGE,
-    AFPERF_PAUSE_ENDS_BEFORE_START,
-    AFPERF_QUOTE_WITHOUT_END,
-    AFPERF_RECORD_TOO_LONG,
-    /* warnings: it is used, or what it refers to was not found */
-    AFPERF_BAD_MEASUREMENT_TYPE,
-    AFPERF_BAD_NUMBER,
-    AFPERF_BAD_UTF8,
-    AFPERF_BAD_VALUE,
-    AFPERF_DUPLICATE_RUN,
-    AFPERF_DUPLICATE_SECTION,
-    AFPERF_DUPLICATE_STOP,
-    AFPERF_EXAMPLE_SHAPE,
-    AFPERF_HEADER_NOT_16_BYTES,
-    AFPERF_LEADING_ZERO,
-    AFPERF_NEGATIVE_DURATION,
-    AFPERF_NUL_BYTE,
-    AFPERF_ODD_MEASUREMENT,
-    AFPERF_OVERLAPPING_REGIONS,
-    AFPERF_QUOTE_IN_FIELD,
-    AFPERF_OTHER_RUN_VERSION,
-    AFPERF_STOP_WITHOUT_START,
-    AFPERF_TEXT_AFTER_QUOTE,
-    AFPERF_UNCLOSED_INTERVAL,
-    AFPERF_UNCLOSED_REGION,
-    AFPERF_UNDEFINED_TYPE,
-    AFPERF_UNRESOLVED_INTERVAL,
-    AFPERF_UNRESOLVED_REGION,
-    AFPERF_UNRESOLVED_RUN,
-    AFPERF_UNRESOLVED_SECTION,
-    AFPERF_PROBLEMS
+#define X(name, severity, code, text) AFPERF_##name,
+    AFPERF_PROBLEM_LIST(X)
+#undef X
+        AFPERF_PROBLEMS
 };
+
+/* By problem. */
+extern const struct pf_note_kind afperf_note_kinds[AFPERF_PROBLEMS];
 
 /* The error of a record by its code. */
 enum afperf_problem afperf_problem_of(const char *code);
-
-struct afperf_note {
-    uint64_t offset, line; /* of the record; line 0: to be counted */
-    enum afperf_problem problem;
-    uint32_t number; /* in the order in which they were found */
-};
-
-/* Zero-initialised is empty. Holds a bounded number. */
-struct afperf_notes {
-    struct afperf_note *items;
-    size_t count, room;
-};
-
-/* 0, or -1 with *error filled. Beyond a thousand only what ends the reading is kept. */
-int afperf_note(struct afperf_notes *notes, enum afperf_problem problem, uint64_t offset, uint64_t line,
-                struct pf_error *error);
-void afperf_notes_free(struct afperf_notes *notes);
-
-/* Sorts them by their place in the file. */
-void afperf_notes_sort(struct afperf_notes *notes);
-
-/* Adds them to the profile's warnings. 0, or -1 with *error filled. */
-int afperf_notes_tell(const struct afperf_notes *notes, struct pf_profile *profile, struct pf_error *error);
 
 #endif

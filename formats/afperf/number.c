@@ -3,10 +3,14 @@
 
 #include <ctype.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
 #include "formats/kit/parse.h"
+
+/* Longer hexadecimal floating point numbers are taken for text. */
+enum { HEX_MAX = 400 };
 
 bool afperf_is(struct afperf_text text, const char *word)
 {
@@ -33,26 +37,13 @@ static bool take_0x(struct afperf_text *text)
     return true;
 }
 
-/* No digit. */
-#define X 0xf0
-
-const unsigned char afperf_hex_digits[256] = {
-#define NONE_16 X, X, X, X, X, X, X, X, X, X, X, X, X, X, X, X
-    NONE_16, NONE_16, NONE_16, /* controls and signs */
-    0,       1,       2,       3,       4,       5,       6,       7,       8,      9,
-    X,       X,       X,       X,       X,       X, /* 0x30: '0' */
-    X,       10,      11,      12,      13,      14,      15,      X,       X,      X,
-    X,       X,       X,       X,       X,       X, /* 0x40: 'A' is 0x41 */
-    NONE_16, X,       10,      11,      12,      13,      14,      15,      X,      X,
-    X,       X,       X,       X,       X,       X,       X, /* 0x60: 'a' is 0x61 */
-    NONE_16, NONE_16, NONE_16, NONE_16, NONE_16, NONE_16, NONE_16, NONE_16, NONE_16
-#undef NONE_16
-};
-#undef X
-
-static inline unsigned digit_of(char c)
+/* What a digit is worth; 16 or more: it is none. */
+static unsigned digit_of(char c)
 {
-    return afperf_hex_digits[(unsigned char)c];
+    if (c >= '0' && c <= '9')
+        return (unsigned)(c - '0');
+    unsigned letter = (unsigned)((c | 0x20) - 'a');
+    return letter < 6 ? 10 + letter : 16;
 }
 
 /* Digits to the end of the text. */
@@ -104,64 +95,16 @@ enum afperf_parsed afperf_signed(struct afperf_text text, int64_t *value)
 
 /* ---- floating point ----------------------------------------------------------------------------- */
 
-/* Hexadecimal digits with a point among them, as mantissa * 2^exponent. */
-struct hex {
-    uint64_t mantissa;
-    int64_t exponent;
-    bool digits, more; /* more: digits that are not all 0 have been left out */
-};
-
-static void add_hex_digit(struct hex *hex, unsigned digit, bool behind_point)
-{
-    hex->digits = true;
-    if (hex->mantissa >> 60) {
-        hex->more |= digit != 0;
-        hex->exponent += behind_point ? 0 : 4;
-    } else {
-        hex->mantissa = hex->mantissa << 4 | digit;
-        hex->exponent -= behind_point ? 4 : 0;
-    }
-}
-
-/* The exponent behind `p`. Beyond any double it stops growing. */
-static bool read_exponent(struct afperf_text text, int64_t *exponent)
-{
-    const int64_t limit = INT64_C(1) << 40;
-    bool minus = take_sign(&text);
-    int64_t value = 0;
-    for (size_t i = 0; i < text.size; i++) {
-        unsigned digit = digit_of(text.text[i]);
-        if (digit > 9)
-            return false;
-        value = value < limit ? value * 10 + digit : value;
-    }
-    *exponent += minus ? -value : value;
-    return text.size > 0;
-}
-
-/* What follows 0x. ldexp rounds once, also where doubles become subnormal: the mantissa must be exact before. */
+/* What has 0x: the C library reads it, from a copy with an end. The program never leaves the C locale. */
 static bool read_hex(struct afperf_text text, double *value)
 {
-    struct hex hex = {0};
-    bool point = false;
-    size_t i = 0;
-    for (; i < text.size && (text.text[i] | 0x20) != 'p'; i++) {
-        unsigned digit = digit_of(text.text[i]);
-        if (digit < 16)
-            add_hex_digit(&hex, digit, point);
-        else if (text.text[i] == '.' && !point)
-            point = true;
-        else
-            return false;
-    }
-    if (!hex.digits)
+    char copy[HEX_MAX + 1], *end;
+    if (text.size > HEX_MAX)
         return false;
-    if (i < text.size &&
-        !read_exponent((struct afperf_text){text.text + i + 1, text.size - i - 1}, &hex.exponent))
-        return false;
-    int exponent = hex.exponent < -100000 ? -100000 : hex.exponent > 100000 ? 100000 : (int)hex.exponent;
-    *value = (double)ldexpl((long double)(hex.mantissa | hex.more), exponent);
-    return true;
+    memcpy(copy, text.text, text.size);
+    copy[text.size] = 0;
+    *value = strtod(copy, &end);
+    return end == copy + text.size;
 }
 
 /* `nan(...)`: letters, digits and underscores in the brackets. */
@@ -179,13 +122,9 @@ bool afperf_double(struct afperf_text text, double *value)
 {
     text = afperf_trim(text);
     struct afperf_text rest = text;
-    bool minus = take_sign(&rest);
-    if (take_0x(&rest)) {
-        if (!read_hex(rest, value))
-            return false;
-        *value = minus ? -*value : *value;
-        return true;
-    }
+    take_sign(&rest);
+    if (take_0x(&rest))
+        return read_hex(text, value);
     if (is_nan_with_characters(rest)) {
         *value = (double)NAN;
         return true;
@@ -276,21 +215,6 @@ bool afperf_value(enum afperf_datatype datatype, struct afperf_text text, struct
         break;
     }
     return true;
-}
-
-bool afperf_fits(enum afperf_datatype datatype, enum afperf_look look)
-{
-    switch (datatype) {
-    case AFPERF_TEXT:
-    case AFPERF_ANY:
-        return true;
-    case AFPERF_DOUBLE:
-        return look != AFPERF_LOOKS_ANYHOW;
-    case AFPERF_INT64:
-        return look == AFPERF_LOOKS_INTEGER;
-    default:
-        return false;
-    }
 }
 
 uint64_t afperf_nanoseconds(struct afperf_text unit)

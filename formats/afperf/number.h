@@ -39,9 +39,6 @@ static inline struct afperf_text afperf_trim(struct afperf_text text)
 
 bool afperf_is(struct afperf_text text, const char *word);
 
-/* What a hexadecimal digit is worth, 16 or more if a character is none. */
-extern const unsigned char afperf_hex_digits[256];
-
 /* An id or timestamp: 0 to 2^64 - 1. *padded (set, never cleared): it is decimal and has a leading zero. */
 enum afperf_parsed afperf_unsigned(struct afperf_text text, uint64_t *value, bool *padded);
 
@@ -67,16 +64,6 @@ enum afperf_datatype afperf_datatype(struct afperf_text name);
  * this datatype: the cell is then the text.
  */
 bool afperf_value(enum afperf_datatype datatype, struct afperf_text text, struct pf_cell *cell);
-
-/* What a value looks like, as far as a look at its bytes tells. */
-enum afperf_look {
-    AFPERF_LOOKS_ANYHOW,
-    AFPERF_LOOKS_DECIMAL, /* digits, a point among them or none, perhaps a minus before them */
-    AFPERF_LOOKS_INTEGER, /* the same without a point, of 18 digits at most */
-};
-
-/* True only if a text that looks like this is a value of the datatype: then there is no need to find out which. */
-bool afperf_fits(enum afperf_datatype datatype, enum afperf_look look);
 
 /* Nanoseconds in a unit of time, given as word or abbreviation; 0 if it is none. */
 uint64_t afperf_nanoseconds(struct afperf_text unit);

@@ -1,63 +1,60 @@
 /* SPDX-License-Identifier: MIT */
 #include <stdlib.h>
 
-#include "formats/afperf/log.h"
 #include "formats/afperf/model.h"
+#include "formats/kit/array.h"
 
 /*
- * Stops whose start was not known when they were read: because it comes behind them, or stands in another segment,
- * or several have the same id. They are paired in the order of the file.
+ * Stops whose start was not known when they were read: because it comes behind them, or stands in another segment, or several
+ * have the same id, or there are none. They are paired in the order of the file; but stops of regions without ids in the order
+ * of time, each with the innermost such region that is open then.
  */
+
+/* A start or stop of a region without id. */
+struct edge {
+    uint64_t time;
+    uint32_t run;
+    uint32_t event;        /* number in the log: the order of the file */
+    uint32_t region;       /* that starts; AFPERF_NONE: a stop */
+    uint64_t offset, line; /* of a stop */
+};
+
 struct pairing {
     struct afperf_model *model;
     struct afperf_open *regions, *intervals; /* made when first needed */
     uint32_t *anonymous; /* intervals without id by section, in it by start; made when first needed */
-    struct afperf_log_writer log;
+    struct edge *edges;
+    size_t n_edges, edges_room;
 };
 
-static int note(struct pairing *pairing, enum afperf_problem problem, const struct afperf_stop *stop,
-                struct pf_error *error)
+static void note(struct pairing *pairing, enum afperf_problem problem, const struct afperf_stop *stop)
 {
-    return afperf_note(&pairing->model->notes, problem, stop->offset, stop->line, error);
+    afperf_note(pairing->model, problem, stop->offset, stop->line);
 }
 
 /* Closes a span that has been found. */
-static int close_span(struct pairing *pairing, struct afperf_span *span, uint32_t number,
-                      const struct afperf_stop *stop, struct pf_error *error)
+static void close_span(struct pairing *pairing, struct afperf_spans *spans, uint32_t number,
+                       const struct afperf_stop *stop)
 {
-    struct afperf_model *model = pairing->model;
-    bool negative;
-    afperf_close_span(span, stop->time, &negative);
-    if (stop->region && number >= stop->starts && span->start == span->stop)
-        span->flags |= AFPERF_EARLY_STOP;
     enum afperf_event kind = stop->region ? AFPERF_EVENT_REGION_STOP : AFPERF_EVENT_INTERVAL_STOP;
-    if (afperf_log_set(&pairing->log, stop->event, afperf_event(kind, number), error) < 0)
-        return -1;
-    if (!negative)
-        return 0;
-    return afperf_note(&model->notes, AFPERF_NEGATIVE_DURATION, afperf_span_offset(span), 0, error);
-}
-
-/* Nothing open has the stop's id: has anything? */
-static int note_unpaired(struct pairing *pairing, const struct afperf_spans *spans,
-                         const struct afperf_stop *stop, uint32_t owner, struct pf_error *error)
-{
-    uint32_t first, end;
-    afperf_spans_group(spans, owner, stop->id.id, &first, &end);
-    return note(pairing, first < end ? AFPERF_DUPLICATE_STOP : AFPERF_STOP_WITHOUT_START, stop, error);
+    pairing->model->log[stop->event] = afperf_event(kind, number);
+    afperf_close_span(pairing->model, &spans->items[number], stop->time);
 }
 
 static int pair_by_id(struct pairing *pairing, struct afperf_spans *spans, struct afperf_open **open,
                       const struct afperf_stop *stop, uint32_t owner, struct pf_error *error)
 {
+    bool any;
     if (!*open && !(*open = afperf_open_new(spans, error)))
         return -1;
     struct afperf_segment segment =
         afperf_segment(pairing->model, afperf_segment_at(pairing->model, stop->offset));
-    uint32_t number = afperf_open_take(*open, owner, stop->id.id, stop->offset, &segment);
+    uint32_t number = afperf_open_take(*open, owner, stop->id.id, stop->offset, &segment, &any);
     if (number == AFPERF_NONE)
-        return note_unpaired(pairing, spans, stop, owner, error);
-    return close_span(pairing, afperf_span(spans, number), number, stop, error);
+        note(pairing, any ? AFPERF_DUPLICATE_STOP : AFPERF_STOP_WITHOUT_START, stop);
+    else
+        close_span(pairing, spans, number, stop);
+    return 0;
 }
 
 /* ---- intervals without id ----------------------------------------------------------------------- */
@@ -66,7 +63,7 @@ static int by_section_and_start(const void *left, const void *right, void *arg)
 {
     const struct afperf_spans *intervals = arg;
     uint32_t i = *(const uint32_t *)left, j = *(const uint32_t *)right;
-    const struct afperf_span *a = afperf_span(intervals, i), *b = afperf_span(intervals, j);
+    const struct afperf_span *a = &intervals->items[i], *b = &intervals->items[j];
     if (a->owner != b->owner)
         return a->owner < b->owner ? -1 : 1;
     if (a->start != b->start)
@@ -83,12 +80,11 @@ static int list_anonymous(struct pairing *pairing, struct pf_error *error)
     if (!pairing->anonymous)
         return pf_fail_memory(error);
     for (uint32_t i = 0; i < intervals->count; i++)
-        if (afperf_span(intervals, i)->flags & AFPERF_ANONYMOUS)
+        if (intervals->items[i].flags & AFPERF_ANONYMOUS)
             pairing->anonymous[n++] = i;
     qsort_r(pairing->anonymous, n, sizeof *pairing->anonymous, by_section_and_start, intervals);
     for (uint32_t i = n; i-- > 0;) {
-        struct afperf_section *section =
-            &model->sections[afperf_span(intervals, pairing->anonymous[i])->owner];
+        struct afperf_section *section = &model->sections[intervals->items[pairing->anonymous[i]].owner];
         section->anonymous = i;
         section->n_anonymous++;
     }
@@ -99,40 +95,114 @@ static int list_anonymous(struct pairing *pairing, struct pf_error *error)
 static int pair_anonymous(struct pairing *pairing, const struct afperf_stop *stop, uint32_t owner,
                           struct pf_error *error)
 {
-    struct afperf_model *model = pairing->model;
+    struct afperf_spans *intervals = &pairing->model->intervals;
+    struct afperf_section *section = &pairing->model->sections[owner];
     if (!pairing->anonymous && list_anonymous(pairing, error) < 0)
         return -1;
-    struct afperf_section *section = &model->sections[owner];
     uint32_t number = section->n_anonymous ? pairing->anonymous[section->anonymous] : AFPERF_NONE;
-    struct afperf_span *interval = number == AFPERF_NONE ? NULL : afperf_span(&model->intervals, number);
-    if (!interval || interval->start > stop->time)
-        return note(pairing, AFPERF_STOP_WITHOUT_START, stop, error);
-    section->anonymous++;
-    section->n_anonymous--;
-    return close_span(pairing, interval, number, stop, error);
+    if (number == AFPERF_NONE || intervals->items[number].start > stop->time) {
+        note(pairing, AFPERF_STOP_WITHOUT_START, stop);
+    } else {
+        section->anonymous++;
+        section->n_anonymous--;
+        close_span(pairing, intervals, number, stop);
+    }
+    return 0;
 }
 
 static int pair_interval(struct pairing *pairing, const struct afperf_stop *stop, struct pf_error *error)
 {
     struct afperf_model *model = pairing->model;
     const struct afperf_section_ref *section = &model->section_refs[stop->owner];
-    if (!section->known)
-        return note(pairing, AFPERF_UNRESOLVED_SECTION, stop, error);
+    if (!section->known) {
+        note(pairing, AFPERF_UNRESOLVED_SECTION, stop);
+        return 0;
+    }
     if (!stop->id.given)
         return pair_anonymous(pairing, stop, section->section, error);
     return pair_by_id(pairing, &model->intervals, &pairing->intervals, stop, section->section, error);
 }
 
-static int pair(struct pairing *pairing, const struct afperf_stop *stop, struct pf_error *error)
+/* ---- regions without id ------------------------------------------------------------------------- */
+
+static int add_edge(struct pairing *pairing, const struct edge *edge, struct pf_error *error)
+{
+    if (afperf_grow(&pairing->edges, pairing->n_edges, &pairing->edges_room, sizeof *edge, error) < 0)
+        return -1;
+    pairing->edges[pairing->n_edges++] = *edge;
+    return 0;
+}
+
+/* A stop in a run that nothing else has belongs to none. */
+static int add_stop(struct pairing *pairing, const struct afperf_stop *stop, struct pf_error *error)
+{
+    uint32_t run = pairing->model->refs[stop->owner].run;
+    if (run == AFPERF_NONE) {
+        note(pairing, AFPERF_STOP_WITHOUT_START, stop);
+        return 0;
+    }
+    return add_edge(
+        pairing, &(struct edge){stop->time, run, stop->event, AFPERF_NONE, stop->offset, stop->line}, error);
+}
+
+static int add_starts(struct pairing *pairing, struct pf_error *error)
+{
+    const struct afperf_model *model = pairing->model;
+    for (uint32_t i = 0; i < model->n_log; i++) {
+        uint32_t number = afperf_event_number(model->log[i]);
+        if (afperf_event_kind(model->log[i]) != AFPERF_EVENT_REGION_START)
+            continue;
+        const struct afperf_span *region = &model->regions.items[number];
+        struct edge edge = {region->start, model->refs[region->owner].run, i, number, 0, 0};
+        if (region->flags & AFPERF_ANONYMOUS && add_edge(pairing, &edge, error) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+static int by_run_and_time(const void *left, const void *right)
+{
+    const struct edge *a = left, *b = right;
+    if (a->run != b->run)
+        return a->run < b->run ? -1 : 1;
+    if (a->time != b->time)
+        return a->time < b->time ? -1 : 1;
+    return a->event < b->event ? -1 : a->event > b->event;
+}
+
+/* A stack a run, linked by open_below. */
+static void pair_edges(struct pairing *pairing)
 {
     struct afperf_model *model = pairing->model;
+    uint32_t top = 0, run = AFPERF_NONE; /* top: the innermost open region, plus 1 */
+    qsort(pairing->edges, pairing->n_edges, sizeof *pairing->edges, by_run_and_time);
+    for (size_t i = 0; i < pairing->n_edges; i++) {
+        const struct edge *edge = &pairing->edges[i];
+        top = edge->run == run ? top : 0;
+        run = edge->run;
+        if (edge->region != AFPERF_NONE) {
+            model->regions.items[edge->region].open_below = top;
+            top = edge->region + 1;
+        } else if (top) {
+            struct afperf_span *region = &model->regions.items[top - 1];
+            model->log[edge->event] = afperf_event(AFPERF_EVENT_REGION_STOP, top - 1);
+            top = region->open_below;
+            afperf_close_span(model, region, edge->time);
+        } else {
+            afperf_note(model, AFPERF_STOP_WITHOUT_START, edge->offset, edge->line);
+        }
+    }
+}
+
+/* ---- all of them -------------------------------------------------------------------------------- */
+
+static int pair(struct pairing *pairing, const struct afperf_stop *stop, struct pf_error *error)
+{
     if (!stop->region)
         return pair_interval(pairing, stop, error);
-    if (stop->id.given)
-        return pair_by_id(pairing, &model->regions, &pairing->regions, stop, 0, error);
-    uint32_t run = model->refs[stop->owner].run;
-    bool later = run != AFPERF_NONE && model->runs[run].pair_anew;
-    return later ? 0 : note(pairing, AFPERF_STOP_WITHOUT_START, stop, error);
+    if (!stop->id.given)
+        return add_stop(pairing, stop, error);
+    return pair_by_id(pairing, &pairing->model->regions, &pairing->regions, stop, 0, error);
 }
 
 enum { STOPS_AT_ONCE = 1024 };
@@ -151,18 +221,21 @@ static int pair_all(struct pairing *pairing, struct pf_pass *pass, struct pf_err
                 return -1;
         at += n;
     }
-    return afperf_log_flush(&pairing->log, error);
+    if (!pairing->n_edges)
+        return 0;
+    if (add_starts(pairing, error) < 0)
+        return -1;
+    pair_edges(pairing);
+    return 0;
 }
 
 int afperf_pair_stops(struct afperf_model *model, struct pf_pass *pass, struct pf_error *error)
 {
     struct pairing pairing = {.model = model};
-    int result = afperf_log_writer_init(&pairing.log, model->log, error);
-    if (!result)
-        result = pair_all(&pairing, pass, error);
+    int result = pair_all(&pairing, pass, error);
     afperf_open_free(pairing.regions);
     afperf_open_free(pairing.intervals);
     free(pairing.anonymous);
-    afperf_log_writer_free(&pairing.log);
+    free(pairing.edges);
     return result;
 }

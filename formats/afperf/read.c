@@ -7,6 +7,52 @@
 /* How often to say how far the pass is. */
 #define STEP_BYTES ((uint64_t)1 << 20)
 
+/* ---- ids ---------------------------------------------------------------------------------------- */
+
+static uint64_t hash_of(uint64_t id, uint32_t scope)
+{
+    return pf_siphash_number(id ^ (uint64_t)scope << 32 ^ scope);
+}
+
+static bool is_key(const void *of, uint32_t number, const void *key)
+{
+    const struct afperf_key *have = (const struct afperf_key *)of + number, *want = key;
+    return have->id == want->id && have->scope == want->scope;
+}
+
+static int64_t find(const struct afperf_map *map, uint64_t id, uint32_t scope)
+{
+    struct afperf_key key = {.id = id, .scope = scope};
+    return pf_hash_find(&map->table, hash_of(id, scope), is_key, map->keys, &key);
+}
+
+uint32_t afperf_map_get(const struct afperf_map *map, uint64_t id, uint32_t scope)
+{
+    int64_t found = find(map, id, scope);
+    return found == PF_NOT_THERE ? AFPERF_NONE : map->keys[found].value;
+}
+
+int afperf_map_set(struct afperf_map *map, uint64_t id, uint32_t scope, uint32_t value,
+                   struct pf_error *error)
+{
+    int64_t found = find(map, id, scope);
+    if (found != PF_NOT_THERE) {
+        map->keys[found].value = value;
+        return 0;
+    }
+    if (afperf_grow(&map->keys, map->n, &map->room, sizeof *map->keys, error) < 0 ||
+        pf_hash_add(&map->table, hash_of(id, scope), (uint32_t)map->n, error) < 0)
+        return -1;
+    map->keys[map->n++] = (struct afperf_key){id, scope, value};
+    return 0;
+}
+
+static void free_map(struct afperf_map *map)
+{
+    pf_hash_free(&map->table);
+    free(map->keys);
+}
+
 /* ---- references --------------------------------------------------------------------------------- */
 
 void afperf_need(struct afperf_reading *reading, uint32_t ref)
@@ -52,29 +98,23 @@ uint32_t afperf_run_named(struct afperf_reading *reading, const struct afperf_id
 
 /* ---- what all records have in common ------------------------------------------------------------ */
 
-static int note(struct afperf_reading *reading, enum afperf_problem problem, struct pf_error *error)
+void afperf_note_here(struct afperf_reading *reading, enum afperf_problem problem)
 {
-    return afperf_note(&reading->model->notes, problem, reading->place.offset, reading->place.line, error);
+    afperf_note(reading->model, problem, reading->place.offset, reading->place.line);
 }
 
-/* Notes the same problem several times. */
-static int note_times(struct afperf_reading *reading, enum afperf_problem problem, unsigned times,
-                      struct pf_error *error)
+int afperf_log_event(struct afperf_reading *reading, uint32_t event, struct pf_error *error)
 {
-    for (unsigned i = 0; i < times; i++)
-        if (note(reading, problem, error) < 0)
-            return -1;
-    return 0;
-}
-
-int afperf_log_event(struct afperf_reading *reading, uint64_t event, struct pf_error *error)
-{
+    struct afperf_model *model = reading->model;
+    if (AFPERF_GROW(model, log, error) < 0)
+        return -1;
+    model->log[model->n_log++] = event;
     reading->place.events++;
     if (afperf_event_kind(event) != AFPERF_EVENT_SECTION) {
         reading->place.block = reading->place.events;
         reading->block = event;
     }
-    return afperf_log_batch_add(&reading->log, reading->model->log, event, error);
+    return 0;
 }
 
 /* ---- runs, types, pauses ------------------------------------------------------------------------ */
@@ -117,8 +157,7 @@ static int read_run_info(struct afperf_reading *reading, const struct afperf_dec
     if (ref == AFPERF_NONE)
         return -1;
     if (model->refs[ref].kind == AFPERF_REF_RUN) {
-        if (note(reading, AFPERF_DUPLICATE_RUN, error) < 0)
-            return -1;
+        afperf_note_here(reading, AFPERF_DUPLICATE_RUN);
     } else {
         model->refs[ref].kind = AFPERF_REF_RUN;
         model->refs[ref].run = (uint32_t)model->n_runs;
@@ -181,7 +220,7 @@ static int read_measurement_type(struct afperf_reading *reading, const struct af
     return 0;
 }
 
-void afperf_data_until(struct afperf_reading *reading, uint32_t ref, uint64_t time)
+static void data_until(struct afperf_reading *reading, uint32_t ref, uint64_t time)
 {
     if (time > reading->model->refs[ref].end)
         reading->model->refs[ref].end = time;
@@ -196,15 +235,101 @@ static int read_pause(struct afperf_reading *reading, const struct afperf_decode
         return -1;
     model->pauses[model->n_pauses++] =
         (struct afperf_pause){.start = decoded->time, .stop = decoded->end, .before = ref};
-    afperf_data_until(reading, ref, decoded->end);
+    data_until(reading, ref, decoded->end);
     return 0;
+}
+
+/* ---- data --------------------------------------------------------------------------------------- */
+
+/*
+ * Data records refer to regions, sections and types that may stand anywhere in the file; nothing is kept of them. Most speak of
+ * what has just been read: then they are known to be sound. The others are remembered by their place, to be looked at once all
+ * is known.
+ */
+
+/* The reference of the run that data of a region belong to, or AFPERF_NONE if it is not known yet. Notes where they stand. */
+static uint32_t run_of_region_data(struct afperf_reading *reading, const struct afperf_decoded *decoded)
+{
+    uint32_t region = AFPERF_NO_NUMBER;
+    if (decoded->object.given) {
+        const struct afperf_same *same = afperf_same_region(reading, decoded->object.id);
+        region = same && same->newest ? same->newest - 1 : AFPERF_NO_NUMBER;
+    } else if (decoded->aggregation.size) {
+        return reading->place.run ? reading->place.run : AFPERF_NONE;
+    } else if (afperf_event_is_region(reading->block)) {
+        region = afperf_event_number(reading->block);
+    }
+    if (region == AFPERF_NO_NUMBER)
+        return AFPERF_NONE;
+    struct afperf_span *span = &reading->model->regions.items[region];
+    span->data_end = afperf_block_of(reading->place.offset) + 1;
+    return span->owner;
+}
+
+static uint32_t run_of_section_data(struct afperf_reading *reading, const struct afperf_decoded *decoded)
+{
+    const struct afperf_model *model = reading->model;
+    if (!decoded->object.given) {
+        bool processed = decoded->aggregation.size && reading->place.run;
+        return processed ? reading->place.run : AFPERF_NONE;
+    }
+    uint32_t ref = afperf_map_get(&reading->section_refs, decoded->object.id, reading->place.segment);
+    if (ref == AFPERF_NONE || !model->section_refs[ref].known || decoded->interval.given)
+        return AFPERF_NONE;
+    struct afperf_section *section = &model->sections[model->section_refs[ref].section];
+    afperf_extend(&section->data, afperf_extent_at(reading->place.offset));
+    return section->run;
+}
+
+/* True if the run defines the types of all values, and these are of their datatypes. */
+static bool values_are_sound(struct afperf_reading *reading, const struct afperf_record *record,
+                             const struct afperf_decoded *decoded, uint32_t ref)
+{
+    struct afperf_pair pair;
+    for (size_t at = decoded->values; afperf_next_pair(record, decoded, &at, &pair);) {
+        uint32_t i = afperf_map_get(&reading->measures, pair.type_id, ref);
+        struct pf_cell cell;
+        if (i == AFPERF_NONE)
+            return false;
+        struct afperf_measure *measure = &reading->model->measures[i];
+        measure->used = true;
+        if (!afperf_value(measure->datatype, pair.value, &cell))
+            return false;
+    }
+    return true;
+}
+
+static int read_data(struct afperf_reading *reading, const struct afperf_record *record,
+                     const struct afperf_decoded *decoded, struct pf_error *error)
+{
+    struct afperf_model *model = reading->model;
+    uint32_t ref;
+    if (decoded->type == AFPERF_RUN_POINT || decoded->type == AFPERF_RUN_AGGREGATE) {
+        ref = afperf_run_named(reading, &decoded->run, error);
+        if (ref == AFPERF_NONE)
+            return -1;
+    } else {
+        bool region = decoded->type == AFPERF_REGION_POINT || decoded->type == AFPERF_REGION_AGGREGATE;
+        ref = (region ? run_of_region_data : run_of_section_data)(reading, decoded);
+    }
+    if (ref != AFPERF_NONE) {
+        data_until(reading, ref, decoded->end);
+        afperf_extend(&model->refs[ref].data, afperf_extent_at(reading->place.offset));
+        if (values_are_sound(reading, record, decoded, ref))
+            return 0;
+    } else if (!reading->place.run && !model->refs[0].line) {
+        /* Whether that run is needed is seen when the record is looked at again. */
+        model->refs[0].line = reading->place.line;
+        model->refs[0].offset = reading->place.offset;
+    }
+    return pf_store_append(model->doubtful, &reading->place, sizeof reading->place, error);
 }
 
 /* ---- records ------------------------------------------------------------------------------------ */
 
 /* What is wrong with the record's text and fields. */
-static int note_record(struct afperf_reading *reading, const struct afperf_record *record,
-                       const struct afperf_decoded *decoded, struct pf_error *error)
+static void note_record(struct afperf_reading *reading, const struct afperf_record *record,
+                        const struct afperf_decoded *decoded)
 {
     const struct {
         enum afperf_problem problem;
@@ -223,16 +348,16 @@ static int note_record(struct afperf_reading *reading, const struct afperf_recor
         {AFPERF_BAD_NUMBER, decoded->bad_wallclock && !decoded->error},
     };
     for (size_t i = 0; i < sizeof found / sizeof *found; i++)
-        if (note_times(reading, found[i].problem, found[i].times, error) < 0)
-            return -1;
-    return decoded->error ? note(reading, afperf_problem_of(decoded->error), error) : 0;
+        for (unsigned n = 0; n < found[i].times; n++)
+            afperf_note_here(reading, found[i].problem);
+    if (decoded->error)
+        afperf_note_here(reading, afperf_problem_of(decoded->error));
 }
 
 static int read_fields(struct afperf_reading *reading, const struct afperf_record *record,
                        const struct afperf_decoded *decoded, struct pf_error *error)
 {
-    if (!decoded->plain && note_record(reading, record, decoded, error) < 0)
-        return -1;
+    note_record(reading, record, decoded);
     if (decoded->error)
         return 0;
     switch (decoded->type) {
@@ -255,7 +380,7 @@ static int read_fields(struct afperf_reading *reading, const struct afperf_recor
     case AFPERF_UNKNOWN:
         return 0;
     default:
-        return afperf_read_data(reading, record, decoded, error);
+        return read_data(reading, record, decoded, error);
     }
 }
 
@@ -268,13 +393,14 @@ static int read_header(struct afperf_reading *reading, struct afperf_text header
         header.size--;
     if (!afperf_is(header, "# AFPerf v1")) {
         model->end = reading->place.offset;
-        return note(reading, AFPERF_OTHER_VERSION, error);
+        afperf_note_here(reading, AFPERF_OTHER_VERSION);
+        return 0;
     }
-    if (size != 16 && note(reading, AFPERF_HEADER_NOT_16_BYTES, error) < 0)
-        return -1;
+    if (size != 16)
+        afperf_note_here(reading, AFPERF_HEADER_NOT_16_BYTES);
     if (AFPERF_GROW(model, segments, error) < 0)
         return -1;
-    reading->segment_start = model->segments[model->n_segments] = reading->place.offset;
+    model->segments[model->n_segments] = reading->place.offset;
     reading->place.segment = (uint32_t)model->n_segments++;
     return 1;
 }
@@ -304,9 +430,11 @@ static int read_record(struct afperf_reading *reading, const struct afperf_recor
     case AFPERF_HEADER:
         return read_header(reading, record->fields[0], error);
     case AFPERF_UNTERMINATED_QUOTE:
-        return note(reading, AFPERF_QUOTE_WITHOUT_END, error) < 0 ? -1 : 1;
+        afperf_note_here(reading, AFPERF_QUOTE_WITHOUT_END);
+        return 1;
     case AFPERF_TOO_LONG:
-        return note(reading, AFPERF_RECORD_TOO_LONG, error) < 0 ? -1 : 1;
+        afperf_note_here(reading, AFPERF_RECORD_TOO_LONG);
+        return 1;
     case AFPERF_FIELDS:
         break;
     }
@@ -339,37 +467,27 @@ static int read_all(struct afperf_reading *reading, struct afperf_reader *reader
     reading->place.offset = reading->model->end = afperf_reader_tell(reader, &line);
     reading->place.line = line;
     struct pf_error damage;
-    return pf_input_damage(input, &damage) ? note(reading, AFPERF_DAMAGED, error) : 0;
+    if (pf_input_damage(input, &damage))
+        afperf_note_here(reading, AFPERF_DAMAGED);
+    return 0;
 }
 
 static void free_reading(struct afperf_reading *reading)
 {
-    if (!reading)
-        return;
-    afperf_map_free(&reading->run_refs);
-    afperf_map_free(&reading->section_refs);
-    afperf_map_free(&reading->measures);
-    afperf_map_free(&reading->open_regions);
-    afperf_map_free(&reading->open_intervals);
-    free(reading);
+    free_map(&reading->run_refs);
+    free_map(&reading->section_refs);
+    free_map(&reading->measures);
+    free_map(&reading->region_ids);
+    free(reading->same);
 }
 
 int afperf_read(struct afperf_model *model, struct pf_pass *pass, struct pf_error *error)
 {
-    struct afperf_reading *reading = calloc(1, sizeof *reading);
+    struct afperf_reading reading = {
+        .model = model, .last_section = AFPERF_NONE, .block = afperf_event(AFPERF_EVENT_RUN, 0)};
     struct afperf_reader *reader = afperf_reader_new(model->input);
-    int result = -1;
-    if (reading && reader) {
-        reading->model = model;
-        reading->last_section = AFPERF_NONE;
-        reading->block = afperf_event(AFPERF_EVENT_RUN, 0);
-        result = read_all(reading, reader, pass, error);
-        if (!result)
-            result = afperf_log_batch_flush(&reading->log, model->log, error);
-    } else {
-        pf_fail_memory(error);
-    }
-    free_reading(reading);
+    int result = reader ? read_all(&reading, reader, pass, error) : pf_fail_memory(error);
+    free_reading(&reading);
     afperf_reader_free(reader);
     return result;
 }

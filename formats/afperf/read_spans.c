@@ -1,33 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 #include "formats/afperf/read.h"
+#include "formats/kit/array.h"
 
-static int note(struct afperf_reading *reading, enum afperf_problem problem, struct pf_error *error)
+/* Leaves a stop for when all has been read. */
+static int put_off(struct afperf_reading *reading, struct afperf_stop *stop, struct pf_error *error)
 {
-    return afperf_note(&reading->model->notes, problem, reading->place.offset, reading->place.line, error);
-}
-
-/* ---- stops whose start is not known ------------------------------------------------------------- */
-
-/* True, from then on, of keys that have been set; of a few others too. */
-static bool is_put_off(const struct afperf_reading *reading, uint64_t hash)
-{
-    size_t bit = hash % (8 * sizeof reading->put_off);
-    return reading->any_put_off && reading->put_off[bit / 8] >> bit % 8 & 1;
-}
-
-/* Leaves a stop for when all has been read, and so all later ones of its key: stops are paired in file order. */
-static int put_off(struct afperf_reading *reading, struct afperf_stop *stop, uint64_t hash,
-                   struct pf_error *error)
-{
-    size_t bit = hash % (8 * sizeof reading->put_off);
-    reading->any_put_off = true;
-    reading->put_off[bit / 8] |= (unsigned char)(1u << bit % 8);
+    uint32_t event = stop->region ? afperf_event(AFPERF_EVENT_REGION_STOP, AFPERF_NO_NUMBER)
+                                  : afperf_event(AFPERF_EVENT_LOST_STOP, stop->owner);
     stop->offset = reading->place.offset;
     stop->line = reading->place.line;
     stop->event = reading->place.events;
-    stop->starts = reading->model->regions.count;
-    uint64_t event = stop->region ? afperf_event(AFPERF_EVENT_REGION_STOP, AFPERF_NONE)
-                                  : afperf_event(AFPERF_EVENT_LOST_STOP, stop->owner);
     if (afperf_log_event(reading, event, error) < 0)
         return -1;
     return pf_store_append(reading->model->stops, stop, sizeof *stop, error);
@@ -35,72 +17,32 @@ static int put_off(struct afperf_reading *reading, struct afperf_stop *stop, uin
 
 /* ---- regions ------------------------------------------------------------------------------------ */
 
-/* A start or stop without id. While they come in the order of time, each stop closes the innermost open one. */
-static void watch_order(struct afperf_ref *ref, uint64_t time)
+struct afperf_same *afperf_same_region(struct afperf_reading *reading, uint64_t id)
 {
-    ref->unordered |= ref->has_anonymous && time < ref->last_anonymous;
-    ref->has_anonymous = true;
-    ref->last_anonymous = time;
-}
-
-/* Links a region to the others of its reference. It starts inside the innermost one. */
-static void nest_start(struct afperf_reading *reading, struct afperf_span *region, uint32_t number)
-{
-    struct afperf_ref *ref = &reading->model->refs[region->owner];
-    ref->tangled |= ref->last_region && region->start < ref->last_region_time;
-    ref->last_region_time = region->start;
-    if (ref->last_region)
-        afperf_span(&reading->model->regions, ref->last_region - 1)->next = number + 1;
-    else
-        ref->first_region = number + 1;
-    ref->last_region = number + 1;
-    region->parent = ref->innermost - 1;
-    ref->innermost = number + 1;
-}
-
-/* It must be the innermost one that stops, or the run is nested when all has been read. */
-static void nest_stop(struct afperf_reading *reading, const struct afperf_span *region, uint32_t number)
-{
-    struct afperf_ref *ref = &reading->model->refs[region->owner];
-    ref->tangled |= ref->innermost != number + 1 || region->stop < ref->last_region_time;
-    ref->last_region_time = region->stop;
-    ref->innermost = region->parent + 1;
-}
-
-/* Makes a span with an id known as the newest open one of its key. */
-static int open_span(struct afperf_map *map, const struct afperf_spans *spans, struct afperf_span *span,
-                     uint32_t number, uint32_t scope, struct pf_error *error)
-{
-    uint32_t *newest = afperf_map_place(map, span->id, scope, error);
-    if (!newest)
-        return -1;
-    span->open_below = *newest;
-    if (*newest)
-        afperf_span(spans, *newest - 1)->flags |= AFPERF_SHADOWED;
-    *newest = number + 1;
-    return 0;
-}
-
-/* Data will speak of this span, if it is the newest of its key. */
-static void expect_data(uint32_t *recent, const struct afperf_span *span, uint32_t number, uint32_t scope)
-{
-    if (!(span->flags & AFPERF_SHADOWED))
-        recent[afperf_hash(span->id, scope) % AFPERF_RECENT] = number + 1;
-}
-
-/* Makes a region known as open. */
-static int open_region(struct afperf_reading *reading, struct afperf_span *region, uint32_t number,
-                       uint32_t ref, struct pf_error *error)
-{
-    if (region->flags & AFPERF_ANONYMOUS) {
-        struct afperf_ref *run = &reading->model->refs[ref];
-        watch_order(run, region->start);
-        region->open_below = run->anonymous;
-        run->anonymous = number + 1;
-        return 0;
+    uint32_t number = afperf_map_get(&reading->region_ids, id, 0);
+    if (number == AFPERF_NONE)
+        return NULL;
+    struct afperf_same *same = &reading->same[number];
+    if (same->segment != reading->place.segment) {
+        same->segment = reading->place.segment;
+        same->newest = same->open = 0;
     }
-    expect_data(reading->recent_regions, region, number, 0);
-    return open_span(&reading->open_regions, &reading->model->regions, region, number, 0, error);
+    return same;
+}
+
+/* The same, made if there is nothing yet. NULL with *error filled. */
+static struct afperf_same *know_id(struct afperf_reading *reading, uint64_t id, struct pf_error *error)
+{
+    struct afperf_same *same = afperf_same_region(reading, id);
+    if (same)
+        return same;
+    uint32_t number = (uint32_t)reading->region_ids.n;
+    if (afperf_grow(&reading->same, number, &reading->same_room, sizeof *reading->same, error) < 0 ||
+        afperf_map_set(&reading->region_ids, id, 0, number, error) < 0)
+        return NULL;
+    same = &reading->same[number];
+    *same = (struct afperf_same){.segment = reading->place.segment};
+    return same;
 }
 
 int afperf_read_region_start(struct afperf_reading *reading, const struct afperf_decoded *decoded,
@@ -119,84 +61,41 @@ int afperf_read_region_start(struct afperf_reading *reading, const struct afperf
     region->flags =
         (uint8_t)((decoded->object.given ? 0 : AFPERF_ANONYMOUS) | (decoded->tags.size ? AFPERF_TAGGED : 0) |
                   (decoded->name.size ? 0 : AFPERF_UNLABELLED));
-    region->label = PF_NO_STRING;
     if (decoded->name.size) {
         region->label = pf_intern(model->tree->strings, decoded->name.text, decoded->name.size, error);
         if (region->label == PF_NO_STRING)
             return -1;
     }
+    if (decoded->object.given) {
+        struct afperf_same *same = know_id(reading, region->id, error);
+        if (!same)
+            return -1;
+        region->open_below = same->open;
+        same->open = same->newest = number + 1;
+    }
     reading->place.run = ref;
-    nest_start(reading, region, number);
-    if (open_region(reading, region, number, ref, error) < 0)
-        return -1;
     return afperf_log_event(reading, afperf_event(AFPERF_EVENT_REGION_START, number), error);
 }
 
-static int close_span(struct afperf_reading *reading, struct afperf_span *span, uint64_t time,
-                      struct pf_error *error)
-{
-    bool negative;
-    afperf_close_span(span, time, &negative);
-    if (!negative)
-        return 0;
-    return afperf_note(&reading->model->notes, AFPERF_NEGATIVE_DURATION, afperf_span_offset(span), 0, error);
-}
-
-/* Takes the newest open span of a key out of those that are open. */
-static void take_open(struct afperf_map *map, struct afperf_slot *open, const struct afperf_span *span)
-{
-    if (span->open_below)
-        open->value = span->open_below;
-    else
-        afperf_map_take(map, open);
-}
-
-/* The newest open span of a key, if it is of this segment. */
-static struct afperf_span *opened(const struct afperf_reading *reading, const struct afperf_spans *spans,
-                                  const struct afperf_slot *open)
-{
-    struct afperf_span *span = open ? afperf_span(spans, open->value - 1) : NULL;
-    return span && afperf_span_offset(span) >= reading->segment_start ? span : NULL;
-}
-
-static int stop_anonymous_region(struct afperf_reading *reading, uint64_t time, struct pf_error *error)
-{
-    struct afperf_model *model = reading->model;
-    struct afperf_ref *ref = &model->refs[reading->place.run];
-    watch_order(ref, time);
-    if (!ref->anonymous) {
-        struct afperf_stop stop = {.time = time, .owner = reading->place.run, .region = true};
-        return put_off(reading, &stop, 0, error);
-    }
-    uint32_t number = ref->anonymous - 1;
-    struct afperf_span *region = afperf_span(&model->regions, number);
-    ref->anonymous = region->open_below;
-    region->stop = time; /* not before its start, or all are paired anew */
-    region->flags |= AFPERF_CLOSED;
-    nest_stop(reading, region, number);
-    return afperf_log_event(reading, afperf_event(AFPERF_EVENT_REGION_STOP, number), error);
-}
-
+/* With an id, it stops the newest open region of it in the segment. Without one, order in time decides: later. */
 int afperf_read_region_stop(struct afperf_reading *reading, const struct afperf_decoded *decoded,
                             struct pf_error *error)
 {
-    struct afperf_model *model = reading->model;
+    struct afperf_stop stop = {
+        .time = decoded->time, .id = decoded->object, .owner = reading->place.run, .region = true};
     if (!decoded->object.given)
-        return stop_anonymous_region(reading, decoded->time, error);
-    uint64_t id = decoded->object.id, hash = afperf_hash(id, 0);
-    struct afperf_slot *open =
-        is_put_off(reading, hash) ? NULL : afperf_map_find(&reading->open_regions, id, 0);
-    struct afperf_span *region = opened(reading, &model->regions, open);
-    if (!region) {
-        struct afperf_stop stop = {.time = decoded->time, .id = decoded->object, .region = true};
-        return put_off(reading, &stop, hash, error);
-    }
-    uint32_t number = open->value - 1;
-    take_open(&reading->open_regions, open, region);
-    if (close_span(reading, region, decoded->time, error) < 0)
+        return put_off(reading, &stop, error);
+    struct afperf_same *same = know_id(reading, decoded->object.id, error);
+    if (!same)
         return -1;
-    nest_stop(reading, region, number);
-    expect_data(reading->recent_regions, region, number, 0);
+    if (!same->open || same->put_off) {
+        same->put_off = true;
+        return put_off(reading, &stop, error);
+    }
+    uint32_t number = same->open - 1;
+    struct afperf_span *region = &reading->model->regions.items[number];
+    same->open = region->open_below;
+    afperf_close_span(reading->model, region, decoded->time);
     return afperf_log_event(reading, afperf_event(AFPERF_EVENT_REGION_STOP, number), error);
 }
 
@@ -255,17 +154,15 @@ static uint32_t ref_of_section(struct afperf_reading *reading, const struct afpe
                                struct pf_error *error)
 {
     struct afperf_model *model = reading->model;
-    uint32_t ref =
-        id->given ? afperf_map_get(&reading->section_refs, id->id, reading->place.segment) : AFPERF_NONE;
+    uint32_t segment = reading->place.segment;
+    uint32_t ref = id->given ? afperf_map_get(&reading->section_refs, id->id, segment) : AFPERF_NONE;
     bool duplicate = ref != AFPERF_NONE && model->section_refs[ref].known;
-    if (duplicate && note(reading, AFPERF_DUPLICATE_SECTION, error) < 0)
-        return AFPERF_NONE;
+    if (duplicate)
+        afperf_note_here(reading, AFPERF_DUPLICATE_SECTION);
     if (ref == AFPERF_NONE || duplicate) {
         ref = add_section_ref(reading, id, error);
-        if (ref == AFPERF_NONE)
-            return AFPERF_NONE;
-        if (id->given &&
-            afperf_map_set(&reading->section_refs, id->id, reading->place.segment, ref, error) < 0)
+        if (ref == AFPERF_NONE ||
+            (id->given && afperf_map_set(&reading->section_refs, id->id, segment, ref, error) < 0))
             return AFPERF_NONE;
     }
     model->section_refs[ref].known = true;
@@ -318,35 +215,13 @@ int afperf_read_section_start(struct afperf_reading *reading, const struct afper
     interval->start = decoded->time;
     interval->owner = ref;
     interval->flags = decoded->interval.given ? 0 : AFPERF_ANONYMOUS;
-    if (decoded->interval.given) {
-        expect_data(reading->recent_intervals, interval, number, ref);
-        if (open_span(&reading->open_intervals, &model->intervals, interval, number, ref, error) < 0)
-            return -1;
-    }
     return afperf_log_event(reading, afperf_event(AFPERF_EVENT_INTERVAL_START, number), error);
 }
 
 int afperf_read_section_stop(struct afperf_reading *reading, const struct afperf_decoded *decoded,
                              struct pf_error *error)
 {
-    struct afperf_model *model = reading->model;
-    uint32_t ref = section_named(reading, &decoded->object, error);
-    if (ref == AFPERF_NONE)
-        return -1;
-    const struct afperf_section_ref *section = &model->section_refs[ref];
-    uint64_t hash = afperf_hash(decoded->interval.id ^ afperf_hash(section->id, section->by_id), 1);
-    bool later = !decoded->interval.given || !section->known || is_put_off(reading, hash);
-    struct afperf_slot *open =
-        later ? NULL : afperf_map_find(&reading->open_intervals, decoded->interval.id, ref);
-    struct afperf_span *interval = opened(reading, &model->intervals, open);
-    if (!interval) {
-        struct afperf_stop stop = {.time = decoded->time, .id = decoded->interval, .owner = ref};
-        return put_off(reading, &stop, hash, error);
-    }
-    uint32_t number = open->value - 1;
-    take_open(&reading->open_intervals, open, interval);
-    if (close_span(reading, interval, decoded->time, error) < 0)
-        return -1;
-    expect_data(reading->recent_intervals, interval, number, ref);
-    return afperf_log_event(reading, afperf_event(AFPERF_EVENT_INTERVAL_STOP, number), error);
+    struct afperf_stop stop = {.time = decoded->time, .id = decoded->interval};
+    stop.owner = section_named(reading, &decoded->object, error);
+    return stop.owner == AFPERF_NONE ? -1 : put_off(reading, &stop, error);
 }

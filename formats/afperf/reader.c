@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "formats/afperf/reader.h"
 
-#include <endian.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -34,7 +33,6 @@ struct afperf_reader {
     size_t room;
     uint64_t base;     /* file offset of window[0] */
     size_t start, end; /* the unread part of the window */
-    size_t special;    /* no byte of window[start .. special) is a quote, NUL or beyond ASCII */
     size_t read_size;  /* of the next read */
     bool at_end;       /* nothing follows in the file after window[end] */
     uint64_t line;     /* of the next record */
@@ -46,20 +44,13 @@ struct afperf_reader {
     size_t scratch_used, scratch_room;
 };
 
-/* Behind the window's end stand newlines, for those who look at it. */
-static void set_end(struct afperf_reader *reader, size_t end)
-{
-    reader->end = end;
-    memset(reader->window + end, '\n', AFPERF_PADDING);
-}
-
 struct afperf_reader *afperf_reader_new(struct pf_input *input)
 {
     struct afperf_reader *reader = calloc(1, sizeof *reader);
     if (!reader)
         return NULL;
     reader->input = input;
-    reader->window = malloc(2 * FIRST_READ + AFPERF_PADDING);
+    reader->window = malloc(2 * FIRST_READ);
     reader->room = 2 * FIRST_READ;
     reader->fields_room = 64;
     reader->fields = calloc(reader->fields_room, sizeof *reader->fields);
@@ -69,7 +60,6 @@ struct afperf_reader *afperf_reader_new(struct pf_input *input)
         afperf_reader_free(reader);
         return NULL;
     }
-    set_end(reader, 0);
     return reader;
 }
 
@@ -87,15 +77,11 @@ void afperf_reader_seek(struct afperf_reader *reader, uint64_t offset, uint64_t 
 {
     reader->line = line;
     if (offset >= reader->base && offset - reader->base <= reader->end) {
-        size_t start = (size_t)(offset - reader->base);
-        if (start < reader->start)
-            reader->special = start; /* what lies between has not been looked at since */
-        reader->start = start;
+        reader->start = (size_t)(offset - reader->base);
         return;
     }
     reader->base = offset;
-    reader->start = reader->special = 0;
-    set_end(reader, 0);
+    reader->start = reader->end = 0;
     reader->at_end = false;
     reader->read_size = FIRST_READ;
 }
@@ -106,20 +92,6 @@ uint64_t afperf_reader_tell(const struct afperf_reader *reader, uint64_t *line)
     return reader->base + reader->start;
 }
 
-struct afperf_view afperf_reader_view(const struct afperf_reader *reader)
-{
-    const char *at = reader->window + reader->start, *end = reader->window + reader->end;
-    if (end - at > (ptrdiff_t)AFPERF_RECORD_MAX + 1)
-        end = at + AFPERF_RECORD_MAX + 1;
-    return (struct afperf_view){at, end};
-}
-
-void afperf_reader_pass_line(struct afperf_reader *reader, const char *next)
-{
-    reader->start = (size_t)(next - reader->window);
-    reader->line++;
-}
-
 /* ---- the window --------------------------------------------------------------------------------- */
 
 static int grow_window(struct afperf_reader *reader, struct pf_error *error)
@@ -127,7 +99,7 @@ static int grow_window(struct afperf_reader *reader, struct pf_error *error)
     if (reader->room == WINDOW_MAX)
         return 0;
     size_t room = reader->room * 2 < WINDOW_MAX ? reader->room * 2 : WINDOW_MAX;
-    if (pf_array_resize(&reader->window, room + AFPERF_PADDING, 1, error))
+    if (pf_array_resize(&reader->window, room, 1, error))
         return -1;
     reader->room = room;
     return 0;
@@ -142,68 +114,35 @@ static int refill(struct afperf_reader *reader, struct pf_error *error)
         return -1;
     memmove(reader->window, reader->window + reader->start, have);
     reader->base += reader->start;
-    reader->special = reader->special > reader->start ? reader->special - reader->start : 0;
     reader->start = 0;
-    set_end(reader, have);
+    reader->end = have;
 
     size_t room = reader->room - have;
     size_t want = reader->read_size < room ? reader->read_size : room;
     ssize_t got = pf_input_read(reader->input, reader->window + have, want, reader->base + have, error);
     if (got < 0)
         return -1;
-    set_end(reader, have + (size_t)got);
+    reader->end = have + (size_t)got;
     reader->at_end = (size_t)got < want;
     if (reader->read_size < WINDOW)
         reader->read_size *= 2;
     return 0;
 }
 
-static inline bool is_special(char c)
+/* True if a byte of the line is a quote, NUL or beyond ASCII. Without branches, so that compilers look at many at once. */
+static bool has_special(const char *at, const char *end)
 {
-    return c == '"' || c == 0 || (unsigned char)c >= 0x80;
-}
-
-/* Bytes that are looked at together, and how far ahead of a record: most are not special. */
-enum { BLOCK = 64, AHEAD = 4096 };
-
-/* True if one of a block's bytes is special. Without branches, so that the compiler makes vectors of it. */
-static inline bool block_is_special(const char *at)
-{
-    unsigned char high = 0;
-    for (int i = 0; i < BLOCK; i++) {
-        unsigned char c = (unsigned char)at[i];
-        high |= (unsigned char)(c | (c == 0 ? 0x80 : 0) | (c == '"' ? 0x80 : 0));
+    unsigned char found = 0;
+    for (; at < end; at++) {
+        unsigned char c = (unsigned char)*at;
+        found |= (unsigned char)(c & 0x80) | (unsigned char)(c == 0) | (unsigned char)(c == '"');
     }
-    return high & 0x80;
-}
-
-/* The next special byte in at .. end, or end. */
-static const char *next_special(const char *at, const char *end)
-{
-    while (end - at >= BLOCK && !block_is_special(at))
-        at += BLOCK;
-    while (at < end && !is_special(*at))
-        at++;
-    return at;
-}
-
-/* True if a special byte stands in the unread part before `end`. Looks at each byte of the window about once. */
-static inline bool has_special(struct afperf_reader *reader, size_t end)
-{
-    if (reader->special < reader->start)
-        reader->special = reader->start;
-    if (reader->special >= end)
-        return false;
-    size_t stop = reader->end - end < AHEAD ? reader->end : end + AHEAD;
-    const char *found = next_special(reader->window + reader->special, reader->window + stop);
-    reader->special = (size_t)(found - reader->window);
-    return reader->special < end;
+    return found != 0;
 }
 
 /* ---- fields ------------------------------------------------------------------------------------- */
 
-static inline int add_field(struct afperf_reader *reader, const char *text, size_t size,
-                            struct pf_error *error)
+static int add_field(struct afperf_reader *reader, const char *text, size_t size, struct pf_error *error)
 {
     if (pf_array_room(&reader->fields, &reader->fields_room, reader->n, sizeof *reader->fields, error))
         return -1;
@@ -211,35 +150,15 @@ static inline int add_field(struct afperf_reader *reader, const char *text, size
     return 0;
 }
 
-/* Bytes that are commas, as the high bits of theirs. Exact: a byte above a comma is not taken for one. */
-static inline uint64_t commas_in(const char *at)
-{
-    const uint64_t ones = 0x0101010101010101, highs = 0x8080808080808080;
-    uint64_t word;
-    memcpy(&word, at, sizeof word);
-    word = le64toh(word) ^ ones * ',';
-    return ~(((word & ~highs) + ~highs) | word) & highs;
-}
-
-/* Splits a line without quotes at its commas, by words: fields are short. Up to 7 bytes behind the end are read. */
+/* Splits a line without quotes at its commas. */
 static int split_plain(struct afperf_reader *reader, const char *at, const char *end, struct pf_error *error)
 {
-    const char *field = at;
-    size_t n = 0;
-    for (; at < end; at += 8) {
-        uint64_t commas = commas_in(at);
-        if (end - at < 8)
-            commas &= (UINT64_C(1) << 8 * (end - at)) - 1;
-        if (pf_array_reach(&reader->fields, &reader->fields_room, n + 8, sizeof *reader->fields, error))
+    const char *comma;
+    reader->n = 0;
+    for (; (comma = memchr(at, ',', (size_t)(end - at))); at = comma + 1)
+        if (add_field(reader, at, (size_t)(comma - at), error) < 0)
             return -1;
-        for (struct afperf_text *fields = reader->fields; commas; commas &= commas - 1) {
-            const char *comma = at + __builtin_ctzll(commas) / 8;
-            fields[n++] = (struct afperf_text){field, (size_t)(comma - field)};
-            field = comma + 1;
-        }
-    }
-    reader->n = n;
-    return add_field(reader, field, (size_t)(end - field), error);
+    return add_field(reader, at, (size_t)(end - at), error);
 }
 
 /* Makes room for a record of this many bytes: each is copied at most once when quotes are taken off, and
@@ -521,7 +440,7 @@ static int read_line(struct afperf_reader *reader, struct afperf_record *record,
         if (add_field(reader, start, (size_t)(end - start), error) < 0)
             return -1;
     } else if (*start != '#' && !is_blank(start, end)) {
-        bool special = has_special(reader, (size_t)(end - reader->window));
+        bool special = has_special(start, end);
         if (special && memchr(start, '"', (size_t)(end - start)))
             return read_quoted(reader, record, stop - reader->start, error) < 0 ? -1 : 1;
         result = read_plain(reader, record, end, special, error);

@@ -57,19 +57,6 @@ void afperf_reader_seek(struct afperf_reader *reader, uint64_t offset, uint64_t 
 /* The next record, valid until the next call. 1: *record filled; 0: end of the input; -1: *error filled. */
 int afperf_reader_next(struct afperf_reader *reader, struct afperf_record *record, struct pf_error *error);
 
-/*
- * What the reader has of the file from where it stands (afperf_reader_tell), at a line's start. Behind its end, newlines may be
- * read.
- */
-struct afperf_view {
-    const char *at, *end; /* the latter no further on than a record may end */
-};
-enum { AFPERF_PADDING = 16 };
-struct afperf_view afperf_reader_view(const struct afperf_reader *reader);
-
-/* Goes on to the next line, which starts here in what the reader has. */
-void afperf_reader_pass_line(struct afperf_reader *reader, const char *next);
-
 /* Where the next record starts, and its line. */
 uint64_t afperf_reader_tell(const struct afperf_reader *reader, uint64_t *line);
 

@@ -10,7 +10,7 @@ int afperf_number_intervals(struct afperf_model *model, struct pf_error *error)
     if (!model->interval_order)
         return pf_fail_memory(error);
     for (uint32_t i = 0; i < n; i++)
-        model->sections[afperf_span(&model->intervals, i)->owner].count++;
+        model->sections[model->intervals.items[i].owner].count++;
     for (size_t i = 0; i < model->n_sections; i++) {
         struct afperf_section *section = &model->sections[i];
         section->first = first;
@@ -18,7 +18,7 @@ int afperf_number_intervals(struct afperf_model *model, struct pf_error *error)
         section->count = 0;
     }
     for (uint32_t i = 0; i < n; i++) {
-        struct afperf_span *interval = afperf_span(&model->intervals, i);
+        struct afperf_span *interval = &model->intervals.items[i];
         struct afperf_section *section = &model->sections[interval->owner];
         interval->parent = section->first + section->count++;
         model->interval_order[interval->parent] = i;
@@ -55,25 +55,20 @@ static void cover(const struct afperf_model *model, struct afperf_section *secti
 }
 
 /* Closes what is open at the end of the run, and adds up. */
-static int add_intervals(struct afperf_model *model, struct afperf_section *section, struct extent *extents,
-                         struct pf_error *error)
+static void add_intervals(struct afperf_model *model, struct afperf_section *section, struct extent *extents)
 {
     const struct afperf_run *run = &model->runs[section->run];
     for (uint32_t i = 0; i < section->count; i++) {
-        struct afperf_span *interval =
-            afperf_span(&model->intervals, model->interval_order[section->first + i]);
+        struct afperf_span *interval = &model->intervals.items[model->interval_order[section->first + i]];
         if (!(interval->flags & AFPERF_CLOSED)) {
             interval->stop = run->end;
-            if (afperf_note(&model->notes, AFPERF_UNCLOSED_INTERVAL, afperf_span_offset(interval), 0, error) <
-                0)
-                return -1;
+            afperf_note(model, AFPERF_UNCLOSED_INTERVAL, interval->offset, 0);
         }
         uint64_t duration = interval->stop - interval->start;
         section->total += duration;
         section->total_net += duration - afperf_paused(model, run, interval->start, interval->stop);
         extents[i] = (struct extent){interval->start, interval->stop};
     }
-    return 0;
 }
 
 /*
@@ -105,24 +100,12 @@ static uint32_t context_of(struct afperf_model *model, const struct afperf_secti
     return pf_tree_child(model->tree, PF_NO_CONTEXT, number, name, AFPERF_KIND_SECTION, 0, error);
 }
 
-static int add_to_node(struct afperf_model *model, struct afperf_node *node,
-                       const struct afperf_section *section, struct pf_error *error)
+static void add_to_node(struct afperf_node *node, const struct afperf_section *section)
 {
-    if (node->times == AFPERF_NONE) {
-        if (AFPERF_GROW(model, times, error) < 0)
-            return -1;
-        node->times = (uint32_t)model->n_times;
-        model->times[model->n_times++] = (struct afperf_times){.data_first = UINT32_MAX};
-    }
-    struct afperf_times *times = &model->times[node->times];
-    if (section->data.end && section->data.first < times->data_first)
-        times->data_first = section->data.first;
-    if (section->data.end > node->data_end)
-        node->data_end = section->data.end;
+    afperf_extend(&node->data, section->data);
     node->calls += section->count;
-    times->inclusive += section->total;
-    times->inclusive_net += section->total_net;
-    return 0;
+    node->inclusive += section->total;
+    node->inclusive_net += section->total_net;
 }
 
 static int time_section(struct afperf_model *model, struct afperf_section *section, struct pf_error *error)
@@ -130,19 +113,17 @@ static int time_section(struct afperf_model *model, struct afperf_section *secti
     struct extent *extents = malloc(((size_t)section->count + 1) * sizeof *extents);
     if (!extents)
         return pf_fail_memory(error);
-    int result = add_intervals(model, section, extents, error);
-    if (!result)
-        cover(model, section, extents);
+    add_intervals(model, section, extents);
+    cover(model, section, extents);
     free(extents);
-    if (result < 0)
-        return -1;
     section->context = context_of(model, section, error);
     if (section->context == PF_NO_CONTEXT)
         return -1;
     uint32_t number = afperf_node_of(model, section->run, section->context, error);
     if (number == AFPERF_NONE)
         return -1;
-    return add_to_node(model, &model->nodes[number], section, error);
+    add_to_node(&model->nodes[number], section);
+    return 0;
 }
 
 int afperf_time_sections(struct afperf_model *model, uint32_t first, struct pf_error *error)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-#include <errno.h>
 #include <stdlib.h>
 
 #include "formats/afperf/tables.h"
+#include "formats/kit/numbered.h"
 
 /*
  * The tables "regions" and "intervals", by number. The model has all but lines and tags: these are counted and read
@@ -10,69 +10,51 @@
  */
 struct walk {
     const struct afperf_model *model;
-    struct pf_restriction only;
     struct afperf_reader *reader;
-    uint64_t next; /* number of the next row */
-    uint64_t end;  /* and of that behind the last */
     char id[AFPERF_HEX];
 };
 
-static int open_walk(struct pf_cursor *cursor, struct pf_error *error)
+static int begin_walk(const struct pf_cursor *cursor, struct pf_numbers *numbers, struct pf_error *error)
 {
-    struct walk *walk = cursor->state = calloc(1, sizeof *walk);
+    struct walk *walk = numbers->own = calloc(1, sizeof *walk);
     if (!walk)
         return pf_fail_memory(error);
     walk->model = afperf_model(cursor->profile);
-    walk->only = cursor->only;
     walk->reader = afperf_reader_new(walk->model->input);
     return walk->reader ? 0 : pf_fail_memory(error);
 }
 
-static int open_regions(struct pf_cursor *cursor, struct pf_error *error)
+static void free_walk(void *own)
 {
-    if (open_walk(cursor, error) < 0)
-        return -1;
-    struct walk *walk = cursor->state;
-    uint32_t first = 0, end = walk->model->regions.count;
-    if (walk->only.context >= 0)
-        afperf_regions_of(walk->model, (uint32_t)walk->only.context, &first, &end);
-    walk->next = first;
-    walk->end = end;
-    return 0;
-}
-
-static int open_intervals(struct pf_cursor *cursor, struct pf_error *error)
-{
-    if (open_walk(cursor, error) < 0)
-        return -1;
-    struct walk *walk = cursor->state;
-    walk->end = walk->model->intervals.count;
-    return 0;
-}
-
-static void close_walk(struct pf_cursor *cursor)
-{
-    struct walk *walk = cursor->state;
+    struct walk *walk = own;
     if (walk)
         afperf_reader_free(walk->reader);
     free(walk);
 }
 
-static size_t save(const struct pf_cursor *cursor, void *blob, size_t room)
+/* Regions of a context have numbers between the first and the last of its nodes; sections have none. */
+static int begin_regions(const struct pf_cursor *cursor, struct pf_numbers *numbers, struct pf_error *error)
 {
-    const struct walk *walk = cursor->state;
-    if (room >= sizeof walk->next)
-        memcpy(blob, &walk->next, sizeof walk->next);
-    return sizeof walk->next;
+    const struct afperf_model *model = afperf_model(cursor->profile);
+    uint64_t first = model->regions.count, end = 0;
+    uint32_t n =
+        cursor->only.context < 0 ? AFPERF_NONE : afperf_first_node(model, (uint32_t)cursor->only.context);
+    for (; n != AFPERF_NONE; n = model->nodes[n].next) {
+        const struct afperf_node *node = &model->nodes[n];
+        if (node->first_region == AFPERF_NONE)
+            continue;
+        first = node->first_region < first ? node->first_region : first;
+        end = node->last_region >= end ? (uint64_t)node->last_region + 1 : end;
+    }
+    numbers->next = end ? first : 0;
+    numbers->end = cursor->only.context < 0 ? model->regions.count : end;
+    return begin_walk(cursor, numbers, error);
 }
 
-static int restore(struct pf_cursor *cursor, const void *blob, size_t size, struct pf_error *error)
+static int begin_intervals(const struct pf_cursor *cursor, struct pf_numbers *numbers, struct pf_error *error)
 {
-    struct walk *walk = cursor->state;
-    if (size != sizeof walk->next)
-        return pf_fail(error, EINVAL, "a saved position has a wrong size");
-    memcpy(&walk->next, blob, sizeof walk->next);
-    return 0;
+    numbers->end = afperf_model(cursor->profile)->intervals.count;
+    return begin_walk(cursor, numbers, error);
 }
 
 /* The line of the record at the offset. */
@@ -106,7 +88,7 @@ int afperf_region_tags(const struct afperf_model *model, struct afperf_reader *r
     *tags = (struct afperf_text){"", 0};
     if (!(region->flags & AFPERF_TAGGED))
         return 0;
-    if (afperf_go_to_line(model, reader, afperf_span_offset(region), error) < 0)
+    if (afperf_go_to_line(model, reader, region->offset, error) < 0)
         return -1;
     int got = afperf_next_decoded(reader, &record, &decoded, error);
     if (got < 0)
@@ -116,112 +98,131 @@ int afperf_region_tags(const struct afperf_model *model, struct afperf_reader *r
     return 0;
 }
 
-/* What the model knows of a region. */
-static void region_cells(struct walk *walk, const struct afperf_span *region, const struct afperf_node *node,
+enum { LINE = 13, REGION_TAGS };
+static const struct pf_column region_columns[] = {
+    AFPERF_PLAIN("region"),
+    AFPERF_RUN,
+    AFPERF_CONTEXT,
+    AFPERF_PLAIN("region_id"),
+    AFPERF_PLAIN("parent"),
+    AFPERF_PLAIN("depth"),
+    AFPERF_PLAIN("start"),
+    AFPERF_PLAIN("stop"),
+    AFPERF_PLAIN("inclusive"),
+    AFPERF_PLAIN("exclusive"),
+    AFPERF_PLAIN("inclusive_net"),
+    AFPERF_PLAIN("exclusive_net"),
+    AFPERF_PLAIN("state"),
+    [LINE] = AFPERF_PLAIN("line"),
+    [REGION_TAGS] = AFPERF_PLAIN("tags"),
+    AFPERF_PLAIN("label"),
+};
+
+/* What the model knows of a region: all but line and tags. */
+static void region_cells(struct walk *walk, uint64_t number, const struct afperf_node *node,
                          struct pf_cell *cells)
 {
     const struct pf_tree *tree = walk->model->tree;
+    const struct afperf_span *region = &walk->model->regions.items[number];
     uint64_t inclusive = region->stop - region->start;
     uint64_t paused = afperf_paused(walk->model, &walk->model->runs[node->run], region->start, region->stop);
-    cells[AFPERF_REGION_RUN] = pf_int(node->run);
-    cells[AFPERF_REGION_CONTEXT] = pf_int(node->context);
-    cells[AFPERF_REGION_ID] = id_of(walk, region);
-    cells[AFPERF_REGION_PARENT] = region->parent == AFPERF_NONE ? pf_absent() : pf_uint(region->parent);
-    cells[AFPERF_REGION_DEPTH] = pf_uint(tree->depth[node->context]);
-    cells[AFPERF_REGION_STARTS] = pf_uint(region->start);
-    cells[AFPERF_REGION_STOPS] = pf_uint(region->stop);
-    cells[AFPERF_REGION_INCLUSIVE] = pf_uint(inclusive);
-    cells[AFPERF_REGION_EXCLUSIVE] = pf_uint(region->exclusive);
-    cells[AFPERF_REGION_INCLUSIVE_NET] = pf_uint(inclusive - paused);
-    cells[AFPERF_REGION_EXCLUSIVE_NET] = pf_uint(region->exclusive_net);
-    cells[AFPERF_REGION_STATE] = state_of(region);
-    cells[AFPERF_REGION_LABEL] = region->flags & AFPERF_UNLABELLED
-                                     ? pf_absent()
-                                     : pf_interned(tree->strings, tree->name[node->context]);
+    const struct pf_cell known[] = {
+        pf_uint(number),
+        pf_int(node->run),
+        pf_int(node->context),
+        id_of(walk, region),
+        region->parent == AFPERF_NONE ? pf_absent() : pf_uint(region->parent),
+        pf_uint(tree->depth[node->context]),
+        pf_uint(region->start),
+        pf_uint(region->stop),
+        pf_uint(inclusive),
+        pf_uint(region->exclusive),
+        pf_uint(inclusive - paused),
+        pf_uint(region->exclusive_net),
+        state_of(region),
+    };
+    memcpy(cells, known, sizeof known);
+    cells[REGION_TAGS + 1] = region->flags & AFPERF_UNLABELLED
+                                 ? pf_absent()
+                                 : pf_interned(tree->strings, tree->name[node->context]);
 }
 
-static int regions_next(struct pf_cursor *cursor, struct pf_cell *cells, struct pf_error *error)
+static int region_row(const struct pf_cursor *cursor, void *own, uint64_t number, struct pf_cell *cells,
+                      struct pf_error *error)
 {
-    struct walk *walk = cursor->state;
-    const struct afperf_model *model = walk->model;
-    for (; walk->next < walk->end; walk->next++) {
-        const struct afperf_span *region = afperf_span(&model->regions, (uint32_t)walk->next);
-        const struct afperf_node *node = &model->nodes[region->owner];
-        if ((walk->only.partition >= 0 && node->run != walk->only.partition) ||
-            (walk->only.context >= 0 && node->context != walk->only.context))
-            continue;
-        struct afperf_text tags;
-        if (line_of(walk, afperf_span_offset(region), &cells[AFPERF_REGION_LINE], error) < 0 ||
-            afperf_region_tags(model, walk->reader, region, &tags, error) < 0)
-            return -1;
-        region_cells(walk, region, node, cells);
-        cells[AFPERF_REGION_REGION] = pf_uint(walk->next++);
-        cells[AFPERF_REGION_TAGS] = tags.size ? pf_text(tags.text, tags.size) : pf_absent();
-        return 1;
-    }
-    return 0;
+    struct walk *walk = own;
+    const struct afperf_span *region = &walk->model->regions.items[number];
+    const struct afperf_node *node = &walk->model->nodes[region->owner];
+    struct afperf_text tags;
+    if (!pf_wanted(cursor->only.partition, node->run) || !pf_wanted(cursor->only.context, node->context))
+        return 0;
+    if (line_of(walk, region->offset, &cells[LINE], error) < 0 ||
+        afperf_region_tags(walk->model, walk->reader, region, &tags, error) < 0)
+        return -1;
+    region_cells(walk, number, node, cells);
+    cells[REGION_TAGS] = tags.size ? pf_text(tags.text, tags.size) : pf_absent();
+    return 1;
 }
 
 /* ---- intervals ---------------------------------------------------------------------------------- */
 
+enum { INTERVAL_LINE = 10 };
+static const struct pf_column interval_columns[] = {
+    AFPERF_PLAIN("interval"),
+    AFPERF_PLAIN("section"),
+    AFPERF_RUN,
+    AFPERF_CONTEXT,
+    AFPERF_PLAIN("interval_id"),
+    AFPERF_PLAIN("start"),
+    AFPERF_PLAIN("stop"),
+    AFPERF_PLAIN("duration"),
+    AFPERF_PLAIN("duration_net"),
+    AFPERF_PLAIN("state"),
+    [INTERVAL_LINE] = AFPERF_PLAIN("line"),
+};
+
 static void interval_cells(struct walk *walk, const struct afperf_span *interval,
                            const struct afperf_section *section, struct pf_cell *cells)
 {
+    const struct afperf_run *run = &walk->model->runs[section->run];
     uint64_t duration = interval->stop - interval->start;
-    uint64_t paused =
-        afperf_paused(walk->model, &walk->model->runs[section->run], interval->start, interval->stop);
-    cells[AFPERF_INTERVAL_INTERVAL] = pf_uint(interval->parent);
-    cells[AFPERF_INTERVAL_SECTION] = pf_uint(interval->owner);
-    cells[AFPERF_INTERVAL_RUN] = pf_int(section->run);
-    cells[AFPERF_INTERVAL_CONTEXT] = pf_int(section->context);
-    cells[AFPERF_INTERVAL_ID] = id_of(walk, interval);
-    cells[AFPERF_INTERVAL_STARTS] = pf_uint(interval->start);
-    cells[AFPERF_INTERVAL_STOPS] = pf_uint(interval->stop);
-    cells[AFPERF_INTERVAL_DURATION] = pf_uint(duration);
-    cells[AFPERF_INTERVAL_DURATION_NET] = pf_uint(duration - paused);
-    cells[AFPERF_INTERVAL_STATE] = state_of(interval);
+    const struct pf_cell known[] = {
+        pf_uint(interval->parent),
+        pf_uint(interval->owner),
+        pf_int(section->run),
+        pf_int(section->context),
+        id_of(walk, interval),
+        pf_uint(interval->start),
+        pf_uint(interval->stop),
+        pf_uint(duration),
+        pf_uint(duration - afperf_paused(walk->model, run, interval->start, interval->stop)),
+        state_of(interval),
+    };
+    memcpy(cells, known, sizeof known);
 }
 
-static int intervals_next(struct pf_cursor *cursor, struct pf_cell *cells, struct pf_error *error)
+static int interval_row(const struct pf_cursor *cursor, void *own, uint64_t number, struct pf_cell *cells,
+                        struct pf_error *error)
 {
-    struct walk *walk = cursor->state;
+    struct walk *walk = own;
     const struct afperf_model *model = walk->model;
-    for (; walk->next < walk->end; walk->next++) {
-        const struct afperf_span *interval =
-            afperf_span(&model->intervals, model->interval_order[walk->next]);
-        const struct afperf_section *section = &model->sections[interval->owner];
-        if ((walk->only.partition >= 0 && section->run != walk->only.partition) ||
-            (walk->only.context >= 0 && section->context != walk->only.context))
-            continue;
-        if (line_of(walk, afperf_span_offset(interval), &cells[AFPERF_INTERVAL_LINE], error) < 0)
-            return -1;
-        interval_cells(walk, interval, section, cells);
-        walk->next++;
-        return 1;
-    }
-    return 0;
+    const struct afperf_span *interval = &model->intervals.items[model->interval_order[number]];
+    const struct afperf_section *section = &model->sections[interval->owner];
+    if (!pf_wanted(cursor->only.partition, section->run) ||
+        !pf_wanted(cursor->only.context, section->context))
+        return 0;
+    if (line_of(walk, interval->offset, &cells[INTERVAL_LINE], error) < 0)
+        return -1;
+    interval_cells(walk, interval, section, cells);
+    return 1;
 }
 
-static double progress(const struct pf_cursor *cursor)
-{
-    const struct walk *walk = cursor->state;
-    return walk->next < walk->end ? (double)walk->next / (double)walk->end : 1;
-}
+static const struct pf_numbered regions = {PF_NUMBERED, begin_regions, region_row, NULL, free_walk};
+static const struct pf_numbered intervals = {PF_NUMBERED, begin_intervals, interval_row, NULL, free_walk};
 
-const struct pf_cursor_ops afperf_regions_cursor = {
-    .open = open_regions,
-    .next = regions_next,
-    .save = save,
-    .restore = restore,
-    .close = close_walk,
-    .progress = progress,
-};
-
-const struct pf_cursor_ops afperf_intervals_cursor = {
-    .open = open_intervals,
-    .next = intervals_next,
-    .save = save,
-    .restore = restore,
-    .close = close_walk,
-    .progress = progress,
-};
+const struct pf_table afperf_regions_table = {.name = "regions",
+                                              AFPERF_COLUMNS(region_columns),
+                                              .flags = PF_SEEKS_PARTITION | PF_SEEKS_CONTEXT,
+                                              .ops = &regions.ops};
+const struct pf_table afperf_intervals_table = {
+    .name = "intervals", AFPERF_COLUMNS(interval_columns), .ops = &intervals.ops};

@@ -4,12 +4,29 @@
 
 #include "formats/afperf/model.h"
 #include "formats/driver.h"
+#include "formats/kit/position.h"
+
+/* The tables that are walked through, then those that are held in rows. */
+enum afperf_table {
+    VALUES,
+    TRACE,
+    MEASUREMENTS,
+    REGIONS,
+    INTERVALS,
+    TAGS,
+    WALKED,
+    TYPES = WALKED,
+    SECTIONS,
+    PAUSES,
+    TABLES
+};
 
 /* The driver's state of a profile. */
 struct afperf_state {
     struct pf_input *input;
     struct afperf_model *model; /* NULL before the pass */
-    struct pf_rows *types, *sections, *pauses;
+    struct pf_rows *rows[TABLES - WALKED];
+    struct pf_table tables[TABLES];
 };
 
 static inline const struct afperf_model *afperf_model(const struct pf_profile *profile)
@@ -17,133 +34,33 @@ static inline const struct afperf_model *afperf_model(const struct pf_profile *p
     return ((const struct afperf_state *)profile->state)->model;
 }
 
-enum {
-    AFPERF_VALUE_RUN,
-    AFPERF_VALUE_CONTEXT,
-    AFPERF_VALUE_METRIC,
-    AFPERF_VALUE_VALUE,
-    AFPERF_VALUE_NAME,
-    AFPERF_VALUE_COLUMNS
-};
-
 enum { AFPERF_CALLS, AFPERF_TIME, AFPERF_TIME_INC, AFPERF_TIME_NET, AFPERF_TIME_NET_INC, AFPERF_METRICS };
 
-/* Columns of the runs' table after id and name. */
-enum {
-    AFPERF_RUN_RUN,
-    AFPERF_RUN_LINE,
-    AFPERF_RUN_ID,
-    AFPERF_RUN_START,
-    AFPERF_RUN_END,
-    AFPERF_RUN_IMPLICIT,
-    AFPERF_RUN_NESTING,
-    AFPERF_RUN_UNITS,
-    AFPERF_RUN_WALLCLOCK,
-    AFPERF_RUN_VERSION,
-    AFPERF_RUN_APPLICATION,
-    AFPERF_RUN_APPLICATION_VERSION,
-    AFPERF_RUN_TAGS,
-    AFPERF_RUN_COLUMNS
-};
+/* Each file has the columns of its tables beside what fills them, in the same order. */
+#define AFPERF_PLAIN(name)                                                                                   \
+    {                                                                                                        \
+        name, PF_PLAIN, 0                                                                                    \
+    }
+#define AFPERF_RUN                                                                                           \
+    {                                                                                                        \
+        "run", PF_PARTITION, 0                                                                               \
+    }
+#define AFPERF_CONTEXT                                                                                       \
+    {                                                                                                        \
+        "context", PF_CONTEXT, 0                                                                             \
+    }
+#define AFPERF_COLUMNS(list) .columns = list, .n_columns = sizeof list / sizeof *list
 
-enum {
-    AFPERF_TYPE_RUN,
-    AFPERF_TYPE_ID,
-    AFPERF_TYPE_LINE,
-    AFPERF_TYPE_DEFINITIONS,
-    AFPERF_TYPE_DATATYPE,
-    AFPERF_TYPE_UNITS,
-    AFPERF_TYPE_SUMMARY,
-    AFPERF_TYPE_NAME,
-    AFPERF_TYPE_DESCRIPTION,
-    AFPERF_TYPE_COLUMNS
-};
+extern const struct pf_table afperf_values_table, afperf_trace_table, afperf_measurements_table,
+    afperf_regions_table, afperf_intervals_table, afperf_tags_table;
 
-enum {
-    AFPERF_SECTION_SECTION,
-    AFPERF_SECTION_RUN,
-    AFPERF_SECTION_CONTEXT,
-    AFPERF_SECTION_ID,
-    AFPERF_SECTION_INTERVALS,
-    AFPERF_SECTION_TOTAL,
-    AFPERF_SECTION_TOTAL_NET,
-    AFPERF_SECTION_COVERED,
-    AFPERF_SECTION_COVERED_NET,
-    AFPERF_SECTION_IMPLICIT,
-    AFPERF_SECTION_LINE,
-    AFPERF_SECTION_TAGS,
-    AFPERF_SECTION_LABEL,
-    AFPERF_SECTION_COLUMNS
-};
+/* The short tables: name and columns of each, from TYPES on; and the runs' own columns. */
+extern const struct pf_table afperf_short_tables[TABLES - WALKED];
+extern const struct pf_column afperf_run_columns[];
+extern const size_t afperf_n_run_columns;
 
-enum { AFPERF_PAUSE_RUN, AFPERF_PAUSE_START, AFPERF_PAUSE_STOP, AFPERF_PAUSE_COLUMNS };
-
-enum {
-    AFPERF_REGION_REGION,
-    AFPERF_REGION_RUN,
-    AFPERF_REGION_CONTEXT,
-    AFPERF_REGION_ID,
-    AFPERF_REGION_PARENT,
-    AFPERF_REGION_DEPTH,
-    AFPERF_REGION_STARTS,
-    AFPERF_REGION_STOPS,
-    AFPERF_REGION_INCLUSIVE,
-    AFPERF_REGION_EXCLUSIVE,
-    AFPERF_REGION_INCLUSIVE_NET,
-    AFPERF_REGION_EXCLUSIVE_NET,
-    AFPERF_REGION_STATE,
-    AFPERF_REGION_LINE,
-    AFPERF_REGION_TAGS,
-    AFPERF_REGION_LABEL,
-    AFPERF_REGION_COLUMNS
-};
-
-enum {
-    AFPERF_INTERVAL_INTERVAL,
-    AFPERF_INTERVAL_SECTION,
-    AFPERF_INTERVAL_RUN,
-    AFPERF_INTERVAL_CONTEXT,
-    AFPERF_INTERVAL_ID,
-    AFPERF_INTERVAL_STARTS,
-    AFPERF_INTERVAL_STOPS,
-    AFPERF_INTERVAL_DURATION,
-    AFPERF_INTERVAL_DURATION_NET,
-    AFPERF_INTERVAL_STATE,
-    AFPERF_INTERVAL_LINE,
-    AFPERF_INTERVAL_COLUMNS
-};
-
-enum {
-    AFPERF_MEASUREMENT_SCOPE,
-    AFPERF_MEASUREMENT_RUN,
-    AFPERF_MEASUREMENT_CONTEXT,
-    AFPERF_MEASUREMENT_OBJECT,
-    AFPERF_MEASUREMENT_INTERVAL,
-    AFPERF_MEASUREMENT_KIND,
-    AFPERF_MEASUREMENT_START,
-    AFPERF_MEASUREMENT_STOP,
-    AFPERF_MEASUREMENT_TYPE_ID,
-    AFPERF_MEASUREMENT_LINE,
-    AFPERF_MEASUREMENT_AGGREGATION,
-    AFPERF_MEASUREMENT_VALUE,
-    AFPERF_MEASUREMENT_NAME,
-    AFPERF_MEASUREMENT_COLUMNS
-};
-
-enum {
-    AFPERF_TRACE_RUN,
-    AFPERF_TRACE_TIME,
-    AFPERF_TRACE_EVENT,
-    AFPERF_TRACE_CONTEXT,
-    AFPERF_TRACE_TAGS,
-    AFPERF_TRACE_NAME,
-    AFPERF_TRACE_COLUMNS
-};
-
-enum { AFPERF_TAG_OBJECT, AFPERF_TAG_ID, AFPERF_TAG_VALUE, AFPERF_TAG_NAME, AFPERF_TAG_COLUMNS };
-
-extern const struct pf_cursor_ops afperf_values_cursor, afperf_regions_cursor, afperf_intervals_cursor,
-    afperf_measurements_cursor, afperf_trace_cursor, afperf_tags_cursor;
+/* Hands a model's runs, contexts, short tables and warnings to its profile. 0; -1 with *error filled: the model is as it was. */
+int afperf_publish(struct afperf_model *model, struct pf_profile *profile, struct pf_error *error);
 
 /* An id as text in hexadecimal, in `text` of AFPERF_HEX bytes. */
 static inline struct pf_cell afperf_id_cell(uint64_t id, char *text)

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: MIT */
-#include <errno.h>
 #include <stdlib.h>
 
 #include "formats/afperf/tables.h"
@@ -7,7 +6,7 @@
 /* What has tags, in the order of the table. */
 enum { OF_RUN, OF_REGION, OF_SECTION, OBJECTS };
 
-/* A saved position; in the byte order of the machine, as the whole cache is. */
+/* A saved position. */
 struct position {
     uint64_t object, id, at; /* at: bytes of the tags that lie behind */
 };
@@ -53,8 +52,8 @@ static int enter(struct walk *walk, struct pf_error *error)
     const struct afperf_model *model = walk->model;
     walk->entered = true;
     if (walk->at.object == OF_REGION)
-        return afperf_region_tags(model, walk->reader, afperf_span(&model->regions, (uint32_t)walk->at.id),
-                                  &walk->text, error);
+        return afperf_region_tags(model, walk->reader, &model->regions.items[walk->at.id], &walk->text,
+                                  error);
     struct pf_cell text =
         pf_interned(model->strings, walk->at.object == OF_RUN ? model->runs[walk->at.id].tags
                                                               : model->sections[walk->at.id].tags);
@@ -96,10 +95,10 @@ static int next_row(struct pf_cursor *cursor, struct pf_cell *cells, struct pf_e
         }
         const char *equals = memchr(tag.text, '=', tag.size);
         size_t name = equals ? (size_t)(equals - tag.text) : tag.size;
-        cells[AFPERF_TAG_OBJECT] = pf_plain(objects[walk->at.object], strlen(objects[walk->at.object]));
-        cells[AFPERF_TAG_ID] = pf_uint(walk->at.id);
-        cells[AFPERF_TAG_NAME] = pf_text(tag.text, name);
-        cells[AFPERF_TAG_VALUE] = equals ? pf_text(equals + 1, tag.size - name - 1) : pf_absent();
+        cells[0] = pf_plain(objects[walk->at.object], strlen(objects[walk->at.object]));
+        cells[1] = pf_uint(walk->at.id);
+        cells[3] = pf_text(tag.text, name);
+        cells[2] = equals ? pf_text(equals + 1, tag.size - name - 1) : pf_absent();
         return 1;
     }
     return 0;
@@ -108,21 +107,17 @@ static int next_row(struct pf_cursor *cursor, struct pf_cell *cells, struct pf_e
 static size_t save(const struct pf_cursor *cursor, void *blob, size_t room)
 {
     const struct walk *walk = cursor->state;
-    if (room >= sizeof walk->at)
-        memcpy(blob, &walk->at, sizeof walk->at);
-    return sizeof walk->at;
+    return pf_position_save(&walk->at, sizeof walk->at, blob, room);
 }
 
 static int restore(struct pf_cursor *cursor, const void *blob, size_t size, struct pf_error *error)
 {
     struct walk *walk = cursor->state;
-    if (size != sizeof walk->at)
-        return pf_fail(error, EINVAL, "a saved position has a wrong size");
-    memcpy(&walk->at, blob, sizeof walk->at);
+    if (pf_position_restore(&walk->at, sizeof walk->at, blob, size, error))
+        return -1;
     walk->entered = false;
-    if (walk->at.object > OBJECTS || (walk->at.object < OBJECTS && walk->at.id > count_of(walk)))
-        return pf_fail(error, EINVAL, "a saved position is not in the table");
-    return 0;
+    bool outside = walk->at.object > OBJECTS || (walk->at.object < OBJECTS && walk->at.id > count_of(walk));
+    return outside ? pf_position_refuse(error) : 0;
 }
 
 static double progress(const struct pf_cursor *cursor)
@@ -134,7 +129,7 @@ static double progress(const struct pf_cursor *cursor)
     return (double)walk->at.id / regions;
 }
 
-const struct pf_cursor_ops afperf_tags_cursor = {
+static const struct pf_cursor_ops cursor_ops = {
     .open = open_walk,
     .next = next_row,
     .save = save,
@@ -142,3 +137,8 @@ const struct pf_cursor_ops afperf_tags_cursor = {
     .close = close_walk,
     .progress = progress,
 };
+
+static const struct pf_column columns[] = {AFPERF_PLAIN("object"), AFPERF_PLAIN("id"), AFPERF_PLAIN("value"),
+                                           AFPERF_PLAIN("name")};
+
+const struct pf_table afperf_tags_table = {.name = "tags", AFPERF_COLUMNS(columns), .ops = &cursor_ops};

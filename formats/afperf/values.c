@@ -1,82 +1,36 @@
 /* SPDX-License-Identifier: MIT */
-#include <errno.h>
 #include <stdlib.h>
 
 #include "formats/afperf/tables.h"
+#include "formats/kit/numbered.h"
 
-/* The table "values": node by node, metric by metric. Nodes come by run; those of one context are linked. */
-struct values {
-    const struct afperf_model *model;
-    struct pf_restriction only;
-    size_t node, end; /* the next node to look at; end: where they end (unless linked) */
-    unsigned metric;  /* the next of this node */
-    pf_int128 wide;
-};
-
-/* A saved position; in the byte order of the machine, as the whole cache is. */
-struct position {
-    uint64_t node, metric;
-};
-
-static bool linked(const struct values *values)
+/*
+ * The table "values": node by node, metric by metric; a record's number is the node's times the metrics, plus the metric. Nodes
+ * come by run; those of one context are linked.
+ */
+static int begin(const struct pf_cursor *cursor, struct pf_numbers *numbers, struct pf_error *error)
 {
-    return values->only.context >= 0;
-}
-
-static size_t first_node(const struct values *values)
-{
-    const struct afperf_model *model = values->model;
-    if (linked(values)) {
-        uint32_t first = afperf_first_node(model, (uint32_t)values->only.context);
-        return first == AFPERF_NONE ? SIZE_MAX : first;
+    const struct afperf_model *model = afperf_model(cursor->profile);
+    const struct pf_restriction *only = &cursor->only;
+    uint64_t first = 0, end = model->n_nodes;
+    if (only->partition >= 0 && (uint64_t)only->partition < model->n_runs) {
+        first = model->runs[only->partition].nodes;
+        end = first + model->runs[only->partition].n_nodes;
     }
-    if (values->only.partition < 0)
-        return 0;
-    bool known = (uint64_t)values->only.partition < model->n_runs;
-    return known ? model->runs[values->only.partition].nodes : model->n_nodes;
-}
-
-static int values_open(struct pf_cursor *cursor, struct pf_error *error)
-{
-    struct values *values = cursor->state = calloc(1, sizeof *values);
-    if (!values)
-        return pf_fail_memory(error);
-    const struct afperf_model *model = values->model = afperf_model(cursor->profile);
-    values->only = cursor->only;
-    values->node = first_node(values);
-    values->end = model->n_nodes;
-    if (cursor->only.partition >= 0 && (uint64_t)cursor->only.partition < model->n_runs)
-        values->end = values->node + model->runs[cursor->only.partition].n_nodes;
-    if (linked(values))
-        values->end = model->n_nodes;
-    return 0;
-}
-
-static void values_close(struct pf_cursor *cursor)
-{
-    free(cursor->state);
-}
-
-static void next_node(struct values *values)
-{
-    uint32_t next = linked(values) ? values->model->nodes[values->node].next : 0;
-    values->node = !linked(values) ? values->node + 1 : next == AFPERF_NONE ? SIZE_MAX : next;
-    values->metric = 0;
-}
-
-struct pf_cell afperf_ticks_cell(afperf_uint128 ticks, pf_int128 *wide)
-{
-    if (ticks <= UINT64_MAX)
-        return pf_uint((uint64_t)ticks);
-    *wide = (pf_int128)ticks;
-    return pf_wide(wide);
+    if (only->context >= 0) {
+        uint32_t linked = afperf_first_node(model, (uint32_t)only->context);
+        first = linked == AFPERF_NONE ? end : linked;
+    }
+    numbers->next = first * AFPERF_METRICS;
+    numbers->end = end * AFPERF_METRICS;
+    numbers->own = malloc(sizeof(pf_int128)); /* a value of more than 64 bits */
+    return numbers->own ? 0 : pf_fail_memory(error);
 }
 
 /* The value of a metric; false if the node has none. */
-static bool value_of(struct values *values, const struct afperf_node *node, unsigned metric,
-                     struct pf_cell *cell)
+static bool value_of(const struct afperf_model *model, const struct afperf_node *node, unsigned metric,
+                     pf_int128 *wide, struct pf_cell *cell)
 {
-    const struct afperf_model *model = values->model;
     bool section = model->tree->kind[node->context] == AFPERF_KIND_SECTION;
     if (metric == AFPERF_CALLS) {
         *cell = pf_uint(node->calls);
@@ -84,86 +38,46 @@ static bool value_of(struct values *values, const struct afperf_node *node, unsi
     }
     if (section && (metric == AFPERF_TIME || metric == AFPERF_TIME_NET))
         return false;
-    struct afperf_times times = afperf_times_of(model, node);
-    afperf_uint128 ticks = metric == AFPERF_TIME       ? times.exclusive
-                           : metric == AFPERF_TIME_INC ? times.inclusive
-                           : metric == AFPERF_TIME_NET ? times.exclusive_net
-                                                       : times.inclusive_net;
-    *cell = afperf_ticks_cell(ticks * model->runs[node->run].nanoseconds, &values->wide);
+    afperf_uint128 ticks = metric == AFPERF_TIME       ? node->exclusive
+                           : metric == AFPERF_TIME_INC ? node->inclusive
+                           : metric == AFPERF_TIME_NET ? node->exclusive_net
+                                                       : node->inclusive_net;
+    *cell = afperf_ticks_cell(ticks * model->runs[node->run].nanoseconds, wide);
     return true;
 }
 
-static int values_next(struct pf_cursor *cursor, struct pf_cell *cells, struct pf_error *error)
+static int row(const struct pf_cursor *cursor, void *own, uint64_t number, struct pf_cell *cells,
+               struct pf_error *error)
 {
-    struct values *values = cursor->state;
-    const struct pf_restriction *only = &values->only;
+    const struct afperf_model *model = afperf_model(cursor->profile);
+    const struct afperf_node *node = &model->nodes[number / AFPERF_METRICS];
+    unsigned metric = number % AFPERF_METRICS;
     (void)error;
-    for (; values->node < values->end; next_node(values)) {
-        const struct afperf_node *node = &values->model->nodes[values->node];
-        if (only->partition >= 0 && node->run != only->partition)
-            continue;
-        while (values->metric < AFPERF_METRICS) {
-            unsigned metric = values->metric++;
-            if ((only->metric >= 0 && metric != only->metric) ||
-                !value_of(values, node, metric, &cells[AFPERF_VALUE_VALUE]))
-                continue;
-            cells[AFPERF_VALUE_RUN] = pf_int(node->run);
-            cells[AFPERF_VALUE_CONTEXT] = pf_int(node->context);
-            cells[AFPERF_VALUE_METRIC] = pf_int(metric);
-            return 1;
-        }
-    }
-    return 0;
+    if (!pf_wanted(cursor->only.partition, node->run) || !pf_wanted(cursor->only.context, node->context) ||
+        !pf_wanted(cursor->only.metric, metric) || !value_of(model, node, metric, own, &cells[3]))
+        return 0;
+    cells[0] = pf_int(node->run);
+    cells[1] = pf_int(node->context);
+    cells[2] = pf_int(metric);
+    return 1;
 }
 
-static size_t values_save(const struct pf_cursor *cursor, void *blob, size_t room)
+static uint64_t after(const struct pf_cursor *cursor, uint64_t number)
 {
-    const struct values *values = cursor->state;
-    struct position position = {values->node, values->metric};
-    if (room >= sizeof position)
-        memcpy(blob, &position, sizeof position);
-    return sizeof position;
+    const struct afperf_model *model = afperf_model(cursor->profile);
+    if (cursor->only.context < 0 || number % AFPERF_METRICS < AFPERF_METRICS - 1)
+        return number + 1;
+    uint32_t next = model->nodes[number / AFPERF_METRICS].next;
+    return next == AFPERF_NONE ? PF_NO_NUMBER : (uint64_t)next * AFPERF_METRICS;
 }
 
-/* A position in another run than the cursor's: all of its rows follow, or none. */
-static void clamp(struct values *values)
-{
-    size_t first = first_node(values);
-    if (linked(values) || values->only.partition < 0 || values->node >= first)
-        return;
-    values->node = first;
-    values->metric = 0;
-}
-
-static int values_restore(struct pf_cursor *cursor, const void *blob, size_t size, struct pf_error *error)
-{
-    struct values *values = cursor->state;
-    struct position position;
-    if (size != sizeof position)
-        return pf_fail(error, EINVAL, "a saved position has a wrong size");
-    memcpy(&position, blob, sizeof position);
-    bool at_end = position.node == SIZE_MAX || position.node == values->model->n_nodes;
-    if (position.metric > AFPERF_METRICS || (!at_end && position.node > values->model->n_nodes))
-        return pf_fail(error, EINVAL, "a saved position is not in the table");
-    if (!at_end && linked(values) && values->model->nodes[position.node].context != values->only.context)
-        return pf_fail(error, EINVAL, "a saved position is of another context");
-    values->node = position.node;
-    values->metric = (unsigned)position.metric;
-    clamp(values);
-    return 0;
-}
-
-static double values_progress(const struct pf_cursor *cursor)
-{
-    const struct values *values = cursor->state;
-    return values->node < values->end ? (double)values->node / (double)values->end : 1;
-}
-
-const struct pf_cursor_ops afperf_values_cursor = {
-    .open = values_open,
-    .next = values_next,
-    .save = values_save,
-    .restore = values_restore,
-    .close = values_close,
-    .progress = values_progress,
+static const struct pf_column columns[] = {
+    AFPERF_RUN, AFPERF_CONTEXT, {"metric", PF_METRIC, 0}, AFPERF_PLAIN("value"), {"name", PF_CONTEXT_NAME, 0},
 };
+
+static const struct pf_numbered values = {PF_NUMBERED, begin, row, after, NULL};
+
+const struct pf_table afperf_values_table = {.name = "values",
+                                             AFPERF_COLUMNS(columns),
+                                             .flags = PF_BY_PARTITION | PF_SEEKS_PARTITION | PF_SEEKS_CONTEXT,
+                                             .ops = &values.ops};

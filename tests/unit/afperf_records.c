@@ -127,15 +127,18 @@ static void test_long_records(void)
     free(have);
 }
 
+/* Bytes behind a text that do not belong to it. */
+enum { PADDING = 16 };
+
 /* ---- numbers ------------------------------------------------------------------------------------ */
 
 /* The text as a field that a reader gives, with bytes behind it that do not belong to it; until the next call. */
 static struct afperf_text text_of(const char *text)
 {
-    static char field[64 + AFPERF_PADDING];
+    static char field[64 + PADDING];
     size_t size = strlen(text);
     memcpy(field, text, size);
-    memset(field + size, '7', AFPERF_PADDING);
+    memset(field + size, '7', PADDING);
     return (struct afperf_text){field, size};
 }
 

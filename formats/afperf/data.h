@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef PF_AFPERF_WALK_H
-#define PF_AFPERF_WALK_H
+#ifndef PF_AFPERF_DATA_H
+#define PF_AFPERF_DATA_H
 
-#include "formats/afperf/log.h"
 #include "formats/afperf/model.h"
 
 /*
@@ -13,13 +12,12 @@ enum { AFPERF_WALK_RECENT = 1024 };
 struct afperf_walk {
     const struct afperf_model *model;
     struct afperf_reader *reader;
-    struct afperf_log_reader log;
     struct afperf_place next;      /* before the next record */
     struct afperf_place place;     /* of the current one */
     struct afperf_record record;   /* the current one, until the next call */
     struct afperf_decoded decoded; /* likewise */
-    uint32_t recent
-        [AFPERF_WALK_RECENT]; /* regions that started since the walk came here, plus 1; by hash of the id */
+    uint32_t
+        recent[AFPERF_WALK_RECENT]; /* regions that started since the walk came here, plus 1; by their ids */
 };
 
 /* Stands before the file's first record. 0, or -1 with *error filled; to be closed in any case. */
@@ -49,8 +47,8 @@ struct afperf_target {
     bool current;                   /* the run is the current one: no other was named */
 };
 
-/* That of the current record. 1; 0: there is no run that it could belong to; -1: *error filled. */
-int afperf_walk_target(struct afperf_walk *walk, struct afperf_target *target, struct pf_error *error);
+/* That of the current record. False if there is no run that it could belong to. */
+bool afperf_walk_target(const struct afperf_walk *walk, struct afperf_target *target);
 
 /* The type of this id as the run defines it, else as the first run does that defines it (*own: the run itself); NULL: none does. */
 const struct afperf_measure *afperf_find_measure(const struct afperf_model *model, uint64_t id, uint32_t run,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "formats/afperf/walk.h"
+#include "formats/afperf/data.h"
 
 #include <string.h>
 
@@ -9,15 +9,12 @@ int afperf_walk_open(struct afperf_walk *walk, const struct afperf_model *model,
     walk->model = model;
     walk->reader = afperf_reader_new(model->input);
     walk->next = (struct afperf_place){.line = 1, .run = AFPERF_NONE};
-    if (!walk->reader)
-        return pf_fail_memory(error);
-    return afperf_log_reader_init(&walk->log, model->log, error);
+    return walk->reader ? 0 : pf_fail_memory(error);
 }
 
 void afperf_walk_close(struct afperf_walk *walk)
 {
     afperf_reader_free(walk->reader);
-    afperf_log_reader_free(&walk->log);
 }
 
 void afperf_walk_go(struct afperf_walk *walk, const struct afperf_place *place)
@@ -29,59 +26,34 @@ void afperf_walk_go(struct afperf_walk *walk, const struct afperf_place *place)
 
 /* ---- records ------------------------------------------------------------------------------------ */
 
-/* Data will speak of this region, if it is the newest of its id. */
-static void expect_data(struct afperf_walk *walk, const struct afperf_span *region, uint32_t number)
+static uint32_t *recent(struct afperf_walk *walk, uint64_t id)
 {
-    if (!(region->flags & AFPERF_ANONYMOUS))
-        walk->recent[afperf_hash(region->id, 0) % AFPERF_WALK_RECENT] = number + 1;
+    return &walk->recent[id % AFPERF_WALK_RECENT];
 }
 
+/* Data will speak of this region: it is the newest of its id. */
 static void take_region(struct afperf_walk *walk, uint32_t number)
 {
-    const struct afperf_span *region = afperf_span(&walk->model->regions, number);
+    const struct afperf_span *region = &walk->model->regions.items[number];
     walk->next.run = afperf_region_run(walk->model, region);
-    expect_data(walk, region, number);
-}
-
-/* If no other of its id has been started since, it is the newest. */
-static void take_region_stop(struct afperf_walk *walk, uint32_t number)
-{
-    if (number == AFPERF_NONE)
-        return;
-    const struct afperf_span *region = afperf_span(&walk->model->regions, number);
-    if (!(region->flags & AFPERF_SHADOWED) && afperf_span_offset(region) < walk->place.offset)
-        expect_data(walk, region, number);
+    if (!(region->flags & AFPERF_ANONYMOUS))
+        *recent(walk, region->id) = number + 1;
 }
 
 /* A record that the log tells of: what it names is the current run from here on. */
-static int take_mark(struct afperf_walk *walk, struct pf_error *error)
+static void take_mark(struct afperf_walk *walk)
 {
     const struct afperf_model *model = walk->model;
-    uint64_t event;
-    if (afperf_log_get(&walk->log, walk->next.events, &event, error) < 0)
-        return -1;
-    uint32_t number = afperf_event_number(event);
-    walk->next.events++;
-    switch (afperf_event_kind(event)) {
-    case AFPERF_EVENT_SECTION:
+    uint32_t event = model->log[walk->next.events++], number = afperf_event_number(event);
+    if (afperf_event_kind(event) == AFPERF_EVENT_SECTION) {
         walk->next.run = model->sections[model->section_refs[number].section].run;
-        return 0;
-    case AFPERF_EVENT_RUN:
-        walk->next.run = model->refs[number].run;
-        break;
-    case AFPERF_EVENT_REGION_START:
-        take_region(walk, number);
-        break;
-    case AFPERF_EVENT_REGION_STOP:
-        take_region_stop(walk, number);
-        break;
-    case AFPERF_EVENT_INTERVAL_START:
-    case AFPERF_EVENT_INTERVAL_STOP:
-    case AFPERF_EVENT_LOST_STOP:
-        break;
+        return;
     }
+    if (afperf_event_kind(event) == AFPERF_EVENT_RUN)
+        walk->next.run = model->refs[number].run;
+    else if (afperf_event_kind(event) == AFPERF_EVENT_REGION_START)
+        take_region(walk, number);
     walk->next.block = walk->next.events;
-    return 0;
 }
 
 int afperf_walk_next(struct afperf_walk *walk, struct pf_error *error)
@@ -104,8 +76,8 @@ int afperf_walk_next(struct afperf_walk *walk, struct pf_error *error)
             continue;
         if (afperf_is_data(walk->decoded.type))
             return 1;
-        if (afperf_is_mark(walk->decoded.type) && take_mark(walk, error) < 0)
-            return -1;
+        if (afperf_is_mark(walk->decoded.type) && walk->next.events < model->n_log)
+            take_mark(walk);
     }
     return 0;
 }
@@ -145,11 +117,10 @@ static void set_run_or_orphan(const struct afperf_walk *walk, struct afperf_targ
     target->run = run;
 }
 
-/* The event that data without id belong to; false if there is none. */
-static int block_of(struct afperf_walk *walk, uint64_t *event, struct pf_error *error)
+/* The event that data without id belong to. */
+static uint32_t block_of(const struct afperf_walk *walk)
 {
-    *event = afperf_event(AFPERF_EVENT_RUN, 0);
-    return walk->place.block ? afperf_log_get(&walk->log, walk->place.block - 1, event, error) : 0;
+    return walk->place.block ? walk->model->log[walk->place.block - 1] : afperf_event(AFPERF_EVENT_RUN, 0);
 }
 
 /* The region that an id means. Most data speak of one that has just started. */
@@ -157,60 +128,48 @@ static uint32_t find_region(const struct afperf_walk *walk, uint64_t id)
 {
     const struct afperf_spans *regions = &walk->model->regions;
     struct afperf_segment segment = afperf_segment(walk->model, walk->place.segment);
-    uint32_t number = walk->recent[afperf_hash(id, 0) % AFPERF_WALK_RECENT];
-    if (number && afperf_span(regions, number - 1)->id == id &&
-        afperf_span_offset(afperf_span(regions, number - 1)) >= segment.start)
+    uint32_t number = walk->recent[id % AFPERF_WALK_RECENT];
+    if (number && regions->items[number - 1].id == id && regions->items[number - 1].offset >= segment.start)
         return number - 1;
     return afperf_spans_find(regions, 0, id, walk->place.offset, &segment);
 }
 
-static int target_region(struct afperf_walk *walk, struct afperf_target *target, struct pf_error *error)
+static void target_region(const struct afperf_walk *walk, struct afperf_target *target)
 {
     const struct afperf_model *model = walk->model;
     const struct afperf_decoded *decoded = &walk->decoded;
-    uint64_t block;
-    if (block_of(walk, &block, error) < 0)
-        return -1;
+    uint32_t block = block_of(walk);
     if (decoded->object.given) {
         target->object = find_region(walk, decoded->object.id);
     } else if (decoded->aggregation.size) {
         set_current(walk, target, AFPERF_SCOPE_RUN_REGIONS);
-        return 0;
-    } else if (afperf_event_kind(block) == AFPERF_EVENT_REGION_START ||
-               afperf_event_kind(block) == AFPERF_EVENT_REGION_STOP) {
+        return;
+    } else if (afperf_event_is_region(block) && afperf_event_number(block) != AFPERF_NO_NUMBER) {
         target->object = afperf_event_number(block);
     }
     if (target->object != AFPERF_NONE) {
         target->scope = AFPERF_SCOPE_REGION;
-        target->run = afperf_region_run(model, afperf_span(&model->regions, target->object));
+        target->run = afperf_region_run(model, &model->regions.items[target->object]);
     } else if (decoded->object.given) {
         set_run_or_orphan(walk, target, AFPERF_SCOPE_RUN_REGIONS, AFPERF_UNRESOLVED_REGION);
     } else {
         set_current(walk, target, AFPERF_SCOPE_ORPHAN);
         target->problem = AFPERF_UNRESOLVED_REGION;
     }
-    return 0;
-}
-
-/* True of an event that starts or stops an interval. */
-static bool is_of_interval(uint64_t event)
-{
-    return afperf_event_kind(event) == AFPERF_EVENT_INTERVAL_START ||
-           afperf_event_kind(event) == AFPERF_EVENT_INTERVAL_STOP;
 }
 
 /* The section that an event is of, or AFPERF_NONE. */
-static uint32_t section_of(const struct afperf_model *model, uint64_t event)
+static uint32_t section_of(const struct afperf_model *model, uint32_t event)
 {
     uint32_t number = afperf_event_number(event);
-    if (is_of_interval(event))
-        return afperf_span(&model->intervals, number)->owner;
+    if (afperf_event_is_interval(event))
+        return model->intervals.items[number].owner;
     bool known = afperf_event_kind(event) == AFPERF_EVENT_LOST_STOP && model->section_refs[number].known;
     return known ? model->section_refs[number].section : AFPERF_NONE;
 }
 
 /* The interval of the section that the data name, else (unless they are processed) that of the block. */
-static void target_interval(const struct afperf_walk *walk, struct afperf_target *target, uint64_t block)
+static void target_interval(const struct afperf_walk *walk, struct afperf_target *target, uint32_t block)
 {
     const struct afperf_model *model = walk->model;
     const struct afperf_decoded *decoded = &walk->decoded;
@@ -221,29 +180,27 @@ static void target_interval(const struct afperf_walk *walk, struct afperf_target
                                      walk->place.offset, &segment);
         if (interval == AFPERF_NONE)
             target->problem = AFPERF_UNRESOLVED_INTERVAL;
-    } else if (!decoded->aggregation.size && is_of_interval(block)) {
+    } else if (!decoded->aggregation.size && afperf_event_is_interval(block)) {
         interval = afperf_event_number(block);
-        if (afperf_span(&model->intervals, interval)->owner != target->object)
+        if (model->intervals.items[interval].owner != target->object)
             interval = AFPERF_NONE;
     }
     if (interval != AFPERF_NONE)
-        target->interval = afperf_span(&model->intervals, interval)->parent;
+        target->interval = model->intervals.items[interval].parent;
 }
 
-static int target_section(struct afperf_walk *walk, struct afperf_target *target, struct pf_error *error)
+static void target_section(const struct afperf_walk *walk, struct afperf_target *target)
 {
     const struct afperf_model *model = walk->model;
     const struct afperf_decoded *decoded = &walk->decoded;
     struct afperf_segment segment = afperf_segment(model, walk->place.segment);
-    uint64_t block;
-    if (block_of(walk, &block, error) < 0)
-        return -1;
+    uint32_t block = block_of(walk);
     if (decoded->object.given) {
         target->object = afperf_find_named(model->sections_by_id, model->n_sections_by_id, decoded->object.id,
                                            walk->place.offset, &segment);
     } else if (decoded->aggregation.size) {
         set_current(walk, target, AFPERF_SCOPE_RUN_SECTIONS);
-        return 0;
+        return;
     } else {
         target->object = section_of(model, block);
     }
@@ -257,7 +214,6 @@ static int target_section(struct afperf_walk *walk, struct afperf_target *target
         set_current(walk, target, AFPERF_SCOPE_ORPHAN);
         target->problem = AFPERF_UNRESOLVED_SECTION;
     }
-    return 0;
 }
 
 static void target_run(const struct afperf_walk *walk, struct afperf_target *target)
@@ -272,24 +228,16 @@ static void target_run(const struct afperf_walk *walk, struct afperf_target *tar
                                     walk->place.offset, &segment);
 }
 
-int afperf_walk_target(struct afperf_walk *walk, struct afperf_target *target, struct pf_error *error)
+bool afperf_walk_target(const struct afperf_walk *walk, struct afperf_target *target)
 {
     *target =
         (struct afperf_target){.object = AFPERF_NONE, .interval = AFPERF_NONE, .problem = AFPERF_PROBLEMS};
-    switch (walk->decoded.type) {
-    case AFPERF_REGION_POINT:
-    case AFPERF_REGION_AGGREGATE:
-        if (target_region(walk, target, error) < 0)
-            return -1;
-        break;
-    case AFPERF_SECTION_POINT:
-    case AFPERF_SECTION_AGGREGATE:
-        if (target_section(walk, target, error) < 0)
-            return -1;
-        break;
-    default:
+    if (walk->decoded.type == AFPERF_REGION_POINT || walk->decoded.type == AFPERF_REGION_AGGREGATE)
+        target_region(walk, target);
+    else if (walk->decoded.type == AFPERF_SECTION_POINT || walk->decoded.type == AFPERF_SECTION_AGGREGATE)
+        target_section(walk, target);
+    else
         target_run(walk, target);
-    }
     return target->run != AFPERF_NONE;
 }
 
@@ -321,24 +269,18 @@ const struct afperf_measure *afperf_find_measure(const struct afperf_model *mode
 /* ---- looking again ------------------------------------------------------------------------------ */
 
 /* What is wrong with the values of the current record. */
-static int check_values(struct afperf_model *model, struct afperf_walk *walk, uint32_t run,
-                        struct pf_error *error)
+static void check_values(struct afperf_model *model, const struct afperf_walk *walk, uint32_t run)
 {
-    struct afperf_pair room;
-    const struct afperf_pair *pair;
-    for (size_t at = walk->decoded.values;
-         (pair = afperf_next_pair(&walk->record, &walk->decoded, &at, &room));) {
+    struct afperf_pair pair;
+    for (size_t at = walk->decoded.values; afperf_next_pair(&walk->record, &walk->decoded, &at, &pair);) {
         bool own;
-        const struct afperf_measure *measure = afperf_find_measure(model, pair->type_id, run, &own);
+        const struct afperf_measure *measure = afperf_find_measure(model, pair.type_id, run, &own);
         struct pf_cell cell;
-        if (!own && afperf_note(&model->notes, AFPERF_UNDEFINED_TYPE, walk->place.offset, walk->place.line,
-                                error) < 0)
-            return -1;
-        if (!afperf_value(measure ? measure->datatype : AFPERF_ANY, pair->value, &cell) &&
-            afperf_note(&model->notes, AFPERF_BAD_VALUE, walk->place.offset, walk->place.line, error) < 0)
-            return -1;
+        if (!own)
+            afperf_note(model, AFPERF_UNDEFINED_TYPE, walk->place.offset, walk->place.line);
+        if (!afperf_value(measure ? measure->datatype : AFPERF_ANY, pair.value, &cell))
+            afperf_note(model, AFPERF_BAD_VALUE, walk->place.offset, walk->place.line);
     }
-    return 0;
 }
 
 /* Notes where data stand that could not be told while reading. */
@@ -351,28 +293,26 @@ static void locate(struct afperf_model *model, const struct afperf_walk *walk,
         afperf_extend(&model->sections[target->object].data, here);
     if (target->scope != AFPERF_SCOPE_REGION)
         return;
-    struct afperf_span *region = afperf_span(&model->regions, target->object);
+    struct afperf_span *region = &model->regions.items[target->object];
     if (here.end > region->data_end)
         region->data_end = here.end;
-    if (walk->place.offset < afperf_span_offset(region))
+    if (walk->place.offset < region->offset)
         region->flags |= AFPERF_EARLY_DATA;
 }
 
-static int check(struct afperf_model *model, struct afperf_walk *walk, struct pf_error *error)
+static void check(struct afperf_model *model, const struct afperf_walk *walk)
 {
     struct afperf_target target;
-    int found = afperf_walk_target(walk, &target, error);
-    if (found <= 0)
-        return found;
+    if (!afperf_walk_target(walk, &target))
+        return;
     model->initial_used |= target.current && walk->place.run == AFPERF_NONE;
     locate(model, walk, &target);
     struct afperf_run *run = &model->runs[target.run];
     if (walk->decoded.end > run->end)
         run->end = walk->decoded.end;
-    if (target.problem != AFPERF_PROBLEMS &&
-        afperf_note(&model->notes, target.problem, walk->place.offset, walk->place.line, error) < 0)
-        return -1;
-    return check_values(model, walk, target.run, error);
+    if (target.problem != AFPERF_PROBLEMS)
+        afperf_note(model, target.problem, walk->place.offset, walk->place.line);
+    check_values(model, walk, target.run);
 }
 
 /* How often to say how far a pass is: records. */
@@ -382,10 +322,11 @@ static int check_all(struct afperf_model *model, struct afperf_walk *walk, struc
                      struct pf_error *error)
 {
     int more;
-    for (uint64_t i = 0; (more = afperf_walk_next(walk, error)) > 0; i++)
-        if ((i % RECORDS_A_STEP == 0 && pf_pass_step(pass, walk->place.offset, model->end, error) < 0) ||
-            check(model, walk, error) < 0)
+    for (uint64_t i = 0; (more = afperf_walk_next(walk, error)) > 0; i++) {
+        if (i % RECORDS_A_STEP == 0 && pf_pass_step(pass, walk->place.offset, model->end, error) < 0)
             return -1;
+        check(model, walk);
+    }
     return more;
 }
 
@@ -402,8 +343,10 @@ static int check_doubtful(struct afperf_model *model, struct afperf_walk *walk, 
         place.run = place.run ? model->refs[place.run].run : AFPERF_NONE;
         afperf_walk_go(walk, &place);
         int got = afperf_walk_next(walk, error);
-        if (got < 0 || (got && check(model, walk, error) < 0))
+        if (got < 0)
             return -1;
+        if (got)
+            check(model, walk);
     }
     return 0;
 }
