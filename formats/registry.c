@@ -18,6 +18,7 @@ extern const struct pf_driver pf_perun_index_driver;
 extern const struct pf_driver pf_callgrind_driver;
 extern const struct pf_driver pf_cachegrind_driver;
 extern const struct pf_driver pf_massif_driver;
+extern const struct pf_driver pf_otf2_driver;
 extern const struct pf_driver pf_nsight_driver;
 extern const struct pf_driver pf_nsight_folder_driver;
 extern const struct pf_driver pf_pprof_driver;
@@ -34,6 +35,7 @@ const struct pf_driver *const pf_drivers[] = {
     &pf_afperf_driver,          /* 16 bytes that nothing else begins with */
     &pf_cube_driver,            /* tar's magic and the first member's name */
     &pf_cubedir_driver,         /* beside: folders named like points that hold Cube files */
+    &pf_otf2_driver,            /* a folder with a file *.otf2 and its magic */
     &pf_hpctoolkit_driver,      /* a folder: magic of meta.db, or the root element of experiment.xml */
     &pf_xray_driver,            /* four bytes of header and the first record's kind */
     &pf_nsight_driver,          /* SQLite's magic and names in the schema */

@@ -179,6 +179,7 @@ static int open_callgrind(struct pf_profile *profile, struct pf_error *error)
 static const struct pf_samples_format callgrind_format = {
     .state = sizeof(struct callgrind_state),
     .partitioned = true,
+    .zeros = true,
     .tables = call_tables,
     .n_tables = 1,
     .open = open_callgrind,

@@ -55,24 +55,30 @@ static int add_contexts(struct callgrind_reader *reader, uint32_t functions)
     return 0;
 }
 
+static int add_value(struct callgrind_reader *reader, const struct callgrind_key *key, int metric,
+                     const pf_int128 *value)
+{
+    if (*value)
+        reader->state->samples.metrics[metric].empty = false;
+    return pf_samples_add(reader->profile, key->thread, key->caller, (uint32_t)metric, number_cell(value),
+                          reader->error);
+}
+
 /*
  * A function's inclusive value is what it has itself and what its calls of others cost. Of several that have one name it is not
- * told: some hold each other (valgrind has two `(below main)`, one inside the other), and by name they are added up.
+ * told: some hold each other (valgrind has two `(below main)`, one inside the other), and by name they are added up. One that
+ * only holds something has an exclusive value, 0, all the same.
  */
 static int add_values(struct callgrind_reader *reader, const struct callgrind_key *key,
                       const pf_int128 *costs, bool inclusive)
 {
+    static const pf_int128 nothing = 0;
     for (unsigned i = 0; i < reader->n_metrics; i++) {
         int metric = reader->exclusive[i], partner = reader->state->samples.metrics[metric].partner;
-        struct pf_cell value = number_cell(&costs[i]);
-        if (!costs[i])
-            continue;
-        if (key->callee == CALLGRIND_NOBODY &&
-            pf_samples_add(reader->profile, key->thread, key->caller, (uint32_t)metric, value, reader->error))
-            return -1;
-        if (inclusive && partner != PF_NO_PARTNER &&
-            pf_samples_add(reader->profile, key->thread, key->caller, (uint32_t)partner, value,
-                           reader->error))
+        bool held = inclusive && partner != PF_NO_PARTNER;
+        if (costs[i] && ((key->callee == CALLGRIND_NOBODY && add_value(reader, key, metric, &costs[i])) ||
+                         (held && (add_value(reader, key, metric, &nothing) ||
+                                   add_value(reader, key, partner, &costs[i])))))
             return -1;
     }
     return 0;
@@ -159,6 +165,59 @@ static int list_calls(struct callgrind_reader *reader, const struct calls *calls
     return 0;
 }
 
+/* ---- shares ------------------------------------------------------------------------------------- */
+
+/* What is added up by function, over all threads. */
+struct shares {
+    pf_int128 *own, *held;
+    pf_int128 total;
+};
+
+static void add_shares(const struct callgrind_reader *reader, const struct calls *calls, unsigned metric,
+                       struct shares *shares)
+{
+    for (uint32_t i = 0; i < pf_strings_count(reader->keys); i++) {
+        struct callgrind_key key;
+        pf_int128 cost = reader->costs[i * reader->stride + 1 + metric];
+        memcpy(&key, pf_interned(reader->keys, i).text, sizeof key);
+        if (key.callee != CALLGRIND_NOBODY)
+            continue;
+        shares->own[key.caller] += cost;
+        shares->held[key.caller] += cost;
+        shares->total += cost;
+    }
+    for (size_t i = 0; i < calls->n; i++)
+        if (calls->items[i].key.caller != calls->items[i].key.callee)
+            shares->held[calls->items[i].key.caller] += calls->items[i].costs[1 + metric];
+}
+
+static bool exceeds(pf_int128 part, pf_int128 total)
+{
+    return total > 0 ? part > total : part < total;
+}
+
+/* Costs may be negative, functions may call each other in circles, and what calls cost may be told beside what they are of. */
+static int warn_of_shares(struct callgrind_reader *reader, const struct calls *calls, unsigned metric,
+                          uint32_t functions)
+{
+    struct shares shares = {.own = calloc((size_t)functions + 1, sizeof *shares.own),
+                            .held = calloc((size_t)functions + 1, sizeof *shares.held)};
+    bool enough = shares.own && shares.held, over = false;
+    if (enough)
+        add_shares(reader, calls, metric, &shares);
+    for (uint32_t i = 0; i < functions && enough && !over; i++)
+        over = exceeds(shares.own[i], shares.total) || exceeds(shares.held[i], shares.total);
+    free(shares.own);
+    free(shares.held);
+    if (!enough)
+        return pf_fail_memory(reader->error);
+    return !over ? 0
+                 : pf_warn(reader->profile, 0, -1, "warning", "shares", reader->error,
+                           "some functions have or hold more %.80s than all functions have themselves: "
+                           "shares may exceed 100 %%",
+                           reader->state->samples.metrics[reader->exclusive[metric]].name);
+}
+
 int callgrind_finish(struct callgrind_reader *reader)
 {
     uint32_t functions = pf_strings_count(reader->state->samples.frames);
@@ -179,6 +238,8 @@ int callgrind_finish(struct callgrind_reader *reader)
     if (!failed) {
         qsort(calls.items, calls.n, sizeof *calls.items, by_key);
         failed = calls.n ? list_calls(reader, &calls) : 0;
+        for (unsigned i = 0; i < reader->n_metrics && !failed; i++)
+            failed = warn_of_shares(reader, &calls, i, functions);
     }
     free(calls.items);
     pf_strings_free(calls.pairs);

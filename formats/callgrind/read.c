@@ -303,6 +303,7 @@ static int add_inclusive(struct callgrind_reader *reader, int exclusive)
                                       reader->error);
     if (inclusive < 0)
         return -1;
+    samples->metrics[inclusive].empty = true;
     samples->metrics[inclusive].scope = "inclusive";
     samples->metrics[inclusive].over_contexts = PF_OVER_NO_CONTEXTS;
     samples->metrics[inclusive].partner = exclusive;
@@ -327,6 +328,7 @@ static int add_metric(struct callgrind_reader *reader, struct callgrind_text nam
             return 0;
     if (title.at < title.end)
         samples->metrics[index].description = title.at;
+    samples->metrics[index].empty = true; /* until there is a value */
     reader->exclusive[reader->n_metrics++] = index;
     return widen(reader) || (!reader->cachegrind && add_inclusive(reader, index)) ? -1 : 0;
 }

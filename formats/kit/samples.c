@@ -86,7 +86,7 @@ static int make_all(struct pf_profile *profile, struct pf_samples *samples, stru
 {
     samples->partitions = pf_strings_new();
     samples->frames = pf_strings_new();
-    samples->sums.sums = pf_sums_new(profile->options->cache, false);
+    samples->sums.sums = pf_sums_new(profile->options->cache, samples->format->zeros);
     profile->contexts = pf_tree_new(samples->format->kinds ? samples->format->kinds : function_kind);
     bool made = samples->partitions && samples->frames && samples->sums.sums && profile->contexts;
     for (size_t i = 0; i < samples->format->n_tables && made; i++)

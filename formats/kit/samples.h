@@ -22,6 +22,7 @@ struct pf_samples_format {
     size_t n_fields;
     bool
         partitioned; /* the file tells of partitions; else, and where it tells of none, there is one, "all" */
+    bool zeros; /* sums that are 0 are values too */
     const struct pf_metric *metrics; /* NULL: `read` adds them */
     size_t n_metrics;
     const struct pf_table *

@@ -14,6 +14,7 @@ python3 "$samples/gen_afperf.py" "$work/again/afsim/coast.afperf"
 python3 "$samples/gen_perun.py" "$work/again/perun"
 python3 "$samples/gen_stacks.py" "$work/again/stacks"
 python3 "$samples/gen_valgrind.py" "$work/again/valgrind"
+python3 "$samples/gen_otf2.py" "$work/again/otf2"
 python3 "$samples/gen_spans.py" "$work/again/spans"
 while IFS= read -r file; do
     ok "$file is what the generator writes" cmp "$work/again/$file" "$archive/$file"

@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: MIT */
+#include "formats/otf2/reader.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "formats/kit/array.h"
+#include "formats/kit/bytes.h"
+
+enum {
+    WINDOW = 256 * 1024,
+    HEAD = 16,       /* bytes that tell how long any record is */
+    LONG = 255,      /* in place of a length: eight bytes of length follow */
+    UNDEFINED = 255, /* in place of a number's size */
+    CHUNK_HEAD = 17, /* byte order, numbers of the first and last event */
+};
+
+/* ---- fields ------------------------------------------------------------------------------------- */
+
+static const unsigned char *take(struct otf2_fields *fields, uint64_t size)
+{
+    static const unsigned char zeros[8];
+    if (fields->bad || (uint64_t)(fields->end - fields->at) < size) {
+        fields->bad = true;
+        return zeros;
+    }
+    fields->at += size;
+    return fields->at - size;
+}
+
+uint8_t otf2_byte(struct otf2_fields *fields)
+{
+    return *take(fields, 1);
+}
+
+uint32_t otf2_u32(struct otf2_fields *fields)
+{
+    return pf_u32(take(fields, 4), fields->big_endian);
+}
+
+uint64_t otf2_u64(struct otf2_fields *fields)
+{
+    return pf_u64(take(fields, 8), fields->big_endian);
+}
+
+uint64_t otf2_number(struct otf2_fields *fields, unsigned width)
+{
+    unsigned size = *take(fields, 1);
+    uint64_t number = 0;
+    if (size == UNDEFINED)
+        return width == 4 ? UINT32_MAX : UINT64_MAX;
+    if (size > width)
+        fields->bad = true;
+    const unsigned char *bytes = size > width ? NULL : take(fields, size);
+    for (unsigned i = 0; bytes && !fields->bad && i < size; i++)
+        number |= (uint64_t)bytes[i] << 8 * (fields->big_endian ? size - 1 - i : i);
+    return number;
+}
+
+const char *otf2_text(struct otf2_fields *fields, size_t *size)
+{
+    const unsigned char *text = fields->at;
+    const unsigned char *end =
+        fields->bad || text == fields->end ? NULL : memchr(text, 0, (size_t)(fields->end - text));
+    fields->bad |= !end;
+    *size = end ? (size_t)(end - text) : 0;
+    fields->at = end ? end + 1 : fields->at;
+    return end ? (const char *)text : "";
+}
+
+/* ---- records ------------------------------------------------------------------------------------ */
+
+/* Events with a length byte are most; these are a compressed number and nothing else. */
+static bool is_bare(uint8_t type)
+{
+    static const uint8_t bare[] = {12, 13, 16, 17, 20, 21, 24, 28, 29, 30};
+    return type <= 30 && memchr(bare, type, sizeof bare);
+}
+
+/* At least `want` bytes from reader->at on, or as many as the file has: how many. -1 with *error filled. */
+static ssize_t look(struct otf2_reader *reader, uint64_t want, struct pf_error *error)
+{
+    uint64_t from = reader->at - reader->base,
+             left = reader->size > reader->at ? reader->size - reader->at : 0;
+    if (want > left)
+        want = left;
+    if (reader->at >= reader->base && from <= reader->have && reader->have - from >= want)
+        return (ssize_t)(reader->have - from);
+    size_t size = want > WINDOW ? want : WINDOW;
+    if (size > reader->room) {
+        if (pf_array_resize(&reader->bytes, size, 1, error))
+            return -1;
+        reader->room = size;
+    }
+    reader->have = 0;
+    reader->base = reader->at;
+    ssize_t got = pf_input_read(reader->input, reader->bytes, size, reader->at, error);
+    if (got < 0)
+        return -1;
+    reader->have = (size_t)got;
+    if ((uint64_t)got < want)
+        return pf_fail_at(error, ESTALE, (int64_t)reader->at, "the file has become shorter");
+    return got;
+}
+
+static const unsigned char *here(const struct otf2_reader *reader)
+{
+    return reader->bytes + (reader->at - reader->base);
+}
+
+static int cut(const struct otf2_reader *reader, struct pf_error *error)
+{
+    return pf_fail_at(error, EINVAL, (int64_t)reader->at, "the file is cut off inside a record");
+}
+
+/* The byte order stands in front of each chunk, behind the record's type. */
+static bool take_order(struct otf2_reader *reader, unsigned char order)
+{
+    reader->big_endian = order == '#';
+    return order == 'B' || order == '#';
+}
+
+int otf2_reader_open(struct otf2_reader *reader, struct pf_input *input, uint64_t chunk, bool events,
+                     struct pf_error *error)
+{
+    *reader =
+        (struct otf2_reader){.input = input, .size = pf_input_size(input), .chunk = chunk, .events = events};
+    ssize_t have = look(reader, 2, error);
+    if (have < 0)
+        return -1;
+    if (have < 2 || here(reader)[0] != OTF2_CHUNK || !take_order(reader, here(reader)[1]))
+        return pf_fail_at(error, EINVAL, 0,
+                          have ? "it does not begin as a file of an archive" : "it is empty");
+    return 0;
+}
+
+void otf2_reader_close(struct otf2_reader *reader)
+{
+    free(reader->bytes);
+    reader->bytes = NULL;
+}
+
+void otf2_reader_seek(struct otf2_reader *reader, uint64_t offset)
+{
+    reader->at = offset;
+    reader->over = false;
+}
+
+/* To the chunk behind this one. */
+static void skip_chunk(struct otf2_reader *reader)
+{
+    uint64_t left = reader->chunk ? reader->chunk - reader->at % reader->chunk : 0;
+    reader->over |= !left || left > reader->size - reader->at;
+    reader->at += reader->over ? 0 : left;
+}
+
+/* How many bytes of the record stand before its fields, and how many these have. 0, or -1: the record is cut. */
+static int measure(const struct otf2_reader *reader, const unsigned char *bytes, size_t have, size_t *head,
+                   uint64_t *size)
+{
+    *head = 1;
+    if (have < 2)
+        return -1;
+    if (bytes[0] == OTF2_CHUNK) {
+        *size = CHUNK_HEAD;
+    } else if (reader->events && bytes[0] == OTF2_TIME) {
+        *size = 8;
+    } else if (reader->events && is_bare(bytes[0])) {
+        *size = 1u + (bytes[1] == UNDEFINED ? 0u : bytes[1]);
+    } else if (bytes[1] != LONG) {
+        *head = 2;
+        *size = bytes[1];
+    } else {
+        *head = 10;
+        *size = have < 10 ? UINT64_MAX : pf_u64(bytes + 2, reader->big_endian);
+    }
+    return 0;
+}
+
+/* A record that begins at reader->at, of which `have` bytes are there. 1, or -1 with *error filled. */
+static int take_record(struct otf2_reader *reader, ssize_t have, struct otf2_record *record,
+                       struct pf_error *error)
+{
+    size_t head;
+    uint64_t size;
+    if (measure(reader, here(reader), (size_t)have, &head, &size) || size > reader->size - reader->at ||
+        head + size > reader->size - reader->at)
+        return cut(reader, error);
+    if (head + size > (size_t)have && look(reader, head + size, error) < 0)
+        return -1;
+    const unsigned char *bytes = here(reader);
+    *record = (struct otf2_record){
+        .type = bytes[0],
+        .offset = reader->at,
+        .fields = {.at = bytes + head, .end = bytes + head + size, .big_endian = reader->big_endian}};
+    reader->at += head + size;
+    return 1;
+}
+
+int otf2_next(struct otf2_reader *reader, struct otf2_record *record, struct pf_error *error)
+{
+    while (!reader->over && reader->at < reader->size) {
+        ssize_t have = look(reader, HEAD, error);
+        if (have < 0)
+            return -1;
+        uint8_t type = *here(reader);
+        if (type == 0) {
+            reader->at++;
+        } else if (type == OTF2_END_OF_CHUNK) {
+            skip_chunk(reader);
+        } else if (type == OTF2_END_OF_FILE) {
+            reader->over = true;
+        } else if (take_record(reader, have, record, error) < 0) {
+            return -1;
+        } else if (type != OTF2_CHUNK) {
+            return 1;
+        } else if (!take_order(reader, *record->fields.at)) {
+            return pf_fail_at(error, EINVAL, (int64_t)record->offset, "a chunk of neither byte order");
+        }
+    }
+    return 0;
+}

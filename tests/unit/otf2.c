@@ -1,0 +1,272 @@
+/* SPDX-License-Identifier: MIT */
+#include "tests/otf2_archive.h"
+#include "tests/unit/profile_file.h"
+
+extern const struct pf_driver pf_otf2_driver;
+
+/* An archive in a folder `run`: files that have no bytes are not there. */
+struct archive {
+    bool big_endian;
+    uint64_t announced[2];
+    struct bytes anchor, definitions, events[2], own[2];
+};
+
+static struct archive archive_of(bool big_endian, uint64_t first, uint64_t second)
+{
+    struct archive archive = {.big_endian = big_endian, .announced = {first, second}};
+    archive.anchor = anchor_of(big_endian, 2);
+    archive.definitions = definitions_of(big_endian, archive.announced);
+    for (int i = 0; i < 2; i++) {
+        archive.events[i].big_endian = archive.own[i].big_endian = big_endian;
+        put_chunk(&archive.events[i], 1, archive.announced[i]);
+    }
+    return archive;
+}
+
+static void write_part(const char *folder, const char *name, const struct bytes *bytes)
+{
+    if (bytes->size)
+        write_bytes(folder, name, bytes->at, bytes->size);
+}
+
+static void open_archive(struct file *file, const struct archive *archive)
+{
+    char folder[128];
+    memset(file, 0, sizeof *file);
+    temp_dir_make(file->folder);
+    snprintf(folder, sizeof folder, "%s/run", file->folder);
+    if (mkdir(folder, 0700))
+        abort();
+    write_part(folder, "traces.otf2", &archive->anchor);
+    write_part(folder, "traces.def", &archive->definitions);
+    strcat(folder, "/traces");
+    if (mkdir(folder, 0700))
+        abort();
+    write_part(folder, "0.evt", &archive->events[0]);
+    write_part(folder, "4294967296.evt", &archive->events[1]);
+    write_part(folder, "0.def", &archive->own[0]);
+    file->directory = open(file->folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    file->options.cache = 1 << 20;
+    file->opened =
+        !profile_open(&file->profile, &pf_otf2_driver, file->directory, "run", &file->options, &file->error);
+    file->loaded = file->opened && !pf_profile_load(&file->profile, PF_DERIVED, NULL, &file->error);
+}
+
+static void has(const struct archive *archive, const char *table, const char *want, const char *warnings,
+                const char *name)
+{
+    struct file file;
+    open_archive(&file, archive);
+    table_is(&file, table, want, name);
+    warnings_are(&file, warnings, "    and tells what is wrong");
+    file_close(&file);
+}
+
+/* main calls f twice; f of the other location has another main around it. */
+static struct archive usual(bool big_endian)
+{
+    struct archive archive = archive_of(big_endian, 6, 4);
+    struct bytes *events = &archive.events[0];
+    put_time(events, 110);
+    put_call(events, 12, 1);
+    put_time(events, 121);
+    put_call(events, 12, 2);
+    put_time(events, 131);
+    put_call(events, 13, 2);
+    put_call(events, 12, 2);
+    put_next_chunk(events, 5, 6);
+    put_time(events, 140);
+    put_call(events, 13, 2);
+    put_time(events, 150);
+    put_call(events, 13, 1);
+    put_end_of_events(events);
+    events = &archive.events[1];
+    put_time(events, 100);
+    put_call(events, 12, 1);
+    put_time(events, 102);
+    put_call(events, 12, 3);
+    put_time(events, 104);
+    put_call(events, 13, 3);
+    put_time(events, 106);
+    put_call(events, 13, 1);
+    put_end_of_events(events);
+    return archive;
+}
+
+#define OTHER "4294967296"
+
+static void calls(void)
+{
+    for (int big_endian = 0; big_endian < 2; big_endian++) {
+        struct archive archive = usual(big_endian);
+        has(&archive, "values",
+            "0,main,calls,1|0,main,calls (inc),1|0,main,time,10|0,main>f,calls,2|0,main>f,calls "
+            "(inc),2|0,main>f,time,10|" OTHER ",main,calls,1|" OTHER ",main,calls (inc),2|" OTHER
+            ",main,time,2|" OTHER ",main>main,calls,1|" OTHER ",main>main,calls (inc),1|" OTHER
+            ",main>main,time,1|",
+            "", big_endian ? "the same in the other byte order" : "calls and their own time, in ns");
+        has(&archive, "trace",
+            "0,5,20,0,0,main|0,10,5,1,1,f|0,15,5,1,1,f|" OTHER ",0,3,0,0,main|" OTHER ",1,1,1,2,main|", "",
+            "spans by location and beginning");
+    }
+}
+
+static void nesting(void)
+{
+    struct archive archive = archive_of(false, 6, 0);
+    struct bytes *events = &archive.events[0];
+    put_time(events, 100);
+    put_call(events, 12, 1);
+    put_call(events, 12, 99);
+    put_call(events, 12, 2);
+    put_call(events, 13, 3);
+    put_time(events, 110);
+    put_call(events, 13, 99);
+    put_time(events, 120);
+    put_call(events, 10, 0);
+    archive.events[1].size = 0;
+    has(&archive, "trace", "0,0,10,0,0,main|0,0,5,1,1,region 99|0,0,5,2,2,f|",
+        "warning undefined|warning not-open|warning no-leave|warning still-open|",
+        "calls end with those around them, and at the end");
+}
+
+static void counters(void)
+{
+    struct archive archive = archive_of(false, 9, 0);
+    struct bytes *events = &archive.events[0];
+    uint64_t watts;
+    double power = 1.5;
+    memcpy(&watts, &power, sizeof watts);
+    put_time(events, 100);
+    put_reading(events, 0, 4, UINT64_C(1) << 63);
+    put_call(events, 12, 1);
+    put_time(events, 102);
+    put_reading(events, 0, 4, (UINT64_C(1) << 63) + 7);
+    put_call(events, 12, 2);
+    put_reading(events, 1, 10, watts);
+    put_time(events, 104);
+    put_reading(events, 0, 4, (UINT64_C(1) << 63) + 10);
+    put_call(events, 13, 2);
+    put_reading(events, 0, 4, (UINT64_C(1) << 63) + 11);
+    put_call(events, 13, 1);
+    archive.events[1].size = 0;
+    has(&archive, "values",
+        "0,main,calls,1|0,main,calls (inc),1|0,main,time,1|0,main,ctr,8|0,main>f,calls,1|0,main>f,calls "
+        "(inc),1|0,main>f,time,1|"
+        "0,main>f,ctr,3|",
+        "", "what a counter counts belongs to the call that is open");
+    has(&archive, "readings",
+        "0,0,9223372036854775808,#,ctr|0,1,9223372036854775815,#,ctr|0,1,1.5,W,power|0,2,9223372036854775818,"
+        "#,ctr|0,2,"
+        "9223372036854775819,#,ctr|",
+        "", "all that is read stands in a table of its own");
+}
+
+static void messages(void)
+{
+    struct archive archive = archive_of(false, 2, 2);
+    put_time(&archive.events[0], 110);
+    put_message(&archive.events[0], 14, 0, 1000);
+    put_message(&archive.events[0], 19, 1, 8);
+    put_time(&archive.events[1], 120);
+    put_message(&archive.events[1], 18, 1, 1000);
+    put_message(&archive.events[1], 15, 7, 8);
+    const char *want = "0,5,send,0," OTHER ",77,1000,,world|0,5,irecv,1,0,77,8,5,world|" OTHER
+                       ",10,recv,1,0,77,1000,,world|" OTHER ",10,isend,7,,77,8,5,world|";
+    has(&archive, "messages", want, "", "peers are found by the ranks of a communicator");
+    struct file file;
+    open_archive(&file, &archive);
+    char *hops = table_text(&file.profile, "messages", PF_UNRESTRICTED, 1);
+    is(hops, want, "a cursor goes on from every saved position");
+    free(hops);
+    hops = table_text(&file.profile, "messages", (struct pf_restriction){1, -1, -1, -1}, 1);
+    is(hops, strstr(want, OTHER ",10"), "a location alone");
+    free(hops);
+    file_close(&file);
+}
+
+static void own_definitions(void)
+{
+    struct archive archive = usual(false);
+    struct bytes *own = &archive.own[0];
+    put_chunk(own, 0, 0);
+    put_begin(own, 5); /* region 1 is 2 and the other way round */
+    put(own, 3);
+    put_number(own, 3);
+    put(own, 0);
+    put_number(own, 0);
+    put_number(own, 2);
+    put_number(own, 1);
+    put_end(own);
+    for (int i = 0; i < 2; i++) { /* the clock is late by 10 at first, by 20 at 40 ticks later */
+        put_begin(own, 6);
+        put_fixed(own, i ? 150 : 110, 8);
+        put_number(own, i ? 20 : 10);
+        put_fixed(own, 0, 8);
+        put_end(own);
+    }
+    put_end_of_events(own);
+    archive.events[1].size = 0;
+    archive.definitions = definitions_of(false, (uint64_t[]){6, 0});
+    /* 121 is 131 + 2.75, 131 is 141 + 5.25, 140 is 150 + 7.5: rounded to the even one */
+    has(&archive, "trace", "0,10,25,0,0,f|0,17,6,1,1,main|0,23,6,1,1,main|", "",
+        "ids are mapped, times corrected");
+}
+
+static void damage(void)
+{
+    struct archive archive = usual(false);
+    archive.events[0].size -= 3 + 4 + 2; /* inside of the record of the last time */
+    has(&archive, "trace",
+        "0,5,15,0,0,main|0,10,5,1,1,f|0,15,5,1,1,f|" OTHER ",0,3,0,0,main|" OTHER ",1,1,1,2,main|",
+        "fatal events|warning still-open|", "what stands before the end of a cut file is there");
+    archive = usual(false);
+    archive.events[0].size = 0;
+    has(&archive, "trace", OTHER ",0,3,0,0,main|" OTHER ",1,1,1,1,main|", "error no-events|",
+        "a location without a file costs no other");
+    archive = usual(false);
+    archive.definitions.size = 40;
+    has(&archive, "values", "", "fatal definitions|warning locations|", "definitions that are cut");
+    static const struct {
+        const char *what;
+        size_t anchor, definitions;
+    } refused[] = {{"a cut anchor is refused", 30, 500}, {"so are archives without definitions", 500, 0}};
+    for (size_t i = 0; i < sizeof refused / sizeof *refused; i++) {
+        struct file file;
+        archive = usual(false);
+        if (archive.anchor.size > refused[i].anchor)
+            archive.anchor.size = refused[i].anchor;
+        if (archive.definitions.size > refused[i].definitions)
+            archive.definitions.size = refused[i].definitions;
+        open_archive(&file, &archive);
+        ok(!file.opened && file.error.code == EINVAL, "%s: %s", refused[i].what, file.error.what);
+        file_close(&file);
+    }
+}
+
+static void fields(void)
+{
+    struct archive archive = usual(false);
+    struct file file;
+    open_archive(&file, &archive);
+    const struct pf_cell *row = pf_rows_at(file.profile.partitions.fields, 1);
+    ok(row[0].size == 6 && !memcmp(row[0].text, "thread", 6) && row[3].i == 4,
+       "locations have names and numbers of events");
+    struct pf_cell cells[2];
+    file.profile.context_cells(&file.profile, 2, cells);
+    ok(cells[0].u == 3 && !memcmp(cells[1].text, "MPI", 3) && file.profile.contexts->line[2] == 13,
+       "contexts tell the region, where it stands and whose it is");
+    file_close(&file);
+}
+
+int main(void)
+{
+    calls();
+    nesting();
+    counters();
+    messages();
+    own_definitions();
+    damage();
+    fields();
+    return done();
+}
