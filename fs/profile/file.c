@@ -256,7 +256,7 @@ static bool is_short(struct pf_live *live, struct pf_node node)
     const struct pf_profile *profile = &live->profile;
     if (pf_is_cheap(profile, node))
         return true;
-    if (pf_table_of(node.kind) >= 0 || node.kind == PF_BLOB)
+    if (pf_table_of(node.kind) >= 0 || node.kind == PF_BLOB || node.kind == PF_TIMELINE_SVG)
         return false;
     return pf_rows_count(profile->partitions.items) < ROWS_AT_ONCE &&
            pf_live_context_count(live) < ROWS_AT_ONCE;

@@ -92,7 +92,7 @@ int pf_live_name_metrics(struct pf_live *live, struct pf_error *error)
                              .count = (uint32_t)live->profile.n_metrics,
                              .text = metric_text,
                              .id = metric_id};
-    return name_items(live, PF_NAMED_METRICS, items, -1, error);
+    return name_items(live, PF_NAMED_METRICS, items, PF_EXPORT, error);
 }
 
 int pf_live_name_keys(struct pf_live *live, struct pf_error *error)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include <errno.h>
 
+#include "fs/draw/draw.h"
 #include "fs/profile/model_text.h"
 #include "fs/profile/views.h"
 #include "fs/text/blob_text.h"
@@ -62,12 +63,18 @@ enum pf_stage pf_node_stage(const struct pf_profile *profile, struct pf_node nod
     case PF_METRICS_CSV:
     case PF_PRIMARY:
     case PF_PRIMARY_LINK:
+    case PF_EXPORT:
+    case PF_EXPORT_DIR:
         return profile->metrics_stage;
     case PF_METRIC_INFO:
         /* Metrics that a later stage makes are not to be looked at before. */
         return profile->metrics_stage == PF_OPENED && !pf_needs_aggregate(profile, node)
                    ? PF_OPENED
                    : aggregate_stage(profile);
+    case PF_TIMELINE_SVG:
+        return later(PF_MODELLED, table_stage(profile, pf_timeline_table(profile)));
+    case PF_SCALING_SVG:
+        return later(PF_MODELLED, table_stage(profile, pf_scaling_table(profile)));
     case PF_CONTEXTS:
     case PF_CONTEXT_DIR:
     case PF_CONTEXTS_CSV:
@@ -105,7 +112,8 @@ bool pf_needs_aggregate(const struct pf_profile *profile, struct pf_node node)
 {
     if (node.kind == PF_METRIC_INFO)
         return node.item < profile->n_metrics && pf_folding(profile, node.item).loses;
-    return node.kind >= PF_METRIC_FILE && node.kind < PF_METRIC_FILE + PF_METRIC_VIEWS;
+    return node.kind == PF_FLAME_SVG ||
+           (node.kind >= PF_METRIC_FILE && node.kind < PF_METRIC_FILE + PF_METRIC_VIEWS);
 }
 
 bool pf_is_cheap(const struct pf_profile *profile, struct pf_node node)
@@ -148,6 +156,8 @@ bool pf_is_seekable(const struct pf_profile *profile, struct pf_node node)
 bool pf_is_heavy(const struct pf_profile *profile, struct pf_node node)
 {
     int t = pf_table_of(node.kind);
+    if (node.kind == PF_TIMELINE_SVG)
+        return true;
     return t >= 0 && profile->tables[t].ops && !pf_is_seekable(profile, node);
 }
 
@@ -202,6 +212,12 @@ struct pf_lines *pf_node_walk(struct pf_live *live, struct pf_node node, struct 
         return pf_key_info_lines(live, node.item, error);
     case PF_BLOB:
         return pf_blob_lines(pf_live_profile(live), node.item, error);
+    case PF_FLAME_SVG:
+        return pf_flame_lines(pf_live_profile(live), pf_live_aggregate_now(live), node.item, error);
+    case PF_TIMELINE_SVG:
+        return pf_timeline_lines(pf_live_profile(live), error);
+    case PF_SCALING_SVG:
+        return pf_scaling_lines(pf_live_profile(live), node.item, error);
     default:
         break;
     }

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "fs/draw/draw.h"
 #include "fs/profile/names.h"
 #include "fs/text/table.h"
 
@@ -13,7 +14,7 @@
  * The table of views: which files stand in which folder. name NULL: the partition's plural, or that of the keys. A driver's tables
  * come after these, in folders whose axis they have a column for.
  */
-enum needs { ALWAYS, MEASUREMENTS, METRICS, KEYS, BLOBS, SRC };
+enum needs { ALWAYS, MEASUREMENTS, METRICS, TIMELINE, SCALING, KEYS, BLOBS, SRC };
 static const struct view {
     unsigned folder, kind;
     const char *name, *extension;
@@ -41,6 +42,10 @@ static const struct view {
     {PF_TOP, PF_METRICS, "metrics", "", MEASUREMENTS},
     {PF_TOP, PF_PRIMARY, "primary", "", MEASUREMENTS},
     {PF_PRIMARY, PF_PRIMARY_LINK, "metric", "", METRICS},
+    {PF_TOP, PF_EXPORT, "export", "", MEASUREMENTS},
+    {PF_EXPORT, PF_TIMELINE_SVG, "timeline", ".svg", TIMELINE},
+    {PF_EXPORT_DIR, PF_FLAME_SVG, "flame", ".svg", MEASUREMENTS},
+    {PF_EXPORT_DIR, PF_SCALING_SVG, "scaling", ".svg", SCALING},
     {PF_TOP, PF_KEYS, NULL, "", KEYS},
     {PF_TOP, PF_BLOBS, "src", "", BLOBS},
     {PF_TOP, PF_SOURCE_FOLDER, "src", "", SRC},
@@ -54,6 +59,10 @@ static bool has(const struct pf_profile *profile, enum needs needs)
         return profile->partitions.plural != NULL;
     case METRICS:
         return profile->n_metrics > 0;
+    case TIMELINE:
+        return pf_timeline_table(profile) != NULL;
+    case SCALING:
+        return pf_scaling_table(profile) != NULL;
     case KEYS:
         return profile->keys.plural != NULL;
     case BLOBS:
@@ -153,6 +162,7 @@ static const struct named_folder {
     {PF_CONTEXTS, PF_CONTEXT_DIR, PF_NAMED_CONTEXTS},
     {PF_CONTEXT_DIR, PF_CONTEXT_DIR, PF_NAMED_CONTEXTS},
     {PF_METRICS, PF_METRIC_DIR, PF_NAMED_METRICS},
+    {PF_EXPORT, PF_EXPORT_DIR, PF_NAMED_METRICS},
     {PF_KEYS, PF_KEY_DIR, PF_NAMED_KEYS},
     {PF_BLOBS, PF_BLOB, PF_NAMED_BLOBS},
     {PF_TOP, PF_LINK, PF_NAMED_LINKS},
@@ -175,6 +185,7 @@ static uint64_t item_count(struct pf_live *live, struct pf_node folder)
     case PF_PARTITIONS:
         return pf_rows_count(profile->partitions.items);
     case PF_METRICS:
+    case PF_EXPORT:
         return profile->n_metrics;
     case PF_CONTEXTS:
         return profile->contexts->roots;

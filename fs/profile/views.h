@@ -26,7 +26,9 @@ enum pf_kind {
     PF_BLOBS,         /* src/, of files that the profile carries */
     PF_SOURCE_FOLDER, /* src/, a folder of the source itself: not a node of ours, but the way to one of SOURCE's */
     PF_PRIMARY,
-    PF_LAST_FOLDER = PF_PRIMARY,
+    PF_EXPORT,
+    PF_EXPORT_DIR, /* the item is a metric's index */
+    PF_LAST_FOLDER = PF_EXPORT_DIR,
     /* symbolic links; what a walk over one gives is its target */
     PF_LINK,         /* the item is the link's index */
     PF_PRIMARY_LINK, /* primary/metric */
@@ -42,6 +44,10 @@ enum pf_kind {
     PF_METRIC_INFO,
     PF_KEY_INFO,
     PF_BLOB, /* the item is the blob's index */
+    /* pictures; of a metric, but the time line */
+    PF_TIMELINE_SVG,
+    PF_FLAME_SVG,
+    PF_SCALING_SVG,
     /* aggregates of a metric: enum pf_metric_view is added */
     PF_METRIC_FILE,
     /* a driver's tables: the table's number is added */

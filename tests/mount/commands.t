@@ -15,7 +15,7 @@ p=$src/$heat
 
 is "$(profilefs ls "$src")" "$(printf '%s\n' .profilefs/ notes.txt sub/ "$heat/")" \
     "ls of SOURCE shows what the mount's root holds, with a slash after folders"
-is "$(profilefs ls "$p" | tr '\n' ' ')" "contexts/ info.txt metrics/ primary/ tables/ threads/ " "ls of a profile shows its views"
+is "$(profilefs ls "$p" | tr '\n' ' ')" "contexts/ export/ info.txt metrics/ primary/ tables/ threads/ " "ls of a profile shows its views"
 is "$(profilefs ls "$p/tables" | sort | tr '\n' ' ')" \
     "contexts.csv durations.csv metrics.csv threads.csv trace.csv values.csv warnings.csv " "ls of a folder inside"
 is "$(profilefs cat "$src/notes.txt")" notes "cat of what is no profile gives the file"

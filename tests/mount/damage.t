@@ -11,7 +11,7 @@ head -c 100000 /dev/urandom >"$src/random.xray"
 if [ -w /dev/fuse ]; then
     mount_source || exit 1
     p=$mnt/bad.xray
-    is "$(ls "$p" | tr '\n' ' ')" "contexts info.txt metrics primary tables threads " "a damaged trace is a profile with all its views"
+    is "$(ls "$p" | tr '\n' ' ')" "contexts export info.txt metrics primary tables threads " "a damaged trace is a profile with all its views"
     ok "what came before the damage is served" test "$(wc -l <"$p/tables/trace.csv")" -gt 500
     like "$(cat "$p/tables/warnings.csv")" '^[0-9]*,[0-9]+,(warning|error),' "warnings.csv tells where the damage is"
     like "$(cat "$p/tables/warnings.csv")" '^[0-9]*,[0-9]+,fatal,' "and that the file ends inside a record"

@@ -9,7 +9,7 @@ p=$mnt/$heat
 ls "$p" >/dev/null || exit 1
 t=$p/threads/$(first_thread "$p")
 
-is "$(cd "$p" && ls)" "$(printf '%s\n' contexts info.txt metrics primary tables threads)" \
+is "$(cd "$p" && ls)" "$(printf '%s\n' contexts export info.txt metrics primary tables threads)" \
     "a profile is a folder of views"
 is "$(cd "$p/tables" && ls)" "$(printf '%s.csv\n' contexts durations metrics threads trace values warnings)" \
     "tables/ holds the tables of the profile"
@@ -103,7 +103,7 @@ is "$(($(wc -l <"$p/tables/contexts.csv") - 1))" "$(find "$p/contexts" -mindepth
 
 unmount
 source=$src/$heat mount_source
-is "$(ls "$mnt" | tr '\n' ' ')" "contexts info.txt metrics primary tables threads " \
+is "$(ls "$mnt" | tr '\n' ' ')" "contexts export info.txt metrics primary tables threads " \
     "with a single profile as SOURCE the mount's root is the profile"
 ok "its tables can be read" grep -q '^thread,' "$mnt/tables/values.csv"
 unmount

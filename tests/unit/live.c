@@ -180,7 +180,10 @@ static void test_tree(const char *folder)
        "metrics/bytes, \"moved\"/callers.csv\n"
        "metrics/bytes, \"moved\"/hot.txt\nmetrics/bytes, \"moved\"/tree.txt\nmetrics/bytes, "
        "\"moved\"/stacks.folded\n"
-       "primary\nprimary/metric\n",
+       "primary\nprimary/metric\n"
+       "export\n"
+       "export/time\nexport/time/flame.svg\n"
+       "export/bytes, \"moved\"\nexport/bytes, \"moved\"/flame.svg\n",
        "a table stands under tables, and again in the folders of the axes it has columns for");
     struct pf_node none;
     ok(!pf_folder_find(visit.live, top, "absent", &none) && !pf_folder_find(visit.live, top, "", &none) &&

@@ -94,7 +94,7 @@ static void test_profile(struct pf_fs *fs, const char *folder)
     ok(attr.st.st_mtim.tv_sec == st.st_mtim.tv_sec && attr.st.st_uid == st.st_uid,
        "with its source's times and owner");
     ok(!find_path(fs, "log/info.txt", &attr) && attr.st.st_mode == (S_IFREG | 0440), "and so are its files");
-    lists(fs, "log", ". .. contexts info.txt metrics primary tables threads ", "its top is listed");
+    lists(fs, "log", ". .. contexts export info.txt metrics primary tables threads ", "its top is listed");
     ok(!find_path(fs, "log/primary/metric", &attr) && S_ISLNK(attr.st.st_mode) &&
            !pf_fs_readlink(fs, attr.st.st_ino, &target, &job) && attr.st.st_size == (off_t)strlen(target),
        "a link leads to the primary metric, as long as what it says");
@@ -231,7 +231,7 @@ static void test_readdir(struct pf_fs *fs)
             pf_fs_readdir(other, offset, &again, false, NULL) != 1 || strcmp(entry.name, again.name) != 0;
         pf_fs_closedir(other);
     }
-    ok(wrong == 0 && n == 8, "a listing can be taken up at any offset, by any handle");
+    ok(wrong == 0 && n == 9, "a listing can be taken up at any offset, by any handle");
     ok(pf_fs_readdir(dir, 1000, &again, false, NULL) == 0 &&
            pf_fs_readdir(dir, UINT64_MAX, &again, false, NULL) == 0,
        "beyond the end there is nothing");
@@ -329,7 +329,7 @@ static void test_one_profile(const char *folder)
     struct pf_attr attr;
     const struct pf_fs_options options = {.pass_threads = 1, .short_threads = 1};
     struct pf_fs *fs = fs_of(path_in(folder, "log"), false);
-    lists(fs, "", ". .. .profilefs contexts info.txt metrics primary tables threads ",
+    lists(fs, "", ". .. .profilefs contexts export info.txt metrics primary tables threads ",
           "SOURCE may be one profile");
     ok(!attr_of(fs, PF_ROOT_INO, &attr) && S_ISDIR(attr.st.st_mode) && attr.st.st_ino == PF_ROOT_INO,
        "the root is it");

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef PF_DRAW_H
+#define PF_DRAW_H
+
+#include "fs/sums/aggregate.h"
+
+/*
+ * Pictures of a profile, as SVG: they need nothing but a viewer, and say what they show without a script, too. Each is a
+ * walk over its text, which borrows the profile (and aggregate) and is freed by its close; NULL with *error filled. Any
+ * number may run side by side.
+ */
+
+/* Bytes that a picture takes at most. */
+enum { PF_PICTURE_MAX = 2000000 };
+
+/*
+ * The flame graph of a metric: positive exclusive values of each subtree, roots on top. Frames narrower than 1/2000 are
+ * drawn as one; where that makes too large a picture, wider ones too.
+ */
+struct pf_lines *pf_flame_lines(struct pf_profile *profile, struct pf_aggregate *aggregate, unsigned metric,
+                                struct pf_error *error);
+
+/* The table that a profile's time line is: "trace", by partition and time. NULL: it has none. */
+const struct pf_table *pf_timeline_table(const struct pf_profile *profile);
+
+/* Threads over time: how deep their stacks are, in shades. Goes through the table "trace" twice. */
+struct pf_lines *pf_timeline_lines(struct pf_profile *profile, struct pf_error *error);
+
+/* The table "scaling" of a profile's metrics, with a column for each point. NULL: it has none. */
+const struct pf_table *pf_scaling_table(const struct pf_profile *profile);
+
+/* How the contexts that hold the most of a metric grow with the points, logarithmic both ways. */
+struct pf_lines *pf_scaling_lines(struct pf_profile *profile, unsigned metric, struct pf_error *error);
+
+#endif

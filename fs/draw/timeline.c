@@ -1,0 +1,435 @@
+/* SPDX-License-Identifier: MIT */
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "formats/kit/table.h"
+#include "fs/draw/draw.h"
+#include "fs/draw/svg.h"
+
+/*
+ * A picture's row is a thread, or, where they are many, some that stand beside each other; a column is a bin of time. What is
+ * shown is the deepest stack in a bin.
+ */
+enum { BINS = 495, ROWS_MAX = 128, SHADES = 8 };
+
+/* Pixels: of the threads' names, above the rows, a row, below the rows. */
+enum { NAMES = 190, TOP = 48, ROW = 14, BOTTOM = 30 };
+enum { BIN = (SVG_WIDTH - 2 * SVG_MARGIN - NAMES) / BINS, PLOT = BIN * BINS };
+
+/* Table rows that one step goes through: between steps a pass may be stopped. */
+enum { STEP = 1024 };
+
+/* How often a driver may say that the rows so far were made from a wrong fact. */
+enum { ANEW_MAX = 3 };
+
+/* The columns that a time line is made from; -1: the table has none. */
+struct columns {
+    int partition, time, duration, depth, context;
+};
+
+enum stage { RANGE, FILL, DRAWN, OVER };
+
+/* What is known of the thread that the last row was of. */
+struct last {
+    int64_t partition; /* -1: none yet */
+    long double from;
+    uint32_t depth;
+};
+
+struct timeline {
+    struct pf_lines lines;
+    struct pf_profile *profile;
+    const struct pf_table *table;
+    struct columns columns;
+    enum stage stage;
+    unsigned anew;
+    struct pf_cursor cursor;
+    bool open;
+    size_t row; /* of a table that is held in rows */
+    struct pf_cell *cells;
+    long double start, end;
+    bool any;
+    struct last last;
+    size_t threads, rows;
+    uint32_t *grid; /* by row and bin: depth + 1 of the deepest stack */
+    uint32_t deepest;
+    struct pf_map contexts; /* index + 1, by id + 1: of formats with ids of their own and no column `depth` */
+};
+
+static int column_named(const struct pf_table *table, const char *name)
+{
+    for (size_t i = 0; i < table->n_columns; i++)
+        if (!strcmp(table->columns[i].name, name))
+            return (int)i;
+    return -1;
+}
+
+static int partition_column(const struct pf_table *table)
+{
+    for (size_t i = 0; i < table->n_columns; i++)
+        if (table->columns[i].role == PF_PARTITION)
+            return (int)i;
+    return -1;
+}
+
+static struct columns columns_of(const struct pf_table *table)
+{
+    return (struct columns){partition_column(table), column_named(table, "time"),
+                            column_named(table, "duration"), column_named(table, "depth"),
+                            column_named(table, "context")};
+}
+
+const struct pf_table *pf_timeline_table(const struct pf_profile *profile)
+{
+    for (size_t i = 0; i < profile->n_tables; i++) {
+        const struct pf_table *table = &profile->tables[i];
+        if (!strcmp(table->name, "trace") && partition_column(table) >= 0 && column_named(table, "time") >= 0)
+            return table;
+    }
+    return NULL;
+}
+
+/* ---- rows of the table -------------------------------------------------------------------------- */
+
+static void close_cursor(struct timeline *line)
+{
+    if (line->open && line->table->ops)
+        line->table->ops->close(&line->cursor);
+    line->open = false;
+}
+
+static int open_cursor(struct timeline *line, struct pf_error *error)
+{
+    line->cursor =
+        (struct pf_cursor){.profile = line->profile, .table = line->table, .only = PF_UNRESTRICTED};
+    line->row = 0;
+    line->last.partition = -1;
+    line->open = true;
+    return line->table->ops ? line->table->ops->open(&line->cursor, error) : 0;
+}
+
+/* The next row. 1; 0: no more; -1: *error filled. */
+static int next_row(struct timeline *line, const struct pf_cell **cells, struct pf_error *error)
+{
+    if (line->table->ops) {
+        *cells = line->cells;
+        return line->table->ops->next(&line->cursor, line->cells, error);
+    }
+    if (line->row >= pf_rows_count(*line->table->rows))
+        return 0;
+    *cells = pf_rows_at(*line->table->rows, line->row++);
+    return 1;
+}
+
+static bool number_in(const struct pf_cell *cells, int column, long double *value)
+{
+    const struct pf_cell *cell = column < 0 ? NULL : &cells[column];
+    if (!cell || cell->type == PF_ABSENT || cell->type == PF_TEXT)
+        return false;
+    *value = cell->type == PF_INT    ? (long double)cell->i
+             : cell->type == PF_UINT ? (long double)cell->u
+             : cell->type == PF_WIDE ? (long double)*cell->wide
+                                     : (long double)cell->d;
+    return isfinite(*value);
+}
+
+/* How deep the stack is that a row tells of. False: it tells of none. */
+static bool depth_in(const struct timeline *line, const struct pf_cell *cells, uint32_t *depth)
+{
+    const struct pf_tree *tree = line->profile->contexts;
+    long double number;
+    if (line->columns.depth >= 0) {
+        bool known = number_in(cells, line->columns.depth, &number) && number >= 0 && number < UINT32_MAX - 1;
+        *depth = known ? (uint32_t)number : 0;
+        return known;
+    }
+    *depth = 0;
+    if (line->columns.context < 0)
+        return true;
+    if (!number_in(cells, line->columns.context, &number) || number < 0 || number >= 0x1p63L)
+        return false;
+    uint64_t context = (uint64_t)number;
+    if (tree->id && line->table->columns[line->columns.context].role != PF_CONTEXT)
+        context = (uint64_t)(uintptr_t)pf_map_get(&line->contexts, context + 1) - 1;
+    if (context >= tree->count)
+        return false;
+    *depth = tree->depth[context];
+    return true;
+}
+
+/* ---- the grid ----------------------------------------------------------------------------------- */
+
+static void see(struct timeline *line, long double time)
+{
+    line->start = !line->any || time < line->start ? time : line->start;
+    line->end = !line->any || time > line->end ? time : line->end;
+    line->any = true;
+}
+
+static size_t bin_of(const struct timeline *line, long double time)
+{
+    long double range = line->end - line->start, bin = range > 0 ? (time - line->start) / range * BINS : 0;
+    return bin < 0 ? 0 : bin >= BINS ? BINS - 1 : (size_t)bin;
+}
+
+static void fill(struct timeline *line, int64_t thread, long double from, long double to, uint32_t depth)
+{
+    if (thread < 0 || (uint64_t)thread >= line->threads)
+        return;
+    uint32_t *bins = line->grid + (size_t)thread * line->rows / line->threads * BINS;
+    size_t last = bin_of(line, to);
+    for (size_t bin = bin_of(line, from); bin <= last; bin++)
+        if (bins[bin] < depth + 1)
+            bins[bin] = depth + 1;
+    if (depth + 1 > line->deepest)
+        line->deepest = depth + 1;
+}
+
+/* Of a table without durations: what a row tells lasts until the thread's next row. */
+static void fill_until_next(struct timeline *line, int64_t thread, long double time, uint32_t depth)
+{
+    struct last *last = &line->last;
+    if (last->partition >= 0)
+        fill(line, last->partition, last->from, last->partition == thread ? time : last->from, last->depth);
+    *last = (struct last){thread, time, depth};
+}
+
+static void take_row(struct timeline *line, const struct pf_cell *cells)
+{
+    long double time, duration = 0;
+    uint32_t depth;
+    int64_t thread = cells[line->columns.partition].i;
+    if (!number_in(cells, line->columns.time, &time))
+        return;
+    bool lasts = number_in(cells, line->columns.duration, &duration);
+    if (line->stage == RANGE) {
+        see(line, time);
+        see(line, time + duration);
+    } else if (depth_in(line, cells, &depth)) {
+        if (line->columns.duration < 0)
+            fill_until_next(line, thread, time, depth);
+        else if (lasts)
+            fill(line, thread, time, time + duration, depth);
+    }
+}
+
+/* ---- the picture -------------------------------------------------------------------------------- */
+
+static void add_time(struct pf_buf *out, const struct timeline *line, long double time)
+{
+    static const struct {
+        long double ns;
+        const char *name;
+    } units[] = {{1e9L, "s"}, {1e6L, "ms"}, {1e3L, "\xc2\xb5s"}, {1, "ns"}};
+    const char *unit = line->profile->time_unit ? line->profile->time_unit : "";
+    size_t i = 0;
+    if (strncmp(unit, "ns", 2) != 0) {
+        pf_buf_printf(out, "%.6g ", (double)time);
+        svg_text(out, unit, strlen(unit));
+        return;
+    }
+    if (time == 0) {
+        pf_buf_char(out, '0');
+        return;
+    }
+    while (i < 3 && time < units[i].ns)
+        i++;
+    pf_buf_printf(out, "%.4g %s", (double)(time / units[i].ns), units[i].name);
+}
+
+static void add_axis(struct pf_buf *out, const struct timeline *line)
+{
+    enum { TICKS = 5 };
+    double bottom = TOP + ROW * (double)line->rows;
+    for (int i = 0; i <= TICKS; i++) {
+        double x = SVG_MARGIN + NAMES + PLOT / (double)TICKS * i;
+        pf_buf_printf(out, "<text text-anchor=\"%s\" fill=\"#666666\"",
+                      i ? i < TICKS ? "middle" : "end" : "start");
+        svg_attribute(out, "x", x);
+        svg_attribute(out, "y", bottom + 16);
+        pf_buf_char(out, '>');
+        add_time(out, line, (line->end - line->start) / TICKS * i);
+        pf_buf_str(out, "</text>\n");
+    }
+}
+
+/* A row's name, with the names of all threads that are in it as title. */
+static void add_name(struct pf_buf *out, const struct timeline *line, size_t row)
+{
+    size_t first = (row * line->threads + line->rows - 1) / line->rows;
+    size_t end = ((row + 1) * line->threads + line->rows - 1) / line->rows;
+    struct pf_cell name = pf_rows_at(line->profile->partitions.items, first)[1];
+    double y = TOP + ROW * (double)row;
+    pf_buf_str(out, "<g><title>");
+    svg_text_cut(out, name.text, name.size, 200);
+    if (end > first + 1)
+        pf_buf_printf(out, " and %zu more", end - first - 1);
+    pf_buf_printf(out, "</title><rect x=\"%d\" width=\"%d\" height=\"%d\" fill=\"%s\"", SVG_MARGIN,
+                  NAMES + PLOT, ROW, row % 2 ? "#f7f7f7" : "#ffffff");
+    svg_attribute(out, "y", y);
+    pf_buf_printf(out, "/><text x=\"%d\"", SVG_MARGIN);
+    svg_attribute(out, "y", y + 11);
+    pf_buf_char(out, '>');
+    svg_text_cut(out, name.text, name.size, 28);
+    pf_buf_str(out, "</text></g>\n");
+}
+
+static unsigned shade_of(const struct timeline *line, uint32_t depth)
+{
+    return depth ? 1 + (unsigned)((uint64_t)(depth - 1) * SHADES / line->deepest) : 0;
+}
+
+/* All runs of bins of one shade. */
+static void add_shade(struct pf_buf *out, const struct timeline *line, unsigned shade)
+{
+    static const char *const colours[SHADES] = {"#c6dbef", "#a8cbe6", "#83b5da", "#5f9fcf",
+                                                "#4187c0", "#2a6cad", "#184f93", "#08306b"};
+    pf_buf_printf(out, "<path fill=\"none\" stroke=\"%s\" stroke-width=\"%d\" d=\"", colours[shade - 1],
+                  ROW - 3);
+    for (size_t row = 0; row < line->rows; row++) {
+        const uint32_t *bins = line->grid + row * BINS;
+        for (size_t bin = 0, end; bin < BINS; bin = end) {
+            for (end = bin + 1; end < BINS && shade_of(line, bins[end]) == shade_of(line, bins[bin]);)
+                end++;
+            if (shade_of(line, bins[bin]) == shade)
+                pf_buf_printf(out, "M%zu %zuh%zu", SVG_MARGIN + NAMES + bin * BIN, TOP + row * ROW + ROW / 2,
+                              (end - bin) * BIN);
+        }
+    }
+    pf_buf_str(out, "\"/>\n");
+}
+
+static void draw(const struct timeline *line, struct pf_buf *out)
+{
+    char about[160] = "nothing to show";
+    if (line->any && line->rows)
+        snprintf(about, sizeof about, "the darker, the deeper the stack: up to %u level%s%s", line->deepest,
+                 line->deepest == 1 ? "" : "s",
+                 line->rows < line->threads ? "; a row is several of them" : "");
+    char title[120];
+    snprintf(title, sizeof title, "%s over time", line->profile->partitions.plural);
+    svg_begin(out, TOP + ROW * (double)line->rows + BOTTOM, title, about);
+    for (size_t row = 0; row < line->rows; row++)
+        add_name(out, line, row);
+    for (unsigned shade = 1; shade <= SHADES && line->deepest; shade++)
+        add_shade(out, line, shade);
+    if (line->any && line->rows)
+        add_axis(out, line);
+    svg_end(out);
+}
+
+/* ---- the walk ----------------------------------------------------------------------------------- */
+
+/* Goes through some rows of the table. 1; 0: there are no more; -1. */
+static int step(struct timeline *line, struct pf_error *error)
+{
+    const struct pf_cell *cells;
+    for (unsigned i = 0; i < STEP; i++) {
+        int more = next_row(line, &cells, error);
+        if (more <= 0)
+            return more;
+        take_row(line, cells);
+    }
+    return 1;
+}
+
+static int begin_anew(struct timeline *line, struct pf_error *error)
+{
+    close_cursor(line);
+    line->stage = RANGE;
+    line->any = false;
+    line->deepest = 0;
+    memset(line->grid, 0, (line->rows * BINS + 1) * sizeof *line->grid);
+    return open_cursor(line, error);
+}
+
+/* One step; the picture is one record, which the steps before it add nothing to. */
+static int next(struct pf_lines *lines, struct pf_buf *out, struct pf_error *error)
+{
+    struct timeline *line = (struct timeline *)lines;
+    if (line->stage == OVER)
+        return 0;
+    if (line->stage == DRAWN) {
+        draw(line, out);
+        line->stage = OVER;
+        return 1;
+    }
+    if (!line->open && open_cursor(line, error))
+        return -1;
+    int more = step(line, error);
+    if (more < 0 && error->code == EAGAIN && line->anew++ < ANEW_MAX)
+        return begin_anew(line, error) ? -1 : 1;
+    if (more)
+        return more;
+    if (line->stage == FILL && line->last.partition >= 0)
+        fill(line, line->last.partition, line->last.from, line->last.from, line->last.depth);
+    close_cursor(line);
+    line->stage++;
+    return 1;
+}
+
+static size_t save(const struct pf_lines *lines, void *blob, size_t room)
+{
+    if (room)
+        *(unsigned char *)blob = ((const struct timeline *)lines)->stage == OVER;
+    return 1;
+}
+
+static int restore(struct pf_lines *lines, const void *blob, size_t size, struct pf_error *error)
+{
+    if (size != 1)
+        return pf_fail(error, EINVAL, "not a position");
+    if (*(const unsigned char *)blob)
+        ((struct timeline *)lines)->stage = OVER;
+    return 0;
+}
+
+static void close_lines(struct pf_lines *lines)
+{
+    struct timeline *line = (struct timeline *)lines;
+    close_cursor(line);
+    pf_map_free(&line->contexts);
+    free(line->cells);
+    free(line->grid);
+    free(line);
+}
+
+static const struct pf_lines_ops timeline_ops = {
+    .next = next, .save = save, .restore = restore, .close = close_lines};
+
+static int list_contexts(struct timeline *line, struct pf_error *error)
+{
+    const struct pf_tree *tree = line->profile->contexts;
+    if (!tree || !tree->id || line->columns.depth >= 0 || line->columns.context < 0)
+        return 0;
+    for (uint32_t i = 0; i < tree->count; i++)
+        if (tree->id[i] < INT64_MAX &&
+            !pf_map_put(&line->contexts, tree->id[i] + 1, (void *)((uintptr_t)i + 1)))
+            return pf_fail_memory(error);
+    return 0;
+}
+
+struct pf_lines *pf_timeline_lines(struct pf_profile *profile, struct pf_error *error)
+{
+    struct timeline *line = calloc(1, sizeof *line);
+    if (!line) {
+        pf_fail_memory(error);
+        return NULL;
+    }
+    line->lines.ops = &timeline_ops;
+    line->profile = profile;
+    line->table = pf_timeline_table(profile);
+    line->columns = columns_of(line->table);
+    line->threads = pf_rows_count(profile->partitions.items);
+    line->rows = line->threads < ROWS_MAX ? line->threads : ROWS_MAX;
+    line->cells = calloc(line->table->n_columns + 1, sizeof *line->cells);
+    line->grid = calloc(line->rows * BINS + 1, sizeof *line->grid);
+    if (line->cells && line->grid && !list_contexts(line, error))
+        return &line->lines;
+    if (!line->cells || !line->grid)
+        pf_fail_memory(error);
+    close_lines(&line->lines);
+    return NULL;
+}
