@@ -160,15 +160,6 @@ uint64_t pf_json_tell(const struct pf_json *json)
     return pf_json_offset(json, json->at);
 }
 
-const char *pf_json_seen(const struct pf_json *json, uint64_t offset, size_t *size)
-{
-    uint64_t read = pf_json_tell(json);
-    if (!json->first || offset < json->base || offset > read)
-        return NULL;
-    *size = (size_t)(read - offset);
-    return json->at - *size;
-}
-
 unsigned pf_json_depth(const struct pf_json *json)
 {
     return json->depth;
@@ -420,32 +411,6 @@ bool pf_json_before_value(struct pf_json *json)
     if ((json->expect != PF_EXPECT_VALUE && json->expect != PF_EXPECT_FIRST) || json->failed.code)
         return false;
     pass_blanks(json);
-    return true;
-}
-
-static bool is_before_name(struct pf_json *json)
-{
-    if ((json->expect != PF_EXPECT_NAME && json->expect != PF_EXPECT_FIRST_NAME) || json->failed.code)
-        return false;
-    pass_blanks(json);
-    return true;
-}
-
-bool pf_json_accept(struct pf_json *json, bool object_name, const char *text, size_t size)
-{
-    if (object_name ? !is_before_name(json) : !pf_json_before_value(json))
-        return false;
-    const char *at = json->at;
-    if ((size_t)(json->end - at) < size + 3 || *at != '"' || at[size + 1] != '"' ||
-        (object_name && at[size + 2] != ':') || memcmp(at + 1, text, size) != 0)
-        return false;
-    json->at = at + size + 2;
-    if (object_name) {
-        json->at++;
-        json->expect = PF_EXPECT_VALUE;
-    } else {
-        pf_json_value_over(json);
-    }
     return true;
 }
 

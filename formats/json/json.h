@@ -103,17 +103,9 @@ void pf_json_text(struct pf_json *json, char *text, size_t size);
 int pf_json_next(struct pf_json *json, struct pf_json_token *token, struct pf_error *error);
 
 /*
- * Takes the next token if it is a name (object_name) or else a string, and stands exactly as this text, which needs no
- * escapes: for texts that are likely, since that costs less than reading a token. False: nothing was taken. All these look only
- * inside objects and arrays.
+ * Takes the next value inside an object or array if it is a number of few digits: faster than reading its token. False: nothing
+ * was taken, which says nothing of what follows.
  */
-bool pf_json_accept(struct pf_json *json, bool object_name, const char *text, size_t size);
-
-/*
- * The same for any string of ASCII without escapes (*text is valid until the next call), and for a number of few digits,
- * as pf_json_number has it. False: nothing was taken, which says nothing of what follows.
- */
-bool pf_json_accept_string(struct pf_json *json, const char **text, size_t *size);
 bool pf_json_accept_number(struct pf_json *json, struct pf_cell *cell);
 
 /*
@@ -139,9 +131,6 @@ unsigned pf_json_depth(const struct pf_json *json);
 
 /* The offset of what is not read yet. */
 uint64_t pf_json_tell(const struct pf_json *json);
-
-/* The text from this offset on to what is not read yet, until the next call; NULL if it is no more in memory. */
-const char *pf_json_seen(const struct pf_json *json, uint64_t offset, size_t *size);
 
 /* PF_JSON_LINES: goes on behind the next line end, whether or not an error came up. 0, or -1 with *error
  * filled. */
@@ -171,26 +160,6 @@ double pf_json_double(const struct pf_json_token *token);
  * written to *wide and borrowed from there; else a double. The token must be a number.
  */
 struct pf_cell pf_json_number(const struct pf_json_token *token, pf_int128 *wide);
-
-/*
- * Most numbers are written as print.h prints them: these are verbatim. Who shows such a one takes its text, and need not know
- * which number it is.
- */
-struct pf_json_numeral {
-    struct pf_cell value; /* an integer or double */
-    const char *text; /* a verbatim number's, with PF_PADDING bytes that may be read behind it; else NULL */
-    size_t size;      /* of it: at most PF_PADDING bytes */
-};
-
-/*
- * Many numbers at once: reads the next elements of the innermost array into numerals[0 .. room), as long as they are
- * numbers of few digits with a comma behind. Returns how many; 0 says nothing of what follows, which pf_json_next tells.
- * Their texts are valid until the next call.
- */
-size_t pf_json_numbers(struct pf_json *json, struct pf_json_numeral *numerals, size_t room);
-
-/* The value of a verbatim number: of its text, with PF_PADDING bytes that may be read from its start on. */
-struct pf_cell pf_json_verbatim_number(const char *text, size_t size);
 
 /* True if the token's text is this word. */
 static inline bool pf_json_is(const struct pf_json_token *token, const char *word)

@@ -125,146 +125,20 @@ struct pf_cell pf_json_number(const struct pf_json_token *token, pf_int128 *wide
 
 /* ---- numbers of few digits ---------------------------------------------------------------------- */
 
-const char *pf_json_scan_simple(const char *at, const char *end, struct pf_cell *cell)
+bool pf_json_accept_number(struct pf_json *json, struct pf_cell *cell)
 {
     struct pf_json_token token;
     bool good;
-    const char *stop = scan_number(at, end, &token, &good);
-    if (!good || !token.simple)
-        return NULL;
+    if (!pf_json_before_value(json))
+        return false;
+    const char *at = json->at, *stop = scan_number(at, json->end, &token, &good);
+    if (!good || !token.simple || stop == json->end)
+        return false;
     token.text = at;
     token.size = (size_t)(stop - at);
     int64_t whole = token.negative ? -(int64_t)token.mantissa : (int64_t)token.mantissa;
     *cell = token.integer ? pf_int(whole) : pf_double(pf_json_double(&token));
-    return stop;
-}
-
-bool pf_json_accept_number(struct pf_json *json, struct pf_cell *cell)
-{
-    const char *stop = pf_json_before_value(json) ? pf_json_scan_simple(json->at, json->end, cell) : NULL;
-    if (!stop || stop == json->end)
-        return false;
     json->at = stop;
     pf_json_value_over(json);
     return true;
-}
-
-/* ---- numbers that are written as they are printed ----------------------------------------------- */
-
-/*
- * Doubles tell all decimals of 15 digits apart: one of so few that does not end with 0 is the shortest for its double, and
- * so what is printed; in plain notation, unless it begins with 0.0000.
- */
-enum { VERBATIM_DIGITS = 15 };
-
-/* Behind the point at at[whole]: where the decimal ends that begins at `at`, or NULL. */
-static inline const char *scan_verbatim_places(const char *at, unsigned whole)
-{
-    const char *places = at + whole + 1;
-    unsigned n = pf_digits_count(pf_digits_load(places));
-    char next = places[n];
-    bool tiny = *at == '0' && !memcmp(places, "0000", 4);
-    bool fits = n && whole + n <= VERBATIM_DIGITS && places[n - 1] != '0' && !tiny;
-    return fits && !pf_json_is_digit(next) && (next | 0x20) != 'e' ? places + n : NULL;
-}
-
-/* Where such a number ends that begins at `at`; NULL if there is none, or it ends too close to the window's end to be sure. */
-static inline const char *scan_verbatim(const char *at, const char *end)
-{
-    if (end - at <= 2 * PF_PADDING)
-        return NULL;
-    unsigned whole = pf_digits_count(pf_digits_load(at));
-    if (whole == 8)
-        whole += pf_digits_count(pf_digits_load(at + 8));
-    if (whole == 0 || whole > VERBATIM_DIGITS || (*at == '0' && whole > 1))
-        return NULL;
-    if (at[whole] == '.')
-        return scan_verbatim_places(at, whole);
-    return (at[whole] | 0x20) != 'e' ? at + whole : NULL;
-}
-
-const char *pf_json_scan_shown(const char *at, const char *end, struct pf_cell *cell)
-{
-    const char *stop = scan_verbatim(at, end);
-    if (!stop)
-        return pf_json_scan_simple(at, end, cell);
-    *cell = pf_padded(at, (size_t)(stop - at));
-    return stop;
-}
-
-struct pf_cell pf_json_verbatim_number(const char *text, size_t size)
-{
-    struct pf_cell cell = pf_absent();
-    char copy[3 * PF_PADDING] = "";
-    uint64_t word = pf_digits_load(text);
-    if (size && size <= 8 && pf_digits_count(word) >= size)
-        return pf_int((int64_t)pf_digits_join(word, (unsigned)size));
-    memcpy(copy, text, size < PF_PADDING ? size : PF_PADDING);
-    pf_json_scan_simple(copy, copy + sizeof copy - 1, &cell);
-    return cell;
-}
-
-/*
- * The likeliest of all: whole, of at most eight digits, with a comma behind. Where it ends, or NULL. What may follow another
- * way, or be another number, is looked at more closely by scan_listed.
- */
-static inline const char *scan_whole(const char *at, const char *end, struct pf_json_numeral *numeral)
-{
-    if (end - at <= 2 * PF_PADDING)
-        return NULL;
-    uint64_t word = pf_digits_load(at);
-    unsigned n = pf_digits_count(word);
-    if (at[n] != ',' || n == 0 || (*at == '0' && n > 1))
-        return NULL;
-    *numeral = (struct pf_json_numeral){pf_int((int64_t)pf_digits_join(word, n)), at, n};
-    return at + n;
-}
-
-static const char *scan_listed(const char *at, const char *end, struct pf_json_numeral *numeral)
-{
-    const char *stop = pf_json_scan_simple(at, end, &numeral->value);
-    bool verbatim = stop && scan_verbatim(at, end) == stop;
-    numeral->text = verbatim ? at : NULL;
-    numeral->size = verbatim ? (size_t)(stop - at) : 0;
-    return stop;
-}
-
-/*
- * Such numbers from *at on, each with as many blanks before it as the first has, one or none. Since that is only checked, the
- * processor knows where a number begins without waiting for what stands there.
- */
-static size_t scan_run(const char **at, const char *end, struct pf_json_numeral *numerals, size_t room)
-{
-    const char *from = *at;
-    size_t n = 0, blanks = *from == ' ';
-    for (; n < room && (!blanks || *from == ' '); n++) {
-        const char *stop = scan_whole(from + blanks, end, &numerals[n]);
-        if (!stop)
-            break;
-        from = stop + 1;
-    }
-    *at = from;
-    return n;
-}
-
-/* Only what stands in the window is read: behind its last byte is no comma. */
-size_t pf_json_numbers(struct pf_json *json, struct pf_json_numeral *numerals, size_t room)
-{
-    const char *at = json->at;
-    size_t n = 0;
-    bool in_array = json->depth && !pf_json_in_object(json) && !json->failed.code;
-    if (!in_array || (json->expect != PF_EXPECT_VALUE && json->expect != PF_EXPECT_FIRST))
-        return 0;
-    while ((n += scan_run(&at, json->end, numerals + n, room - n)) < room) {
-        const char *stop = scan_listed(at + (*at == ' '), json->end, &numerals[n]);
-        if (!stop || *stop != ',')
-            break;
-        at = stop + 1;
-        n++;
-    }
-    if (n) {
-        json->at = at;
-        json->expect = PF_EXPECT_VALUE;
-    }
-    return n;
 }

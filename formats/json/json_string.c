@@ -258,17 +258,3 @@ int pf_json_string(struct pf_json *json, struct pf_json_token *token, struct pf_
             return pf_json_fail(json, ENODATA, at, "the text ends inside a string", error);
     }
 }
-
-bool pf_json_accept_string(struct pf_json *json, const char **text, size_t *size)
-{
-    if (!pf_json_before_value(json) || *json->at != '"')
-        return false;
-    const char *start = json->at + 1, *end = pf_json_scan_ascii(start);
-    if (*end != '"' || end - start > (ptrdiff_t)PF_JSON_TEXT_MAX)
-        return false;
-    *text = start;
-    *size = (size_t)(end - start);
-    json->at = end + 1;
-    pf_json_value_over(json);
-    return true;
-}

@@ -96,13 +96,6 @@ static inline bool pf_json_is_digit(char c)
  */
 const char *pf_json_scan_number(const char *at, const char *end, struct pf_json_token *token, bool *good);
 
-/*
- * The same for a simple number, and its cell; NULL if there is none. The second one gives verbatim numbers as text that is
- * padded.
- */
-const char *pf_json_scan_simple(const char *at, const char *end, struct pf_cell *cell);
-const char *pf_json_scan_shown(const char *at, const char *end, struct pf_cell *cell);
-
 /* The first character from `at` on that is a quote, a backslash, or no printable ASCII. (json_string.c) */
 const char *pf_json_scan_ascii(const char *at);
 

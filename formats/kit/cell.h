@@ -75,13 +75,6 @@ static inline struct pf_cell pf_plain(const char *text, size_t size)
     return (struct pf_cell){.type = PF_TEXT, .plain = true, .size = (uint32_t)size, .text = text};
 }
 
-/* The same for text behind whose start and end PF_PADDING bytes may be read. */
-static inline struct pf_cell pf_padded(const char *text, size_t size)
-{
-    return (struct pf_cell){
-        .type = PF_TEXT, .plain = true, .padded = true, .size = (uint32_t)size, .text = text};
-}
-
 static inline struct pf_cell pf_string(const char *text)
 {
     return text ? pf_text(text, strlen(text)) : pf_absent();

@@ -207,3 +207,39 @@ const void *pf_store_memory(const struct pf_store *store)
 {
     return store->fd < 0 ? store->memory : NULL;
 }
+
+/* ---- windows ------------------------------------------------------------------------------------ */
+
+const void *pf_store_at(struct pf_store_window *window, uint64_t offset, size_t size, struct pf_error *error)
+{
+    const struct pf_store *store = window->store;
+    if (offset > store->size || size > store->size - offset) {
+        pf_fail(error, EIO, "reading past the end of a temporary file");
+        return NULL;
+    }
+    if (store->fd < 0)
+        return store->memory ? store->memory + offset : (const unsigned char *)"";
+    if (offset >= window->base && offset - window->base <= window->have &&
+        size <= window->have - (offset - window->base))
+        return window->buffer + (offset - window->base);
+    size_t room = size > TAIL ? size : TAIL, left = (size_t)(store->size - offset);
+    if (room > window->room) {
+        if (pf_array_resize(&window->buffer, room, 1, error))
+            return NULL;
+        window->room = room;
+    }
+    window->base = offset;
+    window->have = 0;
+    size_t have = window->room < left ? window->room : left;
+    if (pf_store_read(store, offset, window->buffer, have, error))
+        return NULL;
+    window->have = have;
+    return window->buffer;
+}
+
+void pf_store_window_free(struct pf_store_window *window)
+{
+    free(window->buffer);
+    window->buffer = NULL;
+    window->room = window->have = 0;
+}

@@ -33,4 +33,19 @@ int pf_spill_file(struct pf_error *error);
 /* The bytes themselves if the store is in memory, else NULL. */
 const void *pf_store_memory(const struct pf_store *store);
 
+/*
+ * A look at a store that is complete: in place where it is in memory, else through a buffer. Given a store and zeroed
+ * otherwise, it has looked at nothing. For one thread.
+ */
+struct pf_store_window {
+    const struct pf_store *store;
+    unsigned char *buffer; /* owned; NULL until it is needed */
+    size_t room, have;
+    uint64_t base; /* of the buffer in the store */
+};
+
+/* `size` bytes at `offset`, in no alignment, valid until the next call; NULL with *error filled if they are not there. */
+const void *pf_store_at(struct pf_store_window *window, uint64_t offset, size_t size, struct pf_error *error);
+void pf_store_window_free(struct pf_store_window *window);
+
 #endif

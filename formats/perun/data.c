@@ -1,68 +1,33 @@
 /* SPDX-License-Identifier: MIT */
-#include "formats/perun/data.h"
-
+/* What the pass leaves behind: fields, snapshots, times; and what may be wrong with a file. */
 #include <errno.h>
-#include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 
-#include "formats/perun/paths.h"
+#include "formats/kit/array.h"
+#include "formats/perun/perun.h"
 
-/* ---- problems ----------------------------------------------------------------------------------- */
-
-/* As many notes of one kind in a row as are listed. */
-enum { ALIKE_MAX = 20 };
-
-/* Takes away a character at the end of the text, which is UTF-8, that was cut in the middle. */
-static void drop_half_character(char *text)
-{
-    size_t size = strlen(text), start = size;
-    while (start && size - start < 3 && ((unsigned char)text[start - 1] & 0xc0) == 0x80)
-        start--;
-    unsigned char lead = start ? (unsigned char)text[start - 1] : 0;
-    size_t needs = lead >= 0xf0 ? 3 : lead >= 0xe0 ? 2 : lead >= 0xc0 ? 1 : 0;
-    if (needs > size - start)
-        text[start - 1] = 0;
-}
-
-void perun_note(struct perun_notes *notes, int64_t line, int64_t offset, const char *severity,
-                const char *code, const char *format, ...)
-{
-    bool fatal = !strcmp(severity, "fatal");
-    size_t alike = 0;
-    if (code == notes->full) {
-        notes->more++;
-        return;
-    }
-    for (size_t i = 0; i < notes->count; i++)
-        alike += !strcmp(notes->list[i].code, code);
-    if (!fatal && (alike >= ALIKE_MAX || notes->count >= PERUN_NOTES_MAX - 1)) {
-        notes->full = code;
-        notes->more++;
-        return;
-    }
-    if (notes->count == PERUN_NOTES_MAX)
-        return;
-    struct perun_note *note = &notes->list[notes->count++];
-    *note = (struct perun_note){.line = line, .offset = offset, .severity = severity, .code = code};
-    va_list args;
-    va_start(args, format);
-    vsnprintf(note->text, sizeof note->text, format, args);
-    va_end(args);
-    drop_half_character(note->text);
-}
-
-int perun_notes_publish(const struct perun_notes *notes, struct pf_profile *profile, struct pf_error *error)
-{
-    for (size_t i = 0; i < notes->count; i++) {
-        const struct perun_note *note = &notes->list[i];
-        if (pf_warn(profile, note->line, note->offset, note->severity, note->code, error, "%s", note->text))
-            return -1;
-    }
-    return notes->more ? pf_warn(profile, 0, -1, "warning", "more", error,
-                                 "%llu further problems are not listed", (unsigned long long)notes->more)
-                       : 0;
-}
+const struct pf_note_kind perun_problems[] = {
+    [PERUN_BAD_JSON] = {"fatal", "bad-json", "reading ends here"},
+    [PERUN_BAD_STREAM] = {"fatal", "bad-stream", "reading ends here"},
+    [PERUN_TRAILING] = {"warning", "trailing-bytes", "bytes follow the object's stream: they are ignored"},
+    [PERUN_BAD_LENGTH] = {"error", "bad-length", NULL},
+    [PERUN_NO_ENTRY] = {"warning", "no-entry",
+                        "left out: this type of resources is not in resource_type_map"},
+    [PERUN_UNEQUAL] = {"warning", "unequal-columns",
+                       "the columns of this type have unequal lengths: the shortest counts"},
+    [PERUN_NO_LIST] = {"warning", "no-list", "a column is not a list: its type has no resources"},
+    [PERUN_NO_NUMBER] = {"warning", "no-number", "this amount is not a number, and is left out"},
+    [PERUN_NO_REGION] = {"error", "no-resources", "this profile has no region that resources stand in"},
+    [PERUN_NO_RESOURCES] = {"warning", "no-resources", "this snapshot has no list of resources"},
+    [PERUN_WRONG_KIND] = {"warning", "wrong-kind", "left out: this is not"},
+    [PERUN_BAD_SNAPSHOT] = {"warning", "bad-snapshot", "the number of a snapshot is not an integer"},
+    [PERUN_TOO_LONG] = {"error", "too-long", "left out: this is longer than 16 MB"},
+    [PERUN_MANY_FIELDS] = {"warning", "many-fields", "left out: there are too many different fields"},
+    [PERUN_MANY_METRICS] = {"warning", "many-metrics",
+                            "values of further kinds are in resources.csv alone: there are too many"},
+    [PERUN_MANY_MODELS] = {"warning", "many-models", "further models are left out"},
+    [PERUN_MANY_PROPERTIES] = {"warning", "many-properties", "a property is left out: there are too many"},
+};
 
 /* ---- fields ------------------------------------------------------------------------------------- */
 
@@ -94,152 +59,79 @@ static const struct {
     {"other", true, true},
 };
 
-static uint32_t *field_slot(const struct perun_fields *fields, uint32_t name)
+uint32_t perun_field(struct perun_data *data, const char *name, size_t size, struct pf_error *error)
 {
-    for (uint32_t i = name * 0x9e3779b1u;; i++) {
-        uint32_t *slot = &fields->slots[i & fields->mask];
-        if (!*slot || fields->list[*slot - 1].name == name)
-            return slot;
-    }
-}
-
-static int grow_fields(struct perun_fields *fields, struct pf_error *error)
-{
-    uint32_t room = fields->room ? 2 * fields->room : 64;
-    struct perun_field *list = realloc(fields->list, room * sizeof *list);
-    if (list)
-        fields->list = list;
-    uint32_t *slots = calloc(4 * (size_t)room, sizeof *slots);
-    if (!list || !slots) {
-        free(slots);
-        return pf_fail_memory(error);
-    }
-    free(fields->slots);
-    fields->slots = slots;
-    fields->mask = 4 * room - 1;
-    fields->room = room;
-    for (uint32_t i = 0; i < fields->count; i++)
-        *field_slot(fields, list[i].name) = i + 1;
-    return 0;
-}
-
-int perun_field_of(struct perun_fields *fields, struct pf_strings *strings, const char *name, size_t size,
-                   uint32_t *field, struct pf_error *error)
-{
-    uint32_t string = pf_intern(strings, name, size, error);
-    if (string == PF_NO_STRING)
-        return -1;
-    *field = PERUN_NONE;
-    if (fields->count == fields->room && grow_fields(fields, error))
-        return -1;
-    if (!fields->slots)
-        return -1;
-    uint32_t *slot = field_slot(fields, string);
-    if (!*slot && fields->count == PERUN_FIELDS_MAX)
-        return 0;
-    if (!*slot) {
-        fields->list[fields->count] = (struct perun_field){.name = string, .column = -1};
-        *slot = ++fields->count;
-    }
-    *field = *slot - 1;
-    return 0;
-}
-
-int perun_fields_init(struct perun_fields *fields, struct pf_strings *strings, struct pf_error *error)
-{
-    *fields = (struct perun_fields){0};
-    for (size_t i = 0; i < sizeof known_fields / sizeof *known_fields; i++) {
-        uint32_t field;
-        if (perun_field_of(fields, strings, known_fields[i].name, strlen(known_fields[i].name), &field,
-                           error))
-            return -1;
-        fields->list[field].identity = known_fields[i].identity;
-        fields->list[field].reserved = known_fields[i].reserved;
-    }
-    return 0;
-}
-
-void perun_fields_free(struct perun_fields *fields)
-{
-    free(fields->list);
-    free(fields->slots);
-    *fields = (struct perun_fields){0};
-}
-
-/* ---- snapshots ---------------------------------------------------------------------------------- */
-
-static uint32_t *snapshot_slot(const struct perun_data *data, int64_t number)
-{
-    for (uint32_t i = (uint32_t)((uint64_t)number * 0x9e3779b97f4a7c15u >> 32);; i++) {
-        uint32_t *slot = &data->snapshot_slots[i & data->snapshot_mask];
-        if (!*slot || data->snapshots[*slot - 1].number == number)
-            return slot;
-    }
-}
-
-static int grow_snapshots(struct perun_data *data, struct pf_error *error)
-{
-    uint32_t room = data->snapshot_room ? 2 * data->snapshot_room : 64;
-    struct perun_snapshot *snapshots =
-        room < UINT32_MAX / 8 ? realloc(data->snapshots, room * sizeof *snapshots) : NULL;
-    if (snapshots)
-        data->snapshots = snapshots;
-    uint32_t *slots = snapshots ? calloc(2 * (size_t)room, sizeof *slots) : NULL;
-    if (!slots)
-        return pf_fail_memory(error);
-    free(data->snapshot_slots);
-    data->snapshot_slots = slots;
-    data->snapshot_mask = 2 * room - 1;
-    data->snapshot_room = room;
-    for (uint32_t i = 0; i < data->n_snapshots; i++)
-        *snapshot_slot(data, data->snapshots[i].number) = i + 1;
-    return 0;
-}
-
-uint32_t perun_data_snapshot(struct perun_data *data, int64_t number, struct pf_error *error)
-{
-    if (data->n_snapshots == data->snapshot_room && grow_snapshots(data, error))
+    uint32_t field = pf_intern(data->fields, name, size, error);
+    if (field == PF_NO_STRING)
         return PERUN_NONE;
-    uint32_t *slot = snapshot_slot(data, number);
-    if (!*slot) {
-        data->snapshots[data->n_snapshots] = (struct perun_snapshot){.number = number, .group = PERUN_NONE};
-        *slot = ++data->n_snapshots;
+    return pf_array_reach(&data->field_list, &data->fields_room, field, sizeof *data->field_list, error)
+               ? PERUN_NONE
+               : field;
+}
+
+static int add_known_fields(struct perun_data *data, struct pf_error *error)
+{
+    for (size_t i = 0; i < sizeof known_fields / sizeof *known_fields; i++) {
+        uint32_t field = perun_field(data, known_fields[i].name, strlen(known_fields[i].name), error);
+        if (field == PERUN_NONE)
+            return -1;
+        data->field_list[field] =
+            (struct perun_field){.identity = known_fields[i].identity, .reserved = known_fields[i].reserved};
     }
-    return *slot - 1;
+    return 0;
 }
 
-uint32_t perun_data_group(struct perun_data *data, struct pf_error *error)
+/* ---- snapshots and times ------------------------------------------------------------------------ */
+
+static bool is_snapshot(const void *of, uint32_t i, const void *key)
 {
-    if (data->n_groups == data->group_room) {
-        uint32_t room = data->group_room ? 2 * data->group_room : 64;
-        uint32_t *groups = room < UINT32_MAX / 4 ? realloc(data->groups, room * sizeof *groups) : NULL;
-        if (!groups) {
-            pf_fail_memory(error);
-            return PERUN_NONE;
-        }
-        data->groups = groups;
-        data->group_room = room;
+    return ((const struct perun_snapshot *)of)[i].number == *(const int64_t *)key;
+}
+
+uint32_t perun_snapshot(struct perun_data *data, int64_t number, struct pf_error *error)
+{
+    uint64_t hash = pf_siphash_number((uint64_t)number);
+    int64_t found = pf_hash_find(&data->snapshot_table, hash, is_snapshot, data->snapshots, &number);
+    if (found != PF_NOT_THERE)
+        return (uint32_t)found;
+    if (pf_array_room(&data->snapshots, &data->snapshots_room, data->n_snapshots, sizeof *data->snapshots,
+                      error) ||
+        pf_hash_add(&data->snapshot_table, hash, data->n_snapshots, error))
+        return PERUN_NONE;
+    data->snapshots[data->n_snapshots] = (struct perun_snapshot){number, PERUN_NONE};
+    return data->n_snapshots++;
+}
+
+uint32_t perun_new_time(struct perun_data *data, struct pf_error *error)
+{
+    if (data->n_times == PERUN_NONE ||
+        pf_array_room(&data->times, &data->times_room, data->n_times, sizeof *data->times, error))
+        return PERUN_NONE;
+    data->times[data->n_times] = pf_absent();
+    return data->n_times++;
+}
+
+int perun_set_time(struct perun_data *data, uint32_t time, struct pf_cell value, struct pf_error *error)
+{
+    if (value.type == PF_TEXT) {
+        uint32_t string = perun_string(data, value.text, value.size, error);
+        if (string == PERUN_NONE)
+            return -1;
+        value = perun_string_cell(data, string);
     }
-    data->groups[data->n_groups] = PERUN_NONE;
-    return data->n_groups++;
+    data->times[time] = value;
+    return 0;
 }
 
-int perun_data_set_time(struct perun_data *data, uint32_t group, const struct pf_cell *time,
-                        struct pf_error *error)
+struct pf_cell perun_property(const struct perun_data *data, const char *key)
 {
-    size_t row = pf_rows_count(data->times);
-    if (row >= PERUN_NONE)
-        return pf_fail_memory(error);
-    struct pf_cell cell = *time;
-    cell.plain = cell.type == PF_TEXT && pf_text_is_plain(cell.text, cell.size);
-    data->groups[group] = (uint32_t)row;
-    return pf_rows_add(data->times, &cell, error);
-}
-
-struct pf_cell perun_data_time(const struct perun_data *data, uint32_t group)
-{
-    bool known = group < data->n_groups && data->groups[group] != PERUN_NONE;
-    return known ? *pf_rows_at(data->times, data->groups[group]) : pf_absent();
+    size_t size = strlen(key);
+    for (size_t i = pf_rows_count(data->properties); i-- > 0;) {
+        const struct pf_cell *row = pf_rows_at(data->properties, i);
+        if (row[0].size == size && !memcmp(row[0].text, key, size))
+            return row[1];
+    }
+    return pf_absent();
 }
 
 /* ---- all ---------------------------------------------------------------------------------------- */
@@ -251,24 +143,24 @@ struct perun_data *perun_data_new(uint64_t limit, struct pf_error *error)
         pf_fail_memory(error);
         return NULL;
     }
-    data->none_group = PERUN_NONE;
+    data->none_time = PERUN_NONE;
     data->tree = pf_tree_new(perun_kinds);
-    data->times = pf_rows_new(1);
+    data->fields = pf_strings_new();
+    data->items = pf_store_new(limit / 4);
+    data->entries = pf_store_new(limit / 4);
+    data->columns = pf_store_new(limit / 4);
+    data->column_texts = pf_store_new(limit / 8);
+    data->links = pf_store_new(limit / 8);
     data->properties = pf_rows_new(2);
     data->models = pf_rows_new(PERUN_MODEL_COLUMNS);
     data->model_names = pf_rows_new(2);
     data->model_values = pf_store_new(limit / 8);
-    bool made = data->tree && data->times && data->properties && data->models && data->model_names &&
+    bool made = data->tree && data->fields && data->items && data->entries && data->columns &&
+                data->column_texts && data->links && data->properties && data->models && data->model_names &&
                 data->model_values;
     if (!made)
         pf_fail_memory(error);
-    if (made && !perun_fields_init(&data->fields, data->tree->strings, error) &&
-        !perun_tape_open(&data->items, limit / 4, error) &&
-        !perun_tape_open(&data->entries, limit / 4, error) &&
-        !perun_tape_open(&data->shapes, limit / 8, error) &&
-        !perun_tape_open(&data->keys, limit / 8, error) && !perun_tape_open(&data->types, limit / 8, error) &&
-        !perun_tape_open(&data->links, limit / 8, error) &&
-        !perun_tape_open(&data->columns, limit / 2, error))
+    else if (!add_known_fields(data, error))
         return data;
     perun_data_free(data);
     return NULL;
@@ -279,18 +171,19 @@ void perun_data_free(struct perun_data *data)
     if (!data)
         return;
     pf_tree_free(data->tree);
-    perun_fields_free(&data->fields);
-    struct perun_tape *tapes[] = {&data->items, &data->entries, &data->shapes, &data->keys,
-                                  &data->types, &data->links,   &data->columns};
-    for (size_t i = 0; i < sizeof tapes / sizeof *tapes; i++)
-        perun_tape_close(tapes[i]);
-    struct pf_rows *rows[] = {data->times, data->properties, data->models, data->model_names};
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
-        pf_rows_free(rows[i]);
-    pf_store_free(data->model_values);
-    free(data->model_list);
-    free(data->groups);
+    pf_strings_free(data->fields);
+    struct pf_store *stores[] = {data->items,        data->entries, data->columns,
+                                 data->column_texts, data->links,   data->model_values};
+    for (size_t i = 0; i < sizeof stores / sizeof *stores; i++)
+        pf_store_free(stores[i]);
+    pf_rows_free(data->properties);
+    pf_rows_free(data->models);
+    pf_rows_free(data->model_names);
+    pf_hash_free(&data->snapshot_table);
+    pf_notes_free(&data->notes);
+    free(data->field_list);
     free(data->snapshots);
-    free(data->snapshot_slots);
+    free(data->times);
+    free(data->model_list);
     free(data);
 }

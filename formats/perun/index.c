@@ -12,7 +12,7 @@
 #include <stdlib.h>
 
 #include "formats/driver.h"
-#include "formats/perun/flat.h"
+#include "formats/perun/perun.h"
 
 enum { HEADER = 12, ENTRY_HEAD = 24, SHA = 20, HEX = 2 * SHA, STRINGS = 5, WITH_LABEL = 6 };
 
@@ -142,11 +142,12 @@ static int add_row(struct index *index, uint32_t n, const struct entry *entry, s
     return pf_rows_add(index->rows, cells, error);
 }
 
+/* Text that ends with NUL and lives as long as the profile. */
 static const char *keep(struct index *index, const char *text, size_t size, struct pf_error *error)
 {
     struct perun_text copy = {0};
-    bool copied = !perun_text_add(&copy, text, size, error) && !perun_text_end(&copy, error);
-    uint32_t string = copied ? pf_intern(index->names, copy.at, size + 1, error) : PF_NO_STRING;
+    uint32_t string = perun_add(&copy, text, size, error) ? PF_NO_STRING
+                                                          : pf_intern(index->names, copy.at, size + 1, error);
     perun_text_free(&copy);
     return string == PF_NO_STRING ? NULL : pf_interned(index->names, string).text;
 }
@@ -164,8 +165,8 @@ static const char *name_of(struct index *index, uint32_t n, const struct pf_cell
         return name;
     struct perun_text text = {0};
     int size = snprintf(number, sizeof number, "~%u", n);
-    bool made = !perun_text_add(&text, path->text, path->size, error) &&
-                !perun_text_add(&text, number, (size_t)size, error);
+    bool made =
+        !perun_add(&text, path->text, path->size, error) && !perun_add(&text, number, (size_t)size, error);
     name = made ? keep(index, text.at, text.size, error) : NULL;
     perun_text_free(&text);
     return name;

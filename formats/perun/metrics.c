@@ -1,91 +1,64 @@
 /* SPDX-License-Identifier: MIT */
-#include "formats/perun/metrics.h"
-
-#include <errno.h>
+/* What the metrics are: their names, units, and how they add up. */
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "formats/perun/flat.h"
+#include "formats/kit/array.h"
+#include "formats/perun/perun.h"
+
+/* As many metrics as there may be; values of further ones are in resources.csv alone. */
+enum { METRICS_MAX = 10000 };
 
 /* ---- telling apart ------------------------------------------------------------------------------ */
 
-static uint32_t *slot_of(const struct perun_metrics *metrics, const struct perun_metric *key)
+static bool is_metric(const void *of, uint32_t i, const void *key)
 {
-    uint64_t hash =
-        ((uint64_t)key->type << 32 | key->subtype) * 0x9e3779b97f4a7c15u ^ key->field * 0xff51afd7u;
-    for (uint32_t i = (uint32_t)(hash ^ hash >> 32);; i++) {
-        uint32_t *slot = &metrics->slots[i & metrics->mask];
-        const struct perun_metric *at = *slot ? &metrics->list[*slot - 1] : NULL;
-        if (!at || (at->type == key->type && at->subtype == key->subtype && at->field == key->field))
-            return slot;
-    }
-}
-
-static int grow(struct perun_metrics *metrics, struct pf_error *error)
-{
-    uint32_t room = metrics->room ? 2 * metrics->room : 16;
-    struct perun_metric *list = realloc(metrics->list, room * sizeof *list);
-    if (list)
-        metrics->list = list;
-    uint32_t *slots = calloc(4 * (size_t)room, sizeof *slots);
-    if (!list || !slots) {
-        free(slots);
-        return pf_fail_memory(error);
-    }
-    free(metrics->slots);
-    metrics->slots = slots;
-    metrics->mask = 4 * room - 1;
-    metrics->room = room;
-    for (uint32_t i = 0; i < metrics->count; i++)
-        *slot_of(metrics, &list[i]) = i + 1;
-    return 0;
+    const struct perun_metric *a = &((const struct perun_metric *)of)[i], *b = key;
+    return a->type == b->type && a->subtype == b->subtype && a->field == b->field;
 }
 
 int perun_metric_of(struct perun_metrics *metrics, uint32_t type, uint32_t subtype, uint32_t field,
                     uint32_t *index, struct pf_error *error)
 {
-    struct perun_metric key = {type, subtype, field, PERUN_NONE};
-    if (metrics->count == metrics->room && grow(metrics, error))
-        return -1;
-    uint32_t *slot = slot_of(metrics, &key);
-    *index = PERUN_NONE;
-    metrics->full |= !*slot && metrics->count == PERUN_METRICS_MAX;
-    if (!*slot && metrics->count == PERUN_METRICS_MAX)
+    const struct perun_metric key = {type, subtype, field, PERUN_NONE};
+    uint64_t hash = pf_siphash(field, (uint32_t[]){type, subtype}, 2 * sizeof type);
+    int64_t found = pf_hash_find(&metrics->table, hash, is_metric, metrics->list, &key);
+    *index = found == PF_NOT_THERE ? PERUN_NONE : (uint32_t)found;
+    metrics->full |= found == PF_NOT_THERE && metrics->count == METRICS_MAX;
+    if (found != PF_NOT_THERE || metrics->count == METRICS_MAX)
         return 0;
-    if (!*slot) {
-        metrics->list[metrics->count] = key;
-        *slot = ++metrics->count;
-    }
-    *index = *slot - 1;
+    if (pf_array_room(&metrics->list, &metrics->room, metrics->count, sizeof *metrics->list, error) ||
+        pf_hash_add(&metrics->table, hash, metrics->count, error))
+        return -1;
+    metrics->list[metrics->count] = key;
+    *index = metrics->count++;
     return 0;
-}
-
-void perun_metrics_free(struct perun_metrics *metrics)
-{
-    free(metrics->list);
-    free(metrics->slots);
 }
 
 /* ---- names and units ---------------------------------------------------------------------------- */
 
+/* The empty text for none. */
 static struct pf_cell string_of(const struct perun *perun, uint32_t string)
 {
-    return string == PERUN_NONE ? pf_text("", 0) : pf_interned(perun->data->tree->strings, string);
+    return string == PERUN_NONE ? pf_text("", 0) : perun_string_cell(perun->data, string);
 }
 
 static bool is_word(struct pf_cell text, const char *word)
 {
-    return text.size == strlen(word) && !memcmp(text.text, word, text.size);
+    return text.type == PF_TEXT && text.size == strlen(word) && !memcmp(text.text, word, text.size);
 }
 
-/* A string that ends with NUL and lives as long as the profile; a NUL inside it ends it. */
-static const char *keep(struct perun *perun, const char *text, size_t size, struct pf_error *error)
+const char *perun_name(struct perun *perun, const char *text, size_t size, struct pf_error *error)
 {
-    uint32_t string = pf_intern(perun->names, text, size + 1, error);
+    char *copy = strndup(text, size); /* a NUL inside it ends it */
+    uint32_t string = copy ? pf_intern(perun->names, copy, strlen(copy) + 1, error) : PF_NO_STRING;
+    if (!copy)
+        pf_fail_memory(error);
+    free(copy);
     return string == PF_NO_STRING ? NULL : pf_interned(perun->names, string).text;
 }
 
-/* Equal strings are kept once. */
+/* Equal names are kept once. */
 static bool is_taken(const struct perun *perun, uint32_t before, const char *name)
 {
     for (uint32_t i = 0; i < before; i++)
@@ -97,25 +70,21 @@ static bool is_taken(const struct perun *perun, uint32_t before, const char *nam
 /* type(subtype).field; what there is none of is left out. A type may look like another's subtype: then a number. */
 static const char *name_of(struct perun *perun, uint32_t i, struct pf_error *error)
 {
-    const struct perun_metric *key = &perun->metric_keys[i];
-    struct pf_cell type = string_of(perun, key->type), subtype = string_of(perun, key->subtype);
-    struct pf_cell field = pf_interned(perun->data->tree->strings, perun->data->fields.list[key->field].name);
+    const struct perun_metric *key = &perun->keys.list[i];
+    struct pf_cell type = string_of(perun, key->type), subtype = string_of(perun, key->subtype),
+                   field = pf_interned(perun->data->fields, key->field);
     struct perun_text name = {0};
-    bool named = type.size || subtype.size;
-    int failed = perun_text_add(&name, type.text, type.size, error);
-    if (!failed && subtype.size)
-        failed = perun_text_add(&name, "(", 1, error) ||
-                 perun_text_add(&name, subtype.text, subtype.size, error) ||
-                 perun_text_add(&name, ")", 1, error);
-    if (!failed)
-        failed = perun_text_add(&name, ".", named, error) ||
-                 perun_text_add(&name, field.text, field.size, error) || perun_text_end(&name, error);
-    const char *kept = failed ? NULL : keep(perun, name.at, name.size, error);
+    bool named = type.size || subtype.size, inner = subtype.size;
+    const char *kept = NULL;
+    if (!perun_add_cell(&name, &type, error) && !perun_add(&name, "(", inner, error) &&
+        !perun_add_cell(&name, &subtype, error) && !perun_add(&name, ")", inner, error) &&
+        !perun_add(&name, ".", named, error) && !perun_add_cell(&name, &field, error))
+        kept = perun_name(perun, name.at, name.size, error);
     if (kept && is_taken(perun, i, kept)) {
         char number[16];
         int size = snprintf(number, sizeof number, " #%u", i);
-        failed = perun_text_add(&name, number, (size_t)size, error) || perun_text_end(&name, error);
-        kept = failed ? NULL : keep(perun, name.at, name.size, error);
+        kept = perun_add(&name, number, (size_t)size, error) ? NULL
+                                                             : perun_name(perun, name.at, name.size, error);
     }
     perun_text_free(&name);
     return kept;
@@ -126,7 +95,7 @@ static struct pf_cell unit_named(const struct perun *perun, const char *format, 
 {
     char key[300];
     int size = snprintf(key, sizeof key, format, (int)a.size, a.text, (int)b.size, b.text);
-    return size < (int)sizeof key ? perun_property(perun->data->properties, key) : pf_absent();
+    return size < (int)sizeof key ? perun_property(perun->data, key) : pf_absent();
 }
 
 /* header.units by type(subtype), type (subtype), subtype, type, header.type. */
@@ -152,11 +121,7 @@ static const char *unit_of(struct perun *perun, const struct perun_metric *key, 
         return "";
     if (found.type != PF_TEXT)
         found = string_of(perun, key->unit);
-    struct perun_text unit = {0};
-    bool copied = !perun_text_add(&unit, found.text, found.size, error) && !perun_text_end(&unit, error);
-    const char *kept = copied ? keep(perun, unit.at, unit.size, error) : NULL;
-    perun_text_free(&unit);
-    return kept;
+    return perun_name(perun, found.text, found.size, error);
 }
 
 /* ---- how they add up ---------------------------------------------------------------------------- */
@@ -164,8 +129,8 @@ static const char *unit_of(struct perun *perun, const struct perun_metric *key, 
 static uint32_t find(const struct perun *perun, const struct perun_metric *key, const char *subtype,
                      uint32_t field)
 {
-    for (uint32_t i = 0; i < perun->n_metrics; i++) {
-        const struct perun_metric *other = &perun->metric_keys[i];
+    for (uint32_t i = 0; i < perun->keys.count; i++) {
+        const struct perun_metric *other = &perun->keys.list[i];
         bool same =
             subtype ? is_word(string_of(perun, other->subtype), subtype) : other->subtype == key->subtype;
         if (other->type == key->type && other->field == field && same)
@@ -184,9 +149,9 @@ static void set(struct pf_metric *metric, const char *scope, enum pf_over_contex
 /* What `time` measures of a command are clocks of one interval (real, user, sys), which are no parts of a whole. */
 static bool is_of_clocks(const struct perun *perun, struct pf_cell type, struct pf_cell subtype)
 {
-    struct pf_cell name = perun_property(perun->data->properties, "collector_info.name");
+    struct pf_cell name = perun_property(perun->data, "collector_info.name");
     if (name.type != PF_TEXT)
-        name = perun_property(perun->data->properties, "collector.name");
+        name = perun_property(perun->data, "collector.name");
     return is_word(type, "time") && !subtype.size && name.type == PF_TEXT && is_word(name, "time");
 }
 
@@ -222,17 +187,14 @@ static void set_sums(const struct perun *perun, const struct perun_metric *key, 
         metric->over_partitions = PF_OVER_NO_PARTITIONS;
 }
 
-int perun_describe_metrics(struct perun *perun, struct perun_metrics *metrics, struct pf_error *error)
+int perun_describe_metrics(struct perun *perun, struct pf_error *error)
 {
-    perun->metrics = calloc(metrics->count + 1, sizeof *perun->metrics);
+    perun->metrics = calloc(perun->keys.count + 1, sizeof *perun->metrics);
     if (!perun->metrics)
         return pf_fail_memory(error);
-    perun->metric_keys = metrics->list;
-    perun->n_metrics = metrics->count;
-    metrics->list = NULL;
-    for (uint32_t i = 0; i < perun->n_metrics; i++) {
+    for (uint32_t i = 0; i < perun->keys.count; i++) {
         struct pf_metric *metric = &perun->metrics[i];
-        const struct perun_metric *key = &perun->metric_keys[i];
+        const struct perun_metric *key = &perun->keys.list[i];
         *metric = (struct pf_metric){.id = i, .type = "double", .description = ""};
         metric->name = name_of(perun, i, error);
         metric->unit = metric->name ? unit_of(perun, key, error) : NULL;

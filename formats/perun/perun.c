@@ -3,10 +3,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "formats/perun/model.h"
-#include "formats/perun/probe.h"
-#include "formats/perun/read.h"
-#include "formats/perun/stored.h"
+#include "formats/perun/perun.h"
 
 /* What opening reads at most, for info.txt: the regions may stand anywhere. */
 #define OPEN_MAX_BYTES ((uint64_t)1 << 20)
@@ -131,7 +128,7 @@ static int fill_info(struct pf_profile *profile, struct perun *perun, struct pf_
         struct pf_cell value = pf_absent();
         for (size_t k = 0; k < COUNT(infos->properties) && value.type == PF_ABSENT; k++)
             if (infos[i].properties[k])
-                value = perun_property(data->properties, infos[i].properties[k]);
+                value = perun_property(data, infos[i].properties[k]);
         failed = add_info(profile, infos[i].key, value, error);
     }
     perun_data_free(data);
@@ -144,13 +141,12 @@ static int fill_info(struct pf_profile *profile, struct perun *perun, struct pf_
 
 static void list_tables(struct perun *perun)
 {
-    perun->tables[PERUN_VALUES] =
-        (struct pf_table){.name = "values",
-                          .columns = value_columns,
-                          .n_columns = COUNT(value_columns),
-                          .stage = PF_MODELLED,
-                          .flags = PF_BY_PARTITION | PF_SEEKS_PARTITION | PF_SEEKS_CONTEXT,
-                          .ops = &perun_values_cursor};
+    perun->tables[PERUN_VALUES] = (struct pf_table){.name = "values",
+                                                    .columns = value_columns,
+                                                    .n_columns = COUNT(value_columns),
+                                                    .stage = PF_MODELLED,
+                                                    .flags = PF_SUMS_FLAGS,
+                                                    .ops = &pf_sums_cursor};
     perun->tables[PERUN_RESOURCES] = (struct pf_table){.name = "resources",
                                                        .columns = perun->resource_columns,
                                                        .n_columns = PERUN_R_FIELDS,
@@ -212,7 +208,7 @@ static int perun_open(struct pf_profile *profile, struct pf_error *error)
     profile->tables = perun->tables;
     profile->n_tables = PERUN_TABLES;
     profile->cells = &perun->tables[PERUN_VALUES];
-    profile->cells_value = 3;
+    profile->cells_value = PF_SUMS_VALUE;
     profile->keys = (struct pf_keys){.plural = "models", .stage = PF_PARTITIONED, .about = PERUN_MODELS};
     if (perun->stored) {
         profile->blobs = blobs;
@@ -242,12 +238,10 @@ static void perun_close(struct pf_profile *profile)
     /* From PF_MODELLED on, the tree is the core's to free. */
     if (perun->data && profile->contexts)
         perun->data->tree = NULL;
-    perun_sums_free(perun->sums);
+    perun_drop_model(perun);
     perun_data_free(perun->data);
     pf_strings_free(perun->names);
     free(perun->order);
-    free(perun->metric_keys);
-    free(perun->metrics);
     free(perun->resource_columns);
     free(perun);
 }
@@ -264,7 +258,7 @@ static ssize_t perun_blob_read(struct pf_profile *profile, size_t blob, void *bu
 
 const struct pf_driver pf_perun_driver = {.name = "perun",
                                           .title = "Perun profiles: .perf files and stored objects",
-                                          .version = 5,
+                                          .version = 6,
                                           .probe = perun_probe,
                                           .open = perun_open,
                                           .load = perun_load,

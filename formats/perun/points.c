@@ -8,8 +8,7 @@
 #include <stdlib.h>
 
 #include "formats/kit/sorter.h"
-#include "formats/perun/model.h"
-#include "formats/perun/walk.h"
+#include "formats/perun/perun.h"
 
 /* What is held in memory to sort the points of one model. */
 #define SORT_LIMIT ((uint64_t)4 << 20)
@@ -68,7 +67,7 @@ static int add_points(struct cursor *state, struct perun_walk *walk, const struc
     int more;
     while ((more = perun_walk_next(walk, error)) > 0) {
         double x, y;
-        if (walk->uid != model->uid || !number_of(perun_walk_cell(walk, model->x_field), &x) ||
+        if (walk->item.uid != model->uid || !number_of(perun_walk_cell(walk, model->x_field), &x) ||
             !number_of(perun_walk_cell(walk, model->y_field), &y))
             continue;
         uint64_t record[3] = {ordered(x), state->count++};
@@ -86,7 +85,7 @@ static int collect(const struct perun *perun, struct cursor *state, struct pf_er
     state->points = pf_sorter_new(3, 2, SORT_LIMIT);
     if (!state->points)
         return pf_fail_memory(error);
-    perun_walk_open(&walk, perun->data, false);
+    perun_walk_open(&walk, perun->data);
     int failed = add_points(state, &walk, &perun->data->model_list[state->model], error) ||
                  pf_sorter_finish(state->points, error);
     perun_walk_close(&walk);

@@ -171,9 +171,9 @@ static void test_amounts(void)
         "18446744073709551616,-9223372036854775809]}},\"resource_type_map\":{\"g#0\":{\"uid\":\"g\"}}}");
     table_is(&file, "resources",
              "0,,,0,,1000,,,g|1,,,0,,7,,,g|2,,,0,,2,,,g|3,,,0,,,,,g|4,,,0,,5,,,g|5,,,0,,-4,,,g|6,,,0,,,,"
-             ",g|7,,,0,,1,,,g|8,,,0,,nan,,,g|9,,,0,,18446744073709551616,,,g|10,,,0,,-922337203685477580"
-             "9,,,g|",
-             "amounts are numbers, also as text with a unit; of any size");
+             ",g|7,,,0,,1,,,g|8,,,0,,nan,,,g|9,,,0,,1.8446744073709552e+19,,,g|10,,,0,,-9.223372036854776e+"
+             "18,,,g|",
+             "amounts are numbers, also as text with a unit; beyond 64 bits they are doubles");
     is(file.profile.metrics[0].unit, "ms",
        "the unit beside an amount is the metric's if the header has none");
     file_close(&file);

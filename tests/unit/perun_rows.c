@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: MIT */
+/* Rows of resources: of several regions, of long columns, before damage. */
+#include "tests/unit/perun_file.h"
+
+static void test_regions(void)
+{
+    struct file file = file_of(
+        "{\"header\":{},\"snapshots\":["
+        "{\"time\":\"0.1\",\"resources\":[{\"uid\":\"a\",\"amount\":1},{\"uid\":\"a\",\"amount\":2}]},"
+        "{\"time\":\"0.2\",\"resources\":[{\"uid\":\"a\",\"amount\":3},{\"uid\":\"a\",\"amount\":4}]}],"
+        "\"global\":{\"time\":\"9\",\"resources\":[{\"uid\":\"a\",\"amount\":5},{\"uid\":\"a\",\"amount\":6}]"
+        "}}");
+    table_is(&file, "resources",
+             "0,0,0.1,0,,1,,,a|1,0,0.1,0,,2,,,a|2,1,0.2,0,,3,,,a|3,1,0.2,0,,4,,,a|4,,9,0,,5,,,a|5,,9,0,,"
+             "6,,,a|",
+             "what is alike in several snapshots belongs to its own");
+    file_close(&file);
+}
+
+/* Number i of a column as it is written, and as it is shown. */
+static const char *const numbers[][2] = {
+    {"0", "0"},
+    {"7", "7"},
+    {"12345678", "12345678"},
+    {"123456789012345", "123456789012345"},
+    {"0.5", "0.5"},
+    {"-3", "-3"},
+    {"1e2", "100"},
+    {"2.50", "2.5"},
+    {"-0", "0"},
+    {"123456789012345678901234567890", "1.2345678901234568e+29"},
+    {"1.0", "1"},
+    {"0.00001", "1e-05"},
+    {"3.25", "3.25"},
+    {"0.1234567890123456789", "0.12345678901234568"},
+};
+enum { NUMBERS = sizeof numbers / sizeof *numbers, ROWS = 40000 };
+
+/* Two columns, of which the second is an eighth number; separated in several ways. */
+static char *columns(void)
+{
+    static const char *const separators[] = {", ", ",", ",  ", ",\n"};
+    char *text = NULL;
+    size_t size;
+    FILE *out = open_memstream(&text, &size);
+    fputs("{\"header\":{\"type\":\"t\"},\"resources\":{\"a#0\":{\"amount\":[", out);
+    for (unsigned i = 0; i < ROWS; i++)
+        fprintf(out, "%s%s", i ? separators[i / 100 % 4] : "", numbers[i % NUMBERS][0]);
+    fputs("], \"order\": [", out);
+    for (unsigned i = 0; i < ROWS; i++)
+        fprintf(out, "%s%u", i ? ", " : " ", i / 8);
+    fputs("]}},\"resource_type_map\":{\"a#0\":{\"uid\":\"a\",\"workload\":\"x, y\"}}}", out);
+    fclose(out);
+    return text;
+}
+
+/* Columns of numbers are shown as they would be if each was read and printed. limit: what may be held in memory, in bytes. */
+static void test_columns(uint64_t limit, const char *what)
+{
+    struct file file;
+    char *json = columns(), *want = NULL;
+    size_t size;
+    FILE *out = open_memstream(&want, &size);
+    for (unsigned i = 0; i < ROWS; i++)
+        fprintf(out, "%u,,,0,,%s,%u,x, y,t,,a|", i, numbers[i % NUMBERS][1], i / 8);
+    fclose(out);
+    file_open(&file, &pf_perun_driver, "job.perf", json, strlen(json), limit);
+    char *whole = table_text(&file.profile, "resources", PF_UNRESTRICTED, ROWS);
+    char *hops = table_text(&file.profile, "resources", PF_UNRESTRICTED, 777);
+    ok(!strcmp(whole, want), "numbers in columns are shown as they are printed, %s", what);
+    ok(!strcmp(hops, want), "and from saved positions");
+    file_close(&file);
+    free(json);
+    free(want);
+    free(whole);
+    free(hops);
+}
+
+static void test_damage_behind(void)
+{
+    struct file file =
+        file_of("{\"header\":{},\"resources\":[{\"uid\":\"a\",\"amount\":1},\n{\"uid\":\"a\",\"amount\":2},\n"
+                "{\"uid\":\"a\",\"amount\":3},\n{\"uid\":\"a\",\"amount\":4}{");
+    table_is(&file, "values", "all,a,amount,10|", "what is alike and stands before damage is kept");
+    const struct pf_cell *row = pf_rows_at(file.profile.warnings, 0);
+    ok(pf_rows_count(file.profile.warnings) == 1 && row[0].i == 4, "the damage is told with its line");
+    file_close(&file);
+}
+
+int main(void)
+{
+    test_regions();
+    test_columns(64 << 20, "from memory");
+    test_columns(4096, "from a file");
+    test_damage_behind();
+    return done();
+}
