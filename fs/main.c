@@ -20,7 +20,7 @@ enum { CACHE_DEFAULT = 32 << 20, PASS_THREADS_MIN = 2, SHORT_THREADS = 2 };
 /* What options can say; strings are owned by libfuse's parser until the program ends. */
 struct settings {
     char *metric, *instr_map, *cache;
-    int only_profiles;
+    int only_profiles, others;
     int foreground, debug, single_thread;
     int help, version;
     char *source, *mountpoint;
@@ -30,6 +30,8 @@ struct settings {
     {                                                                                                        \
         text, offsetof(struct settings, field), value                                                        \
     }
+
+enum { KEEP_ALLOW_OTHER };
 
 /* Words that mount(8) and fstab pass along and that mean nothing here. */
 static const struct fuse_opt option_table[] = {
@@ -45,6 +47,7 @@ static const struct fuse_opt option_table[] = {
     SETTING("--help", help, 1),
     SETTING("-V", version, 1),
     SETTING("--version", version, 1),
+    FUSE_OPT_KEY("allow_other", KEEP_ALLOW_OTHER),
     FUSE_OPT_KEY("defaults", FUSE_OPT_KEY_DISCARD),
     FUSE_OPT_KEY("auto", FUSE_OPT_KEY_DISCARD),
     FUSE_OPT_KEY("noauto", FUSE_OPT_KEY_DISCARD),
@@ -64,6 +67,8 @@ static int take_argument(void *data, const char *arg, int key, struct fuse_args 
 {
     struct settings *settings = data;
     (void)out;
+    if (key == KEEP_ALLOW_OTHER)
+        return settings->others = 1;
     if (key == FUSE_OPT_KEY_OPT)
         return strncmp(arg, "x-", 2) != 0; /* keep for libfuse, but x-systemd.* and the like */
     char **place = !settings->source       ? &settings->source
@@ -157,6 +162,7 @@ static int options_of(struct settings *settings, char *cache, struct pf_fs_optio
     *options = (struct pf_fs_options){
         .profile = {.metric = settings->metric, .instr_map = settings->instr_map, .cache = CACHE_DEFAULT},
         .only_profiles = settings->only_profiles,
+        .others = settings->others,
         .cache_folder = cache,
         .pass_threads = PASS_THREADS_MIN,
         .short_threads = SHORT_THREADS};

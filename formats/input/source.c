@@ -90,6 +90,7 @@ struct pf_source *pf_source_new(int directory, const char *name, struct pf_error
     }
     pthread_mutex_init(&source->lock, NULL);
     pthread_mutex_init(&source->folder_lock, NULL);
+    source->access.mode = 0444;
     source->directory = -1;
     source->folder = fcntl(directory, F_DUPFD_CLOEXEC, 3);
     source->name = strdup(name);
@@ -134,6 +135,43 @@ static int place_of(const struct pf_source *source, const char *name, const char
 {
     *relative = name ? name : source->name;
     return name && source->directory >= 0 ? source->directory : source->folder;
+}
+
+struct pf_access pf_source_access(struct pf_source *source)
+{
+    pthread_mutex_lock(&source->folder_lock);
+    struct pf_access access = source->access;
+    pthread_mutex_unlock(&source->folder_lock);
+    return access;
+}
+
+void pf_source_note_access(struct pf_source *source, int directory, const char *name, const struct stat *st,
+                           bool through)
+{
+    struct stat bare = *st;
+    if (source->lists)
+        bare.st_mode = pf_mode_without_list(directory, name, bare.st_mode);
+    struct pf_access access = through ? pf_access_through(&bare) : pf_access_of(&bare);
+    pthread_mutex_lock(&source->folder_lock);
+    pf_access_narrow(&source->access, &access, geteuid());
+    pthread_mutex_unlock(&source->folder_lock);
+}
+
+/* What stands at an input's place, and the folders between the source and it. */
+static void note_place(struct pf_source *source, const char *name, const struct stat *st)
+{
+    const char *relative;
+    int folder = place_of(source, name, &relative);
+    for (const char *slash = strchr(relative, '/'); *relative != '/' && slash;
+         slash = strchr(slash + 1, '/')) {
+        struct stat above;
+        char *path = strndup(relative, (size_t)(slash - relative));
+        if (!path || fstatat(folder, path, &above, AT_SYMLINK_NOFOLLOW))
+            above = (struct stat){.st_mode = S_IFDIR | 0700, .st_uid = geteuid()};
+        pf_source_note_access(source, folder, path ? path : "", &above, true);
+        free(path);
+    }
+    pf_source_note_access(source, *relative == '/' ? AT_FDCWD : folder, relative, st, false);
 }
 
 static int64_t now_ns(void)
@@ -200,6 +238,7 @@ static int open_input(struct pf_input *input, struct pf_error *error)
         return pf_fail(error, EINVAL, "not a regular file");
     }
     pf_outlast_clock_tick(fd, &st);
+    note_place(input->source, input->name, &st);
     struct pf_stamp stamp = pf_stamp_of(&st);
     if (input->present && !pf_stamp_same(&stamp, &input->stamp)) {
         close(fd);
@@ -485,5 +524,12 @@ int pf_source_matches(struct pf_source *source, const char *name, const struct p
 {
     struct pf_stamp now;
     int lack = stamp_now(source, name, &now);
-    return lack ? -lack : pf_stamp_same(&now, stamp);
+    bool same = !lack && pf_stamp_same(&now, stamp);
+    const char *relative;
+    int folder = place_of(source, name, &relative);
+    struct stat st;
+    if (same && !fstatat(folder, relative, &st, *relative == '/' ? 0 : AT_SYMLINK_NOFOLLOW) &&
+        S_ISREG(st.st_mode))
+        note_place(source, name, &st);
+    return lack ? -lack : same;
 }

@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <sys/types.h>
 
+#include "formats/input/access.h"
 #include "formats/kit/error.h"
 
 /*
@@ -34,6 +35,17 @@ bool pf_stamp_same(const struct pf_stamp *a, const struct pf_stamp *b);
  */
 struct pf_source *pf_source_new(int directory, const char *name, struct pf_error *error);
 void pf_source_free(struct pf_source *source);
+
+/* Whether a name in the source's folder may be of interest to it. */
+typedef bool pf_matters(const char *name);
+
+/*
+ * Others than the mounter will read what is made of the source: from here on access control lists count, too, and of a source that
+ * is a directory all files that stand in it and matter (NULL: all do), for any of them may become an input later.
+ */
+void pf_source_mind_others(struct pf_source *source, pf_matters *matters);
+/* Who may read everything that has been an input so far, and reach it from the source's own folder. Safe from any thread. */
+struct pf_access pf_source_access(struct pf_source *source);
 
 /* The entry's own name, as it stands in its folder. */
 const char *pf_source_name(const struct pf_source *source);
@@ -85,7 +97,6 @@ void pf_input_free(struct pf_input *input);
  * Which names in the source's folder may matter to it. What comes and goes there otherwise changes nothing (an
  * archive's folder gets new profiles every day). To be set before pf_source_list; NULL: all do.
  */
-typedef bool pf_matters(const char *name);
 void pf_source_set_matters(struct pf_source *source, pf_matters *matters);
 
 /* One entry of a folder; type is one of readdir's DT_ values. Nonzero ends the listing. */

@@ -78,6 +78,7 @@ static int folder_now(struct pf_source *source, enum listed listed, struct pf_st
     if (fstat(folder_of(source), &st) || !S_ISDIR(st.st_mode))
         return 0;
     struct pf_stamp times = pf_stamp_of(&st);
+    pf_source_note_access(source, folder_of(source), "", &st, false);
     pthread_mutex_lock(&source->folder_lock);
     if (!pf_stamp_same(&times, &names->times)) {
         DIR *listing = open_folder(source);
@@ -105,13 +106,17 @@ static bool is_inner_folder(const char *name)
 }
 
 /* What its times tell: they change with the names in it. */
-static int inner_folder_now(const struct pf_source *source, const char *name, struct pf_stamp *stamp)
+static int inner_folder_now(struct pf_source *source, const char *name, struct pf_stamp *stamp)
 {
     struct stat st;
     errno = 0;
     int fd = source->directory < 0 ? -1 : pf_open_beneath(source->directory, name, O_PATH | O_DIRECTORY);
     int lack = fd < 0 && pf_is_lack(errno) ? errno : 0;
-    *stamp = fd >= 0 && !fstat(fd, &st) ? pf_stamp_of(&st) : (struct pf_stamp){0};
+    *stamp = (struct pf_stamp){0};
+    if (fd >= 0 && !fstat(fd, &st)) {
+        pf_source_note_access(source, fd, "", &st, false);
+        *stamp = pf_stamp_of(&st);
+    }
     if (fd >= 0)
         close(fd);
     return lack;
@@ -128,6 +133,20 @@ bool pf_source_listing_now(struct pf_source *source, const char *name, struct pf
     else
         return false;
     return true;
+}
+
+void pf_source_mind_others(struct pf_source *source, pf_matters *matters)
+{
+    source->lists = true;
+    DIR *listing = source->directory < 0 ? NULL : open_folder(source);
+    for (const struct dirent *found; listing && (found = readdir(listing));) {
+        struct stat st;
+        if ((!matters || matters(found->d_name)) && found->d_type != DT_DIR &&
+            !fstatat(source->directory, found->d_name, &st, AT_SYMLINK_NOFOLLOW) && S_ISREG(st.st_mode))
+            pf_source_note_access(source, source->directory, found->d_name, &st, false);
+    }
+    if (listing)
+        closedir(listing);
 }
 
 /* ---- listing ------------------------------------------------------------------------------------ */
@@ -181,6 +200,7 @@ static int record_inner_folder(struct pf_source *source, const char *name, DIR *
     if (fstat(dirfd(listing), &st))
         return pf_fail(error, errno, "%s", strerror(errno));
     pf_outlast_clock_tick(dirfd(listing), &st);
+    pf_source_note_access(source, dirfd(listing), "", &st, false);
     pthread_mutex_lock(&source->lock);
     struct pf_input *input = pf_source_find(source, name);
     if (!input && (input = pf_source_add(source, name, error))) {

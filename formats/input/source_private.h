@@ -30,16 +30,22 @@ struct pf_source {
     pthread_mutex_t lock;
     struct pf_input **inputs;
     size_t count;
+    bool lists;                  /* access control lists count */
     pf_matters *matters;         /* NULL: all names in the folder do */
     pthread_mutex_t folder_lock; /* guards the following */
     struct folder_names {
         struct pf_stamp times;  /* of the folder when its names were last gone through */
         struct pf_stamp digest; /* what they came to */
     } names[2];
+    struct pf_access access; /* of whoever may read all inputs looked at so far */
 };
 
 /* The input of this name, or NULL; with source->lock held. */
 struct pf_input *pf_source_find(struct pf_source *source, const char *name);
+
+/* An input, or a folder on the way to it, has been looked at, which is `name` in a directory ("": that itself). */
+void pf_source_note_access(struct pf_source *source, int directory, const char *name, const struct stat *st,
+                           bool through);
 
 /* Records an input; NULL with *error filled. With source->lock held. */
 struct pf_input *pf_source_add(struct pf_source *source, const char *name, struct pf_error *error);

@@ -186,8 +186,8 @@ static int control_attr(struct pf_fs *fs, uint64_t ino, struct pf_attr *attr)
     *st = (struct stat){.st_ino = ino,
                         .st_mode = S_IFREG | 0444,
                         .st_nlink = 1,
-                        .st_uid = getuid(),
-                        .st_gid = getgid(),
+                        .st_uid = geteuid(),
+                        .st_gid = getegid(),
                         .st_blksize = 4096,
                         .st_mtim = now,
                         .st_ctim = now,
@@ -207,6 +207,8 @@ static int control_attr(struct pf_fs *fs, uint64_t ino, struct pf_attr *attr)
                       : item == CONTROL_VERSION ? (off_t)sizeof version - 1
                                                 : 0;
     }
+    if (fs->options.others) /* it names what stands in folders that not all may enter */
+        st->st_mode &= ~(mode_t)0077;
     st->st_blocks = (st->st_size + 511) / 512;
     return 0;
 }

@@ -101,7 +101,9 @@ static int open_profile_dir(struct pf_dir *dir, struct pf_job **job)
     if (!place->live)
         return 0;
     result = pf_live_ready(place->live, place->node.kind, place->node.item, job, &error);
-    return result == PF_WAIT ? PF_PARKED : result ? pf_fs_errno(dir->fs, &error) : 0;
+    if (result)
+        return result == PF_WAIT ? PF_PARKED : pf_fs_errno(dir->fs, &error);
+    return place->node.kind != PF_TOP && pf_place_has_narrowed(dir->fs, place) ? ESTALE : 0;
 }
 
 static bool is_source_dir(struct pf_fs *fs, uint64_t ino)

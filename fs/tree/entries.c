@@ -178,6 +178,8 @@ int pf_classify(struct pf_fs *fs, int directory, const char *name, struct pf_fou
         return ENOENT;
     if (fstatat(directory, name, &found->st, AT_SYMLINK_NOFOLLOW))
         return errno == ENOENT && is_beside_name(name) ? classify_beside(directory, name, found) : errno;
+    if (fs->options.others)
+        found->st.st_mode = pf_mode_without_list(directory, name, found->st.st_mode);
     mode_t mode = found->st.st_mode;
     found->type = S_ISDIR(mode)   ? PF_ENTRY_DIR
                   : S_ISREG(mode) ? PF_ENTRY_FILE

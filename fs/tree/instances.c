@@ -34,6 +34,7 @@ static struct pf_instance *new_instance(struct pf_fs *fs, struct pf_entry *entry
     instance->entry = entry;
     instance->driver = found->driver;
     instance->st = found->st;
+    instance->access = pf_access_of(&found->st);
     pthread_mutex_init(&instance->opening, NULL);
     entry->holds++;
     return instance;
@@ -131,6 +132,8 @@ struct pf_live *pf_open_found(struct pf_fs *fs, char *path, const struct pf_driv
     }
     if (folder >= 0)
         close(folder);
+    if (source && fs->options.others)
+        pf_source_mind_others(source, driver->matters);
     return source ? pf_live_open(&fs->core, driver, source, error) : NULL;
 }
 
@@ -200,13 +203,26 @@ struct pf_live *pf_instance_live(struct pf_fs *fs, struct pf_instance *instance,
     return live;
 }
 
-void pf_node_stat(const struct pf_instance *instance, struct pf_node node, struct stat *st)
+struct pf_access pf_instance_access(struct pf_fs *fs, struct pf_instance *instance, struct pf_live *live)
 {
-    mode_t readable = instance->st.st_mode & 0444;
+    struct pf_access read = {.mode = 0444};
+    if (live)
+        read = pf_source_access(pf_live_profile(live)->source);
+    pthread_mutex_lock(&fs->lock);
+    pf_access_narrow(&instance->access, &read, geteuid());
+    struct pf_access access = instance->access;
+    pthread_mutex_unlock(&fs->lock);
+    return access;
+}
+
+void pf_node_stat(const struct pf_instance *instance, const struct pf_access *access, struct pf_node node,
+                  struct stat *st)
+{
+    mode_t readable = access->mode;
     *st = (struct stat){.st_ino = pf_ino(instance->id, node.kind, node.item),
                         .st_nlink = 1,
-                        .st_uid = instance->st.st_uid,
-                        .st_gid = instance->st.st_gid,
+                        .st_uid = access->uid,
+                        .st_gid = access->gid,
                         .st_atim = instance->st.st_mtim,
                         .st_mtim = instance->st.st_mtim,
                         .st_ctim = instance->st.st_mtim,
@@ -350,8 +366,10 @@ int pf_place_enter(struct pf_fs *fs, uint64_t ino, bool check, struct pf_place *
     } else {
         place->instance = pf_map_get(&fs->instances, ino >> 40);
     }
-    if (place->instance)
+    if (place->instance) {
         pf_instance_use(fs, place->instance);
+        place->told = place->instance->access;
+    }
     pthread_mutex_unlock(&fs->lock);
     if (!place->instance)
         return ESTALE;
@@ -362,6 +380,7 @@ int pf_place_enter(struct pf_fs *fs, uint64_t ino, bool check, struct pf_place *
         pf_place_leave(fs, place);
         return result;
     }
+    pf_instance_access(fs, place->instance, place->live);
     if (place->instance->failed && place->node.kind != PF_TOP && place->node.kind != PF_ERROR)
         stale = true;
     bool again = job && *job;
@@ -371,5 +390,16 @@ int pf_place_enter(struct pf_fs *fs, uint64_t ino, bool check, struct pf_place *
         pf_place_leave(fs, place);
         return pf_fs_errno(fs, &error);
     }
-    return newer || stale || changed ? move(fs, place, newer, job) : 0;
+    if (!newer && !stale && !changed)
+        return 0;
+    int result = move(fs, place, newer, job);
+    if (!result)
+        place->told = pf_instance_access(fs, place->instance, place->live);
+    return result;
+}
+
+bool pf_place_has_narrowed(struct pf_fs *fs, const struct pf_place *place)
+{
+    struct pf_access now = pf_instance_access(fs, place->instance, place->live);
+    return fs->options.others && !pf_access_same(&now, &place->told);
 }

@@ -171,7 +171,7 @@ int pf_entry_attr(struct pf_fs *fs, struct pf_entry *parent, const char *name, c
         struct pf_instance *instance = pf_instance_of(fs, entry, found);
         if (instance) {
             *attr = (struct pf_attr){.entry_seconds = SOURCE_SECONDS, .attr_seconds = VERSION_SECONDS};
-            pf_node_stat(instance, (struct pf_node){PF_TOP, 0}, &attr->st);
+            pf_node_stat(instance, &instance->access, (struct pf_node){PF_TOP, 0}, &attr->st);
             instance->lookups++;
         } else {
             result = ENOMEM;
@@ -217,12 +217,16 @@ static int node_size(struct pf_fs *fs, const struct pf_place *place, struct pf_n
 int pf_place_attr(struct pf_fs *fs, const struct pf_place *place, struct pf_node node, bool may_wait,
                   struct pf_attr *attr, struct pf_job **job)
 {
-    *attr = (struct pf_attr){.entry_seconds = VERSION_SECONDS, .attr_seconds = VERSION_SECONDS};
-    pf_node_stat(place->instance, node, &attr->st);
+    /* A further input may leave fewer who may read: where others are let in the kernel asks each time. Not of the profile's own
+     * folder, which tells nothing of the inputs and would be opened for it. */
+    bool settled = !fs->options.others || node.kind == PF_TOP;
+    *attr = (struct pf_attr){.entry_seconds = VERSION_SECONDS, .attr_seconds = settled ? VERSION_SECONDS : 0};
+    uint64_t size = 0;
+    int result = pf_is_folder(node.kind) ? 0 : node_size(fs, place, node, may_wait, &size, job);
+    struct pf_access access = pf_instance_access(fs, place->instance, place->live);
+    pf_node_stat(place->instance, &access, node, &attr->st);
     if (pf_is_folder(node.kind))
         return 0;
-    uint64_t size = 0;
-    int result = node_size(fs, place, node, may_wait, &size, job);
     attr->st.st_size = (off_t)size;
     attr->st.st_blocks = (blkcnt_t)((size + 511) / 512);
     return result;
@@ -389,16 +393,20 @@ static int getattr_in_source(struct pf_fs *fs, uint64_t ino, struct pf_attr *att
     int fd = pf_entry_open(fs, entry, O_PATH | O_NOFOLLOW);
     struct stat st = {0};
     int result = fd < 0 || fstat(fd, &st) ? errno : 0;
+    mode_t mode = !result && fs->options.others ? pf_mode_without_list(fd, "", st.st_mode) : st.st_mode;
     if (fd >= 0)
         close(fd);
     pthread_mutex_lock(&fs->lock);
     if (result == ELOOP && entry->found.type == PF_ENTRY_LINK) { /* opened by nobody: as last seen */
         st = entry->found.st;
+        mode = st.st_mode;
         result = 0;
     }
     if (!result && (st.st_mode & S_IFMT) != (entry->found.st.st_mode & S_IFMT))
         result = ESTALE;
     if (!result) {
+        if (fs->options.others)
+            st.st_mode = mode;
         entry->found.st = st;
         fill_entry_attr(entry, attr);
     }

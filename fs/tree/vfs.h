@@ -25,7 +25,9 @@ enum { PF_PARKED = -1 };
 
 struct pf_fs_options {
     struct pf_options profile;
-    bool only_profiles;       /* leave out what is no profile */
+    bool only_profiles; /* leave out what is no profile */
+    bool
+        others; /* others than the mounter may look: access control lists count, .profilefs is the mounter's */
     const char *cache_folder; /* NULL: keep nothing on disk */
     unsigned pass_threads, short_threads;
 };

@@ -9,6 +9,7 @@
 struct pf_handle {
     struct pf_fs *fs;
     struct pf_instance *instance; /* used; NULL for what is in no profile */
+    struct pf_access access;      /* who might read it when it was opened */
     struct pf_file *file;         /* a generated file */
     int fd;                       /* a file that passes through, or -1 */
     struct pf_lines *lines;       /* a generated file that is read once; `live` is held then */
@@ -68,11 +69,21 @@ static int open_generated(struct pf_fs *fs, const struct pf_place *place, bool o
     struct pf_live *live = place->live;
     unsigned kind = place->node.kind;
     int result = once ? pf_file_walk(live, kind, place->node.item, &handle->lines, job, &error) : 0;
-    if (handle->lines)
-        handle->live = pf_live_hold(live);
-    else if (!result)
+    if (!result && !handle->lines)
         result = pf_file_open(live, kind, place->node.item, &handle->file, job, &error);
+    if (!result)
+        handle->live = pf_live_hold(live);
     return result == PF_WAIT ? PF_PARKED : result ? pf_fs_errno(fs, &error) : 0;
+}
+
+static void close_text(struct pf_handle *handle)
+{
+    if (handle->lines)
+        handle->lines->ops->close(handle->lines);
+    pf_live_release(handle->live);
+    if (handle->file)
+        pf_file_close(handle->file);
+    free(handle->bytes);
 }
 
 static int open_in_profile(struct pf_fs *fs, uint64_t ino, bool once, struct pf_handle *handle,
@@ -92,10 +103,14 @@ static int open_in_profile(struct pf_fs *fs, uint64_t ino, bool once, struct pf_
     } else {
         result = open_generated(fs, &place, once, handle, job);
     }
+    if (!result && pf_place_has_narrowed(fs, &place))
+        result = ESTALE; /* looked up again, the name gives who may read it */
     if (result) {
+        close_text(handle);
         pf_place_leave(fs, &place);
         return result;
     }
+    handle->access = pf_instance_access(fs, place.instance, place.live);
     handle->instance = place.instance;
     pf_live_release(place.live);
     return 0;
@@ -142,17 +157,12 @@ int pf_fs_open_once(struct pf_fs *fs, uint64_t ino, struct pf_handle **handle, s
 
 void pf_fs_close(struct pf_handle *handle)
 {
-    if (handle->lines)
-        handle->lines->ops->close(handle->lines);
-    pf_live_release(handle->live);
+    close_text(handle);
     pf_buf_free(&handle->passage);
-    if (handle->file)
-        pf_file_close(handle->file);
     if (handle->instance)
         pf_instance_unuse(handle->fs, handle->instance);
     if (handle->fd >= 0)
         close(handle->fd);
-    free(handle->bytes);
     free(handle);
 }
 
@@ -212,7 +222,13 @@ int pf_fs_read(struct pf_handle *handle, uint64_t offset, size_t size, struct pf
 {
     int result;
     PF_WITH_DESCRIPTORS(handle->fs, result, read_handle(handle, offset, size, data, job));
-    return result;
+    if (result || !handle->instance || !handle->fs->options.others)
+        return result;
+    struct pf_access now = pf_instance_access(handle->fs, handle->instance, handle->live);
+    if (pf_access_same(&now, &handle->access))
+        return 0;
+    pf_data_release(handle->fs, data);
+    return ESTALE; /* what was read just now is for fewer than those who might open it */
 }
 
 void pf_data_release(struct pf_fs *fs, struct pf_data *data)

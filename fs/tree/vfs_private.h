@@ -52,7 +52,8 @@ struct pf_instance {
     uint32_t id;
     struct pf_entry *entry; /* held */
     const struct pf_driver *driver;
-    struct stat st; /* of the source */
+    struct stat st;          /* of the source */
+    struct pf_access access; /* of those who may read all that it was made from so far; guarded by fs->lock */
     uint64_t lookups;
     unsigned uses; /* operations and handles under way */
     pthread_mutex_t opening;
@@ -163,8 +164,12 @@ struct pf_live *pf_open_found(struct pf_fs *fs, char *path, const struct pf_driv
  * profile. */
 struct pf_live *pf_instance_live(struct pf_fs *fs, struct pf_instance *instance, struct pf_error *error);
 
+/* Who may read what the instance serves, brought up to date by what `live` (may be NULL) has read. */
+struct pf_access pf_instance_access(struct pf_fs *fs, struct pf_instance *instance, struct pf_live *live);
+
 /* The attributes of a node; the caller fills size and blocks of files. */
-void pf_node_stat(const struct pf_instance *instance, struct pf_node node, struct stat *st);
+void pf_node_stat(const struct pf_instance *instance, const struct pf_access *access, struct pf_node node,
+                  struct stat *st);
 
 /*
  * A node of the newest version: the place that a number stands for, with uses and references taken
@@ -175,10 +180,14 @@ struct pf_place {
     struct pf_instance *instance;
     struct pf_live *live; /* NULL: instance->failed */
     struct pf_node node;
+    struct pf_access
+        told; /* who might read it when it was entered: what the kernel was told, if it asks each time */
     bool moved;
 };
 int pf_place_enter(struct pf_fs *fs, uint64_t ino, bool check, struct pf_place *place, struct pf_job **job);
 void pf_place_leave(struct pf_fs *fs, struct pf_place *place);
+/* True if fewer may read it than when the kernel let somebody in, where others are let in: what was read since tells so. */
+bool pf_place_has_narrowed(struct pf_fs *fs, const struct pf_place *place);
 
 /* Turns a library error into an errno value and remembers it. */
 int pf_fs_errno(struct pf_fs *fs, const struct pf_error *error);

@@ -111,10 +111,64 @@ unmount
 
 if [ "$(id -u)" = 0 ] && command -v setpriv >/dev/null && mount_source -o allow_other 2>/dev/null; then
     chmod 755 "$work"
-    as_nobody() { setpriv --reuid 65534 --regid 65534 --clear-groups "$@"; }
-    ok "with allow_other, others cannot read a profile that only its owner may read" \
-        bash -c "! setpriv --reuid 65534 --regid 65534 --clear-groups cat '$p/info.txt'"
+    as() { local id=$1; shift; setpriv --reuid "$id" --regid "$id" --clear-groups "$@"; }
+    as_nobody() { as 65534 "$@"; }
+    denied() { ok "$1" bash -c "! setpriv --reuid 65534 --regid 65534 --clear-groups cat '$2' 2>/dev/null"; }
+    denied "with allow_other, others cannot read a profile that only its owner may read" "$p/info.txt"
     ok "but can read one that all may read" as_nobody cat "$q/info.txt"
+    is "$(stat -c %a "$mnt/.profilefs" "$mnt/.profilefs/profiles.csv" | tr '\n' ' ')" "500 400 " \
+        ".profilefs is the mounter's: it names what stands in folders that not all may enter"
+    denied "others cannot read the list of profiles" "$mnt/.profilefs/profiles.csv"
+    unmount
+
+    # Directories that are profiles, made from files that fewer may read than may list the directory.
+    for file in $(cd "$archive/hpc/solver-2023" && ls | grep 'db$'); do
+        db=$src/$file.private
+        cp -r "$archive/hpc/solver-2023" "$db"
+        chmod -R u+rwX,go+rX "$db"
+        chmod 600 "$db/$file"
+    done
+    cp -r "$archive/hpc/solver-2023" "$src/open"
+    chmod -R u+rwX,go+rX "$src/open"
+    mount_source -o allow_other
+    for db in "$mnt"/*.private; do
+        is "$(as_nobody find "$db" -type f -not -path '*/src/*' -exec cat {} + 2>/dev/null | wc -c)" 0 \
+            "of a database whose $(basename "$db" .private) is private, others read nothing"
+    done
+    ok "a database whose files all may read is served to all" as_nobody bash -c "cat '$mnt/open/tables/values.csv' | grep -q ."
+    unmount
+    # An experiment is made from the profiles of other folders.
+    cp -r "$archive/cube" "$archive/scaling" "$src/"
+    chmod -R u+rwX,go+rX "$src/cube" "$src/scaling"
+    mount_source -o allow_other
+    ok "an experiment over profiles that all may read is served to all" as_nobody cat "$mnt/cube/experiment/tables/points.csv"
+    unmount
+    find "$src/cube" -name '*.cubex' | head -n 1 | xargs chmod 600
+    mount_source -o allow_other
+    is "$(as_nobody find "$mnt/cube/experiment" -type f -exec cat {} + 2>/dev/null | wc -c)" 0 \
+        "of an experiment over profiles one of which is private others read nothing"
+    unmount
+    rm -r "$src/cube" "$src/scaling"
+    mount_source -o allow_other
+
+    # Whoever owns the private file is the one who may read.
+    chown 1234 "$src/meta.db.private/meta.db"
+    mount_source -o allow_other
+    ok "the owner of a private file reads what is made from it" as 1234 cat "$mnt/meta.db.private/info.txt"
+    is "$(stat -c '%u %a' "$mnt/meta.db.private/info.txt")" "1234 400" "as owner and mode tell"
+    chmod 644 "$src/meta.db.private/meta.db"
+    ok "when the mode changes, others may read" as_nobody cat "$mnt/meta.db.private/tables/metrics.csv"
+    chmod 600 "$src/meta.db.private/meta.db"
+    denied "and when it changes back, not any more" "$mnt/meta.db.private/tables/metrics.csv"
+
+    if command -v setfacl >/dev/null && setfacl -m u:65534:- "$src/sub/run one,two.xray" "$src/notes.txt" 2>/dev/null; then
+        sleep 1.1
+        denied "who is shut out by an access control list does not read the profile" "$q/info.txt"
+        denied "nor a file that passes through" "$mnt/notes.txt"
+        is "$(stat -c %a "$mnt/notes.txt" "$q/info.txt" | tr '\n' ' ')" "600 400 " "such a list takes the bits of all but the owner"
+    else
+        skip "access control lists" "no setfacl, or a file system without them"
+    fi
 else
     skip "permissions of other users" "needs root"
 fi
