@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-#include "formats/xray/buffers.h"
-
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 
-#include "formats/kit/array.h"
 #include "formats/xray/records.h"
+
+/*
+ * The light pass over an FDR log: which buffers it has, of which threads. Only the start of each buffer is read, unless the
+ * file is damaged there.
+ */
 
 enum {
     /* Extents, NewBuffer, wall time, process, CPU, and usually the first event. */
@@ -20,22 +21,14 @@ struct scan {
     const struct xray_header *header;
     struct pf_input *input;
     struct pf_pass *pass;
-    struct xray_index *index;
-    struct xray_threads threads;
+    struct xray_indexing *indexing;
+    struct pf_notes *notes;
     struct xray_decoder decoder;
-    struct xray_buffer *buffers; /* owned */
-    size_t n_buffers, room;
     uint64_t size;        /* of the file */
     uint64_t base;        /* offset in the file of bytes[0] */
     size_t have;          /* in bytes[] */
     unsigned char *bytes; /* CHUNK of them, owned */
 };
-
-static int note(struct scan *scan, enum xray_note_kind kind, uint64_t offset, uint64_t detail,
-                struct pf_error *error)
-{
-    return xray_note(&scan->index->notes, kind, offset, detail, error);
-}
 
 /* At least `want` bytes at offset (up to CHUNK), less only at the end of the file; *have: how many. */
 static const unsigned char *peek(struct scan *scan, uint64_t offset, size_t want, size_t *have,
@@ -78,7 +71,7 @@ static int step(struct scan *scan, uint64_t offset, struct pf_error *error)
 
 /* What a buffer says about itself before its first event. */
 struct preamble {
-    struct xray_buffer buffer;
+    struct xray_part part;
     int32_t pid, tid;
     bool has_pid;
 };
@@ -89,44 +82,21 @@ static void read_preamble(struct preamble *preamble, const unsigned char *bytes,
     for (; size >= XRAY_METADATA_SIZE; bytes += XRAY_METADATA_SIZE, size -= XRAY_METADATA_SIZE) {
         switch (big_endian ? bytes[0] & 0x7f : bytes[0] >> 1) {
         case XRAY_WALLTIME: /* i64 seconds at 1, i32 microseconds at 9 */
-            preamble->buffer.seconds = (int64_t)pf_u64(bytes + 1, big_endian);
-            preamble->buffer.micros = (int32_t)pf_u32(bytes + 9, big_endian);
+            preamble->part.seconds = (int64_t)pf_u64(bytes + 1, big_endian);
+            preamble->part.micros = (int32_t)pf_u32(bytes + 9, big_endian);
             break;
         case XRAY_PID: /* i32 at 1 */
             preamble->pid = (int32_t)pf_u32(bytes + 1, big_endian);
             preamble->has_pid = true;
             break;
         case XRAY_NEW_CPU: /* u64 TSC at 3 */
-            preamble->buffer.tsc = pf_u64(bytes + 3, big_endian);
-            preamble->buffer.has_tsc = true;
+            preamble->part.tsc = pf_u64(bytes + 3, big_endian);
+            preamble->part.has_tsc = true;
             return;
         default:
             return;
         }
     }
-}
-
-/* Looks for the first event; `bytes` are those of the buffer's body that are at hand. */
-static int read_start(struct scan *scan, struct xray_buffer *buffer, const unsigned char *bytes, size_t size,
-                      struct pf_error *error)
-{
-    struct xray_event event;
-    if (xray_decoder_begin_with(&scan->decoder, buffer->body, buffer->end, bytes, size, error))
-        return -1;
-    int found = xray_next_event(&scan->decoder, &event, error);
-    if (found < 0)
-        return -1;
-    buffer->has_start = found > 0;
-    buffer->start = found ? event.tsc : 0;
-    return 0;
-}
-
-static int append(struct scan *scan, const struct xray_buffer *buffer, struct pf_error *error)
-{
-    if (pf_array_room(&scan->buffers, &scan->room, scan->n_buffers, sizeof *scan->buffers, error))
-        return -1;
-    scan->buffers[scan->n_buffers++] = *buffer;
-    return 0;
 }
 
 /* Takes the buffer whose NewBuffer record stands at offset and whose records end at `end`. */
@@ -137,22 +107,22 @@ static int take_buffer(struct scan *scan, uint64_t offset, uint64_t end, struct 
     if (!bytes)
         return -1;
     bool big_endian = scan->header->big_endian;
-    struct preamble preamble = {.tid = (int32_t)pf_u32(bytes + 1, big_endian)};
-    struct xray_buffer *buffer = &preamble.buffer;
-    buffer->body = offset + XRAY_METADATA_SIZE;
-    buffer->end = end;
+    uint64_t body = offset + XRAY_METADATA_SIZE;
+    struct preamble preamble = {.part.range = {body, end}, .tid = (int32_t)pf_u32(bytes + 1, big_endian)};
     bytes += XRAY_METADATA_SIZE;
     have -= XRAY_METADATA_SIZE;
-    if (have > end - buffer->body)
-        have = (size_t)(end - buffer->body);
+    if (have > end - body)
+        have = (size_t)(end - body);
     read_preamble(&preamble, bytes, have, big_endian);
-    uint32_t thread;
-    if (xray_threads_find(&scan->threads, preamble.has_pid, preamble.pid, preamble.tid, &thread, error))
+    struct xray_event first;
+    if (xray_decoder_begin_with(&scan->decoder, body, end, bytes, have, error))
         return -1;
-    buffer->thread = thread & (XRAY_THREADS_MAX - 1);
-    if (read_start(scan, buffer, bytes, have, error))
-        return -1;
-    return append(scan, buffer, error);
+    int found = xray_next_event(&scan->decoder, &first, error);
+    if (found > 0)
+        xray_index_start(scan->indexing, first.tsc);
+    return found < 0 ? -1
+                     : xray_index_add(scan->indexing, preamble.has_pid, preamble.pid, preamble.tid,
+                                      &preamble.part, error);
 }
 
 /* ---- version 1: buffers of one size ------------------------------------------------------------- */
@@ -161,8 +131,8 @@ static int scan_fixed(struct scan *scan, struct pf_error *error)
 {
     uint64_t size = scan->header->buffer_size, left;
     if (size < XRAY_METADATA_SIZE) {
-        if (scan->size > XRAY_HEADER_SIZE && note(scan, XRAY_NOTE_BUFFER_SIZE, 16, size, error))
-            return -1;
+        if (scan->size > XRAY_HEADER_SIZE)
+            xray_note_number(scan->notes, XRAY_BUFFER_SIZE, 16, size);
         size = UINT64_MAX;
     }
     for (uint64_t offset = XRAY_HEADER_SIZE; offset < scan->size; offset += left) {
@@ -173,14 +143,11 @@ static int scan_fixed(struct scan *scan, struct pf_error *error)
         const unsigned char *bytes = peek(scan, offset, PREAMBLE, &have, error);
         if (!bytes || step(scan, offset, error))
             return -1;
-        int failed;
         if (left < XRAY_METADATA_SIZE)
-            failed = note(scan, XRAY_NOTE_FILE_CUT, offset, 0, error);
-        else if (is_metadata(scan, bytes[0], XRAY_NEW_BUFFER))
-            failed = take_buffer(scan, offset, offset + left, error);
-        else
-            failed = note(scan, XRAY_NOTE_NO_THREAD, offset, 0, error);
-        if (failed)
+            xray_note(scan->notes, XRAY_FILE_CUT, offset);
+        else if (!is_metadata(scan, bytes[0], XRAY_NEW_BUFFER))
+            xray_note(scan->notes, XRAY_NO_THREAD, offset);
+        else if (take_buffer(scan, offset, offset + left, error))
             return -1;
     }
     return 0;
@@ -274,19 +241,23 @@ static int find_end(struct scan *scan, uint64_t offset, uint64_t extents, uint64
         return -1;
     if (met) {
         *end = *next = fault_offset;
-        if (beyond && note(scan, XRAY_NOTE_BEYOND_END, offset, extents, error))
-            return -1;
-        return note(scan, XRAY_NOTE_OVERLAP, *next, 0, error);
+        if (beyond)
+            xray_note_number(scan->notes, XRAY_BEYOND_END, offset, extents);
+        xray_note(scan->notes, XRAY_OVERLAP, *next);
+        return 0;
     }
     if (!beyond)
         return 0;
-    if (fault == XRAY_SOUND || fault == XRAY_CUT_RECORD)
-        return note(scan, XRAY_NOTE_BUFFER_CUT, offset, extents - (scan->size - offset - XRAY_METADATA_SIZE),
-                    error);
+    if (fault == XRAY_SOUND || fault == XRAY_CUT_RECORD) {
+        xray_note_number(scan->notes, XRAY_BUFFER_CUT, offset,
+                         extents - (scan->size - offset - XRAY_METADATA_SIZE));
+        return 0;
+    }
     if (find_buffer(scan, fault_offset + 1, next, error))
         return -1;
     *end = *next;
-    return note(scan, XRAY_NOTE_BEYOND_END, offset, extents, error);
+    xray_note_number(scan->notes, XRAY_BEYOND_END, offset, extents);
+    return 0;
 }
 
 /* A BufferExtents without NewBuffer: nobody's. Its extents are believed only if they lead to another. */
@@ -296,18 +267,22 @@ static int pass_nobodys(struct scan *scan, uint64_t offset, uint64_t extents, ui
     uint64_t body = offset + XRAY_METADATA_SIZE, left = scan->size - body;
     if (extents > left && left < XRAY_METADATA_SIZE) {
         *next = scan->size;
-        return note(scan, XRAY_NOTE_FILE_CUT, body, 0, error);
+        xray_note(scan->notes, XRAY_FILE_CUT, body);
+        return 0;
     }
     if (extents <= left) {
         int sound = goes_on(scan, body + extents, error);
         *next = body + extents;
         if (sound < 0)
             return -1;
+        if (sound && !extents)
+            return 0;
+        xray_note(scan->notes, XRAY_NO_THREAD, offset);
         if (sound)
-            return extents ? note(scan, XRAY_NOTE_NO_THREAD, offset, 0, error) : 0;
+            return 0;
+    } else {
+        xray_note(scan->notes, XRAY_NO_THREAD, offset);
     }
-    if (note(scan, XRAY_NOTE_NO_THREAD, offset, 0, error))
-        return -1;
     return find_buffer(scan, offset + 1, next, error);
 }
 
@@ -320,12 +295,14 @@ static int scan_buffer(struct scan *scan, uint64_t offset, uint64_t *next, struc
         return -1;
     if (have < XRAY_METADATA_SIZE) {
         *next = scan->size;
-        return note(scan, XRAY_NOTE_FILE_CUT, offset, 0, error);
+        xray_note(scan->notes, XRAY_FILE_CUT, offset);
+        return 0;
     }
     if (!is_metadata(scan, bytes[0], XRAY_BUFFER_EXTENTS)) {
         if (find_buffer(scan, offset + 1, next, error))
             return -1;
-        return note(scan, XRAY_NOTE_RESYNCHRONISED, offset, *next - offset, error);
+        xray_note_number(scan->notes, XRAY_RESYNCHRONISED, offset, *next - offset);
+        return 0;
     }
     uint64_t extents =
         pf_u64(bytes + 1, scan->header->big_endian); /* bytes of the buffer after this record */
@@ -355,27 +332,22 @@ static int scan_extents(struct scan *scan, struct pf_error *error)
 
 /* ---- the whole ---------------------------------------------------------------------------------- */
 
-int xray_buffers_index(struct xray_index *index, const struct xray_header *header, struct pf_input *input,
-                       struct pf_pass *pass, struct pf_error *error)
+int xray_scan_buffers(struct xray_indexing *indexing, const struct xray_header *header,
+                      struct pf_input *input, struct pf_notes *notes, struct pf_pass *pass,
+                      struct pf_error *error)
 {
-    if (xray_index_init(index, error))
-        return -1;
     struct scan scan = {.header = header,
                         .input = input,
                         .pass = pass,
-                        .index = index,
+                        .indexing = indexing,
+                        .notes = notes,
                         .size = pf_input_size(input),
                         .bytes = malloc(CHUNK)};
     if (!scan.bytes)
         return pf_fail_memory(error);
     xray_decoder_init(&scan.decoder, input, header);
     int failed = header->version == 1 ? scan_fixed(&scan, error) : scan_extents(&scan, error);
-    /* The threads are the index's from now on, sound or not. */
-    index->threads = xray_threads_take(&scan.threads, &index->n_threads);
-    if (!failed)
-        failed = xray_order(index, scan.buffers, scan.n_buffers, header, error);
     xray_decoder_free(&scan.decoder);
-    free(scan.buffers);
     free(scan.bytes);
-    return failed ? -1 : 0;
+    return failed;
 }

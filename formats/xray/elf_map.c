@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: MIT */
-#include "formats/xray/elf_map.h"
 
 #include <gelf.h>
 #include <libelf.h>
@@ -7,6 +6,7 @@
 #include <string.h>
 
 #include "formats/kit/array.h"
+#include "formats/xray/names.h"
 
 /*
  * Entries ("sleds") of xray_instr_map, in words of the program (W: 4 or 8 bytes):

@@ -1,12 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-#include "formats/xray/header.h"
-
-#include <inttypes.h>
 #include <stdio.h>
 
 #include "formats/kit/bytes.h"
-#include "formats/xray/basic.h"
 #include "formats/xray/records.h"
+#include "formats/xray/xray.h"
 
 /* ---- reading ------------------------------------------------------------------------------------ */
 
@@ -110,3 +107,55 @@ void xray_header_version(const struct xray_header *header, char *text, size_t ro
     else
         snprintf(text, room, "%s%" PRIu64, header->type == XRAY_BASIC ? "basic " : "", header->version);
 }
+
+/* ---- what is wrong ------------------------------------------------------------------------------ */
+
+/* A number follows some texts. */
+const struct pf_note_kind xray_note_kinds[XRAY_NOTE_KINDS] = {
+    [XRAY_FILE_CUT] = {"fatal", "cut-record", "the file ends inside this record"},
+    [XRAY_BUFFER_CUT] = {"fatal", "cut-buffer", "the file ends inside this buffer; bytes missing"},
+    [XRAY_BEYOND_END] = {"error", "extents-beyond-end",
+                         "this buffer is declared to reach beyond the end of the file; declared bytes"},
+    [XRAY_OVERLAP] = {"error", "overlapping-buffer",
+                      "this buffer starts before the declared end of the one before it"},
+    [XRAY_RESYNCHRONISED] = {"error", "resynchronised",
+                             "no buffer starts here; bytes skipped to the next one or to the end"},
+    [XRAY_NO_THREAD] = {"error", "buffer-without-thread",
+                        "this buffer does not say which thread it is of, and is left out"},
+    [XRAY_DUPLICATE] = {"warning", "duplicate-buffer",
+                        "this buffer is in the file twice, and is left out once"},
+    [XRAY_BUFFER_SIZE] = {"warning", "buffer-size",
+                          "the whole file is read as one buffer, because the header's buffer size is"},
+    [XRAY_RECORD_CUT] = {"error", "cut-record", "the buffer ends inside this record, which is left out"},
+    [XRAY_FUNCTION_KIND] = {"error", "bad-record",
+                            "the rest of the buffer is left out: function record of unknown kind"},
+    [XRAY_METADATA_KIND] = {"error", "bad-record",
+                            "the rest of the buffer is left out: metadata record of kind"},
+    [XRAY_EVENT_SIZE] = {"error", "event-size",
+                         "the rest of the buffer is left out: this event reaches beyond it; bytes"},
+    [XRAY_NESTED] = {"error", "overlapping-buffer",
+                     "the rest of the buffer is left out: another one starts here"},
+    [XRAY_NO_END] = {"warning", "buffer-without-end", "this buffer has no end record"},
+    [XRAY_UNTIMED] = {"error", "record-without-time",
+                      "left out of this buffer, because they stand before any time stamp; records"},
+    [XRAY_STRAY] = {"warning", "stray-record",
+                    "ignored in this buffer, because they are out of place; records"},
+    [XRAY_STRAY_ARGUMENT] = {"warning", "stray-record",
+                             "ignored, here for the first time: arguments without their call; records"},
+    [XRAY_UNKNOWN] = {"error", "bad-record",
+                      "left out, here for the first time: records of unknown type or kind; records"},
+    [XRAY_BLOCK_SIZE] = {"error", "block-size",
+                         "the rest of the file is left out: this block is too small; bytes"},
+    [XRAY_BLOCK_CUT] = {"fatal", "cut-block", "the file ends inside this block; bytes missing"},
+    [XRAY_CUT_IN_BLOCK] = {"error", "cut-record", "the block ends inside this record, which is left out"},
+    [XRAY_NO_PATH] = {"warning", "record-without-path", "this record names no function, and is left out"},
+    [XRAY_LONG_PATH] = {"error", "long-path",
+                        "this record is left out, because its path is too long; functions"},
+    [XRAY_LONG_PAYLOAD] = {"warning", "long-payload",
+                           "the trace shows only the start of this event's payload; bytes left out"},
+    [XRAY_MANY_ARGUMENTS] = {"warning", "many-arguments",
+                             "the trace shows only the first arguments of this call; left out"},
+    [XRAY_NEGATIVE] = {"warning", "negative-time",
+                       "ticks (and time) of a context in a thread are below zero, as of clocks that run "
+                       "backwards, so that others may exceed 100 %; how often"},
+};

@@ -1,29 +1,29 @@
 /* SPDX-License-Identifier: MIT */
-#include "formats/xray/index.h"
-
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "formats/kit/array.h"
+#include "formats/kit/sorter.h"
+#include "formats/kit/table.h"
+#include "formats/xray/records.h"
+#include "formats/xray/xray.h"
 
-/* Bytes of ranges held in memory before they go to a file: a million ranges. */
-enum { RANGES_LIMIT = 16 * 1024 * 1024 };
+/* Bytes of parts, and of ranges, held in memory before they go to a file. */
+enum { HELD = 16 * 1024 * 1024 };
 
-/* ---- ranges ------------------------------------------------------------------------------------- */
+/*
+ * A part while it is sorted. Runtimes write the buffer of one live thread twice, and lose another's: copies agree in all
+ * words before LENGTH, and the longest comes first. A buffer without a TSC says too little about itself to be called a copy.
+ */
+enum { THREAD, SECONDS, MICROS, HAS_TSC, TSC, LENGTH, BODY, END, WORDS };
 
-int xray_index_init(struct xray_index *index, struct pf_error *error)
-{
-    *index = (struct xray_index){.ranges = pf_store_new(RANGES_LIMIT), .start = UINT64_MAX};
-    return index->ranges ? 0 : pf_fail_memory(error);
-}
-
-void xray_index_free(struct xray_index *index)
-{
-    pf_store_free(index->ranges);
-    free(index->threads);
-    xray_notes_free(&index->notes);
-    *index = (struct xray_index){0};
-}
+struct xray_indexing {
+    struct xray_index index;
+    size_t room; /* threads */
+    struct pf_hash_table by_ids;
+    struct pf_sorter *sorter;
+};
 
 int xray_index_range(const struct xray_index *index, uint64_t i, struct xray_range *range,
                      struct pf_error *error)
@@ -31,155 +31,214 @@ int xray_index_range(const struct xray_index *index, uint64_t i, struct xray_ran
     return pf_store_read(index->ranges, i * sizeof *range, range, sizeof *range, error);
 }
 
-static int put_range(struct xray_index *index, uint64_t i, const struct xray_range *range,
-                     struct pf_error *error)
+void xray_index_start(struct xray_indexing *indexing, uint64_t tsc)
 {
-    index->n_ranges++;
-    index->bytes += range->end - range->body;
-    return pf_store_write(index->ranges, i * sizeof *range, range, sizeof *range, error);
-}
-
-int xray_index_add(struct xray_index *index, size_t thread, const struct xray_range *range,
-                   struct pf_error *error)
-{
-    struct xray_thread *owner = &index->threads[thread];
-    if (!owner->count++)
-        owner->first = index->n_ranges;
-    return put_range(index, index->n_ranges, range, error);
+    if (tsc < indexing->index.start)
+        indexing->index.start = tsc;
 }
 
 /* ---- threads ------------------------------------------------------------------------------------ */
 
-static bool is_thread(const struct xray_thread *thread, bool has_pid, int32_t pid, int64_t tid)
+static bool is_thread(const void *of, uint32_t number, const void *key)
 {
-    return thread->tid == tid && thread->has_pid == has_pid && thread->pid == pid;
+    const struct xray_thread *thread = (const struct xray_thread *)of + number, *wanted = key;
+    return thread->tid == wanted->tid && thread->pid == wanted->pid && thread->has_pid == wanted->has_pid;
 }
 
-static uint32_t *slot_of(const struct xray_threads *threads, bool has_pid, int32_t pid, int64_t tid)
+/* The number of a thread, added if new; -1 with *error filled. */
+static int64_t thread_number(struct xray_indexing *indexing, const struct xray_thread *wanted,
+                             struct pf_error *error)
 {
-    uint64_t key = ((uint64_t)(uint32_t)pid << 32 ^ (uint64_t)tid) + has_pid;
-    for (uint64_t i = key * 0x9e3779b97f4a7c15u >> 32;; i++) {
-        uint32_t *slot = &threads->slots[i & threads->mask];
-        if (!*slot || is_thread(&threads->items[*slot - 1], has_pid, pid, tid))
-            return slot;
-    }
-}
-
-static int grow(struct xray_threads *threads, struct pf_error *error)
-{
-    if (threads->count < threads->room)
-        return 0;
-    if (threads->count >= XRAY_THREADS_MAX)
-        return pf_fail(error, EFBIG, "too many threads");
-    size_t room = threads->room ? threads->room * 2 : 16;
-    if (pf_array_resize(&threads->items, room, sizeof *threads->items, error))
+    struct xray_index *index = &indexing->index;
+    uint64_t hash = pf_siphash_number(
+        (uint64_t)wanted->tid ^ pf_siphash_number((uint64_t)wanted->has_pid << 32 | (uint32_t)wanted->pid));
+    int64_t number = pf_hash_find(&indexing->by_ids, hash, is_thread, index->threads, wanted);
+    if (number != PF_NOT_THERE)
+        return number;
+    if (pf_array_room(&index->threads, &indexing->room, index->n_threads, sizeof *index->threads, error) ||
+        pf_hash_add(&indexing->by_ids, hash, (uint32_t)index->n_threads, error))
         return -1;
-    const struct xray_thread *items = threads->items;
-    uint32_t *slots = calloc(room * 2, sizeof *slots);
-    if (!slots)
-        return pf_fail_memory(error);
-    free(threads->slots);
-    threads->slots = slots;
-    threads->mask = (uint32_t)(room * 2 - 1);
-    threads->room = room;
-    for (size_t i = 0; i < threads->count; i++)
-        *slot_of(threads, items[i].has_pid, items[i].pid, items[i].tid) = (uint32_t)i + 1;
-    return 0;
+    index->threads[index->n_threads] = *wanted;
+    return (int64_t)index->n_threads++;
 }
 
-int xray_threads_find(struct xray_threads *threads, bool has_pid, int32_t pid, int64_t tid, uint32_t *index,
+int xray_index_add(struct xray_indexing *indexing, bool has_pid, int32_t pid, int64_t tid,
+                   const struct xray_part *part, struct pf_error *error)
+{
+    struct xray_thread wanted = {.tid = tid, .pid = pid, .has_pid = has_pid};
+    int64_t thread = thread_number(indexing, &wanted, error);
+    if (thread < 0)
+        return -1;
+    uint64_t record[WORDS] = {
+        [THREAD] = (uint64_t)thread,
+        [SECONDS] = pf_ordered(part->seconds),
+        [MICROS] = pf_ordered(part->micros),
+        [HAS_TSC] = part->has_tsc,
+        [TSC] = part->tsc,
+        [LENGTH] = part->has_tsc ? UINT64_MAX - (part->range.end - part->range.body) : 0,
+        [BODY] = part->range.body,
+        [END] = part->range.end,
+    };
+    return pf_sorter_add(indexing->sorter, record, error);
+}
+
+static int by_tid(const void *left, const void *right)
+{
+    const int64_t *a = left, *b = right;
+    return *a < *b ? -1 : *a > *b;
+}
+
+/* Processes are part of the name where threads of two have the same id. */
+static int name_threads(const struct xray_state *state, const struct xray_index *index, struct pf_rows *items,
+                        struct pf_error *error)
+{
+    size_t n = index->n_threads;
+    int64_t *tids = malloc((n + 1) * sizeof *tids);
+    if (!tids)
+        return pf_fail_memory(error);
+    for (size_t i = 0; i < n; i++)
+        tids[i] = index->threads[i].tid;
+    qsort(tids, n, sizeof *tids, by_tid);
+    int failed = 0;
+    for (size_t i = 0; i < n && !failed; i++) {
+        const struct xray_thread *thread = &index->threads[i];
+        const int64_t *at = bsearch(&thread->tid, tids, n, sizeof *tids, by_tid);
+        bool alone = (at == tids || at[-1] != *at) && (at + 1 == tids + n || at[1] != *at);
+        char name[64];
+        int size;
+        if (state->header.type == XRAY_PROFILING)
+            size = snprintf(name, sizeof name, "thread-%" PRIu64, (uint64_t)thread->tid);
+        else if (alone || !thread->has_pid)
+            size = snprintf(name, sizeof name, "thread-%" PRId64, thread->tid);
+        else
+            size =
+                snprintf(name, sizeof name, "process-%" PRId32 ".thread-%" PRId64, thread->pid, thread->tid);
+        struct pf_cell cells[] = {pf_uint(i), pf_plain(name, (size_t)size)};
+        failed = pf_rows_add(items, cells, error);
+    }
+    free(tids);
+    return failed;
+}
+
+/* ---- basic logs --------------------------------------------------------------------------------- */
+
+/*
+ * After the header come records of 32 bytes each, of all threads. Threads write blocks of about a thousand records, so those
+ * of one thread come in runs. What is no function record belongs to the run that it stands in.
+ */
+static int scan_basic(struct xray_indexing *indexing, const struct xray_header *header,
+                      struct pf_input *input, struct pf_notes *notes, struct pf_pass *pass,
                       struct pf_error *error)
 {
-    if (grow(threads, error))
+    enum { EVENTS_PER_STEP = 16384 };
+    struct xray_decoder decoder;
+    struct xray_event event;
+    struct xray_part run = {.range.end = 0};
+    uint64_t size = pf_input_size(input);
+    uint32_t tid = 0, pid = 0;
+    int more = 0, failed = 0;
+    xray_decoder_init(&decoder, input, header);
+    xray_decoder_begin(&decoder, XRAY_HEADER_SIZE, size);
+    for (uint64_t events = 1; !failed && (more = xray_next_event(&decoder, &event, error)) > 0; events++) {
+        uint64_t offset = xray_decoder_offset(&decoder) - XRAY_BASIC_SIZE;
+        failed = events % EVENTS_PER_STEP == 0 && pf_pass_step(pass, offset, size, error);
+        if (!failed && run.range.body && (tid != decoder.tid || pid != decoder.pid)) {
+            run.range.end = offset;
+            failed = xray_index_add(indexing, header->version >= 3, (int32_t)pid, tid, &run, error);
+            run.range.body = 0;
+        }
+        if (!run.range.body)
+            run.range.body = offset;
+        tid = decoder.tid;
+        pid = decoder.pid;
+        xray_index_start(indexing, event.tsc);
+    }
+    failed |= more < 0;
+    run.range.end = size - size % XRAY_BASIC_SIZE;
+    if (!failed && run.range.body)
+        failed = xray_index_add(indexing, header->version >= 3, (int32_t)pid, tid, &run, error);
+    /* All records have been seen, so everything that is wrong with them is told here. */
+    if (decoder.fault == XRAY_CUT_RECORD)
+        xray_note(notes, XRAY_FILE_CUT, decoder.fault_offset);
+    if (decoder.unknown)
+        xray_note_number(notes, XRAY_UNKNOWN, decoder.first_unknown, decoder.unknown);
+    if (decoder.strays)
+        xray_note_number(notes, XRAY_STRAY_ARGUMENT, decoder.first_stray, decoder.strays);
+    xray_decoder_free(&decoder);
+    return failed ? -1 : 0;
+}
+
+/* ---- the whole ---------------------------------------------------------------------------------- */
+
+static bool is_copy(const uint64_t *last, const uint64_t *record)
+{
+    return record[HAS_TSC] && !memcmp(last, record, LENGTH * sizeof *record);
+}
+
+/* Gives each thread its ranges, in their order. */
+static int take_parts(struct xray_indexing *indexing, const struct xray_header *header,
+                      struct pf_notes *notes, struct pf_pass *pass, struct pf_error *error)
+{
+    enum { PARTS_PER_STEP = 65536 };
+    struct xray_index *index = &indexing->index;
+    uint64_t last[WORDS] = {[THREAD] = UINT64_MAX};
+    const uint64_t *record;
+    int more;
+    if (pf_sorter_finish(indexing->sorter, error))
         return -1;
-    uint32_t *slot = slot_of(threads, has_pid, pid, tid);
-    if (!*slot) {
-        threads->items[threads->count++] = (struct xray_thread){.tid = tid, .pid = pid, .has_pid = has_pid};
-        *slot = (uint32_t)threads->count;
-    }
-    *index = *slot - 1;
-    return 0;
-}
-
-struct xray_thread *xray_threads_take(struct xray_threads *threads, size_t *count)
-{
-    struct xray_thread *items = threads->items;
-    *count = threads->count;
-    free(threads->slots);
-    *threads = (struct xray_threads){0};
-    return items;
-}
-
-/* ---- ranges that interleave --------------------------------------------------------------------- */
-
-struct run {
-    struct xray_range range;
-    uint64_t thread;
-};
-
-int xray_runs_init(struct xray_runs *runs, struct pf_error *error)
-{
-    *runs = (struct xray_runs){.store = pf_store_new(RANGES_LIMIT)};
-    return runs->store ? 0 : pf_fail_memory(error);
-}
-
-void xray_runs_free(struct xray_runs *runs)
-{
-    pf_store_free(runs->store);
-    *runs = (struct xray_runs){0};
-}
-
-int xray_runs_add(struct xray_runs *runs, uint32_t thread, const struct xray_range *range,
-                  struct pf_error *error)
-{
-    struct run run = {*range, thread};
-    runs->count++;
-    return pf_store_append(runs->store, &run, sizeof run, error);
-}
-
-/* Calls take for each run, many of which are read at once. */
-static int for_each(const struct xray_runs *runs, struct xray_index *index, struct pf_pass *pass,
-                    int (*take)(struct xray_index *, const struct run *, struct pf_error *),
-                    struct pf_error *error)
-{
-    enum { AT_ONCE = 512 };
-    struct run some[AT_ONCE];
-    for (uint64_t i = 0; i < runs->count; i++) {
-        uint64_t left = runs->count - i;
-        if (i % AT_ONCE == 0 && (pf_pass_step(pass, i, runs->count, error) ||
-                                 pf_store_read(runs->store, i * sizeof *some, some,
-                                               (left < AT_ONCE ? left : AT_ONCE) * sizeof *some, error)))
-            return -1;
-        if (take(index, &some[i % AT_ONCE], error))
+    while ((more = pf_sorter_next(indexing->sorter, &record, error)) > 0) {
+        if (is_copy(last, record)) {
+            xray_note(notes, XRAY_DUPLICATE, xray_buffer_offset(header, record[BODY]));
+            continue;
+        }
+        memcpy(last, record, sizeof last);
+        struct xray_range range = {record[BODY], record[END]};
+        struct xray_thread *thread = &index->threads[record[THREAD]];
+        if (!thread->count++)
+            thread->first = index->n_ranges;
+        index->bytes += range.end - range.body;
+        if (pf_store_append(index->ranges, &range, sizeof range, error) ||
+            (++index->n_ranges % PARTS_PER_STEP == 0 && pf_pass_step(pass, index->n_ranges, 0, error)))
             return -1;
     }
-    return 0;
+    return more;
 }
 
-static int count_run(struct xray_index *index, const struct run *run, struct pf_error *error)
+static int make_index(struct xray_indexing *indexing, const struct xray_state *state, struct pf_notes *notes,
+                      struct pf_pass *pass, struct pf_error *error)
 {
-    (void)error;
-    index->threads[run->thread].count++;
-    return 0;
+    static xray_scan *const scans[] = {
+        [XRAY_BASIC] = scan_basic, [XRAY_FDR] = xray_scan_buffers, [XRAY_PROFILING] = xray_scan_blocks};
+    *indexing = (struct xray_indexing){.index = {.ranges = pf_store_new(HELD), .start = UINT64_MAX},
+                                       .sorter = pf_sorter_new(WORDS, END, HELD)};
+    if (!indexing->index.ranges || !indexing->sorter)
+        return pf_fail_memory(error);
+    return scans[state->header.type](indexing, &state->header, state->input, notes, pass, error) ||
+           take_parts(indexing, &state->header, notes, pass, error);
 }
 
-static int place_run(struct xray_index *index, const struct run *run, struct pf_error *error)
+int xray_load_threads(struct pf_profile *profile, struct pf_pass *pass, struct pf_error *error)
 {
-    struct xray_thread *thread = &index->threads[run->thread];
-    return put_range(index, thread->first + thread->count++, &run->range, error);
-}
-
-/* A counting sort: how many each thread has tells where they go. */
-int xray_runs_sort(const struct xray_runs *runs, struct xray_index *index, struct pf_pass *pass,
-                   struct pf_error *error)
-{
-    if (for_each(runs, index, pass, count_run, error))
-        return -1;
-    uint64_t first = 0;
-    for (size_t i = 0; i < index->n_threads; i++) {
-        index->threads[i].first = first;
-        first += index->threads[i].count;
-        index->threads[i].count = 0;
+    struct xray_state *state = xray_state(profile);
+    struct xray_indexing indexing;
+    struct pf_notes notes = {0};
+    struct pf_rows *items = pf_rows_new(2);
+    int failed = make_index(&indexing, state, &notes, pass, error);
+    if (!failed)
+        failed = items ? name_threads(state, &indexing.index, items, error) : pf_fail_memory(error);
+    pf_notes_sort(&notes);
+    if (failed || pf_notes_publish(&notes, profile, error)) {
+        pf_rows_free(items);
+        pf_store_free(indexing.index.ranges);
+        free(indexing.index.threads);
+        failed = -1;
+    } else {
+        state->index = indexing.index;
+        atomic_store(&state->start, indexing.index.start);
+        profile->partitions.items = items;
     }
-    return for_each(runs, index, pass, place_run, error);
+    pf_notes_free(&notes);
+    pf_hash_free(&indexing.by_ids);
+    pf_sorter_free(indexing.sorter);
+    return failed;
 }

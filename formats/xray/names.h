@@ -108,6 +108,18 @@ int xray_names_tell(const struct xray_names *names, const struct pf_tree *contex
                     struct pf_profile *profile, struct pf_error *error);
 
 /*
+ * Maps in programs (elf_map.c) and in YAML, as `llvm-xray extract` prints them (yaml_map.c). Whether a file has one: *has; and
+ * what it has, added to *names. What is wrong with a map is noted as its problem. 0, or -1 with *error filled if the file
+ * cannot be read.
+ */
+int xray_elf_has_map(struct pf_input *input, bool *has, struct pf_error *error);
+int xray_elf_map_read(struct xray_names *names, struct pf_input *input, struct pf_pass *pass,
+                      struct pf_error *error);
+int xray_yaml_is_map(struct pf_input *input, bool *is, struct pf_error *error);
+int xray_yaml_map_read(struct xray_names *names, struct pf_input *input, struct pf_pass *pass,
+                       struct pf_error *error);
+
+/*
  * Demangles a C++ symbol. Returns the size of the name in out, or 0 if it is no mangled name, one that is
  * wrong, or one whose meaning would not fit: then the symbol is its own name.
  */

@@ -5,9 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "formats/xray/elf_map.h"
 #include "formats/xray/names.h"
-#include "formats/xray/yaml_map.h"
 
 /*
  * Which map belongs to a log: nothing in a log names its program, but the runtime calls it

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "formats/xray/profiling.h"
-
 #include <errno.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -10,6 +7,12 @@
 #include "formats/kit/bytes.h"
 #include "formats/xray/xray.h"
 
+/*
+ * Files that XRay's profiling mode writes: no events, but for each thread how often each calling context was
+ * called and how many ticks it took. After the header come blocks, each of one thread: u32 size with these 16
+ * bytes, u32 number, u64 thread; then records: u32 ids of functions from the innermost to the outermost, a
+ * zero, u64 calls, i64 exclusive ticks. Nothing is aligned.
+ */
 enum {
     BLOCK_HEADER = 16,
     CHUNK = 64 * 1024,
@@ -29,11 +32,12 @@ struct reader {
     uint64_t at;          /* offset in the file of what is taken next */
 };
 
-static int open_reader(struct reader *reader, const struct xray_state *state, struct pf_error *error)
+static int open_reader(struct reader *reader, const struct xray_header *header, struct pf_input *input,
+                       struct pf_error *error)
 {
-    *reader = (struct reader){.input = state->input,
-                              .big_endian = state->header.big_endian,
-                              .size = pf_input_size(state->input),
+    *reader = (struct reader){.input = input,
+                              .big_endian = header->big_endian,
+                              .size = pf_input_size(input),
                               .bytes = malloc(CHUNK)};
     return reader->bytes ? 0 : pf_fail_memory(error);
 }
@@ -61,95 +65,46 @@ static const unsigned char *take(struct reader *reader, size_t want, struct pf_e
 
 /* ---- threads ------------------------------------------------------------------------------------ */
 
-struct scan {
-    struct reader reader;
-    struct xray_threads threads;
-    struct xray_runs runs;
-    struct xray_notes *notes;
-};
-
 /* The block at reader->at, which has a whole header; leaves reader->at behind it, or at the file's end. */
-static int scan_block(struct scan *scan, struct pf_error *error)
+static int scan_block(struct reader *reader, struct xray_indexing *indexing, struct pf_notes *notes,
+                      struct pf_error *error)
 {
-    struct reader *reader = &scan->reader;
     uint64_t offset = reader->at;
     const unsigned char *bytes = take(reader, BLOCK_HEADER, error);
     if (!bytes)
         return -1;
     uint32_t size = pf_u32(bytes, reader->big_endian);
     uint64_t tid = pf_u64(bytes + 8, reader->big_endian), left = reader->size - offset;
-    reader->at = size <= left ? offset + size : reader->size;
+    reader->at = size <= left && size >= BLOCK_HEADER ? offset + size : reader->size;
     if (size < BLOCK_HEADER) {
-        reader->at = reader->size;
-        return xray_note(scan->notes, XRAY_NOTE_BLOCK_SIZE, offset, size, error);
+        xray_note_number(notes, XRAY_BLOCK_SIZE, offset, size);
+        return 0;
     }
-    if (size > left && xray_note(scan->notes, XRAY_NOTE_BLOCK_CUT, offset, size - left, error))
-        return -1;
-    uint32_t thread;
-    struct xray_range range = {offset + BLOCK_HEADER, reader->at};
-    if (xray_threads_find(&scan->threads, false, 0, (int64_t)tid, &thread, error))
-        return -1;
-    return xray_runs_add(&scan->runs, thread, &range, error);
+    if (size > left)
+        xray_note_number(notes, XRAY_BLOCK_CUT, offset, size - left);
+    struct xray_part part = {.range = {offset + BLOCK_HEADER, reader->at}};
+    return xray_index_add(indexing, false, 0, (int64_t)tid, &part, error);
 }
 
-static int scan_blocks(struct scan *scan, struct pf_pass *pass, struct pf_error *error)
+int xray_scan_blocks(struct xray_indexing *indexing, const struct xray_header *header, struct pf_input *input,
+                     struct pf_notes *notes, struct pf_pass *pass, struct pf_error *error)
 {
-    struct reader *reader = &scan->reader;
-    reader->at = XRAY_HEADER_SIZE;
-    while (reader->size - reader->at >= BLOCK_HEADER)
-        if (pf_pass_step(pass, reader->at, reader->size, error) || scan_block(scan, error))
-            return -1;
-    if (reader->at < reader->size)
-        return xray_note(scan->notes, XRAY_NOTE_FILE_CUT, reader->at, 0, error);
-    return 0;
-}
-
-static int make_index(struct xray_index *index, const struct xray_state *state, struct pf_pass *pass,
-                      struct pf_error *error)
-{
-    struct scan scan = {.notes = &index->notes};
-    if (xray_index_init(index, error))
-        return -1;
-    int failed = open_reader(&scan.reader, state, error) || xray_runs_init(&scan.runs, error) ||
-                 scan_blocks(&scan, pass, error);
-    index->threads = xray_threads_take(&scan.threads, &index->n_threads);
-    if (!failed)
-        failed = xray_runs_sort(&scan.runs, index, pass, error);
-    xray_runs_free(&scan.runs);
-    free(scan.reader.bytes);
+    struct reader reader;
+    int failed = open_reader(&reader, header, input, error);
+    reader.at = XRAY_HEADER_SIZE;
+    while (!failed && reader.size - reader.at >= BLOCK_HEADER)
+        failed =
+            pf_pass_step(pass, reader.at, reader.size, error) || scan_block(&reader, indexing, notes, error);
+    if (!failed && reader.at < reader.size)
+        xray_note(notes, XRAY_FILE_CUT, reader.at);
+    free(reader.bytes);
     return failed ? -1 : 0;
 }
 
-static int add_threads(struct pf_rows *items, const struct xray_index *index, struct pf_error *error)
-{
-    for (size_t i = 0; i < index->n_threads; i++) {
-        char name[32];
-        int size = snprintf(name, sizeof name, "thread-%" PRIu64, (uint64_t)index->threads[i].tid);
-        struct pf_cell cells[] = {pf_uint(i), pf_plain(name, (size_t)size)};
-        if (pf_rows_add(items, cells, error))
-            return -1;
-    }
-    return 0;
-}
-
-int xray_profiling_threads(struct pf_profile *profile, struct pf_pass *pass, struct pf_error *error)
-{
-    struct xray_state *state = xray_state(profile);
-    struct xray_index index;
-    struct pf_rows *items = pf_rows_new(2);
-    if (!items)
-        return pf_fail_memory(error);
-    if (make_index(&index, state, pass, error) || add_threads(items, &index, error)) {
-        pf_rows_free(items);
-        xray_index_free(&index);
-        return -1;
-    }
-    state->index = index;
-    profile->partitions.items = items;
-    return 0;
-}
-
 /* ---- contexts ----------------------------------------------------------------------------------- */
+
+/* Columns of the thread table after id and name. */
+enum { PID, TID, BLOCKS, FIELDS };
 
 /* Measures of a context in a thread. */
 enum { CALLS, TICKS, PRESENT, MEASURES };
@@ -164,15 +119,9 @@ struct model {
     struct pf_tree *tree;
     struct pf_fold *fold;
     struct pf_rows *fields;
-    struct xray_notes notes;
+    struct pf_notes notes;
     uint64_t negative; /* records of less than no time */
 };
-
-static int note(struct model *model, enum xray_note_kind kind, uint64_t offset, uint64_t detail,
-                struct pf_error *error)
-{
-    return xray_note(&model->notes, kind, offset, detail, error);
-}
 
 static int put_id(struct model *model, size_t i, uint32_t id, struct pf_error *error)
 {
@@ -252,16 +201,19 @@ static int read_record(struct model *model, uint64_t end, struct pf_error *error
     if (whole < 0)
         return -1;
     if (!whole || end - reader->at < VALUES) {
-        bool at_end = end == reader->size;
-        return note(model, at_end ? XRAY_NOTE_FILE_CUT : XRAY_NOTE_CUT_IN_BLOCK, offset, 0, error);
+        xray_note(&model->notes, end == reader->size ? XRAY_FILE_CUT : XRAY_CUT_IN_BLOCK, offset);
+        return 0;
     }
     const unsigned char *bytes = take(reader, VALUES, error);
     if (!bytes)
         return -1;
-    int failed = size == 0             ? note(model, XRAY_NOTE_NO_PATH, offset, 0, error)
-                 : size > PATH_MAX_IDS ? note(model, XRAY_NOTE_LONG_PATH, offset, size, error)
-                                       : add_values(model, size, bytes, error);
-    return failed ? -1 : 1;
+    if (!size)
+        xray_note(&model->notes, XRAY_NO_PATH, offset);
+    else if (size > PATH_MAX_IDS)
+        xray_note_number(&model->notes, XRAY_LONG_PATH, offset, size);
+    else if (add_values(model, size, bytes, error))
+        return -1;
+    return 1;
 }
 
 static int read_block(struct model *model, const struct xray_range *range, struct pf_error *error)
@@ -288,10 +240,10 @@ static int read_thread(struct model *model, const struct xray_thread *thread, st
             read_block(model, &range, error))
             return -1;
     }
-    struct pf_cell cells[XRAY_PROFILING_FIELDS] = {
-        [XRAY_PROFILING_PID] = pf_uint(model->state->header.pid),
-        [XRAY_PROFILING_TID] = pf_uint((uint64_t)thread->tid),
-        [XRAY_PROFILING_BLOCKS] = pf_uint(thread->count),
+    struct pf_cell cells[FIELDS] = {
+        [PID] = pf_uint(model->state->header.pid),
+        [TID] = pf_uint((uint64_t)thread->tid),
+        [BLOCKS] = pf_uint(thread->count),
     };
     return pf_fold_end_partition(model->fold, error) || pf_rows_add(model->fields, cells, error) ? -1 : 0;
 }
@@ -302,8 +254,9 @@ static int read_threads(struct model *model, struct pf_error *error)
     for (size_t i = 0; i < index->n_threads; i++)
         if (read_thread(model, &index->threads[i], error))
             return -1;
-    if (model->negative && note(model, XRAY_NOTE_NEGATIVE, XRAY_NOWHERE, model->negative, error))
-        return -1;
+    pf_notes_sort(&model->notes);
+    if (model->negative)
+        xray_note_number(&model->notes, XRAY_NEGATIVE, UINT64_MAX, model->negative);
     return pf_tree_finish(model->tree, error);
 }
 
@@ -315,13 +268,13 @@ int xray_profiling_contexts(struct pf_profile *profile, struct pf_pass *pass, st
         .pass = pass,
         .tree = pf_tree_new(xray_context_kinds),
         .fold = pf_fold_new(MEASURES, state->derivations, profile->n_metrics, profile->options->cache),
-        .fields = pf_rows_new(XRAY_PROFILING_FIELDS),
+        .fields = pf_rows_new(FIELDS),
     };
     int failed = -1;
     if (!model.tree || !model.fold || !model.fields)
         pf_fail_memory(error);
-    else if (!open_reader(&model.reader, state, error) && !read_threads(&model, error))
-        failed = xray_notes_tell(&state->index.notes, &model.notes, profile, error) ||
+    else if (!open_reader(&model.reader, &state->header, state->input, error) && !read_threads(&model, error))
+        failed = pf_notes_publish(&model.notes, profile, error) ||
                  xray_names_tell(&state->names, model.tree, profile, error);
     if (!failed) {
         state->fold.fold = model.fold;
@@ -334,7 +287,7 @@ int xray_profiling_contexts(struct pf_profile *profile, struct pf_pass *pass, st
     pf_tree_free(model.tree);
     pf_fold_free(model.fold);
     pf_rows_free(model.fields);
-    xray_notes_free(&model.notes);
+    pf_notes_free(&model.notes);
     free(model.reader.bytes);
     free(model.path);
     return failed ? -1 : 0;
@@ -342,10 +295,10 @@ int xray_profiling_contexts(struct pf_profile *profile, struct pf_pass *pass, st
 
 /* ---- what there is ------------------------------------------------------------------------------ */
 
-static const struct pf_column thread_fields[XRAY_PROFILING_FIELDS] = {
-    [XRAY_PROFILING_PID] = {"pid", PF_PLAIN, 0},
-    [XRAY_PROFILING_TID] = {"tid", PF_PLAIN, 0},
-    [XRAY_PROFILING_BLOCKS] = {"blocks", PF_PLAIN, 0},
+static const struct pf_column thread_fields[FIELDS] = {
+    [PID] = {"pid", PF_PLAIN, 0},
+    [TID] = {"tid", PF_PLAIN, 0},
+    [BLOCKS] = {"blocks", PF_PLAIN, 0},
 };
 
 static const struct pf_metric metrics[] = {
@@ -360,7 +313,7 @@ void xray_profiling_set(struct pf_profile *profile)
     how[0] = (struct pf_derivation){.measure = CALLS, .present = PRESENT};
     how[1] = (struct pf_derivation){.measure = TICKS, .present = PRESENT};
     profile->partitions.field_columns = thread_fields;
-    profile->partitions.n_fields = XRAY_PROFILING_FIELDS;
+    profile->partitions.n_fields = FIELDS;
     profile->metrics = metrics;
     profile->n_metrics = sizeof metrics / sizeof *metrics;
 }

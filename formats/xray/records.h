@@ -9,7 +9,7 @@
 #include "formats/input/source.h"
 #include "formats/kit/bytes.h"
 #include "formats/kit/error.h"
-#include "formats/xray/header.h"
+#include "formats/xray/xray.h"
 
 /*
  * Decoding the records of one buffer of an FDR log, or of one run of a basic log, into events. A decoder knows

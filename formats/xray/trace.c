@@ -6,7 +6,7 @@
 #include "formats/kit/array.h"
 #include "formats/kit/position.h"
 #include "formats/xray/records.h"
-#include "formats/xray/xray.h"
+#include "formats/xray/stack.h"
 
 /*
  * The table "trace": thread after thread, range after range, record after record. A walk keeps the open

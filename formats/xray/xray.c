@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "formats/xray/profiling.h"
+#include "formats/kit/numbered.h"
 
 extern const struct pf_driver pf_xray_driver;
 
@@ -41,22 +41,13 @@ static const struct pf_column trace_columns[XRAY_TRACE_COLUMNS] = {
     [XRAY_TRACE_NAME] = {"name", PF_PLAIN, 0},
 };
 
-/* Of the whole log, and of each thread. */
-#define DURATION_COLUMNS(first)                                                                              \
-    [first + XRAY_DURATIONS_FUNCTION] = {"function", PF_PLAIN, 0},                                           \
-             [first + XRAY_DURATIONS_COUNT] = {"count", PF_PLAIN, 0},                                        \
-             [first + XRAY_DURATIONS_MIN] = {"min", PF_PLAIN, 0},                                            \
-             [first + XRAY_DURATIONS_MEDIAN] = {"median", PF_PLAIN, 0},                                      \
-             [first + XRAY_DURATIONS_P90] = {"p90", PF_PLAIN, 0},                                            \
-             [first + XRAY_DURATIONS_P99] = {"p99", PF_PLAIN, 0},                                            \
-             [first + XRAY_DURATIONS_MAX] = {"max", PF_PLAIN, 0},                                            \
-             [first + XRAY_DURATIONS_SUM] = {"sum", PF_PLAIN, 0},                                            \
-             [first + XRAY_DURATIONS_NAME] = {"name", PF_PLAIN, 0}
-
-static const struct pf_column duration_columns[XRAY_DURATIONS_COLUMNS] = {DURATION_COLUMNS(0)};
-
-static const struct pf_column thread_duration_columns[1 + XRAY_DURATIONS_COLUMNS] = {
-    [0] = {"thread", PF_PARTITION, 0}, DURATION_COLUMNS(1)};
+/* Of each thread; those of the whole log are the same without the first. */
+static const struct pf_column duration_columns[] = {
+    {"thread", PF_PARTITION, 0}, {"function", PF_PLAIN, 0}, {"count", PF_PLAIN, 0}, {"min", PF_PLAIN, 0},
+    {"median", PF_PLAIN, 0},     {"p90", PF_PLAIN, 0},      {"p99", PF_PLAIN, 0},   {"max", PF_PLAIN, 0},
+    {"sum", PF_PLAIN, 0},        {"name", PF_PLAIN, 0},
+};
+enum { DURATION_COLUMNS = sizeof duration_columns / sizeof *duration_columns };
 
 static const struct pf_table tables[] = {
     {.name = "values",
@@ -72,16 +63,16 @@ static const struct pf_table tables[] = {
      .flags = PF_BY_PARTITION | PF_SEEKS_PARTITION,
      .ops = &xray_trace_cursor},
     {.name = "durations",
-     .columns = duration_columns,
-     .n_columns = XRAY_DURATIONS_COLUMNS,
+     .columns = duration_columns + 1,
+     .n_columns = DURATION_COLUMNS - 1,
      .stage = PF_DERIVED,
-     .ops = &xray_durations_cursor},
+     .ops = &xray_durations.ops},
     {.name = "durations",
-     .columns = thread_duration_columns,
-     .n_columns = 1 + XRAY_DURATIONS_COLUMNS,
+     .columns = duration_columns,
+     .n_columns = DURATION_COLUMNS,
      .stage = PF_DERIVED,
      .flags = PF_BY_PARTITION | PF_SEEKS_PARTITION | PF_ONLY_IN_PARTITIONS,
-     .ops = &xray_thread_durations_cursor},
+     .ops = &xray_thread_durations.ops},
 };
 
 /* ---- metrics ------------------------------------------------------------------------------------ */
@@ -291,8 +282,7 @@ static int load(struct pf_profile *profile, enum pf_stage stage, struct pf_pass 
     case PF_PARTITIONED:
         if (load_names(profile, pass, error))
             return -1;
-        return profiling ? xray_profiling_threads(profile, pass, error)
-                         : xray_load_threads(profile, pass, error);
+        return xray_load_threads(profile, pass, error);
     case PF_MODELLED:
         return profiling ? xray_profiling_contexts(profile, pass, error)
                          : xray_load_calls(profile, pass, error);
@@ -309,10 +299,12 @@ static void close_file(struct pf_profile *profile)
     if (!state)
         return;
     pf_fold_free(state->fold.fold);
-    xray_index_free(&state->index);
+    pf_store_free(state->index.ranges);
+    free(state->index.threads);
     xray_names_free(&state->names);
     xray_maps_free(&state->maps);
-    xray_lists_free(&state->lists);
+    pf_store_free(state->of_threads);
+    free(state->first_of_thread);
     free(state->functions);
     free(state);
     profile->state = NULL;

@@ -6,7 +6,6 @@
  */
 #include <elf.h>
 
-#include "formats/xray/elf_map.h"
 #include "tests/fuzz/xray_maps.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

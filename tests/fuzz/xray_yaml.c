@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* Maps of XRay's functions in YAML: any bytes are read without harm. */
-#include "formats/xray/yaml_map.h"
 #include "tests/fuzz/xray_maps.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -62,7 +62,7 @@ static void wrong_extents(struct log *log)
     reads_as(log, ROW_1 ROW_2, "120,error,overlapping-buffer\n", "extents too long");
     two_buffers(log);
     patch(log, FIRST + 1, SMALL - 16 - 5, 8);
-    reads_as(log, ONLY_2, "112,error,cut-record\n115,error,resynchronised\n", "extents too short");
+    reads_as(log, ONLY_2, "115,error,resynchronised\n112,error,cut-record\n", "extents too short");
     two_buffers(log);
     patch(log, FIRST + 1, 2 * SMALL - 16, 8);
     reads_as(log, ROW_1, "120,error,overlapping-buffer\n",

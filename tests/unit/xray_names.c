@@ -428,11 +428,13 @@ static void reports_damaged_yaml(void)
 {
     yaml_is("- { id: 1, function: 0x10, function-name: a }\n- { id: 2, function: 0x20, function-name: b\n",
             "a;#2;#3;#4;",
-            "2,warning,bad-map,the instrumentation map prog.yaml: the file ends inside an entry; the rest is "
-            "not read\n",
+            "3,warning,bad-map,\"the instrumentation map prog.yaml: did not find expected ',' or '}'; the "
+            "rest is "
+            "not read\"\n",
             "an entry that is cut ends the map");
     yaml_is("- { id: 1, function: 0x10, function-name: a }\nid: 2\n", "a;#2;#3;#4;",
-            "2,warning,bad-map,the instrumentation map prog.yaml: no list of entries in braces; the rest is "
+            "2,warning,bad-map,the instrumentation map prog.yaml: did not find expected '-' indicator; the "
+            "rest is "
             "not read\n",
             "what is no list of entries ends the map");
     yaml_is("- { id: 1, function: 0x10, function-name: a }\n- { id: 268435456, function: 1 }\n",

@@ -79,15 +79,15 @@ static void survives_damage(struct log *log)
     size_t second = put_block(log, 6);
     put_path(log, second, "12", 4, 5);
     patch(log, block, second - block - 4, 4);
-    values_are(log, "", "48,warning,record-without-path\n68,error,cut-record\n88,error,block-size\n",
+    values_are(log, "", "88,error,block-size\n48,warning,record-without-path\n68,error,cut-record\n",
                "a block cut short loses its last record; what follows is no block");
     patch(log, block, second - block, 4);
     log->size -= 1;
     values_are(log, "0,0,calls,2\n0,0,ticks,3\n",
-               "48,warning,record-without-path\n92,fatal,cut-block\n108,fatal,cut-record\n",
+               "92,fatal,cut-block\n48,warning,record-without-path\n108,fatal,cut-record\n",
                "a file that ends inside a record");
     log->size = second + 15;
-    values_are(log, "0,0,calls,2\n0,0,ticks,3\n", "48,warning,record-without-path\n92,fatal,cut-record\n",
+    values_are(log, "0,0,calls,2\n0,0,ticks,3\n", "92,fatal,cut-record\n48,warning,record-without-path\n",
                "a file that ends inside a block's header");
     log->size = second;
     patch(log, block, 15, 4);
