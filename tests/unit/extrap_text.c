@@ -3,7 +3,6 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "formats/extrap/text_grammar.h"
 #include "formats/kit/parse.h"
 #include "formats/kit/pass.h"
 #include "tests/unit/extrap_study.h"
@@ -213,7 +212,7 @@ static void check_values(void)
     check_rows("PARAMETER x\nPOINTS 1\nDATA 1\n", "values", all, "x=1,0,,,1\n",
                "values without REGION and METRIC belong to a call path and a metric without a name");
     check_rows("PARAMETER x\nPOINTS 1 2\nREGION a\nDATA 1 2\nDATA 3\nREGION a\nDATA 4\nDATA 5 6\n", "values",
-               all, "x=1,0,a,,1\nx=1,1,a,,2\nx=2,0,a,,3\nx=1,2,a,,4\nx=2,2,a,,5\nx=2,3,a,,6\n",
+               all, "x=1,0,a,,1\nx=1,1,a,,2\nx=1,2,a,,4\nx=2,0,a,,3\nx=2,1,a,,5\nx=2,2,a,,6\n",
                "a repeated series goes on counting repetitions");
     check_rows(
         "PARAMETER x\nPOINTS 1\nREGION a\nDATA 1e-3 -2 .5 5. +7 1_000 12345678.25 0.000000000000000001\n",
@@ -228,32 +227,6 @@ static void check_values(void)
                "x=1,0,a,,1\nx=1,0,b,,3\n", "DATA lines without a point are passed over");
     check_rows("PARAMETER x\nPOINTS 1\nREGION a\nDATA 1\nDATA 2\nPOINTS 2\nDATA 3\n", "values", all,
                "x=1,0,a,,1\n", "also if points follow: it is not known which line is theirs");
-}
-
-/* Numbers of all lengths, with and without a point: the quick way of reading them must not be another. */
-static void check_numbers(void)
-{
-    unsigned random = 7;
-    size_t right = 0, tries = 100000;
-    for (size_t i = 0; i < tries; i++) {
-        char text[64];
-        size_t size = 0, digits = 1 + i % 24, point = i / 24 % 26;
-        if (i % 5 == 0)
-            text[size++] = '-';
-        for (size_t digit = 0; digit < digits; digit++) {
-            if (digit == point)
-                text[size++] = '.';
-            random = random * 1103515245 + 12345;
-            text[size++] = (char)('0' + (random >> 16) % 10);
-        }
-        text[size] = i % 2 ? ' ' : '1'; /* what stands behind the end must not matter */
-        const char *at = text, *bad;
-        double quick = 0, exact = 1;
-        right += pf_xtext_next_value(&at, text + size, &quick) == PF_XTEXT_VALUE && at == text + size &&
-                 pf_parse_double(text, size, &exact) && !memcmp(&quick, &exact, sizeof quick) &&
-                 pf_xtext_count_values(text, text + size, &bad) == 1 && !bad;
-    }
-    ok(right == tries, "all numbers are read to the last bit");
 }
 
 /* ---- statistics --------------------------------------------------------------------------------- */
@@ -276,7 +249,7 @@ static void check_statistics(void)
     static const char repeated[] =
         "PARAMETER x\nPOINTS 1 2\nREGION a\nDATA 1 2\nDATA 3\nREGION a\nDATA 6\nDATA oops\n";
     check_rows(repeated, "statistics", all,
-               "x=1,a,,2,1.5,1.5,1,2,0.5\nx=2,a,,1,3,3,3,3,0\nx=1,a,,1,6,6,6,6,0\n",
+               "x=1,a,,2,1.5,1.5,1,2,0.5\nx=1,a,,1,6,6,6,6,0\nx=2,a,,1,3,3,3,3,0\n",
                "a repeated series has statistics of its own");
     check_rows(repeated, "cells", all, "x=1,a,,3,3,2,1,6,2.16025\nx=2,a,,1,3,3,3,3,0\n",
                "aggregates are made from the values of both together");
@@ -312,7 +285,7 @@ static void check_warnings(void)
     check_warning("PARAMETER x\nPOINTS 1\nREGION a\nDATA 1\nDATA 2\n", "5 error too-many-data",
                   "more DATA lines than points");
     check_warning("PARAMETER x\nPOINTS 1 2\nREGION a\nDATA 1\n", "4 warning incomplete-series", "a gap");
-    check_warning("PARAMETER x\nPOINTS 1\nREGION a\nDATA 1\nREGION a\nDATA 1\n", "6 warning repeated-series",
+    check_warning("PARAMETER x\nPOINTS 1\nREGION a\nDATA 1\nREGION a\nDATA 1\n", "4 warning repeated-series",
                   "a series that is there twice");
     check_warning("PARAMETER x\nPOINTS 1\nREGION\nDATA 1\n", "3 error cut-name", "REGION without a name");
 }
@@ -385,14 +358,18 @@ static void check_positions(void)
 
 /* ---- damage ------------------------------------------------------------------------------------- */
 
-/* True if `cut` is a prefix of `whole`, but for its last line. */
-static bool begins(const char *whole, char *cut)
+/* True if all rows but one, whose last number may have been cut off, are rows of the whole. */
+static bool are_among(const char *whole, const char *rows)
 {
-    size_t size = strlen(cut);
-    if (size)
-        cut[size - 1] = 0;
-    char *last = strrchr(cut, '\n');
-    return !strncmp(whole, cut, last ? (size_t)(last - cut) + 1 : 0);
+    unsigned others = 0;
+    for (size_t size; *rows; rows += size + (rows[size] == '\n')) {
+        char row[300];
+        size = strcspn(rows, "\n");
+        snprintf(row, sizeof row, "%.*s\n", (int)size, rows);
+        const char *found = strstr(whole, row);
+        others += !found || (found > whole && found[-1] != '\n');
+    }
+    return others <= 1;
 }
 
 static void check_cuts(void)
@@ -407,7 +384,7 @@ static void check_cuts(void)
         open_study(&study, &pf_extrap_text_driver, untidy, i);
         char *cut = rows_of(&study, table_named(&study, "values"), all, false);
         free(rows_of(&study, table_named(&study, "statistics"), all, false));
-        right += begins(whole, cut);
+        right += are_among(whole, cut);
         free(cut);
         close_study(&study);
     }
@@ -535,7 +512,6 @@ int main(void)
     check_probe();
     check_model();
     check_values();
-    check_numbers();
     check_statistics();
     check_warnings();
     check_positions();
