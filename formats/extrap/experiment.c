@@ -3,10 +3,11 @@
 
 #include <errno.h>
 #include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "formats/extrap/noted.h"
 #include "formats/kit/array.h"
 
 /* The one kind of context there is; the model has no names for inner parts of a path. */
@@ -41,7 +42,7 @@ void pf_experiment_free(struct pf_experiment *experiment)
     free(experiment->series);
     free(experiment->series_slots.slot);
     free(experiment->by_context);
-    free(experiment->noted);
+    pf_notes_free(&experiment->notes);
     pf_strings_free(experiment->units);
     free(experiment->unit_of);
     free(experiment->metric_list);
@@ -350,4 +351,75 @@ uint32_t pf_experiment_series_anew(struct pf_experiment *experiment, uint32_t co
                                    struct pf_error *error)
 {
     return find_or_add_series(experiment, context, metric, true, error);
+}
+
+/* ---- notes -------------------------------------------------------------------------------------- */
+
+static const struct pf_note_kind problems[PF_PROBLEMS] = {
+    [PF_BAD_LINE] = {"error", "bad-line", NULL},
+    [PF_BAD_MEMBER] = {"error", "bad-member", NULL},
+    [PF_BAD_MODEL] = {"error", "bad-model", NULL},
+    [PF_BAD_NUMBER] = {"error", "bad-number", NULL},
+    [PF_BAD_POINT] = {"error", "bad-point", NULL},
+    [PF_BAD_REFERENCE] = {"error", "bad-reference", NULL},
+    [PF_BAD_VALUES] = {"error", "bad-values", NULL},
+    [PF_CUT_FILE] = {"fatal", "damaged", NULL},
+    [PF_CUT_NAME] = {"error", "cut-name", NULL},
+    [PF_DATA_TOO_MANY] = {"error", "too-many-data", NULL},
+    [PF_DATA_WITHOUT_VALUES] = {"error", "no-values", NULL},
+    [PF_INDENTED] = {"warning", "indented", NULL},
+    [PF_INNER_BRACES] = {"warning", "inner-braces", NULL},
+    [PF_LIMIT] = {"error", "limit", NULL},
+    [PF_MARK] = {"warning", "byte-order-mark", NULL},
+    [PF_NO_REGION] = {"warning", "no-region", NULL},
+    [PF_NO_SUCH_WORD] = {"error", "unknown-keyword", NULL},
+    [PF_NOTHING] = {"error", "empty", NULL},
+    [PF_ORDER] = {"error", "order", NULL},
+    [PF_PARAMETER_COUNT] = {"warning", "parameters", NULL},
+    [PF_POINT_SIZE] = {"warning", "point-size", NULL},
+    [PF_REPEATED_NAME] = {"warning", "repeated-name", NULL},
+    [PF_REPEATED_POINT] = {"warning", "repeated-point", NULL},
+    [PF_REPEATED_SERIES] = {"warning", "repeated-series", NULL},
+    [PF_REPLACED_TEXT] = {"warning", "replaced-text", NULL},
+    [PF_INCOMPLETE_SERIES] = {"warning", "incomplete-series", NULL},
+};
+
+int pf_experiment_note(struct pf_experiment *experiment, enum pf_problem problem, uint64_t line,
+                       int64_t offset, struct pf_error *error, const char *format, ...)
+{
+    char text[256];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    pf_note(&experiment->notes, &problems[problem], (int64_t)line, offset, "%s", text);
+    return experiment->notes.failed ? pf_fail_memory(error) : 0;
+}
+
+int pf_experiment_note_series(struct pf_experiment *experiment, enum pf_problem problem, uint32_t number,
+                              uint64_t line, int64_t offset, struct pf_error *error, const char *format, ...)
+{
+    const struct pf_series *series = &experiment->series[number];
+    const struct pf_tree *tree = experiment->contexts;
+    struct pf_cell context = pf_interned(tree->strings, tree->name[series->context]);
+    const char *metric = pf_experiment_metric_name(experiment, series->metric);
+    char text[128];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    return pf_experiment_note(experiment, problem, line, offset, error,
+                              "call path ending in '%.*s', metric '%.*s': %s",
+                              pf_experiment_clip(context.text, context.size), context.text,
+                              pf_experiment_clip(metric, strlen(metric)), metric, text);
+}
+
+int pf_experiment_clip(const char *name, size_t size)
+{
+    size_t most = 48;
+    if (size <= most)
+        return (int)size;
+    while (most && ((unsigned char)name[most] & 0xc0) == 0x80)
+        most--;
+    return (int)most;
 }

@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "formats/driver.h"
+#include "formats/kit/notes.h"
 #include "formats/kit/strings.h"
 #include "formats/kit/tree.h"
 
@@ -82,8 +83,6 @@ enum pf_problem {
     PF_PROBLEMS
 };
 
-struct pf_noted;
-
 /* Open addressing over numbers of items: a slot holds number + 1, 0 is free. */
 struct pf_slots {
     uint32_t *slot;
@@ -108,9 +107,7 @@ struct pf_experiment {
     struct pf_context_data *by_context; /* contexts from n_by_context on have no data */
     size_t n_by_context;
 
-    struct pf_noted *noted;
-    size_t n_noted, room_noted;
-    uint64_t problems[PF_PROBLEMS]; /* how many of each, noted or not */
+    struct pf_notes notes; /* made by the functions below */
 
     /*
      * The file has statistics and no values: each of its metrics NAME is published as NAME.mean, NAME.median,

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "formats/kit/sorter.h"
+
 /* A record in front of a buffer that is read anew. */
 enum { BUFFER = 64 * 1024 };
 _Static_assert(BUFFER > sizeof(((struct pf_measured *)0)->open), "a record fits into a buffer");
@@ -232,18 +234,86 @@ static bool any_dropped(const struct pf_experiment *experiment)
     return false;
 }
 
+/* Where a record is, as it is sorted: equal keys keep their order. */
+enum { KEY, OFFSET, SIZE, WORDS };
+
+/* Bytes of these that are held in memory. */
+#define SORTED_HELD ((uint64_t)32 << 20)
+
+static int step(struct pf_pass *pass, uint64_t done, uint64_t total, uint64_t *next, struct pf_error *error)
+{
+    if (done < *next)
+        return 0;
+    *next = done + STEP_BYTES;
+    return pf_pass_step(pass, done, total, error);
+}
+
+/* Gives the sorter all records but those of dropped series. */
+static int sort_records(struct pf_measured *measured, const struct pf_experiment *experiment,
+                        struct pf_sorter *sorter, struct pf_pass *pass, struct pf_error *error)
+{
+    struct pf_records records;
+    struct pf_record record;
+    const double *numbers;
+    uint64_t said = 0;
+    int got;
+    pf_records_open(&records, measured->store, 0, pf_store_size(measured->store));
+    while ((got = pf_records_peek(&records, &record, &numbers, error)) > 0) {
+        uint64_t words[WORDS] = {pf_record_key(&record), records.at, pf_record_size(&record)};
+        if ((!experiment->series[record.series].dropped && pf_sorter_add(sorter, words, error) < 0) ||
+            step(pass, records.at, records.end, &said, error) < 0)
+            got = -1;
+        if (got < 0)
+            break;
+        records.at += words[SIZE];
+    }
+    pf_records_close(&records);
+    return got < 0 ? -1 : pf_sorter_finish(sorter, error);
+}
+
+/* Copies the records in the sorter's order. */
+static int copy_sorted(const struct pf_store *from, struct pf_store *to, struct pf_sorter *sorter,
+                       struct pf_pass *pass, struct pf_error *error)
+{
+    unsigned char bytes[sizeof((struct pf_measured *)0)->open];
+    const uint64_t *words;
+    uint64_t said = 0;
+    int got;
+    while ((got = pf_sorter_next(sorter, &words, error)) > 0)
+        if (pf_store_read(from, words[OFFSET], bytes, words[SIZE], error) < 0 ||
+            pf_store_append(to, bytes, words[SIZE], error) < 0 ||
+            step(pass, pf_store_size(to), pf_store_size(from), &said, error) < 0)
+            return -1;
+    return got;
+}
+
+/* Sorts what was collected by series and point. */
+static int sort(struct pf_measured *measured, const struct pf_experiment *experiment, struct pf_pass *pass,
+                struct pf_error *error)
+{
+    struct pf_sorter *sorter = pf_sorter_new(WORDS, OFFSET + 1, SORTED_HELD);
+    struct pf_store *sorted = pf_store_new(PF_RECORDS_HELD);
+    int result = sorter && sorted ? 0 : pf_fail_memory(error);
+    if (!result && (sort_records(measured, experiment, sorter, pass, error) < 0 ||
+                    copy_sorted(measured->store, sorted, sorter, pass, error) < 0))
+        result = -1;
+    pf_sorter_free(sorter);
+    if (result) {
+        pf_store_free(sorted);
+        return -1;
+    }
+    pf_store_free(measured->store);
+    measured->store = sorted;
+    return 0;
+}
+
 int pf_measured_finish(struct pf_measured *measured, struct pf_experiment *experiment, struct pf_pass *pass,
                        struct pf_error *error)
 {
     if (close_record(measured, error) < 0)
         return -1;
-    if (measured->unsorted || any_dropped(experiment)) {
-        struct pf_store *sorted = pf_records_sort(measured->store, experiment, pass, error);
-        if (!sorted)
-            return -1;
-        pf_store_free(measured->store);
-        measured->store = sorted;
-    }
+    if ((measured->unsorted || any_dropped(experiment)) && sort(measured, experiment, pass, error) < 0)
+        return -1;
     measured->n_runs = experiment->n_series;
     measured->runs = calloc(measured->n_runs + 1, sizeof *measured->runs);
     if (!measured->runs)

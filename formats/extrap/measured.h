@@ -138,11 +138,6 @@ static inline uint64_t pf_record_key(const struct pf_record *record)
     return (uint64_t)record->series << 32 | record->point;
 }
 
-/* Sorts the records of a store by series and point, equal ones as they stand (measured_sort.c). NULL with *error
- * filled. Records of dropped series are left out. */
-struct pf_store *pf_records_sort(const struct pf_store *store, const struct pf_experiment *experiment,
-                                 struct pf_pass *pass, struct pf_error *error);
-
 /* Bytes of records held in memory before they spill. */
 #define PF_RECORDS_HELD ((uint64_t)4 << 20)
 

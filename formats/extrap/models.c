@@ -5,7 +5,6 @@
 
 #include "formats/extrap/stored.h"
 #include "formats/kit/array.h"
-#include "formats/kit/position.h"
 
 struct pf_models *pf_models_new(void)
 {
@@ -73,100 +72,52 @@ int pf_models_finish(struct pf_models *models, const struct pf_experiment *exper
 
 /* ---- the table ---------------------------------------------------------------------------------- */
 
-/* A walk, and a saved position. */
-struct walk {
-    uint32_t next; /* model; PF_NO_MODEL: the end */
-};
-
-static const struct pf_stored *stored_of(const struct pf_cursor *cursor)
+static const struct pf_study *study_of(const struct pf_cursor *cursor)
 {
-    return cursor->profile->state;
+    return ((const struct pf_stored *)cursor->profile->state)->study;
 }
 
-static const struct pf_models *models_of(const struct pf_cursor *cursor)
+static uint64_t number_of(uint32_t model)
 {
-    return stored_of(cursor)->study->models;
+    return model == PF_NO_MODEL ? PF_NO_NUMBER : model;
 }
 
-static int models_open(struct pf_cursor *cursor, struct pf_error *error)
+static int begin(const struct pf_cursor *cursor, struct pf_numbers *numbers, struct pf_error *error)
 {
-    const struct pf_models *models = models_of(cursor);
-    struct walk *walk = cursor->state = calloc(1, sizeof *walk);
-    if (!walk)
-        return pf_fail_memory(error);
+    (void)error;
+    const struct pf_models *models = study_of(cursor)->models;
     int64_t context = cursor->only.context;
-    if (context < 0)
-        walk->next = models->count ? 0 : PF_NO_MODEL;
-    else
-        walk->next = (uint64_t)context < models->n_contexts ? models->by_context[context] : PF_NO_MODEL;
+    numbers->end = models->count;
+    if (context >= 0)
+        numbers->next =
+            (uint64_t)context < models->n_contexts ? number_of(models->by_context[context]) : PF_NO_NUMBER;
     return 0;
 }
 
-static void models_close(struct pf_cursor *cursor)
+static uint64_t after(const struct pf_cursor *cursor, uint64_t number)
 {
-    free(cursor->state);
-    cursor->state = NULL;
-}
-
-static struct pf_cell metric_cell(const struct pf_experiment *experiment, uint32_t metric)
-{
-    if (experiment->statistics_only)
-        return pf_string(pf_experiment_metric_name(experiment, metric));
-    return pf_int(metric);
-}
-
-static void fill_row(const struct pf_study *study, const struct pf_model *model, struct pf_cell *cells)
-{
-    cells[0] = pf_interned(study->models->names, model->modeler);
-    cells[1] = pf_int(model->context);
-    cells[2] = metric_cell(study->experiment, model->metric);
-    for (int i = 0; i < PF_FITS; i++)
-        cells[3 + i] = model->has >> i & 1 ? pf_double(model->fits[i]) : pf_absent();
-    cells[3 + PF_FITS] = pf_interned(study->models->functions, model->function);
+    return cursor->only.context < 0 ? number + 1 : number_of(study_of(cursor)->models->items[number].next);
 }
 
 /* A metric restricts only where the models' metrics are metrics of the profile. */
-static int models_next(struct pf_cursor *cursor, struct pf_cell *cells, struct pf_error *error)
+static int row(const struct pf_cursor *cursor, void *own, uint64_t number, struct pf_cell *cells,
+               struct pf_error *error)
 {
-    (void)error;
-    struct walk *walk = cursor->state;
-    const struct pf_study *study = stored_of(cursor)->study;
-    int64_t metric = study->experiment->statistics_only ? -1 : cursor->only.metric;
-    while (walk->next != PF_NO_MODEL) {
-        const struct pf_model *model = &study->models->items[walk->next];
-        uint32_t after = walk->next + 1 < study->models->count ? walk->next + 1 : PF_NO_MODEL;
-        walk->next = cursor->only.context < 0 ? after : model->next;
-        if (metric >= 0 && model->metric != metric)
-            continue;
-        fill_row(study, model, cells);
-        return 1;
-    }
-    return 0;
+    (void)own, (void)error;
+    const struct pf_study *study = study_of(cursor);
+    const struct pf_model *model = &study->models->items[number];
+    bool figures = study->experiment->statistics_only;
+    if (!pf_wanted(cursor->only.context, model->context) ||
+        (!figures && !pf_wanted(cursor->only.metric, model->metric)))
+        return 0;
+    cells[0] = pf_interned(study->models->names, model->modeler);
+    cells[1] = pf_int(model->context);
+    cells[2] = figures ? pf_string(pf_experiment_metric_name(study->experiment, model->metric))
+                       : pf_int(model->metric);
+    for (int i = 0; i < PF_FITS; i++)
+        cells[3 + i] = model->has >> i & 1 ? pf_double(model->fits[i]) : pf_absent();
+    cells[3 + PF_FITS] = pf_interned(study->models->functions, model->function);
+    return 1;
 }
 
-static size_t models_save(const struct pf_cursor *cursor, void *blob, size_t room)
-{
-    return pf_position_save(cursor->state, sizeof(struct walk), blob, room);
-}
-
-static int models_restore(struct pf_cursor *cursor, const void *blob, size_t size, struct pf_error *error)
-{
-    struct walk walk;
-    const struct pf_models *models = models_of(cursor);
-    if (pf_position_restore(&walk, sizeof walk, blob, size, error))
-        return -1;
-    if (walk.next != PF_NO_MODEL &&
-        (walk.next >= models->count ||
-         (cursor->only.context >= 0 && models->items[walk.next].context != cursor->only.context)))
-        return pf_position_refuse(error);
-    *(struct walk *)cursor->state = walk;
-    return 0;
-}
-
-const struct pf_cursor_ops pf_models_cursor = {
-    .open = models_open,
-    .next = models_next,
-    .save = models_save,
-    .restore = models_restore,
-    .close = models_close,
-};
+const struct pf_numbered pf_models_cursor = {PF_NUMBERED, .begin = begin, .row = row, .after = after};

@@ -8,6 +8,8 @@
 
 #include "formats/driver.h"
 #include "formats/extrap/experiment.h"
+#include "formats/json/tree.h"
+#include "formats/kit/numbered.h"
 #include "formats/kit/strings.h"
 
 /*
@@ -98,7 +100,15 @@ void pf_formula_coefficient(struct pf_formula *formula, const struct pf_fraction
 void pf_formula_factor(struct pf_formula *formula, const char *parameter, bool logarithm,
                        const struct pf_fraction *exponent);
 
+/*
+ * Reads a model of a saved experiment: fills model->fits and model->has, and *formula, the function's text (model_text.c).
+ * experiment: whose parameters the functions have. NULL; or what is wrong with it. (Whether memory has run out, the formula
+ * tells.)
+ */
+const char *pf_model_read(struct json_object *json, const struct pf_experiment *experiment,
+                          struct pf_model *model, struct pf_formula *formula);
+
 /* Walks the table; the profile's state is a struct pf_stored. */
-extern const struct pf_cursor_ops pf_models_cursor;
+extern const struct pf_numbered pf_models_cursor;
 
 #endif

@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "formats/extrap/experiment.h"
-#include "formats/extrap/noted.h"
 #include "formats/kit/print.h"
 
 /* Longer names of points, as long names of parameters make them, would not fit into a file name. */
@@ -182,7 +181,7 @@ int pf_experiment_publish(struct pf_experiment *experiment, struct pf_profile *p
     int failed = !items || !fields ? pf_fail_memory(error) : 0;
     if (failed || add_items(experiment, items, error) < 0 || add_fields(experiment, fields, error) < 0 ||
         make_metrics(experiment, error) < 0 || make_fields(experiment, error) < 0 ||
-        pf_tree_finish(experiment->contexts, error) < 0 || pf_noted_publish(experiment, profile, error) < 0) {
+        pf_tree_finish(experiment->contexts, error) < 0 || pf_notes_publish(&experiment->notes, profile, error) < 0) {
         pf_rows_free(items);
         pf_rows_free(fields);
         return -1;

@@ -8,7 +8,6 @@
 
 #include "formats/extrap/json_ids.h"
 #include "formats/extrap/json_values.h"
-#include "formats/extrap/model_text.h"
 #include "formats/extrap/saved_values.h"
 #include "formats/extrap/zip.h"
 
@@ -41,10 +40,10 @@ struct saved {
     unsigned members; /* that were looked at */
     struct pf_zip_stream *stream;
     struct pf_saved_values *values;
-    struct pf_model_text *models;
+    struct pf_json_trees *trees;
+    struct pf_formula formula;
     struct pf_ids known; /* models of the modeler that is read, by call path and metric */
     unsigned modelers;   /* so far */
-    char *model;         /* MODEL_MAX bytes */
     bool again;          /* models came before the parameters: read the text once more for them */
 };
 
@@ -242,20 +241,19 @@ static int read_model(struct saved *saved, struct pf_model *model, struct pf_err
 {
     struct pf_json_study *reader = &saved->reader;
     struct pf_json_token token;
-    const struct pf_formula *formula;
-    const char *what;
-    int event = pf_json_take(reader->json, &token, saved->model, MODEL_MAX, error);
+    struct json_object *json;
+    int event = pf_json_tree(saved->trees, reader->json, &token, &json, error);
     if (event < 0)
         return pf_json_study_damage(reader, error) < 0 ? -1 : 0;
     if (event == PF_JSON_NULL)
         return 0;
-    if (event != PF_JSON_OBJECT || token.cut)
-        return note_model(saved, &token, token.cut ? "it is too long" : "it is no object", error);
-    int got = pf_model_text_read(saved->models, saved->model, token.size, reader->experiment, model, &formula,
-                                 &what, error);
-    if (got <= 0)
-        return got < 0 ? -1 : note_model(saved, &token, what, error);
-    return keep_model(saved, model, formula, error);
+    const char *what = token.cut                  ? "it is too long"
+                       : event != PF_JSON_OBJECT ? "it is no object"
+                                                  : pf_model_read(json, reader->experiment, model, &saved->formula);
+    json_object_put(json);
+    if (saved->formula.failed)
+        return pf_fail_memory(error);
+    return what ? note_model(saved, &token, what, error) : keep_model(saved, model, &saved->formula, error);
 }
 
 /* {metric: model} of a call path. */
@@ -301,7 +299,6 @@ static int read_modeler(struct saved *saved, struct pf_error *error)
     uint32_t name = PF_NO_STRING;
     int event;
     pf_ids_free(&saved->known);
-    saved->known = (struct pf_ids){0};
     while ((event = pf_json_study_next(reader, &token, error)) == PF_JSON_NAME) {
         bool is_name = pf_json_is(&token, "name"), is_models = pf_json_is(&token, "models");
         int result = is_models ? read_models(saved, name, error) : pf_json_study_skip(reader, &token, error);
@@ -428,20 +425,19 @@ static int read_file(struct pf_study *study, struct pf_input *input, uint64_t en
                           .pass = pass,
                           .end = end,
                           .values = pf_saved_values_new(input, pass),
-                          .models = pf_model_text_new(),
-                          .model = malloc(MODEL_MAX)};
+                          .trees = pf_json_trees_new(MODEL_MAX, false)};
     saved.reader.json = pf_json_new_reading(read_text, &saved, 0, 0);
     int result = -1;
-    if (saved.values && saved.models && saved.model && saved.reader.json)
+    if (saved.values && saved.trees && saved.reader.json)
         result = read_experiment(&saved, error);
     else
         pf_fail_memory(error);
     pf_json_free(saved.reader.json);
     pf_zip_close(saved.stream);
     pf_saved_values_free(saved.values);
-    pf_model_text_free(saved.models);
+    pf_json_trees_free(saved.trees);
+    pf_formula_free(&saved.formula);
     pf_ids_free(&saved.known);
-    free(saved.model);
     return result;
 }
 

@@ -123,7 +123,7 @@ int pf_stored_open(struct pf_profile *profile, pf_study_read *read, uint64_t who
     struct pf_experiment_ops ops = {.values = &pf_stored_rows,
                                     .statistics = &pf_stored_rows,
                                     .cells = &pf_stored_rows,
-                                    .models = models ? &pf_models_cursor : NULL};
+                                    .models = models ? &pf_models_cursor.ops : NULL};
     pf_experiment_declare(&stored->tables, &ops, profile);
     if (pf_input_size(stored->input) > whole) {
         profile->metrics_stage = PF_MODELLED;
