@@ -135,10 +135,11 @@ static int connect(struct nsight_db *db, struct pf_error *error)
         result =
             sqlite3_exec(db->connection, "PRAGMA cache_size=-512; PRAGMA temp_store=2", NULL, NULL, NULL);
     }
-    if (result == SQLITE_OK)
-        result = sqlite3_set_authorizer(db->connection, authorize, NULL);
+    /* The schema first: it is asked for by pragmas, which nothing may use from there on. */
     if (result == SQLITE_OK)
         result = nsight_schema_read(&db->schema, db->connection);
+    if (result == SQLITE_OK)
+        result = sqlite3_set_authorizer(db->connection, authorize, NULL);
     limit_steps(db, 0);
     /* A schema that cannot be read in full is passed over like one that cannot be parsed, but must not be. */
     if (result == SQLITE_OK && !db->vfs.failed)

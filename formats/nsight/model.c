@@ -59,6 +59,18 @@ static int fold_homeless(struct nsight_model *model, struct pf_error *error)
     return pf_fold_end_partition(model->fold, error);
 }
 
+static int tell_computed(struct nsight_model *model, struct pf_error *error)
+{
+    for (unsigned t = 0; t < NSIGHT_TABLES; t++)
+        for (unsigned c = 0; c < nsight_column_count(t); c++)
+            if (model->db->schema.tables[t].computed >> c & 1 &&
+                pf_warn(model->profile, 0, -1, "warning", "computed-column", error,
+                        "column %s of table %s is computed by the file, not stored in it: it is passed over",
+                        nsight_column_name(t, c), nsight_table_name(t)))
+                return -1;
+    return 0;
+}
+
 static int tell_problems(struct nsight_model *model, struct pf_error *error)
 {
     struct pf_profile *profile = model->profile;
@@ -69,7 +81,7 @@ static int tell_problems(struct nsight_model *model, struct pf_error *error)
                 vfs->size - vfs->have))
         return -1;
     memcpy(nsight_state(profile)->damage, model->damage, sizeof model->damage);
-    if (tell_damage(profile, model->damage, error))
+    if (tell_computed(model, error) || tell_damage(profile, model->damage, error))
         return -1;
     if (model->bad_times &&
         pf_warn(profile, 0, -1, "warning", "bad-times", error,

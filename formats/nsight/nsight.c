@@ -233,7 +233,7 @@ static bool no_name_matters(const char *name)
 const struct pf_driver pf_nsight_driver = {
     .name = "nsight",
     .title = "Nsight Systems export (SQLite), with or without Extra-Prof ranges",
-    .version = 3,
+    .version = 4,
     .matters = no_name_matters,
     .probe = nsight_probe,
     .open = open_file,

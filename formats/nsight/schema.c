@@ -55,6 +55,11 @@ const char *nsight_table_name(enum nsight_table table)
     return tables[table].name;
 }
 
+const char *nsight_column_name(enum nsight_table table, unsigned column)
+{
+    return tables[table].columns[column];
+}
+
 unsigned nsight_column_count(enum nsight_table table)
 {
     unsigned n = 0;
@@ -89,6 +94,28 @@ static const char *rowid_word(sqlite3 *connection, const char *table)
     return NULL;
 }
 
+/*
+ * The columns of a table that hold nothing, but are computed whenever they are read, or are those of a virtual table: an export
+ * has none, and what the expression costs nobody can bound. SQLITE_OK or what went wrong.
+ */
+static int find_computed(sqlite3 *connection, size_t t, uint32_t *computed)
+{
+    enum { NAME = 1, HIDDEN = 6 };
+    char sql[128];
+    sqlite3_stmt *statement;
+    snprintf(sql, sizeof sql, "PRAGMA main.table_xinfo(\"%s\")", tables[t].name);
+    int result = sqlite3_prepare_v2(connection, sql, -1, &statement, NULL);
+    while (result == SQLITE_OK && (result = sqlite3_step(statement)) == SQLITE_ROW) {
+        const char *name = (const char *)sqlite3_column_text(statement, NAME);
+        bool hidden = sqlite3_column_int(statement, HIDDEN) != 0;
+        for (unsigned c = 0; hidden && name && c < NSIGHT_COLUMNS_MAX && tables[t].columns[c]; c++)
+            *computed |= (uint32_t)!sqlite3_stricmp(name, tables[t].columns[c]) << c;
+        result = SQLITE_OK;
+    }
+    sqlite3_finalize(statement);
+    return result == SQLITE_DONE ? SQLITE_OK : result;
+}
+
 /* Errors of reading the schema, as opposed to what is not in it. */
 static bool is_trouble(int result)
 {
@@ -108,6 +135,11 @@ int nsight_schema_read(struct nsight_schema *schema, sqlite3 *connection)
                 return result;
             facts->columns |= (uint32_t)(result == SQLITE_OK) << c;
         }
+        int result = facts->columns ? find_computed(connection, t, &facts->computed) : SQLITE_OK;
+        if (is_trouble(result))
+            return result;
+        facts->computed &= facts->columns;
+        facts->columns &= ~facts->computed;
         if ((facts->columns & tables[t].needed) == tables[t].needed)
             facts->rowid = rowid_word(connection, tables[t].name);
     }

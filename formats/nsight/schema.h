@@ -56,7 +56,8 @@ enum { RESOLVED_CORRELATION, RESOLVED_PATH, RESOLVED_DURATION };
 
 struct nsight_schema {
     struct nsight_table_facts {
-        uint32_t columns; /* bit c: column c is there */
+        uint32_t columns;  /* bit c: column c is there */
+        uint32_t computed; /* bit c: it is made by an expression of the file's, and so passed over */
         const char
             *rowid; /* the word by which rows are numbered; NULL: the table is not there, or not usable */
     } tables[NSIGHT_TABLES];
@@ -84,6 +85,7 @@ static inline bool nsight_has(const struct nsight_schema *schema, enum nsight_ta
 #define NSIGHT_SQL_MAX 1024
 void nsight_scan_sql(const struct nsight_schema *schema, enum nsight_table table, uint32_t wanted, char *sql);
 
+const char *nsight_column_name(enum nsight_table table, unsigned column);
 /* How many columns a table has. */
 unsigned nsight_column_count(enum nsight_table table);
 
