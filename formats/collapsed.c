@@ -48,6 +48,15 @@ static bool is_nothing(const char *text, size_t size)
     return !size || (text[0] == '#' && (size == 1 || memchr(" \t!", text[1], 3)));
 }
 
+/* Frames stand behind `;` without a blank; prose has one there, and tables may have comments that end in a number. */
+static bool is_stack(const char *text, size_t size)
+{
+    const char *frame = memchr(text, ';', size);
+    return frame && frame + 1 < text + size && !memmem(text, size, "; ", 2) &&
+           !memmem(text, size, ";\t", 2) && !memmem(text, size, " # ", 3) &&
+           memcmp(text + size - 2, " #", 2) != 0;
+}
+
 /* What the lines of a file's head are: such with a count, with two of them, with a `;` in the stack. */
 struct look {
     unsigned lines, counted, twice, stacks;
@@ -67,7 +76,7 @@ static struct look look_at(const char *at, size_t size, bool all)
         if (is_nothing(at, stack.size) || !++look.lines || !take_count(&stack))
             continue;
         look.counted++;
-        look.stacks += memchr(at, ';', stack.size) != NULL;
+        look.stacks += is_stack(at, stack.size);
         look.real |= stack.count.type == PF_DOUBLE;
         look.twice += take_count(&stack);
     }

@@ -36,72 +36,95 @@ static const struct pf_column thread_fields[] = {{"tid", PF_PLAIN, 0}};
 
 /* ---- recognising -------------------------------------------------------------------------------- */
 
-/* Which fields of a message are lists of bytes and which are numbers: a bit each. */
+/* What the fields of a message are: a bit each for numbers, lists of numbers in bytes, and other messages, of a shape. */
 struct shape {
-    unsigned numbers, bytes;
+    unsigned numbers, packed, messages;
+    const struct shape *of_messages;
 };
 
-static const struct shape profile_shape = {
-    1 << 7 | 1 << 8 | 1 << 9 | 1 << 10 | 1 << 12 | 1 << 13 | 1 << 14 | 1 << 15, 0x7e | 1 << 11 | 1 << 13};
-static const struct shape shapes[PPROF_STRING] = {[PPROF_SAMPLE_TYPE] = {0x6, 0},
-                                                  [PPROF_SAMPLE] = {0x6, 0xe},
-                                                  [PPROF_MAPPING] = {0x7fe, 0},
-                                                  [PPROF_LOCATION] = {0x2e, 0x10},
-                                                  [PPROF_FUNCTION] = {0x3e, 0}};
+static const struct shape two_numbers = {.numbers = 0x6}, three_numbers = {.numbers = 0xe};
+static const struct shape four_numbers = {.numbers = 0x1e}, five_numbers = {.numbers = 0x3e};
+static const struct shape ten_numbers = {.numbers = 0x7fe};
+static const struct shape sample_shape = {0x6, 0x6, 1 << 3, &four_numbers};
+static const struct shape location_shape = {0x2e, 0, 1 << 4, &three_numbers};
 
-/* True if a field has a number and the type that goes with it. */
-static bool fits(const struct shape *shape, const struct pprof_field *field)
+static const struct shape *const shapes[PPROF_FIELDS] = {
+    [PPROF_SAMPLE_TYPE] = &two_numbers, [PPROF_SAMPLE] = &sample_shape,   [PPROF_MAPPING] = &ten_numbers,
+    [PPROF_LOCATION] = &location_shape, [PPROF_FUNCTION] = &five_numbers, [PPROF_PERIOD_TYPE] = &two_numbers,
+};
+
+static bool are_numbers(const struct pprof_field *field)
 {
-    unsigned known = field->wire == WIRE_VARINT  ? shape->numbers
-                     : field->wire == WIRE_BYTES ? shape->bytes
-                                                 : 0;
-    return field->number < 16 && (known >> field->number & 1);
+    struct pprof_message message = pprof_in(field);
+    uint64_t number;
+    while (message.at < message.end)
+        if (!pprof_varint(&message, &number))
+            return false;
+    return true;
 }
 
-/* True if all of a message that is not empty is as this shape says. */
+/* True if all of a message that is not empty is as a shape says. (Numbers of fields to come take two bytes, which no text is.) */
 static bool is_shaped(const struct shape *shape, const struct pprof_field *whole)
 {
     struct pprof_message message = pprof_in(whole);
     struct pprof_field field;
     const char *wrong;
     int more;
-    while ((more = pprof_next(&message, &field, &wrong)) > 0)
-        if (!fits(shape, &field))
+    while ((more = pprof_next(&message, &field, &wrong)) > 0) {
+        unsigned bit = field.number < PPROF_FIELDS ? 1U << field.number : 0;
+        bool fits = !bit || (field.wire == WIRE_VARINT && (bit & shape->numbers)) ||
+                    (field.wire == WIRE_BYTES && (bit & shape->packed) && are_numbers(&field));
+        /* No shape holds another that holds a third. */
+        if (!fits && !(field.wire == WIRE_BYTES && (bit & shape->messages) &&
+                       (!field.size || is_shaped(shape->of_messages, &field))))
             return false;
+    }
     return more == 0 && whole->size > 0;
+}
+
+/* The last field of the head may be longer than that, but not longer than the file. */
+static bool is_cut(struct pprof_message rest, uint64_t left)
+{
+    uint64_t tag, size;
+    return pprof_varint(&rest, &tag) && (tag & 7) == WIRE_BYTES && tag >> 3 < PPROF_FIELDS &&
+           pprof_varint(&rest, &size) && size <= left;
 }
 
 /*
  * There is no magic number, and fields come in any order: what counts is how many whole messages of the file's start are as they
- * should be, and that others are not more.
+ * should be, and that others are not more. (Text may be a field or two: a docstring that begins with three quotes is a message of
+ * 34 bytes that begins with one of 32.)
  */
 static void probe(struct pf_probe *probe, struct pf_verdict *verdict)
 {
+    enum {
+        NUMBERS = 1 << PPROF_DROP_FRAMES | 1 << PPROF_KEEP_FRAMES | 1 << PPROF_TIME | 1 << PPROF_DURATION |
+                  1 << PPROF_PERIOD | 1 << PPROF_COMMENT | 1 << PPROF_DEFAULT_TYPE | 1 << PPROF_DOC_URL
+    };
     size_t have;
     const unsigned char *head = pf_samples_head(probe, PF_PLAIN_HEAD_MAX, &have);
-    bool packed = have && head == probe->plain;
-    struct pprof_message message = {head, head + have};
+    bool packed = have && head == probe->plain, empty = false;
+    struct pprof_message message = {head, head + have}, rest = message;
     struct pprof_field field;
     const char *wrong;
     unsigned good = 0, bad = 0, plain = 0;
-    bool first = false;
     int more;
     while ((more = pprof_next(&message, &field, &wrong)) > 0) {
-        bool listed = field.number < PPROF_STRING || field.number == PPROF_PERIOD_TYPE;
-        const struct shape *shape = &shapes[field.number < PPROF_STRING ? field.number : PPROF_SAMPLE_TYPE];
-        if (field.number < PPROF_FIELDS && !fits(&profile_shape, &field))
-            bad++;
-        else if (listed)
-            *(is_shaped(shape, &field) ? &good : &bad) += 1;
-        else if (field.number == PPROF_STRING)
-            first |= !field.size;
+        rest = message;
+        const struct shape *shape = field.number < PPROF_FIELDS ? shapes[field.number] : NULL;
+        if (shape)
+            *(field.wire == WIRE_BYTES && is_shaped(shape, &field) ? &good : &bad) += 1;
+        else if (field.number == PPROF_STRING && field.wire == WIRE_BYTES)
+            empty |= !field.size;
+        else if (field.number < PPROF_FIELDS && (NUMBERS >> field.number & 1) &&
+                 (field.wire == WIRE_VARINT || field.number == PPROF_COMMENT))
+            plain++;
         else
-            plain += field.number < PPROF_FIELDS;
+            bad += field.number < PPROF_FIELDS;
     }
-    /* A field that is longer than the head is as good as the end. */
-    bool cut = more < 0 && (have == PF_PLAIN_HEAD_MAX || have < probe->size);
-    bool empty = more == 0 && !good && first && plain; /* a profile of nothing */
-    if (empty || (good && !bad && (more == 0 || cut)) || (good >= 3 && good > 2 * bad))
+    bool whole = more == 0 || is_cut(rest, packed ? UINT64_MAX : probe->size - (uint64_t)(rest.at - head));
+    bool nothing = more == 0 && !good && !bad && empty && plain; /* a profile without samples */
+    if (nothing || (good && !bad && whole) || (good >= 3 && good > 2 * bad))
         verdict->confidence = packed ? 16 : 12;
 }
 

@@ -86,6 +86,16 @@ static void probing(void)
     ok(!sureness(&pf_collapsed_driver, "x.folded", "a;b\n", 4), "and there is a number");
     ok(!sureness(&pf_collapsed_driver, "x.folded", "a;b 1\n\0\n", 8), "binary data is no text");
     ok(!sureness(&pf_collapsed_driver, "x.txt", "a;b 1\nc\nd\ne\n", 12), "half of the lines must be stacks");
+    static const char *const others[] = {
+        "\t<I120> = 120;\t// KEY_MACRO 112\n",                       /* X11's keycodes */
+        "<U4E00> <U4E00>;IGNORE;IGNORE;IGNORE # 1\n",                /* the C library's locales */
+        "LRE; 7\nLRO; 7\n",                                          /* Unicode's BidiTest.txt */
+        "F951;96FB;964B;3.2.0 # Corrigendum 3\n",                    /* and NormalizationCorrections.txt */
+        "region 3 still open at the end; closed at 7397467383324\n", /* messages */
+    };
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        ok(!sureness(&pf_collapsed_driver, "x.txt", others[i], strlen(others[i])),
+           "other lines with `;` and a number: %zu", i);
 }
 
 /* A load that is stopped leaves the profile as it was. */

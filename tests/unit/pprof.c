@@ -275,8 +275,14 @@ static void compressed(void)
 
 static void probing(void)
 {
-    static const char *const texts[] = {"\n\nhello\n", "{\"a\": 1}", "\n\x04\x08\x01\x10\x02 and so on",
-                                        "2000-01-01", ""};
+    static const char *const texts[] = {
+        "\n\nhello\n",
+        "{\"a\": 1}",
+        "\n\x04\x08\x01\x10\x02 and so on",
+        "2000-01-01",
+        "",
+        "\"\"\" Python Character Mapping Codec cp037\n\nSome more text.\n\"\"\"\n",
+        "\"\"\"\nThis module contains the class for profiles\n\"\"\""};
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
         ok(!sureness(&pf_pprof_driver, "x.pb.gz", texts[i], strlen(texts[i])), "text is no profile: %zu", i);
 }
