@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "fs/draw/draw.h"
 #include "fs/profile/live_private.h"
 
 /* What may be rendered in one go on a thread that others wait for: about a millisecond. */
@@ -256,7 +257,8 @@ static bool is_short(struct pf_live *live, struct pf_node node)
     const struct pf_profile *profile = &live->profile;
     if (pf_is_cheap(profile, node))
         return true;
-    if (pf_table_of(node.kind) >= 0 || node.kind == PF_BLOB || node.kind == PF_TIMELINE_SVG)
+    if (pf_table_of(node.kind) >= 0 || node.kind == PF_BLOB || node.kind == PF_TIMELINE_SVG ||
+        node.kind == PF_TRACE_JSON)
         return false;
     return pf_rows_count(profile->partitions.items) < ROWS_AT_ONCE &&
            pf_live_context_count(live) < ROWS_AT_ONCE;
@@ -269,6 +271,12 @@ static int prepare(struct pf_live *live, struct pf_node node, struct pf_job **jo
     int result = pf_live_ready(live, node.kind, node.item, job, error);
     if (result == 0 && pf_needs_aggregate(&live->profile, node))
         result = pf_live_aggregate(live, &aggregate, job, error);
+    /* Its rows are the table's: a pass over that finds out the facts. */
+    if (result == 0 && node.kind == PF_TRACE_JSON && live->profile.driver->facts) {
+        struct pf_family *family;
+        size_t table = (size_t)(pf_timeline_table(&live->profile) - live->profile.tables);
+        result = pf_live_family(live, table, &family, job, error);
+    }
     return result;
 }
 

@@ -4,8 +4,10 @@
 #include "fs/draw/draw.h"
 #include "fs/profile/model_text.h"
 #include "fs/profile/views.h"
+#include "fs/sums/export.h"
 #include "fs/text/blob_text.h"
 #include "fs/text/table.h"
+#include "fs/text/trace_json.h"
 
 /* ---- stages and costs --------------------------------------------------------------------------- */
 
@@ -71,6 +73,7 @@ enum pf_stage pf_node_stage(const struct pf_profile *profile, struct pf_node nod
         return profile->metrics_stage == PF_OPENED && !pf_needs_aggregate(profile, node)
                    ? PF_OPENED
                    : aggregate_stage(profile);
+    case PF_TRACE_JSON:
     case PF_TIMELINE_SVG:
         return later(PF_MODELLED, table_stage(profile, pf_timeline_table(profile)));
     case PF_SCALING_SVG:
@@ -112,7 +115,7 @@ bool pf_needs_aggregate(const struct pf_profile *profile, struct pf_node node)
 {
     if (node.kind == PF_METRIC_INFO)
         return node.item < profile->n_metrics && pf_folding(profile, node.item).loses;
-    return node.kind == PF_FLAME_SVG ||
+    return node.kind == PF_FLAME_SVG || node.kind == PF_PPROF ||
            (node.kind >= PF_METRIC_FILE && node.kind < PF_METRIC_FILE + PF_METRIC_VIEWS);
 }
 
@@ -214,6 +217,10 @@ struct pf_lines *pf_node_walk(struct pf_live *live, struct pf_node node, struct 
         return pf_blob_lines(pf_live_profile(live), node.item, error);
     case PF_FLAME_SVG:
         return pf_flame_lines(pf_live_profile(live), pf_live_aggregate_now(live), node.item, error);
+    case PF_PPROF:
+        return pf_pprof_lines(pf_live_profile(live), pf_live_aggregate_now(live), error);
+    case PF_TRACE_JSON:
+        return pf_trace_json_lines(pf_live_profile(live), pf_timeline_table(pf_live_profile(live)), error);
     case PF_TIMELINE_SVG:
         return pf_timeline_lines(pf_live_profile(live), error);
     case PF_SCALING_SVG:

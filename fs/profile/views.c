@@ -43,6 +43,8 @@ static const struct view {
     {PF_TOP, PF_PRIMARY, "primary", "", MEASUREMENTS},
     {PF_PRIMARY, PF_PRIMARY_LINK, "metric", "", METRICS},
     {PF_TOP, PF_EXPORT, "export", "", MEASUREMENTS},
+    {PF_EXPORT, PF_PPROF, "profile", ".pb", MEASUREMENTS},
+    {PF_EXPORT, PF_TRACE_JSON, "trace", ".json", TIMELINE},
     {PF_EXPORT, PF_TIMELINE_SVG, "timeline", ".svg", TIMELINE},
     {PF_EXPORT_DIR, PF_FLAME_SVG, "flame", ".svg", MEASUREMENTS},
     {PF_EXPORT_DIR, PF_SCALING_SVG, "scaling", ".svg", SCALING},

@@ -46,6 +46,8 @@ enum pf_kind {
     PF_BLOB, /* the item is the blob's index */
     /* pictures; of a metric, but the time line */
     PF_TIMELINE_SVG,
+    PF_TRACE_JSON,
+    PF_PPROF,
     PF_FLAME_SVG,
     PF_SCALING_SVG,
     /* aggregates of a metric: enum pf_metric_view is added */

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "fs/sums/aggregate_private.h"
+#include "fs/sums/export.h"
 #include "fs/text/table.h"
 
 /* ---- adding up ---------------------------------------------------------------------------------- */
@@ -443,6 +444,7 @@ void pf_aggregate_free(struct pf_aggregate *aggregate)
     if (!aggregate)
         return;
     pf_arranged_free_all(aggregate);
+    pf_places_free(aggregate->places);
     free(aggregate->metrics);
     pf_arena_free(&aggregate->arena);
     pthread_mutex_destroy(&aggregate->lock);

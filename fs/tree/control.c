@@ -50,6 +50,7 @@ static const char readme[] =
     "      contexts.csv threads.csv   per context, per thread\n"
     "      functions.csv hot.txt      flat profile, for tools and for eyes\n"
     "      tree.txt stacks.folded     calling-context tree; folded stacks for flame graphs\n"
+    "  PROFILE/export/profile.pb      for pprof; trace.json, of time lines: for Perfetto and speedscope\n"
     "  PROFILE/export/*.svg */*.svg   pictures: a metric's flame graph, how it scales, threads over time\n"
     "  PROFILE/src/                   files that the profile carries, if it does\n"
     "\n"

@@ -181,7 +181,7 @@ static void test_tree(const char *folder)
        "metrics/bytes, \"moved\"/hot.txt\nmetrics/bytes, \"moved\"/tree.txt\nmetrics/bytes, "
        "\"moved\"/stacks.folded\n"
        "primary\nprimary/metric\n"
-       "export\n"
+       "export\nexport/profile.pb\n"
        "export/time\nexport/time/flame.svg\n"
        "export/bytes, \"moved\"\nexport/bytes, \"moved\"/flame.svg\n",
        "a table stands under tables, and again in the folders of the axes it has columns for");

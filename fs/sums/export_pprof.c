@@ -1,0 +1,389 @@
+/* SPDX-License-Identifier: MIT */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "formats/kit/array.h"
+#include "formats/kit/position.h"
+#include "formats/kit/table.h"
+#include "formats/kit/utf8.h"
+#include "fs/sums/aggregate_private.h"
+#include "fs/sums/export.h"
+
+/* ---- places ------------------------------------------------------------------------------------- */
+
+void pf_places_free(struct pf_places *places)
+{
+    if (!places)
+        return;
+    free(places->number);
+    free(places->items);
+    free(places->outer);
+    free(places);
+}
+
+static bool is_place(const void *of, uint32_t number, const void *key)
+{
+    return !memcmp((const struct pf_place *)of + number, key, sizeof(struct pf_place));
+}
+
+static int number_places(struct pf_places *places, const struct pf_tree *tree, struct pf_hash_table *table,
+                         struct pf_error *error)
+{
+    size_t room = 0;
+    for (uint32_t i = 0; i < tree->count; i++) {
+        struct pf_place place = {tree->name[i], tree->file ? tree->file[i] : PF_NO_STRING,
+                                 tree->line ? tree->line[i] : 0};
+        uint64_t hash = pf_siphash(0, &place, sizeof place);
+        int64_t found = pf_hash_find(table, hash, is_place, places->items, &place);
+        if (found < 0) {
+            if (pf_array_room(&places->items, &room, places->n, sizeof place, error) ||
+                pf_hash_add(table, hash, (uint32_t)places->n, error))
+                return -1;
+            places->items[found = (int64_t)places->n++] = place;
+        }
+        places->number[i] = (uint32_t)found;
+    }
+    return 0;
+}
+
+static int find_outer(struct pf_places *places, const struct pf_tree *tree, struct pf_error *error)
+{
+    uint32_t deepest = 0;
+    for (uint32_t i = 0; i < tree->count; i++)
+        deepest = tree->depth[i] > deepest ? tree->depth[i] : deepest;
+    if (deepest < 2 * PF_STACK_HALF)
+        return 0;
+    places->outer = malloc(tree->count * sizeof *places->outer);
+    if (!places->outer)
+        return pf_fail_memory(error);
+    for (uint32_t i = 0; i < tree->count; i++)
+        places->outer[i] = tree->depth[i] < PF_STACK_HALF ? i : places->outer[tree->parent[i]];
+    return 0;
+}
+
+static struct pf_places *new_places(const struct pf_tree *tree, struct pf_error *error)
+{
+    struct pf_hash_table table = {0};
+    struct pf_places *places = calloc(1, sizeof *places);
+    if (places)
+        places->number = malloc(((size_t)tree->count + 1) * sizeof *places->number);
+    int failed = places && places->number
+                     ? number_places(places, tree, &table, error) || find_outer(places, tree, error)
+                     : pf_fail_memory(error);
+    pf_hash_free(&table);
+    if (!failed)
+        return places;
+    pf_places_free(places);
+    return NULL;
+}
+
+static const struct pf_places *places_of(struct pf_aggregate *aggregate, struct pf_error *error)
+{
+    pthread_mutex_lock(&aggregate->lock);
+    if (!aggregate->places)
+        aggregate->places = new_places(aggregate->profile->contexts, error);
+    const struct pf_places *places = aggregate->places;
+    pthread_mutex_unlock(&aggregate->lock);
+    return places;
+}
+
+/* ---- messages ----------------------------------------------------------------------------------- */
+
+static void put_varint(struct pf_buf *out, uint64_t value)
+{
+    for (; value >= 0x80; value >>= 7)
+        pf_buf_char(out, (char)(value | 0x80));
+    pf_buf_char(out, (char)value);
+}
+
+static void put_number(struct pf_buf *out, unsigned field, uint64_t value)
+{
+    if (!value)
+        return;
+    put_varint(out, field << 3);
+    put_varint(out, value);
+}
+
+static void put_bytes(struct pf_buf *out, unsigned field, const char *bytes, size_t size)
+{
+    put_varint(out, field << 3 | 2);
+    put_varint(out, size);
+    pf_buf_add(out, bytes, size);
+}
+
+/* Appends a message, which is then empty again. */
+static void put_message(struct pf_buf *out, unsigned field, struct pf_buf *message)
+{
+    put_bytes(out, field, message->data, message->size);
+    out->failed |= message->failed;
+    message->size = 0;
+}
+
+/* A string of the file: bytes that are no UTF-8 are shown as \xHH. */
+static void put_string(struct pf_buf *out, struct pf_buf *scratch, struct pf_cell text)
+{
+    for (size_t i = 0, n, wrong; i < text.size; i += n) {
+        n = pf_utf8((const unsigned char *)text.text + i, text.size - i, &wrong);
+        if (n)
+            pf_buf_add(scratch, text.text + i, n);
+        else
+            pf_buf_printf(scratch, "\\x%02X", (unsigned char)text.text[i]);
+        n = n ? n : 1;
+    }
+    put_message(out, 6, scratch);
+}
+
+/* ---- the walk ----------------------------------------------------------------------------------- */
+
+/* What stands in the file, in this order; and how far a walk is in each. */
+enum stage { HEAD, SAMPLES, PLACES, STRINGS, OVER };
+struct position {
+    uint32_t stage, next;
+};
+
+struct walk {
+    struct pf_lines lines;
+    const struct pf_profile *profile;
+    const struct pf_aggregate *aggregate;
+    const struct pf_places *places;
+    struct position at;
+    unsigned *metrics; /* those that are exported */
+    struct pf_folding *folding;
+    unsigned n;
+    int64_t *values;           /* of the context at hand */
+    struct pf_buf part, whole; /* messages being made */
+};
+
+/* Strings are numbered: the empty one, those of the tree, names and units of metrics. */
+static uint64_t string_of(uint32_t name)
+{
+    return name == PF_NO_STRING ? 0 : (uint64_t)name + 1;
+}
+
+static uint64_t metric_string(const struct walk *walk, unsigned k, bool unit)
+{
+    return (uint64_t)pf_strings_count(walk->profile->contexts->strings) + 1 + 2 * k + unit;
+}
+
+static void add_head(struct walk *walk, struct pf_buf *out)
+{
+    const struct pf_profile *profile = walk->profile;
+    int primary = pf_primary_metric(profile->metrics, profile->n_metrics, profile->options->metric);
+    for (unsigned k = 0; k < walk->n; k++) {
+        put_number(&walk->part, 1, metric_string(walk, k, false));
+        put_number(&walk->part, 2, metric_string(walk, k, true));
+        put_message(out, 1, &walk->part);
+    }
+    for (unsigned k = 0; k < walk->n; k++)
+        if ((int)walk->metrics[k] == primary)
+            put_number(out, 14, metric_string(walk, k, false));
+}
+
+/* Integers wrap around at 64 bits, as sums do in pprof: so those of the file are true again. */
+static int64_t folded(const struct pf_folding *folding, const union pf_number *number, bool real)
+{
+    pf_int128 whole;
+    if (!real && !__builtin_mul_overflow(number->i, folding->factor, &whole))
+        return (int64_t)(uint64_t)whole;
+    double value = floor(pf_number_double(number, real) * (double)folding->factor + 0.5);
+    return isnan(value) ? 0 : value >= 0x1p63 ? INT64_MAX : value < -0x1p63 ? INT64_MIN : (int64_t)value;
+}
+
+/* Fills values[]; false if all are 0. */
+static bool has_values(struct walk *walk, uint32_t context)
+{
+    const struct pf_profile *profile = walk->profile;
+    bool any = false;
+    for (unsigned k = 0; k < walk->n; k++) {
+        unsigned metric = walk->metrics[k];
+        union pf_number number;
+        bool counts = pf_counts(profile->metrics[metric].over_contexts, profile->contexts->flags[context]) &&
+                      pf_context_number(walk->aggregate, metric, context, &number);
+        walk->values[k] =
+            counts ? folded(&walk->folding[k], &number, walk->aggregate->metrics[metric].real) : 0;
+        any |= walk->values[k] != 0;
+    }
+    return any;
+}
+
+/* The locations of a stack, innermost first: of a deep one the inner and the outer half. */
+static void add_stack(struct walk *walk, uint32_t context)
+{
+    const struct pf_tree *tree = walk->profile->contexts;
+    uint32_t outer = tree->depth[context] >= 2 * PF_STACK_HALF ? walk->places->outer[context] : PF_NO_CONTEXT;
+    for (uint32_t n = 0; context != PF_NO_CONTEXT; n++) {
+        if (n == PF_STACK_HALF && outer != PF_NO_CONTEXT)
+            context = outer;
+        put_varint(&walk->part, (uint64_t)walk->places->number[context] + 1);
+        context = tree->parent[context];
+    }
+    put_message(&walk->whole, 1, &walk->part);
+}
+
+static void add_sample(struct walk *walk, uint32_t context, struct pf_buf *out)
+{
+    add_stack(walk, context);
+    for (unsigned k = 0; k < walk->n; k++)
+        put_varint(&walk->part, (uint64_t)walk->values[k]);
+    put_message(&walk->whole, 2, &walk->part);
+    put_message(out, 2, &walk->whole);
+}
+
+/* A location, and the function that it is all of. */
+static void add_place(struct walk *walk, uint32_t number, struct pf_buf *out)
+{
+    const struct pf_place *place = &walk->places->items[number];
+    uint64_t id = (uint64_t)number + 1;
+    put_number(&walk->part, 1, id);
+    put_number(&walk->part, 2, place->line);
+    put_number(&walk->whole, 1, id);
+    put_message(&walk->whole, 4, &walk->part);
+    put_message(out, 4, &walk->whole);
+    put_number(&walk->whole, 1, id);
+    put_number(&walk->whole, 2, string_of(place->name));
+    put_number(&walk->whole, 3, string_of(place->name));
+    put_number(&walk->whole, 4, string_of(place->file));
+    put_message(out, 5, &walk->whole);
+}
+
+/* The unit of a type's values: of times one that pprof knows. */
+static void add_unit(struct walk *walk, unsigned k, struct pf_buf *out)
+{
+    const struct pf_folding *folding = &walk->folding[k];
+    pf_buf_str(&walk->part, folding->part);
+    if (*folding->part && *folding->unit)
+        pf_buf_char(&walk->part, ' ');
+    pf_buf_str(&walk->part, !strcmp(folding->unit, "ns") ? "nanoseconds" : folding->unit);
+    if (!walk->part.size)
+        pf_buf_str(&walk->part, "count");
+    struct pf_cell text = pf_text(walk->part.data, walk->part.size);
+    walk->part.size = 0;
+    put_string(out, &walk->whole, text);
+}
+
+static void add_string(struct walk *walk, uint32_t number, struct pf_buf *out)
+{
+    const struct pf_strings *strings = walk->profile->contexts->strings;
+    uint32_t known = pf_strings_count(strings), k = number - known - 1;
+    if (number <= known)
+        put_string(out, &walk->whole, number ? pf_interned(strings, number - 1) : pf_text("", 0));
+    else if (k % 2)
+        add_unit(walk, k / 2, out);
+    else
+        put_string(out, &walk->whole, pf_string(walk->profile->metrics[walk->metrics[k / 2]].name));
+}
+
+/* How many records a stage has. */
+static uint32_t length_of(const struct walk *walk, uint32_t stage)
+{
+    switch (stage) {
+    case HEAD:
+        return 1;
+    case SAMPLES:
+        return walk->aggregate->n_contexts;
+    case PLACES:
+        return (uint32_t)walk->places->n;
+    case STRINGS:
+        return (uint32_t)metric_string(walk, walk->n, false);
+    default:
+        return 0;
+    }
+}
+
+static int next(struct pf_lines *lines, struct pf_buf *out, struct pf_error *error)
+{
+    struct walk *walk = (struct walk *)lines;
+    size_t before = out->size;
+    while (walk->at.stage < OVER && out->size == before && !out->failed) {
+        if (walk->at.next >= length_of(walk, walk->at.stage)) {
+            walk->at = (struct position){walk->at.stage + 1, 0};
+            continue;
+        }
+        uint32_t i = walk->at.next++;
+        if (walk->at.stage == HEAD)
+            add_head(walk, out);
+        else if (walk->at.stage == SAMPLES && has_values(walk, i))
+            add_sample(walk, i, out);
+        else if (walk->at.stage == PLACES)
+            add_place(walk, i, out);
+        else if (walk->at.stage == STRINGS)
+            add_string(walk, i, out);
+    }
+    if (out->failed || walk->part.failed || walk->whole.failed)
+        return pf_fail_memory(error);
+    return out->size > before;
+}
+
+static size_t save(const struct pf_lines *lines, void *blob, size_t room)
+{
+    const struct walk *walk = (const struct walk *)lines;
+    return pf_position_save(&walk->at, sizeof walk->at, blob, room);
+}
+
+static int restore(struct pf_lines *lines, const void *blob, size_t size, struct pf_error *error)
+{
+    struct walk *walk = (struct walk *)lines;
+    struct position at;
+    if (pf_position_restore(&at, sizeof at, blob, size, error))
+        return -1;
+    if (at.stage > OVER || at.next > length_of(walk, at.stage))
+        return pf_position_refuse(error);
+    walk->at = at;
+    return 0;
+}
+
+static void close_lines(struct pf_lines *lines)
+{
+    struct walk *walk = (struct walk *)lines;
+    pf_buf_free(&walk->part);
+    pf_buf_free(&walk->whole);
+    free(walk->metrics);
+    free(walk->folding);
+    free(walk->values);
+    free(walk);
+}
+
+static const struct pf_lines_ops pprof_ops = {
+    .next = next, .save = save, .restore = restore, .close = close_lines};
+
+/* Inclusive metrics say what their exclusive partners do. */
+static bool is_exported(const struct pf_metric *metric)
+{
+    return (metric->over_contexts == PF_OVER_ALL || metric->over_contexts == PF_OVER_FRAMES) &&
+           (metric->over_partitions == PF_SUM || metric->over_partitions == PF_AT);
+}
+
+static int choose_metrics(struct walk *walk, struct pf_error *error)
+{
+    const struct pf_profile *profile = walk->profile;
+    size_t n = profile->n_metrics + 1;
+    walk->metrics = calloc(n, sizeof *walk->metrics);
+    walk->folding = calloc(n, sizeof *walk->folding);
+    walk->values = calloc(n, sizeof *walk->values);
+    if (!walk->metrics || !walk->folding || !walk->values)
+        return pf_fail_memory(error);
+    for (unsigned m = 0; m < profile->n_metrics; m++)
+        if (is_exported(&profile->metrics[m])) {
+            walk->folding[walk->n] = pf_folding(profile, m);
+            walk->metrics[walk->n++] = m;
+        }
+    return 0;
+}
+
+struct pf_lines *pf_pprof_lines(struct pf_profile *profile, struct pf_aggregate *aggregate,
+                                struct pf_error *error)
+{
+    struct walk *walk = calloc(1, sizeof *walk);
+    if (!walk) {
+        pf_fail_memory(error);
+        return NULL;
+    }
+    walk->lines.ops = &pprof_ops;
+    walk->profile = profile;
+    walk->aggregate = aggregate;
+    walk->places = places_of(aggregate, error);
+    if (walk->places && !choose_metrics(walk, error))
+        return &walk->lines;
+    close_lines(&walk->lines);
+    return NULL;
+}

@@ -1,0 +1,354 @@
+/* SPDX-License-Identifier: MIT */
+#include "fs/text/trace_json.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+
+#include "formats/kit/array.h"
+#include "formats/kit/print.h"
+#include "formats/kit/table.h"
+#include "formats/kit/utf8.h"
+#include "fs/sums/aggregate.h"
+#include "fs/text/table.h"
+
+enum kind { SPANS, CALLS, SAMPLES };
+enum stage { HEAD, THREADS, ROWS, TAIL, OVER };
+
+/* What the rest of the text depends on, but for the stack and the position in the table. */
+struct position {
+    uint32_t stage, thread; /* THREADS: the next one; ROWS: that of the last row */
+    uint32_t open, depth;   /* SAMPLES: a sample lasts; CALLS: how many have begun */
+};
+
+struct walk {
+    struct pf_lines lines;
+    struct pf_profile *profile;
+    const struct pf_table *table;
+    const struct pf_cursor_ops *ops;
+    struct pf_cursor cursor;
+    struct pf_cell *cells;
+    enum kind kind;
+    int partition, time, duration, event, function, context, name; /* columns; -1: there is none */
+    int64_t ns;                                                    /* in one of the table's times */
+    struct position at;
+    uint64_t *stack; /* what tells the calls apart that have begun, outermost first */
+    size_t stack_room;
+};
+
+/* ---- text --------------------------------------------------------------------------------------- */
+
+/* A string of JSON, in quotes. Bytes that are no UTF-8 are shown as \xHH. */
+static void add_string(struct pf_buf *out, struct pf_cell text)
+{
+    pf_buf_char(out, '"');
+    for (size_t i = 0, n, wrong; i < text.size; i += n) {
+        unsigned char byte = (unsigned char)text.text[i];
+        n = pf_utf8((const unsigned char *)text.text + i, text.size - i, &wrong);
+        if (!n)
+            pf_buf_printf(out, "\\\\x%02X", byte);
+        else if (byte < 0x20)
+            pf_buf_printf(out, "\\u%04x", byte);
+        else {
+            if (byte == '"' || byte == '\\')
+                pf_buf_char(out, '\\');
+            pf_buf_add(out, text.text + i, n);
+        }
+        n = n ? n : 1;
+    }
+    pf_buf_char(out, '"');
+}
+
+/* A time in nanoseconds, to which one that is no integer is rounded: so do ends that meet beginnings. */
+static pf_int128 ns_of(const struct walk *walk, const struct pf_cell *cell, const struct pf_cell *after)
+{
+    if (cell->type == PF_DOUBLE || (after && after->type == PF_DOUBLE)) {
+        double value = cell->type == PF_DOUBLE ? cell->d : (double)cell->i;
+        double more = !after ? 0 : after->type == PF_DOUBLE ? after->d : (double)after->i;
+        value = round((value + more) * (double)walk->ns);
+        return fabs(value) < 0x1p100 ? (pf_int128)value : 0;
+    }
+    pf_int128 value = cell->type == PF_WIDE   ? *cell->wide
+                      : cell->type == PF_UINT ? (pf_int128)cell->u
+                                              : cell->i;
+    return (value + (after ? after->i : 0)) * walk->ns;
+}
+
+/* Microseconds with three places. */
+static void add_time(struct pf_buf *out, pf_int128 ns)
+{
+    char digits[PF_NUMBER_MAX];
+    if (ns < 0) {
+        pf_buf_char(out, '-');
+        ns = -ns;
+    }
+    pf_buf_add(out, digits, (size_t)(pf_print_wide(digits, ns / 1000) - digits));
+    pf_buf_printf(out, ".%03d", (int)(ns % 1000));
+}
+
+static void add_event(const struct walk *walk, struct pf_buf *out, char phase)
+{
+    pf_buf_printf(out, ",\n{\"ph\":\"%c\",\"pid\":1,\"tid\":%u,\"ts\":", phase, walk->at.thread + 1);
+    add_time(out, ns_of(walk, &walk->cells[walk->time], NULL));
+}
+
+static struct pf_cell name_of(const struct walk *walk)
+{
+    const struct pf_tree *tree = walk->profile->contexts;
+    if (walk->name >= 0 && walk->table->columns[walk->name].role != PF_CONTEXT_NAME)
+        return walk->cells[walk->name];
+    const struct pf_cell *context = walk->context >= 0 ? &walk->cells[walk->context] : NULL;
+    bool known = context && context->type == PF_INT && context->i >= 0 && context->i < tree->count;
+    return known ? pf_interned(tree->strings, tree->name[context->i]) : pf_absent();
+}
+
+static void add_named(const struct walk *walk, struct pf_buf *out, char phase)
+{
+    struct pf_cell name = name_of(walk);
+    add_event(walk, out, phase);
+    if (phase == 'X') {
+        pf_buf_str(out, ",\"dur\":");
+        const struct pf_cell *time = &walk->cells[walk->time];
+        add_time(out, ns_of(walk, time, &walk->cells[walk->duration]) - ns_of(walk, time, NULL));
+    }
+    if (phase == 'i')
+        pf_buf_str(out, ",\"s\":\"t\"");
+    pf_buf_str(out, ",\"name\":");
+    add_string(out, name.type == PF_TEXT ? name : pf_text("", 0));
+    pf_buf_char(out, '}');
+}
+
+static void add_end(const struct walk *walk, struct pf_buf *out)
+{
+    add_event(walk, out, 'E');
+    pf_buf_char(out, '}');
+}
+
+static void add_head(const struct walk *walk, struct pf_buf *out)
+{
+    pf_buf_str(out, "{\"displayTimeUnit\":\"ns\",\"traceEvents\":[\n"
+                    "{\"ph\":\"M\",\"pid\":1,\"name\":\"process_name\",\"args\":{\"name\":");
+    add_string(out, pf_string(walk->profile->driver->name));
+    pf_buf_str(out, "}}");
+}
+
+static void add_thread(const struct walk *walk, uint32_t thread, struct pf_buf *out)
+{
+    pf_buf_printf(out, ",\n{\"ph\":\"M\",\"pid\":1,\"tid\":%u,\"name\":\"thread_name\",\"args\":{\"name\":",
+                  thread + 1);
+    add_string(out, pf_rows_at(walk->profile->partitions.items, thread)[1]);
+    pf_buf_str(out, "}}");
+}
+
+/* ---- rows --------------------------------------------------------------------------------------- */
+
+static bool is_number(const struct pf_cell *cell)
+{
+    return cell->type != PF_ABSENT && cell->type != PF_TEXT;
+}
+
+static bool begins_with(const struct pf_cell *cell, const char *word)
+{
+    size_t size = strlen(word);
+    return cell->type == PF_TEXT && cell->size >= size && !memcmp(cell->text, word, size);
+}
+
+static bool ends_with(const struct pf_cell *cell, const char *word)
+{
+    size_t size = strlen(word);
+    return cell->type == PF_TEXT && cell->size >= size && !memcmp(cell->text + cell->size - size, word, size);
+}
+
+/* What tells a call from others: its function, else its context, else its name. */
+static uint64_t call_of(const struct walk *walk)
+{
+    int column = walk->function >= 0 ? walk->function : walk->context;
+    if (column >= 0 && is_number(&walk->cells[column]))
+        return walk->cells[column].u;
+    struct pf_cell name = name_of(walk);
+    return name.type == PF_TEXT ? pf_siphash(0, name.text, name.size) : 0;
+}
+
+static int begin_call(struct walk *walk, struct pf_buf *out, struct pf_error *error)
+{
+    if (pf_array_room(&walk->stack, &walk->stack_room, walk->at.depth, sizeof *walk->stack, error))
+        return -1;
+    walk->stack[walk->at.depth++] = call_of(walk);
+    add_named(walk, out, 'B');
+    return 0;
+}
+
+static void end_call(struct walk *walk, struct pf_buf *out)
+{
+    uint64_t call = call_of(walk);
+    uint32_t depth = walk->at.depth;
+    while (depth && walk->stack[depth - 1] != call)
+        depth--;
+    for (; depth && walk->at.depth >= depth; walk->at.depth--)
+        add_end(walk, out);
+}
+
+static int add_call(struct walk *walk, struct pf_buf *out, struct pf_error *error)
+{
+    const struct pf_cell *event = &walk->cells[walk->event];
+    if (begins_with(event, "enter") || ends_with(event, "start"))
+        return begin_call(walk, out, error);
+    if (begins_with(event, "exit") || begins_with(event, "tail-exit") || ends_with(event, "stop"))
+        end_call(walk, out);
+    else
+        add_named(walk, out, 'i');
+    return 0;
+}
+
+static int add_row(struct walk *walk, struct pf_buf *out, struct pf_error *error)
+{
+    const struct pf_cell *thread = &walk->cells[walk->partition];
+    if (thread->type != PF_INT || !is_number(&walk->cells[walk->time]))
+        return 0;
+    if (thread->i != walk->at.thread)
+        walk->at = (struct position){.stage = ROWS, .thread = (uint32_t)thread->i};
+    if (walk->kind == CALLS)
+        return add_call(walk, out, error);
+    if (walk->kind == SPANS) {
+        add_named(walk, out, is_number(&walk->cells[walk->duration]) ? 'X' : 'i');
+        return 0;
+    }
+    if (walk->at.open)
+        add_end(walk, out);
+    add_named(walk, out, 'B');
+    walk->at.open = true;
+    return 0;
+}
+
+static int add_next_row(struct walk *walk, struct pf_buf *out, struct pf_error *error)
+{
+    int more = walk->ops->next(&walk->cursor, walk->cells, error);
+    if (more < 0 || (more && add_row(walk, out, error)))
+        return -1;
+    if (!more)
+        walk->at.stage = TAIL;
+    return 0;
+}
+
+static int next(struct pf_lines *lines, struct pf_buf *out, struct pf_error *error)
+{
+    struct walk *walk = (struct walk *)lines;
+    size_t before = out->size;
+    while (walk->at.stage < OVER && out->size == before && !out->failed) {
+        if (walk->at.stage == HEAD) {
+            add_head(walk, out);
+            walk->at.stage = THREADS;
+        } else if (walk->at.stage == THREADS) {
+            if (walk->at.thread < pf_rows_count(walk->profile->partitions.items))
+                add_thread(walk, walk->at.thread++, out);
+            else
+                walk->at = (struct position){.stage = ROWS, .thread = UINT32_MAX};
+        } else if (walk->at.stage == ROWS) {
+            if (add_next_row(walk, out, error))
+                return -1;
+        } else {
+            pf_buf_str(out, "\n]}\n");
+            walk->at.stage = OVER;
+        }
+    }
+    return out->failed ? pf_fail_memory(error) : out->size > before;
+}
+
+/* ---- positions ---------------------------------------------------------------------------------- */
+
+/* The position, the stack, and where the table's cursor stands. */
+static size_t save(const struct pf_lines *lines, void *blob, size_t room)
+{
+    const struct walk *walk = (const struct walk *)lines;
+    size_t stack = walk->at.depth * sizeof *walk->stack, head = sizeof walk->at + stack;
+    if (room >= head) {
+        memcpy(blob, &walk->at, sizeof walk->at);
+        if (stack)
+            memcpy((char *)blob + sizeof walk->at, walk->stack, stack);
+    }
+    return head + walk->ops->save(&walk->cursor, (char *)blob + (room >= head ? head : 0),
+                                  room >= head ? room - head : 0);
+}
+
+static int restore(struct pf_lines *lines, const void *blob, size_t size, struct pf_error *error)
+{
+    struct walk *walk = (struct walk *)lines;
+    struct position at;
+    if (size < sizeof at)
+        return pf_fail(error, EINVAL, "not a position");
+    memcpy(&at, blob, sizeof at);
+    size_t stack = at.depth * sizeof *walk->stack, head = sizeof at + stack;
+    if (at.stage > OVER || size < head)
+        return pf_fail(error, EINVAL, "not a position");
+    if (stack && pf_array_reach(&walk->stack, &walk->stack_room, at.depth - 1, sizeof *walk->stack, error))
+        return -1;
+    if (stack)
+        memcpy(walk->stack, (const char *)blob + sizeof at, stack);
+    walk->at = at;
+    return walk->ops->restore(&walk->cursor, (const char *)blob + head, size - head, error);
+}
+
+static void close_lines(struct pf_lines *lines)
+{
+    struct walk *walk = (struct walk *)lines;
+    walk->ops->close(&walk->cursor);
+    free(walk->cells);
+    free(walk->stack);
+    free(walk);
+}
+
+static const struct pf_lines_ops trace_ops = {
+    .next = next, .save = save, .restore = restore, .close = close_lines};
+
+static int column_named(const struct pf_table *table, const char *name)
+{
+    for (size_t i = 0; i < table->n_columns; i++)
+        if (!strcmp(table->columns[i].name, name))
+            return (int)i;
+    return -1;
+}
+
+static int column_for(const struct pf_table *table, enum pf_role role)
+{
+    for (size_t i = 0; i < table->n_columns; i++)
+        if (table->columns[i].role == role)
+            return (int)i;
+    return -1;
+}
+
+static void find_columns(struct walk *walk)
+{
+    const struct pf_table *table = walk->table;
+    const char *unit = walk->profile->time_unit ? walk->profile->time_unit : "";
+    walk->partition = column_for(table, PF_PARTITION);
+    walk->time = column_named(table, "time");
+    walk->duration = column_named(table, "duration");
+    walk->event = column_named(table, "event");
+    walk->function = column_named(table, "function");
+    walk->context = column_for(table, PF_CONTEXT);
+    walk->name = column_named(table, "name");
+    walk->kind = walk->duration >= 0 ? SPANS : walk->event >= 0 ? CALLS : SAMPLES;
+    walk->ns = pf_unit_ns(unit) ? pf_unit_ns(unit) : 1000;
+}
+
+struct pf_lines *pf_trace_json_lines(struct pf_profile *profile, const struct pf_table *table,
+                                     struct pf_error *error)
+{
+    struct walk *walk = calloc(1, sizeof *walk);
+    if (!walk) {
+        pf_fail_memory(error);
+        return NULL;
+    }
+    walk->lines.ops = &trace_ops;
+    walk->profile = profile;
+    walk->table = table;
+    walk->ops = pf_table_ops(table);
+    walk->cursor = (struct pf_cursor){.profile = profile, .table = table, .only = PF_UNRESTRICTED};
+    find_columns(walk);
+    walk->cells = calloc(table->n_columns + 1, sizeof *walk->cells);
+    int failed = walk->cells ? walk->ops->open(&walk->cursor, error) : pf_fail_memory(error);
+    if (!failed)
+        return &walk->lines;
+    close_lines(&walk->lines);
+    return NULL;
+}

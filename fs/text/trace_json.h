@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef PF_TRACE_JSON_H
+#define PF_TRACE_JSON_H
+
+#include "formats/driver.h"
+#include "fs/text/lines.h"
+
+/*
+ * A table that is a time line (see pf_timeline_table) in the Trace Event Format of Chrome, which Perfetto and speedscope read:
+ * each partition is a thread, times are microseconds with three places. Its columns say what rows are:
+ *
+ * `duration`    a row is a span, an event X; without a duration it is an instant
+ * `event`       rows begin (`enter...`, `...start`) and end calls (`exit...`, `tail-exit...`, `...stop`): events B and E. What ends
+ *               ends all that it has called; what has not begun does not end. Other rows are instants
+ * none of both  what a row tells lasts until the thread's next row
+ *
+ * A walk; it borrows the profile. NULL with *error filled.
+ */
+struct pf_lines *pf_trace_json_lines(struct pf_profile *profile, const struct pf_table *table,
+                                     struct pf_error *error);
+
+#endif

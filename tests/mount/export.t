@@ -1,0 +1,68 @@
+#!/usr/bin/env bash
+# What profiles hand over to other tools, under export/: of exact size, readable by these tools, with the same totals.
+. "$(dirname "$0")/lib.sh"
+
+needs_mount
+source=$archive mount_source || exit 1
+
+cd "$mnt" || exit 1
+find . -path '*/export/*' \( -name profile.pb -o -name trace.json \) -printf '%P\n' | sort >"$work/exports"
+is "$(grep -c '/export/profile.pb$' "$work/exports")" \
+    "$(find . -name tables -type d -execdir test -d metrics \; -print | wc -l)" "every profile that measures is there for pprof"
+is "$(sed -n 's|/export/trace.json$||p' "$work/exports")" \
+    "$(find . -path '*/tables/trace.csv' -printf '%P\n' | sed 's|/tables/trace.csv$||' | sort)" \
+    "every time line is there as trace events"
+
+python3 - "$work/exports" >"$work/found" <<'END'
+import json, os, sys
+for path in open(sys.argv[1]).read().split("\n")[:-1]:
+    size, data = os.stat(path).st_size, open(path, "rb").read()
+    if size != len(data):
+        print(path, "is", len(data), "bytes, not", size)
+    if path.endswith(".pb"):
+        continue
+    stacks, threads = {}, set()
+    for event in json.loads(data)["traceEvents"]:
+        stack = stacks.setdefault(event.get("tid"), [])
+        if event["ph"] == "M":
+            threads.add(event.get("tid"))
+        elif event["tid"] not in threads:
+            print(path, "has a thread without a name")
+        if event["ph"] == "B":
+            stack.append(event["ts"])
+        elif event["ph"] == "E" and (not stack or stack.pop() > event["ts"]):
+            print(path, "ends what has not begun, at", event["ts"])
+    if len(threads) < 2:
+        print(path, "has no threads")
+END
+is "$(cat "$work/found")" "" "all are as large as they say, calls end in the order in which they began"
+
+# Read again by profilefs itself.
+mkdir "$work/again"
+cp stacks/heat.pb.gz/export/profile.pb "$work/again/heat.pb"
+cp stacks/heat.perf.txt/export/profile.pb "$work/again/perf.pb"
+cp spans/build.trace.json/export/trace.json "$work/again/build.json"
+again() { "$PROFILEFS" cat "$work/again/$1/$2"; }
+is "$(again heat.pb metrics/cpu/functions.csv | cut -d, -f 1-8)" \
+    "$(cut -d, -f 1-8 stacks/heat.pb.gz/metrics/cpu/functions.csv)" "a profile for pprof has the same functions"
+is "$(again perf.pb metrics/samples/stacks.folded | sort)" "$(sort stacks/heat.perf.txt/metrics/samples/stacks.folded)" \
+    "    and the same stacks"
+durations() { awk -F, 'NR > 1 && $3 != "" { print $3, $4 }'; }
+is "$(again build.json tables/trace.csv | durations)" "$(durations <spans/build.trace.json/tables/trace.csv)" \
+    "trace events have the same durations"
+
+if command -v go >/dev/null; then
+    export PPROF_TMPDIR=$work
+    top() { go tool pprof -top -symbolize=none -nodecount=0 -nodefraction=0 -edgefraction=0 -sample_index="$2" -unit=ns "$1" 2>/dev/null | sed '1,/flat%/d'; }
+    is "$(top stacks/heat.pb.gz/export/profile.pb cpu)" "$(top "$archive/stacks/heat.pb.gz" cpu)" "pprof shows both alike"
+    cp 2026-03/*Ab12Cd/export/profile.pb "$work/xray.pb"
+    is "$(top "$work/xray.pb" time | awk '{ sum += $1 } END { printf "%d\n", sum }')" \
+        "$(awk '{ sum += $NF } END { printf "%d\n", sum }' 2026-03/*Ab12Cd/metrics/time/stacks.folded)" \
+        "pprof adds up times of another format to the same"
+else
+    skip "pprof shows both alike" "go is not installed: scripts/deps --peers"
+    skip "pprof adds up times of another format to the same" "go is not installed: scripts/deps --peers"
+fi
+cd / || exit 1
+
+finish
