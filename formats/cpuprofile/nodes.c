@@ -47,15 +47,13 @@ static int add_link(struct v8_state *state, uint32_t node, const struct pf_json_
 static int take_place(struct pf_profile *profile, struct v8_node *node, const struct pf_json_name *name,
                       const struct pf_json_token *value, bool from_zero, struct pf_error *error)
 {
-    uint32_t *text = pf_json_named(name, "functionName") ? &node->name
-                     : pf_json_named(name, "url")        ? &node->url
-                                                         : NULL;
+    bool function = pf_json_named(name, "functionName"), url = pf_json_named(name, "url");
     int64_t line;
-    if (text && value->event == PF_JSON_STRING && (value->size || text == &node->name)) {
-        bool anonymous = !value->size;
-        *text = pf_samples_string(profile, anonymous ? "(anonymous)" : value->text,
-                                  anonymous ? strlen("(anonymous)") : value->size, error);
-        return *text == PF_NO_STRING ? -1 : 0;
+    if (value->event == PF_JSON_STRING && (function || (url && value->size))) {
+        uint32_t text = value->size ? pf_samples_string(profile, value->text, value->size, error)
+                                    : pf_samples_string(profile, "(anonymous)", strlen("(anonymous)"), error);
+        *(function ? &node->name : &node->url) = text;
+        return text == PF_NO_STRING ? -1 : 0;
     }
     if (pf_json_named(name, "lineNumber") && pf_json_whole(value, &line) && line >= !from_zero &&
         line < UINT32_MAX)

@@ -169,21 +169,29 @@ static void keep_line(struct scaling *scaling)
     scaling->n_lines += scaling->n_lines < LINES;
 }
 
+static int read_rows(struct scaling *scaling, struct pf_cursor *cursor, struct pf_cell *cells,
+                     struct pf_error *error)
+{
+    const struct pf_cursor_ops *ops = scaling->table->ops;
+    int more = ops->open(cursor, error);
+    while (more >= 0 && (more = ops->next(cursor, cells, error)) > 0) {
+        make_line(scaling, cells);
+        keep_line(scaling);
+    }
+    ops->close(cursor);
+    return more;
+}
+
 static int read_table(struct scaling *scaling, struct pf_error *error)
 {
     struct pf_cursor cursor = {.profile = scaling->profile, .table = scaling->table, .only = PF_UNRESTRICTED};
-    cursor.only.metric = scaling->metric;
     struct pf_cell *cells = calloc(scaling->table->n_columns + 1, sizeof *cells);
-    int more = cells ? scaling->table->ops->open(&cursor, error) : pf_fail_memory(error);
-    while (!more && (more = scaling->table->ops->next(&cursor, cells, error)) > 0) {
-        make_line(scaling, cells);
-        keep_line(scaling);
-        more = 0;
-    }
-    if (cells)
-        scaling->table->ops->close(&cursor);
+    if (!cells)
+        return pf_fail_memory(error);
+    cursor.only.metric = scaling->metric;
+    int result = read_rows(scaling, &cursor, cells, error);
     free(cells);
-    return more;
+    return result;
 }
 
 /* ---- the picture -------------------------------------------------------------------------------- */
@@ -253,8 +261,9 @@ static void add_axes(const struct scaling *scaling, struct pf_buf *out)
             add_label(out, x, bottom + 15, "middle", scaling->xs[i]);
         last = x - last >= 34 ? x : last;
     }
-    for (double value = scaling->high; value > scaling->low / 2; value /= 10) {
-        double y = y_of(scaling, value);
+    int decades = (int)lround(log10(scaling->high / scaling->low));
+    for (int i = 0; i <= decades; i++) {
+        double value = scaling->high / pow(10, i), y = y_of(scaling, value);
         add_rule(out, LEFT, y, LEFT + PLOT_WIDTH, y, rule);
         add_label(out, LEFT - 6, y + 4, "end", value);
     }

@@ -33,8 +33,8 @@ enum stage { RANGE, FILL, DRAWN, OVER };
 
 /* What is known of the thread that the last row was of. */
 struct last {
-    int64_t partition; /* -1: none yet */
     long double from;
+    int64_t partition; /* -1: none yet */
     uint32_t depth;
 };
 
@@ -42,20 +42,19 @@ struct timeline {
     struct pf_lines lines;
     struct pf_profile *profile;
     const struct pf_table *table;
+    struct pf_cell *cells;
+    struct pf_cursor cursor;
+    size_t row; /* of a table that is held in rows */
+    size_t threads, rows;
+    uint32_t *grid;         /* by row and bin: depth + 1 of the deepest stack */
+    struct pf_map contexts; /* index + 1, by id + 1: of formats with ids of their own and no column `depth` */
+    long double start, end;
+    struct last last;
     struct columns columns;
     enum stage stage;
     unsigned anew;
-    struct pf_cursor cursor;
-    bool open;
-    size_t row; /* of a table that is held in rows */
-    struct pf_cell *cells;
-    long double start, end;
-    bool any;
-    struct last last;
-    size_t threads, rows;
-    uint32_t *grid; /* by row and bin: depth + 1 of the deepest stack */
     uint32_t deepest;
-    struct pf_map contexts; /* index + 1, by id + 1: of formats with ids of their own and no column `depth` */
+    bool open, any;
 };
 
 static int column_named(const struct pf_table *table, const char *name)
@@ -193,7 +192,7 @@ static void fill_until_next(struct timeline *line, int64_t thread, long double t
     struct last *last = &line->last;
     if (last->partition >= 0)
         fill(line, last->partition, last->from, last->partition == thread ? time : last->from, last->depth);
-    *last = (struct last){thread, time, depth};
+    *last = (struct last){time, thread, depth};
 }
 
 static void take_row(struct timeline *line, const struct pf_cell *cells)
