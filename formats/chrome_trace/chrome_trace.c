@@ -253,7 +253,7 @@ static const struct pf_samples_format format = {.state = sizeof(struct trace_sta
 const struct pf_driver pf_chrome_trace_driver = {
     .name = "chrome-trace",
     .title = "trace events (Chrome, Perfetto, node, clang -ftime-trace, Kineto, viztracer, uftrace)",
-    .version = 1,
+    .version = 2,
     .kit = &format,
     .probe = probe,
     .open = pf_samples_open,

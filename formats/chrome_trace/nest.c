@@ -289,16 +289,18 @@ static int end_thread(struct nesting *n, struct pf_error *error)
 static int longer_first(const void *a, const void *b)
 {
     const struct event *x = a, *y = b;
+    if ((x->phase == 'X') != (y->phase == 'X'))
+        return x->phase == 'X' ? -1 : 1;
     if (x->duration != y->duration)
         return x->duration > y->duration ? -1 : 1;
     return (x->place > y->place) - (x->place < y->place);
 }
 
-/* Of Xs that begin at once and follow each other in the file the longer one is the outer one. */
+/* Of Xs that begin at once, without a B or E between them in the file, the longer one is the outer one. */
 static int take_group(struct nesting *n, size_t count, struct pf_error *error)
 {
     for (size_t i = 0, run; i < count; i += run ? run : 1) {
-        for (run = 0; i + run < count && n->group[i + run].phase == 'X';)
+        for (run = 0; i + run < count && n->group[i + run].phase != 'B' && n->group[i + run].phase != 'E';)
             run++;
         if (run > 1)
             qsort(n->group + i, run, sizeof *n->group, longer_first);

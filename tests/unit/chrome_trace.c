@@ -41,6 +41,9 @@ static void nesting(void)
     reads_as("[" X("0", "1", "b") "," X("0", "3", "a") "]",
              "1/2,a,time,2000|1/2,a,calls,1|1/2,a>b,time,1000|1/2,a>b,calls,1|", "",
              "of two that begin at once the longer one is the outer one");
+    reads_as("[" X("0", "1", "b") "," AT("s", "0", "flow") "," X("0", "3", "a") "]",
+             "1/2,a,time,2000|1/2,a,calls,1|1/2,a>b,time,1000|1/2,a>b,calls,1|", "",
+             "    whatever is no slice may stand between them");
     reads_as("[" AT("B", "0", "a") "," X("0", "5", "b") "," AT("E", "2", "a") "]",
              "1/2,a,calls,1|1/2,a>b,time,5000|1/2,a>b,calls,1|", "",
              "but a B and an X come as the file has them; what began last has the time");
