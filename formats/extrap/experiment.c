@@ -38,9 +38,9 @@ void pf_experiment_free(struct pf_experiment *experiment)
         pf_tree_free(experiment->contexts);
     free(experiment->points);
     free(experiment->coordinates);
-    free(experiment->point_slots.slot);
+    pf_hash_free(&experiment->point_table);
     free(experiment->series);
-    free(experiment->series_slots.slot);
+    pf_hash_free(&experiment->series_table);
     free(experiment->by_context);
     pf_notes_free(&experiment->notes);
     pf_strings_free(experiment->units);
@@ -150,12 +150,6 @@ uint32_t pf_experiment_callpath_below(struct pf_experiment *experiment, uint32_t
 
 /* ---- finding points and series ------------------------------------------------------------------ */
 
-static uint64_t mix(uint64_t hash, uint64_t word)
-{
-    hash = (hash ^ word) * 0x9e3779b97f4a7c15u;
-    return hash ^ hash >> 32;
-}
-
 /* Equal coordinates have equal bits: the zeros are one, and so are the nans. */
 static uint64_t coordinate_bits(double coordinate)
 {
@@ -168,99 +162,36 @@ static uint64_t coordinate_bits(double coordinate)
     return bits;
 }
 
-static uint64_t hash_of_point(const double *coordinates, unsigned count)
-{
-    uint64_t hash = count;
-    for (unsigned i = 0; i < count; i++)
-        hash = mix(hash, coordinate_bits(coordinates[i]));
-    return hash;
-}
+/* What a point is looked up by: its coordinates' bits. */
+struct point_key {
+    uint64_t bits[PF_PARAMETERS_MAX];
+    unsigned count;
+};
 
-static bool same_point(const struct pf_experiment *experiment, uint32_t point, const double *coordinates,
-                       unsigned count)
+static bool is_point(const void *of, uint32_t number, const void *key)
 {
-    const struct pf_point *other = &experiment->points[point];
-    if (other->count != count)
+    const struct pf_experiment *experiment = of;
+    const struct point_key *wanted = key;
+    const struct pf_point *point = &experiment->points[number];
+    if (point->count != wanted->count)
         return false;
-    for (unsigned i = 0; i < count; i++)
-        if (coordinate_bits(experiment->coordinates[other->first + i]) != coordinate_bits(coordinates[i]))
+    for (unsigned i = 0; i < point->count; i++)
+        if (coordinate_bits(experiment->coordinates[point->first + i]) != wanted->bits[i])
             return false;
     return true;
-}
-
-static uint32_t *slot_of_point(const struct pf_experiment *experiment, const double *coordinates,
-                               unsigned count)
-{
-    const struct pf_slots *slots = &experiment->point_slots;
-    for (uint64_t i = hash_of_point(coordinates, count);; i++) {
-        uint32_t *slot = &slots->slot[i & slots->mask];
-        if (!*slot || same_point(experiment, *slot - 1, coordinates, count))
-            return slot;
-    }
-}
-
-static uint32_t *slot_of_series(const struct pf_experiment *experiment, uint32_t context, uint32_t metric)
-{
-    const struct pf_slots *slots = &experiment->series_slots;
-    for (uint64_t i = mix(context, metric);; i++) {
-        uint32_t *slot = &slots->slot[i & slots->mask];
-        if (!*slot)
-            return slot;
-        const struct pf_series *series = &experiment->series[*slot - 1];
-        if (series->context == context && series->metric == metric)
-            return slot;
-    }
-}
-
-/* Doubles the slots if they are half full; the caller then enters all items again. 1: done; 0: no need. */
-static int grow_slots(struct pf_slots *slots, size_t items, struct pf_error *error)
-{
-    if (slots->slot && items < slots->mask / 2)
-        return 0;
-    if (items > UINT32_MAX / 4)
-        return pf_fail(error, EFBIG, "too many points or series");
-    uint32_t mask = slots->slot ? slots->mask * 2 + 1 : 63;
-    uint32_t *slot = calloc((size_t)mask + 1, sizeof *slot);
-    if (!slot)
-        return pf_fail_memory(error);
-    free(slots->slot);
-    slots->slot = slot;
-    slots->mask = mask;
-    return 1;
-}
-
-static int grow_point_slots(struct pf_experiment *experiment, struct pf_error *error)
-{
-    int grown = grow_slots(&experiment->point_slots, experiment->n_points, error);
-    if (grown <= 0)
-        return grown;
-    for (uint32_t i = 0; i < experiment->n_points; i++) {
-        const struct pf_point *point = &experiment->points[i];
-        if (!point->broken)
-            *slot_of_point(experiment, experiment->coordinates + point->first, point->count) = i + 1;
-    }
-    return 0;
-}
-
-static int grow_series_slots(struct pf_experiment *experiment, struct pf_error *error)
-{
-    int grown = grow_slots(&experiment->series_slots, experiment->n_series, error);
-    if (grown <= 0)
-        return grown;
-    for (uint32_t i = 0; i < experiment->n_series; i++)
-        if (!experiment->series[i].dropped)
-            *slot_of_series(experiment, experiment->series[i].context, experiment->series[i].metric) = i + 1;
-    return 0;
 }
 
 uint32_t pf_experiment_point(struct pf_experiment *experiment, const double *coordinates, unsigned count,
                              bool broken, struct pf_error *error)
 {
-    if (grow_point_slots(experiment, error) < 0)
-        return PF_NO_POINT;
-    uint32_t *slot = broken ? NULL : slot_of_point(experiment, coordinates, count);
-    if (slot && *slot)
-        return *slot - 1;
+    struct point_key key = {.count = count};
+    for (unsigned i = 0; i < count; i++)
+        key.bits[i] = coordinate_bits(coordinates[i]);
+    uint64_t hash = pf_siphash(count, key.bits, count * sizeof *key.bits);
+    int64_t known = broken ? PF_NOT_THERE
+                           : pf_hash_find(&experiment->point_table, hash, is_point, experiment, &key);
+    if (known != PF_NOT_THERE)
+        return (uint32_t)known;
     if (reserve(&experiment->points, &experiment->room_points, experiment->n_points, 1,
                 sizeof *experiment->points, error) < 0 ||
         reserve(&experiment->coordinates, &experiment->room_coordinates, experiment->n_coordinates, count,
@@ -272,9 +203,8 @@ uint32_t pf_experiment_point(struct pf_experiment *experiment, const double *coo
     experiment->points[number] =
         (struct pf_point){.first = experiment->n_coordinates, .count = (uint8_t)count, .broken = broken};
     experiment->n_coordinates += count;
-    if (slot)
-        *slot = number + 1;
-    return number;
+    bool lost = !broken && pf_hash_add(&experiment->point_table, hash, number, error) < 0;
+    return lost ? PF_NO_POINT : number;
 }
 
 /* ---- series and their data ---------------------------------------------------------------------- */
@@ -324,20 +254,30 @@ static uint32_t add_series(struct pf_experiment *experiment, uint32_t context, u
     return number;
 }
 
+static uint64_t key_of_series(uint32_t context, uint32_t metric)
+{
+    return (uint64_t)context << 32 | metric;
+}
+
+/* One that was dropped is not found any more. */
+static bool is_series(const void *of, uint32_t number, const void *key)
+{
+    const struct pf_series *series = &((const struct pf_experiment *)of)->series[number];
+    return !series->dropped && key_of_series(series->context, series->metric) == *(const uint64_t *)key;
+}
+
 static uint32_t find_or_add_series(struct pf_experiment *experiment, uint32_t context, uint32_t metric,
                                    bool anew, struct pf_error *error)
 {
-    if (grow_series_slots(experiment, error) < 0)
-        return PF_NO_SERIES;
-    uint32_t *slot = slot_of_series(experiment, context, metric);
-    if (*slot && !anew)
-        return *slot - 1;
+    uint64_t key = key_of_series(context, metric), hash = pf_siphash_number(key);
+    int64_t known = pf_hash_find(&experiment->series_table, hash, is_series, experiment, &key);
+    if (known != PF_NOT_THERE && !anew)
+        return (uint32_t)known;
     uint32_t number = add_series(experiment, context, metric, error);
-    if (number == PF_NO_SERIES)
+    if (number == PF_NO_SERIES || pf_hash_add(&experiment->series_table, hash, number, error) < 0)
         return PF_NO_SERIES;
-    if (*slot)
-        experiment->series[*slot - 1].dropped = true;
-    *slot = number + 1;
+    if (known != PF_NOT_THERE)
+        experiment->series[known].dropped = true;
     return number;
 }
 

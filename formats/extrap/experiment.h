@@ -8,6 +8,7 @@
 
 #include "formats/driver.h"
 #include "formats/kit/notes.h"
+#include "formats/kit/table.h"
 #include "formats/kit/strings.h"
 #include "formats/kit/tree.h"
 
@@ -83,12 +84,6 @@ enum pf_problem {
     PF_PROBLEMS
 };
 
-/* Open addressing over numbers of items: a slot holds number + 1, 0 is free. */
-struct pf_slots {
-    uint32_t *slot;
-    uint32_t mask;
-};
-
 struct pf_experiment {
     struct pf_strings *parameters, *metrics; /* string i: name of i, with its NUL */
     struct pf_tree *contexts;                /* owned until published, then the profile's */
@@ -98,11 +93,11 @@ struct pf_experiment {
     size_t n_points, room_points;
     double *coordinates;
     size_t n_coordinates, room_coordinates;
-    struct pf_slots point_slots;
+    struct pf_hash_table point_table;
 
     struct pf_series *series;
     size_t n_series, room_series;
-    struct pf_slots series_slots;
+    struct pf_hash_table series_table; /* those that are not dropped count */
 
     struct pf_context_data *by_context; /* contexts from n_by_context on have no data */
     size_t n_by_context;
