@@ -8,7 +8,7 @@
 #include "formats/kit/array.h"
 
 #include "formats/cube/cube.h"
-#include "formats/cube/note.h"
+#include "formats/xml/xml.h"
 
 /*
  * anchor.xml: attributes, metrics, program (regions, call tree), system. Elements of one kind nest (metrics, cnodes,
@@ -22,13 +22,14 @@ enum subject { NOTHING, METRIC, REGION, NODE, LOCATION };
 /* Text of parameters that one call path keeps. */
 enum { PARAMETERS_MAX = 4096 };
 
-/* How many elements are read between two looks at the pass. */
-enum { ELEMENTS_A_STEP = 1024 };
+/* Bytes that are read at a time. */
+enum { PIECE = 64 * 1024 };
 
 struct reading {
     struct pf_cube *cube;
-    struct pf_cube_xml *xml;
-    bool head_only; /* stops before the program; else what comes before it is skipped */
+    struct pf_xml *xml;
+    const char *name; /* of the element that is told */
+    bool head_only;   /* stops before the program; else what comes before it is skipped */
     enum section section;
     enum subject subject;
     int64_t depth;   /* open elements */
@@ -66,17 +67,17 @@ static int64_t int_or(const char *text, int64_t otherwise)
 }
 
 /* An id, which is never negative. A wrong one makes the file unusable. */
-static int read_id(struct reading *reading, const char *attribute, uint64_t *id, struct pf_error *error)
+static int read_id(struct reading *reading, const char *attribute, uint64_t *id)
 {
     int64_t value;
     *id = 0;
-    if (read_int(pf_cube_xml_attribute(reading->xml, attribute), &value) && value >= 0) {
+    if (read_int(pf_xml_attribute(reading->xml, attribute), &value) && value >= 0) {
         *id = (uint64_t)value;
         return 0;
     }
     reading->cube->broken = true;
-    return pf_cube_note(reading->cube->load_notes, pf_cube_xml_line(reading->xml), -1, "fatal", "bad-id",
-                        error, "<%.40s> has no number as its %s", pf_cube_xml_name(reading->xml), attribute);
+    return pf_cube_note(&reading->cube->load_notes, PF_CUBE_NOTE_BAD_ID, (int64_t)pf_xml_line(reading->xml),
+                        -1, "<%.40s> has no number as its %s", reading->name, attribute);
 }
 
 /* A string of the tree's pool; PF_NO_STRING for none and for an empty one. -1: memory. */
@@ -93,7 +94,7 @@ static int intern(const struct reading *reading, const char *text, size_t size, 
 static int intern_attribute(const struct reading *reading, const char *name, uint32_t *string,
                             struct pf_error *error)
 {
-    const char *value = pf_cube_xml_attribute(reading->xml, name);
+    const char *value = pf_xml_attribute(reading->xml, name);
     return intern(reading, value, value ? strlen(value) : 0, string, error);
 }
 
@@ -129,7 +130,7 @@ static void trim(const char **text, size_t *size)
 static int start_cube(struct reading *reading, struct pf_error *error)
 {
     (void)error;
-    const char *version = pf_cube_xml_attribute(reading->xml, "version");
+    const char *version = pf_xml_attribute(reading->xml, "version");
     reading->is_cube = true;
     if (version)
         snprintf(reading->cube->version, sizeof reading->cube->version, "%s", version);
@@ -139,8 +140,8 @@ static int start_cube(struct reading *reading, struct pf_error *error)
 /* Attributes of the file stand directly in <cube>; others belong to nodes of the system. */
 static int start_attr(struct reading *reading, struct pf_error *error)
 {
-    const char *key = pf_cube_xml_attribute(reading->xml, "key");
-    const char *value = pf_cube_xml_attribute(reading->xml, "value");
+    const char *key = pf_xml_attribute(reading->xml, "key");
+    const char *value = pf_xml_attribute(reading->xml, "value");
     if (reading->section != HEAD || reading->depth != 2 || !key)
         return 0;
     struct pf_cell cells[] = {pf_string(key), pf_string(value ? value : "")};
@@ -166,8 +167,8 @@ static int start_metric(struct reading *reading, struct pf_error *error)
         return 0;
     if (pf_array_room(&cube->metrics, &cube->room_metrics, cube->n_metrics, sizeof *cube->metrics, error))
         return -1;
-    const char *kind = pf_cube_xml_attribute(reading->xml, "type");
-    const char *shown = pf_cube_xml_attribute(reading->xml, "viztype");
+    const char *kind = pf_xml_attribute(reading->xml, "type");
+    const char *shown = pf_xml_attribute(reading->xml, "viztype");
     if (!kind)
         kind = "EXCLUSIVE"; /* children may have no type */
     struct pf_cube_metric metric = {.parent = reading->metric,
@@ -180,9 +181,9 @@ static int start_metric(struct reading *reading, struct pf_error *error)
                                     .expression = ""};
     if (!metric.kind)
         return -1;
-    if (!read_int(pf_cube_xml_attribute(reading->xml, "id"), &id) || id < 0) {
+    if (!read_int(pf_xml_attribute(reading->xml, "id"), &id) || id < 0) {
         id = (int64_t)cube->n_metrics;
-        if (pf_cube_note(cube->notes, pf_cube_xml_line(reading->xml), -1, "error", "bad-id", error,
+        if (pf_cube_note(&cube->notes, PF_CUBE_NOTE_BAD_ID_ERROR, (int64_t)pf_xml_line(reading->xml), -1,
                          "a metric has no number as its id"))
             return -1;
     }
@@ -236,8 +237,8 @@ static int start_program(struct reading *reading, struct pf_error *error)
 static int start_region(struct reading *reading, struct pf_error *error)
 {
     struct pf_cube *cube = reading->cube;
-    struct pf_cube_region region = {.begin = int_or(pf_cube_xml_attribute(reading->xml, "begin"), -1),
-                                    .end = int_or(pf_cube_xml_attribute(reading->xml, "end"), -1),
+    struct pf_cube_region region = {.begin = int_or(pf_xml_attribute(reading->xml, "begin"), -1),
+                                    .end = int_or(pf_xml_attribute(reading->xml, "end"), -1),
                                     .name = PF_NO_STRING,
                                     .mangled = PF_NO_STRING,
                                     .paradigm = PF_NO_STRING,
@@ -246,7 +247,7 @@ static int start_region(struct reading *reading, struct pf_error *error)
                                     .description = PF_NO_STRING};
     if (reading->section != PROGRAM)
         return 0;
-    if (read_id(reading, "id", &region.id, error) || intern_attribute(reading, "mod", &region.file, error) ||
+    if (read_id(reading, "id", &region.id) || intern_attribute(reading, "mod", &region.file, error) ||
         pf_array_room(&cube->regions, &cube->room_regions, cube->n_regions, sizeof region, error))
         return -1;
     cube->regions[cube->n_regions++] = region;
@@ -279,10 +280,10 @@ static int start_cnode(struct reading *reading, struct pf_error *error)
     uint64_t id, region;
     if (reading->section != PROGRAM)
         return 0;
-    if (read_id(reading, "id", &id, error) || read_id(reading, "calleeId", &region, error) ||
+    if (read_id(reading, "id", &id) || read_id(reading, "calleeId", &region) ||
         intern_attribute(reading, "mod", &path.file, error))
         return -1;
-    int64_t line = int_or(pf_cube_xml_attribute(reading->xml, "line"), 0);
+    int64_t line = int_or(pf_xml_attribute(reading->xml, "line"), 0);
     path.line = line > 0 && line < UINT32_MAX ? (uint32_t)line : 0;
     path.region = region < UINT32_MAX ? (uint32_t)region : UINT32_MAX;
     if (id >= UINT32_MAX) {
@@ -309,8 +310,8 @@ static void close_cnode(struct reading *reading)
 static int start_parameter(struct reading *reading, struct pf_error *error)
 {
     char text[PARAMETERS_MAX];
-    const char *key = pf_cube_xml_attribute(reading->xml, "parkey");
-    const char *value = pf_cube_xml_attribute(reading->xml, "parvalue");
+    const char *key = pf_xml_attribute(reading->xml, "parkey");
+    const char *value = pf_xml_attribute(reading->xml, "parvalue");
     if (reading->path == PF_CUBE_NONE || !key || !value)
         return 0;
     struct pf_cube_path *path = &reading->cube->paths[reading->path];
@@ -341,7 +342,7 @@ static int add_node(struct reading *reading, const char *word, bool group, struc
     uint32_t parent = reading->node;
     struct pf_cube_node node = {.parent = parent,
                                 .depth = parent == PF_CUBE_NONE ? 0 : cube->nodes[parent].depth + 1,
-                                .id = (uint64_t)int_or(pf_cube_xml_attribute(reading->xml, "Id"), 0),
+                                .id = (uint64_t)int_or(pf_xml_attribute(reading->xml, "Id"), 0),
                                 .rank = -1,
                                 .name = PF_NO_STRING,
                                 .group = group};
@@ -357,7 +358,7 @@ static int add_node(struct reading *reading, const char *word, bool group, struc
 /* systemtreenode; machine and node in the syntax of version 4.0 */
 static int start_node(struct reading *reading, struct pf_error *error)
 {
-    return reading->section == SYSTEM ? add_node(reading, pf_cube_xml_name(reading->xml), false, error) : 0;
+    return reading->section == SYSTEM ? add_node(reading, reading->name, false, error) : 0;
 }
 
 /* locationgroup; process in 4.0 */
@@ -379,7 +380,7 @@ static int start_location(struct reading *reading, struct pf_error *error)
     struct pf_cube_location location = {.name = PF_NO_STRING, .group = reading->node, .rank = -1};
     if (reading->section != SYSTEM)
         return 0;
-    if (read_id(reading, "Id", &location.id, error) || intern(reading, "thread", 6, &location.type, error) ||
+    if (read_id(reading, "Id", &location.id) || intern(reading, "thread", 6, &location.type, error) ||
         pf_array_room(&cube->locations, &reading->room_locations, cube->n_locations, sizeof location, error))
         return -1;
     cube->locations[cube->n_locations++] = location;
@@ -464,10 +465,9 @@ static bool skips(const struct reading *reading, const struct element *element)
 }
 
 /* A simple element has ended. */
-static int tell(struct reading *reading, struct pf_error *error)
+static int tell(struct reading *reading, const char *name, const char *text, size_t size,
+                struct pf_error *error)
 {
-    size_t size;
-    const char *text = pf_cube_xml_text(reading->xml, &size), *name = pf_cube_xml_name(reading->xml);
     switch (reading->subject) {
     case METRIC:
         return tell_metric(reading, name, text, size, error);
@@ -482,19 +482,24 @@ static int tell(struct reading *reading, struct pf_error *error)
     }
 }
 
-static int take_start(struct reading *reading, struct pf_error *error)
+static int on_start(void *arg, const char *name, struct pf_error *error)
 {
-    const struct element *element = find_element(pf_cube_xml_name(reading->xml));
+    struct reading *reading = arg;
+    const struct element *element = find_element(name);
+    reading->name = name;
     reading->depth++;
-    return element && !skips(reading, element) ? element->start(reading, error) : 0;
+    if (element && !skips(reading, element) && element->start(reading, error))
+        return -1;
+    return reading->over;
 }
 
-static int take_close(struct reading *reading, struct pf_error *error)
+static int on_end(void *arg, const char *name, const char *text, size_t size, struct pf_error *error)
 {
-    const struct element *element = find_element(pf_cube_xml_name(reading->xml));
+    struct reading *reading = arg;
+    const struct element *element = find_element(name);
     reading->depth--;
     if (!element)
-        return tell(reading, error);
+        return tell(reading, name, text, size, error);
     if (element->close && !skips(reading, element))
         element->close(reading);
     return 0;
@@ -503,57 +508,50 @@ static int take_close(struct reading *reading, struct pf_error *error)
 /* Until nothing more is wanted. */
 static int read_elements(struct reading *reading, struct pf_pass *pass, struct pf_error *error)
 {
-    uint64_t total = reading->cube->anchor.size;
-    for (uint64_t i = 0; !reading->over; i++) {
-        int result = 0;
-        if (i % ELEMENTS_A_STEP == 0 && pf_pass_step(pass, pf_cube_xml_offset(reading->xml), total, error))
-            return -1;
-        switch (pf_cube_xml_next(reading->xml, error)) {
-        case PF_CUBE_FAILED:
-            return -1;
-        case PF_CUBE_END:
-            return 0;
-        case PF_CUBE_START:
-            result = take_start(reading, error);
-            break;
-        case PF_CUBE_CLOSE:
-            result = take_close(reading, error);
-            break;
-        }
-        if (result)
-            return -1;
+    const struct pf_cube_bytes *anchor = &reading->cube->anchor;
+    char *bytes = malloc(PIECE);
+    ssize_t have = bytes ? 1 : pf_fail_memory(error);
+    int told = 0;
+    for (uint64_t at = 0; have > 0 && !told; at += (uint64_t)have) {
+        have = pf_pass_step(pass, at, anchor->size, error)
+                   ? -1
+                   : pf_cube_bytes_read(anchor, bytes, PIECE, at, error);
+        if (have > 0)
+            told = pf_xml_feed(reading->xml, bytes, (size_t)have, error);
     }
-    return 0;
+    free(bytes);
+    return have < 0 || told < 0 ? -1 : 0;
 }
 
 /* What is wrong with the text as such. */
-static int judge(struct reading *reading, struct pf_error *error)
+static void judge(const struct reading *reading)
 {
-    uint64_t line = pf_cube_xml_line(reading->xml);
-    const char *problem = !reading->is_cube    ? "anchor.xml has no <cube>"
-                          : reading->depth > 0 ? "anchor.xml ends inside an element"
-                          : reading->depth < 0 ? "anchor.xml closes more than it opens"
-                                               : NULL;
+    const char *problem = !reading->is_cube ? "anchor.xml has no <cube>"
+                          : pf_xml_is_cut(reading->xml)
+                              ? "anchor.xml ends inside an element, or is no XML from here on"
+                              : NULL;
     if (!problem)
-        return 0;
+        return;
     reading->cube->broken = true;
-    return pf_cube_note(reading->cube->load_notes, line, -1, "fatal", "bad-anchor", error, "%s", problem);
+    (void)pf_cube_note(&reading->cube->load_notes, PF_CUBE_NOTE_BAD_ANCHOR, pf_xml_line(reading->xml), -1,
+                       "%s", problem);
 }
 
 static int read_anchor(struct pf_cube *cube, bool head_only, struct pf_pass *pass, struct pf_error *error)
 {
+    static const struct pf_xml_events events = {on_start, on_end};
     struct reading reading = {.cube = cube,
-                              .xml = pf_cube_xml_new(&cube->anchor),
                               .head_only = head_only,
                               .metric = PF_CUBE_NONE,
                               .path = PF_CUBE_NONE,
                               .node = PF_CUBE_NONE};
+    reading.xml = pf_xml_new(&events, &reading);
     if (!reading.xml)
         return pf_fail_memory(error);
     int result = read_elements(&reading, pass, error);
     if (!result && !head_only)
-        result = judge(&reading, error);
-    pf_cube_xml_free(reading.xml);
+        judge(&reading);
+    pf_xml_free(reading.xml);
     return result;
 }
 

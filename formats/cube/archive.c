@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-#include "formats/cube/archive.h"
+#include "formats/cube/cube.h"
 
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "formats/cube/note.h"
 #include "formats/kit/array.h"
 
 enum {
@@ -23,7 +22,7 @@ enum { SIZE_AT = 124, SIZE_LENGTH = 12, KIND_AT = 156, MAGIC_AT = 257, PREFIX_AT
 struct walk {
     struct pf_cube_archive *archive;
     struct pf_input *input;
-    struct pf_rows *notes;
+    struct pf_notes *notes;
     uint64_t at, end;
     char name[NAME_ROOM]; /* of the next member, from a record before its header; empty: none */
     uint64_t size;        /* likewise */
@@ -247,7 +246,7 @@ static int take_member(struct walk *walk, const unsigned char *block, uint64_t o
     walk->has_size = false;
     if (offset + size > walk->end || offset + size < offset) {
         size = walk->end - offset;
-        if (pf_cube_note(walk->notes, 0, (int64_t)walk->end, "fatal", "cut", error,
+        if (pf_cube_note(walk->notes, PF_CUBE_NOTE_CUT, 0, (int64_t)walk->end,
                          "the file ends inside its member %.100s", without_dot(name)))
             return -1;
     }
@@ -269,7 +268,7 @@ static int take_header(struct walk *walk, const unsigned char *block, struct pf_
     if (!is_header(block) || !read_size(block, &size)) {
         int64_t at = (int64_t)walk->at;
         walk->at = walk->end;
-        return pf_cube_note(walk->notes, 0, at, "fatal", "bad-header", error, "no header of a member here");
+        return pf_cube_note(walk->notes, PF_CUBE_NOTE_BAD_HEADER, 0, at, "no header of a member here");
     }
     if (is_file(kind) && walk->has_size)
         size = walk->size;
@@ -283,7 +282,7 @@ static int take_header(struct walk *walk, const unsigned char *block, struct pf_
     return 0;
 }
 
-int pf_cube_archive_read(struct pf_cube_archive *archive, struct pf_input *input, struct pf_rows *notes,
+int pf_cube_archive_read(struct pf_cube_archive *archive, struct pf_input *input, struct pf_notes *notes,
                          struct pf_error *error)
 {
     struct walk walk = {.archive = archive, .input = input, .notes = notes, .end = pf_input_size(input)};
@@ -299,7 +298,7 @@ int pf_cube_archive_read(struct pf_cube_archive *archive, struct pf_input *input
         else
             result = take_header(&walk, block, error);
         if (!result && archive->count >= MEMBERS_MAX) {
-            result = pf_cube_note(notes, 0, (int64_t)walk.at, "fatal", "limit", error,
+            result = pf_cube_note(notes, PF_CUBE_NOTE_LIMIT, 0, (int64_t)walk.at,
                                   "members from the %dth on are not read", MEMBERS_MAX);
             break;
         }

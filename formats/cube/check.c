@@ -2,7 +2,6 @@
 #include <endian.h>
 #include <stdlib.h>
 
-#include "formats/cube/note.h"
 #include "formats/cube/sums.h"
 
 /*
@@ -37,7 +36,7 @@ static int take_bad_row(const struct check *check, uint64_t row, struct pf_error
     metric->damaged[row / 64] |= UINT64_C(1) << row % 64;
     if (found < 0 || (found && !range.size))
         return found < 0 ? -1 : 0;
-    return pf_cube_note(check->cube->data_notes, 0, (int64_t)metric->base, "error", "bad-stream", error,
+    return pf_cube_note(&check->cube->data_notes, PF_CUBE_NOTE_BAD_STREAM, 0, (int64_t)metric->base,
                         "metric " PF_CUBE_NAME ": row %llu of its data cannot be inflated; it has no values",
                         metric->name, (unsigned long long)row);
 }
@@ -59,14 +58,14 @@ static uint64_t count_wrapped(const struct pf_cube_metric *metric, const unsigne
     return wrapped;
 }
 
-static int tell_wrapped(const struct check *check, struct pf_error *error)
+static int tell_wrapped(const struct check *check)
 {
     return check->wrapped
-               ? pf_cube_note(
-                     check->cube->data_notes, 0, (int64_t)check->metric->base, "warning", "wrapped", error,
-                     "metric " PF_CUBE_NAME ": %llu values are 2^63 or more, as of a counter that went "
-                     "below zero; they are shown as they are stored, and so are sums of them",
-                     check->metric->name, (unsigned long long)check->wrapped)
+               ? pf_cube_note(&check->cube->data_notes, PF_CUBE_NOTE_WRAPPED, 0, (int64_t)check->metric->base,
+                              "metric " PF_CUBE_NAME
+                              ": %llu values are 2^63 or more, as of a counter that went "
+                              "below zero; they are shown as they are stored, and so are sums of them",
+                              check->metric->name, (unsigned long long)check->wrapped)
                : 0;
 }
 
@@ -98,7 +97,7 @@ static uint64_t count_negative(const struct check *check, const union pf_cube_nu
 
 static int tell_negative(const struct check *check, struct pf_error *error)
 {
-    const struct pf_cube *cube = check->cube;
+    struct pf_cube *cube = check->cube;
     union pf_cube_number *exclusive = check->totals;
     if (check->metric->stored == PF_CUBE_INCLUSIVE) {
         exclusive = malloc(((size_t)cube->tree->count + 1) * sizeof *exclusive);
@@ -109,13 +108,12 @@ static int tell_negative(const struct check *check, struct pf_error *error)
     uint64_t negative = count_negative(check, exclusive);
     if (exclusive != check->totals)
         free(exclusive);
-    return negative
-               ? pf_cube_note(cube->data_notes, 0, (int64_t)check->metric->base, "warning", "negative", error,
-                              "metric " PF_CUBE_NAME
-                              ": the exclusive values of %llu call paths come to less than "
-                              "zero, so that others may exceed 100 %%",
-                              check->metric->name, (unsigned long long)negative)
-               : 0;
+    return negative ? pf_cube_note(&cube->data_notes, PF_CUBE_NOTE_NEGATIVE, 0, (int64_t)check->metric->base,
+                                   "metric " PF_CUBE_NAME
+                                   ": the exclusive values of %llu call paths come to less than "
+                                   "zero, so that others may exceed 100 %%",
+                                   check->metric->name, (unsigned long long)negative)
+                    : 0;
 }
 
 /* ---- all --------------------------------------------------------------------------------------------- */
@@ -135,7 +133,7 @@ static int check_rows(struct check *check, struct pf_pass *pass, struct pf_error
         if (good && check->totals && check->paths[row] != PF_CUBE_NONE)
             add_up(check, check->paths[row], raw);
     }
-    return tell_wrapped(check, error) || (check->totals && tell_negative(check, error)) ? -1 : 0;
+    return tell_wrapped(check) || (check->totals && tell_negative(check, error)) ? -1 : 0;
 }
 
 static int make_totals(struct check *check, struct pf_error *error)

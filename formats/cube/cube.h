@@ -6,9 +6,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "formats/cube/archive.h"
-#include "formats/cube/xml.h"
 #include "formats/driver.h"
+#include "formats/kit/notes.h"
 #include "formats/kit/strings.h"
 #include "formats/kit/tree.h"
 
@@ -19,6 +18,47 @@
  * immutable afterwards and read by many threads.
  */
 #define PF_CUBE_NONE UINT32_MAX
+
+/* ---- archive.c ---------------------------------------------------------------------------------- */
+
+/*
+ * The container of a .cubex: a tar archive without folders, as Cube writes it. Check sums are not looked at (one
+ * writer gets all of them wrong), and a lone block of zeros inside is not its end (Cube writes one behind each member
+ * whose size is a multiple of 512).
+ */
+struct pf_cube_member {
+    char *name; /* terminated, owned */
+    uint64_t offset, size;
+};
+
+struct pf_cube_archive {
+    struct pf_cube_member *members; /* by name, each name once: the last of its name in the file */
+    size_t count, room;
+};
+
+/*
+ * Hops over the headers, a read each. What is wrong goes to notes : the members before it are there.
+ * -1 with *error filled if the input can't be read or memory is out; the archive is to be freed in any case.
+ */
+int pf_cube_archive_read(struct pf_cube_archive *archive, struct pf_input *input, struct pf_notes *notes,
+                         struct pf_error *error);
+void pf_cube_archive_free(struct pf_cube_archive *archive);
+
+/* NULL if there is none. */
+const struct pf_cube_member *pf_cube_archive_find(const struct pf_cube_archive *archive, const char *name);
+
+struct pf_inflate;
+
+/* A range of an input as it stands there, or what it inflates to. */
+struct pf_cube_bytes {
+    struct pf_input *input;
+    uint64_t offset, size;
+    struct pf_inflate *inflate; /* NULL: not compressed */
+};
+
+/* Up to `size` bytes at `at` of the text; fewer at its end only. -1 with *error filled. Safe from many threads. */
+ssize_t pf_cube_bytes_read(const struct pf_cube_bytes *bytes, void *buffer, size_t size, uint64_t at,
+                           struct pf_error *error);
 
 /* What an element of a matrix holds, and so how it adds up. */
 enum pf_cube_kind {
@@ -49,6 +89,37 @@ enum pf_cube_stored { PF_CUBE_EXCLUSIVE, PF_CUBE_INCLUSIVE, PF_CUBE_DERIVED };
 
 /* Sentences of warnings tell of a metric by at most this much of its name. */
 #define PF_CUBE_NAME "%.80s"
+
+/* What is wrong with a file, by code. */
+enum pf_cube_note_kind {
+    PF_CUBE_NOTE_CUT,
+    PF_CUBE_NOTE_BAD_HEADER,
+    PF_CUBE_NOTE_LIMIT,
+    PF_CUBE_NOTE_BAD_STREAM,
+    PF_CUBE_NOTE_WRAPPED,
+    PF_CUBE_NOTE_NEGATIVE,
+    PF_CUBE_NOTE_BAD_ID,
+    PF_CUBE_NOTE_BAD_ID_ERROR,
+    PF_CUBE_NOTE_BAD_ANCHOR,
+    PF_CUBE_NOTE_NO_ANCHOR,
+    PF_CUBE_NOTE_BAD_INDEX,
+    PF_CUBE_NOTE_BAD_POSITION,
+    PF_CUBE_NOTE_CUT_INDEX,
+    PF_CUBE_NOTE_SHORT_DATA,
+    PF_CUBE_NOTE_BAD_DATA,
+    PF_CUBE_NOTE_NO_DATA,
+    PF_CUBE_NOTE_NO_INDEX,
+    PF_CUBE_NOTE_NO_NUMBER,
+    PF_CUBE_NOTE_DOUBLED_ID,
+    PF_CUBE_NOTE_NO_REGION,
+    PF_CUBE_NOTE_NO_LOCATIONS,
+    PF_CUBE_NOTE_KINDS
+};
+extern const struct pf_note_kind pf_cube_note_kinds[PF_CUBE_NOTE_KINDS];
+
+/* Notes a problem: kind, line (0: not known), offset (-1: not known), text. 0 in any case. */
+#define pf_cube_note(notes, kind, line, offset, ...)                                                         \
+    (pf_note((notes), &pf_cube_note_kinds[kind], line, offset, __VA_ARGS__), 0)
 
 struct pf_cube_type {
     enum pf_cube_kind kind;
@@ -123,7 +194,7 @@ struct pf_cube {
     struct pf_strings *texts;   /* of the metrics */
     struct pf_cube_metric *metrics;
     size_t n_metrics, room_metrics;
-    struct pf_rows *notes; /* problems found while opening, loading, looking at the data */
+    struct pf_notes notes; /* problems found while opening, loading, looking at the data */
 
     /* From pf_cube_load on. Call paths are in the document's order, parents before children. */
     bool loaded;
@@ -137,9 +208,9 @@ struct pf_cube {
     size_t n_nodes, room_nodes;
     struct pf_cube_location *locations; /* by id, which is the column of the data */
     uint32_t n_locations;
-    struct pf_rows *load_notes;
+    struct pf_notes load_notes;
 
-    struct pf_rows *data_notes; /* from pf_cube_find_data on */
+    struct pf_notes data_notes; /* from pf_cube_find_data on */
 };
 
 /* ---- cube.c ------------------------------------------------------------------------------------- */

@@ -6,8 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "formats/cube/note.h"
-
 /* ---- recognising -------------------------------------------------------------------------------- */
 
 /* Offsets in a tar header, and how much of the first member is looked at. */
@@ -207,14 +205,6 @@ static int open_file(struct pf_profile *profile, struct pf_error *error)
 
 /* ---- loading ------------------------------------------------------------------------------------ */
 
-static int tell_notes(struct pf_profile *profile, const struct pf_rows *notes, struct pf_error *error)
-{
-    for (size_t i = 0; notes && i < pf_rows_count(notes); i++)
-        if (pf_rows_add(profile->warnings, pf_rows_at(notes, i), error))
-            return -1;
-    return 0;
-}
-
 static int load_threads(struct pf_profile *profile, struct pf_pass *pass, struct pf_error *error)
 {
     if (pf_cube_load(&cubex_of(profile)->cube, pass, error))
@@ -227,21 +217,17 @@ static void forget_model(struct pf_cubex *cubex)
     pf_cube_forget_data(&cubex->cube);
     pf_rows_free(cubex->regions);
     pf_rows_free(cubex->system);
-    pf_cube_kept_free(cubex->kept);
     cubex->regions = cubex->system = NULL;
-    cubex->kept = NULL;
 }
 
 static int load_model(struct pf_profile *profile, struct pf_pass *pass, struct pf_error *error)
 {
     struct pf_cubex *cubex = cubex_of(profile);
     struct pf_cube *cube = &cubex->cube;
-    cubex->kept = pf_cube_kept_new(cube->n_locations);
-    if (!cubex->kept)
-        return pf_fail_memory(error);
     if (pf_cube_find_data(cube, pass, error) || pf_cubex_fill_regions(cubex, error) ||
-        pf_cubex_fill_system(cubex, error) || tell_notes(profile, cube->notes, error) ||
-        tell_notes(profile, cube->load_notes, error) || tell_notes(profile, cube->data_notes, error)) {
+        pf_cubex_fill_system(cubex, error) || pf_notes_publish(&cube->notes, profile, error) ||
+        pf_notes_publish(&cube->load_notes, profile, error) ||
+        pf_notes_publish(&cube->data_notes, profile, error)) {
         forget_model(cubex);
         return -1;
     }
@@ -278,7 +264,6 @@ static void close_file(struct pf_profile *profile)
     if (!cubex)
         return;
     pf_cube_columns_free(&cubex->columns);
-    pf_cube_kept_free(cubex->kept);
     pf_rows_free(cubex->regions);
     pf_rows_free(cubex->system);
     free(cubex->metrics);

@@ -4,7 +4,6 @@
 
 #include "formats/cube/columns.h"
 #include "formats/cube/cube.h"
-#include "formats/cube/kept.h"
 
 /* A .cubex as a profile. */
 
@@ -16,7 +15,6 @@ struct pf_cubex_sides {
 struct pf_cubex {
     struct pf_cube cube;
     struct pf_cube_columns columns; /* from PF_DERIVED on */
-    struct pf_cube_kept *kept;      /* from PF_MODELLED on */
 
     struct pf_metric *metrics;
     uint32_t *metric_of;          /* of the profile -> of the cube */

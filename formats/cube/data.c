@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "formats/cube/cube.h"
-#include "formats/cube/note.h"
 #include "formats/cube/rows.h"
 
 /*
@@ -31,11 +30,10 @@ struct looking {
     struct pf_pass *pass;
 };
 
-static int note(const struct looking *looking, int64_t offset, const char *severity, const char *code,
-                const char *what, struct pf_error *error)
+static int note(const struct looking *looking, int64_t offset, enum pf_cube_note_kind kind, const char *what)
 {
-    return pf_cube_note(looking->cube->data_notes, 0, offset, severity, code, error,
-                        "metric " PF_CUBE_NAME ": %s", looking->metric->name, what);
+    return pf_cube_note(&looking->cube->data_notes, kind, 0, offset, "metric " PF_CUBE_NAME ": %s",
+                        looking->metric->name, what);
 }
 
 /* ---- which positions have rows ------------------------------------------------------------------ */
@@ -102,14 +100,13 @@ static int read_marker(struct looking *looking, unsigned char head[POSITIONS_AT]
         return -1;
     *have = (size_t)got;
     if (*have < COUNT_AT || memcmp(head, index_marker, sizeof index_marker - 1) != 0)
-        return note(looking, offset, "error", "bad-index", "its index does not begin as one", error);
+        return note(looking, offset, PF_CUBE_NOTE_BAD_INDEX, "its index does not begin as one");
     bool big = !memcmp(head + ORDER_AT, "\0\0\0\1", 4), little = !memcmp(head + ORDER_AT, "\1\0\0\0", 4);
     if (!big && !little)
-        return note(looking, offset + ORDER_AT, "error", "bad-index", "its index has no byte order", error);
+        return note(looking, offset + ORDER_AT, PF_CUBE_NOTE_BAD_INDEX, "its index has no byte order");
     looking->metric->swapped = big == (BYTE_ORDER == LITTLE_ENDIAN);
     if (head[FORMAT_AT] != SPARSE && head[FORMAT_AT] != DENSE)
-        return note(looking, offset + FORMAT_AT, "error", "bad-index", "its index is of an unknown kind",
-                    error);
+        return note(looking, offset + FORMAT_AT, PF_CUBE_NOTE_BAD_INDEX, "its index is of an unknown kind");
     return 1;
 }
 
@@ -132,7 +129,7 @@ static uint64_t number_64(const struct pf_cube_metric *metric, const unsigned ch
  * where; one beyond the call tree belongs nowhere, and its row is passed over.
  */
 static int mark_positions(struct looking *looking, const unsigned char *raw, size_t n, int64_t *last,
-                          uint64_t *beyond, struct pf_error *error)
+                          uint64_t *beyond)
 {
     struct pf_cube_metric *metric = looking->metric;
     for (size_t i = 0; i < n; i++, metric->rows++) {
@@ -142,8 +139,8 @@ static int mark_positions(struct looking *looking, const unsigned char *raw, siz
             continue;
         }
         if (position <= *last)
-            return note(looking, (int64_t)looking->index->offset, "error", "bad-index",
-                        "the positions in its index do not ascend", error);
+            return note(looking, (int64_t)looking->index->offset, PF_CUBE_NOTE_BAD_INDEX,
+                        "the positions in its index do not ascend");
         *last = position;
         metric->bits[position / 64] |= UINT64_C(1) << position % 64;
         if (metric->row_at)
@@ -167,7 +164,7 @@ static int read_positions(struct looking *looking, uint64_t count, uint64_t *bey
             return -1;
         if ((size_t)have < n * 4)
             return 0; /* cannot be: the member's end is within the input */
-        result = mark_positions(looking, raw, n, &last, beyond, error);
+        result = mark_positions(looking, raw, n, &last, beyond);
         count -= n;
         at += n * 4;
     }
@@ -180,7 +177,7 @@ static int pass_over(struct looking *looking, uint64_t count, uint64_t beyond, s
     char what[128];
     snprintf(what, sizeof what, "%llu of its rows, for call paths that are not there, are left out",
              (unsigned long long)beyond);
-    if (note(looking, (int64_t)looking->index->offset, "warning", "bad-position", what, error))
+    if (note(looking, (int64_t)looking->index->offset, PF_CUBE_NOTE_BAD_POSITION, what))
         return -1;
     looking->metric->row_at = calloc((size_t)looking->cube->tree->count + 1, sizeof *looking->metric->row_at);
     if (!looking->metric->row_at)
@@ -197,8 +194,8 @@ static int read_sparse(struct looking *looking, const unsigned char *head, size_
     uint64_t count = have < POSITIONS_AT ? 0 : number_32(metric, head + COUNT_AT);
     if (count > there) {
         count = there;
-        if (note(looking, (int64_t)looking->index->offset, "error", "cut-index",
-                 "its index promises more rows than it lists", error))
+        if (note(looking, (int64_t)looking->index->offset, PF_CUBE_NOTE_CUT_INDEX,
+                 "its index promises more rows than it lists"))
             return -1;
     }
     metric->bits = calloc((size_t)looking->cube->tree->count / 64 + 1, sizeof *metric->bits);
@@ -207,8 +204,8 @@ static int read_sparse(struct looking *looking, const unsigned char *head, size_
     uint64_t beyond;
     int result = read_positions(looking, count, &beyond, error);
     if (result > 0 && beyond > looking->cube->tree->count)
-        return note(looking, (int64_t)looking->index->offset, "error", "bad-index",
-                    "most positions in its index are beyond the call tree", error);
+        return note(looking, (int64_t)looking->index->offset, PF_CUBE_NOTE_BAD_INDEX,
+                    "most positions in its index are beyond the call tree");
     if (result > 0 && beyond)
         result = pass_over(looking, count, beyond, error);
     if (result <= 0)
@@ -233,22 +230,22 @@ static int read_index(struct looking *looking, struct pf_error *error)
 
 /* ---- data --------------------------------------------------------------------------------------- */
 
-static int note_short(struct looking *looking, uint64_t rows, struct pf_error *error)
+static int note_short(struct looking *looking, uint64_t rows)
 {
     char what[128];
     snprintf(what, sizeof what, "its data end after %llu of %llu rows; the others have no value",
              (unsigned long long)rows, (unsigned long long)looking->metric->rows);
     looking->metric->rows = rows;
-    return note(looking, (int64_t)looking->metric->end, "error", "short-data", what, error);
+    return note(looking, (int64_t)looking->metric->end, PF_CUBE_NOTE_SHORT_DATA, what);
 }
 
-static int find_plain(struct looking *looking, struct pf_error *error)
+static int find_plain(struct looking *looking)
 {
     struct pf_cube_metric *metric = looking->metric;
     uint64_t row = pf_cube_row_size(looking->cube, metric);
     metric->base = looking->data->offset + sizeof data_marker - 1;
     uint64_t there = row ? (metric->end - metric->base) / row : 0;
-    if (there < metric->rows && note_short(looking, there, error))
+    if (there < metric->rows && note_short(looking, there))
         return -1;
     return 1;
 }
@@ -321,12 +318,12 @@ static int find_packed(struct looking *looking, struct pf_error *error)
     uint64_t count = have == sizeof raw && metric->table <= metric->end ? number_64(metric, raw) : 0;
     uint64_t there = metric->table <= metric->end ? (metric->end - metric->table) / ENTRY_SIZE : 0;
     if (count > there)
-        return note(looking, (int64_t)looking->data->offset, "error", "bad-data",
-                    "its table of streams is larger than its data", error);
+        return note(looking, (int64_t)looking->data->offset, PF_CUBE_NOTE_BAD_DATA,
+                    "its table of streams is larger than its data");
     metric->base = metric->table + count * ENTRY_SIZE;
     if (map_entries(looking, count, error))
         return -1;
-    if (count < metric->rows && !metric->entry && note_short(looking, count, error))
+    if (count < metric->rows && !metric->entry && note_short(looking, count))
         return -1;
     return 1;
 }
@@ -341,11 +338,11 @@ static int find_rows(struct looking *looking, struct pf_error *error)
         return -1;
     size_t plain = sizeof data_marker - 1;
     if ((size_t)have >= plain && !memcmp(marker, data_marker, plain))
-        return find_plain(looking, error);
+        return find_plain(looking);
     if ((size_t)have == sizeof marker && !memcmp(marker, packed_marker, sizeof marker))
         return find_packed(looking, error);
-    return note(looking, (int64_t)looking->data->offset, "error", "bad-data", "its data do not begin as such",
-                error);
+    return note(looking, (int64_t)looking->data->offset, PF_CUBE_NOTE_BAD_DATA,
+                "its data do not begin as such");
 }
 
 /* ---- all metrics -------------------------------------------------------------------------------- */
@@ -371,17 +368,16 @@ bool pf_cube_may_have_data(const struct pf_cube *cube, const struct pf_cube_metr
 }
 
 /* One of the pair is missing, or the values are of a type that nobody knows. */
-static int note_missing(struct looking *looking, struct pf_error *error)
+static int note_missing(struct looking *looking)
 {
     if (!looking->index || !looking->data)
-        return note(looking, -1, "error", looking->index ? "no-data" : "no-index",
+        return note(looking, -1, looking->index ? PF_CUBE_NOTE_NO_DATA : PF_CUBE_NOTE_NO_INDEX,
                     looking->index ? "it has an index but no data: it has no values"
-                                   : "it has data but no index: it has no values",
-                    error);
+                                   : "it has data but no index: it has no values");
     char what[128];
     snprintf(what, sizeof what, "values of type %.60s are not known: it has no values",
              looking->metric->dtype);
-    return note(looking, -1, "warning", "no-number", what, error);
+    return note(looking, -1, PF_CUBE_NOTE_NO_NUMBER, what);
 }
 
 static void forget_metric(struct pf_cube_metric *metric)
@@ -405,7 +401,7 @@ static int look(struct looking *looking, struct pf_error *error)
     if (!looking->index && !looking->data)
         return 0; /* as most metrics that a program does not use: all zero */
     if (!looking->index || !looking->data || metric->type.kind == PF_CUBE_NO_KIND)
-        return note_missing(looking, error);
+        return note_missing(looking);
     int result = read_index(looking, error);
     if (result > 0)
         result = find_rows(looking, error);
@@ -421,16 +417,12 @@ void pf_cube_forget_data(struct pf_cube *cube)
 {
     for (size_t i = 0; i < cube->n_metrics; i++)
         forget_metric(&cube->metrics[i]);
-    pf_rows_free(cube->data_notes);
-    cube->data_notes = NULL;
+    pf_notes_free(&cube->data_notes);
 }
 
 int pf_cube_find_data(struct pf_cube *cube, struct pf_pass *pass, struct pf_error *error)
 {
     struct looking looking = {.cube = cube, .pass = pass};
-    cube->data_notes = pf_rows_new(PF_CUBE_NOTE_COLUMNS);
-    if (!cube->data_notes)
-        return pf_fail_memory(error);
     int result = 0;
     for (size_t i = 0; i < cube->n_metrics && !cube->broken && !result; i++) {
         looking.metric = &cube->metrics[i];

@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "formats/cube/cube.h"
-#include "formats/cube/note.h"
 
 /* ---- kinds of call paths ------------------------------------------------------------------------ */
 
@@ -40,23 +39,18 @@ static int compare_numbered(const void *a, const void *b)
     return (x->id > y->id) - (x->id < y->id);
 }
 
-static int note_fatal(struct pf_cube *cube, const char *code, struct pf_error *error, const char *what,
-                      uint64_t id)
-{
-    cube->broken = true;
-    return pf_cube_note(cube->load_notes, 0, -1, "fatal", code, error, what, (unsigned long long)id);
-}
+#define note_fatal(cube, kind, what, id)                                                                     \
+    ((cube)->broken = true, pf_cube_note(&(cube)->load_notes, kind, 0, -1, what, (unsigned long long)(id)))
 
 /* Sorts by id; a number that is there twice breaks the cube. */
-static int sort_ids(struct pf_cube *cube, struct numbered *list, size_t n, const char *what, bool *doubled,
-                    struct pf_error *error)
+static int sort_ids(struct pf_cube *cube, struct numbered *list, size_t n, const char *what, bool *doubled)
 {
     *doubled = false;
     qsort(list, n, sizeof *list, compare_numbered);
     for (size_t i = 1; i < n && !*doubled; i++)
         if (list[i].id == list[i - 1].id) {
             *doubled = true;
-            if (note_fatal(cube, "doubled-id", error, what, list[i].id))
+            if (note_fatal(cube, PF_CUBE_NOTE_DOUBLED_ID, what, list[i].id))
                 return -1;
         }
     return 0;
@@ -83,7 +77,8 @@ static int name_paths(struct pf_cube *cube, const struct numbered *regions, stru
         cube->paths[i].region = index;
         tree->name[i] = unnamed;
         if (index == PF_CUBE_NONE) {
-            if (note_fatal(cube, "no-region", error, "a call path is in region %llu, which is not there", id))
+            if (note_fatal(cube, PF_CUBE_NOTE_NO_REGION, "a call path is in region %llu, which is not there",
+                           id))
                 return -1;
             continue;
         }
@@ -106,7 +101,7 @@ static int find_regions(struct pf_cube *cube, struct pf_error *error)
         return pf_fail_memory(error);
     for (size_t i = 0; i < cube->n_regions; i++)
         regions[i] = (struct numbered){cube->regions[i].id, (uint32_t)i};
-    int result = sort_ids(cube, regions, cube->n_regions, "region %llu is there twice", &doubled, error);
+    int result = sort_ids(cube, regions, cube->n_regions, "region %llu is there twice", &doubled);
     if (!result)
         result = name_paths(cube, regions, error);
     free(regions);
@@ -123,7 +118,7 @@ static int set_path_ids(struct pf_cube *cube, struct pf_error *error)
         return pf_fail_memory(error);
     for (uint32_t i = 0; i < tree->count; i++)
         ids[i] = (struct numbered){tree->key[i], i};
-    int result = sort_ids(cube, ids, tree->count, "call path %llu is there twice", &doubled, error);
+    int result = sort_ids(cube, ids, tree->count, "call path %llu is there twice", &doubled);
     free(ids);
     if (result || doubled)
         return result;
@@ -166,15 +161,14 @@ static void number_wide(struct pf_cube *cube)
 
 /* ---- locations ---------------------------------------------------------------------------------- */
 
-static int place_locations(struct pf_cube *cube, struct pf_cube_location *ordered, uint8_t *known,
-                           struct pf_error *error)
+static int place_locations(struct pf_cube *cube, struct pf_cube_location *ordered, uint8_t *known)
 {
     for (size_t i = 0; i < cube->n_locations && !cube->broken; i++) {
         uint64_t id = cube->locations[i].id;
         if (id >= cube->n_locations)
-            return note_fatal(cube, "bad-id", error, "location %llu has an id beyond their number", id);
+            return note_fatal(cube, PF_CUBE_NOTE_BAD_ID, "location %llu has an id beyond their number", id);
         if (known[id])
-            return note_fatal(cube, "doubled-id", error, "location %llu is there twice", id);
+            return note_fatal(cube, PF_CUBE_NOTE_DOUBLED_ID, "location %llu is there twice", id);
         known[id] = 1;
         ordered[id] = cube->locations[i];
     }
@@ -186,10 +180,10 @@ static int order_locations(struct pf_cube *cube, struct pf_error *error)
 {
     size_t n = cube->n_locations;
     if (!n && !cube->broken)
-        return note_fatal(cube, "no-locations", error, "the file has %llu locations", 0);
+        return note_fatal(cube, PF_CUBE_NOTE_NO_LOCATIONS, "the file has %llu locations", 0);
     struct pf_cube_location *ordered = calloc(n + 1, sizeof *ordered);
     uint8_t *known = calloc(n + 1, 1);
-    int result = ordered && known ? place_locations(cube, ordered, known, error) : pf_fail_memory(error);
+    int result = ordered && known ? place_locations(cube, ordered, known) : pf_fail_memory(error);
     free(known);
     if (result || cube->broken) {
         free(ordered);

@@ -7,9 +7,6 @@
 /* Numbers in a slab: 2 MiB of them. Each walk has one, and a mount some walks at a time. */
 #define SLAB_MAX ((size_t)128 * 1024)
 
-/* Values that took reading so many numbers (512 KiB in the file) are worth keeping. */
-#define KEPT_MIN ((uint64_t)64 * 1024)
-
 int pf_cube_sums_init(struct pf_cube_sums *sums, const struct pf_cube *cube, bool ahead,
                       struct pf_error *error)
 {
@@ -186,34 +183,17 @@ static int compute(struct pf_cube_sums *sums, const struct pf_cube_metric *metri
     return sum_subtree(sums, metric, path, values, error);
 }
 
-/* How many rows that takes reading. */
-static uint64_t rows_for(const struct pf_cube_sums *sums, const struct pf_cube_metric *metric, uint32_t path,
-                         bool inclusive)
-{
-    const struct pf_tree *tree = sums->own.cube->tree;
-    if (!inclusive)
-        return (uint64_t)tree->first[path + 1] - tree->first[path] + 1;
-    return in_slab(sums, metric, path) ? 0 : sums->own.cube->paths[path].end - path;
-}
-
 int pf_cube_sums_at(struct pf_cube_sums *sums, const struct pf_cube_metric *metric, uint32_t path,
                     bool inclusive, const union pf_cube_number **values, struct pf_error *error)
 {
     const struct pf_cube *cube = sums->own.cube;
-    const struct pf_cube_kept_key key = {metric, path};
     bool leaf = cube->paths[path].end == path + 1;
     *values = sums->values;
     if (!metric->has_data)
         return 0;
     if (leaf || inclusive == (metric->stored == PF_CUBE_INCLUSIVE))
         return pf_cube_row(&sums->own, metric, path, 0, cube->n_locations, sums->values, error);
-    bool costly = rows_for(sums, metric, path, inclusive) * cube->n_locations >= KEPT_MIN;
-    if (costly && pf_cube_kept_find(sums->kept, &key, sums->values))
-        return 1;
-    int got = compute(sums, metric, path, inclusive, values, error);
-    if (costly && got > 0)
-        pf_cube_kept_add(sums->kept, &key, *values);
-    return got;
+    return compute(sums, metric, path, inclusive, values, error);
 }
 
 /* ---- columns ------------------------------------------------------------------------------------ */

@@ -2,7 +2,6 @@
 #ifndef PF_CUBE_SUMS_H
 #define PF_CUBE_SUMS_H
 
-#include "formats/cube/kept.h"
 #include "formats/cube/rows.h"
 
 /*
@@ -16,7 +15,6 @@
 struct pf_cube_sums {
     struct pf_cube_reader own, others;
     union pf_cube_number *values, *term; /* a number a location */
-    struct pf_cube_kept *kept;           /* borrowed; NULL: none */
 
     /* Inclusive values of a subtree: a row a call path from slab_path on, of all locations. */
     union pf_cube_number *slab;
@@ -25,7 +23,7 @@ struct pf_cube_sums {
     uint32_t slab_path, slab_end;
 };
 
-/* ahead: for walks through everything. Nothing is kept until sums->kept is set. -1 with *error filled; to be ended in any case. */
+/* ahead: for walks through everything. -1 with *error filled; to be ended in any case. */
 int pf_cube_sums_init(struct pf_cube_sums *sums, const struct pf_cube *cube, bool ahead,
                       struct pf_error *error);
 void pf_cube_sums_end(struct pf_cube_sums *sums);

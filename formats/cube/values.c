@@ -89,9 +89,7 @@ static int values_open(struct pf_cursor *cursor, struct pf_error *error)
     set_ranges(values, cursor->profile);
     if (values->by_columns)
         return open_columns(values, error);
-    int result = pf_cube_sums_init(&values->sums, values->cube, cursor->only.context < 0, error);
-    values->sums.kept = cubex->kept;
-    return result;
+    return pf_cube_sums_init(&values->sums, values->cube, cursor->only.context < 0, error);
 }
 
 static void values_close(struct pf_cursor *cursor)

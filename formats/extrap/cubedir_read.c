@@ -156,7 +156,7 @@ static int add_metrics(struct reading *reading, struct pf_error *error)
 
 static bool is_damaged(const struct pf_cube *cube)
 {
-    return pf_rows_count(cube->notes) || pf_rows_count(cube->load_notes) || pf_rows_count(cube->data_notes);
+    return cube->notes.count || cube->load_notes.count || cube->data_notes.count;
 }
 
 static int take_cube(struct reading *reading, struct pf_input *input, const char *path,

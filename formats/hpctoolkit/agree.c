@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-#include "formats/hpctoolkit/agree.h"
 
 #include <errno.h>
 #include <stdlib.h>
 
 #include "formats/hpctoolkit/cct.h"
-#include "formats/hpctoolkit/memory.h"
 
 /* A larger profile.db is not compared. */
 #define COMPARED ((uint64_t)16 << 20)
@@ -83,7 +81,7 @@ int hpc_cct_agrees(const struct hpc_state *state, const struct pf_tree *tree, st
     if (pf_input_size(state->profile_db) > COMPARED)
         return 1;
     all.sums = calloc((size_t)tree->count + 1, sizeof *all.sums);
-    int agree = all.sums ? compare(&all, tree, error) : hpc_fail_memory(error);
+    int agree = all.sums ? compare(&all, tree, error) : pf_fail_memory(error);
     hpc_group_free(&all.group);
     free(all.sums);
     return agree;

@@ -4,8 +4,6 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "formats/hpctoolkit/memory.h"
-
 /* Sizes in bytes: of a value, u32 profile and f64 value (experiment.xml's time: the reverse), and of a pair, u16 metric and u64
  * number of its first value. */
 enum { VALUE = 12, PAIR = 10 };
@@ -97,7 +95,7 @@ static int walk_infos(const struct hpc_state *state, struct pf_pass *pass,
     return sound;
 }
 
-int hpc_cct_load(struct hpc_state *state, struct hpc_notes *notes, struct pf_pass *pass,
+int hpc_cct_load(struct hpc_state *state, struct pf_notes *notes, struct pf_pass *pass,
                  struct pf_error *error)
 {
     struct hpc_cct *cct = &state->cct;
@@ -116,7 +114,7 @@ int hpc_cct_load(struct hpc_state *state, struct hpc_notes *notes, struct pf_pas
     cct->complete = sound && sum == values;
     if (cct->complete)
         return 0;
-    return hpc_note(notes, 0, -1, "warning", "cct", error,
+    return hpc_note(notes, HPC_NOTE_WARNING_CCT, 0, -1,
                     "cct.db does not announce what profile.db has; it is not used");
 }
 
@@ -165,7 +163,7 @@ static const unsigned char *value_at(struct hpc_cct_walk *walk, struct list *lis
 {
     if (i < list->start || i - list->start >= list->have) {
         uint64_t left = list->end - i, want = left < walk->share ? left : walk->share;
-        ssize_t got = hpc_kept_read(walk->state->context_kept, walk->state->cct_db, list->bytes, want * VALUE,
+        ssize_t got = pf_input_read(walk->state->cct_db, list->bytes, want * VALUE,
                                     walk->info.values + i * VALUE, error);
         if (got < (ssize_t)(want * VALUE)) {
             if (got >= 0)
@@ -209,7 +207,7 @@ static int read_lists(struct hpc_cct_walk *walk, struct pf_error *error)
     size_t size = all_pairs(state, &walk->info) * PAIR;
     unsigned char *pairs = malloc(size + 1);
     if (!pairs)
-        return hpc_fail_memory(error);
+        return pf_fail_memory(error);
     ssize_t got = pf_input_read(state->cct_db, pairs, size, walk->info.pairs, error);
     int sound = got < 0 ? -1 : (size_t)got == size;
     for (uint32_t i = 0; i < walk->n_lists && sound > 0; i++) {
@@ -271,19 +269,17 @@ static int skip(struct hpc_cct_walk *walk, struct list *list, uint32_t least, st
     return bytes || low == list->end ? 0 : -1;
 }
 
-/* Of a block that is only looked at, few values are, and it is not kept. */
+/* Of a block that is only looked at, few values are. */
 static int allocate(struct hpc_cct_walk *walk, bool sample, struct pf_error *error)
 {
     walk->n_lists = walk->info.n_metrics;
     walk->share = sample ? SAMPLE_SHARE : PIECES / walk->n_lists + 1;
-    if (!sample)
-        hpc_kept_claim(walk->state->context_kept, walk->info.values, walk->info.n_values * VALUE);
     if (walk->share > walk->info.n_values)
         walk->share = walk->info.n_values;
     walk->lists = calloc(walk->n_lists, sizeof *walk->lists);
     walk->heap = calloc(walk->n_lists, sizeof *walk->heap);
     walk->piece = malloc(walk->n_lists * walk->share * VALUE);
-    return walk->lists && walk->heap && walk->piece ? 0 : hpc_fail_memory(error);
+    return walk->lists && walk->heap && walk->piece ? 0 : pf_fail_memory(error);
 }
 
 /* 1: the walk stands before thread `first`; 0: the block is not sound; -1. */
@@ -327,7 +323,7 @@ static struct hpc_cct_walk *open_walk(const struct hpc_state *state, uint32_t co
     error->code = 0;
     struct hpc_cct_walk *walk = calloc(1, sizeof *walk);
     if (!walk) {
-        hpc_fail_memory(error);
+        pf_fail_memory(error);
         return NULL;
     }
     walk->state = state;

@@ -12,7 +12,7 @@
 struct hpc_cct_walk;
 
 /* Reads the header of cct.db, and whether its records announce as many values as profile.db has. */
-int hpc_cct_load(struct hpc_state *state, struct hpc_notes *notes, struct pf_pass *pass,
+int hpc_cct_load(struct hpc_state *state, struct pf_notes *notes, struct pf_pass *pass,
                  struct pf_error *error);
 
 /* Calls `each` with the id of each context that cct.db says to have values. 0, or -1 with *error filled. */

@@ -27,4 +27,12 @@ int hpc_context_next(struct hpc_context_walk *walk, uint32_t *thread, struct hpc
                      struct pf_error *error);
 void hpc_context_close(struct hpc_context_walk *walk);
 
+/*
+ * An index from contexts to where the threads' blocks of profile.db have them. Made when cct.db is of no use. In memory up to a
+ * limit, in an unlinked file beyond. NULL with *error filled.
+ */
+struct hpc_transpose *hpc_transpose_new(const struct hpc_state *state, struct pf_pass *pass,
+                                        struct pf_error *error);
+void hpc_transpose_free(struct hpc_transpose *transpose);
+
 #endif

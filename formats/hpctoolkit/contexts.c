@@ -1,12 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-#include "formats/hpctoolkit/contexts.h"
 
 #include <stdlib.h>
 
 #include "formats/hpctoolkit/cct.h"
-#include "formats/hpctoolkit/experiment.h"
 #include "formats/hpctoolkit/group.h"
-#include "formats/hpctoolkit/memory.h"
 #include "formats/hpctoolkit/meta.h"
 #include "formats/kit/array.h"
 
@@ -42,7 +39,7 @@ void hpc_context_cells(const struct pf_profile *profile, uint32_t context, struc
 struct search {
     struct hpc_state *state;
     struct hpc_model *model;
-    struct hpc_notes *notes;
+    struct pf_notes *notes;
     struct pf_pass *pass;
     uint8_t *small;        /* a bit for each id below SMALL: it needs no second look */
     struct hpc_idmap seen; /* ids found */
@@ -81,7 +78,7 @@ static int add_id(void *arg, uint32_t id, struct pf_error *error)
 
 /* A pair that cannot be ends the block, for good, even if this pass is stopped: what every walk sees of it is the same. */
 static int cut_block(struct search *search, struct hpc_block *block, uint32_t profile,
-                     const struct hpc_block_walk *walk, uint64_t values, struct pf_error *error)
+                     const struct hpc_block_walk *walk, uint64_t values)
 {
     uint64_t at = block->indices + (uint64_t)walk->entry * HPC_INDEX;
     if (walk->entry == block->n_contexts)
@@ -89,7 +86,7 @@ static int cut_block(struct search *search, struct hpc_block *block, uint32_t pr
     block->n_contexts = walk->entry;
     block->n_values = values;
     return hpc_note(
-        &search->state->broken, 0, (int64_t)at, "error", "broken-block", error,
+        &search->state->broken, HPC_NOTE_ERROR_BROKEN_BLOCK, 0, (int64_t)at,
         "profile.db: the values of profile %u are broken from context number %u on; these are left "
         "out",
         profile, walk->entry);
@@ -108,7 +105,7 @@ static int check_end(struct search *search, struct hpc_block *block, uint32_t pr
     if (got == sizeof bytes && pf_u32(bytes, true) == END_MARK && pf_u64(bytes + 4, true) == block->n_values)
         return 0;
     *block = (struct hpc_block){0};
-    return hpc_note(&search->state->broken, 0, (int64_t)at, "error", "broken-block", error,
+    return hpc_note(&search->state->broken, HPC_NOTE_ERROR_BROKEN_BLOCK, 0, (int64_t)at,
                     "profile.db: the values of profile %u do not end as they should; they are left out",
                     profile);
 }
@@ -153,7 +150,7 @@ static int search_block(struct search *search, struct hpc_block *block, uint32_t
             add_id(search, id, error))
             return -1;
     }
-    return more ? -1 : cut_block(search, block, profile, walk, values, error);
+    return more ? -1 : cut_block(search, block, profile, walk, values);
 }
 
 static int search_blocks(struct search *search, struct pf_error *error)
@@ -184,7 +181,7 @@ static int add_unlisted(struct search *search, struct pf_error *error)
     for (size_t i = 0; i < search->count; i++)
         if (hpc_model_add_unlisted(search->model, search->ids[i], error))
             return -1;
-    return hpc_note(search->notes, 0, -1, "warning", "unlisted-contexts", error,
+    return hpc_note(search->notes, HPC_NOTE_WARNING_UNLISTED_CONTEXTS, 0, -1,
                     "%u contexts have values but no place in the calling-context tree: their writer leaves "
                     "instructions out that stand under a source line",
                     search->model->unlisted);
@@ -198,7 +195,7 @@ static int find_unlisted(struct search *search, struct pf_error *error)
         search->total += state->threads.items[i].block.n_contexts;
     search->small = calloc(SMALL / 8, 1);
     int failed =
-        !search->small ? hpc_fail_memory(error) : hpc_cct_load(state, search->notes, search->pass, error);
+        !search->small ? pf_fail_memory(error) : hpc_cct_load(state, search->notes, search->pass, error);
     if (!failed && state->cct.complete)
         failed = hpc_cct_ids(state, search->pass, add_id, search, error);
     search->only_doubtful = state->cct.complete && search->total > LOOK_THROUGH / HPC_INDEX;
@@ -212,7 +209,7 @@ static int find_unlisted(struct search *search, struct pf_error *error)
 
 /* ---- all ---------------------------------------------------------------------------------------------- */
 
-int hpc_contexts_load(struct pf_profile *profile, struct hpc_notes *notes, struct pf_pass *pass,
+int hpc_contexts_load(struct pf_profile *profile, struct pf_notes *notes, struct pf_pass *pass,
                       struct pf_error *error)
 {
     struct hpc_state *state = hpc_state(profile);
@@ -228,7 +225,7 @@ int hpc_contexts_load(struct pf_profile *profile, struct hpc_notes *notes, struc
         hpc_model_free(&model);
         return -1;
     }
-    if (hpc_notes_tell(&state->broken, profile, error)) {
+    if (pf_notes_publish(&state->broken, profile, error)) {
         hpc_model_free(&model);
         return -1;
     }

@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-#include "formats/hpctoolkit/experiment.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "formats/hpctoolkit/experiment_xml.h"
-#include "formats/hpctoolkit/memory.h"
 #include "formats/hpctoolkit/metrics.h"
 
 /* What opening needs stands in the first bytes; the table of modules follows it. */
@@ -45,9 +43,9 @@ enum hpc_element hpc_element(const char *name)
     return HPC_X_OTHER;
 }
 
-bool hpc_number(const struct hpc_attributes *attributes, const char *name, int64_t *value)
+bool hpc_number(const struct pf_xml *xml, const char *name, int64_t *value)
 {
-    struct pf_cell cell = hpc_attribute(attributes, name);
+    struct pf_cell cell = hpc_attribute(xml, name);
     uint64_t number = 0;
     if (cell.type != PF_TEXT || !cell.size)
         return false;
@@ -70,20 +68,25 @@ bool hpc_number(const struct hpc_attributes *attributes, const char *name, int64
     return true;
 }
 
-int hpc_read_xml(struct hpc_state *state, uint64_t end, struct hpc_xml *xml, bool *between,
-                 struct pf_pass *pass, struct pf_error *error)
+int hpc_read_xml(struct hpc_state *state, uint64_t end, struct pf_xml *xml, struct pf_pass *pass,
+                 struct pf_error *error)
 {
     uint64_t size = pf_input_size(state->description);
     char *bytes = malloc(PIECE);
-    int told = bytes ? 0 : hpc_fail_memory(error);
+    int told = bytes ? 0 : pf_fail_memory(error);
     for (uint64_t at = 0; at < size && at < end && !told; at += PIECE) {
         ssize_t got = pf_input_read(state->description, bytes, PIECE, at, error);
-        told = got < 0 || pf_pass_step(pass, at, size, error) ? -1
-                                                              : hpc_xml_feed(xml, bytes, (size_t)got, error);
+        told =
+            got < 0 || pf_pass_step(pass, at, size, error) ? -1 : pf_xml_feed(xml, bytes, (size_t)got, error);
     }
     free(bytes);
-    *between = hpc_xml_between(xml);
     return told;
+}
+
+struct pf_cell hpc_attribute(const struct pf_xml *xml, const char *name)
+{
+    const char *value = pf_xml_attribute(xml, name);
+    return value ? pf_string(value) : pf_absent();
 }
 
 /* ---- probing ------------------------------------------------------------------------------------------- */
@@ -117,25 +120,25 @@ struct pending {
 struct reading {
     struct hpc_state *state;
     struct pf_profile *profile;
-    struct hpc_notes *notes;
-    struct hpc_xml *xml;
+    struct pf_notes *notes;
+    struct pf_xml *xml;
     bool root, complete;
     struct pending pending;
 };
 
 /* The value of an attribute, kept; "" if there is none. NULL with *error filled. */
-static const char *keep(struct reading *reading, const struct hpc_attributes *attributes, const char *name,
+static const char *keep(struct reading *reading, const struct pf_xml *xml, const char *name,
                         struct pf_error *error)
 {
-    struct pf_cell cell = hpc_attribute(attributes, name);
+    struct pf_cell cell = hpc_attribute(xml, name);
     if (cell.type != PF_TEXT)
         return "";
     return hpc_keep(reading->state, cell.text, cell.size < NAME_LIMIT ? cell.size : NAME_LIMIT, error);
 }
 
-static int read_root(struct reading *reading, const struct hpc_attributes *attributes, struct pf_error *error)
+static int read_root(struct reading *reading, const struct pf_xml *xml, struct pf_error *error)
 {
-    const char *version = keep(reading, attributes, "version", error);
+    const char *version = keep(reading, xml, "version", error);
     if (!version)
         return -1;
     reading->root = true;
@@ -145,30 +148,28 @@ static int read_root(struct reading *reading, const struct hpc_attributes *attri
     else if (!strncmp(version, "2.", 2))
         reading->state->layout = HPC_OLD;
     else
-        return pf_fail_line(error, EINVAL, hpc_xml_line(reading->xml),
+        return pf_fail_line(error, EINVAL, pf_xml_line(reading->xml),
                             "version %.20s of experiment.xml is not supported", version);
     return 0;
 }
 
-static int read_title(struct reading *reading, const struct hpc_attributes *attributes,
-                      struct pf_error *error)
+static int read_title(struct reading *reading, const struct pf_xml *xml, struct pf_error *error)
 {
-    const char *title = keep(reading, attributes, "n", error);
+    const char *title = keep(reading, xml, "n", error);
     struct pf_cell cells[] = {pf_string("Experiment"), pf_string(title)};
     return title ? pf_rows_add(reading->profile->info, cells, error) : -1;
 }
 
-static int read_identifier(struct reading *reading, const struct hpc_attributes *attributes,
-                           struct pf_error *error)
+static int read_identifier(struct reading *reading, const struct pf_xml *xml, struct pf_error *error)
 {
     struct hpc_identifiers *identifiers = &reading->state->identifiers;
     int64_t i;
-    if (!hpc_number(attributes, "i", &i) || i < 0 || i >= KINDS_MAX)
+    if (!hpc_number(xml, "i", &i) || i < 0 || i >= KINDS_MAX)
         return 0;
     if (!identifiers->names && !(identifiers->names = calloc(KINDS_MAX, sizeof *identifiers->names)))
-        return hpc_fail_memory(error);
+        return pf_fail_memory(error);
     identifiers->count = KINDS_MAX;
-    identifiers->names[i] = keep(reading, attributes, "n", error);
+    identifiers->names[i] = keep(reading, xml, "n", error);
     return identifiers->names[i] ? 0 : -1;
 }
 
@@ -186,27 +187,25 @@ static int add_pending(struct reading *reading, struct pf_error *error)
                : 0;
 }
 
-static int read_metric(struct reading *reading, const struct hpc_attributes *attributes,
-                       struct pf_error *error)
+static int read_metric(struct reading *reading, const struct pf_xml *xml, struct pf_error *error)
 {
     struct pending *pending = &reading->pending;
     if (add_pending(reading, error))
         return -1;
     *pending = (struct pending){0};
-    if (!hpc_number(attributes, "i", &pending->facts.id))
+    if (!hpc_number(xml, "i", &pending->facts.id))
         return 0;
-    pending->facts.name = keep(reading, attributes, "n", error);
-    pending->facts.scope = keep(reading, attributes, "t", error);
-    pending->facts.description = keep(reading, attributes, "md", error);
+    pending->facts.name = keep(reading, xml, "n", error);
+    pending->facts.scope = keep(reading, xml, "t", error);
+    pending->facts.description = keep(reading, xml, "md", error);
     pending->open = true;
     return pending->facts.name && pending->facts.scope && pending->facts.description ? 0 : -1;
 }
 
-static int read_formula(struct reading *reading, const struct hpc_attributes *attributes,
-                        struct pf_error *error)
+static int read_formula(struct reading *reading, const struct pf_xml *xml, struct pf_error *error)
 {
-    struct pf_cell type = hpc_attribute(attributes, "t");
-    const char *formula = keep(reading, attributes, "frm", error);
+    struct pf_cell type = hpc_attribute(xml, "t");
+    const char *formula = keep(reading, xml, "frm", error);
     if (!formula)
         return -1;
     if (type.type == PF_TEXT && type.size == 7 && !memcmp(type.text, "combine", 7))
@@ -227,55 +226,54 @@ static const char *scope_of(const char *name, const char *attribute)
     return size > 4 && !strcmp(name + size - 4, " (E)") ? "exclusive" : "";
 }
 
-static int read_metric_db(struct reading *reading, const struct hpc_attributes *attributes,
-                          struct pf_error *error)
+static int read_metric_db(struct reading *reading, const struct pf_xml *xml, struct pf_error *error)
 {
-    struct hpc_metric_facts facts = {.name = keep(reading, attributes, "n", error)};
-    const char *type = keep(reading, attributes, "t", error);
+    struct hpc_metric_facts facts = {.name = keep(reading, xml, "n", error)};
+    const char *type = keep(reading, xml, "t", error);
     int64_t column;
     if (!facts.name || !type)
         return -1;
     facts.scope = scope_of(facts.name, type);
     /* In files of 2.x the values are known by their column. */
-    if (!hpc_number(attributes, "i", &facts.id))
+    if (!hpc_number(xml, "i", &facts.id))
         return 0;
     int added = hpc_add_metric(reading->state, &facts, error);
-    if (added > 0 && hpc_number(attributes, "db-id", &column) && column >= 0 && column < 1 << 16)
+    if (added > 0 && hpc_number(xml, "db-id", &column) && column >= 0 && column < 1 << 16)
         return hpc_set_column(reading->state, (uint32_t)column, error);
     return added < 0 ? -1 : 0;
 }
 
-static int read_trace_db(struct reading *reading, const struct hpc_attributes *attributes)
+static int read_trace_db(struct reading *reading, const struct pf_xml *xml)
 {
     int64_t ticks;
-    if (hpc_number(attributes, "u", &ticks) && ticks > 0)
+    if (hpc_number(xml, "u", &ticks) && ticks > 0)
         reading->state->ticks_per_second = (uint64_t)ticks;
     return 0;
 }
 
-static int on_start(void *arg, const char *name, const struct hpc_attributes *attributes,
-                    struct pf_error *error)
+static int on_start(void *arg, const char *name, struct pf_error *error)
 {
     struct reading *reading = arg;
+    const struct pf_xml *xml = reading->xml;
     enum hpc_element element = hpc_element(name);
     if (!reading->root && element != HPC_X_EXPERIMENT)
-        return pf_fail_line(error, EINVAL, hpc_xml_line(reading->xml),
+        return pf_fail_line(error, EINVAL, pf_xml_line(reading->xml),
                             "not the XML of an HPCToolkit experiment");
     switch (element) {
     case HPC_X_EXPERIMENT:
-        return read_root(reading, attributes, error);
+        return read_root(reading, xml, error);
     case HPC_X_PATH_PROFILE:
-        return read_title(reading, attributes, error);
+        return read_title(reading, xml, error);
     case HPC_X_IDENTIFIER:
-        return read_identifier(reading, attributes, error);
+        return read_identifier(reading, xml, error);
     case HPC_X_METRIC:
-        return read_metric(reading, attributes, error);
+        return read_metric(reading, xml, error);
     case HPC_X_FORMULA:
-        return read_formula(reading, attributes, error);
+        return read_formula(reading, xml, error);
     case HPC_X_METRIC_DB:
-        return read_metric_db(reading, attributes, error);
+        return read_metric_db(reading, xml, error);
     case HPC_X_TRACE_DB:
-        return read_trace_db(reading, attributes);
+        return read_trace_db(reading, xml);
     case HPC_X_MODULES:
     case HPC_X_DATA:
         reading->complete = true;
@@ -285,16 +283,10 @@ static int on_start(void *arg, const char *name, const struct hpc_attributes *at
     }
 }
 
-static int on_end(void *arg, const char *name, struct pf_error *error)
+static int on_end(void *arg, const char *name, const char *text, size_t size, struct pf_error *error)
 {
+    (void)text, (void)size;
     return hpc_element(name) == HPC_X_METRIC ? add_pending(arg, error) : 0;
-}
-
-static int on_broken(void *arg, int64_t line, struct pf_error *error)
-{
-    struct reading *reading = arg;
-    return hpc_note(reading->notes, line, -1, "error", "broken-xml", error,
-                    "experiment.xml: an element can't be read and is left out");
 }
 
 /* Twins have names that differ in what they end with. */
@@ -313,29 +305,28 @@ static void pair_metrics(struct hpc_state *state)
     }
 }
 
-int hpc_experiment_open(struct pf_profile *profile, struct hpc_notes *notes, struct pf_error *error)
+int hpc_experiment_open(struct pf_profile *profile, struct pf_notes *notes, struct pf_error *error)
 {
-    static const struct hpc_xml_events events = {on_start, on_end, on_broken};
+    static const struct pf_xml_events events = {on_start, on_end};
     struct hpc_state *state = hpc_state(profile);
     struct reading reading = {.state = state, .profile = profile, .notes = notes};
-    bool between = false;
     state->ticks_per_second = 1000000000;
-    reading.xml = hpc_xml_new(&events, &reading);
+    reading.xml = pf_xml_new(&events, &reading);
     if (!reading.xml)
-        return hpc_fail_memory(error);
-    int told = hpc_read_xml(state, HEAD_MAX, reading.xml, &between, NULL, error);
+        return pf_fail_memory(error);
+    int told = hpc_read_xml(state, HEAD_MAX, reading.xml, NULL, error);
     if (told >= 0 && add_pending(&reading, error))
         told = -1;
     if (told >= 0 && !reading.root)
         told = pf_fail_at(error, EINVAL, 0, "not the XML of an HPCToolkit experiment");
     if (told >= 0 && !reading.complete &&
         hpc_note(
-            notes, 0, -1, "error", "head", error,
+            notes, HPC_NOTE_ERROR_HEAD, 0, -1,
             "experiment.xml: the tables of metrics have no end within the first %d KB; what follows is not "
             "read",
             (int)(HEAD_MAX >> 10)))
         told = -1;
-    hpc_xml_free(reading.xml);
+    pf_xml_free(reading.xml);
     if (told < 0 && !*error->where)
         snprintf(error->where, sizeof error->where, "experiment.xml");
     pair_metrics(state);

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include <stdlib.h>
 
-#include "formats/hpctoolkit/experiment.h"
 #include "formats/hpctoolkit/experiment_xml.h"
-#include "formats/hpctoolkit/memory.h"
 #include "formats/hpctoolkit/old_summary.h"
 #include "formats/hpctoolkit/utf8.h"
 #include "formats/kit/array.h"
@@ -26,8 +24,8 @@ struct level {
 struct reading {
     struct hpc_state *state;
     struct hpc_model *model;
-    struct hpc_notes *notes;
-    struct hpc_xml *xml;
+    struct pf_notes *notes;
+    struct pf_xml *xml;
     struct hpc_idmap modules, files, procedures; /* id -> index in the model's lists */
     struct level *levels;
     size_t depth, room;
@@ -43,26 +41,26 @@ static struct pf_strings *strings_of(const struct reading *reading)
 
 /* ---- tables --------------------------------------------------------------------------------------------- */
 
-static uint32_t intern_attribute(struct reading *reading, const struct hpc_attributes *attributes,
-                                 const char *name, struct pf_error *error)
+static uint32_t intern_attribute(struct reading *reading, const struct pf_xml *xml, const char *name,
+                                 struct pf_error *error)
 {
-    struct pf_cell cell = hpc_attribute(attributes, name);
+    struct pf_cell cell = hpc_attribute(xml, name);
     return pf_intern(strings_of(reading), cell.type == PF_TEXT ? cell.text : "",
                      cell.type == PF_TEXT ? cell.size : 0, error);
 }
 
-static int read_place(struct reading *reading, const struct hpc_attributes *attributes, struct hpc_idmap *ids,
+static int read_place(struct reading *reading, const struct pf_xml *xml, struct hpc_idmap *ids,
                       struct hpc_places *places, struct pf_error *error)
 {
     int64_t id;
     struct hpc_place place = {.path = PF_NO_STRING};
-    if (!hpc_number(attributes, "i", &id))
+    if (!hpc_number(xml, "i", &id))
         return 0;
     place.id = (uint64_t)id;
     int added = hpc_idmap_add(ids, place.id, places->count, error);
     if (added <= 0)
         return added;
-    place.path = intern_attribute(reading, attributes, "n", error);
+    place.path = intern_attribute(reading, xml, "n", error);
     if (place.path == PF_NO_STRING)
         return -1;
     struct pf_cell path = pf_interned(strings_of(reading), place.path);
@@ -70,30 +68,29 @@ static int read_place(struct reading *reading, const struct hpc_attributes *attr
     return hpc_add_place(places, &place, error);
 }
 
-static int read_procedure(struct reading *reading, const struct hpc_attributes *attributes,
-                          struct pf_error *error)
+static int read_procedure(struct reading *reading, const struct pf_xml *xml, struct pf_error *error)
 {
     int64_t id, offset;
     struct hpc_function function = {.file = PF_NO_STRING, .module = PF_NO_STRING, .offset = HPC_NO_OFFSET};
-    if (!hpc_number(attributes, "i", &id))
+    if (!hpc_number(xml, "i", &id))
         return 0;
     function.id = (uint64_t)id;
     int added = hpc_idmap_add(&reading->procedures, function.id, reading->model->functions.count, error);
     if (added <= 0)
         return added;
-    if (hpc_number(attributes, "v", &offset) && offset)
+    if (hpc_number(xml, "v", &offset) && offset)
         function.offset = (uint64_t)offset;
-    function.name = intern_attribute(reading, attributes, "n", error);
+    function.name = intern_attribute(reading, xml, "n", error);
     return function.name == PF_NO_STRING || hpc_add_function(&reading->model->functions, &function, error)
                ? -1
                : 0;
 }
 
-static uint32_t path_of(const struct hpc_attributes *attributes, const char *name,
-                        const struct hpc_idmap *ids, const struct hpc_places *places)
+static uint32_t path_of(const struct pf_xml *xml, const char *name, const struct hpc_idmap *ids,
+                        const struct hpc_places *places)
 {
     int64_t id;
-    uint32_t i = hpc_number(attributes, name, &id) ? hpc_idmap_find(ids, (uint64_t)id) : HPC_NO_NUMBER;
+    uint32_t i = hpc_number(xml, name, &id) ? hpc_idmap_find(ids, (uint64_t)id) : HPC_NO_NUMBER;
     return i == HPC_NO_NUMBER ? PF_NO_STRING : places->items[i].path;
 }
 
@@ -123,14 +120,13 @@ static enum hpc_kind kind_of(enum hpc_element element, uint64_t address)
     }
 }
 
-static int set_name(struct reading *reading, const struct hpc_attributes *attributes,
-                    struct hpc_context *context, struct pf_error *error)
+static int set_name(struct reading *reading, const struct pf_xml *xml, struct hpc_context *context,
+                    struct pf_error *error)
 {
     int64_t id;
     bool frame = context->kind == HPC_FUNCTION || context->kind == HPC_INLINED;
-    uint32_t i = frame && hpc_number(attributes, "n", &id)
-                     ? hpc_idmap_find(&reading->procedures, (uint64_t)id)
-                     : HPC_NO_NUMBER;
+    uint32_t i = frame && hpc_number(xml, "n", &id) ? hpc_idmap_find(&reading->procedures, (uint64_t)id)
+                                                    : HPC_NO_NUMBER;
     if (i != HPC_NO_NUMBER &&
         pf_interned(strings_of(reading), reading->model->functions.items[i].name).size) {
         context->name = reading->model->functions.items[i].name;
@@ -140,27 +136,26 @@ static int set_name(struct reading *reading, const struct hpc_attributes *attrib
 }
 
 /* What an element says of its context; in 2.x an inlined frame's exclusive value is also its caller's. */
-static int read_facts(struct reading *reading, enum hpc_element element,
-                      const struct hpc_attributes *attributes, const struct level *above,
-                      struct hpc_context *context, struct pf_error *error)
+static int read_facts(struct reading *reading, enum hpc_element element, const struct pf_xml *xml,
+                      const struct level *above, struct hpc_context *context, struct pf_error *error)
 {
     const struct hpc_model *model = reading->model;
     int64_t number;
     *context = (struct hpc_context){.name = PF_NO_STRING, .offset = HPC_NO_OFFSET};
-    uint64_t address = hpc_number(attributes, "v", &number) ? (uint64_t)number : 0;
+    uint64_t address = hpc_number(xml, "v", &number) ? (uint64_t)number : 0;
     if (address)
         context->offset = address;
     context->line =
-        hpc_number(attributes, "l", &number) && number > 0 && number <= UINT32_MAX ? (uint32_t)number : 0;
-    context->file = path_of(attributes, "f", &reading->files, &model->files);
-    context->module = path_of(attributes, "lm", &reading->modules, &model->modules);
+        hpc_number(xml, "l", &number) && number > 0 && number <= UINT32_MAX ? (uint32_t)number : 0;
+    context->file = path_of(xml, "f", &reading->files, &model->files);
+    context->module = path_of(xml, "lm", &reading->modules, &model->modules);
     if (context->file == PF_NO_STRING && element != HPC_X_PF && element != HPC_X_PR)
         context->file = above->file;
     if (context->module == PF_NO_STRING)
         context->module = above->module;
     context->kind = kind_of(element, address);
     context->flags = element == HPC_X_PF ? PF_FRAME : 0;
-    return set_name(reading, attributes, context, error);
+    return set_name(reading, xml, context, error);
 }
 
 static int remember_element(struct reading *reading, uint32_t context, uint8_t element,
@@ -197,12 +192,12 @@ static int push(struct reading *reading, const struct level *level, struct pf_er
     return 0;
 }
 
-static int note_stray(struct reading *reading, const char *text, struct pf_error *error)
+static int note_stray(struct reading *reading, const char *text)
 {
     if (reading->strays)
         return 0;
     reading->strays = true;
-    return hpc_note(reading->notes, hpc_xml_line(reading->xml), -1, "error", "inconsistent-tree", error,
+    return hpc_note(reading->notes, HPC_NOTE_ERROR_INCONSISTENT_TREE, pf_xml_line(reading->xml), -1,
                     "experiment.xml: %s; so may others be", text);
 }
 
@@ -212,24 +207,24 @@ static int read_root(struct reading *reading, struct pf_error *error)
         reading->state->layout == HPC_OLD; /* numbers of 2.x begin with the root, which is not written */
     uint32_t i = hpc_model_add_root(reading->model, id, error);
     if (i == PF_NO_CONTEXT)
-        return error->code ? -1 : note_stray(reading, "there is a second root", error);
+        return error->code ? -1 : note_stray(reading, "there is a second root");
     reading->in_tree = true;
     struct level level = {id, i, PF_NO_STRING, PF_NO_STRING, HPC_X_DATA};
     return remember_element(reading, i, HPC_X_DATA, error) || push(reading, &level, error) ? -1 : 0;
 }
 
 /* Numbers of samples in the traces of 2.x. */
-static int read_traced(struct reading *reading, const struct hpc_attributes *attributes, uint32_t context,
+static int read_traced(struct reading *reading, const struct pf_xml *xml, uint32_t context,
                        struct pf_error *error)
 {
     int64_t traced;
-    if (reading->state->layout != HPC_OLD || !hpc_number(attributes, "it", &traced) || traced < 0)
+    if (reading->state->layout != HPC_OLD || !hpc_number(xml, "it", &traced) || traced < 0)
         return 0;
     return hpc_idmap_add(&reading->model->traced, (uint64_t)traced, context, error) < 0 ? -1 : 0;
 }
 
-static int read_context(struct reading *reading, enum hpc_element element,
-                        const struct hpc_attributes *attributes, struct pf_error *error)
+static int read_context(struct reading *reading, enum hpc_element element, const struct pf_xml *xml,
+                        struct pf_error *error)
 {
     struct hpc_context context;
     int64_t number;
@@ -237,11 +232,10 @@ static int read_context(struct reading *reading, enum hpc_element element,
         return 0;
     const struct level above = reading->levels[reading->depth - 1];
     struct level level = {above.id, above.context, above.file, above.module, (uint8_t)element};
-    if (!hpc_number(attributes, "i", &number) || number < -(int64_t)UINT32_MAX ||
-        number > (int64_t)UINT32_MAX)
-        return note_stray(reading, "an element has no number", error) ? -1 : push(reading, &level, error);
+    if (!hpc_number(xml, "i", &number) || number < -(int64_t)UINT32_MAX || number > (int64_t)UINT32_MAX)
+        return note_stray(reading, "an element has no number") ? -1 : push(reading, &level, error);
     level.id = (uint64_t)(number < 0 ? -number : number);
-    if (read_facts(reading, element, attributes, &above, &context, error))
+    if (read_facts(reading, element, xml, &above, &context, error))
         return -1;
     context.id = level.id;
     level.context = hpc_idmap_find(&reading->model->ids, level.id);
@@ -251,7 +245,7 @@ static int read_context(struct reading *reading, enum hpc_element element,
             remember_element(reading, level.context, (uint8_t)element, error))
             return -1;
     } else {
-        if (level.id != above.id && note_stray(reading, "two places of the tree have one number", error))
+        if (level.id != above.id && note_stray(reading, "two places of the tree have one number"))
             return -1;
         improve(reading, level.context, (uint8_t)element, &context);
     }
@@ -259,44 +253,42 @@ static int read_context(struct reading *reading, enum hpc_element element,
         level.file = context.file;
     if (context.module != PF_NO_STRING)
         level.module = context.module;
-    return read_traced(reading, attributes, level.context, error) || push(reading, &level, error) ? -1 : 0;
+    return read_traced(reading, xml, level.context, error) || push(reading, &level, error) ? -1 : 0;
 }
 
 /* `<M n="metric" v="value"/>`: what the summary has in the context that it stands in. */
-static int read_value(struct reading *reading, const struct hpc_attributes *attributes,
-                      struct pf_error *error)
+static int read_value(struct reading *reading, const struct pf_xml *xml, struct pf_error *error)
 {
     int64_t id;
     double value;
-    struct pf_cell text = hpc_attribute(attributes, "v");
+    struct pf_cell text = hpc_attribute(xml, "v");
     if (!reading->in_tree || !reading->depth || reading->state->layout != HPC_OLD)
         return 0;
-    uint32_t metric = hpc_number(attributes, "n", &id)
+    uint32_t metric = hpc_number(xml, "n", &id)
                           ? hpc_idmap_find(&reading->state->summary_metrics.ids, (uint64_t)id)
                           : HPC_NO_NUMBER;
     if (metric == HPC_NO_NUMBER || text.type != PF_TEXT || !pf_parse_double(text.text, text.size, &value))
-        return note_stray(reading, "a value is of no known metric, or no number", error);
+        return note_stray(reading, "a value is of no known metric, or no number");
     int added = hpc_old_summary_add(&reading->model->summary, reading->levels[reading->depth - 1].context,
                                     metric, value, error);
-    return added ? (added < 0 ? -1 : 0)
-                 : note_stray(reading, "values of a context do not stand together", error);
+    return added ? (added < 0 ? -1 : 0) : note_stray(reading, "values of a context do not stand together");
 }
 
 /* ---- events --------------------------------------------------------------------------------------------- */
 
-static int on_start(void *arg, const char *name, const struct hpc_attributes *attributes,
-                    struct pf_error *error)
+static int on_start(void *arg, const char *name, struct pf_error *error)
 {
     struct reading *reading = arg;
+    const struct pf_xml *xml = reading->xml;
     struct hpc_model *model = reading->model;
     enum hpc_element element = hpc_element(name);
     switch (element) {
     case HPC_X_MODULE:
-        return read_place(reading, attributes, &reading->modules, &model->modules, error);
+        return read_place(reading, xml, &reading->modules, &model->modules, error);
     case HPC_X_FILE:
-        return read_place(reading, attributes, &reading->files, &model->files, error);
+        return read_place(reading, xml, &reading->files, &model->files, error);
     case HPC_X_PROCEDURE:
-        return read_procedure(reading, attributes, error);
+        return read_procedure(reading, xml, error);
     case HPC_X_DATA:
         return read_root(reading, error);
     case HPC_X_PF:
@@ -304,51 +296,45 @@ static int on_start(void *arg, const char *name, const struct hpc_attributes *at
     case HPC_X_C:
     case HPC_X_L:
     case HPC_X_S:
-        return read_context(reading, element, attributes, error);
+        return read_context(reading, element, xml, error);
     case HPC_X_M:
-        return read_value(reading, attributes, error);
+        return read_value(reading, xml, error);
     default:
         return 0;
     }
 }
 
-static int on_end(void *arg, const char *name, struct pf_error *error)
+static int on_end(void *arg, const char *name, const char *text, size_t size, struct pf_error *error)
 {
+    (void)text, (void)size, (void)error;
     struct reading *reading = arg;
     enum hpc_element element = hpc_element(name);
     if ((!rank((uint8_t)element) && element != HPC_X_DATA) || !reading->depth)
         return 0;
     if (reading->levels[reading->depth - 1].element != element)
-        return note_stray(reading, "an element is closed that is not open", error);
+        return note_stray(reading, "an element is closed that is not open");
     if (!--reading->depth)
         reading->in_tree = false;
     return 0;
 }
 
-static int on_broken(void *arg, int64_t line, struct pf_error *error)
-{
-    struct reading *reading = arg;
-    return hpc_note(reading->notes, line, -1, "error", "broken-xml", error,
-                    "experiment.xml: an element can't be read and is left out");
-}
-
-int hpc_experiment_contexts(struct hpc_state *state, struct hpc_model *model, struct hpc_notes *notes,
+int hpc_experiment_contexts(struct hpc_state *state, struct hpc_model *model, struct pf_notes *notes,
                             struct pf_pass *pass, struct pf_error *error)
 {
-    static const struct hpc_xml_events events = {on_start, on_end, on_broken};
+    static const struct pf_xml_events events = {on_start, on_end};
     struct reading reading = {.state = state, .model = model, .notes = notes};
-    bool between = false;
-    reading.xml = hpc_xml_new(&events, &reading);
-    int failed = reading.xml ? hpc_read_xml(state, UINT64_MAX, reading.xml, &between, pass, error)
-                             : hpc_fail_memory(error);
-    if (!failed && (!between || reading.depth))
-        failed = hpc_note(notes, hpc_xml_line(reading.xml), (int64_t)pf_input_size(state->description),
-                          "fatal", "cut-xml", error, "experiment.xml ends inside of an element");
+    reading.xml = pf_xml_new(&events, &reading);
+    int failed =
+        reading.xml ? hpc_read_xml(state, UINT64_MAX, reading.xml, pass, error) : pf_fail_memory(error);
+    failed = failed < 0 ? -1 : 0; /* a fault is told below */
+    if (!failed && pf_xml_is_cut(reading.xml))
+        failed = hpc_note(notes, HPC_NOTE_FATAL_CUT_XML, pf_xml_line(reading.xml), -1,
+                          "experiment.xml ends inside of an element, or is no XML from here on");
     if (!failed && !model->tree->count)
         failed =
-            hpc_note(notes, 0, -1, "fatal", "no-tree", error, "experiment.xml has no calling-context tree") ||
+            hpc_note(notes, HPC_NOTE_FATAL_NO_TREE, 0, -1, "experiment.xml has no calling-context tree") ||
             read_root(&reading, error);
-    hpc_xml_free(reading.xml);
+    pf_xml_free(reading.xml);
     hpc_idmap_free(&reading.modules);
     hpc_idmap_free(&reading.files);
     hpc_idmap_free(&reading.procedures);

@@ -3,7 +3,7 @@
 #define PF_HPC_EXPERIMENT_XML_H
 
 #include "formats/hpctoolkit/hpctoolkit.h"
-#include "formats/hpctoolkit/xml.h"
+#include "formats/xml/xml.h"
 
 /* What the readers of experiment.xml share. */
 
@@ -32,12 +32,15 @@ enum hpc_element {
 };
 enum hpc_element hpc_element(const char *name);
 
-/* An attribute as a number, decimal or `0x` hex, perhaps negative. False if there is none. */
-bool hpc_number(const struct hpc_attributes *attributes, const char *name, int64_t *value);
+/* The value of an attribute; absent if there is none. */
+struct pf_cell hpc_attribute(const struct pf_xml *xml, const char *name);
 
-/* Feeds the description's bytes up to `end` to the events. 0: all is read; 1: an event has ended it; -1: *error filled.
- * *between: false if what was read ends inside of a tag. */
-int hpc_read_xml(struct hpc_state *state, uint64_t end, struct hpc_xml *xml, bool *between,
-                 struct pf_pass *pass, struct pf_error *error);
+/* An attribute as a number, decimal or `0x` hex, perhaps negative. False if there is none. */
+bool hpc_number(const struct pf_xml *xml, const char *name, int64_t *value);
+
+/* Feeds the description's bytes up to `end` to the events. 0: all is read; 1: an event or a fault has ended it; -1: *error
+ * filled. */
+int hpc_read_xml(struct hpc_state *state, uint64_t end, struct pf_xml *xml, struct pf_pass *pass,
+                 struct pf_error *error);
 
 #endif

@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "formats/hpctoolkit/memory.h"
 #include "formats/kit/array.h"
 
 /* Of windows. What they hold too much when a reading is left has been read in vain. */
@@ -70,21 +69,6 @@ void hpc_block_leave(struct hpc_block_walk *walk)
 {
     hpc_window_close(&walk->indices);
     hpc_window_close(&walk->values);
-}
-
-/* Values and pairs of a block stand side by side, but for a few bytes of padding. */
-enum { PADDING_MAX = 64 };
-
-void hpc_block_keep(struct hpc_block_walk *walk, const struct hpc_state *state, const struct hpc_block *block)
-{
-    uint64_t values = block->n_values * HPC_VALUE, pairs = (uint64_t)block->n_contexts * HPC_INDEX;
-    uint64_t start = block->values < block->indices ? block->values : block->indices;
-    uint64_t values_end = block->values + values, pairs_end = block->indices + pairs;
-    uint64_t size = (values_end > pairs_end ? values_end : pairs_end) - start;
-    if (size > values + pairs + PADDING_MAX)
-        return;
-    hpc_kept_claim(state->thread_kept, start, size);
-    walk->indices.kept = walk->values.kept = state->thread_kept;
 }
 
 /* Pairs as they stand: experiment.xml's time has one more behind them, whose number is that of all values. */

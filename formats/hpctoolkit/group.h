@@ -41,10 +41,6 @@ struct hpc_block_walk {
 void hpc_block_enter(struct hpc_block_walk *walk, const struct hpc_state *state,
                      const struct hpc_block *block, uint32_t entry);
 
-/* For a walk that reads this one block: has it kept, as it may be read again. To be called before it is entered. */
-void hpc_block_keep(struct hpc_block_walk *walk, const struct hpc_state *state,
-                    const struct hpc_block *block);
-
 /*
  * The next context's id and the numbers [*first, *end) of its values. 1; 0: there is none; -1: *error filled. A pair that
  * cannot be (contexts do not ascend, numbers beyond the values) ends the block; walk->entry is then that pair.

@@ -7,20 +7,49 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "formats/hpctoolkit/agree.h"
 #include "formats/hpctoolkit/cct.h"
-#include "formats/hpctoolkit/contexts.h"
-#include "formats/hpctoolkit/experiment.h"
+#include "formats/hpctoolkit/context_walk.h"
 #include "formats/hpctoolkit/identity.h"
-#include "formats/hpctoolkit/memory.h"
 #include "formats/hpctoolkit/meta.h"
 #include "formats/hpctoolkit/metrics.h"
 #include "formats/hpctoolkit/parts.h"
 #include "formats/hpctoolkit/profiles.h"
-#include "formats/hpctoolkit/tables.h"
-#include "formats/hpctoolkit/transpose.h"
 
 extern const struct pf_driver pf_hpctoolkit_driver;
+
+const struct pf_note_kind hpc_note_kinds[HPC_NOTE_KINDS] = {
+    [HPC_NOTE_ERROR_CHILDREN] = {"error", "children", NULL},
+    [HPC_NOTE_ERROR_CUT_CONTEXT] = {"error", "cut-context", NULL},
+    [HPC_NOTE_ERROR_CONTEXT_TWICE] = {"error", "context-twice", NULL},
+    [HPC_NOTE_ERROR_ENTRY] = {"error", "entry", NULL},
+    [HPC_NOTE_ERROR_CONTEXTS] = {"error", "contexts", NULL},
+    [HPC_NOTE_ERROR_BROKEN_BLOCK] = {"error", "broken-block", NULL},
+    [HPC_NOTE_ERROR_HEAD] = {"error", "head", NULL},
+    [HPC_NOTE_ERROR_HEADER] = {"error", "header", NULL},
+    [HPC_NOTE_ERROR_IDENTITY] = {"error", "identity", NULL},
+    [HPC_NOTE_ERROR_INCONSISTENT_TREE] = {"error", "inconsistent-tree", NULL},
+    [HPC_NOTE_ERROR_METRICS] = {"error", "metrics", NULL},
+    [HPC_NOTE_ERROR_NO_VALUES] = {"error", "no-values", NULL},
+    [HPC_NOTE_ERROR_PART] = {"error", "part", NULL},
+    [HPC_NOTE_ERROR_STRAY_TRACE] = {"error", "stray-trace", NULL},
+    [HPC_NOTE_ERROR_UNREADABLE] = {"error", "unreadable", NULL},
+    [HPC_NOTE_FATAL_BEYOND_END] = {"fatal", "beyond-end", NULL},
+    [HPC_NOTE_FATAL_BLOCK_BEYOND_END] = {"fatal", "block-beyond-end", NULL},
+    [HPC_NOTE_FATAL_CUT_XML] = {"fatal", "cut-xml", NULL},
+    [HPC_NOTE_FATAL_FOOTER] = {"fatal", "footer", NULL},
+    [HPC_NOTE_FATAL_HEADER] = {"fatal", "header", NULL},
+    [HPC_NOTE_FATAL_NO_TREE] = {"fatal", "no-tree", NULL},
+    [HPC_NOTE_FATAL_PART] = {"fatal", "part", NULL},
+    [HPC_NOTE_FATAL_SECTION_BEYOND_END] = {"fatal", "section-beyond-end", NULL},
+    [HPC_NOTE_FATAL_TRACE_BEYOND_END] = {"fatal", "trace-beyond-end", NULL},
+    [HPC_NOTE_WARNING_CCT] = {"warning", "cct", NULL},
+    [HPC_NOTE_WARNING_METRIC_ID] = {"warning", "metric-id", NULL},
+    [HPC_NOTE_WARNING_PART] = {"warning", "part", NULL},
+    [HPC_NOTE_WARNING_STRAY_TRACE] = {"warning", "stray-trace", NULL},
+    [HPC_NOTE_WARNING_SUMMARY] = {"warning", "summary", NULL},
+    [HPC_NOTE_WARNING_UNKNOWN_METRIC] = {"warning", "unknown-metric", NULL},
+    [HPC_NOTE_WARNING_UNLISTED_CONTEXTS] = {"warning", "unlisted-contexts", NULL},
+};
 
 /* ---- probing ------------------------------------------------------------------------------------------ */
 
@@ -92,7 +121,7 @@ static bool name_matters(const char *name)
 
 /* ---- opening ------------------------------------------------------------------------------------------ */
 
-static int open_description(struct pf_profile *profile, struct hpc_notes *notes, struct pf_error *error)
+static int open_description(struct pf_profile *profile, struct pf_notes *notes, struct pf_error *error)
 {
     struct hpc_state *state = hpc_state(profile);
     if (!pf_source_open(profile->source, "meta.db", &state->description, error))
@@ -142,7 +171,7 @@ static void set_profile(struct pf_profile *profile)
     profile->src = "src";
 }
 
-static int open_files(struct pf_profile *profile, struct hpc_notes *notes, struct pf_error *error)
+static int open_files(struct pf_profile *profile, struct pf_notes *notes, struct pf_error *error)
 {
     struct hpc_state *state = hpc_state(profile);
     if (open_description(profile, notes, error))
@@ -158,12 +187,12 @@ static int open_files(struct pf_profile *profile, struct hpc_notes *notes, struc
 
 static int open_database(struct pf_profile *profile, struct pf_error *error)
 {
-    struct hpc_notes notes = {0};
+    struct pf_notes notes = {0};
     struct hpc_state *state = profile->state = calloc(1, sizeof *state);
     if (!state || !(state->strings = pf_strings_new()))
-        return hpc_fail_memory(error);
-    int failed = open_files(profile, &notes, error) || hpc_notes_tell(&notes, profile, error);
-    hpc_notes_free(&notes);
+        return pf_fail_memory(error);
+    int failed = open_files(profile, &notes, error) || pf_notes_publish(&notes, profile, error);
+    pf_notes_free(&notes);
     return failed ? -1 : 0;
 }
 
@@ -187,7 +216,7 @@ static int load_index(struct pf_profile *profile, struct pf_pass *pass, struct p
 static int load(struct pf_profile *profile, enum pf_stage stage, struct pf_pass *pass, struct pf_error *error)
 {
     struct hpc_state *state = hpc_state(profile);
-    struct hpc_notes notes = {0};
+    struct pf_notes notes = {0};
     int failed = 0;
     if (stage == PF_PARTITIONED)
         failed = state->layout == HPC_OLD ? hpc_parts_load(profile, &notes, pass, error)
@@ -196,8 +225,8 @@ static int load(struct pf_profile *profile, enum pf_stage stage, struct pf_pass 
         failed = hpc_contexts_load(profile, &notes, pass, error);
     else if (stage == PF_DERIVED)
         failed = load_index(profile, pass, error);
-    failed = failed || hpc_notes_tell(&notes, profile, error);
-    hpc_notes_free(&notes);
+    failed = failed || pf_notes_publish(&notes, profile, error);
+    pf_notes_free(&notes);
     return failed ? -1 : 0;
 }
 
@@ -209,10 +238,8 @@ static void close_database(struct pf_profile *profile)
     hpc_metrics_free(state);
     hpc_threads_free(&state->threads);
     hpc_model_free(&state->model);
-    hpc_notes_free(&state->broken);
+    pf_notes_free(&state->broken);
     hpc_transpose_free(state->transpose);
-    hpc_kept_free(state->thread_kept);
-    hpc_kept_free(state->context_kept);
     hpc_parts_free(state->parts);
     free(state->identifiers.names);
     free(state->tables);

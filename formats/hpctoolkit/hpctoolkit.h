@@ -6,8 +6,8 @@
 
 #include "formats/driver.h"
 #include "formats/hpctoolkit/model.h"
-#include "formats/hpctoolkit/notes.h"
 #include "formats/hpctoolkit/window.h"
+#include "formats/kit/notes.h"
 #include "formats/kit/store.h"
 
 /*
@@ -20,6 +20,49 @@ enum hpc_layout {
     HPC_XML4,  /* development versions of 2021/22: experiment.xml 4.0, big-endian */
     HPC_OLD,   /* releases up to 2022.05: experiment.xml 2.x, a dense table of values a thread */
 };
+
+/* ---- what is wrong ---------------------------------------------------------------------------------- */
+
+/* By severity and code. */
+enum hpc_note_kind {
+    HPC_NOTE_ERROR_CHILDREN,
+    HPC_NOTE_ERROR_CUT_CONTEXT,
+    HPC_NOTE_ERROR_CONTEXT_TWICE,
+    HPC_NOTE_ERROR_ENTRY,
+    HPC_NOTE_ERROR_CONTEXTS,
+    HPC_NOTE_ERROR_BROKEN_BLOCK,
+    HPC_NOTE_ERROR_HEAD,
+    HPC_NOTE_ERROR_HEADER,
+    HPC_NOTE_ERROR_IDENTITY,
+    HPC_NOTE_ERROR_INCONSISTENT_TREE,
+    HPC_NOTE_ERROR_METRICS,
+    HPC_NOTE_ERROR_NO_VALUES,
+    HPC_NOTE_ERROR_PART,
+    HPC_NOTE_ERROR_STRAY_TRACE,
+    HPC_NOTE_ERROR_UNREADABLE,
+    HPC_NOTE_FATAL_BEYOND_END,
+    HPC_NOTE_FATAL_BLOCK_BEYOND_END,
+    HPC_NOTE_FATAL_CUT_XML,
+    HPC_NOTE_FATAL_FOOTER,
+    HPC_NOTE_FATAL_HEADER,
+    HPC_NOTE_FATAL_NO_TREE,
+    HPC_NOTE_FATAL_PART,
+    HPC_NOTE_FATAL_SECTION_BEYOND_END,
+    HPC_NOTE_FATAL_TRACE_BEYOND_END,
+    HPC_NOTE_WARNING_CCT,
+    HPC_NOTE_WARNING_METRIC_ID,
+    HPC_NOTE_WARNING_PART,
+    HPC_NOTE_WARNING_STRAY_TRACE,
+    HPC_NOTE_WARNING_SUMMARY,
+    HPC_NOTE_WARNING_UNKNOWN_METRIC,
+    HPC_NOTE_WARNING_UNLISTED_CONTEXTS,
+    HPC_NOTE_KINDS
+};
+extern const struct pf_note_kind hpc_note_kinds[HPC_NOTE_KINDS];
+
+/* Notes a problem: its kind, line (0: not known), offset (-1: not known) and text, which names the file. 0 in any case. */
+#define hpc_note(notes, kind, line, offset, ...)                                                             \
+    (pf_note((notes), &hpc_note_kinds[kind], line, offset, __VA_ARGS__), 0)
 
 /* ---- identifiers of threads ----------------------------------------------------------------------- */
 
@@ -137,12 +180,11 @@ struct hpc_state {
     struct hpc_threads threads;
     struct hpc_cct cct;
     struct hpc_model model;
-    struct hpc_notes broken;                     /* blocks that were found to be, until they are told */
-    struct hpc_kept *thread_kept, *context_kept; /* blocks of profile.db and of cct.db; NULL in 2.x */
-    struct hpc_transpose *transpose;             /* NULL: not needed, or not made yet */
-    struct hpc_parts *parts;                     /* 2.x */
-    uint64_t ticks_per_second;                   /* of the times in traces; 0: they are in ns */
-    struct hpc_by_id columns;                    /* 2.x: column of the tables of values -> metric */
+    struct pf_notes broken;          /* blocks that were found to be, until they are told */
+    struct hpc_transpose *transpose; /* NULL: not needed, or not made yet */
+    struct hpc_parts *parts;         /* 2.x */
+    uint64_t ticks_per_second;       /* of the times in traces; 0: they are in ns */
+    struct hpc_by_id columns;        /* 2.x: column of the tables of values -> metric */
     struct pf_table *tables;
     size_t n_tables;
 };
@@ -154,5 +196,95 @@ static inline struct hpc_state *hpc_state(const struct pf_profile *profile)
 
 /* A string among those of the state, terminated by NUL; NULL with *error filled. */
 const char *hpc_keep(struct hpc_state *state, const char *text, size_t size, struct pf_error *error);
+
+/* ---- tables.c ---------------------------------------------------------------------------------- */
+
+/* Sets the profile's tables, which follow from what the database has: to be called at the end of opening. */
+int hpc_set_tables(struct pf_profile *profile, struct pf_error *error);
+
+/* ---- contexts.c -------------------------------------------------------------------------------- */
+
+/*
+ * Makes profile->contexts: what the database describes, and after that, by ascending id, what has values without being
+ * described (instructions that their writer has folded into lines). Also looks whether cct.db is of use, and into
+ * the blocks of profile.db unless these are large and cct.db vouches for them. 0, or -1 with *error filled; then
+ * all is as before.
+ */
+int hpc_contexts_load(struct pf_profile *profile, struct pf_notes *notes, struct pf_pass *pass,
+                      struct pf_error *error);
+
+/* The format's own columns of contexts.csv. */
+enum { HPC_CONTEXT_RELATION, HPC_CONTEXT_OFFSET, HPC_CONTEXT_COLUMNS };
+extern const struct pf_column hpc_context_columns[HPC_CONTEXT_COLUMNS];
+void hpc_context_cells(const struct pf_profile *profile, uint32_t context, struct pf_cell *cells);
+
+/* ---- trace.c ----------------------------------------------------------------------------------- */
+
+/*
+ * The time line of each thread: samples of a time and the context that the thread was in, both read straight
+ * from trace.db (old: *.hpctrace).
+ */
+
+/* A sample: u64 time, u32 context; of an old data-centric trace four bytes more. */
+enum { HPC_SAMPLE = 12, HPC_SAMPLE_DATA = 16 };
+
+/* Finds each thread's samples in trace.db, if there is one. 0, or -1 with *error filled. */
+int hpc_traces_load(struct hpc_state *state, struct pf_notes *notes, struct pf_pass *pass,
+                    struct pf_error *error);
+
+/* Columns of the table "trace". */
+enum { HPC_TRACE_THREAD, HPC_TRACE_TIME, HPC_TRACE_CONTEXT, HPC_TRACE_NAME, HPC_TRACE_COLUMNS };
+extern const struct pf_column hpc_trace_columns[HPC_TRACE_COLUMNS];
+extern const struct pf_cursor_ops hpc_trace_cursor;
+
+/* ---- values.c ---------------------------------------------------------------------------------- */
+
+/*
+ * The table "values": thread by thread, in each by ascending context id, in each by ascending metric id, wherever it
+ * is read from: a thread's block of profile.db, a context's of cct.db.
+ */
+enum {
+    HPC_VALUES_THREAD,
+    HPC_VALUES_CONTEXT,
+    HPC_VALUES_METRIC,
+    HPC_VALUES_VALUE,
+    HPC_VALUES_NAME,
+    HPC_VALUES_COLUMNS
+};
+extern const struct pf_column hpc_values_columns[HPC_VALUES_COLUMNS];
+extern const struct pf_cursor_ops hpc_values_cursor,
+    hpc_old_values_cursor; /* the latter: of 2.x, by ascending column */
+
+/* The table "summary" (and "statistics", which is computed from it): by ascending context id, then metric id. */
+enum { HPC_SUMMARY_CONTEXT, HPC_SUMMARY_METRIC, HPC_SUMMARY_VALUE, HPC_SUMMARY_NAME, HPC_SUMMARY_COLUMNS };
+extern const struct pf_column hpc_summary_columns[HPC_SUMMARY_COLUMNS];
+extern const struct pf_cursor_ops hpc_summary_cursor, hpc_statistics_cursor;
+
+/* ---- experiment.c ------------------------------------------------------------------------------ */
+
+/*
+ * experiment.xml, versions 2.x and 4.0: metrics, names and the calling-context tree; of 2.x also the values of
+ * the summary. It may have hundreds of MB; it is read in one go, and nothing is kept but the model.
+ */
+
+/* The version that the root element in a file's head (terminated by NUL) names; NULL if there is none. Changes the head. */
+const char *hpc_experiment_version(char *head);
+
+/* Reads what stands before the tables of modules, files and procedures: title, identifiers, metrics. Sets the layout.
+ * 0, or -1 with *error filled. */
+int hpc_experiment_open(struct pf_profile *profile, struct pf_notes *notes, struct pf_error *error);
+
+/* Reads the rest into a fresh model, and for 2.x the summary's values. 0, or -1 with *error filled. */
+int hpc_experiment_contexts(struct hpc_state *state, struct hpc_model *model, struct pf_notes *notes,
+                            struct pf_pass *pass, struct pf_error *error);
+
+/* ---- agree.c ----------------------------------------------------------------------------------- */
+
+/*
+ * Whether cct.db holds the same values as profile.db, as far as it is used: 1 or 0; -1 with *error filled. Both are read in
+ * full, so that larger databases are believed: 1. For the stage that `pass` is of.
+ */
+int hpc_cct_agrees(const struct hpc_state *state, const struct pf_tree *tree, struct pf_pass *pass,
+                   struct pf_error *error);
 
 #endif

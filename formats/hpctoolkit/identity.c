@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "formats/hpctoolkit/memory.h"
 #include "formats/kit/array.h"
 
 const struct pf_column hpc_field_columns[HPC_FIELDS] = {
@@ -108,7 +107,7 @@ static int all_differ(const struct hpc_identities *all, const struct hpc_state *
                       struct pf_error *error)
 {
     struct pf_strings *seen = pf_strings_new();
-    int differ = seen ? 1 : hpc_fail_memory(error);
+    int differ = seen ? 1 : pf_fail_memory(error);
     for (size_t i = 0; i < all->n_tuples && differ > 0; i++) {
         char name[NAME_MAX_SIZE];
         size_t size = print_name(all, state, &all->tuples[i], detail, name);
@@ -179,7 +178,7 @@ int hpc_identities_publish(const struct hpc_identities *all, const struct hpc_st
     while (detail < PHYSICAL && !(differ = all_differ(all, state, detail, error)))
         detail++;
     struct pf_strings *taken = pf_strings_new();
-    int failed = differ < 0 ? -1 : taken ? 0 : hpc_fail_memory(error);
+    int failed = differ < 0 ? -1 : taken ? 0 : pf_fail_memory(error);
     for (size_t i = 0; i < all->n_tuples && !failed; i++)
         failed =
             add_item(all, state, i, detail, taken, items, error) || add_fields(all, state, i, fields, error);

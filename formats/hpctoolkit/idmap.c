@@ -3,49 +3,23 @@
 
 #include <stdlib.h>
 
-#include "formats/hpctoolkit/memory.h"
+#include "formats/kit/array.h"
 
-struct hpc_idmap_slot {
-    uint64_t id;
-    uint32_t number; /* plus one; 0: free */
-};
-
-static struct hpc_idmap_slot *slot_of(const struct hpc_idmap *map, uint64_t id)
+static bool is_id(const void *of, uint32_t number, const void *id)
 {
-    uint64_t hash = id * 0x9e3779b97f4a7c15u;
-    for (uint64_t i = hash ^ hash >> 32;; i++) {
-        struct hpc_idmap_slot *slot = &map->slots[i & map->mask];
-        if (!slot->number || slot->id == id)
-            return slot;
-    }
-}
-
-static int grow(struct hpc_idmap *map, struct pf_error *error)
-{
-    struct hpc_idmap grown = {
-        .mask = map->slots ? map->mask * 2 + 1 : 63, .count = map->count, .largest = map->largest};
-    grown.slots = calloc(grown.mask + 1, sizeof *grown.slots);
-    if (!grown.slots) {
-        hpc_fail_memory(error);
-        return -1;
-    }
-    for (uint64_t i = 0; map->slots && i <= map->mask; i++)
-        if (map->slots[i].number)
-            *slot_of(&grown, map->slots[i].id) = map->slots[i];
-    free(map->slots);
-    *map = grown;
-    return 0;
+    return ((const struct hpc_numbered *)of)[number].id == *(const uint64_t *)id;
 }
 
 int hpc_idmap_add(struct hpc_idmap *map, uint64_t id, uint32_t number, struct pf_error *error)
 {
-    if ((!map->slots || map->count >= map->mask / 4 * 3) && grow(map, error))
-        return -1;
-    struct hpc_idmap_slot *slot = slot_of(map, id);
-    if (slot->number)
+    uint64_t hash = pf_siphash_number(id);
+    if (pf_hash_find(&map->table, hash, is_id, map->items, &id) != PF_NOT_THERE)
         return 0;
-    *slot = (struct hpc_idmap_slot){id, number + 1};
-    map->count++;
+    if (pf_array_room(&map->items, &map->room, map->table.count, sizeof *map->items, error))
+        return -1;
+    map->items[map->table.count] = (struct hpc_numbered){id, number};
+    if (pf_hash_add(&map->table, hash, map->table.count, error))
+        return -1;
     if (id > map->largest)
         map->largest = id;
     return 1;
@@ -53,30 +27,31 @@ int hpc_idmap_add(struct hpc_idmap *map, uint64_t id, uint32_t number, struct pf
 
 int hpc_idmap_pack(struct hpc_idmap *map, struct pf_error *error)
 {
-    /* An array takes no more memory than the slots then. */
-    if (!map->count || map->packed || map->largest / 4 > map->count)
+    /* An array takes no more memory than the table then. */
+    if (!map->table.count || map->packed || map->largest / 4 > map->table.count)
         return 0;
     map->packed = malloc((map->largest + 1) * sizeof *map->packed);
-    if (!map->packed)
-        return hpc_fail_memory(error);
+    if (!map->packed) {
+        pf_fail_memory(error);
+        return -1;
+    }
     for (uint64_t id = 0; id <= map->largest; id++)
         map->packed[id] = HPC_NO_NUMBER;
-    for (uint64_t i = 0; i <= map->mask; i++)
-        if (map->slots[i].number)
-            map->packed[map->slots[i].id] = map->slots[i].number - 1;
-    free(map->slots);
-    map->slots = NULL;
+    for (uint32_t i = 0; i < map->table.count; i++)
+        map->packed[map->items[i].id] = map->items[i].number;
     return 0;
 }
 
 uint32_t hpc_idmap_search(const struct hpc_idmap *map, uint64_t id)
 {
-    return map->slots ? slot_of(map, id)->number - 1 : HPC_NO_NUMBER;
+    int64_t found = pf_hash_find(&map->table, pf_siphash_number(id), is_id, map->items, &id);
+    return found == PF_NOT_THERE ? HPC_NO_NUMBER : map->items[found].number;
 }
 
 void hpc_idmap_free(struct hpc_idmap *map)
 {
-    free(map->slots);
+    pf_hash_free(&map->table);
+    free(map->items);
     free(map->packed);
     *map = (struct hpc_idmap){0};
 }

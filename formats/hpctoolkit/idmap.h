@@ -4,16 +4,21 @@
 
 #include <stdint.h>
 
-#include "formats/kit/error.h"
+#include "formats/kit/table.h"
 
 /*
  * From the ids of a database, which may be any numbers in any order, to small numbers of ours. All zero is
  * empty. Adding is for one thread; once that is over, any may look.
  */
 struct hpc_idmap {
-    struct hpc_idmap_slot *slots; /* open addressing */
-    uint64_t mask, count, largest;
-    uint32_t *packed; /* once packed: by id, up to the largest; then there are no slots */
+    struct pf_hash_table table;
+    struct hpc_numbered {
+        uint64_t id;
+        uint32_t number;
+    } * items;
+    size_t room;
+    uint64_t largest;
+    uint32_t *packed; /* once packed: by id, up to the largest */
 };
 
 #define HPC_NO_NUMBER UINT32_MAX

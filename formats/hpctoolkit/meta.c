@@ -7,7 +7,6 @@
 #include <stdlib.h>
 
 #include "formats/hpctoolkit/bytes.h"
-#include "formats/hpctoolkit/memory.h"
 #include "formats/hpctoolkit/metrics.h"
 #include "formats/hpctoolkit/utf8.h"
 
@@ -41,7 +40,7 @@ static int read_sections(struct hpc_meta *meta, struct pf_error *error)
         section->offset = pf_u64(header + 24 + 16 * i, false);
         if (hpc_fits(section->offset, section->size, 1, meta->size))
             continue;
-        if (hpc_note(meta->notes, 0, 16 + 16 * i, "fatal", "section-beyond-end", error,
+        if (hpc_note(meta->notes, HPC_NOTE_FATAL_SECTION_BEYOND_END, 0, 16 + 16 * i,
                      "meta.db: section %d reaches beyond the end of the file", i))
             return -1;
         section->size = section->offset < meta->size ? meta->size - section->offset : 0;
@@ -49,7 +48,7 @@ static int read_sections(struct hpc_meta *meta, struct pf_error *error)
     return 0;
 }
 
-int hpc_meta_begin(struct hpc_meta *meta, struct hpc_state *state, struct hpc_notes *notes,
+int hpc_meta_begin(struct hpc_meta *meta, struct hpc_state *state, struct pf_notes *notes,
                    struct pf_error *error)
 {
     *meta = (struct hpc_meta){.state = state, .notes = notes, .size = pf_input_size(state->description)};
@@ -61,7 +60,7 @@ int hpc_meta_begin(struct hpc_meta *meta, struct hpc_state *state, struct hpc_no
     meta->string = malloc(HPC_STRING_MAX + 1);
     meta->known = calloc(KNOWN, sizeof *meta->known);
     if (!meta->pages || !meta->page_bytes || !meta->record || !meta->text || !meta->string || !meta->known)
-        return hpc_fail_memory(error);
+        return pf_fail_memory(error);
     *meta->text = (struct hpc_window){.input = state->description, .room = TEXT_ROOM};
     return read_sections(meta, error);
 }
@@ -197,7 +196,7 @@ static int read_identifiers(struct hpc_meta *meta, struct pf_error *error)
     size_t count = section[8];
     identifiers->names = calloc(count + 1, sizeof *identifiers->names);
     if (!identifiers->names)
-        return hpc_fail_memory(error);
+        return pf_fail_memory(error);
     identifiers->count = count;
     for (size_t i = 0; i < count; i++) {
         const unsigned char *pointer = hpc_meta_record(meta, names + 8 * i, 8, error);
@@ -235,7 +234,7 @@ static int read_all(struct hpc_meta *meta, struct pf_profile *profile, struct pf
                : 0;
 }
 
-int hpc_meta_open(struct pf_profile *profile, struct hpc_notes *notes, struct pf_error *error)
+int hpc_meta_open(struct pf_profile *profile, struct pf_notes *notes, struct pf_error *error)
 {
     struct hpc_meta meta;
     int failed = hpc_meta_begin(&meta, hpc_state(profile), notes, error) || read_all(&meta, profile, error);

@@ -30,7 +30,7 @@ struct hpc_extent {
 /* meta.db while it is being read. */
 struct hpc_meta {
     struct hpc_state *state;
-    struct hpc_notes *notes;
+    struct pf_notes *notes;
     uint64_t size; /* of the file */
     struct hpc_extent sections[HPC_SECTIONS];
     struct hpc_page *pages;         /* pieces of the file that records were read from lately */
@@ -51,7 +51,7 @@ struct hpc_meta {
 #define HPC_NAME_MAX ((size_t)1024)
 
 /* Begins to read the state's description. 0, or -1 with *error filled; to be closed in any case. */
-int hpc_meta_begin(struct hpc_meta *meta, struct hpc_state *state, struct hpc_notes *notes,
+int hpc_meta_begin(struct hpc_meta *meta, struct hpc_state *state, struct pf_notes *notes,
                    struct pf_error *error);
 void hpc_meta_end(struct hpc_meta *meta);
 
@@ -69,10 +69,10 @@ uint32_t hpc_meta_intern(struct hpc_meta *meta, uint64_t pointer, struct pf_stri
                          struct pf_error *error);
 
 /* Reads what opening needs: version, title, identifiers, metrics. Sets the layout. */
-int hpc_meta_open(struct pf_profile *profile, struct hpc_notes *notes, struct pf_error *error);
+int hpc_meta_open(struct pf_profile *profile, struct pf_notes *notes, struct pf_error *error);
 
 /* Reads modules, files, functions and contexts into a fresh model. */
-int hpc_meta_contexts(struct hpc_state *state, struct hpc_model *model, struct hpc_notes *notes,
+int hpc_meta_contexts(struct hpc_state *state, struct hpc_model *model, struct pf_notes *notes,
                       struct pf_pass *pass, struct pf_error *error);
 
 /* The metrics of the draft's layout, and of the released one. */

@@ -5,7 +5,6 @@
 #include "formats/kit/array.h"
 
 #include "formats/hpctoolkit/bytes.h"
-#include "formats/hpctoolkit/memory.h"
 #include "formats/hpctoolkit/meta.h"
 
 /* Flags of a context: what follows its fixed part, in this order. */
@@ -64,7 +63,7 @@ static int read_array(struct reading *reading, enum hpc_section section, const c
         (array->stride >= least && hpc_fits(array->at, array->count, array->stride, meta->size)))
         return 0;
     *array = (struct array){0};
-    return hpc_note(meta->notes, 0, (int64_t)meta->sections[section].offset, "fatal", "beyond-end", error,
+    return hpc_note(meta->notes, HPC_NOTE_FATAL_BEYOND_END, 0, (int64_t)meta->sections[section].offset,
                     "meta.db: the %s do not fit into the file; none is read", what);
 }
 
@@ -167,10 +166,9 @@ static int read_lists(struct reading *reading, struct pf_error *error)
 
 /* ---- contexts ----------------------------------------------------------------------------------------- */
 
-static int note(struct reading *reading, uint64_t offset, const char *code, const char *text,
-                struct pf_error *error)
+static int note(struct reading *reading, uint64_t offset, enum hpc_note_kind kind, const char *text)
 {
-    return hpc_note(reading->meta->notes, 0, (int64_t)offset, "error", code, error, "meta.db: %s", text);
+    return hpc_note(reading->meta->notes, kind, 0, (int64_t)offset, "meta.db: %s", text);
 }
 
 /* Goes down to the children of a context. The levels are what the walk would have on a stack if it recursed. */
@@ -181,9 +179,9 @@ static int descend(struct reading *reading, uint64_t at, uint64_t size, uint32_t
     if (!size)
         return 0;
     if (at < section->offset || !hpc_fits(at, size, 1, section->offset + section->size))
-        return note(reading, at, "children", "children of a context lie outside their section", error);
+        return note(reading, at, HPC_NOTE_ERROR_CHILDREN, "children of a context lie outside their section");
     if (size > section->size - reading->walked)
-        return note(reading, at, "children", "children of contexts overlap; these are left out", error);
+        return note(reading, at, HPC_NOTE_ERROR_CHILDREN, "children of contexts overlap; these are left out");
     reading->walked += size;
     if (pf_array_room(&reading->levels, &reading->room, reading->depth, sizeof *reading->levels, error))
         return -1;
@@ -252,9 +250,9 @@ static int read_context(struct reading *reading, struct level *level, struct pf_
     if (bytes && size <= left)
         bytes = hpc_meta_record(reading->meta, at, size, error);
     if (left < size || !bytes)
-        return bytes || left < size
-                   ? note(reading, at, "cut-context", "an array of contexts ends inside this one", error)
-                   : -1;
+        return bytes || left < size ? note(reading, at, HPC_NOTE_ERROR_CUT_CONTEXT,
+                                           "an array of contexts ends inside this one")
+                                    : -1;
     level->at = at + size;
     uint64_t children = pf_u64(bytes + 8, false), children_size = pf_u64(bytes, false);
     unsigned relation = bytes[0x15];
@@ -280,10 +278,9 @@ static int read_context(struct reading *reading, struct level *level, struct pf_
     if (error->code)
         return -1;
     /* Also what keeps a cycle of children from being walked for ever. */
-    return reading->duplicates++
-               ? 0
-               : note(reading, at, "context-twice",
-                      "a context's id is taken; it and what else is like it are left out", error);
+    return reading->duplicates++ ? 0
+                                 : note(reading, at, HPC_NOTE_ERROR_CONTEXT_TWICE,
+                                        "a context's id is taken; it and what else is like it are left out");
 }
 
 /* Walks what hangs below the level that was entered last, depth first. */
@@ -317,8 +314,9 @@ static int read_entry(struct reading *reading, uint64_t at, uint32_t root, struc
 {
     const unsigned char *bytes = hpc_meta_record(reading->meta, at, ENTRY_SIZE, error);
     if (!bytes)
-        return error->code ? -1
-                           : note(reading, at, "entry", "an entry lies beyond the end of the file", error);
+        return error->code
+                   ? -1
+                   : note(reading, at, HPC_NOTE_ERROR_ENTRY, "an entry lies beyond the end of the file");
     uint64_t size = pf_u64(bytes, false), children = pf_u64(bytes + 8, false);
     unsigned type = pf_u16(bytes + 0x14, false);
     struct hpc_context context = {
@@ -335,9 +333,9 @@ static int read_entry(struct reading *reading, uint64_t at, uint32_t root, struc
         return -1;
     uint32_t i = hpc_model_add(reading->model, root, &context, error);
     if (i == PF_NO_CONTEXT)
-        return error->code
-                   ? -1
-                   : note(reading, at, "context-twice", "an entry's id is taken; it is left out", error);
+        return error->code ? -1
+                           : note(reading, at, HPC_NOTE_ERROR_CONTEXT_TWICE,
+                                  "an entry's id is taken; it is left out");
     return descend(reading, children, size, i, error) || walk(reading, error) ? -1 : 0;
 }
 
@@ -351,36 +349,38 @@ static int read_tree(struct reading *reading, struct pf_error *error)
     uint64_t offset = meta->sections[HPC_CONTEXTS].offset;
     const unsigned char *section = hpc_meta_record(meta, offset, 16, error);
     if (!section || meta->sections[HPC_CONTEXTS].size < 16)
-        return error->code ? -1 : note(reading, offset, "contexts", "there is no section of contexts", error);
+        return error->code
+                   ? -1
+                   : note(reading, offset, HPC_NOTE_ERROR_CONTEXTS, "there is no section of contexts");
     uint64_t entries = pf_u64(section, false);
     if (meta->state->layout == HPC_DRAFT)
         return descend(reading, pf_u64(section + 8, false), entries, root, error) || walk(reading, error) ? -1
                                                                                                           : 0;
     unsigned count = pf_u16(section + 8, false), stride = section[10];
     if (stride < ENTRY_SIZE)
-        return note(reading, offset, "contexts", "the records of entries are too short; no context is read",
-                    error);
+        return note(reading, offset, HPC_NOTE_ERROR_CONTEXTS,
+                    "the records of entries are too short; no context is read");
     for (unsigned i = 0; i < count; i++) {
         uint64_t at;
         if (__builtin_add_overflow(entries, (uint64_t)i * stride, &at))
-            return note(reading, offset, "entry", "the entries lie beyond the end of the file", error);
+            return note(reading, offset, HPC_NOTE_ERROR_ENTRY, "the entries lie beyond the end of the file");
         if (read_entry(reading, at, root, error))
             return -1;
     }
     return 0;
 }
 
-int hpc_meta_contexts(struct hpc_state *state, struct hpc_model *model, struct hpc_notes *notes,
+int hpc_meta_contexts(struct hpc_state *state, struct hpc_model *model, struct pf_notes *notes,
                       struct pf_pass *pass, struct pf_error *error)
 {
     struct hpc_meta meta;
     struct reading reading = {.meta = &meta, .model = model, .pass = pass};
-    struct hpc_notes again = {0}; /* what was noted when the profile was opened */
+    struct pf_notes again = {0}; /* what was noted when the profile was opened */
     int failed = hpc_meta_begin(&meta, state, &again, error);
     meta.notes = notes;
     failed = failed || read_lists(&reading, error) || read_tree(&reading, error);
     free(reading.levels);
     hpc_meta_end(&meta);
-    hpc_notes_free(&again);
+    pf_notes_free(&again);
     return failed ? -1 : 0;
 }

@@ -5,7 +5,6 @@
 #include "formats/kit/array.h"
 
 #include "formats/hpctoolkit/bytes.h"
-#include "formats/hpctoolkit/memory.h"
 #include "formats/hpctoolkit/meta.h"
 #include "formats/hpctoolkit/metrics.h"
 
@@ -209,12 +208,12 @@ static int read_instances(struct metrics *all, struct pf_error *error)
     all->summary_stride = section[14];
     if (all->metrics.stride < all->layout->metric || all->scope_stride < all->layout->scope ||
         all->summary_stride < all->layout->summary)
-        return hpc_note(meta->notes, 0, (int64_t)meta->sections[HPC_METRICS].offset, "error", "metrics",
-                        error, "meta.db: the records of metrics are too short; no metric is read");
+        return hpc_note(meta->notes, HPC_NOTE_ERROR_METRICS, 0, (int64_t)meta->sections[HPC_METRICS].offset,
+                        "meta.db: the records of metrics are too short; no metric is read");
     if (!hpc_fits(all->metrics.at, all->metrics.count, all->metrics.stride, meta->size)) {
         all->metrics.count = 0;
-        return hpc_note(meta->notes, 0, (int64_t)meta->sections[HPC_METRICS].offset, "error", "metrics",
-                        error, "meta.db: the metrics reach beyond the end of the file; none is read");
+        return hpc_note(meta->notes, HPC_NOTE_ERROR_METRICS, 0, (int64_t)meta->sections[HPC_METRICS].offset,
+                        "meta.db: the metrics reach beyond the end of the file; none is read");
     }
     for (uint32_t i = 0; i < all->metrics.count && i < INSTANCES_MAX && all->threads.count < INSTANCES_MAX;
          i++)
@@ -309,7 +308,7 @@ static int tell(struct metrics *all, struct pf_error *error)
     for (size_t i = 0; i < all->threads.count; i++) {
         struct hpc_metric_facts facts = facts_of(&items[i]);
         int added = hpc_add_metric(state, &facts, error);
-        if (added < 0 || (!added && hpc_note(all->meta->notes, 0, -1, "warning", "metric-id", error,
+        if (added < 0 || (!added && hpc_note(all->meta->notes, HPC_NOTE_WARNING_METRIC_ID, 0, -1,
                                              "meta.db: two metrics have the id %lld; the second is left out",
                                              (long long)facts.id)))
             return -1;

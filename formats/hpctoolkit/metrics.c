@@ -6,7 +6,6 @@
 #include <stdlib.h>
 
 #include "formats/hpctoolkit/formula.h"
-#include "formats/hpctoolkit/memory.h"
 #include "formats/hpctoolkit/utf8.h"
 #include "formats/kit/array.h"
 
@@ -90,7 +89,7 @@ static const char *unique_name(struct hpc_state *state, struct hpc_idmap *names,
     size_t room = strlen(facts->name) + (facts->suffix ? strlen(facts->suffix) : 0) + 64;
     char *name = malloc(room);
     if (!name) {
-        hpc_fail_memory(error);
+        pf_fail_memory(error);
         return NULL;
     }
     int length = *facts->name ? snprintf(name, room, "%s", facts->name)
@@ -179,7 +178,7 @@ int hpc_set_column(struct hpc_state *state, uint32_t column, struct pf_error *er
     if (column >= columns->count) {
         uint32_t *index = realloc(columns->index, (column + 1) * sizeof *index);
         if (!index)
-            return hpc_fail_memory(error);
+            return pf_fail_memory(error);
         columns->index = index;
         while (columns->count <= column)
             index[columns->count++] = HPC_NO_NUMBER;
@@ -202,7 +201,7 @@ int hpc_add_summary_metric(struct hpc_state *state, const struct hpc_metric_fact
     if (pf_array_room(&metrics->items, &metrics->room, metrics->count, sizeof *metrics->items, error))
         return -1;
     if (!metrics->rows && !(metrics->rows = pf_rows_new(HPC_SUMMARY_METRIC_COLUMNS)))
-        return hpc_fail_memory(error);
+        return pf_fail_memory(error);
     int added = hpc_idmap_add(&metrics->ids, (uint64_t)facts->id, (uint32_t)metrics->count, error);
     if (added <= 0)
         return added;
@@ -235,7 +234,7 @@ static int index_ids(const struct hpc_idmap *ids, struct hpc_by_id *by_id, struc
             by_id->count = id + 1;
     by_id->index = malloc((by_id->count + 1) * sizeof *by_id->index);
     if (!by_id->index)
-        return hpc_fail_memory(error);
+        return pf_fail_memory(error);
     for (uint32_t id = 0; id < by_id->count; id++)
         by_id->index[id] = hpc_idmap_find(ids, id);
     return 0;

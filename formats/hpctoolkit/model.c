@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "formats/hpctoolkit/memory.h"
 #include "formats/kit/array.h"
 
 static const char *const kinds[] = {
@@ -19,7 +18,7 @@ static const char *const kinds[] = {
 int hpc_model_init(struct hpc_model *model, struct pf_error *error)
 {
     *model = (struct hpc_model){.tree = pf_tree_new(kinds)};
-    return model->tree ? 0 : hpc_fail_memory(error);
+    return model->tree ? 0 : pf_fail_memory(error);
 }
 
 void hpc_model_free(struct hpc_model *model)
@@ -50,7 +49,7 @@ static int make_room(struct hpc_model *model, struct pf_error *error)
         pf_array_resize(&tree->module, room, sizeof *tree->module, error) ||
         pf_array_resize(&model->offset, room, sizeof *model->offset, error) ||
         pf_array_resize(&model->relation, room, sizeof *model->relation, error))
-        return hpc_fail_memory(error);
+        return pf_fail_memory(error);
     model->room = (uint32_t)room;
     return 0;
 }
@@ -180,7 +179,7 @@ int hpc_add_function(struct hpc_functions *functions, const struct hpc_function 
 {
     if (functions->count == UINT32_MAX ||
         pf_array_room(&functions->items, &functions->room, functions->count, sizeof *functions->items, error))
-        return hpc_fail_memory(error);
+        return pf_fail_memory(error);
     functions->items[functions->count++] = *function;
     return 0;
 }
@@ -189,7 +188,7 @@ int hpc_add_place(struct hpc_places *places, const struct hpc_place *place, stru
 {
     if (places->count == UINT32_MAX ||
         pf_array_room(&places->items, &places->room, places->count, sizeof *places->items, error))
-        return hpc_fail_memory(error);
+        return pf_fail_memory(error);
     places->items[places->count++] = *place;
     return 0;
 }

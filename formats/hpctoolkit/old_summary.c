@@ -4,8 +4,6 @@
 #include <stdlib.h>
 
 #include "formats/hpctoolkit/hpctoolkit.h"
-#include "formats/hpctoolkit/memory.h"
-#include "formats/hpctoolkit/values.h"
 #include "formats/kit/array.h"
 #include "formats/kit/position.h"
 
@@ -21,7 +19,7 @@ struct value {
 static int make_room(struct hpc_old_summary *summary, uint32_t context, struct pf_error *error)
 {
     if (!summary->values && !(summary->values = pf_store_new(MEMORY)))
-        return hpc_fail_memory(error);
+        return pf_fail_memory(error);
     return pf_array_reach(&summary->runs, &summary->room, context, sizeof *summary->runs, error);
 }
 
@@ -66,7 +64,7 @@ static int open_walk(struct pf_cursor *cursor, struct pf_error *error)
     const struct hpc_state *state = hpc_state(cursor->profile);
     struct walk *walk = cursor->state = calloc(1, sizeof *walk);
     if (!walk)
-        return hpc_fail_memory(error);
+        return pf_fail_memory(error);
     walk->state = state;
     /* Contexts beyond the last that has values need no look. */
     walk->end =

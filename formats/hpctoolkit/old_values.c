@@ -2,9 +2,7 @@
 #include <stdlib.h>
 
 #include "formats/hpctoolkit/bytes.h"
-#include "formats/hpctoolkit/memory.h"
 #include "formats/hpctoolkit/parts.h"
-#include "formats/hpctoolkit/values.h"
 #include "formats/kit/position.h"
 
 /*
@@ -45,7 +43,7 @@ static int open_walk(struct pf_cursor *cursor, struct pf_error *error)
     const struct pf_tree *tree = cursor->profile->contexts;
     struct walk *walk = cursor->state = calloc(1, sizeof *walk);
     if (!walk)
-        return hpc_fail_memory(error);
+        return pf_fail_memory(error);
     walk->state = state;
     walk->only = cursor->only;
     walk->window.room = ROOM;

@@ -8,9 +8,7 @@
 
 #include "formats/hpctoolkit/bytes.h"
 #include "formats/hpctoolkit/identity.h"
-#include "formats/hpctoolkit/memory.h"
 #include "formats/hpctoolkit/profiles.h"
-#include "formats/hpctoolkit/trace.h"
 #include "formats/kit/array.h"
 
 /* Numbers of threads from here on are streams of a GPU. */
@@ -78,7 +76,7 @@ static int add_part(struct hpc_parts *parts, const char *name, struct pf_error *
         return -1;
     struct hpc_part part = {.name = strdup(name)};
     if (!part.name)
-        return hpc_fail_memory(error);
+        return pf_fail_memory(error);
     parts->items[parts->count++] = part;
     return 0;
 }
@@ -149,7 +147,7 @@ int hpc_parts_open(struct pf_profile *profile, struct pf_error *error)
     struct hpc_state *state = hpc_state(profile);
     struct listing listing = {.parts = state->parts = parts_new(profile->source), .error = error};
     if (!listing.parts)
-        return hpc_fail_memory(error);
+        return pf_fail_memory(error);
     if (pf_source_list(profile->source, list_entry, &listing, error) || listing.failed)
         return -1;
     if (listing.parts->count > 1)
@@ -195,7 +193,7 @@ static void read_name(const char *name, struct piece *piece)
  * bytes more. A part ends where the next begins.
  */
 static int read_merged(struct hpc_parts *parts, uint32_t part, struct pf_input *input, struct pieces *pieces,
-                       struct hpc_notes *notes, struct pf_error *error)
+                       struct pf_notes *notes, struct pf_error *error)
 {
     unsigned char head[8], record[16];
     uint64_t size = pf_input_size(input), end = size >= 8 ? size - 8 : 0;
@@ -204,7 +202,7 @@ static int read_merged(struct hpc_parts *parts, uint32_t part, struct pf_input *
         return -1;
     uint64_t count = got == sizeof head ? pf_u32(head + 4, true) : 0;
     if (!hpc_fits(sizeof head, count, sizeof record, end))
-        return hpc_note(notes, 0, 4, "fatal", "beyond-end", error,
+        return hpc_note(notes, HPC_NOTE_FATAL_BEYOND_END, 0, 4,
                         "%s: the records of its parts do not fit into the file; it is not read",
                         parts->items[part].name);
     size_t first = pieces->count;
@@ -240,7 +238,7 @@ static bool is_merged(const char *name)
 }
 
 /* What one file holds. One that can't be read is left out. */
-static int read_part(struct hpc_parts *parts, uint32_t i, struct pieces *pieces, struct hpc_notes *notes,
+static int read_part(struct hpc_parts *parts, uint32_t i, struct pieces *pieces, struct pf_notes *notes,
                      struct pf_error *error)
 {
     const char *name = parts->items[i].name;
@@ -248,7 +246,7 @@ static int read_part(struct hpc_parts *parts, uint32_t i, struct pieces *pieces,
     struct hpc_part *part = hpc_part_use(parts, i, &input, error);
     if (!part)
         return error->code == ENOMEM ? -1
-                                     : hpc_note(notes, 0, -1, "error", "unreadable", error,
+                                     : hpc_note(notes, HPC_NOTE_ERROR_UNREADABLE, 0, -1,
                                                 "%s can't be read: %s", name, error->what);
     struct piece piece = {.part = i, .size = pf_input_size(input)};
     read_name(name, &piece);
@@ -260,7 +258,7 @@ static int read_part(struct hpc_parts *parts, uint32_t i, struct pieces *pieces,
 
 /* The merged files of a kind, or those of single threads. Returns -1 with *error filled. */
 static int read_parts(struct hpc_parts *parts, bool traces, bool merged, struct pieces *pieces,
-                      struct hpc_notes *notes, struct pf_pass *pass, struct pf_error *error)
+                      struct pf_notes *notes, struct pf_pass *pass, struct pf_error *error)
 {
     bool told = false;
     for (uint32_t i = 0; i < parts->count; i++) {
@@ -271,7 +269,7 @@ static int read_parts(struct hpc_parts *parts, bool traces, bool merged, struct 
             return -1;
         if (!merged && pieces->count && pieces->items[0].merged) {
             if (!told &&
-                hpc_note(notes, 0, -1, "warning", "part", error,
+                hpc_note(notes, HPC_NOTE_WARNING_PART, 0, -1,
                          "%s: so that nothing counts twice, it and others like it are left out: a file that "
                          "was made of all of them is there too",
                          name))
@@ -285,7 +283,7 @@ static int read_parts(struct hpc_parts *parts, bool traces, bool merged, struct 
 }
 
 /* What the files of a kind hold, thread by thread. A merged one takes the place of those that it was made of. */
-static int find_pieces(struct hpc_parts *parts, bool traces, struct pieces *pieces, struct hpc_notes *notes,
+static int find_pieces(struct hpc_parts *parts, bool traces, struct pieces *pieces, struct pf_notes *notes,
                        struct pf_pass *pass, struct pf_error *error)
 {
     return read_parts(parts, traces, true, pieces, notes, pass, error) ||
@@ -311,16 +309,16 @@ static ssize_t read_header(struct hpc_parts *parts, const struct piece *piece, u
 
 /* cut: the file ends inside of something. */
 static int note_piece(struct hpc_parts *parts, const struct piece *piece, bool cut, const char *text,
-                      struct hpc_notes *notes, struct pf_error *error)
+                      struct pf_notes *notes)
 {
-    return hpc_note(notes, 0, (int64_t)piece->start, cut ? "fatal" : "error", "part", error, "%s: %s",
-                    parts->items[piece->part].name, text);
+    return hpc_note(notes, cut ? HPC_NOTE_FATAL_PART : HPC_NOTE_ERROR_PART, 0, (int64_t)piece->start,
+                    "%s: %s", parts->items[piece->part].name, text);
 }
 
 /* ---- threads -------------------------------------------------------------------------------------------- */
 
 static int read_values(struct hpc_state *state, const struct piece *piece, struct hpc_thread *thread,
-                       struct hpc_notes *notes, struct pf_error *error)
+                       struct pf_notes *notes, struct pf_error *error)
 {
     unsigned char bytes[VALUES_HEADER];
     ssize_t got = read_header(state->parts, piece, bytes, sizeof bytes, error);
@@ -328,7 +326,7 @@ static int read_values(struct hpc_state *state, const struct piece *piece, struc
         return -1;
     if (got < VALUES_HEADER || memcmp(bytes, "HPCPROF-metricdb__", MAGIC) != 0 || bytes[MAGIC + 5] != 'b')
         return note_piece(state->parts, piece, got < VALUES_HEADER,
-                          "no table of values begins here; it is left out", notes, error);
+                          "no table of values begins here; it is left out", notes);
     uint64_t rows = pf_u32(bytes + HEADER, true), columns = pf_u32(bytes + HEADER + 4, true);
     uint64_t fit = columns ? (piece->size - VALUES_HEADER) / (8 * columns) : 0;
     thread->block.values = piece->start + VALUES_HEADER;
@@ -338,30 +336,30 @@ static int read_values(struct hpc_state *state, const struct piece *piece, struc
     thread->part = piece->part;
     return rows <= fit || !columns
                ? 0
-               : note_piece(state->parts, piece, true, "the table of values is cut off; its first rows are kept",
-                            notes, error);
+               : note_piece(state->parts, piece, true,
+                            "the table of values is cut off; its first rows are kept", notes);
 }
 
 static int read_trace(struct hpc_state *state, const struct piece *piece, struct hpc_thread *thread,
-                      struct hpc_notes *notes, struct pf_error *error)
+                      struct pf_notes *notes, struct pf_error *error)
 {
     unsigned char bytes[HEADER + 8];
     ssize_t got = read_header(state->parts, piece, bytes, sizeof bytes, error);
     if (got < 0)
         return -1;
     if (got < HEADER || memcmp(bytes, "HPCRUN-trace______", MAGIC) != 0 || bytes[MAGIC + 5] != 'b')
-        return note_piece(state->parts, piece, got < HEADER, "no trace begins here; it is left out", notes, error);
+        return note_piece(state->parts, piece, got < HEADER, "no trace begins here; it is left out", notes);
     bool flags = memcmp(bytes + MAGIC, "01.00", 5) != 0;
     size_t header = flags ? HEADER + 8 : HEADER;
     if ((size_t)got < header)
-        return note_piece(state->parts, piece, true, "the trace is cut off", notes, error);
+        return note_piece(state->parts, piece, true, "the trace is cut off", notes);
     thread->data_centric = flags && pf_u64(bytes + HEADER, true) & 1;
     thread->trace = piece->start + header;
     size_t sample = thread->data_centric ? HPC_SAMPLE_DATA : HPC_SAMPLE;
     thread->samples = (piece->size - header) / sample;
     thread->trace_part = piece->part;
     return (piece->size - header) % sample
-               ? note_piece(state->parts, piece, true, "the trace ends inside of a sample", notes, error)
+               ? note_piece(state->parts, piece, true, "the trace ends inside of a sample", notes)
                : 0;
 }
 
@@ -420,7 +418,7 @@ static const struct piece **sorted(struct hpc_parts *parts, const struct pieces 
 {
     const struct piece **list = malloc((pieces->count + 1) * sizeof *list);
     if (!list) {
-        hpc_fail_memory(error);
+        pf_fail_memory(error);
         return NULL;
     }
     for (size_t i = 0; i < pieces->count; i++)
@@ -456,7 +454,7 @@ static int pair_up(struct hpc_parts *parts, const struct pieces *values, const s
     const struct piece **v = sorted(parts, values, error), **t = sorted(parts, traces, error);
     *of = calloc(values->count + 1, sizeof **of);
     *own = calloc(traces->count + 1, sizeof **own);
-    int failed = v && t && *of && *own ? 0 : hpc_fail_memory(error);
+    int failed = v && t && *of && *own ? 0 : pf_fail_memory(error);
     if (!failed)
         pair(parts, values, v, traces, t, *of, *own);
     free(v);
@@ -466,7 +464,7 @@ static int pair_up(struct hpc_parts *parts, const struct pieces *values, const s
 
 /* A thread that goes by the name of one of its pieces. */
 static int add_thread(struct hpc_state *state, const struct piece *named, const struct piece *values,
-                      const struct piece *trace, struct hpc_identities *identities, struct hpc_notes *notes,
+                      const struct piece *trace, struct hpc_identities *identities, struct pf_notes *notes,
                       struct pf_error *error)
 {
     struct hpc_threads *threads = &state->threads;
@@ -480,13 +478,13 @@ static int add_thread(struct hpc_state *state, const struct piece *named, const 
 
 /* Threads are those that have values, in the order of their files; behind them those that have a trace alone. */
 static int make_threads(struct hpc_state *state, const struct pieces *values, const struct pieces *traces,
-                        struct hpc_identities *identities, struct hpc_notes *notes, struct pf_error *error)
+                        struct hpc_identities *identities, struct pf_notes *notes, struct pf_error *error)
 {
     const struct piece **of = NULL;
     bool *own = NULL;
     state->threads.items = calloc(values->count + traces->count + 1, sizeof *state->threads.items);
     int failed = !state->threads.items || values->count + traces->count > UINT32_MAX
-                     ? hpc_fail_memory(error)
+                     ? pf_fail_memory(error)
                      : pair_up(state->parts, values, traces, &of, &own, error);
     for (size_t i = 0; i < values->count && !failed; i++)
         failed = add_thread(state, &values->items[i], &values->items[i], of[i], identities, notes, error);
@@ -498,7 +496,7 @@ static int make_threads(struct hpc_state *state, const struct pieces *values, co
     return failed ? -1 : 0;
 }
 
-int hpc_parts_load(struct pf_profile *profile, struct hpc_notes *notes, struct pf_pass *pass,
+int hpc_parts_load(struct pf_profile *profile, struct pf_notes *notes, struct pf_pass *pass,
                    struct pf_error *error)
 {
     struct hpc_state *state = hpc_state(profile);

@@ -19,7 +19,7 @@ int hpc_parts_open(struct pf_profile *profile, struct pf_error *error);
 bool hpc_parts_have_values(const struct hpc_parts *parts);
 
 /* Makes the list of threads, as hpc_profiles_load does. 0, or -1 with *error filled. */
-int hpc_parts_load(struct pf_profile *profile, struct hpc_notes *notes, struct pf_pass *pass,
+int hpc_parts_load(struct pf_profile *profile, struct pf_notes *notes, struct pf_pass *pass,
                    struct pf_error *error);
 void hpc_parts_free(struct hpc_parts *parts);
 

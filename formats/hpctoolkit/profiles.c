@@ -6,16 +6,10 @@
 #include <stdlib.h>
 
 #include "formats/hpctoolkit/identity.h"
-#include "formats/hpctoolkit/memory.h"
 #include "formats/hpctoolkit/metrics.h"
-#include "formats/hpctoolkit/trace.h"
 
 /* How often to look whether somebody still waits. */
 enum { PROFILES_A_STEP = 8192 };
-
-/* The largest blocks of a thread and of a context that are kept while they are read, in bytes. */
-#define THREAD_KEPT  ((size_t)16 << 20)
-#define CONTEXT_KEPT ((size_t)4 << 20)
 
 /* Longer tuples are no identities. Ids of metrics have 16 bits. */
 enum { TUPLE_MAX = 64, HPC_IDS = 1 << 16 };
@@ -33,7 +27,7 @@ struct array {
  * first of them begins with {u64 array, u32 count, u8 stride}.
  */
 static int read_header(struct hpc_state *state, struct pf_input *input, const char *file, const char *magic,
-                       struct array *array, struct hpc_notes *notes, struct pf_error *error)
+                       struct array *array, struct pf_notes *notes, struct pf_error *error)
 {
     unsigned char bytes[56] = {0};
     bool xml4 = state->layout == HPC_XML4;
@@ -44,7 +38,7 @@ static int read_header(struct hpc_state *state, struct pf_input *input, const ch
     unsigned major = bytes[magic_size];
     if ((size_t)got < 40 || memcmp(bytes, magic, magic_size) != 0 || (major != 4 && !(xml4 && major == 1))) {
         *array = (struct array){0};
-        return hpc_note(notes, 0, 0, got < 40 ? "fatal" : "error", "header", error,
+        return hpc_note(notes, got < 40 ? HPC_NOTE_FATAL_HEADER : HPC_NOTE_ERROR_HEADER, 0, 0,
                         "%s does not begin as one; it is not read", file);
     }
     if (xml4) {
@@ -64,7 +58,7 @@ static int read_header(struct hpc_state *state, struct pf_input *input, const ch
 
 /* The array of a file's first section, empty with a note if it cannot be there. */
 int hpc_read_array(struct hpc_state *state, struct pf_input *input, const char *file, const char *magic,
-                   size_t least, uint64_t *at, uint64_t *count, size_t *stride, struct hpc_notes *notes,
+                   size_t least, uint64_t *at, uint64_t *count, size_t *stride, struct pf_notes *notes,
                    struct pf_error *error)
 {
     struct array array = {.stride = least};
@@ -74,7 +68,7 @@ int hpc_read_array(struct hpc_state *state, struct pf_input *input, const char *
         (array.stride < least || !hpc_fits(array.at, array.count, array.stride, pf_input_size(input)))) {
         uint64_t size = pf_input_size(input);
         uint64_t fit = array.stride >= least && array.at < size ? (size - array.at) / array.stride : 0;
-        if (hpc_note(notes, 0, (int64_t)array.at, "fatal", "beyond-end", error,
+        if (hpc_note(notes, HPC_NOTE_FATAL_BEYOND_END, 0, (int64_t)array.at,
                      "%s: %llu records do not fit into the file; %llu are read", file,
                      (unsigned long long)array.count, (unsigned long long)fit))
             return -1;
@@ -88,7 +82,7 @@ int hpc_read_array(struct hpc_state *state, struct pf_input *input, const char *
 
 /* A file of the database; *input stays NULL if it is absent. */
 static int open_file(struct pf_profile *profile, const char *name, struct pf_input **input,
-                     struct hpc_notes *notes, struct pf_error *error)
+                     struct pf_notes *notes, struct pf_error *error)
 {
     if (!pf_source_open(profile->source, name, input, error))
         return 0;
@@ -96,7 +90,7 @@ static int open_file(struct pf_profile *profile, const char *name, struct pf_inp
     if (error->code == ENOMEM)
         return -1;
     if (error->code != ENOENT &&
-        hpc_note(notes, 0, -1, "error", "unreadable", error, "%s can't be read: %s", name, error->what))
+        hpc_note(notes, HPC_NOTE_ERROR_UNREADABLE, 0, -1, "%s can't be read: %s", name, error->what))
         return -1;
     *error = (struct pf_error){0};
     return 0;
@@ -143,7 +137,7 @@ static struct info read_info(const struct hpc_state *state, const unsigned char 
 
 /* A block that does not lie in the file is as good as empty. */
 static int check_block(const struct hpc_state *state, struct info *info, uint64_t i, uint64_t at,
-                       struct hpc_notes *notes, struct pf_error *error)
+                       struct pf_notes *notes)
 {
     struct hpc_block *block = &info->block;
     uint64_t size = pf_input_size(state->profile_db);
@@ -153,7 +147,7 @@ static int check_block(const struct hpc_state *state, struct info *info, uint64_
         return 0;
     info->block = (struct hpc_block){0};
     return hpc_note(
-        notes, 0, (int64_t)at, "fatal", "block-beyond-end", error,
+        notes, HPC_NOTE_FATAL_BLOCK_BEYOND_END, 0, (int64_t)at,
         "profile.db: the values of profile %llu lie beyond the end of the file; they are left out",
         (unsigned long long)i);
 }
@@ -161,7 +155,7 @@ static int check_block(const struct hpc_state *state, struct info *info, uint64_
 /* profile.db while its records are read. */
 struct reading {
     struct hpc_state *state;
-    struct hpc_notes *notes;
+    struct pf_notes *notes;
     struct hpc_window window, tuples;
     uint64_t at, count;
     size_t stride;
@@ -176,7 +170,7 @@ static size_t least_info(const struct hpc_state *state)
     return state->layout == HPC_XML4 ? 52 : 40;
 }
 
-static int begin(struct reading *reading, struct hpc_state *state, struct hpc_notes *notes,
+static int begin(struct reading *reading, struct hpc_state *state, struct pf_notes *notes,
                  struct pf_error *error)
 {
     *reading = (struct reading){.state = state, .notes = notes};
@@ -205,7 +199,7 @@ static int read_record(struct reading *reading, uint64_t i, struct info *info, s
     if (!bytes)
         return -1;
     *info = read_info(reading->state, bytes, size, i);
-    return check_block(reading->state, info, i, at, reading->notes, error);
+    return check_block(reading->state, info, i, at, reading->notes);
 }
 
 /*
@@ -222,7 +216,7 @@ static const struct footer trace_footer = {"trace.db", "trace.db", NULL, NULL};
 static const struct footer meta_footer = {"meta.db", "_meta.db", NULL, NULL};
 
 static int check_footer(struct hpc_state *state, struct pf_input *input, const struct footer *footer,
-                        struct hpc_notes *notes, struct pf_error *error)
+                        struct pf_notes *notes, struct pf_error *error)
 {
     unsigned char bytes[8] = {0};
     bool xml4 = state->layout == HPC_XML4;
@@ -235,11 +229,11 @@ static int check_footer(struct hpc_state *state, struct pf_input *input, const s
                       : !memcmp(bytes, footer->meta, 8);
     return whole
                ? 0
-               : hpc_note(notes, 0, (int64_t)size, "fatal", "footer", error,
+               : hpc_note(notes, HPC_NOTE_FATAL_FOOTER, 0, (int64_t)size,
                           "%s does not end as it should: its writer may have been interrupted", footer->file);
 }
 
-static int check_footers(struct hpc_state *state, struct hpc_notes *notes, struct pf_error *error)
+static int check_footers(struct hpc_state *state, struct pf_notes *notes, struct pf_error *error)
 {
     bool meta = state->layout != HPC_XML4;
     return (meta && check_footer(state, state->description, &meta_footer, notes, error)) ||
@@ -250,18 +244,18 @@ static int check_footers(struct hpc_state *state, struct hpc_notes *notes, struc
                : 0;
 }
 
-static int find_summary(struct hpc_state *state, struct hpc_notes *notes, struct pf_error *error)
+static int find_summary(struct hpc_state *state, struct pf_notes *notes, struct pf_error *error)
 {
     struct reading reading;
     struct info info = {0};
-    struct hpc_notes later = {0}; /* told when all records are read */
+    struct pf_notes later = {0}; /* told when all records are read */
     int failed = begin(&reading, state, notes, error) ||
                  (reading.count && (reading.notes = &later, read_record(&reading, 0, &info, error)));
     state->has_summary = info.summary;
     if (info.summary)
         state->summary = info.block;
     end(&reading);
-    hpc_notes_free(&later);
+    pf_notes_free(&later);
     return failed ? -1 : 0;
 }
 
@@ -274,7 +268,7 @@ static int find_summary(struct hpc_state *state, struct hpc_notes *notes, struct
 #define LOOK_THROUGH ((uint64_t)1 << 20)
 enum { SAMPLED_PROFILES = 8, SAMPLED_VALUES = HPC_WINDOW_FIRST / HPC_VALUE };
 
-static int add_nameless(struct hpc_state *state, unsigned id, bool summary, struct hpc_notes *notes,
+static int add_nameless(struct hpc_state *state, unsigned id, bool summary, struct pf_notes *notes,
                         struct pf_error *error)
 {
     char name[24];
@@ -287,7 +281,7 @@ static int add_nameless(struct hpc_state *state, unsigned id, bool summary, stru
                         : hpc_add_metric(state, &facts, error);
     if (added <= 0)
         return added;
-    return hpc_note(notes, 0, -1, "warning", "unknown-metric", error,
+    return hpc_note(notes, HPC_NOTE_WARNING_UNKNOWN_METRIC, 0, -1,
                     "profile.db: metric %u is not described; its values are kept under its number", id);
 }
 
@@ -358,10 +352,10 @@ static int look_at_summary(struct reading *reading, struct pf_error *error)
 }
 
 /* Blocks may overlap in a broken file: it is gone through no more than twice. */
-static int look_at_metrics(struct hpc_state *state, struct hpc_notes *notes, struct pf_error *error)
+static int look_at_metrics(struct hpc_state *state, struct pf_notes *notes, struct pf_error *error)
 {
     struct reading reading;
-    struct hpc_notes later = {0}; /* told when all records are read */
+    struct pf_notes later = {0}; /* told when all records are read */
     bool large = pf_input_size(state->profile_db) > LOOK_THROUGH;
     uint64_t left = 2 * LOOK_THROUGH / HPC_VALUE, most = large ? SAMPLED_VALUES : UINT64_MAX;
     int failed = begin(&reading, state, &later, error);
@@ -384,24 +378,20 @@ static int look_at_metrics(struct hpc_state *state, struct hpc_notes *notes, str
     else if (!failed && left)
         mark_empty(state, reading.seen, true);
     end(&reading);
-    hpc_notes_free(&later);
+    pf_notes_free(&later);
     return failed ? -1 : 0;
 }
 
-int hpc_profiles_open(struct pf_profile *profile, struct hpc_notes *notes, struct pf_error *error)
+int hpc_profiles_open(struct pf_profile *profile, struct pf_notes *notes, struct pf_error *error)
 {
     struct hpc_state *state = hpc_state(profile);
-    state->thread_kept = hpc_kept_new(THREAD_KEPT);
-    state->context_kept = hpc_kept_new(CONTEXT_KEPT);
-    if (!state->thread_kept || !state->context_kept)
-        return hpc_fail_memory(error);
     if (open_file(profile, "profile.db", &state->profile_db, notes, error) ||
         open_file(profile, "cct.db", &state->cct_db, notes, error) ||
         open_file(profile, "trace.db", &state->trace_db, notes, error) || check_footers(state, notes, error))
         return -1;
     if (state->profile_db)
         return find_summary(state, notes, error) || look_at_metrics(state, notes, error) ? -1 : 0;
-    return hpc_note(notes, 0, -1, "error", "no-values", error, "profile.db is missing: there are no values");
+    return hpc_note(notes, HPC_NOTE_ERROR_NO_VALUES, 0, -1, "profile.db is missing: there are no values");
 }
 
 /* ---- threads ---------------------------------------------------------------------------------------- */
@@ -440,7 +430,7 @@ static int read_tuple(struct reading *reading, uint64_t at, struct hpc_identitie
         return -1;
     unsigned count = pf_u16(bytes, xml4);
     if (count > TUPLE_MAX || !hpc_fits(at + head, count, element, size))
-        return hpc_note(reading->notes, 0, (int64_t)at, "error", "identity", error,
+        return hpc_note(reading->notes, HPC_NOTE_ERROR_IDENTITY, 0, (int64_t)at,
                         "profile.db: a thread's identity is broken; the thread goes by its number");
     for (unsigned i = 0; i < count; i++) {
         bytes = hpc_window_at(&reading->tuples, at + head + (uint64_t)i * element, element, size, error);
@@ -467,13 +457,13 @@ static int add_thread(struct reading *reading, uint64_t i, const struct info *in
 }
 
 /* A summary that is not the first profile. Writers make one alone. */
-static int keep_summary(struct reading *reading, uint64_t i, const struct info *info, struct pf_error *error)
+static int keep_summary(struct reading *reading, uint64_t i, const struct info *info)
 {
     struct hpc_state *state = reading->state;
     if (state->has_summary && state->summary_profile != i)
-        return hpc_note(reading->notes, 0, (int64_t)(reading->at + i * reading->stride), "warning", "summary",
-                        error, "profile.db: profile %llu is a second summary; it is left out",
-                        (unsigned long long)i);
+        return hpc_note(
+            reading->notes, HPC_NOTE_WARNING_SUMMARY, 0, (int64_t)(reading->at + i * reading->stride),
+            "profile.db: profile %llu is a second summary; it is left out", (unsigned long long)i);
     state->has_summary = true;
     state->summary_profile = (uint32_t)i;
     state->summary = info->block;
@@ -487,13 +477,13 @@ static int read_threads(struct reading *reading, struct hpc_identities *identiti
     /* The records are in the file, each of at least 40 bytes: that many there can be. */
     threads->items = calloc(reading->count + 1, sizeof *threads->items);
     if (!threads->items)
-        return hpc_fail_memory(error);
+        return pf_fail_memory(error);
     for (uint64_t i = 0; i < reading->count && i < UINT32_MAX; i++) {
         struct info info;
         if ((i % PROFILES_A_STEP == 0 && pf_pass_step(pass, i, reading->count, error)) ||
             read_record(reading, i, &info, error))
             return -1;
-        if (info.summary ? i && keep_summary(reading, i, &info, error)
+        if (info.summary ? i && keep_summary(reading, i, &info)
                          : add_thread(reading, i, &info, identities, error))
             return -1;
     }
@@ -511,7 +501,7 @@ int hpc_publish_threads(struct pf_profile *profile, const struct hpc_identities 
                         struct pf_error *error)
 {
     struct pf_rows *items = pf_rows_new(2), *fields = pf_rows_new(HPC_FIELDS);
-    int failed = !items || !fields ? hpc_fail_memory(error) : 0;
+    int failed = !items || !fields ? pf_fail_memory(error) : 0;
     if (failed || hpc_identities_publish(identities, hpc_state(profile), items, fields, error)) {
         pf_rows_free(items);
         pf_rows_free(fields);
@@ -522,13 +512,13 @@ int hpc_publish_threads(struct pf_profile *profile, const struct hpc_identities 
     return 0;
 }
 
-int hpc_profiles_load(struct pf_profile *profile, struct hpc_notes *notes, struct pf_pass *pass,
+int hpc_profiles_load(struct pf_profile *profile, struct pf_notes *notes, struct pf_pass *pass,
                       struct pf_error *error)
 {
     struct hpc_state *state = hpc_state(profile);
     struct hpc_identities identities = {0};
     struct reading reading;
-    struct hpc_notes again = {0}; /* what was noted when the profile was opened */
+    struct pf_notes again = {0}; /* what was noted when the profile was opened */
     int failed = 0;
     if (state->profile_db) {
         failed = begin(&reading, state, &again, error);
@@ -538,7 +528,7 @@ int hpc_profiles_load(struct pf_profile *profile, struct hpc_notes *notes, struc
     }
     failed = failed || hpc_traces_load(state, notes, pass, error) ||
              hpc_publish_threads(profile, &identities, error);
-    hpc_notes_free(&again);
+    pf_notes_free(&again);
     hpc_identities_free(&identities);
     if (failed)
         hpc_threads_free(&state->threads);

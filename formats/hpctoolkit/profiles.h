@@ -16,10 +16,10 @@ enum { HPC_VALUE = 10, HPC_INDEX = 12 };
 
 /* Opens profile.db, cct.db and trace.db as far as they are there, and finds the summary. 0, or -1 with *error
  * filled. */
-int hpc_profiles_open(struct pf_profile *profile, struct hpc_notes *notes, struct pf_error *error);
+int hpc_profiles_open(struct pf_profile *profile, struct pf_notes *notes, struct pf_error *error);
 
 /* Makes the list of threads, the partitions' items and fields. 0, or -1 with *error filled; then all is as before. */
-int hpc_profiles_load(struct pf_profile *profile, struct hpc_notes *notes, struct pf_pass *pass,
+int hpc_profiles_load(struct pf_profile *profile, struct pf_notes *notes, struct pf_pass *pass,
                       struct pf_error *error);
 
 /*
@@ -28,7 +28,7 @@ int hpc_profiles_load(struct pf_profile *profile, struct hpc_notes *notes, struc
  * off, with a note. `file` names it for people; magic is what it begins with. 0, or -1 with *error filled.
  */
 int hpc_read_array(struct hpc_state *state, struct pf_input *input, const char *file, const char *magic,
-                   size_t least, uint64_t *at, uint64_t *count, size_t *stride, struct hpc_notes *notes,
+                   size_t least, uint64_t *at, uint64_t *count, size_t *stride, struct pf_notes *notes,
                    struct pf_error *error);
 
 struct hpc_identities;

@@ -3,8 +3,6 @@
 
 #include "formats/hpctoolkit/formula.h"
 #include "formats/hpctoolkit/group.h"
-#include "formats/hpctoolkit/memory.h"
-#include "formats/hpctoolkit/values.h"
 #include "formats/kit/position.h"
 
 const struct pf_column hpc_summary_columns[HPC_SUMMARY_COLUMNS] = {
@@ -57,7 +55,7 @@ static int open_walk(struct pf_cursor *cursor, struct pf_error *error)
     struct walk *walk = cursor->state = calloc(1, sizeof *walk);
     struct position at = {0};
     if (!walk)
-        return hpc_fail_memory(error);
+        return pf_fail_memory(error);
     walk->state = state;
     walk->end = state->summary.n_contexts;
     walk->block.single = cursor->only.context >= 0;

@@ -1,19 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-#include "formats/hpctoolkit/tables.h"
 
 #include <stdlib.h>
 
-#include "formats/hpctoolkit/contexts.h"
 #include "formats/hpctoolkit/identity.h"
-#include "formats/hpctoolkit/memory.h"
 #include "formats/hpctoolkit/metrics.h"
-#include "formats/hpctoolkit/trace.h"
-#include "formats/hpctoolkit/values.h"
-#include "formats/kit/position.h"
+#include "formats/kit/numbered.h"
 
 /* ---- modules, files, functions ----------------------------------------------------------------------- */
 
-enum list { MODULES, FILES, FUNCTIONS };
+enum { MODULES, FILES, FUNCTIONS };
 
 static const struct pf_column module_columns[] = {{"id", PF_PLAIN, 0}, {"name", PF_PLAIN, 0}};
 static const struct pf_column file_columns[] = {
@@ -21,13 +16,6 @@ static const struct pf_column file_columns[] = {
 static const struct pf_column function_columns[] = {{"id", PF_PLAIN, 0},     {"line", PF_PLAIN, 0},
                                                     {"offset", PF_PLAIN, 0}, {"name", PF_PLAIN, 0},
                                                     {"file", PF_PLAIN, 0},   {"module", PF_PLAIN, 0}};
-
-/* The cursor's state is the number of the next row; the lists themselves are in memory. */
-static int open_list(struct pf_cursor *cursor, struct pf_error *error)
-{
-    cursor->state = calloc(1, sizeof(uint64_t));
-    return cursor->state ? 0 : hpc_fail_memory(error);
-}
 
 static void set_function(const struct pf_strings *strings, const struct hpc_function *function,
                          struct pf_cell *cells)
@@ -40,52 +28,36 @@ static void set_function(const struct pf_strings *strings, const struct hpc_func
     cells[5] = pf_interned(strings, function->module);
 }
 
-static int next_of_list(struct pf_cursor *cursor, struct pf_cell *cells, struct pf_error *error)
+static int begin_list(const struct pf_cursor *cursor, struct pf_numbers *numbers, struct pf_error *error)
+{
+    const struct hpc_model *model = &hpc_state(cursor->profile)->model;
+    (void)error;
+    numbers->end = cursor->table->user == FUNCTIONS ? model->functions.count
+                   : cursor->table->user == FILES   ? model->files.count
+                                                    : model->modules.count;
+    return 0;
+}
+
+static int list_row(const struct pf_cursor *cursor, void *own, uint64_t number, struct pf_cell *cells,
+                    struct pf_error *error)
 {
     const struct hpc_model *model = &hpc_state(cursor->profile)->model;
     const struct pf_strings *strings = cursor->profile->contexts->strings;
-    enum list list = (enum list)cursor->table->user;
-    const struct hpc_places *places = list == FILES ? &model->files : &model->modules;
-    uint64_t *at = cursor->state;
-    (void)error;
-    if (*at >= (list == FUNCTIONS ? model->functions.count : places->count))
-        return 0;
-    if (list == FUNCTIONS) {
-        set_function(strings, &model->functions.items[(*at)++], cells);
+    bool files = cursor->table->user == FILES;
+    (void)own, (void)error;
+    if (cursor->table->user == FUNCTIONS) {
+        set_function(strings, &model->functions.items[number], cells);
         return 1;
     }
-    const struct hpc_place *place = &places->items[(*at)++];
+    const struct hpc_place *place = &(files ? &model->files : &model->modules)->items[number];
     cells[0] = pf_uint(place->id);
-    if (list == FILES)
+    if (files)
         cells[1] = pf_uint(place->copied);
-    cells[list == FILES ? 2 : 1] = pf_interned(strings, place->path);
+    cells[1 + files] = pf_interned(strings, place->path);
     return 1;
 }
 
-static size_t save_list(const struct pf_cursor *cursor, void *blob, size_t room)
-{
-    return pf_position_save(cursor->state, sizeof(uint64_t), blob, room);
-}
-
-/* A number beyond the end of the list is the end. */
-static int restore_list(struct pf_cursor *cursor, const void *blob, size_t size, struct pf_error *error)
-{
-    return pf_position_restore(cursor->state, sizeof(uint64_t), blob, size, error);
-}
-
-static void close_list(struct pf_cursor *cursor)
-{
-    free(cursor->state);
-    cursor->state = NULL;
-}
-
-static const struct pf_cursor_ops list_cursor = {
-    .open = open_list,
-    .next = next_of_list,
-    .save = save_list,
-    .restore = restore_list,
-    .close = close_list,
-};
+static const struct pf_numbered list = {PF_NUMBERED, .begin = begin_list, .row = list_row};
 
 /* ---- all of them --------------------------------------------------------------------------------------- */
 
@@ -125,17 +97,13 @@ static const struct pf_table summary_metrics_table = {
     .stage = PF_OPENED,
 };
 static const struct pf_table lists[] = {
-    [MODULES] = {.name = "modules",
-                 COLUMNS(module_columns),
-                 .stage = PF_MODELLED,
-                 .ops = &list_cursor,
-                 .user = MODULES},
-    [FILES] =
-        {.name = "files", COLUMNS(file_columns), .stage = PF_MODELLED, .ops = &list_cursor, .user = FILES},
+    [MODULES] =
+        {.name = "modules", COLUMNS(module_columns), .stage = PF_MODELLED, .ops = &list.ops, .user = MODULES},
+    [FILES] = {.name = "files", COLUMNS(file_columns), .stage = PF_MODELLED, .ops = &list.ops, .user = FILES},
     [FUNCTIONS] = {.name = "functions",
                    COLUMNS(function_columns),
                    .stage = PF_MODELLED,
-                   .ops = &list_cursor,
+                   .ops = &list.ops,
                    .user = FUNCTIONS},
 };
 
@@ -147,7 +115,7 @@ int hpc_set_tables(struct pf_profile *profile, struct pf_error *error)
     struct pf_table *tables = state->tables = calloc(TABLES_MAX, sizeof *tables);
     size_t n = 0;
     if (!tables)
-        return hpc_fail_memory(error);
+        return pf_fail_memory(error);
     tables[n] = values_table;
     /* The index from contexts to threads' blocks, where cct.db is of no use. */
     tables[n++].context_stage = state->profile_db ? PF_DERIVED : PF_OPENED;

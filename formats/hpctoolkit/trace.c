@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-#include "formats/hpctoolkit/trace.h"
 
 #include <stdlib.h>
 
 #include "formats/hpctoolkit/bytes.h"
-#include "formats/hpctoolkit/memory.h"
 #include "formats/hpctoolkit/parts.h"
 #include "formats/hpctoolkit/profiles.h"
 #include "formats/kit/position.h"
@@ -36,19 +34,19 @@ static struct record read_record(const struct hpc_state *state, const unsigned c
 
 /* The samples of an empty trace may be said to stand anywhere. */
 static int add_trace(struct hpc_state *state, const struct record *record, uint64_t at,
-                     struct hpc_notes *notes, struct pf_error *error)
+                     struct pf_notes *notes)
 {
     uint32_t i = hpc_idmap_find(&state->threads.profiles, record->profile);
     uint64_t size = pf_input_size(state->trace_db);
     if (record->start == record->end)
         return 0;
     if (record->start > record->end)
-        return hpc_note(notes, 0, (int64_t)at, "error", "stray-trace", error,
+        return hpc_note(notes, HPC_NOTE_ERROR_STRAY_TRACE, 0, (int64_t)at,
                         "trace.db: the trace of profile %u ends before it begins; it is left out",
                         record->profile);
     if (i == HPC_NO_NUMBER || record->type || state->threads.items[i].samples)
         return hpc_note(
-            notes, 0, (int64_t)at, "warning", "stray-trace", error,
+            notes, HPC_NOTE_WARNING_STRAY_TRACE, 0, (int64_t)at,
             "trace.db: a trace of no thread, of another kind, or a second one of a thread is left out");
     uint64_t end = record->end < size ? record->end : size;
     struct hpc_thread *thread = &state->threads.items[i];
@@ -59,12 +57,12 @@ static int add_trace(struct hpc_state *state, const struct record *record, uint6
     if (end == record->end)
         return 0;
     return hpc_note(
-        notes, 0, (int64_t)at, "fatal", "trace-beyond-end", error,
+        notes, HPC_NOTE_FATAL_TRACE_BEYOND_END, 0, (int64_t)at,
         "trace.db: the trace of profile %u reaches beyond the end of the file; %llu samples are kept",
         record->profile, (unsigned long long)thread->samples);
 }
 
-int hpc_traces_load(struct hpc_state *state, struct hpc_notes *notes, struct pf_pass *pass,
+int hpc_traces_load(struct hpc_state *state, struct pf_notes *notes, struct pf_pass *pass,
                     struct pf_error *error)
 {
     bool xml4 = state->layout == HPC_XML4;
@@ -82,7 +80,7 @@ int hpc_traces_load(struct hpc_state *state, struct hpc_notes *notes, struct pf_
         const unsigned char *bytes = hpc_window_at(&window, here, xml4 ? 22 : 24, at + count * stride, error);
         struct record record = bytes ? read_record(state, bytes) : (struct record){0};
         failed = !bytes || (i % TRACES_A_STEP == 0 && pf_pass_step(pass, i, count, error)) ||
-                 add_trace(state, &record, here, notes, error);
+                 add_trace(state, &record, here, notes);
     }
     hpc_window_close(&window);
     return failed ? -1 : 0;
@@ -139,7 +137,7 @@ static int open_walk(struct pf_cursor *cursor, struct pf_error *error)
     struct hpc_state *state = hpc_state(cursor->profile);
     struct walk *walk = cursor->state = calloc(1, sizeof *walk);
     if (!walk)
-        return hpc_fail_memory(error);
+        return pf_fail_memory(error);
     walk->state = state;
     walk->tree = cursor->profile->contexts;
     walk->end = state->threads.count;

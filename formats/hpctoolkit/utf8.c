@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "formats/hpctoolkit/memory.h"
 #include "formats/kit/utf8.h"
 
 size_t hpc_utf8(const unsigned char *text, size_t size)
@@ -31,7 +30,7 @@ uint32_t hpc_intern(struct pf_strings *strings, const char *text, size_t size, s
         return pf_intern(strings, text, size, error);
     char *mended = size <= SIZE_MAX / 3 ? malloc(size * 3) : NULL;
     if (!mended) {
-        hpc_fail_memory(error);
+        pf_fail_memory(error);
         return PF_NO_STRING;
     }
     memcpy(mended, text, at);

@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-#include "formats/hpctoolkit/values.h"
 
 #include <stdlib.h>
 
 #include "formats/hpctoolkit/context_walk.h"
-#include "formats/hpctoolkit/memory.h"
 #include "formats/kit/position.h"
 
 const struct pf_column hpc_values_columns[HPC_VALUES_COLUMNS] = {
@@ -51,7 +49,7 @@ static int open_walk(struct pf_cursor *cursor, struct pf_error *error)
     struct hpc_state *state = hpc_state(cursor->profile);
     struct walk *walk = cursor->state = calloc(1, sizeof *walk);
     if (!walk)
-        return hpc_fail_memory(error);
+        return pf_fail_memory(error);
     walk->state = state;
     walk->only = cursor->only;
     walk->end = state->threads.count;
@@ -71,8 +69,6 @@ static int next_in_block(struct walk *walk, struct pf_error *error)
     uint64_t first, end;
     int more;
     if (!walk->entered) {
-        if (walk->only.partition >= 0)
-            hpc_block_keep(&walk->block, state, &state->threads.items[walk->at.thread].block);
         hpc_block_enter(&walk->block, state, &state->threads.items[walk->at.thread].block, walk->at.entry);
         walk->entered = true;
     }

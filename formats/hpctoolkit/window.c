@@ -4,8 +4,6 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "formats/hpctoolkit/memory.h"
-
 const unsigned char *hpc_window_load(struct hpc_window *window, uint64_t offset, size_t size, uint64_t end,
                                      struct pf_error *error)
 {
@@ -14,7 +12,7 @@ const unsigned char *hpc_window_load(struct hpc_window *window, uint64_t offset,
             window->room = HPC_WINDOW_FIRST;
         window->bytes = malloc(window->room);
         if (!window->bytes) {
-            hpc_fail_memory(error);
+            pf_fail_memory(error);
             return NULL;
         }
     }
@@ -24,9 +22,7 @@ const unsigned char *hpc_window_load(struct hpc_window *window, uint64_t offset,
     window->next = want < window->room ? want : window->room;
     want = end - offset < window->next ? (size_t)(end - offset) : window->next;
     window->have = 0;
-    ssize_t got = window->kept
-                      ? hpc_kept_read(window->kept, window->input, window->bytes, want, offset, error)
-                      : pf_input_read(window->input, window->bytes, want, offset, error);
+    ssize_t got = pf_input_read(window->input, window->bytes, want, offset, error);
     if (got < 0)
         return NULL;
     window->start = offset;

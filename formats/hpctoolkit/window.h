@@ -2,7 +2,7 @@
 #ifndef PF_HPC_WINDOW_H
 #define PF_HPC_WINDOW_H
 
-#include "formats/hpctoolkit/kept.h"
+#include "formats/input/source.h"
 
 /*
  * Reads records of a file through a piece of it that is held in memory. The piece starts small and grows while
@@ -11,11 +11,10 @@
  */
 struct hpc_window {
     struct pf_input *input;
-    struct hpc_kept *kept; /* not NULL: what to read the file through */
-    size_t room;           /* bytes that a piece may have; at least HPC_WINDOW_FIRST are kept */
-    unsigned char *bytes;  /* owned; NULL until something is read */
-    uint64_t start;        /* offset of bytes[0] in the file */
-    size_t have, next;     /* bytes held; what to read at least when these are used up */
+    size_t room;          /* bytes that a piece may have; at least HPC_WINDOW_FIRST are kept */
+    unsigned char *bytes; /* owned; NULL until something is read */
+    uint64_t start;       /* offset of bytes[0] in the file */
+    size_t have, next;    /* bytes held; what to read at least when these are used up */
 };
 
 #define HPC_WINDOW_FIRST ((size_t)4096)

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 #include <stdlib.h>
 
-#include "formats/hpctoolkit/xml.h"
+#include "formats/xml/xml.h"
 #include "tests/unit/tap.h"
 
 /* The reader of XML that is not always well-formed. */
 
-/* What was told: `name(a=value b=value)` for a start, `/name` for an end, `!line` for what is broken. */
+/* What was told: `name(a=value b=value)` for a start, `/name` for an end, with its text in brackets; `!line` for a fault. */
 struct story {
+    struct pf_xml *xml;
     char text[4000];
     size_t size;
 };
@@ -26,54 +27,55 @@ static void tell_string(struct story *story, const char *text)
     tell(story, text, strlen(text));
 }
 
-static int on_start(void *arg, const char *name, const struct hpc_attributes *attributes,
-                    struct pf_error *error)
+static int on_start(void *arg, const char *name, struct pf_error *error)
 {
     static const char *const names[] = {"i", "n", "l"};
+    const struct story *story = arg;
     (void)error;
     tell_string(arg, name);
     tell_string(arg, "(");
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        struct pf_cell value = hpc_attribute(attributes, names[i]);
-        if (value.type == PF_ABSENT)
+        const char *value = pf_xml_attribute(story->xml, names[i]);
+        if (!value)
             continue;
         tell_string(arg, names[i]);
         tell_string(arg, "=");
-        tell(arg, value.text, value.size);
+        tell_string(arg, value);
         tell_string(arg, " ");
     }
     tell_string(arg, ")");
-    return 0;
+    return !strcmp(name, "stop");
 }
 
-static int on_end(void *arg, const char *name, struct pf_error *error)
+static int on_end(void *arg, const char *name, const char *text, size_t size, struct pf_error *error)
 {
     (void)error;
+    if (size) {
+        tell_string(arg, "[");
+        tell(arg, text, size);
+        tell_string(arg, "]");
+    }
     tell_string(arg, "/");
     tell_string(arg, name);
     tell_string(arg, " ");
     return 0;
 }
 
-static int on_broken(void *arg, int64_t line, struct pf_error *error)
-{
-    char text[24];
-    (void)error;
-    snprintf(text, sizeof text, "!%d ", (int)line);
-    tell_string(arg, text);
-    return 0;
-}
-
 /* Reads the text in pieces of `piece` bytes. */
 static void read_text(struct story *story, const char *text, size_t size, size_t piece)
 {
-    static const struct hpc_xml_events events = {on_start, on_end, on_broken};
+    static const struct pf_xml_events events = {on_start, on_end};
     struct pf_error error;
+    char fault[24];
+    int told = 0;
     *story = (struct story){0};
-    struct hpc_xml *xml = hpc_xml_new(&events, story);
-    for (size_t at = 0; at < size; at += piece)
-        hpc_xml_feed(xml, text + at, size - at < piece ? size - at : piece, &error);
-    hpc_xml_free(xml);
+    story->xml = pf_xml_new(&events, story);
+    for (size_t at = 0; at < size && !told; at += piece)
+        told = pf_xml_feed(story->xml, text + at, size - at < piece ? size - at : piece, &error);
+    snprintf(fault, sizeof fault, "!%d", (int)pf_xml_line(story->xml));
+    if (pf_xml_is_cut(story->xml))
+        tell_string(story, fault);
+    pf_xml_free(story->xml);
 }
 
 static void reads(const char *text, const char *want, const char *name)
@@ -91,7 +93,7 @@ int main(void)
     reads("<P n=\"operator\\\"\\\" _km\" l=\"3\"/>", "P(n=operator\"\" _km l=3 )/P ",
           "a quote behind a backslash is text");
     reads("<P n=\"ends in \\\"/>", "P(n=ends in \\ )/P ", "but not where the tag ends");
-    reads("<P n=\"x\\\" l=\"3\" >", "P(n=x\\ l=3 )", "nor where another attribute follows");
+    reads("<P n=\"x\\\" l=\"3\" ></P>", "P(n=x\\ l=3 )/P ", "nor where another attribute follows");
     reads("<P n=\"a\\\" b\"/>", "P(n=a\" b )/P ", "a word behind it is no attribute");
     reads("<P n=\"C:\\dir\"/>", "P(n=C:\\dir )/P ", "a backslash alone is one");
     reads("<P n=\"a &lt;b&gt; &amp;&quot;&#65;\"/>", "P(n=a <b> &\"A )/P ", "references are resolved");
@@ -101,15 +103,21 @@ int main(void)
           "P(n=\xef\xbf\xbd\xef\xbf\xbd\xc3\xa9\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd )/P ",
           "bytes that are no characters are replaced");
     reads("<P n='it\"s'/>", "P(n=it\"s )/P ", "single quotes work too");
+    reads("<P n=plus l=a/b/>", "P(n=plus l=a/b )/P ", "and so do values without quotes");
     reads("<P n=\"a > b\"/>", "P(n=a > b )/P ", "a > in a value does not end the tag");
     reads("<a/><!-- a -- b <x> --><b/>", "a()/a b()/b ", "comments are left out whatever they hold");
     reads("<?xml version=\"1.0\"?><!DOCTYPE a [<!-- [x), [y -->\n<!ELEMENT a (b)>]><a/>", "a()/a ",
           "so is a DTD");
-    reads("<![CDATA[<x>]]><a/>text<b/>", "a()/a b()/b ", "so are CDATA sections and text");
-    reads("<a/>\n<b i=\"1\" i=\"2\"/>\n<c/>", "a()/a !2 /b c()/c ",
-          "an element that can't be read does not end all");
-    reads("<a i=1/><b/>", "!1 /a b()/b ", "nor does one with a value without quotes");
-    reads("<><b/>", "!1 b()/b ", "nor one without a name");
-    reads("<a i=\"1", "", "an end inside a tag is an end");
+    reads("<a><![CDATA[<x> & ]]]></a><b/>", "a()[<x> & ]]/a b()/b ", "CDATA sections are text");
+    reads("<a>x &lt; \xc3\xa9 & y < z\xff</a>", "a()[x < \xc3\xa9 & y < z\xef\xbf\xbd]/a ",
+          "text is mended as values are");
+    reads("<a>\nb<c>d</c>e</a>", "a()c()[d]/c [e]/a ", "text is what stands right before an end");
+    reads("<a><b>x</c></a>", "a()b()[x]/b /a ", "what closes another element closes the innermost one");
+    reads("<a>\n</a>\n</a><b/>", "a()[\n]/a !3", "what closes none ends the reading, in its line");
+    reads("<a/>\n<b i=\"1\" i=\"2\"/>\n<c/>", "a()/a !2", "so does an attribute that is there twice");
+    reads("<><b/>", "!1", "and a tag without a name");
+    reads("<a i=\"1", "!1", "an end inside a tag is a fault");
+    reads("<a>", "a()!1", "or one inside an element");
+    reads("<a><stop/><b></a>", "a()stop()", "an event can end the reading");
     return done();
 }
