@@ -11,16 +11,10 @@
 /* "Key: value" lines: values escaped as in CSV, but never quoted. */
 static void add_value(struct pf_buf *out, struct pf_cell value)
 {
-    struct pf_buf quoted = {0};
-    pf_csv_cell(&quoted, &value);
-    bool quotes = quoted.size >= 2 && quoted.data[0] == '"';
-    for (size_t i = quotes; i + quotes < quoted.size; i++) {
-        pf_buf_char(out, quoted.data[i]);
-        if (quotes && quoted.data[i] == '"')
-            i++; /* doubled inside quotes */
-    }
-    out->failed |= quoted.failed;
-    pf_buf_free(&quoted);
+    if (value.type == PF_TEXT)
+        pf_escape(out, value.text, value.size);
+    else
+        pf_csv_cell(out, &value);
 }
 
 static void add_line(struct pf_buf *out, const char *key, struct pf_cell value)
@@ -343,9 +337,10 @@ static void metrics_row(struct pf_live *live, uint32_t m, struct pf_buf *out)
                               over_partitions(profile, metric, over),
                               metric->partner >= 0 ? pf_int(profile->metrics[metric->partner].id)
                                                    : pf_absent(),
-                              pf_string(metric->description),
-                              pf_string(name)};
-    add_cells(out, cells, sizeof cells / sizeof *cells, n ? ',' : '\n');
+                              pf_string(metric->description)};
+    add_cells(out, cells, sizeof cells / sizeof *cells, ',');
+    pf_csv_path(out, name, strlen(name));
+    pf_buf_char(out, n ? ',' : '\n');
     add_cells(out, own, n, '\n');
 }
 
@@ -370,8 +365,8 @@ static void partitions_row(struct pf_live *live, uint32_t i, struct pf_buf *out)
     if (partitions->n_fields)
         add_cells(out, pf_rows_at(partitions->fields, i), partitions->n_fields, ',');
     pf_dirname(pf_live_names(live, PF_NAMED_PARTITIONS), i, name);
-    struct pf_cell dir = pf_string(name);
-    add_cells(out, &dir, 1, '\n');
+    pf_csv_path(out, name, strlen(name));
+    pf_buf_char(out, '\n');
 }
 
 struct pf_lines *pf_partitions_csv_lines(struct pf_live *live, struct pf_error *error)
@@ -404,9 +399,10 @@ static void contexts_row(struct pf_live *live, uint32_t i, struct pf_buf *out)
         pf_interned(tree->strings, tree->name[i]),
         tree->file ? pf_interned(tree->strings, tree->file[i]) : pf_absent(),
         tree->module ? pf_interned(tree->strings, tree->module[i]) : pf_absent(),
-        pf_text(path, pf_live_context_dir(live, i, path)),
     };
-    add_cells(out, cells, sizeof cells / sizeof *cells, n ? ',' : '\n');
+    add_cells(out, cells, sizeof cells / sizeof *cells, ',');
+    pf_csv_path(out, path, pf_live_context_dir(live, i, path));
+    pf_buf_char(out, n ? ',' : '\n');
     add_cells(out, own, n, '\n');
 }
 
@@ -421,13 +417,43 @@ static void warnings_header(struct pf_live *live, struct pf_buf *out)
     pf_buf_str(out, "line,offset,severity,code,text\n");
 }
 
+/* The metric that has the n-th warning of ours: behind all warnings of the driver. */
+static uint32_t metric_beyond(struct pf_live *live, uint64_t n)
+{
+    uint32_t m = 0;
+    for (; m < pf_live_profile(live)->n_metrics; m++)
+        if (pf_aggregate_beyond(pf_live_aggregate_now(live), m) && n-- == 0)
+            break;
+    return m;
+}
+
 static void warnings_row(struct pf_live *live, uint32_t i, struct pf_buf *out)
 {
-    add_cells(out, pf_rows_at(pf_live_profile(live)->warnings, i), 5, '\n');
+    const struct pf_profile *profile = pf_live_profile(live);
+    size_t told = pf_rows_count(profile->warnings);
+    if (i < told) {
+        add_cells(out, pf_rows_at(profile->warnings, i), 5, '\n');
+        return;
+    }
+    struct pf_buf text = {0};
+    pf_buf_str(&text, profile->metrics[metric_beyond(live, i - told)].name);
+    pf_buf_str(&text, profile->edges
+                          ? ": some shares are above 100 %, for functions call themselves by way of others"
+                          : ": some shares are above 100 %, for values are negative, have wrapped around "
+                            "or run backwards");
+    struct pf_cell cells[] = {pf_absent(), pf_absent(), pf_string("warning"), pf_string("above-100-percent"),
+                              pf_text(text.data, text.size)};
+    add_cells(out, cells, sizeof cells / sizeof *cells, '\n');
+    out->failed |= text.failed;
+    pf_buf_free(&text);
 }
 
 struct pf_lines *pf_warnings_csv_lines(struct pf_live *live, struct pf_error *error)
 {
-    return rows_lines(live, pf_rows_count(pf_live_profile(live)->warnings), warnings_header, warnings_row,
-                      error);
+    const struct pf_profile *profile = pf_live_profile(live);
+    uint64_t rows = pf_rows_count(profile->warnings);
+    const struct pf_aggregate *aggregate = pf_live_aggregate_now(live);
+    for (uint32_t m = 0; aggregate && m < profile->n_metrics; m++)
+        rows += pf_aggregate_beyond(aggregate, m);
+    return rows_lines(live, rows, warnings_header, warnings_row, error);
 }

@@ -81,7 +81,6 @@ enum pf_stage pf_node_stage(const struct pf_profile *profile, struct pf_node nod
     case PF_CONTEXTS:
     case PF_CONTEXT_DIR:
     case PF_CONTEXTS_CSV:
-    case PF_WARNINGS_CSV:
     case PF_CONTEXT_INFO:
         return PF_MODELLED;
     default:
@@ -89,6 +88,8 @@ enum pf_stage pf_node_stage(const struct pf_profile *profile, struct pf_node nod
     }
     if (pf_needs_aggregate(profile, node))
         return aggregate_stage(profile);
+    if (node.kind == PF_WARNINGS_CSV)
+        return PF_MODELLED;
     const struct pf_table *table = &profile->tables[pf_table_of(node.kind)];
     enum pf_stage stage = table_stage(profile, table);
     switch (pf_table_base(node.kind)) {
@@ -110,9 +111,14 @@ bool pf_needs_context_names(unsigned kind)
     return kind == PF_CONTEXTS || kind == PF_CONTEXT_DIR || kind == PF_CONTEXTS_CSV;
 }
 
-/* What is known of a metric is known before its values are, but for how many of them folded stacks leave out. */
+/*
+ * What is known of a metric is known before its values are, but for how many of them folded stacks leave out. Of shares
+ * above 100 % only values tell.
+ */
 bool pf_needs_aggregate(const struct pf_profile *profile, struct pf_node node)
 {
+    if (node.kind == PF_WARNINGS_CSV)
+        return profile->partitions.plural != NULL;
     if (node.kind == PF_METRIC_INFO)
         return node.item < profile->n_metrics && pf_folding(profile, node.item).loses;
     return node.kind == PF_FLAME_SVG || node.kind == PF_PPROF ||
@@ -127,12 +133,12 @@ bool pf_is_cheap(const struct pf_profile *profile, struct pf_node node)
     case PF_INFO:
     case PF_ERROR:
     case PF_METRICS_CSV:
-    case PF_WARNINGS_CSV:
     case PF_PARTITION_INFO:
     case PF_CONTEXT_INFO:
     case PF_KEY_INFO:
         return true;
     case PF_METRIC_INFO:
+    case PF_WARNINGS_CSV:
         return !pf_needs_aggregate(profile, node);
     default:
         return false;
@@ -228,7 +234,7 @@ struct pf_lines *pf_node_walk(struct pf_live *live, struct pf_node node, struct 
     default:
         break;
     }
-    if (pf_needs_aggregate(pf_live_profile(live), node))
+    if (node.kind >= PF_METRIC_FILE && node.kind < PF_METRIC_FILE + PF_METRIC_VIEWS)
         return pf_metric_lines(pf_live_profile(live), pf_live_aggregate_now(live), node.item,
                                (enum pf_metric_view)(node.kind - PF_METRIC_FILE), error);
     if (pf_table_of(node.kind) >= 0)

@@ -355,6 +355,13 @@ struct pf_cell pf_aggregate_total(const struct pf_aggregate *aggregate, unsigned
     return cell;
 }
 
+bool pf_aggregate_beyond(const struct pf_aggregate *aggregate, unsigned metric)
+{
+    int partner = aggregate->profile->metrics[metric].partner;
+    bool told = partner >= 0 && (unsigned)partner < metric && aggregate->metrics[partner].beyond;
+    return aggregate->metrics[metric].beyond && !told;
+}
+
 /* ---- one context -------------------------------------------------------------------------------- */
 
 static struct pf_cell int_cell(pf_int128 value, pf_int128 *wide)
@@ -464,7 +471,8 @@ struct pf_aggregate *pf_aggregate_new(struct pf_profile *profile, struct pf_pass
             return NULL;
         if (!profile->cells || !add_table(aggregate, profile, pass, error)) {
             add_totals(aggregate);
-            return aggregate;
+            if (!pf_find_beyond(aggregate, error))
+                return aggregate;
         }
         pf_aggregate_free(aggregate);
         if (error->code != EAGAIN)

@@ -38,6 +38,12 @@ struct pf_aggregate *pf_aggregate_unpack(const struct pf_profile *profile, const
 struct pf_cell pf_aggregate_total(const struct pf_aggregate *aggregate, unsigned metric, pf_int128 *wide);
 
 /*
+ * True if something holds more than 100 % of the metric: values are negative, have wrapped around or run backwards, or
+ * calls form cycles that no tree tells apart. Not told of a metric whose partner before it is one.
+ */
+bool pf_aggregate_beyond(const struct pf_aggregate *aggregate, unsigned metric);
+
+/*
  * One metric in one context, over the partitions that have a value. What is not known (everything if count is
  * 0; sum if the metric does not add up over partitions) is absent. Cells may point into wide[]: not to be
  * copied.

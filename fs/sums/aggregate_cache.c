@@ -7,7 +7,7 @@
  * its planes; a plane is the number of its stretches that exist, then each one's number and items.
  */
 
-enum { REAL = 1, WIDE = 2, TOTAL_REAL = 4 };
+enum { REAL = 1, WIDE = 2, TOTAL_REAL = 4, BEYOND = 8 };
 
 static size_t stretches_of(size_t count)
 {
@@ -87,7 +87,7 @@ bool pf_aggregate_pack(const struct pf_aggregate *aggregate, uint64_t limit, str
     for (size_t m = 0; m < aggregate->profile->n_metrics; m++) {
         struct pf_metric_sums *sums = &aggregate->metrics[m];
         pf_pack_u64(out, (sums->real ? REAL : 0U) | (sums->wide ? WIDE : 0U) |
-                             (sums->total_real ? TOTAL_REAL : 0U));
+                             (sums->total_real ? TOTAL_REAL : 0U) | (sums->beyond ? BEYOND : 0U));
         pf_buf_add(out, (const char *)&sums->total, sizeof sums->total);
         shapes_of(aggregate, sums, shapes);
         for (int i = 0; i < PLANES; i++)
@@ -128,6 +128,7 @@ static bool unpack_metric(struct pf_aggregate *aggregate, struct pf_metric_sums 
     sums->real = sorts & REAL;
     sums->wide = sorts & WIDE;
     sums->total_real = sorts & TOTAL_REAL;
+    sums->beyond = sorts & BEYOND;
     shapes_of(aggregate, sums, shapes);
     for (int i = 0; i < PLANES; i++)
         if (!unpack_plane(aggregate, &shapes[i], in))

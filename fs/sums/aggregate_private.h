@@ -172,6 +172,7 @@ struct pf_metric_sums {
     bool total_real;
     union pf_number total;
     size_t holders;             /* partitions that have any value */
+    bool beyond;                /* some share of it is above 100 % */
     struct pf_plane contexts;   /* struct pf_context_sum */
     struct pf_plane extremes;   /* struct pf_extremes */
     struct pf_plane partitions; /* struct pf_partition_sum */
@@ -204,6 +205,9 @@ static inline const struct pf_context_sum *pf_context_find(const struct pf_aggre
 /* An aggregate without values, or NULL with *error filled. */
 struct pf_aggregate *pf_aggregate_empty(const struct pf_profile *profile, struct pf_error *error);
 
+/* Fills beyond of each metric. 0, or -1 with *error filled. */
+int pf_find_beyond(struct pf_aggregate *aggregate, struct pf_error *error);
+
 /* Fills holders of each metric, from its partitions. */
 void pf_count_holders(struct pf_aggregate *aggregate);
 
@@ -221,9 +225,7 @@ bool pf_context_number(const struct pf_aggregate *aggregate, unsigned metric, ui
 struct pf_twins {
     int exclusive, inclusive;
 };
-
-/* The metric that has the exclusive values of a metric's views: itself, its partner, or PF_NO_PARTNER. */
-int pf_exclusive_twin(const struct pf_profile *profile, unsigned metric);
+struct pf_twins pf_twins_of(const struct pf_profile *profile, unsigned metric);
 
 /* One metric's values by context, as they are made. */
 struct pf_values {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "formats/kit/print.h"
 #include "fs/sums/aggregate_private.h"
+#include "fs/text/csv.h"
 
 /* The views of a metric for eyes and for flame graphs: hot.txt, tree.txt, stacks.folded. */
 
@@ -145,49 +146,12 @@ static void add_percent(struct pf_buf *out, double part, double whole, size_t wi
 
 /* ---- names on one line -------------------------------------------------------------------------- */
 
-static void add_escape(struct pf_buf *out, unsigned char c)
-{
-    static const char hex[] = "0123456789ABCDEF";
-    char text[4] = {'\\', 'x', hex[c >> 4], hex[c & 15]};
-    switch (c) {
-    case '\n':
-        pf_buf_str(out, "\\n");
-        break;
-    case '\r':
-        pf_buf_str(out, "\\r");
-        break;
-    case '\t':
-        pf_buf_str(out, "\\t");
-        break;
-    case '\\':
-        pf_buf_str(out, "\\\\");
-        break;
-    default:
-        pf_buf_add(out, text, sizeof text);
-    }
-}
-
 static void add_name(struct pf_buf *out, const struct pf_cell *name)
 {
-    if (name->plain) {
+    if (name->plain)
         pf_buf_add(out, name->text, name->size);
-        return;
-    }
-    size_t from = 0;
-    for (size_t i = 0; i < name->size; i++) {
-        unsigned char c = (unsigned char)name->text[i];
-        if (c >= 0x20 && c != 0x7f && c != '\\')
-            continue;
-        pf_buf_add(out, name->text + from, i - from);
-        add_escape(out, c);
-        from = i + 1;
-    }
-    pf_buf_add(out, name->text + from, name->size - from);
-}
-
-static bool frame_needs_change(unsigned char c, bool edge)
-{
-    return c < 0x20 || c == 0x7f || c == '\\' || c == ';' || (c == ' ' && edge);
+    else if (name->size)
+        pf_escape(out, name->text, name->size);
 }
 
 /* Where the blank stands before a number that the name ends in; the name's size if there is none. */
@@ -207,17 +171,14 @@ static void add_frame(struct pf_buf *out, const struct pf_cell *name)
 {
     size_t from = 0, blank = blank_before_number(name);
     for (size_t i = 0; i < name->size; i++) {
-        unsigned char c = (unsigned char)name->text[i];
-        if (!frame_needs_change(c, i == 0 || i + 1 == name->size || i == blank))
+        bool edge = i == 0 || i + 1 == name->size || i == blank;
+        if (name->text[i] != ';' && !(name->text[i] == ' ' && edge))
             continue;
-        pf_buf_add(out, name->text + from, i - from);
+        pf_escape(out, name->text + from, i - from);
+        pf_buf_str(out, name->text[i] == ';' ? ":" : "\\x20");
         from = i + 1;
-        if (c == ';')
-            pf_buf_char(out, ':');
-        else
-            add_escape(out, c);
     }
-    pf_buf_add(out, name->text + from, name->size - from);
+    pf_escape(out, name->text + from, name->size - from);
     if (!name->size)
         pf_buf_str(out, "[unnamed]");
 }
@@ -432,7 +393,7 @@ static void add_stack(const struct pf_metric_walk *walk, uint32_t context, struc
 struct pf_folding pf_folding(const struct pf_profile *profile, unsigned m)
 {
     const struct pf_metric *metric = &profile->metrics[m];
-    int exclusive = pf_exclusive_twin(profile, m);
+    int exclusive = pf_twins_of(profile, m).exclusive;
     bool real = !strcmp(profile->metrics[exclusive < 0 ? (int)m : exclusive].type, "double");
     int64_t ns = pf_unit_ns(metric->unit);
     if (!pf_adds_up(metric))

@@ -15,7 +15,7 @@ static bool is_inclusive(const struct pf_metric *metric)
     return metric->over_contexts == PF_OVER_ROOTS;
 }
 
-static struct pf_twins find_twins(const struct pf_profile *profile, unsigned metric)
+struct pf_twins pf_twins_of(const struct pf_profile *profile, unsigned metric)
 {
     struct pf_twins twins = {PF_NO_PARTNER, PF_NO_PARTNER};
     const struct pf_metric *self = &profile->metrics[metric];
@@ -30,11 +30,6 @@ static struct pf_twins find_twins(const struct pf_profile *profile, unsigned met
     else if (pf_adds_up(partner) && is_inclusive(partner) != is_inclusive(self))
         *(is_inclusive(partner) ? &twins.inclusive : &twins.exclusive) = self->partner;
     return twins;
-}
-
-int pf_exclusive_twin(const struct pf_profile *profile, unsigned metric)
-{
-    return find_twins(profile, metric).exclusive;
 }
 
 /* The metric's number in a context, as a double if the values are and it is not. */
@@ -216,7 +211,7 @@ int pf_values_new(struct pf_values *values, struct pf_aggregate *aggregate, unsi
                                  .tree = aggregate->profile->contexts,
                                  .metric = metric,
                                  .exclusive_only = exclusive_only,
-                                 .twins = find_twins(aggregate->profile, metric),
+                                 .twins = pf_twins_of(aggregate->profile, metric),
                                  .n = n,
                                  .exclusive = calloc((size_t)n + 1, sizeof *values->exclusive),
                                  .inclusive = calloc((size_t)n + 1, sizeof *values->inclusive),

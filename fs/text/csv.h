@@ -11,13 +11,15 @@
 /*
  * Cells as CSV: RFC 4180 with one row on one line. Quotes around text with a comma or a quote (doubled
  * inside); newline, CR, tab, backslash print as \n \r \t \\, other control characters (below 0x20, and 0x7f)
- * as \xHH. Numbers as in print.h. An absent cell is empty. Text that is empty prints as nothing; other bytes
- * (UTF-8 or not) as they are.
+ * as \xHH, and so do bytes that are no UTF-8. Numbers as in print.h. An absent cell is empty, and so is empty text.
  */
 void pf_csv_cell(struct pf_buf *out, const struct pf_cell *cell);
 
-/* A path of SOURCE, NUL-terminated, which may hold any bytes: as text, but bytes that are no UTF-8 print as \xHH too. */
-void pf_csv_path(struct pf_buf *out, const char *path);
+/* A path below a folder of ours, which is to be found by what the cell says: quoted, but no byte of it is escaped. */
+void pf_csv_path(struct pf_buf *out, const char *path, size_t size);
+
+/* Text as in a cell, but never quoted: for lines that are no CSV. */
+void pf_escape(struct pf_buf *out, const char *text, size_t size);
 
 /* How many bytes pf_csv_cell would add. */
 size_t pf_csv_cell_size(const struct pf_cell *cell);

@@ -89,6 +89,37 @@ static void imbalance_is_of_all_threads_that_measure(void)
     fake_free(&fake);
 }
 
+static void shares_above_100_percent(void)
+{
+    struct fake fake;
+    fake_init(&fake, 1);
+    unsigned fine = fake_metric(&fake, "time", "int", PF_OVER_ALL, PF_SUM);
+    unsigned wrapped = fake_metric(&fake, "L3", "int", PF_OVER_ALL, PF_SUM);
+    unsigned backwards = fake_metric(&fake, "time (inc)", "int", PF_OVER_ROOTS, PF_SUM);
+    unsigned partner = fake_metric(&fake, "L3 (inc)", "int", PF_OVER_ROOTS, PF_SUM);
+    unsigned negative = fake_metric(&fake, "delta", "int", PF_OVER_ALL, PF_SUM);
+    fake_partners(&fake, wrapped, partner);
+    uint32_t a = fake_context(&fake, PF_NO_CONTEXT, "a", PF_ROOT | PF_FRAME);
+    uint32_t b = fake_context(&fake, a, "b", PF_FRAME);
+    fake_value(&fake, 0, a, fine, 1);
+    fake_value(&fake, 0, b, fine, 9);
+    fake_value(&fake, 0, a, wrapped, 500);
+    fake_value(&fake, 0, b, wrapped, -400);
+    fake_value(&fake, 0, a, partner, 100);
+    fake_value(&fake, 0, a, backwards, 5);
+    fake_value(&fake, 0, b, backwards, 6);
+    fake_value(&fake, 0, a, negative, -10);
+    fake_value(&fake, 0, b, negative, -20);
+    fake_finish(&fake);
+    ok(!pf_aggregate_beyond(fake.aggregate, fine), "shares of what is measured are within 100 %%");
+    ok(pf_aggregate_beyond(fake.aggregate, wrapped), "those of counters that wrapped are not");
+    ok(!pf_aggregate_beyond(fake.aggregate, partner), "which is told once of partners");
+    ok(pf_aggregate_beyond(fake.aggregate, backwards), "those of clocks that ran backwards are not");
+    ok(!pf_aggregate_beyond(fake.aggregate, negative),
+       "negative values of one sign are shares of a negative total");
+    fake_free(&fake);
+}
+
 static void what_is_no_number_has_no_deviation(void)
 {
     struct fake fake;
@@ -419,6 +450,7 @@ int main(void)
     statistics_of_a_context();
     a_single_value();
     imbalance_is_of_all_threads_that_measure();
+    shares_above_100_percent();
     what_is_no_number_has_no_deviation();
     one_partition_speaks_for_all();
     totals_follow_what_a_metric_says();

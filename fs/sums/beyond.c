@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: MIT */
+#include <stdlib.h>
+
+#include "fs/sums/aggregate_private.h"
+
+/*
+ * Which metrics have shares above 100 %. A metric of thousands has no values in most contexts, so that a look at the
+ * stored ones finds out which could: only where something is negative, or holds less than what it calls. Those are
+ * then gone through as functions.csv, hot.txt and tree.txt are made.
+ */
+
+/* What rounding makes of a sum of doubles is no more than this part of it. */
+#define SLACK 1e-9
+
+static bool any_negative(const struct pf_aggregate *aggregate, unsigned metric)
+{
+    const struct pf_plane *plane = &aggregate->metrics[metric].contexts;
+    size_t n = aggregate->n_contexts;
+    union pf_number number;
+    for (size_t i = pf_plane_next(plane, 0, n); i < n; i = pf_plane_next(plane, i + 1, n))
+        if (pf_context_number(aggregate, metric, (uint32_t)i, &number) &&
+            pf_number_double(&number, aggregate->metrics[metric].real) < 0)
+            return true;
+    return false;
+}
+
+/* Takes each value off the nearest caller's that has one. `left` is 0 throughout before and after. */
+static bool holds_less_than_callees(const struct pf_aggregate *aggregate, unsigned metric, double *left)
+{
+    const struct pf_tree *tree = aggregate->profile->contexts;
+    const struct pf_plane *plane = &aggregate->metrics[metric].contexts;
+    size_t n = aggregate->n_contexts;
+    union pf_number number;
+    bool real = aggregate->metrics[metric].real, less = false;
+    for (size_t i = pf_plane_next(plane, 0, n); i < n; i = pf_plane_next(plane, i + 1, n)) {
+        if (!pf_context_number(aggregate, metric, (uint32_t)i, &number))
+            continue;
+        double x = pf_number_double(&number, real);
+        left[i] += x * (1 + SLACK);
+        uint32_t above = tree->parent[i];
+        while (above != PF_NO_CONTEXT && !pf_context_find(aggregate, metric, above))
+            above = tree->parent[above];
+        if (above != PF_NO_CONTEXT)
+            left[above] -= x;
+    }
+    for (size_t i = pf_plane_next(plane, 0, n); i < n; i = pf_plane_next(plane, i + 1, n)) {
+        less |= left[i] < 0;
+        left[i] = 0;
+    }
+    return less;
+}
+
+static bool may_exceed(const struct pf_aggregate *aggregate, unsigned metric, double *left)
+{
+    const struct pf_profile *profile = aggregate->profile;
+    if (!pf_adds_up(&profile->metrics[metric]) || !aggregate->metrics[metric].contexts.stretches)
+        return false;
+    if (profile->edges)
+        return true;
+    struct pf_twins twins = pf_twins_of(profile, metric);
+    return (twins.exclusive != PF_NO_PARTNER && any_negative(aggregate, (unsigned)twins.exclusive)) ||
+           (twins.inclusive != PF_NO_PARTNER &&
+            holds_less_than_callees(aggregate, (unsigned)twins.inclusive, left));
+}
+
+static bool is_above(const union pf_number *part, bool real, double whole)
+{
+    return whole != 0 && pf_number_double(part, real) / whole > 1 + SLACK;
+}
+
+static bool function_exceeds(const struct pf_arranged *arranged)
+{
+    for (size_t i = 0; i < arranged->n_functions; i++) {
+        const struct pf_function *it = &arranged->functions[i];
+        if (is_above(&it->exclusive, arranged->exclusive_real, arranged->total) ||
+            is_above(&it->running, arranged->exclusive_real, arranged->total) ||
+            (!it->lacking && is_above(&it->inclusive, arranged->inclusive_real, arranged->roots)))
+            return true;
+    }
+    return false;
+}
+
+static bool context_exceeds(const struct pf_arranged *arranged)
+{
+    for (uint32_t i = 0; i < arranged->n_order; i++)
+        if (is_above(&arranged->inclusive[arranged->order[i]], arranged->inclusive_real, arranged->roots))
+            return true;
+    return false;
+}
+
+static int look_closer(struct pf_aggregate *aggregate, unsigned metric, struct pf_error *error)
+{
+    static bool (*const exceeds[])(const struct pf_arranged *) = {function_exceeds, context_exceeds};
+    static const enum pf_arrangement kinds[] = {PF_BY_FUNCTION, PF_BY_CALLS};
+    bool *beyond = &aggregate->metrics[metric].beyond;
+    for (size_t i = 0; i < 2 && !*beyond; i++) {
+        struct pf_arranged *arranged = pf_arranged_get(aggregate, metric, kinds[i], error);
+        if (!arranged)
+            return -1;
+        *beyond = exceeds[i](arranged);
+        pf_arranged_put(aggregate, arranged);
+    }
+    return 0;
+}
+
+int pf_find_beyond(struct pf_aggregate *aggregate, struct pf_error *error)
+{
+    double *left = calloc((size_t)aggregate->n_contexts + 1, sizeof *left);
+    int result = left ? 0 : pf_fail_memory(error);
+    for (unsigned m = 0; !result && m < aggregate->profile->n_metrics; m++)
+        if (may_exceed(aggregate, m, left))
+            result = look_closer(aggregate, m, error);
+    free(left);
+    return result;
+}
