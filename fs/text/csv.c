@@ -22,7 +22,11 @@ static size_t put_escaped(char *out, uint8_t byte)
 static size_t put_character(char *out, const char *text, size_t n, bool quotes)
 {
     uint8_t byte = (uint8_t)*text;
-    if (!n || byte < 0x20 || byte == '\\' || byte == 0x7f)
+    if (!n) { /* the text `\xHH`, lest who undoes escapes take the byte for a character */
+        *out = '\\';
+        return 1 + put_escaped(out + 1, byte);
+    }
+    if (byte < 0x20 || byte == '\\' || byte == 0x7f)
         return put_escaped(out, byte);
     if (byte == '"' && quotes) {
         memcpy(out, "\"\"", 2);

@@ -11,7 +11,7 @@
 /*
  * Cells as CSV: RFC 4180 with one row on one line. Quotes around text with a comma or a quote (doubled
  * inside); newline, CR, tab, backslash print as \n \r \t \\, other control characters (below 0x20, and 0x7f)
- * as \xHH, and so do bytes that are no UTF-8. Numbers as in print.h. An absent cell is empty, and so is empty text.
+ * as \xHH; of a byte that is no UTF-8 the text is \xHH, which prints as \\xHH. Numbers as in print.h. An absent cell is empty, and so is empty text.
  */
 void pf_csv_cell(struct pf_buf *out, const struct pf_cell *cell);
 

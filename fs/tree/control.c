@@ -49,9 +49,11 @@ static const char readme[] =
     "  PROFILE/metrics/METRIC/        aggregates of one metric:\n"
     "      contexts.csv threads.csv   per context, per thread\n"
     "      functions.csv hot.txt      flat profile, for tools and for eyes\n"
+    "      callers.csv                who calls whom, with the value that goes along\n"
     "      tree.txt stacks.folded     calling-context tree; folded stacks for flame graphs\n"
     "  PROFILE/export/profile.pb      for pprof; trace.json, of time lines: for Perfetto and speedscope\n"
     "  PROFILE/export/*.svg */*.svg   pictures: a metric's flame graph, how it scales, threads over time\n"
+    "  PROFILE/primary/metric         a link to the folder of the metric that speaks for the profile\n"
     "  PROFILE/src/                   files that the profile carries, if it does\n"
     "\n"
     "Files that are no profile are shown as they are. A profile that can't be opened holds error.txt.\n"
@@ -60,7 +62,22 @@ static const char readme[] =
     "  .profilefs/status.txt          what this mount is doing just now\n"
     "  .profilefs/version             the program's version\n"
     "\n"
-    "Tables have one header line and one line a row; names come last. Columns: man profilefs.\n";
+    "Tables have one header line and one line a row; names come last; an empty cell is no value. Columns of note:\n"
+    "\n"
+    "  over_contexts      over which contexts a metric adds up: all, frames (functions, not their loops), roots\n"
+    "                     (inclusive values), none\n"
+    "  over_partitions    how threads' values of a context are taken together: sum, min, max, none, or at ID: the\n"
+    "                     value in the one thread (snapshot, ...) of that id\n"
+    "  sum mean min max   over the threads that have a value; sum is what over_partitions says\n"
+    "  stddev             of the population\n"
+    "  imbalance          max x n / sum, n all threads that hold any value of the metric: 1 is balance\n"
+    "  count, contexts    how many threads, contexts have a value\n"
+    "  exclusive          what a function holds itself; inclusive: with what it calls, outermost calls alone\n"
+    "  ..._percent        of what the exclusive column adds up to; of what the roots hold\n"
+    "  caller, callee     names; caller is empty for roots\n"
+    "  severity           warning, error (rows are missing), fatal (the file breaks here)\n"
+    "  confidence         bits of evidence for the format\n"
+    "  dir                the item's folder\n";
 
 static const char version[] = "profilefs " PF_VERSION "\n";
 

@@ -66,8 +66,8 @@ static void texts(void)
     text("a\0b", 3, "a\\x00b", "a NUL");
     string("a,\n\"\\", "\"a,\\n\"\"\\\\\"", "all of them in one cell");
     string("\xc3\xa4\xe2\x82\xac", "\xc3\xa4\xe2\x82\xac", "UTF-8");
-    string("\xff\x80 not UTF-8", "\\xFF\\x80 not UTF-8", "other bytes");
-    string("a\xff/\xc3\xa4/\xe2\x82", "a\\xFF/\xc3\xa4/\\xE2\\x82", "a character that is cut off");
+    string("\xff\x80 not UTF-8", "\\\\xFF\\\\x80 not UTF-8", "other bytes");
+    string("a\xff/\xc3\xa4/\xe2\x82", "a\\\\xFF/\xc3\xa4/\\\\xE2\\\\x82", "a character that is cut off");
     cell(pf_plain("0x1f", 4), "0x1f", "text known to be plain");
 }
 
