@@ -2,7 +2,7 @@
 
 _profilefs() {
     local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]}
-    local commands='ls cat stat tree index check formats'
+    local commands='ls cat stat tree index check compare formats'
 
     if [[ $previous == -o ]]; then
         mapfile -t COMPREPLY < <(compgen -W 'metric= instr_map= cache= only_profiles allow_other allow_root' -- "$current")

@@ -11,13 +11,14 @@ function __profilefs_paths
     end
 end
 
-set -l commands ls cat stat tree index check formats
+set -l commands ls cat stat tree index check compare formats
 complete -c profilefs -n "not __fish_seen_subcommand_from $commands" -a ls -d 'List a directory'
 complete -c profilefs -n "not __fish_seen_subcommand_from $commands" -a cat -d 'Print files'
 complete -c profilefs -n "not __fish_seen_subcommand_from $commands" -a stat -d 'Tell size, mode and time'
 complete -c profilefs -n "not __fish_seen_subcommand_from $commands" -a tree -d 'Show everything below'
 complete -c profilefs -n "not __fish_seen_subcommand_from $commands" -a index -d 'Make all passes ahead'
 complete -c profilefs -n "not __fish_seen_subcommand_from $commands" -a check -d 'Validate profiles'
+complete -c profilefs -n "not __fish_seen_subcommand_from $commands" -a compare -d 'Tell what grew and what shrank'
 complete -c profilefs -n "not __fish_seen_subcommand_from $commands" -a formats -d 'List the known formats'
 complete -c profilefs -n "__fish_seen_subcommand_from ls cat stat tree" -a '(__profilefs_paths)'
 complete -c profilefs -n "__fish_seen_subcommand_from index" -l report -d 'Print counts for each profile'

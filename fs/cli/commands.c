@@ -21,6 +21,8 @@ const struct pf_command pf_commands[] = {
     {"tree", "PATH...", "list everything below a folder", pf_command_tree},
     {"index", "[--report] SOURCE", "do all passes ahead and keep what they find", pf_command_index},
     {"check", "FILE...", "validate profiles, report problems", pf_command_check},
+    {"compare", "A B... [--fail PERCENT]", "what grew and shrank from the first to the last",
+     pf_command_compare},
     {"formats", "", "list the formats", pf_command_formats},
     {NULL, NULL, NULL, NULL},
 };

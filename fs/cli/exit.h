@@ -12,6 +12,7 @@ enum {
     PF_EXIT_PROBLEM = 1, /* in the data: a damaged profile, no such file */
     PF_EXIT_USAGE = 2,
     PF_EXIT_SYSTEM = 3, /* out of memory, no FUSE, ... */
+    PF_EXIT_GREW = 4,   /* of `compare --fail`: something grew by more than is allowed */
 };
 
 /* What an error means for the exit status: what the system refused is no problem of the data. */

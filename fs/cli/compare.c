@@ -1,0 +1,283 @@
+/* SPDX-License-Identifier: MIT */
+#include <errno.h>
+#include <getopt.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "fs/cli/commands.h"
+#include "fs/cli/exit.h"
+
+#include "formats/kit/print.h"
+#include "fs/runs/changes.h"
+#include "fs/text/csv.h"
+#include "fs/tree/listing.h"
+#include "fs/tree/vfs_private.h"
+
+/* `profilefs compare`: what grew and what shrank between the first and the last of some profiles; the gate of a CI run. */
+
+struct comparison {
+    const char *metric; /* NULL: the primary one of the first profile */
+    enum pf_series_by by;
+    double fail, min; /* in percent; fail < 0: nothing fails */
+    unsigned n;
+    char *const *paths;
+
+    struct pf_metric chosen; /* its name and unit; name NULL: not yet */
+    struct pf_series *series;
+    struct pf_changes changes;
+    struct pf_buf grown; /* names of what grew too much, a line each */
+    double first, last;  /* totals */
+    int status;
+};
+
+static void note_status(struct comparison *comparison, int status)
+{
+    if (status > comparison->status)
+        comparison->status = status;
+}
+
+static void complain(struct comparison *comparison, const char *path, const char *what, int status)
+{
+    fflush(stdout);
+    fprintf(stderr, "profilefs: %s: %s\n", path, what);
+    note_status(comparison, status);
+}
+
+/* ---- one profile -------------------------------------------------------------------------------- */
+
+/* The metric to compare, which the first profile chooses; -1: it has none. */
+static int metric_in(struct comparison *comparison, const struct pf_profile *profile)
+{
+    if (!comparison->chosen.name) {
+        int primary = pf_primary_metric(profile->metrics, profile->n_metrics, comparison->metric);
+        bool wanted = primary >= 0 &&
+                      (!comparison->metric || !strcmp(profile->metrics[primary].name, comparison->metric));
+        if (!wanted)
+            return -1;
+        comparison->chosen.name = strdup(profile->metrics[primary].name);
+        comparison->chosen.unit = strdup(profile->metrics[primary].unit);
+        return comparison->chosen.name && comparison->chosen.unit ? primary : -1;
+    }
+    for (size_t m = 0; m < profile->n_metrics; m++)
+        if (pf_comparable(&profile->metrics[m], &comparison->chosen))
+            return (int)m;
+    return -1;
+}
+
+static double total_of(const struct pf_aggregate *aggregate, unsigned metric)
+{
+    pf_int128 wide;
+    struct pf_cell cell = pf_aggregate_total(aggregate, metric, &wide);
+    double total = cell.type == PF_DOUBLE ? cell.d
+                   : cell.type == PF_WIDE ? (double)wide
+                   : cell.type == PF_INT  ? (double)cell.i
+                                          : 0;
+    return total * (double)pf_series_factor(&aggregate->profile->metrics[metric]);
+}
+
+static bool is_cut_off(const struct pf_profile *profile)
+{
+    for (size_t i = 0; i < pf_rows_count(profile->warnings); i++) {
+        struct pf_cell severity = pf_rows_at(profile->warnings, i)[2];
+        if (severity.size == 5 && !memcmp(severity.text, "fatal", 5))
+            return true;
+    }
+    return false;
+}
+
+static int add_live(struct comparison *comparison, unsigned run, struct pf_live *live, struct pf_error *error)
+{
+    struct pf_aggregate *aggregate = NULL;
+    const struct pf_profile *profile = pf_live_profile(live);
+    const char *path = comparison->paths[run];
+    int result;
+    if (!profile->partitions.plural)
+        return pf_fail(error, EINVAL, "it holds no measurements");
+    for (struct pf_job *job = NULL; (result = pf_live_aggregate(live, &aggregate, &job, error)) == PF_WAIT;
+         pf_job_release(job))
+        pf_job_block(job, NULL, NULL);
+    if (result)
+        return -1;
+    if (is_cut_off(profile))
+        complain(comparison, path, "damaged: what stands before the damage is compared", PF_EXIT_PROBLEM);
+    int metric = metric_in(comparison, profile);
+    if (metric < 0)
+        return pf_fail(error, EINVAL, "it has no metric %.80s",
+                       comparison->chosen.name ? comparison->chosen.name
+                       : comparison->metric    ? comparison->metric
+                                               : "at all");
+    *(run ? &comparison->last : &comparison->first) = total_of(aggregate, (unsigned)metric);
+    return pf_series_add(comparison->series, run, aggregate, (unsigned)metric, comparison->by, error);
+}
+
+struct opening {
+    struct comparison *comparison;
+    struct pf_fs *fs;
+    unsigned run;
+    bool found;
+};
+
+static int add_found(void *arg, const char *path, const struct pf_found *found, struct pf_error *error)
+{
+    struct opening *opening = arg;
+    char *copy = strdup(path);
+    if (opening->found) {
+        free(copy);
+        return pf_fail(error, EINVAL, "it is a folder of profiles, not one");
+    }
+    opening->found = true;
+    struct pf_live *live = copy ? pf_open_found(opening->fs, copy, found->driver, error) : NULL;
+    int result = live ? add_live(opening->comparison, opening->run, live, error) : -1;
+    if (!copy)
+        pf_fail_memory(error);
+    pf_live_release(live);
+    free(copy);
+    return result;
+}
+
+static int add_path(struct comparison *comparison, const struct pf_fs_options *options, unsigned run)
+{
+    struct pf_error error = {0};
+    struct opening opening = {.comparison = comparison, .run = run};
+    opening.fs = pf_fs_new(comparison->paths[run], options, &error);
+    int result = opening.fs ? pf_each_profile(opening.fs, NULL, add_found, &opening, &error) : -1;
+    if (!result && !opening.found)
+        result = pf_fail(&error, EINVAL, "it is no profile");
+    pf_fs_free(opening.fs);
+    if (result)
+        complain(comparison, comparison->paths[run], error.what, pf_exit_of(error.code));
+    return result;
+}
+
+/* ---- all of them -------------------------------------------------------------------------------- */
+
+/* Of what holds enough: grew it by more than is allowed? What is new has grown without limit. */
+static bool grew_too_much(const struct comparison *comparison, const struct pf_change *change)
+{
+    double whole = fabs(comparison->first) > fabs(comparison->last) ? comparison->first : comparison->last;
+    double last = pf_figure_double(&change->last);
+    if (comparison->fail < 0 || pf_figure_double(&change->change) <= 0 ||
+        fabs(last) < fabs(whole) * comparison->min / 100)
+        return false;
+    return !change->percent.there || pf_figure_double(&change->percent) > comparison->fail;
+}
+
+static int take_changes(struct comparison *comparison, struct pf_error *error)
+{
+    struct pf_change change;
+    int more;
+    while ((more = pf_series_next(comparison->series, &change, error)) > 0) {
+        if (pf_changes_note(&comparison->changes, &change, error))
+            return -1;
+        if (grew_too_much(comparison, &change)) {
+            if (change.name.size)
+                pf_escape(&comparison->grown, change.name.text, change.name.size);
+            pf_buf_char(&comparison->grown, '\n');
+        }
+    }
+    return more;
+}
+
+static void print_all(const struct comparison *comparison)
+{
+    struct pf_buf out = {0};
+    char first[PF_NUMBER_MAX], last[PF_NUMBER_MAX];
+    union pf_number a = {.d = {comparison->first, 0}}, b = {.d = {comparison->last, 0}};
+    *pf_print_rounded(first, &a, true) = *pf_print_rounded(last, &b, true) = '\0';
+    bool time = pf_unit_ns(comparison->chosen.unit);
+    pf_buf_str(&out, comparison->chosen.name);
+    pf_buf_str(&out, *comparison->chosen.unit ? ", " : "");
+    pf_buf_str(&out, time ? "ns" : comparison->chosen.unit);
+    pf_buf_str(&out, comparison->by == PF_SERIES_FUNCTIONS ? ", by function: " : ", by call path: ");
+    pf_buf_str(&out, comparison->paths[0]);
+    pf_buf_str(&out, " to ");
+    pf_buf_str(&out, comparison->paths[comparison->n - 1]);
+    pf_buf_str(&out, ", total ");
+    pf_buf_str(&out, first);
+    pf_buf_str(&out, " to ");
+    pf_buf_str(&out, last);
+    pf_buf_str(&out, "\n\n");
+    pf_changes_print(&comparison->changes, (const char *const *)comparison->paths, &out);
+    if (comparison->grown.size) {
+        pf_buf_str(&out, "\ngrew by more than is allowed:\n");
+        pf_buf_add(&out, comparison->grown.data, comparison->grown.size);
+    }
+    fwrite(out.data, 1, out.size, stdout);
+    pf_buf_free(&out);
+}
+
+static int compare(struct comparison *comparison, const struct pf_fs_options *options)
+{
+    struct pf_error error = {0};
+    comparison->series = pf_series_new(comparison->n, options->profile.cache);
+    if (!comparison->series)
+        return PF_EXIT_SYSTEM;
+    for (unsigned run = 0; run < comparison->n; run++)
+        if (add_path(comparison, options, run))
+            return comparison->status;
+    if (take_changes(comparison, &error)) {
+        complain(comparison, comparison->paths[0], error.what, PF_EXIT_SYSTEM);
+        return comparison->status;
+    }
+    print_all(comparison);
+    if (fflush(stdout))
+        return PF_EXIT_SYSTEM;
+    return comparison->status || !comparison->grown.size ? comparison->status : PF_EXIT_GREW;
+}
+
+static int usage(void)
+{
+    fprintf(stderr, "profilefs: usage: profilefs compare A B... [--metric M] [--by functions|contexts] "
+                    "[--fail PERCENT] [--min PERCENT]\n");
+    return PF_EXIT_USAGE;
+}
+
+static bool read_percent(const char *text, double *percent)
+{
+    char *end;
+    *percent = strtod(text, &end);
+    if (*end == '%')
+        end++;
+    return end != text && !*end && *percent >= 0 && isfinite(*percent);
+}
+
+static bool read_options(struct comparison *comparison, int argc, char **argv)
+{
+    static const struct option options[] = {{"metric", required_argument, NULL, 'm'},
+                                            {"by", required_argument, NULL, 'b'},
+                                            {"fail", required_argument, NULL, 'f'},
+                                            {"min", required_argument, NULL, 'i'},
+                                            {NULL, 0, NULL, 0}};
+    optind = 0;
+    for (int c; (c = getopt_long(argc, argv, "", options, NULL)) >= 0;) {
+        if (c == 'm')
+            comparison->metric = optarg;
+        else if (c == 'b' && !strcmp(optarg, "contexts"))
+            comparison->by = PF_SERIES_CONTEXTS;
+        else if (!(c == 'b' && !strcmp(optarg, "functions")) &&
+                 !(c == 'f' && read_percent(optarg, &comparison->fail)) &&
+                 !(c == 'i' && read_percent(optarg, &comparison->min)))
+            return false;
+    }
+    comparison->n = (unsigned)(argc - optind);
+    comparison->paths = argv + optind;
+    return comparison->n >= 2;
+}
+
+int pf_command_compare(const struct pf_fs_options *options, int argc, char **argv)
+{
+    struct comparison comparison = {.metric = options->profile.metric, .fail = -1, .min = 1};
+    if (!read_options(&comparison, argc + 1, argv - 1)) /* before them stands the command's name */
+        return usage();
+    if (pf_confine(options, comparison.paths, comparison.n))
+        return PF_EXIT_SYSTEM;
+    int status = compare(&comparison, options);
+    pf_series_free(comparison.series);
+    pf_changes_free(&comparison.changes);
+    pf_buf_free(&comparison.grown);
+    free((char *)comparison.chosen.name);
+    free((char *)comparison.chosen.unit);
+    return status;
+}

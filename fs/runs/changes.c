@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: MIT */
+#include "fs/runs/changes.h"
+
+#include <stdlib.h>
+
+#include "formats/kit/print.h"
+#include "fs/text/csv.h"
+
+/* ---- keeping ------------------------------------------------------------------------------------ */
+
+static bool is_larger(const struct pf_change *change, const struct pf_kept *than)
+{
+    return fabs(pf_figure_double(&change->change)) > fabs(pf_figure_double(&than->change));
+}
+
+static char *escaped(struct pf_cell name)
+{
+    struct pf_buf text = {0};
+    if (name.size)
+        pf_escape(&text, name.text, name.size);
+    pf_buf_char(&text, '\0');
+    if (!text.failed)
+        return text.data;
+    pf_buf_free(&text);
+    return NULL;
+}
+
+/* Puts the change in its place in a list, whose last may drop out. */
+static int insert(struct pf_kept *list, size_t *n, const struct pf_change *change, struct pf_error *error)
+{
+    size_t at = *n;
+    while (at && is_larger(change, &list[at - 1]))
+        at--;
+    if (at == PF_CHANGES_MOST)
+        return 0;
+    char *name = escaped(change->name);
+    if (!name)
+        return pf_fail_memory(error);
+    if (*n == PF_CHANGES_MOST)
+        free(list[--*n].name);
+    memmove(list + at + 1, list + at, (*n - at) * sizeof *list);
+    list[at] =
+        (struct pf_kept){name, change->first, change->last, change->change, change->percent, change->since};
+    ++*n;
+    return 0;
+}
+
+int pf_changes_note(struct pf_changes *changes, const struct pf_change *change, struct pf_error *error)
+{
+    double x = pf_figure_double(&change->change);
+    if (x > 0)
+        return insert(changes->grew, &changes->n_grew, change, error);
+    return x < 0 ? insert(changes->shrank, &changes->n_shrank, change, error) : 0;
+}
+
+void pf_changes_free(struct pf_changes *changes)
+{
+    for (size_t i = 0; i < changes->n_grew; i++)
+        free(changes->grew[i].name);
+    for (size_t i = 0; i < changes->n_shrank; i++)
+        free(changes->shrank[i].name);
+    *changes = (struct pf_changes){0};
+}
+
+/* ---- printing ----------------------------------------------------------------------------------- */
+
+enum { WIDTH = 14, PERCENT_WIDTH = 10 };
+
+static void add_padded(struct pf_buf *out, const char *text, size_t width)
+{
+    for (size_t n = strlen(text); n < width; n++)
+        pf_buf_char(out, ' ');
+    pf_buf_str(out, text);
+}
+
+static void add_figure(struct pf_buf *out, const struct pf_figure *figure, bool sign)
+{
+    char text[PF_NUMBER_MAX + 1] = "-", *at = text;
+    if (figure->there) {
+        if (sign && pf_figure_double(figure) > 0)
+            *at++ = '+';
+        *pf_print_rounded(at, &figure->number, figure->real) = '\0';
+    }
+    add_padded(out, text, WIDTH);
+}
+
+static void add_percent(struct pf_buf *out, const struct pf_kept *it)
+{
+    struct pf_buf text = {0};
+    if (it->percent.there)
+        pf_buf_printf(&text, "%+.2f%%", pf_figure_double(&it->percent));
+    else
+        pf_buf_str(&text, "new");
+    pf_buf_char(&text, '\0');
+    if (!text.failed)
+        add_padded(out, text.data, PERCENT_WIDTH);
+    pf_buf_free(&text);
+}
+
+static size_t since_width(const struct pf_kept *list, size_t n, const char *const *runs)
+{
+    size_t width = strlen("since");
+    for (size_t i = 0; i < n; i++)
+        if (list[i].since >= 0 && strlen(runs[list[i].since]) > width)
+            width = strlen(runs[list[i].since]);
+    return width;
+}
+
+static void add_list(struct pf_buf *out, const char *what, const struct pf_kept *list, size_t n,
+                     const char *const *runs)
+{
+    size_t width = since_width(list, n, runs);
+    pf_buf_str(out, n ? "" : "nothing ");
+    pf_buf_str(out, what);
+    pf_buf_char(out, '\n');
+    if (!n)
+        return;
+    add_padded(out, "change", WIDTH);
+    add_padded(out, "change%", PERCENT_WIDTH);
+    add_padded(out, "first", WIDTH);
+    add_padded(out, "last", WIDTH);
+    pf_buf_str(out, "  ");
+    add_padded(out, "since", width);
+    pf_buf_str(out, "  name\n");
+    for (size_t i = 0; i < n; i++) {
+        add_figure(out, &list[i].change, true);
+        add_percent(out, &list[i]);
+        add_figure(out, &list[i].first, false);
+        add_figure(out, &list[i].last, false);
+        pf_buf_str(out, "  ");
+        add_padded(out, list[i].since < 0 ? "-" : runs[list[i].since], width);
+        pf_buf_str(out, "  ");
+        pf_buf_str(out, list[i].name);
+        pf_buf_char(out, '\n');
+    }
+}
+
+void pf_changes_print(const struct pf_changes *changes, const char *const *runs, struct pf_buf *out)
+{
+    add_list(out, "grew", changes->grew, changes->n_grew, runs);
+    pf_buf_char(out, '\n');
+    add_list(out, "shrank", changes->shrank, changes->n_shrank, runs);
+}

@@ -1,0 +1,350 @@
+/* SPDX-License-Identifier: MIT */
+#include "fs/runs/series.h"
+
+#include <stdlib.h>
+
+#include "formats/kit/sorter.h"
+
+/* A record: whose value, of which run, the number of the record, whether it is a double, and its bits. */
+enum { NAME, RUN, NUMBER, REAL, LOW, WORDS = LOW + 2, KEYS = NUMBER + 1 };
+
+struct pf_series {
+    unsigned runs;
+    struct pf_strings *names;
+    struct pf_sorter *sorter;
+    uint64_t records;
+    struct pf_buf path;       /* scratch */
+    struct pf_figure *values; /* one a run */
+    double *plain;            /* the same as doubles, 0 where there is none */
+    uint64_t pending[WORDS];  /* the first record of the next name */
+    bool finished, more;
+};
+
+struct pf_series *pf_series_new(unsigned runs, uint64_t limit)
+{
+    struct pf_series *series = calloc(1, sizeof *series);
+    if (!series)
+        return NULL;
+    *series = (struct pf_series){.runs = runs,
+                                 .names = pf_strings_new(),
+                                 .sorter = pf_sorter_new(WORDS, KEYS, limit),
+                                 .values = calloc(runs, sizeof *series->values),
+                                 .plain = calloc(runs, sizeof *series->plain)};
+    if (series->names && series->sorter && series->values && series->plain)
+        return series;
+    pf_series_free(series);
+    return NULL;
+}
+
+void pf_series_free(struct pf_series *series)
+{
+    if (!series)
+        return;
+    pf_strings_free(series->names);
+    pf_sorter_free(series->sorter);
+    pf_buf_free(&series->path);
+    free(series->values);
+    free(series->plain);
+    free(series);
+}
+
+int64_t pf_series_factor(const struct pf_metric *metric)
+{
+    int64_t ns = pf_unit_ns(metric->unit);
+    return ns ? ns : 1;
+}
+
+bool pf_comparable(const struct pf_metric *a, const struct pf_metric *b)
+{
+    bool times = pf_unit_ns(a->unit) && pf_unit_ns(b->unit);
+    return !strcmp(a->name, b->name) && (times || !strcmp(a->unit, b->unit));
+}
+
+/* ---- figures ------------------------------------------------------------------------------------ */
+
+double pf_figure_double(const struct pf_figure *figure)
+{
+    return figure->there ? pf_number_double(&figure->number, figure->real) : 0;
+}
+
+struct pf_cell pf_figure_cell(const struct pf_figure *figure)
+{
+    return figure->there ? pf_number_cell(&figure->number, figure->real) : pf_absent();
+}
+
+static struct pf_figure real_figure(double x)
+{
+    return (struct pf_figure){true, true, {.d = {x, 0}}};
+}
+
+static void make_real(struct pf_figure *figure)
+{
+    if (!figure->real)
+        figure->number = pf_number_real(figure->number);
+    figure->real = true;
+}
+
+/* Exactly, if both are integers and so is what comes of it. */
+static void add_figure(struct pf_figure *to, struct pf_figure x, bool subtract)
+{
+    if (to->real || x.real) {
+        make_real(to);
+        make_real(&x);
+    }
+    bool fits = subtract ? pf_number_subtract(&to->number, &x.number, to->real)
+                         : pf_number_add(&to->number, &x.number, to->real);
+    if (!fits) {
+        make_real(to);
+        add_figure(to, x, subtract);
+    }
+    to->there = true;
+}
+
+/* ---- adding ------------------------------------------------------------------------------------- */
+
+static int add_value(struct pf_series *series, unsigned run, struct pf_cell name, union pf_number number,
+                     bool real, int64_t factor, struct pf_error *error)
+{
+    uint64_t record[WORDS] = {0};
+    pf_int128 product = 0;
+    double x = pf_number_double(&number, real) * (double)factor;
+    uint32_t id = pf_intern(series->names, name.size ? name.text : "", name.size, error);
+    if (id == PF_NO_STRING)
+        return -1;
+    real = real || __builtin_mul_overflow(number.i, factor, &product);
+    record[NAME] = id;
+    record[RUN] = run;
+    record[NUMBER] = series->records++;
+    record[REAL] = real;
+    if (real)
+        memcpy(&record[LOW], &x, sizeof x);
+    else
+        memcpy(&record[LOW], &product, sizeof product);
+    return pf_sorter_add(series->sorter, record, error);
+}
+
+static int add_functions(struct pf_series *series, unsigned run, struct pf_aggregate *aggregate,
+                         unsigned metric, struct pf_error *error)
+{
+    const struct pf_metric *about = &aggregate->profile->metrics[metric];
+    bool inclusive = about->over_contexts == PF_OVER_ROOTS;
+    struct pf_arranged *arranged =
+        pf_adds_up(about) ? pf_arranged_get(aggregate, metric, PF_BY_FUNCTION, error) : NULL;
+    int result = arranged || !pf_adds_up(about) ? 0 : -1;
+    for (size_t i = 0; arranged && !result && i < arranged->n_functions; i++) {
+        const struct pf_function *it = &arranged->functions[i];
+        struct pf_cell name = pf_interned(aggregate->profile->contexts->strings, it->name);
+        if (inclusive && it->lacking)
+            continue;
+        result = add_value(series, run, name, inclusive ? it->inclusive : it->exclusive,
+                           inclusive ? arranged->inclusive_real : arranged->exclusive_real,
+                           pf_series_factor(about), error);
+    }
+    if (arranged)
+        pf_arranged_put(aggregate, arranged);
+    return result;
+}
+
+/* A name as a part of a path. */
+static void add_frame(struct pf_buf *path, const struct pf_tree *tree, uint32_t context)
+{
+    struct pf_cell name = pf_interned(tree->strings, tree->name[context]);
+    size_t at = path->size;
+    if (!name.size)
+        name = pf_string("[unnamed]");
+    pf_buf_add(path, name.text, name.size);
+    for (; !path->failed && at < path->size; at++)
+        if (path->data[at] == ';')
+            path->data[at] = ':';
+}
+
+/* The names of `n` contexts, the innermost of which is this one. */
+static void add_frames(struct pf_buf *path, const struct pf_tree *tree, uint32_t context, uint32_t n)
+{
+    uint32_t frames[2 * PF_STACK_HALF];
+    for (uint32_t i = n; i-- > 0; context = tree->parent[context])
+        frames[i] = context;
+    for (uint32_t i = 0; i < n; i++) {
+        if (i)
+            pf_buf_char(path, ';');
+        add_frame(path, tree, frames[i]);
+    }
+}
+
+static void make_path(struct pf_buf *path, const struct pf_tree *tree, const uint32_t *outer,
+                      uint32_t context)
+{
+    uint32_t depth = tree->depth[context];
+    path->size = 0;
+    if (depth < 2 * PF_STACK_HALF) {
+        add_frames(path, tree, context, depth + 1);
+        return;
+    }
+    add_frames(path, tree, outer[context], PF_STACK_HALF);
+    pf_buf_str(path, ";...;");
+    add_frames(path, tree, context, PF_STACK_HALF);
+}
+
+static int add_contexts(struct pf_series *series, unsigned run, struct pf_aggregate *aggregate,
+                        unsigned metric, struct pf_error *error)
+{
+    const struct pf_metric *about = &aggregate->profile->metrics[metric];
+    struct pf_arranged *arranged = pf_arranged_get(aggregate, metric, PF_BY_STACK, error);
+    int result = arranged ? 0 : -1;
+    union pf_number number;
+    for (uint32_t i = 0; !result && i < aggregate->n_contexts; i++) {
+        if (!pf_context_number(aggregate, metric, i, &number))
+            continue;
+        make_path(&series->path, aggregate->profile->contexts, arranged->outer, i);
+        result = series->path.failed
+                     ? pf_fail_memory(error)
+                     : add_value(series, run, pf_text(series->path.data, series->path.size), number,
+                                 aggregate->metrics[metric].real, pf_series_factor(about), error);
+    }
+    if (arranged)
+        pf_arranged_put(aggregate, arranged);
+    return result;
+}
+
+int pf_series_add(struct pf_series *series, unsigned run, struct pf_aggregate *aggregate, unsigned metric,
+                  enum pf_series_by by, struct pf_error *error)
+{
+    return by == PF_SERIES_FUNCTIONS ? add_functions(series, run, aggregate, metric, error)
+                                     : add_contexts(series, run, aggregate, metric, error);
+}
+
+/* ---- the step ----------------------------------------------------------------------------------- */
+
+int pf_step_of(const double *values, unsigned n)
+{
+    long double sum = 0, squares = 0, left = 0, best = 0, step = 0;
+    unsigned at = 0;
+    if (n < 4)
+        return -1;
+    for (unsigned i = 0; i < n; i++)
+        sum += values[i];
+    long double mean = sum / n;
+    for (unsigned i = 0; i < n; i++)
+        squares += (values[i] - mean) * (values[i] - mean);
+    /* Of what is left of the mean, both sides have the same magnitude: the larger, the better the fit. */
+    for (unsigned k = 1; k < n; k++) {
+        left += values[k - 1] - mean;
+        long double gain = left * left / k + left * left / (n - k);
+        if (gain <= best)
+            continue;
+        best = gain;
+        at = k;
+        step = fabsl(left / k + left / (n - k));
+    }
+    long double rest = squares > best ? squares - best : 0;
+    bool counts =
+        at && step * step > 9 * rest / (n - 2) && step >= fabsl(mean) / 100 && isfinite((double)step);
+    return counts ? (int)at : -1;
+}
+
+/* ---- reading ------------------------------------------------------------------------------------ */
+
+/* The record becomes the pending one. */
+static int advance(struct pf_series *series, struct pf_error *error)
+{
+    const uint64_t *record;
+    int more = pf_sorter_next(series->sorter, &record, error);
+    series->more = more > 0;
+    if (series->more)
+        memcpy(series->pending, record, sizeof series->pending);
+    return more < 0 ? -1 : 0;
+}
+
+static void take_pending(struct pf_series *series)
+{
+    const uint64_t *record = series->pending;
+    struct pf_figure x = {.there = true, .real = record[REAL]};
+    if (x.real)
+        memcpy(&x.number.d.sum, &record[LOW], sizeof x.number.d.sum);
+    else
+        memcpy(&x.number.i, &record[LOW], sizeof x.number.i);
+    add_figure(&series->values[record[RUN]], x, false);
+}
+
+static bool is_less(struct pf_figure a, struct pf_figure b)
+{
+    if (a.real || b.real) {
+        make_real(&a);
+        make_real(&b);
+    }
+    return pf_number_compare(&a.number, &b.number, a.real) < 0;
+}
+
+static struct pf_figure mean_of(struct pf_figure sum, unsigned n)
+{
+    if (sum.real || sum.number.i % n)
+        return real_figure(pf_figure_double(&sum) / n);
+    sum.number.i /= n;
+    return sum;
+}
+
+/* Statistics over the runs that have a value. */
+static void describe(const struct pf_series *series, struct pf_change *change)
+{
+    struct pf_figure sum = {.there = true};
+    double squares = 0;
+    for (unsigned run = 0; run < series->runs; run++) {
+        const struct pf_figure *x = &series->values[run];
+        if (!x->there)
+            continue;
+        if (!change->runs++)
+            change->min = change->max = *x;
+        if (is_less(*x, change->min))
+            change->min = *x;
+        if (is_less(change->max, *x))
+            change->max = *x;
+        add_figure(&sum, *x, false);
+    }
+    change->mean = mean_of(sum, change->runs);
+    for (unsigned run = 0; run < series->runs; run++) {
+        double off = series->plain[run] - pf_figure_double(&change->mean);
+        squares += series->values[run].there ? off * off : 0;
+    }
+    change->stddev = real_figure(sqrt(squares / change->runs));
+}
+
+static void compare_ends(struct pf_change *change)
+{
+    change->change = change->last.there ? change->last : (struct pf_figure){.there = true};
+    if (change->first.there)
+        add_figure(&change->change, change->first, true);
+    double first = fabs(pf_figure_double(&change->first));
+    if (first > 0 && isfinite(first))
+        change->percent = real_figure(pf_figure_double(&change->change) / first * 100);
+}
+
+int pf_series_next(struct pf_series *series, struct pf_change *change, struct pf_error *error)
+{
+    if (!series->finished) {
+        series->finished = true;
+        if (pf_sorter_finish(series->sorter, error) || advance(series, error))
+            return -1;
+    }
+    if (!series->more)
+        return 0;
+    uint64_t name = series->pending[NAME];
+    memset(series->values, 0, series->runs * sizeof *series->values);
+    while (series->more && series->pending[NAME] == name) {
+        take_pending(series);
+        if (advance(series, error))
+            return -1;
+    }
+    bool finite = true;
+    for (unsigned run = 0; run < series->runs; run++) {
+        series->plain[run] = pf_figure_double(&series->values[run]);
+        finite &= isfinite(series->plain[run]);
+    }
+    *change = (struct pf_change){.name = pf_interned(series->names, (uint32_t)name),
+                                 .values = series->values,
+                                 .first = series->values[0],
+                                 .last = series->values[series->runs - 1],
+                                 .since = finite ? pf_step_of(series->plain, series->runs) : -1};
+    describe(series, change);
+    compare_ends(change);
+    return 1;
+}

@@ -1,0 +1,52 @@
+#!/usr/bin/env bash
+# `profilefs compare` tells what grew and what shrank, and is the gate of a CI run.
+. "$(dirname "$0")/lib.sh"
+
+profilefs() { timeout 60 "$PROFILEFS" "$@"; }
+status() { "$@" >"$work/stdout" 2>"$work/stderr"; echo $?; }
+cd "$src" || exit 1
+stacks() { printf 'main;%s\n' "${@:2}" >"$1.folded"; }
+stacks before 'parse 40' 'solve 50' 'io 10'
+stacks same 'parse 40' 'solve 50' 'io 10'
+stacks after 'parse 20' 'solve 80' 'io 10' 'log 5' 'odd name, (int) 1'
+
+profilefs compare before.folded after.folded >"$work/both"
+like "$(cat "$work/both")" '^samples, by function: before.folded to after.folded, total 100 to 116$' "the metric, the files and their totals stand first"
+is "$(awk '/^grew/,/^$/' "$work/both" | awk 'NR > 2 && NF { print $1, $2, $NF }')" "$(printf '%s\n' '+30 +60.00% solve' '+5 new log' '+1 new (int)')" \
+    "what grew, most first; what is new has no share"
+is "$(awk '/^shrank/,0' "$work/both" | awk 'NR > 2 && NF { print $1, $2, $NF }')" '-20 -50.00% parse' "what shrank"
+is "$(status profilefs compare before.folded same.folded --fail 0)" 0 "nothing changed: status 0"
+like "$(cat "$work/stdout")" '^nothing grew$' "and it says so"
+
+# ---- the gate
+
+is "$(status profilefs compare before.folded after.folded --fail 10)" 4 "something grew by more than is allowed: status 4"
+is "$(sed -n '/^grew by more/,$p' "$work/stdout" | tail -n +2 | sort | tr '\n' ' ')" "log solve " \
+    "which is named, a line each; what is new has grown without limit"
+is "$(status profilefs compare --fail 60 --min 5 before.folded after.folded)" 0 "growth up to the limit is allowed, and what holds little is left aside"
+is "$(status profilefs compare --fail=10 --min=0 before.folded after.folded)" 4 "--min 0 leaves nothing aside"
+is "$(grep -c 'odd name' "$work/stdout")" 2 "names may hold blanks and commas"
+is "$(status profilefs compare after.folded before.folded --fail 100)" 0 "the last is compared against the first"
+
+# ---- several runs, contexts, metrics
+
+for run in 1 2 3 4 5 6; do stacks "r$run" "f $((run < 4 ? 10 : 20))" 'g 5'; done
+like "$(profilefs compare r1.folded r2.folded r3.folded r4.folded r5.folded r6.folded)" '^ +\+10 +\+100\.00% +10 +20  r4\.folded  f$' \
+    "of several runs it tells since which"
+like "$(profilefs compare --by contexts before.folded after.folded)" '  main;solve$' "--by contexts compares call paths"
+is "$(status profilefs compare --metric samples before.folded after.folded)" 0 "--metric names the metric"
+is "$(status profilefs compare --metric nope before.folded after.folded)" 1 "one that is not there is a problem"
+like "$(cat "$work/stderr")" '^profilefs: before.folded: it has no metric nope$' "which is told"
+
+# ---- what can't be compared
+
+cp "$archive/2026-04/xray-log.heat.damaged" damaged.xray
+is "$(status profilefs compare damaged.xray damaged.xray --fail 1)" 1 "damaged input: status 1"
+like "$(cat "$work/stderr")" '^profilefs: damaged.xray: damaged' "with the file that is damaged"
+echo words >notes.txt
+is "$(status profilefs compare before.folded notes.txt)" 1 "what is no profile is a problem"
+is "$(status profilefs compare before.folded absent)" 1 "so is what does not exist"
+is "$(status profilefs compare before.folded)" 2 "one file is too few"
+is "$(status profilefs compare before.folded same.folded --fail much)" 2 "a limit is a number"
+is "$(status profilefs compare before.folded same.folded --by day)" 2 "functions or contexts"
+finish

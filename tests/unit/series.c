@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: MIT */
+#include <math.h>
+
+#include "fs/runs/changes.h"
+#include "fs/text/csv.h"
+#include "tests/unit/fake_profile.h"
+
+/* How one metric changes from run to run. */
+
+/* A run in which f takes so much time itself, below main, and g so much (0: it is not called). */
+static void add_run(struct pf_series *series, unsigned run, const char *unit, int64_t f, int64_t g,
+                    enum pf_series_by by)
+{
+    struct fake fake;
+    struct pf_error error;
+    fake_init(&fake, 1);
+    unsigned m = fake_metric(&fake, "time", "int", PF_OVER_ALL, PF_SUM);
+    fake.metrics[m].unit = unit;
+    uint32_t top = fake_context(&fake, PF_NO_CONTEXT, "main", PF_ROOT | PF_FRAME);
+    fake_value(&fake, 0, fake_context(&fake, top, "f", PF_FRAME), m, f);
+    if (g)
+        fake_value(&fake, 0, fake_context(&fake, top, "g;h", PF_FRAME), m, g);
+    fake_finish(&fake);
+    must(!pf_series_add(series, run, fake.aggregate, m, by, &error));
+    fake_free(&fake);
+}
+
+static void add_cell(struct pf_buf *out, const struct pf_figure *figure)
+{
+    struct pf_cell cell = pf_figure_cell(figure);
+    pf_csv_cell(out, &cell);
+    pf_buf_char(out, ',');
+}
+
+/* All names as function_changes.csv would have them. */
+static char *text_of(struct pf_series *series)
+{
+    struct pf_error error;
+    struct pf_buf out = {0};
+    struct pf_change change;
+    int more;
+    while ((more = pf_series_next(series, &change, &error)) > 0) {
+        const struct pf_figure *figures[] = {&change.first, &change.last, &change.change, &change.percent,
+                                             &change.min,   &change.mean, &change.max,    &change.stddev};
+        for (size_t i = 0; i < sizeof figures / sizeof *figures; i++)
+            add_cell(&out, figures[i]);
+        pf_buf_printf(&out, "%u,%d,", change.runs, change.since);
+        pf_csv_cell(&out, &change.name);
+        pf_buf_char(&out, '\n');
+    }
+    must(!more);
+    pf_buf_char(&out, '\0');
+    must(!out.failed);
+    return out.data;
+}
+
+static void series_are(struct pf_series *series, const char *want, const char *behaviour)
+{
+    char *have = text_of(series);
+    is(have, want, behaviour);
+    free(have);
+    pf_series_free(series);
+}
+
+static void functions_over_three_runs(void)
+{
+    struct pf_series *series = pf_series_new(3, 1 << 20);
+    add_run(series, 0, "ns", 10, 0, PF_SERIES_FUNCTIONS);
+    add_run(series, 1, "ns", 20, 4, PF_SERIES_FUNCTIONS);
+    add_run(series, 2, "ns", 15, 6, PF_SERIES_FUNCTIONS);
+    series_are(series,
+               "10,15,5,50,10,15,20,4.08248290463863,3,-1,f\n"
+               "0,0,0,,0,0,0,0,3,-1,main\n"
+               ",6,6,,4,5,6,1,2,-1,g;h\n",
+               "a name has a row: of the first and last run, and over those that have it");
+}
+
+static void times_are_brought_to_ns(void)
+{
+    struct pf_series *series = pf_series_new(2, 1 << 20);
+    add_run(series, 0, "us", 10, 0, PF_SERIES_CONTEXTS);
+    add_run(series, 1, "ns", 9000, 5, PF_SERIES_CONTEXTS);
+    series_are(series,
+               "10000,9000,-1000,-10,9000,9500,10000,500,2,-1,main;f\n"
+               ",5,5,,5,5,5,0,1,-1,main;g:h\n",
+               "call paths of runs meet by name, times in ns");
+}
+
+static void a_step(void)
+{
+    static const double step[] = {10, 11, 9, 10, 20, 21, 19}, noise[] = {10, 14, 9, 12, 13, 8, 11},
+                        flat[] = {5, 5, 5, 5}, late[] = {5, 5, 5, 5, 5, 6},
+                        small[] = {1000, 1000, 1000, 1001}, few[] = {1, 1, 9};
+    ok(pf_step_of(step, 7) == 4, "a series steps where two levels fit it best");
+    ok(pf_step_of(noise, 7) == -1, "a step within the noise is none");
+    ok(pf_step_of(flat, 4) == -1, "what is flat has none");
+    ok(pf_step_of(late, 6) == 5, "the last run may be the step");
+    ok(pf_step_of(small, 4) == -1, "less than one percent is none");
+    ok(pf_step_of(few, 3) == -1, "three runs tell nothing");
+}
+
+static void what_changed_most(void)
+{
+    static const char *const runs[] = {"a", "b", "c", "d"};
+    struct pf_series *series = pf_series_new(4, 1 << 20);
+    struct pf_changes changes = {0};
+    struct pf_change change;
+    struct pf_error error;
+    struct pf_buf out = {0};
+    for (unsigned run = 0; run < 4; run++)
+        add_run(series, run, "ns", run < 2 ? 100 : 200, run < 3 ? 7 : 1, PF_SERIES_FUNCTIONS);
+    while (pf_series_next(series, &change, &error) > 0)
+        must(!pf_changes_note(&changes, &change, &error));
+    pf_changes_print(&changes, runs, &out);
+    pf_buf_char(&out, '\0');
+    is(out.data,
+       "grew\n"
+       "        change   change%         first          last  since  name\n"
+       "          +100  +100.00%           100           200      c  f\n"
+       "\n"
+       "shrank\n"
+       "        change   change%         first          last  since  name\n"
+       "            -6   -85.71%             7             1      d  g;h\n",
+       "what grew and what shrank is listed, and since which run");
+    pf_buf_free(&out);
+    pf_changes_free(&changes);
+    pf_series_free(series);
+}
+
+static void many_names(void)
+{
+    enum { RUNS = 40 };
+    struct pf_series *series = pf_series_new(RUNS, 4096);
+    for (unsigned run = 0; run < RUNS; run++)
+        add_run(series, run, "ns", run, 1, PF_SERIES_FUNCTIONS);
+    struct pf_change change;
+    struct pf_error error;
+    int names = 0, right = 0;
+    while (pf_series_next(series, &change, &error) > 0) {
+        names++;
+        right += change.runs == RUNS;
+    }
+    ok(names == 3 && right == 3, "values of many runs go through the sorter");
+    pf_series_free(series);
+}
+
+int main(void)
+{
+    functions_over_three_runs();
+    times_are_brought_to_ns();
+    a_step();
+    what_changed_most();
+    many_names();
+    return done();
+}
