@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "formats/kit/cell.h"
 
-#include "formats/kit/utf8.h"
-
 #define EACH_BYTE(byte) (UINT64_C(0x0101010101010101) * (byte))
 
 /* Not 0 if a byte of the word is below `limit` (at most 0x80). */
@@ -22,29 +20,22 @@ static inline bool eight_are_plain(uint64_t word)
              has_byte(word, 0x7f));
 }
 
-/* True of bytes that are UTF-8 throughout. */
-static bool is_utf8(const char *text, size_t size)
-{
-    for (size_t i = 0, n, wrong; i < size; i += n)
-        if (!(n = pf_utf8((const unsigned char *)text + i, size - i, &wrong)))
-            return false;
-    return true;
-}
-
 bool pf_text_is_plain(const char *text, size_t size)
 {
-    uint64_t word = EACH_BYTE(' '), all = 0;
-    for (size_t i = 0; i + sizeof word <= size; i += sizeof word) {
+    uint64_t word = EACH_BYTE(' ');
+    if (size < sizeof word) {
+        if (size)
+            memcpy(&word, text, size);
+        return eight_are_plain(word);
+    }
+    size_t last = size - sizeof word;
+    for (size_t i = 0; i < last; i += sizeof word) {
         memcpy(&word, text + i, sizeof word);
         if (!eight_are_plain(word))
             return false;
-        all |= word;
     }
-    word = EACH_BYTE(' ');
-    if (size % sizeof word)
-        memcpy(&word, text + size - size % sizeof word, size % sizeof word);
-    all |= word;
-    return eight_are_plain(word) && (!(all & EACH_BYTE(0x80)) || is_utf8(text, size));
+    memcpy(&word, text + last, sizeof word);
+    return eight_are_plain(word);
 }
 
 /* True if nothing but a comma asks for quotes. */
@@ -55,7 +46,7 @@ static bool needs_no_escape(const char *text, size_t size)
         if (byte < 0x20 || byte == '"' || byte == '\\' || byte == 0x7f)
             return false;
     }
-    return is_utf8(text, size);
+    return true;
 }
 
 void pf_cell_mark(struct pf_cell *cell)

@@ -33,7 +33,7 @@ struct pf_cell {
     };
 };
 
-/* True if text needs no quoting: UTF-8 without comma, quote, backslash or control character. */
+/* True if text needs no quoting: no comma, quote, backslash or control character. */
 bool pf_text_is_plain(const char *text, size_t size);
 
 /* Finds out, once for text that is printed often, whether it is plain or quoted. */

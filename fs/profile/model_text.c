@@ -339,7 +339,7 @@ static void metrics_row(struct pf_live *live, uint32_t m, struct pf_buf *out)
                                                    : pf_absent(),
                               pf_string(metric->description)};
     add_cells(out, cells, sizeof cells / sizeof *cells, ',');
-    pf_csv_path(out, name, strlen(name));
+    pf_csv_dir(out, name, strlen(name));
     pf_buf_char(out, n ? ',' : '\n');
     add_cells(out, own, n, '\n');
 }
@@ -365,7 +365,7 @@ static void partitions_row(struct pf_live *live, uint32_t i, struct pf_buf *out)
     if (partitions->n_fields)
         add_cells(out, pf_rows_at(partitions->fields, i), partitions->n_fields, ',');
     pf_dirname(pf_live_names(live, PF_NAMED_PARTITIONS), i, name);
-    pf_csv_path(out, name, strlen(name));
+    pf_csv_dir(out, name, strlen(name));
     pf_buf_char(out, '\n');
 }
 
@@ -401,7 +401,7 @@ static void contexts_row(struct pf_live *live, uint32_t i, struct pf_buf *out)
         tree->module ? pf_interned(tree->strings, tree->module[i]) : pf_absent(),
     };
     add_cells(out, cells, sizeof cells / sizeof *cells, ',');
-    pf_csv_path(out, path, pf_live_context_dir(live, i, path));
+    pf_csv_dir(out, path, pf_live_context_dir(live, i, path));
     pf_buf_char(out, n ? ',' : '\n');
     add_cells(out, own, n, '\n');
 }
@@ -427,33 +427,48 @@ static uint32_t metric_beyond(struct pf_live *live, uint64_t n)
     return m;
 }
 
-static void warnings_row(struct pf_live *live, uint32_t i, struct pf_buf *out)
+void pf_warning_cells(struct pf_live *live, uint64_t i, struct pf_cell cells[PF_WARNING_COLUMNS],
+                      struct pf_buf *scratch)
 {
     const struct pf_profile *profile = pf_live_profile(live);
     size_t told = pf_rows_count(profile->warnings);
     if (i < told) {
-        add_cells(out, pf_rows_at(profile->warnings, i), 5, '\n');
+        memcpy(cells, pf_rows_at(profile->warnings, (size_t)i), PF_WARNING_COLUMNS * sizeof *cells);
         return;
     }
-    struct pf_buf text = {0};
-    pf_buf_str(&text, profile->metrics[metric_beyond(live, i - told)].name);
-    pf_buf_str(&text, profile->edges
-                          ? ": some shares are above 100 %, for functions call themselves by way of others"
-                          : ": some shares are above 100 %, for values are negative, have wrapped around "
-                            "or run backwards");
-    struct pf_cell cells[] = {pf_absent(), pf_absent(), pf_string("warning"), pf_string("above-100-percent"),
-                              pf_text(text.data, text.size)};
-    add_cells(out, cells, sizeof cells / sizeof *cells, '\n');
-    out->failed |= text.failed;
-    pf_buf_free(&text);
+    scratch->size = 0;
+    pf_buf_str(scratch, profile->metrics[metric_beyond(live, i - told)].name);
+    pf_buf_str(scratch, profile->edges
+                            ? ": some shares are above 100 %, for functions call themselves by way of others"
+                            : ": some shares are above 100 %, for values are negative, have wrapped around "
+                              "or run backwards");
+    cells[0] = cells[1] = pf_absent();
+    cells[2] = pf_string("warning");
+    cells[3] = pf_string("above-100-percent");
+    cells[4] = pf_text(scratch->data, scratch->size);
 }
 
-struct pf_lines *pf_warnings_csv_lines(struct pf_live *live, struct pf_error *error)
+uint64_t pf_warning_count(struct pf_live *live)
 {
     const struct pf_profile *profile = pf_live_profile(live);
     uint64_t rows = pf_rows_count(profile->warnings);
     const struct pf_aggregate *aggregate = pf_live_aggregate_now(live);
     for (uint32_t m = 0; aggregate && m < profile->n_metrics; m++)
         rows += pf_aggregate_beyond(aggregate, m);
-    return rows_lines(live, rows, warnings_header, warnings_row, error);
+    return rows;
+}
+
+static void warnings_row(struct pf_live *live, uint32_t i, struct pf_buf *out)
+{
+    struct pf_buf scratch = {0};
+    struct pf_cell cells[PF_WARNING_COLUMNS];
+    pf_warning_cells(live, i, cells, &scratch);
+    add_cells(out, cells, PF_WARNING_COLUMNS, '\n');
+    out->failed |= scratch.failed;
+    pf_buf_free(&scratch);
+}
+
+struct pf_lines *pf_warnings_csv_lines(struct pf_live *live, struct pf_error *error)
+{
+    return rows_lines(live, pf_warning_count(live), warnings_header, warnings_row, error);
 }

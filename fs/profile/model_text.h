@@ -21,6 +21,14 @@ struct pf_lines *pf_link_lines(struct pf_live *live, struct pf_node node, struct
 struct pf_lines *pf_metrics_csv_lines(struct pf_live *live, struct pf_error *error);
 struct pf_lines *pf_partitions_csv_lines(struct pf_live *live, struct pf_error *error);
 struct pf_lines *pf_contexts_csv_lines(struct pf_live *live, struct pf_error *error);
+/*
+ * Rows of warnings.csv: line, offset, severity, code, text, which may point into *scratch, an empty or used buffer of the
+ * caller's. What the file is said to ask for must be there: pf_node_stage.
+ */
+enum { PF_WARNING_COLUMNS = 5 };
+uint64_t pf_warning_count(struct pf_live *live);
+void pf_warning_cells(struct pf_live *live, uint64_t i, struct pf_cell cells[PF_WARNING_COLUMNS],
+                      struct pf_buf *scratch);
 struct pf_lines *pf_warnings_csv_lines(struct pf_live *live, struct pf_error *error);
 
 #endif

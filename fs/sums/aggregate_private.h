@@ -312,6 +312,22 @@ enum pf_outcome { PF_DONE, PF_FAILED, PF_OVERFLOW };
 enum pf_outcome pf_arrange_functions(struct pf_values *values, struct pf_arranged *arranged,
                                      struct pf_error *error);
 
+/* The cells of function i in functions.csv, of an arrangement by function. Those of numbers may point into it. */
+enum {
+    PF_FUNCTION_KIND,
+    PF_FUNCTION_CONTEXTS,
+    PF_FUNCTION_EXCLUSIVE,
+    PF_FUNCTION_INCLUSIVE,
+    PF_FUNCTION_EXCLUSIVE_PERCENT,
+    PF_FUNCTION_INCLUSIVE_PERCENT,
+    PF_FUNCTION_UNIT,
+    PF_FUNCTION_NAME,
+    PF_FUNCTION_FILE,
+    PF_FUNCTION_COLUMNS
+};
+void pf_function_cells(const struct pf_profile *profile, const struct pf_arranged *arranged, size_t i,
+                       struct pf_cell cells[PF_FUNCTION_COLUMNS]);
+
 /* Makes columns wide enough for both. */
 void pf_widen(struct pf_arranged *arranged, const union pf_number *exclusive,
               const union pf_number *inclusive);

@@ -98,6 +98,31 @@ static struct pf_cell percent_cell(const union pf_number *part, bool real, doubl
     return pf_double(fabs(x) < 1e300 ? x * 100 / whole : x / whole * 100);
 }
 
+void pf_function_cells(const struct pf_profile *profile, const struct pf_arranged *arranged, size_t i,
+                       struct pf_cell cells[PF_FUNCTION_COLUMNS])
+{
+    const struct pf_function *it = &arranged->functions[i];
+    const struct pf_metric *metric = &profile->metrics[arranged->metric];
+    const struct pf_tree *tree = profile->contexts;
+    cells[PF_FUNCTION_KIND] = pf_string(tree->kinds[it->kind]);
+    cells[PF_FUNCTION_CONTEXTS] = pf_uint(it->contexts);
+    for (int c = PF_FUNCTION_EXCLUSIVE; c <= PF_FUNCTION_INCLUSIVE_PERCENT; c++)
+        cells[c] = pf_absent();
+    cells[PF_FUNCTION_UNIT] = pf_string(metric->unit);
+    cells[PF_FUNCTION_NAME] = pf_interned(tree->strings, it->name);
+    cells[PF_FUNCTION_FILE] = pf_interned(tree->strings, it->file);
+    if (!pf_adds_up(metric))
+        return;
+    cells[PF_FUNCTION_EXCLUSIVE] = pf_number_cell(&it->exclusive, arranged->exclusive_real);
+    cells[PF_FUNCTION_EXCLUSIVE_PERCENT] =
+        percent_cell(&it->exclusive, arranged->exclusive_real, arranged->total);
+    if (it->lacking)
+        return;
+    cells[PF_FUNCTION_INCLUSIVE] = pf_number_cell(&it->inclusive, arranged->inclusive_real);
+    cells[PF_FUNCTION_INCLUSIVE_PERCENT] =
+        percent_cell(&it->inclusive, arranged->inclusive_real, arranged->roots);
+}
+
 static bool functions_record(struct pf_metric_walk *walk, struct pf_buf *out)
 {
     uint64_t at = walk->position++;
@@ -106,22 +131,9 @@ static bool functions_record(struct pf_metric_walk *walk, struct pf_buf *out)
                    "kind,contexts,exclusive,inclusive,exclusive_percent,inclusive_percent,unit,name,file\n");
         return true;
     }
-    const struct pf_arranged *arranged = walk->arranged;
-    const struct pf_function *it = &arranged->functions[at - 1];
-    const struct pf_metric *metric = &walk->profile->metrics[walk->metric];
-    bool sums = pf_adds_up(metric), inclusive = sums && !it->lacking;
-    struct pf_cell cells[] = {
-        pf_string(walk->profile->contexts->kinds[it->kind]),
-        pf_uint(it->contexts),
-        sums ? pf_number_cell(&it->exclusive, arranged->exclusive_real) : pf_absent(),
-        inclusive ? pf_number_cell(&it->inclusive, arranged->inclusive_real) : pf_absent(),
-        sums ? percent_cell(&it->exclusive, arranged->exclusive_real, arranged->total) : pf_absent(),
-        inclusive ? percent_cell(&it->inclusive, arranged->inclusive_real, arranged->roots) : pf_absent(),
-        pf_string(metric->unit),
-        name_cell(walk, it->name),
-        name_cell(walk, it->file),
-    };
-    add_row(out, cells, sizeof cells / sizeof *cells);
+    struct pf_cell cells[PF_FUNCTION_COLUMNS];
+    pf_function_cells(walk->profile, walk->arranged, at - 1, cells);
+    add_row(out, cells, PF_FUNCTION_COLUMNS);
     return true;
 }
 

@@ -7,64 +7,98 @@
 #include "formats/kit/print.h"
 #include "formats/kit/utf8.h"
 
-/* A byte that stands not for itself: as a letter or as two hex digits behind a backslash. */
-static size_t put_escaped(char *out, uint8_t byte)
+/* What a byte of text asks for: how many bytes it takes beyond itself, and whether the cell needs quotes. */
+enum { GROWTH = 3, QUOTES = 4 };
+
+/* \xHH takes three bytes more than the byte itself; \t, \n, \r and a doubled quote take one. */
+/* clang-format off */
+static const uint8_t needs[256] = {
+    3, 3, 3, 3, 3, 3, 3, 3, 3, 1, 1, 3, 3, 1, 3, 3, /* 0x00 to 0x0f */
+    3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, /* 0x10 to 0x1f */
+    ['\\'] = 1, ['"'] = 1 | QUOTES, [','] = QUOTES, [0x7f] = 3,
+};
+/* clang-format on */
+
+static size_t text_size(const char *text, size_t size)
+{
+    size_t grown = size;
+    unsigned all = 0;
+    for (size_t i = 0; i < size; i++) {
+        unsigned need = needs[(uint8_t)text[i]];
+        grown += need & GROWTH;
+        all |= need;
+    }
+    return grown + (all & QUOTES ? 2 : 0);
+}
+
+/* One byte with a backslash before it, as itself, as a letter or as two hex digits. */
+static char *put_escaped(char *out, uint8_t byte)
 {
     static const char hex[] = "0123456789ABCDEF";
-    const char *letter = memchr("\nn\rr\tt\\\\", byte, 8);
-    bool known = letter && (byte < 0x20 || byte == '\\');
-    char escaped[] = {'\\', known ? letter[1] : 'x', hex[byte >> 4], hex[byte & 15]};
-    memcpy(out, escaped, sizeof escaped);
-    return known ? 2 : sizeof escaped;
+    *out++ = '\\';
+    switch (byte) {
+    case '\n':
+        *out++ = 'n';
+        break;
+    case '\r':
+        *out++ = 'r';
+        break;
+    case '\t':
+        *out++ = 't';
+        break;
+    case '\\':
+        *out++ = '\\';
+        break;
+    default:
+        *out++ = 'x';
+        *out++ = hex[byte >> 4];
+        *out++ = hex[byte & 15];
+    }
+    return out;
 }
 
-/* What a character of `n` bytes (0: none that is UTF-8) becomes: at most four bytes more than it has. */
-static size_t put_character(char *out, const char *text, size_t n, bool quotes)
+static void add_escaped_text(struct pf_buf *out, const char *text, size_t size)
 {
-    uint8_t byte = (uint8_t)*text;
-    if (!n) { /* the text `\xHH`, lest who undoes escapes take the byte for a character */
-        *out = '\\';
-        return 1 + put_escaped(out + 1, byte);
+    size_t grown = text_size(text, size);
+    char *at = pf_buf_reserve(out, grown);
+    if (!at)
+        return;
+    bool quotes = memchr(text, '"', size) || memchr(text, ',', size);
+    if (quotes)
+        *at++ = '"';
+    for (size_t i = 0; i < size; i++) {
+        uint8_t byte = (uint8_t)text[i];
+        if (byte == '"')
+            *at++ = '"';
+        if (needs[byte] & GROWTH && byte != '"')
+            at = put_escaped(at, byte);
+        else
+            *at++ = text[i];
     }
-    if (byte < 0x20 || byte == '\\' || byte == 0x7f)
-        return put_escaped(out, byte);
-    if (byte == '"' && quotes) {
-        memcpy(out, "\"\"", 2);
-        return 2;
-    }
-    memcpy(out, text, n);
-    return n;
-}
-
-/* Text with escapes and, if `quotes`, doubled quotes. out NULL: its size alone is wanted. */
-static size_t put_text(struct pf_buf *out, const char *text, size_t size, bool quotes)
-{
-    size_t put = 0;
-    for (size_t i = 0; i < size;) {
-        char character[8];
-        size_t wrong, n = pf_utf8((const unsigned char *)text + i, size - i, &wrong);
-        size_t m = put_character(character, text + i, n, quotes);
-        if (out)
-            pf_buf_add(out, character, m);
-        put += m;
-        i += n ? n : 1;
-    }
-    return put;
-}
-
-static bool needs_quotes(const char *text, size_t size)
-{
-    return memchr(text, '"', size) || memchr(text, ',', size);
+    if (quotes)
+        *at = '"';
+    out->size += grown;
 }
 
 void pf_escape(struct pf_buf *out, const char *text, size_t size)
 {
-    put_text(out, text, size, false);
+    char escaped[4];
+    size_t from = 0;
+    for (size_t i = 0; i < size; i++) {
+        uint8_t byte = (uint8_t)text[i];
+        if (!(needs[byte] & GROWTH) || byte == '"')
+            continue;
+        pf_buf_add(out, text + from, i - from);
+        pf_buf_add(out, escaped, (size_t)(put_escaped(escaped, byte) - escaped));
+        from = i + 1;
+    }
+    if (size > from)
+        pf_buf_add(out, text + from, size - from);
 }
 
-void pf_csv_path(struct pf_buf *out, const char *path, size_t size)
+void pf_csv_dir(struct pf_buf *out, const char *path, size_t size)
 {
-    bool quotes = needs_quotes(path, size);
+    bool quotes = memchr(path, '"', size) || memchr(path, ',', size);
     if (quotes)
         pf_buf_char(out, '"');
     for (size_t i = 0; i < size; i++) {
@@ -72,16 +106,6 @@ void pf_csv_path(struct pf_buf *out, const char *path, size_t size)
             pf_buf_char(out, '"');
         pf_buf_char(out, path[i]);
     }
-    if (quotes)
-        pf_buf_char(out, '"');
-}
-
-static void add_escaped_text(struct pf_buf *out, const char *text, size_t size)
-{
-    bool quotes = needs_quotes(text, size);
-    if (quotes)
-        pf_buf_char(out, '"');
-    put_text(out, text, size, quotes);
     if (quotes)
         pf_buf_char(out, '"');
 }
@@ -133,6 +157,30 @@ void pf_csv_cell(struct pf_buf *out, const struct pf_cell *cell)
         out->size += (size_t)(put_number(at, cell) - at);
 }
 
+void pf_csv_path(struct pf_buf *out, const char *path)
+{
+    size_t left = strlen(path);
+    bool quotes = strpbrk(path, "\",") != NULL;
+    if (quotes)
+        pf_buf_char(out, '"');
+    while (left) {
+        size_t wrong, n = pf_utf8((const unsigned char *)path, left, &wrong);
+        uint8_t byte = (uint8_t)*path;
+        char escaped[4];
+        if (byte == '"')
+            pf_buf_str(out, "\"\"");
+        else if (!n || needs[byte] & GROWTH)
+            pf_buf_add(out, escaped, (size_t)(put_escaped(escaped, byte) - escaped));
+        else
+            pf_buf_add(out, path, n);
+        n = n ? n : 1;
+        path += n;
+        left -= n;
+    }
+    if (quotes)
+        pf_buf_char(out, '"');
+}
+
 size_t pf_csv_cell_size(const struct pf_cell *cell)
 {
     if (cell->type == PF_INT)
@@ -149,6 +197,5 @@ size_t pf_csv_cell_size(const struct pf_cell *cell)
         return cell->size + (size_t)2;
     if (cell->plain || pf_text_is_plain(cell->text, cell->size))
         return cell->size;
-    bool quotes = needs_quotes(cell->text, cell->size);
-    return put_text(NULL, cell->text, cell->size, quotes) + (quotes ? 2 : 0);
+    return text_size(cell->text, cell->size);
 }

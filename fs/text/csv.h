@@ -11,12 +11,16 @@
 /*
  * Cells as CSV: RFC 4180 with one row on one line. Quotes around text with a comma or a quote (doubled
  * inside); newline, CR, tab, backslash print as \n \r \t \\, other control characters (below 0x20, and 0x7f)
- * as \xHH; of a byte that is no UTF-8 the text is \xHH, which prints as \\xHH. Numbers as in print.h. An absent cell is empty, and so is empty text.
+ * as \xHH. Numbers as in print.h. An absent cell is empty. Text that is empty prints as nothing; other bytes
+ * (UTF-8 or not) as they are.
  */
 void pf_csv_cell(struct pf_buf *out, const struct pf_cell *cell);
 
+/* A path of SOURCE, NUL-terminated, which may hold any bytes: as text, but bytes that are no UTF-8 print as \xHH too. */
+void pf_csv_path(struct pf_buf *out, const char *path);
+
 /* A path below a folder of ours, which is to be found by what the cell says: quoted, but no byte of it is escaped. */
-void pf_csv_path(struct pf_buf *out, const char *path, size_t size);
+void pf_csv_dir(struct pf_buf *out, const char *path, size_t size);
 
 /* Text as in a cell, but never quoted: for lines that are no CSV. */
 void pf_escape(struct pf_buf *out, const char *text, size_t size);

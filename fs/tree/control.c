@@ -14,13 +14,19 @@
 
 /* .profilefs: what the mount says of itself. */
 
-enum control { CONTROL_DIR, CONTROL_README, CONTROL_PROFILES, CONTROL_STATUS, CONTROL_VERSION, CONTROLS };
+enum control {
+    CONTROL_DIR,
+    CONTROL_README,
+    CONTROL_PROFILES,
+    CONTROL_STATUS,
+    CONTROL_VERSION,
+    CONTROL_TABLES,
+    CONTROLS
+};
 
 static const char *const control_names[] = {
-    [CONTROL_README] = "README.txt",
-    [CONTROL_PROFILES] = "profiles.csv",
-    [CONTROL_STATUS] = "status.txt",
-    [CONTROL_VERSION] = "version",
+    [CONTROL_README] = "README.txt", [CONTROL_PROFILES] = "profiles.csv", [CONTROL_STATUS] = "status.txt",
+    [CONTROL_VERSION] = "version",   [CONTROL_TABLES] = "tables",
 };
 
 enum { STATUS_SIZE = 4096, STATUS_JOBS = 24 };
@@ -59,20 +65,26 @@ static const char readme[] =
     "Files that are no profile are shown as they are. A profile that can't be opened holds error.txt.\n"
     "\n"
     "  .profilefs/profiles.csv        all profiles and their formats\n"
+    "  .profilefs/tables/*.csv        all profiles: a row each (summary), their primary metrics' functions, "
+    "all warnings\n"
     "  .profilefs/status.txt          what this mount is doing just now\n"
     "  .profilefs/version             the program's version\n"
     "\n"
-    "Tables have one header line and one line a row; names come last; an empty cell is no value. Columns of note:\n"
+    "Tables have one header line and one line a row; names come last; an empty cell is no value. Columns of "
+    "note:\n"
     "\n"
-    "  over_contexts      over which contexts a metric adds up: all, frames (functions, not their loops), roots\n"
+    "  over_contexts      over which contexts a metric adds up: all, frames (functions, not their loops), "
+    "roots\n"
     "                     (inclusive values), none\n"
-    "  over_partitions    how threads' values of a context are taken together: sum, min, max, none, or at ID: the\n"
+    "  over_partitions    how threads' values of a context are taken together: sum, min, max, none, or at "
+    "ID: the\n"
     "                     value in the one thread (snapshot, ...) of that id\n"
     "  sum mean min max   over the threads that have a value; sum is what over_partitions says\n"
     "  stddev             of the population\n"
     "  imbalance          max x n / sum, n all threads that hold any value of the metric: 1 is balance\n"
     "  count, contexts    how many threads, contexts have a value\n"
-    "  exclusive          what a function holds itself; inclusive: with what it calls, outermost calls alone\n"
+    "  exclusive          what a function holds itself; inclusive: with what it calls, outermost calls "
+    "alone\n"
     "  ..._percent        of what the exclusive column adds up to; of what the roots hold\n"
     "  caller, callee     names; caller is empty for roots\n"
     "  severity           warning, error (rows are missing), fatal (the file breaks here)\n"
@@ -84,7 +96,7 @@ static const char version[] = "profilefs " PF_VERSION "\n";
 bool pf_control_is(uint64_t ino)
 {
     unsigned kind = (unsigned)(ino >> 32 & 0xff);
-    return ino >> 40 == 0 && (kind == PF_KIND_CONTROL || kind == PF_KIND_LISTING);
+    return ino >> 40 == 0 && (kind == PF_KIND_CONTROL || kind == PF_KIND_LISTING || kind == PF_KIND_TABLES);
 }
 
 bool pf_control_is_status(uint64_t ino)
@@ -210,7 +222,11 @@ static int control_attr(struct pf_fs *fs, uint64_t ino, struct pf_attr *attr)
                         .st_mtim = now,
                         .st_ctim = now,
                         .st_atim = now};
-    if ((ino >> 32 & 0xff) == PF_KIND_LISTING) {
+    if ((ino >> 32 & 0xff) == PF_KIND_TABLES) {
+        int result = pf_tables_stat(fs, item, st);
+        if (result)
+            return result;
+    } else if ((ino >> 32 & 0xff) == PF_KIND_LISTING) {
         pthread_mutex_lock(&fs->lock);
         bool present = fs->listing && fs->listing->number == item;
         st->st_size = present ? (off_t)fs->listing->size : 0;
@@ -236,6 +252,11 @@ int pf_control_lookup(struct pf_fs *fs, uint64_t parent, const char *name, struc
 {
     if (parent == PF_ROOT_INO)
         return control_attr(fs, pf_control_ino(), attr);
+    if (parent == pf_tables_ino()) {
+        uint64_t ino;
+        int result = pf_tables_lookup(fs, name, &ino, job);
+        return result ? result : control_attr(fs, ino, attr);
+    }
     if (parent != pf_control_ino())
         return ENOTDIR;
     uint32_t item = CONTROL_README;
@@ -243,6 +264,8 @@ int pf_control_lookup(struct pf_fs *fs, uint64_t parent, const char *name, struc
         item++;
     if (item == CONTROLS)
         return ENOENT;
+    if (item == CONTROL_TABLES)
+        return control_attr(fs, pf_tables_ino(), attr);
     if (item != CONTROL_PROFILES)
         return control_attr(fs, pf_ino(0, PF_KIND_CONTROL, item), attr);
     pthread_mutex_lock(&fs->lock);
@@ -258,14 +281,16 @@ int pf_control_getattr(struct pf_fs *fs, uint64_t ino, struct pf_attr *attr, str
     return control_attr(fs, ino, attr);
 }
 
-bool pf_control_entry(struct pf_fs *fs, uint64_t number, struct pf_dirent *entry)
+bool pf_control_entry(uint64_t ino, uint64_t number, struct pf_dirent *entry)
 {
-    (void)fs;
+    if (ino == pf_tables_ino())
+        return pf_tables_entry(number, entry);
     if (number + CONTROL_README >= CONTROLS)
         return false;
     strcpy(entry->name, control_names[CONTROL_README + number]);
-    entry->ino = pf_ino(0, PF_KIND_CONTROL, CONTROL_README + (uint32_t)number);
-    entry->type = DT_REG;
+    bool tables = number + CONTROL_README == CONTROL_TABLES;
+    entry->ino = tables ? pf_tables_ino() : pf_ino(0, PF_KIND_CONTROL, CONTROL_README + (uint32_t)number);
+    entry->type = tables ? DT_DIR : DT_REG;
     return true;
 }
 

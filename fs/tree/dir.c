@@ -292,5 +292,5 @@ int pf_fs_readdir(struct pf_dir *dir, uint64_t offset, struct pf_dirent *entry, 
     if (dir->place.instance)
         return profile_entry(dir, offset - DOTS, entry, want_attr, attr);
     entry->next = offset + 1;
-    return pf_control_entry(dir->fs, offset - DOTS, entry);
+    return pf_control_entry(dir->ino, offset - DOTS, entry);
 }

@@ -141,17 +141,18 @@ static int add_row(void *arg, const char *path, const struct pf_found *found, st
     struct tm tm;
     gmtime_r(&found->st.st_mtim.tv_sec, &tm);
     strftime(mtime, sizeof mtime, "%Y-%m-%dT%H:%M:%SZ", &tm);
-    struct pf_cell cells[] = {pf_string(found->driver->name),
-                              pf_string(found->verdict.version),
+    struct pf_cell cells[] = {pf_string(found->driver->name), pf_string(found->verdict.version),
                               S_ISREG(found->st.st_mode) ? pf_int(found->st.st_size) : pf_absent(),
-                              pf_string(mtime),
-                              pf_uint(found->verdict.confidence),
-                              pf_string(path),
-                              pf_string(found->verdict.message)};
+                              pf_string(mtime), pf_uint(found->verdict.confidence)};
+    struct pf_cell message = pf_string(found->verdict.message);
     for (size_t c = 0; c < sizeof cells / sizeof *cells; c++) {
         pf_csv_cell(out, &cells[c]);
-        pf_buf_char(out, c + 1 < sizeof cells / sizeof *cells ? ',' : '\n');
+        pf_buf_char(out, ',');
     }
+    pf_csv_path(out, path);
+    pf_buf_char(out, ',');
+    pf_csv_cell(out, &message);
+    pf_buf_char(out, '\n');
     return out->failed ? pf_fail_memory(error) : 0;
 }
 

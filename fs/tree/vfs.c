@@ -124,6 +124,7 @@ void pf_fs_free(struct pf_fs *fs)
     pf_open_unkeep(fs);
     pf_pool_free(fs->core.pool);
     pf_control_free(fs);
+    pf_tables_free(fs);
     free_nodes(fs);
     pf_blocks_free(fs->core.blocks);
     if (fs->root >= 0)

@@ -125,7 +125,9 @@ static int open_node(struct pf_fs *fs, uint64_t ino, bool once, struct pf_handle
     new->fs = fs;
     new->fd = -1;
     int result;
-    if (pf_control_is(ino)) {
+    if (pf_control_is(ino) && (ino >> 32 & 0xff) == PF_KIND_TABLES) {
+        result = pf_tables_open(fs, ino, &new->fd);
+    } else if (pf_control_is(ino)) {
         new->direct = pf_control_is_status(ino);
         result = pf_control_read(fs, ino, &new->bytes, &new->size);
     } else if (pf_in_source(fs, ino)) {

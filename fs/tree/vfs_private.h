@@ -16,7 +16,7 @@
  *   63      40 39  32 31           0
  *   [instance][ kind ][    item    ]
  */
-enum { PF_KIND_CONTROL = 255, PF_KIND_LISTING = 254 };
+enum { PF_KIND_CONTROL = 255, PF_KIND_LISTING = 254, PF_KIND_TABLES = 253 };
 
 static inline uint64_t pf_ino(uint32_t instance, unsigned kind, uint32_t item)
 {
@@ -75,6 +75,7 @@ struct pf_open_list {
 
 struct pf_probe_memo;
 struct pf_listing;
+struct pf_tables;
 
 /* A device other than SOURCE's that was met last, and when, in monotonic seconds. */
 struct pf_elsewhere {
@@ -114,6 +115,7 @@ struct pf_fs {
     struct pf_probe_memo *memo;
 
     struct pf_listing *listing; /* control.c */
+    struct pf_tables *tables;   /* tables.c */
 };
 
 /* ---- entries.c ---------------------------------------------------------------------------------- */
@@ -252,10 +254,21 @@ int pf_control_lookup(struct pf_fs *fs, uint64_t parent, const char *name, struc
                       struct pf_job **job);
 int pf_control_getattr(struct pf_fs *fs, uint64_t ino, struct pf_attr *attr, struct pf_job **job);
 /* The entries of .profilefs by number; false past the end. */
-bool pf_control_entry(struct pf_fs *fs, uint64_t number, struct pf_dirent *entry);
+bool pf_control_entry(uint64_t ino, uint64_t number, struct pf_dirent *entry);
 /* The text of a control file, allocated for the caller; *size its length. */
 int pf_control_read(struct pf_fs *fs, uint64_t ino, char **text, size_t *size);
 void pf_control_free(struct pf_fs *fs);
 uint64_t pf_control_ino(void);
+
+/* ---- tables.c: .profilefs/tables ---------------------------------------------------------------- */
+
+uint64_t pf_tables_ino(void);
+/* Of the low half of a number: fills mode and size. 0, or ESTALE. */
+int pf_tables_stat(struct pf_fs *fs, uint32_t item, struct stat *st);
+int pf_tables_lookup(struct pf_fs *fs, const char *name, uint64_t *ino, struct pf_job **job);
+bool pf_tables_entry(uint64_t number, struct pf_dirent *entry);
+/* *file: a descriptor of the table's text, the caller's. 0 or an errno value. */
+int pf_tables_open(struct pf_fs *fs, uint64_t ino, int *file);
+void pf_tables_free(struct pf_fs *fs);
 
 #endif

@@ -289,7 +289,7 @@ static void test_control(struct pf_fs *fs)
 {
     struct pf_attr attr;
     struct pf_handle *handle;
-    lists(fs, ".profilefs", ". .. README.txt profiles.csv status.txt version ", ".profilefs is listed");
+    lists(fs, ".profilefs", ". .. README.txt profiles.csv status.txt tables version ", ".profilefs is listed");
     static const char *const files[] = {"README.txt", "status.txt", "version", "profiles.csv"};
     int right = 0;
     for (int i = 0; i < 4; i++) {
