@@ -32,4 +32,20 @@ const struct pf_table *pf_scaling_table(const struct pf_profile *profile);
 /* How the contexts that hold the most of a metric grow with the points, logarithmic both ways. */
 struct pf_lines *pf_scaling_lines(struct pf_profile *profile, unsigned metric, struct pf_error *error);
 
+/*
+ * The functions of several runs, each a line: those that hold or change the most. Title, unit and the runs' names are borrowed
+ * for its life. NULL with *error filled. For one thread.
+ */
+struct pf_runs_picture;
+struct pf_runs_picture *pf_runs_picture_new(const char *title, const char *unit, const char *const *runs,
+                                            size_t n, struct pf_error *error);
+void pf_runs_picture_free(struct pf_runs_picture *picture);
+
+/* Offers a function: what it holds in each run, nan where it is not there. 0, or -1 with *error filled. */
+int pf_runs_picture_add(struct pf_runs_picture *picture, const struct pf_cell *name, const double *values,
+                        struct pf_error *error);
+
+/* Draws it, once all are offered; the walk borrows nothing. */
+struct pf_lines *pf_runs_picture_lines(struct pf_runs_picture *picture, struct pf_error *error);
+
 #endif

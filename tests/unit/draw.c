@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include <libxml/parser.h>
+#include <math.h>
 
 #include "fs/draw/draw.h"
 #include "fs/draw/svg.h"
@@ -189,12 +190,40 @@ static void timelines(void)
     fake_free(&fake);
 }
 
+/* ---- runs --------------------------------------------------------------------------------------- */
+
+static void runs(void)
+{
+    struct pf_error error;
+    const char *names[] = {"run1", "run<2>", "run3"};
+    struct pf_runs_picture *picture = pf_runs_picture_new("time", "ns", names, 3, &error);
+    must(picture);
+    for (int i = 0; i < 40; i++) {
+        char name[16];
+        double values[] = {1000 + i, NAN, 1000 + i};
+        struct pf_cell cell = pf_text(name, (size_t)snprintf(name, sizeof name, "even%d", i));
+        must(!pf_runs_picture_add(picture, &cell, values, &error));
+    }
+    struct pf_cell grown = pf_string("grown"), none = pf_absent();
+    must(!pf_runs_picture_add(picture, &grown, (double[]){10, 10, 900}, &error));
+    must(!pf_runs_picture_add(picture, &none, (double[]){NAN, NAN, NAN}, &error));
+    struct picture drawn = picture_of(pf_runs_picture_lines(picture, &error));
+    char *titles = titles_of(&drawn);
+    is(titles,
+       "run1|run<2>|run3|even29|even30|even31|even32|even33|even34|even35|even36|even37|even38|even39|grown|",
+       "of many functions those that hold the most, and before these what changes");
+    free(titles);
+    free_picture(&drawn);
+    pf_runs_picture_free(picture);
+}
+
 int main(void)
 {
     flames();
     narrow_flames();
     large_flames();
     timelines();
+    runs();
     ok(svg_colour("libc.so", 7) == svg_colour("libc.so", 7), "a module always has one colour");
     return done();
 }
