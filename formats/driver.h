@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "formats/input/folder.h"
 #include "formats/input/source.h"
 #include "formats/kit/cell.h"
 #include "formats/kit/error.h"
@@ -27,7 +28,9 @@ struct pf_probe {
     const char *name; /* of the file or directory */
     bool directory;
     uint64_t size;        /* of the file in bytes; 0 for a directory */
-    int fd;               /* the open file or directory; for the functions below only */
+    int fd;               /* the open file or directory; for the functions below only, as are the next two */
+    uint64_t start;       /* of the file's bytes in what is open */
+    const struct pf_folder *folder; /* the directory, if that has no descriptor */
     unsigned char *bytes; /* head cache, owned by the caller of the probe */
     size_t have;
     size_t plain_have; /* what is known of the following */
@@ -50,8 +53,15 @@ const unsigned char *pf_probe_head(struct pf_probe *probe, size_t want, size_t *
  */
 const unsigned char *pf_probe_plain_head(struct pf_probe *probe, size_t want, size_t *have);
 
+/* Up to `size` bytes of the file at an offset, fewer only at its end; -1 with errno. */
+ssize_t pf_probe_read(const struct pf_probe *probe, void *buffer, size_t size, uint64_t offset);
+
 /* True if a directory probe has this entry (a path without `..`). */
 bool pf_probe_has(struct pf_probe *probe, const char *name);
+/* The first bytes of such a file, at most `size`: how many there are; 0 if it cannot be read. */
+size_t pf_probe_head_of(const struct pf_probe *probe, const char *name, void *bytes, size_t size);
+/* Calls `each` for the entries of the directory at a path in it (".": itself) until it returns nonzero. 0 or an errno value. */
+int pf_probe_list(const struct pf_probe *probe, const char *path, pf_folder_visit *each, void *arg);
 
 /*
  * Confidence, in bits of evidence as libarchive counts them: 0 not mine; 8 one distinctive key or word; 32 a

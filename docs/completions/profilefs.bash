@@ -5,7 +5,7 @@ _profilefs() {
     local commands='ls cat stat tree index check compare formats'
 
     if [[ $previous == -o ]]; then
-        mapfile -t COMPREPLY < <(compgen -W 'metric= instr_map= cache= only_profiles allow_other allow_root' -- "$current")
+        mapfile -t COMPREPLY < <(compgen -W 'metric= instr_map= cache= only_profiles no_archives allow_other allow_root' -- "$current")
         [[ ${COMPREPLY[0]-} == *= ]] && compopt -o nospace 2>/dev/null
         return
     fi

@@ -25,6 +25,6 @@ complete -c profilefs -n "__fish_seen_subcommand_from index" -l report -d 'Print
 complete -c profilefs -n "not __fish_seen_subcommand_from $commands" -s f -d 'Stay in the foreground'
 complete -c profilefs -n "not __fish_seen_subcommand_from $commands" -s d -d 'Debug messages of FUSE'
 complete -c profilefs -n "not __fish_seen_subcommand_from $commands" -s s -d 'Serve with one thread'
-complete -c profilefs -s o -x -a 'metric= instr_map= cache= only_profiles allow_other allow_root' -d 'Mount options'
+complete -c profilefs -s o -x -a 'metric= instr_map= cache= only_profiles no_archives allow_other allow_root' -d 'Mount options'
 complete -c profilefs -l help -d 'Print a summary'
 complete -c profilefs -l version -d 'Print the version'

@@ -200,44 +200,35 @@ bool pf_pointdirs_is_file(const char *name, const char *suffix)
     return *name != '.' && size > end && !strcmp(name + size - end, suffix);
 }
 
-/* The open directory's entries, whatever others have read of it. NULL if it cannot be read. */
-static DIR *list(int directory, const char *name)
+/* What a folder is looked through for. */
+struct look {
+    const struct pf_probe *probe;
+    const char *suffix;
+    unsigned entries, folders, found, least;
+};
+
+static int look_for_file(void *arg, const char *name, unsigned char type)
 {
-    int fd = pf_open_beneath(directory, name, O_RDONLY | O_DIRECTORY);
-    DIR *listing = fd < 0 ? NULL : fdopendir(fd);
-    if (!listing && fd >= 0)
-        close(fd);
-    return listing;
+    struct look *look = arg;
+    (void)type;
+    look->found += pf_pointdirs_is_file(name, look->suffix);
+    return look->found || ++look->entries == ENTRIES_MAX;
 }
 
-static bool has_file(int directory, const char *name, const char *suffix)
+static int look_for_point(void *arg, const char *name, unsigned char type)
 {
-    DIR *listing = list(directory, name);
-    const struct dirent *entry;
-    bool found = false;
-    for (unsigned i = 0; listing && !found && i < ENTRIES_MAX && (entry = readdir(listing)); i++)
-        found = pf_pointdirs_is_file(entry->d_name, suffix);
-    if (listing)
-        closedir(listing);
-    return found;
-}
-
-bool pf_pointdirs_probe(int directory, const char *suffix, unsigned least)
-{
-    DIR *listing = list(directory, ".");
-    const struct dirent *entry;
+    struct look *look = arg, inside = {.suffix = look->suffix};
     struct pf_pointdir point;
-    unsigned found = 0, looked = 0;
-    for (unsigned i = 0;
-         listing && found < least && looked < FOLDERS_MAX && i < ENTRIES_MAX && (entry = readdir(listing));
-         i++) {
-        bool may_be = entry->d_type == DT_DIR || entry->d_type == DT_UNKNOWN;
-        if (!may_be || *entry->d_name == '.' || pf_pointdir_parse(entry->d_name, &point))
-            continue;
-        looked++;
-        found += has_file(directory, entry->d_name, suffix);
+    if ((type == DT_DIR || type == DT_UNKNOWN) && *name != '.' && !pf_pointdir_parse(name, &point)) {
+        look->folders++;
+        if (!pf_probe_list(look->probe, name, look_for_file, &inside))
+            look->found += inside.found;
     }
-    if (listing)
-        closedir(listing);
-    return found >= least;
+    return look->found >= look->least || look->folders == FOLDERS_MAX || ++look->entries == ENTRIES_MAX;
+}
+
+bool pf_pointdirs_probe(const struct pf_probe *probe, const char *suffix, unsigned least)
+{
+    struct look look = {.probe = probe, .suffix = suffix, .least = least};
+    return !pf_probe_list(probe, ".", look_for_point, &look) && look.found >= least;
 }

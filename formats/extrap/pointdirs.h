@@ -73,10 +73,10 @@ int pf_pointdirs_list(struct pf_pointdirs *dirs, struct pf_source *source, const
 size_t pf_pointdirs_first_file(const struct pf_pointdirs *dirs, const char *folder);
 
 /*
- * True if the open directory has at least `least` folders that are named like points and hold a file whose name ends
+ * True if the directory has at least `least` folders that are named like points and hold a file whose name ends
  * so (".cubex"). For probing: looks at no more than a few thousand entries.
  */
-bool pf_pointdirs_probe(int directory, const char *suffix, unsigned least);
+bool pf_pointdirs_probe(const struct pf_probe *probe, const char *suffix, unsigned least);
 
 /* True if a file of this name in a folder of points is one of those: it ends so and does not begin with a dot. */
 bool pf_pointdirs_is_file(const char *name, const char *suffix);

@@ -7,7 +7,7 @@
 
 void pf_pointstudy_probe(struct pf_probe *probe, const char *suffix, struct pf_verdict *verdict)
 {
-    if (pf_pointdirs_probe(probe->fd, suffix, 2))
+    if (pf_pointdirs_probe(probe, suffix, 2))
         verdict->confidence = 16;
 }
 

@@ -469,7 +469,7 @@ static void saved_probe(struct pf_probe *probe, struct pf_verdict *verdict)
     if (have < 30 || memcmp(head, "PK\3\4", 4) != 0)
         return;
     uint64_t from = probe->size > sizeof tail ? probe->size - sizeof tail : 0;
-    ssize_t got = pread(probe->fd, tail, sizeof tail, (off_t)from);
+    ssize_t got = pf_probe_read(probe, tail, sizeof tail, from);
     bool listed =
         got > 0 && names_experiment(tail, (size_t)got) && memmem(tail, (size_t)got, "PK\5\6", 4) != NULL;
     if (!listed && !is_experiment(head, have) && !memmem(head, have, "Extra-P VALUES", 14))

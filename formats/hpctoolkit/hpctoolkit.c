@@ -53,24 +53,10 @@ const struct pf_note_kind hpc_note_kinds[HPC_NOTE_KINDS] = {
 
 /* ---- probing ------------------------------------------------------------------------------------------ */
 
-/* The first bytes of a file in the folder; how many there are, 0 if it can't be read. */
-static size_t head_of(const struct pf_probe *probe, const char *name, unsigned char *bytes, size_t size)
-{
-    int fd = pf_open_beneath(probe->fd, name, O_RDONLY);
-    if (fd < 0)
-        return 0;
-    ssize_t got;
-    do
-        got = pread(fd, bytes, size, 0);
-    while (got < 0 && errno == EINTR);
-    close(fd);
-    return got > 0 ? (size_t)got : 0;
-}
-
 static void probe_meta(const struct pf_probe *probe, struct pf_verdict *verdict)
 {
     unsigned char bytes[16];
-    if (head_of(probe, "meta.db", bytes, sizeof bytes) < sizeof bytes ||
+    if (pf_probe_head_of(probe, "meta.db", bytes, sizeof bytes) < sizeof bytes ||
         memcmp(bytes, "HPCTOOLKITmeta", HPC_META_NAME) != 0)
         return;
     verdict->confidence = 32;
@@ -88,7 +74,7 @@ static void probe_experiment(struct pf_probe *probe, struct pf_verdict *verdict)
         pf_probe_failed(probe, ENOMEM);
         return;
     }
-    bytes[head_of(probe, "experiment.xml", (unsigned char *)bytes, HEAD)] = 0;
+    bytes[pf_probe_head_of(probe, "experiment.xml", (unsigned char *)bytes, HEAD)] = 0;
     const char *version = hpc_experiment_version(bytes);
     if (version) {
         verdict->confidence = 32;

@@ -11,6 +11,20 @@
 /* Most files are told by their first bytes: heads grow only for drivers that ask for more. */
 enum { FIRST_READ = 4096 };
 
+ssize_t pf_probe_read(const struct pf_probe *probe, void *buffer, size_t size, uint64_t offset)
+{
+    ssize_t got;
+    /* What lies behind a member of an archive is none of its bytes. */
+    if (offset >= probe->size)
+        return 0;
+    if (size > probe->size - offset)
+        size = (size_t)(probe->size - offset);
+    do
+        got = pread(probe->fd, buffer, size, (off_t)(probe->start + offset));
+    while (got < 0 && errno == EINTR);
+    return got;
+}
+
 const unsigned char *pf_probe_head(struct pf_probe *probe, size_t want, size_t *have)
 {
     if (probe->directory || want > PF_HEAD_MAX)
@@ -18,9 +32,7 @@ const unsigned char *pf_probe_head(struct pf_probe *probe, size_t want, size_t *
     if (want < FIRST_READ)
         want = FIRST_READ;
     while (!probe->directory && probe->have < want && probe->have < probe->size) {
-        ssize_t n = pread(probe->fd, probe->bytes + probe->have, want - probe->have, (off_t)probe->have);
-        if (n < 0 && errno == EINTR)
-            continue;
+        ssize_t n = pf_probe_read(probe, probe->bytes + probe->have, want - probe->have, probe->have);
         if (n <= 0)
             break;
         probe->have += (size_t)n;
@@ -61,10 +73,48 @@ void pf_probe_failed(struct pf_probe *probe, int code)
         probe->lack = code;
 }
 
+/* The directory at a path in the one that is looked at. NULL with errno. */
+static struct pf_folder *open_folder(const struct pf_probe *probe, const char *path)
+{
+    if (probe->folder)
+        return pf_folder_open(probe->folder, path);
+    int fd = pf_open_beneath(probe->fd, path, O_RDONLY | O_DIRECTORY);
+    return fd < 0 ? NULL : pf_folder_new(fd, NULL);
+}
+
 bool pf_probe_has(struct pf_probe *probe, const char *name)
 {
     struct stat st;
-    return probe->directory && !fstatat(probe->fd, name, &st, AT_SYMLINK_NOFOLLOW);
+    if (!probe->directory)
+        return false;
+    return probe->folder ? !pf_folder_stat(probe->folder, name, &st)
+                         : !fstatat(probe->fd, name, &st, AT_SYMLINK_NOFOLLOW);
+}
+
+size_t pf_probe_head_of(const struct pf_probe *probe, const char *name, void *bytes, size_t size)
+{
+    struct pf_opened opened;
+    struct pf_folder *folder = open_folder(probe, ".");
+    bool open = folder && !pf_folder_file(folder, name, &opened);
+    ssize_t got = 0;
+    if (open) {
+        if (opened.within && size > (uint64_t)opened.st.st_size)
+            size = (size_t)opened.st.st_size;
+        do
+            got = pread(opened.fd, bytes, size, (off_t)opened.start);
+        while (got < 0 && errno == EINTR);
+        close(opened.fd);
+    }
+    pf_folder_free(folder);
+    return got > 0 ? (size_t)got : 0;
+}
+
+int pf_probe_list(const struct pf_probe *probe, const char *path, pf_folder_visit *each, void *arg)
+{
+    struct pf_folder *folder = open_folder(probe, path);
+    int result = folder ? pf_folder_list(folder, each, arg) : errno;
+    pf_folder_free(folder);
+    return result;
 }
 
 static bool is_asked(const struct pf_driver *driver, const struct pf_probe *probe, const char *beside)

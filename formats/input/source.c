@@ -81,30 +81,41 @@ int pf_open_here(int folder, const char *name, int flags)
     return open_beneath(folder, name, flags, RESOLVE_NO_XDEV);
 }
 
-struct pf_source *pf_source_new(int directory, const char *name, struct pf_error *error)
+struct pf_source *pf_source_in(const struct pf_folder *folder, const char *name, struct pf_error *error)
 {
     struct pf_source *source = calloc(1, sizeof *source);
     if (!source) {
         pf_fail_memory(error);
         return NULL;
     }
+    struct stat st = {0};
     pthread_mutex_init(&source->lock, NULL);
     pthread_mutex_init(&source->folder_lock, NULL);
     source->access.mode = 0444;
-    source->directory = -1;
-    source->folder = fcntl(directory, F_DUPFD_CLOEXEC, 3);
+    source->folder = pf_folder_open(folder, ".");
+    int result = !source->folder ? errno : pf_folder_stat(folder, name, &st);
+    if (!result && S_ISDIR(st.st_mode) && !(source->directory = pf_folder_open(folder, name)))
+        result = errno;
+    if (!result && S_ISLNK(st.st_mode))
+        result = ELOOP;
     source->name = strdup(name);
-    if (source->folder < 0 || !source->name) {
+    if (!result && source->name)
+        return source;
+    pf_fail(error, result ? result : ENOMEM, "%s", strerror(result ? result : ENOMEM));
+    pf_source_free(source);
+    return NULL;
+}
+
+struct pf_source *pf_source_new(int directory, const char *name, struct pf_error *error)
+{
+    int fd = fcntl(directory, F_DUPFD_CLOEXEC, 3);
+    struct pf_folder *folder = fd < 0 ? NULL : pf_folder_new(fd, NULL);
+    if (!folder) {
         pf_fail(error, errno, "%s", strerror(errno));
-        pf_source_free(source);
         return NULL;
     }
-    source->directory = pf_open_beneath(directory, name, O_RDONLY | O_DIRECTORY);
-    if (source->directory < 0 && errno != ENOTDIR) {
-        pf_fail(error, errno, "%s", strerror(errno));
-        pf_source_free(source);
-        return NULL;
-    }
+    struct pf_source *source = pf_source_in(folder, name, error);
+    pf_folder_free(folder);
     return source;
 }
 
@@ -115,10 +126,8 @@ void pf_source_free(struct pf_source *source)
     for (size_t i = 0; i < source->count; i++)
         pf_input_free(source->inputs[i]);
     free(source->inputs);
-    if (source->directory >= 0)
-        close(source->directory);
-    if (source->folder >= 0)
-        close(source->folder);
+    pf_folder_free(source->directory);
+    pf_folder_free(source->folder);
     pthread_mutex_destroy(&source->folder_lock);
     pthread_mutex_destroy(&source->lock);
     free(source->name);
@@ -131,10 +140,11 @@ const char *pf_source_name(const struct pf_source *source)
 }
 
 /* The folder that an input's name is relative to, and that name. */
-static int place_of(const struct pf_source *source, const char *name, const char **relative)
+static const struct pf_folder *place_of(const struct pf_source *source, const char *name,
+                                        const char **relative)
 {
     *relative = name ? name : source->name;
-    return name && source->directory >= 0 ? source->directory : source->folder;
+    return name && source->directory ? source->directory : source->folder;
 }
 
 struct pf_access pf_source_access(struct pf_source *source)
@@ -149,7 +159,7 @@ void pf_source_note_access(struct pf_source *source, int directory, const char *
                            bool through)
 {
     struct stat bare = *st;
-    if (source->lists)
+    if (source->lists && directory != -1)
         bare.st_mode = pf_mode_without_list(directory, name, bare.st_mode);
     struct pf_access access = through ? pf_access_through(&bare) : pf_access_of(&bare);
     pthread_mutex_lock(&source->folder_lock);
@@ -161,17 +171,17 @@ void pf_source_note_access(struct pf_source *source, int directory, const char *
 static void note_place(struct pf_source *source, const char *name, const struct stat *st)
 {
     const char *relative;
-    int folder = place_of(source, name, &relative);
+    const struct pf_folder *folder = place_of(source, name, &relative);
     for (const char *slash = strchr(relative, '/'); *relative != '/' && slash;
          slash = strchr(slash + 1, '/')) {
         struct stat above;
         char *path = strndup(relative, (size_t)(slash - relative));
-        if (!path || fstatat(folder, path, &above, AT_SYMLINK_NOFOLLOW))
+        if (!path || pf_folder_stat(folder, path, &above))
             above = (struct stat){.st_mode = S_IFDIR | 0700, .st_uid = geteuid()};
-        pf_source_note_access(source, folder, path ? path : "", &above, true);
+        pf_source_note_access(source, pf_folder_fd(folder), path ? path : "", &above, true);
         free(path);
     }
-    pf_source_note_access(source, *relative == '/' ? AT_FDCWD : folder, relative, st, false);
+    pf_source_note_access(source, *relative == '/' ? AT_FDCWD : pf_folder_fd(folder), relative, st, false);
 }
 
 static int64_t now_ns(void)
@@ -205,49 +215,59 @@ void pf_source_set_matters(struct pf_source *source, pf_matters *matters)
 static int stamp_now(struct pf_source *source, const char *name, struct pf_stamp *stamp)
 {
     const char *relative;
-    int folder = place_of(source, name, &relative), lack = 0;
+    const struct pf_folder *folder = place_of(source, name, &relative);
+    int lack = 0;
     struct stat st;
     *stamp = (struct pf_stamp){0};
+    if (source->gone)
+        return 0;
     if (name && pf_source_listing_now(source, name, stamp, &lack))
         return lack;
-    if (!fstatat(folder, relative, &st, *relative == '/' ? 0 : AT_SYMLINK_NOFOLLOW) && S_ISREG(st.st_mode))
+    if (!(*relative == '/' ? stat(relative, &st) : pf_folder_stat(folder, relative, &st)) &&
+        S_ISREG(st.st_mode))
         *stamp = pf_stamp_of(&st);
     return 0;
 }
 
-/* Never to hang on a FIFO: only what turns out to be a regular file is waited for. */
-static int open_place(const struct pf_input *input)
+/* Never to hang on a FIFO: only what turns out to be a regular file is waited for. 0 or an errno value. */
+static int open_place(const struct pf_input *input, struct pf_opened *opened)
 {
     const char *relative;
-    int folder = place_of(input->source, input->name, &relative);
-    if (*relative == '/')
-        return open(relative, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
-    return pf_open_beneath(folder, relative, O_RDONLY);
+    const struct pf_folder *folder = place_of(input->source, input->name, &relative);
+    if (*relative != '/')
+        return pf_folder_file(folder, relative, opened);
+    *opened = (struct pf_opened){.fd = open(relative, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK)};
+    if (opened->fd < 0)
+        return errno;
+    if (!fstat(opened->fd, &opened->st) && S_ISREG(opened->st.st_mode))
+        return 0;
+    close(opened->fd);
+    return EINVAL;
 }
 
 static int open_input(struct pf_input *input, struct pf_error *error)
 {
-    struct stat st;
-    int fd = input->source->gone ? -1 : open_place(input);
+    struct pf_opened opened;
+    struct stat held = {0};
     if (input->source->gone)
         return pf_fail(error, ESTALE, "the file has changed");
-    if (fd < 0)
-        return pf_fail(error, errno, "%s", strerror(errno));
-    if (fstat(fd, &st) || !S_ISREG(st.st_mode)) {
-        close(fd);
-        return pf_fail(error, EINVAL, "not a regular file");
-    }
-    pf_outlast_clock_tick(fd, &st);
-    note_place(input->source, input->name, &st);
-    struct pf_stamp stamp = pf_stamp_of(&st);
-    if (input->present && !pf_stamp_same(&stamp, &input->stamp)) {
-        close(fd);
+    int result = open_place(input, &opened);
+    if (result)
+        return pf_fail(error, result, "%s", result == EINVAL ? "not a regular file" : strerror(result));
+    if (!opened.within)
+        pf_outlast_clock_tick(opened.fd, &opened.st);
+    note_place(input->source, input->name, &opened.st);
+    struct pf_stamp stamp = pf_stamp_of(&opened.st);
+    if (fstat(opened.fd, &held) || (input->present && !pf_stamp_same(&stamp, &input->stamp))) {
+        close(opened.fd);
         return pf_fail(error, ESTALE, "the file has changed");
     }
     input->present = true;
-    input->fd = fd;
+    input->fd = opened.fd;
+    input->start = opened.start;
     input->stamp = stamp;
-    input->links = st.st_nlink;
+    input->held = opened.within ? pf_stamp_of(&held) : stamp;
+    input->links = held.st_nlink;
     return 0;
 }
 
@@ -366,8 +386,8 @@ static bool is_intact(const struct pf_input *input)
         return false;
     struct pf_stamp now = pf_stamp_of(&st);
     if (st.st_nlink != input->links)
-        now.ctime_ns = input->stamp.ctime_ns;
-    return pf_stamp_same(&now, &input->stamp);
+        now.ctime_ns = input->held.ctime_ns;
+    return pf_stamp_same(&now, &input->held);
 }
 
 int pf_input_done(struct pf_input *input, struct pf_error *error)
@@ -401,7 +421,7 @@ ssize_t pf_input_read_file(const struct pf_input *input, void *buffer, size_t si
     if (input->fd < 0)
         return pf_fail_at(error, ESTALE, (int64_t)offset, "the file has changed");
     while (done < size) {
-        ssize_t n = pread(input->fd, at + done, size - done, (off_t)(offset + done));
+        ssize_t n = pread(input->fd, at + done, size - done, (off_t)(input->start + offset + done));
         if (n < 0 && errno == EINTR)
             continue;
         if (n < 0)
@@ -471,7 +491,8 @@ bool pf_source_intact(struct pf_source *source)
 
 size_t pf_source_descriptors(struct pf_source *source)
 {
-    size_t n = (source->folder >= 0) + (source->directory >= 0);
+    size_t n = (size_t)(source->folder && pf_folder_fd(source->folder) >= 0) +
+               (size_t)(source->directory && pf_folder_fd(source->directory) >= 0);
     pthread_mutex_lock(&source->lock);
     for (size_t i = 0; i < source->count; i++)
         n += source->inputs[i]->fd >= 0;
@@ -491,8 +512,9 @@ void pf_source_let_go(struct pf_source *source)
     pthread_mutex_lock(&source->lock);
     for (size_t i = 0; i < source->count; i++)
         close_descriptor(&source->inputs[i]->fd);
-    close_descriptor(&source->directory);
-    close_descriptor(&source->folder);
+    pf_folder_free(source->directory);
+    pf_folder_free(source->folder);
+    source->directory = source->folder = NULL;
     source->gone = true;
     pthread_mutex_unlock(&source->lock);
 }
@@ -526,9 +548,9 @@ int pf_source_matches(struct pf_source *source, const char *name, const struct p
     int lack = stamp_now(source, name, &now);
     bool same = !lack && pf_stamp_same(&now, stamp);
     const char *relative;
-    int folder = place_of(source, name, &relative);
+    const struct pf_folder *folder = place_of(source, name, &relative);
     struct stat st;
-    if (same && !fstatat(folder, relative, &st, *relative == '/' ? 0 : AT_SYMLINK_NOFOLLOW) &&
+    if (same && !(*relative == '/' ? stat(relative, &st) : pf_folder_stat(folder, relative, &st)) &&
         S_ISREG(st.st_mode))
         note_place(source, name, &st);
     return lack ? -lack : same;

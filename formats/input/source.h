@@ -34,6 +34,9 @@ bool pf_stamp_same(const struct pf_stamp *a, const struct pf_stamp *b);
  * symbolic links. NULL with *error filled on failure.
  */
 struct pf_source *pf_source_new(int directory, const char *name, struct pf_error *error);
+/* The same in any folder, of an archive too. */
+struct pf_folder;
+struct pf_source *pf_source_in(const struct pf_folder *folder, const char *name, struct pf_error *error);
 void pf_source_free(struct pf_source *source);
 
 /* Whether a name in the source's folder may be of interest to it. */

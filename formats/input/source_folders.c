@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "formats/kit/hash.h"
 
@@ -17,52 +15,42 @@
 enum listed { FILES, FOLDERS };
 static const char *const listings[] = {PF_FOLDER, PF_FOLDERS};
 
-static int folder_of(const struct pf_source *source)
+static const struct pf_folder *folder_of(const struct pf_source *source)
 {
-    return source->directory >= 0 ? source->directory : source->folder;
+    return source->directory ? source->directory : source->folder;
 }
 
-/* A listing of its own: two at once must not move each other's place. NULL with errno. */
-static DIR *open_folder(const struct pf_source *source)
-{
-    int fd = openat(folder_of(source), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    DIR *listing = fd < 0 ? NULL : fdopendir(fd);
-    if (!listing && fd >= 0)
-        close(fd);
-    return listing;
-}
+/* A walk over the entries of a folder that matter, either the folders among them or everything else. */
+struct listing {
+    const struct pf_source *source;
+    const struct pf_folder *folder;
+    enum listed listed;
+    pf_entry *entry; /* what they are given to; NULL: */
+    struct pf_stamp digest;
+    void *arg;
+};
 
-static bool is_folder(DIR *listing, const struct dirent *entry)
+static bool is_folder(const struct pf_folder *folder, const char *name, unsigned char type)
 {
     struct stat st;
-    if (entry->d_type != DT_UNKNOWN)
-        return entry->d_type == DT_DIR;
-    return !fstatat(dirfd(listing), entry->d_name, &st, AT_SYMLINK_NOFOLLOW) && S_ISDIR(st.st_mode);
-}
-
-/* The next entry that matters, either of the folders or of everything else; or NULL. */
-static const struct dirent *next_that_matters(const struct pf_source *source, DIR *listing,
-                                              enum listed listed)
-{
-    const struct dirent *found;
-    while ((found = readdir(listing)))
-        if (strcmp(found->d_name, ".") != 0 && strcmp(found->d_name, "..") != 0 &&
-            (!source->matters || source->matters(found->d_name)) &&
-            is_folder(listing, found) == (listed == FOLDERS))
-            break;
-    return found;
+    if (type != DT_UNKNOWN)
+        return type == DT_DIR;
+    return !pf_folder_stat(folder, name, &st) && S_ISDIR(st.st_mode);
 }
 
 /* Names in any order come to the same digest. */
-static struct pf_stamp digest_of(const struct pf_source *source, DIR *listing, enum listed listed)
+static int list_one(void *arg, const char *name, unsigned char type)
 {
-    struct pf_stamp digest = {.device = 1}; /* not all zero: the folder is there */
-    const struct dirent *found;
-    while ((found = next_that_matters(source, listing, listed))) {
-        digest.size++;
-        digest.inode += pf_hash(0, found->d_name, strlen(found->d_name));
-    }
-    return digest;
+    struct listing *listing = arg;
+    const struct pf_source *source = listing->source;
+    if ((source->matters && !source->matters(name)) ||
+        is_folder(listing->folder, name, type) != (listing->listed == FOLDERS))
+        return 0;
+    if (listing->entry)
+        return listing->entry(listing->arg, name, type);
+    listing->digest.size++;
+    listing->digest.inode += pf_hash(0, name, strlen(name));
+    return 0;
 }
 
 /*
@@ -75,22 +63,23 @@ static int folder_now(struct pf_source *source, enum listed listed, struct pf_st
     struct stat st;
     int lack = 0;
     *digest = (struct pf_stamp){0};
-    if (fstat(folder_of(source), &st) || !S_ISDIR(st.st_mode))
+    if (source->gone || pf_folder_stat(folder_of(source), ".", &st) || !S_ISDIR(st.st_mode))
         return 0;
     struct pf_stamp times = pf_stamp_of(&st);
-    pf_source_note_access(source, folder_of(source), "", &st, false);
+    pf_source_note_access(source, pf_folder_fd(folder_of(source)), "", &st, false);
     pthread_mutex_lock(&source->folder_lock);
     if (!pf_stamp_same(&times, &names->times)) {
-        DIR *listing = open_folder(source);
-        names->digest = (struct pf_stamp){0};
-        names->times = (struct pf_stamp){0};
-        if (listing) {
-            pf_outlast_clock_tick(dirfd(listing), &st);
+        struct listing listing = {.source = source, .folder = folder_of(source), .listed = listed};
+        listing.digest.device = 1; /* not all zero: the folder is there */
+        names->digest = names->times = (struct pf_stamp){0};
+        if (pf_folder_fd(listing.folder) >= 0)
+            pf_outlast_clock_tick(pf_folder_fd(listing.folder), &st);
+        int failed = pf_folder_list(listing.folder, list_one, &listing);
+        if (!failed) {
             names->times = pf_stamp_of(&st);
-            names->digest = digest_of(source, listing, listed);
-            closedir(listing);
-        } else if (pf_is_lack(errno)) {
-            lack = errno;
+            names->digest = listing.digest;
+        } else if (pf_is_lack(failed)) {
+            lack = failed;
         }
     }
     *digest = names->digest;
@@ -109,17 +98,19 @@ static bool is_inner_folder(const char *name)
 static int inner_folder_now(struct pf_source *source, const char *name, struct pf_stamp *stamp)
 {
     struct stat st;
-    errno = 0;
-    int fd = source->directory < 0 ? -1 : pf_open_beneath(source->directory, name, O_PATH | O_DIRECTORY);
-    int lack = fd < 0 && pf_is_lack(errno) ? errno : 0;
+    char folder[NAME_MAX + 1];
+    size_t size = strlen(name) - 1; /* without the slash */
     *stamp = (struct pf_stamp){0};
-    if (fd >= 0 && !fstat(fd, &st)) {
-        pf_source_note_access(source, fd, "", &st, false);
+    if (!source->directory || size >= sizeof folder)
+        return 0;
+    memcpy(folder, name, size);
+    folder[size] = 0;
+    int result = pf_folder_stat(source->directory, folder, &st);
+    if (!result && S_ISDIR(st.st_mode)) {
+        pf_source_note_access(source, pf_folder_fd(source->directory), folder, &st, false);
         *stamp = pf_stamp_of(&st);
     }
-    if (fd >= 0)
-        close(fd);
-    return lack;
+    return pf_is_lack(result) ? result : 0;
 }
 
 bool pf_source_listing_now(struct pf_source *source, const char *name, struct pf_stamp *stamp, int *lack)
@@ -135,18 +126,29 @@ bool pf_source_listing_now(struct pf_source *source, const char *name, struct pf
     return true;
 }
 
+/* What may matter of a source that is a directory. */
+struct minding {
+    struct pf_source *source;
+    pf_matters *matters;
+};
+
+static int mind_one(void *arg, const char *name, unsigned char type)
+{
+    const struct minding *minding = arg;
+    const struct pf_folder *folder = minding->source->directory;
+    struct stat st;
+    if ((!minding->matters || minding->matters(name)) && type != DT_DIR &&
+        !pf_folder_stat(folder, name, &st) && S_ISREG(st.st_mode))
+        pf_source_note_access(minding->source, pf_folder_fd(folder), name, &st, false);
+    return 0;
+}
+
 void pf_source_mind_others(struct pf_source *source, pf_matters *matters)
 {
+    struct minding minding = {source, matters};
     source->lists = true;
-    DIR *listing = source->directory < 0 ? NULL : open_folder(source);
-    for (const struct dirent *found; listing && (found = readdir(listing));) {
-        struct stat st;
-        if ((!matters || matters(found->d_name)) && found->d_type != DT_DIR &&
-            !fstatat(source->directory, found->d_name, &st, AT_SYMLINK_NOFOLLOW) && S_ISREG(st.st_mode))
-            pf_source_note_access(source, source->directory, found->d_name, &st, false);
-    }
-    if (listing)
-        closedir(listing);
+    if (source->directory)
+        pf_folder_list(source->directory, mind_one, &minding);
 }
 
 /* ---- listing ------------------------------------------------------------------------------------ */
@@ -171,15 +173,14 @@ static int record_folder(struct pf_source *source, enum listed listed, struct pf
 static int list(struct pf_source *source, enum listed listed, pf_entry *entry, void *arg,
                 struct pf_error *error)
 {
-    DIR *listing = open_folder(source);
-    if (!listing)
-        return pf_fail(error, errno, "%s", strerror(errno));
-    const struct dirent *found;
-    int failed = record_folder(source, listed, error), ended = failed;
-    while (!ended && (found = next_that_matters(source, listing, listed)))
-        ended = entry(arg, found->d_name, found->d_type);
-    closedir(listing);
-    return failed;
+    struct listing listing = {
+        .source = source, .folder = folder_of(source), .listed = listed, .entry = entry, .arg = arg};
+    if (source->gone)
+        return pf_fail(error, ESTALE, "the file has changed");
+    if (record_folder(source, listed, error))
+        return -1;
+    int result = pf_folder_list(listing.folder, list_one, &listing);
+    return result ? pf_fail(error, result, "%s", strerror(result)) : 0;
 }
 
 int pf_source_list(struct pf_source *source, pf_entry *entry, void *arg, struct pf_error *error)
@@ -192,15 +193,17 @@ int pf_source_list_folders(struct pf_source *source, pf_entry *entry, void *arg,
     return list(source, FOLDERS, entry, arg, error);
 }
 
-/* Records the folder as it was when its listing was opened. */
-static int record_inner_folder(struct pf_source *source, const char *name, DIR *listing,
+/* Records the folder as it was before its listing. */
+static int record_inner_folder(struct pf_source *source, const char *name, const struct pf_folder *folder,
                                struct pf_error *error)
 {
     struct stat st;
-    if (fstat(dirfd(listing), &st))
-        return pf_fail(error, errno, "%s", strerror(errno));
-    pf_outlast_clock_tick(dirfd(listing), &st);
-    pf_source_note_access(source, dirfd(listing), "", &st, false);
+    int result = pf_folder_stat(folder, ".", &st);
+    if (result)
+        return pf_fail(error, result, "%s", strerror(result));
+    if (pf_folder_fd(folder) >= 0)
+        pf_outlast_clock_tick(pf_folder_fd(folder), &st);
+    pf_source_note_access(source, pf_folder_fd(folder), "", &st, false);
     pthread_mutex_lock(&source->lock);
     struct pf_input *input = pf_source_find(source, name);
     if (!input && (input = pf_source_add(source, name, error))) {
@@ -211,25 +214,26 @@ static int record_inner_folder(struct pf_source *source, const char *name, DIR *
     return input ? 0 : -1;
 }
 
+static int list_inner(void *arg, const char *name, unsigned char type)
+{
+    struct listing *listing = arg;
+    return is_folder(listing->folder, name, type) ? 0 : listing->entry(listing->arg, name, type);
+}
+
 int pf_source_list_in(struct pf_source *source, const char *folder, pf_entry *entry, void *arg,
                       struct pf_error *error)
 {
     char name[NAME_MAX + 2];
     if ((size_t)snprintf(name, sizeof name, "%s/", folder) >= sizeof name)
         return pf_fail(error, ENAMETOOLONG, "%s", strerror(ENAMETOOLONG));
-    int fd = source->directory < 0 ? -1 : pf_open_beneath(source->directory, name, O_RDONLY | O_DIRECTORY);
-    DIR *listing = fd < 0 ? NULL : fdopendir(fd);
-    if (!listing) {
-        pf_fail(error, errno, "%s", strerror(errno));
-        if (fd >= 0)
-            close(fd);
-        return -1;
-    }
-    const struct dirent *found;
-    int failed = record_inner_folder(source, name, listing, error), ended = failed;
-    while (!ended && (found = readdir(listing)))
-        if (!is_folder(listing, found))
-            ended = entry(arg, found->d_name, found->d_type);
-    closedir(listing);
+    errno = ENOTDIR;
+    struct pf_folder *inner = source->directory ? pf_folder_open(source->directory, folder) : NULL;
+    if (!inner)
+        return pf_fail(error, errno, "%s", strerror(errno));
+    struct listing listing = {.source = source, .folder = inner, .entry = entry, .arg = arg};
+    int failed = record_inner_folder(source, name, inner, error), result = 0;
+    if (!failed && (result = pf_folder_list(inner, list_inner, &listing)))
+        failed = pf_fail(error, result, "%s", strerror(result));
+    pf_folder_free(inner);
     return failed;
 }

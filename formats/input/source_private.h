@@ -4,6 +4,7 @@
 
 #include <pthread.h>
 
+#include "formats/input/folder.h"
 #include "formats/input/source.h"
 
 /* What the source's own files share. */
@@ -12,21 +13,23 @@ struct pf_inflate;
 
 struct pf_input {
     struct pf_source *source;
-    char *name;   /* as given to pf_source_open; NULL: the source itself; absolute: named by the user */
-    bool present; /* when it was opened */
-    int fd;       /* -1: absent, a listing, or no longer needed */
+    char *name;     /* as given to pf_source_open; NULL: the source itself; absolute: named by the user */
+    bool present;   /* when it was opened */
+    int fd;         /* -1: absent, a listing, or no longer needed */
+    uint64_t start; /* its first byte in what is open: that of an archive, if it is a member */
     struct pf_stamp stamp;
-    nlink_t links;              /* how many names the file had when it was opened */
+    struct pf_stamp held;       /* of what is open, and */
+    nlink_t links;              /* how many names it had when it was opened */
     struct pf_input *view;      /* what the file inflates to, once somebody has asked for it */
     struct pf_input *packed;    /* of such a view: the file */
     struct pf_inflate *inflate; /* and how it is read */
 };
 
 struct pf_source {
-    int folder;    /* that the entry stands in */
-    char *name;    /* of the entry */
-    int directory; /* the entry itself if it is a directory, else -1 */
-    bool gone;     /* let go of: all descriptors are -1 */
+    struct pf_folder *folder;    /* that the entry stands in */
+    char *name;                  /* of the entry */
+    struct pf_folder *directory; /* the entry itself if it is a directory, else NULL */
+    bool gone;                   /* let go of: there are neither folders nor descriptors any more */
     pthread_mutex_t lock;
     struct pf_input **inputs;
     size_t count;

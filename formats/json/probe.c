@@ -24,7 +24,7 @@ static ssize_t read_look(void *arg, void *buffer, size_t size, uint64_t offset, 
         memcpy(buffer, look->head + offset, size);
         return (ssize_t)size;
     }
-    ssize_t got = pread(look->fd, buffer, size, (off_t)offset);
+    ssize_t got = look->probe ? pf_probe_read(look->probe, buffer, size, offset) : 0;
     return got < 0 ? pf_fail(error, errno, "%s", strerror(errno)) : got;
 }
 
@@ -46,7 +46,7 @@ static void inflate_head(struct pf_json_look *look, struct pf_error *error)
                       : pf_fail_memory(error);
     look->head = look->inflated;
     look->have = got > 0 ? (size_t)got : 0;
-    look->fd = -1;
+    look->probe = NULL;
 }
 
 struct pf_json *pf_json_look(struct pf_probe *probe, struct pf_json_look *look, bool gzip, unsigned flags,
@@ -54,7 +54,7 @@ struct pf_json *pf_json_look(struct pf_probe *probe, struct pf_json_look *look, 
 {
     struct pf_error error = {0};
     size_t have;
-    *look = (struct pf_json_look){.fd = probe->fd};
+    *look = (struct pf_json_look){.probe = probe};
     if (probe->directory)
         return NULL;
     look->head = pf_probe_head(probe, 512, &look->have);

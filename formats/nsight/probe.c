@@ -53,8 +53,8 @@ static bool is_enough(const struct sighting *sighting)
 }
 
 /* Looks at the pages that the first one leads to. page: room for one. */
-static void look_below(struct sighting *sighting, int fd, const unsigned char *first, size_t page_size,
-                       unsigned char *page)
+static void look_below(struct sighting *sighting, const struct pf_probe *probe, const unsigned char *first,
+                       size_t page_size, unsigned char *page)
 {
     uint32_t cells = be16(first + HEADER + CELLS);
     for (uint32_t i = 0; i <= cells && i < PAGES_MAX && !is_enough(sighting); i++) {
@@ -65,7 +65,7 @@ static void look_below(struct sighting *sighting, int fd, const unsigned char *f
             at = be16(first + at);
         if (at + 4 > page_size || !be32(first + at))
             return;
-        ssize_t n = pread(fd, page, page_size, (off_t)((uint64_t)(be32(first + at) - 1) * page_size));
+        ssize_t n = pf_probe_read(probe, page, page_size, (uint64_t)(be32(first + at) - 1) * page_size);
         if (n > 0)
             look_at(sighting, page, (size_t)n);
     }
@@ -85,7 +85,7 @@ void nsight_probe(struct pf_probe *probe, struct pf_verdict *verdict)
     if (bytes[HEADER] == INNER && have >= page_size && page_size >= 512) {
         unsigned char *page = malloc(page_size);
         if (page)
-            look_below(&sighting, probe->fd, bytes, page_size, page);
+            look_below(&sighting, probe, bytes, page_size, page);
         else
             pf_probe_failed(probe, ENOMEM);
         free(page);

@@ -1,14 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 #include "formats/otf2/otf2.h"
 
-#include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 #include "formats/kit/array.h"
 
@@ -29,34 +26,27 @@ static void take_first(char best[256], const char *name)
         strcpy(best, name);
 }
 
-static bool has_magic(int folder, const char *name)
+struct look {
+    char name[256];
+    unsigned entries;
+};
+
+static int look_at(void *arg, const char *name, unsigned char type)
 {
-    char magic[6];
-    int fd = pf_open_beneath(folder, name, O_RDONLY | O_NONBLOCK);
-    ssize_t got = fd < 0 ? -1 : pread(fd, magic, sizeof magic, 0);
-    if (fd >= 0)
-        close(fd);
-    return got == sizeof magic && magic[0] == OTF2_CHUNK && (magic[1] == 'B' || magic[1] == '#') &&
-           !memcmp(magic + 2, "OTF2", 4);
+    enum { ENTRIES_MAX = 4096 };
+    struct look *look = arg;
+    (void)type;
+    take_first(look->name, name);
+    return ++look->entries == ENTRIES_MAX;
 }
 
 static void probe(struct pf_probe *probe, struct pf_verdict *verdict)
 {
-    enum { ENTRIES_MAX = 4096 };
-    char name[256] = "";
-    const struct dirent *entry;
-    int fd = pf_open_beneath(probe->fd, ".", O_RDONLY | O_DIRECTORY);
-    DIR *listing = fd < 0 ? NULL : fdopendir(fd);
-    if (!listing) {
-        pf_probe_failed(probe, errno);
-        if (fd >= 0)
-            close(fd);
-        return;
-    }
-    for (int i = 0; i < ENTRIES_MAX && (entry = readdir(listing)); i++)
-        take_first(name, entry->d_name);
-    closedir(listing);
-    if (*name && has_magic(probe->fd, name))
+    struct look look = {{0}, 0};
+    char magic[6];
+    pf_probe_failed(probe, pf_probe_list(probe, ".", look_at, &look));
+    if (*look.name && pf_probe_head_of(probe, look.name, magic, sizeof magic) == sizeof magic &&
+        magic[0] == OTF2_CHUNK && (magic[1] == 'B' || magic[1] == '#') && !memcmp(magic + 2, "OTF2", 4))
         verdict->confidence = 32;
 }
 

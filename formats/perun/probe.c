@@ -43,12 +43,9 @@ static ssize_t read_text(void *arg, void *buffer, size_t size, uint64_t offset, 
     if (from_head)
         memcpy(buffer, text->head + offset, from_head);
     ssize_t got = 0;
-    while (from_head < size && (got = pread(text->probe->fd, (char *)buffer + from_head, size - from_head,
-                                            (off_t)(offset + from_head))) != 0) {
-        if (got < 0 && errno != EINTR)
-            break;
-        from_head += got > 0 ? (size_t)got : 0;
-    }
+    while (from_head < size && (got = pf_probe_read(text->probe, (char *)buffer + from_head, size - from_head,
+                                                    offset + from_head)) > 0)
+        from_head += (size_t)got;
     return (ssize_t)from_head;
 }
 

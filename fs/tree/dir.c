@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "fs/profile/names.h"
 #include "fs/tree/vfs_private.h"
@@ -18,9 +16,9 @@ struct pf_dir {
     uint64_t ino;
     bool root;
     /* SOURCE: */
-    struct pf_entry *entry; /* held; NULL: not in SOURCE */
-    int fd;                 /* -1: all has been listed; crawlers keep folders open long after that */
-    char *names;            /* one after the other, each with its NUL */
+    struct pf_entry *entry;   /* held; NULL: not in SOURCE */
+    struct pf_folder *folder; /* NULL: all has been listed; crawlers keep folders open long after that */
+    char *names;              /* one after the other, each with its NUL */
     size_t names_size;
     /* a profile: */
     struct pf_place place; /* place.instance NULL: not in a profile */
@@ -40,35 +38,33 @@ static void add_beside(const struct pf_dir *dir, struct pf_buf *names)
     const char *name;
     struct pf_found found;
     for (size_t i = 0; (name = pf_beside_name(i)) && !names->failed; i++)
-        if (!is_among(names, name) && !pf_classify(dir->fs, dir->fd, name, &found))
+        if (!is_among(names, name) && !pf_classify(dir->fs, dir->folder, name, &found))
             pf_buf_add(names, name, strlen(name) + 1);
+}
+
+struct names {
+    struct pf_buf text;
+    bool root;
+};
+
+static int add_name(void *arg, const char *name, unsigned char type)
+{
+    struct names *names = arg;
+    (void)type;
+    if (!names->root || strcmp(name, PF_CONTROL_NAME) != 0)
+        pf_buf_add(&names->text, name, strlen(name) + 1);
+    return names->text.failed;
 }
 
 static int read_names(struct pf_dir *dir)
 {
-    int fd = openat(dir->fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    DIR *stream = fd < 0 ? NULL : fdopendir(fd);
-    struct pf_buf names = {0};
-    if (!stream) {
-        int result = errno;
-        if (fd >= 0)
-            close(fd);
-        return result;
-    }
-    errno = 0;
-    for (struct dirent *entry; (entry = readdir(stream)); errno = 0) {
-        bool dots = !strcmp(entry->d_name, ".") || !strcmp(entry->d_name, "..");
-        bool ours = dir->root && !strcmp(entry->d_name, PF_CONTROL_NAME);
-        if (!dots && !ours)
-            pf_buf_add(&names, entry->d_name, strlen(entry->d_name) + 1);
-    }
-    int result = names.failed ? ENOMEM : errno;
-    if (!result)
-        add_beside(dir, &names);
-    closedir(stream);
-    dir->names = names.data;
-    dir->names_size = names.size;
-    return result;
+    struct names names = {.root = dir->root};
+    int result = pf_folder_list(dir->folder, add_name, &names);
+    if (!result && !names.text.failed)
+        add_beside(dir, &names.text);
+    dir->names = names.text.data;
+    dir->names_size = names.text.size;
+    return names.text.failed ? ENOMEM : result;
 }
 
 static int open_source_dir(struct pf_dir *dir)
@@ -81,8 +77,8 @@ static int open_source_dir(struct pf_dir *dir)
     pthread_mutex_unlock(&fs->lock);
     if (!dir->entry)
         return ESTALE;
-    dir->fd = pf_entry_open(fs, dir->entry, O_RDONLY | O_DIRECTORY);
-    if (dir->fd < 0)
+    dir->folder = pf_entry_folder(fs, dir->entry, false);
+    if (!dir->folder)
         return errno == ENOENT ? ESTALE : errno;
     return read_names(dir);
 }
@@ -120,7 +116,7 @@ static int open_dir(struct pf_fs *fs, uint64_t ino, struct pf_dir **dir, struct 
     struct pf_dir *new = calloc(1, sizeof *new);
     if (!new)
         return ENOMEM;
-    *new = (struct pf_dir){.fs = fs, .ino = ino, .root = ino == PF_ROOT_INO, .fd = -1};
+    *new = (struct pf_dir){.fs = fs, .ino = ino, .root = ino == PF_ROOT_INO};
     int result = 0;
     if (is_source_dir(fs, ino))
         result = open_source_dir(new);
@@ -146,8 +142,7 @@ void pf_fs_closedir(struct pf_dir *dir)
     struct pf_fs *fs = dir->fs;
     if (dir->place.instance)
         pf_place_leave(fs, &dir->place);
-    if (dir->fd >= 0)
-        close(dir->fd);
+    pf_folder_free(dir->folder);
     if (dir->entry) {
         pthread_mutex_lock(&fs->lock);
         pf_entry_drop(fs, dir->entry);
@@ -196,13 +191,12 @@ static int control_dir(struct pf_dir *dir, struct pf_dirent *entry, bool want_at
 static int reopen(struct pf_dir *dir, uint64_t at)
 {
     int result = 0;
-    if (at < dir->names_size && dir->fd < 0) {
+    if (at < dir->names_size && !dir->folder) {
         PF_WITH_DESCRIPTORS(dir->fs, result,
-                            (dir->fd = pf_entry_open(dir->fs, dir->entry, O_RDONLY | O_DIRECTORY)) < 0 ? errno
-                                                                                                       : 0);
-    } else if (at >= dir->names_size && dir->fd >= 0) {
-        close(dir->fd);
-        dir->fd = -1;
+                            (dir->folder = pf_entry_folder(dir->fs, dir->entry, false)) ? 0 : errno);
+    } else if (at >= dir->names_size) {
+        pf_folder_free(dir->folder);
+        dir->folder = NULL;
     }
     return result;
 }
@@ -220,7 +214,7 @@ static int source_entry(struct pf_dir *dir, uint64_t at, struct pf_dirent *entry
         struct pf_found found = {0};
         int code = ENAMETOOLONG;
         if (strlen(name) < sizeof entry->name)
-            PF_WITH_DESCRIPTORS(fs, code, pf_classify(fs, dir->fd, name, &found));
+            PF_WITH_DESCRIPTORS(fs, code, pf_classify(fs, dir->folder, name, &found));
         if (pf_is_lack(code))
             return -code;
         if (code)

@@ -17,7 +17,7 @@
 static bool leads_into_own_mount(struct pf_fs *fs, int directory, const char *name)
 {
     dev_t device;
-    if (pf_device_at(directory, name, &device) || device == fs->device)
+    if (directory < 0 || pf_device_at(directory, name, &device) || device == fs->device)
         return false;
     uint64_t now = pf_monotonic_seconds();
     pthread_mutex_lock(&fs->lock);
@@ -54,6 +54,7 @@ struct pf_probe_memo {
     struct pf_stamp stamp;
     const struct pf_driver *driver;
     struct pf_verdict verdict;
+    bool packed;
 };
 
 static size_t memo_of(const struct pf_stamp *stamp)
@@ -69,6 +70,7 @@ static bool recall(struct pf_fs *fs, const struct pf_stamp *stamp, struct pf_fou
     if (known) {
         found->driver = memo->driver;
         found->verdict = memo->verdict;
+        found->packed = memo->packed;
     }
     pthread_mutex_unlock(&fs->memo_lock);
     return known;
@@ -81,7 +83,7 @@ static void memorise(struct pf_fs *fs, const struct pf_stamp *stamp, const struc
         fs->memo = calloc(MEMOS, sizeof *fs->memo);
     if (fs->memo)
         fs->memo[memo_of(stamp)] =
-            (struct pf_probe_memo){.stamp = *stamp, .driver = found->driver, .verdict = found->verdict};
+            (struct pf_probe_memo){*stamp, found->driver, found->verdict, found->packed};
     pthread_mutex_unlock(&fs->memo_lock);
 }
 
@@ -93,24 +95,43 @@ static bool any_driver_for(bool directory)
     return false;
 }
 
-static int probe_file(struct pf_fs *fs, int fd, const char *name, struct pf_found *found)
+/* An archive that no driver wants is a folder: one may be read and entered by whoever may read it. */
+static void take_for_folder(struct stat *st)
+{
+    mode_t readable = st->st_mode & 0444;
+    st->st_mode = S_IFDIR | readable | readable >> 2;
+}
+
+static int probe_file(struct pf_fs *fs, const struct pf_opened *opened, const char *name,
+                      struct pf_found *found)
 {
     struct pf_stamp stamp = pf_stamp_of(&found->st);
     unsigned char *head = malloc(PF_HEAD_MAX);
-    struct pf_probe what = {.name = name, .size = (uint64_t)found->st.st_size, .fd = fd, .bytes = head};
+    struct pf_probe what = {.name = name,
+                            .size = (uint64_t)found->st.st_size,
+                            .fd = opened->fd,
+                            .start = opened->start,
+                            .bytes = head};
+    size_t have;
     if (!head)
         return ENOMEM;
     found->driver = pf_recognise(&what, &found->verdict);
+    const unsigned char *bytes = pf_probe_head(&what, 512, &have);
+    found->packed = !found->driver && !what.lack && pf_archive_is(name, opened, bytes, have);
     free(head);
     if (!what.lack)
         memorise(fs, &stamp, found);
     return what.lack;
 }
 
-static int probe_folder(int fd, const char *name, struct pf_found *found)
+static int probe_folder(const struct pf_folder *folder, const char *name, struct pf_found *found)
 {
-    struct pf_probe what = {.name = name, .directory = true, .fd = fd};
+    struct pf_folder *self = pf_folder_open(folder, name);
+    if (!self)
+        return pf_is_lack(errno) ? errno : 0;
+    struct pf_probe what = {.name = name, .directory = true, .fd = pf_folder_fd(self), .folder = self};
     found->driver = pf_recognise(&what, &found->verdict);
+    pf_folder_free(self);
     return what.lack;
 }
 
@@ -118,21 +139,24 @@ static int probe_folder(int fd, const char *name, struct pf_found *found)
  * Which driver wants it. What can't be read is nobody's: it passes through, and reading it fails as it does in SOURCE.
  * 0; or an errno value if it could not be found out for want of memory or descriptors.
  */
-static int probe(struct pf_fs *fs, int directory, const char *name, struct pf_found *found)
+static int probe(struct pf_fs *fs, const struct pf_folder *folder, const char *name, struct pf_found *found)
 {
     struct pf_stamp stamp = pf_stamp_of(&found->st);
+    struct pf_opened opened;
     bool is_directory = S_ISDIR(found->st.st_mode);
     if (!any_driver_for(is_directory) || (!is_directory && found->st.st_size == 0))
         return 0;
     /* What a directory is depends on files in it, whose changes its own stamp does not show. */
-    if (!is_directory && recall(fs, &stamp, found))
+    if (is_directory)
+        return probe_folder(folder, name, found);
+    if (recall(fs, &stamp, found))
         return 0;
-    int fd = pf_open_beneath(directory, name, O_RDONLY | (is_directory ? O_DIRECTORY : 0));
-    if (fd < 0)
-        return pf_is_lack(errno) ? errno : 0;
-    int lack = is_directory ? probe_folder(fd, name, found) : probe_file(fs, fd, name, found);
-    close(fd);
-    return lack;
+    int result = pf_folder_file(folder, name, &opened);
+    if (result)
+        return pf_is_lack(result) ? result : 0;
+    result = probe_file(fs, &opened, name, found);
+    close(opened.fd);
+    return result;
 }
 
 const char *pf_beside_name(size_t i)
@@ -158,36 +182,42 @@ static bool is_beside_name(const char *name)
 }
 
 /* A profile that stands in the directory without being there: its attributes are the directory's. */
-static int classify_beside(int directory, const char *name, struct pf_found *found)
+static int classify_beside(const struct pf_folder *folder, const char *name, struct pf_found *found)
 {
-    int fd = pf_open_beneath(directory, ".", O_RDONLY | O_DIRECTORY);
-    if (fd < 0)
+    struct pf_folder *self = pf_folder_open(folder, ".");
+    if (!self)
         return pf_is_lack(errno) ? errno : ENOENT;
-    struct pf_probe folder = {.name = name, .directory = true, .fd = fd};
-    if (!fstat(fd, &found->st))
-        found->driver = pf_recognise_beside(&folder, name, &found->verdict);
-    close(fd);
+    struct pf_probe what = {.name = name, .directory = true, .fd = pf_folder_fd(self), .folder = self};
+    if (!pf_folder_stat(self, ".", &found->st))
+        found->driver = pf_recognise_beside(&what, name, &found->verdict);
+    pf_folder_free(self);
     found->type = PF_ENTRY_PROFILE;
-    return folder.lack ? folder.lack : found->driver ? 0 : ENOENT;
+    return what.lack ? what.lack : found->driver ? 0 : ENOENT;
 }
 
-int pf_classify(struct pf_fs *fs, int directory, const char *name, struct pf_found *found)
+int pf_classify(struct pf_fs *fs, const struct pf_folder *folder, const char *name, struct pf_found *found)
 {
     *found = (struct pf_found){0};
-    if (leads_into_own_mount(fs, directory, name))
+    if (leads_into_own_mount(fs, pf_folder_fd(folder), name))
         return ENOENT;
-    if (fstatat(directory, name, &found->st, AT_SYMLINK_NOFOLLOW))
-        return errno == ENOENT && is_beside_name(name) ? classify_beside(directory, name, found) : errno;
-    if (fs->options.others)
-        found->st.st_mode = pf_mode_without_list(directory, name, found->st.st_mode);
+    int result = pf_folder_stat(folder, name, &found->st);
+    if (result)
+        return result == ENOENT && is_beside_name(name) ? classify_beside(folder, name, found) : result;
+    if (fs->options.others && pf_folder_fd(folder) >= 0)
+        found->st.st_mode = pf_mode_without_list(pf_folder_fd(folder), name, found->st.st_mode);
     mode_t mode = found->st.st_mode;
     found->type = S_ISDIR(mode)   ? PF_ENTRY_DIR
                   : S_ISREG(mode) ? PF_ENTRY_FILE
                   : S_ISLNK(mode) ? PF_ENTRY_LINK
                                   : PF_ENTRY_OTHER;
-    int lack = S_ISDIR(mode) || S_ISREG(mode) ? probe(fs, directory, name, found) : 0;
+    int lack = S_ISDIR(mode) || S_ISREG(mode) ? probe(fs, folder, name, found) : 0;
     if (found->driver)
         found->type = PF_ENTRY_PROFILE;
+    found->packed = found->packed && fs->archives && !found->driver;
+    if (found->packed) {
+        found->type = PF_ENTRY_DIR;
+        take_for_folder(&found->st);
+    }
     return lack;
 }
 
@@ -234,23 +264,72 @@ char *pf_entry_path(struct pf_fs *fs, const struct pf_entry *entry)
     return path;
 }
 
-int pf_entry_open(struct pf_fs *fs, const struct pf_entry *entry, int flags)
+/* A descriptor of what stands at a path in SOURCE's own file system; -1 with errno: ENOTDIR if an archive is on the way. */
+static int open_path(struct pf_fs *fs, char *path, int flags)
 {
+    const char *name = *path ? path : fs->root_name ? fs->root_name : ".";
+    if (pf_folder_fd(fs->top) < 0) {
+        errno = ENOTDIR;
+        return -1;
+    }
+    int fd = pf_open_here(fs->root, name, flags);
+    if (fd >= 0 || errno != EXDEV)
+        return fd;
+    if (!passes_own_mount(fs, path))
+        return pf_open_beneath(fs->root, name, flags);
+    errno = ENOENT;
+    return -1;
+}
+
+struct pf_folder *pf_entry_folder(struct pf_fs *fs, const struct pf_entry *entry, bool for_look_up)
+{
+    struct pf_folder *folder = NULL;
     char *path = pf_entry_path(fs, entry);
     if (!path)
-        return -1;
-    const char *name = *path ? path : fs->root_name ? fs->root_name : ".";
-    int fd = pf_open_here(fs->root, name, flags);
-    if (fd < 0 && errno == EXDEV) {
-        if (passes_own_mount(fs, path))
-            errno = ENOENT;
-        else
-            fd = pf_open_beneath(fs->root, name, flags);
-    }
+        return NULL;
+    int fd = open_path(fs, path, (for_look_up ? O_PATH : O_RDONLY) | O_DIRECTORY);
+    if (fd >= 0)
+        folder = pf_folder_new(fd, fs->archives);
+    else if (errno == ENOTDIR && fs->archives)
+        folder = pf_folder_open(fs->top, *path ? path : ".");
     int saved = errno;
     free(path);
     errno = saved;
-    return fd;
+    return folder;
+}
+
+int pf_entry_file(struct pf_fs *fs, const struct pf_entry *entry, struct pf_opened *opened)
+{
+    char *path = pf_entry_path(fs, entry);
+    if (!path)
+        return errno;
+    *opened = (struct pf_opened){.fd = open_path(fs, path, O_RDONLY)};
+    int result = opened->fd < 0 || fstat(opened->fd, &opened->st) ? errno : 0;
+    if (result && opened->fd >= 0)
+        close(opened->fd);
+    else if (result == ENOTDIR && fs->archives)
+        result = pf_folder_file(fs->top, path, opened);
+    free(path);
+    return result;
+}
+
+int pf_entry_stat(struct pf_fs *fs, const struct pf_entry *entry, struct stat *st)
+{
+    char *path = pf_entry_path(fs, entry);
+    if (!path)
+        return errno;
+    int fd = open_path(fs, path, O_PATH | O_NOFOLLOW);
+    int result = fd < 0 || fstat(fd, st) ? errno : 0;
+    if (!result && fs->options.others)
+        st->st_mode = pf_mode_without_list(fd, "", st->st_mode);
+    if (fd >= 0)
+        close(fd);
+    if (result == ENOTDIR && fs->archives)
+        result = pf_folder_stat(fs->top, *path ? path : ".", st);
+    if (!result && S_ISREG(st->st_mode) && entry->found.packed)
+        take_for_folder(st);
+    free(path);
+    return result;
 }
 
 static uint64_t hash_of(const struct pf_entry *parent, const char *name)

@@ -115,23 +115,22 @@ struct pf_live *pf_open_found(struct pf_fs *fs, char *path, const struct pf_driv
                               struct pf_error *error)
 {
     struct pf_source *source = NULL;
-    int folder = -1;
+    struct pf_folder *folder = NULL;
     if (driver->beside && cut_name(path) == path)
         *path = 0; /* it stands in SOURCE itself */
     char *name = *path ? cut_name(path) : NULL;
     if (!name) {
-        source = pf_source_new(fs->root, fs->root_name ? fs->root_name : ".", error);
+        source = pf_source_in(fs->top, fs->root_name ? fs->root_name : ".", error);
     } else if (name == path) {
-        source = pf_source_new(fs->root, path, error);
+        source = pf_source_in(fs->top, path, error);
     } else {
-        folder = pf_open_beneath(fs->root, path, O_RDONLY | O_DIRECTORY);
-        if (folder < 0)
+        folder = pf_folder_open(fs->top, path);
+        if (!folder)
             pf_fail(error, errno, "%s", strerror(errno));
         else
-            source = pf_source_new(folder, name, error);
+            source = pf_source_in(folder, name, error);
     }
-    if (folder >= 0)
-        close(folder);
+    pf_folder_free(folder);
     if (source && fs->options.others)
         pf_source_mind_others(source, driver->matters);
     return source ? pf_live_open(&fs->core, driver, source, error) : NULL;
@@ -255,12 +254,11 @@ static int renew(struct pf_fs *fs, struct pf_instance *old, struct pf_instance *
     struct pf_entry *entry = old->entry;
     int result;
     if (!entry->parent) {
-        result = pf_classify(fs, fs->root, fs->root_name ? fs->root_name : ".", &found);
+        result = pf_classify(fs, fs->top, fs->root_name ? fs->root_name : ".", &found);
     } else {
-        int folder = pf_entry_open(fs, entry->parent, O_PATH | O_DIRECTORY);
-        result = folder < 0 ? errno : pf_classify(fs, folder, entry->name, &found);
-        if (folder >= 0)
-            close(folder);
+        struct pf_folder *folder = pf_entry_folder(fs, entry->parent, true);
+        result = folder ? pf_classify(fs, folder, entry->name, &found) : errno;
+        pf_folder_free(folder);
     }
     if (result)
         return result;

@@ -1,14 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 #include "fs/tree/listing.h"
 
-#include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-#include <unistd.h>
 
+#include "formats/kit/array.h"
 #include "fs/text/csv.h"
 #include "fs/tree/vfs_private.h"
 
@@ -44,20 +42,34 @@ static char *pop(struct todo *todo)
     return path;
 }
 
-static int descending(const struct dirent **a, const struct dirent **b)
+static int descending(const void *a, const void *b)
 {
-    return -strcmp((*a)->d_name, (*b)->d_name);
+    return -strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-static int no_dots(const struct dirent *entry)
+/* The names in a folder, each owned. */
+struct names {
+    char **items;
+    size_t count, room;
+    struct pf_error error;
+    bool failed;
+};
+
+static int add_name(void *arg, const char *name, unsigned char type)
 {
-    return strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0;
+    struct names *names = arg;
+    (void)type;
+    names->failed =
+        pf_array_room(&names->items, &names->room, names->count, sizeof *names->items, &names->error) ||
+        !(names->items[names->count] = strdup(name));
+    names->count += !names->failed;
+    return names->failed;
 }
 
-static bool is_among(struct dirent *const *entries, int n, const char *name)
+static bool is_among(const struct names *names, const char *name)
 {
-    for (int i = 0; i < n; i++)
-        if (!strcmp(entries[i]->d_name, name))
+    for (size_t i = 0; i < names->count; i++)
+        if (!strcmp(names->items[i], name))
             return true;
     return false;
 }
@@ -66,36 +78,37 @@ static bool is_among(struct dirent *const *entries, int n, const char *name)
  */
 static void push_entries(struct pf_fs *fs, struct todo *todo, const char *path)
 {
-    struct dirent **entries;
-    int fd = pf_open_beneath(fs->root, *path ? path : ".", O_RDONLY | O_DIRECTORY);
-    if (fd < 0)
+    struct names names = {0};
+    struct pf_folder *folder = pf_folder_open(fs->top, *path ? path : ".");
+    if (!folder)
         return;
-    int n = scandirat(fd, ".", &entries, no_dots, descending);
-    close(fd);
+    pf_folder_list(folder, add_name, &names);
+    pf_folder_free(folder);
+    if (names.count)
+        qsort(names.items, names.count, sizeof *names.items, descending);
     const char *beside;
     for (size_t i = 0; (beside = pf_beside_name(i)); i++)
-        if (!is_among(entries, n, beside))
+        if (!is_among(&names, beside))
             push(todo, path, beside); /* looked at as everything else: most folders have none */
-    for (int i = 0; i < n; i++) {
-        if (*path || strcmp(entries[i]->d_name, PF_CONTROL_NAME) != 0) /* which stands in for one of SOURCE */
-            push(todo, path, entries[i]->d_name);
-        free(entries[i]);
+    for (size_t i = 0; i < names.count; i++) {
+        if (*path || strcmp(names.items[i], PF_CONTROL_NAME) != 0) /* which stands in for one of SOURCE */
+            push(todo, path, names.items[i]);
+        free(names.items[i]);
     }
-    if (n >= 0)
-        free(entries);
+    free(names.items);
+    todo->paths.failed |= names.failed;
 }
 
 static int classify_path(struct pf_fs *fs, const char *path, struct pf_found *found)
 {
     const char *slash = strrchr(path, '/');
     if (!slash)
-        return pf_classify(fs, fs->root, path, found);
-    char *folder = strndup(path, (size_t)(slash - path));
-    int fd = folder ? pf_open_beneath(fs->root, folder, O_PATH | O_DIRECTORY) : -1;
-    int result = fd < 0 ? errno : pf_classify(fs, fd, slash + 1, found);
-    if (fd >= 0)
-        close(fd);
-    free(folder);
+        return pf_classify(fs, fs->top, path, found);
+    char *name = strndup(path, (size_t)(slash - path));
+    struct pf_folder *folder = name ? pf_folder_open(fs->top, name) : NULL;
+    int result = !folder ? errno : pf_classify(fs, folder, slash + 1, found);
+    pf_folder_free(folder);
+    free(name);
     return result;
 }
 

@@ -37,7 +37,25 @@ static int open_root(struct pf_fs *fs, const char *source, struct pf_error *erro
     int result = fs->root < 0 || fstat(fs->root, &st) ? pf_fail(error, errno, "%s", strerror(errno)) : 0;
     fs->device = st.st_dev;
     free(path);
+    fs->archives = fs->options.no_archives ? NULL : pf_archives_new();
+    int top = result ? -1 : fcntl(fs->root, F_DUPFD_CLOEXEC, 3);
+    fs->top = top < 0 ? NULL : pf_folder_new(top, fs->archives);
+    if (!result && (!fs->top || (!fs->archives && !fs->options.no_archives)))
+        result = pf_fail_memory(error);
     return result;
+}
+
+/* SOURCE is an archive: paths are those in it from here on. */
+static int enter_root(struct pf_fs *fs, struct pf_error *error)
+{
+    struct pf_folder *archive = pf_folder_open(fs->top, fs->root_name);
+    if (!archive)
+        return pf_fail(error, errno, "%s", strerror(errno));
+    pf_folder_free(fs->top);
+    fs->top = archive;
+    free(fs->root_name);
+    fs->root_name = NULL;
+    return 0;
 }
 
 static int add_root(struct pf_fs *fs, struct pf_error *error)
@@ -50,12 +68,12 @@ static int add_root(struct pf_fs *fs, struct pf_error *error)
     root->id = PF_ROOT_INO;
     root->holds = 1;
     fs->next_entry = PF_ROOT_INO + 1;
-    int code = pf_classify(fs, fs->root, fs->root_name ? fs->root_name : ".", &root->found);
+    int code = pf_classify(fs, fs->top, fs->root_name ? fs->root_name : ".", &root->found);
     if (code)
         return pf_fail(error, code, "%s", strerror(code));
     if (root->found.type != PF_ENTRY_DIR && root->found.type != PF_ENTRY_PROFILE)
         return pf_fail(error, EINVAL, "neither a directory nor a profile of a known format");
-    return 0;
+    return root->found.packed ? enter_root(fs, error) : 0;
 }
 
 struct pf_fs *pf_fs_new(const char *source, const struct pf_fs_options *options, struct pf_error *error)
@@ -127,6 +145,8 @@ void pf_fs_free(struct pf_fs *fs)
     pf_tables_free(fs);
     free_nodes(fs);
     pf_blocks_free(fs->core.blocks);
+    pf_folder_free(fs->top);
+    pf_archives_free(fs->archives);
     if (fs->root >= 0)
         close(fs->root);
     pthread_mutex_destroy(&fs->lock);
@@ -246,10 +266,9 @@ static void count_use(struct pf_fs *fs, struct pf_instance *instance)
 static int lookup_in_folder(struct pf_fs *fs, struct pf_entry *folder, const char *name, struct pf_attr *attr)
 {
     struct pf_found found = {0};
-    int fd = pf_entry_open(fs, folder, O_PATH | O_DIRECTORY);
-    int result = fd < 0 ? errno : pf_classify(fs, fd, name, &found);
-    if (fd >= 0)
-        close(fd);
+    struct pf_folder *open = pf_entry_folder(fs, folder, true);
+    int result = open ? pf_classify(fs, open, name, &found) : errno;
+    pf_folder_free(open);
     pthread_mutex_lock(&fs->lock);
     if (!result)
         result = pf_entry_attr(fs, folder, name, &found, attr);
@@ -391,23 +410,16 @@ static int getattr_in_source(struct pf_fs *fs, uint64_t ino, struct pf_attr *att
     pthread_mutex_unlock(&fs->lock);
     if (!entry)
         return ESTALE;
-    int fd = pf_entry_open(fs, entry, O_PATH | O_NOFOLLOW);
     struct stat st = {0};
-    int result = fd < 0 || fstat(fd, &st) ? errno : 0;
-    mode_t mode = !result && fs->options.others ? pf_mode_without_list(fd, "", st.st_mode) : st.st_mode;
-    if (fd >= 0)
-        close(fd);
+    int result = pf_entry_stat(fs, entry, &st);
     pthread_mutex_lock(&fs->lock);
     if (result == ELOOP && entry->found.type == PF_ENTRY_LINK) { /* opened by nobody: as last seen */
         st = entry->found.st;
-        mode = st.st_mode;
         result = 0;
     }
     if (!result && (st.st_mode & S_IFMT) != (entry->found.st.st_mode & S_IFMT))
         result = ESTALE;
     if (!result) {
-        if (fs->options.others)
-            st.st_mode = mode;
         entry->found.st = st;
         fill_entry_attr(entry, attr);
     }

@@ -12,6 +12,7 @@ struct pf_handle {
     struct pf_access access;      /* who might read it when it was opened */
     struct pf_file *file;         /* a generated file */
     int fd;                       /* a file that passes through, or -1 */
+    uint64_t start, end;          /* where it begins in what is open; how long it may be */
     struct pf_lines *lines;       /* a generated file that is read once; `live` is held then */
     struct pf_live *live;
     struct pf_buf passage; /* what the last read of `lines` gave */
@@ -22,19 +23,15 @@ struct pf_handle {
 
 /* True if what was opened as a file that passes through would be shown as something else now. */
 static bool has_become_other(struct pf_fs *fs, const struct pf_entry *entry, const struct pf_stamp *seen,
-                             int fd)
+                             const struct pf_opened *opened)
 {
     struct pf_found found = {0};
-    struct stat st = {0};
-    if (fstat(fd, &st))
-        return true;
-    struct pf_stamp now = pf_stamp_of(&st);
+    struct pf_stamp now = pf_stamp_of(&opened->st);
     if (pf_stamp_same(seen, &now) || !entry->parent)
         return false;
-    int folder = pf_entry_open(fs, entry->parent, O_PATH | O_DIRECTORY);
-    bool other = folder < 0 || pf_classify(fs, folder, entry->name, &found) || found.type != PF_ENTRY_FILE;
-    if (folder >= 0)
-        close(folder);
+    struct pf_folder *folder = pf_entry_folder(fs, entry->parent, true);
+    bool other = !folder || pf_classify(fs, folder, entry->name, &found) || found.type != PF_ENTRY_FILE;
+    pf_folder_free(folder);
     return other;
 }
 
@@ -50,9 +47,12 @@ static int open_in_source(struct pf_fs *fs, uint64_t ino, struct pf_handle *hand
     pthread_mutex_unlock(&fs->lock);
     if (!entry)
         return ESTALE;
-    handle->fd = pf_entry_open(fs, entry, O_RDONLY);
-    int result = handle->fd < 0 ? errno : 0;
-    if (!result && has_become_other(fs, entry, &seen, handle->fd)) {
+    struct pf_opened opened;
+    int result = pf_entry_file(fs, entry, &opened);
+    handle->fd = result ? -1 : opened.fd;
+    handle->start = result ? 0 : opened.start;
+    handle->end = !result && opened.within ? (uint64_t)opened.st.st_size : UINT64_MAX;
+    if (!result && has_become_other(fs, entry, &seen, &opened)) {
         close(handle->fd);
         result = ESTALE; /* looked up again, the name gives the folder */
     }
@@ -199,10 +199,12 @@ static int read_handle(struct pf_handle *handle, uint64_t offset, size_t size, s
                        struct pf_job **job)
 {
     *data = (struct pf_data){.fd = -1};
+    if (handle->fd >= 0 && offset >= handle->end)
+        return 0;
     if (handle->fd >= 0) {
         data->fd = handle->fd;
-        data->offset = offset;
-        data->size = size;
+        data->offset = handle->start + offset;
+        data->size = size < handle->end - offset ? size : (size_t)(handle->end - offset);
         return 0;
     }
     struct pf_error error = {0};

@@ -58,20 +58,14 @@ static int readlink_in_source(struct pf_fs *fs, uint64_t ino, char **target)
     pthread_mutex_unlock(&fs->lock);
     if (!folder)
         return entry ? EINVAL : ESTALE;
-    int fd = pf_entry_open(fs, folder, O_PATH | O_DIRECTORY);
-    int result = fd < 0 ? errno : 0;
+    struct pf_folder *open = pf_entry_folder(fs, folder, true);
+    int result = open ? 0 : errno;
     *target = name && !result ? malloc(PATH_MAX) : NULL;
     if (!result && !*target)
         result = ENOMEM;
-    ssize_t n = result ? 0 : readlinkat(fd, name, *target, PATH_MAX - 1);
-    if (n < 0) {
-        result = errno;
+    if (!result && (result = pf_folder_link(open, name, *target, PATH_MAX)))
         free(*target);
-    } else if (!result) {
-        (*target)[n] = 0;
-    }
-    if (fd >= 0)
-        close(fd);
+    pf_folder_free(open);
     free(name);
     pthread_mutex_lock(&fs->lock);
     pf_entry_drop(fs, folder);

@@ -4,6 +4,7 @@
 
 #include <pthread.h>
 
+#include "formats/input/archive.h"
 #include "formats/kit/table.h"
 #include "fs/profile/views.h"
 #include "fs/tree/vfs.h"
@@ -28,6 +29,7 @@ enum pf_entry_type { PF_ENTRY_DIR, PF_ENTRY_FILE, PF_ENTRY_LINK, PF_ENTRY_OTHER,
 /* What an entry of SOURCE is, found by looking at it. */
 struct pf_found {
     enum pf_entry_type type;
+    bool packed; /* DIR: it is an archive, of which st makes a folder */
     struct stat st;
     const struct pf_driver *driver; /* PROFILE only */
     struct pf_verdict verdict;
@@ -87,12 +89,14 @@ struct pf_elsewhere {
 struct pf_fs {
     struct pf_core core;
     struct pf_fs_options options;
-    int root;            /* the directory SOURCE, or the one it stands in */
-    char *root_name;     /* NULL: SOURCE is `root`; else its name there */
-    dev_t device;        /* of `root` */
-    char *source;        /* as given */
-    const char *sandbox; /* what it holds; NULL: there is none */
-    uint64_t started;    /* seconds of the monotonic clock */
+    int root;                     /* the directory SOURCE, or the one it stands in */
+    struct pf_folder *top;        /* the same, or the archive that SOURCE is */
+    struct pf_archives *archives; /* NULL: they are files */
+    char *root_name;              /* NULL: SOURCE is `root`; else its name there */
+    dev_t device;                 /* of `root` */
+    char *source;                 /* as given */
+    const char *sandbox;          /* what it holds; NULL: there is none */
+    uint64_t started;             /* seconds of the monotonic clock */
 
     pthread_mutex_t lock;
     struct pf_elsewhere elsewhere;
@@ -120,15 +124,19 @@ struct pf_fs {
 
 /* ---- entries.c ---------------------------------------------------------------------------------- */
 
-/* What stands at `name` in an open directory, or beside what it holds. 0 or an errno value; if that is a lack (pf_is_lack),
+/* What stands at `name` in a folder, or beside what it holds. 0 or an errno value; if that is a lack (pf_is_lack),
  * it is there, but what it is could not be found out. */
-int pf_classify(struct pf_fs *fs, int directory, const char *name, struct pf_found *found);
+int pf_classify(struct pf_fs *fs, const struct pf_folder *folder, const char *name, struct pf_found *found);
 
 /* The names that profiles may have that stand in a directory beside what it holds; NULL past the last. */
 const char *pf_beside_name(size_t i);
 
-/* An open descriptor of the directory that an entry is (O_PATH suffices for looking up); -1 with errno. */
-int pf_entry_open(struct pf_fs *fs, const struct pf_entry *entry, int flags);
+/* The folder that an entry is; for_look_up: it need not be readable. NULL with errno. */
+struct pf_folder *pf_entry_folder(struct pf_fs *fs, const struct pf_entry *entry, bool for_look_up);
+/* The file that an entry is. 0 or an errno value. */
+int pf_entry_file(struct pf_fs *fs, const struct pf_entry *entry, struct pf_opened *opened);
+/* What an entry's attributes are now; ELOOP for a link of the file system. 0 or an errno value. */
+int pf_entry_stat(struct pf_fs *fs, const struct pf_entry *entry, struct stat *st);
 /* The entry's path below SOURCE, allocated; "" for the root. NULL: out of memory or longer than PATH_MAX. */
 char *pf_entry_path(struct pf_fs *fs, const struct pf_entry *entry);
 

@@ -103,11 +103,12 @@ static void test_probe(void)
     touch(folder, "m.x1/profile.cubex");
     touch(folder, "m.x2/.hidden.cubex");
     touch(folder, "notes/profile.cubex");
-    ok(pf_pointdirs_probe(folder, ".cubex", 1), "a point's folder with such a file is found");
-    ok(!pf_pointdirs_probe(folder, ".cubex", 2), "hidden files and folders that are no points do not count");
-    ok(!pf_pointdirs_probe(folder, ".sqlite", 1), "other files do not count");
+    struct pf_probe probe = {.name = "study", .directory = true, .fd = folder};
+    ok(pf_pointdirs_probe(&probe, ".cubex", 1), "a point's folder with such a file is found");
+    ok(!pf_pointdirs_probe(&probe, ".cubex", 2), "hidden files and folders that are no points do not count");
+    ok(!pf_pointdirs_probe(&probe, ".sqlite", 1), "other files do not count");
     touch(folder, "m.x2/profile.cubex");
-    ok(pf_pointdirs_probe(folder, ".cubex", 2), "a second one is counted");
+    ok(pf_pointdirs_probe(&probe, ".cubex", 2), "a second one is counted");
     const char *const files[] = {"m.x1/profile.cubex", "m.x2/.hidden.cubex", "notes/profile.cubex",
                                  "m.x2/profile.cubex"};
     for (size_t i = 0; i < sizeof files / sizeof *files; i++)

@@ -1,0 +1,292 @@
+/* SPDX-License-Identifier: MIT */
+#include "formats/input/archive_private.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "formats/input/access.h"
+#include "formats/input/source.h"
+#include "formats/kit/hash.h"
+
+/* Archives that stay known while nobody is in them. */
+enum { IDLE_MAX = 8 };
+
+struct pf_archives {
+    pthread_mutex_t lock; /* guards all of this, and users of archives */
+    struct pf_archive *newest;
+};
+
+struct pf_archives *pf_archives_new(void)
+{
+    struct pf_archives *archives = calloc(1, sizeof *archives);
+    if (archives)
+        pthread_mutex_init(&archives->lock, NULL);
+    return archives;
+}
+
+static void free_archive(struct pf_archive *archive)
+{
+    if (!archive)
+        return;
+    if (archive->fd >= 0)
+        close(archive->fd);
+    pf_strings_free(archive->strings);
+    pf_map_free(&archive->by_place);
+    pf_rows_free(archive->problems);
+    pthread_mutex_destroy(&archive->lock);
+    for (size_t i = 0; i < PF_ARCHIVE_KEPT; i++)
+        if (archive->kept[i].fd > 0)
+            close(archive->kept[i].fd);
+    free(archive->members);
+    free(archive->name);
+    free(archive);
+}
+
+void pf_archives_free(struct pf_archives *archives)
+{
+    if (!archives)
+        return;
+    for (struct pf_archive *at = archives->newest, *older; at; at = older) {
+        older = at->older;
+        free_archive(at);
+    }
+    pthread_mutex_destroy(&archives->lock);
+    free(archives);
+}
+
+struct pf_archive *pf_archive_hold(struct pf_archive *archive)
+{
+    if (archive) {
+        pthread_mutex_lock(&archive->archives->lock);
+        archive->users++;
+        pthread_mutex_unlock(&archive->archives->lock);
+    }
+    return archive;
+}
+
+/* Under the lock: forgets those that were used longest ago, if nobody is in them. */
+static struct pf_archive *take_idle(struct pf_archives *archives)
+{
+    unsigned idle = 0;
+    for (struct pf_archive **link = &archives->newest; *link; link = &(*link)->older) {
+        idle += !(*link)->users;
+        if (idle <= IDLE_MAX)
+            continue;
+        struct pf_archive *taken = *link;
+        *link = taken->older;
+        return taken;
+    }
+    return NULL;
+}
+
+void pf_archive_release(struct pf_archive *archive)
+{
+    if (!archive)
+        return;
+    struct pf_archives *archives = archive->archives;
+    pthread_mutex_lock(&archives->lock);
+    archive->users--;
+    struct pf_archive *taken = take_idle(archives);
+    pthread_mutex_unlock(&archives->lock);
+    free_archive(taken);
+}
+
+/* Under the lock: the archive of this version, moved to the front. */
+static struct pf_archive *find(struct pf_archives *archives, const struct pf_stamp *stamp)
+{
+    struct pf_archive **link = &archives->newest;
+    while (*link && !pf_stamp_same(&(*link)->stamp, stamp))
+        link = &(*link)->older;
+    struct pf_archive *found = *link;
+    if (found) {
+        *link = found->older;
+        found->older = archives->newest;
+        archives->newest = found;
+        found->users++;
+    }
+    return found;
+}
+
+static struct pf_archive *new_archive(struct pf_archives *archives, const char *name,
+                                      const struct pf_opened *file)
+{
+    struct pf_archive *archive = calloc(1, sizeof *archive);
+    if (!archive)
+        return NULL;
+    *archive = (struct pf_archive){.archives = archives,
+                                   .stamp = pf_stamp_of(&file->st),
+                                   .st = file->st,
+                                   .within = file->within + 1,
+                                   .users = 1,
+                                   .name = strdup(name),
+                                   .fd = fcntl(file->fd, F_DUPFD_CLOEXEC, 3),
+                                   .start = file->start,
+                                   .size = (uint64_t)file->st.st_size,
+                                   .strings = pf_strings_new(),
+                                   .problems = pf_rows_new(3)};
+    pthread_mutex_init(&archive->lock, NULL);
+    archive->st.st_mode = pf_mode_without_list(file->fd, "", file->st.st_mode);
+    if (archive->name && archive->fd >= 0 && archive->strings && archive->problems)
+        return archive;
+    int saved = archive->fd < 0 ? errno : ENOMEM;
+    free_archive(archive);
+    errno = saved;
+    return NULL;
+}
+
+/* An index is made under the lock: nobody else can enter the archive meanwhile anyway. */
+struct pf_archive *pf_archive_enter(struct pf_archives *archives, const char *name,
+                                    const struct pf_opened *file)
+{
+    struct pf_stamp stamp = pf_stamp_of(&file->st);
+    struct pf_error error;
+    if (!archives || file->within >= PF_ARCHIVES_NESTED) {
+        errno = ENOTDIR;
+        return NULL;
+    }
+    pthread_mutex_lock(&archives->lock);
+    struct pf_archive *archive = find(archives, &stamp);
+    if (!archive && (archive = new_archive(archives, name, file))) {
+        if (pf_archive_index(archive, &error)) {
+            free_archive(archive);
+            archive = NULL;
+            errno = error.code;
+        } else {
+            archive->older = archives->newest;
+            archives->newest = archive;
+        }
+    }
+    pthread_mutex_unlock(&archives->lock);
+    return archive;
+}
+
+/* ---- names -------------------------------------------------------------------------------------- */
+
+static bool ends_with(const char *name, const char *end)
+{
+    size_t size = strlen(name), tail = strlen(end);
+    return size > tail && !strcasecmp(name + size - tail, end);
+}
+
+enum pf_packing pf_packing_of(const char *name, const unsigned char *head, size_t size)
+{
+    static const struct {
+        const char *end;
+        enum pf_packing packing;
+    } ends[] = {{".tar", PF_TAR},           {".tar.gz", PF_TAR_PACKED},
+                {".tgz", PF_TAR_PACKED},    {".tar.zst", PF_TAR_PACKED},
+                {".tar.xz", PF_TAR_PACKED}, {".zip", PF_ZIP}};
+    enum pf_packing packing = PF_NO_ARCHIVE;
+    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++)
+        if (ends_with(name, ends[i].end))
+            packing = ends[i].packing;
+    switch (packing) {
+    case PF_TAR: /* the word stands there in all that was written since 1988 */
+        return size > 262 && !memcmp(head + 257, "ustar", 5) ? PF_TAR : PF_NO_ARCHIVE;
+    case PF_TAR_PACKED:
+        return size > 6 && (!memcmp(head, "\x1f\x8b", 2) || !memcmp(head, "\x28\xb5\x2f\xfd", 4) ||
+                            !memcmp(head,
+                                    "\xfd"
+                                    "7zXZ",
+                                    5))
+                   ? PF_TAR_PACKED
+                   : PF_NO_ARCHIVE;
+    case PF_ZIP:
+        return size > 4 && (!memcmp(head, "PK\3\4", 4) || !memcmp(head, "PK\5\6", 4)) ? PF_ZIP
+                                                                                      : PF_NO_ARCHIVE;
+    default:
+        return PF_NO_ARCHIVE;
+    }
+}
+
+bool pf_archive_is(const char *name, const struct pf_opened *file, const unsigned char *head, size_t size)
+{
+    return file->within < PF_ARCHIVES_NESTED && pf_packing_of(name, head, size) != PF_NO_ARCHIVE;
+}
+
+uint32_t pf_archive_child(const struct pf_archive *archive, uint32_t folder, const char *name, size_t size)
+{
+    uint32_t number = pf_string_of(archive->strings, name, size);
+    uintptr_t member = number == PF_NO_STRING
+                           ? 0
+                           : (uintptr_t)pf_map_get(&archive->by_place, (uint64_t)folder << 32 | number);
+    return member ? (uint32_t)(member - 1) : PF_NO_MEMBER;
+}
+
+uint32_t pf_archive_find(const struct pf_archive *archive, uint32_t from, const char *path)
+{
+    while (*path && from != PF_NO_MEMBER) {
+        size_t size = strcspn(path, "/");
+        if (size && !(size == 1 && *path == '.'))
+            from = archive->members[from].type == DT_DIR ? pf_archive_child(archive, from, path, size)
+                                                         : PF_NO_MEMBER;
+        path += size + (path[size] == '/');
+    }
+    return from;
+}
+
+/* ---- members ------------------------------------------------------------------------------------ */
+
+void pf_archive_stat(const struct pf_archive *archive, uint32_t member, struct stat *st)
+{
+    const struct pf_member *about = &archive->members[member];
+    mode_t readable = archive->st.st_mode & 0444;
+    uint64_t place[] = {archive->st.st_ino, member};
+    *st = archive->st;
+    st->st_ino = member ? pf_hash(1, place, sizeof place) : archive->st.st_ino;
+    st->st_mode = about->type == DT_DIR   ? S_IFDIR | readable | readable >> 2
+                  : about->type == DT_LNK ? S_IFLNK | 0777
+                                          : S_IFREG | readable;
+    st->st_size = (off_t)about->size;
+    st->st_blocks = (blkcnt_t)((about->size + 511) / 512);
+    st->st_nlink = 1;
+    if (member)
+        st->st_mtim = st->st_atim = (struct timespec){.tv_sec = about->mtime};
+}
+
+const char *pf_archive_link(const struct pf_archive *archive, uint32_t member)
+{
+    const struct pf_member *about = &archive->members[member];
+    return about->type == DT_LNK ? pf_interned(archive->strings, about->link).text
+                                 : NULL; /* a NUL stands behind it */
+}
+
+void pf_archive_list(const struct pf_archive *archive, uint32_t folder, pf_folder_visit *each, void *arg)
+{
+    for (uint32_t i = archive->members[folder].first; i != PF_NO_MEMBER; i = archive->members[i].next)
+        if (each(arg, pf_interned(archive->strings, archive->members[i].name).text, archive->members[i].type))
+            return;
+}
+
+int pf_archive_open(const struct pf_archive *archive, uint32_t member, struct pf_opened *opened)
+{
+    const struct pf_member *about = &archive->members[member];
+    *opened = (struct pf_opened){.fd = -1, .start = archive->start + about->start, .within = archive->within};
+    pf_archive_stat(archive, member, &opened->st);
+    if (about->type != DT_REG)
+        return about->type == DT_DIR ? EISDIR : ELOOP;
+    if (about->method == PF_MEMBER_DEFLATED) {
+        opened->start = 0;
+        return pf_archive_unpack((struct pf_archive *)archive, member, &opened->fd);
+    }
+    if (about->method != PF_MEMBER_PLAIN)
+        return EIO;
+    opened->fd = fcntl(archive->fd, F_DUPFD_CLOEXEC, 3);
+    return opened->fd < 0 ? errno : 0;
+}
+
+int pf_archives_problems(struct pf_archives *archives, pf_archive_problem *each, void *arg)
+{
+    int result = 0;
+    pthread_mutex_lock(&archives->lock);
+    for (const struct pf_archive *at = archives->newest; at && !result; at = at->older)
+        for (size_t i = 0; i < pf_rows_count(at->problems) && !result; i++) {
+            const struct pf_cell *row = pf_rows_at(at->problems, i);
+            result = each(arg, at->name, row[0].text, row[1].text, row[2].text);
+        }
+    pthread_mutex_unlock(&archives->lock);
+    return result;
+}

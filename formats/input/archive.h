@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef PF_ARCHIVE_H
+#define PF_ARCHIVE_H
+
+#include "formats/input/folder.h"
+
+/*
+ * Archives as folders: tar, also compressed by gzip, zstd or xz, and zip. An index of the members is made when one is first
+ * entered. Members of a tar are read where they lie; a compressed tar is unpacked, once, into an unlinked file; so is a member
+ * of a zip that is compressed, whenever it is opened.
+ */
+
+/* Archives that have been entered, the last few of which stay known. NULL: out of memory. */
+struct pf_archives *pf_archives_new(void);
+void pf_archives_free(struct pf_archives *archives);
+
+/* True if an open file's name and first bytes are those of an archive that can be entered. */
+bool pf_archive_is(const char *name, const struct pf_opened *file, const unsigned char *head, size_t size);
+
+/* An open archive, held. */
+struct pf_archive;
+/*
+ * The archive that an open file is. The descriptor stays the caller's. `inside`: it is a member itself. NULL with errno:
+ * ENOTDIR if it is none.
+ */
+struct pf_archive *pf_archive_enter(struct pf_archives *archives, const char *name,
+                                    const struct pf_opened *file);
+struct pf_archive *pf_archive_hold(struct pf_archive *archive);
+void pf_archive_release(struct pf_archive *archive);
+
+/* The member at a path from another one (0: the archive's own folder); UINT32_MAX: there is none. */
+uint32_t pf_archive_find(const struct pf_archive *archive, uint32_t from, const char *path);
+void pf_archive_stat(const struct pf_archive *archive, uint32_t member, struct stat *st);
+const char *pf_archive_link(const struct pf_archive *archive, uint32_t member);
+void pf_archive_list(const struct pf_archive *archive, uint32_t folder, pf_folder_visit *each, void *arg);
+int pf_archive_open(const struct pf_archive *archive, uint32_t member, struct pf_opened *opened);
+
+/* What is wrong with the archives that have been entered. 0, or what `each` returned. */
+typedef int pf_archive_problem(void *arg, const char *archive, const char *severity, const char *code,
+                               const char *text);
+int pf_archives_problems(struct pf_archives *archives, pf_archive_problem *each, void *arg);
+
+#endif

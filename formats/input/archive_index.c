@@ -1,0 +1,378 @@
+/* SPDX-License-Identifier: MIT */
+#include <archive.h>
+#include <archive_entry.h>
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "formats/input/archive_private.h"
+#include "formats/kit/array.h"
+#include "formats/kit/store.h"
+
+/* The index of an archive: libarchive tells which members there are, and where their bytes are. */
+
+enum { WINDOW = 128 * 1024, PROBLEMS_MAX = 100 };
+
+/* A compressed tar may unpack to this much, and beyond it to so many times its size. */
+#define FREE_BYTES (UINT64_C(1) << 30)
+enum { RATIO_MAX = 250 };
+
+static int problem(struct pf_archive *archive, struct pf_error *error, const char *severity, const char *code,
+                   const char *format, ...) __attribute__((format(printf, 5, 6)));
+static int problem(struct pf_archive *archive, struct pf_error *error, const char *severity, const char *code,
+                   const char *format, ...)
+{
+    char text[512];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    struct pf_cell cells[] = {pf_string(severity), pf_string(code), pf_string(text)};
+    return pf_rows_count(archive->problems) < PROBLEMS_MAX ? pf_rows_add(archive->problems, cells, error) : 0;
+}
+
+/* ---- reading ------------------------------------------------------------------------------------ */
+
+/* A range of a file, as libarchive reads it. */
+struct range {
+    int fd;
+    uint64_t start, size, at;
+    char bytes[WINDOW];
+};
+
+static la_ssize_t read_range(struct archive *reader, void *arg, const void **bytes)
+{
+    struct range *range = arg;
+    uint64_t left = range->size - range->at;
+    ssize_t got;
+    do
+        got =
+            pread(range->fd, range->bytes, left < WINDOW ? left : WINDOW, (off_t)(range->start + range->at));
+    while (got < 0 && errno == EINTR);
+    if (got < 0)
+        archive_set_error(reader, errno, "%s", strerror(errno));
+    else
+        range->at += (uint64_t)got;
+    *bytes = range->bytes;
+    return got;
+}
+
+static la_int64_t skip_range(struct archive *reader, void *arg, la_int64_t bytes)
+{
+    struct range *range = arg;
+    uint64_t left = range->size - range->at, skipped = bytes < 0                ? 0
+                                                       : (uint64_t)bytes < left ? (uint64_t)bytes
+                                                                                : left;
+    (void)reader;
+    range->at += skipped;
+    return (la_int64_t)skipped;
+}
+
+static la_int64_t seek_range(struct archive *reader, void *arg, la_int64_t offset, int whence)
+{
+    struct range *range = arg;
+    la_int64_t from = whence == SEEK_SET ? 0 : (la_int64_t)(whence == SEEK_CUR ? range->at : range->size);
+    (void)reader;
+    if (offset < -from || offset > (la_int64_t)range->size - from)
+        return ARCHIVE_FATAL;
+    range->at = (uint64_t)(from + offset);
+    return from + offset;
+}
+
+static struct archive *reader_of(struct range *range, struct pf_error *error)
+{
+    struct archive *reader = archive_read_new();
+    if (!reader || archive_read_set_read_callback(reader, read_range) ||
+        archive_read_set_skip_callback(reader, skip_range) ||
+        archive_read_set_seek_callback(reader, seek_range) || archive_read_set_callback_data(reader, range)) {
+        archive_read_free(reader);
+        pf_fail_memory(error);
+        return NULL;
+    }
+    return reader;
+}
+
+/* ---- unpacking a compressed tar ----------------------------------------------------------------- */
+
+static int write_all(int fd, const char *bytes, size_t size, uint64_t offset, struct pf_error *error)
+{
+    while (size) {
+        ssize_t n = pwrite(fd, bytes, size, (off_t)offset);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0)
+            return pf_fail(error, n ? errno : ENOSPC, "no room to unpack it");
+        bytes += n;
+        size -= (size_t)n;
+        offset += (uint64_t)n;
+    }
+    return 0;
+}
+
+/* What comes before damage is kept. */
+static int unpack_blocks(struct pf_archive *archive, struct archive *reader, int fd, uint64_t *size,
+                         struct pf_error *error)
+{
+    uint64_t limit = FREE_BYTES + archive->size * RATIO_MAX;
+    const void *bytes;
+    size_t n;
+    la_int64_t offset;
+    int more;
+    while ((more = archive_read_data_block(reader, &bytes, &n, &offset)) == ARCHIVE_OK) {
+        if (*size + n > limit)
+            return problem(archive, error, "error", "too-large",
+                           "it unpacks to more than %d times its size: the rest is left out", RATIO_MAX);
+        if (write_all(fd, bytes, n, *size, error))
+            return -1;
+        *size += n;
+    }
+    return more == ARCHIVE_EOF
+               ? 0
+               : problem(archive, error, "fatal", "damaged", "what is compressed ends here: %.200s",
+                         archive_error_string(reader));
+}
+
+/* The archive's bytes are then those of an unlinked file. */
+static int unpack(struct pf_archive *archive, struct range *range, struct pf_error *error)
+{
+    struct archive_entry *entry;
+    uint64_t size = 0;
+    int fd = pf_spill_file(error), failed = -1;
+    struct archive *reader = fd < 0 ? NULL : reader_of(range, error);
+    if (reader && (archive_read_support_filter_gzip(reader) || archive_read_support_filter_xz(reader) ||
+                   archive_read_support_filter_zstd(reader) || archive_read_support_format_raw(reader)))
+        pf_fail(error, ENOTSUP, "%.150s", archive_error_string(reader));
+    else if (reader && (archive_read_open1(reader) || archive_read_next_header(reader, &entry)))
+        failed = problem(archive, error, "fatal", "damaged", "%.200s", archive_error_string(reader));
+    else if (reader)
+        failed = unpack_blocks(archive, reader, fd, &size, error);
+    archive_read_free(reader);
+    if (failed) {
+        if (fd >= 0)
+            close(fd);
+        return -1;
+    }
+    close(archive->fd);
+    archive->fd = fd;
+    archive->start = 0;
+    archive->size = size;
+    return 0;
+}
+
+/* ---- members ------------------------------------------------------------------------------------ */
+
+static uint32_t add_member(struct pf_archive *archive, uint32_t folder, uint32_t name, uint8_t type,
+                           struct pf_error *error)
+{
+    if (archive->count == PF_NO_MEMBER - 1 ||
+        pf_array_room(&archive->members, &archive->room, archive->count, sizeof *archive->members, error))
+        return PF_NO_MEMBER;
+    uint32_t member = archive->count++;
+    archive->members[member] = (struct pf_member){.parent = folder,
+                                                  .name = name,
+                                                  .link = PF_NO_STRING,
+                                                  .type = type,
+                                                  .first = PF_NO_MEMBER,
+                                                  .next = PF_NO_MEMBER};
+    if (folder == PF_NO_MEMBER)
+        return member;
+    archive->members[member].next = archive->members[folder].first;
+    archive->members[folder].first = member;
+    archive->members[member].mtime = archive->members[folder].mtime;
+    if (pf_map_put(&archive->by_place, (uint64_t)folder << 32 | name, (void *)((uintptr_t)member + 1)))
+        return member;
+    pf_fail_memory(error);
+    return PF_NO_MEMBER;
+}
+
+/* Control characters become %XX, as in all names. */
+static size_t clean_name(const char *name, size_t size, char clean[256])
+{
+    size_t n = 0;
+    for (size_t i = 0; i < size; i++) {
+        unsigned char c = (unsigned char)name[i];
+        bool control = c < 0x20 || c == 0x7f;
+        if (n + (control ? 3 : 1) > 255)
+            return 0;
+        n += control ? (size_t)sprintf(clean + n, "%%%02X", c) : (clean[n] = (char)c, (size_t)1);
+    }
+    return n;
+}
+
+/*
+ * The member at a path, made if need be with the folders above it; what would lead out of the archive stays in it. Of two
+ * members of one name the last counts. PF_NO_MEMBER: it has no name of its own (error->code 0), or *error is filled.
+ */
+static uint32_t place_member(struct pf_archive *archive, const char *path, uint8_t type,
+                             struct pf_error *error)
+{
+    uint32_t at = 0;
+    error->code = 0;
+    for (size_t size; *path; path += size + (path[size] == '/')) {
+        char clean[256];
+        size = strcspn(path, "/");
+        if (!size || (size == 1 && *path == '.'))
+            continue;
+        if (size == 2 && path[0] == '.' && path[1] == '.') {
+            at = at ? archive->members[at].parent : 0;
+            continue;
+        }
+        size_t n = clean_name(path, size, clean);
+        if (!n)
+            return PF_NO_MEMBER;
+        bool last = path[size + strspn(path + size, "/")] == 0;
+        uint32_t number = pf_intern(archive->strings, clean, n, error),
+                 child = pf_archive_child(archive, at, clean, n);
+        if (number == PF_NO_STRING)
+            return PF_NO_MEMBER;
+        if (child == PF_NO_MEMBER)
+            child = add_member(archive, at, number, last ? type : DT_DIR, error);
+        else if (!last || archive->members[child].first == PF_NO_MEMBER)
+            archive->members[child].type = last ? type : DT_DIR;
+        if (child == PF_NO_MEMBER)
+            return PF_NO_MEMBER;
+        at = child;
+    }
+    return at ? at : PF_NO_MEMBER;
+}
+
+/* How a zip's member is packed: libarchive tells it by words. */
+static uint8_t method_of(struct archive *reader)
+{
+    const char *name = archive_format_name(reader);
+    return name && strstr(name, "(uncompressed)") ? PF_MEMBER_PLAIN
+           : name && strstr(name, "(deflation)")  ? PF_MEMBER_DEFLATED
+                                                  : PF_MEMBER_UNREADABLE;
+}
+
+static uint8_t type_of(struct archive_entry *entry)
+{
+    mode_t type = archive_entry_filetype(entry);
+    return archive_entry_hardlink(entry) ? DT_REG
+           : type == AE_IFDIR            ? DT_DIR
+           : type == AE_IFREG            ? DT_REG
+           : type == AE_IFLNK            ? DT_LNK
+                                         : DT_UNKNOWN;
+}
+
+/* A further name of a member that came before. */
+static int add_alias(struct pf_archive *archive, struct pf_member *member, const char *target,
+                     const char *path, struct pf_error *error)
+{
+    uint32_t original = pf_archive_find(archive, 0, target + strspn(target, "/"));
+    if (original == PF_NO_MEMBER || archive->members[original].type != DT_REG) {
+        member->method = PF_MEMBER_UNREADABLE;
+        return problem(archive, error, "warning", "no-target", "%.200s is another name of what is not there",
+                       path);
+    }
+    const struct pf_member *is = &archive->members[original];
+    member->start = is->start;
+    member->size = is->size;
+    member->packed = is->packed;
+    member->method = is->method;
+    return 0;
+}
+
+static int fill_file(struct pf_archive *archive, struct archive *reader, struct archive_entry *entry,
+                     bool zip, struct pf_member *member, const char *path, struct pf_error *error)
+{
+    int64_t size = archive_entry_size(entry), start = archive_filter_bytes(reader, 0);
+    member->start = start < 0 ? 0 : (uint64_t)start;
+    member->size = size < 0 ? 0 : (uint64_t)size;
+    member->method = zip ? method_of(reader) : PF_MEMBER_PLAIN;
+    if (archive_entry_is_encrypted(entry) || archive_entry_sparse_count(entry) > 0)
+        member->method = PF_MEMBER_UNREADABLE;
+    if (member->method == PF_MEMBER_UNREADABLE)
+        return problem(archive, error, "error", "unreadable",
+                       "%.200s is encrypted, or packed in a way that is not read", path);
+    uint64_t left = member->start < archive->size ? archive->size - member->start : 0;
+    if (member->method != PF_MEMBER_PLAIN || member->size <= left)
+        return 0;
+    member->size = left;
+    return problem(archive, error, "fatal", "cut", "%.200s is cut off by the archive's end", path);
+}
+
+static int add_entry(struct pf_archive *archive, struct archive *reader, struct archive_entry *entry,
+                     bool zip, struct pf_error *error)
+{
+    const char *path = archive_entry_pathname(entry), *hard = archive_entry_hardlink(entry),
+               *soft = archive_entry_symlink(entry);
+    uint8_t type = type_of(entry);
+    if (!path)
+        return problem(archive, error, "warning", "no-name", "a member without a name is left out");
+    if (type == DT_UNKNOWN)
+        return problem(archive, error, "warning", "no-file",
+                       "%.200s is neither file, folder nor link: left out", path);
+    uint32_t at = place_member(archive, path, type, error);
+    if (at == PF_NO_MEMBER && error->code)
+        return -1;
+    if (at == PF_NO_MEMBER)
+        return type == DT_DIR ? 0
+                              : problem(archive, error, "warning", "bad-name",
+                                        "%.200s has no name that can be shown: left out", path);
+    struct pf_member *member = &archive->members[at];
+    if (member->type != type)
+        return problem(archive, error, "warning", "folder", "%.200s is a folder too: the file is left out",
+                       path);
+    member->mtime = archive_entry_mtime(entry);
+    if (type == DT_LNK) {
+        member->link = pf_intern(archive->strings, soft ? soft : "", soft ? strlen(soft) : 0, error);
+        return member->link == PF_NO_STRING ? -1 : 0;
+    }
+    if (type == DT_DIR)
+        return 0;
+    return hard ? add_alias(archive, member, hard, path, error)
+                : fill_file(archive, reader, entry, zip, member, path, error);
+}
+
+static int add_entries(struct pf_archive *archive, struct archive *reader, bool zip, struct pf_error *error)
+{
+    struct archive_entry *entry;
+    int got;
+    while ((got = archive_read_next_header(reader, &entry)) == ARCHIVE_OK || got == ARCHIVE_WARN)
+        if (add_entry(archive, reader, entry, zip, error))
+            return -1;
+    return got == ARCHIVE_EOF ? 0
+                              : problem(archive, error, "fatal", "damaged",
+                                        "no more members are found: %.200s", archive_error_string(reader));
+}
+
+static int index_members(struct pf_archive *archive, struct range *range, bool zip, struct pf_error *error)
+{
+    int failed = -1;
+    *range = (struct range){.fd = archive->fd, .start = archive->start, .size = archive->size};
+    struct archive *reader = reader_of(range, error);
+    if (!reader)
+        return -1;
+    if (zip ? archive_read_support_format_zip(reader) : archive_read_support_format_tar(reader))
+        pf_fail(error, ENOTSUP, "%.150s", archive_error_string(reader));
+    else if (archive_read_open1(reader))
+        failed = problem(archive, error, "fatal", "damaged", "%.200s", archive_error_string(reader));
+    else
+        failed = add_entries(archive, reader, zip, error);
+    archive_read_free(reader);
+    return failed;
+}
+
+int pf_archive_index(struct pf_archive *archive, struct pf_error *error)
+{
+    struct range *range = malloc(sizeof *range);
+    if (!range)
+        return pf_fail_memory(error);
+    *range = (struct range){.fd = archive->fd, .start = archive->start, .size = archive->size};
+    ssize_t have = pread(range->fd, range->bytes, 512, (off_t)range->start);
+    enum pf_packing packing =
+        pf_packing_of(archive->name, (unsigned char *)range->bytes, have > 0 ? (size_t)have : 0);
+    int failed = packing == PF_NO_ARCHIVE ? pf_fail(error, ENOTDIR, "no archive") : 0;
+    if (!failed && add_member(archive, PF_NO_MEMBER, PF_NO_STRING, DT_DIR, error) == PF_NO_MEMBER)
+        failed = -1;
+    if (!failed && packing == PF_TAR_PACKED)
+        failed = unpack(archive, range, error);
+    if (!failed)
+        failed = index_members(archive, range, packing == PF_ZIP, error);
+    free(range);
+    return failed;
+}

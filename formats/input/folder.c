@@ -1,0 +1,289 @@
+/* SPDX-License-Identifier: MIT */
+#include "formats/input/folder.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "formats/input/archive.h"
+#include "formats/input/source.h"
+
+struct pf_folder {
+    int fd; /* -1: in an archive */
+    struct pf_archives *archives;
+    struct pf_archive *archive; /* held */
+    uint32_t member;
+};
+
+struct pf_folder *pf_folder_new(int fd, struct pf_archives *archives)
+{
+    struct pf_folder *folder = malloc(sizeof *folder);
+    if (folder)
+        *folder = (struct pf_folder){.fd = fd, .archives = archives};
+    else
+        close(fd);
+    return folder;
+}
+
+void pf_folder_free(struct pf_folder *folder)
+{
+    if (!folder)
+        return;
+    if (folder->fd >= 0)
+        close(folder->fd);
+    pf_archive_release(folder->archive);
+    free(folder);
+}
+
+int pf_folder_fd(const struct pf_folder *folder)
+{
+    return folder->fd;
+}
+
+/* ---- archives ----------------------------------------------------------------------------------- */
+
+/* The member of an archive that a folder's path leads to. */
+struct place {
+    struct pf_archive *archive; /* held */
+    uint32_t member;
+};
+
+static const char *last_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
+static int find_through(const struct pf_folder *folder, const char *path, struct place *place);
+
+/* Enters the archive that a file is, and goes on below it, if need be through one that is a member. 0 or an errno value. */
+static int enter(struct pf_archives *archives, const char *name, const struct pf_opened *file,
+                 const char *rest, struct place *place)
+{
+    place->archive = pf_archive_enter(archives, name, file);
+    if (!place->archive)
+        return errno;
+    place->member = *rest ? pf_archive_find(place->archive, 0, rest) : 0;
+    if (place->member != UINT32_MAX)
+        return 0;
+    struct pf_folder inner = {.fd = -1, .archives = archives, .archive = place->archive};
+    int result = strchr(rest, '/') ? find_through(&inner, rest, place) : ENOENT;
+    pf_archive_release(inner.archive);
+    return result;
+}
+
+/* The member that a path in an archive leads to, not through others. 0 or an errno value. */
+static int find_member(const struct pf_folder *folder, const char *path, struct place *place)
+{
+    uint32_t member =
+        !strcmp(path, ".") ? folder->member : pf_archive_find(folder->archive, folder->member, path);
+    if (member == UINT32_MAX)
+        return ENOENT;
+    *place = (struct place){pf_archive_hold(folder->archive), member};
+    return 0;
+}
+
+/* What is in the folder without leading through an archive. Both give 0 or an errno value. */
+static int stat_here(const struct pf_folder *folder, const char *path, struct stat *st)
+{
+    struct place place;
+    if (folder->fd >= 0)
+        return (!strcmp(path, ".") ? fstat(folder->fd, st)
+                                   : fstatat(folder->fd, path, st, AT_SYMLINK_NOFOLLOW))
+                   ? errno
+                   : 0;
+    int result = find_member(folder, path, &place);
+    if (result)
+        return result;
+    pf_archive_stat(place.archive, place.member, st);
+    pf_archive_release(place.archive);
+    return 0;
+}
+
+static int open_member(const struct place *place, struct pf_opened *opened)
+{
+    int result = pf_archive_open(place->archive, place->member, opened);
+    pf_archive_release(place->archive);
+    return result;
+}
+
+static int file_here(const struct pf_folder *folder, const char *path, struct pf_opened *opened)
+{
+    struct place place;
+    if (folder->fd < 0) {
+        int result = find_member(folder, path, &place);
+        return result ? result : open_member(&place, opened);
+    }
+    *opened = (struct pf_opened){.fd = pf_open_beneath(folder->fd, path, O_RDONLY)};
+    if (opened->fd < 0)
+        return errno;
+    if (!fstat(opened->fd, &opened->st) && S_ISREG(opened->st.st_mode))
+        return 0;
+    close(opened->fd);
+    return EINVAL;
+}
+
+/* True if what was not found may be behind an archive. */
+static bool may_lead_through(const struct pf_folder *folder, const char *path, int result)
+{
+    return folder->archives && (folder->fd >= 0 ? result == ENOTDIR : result == ENOENT && strchr(path, '/'));
+}
+
+/*
+ * A path that a file stands in the way of, which may be an archive. Parts are tried from the shortest on: what comes before
+ * the file are folders.
+ */
+static int find_through(const struct pf_folder *folder, const char *path, struct place *place)
+{
+    char *part = strdup(path);
+    int result = part ? ENOTDIR : ENOMEM;
+    for (size_t end = part ? strcspn(part, "/") : 0; part && result == ENOTDIR;) {
+        struct pf_opened file;
+        struct stat st;
+        char cut = part[end];
+        part[end] = 0;
+        if (stat_here(folder, part, &st))
+            result = ENOENT;
+        else if (S_ISREG(st.st_mode)) {
+            result = file_here(folder, part, &file);
+            if (!result) {
+                result = enter(folder->archives, last_name(part), &file, cut ? path + end + 1 : "", place);
+                close(file.fd);
+            }
+            break;
+        }
+        part[end] = cut;
+        if (!cut)
+            break;
+        end += 1 + strcspn(part + end + 1, "/");
+    }
+    free(part);
+    return result;
+}
+
+/* ---- folders ------------------------------------------------------------------------------------ */
+
+static struct pf_folder *folder_at(const struct pf_folder *from, const struct place *place)
+{
+    struct pf_folder *folder = pf_folder_new(-1, from->archives);
+    if (!folder) {
+        pf_archive_release(place->archive);
+        return NULL;
+    }
+    folder->archive = place->archive;
+    folder->member = place->member;
+    return folder;
+}
+
+/* A folder in the file system: one that may not be listed may still be looked into. NULL with errno. */
+static struct pf_folder *open_real(const struct pf_folder *folder, const char *path)
+{
+    int fd = pf_open_beneath(folder->fd, path, O_RDONLY | O_DIRECTORY);
+    if (fd < 0 && errno == EACCES)
+        fd = pf_open_beneath(folder->fd, path, O_PATH | O_DIRECTORY);
+    return fd < 0 ? NULL : pf_folder_new(fd, folder->archives);
+}
+
+static bool is_folder(const struct place *place)
+{
+    struct stat st;
+    pf_archive_stat(place->archive, place->member, &st);
+    return S_ISDIR(st.st_mode);
+}
+
+/* From a member that is an archive to what it holds. 0 or an errno value. */
+static int enter_member(const struct pf_folder *folder, const char *name, struct place *place)
+{
+    struct pf_opened file;
+    int result = open_member(place, &file);
+    if (result)
+        return result == ELOOP ? ENOTDIR : result;
+    result = enter(folder->archives, name, &file, "", place);
+    close(file.fd);
+    return result;
+}
+
+struct pf_folder *pf_folder_open(const struct pf_folder *folder, const char *path)
+{
+    struct place place;
+    struct stat st;
+    if (folder->fd >= 0) {
+        struct pf_folder *real = open_real(folder, path);
+        if (real || errno != ENOTDIR || !folder->archives)
+            return real;
+    } else if (!stat_here(folder, path, &st) && S_ISDIR(st.st_mode)) {
+        find_member(folder, path, &place);
+        return folder_at(folder, &place);
+    }
+    int result = find_through(folder, path, &place);
+    if (!result && !is_folder(&place))
+        result = enter_member(folder, last_name(path), &place);
+    if (!result)
+        return folder_at(folder, &place);
+    errno = result;
+    return NULL;
+}
+
+int pf_folder_stat(const struct pf_folder *folder, const char *path, struct stat *st)
+{
+    struct place place;
+    int result = stat_here(folder, path, st);
+    if (!may_lead_through(folder, path, result) || (result = find_through(folder, path, &place)))
+        return result;
+    pf_archive_stat(place.archive, place.member, st);
+    pf_archive_release(place.archive);
+    return 0;
+}
+
+int pf_folder_link(const struct pf_folder *folder, const char *name, char *target, size_t room)
+{
+    if (folder->fd >= 0) {
+        ssize_t size = readlinkat(folder->fd, name, target, room - 1);
+        if (size >= 0)
+            target[size] = 0;
+        return size < 0 ? errno : 0;
+    }
+    uint32_t member = pf_archive_find(folder->archive, folder->member, name);
+    const char *link = member == UINT32_MAX ? NULL : pf_archive_link(folder->archive, member);
+    if (!link || strlen(link) >= room)
+        return link ? ENAMETOOLONG : EINVAL;
+    strcpy(target, link);
+    return 0;
+}
+
+int pf_folder_list(const struct pf_folder *folder, pf_folder_visit *each, void *arg)
+{
+    if (folder->fd < 0) {
+        pf_archive_list(folder->archive, folder->member, each, arg);
+        return 0;
+    }
+    /* A listing of its own: two at once must not move each other's place. */
+    int fd = openat(folder->fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    DIR *listing = fd < 0 ? NULL : fdopendir(fd);
+    if (!listing) {
+        int result = errno;
+        if (fd >= 0)
+            close(fd);
+        return result;
+    }
+    errno = 0;
+    for (const struct dirent *entry; (entry = readdir(listing)); errno = 0)
+        if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0 &&
+            each(arg, entry->d_name, entry->d_type))
+            break;
+    int result = errno;
+    closedir(listing);
+    return result;
+}
+
+int pf_folder_file(const struct pf_folder *folder, const char *path, struct pf_opened *opened)
+{
+    struct place place;
+    int result = file_here(folder, path, opened);
+    if (!may_lead_through(folder, path, result) || (result = find_through(folder, path, &place)))
+        return result;
+    return open_member(&place, opened);
+}

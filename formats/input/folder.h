@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef PF_FOLDER_H
+#define PF_FOLDER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/stat.h>
+#include <sys/types.h>
+
+#include "formats/kit/error.h"
+
+/*
+ * A folder of SOURCE, be it one of the file system or one in an archive (a tar or zip that is entered as if its members lay
+ * there), and files in it. Nobody else needs to know the difference. No symbolic link is ever followed, no folder left but by
+ * its entries. Functions return 0 or an errno value, those that make something NULL with errno. Safe to read from many threads.
+ */
+struct pf_folder;
+struct pf_archives;
+
+/* The folder behind an open descriptor, which is taken over. archives: those that may be entered below it; NULL: none are. */
+struct pf_folder *pf_folder_new(int fd, struct pf_archives *archives);
+/* A folder below: a path of names, or "." for the same once more. */
+struct pf_folder *pf_folder_open(const struct pf_folder *folder, const char *path);
+void pf_folder_free(struct pf_folder *folder);
+
+/* The descriptor of a folder of the file system; -1 in an archive. */
+int pf_folder_fd(const struct pf_folder *folder);
+
+/* Attributes of an entry, a link's its own; "." for the folder's. A folder's change with what is in it. */
+int pf_folder_stat(const struct pf_folder *folder, const char *path, struct stat *st);
+/* Where a link leads, with a NUL behind it. */
+int pf_folder_link(const struct pf_folder *folder, const char *name, char *target, size_t room);
+
+/* Nonzero ends the listing. type is one of readdir's DT_ values. */
+typedef int pf_folder_visit(void *arg, const char *name, unsigned char type);
+/* All entries but `.` and `..`, in no order. What `each` has returned is no error. */
+int pf_folder_list(const struct pf_folder *folder, pf_folder_visit *each, void *arg);
+
+/* A regular file that is open for reading: `size` bytes of a descriptor from `start` on. */
+struct pf_opened {
+    int fd; /* the caller closes it */
+    uint64_t start;
+    struct stat st;  /* the file's; a member's, if it is one */
+    unsigned within; /* how many archives it lies in: if any, its size is st.st_size for good */
+};
+int pf_folder_file(const struct pf_folder *folder, const char *path, struct pf_opened *opened);
+
+#endif

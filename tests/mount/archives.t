@@ -1,0 +1,104 @@
+#!/usr/bin/env bash
+# Archives are entered as folders of their members: what is in them looks as it does outside.
+. "$(dirname "$0")/lib.sh"
+
+needs_mount
+refuses() { ! "$@"; }
+
+packed=$src
+cp -r "$archive" "$packed/plain"
+tar cf "$packed/a.tar" -C "$archive" .
+tar czf "$packed/a.tar.gz" -C "$archive" .
+tar czf "$packed/a.tgz" -C "$archive" .
+tar cJf "$packed/a.tar.xz" -C "$archive" .
+python3 - "$archive" "$packed/a.zip" <<'PYTHON'
+import os, sys, zipfile
+with zipfile.ZipFile(sys.argv[2], "w") as out:
+    for base, _, files in os.walk(sys.argv[1]):
+        for i, name in enumerate(sorted(files)):
+            path = os.path.join(base, name)
+            out.write(path, os.path.relpath(path, sys.argv[1]), zipfile.ZIP_DEFLATED if i % 2 else zipfile.ZIP_STORED)
+PYTHON
+kinds="a.tar a.tar.gz a.tgz a.tar.xz a.zip"
+if command -v zstd >"$work/zstd"; then
+    tar c -C "$archive" . | zstd -q >"$packed/a.tar.zst"
+    kinds="$kinds a.tar.zst"
+fi
+
+python3 - "$packed" <<'PYTHON'
+import io, os, sys, tarfile, zipfile
+folder = sys.argv[1]
+
+def add(tar, name, data=b"x", **more):
+    info = tarfile.TarInfo(name)
+    info.size = len(data)
+    for key, value in more.items():
+        setattr(info, key, value)
+    tar.addfile(info, io.BytesIO(data))
+
+with tarfile.open(folder + "/hostile.tar", "w") as tar:
+    add(tar, "../../above", b"above\n")
+    add(tar, "/absolute", b"absolute\n")
+    add(tar, "twice", b"first\n")
+    add(tar, "twice", b"second\n")
+    add(tar, "a/../../b/./c", b"c\n")
+    add(tar, "link", b"", type=tarfile.SYMTYPE, linkname="/etc/passwd")
+    add(tar, "hard", b"", type=tarfile.LNKTYPE, linkname="twice")
+    add(tar, "lost", b"", type=tarfile.LNKTYPE, linkname="nowhere")
+    add(tar, "pipe", b"", type=tarfile.FIFOTYPE)
+    add(tar, "line\nbreak", b"line\n")
+    inner = io.BytesIO()
+    with tarfile.open(fileobj=inner, mode="w") as nested:
+        add(nested, "deep/inside", b"inside\n")
+        add(nested, "main;f", b"no profile\n")
+        add(nested, "deeper.tar", open(folder + "/a.tar", "rb").read(2048))
+    add(tar, "nested.tar", inner.getvalue())
+whole = open(folder + "/a.tar", "rb").read()
+open(folder + "/cut.tar", "wb").write(whole[:len(whole) // 2])
+packed = open(folder + "/a.tar.gz", "rb").read()
+open(folder + "/cut.tar.gz", "wb").write(packed[:len(packed) // 2])
+open(folder + "/text.tar", "w").write("no archive\n")
+with zipfile.ZipFile(folder + "/liar.zip", "w", zipfile.ZIP_DEFLATED) as out:
+    out.writestr("long", "x" * 100000)
+data = bytearray(open(folder + "/liar.zip", "rb").read())
+at = data.index(b"PK\1\2")
+data[at + 24:at + 28] = data[22:26] = (200000).to_bytes(4, "little")
+open(folder + "/liar.zip", "wb").write(data)
+PYTHON
+
+mount_source
+for kind in $kinds; do
+    ok "$kind holds what the folder holds" diff -r "$mnt/plain" "$mnt/$kind"
+    is "$(stat -c %F "$mnt/$kind")" directory "$kind is a folder"
+done
+is "$(stat -c %Y "$mnt/a.tar/README.txt")" "$(stat -c %Y "$archive/README.txt")" "members have times of their own"
+is "$(cat "$mnt/hostile.tar/above" "$mnt/hostile.tar/absolute" "$mnt/hostile.tar/b/c")" "above
+absolute
+c" "what would lead out of an archive stays in it"
+is "$(cat "$mnt/hostile.tar/twice" "$mnt/hostile.tar/hard")" "second
+second" "of two members of one name the last counts, for its other names too"
+is "$(readlink "$mnt/hostile.tar/link")" /etc/passwd "links are shown"
+ok "and devices are not" refuses test -e "$mnt/hostile.tar/pipe"
+is "$(cat "$mnt/hostile.tar/line%0Abreak")" line "control characters in names are escaped"
+is "$(cat "$mnt/hostile.tar/nested.tar/deep/inside")" inside "an archive in an archive is entered"
+is "$(stat -c %F "$mnt/hostile.tar/nested.tar/deeper.tar")" "regular file" "what is deeper is not"
+is "$(cat "$mnt/text.tar")" "no archive" "a file that only has the name passes through"
+ok "what comes before the cut of a tar is there" diff -q "$mnt/plain/2026-03/heat.yaml" "$mnt/cut.tar/2026-03/heat.yaml"
+ok "of a compressed one too" ls "$mnt/cut.tar.gz/2026-03"
+ok "a member that says that it is longer than it is can't be read" refuses cat "$mnt/liar.zip/long"
+tar cf "$packed/a.tar" -C "$archive" README.txt
+sleep 1.2
+is "$(ls "$mnt/a.tar")" README.txt "an archive that is rewritten shows what is in it now"
+unmount
+
+mount_source -o no_archives
+is "$(stat -c %F "$mnt/a.tar.gz")" "regular file" "archives are files where that is asked for"
+ok "with all that is in them" cmp "$mnt/a.tar.gz" "$packed/a.tar.gz"
+unmount
+
+source=$packed/a.tar.gz mount_source
+is "$(cat "$mnt/README.txt")" "$(cat "$archive/README.txt")" "SOURCE may be an archive"
+is "$("$PROFILEFS" cat "$packed/a.zip/stacks/heat.folded/tables/metrics.csv" | head -n 1 | cut -d, -f1)" id "the commands enter archives too"
+unmount
+
+finish
