@@ -267,6 +267,7 @@ struct perf_script {
     int64_t time;     /* ns */
     uint32_t *frames; /* innermost first */
     size_t n_frames, frames_room;
+    uint32_t dso;            /* of the last frame that has one */
     bool has_dsos;           /* some frame has one */
     uint64_t bad_end;        /* where a line ends that has been left out */
     struct pf_sorter *times; /* of all samples with a time: thread, number, time, context */
@@ -343,6 +344,16 @@ static bool take_time(struct text text, int64_t *time)
     return point;
 }
 
+/* The number of a file's name, which is mostly that of the frame before. */
+static uint32_t dso_of(struct pf_profile *profile, struct text dso, struct pf_error *error)
+{
+    struct perf_script *script = state_of(profile);
+    struct pf_cell last = pf_interned(profile->contexts->strings, script->dso);
+    if (last.type != PF_TEXT || last.size != size_of(dso) || memcmp(last.text, dso.at, last.size) != 0)
+        script->dso = pf_samples_string(profile, dso.at, size_of(dso), error);
+    return script->dso;
+}
+
 /* The frame's number; PF_NO_STRING with *error filled. */
 static uint32_t number_of(struct pf_profile *profile, const struct frame *frame, struct pf_error *error)
 {
@@ -350,7 +361,7 @@ static uint32_t number_of(struct pf_profile *profile, const struct frame *frame,
     struct pf_frame made = {.file = PF_NO_STRING, .module = PF_NO_STRING};
     made.name = pf_samples_string(profile, frame->symbol.at, size_of(frame->symbol), error);
     if (made.name != PF_NO_STRING && module)
-        made.module = pf_samples_string(profile, frame->dso.at, size_of(frame->dso), error);
+        made.module = dso_of(profile, frame->dso, error);
     if (made.name == PF_NO_STRING || (module && made.module == PF_NO_STRING))
         return PF_NO_STRING;
     return pf_samples_frame(profile, &made, error);
@@ -470,6 +481,7 @@ static int read_all(struct pf_profile *profile, struct pf_pass *pass, struct pf_
 static int read_file(struct pf_profile *profile, struct pf_pass *pass, struct pf_error *error)
 {
     struct perf_script *script = state_of(profile);
+    script->dso = PF_NO_STRING;
     script->times = pf_sorter_new(4, 2, profile->options->cache / 4);
     script->spans = pf_spans_new(profile->options->cache / 4);
     int failed = script->times && script->spans ? read_all(profile, pass, error) : pf_fail_memory(error);

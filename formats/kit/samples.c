@@ -10,6 +10,14 @@
 /* Bytes of a line; a stack of a million frames takes some. */
 #define WHOLE_LINE ((size_t)64 << 20)
 
+/* A frame that has been asked for, and its number: mostly a name has one. */
+enum { MET = 4096 }; /* a power of two */
+struct pf_met_frame {
+    struct pf_frame frame;
+    uint32_t number;
+    bool met;
+};
+
 static const char *const function_kind[] = {"function"};
 
 static const struct pf_column value_columns[PF_SUMS_COLUMNS] = {
@@ -86,9 +94,11 @@ static int make_all(struct pf_profile *profile, struct pf_samples *samples, stru
 {
     samples->partitions = pf_strings_new();
     samples->frames = pf_strings_new();
+    samples->met = calloc(MET, sizeof *samples->met);
     samples->sums.sums = pf_sums_new(profile->options->cache, samples->format->zeros);
     profile->contexts = pf_tree_new(samples->format->kinds ? samples->format->kinds : function_kind);
-    bool made = samples->partitions && samples->frames && samples->sums.sums && profile->contexts;
+    bool made =
+        samples->partitions && samples->frames && samples->met && samples->sums.sums && profile->contexts;
     for (size_t i = 0; i < samples->format->n_tables && made; i++)
         if (!samples->format->tables[i].ops)
             made = (samples->rows[i] = pf_rows_new(samples->format->tables[i].n_columns)) != NULL;
@@ -109,7 +119,9 @@ static void drop_names(struct pf_samples *samples)
 {
     pf_strings_free(samples->partitions);
     pf_strings_free(samples->frames);
+    free(samples->met);
     samples->partitions = samples->frames = NULL;
+    samples->met = NULL;
 }
 
 /* All that reading has made, but for what the core frees. */
@@ -347,7 +359,12 @@ uint32_t pf_samples_call(struct pf_profile *profile, uint32_t parent, const char
 uint32_t pf_samples_frame(struct pf_profile *profile, const struct pf_frame *frame, struct pf_error *error)
 {
     struct pf_samples *samples = profile->state;
-    return pf_intern(samples->frames, (const char *)frame, sizeof *frame, error);
+    struct pf_met_frame *met = &samples->met[frame->name & (MET - 1)];
+    if (met->met && !memcmp(&met->frame, frame, sizeof *frame))
+        return met->number;
+    uint32_t number = pf_intern(samples->frames, (const char *)frame, sizeof *frame, error);
+    *met = (struct pf_met_frame){*frame, number, number != PF_NO_STRING};
+    return number;
 }
 
 uint32_t pf_samples_enter(struct pf_profile *profile, uint32_t parent, uint32_t frame, struct pf_error *error)

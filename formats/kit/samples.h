@@ -51,6 +51,7 @@ struct pf_samples {
     struct pf_input *input;        /* the file, or what it inflates to if it is gzip data */
     struct pf_strings *partitions; /* names, numbered as partitions are */
     struct pf_strings *frames;     /* bytes of struct pf_frame */
+    struct pf_met_frame *met;      /* those asked for last, by name */
     struct pf_metric *metrics;     /* those that `read` adds */
     size_t n_metrics, metrics_room;
     struct pf_table *tables; /* "values", then the format's own */

@@ -4,13 +4,23 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "formats/kit/array.h"
 #include "formats/kit/position.h"
 #include "formats/kit/sorter.h"
 #include "formats/kit/store.h"
 
+/* Most sums are integers of 64 bits, and stand in the slot itself; others in `totals`. */
+enum { FREE, WHOLE_SUM, FIRST_TOTAL };
 struct slot {
     uint32_t partition, context, metric;
-    bool used;
+    uint32_t use; /* FREE, WHOLE_SUM, or FIRST_TOTAL and on: index of a total */
+    int64_t whole;
+};
+
+/* A key and its sum. */
+struct sum {
+    uint32_t partition, context, metric;
+    bool any;
     struct pf_total total;
 };
 
@@ -30,8 +40,10 @@ struct pf_sums {
     uint64_t limit;
     bool zeros;
     struct slot *slots;
-    uint64_t mask, used, room; /* room: how many may be used before they are sorted */
+    uint64_t mask, used;
     struct slot *last;
+    struct pf_total *totals;
+    size_t n_totals, totals_room;
     struct pf_sorter *sorter;
     uint64_t run;
     struct pf_store *kept, *by_context; /* of struct kept; by_context is NULL where the orders are the same */
@@ -49,8 +61,6 @@ struct pf_sums *pf_sums_new(uint64_t limit, bool zeros)
         return NULL;
     sums->limit = limit;
     sums->zeros = zeros;
-    sums->room = limit / 4 / sizeof *sums->slots;
-    sums->room = sums->room < FIRST_SLOTS ? FIRST_SLOTS : sums->room;
     sums->slots = calloc(FIRST_SLOTS, sizeof *sums->slots);
     sums->mask = FIRST_SLOTS - 1;
     sums->sorter = pf_sorter_new(WORDS, KEYS, limit / 4);
@@ -66,6 +76,7 @@ void pf_sums_free(struct pf_sums *sums)
     if (!sums)
         return;
     free(sums->slots);
+    free(sums->totals);
     pf_sorter_free(sums->sorter);
     pf_store_free(sums->kept);
     pf_store_free(sums->by_context);
@@ -91,7 +102,7 @@ static struct slot *slot_of(const struct pf_sums *sums, uint32_t partition, uint
         ((uint64_t)partition << 32 | context) * 0x9e3779b97f4a7c15u + metric * 0xff51afd7ed558ccdu;
     for (uint64_t i = hash ^ hash >> 32;; i++) {
         struct slot *slot = &sums->slots[i & sums->mask];
-        if (!slot->used ||
+        if (slot->use == FREE ||
             (slot->context == context && slot->partition == partition && slot->metric == metric))
             return slot;
     }
@@ -107,34 +118,51 @@ static int grow(struct pf_sums *sums, struct pf_error *error)
     sums->slots = slots;
     sums->mask = 2 * sums->mask + 1;
     for (uint64_t i = 0; i <= old_mask; i++)
-        if (old[i].used)
+        if (old[i].use != FREE)
             *slot_of(sums, old[i].partition, old[i].context, old[i].metric) = old[i];
     free(old);
     return 0;
+}
+
+static struct sum sum_in(const struct pf_sums *sums, const struct slot *slot)
+{
+    struct sum sum = {slot->partition, slot->context, slot->metric, true, {.whole = slot->whole}};
+    if (slot->use >= FIRST_TOTAL)
+        sum.total = sums->totals[slot->use - FIRST_TOTAL];
+    return sum;
 }
 
 /* All that is in memory goes to the sorter. */
 static int flush(struct pf_sums *sums, struct pf_error *error)
 {
     for (uint64_t i = 0; i <= sums->mask; i++) {
-        struct slot *slot = &sums->slots[i];
         uint64_t record[WORDS];
-        if (!slot->used)
+        if (sums->slots[i].use == FREE)
             continue;
-        record[KEY_PLACE] = (uint64_t)slot->partition << 32 | slot->context;
-        record[KEY_METRIC] = slot->metric;
+        struct sum sum = sum_in(sums, &sums->slots[i]);
+        record[KEY_PLACE] = (uint64_t)sum.partition << 32 | sum.context;
+        record[KEY_METRIC] = sum.metric;
         record[KEY_RUN] = sums->run;
-        memcpy(&record[WHOLE], &slot->total.whole, sizeof slot->total.whole);
-        memcpy(&record[REAL], &slot->total.real, sizeof slot->total.real);
-        memcpy(&record[REST], &slot->total.rest, sizeof slot->total.rest);
-        record[HAS_REAL] = slot->total.has_real;
+        memcpy(&record[WHOLE], &sum.total.whole, sizeof sum.total.whole);
+        memcpy(&record[REAL], &sum.total.real, sizeof sum.total.real);
+        memcpy(&record[REST], &sum.total.rest, sizeof sum.total.rest);
+        record[HAS_REAL] = sum.total.has_real;
         if (pf_sorter_add(sums->sorter, record, error))
             return -1;
-        slot->used = false;
+        sums->slots[i].use = FREE;
     }
     sums->run++;
-    sums->used = 0;
+    sums->used = sums->n_totals = 0;
     return 0;
+}
+
+/* Makes room for one more slot: in memory up to half of the limit. */
+static int make_room(struct pf_sums *sums, struct pf_error *error)
+{
+    if (4 * sums->used < 3 * sums->mask)
+        return 0;
+    uint64_t bytes = (sums->mask + 1) * sizeof *sums->slots + sums->n_totals * sizeof *sums->totals;
+    return 2 * bytes <= sums->limit / 2 ? grow(sums, error) : flush(sums, error);
 }
 
 /* The slot of a key, made if there is none; NULL: *error filled. */
@@ -142,19 +170,30 @@ static struct slot *find(struct pf_sums *sums, uint32_t partition, uint32_t cont
                          struct pf_error *error)
 {
     struct slot *slot = sums->last;
-    if (slot && slot->used && slot->context == context && slot->partition == partition &&
+    if (slot && slot->use != FREE && slot->context == context && slot->partition == partition &&
         slot->metric == metric)
         return slot;
-    if (2 * sums->used > sums->mask && sums->used < sums->room && grow(sums, error))
-        return NULL;
-    if (2 * sums->used > sums->mask && flush(sums, error))
+    sums->last = NULL;
+    if (make_room(sums, error))
         return NULL;
     slot = slot_of(sums, partition, context, metric);
-    if (!slot->used) {
-        *slot = (struct slot){partition, context, metric, true, {0}};
+    if (slot->use == FREE) {
+        *slot = (struct slot){partition, context, metric, WHOLE_SUM, 0};
         sums->used++;
     }
     return sums->last = slot;
+}
+
+/* What a slot holds as a total, made of it if need be; NULL: *error filled. */
+static struct pf_total *total_of(struct pf_sums *sums, struct slot *slot, struct pf_error *error)
+{
+    if (slot->use == WHOLE_SUM) {
+        if (pf_array_room(&sums->totals, &sums->totals_room, sums->n_totals, sizeof *sums->totals, error))
+            return NULL;
+        sums->totals[sums->n_totals] = (struct pf_total){.whole = slot->whole};
+        slot->use = FIRST_TOTAL + (uint32_t)sums->n_totals++;
+    }
+    return &sums->totals[slot->use - FIRST_TOTAL];
 }
 
 int pf_sums_add(struct pf_sums *sums, uint32_t partition, uint32_t context, uint32_t metric,
@@ -163,17 +202,27 @@ int pf_sums_add(struct pf_sums *sums, uint32_t partition, uint32_t context, uint
     struct slot *slot = find(sums, partition, context, metric, error);
     if (!slot)
         return -1;
-    pf_total_add(&slot->total, value);
+    int64_t whole;
+    if (slot->use == WHOLE_SUM && value->type == PF_INT &&
+        !__builtin_add_overflow(slot->whole, value->i, &whole)) {
+        slot->whole = whole;
+        return 0;
+    }
+    struct pf_total *total = total_of(sums, slot, error);
+    if (!total)
+        return -1;
+    pf_total_add(total, value);
     return 0;
 }
 
 int pf_sums_add_total(struct pf_sums *sums, uint32_t partition, uint32_t context, uint32_t metric,
-                      const struct pf_total *total, struct pf_error *error)
+                      const struct pf_total *more, struct pf_error *error)
 {
     struct slot *slot = find(sums, partition, context, metric, error);
-    if (!slot)
+    struct pf_total *total = slot ? total_of(sums, slot, error) : NULL;
+    if (!total)
         return -1;
-    add_total(&slot->total, total);
+    add_total(total, more);
     return 0;
 }
 
@@ -195,16 +244,16 @@ static void take_value(struct kept *kept, const struct pf_total *total)
 }
 
 /* The sum of one key is over. */
-static int keep(struct pf_sums *sums, const struct slot *slot, struct pf_error *error)
+static int keep(struct pf_sums *sums, const struct sum *sum, struct pf_error *error)
 {
-    struct kept kept = {(uint64_t)slot->partition << 32 | slot->context, (uint64_t)slot->metric << 32, {0}};
-    take_value(&kept, &slot->total);
-    bool zero = slot->total.has_real ? (double)slot->total.whole + slot->total.real + slot->total.rest == 0
-                                     : slot->total.whole == 0;
+    struct kept kept = {(uint64_t)sum->partition << 32 | sum->context, (uint64_t)sum->metric << 32, {0}};
+    take_value(&kept, &sum->total);
+    bool zero = sum->total.has_real ? (double)sum->total.whole + sum->total.real + sum->total.rest == 0
+                                    : sum->total.whole == 0;
     if (zero && !sums->zeros)
         return 0;
-    sums->of_partition[slot->partition + 1]++;
-    sums->of_context[slot->context + 1]++;
+    sums->of_partition[sum->partition + 1]++;
+    sums->of_context[sum->context + 1]++;
     sums->count++;
     return pf_store_append(sums->kept, &kept, sizeof kept, error);
 }
@@ -222,20 +271,45 @@ static struct pf_total total_in(const uint64_t *record)
 static int merge(struct pf_sums *sums, struct pf_error *error)
 {
     const uint64_t *record;
-    struct slot slot = {0};
+    struct sum sum = {0};
     int more;
     while ((more = pf_sorter_next(sums->sorter, &record, error)) > 0) {
         uint32_t partition = (uint32_t)(record[KEY_PLACE] >> 32), context = (uint32_t)record[KEY_PLACE];
-        bool same = slot.used && slot.partition == partition && slot.context == context &&
-                    slot.metric == record[KEY_METRIC];
-        if (!same && slot.used && keep(sums, &slot, error))
+        bool same = sum.any && sum.partition == partition && sum.context == context &&
+                    sum.metric == record[KEY_METRIC];
+        if (!same && sum.any && keep(sums, &sum, error))
             return -1;
         if (!same)
-            slot = (struct slot){partition, context, (uint32_t)record[KEY_METRIC], true, {0}};
+            sum = (struct sum){partition, context, (uint32_t)record[KEY_METRIC], true, {0}};
         struct pf_total total = total_in(record);
-        add_total(&slot.total, &total);
+        add_total(&sum.total, &total);
     }
-    return more < 0 || (slot.used && keep(sums, &slot, error)) ? -1 : 0;
+    return more < 0 || (sum.any && keep(sums, &sum, error)) ? -1 : 0;
+}
+
+static int by_key(const void *a, const void *b)
+{
+    const struct slot *x = a, *y = b;
+    uint64_t place_x = (uint64_t)x->partition << 32 | x->context;
+    uint64_t place_y = (uint64_t)y->partition << 32 | y->context;
+    return place_x != place_y ? (place_x < place_y ? -1 : 1)
+                              : (x->metric > y->metric) - (x->metric < y->metric);
+}
+
+/* All sums are in memory: they are sorted there. */
+static int keep_all(struct pf_sums *sums, struct pf_error *error)
+{
+    uint64_t n = 0;
+    for (uint64_t i = 0; i <= sums->mask; i++)
+        if (sums->slots[i].use != FREE)
+            sums->slots[n++] = sums->slots[i];
+    qsort(sums->slots, n, sizeof *sums->slots, by_key);
+    for (uint64_t i = 0; i < n; i++) {
+        struct sum sum = sum_in(sums, &sums->slots[i]);
+        if (keep(sums, &sum, error))
+            return -1;
+    }
+    return 0;
 }
 
 /* Counts become the places where each starts. True if all belong to the same one. */
@@ -289,10 +363,13 @@ int pf_sums_finish(struct pf_sums *sums, uint32_t partitions, uint32_t contexts,
     sums->of_context = calloc((size_t)contexts + 2, sizeof *sums->of_context);
     if (!sums->of_partition || !sums->of_context)
         return pf_fail_memory(error);
-    if (flush(sums, error) || pf_sorter_finish(sums->sorter, error) || merge(sums, error))
+    if (!sums->run ? keep_all(sums, error)
+                   : flush(sums, error) || pf_sorter_finish(sums->sorter, error) || merge(sums, error))
         return -1;
     free(sums->slots);
+    free(sums->totals);
     sums->slots = NULL;
+    sums->totals = NULL;
     pf_sorter_free(sums->sorter);
     sums->sorter = NULL;
     bool one = add_up(sums->of_partition, partitions);

@@ -358,8 +358,8 @@ int pprof_stacks_list_labels(struct pprof_stacks *stacks, struct pf_rows *rows, 
     if (pf_sums_finish(stacks->sums, threads, pf_strings_count(stacks->kept), error) ||
         pf_sums_cursor.open(&cursor, error))
         return -1;
-    int more;
-    while ((more = pf_sums_cursor.next(&cursor, cells, error)) > 0)
+    int more = 1;
+    while (more > 0 && (more = pf_sums_cursor.next(&cursor, cells, error)) > 0)
         if (add_row(stacks, rows, cells, error))
             more = -1;
     pf_sums_cursor.close(&cursor);
