@@ -235,22 +235,21 @@ static void mend(struct pf_xml *xml, const char *text, size_t size, bool value)
             plain++;
         add(xml, out, text + at, plain - at);
         at = plain;
-        length = 1;
         unsigned char c = at < size ? (unsigned char)text[at] : 0;
         if (at == size)
             break;
-        if (c == '&' && (length = reference(text + at, size - at)))
-            add(xml, out, text + at, length);
-        else if (c == '&' || c == '<' || c == '>')
+        size_t entity = c == '&' ? reference(text + at, size - at) : 0;
+        length = entity ? entity : 1;
+        if (!entity && (c == '&' || c == '<' || c == '>'))
             add_string(xml, out, c == '&' ? "&amp;" : c == '<' ? "&lt;" : "&gt;");
         else if (value && c == '\\' && at + 1 < size && text[at + 1] == '"')
             length = 2, add_string(xml, out, "&quot;");
         else if (value && (c == '"' || c == '\n' || c == '\r' || c == '\t'))
             add_string(xml, out, c == '"' ? "&quot;" : c == '\n' ? "&#10;" : c == '\r' ? "&#13;" : "&#9;");
-        else if (c < 0x80 && c != 0x7f && is_character(c))
-            add(xml, out, text + at, 1);
-        else if (c < 0x80 || !(length = pf_utf8((const unsigned char *)text + at, size - at, &wrong)) ||
-                 (length == 3 && !memcmp(text + at, "\xef\xbf", 2) && (unsigned char)text[at + 2] >= 0xbe))
+        else if (c < 0x80 ? c == 0x7f || !is_character(c)
+                          : !(length = pf_utf8((const unsigned char *)text + at, size - at, &wrong)) ||
+                                (length == 3 && !memcmp(text + at, "\xef\xbf", 2) &&
+                                 (unsigned char)text[at + 2] >= 0xbe))
             add_string(xml, out, "\xef\xbf\xbd");
         else
             add(xml, out, text + at, length);
