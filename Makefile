@@ -109,6 +109,9 @@ samples:
 # ---- installation
 
 SHARE    = $(DESTDIR)$(PREFIX)/share
+DOC      = $(SHARE)/doc/profilefs
+# fish looks into no folder of /usr/local's.
+FISHDIR ?= $(if $(filter /usr/local,$(PREFIX)),/etc/fish/completions,$(PREFIX)/share/fish/vendor_completions.d)
 # mount(8) looks for helpers here alone, whatever the prefix.
 SBINDIR ?= /sbin
 
@@ -117,7 +120,13 @@ install: optimised
 	install -D -m 644 docs/profilefs.1 $(SHARE)/man/man1/profilefs.1
 	install -D -m 644 docs/completions/profilefs.bash $(SHARE)/bash-completion/completions/profilefs
 	install -D -m 644 docs/completions/_profilefs $(SHARE)/zsh/site-functions/_profilefs
-	install -D -m 644 docs/completions/profilefs.fish $(SHARE)/fish/vendor_completions.d/profilefs.fish
+	@if [ -n "$(DESTDIR)" ] || mkdir -p $(FISHDIR) 2>/dev/null; then \
+	    echo install -D -m 644 docs/completions/profilefs.fish $(DESTDIR)$(FISHDIR)/profilefs.fish; \
+	    install -D -m 644 docs/completions/profilefs.fish $(DESTDIR)$(FISHDIR)/profilefs.fish; fi
+	install -d $(DOC)/formats $(DOC)/examples
+	install -m 644 README.md docs/CHANGELOG.md docs/security.md $(DOC)
+	install -m 644 $(wildcard docs/formats/*.md) $(DOC)/formats
+	install -m 644 $(wildcard docs/examples/*) $(DOC)/examples
 	@if [ -n "$(DESTDIR)" ] || [ -w $(SBINDIR) ]; then \
 	    echo install -D -m 755 scripts/mount.profilefs $(DESTDIR)$(SBINDIR)/mount.profilefs; \
 	    install -D -m 755 scripts/mount.profilefs $(DESTDIR)$(SBINDIR)/mount.profilefs; \
@@ -126,7 +135,11 @@ install: optimised
 uninstall:
 	rm -f $(DESTDIR)$(PREFIX)/bin/profilefs $(SHARE)/man/man1/profilefs.1 \
 	    $(SHARE)/bash-completion/completions/profilefs $(SHARE)/zsh/site-functions/_profilefs \
-	    $(SHARE)/fish/vendor_completions.d/profilefs.fish $(DESTDIR)$(SBINDIR)/mount.profilefs
+	    $(DESTDIR)$(FISHDIR)/profilefs.fish $(DESTDIR)$(SBINDIR)/mount.profilefs
+	rm -rf $(DOC)
+
+deb:
+	+BUILD=$(BUILD) scripts/deb
 
 clean:
 	rm -rf $(BUILD)
@@ -135,6 +148,7 @@ help:
 	@echo 'make                       build/profilefs'
 	@echo 'make install               with man page, completions and mount helper; DESTDIR= PREFIX=$(PREFIX)'
 	@echo 'make uninstall'
+	@echo 'make deb                   a Debian package of what is installed, in $(BUILD)'
 	@echo 'make check                 unit tests and tests on a real mount (scripts/test runs these and more)'
 	@echo 'make asan, make tsan       the program and its unit tests with sanitizers, in build/asan (by clang) and build/tsan'
 	@echo 'make fuzz                  fuzz targets in build/asan/fuzzers (scripts/fuzz runs them)'
@@ -144,6 +158,6 @@ help:
 	@echo 'make samples               tests/samples/archive anew'
 	@echo 'make clean'
 
-.PHONY: all unit check test asan tsan fuzz fuzzers tidy cppcheck format optimised bench samples install uninstall clean help
+.PHONY: all unit check test asan tsan fuzz fuzzers tidy cppcheck format optimised bench samples install uninstall deb clean help
 .SECONDARY:
 -include $(shell find $(BUILD) -name '*.d' 2>/dev/null)

@@ -19,18 +19,18 @@ _profilefs() {
         mapfile -t COMPREPLY < <(compgen -W "$commands" -- "$current"; compgen -d -- "$current")
         return
     fi
-    # What stands inside a profile is no file of the system: profilefs itself lists it.
+    # A profile is a folder, and what stands in it is no file of the system: profilefs itself lists it.
     case ${COMP_WORDS[1]} in
         formats) ;;
         ls | cat | stat | tree)
-            local folder=${current%"${current##*/}"}
-            mapfile -t COMPREPLY < <(compgen -f -- "$current")
-            if [[ -n $folder && ! -d $folder ]]; then
-                mapfile -t COMPREPLY < <(profilefs ls "$folder" 2>/dev/null | while IFS= read -r name; do
-                    [[ $folder$name == "$current"* ]] && printf '%s\n' "$folder$name"
-                done)
-            fi
+            local folder=${current%"${current##*/}"} file=${current##*/}
+            mapfile -t COMPREPLY < <(timeout 2 profilefs ls "${folder:-.}" 2>/dev/null | while IFS= read -r name; do
+                [[ $name == "$file"* && ($name != .* || $file == .*) ]] && printf '%s\n' "$folder$name"
+            done)
+            ((${#COMPREPLY[@]})) || mapfile -t COMPREPLY < <(compgen -f -- "$current")
             compopt -o filenames 2>/dev/null
+            # A folder is gone on with; that a profile is one, readline does not see by itself.
+            [[ ${#COMPREPLY[@]} == 1 && ${COMPREPLY[0]} == */ ]] && compopt -o nospace 2>/dev/null
             ;;
         *)
             mapfile -t COMPREPLY < <(compgen -f -- "$current")

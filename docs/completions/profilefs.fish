@@ -1,13 +1,13 @@
 # fish completion for profilefs
 
-# What stands inside a profile is no file of the system: profilefs itself lists it.
+# A profile is a folder, and what stands in it is no file of the system: profilefs itself lists it.
 function __profilefs_paths
     set -l token (commandline -ct)
     set -l folder (string replace -r '[^/]*$' '' -- $token)
-    if test -n "$folder" -a ! -d "$folder"
-        for name in (profilefs ls "$folder" 2>/dev/null)
-            echo $folder$name
-        end
+    set -l listed $folder
+    test -n "$folder"; or set listed .
+    for name in (timeout 2 profilefs ls "$listed" 2>/dev/null)
+        echo $folder$name
     end
 end
 
@@ -20,7 +20,7 @@ complete -c profilefs -n "not __fish_seen_subcommand_from $commands" -a index -d
 complete -c profilefs -n "not __fish_seen_subcommand_from $commands" -a check -d 'Validate profiles'
 complete -c profilefs -n "not __fish_seen_subcommand_from $commands" -a compare -d 'Tell what grew and what shrank'
 complete -c profilefs -n "not __fish_seen_subcommand_from $commands" -a formats -d 'List the known formats'
-complete -c profilefs -n "__fish_seen_subcommand_from ls cat stat tree" -a '(__profilefs_paths)'
+complete -c profilefs -n "__fish_seen_subcommand_from ls cat stat tree" -f -a '(__profilefs_paths)'
 complete -c profilefs -n "__fish_seen_subcommand_from index" -l report -d 'Print counts for each profile'
 complete -c profilefs -n "not __fish_seen_subcommand_from $commands" -s f -d 'Stay in the foreground'
 complete -c profilefs -n "not __fish_seen_subcommand_from $commands" -s d -d 'Debug messages of FUSE'

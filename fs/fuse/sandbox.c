@@ -319,6 +319,11 @@ static int deny_if(scmp_filter_ctx filter, int call, struct scmp_arg_cmp conditi
     return seccomp_rule_add_array(filter, SCMP_ACT_ERRNO(EPERM), call, 1, &condition);
 }
 
+static struct scmp_arg_cmp when(unsigned argument, enum scmp_compare how, scmp_datum_t a, scmp_datum_t b)
+{
+    return (struct scmp_arg_cmp){.arg = argument, .op = how, .datum_a = a, .datum_b = b};
+}
+
 static int add_denials(scmp_filter_ctx filter)
 {
     const scmp_datum_t self = (scmp_datum_t)getpid();
@@ -331,14 +336,13 @@ static int add_denials(scmp_filter_ctx filter)
         int call;
         struct scmp_arg_cmp condition;
     } some[] = {
-        {SCMP_SYS(clone), SCMP_A0(SCMP_CMP_MASKED_EQ, CLONE_THREAD, 0)},
-        {SCMP_SYS(kill), SCMP_A0(SCMP_CMP_NE, self)},
-        {SCMP_SYS(tgkill), SCMP_A0(SCMP_CMP_NE, self)},
-        {SCMP_SYS(rt_sigqueueinfo), SCMP_A0(SCMP_CMP_NE, self)},
-        {SCMP_SYS(rt_tgsigqueueinfo), SCMP_A0(SCMP_CMP_NE, self)},
-        {SCMP_SYS(utimensat), SCMP_A1(SCMP_CMP_NE, 0)}, /* by name */
-        {SCMP_SYS(ioctl),
-         SCMP_A1(SCMP_CMP_MASKED_EQ, UINT32_MAX, (uint32_t)TIOCSTI)}, /* types into the terminal */
+        {SCMP_SYS(clone), when(0, SCMP_CMP_MASKED_EQ, CLONE_THREAD, 0)},
+        {SCMP_SYS(kill), when(0, SCMP_CMP_NE, self, 0)},
+        {SCMP_SYS(tgkill), when(0, SCMP_CMP_NE, self, 0)},
+        {SCMP_SYS(rt_sigqueueinfo), when(0, SCMP_CMP_NE, self, 0)},
+        {SCMP_SYS(rt_tgsigqueueinfo), when(0, SCMP_CMP_NE, self, 0)},
+        {SCMP_SYS(utimensat), when(1, SCMP_CMP_NE, 0, 0)},                    /* by name */
+        {SCMP_SYS(ioctl), when(1, SCMP_CMP_MASKED_EQ, UINT32_MAX, TIOCSTI)}, /* types into the terminal */
     };
     for (size_t i = 0; i < sizeof some / sizeof *some && !result; i++)
         result = deny_if(filter, some[i].call, some[i].condition);

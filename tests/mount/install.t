@@ -5,14 +5,18 @@
 build=$(dirname "$PROFILEFS")
 make -s -C "$top" BUILD="$build" DESTDIR="$work/dest" PREFIX=/usr install >"$work/log" 2>&1 ||
     skip_all "cannot install from $build: $(tail -n 1 "$work/log")"
-is "$(cd "$work/dest" && find . -type f | sort)" "$(printf '%s\n' ./sbin/mount.profilefs ./usr/bin/profilefs \
+is "$(cd "$work/dest" && find . -type f -not -path '*/doc/*' | sort)" "$(printf '%s\n' ./sbin/mount.profilefs ./usr/bin/profilefs \
     ./usr/share/bash-completion/completions/profilefs ./usr/share/fish/vendor_completions.d/profilefs.fish \
     ./usr/share/man/man1/profilefs.1 ./usr/share/zsh/site-functions/_profilefs)" "make install DESTDIR= PREFIX= installs these files"
+is "$(cd "$work/dest/usr/share/doc/profilefs" && ls | tr '\n' ' ')" "CHANGELOG.md README.md examples formats security.md " "and documents"
+is "$(ls "$work/dest/usr/share/doc/profilefs/formats")" "$(ls "$top/docs/formats")" "one a format among them"
 like "$("$work/dest/usr/bin/profilefs" --version)" '^profilefs ' "the installed program runs"
 ok "the man page has no errors" bash -c "out=\$(man --warnings=w -l '$work/dest/usr/share/man/man1/profilefs.1' 2>&1 >/dev/null); echo \"\$out\"; [ -z \"\$out\" ]"
 ok "bash takes the completion" bash -n "$work/dest/usr/share/bash-completion/completions/profilefs"
 is "$(bash -c '. "$0"; COMP_WORDS=(profilefs ch); COMP_CWORD=1; COMPREPLY=(); _profilefs; echo "${COMPREPLY[@]}"' \
     "$work/dest/usr/share/bash-completion/completions/profilefs")" check "and completes a command"
+like "$(make -n -C "$top" BUILD="$build" DESTDIR="$work/dest" install | grep fish)" "$work/dest/etc/fish/completions/" \
+    "below /usr/local, where fish does not look, its completion goes where it does"
 make -s -C "$top" BUILD="$build" DESTDIR="$work/dest" PREFIX=/usr uninstall
 is "$(find "$work/dest" -type f)" "" "make uninstall takes them away"
 

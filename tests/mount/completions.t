@@ -1,0 +1,71 @@
+#!/usr/bin/env bash
+# What the shells themselves make of the completions, as if somebody typed and pressed Tab.
+. "$(dirname "$0")/lib.sh"
+
+copy_sample
+mkdir "$src/bin" "$src/sub"
+ln -s "$PROFILEFS" "$src/bin/profilefs"
+printf 'notes\n' >"$src/sub/notes.txt"
+cp "$archive/2026-03/$heat" "$src/sub/run.xray"
+export PATH=$src/bin:$PATH
+cd "$src/sub"
+
+# typed SHELL TEXT: the line after Tab, in an interactive shell on a terminal of its own.
+typed() {
+    timeout 60 python3 - "$top/docs/completions" "$1" "$2" <<'P'
+"""Types into a shell and prints what the line is after Tab: the shell is then made to echo it as a comment would be."""
+import os, pty, re, select, subprocess, sys, time
+folder, shell, text = sys.argv[1:]
+commands = {
+    "bash": (["bash", "--norc", "--noprofile", "-i"], "PS1=; bind 'set enable-bracketed-paste off'; . %s/profilefs.bash\n" % folder),
+    "zsh": (["zsh", "-f", "-i"], "PS1=; unset zle_bracketed_paste; unsetopt prompt_sp; fpath=(%s $fpath); autoload -U compinit; compinit -u -D\n" % folder),
+}
+argv, start = commands[shell]
+master, slave = pty.openpty()
+process = subprocess.Popen(argv, stdin=slave, stdout=slave, stderr=slave, start_new_session=True, env=dict(os.environ, TERM="dumb", HOME=os.getcwd()))
+os.close(slave)
+
+def until(pattern):
+    got, end = b"", time.monotonic() + 40
+    while time.monotonic() < end and not re.search(pattern, got):
+        if select.select([master], [], [], 0.1)[0]:
+            got += os.read(master, 65536)
+    return got.decode(errors="replace")
+
+os.write(master, start.encode() + b"echo rea''dy\n")
+until(rb"ready\r?\n")
+# The line becomes the arguments of a function that prints them between brackets.
+os.write(master, b"shown() { printf '<%s>' \"$@\"; echo '|e''nd'; }\n")
+os.write(master, b"echo rea''dy2\n")
+until(rb"ready2\r?\n")
+os.write(master, text.encode() + b"\t")
+time.sleep(3)
+# Ctrl-A, a word in front, and Enter: what was typed is printed, with its blank at the end if it has one.
+os.write(master, b"!\x01shown \x05\n")
+said = until(rb"\|end")
+found = re.findall(r"(<[^\r\n]*>)\|end", said)
+print(found[-1] if found else "nothing: " + said[-300:])
+process.kill()
+P
+}
+
+for shell in bash zsh; do
+    if ! command -v $shell >/dev/null; then
+        skip "completions of $shell" "not installed"
+        continue
+    fi
+    is "$(typed $shell "profilefs ch")" "<profilefs><check><!>" "$shell completes a command"
+    is "$(typed $shell "profilefs ls ru")" "<profilefs><ls><run.xray/!>" "$shell completes a profile as a folder, without a blank"
+    is "$(typed $shell "profilefs cat run.xray/tab")" "<profilefs><cat><run.xray/tables/!>" "$shell completes inside a profile"
+    is "$(typed $shell "profilefs cat run.xray/inf")" "<profilefs><cat><run.xray/info.txt><!>" "$shell adds a blank after a file inside"
+    is "$(typed $shell "profilefs cat no")" "<profilefs><cat><notes.txt><!>" "$shell completes what is no profile"
+done
+if command -v fish >/dev/null; then
+    fishes() { HOME=$work fish -c "source '$top/docs/completions/profilefs.fish'; complete -C '$1'" 2>/dev/null | cut -f1 | sort | tr '\n' ' '; }
+    is "$(fishes "profilefs ch")" "check " "fish completes a command"
+    is "$(fishes "profilefs ls ru")" "run.xray/ " "fish completes a profile as a folder"
+    is "$(fishes "profilefs cat run.xray/tab")" "run.xray/tables/ " "fish completes inside a profile"
+else
+    skip "completions of fish" "not installed"
+fi
+finish
