@@ -150,7 +150,7 @@ static void text_probe(struct pf_probe *probe, struct pf_verdict *verdict)
 struct text {
     struct pf_study *study;
     struct pf_experiment *experiment;
-    const struct pf_line *line;
+    struct pf_line line;
     const char *end;          /* of it */
     uint32_t metric, context; /* as the last METRIC and REGION lines say; PF_NO_STRING, PF_NO_CONTEXT */
     uint32_t series;          /* of the DATA lines; PF_NO_SERIES: none yet */
@@ -169,17 +169,17 @@ struct text {
 static int note(struct text *text, enum pf_problem problem, const char *at, const char *what,
                 struct pf_error *error)
 {
-    return pf_experiment_note(text->experiment, problem, text->line->number,
-                              (int64_t)text->line->offset + (at - text->line->text), error, "%s", what);
+    return pf_experiment_note(text->experiment, problem, text->line.number,
+                              (int64_t)text->line.offset + (at - text->line.text), error, "%s", what);
 }
 
 /* The same about a word. */
 static int note_word(struct text *text, enum pf_problem problem, const char *at, size_t size,
                      const char *what, struct pf_error *error)
 {
-    return pf_experiment_note(text->experiment, problem, text->line->number,
-                              (int64_t)text->line->offset + (at - text->line->text), error, "%s: '%.*s'",
-                              what, pf_experiment_clip(at, size), at);
+    return pf_experiment_note(text->experiment, problem, text->line.number,
+                              (int64_t)text->line.offset + (at - text->line.text), error, "%s: '%.*s'", what,
+                              pf_experiment_clip(at, size), at);
 }
 
 /* ---- names -------------------------------------------------------------------------------------- */
@@ -189,7 +189,7 @@ static int add_parameters(struct text *text, const char *at, struct pf_error *er
     struct pf_experiment *experiment = text->experiment;
     struct pf_cell name;
     if (experiment->n_points &&
-        note(text, PF_ORDER, text->line->text, "PARAMETER after POINTS: earlier points lack this coordinate",
+        note(text, PF_ORDER, text->line.text, "PARAMETER after POINTS: earlier points lack this coordinate",
              error) < 0)
         return -1;
     while (next_word(&at, text->end, &name)) {
@@ -198,11 +198,11 @@ static int add_parameters(struct text *text, const char *at, struct pf_error *er
         if (added < 0)
             return -1;
         if (added && before == READER_PARAMETERS &&
-            note(text, PF_PARAMETER_COUNT, text->line->text,
+            note(text, PF_PARAMETER_COUNT, text->line.text,
                  "more than 4 parameters: Extra-P refuses the file", error) < 0)
             return -1;
         if (!added && before == PF_PARAMETERS_MAX)
-            return note(text, PF_LIMIT, text->line->text, "more than 16 parameters, the rest are passed over",
+            return note(text, PF_LIMIT, text->line.text, "more than 16 parameters, the rest are passed over",
                         error);
     }
     return 0;
@@ -213,7 +213,7 @@ static int64_t read_name(struct text *text, const char *at, enum word keyword, s
 {
     struct pf_cell word;
     size_t used = 0;
-    bool cut = text->line->more;
+    bool cut = text->line.more;
     while (!cut && next_word(&at, text->end, &word)) {
         size_t gap = used ? 1 : 0, room = sizeof text->name - used - gap;
         cut = word.size > room;
@@ -221,9 +221,9 @@ static int64_t read_name(struct text *text, const char *at, enum word keyword, s
         memcpy(text->name + used + gap, word.text, cut ? room : word.size);
         used += gap + (cut ? room : word.size);
     }
-    if ((cut && note(text, PF_CUT_NAME, text->line->text, "the name is too long and cut", error) < 0) ||
+    if ((cut && note(text, PF_CUT_NAME, text->line.text, "the name is too long and cut", error) < 0) ||
         (!used &&
-         pf_experiment_note(text->experiment, PF_CUT_NAME, text->line->number, (int64_t)text->line->offset,
+         pf_experiment_note(text->experiment, PF_CUT_NAME, text->line.number, (int64_t)text->line.offset,
                             error, "%s without a name", keywords[keyword]) < 0))
         return -1;
     return (int64_t)used;
@@ -260,10 +260,9 @@ static int finish_point(struct text *text, const char *at, struct pf_error *erro
     if (!count)
         return note(text, PF_BAD_POINT, at, "a point without coordinates, passed over", error);
     if (parameters && count != parameters &&
-        pf_experiment_note(experiment, PF_POINT_SIZE, text->line->number,
-                           (int64_t)text->line->offset + (at - text->line->text), error,
-                           "a point with %u of %u coordinates: Extra-P refuses the file", count,
-                           parameters) < 0)
+        pf_experiment_note(
+            experiment, PF_POINT_SIZE, text->line.number, (int64_t)text->line.offset + (at - text->line.text),
+            error, "a point with %u of %u coordinates: Extra-P refuses the file", count, parameters) < 0)
         return -1;
     if (pf_experiment_point(experiment, text->coordinates,
                             count < PF_PARAMETERS_MAX ? count : PF_PARAMETERS_MAX, broken,
@@ -312,7 +311,7 @@ static int add_points(struct text *text, const char *at, struct pf_error *error)
     text->depth = text->count = 0;
     text->broken = text->inner = false;
     if (!pf_experiment_parameters(text->experiment) &&
-        note(text, PF_ORDER, text->line->text, "POINTS before PARAMETER: the coordinates have no names",
+        note(text, PF_ORDER, text->line.text, "POINTS before PARAMETER: the coordinates have no names",
              error) < 0)
         return -1;
     while ((at = skip_blanks(at, text->end)) < text->end) {
@@ -345,7 +344,7 @@ static int begin_series(struct text *text, struct pf_error *error)
     if (text->context == PF_NO_CONTEXT) {
         text->context = pf_experiment_callpath(experiment, "", 0, error);
         if (text->context == PF_NO_CONTEXT ||
-            note(text, PF_NO_REGION, text->line->text,
+            note(text, PF_NO_REGION, text->line.text,
                  "DATA before the first REGION: shown at a call path without a name, which Extra-P ignores",
                  error) < 0)
             return -1;
@@ -354,8 +353,8 @@ static int begin_series(struct text *text, struct pf_error *error)
     if (text->series == PF_NO_SERIES)
         return -1;
     if (experiment->n_series > before) {
-        experiment->series[text->series].line = text->line->number;
-        experiment->series[text->series].offset = (int64_t)text->line->offset;
+        experiment->series[text->series].line = text->line.number;
+        experiment->series[text->series].offset = (int64_t)text->line.offset;
     }
     return 0;
 }
@@ -366,7 +365,7 @@ static int pass_over(struct text *text, struct pf_error *error)
         return 0;
     text->over = true;
     bool points = text->experiment->n_points;
-    return note(text, points ? PF_DATA_TOO_MANY : PF_ORDER, text->line->text,
+    return note(text, points ? PF_DATA_TOO_MANY : PF_ORDER, text->line.text,
                 points ? "more DATA lines than points, passed over up to the next REGION or METRIC"
                        : "DATA before POINTS, passed over up to the next REGION or METRIC",
                 error);
@@ -385,7 +384,7 @@ static int add_data(struct text *text, const char *at, struct pf_error *error)
         return -1;
     const char *rest = skip_blanks(at, text->end);
     if (rest == text->end)
-        return note(text, PF_DATA_WITHOUT_VALUES, text->line->text, "DATA without values", error);
+        return note(text, PF_DATA_WITHOUT_VALUES, text->line.text, "DATA without values", error);
     while (next_word(&at, text->end, &word)) {
         if (!pf_parse_double(word.text, word.size, &value))
             return note_word(text, PF_BAD_NUMBER, word.text, word.size,
@@ -400,10 +399,10 @@ static int add_data(struct text *text, const char *at, struct pf_error *error)
 
 static int add_line(struct text *text, struct pf_error *error)
 {
-    const char *rest, *start = text->line->text;
-    text->end = start + text->line->size;
+    const char *rest, *start = text->line.text;
+    text->end = start + text->line.size;
     enum word keyword = split(start, text->end, &rest);
-    if (text->line->more &&
+    if (text->line.more &&
         note(text, PF_LIMIT, start, "the line is too long, its rest is passed over", error) < 0)
         return -1;
     if (text->end > start && (*start == ' ' || *start == '\t') && skip_blanks(start, text->end) < text->end &&
@@ -420,8 +419,8 @@ static int add_line(struct text *text, struct pf_error *error)
     case DATA:
         return add_data(text, rest, error);
     case UNKNOWN:
-        return pf_experiment_note(text->experiment, PF_NO_SUCH_WORD, text->line->number,
-                                  (int64_t)text->line->offset, error,
+        return pf_experiment_note(text->experiment, PF_NO_SUCH_WORD, text->line.number,
+                                  (int64_t)text->line.offset, error,
                                   "no keyword of the format, the line is passed over: '%.*s'",
                                   pf_experiment_clip(rest, (size_t)(text->end - rest)), rest);
     case BLANK:
@@ -446,15 +445,15 @@ static int skip_mark(struct text *text, struct pf_input *input, struct pf_linere
 static int read_lines(struct text *text, struct pf_linereader *reader, uint64_t end, struct pf_pass *pass,
                       struct pf_error *error)
 {
-    struct pf_line line;
+    const struct pf_line *line = &text->line;
     uint64_t next_step = 0;
     int got;
-    text->line = &line;
-    while ((got = pf_linereader_whole(reader, LINE_MAX_BYTES, &line, error)) > 0 && line.offset < end) {
-        if (line.offset >= next_step && pf_pass_step(pass, line.offset, end, error) < 0)
+    while ((got = pf_linereader_whole(reader, LINE_MAX_BYTES, &text->line, error)) > 0 &&
+           line->offset < end) {
+        if (line->offset >= next_step && pf_pass_step(pass, line->offset, end, error) < 0)
             return -1;
-        next_step = line.offset >= next_step ? line.offset + PF_STUDY_STEP : next_step;
-        if (!line.continued && add_line(text, error) < 0)
+        next_step = line->offset >= next_step ? line->offset + PF_STUDY_STEP : next_step;
+        if (!line->continued && add_line(text, error) < 0)
             return -1;
     }
     return got < 0 ? -1 : 0;

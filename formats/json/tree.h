@@ -9,7 +9,7 @@
 /*
  * Values as trees of json-c, for what is small and whose members come in any order: heads, models, a line of JSON Lines. The
  * pull reader finds the value, so that mass data around it cost nothing and damage has its place in the file; json-c makes
- * its tree, in which of two equal names the last counts. A tree takes some ten times the memory of its text: so there
+ * its tree, in which of two equal names the last counts and integers beyond 64 bits become the nearest one within. A tree takes some ten times the memory of its text: so there
  * is a limit. For one thread.
  */
 struct pf_json_trees;

@@ -81,7 +81,7 @@ static unsigned rank_of(const char *key)
 static size_t digits_of(const char *key, char digits[3 * KEY_MAX])
 {
     size_t size = 0;
-    for (size_t i = 0; key[i] && i < KEY_MAX; i++)
+    for (size_t i = 0; i < KEY_MAX && key[i]; i++)
         size = (size_t)(pf_print_uint(digits + size, (unsigned char)key[i] + 6u) - digits);
     return size;
 }
