@@ -64,12 +64,53 @@ static const struct fuse_opt option_table[] = {
     FUSE_OPT_END,
 };
 
+/* How many letters make one word the other: left out, added, or put for another. Words of at most SHORT letters. */
+enum { SHORT = 15 };
+static unsigned distance(const char *a, const char *b)
+{
+    unsigned row[SHORT + 2], n = (unsigned)strlen(b);
+    for (unsigned j = 0; j <= n; j++)
+        row[j] = j;
+    for (unsigned i = 1; a[i - 1]; i++) {
+        unsigned diagonal = row[0];
+        row[0] = i;
+        for (unsigned j = 1; j <= n; j++) {
+            unsigned replaced = diagonal + (a[i - 1] != b[j - 1]),
+                     added = (row[j] < row[j - 1] ? row[j] : row[j - 1]) + 1;
+            diagonal = row[j];
+            row[j] = replaced < added ? replaced : added;
+        }
+    }
+    return row[n];
+}
+
+/* What is no file may be a command with a slip in it. True if that has been said. */
+static bool suggest_command(const char *word)
+{
+    const char *best = NULL;
+    unsigned least = 3;
+    if (!word || strlen(word) > SHORT || !access(word, F_OK))
+        return false;
+    for (const struct pf_command *command = pf_commands; command->name; command++)
+        if (distance(word, command->name) < least) {
+            best = command->name;
+            least = distance(word, best);
+        }
+    if (best)
+        fprintf(stderr, "profilefs: %s: no such file, nor such a command; did you mean %s?\n", word, best);
+    return best != NULL;
+}
+
 static int take_argument(void *data, const char *arg, int key, struct fuse_args *out)
 {
     struct settings *settings = data;
     (void)out;
     if (key == KEEP_ALLOW_OTHER)
         return settings->others = 1;
+    if (key == FUSE_OPT_KEY_OPT && *arg == '-') {
+        fprintf(stderr, "profilefs: %s: unknown option; see profilefs --help\n", arg);
+        return -1;
+    }
     if (key == FUSE_OPT_KEY_OPT)
         return strncmp(arg, "x-", 2) != 0; /* keep for libfuse, but x-systemd.* and the like */
     char **place = !settings->source       ? &settings->source
@@ -196,8 +237,57 @@ static int command_at(int argc, char **argv)
     return i < argc && command_of(argv[i]) ? i : 0;
 }
 
+/* Moves `-o OPTIONS` from behind the command's word before it. The word's new number. */
+static int options_first(int argc, char **argv, int at)
+{
+    for (int i = at + 1; i < argc && strcmp(argv[i], "--") != 0; i++) {
+        int words = strncmp(argv[i], "-o", 2) != 0 ? 0 : argv[i][2] ? 1 : 2;
+        if (i + words > argc)
+            break;
+        for (int w = 0; w < words; w++, at++) {
+            char *word = argv[i + w];
+            memmove(argv + at + 1, argv + at, (size_t)(i + w - at) * sizeof *argv);
+            argv[at] = word;
+        }
+        i += words ? words - 1 : 0;
+    }
+    return at;
+}
+
+static void print_usage(FILE *out, const struct pf_command *command)
+{
+    fprintf(out, "Usage: profilefs [-o OPTIONS] %s %s\n%s\n", command->name, command->usage,
+            command->summary);
+}
+
+/* What all commands do alike with their options: PF_EXIT_OK if the command is to run, -1 if it has been seen to. */
+static int look_at_flags(const struct pf_command *command, int argc, char **argv)
+{
+    for (int i = 0; i < argc && strcmp(argv[i], "--") != 0; i++) {
+        size_t size = strcspn(argv[i], "=");
+        char *flag = argv[i];
+        if (!strcmp(flag, "--help") || !strcmp(flag, "-h")) {
+            print_usage(stdout, command);
+            return -1;
+        }
+        const char *known = *flag == '-' && size > 1 ? strstr(command->usage, "[--") : flag;
+        while (known && known != flag &&
+               (strncmp(known + 1, flag, size) != 0 || !strchr(" ]", known[1 + size])))
+            known = strstr(known + 1, "[--");
+        if (!known) {
+            fprintf(stderr, "profilefs: %s: unknown option; see profilefs %s --help\n", flag, command->name);
+            return PF_EXIT_USAGE;
+        }
+    }
+    return PF_EXIT_OK;
+}
+
 static int run_command(int argc, char **argv, int at)
 {
+    at = options_first(argc, argv, at);
+    int seen = look_at_flags(command_of(argv[at]), argc - at - 1, argv + at + 1);
+    if (seen)
+        return seen < 0 ? PF_EXIT_OK : seen;
     struct settings settings = {0};
     struct pf_fs_options options;
     struct fuse_args args = FUSE_ARGS_INIT(at, argv);
@@ -267,6 +357,8 @@ static int run_mount(struct settings *settings, struct fuse_args *args, char *ca
             printf("profilefs %s (FUSE library %s)\n", PF_VERSION, fuse_pkgversion());
         return PF_EXIT_OK;
     }
+    if (suggest_command(settings->source))
+        return PF_EXIT_USAGE;
     if (!settings->source || !settings->mountpoint) {
         print_help(stderr);
         return PF_EXIT_USAGE;

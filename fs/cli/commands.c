@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "fs/cli/exit.h"
+#include "fs/clock.h"
 #include "fs/fuse/sandbox.h"
 #include "fs/text/csv.h"
 #include "fs/tree/listing.h"
@@ -21,8 +22,8 @@ const struct pf_command pf_commands[] = {
     {"tree", "PATH...", "list everything below a folder", pf_command_tree},
     {"index", "[--report] SOURCE", "do all passes ahead and keep what they find", pf_command_index},
     {"check", "FILE...", "validate profiles, report problems", pf_command_check},
-    {"compare", "A B... [--fail PERCENT]", "what grew and shrank from the first to the last",
-     pf_command_compare},
+    {"compare", "A B... [--metric M] [--by AXIS] [--fail PERCENT] [--min PERCENT]",
+     "what grew and shrank from the first to the last", pf_command_compare},
     {"formats", "", "list the formats", pf_command_formats},
     {NULL, NULL, NULL, NULL},
 };
@@ -128,6 +129,9 @@ int pf_confine(const struct pf_fs_options *options, char *const *sources, size_t
 
 struct indexing {
     struct pf_fs *fs;
+    const char *source;               /* as it was typed */
+    bool folder;                      /* it is no profile itself */
+    unsigned long profiles, problems; /* how many have been looked at, and of how many something is wrong */
     bool report;
     int status;
     struct progress progress;
@@ -161,14 +165,17 @@ static int index_profile(void *arg, const char *path, const struct pf_found *fou
     struct indexing *indexing = arg;
     struct pf_error failure = {0};
     (void)error;
+    indexing->profiles++;
     indexing->progress.path = path;
     struct pf_live *live = open_profile(indexing->fs, path, found, &failure);
     int result = live ? load_all(live, &indexing->progress, &failure) : -1;
     hide_progress(&indexing->progress);
     if (result) {
+        indexing->problems++;
         print_error(path, &failure);
         note_status(indexing, pf_exit_of(failure.code));
     } else {
+        indexing->problems += pf_rows_count(pf_live_profile(live)->warnings) > 0;
         pf_live_save(live);
         if (indexing->report)
             print_counts(path, pf_live_profile(live));
@@ -199,9 +206,14 @@ int pf_command_index(const struct pf_fs_options *options, int argc, char **argv)
     }
     if (indexing.report)
         puts("path,format,partitions,contexts,metrics,warnings");
+    uint64_t start = pf_monotonic_ms();
     int result = pf_each_profile(indexing.fs, NULL, index_profile, &indexing, &error);
     if (result)
         print_error(argv[0], &error);
+    fflush(stdout);
+    fprintf(stderr, "profilefs: %s: %lu profiles, %llu passes, %.1f s, problems in %lu\n", argv[0],
+            indexing.profiles, (unsigned long long)indexing.fs->core.passes,
+            (double)(pf_monotonic_ms() - start) / 1000, indexing.problems);
     pf_fs_free(indexing.fs);
     if (result || fflush(stdout))
         return PF_EXIT_SYSTEM;
@@ -221,51 +233,74 @@ static void print_warning(const char *path, const struct pf_cell *row)
            (int)row[4].size, row[4].text);
 }
 
+/* The path of a profile as somebody would type it who typed SOURCE. Allocated; NULL: out of memory. */
+static char *typed_path(const struct indexing *checking, const char *path)
+{
+    char *typed = NULL;
+    if (!checking->folder)
+        return strdup(checking->source);
+    size_t size = strlen(checking->source);
+    bool slash = size && checking->source[size - 1] == '/';
+    return asprintf(&typed, "%s%s%s", checking->source, slash ? "" : "/", path) < 0 ? NULL : typed;
+}
+
 static int check_profile(void *arg, const char *path, const struct pf_found *found, struct pf_error *error)
 {
     struct indexing *checking = arg;
     struct pf_error failure = {0};
-    (void)error;
+    char *typed = typed_path(checking, path);
+    if (!typed)
+        return pf_fail_memory(error);
     struct pf_live *live = open_profile(checking->fs, path, found, &failure);
-    if (!live || load_all(live, &checking->progress, &failure)) {
-        print_error(checking->progress.path, &failure);
+    bool failed = !live || load_all(live, &checking->progress, &failure);
+    if (failed) {
+        print_error(typed, &failure);
         note_status(checking, pf_exit_of(failure.code));
     }
     const struct pf_rows *warnings = live ? pf_live_profile(live)->warnings : NULL;
     for (size_t i = 0; i < pf_rows_count(warnings); i++) {
-        print_warning(checking->progress.path, pf_rows_at(warnings, i));
+        print_warning(typed, pf_rows_at(warnings, i));
         note_status(checking, PF_EXIT_PROBLEM);
     }
+    checking->profiles++;
+    checking->problems += failed || pf_rows_count(warnings);
     pf_live_release(live);
+    free(typed);
     return 0;
 }
 
-static int check_path(const struct pf_fs_options *options, char *path)
+static void check_path(const struct pf_fs_options *options, const char *path, struct indexing *checking)
 {
     struct pf_error error = {0};
-    struct indexing checking = {.progress = {.path = path}};
-    checking.fs = pf_fs_new(path, options, &error);
-    if (!checking.fs) {
+    checking->source = path;
+    checking->fs = pf_fs_new(path, options, &error);
+    if (!checking->fs) {
+        checking->problems++;
         print_error(path, &error);
-        return error.code == EINVAL ? PF_EXIT_PROBLEM : PF_EXIT_SYSTEM;
+        note_status(checking, error.code == EINVAL ? PF_EXIT_PROBLEM : PF_EXIT_SYSTEM);
+        return;
     }
-    int result = pf_each_profile(checking.fs, NULL, check_profile, &checking, &error);
-    pf_fs_free(checking.fs);
-    return result ? PF_EXIT_SYSTEM : checking.status;
+    checking->folder = !checking->fs->root_name && !pf_root_is_profile(checking->fs);
+    if (pf_each_profile(checking->fs, NULL, check_profile, checking, &error)) {
+        print_error(path, &error);
+        note_status(checking, PF_EXIT_SYSTEM);
+    }
+    pf_fs_free(checking->fs);
 }
 
 int pf_command_check(const struct pf_fs_options *options, int argc, char **argv)
 {
-    int status = PF_EXIT_OK;
+    struct indexing checking = {.status = PF_EXIT_OK};
     if (!argc) {
         fprintf(stderr, "profilefs: usage: profilefs check FILE...\n");
         return PF_EXIT_USAGE;
     }
     if (pf_confine(options, argv, (size_t)argc))
         return PF_EXIT_SYSTEM;
-    for (int i = 0; i < argc; i++) {
-        int result = check_path(options, argv[i]);
-        status = result > status ? result : status;
-    }
-    return fflush(stdout) ? PF_EXIT_SYSTEM : status;
+    for (int i = 0; i < argc; i++)
+        check_path(options, argv[i], &checking);
+    int lost = fflush(stdout);
+    fprintf(stderr, "profilefs: checked: %lu profiles, problems in %lu\n", checking.profiles,
+            checking.problems);
+    return lost ? PF_EXIT_SYSTEM : checking.status;
 }

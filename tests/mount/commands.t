@@ -62,6 +62,19 @@ like "$(XDG_CACHE_HOME=$work/index.cache profilefs index --report "$src" 2>&1)" 
 
 is "$(status profilefs)" 2 "no arguments: usage, status 2"
 is "$(status profilefs --nonsense)" 2 "an unknown option: status 2"
+is "$(cat "$work/stderr")" "profilefs: --nonsense: unknown option; see profilefs --help" "which is named"
+is "$(status profilefs check --nonsense "$p")" 2 "an unknown option of a command: status 2"
+is "$(cat "$work/stderr")" "profilefs: --nonsense: unknown option; see profilefs check --help" "which is named, too"
+is "$(status profilefs index --help)$(head -n 1 "$work/stdout")" "0Usage: profilefs [-o OPTIONS] index [--report] SOURCE" "commands have --help"
+is "$(status profilefs chek "$p")" 2 "a command with a slip in it: status 2"
+like "$(cat "$work/stderr")" "^profilefs: chek: .*did you mean check\?$" "and the right one is suggested"
+is "$(profilefs cat "$p/info.txt" -o metric=calls | grep Primary)" "$(profilefs -o metric=calls cat "$p/info.txt" | grep Primary)" \
+    "options may stand behind the command"
+status profilefs check "$src" >/dev/null
+like "$(cat "$work/stdout")" "^$src/sub/bad\.xray: " "check of a folder names the profile"
+is "$(cat "$work/stderr")" "profilefs: checked: 3 profiles, problems in 1" "and ends with a count"
+status profilefs index "$src" >/dev/null
+like "$(tail -n 1 "$work/stderr")" "^profilefs: $src: 3 profiles, [0-9]+ passes, [0-9.]+ s, problems in 1$" "index ends with a summary"
 is "$(status profilefs cat)" 2 "cat without a path: status 2"
 is "$(status profilefs "$src")" 2 "SOURCE without a mount point: status 2"
 is "$(status profilefs cat "$p/nothing.csv")" 3 "a path that does not exist: status 3"

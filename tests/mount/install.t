@@ -20,6 +20,23 @@ like "$(make -n -C "$top" BUILD="$build" DESTDIR="$work/dest" install | grep fis
 make -s -C "$top" BUILD="$build" DESTDIR="$work/dest" PREFIX=/usr uninstall
 is "$(find "$work/dest" -type f)" "" "make uninstall takes them away"
 
+# ---- the Debian package
+
+if command -v dpkg-shlibdeps >/dev/null && package=$(cd "$top" && BUILD="$build" scripts/deb 2>"$work/log" | tail -n 1) &&
+    package=$(cd "$top" && realpath "$package"); then
+    mkdir -p "$work/root/var/lib/dpkg/"{info,updates}
+    touch "$work/root/var/lib/dpkg/"{status,available}
+    inside() { dpkg --root="$work/root" --log=/dev/null --force-not-root --force-depends --force-script-chrootless "$@" 2>&1; }
+    ok "the package installs" inside -i "$package"
+    like "$("$work/root/usr/bin/profilefs" cat "$archive/2026-03/$heat/info.txt")" '^Format: ' "what it installs runs"
+    like "$(dpkg-deb -f "$package" Depends)" 'libfuse3.*fuse3$' "it depends on the libraries that it is linked with, and on fusermount3"
+    is "$(dpkg-deb -f "$package" Version)" "$("$PROFILEFS" --version | sed 's/^profilefs \([^ ]*\).*/\1/')" "its version is the program's"
+    ok "it is removed" inside -r profilefs
+    is "$(find "$work/root" -type f -not -path '*/var/lib/dpkg/*')" "" "and leaves nothing behind"
+else
+    skip "a Debian package" "no dpkg-shlibdeps: $(tail -n 1 "$work/log")"
+fi
+
 # mount(8) runs its helpers as root alone, and finds them in /sbin alone: here by a namespace of our own.
 copy_sample
 if [ "$(id -u)" = 0 ] && [ -w /dev/fuse ] && unshare -m true 2>/dev/null && [ -x /sbin/mount.fuse3 ]; then
