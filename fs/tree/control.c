@@ -29,7 +29,7 @@ static const char *const control_names[] = {
     [CONTROL_VERSION] = "version",   [CONTROL_TABLES] = "tables",
 };
 
-enum { STATUS_SIZE = 4096, STATUS_JOBS = 24 };
+enum { STATUS_JOBS = 24, STATUS_MS = 1000 };
 
 /* A list of profiles is made anew when it is looked up and older than this. Each has its own number: its
  * bytes never change. */
@@ -176,7 +176,7 @@ static void add_memory(struct pf_buf *out)
         fclose(file);
 }
 
-static char *status_text(struct pf_fs *fs)
+static char *status_text(struct pf_fs *fs, size_t *size)
 {
     struct pf_buf out = {0};
     struct pf_job_status jobs[STATUS_JOBS];
@@ -195,13 +195,29 @@ static char *status_text(struct pf_fs *fs)
     for (size_t i = 0; i < n && i < STATUS_JOBS; i++)
         pf_buf_printf(&out, "  %3u%% %s, %u waiting: %s\n", jobs[i].percent,
                       jobs[i].running ? "running" : "queued", jobs[i].waiters, jobs[i].what);
-    char *text = malloc(STATUS_SIZE);
-    if (text) {
-        memset(text, ' ', STATUS_SIZE);
-        memcpy(text, out.data, out.size < STATUS_SIZE ? out.size : STATUS_SIZE - 1);
-        text[STATUS_SIZE - 1] = '\n';
-    }
-    pf_buf_free(&out);
+    *size = out.size;
+    return out.failed ? NULL : out.data;
+}
+
+/* How large status.txt is: as it was opened last, for who has just done so, else as it would be. */
+static size_t status_size(struct pf_fs *fs)
+{
+    pthread_mutex_lock(&fs->lock);
+    bool fresh = fs->status_size && pf_monotonic_ms() - fs->status_read < STATUS_MS;
+    size_t size = fresh ? fs->status_size : 0;
+    pthread_mutex_unlock(&fs->lock);
+    if (!size)
+        free(status_text(fs, &size));
+    return size;
+}
+
+static char *open_status(struct pf_fs *fs, size_t *size)
+{
+    char *text = status_text(fs, size);
+    pthread_mutex_lock(&fs->lock);
+    fs->status_size = *size;
+    fs->status_read = pf_monotonic_ms();
+    pthread_mutex_unlock(&fs->lock);
     return text;
 }
 
@@ -237,10 +253,12 @@ static int control_attr(struct pf_fs *fs, uint64_t ino, struct pf_attr *attr)
         st->st_mode = S_IFDIR | 0555;
     } else {
         st->st_size = item == CONTROL_README    ? (off_t)sizeof readme - 1
-                      : item == CONTROL_STATUS  ? STATUS_SIZE
+                      : item == CONTROL_STATUS  ? (off_t)status_size(fs)
                       : item == CONTROL_VERSION ? (off_t)sizeof version - 1
                                                 : 0;
     }
+    if (pf_control_is_status(ino))
+        attr->attr_seconds = 0;
     if (fs->options.others) /* it names what stands in folders that not all may enter */
         st->st_mode &= ~(mode_t)0077;
     st->st_blocks = (st->st_size + 511) / 512;
@@ -325,8 +343,7 @@ int pf_control_read(struct pf_fs *fs, uint64_t ino, char **text, size_t *size)
         *text = copy_of(version, *size);
         break;
     case CONTROL_STATUS:
-        *size = STATUS_SIZE;
-        *text = status_text(fs);
+        *text = open_status(fs, size);
         break;
     default:
         return ENOENT;

@@ -100,6 +100,8 @@ struct pf_fs {
 
     pthread_mutex_t lock;
     struct pf_elsewhere elsewhere;
+    size_t status_size;   /* of status.txt as it was opened last, */
+    uint64_t status_read; /* and when, in monotonic milliseconds */
     struct pf_map entries;   /* by id */
     struct pf_map by_name;   /* by hash of (parent, name) */
     struct pf_map instances; /* by id */
