@@ -424,7 +424,8 @@ static uint32_t sort_functions(struct xray_function *functions, uint32_t n)
     for (uint32_t i = 0; i < n; i++)
         if (functions[i].count)
             functions[kept++] = functions[i];
-    qsort(functions, kept, sizeof *functions, by_id);
+    if (kept)
+        qsort(functions, kept, sizeof *functions, by_id);
     return kept;
 }
 
