@@ -20,7 +20,7 @@ enum { CACHE_DEFAULT = 32 << 20, PASS_THREADS_MIN = 2, SHORT_THREADS = 2 };
 /* What options can say; strings are owned by libfuse's parser until the program ends. */
 struct settings {
     char *metric, *instr_map, *cache;
-    int only_profiles, no_archives, others;
+    int only_profiles, no_archives, no_runs, others;
     int foreground, debug, single_thread;
     int help, version;
     char *source, *mountpoint;
@@ -40,6 +40,7 @@ static const struct fuse_opt option_table[] = {
     SETTING("cache=%s", cache, 0),
     SETTING("only_profiles", only_profiles, 1),
     SETTING("no_archives", no_archives, 1),
+    SETTING("no_runs", no_runs, 1),
     SETTING("-f", foreground, 1),
     SETTING("-d", debug, 1),
     SETTING("debug", debug, 1),
@@ -140,6 +141,7 @@ static void print_help(FILE *out)
         "  -o cache=SIZE       memory for blocks and aggregates before they spill, e.g. 64M (default: 32M)\n"
         "  -o only_profiles    leave out files that are no profile\n"
         "  -o no_archives      show tar and zip archives as the files that they are\n"
+        "  -o no_runs          leave out runs/ in folders that hold several profiles\n"
         "  -f -d -s            foreground; foreground with debug output; single-threaded\n"
         "  -h --help           this help\n"
         "  -V --version        version\n"
@@ -205,6 +207,7 @@ static int options_of(struct settings *settings, char *cache, struct pf_fs_optio
     *options = (struct pf_fs_options){
         .profile = {.metric = settings->metric, .instr_map = settings->instr_map, .cache = CACHE_DEFAULT},
         .only_profiles = settings->only_profiles,
+        .no_runs = settings->no_runs,
         .others = settings->others,
         .no_archives = settings->no_archives,
         .cache_folder = cache,

@@ -27,7 +27,6 @@ struct making {
 struct member {
     struct making *making;
     const char *path;
-    const struct pf_found *found;
     struct pf_live *live;
     struct pf_aggregate *aggregate; /* NULL: it holds no measurements */
     struct pf_arranged *functions;  /* of the primary metric; NULL: there is none */
@@ -118,74 +117,91 @@ static struct pf_cell worst_of(struct pf_live *live)
     return worst < 0 ? pf_absent() : pf_string(severities[worst]);
 }
 
-/* A row of summary.csv; live NULL: it can't be opened, and `message` says why. */
-static void add_summary(const struct member *member, const char *message)
+static int get_functions(const struct pf_profile *profile, struct pf_aggregate *aggregate, int *primary,
+                         struct pf_arranged **functions, struct pf_error *error)
+{
+    *functions = NULL;
+    *primary =
+        !aggregate ? -1 : pf_primary_metric(profile->metrics, profile->n_metrics, profile->options->metric);
+    if (*primary >= 0)
+        *functions = pf_arranged_get(aggregate, (unsigned)*primary, PF_BY_FUNCTION, error);
+    return *primary < 0 || *functions ? 0 : -1;
+}
+
+int pf_archive_summary(struct pf_live *live, struct pf_aggregate *aggregate, const struct pf_found *found,
+                       const char *message, const char *run, const char *path, struct pf_buf *out,
+                       struct pf_error *error)
 {
     char mtime[64];
     struct tm tm;
     pf_int128 wide;
-    gmtime_r(&member->found->st.st_mtim.tv_sec, &tm);
+    int primary;
+    struct pf_arranged *functions;
+    gmtime_r(&found->st.st_mtim.tv_sec, &tm);
     strftime(mtime, sizeof mtime, "%Y-%m-%dT%H:%M:%SZ", &tm);
-    const struct pf_profile *profile = member->live ? pf_live_profile(member->live) : NULL;
-    bool measures = profile && member->aggregate;
-    const struct pf_metric *metric =
-        measures && member->primary >= 0 ? &profile->metrics[member->primary] : NULL;
+    const struct pf_profile *profile = live ? pf_live_profile(live) : NULL;
+    if (get_functions(profile, aggregate, &primary, &functions, error))
+        return -1;
+    const struct pf_metric *metric = primary >= 0 ? &profile->metrics[primary] : NULL;
     struct pf_cell first[PF_FUNCTION_COLUMNS] = {0};
-    if (metric && pf_adds_up(metric) && member->functions->n_functions)
-        pf_function_cells(profile, member->functions, 0, first);
-    struct pf_cell cells[] = {pf_string(member->found->driver->name),
+    if (metric && pf_adds_up(metric) && functions->n_functions)
+        pf_function_cells(profile, functions, 0, first);
+    struct pf_cell cells[] = {pf_string(run),
+                              pf_string(found->driver->name),
                               pf_string(mtime),
-                              measures ? pf_uint(pf_rows_count(profile->partitions.items)) : pf_absent(),
-                              measures ? pf_uint(profile->contexts->count) : pf_absent(),
+                              aggregate ? pf_uint(pf_rows_count(profile->partitions.items)) : pf_absent(),
+                              aggregate ? pf_uint(profile->contexts->count) : pf_absent(),
                               metric ? pf_string(metric->name) : pf_absent(),
                               metric ? pf_string(metric->unit) : pf_absent(),
-                              metric ? pf_aggregate_total(member->aggregate, (unsigned)member->primary, &wide)
-                                     : pf_absent(),
+                              metric ? pf_aggregate_total(aggregate, (unsigned)primary, &wide) : pf_absent(),
                               first[PF_FUNCTION_EXCLUSIVE_PERCENT],
-                              profile ? pf_uint(pf_warning_count(member->live)) : pf_absent(),
-                              profile ? worst_of(member->live) : pf_absent(),
+                              profile ? pf_uint(pf_warning_count(live)) : pf_absent(),
+                              profile ? worst_of(live) : pf_absent(),
                               first[PF_FUNCTION_NAME],
-                              pf_string(member->path),
-                              pf_string(message)};
-    add_row(&member->making->text[PF_ARCHIVE_SUMMARY], cells, sizeof cells / sizeof *cells);
+                              pf_string(path)};
+    size_t from = run ? 0 : 1, n = sizeof cells / sizeof *cells - from - (path ? 0 : 1);
+    struct pf_cell why = live ? pf_absent() : pf_string(message);
+    for (size_t c = 0; c < n; c++) {
+        pf_csv_cell(out, &cells[from + c]);
+        pf_buf_char(out, ',');
+    }
+    add_row(out, &why, 1);
+    if (functions)
+        pf_arranged_put(aggregate, functions);
+    return 0;
 }
 
 /* ---- members ------------------------------------------------------------------------------------ */
 
-/* Opens it and waits for its aggregates. */
-static int load(struct member *member, struct pf_error *error)
+struct pf_live *pf_runs_member(struct pf_fs *fs, const char *path, const struct pf_found *found,
+                               struct pf_aggregate **aggregate, struct pf_error *error)
 {
-    char *path = strdup(member->path);
-    int result = 0;
-    if (!path)
-        return pf_fail_memory(error);
-    member->live = pf_open_found(member->making->fs, path, member->found->driver, error);
-    free(path);
-    if (!member->live)
-        return -1;
-    bool measures = pf_live_profile(member->live)->partitions.plural != NULL;
-    for (struct pf_job *job = NULL;; pf_job_release(job)) {
-        result = measures ? pf_live_aggregate(member->live, &member->aggregate, &job, error)
-                          : pf_live_stage(member->live, PF_MODELLED, &job, error);
+    char *copy = strdup(path);
+    *aggregate = NULL;
+    struct pf_live *live = copy ? pf_open_found(fs, copy, found->driver, error) : NULL;
+    if (!copy)
+        pf_fail_memory(error);
+    free(copy);
+    bool measures = live && pf_live_profile(live)->partitions.plural;
+    int result = live ? PF_WAIT : -1;
+    for (struct pf_job *job = NULL; result == PF_WAIT; pf_job_release(job)) {
+        result = measures ? pf_live_aggregate(live, aggregate, &job, error)
+                          : pf_live_stage(live, PF_MODELLED, &job, error);
         if (result != PF_WAIT)
-            return result;
+            break;
         pf_job_block(job, NULL, NULL);
     }
+    if (!result)
+        return live;
+    pf_live_release(live);
+    return NULL;
 }
 
 static int add_loaded(struct member *member, struct pf_error *error)
 {
-    const struct pf_profile *profile = pf_live_profile(member->live);
-    member->primary = !member->aggregate
-                          ? -1
-                          : pf_primary_metric(profile->metrics, profile->n_metrics, profile->options->metric);
-    if (member->primary >= 0) {
-        member->functions =
-            pf_arranged_get(member->aggregate, (unsigned)member->primary, PF_BY_FUNCTION, error);
-        if (!member->functions)
-            return -1;
-    }
-    add_summary(member, NULL);
+    if (get_functions(pf_live_profile(member->live), member->aggregate, &member->primary, &member->functions,
+                      error))
+        return -1;
     add_warnings(member);
     int result = add_functions(member, error);
     if (member->functions)
@@ -198,21 +214,18 @@ static int add_member(void *arg, const char *path, const struct pf_found *found,
     struct making *making = arg;
     struct pf_error failure = {0};
     bool root = making->fs->root_name || pf_root_is_profile(making->fs);
-    struct member member = {.making = making, .path = path, .found = found};
+    struct member member = {.making = making, .path = root ? "." : path};
     if (found->driver->beside)
         return 0;
-    int result = load(&member, &failure);
-    member.path = root ? "." : path;
-    if (result && pf_is_lack(failure.code)) {
+    member.live = pf_runs_member(making->fs, path, found, &member.aggregate, &failure);
+    if (!member.live && pf_is_lack(failure.code)) {
         *error = failure;
-    } else if (result) {
-        pf_live_release(member.live);
-        member.live = NULL;
-        add_summary(&member, failure.what);
-        result = 0;
-    } else {
-        result = add_loaded(&member, error);
+        return -1;
     }
+    int result = pf_archive_summary(member.live, member.aggregate, found, failure.what, NULL, member.path,
+                                    &making->text[PF_ARCHIVE_SUMMARY], error);
+    if (!result && member.live)
+        result = add_loaded(&member, error);
     pf_live_release(member.live);
     return result ? -1 : flush(making, FLUSH, error);
 }
@@ -256,10 +269,8 @@ void pf_archive_free(struct pf_archive *archive)
 
 /* ---- changes ------------------------------------------------------------------------------------ */
 
-static int add_state(void *arg, const char *path, const struct pf_found *found, struct pf_error *error)
+uint64_t pf_archive_note(uint64_t state, const char *name, const struct stat *st)
 {
-    uint64_t *state = arg;
-    const struct stat *st = &found->st;
     const uint64_t numbers[] = {st->st_dev,
                                 st->st_ino,
                                 (uint64_t)st->st_size,
@@ -267,8 +278,14 @@ static int add_state(void *arg, const char *path, const struct pf_found *found, 
                                 (uint64_t)st->st_mtim.tv_nsec,
                                 (uint64_t)st->st_ctim.tv_sec,
                                 (uint64_t)st->st_ctim.tv_nsec};
+    return pf_hash(pf_hash(state, name, strlen(name)), numbers, sizeof numbers);
+}
+
+static int add_state(void *arg, const char *path, const struct pf_found *found, struct pf_error *error)
+{
+    uint64_t *state = arg;
     (void)error;
-    *state = pf_hash(pf_hash(*state, path, strlen(path)), numbers, sizeof numbers);
+    *state = pf_archive_note(*state, path, &found->st);
     return 0;
 }
 

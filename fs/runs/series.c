@@ -5,8 +5,9 @@
 
 #include "formats/kit/sorter.h"
 
-/* A record: whose value, of which run, the number of the record, whether it is a double, and its bits. */
-enum { NAME, RUN, NUMBER, REAL, LOW, WORDS = LOW + 2, KEYS = NUMBER + 1 };
+/* A record: whose value, of which run, the number of the record, what sort of value it is, and its bits. */
+enum { NAME, RUN, NUMBER, SORT, LOW, WORDS = LOW + 2, KEYS = NUMBER + 1 };
+enum { REAL = 1, OTHER = 2 }; /* sorts: a double; one of `others` */
 
 struct pf_series {
     unsigned runs;
@@ -14,7 +15,7 @@ struct pf_series {
     struct pf_sorter *sorter;
     uint64_t records;
     struct pf_buf path;       /* scratch */
-    struct pf_figure *values; /* one a run */
+    struct pf_figure *values; /* one a run, and as many others */
     double *plain;            /* the same as doubles, 0 where there is none */
     uint64_t pending[WORDS];  /* the first record of the next name */
     bool finished, more;
@@ -28,7 +29,7 @@ struct pf_series *pf_series_new(unsigned runs, uint64_t limit)
     *series = (struct pf_series){.runs = runs,
                                  .names = pf_strings_new(),
                                  .sorter = pf_sorter_new(WORDS, KEYS, limit),
-                                 .values = calloc(runs, sizeof *series->values),
+                                 .values = calloc(2 * (size_t)runs, sizeof *series->values),
                                  .plain = calloc(runs, sizeof *series->plain)};
     if (series->names && series->sorter && series->values && series->plain)
         return series;
@@ -103,7 +104,7 @@ static void add_figure(struct pf_figure *to, struct pf_figure x, bool subtract)
 /* ---- adding ------------------------------------------------------------------------------------- */
 
 static int add_value(struct pf_series *series, unsigned run, struct pf_cell name, union pf_number number,
-                     bool real, int64_t factor, struct pf_error *error)
+                     bool real, bool other, int64_t factor, struct pf_error *error)
 {
     uint64_t record[WORDS] = {0};
     pf_int128 product = 0;
@@ -115,7 +116,7 @@ static int add_value(struct pf_series *series, unsigned run, struct pf_cell name
     record[NAME] = id;
     record[RUN] = run;
     record[NUMBER] = series->records++;
-    record[REAL] = real;
+    record[SORT] = (real ? REAL : 0U) | (other ? OTHER : 0U);
     if (real)
         memcpy(&record[LOW], &x, sizeof x);
     else
@@ -134,11 +135,11 @@ static int add_functions(struct pf_series *series, unsigned run, struct pf_aggre
     for (size_t i = 0; arranged && !result && i < arranged->n_functions; i++) {
         const struct pf_function *it = &arranged->functions[i];
         struct pf_cell name = pf_interned(aggregate->profile->contexts->strings, it->name);
-        if (inclusive && it->lacking)
-            continue;
-        result = add_value(series, run, name, inclusive ? it->inclusive : it->exclusive,
-                           inclusive ? arranged->inclusive_real : arranged->exclusive_real,
+        result = add_value(series, run, name, it->exclusive, arranged->exclusive_real, inclusive,
                            pf_series_factor(about), error);
+        if (!result && !it->lacking)
+            result = add_value(series, run, name, it->inclusive, arranged->inclusive_real, !inclusive,
+                               pf_series_factor(about), error);
     }
     if (arranged)
         pf_arranged_put(aggregate, arranged);
@@ -199,7 +200,7 @@ static int add_contexts(struct pf_series *series, unsigned run, struct pf_aggreg
         result = series->path.failed
                      ? pf_fail_memory(error)
                      : add_value(series, run, pf_text(series->path.data, series->path.size), number,
-                                 aggregate->metrics[metric].real, pf_series_factor(about), error);
+                                 aggregate->metrics[metric].real, false, pf_series_factor(about), error);
     }
     if (arranged)
         pf_arranged_put(aggregate, arranged);
@@ -258,12 +259,12 @@ static int advance(struct pf_series *series, struct pf_error *error)
 static void take_pending(struct pf_series *series)
 {
     const uint64_t *record = series->pending;
-    struct pf_figure x = {.there = true, .real = record[REAL]};
+    struct pf_figure x = {.there = true, .real = record[SORT] & REAL};
     if (x.real)
         memcpy(&x.number.d.sum, &record[LOW], sizeof x.number.d.sum);
     else
         memcpy(&x.number.i, &record[LOW], sizeof x.number.i);
-    add_figure(&series->values[record[RUN]], x, false);
+    add_figure(&series->values[record[RUN] + (record[SORT] & OTHER ? series->runs : 0)], x, false);
 }
 
 static bool is_less(struct pf_figure a, struct pf_figure b)
@@ -300,6 +301,8 @@ static void describe(const struct pf_series *series, struct pf_change *change)
             change->max = *x;
         add_figure(&sum, *x, false);
     }
+    if (!change->runs)
+        return;
     change->mean = mean_of(sum, change->runs);
     for (unsigned run = 0; run < series->runs; run++) {
         double off = series->plain[run] - pf_figure_double(&change->mean);
@@ -328,7 +331,7 @@ int pf_series_next(struct pf_series *series, struct pf_change *change, struct pf
     if (!series->more)
         return 0;
     uint64_t name = series->pending[NAME];
-    memset(series->values, 0, series->runs * sizeof *series->values);
+    memset(series->values, 0, 2 * (size_t)series->runs * sizeof *series->values);
     while (series->more && series->pending[NAME] == name) {
         take_pending(series);
         if (advance(series, error))
@@ -341,10 +344,12 @@ int pf_series_next(struct pf_series *series, struct pf_change *change, struct pf
     }
     *change = (struct pf_change){.name = pf_interned(series->names, (uint32_t)name),
                                  .values = series->values,
+                                 .others = series->values + series->runs,
                                  .first = series->values[0],
                                  .last = series->values[series->runs - 1],
                                  .since = finite ? pf_step_of(series->plain, series->runs) : -1};
     describe(series, change);
-    compare_ends(change);
+    if (change->runs)
+        compare_ends(change);
     return 1;
 }

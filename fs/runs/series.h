@@ -33,12 +33,14 @@ struct pf_figure {
 /* One name. */
 struct pf_change {
     struct pf_cell name;
-    const struct pf_figure *values;          /* one a run */
+    const struct pf_figure *values; /* one a run */
+    /* One a run: of functions the inclusive values where `values` are exclusive, or the reverse. */
+    const struct pf_figure *others;
     struct pf_figure first, last;            /* of the first and the last run */
     struct pf_figure change;                 /* last - first, one that is not there being 0 */
     struct pf_figure percent;                /* of the first's magnitude; not there if that is nothing */
     struct pf_figure min, mean, max, stddev; /* over the runs that have a value */
-    unsigned runs;                           /* how many have */
+    unsigned runs;                           /* how many have; 0: only `others` are there */
     int since; /* the run at which the best fit of two levels steps; -1: the step is within the noise */
 };
 

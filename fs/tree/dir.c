@@ -62,6 +62,9 @@ static int read_names(struct pf_dir *dir)
     int result = pf_folder_list(dir->folder, add_name, &names);
     if (!result && !names.text.failed)
         add_beside(dir, &names.text);
+    if (!result && !names.text.failed && !is_among(&names.text, PF_RUNS_NAME) &&
+        pf_runs_present(dir->fs, dir->folder))
+        pf_buf_add(&names.text, PF_RUNS_NAME, sizeof PF_RUNS_NAME);
     dir->names = names.text.data;
     dir->names_size = names.text.size;
     return names.text.failed ? ENOMEM : result;
@@ -120,6 +123,8 @@ static int open_dir(struct pf_fs *fs, uint64_t ino, struct pf_dir **dir, struct 
     int result = 0;
     if (is_source_dir(fs, ino))
         result = open_source_dir(new);
+    else if (pf_runs_is(ino))
+        result = pf_runs_ready(fs, ino, job);
     else if (!pf_control_is(ino))
         result = open_profile_dir(new, job);
     if (result) {
@@ -217,6 +222,15 @@ static int source_entry(struct pf_dir *dir, uint64_t at, struct pf_dirent *entry
             PF_WITH_DESCRIPTORS(fs, code, pf_classify(fs, dir->folder, name, &found));
         if (pf_is_lack(code))
             return -code;
+        if (code == ENOENT && !strcmp(name, PF_RUNS_NAME) && pf_runs_present(fs, dir->folder)) {
+            strcpy(entry->name, name);
+            entry->next = DOTS + at + strlen(name) + 1;
+            entry->ino = pf_ino(0, PF_KIND_RUNS, 0);
+            entry->type = DT_DIR;
+            if (want_attr)
+                attr->st.st_ino = 0;
+            return 1;
+        }
         if (code)
             continue; /* gone since */
         if (fs->options.only_profiles && found.type != PF_ENTRY_PROFILE && found.type != PF_ENTRY_DIR)
@@ -286,5 +300,7 @@ int pf_fs_readdir(struct pf_dir *dir, uint64_t offset, struct pf_dirent *entry, 
     if (dir->place.instance)
         return profile_entry(dir, offset - DOTS, entry, want_attr, attr);
     entry->next = offset + 1;
+    if (pf_runs_is(dir->ino))
+        return pf_runs_entry(dir->fs, dir->ino, offset - DOTS, entry);
     return pf_control_entry(dir->ino, offset - DOTS, entry);
 }

@@ -143,6 +143,7 @@ void pf_fs_free(struct pf_fs *fs)
     pf_pool_free(fs->core.pool);
     pf_control_free(fs);
     pf_tables_free(fs);
+    pf_runs_free(fs);
     free_nodes(fs);
     pf_blocks_free(fs->core.blocks);
     pf_folder_free(fs->top);
@@ -262,15 +263,27 @@ static void count_use(struct pf_fs *fs, struct pf_instance *instance)
 
 /* ---- look-up ------------------------------------------------------------------------------------ */
 
+static int find_runs(struct pf_fs *fs, struct pf_entry *folder, struct pf_folder *open, struct pf_attr *attr)
+{
+    char *path = pf_entry_path(fs, folder);
+    int result = path ? pf_runs_find(fs, folder->id, path, open, attr) : ENOMEM;
+    free(path);
+    return result;
+}
+
 /* Looks a name up in a folder of SOURCE, whose hold it gives back. */
 static int lookup_in_folder(struct pf_fs *fs, struct pf_entry *folder, const char *name, struct pf_attr *attr)
 {
     struct pf_found found = {0};
     struct pf_folder *open = pf_entry_folder(fs, folder, true);
     int result = open ? pf_classify(fs, open, name, &found) : errno;
+    bool runs = result == ENOENT && open && !strcmp(name, PF_RUNS_NAME) &&
+                !(result = find_runs(fs, folder, open, attr));
     pf_folder_free(open);
     pthread_mutex_lock(&fs->lock);
-    if (!result)
+    if (runs)
+        ;
+    else if (!result)
         result = pf_entry_attr(fs, folder, name, &found, attr);
     else if (result == ENOENT)
         pf_entry_gone(fs, folder, name);
@@ -358,6 +371,8 @@ static int look_up(struct pf_fs *fs, uint64_t parent, const char *name, bool siz
         return pf_control_lookup(fs, parent, name, attr, job);
     if (strlen(name) > NAME_MAX)
         return ENAMETOOLONG;
+    if (pf_runs_is(parent))
+        return pf_runs_lookup(fs, parent, name, attr, job);
     return pf_in_source(fs, parent) ? lookup_in_source(fs, parent, name, attr)
                                     : lookup_in_profile(fs, parent, name, sized, attr, job);
 }
@@ -379,7 +394,7 @@ int pf_fs_find(struct pf_fs *fs, uint64_t parent, const char *name, struct pf_at
 
 void pf_fs_forget(struct pf_fs *fs, uint64_t ino, uint64_t uses)
 {
-    if (ino == PF_ROOT_INO || pf_control_is(ino))
+    if (ino == PF_ROOT_INO || pf_control_is(ino) || pf_runs_is(ino))
         return;
     pthread_mutex_lock(&fs->lock);
     if (ino >> 40) {
@@ -432,6 +447,8 @@ static int get_attr(struct pf_fs *fs, uint64_t ino, struct pf_attr *attr, struct
 {
     if (pf_control_is(ino))
         return pf_control_getattr(fs, ino, attr, job);
+    if (pf_runs_is(ino))
+        return pf_runs_getattr(fs, ino, attr, job);
     if (pf_in_source(fs, ino))
         return getattr_in_source(fs, ino, attr);
     struct pf_place place = {0};

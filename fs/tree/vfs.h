@@ -27,6 +27,7 @@ struct pf_fs_options {
     struct pf_options profile;
     bool only_profiles; /* leave out what is no profile */
     bool no_archives;   /* they are the files that they are, not folders of their members */
+    bool no_runs;       /* leave runs/ out */
     bool
         others; /* others than the mounter may look: access control lists count, .profilefs is the mounter's */
     const char *cache_folder; /* NULL: keep nothing on disk */

@@ -127,6 +127,12 @@ static int open_node(struct pf_fs *fs, uint64_t ino, bool once, struct pf_handle
     int result;
     if (pf_control_is(ino) && (ino >> 32 & 0xff) == PF_KIND_TABLES) {
         result = pf_tables_open(fs, ino, &new->fd);
+        new->end = UINT64_MAX;
+    } else if (pf_runs_is(ino)) {
+        uint64_t size = 0;
+        result = pf_runs_open(fs, ino, &new->bytes, &new->fd, &new->start, &size, job);
+        new->size = size;
+        new->end = size;
     } else if (pf_control_is(ino)) {
         new->direct = pf_control_is_status(ino);
         result = pf_control_read(fs, ino, &new->bytes, &new->size);

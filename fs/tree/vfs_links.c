@@ -47,6 +47,17 @@ static int readlink_in_profile(struct pf_fs *fs, uint64_t ino, char **target, st
     return result;
 }
 
+static int readlink_in_runs(struct pf_fs *fs, uint64_t ino, char **target, struct pf_job **job)
+{
+    struct pf_attr attr;
+    int file = -1;
+    uint64_t base, size;
+    int result = pf_runs_getattr(fs, ino, &attr, job);
+    if (!result && !S_ISLNK(attr.st.st_mode))
+        return EINVAL;
+    return result ? result : pf_runs_open(fs, ino, target, &file, &base, &size, job);
+}
+
 static int readlink_in_source(struct pf_fs *fs, uint64_t ino, char **target)
 {
     pthread_mutex_lock(&fs->lock);
@@ -75,5 +86,7 @@ static int readlink_in_source(struct pf_fs *fs, uint64_t ino, char **target)
 
 int pf_fs_readlink(struct pf_fs *fs, uint64_t ino, char **target, struct pf_job **job)
 {
+    if (pf_runs_is(ino))
+        return readlink_in_runs(fs, ino, target, job);
     return ino >> 32 ? readlink_in_profile(fs, ino, target, job) : readlink_in_source(fs, ino, target);
 }

@@ -17,7 +17,7 @@
  *   63      40 39  32 31           0
  *   [instance][ kind ][    item    ]
  */
-enum { PF_KIND_CONTROL = 255, PF_KIND_LISTING = 254, PF_KIND_TABLES = 253 };
+enum { PF_KIND_CONTROL = 255, PF_KIND_LISTING = 254, PF_KIND_TABLES = 253, PF_KIND_RUNS = 252 };
 
 static inline uint64_t pf_ino(uint32_t instance, unsigned kind, uint32_t item)
 {
@@ -122,6 +122,9 @@ struct pf_fs {
 
     struct pf_listing *listing; /* control.c */
     struct pf_tables *tables;   /* tables.c */
+    struct pf_map runs;         /* runs.c: snapshots by number */
+    struct pf_map runs_of;      /* and by the entry of the folder they stand in */
+    uint32_t next_runs;
 };
 
 /* ---- entries.c ---------------------------------------------------------------------------------- */
@@ -280,5 +283,26 @@ bool pf_tables_entry(uint64_t number, struct pf_dirent *entry);
 /* *file: a descriptor of the table's text, the caller's. 0 or an errno value. */
 int pf_tables_open(struct pf_fs *fs, uint64_t ino, int *file);
 void pf_tables_free(struct pf_fs *fs);
+
+/* ---- runs.c: runs/ in folders that hold several profiles ---------------------------------------- */
+
+#define PF_RUNS_NAME "runs"
+bool pf_runs_is(uint64_t ino);
+/* True if an open folder has one. */
+bool pf_runs_present(struct pf_fs *fs, const struct pf_folder *folder);
+/* The runs/ of a folder: its entry's number, its path below SOURCE, and it itself, open. 0, ENOENT or another errno value. */
+int pf_runs_find(struct pf_fs *fs, uint64_t folder, const char *path, const struct pf_folder *open,
+                 struct pf_attr *attr);
+/* As the operations of vfs.h. */
+int pf_runs_lookup(struct pf_fs *fs, uint64_t parent, const char *name, struct pf_attr *attr,
+                   struct pf_job **job);
+int pf_runs_getattr(struct pf_fs *fs, uint64_t ino, struct pf_attr *attr, struct pf_job **job);
+/* Makes a folder ready to be listed. */
+int pf_runs_ready(struct pf_fs *fs, uint64_t ino, struct pf_job **job);
+bool pf_runs_entry(struct pf_fs *fs, uint64_t ino, uint64_t number, struct pf_dirent *entry);
+/* *bytes: a small text, the caller's; or *file: a descriptor, the caller's, of what holds `size` bytes of it from *base on. */
+int pf_runs_open(struct pf_fs *fs, uint64_t ino, char **bytes, int *file, uint64_t *base, uint64_t *size,
+                 struct pf_job **job);
+void pf_runs_free(struct pf_fs *fs);
 
 #endif

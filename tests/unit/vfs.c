@@ -58,7 +58,7 @@ static void test_source(struct pf_fs *fs, const char *folder)
     struct stat st;
     char *target = NULL, *text;
     struct pf_job *job = NULL;
-    lists(fs, "", ". .. .profilefs bad empty fifo link log notes.md sub ",
+    lists(fs, "", ". .. .profilefs bad empty fifo link log notes.md runs sub ",
           "SOURCE is listed, and .profilefs");
     stat(path_in(folder, "notes.md"), &st);
     ok(!find_path(fs, "notes.md", &attr) && attr.st.st_size == 11 && attr.st.st_mode == st.st_mode &&
@@ -318,7 +318,7 @@ static void test_only_profiles(const char *folder)
 {
     struct pf_attr attr;
     struct pf_fs *fs = fs_of(folder, true);
-    lists(fs, "", ". .. .profilefs bad log sub ", "other files can be left out");
+    lists(fs, "", ". .. .profilefs bad log runs sub ", "other files can be left out");
     ok(find_path(fs, "notes.md", &attr) == ENOENT && find_path(fs, "link", &attr) == ENOENT, "also by name");
     pf_fs_free(fs);
 }

@@ -1,0 +1,528 @@
+/* SPDX-License-Identifier: MIT */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "fs/clock.h"
+#include "fs/runs/folder.h"
+#include "fs/text/csv.h"
+
+/*
+ * runs/: what the profiles of one folder of SOURCE have in common. Each is a snapshot with a number of its own, which it
+ * has in the place of a profile's instance; when it is older than this and its members have changed, the next look-up
+ * gives another.
+ */
+enum { SECONDS = 10, SNAPSHOTS_MOST = 256 };
+
+/* What stands in it, by number. From METRIC on: a folder for each metric, and its tables. */
+enum node { TOP, INFO, OVERVIEW, SUMMARY, CHANGES, PRIMARY, LINK, METRIC, METRIC_NODES = 8 };
+
+struct pf_runs {
+    uint32_t id;
+    uint64_t folder; /* the entry it stands in */
+    char *path;      /* of that below SOURCE */
+    struct pf_members members;
+    bool everybodys; /* everybody may read all members */
+    uint64_t looked; /* monotonic seconds */
+    unsigned uses;   /* under way; it is freed with the last one once it is replaced */
+    bool replaced;
+    struct pf_job *job; /* not held: unlisted before it is over */
+    uint32_t wanted;    /* METRIC + index of a metric, or OVERVIEW: what the job makes */
+    struct pf_error failure;
+    bool overviewed;
+    struct pf_overview overview;
+    struct pf_runs_texts *texts; /* one a metric */
+};
+
+static const char *const tables[] = {[PF_RUNS_FUNCTIONS] = "function_changes.csv",
+                                     [PF_RUNS_VALUES] = "function_values.csv",
+                                     [PF_RUNS_CONTEXTS] = "context_changes.csv",
+                                     [PF_RUNS_CHANGES] = "changes.txt"};
+
+bool pf_runs_is(uint64_t ino)
+{
+    return (ino >> 32 & 0xff) == PF_KIND_RUNS;
+}
+
+static bool is_metric(uint32_t node)
+{
+    return node >= METRIC;
+}
+
+static uint32_t metric_of(uint32_t node)
+{
+    return (node - METRIC) / METRIC_NODES;
+}
+
+/* Of a metric's node: 0 is its folder, else the table's number and 1. */
+static uint32_t part_of(uint32_t node)
+{
+    return (node - METRIC) % METRIC_NODES;
+}
+
+static bool is_folder(uint32_t node)
+{
+    return is_metric(node) ? part_of(node) == 0
+                           : node == TOP || node == OVERVIEW || node == CHANGES || node == PRIMARY;
+}
+
+/* ---- life --------------------------------------------------------------------------------------- */
+
+static void free_runs(struct pf_runs *runs)
+{
+    for (size_t m = 0; runs->texts && m < runs->overview.n; m++)
+        if (runs->texts[m].file >= 0)
+            close(runs->texts[m].file);
+    free(runs->texts);
+    if (runs->overviewed)
+        pf_overview_free(&runs->overview);
+    pf_members_free(&runs->members);
+    free(runs->path);
+    free(runs);
+}
+
+static void put(struct pf_fs *fs, struct pf_runs *runs)
+{
+    pthread_mutex_lock(&fs->lock);
+    bool last = --runs->uses == 0 && runs->replaced;
+    pthread_mutex_unlock(&fs->lock);
+    if (last)
+        free_runs(runs);
+}
+
+/* With fs->lock held: no look-up gives it any more. */
+static bool replace(struct pf_fs *fs, struct pf_runs *runs)
+{
+    pf_map_remove(&fs->runs, runs->id);
+    if (pf_map_get(&fs->runs_of, runs->folder) == runs)
+        pf_map_remove(&fs->runs_of, runs->folder);
+    runs->replaced = true;
+    return !runs->uses;
+}
+
+/* Lists the members again if it is time. True if they are what they were. */
+static bool is_fresh(struct pf_fs *fs, struct pf_runs *runs)
+{
+    struct pf_members members = {0};
+    uint64_t now = pf_monotonic_seconds();
+    pthread_mutex_lock(&fs->lock);
+    bool old = now - runs->looked > SECONDS;
+    pthread_mutex_unlock(&fs->lock);
+    if (!old)
+        return true;
+    struct pf_folder *folder = pf_folder_open(fs->top, *runs->path ? runs->path : ".");
+    int result = folder ? pf_members_list(fs, folder, runs->path, &members) : errno;
+    pf_folder_free(folder);
+    bool same = pf_is_lack(result) || (!result && members.state == runs->members.state);
+    pf_members_free(&members);
+    pthread_mutex_lock(&fs->lock);
+    runs->looked = now;
+    if (!same && !runs->replaced)
+        replace(fs, runs); /* this use of it is not the last */
+    pthread_mutex_unlock(&fs->lock);
+    return same;
+}
+
+/* The snapshot that a number is of, used; NULL: it is no more. */
+static struct pf_runs *enter(struct pf_fs *fs, uint64_t ino)
+{
+    pthread_mutex_lock(&fs->lock);
+    struct pf_runs *runs = pf_map_get(&fs->runs, ino >> 40);
+    if (runs)
+        runs->uses++;
+    pthread_mutex_unlock(&fs->lock);
+    if (!runs || is_fresh(fs, runs))
+        return runs;
+    put(fs, runs);
+    return NULL;
+}
+
+/* With fs->lock held: of too many snapshots, the one that was looked at longest ago; what is to be freed then, or NULL. */
+static struct pf_runs *drop_oldest(struct pf_fs *fs)
+{
+    struct pf_runs *oldest = NULL;
+    for (size_t i = 0; fs->runs.count > SNAPSHOTS_MOST && i <= fs->runs.mask; i++) {
+        struct pf_runs *runs = fs->runs.slots[i].value;
+        if (runs && !runs->uses && (!oldest || runs->looked < oldest->looked))
+            oldest = runs;
+    }
+    return oldest && replace(fs, oldest) ? oldest : NULL;
+}
+
+static struct pf_runs *new_runs(struct pf_fs *fs, uint64_t folder, const char *path,
+                                struct pf_members *members)
+{
+    struct pf_runs *runs = calloc(1, sizeof *runs);
+    char *copy = strdup(path);
+    if (!runs || !copy) {
+        free(runs);
+        free(copy);
+        return NULL;
+    }
+    *runs = (struct pf_runs){.folder = folder,
+                             .path = copy,
+                             .members = *members,
+                             .everybodys = true,
+                             .looked = pf_monotonic_seconds(),
+                             .uses = 1};
+    *members = (struct pf_members){0};
+    for (unsigned i = 0; i < runs->members.n; i++)
+        runs->everybodys &= (runs->members.members[i].found.st.st_mode & 0444) == 0444;
+    pthread_mutex_lock(&fs->lock);
+    struct pf_runs *old = pf_map_get(&fs->runs_of, folder);
+    bool free_old = old && replace(fs, old);
+    do /* 24 bits; a number that is still known is passed over */
+        runs->id = fs->next_runs = fs->next_runs % 0xffffff + 1;
+    while (pf_map_get(&fs->runs, runs->id));
+    if (!pf_map_put(&fs->runs, runs->id, runs) || !pf_map_put(&fs->runs_of, folder, runs)) {
+        replace(fs, runs);
+        pthread_mutex_unlock(&fs->lock);
+        free_runs(runs);
+        return NULL;
+    }
+    struct pf_runs *oldest = drop_oldest(fs);
+    pthread_mutex_unlock(&fs->lock);
+    if (free_old)
+        free_runs(old);
+    if (oldest)
+        free_runs(oldest);
+    return runs;
+}
+
+void pf_runs_free(struct pf_fs *fs)
+{
+    for (size_t i = 0; fs->runs.slots && i <= fs->runs.mask; i++)
+        if (fs->runs.slots[i].value)
+            free_runs(fs->runs.slots[i].value);
+    pf_map_free(&fs->runs);
+    pf_map_free(&fs->runs_of);
+}
+
+/* ---- making ------------------------------------------------------------------------------------- */
+
+struct task {
+    struct pf_fs *fs;
+    struct pf_runs *runs; /* used */
+    uint32_t wanted;
+};
+
+static int make_overview(struct task *task, struct pf_pass *pass, struct pf_error *error)
+{
+    struct pf_overview overview;
+    struct pf_runs *runs = task->runs;
+    if (pf_overview_make(task->fs, &runs->members, pass, &overview, error))
+        return -1;
+    struct pf_runs_texts *texts = calloc(overview.n + 1, sizeof *texts);
+    if (!texts) {
+        pf_overview_free(&overview);
+        return pf_fail_memory(error);
+    }
+    for (size_t m = 0; m < overview.n; m++)
+        texts[m].file = -1;
+    pthread_mutex_lock(&task->fs->lock);
+    runs->overview = overview;
+    runs->texts = texts;
+    runs->overviewed = true;
+    pthread_mutex_unlock(&task->fs->lock);
+    return 0;
+}
+
+static int make_metric(struct task *task, struct pf_pass *pass, struct pf_error *error)
+{
+    struct pf_runs *runs = task->runs;
+    uint32_t m = metric_of(task->wanted);
+    struct pf_runs_texts texts;
+    if (pf_runs_make(task->fs, &runs->members, &runs->overview.metrics[m], pass, &texts, error))
+        return -1;
+    pthread_mutex_lock(&task->fs->lock);
+    runs->texts[m] = texts;
+    pthread_mutex_unlock(&task->fs->lock);
+    return 0;
+}
+
+static int run_task(void *arg, struct pf_pass *pass, struct pf_error *error)
+{
+    struct task *task = arg;
+    int result = is_metric(task->wanted) ? make_metric(task, pass, error) : make_overview(task, pass, error);
+    if (result && error->code != ECANCELED) {
+        pthread_mutex_lock(&task->fs->lock);
+        task->runs->failure = *error;
+        pthread_mutex_unlock(&task->fs->lock);
+    }
+    return result;
+}
+
+static void task_over(void *arg, struct pf_job *job, const struct pf_error *error)
+{
+    struct task *task = arg;
+    (void)job, (void)error;
+    pthread_mutex_lock(&task->fs->lock);
+    task->runs->job = NULL;
+    pthread_mutex_unlock(&task->fs->lock);
+    put(task->fs, task->runs);
+    free(task);
+}
+
+/* Starts a job, or joins the one that runs, whatever that makes: then it is asked again. With fs->lock held. */
+static int start(struct pf_fs *fs, struct pf_runs *runs, uint32_t wanted, struct pf_job **job)
+{
+    if (runs->failure.code) {
+        int code = runs->failure.code;
+        runs->failure.code = 0; /* told once; the next one tries again */
+        return code;
+    }
+    if (runs->job) {
+        *job = pf_job_hold(runs->job);
+        return PF_PARKED;
+    }
+    struct task *task = malloc(sizeof *task);
+    if (!task)
+        return ENOMEM;
+    *task = (struct task){fs, runs, wanted};
+    runs->uses++;
+    *job = runs->job = pf_job_start(fs->core.pool, "runs of a folder", run_task, task_over, task);
+    if (*job)
+        return PF_PARKED;
+    runs->uses--;
+    free(task);
+    return ENOMEM;
+}
+
+/* What must be there before a node can be searched or read. 0, PF_PARKED or an errno value. */
+static int need(struct pf_fs *fs, struct pf_runs *runs, uint32_t node, struct pf_job **job)
+{
+    int result = 0;
+    if (node == TOP || node == INFO || node == OVERVIEW)
+        return 0;
+    pthread_mutex_lock(&fs->lock);
+    if (!runs->overviewed)
+        result = start(fs, runs, OVERVIEW, job);
+    else if (is_metric(node) && (metric_of(node) >= runs->overview.n || part_of(node) > PF_RUNS_TABLES))
+        result = ENOENT;
+    else if (is_metric(node) && part_of(node) && runs->texts[metric_of(node)].file < 0)
+        result = start(fs, runs, node, job);
+    pthread_mutex_unlock(&fs->lock);
+    return result;
+}
+
+/* ---- texts -------------------------------------------------------------------------------------- */
+
+static void add_info(const struct pf_runs *runs, struct pf_buf *out)
+{
+    const struct pf_members *members = &runs->members;
+    pf_buf_printf(out, "Runs: %u\n", members->n);
+    pf_buf_str(out, "First: ");
+    pf_escape(out, members->members[0].name, strlen(members->members[0].name));
+    pf_buf_str(out, "\nLast: ");
+    pf_escape(out, members->members[members->n - 1].name, strlen(members->members[members->n - 1].name));
+    pf_buf_str(out, "\nOrder: by name, as ls -v\n");
+}
+
+/* A small text; the caller frees it. false: the node is a metric's table. */
+static bool small_text(struct pf_runs *runs, uint32_t node, struct pf_buf *out)
+{
+    if (node == INFO)
+        add_info(runs, out);
+    else if (node == SUMMARY)
+        pf_buf_add(out, runs->overview.summary.data, runs->overview.summary.size);
+    else if (node == LINK && runs->overview.primary >= 0) {
+        pf_buf_str(out, "../changes/");
+        pf_buf_str(out, runs->overview.metrics[runs->overview.primary].dir);
+    }
+    return !is_metric(node);
+}
+
+static uint64_t size_of(struct pf_runs *runs, uint32_t node)
+{
+    struct pf_buf text = {0};
+    if (is_folder(node))
+        return 0;
+    if (is_metric(node))
+        return runs->texts[metric_of(node)].tables[part_of(node) - 1].size;
+    small_text(runs, node, &text);
+    uint64_t size = text.size;
+    pf_buf_free(&text);
+    return size;
+}
+
+static void fill_attr(struct pf_runs *runs, uint32_t node, struct pf_attr *attr)
+{
+    mode_t mode = runs->everybodys ? 0444 : 0400;
+    const struct timespec *newest = &runs->members.members[0].found.st.st_mtim;
+    for (unsigned i = 1; i < runs->members.n; i++) {
+        const struct timespec *at = &runs->members.members[i].found.st.st_mtim;
+        if (at->tv_sec > newest->tv_sec)
+            newest = at;
+    }
+    *attr = (struct pf_attr){.entry_seconds = 1, .attr_seconds = 1};
+    attr->st = (struct stat){.st_ino = pf_ino(runs->id, PF_KIND_RUNS, node),
+                             .st_mode = is_folder(node) ? S_IFDIR | mode | mode >> 2
+                                        : node == LINK  ? S_IFLNK | 0777
+                                                        : S_IFREG | mode,
+                             .st_nlink = 1,
+                             .st_uid = getuid(),
+                             .st_gid = getgid(),
+                             .st_blksize = 4096,
+                             .st_size = (off_t)size_of(runs, node),
+                             .st_atim = *newest,
+                             .st_mtim = *newest,
+                             .st_ctim = *newest};
+    attr->st.st_blocks = (attr->st.st_size + 511) / 512;
+}
+
+/* ---- names -------------------------------------------------------------------------------------- */
+
+/* Entry number i of a folder, which is ready. False past the end. */
+static bool entry_of(const struct pf_runs *runs, uint32_t folder, uint64_t i, const char **name,
+                     uint32_t *node)
+{
+    static const struct {
+        uint32_t folder, node;
+        const char *name;
+    } fixed[] = {{TOP, INFO, "info.txt"},
+                 {TOP, OVERVIEW, "overview"},
+                 {TOP, CHANGES, "changes"},
+                 {TOP, PRIMARY, "primary"},
+                 {OVERVIEW, SUMMARY, "profiles_summary.csv"}};
+    for (size_t f = 0; f < sizeof fixed / sizeof *fixed; f++)
+        if (fixed[f].folder == folder && i-- == 0) {
+            *name = fixed[f].name;
+            *node = fixed[f].node;
+            return true;
+        }
+    bool linked = folder == PRIMARY && i == 0 && runs->overview.primary >= 0;
+    bool metric = folder == CHANGES && i < runs->overview.n;
+    bool table = is_metric(folder) && i < PF_RUNS_TABLES;
+    *name = linked ? "metric" : metric ? runs->overview.metrics[i].dir : table ? tables[i] : NULL;
+    *node = linked   ? LINK
+            : metric ? METRIC + (uint32_t)i * METRIC_NODES
+            : table  ? folder + 1 + (uint32_t)i
+                     : 0;
+    return *name != NULL;
+}
+
+bool pf_runs_present(struct pf_fs *fs, const struct pf_folder *folder)
+{
+    struct pf_members members;
+    if (fs->options.no_runs || pf_members_list(fs, folder, "", &members))
+        return false;
+    pf_members_free(&members);
+    return true;
+}
+
+int pf_runs_find(struct pf_fs *fs, uint64_t folder, const char *path, const struct pf_folder *open,
+                 struct pf_attr *attr)
+{
+    struct pf_members members;
+    pthread_mutex_lock(&fs->lock);
+    struct pf_runs *runs = fs->options.no_runs ? NULL : pf_map_get(&fs->runs_of, folder);
+    if (runs)
+        runs->uses++;
+    pthread_mutex_unlock(&fs->lock);
+    if (runs && (strcmp(runs->path, path) != 0 || !is_fresh(fs, runs))) {
+        put(fs, runs);
+        runs = NULL;
+    }
+    if (!runs) {
+        int result = fs->options.no_runs ? ENOENT : pf_members_list(fs, open, path, &members);
+        if (result)
+            return result;
+        runs = new_runs(fs, folder, path, &members);
+        pf_members_free(&members);
+    }
+    if (!runs)
+        return ENOMEM;
+    fill_attr(runs, TOP, attr);
+    put(fs, runs);
+    return 0;
+}
+
+int pf_runs_lookup(struct pf_fs *fs, uint64_t parent, const char *name, struct pf_attr *attr,
+                   struct pf_job **job)
+{
+    struct pf_runs *runs = enter(fs, parent);
+    if (!runs)
+        return ESTALE;
+    const char *entry;
+    uint32_t node = 0;
+    int result = is_folder((uint32_t)parent) ? need(fs, runs, (uint32_t)parent, job) : ENOTDIR;
+    for (uint64_t i = 0; !result; i++) {
+        if (!entry_of(runs, (uint32_t)parent, i, &entry, &node))
+            result = ENOENT;
+        else if (!strcmp(entry, name))
+            break;
+    }
+    if (!result)
+        result = is_folder(node) ? 0 : need(fs, runs, node, job);
+    if (!result)
+        fill_attr(runs, node, attr);
+    put(fs, runs);
+    return result;
+}
+
+int pf_runs_getattr(struct pf_fs *fs, uint64_t ino, struct pf_attr *attr, struct pf_job **job)
+{
+    struct pf_runs *runs = enter(fs, ino);
+    if (!runs)
+        return ESTALE;
+    int result =
+        (uint32_t)ino == CHANGES || (uint32_t)ino == PRIMARY ? 0 : need(fs, runs, (uint32_t)ino, job);
+    if (!result)
+        fill_attr(runs, (uint32_t)ino, attr);
+    put(fs, runs);
+    return result;
+}
+
+int pf_runs_ready(struct pf_fs *fs, uint64_t ino, struct pf_job **job)
+{
+    struct pf_runs *runs = enter(fs, ino);
+    if (!runs)
+        return ESTALE;
+    int result = is_folder((uint32_t)ino) ? need(fs, runs, (uint32_t)ino, job) : ENOTDIR;
+    put(fs, runs);
+    return result;
+}
+
+bool pf_runs_entry(struct pf_fs *fs, uint64_t ino, uint64_t number, struct pf_dirent *entry)
+{
+    const char *name;
+    uint32_t node;
+    struct pf_runs *runs = enter(fs, ino);
+    bool more = runs && entry_of(runs, (uint32_t)ino, number, &name, &node);
+    if (more) {
+        strcpy(entry->name, name);
+        entry->ino = pf_ino(runs->id, PF_KIND_RUNS, node);
+        entry->type = is_folder(node) ? DT_DIR : node == LINK ? DT_LNK : DT_REG;
+    }
+    if (runs)
+        put(fs, runs);
+    return more;
+}
+
+int pf_runs_open(struct pf_fs *fs, uint64_t ino, char **bytes, int *file, uint64_t *base, uint64_t *size,
+                 struct pf_job **job)
+{
+    uint32_t node = (uint32_t)ino;
+    struct pf_buf text = {0};
+    struct pf_runs *runs = enter(fs, ino);
+    if (!runs)
+        return ESTALE;
+    int result = is_folder(node) ? EISDIR : need(fs, runs, node, job);
+    if (!result && small_text(runs, node, &text)) {
+        pf_buf_char(&text, '\0');
+        result = text.failed ? ENOMEM : 0;
+        *bytes = text.data;
+        *size = text.size - 1;
+    } else if (!result) {
+        const struct pf_runs_texts *texts = &runs->texts[metric_of(node)];
+        *base = texts->tables[part_of(node) - 1].offset;
+        *size = texts->tables[part_of(node) - 1].size;
+        *file = fcntl(texts->file, F_DUPFD_CLOEXEC, 0);
+        result = *file < 0 ? errno : 0;
+    }
+    put(fs, runs);
+    return result;
+}

@@ -1,0 +1,36 @@
+#!/usr/bin/env bash
+# runs/: what the profiles of one folder have in common, and how it changes from run to run.
+. "$(dirname "$0")/lib.sh"
+needs_mount
+
+mkdir "$src/nightly" "$src/one" "$src/taken"
+for run in 1 2 3 9 10 11; do printf 'main;solve %s\nmain;io, disk 5\n' $((run < 9 ? 100 : 150)) >"$src/nightly/run$run.folded"; done
+cp "$src/nightly/run1.folded" "$src/one/"
+cp "$src/nightly/run1.folded" "$src/taken/a.folded"
+cp "$src/nightly/run2.folded" "$src/taken/b.folded"
+echo mine >"$src/taken/runs"
+mount_source || exit 1
+r=$mnt/nightly/runs
+
+is "$(ls "$mnt/nightly" | tail -n 1)" runs "a folder of several profiles has runs/"
+is "$(ls "$mnt/one")" run1.folded "a folder of one has none"
+is "$(cat "$mnt/taken/runs")" mine "a real entry of that name wins"
+is "$(ls "$r" | tr '\n' ' ')" "changes info.txt overview primary " "what stands in it"
+is "$(tail -n +2 "$r/overview/profiles_summary.csv" | cut -d, -f1 | tr '\n' ' ')" \
+    "run1.folded run2.folded run3.folded run9.folded run10.folded run11.folded " "runs are ordered as ls -v orders"
+is "$(readlink "$r/primary/metric")" ../changes/samples "primary/metric leads to the metric that is primary in most"
+is "$(grep ',solve$' "$r/primary/metric/function_changes.csv")" "100,150,50,50,100,125,150,25,6,run9.folded,solve" \
+    "a function's first, last, change, share, min, mean, max, stddev, runs, and since when"
+is "$(grep -c '"io, disk"$' "$r/primary/metric/function_values.csv")" 6 "the single values"
+like "$(cat "$r/primary/metric/context_changes.csv")" '^100,150,50,50,.*,main;solve$' "call paths too"
+like "$(cat "$r/primary/metric/changes.txt")" '\+50 .* run9\.folded  solve$' "and for eyes"
+is "$(find "$r" -type f -exec stat -c %s {} + | awk '{ n += $1 } END { print n }')" "$(find "$r" -type f -exec cat {} + | wc -c)" "sizes are exact"
+is "$("$PROFILEFS" cat "$src/nightly/runs/primary/metric/function_changes.csv")" "$(cat "$r/primary/metric/function_changes.csv")" "cat gives the same"
+
+printf 'main;solve 400\n' >"$src/nightly/run12.folded"
+sleep 12
+like "$(cat "$r/info.txt")" '^Runs: 7$' "a new profile is a run ten seconds later"
+unmount
+mount_source -o no_runs || exit 1
+is "$(ls "$mnt/nightly" | grep -c runs)" 0 "-o no_runs leaves it out"
+finish
