@@ -270,7 +270,7 @@ static int rank_log(struct ranking *ranking, struct xray_state *state, struct pf
         return -1;
     for (size_t i = 0; i < threads; i++) {
         int failed = rank_thread(ranking, i, error);
-        if (!failed && !ranking->all)
+        if (!failed && !ranking->all && ranking->count)
             memcpy(state->functions, ranking->list, ranking->count * sizeof *ranking->list);
         end_thread(ranking);
         if (failed)
