@@ -29,8 +29,6 @@ struct pf_runs {
     uint64_t looked; /* monotonic seconds */
     unsigned uses;   /* under way; it is freed with the last one once it is replaced */
     bool replaced;
-    struct pf_job *job; /* not held: unlisted before it is over */
-    uint32_t wanted;    /* METRIC + index of a metric, or OVERVIEW: what the job makes */
     struct pf_error failure;
     bool overviewed;
     struct pf_overview overview;
@@ -260,13 +258,13 @@ static void task_over(void *arg, struct pf_job *job, const struct pf_error *erro
     struct task *task = arg;
     (void)job, (void)error;
     pthread_mutex_lock(&task->fs->lock);
-    task->runs->job = NULL;
+    task->fs->spanning = NULL;
     pthread_mutex_unlock(&task->fs->lock);
     put(task->fs, task->runs);
     free(task);
 }
 
-/* Starts a job, or joins the one that runs, whatever that makes: then it is asked again. With fs->lock held. */
+/* Starts a job, or joins the one that spans profiles now, whatever that makes: then it is asked again. With fs->lock held. */
 static int start(struct pf_fs *fs, struct pf_runs *runs, uint32_t wanted, struct pf_job **job)
 {
     if (runs->failure.code) {
@@ -274,8 +272,8 @@ static int start(struct pf_fs *fs, struct pf_runs *runs, uint32_t wanted, struct
         runs->failure.code = 0; /* told once; the next one tries again */
         return code;
     }
-    if (runs->job) {
-        *job = pf_job_hold(runs->job);
+    if (fs->spanning) {
+        *job = pf_job_hold(fs->spanning);
         return PF_PARKED;
     }
     struct task *task = malloc(sizeof *task);
@@ -283,7 +281,7 @@ static int start(struct pf_fs *fs, struct pf_runs *runs, uint32_t wanted, struct
         return ENOMEM;
     *task = (struct task){fs, runs, wanted};
     runs->uses++;
-    *job = runs->job = pf_job_start(fs->core.pool, "runs of a folder", run_task, task_over, task);
+    *job = fs->spanning = pf_job_start(fs->core.pool, "runs of a folder", run_task, task_over, task);
     if (*job)
         return PF_PARKED;
     runs->uses--;

@@ -25,7 +25,6 @@ struct pf_tables {
     uint64_t state;  /* of the profiles when it was made */
     uint64_t looked; /* monotonic seconds */
     struct pf_archive archive;
-    struct pf_job *job; /* looking, and making the next one; not held: unlisted before it is over */
     struct pf_error failure;
 };
 
@@ -78,7 +77,7 @@ static void tables_over(void *arg, struct pf_job *job, const struct pf_error *er
     struct pf_fs *fs = arg;
     (void)job, (void)error;
     pthread_mutex_lock(&fs->lock);
-    fs->tables->job = NULL;
+    fs->spanning = NULL;
     pthread_mutex_unlock(&fs->lock);
 }
 
@@ -95,11 +94,11 @@ static int need_tables(struct pf_fs *fs, struct pf_job **job)
     }
     if (tables->number && pf_monotonic_seconds() - tables->looked <= SECONDS)
         return 0;
-    if (tables->job) {
-        *job = pf_job_hold(tables->job);
+    if (fs->spanning) {
+        *job = pf_job_hold(fs->spanning);
         return PF_PARKED;
     }
-    *job = tables->job = pf_job_start(fs->core.pool, "tables of all profiles", run_tables, tables_over, fs);
+    *job = fs->spanning = pf_job_start(fs->core.pool, "tables of all profiles", run_tables, tables_over, fs);
     return *job ? PF_PARKED : ENOMEM;
 }
 
