@@ -13,13 +13,15 @@
 #include "fs/cli/exit.h"
 #include "fs/fuse/mount.h"
 #include "fs/fuse/sandbox.h"
+#include "fs/profile/cache.h"
 #include "fs/version.h"
 
-enum { CACHE_DEFAULT = 32 << 20, PASS_THREADS_MIN = 2, SHORT_THREADS = 2 };
+enum { CACHE_DEFAULT = 32 << 20, CACHE_LIMIT_DEFAULT = 1 << 30, PASS_THREADS_MIN = 2, SHORT_THREADS = 2 };
 
 /* What options can say; strings are owned by libfuse's parser until the program ends. */
 struct settings {
-    char *metric, *instr_map, *cache;
+    char *metric, *instr_map, *cache, *cache_dir, *cache_limit;
+    char *db_folder; /* owned */
     int only_profiles, no_archives, no_runs, others;
     int foreground, debug, single_thread;
     int help, version;
@@ -38,6 +40,8 @@ static const struct fuse_opt option_table[] = {
     SETTING("metric=%s", metric, 0),
     SETTING("instr_map=%s", instr_map, 0),
     SETTING("cache=%s", cache, 0),
+    SETTING("cache_dir=%s", cache_dir, 0),
+    SETTING("cache_limit=%s", cache_limit, 0),
     SETTING("only_profiles", only_profiles, 1),
     SETTING("no_archives", no_archives, 1),
     SETTING("no_runs", no_runs, 1),
@@ -139,6 +143,8 @@ static void print_help(FILE *out)
         "  -o metric=NAME      the metric that speaks for a profile (default: time)\n"
         "  -o instr_map=FILE   names functions of XRay logs: the program, or its map in YAML\n"
         "  -o cache=SIZE       memory for blocks and aggregates before they spill, e.g. 64M (default: 32M)\n"
+        "  -o cache_dir=DIR    where what passes find is kept (default: $XDG_CACHE_HOME/profilefs)\n"
+        "  -o cache_limit=SIZE how much is kept there at most (default: 1G)\n"
         "  -o only_profiles    leave out files that are no profile\n"
         "  -o no_archives      show tar and zip archives as the files that they are\n"
         "  -o no_runs          leave out runs/ in folders that hold several profiles\n"
@@ -164,7 +170,7 @@ static bool parse_size(const char *text, uint64_t *size)
 }
 
 /* $XDG_CACHE_HOME/profilefs or ~/.cache/profilefs; NULL if there is no home. Owned by the caller. */
-static char *cache_folder(void)
+static char *default_cache(void)
 {
     const char *base = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
     char *path = NULL;
@@ -174,6 +180,34 @@ static char *cache_folder(void)
     else if (home && *home == '/')
         n = asprintf(&path, "%s/.cache/profilefs", home);
     return n < 0 ? NULL : path;
+}
+
+/* Where what passes find is kept, as absolute paths, and how much of it. */
+static int resolve_cache(struct settings *settings, struct pf_fs_options *options)
+{
+    char *given = settings->cache_dir, *folder = NULL;
+    options->cache_limit = CACHE_LIMIT_DEFAULT;
+    if (settings->cache_limit && !parse_size(settings->cache_limit, &options->cache_limit)) {
+        fprintf(stderr, "profilefs: cache_limit=%s: not a size\n", settings->cache_limit);
+        return -1;
+    }
+    if (!given) {
+        settings->cache_dir = default_cache();
+    } else if (*given != '/') {
+        folder = getcwd(NULL, 0);
+        if (!folder || asprintf(&settings->cache_dir, "%s/%s", folder, given) < 0) {
+            settings->cache_dir = given;
+            free(folder);
+            fprintf(stderr, "profilefs: cache_dir=%s: %s\n", given, strerror(errno));
+            return -1;
+        }
+        free(folder);
+        free(given);
+    }
+    settings->db_folder = pf_cache_db_folder(settings->cache_dir);
+    options->cache_folder = settings->cache_dir;
+    options->db_folder = settings->db_folder;
+    return 0;
 }
 
 /* Makes the option's path absolute: the program changes to another folder before it serves anything. */
@@ -199,7 +233,7 @@ static int resolve_map(struct settings *settings)
     return 0;
 }
 
-static int options_of(struct settings *settings, char *cache, struct pf_fs_options *options)
+static int options_of(struct settings *settings, struct pf_fs_options *options)
 {
     long processors = sysconf(_SC_NPROCESSORS_ONLN);
     if (resolve_map(settings))
@@ -210,7 +244,6 @@ static int options_of(struct settings *settings, char *cache, struct pf_fs_optio
         .no_runs = settings->no_runs,
         .others = settings->others,
         .no_archives = settings->no_archives,
-        .cache_folder = cache,
         .pass_threads = PASS_THREADS_MIN,
         .short_threads = SHORT_THREADS};
     if (processors > PASS_THREADS_MIN)
@@ -219,7 +252,15 @@ static int options_of(struct settings *settings, char *cache, struct pf_fs_optio
         fprintf(stderr, "profilefs: cache=%s: not a size\n", settings->cache);
         return -1;
     }
-    return 0;
+    return resolve_cache(settings, options);
+}
+
+static void free_settings(struct settings *settings)
+{
+    char *owned[] = {settings->metric,      settings->instr_map, settings->cache,  settings->cache_dir,
+                     settings->cache_limit, settings->db_folder, settings->source, settings->mountpoint};
+    for (size_t i = 0; i < sizeof owned / sizeof *owned; i++)
+        free(owned[i]);
 }
 
 static const struct pf_command *command_of(const char *word)
@@ -294,16 +335,11 @@ static int run_command(int argc, char **argv, int at)
     struct settings settings = {0};
     struct pf_fs_options options;
     struct fuse_args args = FUSE_ARGS_INIT(at, argv);
-    char *cache = cache_folder();
     int status = PF_EXIT_USAGE;
-    if (!fuse_opt_parse(&args, &settings, option_table, take_argument) &&
-        !options_of(&settings, cache, &options))
+    if (!fuse_opt_parse(&args, &settings, option_table, take_argument) && !options_of(&settings, &options))
         status = command_of(argv[at])->run(&options, argc - at - 1, argv + at + 1);
     fuse_opt_free_args(&args);
-    free(cache);
-    free(settings.metric);
-    free(settings.instr_map);
-    free(settings.cache);
+    free_settings(&settings);
     return status;
 }
 
@@ -349,7 +385,7 @@ static int resolve_mountpoint(struct settings *settings)
     return 0;
 }
 
-static int run_mount(struct settings *settings, struct fuse_args *args, char *cache)
+static int run_mount(struct settings *settings, struct fuse_args *args)
 {
     struct pf_mount_options options = {.foreground = settings->foreground || settings->debug,
                                        .single_thread = settings->single_thread};
@@ -366,7 +402,7 @@ static int run_mount(struct settings *settings, struct fuse_args *args, char *ca
         print_help(stderr);
         return PF_EXIT_USAGE;
     }
-    if (options_of(settings, cache, &options.fs))
+    if (options_of(settings, &options.fs))
         return PF_EXIT_USAGE;
     /* The kernel's table tells SOURCE as it was given, for that is what mount(8) compares with fstab. */
     if ((*settings->source != '/' && resolve(&settings->source)) || add_mount_options(args, settings) ||
@@ -391,16 +427,10 @@ int main(int argc, char **argv)
         return run_command(argc, argv, at);
     struct settings settings = {0};
     struct fuse_args args = FUSE_ARGS_INIT(argc, argv);
-    char *cache = cache_folder();
     int status = PF_EXIT_USAGE;
     if (!fuse_opt_parse(&args, &settings, option_table, take_argument))
-        status = run_mount(&settings, &args, cache);
+        status = run_mount(&settings, &args);
     fuse_opt_free_args(&args);
-    free(cache);
-    free(settings.metric);
-    free(settings.instr_map);
-    free(settings.cache);
-    free(settings.source);
-    free(settings.mountpoint);
+    free_settings(&settings);
     return status;
 }

@@ -2,10 +2,10 @@
 
 _profilefs() {
     local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]}
-    local commands='ls cat stat tree index check compare formats'
+    local commands='ls cat stat tree index check cache compare formats'
 
     if [[ $previous == -o ]]; then
-        mapfile -t COMPREPLY < <(compgen -W 'metric= instr_map= cache= only_profiles no_archives allow_other allow_root' -- "$current")
+        mapfile -t COMPREPLY < <(compgen -W 'metric= instr_map= cache= cache_dir= cache_limit= only_profiles no_archives allow_other allow_root' -- "$current")
         [[ ${COMPREPLY[0]-} == *= ]] && compopt -o nospace 2>/dev/null
         return
     fi

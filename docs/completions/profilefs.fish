@@ -11,20 +11,22 @@ function __profilefs_paths
     end
 end
 
-set -l commands ls cat stat tree index check compare formats
+set -l commands ls cat stat tree index check cache compare formats
 complete -c profilefs -n "not __fish_seen_subcommand_from $commands" -a ls -d 'List a directory'
 complete -c profilefs -n "not __fish_seen_subcommand_from $commands" -a cat -d 'Print files'
 complete -c profilefs -n "not __fish_seen_subcommand_from $commands" -a stat -d 'Tell size, mode and time'
 complete -c profilefs -n "not __fish_seen_subcommand_from $commands" -a tree -d 'Show everything below'
 complete -c profilefs -n "not __fish_seen_subcommand_from $commands" -a index -d 'Make all passes ahead'
+complete -c profilefs -n "not __fish_seen_subcommand_from $commands" -a cache -d 'Show how much is kept'
 complete -c profilefs -n "not __fish_seen_subcommand_from $commands" -a check -d 'Validate profiles'
 complete -c profilefs -n "not __fish_seen_subcommand_from $commands" -a compare -d 'Tell what grew and what shrank'
 complete -c profilefs -n "not __fish_seen_subcommand_from $commands" -a formats -d 'List the known formats'
 complete -c profilefs -n "__fish_seen_subcommand_from ls cat stat tree" -f -a '(__profilefs_paths)'
+complete -c profilefs -n "__fish_seen_subcommand_from cache" -a clear -d 'Drop what is kept'
 complete -c profilefs -n "__fish_seen_subcommand_from index" -l report -d 'Print counts for each profile'
 complete -c profilefs -n "not __fish_seen_subcommand_from $commands" -s f -d 'Stay in the foreground'
 complete -c profilefs -n "not __fish_seen_subcommand_from $commands" -s d -d 'Debug messages of FUSE'
 complete -c profilefs -n "not __fish_seen_subcommand_from $commands" -s s -d 'Serve with one thread'
-complete -c profilefs -s o -x -a 'metric= instr_map= cache= only_profiles no_archives allow_other allow_root' -d 'Mount options'
+complete -c profilefs -s o -x -a 'metric= instr_map= cache= cache_dir= cache_limit= only_profiles no_archives allow_other allow_root' -d 'Mount options'
 complete -c profilefs -l help -d 'Print a summary'
 complete -c profilefs -l version -d 'Print the version'

@@ -55,7 +55,7 @@ static int grow_slots(struct pf_tree *tree, struct pf_error *error)
 {
     if (tree->slots && tree->slots_used < tree->slot_mask / 4 * 3)
         return 0;
-    uint32_t mask = tree->slots ? tree->slot_mask * 2 + 1 : 1023;
+    uint32_t mask = tree->slots ? tree->slot_mask * 2 + 1 : 63;
     uint64_t *slots = calloc((size_t)mask + 1, sizeof *slots);
     if (!slots)
         return pf_fail_memory(error);
@@ -72,24 +72,36 @@ static int grow_slots(struct pf_tree *tree, struct pf_error *error)
     return 0;
 }
 
+/* Gives all columns of contexts room for so many. */
+static int resize(struct pf_tree *tree, uint32_t room, struct pf_error *error)
+{
+    if (pf_array_resize(&tree->parent, room, sizeof *tree->parent, error) ||
+        pf_array_resize(&tree->depth, room, sizeof *tree->depth, error) ||
+        pf_array_resize(&tree->name, room, sizeof *tree->name, error) ||
+        pf_array_resize(&tree->key, room, sizeof *tree->key, error) ||
+        pf_array_resize(&tree->flags, room, sizeof *tree->flags, error) ||
+        pf_array_resize(&tree->kind, room, sizeof *tree->kind, error))
+        return -1;
+    tree->room = room;
+    return 0;
+}
+
+/* Large columns are remapped, not copied, when they grow: a quarter more at a time costs little, and less memory than twice. */
+enum { FIRST_ROOM = 32, LARGE_ROOM = 1 << 20 };
+
 static int grow(struct pf_tree *tree, struct pf_error *error)
 {
     if (tree->count < tree->room)
         return 0;
     if (tree->room > UINT32_MAX / 4)
         return pf_fail(error, EFBIG, "too many contexts");
-    uint32_t room = tree->room ? tree->room * 2 : 256;
-    if (pf_array_resize(&tree->parent, room, sizeof *tree->parent, error) ||
-        pf_array_resize(&tree->depth, room, sizeof *tree->depth, error) ||
-        pf_array_resize(&tree->name, room, sizeof *tree->name, error) ||
-        pf_array_resize(&tree->key, room, sizeof *tree->key, error) ||
-        pf_array_resize(&tree->flags, room, sizeof *tree->flags, error) ||
-        pf_array_resize(&tree->kind, room, sizeof *tree->kind, error) ||
-        pf_array_resize(&tree->eldest, room, sizeof *tree->eldest, error) ||
+    uint32_t room = tree->room < FIRST_ROOM   ? FIRST_ROOM
+                    : tree->room < LARGE_ROOM ? tree->room * 2
+                                              : tree->room + tree->room / 4;
+    if (pf_array_resize(&tree->eldest, room, sizeof *tree->eldest, error) ||
         pf_array_resize(&tree->sibling, room, sizeof *tree->sibling, error))
         return -1;
-    tree->room = room;
-    return 0;
+    return resize(tree, room, error);
 }
 
 uint32_t pf_tree_add(struct pf_tree *tree, uint32_t parent, uint32_t key, uint32_t name, uint8_t kind,
@@ -159,6 +171,8 @@ int pf_tree_finish(struct pf_tree *tree, struct pf_error *error)
     free(tree->sibling);
     tree->slots = NULL;
     tree->eldest = tree->sibling = NULL;
+    if (resize(tree, tree->count ? tree->count : 1, error))
+        return -1;
     tree->first = calloc((size_t)tree->count + 2, sizeof *tree->first);
     tree->child = malloc(((size_t)tree->count + 1) * sizeof *tree->child);
     if (!tree->first || !tree->child)

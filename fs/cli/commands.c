@@ -22,6 +22,7 @@ const struct pf_command pf_commands[] = {
     {"tree", "PATH...", "list everything below a folder", pf_command_tree},
     {"index", "[--report] SOURCE", "do all passes ahead and keep what they find", pf_command_index},
     {"check", "FILE...", "validate profiles, report problems", pf_command_check},
+    {"cache", "[clear]", "show how much is kept, or drop it", pf_command_cache},
     {"compare", "A B... [--metric M] [--by AXIS] [--fail PERCENT] [--min PERCENT]",
      "what grew and shrank from the first to the last", pf_command_compare},
     {"formats", "", "list the formats", pf_command_formats},
@@ -79,6 +80,8 @@ static int load(struct pf_live *live, enum pf_stage stage, struct progress *prog
 static int load_all(struct pf_live *live, struct progress *progress, struct pf_error *error)
 {
     int result = load(live, PF_DERIVED, progress, error);
+    if (result)
+        return result;
     const struct pf_profile *profile = pf_live_profile(live);
     for (size_t t = 0; !result && t < profile->n_tables; t++) {
         struct pf_family *family;
@@ -90,17 +93,6 @@ static int load_all(struct pf_live *live, struct progress *progress, struct pf_e
     if (!result && profile->partitions.plural)
         WAIT_FOR(result, progress, pf_live_aggregate(live, &aggregate, &job, error));
     return result;
-}
-
-static struct pf_live *open_profile(struct pf_fs *fs, const char *path, const struct pf_found *found,
-                                    struct pf_error *error)
-{
-    char *copy = strdup(path);
-    struct pf_live *live = copy ? pf_open_found(fs, copy, found->driver, error) : NULL;
-    if (!copy)
-        pf_fail_memory(error);
-    free(copy);
-    return live;
 }
 
 /* `profilefs: PATH: where: reason`, with line or offset. */
@@ -167,8 +159,10 @@ static int index_profile(void *arg, const char *path, const struct pf_found *fou
     (void)error;
     indexing->profiles++;
     indexing->progress.path = path;
-    struct pf_live *live = open_profile(indexing->fs, path, found, &failure);
+    struct pf_live *live = pf_live_at(&indexing->fs->core, found->driver, path, &found->st, &failure);
     int result = live ? load_all(live, &indexing->progress, &failure) : -1;
+    if (!result)
+        result = pf_live_learn(live, show_progress, &indexing->progress, &failure);
     hide_progress(&indexing->progress);
     if (result) {
         indexing->problems++;
@@ -176,7 +170,6 @@ static int index_profile(void *arg, const char *path, const struct pf_found *fou
         note_status(indexing, pf_exit_of(failure.code));
     } else {
         indexing->problems += pf_rows_count(pf_live_profile(live)->warnings) > 0;
-        pf_live_save(live);
         if (indexing->report)
             print_counts(path, pf_live_profile(live));
     }
@@ -251,7 +244,7 @@ static int check_profile(void *arg, const char *path, const struct pf_found *fou
     char *typed = typed_path(checking, path);
     if (!typed)
         return pf_fail_memory(error);
-    struct pf_live *live = open_profile(checking->fs, path, found, &failure);
+    struct pf_live *live = pf_live_at(&checking->fs->core, found->driver, path, &found->st, &failure);
     bool failed = !live || load_all(live, &checking->progress, &failure);
     if (failed) {
         print_error(typed, &failure);

@@ -183,6 +183,7 @@ void pf_sandbox_allow_usual(struct pf_sandbox *sandbox, const struct pf_fs_optio
     if (options->cache_folder)
         make_folders(options->cache_folder);
     pf_sandbox_allow(sandbox, options->cache_folder, PF_MAY_WRITE);
+    pf_sandbox_allow(sandbox, options->db_folder, PF_MAY_WRITE);
     pf_sandbox_allow(sandbox, options->profile.instr_map, PF_MAY_READ);
     choose_spill_folder(sandbox);
 }

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "formats/kit/hash.h"
@@ -56,7 +57,7 @@ void *pf_unpack_array(struct pf_unpack *in, uint64_t count, size_t item)
 }
 
 /* The folder and what it stands in. */
-static void make_folders(const char *folder)
+void pf_cachefile_make_folder(const char *folder)
 {
     char *path = strdup(folder);
     if (!path)
@@ -89,7 +90,7 @@ static int open_folder(const char *folder)
     int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (fd >= 0 || errno != ENOENT)
         return fd;
-    make_folders(folder);
+    pf_cachefile_make_folder(folder);
     return open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 }
 
@@ -149,11 +150,21 @@ static char *read_payload(int fd, size_t *size)
     return NULL;
 }
 
+/* The time of writing tells the last day of use. */
+static void note_use(int fd)
+{
+    struct stat st;
+    if (!fstat(fd, &st) && st.st_mtime < time(NULL) - 86400)
+        futimens(fd, NULL);
+}
+
 char *pf_cachefile_read(const char *folder, const char *name, size_t *size)
 {
     int at = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     int fd = at < 0 ? -1 : openat(at, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
     char *payload = fd < 0 ? NULL : read_payload(fd, size);
+    if (payload)
+        note_use(fd);
     if (fd >= 0)
         close(fd);
     if (at >= 0)

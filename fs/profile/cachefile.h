@@ -21,6 +21,9 @@
 /* Writes; makes the folder (0700) if need be. False: nothing was written. */
 bool pf_cachefile_write(const char *folder, const char *name, const struct pf_buf *payload);
 
+/* Makes the folder (0700) and those it stands in, as far as they are missing. */
+void pf_cachefile_make_folder(const char *folder);
+
 /* The payload of a sound file, allocated for the caller; NULL if there is none. */
 char *pf_cachefile_read(const char *folder, const char *name, size_t *size);
 

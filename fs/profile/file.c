@@ -25,7 +25,11 @@ struct pf_file_text {
 
 struct pf_file {
     struct pf_live *live; /* held */
-    struct pf_file_text *text;
+    struct pf_node node;
+    _Atomic(struct pf_file_text *)
+        text;    /* NULL: the size is known, and nothing else has been asked for yet */
+    char *bytes; /* the whole file, if that is known */
+    uint64_t size;
     _Atomic uint64_t ahead;  /* blocks before this offset are made or being made */
     atomic_uint heavy_tries; /* reads of a heavy file that were sent to a pass */
 };
@@ -291,17 +295,9 @@ static int size_text(struct pf_file_text *text, struct pf_job **job, struct pf_e
     return result;
 }
 
-int pf_live_size(struct pf_live *live, unsigned kind, uint32_t item, uint64_t *size, struct pf_job **job,
-                 struct pf_error *error)
+static int size_alone(struct pf_live *live, struct pf_node node, uint64_t *size, struct pf_job **job,
+                      struct pf_error *error)
 {
-    struct pf_node node = {kind, item};
-    if (!is_alone(live, node)) {
-        struct pf_family *family;
-        int result = pf_live_family(live, (size_t)pf_table_of(kind), &family, job, error);
-        if (result == 0)
-            *size = family_size(family, node);
-        return result;
-    }
     struct pf_file_text *text = text_of(live, node);
     if (!text)
         return pf_fail_memory(error);
@@ -312,11 +308,38 @@ int pf_live_size(struct pf_live *live, unsigned kind, uint32_t item, uint64_t *s
     return result;
 }
 
+static int size_in_family(struct pf_live *live, struct pf_node node, uint64_t *size, struct pf_job **job,
+                          struct pf_error *error)
+{
+    struct pf_family *family;
+    int result = pf_live_family(live, (size_t)pf_table_of(node.kind), &family, job, error);
+    if (result == 0)
+        *size = family_size(family, node);
+    return result;
+}
+
+int pf_live_size(struct pf_live *live, unsigned kind, uint32_t item, uint64_t *size, struct pf_job **job,
+                 struct pf_error *error)
+{
+    struct pf_node node = {kind, item};
+    if (pf_live_known_file(live, node, size, NULL))
+        return 0;
+    int result = pf_live_wake(live, error);
+    if (!result)
+        result = is_alone(live, node) ? size_alone(live, node, size, job, error)
+                                      : size_in_family(live, node, size, job, error);
+    if (!result)
+        pf_live_learn_file(live, node, *size, NULL);
+    return result;
+}
+
 bool pf_live_known_size(struct pf_live *live, unsigned kind, uint32_t item, uint64_t *size)
 {
     struct pf_node node = {kind, item};
     int table = pf_table_of(kind);
     bool in_family = table >= 0 && pf_table_base(kind) < PF_TABLE_OF_METRIC;
+    if (pf_live_known_file(live, node, size, NULL))
+        return true;
     pthread_mutex_lock(&live->lock);
     const struct pf_family *family = in_family ? live->families[table] : NULL;
     struct pf_file_text *text = family ? NULL : pf_map_get(&live->texts, key_of(node));
@@ -333,7 +356,11 @@ int pf_file_walk(struct pf_live *live, unsigned kind, uint32_t item, struct pf_l
     struct pf_node node = {kind, item};
     uint64_t size;
     *lines = NULL;
-    if (needs_facts(live, node) || pf_live_known_size(live, kind, item, &size))
+    if (pf_live_known_size(live, kind, item, &size))
+        return 0;
+    if (pf_live_wake(live, error))
+        return -1;
+    if (needs_facts(live, node))
         return 0;
     int result = prepare(live, node, job, error);
     if (result == 0)
@@ -368,43 +395,87 @@ static void use_family(struct pf_file_text *text, const struct pf_family *family
     pthread_mutex_unlock(&t->lock);
 }
 
+/* The file's text, held and sized. 0: it is there. */
+static int sized_text(struct pf_live *live, struct pf_node node, struct pf_file_text **text,
+                      struct pf_job **job, struct pf_error *error)
+{
+    struct pf_family *family = NULL;
+    if (pf_live_wake(live, error))
+        return -1;
+    bool alone = is_alone(live, node);
+    int result = prepare(live, node, job, error);
+    if (result == 0 && !alone)
+        result = pf_live_family(live, (size_t)pf_table_of(node.kind), &family, job, error);
+    if (result)
+        return result;
+    *text = text_of(live, node);
+    if (!*text)
+        return pf_fail_memory(error);
+    if (family)
+        use_family(*text, family);
+    else
+        result = size_text(*text, job, error);
+    if (result)
+        pf_file_text_release(*text);
+    return result;
+}
+
 int pf_file_open(struct pf_live *live, unsigned kind, uint32_t item, struct pf_file **file,
                  struct pf_job **job, struct pf_error *error)
 {
     struct pf_node node = {kind, item};
-    struct pf_family *family = NULL;
-    bool alone = is_alone(live, node);
-    int result = prepare(live, node, job, error);
-    if (result == 0 && !alone)
-        result = pf_live_family(live, (size_t)pf_table_of(kind), &family, job, error);
+    struct pf_file_text *text = NULL;
+    char *bytes;
+    uint64_t size;
+    bool known = pf_live_known_file(live, node, &size, &bytes);
+    int result = known ? 0 : sized_text(live, node, &text, job, error);
     if (result)
         return result;
-    struct pf_file_text *text = text_of(live, node);
     *file = calloc(1, sizeof **file);
-    if (!text || !*file) {
+    if (!*file) {
         if (text)
             pf_file_text_release(text);
-        free(*file);
+        else
+            free(bytes);
         return pf_fail_memory(error);
     }
-    if (family)
-        use_family(text, family);
-    else
-        result = size_text(text, job, error);
-    if (result) {
-        pf_file_text_release(text);
-        free(*file);
-        return result;
-    }
     (*file)->live = pf_live_hold(live);
+    (*file)->node = node;
     (*file)->text = text;
+    (*file)->bytes = known ? bytes : NULL;
+    (*file)->size = known ? size : text->text.size;
     return 0;
+}
+
+bool pf_file_bytes(struct pf_file *file, const char **bytes, size_t *size)
+{
+    *bytes = file->bytes;
+    *size = (size_t)file->size;
+    return file->bytes != NULL;
+}
+
+/* What was opened by its known size alone is to be read. 0: its text is there. */
+static int need_text(struct pf_file *file, struct pf_job **job, struct pf_error *error)
+{
+    struct pf_file_text *text, *none = NULL;
+    if (atomic_load(&file->text))
+        return 0;
+    int result = sized_text(file->live, file->node, &text, job, error);
+    if (result)
+        return result;
+    if (text->text.size != file->size)
+        result = pf_fail(error, ESTALE, "the file has changed");
+    if (result || !atomic_compare_exchange_strong(&file->text, &none, text))
+        pf_file_text_release(text);
+    return result;
 }
 
 void pf_file_close(struct pf_file *file)
 {
-    pf_file_text_release(file->text);
+    if (file->text)
+        pf_file_text_release(file->text);
     pf_live_release(file->live);
+    free(file->bytes);
     free(file);
 }
 
@@ -498,13 +569,15 @@ static void read_ahead(struct pf_file *file, uint64_t offset, uint64_t end)
 int pf_file_read(struct pf_file *file, uint64_t offset, size_t size, struct pf_piece pieces[PF_PIECES],
                  int *n, struct pf_job **job, struct pf_error *error)
 {
-    struct pf_text *text = &file->text->text;
     *n = 0;
-    if (offset >= text->size || size == 0)
+    if (offset >= file->size || size == 0)
         return 0;
+    int result = need_text(file, job, error);
+    if (result)
+        return result;
+    struct pf_text *text = &file->text->text;
     if (size > text->size - offset)
         size = (size_t)(text->size - offset);
-    int result;
     while ((result = make_readable(file, offset, size, job, error)) == 0 &&
            pf_text_distance(text, offset + size - 1))
         ;
@@ -519,6 +592,8 @@ int pf_file_read(struct pf_file *file, uint64_t offset, size_t size, struct pf_p
         return pf_fail(error, ESTALE, "the file has changed");
     }
     *n = got;
+    if (got == 1 && pieces[0].size == text->size && text->size <= PF_KNOWN_TEXT_MAX)
+        pf_live_learn_file(file->live, file->node, text->size, pieces[0].block->data + pieces[0].offset);
     read_ahead(file, offset, offset + size);
     return 0;
 }

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "fs/profile/live_private.h"
 
@@ -42,30 +43,94 @@ static int find_src(struct pf_profile *profile, struct pf_error *error)
 
 /* ---- opening and closing ------------------------------------------------------------------------ */
 
-struct pf_live *pf_live_open(struct pf_core *core, const struct pf_driver *driver, struct pf_source *source,
-                             struct pf_error *error)
+struct pf_live *pf_live_new(struct pf_core *core, const struct pf_driver *driver, struct pf_error *error)
 {
     struct pf_live *live = calloc(1, sizeof *live);
     if (!live) {
-        pf_source_free(source);
         pf_fail_memory(error);
         return NULL;
     }
     live->core = core;
+    live->driver = driver;
     live->references = 1;
+    live->access = (struct pf_access){.mode = 0444};
     pthread_mutex_init(&live->lock, NULL);
+    pthread_mutex_init(&live->opening, NULL);
+    return live;
+}
+
+/* Opens the profile as far as PF_OPENED. */
+static int open_profile(struct pf_live *live, struct pf_error *error)
+{
     struct pf_profile *profile = &live->profile;
-    pf_source_set_matters(source, driver->matters);
-    if (pf_profile_open(profile, driver, source, &core->options, error) || find_src(profile, error) ||
-        pf_live_name_carried(live, error) ||
+    pf_source_set_matters(live->source, live->driver->matters);
+    if (pf_profile_open(profile, live->driver, live->source, &live->core->options, error) ||
+        find_src(profile, error) || pf_live_name_carried(live, error) ||
         (profile->metrics_stage == PF_OPENED && pf_live_name_metrics(live, error)) ||
-        (profile->keys.plural && profile->keys.stage == PF_OPENED && pf_live_name_keys(live, error)) ||
-        (!pf_source_intact(source) && pf_fail(error, ESTALE, "the file has changed"))) {
-        pf_live_release(live);
+        (profile->keys.plural && profile->keys.stage == PF_OPENED && pf_live_name_keys(live, error)))
+        return -1;
+    if (!pf_source_intact(live->source))
+        return pf_fail(error, ESTALE, "the file has changed");
+    if (pf_live_check_known(live, error))
+        return -1;
+    live->more_inputs = pf_live_has_more_inputs(live);
+    pf_live_recall(live);
+    return 0;
+}
+
+/* Frees all that open_profile and passes have made. */
+static void close_profile(struct pf_live *live)
+{
+    pf_file_texts_free(live);
+    free(live->facts);
+    free(live->packed_aggregate);
+    for (size_t t = 0; t < PF_TABLES_MAX; t++)
+        pf_family_free(live->families[t]);
+    pf_aggregate_free(live->aggregate);
+    for (size_t n = 0; n < PF_NAMED; n++) {
+        pf_dirnames_free(live->names[n]);
+        pf_reserved_free(live->reserved[n]);
+        live->names[n] = NULL;
+        live->reserved[n] = NULL;
+    }
+    free(live->context_dir_size);
+    pf_profile_end(&live->profile);
+    live->profile = (struct pf_profile){0};
+    pf_source_free(live->source);
+    live->source = NULL;
+}
+
+int pf_live_wake(struct pf_live *live, struct pf_error *error)
+{
+    int result = 0;
+    if (atomic_load(&live->opened))
+        return 0;
+    pthread_mutex_lock(&live->opening);
+    if (!atomic_load(&live->opened)) {
+        result = pf_live_need_source(live, error) || open_profile(live, error) ? -1 : 0;
+        atomic_fetch_add(&live->core->opened, 1);
+        if (!result)
+            atomic_store(&live->opened, true);
+        else if (live->profile.driver)
+            close_profile(live);
+    }
+    pthread_mutex_unlock(&live->opening);
+    return result;
+}
+
+struct pf_live *pf_live_open(struct pf_core *core, const struct pf_driver *driver, struct pf_source *source,
+                             struct pf_error *error)
+{
+    struct pf_live *live = pf_live_new(core, driver, error);
+    if (!live) {
+        pf_source_free(source);
         return NULL;
     }
-    pf_live_recall(live);
-    return live;
+    live->source = source;
+    if (!pf_live_wake(live, error))
+        return live;
+    pf_live_release(live);
+    return NULL;
 }
 
 struct pf_live *pf_live_hold(struct pf_live *live)
@@ -78,23 +143,21 @@ void pf_live_release(struct pf_live *live)
 {
     if (!live || atomic_fetch_sub(&live->references, 1) > 1)
         return;
-    struct pf_profile *profile = &live->profile;
+    pf_live_keep_known(live);
     if (live->unsaved_ns >= WORTH_SAVING_NS)
         pf_live_remember(live);
-    pf_file_texts_free(live);
-    free(live->facts);
-    free(live->packed_aggregate);
+    if (atomic_load(&live->opened))
+        close_profile(live);
+    pf_source_free(live->source);
     for (size_t t = 0; t < PF_TABLES_MAX; t++)
-        pf_family_free(live->families[t]);
-    pf_aggregate_free(live->aggregate);
-    for (size_t n = 0; n < PF_NAMED; n++) {
-        pf_dirnames_free(live->names[n]);
-        pf_reserved_free(live->reserved[n]);
-    }
-    free(live->context_dir_size);
-    struct pf_source *source = profile->source;
-    pf_profile_end(profile);
-    pf_source_free(source);
+        pf_failure_free(&live->family_failure[t]);
+    pf_failure_free(&live->failure);
+    pf_failure_free(&live->aggregate_failure);
+    pf_failure_free(&live->names_failure);
+    pf_known_free(&live->known);
+    pf_buf_free(&live->inputs);
+    free(live->path);
+    pthread_mutex_destroy(&live->opening);
     pthread_mutex_destroy(&live->lock);
     free(live);
 }
@@ -131,30 +194,46 @@ bool pf_live_is_spoilt(struct pf_live *live)
 {
     struct pf_error error;
     pthread_mutex_lock(&live->lock);
-    bool spoilt = live->failure.error.code && !pf_failure_stands(&live->failure, &error);
+    bool spoilt = live->failure.error && !pf_failure_stands(&live->failure, &error);
     pthread_mutex_unlock(&live->lock);
     return spoilt;
 }
 
 size_t pf_live_descriptors(struct pf_live *live)
 {
-    return pf_source_descriptors(live->profile.source);
+    pthread_mutex_lock(&live->lock);
+    struct pf_source *source = live->source;
+    pthread_mutex_unlock(&live->lock);
+    return source ? pf_source_descriptors(source) : 0;
+}
+
+struct pf_access pf_live_access(struct pf_live *live)
+{
+    if (!atomic_load(&live->opened))
+        return live->access;
+    struct pf_access access = pf_source_access(live->source);
+    pf_access_narrow(&access, &live->access, geteuid());
+    return access;
 }
 
 void pf_live_let_go(struct pf_live *live)
 {
-    if (atomic_load(&live->references) == 1)
-        pf_source_let_go(live->profile.source);
+    if (atomic_load(&live->references) == 1 && live->source)
+        pf_source_let_go(live->source);
 }
 
 int pf_live_check(struct pf_live *live, struct pf_error *error)
 {
-    return pf_source_check(live->profile.source, error);
+    if (!atomic_load(&live->opened))
+        return pf_live_check_known(live, error);
+    if (pf_source_check(live->source, error))
+        return -1;
+    return live->more_inputs ? pf_live_check_known(live, error) : 0;
 }
 
 bool pf_live_intact(struct pf_live *live)
 {
-    return pf_source_intact(live->profile.source);
+    return !atomic_load(&live->opened) || pf_source_intact(live->source);
 }
 
 const struct pf_dirnames *pf_live_names(const struct pf_live *live, enum pf_named named)
@@ -226,7 +305,7 @@ static int run_family(struct pf_live *live, size_t table, struct pf_pass *pass, 
 {
     struct pf_family *family =
         pf_family_new(live->core->pool, &live->profile, &live->profile.tables[table], pass, error);
-    if (family && !pf_source_intact(live->profile.source)) {
+    if (family && !pf_source_intact(live->source)) {
         pf_family_free(family);
         family = NULL;
         pf_fail(error, ESTALE, "the file has changed");
@@ -258,7 +337,7 @@ static int run_aggregate(struct pf_live *live, struct pf_pass *pass, struct pf_e
     struct pf_aggregate *aggregate = recall_aggregate(live);
     if (!aggregate)
         aggregate = pf_aggregate_new(&live->profile, pass, error);
-    if (aggregate && !pf_source_intact(live->profile.source)) {
+    if (aggregate && !pf_source_intact(live->source)) {
         pf_aggregate_free(aggregate);
         aggregate = NULL;
         pf_fail(error, ESTALE, "the file has changed");
@@ -336,6 +415,7 @@ static void note_findings(struct pf_live *live, uint64_t took)
 
 void pf_live_save(struct pf_live *live)
 {
+    pf_live_keep_known(live);
     pf_live_remember(live);
     pthread_mutex_lock(&live->lock);
     live->unsaved_ns = 0;
@@ -388,7 +468,7 @@ int pf_task_start(struct pf_live *live, enum pf_task_kind kind, uint64_t item, s
     *task = (struct pf_task){
         .live = live, .kind = kind, .item = item, .text = text, .offset = offset, .size = size};
     char what[64];
-    snprintf(what, sizeof what, "%s of %.48s", task_words[kind], pf_source_name(live->profile.source));
+    snprintf(what, sizeof what, "%s of %.48s", task_words[kind], pf_source_name(live->source));
     /* The task is listed before anybody can find it over: the pass unlists it under the lock that is held
      * here. */
     task->next = live->tasks;
@@ -410,10 +490,12 @@ int pf_task_start(struct pf_live *live, enum pf_task_kind kind, uint64_t item, s
 int pf_live_stage(struct pf_live *live, enum pf_stage stage, struct pf_job **job, struct pf_error *error)
 {
     int result = 0;
+    if (pf_live_wake(live, error))
+        return -1;
     pthread_mutex_lock(&live->lock);
     if (live->stage < stage) {
-        if (live->failure.error.code) {
-            *error = live->failure.error;
+        if (live->failure.error) {
+            *error = *live->failure.error;
             result = -1;
         } else {
             result = pf_task_start(live, PF_TASK_STAGE, stage, NULL, 0, 0, job, error);
@@ -423,13 +505,9 @@ int pf_live_stage(struct pf_live *live, enum pf_stage stage, struct pf_job **job
     return result;
 }
 
-int pf_live_ready(struct pf_live *live, unsigned kind, uint32_t item, struct pf_job **job,
-                  struct pf_error *error)
+static int need_context_names(struct pf_live *live, struct pf_job **job, struct pf_error *error)
 {
-    struct pf_node node = {kind, item};
-    int result = pf_live_stage(live, pf_node_stage(&live->profile, node), job, error);
-    if (result || !pf_needs_context_names(kind))
-        return result;
+    int result = 0;
     pthread_mutex_lock(&live->lock);
     if (!live->contexts_named)
         result = pf_failure_stands(&live->names_failure, error)
@@ -439,6 +517,24 @@ int pf_live_ready(struct pf_live *live, unsigned kind, uint32_t item, struct pf_
     return result;
 }
 
+int pf_live_ready(struct pf_live *live, unsigned kind, uint32_t item, struct pf_job **job,
+                  struct pf_error *error)
+{
+    struct pf_node node = {kind, item};
+    pthread_mutex_lock(&live->lock);
+    bool known = pf_is_folder(kind) && pf_known_lists(&live->known, node);
+    pthread_mutex_unlock(&live->lock);
+    if (known)
+        return 0;
+    if (pf_live_wake(live, error))
+        return -1;
+    int result = pf_live_stage(live, pf_node_stage(&live->profile, node), job, error);
+    if (!result && pf_needs_context_names(kind))
+        result = need_context_names(live, job, error);
+    if (!result && pf_is_folder(kind))
+        pf_live_learn_folder(live, node);
+    return result;
+}
 int pf_live_family(struct pf_live *live, size_t table, struct pf_family **family, struct pf_job **job,
                    struct pf_error *error)
 {

@@ -9,6 +9,7 @@
 
 #include "formats/driver.h"
 #include "fs/jobs.h"
+#include "fs/profile/cachedb.h"
 #include "fs/profile/dirnames.h"
 #include "fs/profile/family.h"
 #include "fs/sums/aggregate.h"
@@ -21,9 +22,15 @@ struct pf_core {
     struct pf_pool *pool;
     struct pf_blocks *blocks;
     struct pf_options options;
+    int root;                   /* the directory SOURCE, or the one it stands in; borrowed */
+    struct pf_folder *top;      /* the same as a folder of sources; borrowed */
+    const char *root_name;      /* NULL: SOURCE is `root`; else its name there */
     const char *cache_folder;   /* where cache files go, NULL: nowhere */
+    struct pf_cachedb *cachedb; /* what is small and kept; NULL: nothing is */
+    bool others; /* others than the mounter will read: what is known tells too little of who may */
     _Atomic uint64_t next_text; /* ids of texts */
     _Atomic uint64_t passes;    /* how many have run */
+    _Atomic uint64_t opened;    /* how many profiles have been opened, known ones not counted */
 };
 
 /* Returned beside 0 and -1 (*error filled): not yet; wait for the job (a reference) and ask again. */
@@ -39,10 +46,31 @@ struct pf_live;
 /* Opens a profile; takes `source` over in any case. NULL with *error filled. */
 struct pf_live *pf_live_open(struct pf_core *core, const struct pf_driver *driver, struct pf_source *source,
                              struct pf_error *error);
+
+/*
+ * The profile at a path below SOURCE ("": SOURCE itself), whose attributes were seen to be *st. If enough is known of it from an
+ * earlier time, it is not opened before somebody asks for more; st NULL: it is opened at once. NULL with *error filled.
+ */
+struct pf_live *pf_live_at(struct pf_core *core, const struct pf_driver *driver, const char *path,
+                           const struct stat *st, struct pf_error *error);
+
+/* Opens it, if it is not open yet: for who needs pf_live_profile and asks for no stage. 0, or -1 with *error filled. */
+int pf_live_wake(struct pf_live *live, struct pf_error *error);
+
 struct pf_live *pf_live_hold(struct pf_live *live);
 void pf_live_release(struct pf_live *live);
 
-/* Write what passes have found to the cache file now, however little it is. */
+/*
+ * Looks at all that people look at first, waiting for passes (*progress, which may be NULL, is called now and then), so that it is
+ * kept: the folders but for contexts, and the sizes and small texts in them. 0, or -1 with *error filled.
+ */
+int pf_live_learn(struct pf_live *live, void (*progress)(const struct pf_pass *pass, void *arg), void *arg,
+                  struct pf_error *error);
+
+/*
+ * Keeps what is known and what passes have found now, however little it is. (When the last reference is released, the latter
+ * is kept if it took them some time.)
+ */
 void pf_live_save(struct pf_live *live);
 
 /* How many contexts there are; 0 as long as the model is not loaded. */
@@ -57,6 +85,9 @@ bool pf_live_busy(struct pf_live *live);
 /* How many descriptors it holds. */
 size_t pf_live_descriptors(struct pf_live *live);
 
+/* Who may read everything that it was made from so far. */
+struct pf_access pf_live_access(struct pf_live *live);
+
 /* Closes its files for good if nobody else holds the profile: they are of an old version. */
 void pf_live_let_go(struct pf_live *live);
 
@@ -65,8 +96,9 @@ void pf_live_let_go(struct pf_live *live);
  * or -1 with *error filled, ESTALE if not.
  */
 void pf_live_inputs(const struct pf_live *live, struct pf_buf *out);
-int pf_live_matches(const struct pf_live *live, const char *inputs, size_t size, struct pf_error *error);
+int pf_live_matches(struct pf_live *live, const char *inputs, size_t size, struct pf_error *error);
 
+/* The profile, which has been opened. */
 struct pf_profile *pf_live_profile(struct pf_live *live);
 
 /* 0 if the inputs are unchanged; -1 with ESTALE. */
@@ -122,6 +154,10 @@ int pf_live_size(struct pf_live *live, unsigned kind, uint32_t item, uint64_t *s
 /* The same if it is known without any work. */
 bool pf_live_known_size(struct pf_live *live, unsigned kind, uint32_t item, uint64_t *size);
 
+/* The target of a symbolic link, allocated for the caller. */
+int pf_live_link(struct pf_live *live, unsigned kind, uint32_t item, char **target, struct pf_job **job,
+                 struct pf_error *error);
+
 /*
  * A walk over a file, without its size: for who reads it once, from its start to its end. 0: *lines
  * is the walk (it borrows the profile), or NULL if the file must be opened as any other: its size is known already, or
@@ -136,6 +172,9 @@ struct pf_file;
 int pf_file_open(struct pf_live *live, unsigned kind, uint32_t item, struct pf_file **file,
                  struct pf_job **job, struct pf_error *error);
 void pf_file_close(struct pf_file *file);
+
+/* If the whole file is at hand: true, and its bytes, which stay until the file is closed. */
+bool pf_file_bytes(struct pf_file *file, const char **bytes, size_t *size);
 
 /* Bytes of the file as pieces of cached blocks (release each with pf_blocks_release). *n: how many; 0 at the
  * end. */

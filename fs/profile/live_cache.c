@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: MIT */
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,67 +26,67 @@ static void pack_text(struct pf_buf *out, const char *text)
         pf_buf_str(out, text);
 }
 
+void pf_live_pack_versions(const struct pf_live *live, struct pf_buf *out)
+{
+    const struct pf_options *options = &live->core->options;
+    pack_text(out, live->driver->name);
+    pf_pack_u64(out, live->driver->version);
+    pf_pack_u64(out, PF_RENDERER_VERSION);
+    pf_pack_u64(out, PF_LAST_FOLDER << 16 | PF_METRIC_FILE); /* kinds of nodes are kept by their numbers */
+    pack_text(out, options->metric);
+    pack_text(out, options->instr_map);
+}
+
 /* All but the inputs. */
 static void pack_versions(const struct pf_live *live, struct pf_buf *out)
 {
-    const struct pf_profile *profile = &live->profile;
-    pack_text(out, profile->driver->name);
-    pf_pack_u64(out, profile->driver->version);
-    pf_pack_u64(out, PF_RENDERER_VERSION);
-    pack_text(out, profile->options->metric);
-    pack_text(out, profile->options->instr_map);
-    pf_pack_u64(out, profile->n_tables);
+    pf_live_pack_versions(live, out);
+    pf_pack_u64(out, live->profile.n_tables);
 }
 
-static void pack_inputs(const struct pf_live *live, struct pf_buf *out)
+void pf_live_pack_input(struct pf_buf *out, const char *name, const struct pf_stamp *stamp)
 {
-    size_t n = pf_source_input_count(live->profile.source);
-    pf_pack_u64(out, n);
-    for (size_t i = 0; i < n; i++) {
-        struct pf_stamp stamp;
-        pack_text(out, pf_source_input_at(live->profile.source, i, &stamp));
-        pf_buf_add(out, (const char *)&stamp, sizeof stamp);
-    }
+    pack_text(out, name);
+    pf_buf_add(out, (const char *)stamp, sizeof *stamp);
 }
 
-/* 1: they are as they were; 0: they are not; a negative errno value: it could not be seen. */
-static int unpack_inputs(const struct pf_live *live, struct pf_unpack *in)
+void pf_packed_inputs(struct pf_packed_inputs *inputs, const char *bytes, size_t size)
 {
-    uint64_t n = pf_unpack_u64(in);
-    for (uint64_t i = 0; i < n && !in->failed; i++) {
-        struct pf_stamp stamp;
-        uint64_t size = pf_unpack_u64(in);
-        const char *name = size ? pf_unpack_bytes(in, size - 1) : NULL;
-        char path[4096];
-        if (size > sizeof path)
-            return 0;
-        if (size && name) {
-            memcpy(path, name, size - 1);
-            path[size - 1] = 0;
-        }
-        const void *bytes = pf_unpack_bytes(in, sizeof stamp);
-        if (!bytes)
-            return 0;
-        memcpy(&stamp, bytes, sizeof stamp);
-        int matches = pf_source_matches(live->profile.source, size ? path : NULL, &stamp);
-        if (matches != 1)
-            return matches;
-    }
-    return !in->failed;
+    inputs->in = (struct pf_unpack){bytes, bytes + size, false};
+    inputs->left = pf_unpack_u64(&inputs->in);
 }
 
-void pf_live_inputs(const struct pf_live *live, struct pf_buf *out)
+int pf_packed_input_next(struct pf_packed_inputs *inputs)
 {
-    pack_inputs(live, out);
+    if (!inputs->left || inputs->in.failed)
+        return inputs->in.failed ? -1 : 0;
+    uint64_t size = pf_unpack_u64(&inputs->in);
+    if (size > sizeof inputs->path)
+        return -1;
+    const char *name = size ? pf_unpack_bytes(&inputs->in, size - 1) : NULL;
+    if (name)
+        memcpy(inputs->path, name, size - 1);
+    if (size)
+        inputs->path[size - 1] = 0;
+    inputs->name = size ? inputs->path : NULL;
+    const void *stamp = pf_unpack_bytes(&inputs->in, sizeof inputs->stamp);
+    if (!stamp)
+        return -1;
+    memcpy(&inputs->stamp, stamp, sizeof inputs->stamp);
+    inputs->left--;
+    return 1;
 }
 
-int pf_live_matches(const struct pf_live *live, const char *inputs, size_t size, struct pf_error *error)
+/* True if they are as they were. */
+static bool unpack_inputs(const struct pf_live *live, struct pf_unpack *in)
 {
-    struct pf_unpack in = {inputs, inputs + size, false};
-    int matches = unpack_inputs(live, &in);
-    int code = matches < 0 ? -matches : ESTALE;
-    return matches == 1 ? 0
-                        : pf_fail(error, code, "%s", matches < 0 ? strerror(code) : "the file has changed");
+    struct pf_packed_inputs inputs;
+    int more, matches = 1;
+    pf_packed_inputs(&inputs, in->at, (size_t)(in->end - in->at));
+    while ((more = pf_packed_input_next(&inputs)) > 0 && matches == 1)
+        matches = pf_source_matches(live->source, inputs.name, &inputs.stamp);
+    *in = inputs.in;
+    return matches == 1 && more == 0;
 }
 
 /* One file a source and set of options: a new version of the source takes the place of the old one's. */
@@ -95,12 +94,12 @@ static void file_name(const struct pf_live *live, char name[32])
 {
     struct pf_stamp stamp = {0};
     struct pf_buf key = {0};
-    pf_source_input_at(live->profile.source, 0, &stamp);
+    pf_source_input_at(live->source, 0, &stamp);
     pf_pack_u64(&key, stamp.device);
     pf_pack_u64(&key, stamp.inode);
-    pack_text(&key, live->profile.driver->name);
-    pack_text(&key, live->profile.options->metric);
-    pack_text(&key, live->profile.options->instr_map);
+    pack_text(&key, live->driver->name);
+    pack_text(&key, live->core->options.metric);
+    pack_text(&key, live->core->options.instr_map);
     snprintf(name, 32, "%016llx.pfc", (unsigned long long)pf_hash(0, key.data, key.size));
     pf_buf_free(&key);
 }
@@ -276,7 +275,7 @@ void pf_live_recall(struct pf_live *live)
     struct pf_unpack in = {payload, payload + size, false};
     const void *stored = pf_unpack_bytes(&in, versions.size);
     if (!versions.failed && stored && !memcmp(stored, versions.data, versions.size) &&
-        unpack_inputs(live, &in) == 1)
+        unpack_inputs(live, &in))
         unpack_sections(live, &in);
     pf_buf_free(&versions);
     free(payload);
@@ -320,7 +319,7 @@ void pf_live_remember(struct pf_live *live)
     if (!live->core->cache_folder || !pf_live_intact(live))
         return;
     pack_versions(live, &payload);
-    pack_inputs(live, &payload);
+    pf_live_inputs(live, &payload);
     pthread_mutex_lock(&live->lock);
     if (live->facts && live->stage < PF_PARTITIONED) { /* known from before, not yet used */
         pf_pack_u64(&payload, SECTION_FACTS);

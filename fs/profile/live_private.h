@@ -4,6 +4,7 @@
 
 #include "formats/kit/table.h"
 #include "fs/profile/failure.h"
+#include "fs/profile/known.h"
 #include "fs/profile/live.h"
 #include "fs/profile/views.h"
 
@@ -32,10 +33,23 @@ struct pf_task {
 
 struct pf_live {
     struct pf_core *core;
-    struct pf_profile profile;
+    const struct pf_driver *driver;
+    struct pf_profile profile; /* once it is opened */
+    struct pf_source *source;  /* then, or earlier where that is needed */
     atomic_uint references;
 
+    /* What is known from an earlier time may answer for the profile: then it is opened by the first who asks for more. */
+    atomic_bool opened;
+    pthread_mutex_t opening;
+    char *path;              /* below SOURCE; NULL: it was opened at once, and what is learnt is not kept */
+    uint64_t key;            /* under which it is kept */
+    bool directory;          /* what stands at the path */
+    struct pf_access access; /* of who may read what is known; immutable */
+    bool more_inputs;        /* some of these may not be open now */
+    struct pf_buf inputs;    /* of the profile that what is known was learnt from; immutable */
+
     pthread_mutex_t lock; /* guards what follows */
+    struct pf_known known;
     enum pf_stage stage;
     struct pf_failure
         failure; /* why the next stage can't be loaded: not tried again, it may be half loaded */
@@ -79,6 +93,45 @@ int pf_live_name_carried(struct pf_live *live,
 /* live_cache.c: read what earlier processes have found; write what is known now (not with live->lock held). */
 void pf_live_recall(struct pf_live *live);
 void pf_live_remember(struct pf_live *live);
+
+/* live.c: one that is not open yet; NULL with *error filled. */
+struct pf_live *pf_live_new(struct pf_core *core, const struct pf_driver *driver, struct pf_error *error);
+
+/* live_known.c: makes live->source. 0, or -1 with *error filled. */
+int pf_live_need_source(struct pf_live *live, struct pf_error *error);
+/* What is known was made from inputs that the open profile has not. */
+bool pf_live_has_more_inputs(const struct pf_live *live);
+/* 0 if the inputs that what is known was made from are as they were; else -1 with *error filled. */
+int pf_live_check_known(struct pf_live *live, struct pf_error *error);
+/* Keeps what is known, if something was learnt. */
+void pf_live_keep_known(struct pf_live *live);
+
+/* Learns the listing of a folder that can be searched now; the size and perhaps the text of a file. */
+void pf_live_learn_folder(struct pf_live *live, struct pf_node folder);
+void pf_live_learn_file(struct pf_live *live, struct pf_node file, uint64_t size, const char *text);
+
+/* As pf_folder_entry, pf_folder_find and pf_node_parent, from what is known; the first two are -1 where that tells nothing. */
+int pf_live_known_entry(struct pf_live *live, struct pf_node folder, uint64_t number, char *name,
+                        struct pf_node *entry);
+int pf_live_known_find(struct pf_live *live, struct pf_node folder, const char *name, struct pf_node *entry);
+bool pf_live_known_parent(struct pf_live *live, struct pf_node node, struct pf_node *parent, char *name);
+/* The size of a file, and a copy of its text for the caller, or NULL. False: neither is known. */
+bool pf_live_known_file(struct pf_live *live, struct pf_node file, uint64_t *size, char **text);
+
+/* live_cache.c: what text depends on but for the inputs and the number of tables. */
+void pf_live_pack_versions(const struct pf_live *live, struct pf_buf *out);
+/* Inputs are packed as their number and so many of these. */
+void pf_live_pack_input(struct pf_buf *out, const char *name, const struct pf_stamp *stamp);
+/* And unpacked one by one: 1, the next (name NULL: the source itself); 0: no more; -1: they are not sound. */
+struct pf_packed_inputs {
+    struct pf_unpack in;
+    uint64_t left;
+    char path[4096];
+    const char *name;
+    struct pf_stamp stamp;
+};
+void pf_packed_inputs(struct pf_packed_inputs *inputs, const char *bytes, size_t size);
+int pf_packed_input_next(struct pf_packed_inputs *inputs);
 
 /* file.c, for the cache: all texts that are kept (with live->lock held), and one that was; takes the track over. */
 void pf_file_texts_each(struct pf_live *live,

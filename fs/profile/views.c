@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "fs/draw/draw.h"
+#include "fs/profile/live_private.h"
 #include "fs/profile/names.h"
 #include "fs/text/table.h"
 
@@ -226,6 +227,9 @@ static bool folder_item(struct pf_live *live, struct pf_node folder, uint64_t i,
 bool pf_folder_entry(struct pf_live *live, struct pf_node folder, uint64_t number, char *name,
                      struct pf_node *entry)
 {
+    int known = pf_live_known_entry(live, folder, number, name, entry);
+    if (known >= 0)
+        return known;
     size_t at = 0;
     uint64_t own = 0;
     while (next_own(pf_live_profile(live), folder, &at, name, entry))
@@ -236,6 +240,9 @@ bool pf_folder_entry(struct pf_live *live, struct pf_node folder, uint64_t numbe
 
 bool pf_folder_find(struct pf_live *live, struct pf_node folder, const char *name, struct pf_node *entry)
 {
+    int known = pf_live_known_find(live, folder, name, entry);
+    if (known >= 0)
+        return known;
     char own[PF_NAME_MAX + 1];
     size_t at = 0;
     while (next_own(pf_live_profile(live), folder, &at, own, entry))
@@ -278,6 +285,8 @@ bool pf_node_parent(struct pf_live *live, struct pf_node node, struct pf_node *p
 {
     if (node.kind == PF_TOP)
         return false;
+    if (pf_live_known_parent(live, node, parent, name))
+        return true;
     *parent = folder_of(pf_live_profile(live), node);
     for (size_t i = 0; i < NAMED_FOLDERS; i++)
         if (named_folders[i].item == node.kind) {

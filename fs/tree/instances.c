@@ -102,40 +102,6 @@ void pf_instance_unuse(struct pf_fs *fs, struct pf_instance *instance)
 
 /* ---- opening ------------------------------------------------------------------------------------ */
 
-/* Cuts the last name off a path and returns it. */
-static char *cut_name(char *path)
-{
-    char *slash = strrchr(path, '/');
-    if (slash)
-        *slash = 0;
-    return slash ? slash + 1 : path;
-}
-
-struct pf_live *pf_open_found(struct pf_fs *fs, char *path, const struct pf_driver *driver,
-                              struct pf_error *error)
-{
-    struct pf_source *source = NULL;
-    struct pf_folder *folder = NULL;
-    if (driver->beside && cut_name(path) == path)
-        *path = 0; /* it stands in SOURCE itself */
-    char *name = *path ? cut_name(path) : NULL;
-    if (!name) {
-        source = pf_source_in(fs->top, fs->root_name ? fs->root_name : ".", error);
-    } else if (name == path) {
-        source = pf_source_in(fs->top, path, error);
-    } else {
-        folder = pf_folder_open(fs->top, path);
-        if (!folder)
-            pf_fail(error, errno, "%s", strerror(errno));
-        else
-            source = pf_source_in(folder, name, error);
-    }
-    pf_folder_free(folder);
-    if (source && fs->options.others)
-        pf_source_mind_others(source, driver->matters);
-    return source ? pf_live_open(&fs->core, driver, source, error) : NULL;
-}
-
 /* True for the version that its entry shows now. */
 static bool is_present(struct pf_fs *fs, const struct pf_instance *instance)
 {
@@ -151,7 +117,7 @@ static struct pf_live *open_live(struct pf_fs *fs, struct pf_instance *instance,
     char *path = is_present(fs, instance) ? pf_entry_path(fs, instance->entry) : NULL;
     struct pf_live *live = NULL;
     if (path)
-        live = pf_open_found(fs, path, instance->driver, error);
+        live = pf_live_at(&fs->core, instance->driver, path, &instance->st, error);
     else
         pf_fail(error, ESTALE, "the file has changed");
     free(path);
@@ -206,7 +172,7 @@ struct pf_access pf_instance_access(struct pf_fs *fs, struct pf_instance *instan
 {
     struct pf_access read = {.mode = 0444};
     if (live)
-        read = pf_source_access(pf_live_profile(live)->source);
+        read = pf_live_access(live);
     pthread_mutex_lock(&fs->lock);
     pf_access_narrow(&instance->access, &read, geteuid());
     struct pf_access access = instance->access;

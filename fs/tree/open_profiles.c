@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "fs/clock.h"
+#include "fs/profile/cache.h"
 #include "fs/tree/vfs_private.h"
 
 /*
@@ -24,6 +25,8 @@ enum {
     AWAITED_SECONDS = 2,   /* how long a profile is kept for who waited for a pass */
     SHUT_AT_ONCE = 16,     /* by one operation */
     SWEEP_SECONDS = 5,     /* how often it is seen whether what is idle is still there */
+    PRUNE_SECONDS = 3600,  /* how often the cache is pruned, */
+    PRUNE_PUTS = 4096,     /* or after so many profiles were put into it */
     TRIM_BYTES = 16 << 20, /* memory that is free, but not given back to the system */
     DESCRIPTORS_WAIT_MS = 5,
     DESCRIPTORS_TRIES = 400
@@ -125,8 +128,11 @@ static size_t take_excess(struct pf_fs *fs, struct pf_live *taken[SHUT_AT_ONCE])
 {
     size_t n = 0;
     expire_awaited(fs);
-    if (fs->rests++ % HEAP_EVERY == 0)
+    uint64_t grown = atomic_load(&fs->core.passes) + atomic_load(&fs->core.opened);
+    if (grown - fs->heap_seen >= HEAP_EVERY) {
+        fs->heap_seen = grown;
         fs->heap_excess = heap_excess(fs);
+    }
     for (; n < SHUT_AT_ONCE && fs->idle.oldest; n++) {
         struct pf_instance *oldest = fs->idle.oldest;
         bool large = fs->heap_excess && fs->idle.count > KEPT;
@@ -214,6 +220,18 @@ static void let_go_if_gone(struct pf_fs *fs, struct idle_profile *profile)
     pthread_mutex_unlock(&fs->lock);
 }
 
+/* Soon after the start, and now and then. */
+static void prune(struct pf_fs *fs)
+{
+    uint64_t puts = fs->core.cachedb ? pf_cachedb_puts(fs->core.cachedb) : 0, now = pf_monotonic_seconds();
+    if (!fs->options.cache_folder || !fs->options.cache_limit ||
+        (fs->pruned && now - fs->pruned < PRUNE_SECONDS && puts - fs->pruned_puts < PRUNE_PUTS))
+        return;
+    pf_cache_prune(fs->options.cache_folder, fs->core.cachedb, fs->options.cache_limit);
+    fs->pruned = now;
+    fs->pruned_puts = puts;
+}
+
 static void sweep(struct pf_fs *fs)
 {
     size_t n;
@@ -222,6 +240,7 @@ static void sweep(struct pf_fs *fs)
     for (size_t i = 0; i < n; i++)
         let_go_if_gone(fs, &profiles[i]);
     free(profiles);
+    prune(fs);
     struct mallinfo2 heap = mallinfo2();
     if (heap.fordblks > TRIM_BYTES)
         malloc_trim(0);

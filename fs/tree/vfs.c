@@ -40,6 +40,9 @@ static int open_root(struct pf_fs *fs, const char *source, struct pf_error *erro
     fs->archives = fs->options.no_archives ? NULL : pf_archives_new();
     int top = result ? -1 : fcntl(fs->root, F_DUPFD_CLOEXEC, 3);
     fs->top = top < 0 ? NULL : pf_folder_new(top, fs->archives);
+    fs->core.root = fs->root;
+    fs->core.top = fs->top;
+    fs->core.root_name = fs->root_name;
     if (!result && (!fs->top || (!fs->archives && !fs->options.no_archives)))
         result = pf_fail_memory(error);
     return result;
@@ -88,6 +91,9 @@ struct pf_fs *pf_fs_new(const char *source, const struct pf_fs_options *options,
     fs->started = pf_monotonic_seconds();
     fs->core.options = options->profile;
     fs->core.cache_folder = options->cache_folder;
+    if (options->db_folder)
+        fs->core.cachedb = pf_cachedb_new(options->db_folder);
+    fs->core.others = options->others;
     fs->core.next_text = 1;
     pf_open_limit(fs);
     pthread_mutex_init(&fs->lock, NULL);
@@ -148,6 +154,7 @@ void pf_fs_free(struct pf_fs *fs)
     pf_blocks_free(fs->core.blocks);
     pf_folder_free(fs->top);
     pf_archives_free(fs->archives);
+    pf_cachedb_free(fs->core.cachedb);
     if (fs->root >= 0)
         close(fs->root);
     pthread_mutex_destroy(&fs->lock);
@@ -305,6 +312,9 @@ static int lookup_in_source(struct pf_fs *fs, uint64_t parent, const char *name,
 /* A folder of the source that the profile shows: from here on it is SOURCE again. */
 static int lookup_source_folder(struct pf_fs *fs, const struct pf_place *place, struct pf_attr *attr)
 {
+    struct pf_error error;
+    if (pf_live_wake(place->live, &error))
+        return pf_fs_errno(fs, &error);
     pthread_mutex_lock(&fs->lock);
     struct pf_entry *folder = place->instance->entry;
     folder->holds++;

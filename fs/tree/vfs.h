@@ -31,6 +31,8 @@ struct pf_fs_options {
     bool
         others; /* others than the mounter may look: access control lists count, .profilefs is the mounter's */
     const char *cache_folder; /* NULL: keep nothing on disk */
+    const char *db_folder;    /* where its database stands; NULL: there is none */
+    uint64_t cache_limit;     /* in bytes, of all that is kept; 0: none is set */
     unsigned pass_threads, short_threads;
 };
 

@@ -223,6 +223,12 @@ static int read_handle(struct pf_handle *handle, uint64_t offset, size_t size, s
         }
         return 0;
     }
+    if (pf_file_bytes(handle->file, &data->bytes, &data->size)) {
+        size_t skip = offset < data->size ? (size_t)offset : data->size;
+        data->bytes += skip;
+        data->size = data->size - skip < size ? data->size - skip : size;
+        return 0;
+    }
     int result = pf_file_read(handle->file, offset, size, data->piece, &data->pieces, job, &error);
     return result == PF_WAIT ? PF_PARKED : result ? pf_fs_errno(handle->fs, &error) : 0;
 }

@@ -8,26 +8,6 @@
 
 #include "fs/tree/vfs_private.h"
 
-/* The text that the walk over a link's node gives. 0 or an errno value. */
-static int read_target(struct pf_live *live, struct pf_node node, char **target)
-{
-    struct pf_error error = {0};
-    struct pf_buf text = {0};
-    struct pf_lines *lines = pf_node_walk(live, node, &error);
-    int more = lines ? 1 : -1;
-    while (more > 0)
-        more = lines->ops->next(lines, &text, &error);
-    if (lines)
-        lines->ops->close(lines);
-    pf_buf_char(&text, '\0');
-    if (more == 0 && !text.failed) {
-        *target = text.data;
-        return 0;
-    }
-    pf_buf_free(&text);
-    return error.code ? error.code : ENOMEM;
-}
-
 static int readlink_in_profile(struct pf_fs *fs, uint64_t ino, char **target, struct pf_job **job)
 {
     struct pf_place place = {0};
@@ -36,10 +16,8 @@ static int readlink_in_profile(struct pf_fs *fs, uint64_t ino, char **target, st
     if (result)
         return result;
     if (place.live && pf_is_link(place.node.kind)) {
-        result = pf_live_ready(place.live, place.node.kind, place.node.item, job, &error);
-        result = result == PF_WAIT ? PF_PARKED
-                 : result          ? pf_fs_errno(fs, &error)
-                                   : read_target(place.live, place.node, target);
+        result = pf_live_link(place.live, place.node.kind, place.node.item, target, job, &error);
+        result = result == PF_WAIT ? PF_PARKED : result ? pf_fs_errno(fs, &error) : 0;
     } else {
         result = EINVAL;
     }

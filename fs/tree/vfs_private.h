@@ -110,8 +110,9 @@ struct pf_fs {
     struct pf_open_list idle, awaited;
     size_t open_instances;
     size_t open_descriptors, descriptors_max;
-    uint64_t rests;     /* how often an instance came to rest */
-    size_t heap_excess; /* how many are to be shut, since memory is short */
+    uint64_t heap_seen;           /* how many had been opened and passed over when the heap was looked at */
+    size_t heap_excess;           /* how many are to be shut, since memory is short */
+    uint64_t pruned, pruned_puts; /* the keeper's: when the cache was pruned last; puts into it until then */
     bool kept, closing;
     pthread_cond_t close; /* for the keeper: the filesystem is to be closed */
     pthread_t keeper;
@@ -170,12 +171,12 @@ void pf_instance_settle(struct pf_fs *fs,
 /* The entry is no profile any more, or not there: its last version is let go of. With fs->lock held. */
 void pf_instance_leave(struct pf_fs *fs, struct pf_entry *entry);
 
-/*
- * Opens the profile that was found at a path below SOURCE ("": SOURCE itself; changed by the call). NULL with
- * *error filled.
- */
-struct pf_live *pf_open_found(struct pf_fs *fs, char *path, const struct pf_driver *driver,
-                              struct pf_error *error);
+/* Opens the profile that was found at a path below SOURCE ("": SOURCE itself). NULL with *error filled. */
+static inline struct pf_live *pf_open_found(struct pf_fs *fs, const char *path,
+                                            const struct pf_driver *driver, struct pf_error *error)
+{
+    return pf_live_at(&fs->core, driver, path, NULL, error);
+}
 
 /* The open profile, opened if need be; a reference. NULL with *error: instance->failed tells a broken
  * profile. */

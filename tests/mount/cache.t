@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# What passes found is kept in one cache file a profile; losing or corrupting it costs speed only.
+# What passes found is kept in one cache file a profile, what is small of all profiles in one database; losing or corrupting them
+# costs speed only.
 . "$(dirname "$0")/lib.sh"
 needs_mount
 
@@ -14,11 +15,13 @@ find "$p" -type f -exec cat {} + >"$work/text"
 size=$(stat -c %s "$p/tables/trace.csv")
 unmount
 
-is "$(find "$XDG_CACHE_HOME" -type f | wc -l)" 1 "a profile that was read has one cache file, and no temporary ones"
-is "$(dirname "$(find "$XDG_CACHE_HOME" -type f)")" "$XDG_CACHE_HOME/profilefs" "in \$XDG_CACHE_HOME/profilefs"
-cache=$(find "$XDG_CACHE_HOME" -type f)
-is "$(stat -c %a "$cache" "$(dirname "$cache")" | tr '\n' ' ')" "600 700 " "only its owner can read it"
-cp "$cache" "$work/kept"
+folder=$XDG_CACHE_HOME/profilefs db=$folder/profiles.db
+cache=$(find "$folder" -name '*.pfc')
+is "$(find "$XDG_CACHE_HOME" -type f | sort)" "$(printf '%s\n' "$cache" "$db" | sort)" \
+    "there is one cache file of a profile that was read, and the database, in \$XDG_CACHE_HOME/profilefs"
+is "$(stat -c %a "$cache" "$db" "$folder" | tr '\n' ' ')" "600 600 700 " "only their owner can read them"
+mkdir "$work/kept"
+cp "$cache" "$db" "$work/kept"
 
 mount_source
 is "$(stat -c %s "$p/tables/trace.csv")" "$size" "a second mount knows the size from it"
@@ -27,46 +30,85 @@ is "$(passes)" 0 "without a pass"
 same_text() { find "$p" -type f -exec cat {} + | cmp - "$work/text"; }
 ok "the text of a second mount is the same" same_text
 
-# with COMMAND: a mount whose cache file the command has changed serves the same
+# with NAME FILE COMMAND: a mount that finds this one file, changed by the command, serves the same
 with() {
-    local name=$1
-    shift
+    local name=$1 file=$2
+    shift 2
     unmount
     rm -rf "$XDG_CACHE_HOME"
-    mkdir -p "$(dirname "$cache")"
-    cp "$work/kept" "$cache"
+    mkdir -p "$folder"
+    cp "$work/kept/$(basename "$file")" "$file"
     "$@"
     mount_source
     ok "$name: the text is the same" same_text
 }
-length=$(stat -c %s "$work/kept")
-with "an empty cache file" truncate -s 0 "$cache"
-with "a cache file cut in the middle" truncate -s $((length / 2)) "$cache"
-with "a cache file cut by one byte" truncate -s $((length - 1)) "$cache"
-with "a cache file with a tail of rubbish" bash -c "head -c 1000 /dev/urandom >>'$cache'"
-with "a cache file of rubbish" bash -c "head -c $length /dev/urandom >'$cache'"
-with "a cache file that is a folder" bash -c "rm '$cache'; mkdir '$cache'"
-with "a cache file that is a dangling link" ln -sf /nonexistent/file "$cache"
 flip() { python3 -c '
 import random, sys
 data, rnd = bytearray(open(sys.argv[1], "rb").read()), random.Random(int(sys.argv[2]))
 for _ in range(1 + int(sys.argv[2]) % 3):
     data[rnd.randrange(len(data))] ^= 1 << rnd.randrange(8)
-open(sys.argv[1], "wb").write(data)' "$cache" "$1"; }
-for n in 1 2 3 4 5 6; do
-    with "a cache file with flipped bits ($n)" flip "$n"
+open(sys.argv[1], "wb").write(data)' "$1" "$2"; }
+for file in "$cache" "$db"; do
+    what=$(basename "$file" | sed 's/.*pfc$/cache file/')
+    length=$(stat -c %s "$work/kept/$(basename "$file")")
+    with "$what: empty" "$file" truncate -s 0 "$file"
+    with "$what: cut in the middle" "$file" truncate -s $((length / 2)) "$file"
+    with "$what: cut by one byte" "$file" truncate -s $((length - 1)) "$file"
+    with "$what: with a tail of rubbish" "$file" bash -c "head -c 1000 /dev/urandom >>'$file'"
+    with "$what: rubbish" "$file" bash -c "head -c $length /dev/urandom >'$file'"
+    with "$what: a folder" "$file" bash -c "rm '$file'; mkdir '$file'"
+    with "$what: a dangling link" "$file" ln -sf /nonexistent/file "$file"
+    for n in 1 2 3 4 5 6; do
+        with "$what: flipped bits ($n)" "$file" flip "$file" "$n"
+    done
 done
+with "the database locked" "$db" true
+python3 -c '
+import sqlite3, sys, time
+db = sqlite3.connect(sys.argv[1]); db.execute("BEGIN IMMEDIATE"); print("locked", flush=True); time.sleep(60)' "$db" >"$work/locked" &
+locker=$!
+until [ -s "$work/locked" ]; do sleep 0.1; done
+ok "also while it is" same_text
+unmount
+mount_source
+ok "and at the next mount" same_text
+kill $locker
+wait $locker 2>/dev/null
+
+# two at once
+mkdir "$work/mnt2"
+"$PROFILEFS" "$src" "$work/mnt2"
+both() {
+    (find "$p" -type f -exec cat {} + | cmp - "$work/text") &
+    (find "$work/mnt2/big.xray" -type f -exec cat {} + | cmp - "$work/text") &
+    wait -n && wait -n
+}
+ok "two mounts may share it" both
+fusermount3 -u "$work/mnt2"
 
 # other profile, same cache name: the key holds what the text depends on
 unmount
 generate "$work/other" --steps 300
 cat "$work/other" >"$src/big.xray"
-cp "$work/kept" "$cache" 2>/dev/null || { rm -rf "$cache"; cp "$work/kept" "$cache"; }
+rm -rf "$folder"
+mkdir "$folder"
+cp "$work"/kept/* "$folder"
 mount_source
 is "$(sha256sum <"$p/tables/trace.csv")" "$("$PROFILEFS" cat "$work/other/tables/trace.csv" | sha256sum)" \
     "a cache file of an older version of the source is not believed"
 
 unmount
+like "$("$PROFILEFS" cache)" '^Profiles: [1-9]' "profilefs cache tells how much is kept"
+"$PROFILEFS" cache clear
+like "$("$PROFILEFS" cache | tr '\n' ' ')" 'Profiles: 0 .*Files: 0 ' "and clears it"
+"$PROFILEFS" -o "cache_dir=$work/other-cache" "$src" "$mnt"
+cat "$p/info.txt" >/dev/null
+unmount
+ok "it stands where cache_dir says" test -s "$work/other-cache/profiles.db"
+ok "and nowhere else" test ! -s "$XDG_CACHE_HOME/profilefs/profiles.db-wal"
+is "$("$PROFILEFS" -o cache_limit=lots "$src" "$mnt" 2>&1; echo $?)" "profilefs: cache_limit=lots: not a size
+2" "a limit that is no size is refused"
+
 rm -rf "$XDG_CACHE_HOME"
 : >"$XDG_CACHE_HOME"
 mount_source

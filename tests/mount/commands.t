@@ -55,7 +55,7 @@ like "$(profilefs ls "$work/database/metrics")" '/$' "a path into a directory th
 like "$(profilefs check "$work/database")" "^$work/database: warning: unlisted" "such a directory can be checked"
 
 XDG_CACHE_HOME=$work/index.cache profilefs index "$src" >"$work/stdout" 2>&1
-ok "index makes a cache file for every profile" test "$(find "$work/index.cache" -type f | wc -l)" = 3
+ok "index keeps what it finds" test -s "$work/index.cache/profilefs/profiles.db"
 like "$(XDG_CACHE_HOME=$work/index.cache profilefs index --report "$src" 2>&1)" "$heat" "index --report names the profiles"
 
 # ---- status and errors

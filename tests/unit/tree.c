@@ -71,6 +71,7 @@ static void test_large(void)
         child(tree, i % 1000, 10 + i / 1000);
     ok(count == 400000 && tree->count == count, "hundreds of thousands are told apart and found again");
     ok(!pf_tree_finish(tree, &error) && is_consistent(tree), "and listed");
+    ok(tree->room == tree->count, "finished, it takes no room for more");
     pf_tree_free(tree);
 
     tree = pf_tree_new(kinds);

@@ -193,7 +193,7 @@ static void visit(struct pf_fs *fs, int i, int *found)
 
 static void test_many(const char *folder)
 {
-    enum { PROFILES = 1100, AT_ONCE = 1024 };
+    enum { PROFILES = 4200, AT_ONCE = 4096 };
     char name[32];
     int found = 0;
     control = (struct control){0};

@@ -1,0 +1,274 @@
+/* SPDX-License-Identifier: MIT */
+#include "fs/profile/cachedb.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <sqlite3.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "tests/unit/tap.h"
+#include "tests/unit/temp_dir.h"
+
+static void put(struct pf_cachedb *db, uint64_t key, const char *text)
+{
+    struct pf_buf value = {0};
+    pf_buf_str(&value, text);
+    pf_cachedb_put(db, key, &value);
+    pf_buf_free(&value);
+}
+
+/* True if exactly this text is kept; NULL: if nothing is. */
+static bool has(struct pf_cachedb *db, uint64_t key, const char *text)
+{
+    size_t size = 0;
+    char *value = pf_cachedb_get(db, key, &size);
+    bool same = text ? value && size == strlen(text) && !memcmp(value, text, size) : !value;
+    free(value);
+    return same;
+}
+
+static size_t files_in(const char *folder)
+{
+    struct stat st;
+    return !stat(path_in(folder, PF_CACHEDB_NAME), &st);
+}
+
+static void test_keeps(const char *folder)
+{
+    struct pf_cachedb *db = pf_cachedb_new(folder);
+    struct stat st;
+    ok(has(db, 1, NULL) && files_in(folder) == 0, "to ask makes no file");
+    put(db, 1, "one");
+    put(db, UINT64_MAX, "last");
+    ok(has(db, 1, "one") && has(db, UINT64_MAX, "last") && has(db, 2, NULL),
+       "what is put in is found, alone");
+    put(db, 1, "another");
+    ok(has(db, 1, "another"), "and replaced by the next");
+    ok(!stat(path_in(folder, PF_CACHEDB_NAME), &st) && (st.st_mode & 0777) == 0600,
+       "only its owner can read it");
+    struct pf_cachedb *other = pf_cachedb_new(folder);
+    ok(has(other, 1, "another"), "whoever shares it finds it too");
+    put(other, 3, "three");
+    ok(has(db, 3, "three"), "and what the other puts in");
+    pf_cachedb_free(other);
+    pf_cachedb_free(db);
+    db = pf_cachedb_new(folder);
+    ok(has(db, 3, "three"), "it outlives the process");
+    pf_cachedb_free(db);
+}
+
+static void test_new_folder(const char *folder)
+{
+    char path[300];
+    snprintf(path, sizeof path, "%s/a/b", folder);
+    struct pf_cachedb *db = pf_cachedb_new(path);
+    put(db, 1, "one");
+    ok(has(db, 1, "one"), "the folder is made if need be");
+    pf_cachedb_free(db);
+}
+
+/* Writes over the file, which nobody has open then, and tries it. */
+static void test_damaged(const char *folder)
+{
+    unsigned wrong = 0, lost = 0;
+    char text[2000];
+    memset(text, 'x', sizeof text);
+    text[sizeof text - 1] = 0;
+    for (unsigned n = 0; n < 60; n++) {
+        struct pf_cachedb *db = pf_cachedb_new(folder);
+        for (uint64_t key = 0; key < 20; key++)
+            put(db, key, text);
+        pf_cachedb_free(db);
+        int fd = open(path_in(folder, PF_CACHEDB_NAME), O_RDWR);
+        off_t size = lseek(fd, 0, SEEK_END);
+        if (n % 3 == 2) {
+            if (ftruncate(fd, size * (off_t)(n % 7) / 7))
+                abort();
+        } else {
+            for (unsigned i = 0; i < 1 + n % 5; i++) {
+                off_t at = (off_t)((n * 7919u + i * 104729u) % (unsigned)size);
+                if (pwrite(fd, n % 2 ? "\xff\xff\xff\xff" : "\0", n % 2 ? 4 : 1, at) < 0)
+                    abort();
+            }
+        }
+        close(fd);
+        db = pf_cachedb_new(folder);
+        for (uint64_t key = 0; key < 20; key++) {
+            lost += has(db, key, NULL);
+            wrong += !has(db, key, NULL) && !has(db, key, text);
+        }
+        put(db, 1, "new");
+        put(db, 1, "new");
+        pf_cachedb_free(db);
+        db = pf_cachedb_new(folder);
+        wrong += !has(db, 1, "new");
+        pf_cachedb_free(db);
+    }
+    ok(wrong == 0, "of a damaged file nothing wrong is read, and it is made anew where it can't be used: %u",
+       wrong);
+    ok(lost > 0, "some was lost: %u", lost);
+}
+
+static void test_foreign(const char *folder)
+{
+    sqlite3 *foreign;
+    sqlite3_open(path_in(folder, PF_CACHEDB_NAME), &foreign);
+    sqlite3_exec(foreign, "CREATE TABLE kept(key TEXT, value TEXT); INSERT INTO kept VALUES('a', 'b')", NULL,
+                 NULL, NULL);
+    sqlite3_close(foreign);
+    struct pf_cachedb *db = pf_cachedb_new(folder);
+    ok(has(db, 1, NULL), "nothing is found in somebody else's database");
+    put(db, 1, "one");
+    put(db, 1, "one");
+    ok(has(db, 1, "one"), "which ours takes the place of");
+    pf_cachedb_free(db);
+    unlink(path_in(folder, PF_CACHEDB_NAME));
+    make_folder(folder, PF_CACHEDB_NAME);
+    db = pf_cachedb_new(folder);
+    put(db, 1, "one");
+    ok(has(db, 1, NULL), "where a folder stands nothing is kept");
+    pf_cachedb_free(db);
+    rmdir(path_in(folder, PF_CACHEDB_NAME));
+    if (symlink("/nonexistent/elsewhere", path_in(folder, PF_CACHEDB_NAME)))
+        abort();
+    db = pf_cachedb_new(folder);
+    put(db, 1, "one");
+    ok(has(db, 1, NULL), "nor where a link does");
+    pf_cachedb_free(db);
+    unlink(path_in(folder, PF_CACHEDB_NAME));
+}
+
+static void test_locked(const char *folder)
+{
+    struct pf_cachedb *db = pf_cachedb_new(folder);
+    put(db, 1, "one");
+    sqlite3 *other;
+    sqlite3_open(path_in(folder, PF_CACHEDB_NAME), &other);
+    sqlite3_exec(other, "BEGIN IMMEDIATE", NULL, NULL, NULL);
+    put(db, 2, "two");
+    ok(has(db, 1, "one") && has(db, 2, NULL),
+       "while another writes, it is read, and what is put in gets lost");
+    sqlite3_exec(other, "COMMIT; BEGIN EXCLUSIVE", NULL, NULL, NULL);
+    ok(has(db, 1, "one"), "it is read even then");
+    struct pf_cachedb *late = pf_cachedb_new(folder);
+    put(late, 3, "three");
+    ok(has(late, 3, NULL), "who comes late does not wait for it");
+    sqlite3_exec(other, "COMMIT", NULL, NULL, NULL);
+    sqlite3_close(other);
+    put(db, 2, "two");
+    ok(has(db, 2, "two"), "later all goes on");
+    pf_cachedb_free(late);
+    pf_cachedb_free(db);
+}
+
+/* No file may grow beyond some size: what a full disk looks like. */
+static void test_full(const char *folder)
+{
+    struct rlimit before, small = {200000, 200000};
+    char text[4000];
+    memset(text, 'x', sizeof text);
+    text[sizeof text - 1] = 0;
+    pid_t child = fork();
+    if (!child) {
+        unsigned wrong = 0;
+        signal(SIGXFSZ, SIG_IGN);
+        getrlimit(RLIMIT_FSIZE, &before);
+        small.rlim_max = before.rlim_max;
+        setrlimit(RLIMIT_FSIZE, &small);
+        struct pf_cachedb *db = pf_cachedb_new(folder);
+        for (uint64_t key = 0; key < 200; key++)
+            put(db, key, text);
+        for (uint64_t key = 0; key < 200; key++)
+            wrong += !has(db, key, NULL) && !has(db, key, text);
+        pf_cachedb_free(db);
+        _exit(wrong ? 1 : 0);
+    }
+    int status;
+    waitpid(child, &status, 0);
+    ok(status == 0, "where no more can be written, what is there is right");
+    struct pf_cachedb *db = pf_cachedb_new(folder);
+    put(db, 1000, text);
+    ok(has(db, 1000, text), "and afterwards there is room again");
+    pf_cachedb_free(db);
+}
+
+/* Children that put and get until they are killed, at any moment. */
+static void test_killed(const char *folder)
+{
+    unsigned wrong = 0;
+    for (unsigned n = 0; n < 20; n++) {
+        pid_t children[2];
+        for (unsigned c = 0; c < 2; c++) {
+            children[c] = fork();
+            if (!children[c]) {
+                struct pf_cachedb *db = pf_cachedb_new(folder);
+                char text[300];
+                for (uint64_t key = 0;; key++) {
+                    memset(text, 'a' + (int)(key % 26), sizeof text - 1);
+                    text[sizeof text - 1] = 0;
+                    put(db, key % 500, text);
+                }
+            }
+        }
+        usleep(3000 + n * 1000);
+        for (unsigned c = 0; c < 2; c++) {
+            kill(children[c], SIGKILL);
+            waitpid(children[c], NULL, 0);
+        }
+        struct pf_cachedb *db = pf_cachedb_new(folder);
+        for (uint64_t key = 0; key < 500; key++) {
+            size_t size;
+            char *value = pf_cachedb_get(db, key, &size);
+            wrong += value && (size != 3 || memcmp(value, "one", 3) != 0) &&
+                     (size != 299 || value[0] != value[298]);
+            free(value);
+        }
+        put(db, 1, "one");
+        wrong += !has(db, 1, "one");
+        pf_cachedb_free(db);
+    }
+    ok(wrong == 0, "two who write and are killed at any moment leave nothing wrong: %u", wrong);
+}
+
+static void test_prune(const char *folder)
+{
+    uint64_t entries, bytes, before;
+    char text[4000];
+    memset(text, 'x', sizeof text);
+    text[sizeof text - 1] = 0;
+    struct pf_cachedb *db = pf_cachedb_new(folder);
+    for (uint64_t key = 0; key < 500; key++)
+        put(db, key, text);
+    pf_cachedb_usage(db, &entries, &before);
+    ok(entries == 500 && before > 500 * sizeof text, "it is known how much it holds");
+    pf_cachedb_prune(db, 1 << 30, 90);
+    pf_cachedb_usage(db, &entries, &bytes);
+    ok(entries == 500, "what has room stays");
+    pf_cachedb_prune(db, 400000, 90);
+    pf_cachedb_usage(db, &entries, &bytes);
+    ok(bytes <= 400000 && entries > 50, "beyond the limit some goes: %llu are left",
+       (unsigned long long)entries);
+    struct stat st;
+    pf_cachedb_free(db);
+    ok(!stat(path_in(folder, PF_CACHEDB_NAME), &st) && st.st_size < 600000, "the file shrinks");
+}
+
+int main(void)
+{
+    static void (*const tests[])(const char *folder) = {test_keeps,   test_new_folder, test_damaged,
+                                                        test_foreign, test_locked,     test_full,
+                                                        test_killed,  test_prune};
+    for (size_t i = 0; i < sizeof tests / sizeof *tests; i++) {
+        char folder[64];
+        temp_dir_make(folder);
+        tests[i](folder);
+        temp_dir_remove(folder);
+    }
+    return done();
+}

@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: MIT */
+#include "fs/profile/known.h"
+
+#include <stdio.h>
+
+#include "tests/unit/tap.h"
+
+static const struct pf_node top = {PF_TOP, 0}, metrics = {PF_METRICS, 0}, info = {PF_INFO, 0};
+
+static void learn_folder(struct pf_known *known, struct pf_node folder, const char *const *names, uint32_t n)
+{
+    struct pf_buf entries = {0};
+    for (uint32_t i = 0; i < n; i++)
+        pf_known_list(&entries, (struct pf_node){PF_METRIC_DIR, i}, names[i]);
+    pf_known_add_folder(known, folder, n, &entries);
+    pf_buf_free(&entries);
+}
+
+static void fill(struct pf_known *known)
+{
+    static const char *const names[] = {"time", "calls", "a,b"};
+    learn_folder(known, metrics, names, 3);
+    pf_known_add_file(known, info, 5, "text\n");
+    pf_known_add_file(known, (struct pf_node){PF_METRICS_CSV, 0}, 1000000, NULL);
+}
+
+static void test_learning(void)
+{
+    struct pf_known known = {0};
+    struct pf_node entry;
+    char name[256];
+    const char *text;
+    uint64_t size;
+    ok(!pf_known_lists(&known, top) && !pf_known_file(&known, info, &size, &text),
+       "at first nothing is known");
+    fill(&known);
+    ok(pf_known_lists(&known, metrics) && !pf_known_lists(&known, top),
+       "a folder that was learnt is known, alone");
+    ok(pf_known_entry(&known, metrics, 1, name, &entry) && !strcmp(name, "calls") && entry.item == 1 &&
+           !pf_known_entry(&known, metrics, 3, name, &entry),
+       "its entries by number");
+    ok(pf_known_find(&known, metrics, "a,b", &entry) && entry.kind == PF_METRIC_DIR && entry.item == 2 &&
+           !pf_known_find(&known, metrics, "a", &entry),
+       "and by name");
+    ok(pf_known_parent(&known, entry, &entry, name) && entry.kind == PF_METRICS && !strcmp(name, "a,b"),
+       "and whose they are");
+    ok(pf_known_file(&known, info, &size, &text) && size == 5 && !memcmp(text, "text\n", 5),
+       "a small file with its text");
+    ok(pf_known_file(&known, (struct pf_node){PF_METRICS_CSV, 0}, &size, &text) && size == 1000000 && !text,
+       "a large one without");
+    pf_known_free(&known);
+}
+
+static void test_limits(void)
+{
+    struct pf_known known = {0};
+    static char large[PF_KNOWN_TEXT_MAX + 1];
+    const char *text;
+    uint64_t size;
+    for (uint32_t i = 0; i < 100000; i++)
+        pf_known_add_file(&known, (struct pf_node){PF_PARTITION_INFO, i}, sizeof large - 1, large);
+    ok(pf_known_bytes(&known) < 200000, "however much is learnt, it stays small: %zu",
+       pf_known_bytes(&known));
+    ok(pf_known_file(&known, (struct pf_node){PF_PARTITION_INFO, 0}, &size, &text) && text,
+       "what came first stays");
+    pf_known_free(&known);
+    pf_known_add_file(&known, info, sizeof large, large);
+    ok(pf_known_file(&known, info, &size, &text) && !text, "of a text that is too long the size is known");
+    pf_known_free(&known);
+}
+
+static void ask_all(const struct pf_known *known)
+{
+    struct pf_node entry;
+    char name[256];
+    const char *text;
+    uint64_t size, sum = 0;
+    for (uint64_t i = 0; pf_known_entry(known, metrics, i, name, &entry); i++)
+        sum += strlen(name);
+    pf_known_find(known, metrics, "none", &entry);
+    pf_known_parent(known, (struct pf_node){PF_METRIC_DIR, 1}, &entry, name);
+    if (pf_known_file(known, info, &size, &text) && text)
+        for (uint64_t i = 0; i < size; i++)
+            sum += (unsigned char)text[i];
+    static volatile uint64_t sink;
+    sink = sum;
+    (void)sink;
+}
+
+static void test_packing(void)
+{
+    struct pf_known known = {0}, copy;
+    struct pf_buf packed = {0};
+    struct pf_node entry;
+    fill(&known);
+    pf_known_pack(&known, &packed);
+    struct pf_unpack in = {packed.data, packed.data + packed.size, false};
+    ok(pf_known_unpack(&copy, &in) && pf_known_find(&copy, metrics, "calls", &entry) && !copy.changed,
+       "packed and unpacked it knows the same");
+    pf_known_add_file(&copy, (struct pf_node){PF_WARNINGS_CSV, 0}, 3, "abc");
+    ok(copy.changed, "and goes on learning");
+    pf_known_free(&copy);
+    unsigned sound = 0;
+    for (size_t cut = 0; cut < packed.size; cut++) {
+        in = (struct pf_unpack){packed.data, packed.data + cut, false};
+        sound += pf_known_unpack(&copy, &in);
+    }
+    ok(sound == 0, "what is cut off is refused");
+    for (size_t at = 0; at < packed.size; at++)
+        for (unsigned bit = 0; bit < 8; bit++) {
+            packed.data[at] ^= (char)(1u << bit);
+            in = (struct pf_unpack){packed.data, packed.data + packed.size, false};
+            if (pf_known_unpack(&copy, &in)) {
+                ask_all(&copy);
+                pf_known_free(&copy);
+            }
+            packed.data[at] ^= (char)(1u << bit);
+        }
+    ok(true, "what is damaged is refused, or can be asked");
+    pf_known_free(&known);
+    pf_buf_free(&packed);
+}
+
+int main(void)
+{
+    test_learning();
+    test_limits();
+    test_packing();
+    return done();
+}

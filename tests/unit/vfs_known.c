@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: MIT */
+#include "tests/unit/vfs_fixture.h"
+
+/* What was looked at once is served by a later mount without opening the profile. */
+
+static struct pf_fs *mount_of(const char *folder)
+{
+    static char cache[300];
+    struct pf_error error;
+    snprintf(cache, sizeof cache, "%s.cache", folder);
+    const struct pf_fs_options options = {
+        .profile = {.cache = 16 << 20}, .cache_folder = cache, .db_folder = cache, .pass_threads = 2, .short_threads = 1};
+    control = (struct control){0};
+    return pf_fs_new(folder, &options, &error);
+}
+
+static bool reads(struct pf_fs *fs, const char *path, const char *want)
+{
+    struct pf_buf out = {0};
+    uint64_t ino = ino_of(fs, path);
+    bool same = ino && !read_ino(fs, ino, 1000, &out) && out.size == strlen(want) &&
+                !memcmp(out.data, want, out.size);
+    pf_buf_free(&out);
+    return same;
+}
+
+/* Lists a folder; how many entries there are. */
+static int list(struct pf_fs *fs, const char *path)
+{
+    struct pf_dir *dir;
+    struct pf_dirent entry;
+    int n = 0;
+    if (open_dir(fs, ino_of(fs, path), &dir))
+        return -1;
+    for (uint64_t at = 0; pf_fs_readdir(dir, at, &entry, false, NULL) > 0; at = entry.next)
+        n++;
+    pf_fs_closedir(dir);
+    return n;
+}
+
+static char *text_of_file(struct pf_fs *fs, const char *path)
+{
+    struct pf_buf out = {0};
+    read_ino(fs, ino_of(fs, path), 1000, &out);
+    pf_buf_char(&out, 0);
+    return out.data;
+}
+
+static void remove_cache(const char *folder)
+{
+    char command[400];
+    snprintf(command, sizeof command, "rm -rf '%s.cache'", folder);
+    if (system(command))
+        abort();
+}
+
+static void test_warm(const char *folder)
+{
+    write_text(folder, "log", "3 9 50");
+    struct pf_fs *fs = mount_of(folder);
+    char *info = text_of_file(fs, "log/info.txt"), *warnings = text_of_file(fs, "log/tables/warnings.csv");
+    struct pf_attr first, attr;
+    find_path(fs, "log/tables/values.csv", &first);
+    int entries = list(fs, "log/metrics");
+    pf_fs_free(fs);
+    fs = mount_of(folder);
+    ok(reads(fs, "log/info.txt", info) && reads(fs, "log/tables/warnings.csv", warnings),
+       "small texts are the same");
+    ok(!find_path(fs, "log/tables/values.csv", &attr) && attr.st.st_size == first.st.st_size, "so are sizes");
+    ok(list(fs, "log/metrics") == entries, "and listings");
+    ok(find_path(fs, "log/tables/none.csv", &attr) == ENOENT, "what is not there is known not to be");
+    struct pf_handle *handle;
+    ok(!open_file(fs, ino_of(fs, "log/tables/values.csv"), &handle) && control.opens == 0,
+       "without the profile being opened");
+    struct pf_buf out = {0};
+    size_t got;
+    ok(!read_handle(fs, handle, 0, 100000, &out, &got) && got == (size_t)first.st.st_size &&
+           control.opens == 1,
+       "which the first read does that needs it");
+    pf_buf_free(&out);
+    pf_fs_close(handle);
+    ok(!find_path(fs, "log/contexts/main 0", &attr), "or the first look at what was not looked at before");
+    pf_fs_free(fs);
+    free(info);
+    free(warnings);
+    remove_cache(folder);
+}
+
+static void test_changes(const char *folder)
+{
+    struct pf_attr attr;
+    struct pf_handle *handle;
+    write_text(folder, "log", "3 9 50");
+    struct pf_fs *fs = mount_of(folder);
+    free(text_of_file(fs, "log/info.txt"));
+    pf_fs_free(fs);
+    write_text(folder, "log", "2 5 50");
+    fs = mount_of(folder);
+    ok(!find_path(fs, "log/info.txt", &attr) && control.opens == 1,
+       "nothing is known of a file that was written over");
+    pf_fs_free(fs);
+    fs = mount_of(folder);
+    uint64_t top = ino_of(fs, "log"), info = ino_of(fs, "log/info.txt");
+    ok(control.opens == 0, "but of its new version");
+    write_text(folder, "log.extra", "x");
+    ok(open_file(fs, info, &handle) == ESTALE && !look_up(fs, top, "info.txt", &attr) &&
+           attr.st.st_ino != info,
+       "a sibling that comes makes a new version of what was not even open");
+    pf_fs_free(fs);
+    fs = mount_of(folder);
+    ok(!find_path(fs, "log/info.txt", &attr) && control.opens == 0, "which is known then");
+    unlink(path_in(folder, "log"));
+    ok(open_file(fs, attr.st.st_ino, &handle) != 0 && find_path(fs, "log/info.txt", &attr) == ENOENT,
+       "a deleted one is gone");
+    pf_fs_free(fs);
+    unlink(path_in(folder, "log.extra"));
+    remove_cache(folder);
+}
+
+int main(void)
+{
+    static void (*const tests[])(const char *folder) = {test_warm, test_changes};
+    alarm(HANG_SECONDS);
+    for (size_t i = 0; i < sizeof tests / sizeof *tests; i++) {
+        char folder[64];
+        temp_dir_make(folder);
+        tests[i](folder);
+        temp_dir_remove(folder);
+    }
+    return done();
+}
