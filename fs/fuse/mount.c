@@ -1,16 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/inotify.h>
 #include <sys/mount.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/statfs.h>
+#include <sys/sysmacros.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -130,21 +133,50 @@ static bool same_mount(const char *mountpoint, const struct statx *mount)
     struct statx now;
     return !statx(AT_FDCWD, mountpoint, AT_SYMLINK_NOFOLLOW | AT_STATX_DONT_SYNC, STATX_MNT_ID, &now) &&
            now.stx_mnt_id == mount->stx_mnt_id && now.stx_dev_major == mount->stx_dev_major &&
-           now.stx_dev_minor == mount->stx_dev_minor;
+           now.stx_dev_minor == mount->stx_dev_minor &&
+           (access("/proc/self/mountinfo", R_OK) ||
+            pf_is_own_mount(makedev(now.stx_dev_major, now.stx_dev_minor), NULL));
+}
+
+/* True if the kernel has told that what is watched was unmounted: numbers of mounts and devices are used again at once. */
+static bool has_gone(int watch)
+{
+    char room[4096] __attribute__((aligned(__alignof__(struct inotify_event))));
+    ssize_t size = watch < 0 ? -1 : read(watch, room, sizeof room);
+    for (ssize_t at = 0; at < size;) {
+        const struct inotify_event *event = (const struct inotify_event *)(room + at);
+        if (event->mask & (IN_UNMOUNT | IN_IGNORED))
+            return true;
+        at += (ssize_t)(sizeof *event + event->len);
+    }
+    return false;
+}
+
+/* Waits for the pipe's end. False: before that the mount was taken away. */
+static bool outlives_server(int pipe, const char *mountpoint)
+{
+    int watch = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
+    if (watch >= 0)
+        inotify_add_watch(watch, mountpoint,
+                          IN_DELETE_SELF | IN_ONLYDIR); /* the server answers this, or has ended */
+    struct pollfd ends[] = {{.fd = pipe}, {.fd = watch, .events = POLLIN}};
+    bool gone = false;
+    while (!gone && !(ends[0].revents & (POLLHUP | POLLERR)))
+        if (poll(ends, 2, -1) > 0 || errno != EINTR)
+            gone = has_gone(watch);
+    return !gone;
 }
 
 static _Noreturn void keep(int pipe, const char *mountpoint, const struct statx *mount)
 {
     static const int requests[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGTSTP};
-    char byte;
     for (size_t i = 0; i < sizeof requests / sizeof *requests; i++)
         signal(requests[i], SIG_IGN);
     dup2(pipe, STDIN_FILENO);
     close_range(STDIN_FILENO + 1, ~0U,
                 0); /* the connection to the kernel before all, which must end with the server */
-    while (read(STDIN_FILENO, &byte, 1) > 0 || errno == EINTR)
-        errno = 0;
-    _exit(same_mount(mountpoint, mount) && take_away(mountpoint) ? PF_EXIT_SYSTEM : PF_EXIT_OK);
+    bool left = outlives_server(STDIN_FILENO, mountpoint) && same_mount(mountpoint, mount);
+    _exit(left && take_away(mountpoint) ? PF_EXIT_SYSTEM : PF_EXIT_OK);
 }
 
 /* 0 or -1 with errno. */
@@ -223,6 +255,7 @@ static int mount_and_serve(struct pf_mount *mount, const struct pf_mount_options
                     confine_and_serve(session, mount, options, sandbox) >= 0)
                     status = PF_EXIT_OK;
                 end_keeper(&keeper);
+                fuse_session_unmount(session); /* nothing is left to unmount, but to free */
             }
         }
         fuse_remove_signal_handlers(session);

@@ -266,8 +266,8 @@ static size_t save(const struct pf_lines *lines, void *blob, size_t room)
         if (stack)
             memcpy((char *)blob + sizeof walk->at, walk->stack, stack);
     }
-    return head + walk->ops->save(&walk->cursor, (char *)blob + (room >= head ? head : 0),
-                                  room >= head ? room - head : 0);
+    bool fits = blob && room >= head;
+    return head + walk->ops->save(&walk->cursor, fits ? (char *)blob + head : NULL, fits ? room - head : 0);
 }
 
 static int restore(struct pf_lines *lines, const void *blob, size_t size, struct pf_error *error)

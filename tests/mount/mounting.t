@@ -69,7 +69,7 @@ fusermount3 -u "$src"
 # ---- servers that are killed
 
 mount_source || exit 1
-kill -9 $(pgrep -f "^$PROFILEFS .*$mnt\$")
+kill -9 $(pgrep -f "^$PROFILEFS .*$mnt\$" | sort -rn) # the one that would clean up first
 for try in $(seq 250); do is_mounted || break; stat -f "$mnt" >/dev/null 2>&1 || break; sleep 0.02; done
 message=$(timeout 60 "$PROFILEFS" "$src" "$mnt" 2>&1 >/dev/null)
 is "$message" "profilefs: $mnt: its server is gone: unmounted" "over the mount of a server that was killed, mounting says what it does"

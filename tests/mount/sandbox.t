@@ -61,12 +61,18 @@ ok "when the server is killed, its mount is taken away" gone
 if [ "$(id -u)" = 0 ]; then
     mount_source || exit 1
     id=$(server)
-    umount -l "$mnt"
-    mount -t tmpfs none "$mnt"
+    umount "$mnt"
+    mount -t tmpfs none "$mnt" # most likely by the same numbers
     for try in $(seq 250); do [ -e "/proc/$id" ] || break; sleep 0.02; done
     sleep 0.2
     like "$(cat /proc/self/mounts)" " $mnt tmpfs" "another mount at that place is left alone"
     umount "$mnt"
+
+    mount_source || exit 1
+    umount "$mnt" && mount_source # at once
+    sleep 0.5
+    ok "nor does the end of one server take away the mount of the next" test -d "$mnt/$heat/tables"
+    unmount
 
     # ---- whose files are read: root's capability to read stays, and no more
     chmod 600 "$src/$heat"
