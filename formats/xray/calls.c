@@ -512,7 +512,7 @@ static int add_fields(struct model *model, const struct xray_thread *thread, con
 static int take_thread(struct model *model, size_t thread, struct reader *reader, struct pf_error *error)
 {
     uint32_t n = reader->calls.functions.count;
-    struct xray_function *functions = malloc(((size_t)n + 1) * sizeof *functions);
+    struct xray_function *functions = calloc((size_t)n + 1, sizeof *functions);
     if (!functions)
         return pf_fail_memory(error);
     for (uint32_t i = 0; i < n; i++)

@@ -243,7 +243,7 @@ static int rank_thread(struct ranking *ranking, size_t thread, struct pf_error *
     uint64_t first = state->first_of_thread[thread] * sizeof *ranking->list;
     ranking->count = (uint32_t)(state->first_of_thread[thread + 1] - state->first_of_thread[thread]);
     size_t size = ranking->count * sizeof *ranking->list;
-    ranking->list = malloc(size + 1);
+    ranking->list = calloc((size_t)ranking->count + 1, sizeof *ranking->list);
     if (!ranking->list)
         return pf_fail_memory(error);
     if (size && pf_store_read(state->of_threads, first, ranking->list, size, error))
