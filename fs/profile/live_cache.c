@@ -52,7 +52,8 @@ void pf_live_pack_input(struct pf_buf *out, const char *name, const struct pf_st
 
 void pf_packed_inputs(struct pf_packed_inputs *inputs, const char *bytes, size_t size)
 {
-    inputs->in = (struct pf_unpack){bytes, bytes + size, false};
+    const char *end = size ? bytes + size : bytes; /* NULL has no bytes, nor any behind it */
+    inputs->in = (struct pf_unpack){bytes, end, false};
     inputs->left = pf_unpack_u64(&inputs->in);
 }
 
