@@ -89,7 +89,7 @@ static int find_member(const struct pf_folder *folder, const char *path, struct 
 /* What is in the folder without leading through an archive. Both give 0 or an errno value. */
 static int stat_here(const struct pf_folder *folder, const char *path, struct stat *st)
 {
-    struct place place;
+    struct place place = {0};
     if (folder->fd >= 0)
         return (!strcmp(path, ".") ? fstat(folder->fd, st)
                                    : fstatat(folder->fd, path, st, AT_SYMLINK_NOFOLLOW))
@@ -112,7 +112,7 @@ static int open_member(const struct place *place, struct pf_opened *opened)
 
 static int file_here(const struct pf_folder *folder, const char *path, struct pf_opened *opened)
 {
-    struct place place;
+    struct place place = {0};
     if (folder->fd < 0) {
         int result = find_member(folder, path, &place);
         return result ? result : open_member(&place, opened);
@@ -208,7 +208,7 @@ static int enter_member(const struct pf_folder *folder, const char *name, struct
 
 struct pf_folder *pf_folder_open(const struct pf_folder *folder, const char *path)
 {
-    struct place place;
+    struct place place = {0};
     struct stat st;
     if (folder->fd >= 0) {
         struct pf_folder *real = open_real(folder, path);
@@ -229,7 +229,7 @@ struct pf_folder *pf_folder_open(const struct pf_folder *folder, const char *pat
 
 int pf_folder_stat(const struct pf_folder *folder, const char *path, struct stat *st)
 {
-    struct place place;
+    struct place place = {0};
     int result = stat_here(folder, path, st);
     if (!may_lead_through(folder, path, result) || (result = find_through(folder, path, &place)))
         return result;
@@ -281,7 +281,7 @@ int pf_folder_list(const struct pf_folder *folder, pf_folder_visit *each, void *
 
 int pf_folder_file(const struct pf_folder *folder, const char *path, struct pf_opened *opened)
 {
-    struct place place;
+    struct place place = {0};
     int result = file_here(folder, path, opened);
     if (!may_lead_through(folder, path, result) || (result = find_through(folder, path, &place)))
         return result;

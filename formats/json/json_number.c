@@ -75,7 +75,7 @@ double pf_json_double(const struct pf_json_token *token)
     static const double tens[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,  1e8, 1e9,
                                   1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18};
     double value = 0;
-    if (token->simple && token->mantissa < UINT64_C(1) << 53) {
+    if (token->simple && token->mantissa < UINT64_C(1) << 53 && token->places < sizeof tens / sizeof *tens) {
         value = (double)token->mantissa / tens[token->places];
         return token->negative ? -value : value;
     }

@@ -388,7 +388,7 @@ int pf_live_link(struct pf_live *live, unsigned kind, uint32_t item, char **targ
     int result = pf_live_ready(live, kind, item, job, error);
     if (!result)
         result = read_target(live, node, target, error);
-    if (!result)
+    if (!result && *target)
         pf_live_learn_file(live, node, strlen(*target), *target);
     return result;
 }

@@ -121,8 +121,9 @@ static int get_functions(const struct pf_profile *profile, struct pf_aggregate *
                          struct pf_arranged **functions, struct pf_error *error)
 {
     *functions = NULL;
-    *primary =
-        !aggregate ? -1 : pf_primary_metric(profile->metrics, profile->n_metrics, profile->options->metric);
+    *primary = !aggregate || !profile
+                   ? -1
+                   : pf_primary_metric(profile->metrics, profile->n_metrics, profile->options->metric);
     if (*primary >= 0)
         *functions = pf_arranged_get(aggregate, (unsigned)*primary, PF_BY_FUNCTION, error);
     return *primary < 0 || *functions ? 0 : -1;
@@ -149,8 +150,9 @@ int pf_archive_summary(struct pf_live *live, struct pf_aggregate *aggregate, con
     struct pf_cell cells[] = {pf_string(run),
                               pf_string(found->driver->name),
                               pf_string(mtime),
-                              aggregate ? pf_uint(pf_rows_count(profile->partitions.items)) : pf_absent(),
-                              aggregate ? pf_uint(profile->contexts->count) : pf_absent(),
+                              profile && aggregate ? pf_uint(pf_rows_count(profile->partitions.items))
+                                                   : pf_absent(),
+                              profile && aggregate ? pf_uint(profile->contexts->count) : pf_absent(),
                               metric ? pf_string(metric->name) : pf_absent(),
                               metric ? pf_string(metric->unit) : pf_absent(),
                               metric ? pf_aggregate_total(aggregate, (unsigned)primary, &wide) : pf_absent(),

@@ -204,14 +204,14 @@ static int settle_metrics(struct pf_overview *overview)
 {
     size_t n = 0;
     for (size_t i = 0; i < overview->n; i++) {
-        struct pf_shared *shared = &overview->metrics[i];
-        if (shared->runs >= 2) {
-            overview->metrics[n++] = *shared;
+        struct pf_shared shared = overview->metrics[i];
+        if (shared.runs >= 2) {
+            overview->metrics[n++] = shared;
             continue;
         }
-        free(shared->name);
-        free(shared->unit);
-        free(shared->dir);
+        free(shared.name);
+        free(shared.unit);
+        free(shared.dir);
     }
     overview->n = n;
     overview->primary = n ? 0 : -1;

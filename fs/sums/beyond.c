@@ -106,7 +106,9 @@ static int look_closer(struct pf_aggregate *aggregate, unsigned metric, struct p
 int pf_find_beyond(struct pf_aggregate *aggregate, struct pf_error *error)
 {
     double *left = calloc((size_t)aggregate->n_contexts + 1, sizeof *left);
-    int result = left ? 0 : pf_fail_memory(error);
+    int result = 0;
+    if (!left)
+        return pf_fail_memory(error);
     for (unsigned m = 0; !result && m < aggregate->profile->n_metrics; m++)
         if (may_exceed(aggregate, m, left))
             result = look_closer(aggregate, m, error);

@@ -100,8 +100,8 @@ struct pf_fs {
 
     pthread_mutex_t lock;
     struct pf_elsewhere elsewhere;
-    size_t status_size;   /* of status.txt as it was opened last, */
-    uint64_t status_read; /* and when, in monotonic milliseconds */
+    size_t status_size;      /* of status.txt as it was opened last, */
+    uint64_t status_read;    /* and when, in monotonic milliseconds */
     struct pf_map entries;   /* by id */
     struct pf_map by_name;   /* by hash of (parent, name) */
     struct pf_map instances; /* by id */
@@ -237,7 +237,8 @@ bool pf_open_relieve(struct pf_fs *fs, unsigned tries);
 /* Makes a call that gives an errno value again until it does not fail for want of descriptors. */
 #define PF_WITH_DESCRIPTORS(fs, result, call)                                                                \
     for (unsigned tries = 0;                                                                                 \
-         (((result) = (call)) == EMFILE || (result) == ENFILE) && pf_open_relieve(fs, tries); tries++)
+         (((result) = (call)) == EMFILE || (result) == ENFILE) && pf_open_relieve(fs, tries); tries++) {     \
+    }
 
 /* A thread that lets go of profiles that are gone from their places, and of memory. 0, or -1: no thread. */
 int pf_open_keep(struct pf_fs *fs);
