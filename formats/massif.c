@@ -246,13 +246,13 @@ static int close_nodes(struct reader *reader, size_t depth)
 static int open_node(struct reader *reader, const struct node *announced, struct text text)
 {
     struct pf_tree *tree = reader->profile->contexts;
-    struct node *above = reader->n_open ? &reader->open[reader->n_open - 1] : NULL;
     struct place place = split(text);
     uint32_t key = intern(reader, text), name = intern(reader, place.name);
     if (key == PF_NO_STRING || name == PF_NO_STRING ||
-        pf_array_room(&reader->open, &reader->room, reader->n_open, sizeof *reader->open, reader->error))
+        pf_array_room(&reader->open, &reader->room, reader->n_open, sizeof *reader->open, reader->error) ||
+        !reader->open)
         return -1;
-    above = reader->n_open ? &reader->open[reader->n_open - 1] : NULL;
+    struct node *above = reader->n_open ? &reader->open[reader->n_open - 1] : NULL;
     uint8_t kind = !above ? ALLOCATOR : place.address.size ? FUNCTION : PLACES;
     uint8_t flags = above ? PF_FRAME : PF_FRAME | PF_ROOT;
     struct node node = *announced;

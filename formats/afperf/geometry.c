@@ -133,16 +133,19 @@ static void cover(struct geometry *geometry, struct around *around, const struct
 
 static int nest(struct geometry *geometry, struct pf_error *error)
 {
+    struct around *stack = geometry->stack;
+    if (!stack)
+        return pf_fail_memory(error);
     for (size_t i = 0; i < geometry->n; i++) {
         struct afperf_span *region = region_at(geometry, i);
         pop_others(geometry, region);
-        struct around *around = geometry->depth ? &geometry->stack[geometry->depth - 1] : NULL;
+        struct around *around = geometry->depth ? &stack[geometry->depth - 1] : NULL;
         region->parent = around ? around->region : AFPERF_NONE;
         if (afperf_enter(geometry->model, geometry->regions[i], geometry->number, error) < 0)
             return -1;
         if (around)
             cover(geometry, around, region);
-        geometry->stack[geometry->depth++] = (struct around){geometry->regions[i], region->start};
+        stack[geometry->depth++] = (struct around){geometry->regions[i], region->start};
     }
     while (geometry->depth)
         pop(geometry);

@@ -102,11 +102,10 @@ uint32_t afperf_find_named(const struct afperf_named *all, size_t n, uint64_t id
     }
     const struct afperf_named *before = low && all[low - 1].id == id ? &all[low - 1] : NULL;
     const struct afperf_named *behind = low < n && all[low].id == id ? &all[low] : NULL;
-    if (!before && !behind)
-        return AFPERF_NONE;
-    bool is_before = afperf_means_before(before ? before->offset : UINT64_MAX,
-                                         behind ? behind->offset : UINT64_MAX, segment);
-    return is_before ? before->number : behind->number;
+    const struct afperf_named *meant = before ? before : behind;
+    if (before && behind && !afperf_means_before(before->offset, behind->offset, segment))
+        meant = behind;
+    return meant ? meant->number : AFPERF_NONE;
 }
 
 /* ---- spans and times ---------------------------------------------------------------------------- */

@@ -490,7 +490,7 @@ static int make_threads(struct hpc_state *state, const struct pieces *values, co
         failed = add_thread(state, &values->items[i], &values->items[i], of[i], identities, notes, error);
     for (size_t j = 0; j < traces->count && !failed; j++)
         failed =
-            own[j] && add_thread(state, &traces->items[j], NULL, &traces->items[j], identities, notes, error);
+            own && own[j] && add_thread(state, &traces->items[j], NULL, &traces->items[j], identities, notes, error);
     free(of);
     free(own);
     return failed ? -1 : 0;

@@ -184,7 +184,7 @@ static int next_row(struct pf_cursor *cursor, struct pf_cell *cells, struct pf_e
     struct walk *walk = cursor->state;
     int more;
     while ((more = open_location(cursor, walk, error)) > 0) {
-        if (!walk->begun && (more = next_event(cursor, walk, error)) < 0)
+        if (!walk->begun && next_event(cursor, walk, error) < 0)
             return -1;
         if (!walk->begun) {
             leave_location(walk);

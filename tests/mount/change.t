@@ -86,7 +86,7 @@ ok "and a profile again" serves one
 
 fresh
 cp "$work/two" "$src/second.xray"
-is "$(ls "$mnt")" "$(printf 'run.xray\nsecond.xray')" "a new file appears in its folder"
+is "$(ls "$mnt")" "$(printf 'run.xray\nruns\nsecond.xray')" "a new file appears in its folder, and two profiles are runs"
 
 # ---- sitting inside
 
