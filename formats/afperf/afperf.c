@@ -80,19 +80,19 @@ static void probe(struct pf_probe *probe, struct pf_verdict *verdict)
 
 static const struct pf_metric metrics[AFPERF_METRICS] = {
     [AFPERF_CALLS] = {AFPERF_CALLS, "calls", "", "exclusive", "int", "regions; intervals of a section",
-                      PF_OVER_FRAMES, PF_SUM, PF_NO_PARTNER, NULL},
+                      PF_OVER_FRAMES, PF_SUM, .partner = PF_NO_PARTNER},
     [AFPERF_TIME] = {AFPERF_TIME, "time", "ns", "exclusive", "int",
-                     "time in regions, without the regions inside", PF_OVER_FRAMES, PF_SUM, AFPERF_TIME_INC,
-                     NULL},
+                     "time in regions, without the regions inside", PF_OVER_FRAMES, PF_SUM,
+                     .partner = AFPERF_TIME_INC},
     [AFPERF_TIME_INC] = {AFPERF_TIME_INC, "time (inc)", "ns", "inclusive", "int",
                          "time in regions, with the regions inside; in intervals of a section", PF_OVER_ROOTS,
-                         PF_SUM, AFPERF_TIME, NULL},
+                         PF_SUM, .partner = AFPERF_TIME},
     [AFPERF_TIME_NET] = {AFPERF_TIME_NET, "time net", "ns", "exclusive", "int",
                          "time in regions, without the regions inside, less pauses of the run",
-                         PF_OVER_FRAMES, PF_SUM, AFPERF_TIME_NET_INC, NULL},
+                         PF_OVER_FRAMES, PF_SUM, .partner = AFPERF_TIME_NET_INC},
     [AFPERF_TIME_NET_INC] = {AFPERF_TIME_NET_INC, "time net (inc)", "ns", "inclusive", "int",
                              "time in regions, with the regions inside, less pauses of the run",
-                             PF_OVER_ROOTS, PF_SUM, AFPERF_TIME_NET, NULL},
+                             PF_OVER_ROOTS, PF_SUM, .partner = AFPERF_TIME_NET},
 };
 
 /* ---- the profile -------------------------------------------------------------------------------- */

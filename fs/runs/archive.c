@@ -238,8 +238,8 @@ int pf_archive_make(struct pf_fs *fs, struct pf_pass *pass, struct pf_archive *a
     static const char *const heads[] = {
         [PF_ARCHIVE_FUNCTIONS] = "format,metric,unit,exclusive,inclusive,exclusive_percent,name,path\n",
         [PF_ARCHIVE_SUMMARY] =
-            "format,mtime,partitions,contexts,metric,unit,total,top_percent,warnings,worst,top,"
-            "path,message\n",
+            ("format,mtime,partitions,contexts,metric,unit,total,top_percent,warnings,worst,top,"
+             "path,message\n"),
         [PF_ARCHIVE_WARNINGS] = "line,offset,severity,code,path,text\n",
     };
     struct making making = {.fs = fs, .archive = archive};

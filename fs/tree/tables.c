@@ -14,7 +14,8 @@
 enum { SECONDS = 10 };
 
 /* Each snapshot has its own number, and each of its tables one of these: its bytes never change. */
-enum { TABLES_A_NUMBER = 4, DIRECTORY = UINT32_MAX };
+enum { TABLES_A_NUMBER = 4 };
+#define DIRECTORY UINT32_MAX
 
 static const char *const names[] = {[PF_ARCHIVE_FUNCTIONS] = "functions.csv",
                                     [PF_ARCHIVE_SUMMARY] = "summary.csv",
