@@ -112,8 +112,8 @@ static void damage(void)
 
 static void probing(void)
 {
-    static const char *const others[] = {"bash-1234  [002] d...  123.456: sched_switch: prev\nbash-1234  "
-                                         "[002] d...  123.457: sched_switch: prev\n",
+    static const char *const others[] = {("bash-1234  [002] d...  123.456: sched_switch: prev\nbash-1234  "
+                                         "[002] d...  123.457: sched_switch: prev\n"),
                                          "line 12 error: no such file\nline 14 error: no such file\n",
                                          "main;f 12\nmain 13: x\n", "\tdead beef (x)\n", ""};
     const char *text = "# x\nw 9 1.5: 2 cycles:\n" A "\n";

@@ -113,7 +113,7 @@ static void shut_idle(struct pf_fs *fs)
 static void test_opened_again(const char *folder)
 {
     struct pf_attr attr;
-    struct pf_handle *handle;
+    struct pf_handle *handle = NULL;
     write_text(folder, "log", "2 3 10");
     struct pf_fs *fs = fs_of(folder, false);
     uint64_t top = ino_of(fs, "log"), info = ino_of(fs, "log/info.txt");
