@@ -50,6 +50,7 @@ static uint64_t key_of(struct pf_node node)
 static void text_free(struct pf_file_text *text)
 {
     pf_text_close(&text->text);
+    pf_failure_free(&text->failure);
     free(text);
 }
 
