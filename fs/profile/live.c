@@ -531,6 +531,8 @@ int pf_live_ready(struct pf_live *live, unsigned kind, uint32_t item, struct pf_
     int result = pf_live_stage(live, pf_node_stage(&live->profile, node), job, error);
     if (!result && pf_needs_context_names(kind))
         result = need_context_names(live, job, error);
+    if (!result && !pf_node_exists(&live->profile, node))
+        result = pf_fail(error, ESTALE, "the file has changed");
     if (!result && pf_is_folder(kind))
         pf_live_learn_folder(live, node);
     return result;

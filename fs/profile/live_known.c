@@ -116,7 +116,7 @@ static int check_input(struct pf_live *live, const char *name, const struct pf_s
     char path[2 * PATH_MAX];
     struct pf_stamp now;
     bool plain = live->path && place_of(live, name, path, sizeof path) && stamp_at(live, path, &now);
-    int same = plain                             ? pf_stamp_same(&now, stamp)
+    int same = plain                              ? pf_stamp_same(&now, stamp)
                : pf_live_need_source(live, error) ? -error->code
                                                   : pf_source_matches(live->source, name, stamp);
     if (same == 1)

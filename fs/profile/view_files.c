@@ -106,6 +106,35 @@ enum pf_stage pf_node_stage(const struct pf_profile *profile, struct pf_node nod
     }
 }
 
+bool pf_node_exists(const struct pf_profile *profile, struct pf_node node)
+{
+    unsigned base = pf_table_of(node.kind) >= 0 ? pf_table_base(node.kind) : node.kind;
+    switch (base) {
+    case PF_PARTITION_DIR:
+    case PF_PARTITION_INFO:
+    case PF_TABLE_OF_PARTITION:
+        return node.item < pf_rows_count(profile->partitions.items);
+    case PF_CONTEXT_DIR:
+    case PF_CONTEXT_INFO:
+    case PF_TABLE_OF_CONTEXT:
+        return profile->contexts && node.item < profile->contexts->count;
+    case PF_KEY_DIR:
+    case PF_KEY_INFO:
+    case PF_TABLE_OF_KEY:
+        return node.item < pf_rows_count(profile->keys.items);
+    case PF_BLOB:
+        return node.item < profile->n_blobs;
+    case PF_LINK:
+        return node.item < profile->n_links;
+    case PF_METRIC_DIR:
+    case PF_METRIC_INFO:
+    case PF_TABLE_OF_METRIC:
+        return node.item < profile->n_metrics;
+    default:
+        return !node.item || !pf_needs_aggregate(profile, node) || node.item < profile->n_metrics;
+    }
+}
+
 bool pf_needs_context_names(unsigned kind)
 {
     return kind == PF_CONTEXTS || kind == PF_CONTEXT_DIR || kind == PF_CONTEXTS_CSV;

@@ -93,6 +93,12 @@ static inline unsigned pf_table_base(unsigned kind)
 /* The stage of the model that must be loaded before a folder can be searched, or a file's walk be made. */
 enum pf_stage pf_node_stage(const struct pf_profile *profile, struct pf_node node);
 
+/*
+ * The profile has the node's item; its stage is loaded. (Numbers outlive a profile while it is not open, and one that is opened
+ * anew where something was lacking may have fewer items.)
+ */
+bool pf_node_exists(const struct pf_profile *profile, struct pf_node node);
+
 /* It can only be searched, or made, once the contexts' folders have names. */
 bool pf_needs_context_names(unsigned kind);
 

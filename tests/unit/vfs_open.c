@@ -125,6 +125,11 @@ static void test_opened_again(const char *folder)
     ok(open_file(fs, info, &handle) == ESTALE, "never under the numbers of a version that is no more");
     ok(!look_up(fs, top, "info.txt", &attr) && attr.st.st_ino != info, "the top is the new version's");
     unlink(path_in(folder, "log.extra"));
+    uint64_t thread = ino_of(fs, "log/threads/thread 1/info.txt"), metric = ino_of(fs, "log/metrics");
+    struct pf_dir *dir;
+    ok(thread && open_file(fs, thread + 1000, &handle) == ESTALE, "nor is what the profile does not have");
+    ok(metric && open_dir(fs, pf_ino((uint32_t)(metric >> 40), PF_CONTEXT_DIR, 1000), &dir) == ESTALE,
+       "be it a file or a folder");
     pf_fs_free(fs);
 }
 
