@@ -13,6 +13,7 @@
 enum { TAIL = 64 * 1024 };
 
 struct pf_store {
+    _Atomic unsigned owners;
     uint64_t limit, size;
     unsigned char *memory; /* NULL once spilled */
     size_t room;
@@ -26,14 +27,21 @@ struct pf_store *pf_store_new(uint64_t limit)
     struct pf_store *store = calloc(1, sizeof *store);
     if (!store)
         return NULL;
+    store->owners = 1;
     store->limit = limit;
     store->fd = -1;
     return store;
 }
 
+struct pf_store *pf_store_hold(struct pf_store *store)
+{
+    store->owners++;
+    return store;
+}
+
 void pf_store_free(struct pf_store *store)
 {
-    if (!store)
+    if (!store || --store->owners)
         return;
     if (store->fd >= 0)
         close(store->fd);
@@ -206,6 +214,16 @@ int pf_store_read(const struct pf_store *store, uint64_t offset, void *buffer, s
 const void *pf_store_memory(const struct pf_store *store)
 {
     return store->fd < 0 ? store->memory : NULL;
+}
+
+int pf_store_settle(struct pf_store *store, struct pf_error *error)
+{
+    return flush_tail(store, error);
+}
+
+int pf_store_file(const struct pf_store *store)
+{
+    return store->fd;
 }
 
 /* ---- windows ------------------------------------------------------------------------------------ */

@@ -14,6 +14,8 @@
 struct pf_store;
 
 struct pf_store *pf_store_new(uint64_t limit); /* NULL: out of memory */
+/* One more owner, each of whom frees it. */
+struct pf_store *pf_store_hold(struct pf_store *store);
 void pf_store_free(struct pf_store *store);
 
 int pf_store_append(struct pf_store *store, const void *bytes, size_t size, struct pf_error *error);
@@ -32,6 +34,11 @@ int pf_spill_file(struct pf_error *error);
 
 /* The bytes themselves if the store is in memory, else NULL. */
 const void *pf_store_memory(const struct pf_store *store);
+
+/* Puts all that was appended into the file, if there is one; before pf_store_file. 0, or -1 with *error filled. */
+int pf_store_settle(struct pf_store *store, struct pf_error *error);
+/* The file that the bytes are in, the store's; -1: they are in memory. */
+int pf_store_file(const struct pf_store *store);
 
 /*
  * A look at a store that is complete: in place where it is in memory, else through a buffer. Given a store and zeroed

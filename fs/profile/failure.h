@@ -10,6 +10,29 @@
 #include "formats/kit/error.h"
 #include "fs/clock.h"
 
+/* How long those who waited have to hear of a lack; and how often descriptors are waited for, before they hear of those. */
+enum { PF_LACK_SECONDS = 2, PF_SHORT_SECONDS = 10 };
+
+/*
+ * Descriptors come back when others close theirs, so what has failed for want of them is tried again at once. Who needs
+ * more of them than there are, or never gets them, is told after some time nevertheless.
+ */
+struct pf_shortage {
+    uint64_t first, last; /* failures in a row, in monotonic seconds */
+};
+
+/* To be asked after each failure. True: it lasts already, and is not worth another try for PF_SHORT_SECONDS from `last` on. */
+static inline bool pf_shortage_lasts(struct pf_shortage *shortage)
+{
+    uint64_t now = pf_monotonic_seconds();
+    if (now - shortage->last > PF_SHORT_SECONDS)
+        shortage->first = now;
+    else if (now - shortage->first > PF_SHORT_SECONDS)
+        return true;
+    shortage->last = now;
+    return false;
+}
+
 /*
  * Why something could not be made, for those who ask for it again: what is wrong with the data stays wrong, while what
  * the system lacked (memory, descriptors, room on a disk) may be there a moment later. Zeroed: nothing has failed.
@@ -18,10 +41,8 @@
 struct pf_failure {
     struct pf_error *error; /* owned; NULL: none */
     uint64_t until;         /* in monotonic seconds: then it is worth another try */
+    struct pf_shortage shortage;
 };
-
-/* How long those who waited have to hear of a lack. */
-enum { PF_LACK_SECONDS = 2 };
 
 /* Where there is no memory to note it, it is tried again at once. */
 static inline void pf_failure_note(struct pf_failure *failure, const struct pf_error *error)
@@ -32,8 +53,9 @@ static inline void pf_failure_note(struct pf_failure *failure, const struct pf_e
         failure->error = malloc(sizeof *failure->error);
     if (failure->error)
         *failure->error = *error;
-    failure->until = descriptors               ? 0
-                     : pf_is_lack(error->code) ? pf_monotonic_seconds() + PF_LACK_SECONDS
+    uint64_t now = pf_monotonic_seconds();
+    failure->until = descriptors ? pf_shortage_lasts(&failure->shortage) ? now + PF_SHORT_SECONDS : 0
+                     : pf_is_lack(error->code) ? now + PF_LACK_SECONDS
                                                : UINT64_MAX;
 }
 

@@ -8,14 +8,15 @@
 #include <unistd.h>
 
 #include "formats/kit/hash.h"
-#include "formats/kit/store.h"
 #include "fs/profile/model_text.h"
 #include "fs/sums/aggregate_private.h"
 #include "fs/text/csv.h"
 #include "fs/tree/listing.h"
 
-/* Texts go to their files whenever one is as long as this. */
-enum { FLUSH = 1 << 18 };
+enum {
+    FLUSH = 1 << 18,    /* texts go to their stores whenever one is as long as this */
+    IN_MEMORY = 4 << 20 /* of each text; longer ones take a descriptor */
+};
 
 struct making {
     struct pf_fs *fs;
@@ -50,14 +51,8 @@ static int flush(struct making *making, size_t least, struct pf_error *error)
             return pf_fail_memory(error);
         if (text->size < least)
             continue;
-        for (size_t done = 0; done < text->size;) {
-            ssize_t n =
-                pwrite(archive->file[t], text->data + done, text->size - done, (off_t)archive->size[t]);
-            if (n <= 0)
-                return pf_fail(error, n ? errno : ENOSPC, "%s", strerror(n ? errno : ENOSPC));
-            done += (size_t)n;
-            archive->size[t] += (uint64_t)n;
-        }
+        if (pf_store_append(archive->table[t], text->data, text->size, error))
+            return -1;
         text->size = 0;
     }
     return 0;
@@ -244,18 +239,20 @@ int pf_archive_make(struct pf_fs *fs, struct pf_pass *pass, struct pf_archive *a
     };
     struct making making = {.fs = fs, .archive = archive};
     int result = 0;
-    *archive = (struct pf_archive){{-1, -1, -1}, {0}};
+    *archive = (struct pf_archive){{NULL}};
     for (size_t t = 0; t < PF_ARCHIVE_TABLES && !result; t++) {
         pf_buf_str(&making.text[t], heads[t]);
-        archive->file[t] = pf_spill_file(error);
-        result = archive->file[t] < 0;
+        archive->table[t] = pf_store_new(IN_MEMORY);
+        result = archive->table[t] ? 0 : pf_fail_memory(error);
     }
     if (!result)
         result = pf_each_profile(fs, pass, add_member, &making, error);
     if (!result)
         result = flush(&making, 1, error);
-    for (size_t t = 0; t < PF_ARCHIVE_TABLES; t++)
+    for (size_t t = 0; t < PF_ARCHIVE_TABLES; t++) {
         pf_buf_free(&making.text[t]);
+        result = result || pf_store_settle(archive->table[t], error);
+    }
     if (result)
         pf_archive_free(archive);
     return result ? -1 : 0;
@@ -264,9 +261,8 @@ int pf_archive_make(struct pf_fs *fs, struct pf_pass *pass, struct pf_archive *a
 void pf_archive_free(struct pf_archive *archive)
 {
     for (size_t t = 0; t < PF_ARCHIVE_TABLES; t++)
-        if (archive->file[t] >= 0)
-            close(archive->file[t]);
-    *archive = (struct pf_archive){{-1, -1, -1}, {0}};
+        pf_store_free(archive->table[t]);
+    *archive = (struct pf_archive){{NULL}};
 }
 
 /* ---- changes ------------------------------------------------------------------------------------ */

@@ -12,10 +12,9 @@ enum pf_archive_table {
     PF_ARCHIVE_TABLES
 };
 
-/* Made by one walk, and never changed then: texts in unlinked files. */
+/* Made by one walk, and never changed then. Zeroed: there is none. */
 struct pf_archive {
-    int file[PF_ARCHIVE_TABLES]; /* -1: none */
-    uint64_t size[PF_ARCHIVE_TABLES];
+    struct pf_store *table[PF_ARCHIVE_TABLES]; /* settled texts */
 };
 
 /*

@@ -12,7 +12,6 @@
 
 #include "formats/kit/array.h"
 #include "formats/kit/hash.h"
-#include "formats/kit/store.h"
 #include "fs/profile/names.h"
 #include "fs/text/csv.h"
 
@@ -290,7 +289,6 @@ struct making {
     struct pf_buf values; /* function_values.csv, which is made beside function_changes.csv */
     struct pf_runs_texts *texts;
     struct pf_buf out;
-    uint64_t end; /* of the file */
     struct pf_changes changes;
 };
 
@@ -301,18 +299,15 @@ static int flush(struct making *making, size_t least, struct pf_error *error)
         return pf_fail_memory(error);
     if (out->size < least)
         return 0;
-    for (size_t done = 0; done < out->size;) {
-        ssize_t n = pwrite(making->texts->file, out->data + done, out->size - done, (off_t)making->end);
-        if (n <= 0)
-            return pf_fail(error, n ? errno : ENOSPC, "%s", strerror(n ? errno : ENOSPC));
-        done += (size_t)n;
-        making->end += (uint64_t)n;
-    }
+    int result = pf_store_append(making->texts->store, out->data, out->size, error);
     out->size = 0;
-    return 0;
+    return result;
 }
 
-enum { FLUSH = 1 << 18 };
+enum {
+    FLUSH = 1 << 18,
+    IN_MEMORY = 1 << 20 /* of a metric's texts; larger ones take a descriptor */
+};
 
 static void add_cells(struct pf_buf *out, const struct pf_cell *cells, size_t n)
 {
@@ -326,7 +321,7 @@ static int begin(struct making *making, enum pf_runs_table table, const char *he
 {
     if (flush(making, 1, error))
         return -1;
-    making->texts->tables[table].offset = making->end;
+    making->texts->tables[table].offset = pf_store_size(making->texts->store);
     pf_buf_str(&making->out, head);
     return 0;
 }
@@ -336,7 +331,7 @@ static int end(struct making *making, enum pf_runs_table table, struct pf_error 
     if (flush(making, 1, error))
         return -1;
     struct pf_extent *extent = &making->texts->tables[table];
-    extent->size = making->end - extent->offset;
+    extent->size = pf_store_size(making->texts->store) - extent->offset;
     return 0;
 }
 
@@ -487,7 +482,8 @@ static int make_texts(struct making *making, struct pf_pass *pass, struct pf_err
         result = pf_pass_step(pass, i, making->members->n, error) || add_run(making, i, &inclusive, error);
     if (!result)
         result = write_functions(making, store, inclusive, error) || write_values(making, store, error) ||
-                 write_contexts(making, error) || write_changes(making, error);
+                 write_contexts(making, error) || write_changes(making, error) ||
+                 pf_store_settle(making->texts->store, error);
     pf_store_free(store);
     return result ? -1 : 0;
 }
@@ -496,9 +492,7 @@ int pf_runs_make(struct pf_fs *fs, const struct pf_members *members, const struc
                  struct pf_pass *pass, struct pf_runs_texts *texts, struct pf_error *error)
 {
     uint64_t limit = fs->options.profile.cache / 4;
-    *texts = (struct pf_runs_texts){.file = pf_spill_file(error)};
-    if (texts->file < 0)
-        return -1;
+    *texts = (struct pf_runs_texts){.store = pf_store_new(IN_MEMORY)};
     struct making making = {.fs = fs,
                             .members = members,
                             .metric = metric,
@@ -506,8 +500,8 @@ int pf_runs_make(struct pf_fs *fs, const struct pf_members *members, const struc
                             .functions = pf_series_new(metric->runs, limit),
                             .contexts = pf_series_new(metric->runs, limit),
                             .texts = texts};
-    int result = making.runs && making.functions && making.contexts ? make_texts(&making, pass, error)
-                                                                    : pf_fail_memory(error);
+    bool there = texts->store && making.runs && making.functions && making.contexts;
+    int result = there ? make_texts(&making, pass, error) : pf_fail_memory(error);
     pf_series_free(making.functions);
     pf_series_free(making.contexts);
     pf_changes_free(&making.changes);
@@ -515,8 +509,8 @@ int pf_runs_make(struct pf_fs *fs, const struct pf_members *members, const struc
     pf_buf_free(&making.out);
     free(making.runs);
     if (result) {
-        close(texts->file);
-        texts->file = -1;
+        pf_store_free(texts->store);
+        texts->store = NULL;
     }
     return result;
 }

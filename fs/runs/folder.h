@@ -39,7 +39,7 @@ struct pf_shared {
     unsigned runs, primary; /* how many have it, and in how many it is primary */
 };
 
-/* Where a text stands in a file. */
+/* Where a text stands in a store. */
 struct pf_extent {
     uint64_t offset, size;
 };
@@ -55,10 +55,10 @@ int pf_overview_make(struct pf_fs *fs, const struct pf_members *members, struct 
                      struct pf_overview *overview, struct pf_error *error);
 void pf_overview_free(struct pf_overview *overview);
 
-/* The tables of one metric, in one unlinked file. */
+/* The tables of one metric, one behind the other. */
 enum pf_runs_table { PF_RUNS_FUNCTIONS, PF_RUNS_VALUES, PF_RUNS_CONTEXTS, PF_RUNS_CHANGES, PF_RUNS_TABLES };
 struct pf_runs_texts {
-    int file; /* -1: not made */
+    struct pf_store *store; /* settled; NULL: not made */
     struct pf_extent tables[PF_RUNS_TABLES];
 };
 int pf_runs_make(struct pf_fs *fs, const struct pf_members *members, const struct pf_shared *metric,

@@ -136,11 +136,13 @@ static struct pf_live *live_now(struct pf_fs *fs, struct pf_instance *instance)
 {
     struct pf_live *spoilt = NULL;
     pthread_mutex_lock(&fs->lock);
-    if (instance->live && pf_live_is_spoilt(instance->live))
+    if (instance->live && pf_live_is_spoilt(instance->live) && !pf_shortage_lasts(&instance->shortage))
         spoilt = pf_open_shut(fs, instance);
     struct pf_live *live = instance->live ? pf_live_hold(instance->live) : NULL;
     pthread_mutex_unlock(&fs->lock);
     pf_live_release(spoilt);
+    if (spoilt)
+        pf_open_relieve(fs, 0);
     return live;
 }
 

@@ -180,10 +180,11 @@ bool pf_open_relieve(struct pf_fs *fs, unsigned tries)
         taken[n] = pf_open_shut(fs, oldest);
         pf_instance_settle(fs, oldest);
     }
+    bool shut = n || pf_runs_shrink(fs);
     pthread_mutex_unlock(&fs->lock);
     release(taken, n);
     struct timespec wait = {.tv_nsec = DESCRIPTORS_WAIT_MS * 1000000L};
-    if (!n)
+    if (!shut)
         nanosleep(&wait, NULL); /* others hold them, who will be done soon */
     return tries < DESCRIPTORS_TRIES;
 }

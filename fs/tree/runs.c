@@ -15,7 +15,7 @@
  * has in the place of a profile's instance; when it is older than this and its members have changed, the next look-up
  * gives another.
  */
-enum { SECONDS = 10, SNAPSHOTS_MOST = 256 };
+enum { SECONDS = 10, SNAPSHOTS_MOST = 256, HELD_MOST = 64 << 20 /* bytes of texts of all of them */ };
 
 /* What stands in it, by number. From METRIC on: a folder for each metric, and its tables. */
 enum node { TOP, INFO, OVERVIEW, SUMMARY, CHANGES, PRIMARY, LINK, METRIC, METRIC_NODES = 8 };
@@ -33,6 +33,7 @@ struct pf_runs {
     bool overviewed;
     struct pf_overview overview;
     struct pf_runs_texts *texts; /* one a metric */
+    uint64_t held;               /* bytes of them */
 };
 
 static const char *const tables[] = {[PF_RUNS_FUNCTIONS] = "function_changes.csv",
@@ -69,11 +70,19 @@ static bool is_folder(uint32_t node)
 
 /* ---- life --------------------------------------------------------------------------------------- */
 
+/* Those of all metrics; handles keep theirs. */
+static void free_texts(struct pf_runs *runs)
+{
+    for (size_t m = 0; runs->texts && m < runs->overview.n; m++) {
+        pf_store_free(runs->texts[m].store);
+        runs->texts[m].store = NULL;
+    }
+    runs->held = 0;
+}
+
 static void free_runs(struct pf_runs *runs)
 {
-    for (size_t m = 0; runs->texts && m < runs->overview.n; m++)
-        if (runs->texts[m].file >= 0)
-            close(runs->texts[m].file);
+    free_texts(runs);
     free(runs->texts);
     if (runs->overviewed)
         pf_overview_free(&runs->overview);
@@ -190,6 +199,29 @@ static struct pf_runs *new_runs(struct pf_fs *fs, uint64_t folder, const char *p
     return runs;
 }
 
+static uint64_t held_by_all(const struct pf_fs *fs)
+{
+    uint64_t held = 0;
+    for (size_t i = 0; fs->runs.slots && i <= fs->runs.mask; i++) {
+        const struct pf_runs *runs = fs->runs.slots[i].value;
+        held += runs ? runs->held : 0;
+    }
+    return held;
+}
+
+bool pf_runs_shrink(struct pf_fs *fs)
+{
+    struct pf_runs *oldest = NULL;
+    for (size_t i = 0; fs->runs.slots && i <= fs->runs.mask; i++) {
+        struct pf_runs *runs = fs->runs.slots[i].value;
+        if (runs && !runs->uses && runs->held && (!oldest || runs->looked < oldest->looked))
+            oldest = runs;
+    }
+    if (oldest)
+        free_texts(oldest);
+    return oldest;
+}
+
 void pf_runs_free(struct pf_fs *fs)
 {
     for (size_t i = 0; fs->runs.slots && i <= fs->runs.mask; i++)
@@ -218,8 +250,6 @@ static int make_overview(struct task *task, struct pf_pass *pass, struct pf_erro
         pf_overview_free(&overview);
         return pf_fail_memory(error);
     }
-    for (size_t m = 0; m < overview.n; m++)
-        texts[m].file = -1;
     pthread_mutex_lock(&task->fs->lock);
     runs->overview = overview;
     runs->texts = texts;
@@ -237,6 +267,9 @@ static int make_metric(struct task *task, struct pf_pass *pass, struct pf_error 
         return -1;
     pthread_mutex_lock(&task->fs->lock);
     runs->texts[m] = texts;
+    runs->held += pf_store_size(texts.store);
+    while (held_by_all(task->fs) > HELD_MOST && pf_runs_shrink(task->fs)) {
+    }
     pthread_mutex_unlock(&task->fs->lock);
     return 0;
 }
@@ -300,7 +333,7 @@ static int need(struct pf_fs *fs, struct pf_runs *runs, uint32_t node, struct pf
         result = start(fs, runs, OVERVIEW, job);
     else if (is_metric(node) && (metric_of(node) >= runs->overview.n || part_of(node) > PF_RUNS_TABLES))
         result = ENOENT;
-    else if (is_metric(node) && part_of(node) && runs->texts[metric_of(node)].file < 0)
+    else if (is_metric(node) && part_of(node) && !runs->texts[metric_of(node)].store)
         result = start(fs, runs, node, job);
     pthread_mutex_unlock(&fs->lock);
     return result;
@@ -500,26 +533,25 @@ bool pf_runs_entry(struct pf_fs *fs, uint64_t ino, uint64_t number, struct pf_di
     return more;
 }
 
-int pf_runs_open(struct pf_fs *fs, uint64_t ino, char **bytes, int *file, uint64_t *base, uint64_t *size,
-                 struct pf_job **job)
+int pf_runs_open(struct pf_fs *fs, uint64_t ino, char **bytes, struct pf_store **text, uint64_t *base,
+                 uint64_t *size, struct pf_job **job)
 {
     uint32_t node = (uint32_t)ino;
-    struct pf_buf text = {0};
+    struct pf_buf small = {0};
     struct pf_runs *runs = enter(fs, ino);
     if (!runs)
         return ESTALE;
     int result = is_folder(node) ? EISDIR : need(fs, runs, node, job);
-    if (!result && small_text(runs, node, &text)) {
-        pf_buf_char(&text, '\0');
-        result = text.failed ? ENOMEM : 0;
-        *bytes = text.data;
-        *size = text.size - 1;
+    if (!result && small_text(runs, node, &small)) {
+        pf_buf_char(&small, '\0');
+        result = small.failed ? ENOMEM : 0;
+        *bytes = small.data;
+        *size = small.size - 1;
     } else if (!result) {
         const struct pf_runs_texts *texts = &runs->texts[metric_of(node)];
         *base = texts->tables[part_of(node) - 1].offset;
         *size = texts->tables[part_of(node) - 1].size;
-        *file = fcntl(texts->file, F_DUPFD_CLOEXEC, 0);
-        result = *file < 0 ? errno : 0;
+        *text = pf_store_hold(texts->store);
     }
     put(fs, runs);
     return result;

@@ -120,7 +120,7 @@ int pf_tables_stat(struct pf_fs *fs, uint32_t item, struct stat *st)
         return 0;
     pthread_mutex_lock(&fs->lock);
     bool present = is_present(fs, item);
-    st->st_size = present ? (off_t)fs->tables->archive.size[item % TABLES_A_NUMBER] : 0;
+    st->st_size = present ? (off_t)pf_store_size(fs->tables->archive.table[item % TABLES_A_NUMBER]) : 0;
     pthread_mutex_unlock(&fs->lock);
     return present ? 0 : ESTALE;
 }
@@ -150,17 +150,17 @@ bool pf_tables_entry(uint64_t number, struct pf_dirent *entry)
     return true;
 }
 
-int pf_tables_open(struct pf_fs *fs, uint64_t ino, int *file)
+int pf_tables_open(struct pf_fs *fs, uint64_t ino, struct pf_store **text)
 {
     uint32_t item = (uint32_t)ino;
     if (item == DIRECTORY)
         return EISDIR;
     pthread_mutex_lock(&fs->lock);
-    *file = is_present(fs, item) ? fcntl(fs->tables->archive.file[item % TABLES_A_NUMBER], F_DUPFD_CLOEXEC, 0)
-                                 : -1;
-    int result = *file >= 0 ? 0 : is_present(fs, item) ? errno : ESTALE;
+    bool present = is_present(fs, item);
+    if (present)
+        *text = pf_store_hold(fs->tables->archive.table[item % TABLES_A_NUMBER]);
     pthread_mutex_unlock(&fs->lock);
-    return result;
+    return present ? 0 : ESTALE;
 }
 
 void pf_tables_free(struct pf_fs *fs)

@@ -12,6 +12,7 @@ struct pf_handle {
     struct pf_access access;      /* who might read it when it was opened */
     struct pf_file *file;         /* a generated file */
     int fd;                       /* a file that passes through, or -1 */
+    struct pf_store *text;        /* a text that is held; NULL: none */
     uint64_t start, end;          /* where it begins in what is open; how long it may be */
     struct pf_lines *lines;       /* a generated file that is read once; `live` is held then */
     struct pf_live *live;
@@ -83,6 +84,7 @@ static void close_text(struct pf_handle *handle)
     pf_live_release(handle->live);
     if (handle->file)
         pf_file_close(handle->file);
+    pf_store_free(handle->text);
     free(handle->bytes);
 }
 
@@ -126,11 +128,11 @@ static int open_node(struct pf_fs *fs, uint64_t ino, bool once, struct pf_handle
     new->fd = -1;
     int result;
     if (pf_control_is(ino) && (ino >> 32 & 0xff) == PF_KIND_TABLES) {
-        result = pf_tables_open(fs, ino, &new->fd);
-        new->end = UINT64_MAX;
+        result = pf_tables_open(fs, ino, &new->text);
+        new->end = result ? 0 : pf_store_size(new->text);
     } else if (pf_runs_is(ino)) {
         uint64_t size = 0;
-        result = pf_runs_open(fs, ino, &new->bytes, &new->fd, &new->start, &size, job);
+        result = pf_runs_open(fs, ino, &new->bytes, &new->text, &new->start, &size, job);
         new->size = size;
         new->end = size;
     } else if (pf_control_is(ino)) {
@@ -205,10 +207,13 @@ static int read_handle(struct pf_handle *handle, uint64_t offset, size_t size, s
                        struct pf_job **job)
 {
     *data = (struct pf_data){.fd = -1};
-    if (handle->fd >= 0 && offset >= handle->end)
+    bool range = handle->fd >= 0 || handle->text;
+    if (range && offset >= handle->end)
         return 0;
-    if (handle->fd >= 0) {
-        data->fd = handle->fd;
+    if (range) {
+        const char *held = handle->text ? pf_store_memory(handle->text) : NULL;
+        data->fd = held ? -1 : handle->text ? pf_store_file(handle->text) : handle->fd;
+        data->bytes = held ? held + handle->start + offset : NULL;
         data->offset = handle->start + offset;
         data->size = size < handle->end - offset ? size : (size_t)(handle->end - offset);
         return 0;

@@ -28,12 +28,12 @@ static int readlink_in_profile(struct pf_fs *fs, uint64_t ino, char **target, st
 static int readlink_in_runs(struct pf_fs *fs, uint64_t ino, char **target, struct pf_job **job)
 {
     struct pf_attr attr;
-    int file = -1;
+    struct pf_store *text = NULL;
     uint64_t base, size;
     int result = pf_runs_getattr(fs, ino, &attr, job);
     if (!result && !S_ISLNK(attr.st.st_mode))
         return EINVAL;
-    return result ? result : pf_runs_open(fs, ino, target, &file, &base, &size, job);
+    return result ? result : pf_runs_open(fs, ino, target, &text, &base, &size, job);
 }
 
 static int readlink_in_source(struct pf_fs *fs, uint64_t ino, char **target)

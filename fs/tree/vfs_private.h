@@ -5,7 +5,9 @@
 #include <pthread.h>
 
 #include "formats/input/archive.h"
+#include "formats/kit/store.h"
 #include "formats/kit/table.h"
+#include "fs/profile/failure.h"
 #include "fs/profile/views.h"
 #include "fs/tree/vfs.h"
 
@@ -64,7 +66,8 @@ struct pf_instance {
     size_t descriptors;   /* that it holds, as counted in fs->open_descriptors */
     enum pf_listed { PF_UNLISTED, PF_IDLE, PF_AWAITED } listed; /* while it is open and not in use */
     uint64_t used;                                              /* when it was last, in monotonic seconds */
-    atomic_bool failed;                                         /* can't be opened: it shows error.txt only */
+    struct pf_shortage shortage; /* of descriptors, for which it was opened again */
+    atomic_bool failed;          /* can't be opened: it shows error.txt only */
     struct pf_error failure;
     struct pf_instance *newer, *older; /* in its list */
 };
@@ -284,8 +287,8 @@ uint64_t pf_tables_ino(void);
 int pf_tables_stat(struct pf_fs *fs, uint32_t item, struct stat *st);
 int pf_tables_lookup(struct pf_fs *fs, const char *name, uint64_t *ino, struct pf_job **job);
 bool pf_tables_entry(uint64_t number, struct pf_dirent *entry);
-/* *file: a descriptor of the table's text, the caller's. 0 or an errno value. */
-int pf_tables_open(struct pf_fs *fs, uint64_t ino, int *file);
+/* *text: a settled store, held. 0 or an errno value. */
+int pf_tables_open(struct pf_fs *fs, uint64_t ino, struct pf_store **text);
 void pf_tables_free(struct pf_fs *fs);
 
 /* ---- runs.c: runs/ in folders that hold several profiles ---------------------------------------- */
@@ -301,12 +304,14 @@ int pf_runs_find(struct pf_fs *fs, uint64_t folder, const char *path, const stru
 int pf_runs_lookup(struct pf_fs *fs, uint64_t parent, const char *name, struct pf_attr *attr,
                    struct pf_job **job);
 int pf_runs_getattr(struct pf_fs *fs, uint64_t ino, struct pf_attr *attr, struct pf_job **job);
+/* Lets go of the texts of those that were looked at longest ago and that nobody uses. With fs->lock held. False: there are none. */
+bool pf_runs_shrink(struct pf_fs *fs);
 /* Makes a folder ready to be listed. */
 int pf_runs_ready(struct pf_fs *fs, uint64_t ino, struct pf_job **job);
 bool pf_runs_entry(struct pf_fs *fs, uint64_t ino, uint64_t number, struct pf_dirent *entry);
-/* *bytes: a small text, the caller's; or *file: a descriptor, the caller's, of what holds `size` bytes of it from *base on. */
-int pf_runs_open(struct pf_fs *fs, uint64_t ino, char **bytes, int *file, uint64_t *base, uint64_t *size,
-                 struct pf_job **job);
+/* *bytes: a small text, the caller's; or *text: a settled store, held, of which it is `size` bytes from *base on. */
+int pf_runs_open(struct pf_fs *fs, uint64_t ino, char **bytes, struct pf_store **text, uint64_t *base,
+                 uint64_t *size, struct pf_job **job);
 void pf_runs_free(struct pf_fs *fs);
 
 #endif
