@@ -101,7 +101,7 @@ samples:
 	tests/samples/gen_nsight.py --samples tests/samples/archive
 	tests/samples/gen_afperf.py tests/samples/archive/afsim/coast.afperf
 	tests/samples/gen_perun.py tests/samples/archive/perun
-	tests/samples/gen_stacks.py tests/samples/archive/stacks
+	tests/samples/gen_stacks.py tests/samples/archive
 	tests/samples/gen_valgrind.py tests/samples/archive/valgrind
 	tests/samples/gen_otf2.py tests/samples/archive/otf2
 	tests/samples/gen_spans.py tests/samples/archive/spans

@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 """Write profiles of sampled call stacks, the same bytes every time: one run of `heat`, an imagined stencil code.
 
-gen_stacks.py FOLDER
+gen_stacks.py ARCHIVE
 
-FOLDER/heat.folded       collapsed stacks
-FOLDER/heat.pb.gz        the same stacks as pprof's profile.proto, with times, two threads and lines
-FOLDER/heat.perf.txt     the first seconds as `perf script` prints them
+ARCHIVE/stacks/heat.folded       collapsed stacks
+ARCHIVE/stacks/heat.pb.gz        the same stacks as pprof's profile.proto, with times, two threads and lines
+ARCHIVE/stacks/heat.perf.txt     the first seconds as `perf script` prints them
+ARCHIVE/nightly/DATE.folded      collapsed stacks of ten nights, since the seventh of which one function takes twice as long
 """
 import os, random, sys, zlib
 
@@ -21,9 +22,16 @@ STACKS = (
 )
 
 
-def samples(rng):
+def samples(rng, stacks=STACKS):
     """{stack: samples}: about a hundred a second, for 40 s."""
-    return {stack: sum(rng.random() * 100 < share for _ in range(4000)) for stack, share in STACKS}
+    return {stack: sum(rng.random() * 100 < share for _ in range(4000)) for stack, share in stacks}
+
+
+def nights():
+    """(date, stacks and their shares) of each night."""
+    for day in range(1, 11):
+        slower = [(stack, 2 * share if "residual" in stack and day >= 7 else share) for stack, share in STACKS]
+        yield "2026-05-%02d" % day, slower
 
 
 def folded(counts):
@@ -95,12 +103,15 @@ def perf_script(rng):
     return "".join(lines).encode()
 
 
-def main(folder):
-    os.makedirs(folder, exist_ok=True)
+def main(archive):
     counts = samples(random.Random(20260401))
-    for name, content in (("heat.folded", folded(counts)), ("heat.pb.gz", pprof(counts)),
-                          ("heat.perf.txt", perf_script(random.Random(20260402)))):
-        with open(os.path.join(folder, name), "wb") as out:
+    files = {"stacks/heat.folded": folded(counts), "stacks/heat.pb.gz": pprof(counts), "stacks/heat.perf.txt": perf_script(random.Random(20260402))}
+    for date, stacks in nights():
+        files["nightly/%s.folded" % date] = folded(samples(random.Random(date), stacks))
+    for name, content in files.items():
+        path = os.path.join(archive, name)
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        with open(path, "wb") as out:
             out.write(content)
 
 
