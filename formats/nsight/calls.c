@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "formats/kit/array.h"
-#include "formats/nsight/model.h"
+#include "formats/nsight/nsight.h"
 
 /*
  * The CPU's side: visits of functions (ranges) and calls of the API, thread after thread in the order of their

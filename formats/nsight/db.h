@@ -3,12 +3,124 @@
 #define PF_NSIGHT_DB_H
 
 #include <pthread.h>
+#include <sqlite3.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "formats/driver.h"
-#include "formats/nsight/schema.h"
-#include "formats/nsight/vfs.h"
+#include "formats/input/source.h"
+
+/*
+ * SQLite's view of one input: a file that only this connection knows, that is read with pf_input_read and
+ * never changes. There are no locks, no journal and no other files. Each connection registers one of its own,
+ * so that nothing is shared between threads.
+ */
+struct nsight_vfs {
+    sqlite3_vfs methods; /* known to SQLite while registered: must not move */
+    char name[32];
+    struct pf_input *input;
+    uint64_t have;  /* bytes of the input */
+    uint64_t size;  /* as SQLite is told: more than there are if the end is missing */
+    uint64_t bytes; /* that have been read so far */
+    bool failed;    /* a read has failed: */
+    struct pf_error failure;
+};
+
+/* The name that a connection opens through such a VFS. */
+#define NSIGHT_VFS_FILE "export"
+
+/*
+ * Registers a VFS over an input, which must outlive it. A database that was cut short is shown in the length that
+ * its header tells, with nothing but zeros where the file ends, so that what came before can be read. -1 with
+ * *error filled.
+ */
+int nsight_vfs_register(struct nsight_vfs *vfs, struct pf_input *input, struct pf_error *error);
+
+/* Makes SQLite forget it; after the connection is closed. */
+void nsight_vfs_unregister(struct nsight_vfs *vfs);
+
+/*
+ * The tables of an export that are read, and their columns. Exports of different versions have different
+ * columns, and tables only where they have rows: what is there is found out once. A column that is not there is
+ * read as NULL.
+ */
+enum nsight_table {
+    NSIGHT_STRINGS,
+    NSIGHT_META,
+    NSIGHT_OLD_META,
+    NSIGHT_GPUS,
+    NSIGHT_OLD_GPUS,
+    NSIGHT_THREAD_NAMES,
+    NSIGHT_RUNTIME,
+    NSIGHT_KERNEL,
+    NSIGHT_MEMCPY,
+    NSIGHT_MEMSET,
+    NSIGHT_SYNC,
+    NSIGHT_NVTX,
+    NSIGHT_CHAINS,
+    NSIGHT_RESOLVED,
+    NSIGHT_TABLES
+};
+
+enum { NSIGHT_COLUMNS_MAX = 10 };
+
+enum { STRINGS_ID, STRINGS_VALUE };
+enum { META_NAME, META_VALUE };
+enum { GPUS_NAME };
+enum { THREAD_NAMES_NAME, THREAD_NAMES_TID };
+enum { RUNTIME_START, RUNTIME_END, RUNTIME_TID, RUNTIME_CORRELATION, RUNTIME_NAME, RUNTIME_CHAIN };
+/* The first seven are the same for all activities of a GPU. */
+enum {
+    ACTIVITY_START,
+    ACTIVITY_END,
+    ACTIVITY_DEVICE,
+    ACTIVITY_CONTEXT,
+    ACTIVITY_STREAM,
+    ACTIVITY_CORRELATION,
+    ACTIVITY_PID,
+    ACTIVITY_WHAT, /* kernel: short name; memcpy: kind; memset: value; sync: type */
+    ACTIVITY_MORE, /* kernel: demangled name; memcpy and memset: bytes */
+    ACTIVITY_MANGLED
+};
+enum { NVTX_START, NVTX_END, NVTX_TYPE, NVTX_TEXT, NVTX_TID, NVTX_DOMAIN, NVTX_TEXT_ID };
+enum { CHAINS_ID, CHAINS_SYMBOL, CHAINS_DEPTH, CHAINS_UNRESOLVED };
+enum { RESOLVED_CORRELATION, RESOLVED_PATH, RESOLVED_DURATION };
+
+struct nsight_schema {
+    struct nsight_table_facts {
+        uint32_t columns;  /* bit c: column c is there */
+        uint32_t computed; /* bit c: it is made by an expression of the file's, and so passed over */
+        const char
+            *rowid; /* the word by which rows are numbered; NULL: the table is not there, or not usable */
+    } tables[NSIGHT_TABLES];
+};
+
+const char *nsight_table_name(enum nsight_table table);
+
+/* What the connection's database has. SQLITE_OK or what went wrong: SQLITE_NOMEM, an error of reading, ... */
+int nsight_schema_read(struct nsight_schema *schema, sqlite3 *connection);
+
+static inline bool nsight_has_table(const struct nsight_schema *schema, enum nsight_table table)
+{
+    return schema->tables[table].rowid != NULL;
+}
+
+static inline bool nsight_has(const struct nsight_schema *schema, enum nsight_table table, unsigned column)
+{
+    return nsight_has_table(schema, table) && (schema->tables[table].columns >> column & 1);
+}
+
+/*
+ * Writes the statement that reads the table's rows with a number of at least ?1 in their order: the number, then all
+ * columns, NULL for those that are not there or not `wanted` (bit c: column c). No index is used: one that lies would change what is read. At least NSIGHT_SQL_MAX bytes of room.
+ */
+#define NSIGHT_SQL_MAX 1024
+void nsight_scan_sql(const struct nsight_schema *schema, enum nsight_table table, uint32_t wanted, char *sql);
+
+const char *nsight_column_name(enum nsight_table table, unsigned column);
+/* How many columns a table has. */
+unsigned nsight_column_count(enum nsight_table table);
 
 /*
  * A connection to an export: read-only, without what a hostile database could do harm with. Views, triggers,
@@ -65,14 +177,13 @@ struct nsight_scan {
     bool started, damaged;             /* damaged: the table ended before its end */
 };
 
-#define NSIGHT_ALL_COLUMNS UINT32_MAX
-
 /*
  * Before the first row whose number is at least `from`. A table that is not there has no rows. wanted: bit c for
  * column c; all others are as if they were NULL. -1 with *error filled.
  */
 int nsight_scan_open(struct nsight_scan *scan, struct nsight_db *db, enum nsight_table table, uint32_t wanted,
                      int64_t from, struct pf_error *error);
+#define NSIGHT_ALL_COLUMNS UINT32_MAX
 void nsight_scan_close(struct nsight_scan *scan);
 
 /* 1: there is a row; 0: no more (see damaged); -1: *error filled. */

@@ -1,14 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-#include "formats/nsight/lookup.h"
+#include "formats/nsight/nsight.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "formats/kit/tree.h"
-
-struct nsight_fence {
-    uint64_t process, number;
-};
 
 /* An entry of the store: process, number (ordered), path << 32 | call. A record of the sorter has the rank among
  * its equals before the last word. */
@@ -16,12 +12,12 @@ enum { PROCESS, NUMBER, FOUND, ENTRY_WORDS };
 enum { RANK = FOUND, RANKED_FOUND, RECORD_WORDS };
 enum { ENTRY_SIZE = ENTRY_WORDS * sizeof(uint64_t) };
 
-/* So many keys are held in memory however many entries there are. */
-enum { FENCES = 16384 };
+/* Entries that are read at once. */
+enum { WINDOW = 1024 };
 
 int nsight_lookup_init(struct nsight_lookup *lookup, uint64_t limit, struct pf_error *error)
 {
-    *lookup = (struct nsight_lookup){.sorter = pf_sorter_new(RECORD_WORDS, RANK + 1, limit), .step = 64};
+    *lookup = (struct nsight_lookup){.sorter = pf_sorter_new(RECORD_WORDS, RANK + 1, limit)};
     return lookup->sorter ? 0 : pf_fail_memory(error);
 }
 
@@ -29,7 +25,6 @@ void nsight_lookup_free(struct nsight_lookup *lookup)
 {
     pf_sorter_free(lookup->sorter);
     pf_store_free(lookup->store);
-    free(lookup->fences);
     *lookup = (struct nsight_lookup){0};
 }
 
@@ -44,37 +39,20 @@ int nsight_lookup_add(struct nsight_lookup *lookup, uint64_t process, int64_t nu
 
 /* ---- finishing ----------------------------------------------------------------------------------- */
 
-/* Halves the fences and doubles their distance. */
-static void thin_out(struct nsight_lookup *lookup)
-{
-    for (uint32_t i = 0; i < lookup->n_fences / 2; i++)
-        lookup->fences[i] = lookup->fences[2 * i];
-    lookup->n_fences /= 2;
-    lookup->step *= 2;
-}
-
-static int append(struct nsight_lookup *lookup, const uint64_t *record, struct pf_error *error)
-{
-    uint64_t entry[ENTRY_WORDS] = {record[PROCESS], record[NUMBER], record[RANKED_FOUND]};
-    if (lookup->n_fences == FENCES)
-        thin_out(lookup);
-    if (lookup->count % lookup->step == 0)
-        lookup->fences[lookup->n_fences++] = (struct nsight_fence){record[PROCESS], record[NUMBER]};
-    lookup->count++;
-    return pf_store_append(lookup->store, entry, sizeof entry, error);
-}
-
 static int append_all(struct nsight_lookup *lookup, struct pf_error *error)
 {
     const uint64_t *record;
-    struct nsight_fence last = {0};
+    uint64_t last[2] = {0};
     int more;
     while ((more = pf_sorter_next(lookup->sorter, &record, error)) > 0) {
-        if (lookup->count && last.process == record[PROCESS] && last.number == record[NUMBER])
+        if (lookup->count && last[0] == record[PROCESS] && last[1] == record[NUMBER])
             continue;
-        last = (struct nsight_fence){record[PROCESS], record[NUMBER]};
-        if (append(lookup, record, error))
+        last[0] = record[PROCESS];
+        last[1] = record[NUMBER];
+        uint64_t entry[ENTRY_WORDS] = {record[PROCESS], record[NUMBER], record[RANKED_FOUND]};
+        if (pf_store_append(lookup->store, entry, sizeof entry, error))
             return -1;
+        lookup->count++;
     }
     return more;
 }
@@ -82,8 +60,7 @@ static int append_all(struct nsight_lookup *lookup, struct pf_error *error)
 int nsight_lookup_finish(struct nsight_lookup *lookup, uint64_t limit, struct pf_error *error)
 {
     lookup->store = pf_store_new(limit);
-    lookup->fences = malloc(FENCES * sizeof *lookup->fences);
-    if (!lookup->store || !lookup->fences)
+    if (!lookup->store)
         return pf_fail_memory(error);
     if (pf_sorter_finish(lookup->sorter, error) || append_all(lookup, error))
         return -1;
@@ -92,78 +69,70 @@ int nsight_lookup_finish(struct nsight_lookup *lookup, uint64_t limit, struct pf
     return 0;
 }
 
-/* ---- finding ------------------------------------------------------------------------------------- */
+/* ---- finding ------------------------------------------------------------------------------------ */
 
-static bool is_after(uint64_t process, uint64_t number, uint64_t other_process, uint64_t other_number)
+/* Where a key stands relative to that of an entry: below 0, before it; 0, there. */
+static int compare(uint64_t process, uint64_t number, const uint64_t *entry)
 {
-    return process != other_process ? process > other_process : number > other_number;
+    if (process != entry[PROCESS])
+        return process < entry[PROCESS] ? -1 : 1;
+    return number < entry[NUMBER] ? -1 : number > entry[NUMBER];
 }
 
-/* The entries between two fences in which a key stands if it is there: the last fence that is not after it. */
-static uint64_t block_of(const struct nsight_lookup *lookup, uint64_t process, uint64_t number)
-{
-    uint32_t low = 0, high = lookup->n_fences;
-    while (high - low > 1) {
-        uint32_t middle = low + (high - low) / 2;
-        const struct nsight_fence *fence = &lookup->fences[middle];
-        if (is_after(fence->process, fence->number, process, number))
-            high = middle;
-        else
-            low = middle;
-    }
-    return low * lookup->step;
-}
-
-static const uint64_t *load(const struct nsight_lookup *lookup, struct nsight_window *window, uint64_t first,
-                            uint64_t count, struct pf_error *error)
+/* Entry i: from memory, or through the window: neighbours are mostly asked for next. NULL with *error filled. */
+static const uint64_t *entry_at(const struct nsight_lookup *lookup, struct nsight_window *window, uint64_t i,
+                                struct pf_error *error)
 {
     const uint64_t *memory = pf_store_memory(lookup->store);
     if (memory)
-        return memory + first * ENTRY_WORDS;
-    if (window->entries && window->first == first && window->count == count)
-        return window->entries;
-    uint64_t *entries = realloc(window->entries, count * ENTRY_SIZE);
-    if (!entries) {
+        return memory + i * ENTRY_WORDS;
+    if (!window->entries && !(window->entries = malloc(WINDOW * ENTRY_SIZE))) {
         pf_fail_memory(error);
         return NULL;
     }
-    window->entries = entries;
-    window->count = 0;
-    if (pf_store_read(lookup->store, first * ENTRY_SIZE, entries, count * ENTRY_SIZE, error))
-        return NULL;
-    window->first = first;
-    window->count = count;
-    return entries;
+    if (!window->count || i - window->first >= window->count) {
+        uint64_t left = lookup->count - (window->first = i / WINDOW * WINDOW);
+        window->count = left < WINDOW ? left : WINDOW;
+        if (pf_store_read(lookup->store, window->first * ENTRY_SIZE, window->entries,
+                          window->count * ENTRY_SIZE, error)) {
+            window->count = 0;
+            return NULL;
+        }
+    }
+    return window->entries + (i - window->first) * ENTRY_WORDS;
 }
 
-static struct nsight_found find_in(const uint64_t *entries, uint64_t count, uint64_t process, uint64_t number)
+/* True if the key, if it is anywhere, is in the window. */
+static bool is_in_window(const struct nsight_window *window, uint64_t process, uint64_t number)
 {
-    uint64_t low = 0, high = count;
-    while (low < high) {
-        uint64_t middle = low + (high - low) / 2;
-        const uint64_t *entry = entries + middle * ENTRY_WORDS;
-        if (entry[PROCESS] == process && entry[NUMBER] == number)
-            return (struct nsight_found){(uint32_t)(entry[FOUND] >> 32), (uint32_t)entry[FOUND]};
-        if (is_after(entry[PROCESS], entry[NUMBER], process, number))
-            high = middle;
-        else
-            low = middle + 1;
-    }
-    return (struct nsight_found){PF_NO_CONTEXT, PF_NO_CONTEXT};
+    return window->count && compare(process, number, window->entries) >= 0 &&
+           compare(process, number, window->entries + (window->count - 1) * ENTRY_WORDS) <= 0;
 }
 
 int nsight_lookup_find(const struct nsight_lookup *lookup, struct nsight_window *window, uint64_t process,
                        int64_t number, struct nsight_found *found, struct pf_error *error)
 {
+    uint64_t key = pf_ordered(number), low = 0, high = lookup->count;
     *found = (struct nsight_found){PF_NO_CONTEXT, PF_NO_CONTEXT};
-    if (!lookup->count)
-        return 0;
-    uint64_t key = pf_ordered(number), first = block_of(lookup, process, key);
-    uint64_t left = lookup->count - first, count = left < lookup->step ? left : lookup->step;
-    const uint64_t *entries = load(lookup, window, first, count, error);
-    if (!entries)
-        return -1;
-    *found = find_in(entries, count, process, key);
+    if (is_in_window(window, process, key)) {
+        low = window->first;
+        high = low + window->count;
+    }
+    while (low < high) {
+        uint64_t middle = low + (high - low) / 2;
+        const uint64_t *entry = entry_at(lookup, window, middle, error);
+        if (!entry)
+            return -1;
+        int order = compare(process, key, entry);
+        if (!order) {
+            *found = (struct nsight_found){(uint32_t)(entry[FOUND] >> 32), (uint32_t)entry[FOUND]};
+            return 0;
+        }
+        if (order < 0)
+            high = middle;
+        else
+            low = middle + 1;
+    }
     return 0;
 }
 

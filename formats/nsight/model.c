@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "formats/nsight/model.h"
+#include "formats/nsight/nsight.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "formats/nsight/names.h"
+#include "formats/nsight/nsight.h"
 
 #include <stdlib.h>
 

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "formats/nsight/sums.h"
+#include "formats/nsight/nsight.h"
 
 /* ---- tables and metrics -------------------------------------------------------------------------- */
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "formats/nsight/paths.h"
+#include "formats/nsight/nsight.h"
 
 #include <errno.h>
 #include <stdlib.h>

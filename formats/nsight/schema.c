@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "formats/nsight/schema.h"
+#include "formats/nsight/db.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "formats/nsight/sums.h"
+#include "formats/nsight/nsight.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "formats/nsight/vfs.h"
+#include "formats/nsight/db.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -34,33 +34,28 @@ static int read_file(sqlite3_file *file, void *buffer, int size, sqlite3_int64 o
     return n < size ? SQLITE_IOERR_SHORT_READ : SQLITE_OK;
 }
 
-static int write_file(sqlite3_file *file, const void *bytes, int size, sqlite3_int64 offset)
+static int write_nothing(sqlite3_file *file, const void *bytes, int size, sqlite3_int64 offset)
 {
     (void)file, (void)bytes, (void)size, (void)offset;
     return SQLITE_READONLY;
 }
 
-static int truncate_file(sqlite3_file *file, sqlite3_int64 size)
+static int truncate_nothing(sqlite3_file *file, sqlite3_int64 size)
 {
     (void)file, (void)size;
     return SQLITE_READONLY;
 }
 
-static int sync_file(sqlite3_file *file, int flags)
+/* Locks and sync: there is nothing to be done. */
+static int do_nothing(sqlite3_file *file, int how)
 {
-    (void)file, (void)flags;
+    (void)file, (void)how;
     return SQLITE_OK;
 }
 
 static int size_of_file(sqlite3_file *file, sqlite3_int64 *size)
 {
     *size = (sqlite3_int64)((struct file *)file)->vfs->size;
-    return SQLITE_OK;
-}
-
-static int lock_file(sqlite3_file *file, int level)
-{
-    (void)file, (void)level;
     return SQLITE_OK;
 }
 
@@ -94,19 +89,19 @@ static const sqlite3_io_methods file_methods = {
     .iVersion = 1,
     .xClose = close_file,
     .xRead = read_file,
-    .xWrite = write_file,
-    .xTruncate = truncate_file,
-    .xSync = sync_file,
+    .xWrite = write_nothing,
+    .xTruncate = truncate_nothing,
+    .xSync = do_nothing,
     .xFileSize = size_of_file,
-    .xLock = lock_file,
-    .xUnlock = lock_file,
+    .xLock = do_nothing,
+    .xUnlock = do_nothing,
     .xCheckReservedLock = is_reserved,
     .xFileControl = control_file,
     .xSectorSize = sector_size,
     .xDeviceCharacteristics = characteristics,
 };
 
-/* ---- the file system ---------------------------------------------------------------------------- */
+/* ---- the file system: what differs from the system's own ---------------------------------------- */
 
 /* There is the one file; temporary ones are held in memory. */
 static int open_file(sqlite3_vfs *methods, const char *name, sqlite3_file *file, int flags, int *out_flags)
@@ -121,7 +116,7 @@ static int open_file(sqlite3_vfs *methods, const char *name, sqlite3_file *file,
     return SQLITE_OK;
 }
 
-static int delete_file(sqlite3_vfs *methods, const char *name, int sync)
+static int delete_nothing(sqlite3_vfs *methods, const char *name, int sync)
 {
     (void)methods, (void)name, (void)sync;
     return SQLITE_READONLY;
@@ -139,33 +134,6 @@ static int full_name(sqlite3_vfs *methods, const char *name, int size, char *out
     (void)methods;
     snprintf(out, (size_t)size, "%s", name);
     return SQLITE_OK;
-}
-
-/* What is served must depend on the file alone. */
-static int randomness(sqlite3_vfs *methods, int size, char *out)
-{
-    (void)methods;
-    memset(out, 0, (size_t)size);
-    return size;
-}
-
-static int no_sleep(sqlite3_vfs *methods, int microseconds)
-{
-    (void)methods;
-    return microseconds;
-}
-
-static int no_time(sqlite3_vfs *methods, double *time)
-{
-    (void)methods;
-    *time = 2440587.5; /* 1970-01-01 as a Julian day */
-    return SQLITE_OK;
-}
-
-static int no_error(sqlite3_vfs *methods, int size, char *text)
-{
-    (void)methods, (void)size, (void)text;
-    return 0;
 }
 
 /* Big-endian, as all numbers of a database's header. */
@@ -197,21 +165,20 @@ int nsight_vfs_register(struct nsight_vfs *vfs, struct pf_input *input, struct p
     uint64_t told = have == sizeof header ? told_size(header) : 0;
     vfs->size = told > vfs->have ? told : vfs->have;
     snprintf(vfs->name, sizeof vfs->name, "profilefs-%" PRIxPTR, (uintptr_t)vfs);
-    vfs->methods = (sqlite3_vfs){
-        .iVersion = 1,
-        .szOsFile = sizeof(struct file),
-        .mxPathname = 64,
-        .zName = vfs->name,
-        .pAppData = vfs,
-        .xOpen = open_file,
-        .xDelete = delete_file,
-        .xAccess = has_access,
-        .xFullPathname = full_name,
-        .xRandomness = randomness,
-        .xSleep = no_sleep,
-        .xCurrentTime = no_time,
-        .xGetLastError = no_error,
-    };
+    const sqlite3_vfs *system = sqlite3_vfs_find(NULL);
+    if (!system)
+        return pf_fail_memory(error);
+    vfs->methods = *system; /* for time, sleep and chance, which have no say in what is read */
+    vfs->methods.iVersion = 1;
+    vfs->methods.szOsFile = sizeof(struct file);
+    vfs->methods.mxPathname = 64;
+    vfs->methods.pNext = NULL;
+    vfs->methods.zName = vfs->name;
+    vfs->methods.pAppData = vfs;
+    vfs->methods.xOpen = open_file;
+    vfs->methods.xDelete = delete_nothing;
+    vfs->methods.xAccess = has_access;
+    vfs->methods.xFullPathname = full_name;
     return sqlite3_vfs_register(&vfs->methods, 0) == SQLITE_OK ? 0 : pf_fail_memory(error);
 }
 

@@ -3,8 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "formats/nsight/keys.h"
-#include "formats/nsight/lookup.h"
+#include "formats/nsight/nsight.h"
 #include "formats/kit/sorter.h"
 #include "formats/kit/tree.h"
 #include "tests/unit/tap.h"
