@@ -278,15 +278,11 @@ int pf_archive_open(const struct pf_archive *archive, uint32_t member, struct pf
     return opened->fd < 0 ? errno : 0;
 }
 
-int pf_archives_problems(struct pf_archives *archives, pf_archive_problem *each, void *arg)
+void pf_archive_problems(struct pf_archive *archive, pf_folder_problem *each, void *arg)
 {
-    int result = 0;
-    pthread_mutex_lock(&archives->lock);
-    for (const struct pf_archive *at = archives->newest; at && !result; at = at->older)
-        for (size_t i = 0; i < pf_rows_count(at->problems) && !result; i++) {
-            const struct pf_cell *row = pf_rows_at(at->problems, i);
-            result = each(arg, at->name, row[0].text, row[1].text, row[2].text);
-        }
-    pthread_mutex_unlock(&archives->lock);
-    return result;
+    pthread_mutex_lock(&archive->lock);
+    for (size_t i = 0; i < pf_rows_count(archive->problems); i++)
+        if (each(arg, pf_rows_at(archive->problems, i)))
+            break;
+    pthread_mutex_unlock(&archive->lock);
 }

@@ -35,9 +35,7 @@ const char *pf_archive_link(const struct pf_archive *archive, uint32_t member);
 void pf_archive_list(const struct pf_archive *archive, uint32_t folder, pf_folder_visit *each, void *arg);
 int pf_archive_open(const struct pf_archive *archive, uint32_t member, struct pf_opened *opened);
 
-/* What is wrong with the archives that have been entered. 0, or what `each` returned. */
-typedef int pf_archive_problem(void *arg, const char *archive, const char *severity, const char *code,
-                               const char *text);
-int pf_archives_problems(struct pf_archives *archives, pf_archive_problem *each, void *arg);
+/* What is wrong with it, until `each` returns nonzero. */
+void pf_archive_problems(struct pf_archive *archive, pf_folder_problem *each, void *arg);
 
 #endif

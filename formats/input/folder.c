@@ -279,6 +279,12 @@ int pf_folder_list(const struct pf_folder *folder, pf_folder_visit *each, void *
     return result;
 }
 
+void pf_folder_problems(const struct pf_folder *folder, pf_folder_problem *each, void *arg)
+{
+    if (folder->archive && !folder->member)
+        pf_archive_problems(folder->archive, each, arg);
+}
+
 int pf_folder_file(const struct pf_folder *folder, const char *path, struct pf_opened *opened)
 {
     struct place place = {0};

@@ -36,6 +36,12 @@ typedef int pf_folder_visit(void *arg, const char *name, unsigned char type);
 /* All entries but `.` and `..`, in no order. What `each` has returned is no error. */
 int pf_folder_list(const struct pf_folder *folder, pf_folder_visit *each, void *arg);
 
+/* What is wrong with the archive that the folder is, if it is the topmost one of an archive, until `each` returns nonzero. A row
+ * has three cells: severity, code, text. */
+struct pf_cell;
+typedef int pf_folder_problem(void *arg, const struct pf_cell *row);
+void pf_folder_problems(const struct pf_folder *folder, pf_folder_problem *each, void *arg);
+
 /* A regular file that is open for reading: `size` bytes of a descriptor from `start` on. */
 struct pf_opened {
     int fd; /* the caller closes it */

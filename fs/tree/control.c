@@ -18,6 +18,7 @@ enum control {
     CONTROL_DIR,
     CONTROL_README,
     CONTROL_PROFILES,
+    CONTROL_ARCHIVES,
     CONTROL_STATUS,
     CONTROL_VERSION,
     CONTROL_TABLES,
@@ -25,20 +26,20 @@ enum control {
 };
 
 static const char *const control_names[] = {
-    [CONTROL_README] = "README.txt", [CONTROL_PROFILES] = "profiles.csv", [CONTROL_STATUS] = "status.txt",
-    [CONTROL_VERSION] = "version",   [CONTROL_TABLES] = "tables",
+    [CONTROL_README] = "README.txt", [CONTROL_PROFILES] = "profiles.csv", [CONTROL_ARCHIVES] = "archives.csv",
+    [CONTROL_STATUS] = "status.txt", [CONTROL_VERSION] = "version",       [CONTROL_TABLES] = "tables",
 };
 
 enum { STATUS_JOBS = 24, STATUS_MS = 1000 };
 
-/* A list of profiles is made anew when it is looked up and older than this. Each has its own number: its
- * bytes never change. */
+/* Lists of profiles and archives are made anew, both in one walk, when one is looked up and they are older than this. Each has
+ * its own number: its bytes never change. */
 enum { LISTING_SECONDS = 2 };
+enum { LISTED_PROFILES, LISTED_ARCHIVES, LISTS };
 
 struct pf_listing {
-    uint32_t number; /* of the present text; 0: none yet */
-    char *text;
-    size_t size;
+    uint32_t number; /* of the present texts; 0: none yet */
+    struct pf_buf text[LISTS];
     uint64_t made;      /* monotonic seconds */
     struct pf_job *job; /* making the next one; not held: unlisted before it is over */
     struct pf_error failure;
@@ -65,6 +66,7 @@ static const char readme[] =
     "Files that are no profile are shown as they are. A profile that can't be opened holds error.txt.\n"
     "\n"
     "  .profilefs/profiles.csv        all profiles and their formats\n"
+    "  .profilefs/archives.csv        what is wrong with which archive\n"
     "  .profilefs/tables/*.csv        all profiles: a row each (summary), their primary metrics' functions, "
     "all warnings\n"
     "  .profilefs/status.txt          what this mount is doing just now\n"
@@ -109,27 +111,42 @@ uint64_t pf_control_ino(void)
     return pf_ino(0, PF_KIND_CONTROL, CONTROL_DIR);
 }
 
-/* ---- the list of profiles ----------------------------------------------------------------------- */
+/* ---- the lists of profiles and archives --------------------------------------------------------- */
+
+static uint64_t list_ino(uint32_t number, uint32_t which)
+{
+    return pf_ino(0, PF_KIND_LISTING, number * LISTS + which);
+}
+
+/* The text that a number stands for; NULL: it is an older one. With fs->lock held. */
+static const struct pf_buf *listed(const struct pf_fs *fs, uint32_t item)
+{
+    return fs->listing && fs->listing->number && fs->listing->number == item / LISTS
+               ? &fs->listing->text[item % LISTS]
+               : NULL;
+}
 
 static int run_listing(void *arg, struct pf_pass *pass, struct pf_error *error)
 {
     struct pf_fs *fs = arg;
-    struct pf_buf out = {0};
-    int result = pf_list_profiles(fs, pass, &out, error);
+    struct pf_buf made[LISTS] = {0};
+    int result = pf_list_profiles(fs, pass, &made[LISTED_PROFILES], &made[LISTED_ARCHIVES], error);
     pthread_mutex_lock(&fs->lock);
     struct pf_listing *listing = fs->listing;
+    for (unsigned i = 0; i < LISTS && !result; i++) {
+        struct pf_buf old = listing->text[i];
+        listing->text[i] = made[i];
+        made[i] = old;
+    }
     if (!result) {
-        free(listing->text);
-        listing->text = out.data;
-        listing->size = out.size;
-        listing->number = listing->number % UINT32_MAX + 1;
+        listing->number = listing->number % (UINT32_MAX / LISTS - 1) + 1;
         listing->made = pf_monotonic_seconds();
-        out.data = NULL;
     } else if (error->code != ECANCELED) {
         listing->failure = *error;
     }
     pthread_mutex_unlock(&fs->lock);
-    free(out.data);
+    for (unsigned i = 0; i < LISTS; i++)
+        pf_buf_free(&made[i]);
     return result;
 }
 
@@ -244,10 +261,10 @@ static int control_attr(struct pf_fs *fs, uint64_t ino, struct pf_attr *attr)
             return result;
     } else if ((ino >> 32 & 0xff) == PF_KIND_LISTING) {
         pthread_mutex_lock(&fs->lock);
-        bool present = fs->listing && fs->listing->number == item;
-        st->st_size = present ? (off_t)fs->listing->size : 0;
+        const struct pf_buf *text = listed(fs, item);
+        st->st_size = text ? (off_t)text->size : 0;
         pthread_mutex_unlock(&fs->lock);
-        if (!present)
+        if (!text)
             return ESTALE;
     } else if (item == CONTROL_DIR) {
         st->st_mode = S_IFDIR | 0555;
@@ -284,13 +301,14 @@ int pf_control_lookup(struct pf_fs *fs, uint64_t parent, const char *name, struc
         return ENOENT;
     if (item == CONTROL_TABLES)
         return control_attr(fs, pf_tables_ino(), attr);
-    if (item != CONTROL_PROFILES)
+    if (item != CONTROL_PROFILES && item != CONTROL_ARCHIVES)
         return control_attr(fs, pf_ino(0, PF_KIND_CONTROL, item), attr);
     pthread_mutex_lock(&fs->lock);
     int result = need_listing(fs, job);
     uint32_t number = result ? 0 : fs->listing->number;
     pthread_mutex_unlock(&fs->lock);
-    return result ? result : control_attr(fs, pf_ino(0, PF_KIND_LISTING, number), attr);
+    uint32_t which = item == CONTROL_ARCHIVES ? LISTED_ARCHIVES : LISTED_PROFILES;
+    return result ? result : control_attr(fs, list_ino(number, which), attr);
 }
 
 int pf_control_getattr(struct pf_fs *fs, uint64_t ino, struct pf_attr *attr, struct pf_job **job)
@@ -325,11 +343,11 @@ int pf_control_read(struct pf_fs *fs, uint64_t ino, char **text, size_t *size)
     uint32_t item = (uint32_t)ino;
     if ((ino >> 32 & 0xff) == PF_KIND_LISTING) {
         pthread_mutex_lock(&fs->lock);
-        bool present = fs->listing && fs->listing->number == item;
-        *size = present ? fs->listing->size : 0;
-        *text = present ? copy_of(fs->listing->text, *size) : NULL;
+        const struct pf_buf *found = listed(fs, item);
+        *size = found ? found->size : 0;
+        *text = found ? copy_of(found->data, *size) : NULL;
         pthread_mutex_unlock(&fs->lock);
-        return !present ? ESTALE : *text ? 0 : ENOMEM;
+        return !found ? ESTALE : *text ? 0 : ENOMEM;
     }
     switch (item) {
     case CONTROL_DIR:
@@ -353,7 +371,7 @@ int pf_control_read(struct pf_fs *fs, uint64_t ino, char **text, size_t *size)
 
 void pf_control_free(struct pf_fs *fs)
 {
-    if (fs->listing)
-        free(fs->listing->text);
+    for (unsigned i = 0; fs->listing && i < LISTS; i++)
+        pf_buf_free(&fs->listing->text[i]);
     free(fs->listing);
 }

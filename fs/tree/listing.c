@@ -74,14 +74,45 @@ static bool is_among(const struct names *names, const char *name)
     return false;
 }
 
+/* What a walk over SOURCE gives to its caller. */
+struct walk {
+    struct pf_fs *fs;
+    int (*each)(void *arg, const char *path, const struct pf_found *found, struct pf_error *error);
+    void *arg;
+    struct pf_buf *problems; /* of archives; NULL: they are not asked for */
+};
+
+/* Of one archive. */
+struct problems {
+    struct pf_buf *out;
+    const char *path;
+};
+
+static int add_problem(void *arg, const struct pf_cell *row)
+{
+    const struct problems *problems = arg;
+    struct pf_buf *out = problems->out;
+    pf_csv_cell(out, &row[0]);
+    pf_buf_char(out, ',');
+    pf_csv_cell(out, &row[1]);
+    pf_buf_char(out, ',');
+    pf_csv_path(out, problems->path);
+    pf_buf_char(out, ',');
+    pf_csv_cell(out, &row[2]);
+    pf_buf_char(out, '\n');
+    return out->failed;
+}
+
 /* Pushes a folder's entries, last first, so that the first is on top. A folder that can't be read has none.
  */
-static void push_entries(struct pf_fs *fs, struct todo *todo, const char *path)
+static void push_entries(const struct walk *walk, struct todo *todo, const char *path)
 {
     struct names names = {0};
-    struct pf_folder *folder = pf_folder_open(fs->top, *path ? path : ".");
+    struct pf_folder *folder = pf_folder_open(walk->fs->top, *path ? path : ".");
     if (!folder)
         return;
+    if (walk->problems)
+        pf_folder_problems(folder, add_problem, &(struct problems){walk->problems, *path ? path : "."});
     pf_folder_list(folder, add_name, &names);
     pf_folder_free(folder);
     if (names.count)
@@ -112,11 +143,9 @@ static int classify_path(struct pf_fs *fs, const char *path, struct pf_found *fo
     return result;
 }
 
-int pf_each_profile(struct pf_fs *fs, struct pf_pass *pass,
-                    int (*each)(void *arg, const char *path, const struct pf_found *found,
-                                struct pf_error *error),
-                    void *arg, struct pf_error *error)
+static int walk_source(const struct walk *walk, struct pf_pass *pass, struct pf_error *error)
 {
+    struct pf_fs *fs = walk->fs;
     struct todo todo = {0};
     int result = 0;
     if (fs->root_name)
@@ -124,7 +153,7 @@ int pf_each_profile(struct pf_fs *fs, struct pf_pass *pass,
     else if (pf_root_is_profile(fs))
         push(&todo, "", ".");
     else
-        push_entries(fs, &todo, "");
+        push_entries(walk, &todo, "");
     for (char *path; !result && (path = pop(&todo)); free(path)) {
         struct pf_found found = {0};
         int code;
@@ -135,17 +164,25 @@ int pf_each_profile(struct pf_fs *fs, struct pf_pass *pass,
         else if (code)
             continue; /* gone since */
         else if (found.type == PF_ENTRY_PROFILE)
-            result = each(arg, path, &found, error);
+            result = walk->each(walk->arg, path, &found, error);
         else if (found.type == PF_ENTRY_DIR)
-            push_entries(fs, &todo, path);
+            push_entries(walk, &todo, path);
     }
-    if (todo.paths.failed && !result)
+    if (!result && (todo.paths.failed || (walk->problems && walk->problems->failed)))
         result = pf_fail_memory(error);
     pf_buf_free(&todo.paths);
     return result;
 }
 
-/* ---- the table ---------------------------------------------------------------------------------- */
+int pf_each_profile(struct pf_fs *fs, struct pf_pass *pass,
+                    int (*each)(void *arg, const char *path, const struct pf_found *found,
+                                struct pf_error *error),
+                    void *arg, struct pf_error *error)
+{
+    return walk_source(&(struct walk){fs, each, arg, NULL}, pass, error);
+}
+
+/* ---- the tables --------------------------------------------------------------------------------- */
 
 static int add_row(void *arg, const char *path, const struct pf_found *found, struct pf_error *error)
 {
@@ -169,8 +206,10 @@ static int add_row(void *arg, const char *path, const struct pf_found *found, st
     return out->failed ? pf_fail_memory(error) : 0;
 }
 
-int pf_list_profiles(struct pf_fs *fs, struct pf_pass *pass, struct pf_buf *out, struct pf_error *error)
+int pf_list_profiles(struct pf_fs *fs, struct pf_pass *pass, struct pf_buf *profiles, struct pf_buf *archives,
+                     struct pf_error *error)
 {
-    pf_buf_str(out, "format,version,bytes,mtime,confidence,path,message\n");
-    return pf_each_profile(fs, pass, add_row, out, error);
+    pf_buf_str(profiles, "format,version,bytes,mtime,confidence,path,message\n");
+    pf_buf_str(archives, "severity,code,path,text\n");
+    return walk_source(&(struct walk){fs, add_row, profiles, archives}, pass, error);
 }

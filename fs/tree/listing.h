@@ -7,10 +7,12 @@
 
 /*
  * The table of all profiles below SOURCE, found by probing alone:
- * format,version,bytes,mtime,confidence,path,message; by path, each folder's entries in byte order. Appends
- * to out; -1 with *error filled if the pass was stopped or memory ran out.
+ * format,version,bytes,mtime,confidence,path,message; by path, each folder's entries in byte order. And the table of what is wrong
+ * with the archives on the way: severity,code,path,text. Appends to both; -1 with *error filled if the pass was stopped or memory
+ * ran out.
  */
-int pf_list_profiles(struct pf_fs *fs, struct pf_pass *pass, struct pf_buf *out, struct pf_error *error);
+int pf_list_profiles(struct pf_fs *fs, struct pf_pass *pass, struct pf_buf *profiles, struct pf_buf *archives,
+                     struct pf_error *error);
 
 /* Calls `each` for every profile below SOURCE, in that order. Its return value other than 0 ends the walk and
  * is returned. */

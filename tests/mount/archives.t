@@ -89,6 +89,15 @@ is "$(cat "$mnt/text.tar")" "no archive" "a file that only has the name passes t
 ok "what comes before the cut of a tar is there" diff -q "$mnt/plain/2026-03/heat.yaml" "$mnt/cut.tar/2026-03/heat.yaml"
 ok "of a compressed one too" ls "$mnt/cut.tar.gz/2026-03"
 ok "a member that says that it is longer than it is can't be read" refuses cat "$mnt/liar.zip/long"
+problems=$(cut -d, -f1-3 "$mnt/.profilefs/archives.csv")
+is "$(head -n 1 "$mnt/.profilefs/archives.csv")" severity,code,path,text "what is wrong with archives has a table"
+is "$(grep hostile.tar <<<"$problems")" "warning,no-target,hostile.tar
+warning,no-file,hostile.tar" "with what is left out of one"
+is "$(grep cut.tar <<<"$problems" | sort -u)" "fatal,cut,cut.tar
+fatal,cut,cut.tar.gz
+fatal,damaged,cut.tar
+fatal,damaged,cut.tar.gz" "and where one breaks"
+is "$(grep -cE ',(a\.|text)' <<<"$problems")" 0 "nothing is told of archives that are whole, nor of what is none"
 tar cf "$packed/a.tar" -C "$archive" README.txt
 sleep 1.2
 is "$(ls "$mnt/a.tar")" README.txt "an archive that is rewritten shows what is in it now"

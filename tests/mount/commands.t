@@ -110,7 +110,7 @@ if [ -w /dev/fuse ]; then
     is "$(cd "$src" && profilefs ls "$heat/metrics" | sort)" "$(ls -p "$mnt/$heat/metrics" | sort)" "ls lists what the mount lists"
 
     # ---- .profilefs
-    is "$(ls "$mnt/.profilefs" | tr '\n' ' ')" "README.txt profiles.csv status.txt tables version " ".profilefs/ tells about the mount"
+    is "$(ls "$mnt/.profilefs" | tr '\n' ' ')" "README.txt archives.csv profiles.csv status.txt tables version " ".profilefs/ tells about the mount"
     is "$(head -n 1 "$mnt/.profilefs/profiles.csv")" "format,version,bytes,mtime,confidence,path,message" "columns of profiles.csv"
     is "$(tail -n +2 "$mnt/.profilefs/profiles.csv" | cut -d, -f6 | sort | tr '\n' ' ')" "sub/bad.xray sub/lookup.perf $heat " \
         "profiles.csv lists the profiles"

@@ -289,8 +289,8 @@ static void test_control(struct pf_fs *fs)
 {
     struct pf_attr attr;
     struct pf_handle *handle;
-    lists(fs, ".profilefs", ". .. README.txt profiles.csv status.txt tables version ", ".profilefs is listed");
-    static const char *const files[] = {"README.txt", "status.txt", "version", "profiles.csv"};
+    lists(fs, ".profilefs", ". .. README.txt archives.csv profiles.csv status.txt tables version ", ".profilefs is listed");
+    static const char *const files[] = {"README.txt", "status.txt", "version", "profiles.csv", "archives.csv"};
     int right = 0;
     for (int i = 0; i < 4; i++) {
         char path[64];
