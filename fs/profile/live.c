@@ -575,3 +575,25 @@ int pf_live_aggregate(struct pf_live *live, struct pf_aggregate **aggregate, str
     pthread_mutex_unlock(&live->lock);
     return result;
 }
+
+int pf_live_load(struct pf_live *live, enum pf_stage stage, struct pf_pass *pass, struct pf_error *error)
+{
+    struct pf_pass part = {.outer = pass};
+    return pf_live_wake(live, error) || run_stages(live, stage, &part, error) ? -1 : 0;
+}
+
+int pf_live_add_up(struct pf_live *live, struct pf_aggregate **aggregate, struct pf_pass *pass,
+                   struct pf_error *error)
+{
+    struct pf_pass part = {.outer = pass};
+    uint64_t start = now_ns();
+    if (pf_live_load(live, PF_OPENED, pass, error))
+        return -1;
+    enum pf_stage stage = pf_node_stage(&live->profile, (struct pf_node){PF_METRIC_FILE, 0});
+    if (run_stages(live, stage, &part, error) || run_aggregate(live, &part, error))
+        return -1;
+    atomic_fetch_add(&live->core->passes, 1);
+    note_findings(live, now_ns() - start);
+    *aggregate = live->aggregate;
+    return 0;
+}

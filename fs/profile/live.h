@@ -146,6 +146,22 @@ int pf_live_family(struct pf_live *live, size_t table, struct pf_family **family
 int pf_live_aggregate(struct pf_live *live, struct pf_aggregate **aggregate, struct pf_job **job,
                       struct pf_error *error);
 
+/*
+ * The model up to a stage, and the aggregates, made on this very thread as a part of its pass (which may be NULL): of a profile that
+ * nobody else holds. 0, or -1 with *error filled.
+ */
+int pf_live_load(struct pf_live *live, enum pf_stage stage, struct pf_pass *pass, struct pf_error *error);
+int pf_live_add_up(struct pf_live *live, struct pf_aggregate **aggregate, struct pf_pass *pass,
+                   struct pf_error *error);
+
+/*
+ * Bytes that whoever spans profiles keeps of one between mounts, as long as its inputs are unchanged: of the profile that was found
+ * at a path below SOURCE with the attributes *st. pf_live_recall_part gives a copy to the caller, NULL if there are none.
+ */
+char *pf_live_recall_part(struct pf_core *core, const struct pf_driver *driver, const char *path,
+                          const struct stat *st, size_t *size);
+void pf_live_keep_part(struct pf_live *live, const struct stat *st, const struct pf_buf *part);
+
 /* ---- files (kinds: views.h) --------------------------------------------------------------------- */
 
 /* The exact size of a generated file. */

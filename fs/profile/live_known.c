@@ -207,25 +207,43 @@ static uint64_t key_of(const struct pf_live *live, const struct stat *st)
     return hash;
 }
 
-/* Takes apart what was kept. */
-static bool unpack(struct pf_live *live, const char *bytes, size_t size)
+/* What stands before that which is kept: what it depends on. */
+static void pack_head(const struct pf_live *live, const struct pf_access *access, struct pf_buf *out)
+{
+    struct pf_buf inputs = {0};
+    pf_live_inputs(live, &inputs);
+    pf_live_pack_versions(live, out);
+    pf_pack_u64(out, inputs.size);
+    pf_buf_add(out, inputs.data, inputs.size);
+    pf_buf_add(out, (const char *)access, sizeof *access);
+    out->failed |= inputs.failed;
+    pf_buf_free(&inputs);
+}
+
+/* Takes it off again. False: it is of other versions, or not sound. */
+static bool unpack_head(struct pf_live *live, struct pf_unpack *in)
 {
     struct pf_buf versions = {0};
     pf_live_pack_versions(live, &versions);
-    struct pf_unpack in = {bytes, bytes + size, false};
-    const void *stored = pf_unpack_bytes(&in, versions.size);
+    const void *stored = pf_unpack_bytes(in, versions.size);
     bool same = !versions.failed && stored && !memcmp(stored, versions.data, versions.size);
     pf_buf_free(&versions);
-    uint64_t inputs_size = same ? pf_unpack_u64(&in) : 0;
-    const char *inputs = same ? pf_unpack_bytes(&in, inputs_size) : NULL;
+    uint64_t inputs_size = same ? pf_unpack_u64(in) : 0;
+    const char *inputs = same ? pf_unpack_bytes(in, inputs_size) : NULL;
     if (!inputs)
         return false;
-    const struct pf_access *access = pf_unpack_bytes(&in, sizeof *access);
+    const struct pf_access *access = pf_unpack_bytes(in, sizeof *access);
     if (!access)
         return false;
     memcpy(&live->access, access, sizeof live->access);
     pf_buf_add(&live->inputs, inputs, inputs_size);
-    return !live->inputs.failed && pf_known_unpack(&live->known, &in);
+    return !live->inputs.failed;
+}
+
+static bool unpack(struct pf_live *live, const char *bytes, size_t size)
+{
+    struct pf_unpack in = {bytes, bytes + size, false};
+    return unpack_head(live, &in) && pf_known_unpack(&live->known, &in);
 }
 
 /* True if something is known of what stands there now. */
@@ -246,22 +264,58 @@ static bool recall_known(struct pf_live *live)
 
 void pf_live_keep_known(struct pf_live *live)
 {
-    struct pf_buf out = {0}, inputs = {0};
+    struct pf_buf out = {0};
     if (!keeps_what_it_learns(live) || !live->known.changed || !pf_live_intact(live))
         return;
-    pf_live_inputs(live, &inputs);
-    pf_live_pack_versions(live, &out);
-    pf_pack_u64(&out, inputs.size);
-    pf_buf_add(&out, inputs.data, inputs.size);
     struct pf_access access = pf_live_access(live);
-    pf_buf_add(&out, (const char *)&access, sizeof access);
+    pack_head(live, &access, &out);
     pthread_mutex_lock(&live->lock);
     pf_known_pack(&live->known, &out);
     live->known.changed = false;
     pthread_mutex_unlock(&live->lock);
-    if (!inputs.failed)
-        pf_cachedb_put(live->core->cachedb, live->key, &out);
-    pf_buf_free(&inputs);
+    pf_cachedb_put(live->core->cachedb, live->key, &out);
+    pf_buf_free(&out);
+}
+
+/* Parts stand beside what is known, since they are looked at apart. */
+static uint64_t part_key_of(const struct pf_live *live, const struct stat *st)
+{
+    return pf_hash(key_of(live, st), "part", 4);
+}
+
+char *pf_live_recall_part(struct pf_core *core, const struct pf_driver *driver, const char *path,
+                          const struct stat *st, size_t *size)
+{
+    struct pf_error error;
+    struct pf_live *live = core->cachedb ? pf_live_new(core, driver, &error) : NULL;
+    if (!live)
+        return NULL;
+    live->path = strdup(path);
+    live->directory = S_ISDIR(st->st_mode);
+    size_t all = 0;
+    char *bytes = live->path ? pf_cachedb_get(core->cachedb, part_key_of(live, st), &all) : NULL;
+    struct pf_unpack in = {bytes, bytes ? bytes + all : NULL, false};
+    if (bytes && unpack_head(live, &in) && !pf_live_check_known(live, &error)) {
+        *size = (size_t)(in.end - in.at);
+        memmove(bytes, in.at, *size);
+    } else {
+        free(bytes);
+        bytes = NULL;
+    }
+    pf_live_release(live);
+    return bytes;
+}
+
+void pf_live_keep_part(struct pf_live *live, const struct stat *st, const struct pf_buf *part)
+{
+    struct pf_buf out = {0};
+    if (!live->path || !live->core->cachedb || !pf_live_intact(live))
+        return;
+    struct pf_access access = pf_live_access(live);
+    pack_head(live, &access, &out);
+    pf_buf_add(&out, part->data, part->size);
+    out.failed |= part->failed;
+    pf_cachedb_put(live->core->cachedb, part_key_of(live, st), &out);
     pf_buf_free(&out);
 }
 

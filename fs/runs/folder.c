@@ -1,160 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 #include "fs/runs/folder.h"
 
-#include <ctype.h>
-#include <dirent.h>
-#include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
-#include "formats/kit/array.h"
-#include "formats/kit/hash.h"
-#include "fs/profile/names.h"
+#include "fs/draw/draw.h"
+#include "fs/runs/changes.h"
+#include "fs/runs/part.h"
 #include "fs/text/csv.h"
-
-/* ---- the order of names ------------------------------------------------------------------------- */
-
-/* What a character outside numbers sorts by: `~` before the end, letters before other characters. */
-static int order_of(const char *at, const char *end)
-{
-    unsigned char c = at < end ? (unsigned char)*at : 0;
-    return !c || isdigit(c) ? 0 : c == '~' ? -1 : isalpha(c) ? c : c + 256;
-}
-
-static int compare_parts(const char *a, const char *a_end, const char *b, const char *b_end)
-{
-    while (a < a_end || b < b_end) {
-        int first = 0;
-        while ((a < a_end && !isdigit((unsigned char)*a)) || (b < b_end && !isdigit((unsigned char)*b))) {
-            int x = order_of(a, a_end), y = order_of(b, b_end);
-            if (x != y)
-                return x - y;
-            a++;
-            b++;
-        }
-        while (a < a_end && *a == '0')
-            a++;
-        while (b < b_end && *b == '0')
-            b++;
-        for (; a < a_end && b < b_end && isdigit((unsigned char)*a) && isdigit((unsigned char)*b); a++, b++)
-            if (!first)
-                first = *a - *b;
-        if (a < a_end && isdigit((unsigned char)*a))
-            return 1;
-        if (b < b_end && isdigit((unsigned char)*b))
-            return -1;
-        if (first)
-            return first;
-    }
-    return 0;
-}
-
-/* Where the suffixes begin: parts of a point, a letter or `~`, and letters, digits and `~`. */
-static const char *suffix_of(const char *name)
-{
-    const char *suffix = name + strlen(name), *at = suffix;
-    while (at > name) {
-        const char *dot = at;
-        while (dot > name && (isalnum((unsigned char)dot[-1]) || dot[-1] == '~'))
-            dot--;
-        if (dot == name || dot[-1] != '.' || dot == at || isdigit((unsigned char)*dot))
-            break;
-        at = suffix = dot - 1;
-    }
-    return suffix;
-}
-
-int pf_compare_versions(const char *a, const char *b)
-{
-    if ((*a == '.') != (*b == '.'))
-        return *a == '.' ? -1 : 1;
-    int result = compare_parts(a, suffix_of(a), b, suffix_of(b));
-    if (!result)
-        result = compare_parts(a, a + strlen(a), b, b + strlen(b));
-    return result ? result : strcmp(a, b);
-}
-
-/* ---- members ------------------------------------------------------------------------------------ */
-
-static int by_version(const void *a, const void *b)
-{
-    return pf_compare_versions(((const struct pf_member *)a)->name, ((const struct pf_member *)b)->name);
-}
-
-/* 0, also of what is no member; else an errno value. */
-static int note_entry(struct pf_fs *fs, const struct pf_folder *folder, const char *path, const char *name,
-                      struct pf_members *members)
-{
-    struct pf_found found = {0};
-    struct pf_error error;
-    int code = pf_classify(fs, folder, name, &found);
-    if (code || found.type != PF_ENTRY_PROFILE)
-        return pf_is_lack(code) ? code : 0;
-    if (found.driver->beside || members->n == PF_RUNS_MOST)
-        return ENOENT;
-    struct pf_member *grown = realloc(members->members, (members->n + 1) * sizeof *grown);
-    if (!grown)
-        return pf_fail_memory(&error), ENOMEM;
-    members->members = grown;
-    struct pf_member *member = &grown[members->n];
-    *member = (struct pf_member){.found = found};
-    if (asprintf(&member->path, "%s%s%s", path, *path ? "/" : "", name) < 0)
-        return ENOMEM;
-    member->name = strrchr(member->path, '/') ? strrchr(member->path, '/') + 1 : member->path;
-    members->n++;
-    return 0;
-}
-
-struct listing {
-    struct pf_fs *fs;
-    const struct pf_folder *folder;
-    const char *path;
-    struct pf_members *members;
-    int result;
-};
-
-static int list_entry(void *arg, const char *name, unsigned char type)
-{
-    struct listing *listing = arg;
-    (void)type;
-    listing->result = note_entry(listing->fs, listing->folder, listing->path, name, listing->members);
-    return listing->result;
-}
-
-int pf_members_list(struct pf_fs *fs, const struct pf_folder *folder, const char *path,
-                    struct pf_members *members)
-{
-    struct listing listing = {fs, folder, path, members, 0};
-    const char *beside;
-    *members = (struct pf_members){0};
-    for (size_t i = 0; !listing.result && (beside = pf_beside_name(i)); i++)
-        listing.result = note_entry(fs, folder, path, beside, members);
-    int result = listing.result ? 0 : pf_folder_list(folder, list_entry, &listing);
-    if (listing.result)
-        result = listing.result;
-    if (!result && members->n < 2)
-        result = ENOENT;
-    if (result) {
-        pf_members_free(members);
-        return result;
-    }
-    qsort(members->members, members->n, sizeof *members->members, by_version);
-    for (unsigned i = 0; i < members->n; i++)
-        members->state =
-            pf_archive_note(members->state, members->members[i].name, &members->members[i].found.st);
-    return 0;
-}
-
-void pf_members_free(struct pf_members *members)
-{
-    for (unsigned i = 0; i < members->n; i++)
-        free(members->members[i].path);
-    free(members->members);
-    *members = (struct pf_members){0};
-}
 
 /* ---- what they have in common ------------------------------------------------------------------- */
 
@@ -164,117 +18,147 @@ static bool is_shared(const struct pf_shared *shared, const struct pf_metric *me
     return pf_comparable(&other, metric);
 }
 
-static struct pf_shared *shared_of(struct pf_overview *overview, const struct pf_metric *metric,
-                                   const char *dir)
+/* The metric of all runs that this one is, added if it is new; NULL: out of memory. */
+static struct pf_shared *shared_of(struct pf_shared_metrics *all, const struct pf_part_metric *it)
 {
-    for (size_t i = 0; i < overview->n; i++)
-        if (is_shared(&overview->metrics[i], metric))
-            return &overview->metrics[i];
-    struct pf_shared *grown = realloc(overview->metrics, (overview->n + 1) * sizeof *grown);
+    const struct pf_metric metric = {.name = it->name, .unit = it->unit};
+    for (size_t i = 0; i < all->n; i++)
+        if (is_shared(&all->metrics[i], &metric))
+            return &all->metrics[i];
+    struct pf_shared *grown = realloc(all->metrics, (all->n + 1) * sizeof *grown);
     if (!grown)
         return NULL;
-    overview->metrics = grown;
-    struct pf_shared *shared = &grown[overview->n];
-    *shared = (struct pf_shared){.name = strdup(metric->name),
-                                 .unit = strdup(pf_unit_ns(metric->unit) ? "ns" : metric->unit),
-                                 .dir = strdup(dir)};
-    overview->n++;
+    all->metrics = grown;
+    struct pf_shared *shared = &grown[all->n++];
+    *shared = (struct pf_shared){.name = strdup(it->name),
+                                 .unit = strdup(pf_unit_ns(it->unit) ? "ns" : it->unit),
+                                 .dir = strdup(it->dir)};
     return shared->name && shared->unit && shared->dir ? shared : NULL;
 }
 
-static int note_metrics(struct pf_overview *overview, struct pf_live *live, struct pf_error *error)
+static int note_metrics(struct pf_shared_metrics *all, const struct pf_part *part, unsigned run,
+                        struct pf_error *error)
 {
-    const struct pf_profile *profile = pf_live_profile(live);
-    int primary = pf_primary_metric(profile->metrics, profile->n_metrics, profile->options->metric);
-    for (uint32_t m = 0; m < profile->n_metrics; m++) {
-        char dir[PF_NAME_MAX + 1];
-        pf_dirname(pf_live_names(live, PF_NAMED_METRICS), m, dir);
-        struct pf_shared *shared = shared_of(overview, &profile->metrics[m], dir);
+    struct pf_part_metric metric;
+    for (size_t at = 0; pf_part_metric(part, &at, &metric);) {
+        struct pf_shared *shared = shared_of(all, &metric);
         if (!shared)
             return pf_fail_memory(error);
-        shared->runs++;
-        shared->primary += (int)m == primary;
+        shared->runs += !shared->runs || shared->last != run;
+        shared->last = run;
+        shared->primary += metric.primary;
     }
     return 0;
 }
 
-/* Leaves those that one run alone has, tells folders of one name apart, and finds the primary one. */
-static int settle_metrics(struct pf_overview *overview)
+static void free_shared(struct pf_shared *shared)
+{
+    free(shared->name);
+    free(shared->unit);
+    free(shared->dir);
+}
+
+/* Leaves those that two runs have. */
+static void drop_single(struct pf_shared_metrics *all)
 {
     size_t n = 0;
-    for (size_t i = 0; i < overview->n; i++) {
-        struct pf_shared shared = overview->metrics[i];
-        if (shared.runs >= 2) {
-            overview->metrics[n++] = shared;
-            continue;
-        }
-        free(shared.name);
-        free(shared.unit);
-        free(shared.dir);
+    for (size_t i = 0; i < all->n; i++)
+        if (all->metrics[i].runs >= 2)
+            all->metrics[n++] = all->metrics[i];
+        else
+            free_shared(&all->metrics[i]);
+    all->n = n;
+}
+
+static void choose_primary(struct pf_shared_metrics *all)
+{
+    all->primary = all->n ? 0 : -1;
+    for (size_t i = 1; i < all->n; i++) {
+        const struct pf_shared *it = &all->metrics[i], *best = &all->metrics[all->primary];
+        if (it->primary > best->primary || (it->primary == best->primary && strcmp(it->name, best->name) < 0))
+            all->primary = (int)i;
     }
-    overview->n = n;
-    overview->primary = n ? 0 : -1;
-    for (size_t i = 0; i < n; i++) {
-        struct pf_shared *shared = &overview->metrics[i];
-        const struct pf_shared *best = &overview->metrics[overview->primary];
-        if (shared->primary > best->primary ||
-            (shared->primary == best->primary && strcmp(shared->name, best->name) < 0))
-            overview->primary = (int)i;
+}
+
+/* Tells folders of one name apart. */
+static int settle_names(struct pf_shared_metrics *all)
+{
+    for (size_t i = 1; i < all->n; i++) {
+        struct pf_shared *it = &all->metrics[i];
+        bool taken = false;
         for (size_t k = 0; k < i; k++)
-            if (!strcmp(overview->metrics[k].dir, shared->dir)) {
-                char *dir;
-                if (asprintf(&dir, "%s~%zu", shared->dir, i) < 0)
-                    return -1;
-                free(shared->dir);
-                shared->dir = dir;
-                break;
-            }
+            taken |= !strcmp(all->metrics[k].dir, it->dir);
+        char *dir;
+        if (taken && asprintf(&dir, "%s~%zu", it->dir, i) < 0)
+            return -1;
+        if (taken) {
+            free(it->dir);
+            it->dir = dir;
+        }
     }
     return 0;
 }
 
-int pf_overview_make(struct pf_fs *fs, const struct pf_members *members, struct pf_pass *pass,
-                     struct pf_overview *overview, struct pf_error *error)
+int pf_shared_find(struct pf_fs *fs, const struct pf_members *members, struct pf_pass *pass,
+                   struct pf_shared_metrics *shared, struct pf_error *error)
 {
     int result = 0;
-    *overview = (struct pf_overview){.primary = -1};
-    pf_buf_str(
-        &overview->summary,
-        "run,format,mtime,partitions,contexts,metric,unit,total,top_percent,warnings,worst,top,message\n");
+    *shared = (struct pf_shared_metrics){.primary = -1};
     for (unsigned i = 0; i < members->n && !result; i++) {
         const struct pf_member *member = &members->members[i];
-        struct pf_aggregate *aggregate = NULL;
         struct pf_error failure = {0};
-        struct pf_live *live = pf_runs_member(fs, member->path, &member->found, &aggregate, &failure);
+        struct pf_part part;
         result = pf_pass_step(pass, i, members->n, error);
-        if (!result && !live && pf_is_lack(failure.code)) {
+        if (result)
+            break;
+        if (!pf_part_get_metrics(fs, member->path, &member->found, pass, &part, &failure)) {
+            result = note_metrics(shared, &part, i, error);
+            pf_part_free(&part);
+        } else if (pf_part_is_hindered(&failure)) {
             *error = failure;
             result = -1;
         }
-        if (!result)
-            result = pf_archive_summary(live, aggregate, &member->found, failure.what, member->name, NULL,
-                                        &overview->summary, error);
-        if (!result && aggregate)
-            result = note_metrics(overview, live, error);
-        pf_live_release(live);
     }
-    if (!result && (settle_metrics(overview) || overview->summary.failed))
-        result = pf_fail_memory(error);
+    if (!result) {
+        drop_single(shared);
+        choose_primary(shared);
+        result = settle_names(shared) ? pf_fail_memory(error) : 0;
+    }
     if (result)
-        pf_overview_free(overview);
+        pf_shared_free(shared);
     return result;
 }
 
-void pf_overview_free(struct pf_overview *overview)
+void pf_shared_free(struct pf_shared_metrics *shared)
 {
-    for (size_t i = 0; i < overview->n; i++) {
-        free(overview->metrics[i].name);
-        free(overview->metrics[i].unit);
-        free(overview->metrics[i].dir);
+    for (size_t i = 0; i < shared->n; i++)
+        free_shared(&shared->metrics[i]);
+    free(shared->metrics);
+    *shared = (struct pf_shared_metrics){.primary = -1};
+}
+
+int pf_runs_summary(struct pf_fs *fs, const struct pf_members *members, struct pf_pass *pass,
+                    struct pf_buf *out, struct pf_error *error)
+{
+    pf_buf_str(
+        out,
+        "run,format,mtime,partitions,contexts,metric,unit,total,top_percent,warnings,worst,top,message\n");
+    for (unsigned i = 0; i < members->n; i++) {
+        const struct pf_member *member = &members->members[i];
+        struct pf_error failure = {0};
+        struct pf_part part;
+        if (pf_pass_step(pass, i, members->n, error))
+            return -1;
+        int result = pf_part_get(fs, member->path, &member->found, pass, &part, &failure);
+        if (result && pf_part_is_hindered(&failure)) {
+            *error = failure;
+            return -1;
+        }
+        pf_part_summary(result ? NULL : &part, &member->found, failure.what, member->name, NULL, out);
+        if (!result)
+            pf_part_free(&part);
     }
-    free(overview->metrics);
-    pf_buf_free(&overview->summary);
-    *overview = (struct pf_overview){0};
+    return out->failed ? pf_fail_memory(error) : 0;
 }
 
 /* ---- one metric --------------------------------------------------------------------------------- */
@@ -290,6 +174,8 @@ struct making {
     struct pf_runs_texts *texts;
     struct pf_buf out;
     struct pf_changes changes;
+    struct pf_runs_picture *picture;
+    double *drawn; /* a function's values */
 };
 
 static int flush(struct making *making, size_t least, struct pf_error *error)
@@ -344,14 +230,15 @@ static int find_metric(const struct pf_profile *profile, const struct pf_shared 
 }
 
 /* Adds a run, if it has the metric. */
-static int add_run(struct making *making, unsigned i, bool *inclusive, struct pf_error *error)
+static int add_run(struct making *making, unsigned i, struct pf_pass *pass, bool *inclusive,
+                   struct pf_error *error)
 {
     const struct pf_member *member = &making->members->members[i];
     struct pf_aggregate *aggregate = NULL;
     struct pf_error failure = {0};
-    struct pf_live *live = pf_runs_member(making->fs, member->path, &member->found, &aggregate, &failure);
+    struct pf_live *live = pf_part_open(making->fs, member->path, &member->found, pass, &aggregate, &failure);
     int metric = aggregate ? find_metric(pf_live_profile(live), making->metric) : -1, result = 0;
-    if (!live && pf_is_lack(failure.code)) {
+    if (!live && pf_part_is_hindered(&failure)) {
         *error = failure;
         result = -1;
     } else if (metric >= 0 && making->n < making->metric->runs) {
@@ -405,6 +292,14 @@ static int add_values(struct making *making, struct pf_store *store, const struc
     return result;
 }
 
+/* Offers what holds a value to the picture. */
+static int draw_change(struct making *making, const struct pf_change *change, struct pf_error *error)
+{
+    for (unsigned run = 0; run < making->n; run++)
+        making->drawn[run] = change->values[run].there ? pf_figure_double(&change->values[run]) : (double)NAN;
+    return change->runs ? pf_runs_picture_add(making->picture, &change->name, making->drawn, error) : 0;
+}
+
 static const char changes_head[] = "first,last,change,change_percent,min,mean,max,stddev,runs,since,name\n";
 
 static int write_functions(struct making *making, struct pf_store *store, bool inclusive,
@@ -412,11 +307,16 @@ static int write_functions(struct making *making, struct pf_store *store, bool i
 {
     struct pf_change change;
     int more;
-    if (begin(making, PF_RUNS_FUNCTIONS, changes_head, error))
+    making->drawn = calloc(making->n + 1, sizeof *making->drawn);
+    if (!making->drawn)
+        return pf_fail_memory(error);
+    making->picture =
+        pf_runs_picture_new(making->metric->name, making->metric->unit, making->runs, making->n, error);
+    if (!making->picture || begin(making, PF_RUNS_FUNCTIONS, changes_head, error))
         return -1;
     while ((more = pf_series_next(making->functions, &change, error)) > 0) {
         add_change(making, &change);
-        if (pf_changes_note(&making->changes, &change, error) ||
+        if (pf_changes_note(&making->changes, &change, error) || draw_change(making, &change, error) ||
             add_values(making, store, &change, inclusive, error) || flush(making, FLUSH, error))
             return -1;
     }
@@ -473,17 +373,29 @@ static int write_changes(struct making *making, struct pf_error *error)
     return end(making, PF_RUNS_CHANGES, error);
 }
 
+static int write_picture(struct making *making, struct pf_error *error)
+{
+    struct pf_lines *lines = pf_runs_picture_lines(making->picture, error);
+    int more = lines ? begin(making, PF_RUNS_PICTURE, "", error) : -1;
+    for (more = more ? more : 1; more > 0;)
+        more = lines->ops->next(lines, &making->out, error);
+    if (lines)
+        lines->ops->close(lines);
+    return more ? -1 : end(making, PF_RUNS_PICTURE, error);
+}
+
 static int make_texts(struct making *making, struct pf_pass *pass, struct pf_error *error)
 {
     bool inclusive = false;
     struct pf_store *store = pf_store_new(making->fs->options.profile.cache / 4);
     int result = store ? 0 : pf_fail_memory(error);
     for (unsigned i = 0; i < making->members->n && !result; i++)
-        result = pf_pass_step(pass, i, making->members->n, error) || add_run(making, i, &inclusive, error);
+        result =
+            pf_pass_step(pass, i, making->members->n, error) || add_run(making, i, pass, &inclusive, error);
     if (!result)
         result = write_functions(making, store, inclusive, error) || write_values(making, store, error) ||
                  write_contexts(making, error) || write_changes(making, error) ||
-                 pf_store_settle(making->texts->store, error);
+                 write_picture(making, error) || pf_store_settle(making->texts->store, error);
     pf_store_free(store);
     return result ? -1 : 0;
 }
@@ -505,6 +417,8 @@ int pf_runs_make(struct pf_fs *fs, const struct pf_members *members, const struc
     pf_series_free(making.functions);
     pf_series_free(making.contexts);
     pf_changes_free(&making.changes);
+    pf_runs_picture_free(making.picture);
+    free(making.drawn);
     pf_buf_free(&making.values);
     pf_buf_free(&making.out);
     free(making.runs);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -12,34 +11,42 @@
 
 /*
  * runs/: what the profiles of one folder of SOURCE have in common. Each is a snapshot with a number of its own, which it
- * has in the place of a profile's instance; when it is older than this and its members have changed, the next look-up
- * gives another.
+ * has in the place of a profile's instance; when it is older than fs->snapshot_seconds and its members have changed, the next look-up
+ * gives another. What it holds is made when it is asked for: a list of metrics, a summary, the texts of each metric.
  */
-enum { SECONDS = 10, SNAPSHOTS_MOST = 256, HELD_MOST = 64 << 20 /* bytes of texts of all of them */ };
+enum { SNAPSHOTS_MOST = 256, HELD_MOST = 64 << 20 /* bytes of texts of all of them */ };
 
-/* What stands in it, by number. From METRIC on: a folder for each metric, and its tables. */
-enum node { TOP, INFO, OVERVIEW, SUMMARY, CHANGES, PRIMARY, LINK, METRIC, METRIC_NODES = 8 };
+/*
+ * What stands in it, by number. From METRIC on, for each metric: its folder in changes/, its texts, its folder in export/.
+ */
+enum node { TOP, INFO, OVERVIEW, SUMMARY, CHANGES, PRIMARY, LINK, EXPORT, METRIC, METRIC_NODES = 8 };
+enum { CHANGES_DIR, TEXT, EXPORT_DIR = TEXT + PF_RUNS_TABLES };
 
 struct pf_runs {
     uint32_t id;
     uint64_t folder; /* the entry it stands in */
     char *path;      /* of that below SOURCE */
     struct pf_members members;
+    uint64_t state;  /* of these; */
+    bool inside;     /* also of what is in those that are directories: something was read of them */
     bool everybodys; /* everybody may read all members */
     uint64_t looked; /* monotonic seconds */
     unsigned uses;   /* under way; it is freed with the last one once it is replaced */
     bool replaced;
     struct pf_error failure;
-    bool overviewed;
-    struct pf_overview overview;
-    struct pf_runs_texts *texts; /* one a metric */
-    uint64_t held;               /* bytes of them */
+    struct pf_job *job; /* that makes something of it; not held */
+    bool listed, summarised;
+    struct pf_shared_metrics metrics; /* once it is listed */
+    struct pf_runs_texts *texts;      /* one a metric */
+    struct pf_buf summary;
+    uint64_t held; /* bytes of texts */
 };
 
 static const char *const tables[] = {[PF_RUNS_FUNCTIONS] = "function_changes.csv",
                                      [PF_RUNS_VALUES] = "function_values.csv",
                                      [PF_RUNS_CONTEXTS] = "context_changes.csv",
-                                     [PF_RUNS_CHANGES] = "changes.txt"};
+                                     [PF_RUNS_CHANGES] = "changes.txt",
+                                     [PF_RUNS_PICTURE] = "runs.svg"};
 
 bool pf_runs_is(uint64_t ino)
 {
@@ -56,7 +63,7 @@ static uint32_t metric_of(uint32_t node)
     return (node - METRIC) / METRIC_NODES;
 }
 
-/* Of a metric's node: 0 is its folder, else the table's number and 1. */
+/* Of a metric's node: CHANGES_DIR, EXPORT_DIR, or from TEXT on its texts. */
 static uint32_t part_of(uint32_t node)
 {
     return (node - METRIC) % METRIC_NODES;
@@ -64,8 +71,9 @@ static uint32_t part_of(uint32_t node)
 
 static bool is_folder(uint32_t node)
 {
-    return is_metric(node) ? part_of(node) == 0
-                           : node == TOP || node == OVERVIEW || node == CHANGES || node == PRIMARY;
+    return is_metric(node)
+               ? part_of(node) == CHANGES_DIR || part_of(node) == EXPORT_DIR
+               : node == TOP || node == OVERVIEW || node == CHANGES || node == PRIMARY || node == EXPORT;
 }
 
 /* ---- life --------------------------------------------------------------------------------------- */
@@ -73,7 +81,7 @@ static bool is_folder(uint32_t node)
 /* Those of all metrics; handles keep theirs. */
 static void free_texts(struct pf_runs *runs)
 {
-    for (size_t m = 0; runs->texts && m < runs->overview.n; m++) {
+    for (size_t m = 0; runs->texts && m < runs->metrics.n; m++) {
         pf_store_free(runs->texts[m].store);
         runs->texts[m].store = NULL;
     }
@@ -84,8 +92,8 @@ static void free_runs(struct pf_runs *runs)
 {
     free_texts(runs);
     free(runs->texts);
-    if (runs->overviewed)
-        pf_overview_free(&runs->overview);
+    pf_shared_free(&runs->metrics);
+    pf_buf_free(&runs->summary);
     pf_members_free(&runs->members);
     free(runs->path);
     free(runs);
@@ -116,14 +124,15 @@ static bool is_fresh(struct pf_fs *fs, struct pf_runs *runs)
     struct pf_members members = {0};
     uint64_t now = pf_monotonic_seconds();
     pthread_mutex_lock(&fs->lock);
-    bool old = now - runs->looked > SECONDS;
+    bool old = now - runs->looked >= fs->snapshot_seconds, inside = runs->inside;
+    uint64_t state = runs->state;
     pthread_mutex_unlock(&fs->lock);
     if (!old)
         return true;
     struct pf_folder *folder = pf_folder_open(fs->top, *runs->path ? runs->path : ".");
     int result = folder ? pf_members_list(fs, folder, runs->path, &members) : errno;
     pf_folder_free(folder);
-    bool same = pf_is_lack(result) || (!result && members.state == runs->members.state);
+    bool same = pf_is_lack(result) || (!result && pf_members_state(fs, &members, inside) == state);
     pf_members_free(&members);
     pthread_mutex_lock(&fs->lock);
     runs->looked = now;
@@ -172,6 +181,7 @@ static struct pf_runs *new_runs(struct pf_fs *fs, uint64_t folder, const char *p
     *runs = (struct pf_runs){.folder = folder,
                              .path = copy,
                              .members = *members,
+                             .state = pf_members_state(fs, members, false),
                              .everybodys = true,
                              .looked = pf_monotonic_seconds(),
                              .uses = 1};
@@ -239,21 +249,48 @@ struct task {
     uint32_t wanted;
 };
 
-static int make_overview(struct task *task, struct pf_pass *pass, struct pf_error *error)
+/* From now on it matters what is in members that are directories. */
+static void look_inside(struct task *task)
 {
-    struct pf_overview overview;
     struct pf_runs *runs = task->runs;
-    if (pf_overview_make(task->fs, &runs->members, pass, &overview, error))
+    if (runs->inside) /* jobs alone change it, one at a time */
+        return;
+    uint64_t state = pf_members_state(task->fs, &runs->members, true);
+    pthread_mutex_lock(&task->fs->lock);
+    runs->state = state;
+    runs->inside = true;
+    pthread_mutex_unlock(&task->fs->lock);
+}
+
+static int make_list(struct task *task, struct pf_pass *pass, struct pf_error *error)
+{
+    struct pf_shared_metrics metrics;
+    struct pf_runs *runs = task->runs;
+    if (pf_shared_find(task->fs, &runs->members, pass, &metrics, error))
         return -1;
-    struct pf_runs_texts *texts = calloc(overview.n + 1, sizeof *texts);
+    struct pf_runs_texts *texts = calloc(metrics.n + 1, sizeof *texts);
     if (!texts) {
-        pf_overview_free(&overview);
+        pf_shared_free(&metrics);
         return pf_fail_memory(error);
     }
     pthread_mutex_lock(&task->fs->lock);
-    runs->overview = overview;
+    runs->metrics = metrics;
     runs->texts = texts;
-    runs->overviewed = true;
+    runs->listed = true;
+    pthread_mutex_unlock(&task->fs->lock);
+    return 0;
+}
+
+static int make_summary(struct task *task, struct pf_pass *pass, struct pf_error *error)
+{
+    struct pf_buf summary = {0};
+    if (pf_runs_summary(task->fs, &task->runs->members, pass, &summary, error)) {
+        pf_buf_free(&summary);
+        return -1;
+    }
+    pthread_mutex_lock(&task->fs->lock);
+    task->runs->summary = summary;
+    task->runs->summarised = true;
     pthread_mutex_unlock(&task->fs->lock);
     return 0;
 }
@@ -263,7 +300,7 @@ static int make_metric(struct task *task, struct pf_pass *pass, struct pf_error 
     struct pf_runs *runs = task->runs;
     uint32_t m = metric_of(task->wanted);
     struct pf_runs_texts texts;
-    if (pf_runs_make(task->fs, &runs->members, &runs->overview.metrics[m], pass, &texts, error))
+    if (pf_runs_make(task->fs, &runs->members, &runs->metrics.metrics[m], pass, &texts, error))
         return -1;
     pthread_mutex_lock(&task->fs->lock);
     runs->texts[m] = texts;
@@ -277,7 +314,10 @@ static int make_metric(struct task *task, struct pf_pass *pass, struct pf_error 
 static int run_task(void *arg, struct pf_pass *pass, struct pf_error *error)
 {
     struct task *task = arg;
-    int result = is_metric(task->wanted) ? make_metric(task, pass, error) : make_overview(task, pass, error);
+    look_inside(task);
+    int result = is_metric(task->wanted)   ? make_metric(task, pass, error)
+                 : task->wanted == SUMMARY ? make_summary(task, pass, error)
+                                           : make_list(task, pass, error);
     if (result && error->code != ECANCELED) {
         pthread_mutex_lock(&task->fs->lock);
         task->runs->failure = *error;
@@ -291,13 +331,13 @@ static void task_over(void *arg, struct pf_job *job, const struct pf_error *erro
     struct task *task = arg;
     (void)job, (void)error;
     pthread_mutex_lock(&task->fs->lock);
-    task->fs->spanning = NULL;
+    task->runs->job = NULL;
     pthread_mutex_unlock(&task->fs->lock);
     put(task->fs, task->runs);
     free(task);
 }
 
-/* Starts a job, or joins the one that spans profiles now, whatever that makes: then it is asked again. With fs->lock held. */
+/* Starts a job, or joins the one that runs for it, whatever that makes: then it is asked again. With fs->lock held. */
 static int start(struct pf_fs *fs, struct pf_runs *runs, uint32_t wanted, struct pf_job **job)
 {
     if (runs->failure.code) {
@@ -305,8 +345,8 @@ static int start(struct pf_fs *fs, struct pf_runs *runs, uint32_t wanted, struct
         runs->failure.code = 0; /* told once; the next one tries again */
         return code;
     }
-    if (fs->spanning) {
-        *job = pf_job_hold(fs->spanning);
+    if (runs->job) {
+        *job = pf_job_hold(runs->job);
         return PF_PARKED;
     }
     struct task *task = malloc(sizeof *task);
@@ -314,7 +354,7 @@ static int start(struct pf_fs *fs, struct pf_runs *runs, uint32_t wanted, struct
         return ENOMEM;
     *task = (struct task){fs, runs, wanted};
     runs->uses++;
-    *job = fs->spanning = pf_job_start(fs->core.pool, "runs of a folder", run_task, task_over, task);
+    *job = runs->job = pf_job_start(fs->core.pool, "runs of a folder", run_task, task_over, task);
     if (*job)
         return PF_PARKED;
     runs->uses--;
@@ -329,11 +369,13 @@ static int need(struct pf_fs *fs, struct pf_runs *runs, uint32_t node, struct pf
     if (node == TOP || node == INFO || node == OVERVIEW)
         return 0;
     pthread_mutex_lock(&fs->lock);
-    if (!runs->overviewed)
-        result = start(fs, runs, OVERVIEW, job);
-    else if (is_metric(node) && (metric_of(node) >= runs->overview.n || part_of(node) > PF_RUNS_TABLES))
+    if (node == SUMMARY)
+        result = runs->summarised ? 0 : start(fs, runs, SUMMARY, job);
+    else if (!runs->listed)
+        result = start(fs, runs, CHANGES, job);
+    else if (is_metric(node) && (metric_of(node) >= runs->metrics.n || part_of(node) > EXPORT_DIR))
         result = ENOENT;
-    else if (is_metric(node) && part_of(node) && !runs->texts[metric_of(node)].store)
+    else if (is_metric(node) && !is_folder(node) && !runs->texts[metric_of(node)].store)
         result = start(fs, runs, node, job);
     pthread_mutex_unlock(&fs->lock);
     return result;
@@ -358,10 +400,10 @@ static bool small_text(struct pf_runs *runs, uint32_t node, struct pf_buf *out)
     if (node == INFO)
         add_info(runs, out);
     else if (node == SUMMARY)
-        pf_buf_add(out, runs->overview.summary.data, runs->overview.summary.size);
-    else if (node == LINK && runs->overview.primary >= 0) {
+        pf_buf_add(out, runs->summary.data, runs->summary.size);
+    else if (node == LINK && runs->metrics.primary >= 0) {
         pf_buf_str(out, "../changes/");
-        pf_buf_str(out, runs->overview.metrics[runs->overview.primary].dir);
+        pf_buf_str(out, runs->metrics.metrics[runs->metrics.primary].dir);
     }
     return !is_metric(node);
 }
@@ -372,7 +414,7 @@ static uint64_t size_of(struct pf_runs *runs, uint32_t node)
     if (is_folder(node))
         return 0;
     if (is_metric(node))
-        return runs->texts[metric_of(node)].tables[part_of(node) - 1].size;
+        return runs->texts[metric_of(node)].tables[part_of(node) - TEXT].size;
     small_text(runs, node, &text);
     uint64_t size = text.size;
     pf_buf_free(&text);
@@ -413,25 +455,27 @@ static bool entry_of(const struct pf_runs *runs, uint32_t folder, uint64_t i, co
     static const struct {
         uint32_t folder, node;
         const char *name;
-    } fixed[] = {{TOP, INFO, "info.txt"},
-                 {TOP, OVERVIEW, "overview"},
-                 {TOP, CHANGES, "changes"},
-                 {TOP, PRIMARY, "primary"},
-                 {OVERVIEW, SUMMARY, "profiles_summary.csv"}};
+    } fixed[] = {{TOP, INFO, "info.txt"},   {TOP, OVERVIEW, "overview"},
+                 {TOP, CHANGES, "changes"}, {TOP, PRIMARY, "primary"},
+                 {TOP, EXPORT, "export"},   {OVERVIEW, SUMMARY, "profiles_summary.csv"}};
     for (size_t f = 0; f < sizeof fixed / sizeof *fixed; f++)
         if (fixed[f].folder == folder && i-- == 0) {
             *name = fixed[f].name;
             *node = fixed[f].node;
             return true;
         }
-    bool linked = folder == PRIMARY && i == 0 && runs->overview.primary >= 0;
-    bool metric = folder == CHANGES && i < runs->overview.n;
-    bool table = is_metric(folder) && i < PF_RUNS_TABLES;
-    *name = linked ? "metric" : metric ? runs->overview.metrics[i].dir : table ? tables[i] : NULL;
-    *node = linked   ? LINK
-            : metric ? METRIC + (uint32_t)i * METRIC_NODES
-            : table  ? folder + 1 + (uint32_t)i
-                     : 0;
+    *name = NULL;
+    if (folder == PRIMARY && i == 0 && runs->metrics.primary >= 0) {
+        *name = "metric";
+        *node = LINK;
+    } else if ((folder == CHANGES || folder == EXPORT) && i < runs->metrics.n) {
+        *name = runs->metrics.metrics[i].dir;
+        *node = METRIC + (uint32_t)i * METRIC_NODES + (folder == CHANGES ? CHANGES_DIR : EXPORT_DIR);
+    } else if (is_metric(folder) && (part_of(folder) == EXPORT_DIR ? i == 0 : i < PF_RUNS_PICTURE)) {
+        unsigned text = part_of(folder) == EXPORT_DIR ? PF_RUNS_PICTURE : (unsigned)i;
+        *name = tables[text];
+        *node = folder - part_of(folder) + TEXT + text;
+    }
     return *name != NULL;
 }
 
@@ -499,8 +543,7 @@ int pf_runs_getattr(struct pf_fs *fs, uint64_t ino, struct pf_attr *attr, struct
     struct pf_runs *runs = enter(fs, ino);
     if (!runs)
         return ESTALE;
-    int result =
-        (uint32_t)ino == CHANGES || (uint32_t)ino == PRIMARY ? 0 : need(fs, runs, (uint32_t)ino, job);
+    int result = is_folder((uint32_t)ino) ? 0 : need(fs, runs, (uint32_t)ino, job);
     if (!result)
         fill_attr(runs, (uint32_t)ino, attr);
     put(fs, runs);
@@ -549,8 +592,8 @@ int pf_runs_open(struct pf_fs *fs, uint64_t ino, char **bytes, struct pf_store *
         *size = small.size - 1;
     } else if (!result) {
         const struct pf_runs_texts *texts = &runs->texts[metric_of(node)];
-        *base = texts->tables[part_of(node) - 1].offset;
-        *size = texts->tables[part_of(node) - 1].size;
+        *base = texts->tables[part_of(node) - TEXT].offset;
+        *size = texts->tables[part_of(node) - TEXT].size;
         *text = pf_store_hold(texts->store);
     }
     put(fs, runs);

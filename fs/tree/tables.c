@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -10,8 +9,6 @@
 #include "fs/runs/archive.h"
 
 /* .profilefs/tables: a snapshot of all profiles, which is looked at again when a name in it is looked up. */
-
-enum { SECONDS = 10 };
 
 /* Each snapshot has its own number, and each of its tables one of these: its bytes never change. */
 enum { TABLES_A_NUMBER = 4 };
@@ -27,6 +24,7 @@ struct pf_tables {
     uint64_t looked; /* monotonic seconds */
     struct pf_archive archive;
     struct pf_error failure;
+    struct pf_job *job; /* that makes them; not held */
 };
 
 uint64_t pf_tables_ino(void)
@@ -78,7 +76,7 @@ static void tables_over(void *arg, struct pf_job *job, const struct pf_error *er
     struct pf_fs *fs = arg;
     (void)job, (void)error;
     pthread_mutex_lock(&fs->lock);
-    fs->spanning = NULL;
+    fs->tables->job = NULL;
     pthread_mutex_unlock(&fs->lock);
 }
 
@@ -93,13 +91,13 @@ static int need_tables(struct pf_fs *fs, struct pf_job **job)
         tables->failure.code = 0; /* told once; the next one tries again */
         return code;
     }
-    if (tables->number && pf_monotonic_seconds() - tables->looked <= SECONDS)
+    if (tables->number && pf_monotonic_seconds() - tables->looked < fs->snapshot_seconds)
         return 0;
-    if (fs->spanning) {
-        *job = pf_job_hold(fs->spanning);
+    if (tables->job) {
+        *job = pf_job_hold(tables->job);
         return PF_PARKED;
     }
-    *job = fs->spanning = pf_job_start(fs->core.pool, "tables of all profiles", run_tables, tables_over, fs);
+    *job = tables->job = pf_job_start(fs->core.pool, "tables of all profiles", run_tables, tables_over, fs);
     return *job ? PF_PARKED : ENOMEM;
 }
 

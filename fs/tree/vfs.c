@@ -16,6 +16,9 @@
  * profile shows, whose numbers are never used for anything else. Both are re-checked at every open. */
 static const double SOURCE_SECONDS = 1, VERSION_SECONDS = 10;
 
+/* How long what spans profiles is taken for what they are now. */
+enum { SNAPSHOT_SECONDS = 10 };
+
 /* ---- opening and closing ------------------------------------------------------------------------ */
 
 /* SOURCE may be a symbolic link, and may be one profile: then the folder it stands in is opened. */
@@ -89,6 +92,7 @@ struct pf_fs *pf_fs_new(const char *source, const struct pf_fs_options *options,
     fs->root = -1;
     fs->options = *options;
     fs->started = pf_monotonic_seconds();
+    fs->snapshot_seconds = SNAPSHOT_SECONDS;
     fs->core.options = options->profile;
     fs->core.cache_folder = options->cache_folder;
     if (options->db_folder)

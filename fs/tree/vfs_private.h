@@ -125,12 +125,11 @@ struct pf_fs {
     struct pf_probe_memo *memo;
 
     struct pf_listing *listing; /* control.c */
+    uint64_t snapshot_seconds;  /* how long what spans profiles is believed before their times are looked at again */
     struct pf_tables *tables;   /* tables.c */
     struct pf_map runs;         /* runs.c: snapshots by number */
     struct pf_map runs_of;      /* and by the entry of the folder they stand in */
     uint32_t next_runs;
-    /* What spans profiles waits for their passes on a thread of its own kind, so there is one at a time. Not held. */
-    struct pf_job *spanning;
 };
 
 /* ---- entries.c ---------------------------------------------------------------------------------- */

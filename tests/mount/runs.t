@@ -15,7 +15,7 @@ r=$mnt/nightly/runs
 is "$(ls "$mnt/nightly" | tail -n 1)" runs "a folder of several profiles has runs/"
 is "$(ls "$mnt/one")" run1.folded "a folder of one has none"
 is "$(cat "$mnt/taken/runs")" mine "a real entry of that name wins"
-is "$(ls "$r" | tr '\n' ' ')" "changes info.txt overview primary " "what stands in it"
+is "$(ls "$r" | tr '\n' ' ')" "changes export info.txt overview primary " "what stands in it"
 is "$(tail -n +2 "$r/overview/profiles_summary.csv" | cut -d, -f1 | tr '\n' ' ')" \
     "run1.folded run2.folded run3.folded run9.folded run10.folded run11.folded " "runs are ordered as ls -v orders"
 is "$(readlink "$r/primary/metric")" ../changes/samples "primary/metric leads to the metric that is primary in most"

@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: MIT */
+#include "fs/runs/members.h"
+
+#include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "formats/kit/hash.h"
+
+/* ---- the order of names ------------------------------------------------------------------------- */
+
+/* What a character outside numbers sorts by: `~` before the end, letters before other characters. */
+static int order_of(const char *at, const char *end)
+{
+    unsigned char c = at < end ? (unsigned char)*at : 0;
+    return !c || isdigit(c) ? 0 : c == '~' ? -1 : isalpha(c) ? c : c + 256;
+}
+
+static int compare_parts(const char *a, const char *a_end, const char *b, const char *b_end)
+{
+    while (a < a_end || b < b_end) {
+        int first = 0;
+        while ((a < a_end && !isdigit((unsigned char)*a)) || (b < b_end && !isdigit((unsigned char)*b))) {
+            int x = order_of(a, a_end), y = order_of(b, b_end);
+            if (x != y)
+                return x - y;
+            a++;
+            b++;
+        }
+        while (a < a_end && *a == '0')
+            a++;
+        while (b < b_end && *b == '0')
+            b++;
+        for (; a < a_end && b < b_end && isdigit((unsigned char)*a) && isdigit((unsigned char)*b); a++, b++)
+            if (!first)
+                first = *a - *b;
+        if (a < a_end && isdigit((unsigned char)*a))
+            return 1;
+        if (b < b_end && isdigit((unsigned char)*b))
+            return -1;
+        if (first)
+            return first;
+    }
+    return 0;
+}
+
+/* Where the suffixes begin: parts of a point, a letter or `~`, and letters, digits and `~`. */
+static const char *suffix_of(const char *name)
+{
+    const char *suffix = name + strlen(name), *at = suffix;
+    while (at > name) {
+        const char *dot = at;
+        while (dot > name && (isalnum((unsigned char)dot[-1]) || dot[-1] == '~'))
+            dot--;
+        if (dot == name || dot[-1] != '.' || dot == at || isdigit((unsigned char)*dot))
+            break;
+        at = suffix = dot - 1;
+    }
+    return suffix;
+}
+
+int pf_compare_versions(const char *a, const char *b)
+{
+    if ((*a == '.') != (*b == '.'))
+        return *a == '.' ? -1 : 1;
+    int result = compare_parts(a, suffix_of(a), b, suffix_of(b));
+    if (!result)
+        result = compare_parts(a, a + strlen(a), b, b + strlen(b));
+    return result ? result : strcmp(a, b);
+}
+
+/* ---- members ------------------------------------------------------------------------------------ */
+
+static int by_version(const void *a, const void *b)
+{
+    return pf_compare_versions(((const struct pf_member *)a)->name, ((const struct pf_member *)b)->name);
+}
+
+/* 0, also of what is no member; else an errno value. */
+static int note_entry(struct pf_fs *fs, const struct pf_folder *folder, const char *path, const char *name,
+                      struct pf_members *members)
+{
+    struct pf_found found = {0};
+    struct pf_error error;
+    int code = pf_classify(fs, folder, name, &found);
+    if (code || found.type != PF_ENTRY_PROFILE)
+        return pf_is_lack(code) ? code : 0;
+    if (found.driver->beside || members->n == PF_MEMBERS_MOST)
+        return ENOENT;
+    struct pf_member *grown = realloc(members->members, (members->n + 1) * sizeof *grown);
+    if (!grown)
+        return pf_fail_memory(&error), ENOMEM;
+    members->members = grown;
+    struct pf_member *member = &grown[members->n];
+    *member = (struct pf_member){.found = found};
+    if (asprintf(&member->path, "%s%s%s", path, *path ? "/" : "", name) < 0)
+        return ENOMEM;
+    member->name = strrchr(member->path, '/') ? strrchr(member->path, '/') + 1 : member->path;
+    members->n++;
+    return 0;
+}
+
+struct listing {
+    struct pf_fs *fs;
+    const struct pf_folder *folder;
+    const char *path;
+    struct pf_members *members;
+    int result;
+};
+
+static int list_entry(void *arg, const char *name, unsigned char type)
+{
+    struct listing *listing = arg;
+    (void)type;
+    listing->result = note_entry(listing->fs, listing->folder, listing->path, name, listing->members);
+    return listing->result;
+}
+
+int pf_members_list(struct pf_fs *fs, const struct pf_folder *folder, const char *path,
+                    struct pf_members *members)
+{
+    *members = (struct pf_members){0};
+    struct listing listing = {fs, folder, path, members, 0};
+    const char *beside;
+    for (size_t i = 0; !listing.result && (beside = pf_beside_name(i)); i++)
+        listing.result = note_entry(fs, folder, path, beside, members);
+    int result = listing.result ? 0 : pf_folder_list(folder, list_entry, &listing);
+    if (listing.result)
+        result = listing.result;
+    if (!result && members->n < 2)
+        result = ENOENT;
+    if (result) {
+        pf_members_free(members);
+        return result;
+    }
+    qsort(members->members, members->n, sizeof *members->members, by_version);
+    return 0;
+}
+
+void pf_members_free(struct pf_members *members)
+{
+    for (unsigned i = 0; i < members->n; i++)
+        free(members->members[i].path);
+    free(members->members);
+    *members = (struct pf_members){0};
+}
+
+/* ---- changes ------------------------------------------------------------------------------------ */
+
+enum { INSIDE_MOST = 4096, INSIDE_DEPTH = 4 };
+
+static uint64_t note(uint64_t state, const char *name, const struct stat *st)
+{
+    const uint64_t numbers[] = {st->st_dev,
+                                st->st_ino,
+                                (uint64_t)st->st_size,
+                                (uint64_t)st->st_mtim.tv_sec,
+                                (uint64_t)st->st_mtim.tv_nsec,
+                                (uint64_t)st->st_ctim.tv_sec,
+                                (uint64_t)st->st_ctim.tv_nsec};
+    return pf_hash(pf_hash(state, name, strlen(name)), numbers, sizeof numbers);
+}
+
+struct inside {
+    const struct pf_folder *folder;
+    unsigned depth, left; /* entries */
+    uint64_t state;
+};
+
+/* Of a folder's entries, in whatever order they come. */
+static int note_inside(void *arg, const char *name, unsigned char type)
+{
+    struct inside *inside = arg;
+    struct stat st;
+    (void)type;
+    if (!inside->left)
+        return 1;
+    inside->left--;
+    if (pf_folder_stat(inside->folder, name, &st))
+        return 0;
+    inside->state += note(0, name, &st);
+    struct pf_folder *below =
+        S_ISDIR(st.st_mode) && inside->depth ? pf_folder_open(inside->folder, name) : NULL;
+    struct inside deeper = {below, inside->depth - 1, inside->left, 0};
+    if (below) {
+        pf_folder_list(below, note_inside, &deeper);
+        inside->left = deeper.left;
+        inside->state += pf_hash(deeper.state, name, strlen(name));
+    }
+    pf_folder_free(below);
+    return 0;
+}
+
+uint64_t pf_member_state(struct pf_fs *fs, uint64_t state, const char *path, const struct pf_found *found,
+                         bool look_inside)
+{
+    state = note(state, path, &found->st);
+    if (!look_inside || !S_ISDIR(found->st.st_mode) || found->driver->beside)
+        return state;
+    struct pf_folder *folder = pf_folder_open(fs->top, path);
+    struct inside inside = {folder, INSIDE_DEPTH, INSIDE_MOST, 0};
+    if (folder)
+        pf_folder_list(folder, note_inside, &inside);
+    pf_folder_free(folder);
+    return pf_hash(state, &inside.state, sizeof inside.state);
+}
+
+uint64_t pf_members_state(struct pf_fs *fs, const struct pf_members *members, bool look_inside)
+{
+    uint64_t state = 0;
+    for (unsigned i = 0; i < members->n; i++)
+        state = pf_member_state(fs, state, members->members[i].path, &members->members[i].found, look_inside);
+    return state;
+}

@@ -1,0 +1,304 @@
+/* SPDX-License-Identifier: MIT */
+#include "fs/runs/part.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "fs/profile/cachefile.h"
+#include "fs/profile/model_text.h"
+#include "fs/profile/names.h"
+#include "fs/sums/aggregate_private.h"
+#include "fs/text/csv.h"
+
+/* Larger parts are made anew rather than kept. */
+enum { KEPT_MAX = 1 << 20 };
+
+void pf_part_free(struct pf_part *part)
+{
+    pf_buf_free(&part->metrics);
+    pf_buf_free(&part->summary);
+    for (size_t r = 0; r < PF_PART_ROWS; r++)
+        pf_buf_free(&part->rows[r]);
+    *part = (struct pf_part){.metrics = {0}};
+}
+
+/* ---- making ------------------------------------------------------------------------------------- */
+
+static void add_cells(struct pf_buf *out, const struct pf_cell *cells, size_t n)
+{
+    for (size_t c = 0; c < n; c++) {
+        if (c)
+            pf_buf_char(out, ',');
+        pf_csv_cell(out, &cells[c]);
+    }
+}
+
+static int primary_of(const struct pf_profile *profile)
+{
+    return pf_primary_metric(profile->metrics, profile->n_metrics, profile->options->metric);
+}
+
+static void add_metrics(struct pf_live *live, struct pf_buf *out)
+{
+    const struct pf_profile *profile = pf_live_profile(live);
+    if (!profile->partitions.plural)
+        return;
+    for (uint32_t m = 0; m < profile->n_metrics; m++) {
+        char dir[PF_NAME_MAX + 1];
+        const struct pf_metric *metric = &profile->metrics[m];
+        pf_dirname(pf_live_names(live, PF_NAMED_METRICS), m, dir);
+        pf_buf_char(out, (int)m == primary_of(profile) ? 'p' : 'm');
+        pf_buf_add(out, metric->name, strlen(metric->name) + 1);
+        pf_buf_add(out, metric->unit, strlen(metric->unit) + 1);
+        pf_buf_add(out, dir, strlen(dir) + 1);
+    }
+}
+
+/* The rows of warnings.csv; *worst: the worst severity, absent if nothing is wrong. */
+static void add_warnings(struct pf_live *live, struct pf_buf *out, struct pf_cell *worst)
+{
+    static const char *const severities[] = {"warning", "error", "fatal"};
+    struct pf_buf scratch = {0};
+    int most = -1;
+    for (uint64_t i = 0; i < pf_warning_count(live); i++) {
+        struct pf_cell it[PF_WARNING_COLUMNS];
+        pf_warning_cells(live, i, it, &scratch);
+        for (int s = most + 1; s < 3; s++)
+            if (it[2].size == strlen(severities[s]) && !memcmp(it[2].text, severities[s], it[2].size))
+                most = s;
+        add_cells(out, it, PF_WARNING_COLUMNS - 1);
+        pf_buf_add(out, ",\0,", 3);
+        add_cells(out, &it[PF_WARNING_COLUMNS - 1], 1);
+        pf_buf_char(out, '\n');
+    }
+    *worst = most < 0 ? pf_absent() : pf_string(severities[most]);
+    out->failed |= scratch.failed;
+    pf_buf_free(&scratch);
+}
+
+static void add_functions(const struct pf_profile *profile, unsigned primary,
+                          const struct pf_arranged *functions, struct pf_buf *out)
+{
+    for (size_t i = 0; i < functions->n_functions; i++) {
+        struct pf_cell it[PF_FUNCTION_COLUMNS];
+        pf_function_cells(profile, functions, i, it);
+        const struct pf_cell cells[] = {pf_string(profile->driver->name),
+                                        pf_string(profile->metrics[primary].name),
+                                        it[PF_FUNCTION_UNIT],
+                                        it[PF_FUNCTION_EXCLUSIVE],
+                                        it[PF_FUNCTION_INCLUSIVE],
+                                        it[PF_FUNCTION_EXCLUSIVE_PERCENT],
+                                        it[PF_FUNCTION_NAME]};
+        add_cells(out, cells, sizeof cells / sizeof *cells);
+        pf_buf_add(out, ",\0\n", 3);
+    }
+}
+
+/* Of a profile without measurements, the aggregate is NULL. */
+static int make(struct pf_live *live, struct pf_aggregate *aggregate, struct pf_part *part,
+                struct pf_error *error)
+{
+    const struct pf_profile *profile = pf_live_profile(live);
+    int primary = aggregate ? primary_of(profile) : -1;
+    const struct pf_metric *metric = primary >= 0 ? &profile->metrics[primary] : NULL;
+    struct pf_arranged *functions = NULL;
+    if (metric && !(functions = pf_arranged_get(aggregate, (unsigned)primary, PF_BY_FUNCTION, error)))
+        return -1;
+    pf_int128 wide;
+    struct pf_cell worst, first[PF_FUNCTION_COLUMNS] = {0};
+    if (metric && pf_adds_up(metric) && functions->n_functions)
+        pf_function_cells(profile, functions, 0, first);
+    add_metrics(live, &part->metrics);
+    add_warnings(live, &part->rows[PF_PART_WARNINGS], &worst);
+    const struct pf_cell cells[] = {
+        aggregate ? pf_uint(pf_rows_count(profile->partitions.items)) : pf_absent(),
+        aggregate ? pf_uint(profile->contexts->count) : pf_absent(),
+        metric ? pf_string(metric->name) : pf_absent(),
+        metric ? pf_string(metric->unit) : pf_absent(),
+        metric ? pf_aggregate_total(aggregate, (unsigned)primary, &wide) : pf_absent(),
+        first[PF_FUNCTION_EXCLUSIVE_PERCENT],
+        pf_uint(pf_warning_count(live)),
+        worst,
+        first[PF_FUNCTION_NAME]};
+    add_cells(&part->summary, cells, sizeof cells / sizeof *cells);
+    if (functions) {
+        add_functions(profile, (unsigned)primary, functions, &part->rows[PF_PART_FUNCTIONS]);
+        pf_arranged_put(aggregate, functions);
+    }
+    bool failed = part->metrics.failed || part->summary.failed || part->rows[PF_PART_WARNINGS].failed ||
+                  part->rows[PF_PART_FUNCTIONS].failed;
+    return failed ? pf_fail_memory(error) : 0;
+}
+
+/* ---- keeping ------------------------------------------------------------------------------------ */
+
+static void pack_text(struct pf_buf *out, const struct pf_buf *text)
+{
+    pf_pack_u64(out, text->size);
+    pf_buf_add(out, text->data, text->size);
+}
+
+static void unpack_text(struct pf_unpack *in, struct pf_buf *text)
+{
+    uint64_t size = pf_unpack_u64(in);
+    const char *bytes = pf_unpack_bytes(in, size);
+    if (bytes)
+        pf_buf_add(text, bytes, size);
+    in->failed |= text->failed;
+}
+
+static void keep(struct pf_live *live, const struct pf_found *found, const struct pf_part *part)
+{
+    struct pf_buf out = {0};
+    pack_text(&out, &part->metrics);
+    pack_text(&out, &part->summary);
+    for (size_t r = 0; r < PF_PART_ROWS; r++)
+        pack_text(&out, &part->rows[r]);
+    if (out.size <= KEPT_MAX)
+        pf_live_keep_part(live, &found->st, &out);
+    pf_buf_free(&out);
+}
+
+static bool recall(struct pf_fs *fs, const char *path, const struct pf_found *found, struct pf_part *part)
+{
+    size_t size;
+    char *bytes = pf_live_recall_part(&fs->core, found->driver, path, &found->st, &size);
+    if (!bytes)
+        return false;
+    struct pf_unpack in = {bytes, bytes + size, false};
+    struct pf_part kept = {.metrics = {0}};
+    unpack_text(&in, &kept.metrics);
+    unpack_text(&in, &kept.summary);
+    for (size_t r = 0; r < PF_PART_ROWS; r++)
+        unpack_text(&in, &kept.rows[r]);
+    free(bytes);
+    if (in.failed)
+        pf_part_free(&kept);
+    else
+        *part = kept;
+    return !in.failed;
+}
+
+/* ---- getting ------------------------------------------------------------------------------------ */
+
+static struct pf_live *open_found(struct pf_fs *fs, const char *path, const struct pf_found *found,
+                                  struct pf_error *error)
+{
+    char *copy = strdup(path);
+    struct pf_live *live = copy ? pf_open_found(fs, copy, found->driver, error) : NULL;
+    if (!copy)
+        pf_fail_memory(error);
+    free(copy);
+    return live;
+}
+
+struct pf_live *pf_part_open(struct pf_fs *fs, const char *path, const struct pf_found *found,
+                             struct pf_pass *pass, struct pf_aggregate **aggregate, struct pf_error *error)
+{
+    *aggregate = NULL;
+    struct pf_live *live = open_found(fs, path, found, error);
+    if (!live)
+        return NULL;
+    int result = pf_live_profile(live)->partitions.plural ? pf_live_add_up(live, aggregate, pass, error)
+                                                          : pf_live_load(live, PF_MODELLED, pass, error);
+    if (!result)
+        return live;
+    pf_live_release(live);
+    return NULL;
+}
+
+int pf_part_get(struct pf_fs *fs, const char *path, const struct pf_found *found, struct pf_pass *pass,
+                struct pf_part *part, struct pf_error *error)
+{
+    struct pf_aggregate *aggregate;
+    *part = (struct pf_part){.metrics = {0}};
+    if (recall(fs, path, found, part))
+        return 0;
+    struct pf_live *live = pf_part_open(fs, path, found, pass, &aggregate, error);
+    int result = live ? make(live, aggregate, part, error) : -1;
+    if (!result)
+        keep(live, found, part);
+    else
+        pf_part_free(part);
+    pf_live_release(live);
+    return result;
+}
+
+int pf_part_get_metrics(struct pf_fs *fs, const char *path, const struct pf_found *found,
+                        struct pf_pass *pass, struct pf_part *part, struct pf_error *error)
+{
+    *part = (struct pf_part){.metrics = {0}};
+    if (recall(fs, path, found, part))
+        return 0;
+    struct pf_live *live = open_found(fs, path, found, error);
+    int result = live ? pf_live_load(live, pf_live_profile(live)->metrics_stage, pass, error) : -1;
+    if (!result)
+        add_metrics(live, &part->metrics);
+    pf_live_release(live);
+    if (!result && part->metrics.failed) {
+        pf_part_free(part);
+        result = pf_fail_memory(error);
+    }
+    return result;
+}
+
+/* ---- printing ----------------------------------------------------------------------------------- */
+
+bool pf_part_metric(const struct pf_part *part, size_t *at, struct pf_part_metric *metric)
+{
+    const char **texts[] = {&metric->name, &metric->unit, &metric->dir};
+    const char *bytes = part->metrics.data;
+    if (*at >= part->metrics.size)
+        return false;
+    metric->primary = bytes[(*at)++] == 'p';
+    for (size_t t = 0; t < 3; t++) {
+        const char *end = *at < part->metrics.size ? memchr(bytes + *at, 0, part->metrics.size - *at) : NULL;
+        if (!end)
+            return false;
+        *texts[t] = bytes + *at;
+        *at = (size_t)(end - bytes) + 1;
+    }
+    return true;
+}
+
+void pf_part_summary(const struct pf_part *part, const struct pf_found *found, const char *message,
+                     const char *run, const char *path, struct pf_buf *out)
+{
+    char mtime[64];
+    struct tm tm;
+    gmtime_r(&found->st.st_mtim.tv_sec, &tm);
+    strftime(mtime, sizeof mtime, "%Y-%m-%dT%H:%M:%SZ", &tm);
+    const struct pf_cell first[] = {pf_string(run), pf_string(found->driver->name), pf_string(mtime)};
+    add_cells(out, first + !run, 3 - !run);
+    pf_buf_char(out, ',');
+    if (part)
+        pf_buf_add(out, part->summary.data, part->summary.size);
+    else
+        pf_buf_str(out, ",,,,,,,,");
+    pf_buf_char(out, ',');
+    if (path) {
+        pf_csv_path(out, path);
+        pf_buf_char(out, ',');
+    }
+    const struct pf_cell why = part ? pf_absent() : pf_string(message);
+    add_cells(out, &why, 1);
+    pf_buf_char(out, '\n');
+}
+
+void pf_part_print(const struct pf_part *part, enum pf_part_rows which, const char *path, struct pf_buf *out)
+{
+    const struct pf_buf *rows = &part->rows[which];
+    struct pf_buf cell = {0};
+    pf_csv_path(&cell, path);
+    for (size_t at = 0; at < rows->size;) {
+        const char *gap = memchr(rows->data + at, 0, rows->size - at);
+        size_t n = gap ? (size_t)(gap - rows->data) - at : rows->size - at;
+        pf_buf_add(out, rows->data + at, n);
+        if (gap)
+            pf_buf_add(out, cell.data, cell.size);
+        at += n + 1;
+    }
+    out->failed |= cell.failed;
+    pf_buf_free(&cell);
+}

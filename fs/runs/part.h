@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef PF_PART_H
+#define PF_PART_H
+
+#include "fs/tree/vfs_private.h"
+
+/*
+ * What one profile adds to what spans many: its metrics, its row of the summary, the functions of its primary metric, its warnings.
+ * It is kept between mounts, so that an archive that was read once need not be opened again.
+ */
+enum pf_part_rows { PF_PART_FUNCTIONS, PF_PART_WARNINGS, PF_PART_ROWS };
+struct pf_part {
+    struct pf_buf metrics;            /* see pf_part_metric */
+    struct pf_buf summary;            /* cells of its row, from `partitions` to `top` */
+    struct pf_buf rows[PF_PART_ROWS]; /* with a NUL in each, where the path is to stand */
+};
+
+/*
+ * Opens the profile that was found at a path below SOURCE and makes its aggregates on this very thread, a pass's. *aggregate, which is the
+ * result's, is NULL if it holds no measurements. NULL with *error filled.
+ */
+struct pf_live *pf_part_open(struct pf_fs *fs, const char *path, const struct pf_found *found,
+                             struct pf_pass *pass, struct pf_aggregate **aggregate, struct pf_error *error);
+
+/* Recalls a profile's part, or makes it as a part of a pass and keeps it. 0; or -1 with *error filled and nothing to free. */
+int pf_part_get(struct pf_fs *fs, const char *path, const struct pf_found *found, struct pf_pass *pass,
+                struct pf_part *part, struct pf_error *error);
+/* The same, but made it may hold the metrics alone, which take no more than opening. */
+int pf_part_get_metrics(struct pf_fs *fs, const char *path, const struct pf_found *found,
+                        struct pf_pass *pass, struct pf_part *part, struct pf_error *error);
+void pf_part_free(struct pf_part *part);
+
+/* True if such an error tells nothing of the profile: who spans profiles fails with it. Else it is the profile's message. */
+static inline bool pf_part_is_hindered(const struct pf_error *error)
+{
+    return pf_is_lack(error->code) || error->code == ECANCELED;
+}
+
+/* The metric that stands at *at (0: the first), which is moved on. False: there are no more. */
+struct pf_part_metric {
+    const char *name, *unit, *dir; /* the part's; dir: its folder in the profile */
+    bool primary;
+};
+bool pf_part_metric(const struct pf_part *part, size_t *at, struct pf_part_metric *metric);
+
+/*
+ * Appends a profile's row of the summary, with `run` in front (NULL: without) and `path` before the message (NULL: without);
+ * part NULL: it can't be opened, and message says why.
+ */
+void pf_part_summary(const struct pf_part *part, const struct pf_found *found, const char *message,
+                     const char *run, const char *path, struct pf_buf *out);
+/* Appends rows, with the path in each. */
+void pf_part_print(const struct pf_part *part, enum pf_part_rows which, const char *path, struct pf_buf *out);
+
+#endif

@@ -1,0 +1,264 @@
+/* SPDX-License-Identifier: MIT */
+#include "formats/driver.h"
+
+/* runs/: what the profiles of one folder have in common. Some of them are directories, some of another format. */
+extern const struct pf_driver pf_collapsed_driver, shelf_driver;
+#define FURTHER_DRIVERS &pf_collapsed_driver, &shelf_driver,
+
+#include "fs/runs/members.h"
+#include "tests/unit/vfs_fixture.h"
+
+static void must(bool holds)
+{
+    if (!holds)
+        abort();
+}
+
+/* ---- "shelf": a directory whose file `data` holds a made-up profile ------------------------------- */
+
+static void probe_shelf(struct pf_probe *probe, struct pf_verdict *verdict)
+{
+    if (probe->directory && pf_probe_has(probe, "data"))
+        verdict->confidence = 32;
+}
+
+static int open_shelf(struct pf_profile *profile, struct pf_error *error)
+{
+    struct pf_input *input;
+    char text[64] = "";
+    struct fake_tables *fake = calloc(1, sizeof *fake);
+    profile->state = fake;
+    if (!fake || pf_source_open(profile->source, "data", &input, error) ||
+        pf_input_read(input, text, sizeof text - 1, 0, error) < 0 ||
+        sscanf(text, "%u %u", &fake->partitions, &fake->contexts) != 2)
+        return -1;
+    fake_tables_open(fake, profile);
+    return 0;
+}
+
+const struct pf_driver shelf_driver = {.name = "shelf",
+                                       .directories = true,
+                                       .title = "shelves",
+                                       .version = 1,
+                                       .probe = probe_shelf,
+                                       .open = open_shelf,
+                                       .load = load_made_up,
+                                       .close = close_made_up};
+
+/* ---- order -------------------------------------------------------------------------------------- */
+
+static int by_version(const void *a, const void *b)
+{
+    return pf_compare_versions(*(const char *const *)a, *(const char *const *)b);
+}
+
+static void test_order(void)
+{
+    static const char *const want[] = {".hidden",     "a",           "a.b.folded",   "a.folded",
+                                       "a1",          "a01",         "a1.folded",    "a2.folded",
+                                       "a10.folded",  "a10b.folded", "b-2.1.tar.gz", "b-2.tar.gz",
+                                       "b-10.tar.gz", "run~.folded", "run.folded"};
+    enum { N = sizeof want / sizeof *want };
+    const char *names[N];
+    char folder[64], command[100], line[300];
+    struct pf_buf have = {0}, listed = {0};
+    temp_dir_make(folder);
+    for (int i = 0; i < N; i++) {
+        names[i] = want[(i * 7 + 3) % N];
+        write_text(folder, names[i], "");
+    }
+    qsort(names, N, sizeof *names, by_version);
+    for (int i = 0; i < N; i++)
+        pf_buf_printf(&have, "%s\n", names[i]);
+    snprintf(command, sizeof command, "LC_ALL=C ls -A -v %s", folder);
+    FILE *ls = popen(command, "r");
+    while (ls && fgets(line, sizeof line, ls))
+        pf_buf_str(&listed, line);
+    if (ls)
+        pclose(ls);
+    pf_buf_char(&have, 0);
+    pf_buf_char(&listed, 0);
+    is(have.data, listed.data, "names are in the order of ls -v");
+    pf_buf_free(&have);
+    pf_buf_free(&listed);
+    temp_dir_remove(folder);
+}
+
+/* ---- which folders have one --------------------------------------------------------------------- */
+
+static bool has_runs(struct pf_fs *fs, const char *folder)
+{
+    char path[100];
+    struct pf_attr attr;
+    snprintf(path, sizeof path, "%s/runs", folder);
+    return !find_path(fs, path, &attr);
+}
+
+static void test_limits(void)
+{
+    char folder[64], name[32];
+    temp_dir_make(folder);
+    struct pf_fs *fs = fs_of(folder, false);
+    fs->snapshot_seconds = 0;
+    make_folder(folder, "many");
+    write_text(folder, "many/run1", "1 2 3");
+    write_text(folder, "many/notes.txt", "no profile");
+    ok(!has_runs(fs, "many"), "a folder of one profile has none");
+    for (int i = 2; i <= PF_MEMBERS_MOST; i++) {
+        snprintf(name, sizeof name, "many/run%d", i);
+        write_text(folder, name, "1 2 3");
+        if (i == 2)
+            ok(has_runs(fs, "many"), "a folder of two profiles has one");
+    }
+    ok(has_runs(fs, "many"), "and one of 4096");
+    write_text(folder, "many/run5000", "1 2 3");
+    ok(!has_runs(fs, "many"), "but none of more");
+    pf_fs_free(fs);
+    temp_dir_remove(folder);
+}
+
+/* ---- what stands in it -------------------------------------------------------------------------- */
+
+static void text_has(struct pf_fs *fs, const char *path, const char *want, const char *behaviour)
+{
+    char *text = text_at(fs, path);
+    if (!ok(strstr(text, want) != NULL, "%s", behaviour))
+        printf("# %s: %s\n", path, text);
+    free(text);
+}
+
+static void names_are(struct pf_fs *fs, const char *path, const char *want, const char *behaviour)
+{
+    struct pf_dir *dir;
+    must(!open_dir(fs, ino_of(fs, path), &dir));
+    char *names = names_in(dir);
+    is(names, want, behaviour);
+    free(names);
+    pf_fs_closedir(dir);
+}
+
+static void test_content(const char *folder)
+{
+    struct pf_attr attr;
+    control = (struct control){0};
+    struct pf_fs *fs = fs_of(folder, false);
+    must(!find_path(fs, "runs", &attr));
+    names_are(fs, "runs", ".\n..\ninfo.txt\noverview\nchanges\nprimary\nexport\n", "what stands in it");
+    ok(control.opens == 0, "needs no profile opened");
+    names_are(fs, "runs/changes", ".\n..\ntime\nbytes, \"moved\"\n",
+              "changes/ has a folder for each metric that two runs have, not for those that one alone has");
+    names_are(fs, "runs/export", ".\n..\ntime\nbytes, \"moved\"\n", "export/ too");
+    ok(control.loads[PF_MODELLED] == 0, "to list them takes opening alone");
+    text_has(fs, "runs/info.txt", "Runs: 5\nFirst: a.folded\nLast: shelf\n",
+             "the runs are told in their order");
+    text_has(fs, "runs/overview/profiles_summary.csv", "\nbad,made-up,", "what can't be opened is a row");
+    text_has(fs, "runs/overview/profiles_summary.csv", ",,,,,,,,,not three numbers", "with its error");
+    text_has(fs, "runs/overview/profiles_summary.csv", "\na.folded,collapsed,", "other formats are rows");
+    text_has(fs, "runs/overview/profiles_summary.csv", "\nshelf,shelf,", "directories too");
+    text_has(fs, "runs/changes/time/function_values.csv", "\nrun10,",
+             "runs that have a metric have values of it");
+    char *values = text_at(fs, "runs/changes/time/function_values.csv");
+    ok(!strstr(values, "a.folded,"), "others are left out");
+    free(values);
+    text_has(fs, "runs/export/time/runs.svg", "</svg>", "functions over the runs are drawn");
+    must(!find_path(fs, "runs/export/time/runs.svg", &attr));
+    char *picture = text_at(fs, "runs/export/time/runs.svg");
+    ok(attr.st.st_size == (off_t)strlen(picture), "a picture is as long as it says");
+    free(picture);
+    pf_fs_free(fs);
+}
+
+/* ---- snapshots ---------------------------------------------------------------------------------- */
+
+static void test_snapshot(const char *folder)
+{
+    struct pf_handle *old;
+    struct pf_attr before, after;
+    struct pf_buf out = {0};
+    struct pf_fs *fs = fs_of(folder, false);
+    fs->snapshot_seconds = 0;
+    uint64_t summary = ino_of(fs, "runs/overview/profiles_summary.csv");
+    must(!open_file(fs, summary, &old) && !find_path(fs, "runs", &before));
+    ok(!find_path(fs, "runs", &after) && after.st.st_ino == before.st.st_ino,
+       "as long as nothing changes, it is the same snapshot");
+    write_text(folder, "run11", "1 2 3");
+    ok(!find_path(fs, "runs", &after) && after.st.st_ino != before.st.st_ino,
+       "a new profile makes another one");
+    ok(attr_of(fs, summary, &after) == ESTALE, "numbers of the old one are stale");
+    must(!read_to_end(fs, old, 1000, &out));
+    pf_buf_char(&out, 0);
+    ok(!strstr(out.data, "run11"), "a handle keeps its snapshot");
+    pf_buf_free(&out);
+    text_has(fs, "runs/overview/profiles_summary.csv", "\nrun11,", "the new one has the new run");
+
+    must(!find_path(fs, "runs", &before));
+    write_text(folder, "shelf/data", "3 7");
+    ok(!find_path(fs, "runs", &after) && after.st.st_ino != before.st.st_ino,
+       "so does a change inside a profile that is a directory");
+    text_has(fs, "runs/overview/profiles_summary.csv", "Z,3,7,time,",
+             "and its row is that of what is there now");
+    pf_fs_free(fs);
+}
+
+/* ---- parts that are kept ------------------------------------------------------------------------ */
+
+static struct pf_fs *mount_with_cache(const char *folder, const char *cache)
+{
+    struct pf_error error;
+    const struct pf_fs_options options = {.profile = {.cache = 16 << 20},
+                                          .cache_folder = cache,
+                                          .db_folder = cache,
+                                          .pass_threads = 1,
+                                          .short_threads = 1};
+    control = (struct control){0};
+    return pf_fs_new(folder, &options, &error);
+}
+
+static void test_kept(const char *folder)
+{
+    char cache[64];
+    temp_dir_make(cache);
+    struct pf_fs *fs = mount_with_cache(folder, cache);
+    char *first = text_at(fs, ".profilefs/tables/summary.csv");
+    char *functions = text_at(fs, ".profilefs/tables/functions.csv");
+    ok(control.opens > 3 && strstr(functions, ",run2\n"), "tables of all profiles open them");
+    pf_fs_free(fs);
+    fs = mount_with_cache(folder, cache);
+    char *again = text_at(fs, ".profilefs/tables/summary.csv");
+    is(again, first, "a later mount has the same summary");
+    free(again);
+    again = text_at(fs, ".profilefs/tables/functions.csv");
+    is(again, functions, "and functions");
+    free(again);
+    text_has(fs, "runs/overview/profiles_summary.csv", "\nrun2,made-up,", "so has runs/");
+    names_are(fs, "runs/changes", ".\n..\ntime\nbytes, \"moved\"\n", "with its metrics");
+    ok(control.opens == 1 + 1 + 1, "and opens only what can't be opened, each time");
+    pf_fs_free(fs);
+    write_text(folder, "run2", "1 5 3");
+    fs = mount_with_cache(folder, cache);
+    text_has(fs, ".profilefs/tables/summary.csv", ",1,5,time,", "what has changed is read anew");
+    pf_fs_free(fs);
+    free(first);
+    free(functions);
+    temp_dir_remove(cache);
+}
+
+int main(void)
+{
+    char folder[64];
+    alarm(HANG_SECONDS);
+    test_order();
+    test_limits();
+    temp_dir_make(folder);
+    write_text(folder, "run10", "1 3 3");
+    write_text(folder, "run2", "1 4 3");
+    write_text(folder, "a.folded", "main;f 3\nmain;g 4\n");
+    write_text(folder, "bad", "broken");
+    make_folder(folder, "shelf");
+    write_text(folder, "shelf/data", "2 6");
+    test_content(folder);
+    test_snapshot(folder);
+    test_kept(folder);
+    temp_dir_remove(folder);
+    return done();
+}
