@@ -11,7 +11,7 @@
 #include "fs/clock.h"
 
 /* How long those who waited have to hear of a lack; and how often descriptors are waited for, before they hear of those. */
-enum { PF_LACK_SECONDS = 2, PF_SHORT_SECONDS = 10 };
+enum { PF_LACK_SECONDS = 2, PF_SHORT_SECONDS = 20 };
 
 /*
  * Descriptors come back when others close theirs, so what has failed for want of them is tried again at once. Who needs

@@ -21,7 +21,9 @@ struct pf_dir {
     char *names;              /* one after the other, each with its NUL */
     size_t names_size;
     /* a profile: */
-    struct pf_place place; /* place.instance NULL: not in a profile */
+    bool in_profile;
+    struct pf_place place; /* place.instance NULL: all has been listed, as above */
+    uint64_t end;          /* the offset behind the last entry; 0: not known yet */
 };
 
 static bool is_among(const struct pf_buf *names, const char *name)
@@ -97,6 +99,7 @@ static int open_profile_dir(struct pf_dir *dir, struct pf_job **job)
     }
     if (!pf_is_folder(place->node.kind))
         return ENOTDIR;
+    dir->in_profile = true;
     if (!place->live)
         return 0;
     result = pf_live_ready(place->live, place->node.kind, place->node.item, job, &error);
@@ -159,7 +162,7 @@ void pf_fs_closedir(struct pf_dir *dir)
 
 bool pf_dir_keeps_cache(const struct pf_dir *dir)
 {
-    return dir->place.instance && !dir->place.moved && dir->ino != PF_ROOT_INO;
+    return dir->in_profile && !dir->place.moved && dir->ino != PF_ROOT_INO;
 }
 
 /* ---- entries ------------------------------------------------------------------------------------ */
@@ -254,6 +257,31 @@ static int source_entry(struct pf_dir *dir, uint64_t at, struct pf_dirent *entry
     return 0;
 }
 
+static void leave_profile(struct pf_dir *dir)
+{
+    pf_place_leave(dir->fs, &dir->place);
+    dir->place.instance = NULL;
+}
+
+/* Enters a profile's folder again that is listed once more after its end: so rare that it may wait here. 0 or an errno value. */
+static int enter_again(struct pf_dir *dir)
+{
+    struct pf_job *job = NULL;
+    int result;
+    while ((result = open_profile_dir(dir, &job)) == PF_PARKED) {
+        if (dir->place.instance)
+            leave_profile(dir);
+        pf_job_block(job, NULL, NULL);
+        pf_job_release(job);
+        job = NULL;
+    }
+    if (!result && dir->place.moved)
+        result = ESTALE; /* what was listed is no more */
+    if (result && dir->place.instance)
+        leave_profile(dir);
+    return result;
+}
+
 static int profile_entry(struct pf_dir *dir, uint64_t number, struct pf_dirent *entry, bool want_attr,
                          struct pf_attr *attr)
 {
@@ -287,6 +315,18 @@ static int profile_entry(struct pf_dir *dir, uint64_t number, struct pf_dirent *
     return 1;
 }
 
+static int counted_entry(struct pf_dir *dir, uint64_t offset, struct pf_dirent *entry, bool want_attr,
+                         struct pf_attr *attr)
+{
+    int lack = dir->place.instance ? 0 : enter_again(dir);
+    int more = lack ? -lack : profile_entry(dir, offset - DOTS, entry, want_attr, attr);
+    if (!more) {
+        dir->end = offset;
+        leave_profile(dir);
+    }
+    return more;
+}
+
 int pf_fs_readdir(struct pf_dir *dir, uint64_t offset, struct pf_dirent *entry, bool want_attr,
                   struct pf_attr *attr)
 {
@@ -297,8 +337,8 @@ int pf_fs_readdir(struct pf_dir *dir, uint64_t offset, struct pf_dirent *entry, 
         return dot_entry(dir, offset, entry);
     if (dir->entry)
         return source_entry(dir, offset - DOTS, entry, want_attr, attr);
-    if (dir->place.instance)
-        return profile_entry(dir, offset - DOTS, entry, want_attr, attr);
+    if (dir->in_profile)
+        return dir->end && offset >= dir->end ? 0 : counted_entry(dir, offset, entry, want_attr, attr);
     entry->next = offset + 1;
     if (pf_runs_is(dir->ino))
         return pf_runs_entry(dir->fs, dir->ino, offset - DOTS, entry);

@@ -29,7 +29,7 @@ enum {
     PRUNE_PUTS = 4096,     /* or after so many profiles were put into it */
     TRIM_BYTES = 16 << 20, /* memory that is free, but not given back to the system */
     DESCRIPTORS_WAIT_MS = 5,
-    DESCRIPTORS_TRIES = 400
+    DESCRIPTORS_TRIES = 2000
 };
 
 /* ---- the lists; with fs->lock held -------------------------------------------------------------- */
