@@ -168,6 +168,12 @@ static struct pf_runs *drop_oldest(struct pf_fs *fs)
     return oldest && replace(fs, oldest) ? oldest : NULL;
 }
 
+/* What a directory's mode says nothing of is who may read the files in it. */
+static bool is_everybodys(const struct pf_fs *fs, const struct stat *st)
+{
+    return (st->st_mode & 0444) == 0444 && !(fs->options.others && S_ISDIR(st->st_mode));
+}
+
 static struct pf_runs *new_runs(struct pf_fs *fs, uint64_t folder, const char *path,
                                 struct pf_members *members)
 {
@@ -187,7 +193,7 @@ static struct pf_runs *new_runs(struct pf_fs *fs, uint64_t folder, const char *p
                              .uses = 1};
     *members = (struct pf_members){0};
     for (unsigned i = 0; i < runs->members.n; i++)
-        runs->everybodys &= (runs->members.members[i].found.st.st_mode & 0444) == 0444;
+        runs->everybodys &= is_everybodys(fs, &runs->members.members[i].found.st);
     pthread_mutex_lock(&fs->lock);
     struct pf_runs *old = pf_map_get(&fs->runs_of, folder);
     bool free_old = old && replace(fs, old);
