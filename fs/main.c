@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "fs/cli/commands.h"
-#include "fs/cli/exit.h"
+#include "fs/exit.h"
 #include "fs/fuse/mount.h"
 #include "fs/fuse/sandbox.h"
 #include "fs/profile/cache.h"

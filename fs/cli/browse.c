@@ -11,7 +11,7 @@
 
 #include "formats/kit/array.h"
 #include "fs/cli/commands.h"
-#include "fs/cli/exit.h"
+#include "fs/exit.h"
 
 /* ---- waiting ------------------------------------------------------------------------------------ */
 

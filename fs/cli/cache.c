@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "fs/cli/commands.h"
-#include "fs/cli/exit.h"
+#include "fs/exit.h"
 #include "fs/profile/cache.h"
 
 static void print_bytes(const char *key, uint64_t bytes)

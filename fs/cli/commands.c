@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "fs/cli/exit.h"
+#include "fs/exit.h"
 #include "fs/clock.h"
 #include "fs/fuse/sandbox.h"
 #include "fs/text/csv.h"

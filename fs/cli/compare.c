@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "fs/cli/commands.h"
-#include "fs/cli/exit.h"
+#include "fs/exit.h"
 
 #include "formats/kit/print.h"
 #include "fs/runs/changes.h"

@@ -17,7 +17,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "fs/cli/exit.h"
+#include "fs/exit.h"
 #include "fs/fuse/channel.h"
 #include "fs/fuse/mount.h"
 #include "fs/fuse/ops.h"

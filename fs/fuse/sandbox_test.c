@@ -11,7 +11,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "fs/cli/exit.h"
+#include "fs/exit.h"
 #include "fs/fuse/sandbox.h"
 #include "fs/tree/vfs.h"
 

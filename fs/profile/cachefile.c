@@ -17,45 +17,6 @@ static const uint64_t MAGIC = 0x0131656863614650; /* "PFcache1" + 0x01 */
 
 enum { HEADER = 24, PAYLOAD_MAX = 1 << 30 };
 
-void pf_pack_u64(struct pf_buf *out, uint64_t value)
-{
-    pf_buf_add(out, (const char *)&value, sizeof value);
-}
-
-uint64_t pf_unpack_u64(struct pf_unpack *in)
-{
-    uint64_t value = 0;
-    const void *bytes = pf_unpack_bytes(in, sizeof value);
-    if (bytes)
-        memcpy(&value, bytes, sizeof value);
-    return value;
-}
-
-const void *pf_unpack_bytes(struct pf_unpack *in, uint64_t size)
-{
-    if (in->failed || size > (uint64_t)(in->end - in->at)) {
-        in->failed = true;
-        return NULL;
-    }
-    const void *bytes = in->at;
-    in->at += size;
-    return bytes;
-}
-
-void *pf_unpack_array(struct pf_unpack *in, uint64_t count, size_t item)
-{
-    if (count > (uint64_t)(in->end - in->at) / item) {
-        in->failed = true;
-        return NULL;
-    }
-    const void *bytes = pf_unpack_bytes(in, count * item);
-    void *copy = bytes ? malloc(count * item + 1) : NULL;
-    if (copy)
-        memcpy(copy, bytes, count * item);
-    in->failed |= !copy;
-    return copy;
-}
-
 /* The folder and what it stands in. */
 void pf_cachefile_make_folder(const char *folder)
 {

@@ -27,17 +27,4 @@ void pf_cachefile_make_folder(const char *folder);
 /* The payload of a sound file, allocated for the caller; NULL if there is none. */
 char *pf_cachefile_read(const char *folder, const char *name, size_t *size);
 
-/* Taking a payload apart: numbers and runs of bytes, in the machine's order. After a read past the end `failed` is set and zeros come. */
-struct pf_unpack {
-    const char *at, *end;
-    bool failed;
-};
-
-uint64_t pf_unpack_u64(struct pf_unpack *in);
-const void *pf_unpack_bytes(struct pf_unpack *in, uint64_t size); /* NULL past the end */
-/* A copy of `count` items of `item` bytes, allocated; NULL past the end or out of memory. Never asks for more than the payload has. */
-void *pf_unpack_array(struct pf_unpack *in, uint64_t count, size_t item);
-
-void pf_pack_u64(struct pf_buf *out, uint64_t value);
-
 #endif

@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "fs/profile/cachefile.h"
+#include "fs/text/pack.h"
 #include "fs/profile/views.h"
 
 /*

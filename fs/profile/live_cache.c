@@ -5,6 +5,7 @@
 
 #include "formats/kit/hash.h"
 #include "fs/profile/cachefile.h"
+#include "fs/text/pack.h"
 #include "fs/profile/live_private.h"
 #include "fs/version.h"
 

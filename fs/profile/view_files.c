@@ -7,7 +7,6 @@
 #include "fs/sums/export.h"
 #include "fs/text/blob_text.h"
 #include "fs/text/table.h"
-#include "fs/text/trace_json.h"
 
 /* ---- stages and costs --------------------------------------------------------------------------- */
 

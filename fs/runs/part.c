@@ -5,7 +5,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "fs/profile/cachefile.h"
+#include "fs/text/pack.h"
 #include "fs/profile/model_text.h"
 #include "fs/profile/names.h"
 #include "fs/sums/aggregate_private.h"

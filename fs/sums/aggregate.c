@@ -451,7 +451,7 @@ void pf_aggregate_free(struct pf_aggregate *aggregate)
     if (!aggregate)
         return;
     pf_arranged_free_all(aggregate);
-    pf_places_free(aggregate->places);
+    pf_locations_free(aggregate->places);
     free(aggregate->metrics);
     pf_arena_free(&aggregate->arena);
     pthread_mutex_destroy(&aggregate->lock);

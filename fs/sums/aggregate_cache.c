@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#include "fs/profile/cachefile.h"
 #include "fs/sums/aggregate_private.h"
+#include "fs/text/pack.h"
 
 /*
  * An aggregate as bytes: contexts, partitions, metrics; then for each metric its sorts of numbers, its total and

@@ -180,7 +180,7 @@ struct pf_metric_sums {
 };
 
 struct pf_arranged;
-struct pf_places;
+struct pf_locations;
 
 struct pf_aggregate {
     const struct pf_profile *profile;
@@ -190,7 +190,7 @@ struct pf_aggregate {
     struct pf_metric_sums *metrics; /* profile->n_metrics */
     pthread_mutex_t lock;           /* guards what follows */
     struct pf_arranged *arranged;   /* those made so far, latest used first */
-    struct pf_places *places;       /* see export.h; NULL until they are asked for */
+    struct pf_locations *places;       /* see export.h; NULL until they are asked for */
 };
 
 /* The metric's sums in a context, NULL if it has no value there. */

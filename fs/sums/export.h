@@ -14,19 +14,33 @@ struct pf_lines *pf_pprof_lines(struct pf_profile *profile, struct pf_aggregate 
                                 struct pf_error *error);
 
 /*
+ * A table that is a time line (see pf_timeline_table) in the Trace Event Format of Chrome, which Perfetto and speedscope read:
+ * each partition is a thread, times are microseconds with three places. Its columns say what rows are:
+ *
+ * `duration`    a row is a span, an event X; without a duration it is an instant
+ * `event`       rows begin (`enter...`, `...start`) and end calls (`exit...`, `tail-exit...`, `...stop`): events B and E. What ends
+ *               ends all that it has called; what has not begun does not end. Other rows are instants
+ * none of both  what a row tells lasts until the thread's next row
+ *
+ * A walk; it borrows the profile. NULL with *error filled.
+ */
+struct pf_lines *pf_trace_json_lines(struct pf_profile *profile, const struct pf_table *table,
+                                     struct pf_error *error);
+
+/*
  * What tells frames apart for other tools: name, file and line of contexts, each combination once; and where stacks are
  * cut. Made when first asked for, kept with the aggregate.
  */
-struct pf_place {
+struct pf_location {
     uint32_t name, file, line;
 };
-struct pf_places {
+struct pf_locations {
     uint32_t *number; /* of each context */
-    struct pf_place *items;
+    struct pf_location *items;
     size_t n;
     uint32_t *
         outer; /* a context's ancestor (or itself) where the outer half of its stack ends; NULL: no stack is cut */
 };
-void pf_places_free(struct pf_places *places);
+void pf_locations_free(struct pf_locations *places);
 
 #endif

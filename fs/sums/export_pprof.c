@@ -11,7 +11,7 @@
 
 /* ---- places ------------------------------------------------------------------------------------- */
 
-void pf_places_free(struct pf_places *places)
+void pf_locations_free(struct pf_locations *places)
 {
     if (!places)
         return;
@@ -23,16 +23,16 @@ void pf_places_free(struct pf_places *places)
 
 static bool is_place(const void *of, uint32_t number, const void *key)
 {
-    return !memcmp((const struct pf_place *)of + number, key, sizeof(struct pf_place));
+    return !memcmp((const struct pf_location *)of + number, key, sizeof(struct pf_location));
 }
 
-static int number_places(struct pf_places *places, const struct pf_tree *tree, struct pf_hash_table *table,
+static int number_places(struct pf_locations *places, const struct pf_tree *tree, struct pf_hash_table *table,
                          struct pf_error *error)
 {
     size_t room = 0;
     for (uint32_t i = 0; i < tree->count; i++) {
-        struct pf_place place = {tree->name[i], tree->file ? tree->file[i] : PF_NO_STRING,
-                                 tree->line ? tree->line[i] : 0};
+        struct pf_location place = {tree->name[i], tree->file ? tree->file[i] : PF_NO_STRING,
+                                    tree->line ? tree->line[i] : 0};
         uint64_t hash = pf_siphash(0, &place, sizeof place);
         int64_t found = pf_hash_find(table, hash, is_place, places->items, &place);
         if (found < 0) {
@@ -46,7 +46,7 @@ static int number_places(struct pf_places *places, const struct pf_tree *tree, s
     return 0;
 }
 
-static int find_outer(struct pf_places *places, const struct pf_tree *tree, struct pf_error *error)
+static int find_outer(struct pf_locations *places, const struct pf_tree *tree, struct pf_error *error)
 {
     uint32_t deepest = 0;
     for (uint32_t i = 0; i < tree->count; i++)
@@ -61,10 +61,10 @@ static int find_outer(struct pf_places *places, const struct pf_tree *tree, stru
     return 0;
 }
 
-static struct pf_places *new_places(const struct pf_tree *tree, struct pf_error *error)
+static struct pf_locations *new_places(const struct pf_tree *tree, struct pf_error *error)
 {
     struct pf_hash_table table = {0};
-    struct pf_places *places = calloc(1, sizeof *places);
+    struct pf_locations *places = calloc(1, sizeof *places);
     if (places)
         places->number = malloc(((size_t)tree->count + 1) * sizeof *places->number);
     int failed = places && places->number
@@ -73,16 +73,16 @@ static struct pf_places *new_places(const struct pf_tree *tree, struct pf_error 
     pf_hash_free(&table);
     if (!failed)
         return places;
-    pf_places_free(places);
+    pf_locations_free(places);
     return NULL;
 }
 
-static const struct pf_places *places_of(struct pf_aggregate *aggregate, struct pf_error *error)
+static const struct pf_locations *places_of(struct pf_aggregate *aggregate, struct pf_error *error)
 {
     pthread_mutex_lock(&aggregate->lock);
     if (!aggregate->places)
         aggregate->places = new_places(aggregate->profile->contexts, error);
-    const struct pf_places *places = aggregate->places;
+    const struct pf_locations *places = aggregate->places;
     pthread_mutex_unlock(&aggregate->lock);
     return places;
 }
@@ -145,7 +145,7 @@ struct walk {
     struct pf_lines lines;
     const struct pf_profile *profile;
     const struct pf_aggregate *aggregate;
-    const struct pf_places *places;
+    const struct pf_locations *places;
     struct position at;
     unsigned *metrics; /* those that are exported */
     struct pf_folding *folding;
@@ -232,7 +232,7 @@ static void add_sample(struct walk *walk, uint32_t context, struct pf_buf *out)
 /* A location, and the function that it is all of. */
 static void add_place(struct walk *walk, uint32_t number, struct pf_buf *out)
 {
-    const struct pf_place *place = &walk->places->items[number];
+    const struct pf_location *place = &walk->places->items[number];
     uint64_t id = (uint64_t)number + 1;
     put_number(&walk->part, 1, id);
     put_number(&walk->part, 2, place->line);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "fs/profile/cachefile.h"
+#include "fs/text/pack.h"
 
 #include <dirent.h>
 

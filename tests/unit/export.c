@@ -3,7 +3,6 @@
 #include "fs/sums/export.h"
 
 #include "fs/draw/draw.h"
-#include "fs/text/trace_json.h"
 #include "tests/unit/profile_file.h"
 
 extern const struct pf_driver pf_collapsed_driver, pf_perf_script_driver, pf_pprof_driver, pf_afperf_driver;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "fs/text/trace_json.h"
+#include "fs/sums/export.h"
 
 #include <errno.h>
 #include <math.h>
@@ -9,7 +9,6 @@
 #include "formats/kit/print.h"
 #include "formats/kit/table.h"
 #include "formats/kit/utf8.h"
-#include "fs/sums/aggregate.h"
 #include "fs/text/table.h"
 
 enum kind { SPANS, CALLS, SAMPLES };
