@@ -2,10 +2,8 @@
 
 #include <stdlib.h>
 
-#include "formats/hpctoolkit/cct.h"
-#include "formats/hpctoolkit/group.h"
 #include "formats/hpctoolkit/meta.h"
-#include "formats/kit/array.h"
+#include "formats/hpctoolkit/read.h"
 
 /* Blocks whose (context, number) pairs take no more than this, all together, are all looked through. */
 #define LOOK_THROUGH ((uint64_t)16 << 20)
@@ -41,10 +39,8 @@ struct search {
     struct hpc_model *model;
     struct pf_notes *notes;
     struct pf_pass *pass;
-    uint8_t *small;        /* a bit for each id below SMALL: it needs no second look */
-    struct hpc_idmap seen; /* ids found */
-    uint32_t *ids;
-    size_t count, room;
+    uint8_t *small; /* a bit for each id below SMALL: it needs no second look */
+    struct hpc_idmap found;
     uint64_t done, total; /* pairs */
     bool only_doubtful;   /* blocks whose end looks as it should are not looked through */
 };
@@ -67,13 +63,7 @@ static int add_id(void *arg, uint32_t id, struct pf_error *error)
     struct search *search = arg;
     if (looked_at(search, id) || hpc_idmap_find(&search->model->ids, id) != HPC_NO_NUMBER)
         return 0;
-    int added = hpc_idmap_add(&search->seen, id, 0, error);
-    if (added <= 0)
-        return added;
-    if (pf_array_room(&search->ids, &search->room, search->count, sizeof *search->ids, error))
-        return -1;
-    search->ids[search->count++] = id;
-    return 0;
+    return hpc_idmap_add(&search->found, id, 0, error) < 0 ? -1 : 0;
 }
 
 /* A pair that cannot be ends the block, for good, even if this pass is stopped: what every walk sees of it is the same. */
@@ -167,19 +157,21 @@ static int search_blocks(struct search *search, struct pf_error *error)
     return failed ? -1 : 0;
 }
 
-static int compare(const void *left, const void *right)
+static int by_id(const void *left, const void *right)
 {
-    const uint32_t *a = left, *b = right;
-    return (*a > *b) - (*a < *b);
+    const struct hpc_numbered *a = left, *b = right;
+    return (a->id > b->id) - (a->id < b->id);
 }
 
 static int add_unlisted(struct search *search, struct pf_error *error)
 {
-    if (!search->count)
+    struct hpc_numbered *items = search->found.items;
+    size_t count = search->found.table.count;
+    if (!count)
         return 0;
-    qsort(search->ids, search->count, sizeof *search->ids, compare);
-    for (size_t i = 0; i < search->count; i++)
-        if (hpc_model_add_unlisted(search->model, search->ids[i], error))
+    qsort(items, count, sizeof *items, by_id); /* nothing is looked up in the table any more */
+    for (size_t i = 0; i < count; i++)
+        if (hpc_model_add_unlisted(search->model, items[i].id, error))
             return -1;
     return hpc_note(search->notes, HPC_NOTE_WARNING_UNLISTED_CONTEXTS, 0, -1,
                     "%u contexts have values but no place in the calling-context tree: their writer leaves "
@@ -196,14 +188,13 @@ static int find_unlisted(struct search *search, struct pf_error *error)
     search->small = calloc(SMALL / 8, 1);
     int failed =
         !search->small ? pf_fail_memory(error) : hpc_cct_load(state, search->notes, search->pass, error);
-    if (!failed && state->cct.complete)
+    if (!failed && state->cct_complete)
         failed = hpc_cct_ids(state, search->pass, add_id, search, error);
-    search->only_doubtful = state->cct.complete && search->total > LOOK_THROUGH / HPC_INDEX;
+    search->only_doubtful = state->cct_complete && search->total > LOOK_THROUGH / HPC_INDEX;
     failed = failed || search_blocks(search, error);
     failed = failed || add_unlisted(search, error);
     free(search->small);
-    free(search->ids);
-    hpc_idmap_free(&search->seen);
+    hpc_idmap_free(&search->found);
     return failed ? -1 : 0;
 }
 

@@ -5,7 +5,6 @@
 #include <stdlib.h>
 
 #include "formats/hpctoolkit/experiment_xml.h"
-#include "formats/hpctoolkit/metrics.h"
 
 /* What opening needs stands in the first bytes; the table of modules follows it. */
 #define HEAD_MAX ((uint64_t)1 << 20)

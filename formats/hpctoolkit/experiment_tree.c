@@ -2,7 +2,6 @@
 #include <stdlib.h>
 
 #include "formats/hpctoolkit/experiment_xml.h"
-#include "formats/hpctoolkit/old_summary.h"
 #include "formats/hpctoolkit/utf8.h"
 #include "formats/kit/array.h"
 #include "formats/kit/parse.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "formats/hpctoolkit/formula.h"
+#include "formats/hpctoolkit/hpctoolkit.h"
 
 #include <math.h>
 #include <stdlib.h>

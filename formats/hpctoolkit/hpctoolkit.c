@@ -1,19 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-#include "formats/hpctoolkit/hpctoolkit.h"
-
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <unistd.h>
 
-#include "formats/hpctoolkit/cct.h"
-#include "formats/hpctoolkit/context_walk.h"
-#include "formats/hpctoolkit/identity.h"
 #include "formats/hpctoolkit/meta.h"
-#include "formats/hpctoolkit/metrics.h"
-#include "formats/hpctoolkit/parts.h"
-#include "formats/hpctoolkit/profiles.h"
+#include "formats/hpctoolkit/read.h"
 
 extern const struct pf_driver pf_hpctoolkit_driver;
 
@@ -184,21 +175,6 @@ static int open_database(struct pf_profile *profile, struct pf_error *error)
 
 /* ---- loading ------------------------------------------------------------------------------------------ */
 
-/* The index is needed where cct.db can't be used. */
-static int load_index(struct pf_profile *profile, struct pf_pass *pass, struct pf_error *error)
-{
-    struct hpc_state *state = hpc_state(profile);
-    if (!state->profile_db)
-        return 0;
-    int sound = hpc_cct_is_sound(state, error);
-    if (sound > 0)
-        sound = hpc_cct_agrees(state, profile->contexts, pass, error);
-    if (sound)
-        return sound < 0 ? -1 : 0;
-    state->transpose = hpc_transpose_new(state, pass, error);
-    return state->transpose ? 0 : -1;
-}
-
 static int load(struct pf_profile *profile, enum pf_stage stage, struct pf_pass *pass, struct pf_error *error)
 {
     struct hpc_state *state = hpc_state(profile);
@@ -209,8 +185,8 @@ static int load(struct pf_profile *profile, enum pf_stage stage, struct pf_pass 
                                           : hpc_profiles_load(profile, &notes, pass, error);
     else if (stage == PF_MODELLED)
         failed = hpc_contexts_load(profile, &notes, pass, error);
-    else if (stage == PF_DERIVED)
-        failed = load_index(profile, pass, error);
+    else if (stage == PF_DERIVED && state->profile_db)
+        failed = hpc_index_load(state, pass, error);
     failed = failed || pf_notes_publish(&notes, profile, error);
     pf_notes_free(&notes);
     return failed ? -1 : 0;
@@ -225,7 +201,7 @@ static void close_database(struct pf_profile *profile)
     hpc_threads_free(&state->threads);
     hpc_model_free(&state->model);
     pf_notes_free(&state->broken);
-    hpc_transpose_free(state->transpose);
+    hpc_index_free(state->index);
     hpc_parts_free(state->parts);
     free(state->identifiers.names);
     free(state->tables);
@@ -237,7 +213,7 @@ static void close_database(struct pf_profile *profile)
 const struct pf_driver pf_hpctoolkit_driver = {
     .name = "hpctoolkit",
     .title = "HPCToolkit database (meta.db, or experiment.xml 4.0 and 2.x)",
-    .version = 5,
+    .version = 6,
     .matters = name_matters,
     .directories = true,
     .probe = probe,

@@ -2,13 +2,9 @@
 #ifndef PF_HPCTOOLKIT_H
 #define PF_HPCTOOLKIT_H
 
-#include <pthread.h>
-
 #include "formats/driver.h"
 #include "formats/hpctoolkit/model.h"
-#include "formats/hpctoolkit/window.h"
 #include "formats/kit/notes.h"
-#include "formats/kit/store.h"
 
 /*
  * HPCToolkit databases: a directory with a file that describes what was measured (meta.db or experiment.xml)
@@ -153,15 +149,13 @@ struct hpc_threads {
     struct hpc_idmap profiles; /* index in the database -> index here */
 };
 
-/* The array of records of cct.db. */
-struct hpc_cct {
-    uint64_t at, count;
-    size_t stride;
-    bool complete; /* they announce as many values as profile.db has */
+/* The array of records that the first section of profile.db, cct.db or trace.db holds. */
+struct hpc_array {
+    uint64_t at, count, stride;
 };
 
 struct hpc_parts;
-struct hpc_transpose;
+struct hpc_index;
 
 /* ---- the profile's state --------------------------------------------------------------------------- */
 
@@ -178,13 +172,14 @@ struct hpc_state {
     uint32_t summary_profile; /* which profile it is: the first one mostly */
     struct hpc_block summary;
     struct hpc_threads threads;
-    struct hpc_cct cct;
+    struct hpc_array cct;
+    bool cct_complete; /* its records announce as many values as profile.db has */
     struct hpc_model model;
-    struct pf_notes broken;          /* blocks that were found to be, until they are told */
-    struct hpc_transpose *transpose; /* NULL: not needed, or not made yet */
-    struct hpc_parts *parts;         /* 2.x */
-    uint64_t ticks_per_second;       /* of the times in traces; 0: they are in ns */
-    struct hpc_by_id columns;        /* 2.x: column of the tables of values -> metric */
+    struct pf_notes broken;    /* blocks that were found to be, until they are told */
+    struct hpc_index *index;   /* NULL: not needed, or not made yet */
+    struct hpc_parts *parts;   /* 2.x */
+    uint64_t ticks_per_second; /* of the times in traces; 0: they are in ns */
+    struct hpc_by_id columns;  /* 2.x: column of the tables of values -> metric */
     struct pf_table *tables;
     size_t n_tables;
 };
@@ -196,6 +191,106 @@ static inline struct hpc_state *hpc_state(const struct pf_profile *profile)
 
 /* A string among those of the state, terminated by NUL; NULL with *error filled. */
 const char *hpc_keep(struct hpc_state *state, const char *text, size_t size, struct pf_error *error);
+
+/* ---- metrics.c --------------------------------------------------------------------------------- */
+
+/* A metric as a database describes it. Strings are kept in the state's. */
+struct hpc_metric_facts {
+    int64_t id;
+    const char *name;   /* as it stands in the database */
+    const char *suffix; /* what tells it from others of its name, in brackets behind it; NULL: nothing */
+    const char *scope;  /* "" if unknown */
+    const char *description;
+};
+
+/*
+ * Adds a metric of the threads' profiles; its name is made unique. How it adds up follows from its scope:
+ * point, function or exclusive, execution or inclusive; others do not. 1: added; 0: its id is taken; -1:
+ * *error filled.
+ */
+int hpc_add_metric(struct hpc_state *state, const struct hpc_metric_facts *facts, struct pf_error *error);
+
+/*
+ * Adds a metric of the summary. formula: how the tool computes it, `combine` how it was put together from the
+ * threads' (both may be NULL); `computed`: it is not stored but to be evaluated. Results as above.
+ */
+int hpc_add_summary_metric(struct hpc_state *state, const struct hpc_metric_facts *facts, const char *formula,
+                           const char *combine, bool computed, struct pf_error *error);
+
+/* Makes the metrics i and j, one exclusive and one inclusive, each other's partners; or i looks to j alone. */
+void hpc_pair_metrics(struct hpc_state *state, size_t exclusive, size_t inclusive, bool both);
+
+/* Says that the metric added last stands in this column of the tables of values. 0, or -1 with *error filled. */
+int hpc_set_column(struct hpc_state *state, uint32_t column, struct pf_error *error);
+
+#define HPC_SUMMARY_METRIC_COLUMNS 7
+extern const struct pf_column hpc_summary_metric_columns[HPC_SUMMARY_METRIC_COLUMNS];
+
+/* To be called when all metrics are known. 0, or -1 with *error filled. */
+int hpc_metrics_finish(struct hpc_state *state, struct pf_error *error);
+void hpc_metrics_free(struct hpc_state *state);
+
+/* ---- formula.c --------------------------------------------------------------------------------- */
+
+/*
+ * Formulas of metrics that experiment.xml 4.0 does not store: numbers, `$ID` (the stored metric of that number), + - * / ^,
+ * brackets, sqrt, ln, log(x, base), min, max, floor and ceil. Compiled into steps for a stack machine, so that
+ * nothing recurses and every formula takes bounded time.
+ */
+struct hpc_formula;
+
+/* NULL if the text is no formula, or too long a one, or memory runs out. */
+struct hpc_formula *hpc_formula_new(const char *text);
+void hpc_formula_free(struct hpc_formula *formula);
+
+/* The value of metric `id`, or 0 if there is none; *known is set if there is. */
+typedef double hpc_operand(void *arg, uint32_t id, bool *known);
+
+/* True with *value if any operand is known, or the formula has none. */
+bool hpc_formula_value(const struct hpc_formula *formula, hpc_operand *operand, void *arg, double *value);
+
+/* ---- identity.c -------------------------------------------------------------------------------- */
+
+/*
+ * Who a thread is: a tuple of elements from the outermost (the node) to the innermost (a thread, a stream). Names
+ * are made of them once all are known: as short as they can be and still differ, `rank3.thread0`.
+ */
+struct hpc_identities {
+    struct hpc_identity *elements;
+    size_t n_elements, room;
+    struct hpc_tuple {
+        size_t first; /* in elements */
+        uint32_t count;
+        uint32_t profile; /* index in the database */
+    } * tuples;           /* of thread i */
+    size_t n_tuples, tuples_room;
+};
+
+/* Columns of the threads' table after id and name. */
+enum {
+    HPC_FIELD_NODE,
+    HPC_FIELD_RANK,
+    HPC_FIELD_TID,
+    HPC_FIELD_CORE,
+    HPC_FIELD_DEVICE,
+    HPC_FIELD_CONTEXT,
+    HPC_FIELD_STREAM,
+    HPC_FIELD_VALUES,
+    HPC_FIELD_CONTEXTS,
+    HPC_FIELDS
+};
+extern const struct pf_column hpc_field_columns[HPC_FIELDS];
+
+/* Begins the next thread. 0, or -1 with *error filled, as the next one. */
+int hpc_identities_add(struct hpc_identities *all, uint32_t profile, struct pf_error *error);
+/* Adds an element to the thread begun last. */
+int hpc_identities_element(struct hpc_identities *all, const struct hpc_identity *element,
+                           struct pf_error *error);
+void hpc_identities_free(struct hpc_identities *all);
+
+/* Appends (id, name) of all threads to `items`, and their fields to `fields`. */
+int hpc_identities_publish(const struct hpc_identities *all, const struct hpc_state *state,
+                           struct pf_rows *items, struct pf_rows *fields, struct pf_error *error);
 
 /* ---- tables.c ---------------------------------------------------------------------------------- */
 
@@ -220,45 +315,12 @@ void hpc_context_cells(const struct pf_profile *profile, uint32_t context, struc
 
 /* ---- trace.c ----------------------------------------------------------------------------------- */
 
-/*
- * The time line of each thread: samples of a time and the context that the thread was in, both read straight
- * from trace.db (old: *.hpctrace).
- */
-
 /* A sample: u64 time, u32 context; of an old data-centric trace four bytes more. */
 enum { HPC_SAMPLE = 12, HPC_SAMPLE_DATA = 16 };
 
 /* Finds each thread's samples in trace.db, if there is one. 0, or -1 with *error filled. */
 int hpc_traces_load(struct hpc_state *state, struct pf_notes *notes, struct pf_pass *pass,
                     struct pf_error *error);
-
-/* Columns of the table "trace". */
-enum { HPC_TRACE_THREAD, HPC_TRACE_TIME, HPC_TRACE_CONTEXT, HPC_TRACE_NAME, HPC_TRACE_COLUMNS };
-extern const struct pf_column hpc_trace_columns[HPC_TRACE_COLUMNS];
-extern const struct pf_cursor_ops hpc_trace_cursor;
-
-/* ---- values.c ---------------------------------------------------------------------------------- */
-
-/*
- * The table "values": thread by thread, in each by ascending context id, in each by ascending metric id, wherever it
- * is read from: a thread's block of profile.db, a context's of cct.db.
- */
-enum {
-    HPC_VALUES_THREAD,
-    HPC_VALUES_CONTEXT,
-    HPC_VALUES_METRIC,
-    HPC_VALUES_VALUE,
-    HPC_VALUES_NAME,
-    HPC_VALUES_COLUMNS
-};
-extern const struct pf_column hpc_values_columns[HPC_VALUES_COLUMNS];
-extern const struct pf_cursor_ops hpc_values_cursor,
-    hpc_old_values_cursor; /* the latter: of 2.x, by ascending column */
-
-/* The table "summary" (and "statistics", which is computed from it): by ascending context id, then metric id. */
-enum { HPC_SUMMARY_CONTEXT, HPC_SUMMARY_METRIC, HPC_SUMMARY_VALUE, HPC_SUMMARY_NAME, HPC_SUMMARY_COLUMNS };
-extern const struct pf_column hpc_summary_columns[HPC_SUMMARY_COLUMNS];
-extern const struct pf_cursor_ops hpc_summary_cursor, hpc_statistics_cursor;
 
 /* ---- experiment.c ------------------------------------------------------------------------------ */
 
@@ -277,14 +339,5 @@ int hpc_experiment_open(struct pf_profile *profile, struct pf_notes *notes, stru
 /* Reads the rest into a fresh model, and for 2.x the summary's values. 0, or -1 with *error filled. */
 int hpc_experiment_contexts(struct hpc_state *state, struct hpc_model *model, struct pf_notes *notes,
                             struct pf_pass *pass, struct pf_error *error);
-
-/* ---- agree.c ----------------------------------------------------------------------------------- */
-
-/*
- * Whether cct.db holds the same values as profile.db, as far as it is used: 1 or 0; -1 with *error filled. Both are read in
- * full, so that larger databases are believed: 1. For the stage that `pass` is of.
- */
-int hpc_cct_agrees(const struct hpc_state *state, const struct pf_tree *tree, struct pf_pass *pass,
-                   struct pf_error *error);
 
 #endif

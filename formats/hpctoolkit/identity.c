@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "formats/hpctoolkit/identity.h"
+#include "formats/hpctoolkit/hpctoolkit.h"
 
 #include <ctype.h>
 #include <inttypes.h>

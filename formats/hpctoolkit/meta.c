@@ -6,8 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "formats/hpctoolkit/bytes.h"
-#include "formats/hpctoolkit/metrics.h"
+#include "formats/hpctoolkit/read.h"
 #include "formats/hpctoolkit/utf8.h"
 
 /* ---- reading records and strings -------------------------------------------------------------------- */

@@ -4,8 +4,8 @@
 
 #include "formats/kit/array.h"
 
-#include "formats/hpctoolkit/bytes.h"
 #include "formats/hpctoolkit/meta.h"
+#include "formats/hpctoolkit/read.h"
 
 /* Flags of a context: what follows its fixed part, in this order. */
 enum { HAS_FUNCTION = 1, HAS_PLACE = 2, HAS_POINT = 4 };

@@ -4,9 +4,8 @@
 
 #include "formats/kit/array.h"
 
-#include "formats/hpctoolkit/bytes.h"
 #include "formats/hpctoolkit/meta.h"
-#include "formats/hpctoolkit/metrics.h"
+#include "formats/hpctoolkit/read.h"
 
 /*
  * Metrics come in scopes: what is measured at one point of the code is also propagated to what encloses it. Each

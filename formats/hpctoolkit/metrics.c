@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-#include "formats/hpctoolkit/metrics.h"
+#include "formats/hpctoolkit/hpctoolkit.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "formats/hpctoolkit/formula.h"
 #include "formats/hpctoolkit/utf8.h"
 #include "formats/kit/array.h"
 

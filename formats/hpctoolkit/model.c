@@ -192,3 +192,92 @@ int hpc_add_place(struct hpc_places *places, const struct hpc_place *place, stru
     places->items[places->count++] = *place;
     return 0;
 }
+
+/* ---- the summary of 2.x --------------------------------------------------------------------------- */
+
+/* Bytes of values that are held in memory. */
+enum { SUMMARY_MEMORY = 8 << 20 };
+
+static int make_summary_room(struct hpc_old_summary *summary, uint32_t context, struct pf_error *error)
+{
+    if (!summary->values && !(summary->values = pf_store_new(SUMMARY_MEMORY)))
+        return pf_fail_memory(error);
+    return pf_array_reach(&summary->runs, &summary->room, context, sizeof *summary->runs, error);
+}
+
+int hpc_old_summary_add(struct hpc_old_summary *summary, uint32_t context, uint32_t metric, double number,
+                        struct pf_error *error)
+{
+    struct hpc_old_value value = {.value = number, .metric = metric};
+    if (make_summary_room(summary, context, error))
+        return -1;
+    struct hpc_run *run = &summary->runs[context];
+    if (run->count && (run->first + run->count != summary->count || run->count == UINT32_MAX))
+        return 0;
+    if (pf_store_append(summary->values, &value, sizeof value, error))
+        return -1;
+    if (!run->count++)
+        run->first = summary->count;
+    summary->count++;
+    return 1;
+}
+
+void hpc_old_summary_free(struct hpc_old_summary *summary)
+{
+    pf_store_free(summary->values);
+    free(summary->runs);
+    *summary = (struct hpc_old_summary){0};
+}
+
+/* ---- numbers --------------------------------------------------------------------------------------- */
+
+static bool is_id(const void *of, uint32_t number, const void *id)
+{
+    return ((const struct hpc_numbered *)of)[number].id == *(const uint64_t *)id;
+}
+
+int hpc_idmap_add(struct hpc_idmap *map, uint64_t id, uint32_t number, struct pf_error *error)
+{
+    uint64_t hash = pf_siphash_number(id);
+    if (pf_hash_find(&map->table, hash, is_id, map->items, &id) != PF_NOT_THERE)
+        return 0;
+    if (pf_array_room(&map->items, &map->room, map->table.count, sizeof *map->items, error))
+        return -1;
+    map->items[map->table.count] = (struct hpc_numbered){id, number};
+    if (pf_hash_add(&map->table, hash, map->table.count, error))
+        return -1;
+    if (id > map->largest)
+        map->largest = id;
+    return 1;
+}
+
+int hpc_idmap_pack(struct hpc_idmap *map, struct pf_error *error)
+{
+    /* An array takes no more memory than the table then. */
+    if (!map->table.count || map->packed || map->largest / 4 > map->table.count)
+        return 0;
+    map->packed = malloc((map->largest + 1) * sizeof *map->packed);
+    if (!map->packed) {
+        pf_fail_memory(error);
+        return -1;
+    }
+    for (uint64_t id = 0; id <= map->largest; id++)
+        map->packed[id] = HPC_NO_NUMBER;
+    for (uint32_t i = 0; i < map->table.count; i++)
+        map->packed[map->items[i].id] = map->items[i].number;
+    return 0;
+}
+
+uint32_t hpc_idmap_search(const struct hpc_idmap *map, uint64_t id)
+{
+    int64_t found = pf_hash_find(&map->table, pf_siphash_number(id), is_id, map->items, &id);
+    return found == PF_NOT_THERE ? HPC_NO_NUMBER : map->items[found].number;
+}
+
+void hpc_idmap_free(struct hpc_idmap *map)
+{
+    pf_hash_free(&map->table);
+    free(map->items);
+    free(map->packed);
+    *map = (struct hpc_idmap){0};
+}

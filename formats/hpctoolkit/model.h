@@ -2,9 +2,81 @@
 #ifndef PF_HPC_MODEL_H
 #define PF_HPC_MODEL_H
 
-#include "formats/hpctoolkit/idmap.h"
-#include "formats/hpctoolkit/old_summary.h"
+#include "formats/driver.h"
+#include "formats/kit/store.h"
+#include "formats/kit/table.h"
 #include "formats/kit/tree.h"
+
+/* ---- numbers ------------------------------------------------------------------------------------ */
+
+/*
+ * From the ids of a database, which may be any numbers in any order, to small numbers of ours. All zero is
+ * empty. Adding is for one thread; once that is over, any may look.
+ */
+struct hpc_idmap {
+    struct pf_hash_table table;
+    struct hpc_numbered {
+        uint64_t id;
+        uint32_t number;
+    } * items;
+    size_t room;
+    uint64_t largest;
+    uint32_t *packed; /* once packed: by id, up to the largest */
+};
+
+#define HPC_NO_NUMBER UINT32_MAX
+
+/* 1: added; 0: the id was there and keeps its number; -1: *error filled. number is not HPC_NO_NUMBER. */
+int hpc_idmap_add(struct hpc_idmap *map, uint64_t id, uint32_t number, struct pf_error *error);
+
+/* Makes looking up faster if the ids are small numbers, as they mostly are; nothing is added after that. 0, or -1 with *error
+ * filled. */
+int hpc_idmap_pack(struct hpc_idmap *map, struct pf_error *error);
+
+uint32_t hpc_idmap_search(const struct hpc_idmap *map, uint64_t id);
+
+/* The id's number, or HPC_NO_NUMBER. */
+static inline uint32_t hpc_idmap_find(const struct hpc_idmap *map, uint64_t id)
+{
+    if (map->packed)
+        return id <= map->largest ? map->packed[id] : HPC_NO_NUMBER;
+    return hpc_idmap_search(map, id);
+}
+
+void hpc_idmap_free(struct hpc_idmap *map);
+
+/* ---- the summary of 2.x -------------------------------------------------------------------------- */
+
+/* A value as it is stored. */
+struct hpc_old_value {
+    double value;
+    uint32_t metric, unused;
+};
+
+/*
+ * The summary's values of a database of 2.x, which stand among the contexts of experiment.xml: kept as they come, those of
+ * a context side by side as they are in the file. In memory up to a limit, in an unlinked file beyond. All zero is empty.
+ */
+struct hpc_old_summary {
+    struct pf_store *values;
+    uint64_t count;
+    struct hpc_run {
+        uint64_t first; /* number of its first value */
+        uint32_t count;
+    } * runs; /* by context */
+    size_t room;
+};
+
+/* Adds a value of the summary's metric number `metric`. 1; 0: not behind the context's other values, and left out; -1:
+ * *error filled. */
+int hpc_old_summary_add(struct hpc_old_summary *summary, uint32_t context, uint32_t metric, double value,
+                        struct pf_error *error);
+void hpc_old_summary_free(struct hpc_old_summary *summary);
+
+/* The table "summary" of such a database. */
+extern const struct pf_cursor_ops hpc_old_summary_cursor;
+
+/* ---- contexts ------------------------------------------------------------------------------------ */
 
 /*
  * What the measurements of a database are of: the calling-context tree and the functions, files and load

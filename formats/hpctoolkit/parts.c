@@ -1,14 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-#include "formats/hpctoolkit/parts.h"
-
 #include <errno.h>
 #include <inttypes.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "formats/hpctoolkit/bytes.h"
-#include "formats/hpctoolkit/identity.h"
-#include "formats/hpctoolkit/profiles.h"
+#include "formats/hpctoolkit/read.h"
 #include "formats/kit/array.h"
 
 /* Numbers of threads from here on are streams of a GPU. */
@@ -245,9 +242,9 @@ static int read_part(struct hpc_parts *parts, uint32_t i, struct pieces *pieces,
     struct pf_input *input;
     struct hpc_part *part = hpc_part_use(parts, i, &input, error);
     if (!part)
-        return error->code == ENOMEM ? -1
-                                     : hpc_note(notes, HPC_NOTE_ERROR_UNREADABLE, 0, -1,
-                                                "%s can't be read: %s", name, error->what);
+        return hpc_is_unreadable(error->code) ? hpc_note(notes, HPC_NOTE_ERROR_UNREADABLE, 0, -1,
+                                                         "%s can't be read: %s", name, error->what)
+                                              : -1;
     struct piece piece = {.part = i, .size = pf_input_size(input)};
     read_name(name, &piece);
     int failed = is_merged(name) ? read_merged(parts, i, input, pieces, notes, error)
@@ -489,8 +486,8 @@ static int make_threads(struct hpc_state *state, const struct pieces *values, co
     for (size_t i = 0; i < values->count && !failed; i++)
         failed = add_thread(state, &values->items[i], &values->items[i], of[i], identities, notes, error);
     for (size_t j = 0; j < traces->count && !failed; j++)
-        failed =
-            own && own[j] && add_thread(state, &traces->items[j], NULL, &traces->items[j], identities, notes, error);
+        failed = own && own[j] &&
+                 add_thread(state, &traces->items[j], NULL, &traces->items[j], identities, notes, error);
     free(of);
     free(own);
     return failed ? -1 : 0;
@@ -512,25 +509,4 @@ int hpc_parts_load(struct pf_profile *profile, struct pf_notes *notes, struct pf
     if (failed)
         hpc_threads_free(&state->threads);
     return failed ? -1 : 0;
-}
-
-/* ---- samples -------------------------------------------------------------------------------------------- */
-
-size_t hpc_sample_size(const struct hpc_state *state, const struct hpc_thread *thread)
-{
-    return state->layout == HPC_OLD && thread->data_centric ? HPC_SAMPLE_DATA : HPC_SAMPLE;
-}
-
-struct pf_cell hpc_sample_time(const struct hpc_state *state, uint64_t ticks)
-{
-    enum { SECOND = 1000000000 };
-    if (!state->ticks_per_second || state->ticks_per_second == SECOND)
-        return pf_uint(ticks);
-    pf_int128 ns = (pf_int128)ticks * SECOND / (pf_int128)state->ticks_per_second;
-    return ns <= (pf_int128)UINT64_MAX ? pf_uint((uint64_t)ns) : pf_absent();
-}
-
-uint32_t hpc_sampled_context(const struct hpc_state *state, uint32_t id)
-{
-    return hpc_idmap_find(state->layout == HPC_OLD ? &state->model.traced : &state->model.ids, id);
 }

@@ -1,23 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-#include "formats/hpctoolkit/profiles.h"
-
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "formats/hpctoolkit/identity.h"
-#include "formats/hpctoolkit/metrics.h"
+#include "formats/hpctoolkit/read.h"
 
 /* How often to look whether somebody still waits. */
 enum { PROFILES_A_STEP = 8192 };
 
 /* Longer tuples are no identities. Ids of metrics have 16 bits. */
 enum { TUPLE_MAX = 64, HPC_IDS = 1 << 16 };
-
-/* Where an array of records stands. */
-struct array {
-    uint64_t at, count, stride;
-};
 
 /* ---- headers ---------------------------------------------------------------------------------------- */
 
@@ -26,58 +18,36 @@ struct array {
  * meta.db's: "HPCTOOLKIT", format[4], u8 major, u8 minor, then {u64 size, u64 offset} for the sections; the
  * first of them begins with {u64 array, u32 count, u8 stride}.
  */
-static int read_header(struct hpc_state *state, struct pf_input *input, const char *file, const char *magic,
-                       struct array *array, struct pf_notes *notes, struct pf_error *error)
+int hpc_read_array(const struct hpc_state *state, struct pf_input *input, const char *file, const char *xml4,
+                   const char *meta, size_t least, struct hpc_array *array, struct pf_notes *notes,
+                   struct pf_error *error)
 {
-    unsigned char bytes[56] = {0};
-    bool xml4 = state->layout == HPC_XML4;
-    size_t magic_size = strlen(magic);
+    unsigned char bytes[56] = {0}, section[13];
+    bool is_xml4 = state->layout == HPC_XML4;
+    const char *magic = is_xml4 ? xml4 : meta;
+    uint64_t size = pf_input_size(input);
+    *array = (struct hpc_array){0};
     ssize_t got = pf_input_read(input, bytes, sizeof bytes, 0, error);
     if (got < 0)
         return -1;
-    unsigned major = bytes[magic_size];
-    if ((size_t)got < 40 || memcmp(bytes, magic, magic_size) != 0 || (major != 4 && !(xml4 && major == 1))) {
-        *array = (struct array){0};
+    unsigned major = bytes[strlen(magic)];
+    if (got < 40 || memcmp(bytes, magic, strlen(magic)) != 0 || (major != 4 && !(is_xml4 && major == 1)))
         return hpc_note(notes, got < 40 ? HPC_NOTE_FATAL_HEADER : HPC_NOTE_ERROR_HEADER, 0, 0,
                         "%s does not begin as one; it is not read", file);
-    }
-    if (xml4) {
-        *array = (struct array){pf_u64(bytes + 32, true), pf_u32(bytes + 18, true), array->stride};
+    if (is_xml4)
+        *array = (struct hpc_array){pf_u64(bytes + 32, true), pf_u32(bytes + 18, true), least};
+    else if ((got = pf_input_read(input, section, sizeof section, pf_u64(bytes + 24, false), error)) < 0)
+        return -1;
+    else if ((size_t)got == sizeof section)
+        *array = (struct hpc_array){pf_u64(section, false), pf_u32(section + 8, false), section[12]};
+    if (!array->count || (array->stride >= least && hpc_fits(array->at, array->count, array->stride, size)))
         return 0;
-    }
-    unsigned char section[13];
-    uint64_t at = pf_u64(bytes + 24, false);
-    if ((got = pf_input_read(input, section, sizeof section, at, error)) < 0)
-        return -1;
-    if ((size_t)got == sizeof section)
-        *array = (struct array){pf_u64(section, false), pf_u32(section + 8, false), section[12]};
-    else
-        *array = (struct array){0};
-    return 0;
-}
-
-/* The array of a file's first section, empty with a note if it cannot be there. */
-int hpc_read_array(struct hpc_state *state, struct pf_input *input, const char *file, const char *magic,
-                   size_t least, uint64_t *at, uint64_t *count, size_t *stride, struct pf_notes *notes,
-                   struct pf_error *error)
-{
-    struct array array = {.stride = least};
-    if (read_header(state, input, file, magic, &array, notes, error))
-        return -1;
-    if (array.count &&
-        (array.stride < least || !hpc_fits(array.at, array.count, array.stride, pf_input_size(input)))) {
-        uint64_t size = pf_input_size(input);
-        uint64_t fit = array.stride >= least && array.at < size ? (size - array.at) / array.stride : 0;
-        if (hpc_note(notes, HPC_NOTE_FATAL_BEYOND_END, 0, (int64_t)array.at,
-                     "%s: %llu records do not fit into the file; %llu are read", file,
-                     (unsigned long long)array.count, (unsigned long long)fit))
-            return -1;
-        array.count = fit < array.count ? fit : array.count;
-    }
-    *at = array.at;
-    *count = array.count;
-    *stride = array.stride;
-    return 0;
+    uint64_t fit = array->stride >= least && array->at < size ? (size - array->at) / array->stride : 0;
+    uint64_t announced = array->count;
+    array->count = fit < announced ? fit : announced;
+    return hpc_note(notes, HPC_NOTE_FATAL_BEYOND_END, 0, (int64_t)array->at,
+                    "%s: %llu records do not fit into the file; %llu are read", file,
+                    (unsigned long long)announced, (unsigned long long)fit);
 }
 
 /* A file of the database; *input stays NULL if it is absent. */
@@ -86,14 +56,15 @@ static int open_file(struct pf_profile *profile, const char *name, struct pf_inp
 {
     if (!pf_source_open(profile->source, name, input, error))
         return 0;
+    struct pf_error why = *error;
     *input = NULL;
-    if (error->code == ENOMEM)
-        return -1;
-    if (error->code != ENOENT &&
-        hpc_note(notes, HPC_NOTE_ERROR_UNREADABLE, 0, -1, "%s can't be read: %s", name, error->what))
-        return -1;
     *error = (struct pf_error){0};
-    return 0;
+    if (why.code == ENOENT)
+        return 0;
+    if (hpc_is_unreadable(why.code))
+        return hpc_note(notes, HPC_NOTE_ERROR_UNREADABLE, 0, -1, "%s can't be read: %s", name, why.what);
+    *error = why;
+    return -1;
 }
 
 /* ---- profiles --------------------------------------------------------------------------------------- */
@@ -157,18 +128,9 @@ struct reading {
     struct hpc_state *state;
     struct pf_notes *notes;
     struct hpc_window window, tuples;
-    uint64_t at, count;
-    size_t stride;
+    struct hpc_array array;
     uint64_t seen[HPC_IDS / 64]; /* a bit an id of a metric that has been seen with a value */
 };
-
-#define MAGIC_XML4 "HPCPROF-profdb__"
-#define MAGIC_META "HPCTOOLKITprof"
-
-static size_t least_info(const struct hpc_state *state)
-{
-    return state->layout == HPC_XML4 ? 52 : 40;
-}
 
 static int begin(struct reading *reading, struct hpc_state *state, struct pf_notes *notes,
                  struct pf_error *error)
@@ -176,9 +138,8 @@ static int begin(struct reading *reading, struct hpc_state *state, struct pf_not
     *reading = (struct reading){.state = state, .notes = notes};
     reading->window = (struct hpc_window){.input = state->profile_db, .room = 64 * 1024};
     reading->tuples = (struct hpc_window){.input = state->profile_db, .room = 64 * 1024};
-    return hpc_read_array(state, state->profile_db, "profile.db",
-                          state->layout == HPC_XML4 ? MAGIC_XML4 : MAGIC_META, least_info(state),
-                          &reading->at, &reading->count, &reading->stride, notes, error);
+    return hpc_read_array(state, state->profile_db, "profile.db", "HPCPROF-profdb__", "HPCTOOLKITprof",
+                          state->layout == HPC_XML4 ? 52 : 40, &reading->array, notes, error);
 }
 
 static void end(struct reading *reading)
@@ -190,12 +151,12 @@ static void end(struct reading *reading)
 /* Record i, checked. */
 static int read_record(struct reading *reading, uint64_t i, struct info *info, struct pf_error *error)
 {
-    uint64_t at = reading->at + i * reading->stride;
-    size_t size = reading->stride < 48 ? reading->stride : 48;
+    uint64_t at = reading->array.at + i * reading->array.stride;
+    size_t size = reading->array.stride < 48 ? reading->array.stride : 48;
     if (reading->state->layout == HPC_XML4)
         size = 52;
-    const unsigned char *bytes =
-        hpc_window_at(&reading->window, at, size, reading->at + reading->count * reading->stride, error);
+    const unsigned char *bytes = hpc_window_at(
+        &reading->window, at, size, reading->array.at + reading->array.count * reading->array.stride, error);
     if (!bytes)
         return -1;
     *info = read_info(reading->state, bytes, size, i);
@@ -250,7 +211,7 @@ static int find_summary(struct hpc_state *state, struct pf_notes *notes, struct 
     struct info info = {0};
     struct pf_notes later = {0}; /* told when all records are read */
     int failed = begin(&reading, state, notes, error) ||
-                 (reading.count && (reading.notes = &later, read_record(&reading, 0, &info, error)));
+                 (reading.array.count && (reading.notes = &later, read_record(&reading, 0, &info, error)));
     state->has_summary = info.summary;
     if (info.summary)
         state->summary = info.block;
@@ -359,8 +320,8 @@ static int look_at_metrics(struct hpc_state *state, struct pf_notes *notes, stru
     bool large = pf_input_size(state->profile_db) > LOOK_THROUGH;
     uint64_t left = 2 * LOOK_THROUGH / HPC_VALUE, most = large ? SAMPLED_VALUES : UINT64_MAX;
     int failed = begin(&reading, state, &later, error);
-    uint64_t step = large ? reading.count / SAMPLED_PROFILES + 1 : 1; /* no more than so many */
-    for (uint64_t i = 0; i < reading.count && !failed && left; i += step) {
+    uint64_t step = large ? reading.array.count / SAMPLED_PROFILES + 1 : 1; /* no more than so many */
+    for (uint64_t i = 0; i < reading.array.count && !failed && left; i += step) {
         struct info info = {0};
         reading.notes = &later;
         failed = read_record(&reading, i, &info, error);
@@ -461,9 +422,10 @@ static int keep_summary(struct reading *reading, uint64_t i, const struct info *
 {
     struct hpc_state *state = reading->state;
     if (state->has_summary && state->summary_profile != i)
-        return hpc_note(
-            reading->notes, HPC_NOTE_WARNING_SUMMARY, 0, (int64_t)(reading->at + i * reading->stride),
-            "profile.db: profile %llu is a second summary; it is left out", (unsigned long long)i);
+        return hpc_note(reading->notes, HPC_NOTE_WARNING_SUMMARY, 0,
+                        (int64_t)(reading->array.at + i * reading->array.stride),
+                        "profile.db: profile %llu is a second summary; it is left out",
+                        (unsigned long long)i);
     state->has_summary = true;
     state->summary_profile = (uint32_t)i;
     state->summary = info->block;
@@ -475,12 +437,12 @@ static int read_threads(struct reading *reading, struct hpc_identities *identiti
 {
     struct hpc_threads *threads = &reading->state->threads;
     /* The records are in the file, each of at least 40 bytes: that many there can be. */
-    threads->items = calloc(reading->count + 1, sizeof *threads->items);
+    threads->items = calloc(reading->array.count + 1, sizeof *threads->items);
     if (!threads->items)
         return pf_fail_memory(error);
-    for (uint64_t i = 0; i < reading->count && i < UINT32_MAX; i++) {
+    for (uint64_t i = 0; i < reading->array.count && i < UINT32_MAX; i++) {
         struct info info;
-        if ((i % PROFILES_A_STEP == 0 && pf_pass_step(pass, i, reading->count, error)) ||
+        if ((i % PROFILES_A_STEP == 0 && pf_pass_step(pass, i, reading->array.count, error)) ||
             read_record(reading, i, &info, error))
             return -1;
         if (info.summary ? i && keep_summary(reading, i, &info)

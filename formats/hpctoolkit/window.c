@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "formats/hpctoolkit/window.h"
+#include "formats/hpctoolkit/read.h"
 
 #include <errno.h>
 #include <stdlib.h>

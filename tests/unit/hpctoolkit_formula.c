@@ -2,7 +2,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "formats/hpctoolkit/formula.h"
+#include "formats/hpctoolkit/hpctoolkit.h"
 #include "tests/unit/tap.h"
 
 /* Metric 1 is 3, metric 2 is 4; no other is known. */

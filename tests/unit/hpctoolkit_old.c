@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: MIT */
+#include <sys/resource.h>
+
 #include "tests/unit/hpctoolkit_db.h"
 
 /* Databases of 2.x: which files belong to which thread. */
@@ -172,6 +174,24 @@ static void summary_alone(void)
     remove_copy(&copy);
 }
 
+/* Opening files is made to fail for want of descriptors once the database is open. */
+static void no_descriptors(void)
+{
+    struct database db;
+    struct rlimit limit, none;
+    open_database(&db, SAMPLES, "solver-2019");
+    int next = dup(db.folder);
+    getrlimit(RLIMIT_NOFILE, &limit);
+    none = (struct rlimit){(rlim_t)next, limit.rlim_max};
+    close(next);
+    setrlimit(RLIMIT_NOFILE, &none);
+    int result = db.result ? 0 : load_all(&db, NULL);
+    setrlimit(RLIMIT_NOFILE, &limit);
+    ok(result && db.error.code == EMFILE,
+       "no thread is left out because descriptors have run out: that is an error");
+    close_database(&db);
+}
+
 int main(void)
 {
     processes_of_one_rank();
@@ -179,5 +199,6 @@ int main(void)
     traces_out_of_order();
     merged_and_single();
     summary_alone();
+    no_descriptors();
     return done();
 }

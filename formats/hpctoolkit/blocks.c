@@ -1,15 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-#include "formats/hpctoolkit/group.h"
-
 #include <errno.h>
 #include <stdlib.h>
 
+#include "formats/hpctoolkit/read.h"
 #include "formats/kit/array.h"
 
 /* Of windows. What they hold too much when a reading is left has been read in vain. */
 enum { ROOM = 4096 };
-
-/* ---- groups ------------------------------------------------------------------------------------------- */
 
 int hpc_group_add(struct hpc_group *group, uint32_t metric, double value, struct pf_error *error)
 {
@@ -21,7 +18,7 @@ int hpc_group_add(struct hpc_group *group, uint32_t metric, double value, struct
     return 0;
 }
 
-static int compare(const void *left, const void *right)
+static int by_metric(const void *left, const void *right)
 {
     const struct hpc_group_value *a = left, *b = right;
     if (a->metric != b->metric)
@@ -37,18 +34,12 @@ static void sort_group(struct hpc_group *group)
         sorted = group->values[i - 1].metric < group->values[i].metric;
     if (sorted)
         return;
-    qsort(group->values, group->count, sizeof *group->values, compare);
+    qsort(group->values, group->count, sizeof *group->values, by_metric);
     size_t kept = 1;
     for (size_t i = 1; i < group->count; i++)
         if (group->values[i].metric != group->values[kept - 1].metric)
             group->values[kept++] = group->values[i];
     group->count = kept;
-}
-
-void hpc_group_free(struct hpc_group *group)
-{
-    free(group->values);
-    *group = (struct hpc_group){0};
 }
 
 /* ---- blocks ------------------------------------------------------------------------------------------- */
@@ -144,53 +135,4 @@ int hpc_block_find(const struct hpc_state *state, const struct hpc_block *block,
     }
     *entry = block->n_contexts;
     return 0;
-}
-
-/* ---- the blocks of all threads ------------------------------------------------------------------------- */
-
-/* How often to look whether somebody still waits. */
-enum { PAIRS_A_STEP = 1 << 14 };
-
-int hpc_progress_step(struct hpc_progress *progress, struct pf_error *error)
-{
-    return progress->done++ % PAIRS_A_STEP
-               ? 0
-               : pf_pass_step(progress->pass, progress->done, progress->total, error);
-}
-
-uint64_t hpc_pairs_count(const struct hpc_state *state)
-{
-    uint64_t count = 0;
-    for (uint32_t i = 0; i < state->threads.count; i++)
-        count += state->threads.items[i].block.n_contexts;
-    return count;
-}
-
-/* The pairs of the thread whose block the walk stands before. */
-static int walk_thread(struct hpc_block_walk *walk, uint32_t thread, struct hpc_progress *progress,
-                       hpc_take_pair *take, void *arg, struct pf_error *error)
-{
-    struct hpc_pair pair = {.thread = thread, .walk = walk};
-    uint32_t id;
-    int more;
-    while ((more = hpc_block_next(walk, &id, &pair.first, &pair.end, error)) > 0) {
-        pair.entry = walk->entry - 1;
-        pair.context = hpc_idmap_find(&walk->state->model.ids, id);
-        if (hpc_progress_step(progress, error) || (pair.context != HPC_NO_NUMBER && take(arg, &pair, error)))
-            return -1;
-    }
-    return more;
-}
-
-int hpc_pairs_walk(const struct hpc_state *state, struct hpc_progress *progress, hpc_take_pair *take,
-                   void *arg, struct pf_error *error)
-{
-    struct hpc_block_walk walk = {0};
-    int failed = 0;
-    for (uint32_t i = 0; i < state->threads.count && !failed; i++) {
-        hpc_block_enter(&walk, state, &state->threads.items[i].block, 0);
-        failed = walk_thread(&walk, i, progress, take, arg, error);
-    }
-    hpc_block_leave(&walk);
-    return failed ? -1 : 0;
 }
