@@ -67,10 +67,8 @@ static void look_at(struct pf_probe *probe, struct look *look)
 /* True if some word stands there that Cachegrind's files never have. */
 static bool is_callgrind(const struct look *look)
 {
-    static const enum callgrind_word own[] = {VERSION, CREATOR, PID, PART, THREAD, POSITIONS, EVENT, TOTALS,
-                                              OB,      COB,     CFI, CFL,  CFN,    CALLS,     RCALLS};
-    for (size_t i = 0; i < sizeof own / sizeof *own; i++)
-        if (look->seen[own[i]])
+    for (enum callgrind_word word = OB; word < WORDS; word++)
+        if (look->seen[word] && !callgrind_in_both(word))
             return true;
     return look->numbered || (look->first != DESC && look->first != CMD);
 }

@@ -51,6 +51,12 @@ static inline bool callgrind_in_body(enum callgrind_word word)
     return word != NO_WORD && word < VERSION;
 }
 
+/* True if Cachegrind's files have such lines too. */
+static inline bool callgrind_in_both(enum callgrind_word word)
+{
+    return (word >= FL && word <= FN) || word == CMD || word == DESC || word == EVENTS || word == SUMMARY;
+}
+
 /* True if a line that begins so is one of costs. */
 static inline bool callgrind_begins_cost(char c)
 {

@@ -460,7 +460,7 @@ static int read_line(struct callgrind_reader *reader)
     if (open && !reader->state->ends_open)
         return 0;
     enum callgrind_word word = callgrind_take_word(&text);
-    if (word == NO_WORD)
+    if (word == NO_WORD || (reader->cachegrind && !callgrind_in_both(word)))
         return complain(reader, "warning", "bad-line", "a line that is not understood is left out");
     return callgrind_in_body(word) ? read_name(reader, word, text) : read_header(reader, word, text);
 }

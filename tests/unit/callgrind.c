@@ -84,8 +84,7 @@ static void calls(void)
     const char *text = IR "fl=a.c\nfn=main\n1 1\ncfi=b.c\ncfn=f\ncalls=2 7\n1 10\n2 "
                           "1\ncfi=b.c\ncfn=f\ncalls=1 7\n2 5\nfl=b.c\nfn=f\n7 12\ncfn=f\ncalls=3 7\n8 100\n";
     calls_are(text, "all,main,Ir,3,15,main,f|all,f,Ir,3,100,f,f|", "calls are added up by caller and callee");
-    values_are(text, "all,main,Ir,2|all,main,Ir (inc),17|all,f,Ir,12|all,f,Ir (inc),12|",
-               "warning shares|",
+    values_are(text, "all,main,Ir,2|all,main,Ir (inc),17|all,f,Ir,12|all,f,Ir (inc),12|", "warning shares|",
                "a function holds what its calls of others cost");
     calls_are("events: A B\nfn=f\ncfn=g\ncalls=0 1\n1 0 0\ncfn=h\ncalls=1 1\n1 0 5\ncfn=h\ncalls=1 1\n1 3\n",
               "all,f,A,0,0,f,g|all,f,A,2,3,f,h|all,f,B,2,5,f,h|",
@@ -175,6 +174,11 @@ static void cachegrind(void)
     snprintf(text, sizeof text, "%sfl=a.c\nfn=f\n1 2\n2 3", head);
     tells(&pf_cachegrind_driver, text, "values", "all,f,Ir,5|", "fatal cut|warning no-summary|",
           "a cut file");
+    snprintf(text, sizeof text,
+             "%sfl=a.c\nfn=f\n1 2 3\ncfn=g\ncalls=1 1\n1 5\nthread: 2\ntotals: 1\nsummary: 7 3\n", head);
+    tells(&pf_cachegrind_driver, text, "values", "all,f,Ir,7|all,f,Dr,3|",
+          "warning bad-line|warning bad-line|warning bad-line|warning bad-line|",
+          "calls and threads, which it never writes, are left out");
 }
 
 static void probing(void)
