@@ -48,13 +48,19 @@ static bool is_nothing(const char *text, size_t size)
     return !size || (text[0] == '#' && (size == 1 || memchr(" \t!", text[1], 3)));
 }
 
-/* Frames stand behind `;` without a blank; prose has one there, and tables may have comments that end in a number. */
+/*
+ * Frames stand behind `;` without a blank; prose has one there, and tables may have comments that end in a number. Lists of
+ * numbers (`05D0 05D1;0;1 1 2`) are no names.
+ */
 static bool is_stack(const char *text, size_t size)
 {
     const char *frame = memchr(text, ';', size);
+    size_t numbers = 0;
+    while (numbers < size && memchr("0123456789ABCDEFabcdefx; ", text[numbers], 25))
+        numbers++;
     return frame && frame + 1 < text + size && !memmem(text, size, "; ", 2) &&
            !memmem(text, size, ";\t", 2) && !memmem(text, size, " # ", 3) &&
-           memcmp(text + size - 2, " #", 2) != 0;
+           memcmp(text + size - 2, " #", 2) != 0 && (numbers < size || !memchr(text, ' ', size));
 }
 
 /* What the lines of a file's head are: such with a count, with two of them, with a `;` in the stack. */
