@@ -495,8 +495,6 @@ static void clear(struct pf_profile *profile)
     struct perf_script *script = state_of(profile);
     free(script->frames);
     pf_spans_free(script->spans);
-    struct pf_samples samples = script->samples;
-    *script = (struct perf_script){.samples = samples};
 }
 
 /* What `perf script --header` tells of the machine, in lines `# hostname : vm`. */
@@ -524,13 +522,7 @@ static int open_file(struct pf_profile *profile, struct pf_error *error)
 static const struct pf_column thread_fields[] = {
     {"pid", PF_PLAIN, 0}, {"tid", PF_PLAIN, 0}, {"comm", PF_PLAIN, 0}};
 
-static const struct pf_table tables[] = {{.name = "trace",
-                                          .columns = pf_spans_columns,
-                                          .n_columns = PF_SPANS_COLUMNS,
-                                          .stage = PF_PARTITIONED,
-                                          .flags = PF_SPANS_FLAGS,
-                                          .ops = &pf_spans_cursor,
-                                          .user = offsetof(struct perf_script, spans)}};
+static const struct pf_table tables[] = {PF_SPANS_TRACE(struct perf_script, spans, PF_PARTITIONED)};
 
 static const struct pf_samples_format format = {.state = sizeof(struct perf_script),
                                                 .fields = thread_fields,

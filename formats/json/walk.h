@@ -2,72 +2,84 @@
 #ifndef PF_JSON_WALK_H
 #define PF_JSON_WALK_H
 
-#include <errno.h>
-
+#include "formats/driver.h"
 #include "formats/json/json.h"
 
-/* What drivers share that read a file's members in any order, and keep what stands before damage. */
+/*
+ * Objects by tables of their members, for drivers of files whose members come in any order: a table says what becomes of the
+ * value of each name that counts, all else is passed over. Nothing is held but what the driver holds.
+ */
+struct pf_json_walk {
+    struct pf_json *json;
+    struct pf_profile *profile; /* whose names texts become; NULL: none do */
+    struct pf_error *error;
+    /* What a taker (below) is given beside. */
+    void *into;                        /* the struct that is filled */
+    void *place;                       /* what of it */
+    const struct pf_json_token *token; /* the value's first one, which was read */
+};
 
-/* True if reading failed because of the text: what came before counts. */
-static inline bool pf_json_is_damage(const struct pf_error *error)
-{
-    return error->code == ENODATA || error->code == EBADMSG || error->code == E2BIG;
-}
+/*
+ * Takes a value to its place. Of an object or array it may read on; what is left of that is passed over. 0; 1: nothing further is
+ * to be read; -1 with *walk->error filled.
+ */
+typedef int pf_json_taker(const struct pf_json_walk *walk);
 
-/* Passes over the rest of a value that began with this event. 0, or -1 with *error filled. */
-static inline int pf_json_pass(struct pf_json *json, int event, struct pf_error *error)
-{
-    return event == PF_JSON_OBJECT || event == PF_JSON_ARRAY ? pf_json_leave(json, error)
-           : event < 0                                       ? -1
-                                                             : 0;
-}
+/* A member: one whose value begins otherwise is passed over. */
+struct pf_json_member {
+    const char *name; /* NULL: the table's end */
+    size_t size;      /* of the name */
+    int event; /* what the value begins with; PF_JSON_END: anything; PF_JSON_NAME: `take` reads it, the token is the name */
+    pf_json_taker *take;
+    size_t place; /* offset in what is filled */
+};
+
+/* A line of a table: the name is a literal, the place a field of a struct, or all of it. */
+#define PF_MEMBER(name, event, take, type, field)                                                            \
+    {                                                                                                        \
+        (name), sizeof(name) - 1, (event), (take), offsetof(type, field)                                     \
+    }
+#define PF_MEMBER_OF_ALL(name, event, take)                                                                  \
+    {                                                                                                        \
+        (name), sizeof(name) - 1, (event), (take), 0                                                         \
+    }
+#define PF_MEMBERS_END                                                                                       \
+    {                                                                                                        \
+        NULL, 0, 0, NULL, 0                                                                                  \
+    }
+
+/* One member, whose name was read, and its value. What the taker gives; so do the following. */
+int pf_json_member(const struct pf_json_walk *walk, void *into, const struct pf_json_member *members,
+                   const struct pf_json_token *name);
+
+/* The object whose bracket was read, to its end. */
+int pf_json_object(const struct pf_json_walk *walk, void *into, const struct pf_json_member *members);
+
+/* The array whose bracket was read, to its end: `take` gets each element that begins with `event` (PF_JSON_END: each). */
+int pf_json_array(const struct pf_json_walk *walk, void *into, int event, pf_json_taker *take);
 
 /* A value to come back to. line 0: it is not there. */
 struct pf_json_place {
     uint64_t offset, line;
 };
 
-static inline struct pf_json_place pf_json_place_of(const struct pf_json_token *token)
-{
-    return (struct pf_json_place){token->offset, token->line};
-}
-
 /* Goes to before the first element of an array. False if there is none at this place. */
-static inline bool pf_json_enter_array(struct pf_json *json, const struct pf_json_place *place,
-                                       struct pf_error *error)
-{
-    struct pf_json_token token;
-    if (!place->line)
-        return false;
-    pf_json_seek(json, place->offset, place->line);
-    return pf_json_next(json, &token, error) == PF_JSON_ARRAY;
-}
+bool pf_json_enter_array(struct pf_json *json, const struct pf_json_place *place, struct pf_error *error);
 
-/* Takes a number that is an integer of few digits. */
-static inline bool pf_json_whole(const struct pf_json_token *token, int64_t *value)
-{
-    bool fits = token->simple && token->integer && token->mantissa <= INT64_MAX;
-    if (fits)
-        *value = token->negative ? -(int64_t)token->mantissa : (int64_t)token->mantissa;
-    return fits;
-}
+/* Takers. A place is what they name; a value of another sort leaves it as it is. */
+pf_json_taker pf_json_take_place;  /* any value: a struct pf_json_place */
+pf_json_taker pf_json_take_name;   /* text: a uint32_t, the number of a name of the profile */
+pf_json_taker pf_json_take_whole;  /* an integer of few digits: an int64_t */
+pf_json_taker pf_json_take_line;   /* one from 0 on: a uint32_t */
+pf_json_taker pf_json_take_notice; /* any value: a bool, that there is one */
 
-/* The short name of a member, kept while its value is read. A longer one is kept as an empty one. */
-struct pf_json_name {
-    char text[16];
-};
+/* The number, if it is an integer of few digits. */
+bool pf_json_whole(const struct pf_json_token *token, int64_t *value);
 
-static inline struct pf_json_name pf_json_name_of(const struct pf_json_token *name)
-{
-    struct pf_json_name kept = {""};
-    if (name->size < sizeof kept.text)
-        memcpy(kept.text, name->text, name->size);
-    return kept;
-}
+/* True if reading failed because of the text: what came before counts. */
+bool pf_json_is_damage(const struct pf_error *error);
 
-static inline bool pf_json_named(const struct pf_json_name *name, const char *text)
-{
-    return !strcmp(name->text, text);
-}
+/* Makes a fatal warning of such an *error. 0; -1 with *error filled if it is another, or the warning fails. */
+int pf_json_warn_of_damage(struct pf_profile *profile, struct pf_error *error);
 
 #endif

@@ -127,8 +127,10 @@ static void drop_names(struct pf_samples *samples)
 /* All that reading has made, but for what the core frees. */
 static void drop_all(struct pf_profile *profile, struct pf_samples *samples)
 {
-    if (samples->format->clear)
+    if (samples->format->clear) {
         samples->format->clear(profile);
+        memset(samples + 1, 0, samples->format->state - sizeof *samples);
+    }
     drop_names(samples);
     pf_sums_free(samples->sums.sums);
     free(samples->metrics);

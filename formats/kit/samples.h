@@ -22,7 +22,7 @@ struct pf_samples_format {
     size_t n_fields;
     bool
         partitioned; /* the file tells of partitions; else, and where it tells of none, there is one, "all" */
-    bool zeros; /* sums that are 0 are values too */
+    bool zeros;      /* sums that are 0 are values too */
     const struct pf_metric *metrics; /* NULL: `read` adds them */
     size_t n_metrics;
     const struct pf_table *
@@ -32,7 +32,10 @@ struct pf_samples_format {
     /* Optional: what a look at the file's start tells (info, version, which metrics). The profile is filled else. */
     int (*open)(struct pf_profile *profile, struct pf_error *error);
     int (*read)(struct pf_profile *profile, struct pf_pass *pass, struct pf_error *error);
-    /* Optional: frees what `read` has left in the driver's own struct. Called when it has failed, and at the end. */
+    /*
+     * Optional: frees what `read` has left in the driver's own struct, which is zeroed then. Called when it has failed, and at
+     * the end.
+     */
     void (*clear)(struct pf_profile *profile);
 };
 
@@ -64,6 +67,7 @@ int pf_samples_open(struct pf_profile *profile, struct pf_error *error);
 int pf_samples_load(struct pf_profile *profile, enum pf_stage stage, struct pf_pass *pass,
                     struct pf_error *error);
 void pf_samples_close(struct pf_profile *profile);
+#define PF_SAMPLES_OPERATIONS .open = pf_samples_open, .load = pf_samples_load, .close = pf_samples_close
 
 /* For probing: the first bytes of the file, or of what it inflates to if it is gzip data; see pf_probe_head. */
 const unsigned char *pf_samples_head(struct pf_probe *probe, size_t want, size_t *have);

@@ -61,4 +61,11 @@ extern const struct pf_column pf_spans_phased_columns[PF_SPANS_PHASED_COLUMNS];
 
 #define PF_SPANS_FLAGS (PF_BY_PARTITION | PF_SEEKS_PARTITION)
 
+/* The table: the struct of the profile's state, its field that is a struct pf_spans *, the stage from which on it is filled. */
+#define PF_SPANS_TRACE(state, field, from)                                                                   \
+    {                                                                                                        \
+        .name = "trace", .columns = pf_spans_columns, .n_columns = PF_SPANS_COLUMNS, .stage = (from),        \
+        .flags = PF_SPANS_FLAGS, .ops = &pf_spans_cursor, .user = offsetof(state, field)                     \
+    }
+
 #endif

@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: MIT */
+#include "formats/json/walk.h"
+
+#include <errno.h>
+
+/* A value whose first token was read; `depth` is that before it. Passes over what the taker has left of it. */
+static int take_value(struct pf_json_walk at, unsigned depth, int event, pf_json_taker *take)
+{
+    bool fits = event == PF_JSON_END || event == PF_JSON_NAME || event == (int)at.token->event;
+    int got = fits ? take(&at) : 0;
+    while (!got && pf_json_depth(at.json) > depth)
+        got = pf_json_leave(at.json, at.error);
+    return got;
+}
+
+int pf_json_member(const struct pf_json_walk *walk, void *into, const struct pf_json_member *members,
+                   const struct pf_json_token *name)
+{
+    struct pf_json_walk at = *walk;
+    struct pf_json_token value;
+    const struct pf_json_member *member = members;
+    unsigned depth = pf_json_depth(walk->json);
+    while (member->name && (member->size != name->size || memcmp(member->name, name->text, name->size) != 0))
+        member++;
+    if (!member->name)
+        return pf_json_skip(walk->json, &value, walk->error) < 0 ? -1 : 0;
+    at.into = into;
+    at.place = (char *)into + member->place;
+    at.token = member->event == PF_JSON_NAME ? name : &value;
+    if (at.token == &value && pf_json_next(walk->json, &value, walk->error) < 0)
+        return -1;
+    return take_value(at, depth, member->event, member->take);
+}
+
+int pf_json_object(const struct pf_json_walk *walk, void *into, const struct pf_json_member *members)
+{
+    struct pf_json_token name;
+    int event, got = 0;
+    while (!got && (event = pf_json_next(walk->json, &name, walk->error)) != PF_JSON_OBJECT_END)
+        got = event == PF_JSON_NAME ? pf_json_member(walk, into, members, &name) : -1;
+    return got;
+}
+
+int pf_json_array(const struct pf_json_walk *walk, void *into, int event, pf_json_taker *take)
+{
+    struct pf_json_walk at = *walk;
+    struct pf_json_token value;
+    unsigned depth = pf_json_depth(walk->json);
+    int found, got = 0;
+    at.into = at.place = into;
+    at.token = &value;
+    while (!got && (found = pf_json_next(walk->json, &value, walk->error)) != PF_JSON_ARRAY_END)
+        got = found > 0 ? take_value(at, depth, event, take) : -1;
+    return got;
+}
+
+bool pf_json_enter_array(struct pf_json *json, const struct pf_json_place *place, struct pf_error *error)
+{
+    struct pf_json_token token;
+    if (!place->line)
+        return false;
+    pf_json_seek(json, place->offset, place->line);
+    return pf_json_next(json, &token, error) == PF_JSON_ARRAY;
+}
+
+/* ---- takers ------------------------------------------------------------------------------------- */
+
+int pf_json_take_place(const struct pf_json_walk *walk)
+{
+    *(struct pf_json_place *)walk->place = (struct pf_json_place){walk->token->offset, walk->token->line};
+    return 0;
+}
+
+int pf_json_take_name(const struct pf_json_walk *walk)
+{
+    uint32_t *name = walk->place;
+    if (walk->token->event != PF_JSON_STRING)
+        return 0;
+    *name = pf_intern(walk->profile->contexts->strings, walk->token->text, walk->token->size, walk->error);
+    return *name == PF_NO_STRING ? -1 : 0;
+}
+
+int pf_json_take_whole(const struct pf_json_walk *walk)
+{
+    pf_json_whole(walk->token, walk->place);
+    return 0;
+}
+
+int pf_json_take_line(const struct pf_json_walk *walk)
+{
+    int64_t line;
+    if (pf_json_whole(walk->token, &line) && line >= 0 && line < UINT32_MAX)
+        *(uint32_t *)walk->place = (uint32_t)line;
+    return 0;
+}
+
+int pf_json_take_notice(const struct pf_json_walk *walk)
+{
+    *(bool *)walk->place = true;
+    return 0;
+}
+
+bool pf_json_whole(const struct pf_json_token *token, int64_t *value)
+{
+    bool fits = token->simple && token->integer && token->mantissa <= INT64_MAX;
+    if (fits)
+        *value = token->negative ? -(int64_t)token->mantissa : (int64_t)token->mantissa;
+    return fits;
+}
+
+/* ---- damage ------------------------------------------------------------------------------------- */
+
+bool pf_json_is_damage(const struct pf_error *error)
+{
+    return error->code == ENODATA || error->code == EBADMSG || error->code == E2BIG;
+}
+
+int pf_json_warn_of_damage(struct pf_profile *profile, struct pf_error *error)
+{
+    struct pf_error damage = *error;
+    if (!pf_json_is_damage(error))
+        return -1;
+    return pf_warn(profile, damage.line, damage.offset, "fatal", "damaged", error,
+                   "%s: what is before it is kept", damage.what);
+}
