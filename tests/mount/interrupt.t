@@ -43,14 +43,21 @@ process.send_signal(getattr(signal, sys.argv[1]))
 process.wait(30)
 print(int((time.monotonic() - start) * 1000))
 P
+# Where other work has the machine, once in a few times is enough: a pass that can't be interrupted is never that short.
+interrupted() {   # interrupted SIGNAL COMMAND...
+    local try took
+    for try in 1 2 3 4 5; do
+        cold
+        took=$(python3 "$work/interrupt.py" "$@")
+        [ "${took:-9999}" -ge "$soon" ] || return 0
+        echo "# it took ${took:-?} ms"
+    done
+    return 1
+}
 for signal in SIGINT SIGTERM SIGKILL; do
-    cold
-    took=$(python3 "$work/interrupt.py" $signal stat "$big")
-    ok "$signal ends a stat of a cold big file at once (${took:-?} ms)" test "${took:-9999}" -lt "$soon"
+    ok "$signal ends a stat of a cold big file at once" interrupted $signal stat "$big"
 done
-cold
-took=$(python3 "$work/interrupt.py" SIGINT cat "$big")
-ok "SIGINT ends a cat of a cold big file at once (${took:-?} ms)" test "${took:-9999}" -lt "$soon"
+ok "SIGINT ends a cat of a cold big file at once" interrupted SIGINT cat "$big"
 ok "after interrupts the mount still answers" cmp <(tail -c 100 "$big") <("$PROFILEFS" cat "$src/big.xray/tables/trace.csv" | tail -c 100)
 
 cold
