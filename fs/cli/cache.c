@@ -20,7 +20,7 @@ static void show(const struct pf_fs_options *options, struct pf_cachedb *db)
     if (options->db_folder && strcmp(options->db_folder, options->cache_folder) != 0)
         printf("Database: %s\n", options->db_folder);
     print_bytes("Limit", options->cache_limit);
-    printf("Profiles: %llu\n", (unsigned long long)usage.entries);
+    printf("Entries: %llu\n", (unsigned long long)usage.entries);
     print_bytes("Size", usage.entry_bytes);
     printf("Files: %llu\n", (unsigned long long)usage.files);
     print_bytes("Size of files", usage.file_bytes);

@@ -22,6 +22,8 @@ void pf_cachedb_free(struct pf_cachedb *db);
 /* What is kept under this number, allocated for the caller; NULL: nothing. */
 char *pf_cachedb_get(struct pf_cachedb *db, uint64_t key, size_t *size);
 void pf_cachedb_put(struct pf_cachedb *db, uint64_t key, const struct pf_buf *value);
+/* The same for n keys and their values, which is quicker than one by one. */
+void pf_cachedb_put_all(struct pf_cachedb *db, const uint64_t *keys, const struct pf_buf *values, size_t n);
 
 /* Drops what was used longest ago until the file has at most `limit` bytes, and what was not used for `days`. */
 void pf_cachedb_prune(struct pf_cachedb *db, uint64_t limit, unsigned days);

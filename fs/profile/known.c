@@ -7,7 +7,7 @@
 #include "formats/kit/array.h"
 #include "fs/profile/names.h"
 
-enum { FOLDERS_MAX = 128, FILES_MAX = 512, BYTES_MAX = 48 * 1024, NO_TEXT = -1 };
+enum { FOLDERS_MAX = 128, FILES_MAX = 512, BYTES_MAX = 128 * 1024, NO_TEXT = -1 };
 
 struct pf_known_folder {
     uint64_t node;

@@ -11,7 +11,7 @@
 
 /*
  * What is known of a profile's tree without the profile: whole listings of folders, sizes of files, and the text of small ones
- * (of a link its target). It grows as the profile is looked at, up to some tens of KB, and is kept between mounts. Zeroed it
+ * (of a link its target). It grows as the profile is looked at, up to some KB more than 100, and is kept between mounts. Zeroed it
  * is empty. Guarded by its owner's lock; what is learnt twice is the same.
  */
 struct pf_known {
@@ -24,7 +24,7 @@ struct pf_known {
 };
 
 enum {
-    PF_KNOWN_TEXT_MAX = 4 * 1024, /* longer texts are rendered when they are read */
+    PF_KNOWN_TEXT_MAX = 8 * 1024, /* longer texts are rendered when they are read */
     PF_KNOWN_ENTRIES_MAX = 256,   /* larger folders are not kept */
 };
 

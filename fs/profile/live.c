@@ -199,6 +199,18 @@ bool pf_live_is_spoilt(struct pf_live *live)
     return spoilt;
 }
 
+bool pf_live_is_one_file(struct pf_live *live)
+{
+    struct pf_packed_inputs known = {0};
+    bool opened = atomic_load(&live->opened);
+    if (live->directory || !live->path || (opened && live->more_inputs))
+        return false;
+    if (opened)
+        return pf_source_input_count(live->source) == 1;
+    pf_packed_inputs(&known, live->inputs.data, live->inputs.size);
+    return known.left == 1;
+}
+
 size_t pf_live_descriptors(struct pf_live *live)
 {
     pthread_mutex_lock(&live->lock);
@@ -212,7 +224,7 @@ struct pf_access pf_live_access(struct pf_live *live)
     if (!atomic_load(&live->opened))
         return live->access;
     struct pf_access access = pf_source_access(live->source);
-    pf_access_narrow(&access, &live->access, geteuid());
+    pf_access_narrow(&access, &live->access, live->core->reader);
     return access;
 }
 

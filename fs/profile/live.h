@@ -27,6 +27,7 @@ struct pf_core {
     const char *root_name;      /* NULL: SOURCE is `root`; else its name there */
     const char *cache_folder;   /* where cache files go, NULL: nowhere */
     struct pf_cachedb *cachedb; /* what is small and kept; NULL: nothing is */
+    uid_t reader;               /* whose rights the process has */
     bool others; /* others than the mounter will read: what is known tells too little of who may */
     _Atomic uint64_t next_text; /* ids of texts */
     _Atomic uint64_t passes;    /* how many have run */
@@ -81,6 +82,9 @@ bool pf_live_is_spoilt(struct pf_live *live);
 
 /* A pass is queued or running for it. */
 bool pf_live_busy(struct pf_live *live);
+
+/* All that it was made from so far is the one file at its path. */
+bool pf_live_is_one_file(struct pf_live *live);
 
 /* How many descriptors it holds. */
 size_t pf_live_descriptors(struct pf_live *live);

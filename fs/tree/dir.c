@@ -92,7 +92,7 @@ static int open_profile_dir(struct pf_dir *dir, struct pf_job **job)
 {
     struct pf_place *place = &dir->place;
     struct pf_error error;
-    int result = pf_place_enter(dir->fs, dir->ino, true, place, job);
+    int result = pf_place_enter(dir->fs, dir->ino, PF_CHECK_NOW, place, job);
     if (result) {
         place->instance = NULL;
         return result;
@@ -112,7 +112,7 @@ static bool is_source_dir(struct pf_fs *fs, uint64_t ino)
 {
     pthread_mutex_lock(&fs->lock);
     const struct pf_entry *entry = ino >> 32 ? NULL : pf_entry_get(fs, ino);
-    bool source = ino >> 32 == 0 && (!entry || entry->found.type != PF_ENTRY_PROFILE);
+    bool source = ino >> 32 == 0 && (!entry || entry->type != PF_ENTRY_PROFILE);
     pthread_mutex_unlock(&fs->lock);
     return source;
 }

@@ -46,47 +46,6 @@ static bool passes_own_mount(struct pf_fs *fs, char *path)
 
 /* ---- what stands there -------------------------------------------------------------------------- */
 
-/* Probing results of files seen last, by their stamps: listing a folder probes what a look-up asks for soon
- * after. */
-enum { MEMOS = 8192 };
-
-struct pf_probe_memo {
-    struct pf_stamp stamp;
-    const struct pf_driver *driver;
-    struct pf_verdict verdict;
-    bool packed;
-};
-
-static size_t memo_of(const struct pf_stamp *stamp)
-{
-    return (size_t)((stamp->inode * 0x9e3779b97f4a7c15u ^ stamp->device) >> 32) % MEMOS;
-}
-
-static bool recall(struct pf_fs *fs, const struct pf_stamp *stamp, struct pf_found *found)
-{
-    pthread_mutex_lock(&fs->memo_lock);
-    const struct pf_probe_memo *memo = fs->memo ? &fs->memo[memo_of(stamp)] : NULL;
-    bool known = memo && pf_stamp_same(&memo->stamp, stamp);
-    if (known) {
-        found->driver = memo->driver;
-        found->verdict = memo->verdict;
-        found->packed = memo->packed;
-    }
-    pthread_mutex_unlock(&fs->memo_lock);
-    return known;
-}
-
-static void memorise(struct pf_fs *fs, const struct pf_stamp *stamp, const struct pf_found *found)
-{
-    pthread_mutex_lock(&fs->memo_lock);
-    if (!fs->memo)
-        fs->memo = calloc(MEMOS, sizeof *fs->memo);
-    if (fs->memo)
-        fs->memo[memo_of(stamp)] =
-            (struct pf_probe_memo){*stamp, found->driver, found->verdict, found->packed};
-    pthread_mutex_unlock(&fs->memo_lock);
-}
-
 static bool any_driver_for(bool directory)
 {
     for (size_t i = 0; pf_drivers[i]; i++)
@@ -120,7 +79,7 @@ static int probe_file(struct pf_fs *fs, const struct pf_opened *opened, const ch
     found->packed = !found->driver && !what.lack && pf_archive_is(name, opened, bytes, have);
     free(head);
     if (!what.lack)
-        memorise(fs, &stamp, found);
+        pf_verdicts_note(fs->verdicts, &stamp, name, found);
     return what.lack;
 }
 
@@ -149,7 +108,7 @@ static int probe(struct pf_fs *fs, const struct pf_folder *folder, const char *n
     /* What a directory is depends on files in it, whose changes its own stamp does not show. */
     if (is_directory)
         return probe_folder(folder, name, found);
-    if (recall(fs, &stamp, found))
+    if (pf_verdicts_recall(fs->verdicts, &stamp, name, found))
         return 0;
     int result = pf_folder_file(folder, name, &opened);
     if (result)
@@ -326,7 +285,7 @@ int pf_entry_stat(struct pf_fs *fs, const struct pf_entry *entry, struct stat *s
         close(fd);
     if (result == ENOTDIR && fs->archives)
         result = pf_folder_stat(fs->top, *path ? path : ".", st);
-    if (!result && S_ISREG(st->st_mode) && entry->found.packed)
+    if (!result && S_ISREG(st->st_mode) && entry->packed)
         take_for_folder(st);
     free(path);
     return result;
@@ -370,6 +329,14 @@ static struct pf_entry *add(struct pf_fs *fs, struct pf_entry *parent, const cha
     return entry;
 }
 
+void pf_entry_show(struct pf_entry *entry, const struct pf_found *found)
+{
+    entry->type = found->type;
+    entry->packed = found->packed;
+    entry->st = found->st;
+    entry->driver = found->driver;
+}
+
 struct pf_entry *pf_entry_note(struct pf_fs *fs, struct pf_entry *parent, const char *name,
                                const struct pf_found *found)
 {
@@ -377,7 +344,7 @@ struct pf_entry *pf_entry_note(struct pf_fs *fs, struct pf_entry *parent, const 
     struct pf_entry *entry = find(fs, parent, name, hash);
     /* A name that has come to mean another kind of thing is another node: the kernel never sees a number
      * change its type. */
-    if (entry && entry->found.type != found->type && entry->found.type != PF_ENTRY_PROFILE) {
+    if (entry && entry->type != found->type && entry->type != PF_ENTRY_PROFILE) {
         entry->gone = true; /* kept for those who hold its number */
         entry = NULL;
     }
@@ -385,7 +352,7 @@ struct pf_entry *pf_entry_note(struct pf_fs *fs, struct pf_entry *parent, const 
         entry = add(fs, parent, name, hash);
     if (!entry)
         return NULL;
-    entry->found = *found;
+    pf_entry_show(entry, found);
     entry->holds++;
     if (found->type != PF_ENTRY_PROFILE)
         pf_instance_leave(fs, entry);

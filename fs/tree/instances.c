@@ -5,10 +5,14 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "fs/clock.h"
 #include "fs/profile/names.h"
 #include "fs/tree/vfs_private.h"
 
-enum { DEPTH_MAX = 4096 }; /* how deep a folder of an old version is found again in the new one */
+enum {
+    DEPTH_MAX = 4096, /* how deep a folder of an old version is found again in the new one */
+    LATELY_MS = 1000, /* for which a look-up believes that nothing has changed */
+};
 
 /* ---- instances ---------------------------------------------------------------------------------- */
 
@@ -80,6 +84,7 @@ void pf_instance_settle(struct pf_fs *fs, struct pf_instance *instance)
     pf_map_remove(&fs->instances, instance->id);
     pthread_mutex_destroy(&instance->opening);
     pf_buf_free(&instance->inputs);
+    free(instance->failure);
     free(instance);
     pf_entry_drop(fs, entry);
 }
@@ -154,17 +159,21 @@ struct pf_live *pf_instance_live(struct pf_fs *fs, struct pf_instance *instance,
     pthread_mutex_lock(&instance->opening);
     live = live_now(fs, instance);
     if (!live && !instance->failed) {
+        uint64_t now = pf_monotonic_ms();
         live = open_live(fs, instance, error);
         pthread_mutex_lock(&fs->lock);
         if (live) {
             pf_open_add(fs, instance, live);
+            instance->checked = now;
         } else if (!pf_is_lack(error->code) && error->code != ESTALE) {
-            instance->failed = true;
-            instance->failure = *error;
+            instance->failure = malloc(sizeof *instance->failure);
+            if (instance->failure)
+                *instance->failure = *error;
+            instance->failed = instance->failure != NULL;
         }
         pthread_mutex_unlock(&fs->lock);
     } else if (!live) {
-        *error = instance->failure;
+        *error = *instance->failure;
     }
     pthread_mutex_unlock(&instance->opening);
     return live;
@@ -176,7 +185,7 @@ struct pf_access pf_instance_access(struct pf_fs *fs, struct pf_instance *instan
     if (live)
         read = pf_live_access(live);
     pthread_mutex_lock(&fs->lock);
-    pf_access_narrow(&instance->access, &read, geteuid());
+    pf_access_narrow(&instance->access, &read, fs->core.reader);
     struct pf_access access = instance->access;
     pthread_mutex_unlock(&fs->lock);
     return access;
@@ -233,7 +242,7 @@ static int renew(struct pf_fs *fs, struct pf_instance *old, struct pf_instance *
     if (found.type != PF_ENTRY_PROFILE)
         return ESTALE;
     pthread_mutex_lock(&fs->lock);
-    entry->found = found;
+    pf_entry_show(entry, &found);
     /* An input may have changed although the entry itself (a directory, say) looks the same. */
     if (entry->instance == old && same_version(&old->st, &found.st))
         supersede(fs, entry);
@@ -320,7 +329,27 @@ static int move(struct pf_fs *fs, struct pf_place *place, struct pf_instance *ne
     return result;
 }
 
-int pf_place_enter(struct pf_fs *fs, uint64_t ino, bool check, struct pf_place *place, struct pf_job **job)
+/* Seen within a second to be what its entry shows; where others are let in, who may read must be known now. With fs->lock held. */
+static bool checked_lately(const struct pf_fs *fs, const struct pf_instance *instance)
+{
+    return !fs->options.others && instance->entry->instance == instance &&
+           pf_monotonic_ms() - instance->checked < LATELY_MS;
+}
+
+/* Looks at the inputs. 0; ESTALE if they have changed; or another errno value. */
+static int check_inputs(struct pf_fs *fs, const struct pf_place *place)
+{
+    struct pf_error error;
+    uint64_t now = pf_monotonic_ms();
+    int result = pf_live_check(place->live, &error) ? pf_fs_errno(fs, &error) : 0;
+    pthread_mutex_lock(&fs->lock);
+    place->instance->checked = result ? 0 : now;
+    pthread_mutex_unlock(&fs->lock);
+    return result;
+}
+
+int pf_place_enter(struct pf_fs *fs, uint64_t ino, enum pf_check check, struct pf_place *place,
+                   struct pf_job **job)
 {
     struct pf_error error = {0};
     *place = (struct pf_place){.node = {(unsigned)(ino >> 32 & 0xff), (uint32_t)ino}};
@@ -328,13 +357,16 @@ int pf_place_enter(struct pf_fs *fs, uint64_t ino, bool check, struct pf_place *
     if (ino == PF_ROOT_INO) {
         struct pf_entry *root = pf_entry_get(fs, PF_ROOT_INO);
         place->node = (struct pf_node){PF_TOP, 0};
-        place->instance = root->instance ? root->instance : pf_instance_of(fs, root, &root->found);
+        struct pf_found found = {.type = root->type, .st = root->st, .driver = root->driver};
+        place->instance = root->instance ? root->instance : pf_instance_of(fs, root, &found);
     } else {
         place->instance = pf_map_get(&fs->instances, ino >> 40);
     }
     if (place->instance) {
         pf_instance_use(fs, place->instance);
         place->told = place->instance->access;
+        if (check == PF_CHECK_LATELY && checked_lately(fs, place->instance))
+            check = PF_CHECK_NOT;
     }
     pthread_mutex_unlock(&fs->lock);
     if (!place->instance)
@@ -351,10 +383,10 @@ int pf_place_enter(struct pf_fs *fs, uint64_t ino, bool check, struct pf_place *
         stale = true;
     bool again = job && *job;
     struct pf_instance *newer = again ? successor(fs, place->instance) : NULL;
-    int changed = check && !again && !newer && place->live ? pf_live_check(place->live, &error) : 0;
-    if (changed && error.code != ESTALE) {
+    int changed = check && !again && !newer && place->live ? check_inputs(fs, place) : 0;
+    if (changed && changed != ESTALE) {
         pf_place_leave(fs, place);
-        return pf_fs_errno(fs, &error);
+        return changed;
     }
     if (!newer && !stale && !changed)
         return 0;

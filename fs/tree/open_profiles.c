@@ -241,6 +241,7 @@ static void sweep(struct pf_fs *fs)
     for (size_t i = 0; i < n; i++)
         let_go_if_gone(fs, &profiles[i]);
     free(profiles);
+    pf_verdicts_save(fs->verdicts);
     prune(fs);
     struct mallinfo2 heap = mallinfo2();
     if (heap.fordblks > TRIM_BYTES)

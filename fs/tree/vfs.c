@@ -12,9 +12,12 @@
 #include "fs/clock.h"
 #include "fs/tree/vfs_private.h"
 
-/* How long the kernel may believe what it was told: of SOURCE, which may change; and of what a version of a
- * profile shows, whose numbers are never used for anything else. Both are re-checked at every open. */
-static const double SOURCE_SECONDS = 1, VERSION_SECONDS = 10;
+/*
+ * How long the kernel may believe what it was told: of SOURCE, which may change; of what a version of a profile shows, whose numbers
+ * are never used for anything else; and of the same where the profile is one file, so that a look-up of its own name tells that
+ * another version has come. All is re-checked at every open.
+ */
+static const double SOURCE_SECONDS = 1, VERSION_SECONDS = 10, ONE_FILE_SECONDS = 300;
 
 /* How long what spans profiles is taken for what they are now. */
 enum { SNAPSHOT_SECONDS = 10 };
@@ -74,12 +77,14 @@ static int add_root(struct pf_fs *fs, struct pf_error *error)
     root->id = PF_ROOT_INO;
     root->holds = 1;
     fs->next_entry = PF_ROOT_INO + 1;
-    int code = pf_classify(fs, fs->top, fs->root_name ? fs->root_name : ".", &root->found);
+    struct pf_found found;
+    int code = pf_classify(fs, fs->top, fs->root_name ? fs->root_name : ".", &found);
     if (code)
         return pf_fail(error, code, "%s", strerror(code));
-    if (root->found.type != PF_ENTRY_DIR && root->found.type != PF_ENTRY_PROFILE)
+    pf_entry_show(root, &found);
+    if (found.type != PF_ENTRY_DIR && found.type != PF_ENTRY_PROFILE)
         return pf_fail(error, EINVAL, "neither a directory nor a profile of a known format");
-    return root->found.packed ? enter_root(fs, error) : 0;
+    return found.packed ? enter_root(fs, error) : 0;
 }
 
 struct pf_fs *pf_fs_new(const char *source, const struct pf_fs_options *options, struct pf_error *error)
@@ -98,14 +103,15 @@ struct pf_fs *pf_fs_new(const char *source, const struct pf_fs_options *options,
     if (options->db_folder)
         fs->core.cachedb = pf_cachedb_new(options->db_folder);
     fs->core.others = options->others;
+    fs->core.reader = geteuid();
     fs->core.next_text = 1;
     pf_open_limit(fs);
     pthread_mutex_init(&fs->lock, NULL);
-    pthread_mutex_init(&fs->memo_lock, NULL);
+    fs->verdicts = pf_verdicts_new(fs->core.cachedb);
     fs->source = strdup(source);
     fs->core.blocks = pf_blocks_new(options->profile.cache / 2);
     fs->core.pool = pf_pool_new(options->pass_threads, options->short_threads);
-    if (!fs->source || !fs->core.blocks || !fs->core.pool)
+    if (!fs->source || !fs->verdicts || !fs->core.blocks || !fs->core.pool)
         pf_fail_memory(error);
     else if (!open_root(fs, source, error) && !add_root(fs, error))
         return fs;
@@ -132,6 +138,7 @@ static void free_nodes(struct pf_fs *fs)
         pf_live_release(instance->live);
         pthread_mutex_destroy(&instance->opening);
         pf_buf_free(&instance->inputs);
+        free(instance->failure);
         free(instance);
     }
     for (size_t i = 0; fs->entries.slots && i <= fs->entries.mask; i++) {
@@ -158,14 +165,13 @@ void pf_fs_free(struct pf_fs *fs)
     pf_blocks_free(fs->core.blocks);
     pf_folder_free(fs->top);
     pf_archives_free(fs->archives);
+    pf_verdicts_free(fs->verdicts);
     pf_cachedb_free(fs->core.cachedb);
     if (fs->root >= 0)
         close(fs->root);
     pthread_mutex_destroy(&fs->lock);
-    pthread_mutex_destroy(&fs->memo_lock);
     free(fs->root_name);
     free(fs->source);
-    free(fs->memo);
     free(fs);
 }
 
@@ -180,11 +186,11 @@ void pf_fs_last_error(struct pf_fs *fs, struct pf_error *error)
 
 static void fill_entry_attr(const struct pf_entry *entry, struct pf_attr *attr)
 {
-    *attr = (struct pf_attr){
-        .st = entry->found.st, .entry_seconds = SOURCE_SECONDS, .attr_seconds = SOURCE_SECONDS};
+    *attr =
+        (struct pf_attr){.st = entry->st, .entry_seconds = SOURCE_SECONDS, .attr_seconds = SOURCE_SECONDS};
     attr->st.st_ino = entry->id;
     attr->st.st_nlink = 1;
-    if (entry->found.type == PF_ENTRY_FILE)
+    if (entry->type == PF_ENTRY_FILE)
         attr->attr_seconds = 0; /* may grow at any time */
 }
 
@@ -216,7 +222,7 @@ int pf_entry_attr(struct pf_fs *fs, struct pf_entry *parent, const char *name, c
 
 char *pf_error_text(const struct pf_instance *instance, size_t *size)
 {
-    const struct pf_error *error = &instance->failure;
+    const struct pf_error *error = instance->failure;
     struct pf_buf out = {0};
     pf_buf_printf(&out, "Format: %s\nError: %s\n", instance->driver->name, error->what);
     if (*error->where)
@@ -253,7 +259,8 @@ int pf_place_attr(struct pf_fs *fs, const struct pf_place *place, struct pf_node
     /* A further input may leave fewer who may read: where others are let in the kernel asks each time. Not of the profile's own
      * folder, which tells nothing of the inputs and would be opened for it. */
     bool settled = !fs->options.others || node.kind == PF_TOP;
-    *attr = (struct pf_attr){.entry_seconds = VERSION_SECONDS, .attr_seconds = settled ? VERSION_SECONDS : 0};
+    double seconds = place->live && pf_live_is_one_file(place->live) ? ONE_FILE_SECONDS : VERSION_SECONDS;
+    *attr = (struct pf_attr){.entry_seconds = seconds, .attr_seconds = settled ? seconds : 0};
     uint64_t size = 0;
     int result = pf_is_folder(node.kind) ? 0 : node_size(fs, place, node, may_wait, &size, job);
     struct pf_access access = pf_instance_access(fs, place->instance, place->live);
@@ -348,7 +355,7 @@ static int lookup_in_profile(struct pf_fs *fs, uint64_t parent, const char *name
 {
     struct pf_place place = {0};
     struct pf_node entry = {0};
-    int result = pf_place_enter(fs, parent, true, &place, job);
+    int result = pf_place_enter(fs, parent, PF_CHECK_LATELY, &place, job);
     if (result)
         return result;
     result = find_in(fs, &place, name, &entry, job);
@@ -368,7 +375,7 @@ static int lookup_in_profile(struct pf_fs *fs, uint64_t parent, const char *name
 bool pf_root_is_profile(struct pf_fs *fs)
 {
     pthread_mutex_lock(&fs->lock);
-    bool profile = pf_entry_get(fs, PF_ROOT_INO)->found.type == PF_ENTRY_PROFILE;
+    bool profile = pf_entry_get(fs, PF_ROOT_INO)->type == PF_ENTRY_PROFILE;
     pthread_mutex_unlock(&fs->lock);
     return profile;
 }
@@ -442,14 +449,14 @@ static int getattr_in_source(struct pf_fs *fs, uint64_t ino, struct pf_attr *att
     struct stat st = {0};
     int result = pf_entry_stat(fs, entry, &st);
     pthread_mutex_lock(&fs->lock);
-    if (result == ELOOP && entry->found.type == PF_ENTRY_LINK) { /* opened by nobody: as last seen */
-        st = entry->found.st;
+    if (result == ELOOP && entry->type == PF_ENTRY_LINK) { /* opened by nobody: as last seen */
+        st = entry->st;
         result = 0;
     }
-    if (!result && (st.st_mode & S_IFMT) != (entry->found.st.st_mode & S_IFMT))
+    if (!result && (st.st_mode & S_IFMT) != (entry->st.st_mode & S_IFMT))
         result = ESTALE;
     if (!result) {
-        entry->found.st = st;
+        entry->st = st;
         fill_entry_attr(entry, attr);
     }
     pf_entry_drop(fs, entry);
@@ -466,7 +473,7 @@ static int get_attr(struct pf_fs *fs, uint64_t ino, struct pf_attr *attr, struct
     if (pf_in_source(fs, ino))
         return getattr_in_source(fs, ino, attr);
     struct pf_place place = {0};
-    int result = pf_place_enter(fs, ino, false, &place, job);
+    int result = pf_place_enter(fs, ino, PF_CHECK_NOT, &place, job);
     if (result)
         return result;
     result = pf_place_attr(fs, &place, place.node, true, attr, job);

@@ -43,7 +43,7 @@ static int open_in_source(struct pf_fs *fs, uint64_t ino, struct pf_handle *hand
     struct pf_entry *entry = pf_entry_get(fs, ino);
     if (entry) {
         entry->holds++;
-        seen = pf_stamp_of(&entry->found.st);
+        seen = pf_stamp_of(&entry->st);
     }
     pthread_mutex_unlock(&fs->lock);
     if (!entry)
@@ -92,7 +92,7 @@ static int open_in_profile(struct pf_fs *fs, uint64_t ino, bool once, struct pf_
                            struct pf_job **job)
 {
     struct pf_place place = {0};
-    int result = pf_place_enter(fs, ino, true, &place, job);
+    int result = pf_place_enter(fs, ino, PF_CHECK_NOW, &place, job);
     if (result)
         return result;
     if (place.moved) {

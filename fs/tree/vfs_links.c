@@ -12,7 +12,7 @@ static int readlink_in_profile(struct pf_fs *fs, uint64_t ino, char **target, st
 {
     struct pf_place place = {0};
     struct pf_error error;
-    int result = pf_place_enter(fs, ino, false, &place, job);
+    int result = pf_place_enter(fs, ino, PF_CHECK_NOT, &place, job);
     if (result)
         return result;
     if (place.live && pf_is_link(place.node.kind)) {

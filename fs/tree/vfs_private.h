@@ -9,6 +9,7 @@
 #include "formats/kit/table.h"
 #include "fs/profile/failure.h"
 #include "fs/profile/views.h"
+#include "fs/tree/verdicts.h"
 #include "fs/tree/vfs.h"
 
 /*
@@ -47,7 +48,11 @@ struct pf_entry {
     uint64_t hash;
     uint64_t lookups; /* uses by number */
     unsigned holds;   /* by children and instances */
-    struct pf_found found;
+    /* What was found there last, without the verdict: there may be a hundred thousand of these. */
+    enum pf_entry_type type;
+    bool packed;
+    struct stat st;
+    const struct pf_driver *driver;
     struct pf_instance *instance; /* PROFILE: the present version */
 };
 
@@ -64,11 +69,12 @@ struct pf_instance {
     struct pf_live *live; /* NULL: not open at present; guarded by fs->lock */
     struct pf_buf inputs; /* what it was made from when it was open before */
     size_t descriptors;   /* that it holds, as counted in fs->open_descriptors */
+    uint64_t checked; /* when its inputs were seen to be as they were, in monotonic ms; guarded by fs->lock */
     enum pf_listed { PF_UNLISTED, PF_IDLE, PF_AWAITED } listed; /* while it is open and not in use */
     uint64_t used;                                              /* when it was last, in monotonic seconds */
     struct pf_shortage shortage; /* of descriptors, for which it was opened again */
-    atomic_bool failed;          /* can't be opened: it shows error.txt only */
-    struct pf_error failure;
+    struct pf_error *failure; /* why it can't be opened: it shows error.txt only; set once, under `opening` */
+    atomic_bool failed;       /* `failure` is set */
     struct pf_instance *newer, *older; /* in its list */
 };
 
@@ -78,7 +84,6 @@ struct pf_open_list {
     size_t count;
 };
 
-struct pf_probe_memo;
 struct pf_listing;
 struct pf_tables;
 
@@ -121,9 +126,7 @@ struct pf_fs {
     pthread_t keeper;
     struct pf_error last_error;
 
-    pthread_mutex_t memo_lock;
-    struct pf_probe_memo *memo;
-
+    struct pf_verdicts *verdicts;
     struct pf_listing *listing; /* control.c */
     uint64_t snapshot_seconds;  /* how long what spans profiles is believed before their times are looked at again */
     struct pf_tables *tables;   /* tables.c */
@@ -157,6 +160,8 @@ struct pf_entry *pf_entry_note(struct pf_fs *fs, struct pf_entry *parent, const 
 /* There is nothing of this name any more. With fs->lock held. */
 void pf_entry_gone(struct pf_fs *fs, struct pf_entry *parent, const char *name);
 struct pf_entry *pf_entry_get(struct pf_fs *fs, uint64_t id); /* with fs->lock held */
+/* Notes what stands there now. With fs->lock held. */
+void pf_entry_show(struct pf_entry *entry, const struct pf_found *found);
 /* Lets go of a hold; frees what nobody needs. With fs->lock held. */
 void pf_entry_drop(struct pf_fs *fs, struct pf_entry *entry);
 
@@ -204,7 +209,10 @@ struct pf_place {
         told; /* who might read it when it was entered: what the kernel was told, if it asks each time */
     bool moved;
 };
-int pf_place_enter(struct pf_fs *fs, uint64_t ino, bool check, struct pf_place *place, struct pf_job **job);
+/* Whether the inputs are looked at again: not; unless they were within a second, which does for look-ups; or in any case. */
+enum pf_check { PF_CHECK_NOT, PF_CHECK_LATELY, PF_CHECK_NOW };
+int pf_place_enter(struct pf_fs *fs, uint64_t ino, enum pf_check check, struct pf_place *place,
+                   struct pf_job **job);
 void pf_place_leave(struct pf_fs *fs, struct pf_place *place);
 /* True if fewer may read it than when the kernel let somebody in, where others are let in: what was read since tells so. */
 bool pf_place_has_narrowed(struct pf_fs *fs, const struct pf_place *place);

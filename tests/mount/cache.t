@@ -98,9 +98,9 @@ is "$(sha256sum <"$p/tables/trace.csv")" "$("$PROFILEFS" cat "$work/other/tables
     "a cache file of an older version of the source is not believed"
 
 unmount
-like "$("$PROFILEFS" cache)" '^Profiles: [1-9]' "profilefs cache tells how much is kept"
+like "$("$PROFILEFS" cache)" '^Entries: [1-9]' "profilefs cache tells how much is kept"
 "$PROFILEFS" cache clear
-like "$("$PROFILEFS" cache | tr '\n' ' ')" 'Profiles: 0 .*Files: 0 ' "and clears it"
+like "$("$PROFILEFS" cache | tr '\n' ' ')" 'Entries: 0 .*Files: 0 ' "and clears it"
 "$PROFILEFS" -o "cache_dir=$work/other-cache" "$src" "$mnt"
 cat "$p/info.txt" >/dev/null
 unmount

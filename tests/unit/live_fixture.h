@@ -16,7 +16,8 @@
 struct control {
     struct gate *gate[PF_STAGES]; /* a stage passes this first */
     int fails[PF_STAGES];         /* an errno value that the stage fails with */
-    atomic_int opens, closes, loads[PF_STAGES];
+    atomic_int probes, opens, closes, loads[PF_STAGES];
+    bool alone;  /* no sibling is looked for */
     int changes; /* how often a cursor over events changes its mind */
     int64_t recalled;
 };
@@ -32,7 +33,8 @@ static int open_made_up(struct pf_profile *profile, struct pf_error *error)
     if (pf_source_open(profile->source, NULL, &input, error) ||
         pf_input_read(input, text, sizeof text - 1, 0, error) < 0)
         return -1;
-    pf_source_open(profile->source, "log.extra", &extra, &absent);
+    if (!control.alone)
+        pf_source_open(profile->source, "log.extra", &extra, &absent);
     if (sscanf(text, "%u %u %u", &partitions, &contexts, &events) != 3)
         return pf_fail_at(error, EINVAL, 0, "not three numbers");
     struct fake_tables *fake = calloc(1, sizeof *fake);
@@ -72,6 +74,7 @@ static void probe_made_up(struct pf_probe *probe, struct pf_verdict *verdict)
 {
     size_t have;
     const unsigned char *bytes = pf_probe_head(probe, 8, &have);
+    atomic_fetch_add(&control.probes, 1);
     if (have && ((bytes[0] >= '0' && bytes[0] <= '9') || (have >= 6 && !memcmp(bytes, "broken", 6))))
         verdict->confidence = 8;
 }

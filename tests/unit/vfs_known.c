@@ -8,8 +8,11 @@ static struct pf_fs *mount_of(const char *folder)
     static char cache[300];
     struct pf_error error;
     snprintf(cache, sizeof cache, "%s.cache", folder);
-    const struct pf_fs_options options = {
-        .profile = {.cache = 16 << 20}, .cache_folder = cache, .db_folder = cache, .pass_threads = 2, .short_threads = 1};
+    const struct pf_fs_options options = {.profile = {.cache = 16 << 20},
+                                          .cache_folder = cache,
+                                          .db_folder = cache,
+                                          .pass_threads = 2,
+                                          .short_threads = 1};
     control = (struct control){0};
     return pf_fs_new(folder, &options, &error);
 }
@@ -117,9 +120,74 @@ static void test_changes(const char *folder)
     remove_cache(folder);
 }
 
+enum { MANY = 40 };
+
+static const char *nth_name(int i)
+{
+    static char name[32];
+    snprintf(name, sizeof name, "log%d", i);
+    return name;
+}
+
+/* Looks all of them up; how many are profiles. */
+static int find_many(struct pf_fs *fs)
+{
+    struct pf_attr attr;
+    int profiles = 0;
+    for (int i = 0; i < MANY; i++)
+        profiles += !find_path(fs, nth_name(i), &attr) && S_ISDIR(attr.st.st_mode);
+    return profiles;
+}
+
+static void test_probing(const char *folder)
+{
+    struct pf_attr attr;
+    char from[300], to[300];
+    for (int i = 0; i < MANY; i++)
+        write_text(folder, nth_name(i), i % 2 ? "3 9 50" : "nothing");
+    struct pf_fs *fs = mount_of(folder);
+    ok(find_many(fs) == MANY / 2 && control.probes == MANY, "each file is probed");
+    pf_fs_free(fs);
+    fs = mount_of(folder);
+    ok(find_many(fs) == MANY / 2 && control.probes == 0, "but not by a later mount");
+    write_text(folder, "log1", "nothing else");
+    ok(!find_path(fs, "log1", &attr) && !S_ISDIR(attr.st.st_mode) && control.probes == 1,
+       "until it is written over");
+    snprintf(from, sizeof from, "%s/log3", folder);
+    snprintf(to, sizeof to, "%s/other", folder);
+    int linked = link(from, to);
+    ok(!linked && !find_path(fs, "other", &attr) && control.probes == 2,
+       "or has another name, which drivers look at");
+    pf_fs_free(fs);
+    remove_cache(folder);
+}
+
+static void test_how_long_it_is_believed(const char *folder)
+{
+    struct pf_attr info, parent;
+    write_text(folder, "log", "3 9 50");
+    struct pf_fs *fs = mount_of(folder);
+    ok(!find_path(fs, "log/info.txt", &info) && info.attr_seconds == 10 && info.entry_seconds == 10,
+       "what a profile of several files shows is believed for seconds");
+    pf_fs_free(fs);
+    remove_cache(folder);
+    for (int again = 0; again < 2; again++) {
+        fs = mount_of(folder);
+        control.alone = true;
+        ok(!find_path(fs, "log/info.txt", &info) && info.attr_seconds > 60 && info.entry_seconds > 60 &&
+               control.opens == !again,
+           "of one file, %s, for minutes", again ? "that is known" : "that is open");
+        ok(!find_path(fs, "log", &parent) && parent.entry_seconds == 1,
+           "since its own name is looked up each second");
+        pf_fs_free(fs);
+    }
+    remove_cache(folder);
+}
+
 int main(void)
 {
-    static void (*const tests[])(const char *folder) = {test_warm, test_changes};
+    static void (*const tests[])(const char *folder) = {test_warm, test_changes, test_probing,
+                                                        test_how_long_it_is_believed};
     alarm(HANG_SECONDS);
     for (size_t i = 0; i < sizeof tests / sizeof *tests; i++) {
         char folder[64];
