@@ -8,39 +8,8 @@
 
 extern const struct pf_driver pf_hpctoolkit_driver;
 
-const struct pf_note_kind hpc_note_kinds[HPC_NOTE_KINDS] = {
-    [HPC_NOTE_ERROR_CHILDREN] = {"error", "children", NULL},
-    [HPC_NOTE_ERROR_CUT_CONTEXT] = {"error", "cut-context", NULL},
-    [HPC_NOTE_ERROR_CONTEXT_TWICE] = {"error", "context-twice", NULL},
-    [HPC_NOTE_ERROR_ENTRY] = {"error", "entry", NULL},
-    [HPC_NOTE_ERROR_CONTEXTS] = {"error", "contexts", NULL},
-    [HPC_NOTE_ERROR_BROKEN_BLOCK] = {"error", "broken-block", NULL},
-    [HPC_NOTE_ERROR_HEAD] = {"error", "head", NULL},
-    [HPC_NOTE_ERROR_HEADER] = {"error", "header", NULL},
-    [HPC_NOTE_ERROR_IDENTITY] = {"error", "identity", NULL},
-    [HPC_NOTE_ERROR_INCONSISTENT_TREE] = {"error", "inconsistent-tree", NULL},
-    [HPC_NOTE_ERROR_METRICS] = {"error", "metrics", NULL},
-    [HPC_NOTE_ERROR_NO_VALUES] = {"error", "no-values", NULL},
-    [HPC_NOTE_ERROR_PART] = {"error", "part", NULL},
-    [HPC_NOTE_ERROR_STRAY_TRACE] = {"error", "stray-trace", NULL},
-    [HPC_NOTE_ERROR_UNREADABLE] = {"error", "unreadable", NULL},
-    [HPC_NOTE_FATAL_BEYOND_END] = {"fatal", "beyond-end", NULL},
-    [HPC_NOTE_FATAL_BLOCK_BEYOND_END] = {"fatal", "block-beyond-end", NULL},
-    [HPC_NOTE_FATAL_CUT_XML] = {"fatal", "cut-xml", NULL},
-    [HPC_NOTE_FATAL_FOOTER] = {"fatal", "footer", NULL},
-    [HPC_NOTE_FATAL_HEADER] = {"fatal", "header", NULL},
-    [HPC_NOTE_FATAL_NO_TREE] = {"fatal", "no-tree", NULL},
-    [HPC_NOTE_FATAL_PART] = {"fatal", "part", NULL},
-    [HPC_NOTE_FATAL_SECTION_BEYOND_END] = {"fatal", "section-beyond-end", NULL},
-    [HPC_NOTE_FATAL_TRACE_BEYOND_END] = {"fatal", "trace-beyond-end", NULL},
-    [HPC_NOTE_WARNING_CCT] = {"warning", "cct", NULL},
-    [HPC_NOTE_WARNING_METRIC_ID] = {"warning", "metric-id", NULL},
-    [HPC_NOTE_WARNING_PART] = {"warning", "part", NULL},
-    [HPC_NOTE_WARNING_STRAY_TRACE] = {"warning", "stray-trace", NULL},
-    [HPC_NOTE_WARNING_SUMMARY] = {"warning", "summary", NULL},
-    [HPC_NOTE_WARNING_UNKNOWN_METRIC] = {"warning", "unknown-metric", NULL},
-    [HPC_NOTE_WARNING_UNLISTED_CONTEXTS] = {"warning", "unlisted-contexts", NULL},
-};
+#define KIND(name, severity, code) [HPC_NOTE_##name] = {severity, code, NULL},
+const struct pf_note_kind hpc_note_kinds[HPC_NOTE_KINDS] = {HPC_NOTES(KIND)};
 
 /* ---- probing ------------------------------------------------------------------------------------------ */
 
@@ -56,6 +25,24 @@ static void probe_meta(const struct pf_probe *probe, struct pf_verdict *verdict)
         snprintf(verdict->message, sizeof verdict->message, "this version of meta.db is not supported");
 }
 
+/* The version that the root element in a file's head (terminated by NUL) names; NULL if there is none. Changes the head. */
+static const char *experiment_version(char *head)
+{
+    char *root = strstr(head, "<HPCToolkitExperiment"), *end = root ? strchr(root, '>') : NULL;
+    if (!end)
+        return NULL;
+    *end = 0;
+    char *version = strstr(root, "version=\"");
+    if (!version)
+        return NULL;
+    version += strlen("version=\"");
+    end = strchr(version, '"');
+    if (!end || end == version)
+        return NULL;
+    *end = 0;
+    return version;
+}
+
 /* An inline DTD of about 9 KB may stand before the root element. */
 static void probe_experiment(struct pf_probe *probe, struct pf_verdict *verdict)
 {
@@ -66,7 +53,7 @@ static void probe_experiment(struct pf_probe *probe, struct pf_verdict *verdict)
         return;
     }
     bytes[pf_probe_head_of(probe, "experiment.xml", (unsigned char *)bytes, HEAD)] = 0;
-    const char *version = hpc_experiment_version(bytes);
+    const char *version = experiment_version(bytes);
     if (version) {
         verdict->confidence = 32;
         snprintf(verdict->version, sizeof verdict->version, "%s", version);

@@ -19,41 +19,42 @@ enum hpc_layout {
 
 /* ---- what is wrong ---------------------------------------------------------------------------------- */
 
-/* By severity and code. */
-enum hpc_note_kind {
-    HPC_NOTE_ERROR_CHILDREN,
-    HPC_NOTE_ERROR_CUT_CONTEXT,
-    HPC_NOTE_ERROR_CONTEXT_TWICE,
-    HPC_NOTE_ERROR_ENTRY,
-    HPC_NOTE_ERROR_CONTEXTS,
-    HPC_NOTE_ERROR_BROKEN_BLOCK,
-    HPC_NOTE_ERROR_HEAD,
-    HPC_NOTE_ERROR_HEADER,
-    HPC_NOTE_ERROR_IDENTITY,
-    HPC_NOTE_ERROR_INCONSISTENT_TREE,
-    HPC_NOTE_ERROR_METRICS,
-    HPC_NOTE_ERROR_NO_VALUES,
-    HPC_NOTE_ERROR_PART,
-    HPC_NOTE_ERROR_STRAY_TRACE,
-    HPC_NOTE_ERROR_UNREADABLE,
-    HPC_NOTE_FATAL_BEYOND_END,
-    HPC_NOTE_FATAL_BLOCK_BEYOND_END,
-    HPC_NOTE_FATAL_CUT_XML,
-    HPC_NOTE_FATAL_FOOTER,
-    HPC_NOTE_FATAL_HEADER,
-    HPC_NOTE_FATAL_NO_TREE,
-    HPC_NOTE_FATAL_PART,
-    HPC_NOTE_FATAL_SECTION_BEYOND_END,
-    HPC_NOTE_FATAL_TRACE_BEYOND_END,
-    HPC_NOTE_WARNING_CCT,
-    HPC_NOTE_WARNING_METRIC_ID,
-    HPC_NOTE_WARNING_PART,
-    HPC_NOTE_WARNING_STRAY_TRACE,
-    HPC_NOTE_WARNING_SUMMARY,
-    HPC_NOTE_WARNING_UNKNOWN_METRIC,
-    HPC_NOTE_WARNING_UNLISTED_CONTEXTS,
-    HPC_NOTE_KINDS
-};
+/* Name, severity, code. */
+#define HPC_NOTES(KIND)                                                                                      \
+    KIND(ERROR_CHILDREN, "error", "children")                                                                \
+    KIND(ERROR_CUT_CONTEXT, "error", "cut-context")                                                          \
+    KIND(ERROR_CONTEXT_TWICE, "error", "context-twice")                                                      \
+    KIND(ERROR_ENTRY, "error", "entry")                                                                      \
+    KIND(ERROR_CONTEXTS, "error", "contexts")                                                                \
+    KIND(ERROR_BROKEN_BLOCK, "error", "broken-block")                                                        \
+    KIND(ERROR_HEAD, "error", "head")                                                                        \
+    KIND(ERROR_HEADER, "error", "header")                                                                    \
+    KIND(ERROR_IDENTITY, "error", "identity")                                                                \
+    KIND(ERROR_INCONSISTENT_TREE, "error", "inconsistent-tree")                                              \
+    KIND(ERROR_METRICS, "error", "metrics")                                                                  \
+    KIND(ERROR_NO_VALUES, "error", "no-values")                                                              \
+    KIND(ERROR_PART, "error", "part")                                                                        \
+    KIND(ERROR_STRAY_TRACE, "error", "stray-trace")                                                          \
+    KIND(ERROR_UNREADABLE, "error", "unreadable")                                                            \
+    KIND(FATAL_BEYOND_END, "fatal", "beyond-end")                                                            \
+    KIND(FATAL_BLOCK_BEYOND_END, "fatal", "block-beyond-end")                                                \
+    KIND(FATAL_CUT_XML, "fatal", "cut-xml")                                                                  \
+    KIND(FATAL_FOOTER, "fatal", "footer")                                                                    \
+    KIND(FATAL_HEADER, "fatal", "header")                                                                    \
+    KIND(FATAL_NO_TREE, "fatal", "no-tree")                                                                  \
+    KIND(FATAL_PART, "fatal", "part")                                                                        \
+    KIND(FATAL_SECTION_BEYOND_END, "fatal", "section-beyond-end")                                            \
+    KIND(FATAL_TRACE_BEYOND_END, "fatal", "trace-beyond-end")                                                \
+    KIND(WARNING_CCT, "warning", "cct")                                                                      \
+    KIND(WARNING_METRIC_ID, "warning", "metric-id")                                                          \
+    KIND(WARNING_PART, "warning", "part")                                                                    \
+    KIND(WARNING_STRAY_TRACE, "warning", "stray-trace")                                                      \
+    KIND(WARNING_SUMMARY, "warning", "summary")                                                              \
+    KIND(WARNING_UNKNOWN_METRIC, "warning", "unknown-metric")                                                \
+    KIND(WARNING_UNLISTED_CONTEXTS, "warning", "unlisted-contexts")
+
+#define HPC_NOTE_NAME(name, severity, code) HPC_NOTE_##name,
+enum hpc_note_kind { HPC_NOTES(HPC_NOTE_NAME) HPC_NOTE_KINDS };
 extern const struct pf_note_kind hpc_note_kinds[HPC_NOTE_KINDS];
 
 /* Notes a problem: its kind, line (0: not known), offset (-1: not known) and text, which names the file. 0 in any case. */
@@ -188,6 +189,12 @@ static inline struct hpc_state *hpc_state(const struct pf_profile *profile)
 {
     return profile->state;
 }
+
+/*
+ * As pf_intern; what is not UTF-8 becomes U+FFFD, a byte a character. Names come from programs and compilers, and no
+ * writer of databases looks at them.
+ */
+uint32_t hpc_intern(struct pf_strings *strings, const char *text, size_t size, struct pf_error *error);
 
 /* A string among those of the state, terminated by NUL; NULL with *error filled. */
 const char *hpc_keep(struct hpc_state *state, const char *text, size_t size, struct pf_error *error);
@@ -328,9 +335,6 @@ int hpc_traces_load(struct hpc_state *state, struct pf_notes *notes, struct pf_p
  * experiment.xml, versions 2.x and 4.0: metrics, names and the calling-context tree; of 2.x also the values of
  * the summary. It may have hundreds of MB; it is read in one go, and nothing is kept but the model.
  */
-
-/* The version that the root element in a file's head (terminated by NUL) names; NULL if there is none. Changes the head. */
-const char *hpc_experiment_version(char *head);
 
 /* Reads what stands before the tables of modules, files and procedures: title, identifiers, metrics. Sets the layout.
  * 0, or -1 with *error filled. */

@@ -7,11 +7,10 @@
 #include <stdlib.h>
 
 #include "formats/hpctoolkit/read.h"
-#include "formats/hpctoolkit/utf8.h"
 
 /* ---- reading records and strings -------------------------------------------------------------------- */
 
-enum { KNOWN = 4096, TEXT_ROOM = 64 * 1024, PAGE = 16 * 1024, PAGES = 256 };
+enum { PAGE = 16 * 1024, PAGES = 256 };
 
 /*
  * Writers lay the tree out level by level, but it is walked depth first: many places of the file are in use at once,
@@ -20,11 +19,6 @@ enum { KNOWN = 4096, TEXT_ROOM = 64 * 1024, PAGE = 16 * 1024, PAGES = 256 };
 struct hpc_page {
     uint64_t number; /* of the page, plus one; 0: empty */
     size_t have;
-};
-
-struct hpc_known_string {
-    uint64_t pointer;
-    uint32_t id;
 };
 
 /* Pairs of {u64 size, u64 offset}; a section that reaches beyond the file is cut off. */
@@ -55,25 +49,18 @@ int hpc_meta_begin(struct hpc_meta *meta, struct hpc_state *state, struct pf_not
     meta->pages = calloc(PAGES, sizeof *meta->pages);
     meta->page_bytes = malloc((size_t)PAGES * PAGE);
     meta->record = malloc(HPC_RECORD_MAX);
-    meta->text = calloc(1, sizeof *meta->text);
     meta->string = malloc(HPC_STRING_MAX + 1);
-    meta->known = calloc(KNOWN, sizeof *meta->known);
-    if (!meta->pages || !meta->page_bytes || !meta->record || !meta->text || !meta->string || !meta->known)
+    if (!meta->pages || !meta->page_bytes || !meta->record || !meta->string)
         return pf_fail_memory(error);
-    *meta->text = (struct hpc_window){.input = state->description, .room = TEXT_ROOM};
     return read_sections(meta, error);
 }
 
 void hpc_meta_end(struct hpc_meta *meta)
 {
-    if (meta->text)
-        hpc_window_close(meta->text);
     free(meta->pages);
     free(meta->page_bytes);
     free(meta->record);
-    free(meta->text);
     free(meta->string);
-    free(meta->known);
 }
 
 /* The bytes from an offset to the end of its page; *have tells how many there are. NULL with *error filled. */
@@ -127,10 +114,10 @@ ssize_t hpc_meta_string(struct hpc_meta *meta, uint64_t pointer, size_t limit, s
         /* No strings stand in the header: a null pointer is no string. */
         if (pointer < 16 || at >= meta->size || size >= limit)
             return 0;
-        const unsigned char *bytes = hpc_window_at(meta->text, at, 1, meta->size, error);
+        size_t have;
+        const unsigned char *bytes = rest_of_page(meta, at, &have, error);
         if (!bytes)
             return -1;
-        size_t have = meta->text->have - (size_t)(at - meta->text->start);
         if (have > limit - size)
             have = limit - size;
         end = memchr(bytes, 0, have);
@@ -148,9 +135,6 @@ ssize_t hpc_meta_string(struct hpc_meta *meta, uint64_t pointer, size_t limit, s
 uint32_t hpc_meta_intern(struct hpc_meta *meta, uint64_t pointer, struct pf_strings *strings,
                          struct pf_error *error)
 {
-    struct hpc_known_string *known = &meta->known[(pointer * 0x9e3779b97f4a7c15u) >> 52];
-    if (known->pointer == pointer && pointer)
-        return known->id;
     ssize_t size = meta->budget ? hpc_meta_string(meta, pointer, HPC_STRING_MAX, error) : 0;
     if (size < 0)
         return PF_NO_STRING;
@@ -158,8 +142,6 @@ uint32_t hpc_meta_intern(struct hpc_meta *meta, uint64_t pointer, struct pf_stri
     uint32_t id = hpc_intern(strings, meta->string, (size_t)size, error);
     if (pf_strings_count(strings) > before)
         meta->budget -= meta->budget < (uint64_t)size ? meta->budget : (uint64_t)size;
-    if (id != PF_NO_STRING)
-        *known = (struct hpc_known_string){pointer, id};
     return id;
 }
 

@@ -33,13 +33,11 @@ struct hpc_meta {
     struct pf_notes *notes;
     uint64_t size; /* of the file */
     struct hpc_extent sections[HPC_SECTIONS];
-    struct hpc_page *pages;         /* pieces of the file that records were read from lately */
-    unsigned char *page_bytes;      /* theirs */
-    unsigned char *record;          /* a record that lies across two of them; HPC_RECORD_MAX bytes */
-    struct hpc_window *text;        /* a piece for strings */
-    char *string;                   /* the string read last; HPC_STRING_MAX bytes */
-    uint64_t budget;                /* bytes of new strings that an honest file can still have */
-    struct hpc_known_string *known; /* strings found lately, by pointer */
+    struct hpc_page *pages;    /* pieces of the file that records were read from lately */
+    unsigned char *page_bytes; /* theirs */
+    unsigned char *record;     /* a record that lies across two of them; HPC_RECORD_MAX bytes */
+    char *string;              /* the string read last; HPC_STRING_MAX bytes */
+    uint64_t budget;           /* bytes of new strings that an honest file can still have */
 };
 
 /* There is no longer record. */

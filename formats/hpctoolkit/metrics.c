@@ -5,8 +5,31 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "formats/hpctoolkit/utf8.h"
 #include "formats/kit/array.h"
+#include "formats/kit/utf8.h"
+
+uint32_t hpc_intern(struct pf_strings *strings, const char *text, size_t size, struct pf_error *error)
+{
+    const unsigned char *bytes = (const unsigned char *)text;
+    size_t at = 0, out = 0, wrong, length = 1;
+    while (at < size && (length = pf_utf8(bytes + at, size - at, &wrong)))
+        at += length;
+    if (length)
+        return pf_intern(strings, text, size, error);
+    char *mended = size <= SIZE_MAX / 3 ? malloc(size * 3) : NULL;
+    if (!mended) {
+        pf_fail_memory(error);
+        return PF_NO_STRING;
+    }
+    for (at = 0; at < size; at += length ? length : 1) {
+        length = pf_utf8(bytes + at, size - at, &wrong);
+        memcpy(mended + out, length ? text + at : "\xef\xbf\xbd", length ? length : 3);
+        out += length ? length : 3;
+    }
+    uint32_t id = pf_intern(strings, mended, out, error);
+    free(mended);
+    return id;
+}
 
 const char *hpc_keep(struct hpc_state *state, const char *text, size_t size, struct pf_error *error)
 {

@@ -36,7 +36,7 @@ static inline bool hpc_is_unreadable(int code)
     return code == EACCES || code == EPERM || code == ELOOP || code == EISDIR || code == EINVAL;
 }
 
-/* ---- window.c ----------------------------------------------------------------------------------- */
+/* ---- blocks.c: windows---------------------------------------------------------------------------- */
 
 /*
  * Reads records of a file through a piece of it that is held in memory. The piece starts small and grows while
