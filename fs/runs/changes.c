@@ -66,9 +66,11 @@ void pf_changes_free(struct pf_changes *changes)
 
 enum { WIDTH = 14, PERCENT_WIDTH = 10 };
 
+/* A column: its text right-aligned, at least a blank from the one before. */
 static void add_padded(struct pf_buf *out, const char *text, size_t width)
 {
-    for (size_t n = strlen(text); n < width; n++)
+    pf_buf_char(out, ' ');
+    for (size_t n = strlen(text) + 1; n < width; n++)
         pf_buf_char(out, ' ');
     pf_buf_str(out, text);
 }
@@ -97,6 +99,16 @@ static void add_percent(struct pf_buf *out, const struct pf_kept *it)
     pf_buf_free(&text);
 }
 
+static void add_run(struct pf_buf *out, const char *run, size_t width)
+{
+    struct pf_buf text = {0};
+    pf_escape(&text, run, strlen(run));
+    pf_buf_char(&text, '\0');
+    if (!text.failed)
+        add_padded(out, text.data, width);
+    pf_buf_free(&text);
+}
+
 static size_t since_width(const struct pf_kept *list, size_t n, const char *const *runs)
 {
     size_t width = strlen("since");
@@ -119,16 +131,16 @@ static void add_list(struct pf_buf *out, const char *what, const struct pf_kept 
     add_padded(out, "change%", PERCENT_WIDTH);
     add_padded(out, "first", WIDTH);
     add_padded(out, "last", WIDTH);
-    pf_buf_str(out, "  ");
-    add_padded(out, "since", width);
+    pf_buf_char(out, ' ');
+    add_padded(out, "since", width + 1);
     pf_buf_str(out, "  name\n");
     for (size_t i = 0; i < n; i++) {
         add_figure(out, &list[i].change, true);
         add_percent(out, &list[i]);
         add_figure(out, &list[i].first, false);
         add_figure(out, &list[i].last, false);
-        pf_buf_str(out, "  ");
-        add_padded(out, list[i].since < 0 ? "-" : runs[list[i].since], width);
+        pf_buf_char(out, ' ');
+        add_run(out, list[i].since < 0 ? "-" : runs[list[i].since], width + 1);
         pf_buf_str(out, "  ");
         pf_buf_str(out, list[i].name);
         pf_buf_char(out, '\n');

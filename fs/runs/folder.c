@@ -365,9 +365,11 @@ static int write_changes(struct making *making, struct pf_error *error)
     pf_buf_str(out, *making->metric->unit ? ", " : "");
     pf_buf_str(out, making->metric->unit);
     pf_buf_str(out, ", by function: ");
-    pf_buf_str(out, making->n ? making->runs[0] : "");
+    if (making->n)
+        pf_escape(out, making->runs[0], strlen(making->runs[0]));
     pf_buf_str(out, " to ");
-    pf_buf_str(out, making->n ? making->runs[making->n - 1] : "");
+    if (making->n)
+        pf_escape(out, making->runs[making->n - 1], strlen(making->runs[making->n - 1]));
     pf_buf_str(out, "\n\n");
     pf_changes_print(&making->changes, making->runs, out);
     return end(making, PF_RUNS_CHANGES, error);

@@ -127,6 +127,30 @@ static void what_changed_most(void)
     pf_series_free(series);
 }
 
+static void columns_stay_apart(void)
+{
+    static const char *const runs[] = {"a", "b\n"};
+    struct pf_series *series = pf_series_new(2, 1 << 20);
+    struct pf_changes changes = {0};
+    struct pf_change change;
+    struct pf_error error;
+    struct pf_buf out = {0};
+    add_run(series, 0, "ns", 1, 0, PF_SERIES_FUNCTIONS);
+    add_run(series, 1, "ns", 123456789012345, 0, PF_SERIES_FUNCTIONS);
+    while (pf_series_next(series, &change, &error) > 0)
+        must(!pf_changes_note(&changes, &change, &error));
+    for (size_t i = 0; i < changes.n_grew; i++)
+        changes.grew[i].since = 1;
+    pf_changes_print(&changes, runs, &out);
+    pf_buf_char(&out, '\0');
+    ok(strstr(out.data,
+              "\n +123456789012344 +12345678901234400.00%             1 123456789012345    b\\n  f\n"),
+       "columns stay apart however long their numbers, and a row is a line");
+    pf_buf_free(&out);
+    pf_changes_free(&changes);
+    pf_series_free(series);
+}
+
 static void many_names(void)
 {
     enum { RUNS = 40 };
@@ -150,6 +174,7 @@ int main(void)
     times_are_brought_to_ns();
     a_step();
     what_changed_most();
+    columns_stay_apart();
     many_names();
     return done();
 }
