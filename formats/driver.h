@@ -27,11 +27,11 @@
 struct pf_probe {
     const char *name; /* of the file or directory */
     bool directory;
-    uint64_t size;        /* of the file in bytes; 0 for a directory */
-    int fd;               /* the open file or directory; for the functions below only, as are the next two */
-    uint64_t start;       /* of the file's bytes in what is open */
+    uint64_t size;  /* of the file in bytes; 0 for a directory */
+    int fd;         /* the open file or directory; for the functions below only, as are the next two */
+    uint64_t start; /* of the file's bytes in what is open */
     const struct pf_folder *folder; /* the directory, if that has no descriptor */
-    unsigned char *bytes; /* head cache, owned by the caller of the probe */
+    unsigned char *bytes;           /* head cache, owned by the caller of the probe */
     size_t have;
     size_t plain_have; /* what is known of the following */
     unsigned char plain[PF_PLAIN_HEAD_MAX];
@@ -197,6 +197,7 @@ enum pf_table_flags {
     PF_ONLY_IN_METRICS = 16,
     /* Stands in the folders of the profile's keys alone. */
     PF_ONLY_IN_KEYS = 32,
+    PF_SEEKS_METRIC = 64, /* restricting to a metric skips the others' data */
 };
 
 struct pf_table {

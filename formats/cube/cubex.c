@@ -91,13 +91,14 @@ static void context_cells(const struct pf_profile *profile, uint32_t context, st
 static void set_tables(struct pf_profile *profile)
 {
     struct state *state = profile->state;
-    state->tables[VALUES] = (struct pf_table){.name = "values",
-                                              .columns = value_columns,
-                                              .n_columns = PF_CUBEX_COLUMNS,
-                                              .stage = PF_MODELLED,
-                                              .partition_stage = PF_DERIVED,
-                                              .flags = PF_SEEKS_CONTEXT | PF_SEEKS_PARTITION,
-                                              .ops = &pf_cubex_values};
+    state->tables[VALUES] =
+        (struct pf_table){.name = "values",
+                          .columns = value_columns,
+                          .n_columns = PF_CUBEX_COLUMNS,
+                          .stage = PF_MODELLED,
+                          .partition_stage = PF_DERIVED,
+                          .flags = PF_SEEKS_CONTEXT | PF_SEEKS_PARTITION | PF_SEEKS_METRIC,
+                          .ops = &pf_cubex_values};
     state->tables[COMPONENTS] = (struct pf_table){.name = "components",
                                                   .columns = component_columns,
                                                   .n_columns = PF_CUBEX_PART_COLUMNS,

@@ -89,25 +89,23 @@ static bool is_cut_off(const struct pf_profile *profile)
 
 static int add_live(struct comparison *comparison, unsigned run, struct pf_live *live, struct pf_error *error)
 {
-    struct pf_aggregate *aggregate = NULL;
+    struct pf_aggregate *aggregate;
     const struct pf_profile *profile = pf_live_profile(live);
-    const char *path = comparison->paths[run];
-    int result;
     if (!profile->partitions.plural)
         return pf_fail(error, EINVAL, "it holds no measurements");
-    for (struct pf_job *job = NULL; (result = pf_live_aggregate(live, &aggregate, &job, error)) == PF_WAIT;
-         pf_job_release(job))
-        pf_job_block(job, NULL, NULL);
-    if (result)
+    if (pf_live_load(live, profile->metrics_stage, NULL, error))
         return -1;
-    if (is_cut_off(profile))
-        complain(comparison, path, "damaged: what stands before the damage is compared", PF_EXIT_PROBLEM);
     int metric = metric_in(comparison, profile);
     if (metric < 0)
         return pf_fail(error, EINVAL, "it has no metric %.80s",
                        comparison->chosen.name ? comparison->chosen.name
                        : comparison->metric    ? comparison->metric
                                                : "at all");
+    if (pf_live_add_up(live, metric, &aggregate, NULL, error))
+        return -1;
+    if (is_cut_off(profile))
+        complain(comparison, comparison->paths[run], "damaged: what stands before the damage is compared",
+                 PF_EXIT_PROBLEM);
     *(run ? &comparison->last : &comparison->first) = total_of(aggregate, (unsigned)metric);
     return pf_series_add(comparison->series, run, aggregate, (unsigned)metric, comparison->by, error);
 }
@@ -122,18 +120,12 @@ struct opening {
 static int add_found(void *arg, const char *path, const struct pf_found *found, struct pf_error *error)
 {
     struct opening *opening = arg;
-    char *copy = strdup(path);
-    if (opening->found) {
-        free(copy);
+    if (opening->found)
         return pf_fail(error, EINVAL, "it is a folder of profiles, not one");
-    }
     opening->found = true;
-    struct pf_live *live = copy ? pf_open_found(opening->fs, copy, found->driver, error) : NULL;
+    struct pf_live *live = pf_open_found(opening->fs, path, found->driver, error);
     int result = live ? add_live(opening->comparison, opening->run, live, error) : -1;
-    if (!copy)
-        pf_fail_memory(error);
     pf_live_release(live);
-    free(copy);
     return result;
 }
 

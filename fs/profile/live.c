@@ -344,11 +344,13 @@ static struct pf_aggregate *recall_aggregate(struct pf_live *live)
     return aggregate;
 }
 
-static int run_aggregate(struct pf_live *live, struct pf_pass *pass, struct pf_error *error)
+/* Of all metrics, or of one alone. */
+static int run_aggregate(struct pf_live *live, int metric, struct pf_pass *pass, struct pf_error *error)
 {
     struct pf_aggregate *aggregate = recall_aggregate(live);
     if (!aggregate)
-        aggregate = pf_aggregate_new(&live->profile, pass, error);
+        aggregate = metric < 0 ? pf_aggregate_new(&live->profile, pass, error)
+                               : pf_aggregate_of(&live->profile, (unsigned)metric, pass, error);
     if (aggregate && !pf_source_intact(live->source)) {
         pf_aggregate_free(aggregate);
         aggregate = NULL;
@@ -384,7 +386,7 @@ static int run_task_itself(struct pf_task *task, struct pf_pass *pass, struct pf
     case PF_TASK_FAMILY:
         return run_family(task->live, (size_t)task->item, pass, error);
     case PF_TASK_AGGREGATE:
-        return run_aggregate(task->live, pass, error);
+        return run_aggregate(task->live, -1, pass, error);
     case PF_TASK_NAMES:
         return run_names(task->live, error);
     case PF_TASK_COVER:
@@ -594,18 +596,21 @@ int pf_live_load(struct pf_live *live, enum pf_stage stage, struct pf_pass *pass
     return pf_live_wake(live, error) || run_stages(live, stage, &part, error) ? -1 : 0;
 }
 
-int pf_live_add_up(struct pf_live *live, struct pf_aggregate **aggregate, struct pf_pass *pass,
+int pf_live_add_up(struct pf_live *live, int metric, struct pf_aggregate **aggregate, struct pf_pass *pass,
                    struct pf_error *error)
 {
     struct pf_pass part = {.outer = pass};
     uint64_t start = now_ns();
     if (pf_live_load(live, PF_OPENED, pass, error))
         return -1;
+    const struct pf_table *cells = live->profile.cells;
+    bool all = metric < 0 || !cells || !(cells->flags & PF_SEEKS_METRIC);
     enum pf_stage stage = pf_node_stage(&live->profile, (struct pf_node){PF_METRIC_FILE, 0});
-    if (run_stages(live, stage, &part, error) || run_aggregate(live, &part, error))
+    if (run_stages(live, stage, &part, error) || run_aggregate(live, all ? -1 : metric, &part, error))
         return -1;
     atomic_fetch_add(&live->core->passes, 1);
-    note_findings(live, now_ns() - start);
+    if (all) /* others are not to be kept as if they were all */
+        note_findings(live, now_ns() - start);
     *aggregate = live->aggregate;
     return 0;
 }

@@ -152,10 +152,11 @@ int pf_live_aggregate(struct pf_live *live, struct pf_aggregate **aggregate, str
 
 /*
  * The model up to a stage, and the aggregates, made on this very thread as a part of its pass (which may be NULL): of a profile that
- * nobody else holds. 0, or -1 with *error filled.
+ * nobody else holds. The aggregates are those of all metrics (metric < 0), or at least those that one metric's views are made from:
+ * then no others may be asked for. 0, or -1 with *error filled.
  */
 int pf_live_load(struct pf_live *live, enum pf_stage stage, struct pf_pass *pass, struct pf_error *error);
-int pf_live_add_up(struct pf_live *live, struct pf_aggregate **aggregate, struct pf_pass *pass,
+int pf_live_add_up(struct pf_live *live, int metric, struct pf_aggregate **aggregate, struct pf_pass *pass,
                    struct pf_error *error);
 
 /*

@@ -169,6 +169,7 @@ struct making {
     const struct pf_shared *metric;
     const char **runs; /* names of those that have the metric */
     unsigned n;
+    bool inclusive; /* the metric is */
     struct pf_series *functions, *contexts;
     struct pf_buf values; /* function_values.csv, which is made beside function_changes.csv */
     struct pf_runs_texts *texts;
@@ -229,29 +230,65 @@ static int find_metric(const struct pf_profile *profile, const struct pf_shared 
     return -1;
 }
 
-/* Adds a run, if it has the metric. */
-static int add_run(struct making *making, unsigned i, struct pf_pass *pass, bool *inclusive,
-                   struct pf_error *error)
+/* Runs that are opened and added up side by side; they are taken in their order then. */
+enum { SIDE_BY_SIDE = 4 };
+struct loading {
+    const struct making *making;
+    const struct pf_member *member;
+    struct pf_pass *pass;
+    struct pf_live *live;
+    struct pf_aggregate *aggregate;
+    int metric; /* -1: it has not, or can't be read: the summary tells why */
+    struct pf_error failure;
+};
+
+static void load_run(void *arg, size_t i)
 {
-    const struct pf_member *member = &making->members->members[i];
-    struct pf_aggregate *aggregate = NULL;
-    struct pf_error failure = {0};
-    struct pf_live *live = pf_part_open(making->fs, member->path, &member->found, pass, &aggregate, &failure);
-    int metric = aggregate ? find_metric(pf_live_profile(live), making->metric) : -1, result = 0;
-    if (!live && pf_part_is_hindered(&failure)) {
-        *error = failure;
-        result = -1;
-    } else if (metric >= 0 && making->n < making->metric->runs) {
-        *inclusive = pf_live_profile(live)->metrics[metric].over_contexts == PF_OVER_ROOTS;
-        making->runs[making->n] = member->name;
-        result = pf_series_add(making->functions, making->n, aggregate, (unsigned)metric, PF_SERIES_FUNCTIONS,
-                               error) ||
-                 pf_series_add(making->contexts, making->n, aggregate, (unsigned)metric, PF_SERIES_CONTEXTS,
-                               error);
-        making->n++;
+    struct loading *it = (struct loading *)arg + i;
+    it->metric = -1;
+    it->live = pf_part_open(it->making->fs, it->member->path, &it->member->found, it->pass, &it->failure);
+    const struct pf_profile *profile = it->live ? pf_live_profile(it->live) : NULL;
+    int metric = profile && profile->partitions.plural ? find_metric(profile, it->making->metric) : -1;
+    if (metric >= 0 && !pf_live_add_up(it->live, metric, &it->aggregate, it->pass, &it->failure))
+        it->metric = metric;
+}
+
+/* Adds what a run holds of the metric, if it has that. */
+static int add_run(struct making *making, const struct loading *it, struct pf_error *error)
+{
+    if (it->metric < 0 && pf_part_is_hindered(&it->failure)) {
+        *error = it->failure;
+        return -1;
     }
-    pf_live_release(live);
-    return result ? -1 : 0;
+    if (it->metric < 0 || making->n >= making->metric->runs)
+        return 0;
+    unsigned run = making->n++, metric = (unsigned)it->metric;
+    making->inclusive = pf_live_profile(it->live)->metrics[metric].over_contexts == PF_OVER_ROOTS;
+    making->runs[run] = it->member->name;
+    int result = pf_series_add(making->functions, run, it->aggregate, metric, PF_SERIES_FUNCTIONS, error);
+    return result ? result
+                  : pf_series_add(making->contexts, run, it->aggregate, metric, PF_SERIES_CONTEXTS, error);
+}
+
+static int add_runs(struct making *making, struct pf_pass *pass, struct pf_error *error)
+{
+    const struct pf_members *members = making->members;
+    int result = 0;
+    for (unsigned first = 0, n; first < members->n && !result; first += n) {
+        struct loading loading[SIDE_BY_SIDE];
+        n = members->n - first < SIDE_BY_SIDE ? members->n - first : SIDE_BY_SIDE;
+        if (pf_pass_step(pass, first, members->n, error))
+            return -1;
+        for (unsigned i = 0; i < n; i++)
+            loading[i] =
+                (struct loading){.making = making, .member = &members->members[first + i], .pass = pass};
+        pf_pool_split(making->fs->core.pool, n, load_run, loading);
+        for (unsigned i = 0; i < n; i++) {
+            result = result || add_run(making, &loading[i], error) ? -1 : 0;
+            pf_live_release(loading[i].live);
+        }
+    }
+    return result;
 }
 
 static void add_change(struct making *making, const struct pf_change *change)
@@ -272,10 +309,10 @@ static void add_change(struct making *making, const struct pf_change *change)
 }
 
 static int add_values(struct making *making, struct pf_store *store, const struct pf_change *change,
-                      bool inclusive, struct pf_error *error)
+                      struct pf_error *error)
 {
-    const struct pf_figure *exclusives = inclusive ? change->others : change->values;
-    const struct pf_figure *inclusives = inclusive ? change->values : change->others;
+    const struct pf_figure *exclusives = making->inclusive ? change->others : change->values;
+    const struct pf_figure *inclusives = making->inclusive ? change->values : change->others;
     struct pf_buf *values = &making->values;
     for (unsigned run = 0; run < making->n; run++) {
         const struct pf_cell cells[] = {pf_string(making->runs[run]), pf_figure_cell(&exclusives[run]),
@@ -302,8 +339,7 @@ static int draw_change(struct making *making, const struct pf_change *change, st
 
 static const char changes_head[] = "first,last,change,change_percent,min,mean,max,stddev,runs,since,name\n";
 
-static int write_functions(struct making *making, struct pf_store *store, bool inclusive,
-                           struct pf_error *error)
+static int write_functions(struct making *making, struct pf_store *store, struct pf_error *error)
 {
     struct pf_change change;
     int more;
@@ -317,7 +353,7 @@ static int write_functions(struct making *making, struct pf_store *store, bool i
     while ((more = pf_series_next(making->functions, &change, error)) > 0) {
         add_change(making, &change);
         if (pf_changes_note(&making->changes, &change, error) || draw_change(making, &change, error) ||
-            add_values(making, store, &change, inclusive, error) || flush(making, FLUSH, error))
+            add_values(making, store, &change, error) || flush(making, FLUSH, error))
             return -1;
     }
     if (more || end(making, PF_RUNS_FUNCTIONS, error))
@@ -388,14 +424,12 @@ static int write_picture(struct making *making, struct pf_error *error)
 
 static int make_texts(struct making *making, struct pf_pass *pass, struct pf_error *error)
 {
-    bool inclusive = false;
     struct pf_store *store = pf_store_new(making->fs->options.profile.cache / 4);
     int result = store ? 0 : pf_fail_memory(error);
-    for (unsigned i = 0; i < making->members->n && !result; i++)
-        result =
-            pf_pass_step(pass, i, making->members->n, error) || add_run(making, i, pass, &inclusive, error);
     if (!result)
-        result = write_functions(making, store, inclusive, error) || write_values(making, store, error) ||
+        result = add_runs(making, pass, error);
+    if (!result)
+        result = write_functions(making, store, error) || write_values(making, store, error) ||
                  write_contexts(making, error) || write_changes(making, error) ||
                  write_picture(making, error) || pf_store_settle(making->texts->store, error);
     pf_store_free(store);

@@ -182,27 +182,11 @@ static bool recall(struct pf_fs *fs, const char *path, const struct pf_found *fo
 
 /* ---- getting ------------------------------------------------------------------------------------ */
 
-static struct pf_live *open_found(struct pf_fs *fs, const char *path, const struct pf_found *found,
-                                  struct pf_error *error)
-{
-    char *copy = strdup(path);
-    struct pf_live *live = copy ? pf_open_found(fs, copy, found->driver, error) : NULL;
-    if (!copy)
-        pf_fail_memory(error);
-    free(copy);
-    return live;
-}
-
 struct pf_live *pf_part_open(struct pf_fs *fs, const char *path, const struct pf_found *found,
-                             struct pf_pass *pass, struct pf_aggregate **aggregate, struct pf_error *error)
+                             struct pf_pass *pass, struct pf_error *error)
 {
-    *aggregate = NULL;
-    struct pf_live *live = open_found(fs, path, found, error);
-    if (!live)
-        return NULL;
-    int result = pf_live_profile(live)->partitions.plural ? pf_live_add_up(live, aggregate, pass, error)
-                                                          : pf_live_load(live, PF_MODELLED, pass, error);
-    if (!result)
+    struct pf_live *live = pf_open_found(fs, path, found->driver, error);
+    if (!live || !pf_live_load(live, pf_live_profile(live)->metrics_stage, pass, error))
         return live;
     pf_live_release(live);
     return NULL;
@@ -211,12 +195,17 @@ struct pf_live *pf_part_open(struct pf_fs *fs, const char *path, const struct pf
 int pf_part_get(struct pf_fs *fs, const char *path, const struct pf_found *found, struct pf_pass *pass,
                 struct pf_part *part, struct pf_error *error)
 {
-    struct pf_aggregate *aggregate;
+    struct pf_aggregate *aggregate = NULL;
     *part = (struct pf_part){.metrics = {0}};
     if (recall(fs, path, found, part))
         return 0;
-    struct pf_live *live = pf_part_open(fs, path, found, pass, &aggregate, error);
-    int result = live ? make(live, aggregate, part, error) : -1;
+    struct pf_live *live = pf_part_open(fs, path, found, pass, error);
+    if (!live)
+        return -1;
+    int result = pf_live_profile(live)->partitions.plural ? pf_live_add_up(live, -1, &aggregate, pass, error)
+                                                          : pf_live_load(live, PF_MODELLED, pass, error);
+    if (!result)
+        result = make(live, aggregate, part, error);
     if (!result)
         keep(live, found, part);
     else
@@ -231,16 +220,15 @@ int pf_part_get_metrics(struct pf_fs *fs, const char *path, const struct pf_foun
     *part = (struct pf_part){.metrics = {0}};
     if (recall(fs, path, found, part))
         return 0;
-    struct pf_live *live = open_found(fs, path, found, error);
-    int result = live ? pf_live_load(live, pf_live_profile(live)->metrics_stage, pass, error) : -1;
-    if (!result)
-        add_metrics(live, &part->metrics);
+    struct pf_live *live = pf_part_open(fs, path, found, pass, error);
+    if (!live)
+        return -1;
+    add_metrics(live, &part->metrics);
     pf_live_release(live);
-    if (!result && part->metrics.failed) {
-        pf_part_free(part);
-        result = pf_fail_memory(error);
-    }
-    return result;
+    if (!part->metrics.failed)
+        return 0;
+    pf_part_free(part);
+    return pf_fail_memory(error);
 }
 
 /* ---- printing ----------------------------------------------------------------------------------- */

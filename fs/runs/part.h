@@ -15,12 +15,9 @@ struct pf_part {
     struct pf_buf rows[PF_PART_ROWS]; /* with a NUL in each, where the path is to stand */
 };
 
-/*
- * Opens the profile that was found at a path below SOURCE and makes its aggregates on this very thread, a pass's. *aggregate, which is the
- * result's, is NULL if it holds no measurements. NULL with *error filled.
- */
+/* Opens the profile that was found at a path below SOURCE, as far as its metrics. NULL with *error filled. */
 struct pf_live *pf_part_open(struct pf_fs *fs, const char *path, const struct pf_found *found,
-                             struct pf_pass *pass, struct pf_aggregate **aggregate, struct pf_error *error);
+                             struct pf_pass *pass, struct pf_error *error);
 
 /* Recalls a profile's part, or makes it as a part of a pass and keeps it. 0; or -1 with *error filled and nothing to free. */
 int pf_part_get(struct pf_fs *fs, const char *path, const struct pf_found *found, struct pf_pass *pass,

@@ -10,7 +10,7 @@ enum { NAME, RUN, NUMBER, SORT, LOW, WORDS = LOW + 2, KEYS = NUMBER + 1 };
 enum { REAL = 1, OTHER = 2 }; /* sorts: a double; one of `others` */
 
 struct pf_series {
-    unsigned runs;
+    unsigned runs, n; /* room, and how many were added */
     struct pf_strings *names;
     struct pf_sorter *sorter;
     uint64_t records;
@@ -210,6 +210,7 @@ static int add_contexts(struct pf_series *series, unsigned run, struct pf_aggreg
 int pf_series_add(struct pf_series *series, unsigned run, struct pf_aggregate *aggregate, unsigned metric,
                   enum pf_series_by by, struct pf_error *error)
 {
+    series->n = run + 1 > series->n ? run + 1 : series->n;
     return by == PF_SERIES_FUNCTIONS ? add_functions(series, run, aggregate, metric, error)
                                      : add_contexts(series, run, aggregate, metric, error);
 }
@@ -289,7 +290,7 @@ static void describe(const struct pf_series *series, struct pf_change *change)
 {
     struct pf_figure sum = {.there = true};
     double squares = 0;
-    for (unsigned run = 0; run < series->runs; run++) {
+    for (unsigned run = 0; run < series->n; run++) {
         const struct pf_figure *x = &series->values[run];
         if (!x->there)
             continue;
@@ -304,7 +305,7 @@ static void describe(const struct pf_series *series, struct pf_change *change)
     if (!change->runs)
         return;
     change->mean = mean_of(sum, change->runs);
-    for (unsigned run = 0; run < series->runs; run++) {
+    for (unsigned run = 0; run < series->n; run++) {
         double off = series->plain[run] - pf_figure_double(&change->mean);
         squares += series->values[run].there ? off * off : 0;
     }
@@ -338,7 +339,7 @@ int pf_series_next(struct pf_series *series, struct pf_change *change, struct pf
             return -1;
     }
     bool finite = true;
-    for (unsigned run = 0; run < series->runs; run++) {
+    for (unsigned run = 0; run < series->n; run++) {
         series->plain[run] = pf_figure_double(&series->values[run]);
         finite &= isfinite(series->plain[run]);
     }
@@ -346,8 +347,8 @@ int pf_series_next(struct pf_series *series, struct pf_change *change, struct pf
                                  .values = series->values,
                                  .others = series->values + series->runs,
                                  .first = series->values[0],
-                                 .last = series->values[series->runs - 1],
-                                 .since = finite ? pf_step_of(series->plain, series->runs) : -1};
+                                 .last = series->values[series->n - 1],
+                                 .since = finite ? pf_step_of(series->plain, series->n) : -1};
     describe(series, change);
     if (change->runs)
         compare_ends(change);

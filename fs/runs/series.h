@@ -13,7 +13,7 @@ struct pf_series;
 
 enum pf_series_by { PF_SERIES_FUNCTIONS, PF_SERIES_CONTEXTS };
 
-/* For so many runs (> 0), all of which have the metric; limit: bytes that sorting may take. NULL: out of memory. */
+/* For so many runs (> 0) at most, all of which have the metric; limit: bytes that sorting may take. NULL: out of memory. */
 struct pf_series *pf_series_new(unsigned runs, uint64_t limit);
 void pf_series_free(struct pf_series *series);
 

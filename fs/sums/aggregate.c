@@ -249,8 +249,9 @@ static int add_rows(struct pf_aggregate *aggregate, const struct columns *column
     }
 }
 
-static int add_table(struct pf_aggregate *aggregate, struct pf_profile *profile, struct pf_pass *pass,
-                     struct pf_error *error)
+/* All values, or those of one metric. */
+static int add_table(struct pf_aggregate *aggregate, struct pf_profile *profile, int64_t metric,
+                     struct pf_pass *pass, struct pf_error *error)
 {
     struct columns columns;
     if (find_columns(profile, &columns, error))
@@ -259,6 +260,7 @@ static int add_table(struct pf_aggregate *aggregate, struct pf_profile *profile,
     if (!cells)
         return pf_fail_memory(error);
     struct pf_cursor cursor = {.profile = profile, .table = profile->cells, .only = PF_UNRESTRICTED};
+    cursor.only.metric = metric;
     const struct pf_cursor_ops *ops = pf_table_ops(cursor.table);
     int result = ops->open(&cursor, error);
     if (!result)
@@ -462,14 +464,19 @@ void pf_aggregate_free(struct pf_aggregate *aggregate)
  */
 enum { PASSES_MAX = 16 };
 
-struct pf_aggregate *pf_aggregate_new(struct pf_profile *profile, struct pf_pass *pass,
-                                      struct pf_error *error)
+/* Those of all metrics, or of the given ones: indexes, of which those below 0 are none. */
+static struct pf_aggregate *make(struct pf_profile *profile, const int *metrics, size_t n,
+                                 struct pf_pass *pass, struct pf_error *error)
 {
     for (int i = 0; i < PASSES_MAX; i++) {
         struct pf_aggregate *aggregate = pf_aggregate_empty(profile, error);
         if (!aggregate)
             return NULL;
-        if (!profile->cells || !add_table(aggregate, profile, pass, error)) {
+        int result = profile->cells && !metrics ? add_table(aggregate, profile, -1, pass, error) : 0;
+        for (size_t m = 0; profile->cells && m < n && !result; m++)
+            if (metrics[m] >= 0)
+                result = add_table(aggregate, profile, metrics[m], pass, error);
+        if (!result) {
             add_totals(aggregate);
             if (!pf_find_beyond(aggregate, error))
                 return aggregate;
@@ -480,6 +487,22 @@ struct pf_aggregate *pf_aggregate_new(struct pf_profile *profile, struct pf_pass
     }
     pf_fail(error, EIO, "the values change with every pass");
     return NULL;
+}
+
+struct pf_aggregate *pf_aggregate_new(struct pf_profile *profile, struct pf_pass *pass,
+                                      struct pf_error *error)
+{
+    return make(profile, NULL, 0, pass, error);
+}
+
+struct pf_aggregate *pf_aggregate_of(struct pf_profile *profile, unsigned metric, struct pf_pass *pass,
+                                     struct pf_error *error)
+{
+    if (!profile->cells || !(profile->cells->flags & PF_SEEKS_METRIC))
+        return make(profile, NULL, 0, pass, error);
+    struct pf_twins twins = pf_twins_of(profile, metric);
+    int other = twins.exclusive == (int)metric ? twins.inclusive : twins.exclusive;
+    return make(profile, (int[]){(int)metric, other}, 2, pass, error);
 }
 
 /* ---- the primary metric ------------------------------------------------------------------------- */

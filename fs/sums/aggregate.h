@@ -21,6 +21,12 @@ struct pf_aggregate;
  * cells->stage and PF_MODELLED. */
 struct pf_aggregate *pf_aggregate_new(struct pf_profile *profile, struct pf_pass *pass,
                                       struct pf_error *error);
+/*
+ * The same for one metric alone and those that its views are made from, if the table of values skips the data of others
+ * (PF_SEEKS_METRIC): these then seem to have no values.
+ */
+struct pf_aggregate *pf_aggregate_of(struct pf_profile *profile, unsigned metric, struct pf_pass *pass,
+                                     struct pf_error *error);
 void pf_aggregate_free(struct pf_aggregate *aggregate);
 
 /*
