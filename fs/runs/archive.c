@@ -16,6 +16,7 @@ struct making {
     struct pf_fs *fs;
     struct pf_pass *pass;
     struct pf_archive *archive;
+    uint64_t state; /* of the profiles so far */
     struct pf_buf text[PF_ARCHIVE_TABLES];
 };
 
@@ -39,6 +40,7 @@ static int add_member(void *arg, const char *path, const struct pf_found *found,
     struct making *making = arg;
     struct pf_error failure = {0};
     struct pf_part part;
+    making->state = pf_member_state(making->fs, making->state, path, found, true);
     if (found->driver->beside)
         return 0;
     int result = pf_part_get(making->fs, path, found, making->pass, &part, &failure);
@@ -58,7 +60,7 @@ static int add_member(void *arg, const char *path, const struct pf_found *found,
     return flush(making, FLUSH, error);
 }
 
-int pf_archive_make(struct pf_fs *fs, struct pf_pass *pass, struct pf_archive *archive,
+int pf_archive_make(struct pf_fs *fs, struct pf_pass *pass, struct pf_archive *archive, uint64_t *state,
                     struct pf_error *error)
 {
     static const char *const heads[] = {
@@ -84,6 +86,7 @@ int pf_archive_make(struct pf_fs *fs, struct pf_pass *pass, struct pf_archive *a
         pf_buf_free(&making.text[t]);
         result = result || pf_store_settle(archive->table[t], error);
     }
+    *state = making.state;
     if (result)
         pf_archive_free(archive);
     return result ? -1 : 0;

@@ -19,9 +19,10 @@ struct pf_archive {
 
 /*
  * Makes all tables, one profile at a time: memory does not grow with their number. To be called by a pass's thread, which makes the
- * passes over the profiles too. 0; or -1 with *error filled and nothing to free.
+ * passes over the profiles too. *state: of the profiles that they are made of, as pf_archive_state gives it. 0; or -1 with *error filled
+ * and nothing to free.
  */
-int pf_archive_make(struct pf_fs *fs, struct pf_pass *pass, struct pf_archive *archive,
+int pf_archive_make(struct pf_fs *fs, struct pf_pass *pass, struct pf_archive *archive, uint64_t *state,
                     struct pf_error *error);
 void pf_archive_free(struct pf_archive *archive);
 

@@ -245,7 +245,7 @@ static int control_attr(struct pf_fs *fs, uint64_t ino, struct pf_attr *attr)
     *attr = (struct pf_attr){.entry_seconds = 1, .attr_seconds = 1};
     struct stat *st = &attr->st;
     uint32_t item = (uint32_t)ino;
-    const struct timespec now = {.tv_sec = time(NULL) - (time_t)(pf_monotonic_seconds() - fs->started)};
+    const struct timespec now = {.tv_sec = fs->started_at};
     *st = (struct stat){.st_ino = ino,
                         .st_mode = S_IFREG | 0444,
                         .st_nlink = 1,

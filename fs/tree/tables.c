@@ -34,34 +34,31 @@ uint64_t pf_tables_ino(void)
 
 /* ---- making ------------------------------------------------------------------------------------- */
 
-static int make_anew(struct pf_fs *fs, struct pf_pass *pass, uint64_t state, struct pf_error *error)
+static int make_anew(struct pf_fs *fs, struct pf_pass *pass, struct pf_error *error)
 {
     struct pf_archive archive;
-    if (pf_archive_make(fs, pass, &archive, error))
+    uint64_t state;
+    if (pf_archive_make(fs, pass, &archive, &state, error))
         return -1;
     pthread_mutex_lock(&fs->lock);
     struct pf_tables *tables = fs->tables;
     struct pf_archive old = tables->archive;
-    bool first = !tables->number;
     tables->archive = archive;
     tables->state = state;
     tables->number = tables->number % (UINT32_MAX / TABLES_A_NUMBER - 1) + 1;
     pthread_mutex_unlock(&fs->lock);
-    if (!first)
-        pf_archive_free(&old);
+    pf_archive_free(&old);
     return 0;
 }
 
 static int run_tables(void *arg, struct pf_pass *pass, struct pf_error *error)
 {
     struct pf_fs *fs = arg;
-    uint64_t state;
-    int result = pf_archive_state(fs, pass, &state, error);
-    pthread_mutex_lock(&fs->lock);
-    bool same = fs->tables->number && fs->tables->state == state;
-    pthread_mutex_unlock(&fs->lock);
-    if (!result && !same)
-        result = make_anew(fs, pass, state, error);
+    const struct pf_tables *tables = fs->tables; /* which jobs alone change, one at a time */
+    uint64_t state = 0;
+    int result = tables->number ? pf_archive_state(fs, pass, &state, error) : 0;
+    if (!result && (!tables->number || tables->state != state))
+        result = make_anew(fs, pass, error);
     pthread_mutex_lock(&fs->lock);
     if (!result)
         fs->tables->looked = pf_monotonic_seconds();

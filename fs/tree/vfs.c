@@ -97,6 +97,7 @@ struct pf_fs *pf_fs_new(const char *source, const struct pf_fs_options *options,
     fs->root = -1;
     fs->options = *options;
     fs->started = pf_monotonic_seconds();
+    fs->started_at = time(NULL);
     fs->snapshot_seconds = SNAPSHOT_SECONDS;
     fs->core.options = options->profile;
     fs->core.cache_folder = options->cache_folder;

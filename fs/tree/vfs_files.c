@@ -178,7 +178,7 @@ void pf_fs_close(struct pf_handle *handle)
 
 bool pf_handle_keeps_cache(const struct pf_handle *handle)
 {
-    return handle->instance != NULL;
+    return handle->instance || handle->text; /* whose numbers are never used for anything else */
 }
 
 bool pf_handle_is_direct(const struct pf_handle *handle)

@@ -104,7 +104,8 @@ struct pf_fs {
     dev_t device;                 /* of `root` */
     char *source;                 /* as given */
     const char *sandbox;          /* what it holds; NULL: there is none */
-    uint64_t started;             /* seconds of the monotonic clock */
+    uint64_t started;             /* seconds of the monotonic clock, */
+    time_t started_at;            /* and of the day's */
 
     pthread_mutex_t lock;
     struct pf_elsewhere elsewhere;
