@@ -22,8 +22,8 @@ enum subject { NOTHING, METRIC, REGION, NODE, LOCATION };
 /* Text of parameters that one call path keeps. */
 enum { PARAMETERS_MAX = 4096 };
 
-/* Bytes that are read at a time. */
-enum { PIECE = 64 * 1024 };
+/* Bytes that are read at a time, fewer where only the first ones are wanted. */
+enum { PIECE = 64 * 1024, HEAD_PIECE = 4096 };
 
 struct reading {
     struct pf_cube *cube;
@@ -509,13 +509,14 @@ static int on_end(void *arg, const char *name, const char *text, size_t size, st
 static int read_elements(struct reading *reading, struct pf_pass *pass, struct pf_error *error)
 {
     const struct pf_cube_bytes *anchor = &reading->cube->anchor;
-    char *bytes = malloc(PIECE);
+    size_t piece = reading->head_only ? HEAD_PIECE : PIECE;
+    char *bytes = malloc(piece);
     ssize_t have = bytes ? 1 : pf_fail_memory(error);
     int told = 0;
     for (uint64_t at = 0; have > 0 && !told; at += (uint64_t)have) {
         have = pf_pass_step(pass, at, anchor->size, error)
                    ? -1
-                   : pf_cube_bytes_read(anchor, bytes, PIECE, at, error);
+                   : pf_cube_bytes_read(anchor, bytes, piece, at, error);
         if (have > 0)
             told = pf_xml_feed(reading->xml, bytes, (size_t)have, error);
     }

@@ -44,11 +44,12 @@ static void add_metrics(struct pf_live *live, struct pf_buf *out)
     const struct pf_profile *profile = pf_live_profile(live);
     if (!profile->partitions.plural)
         return;
+    int primary = primary_of(profile);
     for (uint32_t m = 0; m < profile->n_metrics; m++) {
         char dir[PF_NAME_MAX + 1];
         const struct pf_metric *metric = &profile->metrics[m];
         pf_dirname(pf_live_names(live, PF_NAMED_METRICS), m, dir);
-        pf_buf_char(out, (int)m == primary_of(profile) ? 'p' : 'm');
+        pf_buf_char(out, (int)m == primary ? 'p' : 'm');
         pf_buf_add(out, metric->name, strlen(metric->name) + 1);
         pf_buf_add(out, metric->unit, strlen(metric->unit) + 1);
         pf_buf_add(out, dir, strlen(dir) + 1);

@@ -57,8 +57,8 @@ int64_t pf_series_factor(const struct pf_metric *metric)
 
 bool pf_comparable(const struct pf_metric *a, const struct pf_metric *b)
 {
-    bool times = pf_unit_ns(a->unit) && pf_unit_ns(b->unit);
-    return !strcmp(a->name, b->name) && (times || !strcmp(a->unit, b->unit));
+    return !strcmp(a->name, b->name) &&
+           (!strcmp(a->unit, b->unit) || (pf_unit_ns(a->unit) && pf_unit_ns(b->unit)));
 }
 
 /* ---- figures ------------------------------------------------------------------------------------ */
