@@ -354,6 +354,39 @@ static void no_room_to_spill(void)
     fake_free(&fake);
 }
 
+static void one_metric_alone(void)
+{
+    struct fake fake;
+    struct pf_error error;
+    fake_init(&fake, 2);
+    unsigned time = fake_metric(&fake, "time", "double", PF_OVER_ALL, PF_SUM);
+    unsigned calls = fake_metric(&fake, "calls", "int", PF_OVER_ALL, PF_SUM);
+    unsigned whole = fake_metric(&fake, "time (inc)", "double", PF_OVER_ROOTS, PF_SUM);
+    fake_partners(&fake, time, whole);
+    fake.table.flags = PF_SEEKS_METRIC;
+    uint32_t top = fake_context(&fake, PF_NO_CONTEXT, "main", PF_ROOT | PF_FRAME);
+    uint32_t below = fake_context(&fake, top, "f", PF_FRAME);
+    for (int thread = 0; thread < 2; thread++) {
+        fake_real(&fake, thread, top, time, 0.1);
+        fake_value(&fake, thread, top, calls, 1);
+        fake_real(&fake, thread, top, whole, 0.4);
+        fake_real(&fake, thread, below, time, 0.3);
+        fake_real(&fake, thread, below, whole, 0.3);
+    }
+    fake_finish(&fake);
+    struct pf_aggregate *all = fake.aggregate;
+    struct pf_buf want = fake_text(&fake, time, PF_METRIC_FUNCTIONS);
+    fake.aggregate = pf_aggregate_of(&fake.profile, time, NULL, &error);
+    must(fake.aggregate);
+    struct pf_buf have = fake_text(&fake, time, PF_METRIC_FUNCTIONS);
+    is(have.data, want.data, "aggregates of one metric alone are what they are among all");
+    total_is(&fake, calls, "0", "of which others seem to have no values");
+    pf_buf_free(&want);
+    pf_buf_free(&have);
+    pf_aggregate_free(all);
+    fake_free(&fake);
+}
+
 static void a_pass_that_nobody_waits_for(void)
 {
     struct fake fake;
@@ -363,6 +396,9 @@ static void a_pass_that_nobody_waits_for(void)
     must(!pf_tree_finish(fake.profile.contexts, &error));
     fake.aggregate = pf_aggregate_new(&fake.profile, &pass, &error);
     ok(!fake.aggregate && error.code == ECANCELED, "a pass that nobody waits for stops");
+    struct pf_pass part = {.outer = &pass};
+    fake.aggregate = pf_aggregate_new(&fake.profile, &part, &error);
+    ok(!fake.aggregate && error.code == ECANCELED, "and so does what is a part of it");
     fake_free(&fake);
 }
 
@@ -460,6 +496,7 @@ int main(void)
     odd_rows_are_left_out();
     spilling_changes_nothing();
     no_room_to_spill();
+    one_metric_alone();
     a_pass_that_nobody_waits_for();
     a_pass_that_begins_anew();
     an_empty_profile();

@@ -200,6 +200,42 @@ static void test_snapshot(const char *folder)
     pf_fs_free(fs);
 }
 
+/* ---- jobs --------------------------------------------------------------------------------------- */
+
+static void woken(struct pf_waiter *waiter)
+{
+    (void)waiter;
+}
+
+static void test_jobs(const char *folder)
+{
+    struct gate gate = GATE_CLOSED;
+    struct pf_attr attr;
+    struct pf_job *job = NULL;
+    struct pf_waiter waiter = {.wake = woken};
+    make_folder(folder, "slow");
+    write_text(folder, "slow/1", "1 2 3");
+    write_text(folder, "slow/2", "1 2 3");
+    make_folder(folder, "fast");
+    write_text(folder, "fast/a.folded", "f 1\n");
+    write_text(folder, "fast/b.folded", "f 2\n");
+    struct pf_fs *fs = fs_of(folder, false);
+    control = (struct control){.gate[PF_MODELLED] = &gate};
+    uint64_t overview = ino_of(fs, "slow/runs/overview");
+    must(pf_fs_lookup(fs, overview, "profiles_summary.csv", &attr, &job) == PF_PARKED);
+    must(pf_job_wait(job, &waiter) && gate_await(&gate, 1));
+    text_has(fs, "fast/runs/overview/profiles_summary.csv", "\nb.folded,",
+             "runs of two folders are made side by side");
+    ok(pf_job_leave(job, &waiter), "what nobody waits for any more");
+    gate_open(&gate);
+    pf_job_block(job, NULL, NULL);
+    pf_job_release(job);
+    ok(control.opens == 1, "stops within the profile that it has come to");
+    text_has(fs, "slow/runs/overview/profiles_summary.csv", "\n2,made-up,",
+             "and is made anew when it is asked for again");
+    pf_fs_free(fs);
+}
+
 /* ---- parts that are kept ------------------------------------------------------------------------ */
 
 static struct pf_fs *mount_with_cache(const char *folder, const char *cache)
@@ -259,6 +295,7 @@ int main(void)
     test_content(folder);
     test_snapshot(folder);
     test_kept(folder);
+    test_jobs(folder);
     temp_dir_remove(folder);
     return done();
 }
