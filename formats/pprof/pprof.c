@@ -8,13 +8,14 @@ extern const struct pf_driver pf_pprof_driver;
 
 enum { LOCATIONS, LABELS, PROPERTIES };
 
+struct pprof_state {
+    struct pf_samples samples; /* first: the kit looks here */
+    struct pprof_labels *labels;
+};
+
 static const struct pf_column location_columns[] = {{"id", PF_PLAIN, 0},   {"address", PF_PLAIN, 0},
                                                     {"line", PF_PLAIN, 0}, {"name", PF_PLAIN, 0},
                                                     {"file", PF_PLAIN, 0}, {"module", PF_PLAIN, 0}};
-static const struct pf_column label_columns[PPROF_L_COLUMNS] = {
-    [PPROF_L_THREAD] = {"thread", PF_PARTITION, 0}, [PPROF_L_METRIC] = {"metric", PF_METRIC, 0},
-    [PPROF_L_SUM] = {"sum", PF_PLAIN, 0},           [PPROF_L_LABEL] = {"label", PF_PLAIN, 0},
-    [PPROF_L_UNIT] = {"unit", PF_PLAIN, 0},         [PPROF_L_VALUE] = {"value", PF_PLAIN, 0}};
 static const struct pf_column property_columns[] = {{"key", PF_PLAIN, 0}, {"value", PF_PLAIN, 0}};
 
 static const struct pf_table own_tables[] = {
@@ -23,9 +24,11 @@ static const struct pf_table own_tables[] = {
                    .n_columns = sizeof location_columns / sizeof *location_columns,
                    .stage = PF_PARTITIONED},
     [LABELS] = {.name = "labels",
-                .columns = label_columns,
-                .n_columns = PPROF_L_COLUMNS,
-                .stage = PF_MODELLED},
+                .columns = pprof_label_columns,
+                .n_columns = PPROF_LABEL_COLUMNS,
+                .stage = PF_PARTITIONED,
+                .ops = &pprof_label_cursor.ops,
+                .user = offsetof(struct pprof_state, labels)},
     [PROPERTIES] = {.name = "properties",
                     .columns = property_columns,
                     .n_columns = 2,
@@ -196,11 +199,9 @@ static int list_locations(const struct pprof_tables *tables, struct pf_rows *row
     return 0;
 }
 
-static int add_property(struct pprof_tables *tables, struct pf_rows *rows, const char *key,
-                        struct pf_cell value, struct pf_error *error)
+static int add_property(struct pf_rows *rows, const char *key, struct pf_cell value, struct pf_error *error)
 {
     struct pf_cell cells[] = {pf_string(key), value};
-    (void)tables;
     return value.type == PF_ABSENT ? 0 : pf_rows_add(rows, cells, error);
 }
 
@@ -209,8 +210,7 @@ static int add_text(struct pprof_tables *tables, struct pf_rows *rows, const cha
 {
     uint32_t name;
     return pprof_string(tables, string, key, &name, error) ||
-                   add_property(tables, rows, key, pf_interned(tables->profile->contexts->strings, name),
-                                error)
+                   add_property(rows, key, pf_interned(tables->profile->contexts->strings, name), error)
                ? -1
                : 0;
 }
@@ -233,7 +233,7 @@ static int list_properties(struct pprof_tables *tables, struct pf_rows *rows, st
         uint64_t value = tables->header[properties[i].field];
         const char *key = properties[i].key;
         if (value && (properties[i].text ? add_text(tables, rows, key, value, error)
-                                         : add_property(tables, rows, key, pf_int((int64_t)value), error)))
+                                         : add_property(rows, key, pf_int((int64_t)value), error)))
             return -1;
     }
     for (size_t i = 0; i < tables->n_comments; i++)
@@ -245,12 +245,12 @@ static int list_properties(struct pprof_tables *tables, struct pf_rows *rows, st
 static int read_samples(struct pprof_tables *tables, struct pf_pass *pass, struct pf_error *error)
 {
     struct pf_profile *profile = tables->profile;
-    struct pf_samples *samples = profile->state;
-    struct pprof_stacks *stacks = pprof_stacks_new(tables, error);
+    struct pprof_state *state = profile->state;
+    struct pprof_stacks *stacks = pprof_stacks_new(tables, state->labels, error);
     const char *wrong;
     uint64_t end;
     int failed = !stacks || each_field(profile, pass, 1, &wrong, &end, take_sample, stacks, error) < 0 ||
-                 pprof_stacks_list_labels(stacks, samples->rows[LABELS], error);
+                 pprof_labels_finish(state->labels, error);
     pprof_stacks_free(stacks);
     return failed ? -1 : 0;
 }
@@ -279,24 +279,32 @@ static int read_both(struct pprof_tables *tables, struct pf_pass *pass, struct p
 
 static int read_file(struct pf_profile *profile, struct pf_pass *pass, struct pf_error *error)
 {
+    struct pprof_state *state = profile->state;
     struct pprof_tables tables = {.profile = profile};
-    int failed = read_both(&tables, pass, error);
+    state->labels = pprof_labels_new(profile->options->cache / 4);
+    int failed = state->labels ? read_both(&tables, pass, error) : pf_fail_memory(error);
     pprof_tables_free(&tables);
     return failed;
 }
 
-static const struct pf_samples_format format = {.fields = thread_fields,
+static void clear(struct pf_profile *profile)
+{
+    struct pprof_state *state = profile->state;
+    pprof_labels_free(state->labels);
+}
+
+static const struct pf_samples_format format = {.state = sizeof(struct pprof_state),
+                                                .fields = thread_fields,
                                                 .n_fields = 1,
                                                 .partitioned = true,
                                                 .tables = own_tables,
                                                 .n_tables = sizeof own_tables / sizeof *own_tables,
-                                                .read = read_file};
+                                                .read = read_file,
+                                                .clear = clear};
 
 const struct pf_driver pf_pprof_driver = {.name = "pprof",
                                           .title = "pprof profiles (profile.proto), also compressed",
-                                          .version = 1,
+                                          .version = 2,
                                           .kit = &format,
                                           .probe = probe,
-                                          .open = pf_samples_open,
-                                          .load = pf_samples_load,
-                                          .close = pf_samples_close};
+                                          PF_SAMPLES_OPERATIONS};

@@ -7,7 +7,6 @@
 #include "formats/kit/print.h"
 
 enum {
-    LABELS_MAX = 20 * 1000, /* different ones: some writers give each sample a time of its own */
     FRAMES_A_BYTE = 16, /* of the file: inlined lines make many frames of a few bytes, but not that many */
     FRAMES_MAX = 1000 * 1000, /* in any case */
 };
@@ -17,35 +16,27 @@ enum { ID_KEYS = 3, NAME_KEYS = 4, KEYS = ID_KEYS + NAME_KEYS };
 static const char *const keys[KEYS] = {"thread id",   "thread_id", "tid",        "thread name",
                                        "thread_name", "thread",    "thread_comm"};
 
-/* A label as kept. Names; PF_NO_STRING: none. */
-struct label {
-    uint32_t key, text, unit, zero;
-    int64_t number;
-};
-
 struct pprof_stacks {
     struct pprof_tables *tables;
+    struct pprof_labels *all_labels;
     struct pf_profile *profile;
     uint32_t keys[KEYS]; /* names */
     uint32_t no_stack;   /* the frame of samples without any location */
     /* The sample at hand. */
     uint64_t *locations, *values;
     size_t n_locations, locations_room, n_values, values_room;
-    uint32_t *labels; /* numbers, in `kept` */
+    struct pprof_label *labels;
     size_t n_labels, labels_room;
     uint64_t offset;
     struct pf_cell id, name; /* of its thread */
     char id_text[PF_NUMBER_MAX], name_text[PF_NUMBER_MAX];
-    /* All of them. */
-    struct pf_strings *kept; /* bytes of struct label */
-    bool many_labels;
-    struct pf_sums *sums; /* by thread, label and metric */
-    char *thread;         /* a name being put together */
+    char *thread; /* a name being put together */
     size_t thread_room;
     uint64_t frames;
 };
 
-struct pprof_stacks *pprof_stacks_new(struct pprof_tables *tables, struct pf_error *error)
+struct pprof_stacks *pprof_stacks_new(struct pprof_tables *tables, struct pprof_labels *labels,
+                                      struct pf_error *error)
 {
     struct pf_profile *profile = tables->profile;
     struct pf_frame none = {.file = PF_NO_STRING, .module = PF_NO_STRING};
@@ -55,12 +46,9 @@ struct pprof_stacks *pprof_stacks_new(struct pprof_tables *tables, struct pf_err
         return NULL;
     }
     stacks->tables = tables;
+    stacks->all_labels = labels;
     stacks->profile = profile;
-    stacks->kept = pf_strings_new();
-    stacks->sums = pf_sums_new(profile->options->cache / 4, false);
-    bool made = stacks->kept && stacks->sums;
-    if (!made)
-        pf_fail_memory(error);
+    bool made = true;
     for (size_t i = 0; i < KEYS && made; i++) {
         stacks->keys[i] = pf_samples_string(profile, keys[i], strlen(keys[i]), error);
         made = stacks->keys[i] != PF_NO_STRING;
@@ -82,23 +70,13 @@ void pprof_stacks_free(struct pprof_stacks *stacks)
     free(stacks->values);
     free(stacks->labels);
     free(stacks->thread);
-    pf_strings_free(stacks->kept);
-    pf_sums_free(stacks->sums);
     free(stacks);
 }
 
 /* ---- labels ------------------------------------------------------------------------------------- */
 
-/* What a label says, as text; `digits` has room for it. */
-static struct pf_cell value_of(const struct pprof_stacks *stacks, const struct label *label, char *digits)
-{
-    if (label->text != PF_NO_STRING)
-        return pf_interned(stacks->profile->contexts->strings, label->text);
-    return pf_plain(digits, (size_t)(pf_print_int(digits, label->number) - digits));
-}
-
 /* Of the keys that tell of the same thing the first counts, of a key that a sample has twice the first label. */
-static void note_thread(struct pprof_stacks *stacks, const struct label *label, unsigned best[2])
+static void note_thread(struct pprof_stacks *stacks, const struct pprof_label *label, unsigned best[2])
 {
     for (unsigned i = 0; i < KEYS; i++) {
         bool named = i >= ID_KEYS;
@@ -106,32 +84,10 @@ static void note_thread(struct pprof_stacks *stacks, const struct label *label, 
             continue;
         best[named] = i;
         if (named)
-            stacks->name = value_of(stacks, label, stacks->name_text);
+            stacks->name = pprof_label_value(stacks->profile, label, stacks->name_text);
         else
-            stacks->id = value_of(stacks, label, stacks->id_text);
+            stacks->id = pprof_label_value(stacks->profile, label, stacks->id_text);
     }
-}
-
-/* Remembers a label of the sample. */
-static int keep_label(struct pprof_stacks *stacks, const struct label *label, struct pf_error *error)
-{
-    uint32_t before = pf_strings_count(stacks->kept);
-    if (before >= LABELS_MAX) {
-        bool first = !stacks->many_labels;
-        stacks->many_labels = true;
-        return first ? pf_warn(stacks->profile, 0, -1, "warning", "many-labels", error,
-                               "there are more than %d different labels: the samples behind them are not in "
-                               "labels.csv",
-                               LABELS_MAX)
-                     : 0;
-    }
-    if (pf_array_room(&stacks->labels, &stacks->labels_room, stacks->n_labels, sizeof *stacks->labels, error))
-        return -1;
-    uint32_t number = pf_intern(stacks->kept, (const char *)label, sizeof *label, error);
-    if (number == PF_NO_STRING)
-        return -1;
-    stacks->labels[stacks->n_labels++] = number;
-    return 0;
 }
 
 /* 1: taken; 0: it cannot be read; -1: *error filled. */
@@ -147,7 +103,7 @@ static int take_label(struct pprof_stacks *stacks, const struct pprof_field *who
             numbers[field.number] = field.value;
     if (more < 0)
         return 0;
-    struct label label = {.number = (int64_t)numbers[3]};
+    struct pprof_label label = {.number = (int64_t)numbers[3]};
     if (pprof_string(stacks->tables, numbers[1], "a label's key", &label.key, error) ||
         pprof_string(stacks->tables, numbers[2], "a label's text", &label.text, error) ||
         pprof_string(stacks->tables, numbers[4], "a label's unit", &label.unit, error))
@@ -159,7 +115,10 @@ static int take_label(struct pprof_stacks *stacks, const struct pprof_field *who
         label.unit = PF_NO_STRING;
     }
     note_thread(stacks, &label, best);
-    return keep_label(stacks, &label, error) ? -1 : 1;
+    if (pf_array_room(&stacks->labels, &stacks->labels_room, stacks->n_labels, sizeof *stacks->labels, error))
+        return -1;
+    stacks->labels[stacks->n_labels++] = label;
+    return 1;
 }
 
 /* ---- one sample --------------------------------------------------------------------------------- */
@@ -301,7 +260,7 @@ static int add_values(struct pprof_stacks *stacks, struct pf_error *error)
         if (pf_samples_add(stacks->profile, thread, context, metric, value, error))
             return -1;
         for (size_t k = 0; k < stacks->n_labels; k++)
-            if (pf_sums_add(stacks->sums, thread, stacks->labels[k], metric, &value, error))
+            if (pprof_labels_add(stacks->all_labels, &stacks->labels[k], thread, metric, value.i, error))
                 return -1;
     }
     return 0;
@@ -328,40 +287,4 @@ int pprof_stacks_take(struct pprof_stacks *stacks, const struct pprof_field *fie
                "inlined functions make more frames than the file can be meant to have: the rest is left out")
                ? -1
                : 1;
-}
-
-/* ---- the table of labels ------------------------------------------------------------------------ */
-
-static int add_row(const struct pprof_stacks *stacks, struct pf_rows *rows, const struct pf_cell *sum,
-                   struct pf_error *error)
-{
-    const struct pf_strings *strings = stacks->profile->contexts->strings;
-    struct label label;
-    char digits[PF_NUMBER_MAX];
-    memcpy(&label, pf_interned(stacks->kept, (uint32_t)sum[PF_SUMS_CONTEXT].i).text, sizeof label);
-    struct pf_cell cells[PPROF_L_COLUMNS] = {[PPROF_L_THREAD] = sum[PF_SUMS_PARTITION],
-                                             [PPROF_L_METRIC] = sum[PF_SUMS_METRIC],
-                                             [PPROF_L_SUM] = sum[PF_SUMS_VALUE],
-                                             [PPROF_L_LABEL] = pf_interned(strings, label.key),
-                                             [PPROF_L_UNIT] = pf_interned(strings, label.unit),
-                                             [PPROF_L_VALUE] = value_of(stacks, &label, digits)};
-    return pf_rows_add(rows, cells, error);
-}
-
-int pprof_stacks_list_labels(struct pprof_stacks *stacks, struct pf_rows *rows, struct pf_error *error)
-{
-    struct pf_sums_state state = {stacks->sums};
-    struct pf_profile shadow = {.state = &state}; /* all that the cursor of sums looks at */
-    struct pf_cursor cursor = {.profile = &shadow, .only = PF_UNRESTRICTED};
-    struct pf_cell cells[PF_SUMS_COLUMNS];
-    uint32_t threads = (uint32_t)pf_rows_count(stacks->profile->partitions.items);
-    if (pf_sums_finish(stacks->sums, threads, pf_strings_count(stacks->kept), error) ||
-        pf_sums_cursor.open(&cursor, error))
-        return -1;
-    int more = 1;
-    while (more > 0 && (more = pf_sums_cursor.next(&cursor, cells, error)) > 0)
-        if (add_row(stacks, rows, cells, error))
-            more = -1;
-    pf_sums_cursor.close(&cursor);
-    return more < 0 ? -1 : 0;
 }

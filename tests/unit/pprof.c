@@ -190,6 +190,39 @@ static void threads(void)
     file_close(&file);
 }
 
+/* Some writers give each sample a time of its own. */
+static void many_labels(void)
+{
+    enum { LABELS = 30000, TIMES = 3 };
+    struct bytes head = common();
+    unsigned char *all = malloc(LABELS * TIMES * 32 + sizeof head.at);
+    size_t size = head.size, want_size;
+    char *want = NULL;
+    memcpy(all, head.at, size);
+    for (uint64_t i = 0; i < LABELS * TIMES; i++) {
+        struct bytes one = {.size = 0}, inner = sample_of(1, 0, i < LABELS ? 5 : 1);
+        NUMBERS(&inner, 3, WORK, 0, LABELS - i % LABELS);
+        message(&one, 2, &inner);
+        memcpy(all + size, one.at, one.size);
+        size += one.size;
+    }
+    FILE *out = open_memstream(&want, &want_size);
+    for (int i = 1; i <= LABELS; i++)
+        fprintf(out, "all,cpu,7,,%d,work|", i);
+    fclose(out);
+    struct file file;
+    file_open(&file, &pf_pprof_driver, "a.pb", (const char *)all, size, 1 << 20);
+    char *have = table_text(&file.profile, "labels", PF_UNRESTRICTED, 1000);
+    ok(!strcmp(have, want), "labels may be as many as samples");
+    free(have);
+    have = table_text(&file.profile, "labels", (struct pf_restriction){1, -1, -1, -1}, 1000);
+    is(have, "", "    and are asked for by thread");
+    file_close(&file);
+    free(have);
+    free(want);
+    free(all);
+}
+
 static void metrics(void)
 {
     struct bytes out = common(), inner = sample_of(1, 0, 1);
@@ -292,6 +325,7 @@ int main(void)
     stacks();
     any_order();
     threads();
+    many_labels();
     metrics();
     dropping();
     damage();
