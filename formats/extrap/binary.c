@@ -5,17 +5,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "formats/kit/array.h"
-
-#include "formats/extrap/binary_models.h"
-#include "formats/extrap/binary_stream.h"
-#include "formats/extrap/json_ids.h"
+#include "formats/extrap/binary_items.h"
+#include "formats/extrap/ids.h"
 #include "formats/extrap/stored.h"
+#include "formats/kit/array.h"
 
 /*
  * Extra-P 3.0: a binary stream of records, each a word and what belongs to it, up to the end of the file. It has
  * the figures of each measurement, no values, and fitted models. (Bytes: docs/formats/extrap.md.)
- */
+ * */
 #define MAGIC "EXTRAP_EXPERIMENT"
 
 /* A region of the program. */
@@ -26,191 +24,167 @@ struct region {
 
 struct binary {
     struct pf_study *study;
-    struct pf_experiment *experiment;
-    struct pf_stream stream;
-    uint64_t record; /* offset of the record being read */
-    struct pf_ids metrics, regions, callpaths, coordinates;
+    struct pf_experiment *experiment; /* the study's */
 
+    struct pf_items in;
+    uint64_t record; /* offset of the record being read */
+
+    struct pf_ids metrics, regions, callpaths, coordinates;
     struct region *items; /* regions, in the order of the file */
     size_t n_items, room_items;
     struct pf_strings *region_names; /* as in the file, and how often each was there: */
     uint32_t *uses;
     size_t room_uses;
-
-    uint32_t *region_of; /* of each context; PF_NO_ID: none */
+    uint32_t *region_of; /* of each context, plus 1; 0: none */
     size_t n_region_of;
-
     uint32_t *generators; /* names of modelers, in the order of the file */
     size_t n_generators, room_generators;
     bool has_options; /* some generator had them: models have RE */
     struct pf_formula formula;
 };
 
-static int note(struct binary *binary, enum pf_problem problem, const char *what, struct pf_error *error)
+static void note(struct binary *binary, enum pf_problem problem, const char *what)
 {
-    return pf_experiment_note(binary->experiment, problem, 0, (int64_t)binary->record, error, "%s", what);
+    pf_experiment_note(binary->experiment, problem, 0, (int64_t)binary->record, "%s", what);
 }
 
 /* ---- what measurements are of ------------------------------------------------------------------- */
 
-static int read_parameter(struct binary *binary, struct pf_error *error)
+/* Gives an id of the file its number, if all of its record could be read. */
+static void set_id(struct binary *binary, struct pf_ids *ids, int64_t id, uint32_t number)
 {
-    int64_t id;
-    const char *name;
-    size_t size;
-    if (pf_stream_int(&binary->stream, &id, error) < 0 ||
-        pf_stream_string(&binary->stream, &name, &size, error) < 0)
-        return -1;
-    unsigned before = pf_experiment_parameters(binary->experiment);
-    int added = pf_experiment_add_parameter(binary->experiment, name, size, error);
-    if (!added && before == PF_PARAMETERS_MAX)
-        return note(binary, PF_LIMIT, "more than 16 parameters, the rest are passed over", error);
-    return added < 0 ? -1 : 0;
+    if (!binary->in.broken && !binary->study->failed)
+        pf_study_check(binary->study, pf_ids_set(ids, id, number, binary->study->error));
 }
 
-static int read_metric(struct binary *binary, struct pf_error *error)
+static void read_parameter(struct binary *binary)
 {
-    int64_t id;
-    const char *text;
-    size_t size;
-    if (pf_stream_int(&binary->stream, &id, error) < 0 ||
-        pf_stream_string(&binary->stream, &text, &size, error) < 0)
-        return -1;
-    uint32_t metric = pf_experiment_metric(binary->experiment, text, size, error);
-    if (metric == PF_NO_STRING || pf_ids_set(&binary->metrics, id, metric, error) < 0 ||
-        pf_stream_string(&binary->stream, &text, &size, error) < 0)
-        return -1;
-    if (!size || pf_binary_is(text, size, "unknown"))
-        return 0;
-    return pf_experiment_unit(binary->experiment, metric, text, size, error);
+    pf_item_int(&binary->in); /* its id */
+    struct pf_cell name = pf_item_string(&binary->in);
+    if (!binary->in.broken)
+        pf_study_parameter(binary->study, name.text, name.size, 0, (int64_t)binary->record);
+}
+
+static void read_metric(struct binary *binary)
+{
+    struct pf_study *study = binary->study;
+    int64_t id = pf_item_int(&binary->in);
+    struct pf_cell name = pf_item_string(&binary->in);
+    if (binary->in.broken)
+        return;
+    uint32_t metric = pf_study_metric(study, name.text, name.size);
+    set_id(binary, &binary->metrics, id, metric);
+    struct pf_cell unit = pf_item_string(&binary->in);
+    if (unit.size && !pf_item_is(unit, "unknown") && !study->failed)
+        pf_study_check(study,
+                       pf_experiment_unit(binary->experiment, metric, unit.text, unit.size, study->error));
+}
+
+/* A string of the contexts; PF_NO_STRING: the study has failed. */
+static uint32_t intern(struct binary *binary, struct pf_cell text)
+{
+    struct pf_study *study = binary->study;
+    uint32_t id = study->failed
+                      ? PF_NO_STRING
+                      : pf_intern(binary->experiment->contexts->strings, text.text, text.size, study->error);
+    study->failed |= id == PF_NO_STRING;
+    return id;
 }
 
 /* The name of a region; further ones of the same name are told apart by a number, as Extra-P does. */
-static uint32_t name_region(struct binary *binary, const char *name, size_t size, struct pf_error *error)
+static uint32_t name_region(struct binary *binary, struct pf_cell name)
 {
-    struct pf_strings *strings = binary->experiment->contexts->strings;
-    uint32_t before = pf_strings_count(binary->region_names);
-    uint32_t known = pf_intern(binary->region_names, name, size, error);
+    struct pf_study *study = binary->study;
+    uint32_t known = pf_intern(binary->region_names, name.text, name.size, study->error);
     if (known == PF_NO_STRING ||
-        pf_array_room(&binary->uses, &binary->room_uses, known, sizeof *binary->uses, error))
-        return PF_NO_STRING;
-    if (known == before)
-        binary->uses[known] = 0;
-    uint32_t use = binary->uses[known]++;
-    if (!use)
-        return pf_intern(strings, name, size, error);
-    char *numbered = malloc(size + 16);
-    if (!numbered) {
-        pf_fail_memory(error);
+        pf_array_reach(&binary->uses, &binary->room_uses, known, sizeof *binary->uses, study->error)) {
+        study->failed = true;
         return PF_NO_STRING;
     }
-    memcpy(numbered, name, size);
-    int more = snprintf(numbered + size, 16, " #%u", use);
-    uint32_t result = pf_intern(strings, numbered, size + (size_t)more, error);
-    free(numbered);
-    return result;
+    char numbered[PF_ITEM_MAX + 16];
+    memcpy(numbered, name.text, name.size);
+    uint32_t use = binary->uses[known]++;
+    int more = use ? snprintf(numbered + name.size, 16, " #%u", use) : 0;
+    return intern(binary, pf_text(numbered, name.size + (size_t)more));
 }
 
-static int read_region(struct binary *binary, struct pf_error *error)
+static void read_region(struct binary *binary)
 {
-    struct pf_strings *strings = binary->experiment->contexts->strings;
     struct region region = {.file = PF_NO_STRING};
-    int64_t id, line;
-    const char *text;
-    size_t size;
-    if (pf_stream_int(&binary->stream, &id, error) < 0 ||
-        pf_stream_string(&binary->stream, &text, &size, error) < 0)
-        return -1;
-    region.name = name_region(binary, text, size, error);
-    if (region.name == PF_NO_STRING || pf_stream_string(&binary->stream, &text, &size, error) < 0)
-        return -1;
-    if (size && (region.file = pf_intern(strings, text, size, error)) == PF_NO_STRING)
-        return -1;
-    if (pf_stream_int(&binary->stream, &line, error) < 0 ||
-        pf_array_room(&binary->items, &binary->room_items, binary->n_items, sizeof *binary->items, error))
-        return -1;
+    int64_t id = pf_item_int(&binary->in);
+    struct pf_cell name = pf_item_string(&binary->in);
+    if (!binary->in.broken)
+        region.name = name_region(binary, name);
+    struct pf_cell file = pf_item_string(&binary->in);
+    if (file.size)
+        region.file = intern(binary, file);
+    int64_t line = pf_item_int(&binary->in);
     region.line = line > 0 && line < UINT32_MAX ? (uint32_t)line : 0;
+    if (binary->in.broken || binary->study->failed ||
+        !pf_study_check(binary->study, pf_array_room(&binary->items, &binary->room_items, binary->n_items,
+                                                     sizeof *binary->items, binary->study->error)))
+        return;
     binary->items[binary->n_items] = region;
-    return pf_ids_set(&binary->regions, id, (uint32_t)binary->n_items++, error);
+    set_id(binary, &binary->regions, id, (uint32_t)binary->n_items++);
 }
 
-/* Remembers which region a context is of. */
-static int set_region(struct binary *binary, uint32_t context, uint32_t region, struct pf_error *error)
+static void read_callpath(struct binary *binary)
 {
-    size_t known = binary->n_region_of;
-    if (context >= known && pf_array_grow(&binary->region_of, &binary->n_region_of, (size_t)context + 1,
-                                          sizeof *binary->region_of, error))
-        return -1;
-    for (size_t i = known; i < binary->n_region_of; i++)
-        binary->region_of[i] = PF_NO_ID;
-    binary->region_of[context] = region;
-    return 0;
-}
-
-static int read_callpath(struct binary *binary, struct pf_error *error)
-{
-    struct pf_experiment *experiment = binary->experiment;
-    int64_t id, region_id, parent_id;
-    if (pf_stream_int(&binary->stream, &id, error) < 0 ||
-        pf_stream_int(&binary->stream, &region_id, error) < 0 ||
-        pf_stream_int(&binary->stream, &parent_id, error) < 0)
-        return -1;
+    struct pf_study *study = binary->study;
+    int64_t id = pf_item_int(&binary->in), region_id = pf_item_int(&binary->in),
+            parent_id = pf_item_int(&binary->in);
     uint32_t region = pf_ids_get(&binary->regions, region_id);
     uint32_t parent = parent_id == -1 ? PF_NO_CONTEXT : pf_ids_get(&binary->callpaths, parent_id);
-    if (region == PF_NO_ID)
-        return note(binary, PF_BAD_REFERENCE, "a call path of a region that there is not, passed over",
-                    error);
-    if (parent_id != -1 && parent == PF_NO_ID) {
-        parent = PF_NO_CONTEXT;
-        if (note(binary, PF_BAD_REFERENCE, "a call path below one that there is not, shown as a root",
-                 error) < 0)
-            return -1;
+    if (binary->in.broken)
+        return;
+    if (region == PF_NO_ID) {
+        note(binary, PF_BAD_REFERENCE, "a call path of a region that there is not, passed over");
+        return;
     }
-    struct pf_cell name = pf_interned(experiment->contexts->strings, binary->items[region].name);
-    uint32_t context = pf_experiment_callpath_below(experiment, parent, name.text, name.size, error);
-    if (context == PF_NO_CONTEXT || set_region(binary, context, region, error) < 0)
-        return -1;
-    return pf_ids_set(&binary->callpaths, id, context, error);
+    if (parent_id != -1 && parent == PF_NO_ID)
+        note(binary, PF_BAD_REFERENCE, "a call path below one that there is not, shown as a root");
+    struct pf_cell name = pf_interned(binary->experiment->contexts->strings, binary->items[region].name);
+    uint32_t context = pf_study_callpath(study, parent, name.text, name.size);
+    if (study->failed ||
+        !pf_study_check(study, pf_array_reach(&binary->region_of, &binary->n_region_of, context,
+                                              sizeof *binary->region_of, study->error)))
+        return;
+    binary->region_of[context] = region + 1;
+    set_id(binary, &binary->callpaths, id, context);
 }
 
 /* One coordinate: the parameter's name and the number. */
-static int read_pair(struct binary *binary, double *coordinates, struct pf_error *error)
+static void read_pair(struct binary *binary, double *coordinates)
 {
-    const char *name;
-    size_t size;
-    double value;
-    unsigned n = pf_experiment_parameters(binary->experiment), i = 0;
-    if (pf_stream_string(&binary->stream, &name, &size, error) < 0)
-        return -1;
-    while (i < n && !pf_binary_is(name, size, pf_experiment_parameter(binary->experiment, i)))
-        i++;
-    if (pf_stream_real(&binary->stream, &value, error) < 0)
-        return -1;
-    if (i == n)
-        return note(binary, PF_BAD_REFERENCE, "a coordinate of a parameter that there is not", error);
-    coordinates[i] = value;
-    return 0;
+    struct pf_cell name = pf_item_string(&binary->in);
+    int at = pf_experiment_parameter_named(binary->experiment, name.text, name.size, 0);
+    double value = pf_item_real(&binary->in);
+    if (at >= 0)
+        coordinates[at] = value;
+    else if (!binary->in.broken)
+        note(binary, PF_BAD_REFERENCE, "a coordinate of a parameter that there is not");
 }
 
-static int read_coordinate(struct binary *binary, struct pf_error *error)
+static void read_coordinate(struct binary *binary)
 {
+    struct pf_study *study = binary->study;
     double coordinates[PF_PARAMETERS_MAX];
-    int64_t id, count;
+    int64_t id = pf_item_int(&binary->in), pairs = pf_item_int(&binary->in);
     bool broken = false;
     for (int i = 0; i < PF_PARAMETERS_MAX; i++)
         coordinates[i] = (double)NAN;
-    if (pf_stream_int(&binary->stream, &id, error) < 0 || pf_stream_int(&binary->stream, &count, error) < 0)
-        return -1;
-    for (int64_t i = 0; i < count; i++)
-        if (read_pair(binary, coordinates, error) < 0)
-            return -1;
+    for (int64_t i = 0; i < pairs && !binary->in.broken; i++)
+        read_pair(binary, coordinates);
     unsigned n = pf_experiment_parameters(binary->experiment);
     for (unsigned i = 0; i < n; i++)
         broken |= isnan(coordinates[i]) != 0;
-    if (broken && note(binary, PF_POINT_SIZE, "a point that lacks a coordinate", error) < 0)
-        return -1;
-    uint32_t point = pf_experiment_point(binary->experiment, coordinates, n, broken, error);
-    return point == PF_NO_POINT ? -1 : pf_ids_set(&binary->coordinates, id, point, error);
+    if (binary->in.broken || study->failed)
+        return;
+    if (broken)
+        note(binary, PF_POINT_SIZE, "a point that lacks a coordinate");
+    uint32_t point = pf_experiment_point(binary->experiment, coordinates, n, broken, study->error);
+    study->failed |= point == PF_NO_POINT;
+    set_id(binary, &binary->coordinates, id, point);
 }
 
 /* ---- measurements ------------------------------------------------------------------------------- */
@@ -218,203 +192,252 @@ static int read_coordinate(struct binary *binary, struct pf_error *error)
 /* The doubles of a measurement; between these are bounds of confidence. */
 enum { MEAN, MEAN_LOW, MEAN_HIGH, DEVIATION, MEDIAN, MEDIAN_LOW, MEDIAN_HIGH, MINIMUM, MAXIMUM, REALS };
 
-static int add_measurement(struct binary *binary, uint32_t point, uint32_t metric, uint32_t context,
-                           int64_t samples, const double reals[REALS], struct pf_error *error)
+static void read_measurement(struct binary *binary)
 {
-    struct pf_experiment *experiment = binary->experiment;
-    struct pf_measured *measured = binary->study->measured;
+    struct pf_study *study = binary->study;
+    double reals[REALS];
+    uint32_t point = pf_ids_get(&binary->coordinates, pf_item_int(&binary->in));
+    int64_t samples = pf_item_int(&binary->in);
+    for (int i = 0; i < REALS; i++)
+        reals[i] = pf_item_real(&binary->in);
+    uint32_t metric = pf_ids_get(&binary->metrics, pf_item_int(&binary->in)),
+             context = pf_ids_get(&binary->callpaths, pf_item_int(&binary->in));
+    if (binary->in.broken)
+        return;
+    if (point == PF_NO_ID || metric == PF_NO_ID || context == PF_NO_ID) {
+        note(binary, PF_BAD_REFERENCE,
+             "a measurement of a point, metric or call path that there is not, passed over");
+        return;
+    }
     const double figures[PF_STATISTICS] = {[PF_MEAN] = reals[MEAN],
                                            [PF_MEDIAN] = reals[MEDIAN],
                                            [PF_MINIMUM] = reals[MINIMUM],
                                            [PF_MAXIMUM] = reals[MAXIMUM],
                                            [PF_DEVIATION] = reals[DEVIATION]};
-    size_t before = experiment->n_series;
-    uint32_t series = pf_experiment_series(experiment, context, metric, error);
-    if (series == PF_NO_SERIES)
-        return -1;
-    if (experiment->n_series > before)
-        experiment->series[series].offset = (int64_t)binary->record;
-    if (pf_measured_begin(measured, series, point, true, error) < 0)
-        return -1;
-    pf_measured_figures(measured, figures, (1u << PF_STATISTICS) - 1);
-    pf_measured_repetitions(measured, samples);
-    return 0;
+    uint32_t series = pf_study_series(study, context, metric, false, 0, (int64_t)binary->record);
+    pf_study_begin(study, series, point, true);
+    if (study->failed)
+        return;
+    pf_measured_figures(study->measured, figures, (1u << PF_STATISTICS) - 1);
+    pf_measured_repetitions(study->measured, samples);
 }
 
-static int read_measurement(struct binary *binary, struct pf_error *error)
+/* ---- functions ---------------------------------------------------------------------------------- */
+
+/* The kind, `polynomial` or `logarithm`, and the exponent. */
+static void read_simple(struct binary *binary, const char *parameter, struct pf_formula *formula)
 {
-    struct pf_stream *stream = &binary->stream;
-    int64_t coordinate_id, samples, metric_id, callpath_id;
-    double reals[REALS];
-    if (pf_stream_int(stream, &coordinate_id, error) < 0 || pf_stream_int(stream, &samples, error) < 0)
-        return -1;
-    for (int i = 0; i < REALS; i++)
-        if (pf_stream_real(stream, &reals[i], error) < 0)
-            return -1;
-    if (pf_stream_int(stream, &metric_id, error) < 0 || pf_stream_int(stream, &callpath_id, error) < 0)
-        return -1;
-    uint32_t point = pf_ids_get(&binary->coordinates, coordinate_id);
-    uint32_t metric = pf_ids_get(&binary->metrics, metric_id);
-    uint32_t context = pf_ids_get(&binary->callpaths, callpath_id);
-    if (point == PF_NO_ID || metric == PF_NO_ID || context == PF_NO_ID)
-        return note(binary, PF_BAD_REFERENCE,
-                    "a measurement of a point, metric or call path that there is not, passed over", error);
-    return add_measurement(binary, point, metric, context, samples, reals, error);
+    uint64_t start = binary->in.at;
+    struct pf_cell kind = pf_item_string(&binary->in);
+    bool logarithm = pf_item_is(kind, "logarithm");
+    if (!logarithm && !pf_item_is(kind, "polynomial"))
+        pf_items_damage(&binary->in, EBADMSG, start, "", "a term of an unknown kind");
+    struct pf_fraction exponent = (struct pf_fraction){.value = pf_item_real(&binary->in)};
+    if (formula)
+        pf_formula_factor(formula, parameter, logarithm, &exponent);
+}
+
+/* A coefficient and simple terms. */
+static void read_compound(struct binary *binary, const char *parameter, struct pf_formula *formula)
+{
+    struct pf_fraction coefficient = (struct pf_fraction){.value = pf_item_real(&binary->in)};
+    int64_t terms = pf_item_count(&binary->in);
+    if (formula)
+        pf_formula_coefficient(formula, &coefficient, !terms);
+    for (int64_t i = 0; i < terms && !binary->in.broken; i++) {
+        pf_item_expect(&binary->in, "SimpleTerm");
+        read_simple(binary, parameter, formula);
+    }
+}
+
+/* A coefficient and a compound term for each of some parameters. */
+static void read_multi_term(struct binary *binary, struct pf_formula *formula)
+{
+    struct pf_fraction coefficient = (struct pf_fraction){.value = pf_item_real(&binary->in)};
+    int64_t terms = pf_item_count(&binary->in);
+    if (formula)
+        pf_formula_coefficient(formula, &coefficient, false);
+    for (int64_t i = 0; i < terms && !binary->in.broken; i++) {
+        uint64_t start = binary->in.at;
+        struct pf_cell name = pf_item_string(&binary->in);
+        int parameter = pf_experiment_parameter_named(binary->experiment, name.text, name.size, 0);
+        if (parameter < 0)
+            pf_items_damage(&binary->in, EBADMSG, start, "", "a parameter that there is not");
+        pf_item_expect(&binary->in, "CompoundTerm");
+        if (!binary->in.broken)
+            read_compound(binary, pf_experiment_parameter(binary->experiment, (unsigned)parameter), formula);
+    }
+}
+
+/* A constant and terms, of one parameter or of several. */
+static void read_terms(struct binary *binary, const char *parameter, struct pf_formula *formula)
+{
+    struct pf_fraction constant = (struct pf_fraction){.value = pf_item_real(&binary->in)};
+    int64_t terms = pf_item_count(&binary->in);
+    if (formula)
+        pf_formula_function(formula, &constant, terms > 0);
+    for (int64_t i = 0; i < terms && !binary->in.broken; i++) {
+        if (formula)
+            pf_formula_term(formula);
+        if (parameter) {
+            pf_item_expect(&binary->in, "CompoundTerm");
+            read_compound(binary, parameter, formula);
+        } else {
+            read_multi_term(binary, formula);
+        }
+    }
+}
+
+/* Reads a function into the formula; NULL: passes over it. */
+static void read_function(struct binary *binary, struct pf_formula *formula)
+{
+    uint64_t start = binary->in.at;
+    struct pf_cell type = pf_item_string(&binary->in);
+    bool any = pf_experiment_parameters(binary->experiment) > 0;
+    const char *parameter = any ? pf_experiment_parameter(binary->experiment, 0) : "?";
+    if (pf_item_is(type, "SingleParameterFunction"))
+        read_terms(binary, parameter, formula);
+    else if (pf_item_is(type, "MultiParameterFunction"))
+        read_terms(binary, NULL, formula);
+    else if (pf_item_is(type, "CompoundTerm"))
+        read_compound(binary, parameter, formula);
+    else if (pf_item_is(type, "SimpleTerm"))
+        read_simple(binary, parameter, formula);
+    else if (!pf_item_is(type, "Function"))
+        pf_items_damage(&binary->in, EBADMSG, start, "", "a function of an unknown kind");
 }
 
 /* ---- models ------------------------------------------------------------------------------------- */
 
-/* The words that come before a generator's own fields, which nobody asks for. */
-static int skip_strings(struct pf_stream *stream, int count, struct pf_error *error)
+/* A string that has to be one of these words. */
+static bool one_of(struct binary *binary, const char *const *words)
 {
-    const char *text;
-    size_t size;
-    for (int i = 0; i < count; i++)
-        if (pf_stream_string(stream, &text, &size, error) < 0)
-            return -1;
-    return 0;
+    struct pf_cell text = pf_item_string(&binary->in);
+    while (*words && !pf_item_is(text, *words))
+        words++;
+    return *words;
 }
 
-/* Compound terms that a simple generator tries, and how many of them a model may have. */
-static int skip_terms(struct binary *binary, struct pf_error *error)
+/*
+ * Passes over the options that newer files have in the records of generators: an integer, a word, two integers, a word.
+ * Whether they are there must be guessed from their words.
+ */
+static void skip_options(struct binary *binary)
 {
-    int64_t count;
-    if (pf_stream_int(&binary->stream, &count, error) < 0)
-        return -1;
-    for (int64_t i = 0; i < count; i++)
-        if (pf_binary_function(&binary->stream, binary->experiment, NULL, error) < 0)
-            return -1;
-    return pf_stream_skip(&binary->stream, sizeof(int64_t), error);
+    static const char *const points[] = {"FIRST_POINTS_FOUND", "MAX_NUMBER_POINTS", "CHEAPEST_POINTS", NULL};
+    static const char *const costs[] = {"INCREASING_COST", "DECREASING_COST", NULL};
+    uint64_t start = binary->in.at;
+    if (binary->in.broken || pf_items_left(&binary->in) < 4 * sizeof(int64_t))
+        return;
+    pf_item_skip(&binary->in, 1, sizeof(int64_t));
+    bool there = one_of(binary, points);
+    pf_item_skip(&binary->in, 2, sizeof(int64_t));
+    there = there && one_of(binary, costs) && !binary->in.broken;
+    binary->has_options |= there;
+    if (there || (binary->in.broken && !pf_study_is_damage(binary->study->error)))
+        return;
+    binary->in.at = start;
+    binary->in.broken = false;
 }
 
-static int read_generator(struct binary *binary, bool single, bool terms, struct pf_error *error)
+static void read_generator(struct binary *binary, bool single, bool terms)
 {
-    struct pf_stream *stream = &binary->stream;
-    const char *name;
-    size_t size;
-    if (pf_stream_string(stream, &name, &size, error) < 0 ||
-        pf_array_room(&binary->generators, &binary->room_generators, binary->n_generators,
-                      sizeof *binary->generators, error))
-        return -1;
-    uint32_t id = pf_intern(binary->study->models->names, name, size, error);
-    if (id == PF_NO_STRING)
-        return -1;
+    struct pf_study *study = binary->study;
+    struct pf_cell name = pf_item_string(&binary->in);
+    if (binary->in.broken ||
+        !pf_study_check(study, pf_array_room(&binary->generators, &binary->room_generators,
+                                             binary->n_generators, sizeof *binary->generators, study->error)))
+        return;
+    uint32_t id = pf_intern(study->models->names, name.text, name.size, study->error);
+    study->failed |= id == PF_NO_STRING;
     binary->generators[binary->n_generators++] = id;
-    /* Cross validation and epsilon, then what is modelled (GENERATE_MODEL_MEAN). */
-    if (single && (skip_strings(stream, 1, error) < 0 || pf_stream_skip(stream, sizeof(double), error) < 0))
-        return -1;
-    if (skip_strings(stream, 1, error) < 0)
-        return -1;
-    int options = pf_binary_options(stream, error);
-    binary->has_options |= options > 0;
-    if (options < 0)
-        return -1;
-    return terms ? skip_terms(binary, error) : 0;
+    if (single) { /* cross validation and epsilon */
+        pf_item_string(&binary->in);
+        pf_item_skip(&binary->in, 1, sizeof(double));
+    }
+    pf_item_string(&binary->in); /* what is modelled (GENERATE_MODEL_MEAN) */
+    skip_options(binary);
+    if (!terms)
+        return;
+    int64_t n =
+        pf_item_int(&binary->in); /* compound terms that are tried, and how many of them a model may have */
+    for (int64_t i = 0; i < n && !binary->in.broken; i++)
+        read_function(binary, NULL);
+    pf_item_skip(&binary->in, 1, sizeof(int64_t));
 }
 
 /* Comments, and the bounds of each parameter within which the model holds. */
-static int skip_model_rest(struct binary *binary, struct pf_error *error)
+static void skip_model_rest(struct binary *binary)
 {
-    struct pf_stream *stream = &binary->stream;
-    int64_t count;
-    if (pf_stream_int(stream, &count, error) < 0)
-        return -1;
-    if (count > 0 && ((uint64_t)count > pf_stream_left(stream) / sizeof(int64_t) ||
-                      pf_stream_skip(stream, (uint64_t)count * sizeof(int64_t), error) < 0))
-        return pf_fail_at(error, ENODATA, (int64_t)stream->at, "the file ends inside a record");
-    if (pf_stream_int(stream, &count, error) < 0)
-        return -1;
-    for (int64_t i = 0; i < count; i++) {
-        int64_t pairs;
-        if (skip_strings(stream, 1, error) < 0 || pf_stream_int(stream, &pairs, error) < 0)
-            return -1;
-        uint64_t most = pf_stream_left(stream) / (2 * sizeof(double));
-        if (pairs > 0 && (uint64_t)pairs > most)
-            return pf_fail_at(error, ENODATA, (int64_t)stream->at, "the file ends inside a record");
-        if (pairs > 0 && pf_stream_skip(stream, (uint64_t)pairs * 2 * sizeof(double), error) < 0)
-            return -1;
+    pf_item_skip(&binary->in, pf_item_int(&binary->in), sizeof(int64_t));
+    int64_t n = pf_item_int(&binary->in);
+    for (int64_t i = 0; i < n && !binary->in.broken; i++) {
+        pf_item_string(&binary->in);
+        pf_item_skip(&binary->in, pf_item_int(&binary->in), 2 * sizeof(double));
     }
-    return 0;
 }
 
-/* RSS, AR2, SMAPE and, in newer files, RE. */
-static int read_fits(struct binary *binary, struct pf_model *model, struct pf_error *error)
+static void read_model(struct binary *binary)
 {
-    static const enum pf_fit order[] = {PF_RSS, PF_AR2, PF_SMAPE, PF_RE};
-    int n = binary->has_options ? 4 : 3;
-    model->has = 0;
-    for (int i = 0; i < n; i++) {
-        if (pf_stream_real(&binary->stream, &model->fits[order[i]], error) < 0)
-            return -1;
-        model->has |= 1u << order[i];
-    }
-    return 0;
-}
-
-static int add_model(struct binary *binary, struct pf_model *model, int64_t metric_id, int64_t callpath_id,
-                     int64_t generator, struct pf_error *error)
-{
-    model->metric = pf_ids_get(&binary->metrics, metric_id);
-    model->context = pf_ids_get(&binary->callpaths, callpath_id);
-    if (model->metric == PF_NO_ID || model->context == PF_NO_ID || generator < 0 ||
-        (uint64_t)generator >= binary->n_generators)
-        return note(binary, PF_BAD_REFERENCE,
-                    "a model of a metric, call path or generator that there is not, passed over", error);
-    model->modeler = binary->generators[generator];
-    if (binary->formula.failed)
-        return pf_fail_memory(error);
-    if (binary->formula.too_long)
-        return note(binary, PF_BAD_MODEL, "a model that cannot be shown: its function is too long", error);
-    return pf_models_add(binary->study->models, model, binary->formula.text ? binary->formula.text : "",
-                         binary->formula.size, error);
-}
-
-static int read_model(struct binary *binary, struct pf_error *error)
-{
-    struct pf_stream *stream = &binary->stream;
-    struct pf_model model = {.modeler = PF_NO_STRING};
-    int64_t metric_id, callpath_id, generator;
-    if (pf_stream_int(stream, &metric_id, error) < 0 || pf_stream_int(stream, &callpath_id, error) < 0 ||
-        pf_stream_int(stream, &generator, error) < 0)
-        return -1;
-    pf_formula_restart(&binary->formula);
-    if (pf_binary_function(stream, binary->experiment, &binary->formula, error) < 0)
-        return -1;
+    static const enum pf_fit fits[] = {PF_RSS, PF_AR2, PF_SMAPE, PF_RE}; /* RE: in newer files */
+    struct pf_study *study = binary->study;
+    struct pf_formula *formula = &binary->formula;
+    struct pf_model model = {.metric = pf_ids_get(&binary->metrics, pf_item_int(&binary->in)), .has = 0};
+    model.context = pf_ids_get(&binary->callpaths, pf_item_int(&binary->in));
+    int64_t generator = pf_item_int(&binary->in);
+    pf_formula_restart(formula);
+    read_function(binary, formula);
     for (int i = 0; i < 6; i++) /* upper and lower bounds: of confidence, error cone, noise */
-        if (pf_binary_function(stream, binary->experiment, NULL, error) < 0)
-            return -1;
-    if (read_fits(binary, &model, error) < 0 || skip_model_rest(binary, error) < 0)
-        return -1;
-    return add_model(binary, &model, metric_id, callpath_id, generator, error);
-}
-
-static int skip_comment(struct binary *binary, struct pf_error *error)
-{
-    if (pf_stream_skip(&binary->stream, sizeof(int64_t), error) < 0)
-        return -1;
-    return skip_strings(&binary->stream, 1, error);
+        read_function(binary, NULL);
+    for (int i = 0; i < (binary->has_options ? 4 : 3); i++) {
+        model.fits[fits[i]] = pf_item_real(&binary->in);
+        model.has |= 1u << fits[i];
+    }
+    skip_model_rest(binary);
+    if (binary->in.broken)
+        return;
+    if (model.metric == PF_NO_ID || model.context == PF_NO_ID || generator < 0 ||
+        (uint64_t)generator >= binary->n_generators) {
+        note(binary, PF_BAD_REFERENCE,
+             "a model of a metric, call path or generator that there is not, passed over");
+        return;
+    }
+    model.modeler = binary->generators[generator];
+    if (formula->failed)
+        pf_study_check(study, pf_fail_memory(study->error));
+    else if (formula->too_long)
+        note(binary, PF_BAD_MODEL, "a model that cannot be shown: its function is too long");
+    else
+        pf_study_check(study, pf_models_add(study->models, &model, formula->text ? formula->text : "",
+                                            formula->size, study->error));
 }
 
 /* ---- records ------------------------------------------------------------------------------------ */
 
-static int read_simple_generator(struct binary *binary, struct pf_error *error)
+static void skip_comment(struct binary *binary)
 {
-    return read_generator(binary, true, true, error);
+    pf_item_skip(&binary->in, 1, sizeof(int64_t));
+    pf_item_string(&binary->in);
 }
 
-static int read_refining_generator(struct binary *binary, struct pf_error *error)
+static void read_simple_generator(struct binary *binary)
 {
-    return read_generator(binary, true, false, error);
+    read_generator(binary, true, true);
 }
 
-static int read_multi_generator(struct binary *binary, struct pf_error *error)
+static void read_refining_generator(struct binary *binary)
 {
-    return read_generator(binary, false, false, error);
+    read_generator(binary, true, false);
+}
+
+static void read_multi_generator(struct binary *binary)
+{
+    read_generator(binary, false, false);
 }
 
 static const struct {
     const char *tag;
-    int (*read)(struct binary *binary, struct pf_error *error);
+    void (*read)(struct binary *binary);
 } records[] = {
     {"ExperimentPoint", read_measurement},
     {"Model", read_model},
@@ -430,99 +453,79 @@ static const struct {
     {"MultiParameterSparseModelGenerator", read_multi_generator},
 };
 
-static int read_record(struct binary *binary, struct pf_error *error)
+static void read_record(struct binary *binary)
 {
-    const char *tag;
-    size_t size, i = 0;
-    if (pf_stream_string(&binary->stream, &tag, &size, error) < 0)
-        return -1;
-    while (i < sizeof records / sizeof *records && !pf_binary_is(tag, size, records[i].tag))
+    size_t i = 0, n = sizeof records / sizeof *records;
+    binary->record = binary->in.at;
+    struct pf_cell tag = pf_item_string(&binary->in);
+    while (i < n && !pf_item_is(tag, records[i].tag))
         i++;
-    if (i < sizeof records / sizeof *records)
-        return records[i].read(binary, error);
-    return pf_fail_at(error, EBADMSG, (int64_t)binary->record, "a record of an unknown kind");
+    if (i < n)
+        records[i].read(binary);
+    else
+        pf_items_damage(&binary->in, EBADMSG, binary->record, "", "a record of an unknown kind");
 }
 
 /* The byte order, the magic word and the version. */
-static int read_head(struct binary *binary, struct pf_error *error)
+static void read_head(struct binary *binary)
 {
-    struct pf_stream *stream = &binary->stream;
-    const char *text;
-    size_t size;
-    uint16_t order;
-    if (pf_stream_u16(stream, &order, error) < 0)
-        return -1;
-    stream->big_endian = order != 1;
-    if (pf_stream_string(stream, &text, &size, error) < 0)
-        return -1;
-    if (!pf_binary_is(text, size, MAGIC))
-        return pf_fail_at(error, EBADMSG, 2, MAGIC " is missing");
-    if (pf_stream_string(stream, &text, &size, error) < 0)
-        return -1;
-    char *version = binary->study->version;
-    snprintf(version, sizeof binary->study->version, "%.*s", (int)(size < 31 ? size : 31), text);
-    return 0;
-}
-
-static int read_records(struct binary *binary, struct pf_pass *pass, struct pf_error *error)
-{
-    struct pf_stream *stream = &binary->stream;
-    uint64_t next_step = 0;
-    int result = read_head(binary, error);
-    while (!result && pf_stream_left(stream)) {
-        binary->record = stream->at;
-        if (stream->at >= next_step) {
-            next_step = stream->at + PF_STUDY_STEP;
-            if (pf_pass_step(pass, stream->at, stream->end, error) < 0)
-                return -1;
-        }
-        result = read_record(binary, error);
-    }
-    if (!result)
-        return 0;
-    return pf_study_is_damage(error) ? pf_study_damage(binary->study, error) : -1;
+    if (!pf_item_is(pf_item_string(&binary->in), MAGIC))
+        pf_items_damage(&binary->in, EBADMSG, 2, MAGIC, " is missing");
+    struct pf_cell version = pf_item_string(&binary->in);
+    snprintf(binary->study->version, sizeof binary->study->version, "%.*s",
+             (int)(version.size < 31 ? version.size : 31), version.text);
 }
 
 /* Gives the contexts the files and lines of their regions. */
-static int place_contexts(struct binary *binary, struct pf_error *error)
+static void place_contexts(struct binary *binary)
 {
     struct pf_tree *tree = binary->experiment->contexts;
     tree->file = malloc((tree->count + (size_t)1) * sizeof *tree->file);
     tree->line = calloc(tree->count + (size_t)1, sizeof *tree->line);
-    if (!tree->file || !tree->line)
-        return pf_fail_memory(error);
-    for (uint32_t i = 0; i < tree->count; i++) {
-        uint32_t region = i < binary->n_region_of ? binary->region_of[i] : PF_NO_ID;
-        tree->file[i] = region == PF_NO_ID ? PF_NO_STRING : binary->items[region].file;
-        tree->line[i] = region == PF_NO_ID ? 0 : binary->items[region].line;
+    if (!tree->file || !tree->line) {
+        pf_study_check(binary->study, pf_fail_memory(binary->study->error));
+        return;
     }
-    return 0;
+    for (uint32_t i = 0; i < tree->count; i++) {
+        uint32_t region = i < binary->n_region_of ? binary->region_of[i] : 0;
+        tree->file[i] = region ? binary->items[region - 1].file : PF_NO_STRING;
+        tree->line[i] = region ? binary->items[region - 1].line : 0;
+    }
 }
 
-static int read_file(struct pf_study *study, struct pf_input *input, uint64_t end, struct pf_pass *pass,
-                     struct pf_error *error)
+static void free_binary(struct binary *binary)
 {
-    struct binary binary = {
-        .study = study, .experiment = study->experiment, .region_names = pf_strings_new()};
-    int result = pf_stream_open(&binary.stream, input, end, error);
-    if (!result && !binary.region_names)
-        result = pf_fail_memory(error);
-    if (!result)
-        result = read_records(&binary, pass, error);
-    if (!result)
-        result = place_contexts(&binary, error);
-    pf_stream_close(&binary.stream);
-    pf_ids_free(&binary.metrics);
-    pf_ids_free(&binary.regions);
-    pf_ids_free(&binary.callpaths);
-    pf_ids_free(&binary.coordinates);
-    free(binary.items);
-    pf_strings_free(binary.region_names);
-    free(binary.uses);
-    free(binary.region_of);
-    free(binary.generators);
-    pf_formula_free(&binary.formula);
-    return result;
+    pf_ids_free(&binary->metrics);
+    pf_ids_free(&binary->regions);
+    pf_ids_free(&binary->callpaths);
+    pf_ids_free(&binary->coordinates);
+    free(binary->items);
+    pf_strings_free(binary->region_names);
+    free(binary->uses);
+    free(binary->region_of);
+    free(binary->generators);
+    pf_formula_free(&binary->formula);
+    free(binary);
+}
+
+static void read_file(struct pf_study *study)
+{
+    struct binary *binary = calloc(1, sizeof *binary);
+    if (!binary || !(binary->region_names = pf_strings_new())) {
+        free(binary);
+        pf_study_check(study, pf_fail_memory(study->error));
+        return;
+    }
+    binary->study = study;
+    binary->experiment = study->experiment;
+    pf_items_open(&binary->in, study);
+    read_head(binary);
+    while (!binary->in.broken && pf_items_left(&binary->in) && pf_study_step(study, binary->in.at))
+        read_record(binary);
+    if (binary->in.broken)
+        pf_study_damage(study);
+    place_contexts(binary);
+    free_binary(binary);
 }
 
 /* ---- the driver --------------------------------------------------------------------------------- */
@@ -538,17 +541,11 @@ static void binary_probe(struct pf_probe *probe, struct pf_verdict *verdict)
         verdict->confidence = 64;
 }
 
-static int binary_open(struct pf_profile *profile, struct pf_error *error)
-{
-    return pf_stored_open(profile, read_file, PF_STUDY_HEAD, true, error);
-}
-
 const struct pf_driver pf_extrap_binary_driver = {
     .name = "extrap-3",
     .title = "Extra-P 3.0 experiment",
-    .version = 1,
+    .version = 2,
     .probe = binary_probe,
-    .open = binary_open,
-    .load = pf_stored_load,
-    .close = pf_stored_close,
+    .kit = &(const struct pf_stored_format){read_file, PF_STUDY_HEAD, true},
+    PF_STORED,
 };

@@ -36,7 +36,7 @@ static int count_points(const struct pf_study *study, uint32_t *points, struct p
 /* The series of a metric in a context, or PF_NO_SERIES. */
 static uint32_t find_series(const struct pf_experiment *experiment, uint32_t context, uint32_t metric)
 {
-    uint32_t series = pf_experiment_data_of(experiment, context)->first_series;
+    uint32_t series = pf_experiment_first_series(experiment, context);
     while (series != PF_NO_SERIES && experiment->series[series].metric != metric)
         series = experiment->series[series].next;
     return series;

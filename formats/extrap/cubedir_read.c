@@ -35,7 +35,7 @@ static int map_contexts(struct reading *reading, struct pf_error *error)
         if (parent != PF_NO_CONTEXT)
             parent = reading->contexts[parent];
         uint32_t context =
-            pf_experiment_callpath_below(reading->study->experiment, parent, name.text, name.size, error);
+            pf_experiment_callpath(reading->study->experiment, parent, name.text, name.size, error);
         if (context == PF_NO_CONTEXT)
             return -1;
         reading->contexts[p] = context;
@@ -132,7 +132,7 @@ static int add_side(struct reading *reading, const struct pf_cube_metric *metric
         if (!got)
             continue;
         uint32_t series =
-            pf_experiment_series(reading->study->experiment, reading->contexts[p], number, error);
+            pf_experiment_series(reading->study->experiment, reading->contexts[p], number, false, error);
         if (series == PF_NO_SERIES || add_group(reading, metric->type.kind, series, values, error))
             return -1;
     }
@@ -166,9 +166,9 @@ static int take_cube(struct reading *reading, struct pf_input *input, const char
     if (pf_cube_open(cube, input, error) || pf_cube_load(cube, reading->pass, error) ||
         pf_cube_find_data(cube, reading->pass, error))
         return -1;
-    if (is_damaged(cube) && pf_experiment_note(reading->study->experiment, PF_BAD_MEMBER, 0, -1, error,
-                                               "%.150s is damaged: see its own warnings", path))
-        return -1;
+    if (is_damaged(cube))
+        pf_experiment_note(reading->study->experiment, PF_BAD_MEMBER, 0, -1,
+                           "%.150s is damaged: see its own warnings", path);
     if (cube->broken)
         return 0;
     return pf_cube_sums_init(&reading->sums, cube, true, error) || map_contexts(reading, error) ||
@@ -185,8 +185,9 @@ int pf_cubedir_read(struct pf_profile *profile, struct pf_study *study, const ch
     if (pf_source_open(profile->source, path, &input, error)) {
         if (error->code != EACCES && error->code != ENOENT && error->code != EINVAL)
             return -1;
-        return pf_experiment_note(study->experiment, PF_BAD_MEMBER, 0, -1, error,
-                                  "%.150s cannot be opened: it is left out", path);
+        pf_experiment_note(study->experiment, PF_BAD_MEMBER, 0, -1, "%.150s cannot be opened: it is left out",
+                           path);
+        return 0;
     }
     int result = take_cube(&reading, input, path, error);
     pf_cube_sums_end(&reading.sums);

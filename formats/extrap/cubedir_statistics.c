@@ -182,9 +182,8 @@ static uint32_t first_series(const struct statistics *statistics)
 {
     int64_t context = statistics->only.context;
     if (context >= 0)
-        return context < UINT32_MAX
-                   ? pf_experiment_data_of(statistics->experiment, (uint32_t)context)->first_series
-                   : PF_NO_SERIES;
+        return context < UINT32_MAX ? pf_experiment_first_series(statistics->experiment, (uint32_t)context)
+                                    : PF_NO_SERIES;
     return statistics->experiment->n_series ? 0 : PF_NO_SERIES;
 }
 

@@ -51,15 +51,6 @@ void pf_experiment_free(struct pf_experiment *experiment)
     free(experiment);
 }
 
-/* Makes room for `more` further items; *array, *room and used count items of `item` bytes. */
-static int reserve(void *array, size_t *room, size_t used, size_t more, size_t item, struct pf_error *error)
-{
-    if (*room - used >= more)
-        return 0;
-    return more <= SIZE_MAX - used ? pf_array_grow(array, room, used + more, item, error)
-                                   : pf_fail_memory(error);
-}
-
 /* ---- names -------------------------------------------------------------------------------------- */
 
 /* Interns a name together with a NUL, so that it can be handed out as a C string. */
@@ -90,6 +81,19 @@ const char *pf_experiment_metric_name(const struct pf_experiment *experiment, ui
     return pf_interned(experiment->metrics, metric).text;
 }
 
+int pf_experiment_parameter_named(const struct pf_experiment *experiment, const char *name, size_t size,
+                                  unsigned first)
+{
+    unsigned n = pf_experiment_parameters(experiment);
+    for (unsigned i = 0; i < n; i++) {
+        unsigned at = (first + i) % n;
+        const char *known = pf_experiment_parameter(experiment, at);
+        if (strlen(known) == size && !memcmp(known, name, size))
+            return (int)at;
+    }
+    return -1;
+}
+
 int pf_experiment_add_parameter(struct pf_experiment *experiment, const char *name, size_t size,
                                 struct pf_error *error)
 {
@@ -113,8 +117,8 @@ int pf_experiment_unit(struct pf_experiment *experiment, uint32_t metric, const 
     if (!experiment->units && !(experiment->units = pf_strings_new()))
         return pf_fail_memory(error);
     while (experiment->n_units <= metric) {
-        if (reserve(&experiment->unit_of, &experiment->room_units, experiment->n_units, 1,
-                    sizeof *experiment->unit_of, error) < 0)
+        if (pf_array_room(&experiment->unit_of, &experiment->room_units, experiment->n_units,
+                          sizeof *experiment->unit_of, error))
             return -1;
         experiment->unit_of[experiment->n_units++] = PF_NO_STRING;
     }
@@ -122,14 +126,8 @@ int pf_experiment_unit(struct pf_experiment *experiment, uint32_t metric, const 
     return experiment->unit_of[metric] == PF_NO_STRING ? -1 : 0;
 }
 
-uint32_t pf_experiment_callpath(struct pf_experiment *experiment, const char *path, size_t size,
-                                struct pf_error *error)
-{
-    return pf_experiment_callpath_below(experiment, PF_NO_CONTEXT, path, size, error);
-}
-
-uint32_t pf_experiment_callpath_below(struct pf_experiment *experiment, uint32_t parent, const char *path,
-                                      size_t size, struct pf_error *error)
+uint32_t pf_experiment_callpath(struct pf_experiment *experiment, uint32_t parent, const char *path,
+                                size_t size, struct pf_error *error)
 {
     struct pf_tree *tree = experiment->contexts;
     uint32_t context = parent;
@@ -188,14 +186,14 @@ uint32_t pf_experiment_point(struct pf_experiment *experiment, const double *coo
     for (unsigned i = 0; i < count; i++)
         key.bits[i] = coordinate_bits(coordinates[i]);
     uint64_t hash = pf_siphash(count, key.bits, count * sizeof *key.bits);
-    int64_t known = broken ? PF_NOT_THERE
-                           : pf_hash_find(&experiment->point_table, hash, is_point, experiment, &key);
+    int64_t known =
+        broken ? PF_NOT_THERE : pf_hash_find(&experiment->point_table, hash, is_point, experiment, &key);
     if (known != PF_NOT_THERE)
         return (uint32_t)known;
-    if (reserve(&experiment->points, &experiment->room_points, experiment->n_points, 1,
-                sizeof *experiment->points, error) < 0 ||
-        reserve(&experiment->coordinates, &experiment->room_coordinates, experiment->n_coordinates, count,
-                sizeof *experiment->coordinates, error) < 0)
+    if (pf_array_room(&experiment->points, &experiment->room_points, experiment->n_points,
+                      sizeof *experiment->points, error) ||
+        pf_array_reach(&experiment->coordinates, &experiment->room_coordinates,
+                       experiment->n_coordinates + count, sizeof *experiment->coordinates, error))
         return PF_NO_POINT;
     if (count)
         memcpy(experiment->coordinates + experiment->n_coordinates, coordinates, count * sizeof *coordinates);
@@ -209,25 +207,20 @@ uint32_t pf_experiment_point(struct pf_experiment *experiment, const double *coo
 
 /* ---- series and their data ---------------------------------------------------------------------- */
 
-static const struct pf_context_data no_data = {PF_NO_SERIES, PF_NO_SERIES, PF_NO_SERIES, PF_NO_SERIES};
-
 static int grow_by_context(struct pf_experiment *experiment, uint32_t context, struct pf_error *error)
 {
-    size_t room = experiment->n_by_context, used = room;
-    if (context < room)
-        return 0;
-    if (reserve(&experiment->by_context, &room, used, (size_t)context + 1 - used,
-                sizeof *experiment->by_context, error) < 0)
+    size_t known = experiment->n_by_context;
+    if (pf_array_reach(&experiment->by_context, &experiment->n_by_context, context,
+                       sizeof *experiment->by_context, error))
         return -1;
-    for (size_t i = used; i < room; i++)
-        experiment->by_context[i] = no_data;
-    experiment->n_by_context = room;
+    for (size_t i = known; i < experiment->n_by_context; i++)
+        experiment->by_context[i] = (struct pf_series_list){PF_NO_SERIES, PF_NO_SERIES};
     return 0;
 }
 
-const struct pf_context_data *pf_experiment_data_of(const struct pf_experiment *experiment, uint32_t context)
+uint32_t pf_experiment_first_series(const struct pf_experiment *experiment, uint32_t context)
 {
-    return context < experiment->n_by_context ? &experiment->by_context[context] : &no_data;
+    return context < experiment->n_by_context ? experiment->by_context[context].first : PF_NO_SERIES;
 }
 
 /* Adds a series, also to the list of its context. Its number, or PF_NO_SERIES with *error filled. */
@@ -235,22 +228,15 @@ static uint32_t add_series(struct pf_experiment *experiment, uint32_t context, u
                            struct pf_error *error)
 {
     if (grow_by_context(experiment, context, error) < 0 ||
-        reserve(&experiment->series, &experiment->room_series, experiment->n_series, 1,
-                sizeof *experiment->series, error) < 0)
+        pf_array_room(&experiment->series, &experiment->room_series, experiment->n_series,
+                      sizeof *experiment->series, error))
         return PF_NO_SERIES;
     uint32_t number = (uint32_t)experiment->n_series++;
-    experiment->series[number] = (struct pf_series){.context = context,
-                                                    .metric = metric,
-                                                    .offset = -1,
-                                                    .next = PF_NO_SERIES,
-                                                    .first = PF_NO_SERIES,
-                                                    .last = PF_NO_SERIES};
-    struct pf_context_data *data = &experiment->by_context[context];
-    if (data->last_series == PF_NO_SERIES)
-        data->first_series = number;
-    else
-        experiment->series[data->last_series].next = number;
-    data->last_series = number;
+    experiment->series[number] =
+        (struct pf_series){.context = context, .metric = metric, .offset = -1, .next = PF_NO_SERIES};
+    struct pf_series_list *list = &experiment->by_context[context];
+    *(list->first == PF_NO_SERIES ? &list->first : &experiment->series[list->last].next) = number;
+    list->last = number;
     return number;
 }
 
@@ -266,8 +252,8 @@ static bool is_series(const void *of, uint32_t number, const void *key)
     return !series->dropped && key_of_series(series->context, series->metric) == *(const uint64_t *)key;
 }
 
-static uint32_t find_or_add_series(struct pf_experiment *experiment, uint32_t context, uint32_t metric,
-                                   bool anew, struct pf_error *error)
+uint32_t pf_experiment_series(struct pf_experiment *experiment, uint32_t context, uint32_t metric, bool anew,
+                              struct pf_error *error)
 {
     uint64_t key = key_of_series(context, metric), hash = pf_siphash_number(key);
     int64_t known = pf_hash_find(&experiment->series_table, hash, is_series, experiment, &key);
@@ -279,18 +265,6 @@ static uint32_t find_or_add_series(struct pf_experiment *experiment, uint32_t co
     if (known != PF_NOT_THERE)
         experiment->series[known].dropped = true;
     return number;
-}
-
-uint32_t pf_experiment_series(struct pf_experiment *experiment, uint32_t context, uint32_t metric,
-                              struct pf_error *error)
-{
-    return find_or_add_series(experiment, context, metric, false, error);
-}
-
-uint32_t pf_experiment_series_anew(struct pf_experiment *experiment, uint32_t context, uint32_t metric,
-                                   struct pf_error *error)
-{
-    return find_or_add_series(experiment, context, metric, true, error);
 }
 
 /* ---- notes -------------------------------------------------------------------------------------- */
@@ -324,8 +298,8 @@ static const struct pf_note_kind problems[PF_PROBLEMS] = {
     [PF_INCOMPLETE_SERIES] = {"warning", "incomplete-series", NULL},
 };
 
-int pf_experiment_note(struct pf_experiment *experiment, enum pf_problem problem, uint64_t line,
-                       int64_t offset, struct pf_error *error, const char *format, ...)
+void pf_experiment_note(struct pf_experiment *experiment, enum pf_problem problem, uint64_t line,
+                        int64_t offset, const char *format, ...)
 {
     char text[256];
     va_list args;
@@ -333,11 +307,10 @@ int pf_experiment_note(struct pf_experiment *experiment, enum pf_problem problem
     vsnprintf(text, sizeof text, format, args);
     va_end(args);
     pf_note(&experiment->notes, &problems[problem], (int64_t)line, offset, "%s", text);
-    return experiment->notes.failed ? pf_fail_memory(error) : 0;
 }
 
-int pf_experiment_note_series(struct pf_experiment *experiment, enum pf_problem problem, uint32_t number,
-                              uint64_t line, int64_t offset, struct pf_error *error, const char *format, ...)
+void pf_experiment_note_series(struct pf_experiment *experiment, enum pf_problem problem, uint32_t number,
+                               const char *format, ...)
 {
     const struct pf_series *series = &experiment->series[number];
     const struct pf_tree *tree = experiment->contexts;
@@ -348,10 +321,10 @@ int pf_experiment_note_series(struct pf_experiment *experiment, enum pf_problem 
     va_start(args, format);
     vsnprintf(text, sizeof text, format, args);
     va_end(args);
-    return pf_experiment_note(experiment, problem, line, offset, error,
-                              "call path ending in '%.*s', metric '%.*s': %s",
-                              pf_experiment_clip(context.text, context.size), context.text,
-                              pf_experiment_clip(metric, strlen(metric)), metric, text);
+    pf_experiment_note(experiment, problem, series->line, series->offset,
+                       "call path ending in '%.*s', metric '%.*s': %s",
+                       pf_experiment_clip(context.text, context.size), context.text,
+                       pf_experiment_clip(metric, strlen(metric)), metric, text);
 }
 
 int pf_experiment_clip(const char *name, size_t size)

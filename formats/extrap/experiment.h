@@ -8,8 +8,8 @@
 
 #include "formats/driver.h"
 #include "formats/kit/notes.h"
-#include "formats/kit/table.h"
 #include "formats/kit/strings.h"
+#include "formats/kit/table.h"
 #include "formats/kit/tree.h"
 
 /*
@@ -41,16 +41,8 @@ struct pf_series {
     uint32_t context, metric;
     uint64_t line; /* where it first appears, 0 and -1 if that is not known */
     int64_t offset;
-    uint32_t next;        /* series of the same context, or PF_NO_SERIES */
-    uint32_t first, last; /* the driver's: where the data are; PF_NO_SERIES at first */
-    uint64_t repetitions; /* the driver's: repetition numbers used up so far */
-    bool dropped;         /* another has taken its place */
-};
-
-/* What belongs to a context: its series, and the data of all of them (the driver's). */
-struct pf_context_data {
-    uint32_t first_series, last_series;
-    uint32_t first, last;
+    uint32_t next; /* series of the same context, or PF_NO_SERIES */
+    bool dropped;  /* another has taken its place */
 };
 
 /* Problems of a file, each with its code and severity in warnings.csv. */
@@ -99,7 +91,9 @@ struct pf_experiment {
     size_t n_series, room_series;
     struct pf_hash_table series_table; /* those that are not dropped count */
 
-    struct pf_context_data *by_context; /* contexts from n_by_context on have no data */
+    struct pf_series_list {
+        uint32_t first, last; /* PF_NO_SERIES: none */
+    } * by_context;           /* contexts from n_by_context on have none */
     size_t n_by_context;
 
     struct pf_notes notes; /* made by the functions below */
@@ -130,6 +124,10 @@ static inline unsigned pf_experiment_parameters(const struct pf_experiment *expe
 const char *pf_experiment_parameter(const struct pf_experiment *experiment, unsigned parameter);
 const char *pf_experiment_metric_name(const struct pf_experiment *experiment, uint32_t metric);
 
+/* The number of the parameter of this name, looked for from `first` on; -1: there is none. */
+int pf_experiment_parameter_named(const struct pf_experiment *experiment, const char *name, size_t size,
+                                  unsigned first);
+
 /* Adds a parameter unless it is there. 1: added; 0: there, or PF_PARAMETERS_MAX reached; -1: *error filled.
  */
 int pf_experiment_add_parameter(struct pf_experiment *experiment, const char *name, size_t size,
@@ -143,13 +141,12 @@ uint32_t pf_experiment_metric(struct pf_experiment *experiment, const char *name
 int pf_experiment_unit(struct pf_experiment *experiment, uint32_t metric, const char *unit, size_t size,
                        struct pf_error *error);
 
-/* The context of a call path, its parts separated by "->", added if new; PF_NO_CONTEXT with *error filled. */
-uint32_t pf_experiment_callpath(struct pf_experiment *experiment, const char *path, size_t size,
-                                struct pf_error *error);
-
-/* The same below a context, or PF_NO_CONTEXT for a root. */
-uint32_t pf_experiment_callpath_below(struct pf_experiment *experiment, uint32_t parent, const char *path,
-                                      size_t size, struct pf_error *error);
+/*
+ * The context of a call path below a context (PF_NO_CONTEXT: of its own), its parts separated by "->", added if new;
+ * PF_NO_CONTEXT with *error filled.
+ */
+uint32_t pf_experiment_callpath(struct pf_experiment *experiment, uint32_t parent, const char *path,
+                                size_t size, struct pf_error *error);
 
 /*
  * The number of a point (count <= PF_PARAMETERS_MAX coordinates), added if new; PF_NO_POINT with *error
@@ -158,29 +155,23 @@ uint32_t pf_experiment_callpath_below(struct pf_experiment *experiment, uint32_t
 uint32_t pf_experiment_point(struct pf_experiment *experiment, const double *coordinates, unsigned count,
                              bool broken, struct pf_error *error);
 
-/* The series of a (context, metric), added if new; PF_NO_SERIES with *error filled. */
-uint32_t pf_experiment_series(struct pf_experiment *experiment, uint32_t context, uint32_t metric,
+/*
+ * The series of a (context, metric), added if new; PF_NO_SERIES with *error filled. anew: it is told anew, as a later member
+ * of the same name in JSON does: what was there is dropped, and a new series takes its place.
+ */
+uint32_t pf_experiment_series(struct pf_experiment *experiment, uint32_t context, uint32_t metric, bool anew,
                               struct pf_error *error);
 
-/*
- * The same for a series that is told anew, as a later member of the same name in JSON does: what was there is
- * dropped, and a new series takes its place.
- */
-uint32_t pf_experiment_series_anew(struct pf_experiment *experiment, uint32_t context, uint32_t metric,
-                                   struct pf_error *error);
+/* The first series of a context, or PF_NO_SERIES. */
+uint32_t pf_experiment_first_series(const struct pf_experiment *experiment, uint32_t context);
 
-/* The data of a context; never NULL (all PF_NO_SERIES where there is none). */
-const struct pf_context_data *pf_experiment_data_of(const struct pf_experiment *experiment, uint32_t context);
+/* Notes a problem for warnings.csv (the first few of each kind). line 0, offset < 0: none. */
+void pf_experiment_note(struct pf_experiment *experiment, enum pf_problem problem, uint64_t line,
+                        int64_t offset, const char *format, ...) __attribute__((format(printf, 5, 6)));
 
-/* Notes a problem for warnings.csv (the first few of each kind). line 0, offset < 0: none. 0, or -1. */
-int pf_experiment_note(struct pf_experiment *experiment, enum pf_problem problem, uint64_t line,
-                       int64_t offset, struct pf_error *error, const char *format, ...)
-    __attribute__((format(printf, 6, 7)));
-
-/* The same about a series: "call path ending in 'f', metric 'time': ", then the text. */
-int pf_experiment_note_series(struct pf_experiment *experiment, enum pf_problem problem, uint32_t series,
-                              uint64_t line, int64_t offset, struct pf_error *error, const char *format, ...)
-    __attribute__((format(printf, 7, 8)));
+/* The same about a series, at its place: "call path ending in 'f', metric 'time': ", then the text. */
+void pf_experiment_note_series(struct pf_experiment *experiment, enum pf_problem problem, uint32_t series,
+                               const char *format, ...) __attribute__((format(printf, 4, 5)));
 
 /* How many bytes of a name to show in a sentence: cut between two characters of UTF-8. */
 int pf_experiment_clip(const char *name, size_t size);
@@ -191,10 +182,6 @@ int pf_experiment_clip(const char *name, size_t size);
  */
 int pf_experiment_publish(struct pf_experiment *experiment, struct pf_profile *profile,
                           struct pf_error *error);
-
-/* An experiment with the parameters of another and nothing else; NULL with *error filled. */
-struct pf_experiment *pf_experiment_parameters_of(const struct pf_experiment *experiment,
-                                                  struct pf_error *error);
 
 /* Adds the line Parameters to the profile's info. 0, or -1. */
 int pf_experiment_info(struct pf_profile *profile, const struct pf_experiment *experiment,

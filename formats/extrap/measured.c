@@ -173,22 +173,27 @@ struct tally {
     uint64_t doubled; /* measurements of a point that has one */
 };
 
-static int end_series(const struct tally *tally, struct pf_experiment *experiment, struct pf_error *error)
+static void end_series(const struct tally *tally, struct pf_experiment *experiment)
 {
     if (tally->series == PF_NO_SERIES)
-        return 0;
-    const struct pf_series *series = &experiment->series[tally->series];
-    if (tally->doubled &&
+        return;
+    if (tally->doubled)
         pf_experiment_note_series(
-            experiment, PF_REPEATED_SERIES, tally->series, series->line, series->offset, error,
+            experiment, PF_REPEATED_SERIES, tally->series,
             "%ju further measurements of points that have one, served as further repetitions",
-            (uintmax_t)tally->doubled) < 0)
-        return -1;
-    if (tally->points == experiment->n_points)
+            (uintmax_t)tally->doubled);
+    if (tally->points != experiment->n_points)
+        pf_experiment_note_series(experiment, PF_INCOMPLETE_SERIES, tally->series,
+                                  "data for %ju of %zu points", (uintmax_t)tally->points,
+                                  experiment->n_points);
+}
+
+static int step(struct pf_pass *pass, uint64_t done, uint64_t total, uint64_t *next, struct pf_error *error)
+{
+    if (done < *next)
         return 0;
-    return pf_experiment_note_series(experiment, PF_INCOMPLETE_SERIES, tally->series, series->line,
-                                     series->offset, error, "data for %ju of %zu points",
-                                     (uintmax_t)tally->points, experiment->n_points);
+    *next = done + STEP_BYTES;
+    return pf_pass_step(pass, done, total, error);
 }
 
 /* Finds where each series is, and what it lacks. */
@@ -199,14 +204,13 @@ static int index_runs(struct pf_measured *measured, struct pf_experiment *experi
     struct pf_record record;
     struct tally tally = {.series = PF_NO_SERIES};
     const double *numbers;
-    uint64_t key = UINT64_MAX, size = pf_store_size(measured->store), next_step = 0;
+    uint64_t key = UINT64_MAX, size = pf_store_size(measured->store), said = 0;
     int got;
     pf_records_open(&records, measured->store, 0, size);
     while ((got = pf_records_peek(&records, &record, &numbers, error)) > 0) {
         struct pf_run *run = &measured->runs[record.series];
         if (record.series != tally.series) {
-            if ((got = end_series(&tally, experiment, error)) < 0)
-                break;
+            end_series(&tally, experiment);
             tally = (struct tally){.series = record.series};
             run->start = records.at;
         }
@@ -216,14 +220,12 @@ static int index_runs(struct pf_measured *measured, struct pf_experiment *experi
         key = pf_record_key(&record);
         records.at += pf_record_size(&record);
         run->end = records.at;
-        if (records.at >= next_step) {
-            next_step = records.at + STEP_BYTES;
-            if ((got = pf_pass_step(pass, records.at, size, error)) < 0)
-                break;
-        }
+        if ((got = step(pass, records.at, size, &said, error)) < 0)
+            break;
     }
     pf_records_close(&records);
-    return got < 0 ? -1 : end_series(&tally, experiment, error);
+    end_series(&tally, experiment);
+    return got;
 }
 
 static bool any_dropped(const struct pf_experiment *experiment)
@@ -239,14 +241,6 @@ enum { KEY, OFFSET, SIZE, WORDS };
 
 /* Bytes of these that are held in memory. */
 #define SORTED_HELD ((uint64_t)32 << 20)
-
-static int step(struct pf_pass *pass, uint64_t done, uint64_t total, uint64_t *next, struct pf_error *error)
-{
-    if (done < *next)
-        return 0;
-    *next = done + STEP_BYTES;
-    return pf_pass_step(pass, done, total, error);
-}
 
 /* Gives the sorter all records but those of dropped series. */
 static int sort_records(struct pf_measured *measured, const struct pf_experiment *experiment,

@@ -71,9 +71,11 @@ static int read_folder(const struct reading *reading, const struct pf_pointdir_e
     const struct pf_pointstudy *points = reading->profile->state;
     const struct pf_pointdirs *dirs = &points->dirs;
     struct pf_experiment *experiment = reading->study->experiment;
-    if (folder->problem)
-        return pf_experiment_note(experiment, PF_BAD_POINT, 0, -1, error, "folder %.100s %s: it is left out",
-                                  folder->name, folder->problem);
+    if (folder->problem) {
+        pf_experiment_note(experiment, PF_BAD_POINT, 0, -1, "folder %.100s %s: it is left out", folder->name,
+                           folder->problem);
+        return 0;
+    }
     uint32_t point = pf_experiment_point(experiment, folder->values, dirs->parameters, false, error);
     if (point == PF_NO_POINT)
         return -1;
@@ -94,9 +96,8 @@ static int read_folders(const struct reading *reading, struct pf_error *error)
     for (size_t i = 0; i < points->dirs.count; i++)
         if (read_folder(reading, &points->dirs.entries[i], error))
             return -1;
-    if (!points->dirs.points &&
-        pf_experiment_note(study->experiment, PF_NOTHING, 0, -1, error, "no folder is a point"))
-        return -1;
+    if (!points->dirs.points)
+        pf_experiment_note(study->experiment, PF_NOTHING, 0, -1, "no folder is a point");
     return pf_measured_finish(study->measured, study->experiment, reading->pass, error);
 }
 

@@ -181,7 +181,8 @@ int pf_experiment_publish(struct pf_experiment *experiment, struct pf_profile *p
     int failed = !items || !fields ? pf_fail_memory(error) : 0;
     if (failed || add_items(experiment, items, error) < 0 || add_fields(experiment, fields, error) < 0 ||
         make_metrics(experiment, error) < 0 || make_fields(experiment, error) < 0 ||
-        pf_tree_finish(experiment->contexts, error) < 0 || pf_notes_publish(&experiment->notes, profile, error) < 0) {
+        pf_tree_finish(experiment->contexts, error) < 0 ||
+        pf_notes_publish(&experiment->notes, profile, error) < 0) {
         pf_rows_free(items);
         pf_rows_free(fields);
         return -1;
@@ -195,24 +196,6 @@ int pf_experiment_publish(struct pf_experiment *experiment, struct pf_profile *p
     profile->n_metrics = metric_count(experiment);
     experiment->published = true;
     return 0;
-}
-
-struct pf_experiment *pf_experiment_parameters_of(const struct pf_experiment *experiment,
-                                                  struct pf_error *error)
-{
-    struct pf_experiment *copy = pf_experiment_new();
-    if (!copy) {
-        pf_fail_memory(error);
-        return NULL;
-    }
-    for (unsigned i = 0; i < pf_experiment_parameters(experiment); i++) {
-        const char *name = pf_experiment_parameter(experiment, i);
-        if (pf_experiment_add_parameter(copy, name, strlen(name), error) < 0) {
-            pf_experiment_free(copy);
-            return NULL;
-        }
-    }
-    return copy;
 }
 
 int pf_experiment_info(struct pf_profile *profile, const struct pf_experiment *experiment,

@@ -1,16 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 #include "formats/extrap/saved_values.h"
 
-#include <endian.h>
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "formats/extrap/json_ids.h"
+#include "formats/extrap/ids.h"
 #include "formats/kit/array.h"
-
-/* Bytes of an unpacked chunk in memory before it spills; most chunks are stored and are read in place. */
-#define CHUNK_HELD ((uint64_t)1 << 20)
+#include "formats/kit/bytes.h"
 
 /* Bytes that are read at once. */
 enum { BLOCK = 8192 };
@@ -23,57 +19,39 @@ static const char index_magic[16] = "Extra-P INDEX";
 static const char values_magic[16] = "Extra-P VALUES";
 enum { INDEX_HEADER = 24 };
 
-/* A member that is read at any place. */
-struct part {
-    bool present;
-    bool unpacked_once;
-    struct pf_zip_member member;
-    struct pf_zip_stream *stream; /* stored: read in place */
-    struct pf_store *unpacked;    /* deflated: unpacked once */
-};
+enum { OFFSETS, ARRAYS, PARTS };
 
 struct chunk {
-    struct part offsets, arrays;
+    bool present[PARTS], unpacked[PARTS]; /* in the archive; once, which is enough */
+    struct pf_zip_member members[PARTS];
     uint64_t added; /* bytes of numbers that it has given, if it is packed */
 };
 
 struct pf_saved_values {
-    struct pf_input *archive;
-    struct pf_pass *pass;
-    struct chunk *open;    /* the one whose parts are open, or NULL */
+    struct pf_study *study;
+    uint64_t *unpack_left;
+    struct chunk *open; /* or NULL; its parts: */
+    struct pf_zip_file files[PARTS];
     uint64_t in_place;     /* bytes of numbers that stored chunks have given: these may lie over each other */
-    uint64_t unpack_left;  /* bytes that may yet be unpacked, of all chunks */
     struct pf_ids numbers; /* of chunks, to places among: */
     struct chunk *chunks;
     size_t count, room;
 };
 
-struct pf_saved_values *pf_saved_values_new(struct pf_input *archive, struct pf_pass *pass)
+struct pf_saved_values *pf_saved_values_new(struct pf_study *study, uint64_t *left)
 {
     struct pf_saved_values *values = calloc(1, sizeof *values);
     if (!values)
         return NULL;
-    uint64_t size = pf_input_size(archive);
-    values->archive = archive;
-    values->pass = pass;
-    values->unpack_left = PF_ZIP_FREE + (size < UINT64_MAX / PF_ZIP_RATIO / 2 ? size * PF_ZIP_RATIO : 0);
+    values->study = study;
+    values->unpack_left = left;
     return values;
-}
-
-static void close_part(struct part *part)
-{
-    pf_zip_close(part->stream);
-    pf_store_free(part->unpacked);
-    part->stream = NULL;
-    part->unpacked = NULL;
 }
 
 static void close_chunk(struct pf_saved_values *values)
 {
-    if (!values->open)
-        return;
-    close_part(&values->open->offsets);
-    close_part(&values->open->arrays);
+    for (int part = 0; part < PARTS; part++)
+        pf_zip_close(&values->files[part]);
     values->open = NULL;
 }
 
@@ -89,114 +67,62 @@ void pf_saved_values_free(struct pf_saved_values *values)
 
 /* ---- members ------------------------------------------------------------------------------------ */
 
-/* The chunk of this number, added if new; NULL with *error filled. Only before any is open. */
-static struct chunk *chunk_of(struct pf_saved_values *values, int64_t number, struct pf_error *error)
+/* The chunk of this number, added if new; NULL: the study has failed. Only before any is open. */
+static struct chunk *chunk_of(struct pf_saved_values *values, int64_t number)
 {
+    struct pf_study *study = values->study;
     uint32_t at = pf_ids_get(&values->numbers, number);
     if (at != PF_NO_ID)
         return &values->chunks[at];
-    if (pf_array_room(&values->chunks, &values->room, values->count, sizeof *values->chunks, error))
+    if (!pf_study_check(study, pf_array_room(&values->chunks, &values->room, values->count,
+                                             sizeof *values->chunks, study->error)) ||
+        !pf_study_check(study, pf_ids_set(&values->numbers, number, (uint32_t)values->count, study->error)))
         return NULL;
-    if (pf_ids_set(&values->numbers, number, (uint32_t)values->count, error) < 0)
-        return NULL;
-    values->chunks[values->count] = (struct chunk){0};
+    values->chunks[values->count] = (struct chunk){.added = 0};
     return &values->chunks[values->count++];
 }
 
-/* "values/" DIGITS: how many bytes that is, or 0. */
-static size_t read_number(const char *name, size_t size, int64_t *number)
+/* Of two members with one name, the first counts. */
+void pf_saved_values_member(struct pf_saved_values *values, const char *name,
+                            const struct pf_zip_member *member)
 {
     static const char folder[] = "values/";
     size_t at = sizeof folder - 1;
-    if (size <= at || memcmp(name, folder, at) != 0)
-        return 0;
-    *number = 0;
-    for (; at < size && name[at] >= '0' && name[at] <= '9' && at < 16; at++)
-        *number = *number * 10 + (name[at] - '0');
-    return at;
+    int64_t number = 0;
+    if (strncmp(name, folder, at) != 0)
+        return;
+    for (; name[at] >= '0' && name[at] <= '9' && at < 16; at++)
+        number = number * 10 + (name[at] - '0');
+    int part = !strcmp(name + at, ".indx") ? OFFSETS : !strcmp(name + at, ".vals") ? ARRAYS : PARTS;
+    struct chunk *chunk = part < PARTS && values->count < CHUNKS_MAX ? chunk_of(values, number) : NULL;
+    if (!chunk || chunk->present[part])
+        return;
+    chunk->present[part] = true;
+    chunk->members[part] = *member;
 }
 
-int pf_saved_values_member(struct pf_saved_values *values, const char *name, size_t size,
-                           const struct pf_zip_member *member, struct pf_error *error)
+/* Opens a chunk in place of the one that is open. False: it cannot be read. */
+static bool open_chunk(struct pf_saved_values *values, struct chunk *chunk)
 {
-    int64_t number;
-    size_t at = read_number(name, size, &number);
-    bool offsets = at && size - at == 5 && !memcmp(name + at, ".indx", 5);
-    bool arrays = at && size - at == 5 && !memcmp(name + at, ".vals", 5);
-    if ((!offsets && !arrays) || values->count == CHUNKS_MAX)
-        return 0;
-    struct chunk *chunk = chunk_of(values, number, error);
-    if (!chunk)
-        return -1;
-    struct part *part = offsets ? &chunk->offsets : &chunk->arrays;
-    if (part->present) /* of two with one name, the first */
-        return 0;
-    part->present = true;
-    part->member = *member;
-    return 0;
-}
-
-/* Unpacks a deflated member; what damage leaves of it. */
-static int unpack(struct pf_saved_values *values, struct part *part, struct pf_error *error)
-{
-    unsigned char block[BLOCK];
-    uint64_t at = 0;
-    ssize_t got = 0;
-    part->unpacked_once = true;
-    part->unpacked = pf_store_new(CHUNK_HELD);
-    if (!part->unpacked)
-        return pf_fail_memory(error);
-    while (values->unpack_left >= sizeof block &&
-           (got = pf_zip_read(part->stream, block, sizeof block, at, error)) > 0) {
-        at += (uint64_t)got;
-        values->unpack_left -= (uint64_t)got;
-        if (pf_store_append(part->unpacked, block, (size_t)got, error) < 0 ||
-            pf_pass_step(values->pass, pf_zip_progress(part->stream), pf_input_size(values->archive), error) <
-                0)
-            return -1;
+    bool good = chunk->present[OFFSETS] && chunk->present[ARRAYS];
+    if (values->open == chunk)
+        return good && values->files[ARRAYS].study;
+    close_chunk(values);
+    values->open = chunk;
+    for (int part = 0; part < PARTS && good; part++) {
+        good = chunk->members[part].readable && !chunk->unpacked[part];
+        chunk->unpacked[part] = chunk->members[part].deflated;
+        if (good)
+            pf_zip_open(&values->files[part], values->study, &chunk->members[part], UINT64_MAX,
+                        values->unpack_left);
     }
-    pf_zip_close(part->stream);
-    part->stream = NULL;
-    return got < 0 ? -1 : 0;
+    return good;
 }
 
-/* 1; 0: the member is not there or cannot be read; -1: *error filled. */
-static int open_part(struct pf_saved_values *values, struct part *part, struct pf_error *error)
+/* True if all bytes are there. */
+static bool read_part(const struct pf_zip_file *file, void *buffer, size_t size, uint64_t offset)
 {
-    if (!part->present || part->unpacked_once)
-        return 0;
-    part->stream = pf_zip_open(values->archive, &part->member, error);
-    if (!part->stream)
-        return error->code == EINVAL ? 0 : -1;
-    return part->member.method && unpack(values, part, error) < 0 ? -1 : 1;
-}
-
-/* Opens a chunk in place of the one that is open. 1; 0: it cannot be read; -1: *error filled. */
-static int open_chunk(struct pf_saved_values *values, struct chunk *chunk, struct pf_error *error)
-{
-    if (values->open != chunk) {
-        close_chunk(values);
-        values->open = chunk;
-        int got = open_part(values, &chunk->offsets, error);
-        if (got < 0 || (got && open_part(values, &chunk->arrays, error) < 0))
-            return -1;
-    }
-    return (chunk->offsets.stream || chunk->offsets.unpacked) &&
-           (chunk->arrays.stream || chunk->arrays.unpacked);
-}
-
-/* 1: all `size` bytes are there; 0: they are not; -1: *error filled. */
-static int read_part(const struct part *part, void *buffer, size_t size, uint64_t offset,
-                     struct pf_error *error)
-{
-    if (part->stream) {
-        ssize_t got = pf_zip_read(part->stream, buffer, size, offset, error);
-        return got < 0 ? -1 : (size_t)got == size;
-    }
-    uint64_t have = pf_store_size(part->unpacked);
-    if (offset > have || size > have - offset)
-        return 0;
-    return pf_store_read(part->unpacked, offset, buffer, size, error) < 0 ? -1 : 1;
+    return pf_zip_read(file, buffer, size, offset) == (ssize_t)size;
 }
 
 /* ---- arrays ------------------------------------------------------------------------------------- */
@@ -240,41 +166,26 @@ static bool read_dictionary(const char *text, struct array *array)
     return array->integer || !strncmp(type, "'<f8'", 5);
 }
 
-/* Version 1 of the header: magic, two bytes, the size of the dictionary, the dictionary. 1, 0 or -1. */
-static int read_header(const struct part *arrays, uint64_t offset, struct array *array,
-                       struct pf_error *error)
+/* Version 1 of the header: magic, two bytes, the size of the dictionary, the dictionary. */
+static bool read_header(const struct pf_zip_file *arrays, uint64_t offset, struct array *array)
 {
     unsigned char head[10];
     char text[1024];
-    int got = read_part(arrays, head, sizeof head, offset, error);
-    if (got <= 0 || memcmp(head, "\x93NUMPY\1\0", 8) != 0)
-        return got < 0 ? -1 : 0;
-    size_t size = head[8] | (size_t)head[9] << 8;
-    if (size >= sizeof text)
-        return 0;
-    got = read_part(arrays, text, size, offset + sizeof head, error);
-    if (got <= 0)
-        return got;
+    if (!read_part(arrays, head, sizeof head, offset) || memcmp(head, "\x93NUMPY\1\0", 8) != 0)
+        return false;
+    size_t size = pf_u16(head + 8, false);
+    if (size >= sizeof text || !read_part(arrays, text, size, offset + sizeof head))
+        return false;
     text[size] = 0;
     array->data = offset + sizeof head + size;
     return read_dictionary(text, array);
 }
 
-static double number_at(const unsigned char *bytes, bool integer)
-{
-    uint64_t word;
-    double value;
-    memcpy(&word, bytes, sizeof word);
-    word = le64toh(word);
-    memcpy(&value, &word, sizeof value);
-    return integer ? (double)(int64_t)word : value;
-}
-
 /* Whether this array and those before can be there: each is added once. */
 static bool may_add(struct pf_saved_values *values, struct chunk *chunk, const struct array *array)
 {
-    bool packed = chunk->arrays.unpacked != NULL;
-    uint64_t size = packed ? pf_store_size(chunk->arrays.unpacked) : pf_input_size(values->archive);
+    bool packed = values->files[ARRAYS].unpacked != NULL;
+    uint64_t size = packed ? values->files[ARRAYS].size : pf_input_size(values->study->input);
     uint64_t *added = packed ? &chunk->added : &values->in_place;
     if (array->count > size / 8 || array->count * 8 > size - *added)
         return false;
@@ -282,74 +193,60 @@ static bool may_add(struct pf_saved_values *values, struct chunk *chunk, const s
     return true;
 }
 
-/* Adds the numbers. 1; 0: they end early; -1: *error filled. */
-static int add_numbers(const struct part *arrays, const struct array *array, struct pf_measured *measured,
-                       struct pf_error *error)
+/* Adds the numbers. False: they end early. */
+static bool add_numbers(const struct pf_zip_file *arrays, const struct array *array)
 {
     unsigned char block[BLOCK];
     uint64_t offset = array->data;
     for (uint64_t left = array->count; left;) {
         size_t n = left < BLOCK / 8 ? (size_t)left : BLOCK / 8;
-        int got = read_part(arrays, block, n * 8, offset, error);
-        if (got <= 0)
-            return got;
-        for (size_t i = 0; i < n; i++)
-            if (pf_measured_add(measured, number_at(block + i * 8, array->integer), error) < 0)
-                return -1;
+        if (!read_part(arrays, block, n * 8, offset))
+            return false;
+        for (size_t i = 0; i < n; i++) {
+            uint64_t word = pf_u64(block + i * 8, false);
+            double value;
+            memcpy(&value, &word, sizeof value);
+            pf_study_add(arrays->study, array->integer ? (double)(int64_t)word : value);
+        }
         left -= n;
         offset += n * 8;
     }
-    return 1;
+    return true;
 }
 
-/* Where array `index` starts, by the chunk's index. 1, 0 or -1. */
-static int find_array(const struct chunk *chunk, int64_t index, uint64_t *offset, const char **what,
-                      struct pf_error *error)
+/* Finds where array `index` starts, by the chunk's index. NULL; or why not. */
+static const char *find_array(const struct pf_saved_values *values, int64_t index, uint64_t *offset)
 {
     unsigned char head[INDEX_HEADER], entry[8], magic[sizeof values_magic];
-    uint64_t count;
-    *what = "the index of its values is missing or damaged";
-    int got = read_part(&chunk->offsets, head, sizeof head, 0, error);
-    if (got <= 0 || memcmp(head, index_magic, sizeof index_magic) != 0)
-        return got < 0 ? -1 : 0;
-    memcpy(&count, head + 16, sizeof count);
-    *what = "the index of its values does not reach so far";
-    if (index < 0 || (uint64_t)index >= le64toh(count) || index > INT64_MAX / 16)
-        return 0;
-    got = read_part(&chunk->offsets, entry, sizeof entry, INDEX_HEADER + 8 * (uint64_t)index, error);
-    if (got <= 0)
-        return got;
-    memcpy(offset, entry, sizeof *offset);
-    *offset = le64toh(*offset);
-    *what = "its values are missing or damaged";
-    got = read_part(&chunk->arrays, magic, sizeof magic, 0, error);
-    if (got <= 0 || memcmp(magic, values_magic, sizeof magic) != 0 || *offset > INT64_MAX)
-        return got < 0 ? -1 : 0;
-    return 1;
+    const struct pf_zip_file *offsets = &values->files[OFFSETS];
+    if (!read_part(offsets, head, sizeof head, 0) || memcmp(head, index_magic, sizeof index_magic) != 0)
+        return "the index of its values is missing or damaged";
+    if (index < 0 || (uint64_t)index >= pf_u64(head + 16, false) || index > INT64_MAX / 16 ||
+        !read_part(offsets, entry, sizeof entry, INDEX_HEADER + 8 * (uint64_t)index))
+        return "the index of its values does not reach so far";
+    *offset = pf_u64(entry, false);
+    bool good = read_part(&values->files[ARRAYS], magic, sizeof magic, 0) &&
+                !memcmp(magic, values_magic, sizeof magic) && *offset <= INT64_MAX;
+    return good ? NULL : "its values are missing or damaged";
 }
 
-int pf_saved_values_add(struct pf_saved_values *values, int64_t chunk_number, int64_t index,
-                        struct pf_measured *measured, uint64_t *repetitions, const char **what,
-                        struct pf_error *error)
+const char *pf_saved_values_add(struct pf_saved_values *values, int64_t chunk_number, int64_t index,
+                                uint64_t *repetitions)
 {
     uint32_t at = pf_ids_get(&values->numbers, chunk_number);
+    struct chunk *chunk = at == PF_NO_ID ? NULL : &values->chunks[at];
     struct array array = {0};
     uint64_t offset;
-    *what = "the archive does not have its values";
-    if (at == PF_NO_ID)
-        return 0;
-    struct chunk *chunk = &values->chunks[at];
-    int got = open_chunk(values, chunk, error);
-    if (got > 0)
-        got = find_array(chunk, index, &offset, what, error);
-    if (got > 0) {
-        *what = "its values are no array of numbers";
-        got = read_header(&chunk->arrays, offset, &array, error);
-    }
-    if (got > 0) {
-        *what = "its values end early, or are those of others";
-        got = may_add(values, chunk, &array) ? add_numbers(&chunk->arrays, &array, measured, error) : 0;
-        *repetitions = array.rows;
-    }
-    return got;
+    *repetitions = 0;
+    if (!chunk || !open_chunk(values, chunk))
+        return "the archive does not have its values";
+    const char *what = find_array(values, index, &offset);
+    if (what)
+        return what;
+    if (!read_header(&values->files[ARRAYS], offset, &array))
+        return "its values are no array of numbers";
+    if (!may_add(values, chunk, &array) || !add_numbers(&values->files[ARRAYS], &array))
+        return "its values end early, or are those of others";
+    *repetitions = array.rows;
+    return NULL;
 }

@@ -2,7 +2,6 @@
 #ifndef PF_EXTRAP_SAVED_VALUES_H
 #define PF_EXTRAP_SAVED_VALUES_H
 
-#include "formats/extrap/measured.h"
 #include "formats/extrap/zip.h"
 
 /*
@@ -11,22 +10,20 @@
  */
 struct pf_saved_values;
 
-/* pass: told how far unpacking is. NULL: out of memory. */
-struct pf_saved_values *pf_saved_values_new(struct pf_input *archive, struct pf_pass *pass);
+/* left: how many bytes may be unpacked of the archive. NULL: out of memory. */
+struct pf_saved_values *pf_saved_values_new(struct pf_study *study, uint64_t *left);
 void pf_saved_values_free(struct pf_saved_values *values);
 
-/* Remembers a member of the archive if it belongs to a chunk. 0, or -1 with *error filled. */
-int pf_saved_values_member(struct pf_saved_values *values, const char *name, size_t size,
-                           const struct pf_zip_member *member, struct pf_error *error);
+/* Remembers a member of the archive if it belongs to a chunk. */
+void pf_saved_values_member(struct pf_saved_values *values, const char *name,
+                            const struct pf_zip_member *member);
 
 /*
- * Adds array `index` of a chunk to the measurement that was begun. *repetitions: how many rows it has. 1; 0: it cannot
- * be read, and *what tells why; -1 with *error filled. Extra-P writes an array for each measurement, chunk by chunk:
- * going back to an earlier chunk is slow, or refused if that is packed, and arrays that are asked for again and again
- * are refused when more than the whole chunk has been added.
+ * Adds array `index` of a chunk to the measurement that was begun. *repetitions: how many rows it has. NULL; or why it cannot be
+ * read. Extra-P writes an array for each measurement, chunk by chunk: going back to an earlier chunk is slow, or refused if
+ * that is packed, and arrays that are asked for again and again are refused when more than the whole chunk has been added.
  */
-int pf_saved_values_add(struct pf_saved_values *values, int64_t chunk, int64_t index,
-                        struct pf_measured *measured, uint64_t *repetitions, const char **what,
-                        struct pf_error *error);
+const char *pf_saved_values_add(struct pf_saved_values *values, int64_t chunk, int64_t index,
+                                uint64_t *repetitions);
 
 #endif

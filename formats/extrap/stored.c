@@ -1,81 +1,51 @@
 /* SPDX-License-Identifier: MIT */
 #include "formats/extrap/stored.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-void pf_study_free(struct pf_study *study)
-{
-    if (!study)
-        return;
-    pf_experiment_free(study->experiment);
-    pf_measured_free(study->measured);
-    pf_models_free(study->models);
-    free(study);
-}
-
-static struct pf_study *study_alloc(void)
-{
-    struct pf_study *study = calloc(1, sizeof *study);
-    if (!study)
-        return NULL;
-    study->experiment = pf_experiment_new();
-    study->measured = pf_measured_new();
-    study->models = pf_models_new();
-    if (study->experiment && study->measured && study->models)
-        return study;
-    pf_study_free(study);
-    return NULL;
-}
-
-bool pf_study_is_damage(const struct pf_error *error)
-{
-    return error->code == EBADMSG || error->code == ENODATA || error->code == E2BIG;
-}
-
-int pf_study_damage(struct pf_study *study, struct pf_error *error)
-{
-    return pf_experiment_note(study->experiment, PF_CUT_FILE, (uint64_t)error->line, error->offset, error,
-                              "%.150s: what follows is not read", error->what);
-}
-
-static int note_nothing(struct pf_study *study, struct pf_error *error)
+static void note_nothing(const struct pf_study *study)
 {
     const struct pf_experiment *experiment = study->experiment;
     const char *missing = !pf_experiment_parameters(experiment)    ? "parameters"
                           : !experiment->n_points                  ? "points"
                           : !pf_store_size(study->measured->store) ? "measurements"
                                                                    : NULL;
-    if (!missing)
-        return 0;
-    return pf_experiment_note(study->experiment, PF_NOTHING, 0, -1, error, "the file has no %s", missing);
+    if (missing)
+        pf_experiment_note(study->experiment, PF_NOTHING, 0, -1, "the file has no %s", missing);
 }
 
 /* Reads the input up to `end`. NULL with *error filled. */
-static struct pf_study *study_new(const struct pf_stored *stored, uint64_t end, struct pf_pass *pass,
-                                  struct pf_error *error)
+static struct pf_study *read_study(const struct pf_profile *profile, uint64_t end, struct pf_pass *pass,
+                                   struct pf_error *error)
 {
-    struct pf_study *study = study_alloc();
+    const struct pf_stored *stored = profile->state;
+    const struct pf_stored_format *format = profile->driver->kit;
+    struct pf_study *study = pf_study_new();
     if (!study) {
         pf_fail_memory(error);
         return NULL;
     }
-    if (stored->read(study, stored->input, end, pass, error) == 0 &&
-        pf_measured_finish(study->measured, study->experiment, pass, error) == 0 &&
-        note_nothing(study, error) == 0 && pf_models_finish(study->models, study->experiment, error) == 0) {
-        study->experiment->statistics_only = study->measured->figures && !study->measured->values;
-        return study;
+    study->input = stored->input;
+    study->end = end;
+    study->pass = pass;
+    study->error = error;
+    format->read(study);
+    if (study->failed || pf_measured_finish(study->measured, study->experiment, pass, error) < 0 ||
+        pf_models_finish(study->models, study->experiment, error) < 0) {
+        pf_study_free(study);
+        return NULL;
     }
-    pf_study_free(study);
-    return NULL;
+    note_nothing(study);
+    study->experiment->statistics_only = study->measured->figures && !study->measured->values;
+    return study;
 }
 
 /* The pass over the whole file. */
 static int read_all(struct pf_profile *profile, struct pf_pass *pass, struct pf_error *error)
 {
     struct pf_stored *stored = profile->state;
-    struct pf_study *study = study_new(stored, UINT64_MAX, pass, error);
+    struct pf_study *study = read_study(profile, UINT64_MAX, pass, error);
     if (!study)
         return -1;
     if (pf_experiment_publish(study->experiment, profile, error) < 0) {
@@ -99,22 +69,23 @@ static int add_info(struct pf_profile *profile, const struct pf_study *study, st
 static int read_head(struct pf_profile *profile, struct pf_error *error)
 {
     struct pf_stored *stored = profile->state;
-    struct pf_study *study = study_new(stored, PF_STUDY_HEAD, NULL, error);
+    struct pf_study *study = read_study(profile, PF_STUDY_HEAD, NULL, error);
     if (!study)
         return -1;
-    stored->head = pf_experiment_parameters_of(study->experiment, error);
-    int result = stored->head ? add_info(profile, study, error) : -1;
+    int result = add_info(profile, study, error);
+    stored->head = study->experiment;
+    stored->head->statistics_only = false; /* what follows may have values */
+    study->experiment = NULL;
     pf_study_free(study);
     return result < 0 ? -1 : pf_experiment_columns(&stored->tables, stored->head, profile, error);
 }
 
-int pf_stored_open(struct pf_profile *profile, pf_study_read *read, uint64_t whole, bool models,
-                   struct pf_error *error)
+int pf_stored_open(struct pf_profile *profile, struct pf_error *error)
 {
+    const struct pf_stored_format *format = profile->driver->kit;
     struct pf_stored *stored = profile->state = calloc(1, sizeof *stored);
     if (!stored)
         return pf_fail_memory(error);
-    stored->read = read;
     if (pf_source_open(profile->source, NULL, &stored->input, error) < 0)
         return -1;
     profile->partitions.singular = "point";
@@ -123,9 +94,9 @@ int pf_stored_open(struct pf_profile *profile, pf_study_read *read, uint64_t who
     struct pf_experiment_ops ops = {.values = &pf_stored_rows,
                                     .statistics = &pf_stored_rows,
                                     .cells = &pf_stored_rows,
-                                    .models = models ? &pf_models_cursor.ops : NULL};
+                                    .models = format->models ? &pf_models_cursor.ops : NULL};
     pf_experiment_declare(&stored->tables, &ops, profile);
-    if (pf_input_size(stored->input) > whole) {
+    if (pf_input_size(stored->input) > format->whole) {
         profile->metrics_stage = PF_MODELLED;
         return read_head(profile, error);
     }

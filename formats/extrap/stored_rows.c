@@ -300,8 +300,7 @@ static int rows_open(struct pf_cursor *cursor, struct pf_error *error)
         return 0;
     rows->records.end = 0;
     if (rows->only.context < UINT32_MAX)
-        enter_series(rows,
-                     pf_experiment_data_of(experiment_of(rows), (uint32_t)rows->only.context)->first_series);
+        enter_series(rows, pf_experiment_first_series(experiment_of(rows), (uint32_t)rows->only.context));
     return 0;
 }
 

@@ -149,7 +149,7 @@ static void text_probe(struct pf_probe *probe, struct pf_verdict *verdict)
 
 struct text {
     struct pf_study *study;
-    struct pf_experiment *experiment;
+    struct pf_experiment *experiment; /* the study's */
     struct pf_line line;
     const char *end;          /* of it */
     uint32_t metric, context; /* as the last METRIC and REGION lines say; PF_NO_STRING, PF_NO_CONTEXT */
@@ -166,50 +166,42 @@ struct text {
 };
 
 /* Notes a problem at a place in the line. */
-static int note(struct text *text, enum pf_problem problem, const char *at, const char *what,
-                struct pf_error *error)
+static void note(struct text *text, enum pf_problem problem, const char *at, const char *what)
 {
-    return pf_experiment_note(text->experiment, problem, text->line.number,
-                              (int64_t)text->line.offset + (at - text->line.text), error, "%s", what);
+    pf_experiment_note(text->experiment, problem, text->line.number,
+                       (int64_t)text->line.offset + (at - text->line.text), "%s", what);
 }
 
-/* The same about a word. */
-static int note_word(struct text *text, enum pf_problem problem, const char *at, size_t size,
-                     const char *what, struct pf_error *error)
+/* The same about a word, or what else stands there. */
+static void note_word(struct text *text, enum pf_problem problem, const char *at, size_t size,
+                      const char *what)
 {
-    return pf_experiment_note(text->experiment, problem, text->line.number,
-                              (int64_t)text->line.offset + (at - text->line.text), error, "%s: '%.*s'", what,
-                              pf_experiment_clip(at, size), at);
+    pf_experiment_note(text->experiment, problem, text->line.number,
+                       (int64_t)text->line.offset + (at - text->line.text), "%s: '%.*s'", what,
+                       pf_experiment_clip(at, size), at);
 }
 
 /* ---- names -------------------------------------------------------------------------------------- */
 
-static int add_parameters(struct text *text, const char *at, struct pf_error *error)
+static void add_parameters(struct text *text, const char *at)
 {
     struct pf_experiment *experiment = text->experiment;
+    const char *start = text->line.text;
     struct pf_cell name;
-    if (experiment->n_points &&
-        note(text, PF_ORDER, text->line.text, "PARAMETER after POINTS: earlier points lack this coordinate",
-             error) < 0)
-        return -1;
+    if (experiment->n_points)
+        note(text, PF_ORDER, start, "PARAMETER after POINTS: earlier points lack this coordinate");
     while (next_word(&at, text->end, &name)) {
         unsigned before = pf_experiment_parameters(experiment);
-        int added = pf_experiment_add_parameter(experiment, name.text, name.size, error);
-        if (added < 0)
-            return -1;
-        if (added && before == READER_PARAMETERS &&
-            note(text, PF_PARAMETER_COUNT, text->line.text,
-                 "more than 4 parameters: Extra-P refuses the file", error) < 0)
-            return -1;
-        if (!added && before == PF_PARAMETERS_MAX)
-            return note(text, PF_LIMIT, text->line.text, "more than 16 parameters, the rest are passed over",
-                        error);
+        pf_study_parameter(text->study, name.text, name.size, text->line.number, (int64_t)text->line.offset);
+        if (before == PF_PARAMETERS_MAX)
+            return;
+        if (before == READER_PARAMETERS && pf_experiment_parameters(experiment) > before)
+            note(text, PF_PARAMETER_COUNT, start, "more than 4 parameters: Extra-P refuses the file");
     }
-    return 0;
 }
 
-/* METRIC and REGION: the name with each run of blanks as one, and none at its ends. Its size, or -1 with *error filled. */
-static int64_t read_name(struct text *text, const char *at, enum word keyword, struct pf_error *error)
+/* METRIC and REGION: the name with each run of blanks as one, and none at its ends. Returns its size. */
+static size_t read_name(struct text *text, const char *at, enum word keyword)
 {
     struct pf_cell word;
     size_t used = 0;
@@ -221,268 +213,222 @@ static int64_t read_name(struct text *text, const char *at, enum word keyword, s
         memcpy(text->name + used + gap, word.text, cut ? room : word.size);
         used += gap + (cut ? room : word.size);
     }
-    if ((cut && note(text, PF_CUT_NAME, text->line.text, "the name is too long and cut", error) < 0) ||
-        (!used &&
-         pf_experiment_note(text->experiment, PF_CUT_NAME, text->line.number, (int64_t)text->line.offset,
-                            error, "%s without a name", keywords[keyword]) < 0))
-        return -1;
-    return (int64_t)used;
+    if (cut)
+        note(text, PF_CUT_NAME, text->line.text, "the name is too long and cut");
+    if (!used)
+        pf_experiment_note(text->experiment, PF_CUT_NAME, text->line.number, (int64_t)text->line.offset,
+                           "%s without a name", keywords[keyword]);
+    return used;
 }
 
 /* Both begin a series. */
-static int set_name(struct text *text, const char *at, enum word keyword, struct pf_error *error)
+static void set_name(struct text *text, const char *at, enum word keyword)
 {
-    int64_t size = read_name(text, at, keyword, error);
-    if (size < 0)
-        return -1;
+    size_t size = read_name(text, at, keyword);
     text->series = PF_NO_SERIES;
     text->lines = 0;
     text->over = false;
-    if (keyword == METRIC) {
-        text->metric = pf_experiment_metric(text->experiment, text->name, (size_t)size, error);
-        return text->metric == PF_NO_STRING ? -1 : 0;
-    }
-    text->context = pf_experiment_callpath(text->experiment, text->name, (size_t)size, error);
-    return text->context == PF_NO_CONTEXT ? -1 : 0;
+    if (keyword == METRIC)
+        text->metric = pf_study_metric(text->study, text->name, size);
+    else
+        text->context = pf_study_callpath(text->study, PF_NO_CONTEXT, text->name, size);
 }
 
 /* ---- points ------------------------------------------------------------------------------------- */
 
 /* Ends the open point. */
-static int finish_point(struct text *text, const char *at, struct pf_error *error)
+static void finish_point(struct text *text, const char *at)
 {
-    struct pf_experiment *experiment = text->experiment;
-    unsigned count = text->count, parameters = pf_experiment_parameters(experiment);
+    unsigned count = text->count;
     bool broken = text->broken;
-    size_t before = experiment->n_points;
+    size_t before = text->experiment->n_points;
     text->count = 0;
     text->broken = false;
-    if (!count)
-        return note(text, PF_BAD_POINT, at, "a point without coordinates, passed over", error);
-    if (parameters && count != parameters &&
-        pf_experiment_note(
-            experiment, PF_POINT_SIZE, text->line.number, (int64_t)text->line.offset + (at - text->line.text),
-            error, "a point with %u of %u coordinates: Extra-P refuses the file", count, parameters) < 0)
-        return -1;
-    if (pf_experiment_point(experiment, text->coordinates,
-                            count < PF_PARAMETERS_MAX ? count : PF_PARAMETERS_MAX, broken,
-                            error) == PF_NO_POINT)
-        return -1;
-    return experiment->n_points > before
-               ? 0
-               : note(text, PF_REPEATED_POINT, at,
-                      "a point that is there already, passed over: its DATA lines have no point", error);
+    if (!count) {
+        note(text, PF_BAD_POINT, at, "a point without coordinates, passed over");
+        return;
+    }
+    pf_study_point(text->study, text->coordinates, count, broken, text->line.number,
+                   (int64_t)text->line.offset + (at - text->line.text));
+    if (text->experiment->n_points == before)
+        note(text, PF_REPEATED_POINT, at,
+             "a point that is there already, passed over: its DATA lines have no point");
 }
 
 /* A number that is none makes a broken point, so that the DATA lines after it still meet their points. */
-static int add_coordinate(struct text *text, const char *at, size_t size, struct pf_error *error)
+static void add_coordinate(struct text *text, const char *at, size_t size)
 {
     double value;
     if (!pf_parse_double(at, size, &value)) {
         value = (double)NAN;
         text->broken = true;
-        if (note_word(text, PF_BAD_NUMBER, at, size, "a coordinate is not a number", error) < 0)
-            return -1;
+        note_word(text, PF_BAD_NUMBER, at, size, "a coordinate is not a number");
     }
     if (text->count < PF_PARAMETERS_MAX)
         text->coordinates[text->count] = value;
     text->count++;
-    return text->depth ? 0 : finish_point(text, at, error);
+    if (!text->depth)
+        finish_point(text, at);
 }
 
-static int add_brace(struct text *text, const char *at, struct pf_error *error)
+static void add_brace(struct text *text, const char *at)
 {
-    if (*at == ')' && !text->depth)
-        return note(text, PF_BAD_POINT, at, "a brace is closed that was not opened", error);
-    if (*at == ')')
-        return --text->depth ? 0 : finish_point(text, at, error);
-    if (++text->depth < 2 || text->inner)
-        return 0;
-    text->inner = true;
-    return note(text, PF_INNER_BRACES, at, "braces inside a point's braces: Extra-P refuses the file", error);
+    if (*at == ')' && !text->depth) {
+        note(text, PF_BAD_POINT, at, "a brace is closed that was not opened");
+    } else if (*at == ')') {
+        if (!--text->depth)
+            finish_point(text, at);
+    } else if (++text->depth > 1 && !text->inner) {
+        text->inner = true;
+        note(text, PF_INNER_BRACES, at, "braces inside a point's braces: Extra-P refuses the file");
+    }
 }
 
 /*
  * `1 2` are two points of one coordinate, `(1 2)` is one of two, and so is `((1) (2))`, which Extra-P's documentation
  * shows and Extra-P refuses.
  */
-static int add_points(struct text *text, const char *at, struct pf_error *error)
+static void add_points(struct text *text, const char *at)
 {
     text->depth = text->count = 0;
     text->broken = text->inner = false;
-    if (!pf_experiment_parameters(text->experiment) &&
-        note(text, PF_ORDER, text->line.text, "POINTS before PARAMETER: the coordinates have no names",
-             error) < 0)
-        return -1;
+    if (!pf_experiment_parameters(text->experiment))
+        note(text, PF_ORDER, text->line.text, "POINTS before PARAMETER: the coordinates have no names");
     while ((at = skip_blanks(at, text->end)) < text->end) {
         const char *start = at++;
         bool brace = *start == '(' || *start == ')';
         while (!brace && at < text->end && !strchr(" \t()", *at))
             at++;
-        if ((brace ? add_brace(text, start, error)
-                   : add_coordinate(text, start, (size_t)(at - start), error)) < 0)
-            return -1;
+        if (brace)
+            add_brace(text, start);
+        else
+            add_coordinate(text, start, (size_t)(at - start));
     }
     if (!text->depth)
-        return 0;
+        return;
     text->depth = 0;
-    if (note(text, PF_BAD_POINT, at, "a brace is not closed", error) < 0)
-        return -1;
-    return text->count ? finish_point(text, at, error) : 0;
+    note(text, PF_BAD_POINT, at, "a brace is not closed");
+    if (text->count)
+        finish_point(text, at);
 }
 
 /* ---- data --------------------------------------------------------------------------------------- */
 
 /* The series that the METRIC and REGION before belong to. */
-static int begin_series(struct text *text, struct pf_error *error)
+static void begin_series(struct text *text)
 {
-    struct pf_experiment *experiment = text->experiment;
-    size_t before = experiment->n_series;
-    if (text->metric == PF_NO_STRING &&
-        (text->metric = pf_experiment_metric(experiment, "", 0, error)) == PF_NO_STRING)
-        return -1;
+    if (text->metric == PF_NO_STRING)
+        text->metric = pf_study_metric(text->study, "", 0);
     if (text->context == PF_NO_CONTEXT) {
-        text->context = pf_experiment_callpath(experiment, "", 0, error);
-        if (text->context == PF_NO_CONTEXT ||
-            note(text, PF_NO_REGION, text->line.text,
-                 "DATA before the first REGION: shown at a call path without a name, which Extra-P ignores",
-                 error) < 0)
-            return -1;
+        text->context = pf_study_callpath(text->study, PF_NO_CONTEXT, "", 0);
+        note(text, PF_NO_REGION, text->line.text,
+             "DATA before the first REGION: shown at a call path without a name, which Extra-P ignores");
     }
-    text->series = pf_experiment_series(experiment, text->context, text->metric, error);
-    if (text->series == PF_NO_SERIES)
-        return -1;
-    if (experiment->n_series > before) {
-        experiment->series[text->series].line = text->line.number;
-        experiment->series[text->series].offset = (int64_t)text->line.offset;
-    }
-    return 0;
+    text->series = pf_study_series(text->study, text->context, text->metric, false, text->line.number,
+                                   (int64_t)text->line.offset);
 }
 
-static int pass_over(struct text *text, struct pf_error *error)
+static void pass_over(struct text *text)
 {
-    if (text->over)
-        return 0;
-    text->over = true;
     bool points = text->experiment->n_points;
-    return note(text, points ? PF_DATA_TOO_MANY : PF_ORDER, text->line.text,
-                points ? "more DATA lines than points, passed over up to the next REGION or METRIC"
-                       : "DATA before POINTS, passed over up to the next REGION or METRIC",
-                error);
+    if (!text->over)
+        note(text, points ? PF_DATA_TOO_MANY : PF_ORDER, text->line.text,
+             points ? "more DATA lines than points, passed over up to the next REGION or METRIC"
+                    : "DATA before POINTS, passed over up to the next REGION or METRIC");
+    text->over = true;
 }
 
-static int add_data(struct text *text, const char *at, struct pf_error *error)
+static void add_data(struct text *text, const char *at)
 {
-    struct pf_measured *measured = text->study->measured;
     struct pf_cell word;
     double value;
-    if (text->over || text->lines >= text->experiment->n_points)
-        return pass_over(text, error);
-    if (text->series == PF_NO_SERIES && begin_series(text, error) < 0)
-        return -1;
-    if (pf_measured_begin(measured, text->series, text->lines++, true, error) < 0)
-        return -1;
-    const char *rest = skip_blanks(at, text->end);
-    if (rest == text->end)
-        return note(text, PF_DATA_WITHOUT_VALUES, text->line.text, "DATA without values", error);
-    while (next_word(&at, text->end, &word)) {
-        if (!pf_parse_double(word.text, word.size, &value))
-            return note_word(text, PF_BAD_NUMBER, word.text, word.size,
-                             "a value is not a number, the rest of the line is passed over", error);
-        if (pf_measured_add(measured, value, error) < 0)
-            return -1;
+    if (text->over || text->lines >= text->experiment->n_points) {
+        pass_over(text);
+        return;
     }
-    return 0;
+    if (text->series == PF_NO_SERIES)
+        begin_series(text);
+    pf_study_begin(text->study, text->series, text->lines++, true);
+    if (skip_blanks(at, text->end) == text->end)
+        note(text, PF_DATA_WITHOUT_VALUES, text->line.text, "DATA without values");
+    while (next_word(&at, text->end, &word)) {
+        if (!pf_parse_double(word.text, word.size, &value)) {
+            note_word(text, PF_BAD_NUMBER, word.text, word.size,
+                      "a value is not a number, the rest of the line is passed over");
+            return;
+        }
+        pf_study_add(text->study, value);
+    }
 }
 
 /* ---- all lines ---------------------------------------------------------------------------------- */
 
-static int add_line(struct text *text, struct pf_error *error)
+static void add_line(struct text *text)
 {
     const char *rest, *start = text->line.text;
     text->end = start + text->line.size;
     enum word keyword = split(start, text->end, &rest);
-    if (text->line.more &&
-        note(text, PF_LIMIT, start, "the line is too long, its rest is passed over", error) < 0)
-        return -1;
-    if (text->end > start && (*start == ' ' || *start == '\t') && skip_blanks(start, text->end) < text->end &&
-        note(text, PF_INDENTED, start, "an indented line: Extra-P refuses the file", error) < 0)
-        return -1;
-    switch (keyword) {
-    case PARAMETER:
-        return add_parameters(text, rest, error);
-    case POINTS:
-        return add_points(text, rest, error);
-    case METRIC:
-    case REGION:
-        return set_name(text, rest, keyword, error);
-    case DATA:
-        return add_data(text, rest, error);
-    case UNKNOWN:
-        return pf_experiment_note(text->experiment, PF_NO_SUCH_WORD, text->line.number,
-                                  (int64_t)text->line.offset, error,
-                                  "no keyword of the format, the line is passed over: '%.*s'",
-                                  pf_experiment_clip(rest, (size_t)(text->end - rest)), rest);
-    case BLANK:
-        break;
-    }
-    return 0;
+    if (text->line.more)
+        note(text, PF_LIMIT, start, "the line is too long, its rest is passed over");
+    if (text->end > start && (*start == ' ' || *start == '\t') && skip_blanks(start, text->end) < text->end)
+        note(text, PF_INDENTED, start, "an indented line: Extra-P refuses the file");
+    if (keyword == DATA)
+        add_data(text, rest);
+    else if (keyword == METRIC || keyword == REGION)
+        set_name(text, rest, keyword);
+    else if (keyword == POINTS)
+        add_points(text, rest);
+    else if (keyword == PARAMETER)
+        add_parameters(text, rest);
+    else if (keyword == UNKNOWN)
+        pf_experiment_note(text->experiment, PF_NO_SUCH_WORD, text->line.number, (int64_t)text->line.offset,
+                           "no keyword of the format, the line is passed over: '%.*s'",
+                           pf_experiment_clip(rest, (size_t)(text->end - rest)), rest);
 }
 
 /* Skips the byte order mark that some editors put before UTF-8. */
-static int skip_mark(struct text *text, struct pf_input *input, struct pf_linereader *reader,
-                     struct pf_error *error)
+static void skip_mark(struct text *text, struct pf_linereader *reader)
 {
+    struct pf_study *study = text->study;
     char mark[3];
-    ssize_t got = pf_input_read(input, mark, sizeof mark, 0, error);
-    if (got < 3 || memcmp(mark, "\xef\xbb\xbf", 3) != 0)
-        return got < 0 ? -1 : 0;
+    ssize_t got = pf_input_read(study->input, mark, sizeof mark, 0, study->error);
+    if (!pf_study_check(study, got < 0 ? -1 : 0) || got < 3 || memcmp(mark, "\xef\xbb\xbf", 3) != 0)
+        return;
     pf_linereader_seek(reader, 3, 1);
-    return pf_experiment_note(text->experiment, PF_MARK, 1, 0, error,
-                              "a byte order mark before the first line: Extra-P refuses the file");
+    pf_experiment_note(text->experiment, PF_MARK, 1, 0,
+                       "a byte order mark before the first line: Extra-P refuses the file");
 }
 
-static int read_lines(struct text *text, struct pf_linereader *reader, uint64_t end, struct pf_pass *pass,
-                      struct pf_error *error)
+static void read_lines(struct text *text, struct pf_linereader *reader)
 {
+    struct pf_study *study = text->study;
     const struct pf_line *line = &text->line;
-    uint64_t next_step = 0;
-    int got;
-    while ((got = pf_linereader_whole(reader, LINE_MAX_BYTES, &text->line, error)) > 0 &&
-           line->offset < end) {
-        if (line->offset >= next_step && pf_pass_step(pass, line->offset, end, error) < 0)
-            return -1;
-        next_step = line->offset >= next_step ? line->offset + PF_STUDY_STEP : next_step;
-        if (!line->continued && add_line(text, error) < 0)
-            return -1;
-    }
-    return got < 0 ? -1 : 0;
+    int got = 1;
+    while (!study->failed &&
+           (got = pf_linereader_whole(reader, LINE_MAX_BYTES, &text->line, study->error)) > 0 &&
+           line->offset < study->end && pf_study_step(study, line->offset))
+        if (!line->continued)
+            add_line(text);
+    pf_study_check(study, got);
 }
 
-static int read_file(struct pf_study *study, struct pf_input *input, uint64_t end, struct pf_pass *pass,
-                     struct pf_error *error)
+static void read_file(struct pf_study *study)
 {
-    struct pf_linereader *reader = pf_linereader_new(input);
+    struct pf_linereader *reader = pf_linereader_new(study->input);
     struct text *text = calloc(1, sizeof *text);
-    int result = -1;
-    if (!reader || !text) {
-        pf_fail_memory(error);
-    } else {
+    if (reader && text) {
         text->study = study;
         text->experiment = study->experiment;
         text->metric = PF_NO_STRING;
         text->context = PF_NO_CONTEXT;
         text->series = PF_NO_SERIES;
-        result = skip_mark(text, input, reader, error) < 0 ? -1 : read_lines(text, reader, end, pass, error);
+        skip_mark(text, reader);
+        read_lines(text, reader);
+    } else {
+        pf_study_check(study, pf_fail_memory(study->error));
     }
     free(text);
     pf_linereader_free(reader);
-    return result;
-}
-
-static int text_open(struct pf_profile *profile, struct pf_error *error)
-{
-    return pf_stored_open(profile, read_file, PF_STUDY_HEAD, false, error);
 }
 
 const struct pf_driver pf_extrap_text_driver = {
@@ -490,7 +436,6 @@ const struct pf_driver pf_extrap_text_driver = {
     .title = "Extra-P text file",
     .version = 4,
     .probe = text_probe,
-    .open = text_open,
-    .load = pf_stored_load,
-    .close = pf_stored_close,
+    .kit = &(const struct pf_stored_format){read_file, PF_STUDY_HEAD, false},
+    PF_STORED,
 };

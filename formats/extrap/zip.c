@@ -1,244 +1,225 @@
 /* SPDX-License-Identifier: MIT */
 #include "formats/extrap/zip.h"
 
-#include <endian.h>
+#include <archive.h>
+#include <archive_entry.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <zlib.h>
 
-#include "formats/extrap/zip_header.h"
+/* Bytes that are read at once; of an unpacked member that are held in memory. */
+enum { BLOCK = 64 * 1024 };
+#define HELD ((uint64_t)1 << 20)
 
-/* Signatures and sizes of the records; all numbers are little endian. */
-#define LOCAL_HEADER   UINT32_C(0x04034b50)
-#define CENTRAL_HEADER UINT32_C(0x02014b50)
-#define END_RECORD     UINT32_C(0x06054b50)
-#define END_RECORD_64  UINT32_C(0x06064b50)
-#define END_LOCATOR_64 UINT32_C(0x07064b50)
-enum { LOCAL_SIZE = 30, CENTRAL_SIZE = 46, END_SIZE = 22, LOCATOR_SIZE = 20, END_64_SIZE = 56 };
+/* ---- finding members ---------------------------------------------------------------------------- */
 
-/* The end record may be followed by a comment of this size. */
-enum { COMMENT_MAX = 65535 };
-
-/* Names and extra fields are at most this long, each. */
-enum { FIELD_MAX = 65535 };
-
-enum { ENCRYPTED = 1, SIZES_FOLLOW = 8 }; /* in the flags of a header */
-
-static uint16_t le16(const unsigned char *at)
-{
-    uint16_t value;
-    memcpy(&value, at, sizeof value);
-    return le16toh(value);
-}
-
-static uint32_t le32(const unsigned char *at)
-{
-    uint32_t value;
-    memcpy(&value, at, sizeof value);
-    return le32toh(value);
-}
-
-static uint64_t le64(const unsigned char *at)
-{
-    uint64_t value;
-    memcpy(&value, at, sizeof value);
-    return le64toh(value);
-}
-
-/* 1: all `size` bytes are there; 0: they are not; -1: *error filled. */
-static int read_at(struct pf_input *input, void *buffer, size_t size, uint64_t offset, struct pf_error *error)
-{
-    ssize_t got = pf_input_read(input, buffer, size, offset, error);
-    return got < 0 ? -1 : (size_t)got == size;
-}
-
-/* ---- headers ------------------------------------------------------------------------------------ */
-
-/* A member's name and extra fields, behind its header. */
-struct fields {
-    unsigned char bytes[2 * FIELD_MAX];
-    size_t name, extra;
+/* The archive, as libarchive reads it. */
+struct source {
+    struct pf_study *study;
+    uint64_t at;
+    unsigned char bytes[BLOCK];
 };
 
-/* Numbers that do not fit into 32 bits stand in a field of their own, in this order, those that are needed. */
-static void apply_zip64(const struct fields *fields, struct pf_zip_member *member, bool size, bool packed,
-                        bool header)
+static la_ssize_t read_source(struct archive *reader, void *arg, const void **bytes)
 {
-    const unsigned char *at = fields->bytes + fields->name, *end = at + fields->extra;
-    while (end - at >= 4) {
-        size_t length = le16(at + 2);
-        const unsigned char *field = at + 4;
-        if (length > (size_t)(end - field))
-            return;
-        at = field + length;
-        if (le16(field - 4) != 1)
-            continue;
-        uint64_t *wanted[] = {size ? &member->size : NULL, packed ? &member->packed : NULL,
-                              header ? &member->header : NULL};
-        for (int i = 0; i < 3; i++) {
-            if (!wanted[i] || at - field < 8)
-                continue;
-            *wanted[i] = le64(field);
-            field += 8;
-        }
-        return;
-    }
-}
-
-/* One header of the central directory; *at moves behind it. 1; 0: there is none; -1: *error filled. */
-static int read_central(struct pf_input *input, uint64_t *at, struct pf_zip_member *member,
-                        struct fields *fields, struct pf_error *error)
-{
-    unsigned char header[CENTRAL_SIZE];
-    int got = read_at(input, header, sizeof header, *at, error);
-    if (got <= 0 || le32(header) != CENTRAL_HEADER)
-        return got < 0 ? -1 : 0;
-    fields->name = le16(header + 28);
-    fields->extra = le16(header + 30);
-    got = read_at(input, fields->bytes, fields->name + fields->extra, *at + CENTRAL_SIZE, error);
-    if (got <= 0)
-        return got;
-    uint32_t packed = le32(header + 20), size = le32(header + 24), offset = le32(header + 42);
-    *member = (struct pf_zip_member){.header = offset,
-                                     .packed = packed,
-                                     .size = size,
-                                     .method = le16(header + 10),
-                                     .encrypted = le16(header + 8) & ENCRYPTED};
-    apply_zip64(fields, member, size == UINT32_MAX, packed == UINT32_MAX, offset == UINT32_MAX);
-    *at += CENTRAL_SIZE + fields->name + fields->extra + le16(header + 32);
-    return 1;
-}
-
-/* The header in front of a member; *data: where its bytes are. 1; 0: there is none; -1: *error filled. */
-static int read_local(struct pf_input *input, uint64_t at, struct pf_zip_member *member, uint64_t *data,
-                      struct fields *fields, struct pf_error *error)
-{
-    unsigned char header[LOCAL_SIZE];
-    int got = read_at(input, header, sizeof header, at, error);
-    if (got <= 0 || le32(header) != LOCAL_HEADER)
-        return got < 0 ? -1 : 0;
-    fields->name = le16(header + 26);
-    fields->extra = le16(header + 28);
-    got = read_at(input, fields->bytes, fields->name + fields->extra, at + LOCAL_SIZE, error);
-    if (got <= 0)
-        return got;
-    uint16_t flags = le16(header + 6);
-    uint32_t packed = le32(header + 18), size = le32(header + 22);
-    *member = (struct pf_zip_member){.header = at,
-                                     .packed = packed,
-                                     .size = size,
-                                     .method = le16(header + 8),
-                                     .encrypted = flags & ENCRYPTED};
-    apply_zip64(fields, member, size == UINT32_MAX, packed == UINT32_MAX, false);
-    *data = at + LOCAL_SIZE + fields->name + fields->extra;
-    uint64_t left = pf_input_size(input) - *data;
-    if (flags & SIZES_FOLLOW && !packed) { /* nobody knew the sizes when this was written */
-        member->packed = left;
-        member->size = UINT64_MAX;
-    }
-    return 1;
-}
-
-int pf_zip_data(struct pf_input *input, uint64_t header, uint64_t *data, struct pf_error *error)
-{
-    unsigned char bytes[LOCAL_SIZE];
-    int got = read_at(input, bytes, sizeof bytes, header, error);
-    if (got <= 0 || le32(bytes) != LOCAL_HEADER)
-        return got < 0 ? -1 : 0;
-    *data = header + LOCAL_SIZE + le16(bytes + 26) + le16(bytes + 28);
-    return 1;
-}
-
-/* ---- walking ------------------------------------------------------------------------------------ */
-
-/* Where the central directory starts, by its end record, which stands at `at`. 1; 0; -1: *error filled. */
-static int directory_of(struct pf_input *input, const unsigned char *record, uint64_t at, uint64_t *start,
-                        struct pf_error *error)
-{
-    unsigned char locator[LOCATOR_SIZE], end[END_64_SIZE];
-    *start = le32(record + 16);
-    if (*start != UINT32_MAX && le16(record + 10) != UINT16_MAX)
-        return 1;
-    if (at < LOCATOR_SIZE)
-        return 0;
-    int got = read_at(input, locator, sizeof locator, at - LOCATOR_SIZE, error);
-    if (got <= 0 || le32(locator) != END_LOCATOR_64)
-        return got < 0 ? -1 : *start != UINT32_MAX;
-    got = read_at(input, end, sizeof end, le64(locator + 8), error);
-    if (got <= 0 || le32(end) != END_RECORD_64)
-        return got < 0 ? -1 : 0;
-    *start = le64(end + 48);
-    return 1;
-}
-
-/* Finds the central directory. 1; 0: there is none; -1: *error filled. */
-static int find_directory(struct pf_input *input, uint64_t *start, struct pf_error *error)
-{
-    uint64_t size = pf_input_size(input), most = END_SIZE + COMMENT_MAX;
-    size_t have = size < most ? (size_t)size : (size_t)most;
-    uint64_t tail = size - have;
-    unsigned char *bytes = malloc(have + 1);
-    if (!bytes)
-        return pf_fail_memory(error);
-    int got = read_at(input, bytes, have, tail, error);
-    for (size_t at = have; got > 0 && at-- > 0;) {
-        if (have - at < END_SIZE || le32(bytes + at) != END_RECORD)
-            continue;
-        got = directory_of(input, bytes + at, tail + at, start, error);
-        free(bytes);
-        return got;
-    }
-    free(bytes);
-    return got < 0 ? -1 : 0;
-}
-
-static int walk_directory(struct pf_input *input, uint64_t at, struct fields *fields, pf_zip_visit *visit,
-                          void *arg, bool *any, struct pf_error *error)
-{
-    struct pf_zip_member member;
-    int got;
-    while ((got = read_central(input, &at, &member, fields, error)) > 0) {
-        *any = true;
-        int result = visit(arg, (const char *)fields->bytes, fields->name, &member, error);
-        if (result)
-            return result;
-    }
+    struct source *source = arg;
+    struct pf_study *study = source->study;
+    ssize_t got = study->failed ? -1
+                                : pf_input_read(study->input, source->bytes, sizeof source->bytes, source->at,
+                                                study->error);
+    if (!pf_study_check(study, got < 0 ? -1 : 0))
+        archive_set_error(reader, EIO, "the archive cannot be read");
+    source->at += got > 0 ? (uint64_t)got : 0;
+    *bytes = source->bytes;
     return got;
 }
 
-/* Member after member, as far as their sizes lead from one to the next. */
-static int walk_members(struct pf_input *input, struct fields *fields, pf_zip_visit *visit, void *arg,
-                        struct pf_error *error)
+static la_int64_t seek_source(struct archive *reader, void *arg, la_int64_t offset, int whence)
 {
-    struct pf_zip_member member;
-    uint64_t at = 0, data;
-    int got;
-    while ((got = read_local(input, at, &member, &data, fields, error)) > 0) {
-        int result = visit(arg, (const char *)fields->bytes, fields->name, &member, error);
-        if (result)
-            return result;
-        if (member.packed > UINT64_MAX - data)
-            break;
-        at = data + member.packed;
-    }
-    return got < 0 ? -1 : 0;
+    struct source *source = arg;
+    int64_t size = (int64_t)pf_input_size(source->study->input);
+    int64_t from = whence == SEEK_SET ? 0 : whence == SEEK_CUR ? (int64_t)source->at : size;
+    (void)reader;
+    if (offset < -from || offset > size - from)
+        return ARCHIVE_FATAL;
+    source->at = (uint64_t)(from + offset);
+    return from + offset;
 }
 
-int pf_zip_walk(struct pf_input *input, pf_zip_visit *visit, void *arg, bool *cut, struct pf_error *error)
+/* How a member is packed, libarchive tells by words. */
+static struct pf_zip_member member_of(struct archive *reader, struct archive_entry *entry)
 {
-    uint64_t start = 0;
-    bool any = false;
-    *cut = false;
-    struct fields *fields = malloc(sizeof *fields);
-    if (!fields)
-        return pf_fail_memory(error);
-    int result = find_directory(input, &start, error);
-    if (result > 0)
-        result = walk_directory(input, start, fields, visit, arg, &any, error);
-    if (!result && !any) {
-        *cut = true;
-        result = walk_members(input, fields, visit, arg, error);
+    const char *method = archive_format_name(reader);
+    int64_t start = archive_filter_bytes(reader, 0);
+    bool deflated = method && strstr(method, "(deflation)"),
+         stored = method && strstr(method, "(uncompressed)");
+    return (struct pf_zip_member){
+        .start = start < 0 ? 0 : (uint64_t)start,
+        .size = archive_entry_size_is_set(entry) ? (uint64_t)archive_entry_size(entry) : UINT64_MAX,
+        .deflated = deflated,
+        .readable = (deflated || stored) && !archive_entry_is_encrypted(entry)};
+}
+
+/* What lies behind a member whose size is not said could only be found by unpacking it. */
+static bool visit_members(struct archive *reader, bool directory, pf_zip_visit *visit, void *arg, bool *any)
+{
+    struct archive_entry *entry;
+    int got;
+    while ((got = archive_read_next_header(reader, &entry)) == ARCHIVE_OK || got == ARCHIVE_WARN) {
+        const char *name = archive_entry_pathname(entry);
+        struct pf_zip_member member = member_of(reader, entry);
+        *any = true;
+        if (name && !visit(arg, name, &member))
+            return false;
+        if (!directory && member.size == UINT64_MAX)
+            break;
     }
-    free(fields);
-    return result;
+    return true;
+}
+
+/* directory: by the directory at the end, else by the headers in front. */
+static bool walk(struct source *source, bool directory, pf_zip_visit *visit, void *arg, bool *any)
+{
+    struct archive *reader = archive_read_new();
+    bool good = true;
+    source->at = 0;
+    if (!reader || archive_read_set_read_callback(reader, read_source) ||
+        archive_read_set_seek_callback(reader, seek_source) ||
+        archive_read_set_callback_data(reader, source) ||
+        (directory ? archive_read_support_format_zip_seekable(reader)
+                   : archive_read_support_format_zip_streamable(reader)))
+        pf_study_check(source->study, pf_fail_memory(source->study->error));
+    else if (archive_read_open1(reader) == ARCHIVE_OK)
+        good = visit_members(reader, directory, visit, arg, any);
+    archive_read_free(reader);
+    return good && !source->study->failed;
+}
+
+bool pf_zip_walk(struct pf_study *study, pf_zip_visit *visit, void *arg, bool *cut)
+{
+    struct source *source = malloc(sizeof *source);
+    bool any = false;
+    if (!source)
+        return pf_study_check(study, pf_fail_memory(study->error));
+    source->study = study;
+    bool good = walk(source, true, visit, arg, &any);
+    *cut = !any;
+    if (good && *cut)
+        good = walk(source, false, visit, arg, &any);
+    free(source);
+    return good;
+}
+
+/* ---- their bytes -------------------------------------------------------------------------------- */
+
+struct blocks {
+    z_stream z;
+    unsigned char in[BLOCK], out[BLOCK];
+};
+
+static void end_early(struct pf_zip_file *file, const char *what, uint64_t offset)
+{
+    file->damage = what;
+    file->damage_offset = offset;
+}
+
+/* Inflates up to `most` bytes; *end is where the packed ones end that this took. Returns whether the member was complete. */
+static bool inflate_member(struct pf_zip_file *file, struct blocks *blocks, uint64_t most, uint64_t *end)
+{
+    struct pf_study *study = file->study;
+    z_stream *z = &blocks->z;
+    uint64_t at = file->start;
+    int result = Z_OK;
+    while (!study->failed && result != Z_STREAM_END && file->size < most && !file->damage) {
+        ssize_t got = 0;
+        if (!z->avail_in)
+            got = pf_input_read(study->input, blocks->in, BLOCK, at, study->error);
+        if (!pf_study_check(study, got < 0 ? -1 : pf_pass_step(study->pass, 0, 1, study->error)))
+            break;
+        if (got)
+            z->next_in = blocks->in;
+        at += (uint64_t)got;
+        z->avail_in += (uInt)got;
+        z->next_out = blocks->out;
+        z->avail_out = most - file->size < BLOCK ? (uInt)(most - file->size) : BLOCK;
+        uInt room = z->avail_out;
+        result = inflate(z, Z_NO_FLUSH);
+        if (result == Z_MEM_ERROR)
+            pf_study_check(study, pf_fail_memory(study->error));
+        else if (result == Z_BUF_ERROR && !z->avail_in && !got)
+            end_early(file, "the archive is cut off inside a member", at);
+        else if (result != Z_OK && result != Z_BUF_ERROR && result != Z_STREAM_END)
+            end_early(file, "the packed bytes of a member are damaged", at - z->avail_in);
+        room -= z->avail_out;
+        file->size += room;
+        pf_study_check(study, pf_store_append(file->unpacked, blocks->out, room, study->error));
+    }
+    *end = at - z->avail_in;
+    return result == Z_STREAM_END;
+}
+
+/* A byte more than the member says is unpacked, to see whether there is one. */
+static void unpack(struct pf_zip_file *file, const struct pf_zip_member *member, uint64_t most,
+                   uint64_t *left)
+{
+    struct pf_study *study = file->study;
+    struct blocks *blocks = calloc(1, sizeof *blocks);
+    uint64_t said = member->size, wanted = said < most ? said + 1 : most;
+    file->unpacked = pf_store_new(HELD);
+    /* Negative: no header of zlib's before the data. */
+    if (!blocks || !file->unpacked || inflateInit2(&blocks->z, -MAX_WBITS) != Z_OK) {
+        pf_study_check(study, pf_fail_memory(study->error));
+        free(blocks);
+        return;
+    }
+    uint64_t end;
+    bool complete = inflate_member(file, blocks, wanted < *left ? wanted : *left, &end);
+    *left -= file->size;
+    if (file->size > said)
+        end_early(file, "a member is longer than the archive says", end);
+    else if (!file->damage && !complete && file->size < wanted)
+        end_early(file, "the archive inflates to more than 200 times its size", end);
+    else if (!file->damage && complete && said != UINT64_MAX && file->size < said)
+        end_early(file, "a member is shorter than the archive says", end);
+    file->size = file->size < said ? file->size : said;
+    inflateEnd(&blocks->z);
+    free(blocks);
+}
+
+void pf_zip_open(struct pf_zip_file *file, struct pf_study *study, const struct pf_zip_member *member,
+                 uint64_t most, uint64_t *left)
+{
+    uint64_t size = pf_input_size(study->input), there = member->start < size ? size - member->start : 0;
+    *file = (struct pf_zip_file){.study = study, .start = member->start};
+    if (member->deflated) {
+        unpack(file, member, most, left);
+        return;
+    }
+    file->size = member->size < there ? member->size : there;
+    if (member->size > there)
+        end_early(file, "the archive is cut off inside a member", size);
+}
+
+void pf_zip_close(struct pf_zip_file *file)
+{
+    pf_store_free(file->unpacked);
+    *file = (struct pf_zip_file){0};
+}
+
+ssize_t pf_zip_read(const struct pf_zip_file *file, void *buffer, size_t size, uint64_t offset)
+{
+    struct pf_study *study = file->study;
+    uint64_t there = offset < file->size ? file->size - offset : 0;
+    size_t want = there < size ? (size_t)there : size;
+    if (study->failed)
+        return -1;
+    if (!want)
+        return 0;
+    ssize_t got = (ssize_t)want;
+    if (!file->unpacked)
+        got = pf_input_read(study->input, buffer, want, file->start + offset, study->error);
+    else if (pf_store_read(file->unpacked, offset, buffer, want, study->error) < 0)
+        got = -1;
+    return pf_study_check(study, got < 0 ? -1 : 0) ? got : -1;
 }

@@ -51,7 +51,7 @@ static int add_value(struct reading *reading, uint32_t context, size_t metric, i
     uint32_t number = pf_experiment_metric(experiment, of->name, strlen(of->name), error);
     if (number == PF_NO_STRING || pf_experiment_unit(experiment, number, of->unit, strlen(of->unit), error))
         return -1;
-    uint32_t series = pf_experiment_series(experiment, context, number, error);
+    uint32_t series = pf_experiment_series(experiment, context, number, false, error);
     if (series == PF_NO_SERIES ||
         pf_measured_begin(reading->study->measured, series, reading->point, false, error))
         return -1;
@@ -69,7 +69,7 @@ static uint32_t *map_contexts(struct reading *reading, struct pf_error *error)
         struct pf_cell name = pf_interned(tree->strings, tree->name[c]);
         uint32_t parent = tree->parent[c] == PF_NO_CONTEXT ? PF_NO_CONTEXT : map[tree->parent[c]];
         map[c] =
-            pf_experiment_callpath_below(reading->study->experiment, parent, name.text, name.size, error);
+            pf_experiment_callpath(reading->study->experiment, parent, name.text, name.size, error);
         if (map[c] == PF_NO_CONTEXT) {
             free(map);
             map = NULL;
@@ -107,13 +107,11 @@ static int take_export(struct reading *reading, const struct pf_profile *folder,
 }
 
 /* What is wrong with an export is told there; that something is, here too. */
-static int note_damage(struct reading *reading, const char *path, struct pf_error *error)
+static void note_damage(struct reading *reading, const char *path)
 {
-    size_t n = pf_rows_count(reading->export.warnings);
-    if (!n)
-        return 0;
-    return pf_experiment_note(reading->study->experiment, PF_BAD_MEMBER, 0, -1, error,
-                              "%.150s is damaged: see its own warnings", path);
+    if (pf_rows_count(reading->export.warnings))
+        pf_experiment_note(reading->study->experiment, PF_BAD_MEMBER, 0, -1,
+                           "%.150s is damaged: see its own warnings", path);
 }
 
 static int read_export(struct pf_profile *folder, struct reading *reading, const char *path,
@@ -122,7 +120,9 @@ static int read_export(struct pf_profile *folder, struct reading *reading, const
     struct pf_input *input;
     if (pf_source_open(folder->source, path, &input, error))
         return -1;
-    int failed = take_export(reading, folder, input, pass, error) || note_damage(reading, path, error);
+    int failed = take_export(reading, folder, input, pass, error);
+    if (!failed)
+        note_damage(reading, path);
     pf_profile_end(&reading->export);
     free(reading->totals);
     return failed ? -1 : pf_input_done(input, error);
@@ -134,9 +134,10 @@ static int read_point(struct pf_profile *profile, struct pf_study *study, const 
     struct reading reading = {.study = study, .point = point};
     int failed = read_export(profile, &reading, path, pass, error);
     bool unreadable = failed && (error->code == EINVAL || error->code == EACCES || error->code == ENOENT);
-    return unreadable ? pf_experiment_note(study->experiment, PF_BAD_MEMBER, 0, -1, error,
-                                           "%.150s cannot be read as an export: it is left out", path)
-                      : failed;
+    if (unreadable)
+        pf_experiment_note(study->experiment, PF_BAD_MEMBER, 0, -1,
+                           "%.150s cannot be read as an export: it is left out", path);
+    return unreadable ? 0 : failed;
 }
 
 static void probe(struct pf_probe *probe, struct pf_verdict *verdict)

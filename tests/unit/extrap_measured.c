@@ -14,8 +14,8 @@ static struct pf_experiment *make_experiment(unsigned series, unsigned points)
     for (unsigned i = 0; i < series; i++) {
         char name[16];
         int size = snprintf(name, sizeof name, "f%u", i);
-        uint32_t context = pf_experiment_callpath(experiment, name, (size_t)size, &error);
-        pf_experiment_series(experiment, context, metric, &error);
+        uint32_t context = pf_experiment_callpath(experiment, PF_NO_CONTEXT, name, (size_t)size, &error);
+        pf_experiment_series(experiment, context, metric, false, &error);
     }
     for (unsigned i = 0; i < points; i++)
         pf_experiment_point(experiment, &(double){i}, 1, false, &error);
@@ -77,7 +77,7 @@ static void dropped(void)
     struct pf_measured *measured = pf_measured_new();
     add(measured, 0, 0, 7);
     add(measured, 1, 0, 0);
-    uint32_t anew = pf_experiment_series_anew(experiment, experiment->series[0].context, 0, &error);
+    uint32_t anew = pf_experiment_series(experiment, experiment->series[0].context, 0, true, &error);
     add(measured, anew, 0, 8);
     pf_measured_finish(measured, experiment, NULL, &error);
     ok(measured->runs[0].end == 0 && measured->runs[anew].end == pf_store_size(measured->store) &&

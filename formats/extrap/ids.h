@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef PF_EXTRAP_JSON_IDS_H
-#define PF_EXTRAP_JSON_IDS_H
+#ifndef PF_EXTRAP_IDS_H
+#define PF_EXTRAP_IDS_H
 
 #include <stdlib.h>
 
