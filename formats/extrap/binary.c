@@ -544,7 +544,7 @@ static void binary_probe(struct pf_probe *probe, struct pf_verdict *verdict)
 const struct pf_driver pf_extrap_binary_driver = {
     .name = "extrap-3",
     .title = "Extra-P 3.0 experiment",
-    .version = 2,
+    .version = 3,
     .probe = binary_probe,
     .kit = &(const struct pf_stored_format){read_file, PF_STUDY_HEAD, true},
     PF_STORED,

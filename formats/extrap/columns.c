@@ -3,6 +3,8 @@
 
 #include <stdlib.h>
 
+#include "formats/extrap/models.h"
+
 /* The columns point and PARAMETERS, then `rest`. Returns how many columns there are. */
 static size_t fill(struct pf_column *columns, const struct pf_experiment *experiment,
                    const struct pf_column *rest, size_t n_rest)
@@ -34,28 +36,35 @@ enum { VALUE = 3, STATISTICS_METRIC = 1, MEAN = 3, MODEL_METRIC = 2 };
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 
-void pf_experiment_declare(struct pf_experiment_tables *tables, const struct pf_experiment_ops *ops,
-                           struct pf_profile *profile)
+void pf_experiment_declare(struct pf_experiment_tables *tables, bool models, struct pf_profile *profile)
 {
+    static const struct {
+        const char *name;
+        const struct pf_cursor_ops *ops;
+    } kinds[PF_EXPERIMENT_TABLES] = {[PF_VALUES_TABLE] = {"values", &pf_stored_rows},
+                                     [PF_STATISTICS_TABLE] = {"statistics", &pf_stored_rows},
+                                     [PF_SCALING_TABLE] = {"scaling", &pf_experiment_scaling.ops},
+                                     [PF_MODELS_TABLE] = {"models", &pf_models_cursor.ops},
+                                     [PF_CELLS_TABLE] = {"cells", &pf_stored_rows},
+                                     [PF_TOTALS_TABLE] = {"totals", &pf_stored_rows}};
     /* Other points are passed over without their numbers being read: far less than measuring all rows. */
-    const struct pf_table common = {.stage = PF_MODELLED, .flags = PF_SEEKS_CONTEXT | PF_SEEKS_PARTITION};
-    static const char *const names[] = {"values", "statistics", "scaling", "models", "cells", "totals"};
-    const struct pf_cursor_ops *all[] = {ops->values, ops->statistics, &pf_experiment_scaling,
-                                         ops->models, ops->cells,      ops->cells};
-    for (int i = 0; i < PF_EXPERIMENT_TABLES; i++) {
-        tables->tables[i] = common;
-        tables->tables[i].name = names[i];
-        tables->tables[i].ops = all[i];
-        tables->tables[i].user = i;
-    }
+    for (int i = 0; i < PF_EXPERIMENT_TABLES; i++)
+        tables->tables[i] = (struct pf_table){.name = kinds[i].name,
+                                              .ops = kinds[i].ops,
+                                              .user = i,
+                                              .stage = PF_MODELLED,
+                                              .flags = PF_SEEKS_CONTEXT | PF_SEEKS_PARTITION};
     tables->tables[PF_SCALING_TABLE].flags = PF_ONLY_IN_METRICS;
     if (tables->threads) {
         tables->tables[PF_SCALING_TOTAL_TABLE] = tables->tables[PF_SCALING_TABLE];
         tables->tables[PF_SCALING_TOTAL_TABLE].name = "scaling_total";
         tables->tables[PF_SCALING_TOTAL_TABLE].user = PF_SCALING_TOTAL_TABLE;
     }
+    profile->partitions.singular = "point";
+    profile->partitions.plural = "points";
+    profile->partitions.fields_stage = PF_PARTITIONED;
     profile->tables = tables->tables;
-    profile->n_tables = ops->models || tables->threads ? PF_CELLS_TABLE : PF_MODELS_TABLE;
+    profile->n_tables = models || tables->threads ? PF_CELLS_TABLE : PF_MODELS_TABLE;
     profile->cells = &tables->tables[PF_CELLS_TABLE];
 }
 

@@ -4,6 +4,7 @@
 
 #include "formats/extrap/experiment.h"
 #include "formats/extrap/summary.h"
+#include "formats/kit/numbered.h"
 
 /*
  * The tables of an experiment that all formats share. Both of the first have a column a parameter (filled by the
@@ -42,14 +43,8 @@ struct pf_experiment_tables {
     struct pf_table tables[PF_EXPERIMENT_TABLES];
 };
 
-/* How a format walks them; models NULL: it has none. */
-struct pf_experiment_ops {
-    const struct pf_cursor_ops *values, *statistics, *cells, *models;
-};
-
-/* Makes the tables the profile's. They have no columns yet. */
-void pf_experiment_declare(struct pf_experiment_tables *tables, const struct pf_experiment_ops *ops,
-                           struct pf_profile *profile);
+/* Makes the tables the profile's, which has points. models: there is such a table. They have no columns yet. */
+void pf_experiment_declare(struct pf_experiment_tables *tables, bool models, struct pf_profile *profile);
 
 /*
  * Gives the tables their columns: for the parameters and metrics that the experiment has and the points that the
@@ -81,7 +76,10 @@ static inline struct pf_cell *pf_thread_cell(struct pf_cell *cells, unsigned par
 void pf_statistics_cells(struct pf_cell *cells, unsigned parameters, uint32_t point,
                          const struct pf_series *series, const struct pf_statistics *statistics);
 
-/* Walks scaling and scaling_total, whatever the format: over cells and totals. (scaling.c) */
-extern const struct pf_cursor_ops pf_experiment_scaling;
+/* Walks values, statistics, cells and totals. (stored_rows.c) */
+extern const struct pf_cursor_ops pf_stored_rows;
+
+/* Walks scaling and scaling_total: over cells and totals. (scaling.c) */
+extern const struct pf_numbered pf_experiment_scaling;
 
 #endif

@@ -15,11 +15,13 @@
 struct pf_cubedir {
     struct pf_pointstudy points; /* first */
 
-    /* How series are reduced, from PF_MODELLED on (cubedir_merge.c). */
+    /* How series are reduced, from PF_MODELLED on. */
     bool *inclusive; /* of each metric */
     size_t room_inclusive;
-    uint32_t *into;         /* the series that each one is merged into: itself, or PF_NO_SERIES: dropped */
-    uint32_t *first, *next; /* the series merged into one; PF_NO_SERIES: no more */
+    struct pf_merge {
+        uint32_t into;        /* the series that this one is merged into: itself, or PF_NO_SERIES: dropped */
+        uint32_t first, next; /* the series merged into this one; beside this one. PF_NO_SERIES: no more */
+    } * merged;               /* of each series */
 
     struct pf_column statistics[PF_PARAMETERS_MAX + 11]; /* scaling, then the common ones */
 };
@@ -30,12 +32,7 @@ struct pf_cubedir {
 int pf_cubedir_read(struct pf_profile *profile, struct pf_study *study, const char *path, uint32_t point,
                     struct pf_pass *pass, struct pf_error *error);
 
-/* Finds which series are merged into which, once all are there. (cubedir_merge.c) */
-int pf_cubedir_merge(struct pf_cubedir *cubedir, const struct pf_study *study, struct pf_pass *pass,
-                     struct pf_error *error);
-void pf_cubedir_merge_free(struct pf_cubedir *cubedir);
-
 /* Walks statistics. (cubedir_statistics.c) */
-extern const struct pf_cursor_ops pf_cubedir_statistics;
+extern const struct pf_numbered pf_cubedir_statistics;
 
 #endif

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -22,59 +23,27 @@ struct reading {
 
 /* ---- names -------------------------------------------------------------------------------------- */
 
-/* Parents come first. Call paths of one parent in the same region become one. */
-static int map_contexts(struct reading *reading, struct pf_error *error)
+/* The experiment's metric of a side of one of the file, which is remembered to be inclusive. PF_NO_STRING: the study has failed. */
+static uint32_t map_metric(struct reading *reading, const struct pf_cube_metric *metric, int side)
 {
-    const struct pf_tree *tree = reading->cube.tree;
-    reading->contexts = malloc(((size_t)tree->count + 1) * sizeof *reading->contexts);
-    if (!reading->contexts)
-        return pf_fail_memory(error);
-    for (uint32_t p = 0; p < tree->count; p++) {
-        struct pf_cell name = pf_interned(tree->strings, tree->name[p]);
-        uint32_t parent = tree->parent[p];
-        if (parent != PF_NO_CONTEXT)
-            parent = reading->contexts[parent];
-        uint32_t context =
-            pf_experiment_callpath(reading->study->experiment, parent, name.text, name.size, error);
-        if (context == PF_NO_CONTEXT)
-            return -1;
-        reading->contexts[p] = context;
-    }
-    return 0;
-}
-
-/* The experiment's metric of a side of one of the file; PF_NO_STRING with *error filled. */
-static uint32_t map_metric(struct reading *reading, const struct pf_cube_metric *metric, int side,
-                           struct pf_error *error)
-{
-    static const char suffix[] = " (inc)";
-    size_t size = strlen(metric->name);
-    char *name = malloc(size + sizeof suffix);
-    uint32_t number = PF_NO_STRING;
-    if (!name) {
-        pf_fail_memory(error);
+    struct pf_study *study = reading->study;
+    struct pf_cubedir *cubedir = reading->cubedir;
+    char *name = NULL;
+    int size = asprintf(&name, "%s%s", metric->name, side == INCLUSIVE ? " (inc)" : "");
+    if (size < 0) {
+        pf_study_check(study, pf_fail_memory(study->error));
         return PF_NO_STRING;
     }
-    memcpy(name, metric->name, size);
-    memcpy(name + size, suffix, sizeof suffix);
-    if (side == INCLUSIVE)
-        size += sizeof suffix - 1;
-    number = pf_experiment_metric(reading->study->experiment, name, size, error);
+    uint32_t number = pf_study_metric(study, name, (size_t)size);
     free(name);
-    if (number == PF_NO_STRING ||
-        pf_experiment_unit(reading->study->experiment, number, metric->unit, strlen(metric->unit), error))
+    if (study->failed ||
+        !pf_study_check(study, pf_experiment_unit(study->experiment, number, metric->unit,
+                                                  strlen(metric->unit), study->error)) ||
+        !pf_study_check(study, pf_array_reach(&cubedir->inclusive, &cubedir->room_inclusive, number,
+                                              sizeof *cubedir->inclusive, study->error)))
         return PF_NO_STRING;
+    cubedir->inclusive[number] = side == INCLUSIVE;
     return number;
-}
-
-/* Remembers which of the experiment's metrics are inclusive. */
-static int mark_side(struct pf_cubedir *cubedir, uint32_t metric, int side, struct pf_error *error)
-{
-    if (pf_array_reach(&cubedir->inclusive, &cubedir->room_inclusive, metric, sizeof *cubedir->inclusive,
-                       error))
-        return -1;
-    cubedir->inclusive[metric] = side == INCLUSIVE;
-    return 0;
 }
 
 /* ---- values ------------------------------------------------------------------------------------- */
@@ -119,8 +88,8 @@ static int add_side(struct reading *reading, const struct pf_cube_metric *metric
                     struct pf_error *error)
 {
     const struct pf_cube *cube = &reading->cube;
-    uint32_t number = map_metric(reading, metric, side, error);
-    if (number == PF_NO_STRING || mark_side(reading->cubedir, number, side, error))
+    uint32_t number = map_metric(reading, metric, side);
+    if (number == PF_NO_STRING)
         return -1;
     for (uint32_t p = 0; p < cube->tree->count; p++) {
         const union pf_cube_number *values;
@@ -131,8 +100,7 @@ static int add_side(struct reading *reading, const struct pf_cube_metric *metric
             return -1;
         if (!got)
             continue;
-        uint32_t series =
-            pf_experiment_series(reading->study->experiment, reading->contexts[p], number, false, error);
+        uint32_t series = pf_study_series(reading->study, reading->contexts[p], number, false, 0, -1);
         if (series == PF_NO_SERIES || add_group(reading, metric->type.kind, series, values, error))
             return -1;
     }
@@ -171,10 +139,10 @@ static int take_cube(struct reading *reading, struct pf_input *input, const char
                            "%.150s is damaged: see its own warnings", path);
     if (cube->broken)
         return 0;
-    return pf_cube_sums_init(&reading->sums, cube, true, error) || map_contexts(reading, error) ||
-                   add_metrics(reading, error)
-               ? -1
-               : 0;
+    reading->contexts = pf_study_contexts(reading->study, cube->tree);
+    if (!reading->contexts || pf_cube_sums_init(&reading->sums, cube, true, error))
+        return -1;
+    return add_metrics(reading, error);
 }
 
 int pf_cubedir_read(struct pf_profile *profile, struct pf_study *study, const char *path, uint32_t point,

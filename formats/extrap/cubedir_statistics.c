@@ -16,11 +16,7 @@ enum { WEAK, WEAK_THREADED, STRONG, SCALINGS };
 static const char *const scalings[SCALINGS] = {"weak", "weak_threaded", "strong"};
 
 struct statistics {
-    const struct pf_cubedir *cubedir;
     const struct pf_study *study;
-    const struct pf_experiment *experiment;
-    struct pf_restriction only;
-    unsigned parameters;
     struct pf_records records;
     struct pf_summary summaries[SCALINGS];
     double sum;      /* of the group being read */
@@ -28,14 +24,8 @@ struct statistics {
     bool any;        /* value of it is not zero */
     uint64_t groups; /* of the point being read */
 
-    uint32_t series, point, scaling; /* of the next row */
-    uint32_t ready;                  /* the series whose statistics these are, or PF_NO_SERIES */
-    struct pf_statistics *of;        /* SCALINGS a point; count 0: none */
-};
-
-/* A saved position; in the byte order of the machine, as the whole cache is. */
-struct position {
-    uint32_t series, point, scaling;
+    uint32_t ready;            /* the series whose statistics these are, or PF_NO_SERIES */
+    struct pf_statistics of[]; /* SCALINGS a point; count 0: none */
 };
 
 /* ---- groups ------------------------------------------------------------------------------------- */
@@ -131,7 +121,7 @@ static int add_series(struct statistics *statistics, uint32_t series, struct pf_
     records->at = run->start;
     records->end = run->end;
     while ((got = pf_records_peek(records, &record, &numbers, error)) > 0) {
-        if (record.point >= statistics->experiment->n_points)
+        if (record.point >= statistics->study->experiment->n_points)
             return pf_position_refuse(error);
         if (record.point != point && end_point(statistics, point, error))
             return -1;
@@ -144,15 +134,15 @@ static int add_series(struct statistics *statistics, uint32_t series, struct pf_
 }
 
 /* The statistics of a series and of all that is merged into it. */
-static int make_ready(struct statistics *statistics, uint32_t series, struct pf_error *error)
+static int make_ready(struct statistics *statistics, const struct pf_merge *merged, uint32_t series,
+                      struct pf_error *error)
 {
-    size_t n = statistics->experiment->n_points * SCALINGS;
+    size_t n = statistics->study->experiment->n_points * SCALINGS;
     statistics->ready = PF_NO_SERIES;
     memset(statistics->of, 0, n * sizeof *statistics->of);
     if (add_series(statistics, series, error))
         return -1;
-    uint32_t more = statistics->cubedir->first[series];
-    for (; more != PF_NO_SERIES; more = statistics->cubedir->next[more])
+    for (uint32_t more = merged[series].first; more != PF_NO_SERIES; more = merged[more].next)
         if (add_series(statistics, more, error))
             return -1;
     statistics->ready = series;
@@ -161,140 +151,86 @@ static int make_ready(struct statistics *statistics, uint32_t series, struct pf_
 
 /* ---- the cursor --------------------------------------------------------------------------------- */
 
-static bool series_matches(const struct statistics *statistics, uint32_t series)
+/* A row's number is made of its series, point and scaling. */
+static const struct pf_experiment *experiment_of(const struct pf_cursor *cursor)
 {
-    const struct pf_restriction *only = &statistics->only;
-    const struct pf_series *at = &statistics->experiment->series[series];
-    return statistics->cubedir->into[series] == series &&
-           (only->context < 0 || at->context == only->context) &&
-           (only->metric < 0 || at->metric == only->metric);
+    return ((const struct pf_stored *)cursor->profile->state)->study->experiment;
 }
 
-/* The series from this one on, in the order in which they are walked. */
-static uint32_t series_after(const struct statistics *statistics, uint32_t series)
+static uint64_t first_number(const struct pf_cursor *cursor, uint32_t series)
 {
-    if (statistics->only.context >= 0)
-        return statistics->experiment->series[series].next;
-    return series + 1 < statistics->experiment->n_series ? series + 1 : PF_NO_SERIES;
+    return series == PF_NO_SERIES ? PF_NO_NUMBER : series * experiment_of(cursor)->n_points * SCALINGS;
 }
 
-static uint32_t first_series(const struct statistics *statistics)
+static int begin(const struct pf_cursor *cursor, struct pf_numbers *numbers, struct pf_error *error)
 {
-    int64_t context = statistics->only.context;
-    if (context >= 0)
-        return context < UINT32_MAX ? pf_experiment_first_series(statistics->experiment, (uint32_t)context)
-                                    : PF_NO_SERIES;
-    return statistics->experiment->n_series ? 0 : PF_NO_SERIES;
-}
-
-static int statistics_open(struct pf_cursor *cursor, struct pf_error *error)
-{
-    const struct pf_cubedir *cubedir = cursor->profile->state;
-    struct statistics *statistics = cursor->state = calloc(1, sizeof *statistics);
+    const struct pf_stored *stored = cursor->profile->state;
+    const struct pf_experiment *experiment = experiment_of(cursor);
+    size_t points = experiment->n_points * SCALINGS;
+    struct statistics *statistics = numbers->own =
+        calloc(1, sizeof *statistics + points * sizeof *statistics->of);
     if (!statistics)
         return pf_fail_memory(error);
-    const struct pf_study *study = cubedir->points.stored.study;
-    statistics->cubedir = cubedir;
-    statistics->study = study;
-    statistics->experiment = study->experiment;
-    statistics->only = cursor->only;
-    statistics->parameters = cubedir->points.stored.tables.parameters;
+    statistics->study = stored->study;
+    statistics->records = pf_records_of(stored->study->measured->store, 0, 0);
     statistics->ready = PF_NO_SERIES;
-    pf_records_open(&statistics->records, study->measured->store, 0, 0);
-    statistics->of = calloc(study->experiment->n_points * SCALINGS + 1, sizeof *statistics->of);
-    statistics->series = first_series(statistics);
-    return statistics->of ? 0 : pf_fail_memory(error);
+    numbers->end = experiment->n_series * points;
+    if (cursor->only.context >= 0)
+        numbers->next =
+            first_number(cursor, pf_experiment_first_series(experiment, (uint32_t)cursor->only.context));
+    return 0;
 }
 
-static void statistics_close(struct pf_cursor *cursor)
+static bool series_matches(const struct pf_cursor *cursor, uint32_t series)
 {
-    struct statistics *statistics = cursor->state;
+    const struct pf_cubedir *cubedir = cursor->profile->state;
+    const struct pf_series *at = &experiment_of(cursor)->series[series];
+    return cubedir->merged[series].into == series && pf_wanted(cursor->only.context, at->context) &&
+           pf_wanted(cursor->only.metric, at->metric);
+}
+
+static uint64_t after(const struct pf_cursor *cursor, uint64_t number)
+{
+    const struct pf_experiment *experiment = experiment_of(cursor);
+    uint32_t series = (uint32_t)(number / (experiment->n_points * SCALINGS));
+    bool last = (number + 1) % (experiment->n_points * SCALINGS) == 0;
+    if (!last && series_matches(cursor, series))
+        return number + 1;
+    return first_number(cursor, cursor->only.context < 0 ? series + 1 : experiment->series[series].next);
+}
+
+static int row(const struct pf_cursor *cursor, void *own, uint64_t number, struct pf_cell *cells,
+               struct pf_error *error)
+{
+    const struct pf_cubedir *cubedir = cursor->profile->state;
+    const struct pf_experiment *experiment = experiment_of(cursor);
+    struct statistics *statistics = own;
+    size_t at = number % (experiment->n_points * SCALINGS);
+    uint32_t series = (uint32_t)(number / (experiment->n_points * SCALINGS)),
+             point = (uint32_t)(at / SCALINGS);
+    const char *scaling = scalings[at % SCALINGS];
+    if (!series_matches(cursor, series) || !pf_wanted(cursor->only.partition, point))
+        return 0;
+    if (statistics->ready != series && make_ready(statistics, cubedir->merged, series, error))
+        return -1;
+    if (!statistics->of[at].count)
+        return 0;
+    cells[0] = pf_plain(scaling, strlen(scaling));
+    pf_statistics_cells(cells + 1, cubedir->points.stored.tables.parameters, point,
+                        &experiment->series[series], &statistics->of[at]);
+    return 1;
+}
+
+static void free_statistics(void *own)
+{
+    struct statistics *statistics = own;
     if (!statistics)
         return;
-    pf_records_close(&statistics->records);
+    pf_store_window_free(&statistics->records.window);
     for (int s = 0; s < SCALINGS; s++)
         pf_summary_free(&statistics->summaries[s]);
-    free(statistics->of);
     free(statistics);
 }
 
-static void fill_cells(const struct statistics *statistics, struct pf_cell *cells)
-{
-    const struct pf_statistics *found =
-        &statistics->of[(size_t)statistics->point * SCALINGS + statistics->scaling];
-    const char *scaling = scalings[statistics->scaling];
-    cells[0] = pf_plain(scaling, strlen(scaling));
-    pf_statistics_cells(cells + 1, statistics->parameters, statistics->point,
-                        &statistics->experiment->series[statistics->series], found);
-}
-
-/* To the next row, or behind the series' last one. */
-static void go_on(struct statistics *statistics)
-{
-    if (++statistics->scaling == SCALINGS) {
-        statistics->scaling = 0;
-        statistics->point++;
-    }
-}
-
-static int statistics_next(struct pf_cursor *cursor, struct pf_cell *cells, struct pf_error *error)
-{
-    struct statistics *statistics = cursor->state;
-    const struct pf_experiment *experiment = statistics->experiment;
-    while (statistics->series != PF_NO_SERIES) {
-        uint32_t series = statistics->series;
-        bool matches = series_matches(statistics, series);
-        if (matches && statistics->ready != series && make_ready(statistics, series, error))
-            return -1;
-        for (; matches && statistics->point < experiment->n_points; go_on(statistics)) {
-            bool wanted = statistics->only.partition < 0 || statistics->only.partition == statistics->point;
-            if (!wanted || !statistics->of[(size_t)statistics->point * SCALINGS].count)
-                continue;
-            fill_cells(statistics, cells);
-            go_on(statistics);
-            return 1;
-        }
-        statistics->series = series_after(statistics, series);
-        statistics->point = statistics->scaling = 0;
-    }
-    return 0;
-}
-
-static size_t statistics_save(const struct pf_cursor *cursor, void *blob, size_t room)
-{
-    const struct statistics *statistics = cursor->state;
-    struct position position = {statistics->series, statistics->point, statistics->scaling};
-    return pf_position_save(&position, sizeof position, blob, room);
-}
-
-static int statistics_restore(struct pf_cursor *cursor, const void *blob, size_t size, struct pf_error *error)
-{
-    struct statistics *statistics = cursor->state;
-    struct position position;
-    if (pf_position_restore(&position, sizeof position, blob, size, error))
-        return -1;
-    bool over = position.series == PF_NO_SERIES;
-    if (position.scaling >= SCALINGS || position.point > statistics->experiment->n_points ||
-        (!over && position.series >= statistics->experiment->n_series))
-        return pf_position_refuse(error);
-    statistics->series = position.series;
-    statistics->point = position.point;
-    statistics->scaling = position.scaling;
-    return 0;
-}
-
-static double statistics_progress(const struct pf_cursor *cursor)
-{
-    const struct statistics *statistics = cursor->state;
-    size_t n = statistics->experiment->n_series;
-    return statistics->series < n ? (double)statistics->series / (double)n : 1;
-}
-
-const struct pf_cursor_ops pf_cubedir_statistics = {
-    .open = statistics_open,
-    .next = statistics_next,
-    .save = statistics_save,
-    .restore = statistics_restore,
-    .close = statistics_close,
-    .progress = statistics_progress,
-};
+const struct pf_numbered pf_cubedir_statistics = {PF_NUMBERED, .begin = begin, .row = row, .after = after,
+                                                  .free = free_statistics};

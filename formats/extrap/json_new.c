@@ -130,7 +130,7 @@ static void json_probe(struct pf_probe *probe, struct pf_verdict *verdict)
 const struct pf_driver pf_extrap_json_driver = {
     .name = "extrap-json",
     .title = "Extra-P JSON file",
-    .version = 2,
+    .version = 3,
     .probe = json_probe,
     .kit = &(const struct pf_stored_format){read_file, PF_STUDY_HEAD, false},
     PF_STORED,

@@ -325,7 +325,7 @@ static void json_lines_probe(struct pf_probe *probe, struct pf_verdict *verdict)
 const struct pf_driver pf_extrap_talpas_driver = {
     .name = "extrap-talpas",
     .title = "Extra-P TaLPas file",
-    .version = 2,
+    .version = 3,
     .probe = talpas_probe,
     .kit = &(const struct pf_stored_format){read_talpas, PF_STUDY_HEAD, false},
     PF_STORED,
@@ -334,7 +334,7 @@ const struct pf_driver pf_extrap_talpas_driver = {
 const struct pf_driver pf_extrap_jsonl_driver = {
     .name = "extrap-jsonl",
     .title = "Extra-P JSON Lines file",
-    .version = 2,
+    .version = 3,
     .probe = json_lines_probe,
     .kit = &(const struct pf_stored_format){read_json_lines, PF_STUDY_HEAD, false},
     PF_STORED,

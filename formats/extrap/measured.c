@@ -7,10 +7,6 @@
 
 #include "formats/kit/sorter.h"
 
-/* A record in front of a buffer that is read anew. */
-enum { BUFFER = 64 * 1024 };
-_Static_assert(BUFFER > sizeof(((struct pf_measured *)0)->open), "a record fits into a buffer");
-
 /* How often a pass over records says so. */
 #define STEP_BYTES ((uint64_t)1 << 20)
 
@@ -102,42 +98,6 @@ void pf_measured_repetitions(struct pf_measured *measured, int64_t repetitions)
 
 /* ---- reading ------------------------------------------------------------------------------------ */
 
-void pf_records_open(struct pf_records *records, const struct pf_store *store, uint64_t at, uint64_t end)
-{
-    *records = (struct pf_records){
-        .store = store, .memory = pf_store_memory(store), .at = at, .end = end, .base = UINT64_MAX};
-}
-
-void pf_records_close(struct pf_records *records)
-{
-    free(records->buffer);
-    records->buffer = NULL;
-}
-
-/* Has `size` bytes at records->at in the buffer. */
-static int fill(struct pf_records *records, size_t size, struct pf_error *error)
-{
-    if (records->at >= records->base && records->at - records->base + size <= records->have)
-        return 0;
-    if (!records->buffer && !(records->buffer = malloc(BUFFER)))
-        return pf_fail_memory(error);
-    uint64_t left = pf_store_size(records->store) - records->at;
-    records->base = records->at;
-    records->have = left < BUFFER ? (size_t)left : BUFFER;
-    if (pf_store_read(records->store, records->base, records->buffer, records->have, error) < 0) {
-        records->have = 0;
-        return -1;
-    }
-    return 0;
-}
-
-static const unsigned char *bytes_at(struct pf_records *records, size_t size, struct pf_error *error)
-{
-    if (records->memory)
-        return records->memory + records->at;
-    return fill(records, size, error) < 0 ? NULL : records->buffer + (records->at - records->base);
-}
-
 static int no_record(struct pf_error *error)
 {
     pf_fail(error, EINVAL, "there is no record at this position");
@@ -151,13 +111,13 @@ int pf_records_peek(struct pf_records *records, struct pf_record *record, const 
         return 0;
     if (records->at % sizeof(double) || records->end - records->at < sizeof *record)
         return no_record(error);
-    const unsigned char *bytes = bytes_at(records, sizeof *record, error);
+    const unsigned char *bytes = pf_store_at(&records->window, records->at, sizeof *record, error);
     if (!bytes)
         return -1;
     memcpy(record, bytes, sizeof *record);
     if (record->values > PF_RECORD_VALUES || pf_record_size(record) > records->end - records->at)
         return no_record(error);
-    bytes = bytes_at(records, pf_record_size(record), error);
+    bytes = pf_store_at(&records->window, records->at, pf_record_size(record), error);
     if (!bytes)
         return -1;
     *numbers = (const double *)(const void *)(bytes + sizeof *record);
@@ -166,26 +126,20 @@ int pf_records_peek(struct pf_records *records, struct pf_record *record, const 
 
 /* ---- finishing ---------------------------------------------------------------------------------- */
 
-/* What is known of the series that the walk is in. */
-struct tally {
-    uint32_t series;
-    uint64_t points;  /* different ones */
-    uint64_t doubled; /* measurements of a point that has one */
-};
-
-static void end_series(const struct tally *tally, struct pf_experiment *experiment)
+/* doubled: measurements of a point that has one. */
+static void end_series(const struct pf_measured *measured, uint32_t series, uint64_t doubled,
+                       struct pf_experiment *experiment)
 {
-    if (tally->series == PF_NO_SERIES)
+    if (series == PF_NO_SERIES)
         return;
-    if (tally->doubled)
+    if (doubled)
         pf_experiment_note_series(
-            experiment, PF_REPEATED_SERIES, tally->series,
+            experiment, PF_REPEATED_SERIES, series,
             "%ju further measurements of points that have one, served as further repetitions",
-            (uintmax_t)tally->doubled);
-    if (tally->points != experiment->n_points)
-        pf_experiment_note_series(experiment, PF_INCOMPLETE_SERIES, tally->series,
-                                  "data for %ju of %zu points", (uintmax_t)tally->points,
-                                  experiment->n_points);
+            (uintmax_t)doubled);
+    if (measured->runs[series].points != experiment->n_points)
+        pf_experiment_note_series(experiment, PF_INCOMPLETE_SERIES, series, "data for %ju of %zu points",
+                                  (uintmax_t)measured->runs[series].points, experiment->n_points);
 }
 
 static int step(struct pf_pass *pass, uint64_t done, uint64_t total, uint64_t *next, struct pf_error *error)
@@ -200,31 +154,31 @@ static int step(struct pf_pass *pass, uint64_t done, uint64_t total, uint64_t *n
 static int index_runs(struct pf_measured *measured, struct pf_experiment *experiment, struct pf_pass *pass,
                       struct pf_error *error)
 {
-    struct pf_records records;
+    struct pf_records records = pf_records_of(measured->store, 0, pf_store_size(measured->store));
     struct pf_record record;
-    struct tally tally = {.series = PF_NO_SERIES};
     const double *numbers;
-    uint64_t key = UINT64_MAX, size = pf_store_size(measured->store), said = 0;
+    uint32_t series = PF_NO_SERIES;
+    uint64_t key = UINT64_MAX, doubled = 0, said = 0;
     int got;
-    pf_records_open(&records, measured->store, 0, size);
     while ((got = pf_records_peek(&records, &record, &numbers, error)) > 0) {
         struct pf_run *run = &measured->runs[record.series];
-        if (record.series != tally.series) {
-            end_series(&tally, experiment);
-            tally = (struct tally){.series = record.series};
+        if (record.series != series) {
+            end_series(measured, series, doubled, experiment);
+            series = record.series;
+            doubled = 0;
             run->start = records.at;
         }
         bool same = pf_record_key(&record) == key;
-        tally.points += !same;
-        tally.doubled += same && record.flags & PF_RECORD_STARTS;
+        run->points += !same;
+        doubled += same && record.flags & PF_RECORD_STARTS;
         key = pf_record_key(&record);
         records.at += pf_record_size(&record);
         run->end = records.at;
-        if ((got = step(pass, records.at, size, &said, error)) < 0)
+        if ((got = step(pass, records.at, records.end, &said, error)) < 0)
             break;
     }
-    pf_records_close(&records);
-    end_series(&tally, experiment);
+    pf_store_window_free(&records.window);
+    end_series(measured, series, doubled, experiment);
     return got;
 }
 
@@ -246,12 +200,11 @@ enum { KEY, OFFSET, SIZE, WORDS };
 static int sort_records(struct pf_measured *measured, const struct pf_experiment *experiment,
                         struct pf_sorter *sorter, struct pf_pass *pass, struct pf_error *error)
 {
-    struct pf_records records;
+    struct pf_records records = pf_records_of(measured->store, 0, pf_store_size(measured->store));
     struct pf_record record;
     const double *numbers;
     uint64_t said = 0;
     int got;
-    pf_records_open(&records, measured->store, 0, pf_store_size(measured->store));
     while ((got = pf_records_peek(&records, &record, &numbers, error)) > 0) {
         uint64_t words[WORDS] = {pf_record_key(&record), records.at, pf_record_size(&record)};
         if ((!experiment->series[record.series].dropped && pf_sorter_add(sorter, words, error) < 0) ||
@@ -261,7 +214,7 @@ static int sort_records(struct pf_measured *measured, const struct pf_experiment
             break;
         records.at += words[SIZE];
     }
-    pf_records_close(&records);
+    pf_store_window_free(&records.window);
     return got < 0 ? -1 : pf_sorter_finish(sorter, error);
 }
 

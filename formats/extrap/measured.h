@@ -12,8 +12,7 @@
 
 /*
  * What was measured, of formats that have it in any order or packed: collected in the pass over the file,
- * sorted by series and point, and held in a store, which spills. (Text files, where the data of a series stand
- * together, are read in place instead.) A composite of several files collects here as well.
+ * sorted by series and point, and held in a store, which spills. A composite of several files collects here as well.
  *
  * The unit is a record: some values of one (series, point), or the figures that the file has instead or beside
  * them. A measurement is one or more records behind each other.
@@ -39,6 +38,7 @@ enum { PF_RECORD_VALUES = 1024 };
 /* Where the records of a series are. */
 struct pf_run {
     uint64_t start, end;
+    uint64_t points; /* different ones that they are of */
 };
 
 struct pf_measured {
@@ -102,19 +102,16 @@ int pf_measured_finish(struct pf_measured *measured, struct pf_experiment *exper
 
 /* ---- reading ------------------------------------------------------------------------------------ */
 
-/* Reads records one after the other. */
+/* Reads records one after the other. Given a store and where to read, it is ready. */
 struct pf_records {
-    const struct pf_store *store;
-    const unsigned char *memory; /* the whole store, or NULL */
-    unsigned char *buffer;       /* owned */
-    uint64_t base;               /* of the buffer in the store */
-    size_t have;
+    struct pf_store_window window;
     uint64_t at, end; /* next record; where to stop */
 };
 
-/* Where the next records come from. */
-void pf_records_open(struct pf_records *records, const struct pf_store *store, uint64_t at, uint64_t end);
-void pf_records_close(struct pf_records *records);
+static inline struct pf_records pf_records_of(const struct pf_store *store, uint64_t at, uint64_t end)
+{
+    return (struct pf_records){.window = {.store = store}, .at = at, .end = end};
+}
 
 /*
  * The record at records->at, and its numbers, aligned and good until the next call. Does not move on: add

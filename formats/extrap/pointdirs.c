@@ -2,12 +2,10 @@
 #include "formats/extrap/pointdirs.h"
 
 #include <dirent.h>
-#include <fcntl.h>
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
-#include "formats/input/source.h"
 #include "formats/kit/array.h"
 #include "formats/kit/parse.h"
 
@@ -57,17 +55,69 @@ const char *pf_pointdir_parse(const char *name, struct pf_pointdir *point)
     return point->count ? NULL : "has no parameters";
 }
 
+/* ---- lists of names ------------------------------------------------------------------------------ */
+
+static void free_names(struct pf_pointdir_names *names)
+{
+    for (size_t i = 0; i < names->count; i++)
+        free(names->at[i]);
+    free(names->at);
+    *names = (struct pf_pointdir_names){0};
+}
+
+/* A folder being listed. */
+struct listing {
+    struct pf_pointdir_names *names;
+    const char *suffix; /* of the files that are wanted; NULL: folders are */
+    struct pf_error *error;
+    bool failed; /* out of memory */
+};
+
+static bool is_file(const char *name, const char *suffix)
+{
+    size_t size = strlen(name), end = strlen(suffix);
+    return *name != '.' && size > end && !strcmp(name + size - end, suffix);
+}
+
+static int take_name(void *arg, const char *name, unsigned char type)
+{
+    struct listing *listing = arg;
+    struct pf_pointdir_names *names = listing->names;
+    (void)type;
+    if (*name == '.' || (listing->suffix && !is_file(name, listing->suffix)))
+        return 0;
+    listing->failed =
+        pf_array_room(&names->at, &names->room, names->count, sizeof *names->at, listing->error) != 0;
+    if (listing->failed)
+        return 1;
+    names->at[names->count] = strdup(name);
+    listing->failed = !names->at[names->count] && pf_fail_memory(listing->error);
+    names->count += !listing->failed;
+    return listing->failed;
+}
+
+static int by_text(const void *left, const void *right)
+{
+    const char *a, *b;
+    memcpy(&a, left, sizeof a);
+    memcpy(&b, right, sizeof b);
+    return strcmp(a, b);
+}
+
 /* ---- all of a folder ----------------------------------------------------------------------------- */
 
-int pf_pointdirs_add(struct pf_pointdirs *dirs, const char *name, struct pf_error *error)
+struct pf_pointdir_entry *pf_pointdirs_add(struct pf_pointdirs *dirs, const char *name,
+                                           struct pf_error *error)
 {
     if (pf_array_room(&dirs->entries, &dirs->room, dirs->count, sizeof *dirs->entries, error))
-        return -1;
+        return NULL;
     char *copy = strdup(name);
-    if (!copy)
-        return pf_fail_memory(error);
-    dirs->entries[dirs->count++] = (struct pf_pointdir_entry){.name = copy};
-    return 0;
+    if (!copy) {
+        pf_fail_memory(error);
+        return NULL;
+    }
+    dirs->entries[dirs->count] = (struct pf_pointdir_entry){.name = copy};
+    return &dirs->entries[dirs->count++];
 }
 
 static int by_name(const void *left, const void *right)
@@ -87,14 +137,6 @@ static int by_point(const void *left, const void *right)
     return strcmp(a->name, b->name);
 }
 
-static int take_parameters(struct pf_pointdirs *dirs, const struct pf_pointdir *point, struct pf_error *error)
-{
-    for (unsigned i = 0; i < point->count; i++, dirs->parameters++)
-        if (!(dirs->names[i] = strndup(point->parameters[i].name, point->parameters[i].size)))
-            return pf_fail_memory(error);
-    return 0;
-}
-
 static bool has_same_parameters(const struct pf_pointdirs *dirs, const struct pf_pointdir *point)
 {
     bool same = point->count == dirs->parameters;
@@ -104,14 +146,16 @@ static bool has_same_parameters(const struct pf_pointdirs *dirs, const struct pf
     return same;
 }
 
+/* The first one that is a point tells the parameters. */
 static int take_entry(struct pf_pointdirs *dirs, struct pf_pointdir_entry *entry, struct pf_error *error)
 {
     struct pf_pointdir point;
     entry->problem = pf_pointdir_parse(entry->name, &point);
     if (entry->problem)
         return 0;
-    if (!dirs->parameters && take_parameters(dirs, &point, error))
-        return -1;
+    for (unsigned i = dirs->parameters; !dirs->points && i < point.count; i++, dirs->parameters++)
+        if (!(dirs->names[i] = strndup(point.parameters[i].name, point.parameters[i].size)))
+            return pf_fail_memory(error);
     if (!has_same_parameters(dirs, &point)) {
         entry->problem = "has other parameters than those before it";
         return 0;
@@ -138,27 +182,26 @@ static bool varies(const struct pf_pointdirs *dirs, unsigned parameter)
     return false;
 }
 
-static void drop_parameter(struct pf_pointdirs *dirs, unsigned parameter)
-{
-    free(dirs->names[parameter]);
-    dirs->parameters--;
-    memmove(&dirs->names[parameter], &dirs->names[parameter + 1],
-            (dirs->parameters - parameter) * sizeof *dirs->names);
-    for (size_t i = 0; i < dirs->count; i++) {
-        double *values = dirs->entries[i].values;
-        memmove(&values[parameter], &values[parameter + 1], (dirs->parameters - parameter) * sizeof *values);
-        values[dirs->parameters] = 0;
-    }
-}
-
+/* Leaves only the parameters that vary, unless none does. */
 static void drop_constants(struct pf_pointdirs *dirs)
 {
-    unsigned varying = 0;
+    bool keep[PF_PARAMETERS_MAX], any = false;
+    unsigned kept = 0;
     for (unsigned i = 0; i < dirs->parameters; i++)
-        varying += varies(dirs, i);
-    for (unsigned i = dirs->parameters; varying && i-- > 0;)
-        if (!varies(dirs, i))
-            drop_parameter(dirs, i);
+        any |= keep[i] = varies(dirs, i);
+    for (unsigned i = 0; any && i < dirs->parameters; i++) {
+        if (!keep[i]) {
+            free(dirs->names[i]);
+            continue;
+        }
+        dirs->names[kept] = dirs->names[i];
+        for (size_t e = 0; e < dirs->count; e++)
+            dirs->entries[e].values[kept] = dirs->entries[e].values[i];
+        kept++;
+    }
+    for (size_t e = 0; any && e < dirs->count; e++)
+        memset(&dirs->entries[e].values[kept], 0, (PF_PARAMETERS_MAX - kept) * sizeof(double));
+    dirs->parameters = any ? kept : dirs->parameters;
 }
 
 int pf_pointdirs_finish(struct pf_pointdirs *dirs, struct pf_error *error)
@@ -176,29 +219,56 @@ int pf_pointdirs_finish(struct pf_pointdirs *dirs, struct pf_error *error)
 
 void pf_pointdirs_free(struct pf_pointdirs *dirs)
 {
-    for (size_t i = 0; i < dirs->count; i++)
+    for (size_t i = 0; i < dirs->count; i++) {
         free(dirs->entries[i].name);
+        free_names(&dirs->entries[i].files);
+    }
     for (unsigned i = 0; i < dirs->parameters; i++)
         free(dirs->names[i]);
-    for (size_t i = 0; i < dirs->n_files; i++) {
-        free(dirs->files[i].folder);
-        free(dirs->files[i].name);
-    }
-    free(dirs->files);
     free(dirs->entries);
     *dirs = (struct pf_pointdirs){0};
+}
+
+/* A folder without such files, or one that cannot be looked into, is no point. */
+static int take_folder(struct pf_pointdirs *dirs, struct pf_source *source, const char *folder,
+                       const char *suffix, struct pf_error *error)
+{
+    struct pf_pointdir_names files = {0};
+    struct listing listing = {&files, suffix, error, false};
+    int result = pf_source_list_in(source, folder, take_name, &listing, error);
+    if (result && !listing.failed && (error->code == EACCES || error->code == ENOENT))
+        result = 0;
+    struct pf_pointdir_entry *entry =
+        result || listing.failed || !files.count ? NULL : pf_pointdirs_add(dirs, folder, error);
+    if (!entry) {
+        result = result || listing.failed || files.count ? -1 : 0;
+        free_names(&files);
+        return result;
+    }
+    qsort(files.at, files.count, sizeof *files.at, by_text);
+    entry->files = files;
+    dirs->files += files.count;
+    return 0;
+}
+
+int pf_pointdirs_list(struct pf_pointdirs *dirs, struct pf_source *source, const char *suffix,
+                      struct pf_error *error)
+{
+    struct pf_pointdir_names folders = {0};
+    struct listing listing = {&folders, NULL, error, false};
+    int result = pf_source_list_folders(source, take_name, &listing, error);
+    if (listing.failed)
+        result = -1;
+    for (size_t i = 0; i < folders.count && !result; i++)
+        result = take_folder(dirs, source, folders.at[i], suffix, error);
+    free_names(&folders);
+    return result ? -1 : pf_pointdirs_finish(dirs, error);
 }
 
 /* ---- probing ------------------------------------------------------------------------------------- */
 
 /* Entries of a folder that are looked at, and folders that are looked into. */
 enum { ENTRIES_MAX = 4096, FOLDERS_MAX = 64 };
-
-bool pf_pointdirs_is_file(const char *name, const char *suffix)
-{
-    size_t size = strlen(name), end = strlen(suffix);
-    return *name != '.' && size > end && !strcmp(name + size - end, suffix);
-}
 
 /* What a folder is looked through for. */
 struct look {
@@ -211,7 +281,7 @@ static int look_for_file(void *arg, const char *name, unsigned char type)
 {
     struct look *look = arg;
     (void)type;
-    look->found += pf_pointdirs_is_file(name, look->suffix);
+    look->found += is_file(name, look->suffix);
     return look->found || ++look->entries == ENTRIES_MAX;
 }
 

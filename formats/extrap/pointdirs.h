@@ -32,14 +32,16 @@ const char *pf_pointdir_parse(const char *name, struct pf_pointdir *point);
 
 /* ---- all of a folder ----------------------------------------------------------------------------- */
 
-struct pf_pointdir_entry {
-    char *name;                       /* of the folder; owned */
-    const char *problem;              /* why it is left out; NULL: it is a point, */
-    double values[PF_PARAMETERS_MAX]; /* of these coordinates, one a parameter that is left */
+struct pf_pointdir_names {
+    char **at; /* owned, and each of them */
+    size_t count, room;
 };
 
-struct pf_pointdir_file {
-    char *folder, *name; /* owned */
+struct pf_pointdir_entry {
+    char *name;                       /* of the folder; owned */
+    struct pf_pointdir_names files;   /* in it, sorted */
+    const char *problem;              /* why it is left out; NULL: it is a point, */
+    double values[PF_PARAMETERS_MAX]; /* of these coordinates, one a parameter that is left */
 };
 
 /*
@@ -53,32 +55,26 @@ struct pf_pointdirs {
     size_t count, room, points;     /* points: how many entries are */
     char *names[PF_PARAMETERS_MAX]; /* of parameters, owned */
     unsigned parameters;
-    struct pf_pointdir_file *files; /* once listed: by folder and name */
-    size_t n_files, files_room;
+    size_t files; /* of all folders */
 };
 
-/* Adds a folder by its name, copied. 0, or -1 with *error filled. */
-int pf_pointdirs_add(struct pf_pointdirs *dirs, const char *name, struct pf_error *error);
+/* Adds a folder by its name, copied. It is good until the next call; NULL with *error filled. */
+struct pf_pointdir_entry *pf_pointdirs_add(struct pf_pointdirs *dirs, const char *name,
+                                           struct pf_error *error);
 int pf_pointdirs_finish(struct pf_pointdirs *dirs, struct pf_error *error);
 void pf_pointdirs_free(struct pf_pointdirs *dirs);
 
 /*
  * All that is in a source: its folders that hold files whose names end so, and these. dirs: zeroed; finished then. 0, or
- * -1 with *error filled. (pointdirs_list.c)
+ * -1 with *error filled.
  */
 int pf_pointdirs_list(struct pf_pointdirs *dirs, struct pf_source *source, const char *suffix,
                       struct pf_error *error);
-
-/* The first file of a folder; the number of files if there is none. */
-size_t pf_pointdirs_first_file(const struct pf_pointdirs *dirs, const char *folder);
 
 /*
  * True if the directory has at least `least` folders that are named like points and hold a file whose name ends
  * so (".cubex"). For probing: looks at no more than a few thousand entries.
  */
 bool pf_pointdirs_probe(const struct pf_probe *probe, const char *suffix, unsigned least);
-
-/* True if a file of this name in a folder of points is one of those: it ends so and does not begin with a dot. */
-bool pf_pointdirs_is_file(const char *name, const char *suffix);
 
 #endif

@@ -29,7 +29,7 @@ void pf_pointstudy_probe(struct pf_probe *probe, const char *suffix, struct pf_v
  * key of info.txt under which the number of files stands.
  */
 int pf_pointstudy_open(struct pf_profile *profile, const char *suffix, const char *what,
-                       const struct pf_experiment_ops *ops, struct pf_error *error);
+                       struct pf_error *error);
 
 /* Reads all files, by point. NULL with *error filled; else to be freed with pf_study_free, or to be published. */
 struct pf_study *pf_pointstudy_read(struct pf_profile *profile, pf_pointstudy_file *read_file,

@@ -421,7 +421,7 @@ static void saved_probe(struct pf_probe *probe, struct pf_verdict *verdict)
 const struct pf_driver pf_extrap_saved_driver = {
     .name = "extrap-experiment",
     .title = "Extra-P experiment (.extra-p)",
-    .version = 3,
+    .version = 4,
     .probe = saved_probe,
     .kit = &(const struct pf_stored_format){read_file, WHOLE, true},
     PF_STORED,

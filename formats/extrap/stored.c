@@ -88,14 +88,7 @@ int pf_stored_open(struct pf_profile *profile, struct pf_error *error)
         return pf_fail_memory(error);
     if (pf_source_open(profile->source, NULL, &stored->input, error) < 0)
         return -1;
-    profile->partitions.singular = "point";
-    profile->partitions.plural = "points";
-    profile->partitions.fields_stage = PF_PARTITIONED;
-    struct pf_experiment_ops ops = {.values = &pf_stored_rows,
-                                    .statistics = &pf_stored_rows,
-                                    .cells = &pf_stored_rows,
-                                    .models = format->models ? &pf_models_cursor.ops : NULL};
-    pf_experiment_declare(&stored->tables, &ops, profile);
+    pf_experiment_declare(&stored->tables, format->models, profile);
     if (pf_input_size(stored->input) > format->whole) {
         profile->metrics_stage = PF_MODELLED;
         return read_head(profile, error);

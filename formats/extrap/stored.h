@@ -38,7 +38,4 @@ int pf_stored_load(struct pf_profile *profile, enum pf_stage stage, struct pf_pa
 void pf_stored_close(struct pf_profile *profile);
 #define PF_STORED .open = pf_stored_open, .load = pf_stored_load, .close = pf_stored_close
 
-/* Walks values, statistics and cells. (stored_rows.c) */
-extern const struct pf_cursor_ops pf_stored_rows;
-
 #endif

@@ -295,7 +295,7 @@ static int rows_open(struct pf_cursor *cursor, struct pf_error *error)
     rows->key = UINT64_MAX;
     rows->series = PF_NO_SERIES;
     restrict_metric(rows, by_value(cursor, rows));
-    pf_records_open(&rows->records, store, 0, pf_store_size(store));
+    rows->records = pf_records_of(store, 0, pf_store_size(store));
     if (rows->only.context < 0)
         return 0;
     rows->records.end = 0;
@@ -309,7 +309,7 @@ static void rows_close(struct pf_cursor *cursor)
     struct rows *rows = cursor->state;
     if (!rows)
         return;
-    pf_records_close(&rows->records);
+    pf_store_window_free(&rows->records.window);
     pf_summary_free(&rows->summary);
     free(rows);
     cursor->state = NULL;

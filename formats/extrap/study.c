@@ -82,6 +82,23 @@ uint32_t pf_study_callpath(struct pf_study *study, uint32_t parent, const char *
     return context;
 }
 
+/* Parents come first. */
+uint32_t *pf_study_contexts(struct pf_study *study, const struct pf_tree *tree)
+{
+    uint32_t *contexts = malloc(((size_t)tree->count + 1) * sizeof *contexts);
+    if (!contexts)
+        pf_study_check(study, pf_fail_memory(study->error));
+    for (uint32_t c = 0; c < tree->count && !study->failed; c++) {
+        struct pf_cell name = pf_interned(tree->strings, tree->name[c]);
+        uint32_t parent = tree->parent[c] == PF_NO_CONTEXT ? PF_NO_CONTEXT : contexts[tree->parent[c]];
+        contexts[c] = pf_study_callpath(study, parent, name.text, name.size);
+    }
+    if (!study->failed)
+        return contexts;
+    free(contexts);
+    return NULL;
+}
+
 /* ---- measurements ------------------------------------------------------------------------------- */
 
 uint32_t pf_study_series(struct pf_study *study, uint32_t context, uint32_t metric, bool anew, uint64_t line,

@@ -57,6 +57,8 @@ int pf_study_parameter(struct pf_study *study, const char *name, size_t size, ui
 /* As the functions of struct pf_experiment; PF_NO_STRING, _CONTEXT, _SERIES, _POINT: the study has failed. */
 uint32_t pf_study_metric(struct pf_study *study, const char *name, size_t size);
 uint32_t pf_study_callpath(struct pf_study *study, uint32_t parent, const char *path, size_t size);
+/* The contexts that a tree's are in the study, added by their names. Freed by the caller; NULL: the study has failed. */
+uint32_t *pf_study_contexts(struct pf_study *study, const struct pf_tree *tree);
 /* The place is where the series is first told of. */
 uint32_t pf_study_series(struct pf_study *study, uint32_t context, uint32_t metric, bool anew, uint64_t line,
                          int64_t offset);

@@ -434,7 +434,7 @@ static void read_file(struct pf_study *study)
 const struct pf_driver pf_extrap_text_driver = {
     .name = "extrap-text",
     .title = "Extra-P text file",
-    .version = 4,
+    .version = 5,
     .probe = text_probe,
     .kit = &(const struct pf_stored_format){read_file, PF_STUDY_HEAD, false},
     PF_STORED,

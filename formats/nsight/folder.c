@@ -58,29 +58,9 @@ static int add_value(struct reading *reading, uint32_t context, size_t metric, i
     return pf_measured_add(reading->study->measured, (double)value, error);
 }
 
-/* The context of the experiment that each of the export's becomes: parents come first. NULL with *error filled. */
-static uint32_t *map_contexts(struct reading *reading, struct pf_error *error)
-{
-    const struct pf_tree *tree = reading->export.contexts;
-    uint32_t *map = malloc(((size_t)tree->count + 1) * sizeof *map);
-    if (!map)
-        pf_fail_memory(error);
-    for (uint32_t c = 0; map && c < tree->count; c++) {
-        struct pf_cell name = pf_interned(tree->strings, tree->name[c]);
-        uint32_t parent = tree->parent[c] == PF_NO_CONTEXT ? PF_NO_CONTEXT : map[tree->parent[c]];
-        map[c] =
-            pf_experiment_callpath(reading->study->experiment, parent, name.text, name.size, error);
-        if (map[c] == PF_NO_CONTEXT) {
-            free(map);
-            map = NULL;
-        }
-    }
-    return map;
-}
-
 static int add_values(struct reading *reading, struct pf_error *error)
 {
-    uint32_t *map = map_contexts(reading, error);
+    uint32_t *map = pf_study_contexts(reading->study, reading->export.contexts);
     if (!map)
         return -1;
     int failed = 0;
@@ -147,12 +127,10 @@ static void probe(struct pf_probe *probe, struct pf_verdict *verdict)
 
 static int open_folder(struct pf_profile *profile, struct pf_error *error)
 {
-    static const struct pf_experiment_ops ops = {
-        .values = &pf_stored_rows, .statistics = &pf_stored_rows, .cells = &pf_stored_rows};
     profile->state = calloc(1, sizeof(struct pf_pointstudy));
     if (!profile->state)
         return pf_fail_memory(error);
-    return pf_pointstudy_open(profile, ".sqlite", "Exports", &ops, error);
+    return pf_pointstudy_open(profile, ".sqlite", "Exports", error);
 }
 
 static int load(struct pf_profile *profile, enum pf_stage stage, struct pf_pass *pass, struct pf_error *error)
@@ -167,7 +145,7 @@ static int load(struct pf_profile *profile, enum pf_stage stage, struct pf_pass 
 const struct pf_driver pf_nsight_folder_driver = {
     .name = "nsight-experiment",
     .title = "Folders of points that hold Nsight Systems exports, as an Extra-P experiment",
-    .version = 1,
+    .version = 2,
     .directories = true,
     .beside = "experiment",
     .probe = probe,

@@ -39,7 +39,7 @@ static bool is_sorted(const struct pf_measured *measured, unsigned series, unsig
     struct pf_error error;
     uint64_t seen = 0;
     bool sorted = true;
-    pf_records_open(&records, measured->store, 0, pf_store_size(measured->store));
+    records = pf_records_of(measured->store, 0, pf_store_size(measured->store));
     while (sorted && pf_records_peek(&records, &record, &numbers, &error) > 0) {
         for (uint32_t i = 0; i < record.values; i++, seen++)
             sorted &= record.series == seen / repetitions / points &&
@@ -47,7 +47,7 @@ static bool is_sorted(const struct pf_measured *measured, unsigned series, unsig
                       numbers[i] == (double)(seen % repetitions);
         records.at += pf_record_size(&record);
     }
-    pf_records_close(&records);
+    pf_store_window_free(&records.window);
     return sorted && seen == (uint64_t)series * points * repetitions;
 }
 

@@ -59,7 +59,7 @@ static struct pf_pointdirs folder_of(const char *const *names)
     struct pf_pointdirs dirs = {0};
     struct pf_error error;
     for (; *names; names++)
-        if (pf_pointdirs_add(&dirs, *names, &error))
+        if (!pf_pointdirs_add(&dirs, *names, &error))
             abort();
     if (pf_pointdirs_finish(&dirs, &error))
         abort();
