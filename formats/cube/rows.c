@@ -8,6 +8,9 @@
 
 enum {
     WINDOW = 64 * 1024,
+    SMALL =
+        1024 *
+        1024, /* who goes through everything reads smaller matrices whole: the rows of call paths lie in another order */
     RATIO_MAX = 1032, /* no zlib stream inflates to more than this many times its size */
 };
 
@@ -139,8 +142,12 @@ int pf_cube_raw_row(struct pf_cube_reader *reader, const struct pf_cube_metric *
             *raw = reader->row + skip;
         return got;
     }
-    uint64_t offset = metric->base + row * pf_cube_row_size(reader->cube, metric) + skip;
-    return fetch(reader, offset, (size_t)size, raw, error);
+    uint64_t row_size = pf_cube_row_size(reader->cube, metric);
+    bool whole = reader->ahead && row_size && metric->rows <= SMALL / row_size;
+    int got = whole ? fetch(reader, metric->base, (size_t)(metric->rows * row_size), raw, error) : 0;
+    if (got > 0)
+        *raw += row * row_size + skip;
+    return got ? got : fetch(reader, metric->base + row * row_size + skip, (size_t)size, raw, error);
 }
 
 static int read_row(struct pf_cube_reader *reader, const struct pf_cube_metric *metric, uint64_t row,
