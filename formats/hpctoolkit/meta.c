@@ -33,9 +33,8 @@ static int read_sections(struct hpc_meta *meta, struct pf_error *error)
         section->offset = pf_u64(header + 24 + 16 * i, false);
         if (hpc_fits(section->offset, section->size, 1, meta->size))
             continue;
-        if (hpc_note(meta->notes, HPC_NOTE_FATAL_SECTION_BEYOND_END, 0, 16 + 16 * i,
-                     "meta.db: section %d reaches beyond the end of the file", i))
-            return -1;
+        (void)hpc_note(meta->notes, HPC_NOTE_FATAL_SECTION_BEYOND_END, 0, 16 + 16 * i,
+                       "meta.db: section %d reaches beyond the end of the file", i);
         section->size = section->offset < meta->size ? meta->size - section->offset : 0;
     }
     return 0;

@@ -243,25 +243,18 @@ static int compare(const void *left, const void *right)
 }
 
 /* A name that stands for several scopes needs them beside it. The name is kept once: equal names are one string. */
-static void find_shared(struct instances *list, const struct hpc_idmap *seen)
-{
-    for (size_t i = 0; i < list->count; i++) {
-        uint32_t other = hpc_idmap_find(seen, (uint64_t)(uintptr_t)list->items[i].name);
-        if (other != i)
-            list->items[i].shared = list->items[other].shared = true;
-    }
-}
-
 static int mark_shared(struct instances *list, struct pf_error *error)
 {
     struct hpc_idmap seen = {0};
-    int failed = 0;
-    for (size_t i = 0; i < list->count && !failed; i++)
-        failed = hpc_idmap_add(&seen, (uint64_t)(uintptr_t)list->items[i].name, (uint32_t)i, error) < 0;
-    if (!failed)
-        find_shared(list, &seen);
+    int added = 1;
+    for (size_t i = 0; i < list->count && added >= 0; i++) {
+        uint64_t name = (uintptr_t)list->items[i].name;
+        added = hpc_idmap_add(&seen, name, (uint32_t)i, error);
+        if (!added)
+            list->items[i].shared = list->items[hpc_idmap_find(&seen, name)].shared = true;
+    }
     hpc_idmap_free(&seen);
-    return failed ? -1 : 0;
+    return added < 0 ? -1 : 0;
 }
 
 /* As hpcviewer shows the scopes. */
@@ -307,10 +300,12 @@ static int tell(struct metrics *all, struct pf_error *error)
     for (size_t i = 0; i < all->threads.count; i++) {
         struct hpc_metric_facts facts = facts_of(&items[i]);
         int added = hpc_add_metric(state, &facts, error);
-        if (added < 0 || (!added && hpc_note(all->meta->notes, HPC_NOTE_WARNING_METRIC_ID, 0, -1,
-                                             "meta.db: two metrics have the id %lld; the second is left out",
-                                             (long long)facts.id)))
+        if (added < 0)
             return -1;
+        if (!added)
+            (void)hpc_note(all->meta->notes, HPC_NOTE_WARNING_METRIC_ID, 0, -1,
+                           "meta.db: two metrics have the id %lld; the second is left out",
+                           (long long)facts.id);
         if (i + 1 < all->threads.count && items[i + 1].metric == items[i].metric)
             continue;
         pair(state, first, state->metrics.count);
@@ -325,19 +320,15 @@ static int tell(struct metrics *all, struct pf_error *error)
     return 0;
 }
 
-static void sort(struct instances *list)
-{
-    if (list->count > 1)
-        qsort(list->items, list->count, sizeof *list->items, compare);
-}
-
 int hpc_meta_metrics(struct hpc_meta *meta, struct pf_error *error)
 {
     struct metrics all = {.meta = meta, .layout = meta->state->layout == HPC_DRAFT ? &draft : &released};
     int failed = read_instances(&all, error);
     if (!failed) {
-        sort(&all.threads);
-        sort(&all.summary);
+        if (all.threads.count)
+            qsort(all.threads.items, all.threads.count, sizeof *all.threads.items, compare);
+        if (all.summary.count)
+            qsort(all.summary.items, all.summary.count, sizeof *all.summary.items, compare);
         failed = mark_shared(&all.threads, error) || mark_shared(&all.summary, error) || tell(&all, error);
     }
     free(all.threads.items);

@@ -253,40 +253,32 @@ static int read_part(struct hpc_parts *parts, uint32_t i, struct pieces *pieces,
     return failed;
 }
 
-/* The merged files of a kind, or those of single threads. Returns -1 with *error filled. */
-static int read_parts(struct hpc_parts *parts, bool traces, bool merged, struct pieces *pieces,
-                      struct pf_notes *notes, struct pf_pass *pass, struct pf_error *error)
-{
-    bool told = false;
-    for (uint32_t i = 0; i < parts->count; i++) {
-        const char *name = parts->items[i].name;
-        if ((traces ? !is_trace(name) : !is_values(name)) || is_merged(name) != merged)
-            continue;
-        if (i % FILES_A_STEP == 0 && pf_pass_step(pass, i, parts->count, error))
-            return -1;
-        if (!merged && pieces->count && pieces->items[0].merged) {
-            if (!told &&
-                hpc_note(notes, HPC_NOTE_WARNING_PART, 0, -1,
-                         "%s: so that nothing counts twice, it and others like it are left out: a file that "
-                         "was made of all of them is there too",
-                         name))
-                return -1;
-            told = true;
-        } else if (read_part(parts, i, pieces, notes, error)) {
-            return -1;
-        }
-    }
-    return 0;
-}
-
-/* What the files of a kind hold, thread by thread. A merged one takes the place of those that it was made of. */
+/*
+ * What the files of a kind hold, thread by thread: first the merged ones, which take the place of those that they were made of.
+ * 0, or -1 with *error filled.
+ */
 static int find_pieces(struct hpc_parts *parts, bool traces, struct pieces *pieces, struct pf_notes *notes,
                        struct pf_pass *pass, struct pf_error *error)
 {
-    return read_parts(parts, traces, true, pieces, notes, pass, error) ||
-                   read_parts(parts, traces, false, pieces, notes, pass, error)
-               ? -1
-               : 0;
+    const char *left_out = NULL;
+    for (uint64_t n = 0; n < 2 * (uint64_t)parts->count; n++) {
+        bool merged = n < parts->count;
+        uint32_t i = (uint32_t)(merged ? n : n - parts->count);
+        const char *name = parts->items[i].name;
+        if (!(traces ? is_trace(name) : is_values(name)) || is_merged(name) != merged)
+            continue;
+        if (i % FILES_A_STEP == 0 && pf_pass_step(pass, i, parts->count, error))
+            return -1;
+        if (!merged && pieces->count && pieces->items[0].merged)
+            left_out = left_out ? left_out : name;
+        else if (read_part(parts, i, pieces, notes, error))
+            return -1;
+    }
+    return left_out ? hpc_note(notes, HPC_NOTE_WARNING_PART, 0, -1,
+                               "%s: so that nothing counts twice, it and others like it are left out: a file "
+                               "that was made of all of them is there too",
+                               left_out)
+                    : 0;
 }
 
 /* The first bytes of a piece, at most `size`; how many, or -1 with *error filled. */

@@ -126,7 +126,7 @@ static int check_block(const struct hpc_state *state, struct info *info, uint64_
 /* profile.db while its records are read. */
 struct reading {
     struct hpc_state *state;
-    struct pf_notes *notes;
+    struct pf_notes *notes, *of_records;
     struct hpc_window window, tuples;
     struct hpc_array array;
     uint64_t seen[HPC_IDS / 64]; /* a bit an id of a metric that has been seen with a value */
@@ -135,7 +135,7 @@ struct reading {
 static int begin(struct reading *reading, struct hpc_state *state, struct pf_notes *notes,
                  struct pf_error *error)
 {
-    *reading = (struct reading){.state = state, .notes = notes};
+    *reading = (struct reading){.state = state, .notes = notes, .of_records = notes};
     reading->window = (struct hpc_window){.input = state->profile_db, .room = 64 * 1024};
     reading->tuples = (struct hpc_window){.input = state->profile_db, .room = 64 * 1024};
     return hpc_read_array(state, state->profile_db, "profile.db", "HPCPROF-profdb__", "HPCTOOLKITprof",
@@ -160,64 +160,37 @@ static int read_record(struct reading *reading, uint64_t i, struct info *info, s
     if (!bytes)
         return -1;
     *info = read_info(reading->state, bytes, size, i);
-    return check_block(reading->state, info, i, at, reading->notes);
+    return check_block(reading->state, info, i, at, reading->of_records);
 }
 
 /*
  * Files end with their name if their writer came to an end. experiment.xml's time wrote the names as numbers, which came out
  * backwards, and none behind traces.
  */
-struct footer {
-    const char *file, *meta, *xml4, *reversed; /* the latter two NULL: there is none */
-};
-
-static const struct footer profile_footer = {"profile.db", "_prof.db", "PROFDBft", "tfBDFORP"};
-static const struct footer cct_footer = {"cct.db", "__ctx.db", "CCTDBftr", "rtfBDTCC"};
-static const struct footer trace_footer = {"trace.db", "trace.db", NULL, NULL};
-static const struct footer meta_footer = {"meta.db", "_meta.db", NULL, NULL};
-
-static int check_footer(struct hpc_state *state, struct pf_input *input, const struct footer *footer,
-                        struct pf_notes *notes, struct pf_error *error)
-{
-    unsigned char bytes[8] = {0};
-    bool xml4 = state->layout == HPC_XML4;
-    if (!input || (xml4 && !footer->xml4))
-        return 0;
-    uint64_t size = pf_input_size(input);
-    if (pf_input_read(input, bytes, sizeof bytes, size < 8 ? 0 : size - 8, error) < 0)
-        return -1;
-    bool whole = xml4 ? !memcmp(bytes, footer->xml4, 8) || !memcmp(bytes, footer->reversed, 8)
-                      : !memcmp(bytes, footer->meta, 8);
-    return whole
-               ? 0
-               : hpc_note(notes, HPC_NOTE_FATAL_FOOTER, 0, (int64_t)size,
-                          "%s does not end as it should: its writer may have been interrupted", footer->file);
-}
-
 static int check_footers(struct hpc_state *state, struct pf_notes *notes, struct pf_error *error)
 {
-    bool meta = state->layout != HPC_XML4;
-    return (meta && check_footer(state, state->description, &meta_footer, notes, error)) ||
-                   check_footer(state, state->profile_db, &profile_footer, notes, error) ||
-                   check_footer(state, state->cct_db, &cct_footer, notes, error) ||
-                   check_footer(state, state->trace_db, &trace_footer, notes, error)
-               ? -1
-               : 0;
-}
-
-static int find_summary(struct hpc_state *state, struct pf_notes *notes, struct pf_error *error)
-{
-    struct reading reading;
-    struct info info = {0};
-    struct pf_notes later = {0}; /* told when all records are read */
-    int failed = begin(&reading, state, notes, error) ||
-                 (reading.array.count && (reading.notes = &later, read_record(&reading, 0, &info, error)));
-    state->has_summary = info.summary;
-    if (info.summary)
-        state->summary = info.block;
-    end(&reading);
-    pf_notes_free(&later);
-    return failed ? -1 : 0;
+    bool xml4 = state->layout == HPC_XML4;
+    const struct footer {
+        struct pf_input *input;
+        const char *file, *meta, *xml4, *reversed;
+    } footers[] = {{xml4 ? NULL : state->description, "meta.db", "_meta.db", "", ""},
+                   {state->profile_db, "profile.db", "_prof.db", "PROFDBft", "tfBDFORP"},
+                   {state->cct_db, "cct.db", "__ctx.db", "CCTDBftr", "rtfBDTCC"},
+                   {xml4 ? NULL : state->trace_db, "trace.db", "trace.db", "", ""}};
+    for (size_t i = 0; i < sizeof footers / sizeof *footers; i++) {
+        const struct footer *footer = &footers[i];
+        char bytes[9] = {0};
+        uint64_t size = footer->input ? pf_input_size(footer->input) : 0;
+        if (footer->input && pf_input_read(footer->input, bytes, 8, size < 8 ? 0 : size - 8, error) < 0)
+            return -1;
+        bool whole = xml4 ? !strcmp(bytes, footer->xml4) || !strcmp(bytes, footer->reversed)
+                          : !strcmp(bytes, footer->meta);
+        if (footer->input && !whole)
+            (void)hpc_note(notes, HPC_NOTE_FATAL_FOOTER, 0, (int64_t)size,
+                           "%s does not end as it should: its writer may have been interrupted",
+                           footer->file);
+    }
+    return 0;
 }
 
 /* ---- which metrics there are, and which have values ---------------------------------------------------- */
@@ -312,20 +285,26 @@ static int look_at_summary(struct reading *reading, struct pf_error *error)
     return 0;
 }
 
-/* Blocks may overlap in a broken file: it is gone through no more than twice. */
-static int look_at_metrics(struct hpc_state *state, struct pf_notes *notes, struct pf_error *error)
+/*
+ * Finds the summary, and looks at the profiles' values. Blocks may overlap in a broken file: it is gone through no more than
+ * twice.
+ */
+static int look_at_profiles(struct hpc_state *state, struct pf_notes *notes, struct pf_error *error)
 {
     struct reading reading;
     struct pf_notes later = {0}; /* told when all records are read */
     bool large = pf_input_size(state->profile_db) > LOOK_THROUGH;
     uint64_t left = 2 * LOOK_THROUGH / HPC_VALUE, most = large ? SAMPLED_VALUES : UINT64_MAX;
-    int failed = begin(&reading, state, &later, error);
+    int failed = begin(&reading, state, notes, error);
     uint64_t step = large ? reading.array.count / SAMPLED_PROFILES + 1 : 1; /* no more than so many */
+    reading.of_records = &later;
     for (uint64_t i = 0; i < reading.array.count && !failed && left; i += step) {
         struct info info = {0};
-        reading.notes = &later;
         failed = read_record(&reading, i, &info, error);
-        reading.notes = notes;
+        if (!i && info.summary) {
+            state->has_summary = true;
+            state->summary = info.block;
+        }
         if (info.block.n_values > most)
             info.block.n_values = most;
         if (info.block.n_values > left)
@@ -333,7 +312,6 @@ static int look_at_metrics(struct hpc_state *state, struct pf_notes *notes, stru
         left -= info.block.n_values;
         failed = failed || look_for_metrics(&reading, &info, false, error);
     }
-    reading.notes = notes;
     if (!failed && large)
         failed = look_at_summary(&reading, error);
     else if (!failed && left)
@@ -351,7 +329,7 @@ int hpc_profiles_open(struct pf_profile *profile, struct pf_notes *notes, struct
         open_file(profile, "trace.db", &state->trace_db, notes, error) || check_footers(state, notes, error))
         return -1;
     if (state->profile_db)
-        return find_summary(state, notes, error) || look_at_metrics(state, notes, error) ? -1 : 0;
+        return look_at_profiles(state, notes, error);
     return hpc_note(notes, HPC_NOTE_ERROR_NO_VALUES, 0, -1, "profile.db is missing: there are no values");
 }
 
@@ -484,7 +462,7 @@ int hpc_profiles_load(struct pf_profile *profile, struct pf_notes *notes, struct
     int failed = 0;
     if (state->profile_db) {
         failed = begin(&reading, state, &again, error);
-        reading.notes = notes;
+        reading.notes = reading.of_records = notes;
         failed = failed || read_threads(&reading, &identities, pass, error);
         end(&reading);
     }

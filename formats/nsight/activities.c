@@ -135,8 +135,9 @@ static int add_values(struct reading *reading, const struct nsight_scan *scan, s
     return stream == NSIGHT_NONE ? 0 : pf_sorter_add(reading->sorter, record, error);
 }
 
-static int take_row(struct reading *reading, const struct nsight_scan *scan, struct pf_error *error)
+static int take_row(void *arg, const struct nsight_scan *scan, struct pf_error *error)
 {
+    struct reading *reading = arg;
     static const enum nsight_sum sums[NSIGHT_TABLES] = {[NSIGHT_KERNEL] = NSIGHT_SUM_KERNELS,
                                                         [NSIGHT_MEMCPY] = NSIGHT_SUM_MEMCPY,
                                                         [NSIGHT_MEMSET] = NSIGHT_SUM_MEMSET,
@@ -156,22 +157,6 @@ static int take_row(struct reading *reading, const struct nsight_scan *scan, str
         return -1;
     /* Synchronisations are the CPU's waiting, whose time is that of their calls. */
     return scan->table == NSIGHT_SYNC ? 0 : add_values(reading, scan, found, name, duration, error);
-}
-
-static int read_table(struct reading *reading, enum nsight_table table, struct pf_error *error)
-{
-    struct nsight_scan scan;
-    int more;
-    if (nsight_scan_open(&scan, reading->model->db, table, NSIGHT_ALL_COLUMNS, INT64_MIN, error))
-        return -1;
-    while ((more = nsight_scan_next(&scan, error)) > 0)
-        if (take_row(reading, &scan, error)) {
-            more = -1;
-            break;
-        }
-    nsight_scan_close(&scan);
-    nsight_note_damage(reading->model->damage, &scan);
-    return more;
 }
 
 /* ---- folding ------------------------------------------------------------------------------------- */
@@ -213,7 +198,8 @@ static int fold_streams(struct reading *reading, struct pf_error *error)
 static int read_all(struct reading *reading, struct pf_error *error)
 {
     for (size_t i = 0; i < NSIGHT_ACTIVITIES; i++)
-        if (read_table(reading, nsight_activities[i], error))
+        if (nsight_each(reading->model->db, nsight_activities[i], NSIGHT_ALL_COLUMNS, reading->model->damage,
+                        take_row, reading, error))
             return -1;
     return pf_sorter_finish(reading->sorter, error) || fold_streams(reading, error) ? -1 : 0;
 }

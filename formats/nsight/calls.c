@@ -72,8 +72,9 @@ static const struct nsight_partitions *partitions_of(const struct reading *readi
     return &nsight_state(reading->model->profile)->partitions;
 }
 
-static int add_range(struct reading *reading, const struct nsight_scan *scan, struct pf_error *error)
+static int add_range(void *arg, const struct nsight_scan *scan, struct pf_error *error)
 {
+    struct reading *reading = arg;
     struct nsight_model *model = reading->model;
     uint32_t context, thread = nsight_thread_of(partitions_of(reading), nsight_int(scan, NVTX_TID));
     bool bad = false;
@@ -96,8 +97,9 @@ static int add_range(struct reading *reading, const struct nsight_scan *scan, st
     return pf_sorter_add(reading->sorter, record, error);
 }
 
-static int add_call(struct reading *reading, const struct nsight_scan *scan, struct pf_error *error)
+static int add_call(void *arg, const struct nsight_scan *scan, struct pf_error *error)
 {
+    struct reading *reading = arg;
     struct nsight_model *model = reading->model;
     uint32_t path, thread = nsight_thread_of(partitions_of(reading), nsight_int(scan, RUNTIME_TID));
     bool bad = false;
@@ -123,22 +125,11 @@ static int add_call(struct reading *reading, const struct nsight_scan *scan, str
     return pf_sorter_add(reading->sorter, record, error);
 }
 
-typedef int add_row(struct reading *reading, const struct nsight_scan *scan, struct pf_error *error);
-
-static int add_rows(struct reading *reading, enum nsight_table table, add_row *add, struct pf_error *error)
+static int add_rows(struct reading *reading, enum nsight_table table, nsight_take *add,
+                    struct pf_error *error)
 {
-    struct nsight_scan scan;
-    int more;
-    if (nsight_scan_open(&scan, reading->model->db, table, NSIGHT_ALL_COLUMNS, INT64_MIN, error))
-        return -1;
-    while ((more = nsight_scan_next(&scan, error)) > 0)
-        if (add(reading, &scan, error)) {
-            more = -1;
-            break;
-        }
-    nsight_scan_close(&scan);
-    nsight_note_damage(reading->model->damage, &scan);
-    return more;
+    struct nsight_model *model = reading->model;
+    return nsight_each(model->db, table, NSIGHT_ALL_COLUMNS, model->damage, add, reading, error);
 }
 
 /* ---- visits -------------------------------------------------------------------------------------- */

@@ -296,6 +296,21 @@ int nsight_scan_next(struct nsight_scan *scan, struct pf_error *error)
     return scan->damaged ? 0 : -1;
 }
 
+int nsight_each(struct nsight_db *db, enum nsight_table table, uint32_t wanted, struct nsight_damage *damage,
+                nsight_take *take, void *arg, struct pf_error *error)
+{
+    struct nsight_scan scan;
+    int more;
+    if (nsight_scan_open(&scan, db, table, wanted, INT64_MIN, error))
+        return -1;
+    while ((more = nsight_scan_next(&scan, error)) > 0 && !(more = take(arg, &scan, error)))
+        ;
+    nsight_scan_close(&scan);
+    if (damage && scan.damaged)
+        damage[table] = (struct nsight_damage){true, scan.started, scan.rowid};
+    return more < 0 ? -1 : 0;
+}
+
 /* A number that is no key, as in tables that somebody has copied, would have to be searched for: not for long. */
 int nsight_string(struct nsight_db *db, int64_t id, const char **text, size_t *size, struct pf_error *error)
 {

@@ -189,6 +189,20 @@ void nsight_scan_close(struct nsight_scan *scan);
 /* 1: there is a row; 0: no more (see damaged); -1: *error filled. */
 int nsight_scan_next(struct nsight_scan *scan, struct pf_error *error);
 
+/* Where a table ended before its end, for each table: told when the pass is over, which may be made again. */
+struct nsight_damage {
+    bool damaged, started;
+    int64_t rowid; /* of the last row, if it has started */
+};
+
+/* What a row adds. 0 to go on; 1: no more rows are wanted; -1 with *error filled. */
+typedef int nsight_take(void *arg, const struct nsight_scan *scan, struct pf_error *error);
+
+/* Gives `take` all rows of a table, with the columns that are wanted. damage (of all tables; NULL: none is kept) is told if it
+ * ended early. 0, or -1 with *error filled. */
+int nsight_each(struct nsight_db *db, enum nsight_table table, uint32_t wanted, struct nsight_damage *damage,
+                nsight_take *take, void *arg, struct pf_error *error);
+
 /* Cells of the row: whether it is not NULL; as an integer, 0 if it is none. */
 static inline bool nsight_is_set(const struct nsight_scan *scan, unsigned column)
 {

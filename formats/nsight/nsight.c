@@ -1,6 +1,4 @@
 /* SPDX-License-Identifier: MIT */
-#include "formats/nsight/nsight.h"
-
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -110,9 +108,19 @@ static int add_info(struct pf_profile *profile, const char *key, const char *tex
     return pf_rows_add(profile->info, cells, error);
 }
 
-static int take_fact(struct pf_profile *profile, const struct nsight_scan *scan, struct pf_error *error)
+/* What one of the tables tells, as far as it is shown. */
+struct showing {
+    struct pf_profile *profile;
+    unsigned rows;
+};
+
+static int take_fact(void *arg, const struct nsight_scan *scan, struct pf_error *error)
 {
+    struct showing *showing = arg;
+    struct pf_profile *profile = showing->profile;
     size_t size;
+    if (showing->rows++ == ROWS_SHOWN)
+        return 1;
     const char *name = nsight_text(scan, META_NAME, &size), *value = nsight_text(scan, META_VALUE, &size);
     if (!name || !value)
         return 0;
@@ -124,28 +132,14 @@ static int take_fact(struct pf_profile *profile, const struct nsight_scan *scan,
     return 0;
 }
 
-static int take_gpu(struct pf_profile *profile, const struct nsight_scan *scan, struct pf_error *error)
+static int take_gpu(void *arg, const struct nsight_scan *scan, struct pf_error *error)
 {
+    struct showing *showing = arg;
     size_t size;
+    if (showing->rows++ == ROWS_SHOWN)
+        return 1;
     const char *name = nsight_text(scan, GPUS_NAME, &size);
-    return name ? add_info(profile, "GPU", name, size, error) : 0;
-}
-
-static int read_info(struct pf_profile *profile, struct nsight_db *db, enum nsight_table table,
-                     int (*take)(struct pf_profile *, const struct nsight_scan *, struct pf_error *),
-                     struct pf_error *error)
-{
-    struct nsight_scan scan;
-    if (nsight_scan_open(&scan, db, table, NSIGHT_ALL_COLUMNS, INT64_MIN, error))
-        return -1;
-    int more = 1;
-    for (unsigned row = 0; row < ROWS_SHOWN && (more = nsight_scan_next(&scan, error)) > 0; row++)
-        if (take(profile, &scan, error)) {
-            more = -1;
-            break;
-        }
-    nsight_scan_close(&scan);
-    return more < 0 ? -1 : 0;
+    return name ? add_info(showing->profile, "GPU", name, size, error) : 0;
 }
 
 /* Exports of schema 3 and of schema 2 have these tables under different names; an old one beside the new is not read. */
@@ -153,8 +147,11 @@ static int read_facts(struct pf_profile *profile, struct nsight_db *db, struct p
 {
     bool old_meta = !nsight_has_table(&db->schema, NSIGHT_META),
          old_gpus = !nsight_has_table(&db->schema, NSIGHT_GPUS);
-    return read_info(profile, db, old_meta ? NSIGHT_OLD_META : NSIGHT_META, take_fact, error) ||
-           read_info(profile, db, old_gpus ? NSIGHT_OLD_GPUS : NSIGHT_GPUS, take_gpu, error);
+    struct showing meta = {.profile = profile}, gpus = meta;
+    return nsight_each(db, old_meta ? NSIGHT_OLD_META : NSIGHT_META, NSIGHT_ALL_COLUMNS, NULL, take_fact,
+                       &meta, error) ||
+           nsight_each(db, old_gpus ? NSIGHT_OLD_GPUS : NSIGHT_GPUS, NSIGHT_ALL_COLUMNS, NULL, take_gpu,
+                       &gpus, error);
 }
 
 static bool is_export(const struct nsight_schema *schema)

@@ -191,12 +191,6 @@ enum nsight_sum {
 /* The metrics, in the order of their numbers. */
 enum { NSIGHT_METRICS = 7 };
 
-/* Where a table ended before its end, for each table: told when the pass is over, which may be made again. */
-struct nsight_damage {
-    bool damaged, started;
-    int64_t rowid; /* of the last row, if it has started */
-};
-
 struct nsight_state {
     struct pf_fold_state fold; /* first: see fold.h */
     struct pf_input *input;
@@ -223,13 +217,6 @@ int nsight_open(struct pf_profile *profile, struct pf_input *input, struct pf_er
 /* The stages. Each leaves the profile as it was if it fails. */
 int nsight_load_partitions(struct pf_profile *profile, struct nsight_db *db, struct pf_error *error);
 int nsight_load_model(struct pf_profile *profile, struct nsight_db *db, struct pf_error *error);
-
-static inline void nsight_note_damage(struct nsight_damage damage[NSIGHT_TABLES],
-                                      const struct nsight_scan *scan)
-{
-    if (scan->damaged)
-        damage[scan->table] = (struct nsight_damage){true, scan->started, scan->rowid};
-}
 
 extern const struct pf_cursor_ops nsight_events_cursor;
 
@@ -293,12 +280,14 @@ struct nsight_paths {
     uint64_t text_left; /* bytes that further texts may have */
     bool out_of_text;   /* there were more */
 
-    bool symbols_read;
-    struct pf_strings *pointers; /* of functions, as Extra-Prof writes them */
-    uint32_t *symbols;           /* names by number of the pointer */
+    bool symbols_read, in_symbols; /* the latter: behind the mark that they begin with */
+    struct pf_strings *pointers;   /* of functions, as Extra-Prof writes them */
+    uint32_t *symbols;             /* names by number of the pointer */
     size_t symbols_room;
 
-    struct nsight_lookup known; /* paths by call chain, or by correlation */
+    struct pf_sorter *frames;    /* while chains are read */
+    struct nsight_lookup *calls; /* while imported paths are: the list that calls go to */
+    struct nsight_lookup known;  /* paths by call chain, or by correlation */
     struct nsight_window window;
     struct nsight_own *own; /* by context: what functions took that belong to no known thread */
     size_t own_room;

@@ -71,23 +71,9 @@ struct search {
     uint64_t processes[2]; /* the first two that API calls are of */
     unsigned n_processes;  /* at most 2 */
     uint64_t visits;
+    int64_t
+        *names; /* that the program gave its threads: a string's number by that of the partition, 0: none */
 };
-
-/* What one row adds. 0, or -1 with *error filled. */
-typedef int take_row(struct search *search, const struct nsight_scan *scan, struct pf_error *error);
-
-static int scan_table(struct search *search, enum nsight_table table, uint32_t wanted, take_row *take,
-                      struct pf_error *error)
-{
-    struct nsight_scan scan;
-    if (nsight_scan_open(&scan, search->db, table, wanted, INT64_MIN, error))
-        return -1;
-    int more;
-    while ((more = nsight_scan_next(&scan, error)) > 0 && !(more = take(search, &scan, error)))
-        ;
-    nsight_scan_close(&scan);
-    return more;
-}
 
 static int add_key(struct nsight_keys *keys, const struct nsight_key *key, struct pf_error *error)
 {
@@ -95,8 +81,9 @@ static int add_key(struct nsight_keys *keys, const struct nsight_key *key, struc
 }
 
 /* The text stands in the row or, in newer exports, in StringIds. */
-static int take_domain(struct search *search, const struct nsight_scan *scan, struct pf_error *error)
+static int take_domain(void *arg, const struct nsight_scan *scan, struct pf_error *error)
 {
+    struct search *search = arg;
     static const char domain[] = "de.tu-darmstadt.parallel.extra_prof";
     size_t size;
     if (nsight_int(scan, NVTX_TYPE) != EVENT_DOMAIN)
@@ -111,8 +98,9 @@ static int take_domain(struct search *search, const struct nsight_scan *scan, st
     return add_key(&search->partitions.domains, &key, error);
 }
 
-static int take_range(struct search *search, const struct nsight_scan *scan, struct pf_error *error)
+static int take_range(void *arg, const struct nsight_scan *scan, struct pf_error *error)
 {
+    struct search *search = arg;
     if (!nsight_is_visit(&search->partitions, scan))
         return 0;
     search->visits++;
@@ -120,8 +108,9 @@ static int take_range(struct search *search, const struct nsight_scan *scan, str
     return add_key(&search->partitions.keys, &key, error);
 }
 
-static int take_call(struct search *search, const struct nsight_scan *scan, struct pf_error *error)
+static int take_call(void *arg, const struct nsight_scan *scan, struct pf_error *error)
 {
+    struct search *search = arg;
     int64_t global_tid = nsight_int(scan, RUNTIME_TID);
     uint64_t process = nsight_process_of(global_tid);
     if (!search->n_processes || (search->n_processes == 1 && search->processes[0] != process))
@@ -130,8 +119,9 @@ static int take_call(struct search *search, const struct nsight_scan *scan, stru
     return add_key(&search->partitions.keys, &key, error);
 }
 
-static int take_activity(struct search *search, const struct nsight_scan *scan, struct pf_error *error)
+static int take_activity(void *arg, const struct nsight_scan *scan, struct pf_error *error)
 {
+    struct search *search = arg;
     struct nsight_key key = stream_key(scan);
     return add_key(&search->partitions.keys, &key, error);
 }
@@ -144,14 +134,15 @@ static int scan_tables(struct search *search, struct pf_error *error)
         CALLS = 1 << RUNTIME_TID,
         ACTIVITIES = 1 << ACTIVITY_DEVICE | 1 << ACTIVITY_CONTEXT | 1 << ACTIVITY_STREAM | 1 << ACTIVITY_PID,
     };
-    if (scan_table(search, NSIGHT_NVTX, DOMAINS, take_domain, error))
+    if (nsight_each(search->db, NSIGHT_NVTX, DOMAINS, NULL, take_domain, search, error))
         return -1;
-    if (search->partitions.domains.count && scan_table(search, NSIGHT_NVTX, RANGES, take_range, error))
+    if (search->partitions.domains.count &&
+        nsight_each(search->db, NSIGHT_NVTX, RANGES, NULL, take_range, search, error))
         return -1;
-    if (scan_table(search, NSIGHT_RUNTIME, CALLS, take_call, error))
+    if (nsight_each(search->db, NSIGHT_RUNTIME, CALLS, NULL, take_call, search, error))
         return -1;
     for (size_t i = 0; i < NSIGHT_ACTIVITIES; i++)
-        if (scan_table(search, nsight_activities[i], ACTIVITIES, take_activity, error))
+        if (nsight_each(search->db, nsight_activities[i], ACTIVITIES, NULL, take_activity, search, error))
             return -1;
     return 0;
 }
@@ -294,20 +285,14 @@ static int name_of(const struct nsight_key *key, const struct naming *naming, ch
 
 /* ---- the table ----------------------------------------------------------------------------------- */
 
-/* Names that the program gave its threads: the string's number by that of the partition, 0 if there is none. */
-static int read_thread_names(struct search *search, int64_t *ids, struct pf_error *error)
+static int take_thread_name(void *arg, const struct nsight_scan *scan, struct pf_error *error)
 {
-    struct nsight_scan scan;
-    if (nsight_scan_open(&scan, search->db, NSIGHT_THREAD_NAMES, NSIGHT_ALL_COLUMNS, INT64_MIN, error))
-        return -1;
-    int more;
-    while ((more = nsight_scan_next(&scan, error)) > 0) {
-        uint32_t thread = nsight_thread_of(&search->partitions, nsight_int(&scan, THREAD_NAMES_TID));
-        if (thread != NSIGHT_NONE && !ids[thread])
-            ids[thread] = nsight_int(&scan, THREAD_NAMES_NAME);
-    }
-    nsight_scan_close(&scan);
-    return more;
+    struct search *search = arg;
+    uint32_t thread = nsight_thread_of(&search->partitions, nsight_int(scan, THREAD_NAMES_TID));
+    (void)error;
+    if (thread != NSIGHT_NONE && !search->names[thread])
+        search->names[thread] = nsight_int(scan, THREAD_NAMES_NAME);
+    return 0;
 }
 
 static int add_fields(struct pf_rows *fields, struct nsight_db *db, const struct nsight_key *key,
@@ -331,8 +316,8 @@ static int add_fields(struct pf_rows *fields, struct nsight_db *db, const struct
     return pf_rows_add(fields, cells, error);
 }
 
-static int add_rows(struct search *search, const int64_t *names, struct pf_rows *items,
-                    struct pf_rows *fields, struct pf_error *error)
+static int add_rows(struct search *search, struct pf_rows *items, struct pf_rows *fields,
+                    struct pf_error *error)
 {
     const struct nsight_keys *keys = &search->partitions.keys;
     struct naming naming = naming_of(keys);
@@ -341,7 +326,7 @@ static int add_rows(struct search *search, const int64_t *names, struct pf_rows 
         struct pf_cell cells[] = {pf_uint(i), pf_absent()};
         cells[1] = pf_plain(name, (size_t)name_of(&keys->key[i], &naming, name));
         if (pf_rows_add(items, cells, error) ||
-            add_fields(fields, search->db, &keys->key[i], names[i], error))
+            add_fields(fields, search->db, &keys->key[i], search->names[i], error))
             return -1;
     }
     return 0;
@@ -350,11 +335,13 @@ static int add_rows(struct search *search, const int64_t *names, struct pf_rows 
 static int make_table(struct search *search, struct pf_rows *items, struct pf_rows *fields,
                       struct pf_error *error)
 {
-    int64_t *names = calloc((size_t)search->partitions.keys.count + 1, sizeof *names);
-    if (!names)
+    search->names = calloc((size_t)search->partitions.keys.count + 1, sizeof *search->names);
+    if (!search->names)
         return pf_fail_memory(error);
-    int failed = read_thread_names(search, names, error) || add_rows(search, names, items, fields, error);
-    free(names);
+    int failed = nsight_each(search->db, NSIGHT_THREAD_NAMES, NSIGHT_ALL_COLUMNS, NULL, take_thread_name,
+                             search, error) ||
+                 add_rows(search, items, fields, error);
+    free(search->names);
     return failed ? -1 : 0;
 }
 

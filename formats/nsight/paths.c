@@ -76,30 +76,19 @@ static int add_symbol(struct nsight_paths *paths, const char *text, size_t size,
 }
 
 /* The strings between two marks, by their numbers. */
-static int read_symbols(struct nsight_paths *paths, struct pf_error *error)
+static int take_string(void *arg, const struct nsight_scan *scan, struct pf_error *error)
 {
-    struct nsight_scan scan;
-    bool inside = false;
-    int more;
-    paths->symbols_read = true;
-    if (nsight_scan_open(&scan, paths->db, NSIGHT_STRINGS, NSIGHT_ALL_COLUMNS, INT64_MIN, error))
-        return -1;
-    while ((more = nsight_scan_next(&scan, error)) > 0) {
-        size_t size;
-        const char *text = nsight_text(&scan, STRINGS_VALUE, &size);
-        if (!text)
-            continue;
-        if (!inside)
-            inside = is_text(text, size, "EXTRA_PROF_SYMBOLS");
-        else if (is_text(text, size, "EXTRA_PROF_SYMBOLS_END"))
-            break;
-        else if (add_symbol(paths, text, size, error)) {
-            more = -1;
-            break;
-        }
-    }
-    nsight_scan_close(&scan);
-    return more < 0 ? -1 : 0;
+    struct nsight_paths *paths = arg;
+    size_t size;
+    const char *text = nsight_text(scan, STRINGS_VALUE, &size);
+    if (!text)
+        return 0;
+    if (paths->in_symbols && is_text(text, size, "EXTRA_PROF_SYMBOLS_END"))
+        return 1;
+    if (paths->in_symbols)
+        return add_symbol(paths, text, size, error);
+    paths->in_symbols = is_text(text, size, "EXTRA_PROF_SYMBOLS");
+    return 0;
 }
 
 /* The name of a pointer, or itself if it has none. */
@@ -131,7 +120,9 @@ static int walk_text(struct nsight_paths *paths, const char *text, size_t size, 
 {
     const char *end = text + size;
     bool pointers = *text == UNIT_SEPARATOR;
-    if (pointers && !paths->symbols_read && read_symbols(paths, error))
+    bool first = pointers && !paths->symbols_read;
+    paths->symbols_read |= first;
+    if (first && nsight_each(paths->db, NSIGHT_STRINGS, NSIGHT_ALL_COLUMNS, NULL, take_string, paths, error))
         return -1;
     const char *part = pointers ? text + 1 : text;
     for (unsigned parts = 0; parts < PARTS_MAX; parts++) {
@@ -193,27 +184,16 @@ int nsight_path_of_range(struct nsight_paths *paths, const struct nsight_scan *s
 /* A frame, sorted by the chain and from the outermost to the innermost. */
 enum { CHAIN, DEPTH, ROW, NAME, FRAME_WORDS };
 
-static int sort_frames(struct nsight_paths *paths, struct pf_sorter *sorter, struct pf_error *error)
+static int take_frame(void *arg, const struct nsight_scan *scan, struct pf_error *error)
 {
-    struct nsight_scan scan;
-    int more;
-    if (nsight_scan_open(&scan, paths->db, NSIGHT_CHAINS, NSIGHT_ALL_COLUMNS, INT64_MIN, error))
-        return -1;
-    while ((more = nsight_scan_next(&scan, error)) > 0) {
-        if (nsight_is_set(&scan, CHAINS_UNRESOLVED))
-            continue;
-        uint32_t name = nsight_name(paths->names, paths->db, nsight_int(&scan, CHAINS_SYMBOL), error);
-        uint64_t record[FRAME_WORDS] = {pf_ordered(nsight_int(&scan, CHAINS_ID)),
-                                        ~pf_ordered(nsight_int(&scan, CHAINS_DEPTH)), pf_ordered(scan.rowid),
-                                        name};
-        if (name == PF_NO_STRING || pf_sorter_add(sorter, record, error)) {
-            more = -1;
-            break;
-        }
-    }
-    nsight_scan_close(&scan);
-    nsight_note_damage(paths->damage, &scan);
-    return more < 0 ? -1 : pf_sorter_finish(sorter, error);
+    struct nsight_paths *paths = arg;
+    if (nsight_is_set(scan, CHAINS_UNRESOLVED))
+        return 0;
+    uint32_t name = nsight_name(paths->names, paths->db, nsight_int(scan, CHAINS_SYMBOL), error);
+    uint64_t record[FRAME_WORDS] = {pf_ordered(nsight_int(scan, CHAINS_ID)),
+                                    ~pf_ordered(nsight_int(scan, CHAINS_DEPTH)), pf_ordered(scan->rowid),
+                                    name};
+    return name == PF_NO_STRING ? -1 : pf_sorter_add(paths->frames, record, error);
 }
 
 static int add_chain(struct nsight_paths *paths, uint64_t chain, uint32_t context, struct pf_error *error)
@@ -222,14 +202,14 @@ static int add_chain(struct nsight_paths *paths, uint64_t chain, uint32_t contex
     return nsight_lookup_add(&paths->known, 0, pf_signed(chain), found, error);
 }
 
-static int join_frames(struct nsight_paths *paths, struct pf_sorter *sorter, struct pf_error *error)
+static int join_frames(struct nsight_paths *paths, struct pf_error *error)
 {
     const uint64_t *record;
     uint64_t chain = 0;
     uint32_t context = PF_NO_CONTEXT;
     unsigned depth = 0;
     int more;
-    while ((more = pf_sorter_next(sorter, &record, error)) > 0) {
+    while ((more = pf_sorter_next(paths->frames, &record, error)) > 0) {
         if (context != PF_NO_CONTEXT && record[CHAIN] != chain) {
             if (add_chain(paths, chain, context, error))
                 return -1;
@@ -250,11 +230,13 @@ static int join_frames(struct nsight_paths *paths, struct pf_sorter *sorter, str
 
 static int read_chains(struct nsight_paths *paths, uint64_t limit, struct pf_error *error)
 {
-    struct pf_sorter *sorter = pf_sorter_new(FRAME_WORDS, ROW + 1, limit);
-    if (!sorter)
+    paths->frames = pf_sorter_new(FRAME_WORDS, ROW + 1, limit);
+    if (!paths->frames)
         return pf_fail_memory(error);
-    int failed = sort_frames(paths, sorter, error) || join_frames(paths, sorter, error);
-    pf_sorter_free(sorter);
+    int failed =
+        nsight_each(paths->db, NSIGHT_CHAINS, NSIGHT_ALL_COLUMNS, paths->damage, take_frame, paths, error) ||
+        pf_sorter_finish(paths->frames, error) || join_frames(paths, error);
+    pf_sorter_free(paths->frames);
     return failed ? -1 : 0;
 }
 
@@ -285,9 +267,10 @@ static size_t size_without_last(const char *text, size_t size)
  * A row: an API call's context is added to `calls`. Functions' times are added up when that is the list that calls
  * find their own paths in; in any other, what a call's activities stand below is the path itself.
  */
-static int take_imported(struct nsight_paths *paths, const struct nsight_scan *scan,
-                         struct nsight_lookup *calls, struct pf_error *error)
+static int take_imported(void *arg, const struct nsight_scan *scan, struct pf_error *error)
 {
+    struct nsight_paths *paths = arg;
+    struct nsight_lookup *calls = paths->calls;
     size_t size;
     uint32_t context;
     const char *text = nsight_text(scan, RESOLVED_PATH, &size);
@@ -306,18 +289,9 @@ static int take_imported(struct nsight_paths *paths, const struct nsight_scan *s
 
 static int read_imported(struct nsight_paths *paths, struct nsight_lookup *calls, struct pf_error *error)
 {
-    struct nsight_scan scan;
-    int more;
-    if (nsight_scan_open(&scan, paths->db, NSIGHT_RESOLVED, NSIGHT_ALL_COLUMNS, INT64_MIN, error))
-        return -1;
-    while ((more = nsight_scan_next(&scan, error)) > 0)
-        if (take_imported(paths, &scan, calls, error)) {
-            more = -1;
-            break;
-        }
-    nsight_scan_close(&scan);
-    nsight_note_damage(paths->damage, &scan);
-    return more;
+    paths->calls = calls;
+    return nsight_each(paths->db, NSIGHT_RESOLVED, NSIGHT_ALL_COLUMNS, paths->damage, take_imported, paths,
+                       error);
 }
 
 int nsight_paths_add_calls(struct nsight_paths *paths, struct nsight_lookup *calls, struct pf_error *error)

@@ -105,10 +105,38 @@ static void large_with_unknown_metric(void)
     remove_copy(&copy);
 }
 
+/* Only a database with so much in profile.db has its contexts read from cct.db. */
+static void contexts_of_large(const char *layout)
+{
+    struct copy copy;
+    struct database db;
+    size_t size;
+    char path[100];
+    snprintf(path, sizeof path, SAMPLES "/%s", layout);
+    copy_database(&copy, path);
+    stretch(&copy, "profile.db", 17 << 20, "", 0, 0);
+    load_database(&db, copy.folder, "db");
+    ok(!db.result && restrictions_hold(&db.profile),
+       "%s: each context of a large database has the values that the whole table has", layout);
+    close_database(&db);
+    unsigned char *bytes = get_file(path, "cct.db", &size);
+    memset(bytes + size * 3 / 4, 0, size / 4 - 8);
+    put_file(&copy, "cct.db", bytes, size);
+    free(bytes);
+    load_database(&db, copy.folder, "db");
+    ok(!db.result && restrictions_hold(&db.profile), "%s: so it has where blocks of cct.db are broken",
+       layout);
+    close_database(&db);
+    remove_copy(&copy);
+}
+
 int main(void)
 {
     large_blocks(true);
     large_blocks(false);
     large_with_unknown_metric();
+    contexts_of_large("solver-2023");
+    contexts_of_large("solver-2022-draft");
+    contexts_of_large("solver-2021");
     return done();
 }
