@@ -93,7 +93,7 @@ static int measure_rows(struct measuring *all, struct piece *piece, struct pf_me
         piece->full += row.full;
         piece->part += row.full - row.partition;
         count_row(all, &row);
-        if (piece->full - last >= PF_BLOCK && set_mark(piece, measure, &last, error))
+        if (piece->full - last >= PF_MARK && set_mark(piece, measure, &last, error))
             return -1;
         if (rows % ROWS_PER_STEP == 0) {
             if (tell_progress(all, measure, &told, error))
@@ -140,7 +140,7 @@ static int join_piece(struct measuring *all, size_t i, uint64_t *last, struct pf
     struct pf_family *family = all->family;
     struct piece *piece = &all->pieces[i];
     uint64_t base = family->whole;
-    if (i > 0 && piece->full && base - *last >= PF_BLOCK) {
+    if (i > 0 && piece->full && base - *last >= PF_MARK) {
         void *blob = pf_track_add(&family->track, base, 0, piece->start_size, error);
         if (!blob)
             return -1;

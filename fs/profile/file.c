@@ -11,6 +11,9 @@ enum { ROWS_AT_ONCE = 4096, BYTES_AT_ONCE = 2 * PF_BLOCK, HEAVY_TRIES = 3 };
 /* How far ahead of a sequential reader blocks are made, and how many at a time. */
 enum { AHEAD_BYTES = 4 * PF_BLOCK, AHEAD_AT_ONCE = 4 };
 
+/* A read of so few bytes that stands alone is made alone. */
+enum { ALONE_BYTES = 32 * 1024 };
+
 /* A file's text, shared by all handles on it and by passes. Kept without handles if its size took a pass. */
 struct pf_file_text {
     struct pf_text text;
@@ -181,7 +184,7 @@ int pf_file_text_blocks(struct pf_file_text *text, uint64_t offset, uint64_t siz
     struct pf_piece pieces[PF_PIECES];
     if (pf_pass_step(pass, 0, 1, error))
         return -1;
-    int n = pf_text_read(&text->text, text->live->core->blocks, offset, (size_t)size, pieces, error);
+    int n = pf_text_read(&text->text, text->live->core->blocks, offset, (size_t)size, false, pieces, error);
     for (int i = 0; i < n; i++)
         pf_blocks_release(text->live->core->blocks, pieces[i].block);
     return n < 0 ? -1 : 0;
@@ -544,6 +547,12 @@ static bool start_ahead(struct pf_file *file, uint64_t offset)
     return true;
 }
 
+/* A read goes on where others ended, or begins near there. */
+static bool is_in_sequence(uint64_t ahead, uint64_t offset, uint64_t end)
+{
+    return offset <= ahead && ahead <= end + 2 * AHEAD_BYTES;
+}
+
 /* After a read up to `end`: if reads go on from where others ended, makes the next blocks. */
 static void read_ahead(struct pf_file *file, uint64_t offset, uint64_t end)
 {
@@ -551,7 +560,7 @@ static void read_ahead(struct pf_file *file, uint64_t offset, uint64_t end)
     uint64_t ahead = atomic_load(&file->ahead), until = end + AHEAD_BYTES;
     if (pf_is_heavy(&file->live->profile, file->text->node))
         return;
-    if (offset > ahead || ahead > until + AHEAD_BYTES) { /* not in sequence: from here on, perhaps */
+    if (!is_in_sequence(ahead, offset, end)) { /* from here on, perhaps */
         atomic_store(&file->ahead, end);
         return;
     }
@@ -565,6 +574,14 @@ static void read_ahead(struct pf_file *file, uint64_t offset, uint64_t end)
         ahead = pf_text_block_end(text, ahead);
     }
     atomic_store(&file->ahead, ahead);
+}
+
+/* A few bytes somewhere: not at the start, and not where others were read. Heavy texts' blocks are made by passes, as blocks. */
+static bool is_alone_standing(const struct pf_file *file, uint64_t offset, size_t size)
+{
+    uint64_t ahead = atomic_load(&file->ahead);
+    return offset > 0 && size <= ALONE_BYTES && !is_in_sequence(ahead, offset, offset + size) &&
+           !pf_is_heavy(&file->live->profile, file->text->node);
 }
 
 int pf_file_read(struct pf_file *file, uint64_t offset, size_t size, struct pf_piece pieces[PF_PIECES],
@@ -584,7 +601,8 @@ int pf_file_read(struct pf_file *file, uint64_t offset, size_t size, struct pf_p
         ;
     if (result)
         return result;
-    int got = pf_text_read(text, file->live->core->blocks, offset, size, pieces, error);
+    int got = pf_text_read(text, file->live->core->blocks, offset, size,
+                           is_alone_standing(file, offset, size), pieces, error);
     if (got < 0)
         return -1;
     if (!pf_live_intact(file->live)) {

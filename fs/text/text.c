@@ -6,6 +6,11 @@
 
 #include "formats/kit/pass.h"
 
+enum {
+    PAGE = 4096,   /* of the kernel's cache */
+    RECORD = 1024, /* bytes that most are shorter than */
+};
+
 /* A walk that hands out bytes, not records: what a record has left over waits for the next block. */
 struct pf_reader {
     struct pf_lines *lines;
@@ -148,7 +153,7 @@ static int cover_with(struct pf_text *text, struct pf_lines *lines, uint64_t off
     for (uint64_t steps = 0; more > 0; steps++) {
         if (steps % 4096 == 0 && pf_pass_step(pass, offset, known, error))
             more = -1;
-        if (more > 0 && offset > last && offset - last >= PF_BLOCK) {
+        if (more > 0 && offset > last && offset - last >= PF_MARK) {
             size_t position = lines->ops->save(lines, NULL, 0);
             if (pf_mark_due(offset - last, position)) {
                 more = add_mark(text, lines, offset, position, error) ? -1 : 1;
@@ -207,25 +212,64 @@ uint64_t pf_text_distance(struct pf_text *text, uint64_t offset)
 
 /* ---- reading ------------------------------------------------------------------------------------ */
 
-/* A block to be made: a gap, or a part of one that is long (few marks, because positions are large). */
+/* A block to be made: gaps that begin within the same PF_BLOCK bytes, or a part of one. */
 struct extent {
-    size_t gap;
-    uint64_t gap_start, start, end;
+    size_t gap; /* the first, and where that begins */
+    uint64_t gap_start;
+    uint64_t start, end; /* of the block */
 };
 
+static uint64_t gap_end(const struct pf_text *text, size_t k)
+{
+    return k < mark_count(text) ? gap_start(text, k + 1) : text->size;
+}
+
+/* The first gap that begins at or behind an offset; one past the last if none does. */
+static size_t gap_from(const struct pf_text *text, uint64_t offset)
+{
+    size_t k = gap_of(text, offset);
+    return k + (gap_start(text, k) < offset);
+}
+
+/* The block for who reads on from `offset`. Few marks may stand in a long gap, because positions are large. */
 static struct extent extent_of(struct pf_text *text, uint64_t offset)
 {
     pthread_mutex_lock(&text->lock);
     size_t k = gap_of(text, offset);
-    uint64_t start = gap_start(text, k);
-    uint64_t end = k < mark_count(text) ? gap_start(text, k + 1) : text->size;
+    uint64_t first = gap_start(text, k) / PF_BLOCK * PF_BLOCK, end = gap_end(text, k);
+    struct extent extent = {.gap = k, .gap_start = gap_start(text, k)};
+    if (end - extent.gap_start <= PF_BLOCK) {
+        size_t next = gap_from(text, first + PF_BLOCK);
+        uint64_t all_end = next <= mark_count(text) ? gap_start(text, next) : text->size;
+        size_t from = gap_from(text, first);
+        if (all_end - gap_start(text, from) <= 2 * (uint64_t)PF_BLOCK) {
+            extent.gap = from;
+            extent.gap_start = gap_start(text, from);
+            end = all_end;
+        }
+    }
     pthread_mutex_unlock(&text->lock);
-    struct extent extent = {.gap = k, .gap_start = start, .start = start, .end = end};
-    if (end - start > 4 * (uint64_t)PF_BLOCK) {
-        extent.start = start + (offset - start) / PF_BLOCK * PF_BLOCK;
+    extent.start = extent.gap_start;
+    extent.end = end;
+    if (end - extent.start > 4 * (uint64_t)PF_BLOCK) {
+        extent.start += (offset - extent.start) / PF_BLOCK * PF_BLOCK;
         if (end - extent.start > PF_BLOCK)
             extent.end = extent.start + PF_BLOCK;
     }
+    return extent;
+}
+
+/* The pages of one gap that hold the range. */
+static struct extent pages_of(struct pf_text *text, uint64_t offset, size_t size)
+{
+    pthread_mutex_lock(&text->lock);
+    size_t k = gap_of(text, offset);
+    struct extent extent = {.gap = k, .gap_start = gap_start(text, k), .end = gap_end(text, k)};
+    pthread_mutex_unlock(&text->lock);
+    uint64_t start = offset / PAGE * PAGE, end = (offset + size + PAGE - 1) / PAGE * PAGE;
+    extent.start = start > extent.gap_start ? start : extent.gap_start;
+    if (extent.end > end)
+        extent.end = end;
     return extent;
 }
 
@@ -234,7 +278,7 @@ uint64_t pf_text_block_end(struct pf_text *text, uint64_t offset)
     return extent_of(text, offset).end;
 }
 
-/* An open gap becomes shorter when marks are added: blocks of equal start are told apart by their length (at
+/* An open gap becomes shorter when marks are added, and blocks may be pages: those of equal start are told apart by their length (at
  * most 2^20). */
 static uint64_t block_index(const struct extent *extent)
 {
@@ -322,6 +366,48 @@ static int reader_get(struct pf_reader *reader, uint64_t n, struct pf_buf *out, 
     return (out && out->failed) || rest->failed ? pf_fail_memory(error) : 0;
 }
 
+/*
+ * Goes on to `until`, or to some bytes before it, only measuring records. The walk's position is restored then, since what it
+ * knows of the last record is of one that was measured. *overshot: a long record led beyond.
+ */
+static int measure_up_to(struct pf_reader *reader, uint64_t until, bool *overshot, struct pf_error *error)
+{
+    const struct pf_lines_ops *ops = reader->lines->ops;
+    uint64_t at = reader->offset;
+    int more = 1;
+    while (more > 0 && at + RECORD < until)
+        more = ops->measure(reader->lines, &at, error);
+    if (more <= 0)
+        return more < 0 ? -1 : pf_fail(error, ESTALE, "the text ends before its end");
+    *overshot = at > until;
+    size_t size = ops->save(reader->lines, NULL, 0);
+    void *blob = malloc(size + 1);
+    if (!blob)
+        return pf_fail_memory(error);
+    ops->save(reader->lines, blob, size);
+    int result = ops->restore(reader->lines, blob, size, error);
+    free(blob);
+    reader->offset = at;
+    return result;
+}
+
+/* A walk that stands at the extent's start. NULL with *error filled. */
+static struct pf_reader *reader_for(struct pf_text *text, const struct extent *extent, struct pf_error *error)
+{
+    struct pf_reader *reader = reader_at(text, extent, error);
+    bool overshot = false, far = reader && extent->start - reader->offset > 2 * RECORD;
+    int failed = far && !reader->rest.size && reader->lines->ops->measure &&
+                 measure_up_to(reader, extent->start, &overshot, error);
+    if (reader && !failed && overshot) {
+        reader_free(reader);
+        reader = reader_at(text, extent, error);
+    }
+    if (reader && !failed && !reader_get(reader, extent->start - reader->offset, NULL, error))
+        return reader;
+    reader_free(reader);
+    return NULL;
+}
+
 static struct pf_block *make_block(struct pf_text *text, struct pf_blocks *blocks,
                                    const struct extent *extent, struct pf_claim *claim,
                                    struct pf_error *error)
@@ -330,9 +416,8 @@ static struct pf_block *make_block(struct pf_text *text, struct pf_blocks *block
     size_t room = (size_t)(extent->end - extent->start) + 4096;
     struct pf_buf out = {.data = malloc(room), .room = room, .failed = false};
     out.failed = !out.data;
-    struct pf_reader *reader = out.failed ? NULL : reader_at(text, extent, error);
-    if (reader && !reader_get(reader, extent->start - reader->offset, NULL, error) &&
-        !reader_get(reader, extent->end - extent->start, &out, error)) {
+    struct pf_reader *reader = out.failed ? NULL : reader_for(text, extent, error);
+    if (reader && !reader_get(reader, extent->end - extent->start, &out, error)) {
         give_idle(text, reader);
         struct pf_block *block = pf_blocks_put(blocks, claim, out.data, out.size);
         if (!block)
@@ -347,12 +432,12 @@ static struct pf_block *make_block(struct pf_text *text, struct pf_blocks *block
     return NULL;
 }
 
-int pf_text_read(struct pf_text *text, struct pf_blocks *blocks, uint64_t offset, size_t size,
+int pf_text_read(struct pf_text *text, struct pf_blocks *blocks, uint64_t offset, size_t size, bool alone,
                  struct pf_piece pieces[PF_PIECES], struct pf_error *error)
 {
     int n = 0;
     while (size && offset < text->size && n < PF_PIECES) {
-        struct extent extent = extent_of(text, offset);
+        struct extent extent = alone ? pages_of(text, offset, size) : extent_of(text, offset);
         struct pf_claim claim;
         struct pf_block *block = pf_blocks_get(blocks, text->id, block_index(&extent), &claim);
         if (!block)

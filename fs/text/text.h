@@ -58,10 +58,11 @@ struct pf_piece {
 enum { PF_PIECES = 16 };
 
 /*
- * Reads [offset, offset + size), cut at the end of the text and at PF_PIECES blocks, as pieces of blocks. The
- * text is sized and covers the range. Returns how many pieces, -1 with *error filled.
+ * Reads [offset, offset + size), cut at the end of the text and at PF_PIECES blocks, as pieces of blocks; `alone`: no more is made
+ * than these bytes' pages, since nothing tells that what stands around them will be asked for. The text is sized and covers the
+ * range. Returns how many pieces, -1 with *error filled.
  */
-int pf_text_read(struct pf_text *text, struct pf_blocks *blocks, uint64_t offset, size_t size,
+int pf_text_read(struct pf_text *text, struct pf_blocks *blocks, uint64_t offset, size_t size, bool alone,
                  struct pf_piece pieces[PF_PIECES], struct pf_error *error);
 
 /* Lets go of a walk that only makes the next read quicker: nobody has the text open any more. */

@@ -9,11 +9,13 @@
 
 /*
  * The checkpoints of a text: at which byte a walk can be taken up again, and the position to restore there.
- * The text between two marks is a block; block 0 begins at byte 0 and needs no position, block k at mark k
- * - 1. A mark has two offsets, since the rows of one partition are part of two texts: the whole table and the
+ * The text between two marks is a gap; gap 0 begins at byte 0 and needs no position, gap k at mark k - 1. A mark has two offsets, since the rows of one partition are part of two texts: the whole table and the
  * partition's own file.
  */
-enum { PF_BLOCK = 256 * 1024 }; /* bytes of text from mark to mark, at least */
+enum {
+    PF_MARK = 64 * 1024,   /* bytes of text from mark to mark, at least */
+    PF_BLOCK = 256 * 1024, /* that are made at once for who reads on */
+};
 
 struct pf_mark {
     uint64_t full; /* offset in the whole text */
@@ -41,7 +43,7 @@ void pf_track_free(struct pf_track *track);
  */
 static inline int pf_mark_due(uint64_t distance, size_t position)
 {
-    return distance >= PF_BLOCK && distance / 16 >= position;
+    return distance >= PF_MARK && distance / 16 >= position;
 }
 
 #endif
