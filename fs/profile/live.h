@@ -28,7 +28,7 @@ struct pf_core {
     const char *cache_folder;   /* where cache files go, NULL: nowhere */
     struct pf_cachedb *cachedb; /* what is small and kept; NULL: nothing is */
     uid_t reader;               /* whose rights the process has */
-    bool others; /* others than the mounter will read: what is known tells too little of who may */
+    bool others;                /* others than the mounter will read */
     _Atomic uint64_t next_text; /* ids of texts */
     _Atomic uint64_t passes;    /* how many have run */
     _Atomic uint64_t opened;    /* how many profiles have been opened, known ones not counted */

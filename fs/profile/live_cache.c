@@ -5,8 +5,8 @@
 
 #include "formats/kit/hash.h"
 #include "fs/profile/cachefile.h"
-#include "fs/text/pack.h"
 #include "fs/profile/live_private.h"
+#include "fs/text/pack.h"
 #include "fs/version.h"
 
 /*
@@ -36,6 +36,7 @@ void pf_live_pack_versions(const struct pf_live *live, struct pf_buf *out)
     pf_pack_u64(out, PF_LAST_FOLDER << 16 | PF_METRIC_FILE); /* kinds of nodes are kept by their numbers */
     pack_text(out, options->metric);
     pack_text(out, options->instr_map);
+    pf_pack_u64(out, live->core->others); /* who may read is told by other rules */
 }
 
 /* All but the inputs. */

@@ -187,9 +187,18 @@ void pf_live_inputs(const struct pf_live *live, struct pf_buf *out)
 
 /* ---- recalling and keeping ---------------------------------------------------------------------- */
 
-static bool keeps_what_it_learns(const struct pf_live *live)
+static bool has_a_key(const struct pf_live *live)
 {
-    return live->key && live->path && live->core->cachedb && !live->core->others;
+    return live->key && live->path && live->core->cachedb;
+}
+
+/*
+ * Where others are let in, what is known must tell who may read. Of one file that is its own mode and list, whose changes show in
+ * its stamp; elsewhere folders and files that are no inputs count, too.
+ */
+static bool keeps_what_it_learns(struct pf_live *live)
+{
+    return has_a_key(live) && (!live->core->others || pf_live_is_one_file(live));
 }
 
 static uint64_t key_of(const struct pf_live *live, const struct stat *st)
@@ -251,8 +260,9 @@ static bool recall_known(struct pf_live *live)
 {
     struct pf_error error;
     size_t size;
-    char *bytes = keeps_what_it_learns(live) ? pf_cachedb_get(live->core->cachedb, live->key, &size) : NULL;
-    bool known = bytes && unpack(live, bytes, size) && !pf_live_check_known(live, &error);
+    char *bytes = has_a_key(live) ? pf_cachedb_get(live->core->cachedb, live->key, &size) : NULL;
+    bool known = bytes && unpack(live, bytes, size) && keeps_what_it_learns(live) &&
+                 !pf_live_check_known(live, &error);
     free(bytes);
     if (!known) {
         live->access = (struct pf_access){.mode = 0444};

@@ -3,7 +3,7 @@
 
 /* What was looked at once is served by a later mount without opening the profile. */
 
-static struct pf_fs *mount_of(const char *folder)
+static struct pf_fs *mount_for(const char *folder, bool others)
 {
     static char cache[300];
     struct pf_error error;
@@ -12,9 +12,15 @@ static struct pf_fs *mount_of(const char *folder)
                                           .cache_folder = cache,
                                           .db_folder = cache,
                                           .pass_threads = 2,
-                                          .short_threads = 1};
+                                          .short_threads = 1,
+                                          .others = others};
     control = (struct control){0};
     return pf_fs_new(folder, &options, &error);
+}
+
+static struct pf_fs *mount_of(const char *folder)
+{
+    return mount_for(folder, false);
 }
 
 static bool reads(struct pf_fs *fs, const char *path, const char *want)
@@ -184,10 +190,43 @@ static void test_how_long_it_is_believed(const char *folder)
     remove_cache(folder);
 }
 
+static void test_others(const char *folder)
+{
+    struct pf_attr attr;
+    for (int alone = 1; alone >= 0; alone--) {
+        write_text(folder, "log", "3 9 50");
+        chmod(path_in(folder, "log"), 0644);
+        for (int again = 0; again < 2; again++) {
+            struct pf_fs *fs = mount_for(folder, true);
+            control.alone = alone;
+            char *info = text_of_file(fs, "log/info.txt");
+            ok(control.opens == !(alone && again), "where others are let in a profile of %s is %s",
+               alone ? "one file" : "several files",
+               !again  ? "opened"
+               : alone ? "known later"
+                       : "opened each time");
+            free(info);
+            pf_fs_free(fs);
+        }
+        struct pf_fs *fs = mount_for(folder, true);
+        control.alone = alone;
+        chmod(path_in(folder, "log"), 0600);
+        ok(!find_path(fs, "log/info.txt", &attr) && (attr.st.st_mode & 0777) == 0400,
+           "but not known to be for more than may read it now");
+        pf_fs_free(fs);
+        fs = mount_of(folder);
+        control.alone = alone;
+        ok(!find_path(fs, "log/info.txt", &attr) && control.opens == 1,
+           "nor is it what is known to the mounter alone");
+        pf_fs_free(fs);
+        remove_cache(folder);
+    }
+}
+
 int main(void)
 {
     static void (*const tests[])(const char *folder) = {test_warm, test_changes, test_probing,
-                                                        test_how_long_it_is_believed};
+                                                        test_how_long_it_is_believed, test_others};
     alarm(HANG_SECONDS);
     for (size_t i = 0; i < sizeof tests / sizeof *tests; i++) {
         char folder[64];
