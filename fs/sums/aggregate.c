@@ -220,31 +220,63 @@ static bool read_number(const struct pf_cell *cell, struct value *value)
 }
 
 /* Rows that belong to no partition, context or metric, or hold no number, have no place in a sum. */
-static int add_row(struct pf_aggregate *aggregate, const struct columns *columns, const struct pf_cell *cells,
-                   struct pf_error *error)
+static bool read_row(const struct pf_aggregate *aggregate, const struct columns *columns,
+                     const struct pf_cell *cells, struct value *value)
 {
-    struct value value;
-    if (!read_index(&cells[columns->partition], aggregate->n_partitions, &value.partition) ||
-        !read_index(&cells[columns->context], aggregate->n_contexts, &value.context) ||
-        !read_index(&cells[columns->metric], aggregate->profile->n_metrics, &value.metric) ||
-        !read_number(&cells[columns->value], &value))
-        return 0;
-    return add_value(aggregate, &value, error);
+    return read_index(&cells[columns->partition], aggregate->n_partitions, &value->partition) &&
+           read_index(&cells[columns->context], aggregate->n_contexts, &value->context) &&
+           read_index(&cells[columns->metric], aggregate->profile->n_metrics, &value->metric) &&
+           read_number(&cells[columns->value], value);
 }
 
-enum { ROWS_A_STEP = 64 * 1024 };
+/*
+ * Values are added some rows after they were read, in the same order: where metrics and contexts are many, the sum of each has to
+ * come from memory, and so these come while further rows are read.
+ */
+enum { ROWS_A_STEP = 64 * 1024, WAITING = 32 };
+
+struct waiting {
+    struct value values[WAITING];
+    size_t n;
+};
+
+static void fetch(const struct pf_aggregate *aggregate, const struct value *value)
+{
+    const struct pf_plane *plane = &aggregate->metrics[value->metric].contexts;
+    const char *sum = pf_plane_find(plane, sizeof(struct pf_context_sum), value->context);
+    if (!sum)
+        return;
+    __builtin_prefetch(sum, 1);
+    __builtin_prefetch(sum + sizeof(struct pf_context_sum) - 1, 1);
+}
+
+static int add_waiting(struct pf_aggregate *aggregate, struct waiting *waiting, struct pf_error *error)
+{
+    int result = 0;
+    for (size_t i = 0; i < waiting->n && !result; i++)
+        result = add_value(aggregate, &waiting->values[i], error);
+    waiting->n = 0;
+    return result;
+}
 
 static int add_rows(struct pf_aggregate *aggregate, const struct columns *columns, struct pf_cursor *cursor,
                     struct pf_cell *cells, struct pf_pass *pass, struct pf_error *error)
 {
     const struct pf_cursor_ops *ops = pf_table_ops(cursor->table);
+    struct waiting waiting = {.n = 0};
     for (uint64_t i = 0;; i++) {
         if (i % ROWS_A_STEP == 0 && pf_pass_step(pass, i, 0, error))
             return -1;
         int more = ops->next(cursor, cells, error);
-        if (more <= 0)
-            return more;
-        if (add_row(aggregate, columns, cells, error))
+        if (more < 0 || (!more && add_waiting(aggregate, &waiting, error)))
+            return -1;
+        if (!more)
+            return 0;
+        struct value *value = &waiting.values[waiting.n];
+        if (!read_row(aggregate, columns, cells, value))
+            continue;
+        fetch(aggregate, value);
+        if (++waiting.n == WAITING && add_waiting(aggregate, &waiting, error))
             return -1;
     }
 }
