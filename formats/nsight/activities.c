@@ -167,8 +167,8 @@ static int fold_record(struct reading *reading, const uint64_t *record, struct p
     if (!measures)
         return -1;
     measures[NSIGHT_GPU_CALLS].i++;
-    measures[NSIGHT_GPU_TIME].i = (int64_t)((uint64_t)measures[NSIGHT_GPU_TIME].i + record[TIME]);
-    measures[NSIGHT_BYTES].i = (int64_t)((uint64_t)measures[NSIGHT_BYTES].i + record[BYTES]);
+    measures[NSIGHT_GPU_TIME].i = nsight_plus(measures[NSIGHT_GPU_TIME].i, (int64_t)record[TIME]);
+    measures[NSIGHT_BYTES].i = nsight_plus(measures[NSIGHT_BYTES].i, (int64_t)record[BYTES]);
     return 0;
 }
 

@@ -54,11 +54,6 @@ struct reading {
     unsigned n_calls;
 };
 
-static int64_t plus(int64_t a, int64_t b)
-{
-    return (int64_t)((uint64_t)a + (uint64_t)b);
-}
-
 /* ---- sorting ------------------------------------------------------------------------------------- */
 
 /* 31 bits that order by `value`, ascending; greater ones are equal. */
@@ -151,7 +146,7 @@ static int visit(struct reading *reading, uint32_t context, bool api, int64_t du
         return -1;
     visits->calls += !api;
     visits->api_calls += api;
-    visits->inclusive = plus(visits->inclusive, duration);
+    visits->inclusive = nsight_plus(visits->inclusive, duration);
     visits->own = true;
     return 0;
 }
@@ -183,7 +178,7 @@ static int end_thread(struct reading *reading, struct pf_error *error)
             return -1;
         if (tree->parent[c] != PF_NO_CONTEXT) {
             int64_t *below = &reading->visits[tree->parent[c]].below;
-            *below = plus(*below, visits.own ? visits.inclusive : visits.below);
+            *below = nsight_plus(*below, visits.own ? visits.inclusive : visits.below);
         }
     }
     if (reading->used)

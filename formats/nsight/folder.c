@@ -36,7 +36,7 @@ static int add_up(struct reading *reading, struct pf_error *error)
     while (more > 0 && (more = cursor.table->ops->next(&cursor, cells, error)) > 0) {
         struct total *total = &reading->totals[cells[PF_FOLD_CONTEXT].i];
         int64_t *value = &total->value[cells[PF_FOLD_METRIC].i];
-        *value = (int64_t)((uint64_t)*value + (uint64_t)cells[PF_FOLD_VALUE].i);
+        *value = nsight_plus(*value, cells[PF_FOLD_VALUE].i);
         total->has[cells[PF_FOLD_METRIC].i] = true;
     }
     cursor.table->ops->close(&cursor);

@@ -39,7 +39,7 @@ static int fold_homeless(struct nsight_model *model, struct pf_error *error)
     if (!below)
         return pf_fail_memory(error);
     for (size_t c = paths->own_room; c-- > 0;) {
-        int64_t own = paths->own[c].time, inclusive = (int64_t)((uint64_t)own + (uint64_t)below[c]);
+        int64_t own = paths->own[c].time, inclusive = nsight_plus(own, below[c]);
         if (!paths->own[c].calls && !inclusive)
             continue;
         union pf_measure *measures = pf_fold_at(model->fold, (uint32_t)c, error);
@@ -53,7 +53,7 @@ static int fold_homeless(struct nsight_model *model, struct pf_error *error)
         measures[NSIGHT_TIMED].i = 1;
         uint32_t parent = model->tree->parent[c];
         if (parent != PF_NO_CONTEXT)
-            below[parent] = (int64_t)((uint64_t)below[parent] + (uint64_t)inclusive);
+            below[parent] = nsight_plus(below[parent], inclusive);
     }
     free(below);
     return pf_fold_end_partition(model->fold, error);

@@ -203,6 +203,12 @@ struct nsight_state {
     struct pf_rows *sums[NSIGHT_SUMS];
 };
 
+/* Hostile exports may overflow a sum. */
+static inline int64_t nsight_plus(int64_t a, int64_t b)
+{
+    return (int64_t)((uint64_t)a + (uint64_t)b);
+}
+
 static inline struct nsight_state *nsight_state(const struct pf_profile *profile)
 {
     return profile->state;

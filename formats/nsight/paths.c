@@ -249,8 +249,7 @@ static int add_own(struct nsight_paths *paths, const struct nsight_scan *scan, u
     if (pf_array_reach(&paths->own, &paths->own_room, context, sizeof *paths->own, error))
         return -1;
     paths->own[context].calls++;
-    int64_t *time = &paths->own[context].time;
-    *time = (int64_t)((uint64_t)*time + (uint64_t)nsight_int(scan, RESOLVED_DURATION));
+    paths->own[context].time = nsight_plus(paths->own[context].time, nsight_int(scan, RESOLVED_DURATION));
     return 0;
 }
 

@@ -4,6 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "formats/kit/bytes.h"
 #include "formats/nsight/nsight.h"
 
 /*
@@ -24,16 +25,6 @@ struct sighting {
     bool strings; /* all exports have these, */
     bool events;  /* and what there is to show has one of these */
 };
-
-static uint32_t be16(const unsigned char *bytes)
-{
-    return (uint32_t)bytes[0] << 8 | bytes[1];
-}
-
-static uint32_t be32(const unsigned char *bytes)
-{
-    return be16(bytes) << 16 | be16(bytes + 2);
-}
 
 static bool has_word(const unsigned char *bytes, size_t size, const char *word)
 {
@@ -56,16 +47,17 @@ static bool is_enough(const struct sighting *sighting)
 static void look_below(struct sighting *sighting, const struct pf_probe *probe, const unsigned char *first,
                        size_t page_size, unsigned char *page)
 {
-    uint32_t cells = be16(first + HEADER + CELLS);
+    uint32_t cells = pf_u16(first + HEADER + CELLS, true);
     for (uint32_t i = 0; i <= cells && i < PAGES_MAX && !is_enough(sighting); i++) {
         size_t at = i == cells ? HEADER + LAST_CHILD : HEADER + CELL_OFFSETS + 2 * (size_t)i;
         if (at + 4 > page_size)
             return;
         if (i < cells)
-            at = be16(first + at);
-        if (at + 4 > page_size || !be32(first + at))
+            at = pf_u16(first + at, true);
+        if (at + 4 > page_size || !pf_u32(first + at, true))
             return;
-        ssize_t n = pf_probe_read(probe, page, page_size, (uint64_t)(be32(first + at) - 1) * page_size);
+        ssize_t n =
+            pf_probe_read(probe, page, page_size, (uint64_t)(pf_u32(first + at, true) - 1) * page_size);
         if (n > 0)
             look_at(sighting, page, (size_t)n);
     }
@@ -79,7 +71,7 @@ void nsight_probe(struct pf_probe *probe, struct pf_verdict *verdict)
     const unsigned char *bytes = pf_probe_head(probe, sizeof magic, &have);
     if (have <= HEADER + CELL_OFFSETS || memcmp(bytes, magic, sizeof magic) != 0)
         return;
-    size_t page_size = be16(bytes + PAGE_SIZE) == 1 ? 65536 : be16(bytes + PAGE_SIZE);
+    size_t page_size = pf_u16(bytes + PAGE_SIZE, true) == 1 ? 65536 : pf_u16(bytes + PAGE_SIZE, true);
     bytes = pf_probe_head(probe, page_size, &have);
     look_at(&sighting, bytes, have);
     if (bytes[HEADER] == INNER && have >= page_size && page_size >= 512) {

@@ -39,12 +39,6 @@ const size_t nsight_sum_widths[NSIGHT_SUMS] = {LENGTH(named_columns), LENGTH(nam
                                                LENGTH(memcpy_columns), LENGTH(memset_columns),
                                                LENGTH(sync_columns)};
 
-/* Hostile exports may overflow a sum. */
-static int64_t plus(int64_t a, int64_t b)
-{
-    return (int64_t)((uint64_t)a + (uint64_t)b);
-}
-
 int nsight_sums_add(struct nsight_sums *sums, enum nsight_sum table, uint32_t context, uint32_t name,
                     int64_t duration, int64_t bytes, struct pf_error *error)
 {
@@ -56,8 +50,8 @@ int nsight_sums_add(struct nsight_sums *sums, enum nsight_sum table, uint32_t co
     struct nsight_entry *entry = &sums->entries[number];
     if (!entry->count++)
         entry->least = INT64_MAX;
-    entry->bytes = plus(entry->bytes, bytes);
-    entry->total = plus(entry->total, duration);
+    entry->bytes = nsight_plus(entry->bytes, bytes);
+    entry->total = nsight_plus(entry->total, duration);
     entry->least = duration < entry->least ? duration : entry->least;
     entry->most = duration > entry->most ? duration : entry->most;
     return 0;

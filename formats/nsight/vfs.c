@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "formats/kit/bytes.h"
+
 struct file {
     sqlite3_file base;
     struct nsight_vfs *vfs;
@@ -136,23 +138,19 @@ static int full_name(sqlite3_vfs *methods, const char *name, int size, char *out
     return SQLITE_OK;
 }
 
-/* Big-endian, as all numbers of a database's header. */
-static uint32_t be32(const unsigned char *bytes)
-{
-    return (uint32_t)bytes[0] << 24 | (uint32_t)bytes[1] << 16 | (uint32_t)bytes[2] << 8 | bytes[3];
-}
-
 /*
  * The length that the header tells: the page size at 16 (1 stands for 65536) times the pages at 28, which hold if
- * the change counter at 24 is the one they were written with, at 92. 0: it tells none.
+ * the change counter at 24 is the one they were written with, at 92. 0: it tells none. All numbers are big-endian.
  */
 static uint64_t told_size(const unsigned char header[100])
 {
-    uint32_t page = (uint32_t)header[16] << 8 | header[17];
+    uint32_t page = pf_u16(header + 16, true);
     if (page == 1)
         page = 65536;
     bool page_ok = page >= 512 && !(page & (page - 1));
-    return page_ok && be32(header + 24) == be32(header + 92) ? (uint64_t)be32(header + 28) * page : 0;
+    return page_ok && pf_u32(header + 24, true) == pf_u32(header + 92, true)
+               ? (uint64_t)pf_u32(header + 28, true) * page
+               : 0;
 }
 
 int nsight_vfs_register(struct nsight_vfs *vfs, struct pf_input *input, struct pf_error *error)
