@@ -43,7 +43,7 @@ static int add_member(void *arg, const char *path, const struct pf_found *found,
     making->state = pf_member_state(making->fs, making->state, path, found, true);
     if (found->driver->beside)
         return 0;
-    int result = pf_part_get(making->fs, path, found, making->pass, &part, &failure);
+    int result = pf_part_get(making->fs, path, found, true, making->pass, &part, &failure);
     if (result && pf_part_is_hindered(&failure)) {
         *error = failure;
         return -1;

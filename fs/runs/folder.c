@@ -111,7 +111,9 @@ int pf_shared_find(struct pf_fs *fs, const struct pf_members *members, struct pf
         result = pf_pass_step(pass, i, members->n, error);
         if (result)
             break;
-        if (!pf_part_get_metrics(fs, member->path, &member->found, pass, &part, &failure)) {
+        if (!pf_part_get_metrics(fs, member->path, &member->found, !fs->options.others, pass, &part,
+                                 &failure)) {
+            shared->closed |= part.closed;
             result = note_metrics(shared, &part, i, error);
             pf_part_free(&part);
         } else if (pf_part_is_hindered(&failure)) {
@@ -138,8 +140,9 @@ void pf_shared_free(struct pf_shared_metrics *shared)
 }
 
 int pf_runs_summary(struct pf_fs *fs, const struct pf_members *members, struct pf_pass *pass,
-                    struct pf_buf *out, struct pf_error *error)
+                    struct pf_buf *out, bool *closed, struct pf_error *error)
 {
+    *closed = false;
     pf_buf_str(
         out,
         "run,format,mtime,partitions,contexts,metric,unit,total,top_percent,warnings,worst,top,message\n");
@@ -149,14 +152,17 @@ int pf_runs_summary(struct pf_fs *fs, const struct pf_members *members, struct p
         struct pf_part part;
         if (pf_pass_step(pass, i, members->n, error))
             return -1;
-        int result = pf_part_get(fs, member->path, &member->found, pass, &part, &failure);
+        int result =
+            pf_part_get(fs, member->path, &member->found, !fs->options.others, pass, &part, &failure);
         if (result && pf_part_is_hindered(&failure)) {
             *error = failure;
             return -1;
         }
         pf_part_summary(result ? NULL : &part, &member->found, failure.what, member->name, NULL, out);
-        if (!result)
-            pf_part_free(&part);
+        if (result)
+            continue;
+        *closed |= part.closed;
+        pf_part_free(&part);
     }
     return out->failed ? pf_fail_memory(error) : 0;
 }
@@ -265,6 +271,7 @@ static int add_run(struct making *making, const struct loading *it, struct pf_er
     unsigned run = making->n++, metric = (unsigned)it->metric;
     making->inclusive = pf_live_profile(it->live)->metrics[metric].over_contexts == PF_OVER_ROOTS;
     making->runs[run] = it->member->name;
+    making->texts->closed |= pf_part_is_closed(it->live);
     int result = pf_series_add(making->functions, run, it->aggregate, metric, PF_SERIES_FUNCTIONS, error);
     return result ? result
                   : pf_series_add(making->contexts, run, it->aggregate, metric, PF_SERIES_CONTEXTS, error);

@@ -21,6 +21,7 @@ struct pf_shared_metrics {
     struct pf_shared *metrics;
     size_t n;
     int primary; /* index, -1: there are none */
+    bool closed; /* not everybody may read all runs; so far, as in what follows */
 };
 int pf_shared_find(struct pf_fs *fs, const struct pf_members *members, struct pf_pass *pass,
                    struct pf_shared_metrics *shared, struct pf_error *error);
@@ -28,7 +29,7 @@ void pf_shared_free(struct pf_shared_metrics *shared);
 
 /* Appends profiles_summary.csv. */
 int pf_runs_summary(struct pf_fs *fs, const struct pf_members *members, struct pf_pass *pass,
-                    struct pf_buf *out, struct pf_error *error);
+                    struct pf_buf *out, bool *closed, struct pf_error *error);
 
 /* Where a text stands in a store. */
 struct pf_extent {
@@ -47,6 +48,7 @@ enum pf_runs_table {
 struct pf_runs_texts {
     struct pf_store *store; /* settled; NULL: not made */
     struct pf_extent tables[PF_RUNS_TABLES];
+    bool closed;
 };
 int pf_runs_make(struct pf_fs *fs, const struct pf_members *members, const struct pf_shared *metric,
                  struct pf_pass *pass, struct pf_runs_texts *texts, struct pf_error *error);

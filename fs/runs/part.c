@@ -193,12 +193,17 @@ struct pf_live *pf_part_open(struct pf_fs *fs, const char *path, const struct pf
     return NULL;
 }
 
-int pf_part_get(struct pf_fs *fs, const char *path, const struct pf_found *found, struct pf_pass *pass,
-                struct pf_part *part, struct pf_error *error)
+bool pf_part_is_closed(struct pf_live *live)
+{
+    return (pf_live_access(live).mode & 0444) != 0444;
+}
+
+int pf_part_get(struct pf_fs *fs, const char *path, const struct pf_found *found, bool may_recall,
+                struct pf_pass *pass, struct pf_part *part, struct pf_error *error)
 {
     struct pf_aggregate *aggregate = NULL;
     *part = (struct pf_part){.metrics = {0}};
-    if (recall(fs, path, found, part))
+    if (may_recall && recall(fs, path, found, part))
         return 0;
     struct pf_live *live = pf_part_open(fs, path, found, pass, error);
     if (!live)
@@ -207,6 +212,7 @@ int pf_part_get(struct pf_fs *fs, const char *path, const struct pf_found *found
                                                           : pf_live_load(live, PF_MODELLED, pass, error);
     if (!result)
         result = make(live, aggregate, part, error);
+    part->closed = pf_part_is_closed(live);
     if (!result)
         keep(live, found, part);
     else
@@ -215,16 +221,17 @@ int pf_part_get(struct pf_fs *fs, const char *path, const struct pf_found *found
     return result;
 }
 
-int pf_part_get_metrics(struct pf_fs *fs, const char *path, const struct pf_found *found,
+int pf_part_get_metrics(struct pf_fs *fs, const char *path, const struct pf_found *found, bool may_recall,
                         struct pf_pass *pass, struct pf_part *part, struct pf_error *error)
 {
     *part = (struct pf_part){.metrics = {0}};
-    if (recall(fs, path, found, part))
+    if (may_recall && recall(fs, path, found, part))
         return 0;
     struct pf_live *live = pf_part_open(fs, path, found, pass, error);
     if (!live)
         return -1;
     add_metrics(live, &part->metrics);
+    part->closed = pf_part_is_closed(live);
     pf_live_release(live);
     if (!part->metrics.failed)
         return 0;

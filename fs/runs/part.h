@@ -13,17 +13,24 @@ struct pf_part {
     struct pf_buf metrics;            /* see pf_part_metric */
     struct pf_buf summary;            /* cells of its row, from `partitions` to `top` */
     struct pf_buf rows[PF_PART_ROWS]; /* with a NUL in each, where the path is to stand */
+    bool closed;                      /* not everybody may read all that it is made from */
 };
 
 /* Opens the profile that was found at a path below SOURCE, as far as its metrics. NULL with *error filled. */
 struct pf_live *pf_part_open(struct pf_fs *fs, const char *path, const struct pf_found *found,
                              struct pf_pass *pass, struct pf_error *error);
 
-/* Recalls a profile's part, or makes it as a part of a pass and keeps it. 0; or -1 with *error filled and nothing to free. */
-int pf_part_get(struct pf_fs *fs, const char *path, const struct pf_found *found, struct pf_pass *pass,
-                struct pf_part *part, struct pf_error *error);
+/* True if not everybody may read all that an open profile was made from so far. */
+bool pf_part_is_closed(struct pf_live *live);
+
+/*
+ * Makes a profile's part as a part of a pass, and keeps it; or recalls it, if that will do: it does not tell who may read it. 0; or -1
+ * with *error filled and nothing to free.
+ */
+int pf_part_get(struct pf_fs *fs, const char *path, const struct pf_found *found, bool may_recall,
+                struct pf_pass *pass, struct pf_part *part, struct pf_error *error);
 /* The same, but made it may hold the metrics alone, which take no more than opening. */
-int pf_part_get_metrics(struct pf_fs *fs, const char *path, const struct pf_found *found,
+int pf_part_get_metrics(struct pf_fs *fs, const char *path, const struct pf_found *found, bool may_recall,
                         struct pf_pass *pass, struct pf_part *part, struct pf_error *error);
 void pf_part_free(struct pf_part *part);
 

@@ -5,42 +5,19 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "fs/clock.h"
-#include "fs/runs/folder.h"
 #include "fs/text/csv.h"
+#include "fs/tree/run_snapshots.h"
 
 /*
- * runs/: what the profiles of one folder of SOURCE have in common. Each is a snapshot with a number of its own, which it
- * has in the place of a profile's instance; when it is older than fs->snapshot_seconds and its members have changed, the next look-up
- * gives another. What it holds is made when it is asked for: a list of metrics, a summary, the texts of each metric.
+ * runs/: what the profiles of one folder of SOURCE have in common. What it holds is made when it is asked for: a list of metrics, a
+ * summary, the texts of each metric.
  */
-enum { SNAPSHOTS_MOST = 256, HELD_MOST = 64 << 20 /* bytes of texts of all of them */ };
 
 /*
  * What stands in it, by number. From METRIC on, for each metric: its folder in changes/, its texts, its folder in export/.
  */
 enum node { TOP, INFO, OVERVIEW, SUMMARY, CHANGES, PRIMARY, LINK, EXPORT, METRIC, METRIC_NODES = 8 };
 enum { CHANGES_DIR, TEXT, EXPORT_DIR = TEXT + PF_RUNS_TABLES };
-
-struct pf_runs {
-    uint32_t id;
-    uint64_t folder; /* the entry it stands in */
-    char *path;      /* of that below SOURCE */
-    struct pf_members members;
-    uint64_t state;  /* of these; */
-    bool inside;     /* also of what is in those that are directories: something was read of them */
-    bool everybodys; /* everybody may read all members */
-    uint64_t looked; /* monotonic seconds */
-    unsigned uses;   /* under way; it is freed with the last one once it is replaced */
-    bool replaced;
-    struct pf_error failure;
-    struct pf_job *job; /* that makes something of it; not held */
-    bool listed, summarised;
-    struct pf_shared_metrics metrics; /* once it is listed */
-    struct pf_runs_texts *texts;      /* one a metric */
-    struct pf_buf summary;
-    uint64_t held; /* bytes of texts */
-};
 
 static const char *const tables[] = {[PF_RUNS_FUNCTIONS] = "function_changes.csv",
                                      [PF_RUNS_VALUES] = "function_values.csv",
@@ -74,177 +51,6 @@ static bool is_folder(uint32_t node)
     return is_metric(node)
                ? part_of(node) == CHANGES_DIR || part_of(node) == EXPORT_DIR
                : node == TOP || node == OVERVIEW || node == CHANGES || node == PRIMARY || node == EXPORT;
-}
-
-/* ---- life --------------------------------------------------------------------------------------- */
-
-/* Those of all metrics; handles keep theirs. */
-static void free_texts(struct pf_runs *runs)
-{
-    for (size_t m = 0; runs->texts && m < runs->metrics.n; m++) {
-        pf_store_free(runs->texts[m].store);
-        runs->texts[m].store = NULL;
-    }
-    runs->held = 0;
-}
-
-static void free_runs(struct pf_runs *runs)
-{
-    free_texts(runs);
-    free(runs->texts);
-    pf_shared_free(&runs->metrics);
-    pf_buf_free(&runs->summary);
-    pf_members_free(&runs->members);
-    free(runs->path);
-    free(runs);
-}
-
-static void put(struct pf_fs *fs, struct pf_runs *runs)
-{
-    pthread_mutex_lock(&fs->lock);
-    bool last = --runs->uses == 0 && runs->replaced;
-    pthread_mutex_unlock(&fs->lock);
-    if (last)
-        free_runs(runs);
-}
-
-/* With fs->lock held: no look-up gives it any more. */
-static bool replace(struct pf_fs *fs, struct pf_runs *runs)
-{
-    pf_map_remove(&fs->runs, runs->id);
-    if (pf_map_get(&fs->runs_of, runs->folder) == runs)
-        pf_map_remove(&fs->runs_of, runs->folder);
-    runs->replaced = true;
-    return !runs->uses;
-}
-
-/* Lists the members again if it is time. True if they are what they were. */
-static bool is_fresh(struct pf_fs *fs, struct pf_runs *runs)
-{
-    struct pf_members members = {0};
-    uint64_t now = pf_monotonic_seconds();
-    pthread_mutex_lock(&fs->lock);
-    bool old = now - runs->looked >= fs->snapshot_seconds, inside = runs->inside;
-    uint64_t state = runs->state;
-    pthread_mutex_unlock(&fs->lock);
-    if (!old)
-        return true;
-    struct pf_folder *folder = pf_folder_open(fs->top, *runs->path ? runs->path : ".");
-    int result = folder ? pf_members_list(fs, folder, runs->path, &members) : errno;
-    pf_folder_free(folder);
-    bool same = pf_is_lack(result) || (!result && pf_members_state(fs, &members, inside) == state);
-    pf_members_free(&members);
-    pthread_mutex_lock(&fs->lock);
-    runs->looked = now;
-    if (!same && !runs->replaced)
-        replace(fs, runs); /* this use of it is not the last */
-    pthread_mutex_unlock(&fs->lock);
-    return same;
-}
-
-/* The snapshot that a number is of, used; NULL: it is no more. */
-static struct pf_runs *enter(struct pf_fs *fs, uint64_t ino)
-{
-    pthread_mutex_lock(&fs->lock);
-    struct pf_runs *runs = pf_map_get(&fs->runs, ino >> 40);
-    if (runs)
-        runs->uses++;
-    pthread_mutex_unlock(&fs->lock);
-    if (!runs || is_fresh(fs, runs))
-        return runs;
-    put(fs, runs);
-    return NULL;
-}
-
-/* With fs->lock held: of too many snapshots, the one that was looked at longest ago; what is to be freed then, or NULL. */
-static struct pf_runs *drop_oldest(struct pf_fs *fs)
-{
-    struct pf_runs *oldest = NULL;
-    for (size_t i = 0; fs->runs.count > SNAPSHOTS_MOST && i <= fs->runs.mask; i++) {
-        struct pf_runs *runs = fs->runs.slots[i].value;
-        if (runs && !runs->uses && (!oldest || runs->looked < oldest->looked))
-            oldest = runs;
-    }
-    return oldest && replace(fs, oldest) ? oldest : NULL;
-}
-
-/* What a directory's mode says nothing of is who may read the files in it. */
-static bool is_everybodys(const struct pf_fs *fs, const struct stat *st)
-{
-    return (st->st_mode & 0444) == 0444 && !(fs->options.others && S_ISDIR(st->st_mode));
-}
-
-static struct pf_runs *new_runs(struct pf_fs *fs, uint64_t folder, const char *path,
-                                struct pf_members *members)
-{
-    struct pf_runs *runs = calloc(1, sizeof *runs);
-    char *copy = strdup(path);
-    if (!runs || !copy) {
-        free(runs);
-        free(copy);
-        return NULL;
-    }
-    *runs = (struct pf_runs){.folder = folder,
-                             .path = copy,
-                             .members = *members,
-                             .state = pf_members_state(fs, members, false),
-                             .everybodys = true,
-                             .looked = pf_monotonic_seconds(),
-                             .uses = 1};
-    *members = (struct pf_members){0};
-    for (unsigned i = 0; i < runs->members.n; i++)
-        runs->everybodys &= is_everybodys(fs, &runs->members.members[i].found.st);
-    pthread_mutex_lock(&fs->lock);
-    struct pf_runs *old = pf_map_get(&fs->runs_of, folder);
-    bool free_old = old && replace(fs, old);
-    do /* 24 bits; a number that is still known is passed over */
-        runs->id = fs->next_runs = fs->next_runs % 0xffffff + 1;
-    while (pf_map_get(&fs->runs, runs->id));
-    if (!pf_map_put(&fs->runs, runs->id, runs) || !pf_map_put(&fs->runs_of, folder, runs)) {
-        replace(fs, runs);
-        pthread_mutex_unlock(&fs->lock);
-        free_runs(runs);
-        return NULL;
-    }
-    struct pf_runs *oldest = drop_oldest(fs);
-    pthread_mutex_unlock(&fs->lock);
-    if (free_old)
-        free_runs(old);
-    if (oldest)
-        free_runs(oldest);
-    return runs;
-}
-
-static uint64_t held_by_all(const struct pf_fs *fs)
-{
-    uint64_t held = 0;
-    for (size_t i = 0; fs->runs.slots && i <= fs->runs.mask; i++) {
-        const struct pf_runs *runs = fs->runs.slots[i].value;
-        held += runs ? runs->held : 0;
-    }
-    return held;
-}
-
-bool pf_runs_shrink(struct pf_fs *fs)
-{
-    struct pf_runs *oldest = NULL;
-    for (size_t i = 0; fs->runs.slots && i <= fs->runs.mask; i++) {
-        struct pf_runs *runs = fs->runs.slots[i].value;
-        if (runs && !runs->uses && runs->held && (!oldest || runs->looked < oldest->looked))
-            oldest = runs;
-    }
-    if (oldest)
-        free_texts(oldest);
-    return oldest;
-}
-
-void pf_runs_free(struct pf_fs *fs)
-{
-    for (size_t i = 0; fs->runs.slots && i <= fs->runs.mask; i++)
-        if (fs->runs.slots[i].value)
-            free_runs(fs->runs.slots[i].value);
-    pf_map_free(&fs->runs);
-    pf_map_free(&fs->runs_of);
 }
 
 /* ---- making ------------------------------------------------------------------------------------- */
@@ -283,6 +89,7 @@ static int make_list(struct task *task, struct pf_pass *pass, struct pf_error *e
     runs->metrics = metrics;
     runs->texts = texts;
     runs->listed = true;
+    pf_runs_close_off(task->fs, runs, metrics.closed);
     pthread_mutex_unlock(&task->fs->lock);
     return 0;
 }
@@ -290,13 +97,15 @@ static int make_list(struct task *task, struct pf_pass *pass, struct pf_error *e
 static int make_summary(struct task *task, struct pf_pass *pass, struct pf_error *error)
 {
     struct pf_buf summary = {0};
-    if (pf_runs_summary(task->fs, &task->runs->members, pass, &summary, error)) {
+    bool closed;
+    if (pf_runs_summary(task->fs, &task->runs->members, pass, &summary, &closed, error)) {
         pf_buf_free(&summary);
         return -1;
     }
     pthread_mutex_lock(&task->fs->lock);
     task->runs->summary = summary;
     task->runs->summarised = true;
+    pf_runs_close_off(task->fs, task->runs, closed);
     pthread_mutex_unlock(&task->fs->lock);
     return 0;
 }
@@ -310,9 +119,9 @@ static int make_metric(struct task *task, struct pf_pass *pass, struct pf_error 
         return -1;
     pthread_mutex_lock(&task->fs->lock);
     runs->texts[m] = texts;
+    pf_runs_close_off(task->fs, runs, texts.closed);
     runs->held += pf_store_size(texts.store);
-    while (held_by_all(task->fs) > HELD_MOST && pf_runs_shrink(task->fs)) {
-    }
+    pf_runs_limit(task->fs);
     pthread_mutex_unlock(&task->fs->lock);
     return 0;
 }
@@ -339,7 +148,7 @@ static void task_over(void *arg, struct pf_job *job, const struct pf_error *erro
     pthread_mutex_lock(&task->fs->lock);
     task->runs->job = NULL;
     pthread_mutex_unlock(&task->fs->lock);
-    put(task->fs, task->runs);
+    pf_runs_put(task->fs, task->runs);
     free(task);
 }
 
@@ -503,28 +312,28 @@ int pf_runs_find(struct pf_fs *fs, uint64_t folder, const char *path, const stru
     if (runs)
         runs->uses++;
     pthread_mutex_unlock(&fs->lock);
-    if (runs && (strcmp(runs->path, path) != 0 || !is_fresh(fs, runs))) {
-        put(fs, runs);
+    if (runs && (strcmp(runs->path, path) != 0 || !pf_runs_is_fresh(fs, runs))) {
+        pf_runs_put(fs, runs);
         runs = NULL;
     }
     if (!runs) {
         int result = fs->options.no_runs ? ENOENT : pf_members_list(fs, open, path, &members);
         if (result)
             return result;
-        runs = new_runs(fs, folder, path, &members);
+        runs = pf_runs_new(fs, folder, path, &members);
         pf_members_free(&members);
     }
     if (!runs)
         return ENOMEM;
     fill_attr(runs, TOP, attr);
-    put(fs, runs);
+    pf_runs_put(fs, runs);
     return 0;
 }
 
 int pf_runs_lookup(struct pf_fs *fs, uint64_t parent, const char *name, struct pf_attr *attr,
                    struct pf_job **job)
 {
-    struct pf_runs *runs = enter(fs, parent);
+    struct pf_runs *runs = pf_runs_enter(fs, parent);
     if (!runs)
         return ESTALE;
     const char *entry;
@@ -540,29 +349,29 @@ int pf_runs_lookup(struct pf_fs *fs, uint64_t parent, const char *name, struct p
         result = is_folder(node) ? 0 : need(fs, runs, node, job);
     if (!result)
         fill_attr(runs, node, attr);
-    put(fs, runs);
+    pf_runs_put(fs, runs);
     return result;
 }
 
 int pf_runs_getattr(struct pf_fs *fs, uint64_t ino, struct pf_attr *attr, struct pf_job **job)
 {
-    struct pf_runs *runs = enter(fs, ino);
+    struct pf_runs *runs = pf_runs_enter(fs, ino);
     if (!runs)
         return ESTALE;
     int result = is_folder((uint32_t)ino) ? 0 : need(fs, runs, (uint32_t)ino, job);
     if (!result)
         fill_attr(runs, (uint32_t)ino, attr);
-    put(fs, runs);
+    pf_runs_put(fs, runs);
     return result;
 }
 
 int pf_runs_ready(struct pf_fs *fs, uint64_t ino, struct pf_job **job)
 {
-    struct pf_runs *runs = enter(fs, ino);
+    struct pf_runs *runs = pf_runs_enter(fs, ino);
     if (!runs)
         return ESTALE;
     int result = is_folder((uint32_t)ino) ? need(fs, runs, (uint32_t)ino, job) : ENOTDIR;
-    put(fs, runs);
+    pf_runs_put(fs, runs);
     return result;
 }
 
@@ -570,7 +379,7 @@ bool pf_runs_entry(struct pf_fs *fs, uint64_t ino, uint64_t number, struct pf_di
 {
     const char *name;
     uint32_t node;
-    struct pf_runs *runs = enter(fs, ino);
+    struct pf_runs *runs = pf_runs_enter(fs, ino);
     bool more = runs && entry_of(runs, (uint32_t)ino, number, &name, &node);
     if (more) {
         strcpy(entry->name, name);
@@ -578,7 +387,7 @@ bool pf_runs_entry(struct pf_fs *fs, uint64_t ino, uint64_t number, struct pf_di
         entry->type = is_folder(node) ? DT_DIR : node == LINK ? DT_LNK : DT_REG;
     }
     if (runs)
-        put(fs, runs);
+        pf_runs_put(fs, runs);
     return more;
 }
 
@@ -587,7 +396,7 @@ int pf_runs_open(struct pf_fs *fs, uint64_t ino, char **bytes, struct pf_store *
 {
     uint32_t node = (uint32_t)ino;
     struct pf_buf small = {0};
-    struct pf_runs *runs = enter(fs, ino);
+    struct pf_runs *runs = pf_runs_enter(fs, ino);
     if (!runs)
         return ESTALE;
     int result = is_folder(node) ? EISDIR : need(fs, runs, node, job);
@@ -602,6 +411,6 @@ int pf_runs_open(struct pf_fs *fs, uint64_t ino, char **bytes, struct pf_store *
         *size = texts->tables[part_of(node) - TEXT].size;
         *text = pf_store_hold(texts->store);
     }
-    put(fs, runs);
+    pf_runs_put(fs, runs);
     return result;
 }

@@ -137,6 +137,19 @@ if [ "$(id -u)" = 0 ] && command -v setpriv >/dev/null && mount_source -o allow_
     done
     ok "a database whose files all may read is served to all" as_nobody bash -c "cat '$mnt/open/tables/values.csv' | grep -q ."
     unmount
+
+    # What such databases have in common.
+    mkdir "$src/two" "$src/some"
+    for db in two/a two/b some/a; do cp -r "$src/open" "$src/$db"; done
+    cp -r "$src/profile.db.private" "$src/some/b"
+    chmod 755 "$src/two" "$src/some"
+    mount_source -o allow_other
+    ok "what profiles have in common that all may read is served to all" \
+        as_nobody bash -c "cat '$mnt/two/runs/primary/metric/function_changes.csv' | grep -q ."
+    is "$(as_nobody find "$mnt/some/runs" -mindepth 2 -type f -exec cat {} + 2>/dev/null | wc -c)" 0 "of runs one of which is private others read nothing"
+    ok "but who has mounted them does" bash -c "cat '$mnt/some/runs/primary/metric/function_changes.csv' | grep -q ."
+    unmount
+    rm -r "$src/two" "$src/some"
     # An experiment is made from the profiles of other folders.
     cp -r "$archive/cube" "$archive/scaling" "$src/"
     chmod -R u+rwX,go+rX "$src/cube" "$src/scaling"
