@@ -11,6 +11,7 @@
 #include "fs/exit.h"
 #include "fs/clock.h"
 #include "fs/fuse/sandbox.h"
+#include "fs/runs/part.h"
 #include "fs/text/csv.h"
 #include "fs/tree/listing.h"
 #include "fs/tree/vfs_private.h"
@@ -169,6 +170,7 @@ static int index_profile(void *arg, const char *path, const struct pf_found *fou
         print_error(path, &failure);
         note_status(indexing, pf_exit_of(failure.code));
     } else {
+        pf_part_learn(live, found);
         indexing->problems += pf_rows_count(pf_live_profile(live)->warnings) > 0;
         if (indexing->report)
             print_counts(path, pf_live_profile(live));

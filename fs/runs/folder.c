@@ -99,6 +99,12 @@ static int settle_names(struct pf_shared_metrics *all)
     return 0;
 }
 
+/* Of what can't be opened: its own mode does not say who may read what it would be made from. */
+static bool is_opaque(const struct pf_member *member)
+{
+    return S_ISDIR(member->found.st.st_mode);
+}
+
 int pf_shared_find(struct pf_fs *fs, const struct pf_members *members, struct pf_pass *pass,
                    struct pf_shared_metrics *shared, struct pf_error *error)
 {
@@ -119,6 +125,8 @@ int pf_shared_find(struct pf_fs *fs, const struct pf_members *members, struct pf
         } else if (pf_part_is_hindered(&failure)) {
             *error = failure;
             result = -1;
+        } else {
+            shared->closed |= is_opaque(member);
         }
     }
     if (!result) {
@@ -159,10 +167,9 @@ int pf_runs_summary(struct pf_fs *fs, const struct pf_members *members, struct p
             return -1;
         }
         pf_part_summary(result ? NULL : &part, &member->found, failure.what, member->name, NULL, out);
-        if (result)
-            continue;
-        *closed |= part.closed;
-        pf_part_free(&part);
+        *closed |= result ? is_opaque(member) : part.closed;
+        if (!result)
+            pf_part_free(&part);
     }
     return out->failed ? pf_fail_memory(error) : 0;
 }

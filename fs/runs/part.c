@@ -5,11 +5,11 @@
 #include <string.h>
 #include <time.h>
 
-#include "fs/text/pack.h"
 #include "fs/profile/model_text.h"
 #include "fs/profile/names.h"
 #include "fs/sums/aggregate_private.h"
 #include "fs/text/csv.h"
+#include "fs/text/pack.h"
 
 /* Larger parts are made anew rather than kept. */
 enum { KEPT_MAX = 1 << 20 };
@@ -237,6 +237,15 @@ int pf_part_get_metrics(struct pf_fs *fs, const char *path, const struct pf_foun
         return 0;
     pf_part_free(part);
     return pf_fail_memory(error);
+}
+
+void pf_part_learn(struct pf_live *live, const struct pf_found *found)
+{
+    struct pf_error error;
+    struct pf_part part = {.metrics = {0}};
+    if (!found->driver->beside && !make(live, pf_live_aggregate_now(live), &part, &error))
+        keep(live, found, &part);
+    pf_part_free(&part);
 }
 
 /* ---- printing ----------------------------------------------------------------------------------- */

@@ -34,6 +34,9 @@ int pf_part_get_metrics(struct pf_fs *fs, const char *path, const struct pf_foun
                         struct pf_pass *pass, struct pf_part *part, struct pf_error *error);
 void pf_part_free(struct pf_part *part);
 
+/* Keeps the part of a profile whose model and aggregates are loaded, if it has any. */
+void pf_part_learn(struct pf_live *live, const struct pf_found *found);
+
 /* True if such an error tells nothing of the profile: who spans profiles fails with it. Else it is the profile's message. */
 static inline bool pf_part_is_hindered(const struct pf_error *error)
 {

@@ -49,4 +49,24 @@ inode=$(stat -c %i "$t/summary.csv")
 sleep 11
 is "$(stat -c %i "$t/summary.csv")" "$inode" "where nothing has changed nothing is made anew"
 is "$("$PROFILEFS" cat "$src/.profilefs/tables/functions.csv")" "$(cat "$t/functions.csv")" "cat gives the same without a mount"
+
+# ---- what is kept
+
+unmount
+rm -rf "$XDG_CACHE_HOME"
+mount_source || exit 1
+cat "$t/functions.csv" >"$work/cold"
+unmount
+mount_source || exit 1
+is "$(cat "$t/functions.csv")" "$(cat "$work/cold")" "a second mount serves the same"
+is "$(passes)" 0 "without a pass over a profile"
+printf 'main;f 5\nmain;newer 1\n' >"$src/sub/a b.folded"
+unmount
+mount_source || exit 1
+is "$(grep -c 'newer,sub/a b.folded$' "$t/functions.csv")/$(passes)" 1/1 "but for what has changed"
+unmount
+rm -rf "$XDG_CACHE_HOME"
+"$PROFILEFS" index "$src" >"$work/index" 2>&1
+mount_source || exit 1
+is "$(grep -c 'newer,sub/a b.folded$' "$t/functions.csv")/$(passes)" 1/0 "after index, the first mount needs none"
 finish
