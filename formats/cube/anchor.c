@@ -505,6 +505,21 @@ static int on_end(void *arg, const char *name, const char *text, size_t size, st
     return 0;
 }
 
+/*
+ * A damaged tag. Where call paths or locations may be missing, nobody knows whose the rows of the data are; in the head and in
+ * regions no more is lost than what the tag told. Each reading tells of its own part.
+ */
+static void on_fault(void *arg, int64_t line, bool lost)
+{
+    struct reading *reading = arg;
+    struct pf_cube *cube = reading->cube;
+    bool body = pf_xml_is_inside(reading->xml, "program") || pf_xml_is_inside(reading->xml, "system");
+    if (body != reading->head_only)
+        (void)pf_cube_note(body ? &cube->load_notes : &cube->notes, PF_CUBE_NOTE_BAD_TAG, line, -1,
+                           "a tag of anchor.xml is damaged: what can be read of it is");
+    cube->broken |= body && lost && !pf_xml_is_inside(reading->xml, "region");
+}
+
 /* Until nothing more is wanted. */
 static int read_elements(struct reading *reading, struct pf_pass *pass, struct pf_error *error)
 {
@@ -549,6 +564,7 @@ static int read_anchor(struct pf_cube *cube, bool head_only, struct pf_pass *pas
     reading.xml = pf_xml_new(&events, &reading);
     if (!reading.xml)
         return pf_fail_memory(error);
+    pf_xml_forgive(reading.xml, on_fault);
     int result = read_elements(&reading, pass, error);
     if (!result && !head_only)
         judge(&reading);

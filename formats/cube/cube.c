@@ -16,6 +16,7 @@ const struct pf_note_kind pf_cube_note_kinds[PF_CUBE_NOTE_KINDS] = {
     [PF_CUBE_NOTE_BAD_ID] = {"fatal", "bad-id", NULL},
     [PF_CUBE_NOTE_BAD_ID_ERROR] = {"error", "bad-id", NULL},
     [PF_CUBE_NOTE_BAD_ANCHOR] = {"fatal", "bad-anchor", NULL},
+    [PF_CUBE_NOTE_BAD_TAG] = {"error", "bad-anchor", NULL},
     [PF_CUBE_NOTE_NO_ANCHOR] = {"fatal", "no-anchor", NULL},
     [PF_CUBE_NOTE_BAD_INDEX] = {"error", "bad-index", NULL},
     [PF_CUBE_NOTE_BAD_POSITION] = {"warning", "bad-position", NULL},

@@ -155,7 +155,7 @@ static void close_folder(struct pf_profile *profile)
 const struct pf_driver pf_cubedir_driver = {
     .name = "cube-experiment",
     .title = "Folders of points that hold Cube profiles, as an Extra-P experiment",
-    .version = 4,
+    .version = 5,
     .directories = true,
     .beside = "experiment",
     .probe = probe,

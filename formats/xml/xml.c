@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "formats/xml/xml.h"
 
+#include <ctype.h>
 #include <libxml/SAX2.h>
 #include <libxml/parser.h>
 #include <stdlib.h>
@@ -31,6 +32,7 @@ enum place {
 
 struct pf_xml {
     const struct pf_xml_events *events;
+    pf_xml_fault *forgive; /* NULL: reading ends at damage */
     void *arg;
     xmlParserCtxtPtr parser;
     enum place place;
@@ -161,6 +163,11 @@ struct pf_xml *pf_xml_new(const struct pf_xml_events *events, void *arg)
                                        XML_PARSE_NOWARNING | XML_PARSE_HUGE);
     xmlDictSetLimit(xml->parser->dict, NAMES_MAX);
     return xml;
+}
+
+void pf_xml_forgive(struct pf_xml *xml, pf_xml_fault *fault)
+{
+    xml->forgive = fault;
 }
 
 void pf_xml_free(struct pf_xml *xml)
@@ -327,14 +334,38 @@ static size_t mend_attribute(struct pf_xml *xml, size_t at)
     return close <= tag->size ? close : 0;
 }
 
-/* A closing tag closes the innermost element, whatever it is called. False if none is open. */
+/* Whether a damaged tag is no reason to end the reading. */
+static bool excuse(struct pf_xml *xml, bool lost)
+{
+    if (xml->forgive)
+        xml->forgive(xml->arg, xml->lines + 1, lost);
+    return xml->forgive;
+}
+
+/* Where the name of the open element begins whose name ends at `end`. */
+static size_t open_name(const struct pf_xml *xml, size_t end)
+{
+    while (end && xml->open.bytes[end - 1])
+        end--;
+    return end;
+}
+
+bool pf_xml_is_inside(const struct pf_xml *xml, const char *name)
+{
+    size_t end = xml->open.size, start = open_name(xml, end);
+    while (end && (end - start != strlen(name) || memcmp(xml->open.bytes + start, name, end - start) != 0)) {
+        end = start - 1;
+        start = open_name(xml, end);
+    }
+    return end > 0;
+}
+
+/* A closing tag closes the innermost element, whatever it is called. False: none is open, and reading ends. */
 static bool mend_closing(struct pf_xml *xml)
 {
-    size_t start = xml->open.size;
-    while (start && xml->open.bytes[start - 1])
-        start--;
+    size_t start = open_name(xml, xml->open.size);
     if (!start)
-        return false;
+        return excuse(xml, false);
     add_string(xml, &xml->mended, "</");
     add(xml, &xml->mended, xml->open.bytes + start, xml->open.size - start);
     add_string(xml, &xml->mended, ">");
@@ -342,21 +373,62 @@ static bool mend_closing(struct pf_xml *xml)
     return true;
 }
 
+/*
+ * A tag that does not begin as one: the closing tag of the innermost element, but for its slash, or text up to what may be
+ * a tag. False: reading ends.
+ */
+static bool mend_start(struct pf_xml *xml)
+{
+    struct text *tag = &xml->tag;
+    size_t start = open_name(xml, xml->open.size), name = xml->open.size - start;
+    if (start && tag->size == name + 3 && !memcmp(tag->bytes + 2, xml->open.bytes + start, name)) {
+        tag->size = 0;
+        return excuse(xml, false) && mend_closing(xml);
+    }
+    const char *next = memchr(tag->bytes + 1, '<', tag->size - 1);
+    size_t size = next ? (size_t)(next - tag->bytes) : tag->size;
+    mend(xml, tag->bytes, size, false);
+    tag->size -= size;
+    memmove(tag->bytes, tag->bytes + size, tag->size + 1);
+    return excuse(xml, true);
+}
+
+/* Up to where another attribute may begin, behind one that is none. */
+static size_t skip_damage(const struct text *tag, size_t at)
+{
+    for (at++; !is_blank(tag->bytes[at]) && tag->bytes[at] != '>' && tag->bytes[at] != '/';)
+        at++;
+    return at;
+}
+
 /* The tag, well-formed. Its lines are kept, so that libxml2 counts right. False if it is none. */
 static bool mend_tag(struct pf_xml *xml)
 {
     const struct text *tag = &xml->tag;
+    bool damaged = false;
+    while (tag->size && !strchr("/_", tag->bytes[1]) && !isalpha((unsigned char)tag->bytes[1]))
+        if (!mend_start(xml))
+            return false;
+    if (!tag->size)
+        return true;
     for (const char *line = tag->bytes; tag->bytes[1] == '/' && (line = strchr(line, '\n')); line++)
         add_string(xml, &xml->mended, "\n");
     if (tag->bytes[1] == '/')
         return mend_closing(xml);
     size_t at = skip_name(tag, 1), name = at - 1;
-    if (at == 1)
+    if (!(is_blank(tag->bytes[at]) || tag->bytes[at] == '/' || tag->bytes[at] == '>'))
         return false;
     add(xml, &xml->mended, tag->bytes, at);
-    while (at = skip_blanks(tag, at), tag->bytes[at] != '>' && tag->bytes[at] != '/')
-        if (!(at = mend_attribute(xml, at)))
-            return false;
+    while (at = skip_blanks(tag, at), tag->bytes[at] != '>' && tag->bytes[at] != '/') {
+        size_t before = xml->mended.size, next = mend_attribute(xml, at);
+        if (!next) {
+            damaged = true;
+            xml->mended.size = before;
+        }
+        at = next ? next : skip_damage(tag, at);
+    }
+    if (damaged && !excuse(xml, true)) /* it may be two that have become one */
+        return false;
     for (const char *line = tag->bytes; (line = strchr(line, '\n')); line++)
         add_string(xml, &xml->mended, "\n");
     add_string(xml, &xml->mended, tag->bytes[at] == '/' ? "/>" : ">");
@@ -406,7 +478,9 @@ static void find_place(struct pf_xml *xml, char c)
     if (tag->size == 2 && (is_blank(c) || c == '=')) { /* a sign that somebody has not escaped */
         mend(xml, tag->bytes, 2, false);
         xml->place = BETWEEN;
-    } else if (tag->size == 2 && c != '!') {
+        return;
+    }
+    if (tag->size == 2 && c != '!') {
         xml->place = c == '?' ? INSTRUCTION : TAG;
     } else if (tag->size > 2 && c == '>') {
         xml->place = BETWEEN;
@@ -420,7 +494,6 @@ static void find_place(struct pf_xml *xml, char c)
     xml->brackets = 0;
     xml->comment = false;
     memset(xml->last, 0, sizeof xml->last);
-    xml->fault = xml->place == TAG && (c == '>' || !c);
 }
 
 /* Whether the byte ends a declaration. Comments in it may hold anything, values brackets. */

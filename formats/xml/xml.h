@@ -11,8 +11,7 @@
 /*
  * Reads the XML of HPCToolkit's and Cube's writers by libxml2's push parser, behind a filter that mends what these get wrong:
  * values without quotes, quotes in values as \", signs and bytes that XML does not have, comments with `--`. Comments,
- * instructions and the DTD are left out. Several elements may stand at the top; closing tags are
- * counted, not compared. Memory does not depend on the file.
+ * instructions and the DTD are left out. Several elements may stand at the top. Memory does not depend on the file.
  */
 struct pf_xml;
 
@@ -34,6 +33,17 @@ int pf_xml_feed(struct pf_xml *xml, const char *bytes, size_t size, struct pf_er
 
 /* In an event: the value of an attribute of the element that starts, up to PF_XML_TEXT_MAX bytes of it; NULL: there is none. */
 const char *pf_xml_attribute(const struct pf_xml *xml, const char *name);
+
+/*
+ * Without this, reading ends at a tag that is damaged, and closing tags are counted, not compared. With it, `fault` is told of the
+ * tag, before the events of what precedes it; what can be read of it is, and a closing tag closes the innermost element of its
+ * name, if one is open. lost: elements may be missing.
+ */
+typedef void pf_xml_fault(void *arg, int64_t line, bool lost);
+void pf_xml_forgive(struct pf_xml *xml, pf_xml_fault *fault);
+
+/* In a fault: whether an element of this name is open around the tag. */
+bool pf_xml_is_inside(const struct pf_xml *xml, const char *name);
 
 /* The line, from 1, that the reading has come to. */
 int64_t pf_xml_line(const struct pf_xml *xml);

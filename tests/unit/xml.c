@@ -11,7 +11,11 @@ struct story {
     struct pf_xml *xml;
     char text[4000];
     size_t size;
+    char faults[16];
 };
+
+/* Whether damaged tags are forgiven: at the end, `?` is told for each, `??` where elements may be missing. */
+static bool forgiving;
 
 static void tell(struct story *story, const char *text, size_t size)
 {
@@ -61,6 +65,13 @@ static int on_end(void *arg, const char *name, const char *text, size_t size, st
     return 0;
 }
 
+static void on_fault(void *arg, int64_t line, bool lost)
+{
+    (void)line;
+    struct story *story = arg;
+    strcat(story->faults, lost ? "??" : "?");
+}
+
 /* Reads the text in pieces of `piece` bytes. */
 static void read_text(struct story *story, const char *text, size_t size, size_t piece)
 {
@@ -70,8 +81,11 @@ static void read_text(struct story *story, const char *text, size_t size, size_t
     int told = 0;
     *story = (struct story){0};
     story->xml = pf_xml_new(&events, story);
+    if (forgiving)
+        pf_xml_forgive(story->xml, on_fault);
     for (size_t at = 0; at < size && !told; at += piece)
         told = pf_xml_feed(story->xml, text + at, size - at < piece ? size - at : piece, &error);
+    tell_string(story, story->faults);
     snprintf(fault, sizeof fault, "!%d", (int)pf_xml_line(story->xml));
     if (pf_xml_is_cut(story->xml))
         tell_string(story, fault);
@@ -119,5 +133,12 @@ int main(void)
     reads("<a i=\"1", "!1", "an end inside a tag is a fault");
     reads("<a>", "a()!1", "or one inside an element");
     reads("<a><stop/><b></a>", "a()stop()", "an event can end the reading");
+
+    forgiving = true;
+    reads("<a><b>x<-b></a>", "a()b()[x]/b /a ?", "a closing tag that has lost its slash closes its element");
+    reads("<a><b>x<(y)</b></a>", "a()b()[x<(y)]/b /a ??", "what does not begin as a tag is text");
+    reads("<a><b i\"1\" n=\"x\"/></a>", "a()b(n=x )/b /a ??", "what is no attribute is passed over");
+    reads("<a/>\n</a><b/>", "a()/a b()/b ?", "what closes none does nothing");
+    reads("<a><b i=\"1\" i=\"2\"/></a>", "a()!1", "an attribute that is there twice still ends the reading");
     return done();
 }
