@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "formats/json/probe.h"
+#include "formats/json/walk.h"
 
 /*
  * Trace Event JSON, as Chrome, node, clang -ftime-trace, PyTorch's Kineto, viztracer, uftrace and many others write it. Its
@@ -17,34 +18,34 @@ extern const struct pf_driver pf_chrome_trace_driver;
 /* ---- probing ------------------------------------------------------------------------------------ */
 
 /* The first element of an array tells events from other objects. */
-static bool is_event(struct pf_json *json, struct pf_error *error)
+struct signs {
+    bool phase, place;
+};
+
+static int see(const struct pf_json_walk *walk)
 {
-    struct pf_json_token token;
-    bool phase = false, place = false;
-    if (pf_json_next(json, &token, error) != PF_JSON_OBJECT)
-        return false;
-    while ((!phase || !place) && pf_json_next(json, &token, error) == PF_JSON_NAME) {
-        bool is_phase = pf_json_is(&token, "ph");
-        place |= pf_json_is(&token, "ts") || pf_json_is(&token, "pid");
-        int got = pf_json_skip(json, &token, error);
-        if (got < 0)
-            return false;
-        phase |= is_phase && got == PF_JSON_STRING;
-    }
-    return phase && place;
+    const struct signs *signs = walk->into;
+    pf_json_take_notice(walk);
+    return signs->phase && signs->place;
 }
 
-static bool has_events(struct pf_json *json, struct pf_error *error)
+static const struct pf_json_member event_members[] = {
+    PF_MEMBER("ph", PF_JSON_STRING, see, struct signs, phase),
+    PF_MEMBER("ts", PF_JSON_END, see, struct signs, place),
+    PF_MEMBER("pid", PF_JSON_END, see, struct signs, place),
+    PF_MEMBERS_END,
+};
+
+/* 1 if it is an array. */
+static int see_events(const struct pf_json_walk *walk)
 {
-    struct pf_json_token token;
-    while (pf_json_next(json, &token, error) == PF_JSON_NAME) {
-        bool events = pf_json_is(&token, "traceEvents");
-        int got = events ? pf_json_next(json, &token, error) : pf_json_skip(json, &token, error);
-        if (events || got < 0)
-            return got == PF_JSON_ARRAY;
-    }
-    return false;
+    return walk->token->event == PF_JSON_ARRAY ? 1 : -1;
 }
+
+static const struct pf_json_member file_members[] = {
+    PF_MEMBER_OF_ALL("traceEvents", PF_JSON_END, see_events),
+    PF_MEMBERS_END,
+};
 
 /* Kineto writes what it knows of each GPU before the events: they may begin beyond the head. */
 static void probe(struct pf_probe *probe, struct pf_verdict *verdict)
@@ -52,10 +53,15 @@ static void probe(struct pf_probe *probe, struct pf_verdict *verdict)
     struct pf_json_look look;
     struct pf_json_token token;
     struct pf_error error = {0};
-    struct pf_json *json = pf_json_look(probe, &look, true, 0, pf_probe_scan(probe));
-    int got = json ? pf_json_next(json, &token, &error) : 0;
-    if (got == PF_JSON_OBJECT ? has_events(json, &error) : got == PF_JSON_ARRAY && is_event(json, &error))
-        verdict->confidence = got == PF_JSON_OBJECT ? 16 : 8;
+    struct signs signs = {false};
+    struct pf_json_walk walk = {.json = pf_json_look(probe, &look, true, 0, pf_probe_scan(probe)),
+                                .error = &error};
+    int got = walk.json ? pf_json_next(walk.json, &token, &error) : 0;
+    if (got == PF_JSON_OBJECT && pf_json_object(&walk, NULL, file_members) > 0)
+        verdict->confidence = 16;
+    if (got == PF_JSON_ARRAY && pf_json_next(walk.json, &token, &error) == PF_JSON_OBJECT &&
+        pf_json_object(&walk, &signs, event_members) > 0)
+        verdict->confidence = 8;
     pf_json_look_end(probe, &look, &error);
 }
 
@@ -118,12 +124,12 @@ static int duration_of(const struct reading *reading, int64_t *duration, struct 
 {
     const struct trace_event *event = &reading->reader.event;
     *duration = 0;
-    if (event->lasting != TRACE_GIVEN)
+    if (event->duration.given != TRACE_GIVEN)
         return warn(reading, "no-duration", "X without a usable dur, taken as 0", error);
-    if (event->duration < 0)
+    if (event->duration.ns < 0)
         return warn(reading, "negative-duration", "dur is negative, taken as 0", error);
-    int64_t longest = TRACE_TIME_MAX - event->time;
-    *duration = event->duration < longest ? event->duration : longest;
+    int64_t longest = TRACE_TIME_MAX - event->time.ns;
+    *duration = event->duration.ns < longest ? event->duration.ns : longest;
     return 0;
 }
 
@@ -142,7 +148,7 @@ static int add_record(struct reading *reading, uint32_t thread, struct pf_error 
         return -1;
     uint64_t record[TRACE_RECORD_WORDS] = {
         [TRACE_RECORD_THREAD] = thread,
-        [TRACE_RECORD_TIME] = pf_ordered(event->time),
+        [TRACE_RECORD_TIME] = pf_ordered(event->time.ns),
         [TRACE_RECORD_PLACE] = trace_place(reading->records++, event->phase),
         [TRACE_RECORD_DURATION] = (uint64_t)duration,
         [TRACE_RECORD_NAME] = name,
@@ -162,7 +168,7 @@ static int take_event(struct reading *reading, struct pf_error *error)
         return trace_threads_name(&reading->state->threads, event, reading->args, error);
     if (trace_threads_listed(&reading->state->threads, event, &thread, error))
         return -1;
-    if (event->timed != TRACE_GIVEN)
+    if (event->time.given != TRACE_GIVEN)
         return warn(reading, "no-time", "no usable ts, ignored", error);
     if (kind != TRACE_KINDS)
         reading->state->kinds[kind]++;
@@ -233,8 +239,6 @@ static void clear(struct pf_profile *profile)
     struct trace_state *state = trace_state(profile);
     trace_threads_free(&state->threads);
     pf_spans_free(state->spans);
-    state->spans = NULL;
-    memset(state->kinds, 0, sizeof state->kinds);
 }
 
 static const struct pf_samples_format format = {.state = sizeof(struct trace_state),
@@ -256,7 +260,5 @@ const struct pf_driver pf_chrome_trace_driver = {
     .version = 2,
     .kit = &format,
     .probe = probe,
-    .open = pf_samples_open,
-    .load = pf_samples_load,
-    .close = pf_samples_close,
+    PF_SAMPLES_OPERATIONS,
 };

@@ -130,7 +130,7 @@ static int next_event(struct pf_cursor *cursor, struct walk *walk, struct pf_err
         int more = trace_reader_next(&walk->reader, error);
         if (more <= 0)
             return more;
-        if (event->timed != TRACE_GIVEN || trace_kind_of(event->phase) != walk->kind)
+        if (event->time.given != TRACE_GIVEN || trace_kind_of(event->phase) != walk->kind)
             continue;
         uint32_t thread = trace_threads_find(&walk->state->threads, event);
         if (thread != TRACE_UNLISTED && (cursor->only.partition < 0 || thread == cursor->only.partition))
@@ -167,7 +167,7 @@ static int next_row(struct pf_cursor *cursor, struct pf_cell *cells, struct pf_e
     walk->at.rows++;
     walk->at.series++;
     cells[THREAD] = pf_int(trace_threads_find(&walk->state->threads, event));
-    cells[TIME] = pf_int(event->time);
+    cells[TIME] = pf_int(event->time.ns);
     switch (walk->kind) {
     case TRACE_ASYNC:
         cells[ASYNC_PHASE] = pf_text(&event->phase, 1);

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "formats/json/walk.h"
 #include "formats/kit/array.h"
 #include "formats/kit/fixed.h"
 
@@ -28,11 +29,19 @@ void trace_reader_free(struct trace_reader *reader)
 
 /* ---- members of an event ------------------------------------------------------------------------ */
 
-static int keep_text(struct trace_text *text, const struct pf_json_token *token, struct pf_error *error)
+static int take_phase(const struct pf_json_walk *walk)
 {
+    *(char *)walk->place = (char)(walk->token->size ? *walk->token->text : 0);
+    return 0;
+}
+
+static int take_text(const struct pf_json_walk *walk)
+{
+    struct trace_text *text = walk->place;
+    const struct pf_json_token *token = walk->token;
     text->there = token->event == PF_JSON_STRING || token->event == PF_JSON_NUMBER;
     text->size = text->there ? token->size : 0;
-    if (text->size > text->room && pf_array_grow(&text->text, &text->room, text->size, 1, error))
+    if (text->size > text->room && pf_array_grow(&text->text, &text->room, text->size, 1, walk->error))
         return -1;
     if (text->size)
         memcpy(text->text, token->text, text->size);
@@ -40,97 +49,70 @@ static int keep_text(struct trace_text *text, const struct pf_json_token *token,
 }
 
 /* Microseconds, as a number or as text of one, in ns. */
-static enum trace_given read_time(const struct pf_json_token *token, int64_t *time)
+static int take_time(const struct pf_json_walk *walk)
 {
+    struct trace_time *time = walk->place;
+    const struct pf_json_token *token = walk->token;
     pf_int128 value;
+    time->given = TRACE_UNUSABLE;
     if (token->simple && token->places == 0) {
         value = (pf_int128)token->mantissa * 1000;
         value = token->negative ? -value : value;
     } else if ((token->event != PF_JSON_NUMBER && token->event != PF_JSON_STRING) ||
                !pf_parse_fixed(token->text, token->size, 3, &value)) {
-        return TRACE_UNUSABLE;
+        return 0;
     }
     if (value <= -TRACE_TIME_MAX || value >= TRACE_TIME_MAX)
-        return TRACE_UNUSABLE;
-    *time = (int64_t)value;
-    return TRACE_GIVEN;
+        return 0;
+    *time = (struct trace_time){TRACE_GIVEN, (int64_t)value};
+    return 0;
 }
 
-/* Further members than those of which the text is kept. */
-enum { TS = TRACE_TEXTS, DUR, TDUR, PHASE, ARGS, OTHER };
-
-static unsigned member_of(const struct pf_json_token *name, bool details)
+/* The thread's own clock: for want of a better. */
+static int take_thread_time(const struct pf_json_walk *walk)
 {
-    static const struct {
-        const char *name;
-        bool detail;
-        unsigned member;
-    } members[] = {
-        {"ph", false, PHASE},          {"ts", false, TS},        {"pid", false, TRACE_PID},
-        {"tid", false, TRACE_TID},     {"dur", false, DUR},      {"name", false, TRACE_NAME},
-        {"args", false, ARGS},         {"tdur", false, TDUR},    {"id", true, TRACE_ID},
-        {"cat", true, TRACE_CATEGORY}, {"s", true, TRACE_SCOPE},
-    };
-    if (name->size > 4)
-        return OTHER;
-    for (size_t i = 0; i < sizeof members / sizeof *members; i++)
-        if (pf_json_is(name, members[i].name) && (details || !members[i].detail))
-            return members[i].member;
-    return OTHER;
+    const struct trace_time *time = walk->place;
+    return time->given == TRACE_ABSENT ? take_time(walk) : 0;
 }
 
 /* Args come before the phase in some files: they are kept until it is known whether anybody wants them. */
-static int read_args(struct trace_reader *reader, struct pf_json_token *value, struct pf_error *error)
+static int take_args(const struct pf_json_walk *walk)
 {
-    struct trace_event *event = &reader->event;
-    if (event->phase && event->phase != reader->kept)
-        return pf_json_skip(reader->json, value, error);
-    int got = pf_json_take(reader->json, value, reader->args, TRACE_ARGS_MAX, error);
-    event->args = (struct trace_text){
-        .text = reader->args, .size = value->size, .there = got == PF_JSON_OBJECT && !value->cut};
-    return got;
-}
-
-static int read_member(struct trace_reader *reader, unsigned member, struct pf_error *error)
-{
+    struct trace_reader *reader = walk->into;
     struct trace_event *event = &reader->event;
     struct pf_json_token value;
-    if (member == ARGS)
-        return read_args(reader, &value, error);
-    int got = pf_json_skip(reader->json, &value, error);
-    if (got < 0)
-        return -1;
-    switch (member) {
-    case PHASE:
-        event->phase = (char)(got == PF_JSON_STRING && value.size ? *value.text : 0);
-        break;
-    case TS:
-        event->timed = read_time(&value, &event->time);
-        break;
-    case DUR:
-        event->lasting = read_time(&value, &event->duration);
-        break;
-    case TDUR: /* of the thread's own clock: for want of a better */
-        if (event->lasting == TRACE_ABSENT)
-            event->lasting = read_time(&value, &event->duration);
-        break;
-    case OTHER:
-        break;
-    default:
-        return keep_text(&event->texts[member], &value, error) ? -1 : got;
-    }
-    return got;
+    if (event->phase && event->phase != reader->kept)
+        return pf_json_skip(walk->json, &value, walk->error) < 0 ? -1 : 0;
+    int got = pf_json_take(walk->json, &value, reader->args, TRACE_ARGS_MAX, walk->error);
+    event->args = (struct trace_text){
+        .text = reader->args, .size = value.size, .there = got == PF_JSON_OBJECT && !value.cut};
+    return got < 0 ? -1 : 0;
 }
 
-/* The event whose opening bracket was read. 0; -1: *error filled. */
+#define MEMBER(name, begins, take, field) PF_MEMBER(name, begins, take, struct trace_reader, event.field)
+#define MEMBERS                                                                                              \
+    MEMBER("ph", PF_JSON_STRING, take_phase, phase), MEMBER("ts", PF_JSON_END, take_time, time),             \
+        MEMBER("pid", PF_JSON_END, take_text, texts[TRACE_PID]),                                             \
+        MEMBER("tid", PF_JSON_END, take_text, texts[TRACE_TID]),                                             \
+        MEMBER("dur", PF_JSON_END, take_time, duration),                                                     \
+        MEMBER("name", PF_JSON_END, take_text, texts[TRACE_NAME]),                                           \
+        PF_MEMBER_OF_ALL("args", PF_JSON_NAME, take_args),                                                   \
+        MEMBER("tdur", PF_JSON_END, take_thread_time, duration)
+
+static const struct pf_json_member members[] = {MEMBERS, PF_MEMBERS_END};
+static const struct pf_json_member detailed_members[] = {
+    MEMBERS,
+    MEMBER("id", PF_JSON_END, take_text, texts[TRACE_ID]),
+    MEMBER("cat", PF_JSON_END, take_text, texts[TRACE_CATEGORY]),
+    MEMBER("s", PF_JSON_END, take_text, texts[TRACE_SCOPE]),
+    PF_MEMBERS_END,
+};
+
+/* The event whose bracket was read. 0; -1: *error filled. */
 static int read_event(struct trace_reader *reader, struct pf_error *error)
 {
-    struct pf_json_token name;
-    int got;
-    while ((got = pf_json_next(reader->json, &name, error)) == PF_JSON_NAME)
-        if (read_member(reader, member_of(&name, reader->details), error) < 0)
-            return -1;
-    return got < 0 ? -1 : 0;
+    struct pf_json_walk walk = {.json = reader->json, .error = error};
+    return pf_json_object(&walk, reader, reader->details ? detailed_members : members);
 }
 
 /* ---- the file ----------------------------------------------------------------------------------- */
@@ -177,8 +159,7 @@ static int enter_events(struct trace_reader *reader, struct pf_error *error)
 static void clear(struct trace_event *event)
 {
     event->phase = 0;
-    event->timed = event->lasting = TRACE_ABSENT;
-    event->time = event->duration = 0;
+    event->time = event->duration = (struct trace_time){TRACE_ABSENT, 0};
     event->args.there = false;
     for (size_t i = 0; i < TRACE_TEXTS; i++)
         event->texts[i].there = false;

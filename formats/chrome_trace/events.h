@@ -23,10 +23,14 @@ enum trace_member { TRACE_PID, TRACE_TID, TRACE_NAME, TRACE_ID, TRACE_CATEGORY, 
 /* Whether a time is in the file and what it is. */
 enum trace_given { TRACE_ABSENT, TRACE_GIVEN, TRACE_UNUSABLE };
 
+struct trace_time {
+    enum trace_given given;
+    int64_t ns;
+};
+
 struct trace_event {
     char phase; /* 0: none, and so no event */
-    enum trace_given timed, lasting;
-    int64_t time, duration; /* ns */
+    struct trace_time time, duration;
     struct trace_text texts[TRACE_TEXTS];
     struct trace_text args; /* JSON; only of events that `args` below are wanted of */
     uint64_t offset, line;

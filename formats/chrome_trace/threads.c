@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "formats/json/walk.h"
 #include "formats/kit/array.h"
 #include "formats/kit/samples.h"
 
@@ -133,23 +134,28 @@ static bool is_named(const struct trace_event *event, const char *name)
     return text->there && text->size == strlen(name) && !memcmp(text->text, name, text->size);
 }
 
+static int take_token(const struct pf_json_walk *walk)
+{
+    *(struct pf_json_token *)walk->into = *walk->token;
+    return 1;
+}
+
+static const struct pf_json_member args_members[] = {
+    PF_MEMBER_OF_ALL("name", PF_JSON_STRING, take_token),
+    PF_MEMBERS_END,
+};
+
 /* The member `name` of args. False if there is none that is a text. */
 static bool find_name(const struct trace_event *event, struct pf_json *json, struct pf_json_token *name)
 {
-    struct pf_json_token member;
+    struct pf_json_token token;
     struct pf_error ignored;
+    struct pf_json_walk walk = {.json = json, .error = &ignored};
     if (!event->args.there)
         return false;
     pf_json_text(json, event->args.text, event->args.size);
-    if (pf_json_next(json, &member, &ignored) != PF_JSON_OBJECT)
-        return false;
-    while (pf_json_next(json, &member, &ignored) == PF_JSON_NAME) {
-        bool is_name = pf_json_is(&member, "name");
-        int got = pf_json_skip(json, name, &ignored);
-        if (got < 0 || is_name)
-            return got == PF_JSON_STRING;
-    }
-    return false;
+    return pf_json_next(json, &token, &ignored) == PF_JSON_OBJECT &&
+           pf_json_object(&walk, name, args_members) == 1;
 }
 
 int trace_threads_name(struct trace_threads *threads, const struct trace_event *event,
