@@ -62,14 +62,6 @@ static struct v8 *v8_of(const struct pf_profile *profile)
     return profile->state;
 }
 
-/* A row of warnings; at: where, or NULL. 0, or -1 with *error filled. */
-static int warn(struct pf_profile *profile, const struct pf_json_token *at, const char *code,
-                const char *what, struct pf_error *error)
-{
-    return pf_warn(profile, at ? (int64_t)at->line : 0, at ? (int64_t)at->offset : -1, "warning", code, error,
-                   "%s", what);
-}
-
 /* ---- probing ------------------------------------------------------------------------------------ */
 
 /* What the first node is told by: its first members are enough, its children may be the whole file. */
@@ -127,17 +119,10 @@ static int look_within(const struct pf_json_walk *walk)
 
 static void probe(struct pf_probe *probe, struct pf_verdict *verdict)
 {
-    struct pf_json_look look;
-    struct pf_json_token token;
-    struct pf_error error = {0};
     unsigned wrapped = 0;
     bool called = pf_probe_is_called(probe, ".cpuprofile") || pf_probe_is_called(probe, ".heapprofile");
-    struct pf_json_walk walk = {.json = pf_json_look(probe, &look, true, 0, called ? PF_PROBE_SCAN : 0),
-                                .error = &error};
-    if (walk.json && pf_json_next(walk.json, &token, &error) == PF_JSON_OBJECT &&
-        pf_json_object(&walk, &wrapped, look_members) > 0)
+    if (pf_probe_object(probe, called ? PF_PROBE_SCAN : 0, &wrapped, look_members))
         verdict->confidence = 12;
-    pf_json_look_end(probe, &look, &error);
 }
 
 /* ---- nodes -------------------------------------------------------------------------------------- */
@@ -262,7 +247,8 @@ static int list_ids(struct pf_profile *profile, struct pf_error *error)
         if (id < 0)
             continue;
         if (node_of(v8, id) != NONE) {
-            if (warn(profile, NULL, "repeated-id", "two nodes have one id: the first one counts", error))
+            if (pf_json_warn(profile, NULL, "repeated-id", "two nodes have one id: the first one counts",
+                             error))
                 return -1;
         } else if (!pf_map_put(&v8->ids, (uint64_t)id + 1, (void *)(uintptr_t)(i + 1))) {
             return pf_fail_memory(error);
@@ -285,14 +271,15 @@ static int set_parent(struct pf_profile *profile, uint32_t child, uint32_t paren
 {
     struct v8 *v8 = v8_of(profile);
     if (child == NONE || parent == NONE)
-        return warn(profile, NULL, "no-node", "a child or parent does not exist: ignored", error);
+        return pf_json_warn(profile, NULL, "no-node", "a child or parent does not exist: ignored", error);
     if (v8->nodes[child].parent == parent)
         return 0;
     if (v8->nodes[child].parent != NONE)
-        return warn(profile, NULL, "two-parents", "a node has two parents: the first one counts", error);
+        return pf_json_warn(profile, NULL, "two-parents", "a node has two parents: the first one counts",
+                            error);
     if (top_of(v8, parent) == child)
-        return warn(profile, NULL, "cycle", "a node is below itself: the cycle is cut where it closes",
-                    error);
+        return pf_json_warn(profile, NULL, "cycle",
+                            "a node is below itself: the cycle is cut where it closes", error);
     v8->nodes[child].parent = v8->nodes[child].top = parent;
     return 0;
 }
@@ -438,9 +425,9 @@ static int read_samples(struct pf_profile *profile, struct counts *counts, struc
         more_times = more_times > 0 ? next_number(v8->times, &time, error) : more_times;
         if (more_times < 0 || (more_times && add_time(v8, counts, &time, node, error)))
             return -1;
-        if (node == NONE
-                ? warn(profile, &token, "no-node", "a sample of a node that does not exist: ignored", error)
-                : pf_samples_add(profile, 0, v8->nodes[node].context, SAMPLES, pf_int(1), error))
+        if (node == NONE ? pf_json_warn(profile, &token, "no-node",
+                                        "a sample of a node that does not exist: ignored", error)
+                         : pf_samples_add(profile, 0, v8->nodes[node].context, SAMPLES, pf_int(1), error))
             return -1;
         if (counts->samples % 1024 == 0 && pf_samples_step(profile, v8->pass, token.offset, error))
             return -1;
@@ -507,14 +494,15 @@ static int read_times(struct pf_profile *profile, struct pf_error *error)
         read_samples(profile, &counts, error))
         return -1;
     if (!counts.samples)
-        return warn(profile, NULL, "no-samples", "there are no samples: hit counts are shown, and no times",
-                    error)
+        return pf_json_warn(profile, NULL, "no-samples",
+                            "there are no samples: hit counts are shown, and no times", error)
                    ? -1
                    : add_counts(profile, metric, false, error);
-    if ((counts.uneven && warn(profile, NULL, "counts",
-                               "there are not as many times as samples: the first ones have times", error)) ||
-        (counts.backwards &&
-         warn(profile, NULL, "backwards", "time stamps go backwards: samples are sorted by time", error)))
+    if ((counts.uneven &&
+         pf_json_warn(profile, NULL, "counts",
+                      "there are not as many times as samples: the first ones have times", error)) ||
+        (counts.backwards && pf_json_warn(profile, NULL, "backwards",
+                                          "time stamps go backwards: samples are sorted by time", error)))
         return -1;
     return add_samples(profile, error);
 }

@@ -68,12 +68,6 @@ static struct scope *scope_of(const struct pf_profile *profile)
     return profile->state;
 }
 
-static int warn(struct pf_profile *profile, const struct pf_json_token *at, const char *code,
-                const char *what, struct pf_error *error)
-{
-    return pf_warn(profile, (int64_t)at->line, (int64_t)at->offset, "warning", code, error, "%s", what);
-}
-
 /* ---- probing ------------------------------------------------------------------------------------ */
 
 struct signs {
@@ -104,17 +98,10 @@ static const struct pf_json_member look_members[] = {
 
 static void probe(struct pf_probe *probe, struct pf_verdict *verdict)
 {
-    struct pf_json_look look;
-    struct pf_json_token token;
-    struct pf_error error = {0};
     struct signs signs = {false};
     bool called = pf_probe_is_called(probe, ".speedscope.json");
-    struct pf_json_walk walk = {.json = pf_json_look(probe, &look, true, 0, called ? PF_PROBE_SCAN : 0),
-                                .error = &error};
-    if (walk.json && pf_json_next(walk.json, &token, &error) == PF_JSON_OBJECT &&
-        pf_json_object(&walk, &signs, look_members) > 0)
+    if (pf_probe_object(probe, called ? PF_PROBE_SCAN : 0, &signs, look_members))
         verdict->confidence = 16;
-    pf_json_look_end(probe, &look, &error);
 }
 
 /* ---- frames ------------------------------------------------------------------------------------- */
@@ -159,7 +146,8 @@ static uint32_t enter(struct pf_profile *profile, uint32_t parent, uint64_t fram
                                PF_NO_STRING, 0, 0};
     uint32_t number =
         unknown.name == PF_NO_STRING ? PF_NO_STRING : pf_samples_frame(profile, &unknown, error);
-    if (number == PF_NO_STRING || warn(profile, at, "no-frame", "there is no frame of this number", error))
+    if (number == PF_NO_STRING ||
+        pf_json_warn(profile, at, "no-frame", "there is no frame of this number", error))
         return PF_NO_CONTEXT;
     return pf_samples_enter(profile, parent, number, error);
 }
@@ -244,11 +232,11 @@ static int next_weight(struct pf_profile *profile, const struct one *one, pf_int
         return got < 0 && !pf_json_is_damage(error) ? -1 : 0;
     *weight = 0;
     if (!amount_of(&token, one->unit, weight))
-        return warn(profile, &token, "no-weight", "the weight is no number that can be used: taken as 0",
-                    error)
+        return pf_json_warn(profile, &token, "no-weight",
+                            "the weight is no number that can be used: taken as 0", error)
                    ? -1
                    : 1;
-    if (*weight < 0 && warn(profile, &token, "negative-weight", "the weight is negative", error))
+    if (*weight < 0 && pf_json_warn(profile, &token, "negative-weight", "the weight is negative", error))
         return -1;
     return 1;
 }
@@ -376,9 +364,9 @@ static int close_frame(struct pf_profile *profile, const struct event *event, co
     bool open = top || (event->frame < scope->n_frames && event->frame < scope->counts_room &&
                         scope->open_counts[event->frame]);
     if (!open)
-        return warn(profile, at, "stray-close", "a frame is closed that is not open: ignored", error);
-    if (!top && warn(profile, at, "close-below",
-                     "a frame is closed before those above it: they are closed too", error))
+        return pf_json_warn(profile, at, "stray-close", "a frame is closed that is not open: ignored", error);
+    if (!top && pf_json_warn(profile, at, "close-below",
+                             "a frame is closed before those above it: they are closed too", error))
         return -1;
     while (scope->stack[scope->depth - 1].frame != event->frame)
         if (close_top(profile, event->at, error))
@@ -390,10 +378,11 @@ static int take_event(struct pf_profile *profile, const struct one *one, struct 
                       const struct pf_json_token *at, struct pf_error *error)
 {
     if (!event->timed || (event->type != 'O' && event->type != 'C'))
-        return warn(profile, at, "bad-event", "an event without type, frame and at: ignored", error);
+        return pf_json_warn(profile, at, "bad-event", "an event without type, frame and at: ignored", error);
     if (event->at < *last) {
         event->at = *last;
-        if (warn(profile, at, "backwards", "at is before that of the event before: taken as that", error))
+        if (pf_json_warn(profile, at, "backwards", "at is before that of the event before: taken as that",
+                         error))
             return -1;
     }
     if (pass_time(profile, one, *last, event->at, error))
@@ -513,10 +502,11 @@ static int add_profile(struct pf_profile *profile, struct one *one, const struct
     if (one->metric < 0 ||
         pf_samples_own_partition(profile, one->name, one->name_size, &unit, error) == PF_NO_PARTITION)
         return -1;
-    int failed = one->sampled   ? read_samples(profile, one, error)
-                 : one->evented ? read_events(profile, one, error)
-                                : warn(profile, at, "no-type",
-                                       "a profile that is neither sampled nor evented has no values", error);
+    int failed = one->sampled ? read_samples(profile, one, error)
+                 : one->evented
+                     ? read_events(profile, one, error)
+                     : pf_json_warn(profile, at, "no-type",
+                                    "a profile that is neither sampled nor evented has no values", error);
     return failed ? -1 : pf_spans_end_partition(scope->spans, error);
 }
 

@@ -3,6 +3,8 @@
 
 #include <errno.h>
 
+#include "formats/json/probe.h"
+
 /* A value whose first token was read; `depth` is that before it. Passes over what the taker has left of it. */
 static int take_value(struct pf_json_walk at, unsigned depth, int event, pf_json_taker *take)
 {
@@ -108,11 +110,30 @@ bool pf_json_whole(const struct pf_json_token *token, int64_t *value)
     return fits;
 }
 
+bool pf_probe_object(struct pf_probe *probe, uint64_t scan, void *into, const struct pf_json_member *members)
+{
+    struct pf_json_look look;
+    struct pf_json_token token;
+    struct pf_error error = {0};
+    struct pf_json_walk walk = {.json = pf_json_look(probe, &look, true, 0, scan), .error = &error};
+    bool found = walk.json && pf_json_next(walk.json, &token, &error) == PF_JSON_OBJECT &&
+                 pf_json_object(&walk, into, members) > 0;
+    pf_json_look_end(probe, &look, &error);
+    return found;
+}
+
 /* ---- damage ------------------------------------------------------------------------------------- */
 
 bool pf_json_is_damage(const struct pf_error *error)
 {
     return error->code == ENODATA || error->code == EBADMSG || error->code == E2BIG;
+}
+
+int pf_json_warn(struct pf_profile *profile, const struct pf_json_token *at, const char *code,
+                 const char *what, struct pf_error *error)
+{
+    return pf_warn(profile, at ? (int64_t)at->line : 0, at ? (int64_t)at->offset : -1, "warning", code, error,
+                   "%s", what);
 }
 
 int pf_json_warn_of_damage(struct pf_profile *profile, struct pf_error *error)

@@ -76,8 +76,18 @@ pf_json_taker pf_json_take_notice; /* any value: a bool, that there is one */
 /* The number, if it is an integer of few digits. */
 bool pf_json_whole(const struct pf_json_token *token, int64_t *value);
 
+/*
+ * For probing: whether the file begins with an object in which a taker stops with 1. scan: see pf_probe_members; a gzip
+ * file counts as what it inflates to.
+ */
+bool pf_probe_object(struct pf_probe *probe, uint64_t scan, void *into, const struct pf_json_member *members);
+
 /* True if reading failed because of the text: what came before counts. */
 bool pf_json_is_damage(const struct pf_error *error);
+
+/* A row of warnings about what is at a token (NULL: nowhere). 0, or -1 with *error filled. */
+int pf_json_warn(struct pf_profile *profile, const struct pf_json_token *at, const char *code,
+                 const char *what, struct pf_error *error);
 
 /* Makes a fatal warning of such an *error. 0; -1 with *error filled if it is another, or the warning fails. */
 int pf_json_warn_of_damage(struct pf_profile *profile, struct pf_error *error);
