@@ -53,8 +53,7 @@ struct v8 {
     bool heap, old;
     unsigned wrapped; /* in so many objects */
     struct pf_json_place sample_list, deltas, stamps;
-    int64_t start, end; /* ns */
-    bool ends;
+    int64_t start, end; /* ns; the end INT64_MIN if it is not told */
 };
 
 static struct v8 *v8_of(const struct pf_profile *profile)
@@ -341,27 +340,21 @@ static int enter_nodes(struct pf_profile *profile, struct pf_error *error)
     return 0;
 }
 
-static int make_contexts(struct pf_profile *profile, struct pf_error *error)
-{
-    return list_ids(profile, error) || link_nodes(profile, error) || enter_nodes(profile, error) ? -1 : 0;
-}
-
-/* ---- values -------------------------------------------------------------------------------------- */
-
 /* What the nodes tell of themselves. */
-static int add_counts(struct pf_profile *profile, int metric, bool bytes, struct pf_error *error)
+static int add_counts(struct pf_profile *profile, const char *name, const char *unit, struct pf_error *error)
 {
     const struct v8 *v8 = v8_of(profile);
+    int metric = pf_samples_metric(profile, name, strlen(name), unit, error);
+    if (metric < 0)
+        return -1;
     for (size_t i = 0; i < v8->n_nodes; i++) {
         const struct node *node = &v8->nodes[i];
         if (pf_samples_add(profile, 0, node->context, (uint32_t)metric,
-                           pf_int(bytes ? node->bytes : node->hits), error))
+                           pf_int(v8->heap ? node->bytes : node->hits), error))
             return -1;
     }
     return 0;
 }
-
-/* ---- samples ------------------------------------------------------------------------------------ */
 
 /* Microseconds, in ns. */
 static bool time_of(const struct pf_json_token *token, int64_t *time)
@@ -390,7 +383,7 @@ enum { AT, NUMBER, NODE, WORDS };
 struct counts {
     uint64_t samples, timed;
     int64_t last; /* time stamp */
-    bool backwards, uneven;
+    bool backwards;
 };
 
 static int add_time(struct v8 *v8, struct counts *counts, const struct pf_json_token *token, uint32_t node,
@@ -399,9 +392,7 @@ static int add_time(struct v8 *v8, struct counts *counts, const struct pf_json_t
     bool delta = !v8->stamps.line;
     int64_t time = 0;
     time_of(token, &time);
-    if (delta && __builtin_add_overflow(counts->last, time, &time))
-        return pf_fail(error, EBADMSG, "times add up to more than can be");
-    if (delta && (time >= TIME_MAX || time <= -TIME_MAX))
+    if (delta && (__builtin_add_overflow(counts->last, time, &time) || time >= TIME_MAX || time <= -TIME_MAX))
         return pf_fail(error, EBADMSG, "times add up to more than can be");
     counts->backwards |= counts->timed && time < counts->last;
     counts->last = time;
@@ -414,9 +405,9 @@ static int read_samples(struct pf_profile *profile, struct counts *counts, struc
 {
     struct v8 *v8 = v8_of(profile);
     struct pf_json_token token, time;
-    bool timed = pf_json_enter_array(v8->times, v8->stamps.line ? &v8->stamps : &v8->deltas, error);
+    int more_times = pf_json_enter_array(v8->times, v8->stamps.line ? &v8->stamps : &v8->deltas, error);
     bool listed = pf_json_enter_array(v8->json, &v8->sample_list, error);
-    int more = 0, more_times = timed;
+    int more = 0;
     counts->last = v8->start;
     while (listed && (more = next_number(v8->json, &token, error)) > 0) {
         int64_t id = -1;
@@ -432,16 +423,11 @@ static int read_samples(struct pf_profile *profile, struct counts *counts, struc
         if (counts->samples % 1024 == 0 && pf_samples_step(profile, v8->pass, token.offset, error))
             return -1;
     }
-    counts->uneven = counts->timed != counts->samples;
     if (more < 0 || more_times < 0)
         return -1;
     /* Of old files the last time stamp is the end of the last sample. */
-    int64_t end;
-    if (more_times > 0 && v8->stamps.line && next_number(v8->times, &time, error) > 0 &&
-        time_of(&time, &end)) {
-        v8->end = end;
-        v8->ends = true;
-    }
+    if (more_times > 0 && v8->stamps.line && next_number(v8->times, &time, error) > 0)
+        time_of(&time, &v8->end);
     return pf_sorter_finish(v8->sorter, error);
 }
 
@@ -469,48 +455,40 @@ static int add_samples(struct pf_profile *profile, struct pf_error *error)
     const uint64_t *record;
     uint32_t node = NONE;
     int64_t from = 0;
-    bool any = false;
     int more;
     while ((more = pf_sorter_next(v8->sorter, &record, error)) > 0) {
         int64_t at = pf_signed(record[AT]);
-        if (any && add_sample(profile, from, at, node, error))
+        if (add_sample(profile, from, at, node, error))
             return -1;
         from = at;
         node = (uint32_t)record[NODE];
-        any = true;
     }
     if (more < 0)
         return -1;
-    int64_t end = v8->ends && v8->end > from ? v8->end : from;
-    return any ? add_sample(profile, from, end, node, error) : 0;
+    int64_t end = v8->end > from ? v8->end : from;
+    return add_sample(profile, from, end, node, error);
 }
 
 /* The values of a profile of time. */
 static int read_times(struct pf_profile *profile, struct pf_error *error)
 {
     struct counts counts = {0};
-    int metric = pf_samples_metric(profile, "samples", strlen("samples"), "", error);
-    if (metric < 0 || pf_samples_metric(profile, "time", strlen("time"), "ns", error) < 0 ||
+    if (pf_samples_metric(profile, "samples", strlen("samples"), "", error) < 0 ||
+        pf_samples_metric(profile, "time", strlen("time"), "ns", error) < 0 ||
         read_samples(profile, &counts, error))
         return -1;
     if (!counts.samples)
         return pf_json_warn(profile, NULL, "no-samples",
                             "there are no samples: hit counts are shown, and no times", error)
                    ? -1
-                   : add_counts(profile, metric, false, error);
-    if ((counts.uneven &&
+                   : add_counts(profile, "samples", "", error);
+    if ((counts.timed != counts.samples &&
          pf_json_warn(profile, NULL, "counts",
                       "there are not as many times as samples: the first ones have times", error)) ||
         (counts.backwards && pf_json_warn(profile, NULL, "backwards",
                                           "time stamps go backwards: samples are sorted by time", error)))
         return -1;
     return add_samples(profile, error);
-}
-
-static int read_bytes(struct pf_profile *profile, struct pf_error *error)
-{
-    int metric = pf_samples_metric(profile, "bytes", strlen("bytes"), "bytes", error);
-    return metric < 0 ? -1 : add_counts(profile, metric, true, error);
 }
 
 /* ---- the file ----------------------------------------------------------------------------------- */
@@ -526,15 +504,9 @@ static int take_head(const struct pf_json_walk *walk)
     return read_node(walk);
 }
 
-static int take_start(const struct pf_json_walk *walk)
+static int take_time(const struct pf_json_walk *walk)
 {
     time_of(walk->token, walk->place);
-    return 0;
-}
-
-static int take_end(const struct pf_json_walk *walk)
-{
-    v8_of(walk->profile)->ends |= time_of(walk->token, walk->place);
     return 0;
 }
 
@@ -543,8 +515,8 @@ static pf_json_taker take_wrapped;
 static const struct pf_json_member file_members[] = {
     PF_MEMBER_OF_ALL("nodes", PF_JSON_ARRAY, take_nodes),
     PF_MEMBER("head", PF_JSON_OBJECT, take_head, struct v8, old),
-    PF_MEMBER("startTime", PF_JSON_END, take_start, struct v8, start),
-    PF_MEMBER("endTime", PF_JSON_END, take_end, struct v8, end),
+    PF_MEMBER("startTime", PF_JSON_END, take_time, struct v8, start),
+    PF_MEMBER("endTime", PF_JSON_END, take_time, struct v8, end),
     PF_MEMBER("samples", PF_JSON_ARRAY, pf_json_take_place, struct v8, sample_list),
     PF_MEMBER("timeDeltas", PF_JSON_ARRAY, pf_json_take_place, struct v8, deltas),
     PF_MEMBER("timestamps", PF_JSON_ARRAY, pf_json_take_place, struct v8, stamps),
@@ -576,26 +548,25 @@ static int read_all(struct pf_profile *profile, struct pf_error *error)
         return -1;
     /* Old files have seconds here, and microseconds in `timestamps`. */
     if (v8->old && !v8->heap)
-        v8->ends =
-            v8->end < TIME_MAX / 1000000 && !__builtin_mul_overflow(v8->end, 1000000, &v8->end) && v8->ends;
-    if (make_contexts(profile, error))
+        v8->end = v8->end > 0 && v8->end < TIME_MAX / 1000000 ? v8->end * 1000000 : INT64_MIN;
+    if (list_ids(profile, error) || link_nodes(profile, error) || enter_nodes(profile, error))
         return -1;
-    return v8->heap ? read_bytes(profile, error) : read_times(profile, error);
+    return v8->heap ? add_counts(profile, "bytes", "bytes", error) : read_times(profile, error);
 }
 
 static int read_file(struct pf_profile *profile, struct pf_pass *pass, struct pf_error *error)
 {
     struct v8 *v8 = v8_of(profile);
     v8->pass = pass;
+    v8->end = INT64_MIN;
     v8->json = pf_json_new(v8->samples.input, 0, PF_JSON_DEPTH_MAX);
     v8->times = pf_json_new(v8->samples.input, 0, 0);
     v8->spans = pf_spans_new(profile->options->cache / 2);
     v8->sorter = pf_sorter_new(WORDS, NUMBER + 1, profile->options->cache / 4);
     if (!v8->json || !v8->times || !v8->spans || !v8->sorter)
         return pf_fail_memory(error);
-    if (read_all(profile, error) && pf_json_warn_of_damage(profile, error))
-        return -1;
-    return pf_spans_end_partition(v8->spans, error);
+    bool failed = read_all(profile, error) && pf_json_warn_of_damage(profile, error);
+    return failed ? -1 : pf_spans_end_partition(v8->spans, error);
 }
 
 static void clear(struct pf_profile *profile)

@@ -31,7 +31,8 @@ enum { NO_UNIT = sizeof units / sizeof *units - 1 };
 /* A frame that has begun. */
 struct open_frame {
     uint32_t context;
-    uint64_t frame, row;
+    int64_t frame;
+    uint64_t row;
     pf_int128 begin;
 };
 
@@ -54,8 +55,7 @@ struct scope {
 /* A member of `profiles`. Amounts are read once the unit is known. */
 struct one {
     uint32_t number; /* the partition, too */
-    char name[256];
-    size_t name_size;
+    uint32_t name;
     const struct unit *unit;
     bool sampled, evented, ends;
     struct pf_json_place samples, weights, events, start_value, end_value;
@@ -66,6 +66,11 @@ struct one {
 static struct scope *scope_of(const struct pf_profile *profile)
 {
     return profile->state;
+}
+
+static bool is_frame(const struct scope *scope, int64_t frame)
+{
+    return frame >= 0 && (uint64_t)frame < scope->n_frames;
 }
 
 /* ---- probing ------------------------------------------------------------------------------------ */
@@ -99,8 +104,8 @@ static const struct pf_json_member look_members[] = {
 static void probe(struct pf_probe *probe, struct pf_verdict *verdict)
 {
     struct signs signs = {false};
-    bool called = pf_probe_is_called(probe, ".speedscope.json");
-    if (pf_probe_object(probe, called ? PF_PROBE_SCAN : 0, &signs, look_members))
+    uint64_t scan = pf_probe_is_called(probe, ".speedscope.json") ? PF_PROBE_SCAN : 0;
+    if (pf_probe_object(probe, scan, &signs, look_members))
         verdict->confidence = 16;
 }
 
@@ -134,29 +139,19 @@ static int read_frames(const struct pf_json_walk *walk)
 }
 
 /* The context of a frame below another; one that the file does not tell of is called by its number. */
-static uint32_t enter(struct pf_profile *profile, uint32_t parent, uint64_t frame,
+static uint32_t enter(struct pf_profile *profile, uint32_t parent, int64_t frame,
                       const struct pf_json_token *at, struct pf_error *error)
 {
     const struct scope *scope = scope_of(profile);
-    if (frame < scope->n_frames)
+    if (is_frame(scope, frame))
         return pf_samples_enter(profile, parent, scope->frames[frame], error);
     char name[40];
-    int size = snprintf(name, sizeof name, "[frame %llu]", (unsigned long long)frame);
-    struct pf_frame unknown = {pf_samples_string(profile, name, (size_t)size, error), PF_NO_STRING,
-                               PF_NO_STRING, 0, 0};
-    uint32_t number =
-        unknown.name == PF_NO_STRING ? PF_NO_STRING : pf_samples_frame(profile, &unknown, error);
+    int size = snprintf(name, sizeof name, "[frame %llu]", (unsigned long long)(frame < 0 ? -1 : frame));
+    uint32_t number = pf_samples_named_frame(profile, name, (size_t)size, error);
     if (number == PF_NO_STRING ||
         pf_json_warn(profile, at, "no-frame", "there is no frame of this number", error))
         return PF_NO_CONTEXT;
     return pf_samples_enter(profile, parent, number, error);
-}
-
-/* The number of a frame. UINT64_MAX: it is none. */
-static uint64_t frame_of(const struct pf_json_token *token)
-{
-    int64_t number;
-    return pf_json_whole(token, &number) && number >= 0 ? (uint64_t)number : UINT64_MAX;
 }
 
 /* ---- amounts ------------------------------------------------------------------------------------ */
@@ -165,12 +160,12 @@ static bool amount_of(const struct pf_json_token *token, const struct unit *unit
 {
     const pf_int128 most = ONE * ONE * 10000000000;
     pf_int128 value;
-    if (token->event != PF_JSON_NUMBER ||
-        !pf_parse_fixed(token->text, token->size, unit->places + PLACES, &value) || value > most ||
-        value < -most)
-        return false;
-    *amount = value;
-    return true;
+    bool is = token->event == PF_JSON_NUMBER &&
+              pf_parse_fixed(token->text, token->size, unit->places + PLACES, &value) && value <= most &&
+              value >= -most;
+    if (is)
+        *amount = value;
+    return is;
 }
 
 static struct pf_time time_of(pf_int128 amount)
@@ -201,7 +196,9 @@ static int read_stack(struct pf_profile *profile, uint32_t *context, struct pf_e
     int got;
     *context = PF_NO_CONTEXT;
     while ((got = pf_json_skip(scope->json, &token, error)) > 0 && got != PF_JSON_ARRAY_END) {
-        *context = enter(profile, *context, frame_of(&token), &token, error);
+        int64_t frame = -1;
+        pf_json_whole(&token, &frame);
+        *context = enter(profile, *context, frame, &token, error);
         if (*context == PF_NO_CONTEXT)
             return -1;
     }
@@ -211,15 +208,12 @@ static int read_stack(struct pf_profile *profile, uint32_t *context, struct pf_e
 static int add_sample(struct pf_profile *profile, const struct one *one, uint32_t context, pf_int128 at,
                       pf_int128 weight, struct pf_error *error)
 {
-    if (context == PF_NO_CONTEXT)
-        return 0;
     struct pf_span_row row = {.time = time_of(at),
                               .duration = time_of(weight),
                               .context = context,
                               .name = profile->contexts->name[context]};
-    return add(profile, one, context, weight, error) || pf_spans_add(scope_of(profile)->spans, &row, error)
-               ? -1
-               : 0;
+    bool failed = add(profile, one, context, weight, error);
+    return failed ? -1 : pf_spans_add(scope_of(profile)->spans, &row, error);
 }
 
 /* The next weight. 1; 0: there are no more; -1. */
@@ -231,21 +225,13 @@ static int next_weight(struct pf_profile *profile, const struct one *one, pf_int
     if (got <= 0 || got == PF_JSON_ARRAY_END)
         return got < 0 && !pf_json_is_damage(error) ? -1 : 0;
     *weight = 0;
-    if (!amount_of(&token, one->unit, weight))
-        return pf_json_warn(profile, &token, "no-weight",
-                            "the weight is no number that can be used: taken as 0", error)
-                   ? -1
-                   : 1;
-    if (*weight < 0 && pf_json_warn(profile, &token, "negative-weight", "the weight is negative", error))
-        return -1;
-    return 1;
-}
-
-static int warn_of_numbers(struct pf_profile *profile, const struct one *one, struct pf_error *error)
-{
-    return pf_warn(profile, (int64_t)one->samples.line, (int64_t)one->samples.offset, "warning", "counts",
-                   error, "profile %u: there are not as many weights as samples: those that have both count",
-                   one->number);
+    int failed = !amount_of(&token, one->unit, weight)
+                     ? pf_json_warn(profile, &token, "no-weight",
+                                    "the weight is no number that can be used: taken as 0", error)
+                 : *weight < 0
+                     ? pf_json_warn(profile, &token, "negative-weight", "the weight is negative", error)
+                     : 0;
+    return failed ? -1 : 1;
 }
 
 static int read_samples(struct pf_profile *profile, const struct one *one, struct pf_error *error)
@@ -268,7 +254,7 @@ static int read_samples(struct pf_profile *profile, const struct one *one, struc
         more = next_weight(profile, one, &weight, error);
         if (more <= 0)
             break;
-        if (add_sample(profile, one, context, at, weight, error) ||
+        if ((context != PF_NO_CONTEXT && add_sample(profile, one, context, at, weight, error)) ||
             (i % 1024 == 0 && pf_samples_step(profile, scope->pass, token.offset, error)))
             return -1;
         at += weight;
@@ -277,7 +263,11 @@ static int read_samples(struct pf_profile *profile, const struct one *one, struc
         return -1;
     bool even = samples == weights && (got <= 0 || got == PF_JSON_ARRAY_END) &&
                 (!weights || next_weight(profile, one, &weight, error) == 0);
-    return even ? 0 : warn_of_numbers(profile, one, error);
+    return even ? 0
+                : pf_warn(profile, (int64_t)one->samples.line, (int64_t)one->samples.offset, "warning",
+                          "counts", error,
+                          "profile %u: there are not as many weights as samples: those that have both count",
+                          one->number);
 }
 
 /* ---- evented ------------------------------------------------------------------------------------ */
@@ -285,7 +275,7 @@ static int read_samples(struct pf_profile *profile, const struct one *one, struc
 struct event {
     const struct one *one;
     char type;
-    uint64_t frame;
+    int64_t frame; /* -1: none */
     pf_int128 at;
     bool timed;
 };
@@ -294,12 +284,6 @@ static int take_type(const struct pf_json_walk *walk)
 {
     if (walk->token->size == 1)
         *(char *)walk->place = *walk->token->text;
-    return 0;
-}
-
-static int take_frame(const struct pf_json_walk *walk)
-{
-    *(uint64_t *)walk->place = frame_of(walk->token);
     return 0;
 }
 
@@ -312,7 +296,7 @@ static int take_at(const struct pf_json_walk *walk)
 
 static const struct pf_json_member event_members[] = {
     PF_MEMBER("type", PF_JSON_STRING, take_type, struct event, type),
-    PF_MEMBER("frame", PF_JSON_END, take_frame, struct event, frame),
+    PF_MEMBER("frame", PF_JSON_NUMBER, pf_json_take_whole, struct event, frame),
     PF_MEMBER_OF_ALL("at", PF_JSON_END, take_at),
     PF_MEMBERS_END,
 };
@@ -334,10 +318,11 @@ static int open_frame(struct pf_profile *profile, const struct event *event, con
     uint32_t context = enter(profile, parent, event->frame, at, error);
     if (context == PF_NO_CONTEXT ||
         pf_array_room(&scope->stack, &scope->room, scope->depth, sizeof *scope->stack, error) ||
-        (event->frame < scope->n_frames && pf_array_reach(&scope->open_counts, &scope->counts_room,
-                                                          event->frame, sizeof *scope->open_counts, error)))
+        (is_frame(scope, event->frame) &&
+         pf_array_reach(&scope->open_counts, &scope->counts_room, (size_t)event->frame,
+                        sizeof *scope->open_counts, error)))
         return -1;
-    if (event->frame < scope->n_frames)
+    if (is_frame(scope, event->frame))
         scope->open_counts[event->frame]++;
     struct pf_span_row row = {
         .time = time_of(event->at), .context = context, .name = profile->contexts->name[context]};
@@ -350,7 +335,7 @@ static int close_top(struct pf_profile *profile, pf_int128 at, struct pf_error *
 {
     struct scope *scope = scope_of(profile);
     const struct open_frame *top = &scope->stack[--scope->depth];
-    if (top->frame < scope->n_frames)
+    if (is_frame(scope, top->frame))
         scope->open_counts[top->frame]--;
     return pf_spans_set_duration(scope->spans, top->row, time_of(at - top->begin), error);
 }
@@ -361,7 +346,7 @@ static int close_frame(struct pf_profile *profile, const struct event *event, co
 {
     struct scope *scope = scope_of(profile);
     bool top = scope->depth && scope->stack[scope->depth - 1].frame == event->frame;
-    bool open = top || (event->frame < scope->n_frames && event->frame < scope->counts_room &&
+    bool open = top || (is_frame(scope, event->frame) && (size_t)event->frame < scope->counts_room &&
                         scope->open_counts[event->frame]);
     if (!open)
         return pf_json_warn(profile, at, "stray-close", "a frame is closed that is not open: ignored", error);
@@ -421,7 +406,7 @@ static int read_events(struct pf_profile *profile, const struct one *one, struct
     int got = pf_json_enter_array(scope->json, &one->events, error) ? PF_JSON_ARRAY : 0;
     for (uint64_t i = 0; got > 0; i++) {
         got = pf_json_next(scope->json, &token, error);
-        event = (struct event){.one = one, .frame = UINT64_MAX};
+        event = (struct event){.one = one, .frame = -1};
         if (got == PF_JSON_OBJECT && pf_json_object(&walk, &event, event_members))
             got = -1;
         if (got <= 0 || got == PF_JSON_ARRAY_END)
@@ -432,9 +417,8 @@ static int read_events(struct pf_profile *profile, const struct one *one, struct
             (i % 1024 == 0 && pf_samples_step(profile, scope->pass, token.offset, error)))
             return -1;
     }
-    if (got < 0 && !pf_json_is_damage(error))
-        return -1;
-    return close_rest(profile, one, last, got == PF_JSON_ARRAY_END, error);
+    bool failed = got < 0 && !pf_json_is_damage(error);
+    return failed ? -1 : close_rest(profile, one, last, got == PF_JSON_ARRAY_END, error);
 }
 
 /* ---- profiles ----------------------------------------------------------------------------------- */
@@ -456,17 +440,9 @@ static int take_sort(const struct pf_json_walk *walk)
     return 0;
 }
 
-static int take_title(const struct pf_json_walk *walk)
-{
-    struct one *one = walk->into;
-    one->name_size = walk->token->size < sizeof one->name ? walk->token->size : sizeof one->name;
-    memcpy(one->name, walk->token->text, one->name_size);
-    return 0;
-}
-
 static const struct pf_json_member profile_members[] = {
     PF_MEMBER_OF_ALL("type", PF_JSON_STRING, take_sort),
-    PF_MEMBER_OF_ALL("name", PF_JSON_STRING, take_title),
+    PF_MEMBER("name", PF_JSON_STRING, pf_json_take_name, struct one, name),
     PF_MEMBER("unit", PF_JSON_STRING, take_unit, struct one, unit),
     PF_MEMBER("samples", PF_JSON_ARRAY, pf_json_take_place, struct one, samples),
     PF_MEMBER("weights", PF_JSON_ARRAY, pf_json_take_place, struct one, weights),
@@ -481,10 +457,9 @@ static bool amount_at(struct scope *scope, const struct pf_json_place *place, co
 {
     struct pf_json_token token;
     struct pf_error ignored;
-    if (!place->line)
-        return false;
     pf_json_seek(scope->weights, place->offset, place->line);
-    return pf_json_next(scope->weights, &token, &ignored) > 0 && amount_of(&token, unit, amount);
+    return place->line && pf_json_next(scope->weights, &token, &ignored) > 0 &&
+           amount_of(&token, unit, amount);
 }
 
 /* Adds the partition, its values and rows. */
@@ -493,14 +468,16 @@ static int add_profile(struct pf_profile *profile, struct one *one, const struct
 {
     struct scope *scope = scope_of(profile);
     struct pf_cell unit = one->unit == &units[NO_UNIT] ? pf_absent() : pf_string(one->unit->name);
-    if (!one->name_size)
-        one->name_size = (size_t)snprintf(one->name, sizeof one->name, "profile %u", one->number);
+    struct pf_cell name = pf_interned(profile->contexts->strings, one->name);
+    char other[32];
+    if (!name.size)
+        name = pf_text(other, (size_t)snprintf(other, sizeof other, "profile %u", one->number));
     amount_at(scope, &one->start_value, one->unit, &one->start);
     one->ends = amount_at(scope, &one->end_value, one->unit, &one->end);
     one->metric =
         pf_samples_metric(profile, one->unit->metric, strlen(one->unit->metric), one->unit->unit, error);
     if (one->metric < 0 ||
-        pf_samples_own_partition(profile, one->name, one->name_size, &unit, error) == PF_NO_PARTITION)
+        pf_samples_own_partition(profile, name.text, name.size, &unit, error) == PF_NO_PARTITION)
         return -1;
     int failed = one->sampled ? read_samples(profile, one, error)
                  : one->evented
@@ -513,7 +490,8 @@ static int add_profile(struct pf_profile *profile, struct one *one, const struct
 /* The reader goes back to the values, and stands behind the profile afterwards, but if the file is damaged in it. */
 static int read_profile(const struct pf_json_walk *walk)
 {
-    struct one one = {.number = scope_of(walk->profile)->n_profiles++, .unit = &units[NO_UNIT]};
+    struct one one = {
+        .number = scope_of(walk->profile)->n_profiles++, .name = PF_NO_STRING, .unit = &units[NO_UNIT]};
     const struct pf_json_token at = *walk->token;
     unsigned char behind[PF_JSON_POSITION_SIZE + PF_JSON_DEPTH_MAX / 8];
     int failed = pf_json_object(walk, &one, profile_members);

@@ -369,6 +369,14 @@ uint32_t pf_samples_frame(struct pf_profile *profile, const struct pf_frame *fra
     return number;
 }
 
+uint32_t pf_samples_named_frame(struct pf_profile *profile, const char *name, size_t size,
+                                struct pf_error *error)
+{
+    struct pf_frame frame = {
+        .name = pf_samples_string(profile, name, size, error), .file = PF_NO_STRING, .module = PF_NO_STRING};
+    return frame.name == PF_NO_STRING ? PF_NO_STRING : pf_samples_frame(profile, &frame, error);
+}
+
 uint32_t pf_samples_enter(struct pf_profile *profile, uint32_t parent, uint32_t frame, struct pf_error *error)
 {
     struct pf_frame what = frame_at(profile->state, frame);

@@ -124,6 +124,10 @@ struct pf_frame {
 /* The number of a frame, which may be kept and used for many contexts; PF_NO_STRING with *error filled. */
 uint32_t pf_samples_frame(struct pf_profile *profile, const struct pf_frame *frame, struct pf_error *error);
 
+/* The same of one of which nothing but the name is known. */
+uint32_t pf_samples_named_frame(struct pf_profile *profile, const char *name, size_t size,
+                                struct pf_error *error);
+
 /* The context of this frame below `parent`, as pf_samples_call. */
 uint32_t pf_samples_enter(struct pf_profile *profile, uint32_t parent, uint32_t frame,
                           struct pf_error *error);

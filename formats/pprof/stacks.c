@@ -39,7 +39,6 @@ struct pprof_stacks *pprof_stacks_new(struct pprof_tables *tables, struct pprof_
                                       struct pf_error *error)
 {
     struct pf_profile *profile = tables->profile;
-    struct pf_frame none = {.file = PF_NO_STRING, .module = PF_NO_STRING};
     struct pprof_stacks *stacks = calloc(1, sizeof *stacks);
     if (!stacks) {
         pf_fail_memory(error);
@@ -53,10 +52,8 @@ struct pprof_stacks *pprof_stacks_new(struct pprof_tables *tables, struct pprof_
         stacks->keys[i] = pf_samples_string(profile, keys[i], strlen(keys[i]), error);
         made = stacks->keys[i] != PF_NO_STRING;
     }
-    none.name = made ? pf_samples_string(profile, "(no stack)", 10, error) : PF_NO_STRING;
-    if (none.name != PF_NO_STRING)
-        stacks->no_stack = pf_samples_frame(profile, &none, error);
-    if (none.name != PF_NO_STRING && stacks->no_stack != PF_NO_STRING)
+    stacks->no_stack = made ? pf_samples_named_frame(profile, "(no stack)", 10, error) : PF_NO_STRING;
+    if (stacks->no_stack != PF_NO_STRING)
         return stacks;
     pprof_stacks_free(stacks);
     return NULL;
