@@ -30,6 +30,7 @@ struct pf_probe {
     uint64_t size;  /* of the file in bytes; 0 for a directory */
     int fd;         /* the open file or directory; for the functions below only, as are the next two */
     uint64_t start; /* of the file's bytes in what is open */
+    struct pf_unpacked *unpacked;   /* what is open instead, if it has no descriptor */
     const struct pf_folder *folder; /* the directory, if that has no descriptor */
     unsigned char *bytes;           /* head cache, owned by the caller of the probe */
     size_t have;

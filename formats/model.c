@@ -47,6 +47,8 @@ int pf_warn(struct pf_profile *profile, int64_t line, int64_t offset, const char
 int pf_profile_begin(struct pf_profile *profile, const struct pf_driver *driver, struct pf_source *source,
                      const struct pf_options *options, struct pf_error *error)
 {
+    if (source)
+        pf_source_set_driver(source, driver);
     *profile = (struct pf_profile){.driver = driver,
                                    .source = source,
                                    .options = options,

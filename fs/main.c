@@ -16,7 +16,13 @@
 #include "fs/profile/cache.h"
 #include "fs/version.h"
 
-enum { CACHE_DEFAULT = 32 << 20, CACHE_LIMIT_DEFAULT = 1 << 30, PASS_THREADS_MIN = 2, SHORT_THREADS = 2 };
+enum {
+    CACHE_DEFAULT = 32 << 20,
+    UNPACKED_DEFAULT = 1 << 30,
+    CACHE_LIMIT_DEFAULT = 1 << 30,
+    PASS_THREADS_MIN = 2,
+    SHORT_THREADS = 2
+};
 
 /* What options can say; strings are owned by libfuse's parser until the program ends. */
 struct settings {
@@ -137,22 +143,23 @@ static void print_help(FILE *out)
           out);
     for (const struct pf_command *command = pf_commands; command->name; command++)
         fprintf(out, "           %-8s %-22s %s\n", command->name, command->usage, command->summary);
-    fputs(
-        "\n"
-        "Options:\n"
-        "  -o metric=NAME      the metric that speaks for a profile (default: time)\n"
-        "  -o instr_map=FILE   names functions of XRay logs: the program, or its map in YAML\n"
-        "  -o cache=SIZE       memory for blocks and aggregates before they spill, e.g. 64M (default: 32M)\n"
-        "  -o cache_dir=DIR    where what passes find is kept (default: $XDG_CACHE_HOME/profilefs)\n"
-        "  -o cache_limit=SIZE how much is kept there at most (default: 1G)\n"
-        "  -o only_profiles    leave out files that are no profile\n"
-        "  -o no_archives      show tar and zip archives as the files that they are\n"
-        "  -o no_runs          leave out runs/ in folders that hold several profiles\n"
-        "  -f -d -s            foreground; foreground with debug output; single-threaded\n"
-        "  -h --help           this help\n"
-        "  -V --version        version\n"
-        "  further -o options go to FUSE (allow_other, ...); unmount with: fusermount3 -u MOUNTPOINT\n",
-        out);
+    fputs("\n"
+          "Options:\n"
+          "  -o metric=NAME      the metric that speaks for a profile (default: time)\n"
+          "  -o instr_map=FILE   names functions of XRay logs: the program, or its map in YAML\n"
+          "  -o cache=SIZE       memory for blocks and aggregates before they spill, e.g. 64M (default: "
+          "32M), and\n"
+          "                      what is kept unpacked of compressed files, on disk too (default: 1G)\n"
+          "  -o cache_dir=DIR    where what passes find is kept (default: $XDG_CACHE_HOME/profilefs)\n"
+          "  -o cache_limit=SIZE how much is kept there at most (default: 1G)\n"
+          "  -o only_profiles    leave out files that are no profile\n"
+          "  -o no_archives      show tar and zip archives as the files that they are\n"
+          "  -o no_runs          leave out runs/ in folders that hold several profiles\n"
+          "  -f -d -s            foreground; foreground with debug output; single-threaded\n"
+          "  -h --help           this help\n"
+          "  -V --version        version\n"
+          "  further -o options go to FUSE (allow_other, ...); unmount with: fusermount3 -u MOUNTPOINT\n",
+          out);
 }
 
 /* "64M" in bytes; false if it is no size. */
@@ -244,6 +251,7 @@ static int options_of(struct settings *settings, struct pf_fs_options *options)
         .no_runs = settings->no_runs,
         .others = settings->others,
         .no_archives = settings->no_archives,
+        .unpacked = UNPACKED_DEFAULT,
         .pass_threads = PASS_THREADS_MIN,
         .short_threads = SHORT_THREADS};
     if (processors > PASS_THREADS_MIN)
@@ -252,6 +260,8 @@ static int options_of(struct settings *settings, struct pf_fs_options *options)
         fprintf(stderr, "profilefs: cache=%s: not a size\n", settings->cache);
         return -1;
     }
+    if (settings->cache)
+        options->unpacked = options->profile.cache;
     return resolve_cache(settings, options);
 }
 

@@ -2,10 +2,8 @@
 #include "formats/input/archive_private.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "formats/input/access.h"
 #include "formats/input/source.h"
@@ -15,31 +13,46 @@
 enum { IDLE_MAX = 8 };
 
 struct pf_archives {
-    pthread_mutex_t lock; /* guards all of this, and users of archives */
+    bool enter;
+    struct pf_unpackings *unpackings;
+    pthread_mutex_t lock; /* guards the following, and users of archives */
     struct pf_archive *newest;
 };
 
-struct pf_archives *pf_archives_new(void)
+struct pf_archives *pf_archives_new(uint64_t limit, bool enter)
 {
     struct pf_archives *archives = calloc(1, sizeof *archives);
-    if (archives)
-        pthread_mutex_init(&archives->lock, NULL);
+    if (!archives || !(archives->unpackings = pf_unpackings_new(limit))) {
+        free(archives);
+        return NULL;
+    }
+    archives->enter = enter;
+    pthread_mutex_init(&archives->lock, NULL);
     return archives;
+}
+
+struct pf_unpackings *pf_archives_unpackings(struct pf_archives *archives)
+{
+    return archives ? archives->unpackings : NULL;
+}
+
+bool pf_archives_are_entered(const struct pf_archives *archives)
+{
+    return archives && archives->enter;
 }
 
 static void free_archive(struct pf_archive *archive)
 {
     if (!archive)
         return;
-    if (archive->fd >= 0)
-        close(archive->fd);
+    for (size_t i = 0; i < PF_ARCHIVE_KEPT; i++)
+        pf_unpacked_release(archive->kept[i].unpacked);
+    pf_unpacked_release(archive->unpacked);
+    pf_opened_close(&archive->file);
     pf_strings_free(archive->strings);
     pf_map_free(&archive->by_place);
     pf_rows_free(archive->problems);
     pthread_mutex_destroy(&archive->lock);
-    for (size_t i = 0; i < PF_ARCHIVE_KEPT; i++)
-        if (archive->kept[i].fd > 0)
-            close(archive->kept[i].fd);
     free(archive->members);
     free(archive->name);
     free(archive);
@@ -53,6 +66,7 @@ void pf_archives_free(struct pf_archives *archives)
         older = at->older;
         free_archive(at);
     }
+    pf_unpackings_free(archives->unpackings);
     pthread_mutex_destroy(&archives->lock);
     free(archives);
 }
@@ -67,13 +81,13 @@ struct pf_archive *pf_archive_hold(struct pf_archive *archive)
     return archive;
 }
 
-/* Under the lock: forgets those that were used longest ago, if nobody is in them. */
-static struct pf_archive *take_idle(struct pf_archives *archives)
+/* Under the lock: forgets the one that was used longest ago, if more than `max` are there which nobody is in. */
+static struct pf_archive *take_idle(struct pf_archives *archives, unsigned max)
 {
     unsigned idle = 0;
     for (struct pf_archive **link = &archives->newest; *link; link = &(*link)->older) {
         idle += !(*link)->users;
-        if (idle <= IDLE_MAX)
+        if ((*link)->users || idle <= max)
             continue;
         struct pf_archive *taken = *link;
         *link = taken->older;
@@ -89,9 +103,21 @@ void pf_archive_release(struct pf_archive *archive)
     struct pf_archives *archives = archive->archives;
     pthread_mutex_lock(&archives->lock);
     archive->users--;
-    struct pf_archive *taken = take_idle(archives);
+    struct pf_archive *taken = take_idle(archives, IDLE_MAX);
     pthread_mutex_unlock(&archives->lock);
     free_archive(taken);
+}
+
+void pf_archives_relieve(struct pf_archives *archives)
+{
+    struct pf_archive *taken;
+    do {
+        pthread_mutex_lock(&archives->lock);
+        taken = take_idle(archives, 0);
+        pthread_mutex_unlock(&archives->lock);
+        free_archive(taken);
+    } while (taken);
+    pf_unpackings_relieve(archives->unpackings);
 }
 
 /* Under the lock: the archive of this version, moved to the front. */
@@ -122,18 +148,19 @@ static struct pf_archive *new_archive(struct pf_archives *archives, const char *
                                    .within = file->within + 1,
                                    .users = 1,
                                    .name = strdup(name),
-                                   .fd = fcntl(file->fd, F_DUPFD_CLOEXEC, 3),
-                                   .start = file->start,
                                    .size = (uint64_t)file->st.st_size,
                                    .strings = pf_strings_new(),
                                    .problems = pf_rows_new(3)};
     pthread_mutex_init(&archive->lock, NULL);
-    archive->st.st_mode = pf_mode_without_list(file->fd, "", file->st.st_mode);
-    if (archive->name && archive->fd >= 0 && archive->strings && archive->problems)
+    int failed = pf_opened_copy(file, &archive->file);
+    if (file->fd >= 0)
+        archive->st.st_mode = pf_mode_without_list(file->fd, "", file->st.st_mode);
+    if (!failed && archive->name && archive->strings && archive->problems)
         return archive;
-    int saved = archive->fd < 0 ? errno : ENOMEM;
+    if (failed)
+        archive->file = (struct pf_opened){.fd = -1};
     free_archive(archive);
-    errno = saved;
+    errno = failed ? failed : ENOMEM;
     return NULL;
 }
 
@@ -143,7 +170,7 @@ struct pf_archive *pf_archive_enter(struct pf_archives *archives, const char *na
 {
     struct pf_stamp stamp = pf_stamp_of(&file->st);
     struct pf_error error;
-    if (!archives || file->within >= PF_ARCHIVES_NESTED) {
+    if (!pf_archives_are_entered(archives) || file->within >= PF_ARCHIVES_NESTED) {
         errno = ENOTDIR;
         return NULL;
     }
@@ -261,21 +288,45 @@ void pf_archive_list(const struct pf_archive *archive, uint32_t folder, pf_folde
             return;
 }
 
-int pf_archive_open(const struct pf_archive *archive, uint32_t member, struct pf_opened *opened)
+const struct pf_opened *pf_archive_file(const struct pf_archive *archive)
+{
+    return &archive->file;
+}
+
+ssize_t pf_archive_read_file(void *arg, void *buffer, size_t size, uint64_t offset, struct pf_error *error)
+{
+    const struct pf_archive *archive = arg;
+    uint64_t all = (uint64_t)archive->file.st.st_size;
+    uint64_t left = offset < all ? all - offset : 0;
+    return pf_opened_read(&archive->file, buffer, size < left ? size : (size_t)left, offset, error);
+}
+
+int pf_archive_open(struct pf_archive *archive, uint32_t member, struct pf_opened *opened)
 {
     const struct pf_member *about = &archive->members[member];
-    *opened = (struct pf_opened){.fd = -1, .start = archive->start + about->start, .within = archive->within};
-    pf_archive_stat(archive, member, &opened->st);
+    *opened = (struct pf_opened){.fd = -1};
     if (about->type != DT_REG)
         return about->type == DT_DIR ? EISDIR : ELOOP;
-    if (about->method == PF_MEMBER_DEFLATED) {
-        opened->start = 0;
-        return pf_archive_unpack((struct pf_archive *)archive, member, &opened->fd);
-    }
-    if (about->method != PF_MEMBER_PLAIN)
+    if (about->method == PF_MEMBER_UNREADABLE)
         return EIO;
-    opened->fd = fcntl(archive->fd, F_DUPFD_CLOEXEC, 3);
-    return opened->fd < 0 ? errno : 0;
+    int result = 0;
+    if (about->method == PF_MEMBER_DEFLATED) {
+        opened->unpacked = pf_archive_member_unpacked(archive, member);
+        result = opened->unpacked ? 0 : ENOMEM;
+    } else if (archive->unpacked) {
+        opened->unpacked = pf_unpacked_hold(archive->unpacked);
+        opened->start = about->start;
+    } else {
+        result = pf_opened_copy(&archive->file, opened);
+        opened->start += about->start;
+    }
+    if (result)
+        return result;
+    if (opened->fd < 0 && !opened->archive)
+        opened->archive = pf_archive_hold(archive);
+    opened->within = archive->within;
+    pf_archive_stat(archive, member, &opened->st);
+    return 0;
 }
 
 void pf_archive_problems(struct pf_archive *archive, pf_folder_problem *each, void *arg)

@@ -6,12 +6,20 @@
 
 /*
  * Archives as folders: tar, also compressed by gzip, zstd or xz, and zip. An index of the members is made when one is first
- * entered. Members of a tar are read where they lie; a compressed tar is unpacked, once, into an unlinked file; so is a member
- * of a zip that is compressed, whenever it is opened.
+ * entered. Members of a tar are read where they lie; a compressed tar is unpacked as it is read (formats/input/unpacked.h), and so
+ * is a member of a zip that is compressed.
  */
 
-/* Archives that have been entered, the last few of which stay known. NULL: out of memory. */
-struct pf_archives *pf_archives_new(void);
+/*
+ * Archives that have been entered, the last few of which stay known. What is unpacked, of them and of single files that are
+ * compressed, takes at most `limit` bytes of memory and disk. enter: whether archives are folders at all. NULL: out of memory.
+ */
+struct pf_archives *pf_archives_new(uint64_t limit, bool enter);
+struct pf_unpackings *pf_archives_unpackings(struct pf_archives *archives); /* NULL for NULL */
+/* Whether they are folders. */
+bool pf_archives_are_entered(const struct pf_archives *archives);
+/* Lets go of descriptors as far as nobody is in need of them just now. */
+void pf_archives_relieve(struct pf_archives *archives);
 void pf_archives_free(struct pf_archives *archives);
 
 /* True if an open file's name and first bytes are those of an archive that can be entered. */
@@ -28,12 +36,15 @@ struct pf_archive *pf_archive_enter(struct pf_archives *archives, const char *na
 struct pf_archive *pf_archive_hold(struct pf_archive *archive);
 void pf_archive_release(struct pf_archive *archive);
 
+/* The file that it is. */
+const struct pf_opened *pf_archive_file(const struct pf_archive *archive);
+
 /* The member at a path from another one (0: the archive's own folder); UINT32_MAX: there is none. */
 uint32_t pf_archive_find(const struct pf_archive *archive, uint32_t from, const char *path);
 void pf_archive_stat(const struct pf_archive *archive, uint32_t member, struct stat *st);
 const char *pf_archive_link(const struct pf_archive *archive, uint32_t member);
 void pf_archive_list(const struct pf_archive *archive, uint32_t folder, pf_folder_visit *each, void *arg);
-int pf_archive_open(const struct pf_archive *archive, uint32_t member, struct pf_opened *opened);
+int pf_archive_open(struct pf_archive *archive, uint32_t member, struct pf_opened *opened);
 
 /* What is wrong with it, until `each` returns nonzero. */
 void pf_archive_problems(struct pf_archive *archive, pf_folder_problem *each, void *arg);

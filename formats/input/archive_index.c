@@ -6,19 +6,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "formats/input/archive_private.h"
 #include "formats/kit/array.h"
-#include "formats/kit/store.h"
 
 /* The index of an archive: libarchive tells which members there are, and where their bytes are. */
 
-enum { WINDOW = 128 * 1024, PROBLEMS_MAX = 100 };
-
-/* A compressed tar may unpack to this much, and beyond it to so many times its size. */
-#define FREE_BYTES (UINT64_C(1) << 30)
-enum { RATIO_MAX = 250 };
+enum { WINDOW = 128 * 1024, HEADERS = 4096, PROBLEMS_MAX = 100 };
 
 static int problem(struct pf_archive *archive, struct pf_error *error, const char *severity, const char *code,
                    const char *format, ...) __attribute__((format(printf, 5, 6)));
@@ -36,26 +30,30 @@ static int problem(struct pf_archive *archive, struct pf_error *error, const cha
 
 /* ---- reading ------------------------------------------------------------------------------------ */
 
-/* A range of a file, as libarchive reads it. */
+/* The archive's bytes, unpacked if it is a tar that is compressed, as libarchive reads them. */
 struct range {
-    int fd;
-    uint64_t start, size, at;
+    struct pf_archive *archive;
+    uint64_t size, at;
+    size_t
+        want; /* little after each skip, so that of large members the headers alone are read; then more and more */
+    struct pf_error error;
     char bytes[WINDOW];
 };
 
 static la_ssize_t read_range(struct archive *reader, void *arg, const void **bytes)
 {
     struct range *range = arg;
+    struct pf_archive *archive = range->archive;
     uint64_t left = range->size - range->at;
-    ssize_t got;
-    do
-        got =
-            pread(range->fd, range->bytes, left < WINDOW ? left : WINDOW, (off_t)(range->start + range->at));
-    while (got < 0 && errno == EINTR);
+    size_t size = left < range->want ? (size_t)left : range->want;
+    ssize_t got = archive->unpacked
+                      ? pf_unpacked_read(archive->unpacked, range->bytes, size, range->at, &range->error)
+                      : pf_archive_read_file(archive, range->bytes, size, range->at, &range->error);
     if (got < 0)
-        archive_set_error(reader, errno, "%s", strerror(errno));
+        archive_set_error(reader, range->error.code, "%s", range->error.what);
     else
         range->at += (uint64_t)got;
+    range->want = range->want < WINDOW ? 2 * range->want : WINDOW;
     *bytes = range->bytes;
     return got;
 }
@@ -68,6 +66,7 @@ static la_int64_t skip_range(struct archive *reader, void *arg, la_int64_t bytes
                                                                                 : left;
     (void)reader;
     range->at += skipped;
+    range->want = HEADERS;
     return (la_int64_t)skipped;
 }
 
@@ -79,6 +78,7 @@ static la_int64_t seek_range(struct archive *reader, void *arg, la_int64_t offse
     if (offset < -from || offset > (la_int64_t)range->size - from)
         return ARCHIVE_FATAL;
     range->at = (uint64_t)(from + offset);
+    range->want = HEADERS;
     return from + offset;
 }
 
@@ -95,73 +95,6 @@ static struct archive *reader_of(struct range *range, struct pf_error *error)
     return reader;
 }
 
-/* ---- unpacking a compressed tar ----------------------------------------------------------------- */
-
-static int write_all(int fd, const char *bytes, size_t size, uint64_t offset, struct pf_error *error)
-{
-    while (size) {
-        ssize_t n = pwrite(fd, bytes, size, (off_t)offset);
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n <= 0)
-            return pf_fail(error, n ? errno : ENOSPC, "no room to unpack it");
-        bytes += n;
-        size -= (size_t)n;
-        offset += (uint64_t)n;
-    }
-    return 0;
-}
-
-/* What comes before damage is kept. */
-static int unpack_blocks(struct pf_archive *archive, struct archive *reader, int fd, uint64_t *size,
-                         struct pf_error *error)
-{
-    uint64_t limit = FREE_BYTES + archive->size * RATIO_MAX;
-    const void *bytes;
-    size_t n;
-    la_int64_t offset;
-    int more;
-    while ((more = archive_read_data_block(reader, &bytes, &n, &offset)) == ARCHIVE_OK) {
-        if (*size + n > limit)
-            return problem(archive, error, "error", "too-large",
-                           "it unpacks to more than %d times its size: the rest is left out", RATIO_MAX);
-        if (write_all(fd, bytes, n, *size, error))
-            return -1;
-        *size += n;
-    }
-    return more == ARCHIVE_EOF
-               ? 0
-               : problem(archive, error, "fatal", "damaged", "what is compressed ends here: %.200s",
-                         archive_error_string(reader));
-}
-
-/* The archive's bytes are then those of an unlinked file. */
-static int unpack(struct pf_archive *archive, struct range *range, struct pf_error *error)
-{
-    struct archive_entry *entry;
-    uint64_t size = 0;
-    int fd = pf_spill_file(error), failed = -1;
-    struct archive *reader = fd < 0 ? NULL : reader_of(range, error);
-    if (reader && (archive_read_support_filter_gzip(reader) || archive_read_support_filter_xz(reader) ||
-                   archive_read_support_filter_zstd(reader) || archive_read_support_format_raw(reader)))
-        pf_fail(error, ENOTSUP, "%.150s", archive_error_string(reader));
-    else if (reader && (archive_read_open1(reader) || archive_read_next_header(reader, &entry)))
-        failed = problem(archive, error, "fatal", "damaged", "%.200s", archive_error_string(reader));
-    else if (reader)
-        failed = unpack_blocks(archive, reader, fd, &size, error);
-    archive_read_free(reader);
-    if (failed) {
-        if (fd >= 0)
-            close(fd);
-        return -1;
-    }
-    close(archive->fd);
-    archive->fd = fd;
-    archive->start = 0;
-    archive->size = size;
-    return 0;
-}
-
 /* ---- members ------------------------------------------------------------------------------------ */
 
 static uint32_t add_member(struct pf_archive *archive, uint32_t folder, uint32_t name, uint8_t type,
@@ -176,11 +109,13 @@ static uint32_t add_member(struct pf_archive *archive, uint32_t folder, uint32_t
                                                   .link = PF_NO_STRING,
                                                   .type = type,
                                                   .first = PF_NO_MEMBER,
+                                                  .last = PF_NO_MEMBER,
                                                   .next = PF_NO_MEMBER};
     if (folder == PF_NO_MEMBER)
         return member;
-    archive->members[member].next = archive->members[folder].first;
-    archive->members[folder].first = member;
+    struct pf_member *above = &archive->members[folder];
+    *(above->last == PF_NO_MEMBER ? &above->first : &archive->members[above->last].next) = member;
+    above->last = member;
     archive->members[member].mtime = archive->members[folder].mtime;
     if (pf_map_put(&archive->by_place, (uint64_t)folder << 32 | name, (void *)((uintptr_t)member + 1)))
         return member;
@@ -343,7 +278,6 @@ static int add_entries(struct pf_archive *archive, struct archive *reader, bool 
 static int index_members(struct pf_archive *archive, struct range *range, bool zip, struct pf_error *error)
 {
     int failed = -1;
-    *range = (struct range){.fd = archive->fd, .start = archive->start, .size = archive->size};
     struct archive *reader = reader_of(range, error);
     if (!reader)
         return -1;
@@ -357,22 +291,64 @@ static int index_members(struct pf_archive *archive, struct range *range, bool z
     return failed;
 }
 
+/* Members of a tar that is compressed are cut where that turned out to end. */
+static int cut_members(struct pf_archive *archive, struct pf_error *error)
+{
+    struct pf_error damage;
+    int failed = 0;
+    if (pf_unpacked_damage(archive->unpacked, &damage))
+        failed = problem(archive, error, "fatal", damage.code == EFBIG ? "too-large" : "damaged", "%s",
+                         damage.what);
+    archive->size = pf_unpacked_size(archive->unpacked);
+    for (uint32_t i = 0; i < archive->count && !failed; i++) {
+        struct pf_member *member = &archive->members[i];
+        uint64_t left = member->start < archive->size ? archive->size - member->start : 0;
+        if (member->type != DT_REG || member->size <= left)
+            continue;
+        member->size = left;
+        failed = problem(archive, error, "fatal", "cut", "%.200s is cut off by the archive's end",
+                         pf_interned(archive->strings, member->name).text);
+    }
+    return failed;
+}
+
+/* What a compressed tar is compressed by. */
+static int unpack(struct pf_archive *archive, const char *head, size_t size, struct pf_error *error)
+{
+    enum pf_packing_kind kind = pf_packing_kind_of((const unsigned char *)head, size);
+    archive->unpacked = pf_unpacked_new(pf_archives_unpackings(archive->archives), kind, pf_archive_read_file,
+                                        archive, 0, archive->size, UINT64_MAX);
+    archive->size = INT64_MAX;
+    return archive->unpacked ? 0 : pf_fail_memory(error);
+}
+
+static int make_index(struct pf_archive *archive, struct range *range, struct pf_error *error)
+{
+    ssize_t have = pf_archive_read_file(archive, range->bytes, HEADERS, 0, error);
+    if (have < 0)
+        return -1;
+    enum pf_packing packing = pf_packing_of(archive->name, (unsigned char *)range->bytes, (size_t)have);
+    if (packing == PF_NO_ARCHIVE)
+        return pf_fail(error, ENOTDIR, "no archive");
+    if (add_member(archive, PF_NO_MEMBER, PF_NO_STRING, DT_DIR, error) == PF_NO_MEMBER ||
+        (packing == PF_TAR_PACKED && unpack(archive, range->bytes, (size_t)have, error)))
+        return -1;
+    *range = (struct range){.archive = archive, .size = archive->size, .want = WINDOW};
+    if (index_members(archive, range, packing == PF_ZIP, error))
+        return -1;
+    if (range->error.code && pf_is_lack(range->error.code)) {
+        *error = range->error;
+        return -1;
+    }
+    return archive->unpacked ? cut_members(archive, error) : 0;
+}
+
 int pf_archive_index(struct pf_archive *archive, struct pf_error *error)
 {
     struct range *range = malloc(sizeof *range);
     if (!range)
         return pf_fail_memory(error);
-    *range = (struct range){.fd = archive->fd, .start = archive->start, .size = archive->size};
-    ssize_t have = pread(range->fd, range->bytes, 512, (off_t)range->start);
-    enum pf_packing packing =
-        pf_packing_of(archive->name, (unsigned char *)range->bytes, have > 0 ? (size_t)have : 0);
-    int failed = packing == PF_NO_ARCHIVE ? pf_fail(error, ENOTDIR, "no archive") : 0;
-    if (!failed && add_member(archive, PF_NO_MEMBER, PF_NO_STRING, DT_DIR, error) == PF_NO_MEMBER)
-        failed = -1;
-    if (!failed && packing == PF_TAR_PACKED)
-        failed = unpack(archive, range, error);
-    if (!failed)
-        failed = index_members(archive, range, packing == PF_ZIP, error);
+    int failed = make_index(archive, range, error);
     free(range);
     return failed;
 }

@@ -7,6 +7,7 @@
 
 #include "formats/input/archive.h"
 #include "formats/input/source.h"
+#include "formats/input/unpacked.h"
 #include "formats/kit/rows.h"
 #include "formats/kit/strings.h"
 #include "formats/kit/table.h"
@@ -15,7 +16,8 @@
 
 enum {
     PF_ARCHIVES_NESTED = 2, /* an archive in an archive is entered, what is deeper is not */
-    PF_ARCHIVE_KEPT = 4,    /* unpacked members that are kept */
+    PF_ARCHIVE_KEPT =
+        16, /* members that are compressed one by one and stay unpacked for who opens them again */
 };
 
 enum pf_packing { PF_NO_ARCHIVE, PF_TAR, PF_TAR_PACKED, PF_ZIP };
@@ -27,7 +29,7 @@ enum { PF_MEMBER_PLAIN, PF_MEMBER_DEFLATED, PF_MEMBER_UNREADABLE };
 
 struct pf_member {
     uint32_t parent, name, link;  /* numbers of strings, but parent; PF_NO_STRING: none */
-    uint32_t first, next;         /* in a folder's list */
+    uint32_t first, last, next;   /* in a folder's list, which has the archive's order */
     uint64_t start, size, packed; /* bytes of the archive: where they begin, what they are, what they take */
     int64_t mtime;                /* seconds */
     uint8_t type, method;         /* DT_DIR, DT_REG, DT_LNK */
@@ -40,8 +42,9 @@ struct pf_archive {
     char *name;
     struct pf_stamp stamp;
     struct stat st;
-    int fd; /* of the file, or of what it was unpacked to */
-    uint64_t start, size;
+    struct pf_opened file;
+    struct pf_unpacked *unpacked; /* of a tar that is compressed: members lie in that */
+    uint64_t size;                /* of what they lie in; UINT64_MAX: not known */
     struct pf_strings *strings;
     struct pf_map by_place; /* folder and name -> member + 1 */
     struct pf_member *members;
@@ -50,19 +53,22 @@ struct pf_archive {
     struct pf_rows *problems; /* severity, code, text */
     pthread_mutex_t lock;     /* guards the following */
     struct kept {
-        int fd; /* 0: none */
+        struct pf_unpacked *unpacked; /* NULL: none */
         uint32_t member;
     } kept[PF_ARCHIVE_KEPT];
     unsigned next_kept;
 };
 
-/* Finds the members; for a compressed tar, unpacks it first. 0, or -1 with *error filled: ENOTDIR if it is no archive. */
+/* Finds the members. 0, or -1 with *error filled: ENOTDIR if it is no archive. */
 int pf_archive_index(struct pf_archive *archive, struct pf_error *error);
 
 /* The member of this name in a folder; PF_NO_MEMBER. */
 uint32_t pf_archive_child(const struct pf_archive *archive, uint32_t folder, const char *name, size_t size);
 
-/* A descriptor of what a deflated member inflates to. 0 or an errno value. */
-int pf_archive_unpack(struct pf_archive *archive, uint32_t member, int *fd);
+/* What a deflated member inflates to, held; NULL: out of memory. */
+struct pf_unpacked *pf_archive_member_unpacked(struct pf_archive *archive, uint32_t member);
+
+/* Bytes of what the members lie in, as pf_inflate_source; arg is the archive. */
+ssize_t pf_archive_read_file(void *arg, void *buffer, size_t size, uint64_t offset, struct pf_error *error);
 
 #endif

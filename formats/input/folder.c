@@ -10,6 +10,7 @@
 
 #include "formats/input/archive.h"
 #include "formats/input/source.h"
+#include "formats/input/unpacked.h"
 
 struct pf_folder {
     int fd; /* -1: in an archive */
@@ -36,6 +37,11 @@ void pf_folder_free(struct pf_folder *folder)
         close(folder->fd);
     pf_archive_release(folder->archive);
     free(folder);
+}
+
+struct pf_unpackings *pf_folder_unpackings(const struct pf_folder *folder)
+{
+    return folder ? pf_archives_unpackings(folder->archives) : NULL;
 }
 
 int pf_folder_fd(const struct pf_folder *folder)
@@ -122,7 +128,7 @@ static int file_here(const struct pf_folder *folder, const char *path, struct pf
         return errno;
     if (!fstat(opened->fd, &opened->st) && S_ISREG(opened->st.st_mode))
         return 0;
-    close(opened->fd);
+    pf_opened_close(opened);
     return EINVAL;
 }
 
@@ -151,7 +157,7 @@ static int find_through(const struct pf_folder *folder, const char *path, struct
             result = file_here(folder, part, &file);
             if (!result) {
                 result = enter(folder->archives, last_name(part), &file, cut ? path + end + 1 : "", place);
-                close(file.fd);
+                pf_opened_close(&file);
             }
             break;
         }
@@ -202,7 +208,7 @@ static int enter_member(const struct pf_folder *folder, const char *name, struct
     if (result)
         return result == ELOOP ? ENOTDIR : result;
     result = enter(folder->archives, name, &file, "", place);
-    close(file.fd);
+    pf_opened_close(&file);
     return result;
 }
 
@@ -292,4 +298,55 @@ int pf_folder_file(const struct pf_folder *folder, const char *path, struct pf_o
     if (!may_lead_through(folder, path, result) || (result = find_through(folder, path, &place)))
         return result;
     return open_member(&place, opened);
+}
+
+/* ---- files -------------------------------------------------------------------------------------- */
+
+void pf_opened_close(struct pf_opened *opened)
+{
+    if (opened->fd >= 0)
+        close(opened->fd);
+    pf_unpacked_release(opened->unpacked);
+    pf_archive_release(opened->archive);
+    opened->fd = -1;
+    opened->unpacked = NULL;
+    opened->archive = NULL;
+}
+
+int pf_opened_stat(const struct pf_opened *opened, struct stat *st)
+{
+    while (opened->fd < 0 && opened->archive)
+        opened = pf_archive_file(opened->archive);
+    return fstat(opened->fd, st);
+}
+
+int pf_opened_copy(const struct pf_opened *opened, struct pf_opened *copy)
+{
+    *copy = *opened;
+    if (opened->fd >= 0 && (copy->fd = fcntl(opened->fd, F_DUPFD_CLOEXEC, 3)) < 0)
+        return errno;
+    if (opened->unpacked)
+        pf_unpacked_hold(opened->unpacked);
+    pf_archive_hold(opened->archive);
+    return 0;
+}
+
+ssize_t pf_opened_read(const struct pf_opened *opened, void *buffer, size_t size, uint64_t offset,
+                       struct pf_error *error)
+{
+    size_t done = 0;
+    if (opened->unpacked)
+        return pf_unpacked_read(opened->unpacked, buffer, size, opened->start + offset, error);
+    while (done < size) {
+        ssize_t n =
+            pread(opened->fd, (char *)buffer + done, size - done, (off_t)(opened->start + offset + done));
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            return pf_fail_at(error, errno, (int64_t)(offset + done), "%s", strerror(errno));
+        if (n == 0)
+            break;
+        done += (size_t)n;
+    }
+    return (ssize_t)done;
 }

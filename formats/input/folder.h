@@ -15,13 +15,19 @@
  * its entries. Functions return 0 or an errno value, those that make something NULL with errno. Safe to read from many threads.
  */
 struct pf_folder;
+struct pf_archive;
 struct pf_archives;
+struct pf_unpacked;
 
 /* The folder behind an open descriptor, which is taken over. archives: those that may be entered below it; NULL: none are. */
 struct pf_folder *pf_folder_new(int fd, struct pf_archives *archives);
 /* A folder below: a path of names, or "." for the same once more. */
 struct pf_folder *pf_folder_open(const struct pf_folder *folder, const char *path);
 void pf_folder_free(struct pf_folder *folder);
+
+/* What bounds all that is unpacked; NULL: nothing does. */
+struct pf_unpackings;
+struct pf_unpackings *pf_folder_unpackings(const struct pf_folder *folder);
 
 /* The descriptor of a folder of the file system; -1 in an archive. */
 int pf_folder_fd(const struct pf_folder *folder);
@@ -42,13 +48,26 @@ struct pf_cell;
 typedef int pf_folder_problem(void *arg, const struct pf_cell *row);
 void pf_folder_problems(const struct pf_folder *folder, pf_folder_problem *each, void *arg);
 
-/* A regular file that is open for reading: `size` bytes of a descriptor from `start` on. */
+/* A regular file that is open for reading: bytes of a descriptor, or of what something unpacks to, from `start` on. */
 struct pf_opened {
-    int fd; /* the caller closes it */
+    int fd; /* -1: there is none, but */
+    struct pf_unpacked *unpacked;
+    struct pf_archive *archive; /* that it is made of, held; NULL: none */
     uint64_t start;
     struct stat st;  /* the file's; a member's, if it is one */
     unsigned within; /* how many archives it lies in: if any, its size is st.st_size for good */
 };
 int pf_folder_file(const struct pf_folder *folder, const char *path, struct pf_opened *opened);
+void pf_opened_close(struct pf_opened *opened);
+/* Attributes of what the bytes stand in, in the file system: a member's archive. 0, or -1 with errno. */
+int pf_opened_stat(const struct pf_opened *opened, struct stat *st);
+/* The same once more: 0 or an errno value. */
+int pf_opened_copy(const struct pf_opened *opened, struct pf_opened *copy);
+/*
+ * Up to `size` bytes at an offset of the file, fewer only where what is open ends, which for a member may be beyond it; -1 with
+ * *error filled.
+ */
+ssize_t pf_opened_read(const struct pf_opened *opened, void *buffer, size_t size, uint64_t offset,
+                       struct pf_error *error);
 
 #endif

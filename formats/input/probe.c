@@ -1,27 +1,30 @@
 /* SPDX-License-Identifier: MIT */
 #include <errno.h>
 #include <fcntl.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "formats/driver.h"
 #include "formats/input/inflate.h"
+#include "formats/input/unpacked.h"
 
 /* Most files are told by their first bytes: heads grow only for drivers that ask for more. */
 enum { FIRST_READ = 4096 };
 
 ssize_t pf_probe_read(const struct pf_probe *probe, void *buffer, size_t size, uint64_t offset)
 {
-    ssize_t got;
+    struct pf_opened opened = {.fd = probe->fd, .start = probe->start, .unpacked = probe->unpacked};
+    struct pf_error error = {0};
     /* What lies behind a member of an archive is none of its bytes. */
     if (offset >= probe->size)
         return 0;
     if (size > probe->size - offset)
         size = (size_t)(probe->size - offset);
-    do
-        got = pread(probe->fd, buffer, size, (off_t)(probe->start + offset));
-    while (got < 0 && errno == EINTR);
+    ssize_t got = pf_opened_read(&opened, buffer, size, offset, &error);
+    if (got < 0)
+        errno = error.code;
     return got;
 }
 
@@ -100,10 +103,8 @@ size_t pf_probe_head_of(const struct pf_probe *probe, const char *name, void *by
     if (open) {
         if (opened.within && size > (uint64_t)opened.st.st_size)
             size = (size_t)opened.st.st_size;
-        do
-            got = pread(opened.fd, bytes, size, (off_t)opened.start);
-        while (got < 0 && errno == EINTR);
-        close(opened.fd);
+        got = pf_opened_read(&opened, bytes, size, 0, &(struct pf_error){0});
+        pf_opened_close(&opened);
     }
     pf_folder_free(folder);
     return got > 0 ? (size_t)got : 0;
@@ -141,9 +142,64 @@ static const struct pf_driver *surest(struct pf_probe *probe, const char *beside
     return best;
 }
 
+/* What reads the compressed bytes of a file that is looked at. */
+static ssize_t read_packed(void *arg, void *buffer, size_t size, uint64_t offset, struct pf_error *error)
+{
+    ssize_t got = pf_probe_read(arg, buffer, size, offset);
+    return got < 0 ? pf_fail(error, errno, "%s", strerror(errno)) : got;
+}
+
+/* The name without what tells of the compression; the caller frees it. */
+static char *name_within(const char *name)
+{
+    static const char *const ends[] = {".gz", ".zst", ".xz", ".bz2"};
+    size_t size = strlen(name);
+    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
+        size_t end = strlen(ends[i]);
+        if (size > end && !strcasecmp(name + size - end, ends[i]))
+            return strndup(name, size - end);
+    }
+    return strdup(name);
+}
+
+/*
+ * How far a compressed file is unpacked to be looked at: if it ends before, its size is known; nobody looks at what lies behind.
+ */
+enum { LOOK_MAX = 16 << 20 };
+
+static const struct pf_driver *surest_within(struct pf_probe *packed, enum pf_packing_kind kind,
+                                             struct pf_verdict *verdict)
+{
+    const struct pf_driver *best = NULL;
+    struct pf_unpacked *unpacked =
+        pf_unpacked_new(NULL, kind, read_packed, packed, 0, packed->size, LOOK_MAX);
+    struct pf_probe *inner = calloc(1, sizeof *inner);
+    unsigned char *head = malloc(PF_HEAD_MAX);
+    char *name = name_within(packed->name);
+    if (!unpacked || !inner || !head || !name) {
+        packed->lack = ENOMEM;
+    } else {
+        *inner = (struct pf_probe){
+            .name = name, .fd = -1, .unpacked = unpacked, .size = UINT64_MAX, .bytes = head};
+        pf_probe_head(inner, PF_HEAD_MAX, &(size_t){0});
+        inner->size = pf_unpacked_size(unpacked);
+        best = surest(inner, NULL, verdict);
+        packed->lack = inner->lack;
+    }
+    free(name);
+    free(head);
+    free(inner);
+    pf_unpacked_release(unpacked);
+    return best;
+}
+
 const struct pf_driver *pf_recognise(struct pf_probe *probe, struct pf_verdict *verdict)
 {
-    return surest(probe, NULL, verdict);
+    const struct pf_driver *best = surest(probe, NULL, verdict);
+    size_t have = 0;
+    const unsigned char *head = best || probe->directory ? NULL : pf_probe_head(probe, FIRST_READ, &have);
+    enum pf_packing_kind kind = pf_packing_kind_of(head, have);
+    return kind == PF_UNPACKED ? best : surest_within(probe, kind, verdict);
 }
 
 const struct pf_driver *pf_recognise_beside(struct pf_probe *probe, const char *name,

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "formats/input/inflate.h"
+#include "formats/input/unpacked.h"
 
 /* Two writes within one tick of the kernel's clock leave the same mtime: a file younger than this is looked
  * at again later. */
@@ -134,6 +135,11 @@ void pf_source_free(struct pf_source *source)
     free(source);
 }
 
+void pf_source_set_driver(struct pf_source *source, const struct pf_driver *driver)
+{
+    source->driver = driver;
+}
+
 const char *pf_source_name(const struct pf_source *source)
 {
     return source->name;
@@ -241,7 +247,7 @@ static int open_place(const struct pf_input *input, struct pf_opened *opened)
         return errno;
     if (!fstat(opened->fd, &opened->st) && S_ISREG(opened->st.st_mode))
         return 0;
-    close(opened->fd);
+    pf_opened_close(opened);
     return EINVAL;
 }
 
@@ -258,13 +264,13 @@ static int open_input(struct pf_input *input, struct pf_error *error)
         pf_outlast_clock_tick(opened.fd, &opened.st);
     note_place(input->source, input->name, &opened.st);
     struct pf_stamp stamp = pf_stamp_of(&opened.st);
-    if (fstat(opened.fd, &held) || (input->present && !pf_stamp_same(&stamp, &input->stamp))) {
-        close(opened.fd);
+    if (pf_opened_stat(&opened, &held) || (input->present && !pf_stamp_same(&stamp, &input->stamp))) {
+        pf_opened_close(&opened);
         return pf_fail(error, ESTALE, "the file has changed");
     }
     input->present = true;
-    input->fd = opened.fd;
-    input->start = opened.start;
+    input->open = true;
+    input->file = opened;
     input->stamp = stamp;
     input->held = opened.within ? pf_stamp_of(&held) : stamp;
     input->links = held.st_nlink;
@@ -277,8 +283,9 @@ void pf_input_free(struct pf_input *input)
         return;
     pf_input_free(input->view);
     pf_inflate_free(input->inflate);
-    if (input->fd >= 0)
-        close(input->fd);
+    pf_unpacked_release(input->unpacked);
+    if (input->open)
+        pf_opened_close(&input->file);
     free(input->name);
     free(input);
 }
@@ -293,7 +300,6 @@ int pf_source_peek(struct pf_source *source, const char *name, struct pf_input *
         return pf_fail_memory(error);
     }
     new->source = source;
-    new->fd = -1;
     if (open_input(new, error)) {
         pf_input_free(new);
         return -1;
@@ -327,7 +333,6 @@ struct pf_input *pf_source_add(struct pf_source *source, const char *name, struc
         return NULL;
     }
     input->source = source;
-    input->fd = -1;
     source->inputs[source->count++] = input;
     return input;
 }
@@ -343,7 +348,7 @@ static int open_recorded(struct pf_source *source, const char *name, struct pf_i
         result = pf_fail(error, ENOENT, "%s", strerror(ENOENT));
     else if (first && !(found = pf_source_add(source, name, error)))
         result = -1;
-    else if (found->fd < 0)
+    else if (!found->open)
         result = open_input(found, error);
     /* A file that may not be read is looked for again once something about it has changed. */
     if (result && first && found && error->code != ENOENT)
@@ -355,14 +360,22 @@ static int open_recorded(struct pf_source *source, const char *name, struct pf_i
     return result;
 }
 
-int pf_source_open(struct pf_source *source, const char *name, struct pf_input **input,
-                   struct pf_error *error)
+int pf_source_open_file(struct pf_source *source, const char *name, struct pf_input **input,
+                        struct pf_error *error)
 {
     *input = NULL;
     /* A path that stands in a profile must not become one that the user has named. */
     if (name && *name == '/')
         return pf_fail(error, EXDEV, "%s", strerror(EXDEV));
     return open_recorded(source, name, input, error);
+}
+
+int pf_source_open(struct pf_source *source, const char *name, struct pf_input **input,
+                   struct pf_error *error)
+{
+    if (pf_source_open_file(source, name, input, error))
+        return -1;
+    return name ? 0 : pf_source_through(source, input, true, error);
 }
 
 int pf_source_open_path(struct pf_source *source, const char *path, struct pf_input **input,
@@ -382,7 +395,7 @@ int pf_source_open_path(struct pf_source *source, const char *path, struct pf_in
 static bool is_intact(const struct pf_input *input)
 {
     struct stat st;
-    if (fstat(input->fd, &st))
+    if (pf_opened_stat(&input->file, &st))
         return false;
     struct pf_stamp now = pf_stamp_of(&st);
     if (st.st_nlink != input->links)
@@ -396,11 +409,11 @@ int pf_input_done(struct pf_input *input, struct pf_error *error)
     if (input->packed)
         input = input->packed;
     pthread_mutex_lock(&input->source->lock);
-    if (input->fd >= 0) {
+    if (input->open) {
         if (!is_intact(input))
             result = pf_fail(error, ESTALE, "the file has changed");
-        close(input->fd);
-        input->fd = -1;
+        pf_opened_close(&input->file);
+        input->open = false;
     }
     pthread_mutex_unlock(&input->source->lock);
     return result;
@@ -416,33 +429,29 @@ ssize_t pf_input_read_file(const struct pf_input *input, void *buffer, size_t si
         return 0;
     if (size > end - offset)
         size = (size_t)(end - offset);
-    unsigned char *at = buffer;
-    size_t done = 0;
-    if (input->fd < 0)
+    if (!input->open)
         return pf_fail_at(error, ESTALE, (int64_t)offset, "the file has changed");
-    while (done < size) {
-        ssize_t n = pread(input->fd, at + done, size - done, (off_t)(input->start + offset + done));
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n < 0)
-            return pf_fail_at(error, errno, (int64_t)(offset + done), "%s", strerror(errno));
-        if (n == 0)
-            return pf_fail_at(error, ESTALE, (int64_t)(offset + done), "the file has been truncated");
-        done += (size_t)n;
-    }
-    return (ssize_t)size;
+    ssize_t got = pf_opened_read(&input->file, buffer, size, offset, error);
+    if (got >= 0 && (size_t)got < size)
+        return input->file.unpacked
+                   ? pf_fail_at(error, EIO, (int64_t)offset + got, "the archive is damaged")
+                   : pf_fail_at(error, ESTALE, (int64_t)offset + got, "the file has been truncated");
+    return got;
 }
 
 ssize_t pf_input_read(struct pf_input *input, void *buffer, size_t size, uint64_t offset,
                       struct pf_error *error)
 {
-    return input->inflate ? pf_inflate_read(input->inflate, buffer, size, offset, error)
-                          : pf_input_read_file(input, buffer, size, offset, error);
+    return input->inflate    ? pf_inflate_read(input->inflate, buffer, size, offset, error)
+           : input->unpacked ? pf_unpacked_read(input->unpacked, buffer, size, offset, error)
+                             : pf_input_read_file(input, buffer, size, offset, error);
 }
 
 uint64_t pf_input_size(const struct pf_input *input)
 {
-    return input->inflate ? pf_inflate_size(input->inflate) : input->stamp.size;
+    return input->inflate    ? pf_inflate_size(input->inflate)
+           : input->unpacked ? pf_unpacked_size(input->unpacked)
+                             : input->stamp.size;
 }
 
 const struct pf_stamp *pf_input_stamp(const struct pf_input *input)
@@ -483,10 +492,17 @@ bool pf_source_intact(struct pf_source *source)
     pthread_mutex_lock(&source->lock);
     for (size_t i = 0; i < source->count && intact; i++) {
         const struct pf_input *input = source->inputs[i];
-        intact = input->fd < 0 || is_intact(input);
+        intact = !input->open || is_intact(input);
     }
     pthread_mutex_unlock(&source->lock);
     return intact;
+}
+
+static size_t descriptors_of(const struct pf_input *input)
+{
+    size_t unpacked =
+        input->view && input->view->unpacked ? pf_unpacked_descriptors(input->view->unpacked) : 0;
+    return (size_t)(input->open && input->file.fd >= 0) + unpacked;
 }
 
 size_t pf_source_descriptors(struct pf_source *source)
@@ -495,23 +511,19 @@ size_t pf_source_descriptors(struct pf_source *source)
                (size_t)(source->directory && pf_folder_fd(source->directory) >= 0);
     pthread_mutex_lock(&source->lock);
     for (size_t i = 0; i < source->count; i++)
-        n += source->inputs[i]->fd >= 0;
+        n += descriptors_of(source->inputs[i]);
     pthread_mutex_unlock(&source->lock);
     return n;
-}
-
-static void close_descriptor(int *fd)
-{
-    if (*fd >= 0)
-        close(*fd);
-    *fd = -1;
 }
 
 void pf_source_let_go(struct pf_source *source)
 {
     pthread_mutex_lock(&source->lock);
-    for (size_t i = 0; i < source->count; i++)
-        close_descriptor(&source->inputs[i]->fd);
+    for (size_t i = 0; i < source->count; i++) {
+        if (source->inputs[i]->open)
+            pf_opened_close(&source->inputs[i]->file);
+        source->inputs[i]->open = false;
+    }
     pf_folder_free(source->directory);
     pf_folder_free(source->folder);
     source->directory = source->folder = NULL;

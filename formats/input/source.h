@@ -50,6 +50,13 @@ void pf_source_mind_others(struct pf_source *source, pf_matters *matters);
 /* Who may read everything that has been an input so far, and reach it from the source's own folder. Safe from any thread. */
 struct pf_access pf_source_access(struct pf_source *source);
 
+/*
+ * Whose profile the source is. If its file is compressed (gzip, zstd, xz, bzip2) and that is nothing to the driver, pf_source_open
+ * gives what the file unpacks to, as if it were the file.
+ */
+struct pf_driver;
+void pf_source_set_driver(struct pf_source *source, const struct pf_driver *driver);
+
 /* The entry's own name, as it stands in its folder. */
 const char *pf_source_name(const struct pf_source *source);
 
@@ -64,8 +71,8 @@ int pf_source_open(struct pf_source *source, const char *name, struct pf_input *
                    struct pf_error *error);
 
 /*
- * The same for a file that may be compressed: if it begins with a gzip header, the input is what it inflates to,
- * to be read like any other (see formats/input/inflate.h). Its stamp and what is recorded are the file's. Opened twice, it is
+ * The same for a file that may be compressed: if it begins with a gzip header, or as pf_source_set_driver tells, the input is
+ * what it unpacks to, to be read like any other (see formats/input/inflate.h, unpacked.h). Its stamp and what is recorded are the file's. Opened twice, it is
  * the same input; the file itself may be open beside it.
  */
 int pf_source_open_plain(struct pf_source *source, const char *name, struct pf_input **input,

@@ -3,8 +3,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "formats/driver.h"
 #include "formats/input/inflate.h"
 #include "formats/input/source_private.h"
+#include "formats/input/unpacked.h"
 
 /* Inputs that are what a compressed file inflates to. A file has one such view. */
 
@@ -13,29 +15,88 @@ static ssize_t read_packed(void *arg, void *buffer, size_t size, uint64_t offset
     return pf_input_read_file(arg, buffer, size, offset, error);
 }
 
-static struct pf_input *view_of(struct pf_input *packed)
+static struct pf_input *view_of(struct pf_input *packed, enum pf_packing_kind kind)
 {
     struct pf_input *view = calloc(1, sizeof *view);
-    if (!view || !(view->inflate = pf_inflate_new(read_packed, packed, packed->stamp.size))) {
+    if (!view)
+        return NULL;
+    if (kind == PF_UNPACKED || kind == PF_GZIP_PACKED)
+        view->inflate = pf_inflate_new(read_packed, packed, packed->stamp.size);
+    else
+        view->unpacked = pf_unpacked_new(pf_folder_unpackings(packed->source->folder), kind, read_packed,
+                                         packed, 0, packed->stamp.size, UINT64_MAX);
+    if (!view->inflate && !view->unpacked) {
         free(view);
         return NULL;
     }
     view->source = packed->source;
     view->present = true;
-    view->fd = -1;
     view->packed = packed;
     return view;
 }
 
 /* The one view of a file. */
-static int inflated(struct pf_input *packed, struct pf_input **input, struct pf_error *error)
+static int viewed(struct pf_input *packed, enum pf_packing_kind kind, struct pf_input **input,
+                  struct pf_error *error)
 {
     pthread_mutex_lock(&packed->source->lock);
     if (!packed->view)
-        packed->view = view_of(packed);
+        packed->view = view_of(packed, kind);
     *input = packed->view;
     pthread_mutex_unlock(&packed->source->lock);
     return *input ? 0 : pf_fail_memory(error);
+}
+
+/* ---- what a driver knows nothing of ------------------------------------------------------------- */
+
+enum { HEAD = 16 };
+
+static bool sees_through(const struct pf_source *source, const struct pf_input *file)
+{
+    unsigned char *head = malloc(PF_HEAD_MAX);
+    struct pf_probe probe = {.name = source->name,
+                             .size = file->stamp.size,
+                             .fd = file->file.fd,
+                             .start = file->file.start,
+                             .unpacked = file->file.unpacked,
+                             .bytes = head};
+    struct pf_verdict verdict = {0};
+    if (head)
+        source->driver->probe(&probe, &verdict);
+    free(head);
+    return !verdict.confidence;
+}
+
+/* Finds out, once, whether a file is to be unpacked for its driver. */
+static int find_through(struct pf_source *source, const struct pf_input *file, enum pf_packing_kind *kind,
+                        struct pf_error *error)
+{
+    unsigned char head[HEAD];
+    ssize_t got = pf_input_read_file(file, head, sizeof head, 0, error);
+    if (got < 0)
+        return -1;
+    *kind = pf_packing_kind_of(head, (size_t)got);
+    bool through = source->driver && !source->directory && *kind != PF_UNPACKED && sees_through(source, file);
+    if (!through)
+        *kind = PF_UNPACKED;
+    return 0;
+}
+
+int pf_source_through(struct pf_source *source, struct pf_input **input, bool whole, struct pf_error *error)
+{
+    enum pf_packing_kind kind;
+    struct pf_input *file = *input;
+    unsigned char byte;
+    if (find_through(source, file, &kind, error))
+        return -1;
+    if (kind == PF_UNPACKED)
+        return 0;
+    if (viewed(file, kind, input, error))
+        return -1;
+    /* Who knows nothing of compression wants to know how large it is. */
+    if (!whole || pf_input_size(*input) != UINT64_MAX)
+        return 0;
+    return pf_input_read(*input, &byte, 1, UINT64_MAX - 1, error) < 0 ? -1 : 0;
 }
 
 /* Opens a file and its view if it begins as gzip data do, or, where that is asked for, zlib data. */
@@ -45,15 +106,20 @@ static int open_either(struct pf_source *source, const char *name, bool zlib_too
     struct pf_input *file;
     unsigned char head[4];
     *input = NULL;
-    if (pf_source_open(source, name, &file, error) || !file)
+    if (pf_source_open_file(source, name, &file, error) || !file)
         return -1;
+    struct pf_input *through = file;
+    if (!name && pf_source_through(source, &through, false, error))
+        return -1;
+    *input = through;
+    if (through != file) /* it is the file, as far as the driver knows */
+        return zlib_too ? pf_fail_at(error, EINVAL, 0, "neither gzip nor zlib data") : 0;
     ssize_t got = pf_input_read(file, head, sizeof head, 0, error);
     if (got < 0)
         return -1;
-    if (pf_inflate_is_gzip(head, (size_t)got) || (zlib_too && pf_inflate_is_zlib(head, (size_t)got)))
-        return inflated(file, input, error);
-    *input = file;
-    return 0;
+    bool packed =
+        pf_inflate_is_gzip(head, (size_t)got) || (zlib_too && pf_inflate_is_zlib(head, (size_t)got));
+    return packed ? viewed(file, PF_GZIP_PACKED, input, error) : 0;
 }
 
 int pf_source_open_plain(struct pf_source *source, const char *name, struct pf_input **input,
@@ -75,7 +141,9 @@ int pf_source_open_inflated(struct pf_source *source, const char *name, struct p
 
 bool pf_input_damage(struct pf_input *input, struct pf_error *damage)
 {
-    return input->inflate && pf_inflate_damage(input->inflate, damage);
+    return input->inflate    ? pf_inflate_damage(input->inflate, damage)
+           : input->unpacked ? pf_unpacked_damage(input->unpacked, damage)
+                             : false;
 }
 
 bool pf_input_trailing(struct pf_input *input, uint64_t *offset)
@@ -86,7 +154,9 @@ bool pf_input_trailing(struct pf_input *input, uint64_t *offset)
 void pf_input_progress(struct pf_input *input, uint64_t offset, uint64_t *done, uint64_t *total)
 {
     *total = pf_input_stamp(input)->size;
-    *done = input->inflate ? pf_inflate_packed_before(input->inflate, offset) : offset;
+    *done = input->inflate    ? pf_inflate_packed_before(input->inflate, offset)
+            : input->unpacked ? pf_unpacked_packed_before(input->unpacked, offset)
+                              : offset;
     if (*done > *total)
         *done = *total;
 }

@@ -10,19 +10,22 @@
 /* What the source's own files share. */
 
 struct pf_inflate;
+struct pf_unpacked;
+struct pf_driver;
 
 struct pf_input {
     struct pf_source *source;
-    char *name;     /* as given to pf_source_open; NULL: the source itself; absolute: named by the user */
-    bool present;   /* when it was opened */
-    int fd;         /* -1: absent, a listing, or no longer needed */
-    uint64_t start; /* its first byte in what is open: that of an archive, if it is a member */
+    char *name;   /* as given to pf_source_open; NULL: the source itself; absolute: named by the user */
+    bool present; /* when it was opened */
+    bool open;    /* false: absent, a listing, or no longer needed */
+    struct pf_opened file;
     struct pf_stamp stamp;
-    struct pf_stamp held;       /* of what is open, and */
-    nlink_t links;              /* how many names it had when it was opened */
-    struct pf_input *view;      /* what the file inflates to, once somebody has asked for it */
-    struct pf_input *packed;    /* of such a view: the file */
-    struct pf_inflate *inflate; /* and how it is read */
+    struct pf_stamp held;         /* of what its bytes stand in, and */
+    nlink_t links;                /* how many names that had when it was opened */
+    struct pf_input *view;        /* what the file unpacks to, once somebody has asked for it */
+    struct pf_input *packed;      /* of such a view: the file */
+    struct pf_inflate *inflate;   /* and how it is read; or */
+    struct pf_unpacked *unpacked; /* if it is not gzip or zlib data */
 };
 
 struct pf_source {
@@ -33,9 +36,10 @@ struct pf_source {
     pthread_mutex_t lock;
     struct pf_input **inputs;
     size_t count;
-    bool lists;                  /* access control lists count */
-    pf_matters *matters;         /* NULL: all names in the folder do */
-    pthread_mutex_t folder_lock; /* guards the following */
+    const struct pf_driver *driver; /* whose profile it is; NULL: not known */
+    bool lists;                     /* access control lists count */
+    pf_matters *matters;            /* NULL: all names in the folder do */
+    pthread_mutex_t folder_lock;    /* guards the following */
     struct folder_names {
         struct pf_stamp times;  /* of the folder when its names were last gone through */
         struct pf_stamp digest; /* what they came to */
@@ -49,6 +53,13 @@ struct pf_input *pf_source_find(struct pf_source *source, const char *name);
 /* An input, or a folder on the way to it, has been looked at, which is `name` in a directory ("": that itself). */
 void pf_source_note_access(struct pf_source *source, int directory, const char *name, const struct stat *st,
                            bool through);
+
+/* pf_source_open, but the file itself. */
+int pf_source_open_file(struct pf_source *source, const char *name, struct pf_input **input,
+                        struct pf_error *error);
+
+/* From the source's own file to what it unpacks to, if that is what the driver wants. whole: its size is to be known. */
+int pf_source_through(struct pf_source *source, struct pf_input **input, bool whole, struct pf_error *error);
 
 /* Records an input; NULL with *error filled. With source->lock held. */
 struct pf_input *pf_source_add(struct pf_source *source, const char *name, struct pf_error *error);

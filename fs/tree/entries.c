@@ -70,6 +70,7 @@ static int probe_file(struct pf_fs *fs, const struct pf_opened *opened, const ch
                             .size = (uint64_t)found->st.st_size,
                             .fd = opened->fd,
                             .start = opened->start,
+                            .unpacked = opened->unpacked,
                             .bytes = head};
     size_t have;
     if (!head)
@@ -114,7 +115,7 @@ static int probe(struct pf_fs *fs, const struct pf_folder *folder, const char *n
     if (result)
         return pf_is_lack(result) ? result : 0;
     result = probe_file(fs, &opened, name, found);
-    close(opened.fd);
+    pf_opened_close(&opened);
     return result;
 }
 
@@ -172,7 +173,7 @@ int pf_classify(struct pf_fs *fs, const struct pf_folder *folder, const char *na
     int lack = S_ISDIR(mode) || S_ISREG(mode) ? probe(fs, folder, name, found) : 0;
     if (found->driver)
         found->type = PF_ENTRY_PROFILE;
-    found->packed = found->packed && fs->archives && !found->driver;
+    found->packed = found->packed && pf_archives_are_entered(fs->archives) && !found->driver;
     if (found->packed) {
         found->type = PF_ENTRY_DIR;
         take_for_folder(&found->st);
@@ -265,7 +266,7 @@ int pf_entry_file(struct pf_fs *fs, const struct pf_entry *entry, struct pf_open
     *opened = (struct pf_opened){.fd = open_path(fs, path, O_RDONLY)};
     int result = opened->fd < 0 || fstat(opened->fd, &opened->st) ? errno : 0;
     if (result && opened->fd >= 0)
-        close(opened->fd);
+        pf_opened_close(opened);
     else if (result == ENOTDIR && fs->archives)
         result = pf_folder_file(fs->top, path, opened);
     free(path);

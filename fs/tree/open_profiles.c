@@ -183,6 +183,7 @@ bool pf_open_relieve(struct pf_fs *fs, unsigned tries)
     bool shut = n || pf_runs_shrink(fs);
     pthread_mutex_unlock(&fs->lock);
     release(taken, n);
+    pf_archives_relieve(fs->archives);
     struct timespec wait = {.tv_nsec = DESCRIPTORS_WAIT_MS * 1000000L};
     if (!shut)
         nanosleep(&wait, NULL); /* others hold them, who will be done soon */

@@ -43,13 +43,13 @@ static int open_root(struct pf_fs *fs, const char *source, struct pf_error *erro
     int result = fs->root < 0 || fstat(fs->root, &st) ? pf_fail(error, errno, "%s", strerror(errno)) : 0;
     fs->device = st.st_dev;
     free(path);
-    fs->archives = fs->options.no_archives ? NULL : pf_archives_new();
+    fs->archives = pf_archives_new(fs->options.unpacked, !fs->options.no_archives);
     int top = result ? -1 : fcntl(fs->root, F_DUPFD_CLOEXEC, 3);
     fs->top = top < 0 ? NULL : pf_folder_new(top, fs->archives);
     fs->core.root = fs->root;
     fs->core.top = fs->top;
     fs->core.root_name = fs->root_name;
-    if (!result && (!fs->top || (!fs->archives && !fs->options.no_archives)))
+    if (!result && (!fs->top || !fs->archives))
         result = pf_fail_memory(error);
     return result;
 }

@@ -26,8 +26,10 @@ enum { PF_PARKED = -1 };
 struct pf_fs_options {
     struct pf_options profile;
     bool only_profiles; /* leave out what is no profile */
-    bool no_archives;   /* they are the files that they are, not folders of their members */
-    bool no_runs;       /* leave runs/ out */
+    uint64_t
+        unpacked; /* how many bytes of what is compressed in SOURCE are kept unpacked, in memory and on disk */
+    bool no_archives; /* they are the files that they are, not folders of their members */
+    bool no_runs;     /* leave runs/ out */
     bool
         others; /* others than the mounter may look: access control lists count, .profilefs is the mounter's */
     const char *cache_folder; /* NULL: keep nothing on disk */
@@ -100,6 +102,7 @@ struct pf_data {
     uint64_t offset;
     const char *bytes; /* else */
     size_t size;
+    char *own; /* to be freed */
 };
 int pf_fs_read(struct pf_handle *handle, uint64_t offset, size_t size, struct pf_data *data,
                struct pf_job **job);

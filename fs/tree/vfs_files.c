@@ -14,6 +14,7 @@ struct pf_handle {
     int fd;                       /* a file that passes through, or -1 */
     struct pf_store *text;        /* a text that is held; NULL: none */
     uint64_t start, end;          /* where it begins in what is open; how long it may be */
+    struct pf_opened packed;      /* a file that passes through and is read from what something unpacks to */
     struct pf_lines *lines;       /* a generated file that is read once; `live` is held then */
     struct pf_live *live;
     struct pf_buf passage; /* what the last read of `lines` gave */
@@ -51,10 +52,11 @@ static int open_in_source(struct pf_fs *fs, uint64_t ino, struct pf_handle *hand
     struct pf_opened opened;
     int result = pf_entry_file(fs, entry, &opened);
     handle->fd = result ? -1 : opened.fd;
+    handle->packed = !result && opened.fd < 0 ? opened : (struct pf_opened){.fd = -1};
     handle->start = result ? 0 : opened.start;
     handle->end = !result && opened.within ? (uint64_t)opened.st.st_size : UINT64_MAX;
     if (!result && has_become_other(fs, entry, &seen, &opened)) {
-        close(handle->fd);
+        pf_opened_close(&opened);
         result = ESTALE; /* looked up again, the name gives the folder */
     }
     pthread_mutex_lock(&fs->lock);
@@ -125,7 +127,7 @@ static int open_node(struct pf_fs *fs, uint64_t ino, bool once, struct pf_handle
     if (!new)
         return ENOMEM;
     new->fs = fs;
-    new->fd = -1;
+    new->fd = new->packed.fd = -1;
     int result;
     if (pf_control_is(ino) && (ino >> 32 & 0xff) == PF_KIND_TABLES) {
         result = pf_tables_open(fs, ino, &new->text);
@@ -173,6 +175,7 @@ void pf_fs_close(struct pf_handle *handle)
         pf_instance_unuse(handle->fs, handle->instance);
     if (handle->fd >= 0)
         close(handle->fd);
+    pf_opened_close(&handle->packed);
     free(handle);
 }
 
@@ -203,6 +206,26 @@ static int read_on(struct pf_handle *handle, size_t size, struct pf_data *data, 
     return 0;
 }
 
+/* Bytes of a member of an archive that is compressed. */
+static int read_packed(struct pf_handle *handle, uint64_t offset, size_t size, struct pf_data *data)
+{
+    struct pf_error error = {0};
+    if (offset >= handle->end)
+        return 0;
+    if (size > handle->end - offset)
+        size = (size_t)(handle->end - offset);
+    if (!(data->own = malloc(size)))
+        return ENOMEM;
+    ssize_t got = pf_opened_read(&handle->packed, data->own, size, offset, &error);
+    if (got >= 0 && (size_t)got < size)
+        got = pf_fail(&error, EIO, "the archive is damaged");
+    if (got < 0)
+        pf_data_release(handle->fs, data);
+    data->bytes = data->own;
+    data->size = got < 0 ? 0 : (size_t)got;
+    return got < 0 ? pf_fs_errno(handle->fs, &error) : 0;
+}
+
 static int read_handle(struct pf_handle *handle, uint64_t offset, size_t size, struct pf_data *data,
                        struct pf_job **job)
 {
@@ -218,6 +241,8 @@ static int read_handle(struct pf_handle *handle, uint64_t offset, size_t size, s
         data->size = size < handle->end - offset ? size : (size_t)(handle->end - offset);
         return 0;
     }
+    if (handle->packed.unpacked)
+        return read_packed(handle, offset, size, data);
     struct pf_error error = {0};
     if (handle->lines)
         return read_on(handle, size, data, &error) ? pf_fs_errno(handle->fs, &error) : 0;
@@ -257,4 +282,6 @@ void pf_data_release(struct pf_fs *fs, struct pf_data *data)
     for (int i = 0; i < data->pieces; i++)
         pf_blocks_release(fs->core.blocks, data->piece[i].block);
     data->pieces = 0;
+    free(data->own);
+    data->own = NULL;
 }

@@ -97,15 +97,15 @@ struct pf_elsewhere {
 struct pf_fs {
     struct pf_core core;
     struct pf_fs_options options;
-    int root;                     /* the directory SOURCE, or the one it stands in */
-    struct pf_folder *top;        /* the same, or the archive that SOURCE is */
-    struct pf_archives *archives; /* NULL: they are files */
-    char *root_name;              /* NULL: SOURCE is `root`; else its name there */
-    dev_t device;                 /* of `root` */
-    char *source;                 /* as given */
-    const char *sandbox;          /* what it holds; NULL: there is none */
-    uint64_t started;             /* seconds of the monotonic clock, */
-    time_t started_at;            /* and of the day's */
+    int root;              /* the directory SOURCE, or the one it stands in */
+    struct pf_folder *top; /* the same, or the archive that SOURCE is */
+    struct pf_archives *archives;
+    char *root_name;     /* NULL: SOURCE is `root`; else its name there */
+    dev_t device;        /* of `root` */
+    char *source;        /* as given */
+    const char *sandbox; /* what it holds; NULL: there is none */
+    uint64_t started;    /* seconds of the monotonic clock, */
+    time_t started_at;   /* and of the day's */
 
     pthread_mutex_t lock;
     struct pf_elsewhere elsewhere;
@@ -129,10 +129,11 @@ struct pf_fs {
 
     struct pf_verdicts *verdicts;
     struct pf_listing *listing; /* control.c */
-    uint64_t snapshot_seconds;  /* how long what spans profiles is believed before their times are looked at again */
-    struct pf_tables *tables;   /* tables.c */
-    struct pf_map runs;         /* runs.c: snapshots by number */
-    struct pf_map runs_of;      /* and by the entry of the folder they stand in */
+    uint64_t
+        snapshot_seconds; /* how long what spans profiles is believed before their times are looked at again */
+    struct pf_tables *tables; /* tables.c */
+    struct pf_map runs;       /* runs.c: snapshots by number */
+    struct pf_map runs_of;    /* and by the entry of the folder they stand in */
     uint32_t next_runs;
 };
 

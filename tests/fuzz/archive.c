@@ -25,9 +25,9 @@ static int look_at(void *arg, const char *name, unsigned char type)
     if (type == DT_LNK)
         pf_folder_link(look->folder, name, target, sizeof target);
     if (type == DT_REG && !pf_folder_file(look->folder, name, &opened)) {
-        if (pread(opened.fd, bytes, sizeof bytes, (off_t)opened.start) < 0)
-            abort();
-        close(opened.fd);
+        struct pf_error error;
+        (void)!pf_opened_read(&opened, bytes, sizeof bytes, 0, &error);
+        pf_opened_close(&opened);
     }
     struct pf_folder *below =
         look->depth < DEPTH_MAX && type == DT_DIR ? pf_folder_open(look->folder, name) : NULL;
@@ -43,7 +43,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static const char *const names[] = {"a.tar", "a.tar.gz", "a.zip", "a.tar.zst"};
     const char *name = names[fuzz_choice(&data, &size) & 3];
-    struct pf_archives *archives = pf_archives_new();
+    struct pf_archives *archives = pf_archives_new(1 << 20, true);
     int fd = fcntl(fuzz_folder(), F_DUPFD_CLOEXEC, 3);
     struct pf_folder *top = archives && fd >= 0 ? pf_folder_new(fd, archives) : NULL;
     if (!top)

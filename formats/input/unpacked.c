@@ -1,0 +1,414 @@
+/* SPDX-License-Identifier: MIT */
+#include "formats/input/unpacked.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "formats/kit/store.h"
+
+/* It may unpack to this much, and beyond it to so many times its size. */
+#define FREE_BYTES (UINT64_C(1) << 30)
+enum { RATIO_MAX = 250 };
+
+enum {
+    IN_MEMORY = 64 * 1024, /* of a part, before it goes into a file */
+    PART_MIN = 1 << 20,    /* however small the bound is, two parts of this size are kept of what is read */
+    BEHIND = 64 * 1024,    /* kept of what lies before the place where unpacking anew is to go on */
+    RUNS_MAX = 8, /* runs that stand somewhere: each takes some hundred KB, or what its format wants */
+};
+
+/* A stretch of unpacked bytes. */
+struct part {
+    uint64_t base;
+    struct pf_store *store; /* NULL: empty */
+};
+
+struct pf_unpacked {
+    struct pf_unpackings *all;
+    atomic_uint references;
+    enum pf_packing_kind kind;
+    pf_inflate_source *source;
+    void *arg;
+    uint64_t start, packed_end, limit;
+
+    pthread_mutex_t lock; /* guards the following */
+    struct pf_unpacker *run;
+    uint64_t at;              /* where the run stands */
+    struct part older, newer; /* one behind the other; what is read next is unpacked behind them */
+    uint64_t size;            /* UINT64_MAX: not known yet */
+    bool damaged;
+    struct pf_error damage;
+
+    /* Guarded by all->lock: */
+    struct pf_unpacked *more, *less; /* in the list, recently used */
+    uint64_t held;
+    bool runs;
+};
+
+struct pf_unpackings {
+    pthread_mutex_t lock;
+    uint64_t limit, held;
+    unsigned runs;
+    struct pf_unpacked *newest, *oldest;
+};
+
+struct pf_unpackings *pf_unpackings_new(uint64_t limit)
+{
+    struct pf_unpackings *all = calloc(1, sizeof *all);
+    if (all) {
+        all->limit = limit;
+        pthread_mutex_init(&all->lock, NULL);
+    }
+    return all;
+}
+
+void pf_unpackings_free(struct pf_unpackings *all)
+{
+    if (!all)
+        return;
+    pthread_mutex_destroy(&all->lock);
+    free(all);
+}
+
+uint64_t pf_unpackings_held(struct pf_unpackings *all)
+{
+    pthread_mutex_lock(&all->lock);
+    uint64_t held = all->held;
+    pthread_mutex_unlock(&all->lock);
+    return held;
+}
+
+/* ---- parts; with unpacked->lock held ------------------------------------------------------------ */
+
+static uint64_t bytes_of(const struct part *part)
+{
+    return part->store ? pf_store_size(part->store) : 0;
+}
+
+static uint64_t end_of(const struct part *part)
+{
+    return part->base + bytes_of(part);
+}
+
+static void drop_part(struct part *part)
+{
+    pf_store_free(part->store);
+    *part = (struct part){0};
+}
+
+static void drop_parts(struct pf_unpacked *unpacked)
+{
+    drop_part(&unpacked->older);
+    drop_part(&unpacked->newer);
+}
+
+static void drop_run(struct pf_unpacked *unpacked)
+{
+    pf_unpacker_free(unpacked->run);
+    unpacked->run = NULL;
+}
+
+/* The part that holds a byte; NULL: it is not there. */
+static const struct part *part_of(const struct pf_unpacked *unpacked, uint64_t offset)
+{
+    const struct part *parts[] = {&unpacked->newer, &unpacked->older};
+    for (size_t i = 0; i < 2; i++)
+        if (offset >= parts[i]->base && offset < end_of(parts[i]))
+            return parts[i];
+    return NULL;
+}
+
+static uint64_t first_byte(const struct pf_unpacked *unpacked)
+{
+    return unpacked->older.store ? unpacked->older.base : unpacked->newer.base;
+}
+
+/* ---- the bound ---------------------------------------------------------------------------------- */
+
+static void unlist(struct pf_unpackings *all, struct pf_unpacked *unpacked)
+{
+    if (all->newest != unpacked && !unpacked->more)
+        return;
+    *(unpacked->more ? &unpacked->more->less : &all->newest) = unpacked->less;
+    *(unpacked->less ? &unpacked->less->more : &all->oldest) = unpacked->more;
+    unpacked->more = unpacked->less = NULL;
+}
+
+static void count(struct pf_unpackings *all, struct pf_unpacked *unpacked)
+{
+    uint64_t held = bytes_of(&unpacked->older) + bytes_of(&unpacked->newer);
+    all->held += held - unpacked->held;
+    unpacked->held = held;
+    all->runs += (unsigned)(unpacked->run != NULL) - (unsigned)unpacked->runs;
+    unpacked->runs = unpacked->run != NULL;
+}
+
+/* Takes from those that were used longest ago, but never waits for one that is being read. */
+static void take_from(struct pf_unpackings *all, struct pf_unpacked *from)
+{
+    if (pthread_mutex_trylock(&from->lock))
+        return;
+    if (all->held > all->limit)
+        drop_parts(from);
+    if (all->runs > RUNS_MAX)
+        drop_run(from);
+    count(all, from);
+    pthread_mutex_unlock(&from->lock);
+}
+
+/* It has been read and may have grown; its lock is held. */
+static void note_use(struct pf_unpacked *unpacked)
+{
+    struct pf_unpackings *all = unpacked->all;
+    if (!all)
+        return;
+    pthread_mutex_lock(&all->lock);
+    unlist(all, unpacked);
+    unpacked->less = all->newest;
+    *(all->newest ? &all->newest->more : &all->oldest) = unpacked;
+    all->newest = unpacked;
+    count(all, unpacked);
+    for (struct pf_unpacked *at = all->oldest;
+         at != unpacked && (all->held > all->limit || all->runs > RUNS_MAX); at = at->more)
+        take_from(all, at);
+    pthread_mutex_unlock(&all->lock);
+}
+
+void pf_unpackings_relieve(struct pf_unpackings *all)
+{
+    pthread_mutex_lock(&all->lock);
+    for (struct pf_unpacked *at = all->oldest; at; at = at->more) {
+        if (at->held <= IN_MEMORY || pthread_mutex_trylock(&at->lock))
+            continue;
+        drop_parts(at);
+        count(all, at);
+        pthread_mutex_unlock(&at->lock);
+    }
+    pthread_mutex_unlock(&all->lock);
+}
+
+/* ---- life --------------------------------------------------------------------------------------- */
+
+struct pf_unpacked *pf_unpacked_new(struct pf_unpackings *all, enum pf_packing_kind kind,
+                                    pf_inflate_source *source, void *arg, uint64_t start, uint64_t end,
+                                    uint64_t size)
+{
+    struct pf_unpacked *unpacked = calloc(1, sizeof *unpacked);
+    if (!unpacked)
+        return NULL;
+    unpacked->all = all;
+    unpacked->kind = kind;
+    unpacked->source = source;
+    unpacked->arg = arg;
+    unpacked->start = start;
+    unpacked->packed_end = end;
+    unpacked->size = UINT64_MAX;
+    uint64_t packed = end - start, most = (UINT64_MAX - FREE_BYTES) / RATIO_MAX;
+    uint64_t sound = packed < most ? FREE_BYTES + packed * RATIO_MAX : UINT64_MAX;
+    unpacked->limit = size < sound ? size : sound;
+    atomic_init(&unpacked->references, 1);
+    pthread_mutex_init(&unpacked->lock, NULL);
+    return unpacked;
+}
+
+struct pf_unpacked *pf_unpacked_hold(struct pf_unpacked *unpacked)
+{
+    atomic_fetch_add(&unpacked->references, 1);
+    return unpacked;
+}
+
+void pf_unpacked_release(struct pf_unpacked *unpacked)
+{
+    if (!unpacked || atomic_fetch_sub(&unpacked->references, 1) != 1)
+        return;
+    struct pf_unpackings *all = unpacked->all;
+    if (all)
+        pthread_mutex_lock(&all->lock);
+    drop_parts(unpacked);
+    drop_run(unpacked);
+    if (all) {
+        unlist(all, unpacked);
+        count(all, unpacked);
+        pthread_mutex_unlock(&all->lock);
+    }
+    pthread_mutex_destroy(&unpacked->lock);
+    free(unpacked);
+}
+
+/* ---- unpacking; with unpacked->lock held -------------------------------------------------------- */
+
+/* A new part once the newer one is half of what may be kept. */
+static int make_room(struct pf_unpacked *unpacked, uint64_t base, struct pf_error *error)
+{
+    uint64_t half = unpacked->all ? unpacked->all->limit / 2 : UINT64_MAX;
+    if (half < PART_MIN)
+        half = PART_MIN;
+    if (unpacked->newer.store && bytes_of(&unpacked->newer) < half)
+        return 0;
+    drop_part(&unpacked->older);
+    unpacked->older = unpacked->newer;
+    unpacked->newer = (struct part){base, pf_store_new(IN_MEMORY)};
+    return unpacked->newer.store ? 0 : pf_fail_memory(error);
+}
+
+/* Keeps a piece that begins where the run stood, as far as it lies behind what is there already. */
+static int keep(struct pf_unpacked *unpacked, const unsigned char *bytes, size_t size, struct pf_error *error)
+{
+    uint64_t from = unpacked->newer.store ? end_of(&unpacked->newer) : unpacked->at;
+    if (from >= unpacked->at + size)
+        return 0;
+    size_t skip = (size_t)(from - unpacked->at);
+    return make_room(unpacked, from, error)
+               ? -1
+               : pf_store_append(unpacked->newer.store, bytes + skip, size - skip, error);
+}
+
+static void end_here(struct pf_unpacked *unpacked, const struct pf_error *damage)
+{
+    unpacked->size = unpacked->at;
+    unpacked->damaged = damage->code != 0;
+    unpacked->damage = *damage;
+    drop_run(unpacked);
+}
+
+/* Unpacks the next piece; what lies before `wanted` is not kept if nothing is yet. */
+static int go_on(struct pf_unpacked *unpacked, uint64_t wanted, struct pf_error *error)
+{
+    struct pf_error damage = {0};
+    const void *bytes;
+    size_t size;
+    int more = pf_unpacker_next(unpacked->run, &bytes, &size, &damage, error);
+    if (more < 0)
+        return -1;
+    bool beyond = more && size > unpacked->limit - unpacked->at;
+    if (beyond) {
+        size = (size_t)(unpacked->limit - unpacked->at);
+        pf_fail_at(&damage, EFBIG, (int64_t)pf_unpacker_packed(unpacked->run),
+                   "it unpacks to more than is sound: the rest is left out");
+    }
+    bool needed = unpacked->newer.store || unpacked->at + size + BEHIND > wanted;
+    if (more && size && needed && keep(unpacked, bytes, size, error))
+        return -1;
+    unpacked->at += more ? size : 0;
+    if (!more || beyond)
+        end_here(unpacked, &damage);
+    return 0;
+}
+
+static int start_run(struct pf_unpacked *unpacked, struct pf_error *error)
+{
+    drop_run(unpacked);
+    unpacked->at = 0;
+    unpacked->run = pf_unpacker_new(unpacked->kind, unpacked->source, unpacked->arg, unpacked->start,
+                                    unpacked->packed_end, error);
+    return unpacked->run ? 0 : -1;
+}
+
+/* Until the byte is there, or the end has come. */
+static int reach(struct pf_unpacked *unpacked, uint64_t offset, struct pf_error *error)
+{
+    if (offset >= unpacked->size || part_of(unpacked, offset))
+        return 0;
+    if (unpacked->newer.store && offset < first_byte(unpacked)) {
+        drop_parts(unpacked);
+        drop_run(unpacked);
+    }
+    bool behind = !unpacked->newer.store && unpacked->at > offset;
+    if ((!unpacked->run || behind) && start_run(unpacked, error))
+        return -1;
+    int failed = 0;
+    while (!failed && unpacked->run && !part_of(unpacked, offset))
+        failed = go_on(unpacked, offset, error);
+    if (failed)
+        drop_run(unpacked); /* it may stand anywhere */
+    return failed;
+}
+
+static ssize_t read_parts(struct pf_unpacked *unpacked, unsigned char *buffer, size_t size, uint64_t offset,
+                          struct pf_error *error)
+{
+    size_t done = 0;
+    while (done < size) {
+        uint64_t at = offset + done;
+        if (reach(unpacked, at, error))
+            return -1;
+        const struct part *part = part_of(unpacked, at);
+        if (!part)
+            break;
+        uint64_t there = end_of(part) - at;
+        size_t n = there < size - done ? (size_t)there : size - done;
+        if (pf_store_read(part->store, at - part->base, buffer + done, n, error))
+            return -1;
+        done += n;
+    }
+    return (ssize_t)done;
+}
+
+ssize_t pf_unpacked_read(struct pf_unpacked *unpacked, void *buffer, size_t size, uint64_t offset,
+                         struct pf_error *error)
+{
+    pthread_mutex_lock(&unpacked->lock);
+    if (size > UINT64_MAX - offset)
+        size = (size_t)(UINT64_MAX - offset);
+    ssize_t got = read_parts(unpacked, buffer, size, offset, error);
+    note_use(unpacked);
+    pthread_mutex_unlock(&unpacked->lock);
+    return got;
+}
+
+/* ---- what is known ------------------------------------------------------------------------------ */
+
+uint64_t pf_unpacked_size(struct pf_unpacked *unpacked)
+{
+    pthread_mutex_lock(&unpacked->lock);
+    uint64_t size = unpacked->size;
+    pthread_mutex_unlock(&unpacked->lock);
+    return size;
+}
+
+uint64_t pf_unpacked_distance(struct pf_unpacked *unpacked, uint64_t offset)
+{
+    pthread_mutex_lock(&unpacked->lock);
+    bool there = offset >= unpacked->size || part_of(unpacked, offset);
+    bool ahead = unpacked->run && unpacked->at <= offset;
+    uint64_t distance = there ? 0 : ahead ? offset - unpacked->at + 1 : offset + 1;
+    pthread_mutex_unlock(&unpacked->lock);
+    return distance;
+}
+
+bool pf_unpacked_damage(struct pf_unpacked *unpacked, struct pf_error *damage)
+{
+    pthread_mutex_lock(&unpacked->lock);
+    bool damaged = unpacked->damaged;
+    if (damaged)
+        *damage = unpacked->damage;
+    pthread_mutex_unlock(&unpacked->lock);
+    return damaged;
+}
+
+uint64_t pf_unpacked_packed_before(struct pf_unpacked *unpacked, uint64_t offset)
+{
+    pthread_mutex_lock(&unpacked->lock);
+    uint64_t packed = unpacked->packed_end - unpacked->start;
+    if (offset < unpacked->size && unpacked->run)
+        packed = pf_unpacker_packed(unpacked->run) - unpacked->start;
+    else if (offset < unpacked->size && unpacked->size != UINT64_MAX)
+        packed = (uint64_t)((double)packed * ((double)offset / (double)unpacked->size));
+    else if (offset < unpacked->size)
+        packed = 0;
+    pthread_mutex_unlock(&unpacked->lock);
+    return packed;
+}
+
+size_t pf_unpacked_descriptors(struct pf_unpacked *unpacked)
+{
+    pthread_mutex_lock(&unpacked->lock);
+    size_t n = (size_t)(unpacked->older.store && !pf_store_memory(unpacked->older.store)) +
+               (size_t)(unpacked->newer.store && bytes_of(&unpacked->newer) &&
+                        !pf_store_memory(unpacked->newer.store));
+    pthread_mutex_unlock(&unpacked->lock);
+    return n;
+}

@@ -1,0 +1,82 @@
+#!/usr/bin/env bash
+# A file that is compressed (gzip, zstd, xz, bzip2) is the profile that it unpacks to, whatever its format.
+. "$(dirname "$0")/lib.sh"
+
+needs_mount
+
+kinds="gz xz bz2"
+! command -v zstd >"$work/which" || kinds="$kinds zst"
+
+# pack KIND FROM TO
+pack() {
+    case $1 in
+    gz) gzip -nc "$2" ;;
+    xz) xz -c "$2" ;;
+    bz2) bzip2 -c "$2" ;;
+    zst) zstd -qc "$2" ;;
+    esac >"$3"
+}
+
+# One profile of each format that is a file, alone in its folder: what stands beside it would matter.
+formats="2026-03/xray-log.heat.Ab12Cd afsim/coast.afperf cube/heat.p8.r1/profile.cubex gpu/heat.sqlite
+nightly/2026-05-01.folded perun/lookup.perf scaling/heat.extra-p scaling/heat.jsonl scaling/heat.txt
+spans/build.trace.json spans/heat.speedscope.json spans/page.cpuprofile spans/page.heapprofile stacks/heat.perf.txt
+valgrind/cachegrind.out.4712 valgrind/callgrind.out.4711 valgrind/massif.out.4713 2026-04/xray-log.heat.damaged"
+for path in $formats; do
+    name=${path##*/}
+    mkdir "$src/$name" "$src/$name/packed"
+    cp "$archive/$path" "$src/$name/$name"
+    for kind in $kinds; do
+        pack "$kind" "$archive/$path" "$src/$name/packed/$name.$kind"
+    done
+done
+awk 'BEGIN { srand(1); for (i = 0; i < 200000; i++) printf "main;step_%d;%x %d\n", i % 97, rand() * 2^31, i + 1 }' >"$work/long"
+for kind in $kinds; do
+    pack "$kind" "$archive/README.txt" "$src/text.$kind"
+    pack "$kind" "$work/long" "$work/whole"
+    head -c $(($(stat -c %s "$work/whole") * 3 / 4)) "$work/whole" >"$src/cut.folded.$kind"
+done
+head -c 20000 /dev/zero | tr '\0' x >"$work/x"
+pack gz "$work/x" "$src/nothing.gz"
+
+# The same, but for the original that some formats show of a file that gzip has compressed.
+same() {
+    diff -r --exclude=src "$mnt/$1/$1" "$mnt/$1/packed/$1.$2"
+}
+
+mount_source -o no_runs
+for path in $formats; do
+    name=${path##*/}
+    for kind in $kinds; do
+        ok "$name.$kind shows what $name shows" same "$name" "$kind"
+    done
+done
+for kind in $kinds; do
+    ok "a text.$kind stays the file that it is" cmp "$src/text.$kind" "$mnt/text.$kind"
+done
+for kind in $kinds; do
+    is "$(stat -c %F "$mnt/cut.folded.$kind")" directory "what is cut off is a profile still: $kind"
+    like "$(cat "$mnt/cut.folded.$kind/tables/warnings.csv")" ',fatal,' "and says so: $kind"
+    ok "what comes before is there: $kind" test "$(wc -l <"$mnt/cut.folded.$kind/tables/contexts.csv")" -gt 90000
+done
+pack gz "$archive/valgrind/massif.out.4713" "$src/gpu.gz"
+is "$(stat -c %F "$mnt/gpu.gz")" directory "what comes while it is mounted is looked at too"
+pack xz "$archive/stacks/heat.folded" "$work/new" && cp "$work/new" "$src/gpu.gz"
+sleep 1.1
+is "$(grep Format "$mnt/gpu.gz/info.txt")" "Format: collapsed" "and again when it changes, whatever its name says"
+is "$(stat -c %Y "$mnt/gpu.gz/info.txt")" "$(stat -c %Y "$src/gpu.gz")" "its time is that of the file"
+unmount
+
+mount_source -o no_archives,no_runs,cache=1M
+ok "the bound on what is kept unpacked changes nothing" same heat.sqlite xz
+ok "nor does it for text" same heat.perf.txt bz2
+unmount
+
+is "$("$PROFILEFS" cat "$src/profile.cubex/packed/profile.cubex.xz/tables/metrics.csv" | head -n 1 | cut -d, -f1)" id \
+    "the commands see through compression too"
+cp "$archive/stacks/heat.folded" "$work/heat.folded"
+pack bz2 "$work/heat.folded" "$work/heat.folded.bz2"
+ok "so do those for single files" "$PROFILEFS" compare "$work/heat.folded" "$work/heat.folded.bz2"
+ok "and check" "$PROFILEFS" check "$work/heat.folded.bz2"
+
+finish
