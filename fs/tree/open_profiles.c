@@ -93,11 +93,23 @@ void pf_open_let_go(struct pf_fs *fs, struct pf_instance *instance)
     count_descriptors(fs, instance, pf_live_descriptors(instance->live));
 }
 
+/* Notes what it was made from, in no more room than that takes: there may be a hundred thousand of these. */
+static void note_inputs(struct pf_instance *instance, const struct pf_live *live)
+{
+    struct pf_buf *inputs = &instance->inputs;
+    inputs->size = 0;
+    pf_live_inputs(live, inputs);
+    char *fitting = inputs->size ? realloc(inputs->data, inputs->size) : NULL;
+    if (fitting) {
+        inputs->data = fitting;
+        inputs->room = inputs->size;
+    }
+}
+
 struct pf_live *pf_open_shut(struct pf_fs *fs, struct pf_instance *instance)
 {
     struct pf_live *live = instance->live;
-    instance->inputs.size = 0;
-    pf_live_inputs(live, &instance->inputs);
+    note_inputs(instance, live);
     unlist(fs, instance);
     count_descriptors(fs, instance, 0);
     fs->open_instances--;
