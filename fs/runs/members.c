@@ -79,6 +79,18 @@ static int by_version(const void *a, const void *b)
     return pf_compare_versions(((const struct pf_member *)a)->name, ((const struct pf_member *)b)->name);
 }
 
+static uint64_t note(uint64_t state, const char *name, const struct stat *st)
+{
+    const uint64_t numbers[] = {st->st_dev,
+                                st->st_ino,
+                                (uint64_t)st->st_size,
+                                (uint64_t)st->st_mtim.tv_sec,
+                                (uint64_t)st->st_mtim.tv_nsec,
+                                (uint64_t)st->st_ctim.tv_sec,
+                                (uint64_t)st->st_ctim.tv_nsec};
+    return pf_hash(pf_hash(state, name, strlen(name)), numbers, sizeof numbers);
+}
+
 /* 0, also of what is no member; else an errno value. */
 static int note_entry(struct pf_fs *fs, const struct pf_folder *folder, const char *path, const char *name,
                       struct pf_members *members)
@@ -86,6 +98,8 @@ static int note_entry(struct pf_fs *fs, const struct pf_folder *folder, const ch
     struct pf_found found = {0};
     struct pf_error error;
     int code = pf_classify(fs, folder, name, &found);
+    if (!code && found.type == PF_ENTRY_FILE)
+        members->others += note(0, name, &found.st); /* in whatever order they come */
     if (code || found.type != PF_ENTRY_PROFILE)
         return pf_is_lack(code) ? code : 0;
     if (found.driver->beside || members->n == PF_MEMBERS_MOST)
@@ -152,18 +166,6 @@ void pf_members_free(struct pf_members *members)
 
 enum { INSIDE_MOST = 4096, INSIDE_DEPTH = 4 };
 
-static uint64_t note(uint64_t state, const char *name, const struct stat *st)
-{
-    const uint64_t numbers[] = {st->st_dev,
-                                st->st_ino,
-                                (uint64_t)st->st_size,
-                                (uint64_t)st->st_mtim.tv_sec,
-                                (uint64_t)st->st_mtim.tv_nsec,
-                                (uint64_t)st->st_ctim.tv_sec,
-                                (uint64_t)st->st_ctim.tv_nsec};
-    return pf_hash(pf_hash(state, name, strlen(name)), numbers, sizeof numbers);
-}
-
 struct inside {
     const struct pf_folder *folder;
     unsigned depth, left; /* entries */
@@ -210,7 +212,7 @@ uint64_t pf_member_state(struct pf_fs *fs, uint64_t state, const char *path, con
 
 uint64_t pf_members_state(struct pf_fs *fs, const struct pf_members *members, bool look_inside)
 {
-    uint64_t state = 0;
+    uint64_t state = members->others;
     for (unsigned i = 0; i < members->n; i++)
         state = pf_member_state(fs, state, members->members[i].path, &members->members[i].found, look_inside);
     return state;

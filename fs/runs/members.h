@@ -16,6 +16,7 @@ struct pf_member {
 struct pf_members {
     struct pf_member *members;
     unsigned n;
+    uint64_t others; /* differs once the folder's other files have: members may be made from those, too */
 };
 
 /*

@@ -192,6 +192,10 @@ static void test_snapshot(const char *folder)
     text_has(fs, "runs/overview/profiles_summary.csv", "\nrun11,", "the new one has the new run");
 
     must(!find_path(fs, "runs", &before));
+    write_text(folder, "names.map", "what profiles may be made from, too");
+    ok(!find_path(fs, "runs", &after) && after.st.st_ino != before.st.st_ino,
+       "so does another file beside them");
+    must(!find_path(fs, "runs/overview/profiles_summary.csv", &before) && !find_path(fs, "runs", &before));
     write_text(folder, "shelf/data", "3 7");
     ok(!find_path(fs, "runs", &after) && after.st.st_ino != before.st.st_ino,
        "so does a change inside a profile that is a directory");
