@@ -28,9 +28,12 @@ int pf_json_member(const struct pf_json_walk *walk, void *into, const struct pf_
         return pf_json_skip(walk->json, &value, walk->error) < 0 ? -1 : 0;
     at.into = into;
     at.place = (char *)into + member->place;
-    at.token = member->event == PF_JSON_NAME ? name : &value;
-    if (at.token == &value && pf_json_next(walk->json, &value, walk->error) < 0)
-        return -1;
+    at.token = name;
+    if (member->event != PF_JSON_NAME) {
+        if (pf_json_next(walk->json, &value, walk->error) < 0)
+            return -1;
+        at.token = &value;
+    }
     return take_value(at, depth, member->event, member->take);
 }
 

@@ -154,9 +154,7 @@ struct pf_cell pprof_label_value(const struct pf_profile *profile, const struct 
 static const struct pf_store *rows_of(const struct pf_cursor *cursor)
 {
     const char *state = cursor->profile->state;
-    const struct pprof_labels *labels;
-    memcpy(&labels, state + cursor->table->user, sizeof(void *));
-    return labels->rows;
+    return (*(struct pprof_labels *const *)(const void *)(state + cursor->table->user))->rows;
 }
 
 static int begin(const struct pf_cursor *cursor, struct pf_numbers *numbers, struct pf_error *error)
