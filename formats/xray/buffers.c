@@ -248,15 +248,15 @@ static int find_end(struct scan *scan, uint64_t offset, uint64_t extents, uint64
     }
     if (!beyond)
         return 0;
-    if (fault == XRAY_SOUND || fault == XRAY_CUT_RECORD) {
-        xray_note_number(scan->notes, XRAY_BUFFER_CUT, offset,
-                         extents - (scan->size - offset - XRAY_METADATA_SIZE));
-        return 0;
-    }
-    if (find_buffer(scan, fault_offset + 1, next, error))
+    bool damaged = fault != XRAY_SOUND && fault != XRAY_CUT_RECORD;
+    if (damaged && find_buffer(scan, fault_offset + 1, next, error))
         return -1;
     *end = *next;
-    xray_note_number(scan->notes, XRAY_BEYOND_END, offset, extents);
+    if (*next == scan->size)
+        xray_note_number(scan->notes, XRAY_BUFFER_CUT, offset,
+                         extents - (scan->size - offset - XRAY_METADATA_SIZE));
+    else
+        xray_note_number(scan->notes, XRAY_BEYOND_END, offset, extents);
     return 0;
 }
 

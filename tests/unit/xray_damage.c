@@ -49,6 +49,18 @@ static void cut_files(struct log *log)
     reads_as(log, ROW_1, "120,fatal,cut-record\n", "a file that ends inside the extents");
     log->size = SECOND + 16;
     reads_as(log, ROW_1, "136,fatal,cut-record\n", "a file that ends after the extents");
+    put_header(log, 5, 0, 4096);
+    put_small(log, 1);
+    open_buffer(log, 2, 2, 100);
+    put_function(log, ENTER, 2, 1);
+    size_t damaged = log->size;
+    put_function(log, ENTER, 3, 1);
+    put_function(log, ENTER, 4, 1);
+    close_buffer(log);
+    log->bytes[damaged] = 5 << 1;
+    log->size -= 3;
+    reads_as(log, ROW_1 ROW_2, "120,fatal,cut-buffer\n208,error,bad-record\n",
+             "a file that ends inside a buffer behind a damaged record");
 }
 
 static void wrong_extents(struct log *log)
