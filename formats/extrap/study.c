@@ -86,8 +86,10 @@ uint32_t pf_study_callpath(struct pf_study *study, uint32_t parent, const char *
 uint32_t *pf_study_contexts(struct pf_study *study, const struct pf_tree *tree)
 {
     uint32_t *contexts = malloc(((size_t)tree->count + 1) * sizeof *contexts);
-    if (!contexts)
+    if (!contexts) {
         pf_study_check(study, pf_fail_memory(study->error));
+        return NULL;
+    }
     for (uint32_t c = 0; c < tree->count && !study->failed; c++) {
         struct pf_cell name = pf_interned(tree->strings, tree->name[c]);
         uint32_t parent = tree->parent[c] == PF_NO_CONTEXT ? PF_NO_CONTEXT : contexts[tree->parent[c]];
