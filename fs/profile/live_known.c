@@ -102,6 +102,8 @@ static bool stamp_at(const struct pf_live *live, const char *path, struct pf_sta
 {
     struct stat st;
     *stamp = (struct pf_stamp){0};
+    if (*path != '/' && pf_folder_fd(live->core->top) < 0)
+        return false; /* SOURCE is an archive */
     if (fstatat(live->core->root, path, &st, *path == '/' ? 0 : AT_SYMLINK_NOFOLLOW))
         return errno != ENOTDIR;
     if (S_ISREG(st.st_mode))

@@ -61,9 +61,10 @@ static int enter_root(struct pf_fs *fs, struct pf_error *error)
     if (!archive)
         return pf_fail(error, errno, "%s", strerror(errno));
     pf_folder_free(fs->top);
-    fs->top = archive;
+    fs->top = fs->core.top = archive;
     free(fs->root_name);
     fs->root_name = NULL;
+    fs->core.root_name = NULL;
     return 0;
 }
 

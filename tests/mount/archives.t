@@ -110,6 +110,8 @@ unmount
 
 source=$packed/a.tar.gz mount_source
 is "$(cat "$mnt/README.txt")" "$(cat "$archive/README.txt")" "SOURCE may be an archive"
+is "$(head -n 1 "$mnt/stacks/heat.folded/info.txt" "$mnt/afsim/coast.afperf/info.txt" | grep Format | tr '\n' ' ')" \
+    "Format: collapsed Format: afperf " "with profiles in it"
 is "$("$PROFILEFS" cat "$packed/a.zip/stacks/heat.folded/tables/metrics.csv" | head -n 1 | cut -d, -f1)" id "the commands enter archives too"
 unmount
 
