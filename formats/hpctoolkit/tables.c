@@ -561,7 +561,6 @@ static const struct pf_numbered list = {PF_NUMBERED, .begin = begin_list, .row =
 #define COLUMNS(array) .columns = (array), .n_columns = sizeof(array) / sizeof *(array)
 #define BY_THREAD      (PF_BY_PARTITION | PF_SEEKS_PARTITION)
 
-/* In the order of folders; of 2.x, values and summary are read otherwise. */
 static const struct pf_table all_tables[] = {
     {"values", COLUMNS(values_columns), .flags = BY_THREAD | PF_SEEKS_CONTEXT, .ops = &values.ops},
     {"trace", COLUMNS(trace_columns), .flags = BY_THREAD, .ops = &trace.ops},
@@ -588,7 +587,7 @@ int hpc_set_tables(struct pf_profile *profile, struct pf_error *error)
     /* The index from contexts to threads' blocks, where cct.db is of no use. */
     if (state->profile_db)
         tables[VALUES_TABLE].context_stage = PF_DERIVED;
-    if (state->layout == HPC_OLD) {
+    if (state->layout == HPC_OLD) { /* its values and summary are read otherwise */
         tables[VALUES_TABLE].ops = &dense.ops;
         tables[SUMMARY_TABLE].ops = &old_summary.ops;
     }
