@@ -15,6 +15,8 @@ enum { IDLE_MAX = 8 };
 struct pf_archives {
     bool enter;
     struct pf_unpackings *unpackings;
+    struct pf_archive_keeper keeper;
+    pthread_cond_t over;  /* an index has been made, or could not be */
     pthread_mutex_t lock; /* guards the following, and users of archives */
     struct pf_archive *newest;
 };
@@ -27,6 +29,7 @@ struct pf_archives *pf_archives_new(uint64_t limit, bool enter)
         return NULL;
     }
     archives->enter = enter;
+    pthread_cond_init(&archives->over, NULL);
     pthread_mutex_init(&archives->lock, NULL);
     return archives;
 }
@@ -56,19 +59,6 @@ static void free_archive(struct pf_archive *archive)
     free(archive->members);
     free(archive->name);
     free(archive);
-}
-
-void pf_archives_free(struct pf_archives *archives)
-{
-    if (!archives)
-        return;
-    for (struct pf_archive *at = archives->newest, *older; at; at = older) {
-        older = at->older;
-        free_archive(at);
-    }
-    pf_unpackings_free(archives->unpackings);
-    pthread_mutex_destroy(&archives->lock);
-    free(archives);
 }
 
 struct pf_archive *pf_archive_hold(struct pf_archive *archive)
@@ -108,7 +98,8 @@ void pf_archive_release(struct pf_archive *archive)
     free_archive(taken);
 }
 
-void pf_archives_relieve(struct pf_archives *archives)
+/* Forgets all that nobody is in. One in another is in that. */
+static void free_idle(struct pf_archives *archives)
 {
     struct pf_archive *taken;
     do {
@@ -117,7 +108,23 @@ void pf_archives_relieve(struct pf_archives *archives)
         pthread_mutex_unlock(&archives->lock);
         free_archive(taken);
     } while (taken);
+}
+
+void pf_archives_relieve(struct pf_archives *archives)
+{
+    free_idle(archives);
     pf_unpackings_relieve(archives->unpackings);
+}
+
+void pf_archives_free(struct pf_archives *archives)
+{
+    if (!archives)
+        return;
+    free_idle(archives);
+    pf_unpackings_free(archives->unpackings);
+    pthread_cond_destroy(&archives->over);
+    pthread_mutex_destroy(&archives->lock);
+    free(archives);
 }
 
 /* Under the lock: the archive of this version, moved to the front. */
@@ -164,30 +171,85 @@ static struct pf_archive *new_archive(struct pf_archives *archives, const char *
     return NULL;
 }
 
-/* An index is made under the lock: nobody else can enter the archive meanwhile anyway. */
+/* Under the lock: the archive of this version once its index has been made, by whom that may be; NULL: nobody has. */
+static struct pf_archive *find_made(struct pf_archives *archives, const struct pf_stamp *stamp)
+{
+    struct pf_archive *found;
+    while ((found = find(archives, stamp)) && !found->made) {
+        found->users--;
+        pthread_cond_wait(&archives->over, &archives->lock);
+    }
+    return found;
+}
+
+/* Under the lock. */
+static void take_off(struct pf_archives *archives, const struct pf_archive *archive)
+{
+    struct pf_archive **link = &archives->newest;
+    while (*link != archive)
+        link = &(*link)->older;
+    *link = archive->older;
+}
+
+/* Makes the index of an archive that has been listed without one; who else wants it waits meanwhile. */
+static struct pf_archive *make(struct pf_archive *archive, struct pf_pass *pass)
+{
+    struct pf_archives *archives = archive->archives;
+    struct pf_error error;
+    int failed = pf_archive_index(archive, pass, &archives->keeper, &error);
+    pthread_mutex_lock(&archives->lock);
+    archive->made = !failed;
+    if (failed)
+        take_off(archives, archive);
+    pthread_cond_broadcast(&archives->over);
+    pthread_mutex_unlock(&archives->lock);
+    if (!failed)
+        return archive;
+    free_archive(archive);
+    errno = error.code;
+    return NULL;
+}
+
 struct pf_archive *pf_archive_enter(struct pf_archives *archives, const char *name,
-                                    const struct pf_opened *file)
+                                    const struct pf_opened *file, struct pf_pass *pass)
 {
     struct pf_stamp stamp = pf_stamp_of(&file->st);
-    struct pf_error error;
     if (!pf_archives_are_entered(archives) || file->within >= PF_ARCHIVES_NESTED) {
         errno = ENOTDIR;
         return NULL;
     }
     pthread_mutex_lock(&archives->lock);
-    struct pf_archive *archive = find(archives, &stamp);
-    if (!archive && (archive = new_archive(archives, name, file))) {
-        if (pf_archive_index(archive, &error)) {
-            free_archive(archive);
-            archive = NULL;
-            errno = error.code;
-        } else {
-            archive->older = archives->newest;
-            archives->newest = archive;
-        }
+    struct pf_archive *found = find_made(archives, &stamp);
+    pthread_mutex_unlock(&archives->lock);
+    struct pf_archive *new = found ? NULL : new_archive(archives, name, file);
+    if (!new)
+        return found;
+    pthread_mutex_lock(&archives->lock);
+    found = find_made(archives, &stamp); /* by now */
+    if (!found) {
+        new->older = archives->newest;
+        archives->newest = new;
     }
     pthread_mutex_unlock(&archives->lock);
-    return archive;
+    if (!found)
+        return make(new, pass);
+    free_archive(new);
+    return found;
+}
+
+bool pf_archives_know(struct pf_archives *archives, const struct pf_stamp *stamp)
+{
+    pthread_mutex_lock(&archives->lock);
+    struct pf_archive *at = archives->newest;
+    while (at && !(at->made && pf_stamp_same(&at->stamp, stamp)))
+        at = at->older;
+    pthread_mutex_unlock(&archives->lock);
+    return at != NULL;
+}
+
+void pf_archives_keep(struct pf_archives *archives, const struct pf_archive_keeper *keeper)
+{
+    archives->keeper = *keeper;
 }
 
 /* ---- names -------------------------------------------------------------------------------------- */
@@ -327,6 +389,17 @@ int pf_archive_open(struct pf_archive *archive, uint32_t member, struct pf_opene
     opened->within = archive->within;
     pf_archive_stat(archive, member, &opened->st);
     return 0;
+}
+
+uint64_t pf_archive_distance(struct pf_archive *archive, uint32_t member, uint64_t bytes)
+{
+    const struct pf_member *about = &archive->members[member];
+    uint64_t wanted = about->size < bytes ? about->size : bytes;
+    if (about->type != DT_REG || !wanted || about->method == PF_MEMBER_UNREADABLE)
+        return 0;
+    if (about->method == PF_MEMBER_DEFLATED)
+        return wanted;
+    return archive->unpacked ? pf_unpacked_distance(archive->unpacked, about->start + wanted - 1) : 0;
 }
 
 void pf_archive_problems(struct pf_archive *archive, pf_folder_problem *each, void *arg)

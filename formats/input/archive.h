@@ -18,6 +18,18 @@ struct pf_archives *pf_archives_new(uint64_t limit, bool enter);
 struct pf_unpackings *pf_archives_unpackings(struct pf_archives *archives); /* NULL for NULL */
 /* Whether they are folders. */
 bool pf_archives_are_entered(const struct pf_archives *archives);
+/* True if an archive of this version would be entered at once. */
+struct pf_stamp;
+bool pf_archives_know(struct pf_archives *archives, const struct pf_stamp *stamp);
+
+/* Where indexes are kept between mounts: `get` gives what was put for a version, allocated, or NULL. */
+struct pf_archive_keeper {
+    void *arg;                                                           /* borrowed */
+    void *(*get)(void *arg, const struct pf_stamp *stamp, size_t *size); /* NULL: nowhere */
+    void (*put)(void *arg, const struct pf_stamp *stamp, const void *bytes, size_t size);
+};
+void pf_archives_keep(struct pf_archives *archives, const struct pf_archive_keeper *keeper);
+
 /* Lets go of descriptors as far as nobody is in need of them just now. */
 void pf_archives_relieve(struct pf_archives *archives);
 void pf_archives_free(struct pf_archives *archives);
@@ -28,11 +40,12 @@ bool pf_archive_is(const char *name, const struct pf_opened *file, const unsigne
 /* An open archive, held. */
 struct pf_archive;
 /*
- * The archive that an open file is. The descriptor stays the caller's. `inside`: it is a member itself. NULL with errno:
- * ENOTDIR if it is none.
+ * The archive that an open file is, which stays the caller's. If it is not known, its index is made first, in a pass (NULL: in
+ * none), which may take long; if that is being done just now, the thread waits. NULL with errno: ENOTDIR if it is none.
  */
+struct pf_pass;
 struct pf_archive *pf_archive_enter(struct pf_archives *archives, const char *name,
-                                    const struct pf_opened *file);
+                                    const struct pf_opened *file, struct pf_pass *pass);
 struct pf_archive *pf_archive_hold(struct pf_archive *archive);
 void pf_archive_release(struct pf_archive *archive);
 
@@ -44,6 +57,8 @@ uint32_t pf_archive_find(const struct pf_archive *archive, uint32_t from, const 
 void pf_archive_stat(const struct pf_archive *archive, uint32_t member, struct stat *st);
 const char *pf_archive_link(const struct pf_archive *archive, uint32_t member);
 void pf_archive_list(const struct pf_archive *archive, uint32_t folder, pf_folder_visit *each, void *arg);
+/* How much must be unpacked before the first `bytes` of a member can be read. */
+uint64_t pf_archive_distance(struct pf_archive *archive, uint32_t member, uint64_t bytes);
 int pf_archive_open(struct pf_archive *archive, uint32_t member, struct pf_opened *opened);
 
 /* What is wrong with it, until `each` returns nonzero. */

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "formats/driver.h"
 #include "formats/input/archive_private.h"
 #include "formats/kit/array.h"
 
@@ -33,6 +34,7 @@ static int problem(struct pf_archive *archive, struct pf_error *error, const cha
 /* The archive's bytes, unpacked if it is a tar that is compressed, as libarchive reads them. */
 struct range {
     struct pf_archive *archive;
+    struct pf_pass *pass;
     uint64_t size, at;
     size_t
         want; /* little after each skip, so that of large members the headers alone are read; then more and more */
@@ -40,13 +42,22 @@ struct range {
     char bytes[WINDOW];
 };
 
+/* Goes on as far as it is to be read next, in the pass. */
+static int step(struct range *range)
+{
+    struct pf_archive *archive = range->archive;
+    return archive->unpacked ? pf_unpacked_reach(archive->unpacked, range->at, range->pass, &range->error)
+                             : pf_pass_step(range->pass, range->at, range->size, &range->error);
+}
+
 static la_ssize_t read_range(struct archive *reader, void *arg, const void **bytes)
 {
     struct range *range = arg;
     struct pf_archive *archive = range->archive;
     uint64_t left = range->size - range->at;
     size_t size = left < range->want ? (size_t)left : range->want;
-    ssize_t got = archive->unpacked
+    ssize_t got = step(range) ? -1
+                  : archive->unpacked
                       ? pf_unpacked_read(archive->unpacked, range->bytes, size, range->at, &range->error)
                       : pf_archive_read_file(archive, range->bytes, size, range->at, &range->error);
     if (got < 0)
@@ -97,8 +108,8 @@ static struct archive *reader_of(struct range *range, struct pf_error *error)
 
 /* ---- members ------------------------------------------------------------------------------------ */
 
-static uint32_t add_member(struct pf_archive *archive, uint32_t folder, uint32_t name, uint8_t type,
-                           struct pf_error *error)
+uint32_t pf_archive_add(struct pf_archive *archive, uint32_t folder, uint32_t name, uint8_t type,
+                        struct pf_error *error)
 {
     if (archive->count == PF_NO_MEMBER - 1 ||
         pf_array_room(&archive->members, &archive->room, archive->count, sizeof *archive->members, error))
@@ -164,7 +175,7 @@ static uint32_t place_member(struct pf_archive *archive, const char *path, uint8
         if (number == PF_NO_STRING)
             return PF_NO_MEMBER;
         if (child == PF_NO_MEMBER)
-            child = add_member(archive, at, number, last ? type : DT_DIR, error);
+            child = pf_archive_add(archive, at, number, last ? type : DT_DIR, error);
         else if (!last || archive->members[child].first == PF_NO_MEMBER)
             archive->members[child].type = last ? type : DT_DIR;
         if (child == PF_NO_MEMBER)
@@ -322,7 +333,27 @@ static int unpack(struct pf_archive *archive, const char *head, size_t size, str
     return archive->unpacked ? 0 : pf_fail_memory(error);
 }
 
-static int make_index(struct pf_archive *archive, struct range *range, struct pf_error *error)
+/* The index that was made of this version before. */
+static bool recall(struct pf_archive *archive, const struct pf_archive_keeper *keeper)
+{
+    size_t size = 0;
+    void *bytes = keeper->get ? keeper->get(keeper->arg, &archive->stamp, &size) : NULL;
+    bool sound = bytes && pf_archive_unpack_index(archive, bytes, size);
+    free(bytes);
+    return sound;
+}
+
+static void keep(const struct pf_archive *archive, const struct pf_archive_keeper *keeper)
+{
+    size_t size;
+    void *bytes = keeper->put ? pf_archive_pack(archive, &size) : NULL;
+    if (bytes)
+        keeper->put(keeper->arg, &archive->stamp, bytes, size);
+    free(bytes);
+}
+
+static int make_index(struct pf_archive *archive, struct range *range, const struct pf_archive_keeper *keeper,
+                      struct pf_error *error)
 {
     ssize_t have = pf_archive_read_file(archive, range->bytes, HEADERS, 0, error);
     if (have < 0)
@@ -330,25 +361,34 @@ static int make_index(struct pf_archive *archive, struct range *range, struct pf
     enum pf_packing packing = pf_packing_of(archive->name, (unsigned char *)range->bytes, (size_t)have);
     if (packing == PF_NO_ARCHIVE)
         return pf_fail(error, ENOTDIR, "no archive");
-    if (add_member(archive, PF_NO_MEMBER, PF_NO_STRING, DT_DIR, error) == PF_NO_MEMBER ||
-        (packing == PF_TAR_PACKED && unpack(archive, range->bytes, (size_t)have, error)))
+    if (packing == PF_TAR_PACKED && unpack(archive, range->bytes, (size_t)have, error))
         return -1;
-    *range = (struct range){.archive = archive, .size = archive->size, .want = WINDOW};
+    if (recall(archive, keeper))
+        return 0;
+    if (pf_archive_add(archive, PF_NO_MEMBER, PF_NO_STRING, DT_DIR, error) == PF_NO_MEMBER)
+        return -1;
+    range->size = archive->size;
+    range->want = WINDOW;
     if (index_members(archive, range, packing == PF_ZIP, error))
         return -1;
-    if (range->error.code && pf_is_lack(range->error.code)) {
+    if (pf_is_lack(range->error.code) || range->error.code == ECANCELED) {
         *error = range->error;
         return -1;
     }
-    return archive->unpacked ? cut_members(archive, error) : 0;
+    if (archive->unpacked && cut_members(archive, error))
+        return -1;
+    keep(archive, keeper);
+    return 0;
 }
 
-int pf_archive_index(struct pf_archive *archive, struct pf_error *error)
+int pf_archive_index(struct pf_archive *archive, struct pf_pass *pass, const struct pf_archive_keeper *keeper,
+                     struct pf_error *error)
 {
     struct range *range = malloc(sizeof *range);
     if (!range)
         return pf_fail_memory(error);
-    int failed = make_index(archive, range, error);
+    *range = (struct range){.archive = archive, .pass = pass};
+    int failed = make_index(archive, range, keeper, error);
     free(range);
     return failed;
 }

@@ -39,6 +39,7 @@ struct pf_archive {
     struct pf_archives *archives;
     struct pf_archive *older;
     unsigned users, within; /* within: how many archives its members lie in */
+    bool made;              /* it has its index; guarded by archives->lock, as users is */
     char *name;
     struct pf_stamp stamp;
     struct stat st;
@@ -60,7 +61,16 @@ struct pf_archive {
 };
 
 /* Finds the members. 0, or -1 with *error filled: ENOTDIR if it is no archive. */
-int pf_archive_index(struct pf_archive *archive, struct pf_error *error);
+int pf_archive_index(struct pf_archive *archive, struct pf_pass *pass, const struct pf_archive_keeper *keeper,
+                     struct pf_error *error);
+
+/* A new member of a folder (PF_NO_MEMBER: the first of all). PF_NO_MEMBER with *error filled. */
+uint32_t pf_archive_add(struct pf_archive *archive, uint32_t folder, uint32_t name, uint8_t type,
+                        struct pf_error *error);
+
+/* The index as bytes, for the keeper; and back, into an archive without members: false if they are not sound. */
+void *pf_archive_pack(const struct pf_archive *archive, size_t *size);
+bool pf_archive_unpack_index(struct pf_archive *archive, const void *bytes, size_t size);
 
 /* The member of this name in a folder; PF_NO_MEMBER. */
 uint32_t pf_archive_child(const struct pf_archive *archive, uint32_t folder, const char *name, size_t size);

@@ -17,6 +17,7 @@ struct pf_folder {
     struct pf_archives *archives;
     struct pf_archive *archive; /* held */
     uint32_t member;
+    struct pf_pass *pass;
 };
 
 struct pf_folder *pf_folder_new(int fd, struct pf_archives *archives)
@@ -37,6 +38,17 @@ void pf_folder_free(struct pf_folder *folder)
         close(folder->fd);
     pf_archive_release(folder->archive);
     free(folder);
+}
+
+void pf_folder_set_pass(struct pf_folder *folder, struct pf_pass *pass)
+{
+    folder->pass = pass;
+}
+
+uint64_t pf_folder_distance(const struct pf_folder *folder, const char *name, uint64_t bytes)
+{
+    uint32_t member = folder->archive ? pf_archive_find(folder->archive, folder->member, name) : UINT32_MAX;
+    return member == UINT32_MAX ? 0 : pf_archive_distance(folder->archive, member, bytes);
 }
 
 struct pf_unpackings *pf_folder_unpackings(const struct pf_folder *folder)
@@ -66,16 +78,17 @@ static const char *last_name(const char *path)
 static int find_through(const struct pf_folder *folder, const char *path, struct place *place);
 
 /* Enters the archive that a file is, and goes on below it, if need be through one that is a member. 0 or an errno value. */
-static int enter(struct pf_archives *archives, const char *name, const struct pf_opened *file,
+static int enter(const struct pf_folder *from, const char *name, const struct pf_opened *file,
                  const char *rest, struct place *place)
 {
-    place->archive = pf_archive_enter(archives, name, file);
+    place->archive = pf_archive_enter(from->archives, name, file, from->pass);
     if (!place->archive)
         return errno;
     place->member = *rest ? pf_archive_find(place->archive, 0, rest) : 0;
     if (place->member != UINT32_MAX)
         return 0;
-    struct pf_folder inner = {.fd = -1, .archives = archives, .archive = place->archive};
+    struct pf_folder inner = {
+        .fd = -1, .archives = from->archives, .archive = place->archive, .pass = from->pass};
     int result = strchr(rest, '/') ? find_through(&inner, rest, place) : ENOENT;
     pf_archive_release(inner.archive);
     return result;
@@ -156,7 +169,7 @@ static int find_through(const struct pf_folder *folder, const char *path, struct
         else if (S_ISREG(st.st_mode)) {
             result = file_here(folder, part, &file);
             if (!result) {
-                result = enter(folder->archives, last_name(part), &file, cut ? path + end + 1 : "", place);
+                result = enter(folder, last_name(part), &file, cut ? path + end + 1 : "", place);
                 pf_opened_close(&file);
             }
             break;
@@ -181,6 +194,7 @@ static struct pf_folder *folder_at(const struct pf_folder *from, const struct pl
     }
     folder->archive = place->archive;
     folder->member = place->member;
+    folder->pass = from->pass;
     return folder;
 }
 
@@ -190,7 +204,10 @@ static struct pf_folder *open_real(const struct pf_folder *folder, const char *p
     int fd = pf_open_beneath(folder->fd, path, O_RDONLY | O_DIRECTORY);
     if (fd < 0 && errno == EACCES)
         fd = pf_open_beneath(folder->fd, path, O_PATH | O_DIRECTORY);
-    return fd < 0 ? NULL : pf_folder_new(fd, folder->archives);
+    struct pf_folder *real = fd < 0 ? NULL : pf_folder_new(fd, folder->archives);
+    if (real)
+        real->pass = folder->pass;
+    return real;
 }
 
 static bool is_folder(const struct place *place)
@@ -207,7 +224,7 @@ static int enter_member(const struct pf_folder *folder, const char *name, struct
     int result = open_member(place, &file);
     if (result)
         return result == ELOOP ? ENOTDIR : result;
-    result = enter(folder->archives, name, &file, "", place);
+    result = enter(folder, name, &file, "", place);
     pf_opened_close(&file);
     return result;
 }

@@ -25,6 +25,13 @@ struct pf_folder *pf_folder_new(int fd, struct pf_archives *archives);
 struct pf_folder *pf_folder_open(const struct pf_folder *folder, const char *path);
 void pf_folder_free(struct pf_folder *folder);
 
+/* Indexes of archives that are entered through the folder, and through those opened below it, are made in this pass. */
+struct pf_pass;
+void pf_folder_set_pass(struct pf_folder *folder, struct pf_pass *pass);
+
+/* How much must be unpacked before the first `bytes` of a file in the folder can be read. */
+uint64_t pf_folder_distance(const struct pf_folder *folder, const char *name, uint64_t bytes);
+
 /* What bounds all that is unpacked; NULL: nothing does. */
 struct pf_unpackings;
 struct pf_unpackings *pf_folder_unpackings(const struct pf_folder *folder);

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "formats/driver.h"
 #include "formats/kit/store.h"
 
 /* It may unpack to this much, and beyond it to so many times its size. */
@@ -307,11 +308,11 @@ static int start_run(struct pf_unpacked *unpacked, struct pf_error *error)
     return unpacked->run ? 0 : -1;
 }
 
-/* Until the byte is there, or the end has come. */
-static int reach(struct pf_unpacked *unpacked, uint64_t offset, struct pf_error *error)
+/* Unpacks a piece more if a byte is not there yet: 0; 1 if it is, or the end has come; -1. */
+static int come_nearer(struct pf_unpacked *unpacked, uint64_t offset, struct pf_error *error)
 {
     if (offset >= unpacked->size || part_of(unpacked, offset))
-        return 0;
+        return 1;
     if (unpacked->newer.store && offset < first_byte(unpacked)) {
         drop_parts(unpacked);
         drop_run(unpacked);
@@ -319,9 +320,7 @@ static int reach(struct pf_unpacked *unpacked, uint64_t offset, struct pf_error 
     bool behind = !unpacked->newer.store && unpacked->at > offset;
     if ((!unpacked->run || behind) && start_run(unpacked, error))
         return -1;
-    int failed = 0;
-    while (!failed && unpacked->run && !part_of(unpacked, offset))
-        failed = go_on(unpacked, offset, error);
+    int failed = go_on(unpacked, offset, error);
     if (failed)
         drop_run(unpacked); /* it may stand anywhere */
     return failed;
@@ -333,13 +332,16 @@ static ssize_t read_parts(struct pf_unpacked *unpacked, unsigned char *buffer, s
     size_t done = 0;
     while (done < size) {
         uint64_t at = offset + done;
-        if (reach(unpacked, at, error))
+        int there;
+        while (!(there = come_nearer(unpacked, at, error))) {
+        }
+        if (there < 0)
             return -1;
         const struct part *part = part_of(unpacked, at);
         if (!part)
             break;
-        uint64_t there = end_of(part) - at;
-        size_t n = there < size - done ? (size_t)there : size - done;
+        uint64_t have = end_of(part) - at;
+        size_t n = have < size - done ? (size_t)have : size - done;
         if (pf_store_read(part->store, at - part->base, buffer + done, n, error))
             return -1;
         done += n;
@@ -357,6 +359,22 @@ ssize_t pf_unpacked_read(struct pf_unpacked *unpacked, void *buffer, size_t size
     note_use(unpacked);
     pthread_mutex_unlock(&unpacked->lock);
     return got;
+}
+
+int pf_unpacked_reach(struct pf_unpacked *unpacked, uint64_t offset, struct pf_pass *pass,
+                      struct pf_error *error)
+{
+    int there = 0;
+    while (!there) {
+        pthread_mutex_lock(&unpacked->lock);
+        there = come_nearer(unpacked, offset, error);
+        note_use(unpacked);
+        pthread_mutex_unlock(&unpacked->lock);
+        uint64_t done = pf_unpacked_packed_before(unpacked, offset);
+        if (!there && pf_pass_step(pass, done, unpacked->packed_end - unpacked->start, error))
+            return -1;
+    }
+    return there < 0 ? -1 : 0;
 }
 
 /* ---- what is known ------------------------------------------------------------------------------ */

@@ -72,7 +72,7 @@ static int read_names(struct pf_dir *dir)
     return names.text.failed ? ENOMEM : result;
 }
 
-static int open_source_dir(struct pf_dir *dir)
+static int open_source_dir(struct pf_dir *dir, struct pf_job **job)
 {
     struct pf_fs *fs = dir->fs;
     pthread_mutex_lock(&fs->lock);
@@ -82,10 +82,13 @@ static int open_source_dir(struct pf_dir *dir)
     pthread_mutex_unlock(&fs->lock);
     if (!dir->entry)
         return ESTALE;
+    if (pf_prepare_index(fs, dir->entry, job))
+        return PF_PARKED;
     dir->folder = pf_entry_folder(fs, dir->entry, false);
     if (!dir->folder)
         return errno == ENOENT ? ESTALE : errno;
-    return read_names(dir);
+    int result = pf_prepare_look(fs, dir->entry, dir->folder, NULL, job);
+    return result ? result : read_names(dir);
 }
 
 static int open_profile_dir(struct pf_dir *dir, struct pf_job **job)
@@ -125,7 +128,7 @@ static int open_dir(struct pf_fs *fs, uint64_t ino, struct pf_dir **dir, struct 
     *new = (struct pf_dir){.fs = fs, .ino = ino, .root = ino == PF_ROOT_INO};
     int result = 0;
     if (is_source_dir(fs, ino))
-        result = open_source_dir(new);
+        result = open_source_dir(new, job);
     else if (pf_runs_is(ino))
         result = pf_runs_ready(fs, ino, job);
     else if (!pf_control_is(ino))

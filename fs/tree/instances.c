@@ -371,7 +371,13 @@ int pf_place_enter(struct pf_fs *fs, uint64_t ino, enum pf_check check, struct p
     pthread_mutex_unlock(&fs->lock);
     if (!place->instance)
         return ESTALE;
-    place->live = pf_instance_live(fs, place->instance, &error);
+    place->live = live_now(fs, place->instance);
+    if (!place->live && job && !place->instance->failed && pf_prepare_profile(fs, place->instance, job)) {
+        pf_instance_unuse(fs, place->instance);
+        return PF_PARKED;
+    }
+    if (!place->live)
+        place->live = pf_instance_live(fs, place->instance, &error);
     bool stale = !place->live && error.code == ESTALE;
     if (!place->live && !place->instance->failed && !stale) {
         int result = pf_fs_errno(fs, &error);

@@ -46,6 +46,8 @@ static int open_root(struct pf_fs *fs, const char *source, struct pf_error *erro
     fs->archives = pf_archives_new(fs->options.unpacked, !fs->options.no_archives);
     int top = result ? -1 : fcntl(fs->root, F_DUPFD_CLOEXEC, 3);
     fs->top = top < 0 ? NULL : pf_folder_new(top, fs->archives);
+    if (fs->archives)
+        pf_keep_indexes(fs);
     fs->core.root = fs->root;
     fs->core.top = fs->top;
     fs->core.root_name = fs->root_name;
@@ -292,11 +294,14 @@ static int find_runs(struct pf_fs *fs, struct pf_entry *folder, struct pf_folder
 }
 
 /* Looks a name up in a folder of SOURCE, whose hold it gives back. */
-static int lookup_in_folder(struct pf_fs *fs, struct pf_entry *folder, const char *name, struct pf_attr *attr)
+static int lookup_in_folder(struct pf_fs *fs, struct pf_entry *folder, const char *name, struct pf_attr *attr,
+                            struct pf_job **job)
 {
     struct pf_found found = {0};
     struct pf_folder *open = pf_entry_folder(fs, folder, true);
-    int result = open ? pf_classify(fs, open, name, &found) : errno;
+    int result = open ? pf_prepare_look(fs, folder, open, name, job) : errno;
+    if (!result)
+        result = pf_classify(fs, open, name, &found);
     bool runs = result == ENOENT && open && !strcmp(name, PF_RUNS_NAME) &&
                 !(result = find_runs(fs, folder, open, attr));
     pf_folder_free(open);
@@ -312,18 +317,27 @@ static int lookup_in_folder(struct pf_fs *fs, struct pf_entry *folder, const cha
     return result;
 }
 
-static int lookup_in_source(struct pf_fs *fs, uint64_t parent, const char *name, struct pf_attr *attr)
+static int lookup_in_source(struct pf_fs *fs, uint64_t parent, const char *name, struct pf_attr *attr,
+                            struct pf_job **job)
 {
     pthread_mutex_lock(&fs->lock);
     struct pf_entry *folder = pf_entry_get(fs, parent);
     if (folder)
         folder->holds++;
     pthread_mutex_unlock(&fs->lock);
-    return folder ? lookup_in_folder(fs, folder, name, attr) : ESTALE;
+    if (!folder)
+        return ESTALE;
+    if (!pf_prepare_index(fs, folder, job))
+        return lookup_in_folder(fs, folder, name, attr, job);
+    pthread_mutex_lock(&fs->lock);
+    pf_entry_drop(fs, folder);
+    pthread_mutex_unlock(&fs->lock);
+    return PF_PARKED;
 }
 
 /* A folder of the source that the profile shows: from here on it is SOURCE again. */
-static int lookup_source_folder(struct pf_fs *fs, const struct pf_place *place, struct pf_attr *attr)
+static int lookup_source_folder(struct pf_fs *fs, const struct pf_place *place, struct pf_attr *attr,
+                                struct pf_job **job)
 {
     struct pf_error error;
     if (pf_live_wake(place->live, &error))
@@ -332,7 +346,7 @@ static int lookup_source_folder(struct pf_fs *fs, const struct pf_place *place, 
     struct pf_entry *folder = place->instance->entry;
     folder->holds++;
     pthread_mutex_unlock(&fs->lock);
-    return lookup_in_folder(fs, folder, pf_live_profile(place->live)->src, attr);
+    return lookup_in_folder(fs, folder, pf_live_profile(place->live)->src, attr, job);
 }
 
 /* The entry of a folder inside a profile. */
@@ -362,7 +376,7 @@ static int lookup_in_profile(struct pf_fs *fs, uint64_t parent, const char *name
         return result;
     result = find_in(fs, &place, name, &entry, job);
     if (!result && entry.kind == PF_SOURCE_FOLDER) {
-        result = lookup_source_folder(fs, &place, attr);
+        result = lookup_source_folder(fs, &place, attr, job);
     } else if (!result) {
         result = pf_place_attr(fs, &place, entry, sized, attr, job);
         if (result == EAGAIN && !sized)
@@ -396,7 +410,7 @@ static int look_up(struct pf_fs *fs, uint64_t parent, const char *name, bool siz
         return ENAMETOOLONG;
     if (pf_runs_is(parent))
         return pf_runs_lookup(fs, parent, name, attr, job);
-    return pf_in_source(fs, parent) ? lookup_in_source(fs, parent, name, attr)
+    return pf_in_source(fs, parent) ? lookup_in_source(fs, parent, name, attr, job)
                                     : lookup_in_profile(fs, parent, name, sized, attr, job);
 }
 

@@ -207,13 +207,16 @@ static int read_on(struct pf_handle *handle, size_t size, struct pf_data *data, 
 }
 
 /* Bytes of a member of an archive that is compressed. */
-static int read_packed(struct pf_handle *handle, uint64_t offset, size_t size, struct pf_data *data)
+static int read_packed(struct pf_handle *handle, uint64_t offset, size_t size, struct pf_data *data,
+                       struct pf_job **job)
 {
     struct pf_error error = {0};
     if (offset >= handle->end)
         return 0;
     if (size > handle->end - offset)
         size = (size_t)(handle->end - offset);
+    if (pf_prepare_read(handle->fs, &handle->packed, offset + size, job))
+        return PF_PARKED;
     if (!(data->own = malloc(size)))
         return ENOMEM;
     ssize_t got = pf_opened_read(&handle->packed, data->own, size, offset, &error);
@@ -242,7 +245,7 @@ static int read_handle(struct pf_handle *handle, uint64_t offset, size_t size, s
         return 0;
     }
     if (handle->packed.unpacked)
-        return read_packed(handle, offset, size, data);
+        return read_packed(handle, offset, size, data, job);
     struct pf_error error = {0};
     if (handle->lines)
         return read_on(handle, size, data, &error) ? pf_fs_errno(handle->fs, &error) : 0;

@@ -5,6 +5,7 @@
 #include <pthread.h>
 
 #include "formats/input/archive.h"
+#include "formats/input/unpacked.h"
 #include "formats/kit/store.h"
 #include "formats/kit/table.h"
 #include "fs/profile/failure.h"
@@ -128,7 +129,9 @@ struct pf_fs {
     struct pf_error last_error;
 
     struct pf_verdicts *verdicts;
-    struct pf_listing *listing; /* control.c */
+    struct pf_preparation *preparing; /* packed.c: those under way, */
+    uint64_t prepared;                /* and the key of the one that was over last */
+    struct pf_listing *listing;       /* control.c */
     uint64_t
         snapshot_seconds; /* how long what spans profiles is believed before their times are looked at again */
     struct pf_tables *tables; /* tables.c */
@@ -273,6 +276,24 @@ int pf_place_attr(struct pf_fs *fs, const struct pf_place *place, struct pf_node
 
 /* error.txt of a profile that can't be opened: follows from the error alone. Allocated for the caller, *size its length. */
 char *pf_error_text(const struct pf_instance *instance, size_t *size);
+
+/* ---- packed.c: what takes long about archives --------------------------------------------------- */
+
+/*
+ * Each is called before an operation does what may take long, and is 0 if it will not, or has been waited for; PF_PARKED if it is
+ * to be waited for. Before a folder is opened, whose entry the caller holds;
+ */
+int pf_prepare_index(struct pf_fs *fs, struct pf_entry *folder, struct pf_job **job);
+/* before a name in it is looked up or, name NULL, all of them are; */
+int pf_prepare_look(struct pf_fs *fs, struct pf_entry *folder, const struct pf_folder *open, const char *name,
+                    struct pf_job **job);
+/* before a profile is opened that the caller uses; */
+int pf_prepare_profile(struct pf_fs *fs, struct pf_instance *instance, struct pf_job **job);
+/* before a file that is made by unpacking is read up to an offset. */
+int pf_prepare_read(struct pf_fs *fs, const struct pf_opened *file, uint64_t end, struct pf_job **job);
+
+/* Has the cache keep indexes of archives. */
+void pf_keep_indexes(struct pf_fs *fs);
 
 /* ---- control.c: .profilefs ---------------------------------------------------------------------- */
 

@@ -28,6 +28,15 @@ if command -v zstd >"$work/zstd"; then
     kinds="$kinds a.tar.zst"
 fi
 
+mkdir "$work/inner"
+cp "$packed/a.tgz" "$work/inner/inner.tgz"
+tar czf "$packed/inner.tar.gz" -C "$work/inner" inner.tgz
+cp "$packed/a.tgz" "$packed/private.tgz"
+chmod 600 "$packed/private.tgz"
+truncate -s 1M "$work/inner/holes"
+echo end >>"$work/inner/holes"
+tar cSf "$packed/sparse.tar" -C "$work/inner" holes
+
 python3 - "$packed" <<'PYTHON'
 import io, os, sys, tarfile, zipfile
 folder = sys.argv[1]
@@ -102,6 +111,18 @@ tar cf "$packed/a.tar" -C "$archive" README.txt
 sleep 1.2
 is "$(ls "$mnt/a.tar")" README.txt "an archive that is rewritten shows what is in it now"
 unmount
+
+# What was found of an archive is kept between mounts; unpacking within any bound gives the same; descriptors are few.
+mount_source -o cache=64K
+ok "little room to unpack to changes nothing" diff -r "$mnt/plain/nightly" "$mnt/a.tgz/nightly"
+ok "nor for members that are compressed one by one" diff -r "$mnt/plain/nightly" "$mnt/a.zip/nightly"
+is "$(cat "$mnt/inner.tar.gz/inner.tgz/README.txt")" "$(cat "$archive/README.txt")" "a compressed archive in a compressed one is entered"
+is "$(stat -c %a "$mnt/private.tgz" "$mnt/private.tgz/README.txt" | tr '\n' ' ')" "500 400 " "who may not read the archive may read nothing in it"
+like "$(cat "$mnt/.profilefs/archives.csv")" '^error,unreadable,sparse.tar,' "a member that is not read is told of"
+unmount
+(ulimit -n 64 && mount_source && diff -r "$mnt/plain/nightly" "$mnt/a.tar.xz/nightly" &&
+    find "$mnt/a.zip" "$mnt/a.tgz" -type f -size +0 >"$work/found" && unmount) >"$work/few" 2>&1
+is "$(wc -c <"$work/few")" 0 "64 descriptors are enough"
 
 mount_source -o no_archives
 is "$(stat -c %F "$mnt/a.tar.gz")" "regular file" "archives are files where that is asked for"

@@ -1,0 +1,338 @@
+/* SPDX-License-Identifier: MIT */
+#include <dirent.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "formats/kit/hash.h"
+#include "fs/profile/cachefile.h"
+#include "fs/tree/vfs_private.h"
+
+/*
+ * What takes long about archives, done in passes that the operations wait for: their indexes, and unpacking as far as what is
+ * wanted. An operation whose pass is over goes on as if there had been none: should what was made have been dropped meanwhile, it
+ * is made again where it is needed.
+ */
+enum {
+    NEAR = 4 << 20,       /* so much is unpacked without a pass */
+    LOOK = PF_HEAD_MAX,   /* what probing looks at */
+    LARGE_FILE = 1 << 20, /* a compressed file of this size is opened in a pass */
+};
+
+struct pf_preparation {
+    struct pf_preparation *next;
+    struct pf_fs *fs;
+    struct pf_job *job; /* not held: unlisted before it is over */
+    uint64_t key;       /* a hash of what is prepared */
+    char *path;         /* of a folder; NULL: none */
+    char *name;         /* of what is to be looked at in it; NULL: everything, if `all` */
+    bool all;
+    struct pf_instance *instance; /* used; to be opened; NULL: none */
+    struct pf_opened file;        /* to be unpacked up to `end`, if that is not 0 */
+    uint64_t end;
+};
+
+/* ---- in a pass ---------------------------------------------------------------------------------- */
+
+/* What will be looked at is unpacked, and looked at where that is all that is wanted. */
+static int look(const struct pf_preparation *what, const struct pf_folder *folder, const char *name,
+                struct pf_pass *pass, struct pf_error *error)
+{
+    struct pf_opened file;
+    struct pf_found found = {0};
+    int failed = 0;
+    if (!pf_folder_distance(folder, name, LOOK) && !what->instance)
+        return 0;
+    if (pf_folder_file(folder, name, &file))
+        return 0; /* who asks will hear of it */
+    uint64_t size = (uint64_t)file.st.st_size, wanted = what->instance || size < LOOK ? size : LOOK;
+    if (file.unpacked && wanted)
+        failed = pf_unpacked_reach(file.unpacked, file.start + wanted - 1, pass, error);
+    pf_opened_close(&file);
+    if (!failed)
+        pf_classify(what->fs, folder, name, &found);
+    return failed;
+}
+
+/* One of many. */
+struct looking {
+    const struct pf_preparation *what;
+    const struct pf_folder *folder;
+    struct pf_pass *pass;
+    struct pf_error *error;
+    int failed;
+};
+
+static int look_at_one(void *arg, const char *name, unsigned char type)
+{
+    struct looking *looking = arg;
+    if (type == DT_REG)
+        looking->failed = look(looking->what, looking->folder, name, looking->pass, looking->error);
+    return looking->failed;
+}
+
+static int look_into(const struct pf_preparation *what, struct pf_pass *pass, struct pf_error *error)
+{
+    struct pf_folder *top = pf_folder_open(what->fs->top, "."), *folder = NULL;
+    if (top)
+        pf_folder_set_pass(top, pass);
+    if (top)
+        folder = pf_folder_open(top, *what->path ? what->path : ".");
+    int failed = folder ? 0 : pf_fail(error, errno, "%s", strerror(errno));
+    struct looking looking = {what, folder, pass, error, 0};
+    if (folder && what->name)
+        failed = look(what, folder, what->name, pass, error);
+    else if (folder && what->all && pf_folder_fd(folder) < 0) {
+        pf_folder_list(folder, look_at_one, &looking);
+        failed = looking.failed;
+    }
+    pf_folder_free(folder);
+    pf_folder_free(top);
+    return failed;
+}
+
+static int run(void *arg, struct pf_pass *pass, struct pf_error *error)
+{
+    struct pf_preparation *what = arg;
+    if (what->path && look_into(what, pass, error))
+        return -1;
+    if (what->end && pf_unpacked_reach(what->file.unpacked, what->end - 1, pass, error))
+        return -1;
+    struct pf_live *live = what->instance ? pf_instance_live(what->fs, what->instance, error) : NULL;
+    pf_live_release(live);
+    return 0;
+}
+
+static void free_preparation(struct pf_preparation *what)
+{
+    if (what->end)
+        pf_opened_close(&what->file);
+    free(what->path);
+    free(what->name);
+    free(what);
+}
+
+static void over(void *arg, struct pf_job *job, const struct pf_error *error)
+{
+    struct pf_preparation *what = arg;
+    struct pf_fs *fs = what->fs;
+    (void)job, (void)error;
+    pthread_mutex_lock(&fs->lock);
+    struct pf_preparation **link = &fs->preparing;
+    while (*link != what)
+        link = &(*link)->next;
+    *link = what->next;
+    fs->prepared = what->key;
+    pthread_mutex_unlock(&fs->lock);
+    if (what->instance)
+        pf_instance_unuse(fs, what->instance);
+    free_preparation(what);
+}
+
+/* ---- asking for one ----------------------------------------------------------------------------- */
+
+/*
+ * Parks the operation on the preparation, which is taken over. 0 if it is not to be made: the operation has waited for it already,
+ * or memory is short.
+ */
+static int start(struct pf_preparation *what, const char *verb, const char *of, struct pf_job **job)
+{
+    struct pf_fs *fs = what->fs;
+    char title[64];
+    snprintf(title, sizeof title, "%s %.48s", verb, of);
+    pthread_mutex_lock(&fs->lock);
+    bool again = *job && fs->prepared == what->key;
+    struct pf_preparation *same = fs->preparing;
+    while (same && same->key != what->key)
+        same = same->next;
+    struct pf_job *found = NULL;
+    bool started = false;
+    if (!again && same) {
+        found = pf_job_hold(same->job);
+    } else if (!again) {
+        what->next = fs->preparing;
+        fs->preparing = what;
+        if (what->instance)
+            pf_instance_use(fs, what->instance);
+        found = what->job = pf_job_start(fs->core.pool, title, run, over, what);
+        started = found != NULL;
+        if (!started)
+            fs->preparing = what->next;
+    }
+    pthread_mutex_unlock(&fs->lock);
+    if (!started && what->instance && !again && !same)
+        pf_instance_unuse(fs, what->instance);
+    if (!started)
+        free_preparation(what);
+    if (found)
+        *job = found;
+    return found ? PF_PARKED : 0;
+}
+
+static int start_looking(struct pf_fs *fs, const struct pf_preparation *wanted, struct pf_entry *folder,
+                         const char *verb, const char *of, struct pf_job **job)
+{
+    struct pf_preparation *what = malloc(sizeof *what);
+    char *path = pf_entry_path(fs, folder);
+    if (!what || !path) {
+        free(what);
+        free(path);
+        return 0;
+    }
+    *what = *wanted;
+    what->fs = fs;
+    what->path = path;
+    what->name = wanted->name ? strdup(wanted->name) : NULL;
+    what->key = pf_hash(wanted->all + 2 * (wanted->instance != NULL), path, strlen(path));
+    if (wanted->name)
+        what->key = pf_hash(what->key, wanted->name, strlen(wanted->name));
+    if (wanted->name && !what->name) {
+        free_preparation(what);
+        return 0;
+    }
+    return start(what, verb, of, job);
+}
+
+/* Whether a folder lies in an archive, or is one; and the name of one whose index would have to be made, copied; "": none. */
+static bool lies_in_archive(struct pf_fs *fs, const struct pf_entry *folder, char unknown[256])
+{
+    bool within = pf_folder_fd(fs->top) < 0;
+    *unknown = 0;
+    pthread_mutex_lock(&fs->lock);
+    for (const struct pf_entry *at = folder; at && at->parent; at = at->parent) {
+        struct pf_stamp stamp = pf_stamp_of(&at->st);
+        if (!at->packed)
+            continue;
+        within = true;
+        if (!pf_archives_know(fs->archives, &stamp))
+            snprintf(unknown, 256, "%s", at->name);
+    }
+    pthread_mutex_unlock(&fs->lock);
+    return within;
+}
+
+/* True if a file is to be unpacked far before it can be looked at, unless it has been. */
+static bool is_far(struct pf_fs *fs, const struct pf_folder *folder, const char *name, uint64_t bytes)
+{
+    struct stat st;
+    struct pf_found found = {0};
+    if (pf_folder_distance(folder, name, bytes) <= NEAR)
+        return false;
+    struct pf_stamp stamp = pf_folder_stat(folder, name, &st) ? (struct pf_stamp){0} : pf_stamp_of(&st);
+    return bytes > LOOK || !pf_verdicts_recall(fs->verdicts, &stamp, name, &found);
+}
+
+/* The first file in a folder that is far ends the listing. */
+struct search {
+    struct pf_fs *fs;
+    const struct pf_folder *folder;
+    bool far;
+};
+
+static int search_one(void *arg, const char *name, unsigned char type)
+{
+    struct search *search = arg;
+    search->far = type == DT_REG && is_far(search->fs, search->folder, name, LOOK);
+    return search->far;
+}
+
+int pf_prepare_index(struct pf_fs *fs, struct pf_entry *folder, struct pf_job **job)
+{
+    char unknown[256];
+    struct pf_preparation wanted = {.all = true};
+    lies_in_archive(fs, folder, unknown);
+    return *unknown ? start_looking(fs, &wanted, folder, "index of", unknown, job) : 0;
+}
+
+int pf_prepare_look(struct pf_fs *fs, struct pf_entry *folder, const struct pf_folder *open, const char *name,
+                    struct pf_job **job)
+{
+    struct pf_preparation wanted = {.name = (char *)(uintptr_t)name, .all = !name};
+    struct search search = {fs, open, false};
+    if (pf_folder_fd(open) >= 0)
+        return 0;
+    if (name)
+        search.far = is_far(fs, open, name, LOOK);
+    else
+        pf_folder_list(open, search_one, &search);
+    const char *of = name ? name : folder->name ? folder->name : "the archive";
+    return search.far ? start_looking(fs, &wanted, folder, "unpacking", of, job) : 0;
+}
+
+static bool is_named_compressed(const char *name)
+{
+    static const char *const ends[] = {".gz", ".zst", ".xz", ".bz2"};
+    const char *dot = strrchr(name, '.');
+    for (size_t i = 0; dot && i < sizeof ends / sizeof *ends; i++)
+        if (!strcasecmp(dot, ends[i]))
+            return true;
+    return false;
+}
+
+int pf_prepare_profile(struct pf_fs *fs, struct pf_instance *instance, struct pf_job **job)
+{
+    char unknown[256];
+    struct pf_entry *entry = instance->entry, *folder = entry->parent;
+    struct pf_preparation wanted = {.name = entry->name, .instance = instance};
+    if (!folder || instance->driver->directories)
+        return 0;
+    bool far = is_named_compressed(entry->name) && instance->st.st_size >= LARGE_FILE;
+    if (lies_in_archive(fs, folder, unknown) && !*unknown && !far) {
+        struct pf_folder *open = pf_entry_folder(fs, folder, true);
+        far = open && is_far(fs, open, entry->name, UINT64_MAX);
+        pf_folder_free(open);
+    }
+    return far || *unknown ? start_looking(fs, &wanted, folder, "opening", entry->name, job) : 0;
+}
+
+int pf_prepare_read(struct pf_fs *fs, const struct pf_opened *file, uint64_t end, struct pf_job **job)
+{
+    if (pf_unpacked_distance(file->unpacked, file->start + end - 1) <= NEAR)
+        return 0;
+    struct pf_preparation *what = calloc(1, sizeof *what);
+    if (!what)
+        return 0;
+    if (pf_opened_copy(file, &what->file)) {
+        free(what);
+        return 0;
+    }
+    uint64_t where[] = {(uint64_t)(uintptr_t)file->unpacked, file->start + end};
+    what->fs = fs;
+    what->end = file->start + end;
+    what->key = pf_hash(4, where, sizeof where);
+    return start(what, "unpacking", "a file", job);
+}
+
+/* ---- kept indexes ------------------------------------------------------------------------------- */
+
+/* A new version takes the place of the old one's. */
+static void file_name(const struct pf_stamp *stamp, char name[32])
+{
+    const uint64_t what[] = {0x61726368697665 /* "archive" */, stamp->device, stamp->inode};
+    snprintf(name, 32, "%016llx.pfc", (unsigned long long)pf_hash(0, what, sizeof what));
+}
+
+static void *get_index(void *arg, const struct pf_stamp *stamp, size_t *size)
+{
+    const struct pf_fs *fs = arg;
+    char name[32];
+    file_name(stamp, name);
+    return pf_cachefile_read(fs->options.cache_folder, name, size);
+}
+
+static void put_index(void *arg, const struct pf_stamp *stamp, const void *bytes, size_t size)
+{
+    const struct pf_fs *fs = arg;
+    struct pf_buf payload = {.data = (char *)(uintptr_t)bytes, .size = size, .room = size};
+    char name[32];
+    file_name(stamp, name);
+    pf_cachefile_write(fs->options.cache_folder, name, &payload);
+}
+
+void pf_keep_indexes(struct pf_fs *fs)
+{
+    if (fs->options.cache_folder)
+        pf_archives_keep(fs->archives, &(struct pf_archive_keeper){fs, get_index, put_index});
+}
