@@ -306,8 +306,11 @@ static inline void add_row(struct pf_buf *text, const struct opened *opened, con
 
 static inline struct pf_cursor cursor_of(struct opened *opened, const char *table, int64_t partition)
 {
+    const struct pf_table *found = table_of(opened, table);
+    if (!found) /* a test names a table that there is not */
+        abort();
     return (struct pf_cursor){.profile = &opened->profile,
-                              .table = table_of(opened, table),
+                              .table = found,
                               .only = {.partition = partition, .context = -1, .metric = -1}};
 }
 
