@@ -33,7 +33,8 @@ static int row(const struct pf_cursor *cursor, void *own, uint64_t number, struc
     int64_t metric = experiment->statistics_only ? cursor->only.metric / PF_STATISTICS : cursor->only.metric;
     struct pf_cell *values = own;
     struct pf_cursor at = {.profile = cursor->profile, .table = cells_of(cursor), .only = cursor->only};
-    if (series->metric != metric || series->dropped)
+    bool wanted = cursor->only.context < 0 || series->context == cursor->only.context;
+    if (!wanted || series->metric != metric || series->dropped)
         return 0;
     at.only.context = series->context;
     for (size_t i = 1; i + 1 < cursor->table->n_columns; i++)
