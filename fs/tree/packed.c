@@ -220,8 +220,10 @@ static bool is_far(struct pf_fs *fs, const struct pf_folder *folder, const char 
     struct pf_found found = {0};
     if (pf_folder_distance(folder, name, bytes) <= NEAR)
         return false;
-    struct pf_stamp stamp = pf_folder_stat(folder, name, &st) ? (struct pf_stamp){0} : pf_stamp_of(&st);
-    return bytes > LOOK || !pf_verdicts_recall(fs->verdicts, &stamp, name, &found);
+    if (bytes > LOOK || pf_folder_stat(folder, name, &st))
+        return true;
+    struct pf_stamp stamp = pf_stamp_of(&st);
+    return !pf_verdicts_recall(fs->verdicts, &stamp, name, &found);
 }
 
 /* The first file in a folder that is far ends the listing. */
