@@ -60,9 +60,9 @@ ssize_t pf_probe_read(const struct pf_probe *probe, void *buffer, size_t size, u
 /* True if a directory probe has this entry (a path without `..`). */
 bool pf_probe_has(struct pf_probe *probe, const char *name);
 /* The first bytes of such a file, at most `size`: how many there are; 0 if it cannot be read. */
-size_t pf_probe_head_of(const struct pf_probe *probe, const char *name, void *bytes, size_t size);
+size_t pf_probe_head_of(struct pf_probe *probe, const char *name, void *bytes, size_t size);
 /* Calls `each` for the entries of the directory at a path in it (".": itself) until it returns nonzero. 0 or an errno value. */
-int pf_probe_list(const struct pf_probe *probe, const char *path, pf_folder_visit *each, void *arg);
+int pf_probe_list(struct pf_probe *probe, const char *path, pf_folder_visit *each, void *arg);
 
 /*
  * Confidence, in bits of evidence as libarchive counts them: 0 not mine; 8 one distinctive key or word; 32 a

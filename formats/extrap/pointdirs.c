@@ -272,7 +272,7 @@ enum { ENTRIES_MAX = 4096, FOLDERS_MAX = 64 };
 
 /* What a folder is looked through for. */
 struct look {
-    const struct pf_probe *probe;
+    struct pf_probe *probe;
     const char *suffix;
     unsigned entries, folders, found, least;
 };
@@ -297,7 +297,7 @@ static int look_for_point(void *arg, const char *name, unsigned char type)
     return look->found >= look->least || look->folders == FOLDERS_MAX || ++look->entries == ENTRIES_MAX;
 }
 
-bool pf_pointdirs_probe(const struct pf_probe *probe, const char *suffix, unsigned least)
+bool pf_pointdirs_probe(struct pf_probe *probe, const char *suffix, unsigned least)
 {
     struct look look = {.probe = probe, .suffix = suffix, .least = least};
     return !pf_probe_list(probe, ".", look_for_point, &look) && look.found >= least;

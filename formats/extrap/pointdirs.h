@@ -75,6 +75,6 @@ int pf_pointdirs_list(struct pf_pointdirs *dirs, struct pf_source *source, const
  * True if the directory has at least `least` folders that are named like points and hold a file whose name ends
  * so (".cubex"). For probing: looks at no more than a few thousand entries.
  */
-bool pf_pointdirs_probe(const struct pf_probe *probe, const char *suffix, unsigned least);
+bool pf_pointdirs_probe(struct pf_probe *probe, const char *suffix, unsigned least);
 
 #endif

@@ -13,7 +13,7 @@ const struct pf_note_kind hpc_note_kinds[HPC_NOTE_KINDS] = {HPC_NOTES(KIND)};
 
 /* ---- probing ------------------------------------------------------------------------------------------ */
 
-static void probe_meta(const struct pf_probe *probe, struct pf_verdict *verdict)
+static void probe_meta(struct pf_probe *probe, struct pf_verdict *verdict)
 {
     unsigned char bytes[16];
     if (pf_probe_head_of(probe, "meta.db", bytes, sizeof bytes) < sizeof bytes ||

@@ -90,31 +90,38 @@ bool pf_probe_has(struct pf_probe *probe, const char *name)
     struct stat st;
     if (!probe->directory)
         return false;
-    return probe->folder ? !pf_folder_stat(probe->folder, name, &st)
-                         : !fstatat(probe->fd, name, &st, AT_SYMLINK_NOFOLLOW);
+    int result = probe->folder ? pf_folder_stat(probe->folder, name, &st)
+                 : fstatat(probe->fd, name, &st, AT_SYMLINK_NOFOLLOW) ? errno
+                                                                      : 0;
+    pf_probe_failed(probe, result);
+    return !result;
 }
 
-size_t pf_probe_head_of(const struct pf_probe *probe, const char *name, void *bytes, size_t size)
+size_t pf_probe_head_of(struct pf_probe *probe, const char *name, void *bytes, size_t size)
 {
     struct pf_opened opened;
     struct pf_folder *folder = open_folder(probe, ".");
-    bool open = folder && !pf_folder_file(folder, name, &opened);
+    int result = folder ? pf_folder_file(folder, name, &opened) : errno;
     ssize_t got = 0;
-    if (open) {
+    pf_probe_failed(probe, result);
+    if (!result) {
         if (opened.within && size > (uint64_t)opened.st.st_size)
             size = (size_t)opened.st.st_size;
-        got = pf_opened_read(&opened, bytes, size, 0, &(struct pf_error){0});
+        struct pf_error error = {0};
+        got = pf_opened_read(&opened, bytes, size, 0, &error);
+        pf_probe_failed(probe, got < 0 ? error.code : 0);
         pf_opened_close(&opened);
     }
     pf_folder_free(folder);
     return got > 0 ? (size_t)got : 0;
 }
 
-int pf_probe_list(const struct pf_probe *probe, const char *path, pf_folder_visit *each, void *arg)
+int pf_probe_list(struct pf_probe *probe, const char *path, pf_folder_visit *each, void *arg)
 {
     struct pf_folder *folder = open_folder(probe, path);
     int result = folder ? pf_folder_list(folder, each, arg) : errno;
     pf_folder_free(folder);
+    pf_probe_failed(probe, result);
     return result;
 }
 

@@ -44,7 +44,7 @@ static void probe(struct pf_probe *probe, struct pf_verdict *verdict)
 {
     struct look look = {{0}, 0};
     char magic[6];
-    pf_probe_failed(probe, pf_probe_list(probe, ".", look_at, &look));
+    pf_probe_list(probe, ".", look_at, &look);
     if (*look.name && pf_probe_head_of(probe, look.name, magic, sizeof magic) == sizeof magic &&
         magic[0] == OTF2_CHUNK && (magic[1] == 'B' || magic[1] == '#') && !memcmp(magic + 2, "OTF2", 4))
         verdict->confidence = 32;
