@@ -27,7 +27,7 @@ int pf_json_member(const struct pf_json_walk *walk, void *into, const struct pf_
     if (!member->name)
         return pf_json_skip(walk->json, &value, walk->error) < 0 ? -1 : 0;
     at.into = into;
-    at.place = (char *)into + member->place;
+    at.place = into ? (char *)into + member->place : NULL;
     at.token = name;
     if (member->event != PF_JSON_NAME) {
         if (pf_json_next(walk->json, &value, walk->error) < 0)
