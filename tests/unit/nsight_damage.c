@@ -264,12 +264,14 @@ static void test_hostile_schemas(void)
     ok(!export->failed && !*rows(export, "events"), "tables whose rows have no number are not read");
     close_export(export);
 
-    export =
-        export_of(TABLES NAMES "DROP TABLE CUPTI_ACTIVITY_KIND_KERNEL;"
-                               "CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL (start INTEGER, end INTEGER,"
-                               " shortName TEXT AS (printf('%.*c',900000000,'x')), demangledName TEXT AS "
-                               "(hex(zeroblob(start))) STORED);"
-                               "INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL (start, end) VALUES (1,2),(3,4);");
+    /* The costly column comes last: SQLite would compute it for each row that is put in. */
+    export = export_of(TABLES NAMES
+                       "DROP TABLE CUPTI_ACTIVITY_KIND_KERNEL;"
+                       "CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL (start INTEGER, end INTEGER,"
+                       " demangledName TEXT AS (hex(zeroblob(start))) STORED);"
+                       "INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL (start, end) VALUES (1,2),(3,4);"
+                       "ALTER TABLE CUPTI_ACTIVITY_KIND_KERNEL"
+                       " ADD COLUMN shortName TEXT AS (printf('%.*c',900000000,'x'));");
     ok(!export->failed && count_lines(rows(export, "events")) == 2,
        "rows with computed columns are read without these");
     is(codes(export), "computed-column computed-column", "which is told");
