@@ -99,7 +99,7 @@ bool pf_probe_has(struct pf_probe *probe, const char *name)
 
 size_t pf_probe_head_of(struct pf_probe *probe, const char *name, void *bytes, size_t size)
 {
-    struct pf_opened opened;
+    struct pf_opened opened = {.fd = -1};
     struct pf_folder *folder = open_folder(probe, ".");
     int result = folder ? pf_folder_file(folder, name, &opened) : errno;
     ssize_t got = 0;

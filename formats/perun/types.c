@@ -163,7 +163,7 @@ int perun_read_types(struct perun_reading *reading, struct pf_error *error)
     struct pf_json_token key, token;
     struct column *columns = malloc(PERUN_VALUES_MAX * sizeof *columns);
     int event, failed = columns ? 0 : pf_fail_memory(error);
-    while (!failed && (event = pf_json_next(reading->json, &key, error)) != PF_JSON_OBJECT_END) {
+    while (columns && !failed && (event = pf_json_next(reading->json, &key, error)) != PF_JSON_OBJECT_END) {
         uint64_t hash = event < 0 ? 0 : pf_siphash(0, key.text, key.size);
         if (event < 0 || pf_json_next(reading->json, &token, error) < 0 || perun_step(reading, error))
             failed = -1;

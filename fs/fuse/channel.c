@@ -31,6 +31,7 @@ static ssize_t send_greeting(int fd, struct iovec *iov)
 static ssize_t send_reply(int fd, struct iovec *iov, int count, void *userdata)
 {
     struct pf_mount *mount = userdata;
+    mount->sent++; /* see receive */
     /* The first reply of a session is the one to FUSE_INIT. */
     bool greeting = !atomic_exchange_explicit(&mount->greeted, true, memory_order_relaxed);
     if (greeting && count == 2 && iov[1].iov_len > offsetof(struct fuse_init_out, flags) + sizeof(uint32_t))
@@ -38,10 +39,16 @@ static ssize_t send_reply(int fd, struct iovec *iov, int count, void *userdata)
     return send_pieces(fd, iov, count);
 }
 
+/*
+ * A request may follow from a reply that another thread has sent: what that thread had written by then must be seen by this one. The
+ * kernel's own locks see to it; the counter says so to those who check the order of threads, who can't see these.
+ */
 static ssize_t receive(int fd, void *buffer, size_t size, void *userdata)
 {
-    (void)userdata;
-    return read(fd, buffer, size);
+    struct pf_mount *mount = userdata;
+    ssize_t got = read(fd, buffer, size);
+    (void)atomic_load(&mount->sent);
+    return got;
 }
 
 int pf_fuse_channel(struct fuse_session *session)
