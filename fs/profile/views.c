@@ -205,12 +205,13 @@ static uint64_t item_count(struct pf_live *live, struct pf_node folder)
     }
 }
 
+/* Only folders of contexts look at the tree: a pass may be making it while others are listed. */
 static uint32_t item_at(const struct pf_profile *profile, struct pf_node folder, uint64_t i)
 {
+    if (folder.kind != PF_CONTEXTS && folder.kind != PF_CONTEXT_DIR)
+        return (uint32_t)i;
     const struct pf_tree *tree = profile->contexts;
-    return folder.kind == PF_CONTEXTS      ? tree->root[i]
-           : folder.kind == PF_CONTEXT_DIR ? tree->child[tree->first[folder.item] + i]
-                                           : (uint32_t)i;
+    return folder.kind == PF_CONTEXTS ? tree->root[i] : tree->child[tree->first[folder.item] + i];
 }
 
 static bool folder_item(struct pf_live *live, struct pf_node folder, uint64_t i, char *name,
