@@ -215,7 +215,8 @@ int pf_fs_errno(struct pf_fs *fs, const struct pf_error *error)
     pthread_mutex_lock(&fs->lock);
     fs->last_error = *error;
     pthread_mutex_unlock(&fs->lock);
-    return error->code > 0 ? error->code : EIO;
+    /* Rows that were made anew as often as may be, and differ each time, are those of a file that is being written. */
+    return error->code == EAGAIN ? ESTALE : error->code > 0 ? error->code : EIO;
 }
 
 void pf_place_leave(struct pf_fs *fs, struct pf_place *place)
