@@ -60,6 +60,22 @@ void pf_verdicts_free(struct pf_verdicts *verdicts)
     free(verdicts);
 }
 
+static uint32_t driver_count(void)
+{
+    uint32_t count = 0;
+    while (pf_drivers[count])
+        count++;
+    return count;
+}
+
+static uint32_t number_of(const struct pf_driver *driver)
+{
+    for (uint32_t i = 0; driver && pf_drivers[i]; i++)
+        if (pf_drivers[i] == driver)
+            return i + 1;
+    return 0;
+}
+
 static struct seen *place_of(struct pf_verdicts *verdicts, const struct pf_stamp *stamp, uint64_t name)
 {
     return &verdicts->seen[((stamp->inode * 0x9e3779b97f4a7c15u ^ stamp->device ^ name) >> 32) % SEEN];
@@ -112,7 +128,7 @@ static bool unpack(const struct pf_verdicts *verdicts, struct pf_unpack in, stru
     seen->driver = (uint32_t)(driver >> 1);
     seen->packed = driver & 1;
     seen->verdict.confidence = (unsigned)pf_unpack_u64(&in);
-    return !in.failed && of == verdicts->edition &&
+    return !in.failed && of == verdicts->edition && seen->driver <= driver_count() &&
            unpack_text(&in, seen->verdict.version, sizeof seen->verdict.version) &&
            unpack_text(&in, seen->verdict.message, sizeof seen->verdict.message);
 }
@@ -182,14 +198,6 @@ bool pf_verdicts_recall(struct pf_verdicts *verdicts, const struct pf_stamp *sta
         found->packed = seen.packed;
     }
     return known;
-}
-
-static uint32_t number_of(const struct pf_driver *driver)
-{
-    for (uint32_t i = 0; driver && pf_drivers[i]; i++)
-        if (pf_drivers[i] == driver)
-            return i + 1;
-    return 0;
 }
 
 void pf_verdicts_note(struct pf_verdicts *verdicts, const struct pf_stamp *stamp, const char *name,
