@@ -17,7 +17,7 @@ LDLIBS  += $(shell pkg-config --libs $(PKGS)) -liberty -lm -lpthread
 STD      = -std=c17
 
 # The front ends (with main, with FUSE) stand apart from the library that everything else is.
-FRONT    = fs/main.c fs/fuse/channel.c fs/fuse/mount.c fs/fuse/ops.c
+FRONT    = fs/main.c fs/fuse/mount.c fs/fuse/ops.c
 CORE     = $(filter-out $(FRONT),$(wildcard fs/*.c fs/*/*.c formats/*.c formats/*/*.c))
 CORE_O   = $(CORE:%.c=$(BUILD)/%.o)
 FRONT_O  = $(FRONT:%.c=$(BUILD)/%.o)
@@ -62,7 +62,7 @@ SANITIZE = -O1 -g -fno-omit-frame-pointer -fno-sanitize-recover=all
 WITH_ASAN = BUILD=$(BUILD)/asan CC=clang LTO= CFLAGS="$(SANITIZE) -fsanitize=address,undefined,fuzzer-no-link"
 asan:
 	+$(MAKE) $(WITH_ASAN) all unit
-fuzz:
+fuzz: | $(filter asan,$(MAKECMDGOALS)) # not beside it: both make the same files
 	+$(MAKE) $(WITH_ASAN) fuzzers
 tsan:
 	+$(MAKE) BUILD=$(BUILD)/tsan LTO= CFLAGS="$(SANITIZE) -Wno-maybe-uninitialized -fsanitize=thread" all unit

@@ -3,8 +3,8 @@
 #include <ctype.h>
 #include <string.h>
 
+#include "formats/kit/build.h"
 #include "formats/kit/parse.h"
-#include "formats/kit/samples.h"
 
 extern const struct pf_driver pf_collapsed_driver;
 
@@ -21,21 +21,16 @@ struct stack {
     pf_int128 whole; /* what the count may point to */
 };
 
-static bool is_blank(char c)
-{
-    return c == ' ' || c == '\t';
-}
-
 /* Takes a count and the one blank before it off the end. False if there is none; *stack is as it was then. */
 static bool take_count(struct stack *stack)
 {
     const char *text = stack->text;
     size_t end = stack->size, at, points = 0;
-    while (end && is_blank(text[end - 1]))
+    while (end && pf_is_blank(text[end - 1]))
         end--;
     for (at = end; at && (isdigit((unsigned char)text[at - 1]) || text[at - 1] == '.'); at--)
         points += text[at - 1] == '.';
-    if (at == end || !at || points > 1 || text[at] == '.' || !is_blank(text[at - 1]))
+    if (at == end || !at || points > 1 || text[at] == '.' || !pf_is_blank(text[at - 1]))
         return false;
     stack->size = at - 1;
     stack->count = pf_parse_amount(text + at, end - at, &stack->whole);
@@ -72,17 +67,13 @@ struct look {
 static struct look look_at(const char *at, size_t size, bool all)
 {
     struct look look = {0};
-    for (const char *end = at + size, *newline; at < end; at = newline + 1) {
-        newline = memchr(at, '\n', (size_t)(end - at));
-        if (!newline && !all)
-            break; /* cut by the head's end */
-        newline = newline ? newline : end;
-        struct stack stack = {.text = at, .size = (size_t)(newline - at)};
-        stack.size -= stack.size && newline[-1] == '\r';
-        if (is_nothing(at, stack.size) || !++look.lines || !take_count(&stack))
+    struct pf_slice text = pf_slice(at, size), line;
+    while (pf_take_line(&text, all, &line)) { /* one that is cut by the head's end tells nothing */
+        struct stack stack = {.text = line.at, .size = pf_size(line)};
+        if (is_nothing(line.at, stack.size) || !++look.lines || !take_count(&stack))
             continue;
         look.counted++;
-        look.stacks += is_stack(at, stack.size);
+        look.stacks += is_stack(line.at, stack.size);
         look.real |= stack.count.type == PF_DOUBLE;
         look.twice += take_count(&stack);
     }
@@ -92,7 +83,7 @@ static struct look look_at(const char *at, size_t size, bool all)
 static void probe(struct pf_probe *probe, struct pf_verdict *verdict)
 {
     size_t have;
-    const char *head = (const char *)pf_samples_head(probe, PF_HEAD_MAX, &have);
+    const char *head = (const char *)pf_build_head(probe, PF_HEAD_MAX, &have);
     struct look look = look_at(head, have, have == probe->size || have < PF_PLAIN_HEAD_MAX);
     bool stacks = look.stacks && 10 * look.stacks >= 3 * look.counted;
     const char *name = probe->name;
@@ -105,19 +96,18 @@ static void probe(struct pf_probe *probe, struct pf_verdict *verdict)
 }
 
 /* Two numbers may be a count and a frame that ends in one: only where all lines have two is it a difference. */
-static int open_file(struct pf_profile *profile, struct pf_error *error)
+static void open_file(void *state)
 {
     char head[PF_HEAD_MAX];
-    const struct pf_samples *samples = profile->state;
-    ssize_t got = pf_input_read(samples->input, head, sizeof head, 0, error);
-    struct look look = look_at(head, got > 0 ? (size_t)got : 0, (size_t)got < sizeof head);
-    profile->metrics = metrics[look.real];
-    profile->n_metrics = look.counted && look.twice == look.counted ? COUNTS : 1;
-    return got < 0 ? -1 : 0;
+    struct pf_build *build = state;
+    size_t got = pf_build_peek(build, head, sizeof head, 0);
+    struct look look = look_at(head, got, got < sizeof head);
+    build->profile->metrics = metrics[look.real];
+    build->profile->n_metrics = look.counted && look.twice == look.counted ? COUNTS : 1;
 }
 
-/* The context that a stack ends in; PF_NO_CONTEXT with *error filled. */
-static uint32_t context_of(struct pf_profile *profile, const char *at, size_t size, struct pf_error *error)
+/* The context that a stack ends in. */
+static uint32_t context_of(struct pf_build *build, const char *at, size_t size)
 {
     uint32_t context = PF_NO_CONTEXT;
     while (size && at[size - 1] == ';')
@@ -125,38 +115,40 @@ static uint32_t context_of(struct pf_profile *profile, const char *at, size_t si
     for (const char *end = at + size, *next; at <= end; at = next + 1) {
         next = memchr(at, ';', (size_t)(end - at));
         next = next ? next : end;
-        context = pf_samples_call(profile, context, at, (size_t)(next - at), error);
-        if (context == PF_NO_CONTEXT)
-            break;
+        context = pf_build_call(build, context, at, (size_t)(next - at));
     }
     return context;
 }
 
-static int read_line(struct pf_profile *profile, const struct pf_line *line, struct pf_error *error)
+static void read_line(void *state, const struct pf_line *line)
 {
+    struct pf_build *build = state;
     struct stack after = {.text = line->text, .size = line->size}, before;
+    bool twice = build->profile->n_metrics == COUNTS;
     if (line->continued || is_nothing(after.text, after.size))
-        return 0;
+        return;
     bool good = !line->more && take_count(&after);
     before = after;
-    if (!good || (profile->n_metrics == COUNTS && !take_count(&before)))
-        return pf_warn(profile, (int64_t)line->number, (int64_t)line->offset, "error", "bad-line", error,
-                       "not a stack and a count: the line is left out");
-    if (!before.size && pf_warn(profile, (int64_t)line->number, (int64_t)line->offset, "warning", "no-stack",
-                                error, "a count without a stack: kept in a context without a name"))
-        return -1;
-    uint32_t context = context_of(profile, before.text, before.size, error);
-    if (context == PF_NO_CONTEXT || pf_samples_add(profile, 0, context, AFTER, after.count, error))
-        return -1;
-    return profile->n_metrics < COUNTS ? 0 : pf_samples_add(profile, 0, context, BEFORE, before.count, error);
+    if (!good || (twice && !take_count(&before))) {
+        pf_build_warn(build, line->number, line->offset, "error", "bad-line",
+                      "not a stack and a count: the line is left out");
+        return;
+    }
+    if (!before.size)
+        pf_build_warn(build, line->number, line->offset, "warning", "no-stack",
+                      "a count without a stack: kept in a context without a name");
+    uint32_t context = context_of(build, before.text, before.size);
+    pf_build_add(build, 0, context, AFTER, after.count);
+    if (twice)
+        pf_build_add(build, 0, context, BEFORE, before.count);
 }
 
-static int read_file(struct pf_profile *profile, struct pf_pass *pass, struct pf_error *error)
+static void read_file(void *state)
 {
-    return pf_samples_lines(profile, pass, read_line, error);
+    pf_build_lines(state, read_line);
 }
 
-static const struct pf_samples_format format = {
+static const struct pf_build_format format = {
     .metrics = metrics[0], .n_metrics = 1, .open = open_file, .read = read_file};
 
 const struct pf_driver pf_collapsed_driver = {.name = "collapsed",
@@ -164,6 +156,4 @@ const struct pf_driver pf_collapsed_driver = {.name = "collapsed",
                                               .version = 1,
                                               .kit = &format,
                                               .probe = probe,
-                                              .open = pf_samples_open,
-                                              .load = pf_samples_load,
-                                              .close = pf_samples_close};
+                                              PF_BUILD_OPERATIONS};

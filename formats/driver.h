@@ -84,8 +84,9 @@ struct pf_verdict {
 enum pf_stage {
     PF_OPENED,      /* after open(): header, metadata; costs a few reads (at most about 1 MB) */
     PF_PARTITIONED, /* the partitions' names are known (a light pass) */
-    PF_MODELLED,    /* contexts, metrics, fields of partitions, warnings (a pass over the data) */
-    PF_DERIVED,     /* further tables that need a pass of their own */
+    PF_MODELLED,    /* contexts, metrics, fields of partitions (a pass over the data) */
+    PF_CHECKED, /* warnings: all that is wrong with the file (a further pass where the model needs none over all data) */
+    PF_DERIVED, /* further tables that need a pass of their own */
     PF_STAGES
 };
 
@@ -201,6 +202,12 @@ enum pf_table_flags {
     PF_SEEKS_METRIC = 64, /* restricting to a metric skips the others' data */
 };
 
+/* What a metric has in a context. */
+struct pf_value_row {
+    uint32_t metric, context;
+    const struct pf_cell *values; /* one a partition, absent where there is none */
+};
+
 struct pf_table {
     const char *name; /* without ".csv" */
     const struct pf_column *columns;
@@ -209,27 +216,23 @@ struct pf_table {
     enum pf_stage partition_stage; /* and this too before one restricted to a partition, */
     enum pf_stage context_stage;   /* to a context: for what only these need (an index, a transposed copy) */
     unsigned flags;                /* enum pf_table_flags */
+    /*
+     * Optional, of the table that aggregates are made from, and instead of ops->next: the values that come next in one metric
+     * and context, those of all partitions. They stay until the next call. 1; 0: there are no more; -1: *error filled.
+     */
+    int (*next_values)(struct pf_cursor *cursor, struct pf_value_row *row, struct pf_error *error);
     const struct pf_cursor_ops *ops; /* NULL: `*rows` holds the table, cells by column */
     struct pf_rows **rows;
     int user; /* the driver's own: which of its tables this is */
-};
-
-/* Columns [from, to) of a table; none if to <= from. */
-struct pf_span {
-    unsigned from, to;
 };
 
 struct pf_cursor {
     struct pf_profile *profile;
     const struct pf_table *table;
     struct pf_restriction only;
+    bool
+        partner; /* of what next_values gives, that of the partner of the metric it is restricted to is wanted, too */
     void *state; /* the driver's */
-    /*
-     * Optional, set by each call of next that gives a row: columns whose cells, those that the core fills among them, are
-     * what they were in the row that the last call gave. Their text is then copied instead of made. None in the first row
-     * after open or restore. A cursor that never sets it says nothing.
-     */
-    struct pf_span same;
 };
 
 /* Options that change what is served. */
@@ -274,7 +277,7 @@ struct pf_profile {
     void (*metric_cells)(const struct pf_profile *profile, size_t metric, struct pf_cell *cells);
 
     struct pf_rows
-        *warnings; /* line, offset, severity, code, text; made by the core; complete from PF_MODELLED on */
+        *warnings; /* line, offset, severity, code, text; made by the core; complete from PF_CHECKED on */
 
     const struct pf_table *tables; /* the format's own, among them "values"; known after open() */
     size_t n_tables;

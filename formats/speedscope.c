@@ -2,14 +2,10 @@
 /* The JSON of speedscope, evented and sampled: see docs/formats/speedscope.md. */
 #include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 #include "formats/json/probe.h"
 #include "formats/json/walk.h"
-#include "formats/kit/array.h"
 #include "formats/kit/fixed.h"
-#include "formats/kit/samples.h"
-#include "formats/kit/spans.h"
 
 extern const struct pf_driver pf_speedscope_driver;
 
@@ -36,41 +32,31 @@ struct open_frame {
     pf_int128 begin;
 };
 
-struct scope {
-    struct pf_samples samples; /* first: the kit looks here */
-    struct pf_spans *spans;
-    struct pf_json *json, *weights; /* the second one reads weights beside samples */
-    struct pf_pass *pass;
-    bool shared;                   /* its value was met */
-    struct pf_json_place profiles; /* which stand before it, to be read behind it */
-    uint32_t *frames;              /* of the kit, by their numbers in the file */
-    size_t n_frames, frames_room;
-    uint32_t *open_counts; /* how often each is open */
-    size_t counts_room;
-    struct open_frame *stack;
-    size_t depth, room;
-    uint32_t n_profiles;
-};
-
 /* A member of `profiles`. Amounts are read once the unit is known. */
 struct one {
     uint32_t number; /* the partition, too */
-    uint32_t name;
+    uint32_t name, metric;
     const struct unit *unit;
     bool sampled, evented, ends;
     struct pf_json_place samples, weights, events, start_value, end_value;
-    int metric;
     pf_int128 start, end;
 };
 
-static struct scope *scope_of(const struct pf_profile *profile)
-{
-    return profile->state;
-}
+struct scope {
+    struct pf_build build;          /* first */
+    struct pf_json *json, *weights; /* of values; the second one reads weights beside samples */
+    bool shared;                    /* its value was met */
+    struct pf_json_place profiles;  /* which stand before it, to be read behind it */
+    PF_LIST(uint32_t) frames;       /* of the kit, by their numbers in the file */
+    PF_LIST(uint32_t) open_counts;  /* how often each is open */
+    PF_LIST(struct open_frame) stack;
+    uint32_t n_profiles;
+    struct one one; /* the profile that is being read */
+};
 
 static bool is_frame(const struct scope *scope, int64_t frame)
 {
-    return frame >= 0 && (uint64_t)frame < scope->n_frames;
+    return frame >= 0 && (uint64_t)frame < scope->frames.n;
 }
 
 /* ---- probing ------------------------------------------------------------------------------------ */
@@ -105,7 +91,7 @@ static void probe(struct pf_probe *probe, struct pf_verdict *verdict)
 {
     struct signs signs = {false};
     uint64_t scan = pf_probe_is_called(probe, ".speedscope.json") ? PF_PROBE_SCAN : 0;
-    if (pf_probe_object(probe, scan, &signs, look_members))
+    if (pf_probe_object(probe, PF_JSON_PACKED, scan, &signs, look_members))
         verdict->confidence = 16;
 }
 
@@ -120,17 +106,13 @@ static const struct pf_json_member frame_members[] = {
 
 static int read_frame(const struct pf_json_walk *walk)
 {
-    struct scope *scope = scope_of(walk->profile);
-    struct pf_frame frame = {.file = PF_NO_STRING, .module = PF_NO_STRING};
-    frame.name = pf_samples_string(walk->profile, "", 0, walk->error);
-    if (frame.name == PF_NO_STRING ||
-        (walk->token->event == PF_JSON_OBJECT && pf_json_object(walk, &frame, frame_members)) ||
-        pf_array_room(&scope->frames, &scope->frames_room, scope->n_frames, sizeof *scope->frames,
-                      walk->error))
+    struct scope *scope = walk->profile->state;
+    struct pf_frame frame = {
+        .name = pf_build_name(&scope->build, "", 0), .file = PF_NO_STRING, .module = PF_NO_STRING};
+    if (walk->token->event == PF_JSON_OBJECT && pf_json_object(walk, &frame, frame_members))
         return -1;
-    uint32_t number = pf_samples_frame(walk->profile, &frame, walk->error);
-    scope->frames[scope->n_frames++] = number;
-    return number == PF_NO_STRING ? -1 : 0;
+    *PF_PUSH(&scope->build, scope->frames) = pf_build_frame(&scope->build, &frame);
+    return 0;
 }
 
 static int read_frames(const struct pf_json_walk *walk)
@@ -139,19 +121,15 @@ static int read_frames(const struct pf_json_walk *walk)
 }
 
 /* The context of a frame below another; one that the file does not tell of is called by its number. */
-static uint32_t enter(struct pf_profile *profile, uint32_t parent, int64_t frame,
-                      const struct pf_json_token *at, struct pf_error *error)
+static uint32_t enter(struct scope *scope, uint32_t parent, int64_t frame, const struct pf_json_token *at)
 {
-    const struct scope *scope = scope_of(profile);
+    struct pf_build *build = &scope->build;
     if (is_frame(scope, frame))
-        return pf_samples_enter(profile, parent, scope->frames[frame], error);
+        return pf_build_enter(build, parent, scope->frames.at[frame]);
     char name[40];
     int size = snprintf(name, sizeof name, "[frame %llu]", (unsigned long long)(frame < 0 ? -1 : frame));
-    uint32_t number = pf_samples_named_frame(profile, name, (size_t)size, error);
-    if (number == PF_NO_STRING ||
-        pf_json_warn(profile, at, "no-frame", "there is no frame of this number", error))
-        return PF_NO_CONTEXT;
-    return pf_samples_enter(profile, parent, number, error);
+    pf_json_warn(build, at, "no-frame", "there is no frame of this number");
+    return pf_build_enter(build, parent, pf_build_named_frame(build, name, (size_t)size));
 }
 
 /* ---- amounts ------------------------------------------------------------------------------------ */
@@ -168,106 +146,91 @@ static bool amount_of(const struct pf_json_token *token, const struct unit *unit
     return is;
 }
 
-static struct pf_time time_of(pf_int128 amount)
+static struct pf_cell cell_of(pf_int128 amount)
 {
     pf_int128 whole = amount / ONE;
-    if (whole * ONE == amount && whole == (int64_t)whole)
-        return pf_time((int64_t)whole);
-    return (struct pf_time){.d = pf_fixed_double(amount, PLACES), .real = true};
+    bool exact = whole * ONE == amount && whole == (int64_t)whole;
+    return exact ? pf_int((int64_t)whole) : pf_double(pf_fixed_double(amount, PLACES));
 }
 
-static int add(struct pf_profile *profile, const struct one *one, uint32_t context, pf_int128 amount,
-               struct pf_error *error)
+static void add(struct scope *scope, uint32_t context, pf_int128 amount)
 {
-    struct pf_time value = time_of(amount);
-    if (value.real)
-        scope_of(profile)->samples.metrics[one->metric].type = "double";
-    return pf_samples_add(profile, one->number, context, (uint32_t)one->metric,
-                          value.real ? pf_double(value.d) : pf_int(value.i), error);
+    struct pf_cell value = cell_of(amount);
+    if (value.type == PF_DOUBLE)
+        scope->build.metrics[scope->one.metric].type = "double";
+    pf_build_add(&scope->build, scope->one.number, context, scope->one.metric, value);
 }
 
 /* ---- sampled ------------------------------------------------------------------------------------ */
 
-/* The context that the stack ends in whose bracket was read, PF_NO_CONTEXT for an empty one. 0, or -1. */
-static int read_stack(struct pf_profile *profile, uint32_t *context, struct pf_error *error)
+/* The context that the stack ends in whose bracket was read, PF_NO_CONTEXT for an empty one. False: it is damaged. */
+static bool read_stack(struct scope *scope, uint32_t *context)
 {
-    struct scope *scope = scope_of(profile);
     struct pf_json_token token;
     int got;
     *context = PF_NO_CONTEXT;
-    while ((got = pf_json_skip(scope->json, &token, error)) > 0 && got != PF_JSON_ARRAY_END) {
+    while ((got = pf_json_got(&scope->build, pf_json_skip(scope->json, &token, scope->build.error))) > 0 &&
+           got != PF_JSON_ARRAY_END) {
         int64_t frame = -1;
         pf_json_whole(&token, &frame);
-        *context = enter(profile, *context, frame, &token, error);
-        if (*context == PF_NO_CONTEXT)
-            return -1;
+        *context = enter(scope, *context, frame, &token);
     }
-    return got < 0 ? -1 : 0;
+    return got >= 0;
 }
 
-static int add_sample(struct pf_profile *profile, const struct one *one, uint32_t context, pf_int128 at,
-                      pf_int128 weight, struct pf_error *error)
-{
-    struct pf_span_row row = {.time = time_of(at),
-                              .duration = time_of(weight),
-                              .context = context,
-                              .name = profile->contexts->name[context]};
-    bool failed = add(profile, one, context, weight, error);
-    return failed ? -1 : pf_spans_add(scope_of(profile)->spans, &row, error);
-}
-
-/* The next weight. 1; 0: there are no more; -1. */
-static int next_weight(struct pf_profile *profile, const struct one *one, pf_int128 *weight,
-                       struct pf_error *error)
+/* The next weight; false: there are no more. */
+static bool next_weight(struct scope *scope, pf_int128 *weight)
 {
     struct pf_json_token token;
-    int got = pf_json_skip(scope_of(profile)->weights, &token, error);
+    int got = pf_json_got(&scope->build, pf_json_skip(scope->weights, &token, scope->build.error));
     if (got <= 0 || got == PF_JSON_ARRAY_END)
-        return got < 0 && !pf_json_is_damage(error) ? -1 : 0;
+        return false;
     *weight = 0;
-    int failed = !amount_of(&token, one->unit, weight)
-                     ? pf_json_warn(profile, &token, "no-weight",
-                                    "the weight is no number that can be used: taken as 0", error)
-                 : *weight < 0
-                     ? pf_json_warn(profile, &token, "negative-weight", "the weight is negative", error)
-                     : 0;
-    return failed ? -1 : 1;
+    if (!amount_of(&token, scope->one.unit, weight))
+        pf_json_warn(&scope->build, &token, "no-weight",
+                     "the weight is no number that can be used: taken as 0");
+    else if (*weight < 0)
+        pf_json_warn(&scope->build, &token, "negative-weight", "the weight is negative");
+    return true;
 }
 
-static int read_samples(struct pf_profile *profile, const struct one *one, struct pf_error *error)
+/* Whether each sample has a weight and the reverse. */
+static bool read_pairs(struct scope *scope)
 {
-    struct scope *scope = scope_of(profile);
-    struct pf_json_token token = {0};
-    pf_int128 at = one->start, weight;
-    bool samples = pf_json_enter_array(scope->json, &one->samples, error);
-    bool weights = pf_json_enter_array(scope->weights, &one->weights, error);
+    struct pf_build *build = &scope->build;
+    struct pf_json_token token;
+    pf_int128 at = scope->one.start, weight;
     uint32_t context = PF_NO_CONTEXT;
-    int got = 0, more = 0;
+    bool samples = pf_json_enter_array(scope->json, &scope->one.samples, build->error);
+    bool weights = pf_json_enter_array(scope->weights, &scope->one.weights, build->error);
     for (uint64_t i = 0; samples && weights; i++) {
-        got = pf_json_next(scope->json, &token, error);
-        if (got == PF_JSON_ARRAY && read_stack(profile, &context, error))
-            got = -1;
-        if (got <= 0 || got == PF_JSON_ARRAY_END)
+        int got = pf_json_got(build, pf_json_next(scope->json, &token, build->error));
+        if (got <= 0 || got == PF_JSON_ARRAY_END || (got == PF_JSON_ARRAY && !read_stack(scope, &context)))
             break;
-        if (got != PF_JSON_ARRAY)
-            return pf_fail(error, EBADMSG, "a sample is no array");
-        more = next_weight(profile, one, &weight, error);
-        if (more <= 0)
-            break;
-        if ((context != PF_NO_CONTEXT && add_sample(profile, one, context, at, weight, error)) ||
-            (i % 1024 == 0 && pf_samples_step(profile, scope->pass, token.offset, error)))
-            return -1;
+        if (got != PF_JSON_ARRAY) {
+            pf_fail(build->error, EBADMSG, "a sample is no array");
+            pf_json_warn_of_damage(build);
+            return true;
+        }
+        if (!next_weight(scope, &weight))
+            return false;
+        if (context != PF_NO_CONTEXT) {
+            add(scope, context, weight);
+            pf_build_stay(build, scope->one.number, context, cell_of(at), cell_of(weight));
+        }
+        if (i % 1024 == 0)
+            pf_build_step(build, token.offset);
         at += weight;
     }
-    if (more < 0 || (got < 0 && !pf_json_is_damage(error)))
-        return -1;
-    bool even = samples == weights && (got <= 0 || got == PF_JSON_ARRAY_END) &&
-                (!weights || next_weight(profile, one, &weight, error) == 0);
-    return even ? 0
-                : pf_warn(profile, (int64_t)one->samples.line, (int64_t)one->samples.offset, "warning",
-                          "counts", error,
-                          "profile %u: there are not as many weights as samples: those that have both count",
-                          one->number);
+    return samples == weights && (!weights || !next_weight(scope, &weight));
+}
+
+static void read_samples(struct scope *scope)
+{
+    if (!read_pairs(scope))
+        pf_build_warn(&scope->build, scope->one.samples.line, scope->one.samples.offset, "warning", "counts",
+                      "profile %u: there are not as many weights as samples: those that have both count",
+                      scope->one.number);
 }
 
 /* ---- evented ------------------------------------------------------------------------------------ */
@@ -301,124 +264,103 @@ static const struct pf_json_member event_members[] = {
     PF_MEMBERS_END,
 };
 
-static int pass_time(struct pf_profile *profile, const struct one *one, pf_int128 from, pf_int128 to,
-                     struct pf_error *error)
+static void pass_time(struct scope *scope, pf_int128 from, pf_int128 to)
 {
-    const struct scope *scope = scope_of(profile);
-    return scope->depth && to != from
-               ? add(profile, one, scope->stack[scope->depth - 1].context, to - from, error)
-               : 0;
+    if (scope->stack.n && to != from)
+        add(scope, scope->stack.at[scope->stack.n - 1].context, to - from);
 }
 
-static int open_frame(struct pf_profile *profile, const struct event *event, const struct pf_json_token *at,
-                      struct pf_error *error)
+static void open_frame(struct scope *scope, const struct event *event, const struct pf_json_token *at)
 {
-    struct scope *scope = scope_of(profile);
-    uint32_t parent = scope->depth ? scope->stack[scope->depth - 1].context : PF_NO_CONTEXT;
-    uint32_t context = enter(profile, parent, event->frame, at, error);
-    if (context == PF_NO_CONTEXT ||
-        pf_array_room(&scope->stack, &scope->room, scope->depth, sizeof *scope->stack, error) ||
-        (is_frame(scope, event->frame) &&
-         pf_array_reach(&scope->open_counts, &scope->counts_room, (size_t)event->frame,
-                        sizeof *scope->open_counts, error)))
-        return -1;
+    struct pf_build *build = &scope->build;
+    uint32_t parent = scope->stack.n ? scope->stack.at[scope->stack.n - 1].context : PF_NO_CONTEXT;
+    uint32_t context = enter(scope, parent, event->frame, at);
     if (is_frame(scope, event->frame))
-        scope->open_counts[event->frame]++;
-    struct pf_span_row row = {
-        .time = time_of(event->at), .context = context, .name = profile->contexts->name[context]};
-    scope->stack[scope->depth++] =
-        (struct open_frame){context, event->frame, pf_spans_count(scope->spans), event->at};
-    return pf_spans_add(scope->spans, &row, error);
+        ++*PF_ITEM(build, scope->open_counts, (size_t)event->frame);
+    uint64_t row = pf_build_stay(build, scope->one.number, context, cell_of(event->at), pf_int(0));
+    *PF_PUSH(build, scope->stack) = (struct open_frame){context, event->frame, row, event->at};
 }
 
-static int close_top(struct pf_profile *profile, pf_int128 at, struct pf_error *error)
+static void close_top(struct scope *scope, pf_int128 at)
 {
-    struct scope *scope = scope_of(profile);
-    const struct open_frame *top = &scope->stack[--scope->depth];
+    const struct open_frame *top = &scope->stack.at[--scope->stack.n];
     if (is_frame(scope, top->frame))
-        scope->open_counts[top->frame]--;
-    return pf_spans_set_duration(scope->spans, top->row, time_of(at - top->begin), error);
+        scope->open_counts.at[top->frame]--;
+    pf_build_lasts(&scope->build, top->row, cell_of(at - top->begin));
 }
 
 /* Where frames are not closed in the order that they were opened in. */
-static int close_frame(struct pf_profile *profile, const struct event *event, const struct pf_json_token *at,
-                       struct pf_error *error)
+static void close_frame(struct scope *scope, const struct event *event, const struct pf_json_token *at)
 {
-    struct scope *scope = scope_of(profile);
-    bool top = scope->depth && scope->stack[scope->depth - 1].frame == event->frame;
-    bool open = top || (is_frame(scope, event->frame) && (size_t)event->frame < scope->counts_room &&
-                        scope->open_counts[event->frame]);
-    if (!open)
-        return pf_json_warn(profile, at, "stray-close", "a frame is closed that is not open: ignored", error);
-    if (!top && pf_json_warn(profile, at, "close-below",
-                             "a frame is closed before those above it: they are closed too", error))
-        return -1;
-    while (scope->stack[scope->depth - 1].frame != event->frame)
-        if (close_top(profile, event->at, error))
-            return -1;
-    return close_top(profile, event->at, error);
+    bool top = scope->stack.n && scope->stack.at[scope->stack.n - 1].frame == event->frame;
+    bool open = top || (is_frame(scope, event->frame) &&
+                        *PF_ITEM(&scope->build, scope->open_counts, (size_t)event->frame));
+    if (!open) {
+        pf_json_warn(&scope->build, at, "stray-close", "a frame is closed that is not open: ignored");
+        return;
+    }
+    if (!top)
+        pf_json_warn(&scope->build, at, "close-below",
+                     "a frame is closed before those above it: they are closed too");
+    while (scope->stack.at[scope->stack.n - 1].frame != event->frame)
+        close_top(scope, event->at);
+    close_top(scope, event->at);
 }
 
-static int take_event(struct pf_profile *profile, const struct one *one, struct event *event, pf_int128 *last,
-                      const struct pf_json_token *at, struct pf_error *error)
+static void take_event(struct scope *scope, struct event *event, pf_int128 *last,
+                       const struct pf_json_token *at)
 {
-    if (!event->timed || (event->type != 'O' && event->type != 'C'))
-        return pf_json_warn(profile, at, "bad-event", "an event without type, frame and at: ignored", error);
+    if (!event->timed || (event->type != 'O' && event->type != 'C')) {
+        pf_json_warn(&scope->build, at, "bad-event", "an event without type, frame and at: ignored");
+        return;
+    }
     if (event->at < *last) {
         event->at = *last;
-        if (pf_json_warn(profile, at, "backwards", "at is before that of the event before: taken as that",
-                         error))
-            return -1;
+        pf_json_warn(&scope->build, at, "backwards", "at is before that of the event before: taken as that");
     }
-    if (pass_time(profile, one, *last, event->at, error))
-        return -1;
+    pass_time(scope, *last, event->at);
     *last = event->at;
-    return event->type == 'O' ? open_frame(profile, event, at, error)
-                              : close_frame(profile, event, at, error);
+    if (event->type == 'O')
+        open_frame(scope, event, at);
+    else
+        close_frame(scope, event, at);
 }
 
 /* What is open at the end ends there, or in a file that was cut with the last event. */
-static int close_rest(struct pf_profile *profile, const struct one *one, pf_int128 last, bool whole,
-                      struct pf_error *error)
+static void close_rest(struct scope *scope, pf_int128 last, bool whole)
 {
-    struct scope *scope = scope_of(profile);
+    const struct one *one = &scope->one;
     pf_int128 end = whole && one->ends && one->end > last ? one->end : last;
-    if (!scope->depth)
-        return 0;
-    if (pf_warn(profile, (int64_t)one->events.line, (int64_t)one->events.offset, "warning", "not-closed",
-                error, "profile %u: %zu frames are open at the end: they end there", one->number,
-                scope->depth) ||
-        pass_time(profile, one, last, end, error))
-        return -1;
-    while (scope->depth)
-        if (close_top(profile, end, error))
-            return -1;
-    return 0;
+    if (!scope->stack.n)
+        return;
+    pf_build_warn(&scope->build, one->events.line, one->events.offset, "warning", "not-closed",
+                  "profile %u: %zu frames are open at the end: they end there", one->number, scope->stack.n);
+    pass_time(scope, last, end);
+    while (scope->stack.n)
+        close_top(scope, end);
 }
 
-static int read_events(struct pf_profile *profile, const struct one *one, struct pf_error *error)
+static void read_events(struct scope *scope)
 {
-    struct scope *scope = scope_of(profile);
-    struct pf_json_walk walk = {.json = scope->json, .profile = profile, .error = error};
+    struct pf_build *build = &scope->build;
+    struct pf_json_walk walk = {.json = scope->json, .profile = build->profile, .error = build->error};
     struct pf_json_token token;
-    struct event event;
     pf_int128 last = -ONE * ONE * 100000000000;
-    int got = pf_json_enter_array(scope->json, &one->events, error) ? PF_JSON_ARRAY : 0;
+    int got = pf_json_enter_array(scope->json, &scope->one.events, build->error) ? PF_JSON_ARRAY : 0;
     for (uint64_t i = 0; got > 0; i++) {
-        got = pf_json_next(scope->json, &token, error);
-        event = (struct event){.one = one, .frame = -1};
-        if (got == PF_JSON_OBJECT && pf_json_object(&walk, &event, event_members))
-            got = -1;
+        struct event event = {.one = &scope->one, .frame = -1};
+        got = pf_json_got(build, pf_json_next(scope->json, &token, build->error));
+        if (got == PF_JSON_OBJECT)
+            got = pf_json_got(build, pf_json_object(&walk, &event, event_members)) ? -1 : got;
+        if (got == PF_JSON_ARRAY)
+            got = pf_json_got(build, pf_json_leave(scope->json, build->error)) ? -1 : got;
         if (got <= 0 || got == PF_JSON_ARRAY_END)
             break;
-        if (got == PF_JSON_ARRAY && pf_json_leave(scope->json, error))
-            break;
-        if (take_event(profile, one, &event, &last, &token, error) ||
-            (i % 1024 == 0 && pf_samples_step(profile, scope->pass, token.offset, error)))
-            return -1;
+        take_event(scope, &event, &last, &token);
+        if (i % 1024 == 0)
+            pf_build_step(build, token.offset);
     }
-    bool failed = got < 0 && !pf_json_is_damage(error);
-    return failed ? -1 : close_rest(profile, one, last, got == PF_JSON_ARRAY_END, error);
+    close_rest(scope, last, got == PF_JSON_ARRAY_END);
 }
 
 /* ---- profiles ----------------------------------------------------------------------------------- */
@@ -452,59 +394,47 @@ static const struct pf_json_member profile_members[] = {
     PF_MEMBERS_END,
 };
 
-static bool amount_at(struct scope *scope, const struct pf_json_place *place, const struct unit *unit,
-                      pf_int128 *amount)
+static bool amount_at(struct scope *scope, const struct pf_json_place *place, pf_int128 *amount)
 {
     struct pf_json_token token;
-    struct pf_error ignored;
     pf_json_seek(scope->weights, place->offset, place->line);
-    return place->line && pf_json_next(scope->weights, &token, &ignored) > 0 &&
-           amount_of(&token, unit, amount);
+    return place->line && pf_json_next(scope->weights, &token, scope->build.error) > 0 &&
+           amount_of(&token, scope->one.unit, amount);
 }
 
 /* Adds the partition, its values and rows. */
-static int add_profile(struct pf_profile *profile, struct one *one, const struct pf_json_token *at,
-                       struct pf_error *error)
+static void add_profile(struct scope *scope, const struct pf_json_token *at)
 {
-    struct scope *scope = scope_of(profile);
+    struct pf_build *build = &scope->build;
+    struct one *one = &scope->one;
     struct pf_cell unit = one->unit == &units[NO_UNIT] ? pf_absent() : pf_string(one->unit->name);
-    struct pf_cell name = pf_interned(profile->contexts->strings, one->name);
+    struct pf_cell name = pf_build_named(build, one->name);
     char other[32];
     if (!name.size)
         name = pf_text(other, (size_t)snprintf(other, sizeof other, "profile %u", one->number));
-    amount_at(scope, &one->start_value, one->unit, &one->start);
-    one->ends = amount_at(scope, &one->end_value, one->unit, &one->end);
-    one->metric =
-        pf_samples_metric(profile, one->unit->metric, strlen(one->unit->metric), one->unit->unit, error);
-    if (one->metric < 0 ||
-        pf_samples_own_partition(profile, name.text, name.size, &unit, error) == PF_NO_PARTITION)
-        return -1;
-    int failed = one->sampled ? read_samples(profile, one, error)
-                 : one->evented
-                     ? read_events(profile, one, error)
-                     : pf_json_warn(profile, at, "no-type",
-                                    "a profile that is neither sampled nor evented has no values", error);
-    return failed ? -1 : pf_spans_end_partition(scope->spans, error);
+    amount_at(scope, &one->start_value, &one->start);
+    one->ends = amount_at(scope, &one->end_value, &one->end);
+    one->metric = pf_build_metric(build, one->unit->metric, strlen(one->unit->metric), one->unit->unit);
+    pf_build_own_thread(build, name.text, name.size, &unit);
+    if (one->sampled)
+        read_samples(scope);
+    else if (one->evented)
+        read_events(scope);
+    else
+        pf_json_warn(build, at, "no-type", "a profile that is neither sampled nor evented has no values");
 }
 
-/* The reader goes back to the values, and stands behind the profile afterwards, but if the file is damaged in it. */
+/* Its values are read when all else of it is known, also where the file is damaged in it. */
 static int read_profile(const struct pf_json_walk *walk)
 {
-    struct one one = {
-        .number = scope_of(walk->profile)->n_profiles++, .name = PF_NO_STRING, .unit = &units[NO_UNIT]};
+    struct scope *scope = walk->profile->state;
     const struct pf_json_token at = *walk->token;
-    unsigned char behind[PF_JSON_POSITION_SIZE + PF_JSON_DEPTH_MAX / 8];
-    int failed = pf_json_object(walk, &one, profile_members);
+    scope->one = (struct one){.number = scope->n_profiles++, .name = PF_NO_STRING, .unit = &units[NO_UNIT]};
+    int failed = pf_json_got(&scope->build, pf_json_object(walk, &scope->one, profile_members));
     struct pf_error damage = *walk->error;
-    if (failed && !pf_json_is_damage(&damage))
-        return -1;
-    size_t saved = pf_json_save(walk->json, behind, sizeof behind);
-    if (add_profile(walk->profile, &one, &at, walk->error))
-        return -1;
-    if (!failed)
-        return pf_json_restore(walk->json, behind, saved, walk->error);
+    add_profile(scope, &at);
     *walk->error = damage;
-    return -1;
+    return failed;
 }
 
 /* ---- the file ----------------------------------------------------------------------------------- */
@@ -539,63 +469,39 @@ static const struct pf_json_member file_members[] = {
     PF_MEMBERS_END,
 };
 
-static int read_all(struct pf_profile *profile, struct pf_error *error)
+static void read_file(void *state)
 {
-    struct scope *scope = scope_of(profile);
-    struct pf_json_walk walk = {.json = scope->json, .profile = profile, .error = error};
+    struct scope *scope = state;
+    struct pf_build *build = &scope->build;
     struct pf_json_token token;
-    int got = pf_json_next(scope->json, &token, error);
-    bool damaged = got < 0 || (got == PF_JSON_OBJECT && pf_json_object(&walk, scope, file_members));
-    if (damaged && pf_json_warn_of_damage(profile, error))
-        return -1;
-    if (scope->profiles.line && !scope->shared)
-        return damaged ? 0
-                       : pf_warn(profile, 0, -1, "fatal", "damaged", error,
-                                 "there is no member shared: nothing can be named");
-    return pf_json_enter_array(scope->json, &scope->profiles, error) &&
-                   pf_json_array(&walk, scope, PF_JSON_OBJECT, read_profile)
-               ? pf_json_warn_of_damage(profile, error)
-               : 0;
-}
-
-static int read_file(struct pf_profile *profile, struct pf_pass *pass, struct pf_error *error)
-{
-    struct scope *scope = scope_of(profile);
-    scope->pass = pass;
-    scope->json = pf_json_new(scope->samples.input, 0, 0);
-    scope->weights = pf_json_new(scope->samples.input, 0, 0);
-    scope->spans = pf_spans_new(profile->options->cache);
-    return scope->json && scope->weights && scope->spans ? read_all(profile, error) : pf_fail_memory(error);
-}
-
-static void clear(struct pf_profile *profile)
-{
-    struct scope *scope = scope_of(profile);
-    pf_spans_free(scope->spans);
-    pf_json_free(scope->json);
-    pf_json_free(scope->weights);
-    free(scope->frames);
-    free(scope->open_counts);
-    free(scope->stack);
+    struct pf_json *file = PF_OWN(build, pf_json_new(build->input, 0, 0), pf_json_free);
+    scope->json = PF_OWN(build, pf_json_new(build->input, 0, 0), pf_json_free);
+    scope->weights = PF_OWN(build, pf_json_new(build->input, 0, 0), pf_json_free);
+    struct pf_json_walk walk = {.json = file, .profile = build->profile, .error = build->error};
+    int got = pf_json_next(file, &token, build->error);
+    if (got == PF_JSON_OBJECT)
+        got = pf_json_object(&walk, scope, file_members);
+    if (pf_json_got(build, got) < 0)
+        pf_json_warn_of_damage(build);
+    else if (scope->profiles.line && !scope->shared)
+        pf_build_warn(build, 0, -1, "fatal", "damaged", "there is no member shared: nothing can be named");
+    if (scope->profiles.line && scope->shared && pf_json_enter_array(file, &scope->profiles, build->error) &&
+        pf_json_got(build, pf_json_array(&walk, scope, PF_JSON_OBJECT, read_profile)))
+        pf_json_warn_of_damage(build);
 }
 
 static const struct pf_column fields[] = {{"unit", PF_PLAIN, 0}};
 
-static const struct pf_table tables[] = {PF_SPANS_TRACE(struct scope, spans, PF_PARTITIONED)};
-
-static const struct pf_samples_format format = {.state = sizeof(struct scope),
-                                                .fields = fields,
-                                                .n_fields = 1,
-                                                .partitioned = true,
-                                                .tables = tables,
-                                                .n_tables = 1,
-                                                .time_unit = "ns (of what is no time: its own unit)",
-                                                .read = read_file,
-                                                .clear = clear};
+static const struct pf_build_format format = {.state = sizeof(struct scope),
+                                              .fields = fields,
+                                              .n_fields = 1,
+                                              .partitioned = true,
+                                              .time_unit = "ns (of what is no time: its own unit)",
+                                              .read = read_file};
 
 const struct pf_driver pf_speedscope_driver = {.name = "speedscope",
                                                .title = "speedscope's JSON, sampled and evented",
                                                .version = 2,
                                                .kit = &format,
                                                .probe = probe,
-                                               PF_SAMPLES_OPERATIONS};
+                                               PF_BUILD_OPERATIONS};

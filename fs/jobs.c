@@ -45,7 +45,6 @@ struct pf_pool {
     struct pf_job *jobs;
     struct split *splits;
     struct pf_waiter *errands, **errands_end;
-    struct pf_waiter *idle, **idle_end; /* for pass threads that have nothing else to do */
     bool closing;
     unsigned wanted, for_passes; /* threads; the first ones run passes */
     unsigned threads;            /* that have been started */
@@ -85,6 +84,20 @@ void pf_pool_split(struct pf_pool *pool, size_t n, void (*piece)(void *arg, size
         at = &(*at)->next;
     *at = split.next;
     pthread_mutex_unlock(&pool->lock);
+}
+
+void pf_turn_begin(struct pf_turns *turns, size_t i)
+{
+    pthread_mutex_lock(&turns->lock);
+    while (turns->turn != i)
+        pthread_cond_wait(&turns->over, &turns->lock);
+}
+
+void pf_turn_end(struct pf_turns *turns)
+{
+    turns->turn++;
+    pthread_cond_broadcast(&turns->over);
+    pthread_mutex_unlock(&turns->lock);
 }
 
 static struct split *open_split(const struct pf_pool *pool)
@@ -147,17 +160,6 @@ static void run_job(struct pf_pool *pool, struct pf_job *job)
     finish(pool, job);
 }
 
-static void run_idle(struct pf_pool *pool)
-{
-    struct pf_waiter *waiter = pool->idle;
-    pool->idle = waiter->next;
-    if (!pool->idle)
-        pool->idle_end = &pool->idle;
-    pthread_mutex_unlock(&pool->lock);
-    waiter->wake(waiter);
-    pthread_mutex_lock(&pool->lock);
-}
-
 static void *pass_thread(void *arg)
 {
     struct pf_pool *pool = arg;
@@ -170,8 +172,6 @@ static void *pass_thread(void *arg)
             run_job(pool, job);
         else if (split)
             run_piece(pool, split);
-        else if (pool->idle)
-            run_idle(pool);
         else if (pool->closing)
             break;
         else
@@ -215,7 +215,6 @@ struct pf_pool *pf_pool_new(unsigned pass_threads, unsigned short_threads)
     pthread_cond_init(&pool->errand, NULL);
     pthread_cond_init(&pool->over, NULL);
     pool->errands_end = &pool->errands;
-    pool->idle_end = &pool->idle;
     pool->wanted = threads;
     pool->for_passes = pass_threads;
     return pool;
@@ -256,10 +255,6 @@ void pf_pool_free(struct pf_pool *pool)
     pthread_mutex_unlock(&pool->lock);
     for (unsigned i = 0; i < pool->threads; i++)
         pthread_join(pool->thread[i], NULL);
-    pthread_mutex_lock(&pool->lock);
-    while (pool->idle) /* the last errands may have left some */
-        run_idle(pool);
-    pthread_mutex_unlock(&pool->lock);
     pthread_cond_destroy(&pool->over);
     pthread_cond_destroy(&pool->errand);
     pthread_cond_destroy(&pool->work);
@@ -363,25 +358,6 @@ void pf_job_block(struct pf_job *job, void (*progress)(const struct pf_pass *pas
             pthread_mutex_lock(&pool->lock);
         }
     }
-    pthread_mutex_unlock(&pool->lock);
-}
-
-void pf_pool_soon(struct pf_pool *pool, struct pf_waiter *waiter)
-{
-    pthread_mutex_lock(&pool->lock);
-    start_threads(pool);
-    push_errand(pool, waiter);
-    pthread_mutex_unlock(&pool->lock);
-}
-
-void pf_pool_idle(struct pf_pool *pool, struct pf_waiter *waiter)
-{
-    pthread_mutex_lock(&pool->lock);
-    waiter->next = NULL;
-    *pool->idle_end = waiter;
-    pool->idle_end = &waiter->next;
-    start_threads(pool);
-    pthread_cond_signal(&pool->work);
     pthread_mutex_unlock(&pool->lock);
 }
 

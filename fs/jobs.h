@@ -2,6 +2,7 @@
 #ifndef PF_JOBS_H
 #define PF_JOBS_H
 
+#include <pthread.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -56,17 +57,38 @@ bool pf_job_leave(struct pf_job *job, struct pf_waiter *waiter);
 /* Park this very thread until the job is over; *progress (may be NULL) is called about ten times a second. */
 void pf_job_block(struct pf_job *job, void (*progress)(const struct pf_pass *pass, void *arg), void *arg);
 
-/* Run a waiter's continuation soon, on a short thread. */
-void pf_pool_soon(struct pf_pool *pool, struct pf_waiter *waiter);
+/*
+ * What a call answers that needs a pass, beside 0 and what its errors are (-1, or errno values): *job is a reference on the job
+ * that must be over before the same call is made again.
+ */
+enum { PF_PARKED = 1 << 16 };
 
-/* Run it on a pass thread when none has a pass to run: work that nobody waits for yet. It runs in any case. */
-void pf_pool_idle(struct pf_pool *pool, struct pf_waiter *waiter);
+/* Makes such a call until it needs no pass, parking this very thread; the variable `job` is the call's. */
+#define PF_WAIT_FOR(result, progress, arg, call)                                                             \
+    for (struct pf_job *job = NULL; ((result) = (call)) == PF_PARKED; pf_job_release(job))                   \
+    pf_job_block(job, progress, arg)
 
 /*
  * Call piece(arg, i) for each i < n, on this thread (a pass's) and on pass threads that have nothing else to
  * do; returns when all have returned. Pieces may run in any order and side by side.
  */
 void pf_pool_split(struct pf_pool *pool, size_t n, void (*piece)(void *arg, size_t i), void *arg);
+
+/*
+ * What the pieces of one split do one after the other, in the order of their numbers: between these two, each of which a piece calls
+ * once. A piece waits for those before it alone, which are under way, as pieces are begun in this order.
+ */
+struct pf_turns {
+    pthread_mutex_t lock;
+    pthread_cond_t over;
+    size_t turn; /* whose it is */
+};
+#define PF_TURNS                                                                                             \
+    {                                                                                                        \
+        PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, 0                                               \
+    }
+void pf_turn_begin(struct pf_turns *turns, size_t i);
+void pf_turn_end(struct pf_turns *turns);
 
 /* A running or queued pass, for status. Returns how many there are, fills at most room. */
 struct pf_job_status {

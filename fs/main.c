@@ -12,7 +12,6 @@
 #include "fs/cli/commands.h"
 #include "fs/exit.h"
 #include "fs/fuse/mount.h"
-#include "fs/fuse/sandbox.h"
 #include "fs/profile/cache.h"
 #include "fs/version.h"
 
@@ -75,41 +74,18 @@ static const struct fuse_opt option_table[] = {
     FUSE_OPT_END,
 };
 
-/* How many letters make one word the other: left out, added, or put for another. Words of at most SHORT letters. */
-enum { SHORT = 15 };
-static unsigned distance(const char *a, const char *b)
-{
-    unsigned row[SHORT + 2], n = (unsigned)strlen(b);
-    for (unsigned j = 0; j <= n; j++)
-        row[j] = j;
-    for (unsigned i = 1; a[i - 1]; i++) {
-        unsigned diagonal = row[0];
-        row[0] = i;
-        for (unsigned j = 1; j <= n; j++) {
-            unsigned replaced = diagonal + (a[i - 1] != b[j - 1]),
-                     added = (row[j] < row[j - 1] ? row[j] : row[j - 1]) + 1;
-            diagonal = row[j];
-            row[j] = replaced < added ? replaced : added;
-        }
-    }
-    return row[n];
-}
-
-/* What is no file may be a command with a slip in it. True if that has been said. */
+/* What is no file may be a command with a slip in it, behind its first two letters. True if that has been said. */
 static bool suggest_command(const char *word)
 {
-    const char *best = NULL;
-    unsigned least = 3;
-    if (!word || strlen(word) > SHORT || !access(word, F_OK))
+    const struct pf_command *command = pf_commands;
+    if (!word || !access(word, F_OK))
         return false;
-    for (const struct pf_command *command = pf_commands; command->name; command++)
-        if (distance(word, command->name) < least) {
-            best = command->name;
-            least = distance(word, best);
-        }
-    if (best)
-        fprintf(stderr, "profilefs: %s: no such file, nor such a command; did you mean %s?\n", word, best);
-    return best != NULL;
+    while (command->name && strncmp(command->name, word, 2) != 0)
+        command++;
+    if (command->name)
+        fprintf(stderr, "profilefs: %s: no such file, nor such a command; did you mean %s?\n", word,
+                command->name);
+    return command->name != NULL;
 }
 
 static int take_argument(void *data, const char *arg, int key, struct fuse_args *out)
@@ -189,55 +165,49 @@ static char *default_cache(void)
     return n < 0 ? NULL : path;
 }
 
-/* Where what passes find is kept, as absolute paths, and how much of it. */
+/* Makes an option's path absolute: the program changes to another folder before it serves anything. 0 or -1: said why. */
+static int make_absolute(const char *option, char **given)
+{
+    char *folder = **given == '/' ? NULL : getcwd(NULL, 0), *path = NULL;
+    if (**given == '/')
+        return 0;
+    if (!folder || asprintf(&path, "%s/%s", folder, *given) < 0) {
+        free(folder);
+        fprintf(stderr, "profilefs: %s=%s: %s\n", option, *given, strerror(errno));
+        return -1;
+    }
+    free(folder);
+    free(*given);
+    *given = path;
+    return 0;
+}
+
+/* Where what passes find is kept, and how much of it. */
 static int resolve_cache(struct settings *settings, struct pf_fs_options *options)
 {
-    char *given = settings->cache_dir, *folder = NULL;
     options->cache_limit = CACHE_LIMIT_DEFAULT;
     if (settings->cache_limit && !parse_size(settings->cache_limit, &options->cache_limit)) {
         fprintf(stderr, "profilefs: cache_limit=%s: not a size\n", settings->cache_limit);
         return -1;
     }
-    if (!given) {
+    if (settings->cache_dir && make_absolute("cache_dir", &settings->cache_dir))
+        return -1;
+    if (!settings->cache_dir)
         settings->cache_dir = default_cache();
-    } else if (*given != '/') {
-        folder = getcwd(NULL, 0);
-        if (!folder || asprintf(&settings->cache_dir, "%s/%s", folder, given) < 0) {
-            settings->cache_dir = given;
-            free(folder);
-            fprintf(stderr, "profilefs: cache_dir=%s: %s\n", given, strerror(errno));
-            return -1;
-        }
-        free(folder);
-        free(given);
-    }
     settings->db_folder = pf_cache_db_folder(settings->cache_dir);
     options->cache_folder = settings->cache_dir;
     options->db_folder = settings->db_folder;
     return 0;
 }
 
-/* Makes the option's path absolute: the program changes to another folder before it serves anything. */
 static int resolve_map(struct settings *settings)
 {
     if (!settings->instr_map)
         return 0;
-    if (access(settings->instr_map, R_OK)) {
-        fprintf(stderr, "profilefs: instr_map=%s: %s\n", settings->instr_map, strerror(errno));
-        return -1;
-    }
-    if (*settings->instr_map == '/')
-        return 0;
-    char *folder = getcwd(NULL, 0), *path = NULL;
-    if (!folder || asprintf(&path, "%s/%s", folder, settings->instr_map) < 0) {
-        free(folder);
-        fprintf(stderr, "profilefs: instr_map=%s: %s\n", settings->instr_map, strerror(errno));
-        return -1;
-    }
-    free(folder);
-    free(settings->instr_map);
-    settings->instr_map = path;
-    return 0;
+    if (!access(settings->instr_map, R_OK))
+        return make_absolute("instr_map", &settings->instr_map);
+    fprintf(stderr, "profilefs: instr_map=%s: %s\n", settings->instr_map, strerror(errno));
+    return -1;
 }
 
 static int options_of(struct settings *settings, struct pf_fs_options *options)
@@ -423,14 +393,16 @@ static int run_mount(struct settings *settings, struct fuse_args *args)
     return pf_mount(&options, args);
 }
 
-/* Arrays from this size on stand alone: they grow by being remapped, not copied, and go back to the system when they are freed. */
-enum { ALONE_BYTES = 1 << 20, ARENAS = 4 };
+/*
+ * Arrays from this size on stand alone: they grow by being remapped, not copied, and go back to the system when they are freed.
+ * What is smaller stays for the next one: looking at a file takes a buffer of some hundred KB for a moment.
+ */
+enum { ALONE_BYTES = 1 << 20, SPARE_BYTES = 1 << 20, ARENAS = 4 };
 
 int main(int argc, char **argv)
 {
-    if (argc == 3 && !strcmp(argv[1], "--sandbox-test"))
-        return pf_sandbox_test(argv[2]); /* for the tests */
     mallopt(M_MMAP_THRESHOLD, ALONE_BYTES);
+    mallopt(M_TRIM_THRESHOLD, SPARE_BYTES);
     mallopt(M_ARENA_MAX, ARENAS);
     int at = command_at(argc, argv);
     if (at)

@@ -91,7 +91,7 @@ SOUND bool sound_marks(const struct pf_cell *cell)
 {
     struct pf_cell found = pf_text(cell->text, cell->size);
     pf_cell_mark(&found);
-    return (!cell->plain || found.plain) && (!cell->padded || cell->plain) && (!cell->quoted || found.quoted);
+    return (!cell->plain || found.plain) && (!cell->quoted || found.quoted);
 }
 
 /* False if a cell does not fit its column or says of itself what is not so. */
@@ -115,27 +115,6 @@ SOUND const char *sound_row(const struct pf_profile *profile, const struct pf_co
         *hash = sound_cell(*hash, &cells[i]);
     }
     return NULL;
-}
-
-/* Each cell's hash, for what the next row says of itself. */
-SOUND void sound_remember(const struct pf_table *table, const struct pf_cell *cells, uint64_t *hashes)
-{
-    for (size_t i = 0; i < table->n_columns; i++)
-        hashes[i] = sound_is_filled_by_core(&table->columns[i]) ? 0 : sound_cell(0, &cells[i]);
-}
-
-/* Columns that are said to be as in the row before are so; in the first row (before is NULL) none is. */
-SOUND bool sound_same(const struct pf_cursor *cursor, const struct pf_cell *cells, const uint64_t *before)
-{
-    const struct pf_table *table = cursor->table;
-    if (cursor->same.from >= cursor->same.to)
-        return true;
-    if (!before || cursor->same.to > table->n_columns)
-        return false;
-    for (unsigned i = cursor->same.from; i < cursor->same.to; i++)
-        if (!sound_is_filled_by_core(&table->columns[i]) && sound_cell(0, &cells[i]) != before[i])
-            return false;
-    return true;
 }
 
 /* True if the row belongs to what a cursor so restricted walks over. */
@@ -178,12 +157,9 @@ SOUND bool sound_resume(struct sound_walk *walk, char *blob, size_t size, int go
         again = ops->next(&cursor, cells, &error);
     if (again > 0)
         sound_row(walk->profile, walk->table->columns, walk->table->n_columns, cells, &hash);
-    bool same = again <= 0 || sound_same(&cursor, cells, NULL);
     ops->close(&cursor);
     if (again < 0 && error.code == EAGAIN)
         return true;
-    if (!same)
-        return sound_wrong(walk, "a row from a saved position", "says that it is as the one before");
     if (again != got || (got > 0 && hash != want))
         return sound_wrong(walk, "another row from a saved position",
                            again < 0      ? error.what
@@ -203,7 +179,6 @@ SOUND bool sound_resume(struct sound_walk *walk, char *blob, size_t size, int go
 SOUND bool sound_rows(struct sound_walk *walk, struct pf_cursor *cursor, char *blob)
 {
     static struct pf_cell cells[SOUND_COLUMNS];
-    static uint64_t before[SOUND_COLUMNS];
     struct pf_error error = {0};
     const struct pf_table *table = walk->table;
     unsigned resumes = 0;
@@ -222,10 +197,6 @@ SOUND bool sound_rows(struct sound_walk *walk, struct pf_cursor *cursor, char *b
             return sound_wrong(walk, "a cell that does not fit its column", wrong);
         if (got > 0 && !sound_matches(table, cells, walk->only))
             return sound_wrong(walk, "a row", "does not belong to the restriction");
-        if (got > 0 && !sound_same(cursor, cells, row ? before : NULL))
-            return sound_wrong(walk, "a row", "is not as the one before where it says so");
-        if (got > 0)
-            sound_remember(table, cells, before);
         if (got > 0 && sound_matches(table, cells, walk->match))
             walk->hash = sound_mix(walk->hash, hash);
         if (saved && saved <= SOUND_POSITION) {

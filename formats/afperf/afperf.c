@@ -114,7 +114,6 @@ static void set_tables(struct pf_profile *profile, struct afperf_state *state)
         if (i >= WALKED)
             table->rows = &state->rows[i - WALKED];
     }
-    state->tables[MEASUREMENTS].stage = PF_DERIVED; /* it needs the places of ids, as no other does */
     profile->tables = state->tables;
     profile->n_tables = TABLES;
     profile->cells = &state->tables[VALUES];
@@ -179,8 +178,6 @@ static int open_file(struct pf_profile *profile, struct pf_error *error)
 static int load(struct pf_profile *profile, enum pf_stage stage, struct pf_pass *pass, struct pf_error *error)
 {
     struct afperf_state *state = profile->state;
-    if (stage == PF_DERIVED)
-        return afperf_model_complete(state->model, error);
     if (stage != PF_PARTITIONED)
         return 0;
     struct afperf_model *model = afperf_model_new(state->input, pass, error);
@@ -209,7 +206,7 @@ static void close_file(struct pf_profile *profile)
 const struct pf_driver pf_afperf_driver = {
     .name = "afperf",
     .title = "AFPerf v1 (AFSIM's profiling container)",
-    .version = 3,
+    .version = 4,
     .probe = probe,
     .open = open_file,
     .load = load,

@@ -2,12 +2,7 @@
 #ifndef PF_AFPERF_DECODE_H
 #define PF_AFPERF_DECODE_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 #include "formats/afperf/number.h"
-#include "formats/afperf/reader.h"
 
 /* Record types by their numbers. */
 enum afperf_type {
@@ -49,7 +44,7 @@ struct afperf_decoded {
     unsigned leading_zero; /* how many ids and timestamps have one */
     unsigned bad_measurement_types;
     bool example_shape, run_version, bad_wallclock, odd_measurement;
-    const char *error; /* code: the record is to be dropped; NULL: it is sound */
+    enum afperf_problem error; /* why the record is to be dropped, or AFPERF_SOUND */
 
     /*
      * A SectionInfo of the short shape: `run` holds its first field, which is a run's id if some RunInfo of the
@@ -68,14 +63,10 @@ struct afperf_decoded {
     struct afperf_text datatype, summary, description;
 };
 
-/* Whether records of this type hold measurements, or start or stop something, or name what follows in the file. */
+/* Whether records of this type hold measurements. */
 bool afperf_is_data(enum afperf_type type);
-bool afperf_is_mark(enum afperf_type type);
 
-/* Says what a record says; whether it is sound is in decoded->error. */
-void afperf_decode(const struct afperf_record *record, struct afperf_decoded *decoded);
-
-/* The next record of a reader (afperf_reader_next), and if it has fields what it says. */
+/* The next record of a reader (afperf_reader_next), and what it says if it has fields; see decoded->error. */
 int afperf_next_decoded(struct afperf_reader *reader, struct afperf_record *record,
                         struct afperf_decoded *decoded, struct pf_error *error);
 

@@ -8,22 +8,13 @@
  * are half open: one that starts where another ends is behind it.
  */
 
-/* A region around the current one. */
-struct around {
-    uint32_t region;
-    uint64_t covered_to; /* its children cover it up to here, but for what is counted */
-};
-
 struct geometry {
     struct afperf_model *model;
-    const struct afperf_run *run;
-    uint32_t number;   /* of the run */
     uint32_t *regions; /* of the run, by start, longer first, in file order */
     size_t n;
+    uint64_t end;   /* of the run */
     uint64_t *heap; /* stops of closed regions that have started */
     size_t n_heap;
-    struct around *stack;
-    size_t depth;
 };
 
 static struct afperf_span *region_at(const struct geometry *geometry, size_t i)
@@ -87,8 +78,7 @@ static void close_open(struct geometry *geometry)
                 heap_add(geometry, region_at(geometry, started)->stop);
         while (geometry->n_heap && geometry->heap[0] < region->start)
             heap_drop_smallest(geometry);
-        region->stop = geometry->n_heap ? geometry->heap[0] : geometry->run->end;
-        afperf_note(geometry->model, AFPERF_UNCLOSED_REGION, region->offset, 0);
+        region->stop = geometry->n_heap ? geometry->heap[0] : geometry->end;
     }
 }
 
@@ -99,88 +89,30 @@ static bool holds(const struct afperf_span *outer, const struct afperf_span *inn
     return inner->stop <= outer->stop && (inner->start < outer->stop || outer->start == outer->stop);
 }
 
-static void pop(struct geometry *geometry)
+/* The innermost region around this one; what ends before it is looked at no more. */
+static void set_parent(const struct geometry *geometry, uint32_t around, struct afperf_span *region)
 {
-    afperf_leave(geometry->model, geometry->stack[--geometry->depth].region);
-}
-
-/* Takes those off the stack that do not hold the region. */
-static void pop_others(struct geometry *geometry, const struct afperf_span *region)
-{
-    struct afperf_model *model = geometry->model;
-    while (geometry->depth) {
-        const struct afperf_span *top = &model->regions.items[geometry->stack[geometry->depth - 1].region];
-        if (holds(top, region))
-            return;
-        if (region->start < top->stop && top->stop < region->stop)
-            afperf_note(model, AFPERF_OVERLAPPING_REGIONS, region->offset, 0);
-        pop(geometry);
+    const struct afperf_span *all = geometry->model->regions.items;
+    while (around != AFPERF_NONE && !holds(&all[around], region)) {
+        if (region->start < all[around].stop && all[around].stop < region->stop)
+            afperf_note(geometry->model, AFPERF_OVERLAPPING_REGIONS, region->offset, region->line);
+        around = all[around].parent;
     }
+    region->parent = around;
 }
 
-/* A child covers of its parent what no child before it has covered: they come by their start. */
-static void cover(struct geometry *geometry, struct around *around, const struct afperf_span *child)
+int afperf_nest_by_geometry(struct afperf_model *model, uint32_t run, uint32_t *regions, size_t n,
+                            struct pf_error *error)
 {
-    struct afperf_span *parent = &geometry->model->regions.items[around->region];
-    uint64_t from = child->start > around->covered_to ? child->start : around->covered_to;
-    if (child->stop <= from)
-        return;
-    parent->exclusive += child->stop - from;
-    parent->exclusive_net +=
-        child->stop - from - afperf_paused(geometry->model, geometry->run, from, child->stop);
-    around->covered_to = child->stop;
-}
-
-static int nest(struct geometry *geometry, struct pf_error *error)
-{
-    struct around *stack = geometry->stack;
-    if (!stack)
+    struct geometry geometry = {.model = model, .regions = regions, .n = n, .end = model->runs[run].end};
+    geometry.heap = malloc((n + 1) * sizeof *geometry.heap);
+    if (!geometry.heap)
         return pf_fail_memory(error);
-    for (size_t i = 0; i < geometry->n; i++) {
-        struct afperf_span *region = region_at(geometry, i);
-        pop_others(geometry, region);
-        struct around *around = geometry->depth ? &stack[geometry->depth - 1] : NULL;
-        region->parent = around ? around->region : AFPERF_NONE;
-        if (afperf_enter(geometry->model, geometry->regions[i], geometry->number, error) < 0)
-            return -1;
-        if (around)
-            cover(geometry, around, region);
-        stack[geometry->depth++] = (struct around){geometry->regions[i], region->start};
-    }
-    while (geometry->depth)
-        pop(geometry);
-    return 0;
-}
-
-static int gather(struct geometry *geometry, struct pf_error *error)
-{
-    const struct afperf_run *run = geometry->run;
-    size_t room = (size_t)run->n_events + 1;
-    geometry->regions = malloc(room * sizeof *geometry->regions);
-    geometry->heap = malloc(room * sizeof *geometry->heap);
-    geometry->stack = malloc(room * sizeof *geometry->stack);
-    if (!geometry->regions || !geometry->heap || !geometry->stack)
-        return pf_fail_memory(error);
-    for (uint32_t i = 0; i < run->n_events; i++) {
-        uint32_t event = geometry->model->timeline[run->events + i];
-        if (afperf_event_kind(event) == AFPERF_EVENT_REGION_START)
-            geometry->regions[geometry->n++] = afperf_event_number(event);
-    }
-    return 0;
-}
-
-int afperf_nest_by_geometry(struct afperf_model *model, uint32_t run, struct pf_error *error)
-{
-    struct geometry geometry = {.model = model, .run = &model->runs[run], .number = run};
-    int result = gather(&geometry, error);
-    if (!result) {
-        sort(&geometry);
-        close_open(&geometry);
-        sort(&geometry);
-        result = nest(&geometry, error);
-    }
-    free(geometry.regions);
+    sort(&geometry);
+    close_open(&geometry);
+    sort(&geometry);
+    for (size_t i = 0; i < n; i++)
+        set_parent(&geometry, i ? regions[i - 1] : AFPERF_NONE, region_at(&geometry, i));
     free(geometry.heap);
-    free(geometry.stack);
-    return result;
+    return 0;
 }

@@ -2,110 +2,99 @@
 #ifndef PF_AFPERF_MODEL_H
 #define PF_AFPERF_MODEL_H
 
-#include <stdbool.h>
-#include <stdint.h>
-
 #include "formats/afperf/decode.h"
-#include "formats/afperf/notes.h"
-#include "formats/afperf/reader.h"
+#include "formats/kit/cell.h"
 #include "formats/kit/store.h"
 #include "formats/kit/strings.h"
 #include "formats/kit/tree.h"
-
-__extension__ typedef unsigned __int128 afperf_uint128;
 
 /*
  * AFPerf files: records in any order, which refer to each other over the whole file. The parts, each knowing those before it
  * only:
  *   reader.c    bytes -> records and their fields
- *   number.c    fields -> numbers; decode.c: fields -> what a record says; notes.c: what is wrong with the file
- *   read.c, read_spans.c   the one pass over the file -> the model, as far as it can be known by then
- *   names.c     which runs and sections the ids in it mean
- *   spans.c     regions and intervals by their ids; pair.c: stops whose start was not known yet
- *   data.c      measurements in the file -> what they belong to
+ *   number.c    fields -> numbers; decode.c: fields -> what a record says; notes.h: what is wrong with the file
+ *   index.c     what ids mean
+ *   read.c      the pass over the file: what is defined, started, stopped and measured, and the names that records use
+ *   names.c     which runs and sections these names mean
+ *   pair.c      what each stop stops
+ *   data.c      what data records belong to, and whether their values are sound
  *   nest.c      regions of a run -> tree, contexts, times; geometry.c: where they overlap
  *   sections.c  intervals of sections -> times
  *   model.c     all of these in turn
- *   tables.c    short tables; values.c, spans_tables.c, measurements.c, trace.c: the others
+ *   tables.c    tables held in rows; spans_tables.c, events_tables.c, measurements.c: those that are walked
  *   afperf.c    the driver
  */
 #define AFPERF_NONE UINT32_MAX
 
 /* ---- runs --------------------------------------------------------------------------------------- */
 
-/*
- * Where in the file data stand that belong to something: in blocks of it, from first to before end. A table of the data of one
- * run or context is looked for there alone.
- */
-enum { AFPERF_BLOCK = 32 * 1024 };
-struct afperf_extent {
-    uint32_t first, end; /* end 0: there are none */
-};
-
-static inline uint32_t afperf_block_of(uint64_t offset)
-{
-    return (uint32_t)(offset / AFPERF_BLOCK); /* files are smaller than 2^47 bytes */
-}
-
-/* Makes an extent hold another. */
-static inline void afperf_extend(struct afperf_extent *extent, struct afperf_extent by)
-{
-    if (!by.end)
-        return;
-    if (!extent->end || by.first < extent->first)
-        extent->first = by.first;
-    if (by.end > extent->end)
-        extent->end = by.end;
-}
-
-/* That of a record at this offset. */
-static inline struct afperf_extent afperf_extent_at(uint64_t offset)
-{
-    uint32_t block = afperf_block_of(offset);
-    return (struct afperf_extent){block, block + 1};
-}
-
 /* A PauseResume, or several that touch. */
 struct afperf_pause {
     uint64_t start, stop;
-    uint64_t before; /* ticks paused in this run before it; while reading: a run's reference */
+    uint64_t before; /* ticks paused in this run before it */
+    uint32_t run;    /* while reading: its reference */
+};
+
+/* What records name: runs and sections. This they have in common. */
+enum afperf_thing { AFPERF_RUNS, AFPERF_SECTIONS, AFPERF_THINGS };
+
+struct afperf_object {
+    uint64_t offset, line; /* of its RunInfo or SectionInfo; implicit: of the first record that needs it */
+    struct afperf_id id;
+    bool implicit;
+    uint32_t tags;   /* in model->strings */
+    uint32_t number; /* while they are put in order */
 };
 
 struct afperf_run {
-    uint64_t offset, line; /* of its RunInfo; implicit: of the first record that needs it */
-    struct afperf_id id;
-    uint64_t start, end; /* ticks; start: unless implicit */
-    struct afperf_extent data;
-    uint32_t units, wallclock, version, application, application_version, tags; /* in model->strings */
-    uint32_t segment;
-    bool implicit, geometry;
+    struct afperf_object is;
+    uint64_t start, end;                                                  /* ticks; start: unless implicit */
+    uint32_t units, wallclock, version, application, application_version; /* in model->strings */
+    bool geometry;
     uint64_t nanoseconds; /* in a tick; 1 if unknown */
 
-    uint32_t pauses, n_pauses; /* in model->pauses */
-    uint32_t events, n_events; /* in model->timeline */
-    size_t nodes, n_nodes;     /* in model->nodes */
+    size_t pauses, n_pauses; /* in model->pauses */
+    size_t events, n_events; /* in model->timeline */
+    size_t nodes;            /* where its own start in model->nodes */
+    uint32_t first_section;  /* the others are linked; AFPERF_NONE: it has none */
 };
 
 /*
- * How records name a run, as known while reading; which run that is, once all has been read. Records of one segment that
- * name a run by its id mean the same one wherever they stand.
+ * How records name a run or section. Records of one segment that name a run by its id mean the same one wherever they stand: they
+ * share a reference; those that name a section by its id, as long as no further one of this id is told of. What is meant turns out
+ * when all has been read. A run's reference 0 is the current run before any record has named one.
  */
-enum afperf_ref_kind {
-    AFPERF_REF_NONE,  /* reference 0: the current run before any record has named one */
-    AFPERF_REF_RUN,   /* a RunInfo */
-    AFPERF_REF_ID,    /* an id that no RunInfo of the segment has (yet) */
-    AFPERF_REF_MAYBE, /* first field of a short SectionInfo: an id, or if there is no such run a timestamp */
+struct afperf_ref {
+    struct afperf_id id;
+    uint32_t segment;
+    bool told;       /* a RunInfo or SectionInfo of the segment */
+    bool maybe;      /* first field of a short SectionInfo: an id, or if there is no such run a timestamp */
+    uint32_t object; /* run or section, or AFPERF_NONE */
+    uint64_t offset, line; /* of the first record that needs it; line 0: none does */
+    uint32_t current;      /* the current run's reference there */
 };
 
-struct afperf_ref {
-    enum afperf_ref_kind kind;
-    uint32_t segment;
-    uint64_t id;
-    uint32_t fallback;     /* MAYBE: reference of the run that is meant if it is no id */
-    uint32_t run;          /* RUN: in model->runs; of all once runs are known */
-    uint64_t offset, line; /* of the first record that needs the run; line 0: none does */
-    uint64_t end;          /* largest timestamp of data and pauses */
-    struct afperf_extent data;
+/*
+ * An index: what an id means at a place in the file is looked for here (index.c). Sorted by owner, value, offset.
+ */
+struct afperf_key {
+    uint64_t value;  /* an id; of what has none, when it started */
+    uint64_t offset; /* where it stands */
+    uint32_t
+        owner; /* 0: ids count in the whole file; section, run; above AFPERF_NAMELESS of what has no id */
+    uint32_t number;
+};
+#define AFPERF_NAMELESS (UINT32_C(1) << 31)
+
+struct afperf_index {
+    struct afperf_key *keys;
+    size_t n;
+};
+
+struct afperf_names {
+    struct afperf_ref *refs;
+    size_t n, room;
+    struct afperf_index index; /* a reference of each run or section that has an id */
 };
 
 /* ---- measurement types -------------------------------------------------------------------------- */
@@ -122,79 +111,51 @@ enum afperf_type_field {
 /* All definitions that one reference has made of an id; once runs are known, that a run has. */
 struct afperf_measure {
     uint64_t id;
-    uint32_t run; /* a reference, later a run */
+    uint32_t run; /* while reading: a reference */
     struct {
         uint32_t text; /* in model->strings, or PF_NO_STRING */
         uint64_t line; /* that set it */
     } fields[AFPERF_TYPE_FIELDS];
     uint64_t line, definitions; /* the last one's line */
     enum afperf_datatype datatype;
-    bool used; /* a value has been held against the datatype */
 };
 
 /* ---- sections ----------------------------------------------------------------------------------- */
 
 struct afperf_section {
-    uint64_t offset, line; /* of its SectionInfo; implicit: of the first SectionStart */
-    struct afperf_id id;
-    uint32_t run; /* a reference, later a run */
-    uint32_t label, tags;
-    bool implicit;
+    struct afperf_object is;
+    uint32_t ref;   /* of its run */
+    uint32_t label; /* in model->strings */
     uint32_t context;
     uint32_t first, count; /* intervals, by number */
-    afperf_uint128 total, total_net;
+    pf_int128 total, total_net;
     uint64_t covered, covered_net;
-    struct afperf_extent data;
-    uint32_t next;                   /* in the same run, or AFPERF_NONE */
-    uint32_t anonymous, n_anonymous; /* while pairing: its open intervals without id */
-};
-
-/* A run or section that has an id. */
-struct afperf_named {
-    uint64_t id, offset;
-    uint32_t number;
-};
-
-/* How records name a section. */
-struct afperf_section_ref {
-    bool known; /* `section` is it */
-    bool by_id; /* else: the one of this id, which the segment does not have (yet) */
-    uint64_t id;
-    uint32_t segment, section;
-    uint64_t offset, line; /* of the first SectionStart; line 0: there is none */
-    uint32_t run;          /* the current run's reference there */
+    uint32_t next; /* in the same run, or AFPERF_NONE */
 };
 
 /* ---- regions and intervals ---------------------------------------------------------------------- */
 
 /* A region or a section's interval: what starts and stops. There are as many as a file has room for. */
 struct afperf_span {
-    uint64_t id;          /* 0 if anonymous */
-    uint64_t start, stop; /* ticks; stop: once it is closed, for all once regions are nested */
-    uint64_t exclusive,
-        exclusive_net; /* of a region, without children, and pauses; while nesting: what its children cover */
-    uint64_t offset;   /* of the start record in the file */
+    uint64_t id;                       /* 0 if anonymous */
+    uint64_t start, stop;              /* ticks; stop: once it is closed, for all once regions are nested */
+    uint64_t exclusive, exclusive_net; /* of a region: without children, and pauses */
+    uint64_t offset;                   /* of the start record in the file */
+    uint32_t line;                     /* likewise */
+    uint32_t owner;  /* region: its run's reference; interval: its section (while reading: its reference) */
+    uint32_t label;  /* of a region, in the tree's strings, or PF_NO_STRING */
+    uint32_t parent; /* of a region, or AFPERF_NONE */
     union {
-        uint32_t label; /* of a region, in the tree's strings, or PF_NO_STRING; until regions are nested, */
-        uint32_t stop_event; /* from then on: in the timeline; AFPERF_NONE: no record stops it */
+        uint32_t context; /* of a region, once it is nested */
+        uint32_t number;  /* of an interval, in its table */
     };
-    uint32_t
-        owner; /* region: its run's reference, then its node; interval: its section's reference, then section */
-    uint32_t parent; /* region: the one around it, or AFPERF_NONE; interval: its number in the table */
-    union {
-        uint32_t open_below;  /* while pairing: the next older open one of this id, plus 1; 0: none */
-        uint32_t start_event; /* once regions are nested: in the timeline */
-    };
-    uint32_t data_end; /* no data of a region stand in this block of the file or a later one */
     uint8_t flags;
 };
 
 enum {
-    AFPERF_ANONYMOUS = 1,   /* has no id */
-    AFPERF_CLOSED = 2,      /* a record stops it */
-    AFPERF_TAGGED = 4,      /* its start record has tags */
-    AFPERF_UNLABELLED = 8,  /* and no label */
-    AFPERF_EARLY_DATA = 16, /* data of it stand before its start record */
+    AFPERF_ANONYMOUS = 1, /* has no id */
+    AFPERF_CLOSED = 2,    /* a record stops it */
+    AFPERF_TAGGED = 4,    /* its start record has tags */
 };
 
 /* In the order of the file. */
@@ -202,77 +163,54 @@ struct afperf_spans {
     struct afperf_span *items;
     size_t room;
     uint32_t count;
-    bool scoped;     /* ids count within an owner */
-    uint32_t *order; /* by owner (if scoped), anonymous last, id, number; NULL: there is no index yet */
+    bool scoped; /* ids count within an owner */
+    struct afperf_index index;
 };
 
 /* ---- contexts ----------------------------------------------------------------------------------- */
 
+enum { AFPERF_CALLS, AFPERF_TIME, AFPERF_TIME_INC, AFPERF_TIME_NET, AFPERF_TIME_NET_INC, AFPERF_METRICS };
+
 /* A context in a run: regions of one label path, or the sections of a label. */
 struct afperf_node {
     uint32_t run, context;
-    uint32_t next;  /* of the same context, in a later run, or AFPERF_NONE */
-    uint32_t calls; /* regions; intervals */
-    afperf_uint128 inclusive, exclusive, inclusive_net,
-        exclusive_net; /* ticks; of sections no exclusive ones */
-    uint32_t first_region, last_region;
-    struct afperf_extent data;
+    uint32_t next;                    /* of the same context, in a later run, plus 1; 0: none */
+    pf_int128 values[AFPERF_METRICS]; /* regions or intervals; ticks, of sections no exclusive ones */
 };
 
 enum { AFPERF_KIND_REGION, AFPERF_KIND_SECTION };
 
 /* ---- events ------------------------------------------------------------------------------------- */
 
-/* A record that starts or stops something, or names a run or section: a kind above 29 bits of a number. */
-enum afperf_event {
+enum afperf_event_kind {
     AFPERF_EVENT_RUN,            /* a reference */
     AFPERF_EVENT_SECTION,        /* a section's reference */
     AFPERF_EVENT_REGION_START,   /* a region */
-    AFPERF_EVENT_REGION_STOP,    /* likewise, or AFPERF_NO_NUMBER */
+    AFPERF_EVENT_REGION_STOP,    /* likewise, or AFPERF_NO_NUMBER: none, or not known yet */
     AFPERF_EVENT_INTERVAL_START, /* an interval */
     AFPERF_EVENT_INTERVAL_STOP,  /* likewise */
     AFPERF_EVENT_LOST_STOP, /* of a section (its reference), none of whose intervals it stops, or not yet */
-};
-enum { AFPERF_NUMBER_BITS = 29 };
-#define AFPERF_NO_NUMBER ((UINT32_C(1) << AFPERF_NUMBER_BITS) - 1)
-
-static inline uint32_t afperf_event(enum afperf_event kind, uint32_t number)
-{
-    return (uint32_t)kind << AFPERF_NUMBER_BITS | number;
-}
-
-static inline enum afperf_event afperf_event_kind(uint32_t event)
-{
-    return (enum afperf_event)(event >> AFPERF_NUMBER_BITS);
-}
-
-static inline uint32_t afperf_event_number(uint32_t event)
-{
-    return event & AFPERF_NO_NUMBER;
-}
-
-static inline bool afperf_event_is_region(uint32_t event)
-{
-    return afperf_event_kind(event) == AFPERF_EVENT_REGION_START ||
-           afperf_event_kind(event) == AFPERF_EVENT_REGION_STOP;
-}
-
-static inline bool afperf_event_is_interval(uint32_t event)
-{
-    return afperf_event_kind(event) == AFPERF_EVENT_INTERVAL_START ||
-           afperf_event_kind(event) == AFPERF_EVENT_INTERVAL_STOP;
-}
-
-/* A place in the file before a record, with what the record's meaning depends on. */
-struct afperf_place {
-    uint64_t offset, line;
-    uint32_t events;  /* of the log that stand before it */
-    uint32_t block;   /* the last of them that is no section's name, plus 1; 0: none */
-    uint32_t segment; /* it stands in */
-    uint32_t run;     /* the current run, AFPERF_NONE: none has been named; while reading: its reference */
+    AFPERF_EVENT_PAUSE,     /* a pause; in the timeline alone, as the next */
+    AFPERF_EVENT_RESUME,
 };
 
-/* A stop whose start was not known when it was read. */
+/* A record that starts or stops something, or names a run or section. */
+struct afperf_event {
+    uint32_t kind : 4, number : 28;
+};
+#define AFPERF_NO_NUMBER ((UINT32_C(1) << 28) - 1)
+
+static inline bool afperf_event_is_region(struct afperf_event event)
+{
+    return event.kind == AFPERF_EVENT_REGION_START || event.kind == AFPERF_EVENT_REGION_STOP;
+}
+
+static inline bool afperf_event_is_interval(struct afperf_event event)
+{
+    return event.kind == AFPERF_EVENT_INTERVAL_START || event.kind == AFPERF_EVENT_INTERVAL_STOP;
+}
+
+/* A record that stops something. */
 struct afperf_stop {
     uint64_t offset, line, time;
     struct afperf_id id;
@@ -281,56 +219,72 @@ struct afperf_stop {
     bool region;
 };
 
-/* ---- the model ---------------------------------------------------------------------------------- */
+/* ---- data --------------------------------------------------------------------------------------- */
 
-/* Bytes of each of the model's lists of stops and doubts that are held in memory before they spill. */
-#define AFPERF_LIST_HELD ((uint64_t)4 << 20)
+/* A data record as it stands in the file. */
+struct afperf_data {
+    uint64_t offset, line, end; /* end: its last timestamp */
+    struct afperf_id object, interval;
+    enum afperf_type type;
+    bool processed; /* it has an aggregation type */
+    uint32_t run;   /* reference: of the run that it names, else of the current one */
+    uint32_t block; /* the event of the log that it belongs to if it has no id, plus 1; 0: none */
+};
+
+enum afperf_scope {
+    AFPERF_SCOPE_RUN,
+    AFPERF_SCOPE_REGION,
+    AFPERF_SCOPE_SECTION,
+    AFPERF_SCOPE_RUN_REGIONS,
+    AFPERF_SCOPE_RUN_SECTIONS,
+    AFPERF_SCOPE_ORPHAN,
+};
+
+/* What a data record belongs to. */
+struct afperf_target {
+    uint64_t offset, line; /* of the record */
+    enum afperf_scope scope;
+    uint32_t run;              /* reference */
+    uint32_t object, interval; /* object: region or section; interval: its number; AFPERF_NONE: none */
+};
+
+/* ---- the model ---------------------------------------------------------------------------------- */
 
 struct afperf_model {
     struct pf_input *input;
-    uint64_t end; /* reading ended before this offset */
 
     struct pf_strings *strings;
     struct pf_tree *tree;
     bool published; /* the tree belongs to the profile */
 
-    struct afperf_run *runs; /* in file order */
-    struct afperf_ref *refs;
-    struct afperf_measure *measures; /* once runs are known: by id, then run */
-    struct afperf_section *sections; /* in file order */
-    struct afperf_section_ref *section_refs;
-    struct afperf_named *sections_by_id, *runs_by_id; /* those that have one; by id, then offset */
-    uint64_t *segments;                               /* where each starts */
-    struct afperf_place *marks;                       /* one every AFPERF_BLOCK bytes; `run` is a reference */
-    struct afperf_pause *pauses;
+    struct afperf_names names[AFPERF_THINGS];
+    struct afperf_run *runs;          /* in file order */
+    struct afperf_measure *measures;  /* once runs are known: by id, then run */
+    struct afperf_section *sections;  /* in file order */
+    uint64_t *segments;               /* where each starts */
+    struct afperf_pause *pauses;      /* once runs are known: by run, then start */
     struct afperf_node *nodes;        /* by run, in it by first appearance */
-    uint32_t *first_node, *last_node; /* of each context, or AFPERF_NONE */
-    uint32_t *log;                    /* events in file order */
-    uint32_t *timeline;               /* those that start or stop something, by run, in it by time */
-    size_t n_runs, n_refs, n_measures, n_sections, n_section_refs, n_sections_by_id, n_runs_by_id, n_segments,
-        n_marks, n_pauses, n_nodes, n_contexts, n_log;
-    size_t runs_room, refs_room, measures_room, sections_room, section_refs_room, segments_room, marks_room,
-        pauses_room, nodes_room, first_node_room, last_node_room, log_room;
+    uint32_t *first_node, *last_node; /* of each context, plus 1; 0: none */
+    struct afperf_event *log;         /* events in file order; while the model is made */
+    struct afperf_stop *stops;        /* likewise */
+    struct afperf_event *timeline; /* those that start or stop something, and pauses: by run, in it by time */
+    size_t n_runs, n_measures, n_sections, n_segments, n_pauses, n_nodes, n_log, n_stops, n_timeline;
+    size_t runs_room, measures_room, sections_room, segments_room, pauses_room, nodes_room, first_node_room,
+        last_node_room, log_room, stops_room;
 
     struct afperf_spans regions, intervals;
     uint32_t *interval_order; /* interval of each number */
 
-    struct pf_store *stops;    /* struct afperf_stop: to be paired when all is read */
-    struct pf_store *doubtful; /* struct afperf_place: of data records that must be looked at again */
-    bool doubt_all;            /* a datatype has changed, or what stops belong to: look at all */
-    bool nested;               /* the owner of a region is a node */
-    bool initial_used;         /* something belongs to the run of reference 0 */
+    struct pf_store *data;    /* struct afperf_data, while the model is made */
+    struct pf_store *targets; /* struct afperf_target of each */
     struct pf_notes notes;
 };
 
-/* Makes the model, but for what only some tables need. NULL with *error filled. */
+/* Makes the model. NULL with *error filled. */
 struct afperf_model *afperf_model_new(struct pf_input *input, struct pf_pass *pass, struct pf_error *error);
-
-/* Makes the rest: the index of ids. 0, or -1 with *error filled; then it may be tried again. */
-int afperf_model_complete(struct afperf_model *model, struct pf_error *error);
 void afperf_model_free(struct afperf_model *model);
 
-/* Makes room for one more item of an array, of which there are at most 2^29. 0, or -1 with *error filled. */
+/* Makes room for one more item of an array, of which there are at most 2^28. 0, or -1 with *error filled. */
 int afperf_grow(void *items, size_t count, size_t *room, size_t size, struct pf_error *error);
 #define AFPERF_GROW(model, name, error)                                                                      \
     afperf_grow(&(model)->name, (model)->n_##name, &(model)->name##_room, sizeof *(model)->name, error)
@@ -338,104 +292,83 @@ int afperf_grow(void *items, size_t count, size_t *room, size_t size, struct pf_
 /* Text as a string of the model; PF_NO_STRING with *error filled if memory ran out. */
 uint32_t afperf_keep(struct afperf_model *model, struct afperf_text text, struct pf_error *error);
 
-/* Notes a problem of the record at this offset, in this line (0: to be counted later). */
+/* Notes a problem of the record at this offset, in this line. */
 void afperf_note(struct afperf_model *model, enum afperf_problem problem, uint64_t offset, uint64_t line);
 
-/* A part of the file, from one header to the next. */
-struct afperf_segment {
-    uint64_t start, end; /* offsets */
-};
-struct afperf_segment afperf_segment(const struct afperf_model *model, uint32_t number);
+/* The run that a reference means. */
+static inline uint32_t afperf_run_of(const struct afperf_model *model, uint32_t ref)
+{
+    return model->names[AFPERF_RUNS].refs[ref].object;
+}
 
-/* The number of that which an offset stands in. */
-uint32_t afperf_segment_at(const struct afperf_model *model, uint64_t offset);
-
-/* The last mark that does not stand behind the offset, as a place for a walk. */
-struct afperf_place afperf_place_before(const struct afperf_model *model, uint64_t offset);
-
-/* Puts a reader before the line that starts at the offset. */
-int afperf_go_to_line(const struct afperf_model *model, struct afperf_reader *reader, uint64_t offset,
-                      struct pf_error *error);
-
-/*
- * Of several things with the same id, the one that a record means: the nearest before it in its segment, else the first behind
- * it there, else the nearest before it, else the first behind it. Each is its offset, UINT64_MAX for none; true: the one before.
- */
-bool afperf_means_before(uint64_t before, uint64_t behind, const struct afperf_segment *segment);
-
-/* The number of the named one that a record at this offset means, or AFPERF_NONE. */
-uint32_t afperf_find_named(const struct afperf_named *all, size_t n, uint64_t id, uint64_t offset,
-                           const struct afperf_segment *segment);
-
-/* The run of a region or an interval, once runs are known. */
-uint32_t afperf_region_run(const struct afperf_model *model, const struct afperf_span *region);
-uint32_t afperf_interval_run(const struct afperf_model *model, const struct afperf_span *interval);
-
-/* What an event starts or stops; NULL if it does not. *run, *time: its. */
-const struct afperf_span *afperf_event_span(const struct afperf_model *model, uint32_t event, uint32_t *run,
-                                            uint64_t *time);
+/* What an event of the log starts or stops; NULL if it does not. *run, *time: its. */
+const struct afperf_span *afperf_event_span(const struct afperf_model *model, struct afperf_event event,
+                                            uint32_t *run, uint64_t *time);
 
 /* Ticks from start to stop that the run is paused. */
-uint64_t afperf_paused(const struct afperf_model *model, const struct afperf_run *run, uint64_t start,
-                       uint64_t stop);
+uint64_t afperf_paused(const struct afperf_model *model, uint32_t run, uint64_t start, uint64_t stop);
 
-/* Room for "0x" and 16 digits. Returns the size. */
-enum { AFPERF_HEX = 18 };
+/* An id as hexadecimal text; returns the size. */
+enum { AFPERF_HEX = 19 };
 size_t afperf_hex(uint64_t id, char *text);
 
-/* ---- spans.c ------------------------------------------------------------------------------------ */
+/* ---- index.c ------------------------------------------------------------------------------------ */
 
-/* A new span, all zero but its offset; NULL with *error filled. Valid until the next. */
-struct afperf_span *afperf_spans_add(struct afperf_spans *spans, uint64_t offset, struct pf_error *error);
-void afperf_spans_free(struct afperf_spans *spans);
+/* Gives an index room for n keys, in place of those that it has. 0, or -1 with *error filled. */
+int afperf_index_room(struct afperf_index *index, size_t n, struct pf_error *error);
+void afperf_index_sort(struct afperf_index *index);
 
-/* Closes a span at this time, at its start if that is later; this is noted. */
-void afperf_close_span(struct afperf_model *model, struct afperf_span *span, uint64_t time);
+/* The first place in the index that is not before this owner, value and offset. */
+size_t afperf_bound(const struct afperf_index *index, uint32_t owner, uint64_t value, uint64_t offset);
 
-/* Makes the index that the functions below need, unless that has been done. 0, or -1 with *error filled. */
-int afperf_spans_index(struct afperf_spans *spans, struct pf_error *error);
+/*
+ * Which of two places, of which one stands before and one behind an offset in the file, a record there means that names this id:
+ * the nearest before it in its segment, else the first behind it there, else the nearest before it, else the first behind it.
+ * SIZE_MAX if neither has the id.
+ */
+size_t afperf_choose(const struct afperf_model *model, const struct afperf_index *index, uint32_t owner,
+                     uint64_t id, uint64_t offset, size_t before, size_t behind);
 
-/* The span with this id (and owner, if scoped) that a record at this offset means, or AFPERF_NONE. */
-uint32_t afperf_spans_find(const struct afperf_spans *spans, uint32_t owner, uint64_t id, uint64_t offset,
-                           const struct afperf_segment *segment);
+/* The number of what a record at this offset means by the id, or AFPERF_NONE. */
+uint32_t afperf_find(const struct afperf_model *model, const struct afperf_index *index, uint32_t owner,
+                     uint64_t id, uint64_t offset);
 
-/* The same among those that are still open, which it takes out. *any: there are some with the id, open or not. */
-struct afperf_open;
-struct afperf_open *afperf_open_new(const struct afperf_spans *spans, struct pf_error *error);
-void afperf_open_free(struct afperf_open *open);
-uint32_t afperf_open_take(struct afperf_open *open, uint32_t owner, uint64_t id, uint64_t offset,
-                          const struct afperf_segment *segment, bool *any);
+/* ---- data.c ------------------------------------------------------------------------------------- */
+
+/* The type of this id as the run defines it, else as the first run does that defines it (*own: the run itself); NULL: none does. */
+const struct afperf_measure *afperf_find_measure(const struct afperf_model *model, uint64_t id, uint32_t run,
+                                                 bool *own);
+
+/* Reads a record once more. 1; 0: there is none any more; -1: *error filled. */
+int afperf_read_again(struct afperf_reader *reader, uint64_t offset, uint64_t line,
+                      struct afperf_record *record, struct afperf_decoded *decoded, struct pf_error *error);
 
 /* ---- the steps, in order ------------------------------------------------------------------------ */
 
 /* Each: 0, or -1 with *error filled. */
 int afperf_read(struct afperf_model *model, struct pf_pass *pass, struct pf_error *error);
 int afperf_resolve_names(struct afperf_model *model, struct pf_error *error);
-int afperf_drop_unused_run(struct afperf_model *model, struct pf_error *error);
 int afperf_pair_stops(struct afperf_model *model, struct pf_pass *pass, struct pf_error *error);
-int afperf_look_again(struct afperf_model *model, struct pf_pass *pass, struct pf_error *error);
-int afperf_make_timeline(struct afperf_model *model, struct pf_error *error);
-int afperf_nest(struct afperf_model *model, struct pf_pass *pass, struct pf_error *error);
 int afperf_number_intervals(struct afperf_model *model, struct pf_error *error);
+int afperf_find_targets(struct afperf_model *model, struct pf_pass *pass, struct pf_error *error);
+int afperf_number_runs(struct afperf_model *model, struct pf_error *error);
+int afperf_check_data(struct afperf_model *model, struct pf_pass *pass, struct pf_error *error);
+int afperf_nest(struct afperf_model *model, struct pf_pass *pass, struct pf_error *error);
 
-/* Adds the times of a run's sections, which are linked from the first on. */
-int afperf_time_sections(struct afperf_model *model, uint32_t first, struct pf_error *error);
+/* ---- parts of steps ----------------------------------------------------------------------------- */
 
-/* ---- nodes (nest.c) ------------------------------------------------------------------------------ */
+/* Adds to the values of a context in a run, which are made run by run. 0, or -1 with *error filled. */
+int afperf_add_values(struct afperf_model *model, uint32_t run, uint32_t context,
+                      const pf_int128 values[AFPERF_METRICS], struct pf_error *error);
 
-/* The node of a context in the first run that has it, from which the others are linked; AFPERF_NONE: no run has it. */
-uint32_t afperf_first_node(const struct afperf_model *model, uint32_t context);
+/* Adds the times of a run's sections. 0, or -1 with *error filled. */
+int afperf_time_sections(struct afperf_model *model, uint32_t run, struct pf_error *error);
 
-/* The node of a context in the run whose nodes are being made, or AFPERF_NONE with *error filled. */
-uint32_t afperf_node_of(struct afperf_model *model, uint32_t run, uint32_t context, struct pf_error *error);
-
-/* Gives a region, whose parent is known and has been entered, its node. 0, or -1 with *error filled. */
-int afperf_enter(struct afperf_model *model, uint32_t number, uint32_t run, struct pf_error *error);
-
-/* Adds a region to its node: its stop and what its children cover are known. */
-void afperf_leave(struct afperf_model *model, uint32_t number);
-
-/* Nests the regions of a run by their times alone (geometry.c). 0, or -1 with *error filled. */
-int afperf_nest_by_geometry(struct afperf_model *model, uint32_t run, struct pf_error *error);
+/*
+ * Nests the regions of a run, which overlap, by their times alone: puts them in an order in which parents come before their
+ * children and siblings by their start, and sets parents and missing stops. 0, or -1 with *error filled.
+ */
+int afperf_nest_by_geometry(struct afperf_model *model, uint32_t run, uint32_t *regions, size_t n,
+                            struct pf_error *error);
 
 #endif

@@ -4,46 +4,7 @@
 #include "formats/afperf/model.h"
 #include "formats/kit/array.h"
 
-/* ---- contexts and nodes ------------------------------------------------------------------------- */
-
-/* Makes room for a context in the lists of first and last nodes. */
-static int know_context(struct afperf_model *model, uint32_t context, struct pf_error *error)
-{
-    for (; model->n_contexts <= context; model->n_contexts++) {
-        if (afperf_grow(&model->first_node, model->n_contexts, &model->first_node_room,
-                        sizeof *model->first_node, error) < 0 ||
-            afperf_grow(&model->last_node, model->n_contexts, &model->last_node_room,
-                        sizeof *model->last_node, error) < 0)
-            return -1;
-        model->first_node[model->n_contexts] = model->last_node[model->n_contexts] = AFPERF_NONE;
-    }
-    return 0;
-}
-
-uint32_t afperf_node_of(struct afperf_model *model, uint32_t run, uint32_t context, struct pf_error *error)
-{
-    if (know_context(model, context, error) < 0)
-        return AFPERF_NONE;
-    uint32_t last = model->last_node[context];
-    if (last != AFPERF_NONE && model->nodes[last].run == run)
-        return last;
-    if (AFPERF_GROW(model, nodes, error) < 0)
-        return AFPERF_NONE;
-    uint32_t node = (uint32_t)model->n_nodes++;
-    model->nodes[node] = (struct afperf_node){
-        .run = run, .context = context, .next = AFPERF_NONE, .first_region = AFPERF_NONE};
-    if (last == AFPERF_NONE)
-        model->first_node[context] = node;
-    else
-        model->nodes[last].next = node;
-    model->last_node[context] = node;
-    return node;
-}
-
-uint32_t afperf_first_node(const struct afperf_model *model, uint32_t context)
-{
-    return context < model->n_contexts ? model->first_node[context] : AFPERF_NONE;
-}
+/* ---- contexts ----------------------------------------------------------------------------------- */
 
 /* What a region is called in its path: its label, else its id. */
 static uint32_t name_of(struct afperf_model *model, const struct afperf_span *region, struct pf_error *error)
@@ -56,55 +17,47 @@ static uint32_t name_of(struct afperf_model *model, const struct afperf_span *re
     return pf_intern(model->tree->strings, id, afperf_hex(region->id, id), error);
 }
 
-int afperf_enter(struct afperf_model *model, uint32_t number, uint32_t run, struct pf_error *error)
+/* Gives a region, whose parent has one, its context. */
+static int enter(struct afperf_model *model, struct afperf_span *region, struct pf_error *error)
 {
-    struct afperf_span *region = &model->regions.items[number];
     bool root = region->parent == AFPERF_NONE;
-    uint32_t around = root ? PF_NO_CONTEXT : model->nodes[model->regions.items[region->parent].owner].context;
+    uint32_t around = root ? PF_NO_CONTEXT : model->regions.items[region->parent].context;
     uint32_t name = name_of(model, region, error);
     if (name == PF_NO_STRING)
         return -1;
     uint8_t flags = root ? PF_FRAME | PF_ROOT : PF_FRAME;
-    uint32_t context = pf_tree_child(model->tree, around, name, name, AFPERF_KIND_REGION, flags, error);
-    if (context == PF_NO_CONTEXT)
-        return -1;
-    region->owner = afperf_node_of(model, run, context, error);
-    region->exclusive = region->exclusive_net = 0;
-    return region->owner == AFPERF_NONE ? -1 : 0;
+    region->context = pf_tree_child(model->tree, around, name, name, AFPERF_KIND_REGION, flags, error);
+    return region->context == PF_NO_CONTEXT ? -1 : 0;
 }
 
-void afperf_leave(struct afperf_model *model, uint32_t number)
+/* Ends a region, whose `exclusive` times are those of its children so far: adds it to the values of its context. */
+static int leave(struct afperf_model *model, uint32_t run, struct afperf_span *region, struct pf_error *error)
 {
-    struct afperf_span *region = &model->regions.items[number];
-    struct afperf_node *node = &model->nodes[region->owner];
     uint64_t inclusive = region->stop - region->start;
-    uint64_t net = inclusive - afperf_paused(model, &model->runs[node->run], region->start, region->stop);
+    uint64_t net = inclusive - afperf_paused(model, run, region->start, region->stop);
     region->exclusive = inclusive - region->exclusive;
     region->exclusive_net = net - region->exclusive_net;
-    node->calls++;
-    node->inclusive += inclusive;
-    node->inclusive_net += net;
-    node->exclusive += region->exclusive;
-    node->exclusive_net += region->exclusive_net;
-    node->first_region = number < node->first_region ? number : node->first_region;
-    node->last_region = number > node->last_region ? number : node->last_region;
-    if (!region->data_end)
-        return;
-    /* Data begin with the start record, if they do not stand before it. */
-    uint32_t first = region->flags & AFPERF_EARLY_DATA ? 0 : afperf_block_of(region->offset);
-    afperf_extend(&node->data, (struct afperf_extent){first, region->data_end});
+    const pf_int128 values[AFPERF_METRICS] = {[AFPERF_CALLS] = 1,
+                                              [AFPERF_TIME] = region->exclusive,
+                                              [AFPERF_TIME_INC] = inclusive,
+                                              [AFPERF_TIME_NET] = region->exclusive_net,
+                                              [AFPERF_TIME_NET_INC] = net};
+    if (!(region->flags & AFPERF_CLOSED))
+        afperf_note(model, AFPERF_UNCLOSED_REGION, region->offset, region->line);
+    return afperf_add_values(model, run, region->context, values, error);
 }
 
 /* ---- the timeline ------------------------------------------------------------------------------- */
 
 /*
- * Starts and stops by run, in each run by time and, at equal times, as they stand in the file: but a region without length
- * never stops before it starts.
+ * Starts and stops by run, in each run by time and, at equal times, as they stand in the file, pauses first: but a region without
+ * length never stops before it starts.
  */
 struct moment {
-    uint64_t time;
-    uint32_t run, event;
-    uint32_t rank; /* place in the log; of a region's stop at least that of its start */
+    uint64_t time,
+        rank; /* rank: place among pauses and in the log; of a region's stop at least that of its start */
+    uint32_t run;
+    struct afperf_event event;
 };
 
 static int by_moment(const void *left, const void *right)
@@ -117,217 +70,191 @@ static int by_moment(const void *left, const void *right)
     if (a->rank != b->rank)
         return a->rank < b->rank ? -1 : 1;
     /* A region's stop behind its start: kinds are so numbered. */
-    return a->event < b->event ? -1 : a->event > b->event;
+    return (a->event.kind > b->event.kind) - (a->event.kind < b->event.kind);
 }
 
-/* Where the events of each run start in the timeline. */
-static void count_events(struct afperf_model *model)
+/* A run lasts until the last thing in it. Of each region, the place of its start in the log is kept as its parent for a while. */
+static void look_at_log(struct afperf_model *model)
 {
-    uint32_t run, at = 0;
-    uint64_t time;
-    for (uint32_t i = 0; i < model->n_log; i++)
-        if (afperf_event_span(model, model->log[i], &run, &time))
-            model->runs[run].n_events++;
-    for (size_t i = 0; i < model->n_runs; i++) {
-        model->runs[i].events = at;
-        at += model->runs[i].n_events;
+    for (uint32_t i = 0; i < model->n_log; i++) {
+        uint32_t run;
+        uint64_t time;
+        if (!afperf_event_span(model, model->log[i], &run, &time))
+            continue;
+        if (time > model->runs[run].end)
+            model->runs[run].end = time;
+        if (model->log[i].kind == AFPERF_EVENT_REGION_START)
+            model->regions.items[model->log[i].number].parent = i;
     }
 }
 
-/* Notes where in the log each region starts: in its parent, which is not known yet. */
-static void number_starts(struct afperf_model *model)
+/* Lists the moments as they stand in the file. Returns how many. */
+static size_t list_moments(const struct afperf_model *model, struct moment *moments)
 {
-    for (uint32_t i = 0; i < model->n_log; i++)
-        if (afperf_event_kind(model->log[i]) == AFPERF_EVENT_REGION_START)
-            model->regions.items[afperf_event_number(model->log[i])].parent = i;
-}
-
-/* The moments of the log; returns how many. *ordered: they come as the timeline wants them. */
-static size_t list_moments(const struct afperf_model *model, struct moment *moments, bool *ordered)
-{
-    size_t n = 0;
-    *ordered = true;
+    size_t n = 0, pauses = 2 * model->n_pauses;
+    for (uint32_t i = 0; i < model->n_pauses; i++) {
+        const struct afperf_pause *pause = &model->pauses[i];
+        moments[n] = (struct moment){pause->start, n, pause->run, {AFPERF_EVENT_PAUSE, i}};
+        n++;
+        moments[n] = (struct moment){pause->stop, n, pause->run, {AFPERF_EVENT_RESUME, i}};
+        n++;
+    }
     for (uint32_t i = 0; i < model->n_log; i++) {
         struct moment *moment = &moments[n];
-        *moment = (struct moment){.event = model->log[i], .rank = i};
+        *moment = (struct moment){.event = model->log[i], .rank = pauses + i};
         const struct afperf_span *span = afperf_event_span(model, moment->event, &moment->run, &moment->time);
         if (!span)
             continue;
-        bool early =
-            afperf_event_kind(moment->event) == AFPERF_EVENT_REGION_STOP && span->start == span->stop;
-        if (early && span->parent > i)
-            moment->rank = span->parent;
-        *ordered = *ordered && (!n || by_moment(moment - 1, moment) < 0);
+        bool stop = moment->event.kind == AFPERF_EVENT_REGION_STOP;
+        if (stop && span->start == span->stop && span->parent > i)
+            moment->rank = pauses + span->parent;
         n++;
     }
     return n;
 }
 
-int afperf_make_timeline(struct afperf_model *model, struct pf_error *error)
+static int make_timeline(struct afperf_model *model, struct pf_error *error)
 {
-    struct moment *moments = malloc((model->n_log + 1) * sizeof *moments);
-    uint32_t *timeline = malloc((model->n_log + 1) * sizeof *timeline);
-    bool ordered;
-    if (!moments || !timeline) {
+    size_t room = model->n_log + 2 * model->n_pauses + 1;
+    struct moment *moments = malloc(room * sizeof *moments);
+    model->timeline = calloc(room, sizeof *model->timeline);
+    if (!moments || !model->timeline) {
         free(moments);
-        free(timeline);
         return pf_fail_memory(error);
     }
-    count_events(model);
-    number_starts(model);
-    size_t n = list_moments(model, moments, &ordered);
-    if (!ordered)
+    look_at_log(model);
+    size_t n = list_moments(model, moments);
+    if (n)
         qsort(moments, n, sizeof *moments, by_moment);
-    for (size_t i = 0; i < n; i++)
-        timeline[i] = moments[i].event;
+    for (size_t i = n; i-- > 0;) {
+        struct afperf_run *run = &model->runs[moments[i].run];
+        model->timeline[i] = moments[i].event;
+        run->events = i;
+        run->n_events++;
+    }
+    model->n_timeline = n;
     free(moments);
-    model->timeline = timeline;
     return 0;
 }
 
 /* ---- replay ------------------------------------------------------------------------------------- */
 
-/* The events of a run one by one, with a stack of open regions: each one's parent is the one below it. */
-struct replay {
-    struct afperf_model *model;
-    uint32_t run;
-    uint32_t top;
-    bool trial; /* only sees whether every stop fits */
-};
-
-static int push(struct replay *replay, uint32_t number, struct pf_error *error)
-{
-    replay->model->regions.items[number].parent = replay->top;
-    replay->top = number;
-    return replay->trial ? 0 : afperf_enter(replay->model, number, replay->run, error);
-}
-
-/* Takes off the innermost region; it covers its parent's time. */
-static void pop(struct replay *replay)
-{
-    struct afperf_model *model = replay->model;
-    const struct afperf_span *region = &model->regions.items[replay->top];
-    if (!replay->trial)
-        afperf_leave(model, replay->top);
-    replay->top = region->parent;
-    if (replay->trial || region->parent == AFPERF_NONE)
-        return;
-    struct afperf_span *parent = &model->regions.items[region->parent];
-    uint64_t duration = region->stop - region->start;
-    parent->exclusive += duration;
-    parent->exclusive_net +=
-        duration - afperf_paused(model, &model->runs[replay->run], region->start, region->stop);
-}
-
 /* Closes the regions above `number` at this time. False: one of them has a stop, so that the run's regions overlap. */
-static bool close_above(struct replay *replay, uint32_t number, uint64_t time)
+static bool close_above(const struct afperf_model *model, uint32_t *top, uint32_t number, uint64_t time)
 {
-    while (replay->top != number) {
-        if (replay->top == AFPERF_NONE)
+    while (*top != number) {
+        struct afperf_span *region = *top == AFPERF_NONE ? NULL : &model->regions.items[*top];
+        if (!region || region->flags & AFPERF_CLOSED)
             return false;
-        struct afperf_span *region = &replay->model->regions.items[replay->top];
-        if (region->flags & AFPERF_CLOSED)
-            return false;
-        if (!replay->trial) {
-            region->stop = time;
-            afperf_note(replay->model, AFPERF_UNCLOSED_REGION, region->offset, 0);
-        }
-        pop(replay);
+        region->stop = time;
+        *top = region->parent;
     }
     return true;
 }
 
-/* 1; 0: the run's regions do not nest; -1: *error filled. */
-static int play(struct replay *replay, struct pf_error *error)
+/*
+ * Goes through the events of a run with a stack of open regions, each one's parent being the one below it, and closes those
+ * without stop. False: the run's regions do not nest.
+ */
+static bool play(const struct afperf_model *model, const struct afperf_run *run)
 {
-    const struct afperf_model *model = replay->model;
-    const struct afperf_run *run = &model->runs[replay->run];
-    replay->top = AFPERF_NONE;
-    for (uint32_t i = 0; i < run->n_events; i++) {
-        uint32_t event = model->timeline[run->events + i], number = afperf_event_number(event);
-        if (afperf_event_kind(event) == AFPERF_EVENT_REGION_START) {
-            if (push(replay, number, error) < 0)
-                return -1;
-        } else if (afperf_event_kind(event) == AFPERF_EVENT_REGION_STOP) {
-            if (!close_above(replay, number, model->regions.items[number].stop))
-                return 0;
-            pop(replay);
+    uint32_t top = AFPERF_NONE;
+    for (size_t i = run->events; i < run->events + run->n_events; i++) {
+        const struct afperf_event event = model->timeline[i];
+        if (!afperf_event_is_region(event))
+            continue;
+        struct afperf_span *region = &model->regions.items[event.number];
+        if (event.kind == AFPERF_EVENT_REGION_START) {
+            region->parent = top;
+            top = event.number;
+        } else if (close_above(model, &top, event.number, region->stop)) {
+            top = region->parent;
+        } else {
+            return false;
         }
     }
-    return close_above(replay, AFPERF_NONE, run->end);
+    return close_above(model, &top, AFPERF_NONE, run->end);
+}
+
+/* ---- times -------------------------------------------------------------------------------------- */
+
+/* A region around the current one. */
+struct around {
+    uint32_t region;
+    uint64_t covered_to; /* its children cover it up to here, but for what is counted */
+};
+
+struct stack {
+    struct around *items;
+    size_t depth, room;
+};
+
+/* A child covers of its parent what no child before it has covered; its exclusive times count what is covered at first. */
+static void cover(const struct afperf_model *model, uint32_t run, struct around *around,
+                  const struct afperf_span *child)
+{
+    struct afperf_span *parent = &model->regions.items[around->region];
+    uint64_t from = child->start > around->covered_to ? child->start : around->covered_to;
+    if (child->stop <= from)
+        return;
+    parent->exclusive += child->stop - from;
+    parent->exclusive_net += child->stop - from - afperf_paused(model, run, from, child->stop);
+    around->covered_to = child->stop;
+}
+
+/* Regions whose parents and stops are known, parents before their children and siblings by their start, become contexts. */
+static int settle(struct afperf_model *model, uint32_t run, const uint32_t *regions, size_t n,
+                  struct stack *stack, struct pf_error *error)
+{
+    stack->depth = 0;
+    for (size_t i = 0; i < n; i++) {
+        struct afperf_span *region = &model->regions.items[regions[i]];
+        while (stack->depth && stack->items[stack->depth - 1].region != region->parent)
+            stack->depth--;
+        if (stack->depth)
+            cover(model, run, &stack->items[stack->depth - 1], region);
+        if (enter(model, region, error) ||
+            pf_array_room(&stack->items, &stack->room, stack->depth, sizeof *stack->items, error))
+            return -1;
+        stack->items[stack->depth++] = (struct around){regions[i], region->start};
+    }
+    for (size_t i = 0; i < n; i++)
+        if (leave(model, run, &model->regions.items[regions[i]], error))
+            return -1;
+    return 0;
 }
 
 /* ---- all runs ----------------------------------------------------------------------------------- */
 
-static int nest_run(struct afperf_model *model, uint32_t number, struct pf_error *error)
+static int nest_regions(struct afperf_model *model, uint32_t number, struct stack *stack,
+                        struct pf_error *error)
 {
-    struct replay replay = {.model = model, .run = number, .trial = true};
-    int fits = play(&replay, error);
-    if (fits > 0) {
-        replay.trial = false;
-        return play(&replay, error) < 0 ? -1 : 0;
-    }
-    if (fits < 0)
-        return -1;
-    model->runs[number].geometry = true;
-    return afperf_nest_by_geometry(model, number, error);
-}
-
-/* The first section of each run; sections are linked in their order. NULL with *error filled. */
-static uint32_t *list_sections(struct afperf_model *model, struct pf_error *error)
-{
-    uint32_t *first = calloc(model->n_runs + 1, sizeof *first);
-    if (!first) {
-        pf_fail_memory(error);
-        return NULL;
-    }
-    for (size_t i = 0; i < model->n_runs; i++)
-        first[i] = AFPERF_NONE;
-    for (size_t i = model->n_sections; i-- > 0;) {
-        struct afperf_section *section = &model->sections[i];
-        section->next = first[section->run];
-        first[section->run] = (uint32_t)i;
-    }
-    return first;
-}
-
-/* Tells regions and intervals where in the timeline their events are. */
-static void number_events(struct afperf_model *model)
-{
-    for (uint32_t i = 0; i < model->regions.count; i++)
-        model->regions.items[i].stop_event = AFPERF_NONE;
-    for (uint32_t i = 0; i < model->intervals.count; i++)
-        model->intervals.items[i].stop_event = AFPERF_NONE;
-    for (size_t i = 0; i < model->n_runs; i++) {
-        const struct afperf_run *run = &model->runs[i];
-        for (uint32_t at = run->events; at < run->events + run->n_events; at++) {
-            uint32_t event = model->timeline[at];
-            enum afperf_event kind = afperf_event_kind(event);
-            struct afperf_spans *spans = afperf_event_is_region(event) ? &model->regions : &model->intervals;
-            struct afperf_span *span = &spans->items[afperf_event_number(event)];
-            if (kind == AFPERF_EVENT_REGION_START || kind == AFPERF_EVENT_INTERVAL_START)
-                span->start_event = at;
-            else
-                span->stop_event = at;
-        }
-    }
+    struct afperf_run *run = &model->runs[number];
+    uint32_t *regions = malloc((run->n_events + 1) * sizeof *regions);
+    size_t n = 0;
+    if (!regions)
+        return pf_fail_memory(error);
+    for (size_t i = run->events; i < run->events + run->n_events; i++)
+        if (model->timeline[i].kind == AFPERF_EVENT_REGION_START)
+            regions[n++] = model->timeline[i].number;
+    run->geometry = !play(model, run);
+    int result = run->geometry ? afperf_nest_by_geometry(model, number, regions, n, error) : 0;
+    if (!result)
+        result = settle(model, number, regions, n, stack, error);
+    free(regions);
+    return result;
 }
 
 int afperf_nest(struct afperf_model *model, struct pf_pass *pass, struct pf_error *error)
 {
-    uint32_t *sections = list_sections(model, error);
-    int result = sections ? 0 : -1;
+    struct stack stack = {0};
+    int result = make_timeline(model, error);
     for (uint32_t i = 0; i < model->n_runs && !result; i++) {
-        struct afperf_run *run = &model->runs[i];
-        run->nodes = model->n_nodes;
-        result = pf_pass_step(pass, i, model->n_runs, error) < 0 || nest_run(model, i, error) < 0 ||
-                         afperf_time_sections(model, sections[i], error) < 0
-                     ? -1
-                     : 0;
-        run->n_nodes = model->n_nodes - run->nodes;
+        model->runs[i].nodes = model->n_nodes;
+        if (pf_pass_step(pass, i, model->n_runs, error) || nest_regions(model, i, &stack, error) ||
+            afperf_time_sections(model, i, error))
+            result = -1;
     }
-    free(sections);
-    model->nested = true;
-    number_events(model);
+    free(stack.items);
     return result;
 }

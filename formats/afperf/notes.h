@@ -4,7 +4,10 @@
 
 #include "formats/kit/notes.h"
 
-/* What may be wrong with a file. Fatal problems end the reading, errors drop the record, after warnings it is used. */
+/*
+ * What may be wrong with a file: name, severity, code, text. Fatal problems end the reading, errors drop the record, after
+ * warnings it is used.
+ */
 #define AFPERF_PROBLEM_LIST(X)                                                                               \
     X(OTHER_VERSION, "fatal", "other-version-header",                                                        \
       "a header of another version; what follows is not read")                                               \
@@ -61,6 +64,7 @@
       "no such section: a start makes one, a stop is ignored, data belong to none")
 
 enum afperf_problem {
+    AFPERF_SOUND, /* there is none */
 #define X(name, severity, code, text) AFPERF_##name,
     AFPERF_PROBLEM_LIST(X)
 #undef X
@@ -69,8 +73,5 @@ enum afperf_problem {
 
 /* By problem. */
 extern const struct pf_note_kind afperf_note_kinds[AFPERF_PROBLEMS];
-
-/* The error of a record by its code. */
-enum afperf_problem afperf_problem_of(const char *code);
 
 #endif

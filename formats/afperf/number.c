@@ -2,40 +2,30 @@
 #include "formats/afperf/number.h"
 
 #include <ctype.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
 #include "formats/kit/parse.h"
 
 /* Longer hexadecimal floating point numbers are taken for text. */
 enum { HEX_MAX = 400 };
 
+struct afperf_text afperf_trim(struct afperf_text text)
+{
+    const char *at = text.text, *end = at + text.size;
+    while (at < end && (*at == ' ' || *at == '\t'))
+        at++;
+    while (end > at && (end[-1] == ' ' || end[-1] == '\t'))
+        end--;
+    return (struct afperf_text){at, (size_t)(end - at)};
+}
+
 bool afperf_is(struct afperf_text text, const char *word)
 {
     return text.size == strlen(word) && !memcmp(text.text, word, text.size);
 }
 
-/* Takes a sign off the text, if there is one; true if it is a minus. */
-static bool take_sign(struct afperf_text *text)
-{
-    if (!text->size || (*text->text != '-' && *text->text != '+'))
-        return false;
-    bool minus = *text->text == '-';
-    text->text++;
-    text->size--;
-    return minus;
-}
-
-static bool take_0x(struct afperf_text *text)
-{
-    if (text->size < 2 || text->text[0] != '0' || (text->text[1] | 0x20) != 'x')
-        return false;
-    text->text += 2;
-    text->size -= 2;
-    return true;
-}
+/* ---- integers ----------------------------------------------------------------------------------- */
 
 /* What a digit is worth; 16 or more: it is none. */
 static unsigned digit_of(char c)
@@ -46,60 +36,63 @@ static unsigned digit_of(char c)
     return letter < 6 ? 10 + letter : 16;
 }
 
-/* Digits to the end of the text. */
-static inline enum afperf_parsed read_digits(struct afperf_text text, unsigned base, uint64_t *value)
+/* An integer of any sign, as its size. */
+static enum afperf_problem read_integer(struct afperf_text text, uint64_t *size, bool *minus, bool *padded)
 {
-    uint64_t sum = 0;
-    bool overflow = false;
-    if (!text.size)
-        return AFPERF_NO_INTEGER;
-    for (size_t i = 0; i < text.size; i++) {
-        unsigned digit = digit_of(text.text[i]);
+    text = afperf_trim(text);
+    const char *at = text.text, *end = at + text.size;
+    if (at == end)
+        return AFPERF_MISSING_FIELD;
+    *minus = *at == '-';
+    at += *at == '-' || *at == '+';
+    bool hex = end - at >= 2 && at[0] == '0' && (at[1] | 0x20) == 'x', overflow = false;
+    at += 2 * hex;
+    if (at == end)
+        return AFPERF_BAD_INTEGER;
+    bool zero = !hex && *at == '0' && end - at > 1;
+    unsigned base = hex ? 16 : 10;
+    uint64_t value = 0;
+    for (; at < end; at++) {
+        unsigned digit = digit_of(*at);
         if (digit >= base)
-            return AFPERF_NO_INTEGER;
-        overflow |= __builtin_mul_overflow(sum, base, &sum);
-        overflow |= __builtin_add_overflow(sum, digit, &sum);
+            return AFPERF_BAD_INTEGER;
+        overflow |=
+            __builtin_mul_overflow(value, base, &value) || __builtin_add_overflow(value, digit, &value);
     }
-    *value = sum;
-    return overflow ? AFPERF_OUT_OF_RANGE : AFPERF_NUMBER;
+    *size = value;
+    *padded |= zero && !*minus && !overflow;
+    return overflow ? AFPERF_NUMBER_OUT_OF_RANGE : AFPERF_SOUND;
 }
 
-enum afperf_parsed afperf_unsigned(struct afperf_text text, uint64_t *value, bool *padded)
+enum afperf_problem afperf_unsigned(struct afperf_text text, uint64_t *value, bool *padded)
 {
-    text = afperf_trim(text);
-    if (!text.size)
-        return AFPERF_BLANK;
-    bool minus = take_sign(&text), hex = take_0x(&text);
-    enum afperf_parsed parsed = read_digits(text, hex ? 16 : 10, value);
-    if (parsed == AFPERF_NO_INTEGER)
-        return parsed;
-    if (minus)
-        return AFPERF_NEGATIVE;
-    *padded |= parsed == AFPERF_NUMBER && !hex && text.size > 1 && *text.text == '0';
-    return parsed;
+    bool minus = false;
+    enum afperf_problem problem = read_integer(text, value, &minus, padded);
+    bool number = problem == AFPERF_SOUND || problem == AFPERF_NUMBER_OUT_OF_RANGE;
+    return number && minus ? AFPERF_NEGATIVE_NUMBER : problem;
 }
 
-enum afperf_parsed afperf_signed(struct afperf_text text, int64_t *value)
+/* An integer from `low` to `high`. */
+static bool integer_value(struct afperf_text text, int64_t low, int64_t high, struct pf_cell *cell)
 {
-    text = afperf_trim(text);
-    if (!text.size)
-        return AFPERF_BLANK;
-    uint64_t size = 0;
-    bool minus = take_sign(&text), hex = take_0x(&text);
-    enum afperf_parsed parsed = read_digits(text, hex ? 16 : 10, &size);
-    if (parsed == AFPERF_NUMBER && size > (uint64_t)INT64_MAX + minus)
-        return AFPERF_OUT_OF_RANGE;
-    *value = minus ? (int64_t)(0 - size) : (int64_t)size;
-    return parsed;
+    uint64_t size;
+    bool minus, padded = false;
+    if (read_integer(text, &size, &minus, &padded) || size > (uint64_t)INT64_MAX + minus)
+        return false;
+    int64_t value = minus ? (int64_t)(0 - size) : (int64_t)size;
+    if (value < low || value > high)
+        return false;
+    *cell = pf_int(value);
+    return true;
 }
 
 /* ---- floating point ----------------------------------------------------------------------------- */
 
-/* What has 0x: the C library reads it, from a copy with an end. The program never leaves the C locale. */
-static bool read_hex(struct afperf_text text, double *value)
+/* The C library reads what has 0x or brackets, from a copy with an end. The program never leaves the C locale. */
+static bool read_special(struct afperf_text text, double *value)
 {
     char copy[HEX_MAX + 1], *end;
-    if (text.size > HEX_MAX)
+    if (text.size > HEX_MAX || isspace((unsigned char)*text.text))
         return false;
     memcpy(copy, text.text, text.size);
     copy[text.size] = 0;
@@ -107,30 +100,17 @@ static bool read_hex(struct afperf_text text, double *value)
     return end == copy + text.size;
 }
 
-/* `nan(...)`: letters, digits and underscores in the brackets. */
-static bool is_nan_with_characters(struct afperf_text text)
-{
-    if (text.size < 5 || text.text[text.size - 1] != ')' || strncasecmp(text.text, "nan(", 4) != 0)
-        return false;
-    for (size_t i = 4; i + 1 < text.size; i++)
-        if (!isalnum((unsigned char)text.text[i]) && text.text[i] != '_')
-            return false;
-    return true;
-}
-
 bool afperf_double(struct afperf_text text, double *value)
 {
     text = afperf_trim(text);
-    struct afperf_text rest = text;
-    take_sign(&rest);
-    if (take_0x(&rest))
-        return read_hex(text, value);
-    if (is_nan_with_characters(rest)) {
-        *value = (double)NAN;
-        return true;
+    for (size_t i = 0; i < text.size; i++) {
+        char c = text.text[i];
+        if (c == 'x' || c == 'X' || c == '(')
+            return read_special(text, value);
+        if (c == '_') /* the project's parser takes these between digits */
+            return false;
     }
-    /* The project's parser takes underscores between digits, which C does not. */
-    return pf_parse_double(text.text, text.size, value) && !memchr(text.text, '_', text.size);
+    return pf_parse_double(text.text, text.size, value);
 }
 
 /* ---- values ------------------------------------------------------------------------------------- */
@@ -152,69 +132,50 @@ enum afperf_datatype afperf_datatype(struct afperf_text name)
     return AFPERF_ANY;
 }
 
-static bool integer_value(struct afperf_text text, int64_t low, int64_t high, struct pf_cell *cell)
-{
-    int64_t value;
-    enum afperf_parsed parsed = afperf_signed(text, &value);
-    if (parsed == AFPERF_BLANK) {
-        *cell = pf_absent();
-        return true;
-    }
-    if (parsed != AFPERF_NUMBER || value < low || value > high)
-        return false;
-    *cell = pf_int(value);
-    return true;
-}
-
 static bool double_value(struct afperf_text text, struct pf_cell *cell)
 {
     double value;
-    if (!afperf_trim(text).size) {
-        *cell = pf_absent();
-        return true;
-    }
     if (!afperf_double(text, &value))
         return false;
     *cell = pf_double(value);
     return true;
 }
 
-static void any_value(struct afperf_text text, struct pf_cell *cell)
+/* What a value of unknown type looks like. */
+static bool any_value(struct afperf_text text, struct pf_cell *cell)
 {
     uint64_t large;
     bool padded = false;
-    if (!afperf_trim(text).size || integer_value(text, INT64_MIN, INT64_MAX, cell))
-        return;
-    if (afperf_unsigned(text, &large, &padded) == AFPERF_NUMBER)
+    if (integer_value(text, INT64_MIN, INT64_MAX, cell))
+        return true;
+    if (afperf_unsigned(text, &large, &padded) == AFPERF_SOUND)
         *cell = pf_uint(large);
     else
         double_value(text, cell);
+    return true;
 }
 
 bool afperf_value(enum afperf_datatype datatype, struct afperf_text text, struct pf_cell *cell)
 {
+    struct afperf_text number = afperf_trim(text);
+    bool is_text = datatype == AFPERF_TEXT || (datatype == AFPERF_ANY && !number.size);
     *cell = pf_text(text.text, text.size);
+    if (!is_text && !number.size)
+        *cell = pf_absent();
+    if (is_text || !number.size)
+        return true;
     switch (datatype) {
     case AFPERF_DOUBLE:
-        return double_value(text, cell);
+        return double_value(number, cell);
     case AFPERF_INT32:
-        return integer_value(text, INT32_MIN, INT32_MAX, cell);
+        return integer_value(number, INT32_MIN, INT32_MAX, cell);
+    case AFPERF_BOOL:
+        return (afperf_is(number, "0") || afperf_is(number, "1")) && integer_value(number, 0, 1, cell);
     case AFPERF_INT64:
-        return integer_value(text, INT64_MIN, INT64_MAX, cell);
-    case AFPERF_BOOL: {
-        struct afperf_text bit = afperf_trim(text);
-        if (bit.size && !afperf_is(bit, "0") && !afperf_is(bit, "1"))
-            return false;
-        *cell = bit.size ? pf_int(*bit.text - '0') : pf_absent();
-        return true;
+        return integer_value(number, INT64_MIN, INT64_MAX, cell);
+    default:
+        return any_value(number, cell);
     }
-    case AFPERF_ANY:
-        any_value(text, cell);
-        return true;
-    case AFPERF_TEXT:
-        break;
-    }
-    return true;
 }
 
 uint64_t afperf_nanoseconds(struct afperf_text unit)

@@ -2,9 +2,7 @@
 #ifndef PF_AFPERF_NUMBER_H
 #define PF_AFPERF_NUMBER_H
 
-#include <stdbool.h>
-#include <stdint.h>
-
+#include "formats/afperf/notes.h"
 #include "formats/afperf/reader.h"
 #include "formats/kit/cell.h"
 
@@ -12,38 +10,17 @@
  * Numbers as AFPerf writes them: integers as strtoll reads them, but leading zeros are decimal; floating point as
  * strtod reads it in the C locale. Blanks and tabs around them do not count.
  */
-enum afperf_parsed {
-    AFPERF_NUMBER,
-    AFPERF_BLANK,
-    AFPERF_NO_INTEGER,
-    AFPERF_NEGATIVE,
-    AFPERF_OUT_OF_RANGE,
-};
-
-static inline bool afperf_is_blank(char c)
-{
-    return c == ' ' || c == '\t';
-}
 
 /* Text without the blanks and tabs around it. */
-static inline struct afperf_text afperf_trim(struct afperf_text text)
-{
-    while (text.size && afperf_is_blank(*text.text)) {
-        text.text++;
-        text.size--;
-    }
-    while (text.size && afperf_is_blank(text.text[text.size - 1]))
-        text.size--;
-    return text;
-}
+struct afperf_text afperf_trim(struct afperf_text text);
 
 bool afperf_is(struct afperf_text text, const char *word);
 
-/* An id or timestamp: 0 to 2^64 - 1. *padded (set, never cleared): it is decimal and has a leading zero. */
-enum afperf_parsed afperf_unsigned(struct afperf_text text, uint64_t *value, bool *padded);
-
-/* -2^63 to 2^63 - 1. */
-enum afperf_parsed afperf_signed(struct afperf_text text, int64_t *value);
+/*
+ * An id or timestamp, 0 to 2^64 - 1: AFPERF_SOUND, or AFPERF_MISSING_FIELD for a blank one, AFPERF_BAD_INTEGER,
+ * AFPERF_NEGATIVE_NUMBER, AFPERF_NUMBER_OUT_OF_RANGE. *padded (set, never cleared): it is decimal and has a leading zero.
+ */
+enum afperf_problem afperf_unsigned(struct afperf_text text, uint64_t *value, bool *padded);
 
 bool afperf_double(struct afperf_text text, double *value);
 

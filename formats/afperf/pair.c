@@ -2,29 +2,68 @@
 #include <stdlib.h>
 
 #include "formats/afperf/model.h"
-#include "formats/kit/array.h"
 
 /*
- * Stops whose start was not known when they were read: because it comes behind them, or stands in another segment, or several
- * have the same id, or there are none. They are paired in the order of the file; but stops of regions without ids in the order
- * of time, each with the innermost such region that is open then.
+ * What each stop stops: in the order of the file, of the open regions or intervals with its id the one that the id means. Without
+ * ids, stops of regions come in the order of time, each stopping the innermost region that is open then; intervals of a section
+ * are stopped in the order in which they started.
  */
 
-/* A start or stop of a region without id. */
-struct edge {
-    uint64_t time;
-    uint32_t run;
-    uint32_t event;        /* number in the log: the order of the file */
-    uint32_t region;       /* that starts; AFPERF_NONE: a stop */
-    uint64_t offset, line; /* of a stop */
+static int make_index(const struct afperf_model *model, struct afperf_spans *spans, struct pf_error *error)
+{
+    if (afperf_index_room(&spans->index, spans->count, error))
+        return -1;
+    for (uint32_t i = 0; i < spans->count; i++) {
+        const struct afperf_span *span = &spans->items[i];
+        struct afperf_key key = {span->id, span->offset, spans->scoped ? span->owner : 0, i};
+        if (span->flags & AFPERF_ANONYMOUS) {
+            key.value = span->start;
+            key.owner = AFPERF_NAMELESS | (spans->scoped ? span->owner : afperf_run_of(model, span->owner));
+        }
+        spans->index.keys[spans->index.n++] = key;
+    }
+    afperf_index_sort(&spans->index);
+    return 0;
+}
+
+/* ---- those that are open ------------------------------------------------------------------------ */
+
+/*
+ * A union-find over the index: for each place, one nearer to the next open one to the right, and to the left; itself if it is
+ * open. Paths are cut short as they are walked, so that any number of equal ids costs little.
+ */
+struct open {
+    const struct afperf_spans *spans;
+    uint32_t *right; /* up to and with spans->count, which stands for none */
+    uint32_t *left;  /* moved by 1: left[0] stands for none */
 };
+
+static int begin_open(struct open *open, const struct afperf_spans *spans, struct pf_error *error)
+{
+    open->spans = spans;
+    open->right = calloc((size_t)spans->count + 1, sizeof *open->right);
+    open->left = calloc((size_t)spans->count + 1, sizeof *open->left);
+    if (!open->right || !open->left)
+        return pf_fail_memory(error);
+    for (uint32_t i = 0; i <= spans->count; i++)
+        open->right[i] = open->left[i] = i;
+    return 0;
+}
+
+static uint32_t follow(uint32_t *links, uint32_t i)
+{
+    while (links[i] != i) {
+        links[i] = links[links[i]];
+        i = links[i];
+    }
+    return i;
+}
+
+/* ---- pairing ------------------------------------------------------------------------------------ */
 
 struct pairing {
     struct afperf_model *model;
-    struct afperf_open *regions, *intervals; /* made when first needed */
-    uint32_t *anonymous; /* intervals without id by section, in it by start; made when first needed */
-    struct edge *edges;
-    size_t n_edges, edges_room;
+    struct open open[2]; /* intervals, regions */
 };
 
 static void note(struct pairing *pairing, enum afperf_problem problem, const struct afperf_stop *stop)
@@ -32,210 +71,121 @@ static void note(struct pairing *pairing, enum afperf_problem problem, const str
     afperf_note(pairing->model, problem, stop->offset, stop->line);
 }
 
-/* Closes a span that has been found. */
-static void close_span(struct pairing *pairing, struct afperf_spans *spans, uint32_t number,
-                       const struct afperf_stop *stop)
+/* Stops the span at a place in the index. A stop before the start is taken to be at the start. */
+static void close_span(struct afperf_model *model, const struct open *open, const struct afperf_stop *stop,
+                       size_t place)
 {
-    enum afperf_event kind = stop->region ? AFPERF_EVENT_REGION_STOP : AFPERF_EVENT_INTERVAL_STOP;
-    pairing->model->log[stop->event] = afperf_event(kind, number);
-    afperf_close_span(pairing->model, &spans->items[number], stop->time);
+    const struct afperf_spans *spans = open->spans;
+    struct afperf_span *span = &spans->items[spans->index.keys[place].number];
+    model->log[stop->event] =
+        (struct afperf_event){stop->region ? AFPERF_EVENT_REGION_STOP : AFPERF_EVENT_INTERVAL_STOP,
+                              spans->index.keys[place].number};
+    span->flags |= AFPERF_CLOSED;
+    span->stop = stop->time < span->start ? span->start : stop->time;
+    if (stop->time < span->start)
+        afperf_note(model, AFPERF_NEGATIVE_DURATION, span->offset, span->line);
+    open->right[place] = (uint32_t)place + 1;
+    open->left[place + 1] = (uint32_t)place;
 }
 
-static int pair_by_id(struct pairing *pairing, struct afperf_spans *spans, struct afperf_open **open,
-                      const struct afperf_stop *stop, uint32_t owner, struct pf_error *error)
-{
-    bool any;
-    if (!*open && !(*open = afperf_open_new(spans, error)))
-        return -1;
-    struct afperf_segment segment =
-        afperf_segment(pairing->model, afperf_segment_at(pairing->model, stop->offset));
-    uint32_t number = afperf_open_take(*open, owner, stop->id.id, stop->offset, &segment, &any);
-    if (number == AFPERF_NONE)
-        note(pairing, any ? AFPERF_DUPLICATE_STOP : AFPERF_STOP_WITHOUT_START, stop);
-    else
-        close_span(pairing, spans, number, stop);
-    return 0;
-}
-
-/* ---- intervals without id ----------------------------------------------------------------------- */
-
-static int by_section_and_start(const void *left, const void *right, void *arg)
-{
-    const struct afperf_spans *intervals = arg;
-    uint32_t i = *(const uint32_t *)left, j = *(const uint32_t *)right;
-    const struct afperf_span *a = &intervals->items[i], *b = &intervals->items[j];
-    if (a->owner != b->owner)
-        return a->owner < b->owner ? -1 : 1;
-    if (a->start != b->start)
-        return a->start < b->start ? -1 : 1;
-    return i < j ? -1 : i > j;
-}
-
-static int list_anonymous(struct pairing *pairing, struct pf_error *error)
-{
-    struct afperf_model *model = pairing->model;
-    struct afperf_spans *intervals = &model->intervals;
-    uint32_t n = 0;
-    pairing->anonymous = malloc(((size_t)intervals->count + 1) * sizeof *pairing->anonymous);
-    if (!pairing->anonymous)
-        return pf_fail_memory(error);
-    for (uint32_t i = 0; i < intervals->count; i++)
-        if (intervals->items[i].flags & AFPERF_ANONYMOUS)
-            pairing->anonymous[n++] = i;
-    qsort_r(pairing->anonymous, n, sizeof *pairing->anonymous, by_section_and_start, intervals);
-    for (uint32_t i = n; i-- > 0;) {
-        struct afperf_section *section = &model->sections[intervals->items[pairing->anonymous[i]].owner];
-        section->anonymous = i;
-        section->n_anonymous++;
-    }
-    return 0;
-}
-
-/* First in, first out: the earliest start, which must not be later than the stop. */
-static int pair_anonymous(struct pairing *pairing, const struct afperf_stop *stop, uint32_t owner,
-                          struct pf_error *error)
-{
-    struct afperf_spans *intervals = &pairing->model->intervals;
-    struct afperf_section *section = &pairing->model->sections[owner];
-    if (!pairing->anonymous && list_anonymous(pairing, error) < 0)
-        return -1;
-    uint32_t number = section->n_anonymous ? pairing->anonymous[section->anonymous] : AFPERF_NONE;
-    if (number == AFPERF_NONE || intervals->items[number].start > stop->time) {
-        note(pairing, AFPERF_STOP_WITHOUT_START, stop);
-    } else {
-        section->anonymous++;
-        section->n_anonymous--;
-        close_span(pairing, intervals, number, stop);
-    }
-    return 0;
-}
-
-static int pair_interval(struct pairing *pairing, const struct afperf_stop *stop, struct pf_error *error)
-{
-    struct afperf_model *model = pairing->model;
-    const struct afperf_section_ref *section = &model->section_refs[stop->owner];
-    if (!section->known) {
-        note(pairing, AFPERF_UNRESOLVED_SECTION, stop);
-        return 0;
-    }
-    if (!stop->id.given)
-        return pair_anonymous(pairing, stop, section->section, error);
-    return pair_by_id(pairing, &model->intervals, &pairing->intervals, stop, section->section, error);
-}
-
-/* ---- regions without id ------------------------------------------------------------------------- */
-
-static int add_edge(struct pairing *pairing, const struct edge *edge, struct pf_error *error)
-{
-    if (afperf_grow(&pairing->edges, pairing->n_edges, &pairing->edges_room, sizeof *edge, error) < 0)
-        return -1;
-    pairing->edges[pairing->n_edges++] = *edge;
-    return 0;
-}
-
-/* A stop in a run that nothing else has belongs to none. */
-static int add_stop(struct pairing *pairing, const struct afperf_stop *stop, struct pf_error *error)
-{
-    uint32_t run = pairing->model->refs[stop->owner].run;
-    if (run == AFPERF_NONE) {
-        note(pairing, AFPERF_STOP_WITHOUT_START, stop);
-        return 0;
-    }
-    return add_edge(
-        pairing, &(struct edge){stop->time, run, stop->event, AFPERF_NONE, stop->offset, stop->line}, error);
-}
-
-static int add_starts(struct pairing *pairing, struct pf_error *error)
+static void pair_by_id(struct pairing *pairing, const struct afperf_stop *stop, uint32_t owner)
 {
     const struct afperf_model *model = pairing->model;
-    for (uint32_t i = 0; i < model->n_log; i++) {
-        uint32_t number = afperf_event_number(model->log[i]);
-        if (afperf_event_kind(model->log[i]) != AFPERF_EVENT_REGION_START)
-            continue;
-        const struct afperf_span *region = &model->regions.items[number];
-        struct edge edge = {region->start, model->refs[region->owner].run, i, number, 0, 0};
-        if (region->flags & AFPERF_ANONYMOUS && add_edge(pairing, &edge, error) < 0)
-            return -1;
-    }
-    return 0;
+    const struct open *open = &pairing->open[stop->region];
+    const struct afperf_index *index = &open->spans->index;
+    uint64_t id = stop->id.id;
+    uint32_t middle = (uint32_t)afperf_bound(index, owner, id, stop->offset);
+    size_t before = (size_t)follow(open->left, middle) - 1, behind = follow(open->right, middle);
+    size_t found = afperf_choose(model, index, owner, id, stop->offset, before, behind);
+    if (found != SIZE_MAX)
+        close_span(pairing->model, open, stop, found);
+    else if (afperf_find(model, index, owner, id, stop->offset) != AFPERF_NONE)
+        note(pairing, AFPERF_DUPLICATE_STOP, stop);
+    else
+        note(pairing, AFPERF_STOP_WITHOUT_START, stop);
 }
 
-static int by_run_and_time(const void *left, const void *right)
+/* A region's stop: the last of the run to have started before it of those still open. */
+static void pair_nameless_region(struct pairing *pairing, const struct afperf_stop *stop)
 {
-    const struct edge *a = left, *b = right;
-    if (a->run != b->run)
-        return a->run < b->run ? -1 : 1;
+    const struct open *open = &pairing->open[true];
+    const struct afperf_index *index = &open->spans->index;
+    uint32_t owner = AFPERF_NAMELESS | afperf_run_of(pairing->model, stop->owner);
+    uint32_t middle = (uint32_t)afperf_bound(index, owner, stop->time, stop->offset);
+    size_t place = (size_t)follow(open->left, middle) - 1;
+    if (place < index->n && index->keys[place].owner == owner)
+        close_span(pairing->model, open, stop, place);
+    else
+        note(pairing, AFPERF_STOP_WITHOUT_START, stop);
+}
+
+/* An interval's: the first of the section to have started of those still open, unless that is behind the stop. */
+static void pair_nameless_interval(struct pairing *pairing, const struct afperf_stop *stop, uint32_t section)
+{
+    const struct open *open = &pairing->open[false];
+    const struct afperf_index *index = &open->spans->index;
+    uint32_t owner = AFPERF_NAMELESS | section;
+    uint32_t place = follow(open->right, (uint32_t)afperf_bound(index, owner, 0, 0));
+    const struct afperf_key *first = place < index->n ? &index->keys[place] : NULL;
+    if (first && first->owner == owner && first->value <= stop->time)
+        close_span(pairing->model, open, stop, place);
+    else
+        note(pairing, AFPERF_STOP_WITHOUT_START, stop);
+}
+
+/* Pairs a stop; but those of regions without ids are left for later: true. */
+static bool pair_stop(struct pairing *pairing, const struct afperf_stop *stop)
+{
+    uint32_t section = stop->region ? 0 : pairing->model->names[AFPERF_SECTIONS].refs[stop->owner].object;
+    if (section == AFPERF_NONE)
+        note(pairing, AFPERF_UNRESOLVED_SECTION, stop);
+    else if (stop->id.given)
+        pair_by_id(pairing, stop, section);
+    else if (!stop->region)
+        pair_nameless_interval(pairing, stop, section);
+    else
+        return true;
+    return false;
+}
+
+static int by_time(const void *left, const void *right)
+{
+    const struct afperf_stop *a = left, *b = right;
     if (a->time != b->time)
         return a->time < b->time ? -1 : 1;
-    return a->event < b->event ? -1 : a->event > b->event;
+    return a->offset < b->offset ? -1 : a->offset > b->offset;
 }
-
-/* A stack a run, linked by open_below. */
-static void pair_edges(struct pairing *pairing)
-{
-    struct afperf_model *model = pairing->model;
-    uint32_t top = 0, run = AFPERF_NONE; /* top: the innermost open region, plus 1 */
-    qsort(pairing->edges, pairing->n_edges, sizeof *pairing->edges, by_run_and_time);
-    for (size_t i = 0; i < pairing->n_edges; i++) {
-        const struct edge *edge = &pairing->edges[i];
-        top = edge->run == run ? top : 0;
-        run = edge->run;
-        if (edge->region != AFPERF_NONE) {
-            model->regions.items[edge->region].open_below = top;
-            top = edge->region + 1;
-        } else if (top) {
-            struct afperf_span *region = &model->regions.items[top - 1];
-            model->log[edge->event] = afperf_event(AFPERF_EVENT_REGION_STOP, top - 1);
-            top = region->open_below;
-            afperf_close_span(model, region, edge->time);
-        } else {
-            afperf_note(model, AFPERF_STOP_WITHOUT_START, edge->offset, edge->line);
-        }
-    }
-}
-
-/* ---- all of them -------------------------------------------------------------------------------- */
-
-static int pair(struct pairing *pairing, const struct afperf_stop *stop, struct pf_error *error)
-{
-    if (!stop->region)
-        return pair_interval(pairing, stop, error);
-    if (!stop->id.given)
-        return add_stop(pairing, stop, error);
-    return pair_by_id(pairing, &pairing->model->regions, &pairing->regions, stop, 0, error);
-}
-
-enum { STOPS_AT_ONCE = 1024 };
 
 static int pair_all(struct pairing *pairing, struct pf_pass *pass, struct pf_error *error)
 {
-    struct pf_store *stops = pairing->model->stops;
-    uint64_t size = pf_store_size(stops);
-    struct afperf_stop some[STOPS_AT_ONCE];
-    for (uint64_t at = 0; at < size;) {
-        size_t n = size - at < sizeof some ? (size_t)(size - at) : sizeof some;
-        if (pf_store_read(stops, at, some, n, error) < 0 || pf_pass_step(pass, at, size, error) < 0)
-            return -1;
-        for (size_t i = 0; i < n / sizeof *some; i++)
-            if (pair(pairing, &some[i], error) < 0)
-                return -1;
-        at += n;
-    }
-    if (!pairing->n_edges)
-        return 0;
-    if (add_starts(pairing, error) < 0)
+    struct afperf_model *model = pairing->model;
+    struct afperf_stop *stops = model->stops;
+    size_t nameless = 0;
+    if (begin_open(&pairing->open[false], &model->intervals, error) ||
+        begin_open(&pairing->open[true], &model->regions, error))
         return -1;
-    pair_edges(pairing);
+    for (size_t i = 0; i < model->n_stops; i++) {
+        if (pf_pass_step(pass, i, model->n_stops, error))
+            return -1;
+        if (pair_stop(pairing, &stops[i]))
+            stops[nameless++] = stops[i];
+    }
+    if (nameless)
+        qsort(stops, nameless, sizeof *stops, by_time);
+    for (size_t i = 0; i < nameless; i++)
+        pair_nameless_region(pairing, &stops[i]);
     return 0;
 }
 
 int afperf_pair_stops(struct afperf_model *model, struct pf_pass *pass, struct pf_error *error)
 {
     struct pairing pairing = {.model = model};
+    if (make_index(model, &model->regions, error) || make_index(model, &model->intervals, error))
+        return -1;
     int result = pair_all(&pairing, pass, error);
-    afperf_open_free(pairing.regions);
-    afperf_open_free(pairing.intervals);
-    free(pairing.anonymous);
-    free(pairing.edges);
+    for (int region = 0; region < 2; region++) {
+        free(pairing.open[region].right);
+        free(pairing.open[region].left);
+    }
     return result;
 }

@@ -1,184 +1,203 @@
 /* SPDX-License-Identifier: MIT */
-#include "formats/afperf/read.h"
-
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "formats/afperf/model.h"
+#include "formats/kit/array.h"
 
 /* How often to say how far the pass is. */
 #define STEP_BYTES ((uint64_t)1 << 20)
 
-/* ---- ids ---------------------------------------------------------------------------------------- */
+/* Numbers by an id and a small number, a scope. */
+struct map {
+    struct pf_strings *keys;
+    uint32_t *values; /* by the key's number */
+    size_t room;
+};
 
-static uint64_t hash_of(uint64_t id, uint32_t scope)
-{
-    return pf_siphash_number(id ^ (uint64_t)scope << 32 ^ scope);
-}
+/* The state of the pass over the file: what is needed to make the model, and not by the model itself. */
+struct reading {
+    struct afperf_model *model;
+    uint64_t offset, line;          /* of the record being read */
+    uint32_t segment;               /* it stands in */
+    uint32_t run;                   /* reference of the current run */
+    uint32_t block;                 /* the last event that is no section's name, plus 1; 0: none */
+    uint32_t last_section;          /* reference of the last SectionInfo, or AFPERF_NONE */
+    struct map refs[AFPERF_THINGS]; /* by id and segment */
+    struct map measures;            /* by id and reference of the run */
+};
 
-static bool is_key(const void *of, uint32_t number, const void *key)
+/* The value of a key, AFPERF_NONE if it is new. Valid until the next call; NULL with *error filled. */
+static uint32_t *look_up(struct map *map, uint64_t id, uint32_t scope, struct pf_error *error)
 {
-    const struct afperf_key *have = (const struct afperf_key *)of + number, *want = key;
-    return have->id == want->id && have->scope == want->scope;
-}
-
-static int64_t find(const struct afperf_map *map, uint64_t id, uint32_t scope)
-{
-    struct afperf_key key = {.id = id, .scope = scope};
-    return pf_hash_find(&map->table, hash_of(id, scope), is_key, map->keys, &key);
-}
-
-uint32_t afperf_map_get(const struct afperf_map *map, uint64_t id, uint32_t scope)
-{
-    int64_t found = find(map, id, scope);
-    return found == PF_NOT_THERE ? AFPERF_NONE : map->keys[found].value;
-}
-
-int afperf_map_set(struct afperf_map *map, uint64_t id, uint32_t scope, uint32_t value,
-                   struct pf_error *error)
-{
-    int64_t found = find(map, id, scope);
-    if (found != PF_NOT_THERE) {
-        map->keys[found].value = value;
-        return 0;
+    const uint64_t key[] = {id, scope};
+    if (!map->keys && !(map->keys = pf_strings_new())) {
+        pf_fail_memory(error);
+        return NULL;
     }
-    if (afperf_grow(&map->keys, map->n, &map->room, sizeof *map->keys, error) < 0 ||
-        pf_hash_add(&map->table, hash_of(id, scope), (uint32_t)map->n, error) < 0)
-        return -1;
-    map->keys[map->n++] = (struct afperf_key){id, scope, value};
-    return 0;
+    uint32_t known = pf_strings_count(map->keys);
+    uint32_t number = pf_intern(map->keys, (const char *)key, sizeof key, error);
+    if (number == PF_NO_STRING ||
+        pf_array_reach(&map->values, &map->room, number, sizeof *map->values, error))
+        return NULL;
+    if (number >= known)
+        map->values[number] = AFPERF_NONE;
+    return &map->values[number];
 }
 
-static void free_map(struct afperf_map *map)
+static void free_map(struct map *map)
 {
-    pf_hash_free(&map->table);
-    free(map->keys);
+    pf_strings_free(map->keys);
+    free(map->values);
+}
+
+/* Notes a problem of the record being read. */
+static void note(struct reading *reading, enum afperf_problem problem)
+{
+    afperf_note(reading->model, problem, reading->offset, reading->line);
+}
+
+static int log_event(struct reading *reading, enum afperf_event_kind kind, uint32_t number,
+                     struct pf_error *error)
+{
+    struct afperf_model *model = reading->model;
+    if (AFPERF_GROW(model, log, error))
+        return -1;
+    model->log[model->n_log++] = (struct afperf_event){kind, number};
+    if (kind != AFPERF_EVENT_SECTION)
+        reading->block = (uint32_t)model->n_log;
+    return 0;
 }
 
 /* ---- references --------------------------------------------------------------------------------- */
 
-void afperf_need(struct afperf_reading *reading, uint32_t ref)
+static struct afperf_ref *ref_at(const struct reading *reading, enum afperf_thing thing, uint32_t ref)
 {
-    struct afperf_ref *needed = &reading->model->refs[ref];
-    reading->model->initial_used |= ref == 0;
-    if (needed->line)
-        return;
-    needed->line = reading->place.line;
-    needed->offset = reading->place.offset;
+    return &reading->model->names[thing].refs[ref];
 }
 
-uint32_t afperf_add_ref(struct afperf_reading *reading, enum afperf_ref_kind kind, uint64_t id,
+/* What this reference means is needed by the record being read. */
+static void need(struct reading *reading, enum afperf_thing thing, uint32_t ref)
+{
+    struct afperf_ref *needed = ref_at(reading, thing, ref);
+    if (needed->line)
+        return;
+    needed->line = reading->line;
+    needed->offset = reading->offset;
+    needed->current = reading->run;
+}
+
+/* A new reference, or AFPERF_NONE with *error filled. */
+static uint32_t add_ref(struct reading *reading, enum afperf_thing thing, const struct afperf_id *id,
                         struct pf_error *error)
 {
-    struct afperf_model *model = reading->model;
-    if (AFPERF_GROW(model, refs, error) < 0)
+    struct afperf_names *names = &reading->model->names[thing];
+    if (afperf_grow(&names->refs, names->n, &names->room, sizeof *names->refs, error))
         return AFPERF_NONE;
-    model->refs[model->n_refs] =
-        (struct afperf_ref){.kind = kind, .segment = reading->place.segment, .id = id, .run = AFPERF_NONE};
-    return (uint32_t)model->n_refs++;
+    names->refs[names->n] =
+        (struct afperf_ref){.id = *id, .segment = reading->segment, .object = AFPERF_NONE};
+    return (uint32_t)names->n++;
 }
 
 /* The reference by this id in this segment, made if there is none. */
-static uint32_t ref_of_id(struct afperf_reading *reading, uint64_t id, struct pf_error *error)
+static uint32_t ref_of_id(struct reading *reading, enum afperf_thing thing, const struct afperf_id *id,
+                          struct pf_error *error)
 {
-    uint32_t ref = afperf_map_get(&reading->run_refs, id, reading->place.segment);
-    if (ref != AFPERF_NONE)
-        return ref;
-    ref = afperf_add_ref(reading, AFPERF_REF_ID, id, error);
-    if (ref == AFPERF_NONE || afperf_map_set(&reading->run_refs, id, reading->place.segment, ref, error) < 0)
+    uint32_t *ref = look_up(&reading->refs[thing], id->id, reading->segment, error);
+    if (!ref)
         return AFPERF_NONE;
-    return ref;
+    if (*ref == AFPERF_NONE)
+        *ref = add_ref(reading, thing, id, error);
+    return *ref;
 }
 
-uint32_t afperf_run_named(struct afperf_reading *reading, const struct afperf_id *run, struct pf_error *error)
+/*
+ * The reference of what a RunInfo or SectionInfo tells of, which its id means from here on in the segment. Without an id, each is
+ * another. AFPERF_NONE with *error filled.
+ */
+static uint32_t ref_of_told(struct reading *reading, enum afperf_thing thing, const struct afperf_id *id,
+                            struct pf_error *error)
 {
-    uint32_t ref = run->given ? ref_of_id(reading, run->id, error) : reading->place.run;
+    uint32_t ref = id->given ? ref_of_id(reading, thing, id, error) : add_ref(reading, thing, id, error);
+    bool again = ref != AFPERF_NONE && ref_at(reading, thing, ref)->told;
+    if (!again)
+        return ref;
+    note(reading, thing == AFPERF_RUNS ? AFPERF_DUPLICATE_RUN : AFPERF_DUPLICATE_SECTION);
+    if (thing == AFPERF_RUNS)
+        return ref;
+    uint32_t *latest = look_up(&reading->refs[thing], id->id, reading->segment, error);
+    return latest ? *latest = add_ref(reading, thing, id, error) : AFPERF_NONE;
+}
+
+/* The reference of the run that a record names, or of the current one, which it needs; AFPERF_NONE with *error filled. */
+static uint32_t run_named(struct reading *reading, const struct afperf_id *run, struct pf_error *error)
+{
+    uint32_t ref = run->given ? ref_of_id(reading, AFPERF_RUNS, run, error) : reading->run;
     if (ref != AFPERF_NONE)
-        afperf_need(reading, ref);
+        need(reading, AFPERF_RUNS, ref);
     return ref;
-}
-
-/* ---- what all records have in common ------------------------------------------------------------ */
-
-void afperf_note_here(struct afperf_reading *reading, enum afperf_problem problem)
-{
-    afperf_note(reading->model, problem, reading->place.offset, reading->place.line);
-}
-
-int afperf_log_event(struct afperf_reading *reading, uint32_t event, struct pf_error *error)
-{
-    struct afperf_model *model = reading->model;
-    if (AFPERF_GROW(model, log, error) < 0)
-        return -1;
-    model->log[model->n_log++] = event;
-    reading->place.events++;
-    if (afperf_event_kind(event) != AFPERF_EVENT_SECTION) {
-        reading->place.block = reading->place.events;
-        reading->block = event;
-    }
-    return 0;
 }
 
 /* ---- runs, types, pauses ------------------------------------------------------------------------ */
 
 /* What a RunInfo says of the run. */
-static int add_run(struct afperf_reading *reading, const struct afperf_decoded *decoded,
-                   struct pf_error *error)
+static int add_run(struct reading *reading, const struct afperf_decoded *decoded, struct pf_error *error)
 {
     struct afperf_model *model = reading->model;
-    if (AFPERF_GROW(model, runs, error) < 0)
+    if (AFPERF_GROW(model, runs, error))
         return -1;
-    struct afperf_run *run = &model->runs[model->n_runs];
+    struct afperf_run *run = &model->runs[model->n_runs++];
     uint64_t nanoseconds = afperf_nanoseconds(decoded->units);
-    *run = (struct afperf_run){.offset = reading->place.offset,
-                               .line = reading->place.line,
-                               .id = decoded->run,
+    *run = (struct afperf_run){.is = {.offset = reading->offset, .line = reading->line, .id = decoded->run},
                                .start = decoded->time,
                                .end = decoded->time,
-                               .units = afperf_keep(model, decoded->units, error),
-                               .wallclock = afperf_keep(model, decoded->wallclock, error),
-                               .version = afperf_keep(model, decoded->version, error),
-                               .application = afperf_keep(model, decoded->name, error),
-                               .application_version = afperf_keep(model, decoded->application_version, error),
-                               .tags = afperf_keep(model, decoded->tags, error),
-                               .segment = reading->place.segment,
                                .nanoseconds = nanoseconds ? nanoseconds : 1};
-    model->n_runs++;
-    bool kept = run->units != PF_NO_STRING && run->wallclock != PF_NO_STRING &&
-                run->version != PF_NO_STRING && run->application != PF_NO_STRING &&
-                run->application_version != PF_NO_STRING && run->tags != PF_NO_STRING;
-    return kept ? 0 : -1;
+    const struct {
+        uint32_t *string;
+        struct afperf_text text;
+    } texts[] = {
+        {&run->units, decoded->units},     {&run->wallclock, decoded->wallclock},
+        {&run->version, decoded->version}, {&run->application, decoded->name},
+        {&run->is.tags, decoded->tags},    {&run->application_version, decoded->application_version},
+    };
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
+        if ((*texts[i].string = afperf_keep(model, texts[i].text, error)) == PF_NO_STRING)
+            return -1;
+    return 0;
 }
 
-static int read_run_info(struct afperf_reading *reading, const struct afperf_decoded *decoded,
+static int read_run_info(struct reading *reading, const struct afperf_decoded *decoded,
                          struct pf_error *error)
 {
     struct afperf_model *model = reading->model;
-    uint32_t ref = decoded->run.given ? ref_of_id(reading, decoded->run.id, error)
-                                      : afperf_add_ref(reading, AFPERF_REF_ID, 0, error);
-    if (ref == AFPERF_NONE)
+    uint32_t number = ref_of_told(reading, AFPERF_RUNS, &decoded->run, error);
+    if (number == AFPERF_NONE)
         return -1;
-    if (model->refs[ref].kind == AFPERF_REF_RUN) {
-        afperf_note_here(reading, AFPERF_DUPLICATE_RUN);
-    } else {
-        model->refs[ref].kind = AFPERF_REF_RUN;
-        model->refs[ref].run = (uint32_t)model->n_runs;
-        if (add_run(reading, decoded, error) < 0)
+    struct afperf_ref *ref = ref_at(reading, AFPERF_RUNS, number);
+    if (!ref->told) {
+        ref->told = true;
+        ref->object = (uint32_t)model->n_runs;
+        if (add_run(reading, decoded, error))
             return -1;
     }
-    reading->place.run = ref;
-    return afperf_log_event(reading, afperf_event(AFPERF_EVENT_RUN, ref), error);
+    reading->run = number;
+    return log_event(reading, AFPERF_EVENT_RUN, number, error);
 }
 
 /* The definitions of this id by the reference, added if there are none. */
-static struct afperf_measure *measure_of(struct afperf_reading *reading, uint64_t id, uint32_t ref,
+static struct afperf_measure *measure_of(struct reading *reading, uint64_t id, uint32_t ref,
                                          struct pf_error *error)
 {
     struct afperf_model *model = reading->model;
-    uint32_t i = afperf_map_get(&reading->measures, id, ref);
-    if (i != AFPERF_NONE)
-        return &model->measures[i];
-    i = (uint32_t)model->n_measures;
-    if (AFPERF_GROW(model, measures, error) < 0 || afperf_map_set(&reading->measures, id, ref, i, error) < 0)
+    uint32_t *number = look_up(&reading->measures, id, ref, error);
+    if (!number)
         return NULL;
+    if (*number != AFPERF_NONE)
+        return &model->measures[*number];
+    if (AFPERF_GROW(model, measures, error))
+        return NULL;
+    *number = (uint32_t)model->n_measures;
     struct afperf_measure *measure = &model->measures[model->n_measures++];
     *measure = (struct afperf_measure){.id = id, .run = ref};
     for (int field = 0; field < AFPERF_TYPE_FIELDS; field++)
@@ -187,10 +206,10 @@ static struct afperf_measure *measure_of(struct afperf_reading *reading, uint64_
 }
 
 /* A later definition updates an earlier one; what it leaves blank stays. */
-static int read_measurement_type(struct afperf_reading *reading, const struct afperf_decoded *decoded,
+static int read_measurement_type(struct reading *reading, const struct afperf_decoded *decoded,
                                  struct pf_error *error)
 {
-    uint32_t ref = afperf_run_named(reading, &decoded->run, error);
+    uint32_t ref = run_named(reading, &decoded->run, error);
     struct afperf_measure *measure =
         ref == AFPERF_NONE ? NULL : measure_of(reading, decoded->type_id, ref, error);
     if (!measure)
@@ -205,130 +224,181 @@ static int read_measurement_type(struct afperf_reading *reading, const struct af
     for (int field = 0; field < AFPERF_TYPE_FIELDS; field++) {
         if (!afperf_trim(texts[field]).size)
             continue;
-        measure->fields[field].line = reading->place.line;
+        measure->fields[field].line = reading->line;
         measure->fields[field].text = afperf_keep(reading->model, texts[field], error);
         if (measure->fields[field].text == PF_NO_STRING)
             return -1;
     }
-    measure->line = reading->place.line;
+    measure->line = reading->line;
     measure->definitions++;
-    if (!afperf_trim(decoded->datatype).size)
-        return 0;
-    enum afperf_datatype datatype = afperf_datatype(decoded->datatype);
-    reading->model->doubt_all |= measure->used && measure->datatype != datatype;
-    measure->datatype = datatype;
+    if (afperf_trim(decoded->datatype).size)
+        measure->datatype = afperf_datatype(decoded->datatype);
     return 0;
 }
 
-static void data_until(struct afperf_reading *reading, uint32_t ref, uint64_t time)
-{
-    if (time > reading->model->refs[ref].end)
-        reading->model->refs[ref].end = time;
-}
-
-static int read_pause(struct afperf_reading *reading, const struct afperf_decoded *decoded,
-                      struct pf_error *error)
+static int read_pause(struct reading *reading, const struct afperf_decoded *decoded, struct pf_error *error)
 {
     struct afperf_model *model = reading->model;
-    uint32_t ref = afperf_run_named(reading, &decoded->run, error);
-    if (ref == AFPERF_NONE || AFPERF_GROW(model, pauses, error) < 0)
+    uint32_t ref = run_named(reading, &decoded->run, error);
+    if (ref == AFPERF_NONE || AFPERF_GROW(model, pauses, error))
         return -1;
     model->pauses[model->n_pauses++] =
-        (struct afperf_pause){.start = decoded->time, .stop = decoded->end, .before = ref};
-    data_until(reading, ref, decoded->end);
+        (struct afperf_pause){.start = decoded->time, .stop = decoded->end, .run = ref};
     return 0;
+}
+
+/* ---- regions ------------------------------------------------------------------------------------ */
+
+static int add_span(struct reading *reading, struct afperf_spans *spans, const struct afperf_decoded *decoded,
+                    const struct afperf_id *id, uint32_t owner, struct pf_error *error)
+{
+    if (reading->line > UINT32_MAX)
+        return pf_fail_at(error, EFBIG, (int64_t)reading->offset, "too many lines");
+    if (afperf_grow(&spans->items, spans->count, &spans->room, sizeof *spans->items, error))
+        return -1;
+    unsigned flags = (id->given ? 0 : AFPERF_ANONYMOUS) | (decoded->tags.size ? AFPERF_TAGGED : 0);
+    spans->items[spans->count++] = (struct afperf_span){.id = id->id,
+                                                        .start = decoded->time,
+                                                        .offset = reading->offset,
+                                                        .line = (uint32_t)reading->line,
+                                                        .owner = owner,
+                                                        .label = PF_NO_STRING,
+                                                        .parent = AFPERF_NONE,
+                                                        .flags = (uint8_t)flags};
+    return 0;
+}
+
+static int read_region_start(struct reading *reading, const struct afperf_decoded *decoded,
+                             struct pf_error *error)
+{
+    struct afperf_model *model = reading->model;
+    uint32_t ref = run_named(reading, &decoded->run, error), number = model->regions.count;
+    if (ref == AFPERF_NONE || add_span(reading, &model->regions, decoded, &decoded->object, ref, error))
+        return -1;
+    if (decoded->name.size) {
+        uint32_t label = pf_intern(model->tree->strings, decoded->name.text, decoded->name.size, error);
+        if (label == PF_NO_STRING)
+            return -1;
+        model->regions.items[number].label = label;
+    }
+    reading->run = ref;
+    return log_event(reading, AFPERF_EVENT_REGION_START, number, error);
+}
+
+/* Starts may stand behind their stops: these are paired when all has been read. */
+static int add_stop(struct reading *reading, const struct afperf_decoded *decoded, const struct afperf_id *id,
+                    uint32_t owner, struct pf_error *error)
+{
+    struct afperf_model *model = reading->model;
+    if (AFPERF_GROW(model, stops, error))
+        return -1;
+    bool region = decoded->type == AFPERF_REGION_STOP;
+    model->stops[model->n_stops++] = (struct afperf_stop){.offset = reading->offset,
+                                                          .line = reading->line,
+                                                          .time = decoded->time,
+                                                          .id = *id,
+                                                          .event = (uint32_t)model->n_log,
+                                                          .owner = owner,
+                                                          .region = region};
+    return region ? log_event(reading, AFPERF_EVENT_REGION_STOP, AFPERF_NO_NUMBER, error)
+                  : log_event(reading, AFPERF_EVENT_LOST_STOP, owner, error);
+}
+
+/* ---- sections ----------------------------------------------------------------------------------- */
+
+/* The reference that a start or stop names its section by; without an id, the last section that the file told of. */
+static uint32_t section_named(struct reading *reading, const struct afperf_id *id, struct pf_error *error)
+{
+    if (id->given)
+        return ref_of_id(reading, AFPERF_SECTIONS, id, error);
+    if (reading->last_section == AFPERF_NONE)
+        reading->last_section = add_ref(reading, AFPERF_SECTIONS, id, error);
+    return reading->last_section;
+}
+
+/* The run of a section: of the short shape, its first field may be a run's id. */
+static uint32_t run_of_section(struct reading *reading, const struct afperf_decoded *decoded,
+                               struct pf_error *error)
+{
+    if (!decoded->run_or_time)
+        return run_named(reading, &decoded->run, error);
+    const uint32_t *known = look_up(&reading->refs[AFPERF_RUNS], decoded->run.id, reading->segment, error);
+    if (!known)
+        return AFPERF_NONE;
+    if (*known != AFPERF_NONE && ref_at(reading, AFPERF_RUNS, *known)->told)
+        return *known;
+    uint32_t ref = add_ref(reading, AFPERF_RUNS, &decoded->run, error);
+    if (ref == AFPERF_NONE)
+        return AFPERF_NONE;
+    ref_at(reading, AFPERF_RUNS, ref)->maybe = true;
+    need(reading, AFPERF_RUNS, ref);
+    return ref;
+}
+
+static int read_section_info(struct reading *reading, const struct afperf_decoded *decoded,
+                             struct pf_error *error)
+{
+    struct afperf_model *model = reading->model;
+    uint32_t run = run_of_section(reading, decoded, error);
+    uint32_t number = ref_of_told(reading, AFPERF_SECTIONS, &decoded->object, error);
+    if (run == AFPERF_NONE || number == AFPERF_NONE || AFPERF_GROW(model, sections, error))
+        return -1;
+    struct afperf_ref *ref = ref_at(reading, AFPERF_SECTIONS, number);
+    ref->told = true;
+    ref->object = (uint32_t)model->n_sections;
+    struct afperf_section *section = &model->sections[model->n_sections++];
+    *section = (struct afperf_section){
+        .is = {.offset = reading->offset, .line = reading->line, .id = decoded->object},
+        .ref = run,
+        .label = afperf_keep(model, decoded->name, error)};
+    section->is.tags = afperf_keep(model, decoded->tags, error);
+    if (section->label == PF_NO_STRING || section->is.tags == PF_NO_STRING)
+        return -1;
+    reading->run = run;
+    reading->last_section = number;
+    return log_event(reading, AFPERF_EVENT_SECTION, number, error);
+}
+
+static int read_section_start(struct reading *reading, const struct afperf_decoded *decoded,
+                              struct pf_error *error)
+{
+    struct afperf_model *model = reading->model;
+    uint32_t number = model->intervals.count, ref = section_named(reading, &decoded->object, error);
+    if (ref == AFPERF_NONE || add_span(reading, &model->intervals, decoded, &decoded->interval, ref, error))
+        return -1;
+    need(reading, AFPERF_SECTIONS, ref);
+    return log_event(reading, AFPERF_EVENT_INTERVAL_START, number, error);
+}
+
+static int read_section_stop(struct reading *reading, const struct afperf_decoded *decoded,
+                             struct pf_error *error)
+{
+    uint32_t ref = section_named(reading, &decoded->object, error);
+    return ref == AFPERF_NONE ? -1 : add_stop(reading, decoded, &decoded->interval, ref, error);
 }
 
 /* ---- data --------------------------------------------------------------------------------------- */
 
-/*
- * Data records refer to regions, sections and types that may stand anywhere in the file; nothing is kept of them. Most speak of
- * what has just been read: then they are known to be sound. The others are remembered by their place, to be looked at once all
- * is known.
- */
-
-/* The reference of the run that data of a region belong to, or AFPERF_NONE if it is not known yet. Notes where they stand. */
-static uint32_t run_of_region_data(struct afperf_reading *reading, const struct afperf_decoded *decoded)
+/* Of data, those of a whole run alone name it, and so make one if there is none. */
+static int read_data(struct reading *reading, const struct afperf_decoded *decoded, struct pf_error *error)
 {
-    uint32_t region = AFPERF_NO_NUMBER;
-    if (decoded->object.given) {
-        const struct afperf_same *same = afperf_same_region(reading, decoded->object.id);
-        region = same && same->newest ? same->newest - 1 : AFPERF_NO_NUMBER;
-    } else if (decoded->aggregation.size) {
-        return reading->place.run ? reading->place.run : AFPERF_NONE;
-    } else if (afperf_event_is_region(reading->block)) {
-        region = afperf_event_number(reading->block);
-    }
-    if (region == AFPERF_NO_NUMBER)
-        return AFPERF_NONE;
-    struct afperf_span *span = &reading->model->regions.items[region];
-    span->data_end = afperf_block_of(reading->place.offset) + 1;
-    return span->owner;
-}
-
-static uint32_t run_of_section_data(struct afperf_reading *reading, const struct afperf_decoded *decoded)
-{
-    const struct afperf_model *model = reading->model;
-    if (!decoded->object.given) {
-        bool processed = decoded->aggregation.size && reading->place.run;
-        return processed ? reading->place.run : AFPERF_NONE;
-    }
-    uint32_t ref = afperf_map_get(&reading->section_refs, decoded->object.id, reading->place.segment);
-    if (ref == AFPERF_NONE || !model->section_refs[ref].known || decoded->interval.given)
-        return AFPERF_NONE;
-    struct afperf_section *section = &model->sections[model->section_refs[ref].section];
-    afperf_extend(&section->data, afperf_extent_at(reading->place.offset));
-    return section->run;
-}
-
-/* True if the run defines the types of all values, and these are of their datatypes. */
-static bool values_are_sound(struct afperf_reading *reading, const struct afperf_record *record,
-                             const struct afperf_decoded *decoded, uint32_t ref)
-{
-    struct afperf_pair pair;
-    for (size_t at = decoded->values; afperf_next_pair(record, decoded, &at, &pair);) {
-        uint32_t i = afperf_map_get(&reading->measures, pair.type_id, ref);
-        struct pf_cell cell;
-        if (i == AFPERF_NONE)
-            return false;
-        struct afperf_measure *measure = &reading->model->measures[i];
-        measure->used = true;
-        if (!afperf_value(measure->datatype, pair.value, &cell))
-            return false;
-    }
-    return true;
-}
-
-static int read_data(struct afperf_reading *reading, const struct afperf_record *record,
-                     const struct afperf_decoded *decoded, struct pf_error *error)
-{
-    struct afperf_model *model = reading->model;
-    uint32_t ref;
-    if (decoded->type == AFPERF_RUN_POINT || decoded->type == AFPERF_RUN_AGGREGATE) {
-        ref = afperf_run_named(reading, &decoded->run, error);
-        if (ref == AFPERF_NONE)
-            return -1;
-    } else {
-        bool region = decoded->type == AFPERF_REGION_POINT || decoded->type == AFPERF_REGION_AGGREGATE;
-        ref = (region ? run_of_region_data : run_of_section_data)(reading, decoded);
-    }
-    if (ref != AFPERF_NONE) {
-        data_until(reading, ref, decoded->end);
-        afperf_extend(&model->refs[ref].data, afperf_extent_at(reading->place.offset));
-        if (values_are_sound(reading, record, decoded, ref))
-            return 0;
-    } else if (!reading->place.run && !model->refs[0].line) {
-        /* Whether that run is needed is seen when the record is looked at again. */
-        model->refs[0].line = reading->place.line;
-        model->refs[0].offset = reading->place.offset;
-    }
-    return pf_store_append(model->doubtful, &reading->place, sizeof reading->place, error);
+    bool whole = decoded->type == AFPERF_RUN_POINT || decoded->type == AFPERF_RUN_AGGREGATE;
+    const struct afperf_data data = {.offset = reading->offset,
+                                     .line = reading->line,
+                                     .end = decoded->end,
+                                     .object = decoded->object,
+                                     .interval = decoded->interval,
+                                     .type = decoded->type,
+                                     .processed = decoded->aggregation.size > 0,
+                                     .run = whole ? run_named(reading, &decoded->run, error) : reading->run,
+                                     .block = reading->block};
+    return data.run == AFPERF_NONE ? -1 : pf_store_append(reading->model->data, &data, sizeof data, error);
 }
 
 /* ---- records ------------------------------------------------------------------------------------ */
 
 /* What is wrong with the record's text and fields. */
-static void note_record(struct afperf_reading *reading, const struct afperf_record *record,
+static void note_record(struct reading *reading, const struct afperf_record *record,
                         const struct afperf_decoded *decoded)
 {
     const struct {
@@ -346,20 +416,21 @@ static void note_record(struct afperf_reading *reading, const struct afperf_reco
         {AFPERF_EXAMPLE_SHAPE, decoded->example_shape && !decoded->error},
         {AFPERF_OTHER_RUN_VERSION, decoded->run_version && !decoded->error},
         {AFPERF_BAD_NUMBER, decoded->bad_wallclock && !decoded->error},
+        {decoded->error, decoded->error != AFPERF_SOUND},
     };
     for (size_t i = 0; i < sizeof found / sizeof *found; i++)
         for (unsigned n = 0; n < found[i].times; n++)
-            afperf_note_here(reading, found[i].problem);
-    if (decoded->error)
-        afperf_note_here(reading, afperf_problem_of(decoded->error));
+            note(reading, found[i].problem);
 }
 
-static int read_fields(struct afperf_reading *reading, const struct afperf_record *record,
+static int read_fields(struct reading *reading, const struct afperf_record *record,
                        const struct afperf_decoded *decoded, struct pf_error *error)
 {
     note_record(reading, record, decoded);
     if (decoded->error)
         return 0;
+    if (afperf_is_data(decoded->type))
+        return read_data(reading, decoded, error);
     switch (decoded->type) {
     case AFPERF_RUN_INFO:
         return read_run_info(reading, decoded, error);
@@ -368,94 +439,69 @@ static int read_fields(struct afperf_reading *reading, const struct afperf_recor
     case AFPERF_PAUSE_RESUME:
         return read_pause(reading, decoded, error);
     case AFPERF_REGION_START:
-        return afperf_read_region_start(reading, decoded, error);
+        return read_region_start(reading, decoded, error);
     case AFPERF_REGION_STOP:
-        return afperf_read_region_stop(reading, decoded, error);
+        return add_stop(reading, decoded, &decoded->object, reading->run, error);
     case AFPERF_SECTION_INFO:
-        return afperf_read_section_info(reading, decoded, error);
+        return read_section_info(reading, decoded, error);
     case AFPERF_SECTION_START:
-        return afperf_read_section_start(reading, decoded, error);
+        return read_section_start(reading, decoded, error);
     case AFPERF_SECTION_STOP:
-        return afperf_read_section_stop(reading, decoded, error);
-    case AFPERF_UNKNOWN:
-        return 0;
+        return read_section_stop(reading, decoded, error);
     default:
-        return read_data(reading, record, decoded, error);
+        return 0;
     }
 }
 
 /* A header. 1: a segment starts; 0: reading ends here; -1: *error filled. */
-static int read_header(struct afperf_reading *reading, struct afperf_text header, struct pf_error *error)
+static int read_header(struct reading *reading, struct afperf_text header, struct pf_error *error)
 {
     struct afperf_model *model = reading->model;
     size_t size = header.size;
     while (header.size && strchr(" \t\r", header.text[header.size - 1]))
         header.size--;
     if (!afperf_is(header, "# AFPerf v1")) {
-        model->end = reading->place.offset;
-        afperf_note_here(reading, AFPERF_OTHER_VERSION);
+        note(reading, AFPERF_OTHER_VERSION);
         return 0;
     }
     if (size != 16)
-        afperf_note_here(reading, AFPERF_HEADER_NOT_16_BYTES);
-    if (AFPERF_GROW(model, segments, error) < 0)
+        note(reading, AFPERF_HEADER_NOT_16_BYTES);
+    if (AFPERF_GROW(model, segments, error))
         return -1;
-    model->segments[model->n_segments] = reading->place.offset;
-    reading->place.segment = (uint32_t)model->n_segments++;
+    reading->segment = (uint32_t)model->n_segments;
+    model->segments[model->n_segments++] = reading->offset;
     return 1;
 }
 
-/* Remembers now and then the place before a record. */
-static int mark_place(struct afperf_reading *reading, struct pf_error *error)
-{
-    struct afperf_model *model = reading->model;
-    if (reading->place.offset < reading->next_mark)
-        return 0;
-    if (AFPERF_GROW(model, marks, error) < 0)
-        return -1;
-    model->marks[model->n_marks++] = reading->place;
-    reading->next_mark = reading->place.offset + AFPERF_BLOCK;
-    return 0;
-}
-
 /* One thing that the reader has come upon. 1: go on; 0: reading ends here; -1: *error filled. */
-static int read_record(struct afperf_reading *reading, const struct afperf_record *record,
+static int read_record(struct reading *reading, const struct afperf_record *record,
                        const struct afperf_decoded *decoded, struct pf_error *error)
 {
-    reading->place.offset = record->offset;
-    reading->place.line = record->line;
-    if (mark_place(reading, error) < 0)
-        return -1;
-    switch (record->kind) {
-    case AFPERF_HEADER:
+    reading->offset = record->offset;
+    reading->line = record->line;
+    if (record->kind == AFPERF_HEADER)
         return read_header(reading, record->fields[0], error);
-    case AFPERF_UNTERMINATED_QUOTE:
-        afperf_note_here(reading, AFPERF_QUOTE_WITHOUT_END);
-        return 1;
-    case AFPERF_TOO_LONG:
-        afperf_note_here(reading, AFPERF_RECORD_TOO_LONG);
-        return 1;
-    case AFPERF_FIELDS:
-        break;
-    }
-    return read_fields(reading, record, decoded, error) < 0 ? -1 : 1;
+    if (record->kind == AFPERF_FIELDS)
+        return read_fields(reading, record, decoded, error) ? -1 : 1;
+    note(reading, record->kind == AFPERF_TOO_LONG ? AFPERF_RECORD_TOO_LONG : AFPERF_QUOTE_WITHOUT_END);
+    return 1;
 }
 
-static int read_all(struct afperf_reading *reading, struct afperf_reader *reader, struct pf_pass *pass,
+static int read_all(struct reading *reading, struct afperf_reader *reader, struct pf_pass *pass,
                     struct pf_error *error)
 {
     struct pf_input *input = reading->model->input;
-    uint64_t stepped = 0, done, total, line;
+    uint64_t stepped = 0, done, total;
     struct afperf_record record;
     struct afperf_decoded decoded;
     int more;
-    if (afperf_add_ref(reading, AFPERF_REF_NONE, 0, error) == AFPERF_NONE)
+    if (add_ref(reading, AFPERF_RUNS, &(struct afperf_id){0}, error) == AFPERF_NONE)
         return -1;
     while ((more = afperf_next_decoded(reader, &record, &decoded, error)) > 0) {
         if (record.offset - stepped >= STEP_BYTES) {
             stepped = record.offset;
             pf_input_progress(input, stepped, &done, &total);
-            if (pf_pass_step(pass, done, total, error) < 0)
+            if (pf_pass_step(pass, done, total, error))
                 return -1;
         }
         more = read_record(reading, &record, &decoded, error);
@@ -464,30 +510,21 @@ static int read_all(struct afperf_reading *reading, struct afperf_reader *reader
     }
     if (more < 0)
         return -1;
-    reading->place.offset = reading->model->end = afperf_reader_tell(reader, &line);
-    reading->place.line = line;
+    afperf_reader_tell(reader, &reading->offset, &reading->line);
     struct pf_error damage;
     if (pf_input_damage(input, &damage))
-        afperf_note_here(reading, AFPERF_DAMAGED);
+        note(reading, AFPERF_DAMAGED);
     return 0;
-}
-
-static void free_reading(struct afperf_reading *reading)
-{
-    free_map(&reading->run_refs);
-    free_map(&reading->section_refs);
-    free_map(&reading->measures);
-    free_map(&reading->region_ids);
-    free(reading->same);
 }
 
 int afperf_read(struct afperf_model *model, struct pf_pass *pass, struct pf_error *error)
 {
-    struct afperf_reading reading = {
-        .model = model, .last_section = AFPERF_NONE, .block = afperf_event(AFPERF_EVENT_RUN, 0)};
+    struct reading reading = {.model = model, .last_section = AFPERF_NONE};
     struct afperf_reader *reader = afperf_reader_new(model->input);
     int result = reader ? read_all(&reading, reader, pass, error) : pf_fail_memory(error);
-    free_reading(&reading);
+    for (int thing = 0; thing < AFPERF_THINGS; thing++)
+        free_map(&reading.refs[thing]);
+    free_map(&reading.measures);
     afperf_reader_free(reader);
     return result;
 }

@@ -2,6 +2,7 @@
 #ifndef PF_AFPERF_READER_H
 #define PF_AFPERF_READER_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -51,19 +52,13 @@ struct afperf_reader;
 struct afperf_reader *afperf_reader_new(struct pf_input *input);
 void afperf_reader_free(struct afperf_reader *reader);
 
-/* Go to the first byte of a record, which stands in this line. Cheap where the window holds it already. */
+/* Go to the first byte of a record, which stands in this line. Cheap where it has been read lately. */
 void afperf_reader_seek(struct afperf_reader *reader, uint64_t offset, uint64_t line);
 
 /* The next record, valid until the next call. 1: *record filled; 0: end of the input; -1: *error filled. */
 int afperf_reader_next(struct afperf_reader *reader, struct afperf_record *record, struct pf_error *error);
 
 /* Where the next record starts, and its line. */
-uint64_t afperf_reader_tell(const struct afperf_reader *reader, uint64_t *line);
-
-/*
- * Counts lines on: from the offset where the reader stands, which is at a line's start, to another further on.
- * Afterwards it stands there. 0, or -1 with *error filled.
- */
-int afperf_reader_skip(struct afperf_reader *reader, uint64_t offset, struct pf_error *error);
+void afperf_reader_tell(const struct afperf_reader *reader, uint64_t *offset, uint64_t *line);
 
 #endif

@@ -20,8 +20,8 @@ int afperf_number_intervals(struct afperf_model *model, struct pf_error *error)
     for (uint32_t i = 0; i < n; i++) {
         struct afperf_span *interval = &model->intervals.items[i];
         struct afperf_section *section = &model->sections[interval->owner];
-        interval->parent = section->first + section->count++;
-        model->interval_order[interval->parent] = i;
+        interval->number = section->first + section->count++;
+        model->interval_order[interval->number] = i;
     }
     return 0;
 }
@@ -40,7 +40,7 @@ static int by_start(const void *left, const void *right)
 /* The ticks that the intervals cover together. */
 static void cover(const struct afperf_model *model, struct afperf_section *section, struct extent *extents)
 {
-    const struct afperf_run *run = &model->runs[section->run];
+    uint32_t run = afperf_run_of(model, section->ref);
     uint64_t to = 0;
     if (section->count)
         qsort(extents, section->count, sizeof *extents, by_start);
@@ -57,12 +57,12 @@ static void cover(const struct afperf_model *model, struct afperf_section *secti
 /* Closes what is open at the end of the run, and adds up. */
 static void add_intervals(struct afperf_model *model, struct afperf_section *section, struct extent *extents)
 {
-    const struct afperf_run *run = &model->runs[section->run];
+    uint32_t run = afperf_run_of(model, section->ref);
     for (uint32_t i = 0; i < section->count; i++) {
         struct afperf_span *interval = &model->intervals.items[model->interval_order[section->first + i]];
         if (!(interval->flags & AFPERF_CLOSED)) {
-            interval->stop = run->end;
-            afperf_note(model, AFPERF_UNCLOSED_INTERVAL, interval->offset, 0);
+            interval->stop = model->runs[run].end;
+            afperf_note(model, AFPERF_UNCLOSED_INTERVAL, interval->offset, interval->line);
         }
         uint64_t duration = interval->stop - interval->start;
         section->total += duration;
@@ -81,8 +81,8 @@ static uint32_t context_of(struct afperf_model *model, const struct afperf_secti
     struct pf_strings *strings = model->tree->strings;
     struct pf_cell label = pf_interned(model->strings, section->label);
     char id[AFPERF_HEX];
-    if (!label.size && section->id.given)
-        label = pf_text(id, afperf_hex(section->id.id, id));
+    if (!label.size && section->is.id.given)
+        label = pf_text(id, afperf_hex(section->is.id.id, id));
     else if (!label.size)
         label = pf_string("(blank)");
     char *key = malloc((size_t)label.size + 1);
@@ -100,15 +100,8 @@ static uint32_t context_of(struct afperf_model *model, const struct afperf_secti
     return pf_tree_child(model->tree, PF_NO_CONTEXT, number, name, AFPERF_KIND_SECTION, 0, error);
 }
 
-static void add_to_node(struct afperf_node *node, const struct afperf_section *section)
-{
-    afperf_extend(&node->data, section->data);
-    node->calls += section->count;
-    node->inclusive += section->total;
-    node->inclusive_net += section->total_net;
-}
-
-static int time_section(struct afperf_model *model, struct afperf_section *section, struct pf_error *error)
+static int time_section(struct afperf_model *model, struct afperf_section *section, uint32_t run,
+                        struct pf_error *error)
 {
     struct extent *extents = malloc(((size_t)section->count + 1) * sizeof *extents);
     if (!extents)
@@ -116,20 +109,18 @@ static int time_section(struct afperf_model *model, struct afperf_section *secti
     add_intervals(model, section, extents);
     cover(model, section, extents);
     free(extents);
-    section->context = context_of(model, section, error);
-    if (section->context == PF_NO_CONTEXT)
-        return -1;
-    uint32_t number = afperf_node_of(model, section->run, section->context, error);
-    if (number == AFPERF_NONE)
-        return -1;
-    add_to_node(&model->nodes[number], section);
-    return 0;
+    uint32_t context = context_of(model, section, error);
+    section->context = context;
+    const pf_int128 values[AFPERF_METRICS] = {[AFPERF_CALLS] = section->count,
+                                              [AFPERF_TIME_INC] = section->total,
+                                              [AFPERF_TIME_NET_INC] = section->total_net};
+    return context == PF_NO_CONTEXT ? -1 : afperf_add_values(model, run, context, values, error);
 }
 
-int afperf_time_sections(struct afperf_model *model, uint32_t first, struct pf_error *error)
+int afperf_time_sections(struct afperf_model *model, uint32_t run, struct pf_error *error)
 {
-    for (uint32_t i = first; i != AFPERF_NONE; i = model->sections[i].next)
-        if (time_section(model, &model->sections[i], error) < 0)
+    for (uint32_t i = model->runs[run].first_section; i != AFPERF_NONE; i = model->sections[i].next)
+        if (time_section(model, &model->sections[i], run, error))
             return -1;
     return 0;
 }

@@ -4,34 +4,29 @@
 
 /* ---- cells -------------------------------------------------------------------------------------- */
 
-static struct pf_cell text_cell(const struct afperf_model *model, uint32_t string)
+struct pf_cell afperf_text_cell(const struct afperf_model *model, uint32_t string)
 {
     struct pf_cell cell = pf_interned(model->strings, string);
     return cell.size ? cell : pf_absent();
 }
 
-static struct pf_cell id_cell(const struct afperf_id *id, char *text)
+struct pf_cell afperf_id_cell(bool given, uint64_t id, char *text)
 {
-    return id->given ? afperf_id_cell(id->id, text) : pf_absent();
+    return given ? pf_plain(text, afperf_hex(id, text)) : pf_absent();
 }
 
-struct pf_cell afperf_ticks_cell(afperf_uint128 ticks, pf_int128 *wide)
+struct pf_cell afperf_wide_cell(const pf_int128 *value)
 {
-    if (ticks <= UINT64_MAX)
-        return pf_uint((uint64_t)ticks);
-    *wide = (pf_int128)ticks;
-    return pf_wide(wide);
+    return *value <= UINT64_MAX ? pf_uint((uint64_t)*value) : pf_wide(value);
 }
 
 /* ---- runs --------------------------------------------------------------------------------------- */
 
 const struct pf_column afperf_run_columns[] = {
-    AFPERF_PLAIN("run"),     AFPERF_PLAIN("line"),        AFPERF_PLAIN("run_id"),
-    AFPERF_PLAIN("start"),   AFPERF_PLAIN("end"),         AFPERF_PLAIN("implicit"),
-    AFPERF_PLAIN("nesting"), AFPERF_PLAIN("units"),       AFPERF_PLAIN("wallclock"),
-    AFPERF_PLAIN("version"), AFPERF_PLAIN("application"), AFPERF_PLAIN("application_version"),
-    AFPERF_PLAIN("tags"),
-};
+    {.name = "run"},       {.name = "line"},     {.name = "run_id"},      {.name = "start"},
+    {.name = "end"},       {.name = "implicit"}, {.name = "nesting"},     {.name = "units"},
+    {.name = "wallclock"}, {.name = "version"},  {.name = "application"}, {.name = "application_version"},
+    {.name = "tags"}};
 const size_t afperf_n_run_columns = sizeof afperf_run_columns / sizeof *afperf_run_columns;
 
 static int add_run(const struct afperf_model *model, uint32_t number, struct pf_rows *items,
@@ -42,35 +37,28 @@ static int add_run(const struct afperf_model *model, uint32_t number, struct pf_
     struct pf_cell item[] = {pf_uint(number), pf_text(name, (size_t)(pf_print_uint(name, number) - name))};
     struct pf_cell cells[] = {
         pf_uint(number),
-        pf_uint(run->line),
-        id_cell(&run->id, id),
-        run->implicit ? pf_absent() : pf_uint(run->start),
+        pf_uint(run->is.line),
+        afperf_id_cell(run->is.id.given, run->is.id.id, id),
+        run->is.implicit ? pf_absent() : pf_uint(run->start),
         pf_uint(run->end),
-        pf_uint(run->implicit),
+        pf_uint(run->is.implicit),
         pf_string(run->geometry ? "geometry" : "replay"),
-        text_cell(model, run->units),
-        text_cell(model, run->wallclock),
-        text_cell(model, run->version),
-        text_cell(model, run->application),
-        text_cell(model, run->application_version),
-        text_cell(model, run->tags),
+        afperf_text_cell(model, run->units),
+        afperf_text_cell(model, run->wallclock),
+        afperf_text_cell(model, run->version),
+        afperf_text_cell(model, run->application),
+        afperf_text_cell(model, run->application_version),
+        afperf_text_cell(model, run->is.tags),
     };
-    return pf_rows_add(items, item, error) < 0 ? -1 : pf_rows_add(fields, cells, error);
+    return pf_rows_add(items, item, error) ? -1 : pf_rows_add(fields, cells, error);
 }
 
 /* ---- types, sections, pauses -------------------------------------------------------------------- */
 
 static const struct pf_column type_columns[] = {
-    AFPERF_RUN,
-    AFPERF_PLAIN("type_id"),
-    AFPERF_PLAIN("line"),
-    AFPERF_PLAIN("definitions"),
-    AFPERF_PLAIN("datatype"),
-    AFPERF_PLAIN("units"),
-    AFPERF_PLAIN("summary"),
-    AFPERF_PLAIN("name"),
-    AFPERF_PLAIN("description"),
-};
+    {"run", PF_PARTITION, 0}, {.name = "type_id"},  {.name = "line"},
+    {.name = "definitions"},  {.name = "datatype"}, {.name = "units"},
+    {.name = "summary"},      {.name = "name"},     {.name = "description"}};
 
 static int add_type(const struct afperf_model *model, const struct afperf_measure *measure,
                     struct pf_rows *types, struct pf_error *error)
@@ -78,70 +66,54 @@ static int add_type(const struct afperf_model *model, const struct afperf_measur
     char id[AFPERF_HEX];
     struct pf_cell cells[] = {
         pf_int(measure->run),
-        afperf_id_cell(measure->id, id),
+        afperf_id_cell(true, measure->id, id),
         pf_uint(measure->line),
         pf_uint(measure->definitions),
-        text_cell(model, measure->fields[AFPERF_DATATYPE].text),
-        text_cell(model, measure->fields[AFPERF_UNITS].text),
-        text_cell(model, measure->fields[AFPERF_SUMMARY].text),
-        text_cell(model, measure->fields[AFPERF_NAME].text),
-        text_cell(model, measure->fields[AFPERF_DESCRIPTION].text),
+        afperf_text_cell(model, measure->fields[AFPERF_DATATYPE].text),
+        afperf_text_cell(model, measure->fields[AFPERF_UNITS].text),
+        afperf_text_cell(model, measure->fields[AFPERF_SUMMARY].text),
+        afperf_text_cell(model, measure->fields[AFPERF_NAME].text),
+        afperf_text_cell(model, measure->fields[AFPERF_DESCRIPTION].text),
     };
     return pf_rows_add(types, cells, error);
 }
 
 static const struct pf_column section_columns[] = {
-    AFPERF_PLAIN("section"),
-    AFPERF_RUN,
-    AFPERF_CONTEXT,
-    AFPERF_PLAIN("section_id"),
-    AFPERF_PLAIN("intervals"),
-    AFPERF_PLAIN("total"),
-    AFPERF_PLAIN("total_net"),
-    AFPERF_PLAIN("covered"),
-    AFPERF_PLAIN("covered_net"),
-    AFPERF_PLAIN("implicit"),
-    AFPERF_PLAIN("line"),
-    AFPERF_PLAIN("tags"),
-    AFPERF_PLAIN("label"),
-};
+    {.name = "section"},     {"run", PF_PARTITION, 0}, {"context", PF_CONTEXT, 0}, {.name = "section_id"},
+    {.name = "intervals"},   {.name = "total"},        {.name = "total_net"},      {.name = "covered"},
+    {.name = "covered_net"}, {.name = "implicit"},     {.name = "line"},           {.name = "tags"},
+    {.name = "label"}};
 
 static int add_section(const struct afperf_model *model, uint32_t number, struct pf_rows *sections,
                        struct pf_error *error)
 {
     const struct afperf_section *section = &model->sections[number];
     char id[AFPERF_HEX];
-    pf_int128 total, total_net;
     struct pf_cell cells[] = {
         pf_uint(number),
-        pf_int(section->run),
+        pf_int(afperf_run_of(model, section->ref)),
         pf_int(section->context),
-        id_cell(&section->id, id),
+        afperf_id_cell(section->is.id.given, section->is.id.id, id),
         pf_uint(section->count),
-        afperf_ticks_cell(section->total, &total),
-        afperf_ticks_cell(section->total_net, &total_net),
+        afperf_wide_cell(&section->total),
+        afperf_wide_cell(&section->total_net),
         pf_uint(section->covered),
         pf_uint(section->covered_net),
-        pf_uint(section->implicit),
-        pf_uint(section->line),
-        text_cell(model, section->tags),
-        text_cell(model, section->label),
+        pf_uint(section->is.implicit),
+        pf_uint(section->is.line),
+        afperf_text_cell(model, section->is.tags),
+        afperf_text_cell(model, section->label),
     };
     return pf_rows_add(sections, cells, error);
 }
 
-static const struct pf_column pause_columns[] = {AFPERF_RUN, AFPERF_PLAIN("start"), AFPERF_PLAIN("stop")};
+static const struct pf_column pause_columns[] = {
+    {"run", PF_PARTITION, 0}, {.name = "start"}, {.name = "stop"}};
 
-static int add_pauses(const struct afperf_model *model, uint32_t run, struct pf_rows *pauses,
-                      struct pf_error *error)
+static int add_pause(const struct afperf_pause *pause, struct pf_rows *pauses, struct pf_error *error)
 {
-    for (uint32_t i = 0; i < model->runs[run].n_pauses; i++) {
-        const struct afperf_pause *pause = &model->pauses[model->runs[run].pauses + i];
-        struct pf_cell cells[] = {pf_int(run), pf_uint(pause->start), pf_uint(pause->stop)};
-        if (pf_rows_add(pauses, cells, error) < 0)
-            return -1;
-    }
-    return 0;
+    struct pf_cell cells[] = {pf_int(pause->run), pf_uint(pause->start), pf_uint(pause->stop)};
+    return pf_rows_add(pauses, cells, error);
 }
 
 const struct pf_table afperf_short_tables[TABLES - WALKED] = {
@@ -167,20 +139,21 @@ static int fill_lists(const struct afperf_model *model, struct lists *lists, str
         return pf_fail_memory(error);
     int failed = 0;
     for (uint32_t i = 0; i < model->n_runs && !failed; i++)
-        failed = add_run(model, i, lists->items, lists->fields, error) < 0 ||
-                 add_pauses(model, i, lists->rows[PAUSES - WALKED], error) < 0;
+        failed = add_run(model, i, lists->items, lists->fields, error);
+    for (size_t i = 0; i < model->n_pauses && !failed; i++)
+        failed = add_pause(&model->pauses[i], lists->rows[PAUSES - WALKED], error);
     for (size_t i = 0; i < model->n_measures && !failed; i++)
         failed = add_type(model, &model->measures[i], lists->rows[TYPES - WALKED], error);
     for (uint32_t i = 0; i < model->n_sections && !failed; i++)
         failed = add_section(model, i, lists->rows[SECTIONS - WALKED], error);
-    return failed ? -1 : 0;
+    return failed;
 }
 
 int afperf_publish(struct afperf_model *model, struct pf_profile *profile, struct pf_error *error)
 {
     struct afperf_state *state = profile->state;
     struct lists lists = {0};
-    if (fill_lists(model, &lists, error) < 0 || pf_notes_publish(&model->notes, profile, error) < 0) {
+    if (fill_lists(model, &lists, error) || pf_notes_publish(&model->notes, profile, error)) {
         pf_rows_free(lists.items);
         pf_rows_free(lists.fields);
         for (size_t i = 0; i < TABLES - WALKED; i++)

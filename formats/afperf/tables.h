@@ -4,7 +4,6 @@
 
 #include "formats/afperf/model.h"
 #include "formats/driver.h"
-#include "formats/kit/position.h"
 
 /* The tables that are walked through, then those that are held in rows. */
 enum afperf_table {
@@ -34,21 +33,7 @@ static inline const struct afperf_model *afperf_model(const struct pf_profile *p
     return ((const struct afperf_state *)profile->state)->model;
 }
 
-enum { AFPERF_CALLS, AFPERF_TIME, AFPERF_TIME_INC, AFPERF_TIME_NET, AFPERF_TIME_NET_INC, AFPERF_METRICS };
-
 /* Each file has the columns of its tables beside what fills them, in the same order. */
-#define AFPERF_PLAIN(name)                                                                                   \
-    {                                                                                                        \
-        name, PF_PLAIN, 0                                                                                    \
-    }
-#define AFPERF_RUN                                                                                           \
-    {                                                                                                        \
-        "run", PF_PARTITION, 0                                                                               \
-    }
-#define AFPERF_CONTEXT                                                                                       \
-    {                                                                                                        \
-        "context", PF_CONTEXT, 0                                                                             \
-    }
 #define AFPERF_COLUMNS(list) .columns = list, .n_columns = sizeof list / sizeof *list
 
 extern const struct pf_table afperf_values_table, afperf_trace_table, afperf_measurements_table,
@@ -62,20 +47,20 @@ extern const size_t afperf_n_run_columns;
 /* Hands a model's runs, contexts, short tables and warnings to its profile. 0; -1 with *error filled: the model is as it was. */
 int afperf_publish(struct afperf_model *model, struct pf_profile *profile, struct pf_error *error);
 
-/* An id as text in hexadecimal, in `text` of AFPERF_HEX bytes. */
-static inline struct pf_cell afperf_id_cell(uint64_t id, char *text)
-{
-    return pf_plain(text, afperf_hex(id, text));
-}
+/* An id as text in hexadecimal, in `text` of AFPERF_HEX bytes; absent if it is not given. */
+struct pf_cell afperf_id_cell(bool given, uint64_t id, char *text);
 
-/* Ticks that may need more than 64 bits; *wide is where they stand then. */
-struct pf_cell afperf_ticks_cell(afperf_uint128 ticks, pf_int128 *wide);
+/* A string of the model; absent if it is empty. */
+struct pf_cell afperf_text_cell(const struct afperf_model *model, uint32_t string);
+
+/* A number that may need more than 64 bits, and none below 0. */
+struct pf_cell afperf_wide_cell(const pf_int128 *value);
 
 /*
- * The tags of a region as its start record has them, read from the file: borrowed from the reader, which stands behind
- * the record then. 0, or -1 with *error filled.
+ * The tags of a region as its start record has them, read from the file: borrowed from the reader. 0, or -1 with *error
+ * filled.
  */
-int afperf_region_tags(const struct afperf_model *model, struct afperf_reader *reader,
-                       const struct afperf_span *region, struct afperf_text *tags, struct pf_error *error);
+int afperf_region_tags(struct afperf_reader *reader, const struct afperf_span *region,
+                       struct afperf_text *tags, struct pf_error *error);
 
 #endif

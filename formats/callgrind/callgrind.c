@@ -1,10 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "formats/callgrind/callgrind.h"
 
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
-
 enum {
     HEADER_LINES = 1000,
     LOOK = 8192, /* bytes that probing looks at */
@@ -23,11 +19,10 @@ struct look {
     bool magic; /* `# callgrind format` */
 };
 
-static void look_at_line(struct look *look, struct callgrind_text line)
+static void look_at_line(struct look *look, struct pf_slice line)
 {
-    struct callgrind_text whole = line;
     if (line.at == line.end || *line.at == '#') {
-        look->magic |= line.end - line.at >= 18 && !memcmp(line.at, "# callgrind format", 18);
+        look->magic |= pf_begins(line, "# callgrind format");
         return;
     }
     enum callgrind_word word = callgrind_take_word(&line);
@@ -35,9 +30,9 @@ static void look_at_line(struct look *look, struct callgrind_text line)
         look->seen[word] = true;
         return;
     }
-    struct callgrind_text value = callgrind_trimmed(line);
+    struct pf_slice value = pf_trimmed(line);
     if (word == NO_WORD)
-        look->other |= whole.end - whole.at < 4 || memcmp(whole.at, "====", 4) != 0;
+        look->other |= !pf_begins(line, "====");
     else if (word == EVENTS && value.at == value.end)
         look->other = true; /* a key of YAML, say */
     if (!look->first)
@@ -50,18 +45,11 @@ static void look_at_line(struct look *look, struct callgrind_text line)
 static void look_at(struct pf_probe *probe, struct look *look)
 {
     size_t have;
-    const char *head = (const char *)pf_samples_head(probe, LOOK, &have);
-    const char *end = head + (have < LOOK ? have : LOOK), *newline;
+    const char *head = (const char *)pf_build_head(probe, LOOK, &have);
+    struct pf_slice text = pf_slice(head, have < LOOK ? have : LOOK), line;
     *look = (struct look){.over = have < LOOK};
-    for (const char *at = head; at < end; at = newline + 1) {
-        newline = memchr(at, '\n', (size_t)(end - at));
-        if (!newline && !look->over)
-            return;
-        const char *stop = newline ? newline : end;
-        look_at_line(look, (struct callgrind_text){at, stop - (stop > at && stop[-1] == '\r')});
-        if (!newline)
-            return;
-    }
+    while ((!look->other || look->magic) && pf_take_line(&text, look->over, &line))
+        look_at_line(look, line);
 }
 
 /* True if some word stands there that Cachegrind's files never have. */
@@ -105,54 +93,38 @@ static void probe_cachegrind(struct pf_probe *probe, struct pf_verdict *verdict)
 
 /* ---- the header -------------------------------------------------------------------------------------- */
 
-static int add_info(struct pf_profile *profile, const char *key, struct callgrind_text value,
-                    struct pf_error *error)
+/* False: the header is over. */
+static bool open_line(struct pf_build *build, const struct pf_line *line, bool *events)
 {
-    value = callgrind_trimmed(value);
-    struct pf_cell cells[] = {pf_string(key), pf_text(value.at, (size_t)(value.end - value.at))};
-    return value.at < value.end ? pf_rows_add(profile->info, cells, error) : 0;
-}
-
-/* 1: the header goes on; 0: it is over. */
-static int open_line(struct pf_profile *profile, const struct pf_line *line, bool *events,
-                     struct pf_error *error)
-{
-    struct callgrind_text text = {line->text, line->text + line->size};
+    struct pf_slice text = pf_slice(line->text, line->size);
     enum callgrind_word word = callgrind_take_word(&text);
+    struct pf_slice value = pf_trimmed(text), digits = value;
     pf_int128 version = 0;
-    struct callgrind_text value = callgrind_trimmed(text);
     *events |= word == EVENTS && value.at < value.end;
-    if (word == VERSION && callgrind_take_digits(&value, &version) && version > 1)
-        return pf_fail_line(error, EINVAL, (int64_t)line->number,
-                            "a later version of the format, which is not known");
-    if ((word == CMD && add_info(profile, "Title", text, error)) ||
-        (word == CREATOR && add_info(profile, "Creator", text, error)))
-        return -1;
-    if (word == CREATOR)
-        ((struct callgrind_state *)profile->state)->ends_open =
-            value.end - value.at == 5 && !memcmp(value.at, "yappi", 5);
-    if ((!callgrind_in_body(word)) && (!line->size || !callgrind_begins_cost(*line->text)))
-        return 1;
+    if (word == VERSION && callgrind_take_digits(&digits, &version) && version > 1)
+        pf_build_refuse(build, (int64_t)line->number, "a later version of the format, which is not known");
+    if (word == CMD || word == CREATOR)
+        pf_build_info(build, word == CMD ? "Title" : "Creator", value);
+    if (!callgrind_in_body(word) && (!line->size || !callgrind_begins_cost(*line->text)))
+        return true;
     if (!*events)
-        return pf_fail_line(error, EINVAL, (int64_t)line->number,
-                            "costs without a line `events:` before them");
-    return 0;
+        pf_build_refuse(build, (int64_t)line->number, "costs without a line `events:` before them");
+    return false;
 }
 
-static int open_file(struct pf_profile *profile, struct pf_error *error)
+static void open_file(void *state)
 {
-    struct callgrind_state *state = profile->state;
-    struct pf_linereader *reader = pf_linereader_new(state->samples.input);
+    struct pf_build *build = state;
+    struct pf_linereader *lines = PF_OWN(build, pf_linereader_new(build->input), pf_linereader_free);
     struct pf_line line;
-    bool events = false;
-    int more = reader ? 1 : pf_fail_memory(error);
-    for (int i = 0; more > 0 && i < HEADER_LINES; i++)
-        if ((more = pf_linereader_next(reader, &line, error)) > 0 && !line.continued)
-            more = open_line(profile, &line, &events, error);
-    pf_linereader_free(reader);
-    if (more < 0)
-        return -1;
-    return events ? 0 : pf_fail(error, EINVAL, "no line `events:`");
+    bool events = false, more = true;
+    for (int i = 0;
+         more && i < HEADER_LINES && pf_build_check(build, pf_linereader_next(lines, &line, build->error));
+         i++)
+        if (!line.continued)
+            more = open_line(build, &line, &events);
+    if (!events)
+        pf_build_refuse(build, 0, "no line `events:`");
 }
 
 /* ---- the drivers -------------------------------------------------------------------------------- */
@@ -168,21 +140,21 @@ static const struct pf_table call_tables[] = {
     {.name = "calls", .columns = call_columns, .n_columns = CALLGRIND_COLUMNS, .stage = PF_MODELLED},
 };
 
-static int open_callgrind(struct pf_profile *profile, struct pf_error *error)
+static void open_callgrind(void *state)
 {
+    struct callgrind *callgrind = state;
+    struct pf_profile *profile = callgrind->build.profile;
     profile->edges = &profile->tables[1];
-    return open_file(profile, error);
+    open_file(state);
 }
 
-static const struct pf_samples_format callgrind_format = {
-    .state = sizeof(struct callgrind_state),
-    .partitioned = true,
-    .zeros = true,
-    .tables = call_tables,
-    .n_tables = 1,
-    .open = open_callgrind,
-    .read = callgrind_read,
-};
+static const struct pf_build_format callgrind_format = {.state = sizeof(struct callgrind),
+                                                        .partitioned = true,
+                                                        .zeros = true,
+                                                        .tables = call_tables,
+                                                        .n_tables = 1,
+                                                        .open = open_callgrind,
+                                                        .read = callgrind_read};
 
 const struct pf_driver pf_callgrind_driver = {
     .name = "callgrind",
@@ -190,17 +162,11 @@ const struct pf_driver pf_callgrind_driver = {
     .version = 1,
     .kit = &callgrind_format,
     .probe = probe_callgrind,
-    .open = pf_samples_open,
-    .load = pf_samples_load,
-    .close = pf_samples_close,
+    PF_BUILD_OPERATIONS,
 };
 
-/* Its functions' rows of costs are read with calls that it never has: rows[0] stays unused. */
-static const struct pf_samples_format cachegrind_format = {
-    .state = sizeof(struct callgrind_state),
-    .open = open_file,
-    .read = callgrind_read,
-};
+static const struct pf_build_format cachegrind_format = {
+    .state = sizeof(struct callgrind), .open = open_file, .read = callgrind_read};
 
 const struct pf_driver pf_cachegrind_driver = {
     .name = "cachegrind",
@@ -208,7 +174,5 @@ const struct pf_driver pf_cachegrind_driver = {
     .version = 2,
     .kit = &cachegrind_format,
     .probe = probe_cachegrind,
-    .open = pf_samples_open,
-    .load = pf_samples_load,
-    .close = pf_samples_close,
+    PF_BUILD_OPERATIONS,
 };

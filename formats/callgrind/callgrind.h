@@ -2,8 +2,8 @@
 #ifndef CALLGRIND_H
 #define CALLGRIND_H
 
-#include "formats/callgrind/lines.h"
-#include "formats/kit/samples.h"
+#include "formats/kit/build.h"
+#include "formats/kit/table.h"
 
 /*
  * Callgrind's and Cachegrind's text, as valgrind, xdebug, yappi, pprof, ruby-prof and others write it. One grammar: lines
@@ -14,11 +14,6 @@
  */
 
 extern const struct pf_driver pf_callgrind_driver, pf_cachegrind_driver;
-
-struct callgrind_state {
-    struct pf_samples samples; /* first */
-    bool ends_open;            /* the file's writer ends no file with a line end */
-};
 
 enum {
     CALLGRIND_THREAD,
@@ -31,7 +26,132 @@ enum {
     CALLGRIND_COLUMNS
 };
 
-/* The `read` of struct pf_samples_format. */
-int callgrind_read(struct pf_profile *profile, struct pf_pass *pass, struct pf_error *error);
+/* ---- lines.c: words and numbers of a line -------------------------------------------------------- */
+
+/* The words that lines begin with. */
+enum callgrind_word {
+    NO_WORD,
+    /* of the body */
+    OB,
+    FL,
+    FI,
+    FE,
+    FN,
+    COB,
+    CFI,
+    CFL,
+    CFN,
+    JFI,
+    JFN,
+    CALLS,
+    RCALLS,
+    JUMP,
+    JCND,
+    /* of the header */
+    VERSION,
+    CREATOR,
+    PID,
+    CMD,
+    PART,
+    THREAD,
+    DESC,
+    POSITIONS,
+    EVENT,
+    EVENTS,
+    SUMMARY,
+    TOTALS,
+    WORDS
+};
+
+/* What these functions take, they take off the text. */
+static inline bool callgrind_in_body(enum callgrind_word word)
+{
+    return word != NO_WORD && word < VERSION;
+}
+
+/* True if Cachegrind's files have such lines too. */
+static inline bool callgrind_in_both(enum callgrind_word word)
+{
+    return (word >= FL && word <= FN) || word == CMD || word == DESC || word == EVENTS || word == SUMMARY;
+}
+
+/* True if a line that begins so is one of costs. */
+static inline bool callgrind_begins_cost(char c)
+{
+    return (c >= '0' && c <= '9') || c == '+' || c == '-' || c == '*';
+}
+
+/* The word that a line begins with, and what stands behind it. */
+enum callgrind_word callgrind_take_word(struct pf_slice *line);
+
+/* Digits, decimal or 0x and hexadecimal; false if there are none or too many. */
+bool callgrind_take_digits(struct pf_slice *text, pf_int128 *number);
+
+/* A count is a number, which may be negative, or a point for 0. */
+bool callgrind_take_count(struct pf_slice *line, pf_int128 *count);
+
+/* A position is a number, one to be added to the last or taken off it, the last one (*), or a range. None is served. */
+bool callgrind_take_position(struct pf_slice *line);
+
+/* `(12)`, which a name may begin with; false if it does not, as `(below main)`. */
+bool callgrind_take_reference(struct pf_slice *text, uint64_t *number);
+
+/* ---- read.c, finish.c: the pass ------------------------------------------------------------------ */
+
+enum { CALLGRIND_METRICS = 64 }; /* at most; valgrind has 24 events */
+
+/* Functions are numbers of frames (see struct pf_frame). */
+#define CALLGRIND_NOBODY UINT32_MAX
+
+/* What a row of costs is of: a function itself (callee is CALLGRIND_NOBODY), or its calls of another. */
+struct callgrind_key {
+    uint32_t thread, caller, callee;
+};
+
+enum callgrind_dictionary { OBJECTS, FILES, FUNCTIONS, DICTIONARIES };
+
+struct callgrind {
+    struct pf_build build; /* first */
+    bool cachegrind;
+    bool ends_open; /* the file's writer ends no file with a line end */
+    struct pf_line line;
+
+    struct pf_strings *keys;  /* bytes of struct callgrind_key: row i of costs belongs to key i */
+    PF_LIST(pf_int128) costs; /* `stride` numbers a row: how many calls, then one a metric */
+    size_t stride;
+    PF_LIST(bool) defined; /* by function: it has an fn= of its own */
+
+    struct pf_map names[DICTIONARIES]; /* a number in the file -> that of the name, plus 1 */
+    unsigned positions, n_events, n_metrics, n_titles;
+    uint8_t metric[CALLGRIND_METRICS];     /* of each event */
+    uint32_t exclusive[CALLGRIND_METRICS]; /* index in metrics.csv of each metric */
+    uint32_t titles[CALLGRIND_METRICS][2]; /* short and long names of events */
+
+    uint32_t thread;             /* PF_NO_PARTITION: this part names none */
+    uint32_t object, file, here; /* file: of functions; here: of the lines that come now */
+    uint32_t name, function;     /* PF_NO_STRING: none yet */
+    uint32_t own;                /* the function's row of costs, PF_NO_STRING: not known yet */
+    uint32_t callee_object, callee_file, callee_name;
+    bool calling, jumping; /* the next costs are those of calls, or just the place of a jump */
+    pf_int128 calls;       /* how many */
+
+    /* What a part adds up to, and what it says that it does. */
+    pf_int128 part[CALLGRIND_METRICS], told[CALLGRIND_METRICS];
+    unsigned n_told;
+    uint64_t told_line;
+};
+
+static inline struct callgrind_key callgrind_key_at(const struct callgrind *callgrind, uint32_t row)
+{
+    struct callgrind_key key;
+    memcpy(&key, pf_interned(callgrind->keys, row).text, sizeof key);
+    return key;
+}
+
+/* What has been read becomes contexts, values and the table of calls. */
+void callgrind_finish(struct callgrind *callgrind);
+
+/* The `read` of struct pf_build_format. */
+void callgrind_read(void *state);
 
 #endif

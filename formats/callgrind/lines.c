@@ -1,75 +1,18 @@
 /* SPDX-License-Identifier: MIT */
-#include "formats/callgrind/lines.h"
+#include "formats/callgrind/callgrind.h"
 
-#include <ctype.h>
-#include <string.h>
-
+/* In the order of their numbers. */
 static const char *const words[WORDS] = {
-    [OB] = "ob=",
-    [FL] = "fl=",
-    [FI] = "fi=",
-    [FE] = "fe=",
-    [FN] = "fn=",
-    [COB] = "cob=",
-    [CFI] = "cfi=",
-    [CFL] = "cfl=",
-    [CFN] = "cfn=",
-    [JFI] = "jfi=",
-    [JFN] = "jfn=",
-    [CALLS] = "calls=",
-    [RCALLS] = "rcalls=",
-    [JUMP] = "jump=",
-    [JCND] = "jcnd=",
-    [VERSION] = "version:",
-    [CREATOR] = "creator:",
-    [PID] = "pid:",
-    [CMD] = "cmd:",
-    [PART] = "part:",
-    [THREAD] = "thread:",
-    [DESC] = "desc:",
-    [POSITIONS] = "positions:",
-    [EVENT] = "event:",
-    [EVENTS] = "events:",
-    [SUMMARY] = "summary:",
-    [TOTALS] = "totals:",
-};
+    "",      "ob=",     "fl=",    "fi=",        "fe=",    "fn=",     "cob=",     "cfi=",     "cfl=", "cfn=",
+    "jfi=",  "jfn=",    "calls=", "rcalls=",    "jump=",  "jcnd=",   "version:", "creator:", "pid:", "cmd:",
+    "part:", "thread:", "desc:",  "positions:", "event:", "events:", "summary:", "totals:"};
 
-void callgrind_skip_blanks(struct callgrind_text *text)
+enum callgrind_word callgrind_take_word(struct pf_slice *line)
 {
-    while (text->at < text->end && callgrind_is_blank(*text->at))
-        text->at++;
-}
-
-struct callgrind_text callgrind_trimmed(struct callgrind_text text)
-{
-    callgrind_skip_blanks(&text);
-    while (text.end > text.at && callgrind_is_blank(text.end[-1]))
-        text.end--;
-    return text;
-}
-
-enum callgrind_word callgrind_take_word(struct callgrind_text *line)
-{
-    for (enum callgrind_word word = OB; word < WORDS; word++) {
-        const char *at = line->at, *same = words[word];
-        while (*same && at < line->end && *at == *same)
-            at++, same++;
-        if (*same)
-            continue;
-        line->at = at;
-        return word;
-    }
+    for (enum callgrind_word word = OB; word < WORDS && line->at < line->end; word++)
+        if (*line->at == *words[word] && pf_take(line, words[word]))
+            return word;
     return NO_WORD;
-}
-
-bool callgrind_take_item(struct callgrind_text *line, struct callgrind_text *item)
-{
-    callgrind_skip_blanks(line);
-    item->at = line->at;
-    while (line->at < line->end && !callgrind_is_blank(*line->at))
-        line->at++;
-    item->end = line->at;
-    return item->at < item->end;
 }
 
 /* The value of a digit, `base` or more if it is none. */
@@ -79,15 +22,12 @@ static unsigned digit_of(char c)
     return decimal < 10 ? decimal : letter < 6 ? 10 + letter : 16;
 }
 
-bool callgrind_take_digits(struct callgrind_text *text, pf_int128 *number)
+bool callgrind_take_digits(struct pf_slice *text, pf_int128 *number)
 {
     bool hex = text->end - text->at > 2 && text->at[0] == '0' && (text->at[1] | 32) == 'x';
     const char *first = text->at += hex ? 2 : 0;
     unsigned base = hex ? 16 : 10, digit;
-    uint64_t low = 0;
-    for (; text->at < text->end && text->at - first < 15 && (digit = digit_of(*text->at)) < base; text->at++)
-        low = low * base + digit;
-    *number = low;
+    *number = 0;
     for (; text->at < text->end && (digit = digit_of(*text->at)) < base; text->at++)
         if (__builtin_mul_overflow(*number, (pf_int128)base, number) ||
             __builtin_add_overflow(*number, (pf_int128)digit, number))
@@ -95,52 +35,40 @@ bool callgrind_take_digits(struct callgrind_text *text, pf_int128 *number)
     return text->at > first;
 }
 
-bool callgrind_take_count(struct callgrind_text *line, pf_int128 *count)
+bool callgrind_take_count(struct pf_slice *line, pf_int128 *count)
 {
-    struct callgrind_text item;
+    struct pf_slice item = pf_take_word(line);
     *count = 0;
-    if (!callgrind_take_item(line, &item))
-        return false;
-    if (item.end - item.at == 1 && *item.at == '.')
+    if (pf_size(item) == 1 && *item.at == '.')
         return true;
-    bool negative = *item.at == '-';
-    item.at += negative;
+    bool negative = pf_take(&item, "-");
     if (!callgrind_take_digits(&item, count) || item.at < item.end)
         return false;
     *count = negative ? -*count : *count;
     return true;
 }
 
-bool callgrind_take_position(struct callgrind_text *line)
+bool callgrind_take_position(struct pf_slice *line)
 {
-    struct callgrind_text item;
+    struct pf_slice item = pf_take_word(line);
     pf_int128 number;
-    if (!callgrind_take_item(line, &item))
-        return false;
-    if (*item.at == '*')
-        return item.end - item.at == 1;
-    item.at += *item.at == '+' || *item.at == '-';
+    if (pf_take(&item, "*"))
+        return item.at == item.end;
+    if (!pf_take(&item, "+"))
+        pf_take(&item, "-");
     if (!callgrind_take_digits(&item, &number))
         return false;
     if (item.at == item.end)
         return true;
-    if (*item.at != '+' && *item.at != ':')
-        return false;
-    item.at++;
-    return callgrind_take_digits(&item, &number) && item.at == item.end;
+    return (pf_take(&item, "+") || pf_take(&item, ":")) && callgrind_take_digits(&item, &number) &&
+           item.at == item.end;
 }
 
-bool callgrind_take_number(struct callgrind_text *text, uint64_t *number)
+bool callgrind_take_reference(struct pf_slice *text, uint64_t *number)
 {
-    enum { DIGITS = 18 }; /* so many always fit */
-    const char *at = text->at, *first = at + 1;
-    *number = 0;
-    if (at == text->end || *at++ != '(')
-        return false;
-    for (; at < text->end && isdigit((unsigned char)*at) && at - first < DIGITS; at++)
-        *number = *number * 10 + (uint64_t)(*at - '0');
-    if (at == first || at == text->end || *at != ')')
-        return false;
-    text->at = at + 1;
-    return true;
+    struct pf_slice rest = *text;
+    bool found = pf_take(&rest, "(") && pf_take_number(&rest, number) && pf_take(&rest, ")");
+    if (found)
+        *text = rest;
+    return found;
 }

@@ -1,509 +1,441 @@
 /* SPDX-License-Identifier: MIT */
-#include "formats/callgrind/reader.h"
+#include "formats/callgrind/callgrind.h"
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
-#include "formats/kit/array.h"
-
-static int complain(struct callgrind_reader *reader, const char *severity, const char *code, const char *what)
+static void warn(struct callgrind *callgrind, const char *severity, const char *code, const char *what)
 {
-    return pf_warn(reader->profile, (int64_t)reader->line.number, (int64_t)reader->line.offset, severity,
-                   code, reader->error, "%s", what);
+    pf_build_warn(&callgrind->build, callgrind->line.number, callgrind->line.offset, severity, code, "%s",
+                  what);
 }
 
-static int intern(struct callgrind_reader *reader, struct callgrind_text text, uint32_t *string)
+static uint32_t unknown_name(struct callgrind *callgrind)
 {
-    *string = pf_samples_string(reader->profile, text.at, (size_t)(text.end - text.at), reader->error);
-    return *string == PF_NO_STRING ? -1 : 0;
-}
-
-static int unknown_name(struct callgrind_reader *reader, uint32_t *string)
-{
-    static const char unknown[] = "???";
-    return intern(reader, (struct callgrind_text){unknown, unknown + 3}, string);
+    return pf_build_name(&callgrind->build, "???", 3);
 }
 
 /* ---- costs ------------------------------------------------------------------------------------------- */
 
 /* Room for one more metric in each row. */
-static int widen(struct callgrind_reader *reader)
+static void widen(struct callgrind *callgrind)
 {
-    size_t rows = pf_strings_count(reader->keys), stride = reader->stride + 1;
-    pf_int128 *wider = calloc(rows * stride + 1, sizeof *wider);
-    if (!wider)
-        return pf_fail_memory(reader->error);
-    for (size_t i = 0; i < rows; i++)
-        memcpy(wider + i * stride, reader->costs + i * reader->stride, reader->stride * sizeof *wider);
-    free(reader->costs);
-    reader->costs = wider;
-    reader->costs_room = rows * stride + 1;
-    reader->stride = stride;
-    return 0;
+    size_t rows = pf_strings_count(callgrind->keys), stride = callgrind->stride++;
+    (void)PF_ITEM(&callgrind->build, callgrind->costs, rows * callgrind->stride);
+    for (size_t i = rows; i-- > 0;) {
+        pf_int128 *row = callgrind->costs.at + i * callgrind->stride;
+        memmove(row, callgrind->costs.at + i * stride, stride * sizeof *row);
+        row[stride] = 0;
+    }
 }
 
-static int find_row(struct callgrind_reader *reader, uint32_t callee, uint32_t *row)
+static uint32_t find_row(struct callgrind *callgrind, uint32_t callee)
 {
-    if (reader->thread == PF_NO_PARTITION)
-        reader->thread = pf_samples_partition(reader->profile, "all", 3, NULL, reader->error);
-    if (reader->thread == PF_NO_PARTITION)
-        return -1;
-    struct callgrind_key key = {reader->thread, reader->function, callee};
-    *row = pf_intern(reader->keys, (const char *)&key, sizeof key, reader->error);
-    return *row == PF_NO_STRING
-               ? -1
-               : pf_array_reach(&reader->costs, &reader->costs_room, ((size_t)*row + 1) * reader->stride - 1,
-                                sizeof *reader->costs, reader->error);
+    struct pf_build *build = &callgrind->build;
+    if (callgrind->thread == PF_NO_PARTITION)
+        callgrind->thread = pf_build_thread(build, "all", 3, NULL);
+    struct callgrind_key key = {callgrind->thread, callgrind->function, callee};
+    uint32_t row = pf_intern(callgrind->keys, (const char *)&key, sizeof key, build->error);
+    if (row == PF_NO_STRING)
+        pf_build_fail(build);
+    (void)PF_ITEM(build, callgrind->costs, ((size_t)row + 1) * callgrind->stride - 1);
+    return row;
 }
 
 static bool add_to(pf_int128 *sum, pf_int128 more)
 {
     pf_int128 result;
-    if (__builtin_add_overflow(*sum, more, &result))
-        return false;
-    *sum = result;
-    return true;
+    bool fits = !__builtin_add_overflow(*sum, more, &result);
+    *sum = fits ? result : *sum;
+    return fits;
 }
 
-static int add_counts(struct callgrind_reader *reader, struct callgrind_text counts, pf_int128 *to,
-                      pf_int128 *part)
+static void add_counts(struct callgrind *callgrind, struct pf_slice counts, pf_int128 *to, pf_int128 *part)
 {
-    callgrind_skip_blanks(&counts);
-    for (unsigned event = 0; counts.at < counts.end; event++, callgrind_skip_blanks(&counts)) {
+    for (unsigned event = 0; counts.at < counts.end; event++) {
         pf_int128 count;
-        if (event == reader->n_events)
-            return complain(reader, "warning", "excess-counts",
-                            "more counts than there are events: left out");
-        if (!callgrind_take_count(&counts, &count))
-            return complain(reader, "error", "bad-count",
-                            "a count that is none: the rest of the line is left out");
-        unsigned metric = reader->metric[event];
-        if (!add_to(&to[metric], count) || (part && !add_to(&part[metric], count)))
-            return complain(reader, "error", "overflow",
-                            "a sum that needs more than 128 bits: the count is left out");
+        if (event == callgrind->n_events) {
+            warn(callgrind, "warning", "excess-counts", "more counts than there are events: left out");
+            return;
+        }
+        if (!callgrind_take_count(&counts, &count)) {
+            warn(callgrind, "error", "bad-count", "a count that is none: the rest of the line is left out");
+            return;
+        }
+        unsigned metric = callgrind->metric[event];
+        if (!add_to(&to[metric], count) || (part && !add_to(&part[metric], count))) {
+            warn(callgrind, "error", "overflow",
+                 "a sum that needs more than 128 bits: the count is left out");
+            return;
+        }
     }
-    return 0;
 }
 
-static int enter_function(struct callgrind_reader *reader, uint32_t name)
+static void enter_function(struct callgrind *callgrind, uint32_t name)
 {
-    struct pf_frame frame = {.name = name, .file = reader->here, .module = reader->object};
-    reader->name = name;
-    reader->function = pf_samples_frame(reader->profile, &frame, reader->error);
-    reader->own = PF_NO_STRING;
-    if (reader->function == PF_NO_STRING ||
-        pf_array_reach(&reader->defined, &reader->defined_room, reader->function, sizeof *reader->defined,
-                       reader->error))
-        return -1;
-    reader->defined[reader->function] = true;
-    return 0;
+    struct pf_frame frame = {.name = name, .file = callgrind->here, .module = callgrind->object};
+    callgrind->name = name;
+    callgrind->function = pf_build_frame(&callgrind->build, &frame);
+    callgrind->own = PF_NO_STRING;
+    *PF_ITEM(&callgrind->build, callgrind->defined, callgrind->function) = true;
 }
 
-static int read_call(struct callgrind_reader *reader, struct callgrind_text counts)
+static void read_call(struct callgrind *callgrind, struct pf_slice counts)
 {
-    struct pf_frame frame = {.name = reader->callee_name,
-                             .file = reader->callee_file == PF_NO_STRING ? reader->here : reader->callee_file,
-                             .module = reader->callee_object == PF_NO_STRING ? reader->object
-                                                                             : reader->callee_object};
-    uint32_t callee = pf_samples_frame(reader->profile, &frame, reader->error), row;
-    reader->callee_object = reader->callee_file = reader->callee_name = PF_NO_STRING;
-    reader->calling = false;
-    if (callee == PF_NO_STRING || find_row(reader, callee, &row))
-        return -1;
-    pf_int128 *costs = &reader->costs[row * reader->stride];
-    add_to(costs, reader->calls);
-    return add_counts(reader, counts, costs + 1, NULL);
+    bool has_file = callgrind->callee_file != PF_NO_STRING,
+         has_object = callgrind->callee_object != PF_NO_STRING;
+    struct pf_frame frame = {.name = callgrind->callee_name,
+                             .file = has_file ? callgrind->callee_file : callgrind->here,
+                             .module = has_object ? callgrind->callee_object : callgrind->object};
+    uint32_t row = find_row(callgrind, pf_build_frame(&callgrind->build, &frame));
+    pf_int128 *costs = &callgrind->costs.at[row * callgrind->stride];
+    callgrind->callee_object = callgrind->callee_file = callgrind->callee_name = PF_NO_STRING;
+    callgrind->calling = false;
+    add_to(costs, callgrind->calls);
+    add_counts(callgrind, counts, costs + 1, NULL);
 }
 
-static int read_costs(struct callgrind_reader *reader, struct callgrind_text line)
+static void read_costs(struct callgrind *callgrind, struct pf_slice line)
 {
-    for (unsigned i = 0; i < reader->positions; i++)
-        if (!callgrind_take_position(&line))
-            return complain(reader, "error", "bad-position", "a position that is none: the line is left out");
-    bool jumping = reader->jumping;
-    reader->jumping = false;
+    for (unsigned i = 0; i < callgrind->positions; i++)
+        if (!callgrind_take_position(&line)) {
+            warn(callgrind, "error", "bad-position", "a position that is none: the line is left out");
+            return;
+        }
+    bool jumping = callgrind->jumping;
+    callgrind->jumping = false;
     if (jumping)
-        return 0;
-    uint32_t unknown;
-    if (reader->function == PF_NO_STRING &&
-        (complain(reader, "error", "no-function", "costs before any function: told of `???`") ||
-         unknown_name(reader, &unknown) || enter_function(reader, unknown)))
-        return -1;
-    if (reader->calling)
-        return read_call(reader, line);
-    if (reader->own == PF_NO_STRING && find_row(reader, CALLGRIND_NOBODY, &reader->own))
-        return -1;
-    return add_counts(reader, line, &reader->costs[reader->own * reader->stride + 1], reader->part);
+        return;
+    if (callgrind->function == PF_NO_STRING) {
+        warn(callgrind, "error", "no-function", "costs before any function: told of `???`");
+        enter_function(callgrind, unknown_name(callgrind));
+    }
+    if (callgrind->calling) {
+        read_call(callgrind, line);
+        return;
+    }
+    if (callgrind->own == PF_NO_STRING)
+        callgrind->own = find_row(callgrind, CALLGRIND_NOBODY);
+    add_counts(callgrind, line, &callgrind->costs.at[callgrind->own * callgrind->stride + 1],
+               callgrind->part);
 }
 
 /* ---- names ------------------------------------------------------------------------------------------- */
 
 /* `name`, `(12) name`, which gives the name a number, or `(12)`. */
-static int take_name(struct callgrind_reader *reader, enum callgrind_dictionary dictionary,
-                     struct callgrind_text text, uint32_t *name)
+static uint32_t take_name(struct callgrind *callgrind, enum callgrind_dictionary dictionary,
+                          struct pf_slice text)
 {
-    struct pf_map *names = &reader->names[dictionary];
+    struct pf_map *names = &callgrind->names[dictionary];
     uint64_t number;
-    if (!callgrind_take_number(&text, &number))
-        return intern(reader, text, name);
+    if (!callgrind_take_reference(&text, &number))
+        return pf_build_slice(&callgrind->build, text);
     uintptr_t known = (uintptr_t)pf_map_get(names, number);
-    callgrind_skip_blanks(&text);
-    if (text.at == text.end && known) {
-        *name = (uint32_t)(known - 1);
-        return 0;
+    pf_skip_blanks(&text);
+    if (text.at == text.end && known)
+        return (uint32_t)(known - 1);
+    if (text.at == text.end) {
+        warn(callgrind, "error", "undefined", "the number of a name that is not defined: `???`");
+        return unknown_name(callgrind);
     }
-    if (text.at == text.end)
-        return complain(reader, "error", "undefined", "the number of a name that is not defined: `???`") ||
-                       unknown_name(reader, name)
-                   ? -1
-                   : 0;
-    if (intern(reader, text, name))
-        return -1;
-    if (known && known - 1 != *name &&
-        complain(reader, "warning", "redefined", "the number of another name: the new one counts"))
-        return -1;
-    return pf_map_put(names, number, (void *)((uintptr_t)*name + 1)) ? 0 : pf_fail_memory(reader->error);
+    uint32_t name = pf_build_slice(&callgrind->build, text);
+    if (known && known - 1 != name)
+        warn(callgrind, "warning", "redefined", "the number of another name: the new one counts");
+    if (!pf_map_put(names, number, (void *)((uintptr_t)name + 1)))
+        pf_build_check(&callgrind->build, pf_fail_memory(callgrind->build.error));
+    return name;
 }
 
 /* A file or object: nothing is none. */
-static int take_place(struct callgrind_reader *reader, enum callgrind_dictionary dictionary,
-                      struct callgrind_text text, uint32_t *place)
+static uint32_t take_place(struct callgrind *callgrind, enum callgrind_dictionary dictionary,
+                           struct pf_slice text)
 {
-    *place = PF_NO_STRING;
-    return text.at < text.end ? take_name(reader, dictionary, text, place) : 0;
+    return text.at < text.end ? take_name(callgrind, dictionary, text) : PF_NO_STRING;
 }
 
-static int take_calls(struct callgrind_reader *reader, struct callgrind_text text)
+static void take_calls(struct callgrind *callgrind, struct pf_slice text)
 {
-    struct callgrind_text count;
-    reader->calls = 0;
-    reader->calling = true;
-    if ((!callgrind_take_item(&text, &count) || !callgrind_take_digits(&count, &reader->calls)) &&
-        complain(reader, "error", "bad-calls", "a call without number: none are counted"))
-        return -1;
-    if (reader->callee_name != PF_NO_STRING)
-        return 0;
-    return complain(reader, "error", "no-callee", "a call without cfn=: told of `???`") ||
-                   unknown_name(reader, &reader->callee_name)
-               ? -1
-               : 0;
+    struct pf_slice count = pf_take_word(&text);
+    callgrind->calls = 0;
+    callgrind->calling = true;
+    if (!callgrind_take_digits(&count, &callgrind->calls))
+        warn(callgrind, "error", "bad-calls", "a call without number: none are counted");
+    if (callgrind->callee_name == PF_NO_STRING) {
+        warn(callgrind, "error", "no-callee", "a call without cfn=: told of `???`");
+        callgrind->callee_name = unknown_name(callgrind);
+    }
 }
 
-static int read_name(struct callgrind_reader *reader, enum callgrind_word word, struct callgrind_text text)
+static void read_name(struct callgrind *callgrind, enum callgrind_word word, struct pf_slice text)
 {
-    uint32_t name;
     switch (word) {
     case OB:
-        return take_place(reader, OBJECTS, text, &reader->object);
+        callgrind->object = take_place(callgrind, OBJECTS, text);
+        break;
     case FL:
-        if (take_place(reader, FILES, text, &reader->file))
-            return -1;
-        reader->here = reader->file;
-        return 0;
+        callgrind->here = callgrind->file = take_place(callgrind, FILES, text);
+        break;
     case FI:
     case FE:
-        if (take_place(reader, FILES, text, &reader->here))
-            return -1;
+        callgrind->here = take_place(callgrind, FILES, text);
         /* To Cachegrind, a function's lines in another file are another function. */
-        return reader->cachegrind && reader->function != PF_NO_STRING ? enter_function(reader, reader->name)
-                                                                      : 0;
+        if (callgrind->cachegrind && callgrind->function != PF_NO_STRING)
+            enter_function(callgrind, callgrind->name);
+        break;
     case FN:
-        if (reader->calling && complain(reader, "error", "no-costs", "a call without costs is left out"))
-            return -1;
-        reader->calling = reader->jumping = false;
-        reader->here = reader->file;
-        return take_name(reader, FUNCTIONS, text, &name) ? -1 : enter_function(reader, name);
+        if (callgrind->calling)
+            warn(callgrind, "error", "no-costs", "a call without costs is left out");
+        callgrind->calling = callgrind->jumping = false;
+        callgrind->here = callgrind->file;
+        enter_function(callgrind, take_name(callgrind, FUNCTIONS, text));
+        break;
     case COB:
-        return take_place(reader, OBJECTS, text, &reader->callee_object);
+        callgrind->callee_object = take_place(callgrind, OBJECTS, text);
+        break;
     case CFI:
     case CFL:
-        return take_place(reader, FILES, text, &reader->callee_file);
+        callgrind->callee_file = take_place(callgrind, FILES, text);
+        break;
     case CFN:
-        return take_name(reader, FUNCTIONS, text, &reader->callee_name);
+        callgrind->callee_name = take_name(callgrind, FUNCTIONS, text);
+        break;
     case JFI:
-        return take_place(reader, FILES, text, &name);
+        take_place(callgrind, FILES, text);
+        break;
     case JFN:
-        return take_name(reader, FUNCTIONS, text, &name);
+        take_name(callgrind, FUNCTIONS, text);
+        break;
     case CALLS:
     case RCALLS:
-        return take_calls(reader, text);
+        take_calls(callgrind, text);
+        break;
     default: /* jump=, jcnd= */
-        reader->jumping = true;
-        return 0;
+        callgrind->jumping = true;
     }
 }
 
 /* ---- the header -------------------------------------------------------------------------------------- */
 
-static bool ends_with(struct callgrind_text text, const char *end)
+static bool ends_with(struct pf_slice text, const char *end)
 {
     size_t size = strlen(end);
-    return (size_t)(text.end - text.at) >= size && !strncasecmp(text.end - size, end, size);
+    return pf_size(text) >= size && !strncasecmp(text.end - size, end, size);
 }
 
 /* `Time_(10ns)` has its unit in brackets, `sysTime (elapsed ns)` too, before other words. */
-static struct callgrind_text bracketed(struct callgrind_text name, bool words_before)
+static struct pf_slice bracketed(struct pf_slice name, bool words_before)
 {
     if (!ends_with(name, ")"))
-        return (struct callgrind_text){name.end, name.end};
-    struct callgrind_text unit = {name.end - 1, name.end - 1};
-    while (unit.at > name.at && unit.at[-1] != '(' && (!words_before || !callgrind_is_blank(unit.at[-1])))
+        return (struct pf_slice){name.end, name.end};
+    struct pf_slice unit = {name.end - 1, name.end - 1};
+    while (unit.at > name.at && unit.at[-1] != '(' && (!words_before || !pf_is_blank(unit.at[-1])))
         unit.at--;
     return unit;
 }
 
 /* The unit of an event: in its name, else in its long name, else it is a count. */
-static int find_unit(struct callgrind_reader *reader, struct callgrind_text name, struct callgrind_text title,
-                     const char **unit)
+static const char *unit_of(struct callgrind *callgrind, struct pf_slice name, struct pf_slice title)
 {
-    static const char *const long_names[][2] = {{"bytes", "bytes"},
-                                                {"nanoseconds", "ns"},
-                                                {"microseconds", "us"},
-                                                {"milliseconds", "ms"},
-                                                {"seconds", "s"}};
+    static const char *const units[][2] = {{"bytes", "bytes"},
+                                           {"nanoseconds", "ns"},
+                                           {"microseconds", "us"},
+                                           {"milliseconds", "ms"},
+                                           {"seconds", "s"}};
     static const char *const times[] = {"ns", "us", "ms", "s"};
-    *unit = "#";
-    struct callgrind_text own = bracketed(name, false), other = bracketed(title, true);
-    if (own.at > name.at && own.at < own.end) {
-        uint32_t string;
-        if (intern(reader, own, &string))
-            return -1;
-        *unit = pf_interned(reader->profile->contexts->strings, string).text; /* a NUL stands behind it */
-        return 0;
-    }
+    struct pf_slice own = bracketed(name, false), other = bracketed(title, true);
+    if (own.at > name.at && own.at < own.end) /* a NUL stands behind names */
+        return pf_build_named(&callgrind->build, pf_build_slice(&callgrind->build, own)).text;
+    for (size_t i = 0; i < sizeof units / sizeof *units; i++)
+        if (ends_with(title, units[i][0]))
+            return units[i][1];
     for (size_t i = 0; i < sizeof times / sizeof *times; i++)
-        if ((size_t)(other.end - other.at) == strlen(times[i]) && ends_with(other, times[i]))
-            *unit = times[i];
-    for (size_t i = sizeof long_names / sizeof *long_names; i-- > 0;)
-        if (ends_with(title, long_names[i][0]))
-            *unit = long_names[i][1];
-    return 0;
+        if (pf_size(other) == strlen(times[i]) && ends_with(other, times[i]))
+            return times[i];
+    return "#";
 }
 
-static struct callgrind_text title_of(const struct callgrind_reader *reader, struct callgrind_text name)
+static struct pf_slice title_of(const struct callgrind *callgrind, struct pf_slice name)
 {
-    const struct pf_strings *strings = reader->profile->contexts->strings;
-    for (unsigned i = 0; i < reader->n_titles; i++) {
-        struct pf_cell cell = pf_interned(strings, reader->titles[i][0]),
-                       title = pf_interned(strings, reader->titles[i][1]);
-        if (cell.size == (size_t)(name.end - name.at) && !memcmp(cell.text, name.at, cell.size))
-            return (struct callgrind_text){title.text, title.text + title.size};
+    for (unsigned i = 0; i < callgrind->n_titles; i++) {
+        struct pf_cell cell = pf_build_named(&callgrind->build, callgrind->titles[i][0]),
+                       title = pf_build_named(&callgrind->build, callgrind->titles[i][1]);
+        if (cell.size == pf_size(name) && !memcmp(cell.text, name.at, cell.size))
+            return pf_slice(title.text, title.size);
     }
-    return (struct callgrind_text){name.end, name.end};
+    return (struct pf_slice){name.end, name.end};
 }
 
 /* The inclusive metric beside an exclusive one. What functions hold of each other never adds up. */
-static int add_inclusive(struct callgrind_reader *reader, int exclusive)
+static void add_inclusive(struct callgrind *callgrind, uint32_t exclusive)
 {
-    struct pf_samples *samples = &reader->state->samples;
+    struct pf_build *build = &callgrind->build;
     char name[256];
-    int size = snprintf(name, sizeof name, "%.240s (inc)", samples->metrics[exclusive].name);
-    int inclusive = pf_samples_metric(reader->profile, name, (size_t)size, samples->metrics[exclusive].unit,
-                                      reader->error);
-    if (inclusive < 0)
-        return -1;
-    samples->metrics[inclusive].empty = true;
-    samples->metrics[inclusive].scope = "inclusive";
-    samples->metrics[inclusive].over_contexts = PF_OVER_NO_CONTEXTS;
-    samples->metrics[inclusive].partner = exclusive;
-    samples->metrics[exclusive].partner = inclusive;
-    return 0;
+    int size = snprintf(name, sizeof name, "%.240s (inc)", build->metrics[exclusive].name);
+    uint32_t inclusive = pf_build_metric(build, name, (size_t)size, build->metrics[exclusive].unit);
+    struct pf_metric *metric = &build->metrics[inclusive];
+    metric->empty = true;
+    metric->scope = "inclusive";
+    metric->over_contexts = PF_OVER_NO_CONTEXTS;
+    metric->partner = (int)exclusive;
+    build->metrics[exclusive].partner = (int)inclusive;
 }
 
-/* Its title is borrowed from the names, where a NUL stands behind each. */
-static int add_metric(struct callgrind_reader *reader, struct callgrind_text name, unsigned *metric)
+/* The metric of an event's name. */
+static unsigned find_metric(struct callgrind *callgrind, struct pf_slice name)
 {
-    struct pf_samples *samples = &reader->state->samples;
-    struct callgrind_text title = title_of(reader, name);
-    const char *unit;
-    if (find_unit(reader, name, title, &unit))
-        return -1;
-    int index =
-        pf_samples_metric(reader->profile, name.at, (size_t)(name.end - name.at), unit, reader->error);
-    if (index < 0)
-        return -1;
-    for (*metric = 0; *metric < reader->n_metrics; ++*metric)
-        if (reader->exclusive[*metric] == index)
-            return 0;
-    if (title.at < title.end)
-        samples->metrics[index].description = title.at;
-    samples->metrics[index].empty = true; /* until there is a value */
-    reader->exclusive[reader->n_metrics++] = index;
-    return widen(reader) || (!reader->cachegrind && add_inclusive(reader, index)) ? -1 : 0;
+    struct pf_build *build = &callgrind->build;
+    struct pf_slice title = title_of(callgrind, name);
+    uint32_t index = pf_build_metric(build, name.at, pf_size(name), unit_of(callgrind, name, title));
+    for (unsigned i = 0; i < callgrind->n_metrics; i++)
+        if (callgrind->exclusive[i] == index)
+            return i;
+    if (title.at < title.end) /* it is borrowed from the names, where a NUL stands behind each */
+        build->metrics[index].description = title.at;
+    build->metrics[index].empty = true; /* until there is a value */
+    callgrind->exclusive[callgrind->n_metrics] = index;
+    widen(callgrind);
+    if (!callgrind->cachegrind)
+        add_inclusive(callgrind, index);
+    return callgrind->n_metrics++;
 }
 
-static int read_events(struct callgrind_reader *reader, struct callgrind_text text)
+static void read_events(struct callgrind *callgrind, struct pf_slice text)
 {
-    struct callgrind_text name;
-    reader->n_events = 0;
-    while (callgrind_take_item(&text, &name)) {
-        unsigned metric;
-        if (reader->n_events == CALLGRIND_METRICS || reader->n_metrics == CALLGRIND_METRICS)
-            return complain(reader, "error", "events", "more events than are read: the others are left out");
-        if (add_metric(reader, name, &metric))
-            return -1;
-        reader->metric[reader->n_events++] = (uint8_t)metric;
+    pf_skip_blanks(&text);
+    for (callgrind->n_events = 0; text.at < text.end; callgrind->n_events++) {
+        struct pf_slice name = pf_take_word(&text);
+        if (callgrind->n_events == CALLGRIND_METRICS || callgrind->n_metrics == CALLGRIND_METRICS) {
+            warn(callgrind, "error", "events", "more events than are read: the others are left out");
+            return;
+        }
+        callgrind->metric[callgrind->n_events] = (uint8_t)find_metric(callgrind, name);
     }
-    return 0;
 }
 
 /* `event: short : long` or `event: short = formula : long`. */
-static int read_title(struct callgrind_reader *reader, struct callgrind_text text)
+static void read_title(struct callgrind *callgrind, struct pf_slice text)
 {
-    struct callgrind_text name;
-    const char *colon = memchr(text.at, ':', (size_t)(text.end - text.at));
-    if (!colon || reader->n_titles == CALLGRIND_METRICS || !callgrind_take_item(&text, &name) ||
-        name.at >= colon)
-        return 0;
-    uint32_t *title = reader->titles[reader->n_titles++];
-    return intern(reader, name, &title[0]) ||
-                   intern(reader, callgrind_trimmed((struct callgrind_text){colon + 1, text.end}), &title[1])
-               ? -1
-               : 0;
+    const char *colon = memchr(text.at, ':', pf_size(text));
+    struct pf_slice name = (pf_skip_blanks(&text), pf_take_word(&text));
+    if (!colon || callgrind->n_titles == CALLGRIND_METRICS || name.at >= colon)
+        return;
+    uint32_t *title = callgrind->titles[callgrind->n_titles++];
+    title[0] = pf_build_slice(&callgrind->build, name);
+    title[1] = pf_build_slice(&callgrind->build, pf_trimmed((struct pf_slice){colon + 1, text.end}));
 }
 
-static void read_positions(struct callgrind_reader *reader, struct callgrind_text text)
+static void read_positions(struct callgrind *callgrind, struct pf_slice text)
 {
-    struct callgrind_text item;
-    for (reader->positions = 0; callgrind_take_item(&text, &item);)
-        reader->positions++;
-    if (!reader->positions)
-        reader->positions = 1;
+    text = pf_trimmed(text);
+    for (callgrind->positions = 0; text.at < text.end; callgrind->positions++)
+        pf_take_word(&text);
+    callgrind->positions += !callgrind->positions;
 }
 
-static void read_totals(struct callgrind_reader *reader, struct callgrind_text text)
+static void read_totals(struct callgrind *callgrind, struct pf_slice text)
 {
-    for (reader->n_told = 0; reader->n_told < reader->n_events; reader->n_told++)
-        if (!callgrind_take_count(&text, &reader->told[reader->n_told]))
+    pf_skip_blanks(&text);
+    for (callgrind->n_told = 0; callgrind->n_told < callgrind->n_events; callgrind->n_told++)
+        if (!callgrind_take_count(&text, &callgrind->told[callgrind->n_told]))
             break;
-    reader->told_line = reader->line.number;
+    callgrind->told_line = callgrind->line.number;
 }
 
 /* A part is over: what it says that its functions add up to is compared with what they do. */
-static int end_part(struct callgrind_reader *reader)
+static void end_part(struct callgrind *callgrind)
 {
-    int failed = 0;
-    for (unsigned i = 0; i < reader->n_told && i < reader->n_events && !failed; i++) {
-        const struct pf_metric *metric =
-            &reader->state->samples.metrics[reader->exclusive[reader->metric[i]]];
-        if (reader->told[i] != reader->part[reader->metric[i]])
-            failed =
-                pf_warn(reader->profile, (int64_t)reader->told_line, -1, "warning", "totals", reader->error,
-                        "%.80s of the functions adds up to another number than this line says", metric->name);
+    for (unsigned i = 0; i < callgrind->n_told && i < callgrind->n_events; i++) {
+        unsigned metric = callgrind->metric[i];
+        if (callgrind->told[i] != callgrind->part[metric])
+            pf_build_warn(&callgrind->build, callgrind->told_line, -1, "warning", "totals",
+                          "%.80s of the functions adds up to another number than this line says",
+                          callgrind->build.metrics[callgrind->exclusive[metric]].name);
     }
-    memset(reader->part, 0, sizeof reader->part);
-    reader->n_told = 0;
-    reader->calling = reader->jumping = false;
-    reader->object = reader->file = reader->here = reader->function = reader->own = PF_NO_STRING;
-    reader->callee_object = reader->callee_file = reader->callee_name = PF_NO_STRING;
-    return failed;
+    memset(callgrind->part, 0, sizeof callgrind->part);
+    callgrind->n_told = 0;
+    callgrind->calling = callgrind->jumping = false;
+    callgrind->thread = PF_NO_PARTITION;
+    callgrind->object = callgrind->file = callgrind->here = callgrind->function = callgrind->own =
+        PF_NO_STRING;
+    callgrind->callee_object = callgrind->callee_file = callgrind->callee_name = PF_NO_STRING;
 }
 
-static int begin_part(struct callgrind_reader *reader)
+static void read_header(struct callgrind *callgrind, enum callgrind_word word, struct pf_slice text)
 {
-    reader->thread = PF_NO_PARTITION;
-    return end_part(reader);
-}
-
-static int read_thread(struct callgrind_reader *reader, struct callgrind_text text)
-{
-    text = callgrind_trimmed(text);
-    reader->own = PF_NO_STRING;
-    reader->thread =
-        pf_samples_partition(reader->profile, text.at, (size_t)(text.end - text.at), NULL, reader->error);
-    return reader->thread == PF_NO_PARTITION ? -1 : 0;
-}
-
-static int read_header(struct callgrind_reader *reader, enum callgrind_word word, struct callgrind_text text)
-{
+    struct pf_slice value = pf_trimmed(text);
     switch (word) {
     case VERSION:
     case PART:
-        return begin_part(reader);
+        end_part(callgrind);
+        break;
+    case CREATOR:
+        callgrind->ends_open = pf_size(value) == 5 && pf_begins(value, "yappi");
+        break;
     case THREAD:
-        return read_thread(reader, text);
+        callgrind->own = PF_NO_STRING;
+        callgrind->thread = pf_build_thread(&callgrind->build, value.at, pf_size(value), NULL);
+        break;
     case POSITIONS:
-        read_positions(reader, text);
-        return 0;
+        read_positions(callgrind, text);
+        break;
     case EVENT:
-        return read_title(reader, text);
+        read_title(callgrind, text);
+        break;
     case EVENTS:
-        return read_events(reader, text);
+        read_events(callgrind, text);
+        break;
     case SUMMARY: /* of Callgrind's counters, which may have run on while nothing was collected */
     case TOTALS:
-        if ((word == SUMMARY) == reader->cachegrind)
-            read_totals(reader, text);
-        return 0;
+        if ((word == SUMMARY) == callgrind->cachegrind)
+            read_totals(callgrind, text);
+        break;
     default:
-        return 0;
+        break;
     }
 }
 
 /* ---- the pass ---------------------------------------------------------------------------------------- */
 
-static int read_line(struct callgrind_reader *reader)
+static void read_line(void *state, const struct pf_line *line)
 {
-    struct callgrind_text text = {reader->line.text, reader->line.text + reader->line.size};
-    bool open =
-        !reader->line.more && pf_linereader_tell(reader->lines) == reader->line.offset + reader->line.size;
-    if (reader->line.continued || text.at == text.end || *text.at == '#')
-        return 0;
-    if (reader->line.more &&
-        complain(reader, "warning", "long-line", "a line of which only the beginning is read"))
-        return -1;
-    if (open && !reader->state->ends_open &&
-        complain(reader, "fatal", "cut", "the last line has no end: the file is cut"))
-        return -1;
-    if (reader->cachegrind ? *text.at >= '0' && *text.at <= '9' : callgrind_begins_cost(*text.at))
-        return read_costs(reader, text);
-    if (open && !reader->state->ends_open)
-        return 0;
-    enum callgrind_word word = callgrind_take_word(&text);
-    if (word == NO_WORD || (reader->cachegrind && !callgrind_in_both(word)))
-        return complain(reader, "warning", "bad-line", "a line that is not understood is left out");
-    return callgrind_in_body(word) ? read_name(reader, word, text) : read_header(reader, word, text);
-}
-
-static int read_lines(struct callgrind_reader *reader, struct pf_pass *pass)
-{
-    int more;
-    while ((more = pf_linereader_next(reader->lines, &reader->line, reader->error)) > 0) {
-        if (reader->line.number % 4096 == 0 &&
-            pf_samples_step(reader->profile, pass, reader->line.offset, reader->error))
-            return -1;
-        if (read_line(reader))
-            return -1;
+    struct callgrind *callgrind = state;
+    struct pf_slice text = pf_slice(line->text, line->size);
+    bool cut = pf_build_line_is_open(&callgrind->build, line) && !callgrind->ends_open;
+    callgrind->line = *line;
+    if (line->continued || text.at == text.end || *text.at == '#')
+        return;
+    if (line->more)
+        warn(callgrind, "warning", "long-line", "a line of which only the beginning is read");
+    if (cut)
+        warn(callgrind, "fatal", "cut", "the last line has no end: the file is cut");
+    if (callgrind->cachegrind ? isdigit((unsigned char)*text.at) : callgrind_begins_cost(*text.at)) {
+        read_costs(callgrind, text);
+        return;
     }
-    if (more < 0)
-        return -1;
-    if (reader->cachegrind && !reader->n_told &&
-        complain(reader, "warning", "no-summary",
-                 "no line `summary:` at the end: the file is cut or not finished"))
-        return -1;
-    return end_part(reader);
+    enum callgrind_word word = cut ? NO_WORD : callgrind_take_word(&text);
+    if (callgrind_in_body(word) && (!callgrind->cachegrind || callgrind_in_both(word)))
+        read_name(callgrind, word, text);
+    else if (word != NO_WORD && (!callgrind->cachegrind || callgrind_in_both(word)))
+        read_header(callgrind, word, text);
+    else if (!cut)
+        warn(callgrind, "warning", "bad-line", "a line that is not understood is left out");
 }
 
-int callgrind_read(struct pf_profile *profile, struct pf_pass *pass, struct pf_error *error)
+void callgrind_read(void *state)
 {
-    struct callgrind_state *state = profile->state;
-    struct callgrind_reader reader = {.profile = profile,
-                                      .state = state,
-                                      .error = error,
-                                      .lines = pf_linereader_new(state->samples.input),
-                                      .cachegrind = profile->driver == &pf_cachegrind_driver,
-                                      .keys = pf_strings_new(),
-                                      .stride = 1,
-                                      .positions = 1,
-                                      .name = PF_NO_STRING};
-    int failed = !reader.lines || !reader.keys
-                     ? pf_fail_memory(error)
-                     : begin_part(&reader) || read_lines(&reader, pass) || callgrind_finish(&reader);
+    struct callgrind *callgrind = state;
+    struct pf_build *build = &callgrind->build;
+    callgrind->keys = PF_OWN(build, pf_strings_new(), pf_strings_free);
     for (int i = 0; i < DICTIONARIES; i++)
-        pf_map_free(&reader.names[i]);
-    free(reader.defined);
-    free(reader.costs);
-    pf_strings_free(reader.keys);
-    pf_linereader_free(reader.lines);
-    return failed ? -1 : 0;
+        PF_OWN(build, &callgrind->names[i], pf_map_free);
+    callgrind->cachegrind = build->profile->driver == &pf_cachegrind_driver;
+    callgrind->stride = callgrind->positions = 1;
+    callgrind->name = PF_NO_STRING;
+    end_part(callgrind);
+    pf_build_lines(build, read_line);
+    if (callgrind->cachegrind && !callgrind->n_told)
+        warn(callgrind, "warning", "no-summary",
+             "no line `summary:` at the end: the file is cut or not finished");
+    end_part(callgrind);
+    callgrind_finish(callgrind);
 }

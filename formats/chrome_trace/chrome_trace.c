@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 #include "formats/chrome_trace/chrome_trace.h"
 
+#include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "formats/json/probe.h"
 #include "formats/json/walk.h"
+#include "formats/kit/fixed.h"
 
 /*
  * Trace Event JSON, as Chrome, node, clang -ftime-trace, PyTorch's Kineto, viztracer, uftrace and many others write it. Its
@@ -29,7 +31,7 @@ static int see(const struct pf_json_walk *walk)
     return signs->phase && signs->place;
 }
 
-static const struct pf_json_member event_members[] = {
+static const struct pf_json_member look_event_members[] = {
     PF_MEMBER("ph", PF_JSON_STRING, see, struct signs, phase),
     PF_MEMBER("ts", PF_JSON_END, see, struct signs, place),
     PF_MEMBER("pid", PF_JSON_END, see, struct signs, place),
@@ -42,7 +44,7 @@ static int see_events(const struct pf_json_walk *walk)
     return walk->token->event == PF_JSON_ARRAY ? 1 : -1;
 }
 
-static const struct pf_json_member file_members[] = {
+static const struct pf_json_member look_members[] = {
     PF_MEMBER_OF_ALL("traceEvents", PF_JSON_END, see_events),
     PF_MEMBERS_END,
 };
@@ -54,13 +56,13 @@ static void probe(struct pf_probe *probe, struct pf_verdict *verdict)
     struct pf_json_token token;
     struct pf_error error = {0};
     struct signs signs = {false};
-    struct pf_json_walk walk = {.json = pf_json_look(probe, &look, true, 0, pf_probe_scan(probe)),
+    struct pf_json_walk walk = {.json = pf_json_look(probe, &look, PF_JSON_PACKED, pf_probe_scan(probe)),
                                 .error = &error};
     int got = walk.json ? pf_json_next(walk.json, &token, &error) : 0;
-    if (got == PF_JSON_OBJECT && pf_json_object(&walk, NULL, file_members) > 0)
+    if (got == PF_JSON_OBJECT && pf_json_object(&walk, NULL, look_members) > 0)
         verdict->confidence = 16;
     if (got == PF_JSON_ARRAY && pf_json_next(walk.json, &token, &error) == PF_JSON_OBJECT &&
-        pf_json_object(&walk, &signs, event_members) > 0)
+        pf_json_object(&walk, &signs, look_event_members) > 0)
         verdict->confidence = 8;
     pf_json_look_end(probe, &look, &error);
 }
@@ -74,191 +76,479 @@ static const struct pf_metric metrics[TRACE_METRICS] = {
     [TRACE_CALLS] = PF_EXCLUSIVE(TRACE_CALLS, "calls", "", "int"),
 };
 
-#define COLUMNS(array) .columns = (array), .n_columns = sizeof(array) / sizeof *(array)
+/* What belongs to no stack, in the order of the file: asynchronous events and flows, counters, instants. */
+enum kind { ASYNC, COUNTERS, INSTANTS, KINDS };
+
+static const struct pf_column async_columns[] = {
+    {"thread", PF_PARTITION, 0}, {"time", PF_PLAIN, 0},     {"phase", PF_PLAIN, 0},
+    {"id", PF_PLAIN, 0},         {"category", PF_PLAIN, 0}, {"name", PF_PLAIN, 0},
+};
+static const struct pf_column counter_columns[] = {
+    {"thread", PF_PARTITION, 0}, {"time", PF_PLAIN, 0},   {"value", PF_PLAIN, 0},
+    {"id", PF_PLAIN, 0},         {"series", PF_PLAIN, 0}, {"name", PF_PLAIN, 0},
+};
+static const struct pf_column instant_columns[] = {
+    {"thread", PF_PARTITION, 0}, {"time", PF_PLAIN, 0}, {"scope", PF_PLAIN, 0},
+    {"category", PF_PLAIN, 0},   {"name", PF_PLAIN, 0},
+};
+
+#define STORED(called, array)                                                                                \
+    {                                                                                                        \
+        .name = (called), .columns = (array), .n_columns = sizeof(array) / sizeof *(array),                  \
+        .stage = PF_PARTITIONED, .ops = &pf_stored_cursor.ops                                                \
+    }
 
 static const struct pf_table tables[] = {
-    {.name = "trace",
-     COLUMNS(pf_spans_phased_columns),
-     .stage = PF_PARTITIONED,
-     .flags = PF_SPANS_FLAGS,
-     .ops = &pf_spans_cursor,
-     .user = offsetof(struct trace_state, spans)},
-    {.name = "async",
-     COLUMNS(trace_async_columns),
-     .stage = PF_PARTITIONED,
-     .ops = &trace_details_cursor,
-     .user = TRACE_ASYNC},
-    {.name = "counters",
-     COLUMNS(trace_counter_columns),
-     .stage = PF_PARTITIONED,
-     .ops = &trace_details_cursor,
-     .user = TRACE_COUNTERS},
-    {.name = "instants",
-     COLUMNS(trace_instant_columns),
-     .stage = PF_PARTITIONED,
-     .ops = &trace_details_cursor,
-     .user = TRACE_INSTANTS},
+    [ASYNC] = STORED("async", async_columns),
+    [COUNTERS] = STORED("counters", counter_columns),
+    [INSTANTS] = STORED("instants", instant_columns),
 };
 
-/* ---- reading ------------------------------------------------------------------------------------ */
+/* ---- members of an event ------------------------------------------------------------------------ */
+
+/* The members that are read as text, in the order of event.texts. */
+enum member { PID, TID, NAME, ID, CATEGORY, SCOPE, TEXTS };
+
+/* Text of an event, which belongs to its reader and is valid until the next event. */
+struct text {
+    char *text;
+    size_t size, room;
+    bool there;
+};
+
+/* Whether a time is in the file and what it is. */
+struct time {
+    enum { ABSENT, GIVEN, UNUSABLE } given;
+    int64_t ns;
+};
+
+/* How much of an event's args is kept, and of the name of a counter's series. */
+enum { ARGS_MAX = 64 * 1024, SERIES_MAX = 256 };
+
+/* The threads of a trace: pairs of a pid and a tid, each a number or any text. */
+#define UNLISTED UINT32_MAX
+
+struct thread {
+    uint32_t pid, tid, name; /* in `strings`; name: PF_NO_STRING until one is told */
+    uint32_t
+        number; /* its place among those listed: from its first event on that is more than metadata; else UNLISTED */
+};
 
 struct reading {
-    struct pf_profile *profile;
+    struct pf_build *build;
     struct trace_state *state;
-    struct pf_sorter *sorter;
-    struct trace_reader reader;
-    struct pf_json *args; /* reads what an event's args say */
-    uint64_t number;      /* events so far, */
-    uint64_t records;     /* of which so many are in the sorter */
+    struct pf_json *json, *args_reader; /* the second one reads what an event's args say */
+    bool inside;                        /* an event is being read */
+    uint64_t number;                    /* events so far */
+
+    struct {
+        char phase; /* 0: none, and so no event */
+        struct time time, duration;
+        uint64_t offset, line;
+        bool has_args;
+    } event;
+    struct text texts[TEXTS];   /* of it */
+    struct pf_json_buffer args; /* JSON, of events whose args are wanted, and while the phase is not known */
+
+    struct pf_strings *strings; /* pids, tids and what they are called */
+    struct pf_strings
+        *pairs; /* bytes of two numbers of strings, a pid and a tid: number i is that of thread i */
+    PF_LIST(struct thread) threads;
+    size_t last;                 /* the thread that the last event was of */
+    PF_LIST(uint32_t) listed;    /* indexes of threads */
+    PF_LIST(uint32_t) processes; /* by pid: number of its name + 1, 0 if none is told */
 };
 
-static int warn(const struct reading *reading, const char *code, const char *what, struct pf_error *error)
+static int take_phase(const struct pf_json_walk *walk)
 {
-    const struct trace_event *event = &reading->reader.event;
-    return pf_warn(reading->profile, (int64_t)event->line, (int64_t)event->offset, "warning", code, error,
-                   "event %llu: %s", (unsigned long long)reading->number - 1, what);
-}
-
-/* How long an X takes. One that would end beyond all times ends with them. */
-static int duration_of(const struct reading *reading, int64_t *duration, struct pf_error *error)
-{
-    const struct trace_event *event = &reading->reader.event;
-    *duration = 0;
-    if (event->duration.given != TRACE_GIVEN)
-        return warn(reading, "no-duration", "X without a usable dur, taken as 0", error);
-    if (event->duration.ns < 0)
-        return warn(reading, "negative-duration", "dur is negative, taken as 0", error);
-    int64_t longest = TRACE_TIME_MAX - event->time.ns;
-    *duration = event->duration.ns < longest ? event->duration.ns : longest;
+    *(char *)walk->place = (char)(walk->token->size ? *walk->token->text : 0);
     return 0;
 }
 
-static int add_record(struct reading *reading, uint32_t thread, struct pf_error *error)
+static int take_text(const struct pf_json_walk *walk)
 {
-    const struct trace_event *event = &reading->reader.event;
-    const struct trace_text *text = &event->texts[TRACE_NAME];
-    uint32_t name = PF_NO_STRING;
-    int64_t duration = 0;
-    if (text->there) {
-        name = pf_samples_string(reading->profile, text->size ? text->text : "", text->size, error);
-        if (name == PF_NO_STRING)
-            return -1;
+    struct reading *reading = walk->into;
+    struct text *text = walk->place;
+    const struct pf_json_token *token = walk->token;
+    text->there = token->event == PF_JSON_STRING || token->event == PF_JSON_NUMBER;
+    text->size = text->there ? token->size : 0;
+    pf_build_room(reading->build, &text->text, &text->room, text->size, 1);
+    memcpy(text->text, token->text, text->size);
+    return 0;
+}
+
+/* Microseconds, as a number or as text of one, in ns. */
+static int take_time(const struct pf_json_walk *walk)
+{
+    struct time *time = walk->place;
+    const struct pf_json_token *token = walk->token;
+    pf_int128 value;
+    time->given = UNUSABLE;
+    if (token->simple && token->places == 0) {
+        value = (pf_int128)token->mantissa * 1000;
+        value = token->negative ? -value : value;
+    } else if ((token->event != PF_JSON_NUMBER && token->event != PF_JSON_STRING) ||
+               !pf_parse_fixed(token->text, token->size, 3, &value)) {
+        return 0;
     }
-    if (event->phase == 'X' && duration_of(reading, &duration, error))
-        return -1;
+    if (value <= -TRACE_TIME_MAX || value >= TRACE_TIME_MAX)
+        return 0;
+    *time = (struct time){GIVEN, (int64_t)value};
+    return 0;
+}
+
+/* The thread's own clock: for want of a better. */
+static int take_thread_time(const struct pf_json_walk *walk)
+{
+    const struct time *time = walk->place;
+    return time->given == ABSENT ? take_time(walk) : 0;
+}
+
+/* Those of metadata and counters are wanted. They come before the phase in some files: then they are kept until that is known. */
+static int take_args(const struct pf_json_walk *walk)
+{
+    struct reading *reading = walk->into;
+    struct pf_json_token value;
+    char phase = reading->event.phase;
+    if (phase && phase != 'M' && phase != 'C')
+        return pf_json_skip(walk->json, &value, walk->error) < 0 ? -1 : 0;
+    int got = pf_json_take(walk->json, &value, &reading->args, walk->error);
+    reading->event.has_args = got == PF_JSON_OBJECT && !value.cut;
+    return got < 0 ? -1 : 0;
+}
+
+#define MEMBER(name, begins, take, field) PF_MEMBER(name, begins, take, struct reading, field)
+
+static const struct pf_json_member members[] = {
+    MEMBER("ph", PF_JSON_STRING, take_phase, event.phase),
+    MEMBER("ts", PF_JSON_END, take_time, event.time),
+    MEMBER("pid", PF_JSON_END, take_text, texts[PID]),
+    MEMBER("tid", PF_JSON_END, take_text, texts[TID]),
+    MEMBER("dur", PF_JSON_END, take_time, event.duration),
+    MEMBER("name", PF_JSON_END, take_text, texts[NAME]),
+    PF_MEMBER_OF_ALL("args", PF_JSON_NAME, take_args),
+    MEMBER("tdur", PF_JSON_END, take_thread_time, event.duration),
+    MEMBER("id", PF_JSON_END, take_text, texts[ID]),
+    MEMBER("cat", PF_JSON_END, take_text, texts[CATEGORY]),
+    MEMBER("s", PF_JSON_END, take_text, texts[SCOPE]),
+    PF_MEMBERS_END,
+};
+
+static struct pf_cell text_of(const struct reading *reading, enum member member)
+{
+    const struct text *text = &reading->texts[member];
+    return text->there ? pf_text(text->text, text->size) : pf_absent();
+}
+
+static bool is(struct pf_cell cell, struct pf_cell other)
+{
+    return cell.size == other.size && !memcmp(cell.text, other.text, cell.size);
+}
+
+/* ---- threads ------------------------------------------------------------------------------------ */
+
+static uint32_t intern(struct reading *reading, struct pf_strings *strings, const void *text, size_t size)
+{
+    uint32_t number = pf_intern(strings, text, size, reading->build->error);
+    if (number == PF_NO_STRING)
+        pf_build_fail(reading->build);
+    return number;
+}
+
+/*
+ * The thread of the event, added if it is new. Without a pid it is 0; without a tid that is the pid, as Perfetto has it. Most events
+ * are of the thread that the one before is of.
+ */
+static struct thread *find_thread(struct reading *reading)
+{
+    const struct pf_strings *strings = reading->strings;
+    struct pf_cell pid = text_of(reading, PID), tid = text_of(reading, TID);
+    struct thread *last = reading->threads.n ? &reading->threads.at[reading->last] : NULL;
+    pid = pid.type == PF_ABSENT ? pf_text("0", 1) : pid;
+    tid = tid.type == PF_ABSENT ? pid : tid;
+    if (last && is(pf_interned(strings, last->tid), tid) && is(pf_interned(strings, last->pid), pid))
+        return last;
+    uint32_t pair[] = {intern(reading, reading->strings, pid.text, pid.size),
+                       intern(reading, reading->strings, tid.text, tid.size)};
+    reading->last = intern(reading, reading->pairs, pair, sizeof pair);
+    struct thread *thread = PF_ITEM(reading->build, reading->threads, reading->last);
+    if (reading->last == reading->threads.n) {
+        reading->threads.n++;
+        *thread = (struct thread){pair[0], pair[1], PF_NO_STRING, UNLISTED};
+    }
+    return thread;
+}
+
+/* The number of the event's thread, which is listed from now on. */
+static uint32_t list_thread(struct reading *reading)
+{
+    struct thread *thread = find_thread(reading);
+    if (thread->number == UNLISTED) {
+        thread->number = (uint32_t)reading->listed.n;
+        *PF_PUSH(reading->build, reading->listed) = (uint32_t)reading->last;
+    }
+    return thread->number;
+}
+
+/* Enters the event's args. False: there are none. */
+static bool enter_args(struct reading *reading)
+{
+    struct pf_json_token token;
+    struct pf_error ignored;
+    if (!reading->event.has_args)
+        return false;
+    pf_json_text(reading->args_reader, reading->args.bytes, strlen(reading->args.bytes));
+    return pf_json_next(reading->args_reader, &token, &ignored) == PF_JSON_OBJECT;
+}
+
+/* Takes what metadata say of a thread or process, before or behind its events: the member `name` of args. */
+static void name_thread(struct reading *reading)
+{
+    struct pf_json_token token = {.event = PF_JSON_END};
+    struct pf_error ignored;
+    struct pf_cell what = text_of(reading, NAME);
+    bool process = is(what, pf_string("process_name")), found = false;
+    bool there = (process || is(what, pf_string("thread_name"))) && enter_args(reading);
+    while (there && !found && pf_json_next(reading->args_reader, &token, &ignored) == PF_JSON_NAME) {
+        bool name = pf_json_is(&token, "name");
+        there = pf_json_skip(reading->args_reader, &token, &ignored) > 0;
+        found = there && name && token.event == PF_JSON_STRING;
+    }
+    if (!found)
+        return;
+    uint32_t name = intern(reading, reading->strings, token.text, token.size);
+    struct thread *thread = find_thread(reading);
+    if (process)
+        *PF_ITEM(reading->build, reading->processes, thread->pid) = name + 1;
+    else
+        thread->name = name;
+}
+
+static const struct pf_column thread_fields[] = {
+    {"pid", PF_PLAIN, 0}, {"tid", PF_PLAIN, 0}, {"process", PF_PLAIN, 0}};
+
+/* Those listed are partitions, called `pid/tid`, or `pid/tid name`. */
+static void add_threads(struct reading *reading)
+{
+    const struct pf_strings *strings = reading->strings;
+    for (size_t i = 0; i < reading->listed.n; i++) {
+        const struct thread *thread = &reading->threads.at[reading->listed.at[i]];
+        uint32_t process = *PF_ITEM(reading->build, reading->processes, thread->pid);
+        struct pf_cell fields[] = {pf_interned(strings, thread->pid), pf_interned(strings, thread->tid),
+                                   process ? pf_interned(strings, process - 1) : pf_absent()};
+        struct pf_cell name = pf_interned(strings, thread->name);
+        char *text = NULL;
+        int size =
+            asprintf(&text, "%.*s/%.*s%s%.*s", (int)fields[0].size, fields[0].text, (int)fields[1].size,
+                     fields[1].text, name.size ? " " : "", (int)name.size, name.size ? name.text : "");
+        PF_OWN(reading->build, size < 0 ? NULL : text, free);
+        pf_build_own_thread(reading->build, text, (size_t)size, fields);
+    }
+}
+
+/* ---- events ------------------------------------------------------------------------------------- */
+
+static void warn(struct reading *reading, const char *code, const char *what)
+{
+    pf_build_warn(reading->build, reading->event.line, reading->event.offset, "warning", code,
+                  "event %llu: %s", (unsigned long long)reading->number - 1, what);
+}
+
+/* How long an X takes. One that would end beyond all times ends with them. */
+static int64_t duration_of(struct reading *reading)
+{
+    const struct time *given = &reading->event.duration;
+    int64_t longest = TRACE_TIME_MAX - reading->event.time.ns;
+    if (given->given != GIVEN)
+        warn(reading, "no-duration", "X without a usable dur, taken as 0");
+    else if (given->ns < 0)
+        warn(reading, "negative-duration", "dur is negative, taken as 0");
+    else
+        return given->ns < longest ? given->ns : longest;
+    return 0;
+}
+
+static enum kind kind_of(char phase)
+{
+    if (phase && strchr("bneSTpFstf", phase))
+        return ASYNC;
+    if (phase && strchr("iIR", phase))
+        return INSTANTS;
+    return phase == 'C' ? COUNTERS : KINDS;
+}
+
+/* A row for each series of a counter that is a number. */
+static void add_counter(struct reading *reading, uint32_t thread, uint32_t name)
+{
+    char series[SERIES_MAX];
+    struct pf_json_token member, value;
+    struct pf_error ignored;
+    pf_int128 wide;
+    bool there = enter_args(reading);
+    while (there && pf_json_next(reading->args_reader, &member, &ignored) == PF_JSON_NAME) {
+        size_t size = member.size < sizeof series ? member.size : sizeof series;
+        memcpy(series, member.text, size);
+        int got = pf_json_skip(reading->args_reader, &value, &ignored);
+        there = got >= 0;
+        if (got != PF_JSON_NUMBER)
+            continue;
+        struct pf_cell cells[] = {
+            pf_int(thread),       pf_int(reading->event.time.ns), pf_json_number(&value, &wide),
+            text_of(reading, ID), pf_text(series, size),          pf_name(name)};
+        pf_build_row(reading->build, COUNTERS, cells);
+    }
+}
+
+/* A row of the table that the event's kind has, if it has one. */
+static void add_row(struct reading *reading, uint32_t thread, uint32_t name)
+{
+    enum kind kind = kind_of(reading->event.phase);
+    struct pf_cell time = pf_int(reading->event.time.ns);
+    struct pf_cell async[] = {pf_int(thread),
+                              time,
+                              pf_text(&reading->event.phase, 1),
+                              text_of(reading, ID),
+                              text_of(reading, CATEGORY),
+                              pf_name(name)};
+    struct pf_cell instant[] = {pf_int(thread), time, text_of(reading, SCOPE), text_of(reading, CATEGORY),
+                                pf_name(name)};
+    if (kind == COUNTERS)
+        add_counter(reading, thread, name);
+    else if (kind != KINDS)
+        pf_build_row(reading->build, kind, kind == ASYNC ? async : instant);
+}
+
+static void add_record(struct reading *reading, uint32_t thread)
+{
+    struct trace_state *state = reading->state;
+    char phase = reading->event.phase;
+    struct pf_cell text = text_of(reading, NAME);
+    bool named = text.type != PF_ABSENT;
+    uint32_t name = named ? pf_build_name(reading->build, text.text, text.size) : PF_NO_STRING;
+    int64_t duration = phase == 'X' ? duration_of(reading) : 0;
+    add_row(reading, thread, named ? name : state->nameless);
     uint64_t record[TRACE_RECORD_WORDS] = {
         [TRACE_RECORD_THREAD] = thread,
-        [TRACE_RECORD_TIME] = pf_ordered(event->time.ns),
-        [TRACE_RECORD_PLACE] = trace_place(reading->records++, event->phase),
+        [TRACE_RECORD_TIME] = pf_ordered(reading->event.time.ns),
+        [TRACE_RECORD_PLACE] = trace_place(state->records++, phase),
         [TRACE_RECORD_DURATION] = (uint64_t)duration,
         [TRACE_RECORD_NAME] = name,
     };
-    return pf_sorter_add(reading->sorter, record, error);
+    pf_build_check(reading->build, pf_sorter_add(state->sorter, record, reading->build->error));
 }
 
-static int take_event(struct reading *reading, struct pf_error *error)
+static void add_event(struct reading *reading)
 {
-    const struct trace_event *event = &reading->reader.event;
-    enum trace_kind kind = trace_kind_of(event->phase);
-    uint32_t thread;
     reading->number++;
-    if (!event->phase)
-        return warn(reading, "no-event", "no object with ph, ignored", error);
-    if (event->phase == 'M')
-        return trace_threads_name(&reading->state->threads, event, reading->args, error);
-    if (trace_threads_listed(&reading->state->threads, event, &thread, error))
+    if (!reading->event.phase) {
+        warn(reading, "no-event", "no object with ph, ignored");
+    } else if (reading->event.phase == 'M') {
+        name_thread(reading);
+    } else {
+        uint32_t thread = list_thread(reading);
+        if (reading->event.time.given == GIVEN)
+            add_record(reading, thread);
+        else
+            warn(reading, "no-time", "no usable ts, ignored");
+    }
+}
+
+static int take_event(const struct pf_json_walk *walk)
+{
+    struct reading *reading = walk->into;
+    const struct pf_json_token start = *walk->token;
+    memset(&reading->event, 0, sizeof reading->event);
+    reading->event.offset = start.offset;
+    reading->event.line = start.line;
+    for (int i = 0; i < TEXTS; i++)
+        reading->texts[i].there = false;
+    reading->inside = true;
+    if ((start.event == PF_JSON_OBJECT && pf_json_object(walk, reading, members)) ||
+        (start.event == PF_JSON_ARRAY && pf_json_leave(walk->json, walk->error)))
         return -1;
-    if (event->time.given != TRACE_GIVEN)
-        return warn(reading, "no-time", "no usable ts, ignored", error);
-    if (kind != TRACE_KINDS)
-        reading->state->kinds[kind]++;
-    return add_record(reading, thread, error);
+    add_event(reading);
+    if (reading->number % 1024 == 0)
+        pf_build_step(reading->build, pf_json_tell(walk->json));
+    reading->inside = false;
+    return 0;
 }
 
-static int warn_of_end(const struct reading *reading, struct pf_error *error)
+static int take_events(const struct pf_json_walk *walk)
 {
-    const struct pf_error *damage = &reading->reader.damage;
-    if (reading->reader.end == TRACE_WHOLE)
-        return 0;
-    const char *code = reading->reader.end == TRACE_CUT ? "cut" : "damaged";
-    return pf_warn(reading->profile, damage->line, damage->offset, "fatal", code, error,
-                   "%s: the events before it are kept", damage->what);
+    return pf_json_array(walk, walk->into, PF_JSON_END, take_event);
 }
 
-static int read_events(struct reading *reading, struct pf_pass *pass, struct pf_error *error)
+static const struct pf_json_member file_members[] = {
+    PF_MEMBER_OF_ALL("traceEvents", PF_JSON_ARRAY, take_events),
+    PF_MEMBERS_END,
+};
+
+/* ---- the file ----------------------------------------------------------------------------------- */
+
+static void read_events(struct reading *reading)
 {
-    int more;
-    while ((more = trace_reader_next(&reading->reader, error)) > 0)
-        if (take_event(reading, error) ||
-            (reading->number % 1024 == 0 &&
-             pf_samples_step(reading->profile, pass, pf_json_tell(reading->reader.json), error)))
-            return -1;
-    if (more < 0 || warn_of_end(reading, error) || pf_sorter_finish(reading->sorter, error))
-        return -1;
-    return trace_threads_publish(&reading->state->threads, reading->profile, error);
+    struct pf_build *build = reading->build;
+    struct pf_json_walk walk = {.json = reading->json, .error = build->error};
+    struct pf_json_token token;
+    int got = pf_json_next(reading->json, &token, build->error);
+    if (got == PF_JSON_OBJECT) {
+        got = pf_json_object(&walk, reading, file_members);
+    } else if (got == PF_JSON_ARRAY) {
+        got = pf_json_array(&walk, reading, PF_JSON_END, take_event);
+        if (got && build->error->code == ENODATA && !reading->inside) /* an array may lack its end */
+            return;
+        if (!got)
+            got = pf_json_next(reading->json, &token, build->error); /* nothing may follow */
+    }
+    if (pf_json_got(build, got) >= 0)
+        return;
+    struct pf_error damage = *build->error;
+    pf_build_warn(build, damage.line, damage.offset, "fatal", damage.code == ENODATA ? "cut" : "damaged",
+                  "%s: the events before it are kept", damage.what);
 }
 
-static int nest_events(const struct reading *reading, struct pf_pass *pass, struct pf_error *error)
+static void read_file(void *opened)
 {
-    struct trace_state *state = reading->state;
-    struct trace_nest nest = {.profile = reading->profile,
-                              .sorter = reading->sorter,
-                              .spans = state->spans,
-                              .nameless = state->nameless};
-    return trace_nest_all(&nest, (uint32_t)state->threads.n_listed, pass, reading->records, error);
+    struct trace_state *state = opened;
+    struct pf_build *build = &state->build;
+    struct reading *reading = PF_OWN(build, calloc(1, sizeof *reading), free);
+    uint64_t limit = build->profile->options->cache / 4;
+    reading->build = build;
+    reading->state = state;
+    reading->json =
+        PF_OWN(build, pf_json_new(build->input, PF_JSON_LAST_COMMAS, PF_JSON_DEPTH_MAX), pf_json_free);
+    reading->args_reader = PF_OWN(build, pf_json_new(NULL, 0, 0), pf_json_free);
+    reading->args.limit = ARGS_MAX;
+    pf_build_own_items(build, &reading->args.bytes);
+    reading->strings = PF_OWN(build, pf_strings_new(), pf_strings_free);
+    reading->pairs = PF_OWN(build, pf_strings_new(), pf_strings_free);
+    state->sorter =
+        PF_OWN(build, pf_sorter_new(TRACE_RECORD_WORDS, TRACE_RECORD_KEYS, limit), pf_sorter_free);
+    state->nameless = pf_build_name(build, "(unnamed)", strlen("(unnamed)"));
+    read_events(reading);
+    add_threads(reading);
+    pf_build_check(build, pf_sorter_finish(state->sorter, build->error));
+    trace_nest_all(state);
 }
 
-static int begin_reading(struct reading *reading, struct pf_error *error)
-{
-    struct trace_state *state = reading->state;
-    uint64_t limit = reading->profile->options->cache / 4;
-    reading->args = pf_json_new(NULL, 0, 0);
-    reading->sorter = pf_sorter_new(TRACE_RECORD_WORDS, TRACE_RECORD_KEYS, limit);
-    state->spans = pf_spans_new(limit);
-    if (!reading->args || !reading->sorter || !state->spans)
-        return pf_fail_memory(error);
-    state->nameless = pf_samples_string(reading->profile, "(unnamed)", strlen("(unnamed)"), error);
-    if (state->nameless == PF_NO_STRING || trace_threads_begin(&state->threads, error))
-        return -1;
-    return trace_reader_begin(&reading->reader, state->samples.input, false, 'M', error);
-}
-
-static int read_file(struct pf_profile *profile, struct pf_pass *pass, struct pf_error *error)
-{
-    struct reading reading = {.profile = profile, .state = trace_state(profile)};
-    int failed = begin_reading(&reading, error) || read_events(&reading, pass, error) ||
-                 nest_events(&reading, pass, error);
-    trace_reader_free(&reading.reader);
-    pf_json_free(reading.args);
-    pf_sorter_free(reading.sorter);
-    return failed ? -1 : 0;
-}
-
-static void clear(struct pf_profile *profile)
-{
-    struct trace_state *state = trace_state(profile);
-    trace_threads_free(&state->threads);
-    pf_spans_free(state->spans);
-}
-
-static const struct pf_samples_format format = {.state = sizeof(struct trace_state),
-                                                .kinds = kinds,
-                                                .fields = trace_thread_fields,
-                                                .n_fields = TRACE_THREAD_FIELDS,
-                                                .partitioned = true,
-                                                .metrics = metrics,
-                                                .n_metrics = TRACE_METRICS,
-                                                .tables = tables,
-                                                .n_tables = sizeof tables / sizeof *tables,
-                                                .time_unit = "ns",
-                                                .read = read_file,
-                                                .clear = clear};
+static const struct pf_build_format format = {.state = sizeof(struct trace_state),
+                                              .kinds = kinds,
+                                              .fields = thread_fields,
+                                              .n_fields = sizeof thread_fields / sizeof *thread_fields,
+                                              .partitioned = true,
+                                              .metrics = metrics,
+                                              .n_metrics = TRACE_METRICS,
+                                              .tables = tables,
+                                              .n_tables = sizeof tables / sizeof *tables,
+                                              .time_unit = "ns",
+                                              .phased = true,
+                                              .read = read_file};
 
 const struct pf_driver pf_chrome_trace_driver = {
     .name = "chrome-trace",
     .title = "trace events (Chrome, Perfetto, node, clang -ftime-trace, Kineto, viztracer, uftrace)",
-    .version = 2,
+    .version = 3,
     .kit = &format,
     .probe = probe,
-    PF_SAMPLES_OPERATIONS,
+    PF_BUILD_OPERATIONS,
 };

@@ -2,34 +2,40 @@
 #ifndef PF_CHROME_TRACE_H
 #define PF_CHROME_TRACE_H
 
-#include "formats/chrome_trace/nest.h"
-#include "formats/chrome_trace/threads.h"
+#include "formats/kit/build.h"
+#include "formats/kit/sorter.h"
 
-/* The tables of events that are no slices. */
-enum trace_kind { TRACE_ASYNC, TRACE_COUNTERS, TRACE_INSTANTS, TRACE_KINDS };
-
-/* The kind of a phase, TRACE_KINDS if it has no table. */
-enum trace_kind trace_kind_of(char phase);
+/* Times are less than this, in ns, so that differences of times fit too: 146 years. */
+#define TRACE_TIME_MAX (INT64_C(1) << 62)
 
 struct trace_state {
-    struct pf_samples samples; /* first: the kit looks here */
-    struct pf_spans *spans;
-    struct trace_threads threads;
-    uint32_t nameless;           /* the name of what has none, in the tree's strings */
-    uint64_t kinds[TRACE_KINDS]; /* how many events there are of each kind */
+    struct pf_build build;    /* first */
+    struct pf_sorter *sorter; /* of all events, while the file is read: */
+    uint64_t records;         /* how many are in it */
+    uint32_t nameless;        /* the name of what has none in it (PF_NO_STRING), in the tree's strings */
 };
 
-static inline struct trace_state *trace_state(const struct pf_profile *profile)
+/* ---- slices into call paths (nest.c) ------------------------------------------------------------ */
+
+/*
+ * Events stand in a file in any order, so they are sorted by thread and time first; then a slice lies in the innermost one that
+ * is open when it begins, and each moment's time is that of the innermost open slice.
+ */
+
+/* A record of the sorter: thread; time; place in the file and phase; duration; name. */
+enum { TRACE_RECORD_THREAD, TRACE_RECORD_TIME, TRACE_RECORD_PLACE, TRACE_RECORD_DURATION, TRACE_RECORD_NAME };
+enum { TRACE_RECORD_WORDS = TRACE_RECORD_NAME + 1, TRACE_RECORD_KEYS = TRACE_RECORD_PLACE + 1 };
+
+/* The place of an event: its number, with the phase in the lowest bits. */
+static inline uint64_t trace_place(uint64_t number, char phase)
 {
-    return profile->state;
+    return number << 8 | (unsigned char)phase;
 }
 
-/* The cursor over one kind of events, which the table's `user` is: read from the file once more, in its order. */
-extern const struct pf_cursor_ops trace_details_cursor;
+/* The metrics. */
+enum { TRACE_TIME, TRACE_CALLS, TRACE_METRICS };
 
-enum { TRACE_ASYNC_COLUMNS = 6, TRACE_COUNTER_COLUMNS = 6, TRACE_INSTANT_COLUMNS = 5 };
-extern const struct pf_column trace_async_columns[TRACE_ASYNC_COLUMNS];
-extern const struct pf_column trace_counter_columns[TRACE_COUNTER_COLUMNS];
-extern const struct pf_column trace_instant_columns[TRACE_INSTANT_COLUMNS];
+/* Reads the sorter through, which is finished. The partitions are known. */
+void trace_nest_all(struct trace_state *state);
 
 #endif

@@ -5,9 +5,14 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
+#include <zlib.h>
 
 #include "formats/driver.h"
+#include "formats/input/window.h"
+#include "formats/kit/bytes.h"
 #include "formats/kit/notes.h"
+#include "formats/kit/store.h"
 #include "formats/kit/strings.h"
 #include "formats/kit/tree.h"
 
@@ -27,12 +32,14 @@
  * whose size is a multiple of 512).
  */
 struct pf_cube_member {
-    char *name; /* terminated, owned */
+    const char *name; /* terminated */
     uint64_t offset, size;
 };
 
 struct pf_cube_archive {
-    struct pf_cube_member *members; /* by name, each name once: the last of its name in the file */
+    struct pf_strings *names;
+    struct pf_cube_member
+        *members; /* each name once: the last of its name in the file; by the number of the name */
     size_t count, room;
 };
 
@@ -48,17 +55,6 @@ void pf_cube_archive_free(struct pf_cube_archive *archive);
 const struct pf_cube_member *pf_cube_archive_find(const struct pf_cube_archive *archive, const char *name);
 
 struct pf_inflate;
-
-/* A range of an input as it stands there, or what it inflates to. */
-struct pf_cube_bytes {
-    struct pf_input *input;
-    uint64_t offset, size;
-    struct pf_inflate *inflate; /* NULL: not compressed */
-};
-
-/* Up to `size` bytes at `at` of the text; fewer at its end only. -1 with *error filled. Safe from many threads. */
-ssize_t pf_cube_bytes_read(const struct pf_cube_bytes *bytes, void *buffer, size_t size, uint64_t at,
-                           struct pf_error *error);
 
 /* What an element of a matrix holds, and so how it adds up. */
 enum pf_cube_kind {
@@ -84,47 +80,35 @@ union pf_cube_number {
     };
 };
 
-/* What the stored value of a call path says. */
-enum pf_cube_stored { PF_CUBE_EXCLUSIVE, PF_CUBE_INCLUSIVE, PF_CUBE_DERIVED };
+/* What the stored value of a call path says; derived metrics have none, but a formula. */
+enum pf_cube_stored {
+    PF_CUBE_EXCLUSIVE,
+    PF_CUBE_INCLUSIVE,
+    PF_CUBE_DERIVED, /* of sums, be they exclusive or inclusive */
+    PF_CUBE_DERIVED_EXCLUSIVE,
+    PF_CUBE_DERIVED_INCLUSIVE,
+};
 
 /* Sentences of warnings tell of a metric by at most this much of its name. */
 #define PF_CUBE_NAME "%.80s"
 
-/* What is wrong with a file, by code. */
-enum pf_cube_note_kind {
-    PF_CUBE_NOTE_CUT,
-    PF_CUBE_NOTE_BAD_HEADER,
-    PF_CUBE_NOTE_LIMIT,
-    PF_CUBE_NOTE_BAD_STREAM,
-    PF_CUBE_NOTE_WRAPPED,
-    PF_CUBE_NOTE_NEGATIVE,
-    PF_CUBE_NOTE_BAD_ID,
-    PF_CUBE_NOTE_BAD_ID_ERROR,
-    PF_CUBE_NOTE_BAD_ANCHOR,
-    PF_CUBE_NOTE_BAD_TAG,
-    PF_CUBE_NOTE_NO_ANCHOR,
-    PF_CUBE_NOTE_BAD_INDEX,
-    PF_CUBE_NOTE_BAD_POSITION,
-    PF_CUBE_NOTE_CUT_INDEX,
-    PF_CUBE_NOTE_SHORT_DATA,
-    PF_CUBE_NOTE_BAD_DATA,
-    PF_CUBE_NOTE_NO_DATA,
-    PF_CUBE_NOTE_NO_INDEX,
-    PF_CUBE_NOTE_NO_NUMBER,
-    PF_CUBE_NOTE_DOUBLED_ID,
-    PF_CUBE_NOTE_NO_REGION,
-    PF_CUBE_NOTE_NO_LOCATIONS,
-    PF_CUBE_NOTE_KINDS
-};
-extern const struct pf_note_kind pf_cube_note_kinds[PF_CUBE_NOTE_KINDS];
+/* Notes a problem: severity and code, line (0: not known), offset (-1: not known), text. 0 in any case. */
+#define pf_cube_note(notes, severity, code, line, offset, ...)                                               \
+    (pf_note((notes), &(const struct pf_note_kind){(severity), (code), NULL}, line, offset, __VA_ARGS__), 0)
 
-/* Notes a problem: kind, line (0: not known), offset (-1: not known), text. 0 in any case. */
-#define pf_cube_note(notes, kind, line, offset, ...)                                                         \
-    (pf_note((notes), &pf_cube_note_kinds[kind], line, offset, __VA_ARGS__), 0)
+/* Notes damage of the anchor (a fatal problem, with a number) that leaves open whose the rows of the data are. 0 in any case. */
+#define pf_cube_note_fatal(cube, code, what, number)                                                         \
+    ((cube)->broken = true,                                                                                  \
+     pf_cube_note(&(cube)->load_notes, "fatal", code, 0, -1, what, (unsigned long long)(number)))
 
 struct pf_cube_type {
     enum pf_cube_kind kind;
     uint32_t size; /* of an element, in bytes */
+};
+
+/* Part of the input. */
+struct pf_cube_range {
+    uint64_t offset, size;
 };
 
 struct pf_cube_metric {
@@ -133,31 +117,19 @@ struct pf_cube_metric {
     enum pf_cube_stored stored;
     struct pf_cube_type type;
     bool ghost;
-    bool takes_inclusive; /* derived metrics: of an inclusive kind */
     /* As in the file, terminated; "" if not there. */
     const char *kind, *name, *title, *dtype, *unit, *description, *expression;
 
     /* Where the values are; known once the data have been looked at. */
     bool has_data;
-    bool swapped;    /* the other byte order than this machine's */
-    bool compressed; /* a zlib stream a row */
-    bool all_rows;   /* a row for each position, `bits` is NULL */
-    uint64_t rows;   /* how many there are, with those that no position belongs to */
-    uint64_t base;   /* offset of row 0 in the input; compressed: that streams are counted from */
-    uint64_t end;    /* of the data in the input */
-    uint64_t table;  /* compressed: offset of the table of streams in the input */
-    uint64_t *bits;  /* a bit a position that has a row, */
-    uint32_t *rank;  /* and for each word how many rows come before its first bit */
+    bool big;      /* the most significant byte comes first */
+    uint64_t rows; /* how many there are, with those that no position belongs to */
+    uint64_t base; /* offset in the input: of row 0, or, where rows are compressed, of all streams */
+    uint64_t end;  /* of the data in the input */
     uint32_t
-        *row_at; /* the row of each position; NULL, as it mostly is: rows are numbered as their bits are */
-    uint32_t *entry;   /* compressed: entry of the table for each row; NULL: the row's own number */
-    uint64_t *damaged; /* compressed: a bit a row that can't be inflated; NULL: none */
-};
-
-struct pf_cube_region {
-    uint64_t id;
-    int64_t begin, end;                                             /* lines; -1: not known */
-    uint32_t name, mangled, paradigm, role, url, description, file; /* in tree->strings, or PF_NO_STRING */
+        *row_at; /* the row of each position, which may be none of `rows`. NULL: the position is the row */
+    struct pf_cube_range
+        *streams; /* the zlib stream of each row, without bytes if it has no data. NULL: not compressed */
 };
 
 /* What a call path has beside what the tree says of it. */
@@ -169,49 +141,67 @@ struct pf_cube_path {
     uint32_t parameters; /* string, or PF_NO_STRING */
 };
 
-/* A node of the system tree: machine, rack, node, and the process as its last level. */
-struct pf_cube_node {
-    uint32_t parent, depth;
+struct pf_cube_location {
     uint64_t id;
-    int64_t rank; /* groups; -1: none */
-    uint32_t name, class;
-    bool group; /* a process, an accelerator, ... : holds locations */
+    uint32_t group; /* its row in the table of the system, or PF_CUBE_NONE */
+    bool there;
+    struct pf_cell cells[3]; /* by the next enum */
+};
+enum { PF_CUBE_LOCATION_NAME, PF_CUBE_LOCATION_RANK, PF_CUBE_LOCATION_TYPE };
+
+/* Columns of the tables of regions, and of machines, nodes and processes. The latter's ids are numbered apart in the file: here the row is the id. */
+enum {
+    PF_CUBE_REGION_ID,
+    PF_CUBE_REGION_BEGIN,
+    PF_CUBE_REGION_END,
+    PF_CUBE_REGION_PARADIGM,
+    PF_CUBE_REGION_ROLE,
+    PF_CUBE_REGION_MANGLED,
+    PF_CUBE_REGION_URL,
+    PF_CUBE_REGION_NAME,
+    PF_CUBE_REGION_FILE,
+    PF_CUBE_REGION_DESCRIPTION,
+    PF_CUBE_REGION_COLUMNS
+};
+enum {
+    PF_CUBE_NODE_ID,
+    PF_CUBE_NODE_PARENT,
+    PF_CUBE_NODE_DEPTH,
+    PF_CUBE_NODE_CLASS,
+    PF_CUBE_NODE_NUMBER,
+    PF_CUBE_NODE_RANK,
+    PF_CUBE_NODE_NAME,
+    PF_CUBE_NODE_COLUMNS
 };
 
-struct pf_cube_location {
-    uint32_t name, type;
-    uint32_t group; /* index of the node, or PF_CUBE_NONE */
-    int64_t rank;   /* of the thread in its process; -1: none */
-    uint64_t id;
-};
+enum { PF_CUBE_KINDS = 256 };
 
 struct pf_cube {
     struct pf_input *input; /* borrowed */
     struct pf_cube_archive archive;
-    struct pf_cube_bytes anchor;
-    bool has_anchor;
-    char version[16];           /* of the anchor's syntax */
-    struct pf_rows *attributes; /* key, value */
-    struct pf_strings *texts;   /* of the metrics */
+    const struct pf_cube_member *anchor; /* NULL: there is none */
+    struct pf_inflate *inflate;          /* of the anchor; NULL: it is not compressed */
+    char version[16];                    /* of the anchor's syntax */
+    struct pf_rows *attributes;          /* key, value */
+    struct pf_strings *texts;            /* of the metrics */
     struct pf_cube_metric *metrics;
     size_t n_metrics, room_metrics;
     struct pf_notes notes; /* problems found while opening, loading, looking at the data */
 
     /* From pf_cube_load on. Call paths are in the document's order, parents before children. */
-    bool loaded;
-    bool broken;          /* the anchor is: there are no values */
-    struct pf_tree *tree; /* owned, unless */
-    bool tree_taken;      /* somebody has taken it over: a profile, whose contexts it is */
+    bool broken;                      /* the anchor is: there are no values */
+    struct pf_tree *tree;             /* owned, unless */
+    bool tree_taken;                  /* somebody has taken it over: a profile, whose contexts it is */
+    const char *kinds[PF_CUBE_KINDS]; /* of call paths: roles of regions */
+    size_t n_kinds;
     struct pf_cube_path *paths;
-    struct pf_cube_region *regions;
-    size_t n_regions, room_regions;
-    struct pf_cube_node *nodes;
-    size_t n_nodes, room_nodes;
+    struct pf_rows *regions, *system;
     struct pf_cube_location *locations; /* by id, which is the column of the data */
     uint32_t n_locations;
     struct pf_notes load_notes;
 
-    struct pf_notes data_notes; /* from pf_cube_find_data on */
+    struct pf_notes data_notes;  /* from pf_cube_find_data on, */
+    struct pf_notes check_notes; /* and from pf_cube_check */
 };
 
 /* ---- cube.c ------------------------------------------------------------------------------------- */
@@ -223,15 +213,25 @@ void pf_cube_close(struct pf_cube *cube);
 /* Reads all of anchor.xml; `pass` may be NULL. On failure (ECANCELED) nothing has changed. */
 int pf_cube_load(struct pf_cube *cube, struct pf_pass *pass, struct pf_error *error);
 
+/*
+ * Up to `size` bytes at `at` of a member, of anchor.xml as inflated; fewer at its end only. -1 with *error filled. Safe from many
+ * threads.
+ */
+ssize_t pf_cube_read(const struct pf_cube *cube, const struct pf_cube_member *member, void *buffer,
+                     size_t size, uint64_t at, struct pf_error *error);
+
 /* ---- anchor.c ----------------------------------------------------------------------------------- */
 
-/* The attributes and metrics; or the program and the system. */
+/*
+ * The attributes and metrics; or the program and the system, with what follows from the call tree. Damage makes the cube
+ * `broken`. -1 with *error filled.
+ */
 int pf_cube_anchor_head(struct pf_cube *cube, struct pf_error *error);
 int pf_cube_anchor_body(struct pf_cube *cube, struct pf_pass *pass, struct pf_error *error);
 
 /* ---- shape.c ------------------------------------------------------------------------------------ */
 
-/* Checks ids and derives what follows from the call tree. -1: memory. Damage makes the cube `broken`. */
+/* Derives what follows from the call tree, and orders the locations. -1: memory. */
 int pf_cube_shape(struct pf_cube *cube, struct pf_error *error);
 
 /* ---- data.c ------------------------------------------------------------------------------------- */
@@ -239,6 +239,12 @@ int pf_cube_shape(struct pf_cube *cube, struct pf_error *error);
 /* Looks at the indexes and data of all metrics. A cube that is broken has none. On failure nothing has changed. */
 int pf_cube_find_data(struct pf_cube *cube, struct pf_pass *pass, struct pf_error *error);
 void pf_cube_forget_data(struct pf_cube *cube);
+
+/*
+ * Looks at the data themselves, which nothing but check_notes depends on: which rows are damaged, whether counters have wrapped
+ * around, whether call paths come to less than zero. On failure nothing has changed. (check.c)
+ */
+int pf_cube_check(struct pf_cube *cube, struct pf_pass *pass, struct pf_error *error);
 
 /* Whether a metric may have values, as far as the sizes of the members tell; they are not opened. */
 bool pf_cube_may_have_data(const struct pf_cube *cube, const struct pf_cube_metric *metric);
@@ -252,12 +258,18 @@ static inline uint64_t pf_cube_row_size(const struct pf_cube *cube, const struct
 /* The row of a call path in a metric's matrix, or -1 if it has none. */
 int64_t pf_cube_row_of(const struct pf_cube *cube, const struct pf_cube_metric *metric, uint32_t path);
 
-/* True if a metric that is stored exclusive may have a row for one of the call paths first .. end - 1. */
-bool pf_cube_has_rows(const struct pf_cube_metric *metric, uint32_t first, uint32_t end);
-
 /* ---- type.c ------------------------------------------------------------------------------------- */
 
 struct pf_cube_type pf_cube_type_of(const char *dtype);
+
+/* A double of the file, in its byte order. */
+static inline double pf_cube_double(const unsigned char *raw, bool big)
+{
+    uint64_t bits = pf_u64(raw, big);
+    double value;
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
 
 /* The neutral element of a kind. */
 union pf_cube_number pf_cube_neutral(enum pf_cube_kind kind);
@@ -272,7 +284,15 @@ void pf_cube_subtract(enum pf_cube_kind kind, union pf_cube_number *sum, const u
                       size_t n);
 
 /* The one number that Cube shows; false if there is nothing to show (zero, or no value at all). */
-bool pf_cube_shown(enum pf_cube_kind kind, const union pf_cube_number *number, struct pf_cell *cell);
+bool pf_cube_shown_other(enum pf_cube_kind kind, const union pf_cube_number *number, struct pf_cell *cell);
+static inline bool pf_cube_shown(enum pf_cube_kind kind, const union pf_cube_number *number,
+                                 struct pf_cell *cell)
+{
+    if (kind != PF_CUBE_REAL)
+        return pf_cube_shown_other(kind, number, cell);
+    *cell = pf_double(number->a);
+    return number->a != 0;
+}
 
 /* True if an element is shown as one number. */
 static inline bool pf_cube_is_number(enum pf_cube_kind kind)
@@ -296,5 +316,91 @@ static inline bool pf_cube_is_extreme(enum pf_cube_kind kind)
 {
     return kind == PF_CUBE_LEAST || kind == PF_CUBE_LARGEST;
 }
+
+/* ---- rows.c ------------------------------------------------------------------------------------- */
+
+/*
+ * Reads rows of matrices: one pread each, and one inflate where they are compressed. A reader belongs to one thread; its
+ * memory is a row and its stream, or a matrix of up to 1 MiB.
+ */
+struct pf_cube_reader {
+    const struct pf_cube *cube;
+    bool ahead; /* more may be read than is asked for */
+    struct pf_window window;
+    unsigned char *row; /* inflated */
+    size_t row_room;
+    z_stream stream;
+    bool stream_ready;
+};
+
+void pf_cube_reader_init(struct pf_cube_reader *reader, const struct pf_cube *cube, bool ahead);
+void pf_cube_reader_end(struct pf_cube_reader *reader);
+
+/* Elements first .. first + n - 1 of a row as they stand in the file, valid until the next call. 1; 0: there are none; -1: *error filled. */
+int pf_cube_raw_row(struct pf_cube_reader *reader, const struct pf_cube_metric *metric, uint64_t row,
+                    uint32_t first, uint32_t n, const unsigned char **raw, struct pf_error *error);
+
+/* ---- columns.c ---------------------------------------------------------------------------------- */
+
+/*
+ * A copy of all matrices in which the values of one location stand together. The file has them row by row, so that one
+ * location's would take a read a value; the copy is made once, in one pass over the data, and is held in an unlinked
+ * file beyond a limit. It is made of blocks of some rows each: of a block, all elements of location 0 come first, then those
+ * of location 1, and so on, as they stand in the file.
+ */
+struct pf_cube_columns {
+    struct pf_store *store;
+    uint64_t *base; /* where each metric begins */
+};
+
+/* limit: bytes to hold in memory. -1 with *error filled; *columns is then empty. */
+int pf_cube_columns_make(struct pf_cube_columns *columns, const struct pf_cube *cube, uint64_t limit,
+                         struct pf_pass *pass, struct pf_error *error);
+void pf_cube_columns_free(struct pf_cube_columns *columns);
+
+/* The elements of a metric at one location, row by row. Safe from many threads. */
+int pf_cube_columns_read(const struct pf_cube_columns *columns, const struct pf_cube *cube,
+                         const struct pf_cube_metric *metric, uint32_t location, unsigned char *raw,
+                         struct pf_error *error);
+
+/* ---- sums.c ------------------------------------------------------------------------------------- */
+
+/*
+ * Exclusive and inclusive values of call paths, whichever of them the file holds. A walk through everything reads the rows of
+ * a range of call paths at once. For the other side it reads, beyond these, the rows of their children (exclusive of what is stored
+ * inclusive) or the rest of their subtrees (inclusive of what is stored exclusive). Belongs to one thread.
+ *
+ * Sums of doubles depend on the order of adding. It is the same everywhere: the inclusive values of a call path's children
+ * are added from the last to the first, and its own value to these.
+ */
+struct pf_cube_sums {
+    struct pf_cube_reader reader;
+    uint32_t location, width;                   /* that values are of: the first, and how many */
+    const struct pf_cube_columns *columns;      /* where one location's are read from; NULL: the file */
+    const struct pf_cube_metric *column_metric; /* whose column is there; NULL: none */
+    unsigned char *column;
+    uint32_t rows;                        /* of call paths in a range, at most */
+    const struct pf_cube_metric *metric;  /* whose range is there: NULL: none */
+    uint32_t first, end;                  /* the range */
+    union pf_cube_number *stored;         /* a number a call path and location, */
+    bool *there;                          /* whether the call path has a row */
+    union pf_cube_number *derived, *term; /* the other side, once it has been asked for; a row */
+    bool is_derived;
+};
+
+/*
+ * ahead: for walks through everything. location: the only one that is wanted, which then `columns` (NULL: none) are read for; -1:
+ * all are. -1 with *error filled; to be ended in any case.
+ */
+int pf_cube_sums_init(struct pf_cube_sums *sums, const struct pf_cube *cube, bool ahead, int64_t location,
+                      const struct pf_cube_columns *columns, struct pf_error *error);
+void pf_cube_sums_end(struct pf_cube_sums *sums);
+
+/*
+ * The values of a call path, one a location. 1: in *values until the next call; 0: there are none, all are neutral; -1:
+ * *error filled.
+ */
+int pf_cube_sums_at(struct pf_cube_sums *sums, const struct pf_cube_metric *metric, uint32_t path,
+                    bool inclusive, const union pf_cube_number **values, struct pf_error *error);
 
 #endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "formats/cube/cubex.h"
 
-#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -47,30 +46,44 @@ static void probe(struct pf_probe *probe, struct pf_verdict *verdict)
 
 /* ---- tables ------------------------------------------------------------------------------------- */
 
-enum { VALUES, COMPONENTS, REGIONS, SYSTEM, ATTRIBUTES, TABLES };
-
-static const struct pf_column value_columns[PF_CUBEX_COLUMNS] = {
-    [PF_CUBEX_THREAD] = {"thread", PF_PARTITION, 0}, [PF_CUBEX_CONTEXT] = {"context", PF_CONTEXT, 0},
-    [PF_CUBEX_METRIC] = {"metric", PF_METRIC, 0},    [PF_CUBEX_VALUE] = {"value", PF_PLAIN, 0},
-    [PF_CUBEX_NAME] = {"name", PF_CONTEXT_NAME, 0},
-};
-static const struct pf_column component_columns[PF_CUBEX_PART_COLUMNS] = {
-    [PF_CUBEX_PART_THREAD] = {"thread", PF_PARTITION, 0},
-    [PF_CUBEX_PART_CONTEXT] = {"context", PF_CONTEXT, 0},
-    [PF_CUBEX_PART_METRIC] = {"metric", PF_METRIC, 0},
-    [PF_CUBEX_PART_COMPONENT] = {"component", PF_PLAIN, 0},
-    [PF_CUBEX_PART_VALUE] = {"value", PF_PLAIN, 0},
-    [PF_CUBEX_PART_NAME] = {"name", PF_CONTEXT_NAME, 0},
-};
-static const struct pf_column attribute_columns[] = {{"key", PF_PLAIN, 0}, {"value", PF_PLAIN, 0}};
-static const struct pf_column context_columns[] = {{"region", PF_PLAIN, 0},
+static const struct pf_column value_columns[] = {{"thread", PF_PARTITION, 0},
+                                                 {"context", PF_CONTEXT, 0},
+                                                 {"metric", PF_METRIC, 0},
+                                                 {"value", PF_PLAIN, 0},
+                                                 {"name", PF_CONTEXT_NAME, 0}},
+                              component_columns[] = {{"thread", PF_PARTITION, 0},
+                                                     {"context", PF_CONTEXT, 0},
+                                                     {"metric", PF_METRIC, 0},
+                                                     {"component", PF_PLAIN, 0},
+                                                     {"value", PF_PLAIN, 0},
+                                                     {"name", PF_CONTEXT_NAME, 0}},
+                              region_columns[] = {{"id", PF_PLAIN, 0},   {"begin", PF_PLAIN, 0},
+                                                  {"end", PF_PLAIN, 0},  {"paradigm", PF_PLAIN, 0},
+                                                  {"role", PF_PLAIN, 0}, {"mangled_name", PF_PLAIN, 0},
+                                                  {"url", PF_PLAIN, 0},  {"name", PF_PLAIN, 0},
+                                                  {"file", PF_PLAIN, 0}, {"description", PF_PLAIN, 0}},
+                              system_columns[] = {{"id", PF_PLAIN, 0},     {"parent", PF_PLAIN, 0},
+                                                  {"depth", PF_PLAIN, 0},  {"class", PF_PLAIN, 0},
+                                                  {"number", PF_PLAIN, 0}, {"rank", PF_PLAIN, 0},
+                                                  {"name", PF_PLAIN, 0}},
+                              attribute_columns[] = {{"key", PF_PLAIN, 0}, {"value", PF_PLAIN, 0}},
+                              context_columns[] = {{"region", PF_PLAIN, 0},
                                                    {"call_line", PF_PLAIN, 0},
                                                    {"call_file", PF_PLAIN, 0},
                                                    {"parameters", PF_PLAIN, 0}};
 
-struct state {
-    struct pf_cubex cubex; /* first: the state that cursors know */
-    struct pf_table tables[TABLES];
+#define COLUMNS(of) .columns = (of), .n_columns = sizeof(of) / sizeof *(of)
+
+static const struct pf_table tables[PF_CUBEX_TABLES] = {
+    [PF_CUBEX_VALUES] = {"values", COLUMNS(value_columns), .stage = PF_MODELLED,
+                         .partition_stage = PF_DERIVED,
+                         .flags = PF_SEEKS_CONTEXT | PF_SEEKS_PARTITION | PF_SEEKS_METRIC,
+                         .next_values = pf_cubex_next_values, .ops = &pf_cubex_values.ops},
+    [PF_CUBEX_COMPONENTS] = {"components", COLUMNS(component_columns), .stage = PF_MODELLED,
+                             .flags = PF_SEEKS_CONTEXT, .ops = &pf_cubex_components.ops},
+    [PF_CUBEX_REGIONS] = {"regions", COLUMNS(region_columns), .stage = PF_MODELLED},
+    [PF_CUBEX_SYSTEM] = {"system", COLUMNS(system_columns), .stage = PF_MODELLED},
+    [PF_CUBEX_ATTRIBUTES] = {"attributes", COLUMNS(attribute_columns), .stage = PF_OPENED},
 };
 
 static struct pf_cubex *cubex_of(const struct pf_profile *profile)
@@ -82,7 +95,9 @@ static void context_cells(const struct pf_profile *profile, uint32_t context, st
 {
     const struct pf_cube *cube = &cubex_of(profile)->cube;
     const struct pf_cube_path *path = &cube->paths[context];
-    cells[0] = path->region != PF_CUBE_NONE ? pf_uint(cube->regions[path->region].id) : pf_absent();
+    cells[0] = pf_absent();
+    if (path->region != PF_CUBE_NONE)
+        cells[0] = pf_rows_at(cube->regions, path->region)[PF_CUBE_REGION_ID];
     cells[1] = path->line ? pf_uint(path->line) : pf_absent();
     cells[2] = pf_interned(cube->tree->strings, path->file);
     cells[3] = pf_interned(cube->tree->strings, path->parameters);
@@ -90,39 +105,14 @@ static void context_cells(const struct pf_profile *profile, uint32_t context, st
 
 static void set_tables(struct pf_profile *profile)
 {
-    struct state *state = profile->state;
-    state->tables[VALUES] =
-        (struct pf_table){.name = "values",
-                          .columns = value_columns,
-                          .n_columns = PF_CUBEX_COLUMNS,
-                          .stage = PF_MODELLED,
-                          .partition_stage = PF_DERIVED,
-                          .flags = PF_SEEKS_CONTEXT | PF_SEEKS_PARTITION | PF_SEEKS_METRIC,
-                          .ops = &pf_cubex_values};
-    state->tables[COMPONENTS] = (struct pf_table){.name = "components",
-                                                  .columns = component_columns,
-                                                  .n_columns = PF_CUBEX_PART_COLUMNS,
-                                                  .stage = PF_MODELLED,
-                                                  .flags = PF_SEEKS_CONTEXT,
-                                                  .ops = &pf_cubex_components};
-    state->tables[REGIONS] = (struct pf_table){.name = "regions",
-                                               .columns = pf_cubex_region_columns,
-                                               .n_columns = PF_CUBEX_REGION_COLUMNS,
-                                               .stage = PF_MODELLED,
-                                               .rows = &state->cubex.regions};
-    state->tables[SYSTEM] = (struct pf_table){.name = "system",
-                                              .columns = pf_cubex_system_columns,
-                                              .n_columns = PF_CUBEX_SYSTEM_COLUMNS,
-                                              .stage = PF_MODELLED,
-                                              .rows = &state->cubex.system};
-    state->tables[ATTRIBUTES] = (struct pf_table){.name = "attributes",
-                                                  .columns = attribute_columns,
-                                                  .n_columns = 2,
-                                                  .stage = PF_OPENED,
-                                                  .rows = &state->cubex.cube.attributes};
-    profile->tables = state->tables;
-    profile->n_tables = TABLES;
-    profile->cells = &state->tables[VALUES];
+    struct pf_cubex *cubex = cubex_of(profile);
+    memcpy(cubex->tables, tables, sizeof tables);
+    cubex->tables[PF_CUBEX_REGIONS].rows = &cubex->cube.regions;
+    cubex->tables[PF_CUBEX_SYSTEM].rows = &cubex->cube.system;
+    cubex->tables[PF_CUBEX_ATTRIBUTES].rows = &cubex->cube.attributes;
+    profile->tables = cubex->tables;
+    profile->n_tables = PF_CUBEX_TABLES;
+    profile->cells = &cubex->tables[PF_CUBEX_VALUES];
     profile->cells_value = PF_CUBEX_VALUE;
     profile->context_columns = context_columns;
     profile->n_context_columns = sizeof context_columns / sizeof *context_columns;
@@ -145,7 +135,7 @@ static int set_blobs(struct pf_profile *profile, struct pf_error *error)
         return pf_fail_memory(error);
     for (size_t i = 0; i < archive->count; i++) {
         const struct pf_cube_member *member = &archive->members[i];
-        if (cubex->cube.has_anchor && names_data(member->name))
+        if (cubex->cube.anchor && names_data(member->name))
             continue;
         cubex->members[profile->n_blobs] = member;
         cubex->blobs[profile->n_blobs++].name = member->name;
@@ -158,20 +148,10 @@ static ssize_t blob_read(struct pf_profile *profile, size_t blob, void *buffer, 
                          struct pf_error *error)
 {
     const struct pf_cubex *cubex = cubex_of(profile);
-    const struct pf_cube_member *member = cubex->members[blob];
-    struct pf_cube_bytes bytes = {.input = cubex->cube.input, .offset = member->offset, .size = member->size};
-    if (!strcmp(member->name, "anchor.xml"))
-        bytes = cubex->cube.anchor; /* inflated */
-    return pf_cube_bytes_read(&bytes, buffer, size, offset, error);
+    return pf_cube_read(&cubex->cube, cubex->members[blob], buffer, size, offset, error);
 }
 
 /* ---- opening ------------------------------------------------------------------------------------ */
-
-static int add_info(struct pf_profile *profile, const char *key, struct pf_cell value, struct pf_error *error)
-{
-    struct pf_cell cells[] = {pf_string(key), value};
-    return pf_rows_add(profile->info, cells, error);
-}
 
 /* The attributes that say where the file comes from. */
 static int set_info(struct pf_profile *profile, struct pf_error *error)
@@ -183,7 +163,7 @@ static int set_info(struct pf_profile *profile, struct pf_error *error)
         for (size_t i = 0; i < pf_rows_count(attributes); i++) {
             const struct pf_cell *row = pf_rows_at(attributes, i);
             if (row[0].size == strlen(keys[k]) && !memcmp(row[0].text, keys[k], row[0].size) &&
-                add_info(profile, keys[k], row[1], error))
+                pf_rows_add(profile->info, row, error))
                 return -1;
         }
     return 0;
@@ -191,49 +171,29 @@ static int set_info(struct pf_profile *profile, struct pf_error *error)
 
 static int open_file(struct pf_profile *profile, struct pf_error *error)
 {
-    struct state *state = calloc(1, sizeof *state);
+    struct pf_cubex *cubex = calloc(1, sizeof *cubex);
     struct pf_input *input;
-    if (!state)
+    if (!cubex)
         return pf_fail_memory(error);
-    profile->state = state;
+    profile->state = cubex;
     set_tables(profile);
-    if (pf_source_open(profile->source, NULL, &input, error) ||
-        pf_cube_open(&state->cubex.cube, input, error) || pf_cubex_set_metrics(profile, error) ||
-        set_blobs(profile, error))
+    if (pf_source_open(profile->source, NULL, &input, error) || pf_cube_open(&cubex->cube, input, error) ||
+        pf_cubex_set_metrics(profile, error) || set_blobs(profile, error))
         return -1;
     return set_info(profile, error);
 }
 
 /* ---- loading ------------------------------------------------------------------------------------ */
 
-static int load_threads(struct pf_profile *profile, struct pf_pass *pass, struct pf_error *error)
+static int load_warnings(struct pf_profile *profile, struct pf_pass *pass, struct pf_error *error)
 {
-    if (pf_cube_load(&cubex_of(profile)->cube, pass, error))
+    struct pf_cube *cube = &cubex_of(profile)->cube;
+    const struct pf_notes *notes[] = {&cube->notes, &cube->load_notes, &cube->data_notes, &cube->check_notes};
+    if (pf_cube_check(cube, pass, error))
         return -1;
-    return pf_cubex_set_threads(profile, error);
-}
-
-static void forget_model(struct pf_cubex *cubex)
-{
-    pf_cube_forget_data(&cubex->cube);
-    pf_rows_free(cubex->regions);
-    pf_rows_free(cubex->system);
-    cubex->regions = cubex->system = NULL;
-}
-
-static int load_model(struct pf_profile *profile, struct pf_pass *pass, struct pf_error *error)
-{
-    struct pf_cubex *cubex = cubex_of(profile);
-    struct pf_cube *cube = &cubex->cube;
-    if (pf_cube_find_data(cube, pass, error) || pf_cubex_fill_regions(cubex, error) ||
-        pf_cubex_fill_system(cubex, error) || pf_notes_publish(&cube->notes, profile, error) ||
-        pf_notes_publish(&cube->load_notes, profile, error) ||
-        pf_notes_publish(&cube->data_notes, profile, error)) {
-        forget_model(cubex);
-        return -1;
-    }
-    profile->contexts = cube->tree;
-    cube->tree_taken = true;
+    for (size_t i = 0; i < sizeof notes / sizeof *notes; i++)
+        if (pf_notes_publish(notes[i], profile, error))
+            return -1;
     return 0;
 }
 
@@ -247,13 +207,20 @@ static uint64_t columns_limit(const struct pf_profile *profile)
 static int load(struct pf_profile *profile, enum pf_stage stage, struct pf_pass *pass, struct pf_error *error)
 {
     struct pf_cubex *cubex = cubex_of(profile);
+    struct pf_cube *cube = &cubex->cube;
     switch (stage) {
     case PF_PARTITIONED:
-        return load_threads(profile, pass, error);
+        return pf_cube_load(cube, pass, error) || pf_cubex_set_threads(profile, error) ? -1 : 0;
     case PF_MODELLED:
-        return load_model(profile, pass, error);
+        if (pf_cube_find_data(cube, pass, error))
+            return -1;
+        profile->contexts = cube->tree;
+        cube->tree_taken = true;
+        return 0;
+    case PF_CHECKED:
+        return load_warnings(profile, pass, error);
     case PF_DERIVED:
-        return pf_cube_columns_make(&cubex->columns, &cubex->cube, columns_limit(profile), pass, error);
+        return pf_cube_columns_make(&cubex->columns, cube, columns_limit(profile), pass, error);
     default:
         return 0;
     }
@@ -265,8 +232,6 @@ static void close_file(struct pf_profile *profile)
     if (!cubex)
         return;
     pf_cube_columns_free(&cubex->columns);
-    pf_rows_free(cubex->regions);
-    pf_rows_free(cubex->system);
     free(cubex->metrics);
     free(cubex->metric_of);
     free(cubex->sides);
@@ -288,7 +253,7 @@ static bool matters(const char *name)
 const struct pf_driver pf_cube_driver = {
     .name = "cube",
     .title = "Cube 4 profile (.cubex) of Score-P and Scalasca",
-    .version = 7,
+    .version = 9,
     .matters = matters,
     .probe = probe,
     .open = open_file,

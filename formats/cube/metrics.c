@@ -9,43 +9,31 @@
  * The profile's metrics: of each metric of the file NAME, the exclusive values, and "NAME (inc)", the inclusive ones. A
  * derived metric has no values and is listed once.
  */
-enum { EXCLUSIVE, INCLUSIVE, SIDES };
+enum { EXCLUSIVE = PF_CUBEX_EXCLUSIVE, INCLUSIVE = PF_CUBEX_INCLUSIVE, SIDES = PF_CUBEX_SIDES };
 
 static const char *const suffixes[SIDES] = {"", " (inc)"};
 static const char *const scopes[SIDES] = {"exclusive", "inclusive"};
 
 /* ---- names -------------------------------------------------------------------------------------- */
 
-/* A string that was not there before, terminated. NULL with *taken set, or with *error filled. */
-static const char *add_name(struct pf_strings *names, const char *name, bool *taken, struct pf_error *error)
-{
-    uint32_t before = pf_strings_count(names);
-    uint32_t string = pf_intern(names, name, strlen(name) + 1, error);
-    *taken = string != PF_NO_STRING && string < before;
-    return string == PF_NO_STRING || *taken ? NULL : pf_interned(names, string).text;
-}
-
-/* Unique names, also where the file has one twice or one that ends like ours: "#" and a number is added then. */
+/* Unique names, also where the file has one twice or one that ends like ours: "#" and a number is added then, and to empty ones. */
 static const char *unique_name(struct pf_cubex *cubex, uint32_t m, int side, struct pf_error *error)
 {
     const struct pf_cube_metric *metric = &cubex->cube.metrics[m];
-    size_t room = strlen(metric->name) + 64;
-    char *name = malloc(room);
-    bool taken = true;
-    const char *unique = NULL;
-    if (!name) {
-        pf_fail_memory(error);
-        return NULL;
+    uint32_t before = pf_strings_count(cubex->names);
+    for (uint64_t tries = !*metric->name;; tries++) {
+        char number[24] = "", *name;
+        if (tries)
+            snprintf(number, sizeof number, "#%zu", m + (size_t)(tries - 1) * cubex->cube.n_metrics);
+        if (asprintf(&name, "%s%s%s", metric->name, number, suffixes[side]) < 0) {
+            pf_fail_memory(error);
+            return NULL;
+        }
+        uint32_t string = pf_intern(cubex->names, name, strlen(name) + 1, error);
+        free(name);
+        if (string == PF_NO_STRING || string == before)
+            return string == before ? pf_interned(cubex->names, string).text : NULL;
     }
-    snprintf(name, room, "%s%s", metric->name, suffixes[side]);
-    if (*metric->name)
-        unique = add_name(cubex->names, name, &taken, error);
-    for (uint64_t n = m; taken && !unique; n += cubex->cube.n_metrics) {
-        snprintf(name, room, "%s#%llu%s", metric->name, (unsigned long long)n, suffixes[side]);
-        unique = add_name(cubex->names, name, &taken, error);
-    }
-    free(name);
-    return unique;
 }
 
 /* ---- how they add up ---------------------------------------------------------------------------- */
@@ -70,7 +58,7 @@ static int add_metric(struct pf_profile *profile, uint32_t m, int side, struct p
 {
     struct pf_cubex *cubex = profile->state;
     const struct pf_cube_metric *metric = &cubex->cube.metrics[m];
-    bool derived = metric->stored == PF_CUBE_DERIVED;
+    bool derived = metric->stored >= PF_CUBE_DERIVED;
     size_t n = profile->n_metrics;
     struct pf_metric *added = &cubex->metrics[n];
     *added = (struct pf_metric){.id = (int64_t)n,
@@ -89,8 +77,8 @@ static int add_metric(struct pf_profile *profile, uint32_t m, int side, struct p
         added->expression = metric->expression;
     else
         set_sums(added, metric->type.kind, side);
-    if (derived && strncmp(metric->kind, "PRE", 3) != 0)
-        added->scope = "derived"; /* of sums, be they exclusive or inclusive */
+    if (metric->stored == PF_CUBE_DERIVED)
+        added->scope = "derived";
     cubex->metric_of[n] = m;
     cubex->sides[m].side[side] = (int)n;
     profile->n_metrics++;
@@ -102,8 +90,8 @@ static int add_sides(struct pf_profile *profile, uint32_t m, struct pf_error *er
     struct pf_cubex *cubex = profile->state;
     const struct pf_cube_metric *metric = &cubex->cube.metrics[m];
     cubex->sides[m] = (struct pf_cubex_sides){{PF_NO_PARTNER, PF_NO_PARTNER}};
-    if (metric->stored == PF_CUBE_DERIVED)
-        return add_metric(profile, m, metric->takes_inclusive ? INCLUSIVE : EXCLUSIVE, error);
+    if (metric->stored >= PF_CUBE_DERIVED)
+        return add_metric(profile, m, metric->stored == PF_CUBE_DERIVED_INCLUSIVE, error);
     for (int side = 0; side < SIDES; side++)
         if (add_metric(profile, m, side, error))
             return -1;

@@ -1,32 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-#include "formats/cube/sums.h"
-
 #include <stdlib.h>
 #include <string.h>
 
-/* Numbers in a slab: 2 MiB of them. Each walk has one, and a mount some walks at a time. */
-#define SLAB_MAX ((size_t)128 * 1024)
+#include "formats/cube/cube.h"
 
-int pf_cube_sums_init(struct pf_cube_sums *sums, const struct pf_cube *cube, bool ahead,
-                      struct pf_error *error)
-{
-    size_t n = (size_t)cube->n_locations + 1;
-    *sums = (struct pf_cube_sums){0};
-    pf_cube_reader_init(&sums->own, cube, ahead);
-    pf_cube_reader_init(&sums->others, cube, ahead);
-    sums->values = malloc(n * sizeof *sums->values);
-    sums->term = malloc(n * sizeof *sums->term);
-    return sums->values && sums->term ? 0 : pf_fail_memory(error);
-}
-
-void pf_cube_sums_end(struct pf_cube_sums *sums)
-{
-    pf_cube_reader_end(&sums->own);
-    pf_cube_reader_end(&sums->others);
-    free(sums->values);
-    free(sums->term);
-    free(sums->slab);
-}
+/* Numbers that are held of each side, 2 MiB of them, and as many of levels. Each walk has them, and a mount some walks at a time. */
+#define NUMBERS_MAX ((size_t)128 * 1024)
 
 static void fill_neutral(enum pf_cube_kind kind, union pf_cube_number *values, size_t n)
 {
@@ -35,192 +14,218 @@ static void fill_neutral(enum pf_cube_kind kind, union pf_cube_number *values, s
         values[i] = neutral;
 }
 
-/* ---- exclusive of what is stored inclusive ------------------------------------------------------ */
-
-static int subtract_children(struct pf_cube_sums *sums, const struct pf_cube_metric *metric, uint32_t path,
-                             struct pf_error *error)
+int pf_cube_sums_init(struct pf_cube_sums *sums, const struct pf_cube *cube, bool ahead, int64_t location,
+                      const struct pf_cube_columns *columns, struct pf_error *error)
 {
-    const struct pf_cube *cube = sums->own.cube;
-    const struct pf_tree *tree = cube->tree;
-    uint32_t n = cube->n_locations;
-    int any = pf_cube_row(&sums->own, metric, path, 0, n, sums->values, error);
-    if (!any)
-        fill_neutral(metric->type.kind, sums->values, n);
-    for (uint32_t c = tree->first[path]; c < tree->first[path + 1] && any >= 0; c++) {
-        int got = pf_cube_row(&sums->others, metric, tree->child[c], 0, n, sums->term, error);
-        if (got > 0)
-            pf_cube_subtract(metric->type.kind, sums->values, sums->term, n);
-        any = got < 0 ? -1 : any | got;
-    }
-    return any;
+    bool one = location >= 0 && location < cube->n_locations;
+    size_t width = one ? 1 : (size_t)cube->n_locations + 1, rows = ahead ? NUMBERS_MAX / width : 1;
+    *sums = (struct pf_cube_sums){.location = one ? (uint32_t)location : 0,
+                                  .width = one ? 1 : cube->n_locations,
+                                  .columns = one ? columns : NULL,
+                                  .rows = rows > cube->tree->count ? cube->tree->count : (uint32_t)rows};
+    pf_cube_reader_init(&sums->reader, cube, ahead);
+    sums->rows += !sums->rows;
+    sums->stored = malloc(sums->rows * width * sizeof *sums->stored);
+    sums->derived = malloc(sums->rows * width * sizeof *sums->derived);
+    sums->there = malloc(sums->rows * sizeof *sums->there);
+    sums->term = malloc(width * sizeof *sums->term);
+    return sums->stored && sums->derived && sums->there && sums->term ? 0 : pf_fail_memory(error);
 }
 
-/* ---- inclusive of what is stored exclusive ------------------------------------------------------ */
-
-static int make_slab(struct pf_cube_sums *sums, size_t numbers, struct pf_error *error)
+void pf_cube_sums_end(struct pf_cube_sums *sums)
 {
-    sums->slab_metric = NULL;
-    if (numbers <= sums->slab_room)
-        return 0;
-    free(sums->slab);
-    sums->slab_room = 0;
-    sums->slab = malloc(numbers * sizeof *sums->slab);
-    if (!sums->slab)
+    pf_cube_reader_end(&sums->reader);
+    free(sums->column);
+    free(sums->stored);
+    free(sums->derived);
+    free(sums->there);
+    free(sums->term);
+}
+
+/* ---- the rows of some call paths ------------------------------------------------------------------ */
+
+/*
+ * Where a range of at most sums->rows call paths ends: subtrees that fit are not cut, since their rest would be read again; of
+ * larger ones the range has the first call paths.
+ */
+static uint32_t end_range(const struct pf_cube_sums *sums, uint32_t first)
+{
+    const struct pf_cube *cube = sums->reader.cube;
+    uint32_t end = first;
+    while (end < cube->tree->count && end - first < sums->rows) {
+        uint32_t size = cube->paths[end].end - end;
+        if (size <= sums->rows - (end - first))
+            end += size;
+        else if (size > sums->rows)
+            end++;
+        else
+            break;
+    }
+    return end;
+}
+
+static int read_column(struct pf_cube_sums *sums, struct pf_error *error)
+{
+    const struct pf_cube_metric *metric = sums->metric;
+    sums->column_metric = NULL;
+    free(sums->column);
+    sums->column = malloc((size_t)(metric->rows + 1) * metric->type.size);
+    if (!sums->column)
         return pf_fail_memory(error);
-    sums->slab_room = numbers;
+    if (pf_cube_columns_read(sums->columns, sums->reader.cube, metric, sums->location, sums->column, error))
+        return -1;
+    sums->column_metric = metric;
     return 0;
 }
 
-/* The inclusive values of all call paths of a subtree, a row each. */
-static int fill_slab(struct pf_cube_sums *sums, const struct pf_cube_metric *metric, uint32_t path,
-                     struct pf_error *error)
+/* Some numbers of a call path's row. 1; 0: it has none; -1: *error filled. */
+static int read_row(struct pf_cube_sums *sums, uint32_t path, uint32_t first, uint32_t n,
+                    union pf_cube_number *out, struct pf_error *error)
 {
-    const struct pf_cube *cube = sums->own.cube;
-    uint32_t n = cube->n_locations, end = cube->paths[path].end;
-    enum pf_cube_kind kind = metric->type.kind;
-    fill_neutral(kind, sums->slab, (size_t)(end - path) * n);
-    for (uint32_t p = end; p-- > path;) {
-        union pf_cube_number *row = sums->slab + (size_t)(p - path) * n;
-        int got = pf_cube_row(&sums->others, metric, p, 0, n, sums->term, error);
+    const struct pf_cube_metric *metric = sums->metric;
+    const unsigned char *raw;
+    int64_t row = pf_cube_row_of(sums->reader.cube, metric, path);
+    if (row < 0)
+        return 0;
+    if (sums->columns && sums->column_metric != metric && read_column(sums, error))
+        return -1;
+    int got = 1;
+    if (sums->columns)
+        raw = sums->column + (size_t)row * metric->type.size;
+    else
+        got = pf_cube_raw_row(&sums->reader, metric, (uint64_t)row, sums->location + first, n, &raw, error);
+    if (got > 0)
+        pf_cube_decode(metric, raw, n, out);
+    return got;
+}
+
+static int read_range(struct pf_cube_sums *sums, const struct pf_cube_metric *metric, uint32_t path,
+                      struct pf_error *error)
+{
+    uint32_t n = sums->width, end = end_range(sums, path);
+    sums->metric = metric;
+    sums->first = sums->end = path;
+    sums->is_derived = false;
+    for (uint32_t p = path; p < end; p++) {
+        union pf_cube_number *row = sums->stored + (size_t)(p - path) * n;
+        int got = read_row(sums, p, 0, n, row, error);
         if (got < 0)
             return -1;
-        if (got)
-            pf_cube_add(kind, row, sums->term, n);
-        if (p > path)
-            pf_cube_add(kind, sums->slab + (size_t)(cube->tree->parent[p] - path) * n, row, n);
+        if (!got)
+            fill_neutral(metric->type.kind, row, n);
+        sums->there[p - path] = got;
     }
+    sums->end = end;
     return 0;
 }
 
-/* How many levels a subtree has. */
-static uint32_t levels_of(const struct pf_cube *cube, uint32_t path)
+/* Some numbers of a row, in the range or behind it. 1; 0: there is none; -1: *error filled. */
+static int row_at(struct pf_cube_sums *sums, uint32_t path, uint32_t first, uint32_t n,
+                  const union pf_cube_number **row, struct pf_error *error)
 {
-    uint32_t deepest = cube->tree->depth[path];
-    for (uint32_t p = path; p < cube->paths[path].end; p++)
-        if (cube->tree->depth[p] > deepest)
-            deepest = cube->tree->depth[p];
-    return deepest - cube->tree->depth[path] + 1;
+    *row = sums->term;
+    if (path >= sums->end)
+        return read_row(sums, path, first, n, sums->term, error);
+    *row = sums->stored + (size_t)(path - sums->first) * sums->width + first;
+    return sums->there[path - sums->first];
+}
+
+/* ---- the other side ------------------------------------------------------------------------------- */
+
+/* Exclusive values: those of the children are subtracted, the first one's first. */
+static int subtract_children(struct pf_cube_sums *sums, struct pf_error *error)
+{
+    const struct pf_tree *tree = sums->reader.cube->tree;
+    const union pf_cube_number *child;
+    uint32_t n = sums->width;
+    memcpy(sums->derived, sums->stored, (size_t)(sums->end - sums->first) * n * sizeof *sums->derived);
+    for (uint32_t p = sums->first; p < sums->end; p++)
+        for (uint32_t c = tree->first[p]; c < tree->first[p + 1]; c++) {
+            int got = row_at(sums, tree->child[c], 0, n, &child, error);
+            if (got < 0)
+                return -1;
+            if (got)
+                pf_cube_subtract(sums->metric->type.kind, sums->derived + (size_t)(p - sums->first) * n,
+                                 child, n);
+        }
+    return 0;
+}
+
+/* The levels of the call paths from the range's first one to `end`. */
+static uint32_t levels_of(const struct pf_cube_sums *sums, uint32_t end, uint32_t *top)
+{
+    const uint32_t *depth = sums->reader.cube->tree->depth;
+    uint32_t deepest = *top = depth[sums->first];
+    for (uint32_t p = sums->first; p < end; p++) {
+        deepest = depth[p] > deepest ? depth[p] : deepest;
+        *top = depth[p] < *top ? depth[p] : *top;
+    }
+    return deepest - *top + 1;
 }
 
 /*
- * The inclusive values of one call path in some locations: like fill_slab, but of each level only the sum of those that are
- * still to be added to the call path above them. That is complete when, going backwards, that call path comes.
+ * Inclusive values in locations first .. first + n - 1. Of each level stands only the sum of what is still to be added to the call
+ * path above; that is complete when, going backwards, that call path comes. What lies above the range goes to levels[0].
  */
-static int sum_levels(struct pf_cube_sums *sums, const struct pf_cube_metric *metric, uint32_t path,
+static int add_levels(struct pf_cube_sums *sums, uint32_t end, uint32_t top, union pf_cube_number *levels,
                       uint32_t first, uint32_t n, struct pf_error *error)
 {
-    const struct pf_cube *cube = sums->own.cube;
-    enum pf_cube_kind kind = metric->type.kind;
-    for (uint32_t p = cube->paths[path].end; p-- > path;) {
-        uint32_t level = cube->tree->depth[p] - cube->tree->depth[path];
-        union pf_cube_number *row = sums->slab + ((size_t)level + 1) * n;
-        int got = pf_cube_row(&sums->others, metric, p, first, n, sums->term, error);
+    const struct pf_cube *cube = sums->reader.cube;
+    enum pf_cube_kind kind = sums->metric->type.kind;
+    for (uint32_t p = end; p-- > sums->first;) {
+        const union pf_cube_number *own;
+        union pf_cube_number *sum = levels + ((size_t)(cube->tree->depth[p] - top) + 1) * n;
+        int got = row_at(sums, p, first, n, &own, error);
         if (got < 0)
             return -1;
-        if (got)
-            pf_cube_add(kind, row, sums->term, n);
-        pf_cube_add(kind, row - n, row, n);
-        fill_neutral(kind, row, n);
+        if (got && cube->paths[p].end == p + 1)
+            memcpy(sum, own,
+                   n * sizeof *sum); /* an extreme may be nan, which is not less than a neutral one */
+        else if (got)
+            pf_cube_add(kind, sum, own, n);
+        if (p < sums->end)
+            memcpy(sums->derived + (size_t)(p - sums->first) * sums->width + first, sum, n * sizeof *sum);
+        pf_cube_add(kind, sum - n, sum, n);
+        fill_neutral(kind, sum, n);
     }
     return 0;
 }
 
-/* A subtree too large for a slab: if it is deep, too, some locations after the others. */
-static int sum_large(struct pf_cube_sums *sums, const struct pf_cube_metric *metric, uint32_t path,
-                     struct pf_error *error)
+/* Of all locations, or, where the tree is deep, of some after the others. */
+static int add_subtrees(struct pf_cube_sums *sums, struct pf_error *error)
 {
-    const struct pf_cube *cube = sums->own.cube;
-    size_t rows = (size_t)levels_of(cube, path) + 1;
-    uint32_t all = cube->n_locations, width = rows < SLAB_MAX ? (uint32_t)(SLAB_MAX / rows) : 1, n;
-    if (width > all)
-        width = all;
-    if (make_slab(sums, rows * width, error))
-        return -1;
-    for (uint32_t first = 0; first < all; first += n) {
-        n = all - first < width ? all - first : width;
-        fill_neutral(metric->type.kind, sums->slab, rows * n);
-        if (sum_levels(sums, metric, path, first, n, error))
-            return -1;
-        memcpy(sums->values + first, sums->slab, n * sizeof *sums->values);
+    const struct pf_cube *cube = sums->reader.cube;
+    uint32_t end = sums->end, top, all = sums->width, n;
+    for (uint32_t p = sums->first; p < sums->end; p++)
+        end = cube->paths[p].end > end ? cube->paths[p].end : end;
+    size_t levels = (size_t)levels_of(sums, end, &top) + 1, width = NUMBERS_MAX / levels;
+    width = width > all ? all : width ? width : 1;
+    union pf_cube_number *sum = malloc(levels * width * sizeof *sum);
+    int failed = 0;
+    if (!sum)
+        return pf_fail_memory(error);
+    for (uint32_t first = 0; first < all && !failed; first += n) {
+        n = all - first < width ? all - first : (uint32_t)width;
+        fill_neutral(sums->metric->type.kind, sum, levels * n);
+        failed = add_levels(sums, end, top, sum, first, n, error);
     }
-    return 0;
-}
-
-static bool in_slab(const struct pf_cube_sums *sums, const struct pf_cube_metric *metric, uint32_t path)
-{
-    return sums->slab_metric == metric && path >= sums->slab_path && path < sums->slab_end;
-}
-
-static int sum_subtree(struct pf_cube_sums *sums, const struct pf_cube_metric *metric, uint32_t path,
-                       const union pf_cube_number **values, struct pf_error *error)
-{
-    const struct pf_cube *cube = sums->own.cube;
-    uint32_t n = cube->n_locations, end = cube->paths[path].end;
-    bool there = in_slab(sums, metric, path);
-    if (!there && (uint64_t)(end - path) * n > SLAB_MAX)
-        return sum_large(sums, metric, path, error) ? -1 : 1;
-    if (!there) {
-        if (make_slab(sums, (size_t)(end - path) * n, error) || fill_slab(sums, metric, path, error))
-            return -1;
-        sums->slab_metric = metric;
-        sums->slab_path = path;
-        sums->slab_end = end;
-    }
-    *values = sums->slab + (size_t)(path - sums->slab_path) * n;
-    return 1;
-}
-
-/* ---- either ------------------------------------------------------------------------------------- */
-
-/* Values that the file does not have: from its rows of other call paths. */
-static int compute(struct pf_cube_sums *sums, const struct pf_cube_metric *metric, uint32_t path,
-                   bool inclusive, const union pf_cube_number **values, struct pf_error *error)
-{
-    if (!inclusive)
-        return subtract_children(sums, metric, path, error);
-    if (!pf_cube_has_rows(metric, path, sums->own.cube->paths[path].end))
-        return 0;
-    return sum_subtree(sums, metric, path, values, error);
+    free(sum);
+    return failed;
 }
 
 int pf_cube_sums_at(struct pf_cube_sums *sums, const struct pf_cube_metric *metric, uint32_t path,
                     bool inclusive, const union pf_cube_number **values, struct pf_error *error)
 {
-    const struct pf_cube *cube = sums->own.cube;
-    bool leaf = cube->paths[path].end == path + 1;
-    *values = sums->values;
+    bool stored_inclusive = metric->stored == PF_CUBE_INCLUSIVE, as_stored = inclusive == stored_inclusive;
+    bool in_range = sums->metric == metric && path >= sums->first && path < sums->end;
     if (!metric->has_data)
         return 0;
-    if (leaf || inclusive == (metric->stored == PF_CUBE_INCLUSIVE))
-        return pf_cube_row(&sums->own, metric, path, 0, cube->n_locations, sums->values, error);
-    return compute(sums, metric, path, inclusive, values, error);
-}
-
-/* ---- columns ------------------------------------------------------------------------------------ */
-
-void pf_cube_sum_column(const struct pf_cube *cube, enum pf_cube_kind kind,
-                        const union pf_cube_number *exclusive, union pf_cube_number *inclusive)
-{
-    const struct pf_tree *tree = cube->tree;
-    fill_neutral(kind, inclusive, tree->count);
-    for (uint32_t p = tree->count; p-- > 0;) {
-        if (cube->paths[p].end == p + 1)
-            inclusive[p] = exclusive
-                [p]; /* as rows have it: an extreme may be nan, which is not less than a neutral one */
-        else
-            pf_cube_add(kind, &inclusive[p], &exclusive[p], 1);
-        if (tree->parent[p] != PF_NO_CONTEXT)
-            pf_cube_add(kind, &inclusive[tree->parent[p]], &inclusive[p], 1);
-    }
-}
-
-void pf_cube_split_column(const struct pf_cube *cube, enum pf_cube_kind kind,
-                          const union pf_cube_number *inclusive, union pf_cube_number *exclusive)
-{
-    const struct pf_tree *tree = cube->tree;
-    for (uint32_t p = 0; p < tree->count; p++) {
-        exclusive[p] = inclusive[p];
-        if (tree->parent[p] != PF_NO_CONTEXT)
-            pf_cube_subtract(kind, &exclusive[tree->parent[p]], &inclusive[p], 1);
-    }
+    if (!in_range && read_range(sums, metric, path, error))
+        return -1;
+    if (!as_stored && !sums->is_derived &&
+        (stored_inclusive ? subtract_children(sums, error) : add_subtrees(sums, error)))
+        return -1;
+    sums->is_derived |= !as_stored;
+    *values = (as_stored ? sums->stored : sums->derived) + (size_t)(path - sums->first) * sums->width;
+    return !as_stored || sums->there[path - sums->first];
 }

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: MIT */
-#include <endian.h>
 #include <float.h>
 #include <math.h>
 #include <stdlib.h>
@@ -75,114 +74,56 @@ struct pf_cube_type pf_cube_type_of(const char *dtype)
 
 /* ---- elements ----------------------------------------------------------------------------------- */
 
-static inline uint64_t load_64(const unsigned char *raw, bool swapped)
+static uint64_t load_unsigned(const unsigned char *raw, uint32_t size, bool big)
 {
-    uint64_t bits;
-    memcpy(&bits, raw, sizeof bits);
-    return swapped ? __builtin_bswap64(bits) : bits;
+    return size == 8 ? pf_u64(raw, big) : size == 4 ? pf_u32(raw, big) : size == 2 ? pf_u16(raw, big) : *raw;
 }
 
-static inline uint32_t load_32(const unsigned char *raw, bool swapped)
+static int64_t load_signed(const unsigned char *raw, uint32_t size, bool big)
 {
-    uint32_t bits;
-    memcpy(&bits, raw, sizeof bits);
-    return swapped ? __builtin_bswap32(bits) : bits;
-}
-
-static inline uint16_t load_16(const unsigned char *raw, bool swapped)
-{
-    uint16_t bits;
-    memcpy(&bits, raw, sizeof bits);
-    return swapped ? __builtin_bswap16(bits) : bits;
-}
-
-static inline double load_double(const unsigned char *raw, bool swapped)
-{
-    uint64_t bits = load_64(raw, swapped);
-    double value;
-    memcpy(&value, &bits, sizeof value);
-    return value;
-}
-
-static uint64_t load_unsigned(const unsigned char *raw, uint32_t size, bool swapped)
-{
-    if (size == 8)
-        return load_64(raw, swapped);
-    if (size == 4)
-        return load_32(raw, swapped);
-    return size == 2 ? load_16(raw, swapped) : *raw;
-}
-
-static int64_t load_signed(const unsigned char *raw, uint32_t size, bool swapped)
-{
-    uint64_t bits = load_unsigned(raw, size, swapped);
     unsigned unused = 64 - 8 * size;
-    return (int64_t)(bits << unused) >> unused;
+    return (int64_t)(load_unsigned(raw, size, big) << unused) >> unused;
 }
 
-static double add_doubles(const unsigned char *raw, uint32_t n, bool swapped)
+static double add_doubles(const unsigned char *raw, uint32_t n, bool big)
 {
     double sum = 0;
     for (uint32_t i = 0; i < n; i++)
-        sum += load_double(raw + (size_t)i * 8, swapped);
+        sum += pf_cube_double(raw + (size_t)i * 8, big);
     return sum;
-}
-
-static void decode_doubles(const unsigned char *raw, bool swapped, size_t n, union pf_cube_number *out)
-{
-    for (size_t i = 0; i < n; i++) {
-        out[i].a = load_double(raw + i * 8, swapped);
-        out[i].b = 0;
-    }
-}
-
-/* TAU_ATOMIC: the number as 32 bits, then min, max, sum and sum of squares as doubles, packed. */
-static union pf_cube_number load_average(const unsigned char *raw, bool swapped)
-{
-    return (union pf_cube_number){.a = load_32(raw, swapped), .b = load_double(raw + 4 + 16, swapped)};
 }
 
 static union pf_cube_number load_one(const struct pf_cube_metric *metric, const unsigned char *raw)
 {
-    union pf_cube_number number = {.a = 0, .b = 0};
-    bool swapped = metric->swapped;
+    bool big = metric->big;
     uint32_t size = metric->type.size;
     switch (metric->type.kind) {
     case PF_CUBE_SIGNED:
-        number.i = load_signed(raw, size, swapped);
-        break;
+        return (union pf_cube_number){.i = load_signed(raw, size, big)};
     case PF_CUBE_UNSIGNED:
-        number.i = load_unsigned(raw, size, swapped);
-        break;
-    case PF_CUBE_AVERAGE:
-        return load_average(raw, swapped);
+        return (union pf_cube_number){.i = load_unsigned(raw, size, big)};
+    case PF_CUBE_AVERAGE: /* the number as 32 bits, then min, max, sum and sum of squares as doubles, packed */
+        return (union pf_cube_number){.a = pf_u32(raw, big), .b = pf_cube_double(raw + 4 + 16, big)};
     case PF_CUBE_RATE:
     case PF_CUBE_COMPLEX:
-        number.a = load_double(raw, swapped);
-        number.b = load_double(raw + 8, swapped);
-        break;
+        return (union pf_cube_number){.a = pf_cube_double(raw, big), .b = pf_cube_double(raw + 8, big)};
     case PF_CUBE_BINS:
-        number.a = add_doubles(raw + 16, size / 8 - 2, swapped);
-        break;
+        return (union pf_cube_number){.a = add_doubles(raw + 16, size / 8 - 2, big), .b = 0};
     case PF_CUBE_LIST:
-        number.a = add_doubles(raw, size / 8, swapped);
-        break;
+        return (union pf_cube_number){.a = add_doubles(raw, size / 8, big), .b = 0};
     default:
-        break;
+        return (union pf_cube_number){.a = 0, .b = 0};
     }
-    return number;
 }
 
 void pf_cube_decode(const struct pf_cube_metric *metric, const unsigned char *raw, size_t n,
                     union pf_cube_number *out)
 {
     enum pf_cube_kind kind = metric->type.kind;
-    if (kind == PF_CUBE_REAL || pf_cube_is_extreme(kind)) {
-        decode_doubles(raw, metric->swapped, n, out);
-        return;
-    }
+    bool reals = kind == PF_CUBE_REAL || pf_cube_is_extreme(kind);
     for (size_t i = 0; i < n; i++)
-        out[i] = load_one(metric, raw + i * metric->type.size);
+        out[i] = reals ? (union pf_cube_number){.a = pf_cube_double(raw + i * 8, metric->big), .b = 0}
+                       : load_one(metric, raw + i * metric->type.size);
 }
 
 /* ---- sums --------------------------------------------------------------------------------------- */
@@ -195,49 +136,32 @@ union pf_cube_number pf_cube_neutral(enum pf_cube_kind kind)
     return (union pf_cube_number){.a = a, .b = 0};
 }
 
-static void take_extremes(enum pf_cube_kind kind, union pf_cube_number *sum, const union pf_cube_number *x,
-                          size_t n)
+/* 2^63 times 2^32 call paths: far from overflow. */
+static inline void combine(enum pf_cube_kind kind, union pf_cube_number *sum, const union pf_cube_number *x,
+                           size_t n, int sign)
 {
-    if (kind == PF_CUBE_LEAST) {
-        for (size_t i = 0; i < n; i++)
-            if (x[i].a < sum[i].a)
-                sum[i].a = x[i].a;
-    } else {
-        for (size_t i = 0; i < n; i++)
-            if (x[i].a > sum[i].a)
-                sum[i].a = x[i].a;
-    }
+    for (size_t i = 0; i < n; i++)
+        if (pf_cube_is_int(kind)) {
+            sum[i].i += sign * x[i].i;
+        } else if (kind == PF_CUBE_LEAST) {
+            sum[i].a = x[i].a < sum[i].a ? x[i].a : sum[i].a;
+        } else if (kind == PF_CUBE_LARGEST) {
+            sum[i].a = x[i].a > sum[i].a ? x[i].a : sum[i].a;
+        } else {
+            sum[i].a += sign * x[i].a;
+            sum[i].b += sign * x[i].b;
+        }
 }
 
 void pf_cube_add(enum pf_cube_kind kind, union pf_cube_number *sum, const union pf_cube_number *x, size_t n)
 {
-    if (pf_cube_is_extreme(kind)) {
-        take_extremes(kind, sum, x, n);
-    } else if (pf_cube_is_int(kind)) {
-        for (size_t i = 0; i < n; i++)
-            sum[i].i += x[i].i; /* 2^63 times 2^32 call paths: far from overflow */
-    } else {
-        for (size_t i = 0; i < n; i++) {
-            sum[i].a += x[i].a;
-            sum[i].b += x[i].b;
-        }
-    }
+    combine(kind, sum, x, n, 1);
 }
 
 void pf_cube_subtract(enum pf_cube_kind kind, union pf_cube_number *sum, const union pf_cube_number *x,
                       size_t n)
 {
-    if (pf_cube_is_extreme(kind)) {
-        take_extremes(kind, sum, x, n);
-    } else if (pf_cube_is_int(kind)) {
-        for (size_t i = 0; i < n; i++)
-            sum[i].i -= x[i].i;
-    } else {
-        for (size_t i = 0; i < n; i++) {
-            sum[i].a -= x[i].a;
-            sum[i].b -= x[i].b;
-        }
-    }
+    combine(kind, sum, x, n, -1);
 }
 
 /* ---- what is shown ------------------------------------------------------------------------------ */
@@ -251,7 +175,7 @@ static struct pf_cell int_cell(const pf_int128 *value)
     return pf_wide(value);
 }
 
-bool pf_cube_shown(enum pf_cube_kind kind, const union pf_cube_number *number, struct pf_cell *cell)
+bool pf_cube_shown_other(enum pf_cube_kind kind, const union pf_cube_number *number, struct pf_cell *cell)
 {
     double a = number->a, b = number->b;
     switch (kind) {

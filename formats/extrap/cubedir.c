@@ -1,14 +1,40 @@
 /* SPDX-License-Identifier: MIT */
-#include "formats/extrap/cubedir.h"
-
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "formats/cube/cube.h"
+#include "formats/extrap/points.h"
+#include "formats/extrap/summary.h"
+#include "formats/kit/array.h"
+#include "formats/kit/numbered.h"
+
 extern const struct pf_driver pf_cubedir_driver;
+
+/*
+ * A folder whose folders are points and hold Cube files, as an Extra-P experiment. Call paths are the names of regions,
+ * one below the other, whatever the call paths of each file are called; metrics are those at the top of the files' trees of
+ * metrics, each exclusive (NAME) and inclusive ("NAME (inc)").
+ *
+ * What one call path of one file has, a value a location, is a group: a record that stands apart, which others may go on from.
+ */
+struct pf_cubedir {
+    struct pf_points points; /* first */
+
+    /* How series are reduced, from PF_MODELLED on: */
+    struct pf_merge {
+        uint32_t into;        /* the series that this one is merged into: itself, or PF_NO_SERIES: dropped */
+        uint32_t first, next; /* the series merged into this one; beside this one. PF_NO_SERIES: no more */
+    } * merged;               /* of each series */
+
+    struct pf_column statistics[PF_PARAMETERS_MAX + 11]; /* scaling, then the common ones */
+};
 
 static void probe(struct pf_probe *probe, struct pf_verdict *verdict)
 {
-    pf_pointstudy_probe(probe, ".cubex", verdict);
+    verdict->confidence = pf_points_probe(probe, ".cubex", 2) ? 16 : 0;
 }
 
 /* What aggregates over the points, and scaling.csv, show of a call path's values, a location each. */
@@ -16,17 +42,235 @@ static const char reading_of_locations[] = "at each point the mean over all loca
                                            "Extra-P's weak scaling has it; scaling_total.csv has "
                                            "their sum";
 
+/* ---- statistics --------------------------------------------------------------------------------- */
+
+/*
+ * The table "statistics": for each series, at each point, a row a scaling. Extra-P makes one value of the many that a file
+ * has, a location each, in one of three ways: `weak`: they are repetitions; `weak_threaded`: so, but those that are zero
+ * are no measurements unless all are; `strong`: their sum is the value.
+ */
+enum { WEAK, WEAK_THREADED, STRONG, SCALINGS };
+static const char *const scalings[SCALINGS] = {"weak", "weak_threaded", "strong"};
+
+struct statistics {
+    const struct pf_study *study;
+    struct pf_store_window window;
+    struct pf_summary summaries[SCALINGS];
+    double sum;      /* of the group being read */
+    uint64_t zeros;  /* values in it */
+    bool any;        /* value of it is not zero */
+    uint64_t groups; /* of the point being read */
+
+    uint32_t ready;            /* the series whose statistics these are, or PF_NO_SERIES */
+    struct pf_statistics of[]; /* SCALINGS a point; count 0: none */
+};
+
+/* ---- groups ------------------------------------------------------------------------------------- */
+
+/* A group is over: what it gives in all. */
+static int end_group(struct statistics *statistics, struct pf_error *error)
+{
+    for (uint64_t i = 0; i < statistics->zeros && !statistics->any; i++)
+        if (pf_summary_add(&statistics->summaries[WEAK_THREADED], 0, error) < 0)
+            return -1;
+    return pf_summary_add(&statistics->summaries[STRONG], statistics->sum, error);
+}
+
+static int begin_group(struct statistics *statistics, struct pf_error *error)
+{
+    if (statistics->groups++ && end_group(statistics, error))
+        return -1;
+    statistics->sum = 0;
+    statistics->zeros = 0;
+    statistics->any = false;
+    return 0;
+}
+
+static int add_value(struct statistics *statistics, double value, struct pf_error *error)
+{
+    statistics->sum += value;
+    if (pf_summary_add(&statistics->summaries[WEAK], value, error) < 0)
+        return -1;
+    if (value == 0) {
+        statistics->zeros++;
+        return 0;
+    }
+    statistics->any = true;
+    return pf_summary_add(&statistics->summaries[WEAK_THREADED], value, error);
+}
+
+/* Adds one series' statistics at a point to those that are there. */
+static void add_statistics(struct pf_statistics *sum, const struct pf_statistics *more)
+{
+    if (!sum->count) {
+        *sum = *more;
+        return;
+    }
+    sum->mean += more->mean;
+    sum->median += more->median;
+    sum->min += more->min;
+    sum->max += more->max;
+    sum->std = sqrt(sum->std * sum->std + more->std * more->std);
+    sum->has_median &= more->has_median;
+}
+
+/* A point is over. */
+static int end_point(struct statistics *statistics, uint32_t point, struct pf_error *error)
+{
+    if (!statistics->groups)
+        return 0;
+    if (end_group(statistics, error))
+        return -1;
+    for (int s = 0; s < SCALINGS; s++) {
+        struct pf_statistics found = {0};
+        if (statistics->summaries[s].count)
+            found = pf_summary_get(&statistics->summaries[s]);
+        found.count = statistics->groups;
+        add_statistics(&statistics->of[(size_t)point * SCALINGS + s], &found);
+        pf_summary_reset(&statistics->summaries[s]);
+    }
+    statistics->groups = 0;
+    return 0;
+}
+
+/* ---- series ------------------------------------------------------------------------------------- */
+
+static int add_series(struct statistics *statistics, uint32_t series, struct pf_error *error)
+{
+    const struct pf_list *values = &statistics->study->values;
+    struct pf_run run = pf_run_of(values, series);
+    struct pf_value value;
+    uint32_t point = 0;
+    for (uint64_t i = run.start; i < run.end; i++) {
+        if (pf_list_read(values, &statistics->window, i, &value, error))
+            return -1;
+        if (value.at.point != point && end_point(statistics, point, error))
+            return -1;
+        point = value.at.point;
+        if (value.at.flags < PF_FLAGS_ABOVE && begin_group(statistics, error))
+            return -1;
+        if (add_value(statistics, value.value, error))
+            return -1;
+    }
+    return end_point(statistics, point, error);
+}
+
+/* The statistics of a series and of all that is merged into it. */
+static int make_ready(struct statistics *statistics, const struct pf_merge *merged, uint32_t series,
+                      struct pf_error *error)
+{
+    size_t n = pf_study_points(statistics->study) * SCALINGS;
+    statistics->ready = PF_NO_SERIES;
+    memset(statistics->of, 0, n * sizeof *statistics->of);
+    if (add_series(statistics, series, error))
+        return -1;
+    for (uint32_t more = merged[series].first; more != PF_NO_SERIES; more = merged[more].next)
+        if (add_series(statistics, more, error))
+            return -1;
+    statistics->ready = series;
+    return 0;
+}
+
+/* ---- the cursor --------------------------------------------------------------------------------- */
+
+/* A row's number is made of its series, point and scaling. */
+static const struct pf_study *study_of(const struct pf_cursor *cursor)
+{
+    return ((const struct pf_stored *)cursor->profile->state)->study;
+}
+
+static uint64_t first_number(const struct pf_cursor *cursor, uint32_t series)
+{
+    return series == PF_NO_SERIES ? PF_NO_NUMBER : series * pf_study_points(study_of(cursor)) * SCALINGS;
+}
+
+static int begin_statistics(const struct pf_cursor *cursor, struct pf_numbers *numbers,
+                            struct pf_error *error)
+{
+    const struct pf_study *study = study_of(cursor);
+    size_t points = pf_study_points(study) * SCALINGS;
+    struct statistics *statistics = numbers->own =
+        calloc(1, sizeof *statistics + points * sizeof *statistics->of);
+    if (!statistics)
+        return pf_fail_memory(error);
+    statistics->study = study;
+    statistics->window.store = study->values.store;
+    statistics->ready = PF_NO_SERIES;
+    numbers->end = study->n_series * points;
+    if (cursor->only.context >= 0)
+        numbers->next = first_number(cursor, pf_study_first_series(study, cursor->only.context));
+    return 0;
+}
+
+static bool series_matches(const struct pf_cursor *cursor, uint32_t series)
+{
+    const struct pf_cubedir *cubedir = cursor->profile->state;
+    const struct pf_series *at = &study_of(cursor)->series[series];
+    return cubedir->merged[series].into == series && pf_wanted(cursor->only.context, at->context) &&
+           pf_wanted(cursor->only.metric, at->metric);
+}
+
+static uint64_t after(const struct pf_cursor *cursor, const void *own, uint64_t number)
+{
+    (void)own;
+    const struct pf_study *study = study_of(cursor);
+    uint32_t series = (uint32_t)(number / (pf_study_points(study) * SCALINGS));
+    bool last = (number + 1) % (pf_study_points(study) * SCALINGS) == 0;
+    if (!last && series_matches(cursor, series))
+        return number + 1;
+    return first_number(cursor, cursor->only.context < 0 ? series + 1 : study->series[series].next);
+}
+
+static int row(const struct pf_cursor *cursor, void *own, uint64_t number, struct pf_cell *cells,
+               struct pf_error *error)
+{
+    const struct pf_cubedir *cubedir = cursor->profile->state;
+    const struct pf_study *study = study_of(cursor);
+    struct statistics *statistics = own;
+    size_t at = number % (pf_study_points(study) * SCALINGS);
+    uint32_t series = (uint32_t)(number / (pf_study_points(study) * SCALINGS)),
+             point = (uint32_t)(at / SCALINGS);
+    const char *scaling = scalings[at % SCALINGS];
+    if (!series_matches(cursor, series) || !pf_wanted(cursor->only.partition, point))
+        return 0;
+    if (statistics->ready != series && make_ready(statistics, cubedir->merged, series, error))
+        return -1;
+    if (!statistics->of[at].count)
+        return 0;
+    cells[0] = pf_plain(scaling, strlen(scaling));
+    cells[1] = pf_int(point);
+    cells += 2 + cubedir->points.stored.parameters;
+    cells[0] = pf_int(study->series[series].context);
+    cells[1] = pf_int(study->series[series].metric);
+    pf_statistics_cells(cells, &statistics->of[at]);
+    return 1;
+}
+
+static void free_statistics(void *own)
+{
+    struct statistics *statistics = own;
+    if (!statistics)
+        return;
+    pf_store_window_free(&statistics->window);
+    for (int s = 0; s < SCALINGS; s++)
+        pf_summary_free(&statistics->summaries[s]);
+    free(statistics);
+}
+
+static const struct pf_numbered statistics_rows = {PF_NUMBERED, .begin = begin_statistics, .row = row,
+                                                   .after = after, .free = free_statistics};
+
 /* ---- opening ------------------------------------------------------------------------------------ */
 
 /* The columns of statistics are the common ones, with the scaling before them. */
 static void add_scaling(struct pf_cubedir *cubedir)
 {
-    struct pf_table *statistics = &cubedir->points.stored.tables.tables[PF_STATISTICS_TABLE];
+    struct pf_table *statistics = &cubedir->points.stored.tables[PF_STATISTICS_TABLE];
     cubedir->statistics[0] = (struct pf_column){"scaling", PF_PLAIN, 0};
     memcpy(cubedir->statistics + 1, statistics->columns, statistics->n_columns * sizeof *statistics->columns);
     statistics->columns = cubedir->statistics;
     statistics->n_columns++;
-    statistics->ops = &pf_cubedir_statistics.ops;
+    statistics->ops = &statistics_rows.ops;
 }
 
 static int open_folder(struct pf_profile *profile, struct pf_error *error)
@@ -34,12 +278,139 @@ static int open_folder(struct pf_profile *profile, struct pf_error *error)
     struct pf_cubedir *cubedir = profile->state = calloc(1, sizeof *cubedir);
     if (!cubedir)
         return pf_fail_memory(error);
-    cubedir->points.stored.tables.threads = true;
-    if (pf_pointstudy_open(profile, ".cubex", "Files", error))
+    cubedir->points.stored.threads = true;
+    if (pf_points_open(profile, ".cubex", "Files", error))
         return -1;
     add_scaling(cubedir);
     struct pf_cell reading[] = {pf_string("Values"), pf_string(reading_of_locations)};
     return pf_rows_add(profile->info, reading, error);
+}
+
+/* ---- a file ------------------------------------------------------------------------------------- */
+
+enum { EXCLUSIVE, INCLUSIVE, SIDES };
+
+/* What the names of inclusive metrics end with. */
+static const char inclusive_suffix[] = " (inc)";
+
+static bool is_inclusive(const char *name)
+{
+    size_t size = strlen(name), end = sizeof inclusive_suffix - 1;
+    return size >= end && !strcmp(name + size - end, inclusive_suffix);
+}
+
+/* A file within the experiment. */
+struct reading {
+    struct pf_study *study;
+    struct pf_cube cube;
+    struct pf_cube_sums sums;
+    uint32_t *contexts; /* of the experiment, for each call path of the file */
+    uint32_t point;
+    struct pf_pass *pass;
+};
+
+/* The study's metric of a side of one of the file. PF_NO_STRING: the study has failed. */
+static uint32_t map_metric(struct pf_study *study, const struct pf_cube_metric *metric, int side)
+{
+    char *name = NULL;
+    int size = asprintf(&name, "%s%s", metric->name, side == INCLUSIVE ? inclusive_suffix : "");
+    if (size < 0) {
+        pf_study_check(study, pf_fail_memory(study->error));
+        return PF_NO_STRING;
+    }
+    uint32_t number = pf_study_metric(study, name, (size_t)size);
+    free(name);
+    pf_study_unit(study, number, metric->unit, strlen(metric->unit));
+    return number;
+}
+
+static double value_of(enum pf_cube_kind kind, const union pf_cube_number *number)
+{
+    struct pf_cell cell;
+    if (!pf_cube_shown(kind, number, &cell))
+        return 0;
+    if (cell.type == PF_INT)
+        return (double)cell.i;
+    if (cell.type == PF_UINT)
+        return (double)cell.u;
+    return cell.type == PF_WIDE ? (double)*cell.wide : cell.d;
+}
+
+/* The call paths that have a row, and no others: what the file does not tell is not zero here. */
+static int add_side(struct reading *reading, const struct pf_cube_metric *metric, int side,
+                    struct pf_error *error)
+{
+    const struct pf_cube *cube = &reading->cube;
+    struct pf_study *study = reading->study;
+    uint32_t number = map_metric(study, metric, side);
+    for (uint32_t p = 0; p < cube->tree->count && !study->failed; p++) {
+        const union pf_cube_number *values;
+        if (pf_cube_row_of(cube, metric, p) < 0)
+            continue;
+        int got = pf_cube_sums_at(&reading->sums, metric, p, side == INCLUSIVE, &values, error);
+        if (got < 0 || pf_pass_step(reading->pass, p, cube->tree->count, error))
+            return -1;
+        if (!got)
+            continue;
+        uint32_t series = pf_study_series(study, reading->contexts[p], number, false, 0, -1);
+        pf_study_begin(study, series, reading->point, false);
+        for (uint32_t l = 0; l < cube->n_locations; l++)
+            pf_study_add(study, value_of(metric->type.kind, &values[l]));
+    }
+    return study->failed ? -1 : 0;
+}
+
+static int add_metrics(struct reading *reading, struct pf_error *error)
+{
+    for (size_t m = 0; m < reading->cube.n_metrics; m++) {
+        const struct pf_cube_metric *metric = &reading->cube.metrics[m];
+        if (metric->parent != PF_CUBE_NONE || !metric->has_data || !pf_cube_is_number(metric->type.kind))
+            continue;
+        for (int side = 0; side < SIDES; side++)
+            if (add_side(reading, metric, side, error))
+                return -1;
+    }
+    return 0;
+}
+
+static bool is_damaged(const struct pf_cube *cube)
+{
+    return cube->notes.count || cube->load_notes.count || cube->data_notes.count || cube->check_notes.count;
+}
+
+static int take_cube(struct reading *reading, struct pf_input *input, const char *path,
+                     struct pf_error *error)
+{
+    struct pf_cube *cube = &reading->cube;
+    if (pf_cube_open(cube, input, error) || pf_cube_load(cube, reading->pass, error) ||
+        pf_cube_find_data(cube, reading->pass, error) || pf_cube_check(cube, reading->pass, error))
+        return -1;
+    if (is_damaged(cube))
+        pf_points_note(reading->study, path, "is damaged: see its own warnings");
+    if (cube->broken)
+        return 0;
+    reading->contexts = pf_study_contexts(reading->study, cube->tree);
+    if (!reading->contexts || pf_cube_sums_init(&reading->sums, cube, true, -1, NULL, error))
+        return -1;
+    return add_metrics(reading, error);
+}
+
+static int read_file(struct pf_profile *profile, struct pf_study *study, const char *path, uint32_t point,
+                     struct pf_pass *pass, struct pf_error *error)
+{
+    struct pf_input *input;
+    struct reading reading = {.study = study, .point = point, .pass = pass};
+    if (pf_source_open(profile->source, path, &input, error)) {
+        if (error->code != EACCES && error->code != ENOENT && error->code != EINVAL)
+            return -1;
+        pf_points_note(study, path, "cannot be opened: it is left out");
+        return 0;
+    }
+    int result = take_cube(&reading, input, path, error);
+    pf_cube_sums_end(&reading.sums);
+    free(reading.contexts);
+    pf_cube_close(&reading.cube);
+    return result ? -1 : pf_input_done(input, error);
 }
 
 /* ---- merging ------------------------------------------------------------------------------------ */
@@ -51,22 +422,21 @@ static int open_folder(struct pf_profile *profile, struct pf_error *error)
 
 static bool is_complete(const struct pf_study *study, uint32_t series)
 {
-    return study->measured->runs[series].points == study->experiment->n_points;
+    return pf_run_of(&study->values, series).points == pf_study_points(study);
 }
 
 /* The series that this one is merged into, or PF_NO_SERIES. */
-static uint32_t target_of(const struct pf_cubedir *cubedir, const struct pf_study *study, uint32_t number)
+static uint32_t target_of(const struct pf_study *study, uint32_t number)
 {
-    const struct pf_experiment *experiment = study->experiment;
-    const struct pf_series *series = experiment->series;
-    const uint32_t *parent = experiment->contexts->parent;
+    const struct pf_series *series = study->series;
+    const uint32_t *parent = study->contexts->parent;
     uint32_t metric = series[number].metric;
     if (is_complete(study, number))
         return number;
-    if (cubedir->inclusive[metric])
+    if (is_inclusive(pf_study_metric_name(study, metric)))
         return PF_NO_SERIES;
     for (uint32_t c = parent[series[number].context]; c != PF_NO_CONTEXT; c = parent[c]) {
-        uint32_t above = pf_experiment_first_series(experiment, c);
+        uint32_t above = study->firsts[c].series;
         while (above != PF_NO_SERIES && series[above].metric != metric)
             above = series[above].next;
         if (above != PF_NO_SERIES && is_complete(study, above))
@@ -77,12 +447,12 @@ static uint32_t target_of(const struct pf_cubedir *cubedir, const struct pf_stud
 
 static int merge(struct pf_cubedir *cubedir, const struct pf_study *study, struct pf_error *error)
 {
-    size_t n = study->experiment->n_series;
+    size_t n = study->n_series;
     cubedir->merged = calloc(n + 1, sizeof *cubedir->merged);
     if (!cubedir->merged)
         return pf_fail_memory(error);
     for (uint32_t s = 0; s < n; s++)
-        cubedir->merged[s] = (struct pf_merge){target_of(cubedir, study, s), PF_NO_SERIES, PF_NO_SERIES};
+        cubedir->merged[s] = (struct pf_merge){target_of(study, s), PF_NO_SERIES, PF_NO_SERIES};
     for (uint32_t s = 0; s < n; s++) {
         uint32_t into = cubedir->merged[s].into;
         if (into == s || into == PF_NO_SERIES)
@@ -96,17 +466,16 @@ static int merge(struct pf_cubedir *cubedir, const struct pf_study *study, struc
 /* ---- reading ------------------------------------------------------------------------------------ */
 
 /* The sides of a metric know each other. Called with the metrics that have been published. */
-static void set_sides(const struct pf_cubedir *cubedir, const struct pf_experiment *experiment)
+static void set_sides(const struct pf_study *study)
 {
-    struct pf_metric *metrics = experiment->metric_list;
-    size_t n = pf_strings_count(experiment->metrics);
+    struct pf_metric *metrics = study->metric_list;
+    size_t n = pf_strings_count(study->metrics);
     for (size_t i = 0; i < n; i++) {
-        metrics[i].scope = cubedir->inclusive[i] ? "inclusive" : "exclusive";
+        metrics[i].scope = is_inclusive(metrics[i].name) ? "inclusive" : "exclusive";
         metrics[i].description = reading_of_locations;
         size_t length = strlen(metrics[i].name);
-        bool twins = i + 1 < n && !cubedir->inclusive[i] && cubedir->inclusive[i + 1] &&
-                     !strncmp(metrics[i].name, metrics[i + 1].name, length) &&
-                     !strcmp(metrics[i + 1].name + length, " (inc)");
+        bool twins = i + 1 < n && !strncmp(metrics[i].name, metrics[i + 1].name, length) &&
+                     !strcmp(metrics[i + 1].name + length, inclusive_suffix);
         if (twins) {
             metrics[i].partner = (int)i + 1;
             metrics[i + 1].partner = (int)i;
@@ -117,21 +486,21 @@ static void set_sides(const struct pf_cubedir *cubedir, const struct pf_experime
 static int read_all(struct pf_profile *profile, struct pf_pass *pass, struct pf_error *error)
 {
     struct pf_cubedir *cubedir = profile->state;
-    struct pf_study *study = pf_pointstudy_read(profile, pf_cubedir_read, pass, error);
+    struct pf_study *study = pf_points_read(profile, read_file, pass, error);
     if (!study)
         return -1;
     if (merge(cubedir, study, error)) {
         pf_study_free(study);
         return -1;
     }
-    if (pf_pointstudy_publish(profile, study, error)) {
+    if (pf_stored_publish(profile, study, error)) {
         if (!cubedir->points.stored.study) {
             free(cubedir->merged);
             cubedir->merged = NULL;
         }
         return -1;
     }
-    set_sides(cubedir, study->experiment);
+    set_sides(study);
     add_scaling(cubedir);
     return 0;
 }
@@ -148,14 +517,13 @@ static void close_folder(struct pf_profile *profile)
     if (!cubedir)
         return;
     free(cubedir->merged);
-    free(cubedir->inclusive);
-    pf_pointstudy_close(profile);
+    pf_points_close(profile);
 }
 
 const struct pf_driver pf_cubedir_driver = {
     .name = "cube-experiment",
     .title = "Folders of points that hold Cube profiles, as an Extra-P experiment",
-    .version = 5,
+    .version = 6,
     .directories = true,
     .beside = "experiment",
     .probe = probe,

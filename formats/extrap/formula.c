@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: MIT */
+#include "formats/extrap/formula.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "formats/extrap/models.h"
 #include "formats/kit/array.h"
 #include "formats/kit/parse.h"
 #include "formats/kit/print.h"
@@ -19,76 +23,59 @@ void pf_formula_restart(struct pf_formula *formula)
     formula->failed = formula->too_long = formula->in_sum = formula->in_product = false;
 }
 
-void pf_formula_text(struct pf_formula *formula, const char *text, size_t size)
+/* Appends text. */
+static void __attribute__((format(printf, 2, 3))) add(struct pf_formula *formula, const char *format, ...)
 {
-    formula->too_long |= size > PF_FORMULA_MAX - formula->size;
-    if (!size || formula->too_long)
-        return;
     struct pf_error lack;
-    if (size > formula->room - formula->size &&
-        pf_array_grow(&formula->text, &formula->room, formula->size + size, 1, &lack)) {
-        formula->failed = true;
+    va_list args;
+    va_start(args, format);
+    int more = vsnprintf(NULL, 0, format, args);
+    va_end(args);
+    formula->too_long |= more < 0 || (size_t)more > PF_FORMULA_MAX - formula->size;
+    if (formula->too_long || formula->failed)
         return;
-    }
-    memcpy(formula->text + formula->size, text, size);
-    formula->size += size;
+    if ((size_t)more >= formula->room - formula->size)
+        formula->failed =
+            pf_array_grow(&formula->text, &formula->room, formula->size + (size_t)more + 1, 1, &lack) != 0;
+    if (formula->failed)
+        return;
+    va_start(args, format);
+    vsnprintf(formula->text + formula->size, (size_t)more + 1, format, args);
+    va_end(args);
+    formula->size += (size_t)more;
 }
 
-static void add(struct pf_formula *formula, const char *text)
-{
-    pf_formula_text(formula, text, strlen(text));
-}
+/* ---- numbers ------------------------------------------------------------------------------------ */
 
-/*
- * Numbers of 17 digits before the point get an exponent in Python, and none here: d(d...)0* of 17 digits becomes
- * d.d...e+16. Returns the new size.
- */
-static size_t with_exponent(char *text, size_t size)
+/* A number as Python's repr() of a float has it: `2.0`, `1e-05`, `1e+16`; a fraction as `3/2`. */
+struct text {
+    char of[2 * PF_NUMBER_MAX];
+};
+
+static struct text text_of(struct pf_fraction number)
 {
-    size_t sign = text[0] == '-', digits = size - sign;
-    while (digits > 1 && text[sign + digits - 1] == '0')
-        digits--;
-    if (digits > 1) {
-        memmove(text + sign + 2, text + sign + 1, digits - 1);
-        text[sign + 1] = '.';
-        digits++;
+    struct text text = {""};
+    if (number.denominator) {
+        char *end = pf_print_int(text.of, number.numerator);
+        if (number.denominator != 1) {
+            *end++ = '/';
+            end = pf_print_int(end, number.denominator);
+        }
+        *end = 0;
+        return text;
     }
-    memcpy(text + sign + digits, "e+16", 4);
-    return sign + digits + 4;
-}
-
-void pf_formula_number(struct pf_formula *formula, double value)
-{
-    char text[PF_NUMBER_MAX + 8];
-    size_t size = (size_t)(pf_print_double(text, value) - text), sign = text[0] == '-';
-    bool whole = true;
-    for (size_t i = sign; i < size; i++)
-        whole &= text[i] >= '0' && text[i] <= '9';
-    if (whole && size - sign == 17) {
-        size = with_exponent(text, size);
-    } else if (whole) {
-        memcpy(text + size, ".0", 2);
-        size += 2;
+    char *end = pf_print_double(text.of, number.value);
+    *end = 0;
+    if (text.of[strspn(text.of, "-0123456789")] != 0)
+        return text;
+    memcpy(end, ".0", 3);
+    for (int digits = 0; fabs(number.value) >= 1e16 && digits < 17;
+         digits++) { /* Python has an exponent here */
+        snprintf(text.of, sizeof text.of, "%.*e", digits, number.value);
+        if (strtod(text.of, NULL) == number.value)
+            break;
     }
-    pf_formula_text(formula, text, size);
-}
-
-/* ---- fractions ---------------------------------------------------------------------------------- */
-
-/* An integer of at most 18 digits. */
-static bool parse_integer(const char *text, size_t size, int64_t *value)
-{
-    bool negative = size && *text == '-';
-    *value = 0;
-    if (size == negative || size - negative > 18)
-        return false;
-    for (size_t i = negative; i < size; i++) {
-        if (text[i] < '0' || text[i] > '9')
-            return false;
-        *value = *value * 10 + (text[i] - '0');
-    }
-    *value = negative ? -*value : *value;
-    return true;
+    return text;
 }
 
 static int64_t common_divisor(int64_t a, int64_t b)
@@ -103,14 +90,13 @@ static int64_t common_divisor(int64_t a, int64_t b)
 
 bool pf_fraction_parse(const char *text, size_t size, struct pf_fraction *fraction)
 {
-    const char *slash = memchr(text, '/', size);
+    char copy[40], *end; /* of two integers of at most 18 digits */
     *fraction = (struct pf_fraction){0};
-    if (!slash)
+    if (!memchr(text, '/', size))
         return pf_parse_double(text, size, &fraction->value);
-    int64_t numerator, denominator;
-    size_t before = (size_t)(slash - text);
-    if (!parse_integer(text, before, &numerator) ||
-        !parse_integer(slash + 1, size - before - 1, &denominator) || denominator <= 0)
+    snprintf(copy, sizeof copy, "%.*s", (int)(size < sizeof copy ? size : sizeof copy), text);
+    int64_t numerator = strtoll(copy, &end, 10), denominator = *end == '/' ? strtoll(end + 1, &end, 10) : 0;
+    if (*end || end == copy || denominator <= 0 || size >= sizeof copy || numerator == INT64_MIN)
         return false;
     int64_t divisor = common_divisor(numerator, denominator);
     fraction->numerator = numerator / divisor;
@@ -119,62 +105,232 @@ bool pf_fraction_parse(const char *text, size_t size, struct pf_fraction *fracti
     return true;
 }
 
-static void add_fraction(struct pf_formula *formula, const struct pf_fraction *fraction)
-{
-    char text[2 * PF_NUMBER_MAX];
-    if (!fraction->denominator) {
-        pf_formula_number(formula, fraction->value);
-        return;
-    }
-    char *end = pf_print_int(text, fraction->numerator);
-    if (fraction->denominator != 1) {
-        *end++ = '/';
-        end = pf_print_int(end, fraction->denominator);
-    }
-    pf_formula_text(formula, text, (size_t)(end - text));
-}
-
 /* ---- functions ---------------------------------------------------------------------------------- */
 
-void pf_formula_function(struct pf_formula *formula, const struct pf_fraction *constant, bool has_terms)
+void pf_formula_function(struct pf_formula *formula, struct pf_fraction constant, bool has_terms)
 {
     formula->in_sum = formula->in_product = false;
-    if (has_terms && constant->value == 0)
+    if (has_terms && constant.value == 0)
         return;
-    add_fraction(formula, constant);
+    add(formula, "%s", text_of(constant).of);
     formula->in_sum = true;
 }
 
 void pf_formula_term(struct pf_formula *formula)
 {
-    if (formula->in_sum)
-        add(formula, " + ");
+    add(formula, "%s", formula->in_sum ? " + " : "");
     formula->in_sum = true;
     formula->in_product = false;
 }
 
-static void begin_factor(struct pf_formula *formula)
+/* What stands before a factor. */
+static const char *times(struct pf_formula *formula)
 {
-    if (formula->in_product)
-        add(formula, " * ");
+    bool in_product = formula->in_product;
     formula->in_product = true;
+    return in_product ? " * " : "";
 }
 
-void pf_formula_coefficient(struct pf_formula *formula, const struct pf_fraction *coefficient, bool alone)
+void pf_formula_coefficient(struct pf_formula *formula, struct pf_fraction coefficient, bool alone)
 {
-    if (coefficient->value == 1 && !alone)
-        return;
-    begin_factor(formula);
-    add_fraction(formula, coefficient);
+    if (coefficient.value != 1 || alone)
+        add(formula, "%s%s", times(formula), text_of(coefficient).of);
 }
 
 void pf_formula_factor(struct pf_formula *formula, const char *parameter, bool logarithm,
-                       const struct pf_fraction *exponent)
+                       struct pf_fraction exponent)
 {
-    begin_factor(formula);
-    add(formula, logarithm ? "log2(" : "");
-    add(formula, parameter);
-    add(formula, logarithm ? ")^(" : "^(");
-    add_fraction(formula, exponent);
-    add(formula, ")");
+    add(formula, logarithm ? "%slog2(%s)^(%s)" : "%s%s^(%s)", times(formula), parameter,
+        text_of(exponent).of);
+}
+
+/* ---- models of saved experiments ---------------------------------------------------------------- */
+
+/* A function being written. */
+struct writing {
+    struct pf_formula *formula;
+    const struct pf_study *study;
+    const char *what; /* is wrong first; NULL: nothing is known to be */
+};
+
+static void wrong(struct writing *writing, const char *what)
+{
+    if (!writing->what)
+        writing->what = what;
+}
+
+static bool read_fraction(struct json_object *value, struct pf_fraction *fraction)
+{
+    struct pf_cell text = pf_tree_text(value);
+    *fraction = (struct pf_fraction){0};
+    if (text.type == PF_TEXT)
+        return pf_fraction_parse(text.text, text.size, fraction);
+    fraction->value = json_object_get_double(value);
+    return pf_tree_number(value).type != PF_ABSENT;
+}
+
+static struct pf_fraction number(struct writing *writing, struct json_object *object, const char *name)
+{
+    struct pf_fraction fraction;
+    if (!read_fraction(pf_tree_get(object, name), &fraction))
+        wrong(writing, "a number of its function is missing");
+    return fraction;
+}
+
+/* An element that is an object or list; NULL: there is none. */
+static struct json_object *element(struct json_object *list, size_t i)
+{
+    struct json_object *value = i < pf_tree_length(list) ? json_object_array_get_idx(list, i) : NULL;
+    return pf_tree_is_object(value) || pf_tree_is_list(value) ? value : NULL;
+}
+
+/* The parameter of this number. */
+static const char *parameter_of(struct writing *writing, const char *number)
+{
+    struct pf_fraction index;
+    if (pf_fraction_parse(number, strlen(number), &index) && index.value >= 0 &&
+        index.value < pf_study_parameters(writing->study))
+        return pf_study_parameter_name(writing->study, (unsigned)index.value);
+    wrong(writing, "its function has a parameter that there is not");
+    return "?";
+}
+
+static bool is_word(struct json_object *value, const char *word)
+{
+    struct pf_cell text = pf_tree_text(value);
+    return text.size == strlen(word) && text.type == PF_TEXT && !memcmp(text.text, word, text.size);
+}
+
+/* {coefficient, simple_terms: [{term_type, exponent}]} of a parameter. */
+static void write_compound(struct writing *writing, struct json_object *compound, const char *parameter)
+{
+    struct pf_fraction coefficient = number(writing, compound, "coefficient");
+    struct json_object *terms = pf_tree_get(compound, "simple_terms"), *term;
+    pf_formula_coefficient(writing->formula, coefficient, !element(terms, 0));
+    for (size_t i = 0; (term = element(terms, i)); i++) {
+        struct pf_fraction exponent = number(writing, term, "exponent");
+        struct json_object *type = pf_tree_get(term, "term_type");
+        bool logarithm = is_word(type, "logarithm");
+        if (!logarithm && !is_word(type, "polynomial"))
+            wrong(writing, "a term of its function is of an unknown kind");
+        pf_formula_factor(writing->formula, parameter, logarithm, exponent);
+    }
+}
+
+/* Its constant, which is left out before terms if it is 0. Returns its terms. */
+static struct json_object *begin_function(struct writing *writing, struct json_object *function)
+{
+    struct pf_fraction constant = number(writing, function, "constant_coefficient");
+    struct json_object *terms = pf_tree_get(function, "compound_terms");
+    pf_formula_function(writing->formula, constant, element(terms, 0) != NULL);
+    return terms;
+}
+
+/* " for p<=b" behind the first segment, " for p>=a" behind the second: of intervals [[.., b], [a, ..]]. */
+static void write_bound(struct writing *writing, struct json_object *object, size_t segment,
+                        const char *parameter)
+{
+    struct pf_fraction at = {0};
+    struct json_object *interval = element(pf_tree_get(object, "intervals"), segment);
+    size_t end = segment ? 0 : 1;
+    if (end >= pf_tree_length(interval) || !read_fraction(json_object_array_get_idx(interval, end), &at))
+        wrong(writing, "a bound of its segments is missing");
+    at.denominator = 0;
+    add(writing->formula, " for %s%s%s", parameter, segment ? ">=" : "<=", text_of(at).of);
+}
+
+typedef void write_part(struct writing *writing, struct json_object *function, const char *parameter);
+
+/* What has two segments: each with its bound. */
+static void write_segments(struct writing *writing, struct json_object *object, const char *parameter,
+                           write_part *write)
+{
+    struct json_object *segments = pf_tree_get(object, "segments");
+    for (size_t i = 0; i < 2; i++) {
+        struct json_object *segment = element(segments, i);
+        if (!segment) {
+            wrong(writing, "a segment of its function is missing");
+            return;
+        }
+        add(writing->formula, "%s", i ? "; " : "");
+        write(writing, segment, parameter);
+        write_bound(writing, object, i, parameter);
+    }
+}
+
+/* A function of one parameter. */
+static void write_single(struct writing *writing, struct json_object *function, const char *parameter)
+{
+    struct json_object *terms = begin_function(writing, function), *term;
+    for (size_t i = 0; (term = element(terms, i)); i++) {
+        pf_formula_term(writing->formula);
+        write_compound(writing, term, parameter);
+    }
+}
+
+/* A factor that is another function in each segment of its parameter: `{F for x<=4.0; G for x>=8.0}`. */
+static void write_segmented_term(struct writing *writing, struct json_object *object, const char *parameter)
+{
+    add(writing->formula, "%s{", times(writing->formula));
+    write_segments(writing, object, parameter, write_single);
+    add(writing->formula, "}");
+    writing->formula->in_sum = writing->formula->in_product = true;
+}
+
+/* {coefficient, parameter_term_pairs: {"0": compound, ...}} */
+static void write_multi_term(struct writing *writing, struct json_object *term, struct json_object *pairs)
+{
+    struct pf_fraction coefficient = number(writing, term, "coefficient");
+    pf_formula_coefficient(writing->formula, coefficient, !json_object_object_length(pairs));
+    json_object_object_foreach(pairs, key, compound)
+    {
+        const char *parameter = parameter_of(writing, key);
+        if (!pf_tree_is_object(compound) && !pf_tree_is_list(compound))
+            wrong(writing, "a term of its function is no object");
+        else if (is_word(pf_tree_get(compound, "$variant"), "SegmentedTerm"))
+            write_segmented_term(writing, compound, parameter);
+        else
+            write_compound(writing, compound, parameter);
+    }
+}
+
+/* A constant and the sum of its terms, of one parameter or of several. */
+static void write_function(struct writing *writing, struct json_object *function, const char *parameter)
+{
+    struct json_object *terms = begin_function(writing, function), *term;
+    for (size_t i = 0; (term = element(terms, i)); i++) {
+        struct json_object *pairs = pf_tree_get(term, "parameter_term_pairs");
+        pf_formula_term(writing->formula);
+        if (pf_tree_is_object(pairs))
+            write_multi_term(writing, term, pairs);
+        else
+            write_compound(writing, term, parameter ? parameter : parameter_of(writing, "0"));
+    }
+}
+
+const char *pf_model_read(struct json_object *json, const struct pf_study *study, struct pf_model *model,
+                          struct pf_formula *formula)
+{
+    static const char *const fits[PF_FITS] = {"RSS", "rRSS", "SMAPE", "AR2", "RE"};
+    struct writing writing = {formula, study, NULL};
+    struct json_object *hypothesis = pf_tree_get(json, "hypothesis"),
+                       *function = pf_tree_get(hypothesis, "function");
+    pf_formula_restart(formula);
+    model->has = 0;
+    if (!pf_tree_is_object(function))
+        return "it has no function";
+    if (pf_tree_is_list(pf_tree_get(function, "segments")))
+        write_segments(&writing, function, parameter_of(&writing, "0"), write_function);
+    else
+        write_function(&writing, function, NULL);
+    for (int i = 0; i < PF_FITS; i++) {
+        struct pf_fraction fit;
+        if (!read_fraction(pf_tree_get(hypothesis, fits[i]), &fit))
+            continue;
+        model->fits[i] = fit.value;
+        model->has |= 1u << i;
+    }
+    if (formula->too_long)
+        wrong(&writing, "its function is too long");
+    return writing.what;
 }

@@ -2,396 +2,288 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "formats/extrap/ids.h"
 #include "formats/extrap/json_study.h"
 #include "formats/extrap/stored.h"
 #include "formats/json/probe.h"
 
 /*
  * The older JSON form: tables of call paths, metrics, parameters and coordinates, whose rows have ids, and
- * measurements that refer to these. Which table comes first is not said (measurements mostly come before metrics): what
- * comes before that which it refers to is read on a second walk.
+ * measurements that refer to these. Which table comes first is not said (measurements mostly come before metrics): one
+ * walk finds them, then they are read in the order of use.
  *
  * Ids are taken as they are. (Extra-P itself sorts each table and takes the id as a position in it, which is the same
  * for ids from 1 to n alone.)
  */
 enum table { PARAMETERS, CALLPATHS, METRICS, COORDINATES, MEASUREMENTS, TABLES };
 
-/* A parameter, before it is known how many there are. */
-struct parameter {
-    int64_t id;
-    char *name; /* owned */
-    size_t size;
+/* What a row may have. */
+struct row {
+    struct pf_json_amount id, callpath, metric, coordinate, value;
+    uint32_t name; /* what the name stands for, or PF_NO_ID */
+    struct pf_point point;
 };
 
 struct old {
-    struct pf_json_study reader;
+    struct pf_json_study reader; /* first */
+    struct pf_json_place places[TABLES];
+    enum table table; /* that is read */
+    struct row row;   /* that is read */
     struct {
-        uint64_t offset, line;
-        bool is, read;
-    } places[TABLES];
-    struct parameter parameters[PF_PARAMETERS_MAX];
+        struct pf_json_amount id, value;
+    } pair; /* of a coordinate that is read */
+    struct {
+        int64_t id;
+        uint32_t name; /* in the units, of which this form has none */
+    } parameters[PF_PARAMETERS_MAX];
     unsigned n_parameters;
     struct pf_ids callpaths, metrics, coordinates;
     uint32_t context, metric, series; /* of the last measurement; series PF_NO_SERIES: none */
-    char name[PF_JSON_TEXT_MAX];      /* of the row being read */
 };
 
 /* An id is an integer, however written. */
-static bool read_id(const struct pf_json_token *token, int64_t *id)
+static bool is_id(const struct pf_json_amount *amount)
 {
-    double value;
-    pf_int128 wide;
-    if (token->event == PF_JSON_NUMBER && token->integer) {
-        struct pf_cell cell = pf_json_number(token, &wide);
-        *id = cell.i;
-        if (cell.type == PF_INT)
-            return true;
-    }
-    if (!pf_study_number(token, &value) || !(fabs(value) < 0x1p53) || value != floor(value))
-        return false;
-    *id = (int64_t)value;
-    return true;
+    return amount->known && fabs(amount->value) < 0x1p53 && amount->value == floor(amount->value);
 }
 
-static void set_id(struct old *old, struct pf_ids *ids, int64_t id, uint32_t number)
+static int note(const struct old *old, struct pf_note_kind problem, const struct pf_json_token *at,
+                const char *what)
+{
+    return pf_json_study_note(&old->reader, problem, at, what);
+}
+
+static uint32_t find(const struct pf_ids *ids, const struct pf_json_amount *id)
+{
+    return pf_ids_find(ids, (uint64_t)(int64_t)id->value);
+}
+
+static void set_id(struct old *old, struct pf_ids *ids, uint32_t number)
 {
     struct pf_study *study = old->reader.study;
     if (!study->failed)
-        pf_study_check(study, pf_ids_set(ids, id, number, study->error));
+        pf_study_check(study, pf_ids_set(ids, (uint64_t)(int64_t)old->row.id.value, number, study->error));
 }
 
 /* ---- names -------------------------------------------------------------------------------------- */
 
-/* The row {id, name} that has begun; the last token is its name then. False: it lacks one of them. */
-static bool read_named(struct old *old, int64_t *id)
+/* Makes a number of a row's name: a call path, a metric, or the text. */
+static int take_name(const struct pf_json_walk *walk)
 {
-    struct pf_json_study *reader = &old->reader;
-    struct pf_json_token *token = &reader->token;
-    const struct pf_json_token start = *token;
-    struct pf_json_token name = {.event = PF_JSON_END};
-    bool has_id = false;
-    while (pf_json_study_member(reader)) {
-        bool is_id = pf_json_is(token, "id"), is_name = pf_json_is(token, "name");
-        pf_json_study_skip(reader);
-        has_id |= is_id && read_id(token, id);
-        if (is_name && token->event == PF_JSON_STRING) { /* the text may go before the id comes */
-            name = *token;
-            name.text = memcpy(old->name, token->text, token->size);
-        }
+    struct old *old = walk->into;
+    struct pf_study *study = old->reader.study;
+    if (old->table == CALLPATHS) {
+        old->row.name = pf_json_study_callpath(&old->reader, walk->token);
+    } else if (old->table == METRICS) {
+        old->row.name = pf_json_study_metric(&old->reader, walk->token);
+    } else {
+        pf_study_check_text(study, walk->token);
+        old->row.name = pf_intern(study->units, walk->token->text, walk->token->size, study->error);
+        pf_study_check(study, old->row.name == PF_NO_STRING ? -1 : 0);
     }
-    if (!has_id || !name.event) {
-        pf_json_study_note(reader, PF_BAD_MEMBER, &start, "a row without an id or name");
-        return false;
-    }
-    *token = name;
-    return true;
+    return study->failed ? -1 : 0;
 }
 
 /* Sorted by id, as Extra-P has them. */
-static void keep_parameter(struct old *old, int64_t id)
+static int add_parameter(struct old *old, const struct pf_json_token *start)
 {
-    const struct pf_json_token *name = &old->reader.token;
-    if (old->n_parameters == PF_PARAMETERS_MAX) {
-        pf_json_study_note(&old->reader, PF_LIMIT, name, "more than 16 parameters, the rest are passed over");
-        return;
-    }
-    pf_study_check_text(old->reader.study, name);
-    char *copy = strndup(name->text, name->size);
-    if (!copy) {
-        pf_study_check(old->reader.study, pf_fail_memory(old->reader.study->error));
-        return;
-    }
+    int64_t id = (int64_t)old->row.id.value;
+    if (old->n_parameters == PF_PARAMETERS_MAX)
+        return note(old, PF_LIMIT, start, "more than 16 parameters, the rest are passed over");
     unsigned at = old->n_parameters++;
     for (; at && old->parameters[at - 1].id > id; at--)
         old->parameters[at] = old->parameters[at - 1];
-    old->parameters[at] = (struct parameter){id, copy, name->size};
+    old->parameters[at].id = id;
+    old->parameters[at].name = old->row.name;
+    return 0;
 }
 
-static void read_parameter(struct old *old)
+static int add_named(struct old *old, const struct pf_json_token *start)
 {
-    int64_t id;
-    if (read_named(old, &id))
-        keep_parameter(old, id);
-}
-
-static void read_callpath(struct old *old)
-{
-    int64_t id;
-    if (read_named(old, &id))
-        set_id(old, &old->callpaths, id, pf_json_study_callpath(&old->reader));
-}
-
-static void read_metric(struct old *old)
-{
-    int64_t id;
-    if (read_named(old, &id))
-        set_id(old, &old->metrics, id, pf_json_study_metric(&old->reader));
+    if (!is_id(&old->row.id) || old->row.name == PF_NO_ID)
+        return note(old, PF_BAD_MEMBER, start, "a row without an id or name");
+    if (old->table == PARAMETERS)
+        return add_parameter(old, start);
+    set_id(old, old->table == CALLPATHS ? &old->callpaths : &old->metrics, old->row.name);
+    return 0;
 }
 
 /* ---- coordinates -------------------------------------------------------------------------------- */
 
 /* One {parameter_id, parameter_value}. */
-static void read_pair(struct old *old, struct pf_json_point *point)
+static int take_pair(const struct pf_json_walk *walk)
 {
-    struct pf_json_study *reader = &old->reader;
-    const struct pf_json_token *token = &reader->token, start = *token;
-    bool has_id = false, has_value = false;
-    int64_t id = 0;
-    double value = 0;
+    static const struct pf_json_member members[] = {
+        PF_MEMBER("parameter_id", PF_JSON_END, pf_json_take_amount, struct old, pair.id),
+        PF_MEMBER("parameter_value", PF_JSON_END, pf_json_take_amount, struct old, pair.value),
+        PF_MEMBERS_END,
+    };
+    struct old *old = walk->into;
+    struct pf_point *point = &old->row.point;
     unsigned i = 0;
-    while (pf_json_study_member(reader)) {
-        bool is_id = pf_json_is(token, "parameter_id"), is_value = pf_json_is(token, "parameter_value");
-        pf_json_study_skip(reader);
-        has_id |= is_id && read_id(token, &id);
-        has_value |= is_value && pf_study_number(token, &value);
-    }
-    while (i < old->n_parameters && old->parameters[i].id != id)
+    old->pair.id.known = old->pair.value.known = false;
+    if (pf_json_object(walk, old, members))
+        return -1;
+    if (!is_id(&old->pair.id) || !old->pair.value.known)
+        return note(old, PF_BAD_NUMBER, walk->token, "a coordinate without an id or number");
+    while (i < old->n_parameters && old->parameters[i].id != (int64_t)old->pair.id.value)
         i++;
-    if (!has_id || !has_value) {
-        pf_json_study_note(reader, PF_BAD_NUMBER, &start, "a coordinate without an id or number");
-    } else if (i == old->n_parameters) {
-        pf_json_study_note(reader, PF_BAD_REFERENCE, &start, "a coordinate of a parameter that there is not");
-    } else {
-        point->count += isnan(point->coordinates[i]);
-        point->coordinates[i] = value;
-    }
+    if (i == old->n_parameters)
+        return note(old, PF_BAD_REFERENCE, walk->token, "a coordinate of a parameter that there is not");
+    point->count += isnan(point->coordinates[i]);
+    point->coordinates[i] = old->pair.value.value;
+    return 0;
 }
 
-static void read_pairs(struct old *old, struct pf_json_point *point)
+static int take_pairs(const struct pf_json_walk *walk)
 {
-    while (pf_json_study_element(&old->reader))
-        if (pf_json_study_is(&old->reader, PF_JSON_OBJECT, NULL))
-            read_pair(old, point);
+    return pf_json_array(walk, walk->into, PF_JSON_OBJECT, take_pair);
 }
 
 /* A point that lacks coordinates is equal to no other. */
-static void keep_coordinate(struct old *old, int64_t id, const struct pf_json_point *point,
-                            const struct pf_json_token *start)
+static int add_coordinate(struct old *old, const struct pf_json_token *start)
 {
-    struct pf_study *study = old->reader.study;
-    if (old->reader.damaged || study->failed) /* this may be half of one */
-        return;
-    bool broken = point->count != old->n_parameters;
-    if (broken)
-        pf_experiment_note(study->experiment, PF_POINT_SIZE, start->line, (int64_t)start->offset,
-                           "a point with %u of %u coordinates: Extra-P refuses the file", point->count,
-                           old->n_parameters);
-    uint32_t number =
-        pf_experiment_point(study->experiment, point->coordinates, old->n_parameters, broken, study->error);
-    study->failed |= number == PF_NO_POINT;
-    set_id(old, &old->coordinates, id, number);
-}
-
-static void read_coordinate(struct old *old)
-{
-    struct pf_json_study *reader = &old->reader;
-    const struct pf_json_token start = reader->token;
-    struct pf_json_point point = {.count = 0};
-    bool has_id = false;
-    int64_t id = 0;
-    for (unsigned i = 0; i < PF_PARAMETERS_MAX; i++)
-        point.coordinates[i] = (double)NAN;
-    while (pf_json_study_member(reader)) {
-        bool is_id = pf_json_is(&reader->token, "id"),
-             is_pairs = pf_json_is(&reader->token, "parameter_value_pairs");
-        pf_json_study_next(reader);
-        has_id |= is_id && read_id(&reader->token, &id);
-        if (is_pairs && reader->token.event == PF_JSON_ARRAY)
-            read_pairs(old, &point);
-        else
-            pf_json_study_ignore(reader);
-    }
-    if (has_id)
-        keep_coordinate(old, id, &point, &start);
-    else
-        pf_json_study_note(reader, PF_BAD_MEMBER, &start, "a coordinate without an id");
+    struct pf_point *point = &old->row.point;
+    unsigned known = point->count;
+    if (!is_id(&old->row.id))
+        return note(old, PF_BAD_MEMBER, start, "a coordinate without an id");
+    point->broken = known != old->n_parameters;
+    point->count = old->n_parameters;
+    if (point->broken)
+        pf_study_note(old->reader.study, PF_POINT_SIZE, start->line, (int64_t)start->offset,
+                      "a point with %u of %u coordinates: Extra-P refuses the file", known,
+                      old->n_parameters);
+    set_id(old, &old->coordinates, pf_study_point(old->reader.study, point));
+    return 0;
 }
 
 /* ---- measurements ------------------------------------------------------------------------------- */
 
-enum member { CALLPATH_ID, METRIC_ID, COORDINATE_ID, VALUE, OTHER };
-
-/* By length first: there is one of these objects for every value. */
-static enum member member_of(const struct pf_json_token *name)
-{
-    switch (name->size) {
-    case 5:
-        return pf_json_is(name, "value") ? VALUE : OTHER;
-    case 9:
-        return pf_json_is(name, "metric_id") ? METRIC_ID : OTHER;
-    case 11:
-        return pf_json_is(name, "callpath_id") ? CALLPATH_ID : OTHER;
-    case 13:
-        return pf_json_is(name, "coordinate_id") ? COORDINATE_ID : OTHER;
-    default:
-        return OTHER;
-    }
-}
-
-static void add_measurement(struct old *old, const int64_t ids[VALUE], double value,
-                            const struct pf_json_token *start)
+static int add_measurement(struct old *old, const struct pf_json_token *start)
 {
     struct pf_study *study = old->reader.study;
-    uint32_t context = pf_ids_get(&old->callpaths, ids[CALLPATH_ID]);
-    uint32_t metric = pf_ids_get(&old->metrics, ids[METRIC_ID]);
-    uint32_t point = pf_ids_get(&old->coordinates, ids[COORDINATE_ID]);
-    const char *what = context == PF_NO_ID  ? "a measurement of a call path that there is not, passed over"
-                       : metric == PF_NO_ID ? "a measurement of a metric that there is not, passed over"
-                       : point == PF_NO_ID  ? "a measurement at a coordinate that there is not, passed over"
-                                            : NULL;
-    if (what) {
-        pf_json_study_note(&old->reader, PF_BAD_REFERENCE, start, what);
-        return;
-    }
+    const struct row *row = &old->row;
+    if (!is_id(&row->callpath) || !is_id(&row->metric) || !is_id(&row->coordinate) || !row->value.known)
+        return note(old, PF_BAD_MEMBER, start, "a measurement that lacks an id or a number, passed over");
+    uint32_t context = find(&old->callpaths, &row->callpath);
+    uint32_t metric = find(&old->metrics, &row->metric);
+    uint32_t point = find(&old->coordinates, &row->coordinate);
+    if (context == PF_NO_ID || metric == PF_NO_ID || point == PF_NO_ID)
+        return note(old, PF_BAD_REFERENCE, start,
+                    "a measurement of a call path, metric or coordinate that there is not, passed over");
     if (old->series == PF_NO_SERIES || old->context != context || old->metric != metric)
         old->series = pf_study_series(study, context, metric, false, start->line, (int64_t)start->offset);
     old->context = context;
     old->metric = metric;
     pf_study_begin(study, old->series, point, false);
-    pf_study_add(study, value);
-}
-
-static void read_measurement(struct old *old)
-{
-    struct pf_json_study *reader = &old->reader;
-    const struct pf_json_token start = reader->token;
-    int64_t ids[VALUE];
-    unsigned has = 0;
-    double value = 0;
-    while (pf_json_study_member(reader)) {
-        enum member member = member_of(&reader->token);
-        pf_json_study_skip(reader);
-        if (member < VALUE ? read_id(&reader->token, &ids[member])
-                           : member == VALUE && pf_study_number(&reader->token, &value))
-            has |= 1u << member;
-    }
-    if (reader->token.event != PF_JSON_OBJECT_END) /* half of one is none */
-        return;
-    if (has == (1u << OTHER) - 1)
-        add_measurement(old, ids, value, &start);
-    else
-        pf_json_study_note(reader, PF_BAD_MEMBER, &start,
-                           "a measurement that lacks an id or a number, passed over");
+    pf_study_add(study, row->value.value);
+    return 0;
 }
 
 /* ---- the file ----------------------------------------------------------------------------------- */
 
-static const struct {
-    const char *name;
-    void (*read_row)(struct old *old); /* the object that the last token begins */
-} tables[TABLES] = {[PARAMETERS] = {"parameters", read_parameter},
-                    [CALLPATHS] = {"callpaths", read_callpath},
-                    [METRICS] = {"metrics", read_metric},
-                    [COORDINATES] = {"coordinates", read_coordinate},
-                    [MEASUREMENTS] = {"measurements", read_measurement}};
+static const struct pf_json_member measurement_members[] = {
+    PF_MEMBER("callpath_id", PF_JSON_END, pf_json_take_amount, struct old, row.callpath),
+    PF_MEMBER("metric_id", PF_JSON_END, pf_json_take_amount, struct old, row.metric),
+    PF_MEMBER("coordinate_id", PF_JSON_END, pf_json_take_amount, struct old, row.coordinate),
+    PF_MEMBER("value", PF_JSON_END, pf_json_take_amount, struct old, row.value),
+    PF_MEMBERS_END,
+};
+static const struct pf_json_member coordinate_members[] = {
+    PF_MEMBER("id", PF_JSON_END, pf_json_take_amount, struct old, row.id),
+    PF_MEMBER_OF_ALL("parameter_value_pairs", PF_JSON_ARRAY, take_pairs),
+    PF_MEMBERS_END,
+};
+static const struct pf_json_member named_members[] = {
+    PF_MEMBER("id", PF_JSON_END, pf_json_take_amount, struct old, row.id),
+    PF_MEMBER_OF_ALL("name", PF_JSON_STRING, take_name),
+    PF_MEMBERS_END,
+};
 
-/* Whether the tables that a table's rows refer to have been read. */
-static bool may_read(const struct old *old, enum table table)
+/* Half of a row is none, but a name with its id. */
+static int take_row(const struct pf_json_walk *walk)
 {
-    if (table == COORDINATES)
-        return old->places[PARAMETERS].read;
-    return table != MEASUREMENTS ||
-           (old->places[CALLPATHS].read && old->places[METRICS].read && old->places[COORDINATES].read);
+    static const struct {
+        const struct pf_json_member *members;
+        int (*add)(struct old *old, const struct pf_json_token *start);
+    } rows[TABLES] = {[PARAMETERS] = {named_members, add_named},
+                      [CALLPATHS] = {named_members, add_named},
+                      [METRICS] = {named_members, add_named},
+                      [COORDINATES] = {coordinate_members, add_coordinate},
+                      [MEASUREMENTS] = {measurement_members, add_measurement}};
+    struct old *old = walk->into;
+    struct row *row = &old->row;
+    if (walk->token->event != PF_JSON_OBJECT)
+        return note(old, PF_BAD_MEMBER, walk->token, "a row is no object");
+    row->id.known = row->callpath.known = row->metric.known = row->coordinate.known = row->value.known =
+        false;
+    row->name = PF_NO_ID;
+    row->point.count = 0;
+    for (unsigned i = 0; old->table == COORDINATES && i < PF_PARAMETERS_MAX; i++)
+        row->point.coordinates[i] = (double)NAN;
+    int got = pf_json_object(walk, old, rows[old->table].members);
+    if (!got || (is_id(&row->id) && row->name != PF_NO_ID))
+        rows[old->table].add(old, walk->token);
+    return got;
 }
 
-static void read_table(struct old *old, enum table table)
+static int find_table(const struct pf_json_walk *walk)
 {
-    struct pf_json_study *reader = &old->reader;
-    old->places[table].read = true;
-    while (pf_json_study_element(reader))
-        if (pf_json_study_is(reader, PF_JSON_OBJECT, "a row is no object"))
-            tables[table].read_row(old);
-    for (unsigned i = 0; table == PARAMETERS && i < old->n_parameters; i++)
-        pf_study_parameter(reader->study, old->parameters[i].name, old->parameters[i].size, 0, -1);
+    const struct pf_json_place *place = walk->place;
+    if (place->line)
+        return note(walk->into, PF_REPEATED_NAME, walk->token, "a table for a second time, passed over");
+    return pf_json_take_place(walk);
 }
 
-/* A table's array has begun: it is read, or where it is is noted. */
-static void find_table(struct old *old, enum table table)
-{
-    struct pf_json_study *reader = &old->reader;
-    if (old->places[table].is) {
-        pf_json_study_note(reader, PF_REPEATED_NAME, &reader->token,
-                           "a table for a second time, passed over");
-        pf_json_study_ignore(reader);
-        return;
-    }
-    old->places[table].is = true;
-    old->places[table].offset = reader->token.offset;
-    old->places[table].line = reader->token.line;
-    if (may_read(old, table))
-        read_table(old, table);
-    else
-        pf_json_study_ignore(reader);
-}
-
-/* The first walk: reads the tables that can be read already, and notes where the others are. */
-static void find_tables(struct old *old)
-{
-    struct pf_json_study *reader = &old->reader;
-    bool object = pf_json_study_next(reader) == PF_JSON_OBJECT;
-    while (object && pf_json_study_member(reader)) {
-        int table = 0;
-        while (table < TABLES && !pf_json_is(&reader->token, tables[table].name))
-            table++;
-        pf_json_study_next(reader);
-        if (table < TABLES && reader->token.event == PF_JSON_ARRAY)
-            find_table(old, (enum table)table);
-        else
-            pf_json_study_ignore(reader);
-    }
-    if (reader->token.event == PF_JSON_OBJECT_END)
-        pf_json_study_next(reader); /* nothing may follow */
-}
-
-/* The tables that could not be read on the first walk, in the order of use. */
 static void read_tables(struct old *old)
 {
-    struct pf_json_study *reader = &old->reader;
-    find_tables(old);
-    for (int table = 0; table < TABLES && !reader->study->failed; table++) {
-        if (!old->places[table].is || old->places[table].read)
-            continue;
-        reader->damaged = false;
-        pf_json_seek(reader->json, old->places[table].offset, old->places[table].line);
-        if (pf_json_study_next(reader))
-            read_table(old, (enum table)table);
+    static const struct pf_json_member tables[] = {
+        PF_MEMBER("parameters", PF_JSON_ARRAY, find_table, struct old, places[PARAMETERS]),
+        PF_MEMBER("callpaths", PF_JSON_ARRAY, find_table, struct old, places[CALLPATHS]),
+        PF_MEMBER("metrics", PF_JSON_ARRAY, find_table, struct old, places[METRICS]),
+        PF_MEMBER("coordinates", PF_JSON_ARRAY, find_table, struct old, places[COORDINATES]),
+        PF_MEMBER("measurements", PF_JSON_ARRAY, find_table, struct old, places[MEASUREMENTS]),
+        PF_MEMBERS_END,
+    };
+    struct pf_study *study = old->reader.study;
+    pf_json_study_read(&old->reader, tables);
+    for (old->table = 0; old->table < TABLES; old->table++) {
+        pf_json_study_array(&old->reader, old->places[old->table], take_row);
+        for (unsigned i = 0; old->table == PARAMETERS && i < old->n_parameters; i++) {
+            struct pf_cell name = pf_interned(study->units, old->parameters[i].name);
+            pf_study_parameter(study, name.text, name.size, 0, -1);
+        }
     }
 }
 
 static void read_file(struct pf_study *study)
 {
-    struct old *old = calloc(1, sizeof *old);
-    if (!old) {
-        pf_study_check(study, pf_fail_memory(study->error));
-        return;
-    }
-    old->reader = (struct pf_json_study){.study = study, .json = pf_study_json(study, 0)};
-    old->series = PF_NO_SERIES;
-    read_tables(old);
-    pf_json_free(old->reader.json);
-    for (unsigned i = 0; i < old->n_parameters; i++)
-        free(old->parameters[i].name);
-    pf_ids_free(&old->callpaths);
-    pf_ids_free(&old->metrics);
-    pf_ids_free(&old->coordinates);
-    free(old);
+    struct old old = {.series = PF_NO_SERIES};
+    pf_json_study_open(&old.reader, study, NULL, NULL, 0);
+    read_tables(&old);
+    pf_json_study_close(&old.reader);
+    pf_ids_free(&old.callpaths);
+    pf_ids_free(&old.metrics);
+    pf_ids_free(&old.coordinates);
 }
 
 /* ---- the driver --------------------------------------------------------------------------------- */
 
 static void old_probe(struct pf_probe *probe, struct pf_verdict *verdict)
 {
-    static const struct pf_member members[] = {
-        {"callpaths", PF_JSON_ARRAY}, {"coordinates", PF_JSON_ARRAY}, {NULL, PF_JSON_END}};
-    if (pf_probe_members(probe, members, 0, pf_probe_scan(probe)))
+    static const struct pf_json_member members[] = {
+        PF_MEMBER_OF_ALL("callpaths", PF_JSON_ARRAY, pf_json_count_down),
+        PF_MEMBER_OF_ALL("coordinates", PF_JSON_ARRAY, pf_json_count_down),
+        PF_MEMBERS_END,
+    };
+    unsigned missing = 2;
+    if (pf_probe_object(probe, 0, pf_probe_scan(probe), &missing, members))
         verdict->confidence = 16;
 }
 
 const struct pf_driver pf_extrap_json_old_driver = {
     .name = "extrap-json-old",
     .title = "Extra-P JSON file, older form",
-    .version = 3,
+    .version = 5,
     .probe = old_probe,
     .kit = &(const struct pf_stored_format){read_file, PF_STUDY_HEAD, false},
     PF_STORED,

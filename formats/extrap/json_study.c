@@ -2,74 +2,88 @@
 #include "formats/extrap/json_study.h"
 
 #include <math.h>
+#include <stdlib.h>
 
-/* ---- tokens ------------------------------------------------------------------------------------- */
+#include "formats/extrap/formula.h"
+#include "formats/extrap/summary.h"
+
+/* ---- reading ------------------------------------------------------------------------------------ */
 
 static ssize_t read_input(void *arg, void *buffer, size_t size, uint64_t offset, struct pf_error *error)
 {
     struct pf_study *study = arg;
     uint64_t left = offset < study->end ? study->end - offset : 0;
-    if (!pf_study_step(study, offset))
-        return -1;
-    return left ? pf_input_read(study->input, buffer, size < left ? size : (size_t)left, offset, error) : 0;
+    ssize_t got = pf_study_step(study, offset) ? 0 : -1;
+    if (!got && left)
+        got = pf_input_read(study->input, buffer, size < left ? size : (size_t)left, offset, study->error);
+    if (got < 0)
+        *error = *study->error;
+    return got;
 }
 
-struct pf_json *pf_study_json(struct pf_study *study, unsigned flags)
+void pf_json_study_open(struct pf_json_study *reader, struct pf_study *study, pf_json_read *read, void *arg,
+                        unsigned flags)
 {
-    struct pf_json *json = pf_json_new_reading(read_input, study, flags, 0);
-    if (!json)
+    reader->study = study;
+    reader->json = pf_json_new_reading(read ? read : read_input, read ? arg : study, flags, 0);
+    if (!reader->json)
         pf_study_check(study, pf_fail_memory(study->error));
-    return json;
 }
 
-void pf_json_study_note(struct pf_json_study *reader, enum pf_problem problem, const struct pf_json_token *at,
-                        const char *what)
+void pf_json_study_close(struct pf_json_study *reader)
 {
-    if (!reader->damaged)
-        pf_experiment_note(reader->study->experiment, problem, at->line, (int64_t)at->offset, "%s", what);
+    free(reader->values);
+    pf_json_free(reader->json);
 }
 
-void pf_json_study_damage(struct pf_json_study *reader)
+struct pf_json_walk pf_json_study_walk(struct pf_json_study *reader)
 {
-    if (!reader->noted || !pf_study_is_damage(reader->study->error))
-        pf_study_damage(reader->study);
-    reader->damaged = reader->noted = true;
-    reader->token.event = PF_JSON_END;
+    return (struct pf_json_walk){.json = reader->json, .error = reader->study->error};
 }
 
-enum pf_json_event pf_json_study_next(struct pf_json_study *reader)
+/* What a walk has come to: damage is noted, once. */
+static void end_walk(struct pf_json_study *reader, int got)
 {
+    struct pf_study *study = reader->study;
+    bool damage = got < 0 && pf_json_is_damage(study->error);
+    if (got < 0 && !study->failed && !(damage && reader->damaged))
+        pf_study_damage(study);
+    reader->damaged |= damage;
+}
+
+void pf_json_study_read(struct pf_json_study *reader, const struct pf_json_member *members)
+{
+    struct pf_json_walk walk = pf_json_study_walk(reader);
+    struct pf_json_token token;
     if (reader->study->failed)
-        reader->token.event = PF_JSON_END;
-    else if (pf_json_next(reader->json, &reader->token, reader->study->error) < 0)
-        pf_json_study_damage(reader);
-    return reader->token.event;
+        return;
+    int got = pf_json_next(reader->json, &token, walk.error);
+    if (got == PF_JSON_OBJECT)
+        got = pf_json_object(&walk, reader, members);
+    if (!got)
+        got = pf_json_next(reader->json, &token, walk.error); /* nothing may follow */
+    end_walk(reader, got);
 }
 
-enum pf_json_event pf_json_study_skip(struct pf_json_study *reader)
+void pf_json_study_array(struct pf_json_study *reader, struct pf_json_place place, pf_json_taker *take)
 {
-    if (reader->study->failed)
-        reader->token.event = PF_JSON_END;
-    else if (pf_json_skip(reader->json, &reader->token, reader->study->error) < 0)
-        pf_json_study_damage(reader);
-    return reader->token.event;
+    struct pf_json_walk walk = pf_json_study_walk(reader);
+    struct pf_json_token token;
+    if (!place.line || reader->study->failed)
+        return;
+    reader->study->next_step = 0;
+    pf_json_seek(reader->json, place.offset, place.line);
+    int got = pf_json_next(reader->json, &token, walk.error);
+    if (got == PF_JSON_ARRAY)
+        got = pf_json_array(&walk, reader, PF_JSON_END, take);
+    end_walk(reader, got);
 }
 
-void pf_json_study_ignore(struct pf_json_study *reader)
+int pf_json_study_note(const struct pf_json_study *reader, struct pf_note_kind problem,
+                       const struct pf_json_token *at, const char *what)
 {
-    bool open = reader->token.event == PF_JSON_OBJECT || reader->token.event == PF_JSON_ARRAY;
-    if (open && !reader->study->failed && pf_json_leave(reader->json, reader->study->error) < 0)
-        pf_json_study_damage(reader);
-}
-
-bool pf_json_study_is(struct pf_json_study *reader, enum pf_json_event event, const char *what)
-{
-    if (reader->token.event == event)
-        return true;
-    if (what)
-        pf_json_study_note(reader, PF_BAD_MEMBER, &reader->token, what);
-    pf_json_study_ignore(reader);
-    return false;
+    pf_study_note(reader->study, problem, at->line, (int64_t)at->offset, "%s", what);
+    return 0;
 }
 
 /* ---- simple values ------------------------------------------------------------------------------ */
@@ -87,123 +101,166 @@ bool pf_study_number(const struct pf_json_token *token, double *value)
     return true;
 }
 
+int pf_json_take_amount(const struct pf_json_walk *walk)
+{
+    struct pf_json_amount *amount = walk->place;
+    amount->known |= pf_study_number(walk->token, &amount->value);
+    return 0;
+}
+
 void pf_study_check_text(struct pf_study *study, const struct pf_json_token *token)
 {
     if (token->cut)
-        pf_experiment_note(study->experiment, PF_CUT_NAME, token->line, (int64_t)token->offset,
-                           "the name is too long and cut");
+        pf_study_note(study, PF_CUT_NAME, token->line, (int64_t)token->offset,
+                      "the name is too long and cut");
     if (token->replaced)
-        pf_experiment_note(study->experiment, PF_REPLACED_TEXT, token->line, (int64_t)token->offset,
-                           "a name holds what is no text, shown as U+FFFD: '%.*s'",
-                           pf_experiment_clip(token->text, token->size), token->text);
+        pf_study_note(study, PF_REPLACED_TEXT, token->line, (int64_t)token->offset,
+                      "a name holds what is no text, shown as U+FFFD: '%.*s'",
+                      pf_study_clip(token->text, token->size), token->text);
 }
 
-void pf_json_study_parameters(struct pf_json_study *reader)
+static int take_parameter(const struct pf_json_walk *walk)
 {
-    const struct pf_json_token *token = &reader->token;
-    if (!pf_json_study_is(reader, PF_JSON_ARRAY, "the parameters are no array"))
-        return;
-    while (pf_json_study_simple(reader)) {
-        if (token->event != PF_JSON_STRING) {
-            pf_json_study_note(reader, PF_BAD_MEMBER, token, "a parameter's name is no string");
-            continue;
-        }
-        pf_study_check_text(reader->study, token);
-        pf_study_parameter(reader->study, token->text, token->size, token->line, (int64_t)token->offset);
-    }
+    struct pf_json_study *reader = walk->into;
+    const struct pf_json_token *name = walk->token;
+    if (name->event != PF_JSON_STRING)
+        return pf_json_study_note(reader, PF_BAD_MEMBER, name, "a parameter's name is no string");
+    pf_study_check_text(reader->study, name);
+    pf_study_parameter(reader->study, name->text, name->size, name->line, (int64_t)name->offset);
+    return 0;
 }
 
-static void add_coordinate(struct pf_json_study *reader, const struct pf_json_token *token,
-                           struct pf_json_point *point)
+int pf_json_take_parameters(const struct pf_json_walk *walk)
 {
-    double value = (double)NAN;
-    if (!pf_study_number(token, &value)) {
-        point->broken = true;
-        pf_json_study_note(reader, PF_BAD_NUMBER, token, "a coordinate is not a number");
-    }
-    if (point->count < PF_PARAMETERS_MAX)
-        point->coordinates[point->count] = value;
-    point->count++;
+    if (walk->token->event != PF_JSON_ARRAY)
+        return pf_json_study_note(walk->into, PF_BAD_MEMBER, walk->token, "the parameters are no array");
+    return pf_json_array(walk, walk->into, PF_JSON_END, take_parameter);
 }
 
-void pf_json_study_point(struct pf_json_study *reader, struct pf_json_point *point)
+static int take_coordinate(const struct pf_json_walk *walk)
 {
-    const struct pf_json_token start = reader->token;
-    point->count = 0;
-    point->broken = false;
-    if (start.event != PF_JSON_ARRAY) {
-        pf_json_study_ignore(reader);
-        add_coordinate(reader, &start, point);
-        return;
-    }
-    while (pf_json_study_simple(reader))
-        add_coordinate(reader, &reader->token, point);
+    double value;
+    pf_point_add(walk->into, pf_study_number(walk->token, &value) ? &value : NULL);
+    return 0;
 }
 
-uint32_t pf_json_study_callpath(struct pf_json_study *reader)
+int pf_json_take_point(const struct pf_json_walk *walk)
 {
-    const struct pf_json_token *name = &reader->token;
+    struct pf_json_walk within = *walk;
+    struct pf_json_point *point = walk->place;
+    *point = (struct pf_json_point){.known = false};
+    within.into = &point->of;
+    int got = walk->token->event == PF_JSON_ARRAY
+                  ? pf_json_array(&within, within.into, PF_JSON_END, take_coordinate)
+                  : take_coordinate(&within);
+    point->known = !got;
+    if (point->of.broken && point->known)
+        pf_json_study_note(walk->into, PF_BAD_NUMBER, walk->token, "a coordinate is not a number");
+    return got;
+}
+
+/* ---- measurements ------------------------------------------------------------------------------- */
+
+static void keep_value(struct pf_json_study *reader, double value, const struct pf_json_token *at)
+{
+    struct pf_study *study = reader->study;
+    if (reader->n_values == PF_SUMMARY_HELD)
+        pf_json_study_note(reader, PF_LIMIT, at, "a value too many of one measurement, passed over");
+    else if (pf_study_check(study, pf_array_room(&reader->values, &reader->room_values, reader->n_values,
+                                                 sizeof *reader->values, study->error)))
+        reader->values[reader->n_values++] = value;
+}
+
+int pf_json_take_values(const struct pf_json_walk *walk)
+{
+    struct pf_json_study *reader = walk->into;
+    struct pf_json_token token = *walk->token;
+    bool inside = token.event == PF_JSON_ARRAY || token.event == PF_JSON_OBJECT;
+    unsigned outer = pf_json_depth(walk->json) - inside;
+    double value;
+    int got;
+    reader->n_values = 0;
+    do {
+        got = 0;
+        if (pf_study_number(&token, &value))
+            keep_value(reader, value, &token);
+        else if (token.event != PF_JSON_ARRAY && token.event != PF_JSON_ARRAY_END)
+            pf_json_study_note(reader, PF_BAD_VALUES, &token, "a value is not a number, passed over");
+        if (token.event == PF_JSON_OBJECT)
+            got = pf_json_leave(walk->json, walk->error);
+        if (!got && pf_json_depth(walk->json) > outer)
+            got = pf_json_next(walk->json, &token, walk->error);
+    } while (got > 0);
+    return got;
+}
+
+void pf_json_study_add(struct pf_json_study *reader, uint32_t series, uint32_t point, bool starts)
+{
+    pf_study_begin(reader->study, series, point, starts);
+    for (size_t i = 0; i < reader->n_values; i++)
+        pf_study_add(reader->study, reader->values[i]);
+}
+
+uint32_t pf_json_study_callpath(struct pf_json_study *reader, const struct pf_json_token *name)
+{
     const char *tags = memchr(name->text, 3, name->size);
     pf_study_check_text(reader->study, name);
     return pf_study_callpath(reader->study, PF_NO_CONTEXT, name->text,
                              tags ? (size_t)(tags - name->text) : name->size);
 }
 
-uint32_t pf_json_study_metric(struct pf_json_study *reader)
+uint32_t pf_json_study_metric(struct pf_json_study *reader, const struct pf_json_token *name)
 {
-    pf_study_check_text(reader->study, &reader->token);
-    return pf_study_metric(reader->study, reader->token.text, reader->token.size);
+    pf_study_check_text(reader->study, name);
+    return pf_study_metric(reader->study, name->text, name->size);
 }
 
-/* ---- measurements ------------------------------------------------------------------------------- */
-
-/* The array of a metric's measurements. */
-static void read_series(struct pf_json_study *reader, uint32_t context, uint32_t metric,
-                        const struct pf_json_measurements *kind)
+static int take_metric(const struct pf_json_walk *walk)
 {
-    if (!pf_json_study_is(reader, PF_JSON_ARRAY, "the measurements of a metric are no array"))
-        return;
-    uint32_t series = pf_study_series(reader->study, context, metric, kind->last_wins, reader->token.line,
-                                      (int64_t)reader->token.offset);
-    while (pf_json_study_element(reader))
-        if (pf_json_study_is(reader, PF_JSON_OBJECT, "a measurement is no object"))
-            kind->read(reader, series, kind->arg);
+    struct pf_json_study *reader = walk->into;
+    reader->metric = pf_json_study_metric(reader, walk->token);
+    return reader->each(walk);
 }
 
-/* The metrics of a call path. */
-static void read_callpath(struct pf_json_study *reader, uint32_t context,
-                          const struct pf_json_measurements *kind)
+static int take_callpath(const struct pf_json_walk *walk)
 {
-    if (!pf_json_study_is(reader, PF_JSON_OBJECT, "what a call path has is no object"))
-        return;
-    while (pf_json_study_member(reader)) {
-        uint32_t metric = pf_json_study_metric(reader);
-        pf_json_study_next(reader);
-        read_series(reader, context, metric, kind);
-    }
+    static const struct pf_json_member metrics[] = {PF_EACH_MEMBER(take_metric), PF_MEMBERS_END};
+    struct pf_json_study *reader = walk->into;
+    struct pf_json_token value;
+    reader->context = pf_json_study_callpath(reader, walk->token);
+    if (pf_json_next(walk->json, &value, walk->error) < 0)
+        return -1;
+    if (value.event != PF_JSON_OBJECT)
+        return pf_json_study_note(reader, PF_BAD_MEMBER, &value, "what a call path has is no object");
+    return pf_json_object(walk, reader, metrics);
 }
 
-/* What the call path that the last token names had before is dropped. */
-static void drop_earlier(struct pf_json_study *reader, uint32_t context)
+int pf_json_by_metric(const struct pf_json_walk *walk, pf_json_taker *take)
 {
-    struct pf_experiment *experiment = reader->study->experiment;
-    uint32_t series = pf_experiment_first_series(experiment, context);
-    if (series != PF_NO_SERIES)
-        pf_json_study_note(reader, PF_REPEATED_NAME, &reader->token,
-                           "a call path for a second time: only what comes last is kept");
-    for (; series != PF_NO_SERIES; series = experiment->series[series].next)
-        experiment->series[series].dropped = true;
+    static const struct pf_json_member callpaths[] = {PF_EACH_MEMBER(take_callpath), PF_MEMBERS_END};
+    struct pf_json_study *reader = walk->into;
+    reader->each = take;
+    return pf_json_object(walk, reader, callpaths);
 }
 
-void pf_json_study_measurements(struct pf_json_study *reader, const struct pf_json_measurements *kind)
+static int take_element(const struct pf_json_walk *walk)
 {
-    if (!pf_json_study_is(reader, PF_JSON_OBJECT, "the measurements are no object"))
-        return;
-    while (pf_json_study_member(reader)) {
-        uint32_t context = pf_json_study_callpath(reader);
-        if (kind->last_wins && context != PF_NO_CONTEXT)
-            drop_earlier(reader, context);
-        pf_json_study_next(reader);
-        read_callpath(reader, context, kind);
-    }
+    const struct pf_json_study *reader = walk->into;
+    if (walk->token->event != PF_JSON_OBJECT)
+        return pf_json_study_note(reader, PF_BAD_MEMBER, walk->token, "a measurement is no object");
+    return reader->measurement(walk);
+}
+
+int pf_json_series(const struct pf_json_walk *walk, bool anew, pf_json_taker *measurement)
+{
+    struct pf_json_study *reader = walk->into;
+    struct pf_json_token list;
+    if (pf_json_next(walk->json, &list, walk->error) < 0)
+        return -1;
+    if (list.event != PF_JSON_ARRAY)
+        return pf_json_study_note(reader, PF_BAD_MEMBER, &list, "the measurements of a metric are no array");
+    reader->series = pf_study_series(reader->study, reader->context, reader->metric, anew, list.line,
+                                     (int64_t)list.offset);
+    reader->measurement = measurement;
+    return pf_json_array(walk, reader, PF_JSON_END, take_element);
 }

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "formats/extrap/json_study.h"
@@ -12,283 +11,187 @@
  * the same series and point are repetitions wherever they stand. A line with something wrong is passed over.
  */
 
-/* What the members of a line are called, and which may be missing. */
-struct dialect {
-    const char *parameters, *default_metric, *default_callpath; /* NULL: these must be there */
-    unsigned flags;                                             /* of the JSON reader */
-};
-
-static const struct dialect talpas = {"parameters", NULL, NULL, PF_JSON_LINES | PF_JSON_SEMICOLONS};
-static const struct dialect json_lines = {"params", "<default>", "<root>", PF_JSON_LINES};
-
-/* A string of a line, as the last line had it: names repeat. */
-struct name {
-    char text[PF_JSON_TEXT_MAX];
-    size_t size;
-    bool seen;    /* in this line */
-    bool changed; /* since the last measurement */
-};
-
 struct lines {
-    struct pf_study *study;
-    struct pf_json *json;
-    struct pf_json_token token; /* the last one */
+    struct pf_json_study reader; /* first */
     const struct dialect *dialect;
     bool defined; /* the parameters are known */
 
     /* Of the line being read: */
-    uint64_t line, offset;
-    struct name metric, callpath;
-    double coordinates[PF_PARAMETERS_MAX];
-    unsigned known; /* bit i: coordinate i */
-    bool has_parameters;
-    struct pf_json_token value; /* its first token, PF_JSON_END: none yet; a number is */
-    double number;
-
-    uint32_t series; /* of the last measurement, or PF_NO_SERIES */
-    uint32_t point;
-    double last[PF_PARAMETERS_MAX]; /* its coordinates */
+    const char *why;          /* it is passed over */
+    uint32_t metric, context; /* PF_NO_STRING, PF_NO_CONTEXT: not yet known */
+    struct pf_point point;
+    unsigned parameters; /* so many that it names */
+    unsigned known;      /* bit i: coordinate i */
+    bool has_parameters, has_value;
 };
 
 /* ---- one line ----------------------------------------------------------------------------------- */
 
-/* Says why a line is passed over; false, since nothing more of it is read. */
-static bool refuse(struct lines *lines, const char *why)
+/* Says what is wrong with the line: nothing further is read of it. Returns 1. */
+static int refuse(struct lines *lines, const char *why)
 {
-    pf_experiment_note(lines->study->experiment, PF_BAD_LINE, lines->line, (int64_t)lines->offset,
-                       "%s: the line is passed over", why);
-    return false;
-}
-
-/* The same for what the JSON reader has failed with, if that is the line's fault; else the study has failed. */
-static bool refuse_text(struct lines *lines)
-{
-    const struct pf_error *error = lines->study->error;
-    if (!pf_study_is_damage(error))
-        return pf_study_check(lines->study, -1);
-    pf_experiment_note(lines->study->experiment, error->code == ENODATA ? PF_CUT_FILE : PF_BAD_LINE,
-                       (uint64_t)error->line, error->offset, "%.150s: the line is passed over", error->what);
-    return false;
-}
-
-/* Keeps the string that the last token is. */
-static bool read_name(struct lines *lines, struct name *name)
-{
-    const struct pf_json_token *token = &lines->token;
-    if (token->event != PF_JSON_STRING)
-        return refuse(lines, "the name of a call path or metric is no string");
-    name->seen = true;
-    if (name->size == token->size && !memcmp(name->text, token->text, token->size) && !token->replaced)
-        return true;
-    memcpy(name->text, token->text, token->size);
-    name->size = token->size;
-    name->changed = true;
-    pf_study_check_text(lines->study, token);
-    return true;
+    lines->why = why;
+    return 1;
 }
 
 /* The number of a parameter, -1: none. The first line's are those of the file; names mostly come in order. */
-static int find_parameter(struct lines *lines, unsigned expected)
+static int find_parameter(struct lines *lines, const struct pf_json_token *name)
 {
-    const struct pf_json_token *name = &lines->token;
+    struct pf_study *study = lines->reader.study;
     if (lines->defined)
-        return pf_experiment_parameter_named(lines->study->experiment, name->text, name->size, expected);
-    pf_study_check_text(lines->study, name);
-    return pf_study_parameter(lines->study, name->text, name->size, name->line, (int64_t)name->offset);
+        return pf_study_parameter_named(study, name->text, name->size, lines->parameters++);
+    pf_study_check_text(study, name);
+    return pf_study_parameter(study, name->text, name->size, name->line, (int64_t)name->offset);
 }
 
-static bool read_parameters(struct lines *lines)
+static int take_parameter(const struct pf_json_walk *walk)
 {
-    int event;
-    if (lines->token.event != PF_JSON_OBJECT)
+    struct lines *lines = walk->into;
+    struct pf_json_token value;
+    int number = find_parameter(lines, walk->token);
+    if (pf_json_next(walk->json, &value, walk->error) < 0)
+        return -1;
+    if (number < 0)
+        return 0;
+    if (!pf_study_number(&value, &lines->point.coordinates[number]))
+        return refuse(lines, "the value of a parameter is no number");
+    lines->known |= 1u << number;
+    return 0;
+}
+
+static int take_parameters(const struct pf_json_walk *walk)
+{
+    static const struct pf_json_member members[] = {PF_EACH_MEMBER(take_parameter), PF_MEMBERS_END};
+    struct lines *lines = walk->into;
+    if (walk->token->event != PF_JSON_OBJECT)
         return refuse(lines, "the parameters are no object");
-    for (unsigned i = 0;
-         (event = pf_json_next(lines->json, &lines->token, lines->study->error)) == PF_JSON_NAME; i++) {
-        int number = find_parameter(lines, i);
-        event = pf_json_skip(lines->json, &lines->token, lines->study->error);
-        if (event < 0)
-            break;
-        if (number < 0)
-            continue;
-        if (!pf_study_number(&lines->token, &lines->coordinates[number]))
-            return refuse(lines, "the value of a parameter is no number");
-        lines->known |= 1u << number;
-    }
     lines->has_parameters = true;
-    return event < 0 ? refuse_text(lines) : true;
+    lines->parameters = 0;
+    return pf_json_object(walk, lines, members);
 }
 
-/* Passes over the rest of what the last token begins. */
-static bool ignore(struct lines *lines)
+static int take_value(const struct pf_json_walk *walk)
 {
-    bool open = lines->token.event == PF_JSON_OBJECT || lines->token.event == PF_JSON_ARRAY;
-    return open && pf_json_leave(lines->json, lines->study->error) < 0 ? refuse_text(lines) : true;
+    struct lines *lines = walk->into;
+    double number;
+    if (walk->token->event != PF_JSON_ARRAY && !pf_study_number(walk->token, &number))
+        return refuse(lines, "the value is no number");
+    lines->has_value = true;
+    return pf_json_take_values(walk);
 }
 
-/* A number is kept, a list is read once the line is known. */
-static bool read_value(struct lines *lines)
+static int take_metric(const struct pf_json_walk *walk)
 {
-    lines->value = lines->token;
-    if (lines->token.event == PF_JSON_ARRAY)
-        return ignore(lines);
-    return pf_study_number(&lines->token, &lines->number) ? true : refuse(lines, "the value is no number");
+    struct lines *lines = walk->into;
+    if (walk->token->event != PF_JSON_STRING)
+        return refuse(lines, "the name of a metric is no string");
+    lines->metric = pf_json_study_metric(&lines->reader, walk->token);
+    return 0;
 }
 
-/* The members of the line's object. */
-static bool read_members(struct lines *lines)
+static int take_callpath(const struct pf_json_walk *walk)
 {
-    const struct pf_json_token *token = &lines->token;
-    int event;
-    lines->metric.seen = lines->callpath.seen = lines->has_parameters = false;
-    lines->value.event = PF_JSON_END;
-    lines->known = 0;
-    while ((event = pf_json_next(lines->json, &lines->token, lines->study->error)) == PF_JSON_NAME) {
-        bool parameters = pf_json_is(token, lines->dialect->parameters), value = pf_json_is(token, "value"),
-             metric = pf_json_is(token, "metric"), callpath = pf_json_is(token, "callpath");
-        event = pf_json_next(lines->json, &lines->token, lines->study->error);
-        if (event < 0)
-            break;
-        if (!(parameters ? read_parameters(lines)
-              : metric   ? read_name(lines, &lines->metric)
-              : callpath ? read_name(lines, &lines->callpath)
-              : value    ? read_value(lines)
-                         : ignore(lines)))
-            return false;
-    }
-    return event < 0 ? refuse_text(lines) : true;
+    struct lines *lines = walk->into;
+    if (walk->token->event != PF_JSON_STRING)
+        return refuse(lines, "the name of a call path is no string");
+    lines->context = pf_json_study_callpath(&lines->reader, walk->token);
+    return 0;
 }
 
-/* ---- the measurement of a line ------------------------------------------------------------------ */
+static const struct pf_json_member talpas_members[] = {
+    PF_MEMBER_OF_ALL("parameters", PF_JSON_END, take_parameters),
+    PF_MEMBER_OF_ALL("metric", PF_JSON_END, take_metric),
+    PF_MEMBER_OF_ALL("callpath", PF_JSON_END, take_callpath),
+    PF_MEMBER_OF_ALL("value", PF_JSON_END, take_value),
+    PF_MEMBERS_END,
+};
+static const struct pf_json_member json_lines_members[] = {
+    PF_MEMBER_OF_ALL("params", PF_JSON_END, take_parameters),
+    PF_MEMBER_OF_ALL("metric", PF_JSON_END, take_metric),
+    PF_MEMBER_OF_ALL("callpath", PF_JSON_END, take_callpath),
+    PF_MEMBER_OF_ALL("value", PF_JSON_END, take_value),
+    PF_MEMBERS_END,
+};
+/* What the members of a line are called, and what a missing metric or call path is (NULL: it must be there). */
+struct dialect {
+    const struct pf_json_member *members;
+    const char *metric, *callpath;
+    unsigned flags; /* of the JSON reader */
+};
 
-/* What is missing takes its default; false if there is none. */
-static bool complete_name(struct name *name, const char *otherwise)
-{
-    if (name->seen || !otherwise)
-        return name->seen;
-    size_t size = strlen(otherwise);
-    name->changed |= name->size != size || memcmp(name->text, otherwise, size) != 0;
-    memcpy(name->text, otherwise, size);
-    name->size = size;
-    return true;
-}
+static const struct dialect talpas = {talpas_members, NULL, NULL, PF_JSON_LINES | PF_JSON_SEMICOLONS};
+static const struct dialect json_lines = {json_lines_members, "<default>", "<root>", PF_JSON_LINES};
 
-/* What the line lacks, or NULL. */
-static const char *missing(struct lines *lines)
+/* The measurement of a line that was read; what is missing has its default. 0; 1: it is refused. */
+static int add_line(struct lines *lines, const struct pf_json_token *start)
 {
+    struct pf_json_study *reader = &lines->reader;
+    struct pf_study *study = reader->study;
+    const char *metric = lines->dialect->metric, *callpath = lines->dialect->callpath;
     if (!lines->has_parameters)
-        return "it has no parameters";
+        return refuse(lines, "it has no parameters");
     lines->defined = true;
-    if (lines->known != (1u << pf_experiment_parameters(lines->study->experiment)) - 1)
-        return "it lacks a parameter that the first line has";
-    if (!lines->value.event)
-        return "it has no value";
-    if (!complete_name(&lines->metric, lines->dialect->default_metric))
-        return "it has no metric";
-    return complete_name(&lines->callpath, lines->dialect->default_callpath) ? NULL : "it has no call path";
+    lines->point.count = pf_study_parameters(study);
+    if (lines->known != (1u << lines->point.count) - 1)
+        return refuse(lines, "it lacks a parameter that the first line has");
+    if (!lines->has_value)
+        return refuse(lines, "it has no value");
+    if (lines->metric == PF_NO_STRING && metric)
+        lines->metric = pf_study_metric(study, metric, strlen(metric));
+    if (lines->context == PF_NO_CONTEXT && callpath)
+        lines->context = pf_study_callpath(study, PF_NO_CONTEXT, callpath, strlen(callpath));
+    if (lines->metric == PF_NO_STRING || lines->context == PF_NO_CONTEXT)
+        return refuse(lines, "it has no metric or call path");
+    uint32_t series =
+        pf_study_series(study, lines->context, lines->metric, false, start->line, (int64_t)start->offset);
+    pf_json_study_add(reader, series, pf_study_point(study, &lines->point), false);
+    return 0;
 }
 
-/* The series and point of the line, in lines->series and lines->point. */
-static void find_place(struct lines *lines)
+/* 0; 1: the line is refused; -1: it is damaged. */
+static int read_line(struct lines *lines, const struct pf_json_token *start)
 {
-    struct pf_study *study = lines->study;
-    unsigned n = pf_experiment_parameters(study->experiment);
-    size_t size = n * sizeof *lines->last;
-    if (lines->series == PF_NO_SERIES || memcmp(lines->last, lines->coordinates, size) != 0) {
-        lines->point =
-            pf_study_point(study, lines->coordinates, n, false, lines->line, (int64_t)lines->offset);
-        memcpy(lines->last, lines->coordinates, size);
-    }
-    if (lines->series != PF_NO_SERIES && !lines->metric.changed && !lines->callpath.changed)
-        return;
-    uint32_t context = pf_study_callpath(study, PF_NO_CONTEXT, lines->callpath.text, lines->callpath.size);
-    uint32_t metric = pf_study_metric(study, lines->metric.text, lines->metric.size);
-    lines->series = pf_study_series(study, context, metric, false, lines->line, (int64_t)lines->offset);
-    lines->metric.changed = lines->callpath.changed = false;
-}
-
-/* Adds the values of a list, however deep they are, up to what is none. */
-static void add_list(struct lines *lines)
-{
-    struct pf_study *study = lines->study;
-    const struct pf_json_token *token = &lines->token;
-    double value;
-    int event;
-    pf_json_seek(lines->json, lines->value.offset, lines->value.line);
-    while (!study->failed && (event = pf_json_next(lines->json, &lines->token, study->error))) {
-        if (event < 0 && !pf_study_is_damage(study->error)) {
-            study->failed = true;
-        } else if (event < 0) {
-            pf_experiment_note(study->experiment, PF_BAD_VALUES, (uint64_t)study->error->line,
-                               study->error->offset, "%.150s: the rest of the list is passed over",
-                               study->error->what);
-            return;
-        } else if (event != PF_JSON_ARRAY && event != PF_JSON_ARRAY_END && !pf_study_number(token, &value)) {
-            pf_experiment_note(study->experiment, PF_BAD_VALUES, token->line, (int64_t)token->offset,
-                               "a value is no number: the rest of the list is passed over");
-            return;
-        } else if (event != PF_JSON_ARRAY && event != PF_JSON_ARRAY_END) {
-            pf_study_add(study, value);
-        }
-    }
-}
-
-static void add_values(struct lines *lines)
-{
-    struct pf_study *study = lines->study;
-    pf_study_begin(study, lines->series, lines->point, false);
-    if (lines->value.event != PF_JSON_ARRAY) {
-        pf_study_add(study, lines->number);
-        return;
-    }
-    unsigned char here[PF_JSON_POSITION_SIZE];
-    size_t size = pf_json_save(lines->json, here, sizeof here);
-    add_list(lines);
-    if (!study->failed)
-        pf_study_check(study, pf_json_restore(lines->json, here, size, study->error));
-}
-
-/* False: the line is passed over. */
-static bool read_line(struct lines *lines)
-{
-    lines->line = lines->token.line;
-    lines->offset = lines->token.offset;
-    if (lines->token.event != PF_JSON_OBJECT)
+    struct pf_json_walk walk = pf_json_study_walk(&lines->reader);
+    if (start->event != PF_JSON_OBJECT)
         return refuse(lines, "it is no object");
-    if (!read_members(lines))
-        return false;
-    const char *what = missing(lines);
-    if (what)
-        return refuse(lines, what);
-    find_place(lines);
-    add_values(lines);
-    return true;
+    lines->metric = PF_NO_STRING;
+    lines->context = PF_NO_CONTEXT;
+    lines->has_parameters = lines->has_value = false;
+    lines->known = 0;
+    int got = pf_json_object(&walk, lines, lines->dialect->members);
+    return got ? got : add_line(lines, start);
 }
 
 /* ---- all lines ---------------------------------------------------------------------------------- */
 
-static void read_lines(struct lines *lines)
+/* Says why the line is passed over, and passes over it. */
+static void pass_over(struct lines *lines, const struct pf_json_token *start, bool damaged)
 {
-    struct pf_study *study = lines->study;
-    int event;
-    while (!study->failed && (event = pf_json_next(lines->json, &lines->token, study->error)))
-        if (!(event < 0 ? refuse_text(lines) : read_line(lines)) && !study->failed)
-            pf_study_check(study, pf_json_next_line(lines->json, study->error));
+    struct pf_study *study = lines->reader.study;
+    const struct pf_error *error = study->error;
+    if (!damaged)
+        pf_study_note(study, PF_BAD_LINE, start->line, (int64_t)start->offset, "%s: the line is passed over",
+                      lines->why);
+    else if (pf_json_is_damage(error))
+        pf_study_note(study, error->code == ENODATA ? PF_CUT_FILE : PF_BAD_LINE, (uint64_t)error->line,
+                      error->offset, "%.150s: the line is passed over", error->what);
+    pf_study_check(study, damaged && !pf_json_is_damage(error) ? -1 : 0);
+    if (!study->failed)
+        pf_study_check(study, pf_json_next_line(lines->reader.json, study->error));
 }
 
 static void read_file(struct pf_study *study, const struct dialect *dialect)
 {
-    struct lines *lines = calloc(1, sizeof *lines);
-    if (!lines) {
-        pf_study_check(study, pf_fail_memory(study->error));
-        return;
+    struct lines lines = {.dialect = dialect};
+    struct pf_json_token start;
+    int event;
+    pf_json_study_open(&lines.reader, study, NULL, NULL, dialect->flags);
+    while (!study->failed && (event = pf_json_next(lines.reader.json, &start, study->error)) != 0) {
+        int got = event < 0 ? -1 : read_line(&lines, &start);
+        if (got && !study->failed)
+            pass_over(&lines, &start, got < 0);
     }
-    lines->study = study;
-    lines->dialect = dialect;
-    lines->json = pf_study_json(study, dialect->flags);
-    lines->series = PF_NO_SERIES;
-    read_lines(lines);
-    pf_json_free(lines->json);
-    free(lines);
+    pf_json_study_close(&lines.reader);
 }
 
 static void read_talpas(struct pf_study *study)
@@ -305,27 +208,34 @@ static void read_json_lines(struct pf_study *study)
 
 static void talpas_probe(struct pf_probe *probe, struct pf_verdict *verdict)
 {
-    static const struct pf_member members[] = {{"parameters", PF_JSON_OBJECT},
-                                               {"metric", PF_JSON_STRING},
-                                               {"callpath", PF_JSON_STRING},
-                                               {"value", PF_JSON_END},
-                                               {NULL, PF_JSON_END}};
-    if (pf_probe_members(probe, members, PF_JSON_LINES | PF_JSON_SEMICOLONS, 0))
+    static const struct pf_json_member members[] = {
+        PF_MEMBER_OF_ALL("parameters", PF_JSON_OBJECT, pf_json_count_down),
+        PF_MEMBER_OF_ALL("metric", PF_JSON_STRING, pf_json_count_down),
+        PF_MEMBER_OF_ALL("callpath", PF_JSON_STRING, pf_json_count_down),
+        PF_MEMBER_OF_ALL("value", PF_JSON_END, pf_json_count_down),
+        PF_MEMBERS_END,
+    };
+    unsigned missing = 4;
+    if (pf_probe_object(probe, talpas.flags, 0, &missing, members))
         verdict->confidence = 16;
 }
 
 static void json_lines_probe(struct pf_probe *probe, struct pf_verdict *verdict)
 {
-    static const struct pf_member members[] = {
-        {"params", PF_JSON_OBJECT}, {"value", PF_JSON_END}, {NULL, PF_JSON_END}};
-    if (pf_probe_members(probe, members, PF_JSON_LINES, 0))
+    static const struct pf_json_member members[] = {
+        PF_MEMBER_OF_ALL("params", PF_JSON_OBJECT, pf_json_count_down),
+        PF_MEMBER_OF_ALL("value", PF_JSON_END, pf_json_count_down),
+        PF_MEMBERS_END,
+    };
+    unsigned missing = 2;
+    if (pf_probe_object(probe, json_lines.flags, 0, &missing, members))
         verdict->confidence = 12;
 }
 
 const struct pf_driver pf_extrap_talpas_driver = {
     .name = "extrap-talpas",
     .title = "Extra-P TaLPas file",
-    .version = 3,
+    .version = 5,
     .probe = talpas_probe,
     .kit = &(const struct pf_stored_format){read_talpas, PF_STUDY_HEAD, false},
     PF_STORED,
@@ -334,7 +244,7 @@ const struct pf_driver pf_extrap_talpas_driver = {
 const struct pf_driver pf_extrap_jsonl_driver = {
     .name = "extrap-jsonl",
     .title = "Extra-P JSON Lines file",
-    .version = 3,
+    .version = 5,
     .probe = json_lines_probe,
     .kit = &(const struct pf_stored_format){read_json_lines, PF_STUDY_HEAD, false},
     PF_STORED,

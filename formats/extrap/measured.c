@@ -1,269 +1,234 @@
 /* SPDX-License-Identifier: MIT */
-#include "formats/extrap/measured.h"
-
-#include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "formats/extrap/study.h"
 #include "formats/kit/sorter.h"
 
-/* How often a pass over records says so. */
-#define STEP_BYTES ((uint64_t)1 << 20)
-
-struct pf_measured *pf_measured_new(void)
-{
-    struct pf_measured *measured = calloc(1, sizeof *measured);
-    if (!measured)
-        return NULL;
-    measured->open.record.series = PF_NO_SERIES;
-    measured->store = pf_store_new(PF_RECORDS_HELD);
-    if (measured->store)
-        return measured;
-    free(measured);
-    return NULL;
-}
-
-void pf_measured_free(struct pf_measured *measured)
-{
-    if (!measured)
-        return;
-    pf_store_free(measured->store);
-    free(measured->runs);
-    free(measured);
-}
+/* Bytes of a list, and of what sorts it, that are held in memory. */
+#define LIST_HELD   ((uint64_t)16 << 20)
+#define SORTED_HELD ((uint64_t)32 << 20)
 
 /* ---- collecting --------------------------------------------------------------------------------- */
 
-/* Puts the open record into the store. */
-static int close_record(struct pf_measured *measured, struct pf_error *error)
+uint32_t pf_study_series(struct pf_study *study, uint32_t context, uint32_t metric, bool anew, uint64_t line,
+                         int64_t offset)
 {
-    const struct pf_record *record = &measured->open.record;
-    if (record->series == PF_NO_SERIES)
-        return 0;
-    uint64_t key = pf_record_key(record);
-    measured->unsorted |= key < measured->last_key;
-    measured->last_key = key;
-    measured->values += record->values;
-    if (pf_store_append(measured->store, &measured->open, pf_record_size(record), error) < 0)
-        return -1;
-    measured->open.record.series = PF_NO_SERIES;
-    return 0;
+    uint64_t key = (uint64_t)context << 32 | metric;
+    uint32_t known = pf_ids_find(&study->series_of, key), number = (uint32_t)study->n_series;
+    if (study->failed)
+        return PF_NO_SERIES;
+    if (known != PF_NO_ID && !anew)
+        return known;
+    if (!pf_study_check(study, pf_array_room(&study->series, &study->room_series, study->n_series,
+                                             sizeof *study->series, study->error)) ||
+        !pf_study_check(study, pf_ids_set(&study->series_of, key, number, study->error)))
+        return PF_NO_SERIES;
+    if (known != PF_NO_ID) {
+        study->series[known].dropped = true;
+        pf_study_note(study, PF_REPEATED_NAME, line, offset,
+                      "a call path and metric for a second time: only what comes last is kept");
+    }
+    study->series[study->n_series++] =
+        (struct pf_series){.context = context, .metric = metric, .line = line, .offset = offset};
+    return number;
 }
 
-static void open_record(struct pf_measured *measured, uint32_t series, uint32_t point, bool starts)
+struct pf_list pf_list_new(size_t item)
 {
-    measured->filled = 0;
-    measured->open.record =
-        (struct pf_record){.series = series, .point = point, .flags = starts ? PF_RECORD_STARTS : 0};
+    return (struct pf_list){.store = pf_store_new(LIST_HELD), .item = item};
 }
 
-int pf_measured_begin(struct pf_measured *measured, uint32_t series, uint32_t point, bool starts,
-                      struct pf_error *error)
+void pf_list_free(struct pf_list *list)
 {
-    const struct pf_record *record = &measured->open.record;
-    if (!starts && record->series == series && record->point == point)
-        return 0;
-    if (close_record(measured, error) < 0)
-        return -1;
-    measured->repetitions = 0;
-    open_record(measured, series, point, starts);
-    return 0;
+    pf_store_free(list->store);
+    free(list->runs);
+    *list = (struct pf_list){0};
 }
 
-int pf_measured_go_on(struct pf_measured *measured, struct pf_error *error)
+static uint64_t key_of(const struct pf_place *place)
 {
-    uint32_t series = measured->open.record.series, point = measured->open.record.point;
-    measured->repetitions += measured->open.record.repetitions;
-    if (close_record(measured, error) < 0)
-        return -1;
-    open_record(measured, series, point, false);
-    return 0;
+    return (uint64_t)place->series << 32 | place->point;
 }
 
-void pf_measured_figures(struct pf_measured *measured, const double figures[PF_STATISTICS], unsigned has)
+/* Adds an item, which begins with its place. The runs are right if all items have come sorted. */
+static bool append(struct pf_study *study, struct pf_list *list, struct pf_place *item)
 {
-    memcpy(measured->open.numbers, figures, PF_STATISTICS * sizeof *figures);
-    measured->filled = PF_STATISTICS;
-    measured->figures = true;
-    measured->open.record.flags |= PF_RECORD_FIGURES | has * PF_RECORD_HAS_FIGURE;
+    uint64_t key = key_of(item), last = list->count ? key_of(&list->last) : 0;
+    bool same = list->count && key == last;
+    if (study->failed || !pf_study_check(study, pf_array_reach(&list->runs, &list->n_runs, item->series,
+                                                               sizeof *list->runs, study->error)))
+        return false;
+    struct pf_run *run = &list->runs[item->series];
+    item->repetition = same ? list->last.repetition + 1 : 0;
+    list->unsorted |= key < last;
+    list->last = *item;
+    if (!run->points)
+        run->start = list->count;
+    run->end = ++list->count;
+    run->points += !same;
+    run->doubled += same && item->flags & PF_STARTS;
+    return pf_study_check(study, pf_store_append(list->store, item, list->item, study->error));
 }
 
-void pf_measured_repetitions(struct pf_measured *measured, int64_t repetitions)
+void pf_study_begin(struct pf_study *study, uint32_t series, uint32_t point, bool starts)
 {
-    /* Below zero if there were more values in earlier records: the sum is right all the same. */
-    measured->open.record.repetitions = (uint64_t)repetitions - measured->repetitions;
-    if (repetitions < 0)
-        measured->open.record.flags |= PF_RECORD_NO_REPETITIONS;
+    study->next = (struct pf_place){.series = series, .point = point, .flags = starts ? PF_STARTS : 0};
 }
 
-/* ---- reading ------------------------------------------------------------------------------------ */
-
-static int no_record(struct pf_error *error)
+void pf_study_add(struct pf_study *study, double value)
 {
-    pf_fail(error, EINVAL, "there is no record at this position");
-    return -1;
+    struct pf_value item = {study->next, value};
+    append(study, &study->values, &item.at);
+    study->next.flags = (item.at.flags & ~(uint32_t)PF_STARTS) + PF_FLAGS_ABOVE;
 }
 
-int pf_records_peek(struct pf_records *records, struct pf_record *record, const double **numbers,
-                    struct pf_error *error)
+void pf_study_figures(struct pf_study *study, struct pf_figures figures)
 {
-    if (records->at >= records->end)
-        return 0;
-    if (records->at % sizeof(double) || records->end - records->at < sizeof *record)
-        return no_record(error);
-    const unsigned char *bytes = pf_store_at(&records->window, records->at, sizeof *record, error);
-    if (!bytes)
-        return -1;
-    memcpy(record, bytes, sizeof *record);
-    if (record->values > PF_RECORD_VALUES || pf_record_size(record) > records->end - records->at)
-        return no_record(error);
-    bytes = pf_store_at(&records->window, records->at, pf_record_size(record), error);
-    if (!bytes)
-        return -1;
-    *numbers = (const double *)(const void *)(bytes + sizeof *record);
-    return 1;
+    append(study, &study->figures, &figures.at);
+}
+
+void pf_study_model(struct pf_study *study, uint32_t at, const struct pf_model *model, const char *function,
+                    size_t size)
+{
+    struct pf_model copy = *model;
+    if (study->failed)
+        return;
+    copy.function = pf_intern(study->functions, size ? function : "", size, study->error);
+    if (at == PF_NO_MODEL && study->n_models == PF_NO_MODEL)
+        pf_study_check(study, pf_fail_memory(study->error));
+    if (!pf_study_check(study, copy.function == PF_NO_STRING ? -1 : 0) ||
+        !pf_study_check(study, pf_array_room(&study->models, &study->room_models, study->n_models,
+                                             sizeof *study->models, study->error)))
+        return;
+    study->models[at == PF_NO_MODEL ? study->n_models++ : at] = copy;
+}
+
+int pf_list_read(const struct pf_list *list, struct pf_store_window *window, uint64_t number, void *item,
+                 struct pf_error *error)
+{
+    const void *bytes = pf_store_at(window, number * list->item, list->item, error);
+    if (bytes)
+        memcpy(item, bytes, list->item);
+    return bytes ? 0 : -1;
+}
+
+/* ---- sorting ------------------------------------------------------------------------------------ */
+
+/* Where an item is, as it is sorted: equal keys keep their order. */
+enum { KEY, NUMBER, WORDS };
+
+static void sort_items(struct pf_study *study, const struct pf_list *list, struct pf_sorter *sorter)
+{
+    struct pf_store_window window = {.store = list->store};
+    union {
+        struct pf_place at;
+        struct pf_figures room;
+    } item;
+    for (uint64_t i = 0; i < list->count && pf_study_step(study, i); i++)
+        if (pf_study_check(study, pf_list_read(list, &window, i, &item, study->error)) &&
+            !study->series[item.at.series].dropped)
+            pf_study_check(study, pf_sorter_add(sorter, (uint64_t[]){key_of(&item.at), i}, study->error));
+    pf_store_window_free(&window);
+}
+
+static void copy_sorted(struct pf_study *study, const struct pf_list *from, struct pf_list *to,
+                        struct pf_sorter *sorter)
+{
+    union {
+        struct pf_place at;
+        struct pf_figures room;
+    } item;
+    const uint64_t *words;
+    int got = 0;
+    study->next_step = 0;
+    while (pf_study_step(study, to->count) && (got = pf_sorter_next(sorter, &words, study->error)) > 0)
+        if (pf_study_check(study, pf_store_read(from->store, words[NUMBER] * from->item, &item, from->item,
+                                                study->error)))
+            append(study, to, &item.at);
+    pf_study_check(study, got);
+}
+
+/* Sorts a list by series and point, unless its items have come so; what is of dropped series goes. */
+static void sort(struct pf_study *study, struct pf_list *list)
+{
+    bool needed = list->unsorted;
+    for (size_t i = 0; i < study->n_series; i++)
+        needed |= study->series[i].dropped;
+    if (!needed || study->failed)
+        return;
+    struct pf_sorter *sorter = pf_sorter_new(WORDS, WORDS, SORTED_HELD);
+    struct pf_list sorted = pf_list_new(list->item);
+    study->steps = list->count;
+    study->next_step = 0;
+    if (pf_study_check(study, sorter && sorted.store ? 0 : pf_fail_memory(study->error)))
+        sort_items(study, list, sorter);
+    if (!study->failed && pf_study_check(study, pf_sorter_finish(sorter, study->error)))
+        copy_sorted(study, list, &sorted, sorter);
+    pf_sorter_free(sorter);
+    pf_list_free(list);
+    *list = sorted;
 }
 
 /* ---- finishing ---------------------------------------------------------------------------------- */
 
-/* doubled: measurements of a point that has one. */
-static void end_series(const struct pf_measured *measured, uint32_t series, uint64_t doubled,
-                       struct pf_experiment *experiment)
+static void note_series(struct pf_study *study, struct pf_note_kind problem, uint32_t number,
+                        const char *what)
 {
-    if (series == PF_NO_SERIES)
+    const struct pf_series *series = &study->series[number];
+    const struct pf_tree *tree = study->contexts;
+    struct pf_cell context = pf_interned(tree->strings, tree->name[series->context]);
+    const char *metric = pf_study_metric_name(study, series->metric);
+    pf_study_note(study, problem, series->line, series->offset,
+                  "call path ending in '%.*s', metric '%.*s': %s", pf_study_clip(context.text, context.size),
+                  context.text, pf_study_clip(metric, strlen(metric)), metric, what);
+}
+
+static void check_series(struct pf_study *study, uint32_t series)
+{
+    struct pf_run run = pf_run_of(study->figures.count ? &study->figures : &study->values, series);
+    char what[128];
+    if (run.doubled) {
+        snprintf(what, sizeof what,
+                 "%ju further measurements of points that have one, served as further repetitions",
+                 (uintmax_t)run.doubled);
+        note_series(study, PF_REPEATED_SERIES, series, what);
+    }
+    if (!run.points || run.points == pf_study_points(study))
         return;
-    if (doubled)
-        pf_experiment_note_series(
-            experiment, PF_REPEATED_SERIES, series,
-            "%ju further measurements of points that have one, served as further repetitions",
-            (uintmax_t)doubled);
-    if (measured->runs[series].points != experiment->n_points)
-        pf_experiment_note_series(experiment, PF_INCOMPLETE_SERIES, series, "data for %ju of %zu points",
-                                  (uintmax_t)measured->runs[series].points, experiment->n_points);
+    snprintf(what, sizeof what, "data for %ju of %ju points", (uintmax_t)run.points,
+             (uintmax_t)pf_study_points(study));
+    note_series(study, PF_INCOMPLETE_SERIES, series, what);
 }
 
-static int step(struct pf_pass *pass, uint64_t done, uint64_t total, uint64_t *next, struct pf_error *error)
+/* Lists the series and the models of each context: backwards, so that each list begins with the first one. */
+static void list_by_context(struct pf_study *study)
 {
-    if (done < *next)
-        return 0;
-    *next = done + STEP_BYTES;
-    return pf_pass_step(pass, done, total, error);
-}
-
-/* Finds where each series is, and what it lacks. */
-static int index_runs(struct pf_measured *measured, struct pf_experiment *experiment, struct pf_pass *pass,
-                      struct pf_error *error)
-{
-    struct pf_records records = pf_records_of(measured->store, 0, pf_store_size(measured->store));
-    struct pf_record record;
-    const double *numbers;
-    uint32_t series = PF_NO_SERIES;
-    uint64_t key = UINT64_MAX, doubled = 0, said = 0;
-    int got;
-    while ((got = pf_records_peek(&records, &record, &numbers, error)) > 0) {
-        struct pf_run *run = &measured->runs[record.series];
-        if (record.series != series) {
-            end_series(measured, series, doubled, experiment);
-            series = record.series;
-            doubled = 0;
-            run->start = records.at;
-        }
-        bool same = pf_record_key(&record) == key;
-        run->points += !same;
-        doubled += same && record.flags & PF_RECORD_STARTS;
-        key = pf_record_key(&record);
-        records.at += pf_record_size(&record);
-        run->end = records.at;
-        if ((got = step(pass, records.at, records.end, &said, error)) < 0)
-            break;
+    for (size_t i = 0; i < study->contexts->count; i++)
+        study->firsts[i] = (struct pf_firsts){PF_NO_SERIES, PF_NO_MODEL};
+    for (size_t i = study->n_series; i-- > 0;) {
+        uint32_t *first = &study->firsts[study->series[i].context].series;
+        study->series[i].next = *first;
+        *first = (uint32_t)i;
     }
-    pf_store_window_free(&records.window);
-    end_series(measured, series, doubled, experiment);
-    return got;
-}
-
-static bool any_dropped(const struct pf_experiment *experiment)
-{
-    for (size_t i = 0; i < experiment->n_series; i++)
-        if (experiment->series[i].dropped)
-            return true;
-    return false;
-}
-
-/* Where a record is, as it is sorted: equal keys keep their order. */
-enum { KEY, OFFSET, SIZE, WORDS };
-
-/* Bytes of these that are held in memory. */
-#define SORTED_HELD ((uint64_t)32 << 20)
-
-/* Gives the sorter all records but those of dropped series. */
-static int sort_records(struct pf_measured *measured, const struct pf_experiment *experiment,
-                        struct pf_sorter *sorter, struct pf_pass *pass, struct pf_error *error)
-{
-    struct pf_records records = pf_records_of(measured->store, 0, pf_store_size(measured->store));
-    struct pf_record record;
-    const double *numbers;
-    uint64_t said = 0;
-    int got;
-    while ((got = pf_records_peek(&records, &record, &numbers, error)) > 0) {
-        uint64_t words[WORDS] = {pf_record_key(&record), records.at, pf_record_size(&record)};
-        if ((!experiment->series[record.series].dropped && pf_sorter_add(sorter, words, error) < 0) ||
-            step(pass, records.at, records.end, &said, error) < 0)
-            got = -1;
-        if (got < 0)
-            break;
-        records.at += words[SIZE];
+    for (size_t i = study->n_models; i-- > 0;) {
+        uint32_t *first = &study->firsts[study->models[i].context].model;
+        study->models[i].next = *first;
+        *first = (uint32_t)i;
     }
-    pf_store_window_free(&records.window);
-    return got < 0 ? -1 : pf_sorter_finish(sorter, error);
 }
 
-/* Copies the records in the sorter's order. */
-static int copy_sorted(const struct pf_store *from, struct pf_store *to, struct pf_sorter *sorter,
-                       struct pf_pass *pass, struct pf_error *error)
+bool pf_study_finish(struct pf_study *study)
 {
-    unsigned char bytes[sizeof((struct pf_measured *)0)->open];
-    const uint64_t *words;
-    uint64_t said = 0;
-    int got;
-    while ((got = pf_sorter_next(sorter, &words, error)) > 0)
-        if (pf_store_read(from, words[OFFSET], bytes, words[SIZE], error) < 0 ||
-            pf_store_append(to, bytes, words[SIZE], error) < 0 ||
-            step(pass, pf_store_size(to), pf_store_size(from), &said, error) < 0)
-            return -1;
-    return got;
-}
-
-/* Sorts what was collected by series and point. */
-static int sort(struct pf_measured *measured, const struct pf_experiment *experiment, struct pf_pass *pass,
-                struct pf_error *error)
-{
-    struct pf_sorter *sorter = pf_sorter_new(WORDS, OFFSET + 1, SORTED_HELD);
-    struct pf_store *sorted = pf_store_new(PF_RECORDS_HELD);
-    int result = sorter && sorted ? 0 : pf_fail_memory(error);
-    if (!result && (sort_records(measured, experiment, sorter, pass, error) < 0 ||
-                    copy_sorted(measured->store, sorted, sorter, pass, error) < 0))
-        result = -1;
-    pf_sorter_free(sorter);
-    if (result) {
-        pf_store_free(sorted);
-        return -1;
-    }
-    pf_store_free(measured->store);
-    measured->store = sorted;
-    return 0;
-}
-
-int pf_measured_finish(struct pf_measured *measured, struct pf_experiment *experiment, struct pf_pass *pass,
-                       struct pf_error *error)
-{
-    if (close_record(measured, error) < 0)
-        return -1;
-    if ((measured->unsorted || any_dropped(experiment)) && sort(measured, experiment, pass, error) < 0)
-        return -1;
-    measured->n_runs = experiment->n_series;
-    measured->runs = calloc(measured->n_runs + 1, sizeof *measured->runs);
-    if (!measured->runs)
-        return pf_fail_memory(error);
-    return index_runs(measured, experiment, pass, error);
+    sort(study, &study->values);
+    sort(study, &study->figures);
+    study->firsts = calloc(study->contexts->count + (size_t)1, sizeof *study->firsts);
+    if (study->failed || !study->firsts)
+        return pf_study_check(study, study->failed ? -1 : pf_fail_memory(study->error));
+    list_by_context(study);
+    for (uint32_t i = 0; i < study->n_series; i++)
+        check_series(study, i);
+    study->statistics_only = study->figures.count && !study->values.count;
+    return true;
 }

@@ -4,34 +4,37 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
-#include "formats/extrap/ids.h"
+#include "formats/extrap/formula.h"
 #include "formats/extrap/json_study.h"
-#include "formats/extrap/saved_values.h"
+#include "formats/extrap/saved.h"
 #include "formats/extrap/stored.h"
 
 /*
  * Experiments as Extra-P saves them (*.extra-p): a ZIP archive with experiment.json (parameters, figures of each
  * measurement, fitted models) and, if the values were kept, chunks of them. experiment.json is inflated and read
- * from its start to its end, in most cases once.
+ * from its start to its end, but for models that come before the parameters.
  */
 #define EXPERIMENT "experiment.json"
 
 /* Archives up to this size are read whole when they are opened: experiment.json inflates to about 8 times as much. */
 #define WHOLE (PF_STUDY_HEAD / 8)
 
-/* More are none that somebody has made. */
-enum { MODELERS_MAX = 1000 };
+enum {
+    MODELERS_MAX = 1000,      /* more are none that somebody has made */
+    MODEL_MAX = 256 * 1024,   /* bytes of the JSON of one model */
+    MEMBERS_MAX = 200 * 1000, /* of an archive that are looked at: two for each GB of values are the rule */
+};
 
-/* The JSON of one model. */
-enum { MODEL_MAX = 256 * 1024 };
-
-/* Most members of an archive that are looked at: two for each GB of values are the rule. */
-enum { MEMBERS_MAX = 200 * 1000 };
+/* What an object {coordinate, median, mean, ..., values: [chunk, index]} says. */
+struct measurement {
+    struct pf_json_point point;
+    struct pf_json_amount figures[PF_STATISTICS], repetitions;
+    struct pf_json_point values; /* chunk, index */
+};
 
 struct saved {
-    struct pf_json_study reader;
+    struct pf_json_study reader; /* first */
     struct pf_zip_member member;
     bool found;       /* the member */
     unsigned members; /* that were looked at */
@@ -39,10 +42,12 @@ struct saved {
     uint64_t unpack_left;
     struct pf_saved_values *values;
     struct pf_json_trees *trees;
+    struct measurement measurement; /* that is read */
     struct pf_formula formula;
-    struct pf_ids known; /* models of the modeler that is read, by call path and metric */
-    unsigned modelers;   /* so far */
-    bool again;          /* models came before the parameters: read the text once more for them */
+    uint32_t modeler;           /* name of the one that is read, or PF_NO_STRING */
+    struct pf_ids known;        /* models of the modeler that is read, by call path and metric */
+    unsigned modelers;          /* so far */
+    struct pf_json_place later; /* of modelers that come before the parameters */
 };
 
 /* ---- the archive -------------------------------------------------------------------------------- */
@@ -65,14 +70,16 @@ static ssize_t read_text(void *arg, void *buffer, size_t size, uint64_t offset, 
 {
     struct saved *saved = arg;
     struct pf_study *study = saved->reader.study;
-    if (!pf_study_check(study, pf_pass_step(study->pass, offset, saved->text.size, error)))
-        return -1;
-    return offset >= study->end ? 0 : pf_zip_read(&saved->text, buffer, size, offset);
+    bool good = pf_study_check(study, pf_pass_step(study->pass, offset, saved->text.size, study->error));
+    ssize_t got = !good ? -1 : offset >= study->end ? 0 : pf_zip_read(&saved->text, buffer, size, offset);
+    if (got < 0)
+        *error = *study->error;
+    return got;
 }
 
 static void note_archive(struct saved *saved, uint64_t offset, const char *what)
 {
-    pf_experiment_note(saved->reader.study->experiment, PF_CUT_FILE, 0, (int64_t)offset, "%s", what);
+    pf_study_note(saved->reader.study, PF_CUT_FILE, 0, (int64_t)offset, "%s", what);
 }
 
 /* False: experiment.json cannot be read, and the study has failed. */
@@ -98,281 +105,224 @@ static bool open_text(struct saved *saved)
 
 /* ---- measurements ------------------------------------------------------------------------------- */
 
-/* What an object {coordinate, median, mean, ..., values: [chunk, index]} says. */
-struct figures {
-    struct pf_json_point point;
-    double figures[PF_STATISTICS];
-    unsigned has;
-    bool has_point, has_values;
-    int64_t repetitions; /* -1: not said */
-    int64_t values[2];
-};
-
-static int figure_named(const struct pf_json_token *name)
+/* Adds the values that a measurement refers to. Returns how many rows they have. */
+static uint64_t add_values(struct saved *saved, const struct pf_json_token *start)
 {
-    static const char *const names[PF_STATISTICS] = {"mean", "median", "minimum", "maximum", "std"};
-    int i = 0;
-    while (i < PF_STATISTICS && !pf_json_is(name, names[i]))
-        i++;
-    return i;
-}
-
-/* [chunk, index], or null. */
-static void read_reference(struct pf_json_study *reader, struct figures *figures)
-{
-    const struct pf_json_token start = reader->token;
-    struct pf_json_point pair;
-    if (!pf_json_study_is(reader, PF_JSON_ARRAY, NULL))
-        return;
-    pf_json_study_point(reader, &pair);
-    figures->has_values = pair.count == 2 && !pair.broken && fabs(pair.coordinates[0]) < 0x1p53 &&
-                          fabs(pair.coordinates[1]) < 0x1p53;
-    if (!figures->has_values) {
-        pf_json_study_note(reader, PF_BAD_VALUES, &start, "where its values are is not [chunk, index]");
-        return;
-    }
-    figures->values[0] = (int64_t)pair.coordinates[0];
-    figures->values[1] = (int64_t)pair.coordinates[1];
-}
-
-static void read_member(struct pf_json_study *reader, struct figures *figures)
-{
-    const struct pf_json_token *token = &reader->token;
-    double repetitions;
-    int figure = figure_named(token);
-    bool coordinate = pf_json_is(token, "coordinate"), values = pf_json_is(token, "values");
-    bool count = pf_json_is(token, "repetitions");
-    pf_json_study_next(reader);
-    figures->has_point |= coordinate;
-    if (coordinate) {
-        pf_json_study_point(reader, &figures->point);
-        return;
-    }
-    if (values) {
-        read_reference(reader, figures);
-        return;
-    }
-    if (figure < PF_STATISTICS && pf_study_number(token, &figures->figures[figure]))
-        figures->has |= 1u << figure;
-    else if (figure < PF_STATISTICS && token->event != PF_JSON_NULL)
-        pf_json_study_note(reader, PF_BAD_NUMBER, token, "a figure is not a number");
-    else if (count && pf_study_number(token, &repetitions) && repetitions >= 0 && repetitions < 0x1p53)
-        figures->repetitions = (int64_t)repetitions;
-    pf_json_study_ignore(reader);
-}
-
-static void add_values(struct saved *saved, const struct figures *figures, const struct pf_json_token *start)
-{
-    struct pf_study *study = saved->reader.study;
+    const struct pf_point *at = &saved->measurement.values.of;
+    const char *what = "where its values are is not [chunk, index]";
     uint64_t rows = 0;
-    const char *what = NULL;
-    if (figures->has_values)
-        what = pf_saved_values_add(saved->values, figures->values[0], figures->values[1], &rows);
-    if (figures->repetitions >= 0 || !figures->has_values)
-        pf_measured_repetitions(study->measured, figures->repetitions);
-    else if (!what)
-        pf_measured_repetitions(study->measured, (int64_t)rows);
+    if (at->count == 2 && !at->broken && fabs(at->coordinates[0]) < 0x1p53 &&
+        fabs(at->coordinates[1]) < 0x1p53)
+        what = pf_saved_values_add(saved->values, (int64_t)at->coordinates[0], (int64_t)at->coordinates[1],
+                                   &rows);
     if (what)
         pf_json_study_note(&saved->reader, PF_BAD_VALUES, start, what);
+    return what ? UINT64_MAX : rows;
 }
 
-static void read_measurement(struct pf_json_study *reader, uint32_t series, void *arg)
+/* Without a number of repetitions it is that of the rows of its values. */
+static void add_measurement(struct saved *saved, const struct pf_json_token *start)
 {
-    struct saved *saved = arg;
-    struct pf_study *study = reader->study;
-    struct figures figures = {.repetitions = -1};
-    const struct pf_json_token start = reader->token;
-    while (pf_json_study_member(reader))
-        read_member(reader, &figures);
-    if (reader->token.event == PF_JSON_END) /* half of one is none */
-        return;
-    if (!figures.has_point) {
-        pf_json_study_note(reader, PF_BAD_MEMBER, &start, "a measurement without a coordinate");
-        return;
+    struct pf_study *study = saved->reader.study;
+    const struct measurement *measurement = &saved->measurement;
+    double repetitions = measurement->repetitions.value;
+    struct pf_figures figures = {.at = {.series = saved->reader.series, .flags = PF_STARTS},
+                                 .repetitions = -1};
+    for (int i = 0; i < PF_STATISTICS; i++) {
+        figures.at.flags |= measurement->figures[i].known ? (uint32_t)PF_FLAGS_ABOVE << i : 0;
+        figures.of[i] = measurement->figures[i].value;
     }
-    uint32_t point = pf_study_point(study, figures.point.coordinates, figures.point.count,
-                                    figures.point.broken, start.line, (int64_t)start.offset);
-    pf_study_begin(study, series, point, true);
-    if (study->failed)
-        return;
-    pf_measured_figures(study->measured, figures.figures, figures.has);
-    add_values(saved, &figures, &start);
+    figures.at.point = pf_study_point_at(study, &measurement->point.of, start->line, (int64_t)start->offset);
+    pf_study_begin(study, figures.at.series, figures.at.point, true);
+    if (measurement->values.known)
+        figures.repetitions = (int64_t)add_values(saved, start);
+    if (measurement->repetitions.known && repetitions >= 0 && repetitions < 0x1p53)
+        figures.repetitions = (int64_t)repetitions;
+    pf_study_figures(study, figures);
+}
+
+static int take_figure(const struct pf_json_walk *walk)
+{
+    const struct pf_json_amount *figure = walk->place;
+    pf_json_take_amount(walk);
+    if (!figure->known && walk->token->event != PF_JSON_NULL)
+        pf_json_study_note(walk->into, PF_BAD_NUMBER, walk->token, "a figure is not a number");
+    return 0;
+}
+
+#define FIGURE(name, figure)                                                                                 \
+    PF_MEMBER(name, PF_JSON_END, take_figure, struct saved, measurement.figures[figure])
+
+static const struct pf_json_member measurement_members[] = {
+    PF_MEMBER("coordinate", PF_JSON_END, pf_json_take_point, struct saved, measurement.point),
+    FIGURE("median", PF_MEDIAN),
+    FIGURE("mean", PF_MEAN),
+    FIGURE("minimum", PF_MINIMUM),
+    FIGURE("maximum", PF_MAXIMUM),
+    FIGURE("std", PF_DEVIATION),
+    PF_MEMBER("repetitions", PF_JSON_END, pf_json_take_amount, struct saved, measurement.repetitions),
+    PF_MEMBER("values", PF_JSON_ARRAY, pf_json_take_point, struct saved, measurement.values),
+    PF_MEMBERS_END,
+};
+
+/* Half of one is none. */
+static int take_measurement(const struct pf_json_walk *walk)
+{
+    struct saved *saved = walk->into;
+    saved->measurement = (struct measurement){.point.known = false};
+    if (pf_json_object(walk, saved, measurement_members))
+        return -1;
+    if (saved->measurement.point.known)
+        add_measurement(saved, walk->token);
+    else
+        pf_json_study_note(&saved->reader, PF_BAD_MEMBER, walk->token, "a measurement without a coordinate");
+    return 0;
+}
+
+static int take_series(const struct pf_json_walk *walk)
+{
+    return pf_json_series(walk, false, take_measurement);
+}
+
+static int take_measurements(const struct pf_json_walk *walk)
+{
+    return pf_json_by_metric(walk, take_series);
 }
 
 /* ---- models ------------------------------------------------------------------------------------- */
 
 /* A second one of the same call path and metric takes the place of the first, as in Python. */
-static int keep_model(struct saved *saved, const struct pf_model *model)
+static void keep_model(struct saved *saved, const struct pf_model *model)
 {
     struct pf_study *study = saved->reader.study;
-    struct pf_models *models = study->models;
     const struct pf_formula *formula = &saved->formula;
-    int64_t key = (int64_t)((uint64_t)model->context << 32 | model->metric);
-    uint32_t known = pf_ids_get(&saved->known, key);
-    if (known != PF_NO_ID)
-        return pf_models_replace(models, known, model, formula->text, formula->size, study->error);
-    if (pf_models_add(models, model, formula->text, formula->size, study->error) < 0)
-        return -1;
-    return pf_ids_set(&saved->known, key, (uint32_t)models->count - 1, study->error);
+    uint64_t key = (uint64_t)model->context << 32 | model->metric;
+    uint32_t known = pf_ids_find(&saved->known, key); /* PF_NO_ID is PF_NO_MODEL */
+    pf_study_model(study, known, model, formula->text, formula->size);
+    if (known == PF_NO_ID && !study->failed)
+        pf_study_check(study, pf_ids_set(&saved->known, key, (uint32_t)study->n_models - 1, study->error));
 }
 
-static void read_model(struct saved *saved, struct pf_model *model)
+static int take_model(const struct pf_json_walk *walk)
 {
-    struct pf_json_study *reader = &saved->reader;
-    struct pf_study *study = reader->study;
+    struct saved *saved = walk->into;
+    struct pf_study *study = saved->reader.study;
+    struct pf_model model = {
+        .modeler = PF_NO_STRING, .context = saved->reader.context, .metric = saved->reader.metric};
+    struct pf_json_token token;
     struct json_object *json;
-    if (study->failed)
-        return;
-    int event = pf_json_tree(saved->trees, reader->json, &reader->token, &json, study->error);
-    if (event < 0)
-        pf_json_study_damage(reader);
+    int event = study->failed ? -1 : pf_json_tree(saved->trees, walk->json, &token, &json, walk->error);
     if (event < 0 || event == PF_JSON_NULL)
-        return;
-    const char *what = reader->token.cut ? "it is too long"
-                       : event != PF_JSON_OBJECT
-                           ? "it is no object"
-                           : pf_model_read(json, study->experiment, model, &saved->formula);
+        return event < 0 ? -1 : 0;
+    const char *what = token.cut                 ? "it is too long"
+                       : event != PF_JSON_OBJECT ? "it is no object"
+                                                 : pf_model_read(json, study, &model, &saved->formula);
     json_object_put(json);
     if (saved->formula.failed)
-        pf_study_check(study, pf_fail_memory(study->error));
-    else if (!what)
-        pf_study_check(study, keep_model(saved, model));
-    else if (!reader->damaged)
-        pf_experiment_note(study->experiment, PF_BAD_MODEL, reader->token.line, (int64_t)reader->token.offset,
-                           "a model that cannot be shown: %s", what);
+        return pf_fail_memory(walk->error);
+    if (!what)
+        keep_model(saved, &model);
+    else
+        pf_study_note(study, PF_BAD_MODEL, token.line, (int64_t)token.offset,
+                      "a model that cannot be shown: %s", what);
+    return 0;
 }
 
-/* {call path: {metric: model}} of a modeler. */
-static void read_models(struct saved *saved, uint32_t modeler)
+static int take_models(const struct pf_json_walk *walk)
 {
-    struct pf_json_study *reader = &saved->reader;
-    struct pf_model model = {.modeler = modeler};
-    pf_json_study_next(reader);
-    if (!pf_json_study_is(reader, PF_JSON_OBJECT, NULL))
-        return;
-    while (pf_json_study_member(reader)) {
-        model.context = pf_json_study_callpath(reader);
-        pf_json_study_next(reader);
-        if (!pf_json_study_is(reader, PF_JSON_OBJECT, NULL))
-            continue;
-        while (pf_json_study_member(reader)) {
-            model.metric = pf_study_metric(reader->study, reader->token.text, reader->token.size);
-            read_model(saved, &model);
-        }
-    }
+    return pf_json_by_metric(walk, take_model);
 }
 
-/* {name, modeler, models}: its name may come after its models, which then get it. */
-static void read_modeler(struct saved *saved)
+static int take_modeler_name(const struct pf_json_walk *walk)
 {
-    struct pf_json_study *reader = &saved->reader;
-    struct pf_study *study = reader->study;
-    size_t first = study->models->count;
-    uint32_t name = PF_NO_STRING;
+    struct saved *saved = walk->into;
+    const struct pf_json_token *name = walk->token;
+    saved->modeler = pf_intern(saved->reader.study->modelers, name->text, name->size, walk->error);
+    return saved->modeler == PF_NO_STRING ? -1 : 0;
+}
+
+/* {name, modeler, models}: a name may come after the models that it is given to. */
+static int take_modeler(const struct pf_json_walk *walk)
+{
+    static const struct pf_json_member members[] = {
+        PF_MEMBER_OF_ALL("name", PF_JSON_STRING, take_modeler_name),
+        PF_MEMBER_OF_ALL("models", PF_JSON_OBJECT, take_models),
+        PF_MEMBERS_END,
+    };
+    struct saved *saved = walk->into;
+    struct pf_study *study = saved->reader.study;
+    size_t first = study->n_models;
+    if (walk->token->event != PF_JSON_OBJECT)
+        return 0;
+    if (++saved->modelers > MODELERS_MAX)
+        return pf_json_study_note(&saved->reader, PF_LIMIT, walk->token,
+                                  "more than 1000 modelers, the rest are passed over");
     pf_ids_free(&saved->known);
-    while (pf_json_study_member(reader)) {
-        bool is_name = pf_json_is(&reader->token, "name");
-        if (pf_json_is(&reader->token, "models")) {
-            read_models(saved, name);
-        } else if (pf_json_study_skip(reader) == PF_JSON_STRING && is_name) {
-            name = pf_intern(study->models->names, reader->token.text, reader->token.size, study->error);
-            study->failed |= name == PF_NO_STRING;
-        }
-    }
-    for (size_t i = first; i < study->models->count; i++)
-        study->models->items[i].modeler = name;
+    saved->modeler = PF_NO_STRING;
+    int got = pf_json_object(walk, saved, members);
+    for (size_t i = first; i < study->n_models; i++)
+        study->models[i].modeler = saved->modeler;
+    return got;
 }
 
-static void read_modelers(struct saved *saved)
+static int take_modelers(const struct pf_json_walk *walk)
 {
-    struct pf_json_study *reader = &saved->reader;
-    if (!pf_json_study_is(reader, PF_JSON_ARRAY, NULL))
-        return;
-    while (pf_json_study_element(reader)) {
-        if (reader->token.event == PF_JSON_OBJECT && saved->modelers++ < MODELERS_MAX) {
-            read_modeler(saved);
-        } else {
-            if (saved->modelers == MODELERS_MAX + 1)
-                pf_json_study_note(reader, PF_LIMIT, &reader->token,
-                                   "more than 1000 modelers, the rest are passed over");
-            pf_json_study_ignore(reader);
-        }
-    }
+    const struct saved *saved = walk->into;
+    if (!pf_study_parameters(saved->reader.study))
+        return pf_json_take_place(walk);
+    return pf_json_array(walk, walk->into, PF_JSON_END, take_modeler);
 }
 
 /* ---- experiment.json ---------------------------------------------------------------------------- */
 
-/* Copies a short string. */
-static void keep_word(struct pf_json_study *reader, char *word, size_t room)
+static void keep_word(const struct pf_json_token *token, char *word, size_t room)
 {
-    const struct pf_json_token *token = &reader->token;
-    if (token->event == PF_JSON_STRING)
-        snprintf(word, room, "%.*s", (int)(token->size < room ? token->size : room - 1), token->text);
-    pf_json_study_ignore(reader);
+    snprintf(word, room, "%.*s", (int)(token->size < room ? token->size : room - 1), token->text);
 }
 
-/* The value of a member of the whole, whose name is the last token. models_only: that is all which is read. */
-static void read_top(struct saved *saved, bool models_only)
+static int take_version(const struct pf_json_walk *walk)
 {
-    struct pf_json_study *reader = &saved->reader;
-    struct pf_study *study = reader->study;
-    const struct pf_json_measurements kind = {.read = read_measurement, .arg = saved};
-    const struct pf_json_token *name = &reader->token;
-    bool version = pf_json_is(name, "Extra-P"), scaling = pf_json_is(name, "scaling"),
-         parameters = pf_json_is(name, "parameters"), measurements = pf_json_is(name, "measurements"),
-         modelers = pf_json_is(name, "modelers");
-    bool may_model = modelers && pf_experiment_parameters(study->experiment) > 0;
-    saved->again |= modelers && !may_model;
-    pf_json_study_next(reader);
-    if (may_model)
-        read_modelers(saved);
-    else if (parameters && !models_only)
-        pf_json_study_parameters(reader);
-    else if (measurements && !models_only)
-        pf_json_study_measurements(reader, &kind);
-    else if (version && !models_only)
-        keep_word(reader, study->version, sizeof study->version);
-    else if (scaling && !models_only)
-        keep_word(reader, study->scaling, sizeof study->scaling);
-    else
-        pf_json_study_ignore(reader);
+    struct pf_study *study = ((const struct saved *)walk->into)->reader.study;
+    keep_word(walk->token, study->version, sizeof study->version);
+    return 0;
 }
 
-static void walk(struct saved *saved, bool models_only)
+static int take_scaling(const struct pf_json_walk *walk)
 {
-    bool object = pf_json_study_next(&saved->reader) == PF_JSON_OBJECT;
-    while (object && pf_json_study_member(&saved->reader))
-        read_top(saved, models_only);
+    struct pf_study *study = ((const struct saved *)walk->into)->reader.study;
+    keep_word(walk->token, study->scaling, sizeof study->scaling);
+    return 0;
 }
 
 static void read_experiment(struct saved *saved)
 {
-    struct pf_json_study *reader = &saved->reader;
-    if (!open_text(saved))
-        return;
-    walk(saved, false);
-    if (saved->again && pf_experiment_parameters(reader->study->experiment) && !reader->study->failed) {
-        pf_json_seek(reader->json, 0, 1);
-        reader->damaged = false;
-        walk(saved, true);
-    }
-    if (saved->text.damage)
-        note_archive(saved, saved->text.damage_offset, saved->text.damage);
+    static const struct pf_json_member members[] = {
+        PF_MEMBER_OF_ALL("Extra-P", PF_JSON_STRING, take_version),
+        PF_MEMBER_OF_ALL("scaling", PF_JSON_STRING, take_scaling),
+        PF_MEMBER_OF_ALL("parameters", PF_JSON_END, pf_json_take_parameters),
+        PF_MEMBER_OF_ALL("measurements", PF_JSON_OBJECT, take_measurements),
+        PF_MEMBER("modelers", PF_JSON_ARRAY, take_modelers, struct saved, later),
+        PF_MEMBERS_END,
+    };
+    pf_json_study_read(&saved->reader, members);
+    if (pf_study_parameters(saved->reader.study))
+        pf_json_study_array(&saved->reader, saved->later, take_modeler);
 }
 
 static void read_file(struct pf_study *study)
 {
     uint64_t size = pf_input_size(study->input);
-    struct saved saved = {.reader = {.study = study},
-                          .unpack_left = PF_ZIP_FREE + size * PF_ZIP_RATIO,
+    struct saved saved = {.unpack_left = PF_ZIP_FREE + size * PF_ZIP_RATIO,
                           .trees = pf_json_trees_new(MODEL_MAX, false)};
     saved.values = pf_saved_values_new(study, &saved.unpack_left);
-    saved.reader.json = pf_json_new_reading(read_text, &saved, 0, 0);
-    if (saved.values && saved.reader.json && saved.trees)
-        read_experiment(&saved);
-    else
+    pf_json_study_open(&saved.reader, study, read_text, &saved, 0);
+    if (!saved.values || !saved.trees)
         pf_study_check(study, pf_fail_memory(study->error));
-    pf_json_free(saved.reader.json);
+    else if (!study->failed && open_text(&saved))
+        read_experiment(&saved);
+    if (saved.text.damage.code)
+        note_archive(&saved, (uint64_t)saved.text.damage.offset, saved.text.damage.what);
+    pf_json_study_close(&saved.reader);
     pf_json_trees_free(saved.trees);
     pf_saved_values_free(saved.values);
     pf_zip_close(&saved.text);
@@ -421,7 +371,7 @@ static void saved_probe(struct pf_probe *probe, struct pf_verdict *verdict)
 const struct pf_driver pf_extrap_saved_driver = {
     .name = "extrap-experiment",
     .title = "Extra-P experiment (.extra-p)",
-    .version = 4,
+    .version = 6,
     .probe = saved_probe,
     .kit = &(const struct pf_stored_format){read_file, WHOLE, true},
     PF_STORED,

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-#include "formats/extrap/saved_values.h"
+#include "formats/extrap/saved.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "formats/extrap/ids.h"
 #include "formats/kit/array.h"
 #include "formats/kit/bytes.h"
+#include "formats/kit/ids.h"
 
 /* Bytes that are read at once. */
 enum { BLOCK = 8192 };
@@ -22,9 +22,9 @@ enum { INDEX_HEADER = 24 };
 enum { OFFSETS, ARRAYS, PARTS };
 
 struct chunk {
-    bool present[PARTS], unpacked[PARTS]; /* in the archive; once, which is enough */
+    bool present[PARTS]; /* in the archive */
     struct pf_zip_member members[PARTS];
-    uint64_t added; /* bytes of numbers that it has given, if it is packed */
+    uint64_t added; /* bytes of numbers */
 };
 
 struct pf_saved_values {
@@ -32,7 +32,6 @@ struct pf_saved_values {
     uint64_t *unpack_left;
     struct chunk *open; /* or NULL; its parts: */
     struct pf_zip_file files[PARTS];
-    uint64_t in_place;     /* bytes of numbers that stored chunks have given: these may lie over each other */
     struct pf_ids numbers; /* of chunks, to places among: */
     struct chunk *chunks;
     size_t count, room;
@@ -71,7 +70,7 @@ void pf_saved_values_free(struct pf_saved_values *values)
 static struct chunk *chunk_of(struct pf_saved_values *values, int64_t number)
 {
     struct pf_study *study = values->study;
-    uint32_t at = pf_ids_get(&values->numbers, number);
+    uint32_t at = pf_ids_find(&values->numbers, number);
     if (at != PF_NO_ID)
         return &values->chunks[at];
     if (!pf_study_check(study, pf_array_room(&values->chunks, &values->room, values->count,
@@ -110,8 +109,7 @@ static bool open_chunk(struct pf_saved_values *values, struct chunk *chunk)
     close_chunk(values);
     values->open = chunk;
     for (int part = 0; part < PARTS && good; part++) {
-        good = chunk->members[part].readable && !chunk->unpacked[part];
-        chunk->unpacked[part] = chunk->members[part].deflated;
+        good = chunk->members[part].readable;
         if (good)
             pf_zip_open(&values->files[part], values->study, &chunk->members[part], UINT64_MAX,
                         values->unpack_left);
@@ -181,23 +179,14 @@ static bool read_header(const struct pf_zip_file *arrays, uint64_t offset, struc
     return read_dictionary(text, array);
 }
 
-/* Whether this array and those before can be there: each is added once. */
-static bool may_add(struct pf_saved_values *values, struct chunk *chunk, const struct array *array)
-{
-    bool packed = values->files[ARRAYS].unpacked != NULL;
-    uint64_t size = packed ? values->files[ARRAYS].size : pf_input_size(values->study->input);
-    uint64_t *added = packed ? &chunk->added : &values->in_place;
-    if (array->count > size / 8 || array->count * 8 > size - *added)
-        return false;
-    *added += array->count * 8;
-    return true;
-}
-
-/* Adds the numbers. False: they end early. */
-static bool add_numbers(const struct pf_zip_file *arrays, const struct array *array)
+/* Adds the numbers. False: they end early, or with them there were more than the chunk has: each is added once. */
+static bool add_numbers(struct chunk *chunk, const struct pf_zip_file *arrays, const struct array *array)
 {
     unsigned char block[BLOCK];
     uint64_t offset = array->data;
+    if (array->count > arrays->size / 8 || chunk->added > arrays->size - array->count * 8)
+        return false;
+    chunk->added += array->count * 8;
     for (uint64_t left = array->count; left;) {
         size_t n = left < BLOCK / 8 ? (size_t)left : BLOCK / 8;
         if (!read_part(arrays, block, n * 8, offset))
@@ -233,7 +222,7 @@ static const char *find_array(const struct pf_saved_values *values, int64_t inde
 const char *pf_saved_values_add(struct pf_saved_values *values, int64_t chunk_number, int64_t index,
                                 uint64_t *repetitions)
 {
-    uint32_t at = pf_ids_get(&values->numbers, chunk_number);
+    uint32_t at = pf_ids_find(&values->numbers, chunk_number);
     struct chunk *chunk = at == PF_NO_ID ? NULL : &values->chunks[at];
     struct array array = {0};
     uint64_t offset;
@@ -245,7 +234,7 @@ const char *pf_saved_values_add(struct pf_saved_values *values, int64_t chunk_nu
         return what;
     if (!read_header(&values->files[ARRAYS], offset, &array))
         return "its values are no array of numbers";
-    if (!may_add(values, chunk, &array) || !add_numbers(&values->files[ARRAYS], &array))
+    if (!add_numbers(chunk, &values->files[ARRAYS], &array))
         return "its values end early, or are those of others";
     *repetitions = array.rows;
     return NULL;

@@ -2,34 +2,59 @@
 #ifndef PF_EXTRAP_STORED_H
 #define PF_EXTRAP_STORED_H
 
-#include "formats/extrap/columns.h"
 #include "formats/extrap/study.h"
+#include "formats/extrap/summary.h"
+#include "formats/kit/numbered.h"
 
 /*
- * Profiles whose measurements are collected in a store: what their drivers share. A driver supplies a function that
- * reads its file into a study; the rest (stages, tables, cursors) is here. A composite of several files is
- * another such function.
+ * Profiles of studies: what their drivers share. A driver supplies a function that reads its file into a study; the rest
+ * (stages, tables, cursors) is here. Folders of points have one of their own (points.h).
+ *
+ * The tables. Both of the first have a column a parameter (filled by the core) after the point:
+ *
+ *   values      point,PARAMETERS,repetition,context,metric,value,name
+ *   statistics  point,PARAMETERS,context,metric,repetitions,mean,median,min,max,std,name
+ *   scaling     context,POINTS,name: of one metric, the mean at each point
+ *   scaling_total  the same with the sum over the threads of a measurement, in studies that tell threads
+ *   models      modeler,context,metric,RSS,rRSS,SMAPE,AR2,RE,function,name
+ *
+ * Beside these stand two tables that are not listed. cells: like statistics, but with one row a (point, context, metric)
+ * whatever the file repeats: aggregates are made from them. If the file has statistics only, it is like values. totals:
+ * like cells, with sums over threads in place of means.
  */
+enum {
+    PF_VALUES_TABLE,
+    PF_STATISTICS_TABLE,
+    PF_SCALING_TABLE,
+    PF_MODELS_TABLE,
+    PF_SCALING_TOTAL_TABLE = PF_MODELS_TABLE, /* studies that tell threads have no models */
+    PF_CELLS_TABLE,
+    PF_TOTALS_TABLE,
+    PF_STUDY_TABLES
+};
 
-/* Reads study->input into a new study. Damage is noted; all else that is wrong is the study's failure. */
-typedef void pf_study_read(struct pf_study *study);
+/* The state of such a profile. */
+struct pf_stored {
+    struct pf_study *study; /* NULL before the pass */
+    struct pf_study *head;  /* the parameters, where these are known before the pass; else NULL */
+    unsigned parameters;
+    bool threads; /* measurements have a value a thread, which values tells */
+    struct pf_column values[PF_PARAMETERS_MAX + 7];
+    struct pf_column statistics[PF_PARAMETERS_MAX + 10];
+    struct pf_column models[10];
+    struct pf_column *scaling; /* owned */
+    struct pf_table tables[PF_STUDY_TABLES];
+};
 
-/* What such a driver has as its .kit. */
+/* What a driver has as its .kit. */
 struct pf_stored_format {
-    pf_study_read *read;
+    /* Reads study->input into a new study. Damage is noted; all else that is wrong is the study's failure. */
+    void (*read)(struct pf_study *study);
     uint64_t
         whole; /* files of at most so many bytes are read when they are opened; of larger ones about PF_STUDY_HEAD are */
     bool models; /* there is a table of them */
 };
 #define PF_STUDY_HEAD ((uint64_t)1 << 20)
-
-/* The state of such a profile. */
-struct pf_stored {
-    struct pf_input *input;
-    struct pf_study *study;     /* NULL before the pass */
-    struct pf_experiment *head; /* big files: the parameters as their first MB has them; else NULL */
-    struct pf_experiment_tables tables;
-};
 
 /* The functions of a driver. */
 int pf_stored_open(struct pf_profile *profile, struct pf_error *error);
@@ -37,5 +62,23 @@ int pf_stored_load(struct pf_profile *profile, enum pf_stage stage, struct pf_pa
                    struct pf_error *error);
 void pf_stored_close(struct pf_profile *profile);
 #define PF_STORED .open = pf_stored_open, .load = pf_stored_load, .close = pf_stored_close
+
+/* Makes the tables the profile's, which has points. They have no columns yet. profile->state: zeroed, but for `threads`. */
+void pf_stored_declare(struct pf_profile *profile, bool models);
+
+/* Keeps a study of which the parameters are known, and gives the tables their columns. 0, or -1 with *error filled. */
+int pf_stored_keep_head(struct pf_profile *profile, struct pf_study *head, struct pf_error *error);
+
+/*
+ * Makes a finished study the profile's, which keeps it, and gives the tables their columns. 0; or -1 with *error filled: the study
+ * has been freed.
+ */
+int pf_stored_publish(struct pf_profile *profile, struct pf_study *study, struct pf_error *error);
+
+/* The cells of a row of statistics from the number of repetitions on; `cells` begin with that of the context. */
+void pf_statistics_cells(struct pf_cell *cells, const struct pf_statistics *statistics);
+
+/* Walks values, statistics, cells and totals. (rows.c) */
+extern const struct pf_numbered pf_stored_rows;
 
 #endif

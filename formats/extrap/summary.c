@@ -17,25 +17,6 @@ void pf_summary_free(struct pf_summary *summary)
     free(summary->held);
 }
 
-static int hold(struct pf_summary *summary, double value, struct pf_error *error)
-{
-    if (summary->count >= PF_SUMMARY_HELD)
-        return 0;
-    if (pf_array_room(&summary->held, &summary->room, summary->count, sizeof *summary->held, error))
-        return -1;
-    summary->held[summary->count] = value;
-    return 0;
-}
-
-/* Neumaier's sum: what an addition rounds off is added up apart. */
-static void add_to_sum(struct pf_summary *summary, double value)
-{
-    double sum = summary->sum + value;
-    summary->correction +=
-        fabs(summary->sum) >= fabs(value) ? (summary->sum - sum) + value : (value - sum) + summary->sum;
-    summary->sum = sum;
-}
-
 /* Welford's sum of squares: one pass, and no difference of large squares. */
 static void add_to_squares(struct pf_summary *summary, double value)
 {
@@ -46,9 +27,12 @@ static void add_to_squares(struct pf_summary *summary, double value)
 
 int pf_summary_add(struct pf_summary *summary, double value, struct pf_error *error)
 {
-    if (hold(summary, value, error) < 0)
-        return -1;
-    add_to_sum(summary, value);
+    if (summary->count < PF_SUMMARY_HELD) {
+        if (pf_array_room(&summary->held, &summary->room, summary->count, sizeof *summary->held, error))
+            return -1;
+        summary->held[summary->count] = value;
+    }
+    pf_total_add_real(&summary->total, value);
     add_to_squares(summary, value);
     if (!summary->count || value < summary->min)
         summary->min = value;
@@ -67,20 +51,10 @@ static int by_value(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* A handful of repetitions is the rule. */
-static void sort(double *values, size_t count)
+/* What was added, with what rounding took from it. */
+double pf_summary_sum(const struct pf_summary *summary)
 {
-    if (count > 32) {
-        qsort(values, count, sizeof *values, by_value);
-        return;
-    }
-    for (size_t i = 1; i < count; i++) {
-        double value = values[i];
-        size_t at = i;
-        for (; at && values[at - 1] > value; at--)
-            values[at] = values[at - 1];
-        values[at] = value;
-    }
+    return isfinite(summary->total.real) ? summary->total.real + summary->total.rest : summary->total.real;
 }
 
 struct pf_statistics pf_summary_get(struct pf_summary *summary)
@@ -91,13 +65,12 @@ struct pf_statistics pf_summary_get(struct pf_summary *summary)
         statistics.mean = statistics.median = statistics.min = statistics.max = statistics.std = NAN;
         return statistics;
     }
-    double sum = isfinite(summary->sum) ? summary->sum + summary->correction : summary->sum;
-    statistics.mean = sum / (double)n;
+    statistics.mean = pf_summary_sum(summary) / (double)n;
     statistics.std = sqrt(summary->squares / (double)n);
     statistics.min = summary->min;
     statistics.max = summary->max;
     if (statistics.has_median) {
-        sort(summary->held, (size_t)n);
+        qsort(summary->held, (size_t)n, sizeof *summary->held, by_value);
         double upper = summary->held[n / 2];
         statistics.median = n % 2 ? upper : (summary->held[n / 2 - 1] + upper) / 2;
     }

@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "formats/kit/error.h"
+#include "formats/kit/sums.h"
 
 /*
  * Statistics over the repetitions of one (call path, metric, point), as Extra-P computes them: deviation of
@@ -23,7 +23,7 @@ struct pf_statistics {
 
 struct pf_summary {
     uint64_t count;
-    double sum, correction;  /* of the values; what rounding took from the sum */
+    struct pf_total total;
     double running, squares; /* mean so far, and sum of squared differences from it */
     double min, max;
     bool nan;
@@ -36,6 +36,9 @@ void pf_summary_reset(struct pf_summary *summary);
 void pf_summary_free(struct pf_summary *summary);
 
 int pf_summary_add(struct pf_summary *summary, double value, struct pf_error *error);
+
+/* The sum of what was added. */
+double pf_summary_sum(const struct pf_summary *summary);
 
 /* The statistics of what was added (count > 0); reorders what is held. */
 struct pf_statistics pf_summary_get(struct pf_summary *summary);

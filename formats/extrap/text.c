@@ -3,7 +3,6 @@
  * Extra-P text files. A line is a keyword, blanks, and what the keyword takes; a blank is a space or tab. METRIC and REGION
  * say which series the DATA lines behind them are of; line i of these belongs to point i.
  */
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -108,7 +107,8 @@ static struct look look_at_head(const char *text, size_t size, bool whole_file)
         at += 3;
     while (at < end) {
         const char *newline = memchr(at, '\n', (size_t)(end - at)), *after = newline ? newline : end;
-        if (!newline && !whole_file && look.good + look.bad)
+        bool begun = look.good + look.bad;
+        if (begun && (!look.keyword_first || (!newline && !whole_file)))
             break;
         look_at_line(&look, at, after > at && after[-1] == '\r' ? after - 1 : after);
         at = newline ? newline + 1 : end;
@@ -149,7 +149,6 @@ static void text_probe(struct pf_probe *probe, struct pf_verdict *verdict)
 
 struct text {
     struct pf_study *study;
-    struct pf_experiment *experiment; /* the study's */
     struct pf_line line;
     const char *end;          /* of it */
     uint32_t metric, context; /* as the last METRIC and REGION lines say; PF_NO_STRING, PF_NO_CONTEXT */
@@ -157,45 +156,43 @@ struct text {
     uint32_t lines;           /* DATA lines that belong to points */
     bool over;                /* more of these than points: further ones are passed over */
 
-    unsigned depth; /* of open braces in a POINTS line */
-    unsigned count; /* coordinates of the open point; more than PF_PARAMETERS_MAX are counted, not kept */
-    bool broken;    /* one of them is no number */
-    bool inner;     /* inner braces in this line */
-    double coordinates[PF_PARAMETERS_MAX];
+    unsigned depth;        /* of open braces in a POINTS line */
+    bool inner;            /* inner braces in this line */
+    struct pf_point point; /* the open one */
     char name[NAME_MAX_BYTES];
 };
 
 /* Notes a problem at a place in the line. */
-static void note(struct text *text, enum pf_problem problem, const char *at, const char *what)
+static void note(struct text *text, struct pf_note_kind problem, const char *at, const char *what)
 {
-    pf_experiment_note(text->experiment, problem, text->line.number,
-                       (int64_t)text->line.offset + (at - text->line.text), "%s", what);
+    pf_study_note(text->study, problem, text->line.number,
+                  (int64_t)text->line.offset + (at - text->line.text), "%s", what);
 }
 
 /* The same about a word, or what else stands there. */
-static void note_word(struct text *text, enum pf_problem problem, const char *at, size_t size,
+static void note_word(struct text *text, struct pf_note_kind problem, const char *at, size_t size,
                       const char *what)
 {
-    pf_experiment_note(text->experiment, problem, text->line.number,
-                       (int64_t)text->line.offset + (at - text->line.text), "%s: '%.*s'", what,
-                       pf_experiment_clip(at, size), at);
+    pf_study_note(text->study, problem, text->line.number,
+                  (int64_t)text->line.offset + (at - text->line.text), "%s: '%.*s'", what,
+                  pf_study_clip(at, size), at);
 }
 
 /* ---- names -------------------------------------------------------------------------------------- */
 
 static void add_parameters(struct text *text, const char *at)
 {
-    struct pf_experiment *experiment = text->experiment;
+    struct pf_study *study = text->study;
     const char *start = text->line.text;
     struct pf_cell name;
-    if (experiment->n_points)
+    if (pf_study_points(study))
         note(text, PF_ORDER, start, "PARAMETER after POINTS: earlier points lack this coordinate");
     while (next_word(&at, text->end, &name)) {
-        unsigned before = pf_experiment_parameters(experiment);
-        pf_study_parameter(text->study, name.text, name.size, text->line.number, (int64_t)text->line.offset);
+        unsigned before = pf_study_parameters(study);
+        pf_study_parameter(study, name.text, name.size, text->line.number, (int64_t)text->line.offset);
         if (before == PF_PARAMETERS_MAX)
             return;
-        if (before == READER_PARAMETERS && pf_experiment_parameters(experiment) > before)
+        if (before == READER_PARAMETERS && pf_study_parameters(study) > before)
             note(text, PF_PARAMETER_COUNT, start, "more than 4 parameters: Extra-P refuses the file");
     }
 }
@@ -216,8 +213,8 @@ static size_t read_name(struct text *text, const char *at, enum word keyword)
     if (cut)
         note(text, PF_CUT_NAME, text->line.text, "the name is too long and cut");
     if (!used)
-        pf_experiment_note(text->experiment, PF_CUT_NAME, text->line.number, (int64_t)text->line.offset,
-                           "%s without a name", keywords[keyword]);
+        pf_study_note(text->study, PF_CUT_NAME, text->line.number, (int64_t)text->line.offset,
+                      "%s without a name", keywords[keyword]);
     return used;
 }
 
@@ -239,18 +236,16 @@ static void set_name(struct text *text, const char *at, enum word keyword)
 /* Ends the open point. */
 static void finish_point(struct text *text, const char *at)
 {
-    unsigned count = text->count;
-    bool broken = text->broken;
-    size_t before = text->experiment->n_points;
-    text->count = 0;
-    text->broken = false;
-    if (!count) {
+    const struct pf_point point = text->point;
+    size_t before = pf_study_points(text->study);
+    text->point = (struct pf_point){.count = 0};
+    if (!point.count) {
         note(text, PF_BAD_POINT, at, "a point without coordinates, passed over");
         return;
     }
-    pf_study_point(text->study, text->coordinates, count, broken, text->line.number,
-                   (int64_t)text->line.offset + (at - text->line.text));
-    if (text->experiment->n_points == before)
+    pf_study_point_at(text->study, &point, text->line.number,
+                      (int64_t)text->line.offset + (at - text->line.text));
+    if (pf_study_points(text->study) == before)
         note(text, PF_REPEATED_POINT, at,
              "a point that is there already, passed over: its DATA lines have no point");
 }
@@ -259,14 +254,10 @@ static void finish_point(struct text *text, const char *at)
 static void add_coordinate(struct text *text, const char *at, size_t size)
 {
     double value;
-    if (!pf_parse_double(at, size, &value)) {
-        value = (double)NAN;
-        text->broken = true;
+    bool good = pf_parse_double(at, size, &value);
+    if (!good)
         note_word(text, PF_BAD_NUMBER, at, size, "a coordinate is not a number");
-    }
-    if (text->count < PF_PARAMETERS_MAX)
-        text->coordinates[text->count] = value;
-    text->count++;
+    pf_point_add(&text->point, good ? &value : NULL);
     if (!text->depth)
         finish_point(text, at);
 }
@@ -290,9 +281,10 @@ static void add_brace(struct text *text, const char *at)
  */
 static void add_points(struct text *text, const char *at)
 {
-    text->depth = text->count = 0;
-    text->broken = text->inner = false;
-    if (!pf_experiment_parameters(text->experiment))
+    text->depth = 0;
+    text->inner = false;
+    text->point = (struct pf_point){.count = 0};
+    if (!pf_study_parameters(text->study))
         note(text, PF_ORDER, text->line.text, "POINTS before PARAMETER: the coordinates have no names");
     while ((at = skip_blanks(at, text->end)) < text->end) {
         const char *start = at++;
@@ -308,7 +300,7 @@ static void add_points(struct text *text, const char *at)
         return;
     text->depth = 0;
     note(text, PF_BAD_POINT, at, "a brace is not closed");
-    if (text->count)
+    if (text->point.count)
         finish_point(text, at);
 }
 
@@ -330,7 +322,7 @@ static void begin_series(struct text *text)
 
 static void pass_over(struct text *text)
 {
-    bool points = text->experiment->n_points;
+    bool points = pf_study_points(text->study);
     if (!text->over)
         note(text, points ? PF_DATA_TOO_MANY : PF_ORDER, text->line.text,
              points ? "more DATA lines than points, passed over up to the next REGION or METRIC"
@@ -342,7 +334,7 @@ static void add_data(struct text *text, const char *at)
 {
     struct pf_cell word;
     double value;
-    if (text->over || text->lines >= text->experiment->n_points) {
+    if (text->over || text->lines >= pf_study_points(text->study)) {
         pass_over(text);
         return;
     }
@@ -381,9 +373,9 @@ static void add_line(struct text *text)
     else if (keyword == PARAMETER)
         add_parameters(text, rest);
     else if (keyword == UNKNOWN)
-        pf_experiment_note(text->experiment, PF_NO_SUCH_WORD, text->line.number, (int64_t)text->line.offset,
-                           "no keyword of the format, the line is passed over: '%.*s'",
-                           pf_experiment_clip(rest, (size_t)(text->end - rest)), rest);
+        pf_study_note(text->study, PF_NO_SUCH_WORD, text->line.number, (int64_t)text->line.offset,
+                      "no keyword of the format, the line is passed over: '%.*s'",
+                      pf_study_clip(rest, (size_t)(text->end - rest)), rest);
 }
 
 /* Skips the byte order mark that some editors put before UTF-8. */
@@ -395,8 +387,8 @@ static void skip_mark(struct text *text, struct pf_linereader *reader)
     if (!pf_study_check(study, got < 0 ? -1 : 0) || got < 3 || memcmp(mark, "\xef\xbb\xbf", 3) != 0)
         return;
     pf_linereader_seek(reader, 3, 1);
-    pf_experiment_note(text->experiment, PF_MARK, 1, 0,
-                       "a byte order mark before the first line: Extra-P refuses the file");
+    pf_study_note(text->study, PF_MARK, 1, 0,
+                  "a byte order mark before the first line: Extra-P refuses the file");
 }
 
 static void read_lines(struct text *text, struct pf_linereader *reader)
@@ -418,7 +410,6 @@ static void read_file(struct pf_study *study)
     struct text *text = calloc(1, sizeof *text);
     if (reader && text) {
         text->study = study;
-        text->experiment = study->experiment;
         text->metric = PF_NO_STRING;
         text->context = PF_NO_CONTEXT;
         text->series = PF_NO_SERIES;
@@ -434,7 +425,7 @@ static void read_file(struct pf_study *study)
 const struct pf_driver pf_extrap_text_driver = {
     .name = "extrap-text",
     .title = "Extra-P text file",
-    .version = 5,
+    .version = 7,
     .probe = text_probe,
     .kit = &(const struct pf_stored_format){read_file, PF_STUDY_HEAD, false},
     PF_STORED,

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-#include "formats/extrap/zip.h"
+#include "formats/extrap/saved.h"
 
 #include <archive.h>
 #include <archive_entry.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <zlib.h>
+
+#include "formats/input/unpacker.h"
 
 /* Bytes that are read at once; of an unpacked member that are held in memory. */
 enum { BLOCK = 64 * 1024 };
@@ -113,50 +114,10 @@ bool pf_zip_walk(struct pf_study *study, pf_zip_visit *visit, void *arg, bool *c
 
 /* ---- their bytes -------------------------------------------------------------------------------- */
 
-struct blocks {
-    z_stream z;
-    unsigned char in[BLOCK], out[BLOCK];
-};
-
-static void end_early(struct pf_zip_file *file, const char *what, uint64_t offset)
+static ssize_t read_packed(void *arg, void *buffer, size_t size, uint64_t offset, struct pf_error *error)
 {
-    file->damage = what;
-    file->damage_offset = offset;
-}
-
-/* Inflates up to `most` bytes; *end is where the packed ones end that this took. Returns whether the member was complete. */
-static bool inflate_member(struct pf_zip_file *file, struct blocks *blocks, uint64_t most, uint64_t *end)
-{
-    struct pf_study *study = file->study;
-    z_stream *z = &blocks->z;
-    uint64_t at = file->start;
-    int result = Z_OK;
-    while (!study->failed && result != Z_STREAM_END && file->size < most && !file->damage) {
-        ssize_t got = 0;
-        if (!z->avail_in)
-            got = pf_input_read(study->input, blocks->in, BLOCK, at, study->error);
-        if (!pf_study_check(study, got < 0 ? -1 : pf_pass_step(study->pass, 0, 1, study->error)))
-            break;
-        if (got)
-            z->next_in = blocks->in;
-        at += (uint64_t)got;
-        z->avail_in += (uInt)got;
-        z->next_out = blocks->out;
-        z->avail_out = most - file->size < BLOCK ? (uInt)(most - file->size) : BLOCK;
-        uInt room = z->avail_out;
-        result = inflate(z, Z_NO_FLUSH);
-        if (result == Z_MEM_ERROR)
-            pf_study_check(study, pf_fail_memory(study->error));
-        else if (result == Z_BUF_ERROR && !z->avail_in && !got)
-            end_early(file, "the archive is cut off inside a member", at);
-        else if (result != Z_OK && result != Z_BUF_ERROR && result != Z_STREAM_END)
-            end_early(file, "the packed bytes of a member are damaged", at - z->avail_in);
-        room -= z->avail_out;
-        file->size += room;
-        pf_study_check(study, pf_store_append(file->unpacked, blocks->out, room, study->error));
-    }
-    *end = at - z->avail_in;
-    return result == Z_STREAM_END;
+    struct pf_study *study = arg;
+    return pf_input_read(study->input, buffer, size, offset, error);
 }
 
 /* A byte more than the member says is unpacked, to see whether there is one. */
@@ -164,27 +125,35 @@ static void unpack(struct pf_zip_file *file, const struct pf_zip_member *member,
                    uint64_t *left)
 {
     struct pf_study *study = file->study;
-    struct blocks *blocks = calloc(1, sizeof *blocks);
-    uint64_t said = member->size, wanted = said < most ? said + 1 : most;
+    uint64_t said = member->size, wanted = said < most ? said + 1 : most,
+             room = wanted < *left ? wanted : *left;
+    struct pf_unpacker *run = pf_unpacker_new(PF_DEFLATED, read_packed, study, member->start,
+                                              pf_input_size(study->input), study->error);
+    const void *bytes;
+    size_t size;
+    int got = 1;
     file->unpacked = pf_store_new(HELD);
-    /* Negative: no header of zlib's before the data. */
-    if (!blocks || !file->unpacked || inflateInit2(&blocks->z, -MAX_WBITS) != Z_OK) {
+    if (!run || !file->unpacked)
         pf_study_check(study, pf_fail_memory(study->error));
-        free(blocks);
-        return;
+    while (!study->failed && file->size < room &&
+           (got = pf_unpacker_next(run, &bytes, &size, &file->damage, study->error)) > 0 &&
+           pf_study_check(study, pf_pass_step(study->pass, 0, 1, study->error))) {
+        size = size < room - file->size ? size : (size_t)(room - file->size);
+        file->size += size;
+        pf_study_check(study, pf_store_append(file->unpacked, bytes, size, study->error));
     }
-    uint64_t end;
-    bool complete = inflate_member(file, blocks, wanted < *left ? wanted : *left, &end);
+    pf_study_check(study, got);
     *left -= file->size;
-    if (file->size > said)
-        end_early(file, "a member is longer than the archive says", end);
-    else if (!file->damage && !complete && file->size < wanted)
-        end_early(file, "the archive inflates to more than 200 times its size", end);
-    else if (!file->damage && complete && said != UINT64_MAX && file->size < said)
-        end_early(file, "a member is shorter than the archive says", end);
+    const char *what = file->size > said            ? "a member is longer than the archive says"
+                       : file->damage.code          ? NULL
+                       : got && file->size < wanted ? "the archive inflates to more than 200 times its size"
+                       : said != UINT64_MAX && file->size < said && file->size < most
+                           ? "a member is shorter than the archive says"
+                           : NULL;
+    if (what)
+        pf_fail_at(&file->damage, EBADMSG, run ? (int64_t)pf_unpacker_packed(run) : 0, "%s", what);
     file->size = file->size < said ? file->size : said;
-    inflateEnd(&blocks->z);
-    free(blocks);
+    pf_unpacker_free(run);
 }
 
 void pf_zip_open(struct pf_zip_file *file, struct pf_study *study, const struct pf_zip_member *member,
@@ -197,8 +166,10 @@ void pf_zip_open(struct pf_zip_file *file, struct pf_study *study, const struct 
         return;
     }
     file->size = member->size < there ? member->size : there;
+    file->size = file->size < *left ? file->size : *left;
+    *left -= file->size;
     if (member->size > there)
-        end_early(file, "the archive is cut off inside a member", size);
+        pf_fail_at(&file->damage, ENODATA, (int64_t)size, "the archive is cut off inside a member");
 }
 
 void pf_zip_close(struct pf_zip_file *file)

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -38,12 +39,10 @@ struct reading {
     const char *combine, *view; /* formulas */
     /* of the rest alone */
     struct hpc_model *model;
-    struct hpc_idmap modules, files, procedures; /* id -> index in the model's lists */
+    struct pf_ids ids[HPC_LISTS]; /* id -> index in the model's lists */
     struct level *levels;
     size_t depth, room;
-    bool in_tree, strays;
-    uint8_t *ranks; /* by context: of the element that has decided what it is */
-    size_t ranks_room;
+    bool strays; /* told of */
 };
 
 /* What is no such element is passed over. */
@@ -54,32 +53,26 @@ struct element {
     int (*in_tree)(struct reading *reading,
                    struct pf_error *error); /* when contexts are read; NULL: nothing */
     uint8_t rank; /* of two elements of one context, which one tells more; 0: it is none of a context */
-    uint8_t kind; /* of the context */
+    uint8_t what; /* enum hpc_kind of the context, or enum hpc_list of the item */
 };
 
 /* An attribute as a number, decimal or `0x` hex, perhaps negative. False if there is none. */
 static bool read_number(const struct reading *reading, const char *name, int64_t *value)
 {
     const char *at = pf_xml_attribute(reading->xml, name);
-    uint64_t number = 0;
     if (!at)
         return false;
     bool negative = *at == '-';
     at += negative;
-    unsigned base = at[0] == '0' && at[1] == 'x' && at[2] ? 16 : 10;
+    int base = at[0] == '0' && at[1] == 'x' ? 16 : 10;
     at += base == 16 ? 2 : 0;
-    if (!*at)
+    if (!isxdigit((unsigned char)*at))
         return false;
-    for (; *at; at++) {
-        unsigned digit = *at >= '0' && *at <= '9'   ? (unsigned)(*at - '0')
-                         : *at >= 'a' && *at <= 'f' ? (unsigned)(*at - 'a' + 10)
-                                                    : 16;
-        if (digit >= base || __builtin_mul_overflow(number, (uint64_t)base, &number) ||
-            __builtin_add_overflow(number, (uint64_t)digit, &number))
-            return false;
-    }
+    char *end;
+    errno = 0;
+    uint64_t number = strtoull(at, &end, base);
     *value = negative ? (int64_t)-number : (int64_t)number;
-    return true;
+    return !*end && !errno;
 }
 
 /* ---- opening ------------------------------------------------------------------------------------------- */
@@ -117,15 +110,15 @@ static int read_title(struct reading *reading, struct pf_error *error)
 
 static int read_identifier(struct reading *reading, struct pf_error *error)
 {
-    struct hpc_identifiers *identifiers = &reading->state->identifiers;
+    struct hpc_state *state = reading->state;
     int64_t i;
     if (!read_number(reading, "i", &i) || i < 0 || i >= KINDS_MAX)
         return 0;
-    if (!identifiers->names && !(identifiers->names = calloc(KINDS_MAX, sizeof *identifiers->names)))
+    if (!state->identifiers && !(state->identifiers = calloc(KINDS_MAX, sizeof *state->identifiers)))
         return pf_fail_memory(error);
-    identifiers->count = KINDS_MAX;
-    identifiers->names[i] = keep(reading, "n", error);
-    return identifiers->names[i] ? 0 : -1;
+    state->n_identifiers = KINDS_MAX;
+    state->identifiers[i] = keep(reading, "n", error);
+    return state->identifiers[i] ? 0 : -1;
 }
 
 /* The end of a metric's element, or the beginning of the next one. */
@@ -193,8 +186,9 @@ static int read_metric_db(struct reading *reading, struct pf_error *error)
     if (!read_number(reading, "i", &facts.id))
         return 0;
     int added = hpc_add_metric(reading->state, &facts, error);
-    if (added > 0 && read_number(reading, "db-id", &column) && column >= 0 && column < 1 << 16)
-        return hpc_set_column(reading->state, (uint32_t)column, error);
+    if (added > 0 && read_number(reading, "db-id", &column) && column >= 0)
+        added = pf_ids_add(&reading->state->columns, (uint64_t)column,
+                           (uint32_t)reading->state->metrics.count - 1, error);
     return added < 0 ? -1 : 0;
 }
 
@@ -217,7 +211,7 @@ static int end_head(struct reading *reading, struct pf_error *error)
 /* Twins have names that differ in what they end with. */
 static void pair_metrics(struct hpc_state *state)
 {
-    const struct hpc_metrics *metrics = &state->metrics;
+    struct hpc_metrics *metrics = &state->metrics;
     for (size_t i = 0; i < metrics->count; i++) {
         size_t size = strlen(metrics->items[i].name);
         if (strcmp(metrics->items[i].scope, "exclusive") != 0 || size < 4)
@@ -225,8 +219,10 @@ static void pair_metrics(struct hpc_state *state)
         /* They stand side by side. */
         for (size_t j = i ? i - 1 : 0; j < metrics->count && j <= i + 1; j++)
             if (!strcmp(metrics->items[j].scope, "inclusive") && strlen(metrics->items[j].name) == size &&
-                !memcmp(metrics->items[j].name, metrics->items[i].name, size - 4))
-                hpc_pair_metrics(state, i, j, true);
+                !memcmp(metrics->items[j].name, metrics->items[i].name, size - 4)) {
+                metrics->items[i].partner = (int)j;
+                metrics->items[j].partner = (int)i;
+            }
     }
 }
 
@@ -243,65 +239,36 @@ static uint32_t intern_attribute(struct reading *reading, const char *name, stru
     return pf_intern(strings_of(reading), value ? value : "", value ? strlen(value) : 0, error);
 }
 
-static int read_place(struct reading *reading, struct hpc_idmap *ids, struct hpc_places *places,
-                      struct pf_error *error)
+/* A load module, file or procedure. */
+static int read_item(struct reading *reading, struct pf_error *error)
 {
-    int64_t id;
-    struct hpc_place place = {.path = PF_NO_STRING};
-    if (!read_number(reading, "i", &id))
-        return 0;
-    place.id = (uint64_t)id;
-    int added = hpc_idmap_add(ids, place.id, places->count, error);
-    if (added <= 0)
-        return added;
-    place.path = intern_attribute(reading, "n", error);
-    if (place.path == PF_NO_STRING)
-        return -1;
-    struct pf_cell path = pf_interned(strings_of(reading), place.path);
-    place.copied = path.size > 6 && !memcmp(path.text, "./src/", 6);
-    return hpc_add_place(places, &place, error);
-}
-
-static int read_procedure(struct reading *reading, struct pf_error *error)
-{
+    enum hpc_list list = reading->element->what;
     int64_t id, offset;
-    struct hpc_function function = {.file = PF_NO_STRING, .module = PF_NO_STRING, .offset = HPC_NO_OFFSET};
+    struct hpc_item item = {.file = PF_NO_STRING, .module = PF_NO_STRING, .offset = HPC_NO_OFFSET};
     if (!read_number(reading, "i", &id))
         return 0;
-    function.id = (uint64_t)id;
-    int added = hpc_idmap_add(&reading->procedures, function.id, reading->model->functions.count, error);
+    item.id = (uint64_t)id;
+    int added = pf_ids_add(&reading->ids[list], item.id, reading->model->lists[list].count, error);
     if (added <= 0)
         return added;
-    if (read_number(reading, "v", &offset) && offset)
-        function.offset = (uint64_t)offset;
-    function.name = intern_attribute(reading, "n", error);
-    return function.name == PF_NO_STRING || hpc_add_function(&reading->model->functions, &function, error)
-               ? -1
-               : 0;
+    if (list == HPC_FUNCTIONS && read_number(reading, "v", &offset) && offset)
+        item.offset = (uint64_t)offset;
+    item.name = intern_attribute(reading, "n", error);
+    if (item.name == PF_NO_STRING)
+        return -1;
+    struct pf_cell path = pf_interned(strings_of(reading), item.name);
+    item.copied = path.size > 6 && !memcmp(path.text, "./src/", 6);
+    return hpc_model_add_item(reading->model, list, &item, error);
 }
 
-static int read_module(struct reading *reading, struct pf_error *error)
-{
-    return read_place(reading, &reading->modules, &reading->model->modules, error);
-}
-
-static int read_file(struct reading *reading, struct pf_error *error)
-{
-    return read_place(reading, &reading->files, &reading->model->files, error);
-}
-
-/* The index of what an attribute is the id of; HPC_NO_NUMBER: none. */
-static uint32_t find(const struct reading *reading, const char *name, const struct hpc_idmap *ids)
+/* The name of the item that an attribute is the id of; PF_NO_STRING: of none. */
+static uint32_t name_of(const struct reading *reading, const char *attribute, enum hpc_list list)
 {
     int64_t id;
-    return read_number(reading, name, &id) ? hpc_idmap_find(ids, (uint64_t)id) : HPC_NO_NUMBER;
-}
-
-static uint32_t path_of(const struct reading *reading, const char *name, const struct hpc_idmap *ids,
-                        const struct hpc_places *places)
-{
-    uint32_t i = find(reading, name, ids);
-    return i == HPC_NO_NUMBER ? PF_NO_STRING : places->items[i].path;
+    if (!read_number(reading, attribute, &id))
+        return PF_NO_STRING;
+    uint32_t i = pf_ids_find(&reading->ids[list], (uint64_t)id);
+    return i == PF_NO_ID ? PF_NO_STRING : reading->model->lists[list].items[i].name;
 }
 
 /* ---- contexts ------------------------------------------------------------------------------------------- */
@@ -316,15 +283,14 @@ static uint32_t path_of(const struct reading *reading, const char *name, const s
 static int read_facts(struct reading *reading, const struct level *above, struct hpc_context *context,
                       struct pf_error *error)
 {
-    const struct hpc_model *model = reading->model;
-    enum hpc_kind kind = reading->element->kind;
+    enum hpc_kind kind = reading->element->what;
     bool frame = kind == HPC_FUNCTION || kind == HPC_INLINED;
     int64_t number;
     uint64_t address = read_number(reading, "v", &number) ? (uint64_t)number : 0;
     *context = (struct hpc_context){
         .offset = address ? address : HPC_NO_OFFSET,
-        .file = path_of(reading, "f", &reading->files, &model->files),
-        .module = path_of(reading, "lm", &reading->modules, &model->modules),
+        .file = name_of(reading, "f", HPC_FILES),
+        .module = name_of(reading, "lm", HPC_MODULES),
         .kind = kind == HPC_LINE && address ? HPC_INSTRUCTION : kind,
         .flags = kind == HPC_FUNCTION ? PF_FRAME : 0,
     };
@@ -334,35 +300,20 @@ static int read_facts(struct reading *reading, const struct level *above, struct
         context->file = above->file;
     if (context->module == PF_NO_STRING)
         context->module = above->module;
-    uint32_t i = frame ? find(reading, "n", &reading->procedures) : HPC_NO_NUMBER;
-    context->name = i == HPC_NO_NUMBER ? PF_NO_STRING : model->functions.items[i].name;
-    if (i == HPC_NO_NUMBER || !pf_interned(strings_of(reading), context->name).size)
-        return hpc_name_context(reading->model, context, error);
-    return 0;
+    context->name = frame ? name_of(reading, "n", HPC_FUNCTIONS) : PF_NO_STRING;
+    return pf_interned(strings_of(reading), context->name).size
+               ? 0
+               : hpc_name_context(reading->model, context, error);
 }
 
-static int remember_rank(struct reading *reading, uint32_t context, uint8_t rank, struct pf_error *error)
-{
-    if (pf_array_reach(&reading->ranks, &reading->ranks_room, context, sizeof *reading->ranks, error))
-        return -1;
-    reading->ranks[context] = rank;
-    return 0;
-}
-
-/* The context that has this id already is now told of by another element, perhaps a better one. */
+/* The context that has this id already is now told of by another element, perhaps a better one. Its key is the rank so far. */
 static void improve(struct reading *reading, uint32_t i, const struct hpc_context *context)
 {
     struct pf_tree *tree = reading->model->tree;
-    if (i >= reading->ranks_room || reading->element->rank <= reading->ranks[i])
+    if (reading->element->rank <= tree->key[i])
         return;
-    reading->ranks[i] = reading->element->rank;
-    tree->kind[i] = (uint8_t)context->kind;
-    tree->name[i] = context->name;
-    tree->flags[i] |= context->flags;
-    tree->line[i] = context->line;
-    tree->file[i] = context->file;
-    tree->module[i] = context->module;
-    reading->model->offset[i] = context->offset;
+    tree->key[i] = reading->element->rank;
+    hpc_model_set(reading->model, i, context);
 }
 
 static int push(struct reading *reading, const struct level *level, struct pf_error *error)
@@ -378,7 +329,7 @@ static int note_stray(struct reading *reading, const char *text)
     if (reading->strays)
         return 0;
     reading->strays = true;
-    return hpc_note(reading->notes, HPC_NOTE_ERROR_INCONSISTENT_TREE, pf_xml_line(reading->xml), -1,
+    return hpc_note(reading->notes, "error", "inconsistent-tree", pf_xml_line(reading->xml), -1,
                     "experiment.xml: %s; so may others be", text);
 }
 
@@ -389,16 +340,15 @@ static int read_data(struct reading *reading, struct pf_error *error)
     uint32_t i = hpc_model_add_root(reading->model, id, error);
     if (i == PF_NO_CONTEXT)
         return error->code ? -1 : note_stray(reading, "there is a second root");
-    reading->in_tree = true;
     struct level level = {id, i, PF_NO_STRING, PF_NO_STRING, reading->element};
-    return remember_rank(reading, i, 0, error) || push(reading, &level, error) ? -1 : 0;
+    return push(reading, &level, error);
 }
 
 static int read_context(struct reading *reading, struct pf_error *error)
 {
     struct hpc_context context;
     int64_t number, traced;
-    if (!reading->in_tree || !reading->depth)
+    if (!reading->depth)
         return 0;
     const struct level above = reading->levels[reading->depth - 1];
     struct level level = {above.id, above.context, above.file, above.module, reading->element};
@@ -408,12 +358,12 @@ static int read_context(struct reading *reading, struct pf_error *error)
     if (read_facts(reading, &above, &context, error))
         return -1;
     context.id = level.id;
-    level.context = hpc_idmap_find(&reading->model->ids, level.id);
-    if (level.context == HPC_NO_NUMBER) {
+    level.context = pf_ids_find(&reading->model->ids, level.id);
+    if (level.context == PF_NO_ID) {
         level.context = hpc_model_add(reading->model, above.context, &context, error);
-        if (level.context == PF_NO_CONTEXT ||
-            remember_rank(reading, level.context, reading->element->rank, error))
+        if (level.context == PF_NO_CONTEXT)
             return -1;
+        reading->model->tree->key[level.context] = reading->element->rank;
     } else {
         if (level.id != above.id && note_stray(reading, "two places of the tree have one number"))
             return -1;
@@ -425,7 +375,7 @@ static int read_context(struct reading *reading, struct pf_error *error)
         level.module = context.module;
     /* Samples in the traces of 2.x have numbers of their own. */
     if (reading->state->layout == HPC_OLD && read_number(reading, "it", &traced) && traced >= 0 &&
-        hpc_idmap_add(&reading->model->traced, (uint64_t)traced, level.context, error) < 0)
+        pf_ids_add(&reading->model->traced, (uint64_t)traced, level.context, error) < 0)
         return -1;
     return push(reading, &level, error);
 }
@@ -433,15 +383,18 @@ static int read_context(struct reading *reading, struct pf_error *error)
 /* `<M n="metric" v="value"/>`: what the summary has in the context that it stands in. */
 static int read_value(struct reading *reading, struct pf_error *error)
 {
-    double value;
+    struct hpc_old_value value;
+    int64_t id;
     const char *text = pf_xml_attribute(reading->xml, "v");
-    if (!reading->in_tree || !reading->depth || reading->state->layout != HPC_OLD)
+    if (!reading->depth || reading->state->layout != HPC_OLD)
         return 0;
-    uint32_t metric = find(reading, "n", &reading->state->summary_metrics.ids);
-    if (metric == HPC_NO_NUMBER || !text || !pf_parse_double(text, strlen(text), &value))
+    value.context = reading->levels[reading->depth - 1].context;
+    value.metric = read_number(reading, "n", &id)
+                       ? pf_ids_find(&reading->state->summary_metrics.taken.ids, (uint64_t)id)
+                       : PF_NO_ID;
+    if (value.metric == PF_NO_ID || !text || !pf_parse_double(text, strlen(text), &value.value))
         return note_stray(reading, "a value is of no known metric, or no number");
-    int added = hpc_old_summary_add(&reading->model->summary, reading->levels[reading->depth - 1].context,
-                                    metric, value, error);
+    int added = hpc_model_add_value(reading->model, &value, error);
     return added ? (added < 0 ? -1 : 0) : note_stray(reading, "values of a context do not stand together");
 }
 
@@ -458,9 +411,9 @@ static const struct element elements[] = {
     {"PF", NULL, read_context, 5, HPC_FUNCTION},
     [DATA] = {.name = "SecCallPathProfileData", .in_head = end_head, .in_tree = read_data},
     [METRIC] = {.name = "Metric", .in_head = read_metric},
-    {.name = "Procedure", .in_tree = read_procedure},
-    {.name = "File", .in_tree = read_file},
-    {.name = "LoadModule", .in_tree = read_module},
+    {.name = "Procedure", .in_tree = read_item, .what = HPC_FUNCTIONS},
+    {.name = "File", .in_tree = read_item, .what = HPC_FILES},
+    {.name = "LoadModule", .in_tree = read_item, .what = HPC_MODULES},
     {.name = "LoadModuleTable", .in_head = end_head},
     {.name = "TraceDB", .in_head = read_trace_db},
     {.name = "MetricDB", .in_head = read_metric_db},
@@ -478,51 +431,41 @@ static const struct element *element_of(const char *name)
     return NULL;
 }
 
-static int on_head_start(void *arg, const char *name, struct pf_error *error)
+static int on_start(void *arg, const char *name, struct pf_error *error)
 {
     struct reading *reading = arg;
     const struct element *element = reading->element = element_of(name);
+    if (reading->model)
+        return element && element->in_tree ? element->in_tree(reading, error) : 0;
     if (!reading->root && (!element || element->in_head != read_root))
         return pf_fail_line(error, EINVAL, pf_xml_line(reading->xml), "%s", NO_EXPERIMENT);
     return element && element->in_head ? element->in_head(reading, error) : 0;
 }
 
-static int on_head_end(void *arg, const char *name, const char *text, size_t size, struct pf_error *error)
+static int on_end(void *arg, const char *name, const char *text, size_t size, struct pf_error *error)
 {
     (void)text, (void)size;
-    return element_of(name) == &elements[METRIC] ? add_pending(arg, error) : 0;
-}
-
-static int on_tree_start(void *arg, const char *name, struct pf_error *error)
-{
-    struct reading *reading = arg;
-    const struct element *element = reading->element = element_of(name);
-    return element && element->in_tree ? element->in_tree(reading, error) : 0;
-}
-
-static int on_tree_end(void *arg, const char *name, const char *text, size_t size, struct pf_error *error)
-{
-    (void)text, (void)size, (void)error;
     struct reading *reading = arg;
     const struct element *element = element_of(name);
+    if (!reading->model)
+        return element == &elements[METRIC] ? add_pending(reading, error) : 0;
     if (!element || (!element->rank && element != &elements[DATA]) || !reading->depth)
         return 0;
     if (reading->levels[reading->depth - 1].element != element)
         return note_stray(reading, "an element is closed that is not open");
-    if (!--reading->depth)
-        reading->in_tree = false;
+    reading->depth--;
     return 0;
 }
 
 /* Feeds the description's bytes up to `end` to the events. 0: all is read; 1: an event or a fault has ended it; -1: *error
  * filled. The reading's XML is to be freed in any case. */
-static int read_xml(struct reading *reading, const struct pf_xml_events *events, uint64_t end,
-                    struct pf_pass *pass, struct pf_error *error)
+static int read_xml(struct reading *reading, uint64_t end, struct pf_pass *pass, struct pf_error *error)
 {
+    static const struct pf_xml_events events = {on_start, on_end, NULL};
     struct pf_input *input = reading->state->description;
     uint64_t size = pf_input_size(input);
     char *bytes = malloc(PIECE);
-    reading->xml = pf_xml_new(events, reading);
+    reading->xml = pf_xml_new(&events, reading);
     int told = bytes && reading->xml ? 0 : pf_fail_memory(error);
     for (uint64_t at = 0; at < size && at < end && !told; at += PIECE) {
         ssize_t got = pf_input_read(input, bytes, PIECE, at, error);
@@ -535,15 +478,14 @@ static int read_xml(struct reading *reading, const struct pf_xml_events *events,
 
 int hpc_experiment_open(struct pf_profile *profile, struct pf_notes *notes, struct pf_error *error)
 {
-    static const struct pf_xml_events events = {on_head_start, on_head_end};
     struct hpc_state *state = hpc_state(profile);
     struct reading reading = {.state = state, .profile = profile, .notes = notes};
     state->ticks_per_second = 1000000000;
-    int failed = read_xml(&reading, &events, HEAD_MAX, NULL, error) < 0 || add_pending(&reading, error);
+    int failed = read_xml(&reading, HEAD_MAX, NULL, error) < 0 || add_pending(&reading, error);
     if (!failed && !reading.root)
         failed = pf_fail_at(error, EINVAL, 0, "%s", NO_EXPERIMENT);
     if (!failed && !reading.complete)
-        failed = hpc_note(notes, HPC_NOTE_ERROR_HEAD, 0, -1,
+        failed = hpc_note(notes, "error", "head", 0, -1,
                           "experiment.xml: the tables of metrics have no end within the first %d KB; what "
                           "follows is not read",
                           (int)(HEAD_MAX >> 10));
@@ -557,21 +499,17 @@ int hpc_experiment_open(struct pf_profile *profile, struct pf_notes *notes, stru
 int hpc_experiment_contexts(struct hpc_state *state, struct hpc_model *model, struct pf_notes *notes,
                             struct pf_pass *pass, struct pf_error *error)
 {
-    static const struct pf_xml_events events = {on_tree_start, on_tree_end};
     struct reading reading = {.state = state, .model = model, .notes = notes};
-    int failed = read_xml(&reading, &events, UINT64_MAX, pass, error) < 0; /* a fault is told below */
+    int failed = read_xml(&reading, UINT64_MAX, pass, error) < 0; /* a fault is told below */
     if (!failed && pf_xml_is_cut(reading.xml))
-        failed = hpc_note(notes, HPC_NOTE_FATAL_CUT_XML, pf_xml_line(reading.xml), -1,
+        failed = hpc_note(notes, "fatal", "cut-xml", pf_xml_line(reading.xml), -1,
                           "experiment.xml ends inside of an element, or is no XML from here on");
     if (!failed && !model->tree->count)
-        failed =
-            hpc_note(notes, HPC_NOTE_FATAL_NO_TREE, 0, -1, "experiment.xml has no calling-context tree") ||
-            read_data(&reading, error);
+        failed = hpc_note(notes, "fatal", "no-tree", 0, -1, "experiment.xml has no calling-context tree") ||
+                 read_data(&reading, error);
     pf_xml_free(reading.xml);
-    hpc_idmap_free(&reading.modules);
-    hpc_idmap_free(&reading.files);
-    hpc_idmap_free(&reading.procedures);
+    for (int list = 0; list < HPC_LISTS; list++)
+        pf_ids_free(&reading.ids[list]);
     free(reading.levels);
-    free(reading.ranks);
     return failed ? -1 : 0;
 }

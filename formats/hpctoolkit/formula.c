@@ -6,245 +6,163 @@
 #include "formats/hpctoolkit/hpctoolkit.h"
 #include "formats/kit/parse.h"
 
-enum { STEPS_MAX = 256, STACK_MAX = 64, DEPTH_MAX = 64, WORD_MAX = 64 };
+enum { DEPTH_MAX = 64, NUMBER_MAX = 64 };
 
-enum operation {
-    NUMBER,
-    OPERAND,
-    ADD,
-    SUBTRACT,
-    MULTIPLY,
-    DIVIDE,
-    POWER,
-    NEGATE,
-    SQRT,
-    LN,
-    FLOOR,
-    CEIL,
-    LOG,
-    MIN,
-    MAX
-};
-
-/* Of a stack machine: takes values from it and puts one there. */
-struct step {
-    uint8_t operation;
-    uint8_t takes;
-    uint32_t id;   /* of an operand */
-    double number; /* of a number */
-};
-
-struct hpc_formula {
-    size_t n_steps;
-    bool has_operands;
-    struct step steps[STEPS_MAX];
-};
-
-/* ---- compiling: by recursive descent, no deeper than DEPTH_MAX ------------------------------------------ */
-
-struct compiling {
-    struct hpc_formula *formula;
+/* A formula while it is evaluated, by recursive descent, no deeper than DEPTH_MAX. */
+struct reading {
     const char *at;
-    unsigned depth, height; /* the latter: of the stack, behind the steps so far */
+    unsigned depth;
+    hpc_operand *operand;
+    void *arg;
+    bool has_operands, known;
+    bool bad; /* it is no formula: all values from here on mean nothing */
 };
 
-/* Each reads what it is called after and puts its steps; false if there is no such thing, or too much of it. */
-static bool read_sum(struct compiling *compiling);
-static bool read_signed(struct compiling *compiling);
+/* Each reads what it is called after, and gives its value. */
+static double read_sum(struct reading *reading);
+static double read_signed(struct reading *reading);
 
-static char peek(struct compiling *compiling)
+static char peek(struct reading *reading)
 {
-    compiling->at += strspn(compiling->at, " \t\n");
-    return *compiling->at;
+    while (*reading->at == ' ' || *reading->at == '\t' || *reading->at == '\n')
+        reading->at++;
+    return *reading->at;
 }
 
-static bool skip(struct compiling *compiling, char c)
+static bool skip(struct reading *reading, char c)
 {
-    bool there = peek(compiling) == c;
-    compiling->at += there;
+    bool there = peek(reading) == c;
+    reading->at += there;
     return there;
 }
 
-static bool put(struct compiling *compiling, struct step step)
+static void expect(struct reading *reading, char c)
 {
-    struct hpc_formula *formula = compiling->formula;
-    if (formula->n_steps == STEPS_MAX || compiling->height - step.takes == STACK_MAX)
-        return false;
-    compiling->height += 1U - step.takes;
-    formula->steps[formula->n_steps++] = step;
-    return true;
+    reading->bad |= !skip(reading, c);
 }
 
-static bool read_number(struct compiling *compiling)
+static double read_number(struct reading *reading)
 {
-    const char *at = compiling->at;
-    double number;
+    const char *at = reading->at;
+    double number = 0;
     size_t size = strspn(at, "0123456789.");
     if (size && (at[size] == 'e' || at[size] == 'E')) {
         size_t sign = at[size + 1] == '+' || at[size + 1] == '-';
         size_t digits = strspn(at + size + 1 + sign, "0123456789");
         size += digits ? 1 + sign + digits : 0;
     }
-    compiling->at += size;
-    return size && size < WORD_MAX && pf_parse_double(at, size, &number) &&
-           put(compiling, (struct step){.operation = NUMBER, .number = number});
+    reading->at += size;
+    reading->bad |= !size || size >= NUMBER_MAX || !pf_parse_double(at, size, &number);
+    return number;
 }
 
 /* `$ID` */
-static bool read_operand(struct compiling *compiling)
+static double read_operand(struct reading *reading)
 {
-    size_t digits = strspn(++compiling->at, "0123456789");
-    struct step step = {.operation = OPERAND, .id = (uint32_t)strtoul(compiling->at, NULL, 10)};
-    compiling->at += digits;
-    compiling->formula->has_operands = true;
-    return digits && digits < 10 && put(compiling, step);
+    const char *digits = ++reading->at;
+    uint32_t id = 0;
+    while (*reading->at >= '0' && *reading->at <= '9')
+        id = 10 * id + (uint32_t)(*reading->at++ - '0');
+    reading->bad |= reading->at == digits || reading->at - digits > 9;
+    reading->has_operands = true;
+    return reading->bad ? 0 : reading->operand(reading->arg, id, &reading->known);
 }
 
-static bool read_call(struct compiling *compiling)
+static double logarithm(double a, double b)
+{
+    return log(a) / log(b);
+}
+
+/* Functions of one number, of two, or of any number of them, two by two. */
+static double read_call(struct reading *reading)
 {
     static const struct {
         const char *name;
-        uint8_t operation, least, most;
-    } functions[] = {{"sqrt", SQRT, 1, 1},      {"ln", LN, 1, 1},   {"floor", FLOOR, 1, 1},
-                     {"ceil", CEIL, 1, 1},      {"log", LOG, 2, 2}, {"min", MIN, 1, UINT8_MAX},
-                     {"max", MAX, 1, UINT8_MAX}};
-    size_t size = strspn(compiling->at, "abcdefghijklmnopqrstuvwxyz");
-    unsigned i = 0, n = 0;
+        double (*of_one)(double);
+        double (*of_two)(double, double);
+        unsigned least, most;
+    } functions[] = {{"sqrt", sqrt, NULL, 1, 1},       {"ln", log, NULL, 1, 1},
+                     {"floor", floor, NULL, 1, 1},     {"ceil", ceil, NULL, 1, 1},
+                     {"log", NULL, logarithm, 2, 2},   {"min", NULL, fmin, 1, UINT8_MAX},
+                     {"max", NULL, fmax, 1, UINT8_MAX}};
+    size_t size = strspn(reading->at, "abcdefghijklmnopqrstuvwxyz");
+    unsigned i = 0, n = 1;
     while (i < sizeof functions / sizeof *functions &&
-           (strlen(functions[i].name) != size || memcmp(functions[i].name, compiling->at, size) != 0))
+           (strlen(functions[i].name) != size || memcmp(functions[i].name, reading->at, size) != 0))
         i++;
-    compiling->at += size;
-    if (i == sizeof functions / sizeof *functions || !skip(compiling, '('))
-        return false;
-    do {
-        if (!read_sum(compiling))
-            return false;
-        n++;
-    } while (n < UINT8_MAX && skip(compiling, ','));
-    return skip(compiling, ')') && n >= functions[i].least && n <= functions[i].most &&
-           put(compiling, (struct step){.operation = functions[i].operation, .takes = (uint8_t)n});
+    reading->at += size;
+    reading->bad |= i == sizeof functions / sizeof *functions;
+    expect(reading, '(');
+    if (reading->bad)
+        return 0;
+    double value = read_sum(reading);
+    if (functions[i].of_one)
+        value = functions[i].of_one(value);
+    for (; !reading->bad && n < functions[i].most && skip(reading, ','); n++)
+        value = functions[i].of_two(value, read_sum(reading));
+    expect(reading, ')');
+    reading->bad |= n < functions[i].least;
+    return value;
 }
 
-static bool read_value(struct compiling *compiling)
+static double read_value(struct reading *reading)
 {
-    char c = peek(compiling);
+    char c = peek(reading);
     if (c == '$')
-        return read_operand(compiling);
-    if (c == '(')
-        return skip(compiling, '(') && read_sum(compiling) && skip(compiling, ')');
-    return (c >= '0' && c <= '9') || c == '.' ? read_number(compiling) : read_call(compiling);
+        return read_operand(reading);
+    if (c != '(')
+        return (c >= '0' && c <= '9') || c == '.' ? read_number(reading) : read_call(reading);
+    expect(reading, '(');
+    double value = read_sum(reading);
+    expect(reading, ')');
+    return value;
 }
 
 /* Powers bind to the right, and tighter than signs. */
-static bool read_power(struct compiling *compiling)
+static double read_signed(struct reading *reading)
 {
-    return read_value(compiling) &&
-           (!skip(compiling, '^') ||
-            (read_signed(compiling) && put(compiling, (struct step){.operation = POWER, .takes = 2})));
-}
-
-static bool read_signed(struct compiling *compiling)
-{
-    if (compiling->depth == DEPTH_MAX)
-        return false;
-    compiling->depth++;
-    bool good = skip(compiling, '-')
-                    ? read_signed(compiling) && put(compiling, (struct step){.operation = NEGATE, .takes = 1})
-                : skip(compiling, '+') ? read_signed(compiling)
-                                       : read_power(compiling);
-    compiling->depth--;
-    return good;
-}
-
-static bool read_product(struct compiling *compiling)
-{
-    bool good = read_signed(compiling), times = false;
-    while (good && ((times = skip(compiling, '*')) || skip(compiling, '/')))
-        good = read_signed(compiling) &&
-               put(compiling, (struct step){.operation = times ? MULTIPLY : DIVIDE, .takes = 2});
-    return good;
-}
-
-static bool read_sum(struct compiling *compiling)
-{
-    bool good = read_product(compiling), plus = false;
-    while (good && ((plus = skip(compiling, '+')) || skip(compiling, '-')))
-        good = read_product(compiling) &&
-               put(compiling, (struct step){.operation = plus ? ADD : SUBTRACT, .takes = 2});
-    return good;
-}
-
-struct hpc_formula *hpc_formula_new(const char *text)
-{
-    struct compiling compiling = {.formula = calloc(1, sizeof *compiling.formula), .at = text};
-    if (compiling.formula && read_sum(&compiling) && !peek(&compiling))
-        return compiling.formula;
-    free(compiling.formula);
-    return NULL;
-}
-
-void hpc_formula_free(struct hpc_formula *formula)
-{
-    free(formula);
-}
-
-/* ---- evaluating ----------------------------------------------------------------------------------------- */
-
-static double extreme(const double *values, unsigned n, bool largest)
-{
-    double found = values[0];
-    for (unsigned i = 1; i < n; i++)
-        if (largest ? values[i] > found : values[i] < found)
-            found = values[i];
-    return found;
-}
-
-static double apply(const struct step *step, const double *values)
-{
-    switch ((enum operation)step->operation) {
-    case ADD:
-        return values[0] + values[1];
-    case SUBTRACT:
-        return values[0] - values[1];
-    case MULTIPLY:
-        return values[0] * values[1];
-    case DIVIDE:
-        return values[0] / values[1];
-    case POWER:
-        return pow(values[0], values[1]);
-    case NEGATE:
-        return -values[0];
-    case SQRT:
-        return sqrt(values[0]);
-    case LN:
-        return log(values[0]);
-    case LOG:
-        return log(values[0]) / log(values[1]);
-    case FLOOR:
-        return floor(values[0]);
-    case CEIL:
-        return ceil(values[0]);
-    case MIN:
-    case MAX:
-        return extreme(values, step->takes, step->operation == MAX);
-    case NUMBER:
-    case OPERAND:
-        break;
+    double value = 0;
+    if (reading->bad || reading->depth == DEPTH_MAX) {
+        reading->bad = true;
+        return 0;
     }
-    return step->number;
+    reading->depth++;
+    if (skip(reading, '-'))
+        value = -read_signed(reading);
+    else if (skip(reading, '+'))
+        value = read_signed(reading);
+    else if (value = read_value(reading), skip(reading, '^'))
+        value = pow(value, read_signed(reading));
+    reading->depth--;
+    return value;
 }
 
-bool hpc_formula_value(const struct hpc_formula *formula, hpc_operand *operand, void *arg, double *value)
+static double read_product(struct reading *reading)
 {
-    double stack[STACK_MAX + 1] = {0};
-    size_t n = 0;
-    bool known = !formula->has_operands;
-    for (size_t i = 0; i < formula->n_steps; i++) {
-        const struct step *step = &formula->steps[i];
-        n -= step->takes;
-        stack[n] = step->operation == OPERAND ? operand(arg, step->id, &known) : apply(step, stack + n);
-        n++;
+    double value = read_signed(reading);
+    for (char c; !reading->bad && ((c = peek(reading)) == '*' || c == '/');) {
+        reading->at++;
+        double other = read_signed(reading);
+        value = c == '*' ? value * other : value / other;
     }
-    *value = stack[0];
-    return known;
+    return value;
+}
+
+static double read_sum(struct reading *reading)
+{
+    double value = read_product(reading);
+    for (char c; !reading->bad && ((c = peek(reading)) == '+' || c == '-');) {
+        reading->at++;
+        double other = read_product(reading);
+        value = c == '+' ? value + other : value - other;
+    }
+    return value;
+}
+
+bool hpc_formula_value(const char *text, hpc_operand *operand, void *arg, double *value, bool *known)
+{
+    struct reading reading = {.at = text, .operand = operand, .arg = arg};
+    *value = read_sum(&reading);
+    *known = reading.known || !reading.has_operands;
+    return !reading.bad && !peek(&reading);
 }

@@ -3,8 +3,9 @@
 #define PF_HPCTOOLKIT_H
 
 #include "formats/driver.h"
-#include "formats/hpctoolkit/model.h"
+#include "formats/kit/ids.h"
 #include "formats/kit/notes.h"
+#include "formats/kit/store.h"
 
 /*
  * HPCToolkit databases: a directory with a file that describes what was measured (meta.db or experiment.xml)
@@ -17,53 +18,150 @@ enum hpc_layout {
     HPC_OLD,   /* releases up to 2022.05: experiment.xml 2.x, a dense table of values a thread */
 };
 
-/* ---- what is wrong ---------------------------------------------------------------------------------- */
+/*
+ * Notes a problem: its severity and code, line (0: not known), offset (-1: not known) and text, which names the file. 0 in any
+ * case.
+ */
+#define hpc_note(notes, severity, code, line, offset, ...)                                                   \
+    (pf_note((notes), &(const struct pf_note_kind){(severity), (code), NULL}, line, offset, __VA_ARGS__), 0)
 
-/* Name, severity, code. */
-#define HPC_NOTES(KIND)                                                                                      \
-    KIND(ERROR_CHILDREN, "error", "children")                                                                \
-    KIND(ERROR_CUT_CONTEXT, "error", "cut-context")                                                          \
-    KIND(ERROR_CONTEXT_TWICE, "error", "context-twice")                                                      \
-    KIND(ERROR_ENTRY, "error", "entry")                                                                      \
-    KIND(ERROR_CONTEXTS, "error", "contexts")                                                                \
-    KIND(ERROR_BROKEN_BLOCK, "error", "broken-block")                                                        \
-    KIND(ERROR_HEAD, "error", "head")                                                                        \
-    KIND(ERROR_HEADER, "error", "header")                                                                    \
-    KIND(ERROR_IDENTITY, "error", "identity")                                                                \
-    KIND(ERROR_INCONSISTENT_TREE, "error", "inconsistent-tree")                                              \
-    KIND(ERROR_METRICS, "error", "metrics")                                                                  \
-    KIND(ERROR_NO_VALUES, "error", "no-values")                                                              \
-    KIND(ERROR_PART, "error", "part")                                                                        \
-    KIND(ERROR_STRAY_TRACE, "error", "stray-trace")                                                          \
-    KIND(ERROR_UNREADABLE, "error", "unreadable")                                                            \
-    KIND(FATAL_BEYOND_END, "fatal", "beyond-end")                                                            \
-    KIND(FATAL_BLOCK_BEYOND_END, "fatal", "block-beyond-end")                                                \
-    KIND(FATAL_CUT_XML, "fatal", "cut-xml")                                                                  \
-    KIND(FATAL_FOOTER, "fatal", "footer")                                                                    \
-    KIND(FATAL_HEADER, "fatal", "header")                                                                    \
-    KIND(FATAL_NO_TREE, "fatal", "no-tree")                                                                  \
-    KIND(FATAL_PART, "fatal", "part")                                                                        \
-    KIND(FATAL_SECTION_BEYOND_END, "fatal", "section-beyond-end")                                            \
-    KIND(FATAL_TRACE_BEYOND_END, "fatal", "trace-beyond-end")                                                \
-    KIND(WARNING_CCT, "warning", "cct")                                                                      \
-    KIND(WARNING_METRIC_ID, "warning", "metric-id")                                                          \
-    KIND(WARNING_PART, "warning", "part")                                                                    \
-    KIND(WARNING_STRAY_TRACE, "warning", "stray-trace")                                                      \
-    KIND(WARNING_SUMMARY, "warning", "summary")                                                              \
-    KIND(WARNING_UNKNOWN_METRIC, "warning", "unknown-metric")                                                \
-    KIND(WARNING_UNLISTED_CONTEXTS, "warning", "unlisted-contexts")
+/* ---- the model: what the measurements are of ----------------------------------------------------------- */
 
-#define HPC_NOTE_NAME(name, severity, code) HPC_NOTE_##name,
-enum hpc_note_kind { HPC_NOTES(HPC_NOTE_NAME) HPC_NOTE_KINDS };
-extern const struct pf_note_kind hpc_note_kinds[HPC_NOTE_KINDS];
+/* The calling-context tree and what it names, made by the readers of meta.db and experiment.xml; immutable once loaded. */
+enum hpc_kind {
+    HPC_ROOT,
+    HPC_ENTRY,
+    HPC_FUNCTION,
+    HPC_INLINED,
+    HPC_CALL,
+    HPC_LOOP,
+    HPC_LINE,
+    HPC_INSTRUCTION,
+    HPC_OTHER /* of a lexical type that is not known */
+};
 
-/* Notes a problem: its kind, line (0: not known), offset (-1: not known) and text, which names the file. 0 in any case. */
-#define hpc_note(notes, kind, line, offset, ...)                                                             \
-    (pf_note((notes), &hpc_note_kinds[kind], line, offset, __VA_ARGS__), 0)
+/* How a context is reached from its parent. Further numbers are those of meta.db, plus HPC_LEXICAL, that have no word. */
+enum hpc_relation { HPC_NO_RELATION, HPC_LEXICAL, HPC_BY_CALL, HPC_BY_INLINED_CALL, HPC_RELATIONS };
 
-/* ---- identifiers of threads ----------------------------------------------------------------------- */
+#define HPC_NO_OFFSET UINT64_MAX
 
-/* The kinds that every writer numbers alike; further ones have a name alone. */
+/* The tables of what contexts refer to. */
+enum hpc_list { HPC_MODULES, HPC_FILES, HPC_FUNCTIONS, HPC_LISTS };
+
+/* A load module, a file or a function. */
+struct hpc_item {
+    uint64_t id;
+    uint64_t offset;             /* of a function in its module; HPC_NO_OFFSET: not known */
+    uint32_t name, file, module; /* in the tree's strings, or PF_NO_STRING; name: also a path */
+    uint32_t line;               /* of a function; 0: not known */
+    bool copied;                 /* the database has a copy of this file, at this path */
+};
+
+struct hpc_items {
+    struct hpc_item *items;
+    uint32_t count;
+    size_t room;
+};
+
+/* A value of the summary of 2.x, which stands among the contexts of experiment.xml. */
+struct hpc_old_value {
+    double value;
+    uint32_t context, metric;
+};
+
+struct hpc_model {
+    struct pf_tree *tree; /* owned until it becomes the profile's */
+    uint64_t *offset;     /* by context: in its module, or HPC_NO_OFFSET */
+    uint8_t *relation;    /* by context: enum hpc_relation */
+    uint32_t room;        /* contexts that the arrays have room for */
+    struct pf_ids ids;    /* id of a context -> its index */
+    struct hpc_items lists[HPC_LISTS];
+    struct pf_ids traced;       /* 2.x: id in traces -> index of the context */
+    struct pf_store *summary;   /* 2.x: struct hpc_old_value, by ascending context; NULL: none */
+    uint32_t last_with_summary; /* the context of the last one */
+    uint32_t contexts;          /* how many there are, once all are known */
+};
+
+/* What is known of a context, but for its place in the tree. */
+struct hpc_context {
+    uint64_t id;
+    uint64_t offset;             /* HPC_NO_OFFSET: none */
+    uint32_t name, file, module; /* in the tree's strings; PF_NO_STRING: none (not name) */
+    uint32_t line;               /* 0: none */
+    enum hpc_kind kind;
+    uint8_t relation; /* enum hpc_relation */
+    uint8_t flags;    /* enum pf_context_flags */
+};
+
+/*
+ * Adds a context below `parent` (an index, or PF_NO_CONTEXT). Returns its index; PF_NO_CONTEXT with
+ * error->code 0 if its id is taken, or with *error filled.
+ */
+uint32_t hpc_model_add(struct hpc_model *model, uint32_t parent, const struct hpc_context *context,
+                       struct pf_error *error);
+
+/* Says all this anew of context i, but for its id; flags are added. */
+void hpc_model_set(struct hpc_model *model, uint32_t i, const struct hpc_context *context);
+
+/* Adds the context that holds each thread's totals. As hpc_model_add. */
+uint32_t hpc_model_add_root(struct hpc_model *model, uint64_t id, struct pf_error *error);
+
+/* Appends to one of the lists. 0, or -1 with *error filled. */
+int hpc_model_add_item(struct hpc_model *model, enum hpc_list list, const struct hpc_item *item,
+                       struct pf_error *error);
+
+/* Adds a value to the summary of 2.x. 1; 0: it stands behind those of a later context, and is left out; -1: *error filled. */
+int hpc_model_add_value(struct hpc_model *model, const struct hpc_old_value *value, struct pf_error *error);
+
+/*
+ * Gives a context that has none the name that follows from what is known of it: of a line `FILE:LINE`, so too of a call if
+ * its line is known, of a loop `loop at FILE:LINE`, of all others `MODULE+0xOFFSET`, FILE and MODULE being the last
+ * part of the path. 0, or -1 with *error filled.
+ */
+int hpc_name_context(struct hpc_model *model, struct hpc_context *context, struct pf_error *error);
+
+/*
+ * Makes profile->contexts: what the database describes, and after that, by ascending id, what has values without being
+ * described (instructions that their writer has folded into lines). Also looks whether cct.db is of use. 0, or -1 with *error
+ * filled; then all is as before.
+ */
+int hpc_model_load(struct pf_profile *profile, struct pf_notes *notes, struct pf_pass *pass,
+                   struct pf_error *error);
+void hpc_model_free(struct hpc_model *model);
+
+/* The format's own columns of contexts.csv. */
+enum { HPC_RELATION, HPC_OFFSET, HPC_CONTEXT_COLUMNS };
+extern const struct pf_column hpc_context_columns[HPC_CONTEXT_COLUMNS];
+void hpc_context_cells(const struct pf_profile *profile, uint32_t context, struct pf_cell *cells);
+
+/* ---- metrics and threads -------------------------------------------------------------------------------- */
+
+/* The ids and names that the metrics of the threads, or those of the summary, have taken. */
+struct hpc_taken {
+    struct pf_ids ids;        /* id -> index */
+    struct pf_strings *names; /* owned */
+};
+
+struct hpc_metrics {
+    struct hpc_taken taken;
+    struct pf_metric *items;
+    size_t count, room;
+};
+
+/* A metric of the summary. */
+struct hpc_summary_metric {
+    const char *name;
+    const char *formula; /* how to compute it from others; NULL: it is stored, or can't be computed */
+};
+
+struct hpc_summary_metrics {
+    struct hpc_taken taken;
+    struct hpc_summary_metric *items;
+    size_t count, room;
+    struct pf_rows *rows; /* the table summary_metrics */
+};
+
+/* The kinds of identifiers that every writer numbers alike; further ones have a name alone. */
 enum hpc_identifier {
     HPC_SUMMARY,
     HPC_NODE,
@@ -76,12 +174,6 @@ enum hpc_identifier {
     HPC_IDENTIFIERS
 };
 
-/* Names of the kinds of identifiers, as the database gives them. */
-struct hpc_identifiers {
-    const char **names; /* owned array, names in the state's strings; NULL: not named */
-    size_t count;
-};
-
 /* One element of a thread's identity: `RANK 3`. */
 struct hpc_identity {
     uint16_t kind;
@@ -89,65 +181,38 @@ struct hpc_identity {
     uint64_t logical, physical;
 };
 
-/* ---- metrics -------------------------------------------------------------------------------------- */
-
-/* From the ids that profiles use, which have 16 bits, to indexes of metrics. */
-struct hpc_by_id {
-    uint32_t *index; /* owned; HPC_NO_NUMBER: no metric has this id */
-    uint32_t count;  /* one past the largest id */
-};
-
-static inline uint32_t hpc_metric_at(const struct hpc_by_id *by_id, uint32_t id)
-{
-    return id < by_id->count ? by_id->index[id] : HPC_NO_NUMBER;
-}
-
-/* A metric of the summary. */
-struct hpc_summary_metric {
-    int64_t id;
-    const char *name;
-    struct hpc_formula *formula; /* how to compute it from others; NULL: it is stored, or can't be computed */
-};
-
-struct hpc_metrics {
-    struct pf_metric *items;
-    size_t count, room;
-    struct hpc_idmap ids;   /* id in the threads' profiles -> index */
-    struct hpc_idmap names; /* number of the name in the state's strings -> index: names are unique */
-    struct hpc_by_id by_id;
-};
-
-struct hpc_summary_metrics {
-    struct hpc_summary_metric *items;
-    size_t count, room;
-    struct hpc_idmap ids, names;
-    struct hpc_by_id by_id;
-    struct pf_rows *rows; /* the table summary_metrics */
-};
-
-/* ---- threads -------------------------------------------------------------------------------------- */
-
 /* Where the values of a profile stand in profile.db. */
 struct hpc_block {
     uint64_t values, indices; /* offsets of the first value and of the first (context, index) pair */
     uint64_t n_values;
     uint32_t n_contexts;
+    bool is_cut; /* what follows is broken */
 };
 
+/* What a thread has rows of. */
+enum hpc_rows { HPC_OF_VALUES, HPC_OF_TRACE, HPC_KINDS_OF_ROWS };
+
 struct hpc_thread {
-    struct hpc_block block; /* 2.x: n_contexts rows of `columns` doubles, from `values` on */
-    uint32_t profile;       /* its index in the database */
-    uint32_t part, columns; /* 2.x: number of the file that holds its values */
-    uint32_t trace_part;    /* 2.x: of the file that holds its trace */
-    bool data_centric;      /* 2.x: samples are longer */
-    uint64_t trace;         /* offset of its samples, */
-    uint64_t samples;       /* and how many there are */
+    struct hpc_block block;             /* 2.x: n_contexts rows of `columns` doubles, from `values` on */
+    uint32_t profile;                   /* its index in the database */
+    uint32_t part, columns;             /* 2.x: number of the file that holds its values */
+    uint32_t trace_part;                /* 2.x: of the file that holds its trace */
+    bool data_centric;                  /* 2.x: samples are longer */
+    uint64_t trace;                     /* offset of its samples, */
+    uint64_t samples;                   /* and how many there are */
+    size_t identity;                    /* its first element, from the outermost (the node) on */
+    uint32_t elements;                  /* how many there are */
+    uint64_t before[HPC_KINDS_OF_ROWS]; /* rows of the threads before it */
 };
 
 struct hpc_threads {
     struct hpc_thread *items;
     uint32_t count;
-    struct hpc_idmap profiles; /* index in the database -> index here */
+    size_t room;
+    uint64_t rows[HPC_KINDS_OF_ROWS]; /* of all threads */
+    struct hpc_identity *identities;  /* of all threads; only until these have names */
+    size_t n_identities, identities_room;
+    struct pf_ids profiles; /* index in the database -> index here */
 };
 
 /* The array of records that the first section of profile.db, cct.db or trace.db holds. */
@@ -155,10 +220,10 @@ struct hpc_array {
     uint64_t at, count, stride;
 };
 
+/* ---- the profile's state --------------------------------------------------------------------------- */
+
 struct hpc_parts;
 struct hpc_index;
-
-/* ---- the profile's state --------------------------------------------------------------------------- */
 
 struct hpc_state {
     enum hpc_layout layout;
@@ -166,7 +231,8 @@ struct hpc_state {
     struct pf_strings *strings;   /* names of metrics and identifiers; complete once the profile is open */
     struct pf_input *description; /* meta.db or experiment.xml */
     struct pf_input *profile_db, *cct_db, *trace_db; /* NULL: absent or of no use */
-    struct hpc_identifiers identifiers;
+    const char **identifiers;                        /* owned array: names of their kinds; NULL: not named */
+    size_t n_identifiers;
     struct hpc_metrics metrics;
     struct hpc_summary_metrics summary_metrics;
     bool has_summary;
@@ -180,15 +246,16 @@ struct hpc_state {
     struct hpc_index *index;   /* NULL: not needed, or not made yet */
     struct hpc_parts *parts;   /* 2.x */
     uint64_t ticks_per_second; /* of the times in traces; 0: they are in ns */
-    struct hpc_by_id columns;  /* 2.x: column of the tables of values -> metric */
+    struct pf_ids columns;     /* 2.x: column of the tables of values -> metric */
     struct pf_table *tables;
-    size_t n_tables;
 };
 
 static inline struct hpc_state *hpc_state(const struct pf_profile *profile)
 {
     return profile->state;
 }
+
+/* ---- metrics.c --------------------------------------------------------------------------------- */
 
 /*
  * As pf_intern; what is not UTF-8 becomes U+FFFD, a byte a character. Names come from programs and compilers, and no
@@ -199,7 +266,9 @@ uint32_t hpc_intern(struct pf_strings *strings, const char *text, size_t size, s
 /* A string among those of the state, terminated by NUL; NULL with *error filled. */
 const char *hpc_keep(struct hpc_state *state, const char *text, size_t size, struct pf_error *error);
 
-/* ---- metrics.c --------------------------------------------------------------------------------- */
+/* Adds a string that is not there yet: 1, with its number; 0 if it is; -1: *error filled. */
+int hpc_take_name(struct pf_strings *names, const char *name, size_t size, uint32_t *number,
+                  struct pf_error *error);
 
 /* A metric as a database describes it. Strings are kept in the state's. */
 struct hpc_metric_facts {
@@ -224,110 +293,56 @@ int hpc_add_metric(struct hpc_state *state, const struct hpc_metric_facts *facts
 int hpc_add_summary_metric(struct hpc_state *state, const struct hpc_metric_facts *facts, const char *formula,
                            const char *combine, bool computed, struct pf_error *error);
 
-/* Makes the metrics i and j, one exclusive and one inclusive, each other's partners; or i looks to j alone. */
-void hpc_pair_metrics(struct hpc_state *state, size_t exclusive, size_t inclusive, bool both);
+/* Columns of the table summary_metrics. */
+enum { HPC_SUMMARY_METRIC_COLUMNS = 7 };
 
-/* Says that the metric added last stands in this column of the tables of values. 0, or -1 with *error filled. */
-int hpc_set_column(struct hpc_state *state, uint32_t column, struct pf_error *error);
-
-#define HPC_SUMMARY_METRIC_COLUMNS 7
-extern const struct pf_column hpc_summary_metric_columns[HPC_SUMMARY_METRIC_COLUMNS];
-
-/* To be called when all metrics are known. 0, or -1 with *error filled. */
-int hpc_metrics_finish(struct hpc_state *state, struct pf_error *error);
 void hpc_metrics_free(struct hpc_state *state);
 
 /* ---- formula.c --------------------------------------------------------------------------------- */
 
-/*
- * Formulas of metrics that experiment.xml 4.0 does not store: numbers, `$ID` (the stored metric of that number), + - * / ^,
- * brackets, sqrt, ln, log(x, base), min, max, floor and ceil. Compiled into steps for a stack machine, so that
- * nothing recurses and every formula takes bounded time.
- */
-struct hpc_formula;
-
-/* NULL if the text is no formula, or too long a one, or memory runs out. */
-struct hpc_formula *hpc_formula_new(const char *text);
-void hpc_formula_free(struct hpc_formula *formula);
-
 /* The value of metric `id`, or 0 if there is none; *known is set if there is. */
 typedef double hpc_operand(void *arg, uint32_t id, bool *known);
 
-/* True with *value if any operand is known, or the formula has none. */
-bool hpc_formula_value(const struct hpc_formula *formula, hpc_operand *operand, void *arg, double *value);
+/*
+ * Evaluates a formula of a metric that experiment.xml 4.0 does not store: numbers, `$ID` (the stored metric of that number),
+ * + - * / ^, brackets, sqrt, ln, log(x, base), min, max, floor and ceil. False if the text is none, or too deep a one.
+ * *known: any operand is known, or the formula has none.
+ */
+bool hpc_formula_value(const char *text, hpc_operand *operand, void *arg, double *value, bool *known);
 
 /* ---- identity.c -------------------------------------------------------------------------------- */
 
+/* Adds a thread. 0, or -1 with *error filled. */
+int hpc_add_thread(struct hpc_threads *threads, const struct hpc_thread *thread, struct pf_error *error);
+/* Adds an element to the identity of the thread added last. 0, or -1 with *error filled. */
+int hpc_add_identity(struct hpc_threads *threads, const struct hpc_identity *element, struct pf_error *error);
+
 /*
- * Who a thread is: a tuple of elements from the outermost (the node) to the innermost (a thread, a stream). Names
- * are made of them once all are known: as short as they can be and still differ, `rank3.thread0`.
+ * To be called when all threads are known: makes the partitions' items, whose names are as short as they can be and still differ
+ * (`rank3.thread0`), and their fields. 0, or -1 with *error filled.
  */
-struct hpc_identities {
-    struct hpc_identity *elements;
-    size_t n_elements, room;
-    struct hpc_tuple {
-        size_t first; /* in elements */
-        uint32_t count;
-        uint32_t profile; /* index in the database */
-    } * tuples;           /* of thread i */
-    size_t n_tuples, tuples_room;
-};
+int hpc_publish_threads(struct pf_profile *profile, struct pf_error *error);
 
-/* Columns of the threads' table after id and name. */
-enum {
-    HPC_FIELD_NODE,
-    HPC_FIELD_RANK,
-    HPC_FIELD_TID,
-    HPC_FIELD_CORE,
-    HPC_FIELD_DEVICE,
-    HPC_FIELD_CONTEXT,
-    HPC_FIELD_STREAM,
-    HPC_FIELD_VALUES,
-    HPC_FIELD_CONTEXTS,
-    HPC_FIELDS
-};
-extern const struct pf_column hpc_field_columns[HPC_FIELDS];
-
-/* Begins the next thread. 0, or -1 with *error filled, as the next one. */
-int hpc_identities_add(struct hpc_identities *all, uint32_t profile, struct pf_error *error);
-/* Adds an element to the thread begun last. */
-int hpc_identities_element(struct hpc_identities *all, const struct hpc_identity *element,
-                           struct pf_error *error);
-void hpc_identities_free(struct hpc_identities *all);
-
-/* Appends (id, name) of all threads to `items`, and their fields to `fields`. */
-int hpc_identities_publish(const struct hpc_identities *all, const struct hpc_state *state,
-                           struct pf_rows *items, struct pf_rows *fields, struct pf_error *error);
+/* To be called when it is known how many values each thread has: numbers the threads' rows. */
+void hpc_number_rows(struct hpc_threads *threads);
+void hpc_threads_free(struct hpc_threads *threads);
 
 /* ---- tables.c ---------------------------------------------------------------------------------- */
 
-/* Sets the profile's tables, which follow from what the database has: to be called at the end of opening. */
+/* Sets the profile's tables and columns, which follow from what the database has: to be called at the end of opening. */
 int hpc_set_tables(struct pf_profile *profile, struct pf_error *error);
 
-/* ---- contexts.c -------------------------------------------------------------------------------- */
+/* ---- meta.c, meta_tree.c: meta.db ---------------------------------------------------------------- */
 
-/*
- * Makes profile->contexts: what the database describes, and after that, by ascending id, what has values without being
- * described (instructions that their writer has folded into lines). Also looks whether cct.db is of use, and into
- * the blocks of profile.db unless these are large and cct.db vouches for them. 0, or -1 with *error filled; then
- * all is as before.
- */
-int hpc_contexts_load(struct pf_profile *profile, struct pf_notes *notes, struct pf_pass *pass,
-                      struct pf_error *error);
+#define HPC_META_MAGIC "HPCTOOLKITmeta" /* before the two bytes of the version */
+enum { HPC_META_VERSION = 14 };
 
-/* The format's own columns of contexts.csv. */
-enum { HPC_CONTEXT_RELATION, HPC_CONTEXT_OFFSET, HPC_CONTEXT_COLUMNS };
-extern const struct pf_column hpc_context_columns[HPC_CONTEXT_COLUMNS];
-void hpc_context_cells(const struct pf_profile *profile, uint32_t context, struct pf_cell *cells);
+/* Reads what opening needs: version, title, identifiers, metrics. Sets the layout. 0, or -1 with *error filled. */
+int hpc_meta_open(struct pf_profile *profile, struct pf_notes *notes, struct pf_error *error);
 
-/* ---- trace.c ----------------------------------------------------------------------------------- */
-
-/* A sample: u64 time, u32 context; of an old data-centric trace four bytes more. */
-enum { HPC_SAMPLE = 12, HPC_SAMPLE_DATA = 16 };
-
-/* Finds each thread's samples in trace.db, if there is one. 0, or -1 with *error filled. */
-int hpc_traces_load(struct hpc_state *state, struct pf_notes *notes, struct pf_pass *pass,
-                    struct pf_error *error);
+/* Reads modules, files, functions and contexts into a fresh model. 0, or -1 with *error filled. */
+int hpc_meta_contexts(struct hpc_state *state, struct hpc_model *model, struct pf_notes *notes,
+                      struct pf_pass *pass, struct pf_error *error);
 
 /* ---- experiment.c ------------------------------------------------------------------------------ */
 

@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-#include "formats/hpctoolkit/model.h"
-
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "formats/hpctoolkit/hpctoolkit.h"
+#include "formats/hpctoolkit/read.h"
 #include "formats/kit/array.h"
+
+/* ---- contexts ----------------------------------------------------------------------------------- */
 
 static const char *const kinds[] = {
     [HPC_ROOT] = "root",         [HPC_ENTRY] = "entry",
@@ -15,43 +18,32 @@ static const char *const kinds[] = {
     [HPC_OTHER] = "other",
 };
 
-int hpc_model_init(struct hpc_model *model, struct pf_error *error)
-{
-    *model = (struct hpc_model){.tree = pf_tree_new(kinds)};
-    return model->tree ? 0 : pf_fail_memory(error);
-}
-
 void hpc_model_free(struct hpc_model *model)
 {
     pf_tree_free(model->tree);
-    hpc_idmap_free(&model->ids);
-    hpc_idmap_free(&model->traced);
-    hpc_old_summary_free(&model->summary);
+    pf_ids_free(&model->ids);
+    pf_ids_free(&model->traced);
+    pf_store_free(model->summary);
     free(model->offset);
     free(model->relation);
-    free(model->functions.items);
-    free(model->files.items);
-    free(model->modules.items);
+    for (int i = 0; i < HPC_LISTS; i++)
+        free(model->lists[i].items);
     *model = (struct hpc_model){0};
 }
 
-/* ---- contexts ----------------------------------------------------------------------------------- */
-
+/* Gives the columns of contexts that the tree does not make itself the room that it has. 0, or -1 with *error filled. */
 static int make_room(struct hpc_model *model, struct pf_error *error)
 {
     struct pf_tree *tree = model->tree;
-    if (tree->count < model->room)
-        return 0;
-    size_t room = model->room ? (size_t)model->room * 2 : 256;
-    if (room > UINT32_MAX || pf_array_resize(&tree->id, room, sizeof *tree->id, error) ||
-        pf_array_resize(&tree->line, room, sizeof *tree->line, error) ||
-        pf_array_resize(&tree->file, room, sizeof *tree->file, error) ||
-        pf_array_resize(&tree->module, room, sizeof *tree->module, error) ||
-        pf_array_resize(&model->offset, room, sizeof *model->offset, error) ||
-        pf_array_resize(&model->relation, room, sizeof *model->relation, error))
-        return pf_fail_memory(error);
-    model->room = (uint32_t)room;
-    return 0;
+    model->room = tree->room;
+    return pf_array_resize(&tree->id, tree->room, sizeof *tree->id, error) ||
+                   pf_array_resize(&tree->line, tree->room, sizeof *tree->line, error) ||
+                   pf_array_resize(&tree->file, tree->room, sizeof *tree->file, error) ||
+                   pf_array_resize(&tree->module, tree->room, sizeof *tree->module, error) ||
+                   pf_array_resize(&model->offset, tree->room, sizeof *model->offset, error) ||
+                   pf_array_resize(&model->relation, tree->room, sizeof *model->relation, error)
+               ? -1
+               : 0;
 }
 
 uint32_t hpc_model_add(struct hpc_model *model, uint32_t parent, const struct hpc_context *context,
@@ -59,18 +51,27 @@ uint32_t hpc_model_add(struct hpc_model *model, uint32_t parent, const struct hp
 {
     struct pf_tree *tree = model->tree;
     error->code = 0;
-    if (make_room(model, error) || hpc_idmap_add(&model->ids, context->id, tree->count, error) <= 0)
+    if (pf_ids_add(&model->ids, context->id, tree->count, error) <= 0)
         return PF_NO_CONTEXT;
     uint32_t i = pf_tree_add(tree, parent, 0, context->name, (uint8_t)context->kind, context->flags, error);
-    if (i == PF_NO_CONTEXT)
-        return i;
+    if (i == PF_NO_CONTEXT || (model->room < tree->room && make_room(model, error)))
+        return PF_NO_CONTEXT;
+    hpc_model_set(model, i, context);
     tree->id[i] = context->id;
+    return i;
+}
+
+void hpc_model_set(struct hpc_model *model, uint32_t i, const struct hpc_context *context)
+{
+    struct pf_tree *tree = model->tree;
+    tree->kind[i] = (uint8_t)context->kind;
+    tree->name[i] = context->name;
+    tree->flags[i] |= context->flags;
     tree->line[i] = context->line;
     tree->file[i] = context->file;
     tree->module[i] = context->module;
     model->offset[i] = context->offset;
     model->relation[i] = context->relation;
-    return i;
 }
 
 /* Adds a context that has no parent and of which no more is known than this. As hpc_model_add. */
@@ -95,189 +96,210 @@ uint32_t hpc_model_add_root(struct hpc_model *model, uint64_t id, struct pf_erro
     return add_bare(model, id, "root", HPC_ROOT, PF_ROOT | PF_FRAME, error);
 }
 
-int hpc_model_add_unlisted(struct hpc_model *model, uint64_t id, struct pf_error *error)
+const struct pf_column hpc_context_columns[HPC_CONTEXT_COLUMNS] = {
+    [HPC_RELATION] = {"relation", PF_PLAIN, 0}, [HPC_OFFSET] = {"offset", PF_PLAIN, 0}};
+
+void hpc_context_cells(const struct pf_profile *profile, uint32_t context, struct pf_cell *cells)
 {
-    if (hpc_idmap_find(&model->ids, id) != HPC_NO_NUMBER)
-        return 0;
-    if (add_bare(model, id, "unlisted instruction", HPC_INSTRUCTION, 0, error) == PF_NO_CONTEXT)
-        return -1;
-    model->unlisted++;
-    return 0;
+    static const char *const relations[HPC_RELATIONS] = {
+        [HPC_LEXICAL] = "lexical", [HPC_BY_CALL] = "call", [HPC_BY_INLINED_CALL] = "inlined_call"};
+    const struct hpc_model *model = &hpc_state(profile)->model;
+    uint64_t offset = model->offset[context];
+    unsigned relation = model->relation[context];
+    cells[HPC_RELATION] =
+        relation < HPC_RELATIONS ? pf_string(relations[relation]) : pf_uint(relation - HPC_LEXICAL);
+    cells[HPC_OFFSET] = offset == HPC_NO_OFFSET ? pf_absent() : pf_uint(offset);
 }
 
 /* ---- names -------------------------------------------------------------------------------------- */
 
-/* The last part of a path: what stands behind the last slash, unless that is nothing. */
-static struct pf_cell last_part(const struct pf_strings *strings, uint32_t path)
-{
-    struct pf_cell cell = pf_interned(strings, path);
-    if (cell.type != PF_TEXT)
-        return pf_string("");
-    const char *slash = cell.size ? memrchr(cell.text, '/', cell.size - 1) : NULL;
-    size_t skip = slash ? (size_t)(slash + 1 - cell.text) : 0;
-    return pf_text(cell.text + skip, cell.size - skip);
-}
-
 /* Longer names of files are cut in the names of contexts; they stand in full in the columns file and module. */
 enum { PART_MAX = 400 };
 
-static int printed(struct pf_cell part)
+/* The last part of a path: what stands behind the last slash, unless that is nothing, cut between characters. */
+static struct pf_cell last_part(const struct hpc_model *model, uint32_t path)
 {
-    int size = part.size < PART_MAX ? (int)part.size : PART_MAX;
-    while (size && (uint32_t)size < part.size && (part.text[size] & 0xc0) == 0x80)
-        size--; /* not inside of a character */
-    return size;
-}
-
-/* `FILE:LINE`, as much of it as is known. Returns its length. */
-static int print_place(const struct hpc_model *model, const struct hpc_context *context, char *out,
-                       size_t room)
-{
-    struct pf_cell file = last_part(model->tree->strings, context->file);
-    if (!file.size)
-        return snprintf(out, room, "<unknown file>");
-    if (!context->line)
-        return snprintf(out, room, "%.*s", printed(file), file.text);
-    return snprintf(out, room, "%.*s:%u", printed(file), file.text, context->line);
-}
-
-/* `MODULE+0xOFFSET`. Returns its length; 0 if neither is known. */
-static int print_address(const struct hpc_model *model, const struct hpc_context *context, char *out,
-                         size_t room)
-{
-    struct pf_cell module = last_part(model->tree->strings, context->module);
-    if (!module.size && context->offset == HPC_NO_OFFSET)
-        return 0;
-    if (context->offset == HPC_NO_OFFSET)
-        return snprintf(out, room, "%.*s", printed(module), module.text);
-    return snprintf(out, room, "%.*s+0x%llx", printed(module), module.text,
-                    (unsigned long long)context->offset);
+    struct pf_cell cell = pf_interned(model->tree->strings, path);
+    if (cell.type != PF_TEXT || !cell.size)
+        return pf_string("");
+    const char *slash = memrchr(cell.text, '/', cell.size - 1);
+    const char *part = slash ? slash + 1 : cell.text;
+    size_t size = cell.size - (size_t)(part - cell.text);
+    if (size > PART_MAX)
+        for (size = PART_MAX; size && (part[size] & 0xc0) == 0x80;)
+            size--;
+    return pf_text(part, size);
 }
 
 int hpc_name_context(struct hpc_model *model, struct hpc_context *context, struct pf_error *error)
 {
     char name[PART_MAX + 64];
-    int size = 0;
-    if (context->kind == HPC_LOOP) {
-        size = snprintf(name, sizeof name, "loop at ");
-        size += print_place(model, context, name + size, sizeof name - (size_t)size);
-    } else if (context->kind == HPC_LINE || (context->kind == HPC_CALL && context->line)) {
-        size = print_place(model, context, name, sizeof name);
-    } else {
-        size = print_address(model, context, name, sizeof name);
-    }
-    if (!size)
+    bool loop = context->kind == HPC_LOOP, call = context->kind == HPC_CALL && context->line;
+    bool place = loop || call || context->kind == HPC_LINE, offset = context->offset != HPC_NO_OFFSET;
+    struct pf_cell part = last_part(model, place ? context->file : context->module);
+    int size = snprintf(name, sizeof name, "%s%.*s", loop ? "loop at " : "", (int)part.size, part.text);
+    if (place && !part.size)
+        size += snprintf(name + size, sizeof name - (size_t)size, "<unknown file>");
+    else if (place && context->line)
+        size += snprintf(name + size, sizeof name - (size_t)size, ":%u", context->line);
+    else if (!place && offset)
+        size += snprintf(name + size, sizeof name - (size_t)size, "+0x%" PRIx64, context->offset);
+    else if (!place && !part.size)
         size = snprintf(name, sizeof name, "<unknown %s>", kinds[context->kind]);
     context->name = pf_intern(model->tree->strings, name, (size_t)size, error);
     return context->name == PF_NO_STRING ? -1 : 0;
 }
 
-/* ---- lists -------------------------------------------------------------------------------------- */
+/* ---- lists, and the summary of 2.x ------------------------------------------------------------------ */
 
-int hpc_add_function(struct hpc_functions *functions, const struct hpc_function *function,
-                     struct pf_error *error)
+int hpc_model_add_item(struct hpc_model *model, enum hpc_list list, const struct hpc_item *item,
+                       struct pf_error *error)
 {
-    if (functions->count == UINT32_MAX ||
-        pf_array_room(&functions->items, &functions->room, functions->count, sizeof *functions->items, error))
+    struct hpc_items *items = &model->lists[list];
+    if (items->count == UINT32_MAX ||
+        pf_array_room(&items->items, &items->room, items->count, sizeof *item, error))
         return pf_fail_memory(error);
-    functions->items[functions->count++] = *function;
+    items->items[items->count++] = *item;
     return 0;
 }
 
-int hpc_add_place(struct hpc_places *places, const struct hpc_place *place, struct pf_error *error)
+int hpc_model_add_value(struct hpc_model *model, const struct hpc_old_value *value, struct pf_error *error)
 {
-    if (places->count == UINT32_MAX ||
-        pf_array_room(&places->items, &places->room, places->count, sizeof *places->items, error))
+    enum { HELD = 8 << 20 }; /* bytes of values in memory */
+    if (!model->summary && !(model->summary = pf_store_new(HELD)))
         return pf_fail_memory(error);
-    places->items[places->count++] = *place;
+    if (value->context < model->last_with_summary)
+        return 0;
+    model->last_with_summary = value->context;
+    return pf_store_append(model->summary, value, sizeof *value, error) ? -1 : 1;
+}
+
+/* ---- what has values without being described --------------------------------------------------------- */
+
+enum { PAIRS_A_STEP = 1 << 16, BLOCKS_A_STEP = 8192 };
+
+struct search {
+    struct hpc_state *state;
+    struct hpc_model *model;
+    struct pf_notes *notes;
+    struct pf_pass *pass;
+    struct pf_ids found;
+    uint32_t *ids; /* those found */
+    size_t n_ids, room;
+    uint64_t done, total; /* pairs */
+};
+
+static int add_id(struct search *search, uint32_t id, struct pf_error *error)
+{
+    if (pf_ids_find(&search->model->ids, id) != PF_NO_ID)
+        return 0;
+    int added = pf_ids_add(&search->found, id, 0, error);
+    if (added <= 0)
+        return added;
+    if (pf_array_room(&search->ids, &search->room, search->n_ids, sizeof *search->ids, error))
+        return -1;
+    search->ids[search->n_ids++] = id;
     return 0;
 }
 
-/* ---- the summary of 2.x --------------------------------------------------------------------------- */
-
-/* Bytes of values that are held in memory. */
-enum { SUMMARY_MEMORY = 8 << 20 };
-
-static int make_summary_room(struct hpc_old_summary *summary, uint32_t context, struct pf_error *error)
+/* A block that can't be is cut, for good, even if this pass is stopped: what every walk sees of it is the same. */
+static int search_block(struct search *search, struct hpc_block *block, uint32_t profile,
+                        struct hpc_block_walk *walk, struct pf_error *error)
 {
-    if (!summary->values && !(summary->values = pf_store_new(SUMMARY_MEMORY)))
+    uint32_t id;
+    uint64_t first, end = 0, values = 0;
+    hpc_block_enter(walk, search->state, HPC_BY_THREAD, block, 0);
+    int whole = hpc_block_is_whole(walk, error), more = whole;
+    while (more > 0 && (more = hpc_block_next(walk, &id, &first, &end, error)) > 0) {
+        values = end;
+        if ((search->done++ % PAIRS_A_STEP == 0 &&
+             pf_pass_step(search->pass, search->done, search->total, error)) ||
+            add_id(search, id, error))
+            return -1;
+    }
+    if (more < 0 || (whole && walk->entry == block->n_contexts))
+        return more;
+    block->n_contexts = walk->entry;
+    block->n_values = values;
+    block->is_cut = true;
+    return hpc_note(
+        &search->state->broken, "error", "broken-block", 0,
+        (int64_t)(block->indices + (uint64_t)walk->entry * 12),
+        "profile.db: the values of profile %u are broken from context number %u on; these are left out",
+        profile, walk->entry);
+}
+
+static int search_blocks(struct search *search, struct pf_error *error)
+{
+    struct hpc_state *state = search->state;
+    struct hpc_block_walk walk = {.pairs = {.room = 64 * 1024}};
+    int failed =
+        state->has_summary ? search_block(search, &state->summary, state->summary_profile, &walk, error) : 0;
+    for (uint32_t i = 0; i < state->threads.count && !failed; i++)
+        failed = (i % BLOCKS_A_STEP == 0 && pf_pass_step(search->pass, search->done, search->total, error)) ||
+                 search_block(search, &state->threads.items[i].block, state->threads.items[i].profile, &walk,
+                              error);
+    hpc_block_leave(&walk);
+    return failed ? -1 : 0;
+}
+
+static int by_id(const void *left, const void *right)
+{
+    const uint32_t *a = left, *b = right;
+    return (*a > *b) - (*a < *b);
+}
+
+static int add_unlisted(struct search *search, struct pf_error *error)
+{
+    if (!search->n_ids)
+        return 0;
+    qsort(search->ids, search->n_ids, sizeof *search->ids, by_id);
+    for (size_t i = 0; i < search->n_ids; i++)
+        if (add_bare(search->model, search->ids[i], "unlisted instruction", HPC_INSTRUCTION, 0, error) ==
+            PF_NO_CONTEXT)
+            return -1;
+    return hpc_note(search->notes, "warning", "unlisted-contexts", 0, -1,
+                    "%zu contexts have values but no place in the calling-context tree: their writer leaves "
+                    "instructions out that stand under a source line",
+                    search->n_ids);
+}
+
+static int find_unlisted(struct search *search, struct pf_error *error)
+{
+    struct hpc_state *state = search->state;
+    search->total = state->summary.n_contexts;
+    for (uint32_t i = 0; i < state->threads.count; i++)
+        search->total += state->threads.items[i].block.n_contexts;
+    int failed = search_blocks(search, error) || hpc_cct_load(state, search->notes, search->pass, error) ||
+                 add_unlisted(search, error);
+    free(search->ids);
+    pf_ids_free(&search->found);
+    return failed ? -1 : 0;
+}
+
+/* ---- all ---------------------------------------------------------------------------------------------- */
+
+int hpc_model_load(struct pf_profile *profile, struct pf_notes *notes, struct pf_pass *pass,
+                   struct pf_error *error)
+{
+    struct hpc_state *state = hpc_state(profile);
+    struct hpc_model model = {.tree = pf_tree_new(kinds)};
+    struct search search = {.state = state, .model = &model, .notes = notes, .pass = pass};
+    bool xml = state->layout == HPC_XML4 || state->layout == HPC_OLD;
+    if (!model.tree)
         return pf_fail_memory(error);
-    return pf_array_reach(&summary->runs, &summary->room, context, sizeof *summary->runs, error);
-}
-
-int hpc_old_summary_add(struct hpc_old_summary *summary, uint32_t context, uint32_t metric, double number,
-                        struct pf_error *error)
-{
-    struct hpc_old_value value = {.value = number, .metric = metric};
-    if (make_summary_room(summary, context, error))
-        return -1;
-    struct hpc_run *run = &summary->runs[context];
-    if (run->count && (run->first + run->count != summary->count || run->count == UINT32_MAX))
-        return 0;
-    if (pf_store_append(summary->values, &value, sizeof value, error))
-        return -1;
-    if (!run->count++)
-        run->first = summary->count;
-    summary->count++;
-    return 1;
-}
-
-void hpc_old_summary_free(struct hpc_old_summary *summary)
-{
-    pf_store_free(summary->values);
-    free(summary->runs);
-    *summary = (struct hpc_old_summary){0};
-}
-
-/* ---- numbers --------------------------------------------------------------------------------------- */
-
-static bool is_id(const void *of, uint32_t number, const void *id)
-{
-    return ((const struct hpc_numbered *)of)[number].id == *(const uint64_t *)id;
-}
-
-int hpc_idmap_add(struct hpc_idmap *map, uint64_t id, uint32_t number, struct pf_error *error)
-{
-    uint64_t hash = pf_siphash_number(id);
-    if (pf_hash_find(&map->table, hash, is_id, map->items, &id) != PF_NOT_THERE)
-        return 0;
-    if (pf_array_room(&map->items, &map->room, map->table.count, sizeof *map->items, error))
-        return -1;
-    map->items[map->table.count] = (struct hpc_numbered){id, number};
-    if (pf_hash_add(&map->table, hash, map->table.count, error))
-        return -1;
-    if (id > map->largest)
-        map->largest = id;
-    return 1;
-}
-
-int hpc_idmap_pack(struct hpc_idmap *map, struct pf_error *error)
-{
-    /* An array takes no more memory than the table then. */
-    if (!map->table.count || map->packed || map->largest / 4 > map->table.count)
-        return 0;
-    map->packed = malloc((map->largest + 1) * sizeof *map->packed);
-    if (!map->packed) {
-        pf_fail_memory(error);
+    int failed = xml ? hpc_experiment_contexts(state, &model, notes, pass, error)
+                     : hpc_meta_contexts(state, &model, notes, pass, error);
+    if (!failed && state->profile_db)
+        failed = find_unlisted(&search, error);
+    if (failed || pf_tree_finish(model.tree, error) || pf_notes_publish(&state->broken, profile, error)) {
+        hpc_model_free(&model);
         return -1;
     }
-    for (uint64_t id = 0; id <= map->largest; id++)
-        map->packed[id] = HPC_NO_NUMBER;
-    for (uint32_t i = 0; i < map->table.count; i++)
-        map->packed[map->items[i].id] = map->items[i].number;
+    hpc_number_rows(&state->threads);
+    profile->contexts = model.tree;
+    model.contexts = model.tree->count;
+    model.tree = NULL; /* the profile's from now on */
+    state->model = model;
     return 0;
-}
-
-uint32_t hpc_idmap_search(const struct hpc_idmap *map, uint64_t id)
-{
-    int64_t found = pf_hash_find(&map->table, pf_siphash_number(id), is_id, map->items, &id);
-    return found == PF_NOT_THERE ? HPC_NO_NUMBER : map->items[found].number;
-}
-
-void hpc_idmap_free(struct hpc_idmap *map)
-{
-    pf_hash_free(&map->table);
-    free(map->items);
-    free(map->packed);
-    *map = (struct hpc_idmap){0};
 }

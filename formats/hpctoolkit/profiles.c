@@ -2,14 +2,15 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "formats/hpctoolkit/read.h"
 
 /* How often to look whether somebody still waits. */
-enum { PROFILES_A_STEP = 8192 };
+enum { RECORDS_A_STEP = 8192 };
 
-/* Longer tuples are no identities. Ids of metrics have 16 bits. */
-enum { TUPLE_MAX = 64, HPC_IDS = 1 << 16 };
+/* Longer tuples are no identities. */
+enum { TUPLE_MAX = 64 };
 
 /* ---- headers ---------------------------------------------------------------------------------------- */
 
@@ -32,7 +33,7 @@ int hpc_read_array(const struct hpc_state *state, struct pf_input *input, const 
         return -1;
     unsigned major = bytes[strlen(magic)];
     if (got < 40 || memcmp(bytes, magic, strlen(magic)) != 0 || (major != 4 && !(is_xml4 && major == 1)))
-        return hpc_note(notes, got < 40 ? HPC_NOTE_FATAL_HEADER : HPC_NOTE_ERROR_HEADER, 0, 0,
+        return hpc_note(notes, got < 40 ? "fatal" : "error", "header", 0, 0,
                         "%s does not begin as one; it is not read", file);
     if (is_xml4)
         *array = (struct hpc_array){pf_u64(bytes + 32, true), pf_u32(bytes + 18, true), least};
@@ -45,7 +46,7 @@ int hpc_read_array(const struct hpc_state *state, struct pf_input *input, const 
     uint64_t fit = array->stride >= least && array->at < size ? (size - array->at) / array->stride : 0;
     uint64_t announced = array->count;
     array->count = fit < announced ? fit : announced;
-    return hpc_note(notes, HPC_NOTE_FATAL_BEYOND_END, 0, (int64_t)array->at,
+    return hpc_note(notes, "fatal", "beyond-end", 0, (int64_t)array->at,
                     "%s: %llu records do not fit into the file; %llu are read", file,
                     (unsigned long long)announced, (unsigned long long)fit);
 }
@@ -62,7 +63,7 @@ static int open_file(struct pf_profile *profile, const char *name, struct pf_inp
     if (why.code == ENOENT)
         return 0;
     if (hpc_is_unreadable(why.code))
-        return hpc_note(notes, HPC_NOTE_ERROR_UNREADABLE, 0, -1, "%s can't be read: %s", name, why.what);
+        return hpc_note(notes, "error", "unreadable", 0, -1, "%s can't be read: %s", name, why.what);
     *error = why;
     return -1;
 }
@@ -84,83 +85,68 @@ struct info {
 static struct info read_info(const struct hpc_state *state, const unsigned char *bytes, size_t size,
                              uint64_t i)
 {
-    struct info info = {.summary = i == 0};
-    struct hpc_block *block = &info.block;
-    if (state->layout == HPC_XML4) {
-        info.tuple = pf_u64(bytes, true);
-        block->n_values = pf_u64(bytes + 32, true);
-        block->n_contexts = pf_u32(bytes + 40, true);
-        block->values = pf_u64(bytes + 44, true);
-        if (__builtin_mul_overflow(block->n_values, (uint64_t)HPC_VALUE, &block->indices) ||
-            __builtin_add_overflow(block->indices, block->values, &block->indices))
-            block->indices = UINT64_MAX;
-        return info;
-    }
-    block->n_values = pf_u64(bytes, false);
-    block->values = pf_u64(bytes + 8, false);
-    block->n_contexts = pf_u32(bytes + 16, false);
-    block->indices = pf_u64(bytes + 24, false);
-    info.tuple = pf_u64(bytes + 32, false);
-    if (size >= 44)
-        info.summary = pf_u32(bytes + 40, false) & 1;
-    return info;
-}
-
-/* A block that does not lie in the file is as good as empty. */
-static int check_block(const struct hpc_state *state, struct info *info, uint64_t i, uint64_t at,
-                       struct pf_notes *notes)
-{
-    struct hpc_block *block = &info->block;
-    uint64_t size = pf_input_size(state->profile_db);
-    uint64_t pairs = (uint64_t)block->n_contexts + (state->layout == HPC_XML4);
-    if (hpc_fits(block->values, block->n_values, HPC_VALUE, size) &&
-        hpc_fits(block->indices, pairs, HPC_INDEX, size))
-        return 0;
-    info->block = (struct hpc_block){0};
-    return hpc_note(
-        notes, HPC_NOTE_FATAL_BLOCK_BEYOND_END, 0, (int64_t)at,
-        "profile.db: the values of profile %llu lie beyond the end of the file; they are left out",
-        (unsigned long long)i);
+    if (state->layout == HPC_XML4)
+        return (struct info){.summary = i == 0,
+                             .tuple = pf_u64(bytes, true),
+                             .block = {.n_values = pf_u64(bytes + 32, true),
+                                       .n_contexts = pf_u32(bytes + 40, true),
+                                       .values = pf_u64(bytes + 44, true)}};
+    return (struct info){.summary = size >= 44 ? pf_u32(bytes + 40, false) & 1 : i == 0,
+                         .tuple = pf_u64(bytes + 32, false),
+                         .block = {.n_values = pf_u64(bytes, false),
+                                   .values = pf_u64(bytes + 8, false),
+                                   .n_contexts = pf_u32(bytes + 16, false),
+                                   .indices = pf_u64(bytes + 24, false)}};
 }
 
 /* profile.db while its records are read. */
 struct reading {
     struct hpc_state *state;
-    struct pf_notes *notes, *of_records;
-    struct hpc_window window, tuples;
+    struct pf_notes *notes;
     struct hpc_array array;
-    uint64_t seen[HPC_IDS / 64]; /* a bit an id of a metric that has been seen with a value */
+    struct pf_window window, others; /* of the records, and of what they refer to */
+    struct hpc_block_walk walk;
 };
 
+/* Finds the records. 0, or -1 with *error filled; to be ended in any case. */
 static int begin(struct reading *reading, struct hpc_state *state, struct pf_notes *notes,
                  struct pf_error *error)
 {
-    *reading = (struct reading){.state = state, .notes = notes, .of_records = notes};
-    reading->window = (struct hpc_window){.input = state->profile_db, .room = 64 * 1024};
-    reading->tuples = (struct hpc_window){.input = state->profile_db, .room = 64 * 1024};
+    *reading = (struct reading){.state = state,
+                                .notes = notes,
+                                .window = {.input = state->profile_db, .room = 64 * 1024},
+                                .others = {.input = state->profile_db}};
     return hpc_read_array(state, state->profile_db, "profile.db", "HPCPROF-profdb__", "HPCTOOLKITprof",
                           state->layout == HPC_XML4 ? 52 : 40, &reading->array, notes, error);
 }
 
 static void end(struct reading *reading)
 {
-    hpc_window_close(&reading->window);
-    hpc_window_close(&reading->tuples);
+    pf_window_close(&reading->window);
+    pf_window_close(&reading->others);
+    hpc_block_leave(&reading->walk);
 }
 
-/* Record i, checked. */
-static int read_record(struct reading *reading, uint64_t i, struct info *info, struct pf_error *error)
+/* Record i; a block that does not lie in the file is as good as empty. notes may be NULL. */
+static int read_record(struct reading *reading, uint64_t i, struct info *info, struct pf_notes *notes,
+                       struct pf_error *error)
 {
     uint64_t at = reading->array.at + i * reading->array.stride;
     size_t size = reading->array.stride < 48 ? reading->array.stride : 48;
     if (reading->state->layout == HPC_XML4)
         size = 52;
-    const unsigned char *bytes = hpc_window_at(
-        &reading->window, at, size, reading->array.at + reading->array.count * reading->array.stride, error);
+    const unsigned char *bytes = pf_window_at(&reading->window, at, size, error);
     if (!bytes)
         return -1;
     *info = read_info(reading->state, bytes, size, i);
-    return check_block(reading->state, info, i, at, reading->of_records);
+    if (hpc_block_fits(reading->state, HPC_BY_THREAD, &info->block))
+        return 0;
+    info->block = (struct hpc_block){0};
+    return !notes ? 0
+                  : hpc_note(notes, "fatal", "block-beyond-end", 0, (int64_t)at,
+                             "profile.db: the values of profile %llu lie beyond the end of the file; they "
+                             "are left out",
+                             (unsigned long long)i);
 }
 
 /*
@@ -186,7 +172,7 @@ static int check_footers(struct hpc_state *state, struct pf_notes *notes, struct
         bool whole = xml4 ? !strcmp(bytes, footer->xml4) || !strcmp(bytes, footer->reversed)
                           : !strcmp(bytes, footer->meta);
         if (footer->input && !whole)
-            (void)hpc_note(notes, HPC_NOTE_FATAL_FOOTER, 0, (int64_t)size,
+            (void)hpc_note(notes, "fatal", "footer", 0, (int64_t)size,
                            "%s does not end as it should: its writer may have been interrupted",
                            footer->file);
     }
@@ -195,12 +181,14 @@ static int check_footers(struct hpc_state *state, struct pf_notes *notes, struct
 
 /* ---- which metrics there are, and which have values ---------------------------------------------------- */
 
-/*
- * A file larger than this is not looked through when it is opened: of a few of its profiles, here and there, the
- * first values are. What a writer does not describe mostly shows in every thread.
- */
+/* A file larger than this is not looked through when it is opened, but what comes first is. */
 #define LOOK_THROUGH ((uint64_t)1 << 20)
-enum { SAMPLED_PROFILES = 8, SAMPLED_VALUES = HPC_WINDOW_FIRST / HPC_VALUE };
+#define LOOK_AT      ((uint64_t)512 << 10)
+
+/* Ids of metrics have 16 bits. */
+struct seen {
+    bool ids[1 << 16];
+};
 
 static int add_nameless(struct hpc_state *state, unsigned id, bool summary, struct pf_notes *notes,
                         struct pf_error *error)
@@ -215,35 +203,28 @@ static int add_nameless(struct hpc_state *state, unsigned id, bool summary, stru
                         : hpc_add_metric(state, &facts, error);
     if (added <= 0)
         return added;
-    return hpc_note(notes, HPC_NOTE_WARNING_UNKNOWN_METRIC, 0, -1,
+    return hpc_note(notes, "warning", "unknown-metric", 0, -1,
                     "profile.db: metric %u is not described; its values are kept under its number", id);
 }
 
-/* Goes through a block; of_summary: it is that of profiles like these whose metrics are marked as seen. */
-static int look_for_metrics(struct reading *reading, const struct info *info, bool of_summary,
-                            struct pf_error *error)
+/* Goes through the first values of a block, and marks their metrics as seen. */
+static int look_for_metrics(struct reading *reading, const struct hpc_block *block, uint64_t n, bool summary,
+                            struct seen *seen, struct pf_error *error)
 {
     struct hpc_state *state = reading->state;
-    const struct hpc_block *block = &info->block;
-    const struct hpc_idmap *ids = info->summary ? &state->summary_metrics.ids : &state->metrics.ids;
-    for (uint64_t i = 0; i < block->n_values; i++) {
-        unsigned id;
-        const unsigned char *bytes = hpc_window_at(&reading->tuples, block->values + i * HPC_VALUE, HPC_VALUE,
-                                                   block->values + block->n_values * HPC_VALUE, error);
-        if (!bytes)
+    const struct pf_ids *ids = summary ? &state->summary_metrics.taken.ids : &state->metrics.taken.ids;
+    /* In experiment.xml's time the summary's metrics have other ids than the threads'. */
+    bool counts = !summary || state->layout != HPC_XML4;
+    hpc_block_enter(&reading->walk, state, HPC_BY_THREAD, block, 0);
+    for (uint64_t i = 0; i < n; i++) {
+        uint32_t id;
+        double value;
+        if (hpc_block_value(&reading->walk, i, &id, &value, error) ||
+            (pf_ids_find(ids, id) == PF_NO_ID && add_nameless(state, id, summary, reading->notes, error)))
             return -1;
-        if (hpc_value(state, bytes, &id) != 0 && info->summary == of_summary)
-            reading->seen[id / 64] |= UINT64_C(1) << id % 64;
-        if (hpc_idmap_find(ids, id) == HPC_NO_NUMBER &&
-            add_nameless(state, id, info->summary, reading->notes, error))
-            return -1;
+        seen->ids[id] |= counts && value != 0;
     }
     return 0;
-}
-
-static bool is_seen(const uint64_t *seen, int64_t id)
-{
-    return id >= 0 && id < HPC_IDS && (seen[id / 64] >> id % 64 & 1);
 }
 
 static bool is_inclusive(const struct pf_metric *metric)
@@ -256,220 +237,208 @@ static bool is_inclusive(const struct pf_metric *metric)
  * ones, which tell of the exclusive ones too. A point metric without values has no inclusive twin: the costs are of other
  * scopes alone.
  */
-static void mark_empty(struct hpc_state *state, const uint64_t *seen, bool whole)
+static void mark_empty(struct hpc_state *state, const struct seen *seen, bool whole)
 {
     for (size_t i = 0; i < state->metrics.count; i++) {
         struct pf_metric *metric = &state->metrics.items[i], *told = metric;
         if (!whole && !is_inclusive(metric) && metric->partner != PF_NO_PARTNER)
             told = &state->metrics.items[metric->partner];
         if (whole || is_inclusive(told))
-            metric->empty = !is_seen(seen, told->id);
+            metric->empty = told->id < 0 || told->id > UINT16_MAX || !seen->ids[told->id];
         if (metric->empty && !strcmp(metric->scope, "point"))
             metric->partner = PF_NO_PARTNER;
     }
 }
 
-/* Of a large file the summary tells, whose metrics have the threads' ids; not in experiment.xml's time. */
-static int look_at_summary(struct reading *reading, struct pf_error *error)
+/*
+ * Finds the summary, and looks at the profiles' values. Blocks may overlap in a broken file: of a small one no more is read
+ * than twice its size. Of a large one the summary, which comes first, tells what has values.
+ */
+static int look_at_profiles(struct reading *reading, struct seen *seen, struct pf_error *error)
 {
     struct hpc_state *state = reading->state;
-    struct info info = {.block = state->summary, .summary = true};
-    if (!state->has_summary || state->layout == HPC_XML4)
-        return 0;
-    memset(reading->seen, 0, sizeof reading->seen);
-    if (info.block.n_values > LOOK_THROUGH / HPC_VALUE)
-        info.block.n_values = LOOK_THROUGH / HPC_VALUE;
-    if (look_for_metrics(reading, &info, true, error))
-        return -1;
-    mark_empty(state, reading->seen, info.block.n_values == state->summary.n_values);
-    return 0;
-}
-
-/*
- * Finds the summary, and looks at the profiles' values. Blocks may overlap in a broken file: it is gone through no more than
- * twice.
- */
-static int look_at_profiles(struct hpc_state *state, struct pf_notes *notes, struct pf_error *error)
-{
-    struct reading reading;
-    struct pf_notes later = {0}; /* told when all records are read */
     bool large = pf_input_size(state->profile_db) > LOOK_THROUGH;
-    uint64_t left = 2 * LOOK_THROUGH / HPC_VALUE, most = large ? SAMPLED_VALUES : UINT64_MAX;
-    int failed = begin(&reading, state, notes, error);
-    uint64_t step = large ? reading.array.count / SAMPLED_PROFILES + 1 : 1; /* no more than so many */
-    reading.of_records = &later;
-    for (uint64_t i = 0; i < reading.array.count && !failed && left; i += step) {
-        struct info info = {0};
-        failed = read_record(&reading, i, &info, error);
+    bool by_summary = false, whole = false;
+    uint64_t left = large ? LOOK_AT : 2 * LOOK_THROUGH;
+    for (uint64_t i = 0; i < reading->array.count && left; i++) {
+        struct info info;
+        if (read_record(reading, i, &info, NULL, error))
+            return -1;
         if (!i && info.summary) {
             state->has_summary = true;
             state->summary = info.block;
         }
-        if (info.block.n_values > most)
-            info.block.n_values = most;
-        if (info.block.n_values > left)
-            info.block.n_values = left;
-        left -= info.block.n_values;
-        failed = failed || look_for_metrics(&reading, &info, false, error);
+        uint64_t n = info.block.n_values < left / 10 ? info.block.n_values : left / 10;
+        uint64_t used = 10 * n + reading->array.stride;
+        left -= used < left ? used : left;
+        if (!i && info.summary && state->layout != HPC_XML4) {
+            by_summary = true;
+            whole = n == info.block.n_values;
+        }
+        if (look_for_metrics(reading, &info.block, n, info.summary, seen, error))
+            return -1;
     }
-    if (!failed && large)
-        failed = look_at_summary(&reading, error);
-    else if (!failed && left)
-        mark_empty(state, reading.seen, true);
-    end(&reading);
-    pf_notes_free(&later);
-    return failed ? -1 : 0;
+    if (left || by_summary)
+        mark_empty(state, seen, left || whole);
+    return 0;
 }
 
 int hpc_profiles_open(struct pf_profile *profile, struct pf_notes *notes, struct pf_error *error)
 {
     struct hpc_state *state = hpc_state(profile);
+    struct reading reading;
     if (open_file(profile, "profile.db", &state->profile_db, notes, error) ||
         open_file(profile, "cct.db", &state->cct_db, notes, error) ||
         open_file(profile, "trace.db", &state->trace_db, notes, error) || check_footers(state, notes, error))
         return -1;
-    if (state->profile_db)
-        return look_at_profiles(state, notes, error);
-    return hpc_note(notes, HPC_NOTE_ERROR_NO_VALUES, 0, -1, "profile.db is missing: there are no values");
+    if (!state->profile_db)
+        return hpc_note(notes, "error", "no-values", 0, -1, "profile.db is missing: there are no values");
+    struct seen *seen = calloc(1, sizeof *seen);
+    int failed = begin(&reading, state, notes, error) ||
+                 (seen ? look_at_profiles(&reading, seen, error) : pf_fail_memory(error));
+    end(&reading);
+    free(seen);
+    return failed ? -1 : 0;
 }
 
 /* ---- threads ---------------------------------------------------------------------------------------- */
 
 /*
- * Element of a tuple. experiment.xml's time: u16 kind (two bits of it say how to show it), u64 physical, u64 logical;
- * meta.db's: u8 kind, padding, u16 flags (bit 0: show the physical number too), u32 logical, u64 physical.
+ * Tuple: u16 number of elements (meta.db's layouts: and 6 bytes padding), the elements. These, in experiment.xml's time: u16 kind
+ * (two bits of it say how to show it), u64 physical, u64 logical; meta.db's: u8 kind, padding, u16 flags (bit 0: show the physical
+ * number too), u32 logical, u64 physical.
  */
-static struct hpc_identity read_element(const struct hpc_state *state, const unsigned char *bytes)
+static int read_tuple(struct reading *reading, uint64_t at, struct pf_error *error)
 {
-    if (state->layout == HPC_XML4) {
-        unsigned kind = pf_u16(bytes, true);
-        return (struct hpc_identity){.kind = kind & 0x3fff,
-                                     .shows_physical = !(kind >> 14 & 2),
-                                     .physical = pf_u64(bytes + 2, true),
-                                     .logical = pf_u64(bytes + 10, true)};
-    }
-    return (struct hpc_identity){.kind = bytes[0],
-                                 .shows_physical = pf_u16(bytes + 2, false) & 1,
-                                 .logical = pf_u32(bytes + 4, false),
-                                 .physical = pf_u64(bytes + 8, false)};
-}
-
-/* Tuple: u16 number of elements (meta.db's layouts: and 6 bytes padding), the elements. */
-static int read_tuple(struct reading *reading, uint64_t at, struct hpc_identities *identities,
-                      struct pf_error *error)
-{
-    const struct hpc_state *state = reading->state;
-    bool xml4 = state->layout == HPC_XML4;
+    bool xml4 = reading->state->layout == HPC_XML4;
     size_t head = xml4 ? 2 : 8, element = xml4 ? 18 : 16;
-    uint64_t size = pf_input_size(state->profile_db);
+    uint64_t size = pf_input_size(reading->state->profile_db);
     if (!at || !hpc_fits(at, head, 1, size))
         return 0;
-    const unsigned char *bytes = hpc_window_at(&reading->tuples, at, head, size, error);
+    const unsigned char *bytes = pf_window_at(&reading->others, at, head, error);
     if (!bytes)
         return -1;
     unsigned count = pf_u16(bytes, xml4);
     if (count > TUPLE_MAX || !hpc_fits(at + head, count, element, size))
-        return hpc_note(reading->notes, HPC_NOTE_ERROR_IDENTITY, 0, (int64_t)at,
+        return hpc_note(reading->notes, "error", "identity", 0, (int64_t)at,
                         "profile.db: a thread's identity is broken; the thread goes by its number");
     for (unsigned i = 0; i < count; i++) {
-        bytes = hpc_window_at(&reading->tuples, at + head + (uint64_t)i * element, element, size, error);
+        bytes = pf_window_at(&reading->others, at + head + (uint64_t)i * element, element, error);
         if (!bytes)
             return -1;
-        struct hpc_identity identity = read_element(state, bytes);
-        if (hpc_identities_element(identities, &identity, error))
+        unsigned kind = xml4 ? pf_u16(bytes, true) : bytes[0];
+        struct hpc_identity identity = {.kind = kind & 0x3fff,
+                                        .shows_physical =
+                                            xml4 ? !(kind >> 14 & 2) : pf_u16(bytes + 2, false) & 1,
+                                        .logical = xml4 ? pf_u64(bytes + 10, true) : pf_u32(bytes + 4, false),
+                                        .physical = pf_u64(bytes + (xml4 ? 2 : 8), xml4)};
+        if (hpc_add_identity(&reading->state->threads, &identity, error))
             return -1;
     }
     return 0;
 }
 
-static int add_thread(struct reading *reading, uint64_t i, const struct info *info,
-                      struct hpc_identities *identities, struct pf_error *error)
+static int add_thread(struct reading *reading, uint64_t i, const struct info *info, struct pf_error *error)
 {
     struct hpc_threads *threads = &reading->state->threads;
-    if (hpc_idmap_add(&threads->profiles, i, threads->count, error) < 0)
-        return -1;
-    threads->items[threads->count++] = (struct hpc_thread){.block = info->block, .profile = (uint32_t)i};
-    return hpc_identities_add(identities, (uint32_t)i, error) ||
-                   read_tuple(reading, info->tuple, identities, error)
+    struct hpc_thread thread = {.block = info->block, .profile = (uint32_t)i};
+    return pf_ids_add(&threads->profiles, i, threads->count, error) < 0 ||
+                   hpc_add_thread(threads, &thread, error) || read_tuple(reading, info->tuple, error)
                ? -1
                : 0;
 }
 
-/* A summary that is not the first profile. Writers make one alone. */
-static int keep_summary(struct reading *reading, uint64_t i, const struct info *info)
+static int read_threads(struct reading *reading, struct pf_pass *pass, struct pf_error *error)
 {
-    struct hpc_state *state = reading->state;
-    if (state->has_summary && state->summary_profile != i)
-        return hpc_note(reading->notes, HPC_NOTE_WARNING_SUMMARY, 0,
-                        (int64_t)(reading->array.at + i * reading->array.stride),
-                        "profile.db: profile %llu is a second summary; it is left out",
-                        (unsigned long long)i);
-    state->has_summary = true;
-    state->summary_profile = (uint32_t)i;
-    state->summary = info->block;
-    return 0;
-}
-
-static int read_threads(struct reading *reading, struct hpc_identities *identities, struct pf_pass *pass,
-                        struct pf_error *error)
-{
-    struct hpc_threads *threads = &reading->state->threads;
-    /* The records are in the file, each of at least 40 bytes: that many there can be. */
-    threads->items = calloc(reading->array.count + 1, sizeof *threads->items);
-    if (!threads->items)
-        return pf_fail_memory(error);
     for (uint64_t i = 0; i < reading->array.count && i < UINT32_MAX; i++) {
         struct info info;
-        if ((i % PROFILES_A_STEP == 0 && pf_pass_step(pass, i, reading->array.count, error)) ||
-            read_record(reading, i, &info, error))
+        if ((i % RECORDS_A_STEP == 0 && pf_pass_step(pass, i, reading->array.count, error)) ||
+            read_record(reading, i, &info, reading->notes, error))
             return -1;
-        if (info.summary ? i && keep_summary(reading, i, &info)
-                         : add_thread(reading, i, &info, identities, error))
+        if (!info.summary && add_thread(reading, i, &info, error))
             return -1;
+        if (info.summary &&
+            !reading->state->has_summary) { /* mostly the first one, which opening has found */
+            reading->state->has_summary = true;
+            reading->state->summary_profile = (uint32_t)i;
+            reading->state->summary = info.block;
+        }
     }
     return 0;
 }
 
-void hpc_threads_free(struct hpc_threads *threads)
+/* ---- traces ---------------------------------------------------------------------------------------- */
+
+/*
+ * A trace's record: u32 profile, then experiment.xml's time: u16 type, u64 start, u64 end; meta.db's: padding, u64 start, u64 end.
+ * The samples of an empty trace may be said to stand anywhere.
+ */
+static int add_trace(struct hpc_state *state, const unsigned char *bytes, uint64_t at, struct pf_notes *notes)
 {
-    hpc_idmap_free(&threads->profiles);
-    free(threads->items);
-    *threads = (struct hpc_threads){0};
+    bool xml4 = state->layout == HPC_XML4;
+    uint32_t profile = pf_u32(bytes, xml4), i = pf_ids_find(&state->threads.profiles, profile);
+    unsigned type = xml4 ? pf_u16(bytes + 4, true) : 0;
+    uint64_t start = pf_u64(bytes + (xml4 ? 6 : 8), xml4), end = pf_u64(bytes + (xml4 ? 14 : 16), xml4);
+    uint64_t size = pf_input_size(state->trace_db);
+    if (start == end)
+        return 0;
+    if (start > end)
+        return hpc_note(notes, "error", "stray-trace", 0, (int64_t)at,
+                        "trace.db: the trace of profile %u ends before it begins; it is left out", profile);
+    if (i == PF_NO_ID || type || state->threads.items[i].samples)
+        return hpc_note(
+            notes, "warning", "stray-trace", 0, (int64_t)at,
+            "trace.db: a trace of no thread, of another kind, or a second one of a thread is left out");
+    struct hpc_thread *thread = &state->threads.items[i];
+    if (start < size) {
+        thread->trace = start;
+        thread->samples = ((end < size ? end : size) - start) / HPC_SAMPLE;
+    }
+    if (end <= size)
+        return 0;
+    return hpc_note(
+        notes, "fatal", "trace-beyond-end", 0, (int64_t)at,
+        "trace.db: the trace of profile %u reaches beyond the end of the file; %llu samples are kept",
+        profile, (unsigned long long)thread->samples);
 }
 
-int hpc_publish_threads(struct pf_profile *profile, const struct hpc_identities *identities,
-                        struct pf_error *error)
+static int read_traces(struct hpc_state *state, struct pf_notes *notes, struct pf_pass *pass,
+                       struct pf_error *error)
 {
-    struct pf_rows *items = pf_rows_new(2), *fields = pf_rows_new(HPC_FIELDS);
-    int failed = !items || !fields ? pf_fail_memory(error) : 0;
-    if (failed || hpc_identities_publish(identities, hpc_state(profile), items, fields, error)) {
-        pf_rows_free(items);
-        pf_rows_free(fields);
+    struct hpc_array array;
+    struct pf_window window = {.input = state->trace_db, .room = 64 * 1024};
+    size_t size = state->layout == HPC_XML4 ? 22 : 24;
+    int failed = 0;
+    if (!state->trace_db)
+        return 0;
+    if (hpc_read_array(state, state->trace_db, "trace.db", "HPCPROF-tracedb_", "HPCTOOLKITtrce", size, &array,
+                       notes, error))
         return -1;
+    for (uint64_t i = 0; i < array.count && !failed; i++) {
+        uint64_t at = array.at + i * array.stride;
+        const unsigned char *bytes = pf_window_at(&window, at, size, error);
+        failed = !bytes || (i % RECORDS_A_STEP == 0 && pf_pass_step(pass, i, array.count, error)) ||
+                 add_trace(state, bytes, at, notes);
     }
-    profile->partitions.items = items;
-    profile->partitions.fields = fields;
-    return 0;
+    pf_window_close(&window);
+    return failed ? -1 : 0;
 }
 
 int hpc_profiles_load(struct pf_profile *profile, struct pf_notes *notes, struct pf_pass *pass,
                       struct pf_error *error)
 {
     struct hpc_state *state = hpc_state(profile);
-    struct hpc_identities identities = {0};
     struct reading reading;
     struct pf_notes again = {0}; /* what was noted when the profile was opened */
     int failed = 0;
     if (state->profile_db) {
         failed = begin(&reading, state, &again, error);
-        reading.notes = reading.of_records = notes;
-        failed = failed || read_threads(&reading, &identities, pass, error);
+        reading.notes = notes;
+        failed = failed || read_threads(&reading, pass, error);
         end(&reading);
     }
-    failed = failed || hpc_traces_load(state, notes, pass, error) ||
-             hpc_publish_threads(profile, &identities, error);
+    failed = failed || read_traces(state, notes, pass, error) || hpc_publish_threads(profile, error);
     pf_notes_free(&again);
-    hpc_identities_free(&identities);
     if (failed)
         hpc_threads_free(&state->threads);
     return failed ? -1 : 0;

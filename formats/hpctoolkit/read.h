@@ -5,6 +5,7 @@
 #include <errno.h>
 
 #include "formats/hpctoolkit/hpctoolkit.h"
+#include "formats/input/window.h"
 #include "formats/kit/bytes.h"
 
 /*
@@ -36,49 +37,10 @@ static inline bool hpc_is_unreadable(int code)
     return code == EACCES || code == EPERM || code == ELOOP || code == EISDIR || code == EINVAL;
 }
 
-/* ---- blocks.c: windows---------------------------------------------------------------------------- */
-
-/*
- * Reads records of a file through a piece of it that is held in memory. The piece starts small and grows while
- * reading goes straight on, so that jumping about reads little more than what is asked for. Belongs to one
- * thread. All zero but `input` and `room` is a window that holds nothing yet.
- */
-struct hpc_window {
-    struct pf_input *input;
-    size_t room;          /* bytes that a piece may have; at least HPC_WINDOW_FIRST are kept */
-    unsigned char *bytes; /* owned; NULL until something is read */
-    uint64_t start;       /* offset of bytes[0] in the file */
-    size_t have, next;    /* bytes held; what to read at least when these are used up */
-};
-
-#define HPC_WINDOW_FIRST ((size_t)4096)
-
-/*
- * `size` bytes (at most HPC_WINDOW_FIRST) at `offset`; nothing at or beyond `end` is read, which is at least
- * offset + size. Valid until the next call. NULL with *error filled: EIO if the file ends before.
- */
-const unsigned char *hpc_window_load(struct hpc_window *window, uint64_t offset, size_t size, uint64_t end,
-                                     struct pf_error *error);
-
-static inline const unsigned char *hpc_window_at(struct hpc_window *window, uint64_t offset, size_t size,
-                                                 uint64_t end, struct pf_error *error)
-{
-    uint64_t skip = offset - window->start;
-    if (offset >= window->start && skip < window->have && size <= window->have - skip)
-        return window->bytes + skip;
-    return hpc_window_load(window, offset, size, end, error);
-}
-
-/* Frees the piece. */
-void hpc_window_close(struct hpc_window *window);
-
 /* ---- profiles.c: profile.db --------------------------------------------------------------------- */
 
-/*
- * A profile's block holds its values and, ascending, the contexts that have some, each with the number of its first value.
- * Sizes of a value and of a (context, number) pair in bytes, in all layouts:
- */
-enum { HPC_VALUE = 10, HPC_INDEX = 12 };
+/* Of a sample of a trace: u64 time, u32 context; of an old data-centric trace four bytes more. */
+enum { HPC_SAMPLE = 12, HPC_SAMPLE_DATA = 16 };
 
 /* Opens profile.db, cct.db and trace.db as far as they are there, and finds the summary. 0, or -1 with *error
  * filled. */
@@ -89,27 +51,58 @@ int hpc_profiles_load(struct pf_profile *profile, struct pf_notes *notes, struct
                       struct pf_error *error);
 
 /*
- * Finds the array of a file, with a stride of at least `least` bytes; what does not fit into the file is cut off, with a note. `file` names it for
- * people, `xml4` and `meta` are what it begins with. 0, or -1 with *error filled.
+ * Finds the array of a file, with a stride of at least `least` bytes; what does not fit into the file is cut off, with a note.
+ * `file` names it for people, `xml4` and `meta` are what it begins with. 0, or -1 with *error filled.
  */
 int hpc_read_array(const struct hpc_state *state, struct pf_input *input, const char *file, const char *xml4,
                    const char *meta, size_t least, struct hpc_array *array, struct pf_notes *notes,
                    struct pf_error *error);
 
-/* Makes the partitions' items and fields of the threads, whose identities these are. 0, or -1 with *error filled. */
-int hpc_publish_threads(struct pf_profile *profile, const struct hpc_identities *identities,
-                        struct pf_error *error);
-void hpc_threads_free(struct hpc_threads *threads);
+/* ---- sparse.c: blocks --------------------------------------------------------------------------- */
 
-/* A value of profile.db: u16 metric, f64 value; of experiment.xml's time, f64 value, u16 metric. */
-static inline double hpc_value(const struct hpc_state *state, const unsigned char *bytes, unsigned *metric)
-{
-    bool first = state->layout == HPC_XML4;
-    *metric = pf_u16(bytes + (first ? 8 : 0), state->big_endian);
-    return hpc_f64(bytes + (first ? 0 : 2), state->big_endian);
-}
+/*
+ * What a thread has in profile.db is a block, and so is what a context has in cct.db: values, and pairs of a key and the number
+ * of the key's first value, by ascending key. Keys are contexts in profile.db, and values tell their metric; in cct.db keys are
+ * metrics, and values tell their profile.
+ */
+enum hpc_axis { HPC_BY_THREAD, HPC_BY_CONTEXT };
 
-/* ---- blocks.c: what a thread has ---------------------------------------------------------------- */
+/* More values than there are ids of metrics are not of one context. */
+#define HPC_GROUP_MAX ((uint64_t)1 << 16)
+
+/* True if a block lies in its file. In experiment.xml's time the pairs stand behind the values: that is where they are from now on. */
+bool hpc_block_fits(const struct hpc_state *state, enum hpc_axis axis, struct hpc_block *block);
+
+/* Reads a block pair by pair. To be left in any case; all zero is left. */
+struct hpc_block_walk {
+    const struct hpc_state *state;
+    enum hpc_axis axis;
+    struct hpc_block block;
+    uint32_t entry; /* the next pair */
+    bool begun;     /* last_key holds */
+    uint32_t last_key;
+    struct pf_window pairs, values;
+};
+
+/* Stands before the block's pair `entry`. */
+void hpc_block_enter(struct hpc_block_walk *walk, const struct hpc_state *state, enum hpc_axis axis,
+                     const struct hpc_block *block, uint32_t entry);
+
+/* Whether the pairs end as they do in experiment.xml's time. 1; 0; -1: *error filled. */
+int hpc_block_is_whole(struct hpc_block_walk *walk, struct pf_error *error);
+
+/*
+ * The next key and the numbers [*first, *end) of its values. 1; 0: there is none; -1: *error filled. A pair that cannot be
+ * (keys do not ascend, numbers beyond the values) ends the block; walk->entry is then that pair.
+ */
+int hpc_block_next(struct hpc_block_walk *walk, uint32_t *key, uint64_t *first, uint64_t *end,
+                   struct pf_error *error);
+
+/* Value number i and the metric or profile that it tells. 0, or -1 with *error filled. */
+int hpc_block_value(struct hpc_block_walk *walk, uint64_t i, uint32_t *other, double *value,
+                    struct pf_error *error);
+
+void hpc_block_leave(struct hpc_block_walk *walk);
 
 /* What one thread has in one context: a few values, of different metrics, by ascending id. */
 struct hpc_group {
@@ -121,77 +114,46 @@ struct hpc_group {
     size_t count, room;
 };
 
-/* More values than there are ids of metrics are no group. */
-#define HPC_GROUP_MAX ((uint64_t)1 << 16)
+/* Fills the group with these values of a thread, sorted; metrics that `known` has not are left out. */
+int hpc_block_group(struct hpc_block_walk *walk, uint64_t first, uint64_t end, const struct pf_ids *known,
+                    struct hpc_group *group, struct pf_error *error);
 
-/* Adds a value. 0, or -1 with *error filled. */
-int hpc_group_add(struct hpc_group *group, uint32_t metric, double value, struct pf_error *error);
+/* How many pairs of a thread's block come before the first that has a larger key, or larger numbers, than this. 0, or -1 with *error
+ * filled. */
+int hpc_block_find(const struct hpc_state *state, const struct hpc_block *block, bool by_number,
+                   uint64_t wanted, uint32_t *entry, struct pf_error *error);
 
-/* Reads a profile's block context by context. To be left in any case; all zero is left. */
-struct hpc_block_walk {
-    const struct hpc_state *state;
-    struct hpc_block block;
-    uint32_t entry; /* the next (context, number) pair */
-    bool begun;     /* last_context holds */
-    uint32_t last_context;
-    bool single; /* only this one entry is wanted: nothing behind it is read ahead */
-    struct hpc_window indices, values;
-};
-
-/* Stands before the block's pair `entry`. */
-void hpc_block_enter(struct hpc_block_walk *walk, const struct hpc_state *state,
-                     const struct hpc_block *block, uint32_t entry);
-
-/*
- * The next context's id and the numbers [*first, *end) of its values. 1; 0: there is none; -1: *error filled. A pair that
- * cannot be (contexts do not ascend, numbers beyond the values) ends the block; walk->entry is then that pair.
- */
-int hpc_block_next(struct hpc_block_walk *walk, uint32_t *context, uint64_t *first, uint64_t *end,
-                   struct pf_error *error);
-
-/* Fills the group with these values, sorted; metrics that `known` has not are left out. */
-int hpc_block_values(struct hpc_block_walk *walk, uint64_t first, uint64_t end, const struct hpc_by_id *known,
-                     struct hpc_group *group, struct pf_error *error);
-
-/* The pair of a context, by halving; block.n_contexts if it has none. 0, or -1 with *error filled. */
-int hpc_block_find(const struct hpc_state *state, const struct hpc_block *block, uint32_t context,
-                   uint32_t *entry, struct pf_error *error);
-
-void hpc_block_leave(struct hpc_block_walk *walk);
-
-/* ---- column.c: what a context has --------------------------------------------------------------- */
+/* ---- sparse.c: what a context has --------------------------------------------------------------- */
 
 /*
  * cct.db is profile.db transposed, without the summary: a context's block holds, by ascending metric, the values of ascending
  * profiles. Known writers left whole files of zeros behind right headers, so that a block counts only where it fits what is
- * said of it. Small databases do without: an index from contexts to the threads' blocks is as soon made.
+ * said of it. Small databases do without: an index from contexts to the threads' blocks is as soon made. With neither, the
+ * context is looked up in each thread's block.
  */
-#define HPC_CCT_LEAST ((uint64_t)16 << 20) /* bytes of profile.db */
 
-/* Reads the header of cct.db, and whether its records announce as many values as profile.db has. */
+/* Reads the header of cct.db, and whether its records announce as many values as the threads have. 0, or -1 with *error filled. */
 int hpc_cct_load(struct hpc_state *state, struct pf_notes *notes, struct pf_pass *pass,
                  struct pf_error *error);
 
-/* Calls `each` with the id of each context that cct.db says to have values. 0, or -1 with *error filled. */
-int hpc_cct_ids(const struct hpc_state *state, struct pf_pass *pass,
-                int (*each)(void *arg, uint32_t id, struct pf_error *error), void *arg,
-                struct pf_error *error);
-
-/* Makes the index if cct.db can't be used: in memory up to a limit, in an unlinked file beyond. 0, or -1 with *error filled. */
+/* Makes the index if cct.db can't be used, unless it were too large a one. 0, or -1 with *error filled. */
 int hpc_index_load(struct hpc_state *state, struct pf_pass *pass, struct pf_error *error);
 void hpc_index_free(struct hpc_index *index);
 
 /* A walk over what all threads have in one context. */
 struct hpc_column {
-    const struct hpc_state *state;
-    uint32_t id;              /* of the context */
-    struct hpc_cct_walk *cct; /* NULL: from the threads' blocks */
-    uint64_t pair, end;       /* in the index */
-    uint32_t thread;          /* without an index: the next one to look into, by halving */
+    const struct hpc_state *state;   /* NULL: it is not open */
+    uint32_t id;                     /* of the context */
+    struct hpc_column_value *values; /* owned: all that cct.db has; NULL: from the threads' blocks */
+    uint64_t next, count;            /* the next of these, or of the index's places; how many */
+    uint32_t thread;                 /* with neither: the next one to look into, by halving */
     struct hpc_block_walk block;
 };
 
-/* Stands before what thread `first` has in context number `context`. 0, or -1 with *error filled; to be closed in any case. */
+/*
+ * Stands before what the threads have in context number `context`; `first` and those behind it, if only these are wanted and it
+ * saves time. 0, or -1 with *error filled; to be closed in any case.
+ */
 int hpc_column_open(struct hpc_column *column, const struct hpc_state *state, uint32_t context, uint32_t id,
                     uint32_t first, struct pf_error *error);
 /* The next thread that has values, and these in the group. 1; 0: there is none; -1: *error filled. */
@@ -207,13 +169,9 @@ void hpc_column_close(struct hpc_column *column);
  * while somebody reads them.
  */
 struct hpc_parts;
-struct hpc_part;
 
-/* Looks which there are. 0, or -1 with *error filled. */
+/* Looks which there are, and tells in the profile's info if none holds values. 0, or -1 with *error filled. */
 int hpc_parts_open(struct pf_profile *profile, struct pf_error *error);
-
-/* Whether any of them holds values. */
-bool hpc_parts_have_values(const struct hpc_parts *parts);
 
 /* Makes the list of threads, as hpc_profiles_load does. 0, or -1 with *error filled. */
 int hpc_parts_load(struct pf_profile *profile, struct pf_notes *notes, struct pf_pass *pass,
@@ -221,8 +179,7 @@ int hpc_parts_load(struct pf_profile *profile, struct pf_notes *notes, struct pf
 void hpc_parts_free(struct hpc_parts *parts);
 
 /* File number i, opened if need be, until it is released; from any thread. NULL with *error filled. */
-struct hpc_part *hpc_part_use(struct hpc_parts *parts, uint32_t i, struct pf_input **input,
-                              struct pf_error *error);
-void hpc_part_release(struct hpc_parts *parts, struct hpc_part *part);
+struct pf_input *hpc_part_use(struct hpc_parts *parts, uint32_t i, struct pf_error *error);
+void hpc_part_release(struct hpc_parts *parts, uint32_t i);
 
 #endif

@@ -3,183 +3,117 @@
 
 #include "formats/hpctoolkit/read.h"
 #include "formats/kit/numbered.h"
-#include "formats/kit/position.h"
 
-/* ---- tables of measurements: the cursor ---------------------------------------------------------- */
+/* ---- reading rows of threads ---------------------------------------------------------------------- */
 
 /*
- * One cursor walks them all. Rows stand in groups, groups in threads (a summary is as one thread): a group is what a thread has in
- * a context, a row of a dense table of 2.x, or all samples of a thread. A kind says what its groups and their rows are.
+ * The rows of a table are numbered from thread to thread: values in the order of their blocks, cells of the dense tables of 2.x,
+ * samples. Only those of one context have other numbers: see column_row.
  */
-struct position {
-    uint64_t row; /* the next one of the group, which may have fewer */
-    uint32_t thread, group;
-};
-
-struct walk {
+struct reader {
     struct hpc_state *state;
-    const struct pf_tree *tree;
-    struct pf_restriction only;
-    struct position at;
-    uint32_t first, end;    /* threads */
-    bool entered;           /* it stands in thread at.thread: blocks and files are ready */
-    bool open;              /* it stands in group at.group, whose rows are */
-    uint64_t rows;          /* so many, */
-    uint32_t context;       /* of this context */
-    struct hpc_group group; /* the values, if they are few */
-    struct hpc_block_walk block;
-    struct hpc_column column; /* over one context */
-    struct hpc_window window;
-    struct hpc_part *part; /* of 2.x: the file that is being read, or NULL */
+    /* The thread that it stands in: */
+    uint32_t thread;
+    uint64_t first, end; /* numbers of its rows; both 0: it stands in none */
+    struct pf_window window;
+    bool uses_part; /* of 2.x: this file is being read */
+    uint32_t part;
+    /* The values there that are read: */
+    struct hpc_block_walk walk;
+    uint64_t group_first, group_end; /* their numbers in the block */
+    uint32_t context;
+    struct hpc_group group;
+    struct hpc_column column; /* of a context, with the group of the thread */
+    uint64_t found;           /* 2.x: the number of the last row */
 };
 
-struct kind {
-    struct pf_cursor_ops ops;
-    bool of_threads;                                              /* else of a summary */
-    uint32_t (*groups)(const struct walk *walk, uint32_t thread); /* at most */
-    /* Opens group at.group of the thread, or the first one behind it that has rows. 1; 0: there is none; -1: *error filled. */
-    int (*enter)(struct walk *walk, struct pf_error *error);
-    /* Fills the cells of a row. 1; 0: it is not wanted; -1: *error filled. */
-    int (*row)(struct walk *walk, uint64_t row, struct pf_cell *cells, struct pf_error *error);
-};
-
-/* The ops are the first member. */
-static const struct kind *kind_of(const struct pf_cursor *cursor)
+static void leave_thread(struct reader *reader)
 {
-    return (const struct kind *)(const void *)cursor->table->ops;
+    if (reader->uses_part)
+        hpc_part_release(reader->state->parts, reader->part);
+    reader->uses_part = false;
+    reader->first = reader->end = 0;
 }
 
-static void leave_thread(struct walk *walk)
+static void free_reader(void *own)
 {
-    walk->entered = walk->open = false;
-    walk->window.have = 0;
-    if (walk->part)
-        hpc_part_release(walk->state->parts, walk->part);
-    walk->part = NULL;
-}
-
-static int open_walk(struct pf_cursor *cursor, struct pf_error *error)
-{
-    struct hpc_state *state = hpc_state(cursor->profile);
-    struct walk *walk = cursor->state = calloc(1, sizeof *walk);
-    if (!walk)
-        return pf_fail_memory(error);
-    walk->state = state;
-    walk->tree = cursor->profile->contexts;
-    walk->only = cursor->only;
-    walk->end = kind_of(cursor)->of_threads ? state->threads.count : 1;
-    if (walk->only.partition >= 0 && (uint64_t)walk->only.partition < walk->end) {
-        walk->first = walk->at.thread = (uint32_t)walk->only.partition;
-        walk->end = walk->first + 1;
-    }
-    if (walk->only.context >= 0 && (uint64_t)walk->only.context >= walk->tree->count)
-        walk->end = 0;
-    return 0;
-}
-
-static int next_row(struct pf_cursor *cursor, struct pf_cell *cells, struct pf_error *error)
-{
-    const struct kind *kind = kind_of(cursor);
-    struct walk *walk = cursor->state;
-    for (;;) {
-        while (walk->open && walk->at.row < walk->rows) {
-            int got = kind->row(walk, walk->at.row++, cells, error);
-            if (got)
-                return got;
-        }
-        if (walk->open)
-            walk->at = (struct position){.thread = walk->at.thread, .group = walk->at.group + 1};
-        walk->open = false;
-        if (walk->at.thread >= walk->end)
-            return 0;
-        int more = kind->enter(walk, error);
-        if (more < 0)
-            return -1;
-        walk->entered = walk->open = more;
-        if (more)
-            continue;
-        leave_thread(walk);
-        walk->at = (struct position){.thread = walk->at.thread + 1};
-    }
-}
-
-static size_t save_walk(const struct pf_cursor *cursor, void *blob, size_t room)
-{
-    const struct walk *walk = cursor->state;
-    return pf_position_save(&walk->at, sizeof walk->at, blob, room);
-}
-
-static int restore_walk(struct pf_cursor *cursor, const void *blob, size_t size, struct pf_error *error)
-{
-    const struct kind *kind = kind_of(cursor);
-    struct walk *walk = cursor->state;
-    uint32_t threads = kind->of_threads ? walk->state->threads.count : 1;
-    struct position at;
-    if (pf_position_restore(&at, sizeof at, blob, size, error))
-        return -1;
-    if (at.thread > threads || at.thread < walk->first ||
-        (at.thread < threads && walk->only.context < 0 && at.group > kind->groups(walk, at.thread)))
-        return pf_position_refuse(error);
-    leave_thread(walk);
-    hpc_column_close(&walk->column);
-    walk->column.state = NULL;
-    walk->at = at;
-    return 0;
-}
-
-static void close_walk(struct pf_cursor *cursor)
-{
-    struct walk *walk = cursor->state;
-    if (!walk)
+    struct reader *reader = own;
+    if (!reader)
         return;
-    leave_thread(walk);
-    hpc_window_close(&walk->window);
-    hpc_block_leave(&walk->block);
-    hpc_column_close(&walk->column);
-    free(walk->group.values);
-    free(walk);
-    cursor->state = NULL;
+    leave_thread(reader);
+    pf_window_close(&reader->window);
+    hpc_block_leave(&reader->walk);
+    hpc_column_close(&reader->column);
+    free(reader->group.values);
+    free(reader);
 }
 
-static double progress(const struct pf_cursor *cursor)
+/* NULL with *error filled. */
+static struct reader *new_reader(const struct pf_cursor *cursor, struct pf_numbers *numbers,
+                                 struct pf_error *error)
 {
-    const struct walk *walk = cursor->state;
-    if (walk->at.thread >= walk->end)
-        return 1;
-    uint32_t groups = kind_of(cursor)->groups(walk, walk->at.thread);
-    double inside = walk->at.group >= groups ? 1
-                    : groups > 1             ? (double)walk->at.group / groups
-                    : walk->open             ? (double)walk->at.row / (double)walk->rows
-                                             : 0;
-    return (walk->at.thread - walk->first + inside) / (walk->end - walk->first);
-}
-
-#define WALK                                                                                                 \
-    {                                                                                                        \
-        open_walk, next_row, save_walk, restore_walk, close_walk, progress                                   \
+    enum { ROOM = 16 * 1024 };
+    struct reader *reader = numbers->own = calloc(1, sizeof *reader);
+    if (!reader) {
+        pf_fail_memory(error);
+        return NULL;
     }
-
-/* Goes on to a group of the thread; false if that lies behind the walk. */
-static bool go_to(struct walk *walk, uint64_t group)
-{
-    if (group < walk->at.group)
-        return false;
-    if (group > walk->at.group)
-        walk->at = (struct position){.thread = walk->at.thread, .group = (uint32_t)group};
-    return true;
+    reader->state = hpc_state(cursor->profile);
+    reader->walk.pairs.room = reader->walk.values.room = ROOM;
+    reader->window.room = HPC_SAMPLE * 10922;
+    return reader;
 }
 
-static const struct hpc_thread *thread_of(const struct walk *walk)
+static uint64_t rows_before(const struct hpc_threads *threads, enum hpc_rows what, uint64_t thread)
 {
-    return &walk->state->threads.items[walk->at.thread];
+    return thread < threads->count ? threads->items[thread].before[what] : threads->rows[what];
 }
 
-/* Makes the file of 2.x ready that the walk reads. 0, or -1 with *error filled. */
-static int use_part(struct walk *walk, uint32_t part, struct pf_error *error)
+/* The rows of the thread that the cursor is restricted to, or of all. */
+static int begin_rows(const struct pf_cursor *cursor, struct pf_numbers *numbers, enum hpc_rows what,
+                      struct pf_error *error)
 {
-    if (!walk->part)
-        walk->part = hpc_part_use(walk->state->parts, part, &walk->window.input, error);
-    return walk->part ? 0 : -1;
+    const struct reader *reader = new_reader(cursor, numbers, error);
+    if (!reader)
+        return -1;
+    const struct hpc_threads *threads = &reader->state->threads;
+    int64_t only = cursor->only.partition;
+    numbers->next = only < 0 ? 0 : rows_before(threads, what, (uint64_t)only);
+    numbers->end = rows_before(threads, what, only < 0 ? threads->count : (uint64_t)only + 1);
+    return 0;
+}
+
+/* Makes the thread ready that this row is of. 0, or -1 with *error filled. */
+static int enter_thread(struct reader *reader, enum hpc_rows what, uint64_t number, struct pf_error *error)
+{
+    const struct hpc_state *state = reader->state;
+    if (number >= reader->first && number < reader->end)
+        return 0;
+    leave_thread(reader);
+    uint32_t low = 0, high = state->threads.count; /* the last one with no more rows before it */
+    while (high - low > 1) {
+        uint32_t middle = low + (high - low) / 2;
+        if (state->threads.items[middle].before[what] <= number)
+            low = middle;
+        else
+            high = middle;
+    }
+    const struct hpc_thread *thread = &state->threads.items[low];
+    reader->thread = low;
+    reader->window.have = 0;
+    reader->window.input = state->trace_db;
+    hpc_block_enter(&reader->walk, state, HPC_BY_THREAD, &thread->block, 0);
+    reader->group_first = reader->group_end = 0;
+    if (state->layout == HPC_OLD) {
+        reader->part = what == HPC_OF_VALUES ? thread->part : thread->trace_part;
+        reader->window.input = hpc_part_use(state->parts, reader->part, error);
+        if (!reader->window.input)
+            return -1;
+        reader->uses_part = true;
+    }
+    reader->first = thread->before[what];
+    reader->end = rows_before(&state->threads, what, (uint64_t)low + 1);
+    return 0;
 }
 
 /* ---- values and summary of profile.db ------------------------------------------------------------ */
@@ -193,82 +127,124 @@ static const struct pf_column values_columns[] = {
     [NAME] = {"name", PF_CONTEXT_NAME, 0},
 };
 
-static int set_value(const struct walk *walk, uint32_t metric, double value, struct pf_cell *cells)
+static int set_value(const struct pf_cursor *cursor, const struct reader *reader, uint32_t metric,
+                     double value, struct pf_cell *cells)
 {
-    cells[THREAD] = pf_int(walk->at.thread);
-    cells[CONTEXT] = pf_int(walk->context);
+    if (!pf_wanted(cursor->only.metric, metric))
+        return 0;
+    cells[THREAD] = pf_int(reader->thread);
+    cells[CONTEXT] = pf_int(reader->context);
     cells[METRIC] = pf_int(metric);
     cells[VALUE] = pf_double(value);
     return 1;
 }
 
-/* Goes through a block: groups are its pairs, those with values of metrics in `known`. */
-static int enter_block(struct walk *walk, const struct hpc_block *block, const struct hpc_by_id *known,
-                       struct pf_error *error)
+/* Reads the values among which number i of the block is that the walk is in, and which are of one context. 0, or -1. */
+static int find_group(struct reader *reader, uint64_t i, const struct pf_ids *known, struct pf_error *error)
 {
-    uint32_t id;
+    struct hpc_block_walk *walk = &reader->walk;
+    uint32_t id, before;
     uint64_t first, end;
     int more;
-    if (!walk->entered)
-        hpc_block_enter(&walk->block, walk->state, block, walk->at.group);
-    walk->entered = true;
-    while ((more = hpc_block_next(&walk->block, &id, &first, &end, error)) > 0) {
-        go_to(walk, walk->block.entry - 1);
-        walk->context = hpc_idmap_find(&walk->state->model.ids, id);
-        if (walk->context == HPC_NO_NUMBER) /* as in a damaged database; told when contexts were read */
-            continue;
-        if (hpc_block_values(&walk->block, first, end, known, &walk->group, error))
+    if (i >= reader->group_first && i < reader->group_end)
+        return 0;
+    if (i != reader->group_end) { /* not the next ones */
+        if (hpc_block_find(reader->state, &walk->block, true, i, &before, error))
             return -1;
-        walk->rows = walk->group.count;
-        if (walk->rows)
-            return 1;
+        hpc_block_enter(walk, reader->state, HPC_BY_THREAD, &walk->block, before - (before > 0));
     }
-    return more;
-}
-
-/* Of one context, each thread has one group. */
-static int enter_column(struct walk *walk, struct pf_error *error)
-{
-    uint32_t thread;
-    walk->context = (uint32_t)walk->only.context;
-    if (!walk->column.state &&
-        hpc_column_open(&walk->column, walk->state, walk->context, (uint32_t)walk->tree->id[walk->context],
-                        walk->at.thread + (walk->at.group > 0), error))
+    while ((more = hpc_block_next(walk, &id, &first, &end, error)) > 0 && end <= i)
+        ;
+    if (more < 0)
         return -1;
-    int more = hpc_column_next(&walk->column, &thread, &walk->group, error);
-    if (more <= 0 || thread >= walk->end) {
-        walk->at.thread = walk->end - 1;
-        return more < 0 ? -1 : 0;
+    reader->group.count = 0;
+    reader->group_first = i;
+    reader->group_end = more ? end : walk->block.n_values;
+    if (more && first > i) { /* as in a broken block: these are of no context */
+        reader->group_end = first;
+        walk->entry--;
+        walk->begun = false;
+        return 0;
     }
-    if (thread != walk->at.thread)
-        walk->at = (struct position){.thread = thread};
-    walk->rows = walk->group.count;
-    return 1;
+    reader->context = more ? pf_ids_find(&reader->state->model.ids, id) : PF_NO_ID;
+    if (reader->context == PF_NO_ID) /* as in a damaged database; told when contexts were read */
+        return 0;
+    reader->group_first = first;
+    return hpc_block_group(walk, first, end, known, &reader->group, error);
 }
 
-static uint32_t pairs_of(const struct walk *walk, uint32_t thread)
+static int begin_values(const struct pf_cursor *cursor, struct pf_numbers *numbers, struct pf_error *error)
 {
-    return walk->state->threads.items[thread].block.n_contexts;
+    if (cursor->only.context < 0)
+        return begin_rows(cursor, numbers, HPC_OF_VALUES, error);
+    const struct reader *reader = new_reader(cursor, numbers, error);
+    if (!reader)
+        return -1;
+    uint64_t only = (uint64_t)cursor->only.partition;
+    numbers->next = cursor->only.partition < 0 ? 0 : only * HPC_GROUP_MAX;
+    numbers->end = (cursor->only.partition < 0 ? reader->state->threads.count : only + 1) * HPC_GROUP_MAX;
+    return 0;
 }
 
-static int enter_values(struct walk *walk, struct pf_error *error)
+/* Of one context each thread has as many numbers as there may be metrics. Makes the next thread ready that has values. */
+static int find_thread(const struct pf_cursor *cursor, struct reader *reader, uint32_t thread,
+                       struct pf_error *error)
 {
-    return walk->only.context >= 0
-               ? enter_column(walk, error)
-               : enter_block(walk, &thread_of(walk)->block, &walk->state->metrics.by_id, error);
+    if (!reader->column.state || thread < reader->thread) {
+        hpc_column_close(&reader->column);
+        reader->context = (uint32_t)cursor->only.context;
+        uint32_t id = (uint32_t)cursor->profile->contexts->id[reader->context];
+        if (hpc_column_open(&reader->column, reader->state, reader->context, id, thread, error))
+            return -1;
+    } else if (thread == reader->thread) {
+        return 0;
+    }
+    int more;
+    while ((more = hpc_column_next(&reader->column, &reader->thread, &reader->group, error)) > 0 &&
+           reader->thread < thread)
+        ;
+    if (!more)
+        reader->thread = UINT32_MAX;
+    return more < 0 ? -1 : 0;
 }
 
-static int values_row(struct walk *walk, uint64_t row, struct pf_cell *cells, struct pf_error *error)
+static int values_row(const struct pf_cursor *cursor, void *own, uint64_t number, struct pf_cell *cells,
+                      struct pf_error *error)
 {
-    const struct hpc_group_value *value = &walk->group.values[row];
-    uint32_t metric = hpc_metric_at(&walk->state->metrics.by_id, value->metric);
-    (void)error;
-    return pf_wanted(walk->only.metric, metric) ? set_value(walk, metric, value->value, cells) : 0;
+    struct reader *reader = own;
+    const struct pf_ids *known = &reader->state->metrics.taken.ids;
+    uint64_t i = number % HPC_GROUP_MAX;
+    if (cursor->only.context >= 0) {
+        if (find_thread(cursor, reader, (uint32_t)(number / HPC_GROUP_MAX), error))
+            return -1;
+        if (reader->thread != number / HPC_GROUP_MAX)
+            return 0;
+    } else {
+        if (enter_thread(reader, HPC_OF_VALUES, number, error) ||
+            find_group(reader, number - reader->first, known, error))
+            return -1;
+        i = number - reader->first - reader->group_first;
+    }
+    if (i >= reader->group.count)
+        return 0;
+    const struct hpc_group_value *value = &reader->group.values[i];
+    return set_value(cursor, reader, pf_ids_find(known, value->metric), value->value, cells);
 }
 
-static const struct kind values = {WALK, true, pairs_of, enter_values, values_row};
+static uint64_t after_value(const struct pf_cursor *cursor, const void *own, uint64_t number)
+{
+    const struct reader *reader = own;
+    uint64_t thread = number / HPC_GROUP_MAX;
+    if (cursor->only.context < 0 ||
+        (reader->thread == thread && number % HPC_GROUP_MAX + 1 < reader->group.count))
+        return number + 1;
+    return (reader->thread > thread ? reader->thread : thread + 1) * HPC_GROUP_MAX;
+}
 
-/* Columns of the table "summary" (and "statistics", which is computed from it): by ascending context id, then metric id. */
+static const struct pf_numbered values = {PF_NUMBERED, .begin = begin_values, .row = values_row,
+                                          .after = after_value, .free = free_reader};
+
+/* Columns of the table "summary" (and "statistics", which is made of it): by ascending context id, then metric id. */
 enum { SUM_CONTEXT, SUM_METRIC, SUM_VALUE, SUM_NAME };
 
 static const struct pf_column summary_columns[] = {
@@ -278,46 +254,58 @@ static const struct pf_column summary_columns[] = {
     [SUM_NAME] = {"name", PF_CONTEXT_NAME, 0},
 };
 
-static int set_summary(const struct walk *walk, uint64_t metric, double value, struct pf_cell *cells)
+static int set_summary(const struct hpc_state *state, uint32_t context, uint64_t metric, double value,
+                       struct pf_cell *cells)
 {
-    cells[SUM_CONTEXT] = pf_int(walk->context);
-    cells[SUM_METRIC] = pf_string(walk->state->summary_metrics.items[metric].name);
+    cells[SUM_CONTEXT] = pf_int(context);
+    cells[SUM_METRIC] = pf_string(state->summary_metrics.items[metric].name);
     cells[SUM_VALUE] = pf_double(value);
     return 1;
 }
 
-static uint32_t summary_pairs(const struct walk *walk, uint32_t thread)
+/* Numbers are those of the block's values, or of the single context's. */
+static int begin_summary(const struct pf_cursor *cursor, struct pf_numbers *numbers, struct pf_error *error)
 {
-    (void)thread;
-    return walk->state->summary.n_contexts;
-}
-
-/* Of one context only its pair is read. */
-static int enter_summary(struct walk *walk, struct pf_error *error)
-{
-    const struct hpc_state *state = walk->state;
-    struct hpc_block block = state->summary;
-    uint32_t pair;
-    bool single = walk->block.single = walk->only.context >= 0;
-    if (single && walk->entered)
-        return 0;
-    if (single && hpc_block_find(state, &block, (uint32_t)walk->tree->id[walk->only.context], &pair, error))
+    struct reader *reader = new_reader(cursor, numbers, error);
+    if (!reader)
         return -1;
-    if (single && (pair == block.n_contexts || !go_to(walk, pair)))
+    const struct hpc_block *block = &reader->state->summary;
+    uint32_t entry, key;
+    hpc_block_enter(&reader->walk, reader->state, HPC_BY_THREAD, block, 0);
+    numbers->end = block->n_values;
+    if (cursor->only.context < 0)
         return 0;
-    int more = enter_block(walk, &block, &state->summary_metrics.by_id, error);
-    return more > 0 && single && walk->context != walk->only.context ? 0 : more;
+    uint64_t id = cursor->profile->contexts->id[cursor->only.context];
+    numbers->end = 0;
+    if (hpc_block_find(reader->state, block, false, id, &entry, error))
+        return -1;
+    if (!entry)
+        return 0;
+    hpc_block_enter(&reader->walk, reader->state, HPC_BY_THREAD, block, entry - 1);
+    int more = hpc_block_next(&reader->walk, &key, &numbers->next, &numbers->end, error);
+    if (more <= 0 || key != id)
+        numbers->next = numbers->end = 0;
+    reader->group_first = reader->group_end = UINT64_MAX; /* the walk has gone on */
+    return more < 0 ? -1 : 0;
 }
 
-static int summary_row(struct walk *walk, uint64_t row, struct pf_cell *cells, struct pf_error *error)
+static int summary_row(const struct pf_cursor *cursor, void *own, uint64_t number, struct pf_cell *cells,
+                       struct pf_error *error)
 {
-    const struct hpc_group_value *value = &walk->group.values[row];
-    (void)error;
-    return set_summary(walk, hpc_metric_at(&walk->state->summary_metrics.by_id, value->metric), value->value,
+    (void)cursor;
+    struct reader *reader = own;
+    const struct pf_ids *known = &reader->state->summary_metrics.taken.ids;
+    if (find_group(reader, number, known, error))
+        return -1;
+    if (number - reader->group_first >= reader->group.count)
+        return 0;
+    const struct hpc_group_value *value = &reader->group.values[number - reader->group_first];
+    return set_summary(reader->state, reader->context, pf_ids_find(known, value->metric), value->value,
                        cells);
 }
 
-static const struct kind summary = {WALK, false, summary_pairs, enter_summary, summary_row};
+static const struct pf_numbered summary = {PF_NUMBERED, .begin = begin_summary, .row = summary_row,
+                                           .free = free_reader};
 
 static double operand(void *arg, uint32_t id, bool *known)
 {
@@ -330,121 +318,147 @@ static double operand(void *arg, uint32_t id, bool *known)
     return 0;
 }
 
-/* Rows are the summary's metrics: those that can be computed from the group. */
-static int enter_statistics(struct walk *walk, struct pf_error *error)
+/*
+ * What can be computed from a context's values: each value of the summary has a number for every metric, and those of the
+ * first value of a context are rows.
+ */
+static int begin_statistics(const struct pf_cursor *cursor, struct pf_numbers *numbers,
+                            struct pf_error *error)
 {
-    int more = enter_summary(walk, error);
-    walk->rows = walk->state->summary_metrics.count;
-    return more;
+    size_t metrics = hpc_state(cursor->profile)->summary_metrics.count;
+    if (begin_summary(cursor, numbers, error))
+        return -1;
+    numbers->next *= metrics;
+    numbers->end *= metrics;
+    return 0;
 }
 
-static int statistics_row(struct walk *walk, uint64_t row, struct pf_cell *cells, struct pf_error *error)
+static int statistics_row(const struct pf_cursor *cursor, void *own, uint64_t number, struct pf_cell *cells,
+                          struct pf_error *error)
 {
-    const struct hpc_formula *formula = walk->state->summary_metrics.items[row].formula;
+    (void)cursor;
+    struct reader *reader = own;
+    const struct hpc_summary_metrics *metrics = &reader->state->summary_metrics;
+    uint64_t first = number / metrics->count, metric = number % metrics->count;
+    const char *formula = metrics->items[metric].formula;
     double value;
-    (void)error;
-    return formula && hpc_formula_value(formula, operand, &walk->group, &value)
-               ? set_summary(walk, row, value, cells)
+    bool known;
+    if (find_group(reader, first, &metrics->taken.ids, error))
+        return -1;
+    return formula && reader->group.count && first == reader->group_first &&
+                   hpc_formula_value(formula, operand, &reader->group, &value, &known) && known
+               ? set_summary(reader->state, reader->context, metric, value, cells)
                : 0;
 }
 
-static const struct kind statistics = {WALK, false, summary_pairs, enter_statistics, statistics_row};
+static const struct pf_numbered statistics = {PF_NUMBERED, .begin = begin_statistics, .row = statistics_row,
+                                              .free = free_reader};
 
 /* ---- values and summary of 2.x ------------------------------------------------------------------- */
 
 /*
- * A dense table a thread: row r, which is a group here, holds what context r + 1 has, eight bytes a column. Most are zero, which
- * stands for nothing.
+ * A dense table a thread: its row r holds what context r + 1 has, eight bytes a column. Most are zero, which stands for nothing.
  */
 enum { CELL = 8, ROOM = 64 * 1024 };
 
-static int enter_dense(struct walk *walk, struct pf_error *error)
+static int begin_dense(const struct pf_cursor *cursor, struct pf_numbers *numbers, struct pf_error *error)
 {
-    const struct hpc_thread *thread = thread_of(walk);
-    walk->window.room = ROOM;
-    if (walk->only.context >= 0) {
-        walk->context = (uint32_t)walk->only.context;
-        uint64_t id = walk->tree->id[walk->context];
-        if (!id || id - 1 >= thread->block.n_contexts || !go_to(walk, id - 1))
-            return 0;
-    } else {
-        while (walk->at.group < thread->block.n_contexts &&
-               (walk->context = hpc_idmap_find(&walk->state->model.ids, (uint64_t)walk->at.group + 1)) ==
-                   HPC_NO_NUMBER)
-            go_to(walk, (uint64_t)walk->at.group + 1);
-        if (walk->at.group >= thread->block.n_contexts)
-            return 0;
-    }
-    walk->rows = thread->columns;
-    return use_part(walk, thread->part, error) ? -1 : 1;
-}
-
-/* The next value of the row that is not zero. */
-static int dense_row(struct walk *walk, uint64_t column, struct pf_cell *cells, struct pf_error *error)
-{
-    const struct hpc_thread *thread = thread_of(walk);
-    uint64_t row = thread->block.values + walk->at.group * walk->rows * CELL;
-    uint64_t end = walk->only.context >= 0 ? row + walk->rows * CELL
-                                           : thread->block.values + thread->block.n_values * CELL;
-    for (; column < walk->rows; column++) {
-        const unsigned char *bytes = hpc_window_at(&walk->window, row + column * CELL, CELL, end, error);
-        if (!bytes)
-            return -1;
-        uint32_t metric = hpc_metric_at(&walk->state->columns, (uint32_t)column);
-        double value = hpc_f64(bytes, true);
-        if (value == 0 || metric == HPC_NO_NUMBER || !pf_wanted(walk->only.metric, metric))
-            continue;
-        walk->at.row = column + 1;
-        return set_value(walk, metric, value, cells);
-    }
-    walk->at.row = column;
+    if (begin_rows(cursor, numbers, HPC_OF_VALUES, error))
+        return -1;
+    ((struct reader *)numbers->own)->window.room = cursor->only.context < 0 ? ROOM : 0;
     return 0;
 }
 
-static const struct kind dense = {WALK, true, pairs_of, enter_dense, dense_row};
-
-/* The summary's values stand among the contexts of experiment.xml: groups are contexts. */
-static uint32_t kept_contexts(const struct walk *walk, uint32_t thread)
+/* The next value of the table's row that is not zero. */
+static int dense_row(const struct pf_cursor *cursor, void *own, uint64_t number, struct pf_cell *cells,
+                     struct pf_error *error)
 {
-    const struct hpc_model *model = &walk->state->model;
-    (void)thread;
-    return model->summary.room < model->contexts ? (uint32_t)model->summary.room : model->contexts;
-}
-
-static int enter_kept(struct walk *walk, struct pf_error *error)
-{
-    const struct hpc_run *runs = walk->state->model.summary.runs;
-    uint32_t end = kept_contexts(walk, 0);
-    (void)error;
-    if (walk->only.context >= 0) {
-        if (walk->only.context >= end || !go_to(walk, (uint64_t)walk->only.context))
-            return 0;
-        end = walk->at.group + 1;
+    struct reader *reader = own;
+    const struct hpc_state *state = reader->state;
+    reader->found = number;
+    if (enter_thread(reader, HPC_OF_VALUES, number, error))
+        return -1;
+    const struct hpc_thread *thread = &state->threads.items[reader->thread];
+    uint64_t cell = number - reader->first, row = cell / thread->columns, end = (row + 1) * thread->columns;
+    reader->context = pf_ids_find(&state->model.ids, row + 1);
+    bool wanted = reader->context != PF_NO_ID && pf_wanted(cursor->only.context, reader->context);
+    for (; cell < end && wanted; cell++) {
+        const unsigned char *bytes =
+            pf_window_at(&reader->window, thread->block.values + cell * CELL, CELL, error);
+        if (!bytes)
+            return -1;
+        uint32_t metric = pf_ids_find(&state->columns, cell - row * thread->columns);
+        double value = hpc_f64(bytes, true);
+        reader->found = reader->first + cell;
+        if (value != 0 && metric != PF_NO_ID && set_value(cursor, reader, metric, value, cells))
+            return 1;
     }
-    while (walk->at.group < end && !runs[walk->at.group].count)
-        go_to(walk, (uint64_t)walk->at.group + 1);
-    if (walk->at.group >= end)
-        return 0;
-    walk->context = walk->at.group;
-    walk->rows = runs[walk->context].count;
-    return 1;
+    reader->found = reader->first + end - 1;
+    return 0;
 }
 
-static int kept_row(struct walk *walk, uint64_t row, struct pf_cell *cells, struct pf_error *error)
+/* Of one context, the number of its row in this thread, or of the next thread. */
+static uint64_t after_dense(const struct pf_cursor *cursor, const void *own, uint64_t number)
 {
-    const struct hpc_old_summary *kept = &walk->state->model.summary;
-    struct hpc_old_value value;
-    uint64_t at = (kept->runs[walk->context].first + row) * sizeof value;
-    return pf_store_read(kept->values, at, &value, sizeof value, error)
-               ? -1
-               : set_summary(walk, value.metric, value.value, cells);
+    (void)number;
+    const struct reader *reader = own;
+    if (cursor->only.context < 0)
+        return reader->found + 1;
+    const struct hpc_thread *thread = &reader->state->threads.items[reader->thread];
+    uint64_t id = cursor->profile->contexts->id[cursor->only.context];
+    uint64_t row = reader->first + (id - 1) * thread->columns;
+    if (!id || id > thread->block.n_contexts || reader->found + 1 >= row + thread->columns)
+        return reader->end;
+    return reader->found + 1 > row ? reader->found + 1 : row;
 }
 
-static const struct kind old_summary = {WALK, false, kept_contexts, enter_kept, kept_row};
+static const struct pf_numbered dense = {PF_NUMBERED, .begin = begin_dense, .row = dense_row,
+                                         .after = after_dense, .free = free_reader};
+
+/* The number of the first of the summary's values whose context is `context` or a later one. -1 with *error filled. */
+static int64_t first_kept(const struct pf_store *store, uint64_t context, struct pf_error *error)
+{
+    struct hpc_old_value value;
+    uint64_t low = 0, high = pf_store_size(store) / sizeof value;
+    while (low < high) {
+        uint64_t middle = low + (high - low) / 2;
+        if (pf_store_read(store, middle * sizeof value, &value, sizeof value, error))
+            return -1;
+        if (value.context < context)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return (int64_t)low;
+}
+
+static int begin_kept(const struct pf_cursor *cursor, struct pf_numbers *numbers, struct pf_error *error)
+{
+    const struct pf_store *store = hpc_state(cursor->profile)->model.summary;
+    int64_t only = cursor->only.context;
+    int64_t first = store && only >= 0 ? first_kept(store, (uint64_t)only, error) : 0;
+    int64_t end = store ? first_kept(store, only < 0 ? UINT64_MAX : (uint64_t)only + 1, error) : 0;
+    numbers->next = (uint64_t)first;
+    numbers->end = (uint64_t)end;
+    return first < 0 || end < 0 ? -1 : 0;
+}
+
+static int kept_row(const struct pf_cursor *cursor, void *own, uint64_t number, struct pf_cell *cells,
+                    struct pf_error *error)
+{
+    const struct hpc_state *state = hpc_state(cursor->profile);
+    struct hpc_old_value value;
+    (void)own;
+    return pf_store_read(state->model.summary, number * sizeof value, &value, sizeof value, error)
+               ? -1
+               : set_summary(state, value.context, value.metric, value.value, cells);
+}
+
+static const struct pf_numbered kept = {PF_NUMBERED, .begin = begin_kept, .row = kept_row};
 
 /* ---- traces -------------------------------------------------------------------------------------- */
 
-enum { TRACE_THREAD, TRACE_TIME, TRACE_CONTEXT, TRACE_NAME, TRACE_ROOM = HPC_SAMPLE * 10922 };
+enum { TRACE_THREAD, TRACE_TIME, TRACE_CONTEXT, TRACE_NAME };
 
 static const struct pf_column trace_columns[] = {
     [TRACE_THREAD] = {"thread", PF_PARTITION, 0},
@@ -453,23 +467,9 @@ static const struct pf_column trace_columns[] = {
     [TRACE_NAME] = {"name", PF_PLAIN, 0},
 };
 
-static uint32_t one_group(const struct walk *walk, uint32_t thread)
+static int begin_trace(const struct pf_cursor *cursor, struct pf_numbers *numbers, struct pf_error *error)
 {
-    (void)walk, (void)thread;
-    return 1;
-}
-
-static int enter_trace(struct walk *walk, struct pf_error *error)
-{
-    const struct hpc_thread *thread = thread_of(walk);
-    walk->rows = walk->at.group ? 0 : thread->samples;
-    if (walk->at.row >= walk->rows)
-        return 0;
-    walk->window.room = TRACE_ROOM;
-    if (walk->state->layout == HPC_OLD)
-        return use_part(walk, thread->trace_part, error) ? -1 : 1;
-    walk->window.input = walk->state->trace_db;
-    return 1;
+    return begin_rows(cursor, numbers, HPC_OF_TRACE, error);
 }
 
 /* In ns; absent if that is too large a number. */
@@ -482,30 +482,34 @@ static struct pf_cell time_of(const struct hpc_state *state, uint64_t ticks)
     return ns <= (pf_int128)UINT64_MAX ? pf_uint((uint64_t)ns) : pf_absent();
 }
 
-static int trace_row(struct walk *walk, uint64_t row, struct pf_cell *cells, struct pf_error *error)
+static int trace_row(const struct pf_cursor *cursor, void *own, uint64_t number, struct pf_cell *cells,
+                     struct pf_error *error)
 {
-    const struct hpc_state *state = walk->state;
-    const struct hpc_thread *thread = thread_of(walk);
+    struct reader *reader = own;
+    const struct hpc_state *state = reader->state;
+    const struct pf_tree *tree = cursor->profile->contexts;
+    if (enter_thread(reader, HPC_OF_TRACE, number, error))
+        return -1;
+    const struct hpc_thread *thread = &state->threads.items[reader->thread];
     size_t size = thread->data_centric ? HPC_SAMPLE_DATA : HPC_SAMPLE;
-    const unsigned char *bytes = hpc_window_at(&walk->window, thread->trace + row * size, size,
-                                               thread->trace + thread->samples * size, error);
+    const unsigned char *bytes =
+        pf_window_at(&reader->window, thread->trace + (number - reader->first) * size, size, error);
     if (!bytes)
         return -1;
-    const struct hpc_idmap *ids = state->layout == HPC_OLD ? &state->model.traced : &state->model.ids;
-    uint32_t id = pf_u32(bytes + 8, state->big_endian), context = hpc_idmap_find(ids, id);
-    bool known = context != HPC_NO_NUMBER;
-    cells[TRACE_THREAD] = pf_int(walk->at.thread);
+    const struct pf_ids *ids = state->layout == HPC_OLD ? &state->model.traced : &state->model.ids;
+    uint32_t id = pf_u32(bytes + 8, state->big_endian), context = pf_ids_find(ids, id);
+    bool known = context != PF_NO_ID;
+    cells[TRACE_THREAD] = pf_int(reader->thread);
     cells[TRACE_TIME] = time_of(state, pf_u64(bytes, state->big_endian));
-    cells[TRACE_CONTEXT] = pf_uint(known ? walk->tree->id[context] : id);
-    cells[TRACE_NAME] = known ? pf_interned(walk->tree->strings, walk->tree->name[context]) : pf_absent();
+    cells[TRACE_CONTEXT] = pf_uint(known ? tree->id[context] : id);
+    cells[TRACE_NAME] = known ? pf_interned(tree->strings, tree->name[context]) : pf_absent();
     return 1;
 }
 
-static const struct kind trace = {WALK, true, one_group, enter_trace, trace_row};
+static const struct pf_numbered trace = {PF_NUMBERED, .begin = begin_trace, .row = trace_row,
+                                         .free = free_reader};
 
 /* ---- modules, files, functions ----------------------------------------------------------------------- */
-
-enum { MODULES, FILES, FUNCTIONS };
 
 static const struct pf_column module_columns[] = {{"id", PF_PLAIN, 0}, {"name", PF_PLAIN, 0}};
 static const struct pf_column file_columns[] = {
@@ -514,43 +518,33 @@ static const struct pf_column function_columns[] = {{"id", PF_PLAIN, 0},     {"l
                                                     {"offset", PF_PLAIN, 0}, {"name", PF_PLAIN, 0},
                                                     {"file", PF_PLAIN, 0},   {"module", PF_PLAIN, 0}};
 
-static void set_function(const struct pf_strings *strings, const struct hpc_function *function,
-                         struct pf_cell *cells)
-{
-    cells[0] = pf_uint(function->id);
-    cells[1] = function->line ? pf_uint(function->line) : pf_absent();
-    cells[2] = function->offset == HPC_NO_OFFSET ? pf_absent() : pf_uint(function->offset);
-    cells[3] = pf_interned(strings, function->name);
-    cells[4] = pf_interned(strings, function->file);
-    cells[5] = pf_interned(strings, function->module);
-}
-
 static int begin_list(const struct pf_cursor *cursor, struct pf_numbers *numbers, struct pf_error *error)
 {
-    const struct hpc_model *model = &hpc_state(cursor->profile)->model;
     (void)error;
-    numbers->end = cursor->table->user == FUNCTIONS ? model->functions.count
-                   : cursor->table->user == FILES   ? model->files.count
-                                                    : model->modules.count;
+    numbers->end = hpc_state(cursor->profile)->model.lists[cursor->table->user].count;
     return 0;
 }
 
 static int list_row(const struct pf_cursor *cursor, void *own, uint64_t number, struct pf_cell *cells,
                     struct pf_error *error)
 {
-    const struct hpc_model *model = &hpc_state(cursor->profile)->model;
+    const struct hpc_item *item = &hpc_state(cursor->profile)->model.lists[cursor->table->user].items[number];
     const struct pf_strings *strings = cursor->profile->contexts->strings;
-    bool files = cursor->table->user == FILES;
+    struct pf_cell name = pf_interned(strings, item->name);
     (void)own, (void)error;
-    if (cursor->table->user == FUNCTIONS) {
-        set_function(strings, &model->functions.items[number], cells);
-        return 1;
+    cells[0] = pf_uint(item->id);
+    if (cursor->table->user == HPC_MODULES) {
+        cells[1] = name;
+    } else if (cursor->table->user == HPC_FILES) {
+        cells[1] = pf_uint(item->copied);
+        cells[2] = name;
+    } else {
+        cells[1] = item->line ? pf_uint(item->line) : pf_absent();
+        cells[2] = item->offset == HPC_NO_OFFSET ? pf_absent() : pf_uint(item->offset);
+        cells[3] = name;
+        cells[4] = pf_interned(strings, item->file);
+        cells[5] = pf_interned(strings, item->module);
     }
-    const struct hpc_place *place = &(files ? &model->files : &model->modules)->items[number];
-    cells[0] = pf_uint(place->id);
-    if (files)
-        cells[1] = pf_uint(place->copied);
-    cells[1 + files] = pf_interned(strings, place->path);
     return 1;
 }
 
@@ -558,17 +552,22 @@ static const struct pf_numbered list = {PF_NUMBERED, .begin = begin_list, .row =
 
 /* ---- all of them --------------------------------------------------------------------------------- */
 
-#define COLUMNS(array) .columns = (array), .n_columns = sizeof(array) / sizeof *(array)
+static const struct pf_column summary_metric_columns[HPC_SUMMARY_METRIC_COLUMNS] = {
+    {"id", PF_PLAIN, 0},      {"name", PF_PLAIN, 0},    {"unit", PF_PLAIN, 0},        {"scope", PF_PLAIN, 0},
+    {"formula", PF_PLAIN, 0}, {"combine", PF_PLAIN, 0}, {"description", PF_PLAIN, 0},
+};
+
+#define COLUMNS(array) .columns = (array), .n_columns = sizeof(array) / sizeof *(array), .stage = PF_MODELLED
 #define BY_THREAD      (PF_BY_PARTITION | PF_SEEKS_PARTITION)
 
 static const struct pf_table all_tables[] = {
     {"values", COLUMNS(values_columns), .flags = BY_THREAD | PF_SEEKS_CONTEXT, .ops = &values.ops},
     {"trace", COLUMNS(trace_columns), .flags = BY_THREAD, .ops = &trace.ops},
     {"summary", COLUMNS(summary_columns), .flags = PF_SEEKS_CONTEXT, .ops = &summary.ops},
-    {"summary_metrics", COLUMNS(hpc_summary_metric_columns)},
-    {"modules", COLUMNS(module_columns), .ops = &list.ops, .user = MODULES},
-    {"files", COLUMNS(file_columns), .ops = &list.ops, .user = FILES},
-    {"functions", COLUMNS(function_columns), .ops = &list.ops, .user = FUNCTIONS},
+    {"summary_metrics", COLUMNS(summary_metric_columns)},
+    {"modules", COLUMNS(module_columns), .ops = &list.ops, .user = HPC_MODULES},
+    {"files", COLUMNS(file_columns), .ops = &list.ops, .user = HPC_FILES},
+    {"functions", COLUMNS(function_columns), .ops = &list.ops, .user = HPC_FUNCTIONS},
     {"statistics", COLUMNS(summary_columns), .flags = PF_SEEKS_CONTEXT, .ops = &statistics.ops},
 };
 enum { VALUES_TABLE, SUMMARY_TABLE = 2, SUMMARY_METRICS, TABLES = sizeof all_tables / sizeof *all_tables };
@@ -580,8 +579,6 @@ int hpc_set_tables(struct pf_profile *profile, struct pf_error *error)
     if (!tables)
         return pf_fail_memory(error);
     memcpy(tables, all_tables, sizeof all_tables);
-    for (size_t i = 0; i < TABLES; i++)
-        tables[i].stage = PF_MODELLED;
     tables[SUMMARY_METRICS].stage = PF_OPENED;
     tables[SUMMARY_METRICS].rows = &state->summary_metrics.rows;
     /* The index from contexts to threads' blocks, where cct.db is of no use. */
@@ -589,11 +586,21 @@ int hpc_set_tables(struct pf_profile *profile, struct pf_error *error)
         tables[VALUES_TABLE].context_stage = PF_DERIVED;
     if (state->layout == HPC_OLD) { /* its values and summary are read otherwise */
         tables[VALUES_TABLE].ops = &dense.ops;
-        tables[SUMMARY_TABLE].ops = &old_summary.ops;
+        tables[SUMMARY_TABLE].ops = &kept.ops;
     }
     profile->tables = profile->cells = tables;
     profile->n_tables =
         TABLES - (state->layout != HPC_XML4); /* it alone has statistics, which are not stored */
     profile->cells_value = VALUE;
+    profile->partitions.singular = "thread";
+    profile->partitions.plural = "threads";
+    profile->context_columns = hpc_context_columns;
+    profile->n_context_columns = HPC_CONTEXT_COLUMNS;
+    profile->context_cells = hpc_context_cells;
+    profile->metrics = state->metrics.items;
+    profile->n_metrics = state->metrics.count;
+    profile->metrics_stage = PF_OPENED;
+    profile->time_unit = "ns";
+    profile->src = "src";
     return 0;
 }

@@ -2,8 +2,10 @@
 #include "formats/input/archive_private.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "formats/input/access.h"
 #include "formats/input/source.h"
@@ -52,12 +54,15 @@ static void free_archive(struct pf_archive *archive)
         pf_unpacked_release(archive->kept[i].unpacked);
     pf_unpacked_release(archive->unpacked);
     pf_opened_close(&archive->file);
+    pf_archive_release(archive->outer);
+    if (archive->folder >= 0)
+        close(archive->folder);
     pf_strings_free(archive->strings);
     pf_map_free(&archive->by_place);
     pf_rows_free(archive->problems);
     pthread_mutex_destroy(&archive->lock);
     free(archive->members);
-    free(archive->name);
+    free(archive->path);
     free(archive);
 }
 
@@ -143,7 +148,7 @@ static struct pf_archive *find(struct pf_archives *archives, const struct pf_sta
     return found;
 }
 
-static struct pf_archive *new_archive(struct pf_archives *archives, const char *name,
+static struct pf_archive *new_archive(struct pf_archives *archives, const struct pf_archive_place *place,
                                       const struct pf_opened *file)
 {
     struct pf_archive *archive = calloc(1, sizeof *archive);
@@ -154,15 +159,17 @@ static struct pf_archive *new_archive(struct pf_archives *archives, const char *
                                    .st = file->st,
                                    .within = file->within + 1,
                                    .users = 1,
-                                   .name = strdup(name),
+                                   .outer = pf_archive_hold(place->outer),
+                                   .folder = place->outer ? -1 : fcntl(place->folder, F_DUPFD_CLOEXEC, 3),
+                                   .path = strdup(place->path),
                                    .size = (uint64_t)file->st.st_size,
                                    .strings = pf_strings_new(),
                                    .problems = pf_rows_new(3)};
     pthread_mutex_init(&archive->lock, NULL);
-    int failed = pf_opened_copy(file, &archive->file);
+    int failed = !place->outer && archive->folder < 0 ? errno : pf_opened_copy(file, &archive->file);
     if (file->fd >= 0)
         archive->st.st_mode = pf_mode_without_list(file->fd, "", file->st.st_mode);
-    if (!failed && archive->name && archive->strings && archive->problems)
+    if (!failed && archive->path && archive->strings && archive->problems)
         return archive;
     if (failed)
         archive->file = (struct pf_opened){.fd = -1};
@@ -210,7 +217,7 @@ static struct pf_archive *make(struct pf_archive *archive, struct pf_pass *pass)
     return NULL;
 }
 
-struct pf_archive *pf_archive_enter(struct pf_archives *archives, const char *name,
+struct pf_archive *pf_archive_enter(struct pf_archives *archives, const struct pf_archive_place *place,
                                     const struct pf_opened *file, struct pf_pass *pass)
 {
     struct pf_stamp stamp = pf_stamp_of(&file->st);
@@ -221,7 +228,7 @@ struct pf_archive *pf_archive_enter(struct pf_archives *archives, const char *na
     pthread_mutex_lock(&archives->lock);
     struct pf_archive *found = find_made(archives, &stamp);
     pthread_mutex_unlock(&archives->lock);
-    struct pf_archive *new = found ? NULL : new_archive(archives, name, file);
+    struct pf_archive *new = found ? NULL : new_archive(archives, place, file);
     if (!new)
         return found;
     pthread_mutex_lock(&archives->lock);
@@ -235,6 +242,17 @@ struct pf_archive *pf_archive_enter(struct pf_archives *archives, const char *na
         return make(new, pass);
     free_archive(new);
     return found;
+}
+
+bool pf_archive_is_current(const struct pf_archive *archive)
+{
+    struct stat st;
+    while (archive->outer)
+        archive = archive->outer;
+    if (fstatat(archive->folder, archive->path, &st, AT_SYMLINK_NOFOLLOW))
+        return false;
+    struct pf_stamp now = pf_stamp_of(&st);
+    return pf_stamp_same(&now, &archive->stamp);
 }
 
 bool pf_archives_know(struct pf_archives *archives, const struct pf_stamp *stamp)
@@ -323,9 +341,10 @@ void pf_archive_stat(const struct pf_archive *archive, uint32_t member, struct s
 {
     const struct pf_member *about = &archive->members[member];
     mode_t readable = archive->st.st_mode & 0444;
-    uint64_t place[] = {archive->st.st_ino, member};
+    uint64_t inode = archive->st.st_ino;
     *st = archive->st;
-    st->st_ino = member ? pf_hash(1, place, sizeof place) : archive->st.st_ino;
+    st->st_ino =
+        member ? (pf_hash(1, &inode, sizeof inode) << 24) + member : inode; /* members of one are near */
     st->st_mode = about->type == DT_DIR   ? S_IFDIR | readable | readable >> 2
                   : about->type == DT_LNK ? S_IFLNK | 0777
                                           : S_IFREG | readable;
@@ -363,6 +382,48 @@ ssize_t pf_archive_read_file(void *arg, void *buffer, size_t size, uint64_t offs
     return pf_opened_read(&archive->file, buffer, size < left ? size : (size_t)left, offset, error);
 }
 
+ssize_t pf_archive_read(void *arg, void *buffer, size_t size, uint64_t offset, struct pf_error *error)
+{
+    const struct pf_archive *archive = arg;
+    return archive->unpacked ? pf_unpacked_read(archive->unpacked, buffer, size, offset, error)
+                             : pf_archive_read_file(arg, buffer, size, offset, error);
+}
+
+/* The place of a member among those that are kept; NULL: it is not. With archive->lock held. */
+static struct kept *find_kept(struct pf_archive *archive, uint32_t member)
+{
+    for (unsigned i = 0; i < PF_ARCHIVE_KEPT; i++)
+        if (archive->kept[i].unpacked && archive->kept[i].member == member)
+            return &archive->kept[i];
+    return NULL;
+}
+
+static struct pf_unpacked *start_unpacking(struct pf_archive *archive, uint32_t member)
+{
+    const struct pf_member *about = &archive->members[member];
+    enum pf_packing_kind kind = about->method == PF_MEMBER_SPARSE ? PF_SPARSE : PF_DEFLATED;
+    return pf_unpacked_new(pf_archives_unpackings(archive->archives), kind, pf_archive_read, archive,
+                           about->start, archive->size, about->size);
+}
+
+/* What a deflated or sparse member unpacks to, held; NULL: out of memory. */
+static struct pf_unpacked *member_unpacked(struct pf_archive *archive, uint32_t member)
+{
+    pthread_mutex_lock(&archive->lock);
+    struct kept *kept = find_kept(archive, member);
+    struct pf_unpacked *unpacked = kept ? kept->unpacked : start_unpacking(archive, member), *old = NULL;
+    if (unpacked && !kept) {
+        kept = &archive->kept[archive->next_kept++ % PF_ARCHIVE_KEPT];
+        old = kept->unpacked;
+        *kept = (struct kept){unpacked, member};
+    }
+    if (unpacked)
+        pf_unpacked_hold(unpacked);
+    pthread_mutex_unlock(&archive->lock);
+    pf_unpacked_release(old);
+    return unpacked;
+}
+
 int pf_archive_open(struct pf_archive *archive, uint32_t member, struct pf_opened *opened)
 {
     const struct pf_member *about = &archive->members[member];
@@ -372,8 +433,8 @@ int pf_archive_open(struct pf_archive *archive, uint32_t member, struct pf_opene
     if (about->method == PF_MEMBER_UNREADABLE)
         return EIO;
     int result = 0;
-    if (about->method == PF_MEMBER_DEFLATED) {
-        opened->unpacked = pf_archive_member_unpacked(archive, member);
+    if (about->method != PF_MEMBER_PLAIN) {
+        opened->unpacked = member_unpacked(archive, member);
         result = opened->unpacked ? 0 : ENOMEM;
     } else if (archive->unpacked) {
         opened->unpacked = pf_unpacked_hold(archive->unpacked);
@@ -397,7 +458,7 @@ uint64_t pf_archive_distance(struct pf_archive *archive, uint32_t member, uint64
     uint64_t wanted = about->size < bytes ? about->size : bytes;
     if (about->type != DT_REG || !wanted || about->method == PF_MEMBER_UNREADABLE)
         return 0;
-    if (about->method == PF_MEMBER_DEFLATED)
+    if (about->method != PF_MEMBER_PLAIN)
         return wanted;
     return archive->unpacked ? pf_unpacked_distance(archive->unpacked, about->start + wanted - 1) : 0;
 }

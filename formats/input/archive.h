@@ -39,13 +39,22 @@ bool pf_archive_is(const char *name, const struct pf_opened *file, const unsigne
 
 /* An open archive, held. */
 struct pf_archive;
+/* Where an archive's file stands: at a path in a folder of the file system, or in another archive. All borrowed. */
+struct pf_archive_place {
+    struct pf_archive *outer; /* NULL: in none, but in */
+    int folder;
+    const char *path;
+};
+
 /*
  * The archive that an open file is, which stays the caller's. If it is not known, its index is made first, in a pass (NULL: in
  * none), which may take long; if that is being done just now, the thread waits. NULL with errno: ENOTDIR if it is none.
  */
 struct pf_pass;
-struct pf_archive *pf_archive_enter(struct pf_archives *archives, const char *name,
+struct pf_archive *pf_archive_enter(struct pf_archives *archives, const struct pf_archive_place *place,
                                     const struct pf_opened *file, struct pf_pass *pass);
+/* True if its file, or that of the archive it stands in, is still what it was where it was found. */
+bool pf_archive_is_current(const struct pf_archive *archive);
 struct pf_archive *pf_archive_hold(struct pf_archive *archive);
 void pf_archive_release(struct pf_archive *archive);
 

@@ -56,10 +56,7 @@ static la_ssize_t read_range(struct archive *reader, void *arg, const void **byt
     struct pf_archive *archive = range->archive;
     uint64_t left = range->size - range->at;
     size_t size = left < range->want ? (size_t)left : range->want;
-    ssize_t got = step(range) ? -1
-                  : archive->unpacked
-                      ? pf_unpacked_read(archive->unpacked, range->bytes, size, range->at, &range->error)
-                      : pf_archive_read_file(archive, range->bytes, size, range->at, &range->error);
+    ssize_t got = step(range) ? -1 : pf_archive_read(archive, range->bytes, size, range->at, &range->error);
     if (got < 0)
         archive_set_error(reader, range->error.code, "%s", range->error.what);
     else
@@ -217,7 +214,6 @@ static int add_alias(struct pf_archive *archive, struct pf_member *member, const
     const struct pf_member *is = &archive->members[original];
     member->start = is->start;
     member->size = is->size;
-    member->packed = is->packed;
     member->method = is->method;
     return 0;
 }
@@ -229,8 +225,12 @@ static int fill_file(struct pf_archive *archive, struct archive *reader, struct 
     member->start = start < 0 ? 0 : (uint64_t)start;
     member->size = size < 0 ? 0 : (uint64_t)size;
     member->method = zip ? method_of(reader) : PF_MEMBER_PLAIN;
-    if (archive_entry_is_encrypted(entry) || archive_entry_sparse_count(entry) > 0)
+    if (archive_entry_is_encrypted(entry))
         member->method = PF_MEMBER_UNREADABLE;
+    if (archive_entry_sparse_count(entry) > 0) {
+        member->method = PF_MEMBER_SPARSE;
+        member->start = (uint64_t)archive_read_header_position(reader);
+    }
     if (member->method == PF_MEMBER_UNREADABLE)
         return problem(archive, error, "error", "unreadable",
                        "%.200s is encrypted, or packed in a way that is not read", path);
@@ -314,7 +314,7 @@ static int cut_members(struct pf_archive *archive, struct pf_error *error)
     for (uint32_t i = 0; i < archive->count && !failed; i++) {
         struct pf_member *member = &archive->members[i];
         uint64_t left = member->start < archive->size ? archive->size - member->start : 0;
-        if (member->type != DT_REG || member->size <= left)
+        if (member->type != DT_REG || member->method != PF_MEMBER_PLAIN || member->size <= left)
             continue;
         member->size = left;
         failed = problem(archive, error, "fatal", "cut", "%.200s is cut off by the archive's end",
@@ -358,7 +358,8 @@ static int make_index(struct pf_archive *archive, struct range *range, const str
     ssize_t have = pf_archive_read_file(archive, range->bytes, HEADERS, 0, error);
     if (have < 0)
         return -1;
-    enum pf_packing packing = pf_packing_of(archive->name, (unsigned char *)range->bytes, (size_t)have);
+    enum pf_packing packing =
+        pf_packing_of(pf_last_name(archive->path), (unsigned char *)range->bytes, (size_t)have);
     if (packing == PF_NO_ARCHIVE)
         return pf_fail(error, ENOTDIR, "no archive");
     if (packing == PF_TAR_PACKED && unpack(archive, range->bytes, (size_t)have, error))

@@ -4,6 +4,7 @@
 
 #include <dirent.h>
 #include <pthread.h>
+#include <string.h>
 
 #include "formats/input/archive.h"
 #include "formats/input/source.h"
@@ -25,22 +26,24 @@ enum pf_packing pf_packing_of(const char *name, const unsigned char *head, size_
 
 #define PF_NO_MEMBER UINT32_MAX
 
-enum { PF_MEMBER_PLAIN, PF_MEMBER_DEFLATED, PF_MEMBER_UNREADABLE };
+enum { PF_MEMBER_PLAIN, PF_MEMBER_DEFLATED, PF_MEMBER_SPARSE, PF_MEMBER_UNREADABLE };
 
 struct pf_member {
-    uint32_t parent, name, link;  /* numbers of strings, but parent; PF_NO_STRING: none */
-    uint32_t first, last, next;   /* in a folder's list, which has the archive's order */
-    uint64_t start, size, packed; /* bytes of the archive: where they begin, what they are, what they take */
-    int64_t mtime;                /* seconds */
-    uint8_t type, method;         /* DT_DIR, DT_REG, DT_LNK */
+    uint32_t parent, name, link; /* numbers of strings, but parent; PF_NO_STRING: none */
+    uint32_t first, last, next;  /* in a folder's list, which has the archive's order */
+    uint64_t start, size; /* bytes of the archive: where they begin (SPARSE: the header), how many they are */
+    int64_t mtime;        /* seconds */
+    uint8_t type, method; /* DT_DIR, DT_REG, DT_LNK */
 };
 
 struct pf_archive {
     struct pf_archives *archives;
     struct pf_archive *older;
-    unsigned users, within; /* within: how many archives its members lie in */
-    bool made;              /* it has its index; guarded by archives->lock, as users is */
-    char *name;
+    unsigned users, within;   /* within: how many archives its members lie in */
+    bool made;                /* it has its index; guarded by archives->lock, as users is */
+    struct pf_archive *outer; /* that its file is a member of, held; NULL: it stands in */
+    int folder;               /* at */
+    char *path;
     struct pf_stamp stamp;
     struct stat st;
     struct pf_opened file;
@@ -60,6 +63,13 @@ struct pf_archive {
     unsigned next_kept;
 };
 
+/* The last name of a path. */
+static inline const char *pf_last_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
 /* Finds the members. 0, or -1 with *error filled: ENOTDIR if it is no archive. */
 int pf_archive_index(struct pf_archive *archive, struct pf_pass *pass, const struct pf_archive_keeper *keeper,
                      struct pf_error *error);
@@ -75,10 +85,9 @@ bool pf_archive_unpack_index(struct pf_archive *archive, const void *bytes, size
 /* The member of this name in a folder; PF_NO_MEMBER. */
 uint32_t pf_archive_child(const struct pf_archive *archive, uint32_t folder, const char *name, size_t size);
 
-/* What a deflated member inflates to, held; NULL: out of memory. */
-struct pf_unpacked *pf_archive_member_unpacked(struct pf_archive *archive, uint32_t member);
-
-/* Bytes of what the members lie in, as pf_inflate_source; arg is the archive. */
+/* As pf_inflate_source, arg being the archive: bytes of its file; of what the members lie in, which for a tar that is compressed is
+ * what that unpacks to. */
 ssize_t pf_archive_read_file(void *arg, void *buffer, size_t size, uint64_t offset, struct pf_error *error);
+ssize_t pf_archive_read(void *arg, void *buffer, size_t size, uint64_t offset, struct pf_error *error);
 
 #endif

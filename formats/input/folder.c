@@ -13,7 +13,8 @@
 #include "formats/input/unpacked.h"
 
 struct pf_folder {
-    int fd; /* -1: in an archive */
+    int fd;      /* -1: in an archive */
+    char *below; /* an archive in the folder: what is asked for stands in that; NULL */
     struct pf_archives *archives;
     struct pf_archive *archive; /* held */
     uint32_t member;
@@ -37,12 +38,24 @@ void pf_folder_free(struct pf_folder *folder)
     if (folder->fd >= 0)
         close(folder->fd);
     pf_archive_release(folder->archive);
+    free(folder->below);
     free(folder);
 }
 
-void pf_folder_set_pass(struct pf_folder *folder, struct pf_pass *pass)
+struct pf_folder *pf_folder_below(const struct pf_folder *folder, const char *archive)
 {
-    folder->pass = pass;
+    int fd = fcntl(folder->fd, F_DUPFD_CLOEXEC, 3);
+    struct pf_folder *below = fd < 0 ? NULL : pf_folder_new(fd, folder->archives);
+    if (below && !(below->below = strdup(archive))) {
+        pf_folder_free(below);
+        return NULL;
+    }
+    return below;
+}
+
+bool pf_folder_is_current(const struct pf_folder *folder)
+{
+    return !folder->archive || pf_archive_is_current(folder->archive);
 }
 
 uint64_t pf_folder_distance(const struct pf_folder *folder, const char *name, uint64_t bytes)
@@ -58,7 +71,7 @@ struct pf_unpackings *pf_folder_unpackings(const struct pf_folder *folder)
 
 int pf_folder_fd(const struct pf_folder *folder)
 {
-    return folder->fd;
+    return folder->below ? -1 : folder->fd;
 }
 
 /* ---- archives ----------------------------------------------------------------------------------- */
@@ -69,19 +82,21 @@ struct place {
     uint32_t member;
 };
 
-static const char *last_name(const char *path)
+/* The archive that a folder is below, opened. NULL with errno. */
+static struct pf_folder *open_below(const struct pf_folder *folder)
 {
-    const char *slash = strrchr(path, '/');
-    return slash ? slash + 1 : path;
+    const struct pf_folder outer = {.fd = folder->fd, .archives = folder->archives, .pass = folder->pass};
+    return pf_folder_open(&outer, folder->below);
 }
 
 static int find_through(const struct pf_folder *folder, const char *path, struct place *place);
 
 /* Enters the archive that a file is, and goes on below it, if need be through one that is a member. 0 or an errno value. */
-static int enter(const struct pf_folder *from, const char *name, const struct pf_opened *file,
+static int enter(const struct pf_folder *from, const char *path, const struct pf_opened *file,
                  const char *rest, struct place *place)
 {
-    place->archive = pf_archive_enter(from->archives, name, file, from->pass);
+    const struct pf_archive_place at = {from->archive, from->fd, path};
+    place->archive = pf_archive_enter(from->archives, &at, file, from->pass);
     if (!place->archive)
         return errno;
     place->member = *rest ? pf_archive_find(place->archive, 0, rest) : 0;
@@ -169,7 +184,7 @@ static int find_through(const struct pf_folder *folder, const char *path, struct
         else if (S_ISREG(st.st_mode)) {
             result = file_here(folder, part, &file);
             if (!result) {
-                result = enter(folder, last_name(part), &file, cut ? path + end + 1 : "", place);
+                result = enter(folder, part, &file, cut ? path + end + 1 : "", place);
                 pf_opened_close(&file);
             }
             break;
@@ -218,21 +233,29 @@ static bool is_folder(const struct place *place)
 }
 
 /* From a member that is an archive to what it holds. 0 or an errno value. */
-static int enter_member(const struct pf_folder *folder, const char *name, struct place *place)
+static int enter_member(const struct pf_folder *folder, const char *path, struct place *place)
 {
     struct pf_opened file;
-    int result = open_member(place, &file);
-    if (result)
-        return result == ELOOP ? ENOTDIR : result;
-    result = enter(folder, name, &file, "", place);
-    pf_opened_close(&file);
-    return result;
+    const struct pf_folder outer = {
+        .fd = -1, .archives = folder->archives, .archive = place->archive, .pass = folder->pass};
+    int result = pf_archive_open(place->archive, place->member, &file);
+    if (!result) {
+        result = enter(&outer, path, &file, "", place);
+        pf_opened_close(&file);
+    }
+    pf_archive_release(outer.archive);
+    return result == ELOOP ? ENOTDIR : result;
 }
 
 struct pf_folder *pf_folder_open(const struct pf_folder *folder, const char *path)
 {
     struct place place = {0};
     struct stat st;
+    if (folder->below) {
+        struct pf_folder *top = open_below(folder), *below = top ? pf_folder_open(top, path) : NULL;
+        pf_folder_free(top);
+        return below;
+    }
     if (folder->fd >= 0) {
         struct pf_folder *real = open_real(folder, path);
         if (real || errno != ENOTDIR || !folder->archives)
@@ -243,16 +266,29 @@ struct pf_folder *pf_folder_open(const struct pf_folder *folder, const char *pat
     }
     int result = find_through(folder, path, &place);
     if (!result && !is_folder(&place))
-        result = enter_member(folder, last_name(path), &place);
+        result = enter_member(folder, path, &place);
     if (!result)
         return folder_at(folder, &place);
     errno = result;
     return NULL;
 }
 
+struct pf_folder *pf_folder_open_in(const struct pf_folder *folder, const char *path, struct pf_pass *pass)
+{
+    struct pf_folder in_pass = *folder;
+    in_pass.pass = pass;
+    return pf_folder_open(&in_pass, path);
+}
+
 int pf_folder_stat(const struct pf_folder *folder, const char *path, struct stat *st)
 {
     struct place place = {0};
+    if (folder->below) {
+        struct pf_folder *top = open_below(folder);
+        int result = top ? pf_folder_stat(top, path, st) : errno;
+        pf_folder_free(top);
+        return result;
+    }
     int result = stat_here(folder, path, st);
     if (!may_lead_through(folder, path, result) || (result = find_through(folder, path, &place)))
         return result;
@@ -311,6 +347,12 @@ void pf_folder_problems(const struct pf_folder *folder, pf_folder_problem *each,
 int pf_folder_file(const struct pf_folder *folder, const char *path, struct pf_opened *opened)
 {
     struct place place = {0};
+    if (folder->below) {
+        struct pf_folder *top = open_below(folder);
+        int result = top ? pf_folder_file(top, path, opened) : errno;
+        pf_folder_free(top);
+        return result;
+    }
     int result = file_here(folder, path, opened);
     if (!may_lead_through(folder, path, result) || (result = find_through(folder, path, &place)))
         return result;

@@ -21,13 +21,17 @@ struct pf_unpacked;
 
 /* The folder behind an open descriptor, which is taken over. archives: those that may be entered below it; NULL: none are. */
 struct pf_folder *pf_folder_new(int fd, struct pf_archives *archives);
+/* What stands in an archive at a path in that folder of the file system: it is entered when something in it is asked for. */
+struct pf_folder *pf_folder_below(const struct pf_folder *folder, const char *archive);
+/* False if the folder lies in an archive whose file has changed since, or gone. */
+bool pf_folder_is_current(const struct pf_folder *folder);
 /* A folder below: a path of names, or "." for the same once more. */
 struct pf_folder *pf_folder_open(const struct pf_folder *folder, const char *path);
 void pf_folder_free(struct pf_folder *folder);
 
-/* Indexes of archives that are entered through the folder, and through those opened below it, are made in this pass. */
+/* The same, where indexes of archives that are entered on the way, and through the folder later, are made in this pass. */
 struct pf_pass;
-void pf_folder_set_pass(struct pf_folder *folder, struct pf_pass *pass);
+struct pf_folder *pf_folder_open_in(const struct pf_folder *folder, const char *path, struct pf_pass *pass);
 
 /* How much must be unpacked before the first `bytes` of a file in the folder can be read. */
 uint64_t pf_folder_distance(const struct pf_folder *folder, const char *name, uint64_t bytes);
@@ -36,7 +40,7 @@ uint64_t pf_folder_distance(const struct pf_folder *folder, const char *name, ui
 struct pf_unpackings;
 struct pf_unpackings *pf_folder_unpackings(const struct pf_folder *folder);
 
-/* The descriptor of a folder of the file system; -1 in an archive. */
+/* The descriptor of a folder of the file system; -1 in an archive, or below one. */
 int pf_folder_fd(const struct pf_folder *folder);
 
 /* Attributes of an entry, a link's its own; "." for the folder's. A folder's change with what is in it. */

@@ -198,8 +198,12 @@ static uint32_t swapped(uint32_t x)
 /* The check sum, of gzip also the size modulo 2^32; then the member has ended. */
 static int end_member(struct pf_inflater *run, struct pf_error *error)
 {
-    int64_t check = get_little(run, 4, error), size = (uint32_t)run->member;
     run->inside = false;
+    if (run->wrapping == PF_BARE) {
+        run->ended = true;
+        return 0;
+    }
+    int64_t check = get_little(run, 4, error), size = (uint32_t)run->member;
     if (check >= 0 && run->wrapping == PF_GZIP)
         size = get_little(run, 4, error);
     if (check < 0 || size < 0)

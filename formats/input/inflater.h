@@ -14,7 +14,7 @@
 #define PF_INFLATER_INPUT  ((size_t)16 * 1024)
 #define PF_INFLATER_WINDOW ((size_t)32 * 1024)
 
-enum pf_wrapping { PF_NOT_KNOWN, PF_ZLIB, PF_GZIP };
+enum pf_wrapping { PF_NOT_KNOWN, PF_ZLIB, PF_GZIP, PF_BARE /* deflate data alone: only a point tells */ };
 
 /* Where a run may start: at the start of a member, or between two of its deflate blocks. */
 struct pf_seek_point {

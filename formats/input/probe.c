@@ -11,7 +11,7 @@
 #include "formats/input/unpacked.h"
 
 /* Most files are told by their first bytes: heads grow only for drivers that ask for more. */
-enum { FIRST_READ = 4096 };
+enum { FIRST_READ = 4096, MAGIC = 32 /* bits that a magic number is worth */ };
 
 ssize_t pf_probe_read(const struct pf_probe *probe, void *buffer, size_t size, uint64_t offset)
 {
@@ -145,6 +145,8 @@ static const struct pf_driver *surest(struct pf_probe *probe, const char *beside
             *verdict = mine;
             best = pf_drivers[i];
         }
+        if (verdict->confidence >= MAGIC) /* no two formats have the same */
+            break;
     }
     return best;
 }
@@ -154,19 +156,6 @@ static ssize_t read_packed(void *arg, void *buffer, size_t size, uint64_t offset
 {
     ssize_t got = pf_probe_read(arg, buffer, size, offset);
     return got < 0 ? pf_fail(error, errno, "%s", strerror(errno)) : got;
-}
-
-/* The name without what tells of the compression; the caller frees it. */
-static char *name_within(const char *name)
-{
-    static const char *const ends[] = {".gz", ".zst", ".xz", ".bz2"};
-    size_t size = strlen(name);
-    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
-        size_t end = strlen(ends[i]);
-        if (size > end && !strcasecmp(name + size - end, ends[i]))
-            return strndup(name, size - end);
-    }
-    return strdup(name);
 }
 
 /*
@@ -182,7 +171,7 @@ static const struct pf_driver *surest_within(struct pf_probe *packed, enum pf_pa
         pf_unpacked_new(NULL, kind, read_packed, packed, 0, packed->size, LOOK_MAX);
     struct pf_probe *inner = calloc(1, sizeof *inner);
     unsigned char *head = malloc(PF_HEAD_MAX);
-    char *name = name_within(packed->name);
+    char *name = strndup(packed->name, pf_packing_stem(packed->name));
     if (!unpacked || !inner || !head || !name) {
         packed->lack = ENOMEM;
     } else {

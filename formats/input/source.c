@@ -82,56 +82,118 @@ int pf_open_here(int folder, const char *name, int flags)
     return open_beneath(folder, name, flags, RESOLVE_NO_XDEV);
 }
 
-struct pf_source *pf_source_in(const struct pf_folder *folder, const char *name, struct pf_error *error)
+/* ---- the source itself -------------------------------------------------------------------------- */
+
+struct pf_source *pf_source_at(const struct pf_folder *top, const char *path, bool within,
+                               struct pf_error *error)
 {
     struct pf_source *source = calloc(1, sizeof *source);
-    if (!source) {
+    if (!source || !(source->path = strdup(path))) {
+        free(source);
         pf_fail_memory(error);
         return NULL;
     }
-    struct stat st = {0};
+    const char *slash = strrchr(source->path, '/');
+    source->top = top;
+    source->name = slash ? slash + 1 : source->path;
+    source->within = within;
+    source->access.mode = 0444;
     pthread_mutex_init(&source->lock, NULL);
     pthread_mutex_init(&source->folder_lock, NULL);
-    source->access.mode = 0444;
-    source->folder = pf_folder_open(folder, ".");
-    int result = !source->folder ? errno : pf_folder_stat(folder, name, &st);
-    if (!result && S_ISDIR(st.st_mode) && !(source->directory = pf_folder_open(folder, name)))
-        result = errno;
+    return source;
+}
+
+/* The folder that the entry stands in, opened. NULL with errno. */
+static struct pf_folder *open_parent(const struct pf_source *source)
+{
+    if (source->name == source->path)
+        return pf_folder_open(source->top, ".");
+    char *parent = strndup(source->path, (size_t)(source->name - source->path - 1));
+    struct pf_folder *folder = parent ? pf_folder_open(source->top, parent) : NULL;
+    free(parent);
+    return folder;
+}
+
+/* Takes the folder over, NULL with errno, in which the entry is opened. */
+static int wake_in(struct pf_source *source, struct pf_folder *folder, struct pf_error *error)
+{
+    struct stat st = {0};
+    struct pf_folder *directory = NULL;
+    int result = folder ? pf_folder_stat(folder, source->name, &st) : errno;
     if (!result && S_ISLNK(st.st_mode))
         result = ELOOP;
-    source->name = strdup(name);
-    if (!result && source->name)
-        return source;
-    pf_fail(error, result ? result : ENOMEM, "%s", strerror(result ? result : ENOMEM));
-    pf_source_free(source);
-    return NULL;
+    if (!result && S_ISDIR(st.st_mode) && !(directory = pf_folder_open(folder, source->name)))
+        result = errno;
+    if (result) {
+        pf_folder_free(folder);
+        return pf_fail(error, result, "%s", strerror(result));
+    }
+    pthread_mutex_lock(&source->lock);
+    source->folder = folder;
+    source->directory = directory;
+    pthread_mutex_unlock(&source->lock);
+    return 0;
+}
+
+int pf_source_wake(struct pf_source *source, struct pf_error *error)
+{
+    return source->folder ? 0 : wake_in(source, open_parent(source), error);
 }
 
 struct pf_source *pf_source_new(int directory, const char *name, struct pf_error *error)
 {
-    int fd = fcntl(directory, F_DUPFD_CLOEXEC, 3);
-    struct pf_folder *folder = fd < 0 ? NULL : pf_folder_new(fd, NULL);
-    if (!folder) {
-        pf_fail(error, errno, "%s", strerror(errno));
-        return NULL;
+    struct pf_source *source = pf_source_at(NULL, name, false, error);
+    int fd = source ? fcntl(directory, F_DUPFD_CLOEXEC, 3) : -1;
+    if (source && !wake_in(source, fd < 0 ? NULL : pf_folder_new(fd, NULL), error))
+        return source;
+    pf_source_free(source);
+    return NULL;
+}
+
+/* With source->lock held, or by the only one who has it. */
+static void close_all(struct pf_source *source)
+{
+    for (size_t i = 0; i < source->count; i++) {
+        struct pf_input *input = source->inputs[i];
+        if (input->open)
+            pf_opened_close(&input->file);
+        input->open = false;
     }
-    struct pf_source *source = pf_source_in(folder, name, error);
-    pf_folder_free(folder);
-    return source;
+    pf_folder_free(source->directory);
+    pf_folder_free(source->folder);
+    source->directory = source->folder = NULL;
+}
+
+void pf_source_rest(struct pf_source *source)
+{
+    pthread_mutex_lock(&source->lock);
+    close_all(source);
+    for (size_t i = 0; i < source->count; i++) {
+        pf_input_free(source->inputs[i]->view);
+        source->inputs[i]->view = NULL;
+    }
+    pthread_mutex_unlock(&source->lock);
+}
+
+void pf_source_let_go(struct pf_source *source)
+{
+    pthread_mutex_lock(&source->lock);
+    close_all(source);
+    source->gone = true;
+    pthread_mutex_unlock(&source->lock);
 }
 
 void pf_source_free(struct pf_source *source)
 {
     if (!source)
         return;
+    close_all(source);
     for (size_t i = 0; i < source->count; i++)
         pf_input_free(source->inputs[i]);
     free(source->inputs);
-    pf_folder_free(source->directory);
-    pf_folder_free(source->folder);
     pthread_mutex_destroy(&source->folder_lock);
     pthread_mutex_destroy(&source->lock);
-    free(source->name);
+    free(source->path);
     free(source);
 }
 
@@ -140,17 +202,33 @@ void pf_source_set_driver(struct pf_source *source, const struct pf_driver *driv
     source->driver = driver;
 }
 
+void pf_source_set_pass(struct pf_source *source, struct pf_pass *pass)
+{
+    source->pass = pass;
+}
+
 const char *pf_source_name(const struct pf_source *source)
 {
     return source->name;
 }
 
-/* The folder that an input's name is relative to, and that name. */
-static const struct pf_folder *place_of(const struct pf_source *source, const char *name,
+const struct pf_folder *pf_source_place(const struct pf_source *source, const char *name, char room[PATH_MAX],
                                         const char **relative)
 {
     *relative = name ? name : source->name;
-    return name && source->directory ? source->directory : source->folder;
+    if (source->folder)
+        return name && source->directory ? source->directory : source->folder;
+    size_t above = source->name == source->path ? 0 : (size_t)(source->name - source->path - 1);
+    size_t size = source->within ? strlen(source->path) : above;
+    bool at_top = size == 0 || !strcmp(source->path, ".");
+    if (!name)
+        *relative = source->path;
+    else if (*name != '/' && !at_top) {
+        bool itself = !strcmp(name, PF_FOLDER);
+        snprintf(room, PATH_MAX, "%.*s%s%s", (int)size, source->path, itself ? "" : "/", itself ? "" : name);
+        *relative = room;
+    }
+    return source->top;
 }
 
 struct pf_access pf_source_access(struct pf_source *source)
@@ -176,8 +254,9 @@ void pf_source_note_access(struct pf_source *source, int directory, const char *
 /* What stands at an input's place, and the folders between the source and it. */
 static void note_place(struct pf_source *source, const char *name, const struct stat *st)
 {
+    char room[PATH_MAX];
     const char *relative;
-    const struct pf_folder *folder = place_of(source, name, &relative);
+    const struct pf_folder *folder = pf_source_place(source, name, room, &relative);
     for (const char *slash = strchr(relative, '/'); *relative != '/' && slash;
          slash = strchr(slash + 1, '/')) {
         struct stat above;
@@ -220,12 +299,13 @@ void pf_source_set_matters(struct pf_source *source, pf_matters *matters)
  */
 static int stamp_now(struct pf_source *source, const char *name, struct pf_stamp *stamp)
 {
+    char room[PATH_MAX];
     const char *relative;
-    const struct pf_folder *folder = place_of(source, name, &relative);
+    const struct pf_folder *folder = pf_source_place(source, name, room, &relative);
     int lack = 0;
     struct stat st;
     *stamp = (struct pf_stamp){0};
-    if (source->gone)
+    if (source->gone || (*relative != '/' && !pf_folder_is_current(folder)))
         return 0;
     if (name && pf_source_listing_now(source, name, stamp, &lack))
         return lack;
@@ -238,8 +318,9 @@ static int stamp_now(struct pf_source *source, const char *name, struct pf_stamp
 /* Never to hang on a FIFO: only what turns out to be a regular file is waited for. 0 or an errno value. */
 static int open_place(const struct pf_input *input, struct pf_opened *opened)
 {
+    char room[PATH_MAX];
     const char *relative;
-    const struct pf_folder *folder = place_of(input->source, input->name, &relative);
+    const struct pf_folder *folder = pf_source_place(input->source, input->name, room, &relative);
     if (*relative != '/')
         return pf_folder_file(folder, relative, opened);
     *opened = (struct pf_opened){.fd = open(relative, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK)};
@@ -466,7 +547,7 @@ static int check_input(const struct pf_input *input, struct pf_error *error)
 {
     struct pf_stamp now;
     int lack = stamp_now(input->source, input->name, &now);
-    if (!lack && pf_stamp_same(&now, &input->stamp))
+    if (!lack && pf_source_same(input->name, &now, &input->stamp))
         return 0;
     pf_fail(error, lack ? lack : ESTALE, "%s", lack ? strerror(lack) : "the file has changed");
     if (input->name)
@@ -507,28 +588,13 @@ static size_t descriptors_of(const struct pf_input *input)
 
 size_t pf_source_descriptors(struct pf_source *source)
 {
+    pthread_mutex_lock(&source->lock);
     size_t n = (size_t)(source->folder && pf_folder_fd(source->folder) >= 0) +
                (size_t)(source->directory && pf_folder_fd(source->directory) >= 0);
-    pthread_mutex_lock(&source->lock);
     for (size_t i = 0; i < source->count; i++)
         n += descriptors_of(source->inputs[i]);
     pthread_mutex_unlock(&source->lock);
     return n;
-}
-
-void pf_source_let_go(struct pf_source *source)
-{
-    pthread_mutex_lock(&source->lock);
-    for (size_t i = 0; i < source->count; i++) {
-        if (source->inputs[i]->open)
-            pf_opened_close(&source->inputs[i]->file);
-        source->inputs[i]->open = false;
-    }
-    pf_folder_free(source->directory);
-    pf_folder_free(source->folder);
-    source->directory = source->folder = NULL;
-    source->gone = true;
-    pthread_mutex_unlock(&source->lock);
 }
 
 /* Passes may open inputs while another thread lists them: the list must not move under it. */
@@ -557,13 +623,37 @@ const char *pf_source_input_at(const struct pf_source *source, size_t i, struct 
 int pf_source_matches(struct pf_source *source, const char *name, const struct pf_stamp *stamp)
 {
     struct pf_stamp now;
-    int lack = stamp_now(source, name, &now);
-    bool same = !lack && pf_stamp_same(&now, stamp);
-    const char *relative;
-    const struct pf_folder *folder = place_of(source, name, &relative);
     struct stat st;
-    if (same && !(*relative == '/' ? stat(relative, &st) : pf_folder_stat(folder, relative, &st)) &&
+    char room[PATH_MAX];
+    const char *relative;
+    pthread_mutex_lock(&source->lock);
+    const struct pf_input *recorded = pf_source_find(source, name);
+    if (recorded)
+        now = recorded->stamp;
+    int lack = recorded ? 0 : stamp_now(source, name, &now);
+    pthread_mutex_unlock(&source->lock);
+    bool same = !lack && pf_source_same(name, &now, stamp);
+    if (!same || recorded || !source->folder)
+        return lack ? -lack : same;
+    const struct pf_folder *folder = pf_source_place(source, name, room, &relative);
+    if (!(*relative == '/' ? stat(relative, &st) : pf_folder_stat(folder, relative, &st)) &&
         S_ISREG(st.st_mode))
         note_place(source, name, &st);
-    return lack ? -lack : same;
+    return true;
+}
+
+int pf_source_know(struct pf_source *source, const char *name, const struct pf_stamp *stamp,
+                   struct pf_error *error)
+{
+    static const struct pf_stamp absent;
+    pthread_mutex_lock(&source->lock);
+    struct pf_input *input = pf_source_find(source, name);
+    if (!input && (input = pf_source_add(source, name, error))) {
+        input->present = !pf_stamp_same(stamp, &absent);
+        input->stamp = *stamp;
+        if (name)
+            pf_source_know_listing(source, name, stamp);
+    }
+    pthread_mutex_unlock(&source->lock);
+    return input ? 0 : -1;
 }

@@ -20,7 +20,10 @@
 struct pf_source;
 struct pf_input;
 
-/* What identifies one version of an input. All zero: the input did not exist. */
+/*
+ * What identifies one version of an input. All zero: the input did not exist. Of a listing: the folder's times, and numbers that its
+ * names come to, which alone are to be the same.
+ */
 struct pf_stamp {
     uint64_t device, inode, size;
     int64_t mtime_ns, ctime_ns;
@@ -30,13 +33,21 @@ struct pf_stamp pf_stamp_of(const struct stat *st);
 bool pf_stamp_same(const struct pf_stamp *a, const struct pf_stamp *b);
 
 /*
- * A source for the entry `name` of the open directory `directory` (duplicated; not taken over). Never follows
- * symbolic links. NULL with *error filled on failure.
+ * A source for what stands at a path below a folder (borrowed), "." for itself; never follows symbolic links. It is closed: nothing is
+ * looked at yet. `within`: it is thought to be a directory. NULL: out of memory, *error filled.
+ *
+ * A closed source holds no descriptor and can be asked whether inputs that it was told of are as they were; to open any, it must
+ * be woken. 0, or -1 with *error filled.
  */
-struct pf_source *pf_source_new(int directory, const char *name, struct pf_error *error);
-/* The same in any folder, of an archive too. */
 struct pf_folder;
-struct pf_source *pf_source_in(const struct pf_folder *folder, const char *name, struct pf_error *error);
+struct pf_source *pf_source_at(const struct pf_folder *top, const char *path, bool within,
+                               struct pf_error *error);
+int pf_source_wake(struct pf_source *source, struct pf_error *error);
+/* Closes it again, with all inputs, which stay recorded: to be opened once more they must be the same. Nobody else uses them. */
+void pf_source_rest(struct pf_source *source);
+
+/* A source for the entry `name` of the open directory `directory` (duplicated; not taken over), awake, for good. */
+struct pf_source *pf_source_new(int directory, const char *name, struct pf_error *error);
 void pf_source_free(struct pf_source *source);
 
 /* Whether a name in the source's folder may be of interest to it. */
@@ -56,6 +67,10 @@ struct pf_access pf_source_access(struct pf_source *source);
  */
 struct pf_driver;
 void pf_source_set_driver(struct pf_source *source, const struct pf_driver *driver);
+
+/* The pass, if any, in which a file is unpacked whose size the driver wants to know. */
+struct pf_pass;
+void pf_source_set_pass(struct pf_source *source, struct pf_pass *pass);
 
 /* The entry's own name, as it stands in its folder. */
 const char *pf_source_name(const struct pf_source *source);
@@ -192,5 +207,8 @@ const char *pf_source_input_at(const struct pf_source *source, size_t i, struct 
 
 /* 1 if the input of this name is what the stamp says, 0 if it is not; a negative errno value if memory or descriptors lack. */
 int pf_source_matches(struct pf_source *source, const char *name, const struct pf_stamp *stamp);
+/* Records an input without opening it. 0, or -1 with *error filled. */
+int pf_source_know(struct pf_source *source, const char *name, const struct pf_stamp *stamp,
+                   struct pf_error *error);
 
 #endif

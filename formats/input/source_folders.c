@@ -15,6 +15,20 @@
 enum listed { FILES, FOLDERS };
 static const char *const listings[] = {PF_FOLDER, PF_FOLDERS};
 
+bool pf_source_same(const char *name, const struct pf_stamp *a, const struct pf_stamp *b)
+{
+    if (!name || (strcmp(name, PF_FOLDER) != 0 && strcmp(name, PF_FOLDERS) != 0))
+        return pf_stamp_same(a, b);
+    return a->device == b->device && a->inode == b->inode && a->size == b->size;
+}
+
+void pf_source_know_listing(struct pf_source *source, const char *name, const struct pf_stamp *stamp)
+{
+    for (enum listed listed = FILES; listed <= FOLDERS; listed++)
+        if (!strcmp(name, listings[listed]))
+            source->names[listed] = *stamp;
+}
+
 static const struct pf_folder *folder_of(const struct pf_source *source)
 {
     return source->directory ? source->directory : source->folder;
@@ -53,38 +67,51 @@ static int list_one(void *arg, const char *name, unsigned char type)
     return 0;
 }
 
+/* Goes through a folder's names. 0 or an errno value. */
+static int digest_names(const struct pf_source *source, const struct pf_folder *folder, enum listed listed,
+                        struct stat *st, struct pf_stamp *digest)
+{
+    struct listing listing = {.source = source, .folder = folder, .listed = listed};
+    if (pf_folder_fd(folder) >= 0)
+        pf_outlast_clock_tick(pf_folder_fd(folder), st);
+    int failed = pf_folder_list(folder, list_one, &listing);
+    const struct pf_stamp times = pf_stamp_of(st);
+    *digest = listing.digest;
+    digest->device = 1; /* not all zero: the folder is there */
+    digest->mtime_ns = times.mtime_ns;
+    digest->ctime_ns = times.ctime_ns;
+    return failed;
+}
+
 /*
- * The digest of the folder's names, zero if there is none; they are gone through only if its times have changed. 0, or an
- * errno value if memory or descriptors lack.
+ * What the folder's names come to, and its times, all zero if there is none; they are gone through only if the times have changed.
+ * 0, or an errno value if memory or descriptors lack.
  */
 static int folder_now(struct pf_source *source, enum listed listed, struct pf_stamp *digest)
 {
-    struct folder_names *names = &source->names[listed];
+    struct pf_stamp *names = &source->names[listed];
     struct stat st;
-    int lack = 0;
+    char room[PATH_MAX];
+    const char *relative;
+    const struct pf_folder *place = pf_source_place(source, PF_FOLDER, room, &relative);
+    int failed = 0;
     *digest = (struct pf_stamp){0};
-    if (source->gone || pf_folder_stat(folder_of(source), ".", &st) || !S_ISDIR(st.st_mode))
+    if (source->gone || pf_folder_stat(place, relative, &st) || !S_ISDIR(st.st_mode))
         return 0;
     struct pf_stamp times = pf_stamp_of(&st);
-    pf_source_note_access(source, pf_folder_fd(folder_of(source)), "", &st, false);
+    if (source->folder)
+        pf_source_note_access(source, pf_folder_fd(place), "", &st, false);
     pthread_mutex_lock(&source->folder_lock);
-    if (!pf_stamp_same(&times, &names->times)) {
-        struct listing listing = {.source = source, .folder = folder_of(source), .listed = listed};
-        listing.digest.device = 1; /* not all zero: the folder is there */
-        names->digest = names->times = (struct pf_stamp){0};
-        if (pf_folder_fd(listing.folder) >= 0)
-            pf_outlast_clock_tick(pf_folder_fd(listing.folder), &st);
-        int failed = pf_folder_list(listing.folder, list_one, &listing);
-        if (!failed) {
-            names->times = pf_stamp_of(&st);
-            names->digest = listing.digest;
-        } else if (pf_is_lack(failed)) {
-            lack = failed;
-        }
+    if (times.mtime_ns != names->mtime_ns || times.ctime_ns != names->ctime_ns) {
+        struct pf_folder *own = source->folder ? NULL : pf_folder_open(place, relative);
+        failed = own || source->folder ? digest_names(source, own ? own : place, listed, &st, names) : errno;
+        if (failed)
+            *names = (struct pf_stamp){0};
+        pf_folder_free(own);
     }
-    *digest = names->digest;
+    *digest = *names;
     pthread_mutex_unlock(&source->folder_lock);
-    return lack;
+    return pf_is_lack(failed) ? failed : 0;
 }
 
 /* True for the name of an input that is the listing of a folder in the source. */
@@ -98,16 +125,19 @@ static bool is_inner_folder(const char *name)
 static int inner_folder_now(struct pf_source *source, const char *name, struct pf_stamp *stamp)
 {
     struct stat st;
-    char folder[NAME_MAX + 1];
+    char room[PATH_MAX], folder[NAME_MAX + 1];
+    const char *relative;
     size_t size = strlen(name) - 1; /* without the slash */
     *stamp = (struct pf_stamp){0};
-    if (!source->directory || size >= sizeof folder)
+    if ((source->folder ? !source->directory : !source->within) || size >= sizeof folder)
         return 0;
     memcpy(folder, name, size);
     folder[size] = 0;
-    int result = pf_folder_stat(source->directory, folder, &st);
+    const struct pf_folder *place = pf_source_place(source, folder, room, &relative);
+    int result = pf_folder_stat(place, relative, &st);
     if (!result && S_ISDIR(st.st_mode)) {
-        pf_source_note_access(source, pf_folder_fd(source->directory), folder, &st, false);
+        if (source->folder)
+            pf_source_note_access(source, pf_folder_fd(place), folder, &st, false);
         *stamp = pf_stamp_of(&st);
     }
     return pf_is_lack(result) ? result : 0;

@@ -49,11 +49,11 @@ static int viewed(struct pf_input *packed, enum pf_packing_kind kind, struct pf_
 
 /* ---- what a driver knows nothing of ------------------------------------------------------------- */
 
-enum { HEAD = 16 };
+enum { HEAD = 16, STEP = 4 << 20 };
 
 static bool sees_through(const struct pf_source *source, const struct pf_input *file)
 {
-    unsigned char *head = malloc(PF_HEAD_MAX);
+    unsigned char head[PF_HEAD_MAX];
     struct pf_probe probe = {.name = source->name,
                              .size = file->stamp.size,
                              .fd = file->file.fd,
@@ -61,9 +61,7 @@ static bool sees_through(const struct pf_source *source, const struct pf_input *
                              .unpacked = file->file.unpacked,
                              .bytes = head};
     struct pf_verdict verdict = {0};
-    if (head)
-        source->driver->probe(&probe, &verdict);
-    free(head);
+    source->driver->probe(&probe, &verdict);
     return !verdict.confidence;
 }
 
@@ -82,11 +80,23 @@ static int find_through(struct pf_source *source, const struct pf_input *file, e
     return 0;
 }
 
+/* Reads a view to its end, so that its size is known. */
+static int reach_end(struct pf_source *source, struct pf_input *view, struct pf_error *error)
+{
+    unsigned char byte;
+    uint64_t done, total;
+    for (uint64_t at = 0; pf_input_size(view) == UINT64_MAX; at += STEP) {
+        pf_input_progress(view, at, &done, &total);
+        if (pf_pass_step(source->pass, done, total, error) || pf_input_read(view, &byte, 1, at, error) < 0)
+            return -1;
+    }
+    return 0;
+}
+
 int pf_source_through(struct pf_source *source, struct pf_input **input, bool whole, struct pf_error *error)
 {
     enum pf_packing_kind kind;
     struct pf_input *file = *input;
-    unsigned char byte;
     if (find_through(source, file, &kind, error))
         return -1;
     if (kind == PF_UNPACKED)
@@ -94,9 +104,7 @@ int pf_source_through(struct pf_source *source, struct pf_input **input, bool wh
     if (viewed(file, kind, input, error))
         return -1;
     /* Who knows nothing of compression wants to know how large it is. */
-    if (!whole || pf_input_size(*input) != UINT64_MAX)
-        return 0;
-    return pf_input_read(*input, &byte, 1, UINT64_MAX - 1, error) < 0 ? -1 : 0;
+    return whole ? reach_end(source, *input, error) : 0;
 }
 
 /* Opens a file and its view if it begins as gzip data do, or, where that is asked for, zlib data. */

@@ -2,6 +2,7 @@
 #ifndef PF_SOURCE_PRIVATE_H
 #define PF_SOURCE_PRIVATE_H
 
+#include <limits.h>
 #include <pthread.h>
 
 #include "formats/input/folder.h"
@@ -29,26 +30,34 @@ struct pf_input {
 };
 
 struct pf_source {
-    struct pf_folder *folder;    /* that the entry stands in */
-    char *name;                  /* of the entry */
+    const struct pf_folder *top; /* that the path is below */
+    char *path;                  /* of the entry */
+    const char *name;            /* the last one of that */
+    bool within;                 /* names of inputs begin in the entry, not in the folder that it stands in */
+    struct pf_folder *folder;    /* that the entry stands in; NULL: the source is closed */
     struct pf_folder *directory; /* the entry itself if it is a directory, else NULL */
-    bool gone;                   /* let go of: there are neither folders nor descriptors any more */
+    bool gone;                   /* let go of: never to be opened again */
     pthread_mutex_t lock;
     struct pf_input **inputs;
     size_t count;
     const struct pf_driver *driver; /* whose profile it is; NULL: not known */
+    struct pf_pass *pass;           /* NULL: none */
     bool lists;                     /* access control lists count */
     pf_matters *matters;            /* NULL: all names in the folder do */
     pthread_mutex_t folder_lock;    /* guards the following */
-    struct folder_names {
-        struct pf_stamp times;  /* of the folder when its names were last gone through */
-        struct pf_stamp digest; /* what they came to */
-    } names[2];
-    struct pf_access access; /* of whoever may read all inputs looked at so far */
+    struct pf_stamp names[2];       /* what listings of its folder came to */
+    struct pf_access access;        /* of whoever may read all inputs looked at so far */
 };
 
 /* The input of this name, or NULL; with source->lock held. */
 struct pf_input *pf_source_find(struct pf_source *source, const char *name);
+
+/*
+ * Where an input stands: in the returned folder at *relative, which may point into `room`. NULL is the source itself. What a
+ * closed source has is looked for from the topmost folder.
+ */
+const struct pf_folder *pf_source_place(const struct pf_source *source, const char *name, char room[PATH_MAX],
+                                        const char **relative);
 
 /* An input, or a folder on the way to it, has been looked at, which is `name` in a directory ("": that itself). */
 void pf_source_note_access(struct pf_source *source, int directory, const char *name, const struct stat *st,
@@ -76,5 +85,9 @@ ssize_t pf_input_read_file(const struct pf_input *input, void *buffer, size_t si
  * tells why it could not be seen (source_folders.c).
  */
 bool pf_source_listing_now(struct pf_source *source, const char *name, struct pf_stamp *stamp, int *lack);
+/* True if the inputs are the same: of a listing, only what its names come to counts. */
+bool pf_source_same(const char *name, const struct pf_stamp *a, const struct pf_stamp *b);
+/* If it is a listing, that need not be gone through again while the folder's times are the same. */
+void pf_source_know_listing(struct pf_source *source, const char *name, const struct pf_stamp *stamp);
 
 #endif

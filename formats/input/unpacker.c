@@ -6,20 +6,38 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <zlib.h>
+
+#include "formats/input/inflater.h"
 
 enum { PIECE = 64 * 1024 };
 
 struct pf_unpacker {
     pf_inflate_source *source;
     void *arg;
-    uint64_t at, end;
-    struct pf_error error;  /* why compressed bytes could not be read; code 0: they could */
-    struct archive *reader; /* NULL: bare deflate data */
-    z_stream z;
+    uint64_t start, end;
+    struct pf_inflater *inflater; /* of gzip and bare deflate data; NULL: it is */
+    struct archive *reader;
+    uint64_t at;           /* where that reads on */
+    struct pf_error error; /* why it could not; code 0: it could */
     bool ended;
-    unsigned char in[PIECE], out[PIECE];
+    const void *block; /* what it gave last, not passed on yet: */
+    size_t left;
+    la_int64_t offset; /* where that belongs; what lies before it and has not been given are zeros */
+    la_int64_t given;
+    unsigned char in[PIECE];
 };
+
+size_t pf_packing_stem(const char *name)
+{
+    static const char *const ends[] = {".gz", ".zst", ".xz", ".bz2"};
+    size_t size = strlen(name);
+    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
+        size_t end = strlen(ends[i]);
+        if (size > end && !strcasecmp(name + size - end, ends[i]))
+            return size - end;
+    }
+    return size;
+}
 
 enum pf_packing_kind pf_packing_kind_of(const unsigned char *head, size_t size)
 {
@@ -42,39 +60,40 @@ enum pf_packing_kind pf_packing_kind_of(const unsigned char *head, size_t size)
 
 /* ---- compressed bytes --------------------------------------------------------------------------- */
 
-static ssize_t read_packed(struct pf_unpacker *run)
+static ssize_t read_packed(void *arg, void *buffer, size_t size, uint64_t offset, struct pf_error *error)
 {
-    uint64_t left = run->end - run->at;
-    ssize_t got = run->source(run->arg, run->in, left < PIECE ? (size_t)left : PIECE, run->at, &run->error);
-    if (got > 0)
-        run->at += (uint64_t)got;
-    return got;
+    const struct pf_unpacker *run = arg;
+    uint64_t room = run->end - run->start, left = offset < room ? room - offset : 0;
+    return run->source(run->arg, buffer, size < left ? size : (size_t)left, run->start + offset, error);
 }
 
 static la_ssize_t read_for_archive(struct archive *reader, void *arg, const void **bytes)
 {
     struct pf_unpacker *run = arg;
-    ssize_t got = read_packed(run);
+    ssize_t got = read_packed(run, run->in, PIECE, run->at, &run->error);
     if (got < 0)
         archive_set_error(reader, EIO, "it cannot be read");
+    else
+        run->at += (uint64_t)got;
     *bytes = run->in;
     return got;
 }
 
 /* ---- starting ----------------------------------------------------------------------------------- */
 
-/* One filter, whatever is beneath it: what has been packed twice is unpacked once. */
+/* One filter, whatever is beneath it: what has been packed twice is unpacked once; or the first member of a tar. */
 static int start_archive(struct pf_unpacker *run, enum pf_packing_kind kind, struct pf_error *error)
 {
-    static const int filters[] = {[PF_GZIP_PACKED] = ARCHIVE_FILTER_GZIP,
-                                  [PF_ZSTD_PACKED] = ARCHIVE_FILTER_ZSTD,
+    static const int filters[] = {[PF_ZSTD_PACKED] = ARCHIVE_FILTER_ZSTD,
                                   [PF_XZ_PACKED] = ARCHIVE_FILTER_XZ,
                                   [PF_BZIP2_PACKED] = ARCHIVE_FILTER_BZIP2};
     struct archive_entry *entry;
     struct archive *reader = run->reader = archive_read_new();
     if (!reader)
         return pf_fail_memory(error);
-    if (archive_read_support_format_raw(reader) || archive_read_append_filter(reader, filters[kind]))
+    if (kind == PF_SPARSE
+            ? archive_read_support_format_tar(reader)
+            : archive_read_support_format_raw(reader) || archive_read_append_filter(reader, filters[kind]))
         return pf_fail(error, ENOTSUP, "%.150s", archive_error_string(reader));
     int got = archive_read_open(reader, run, NULL, read_for_archive, NULL);
     if (got == ARCHIVE_OK)
@@ -84,7 +103,15 @@ static int start_archive(struct pf_unpacker *run, enum pf_packing_kind kind, str
         *error = run->error;
         return -1;
     }
-    return got == ARCHIVE_OK || run->ended ? 0 : 1;
+    return 0;
+}
+
+static int start_inflater(struct pf_unpacker *run, enum pf_packing_kind kind, struct pf_error *error)
+{
+    const struct pf_seek_point bare = {.wrapping = PF_BARE, .inside = true};
+    run->inflater = pf_inflater_new(read_packed, run);
+    return run->inflater ? pf_inflater_start(run->inflater, kind == PF_DEFLATED ? &bare : NULL, NULL, error)
+                         : pf_fail_memory(error);
 }
 
 struct pf_unpacker *pf_unpacker_new(enum pf_packing_kind kind, pf_inflate_source *source, void *arg,
@@ -97,11 +124,10 @@ struct pf_unpacker *pf_unpacker_new(enum pf_packing_kind kind, pf_inflate_source
     }
     run->source = source;
     run->arg = arg;
-    run->at = start;
+    run->start = start;
     run->end = end < start ? start : end;
-    int failed = kind == PF_DEFLATED ? (inflateInit2(&run->z, -MAX_WBITS) == Z_OK ? 0 : pf_fail_memory(error))
-                                     : start_archive(run, kind, error);
-    if (failed >= 0)
+    bool inflates = kind == PF_DEFLATED || kind == PF_GZIP_PACKED;
+    if (!(inflates ? start_inflater(run, kind, error) : start_archive(run, kind, error)))
         return run;
     pf_unpacker_free(run);
     return NULL;
@@ -111,68 +137,62 @@ void pf_unpacker_free(struct pf_unpacker *run)
 {
     if (!run)
         return;
-    if (run->reader)
-        archive_read_free(run->reader);
-    else
-        inflateEnd(&run->z);
+    archive_read_free(run->reader);
+    pf_inflater_free(run->inflater);
     free(run);
 }
 
 /* ---- going on ----------------------------------------------------------------------------------- */
 
-static int next_of_archive(struct pf_unpacker *run, const void **bytes, size_t *size, struct pf_error *damage)
+static int next_of_archive(struct pf_unpacker *run, const void **bytes, size_t *size, struct pf_error *damage,
+                           struct pf_error *error)
 {
-    la_int64_t offset;
-    int got = archive_read_data_block(run->reader, bytes, size, &offset);
-    if (got == ARCHIVE_OK)
-        return 1;
-    if (got != ARCHIVE_EOF && !run->error.code) {
-        const char *why = archive_error_string(run->reader);
-        pf_fail_at(damage, EBADMSG, (int64_t)run->at, "what is compressed ends here: %.150s",
-                   why ? why : "damaged");
+    static const char zeros[PIECE];
+    int got = run->ended || run->left
+                  ? ARCHIVE_OK
+                  : archive_read_data_block(run->reader, &run->block, &run->left, &run->offset);
+    if (run->error.code) {
+        *error = run->error;
+        return -1;
     }
+    run->ended |= got == ARCHIVE_EOF;
+    if (got == ARCHIVE_OK || got == ARCHIVE_EOF) {
+        bool hole = run->offset > run->given;
+        la_int64_t missing = run->offset - run->given;
+        *bytes = hole ? zeros : run->block;
+        *size = !hole ? run->left : missing < PIECE ? (size_t)missing : PIECE;
+        run->left = hole ? run->left : 0;
+        run->given += (la_int64_t)*size;
+        return *size || !run->ended;
+    }
+    const char *why = archive_error_string(run->reader);
+    pf_fail_at(damage, EBADMSG, (int64_t)(run->start + run->at), "what is compressed ends here: %.150s",
+               why ? why : "damaged");
     return 0;
 }
 
-static int next_of_deflate(struct pf_unpacker *run, const void **bytes, size_t *size, struct pf_error *damage)
+static int next_of_inflater(struct pf_inflater *run, const void **bytes, size_t *size,
+                            struct pf_error *damage, struct pf_error *error)
 {
-    run->z.next_out = run->out;
-    run->z.avail_out = PIECE;
-    int state = Z_OK;
-    while (state == Z_OK && run->z.avail_out == PIECE) {
-        ssize_t got = run->z.avail_in ? 0 : read_packed(run);
-        if (got < 0)
-            return 0;
-        if (got > 0) {
-            run->z.next_in = run->in;
-            run->z.avail_in = (uInt)got;
-        }
-        state = inflate(&run->z, Z_NO_FLUSH);
-    }
-    run->ended = state != Z_OK;
-    if (state != Z_OK && state != Z_STREAM_END)
-        pf_fail_at(damage, EBADMSG, (int64_t)run->at, "what is compressed ends here: %.100s",
-                   run->z.msg ? run->z.msg : "cut off");
-    *bytes = run->out;
-    *size = PIECE - run->z.avail_out;
-    return *size > 0;
+    if (pf_inflater_next(run, UINT64_MAX, error))
+        return -1;
+    *bytes = run->block;
+    *size = run->have;
+    if (run->have)
+        return 1;
+    if (run->damaged)
+        *damage = run->damage;
+    return 0;
 }
 
 int pf_unpacker_next(struct pf_unpacker *run, const void **bytes, size_t *size, struct pf_error *damage,
                      struct pf_error *error)
 {
-    if (run->ended)
-        return 0;
-    int more =
-        run->reader ? next_of_archive(run, bytes, size, damage) : next_of_deflate(run, bytes, size, damage);
-    if (run->error.code) {
-        *error = run->error;
-        return -1;
-    }
-    return more;
+    return run->inflater ? next_of_inflater(run->inflater, bytes, size, damage, error)
+                         : next_of_archive(run, bytes, size, damage, error);
 }
 
 uint64_t pf_unpacker_packed(const struct pf_unpacker *run)
 {
-    return run->at;
+    return run->start + (run->inflater ? pf_inflater_packed(run->inflater) : run->at);
 }

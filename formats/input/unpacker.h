@@ -14,16 +14,19 @@
  */
 struct pf_unpacker;
 
-/* PF_DEFLATED: bare deflate data, as in a zip, which nothing tells. */
+/* What nothing tells: bare deflate data, as in a zip; a member of a tar, from its header on, which leaves out zeros. */
 enum pf_packing_kind {
     PF_UNPACKED,
     PF_GZIP_PACKED,
     PF_ZSTD_PACKED,
     PF_XZ_PACKED,
     PF_BZIP2_PACKED,
-    PF_DEFLATED
+    PF_DEFLATED,
+    PF_SPARSE
 };
 
+/* How long a name is without the ending that tells of compression, which it may lack. */
+size_t pf_packing_stem(const char *name);
 /* As what bytes begin. */
 enum pf_packing_kind pf_packing_kind_of(const unsigned char *head, size_t size);
 

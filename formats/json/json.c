@@ -7,6 +7,9 @@
 #include <string.h>
 
 #include "formats/json/json_window.h"
+#include "formats/kit/digits.h"
+#include "formats/kit/parse.h"
+#include "formats/kit/print.h"
 
 /* The first read after a jump: it may be for a single value. Later ones double up to the window. */
 enum { FIRST_READ = 4096 };
@@ -71,7 +74,7 @@ static void replace_semicolons(char *text, size_t size)
 static char *make_window(struct pf_json *json, const char *keep, size_t size)
 {
     if (!json->window)
-        json->window = malloc(PF_JSON_WINDOW + PF_PADDING);
+        json->window = malloc(PF_JSON_WINDOW + PF_JSON_PADDING);
     if (json->window)
         memmove(json->window, keep, size);
     return json->window;
@@ -92,8 +95,9 @@ int pf_json_refill(struct pf_json *json, const char **keep, struct pf_error *err
     if (json->at_end)
         return 0;
     uint64_t offset = pf_json_offset(json, *keep);
+    int taken = pf_json_take_up_to(json, *keep, &json->failed);
     char *window = make_window(json, *keep, kept);
-    if (!window) {
+    if (taken || !window) {
         pf_fail_memory(&json->failed);
         *error = json->failed;
         return -1;
@@ -109,12 +113,12 @@ int pf_json_refill(struct pf_json *json, const char **keep, struct pf_error *err
     json->first = window;
     json->base = offset;
     json->end = window + kept + (size_t)got;
-    memset(window + kept + (size_t)got, 0, PF_PADDING);
+    memset(window + kept + (size_t)got, 0, PF_JSON_PADDING);
     json->at_end = (size_t)got < want;
     json->read_size = json->read_size < PF_JSON_WINDOW / 2 ? json->read_size * 2 : PF_JSON_WINDOW;
     if (!kept)
         skip_mark(json, (size_t)got);
-    *keep = json->at = json->first;
+    *keep = json->at = json->taken_to = json->first;
     return json->failed.code ? -1 : json->end > json->first + kept;
 }
 
@@ -134,13 +138,13 @@ void pf_json_text(struct pf_json *json, char *text, size_t size)
 
 void pf_json_seek(struct pf_json *json, uint64_t offset, uint64_t line)
 {
-    static const char nothing[1 + PF_PADDING] = "";
+    static const char nothing[1 + PF_JSON_PADDING] = "";
     bool seen =
         json->first && offset >= json->base && offset - json->base <= (uint64_t)(json->end - json->first);
     if (!seen) {
         json->first = json->end = json->window ? json->window : nothing;
         if (json->window)
-            memset(json->window, 0, PF_PADDING);
+            memset(json->window, 0, PF_JSON_PADDING);
         json->base = offset;
         json->at_end = false;
         json->read_size = FIRST_READ;
@@ -165,10 +169,13 @@ unsigned pf_json_depth(const struct pf_json *json)
     return json->depth;
 }
 
-static void new_line(struct pf_json *json, const char *newline)
+int pf_json_new_line(struct pf_json *json, const char *newline, struct pf_error *error)
 {
+    if (json->flags & PF_JSON_LINES && json->depth)
+        return pf_json_fail(json, EBADMSG, newline, "the line ends inside a value", error);
     json->line++;
     json->line_start = pf_json_offset(json, newline) + 1;
+    return 0;
 }
 
 /* The next character that is no blank, which json->at then points to; TEXT_END; -1: *error filled. */
@@ -182,9 +189,8 @@ static inline int peek(struct pf_json *json, struct pf_error *error)
             return c;
         }
         if (c == '\n') {
-            if (json->flags & PF_JSON_LINES && json->depth)
-                return pf_json_fail(json, EBADMSG, at, "the line ends inside a value", error);
-            new_line(json, at);
+            if (pf_json_new_line(json, at, error))
+                return -1;
         } else if (c != ' ' && c != '\t' && c != '\r') {
             json->at = at;
             if (c || at != json->end)
@@ -239,13 +245,74 @@ static int close_container(struct pf_json *json, struct pf_json_token *token, st
     return token->event = object ? PF_JSON_OBJECT_END : PF_JSON_ARRAY_END;
 }
 
+/* ---- where a number ends ------------------------------------------------------------------------ */
+
+/* Reads digits on into *mantissa, which wraps round if they are too many. */
+static inline const char *scan_digits(const char *at, const char *end, uint64_t *mantissa)
+{
+    while (end - at >= 8) {
+        uint64_t word = pf_digits_load(at);
+        unsigned n = pf_digits_count(word);
+        if (n == 0)
+            return at;
+        *mantissa = *mantissa * pf_tens[n] + pf_digits_join(word, n);
+        at += n;
+        if (n < 8)
+            return at;
+    }
+    for (; pf_json_is_digit(*at); at++)
+        *mantissa = *mantissa * 10 + (unsigned)(*at - '0');
+    return at;
+}
+
+/* Behind an `e`: where the exponent ends; *good if it is one. */
+static const char *scan_exponent(const char *at, bool *good)
+{
+    at += *at == '+' || *at == '-';
+    *good = pf_json_is_digit(*at);
+    while (pf_json_is_digit(*at))
+        at++;
+    return at;
+}
+
+/*
+ * Where the number ends that begins at `at`; *good if it is one. A number of at most 18 digits without exponent is simple: its
+ * digits are then in the token too. `end` is the window's: a number that ends there may go on behind it.
+ */
+static inline const char *scan_number(const char *at, const char *end, struct pf_json_token *token,
+                                      bool *good)
+{
+    *good = false;
+    token->negative = *at == '-';
+    at += token->negative;
+    const char *start = at, *point;
+    token->mantissa = 0;
+    at = *at == '0' ? at + 1 : scan_digits(at, end, &token->mantissa);
+    if (at == start)
+        return at;
+    point = at;
+    if (*at == '.') {
+        at = scan_digits(at + 1, end, &token->mantissa);
+        if (at == point + 1)
+            return at;
+    }
+    token->integer = at == point;
+    token->simple = at - start <= 18 && (*at | 0x20) != 'e';
+    token->places = (uint8_t)(token->simple && at > point ? at - point - 1 : 0);
+    *good = true;
+    if ((*at | 0x20) != 'e')
+        return at;
+    token->integer = false;
+    return scan_exponent(at + 1, good);
+}
+
 /* ---- values ------------------------------------------------------------------------------------- */
 
 static inline int read_number(struct pf_json *json, struct pf_json_token *token, struct pf_error *error)
 {
     const char *at = json->at, *stop;
     bool good;
-    while ((stop = pf_json_scan_number(at, json->end, token, &good)) == json->end &&
+    while ((stop = scan_number(at, json->end, token, &good)) == json->end &&
            stop - at <= (ptrdiff_t)PF_JSON_TEXT_MAX) {
         int got = pf_json_refill(json, &at, error);
         if (got < 0)
@@ -366,9 +433,9 @@ static inline bool is_behind_comma(const struct pf_json *json)
 
 static inline bool may_close(const struct pf_json *json, int c)
 {
-    return (c == ']' || c == '}') &&
-           (json->expect == PF_EXPECT_COMMA || json->expect == PF_EXPECT_FIRST ||
-            json->expect == PF_EXPECT_FIRST_NAME || (json->flags & PF_JSON_LAST_COMMAS && is_behind_comma(json)));
+    return (c == ']' || c == '}') && (json->expect == PF_EXPECT_COMMA || json->expect == PF_EXPECT_FIRST ||
+                                      json->expect == PF_EXPECT_FIRST_NAME ||
+                                      (json->flags & PF_JSON_LAST_COMMAS && is_behind_comma(json)));
 }
 
 static inline int read_token(struct pf_json *json, int c, struct pf_json_token *token, struct pf_error *error)
@@ -394,33 +461,13 @@ static inline int read_token(struct pf_json *json, int c, struct pf_json_token *
     }
 }
 
-/* ---- likely tokens ------------------------------------------------------------------------------ */
-
-/* To what is no blank. What is wrong there, pf_json_next tells. */
-static inline void pass_blanks(struct pf_json *json)
-{
-    struct pf_error told_later;
-    if (json->at[0] == ' ' && (unsigned char)json->at[1] > ' ')
-        json->at++;
-    else if ((unsigned char)json->at[0] <= ' ')
-        peek(json, &told_later);
-}
-
-bool pf_json_before_value(struct pf_json *json)
-{
-    if ((json->expect != PF_EXPECT_VALUE && json->expect != PF_EXPECT_FIRST) || json->failed.code)
-        return false;
-    pass_blanks(json);
-    return true;
-}
-
 /* ---- the next token ----------------------------------------------------------------------------- */
 
 /* What a token holds before it is known which one it is; the rest is for numbers alone. */
 static inline void clear(const struct pf_json *json, struct pf_json_token *token)
 {
     token->event = PF_JSON_END;
-    token->cut = token->replaced = token->simple = token->integer = false;
+    token->cut = token->replaced = token->simple = token->integer = token->negative = false;
     token->text = NULL;
     token->size = 0;
     token->offset = pf_json_offset(json, json->at);
@@ -436,6 +483,9 @@ int pf_json_next(struct pf_json *json, struct pf_json_token *token, struct pf_er
     }
     if (json->expect == PF_EXPECT_OVER)
         return PF_JSON_END;
+    /* Most of mass data are numbers. */
+    if ((json->expect == PF_EXPECT_VALUE || json->expect == PF_EXPECT_FIRST) && pf_json_is_digit(*json->at))
+        return read_number(json, token, error);
     int c;
     do {
         c = peek(json, error);
@@ -445,4 +495,36 @@ int pf_json_next(struct pf_json *json, struct pf_json_token *token, struct pf_er
             return at_text_end(json, error);
     } while (take_separator(json, c));
     return read_token(json, c, token, error);
+}
+
+/* ---- what a number is --------------------------------------------------------------------------------- */
+
+/* Below 2^53 the mantissa is a double, as the power of ten is: dividing them rounds once. */
+double pf_json_double(const struct pf_json_token *token)
+{
+    static const double tens[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,  1e8, 1e9,
+                                  1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18};
+    double value = 0;
+    if (token->simple && token->mantissa < UINT64_C(1) << 53 && token->places < sizeof tens / sizeof *tens) {
+        value = (double)token->mantissa / tens[token->places];
+        return token->negative ? -value : value;
+    }
+    pf_parse_double(token->text, token->size, &value);
+    return value;
+}
+
+struct pf_cell pf_json_number(const struct pf_json_token *token, pf_int128 *wide)
+{
+    const pf_int128 sign = token->negative ? -1 : 1;
+    if (token->simple && token->integer)
+        return pf_int((int64_t)sign * (int64_t)token->mantissa);
+    if (!token->integer ||
+        pf_parse_amount(token->text + token->negative, token->size - token->negative, wide).type != PF_WIDE)
+        return pf_double(pf_json_double(token));
+    *wide *= sign;
+    if (*wide >= INT64_MIN && *wide <= INT64_MAX)
+        return pf_int((int64_t)*wide);
+    if (*wide >= 0 && *wide <= UINT64_MAX)
+        return pf_uint((uint64_t)*wide);
+    return pf_wide(wide);
 }

@@ -71,6 +71,8 @@ enum pf_json_flags {
     PF_JSON_SEMICOLONS = 4,
     /* A comma may stand before the end of an object or array. */
     PF_JSON_LAST_COMMAS = 8,
+    /* For probing: gzip files are looked into (probe.h). */
+    PF_JSON_PACKED = 16,
 };
 
 /*
@@ -103,12 +105,6 @@ void pf_json_text(struct pf_json *json, char *text, size_t size);
 int pf_json_next(struct pf_json *json, struct pf_json_token *token, struct pf_error *error);
 
 /*
- * Takes the next value inside an object or array if it is a number of few digits: faster than reading its token. False: nothing
- * was taken, which says nothing of what follows.
- */
-bool pf_json_accept_number(struct pf_json *json, struct pf_cell *cell);
-
-/*
  * Like pf_json_next, but an object or array is passed over whole: the token tells where it began, the next one is what
  * follows it. Of what is passed over, only brackets and strings are checked. So after a name this skips the
  * value, and in an array an element.
@@ -118,12 +114,19 @@ int pf_json_skip(struct pf_json *json, struct pf_json_token *token, struct pf_er
 /* Passes over what is left of the innermost open object or array, its end too. 0, or -1 with *error filled. */
 int pf_json_leave(struct pf_json *json, struct pf_error *error);
 
+/* Memory of the caller's that grows. Zeroed but for the limit it is empty; `bytes` is to be freed. */
+struct pf_json_buffer {
+    char *bytes;
+    size_t size, room;
+    bool cut;
+    size_t limit; /* a value that is longer, in bytes, and than 4 KB, does not fit */
+};
+
 /*
- * Like pf_json_skip, but the bytes of an object or array are also copied to buffer[0 .. room) and are the
- * token's text, followed by a NUL, as pf_json_text takes it. If they do not fit, the token is `cut` and its text is
- * empty.
+ * Like pf_json_skip, but the text of the value, whatever it is, stays in the buffer, followed by a NUL: of an object or array
+ * all of it as it is written. If it does not fit, the token is `cut` and its text is empty.
  */
-int pf_json_take(struct pf_json *json, struct pf_json_token *token, char *buffer, size_t room,
+int pf_json_take(struct pf_json *json, struct pf_json_token *token, struct pf_json_buffer *buffer,
                  struct pf_error *error);
 
 /* How many objects and arrays are open. */
@@ -141,16 +144,6 @@ int pf_json_next_line(struct pf_json *json, struct pf_error *error);
  * PF_JSON_END, whatever follows. Also ends an error. Columns count from the offset until a new line begins.
  */
 void pf_json_seek(struct pf_json *json, uint64_t offset, uint64_t line);
-
-/*
- * A position between two tokens, to go on from: written to blob if room suffices. Returns its size in any
- * case: PF_JSON_POSITION_SIZE bytes, and one more for each 8 open containers.
- */
-#define PF_JSON_POSITION_SIZE ((size_t)32)
-size_t pf_json_save(const struct pf_json *json, void *blob, size_t room);
-
-/* Goes to a saved position. Checks the blob itself; -1 with EINVAL in *error if it is none. */
-int pf_json_restore(struct pf_json *json, const void *blob, size_t size, struct pf_error *error);
 
 /* The number as Python's float() has it. The token must be a number. */
 double pf_json_double(const struct pf_json_token *token);

@@ -4,137 +4,63 @@
 #include <string.h>
 
 #include "formats/json/json_window.h"
+#include "formats/kit/array.h"
 
 /* ---- passing over ------------------------------------------------------------------------------- */
 
 #define SIXTEEN(x) x, x, x, x, x, x, x, x, x, x, x, x, x, x, x, x
 
-/* What matters of a text that is passed over. */
-enum kind { NOTHING, NUL, NEWLINE, QUOTE, OPEN, CLOSE };
-
-static const unsigned char kinds[256] = {
-    [0] = NUL, ['\n'] = NEWLINE, ['"'] = QUOTE, ['['] = OPEN, ['{'] = OPEN, [']'] = CLOSE, ['}'] = CLOSE,
+/* Which characters matter where text is passed over: outside of strings, and inside. */
+static const bool matters[2][256] = {
+    {[0] = true, ['\n'] = true, ['"'] = true, ['['] = true, ['{'] = true, [']'] = true, ['}'] = true},
+    {SIXTEEN(true), SIXTEEN(true), ['"'] = true, ['\\'] = true},
 };
 
-/* What matters inside a string: control characters, the quote, the backslash. */
-static const bool ends_run[256] = {
-    SIXTEEN(1), SIXTEEN(1), 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-    SIXTEEN(0), SIXTEEN(0), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0,
-};
-
-/* Where the bytes that are passed over are copied to. */
-struct copy {
-    char *to; /* NULL: nowhere */
-    size_t room, size;
-    bool cut;
-    const char *from; /* what is not copied yet */
-};
-
-static void copy_up_to(struct copy *copy, const char *end)
+/* Passes over a character that matters; *string: whether it stands in a string, and what follows it does. 0, or -1: *error filled. */
+static int pass(struct pf_json *json, const char **at, bool *string, struct pf_error *error)
 {
-    size_t size = (size_t)(end - copy->from);
-    if (!copy->to || copy->cut)
-        return;
-    if (size >= copy->room - copy->size) { /* a NUL comes behind it */
-        copy->cut = true;
-        return;
+    char c = **at;
+    if (*at == json->end) {
+        int got = pf_json_refill(json, at, error);
+        return got ? got : pf_json_fail(json, ENODATA, *at, "the text ends inside a value", error);
     }
-    memcpy(copy->to + copy->size, copy->from, size);
-    copy->size += size;
-}
-
-/* Shows what follows the window, all of which has been passed over. 0, or -1 with *error filled. */
-static int show_more(struct pf_json *json, struct copy *copy, const char **at, struct pf_error *error)
-{
-    copy_up_to(copy, *at);
-    int got = pf_json_refill(json, at, error);
-    copy->from = *at;
-    if (!got)
-        return pf_json_fail(json, ENODATA, *at, "the text ends inside a value", error);
-    return got < 0 ? -1 : 0;
-}
-
-/* From a string's first quote to behind its last one. */
-static int pass_string(struct pf_json *json, struct copy *copy, const char **from, struct pf_error *error)
-{
-    const char *at = *from + 1;
-    for (;;) {
-        while (!ends_run[(unsigned char)*at])
-            at++;
-        if (*at == '"') {
-            *from = at + 1;
-            return 0;
-        }
-        if (*at == '\\' && at + 1 != json->end) {
-            at += 2;
-        } else if (*at == '\\' || at == json->end) {
-            bool escape = *at == '\\'; /* whose next character is in no window yet */
-            at += escape;
-            if (show_more(json, copy, &at, error) < 0)
-                return -1;
-            at += escape;
-        } else {
-            return pf_json_fail(json, EBADMSG, at, "a control character in a string", error);
-        }
-    }
-}
-
-/* A line end or a NUL outside of strings. */
-static int pass_control(struct pf_json *json, struct copy *copy, const char **at, struct pf_error *error)
-{
-    if (*at == json->end)
-        return show_more(json, copy, at, error);
-    if (!**at)
-        return pf_json_fail(json, EBADMSG, *at, "a NUL outside of strings", error);
-    if (json->flags & PF_JSON_LINES)
-        return pf_json_fail(json, EBADMSG, *at, "the line ends inside a value", error);
-    json->line++;
-    json->line_start = pf_json_offset(json, *at) + 1;
-    ++*at;
-    return 0;
-}
-
-/* On to behind the end of the container that is the outermost but `depth`. */
-static int leave(struct pf_json *json, unsigned depth, struct copy *copy, struct pf_error *error)
-{
-    const char *at = json->at;
-    copy->from = at;
-    while (json->depth > depth) {
-        while (!kinds[(unsigned char)*at])
-            at++;
-        int result = 0;
-        switch ((enum kind)kinds[(unsigned char)*at]) {
-        case QUOTE:
-            result = pass_string(json, copy, &at, error);
-            break;
-        case OPEN:
-            result = pf_json_push(json, at, *at == '{', error);
-            at++;
-            break;
-        case CLOSE:
-            result = pf_json_pop(json, at, *at == '}', error);
-            at++;
-            break;
-        default:
-            result = pass_control(json, copy, &at, error);
-        }
-        if (result < 0)
-            return -1;
-    }
-    copy_up_to(copy, at);
-    json->at = at;
-    pf_json_value_over(json);
+    int result = c == '\\' ? pf_json_ensure(json, at, 2, error) : 0;
+    if (c == '"')
+        *string = !*string;
+    else if (*string && c != '\\')
+        result = pf_json_fail(json, EBADMSG, *at, "a control character in a string", error);
+    else if (!c)
+        result = pf_json_fail(json, EBADMSG, *at, "a NUL outside of strings", error);
+    else if (c == '\n')
+        result = pf_json_new_line(json, *at, error);
+    else if (c == '{' || c == '[')
+        result = pf_json_push(json, *at, c == '{', error);
+    else if (c == '}' || c == ']')
+        result = pf_json_pop(json, *at, c == '}', error);
+    if (result)
+        return -1;
+    *at += c == '\\' && json->end - *at > 1 ? 2 : 1;
     return 0;
 }
 
 int pf_json_leave(struct pf_json *json, struct pf_error *error)
 {
-    struct copy nowhere = {0};
-    if (json->failed.code) {
+    unsigned depth = json->depth;
+    const char *at = json->at;
+    bool string = false;
+    if (json->failed.code)
         *error = json->failed;
-        return -1;
+    if (json->failed.code || !depth)
+        return json->failed.code ? -1 : 0;
+    while (json->depth >= depth) {
+        while (!matters[string][(unsigned char)*at])
+            at++;
+        if (pass(json, &at, &string, error) < 0)
+            return -1;
     }
-    return json->depth ? leave(json, json->depth - 1, &nowhere, error) : 0;
+    json->at = at;
+    pf_json_value_over(json);
+    return 0;
 }
 
 int pf_json_skip(struct pf_json *json, struct pf_json_token *token, struct pf_error *error)
@@ -145,22 +71,54 @@ int pf_json_skip(struct pf_json *json, struct pf_json_token *token, struct pf_er
     return event;
 }
 
-int pf_json_take(struct pf_json *json, struct pf_json_token *token, char *buffer, size_t room,
+/* Appends text and a NUL, if the limit allows it; *cut: it does not. 0, or -1 with *error filled. */
+static int add_text(struct pf_json_buffer *buffer, const char *text, size_t size, struct pf_error *error)
+{
+    enum { FIRST_ROOM = 4096 };
+    size_t end = buffer->size + size;
+    buffer->cut |= end >= FIRST_ROOM && end > buffer->limit;
+    if (buffer->cut)
+        return 0;
+    if (end >= buffer->room &&
+        pf_array_grow(&buffer->bytes, &buffer->room, end < FIRST_ROOM ? FIRST_ROOM : end + 1, 1, error))
+        return -1;
+    memcpy(buffer->bytes + buffer->size, text, size);
+    buffer->bytes[end] = 0;
+    buffer->size = end;
+    return 0;
+}
+
+int pf_json_take_up_to(struct pf_json *json, const char *end, struct pf_error *error)
+{
+    const char *from = json->taken_to;
+    json->taken_to = end;
+    return json->taken ? add_text(json->taken, from, (size_t)(end - from), error) : 0;
+}
+
+int pf_json_take(struct pf_json *json, struct pf_json_token *token, struct pf_json_buffer *buffer,
                  struct pf_error *error)
 {
-    int event = pf_json_next(json, token, error);
-    if (event != PF_JSON_OBJECT && event != PF_JSON_ARRAY)
-        return event;
-    struct copy copy = {.to = buffer, .room = room, .cut = room < 2};
-    if (!copy.cut)
-        copy.to[copy.size++] = event == PF_JSON_OBJECT ? '{' : '[';
-    if (leave(json, json->depth - 1, &copy, error) < 0)
+    int event = pf_json_next(json, token, error), got = event < 0 ? -1 : 0;
+    buffer->size = 0;
+    buffer->cut = false;
+    if (event == PF_JSON_OBJECT || event == PF_JSON_ARRAY) {
+        json->taken = buffer;
+        json->taken_to = json->at - 1;
+        got = pf_json_leave(json, error);
+        const char *end = json->at;
+        while (!got && end[-1] != '}' && end[-1] != ']') /* a comma was read with the value */
+            end--;
+        if (!got)
+            got = pf_json_take_up_to(json, end, error);
+        json->taken = NULL;
+    } else if (!got) {
+        got = add_text(buffer, token->size ? token->text : "", token->size, error);
+    }
+    if (got)
         return -1;
-    token->cut = copy.cut;
-    token->text = buffer;
-    token->size = copy.cut ? 0 : copy.size;
-    if (room)
-        buffer[token->size] = 0;
+    token->cut |= buffer->cut;
+    token->text = buffer->cut ? "" : buffer->bytes;
+    token->size = buffer->cut ? 0 : buffer->size;
     return event;
 }
 
@@ -185,77 +143,5 @@ int pf_json_next_line(struct pf_json *json, struct pf_error *error)
         json->line++;
         json->line_start = pf_json_offset(json, json->at);
     }
-    return 0;
-}
-
-/* ---- positions ---------------------------------------------------------------------------------- */
-
-/* A saved position, before as many bytes of the stack as it needs; in the byte order of the machine. */
-struct position {
-    uint64_t offset, line, line_start;
-    uint32_t depth;
-    uint8_t expect, alone, begun, unused;
-};
-_Static_assert(sizeof(struct position) == PF_JSON_POSITION_SIZE, "the header says how large it is");
-
-size_t pf_json_save(const struct pf_json *json, void *blob, size_t room)
-{
-    struct position position = {.offset = pf_json_offset(json, json->at),
-                                .line = json->line,
-                                .line_start = json->line_start,
-                                .depth = json->depth,
-                                .expect = (uint8_t)json->expect,
-                                .alone = json->alone,
-                                .begun = json->value_line == json->line};
-    size_t stack = (json->depth + 7) / 8, size = sizeof position + stack;
-    if (room < size)
-        return size;
-    memcpy(blob, &position, sizeof position);
-    memcpy((char *)blob + sizeof position, json->stack, stack);
-    return size;
-}
-
-/* Whether what the innermost container is fits what is expected in it. */
-static bool position_fits(const struct pf_json *json, const struct position *position,
-                          const unsigned char *stack)
-{
-    unsigned top = position->depth - 1;
-    bool inside = position->depth > 0;
-    if (position->depth > json->depth_max || position->expect > PF_EXPECT_OVER || position->alone > 1 ||
-        position->begun > 1)
-        return false;
-    bool object = inside && stack[top / 8] >> top % 8 & 1;
-    switch ((enum pf_json_expect)position->expect) {
-    case PF_EXPECT_VALUE:
-    case PF_EXPECT_COMMA:
-        return inside;
-    case PF_EXPECT_FIRST:
-        return inside && !object;
-    case PF_EXPECT_FIRST_NAME:
-    case PF_EXPECT_NAME:
-    case PF_EXPECT_COLON:
-        return object;
-    default:
-        return !inside;
-    }
-}
-
-int pf_json_restore(struct pf_json *json, const void *blob, size_t size, struct pf_error *error)
-{
-    struct position position;
-    if (size < sizeof position)
-        return pf_fail(error, EINVAL, "a saved position is too short");
-    memcpy(&position, blob, sizeof position);
-    const unsigned char *stack = (const unsigned char *)blob + sizeof position;
-    if (position.depth > json->depth_max || size != sizeof position + (position.depth + 7) / 8 ||
-        !position_fits(json, &position, stack))
-        return pf_fail(error, EINVAL, "a saved position does not fit");
-    pf_json_seek(json, position.offset, position.line);
-    json->line_start = position.line_start;
-    json->value_line = position.begun ? position.line : 0;
-    json->depth = position.depth;
-    json->expect = (enum pf_json_expect)position.expect;
-    json->alone = position.alone;
-    memcpy(json->stack, stack, (position.depth + 7) / 8);
     return 0;
 }

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "formats/json/json_window.h"
+#include "formats/kit/utf8.h"
 
 #define SIXTEEN(x) x, x, x, x, x, x, x, x, x, x, x, x, x, x, x, x
 
@@ -21,7 +22,8 @@ static const bool is_special[256] = {
 /* The replacement character U+FFFD in UTF-8. */
 static const char replacement[] = "\xef\xbf\xbd";
 
-const char *pf_json_scan_ascii(const char *at)
+/* The first character from `at` on that is a quote, a backslash, or no printable ASCII. */
+static const char *scan_ascii(const char *at)
 {
     while (!is_special[(unsigned char)*at])
         at++;
@@ -30,24 +32,15 @@ const char *pf_json_scan_ascii(const char *at)
 
 /* ---- what the unescaped text is made of --------------------------------------------------------- */
 
-/* Adds a run of characters of one byte: as many as fit. */
-static void add_run(struct pf_json *json, struct pf_json_token *token, const char *text, size_t size)
+/* Adds text: ASCII as far as it fits, else one character, if it fits. */
+static void add(struct pf_json *json, struct pf_json_token *token, const char *text, size_t size, bool ascii)
 {
-    if (token->cut)
-        return;
     size_t room = PF_JSON_TEXT_MAX - token->size;
-    token->cut = size > room;
-    size = token->cut ? room : size;
-    memcpy(json->scratch + token->size, text, size);
-    token->size += size;
-}
-
-/* Adds one character, if it fits. */
-static void add_character(struct pf_json *json, struct pf_json_token *token, const char *text, size_t size)
-{
-    token->cut |= size > PF_JSON_TEXT_MAX - token->size;
     if (token->cut)
         return;
+    token->cut = size > room;
+    if (token->cut)
+        size = ascii ? room : 0;
     memcpy(json->scratch + token->size, text, size);
     token->size += size;
 }
@@ -55,29 +48,7 @@ static void add_character(struct pf_json *json, struct pf_json_token *token, con
 static void add_replacement(struct pf_json *json, struct pf_json_token *token)
 {
     token->replaced = true;
-    add_character(json, token, replacement, sizeof replacement - 1);
-}
-
-static void add_code_point(struct pf_json *json, struct pf_json_token *token, uint32_t code)
-{
-    char text[4];
-    size_t size = 0;
-    if (code < 0x80) {
-        text[size++] = (char)code;
-    } else if (code < 0x800) {
-        text[size++] = (char)(0xc0 | code >> 6);
-        text[size++] = (char)(0x80 | (code & 0x3f));
-    } else if (code < 0x10000) {
-        text[size++] = (char)(0xe0 | code >> 12);
-        text[size++] = (char)(0x80 | (code >> 6 & 0x3f));
-        text[size++] = (char)(0x80 | (code & 0x3f));
-    } else {
-        text[size++] = (char)(0xf0 | code >> 18);
-        text[size++] = (char)(0x80 | (code >> 12 & 0x3f));
-        text[size++] = (char)(0x80 | (code >> 6 & 0x3f));
-        text[size++] = (char)(0x80 | (code & 0x3f));
-    }
-    add_character(json, token, text, size);
+    add(json, token, replacement, sizeof replacement - 1, false);
 }
 
 /* ---- escapes ------------------------------------------------------------------------------------ */
@@ -147,12 +118,13 @@ static int read_escape(struct pf_json *json, struct pf_json_token *token, const 
     if (*at + 1 == json->end)
         return pf_json_fail(json, ENODATA, json->end, "the text ends inside a string", error);
     if ((*at)[1] == 'u') {
+        char text[4] = {0};
         int32_t code = read_code_point(at);
         if (code < 0)
             return pf_json_fail(json, json->end - *at < 6 ? ENODATA : EBADMSG, *at,
                                 "'\\u' without four digits of hex", error);
         if (code)
-            add_code_point(json, token, (uint32_t)code);
+            add(json, token, text, pf_utf8_put(text, (uint32_t)code), false);
         else
             add_replacement(json, token);
         return 0;
@@ -160,47 +132,27 @@ static int read_escape(struct pf_json *json, struct pf_json_token *token, const 
     char c = escaped((*at)[1]);
     if (!c)
         return pf_json_fail(json, EBADMSG, *at, "a backslash before what needs none", error);
-    add_run(json, token, &c, 1);
+    add(json, token, &c, 1, true);
     *at += 2;
     return 0;
 }
 
 /* ---- UTF-8 -------------------------------------------------------------------------------------- */
 
-/*
- * The size of the character at `at`, by the table of well-formed sequences in the Unicode standard. If it is
- * none: *bad, and how many bytes of it could have begun one (at least 1).
- */
-static size_t size_of_character(const char *at, bool *bad)
-{
-    unsigned char lead = (unsigned char)at[0], second = (unsigned char)at[1];
-    size_t size = lead >= 0xf0 ? 4 : lead >= 0xe0 ? 3 : 2;
-    unsigned char least = lead == 0xe0 ? 0xa0 : lead == 0xf0 ? 0x90 : 0x80;
-    unsigned char most = lead == 0xed ? 0x9f : lead == 0xf4 ? 0x8f : 0xbf;
-    *bad = true;
-    if (lead < 0xc2 || lead > 0xf4 || second < least || second > most)
-        return 1;
-    for (size_t i = 2; i < size; i++)
-        if (((unsigned char)at[i] & 0xc0) != 0x80)
-            return i;
-    *bad = false;
-    return size;
-}
-
 static int read_character(struct pf_json *json, struct pf_json_token *token, const char **at,
                           struct pf_error *error)
 {
-    bool bad;
+    size_t wrong;
     if (pf_json_ensure(json, at, 4, error) < 0)
         return -1;
-    size_t size = size_of_character(*at, &bad);
-    if (bad && json->flags & PF_JSON_STRICT_UTF8)
+    size_t size = pf_utf8((const unsigned char *)*at, (size_t)(json->end - *at), &wrong);
+    if (!size && json->flags & PF_JSON_STRICT_UTF8)
         return pf_json_fail(json, EBADMSG, *at, "a byte that is no UTF-8", error);
-    if (bad)
-        add_replacement(json, token);
+    if (size)
+        add(json, token, *at, size, false);
     else
-        add_character(json, token, *at, size);
-    *at += size;
+        add_replacement(json, token);
+    *at += size ? size : wrong;
     return 0;
 }
 
@@ -215,8 +167,8 @@ static int unescape(struct pf_json *json, struct pf_json_token *token, const cha
     token->size = 0;
     for (;;) {
         const char *run = at;
-        at = pf_json_scan_ascii(at);
-        add_run(json, token, run, (size_t)(at - run));
+        at = scan_ascii(at);
+        add(json, token, run, (size_t)(at - run), true);
         int result = 0;
         if (*at == '"')
             break;
@@ -240,7 +192,7 @@ int pf_json_string(struct pf_json *json, struct pf_json_token *token, struct pf_
 {
     const char *quote = json->at, *at = quote + 1;
     for (;;) {
-        at = pf_json_scan_ascii(at);
+        at = scan_ascii(at);
         size_t size = (size_t)(at - quote) - 1;
         if (size > PF_JSON_TEXT_MAX || (*at != '"' && at != json->end))
             return unescape(json, token, quote + 1, error);

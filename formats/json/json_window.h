@@ -30,12 +30,15 @@ enum pf_json_expect {
  */
 #define PF_JSON_WINDOW (4 * PF_JSON_TEXT_MAX)
 
+/* Bytes behind what is seen that may be read. */
+enum { PF_JSON_PADDING = 16 };
+
 struct pf_json {
     pf_json_read *read; /* NULL: the text is all in the window */
     void *arg;
     unsigned flags, depth_max;
 
-    char *window;      /* owned: PF_JSON_WINDOW + PF_PADDING bytes; NULL until something is read */
+    char *window;      /* owned: PF_JSON_WINDOW + PF_JSON_PADDING bytes; NULL until something is read */
     const char *first; /* start of what is seen of the text: the window, or a caller's text */
     const char *at;    /* what is not read yet */
     const char *end;   /* the NUL behind what is seen */
@@ -49,6 +52,9 @@ struct pf_json {
     bool alone; /* a value that was sought: nothing after it is looked at */
     unsigned depth;
     unsigned char stack[PF_JSON_DEPTH_MAX / 8]; /* a bit a container, innermost last: 1 is an object */
+
+    struct pf_json_buffer *taken; /* what is passed over is copied there; NULL: nowhere */
+    const char *taken_to;         /* what is not copied yet */
 
     char *scratch;          /* owned: an unescaped string; NULL until needed */
     struct pf_error failed; /* code 0: not */
@@ -64,6 +70,9 @@ static inline uint64_t pf_json_offset(const struct pf_json *json, const char *at
  * 0: there is none; -1: *error filled. *keep lies at most PF_JSON_TEXT_MAX and a few bytes before the end.
  */
 int pf_json_refill(struct pf_json *json, const char **keep, struct pf_error *error);
+
+/* Copies what is being taken, from json->taken_to up to here. 0, or -1 with *error filled. (json_skip.c) */
+int pf_json_take_up_to(struct pf_json *json, const char *end, struct pf_error *error);
 
 /* Tries to have `size` (few) bytes from *at on in the window; fewer are there only at the end. 0 or -1. */
 static inline int pf_json_ensure(struct pf_json *json, const char **at, size_t size, struct pf_error *error)
@@ -90,17 +99,8 @@ static inline bool pf_json_is_digit(char c)
     return (unsigned char)(c - '0') <= 9;
 }
 
-/*
- * Where the number ends that begins at `at`; *good if it is one. A number of at most 18 digits without exponent is simple:
- * its digits are then in the token too. `end` is the window's: a number that ends there may go on behind it. (json_number.c)
- */
-const char *pf_json_scan_number(const char *at, const char *end, struct pf_json_token *token, bool *good);
-
-/* The first character from `at` on that is a quote, a backslash, or no printable ASCII. (json_string.c) */
-const char *pf_json_scan_ascii(const char *at);
-
-/* Whether an element or a member's value is next (if it is not the array's end): then json->at points to it. */
-bool pf_json_before_value(struct pf_json *json);
+/* A line has ended here. 0, or -1 with *error filled if it may not. */
+int pf_json_new_line(struct pf_json *json, const char *newline, struct pf_error *error);
 
 /* Opens a container, or closes the innermost one. 0, or -1 with *error filled if that cannot be. */
 int pf_json_push(struct pf_json *json, const char *at, bool object, struct pf_error *error);
@@ -112,12 +112,12 @@ static inline bool pf_json_in_object(const struct pf_json *json)
     return json->stack[top / 8] >> top % 8 & 1;
 }
 
-/* What comes after a value that json->at is behind; a comma that follows at once is taken with it. */
+/* What comes after a value that json->at is behind; a comma that follows at once is taken with it, and a blank behind that. */
 static inline void pf_json_value_over(struct pf_json *json)
 {
     if (json->depth) {
         bool comma = *json->at == ',';
-        json->at += comma;
+        json->at += comma + (comma && json->at[1] == ' ');
         json->expect = !comma ? PF_EXPECT_COMMA : pf_json_in_object(json) ? PF_EXPECT_NAME : PF_EXPECT_VALUE;
         return;
     }

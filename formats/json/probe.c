@@ -49,8 +49,7 @@ static void inflate_head(struct pf_json_look *look, struct pf_error *error)
     look->probe = NULL;
 }
 
-struct pf_json *pf_json_look(struct pf_probe *probe, struct pf_json_look *look, bool gzip, unsigned flags,
-                             uint64_t scan)
+struct pf_json *pf_json_look(struct pf_probe *probe, struct pf_json_look *look, unsigned flags, uint64_t scan)
 {
     struct pf_error error = {0};
     size_t have;
@@ -60,7 +59,7 @@ struct pf_json *pf_json_look(struct pf_probe *probe, struct pf_json_look *look, 
     look->head = pf_probe_head(probe, 512, &look->have);
     bool packed = pf_inflate_is_gzip(look->head, look->have);
     unsigned char first = packed ? '{' : first_of(look->head, look->have);
-    if ((packed && !gzip) || (first != '{' && first != '['))
+    if ((packed && !(flags & PF_JSON_PACKED)) || (first != '{' && first != '['))
         return NULL;
     look->head = pf_probe_head(probe, PF_HEAD_MAX, &have);
     look->have = have;
@@ -68,7 +67,7 @@ struct pf_json *pf_json_look(struct pf_probe *probe, struct pf_json_look *look, 
         inflate_head(look, &error);
     first = first_of(look->head, look->have);
     if (first == '{' || first == '[') {
-        look->end = scan && !packed ? scan : look->have;
+        look->end = !scan || packed ? look->have : scan < probe->size ? scan : probe->size;
         look->json = pf_json_new_reading(read_look, look, flags, 0);
         if (!look->json)
             pf_fail_memory(&error);
@@ -82,52 +81,6 @@ void pf_json_look_end(struct pf_probe *probe, struct pf_json_look *look, const s
     pf_probe_failed(probe, error->code);
     pf_json_free(look->json);
     free(look->inflated);
-}
-
-static unsigned find_member(const struct pf_member *members, const struct pf_json_token *name)
-{
-    unsigned i = 0;
-    while (members[i].name && !pf_json_is(name, members[i].name))
-        i++;
-    return i;
-}
-
-static bool fits(const struct pf_member *member, const struct pf_json_token *value)
-{
-    return member->event == PF_JSON_END || member->event == value->event;
-}
-
-/* A member counts as soon as its value begins: it may be longer than what is looked at. */
-static bool has_members(struct pf_json *json, const struct pf_member *members, struct pf_error *error)
-{
-    struct pf_json_token token;
-    unsigned wanted = 0, found = 0;
-    while (members[wanted].name)
-        wanted++;
-    if (pf_json_next(json, &token, error) != PF_JSON_OBJECT)
-        return false;
-    while (pf_json_next(json, &token, error) == PF_JSON_NAME) {
-        unsigned i = find_member(members, &token);
-        int event = pf_json_next(json, &token, error);
-        if (event > 0 && members[i].name && fits(&members[i], &token))
-            found |= 1u << i;
-        if (found == (1u << wanted) - 1)
-            return true;
-        if (event < 0 ||
-            ((event == PF_JSON_OBJECT || event == PF_JSON_ARRAY) && pf_json_leave(json, error) < 0))
-            return false;
-    }
-    return false;
-}
-
-bool pf_probe_members(struct pf_probe *probe, const struct pf_member *members, unsigned flags, uint64_t scan)
-{
-    struct pf_json_look look;
-    struct pf_error error = {0};
-    struct pf_json *json = pf_json_look(probe, &look, false, flags, scan);
-    bool found = json && has_members(json, members, &error);
-    pf_json_look_end(probe, &look, &error);
-    return found;
 }
 
 bool pf_probe_is_called(const struct pf_probe *probe, const char *ending)

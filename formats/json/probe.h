@@ -22,24 +22,12 @@ struct pf_json_look {
 
 /*
  * A reader of what is looked at of a file, if that begins as an object or array does: of its head, or with scan > 0 of so many
- * bytes; of a gzip file only what the head inflates to, and nothing unless `gzip`. flags: enum pf_json_flags. NULL: it
- * does not begin so. pf_json_look_end is due in either case; an error tells it what reading failed with.
+ * bytes; of a gzip file what the head inflates to, with PF_JSON_PACKED alone. flags: enum pf_json_flags. NULL: it does not
+ * begin so. pf_json_look_end is due in either case; an error tells it what reading failed with.
  */
-struct pf_json *pf_json_look(struct pf_probe *probe, struct pf_json_look *look, bool gzip, unsigned flags,
+struct pf_json *pf_json_look(struct pf_probe *probe, struct pf_json_look *look, unsigned flags,
                              uint64_t scan);
 void pf_json_look_end(struct pf_probe *probe, struct pf_json_look *look, const struct pf_error *error);
-
-/* A member that an object must have, of this type (PF_JSON_END: any). */
-struct pf_member {
-    const char *name; /* NULL: the end of a list */
-    enum pf_json_event event;
-};
-
-/*
- * True if the file begins with a JSON object that has all these members, whatever else. Looked at is the head of the
- * file, or with scan > 0 so many bytes of it, where they are needed. flags: enum pf_json_flags.
- */
-bool pf_probe_members(struct pf_probe *probe, const struct pf_member *members, unsigned flags, uint64_t scan);
 
 /* How much of the file may be looked at: of one called *.json more than its head. For `scan` above. */
 uint64_t pf_probe_scan(const struct pf_probe *probe);

@@ -6,28 +6,22 @@
 
 struct pf_json_trees {
     struct json_tokener *tokener;
-    char *text; /* of the value */
-    size_t room, limit;
+    struct pf_json_buffer text; /* of the value */
 };
-
-enum { FIRST_ROOM = 4096 };
 
 struct pf_json_trees *pf_json_trees_new(size_t limit, bool strict)
 {
     struct pf_json_trees *trees = calloc(1, sizeof *trees);
     if (!trees)
         return NULL;
-    trees->limit = limit;
-    trees->room = FIRST_ROOM;
-    trees->text = malloc(FIRST_ROOM);
+    trees->text.limit = limit;
     trees->tokener = json_tokener_new_ex(PF_JSON_DEPTH_MAX);
-    if (trees->text && trees->tokener) {
-        json_tokener_set_flags(trees->tokener,
-                               JSON_TOKENER_STRICT | (strict ? JSON_TOKENER_VALIDATE_UTF8 : 0));
-        return trees;
+    if (!trees->tokener) {
+        pf_json_trees_free(trees);
+        return NULL;
     }
-    pf_json_trees_free(trees);
-    return NULL;
+    json_tokener_set_flags(trees->tokener, JSON_TOKENER_STRICT | (strict ? JSON_TOKENER_VALIDATE_UTF8 : 0));
+    return trees;
 }
 
 void pf_json_trees_free(struct pf_json_trees *trees)
@@ -36,35 +30,8 @@ void pf_json_trees_free(struct pf_json_trees *trees)
         return;
     if (trees->tokener)
         json_tokener_free(trees->tokener);
-    free(trees->text);
+    free(trees->text.bytes);
     free(trees);
-}
-
-/* Makes room for four times as much. */
-static int make_room(struct pf_json_trees *trees, struct pf_error *error)
-{
-    char *text = realloc(trees->text, trees->room * 4);
-    if (!text)
-        return pf_fail_memory(error);
-    trees->text = text;
-    trees->room *= 4;
-    return 0;
-}
-
-/* The text of the next value if that is an object or list, however often it has to be read until it fits. */
-static int take(struct pf_json_trees *trees, struct pf_json *json, struct pf_json_token *token,
-                struct pf_error *error)
-{
-    char position[PF_JSON_POSITION_SIZE + PF_JSON_DEPTH_MAX / 8 + 8];
-    size_t size = pf_json_save(json, position, sizeof position);
-    for (;;) {
-        int event = pf_json_take(json, token, trees->text, trees->room, error);
-        bool nested = event == PF_JSON_OBJECT || event == PF_JSON_ARRAY;
-        if (event < 0 || !nested || !token->cut || trees->room > trees->limit)
-            return event;
-        if (make_room(trees, error) || pf_json_restore(json, position, size, error))
-            return -1;
-    }
 }
 
 /* What json-c finds wrong in the token's text has its place there. */
@@ -113,7 +80,7 @@ int pf_json_tree(struct pf_json_trees *trees, struct pf_json *json, struct pf_js
                  struct json_object **tree, struct pf_error *error)
 {
     *tree = NULL;
-    int event = take(trees, json, token, error);
+    int event = pf_json_take(json, token, &trees->text, error);
     if (event == PF_JSON_OBJECT || event == PF_JSON_ARRAY) {
         if (!token->cut && pf_json_tree_of(trees, token, tree, error))
             return -1;
@@ -133,12 +100,4 @@ struct pf_cell pf_tree_number(struct json_object *value)
         return pf_absent();
     int64_t number = json_object_get_int64(value);
     return number == INT64_MAX ? pf_uint(json_object_get_uint64(value)) : pf_int(number);
-}
-
-struct pf_cell pf_tree_scalar(struct json_object *value)
-{
-    if (json_object_is_type(value, json_type_boolean))
-        return pf_string(json_object_get_boolean(value) ? "true" : "false");
-    struct pf_cell text = pf_tree_text(value);
-    return text.type == PF_TEXT ? text : pf_tree_number(value);
 }

@@ -54,9 +54,6 @@ static inline struct pf_cell pf_tree_text(struct json_object *value)
 /* A number as a cell: an integer of up to 64 bits, else a double. Absent for all else. */
 struct pf_cell pf_tree_number(struct json_object *value);
 
-/* A cell of any simple value: also `true` and `false` as text. Objects, lists and null are absent. */
-struct pf_cell pf_tree_scalar(struct json_object *value);
-
 /* True if the value is an object, or a list. */
 static inline bool pf_tree_is_object(struct json_object *value)
 {

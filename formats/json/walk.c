@@ -15,6 +15,11 @@ static int take_value(struct pf_json_walk at, unsigned depth, int event, pf_json
     return got;
 }
 
+static bool is_called(const struct pf_json_member *member, const struct pf_json_token *name)
+{
+    return !member->size || (member->size == name->size && !memcmp(member->name, name->text, name->size));
+}
+
 int pf_json_member(const struct pf_json_walk *walk, void *into, const struct pf_json_member *members,
                    const struct pf_json_token *name)
 {
@@ -22,7 +27,7 @@ int pf_json_member(const struct pf_json_walk *walk, void *into, const struct pf_
     struct pf_json_token value;
     const struct pf_json_member *member = members;
     unsigned depth = pf_json_depth(walk->json);
-    while (member->name && (member->size != name->size || memcmp(member->name, name->text, name->size) != 0))
+    while (member->name && !is_called(member, name))
         member++;
     if (!member->name)
         return pf_json_skip(walk->json, &value, walk->error) < 0 ? -1 : 0;
@@ -113,12 +118,19 @@ bool pf_json_whole(const struct pf_json_token *token, int64_t *value)
     return fits;
 }
 
-bool pf_probe_object(struct pf_probe *probe, uint64_t scan, void *into, const struct pf_json_member *members)
+int pf_json_count_down(const struct pf_json_walk *walk)
+{
+    unsigned *missing = walk->into;
+    return --*missing == 0;
+}
+
+bool pf_probe_object(struct pf_probe *probe, unsigned flags, uint64_t scan, void *into,
+                     const struct pf_json_member *members)
 {
     struct pf_json_look look;
     struct pf_json_token token;
     struct pf_error error = {0};
-    struct pf_json_walk walk = {.json = pf_json_look(probe, &look, true, 0, scan), .error = &error};
+    struct pf_json_walk walk = {.json = pf_json_look(probe, &look, flags, scan), .error = &error};
     bool found = walk.json && pf_json_next(walk.json, &token, &error) == PF_JSON_OBJECT &&
                  pf_json_object(&walk, into, members) > 0;
     pf_json_look_end(probe, &look, &error);
@@ -132,18 +144,21 @@ bool pf_json_is_damage(const struct pf_error *error)
     return error->code == ENODATA || error->code == EBADMSG || error->code == E2BIG;
 }
 
-int pf_json_warn(struct pf_profile *profile, const struct pf_json_token *at, const char *code,
-                 const char *what, struct pf_error *error)
+int pf_json_got(struct pf_build *build, int got)
 {
-    return pf_warn(profile, at ? (int64_t)at->line : 0, at ? (int64_t)at->offset : -1, "warning", code, error,
-                   "%s", what);
+    if (got < 0 && !pf_json_is_damage(build->error))
+        pf_build_fail(build);
+    return got;
 }
 
-int pf_json_warn_of_damage(struct pf_profile *profile, struct pf_error *error)
+void pf_json_warn(struct pf_build *build, const struct pf_json_token *at, const char *code, const char *what)
 {
-    struct pf_error damage = *error;
-    if (!pf_json_is_damage(error))
-        return -1;
-    return pf_warn(profile, damage.line, damage.offset, "fatal", "damaged", error,
-                   "%s: what is before it is kept", damage.what);
+    pf_build_warn(build, at ? at->line : 0, at ? (int64_t)at->offset : -1, "warning", code, "%s", what);
+}
+
+void pf_json_warn_of_damage(struct pf_build *build)
+{
+    struct pf_error damage = *build->error;
+    pf_build_warn(build, damage.line, damage.offset, "fatal", "damaged", "%s: what is before it is kept",
+                  damage.what);
 }

@@ -4,6 +4,7 @@
 
 #include "formats/driver.h"
 #include "formats/json/json.h"
+#include "formats/kit/build.h"
 
 /*
  * Objects by tables of their members, for drivers of files whose members come in any order: a table says what becomes of the
@@ -28,7 +29,7 @@ typedef int pf_json_taker(const struct pf_json_walk *walk);
 /* A member: one whose value begins otherwise is passed over. */
 struct pf_json_member {
     const char *name; /* NULL: the table's end */
-    size_t size;      /* of the name */
+    size_t size;      /* of the name; 0: any name */
     int event; /* what the value begins with; PF_JSON_END: anything; PF_JSON_NAME: `take` reads it, the token is the name */
     pf_json_taker *take;
     size_t place; /* offset in what is filled */
@@ -42,6 +43,11 @@ struct pf_json_member {
 #define PF_MEMBER_OF_ALL(name, event, take)                                                                  \
     {                                                                                                        \
         (name), sizeof(name) - 1, (event), (take), 0                                                         \
+    }
+/* Every member whatever its name, which the taker gets: it reads the value. */
+#define PF_EACH_MEMBER(take)                                                                                 \
+    {                                                                                                        \
+        "", 0, PF_JSON_NAME, (take), 0                                                                       \
     }
 #define PF_MEMBERS_END                                                                                       \
     {                                                                                                        \
@@ -77,19 +83,25 @@ pf_json_taker pf_json_take_notice; /* any value: a bool, that there is one */
 bool pf_json_whole(const struct pf_json_token *token, int64_t *value);
 
 /*
- * For probing: whether the file begins with an object in which a taker stops with 1. scan: see pf_probe_members; a gzip
- * file counts as what it inflates to.
+ * For probing: whether the file begins with an object in which a taker stops with 1. Looked at is the head of the file, or with
+ * scan > 0 so many bytes of it, where they are needed. flags: enum pf_json_flags.
  */
-bool pf_probe_object(struct pf_probe *probe, uint64_t scan, void *into, const struct pf_json_member *members);
+bool pf_probe_object(struct pf_probe *probe, unsigned flags, uint64_t scan, void *into,
+                     const struct pf_json_member *members);
+
+/* For probing: an object with so many members of those that are told counts, as soon as the last of their values begins. */
+pf_json_taker pf_json_count_down; /* into: an unsigned, how many are missing */
 
 /* True if reading failed because of the text: what came before counts. */
 bool pf_json_is_damage(const struct pf_error *error);
 
-/* A row of warnings about what is at a token (NULL: nowhere). 0, or -1 with *error filled. */
-int pf_json_warn(struct pf_profile *profile, const struct pf_json_token *at, const char *code,
-                 const char *what, struct pf_error *error);
+/* What reading has returned: -1 for damage, which *build->error tells of; another failure ends the pass. */
+int pf_json_got(struct pf_build *build, int got);
 
-/* Makes a fatal warning of such an *error. 0; -1 with *error filled if it is another, or the warning fails. */
-int pf_json_warn_of_damage(struct pf_profile *profile, struct pf_error *error);
+/* A row of warnings about what is at a token (NULL: nowhere). */
+void pf_json_warn(struct pf_build *build, const struct pf_json_token *at, const char *code, const char *what);
+
+/* Makes a fatal warning of the damage that *build->error tells of. */
+void pf_json_warn_of_damage(struct pf_build *build);
 
 #endif

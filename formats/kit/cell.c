@@ -14,10 +14,11 @@ static inline uint64_t has_byte(uint64_t word, uint8_t byte)
     return has_below(word ^ EACH_BYTE(byte), 1);
 }
 
+/* Beyond ASCII only who prints looks for bytes that are no UTF-8. */
 static inline bool eight_are_plain(uint64_t word)
 {
     return !(has_below(word, 0x20) | has_byte(word, '"') | has_byte(word, ',') | has_byte(word, '\\') |
-             has_byte(word, 0x7f));
+             has_byte(word, 0x7f) | (word & EACH_BYTE(0x80)));
 }
 
 bool pf_text_is_plain(const char *text, size_t size)
@@ -43,7 +44,7 @@ static bool needs_no_escape(const char *text, size_t size)
 {
     for (size_t i = 0; i < size; i++) {
         uint8_t byte = (uint8_t)text[i];
-        if (byte < 0x20 || byte == '"' || byte == '\\' || byte == 0x7f)
+        if (byte < 0x20 || byte == '"' || byte == '\\' || byte >= 0x7f)
             return false;
     }
     return true;

@@ -11,9 +11,6 @@ __extension__ typedef __int128 pf_int128;
 
 enum pf_cell_type { PF_ABSENT, PF_INT, PF_UINT, PF_WIDE, PF_DOUBLE, PF_TEXT };
 
-/* Bytes behind padded text that may be read. */
-enum { PF_PADDING = 16 };
-
 /*
  * One value of one row. Text and wide integers are borrowed: they belong to whoever filled the cell (a
  * cursor, the rows of a model) and stay valid until that cursor's next call, or as long as the model lives.
@@ -21,7 +18,6 @@ enum { PF_PADDING = 16 };
 struct pf_cell {
     uint8_t type;  /* enum pf_cell_type */
     bool plain;    /* text only: known to need neither CSV quotes nor escapes (digits, fixed words) */
-    bool padded;   /* text only: plain, and PF_PADDING bytes may be read from its start and from its end on */
     bool quoted;   /* text only: known to need quotes around it, but no byte of it a change (a comma) */
     uint32_t size; /* text only: bytes */
     union {
@@ -33,7 +29,7 @@ struct pf_cell {
     };
 };
 
-/* True if text needs no quoting: no comma, quote, backslash or control character. */
+/* True if text is ASCII and needs no quoting: no comma, quote, backslash or control character. */
 bool pf_text_is_plain(const char *text, size_t size);
 
 /* Finds out, once for text that is printed often, whether it is plain or quoted. */

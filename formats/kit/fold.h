@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "formats/driver.h"
+#include "formats/kit/numbered.h"
 
 /*
  * The aggregator for formats whose values are derived from events: it folds what events add into one record a
@@ -13,13 +13,26 @@
  * whole or restricted. Partitions are folded one after another in their order; memory: one record a context,
  * the rest spills.
  */
-struct pf_fold;
 
 /* A record: one number a measure. */
 #define PF_MEASURES_MAX 8
 union pf_measure {
     int64_t i;
     double d;
+};
+
+/* For the functions below alone. */
+struct pf_fold {
+    unsigned measures;
+    const struct pf_derivation *derivations;
+    size_t metrics;
+    struct pf_store *store;
+    uint64_t *starts; /* record number of each partition's first record; partitions + 1 of them */
+    size_t partitions, starts_room;
+
+    union pf_measure *open; /* the partition being folded: a record a context */
+    unsigned char *touched; /* which of them are in use */
+    uint32_t room, used;    /* contexts; used: one past the highest touched */
 };
 
 /* How a metric's value comes from a record. */
@@ -37,9 +50,20 @@ struct pf_fold *pf_fold_new(unsigned measures, const struct pf_derivation *deriv
                             uint64_t limit);
 void pf_fold_free(struct pf_fold *fold);
 
+/* Makes room for the record of a context. 0, or -1 with *error filled. */
+int pf_fold_grow(struct pf_fold *fold, uint32_t context, struct pf_error *error);
+
 /* The record of a context in the partition being folded, zero at first; NULL with *error filled. Valid until
  * the next call. */
-union pf_measure *pf_fold_at(struct pf_fold *fold, uint32_t context, struct pf_error *error);
+static inline union pf_measure *pf_fold_at(struct pf_fold *fold, uint32_t context, struct pf_error *error)
+{
+    if (context >= fold->room && pf_fold_grow(fold, context, error))
+        return NULL;
+    fold->touched[context] = 1;
+    if (context >= fold->used)
+        fold->used = context + 1;
+    return fold->open + (size_t)context * fold->measures;
+}
 
 /* Ends a partition (call it once for each, in order, also for empty ones). */
 int pf_fold_end_partition(struct pf_fold *fold, struct pf_error *error);
@@ -51,7 +75,7 @@ int pf_fold_end_partition(struct pf_fold *fold, struct pf_error *error);
 struct pf_fold_state {
     struct pf_fold *fold;
 };
-extern const struct pf_cursor_ops pf_fold_cursor;
+extern const struct pf_numbered pf_fold_cursor;
 
 /* Column indexes of that table. */
 enum { PF_FOLD_PARTITION, PF_FOLD_CONTEXT, PF_FOLD_METRIC, PF_FOLD_VALUE, PF_FOLD_NAME, PF_FOLD_COLUMNS };

@@ -77,7 +77,7 @@ void pf_note(struct pf_notes *notes, const struct pf_note_kind *kind, int64_t li
         notes->failed = true;
         return;
     }
-    notes->items[notes->count] = (struct pf_note){kind, line, offset, (uint32_t)notes->count, copy};
+    notes->items[notes->count] = (struct pf_note){*kind, line, offset, (uint32_t)notes->count, copy};
     notes->count++;
 }
 
@@ -103,9 +103,9 @@ int pf_notes_publish(const struct pf_notes *notes, struct pf_profile *profile, s
         return pf_fail_memory(error);
     for (size_t i = 0; i < notes->count; i++) {
         const struct pf_note *note = &notes->items[i];
-        const char *text = note->kind->text ? note->kind->text : "", *more = note->more ? note->more : "";
-        if (pf_warn(profile, note->line, note->offset, note->kind->severity, note->kind->code, error,
-                    "%s%s%s", text, *text && *more ? ": " : "", more))
+        const char *text = note->kind.text ? note->kind.text : "", *more = note->more ? note->more : "";
+        if (pf_warn(profile, note->line, note->offset, note->kind.severity, note->kind.code, error, "%s%s%s",
+                    text, *text && *more ? ": " : "", more))
             return -1;
     }
     return notes->left_out

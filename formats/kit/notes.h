@@ -13,7 +13,7 @@
  */
 enum { PF_NOTES_MAX = 1000, PF_NOTES_ALIKE = 500 };
 
-/* A driver has a static table of these: warnings.csv's columns severity, code and text. */
+/* warnings.csv's columns severity, code and text, all of static life. Where kinds come up more than once, a driver has a table of them. */
 struct pf_note_kind {
     const char *severity, *code;
     const char *text; /* a sentence without full stop */
@@ -21,7 +21,7 @@ struct pf_note_kind {
 
 struct pf_notes {
     struct pf_note {
-        const struct pf_note_kind *kind;
+        struct pf_note_kind kind;
         int64_t line, offset;
         uint32_t number;
         char *more; /* owned; NULL: nothing */

@@ -6,7 +6,7 @@
 #include "formats/kit/position.h"
 
 struct walk {
-    struct pf_numbers numbers;
+    struct pf_numbers numbers; /* first: pf_numbers_of */
     uint64_t first;
 };
 
@@ -23,6 +23,8 @@ int pf_numbered_open(struct pf_cursor *cursor, struct pf_error *error)
         return pf_fail_memory(error);
     if (kind_of(cursor)->begin(cursor, &walk->numbers, error))
         return -1;
+    if (walk->numbers.next > walk->numbers.end)
+        walk->numbers.next = walk->numbers.end;
     walk->first = walk->numbers.next;
     return 0;
 }
@@ -34,9 +36,11 @@ int pf_numbered_next(struct pf_cursor *cursor, struct pf_cell *cells, struct pf_
     int got = 0;
     while (!got && numbers->next < numbers->end) {
         uint64_t number = numbers->next;
-        numbers->next = kind->after ? kind->after(cursor, number) : number + 1;
         got = kind->row(cursor, numbers->own, number, cells, error);
+        numbers->next = kind->after ? kind->after(cursor, numbers->own, number) : number + 1;
     }
+    if (numbers->next > numbers->end)
+        numbers->next = numbers->end;
     return got;
 }
 
@@ -53,7 +57,7 @@ int pf_numbered_restore(struct pf_cursor *cursor, const void *blob, size_t size,
     uint64_t next;
     if (pf_position_restore(&next, sizeof next, blob, size, error))
         return -1;
-    if (next < walk->first || (next > walk->numbers.end && next != PF_NO_NUMBER))
+    if (next < walk->first || next > walk->numbers.end)
         return pf_position_refuse(error);
     walk->numbers.next = next;
     return 0;

@@ -28,8 +28,11 @@ struct pf_numbered {
     /* Fills the cells of a record's row. 1; 0: it has none, or does not match the restriction; -1 with *error filled. */
     int (*row)(const struct pf_cursor *cursor, void *own, uint64_t number, struct pf_cell *cells,
                struct pf_error *error);
-    /* Optional: the record after this one, where that is not the next number (a list of those of one context). */
-    uint64_t (*after)(const struct pf_cursor *cursor, uint64_t number);
+    /*
+     * Optional: the record after this one, for which `row` has been called, where that is not the next number (a list of those of
+     * one context).
+     */
+    uint64_t (*after)(const struct pf_cursor *cursor, const void *own, uint64_t number);
     void (*free)(void *own); /* NULL: `own` is freed as it is */
 };
 
@@ -39,6 +42,12 @@ size_t pf_numbered_save(const struct pf_cursor *cursor, void *blob, size_t room)
 int pf_numbered_restore(struct pf_cursor *cursor, const void *blob, size_t size, struct pf_error *error);
 void pf_numbered_close(struct pf_cursor *cursor);
 double pf_numbered_progress(const struct pf_cursor *cursor);
+
+/* Those of an open cursor, for who goes on by other means than next. */
+static inline struct pf_numbers *pf_numbers_of(const struct pf_cursor *cursor)
+{
+    return cursor->state; /* they are the first member */
+}
 
 #define PF_NUMBERED                                                                                          \
     {                                                                                                        \

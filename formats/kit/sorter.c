@@ -37,7 +37,8 @@ struct pf_sorter *pf_sorter_new(unsigned words, unsigned keys, uint64_t limit)
     struct pf_sorter *sorter = calloc(1, sizeof *sorter);
     if (!sorter)
         return NULL;
-    uint64_t capacity = limit / (words * sizeof *sorter->memory);
+    uint64_t capacity =
+        limit / (2 * words * sizeof *sorter->memory); /* as much again is needed to sort them */
     sorter->words = words;
     sorter->keys = keys;
     sorter->capacity = capacity < CAPACITY_LEAST ? CAPACITY_LEAST : (size_t)capacity;
@@ -69,16 +70,43 @@ static int compare(const uint64_t *a, const uint64_t *b, unsigned keys)
     return 0;
 }
 
-static int by_keys(const void *a, const void *b, void *arg)
+/* Copies the records in the order of one byte of a key; those that agree in it stay in theirs. */
+static void sort_by_byte(const struct pf_sorter *sorter, uint64_t *to, unsigned key, unsigned shift)
 {
-    return compare(a, b, ((const struct pf_sorter *)arg)->keys);
+    const uint64_t *from = sorter->memory, *end = from + sorter->count * sorter->words;
+    size_t starts[257] = {0};
+    for (const uint64_t *at = from; at < end; at += sorter->words)
+        starts[(at[key] >> shift & 255) + 1]++;
+    for (size_t i = 1; i < 256; i++)
+        starts[i] += starts[i - 1];
+    for (const uint64_t *at = from; at < end; at += sorter->words)
+        memcpy(to + starts[at[key] >> shift & 255]++ * sorter->words, at, record_size(sorter));
 }
 
-static void sort_memory(struct pf_sorter *sorter)
+/* A radix sort from the last byte of the last key on, of those bytes in which records differ: no order of them makes it slow. */
+static int sort_memory(struct pf_sorter *sorter, struct pf_error *error)
 {
-    if (!sorter->in_order)
-        qsort_r(sorter->memory, sorter->count, record_size(sorter), by_keys, sorter);
+    if (sorter->in_order)
+        return 0;
+    uint64_t *spare = malloc(sorter->room * record_size(sorter));
+    if (!spare)
+        return pf_fail_memory(error);
+    for (unsigned key = sorter->keys; key-- > 0;) {
+        uint64_t differ = 0;
+        for (size_t i = 0; i < sorter->count; i++)
+            differ |= sorter->memory[i * sorter->words + key] ^ sorter->memory[key];
+        for (unsigned shift = 0; shift < 64; shift += 8) {
+            if (!(differ >> shift & 255))
+                continue;
+            sort_by_byte(sorter, spare, key, shift);
+            uint64_t *sorted = spare;
+            spare = sorter->memory;
+            sorter->memory = sorted;
+        }
+    }
+    free(spare);
     sorter->in_order = true;
+    return 0;
 }
 
 /* ---- adding -------------------------------------------------------------------------------------- */
@@ -89,7 +117,8 @@ static int write_run(struct pf_sorter *sorter, struct pf_error *error)
         return pf_fail_memory(error);
     if (pf_array_room(&sorter->runs, &sorter->runs_room, sorter->n_runs, sizeof *sorter->runs, error))
         return -1;
-    sort_memory(sorter);
+    if (sort_memory(sorter, error))
+        return -1;
     uint64_t first = pf_store_size(sorter->store) / record_size(sorter);
     if (pf_store_append(sorter->store, sorter->memory, sorter->count * record_size(sorter), error))
         return -1;
@@ -188,10 +217,8 @@ static int begin_merge(struct pf_sorter *sorter, struct pf_error *error)
 int pf_sorter_finish(struct pf_sorter *sorter, struct pf_error *error)
 {
     sorter->at = 0;
-    if (!sorter->store) {
-        sort_memory(sorter);
-        return 0;
-    }
+    if (!sorter->store)
+        return sort_memory(sorter, error);
     if (sorter->count && write_run(sorter, error))
         return -1;
     return begin_merge(sorter, error);

@@ -150,9 +150,14 @@ int pf_store_write(struct pf_store *store, uint64_t offset, const void *bytes, s
     if (store->fd < 0 && end > store->limit && spill(store, error))
         return -1;
     if (store->fd >= 0) {
+        uint64_t in_file = store->size - store->tail_size;
         if (offset == store->size)
             return append_tail(store, bytes, size, error);
-        if (flush_tail(store, error) || write_all(store->fd, bytes, size, offset, error))
+        if (offset >= in_file && end <= store->size) {
+            memcpy(store->tail + (offset - in_file), bytes, size);
+            return 0;
+        }
+        if ((end > in_file && flush_tail(store, error)) || write_all(store->fd, bytes, size, offset, error))
             return -1;
     } else {
         if (end > store->room && grow(store, end, error))

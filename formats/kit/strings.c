@@ -59,12 +59,12 @@ static bool is_text(const void *of, uint32_t number, const void *key)
 static char *keep(struct pf_strings *strings, const char *text, size_t size)
 {
     struct chunk *chunk = strings->chunks;
-    if (!chunk || chunk->room - chunk->used < size + PF_PADDING) {
+    if (!chunk || chunk->room - chunk->used < size + 1) {
         size_t room = chunk ? 2 * chunk->room : FIRST_CHUNK;
         if (room > LAST_CHUNK)
             room = LAST_CHUNK;
-        if (room < size + PF_PADDING)
-            room = size + PF_PADDING;
+        if (room < size + 1)
+            room = size + 1;
         chunk = malloc(sizeof *chunk + room);
         if (!chunk)
             return NULL;
@@ -77,8 +77,8 @@ static char *keep(struct pf_strings *strings, const char *text, size_t size)
     char *copy = chunk->bytes + chunk->used;
     if (size)
         memcpy(copy, text, size);
-    memset(copy + size, 0, PF_PADDING);
-    chunk->used += size + PF_PADDING;
+    copy[size] = 0;
+    chunk->used += size + 1;
     return copy;
 }
 
@@ -105,7 +105,6 @@ uint32_t pf_intern(struct pf_strings *strings, const char *text, size_t size, st
     struct pf_cell *cell = &strings->cells[strings->count];
     *cell = pf_text(copy, size);
     pf_cell_mark(cell);
-    cell->padded = cell->plain;
     if (pf_hash_add(&strings->table, hash, strings->count, error))
         return PF_NO_STRING;
     return strings->count++;

@@ -5,22 +5,13 @@
 #include <stdlib.h>
 
 #include "formats/kit/array.h"
-#include "formats/kit/position.h"
 #include "formats/kit/sorter.h"
 #include "formats/kit/store.h"
-
-/* Most sums are integers of 64 bits, and stand in the slot itself; others in `totals`. */
-enum { FREE, WHOLE_SUM, FIRST_TOTAL };
-struct slot {
-    uint32_t partition, context, metric;
-    uint32_t use; /* FREE, WHOLE_SUM, or FIRST_TOTAL and on: index of a total */
-    int64_t whole;
-};
+#include "formats/kit/table.h"
 
 /* A key and its sum. */
 struct sum {
     uint32_t partition, context, metric;
-    bool any;
     struct pf_total total;
 };
 
@@ -39,20 +30,17 @@ enum { KEPT_WORDS = sizeof(struct kept) / sizeof(uint64_t), KEPT_KEYS = 2 };
 struct pf_sums {
     uint64_t limit;
     bool zeros;
-    struct slot *slots;
-    uint64_t mask, used;
-    struct slot *last;
-    struct pf_total *totals;
-    size_t n_totals, totals_room;
+    struct sum *sums; /* those in memory, as they came */
+    size_t n_sums, room;
+    struct pf_hash_table by_key; /* their indexes */
+    size_t last;                 /* index of the one that was added to last */
     struct pf_sorter *sorter;
-    uint64_t run;
+    uint64_t run;                       /* how often all in memory went to the sorter */
     struct pf_store *kept, *by_context; /* of struct kept; by_context is NULL where the orders are the same */
     uint64_t count;
     uint64_t *of_partition, *of_context; /* where they start; one more at the end */
     uint32_t partitions, contexts;
 };
-
-enum { FIRST_SLOTS = 1024 };
 
 struct pf_sums *pf_sums_new(uint64_t limit, bool zeros)
 {
@@ -61,11 +49,9 @@ struct pf_sums *pf_sums_new(uint64_t limit, bool zeros)
         return NULL;
     sums->limit = limit;
     sums->zeros = zeros;
-    sums->slots = calloc(FIRST_SLOTS, sizeof *sums->slots);
-    sums->mask = FIRST_SLOTS - 1;
     sums->sorter = pf_sorter_new(WORDS, KEYS, limit / 4);
     sums->kept = pf_store_new(limit / 4);
-    if (sums->slots && sums->sorter && sums->kept)
+    if (sums->sorter && sums->kept)
         return sums;
     pf_sums_free(sums);
     return NULL;
@@ -75,8 +61,8 @@ void pf_sums_free(struct pf_sums *sums)
 {
     if (!sums)
         return;
-    free(sums->slots);
-    free(sums->totals);
+    free(sums->sums);
+    pf_hash_free(&sums->by_key);
     pf_sorter_free(sums->sorter);
     pf_store_free(sums->kept);
     pf_store_free(sums->by_context);
@@ -96,119 +82,81 @@ static void add_total(struct pf_total *total, const struct pf_total *more)
     total->rest += more->rest;
 }
 
-static struct slot *slot_of(const struct pf_sums *sums, uint32_t partition, uint32_t context, uint32_t metric)
+static int by_key(const void *a, const void *b)
 {
-    uint64_t hash =
-        ((uint64_t)partition << 32 | context) * 0x9e3779b97f4a7c15u + metric * 0xff51afd7ed558ccdu;
-    for (uint64_t i = hash ^ hash >> 32;; i++) {
-        struct slot *slot = &sums->slots[i & sums->mask];
-        if (slot->use == FREE ||
-            (slot->context == context && slot->partition == partition && slot->metric == metric))
-            return slot;
-    }
+    const struct sum *x = a, *y = b;
+    uint64_t place_x = (uint64_t)x->partition << 32 | x->context;
+    uint64_t place_y = (uint64_t)y->partition << 32 | y->context;
+    return place_x != place_y ? (place_x < place_y ? -1 : 1)
+                              : (x->metric > y->metric) - (x->metric < y->metric);
 }
 
-static int grow(struct pf_sums *sums, struct pf_error *error)
+static bool is_key(const void *of, uint32_t number, const void *key)
 {
-    struct slot *old = sums->slots;
-    uint64_t old_mask = sums->mask;
-    struct slot *slots = calloc(2 * (sums->mask + 1), sizeof *slots);
-    if (!slots)
-        return pf_fail_memory(error);
-    sums->slots = slots;
-    sums->mask = 2 * sums->mask + 1;
-    for (uint64_t i = 0; i <= old_mask; i++)
-        if (old[i].use != FREE)
-            *slot_of(sums, old[i].partition, old[i].context, old[i].metric) = old[i];
-    free(old);
-    return 0;
-}
-
-static struct sum sum_in(const struct pf_sums *sums, const struct slot *slot)
-{
-    struct sum sum = {slot->partition, slot->context, slot->metric, true, {.whole = slot->whole}};
-    if (slot->use >= FIRST_TOTAL)
-        sum.total = sums->totals[slot->use - FIRST_TOTAL];
-    return sum;
+    const struct sum *sum = (const struct sum *)of + number, *wanted = key;
+    return sum->context == wanted->context && sum->metric == wanted->metric &&
+           sum->partition == wanted->partition;
 }
 
 /* All that is in memory goes to the sorter. */
 static int flush(struct pf_sums *sums, struct pf_error *error)
 {
-    for (uint64_t i = 0; i <= sums->mask; i++) {
+    for (size_t i = 0; i < sums->n_sums; i++) {
+        const struct sum *sum = &sums->sums[i];
         uint64_t record[WORDS];
-        if (sums->slots[i].use == FREE)
-            continue;
-        struct sum sum = sum_in(sums, &sums->slots[i]);
-        record[KEY_PLACE] = (uint64_t)sum.partition << 32 | sum.context;
-        record[KEY_METRIC] = sum.metric;
+        record[KEY_PLACE] = (uint64_t)sum->partition << 32 | sum->context;
+        record[KEY_METRIC] = sum->metric;
         record[KEY_RUN] = sums->run;
-        memcpy(&record[WHOLE], &sum.total.whole, sizeof sum.total.whole);
-        memcpy(&record[REAL], &sum.total.real, sizeof sum.total.real);
-        memcpy(&record[REST], &sum.total.rest, sizeof sum.total.rest);
-        record[HAS_REAL] = sum.total.has_real;
+        memcpy(&record[WHOLE], &sum->total.whole, sizeof sum->total.whole);
+        memcpy(&record[REAL], &sum->total.real, sizeof sum->total.real);
+        memcpy(&record[REST], &sum->total.rest, sizeof sum->total.rest);
+        record[HAS_REAL] = sum->total.has_real;
         if (pf_sorter_add(sums->sorter, record, error))
             return -1;
-        sums->slots[i].use = FREE;
     }
     sums->run++;
-    sums->used = sums->n_totals = 0;
+    sums->n_sums = 0;
+    pf_hash_free(&sums->by_key);
     return 0;
 }
 
-/* Makes room for one more slot: in memory up to half of the limit. */
+/* Makes room for one more sum: in memory up to half of the limit, with the table. */
 static int make_room(struct pf_sums *sums, struct pf_error *error)
 {
-    if (4 * sums->used < 3 * sums->mask)
+    enum { TABLE = 2 * sizeof(uint64_t) };
+    if (sums->n_sums < sums->room)
         return 0;
-    uint64_t bytes = (sums->mask + 1) * sizeof *sums->slots + sums->n_totals * sizeof *sums->totals;
-    return 2 * bytes <= sums->limit / 2 ? grow(sums, error) : flush(sums, error);
+    if (sums->room && 2 * sums->room * (sizeof *sums->sums + TABLE) > sums->limit / 2)
+        return flush(sums, error);
+    return pf_array_room(&sums->sums, &sums->room, sums->n_sums, sizeof *sums->sums, error);
 }
 
-/* The slot of a key, made if there is none; NULL: *error filled. */
-static struct slot *find(struct pf_sums *sums, uint32_t partition, uint32_t context, uint32_t metric,
-                         struct pf_error *error)
+/* The total of a key, made if there is none; NULL: *error filled. Valid until the next call. */
+static struct pf_total *find(struct pf_sums *sums, uint32_t partition, uint32_t context, uint32_t metric,
+                             struct pf_error *error)
 {
-    struct slot *slot = sums->last;
-    if (slot && slot->use != FREE && slot->context == context && slot->partition == partition &&
-        slot->metric == metric)
-        return slot;
-    sums->last = NULL;
-    if (make_room(sums, error))
-        return NULL;
-    slot = slot_of(sums, partition, context, metric);
-    if (slot->use == FREE) {
-        *slot = (struct slot){partition, context, metric, WHOLE_SUM, 0};
-        sums->used++;
-    }
-    return sums->last = slot;
-}
-
-/* What a slot holds as a total, made of it if need be; NULL: *error filled. */
-static struct pf_total *total_of(struct pf_sums *sums, struct slot *slot, struct pf_error *error)
-{
-    if (slot->use == WHOLE_SUM) {
-        if (pf_array_room(&sums->totals, &sums->totals_room, sums->n_totals, sizeof *sums->totals, error))
+    struct sum key = {partition, context, metric, {0}};
+    if (sums->last < sums->n_sums && is_key(sums->sums, (uint32_t)sums->last, &key))
+        return &sums->sums[sums->last].total;
+    /* These are counted, not chosen by a file. */
+    uint64_t hash = ((uint64_t)partition << 32 | context) * UINT64_C(0x9e3779b97f4a7c15) +
+                    metric * UINT64_C(0xff51afd7ed558ccd);
+    hash ^= hash >> 32;
+    int64_t known = pf_hash_find(&sums->by_key, hash, is_key, sums->sums, &key);
+    if (known == PF_NOT_THERE) {
+        if (make_room(sums, error) || pf_hash_add(&sums->by_key, hash, (uint32_t)sums->n_sums, error))
             return NULL;
-        sums->totals[sums->n_totals] = (struct pf_total){.whole = slot->whole};
-        slot->use = FIRST_TOTAL + (uint32_t)sums->n_totals++;
+        known = (int64_t)sums->n_sums;
+        sums->sums[sums->n_sums++] = key;
     }
-    return &sums->totals[slot->use - FIRST_TOTAL];
+    sums->last = (size_t)known;
+    return &sums->sums[known].total;
 }
 
 int pf_sums_add(struct pf_sums *sums, uint32_t partition, uint32_t context, uint32_t metric,
                 const struct pf_cell *value, struct pf_error *error)
 {
-    struct slot *slot = find(sums, partition, context, metric, error);
-    if (!slot)
-        return -1;
-    int64_t whole;
-    if (slot->use == WHOLE_SUM && value->type == PF_INT &&
-        !__builtin_add_overflow(slot->whole, value->i, &whole)) {
-        slot->whole = whole;
-        return 0;
-    }
-    struct pf_total *total = total_of(sums, slot, error);
+    struct pf_total *total = find(sums, partition, context, metric, error);
     if (!total)
         return -1;
     pf_total_add(total, value);
@@ -218,8 +166,7 @@ int pf_sums_add(struct pf_sums *sums, uint32_t partition, uint32_t context, uint
 int pf_sums_add_total(struct pf_sums *sums, uint32_t partition, uint32_t context, uint32_t metric,
                       const struct pf_total *more, struct pf_error *error)
 {
-    struct slot *slot = find(sums, partition, context, metric, error);
-    struct pf_total *total = slot ? total_of(sums, slot, error) : NULL;
+    struct pf_total *total = find(sums, partition, context, metric, error);
     if (!total)
         return -1;
     add_total(total, more);
@@ -272,43 +219,33 @@ static int merge(struct pf_sums *sums, struct pf_error *error)
 {
     const uint64_t *record;
     struct sum sum = {0};
+    bool any = false;
     int more;
     while ((more = pf_sorter_next(sums->sorter, &record, error)) > 0) {
-        uint32_t partition = (uint32_t)(record[KEY_PLACE] >> 32), context = (uint32_t)record[KEY_PLACE];
-        bool same = sum.any && sum.partition == partition && sum.context == context &&
-                    sum.metric == record[KEY_METRIC];
-        if (!same && sum.any && keep(sums, &sum, error))
+        struct sum next = {.partition = (uint32_t)(record[KEY_PLACE] >> 32),
+                           .context = (uint32_t)record[KEY_PLACE],
+                           .metric = (uint32_t)record[KEY_METRIC],
+                           .total = total_in(record)};
+        bool same = any && by_key(&sum, &next) == 0;
+        if (same)
+            add_total(&sum.total, &next.total);
+        else if (any && keep(sums, &sum, error))
             return -1;
         if (!same)
-            sum = (struct sum){partition, context, (uint32_t)record[KEY_METRIC], true, {0}};
-        struct pf_total total = total_in(record);
-        add_total(&sum.total, &total);
+            sum = next;
+        any = true;
     }
-    return more < 0 || (sum.any && keep(sums, &sum, error)) ? -1 : 0;
-}
-
-static int by_key(const void *a, const void *b)
-{
-    const struct slot *x = a, *y = b;
-    uint64_t place_x = (uint64_t)x->partition << 32 | x->context;
-    uint64_t place_y = (uint64_t)y->partition << 32 | y->context;
-    return place_x != place_y ? (place_x < place_y ? -1 : 1)
-                              : (x->metric > y->metric) - (x->metric < y->metric);
+    return more < 0 || (any && keep(sums, &sum, error)) ? -1 : 0;
 }
 
 /* All sums are in memory: they are sorted there. */
 static int keep_all(struct pf_sums *sums, struct pf_error *error)
 {
-    uint64_t n = 0;
-    for (uint64_t i = 0; i <= sums->mask; i++)
-        if (sums->slots[i].use != FREE)
-            sums->slots[n++] = sums->slots[i];
-    qsort(sums->slots, n, sizeof *sums->slots, by_key);
-    for (uint64_t i = 0; i < n; i++) {
-        struct sum sum = sum_in(sums, &sums->slots[i]);
-        if (keep(sums, &sum, error))
+    if (sums->n_sums)
+        qsort(sums->sums, sums->n_sums, sizeof *sums->sums, by_key);
+    for (size_t i = 0; i < sums->n_sums; i++)
+        if (keep(sums, &sums->sums[i], error))
             return -1;
-    }
     return 0;
 }
 
@@ -323,15 +260,18 @@ static bool add_up(uint64_t *starts, uint32_t n)
     return one;
 }
 
-static int sort_all(struct pf_sums *sums, struct pf_sorter *sorter, struct pf_error *error)
+static int sort_all(struct pf_sums *sums, struct pf_store_window *window, struct pf_sorter *sorter,
+                    struct pf_error *error)
 {
     const uint64_t *record;
     int more;
     for (uint64_t i = 0; i < sums->count; i++) {
         struct kept kept;
         uint64_t words[KEPT_WORDS];
-        if (pf_store_read(sums->kept, i * sizeof kept, &kept, sizeof kept, error))
+        const void *bytes = pf_store_at(window, i * sizeof kept, sizeof kept, error);
+        if (!bytes)
             return -1;
+        memcpy(&kept, bytes, sizeof kept);
         kept.place = kept.place << 32 | kept.place >> 32;
         memcpy(words, &kept, sizeof kept);
         if (pf_sorter_add(sorter, words, error))
@@ -349,8 +289,10 @@ static int sort_all(struct pf_sums *sums, struct pf_sorter *sorter, struct pf_er
 static int sort_by_context(struct pf_sums *sums, struct pf_error *error)
 {
     struct pf_sorter *sorter = pf_sorter_new(KEPT_WORDS, KEPT_KEYS, sums->limit / 4);
+    struct pf_store_window window = {.store = sums->kept};
     sums->by_context = pf_store_new(sums->limit / 4);
-    int failed = sorter && sums->by_context ? sort_all(sums, sorter, error) : pf_fail_memory(error);
+    int failed = sorter && sums->by_context ? sort_all(sums, &window, sorter, error) : pf_fail_memory(error);
+    pf_store_window_free(&window);
     pf_sorter_free(sorter);
     return failed;
 }
@@ -366,10 +308,9 @@ int pf_sums_finish(struct pf_sums *sums, uint32_t partitions, uint32_t contexts,
     if (!sums->run ? keep_all(sums, error)
                    : flush(sums, error) || pf_sorter_finish(sums->sorter, error) || merge(sums, error))
         return -1;
-    free(sums->slots);
-    free(sums->totals);
-    sums->slots = NULL;
-    sums->totals = NULL;
+    free(sums->sums);
+    sums->sums = NULL;
+    pf_hash_free(&sums->by_key);
     pf_sorter_free(sums->sorter);
     sums->sorter = NULL;
     bool one = add_up(sums->of_partition, partitions);
@@ -379,15 +320,11 @@ int pf_sums_finish(struct pf_sums *sums, uint32_t partitions, uint32_t contexts,
 
 /* ---- the table ---------------------------------------------------------------------------------- */
 
-enum { WINDOW = 64 }; /* sums read at once */
-
-struct walk {
-    const struct pf_store *store;
-    bool swapped;              /* the store is the one by context */
-    uint64_t next, start, end; /* a position is the number of a sum */
-    uint64_t first, loaded;    /* sums [first, first + loaded) are in the window */
+/* A row's number is that of a sum, in the store that is sorted as the restriction wants it. */
+struct look {
+    struct pf_store_window window;
+    bool swapped; /* the store is the one by context */
     pf_int128 wide;
-    struct kept window[WINDOW];
 };
 
 static const struct pf_sums *sums_of(const struct pf_cursor *cursor)
@@ -395,104 +332,60 @@ static const struct pf_sums *sums_of(const struct pf_cursor *cursor)
     return ((const struct pf_sums_state *)cursor->profile->state)->sums;
 }
 
-static void restrict_to(struct walk *walk, const uint64_t *starts, uint32_t n, uint64_t item)
+static void restrict_to(struct pf_numbers *numbers, const uint64_t *starts, uint32_t n, uint64_t item)
 {
-    walk->start = walk->next = item < n ? starts[item] : 0;
-    walk->end = item < n ? starts[item + 1] : 0;
+    numbers->next = item < n ? starts[item] : 0;
+    numbers->end = item < n ? starts[item + 1] : 0;
 }
 
-static int open_walk(struct pf_cursor *cursor, struct pf_error *error)
+static int begin(const struct pf_cursor *cursor, struct pf_numbers *numbers, struct pf_error *error)
 {
     const struct pf_sums *sums = sums_of(cursor);
-    struct walk *walk = cursor->state = calloc(1, sizeof *walk);
-    if (!walk)
+    struct look *look = numbers->own = calloc(1, sizeof *look);
+    if (!look)
         return pf_fail_memory(error);
-    walk->swapped = sums->by_context && cursor->only.context >= 0;
-    walk->store = walk->swapped ? sums->by_context : sums->kept;
-    walk->end = sums->count;
+    look->swapped = sums->by_context && cursor->only.context >= 0;
+    look->window.store = look->swapped ? sums->by_context : sums->kept;
+    numbers->end = sums->count;
     if (cursor->only.context >= 0)
-        restrict_to(walk, sums->of_context, sums->contexts, (uint64_t)cursor->only.context);
+        restrict_to(numbers, sums->of_context, sums->contexts, (uint64_t)cursor->only.context);
     else if (cursor->only.partition >= 0)
-        restrict_to(walk, sums->of_partition, sums->partitions, (uint64_t)cursor->only.partition);
+        restrict_to(numbers, sums->of_partition, sums->partitions, (uint64_t)cursor->only.partition);
     return 0;
 }
 
-/* Sum i; NULL: *error filled. */
-static const struct kept *kept_at(struct walk *walk, uint64_t i, struct pf_error *error)
+static void free_look(void *own)
 {
-    if (i - walk->first >= walk->loaded) {
-        uint64_t n = walk->end - i < WINDOW ? walk->end - i : WINDOW;
-        walk->loaded = 0;
-        if (pf_store_read(walk->store, i * sizeof *walk->window, walk->window, n * sizeof *walk->window,
-                          error))
-            return NULL;
-        walk->first = i;
-        walk->loaded = n;
-    }
-    return &walk->window[i - walk->first];
+    struct look *look = own;
+    if (look)
+        pf_store_window_free(&look->window);
+    free(look);
 }
 
-static struct pf_cell value_of(struct walk *walk, const struct kept *kept)
+static struct pf_cell value_of(struct look *look, const struct kept *kept)
 {
-    memcpy(&walk->wide, kept->value, sizeof walk->wide);
+    memcpy(&look->wide, kept->value, sizeof look->wide);
     if ((uint32_t)kept->what == PF_WIDE)
-        return pf_wide(&walk->wide);
+        return pf_wide(&look->wide);
     return (struct pf_cell){.type = (uint8_t)kept->what, .u = kept->value[0]};
 }
 
-static int next_row(struct pf_cursor *cursor, struct pf_cell *cells, struct pf_error *error)
+static int row(const struct pf_cursor *cursor, void *own, uint64_t number, struct pf_cell *cells,
+               struct pf_error *error)
 {
-    struct walk *walk = cursor->state;
-    const struct pf_restriction *only = &cursor->only;
-    while (walk->next < walk->end) {
-        const struct kept *kept = kept_at(walk, walk->next, error);
-        if (!kept)
-            return -1;
-        walk->next++;
-        uint32_t high = (uint32_t)(kept->place >> 32), low = (uint32_t)kept->place;
-        uint32_t partition = walk->swapped ? low : high, metric = (uint32_t)(kept->what >> 32);
-        if ((only->partition >= 0 && partition != only->partition) ||
-            (only->metric >= 0 && metric != only->metric))
-            continue;
-        cells[PF_SUMS_PARTITION] = pf_int(partition);
-        cells[PF_SUMS_CONTEXT] = pf_int(walk->swapped ? high : low);
-        cells[PF_SUMS_METRIC] = pf_int(metric);
-        cells[PF_SUMS_VALUE] = value_of(walk, kept);
-        return 1;
-    }
-    return 0;
-}
-
-static size_t save_walk(const struct pf_cursor *cursor, void *blob, size_t room)
-{
-    const struct walk *walk = cursor->state;
-    return pf_position_save(&walk->next, sizeof walk->next, blob, room);
-}
-
-static int restore_walk(struct pf_cursor *cursor, const void *blob, size_t size, struct pf_error *error)
-{
-    struct walk *walk = cursor->state;
-    uint64_t next;
-    if (pf_position_restore(&next, sizeof next, blob, size, error))
+    struct look *look = own;
+    struct kept kept;
+    const void *bytes = pf_store_at(&look->window, number * sizeof kept, sizeof kept, error);
+    if (!bytes)
         return -1;
-    if (next < walk->start || next > walk->end)
-        return pf_position_refuse(error);
-    walk->next = next;
-    return 0;
+    memcpy(&kept, bytes, sizeof kept);
+    uint32_t high = (uint32_t)(kept.place >> 32), low = (uint32_t)kept.place;
+    uint32_t partition = look->swapped ? low : high, metric = (uint32_t)(kept.what >> 32);
+    cells[PF_SUMS_PARTITION] = pf_int(partition);
+    cells[PF_SUMS_CONTEXT] = pf_int(look->swapped ? high : low);
+    cells[PF_SUMS_METRIC] = pf_int(metric);
+    cells[PF_SUMS_VALUE] = value_of(look, &kept);
+    return pf_wanted(cursor->only.partition, partition) && pf_wanted(cursor->only.metric, metric);
 }
 
-static void close_walk(struct pf_cursor *cursor)
-{
-    free(cursor->state);
-    cursor->state = NULL;
-}
-
-static double progress(const struct pf_cursor *cursor)
-{
-    const struct walk *walk = cursor->state;
-    return walk->end > walk->start ? (double)(walk->next - walk->start) / (double)(walk->end - walk->start)
-                                   : 1;
-}
-
-const struct pf_cursor_ops pf_sums_cursor = {open_walk,    next_row,   save_walk,
-                                             restore_walk, close_walk, progress};
+const struct pf_numbered pf_sums_cursor = {PF_NUMBERED, .begin = begin, .row = row, .free = free_look};

@@ -4,7 +4,7 @@
 
 #include <math.h>
 
-#include "formats/driver.h"
+#include "formats/kit/numbered.h"
 
 /*
  * Adds up values by (partition, context, metric), whatever order they come in, in memory up to a limit and through sorted
@@ -74,7 +74,7 @@ int pf_sums_finish(struct pf_sums *sums, uint32_t partitions, uint32_t contexts,
 struct pf_sums_state {
     struct pf_sums *sums;
 };
-extern const struct pf_cursor_ops pf_sums_cursor;
+extern const struct pf_numbered pf_sums_cursor;
 
 #define PF_SUMS_FLAGS (PF_BY_PARTITION | PF_SEEKS_PARTITION | PF_SEEKS_CONTEXT)
 enum { PF_SUMS_PARTITION, PF_SUMS_CONTEXT, PF_SUMS_METRIC, PF_SUMS_VALUE, PF_SUMS_NAME, PF_SUMS_COLUMNS };

@@ -26,50 +26,24 @@ void pf_tree_free(struct pf_tree *tree)
     if (!tree)
         return;
     pf_strings_free(tree->strings);
-    void *arrays[] = {tree->parent, tree->depth, tree->name,   tree->key,    tree->flags, tree->kind,
-                      tree->id,     tree->line,  tree->file,   tree->module, tree->first, tree->child,
-                      tree->root,   tree->slots, tree->eldest, tree->sibling};
+    pf_hash_free(&tree->further);
+    void *arrays[] = {tree->parent, tree->depth, tree->name, tree->key,    tree->flags,
+                      tree->kind,   tree->id,    tree->line, tree->file,   tree->module,
+                      tree->first,  tree->child, tree->root, tree->eldest, tree->sibling};
     for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++)
         free(arrays[i]);
     free(tree);
 }
 
-static uint32_t hash_of(uint32_t parent, uint32_t key)
-{
-    return (uint32_t)pf_siphash_number((uint64_t)parent << 32 | key);
-}
+struct child {
+    uint32_t parent, key;
+};
 
-/* A slot holds its hash as well: contexts are many, and each that is looked at is a miss of the processor's cache. */
-static uint64_t *slot_of(const struct pf_tree *tree, uint32_t hash, uint32_t parent, uint32_t key)
+static bool is_child(const void *of, uint32_t context, const void *key)
 {
-    for (uint32_t i = hash;; i++) {
-        uint64_t *slot = &tree->slots[i & tree->slot_mask];
-        uint32_t context = (uint32_t)*slot - 1;
-        if (!*slot || (*slot >> 32 == hash && tree->parent[context] == parent && tree->key[context] == key))
-            return slot;
-    }
-}
-
-/* Makes room for one more slot. */
-static int grow_slots(struct pf_tree *tree, struct pf_error *error)
-{
-    if (tree->slots && tree->slots_used < tree->slot_mask / 4 * 3)
-        return 0;
-    uint32_t mask = tree->slots ? tree->slot_mask * 2 + 1 : 63;
-    uint64_t *slots = calloc((size_t)mask + 1, sizeof *slots);
-    if (!slots)
-        return pf_fail_memory(error);
-    for (uint32_t i = 0; tree->slots && i <= tree->slot_mask; i++) {
-        uint32_t at = (uint32_t)(tree->slots[i] >> 32);
-        while (tree->slots[i] && slots[at & mask])
-            at++;
-        if (tree->slots[i])
-            slots[at & mask] = tree->slots[i];
-    }
-    free(tree->slots);
-    tree->slots = slots;
-    tree->slot_mask = mask;
-    return 0;
+    const struct pf_tree *tree = of;
+    const struct child *child = key;
+    return tree->parent[context] == child->parent && tree->key[context] == child->key;
 }
 
 /* Gives all columns of contexts room for so many. */
@@ -149,27 +123,21 @@ uint32_t pf_tree_child(struct pf_tree *tree, uint32_t parent, uint32_t key, uint
             *child = pf_tree_add(tree, parent, key, name, kind, flags, error) + 1;
         return *child - 1;
     }
-    if (grow_slots(tree, error))
-        return PF_NO_CONTEXT;
-    uint32_t hash = hash_of(parent, key);
-    uint64_t *slot = slot_of(tree, hash, parent, key);
-    if (*slot)
-        return (uint32_t)*slot - 1;
+    struct child further = {parent, key};
+    uint64_t hash = pf_siphash_number((uint64_t)parent << 32 | key);
+    int64_t known = pf_hash_find(&tree->further, hash, is_child, tree, &further);
+    if (known != PF_NOT_THERE)
+        return (uint32_t)known;
     uint32_t i = pf_tree_add(tree, parent, key, name, kind, flags, error);
-    if (i == PF_NO_CONTEXT)
-        return i;
-    *slot = (uint64_t)hash << 32 | ((uint64_t)i + 1);
-    tree->slots_used++;
-    return i;
+    return i == PF_NO_CONTEXT || pf_hash_add(&tree->further, hash, i, error) ? PF_NO_CONTEXT : i;
 }
 
 /* Counting sort of the contexts by parent. */
 int pf_tree_finish(struct pf_tree *tree, struct pf_error *error)
 {
-    free(tree->slots);
+    pf_hash_free(&tree->further);
     free(tree->eldest);
     free(tree->sibling);
-    tree->slots = NULL;
     tree->eldest = tree->sibling = NULL;
     if (resize(tree, tree->count ? tree->count : 1, error))
         return -1;

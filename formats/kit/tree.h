@@ -6,6 +6,7 @@
 
 #include "formats/kit/error.h"
 #include "formats/kit/strings.h"
+#include "formats/kit/table.h"
 
 /*
  * The calling-context tree, as arrays. A context is known by its index: parents always have lower indexes
@@ -46,12 +47,11 @@ struct pf_tree {
     /*
      * While building: what pf_tree_child has added. The first few children of a context form a list, its eldest first: mostly they
      * were added soon after each other, so that to walk it costs few misses of the processor's cache. Indexes plus 1, 0: none.
-     * Further ones are found by a hash of (parent, key), which stands above index + 1 in a slot (0: free).
+     * Further ones are found by a hash of (parent, key).
      */
     uint32_t *eldest, eldest_root;
     uint32_t *sibling; /* the next younger one in its list */
-    uint64_t *slots;
-    uint32_t slot_mask, slots_used;
+    struct pf_hash_table further;
 };
 
 struct pf_tree *pf_tree_new(const char *const *kinds); /* NULL: out of memory */

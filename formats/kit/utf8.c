@@ -25,3 +25,13 @@ size_t pf_utf8(const unsigned char *at, size_t left, size_t *wrong)
     }
     return size;
 }
+
+size_t pf_utf8_put(char *to, uint32_t code)
+{
+    static const unsigned char first[] = {0, 0, 0xc0, 0xe0, 0xf0};
+    size_t size = code < 0x80 ? 1 : code < 0x800 ? 2 : code < 0x10000 ? 3 : 4;
+    for (size_t i = size; i-- > 1; code >>= 6)
+        to[i] = (char)(0x80 | (code & 0x3f));
+    to[0] = (char)(first[size] | code);
+    return size;
+}

@@ -2,213 +2,217 @@
 #include "formats/nsight/nsight.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 
+#include "formats/kit/array.h"
+#include "formats/kit/numbered.h"
 #include "formats/kit/print.h"
 
 /*
  * The GPU's side: kernels, copies, settings of memory and synchronisations. Each has the call path of the API call
- * of its correlation id; its own context stands below that of the call.
+ * of its correlation id; its own context stands below that of the call. Each is an event too: kernels first, then the others,
+ * in the order of their tables' rows.
  */
 
-const enum nsight_table nsight_activities[NSIGHT_ACTIVITIES] = {NSIGHT_KERNEL, NSIGHT_MEMCPY, NSIGHT_MEMSET,
-                                                                NSIGHT_SYNC};
+enum { EVENT_START, EVENT_END, EVENT_DEVICE, EVENT_STREAM, EVENT_CORRELATION, EVENT_BYTES, EVENT_NUMBERS };
 
-/* What one activity adds to a context in a stream, sorted by these. */
-enum { STREAM, CONTEXT, ROW, TIME, BYTES, RECORD_WORDS };
-
-enum { ROWS_PER_STEP = 16384 };
-
-struct reading {
-    struct nsight_model *model;
-    struct pf_sorter *sorter;
-    struct nsight_window window;
-    uint64_t rows;
+struct event {
+    int64_t number[EVENT_NUMBERS];
+    uint32_t stream; /* by its first appearance */
+    uint32_t path;   /* a context, or PF_NO_CONTEXT */
+    uint32_t name;   /* in the tree's strings, or PF_NO_STRING */
+    uint16_t kind;   /* index of a word */
+    uint16_t set;    /* bit n: number n is there */
 };
 
-/* ---- words --------------------------------------------------------------------------------------- */
-
-#define WORDS(array, number)                                                                                 \
-    ((number) >= 0 && (size_t)(number) < sizeof(array) / sizeof *(array) ? pf_string((array)[number])        \
-                                                                         : pf_absent())
-
-struct pf_cell nsight_copy_kind(int64_t kind)
+/* The name of a kernel is its id's, the short one if the export has that. */
+static int64_t kernel_id(const struct pf_sql_row *row)
 {
-    static const char *const words[] = {"UNKNOWN",
-                                        "HOST_TO_DEVICE",
-                                        "DEVICE_TO_HOST",
-                                        "HOST_TO_DEVICE_ARRAY",
-                                        "DEVICE_ARRAY_TO_HOST",
-                                        "DEVICE_ARRAY_TO_DEVICE_ARRAY",
-                                        "DEVICE_ARRAY_TO_DEVICE",
-                                        "DEVICE_TO_DEVICE_ARRAY",
-                                        "DEVICE_TO_DEVICE",
-                                        "HOST_TO_HOST",
-                                        "PEER_TO_PEER",
-                                        "UMA_HOST_TO_DEVICE",
-                                        "UMA_DEVICE_TO_HOST"};
-    return WORDS(words, kind);
+    if (pf_sql_is_set(row, ACTIVITY_WHAT))
+        return pf_sql_int(row, ACTIVITY_WHAT);
+    return pf_sql_int(row, pf_sql_is_set(row, ACTIVITY_MORE) ? ACTIVITY_MORE : ACTIVITY_MANGLED);
 }
 
-struct pf_cell nsight_sync_type(int64_t type)
+static const char *const copy_kinds[] = {"UNKNOWN",
+                                         "HOST_TO_DEVICE",
+                                         "DEVICE_TO_HOST",
+                                         "HOST_TO_DEVICE_ARRAY",
+                                         "DEVICE_ARRAY_TO_HOST",
+                                         "DEVICE_ARRAY_TO_DEVICE_ARRAY",
+                                         "DEVICE_ARRAY_TO_DEVICE",
+                                         "DEVICE_TO_DEVICE_ARRAY",
+                                         "DEVICE_TO_DEVICE",
+                                         "HOST_TO_HOST",
+                                         "PEER_TO_PEER",
+                                         "UMA_HOST_TO_DEVICE",
+                                         "UMA_DEVICE_TO_HOST"};
+static const char *const sync_types[] = {"UNKNOWN", "EVENT_SYNCHRONIZE", "STREAM_WAIT_EVENT",
+                                         "STREAM_SYNCHRONIZE", "CONTEXT_SYNCHRONIZE"};
+
+/* A number's word, or the number in digits. PF_NO_STRING with *error filled. */
+static uint32_t intern_word(struct pf_strings *strings, const char *const *words, size_t n, int64_t number,
+                            struct pf_error *error)
 {
-    static const char *const words[] = {"UNKNOWN", "EVENT_SYNCHRONIZE", "STREAM_WAIT_EVENT",
-                                        "STREAM_SYNCHRONIZE", "CONTEXT_SYNCHRONIZE"};
-    return WORDS(words, type);
+    char digits[PF_NUMBER_MAX];
+    struct pf_cell word = number >= 0 && (uint64_t)number < n
+                              ? pf_string(words[number])
+                              : pf_text(digits, (size_t)(pf_print_int(digits, number) - digits));
+    return pf_intern(strings, word.text, word.size, error);
 }
 
-/* ---- what a row refers to ------------------------------------------------------------------------ */
-
-int64_t nsight_kernel_id(const struct nsight_scan *scan)
-{
-    if (nsight_is_set(scan, ACTIVITY_WHAT))
-        return nsight_int(scan, ACTIVITY_WHAT);
-    return nsight_int(scan, nsight_is_set(scan, ACTIVITY_MORE) ? ACTIVITY_MORE : ACTIVITY_MANGLED);
-}
-
-int nsight_find_call(const struct nsight_lookup *calls, struct nsight_window *window,
-                     const struct nsight_partitions *partitions, const struct nsight_scan *scan,
-                     struct nsight_found *found, struct pf_error *error)
-{
-    *found = (struct nsight_found){PF_NO_CONTEXT, PF_NO_CONTEXT};
-    if (!nsight_is_set(scan, ACTIVITY_CORRELATION))
-        return 0;
-    uint64_t process = nsight_correlation_process(partitions, nsight_int(scan, ACTIVITY_PID));
-    return nsight_lookup_find(calls, window, process, nsight_int(scan, ACTIVITY_CORRELATION), found, error);
-}
-
-/* ---- rows ---------------------------------------------------------------------------------------- */
-
-/* What the row is called in the sums: *name is PF_NO_STRING for what has no name. */
-static int name_of(struct reading *reading, const struct nsight_scan *scan, uint32_t *name,
+/* What the row is called: *name is PF_NO_STRING for settings of memory, which have no name. */
+static int name_of(struct nsight_model *model, const struct pf_sql_row *row, uint32_t *name,
                    struct pf_error *error)
 {
-    struct nsight_model *model = reading->model;
-    int64_t what = nsight_int(scan, ACTIVITY_WHAT);
+    struct pf_strings *strings = model->tree->strings;
+    int64_t what = pf_sql_int(row, ACTIVITY_WHAT);
     *name = PF_NO_STRING;
-    if (scan->table == NSIGHT_MEMSET)
+    if (row->table == NSIGHT_MEMSET)
         return 0;
-    if (scan->table == NSIGHT_KERNEL) {
-        *name = nsight_name(&model->names, model->db, nsight_kernel_id(scan), error);
-    } else {
-        char number[PF_NUMBER_MAX];
-        struct pf_cell word = scan->table == NSIGHT_MEMCPY ? nsight_copy_kind(what) : nsight_sync_type(what);
-        if (word.type != PF_TEXT)
-            word = pf_text(number, (size_t)(pf_print_int(number, what) - number));
-        *name = pf_intern(model->tree->strings, word.text, word.size, error);
-    }
+    if (row->table == NSIGHT_KERNEL)
+        *name = nsight_name(model, kernel_id(row), error);
+    else if (row->table == NSIGHT_MEMCPY)
+        *name = intern_word(strings, copy_kinds, sizeof copy_kinds / sizeof *copy_kinds, what, error);
+    else
+        *name = intern_word(strings, sync_types, sizeof sync_types / sizeof *sync_types, what, error);
     return *name == PF_NO_STRING ? -1 : 0;
 }
 
-/* The name of its context: `memcpy HOST_TO_DEVICE`, `memset`, or that of the kernel. */
-static uint32_t context_name(struct reading *reading, enum nsight_table table, uint32_t name,
-                             struct pf_error *error)
+/* The context of what a tally counts: `memcpy HOST_TO_DEVICE`, `memset`, or the name of the kernel. */
+static uint32_t context_of(struct pf_tree *tree, const struct nsight_tally_key *key, struct pf_error *error)
 {
-    struct pf_strings *strings = reading->model->tree->strings;
-    char text[64];
-    if (table == NSIGHT_KERNEL)
-        return name;
-    if (table == NSIGHT_MEMSET)
-        return pf_intern(strings, "memset", 6, error);
-    struct pf_cell kind = pf_interned(strings, name);
-    int size = snprintf(text, sizeof text, "memcpy %.*s", (int)kind.size, kind.text);
-    return pf_intern(strings, text, (size_t)size, error);
-}
-
-/* Adds the row's time and bytes to its context in its stream. */
-static int add_values(struct reading *reading, const struct nsight_scan *scan, struct nsight_found found,
-                      uint32_t name, int64_t duration, struct pf_error *error)
-{
-    static const enum nsight_kind kinds[NSIGHT_TABLES] = {[NSIGHT_KERNEL] = NSIGHT_A_KERNEL,
-                                                          [NSIGHT_MEMCPY] = NSIGHT_A_MEMCPY,
-                                                          [NSIGHT_MEMSET] = NSIGHT_A_MEMSET};
-    struct nsight_model *model = reading->model;
-    uint32_t stream = nsight_stream_of(&nsight_state(model->profile)->partitions, scan);
-    uint32_t string = context_name(reading, scan->table, name, error);
-    if (string == PF_NO_STRING)
-        return -1;
-    uint32_t context = nsight_child(model->tree, found.call, kinds[scan->table], string, error);
-    if (context == PF_NO_CONTEXT)
-        return -1;
-    uint64_t record[RECORD_WORDS] = {
-        stream, context, reading->rows++, (uint64_t)duration,
-        scan->table == NSIGHT_KERNEL ? 0 : (uint64_t)nsight_int(scan, ACTIVITY_MORE)};
-    return stream == NSIGHT_NONE ? 0 : pf_sorter_add(reading->sorter, record, error);
-}
-
-static int take_row(void *arg, const struct nsight_scan *scan, struct pf_error *error)
-{
-    struct reading *reading = arg;
-    static const enum nsight_sum sums[NSIGHT_TABLES] = {[NSIGHT_KERNEL] = NSIGHT_SUM_KERNELS,
-                                                        [NSIGHT_MEMCPY] = NSIGHT_SUM_MEMCPY,
-                                                        [NSIGHT_MEMSET] = NSIGHT_SUM_MEMSET,
-                                                        [NSIGHT_SYNC] = NSIGHT_SUM_SYNC};
-    struct nsight_model *model = reading->model;
-    struct nsight_found found;
-    uint32_t name;
-    bool bad = false, moves = scan->table == NSIGHT_MEMCPY || scan->table == NSIGHT_MEMSET;
-    int64_t duration = nsight_duration(scan, ACTIVITY_START, ACTIVITY_END, &bad);
-    model->bad_times += bad;
-    if (nsight_find_call(&model->calls, &reading->window, &nsight_state(model->profile)->partitions, scan,
-                         &found, error) ||
-        name_of(reading, scan, &name, error))
-        return -1;
-    if (nsight_sums_add(&model->sums, sums[scan->table], found.path, name, duration,
-                        moves ? nsight_int(scan, ACTIVITY_MORE) : 0, error))
-        return -1;
-    /* Synchronisations are the CPU's waiting, whose time is that of their calls. */
-    return scan->table == NSIGHT_SYNC ? 0 : add_values(reading, scan, found, name, duration, error);
-}
-
-/* ---- folding ------------------------------------------------------------------------------------- */
-
-static int fold_record(struct reading *reading, const uint64_t *record, struct pf_error *error)
-{
-    union pf_measure *measures = pf_fold_at(reading->model->fold, (uint32_t)record[CONTEXT], error);
-    if (!measures)
-        return -1;
-    measures[NSIGHT_GPU_CALLS].i++;
-    measures[NSIGHT_GPU_TIME].i = nsight_plus(measures[NSIGHT_GPU_TIME].i, (int64_t)record[TIME]);
-    measures[NSIGHT_BYTES].i = nsight_plus(measures[NSIGHT_BYTES].i, (int64_t)record[BYTES]);
-    return 0;
-}
-
-static int fold_streams(struct reading *reading, struct pf_error *error)
-{
-    const struct nsight_partitions *partitions = &nsight_state(reading->model->profile)->partitions;
-    uint32_t stream = partitions->threads,
-             end = partitions->keys.count - (partitions->homeless != NSIGHT_NONE);
-    const uint64_t *record;
-    uint64_t rows = 0;
-    int more;
-    while ((more = pf_sorter_next(reading->sorter, &record, error)) > 0) {
-        if (++rows % ROWS_PER_STEP == 0 && nsight_db_step(reading->model->db, error))
-            return -1;
-        for (; stream < record[STREAM]; stream++)
-            if (pf_fold_end_partition(reading->model->fold, error))
-                return -1;
-        if (fold_record(reading, record, error))
-            return -1;
+    enum nsight_kind kind = NSIGHT_A_KERNEL + (enum nsight_kind)(key->sum - NSIGHT_SUM_KERNELS);
+    uint32_t name = key->name;
+    if (kind != NSIGHT_A_KERNEL) {
+        struct pf_cell what = pf_interned(tree->strings, name);
+        char text[64];
+        int size = kind == NSIGHT_A_MEMSET
+                       ? snprintf(text, sizeof text, "memset")
+                       : snprintf(text, sizeof text, "memcpy %.*s", (int)what.size, what.text);
+        name = pf_intern(tree->strings, text, (size_t)size, error);
     }
-    for (; more == 0 && stream < end; stream++)
-        if (pf_fold_end_partition(reading->model->fold, error))
-            return -1;
-    return more;
+    return name == PF_NO_STRING ? PF_NO_CONTEXT : nsight_child(tree, key->call, kind, name, error);
 }
 
-static int read_all(struct reading *reading, struct pf_error *error)
+static int find_call(struct nsight_model *model, const struct pf_sql_row *row, struct nsight_found *found,
+                     struct pf_error *error)
 {
-    for (size_t i = 0; i < NSIGHT_ACTIVITIES; i++)
-        if (nsight_each(reading->model->db, nsight_activities[i], NSIGHT_ALL_COLUMNS, reading->model->damage,
-                        take_row, reading, error))
-            return -1;
-    return pf_sorter_finish(reading->sorter, error) || fold_streams(reading, error) ? -1 : 0;
+    *found = (struct nsight_found){PF_NO_CONTEXT, PF_NO_CONTEXT};
+    if (!pf_sql_is_set(row, ACTIVITY_CORRELATION))
+        return 0;
+    uint64_t process = nsight_correlation_process(model->partitions, pf_sql_int(row, ACTIVITY_PID));
+    return nsight_lookup_find(&model->calls, process, pf_sql_int(row, ACTIVITY_CORRELATION), found, error);
+}
+
+static int take_row(void *arg, const struct pf_sql_row *row, struct pf_error *error)
+{
+    static const unsigned columns[] = {ACTIVITY_START,  ACTIVITY_END,         ACTIVITY_DEVICE,
+                                       ACTIVITY_STREAM, ACTIVITY_CORRELATION, ACTIVITY_MORE};
+    struct nsight_model *model = arg;
+    bool moves = row->table == NSIGHT_MEMCPY || row->table == NSIGHT_MEMSET;
+    struct nsight_found found;
+    struct event event = {.stream = nsight_stream_of(model->partitions, row, error),
+                          .kind = (uint16_t)(row->table - NSIGHT_KERNEL)};
+    if (event.stream == PF_NO_STRING || find_call(model, row, &found, error) ||
+        name_of(model, row, &event.name, error))
+        return -1;
+    event.path = found.path;
+    for (unsigned i = 0; i < EVENT_NUMBERS; i++) {
+        bool set = pf_sql_is_set(row, columns[i]) && (i != EVENT_BYTES || moves);
+        event.number[i] = set ? pf_sql_int(row, columns[i]) : 0;
+        event.set |= (uint16_t)(set << i);
+    }
+    struct nsight_tally_key key = {NSIGHT_SUM_KERNELS + event.kind, found.path, event.name, found.call,
+                                   event.stream};
+    struct nsight_tally *tally =
+        nsight_tally(&model->tallies, &key, nsight_duration(model, row), event.number[EVENT_BYTES], error);
+    if (!tally)
+        return -1;
+    /* Synchronisations are the CPU's waiting, whose time is that of their calls: they have no context. */
+    if (tally->count == 1 && row->table != NSIGHT_SYNC &&
+        (tally->context = context_of(model->tree, &key, error)) == PF_NO_CONTEXT)
+        return -1;
+    return pf_store_append(model->events, &event, sizeof event, error);
+}
+
+static int add_values(struct nsight_model *model, const struct nsight_tally *tally, struct pf_error *error)
+{
+    uint32_t context = tally->context;
+    if (context == PF_NO_CONTEXT)
+        return 0;
+    uint32_t stream = model->partitions->stream_at[tally->key.stream];
+    return nsight_add(model, stream, context, NSIGHT_GPU_ACTIVITIES, (int64_t)tally->count, error) ||
+                   nsight_add(model, stream, context, NSIGHT_GPU_TIME, tally->total, error) ||
+                   (tally->bytes && nsight_add(model, stream, context, NSIGHT_BYTES, tally->bytes, error))
+               ? -1
+               : 0;
 }
 
 int nsight_read_activities(struct nsight_model *model, struct pf_error *error)
 {
-    struct reading reading = {.model = model, .sorter = pf_sorter_new(RECORD_WORDS, ROW + 1, model->limit)};
-    int failed = reading.sorter ? read_all(&reading, error) : pf_fail_memory(error);
-    pf_sorter_free(reading.sorter);
-    nsight_window_free(&reading.window);
-    return failed;
+    for (unsigned table = NSIGHT_KERNEL; table <= NSIGHT_SYNC; table++)
+        if (pf_sql_each(model->sql, table, take_row, model, error))
+            return -1;
+    if (nsight_add_streams(model->partitions, error))
+        return -1;
+    for (uint32_t i = 0; i < model->tallies.count; i++)
+        if (add_values(model, &model->tallies.items[i], error))
+            return -1;
+    return 0;
 }
+
+/* ---- the table "events" -------------------------------------------------------------------------- */
+
+const struct pf_column nsight_event_columns[NSIGHT_EVENT_COLUMNS] = {
+    {"thread", PF_PARTITION, 0}, {.name = "kind"},   {.name = "start"},          {.name = "end"},
+    {.name = "device"},          {.name = "stream"}, {.name = "correlation_id"}, {"context", PF_CONTEXT, 0},
+    {.name = "bytes"},           {.name = "name"}};
+
+static int begin_events(const struct pf_cursor *cursor, struct pf_numbers *numbers, struct pf_error *error)
+{
+    const struct nsight_state *state = nsight_state(cursor->profile);
+    struct pf_store_window *window = calloc(1, sizeof *window);
+    if (!window)
+        return pf_fail_memory(error);
+    window->store = state->events;
+    *numbers = (struct pf_numbers){.end = pf_store_size(state->events) / sizeof(struct event), .own = window};
+    return 0;
+}
+
+static struct pf_cell number_cell(const struct event *event, unsigned number)
+{
+    return event->set >> number & 1 ? pf_int(event->number[number]) : pf_absent();
+}
+
+static int event_row(const struct pf_cursor *cursor, void *own, uint64_t number, struct pf_cell *cells,
+                     struct pf_error *error)
+{
+    static const char *const kinds[] = {"kernel", "memcpy", "memset", "sync"};
+    const struct event *event = pf_store_at(own, number * sizeof *event, sizeof *event, error);
+    if (!event)
+        return -1;
+    uint32_t thread = nsight_state(cursor->profile)->partitions.stream_at[event->stream];
+    if (!pf_wanted(cursor->only.partition, thread) || !pf_wanted(cursor->only.context, event->path))
+        return 0;
+    *cells++ = pf_int(thread);
+    *cells++ = pf_string(kinds[event->kind]);
+    *cells++ = number_cell(event, EVENT_START);
+    *cells++ = number_cell(event, EVENT_END);
+    *cells++ = number_cell(event, EVENT_DEVICE);
+    *cells++ = number_cell(event, EVENT_STREAM);
+    *cells++ = number_cell(event, EVENT_CORRELATION);
+    *cells++ = event->path == PF_NO_CONTEXT ? pf_absent() : pf_int(event->path);
+    *cells++ = number_cell(event, EVENT_BYTES);
+    *cells++ = pf_interned(cursor->profile->contexts->strings, event->name);
+    return 1;
+}
+
+static void end_events(void *own)
+{
+    if (own)
+        pf_store_window_free(own);
+    free(own);
+}
+
+const struct pf_numbered nsight_events = {PF_NUMBERED, .begin = begin_events, .row = event_row,
+                                          .free = end_events};

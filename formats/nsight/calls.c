@@ -45,12 +45,16 @@ struct reading {
     struct nsight_model *model;
     struct pf_sorter *sorter;
     uint64_t rows;
-    struct visits *visits; /* by context */
+    uint64_t rows_of_ranges; /* of these */
+    uint64_t process;        /* of the last call */
+    bool processes;          /* calls are of more than one */
+    bool exclusive;          /* durations are without what was called: those of imported paths */
+    struct visits *visits;   /* by context */
     size_t visits_room;
     uint32_t used;
-    struct open_range *ranges; /* OPEN_MAX */
+    struct open_range ranges[OPEN_MAX];
     unsigned n_ranges;
-    struct open_call *calls; /* OPEN_MAX */
+    struct open_call calls[OPEN_MAX];
     unsigned n_calls;
 };
 
@@ -62,88 +66,65 @@ static uint64_t order_by(uint64_t value)
     return (value < INT32_MAX ? value : INT32_MAX) << 32;
 }
 
-static const struct nsight_partitions *partitions_of(const struct reading *reading)
-{
-    return &nsight_state(reading->model->profile)->partitions;
-}
-
-static int add_range(void *arg, const struct nsight_scan *scan, struct pf_error *error)
+static int add_range(void *arg, const struct pf_sql_row *row, struct pf_error *error)
 {
     struct reading *reading = arg;
     struct nsight_model *model = reading->model;
-    uint32_t context, thread = nsight_thread_of(partitions_of(reading), nsight_int(scan, NVTX_TID));
-    bool bad = false;
-    int64_t start = nsight_int(scan, NVTX_START),
-            duration = nsight_duration(scan, NVTX_START, NVTX_END, &bad);
-    if (thread == NSIGHT_NONE || !nsight_is_visit(partitions_of(reading), scan))
+    uint32_t context;
+    if (!nsight_is_visit(model->partitions, row))
         return 0;
-    model->bad_times += bad;
-    if (nsight_path_of_range(&model->paths, scan, &context, error))
+    reading->rows_of_ranges++;
+    int64_t start = pf_sql_int(row, NVTX_START), duration = nsight_duration(model, row);
+    if (nsight_path_of_range(model, row, &context, error))
         return -1;
-    if (context == PF_NO_CONTEXT)
-        return 0;
+    uint64_t depth = context == PF_NO_CONTEXT ? 0 : model->tree->depth[context];
     uint64_t record[RECORD_WORDS] = {
-        [THREAD] = thread,
+        [THREAD] = pf_ordered(pf_sql_int(row, NVTX_TID)),
         [START] = pf_ordered(start),
-        [ORDER] = IS_RANGE | order_by(model->tree->depth[context]) | (uint32_t)reading->rows++,
+        [ORDER] = IS_RANGE | order_by(depth) | (uint32_t)reading->rows++,
         [END] = pf_ordered(start + duration),
         [WHAT] = context,
     };
     return pf_sorter_add(reading->sorter, record, error);
 }
 
-static int add_call(void *arg, const struct nsight_scan *scan, struct pf_error *error)
+static int add_call(void *arg, const struct pf_sql_row *row, struct pf_error *error)
 {
     struct reading *reading = arg;
     struct nsight_model *model = reading->model;
-    uint32_t path, thread = nsight_thread_of(partitions_of(reading), nsight_int(scan, RUNTIME_TID));
-    bool bad = false;
-    int64_t start = nsight_int(scan, RUNTIME_START);
-    int64_t duration = nsight_duration(scan, RUNTIME_START, RUNTIME_END, &bad);
-    if (thread == NSIGHT_NONE)
-        return 0;
-    model->bad_times += bad;
-    if (nsight_path_of_call(&model->paths, scan, &path, error))
+    uint32_t path;
+    int64_t thread = pf_sql_int(row, RUNTIME_TID);
+    uint64_t process = nsight_process_of(thread);
+    reading->processes |= reading->rows > reading->rows_of_ranges && process != reading->process;
+    reading->process = process;
+    int64_t start = pf_sql_int(row, RUNTIME_START), duration = nsight_duration(model, row);
+    if (nsight_path_of_call(model, row, &path, error))
         return -1;
-    uint32_t name = nsight_name(&model->names, model->db, nsight_int(scan, RUNTIME_NAME), error);
+    uint32_t name = nsight_name(model, pf_sql_int(row, RUNTIME_NAME), error);
     if (name == PF_NO_STRING)
         return -1;
     uint64_t record[RECORD_WORDS] = {
-        [THREAD] = thread,
+        [THREAD] = pf_ordered(thread),
         [START] = pf_ordered(start),
         [ORDER] = order_by(INT32_MAX - (uint64_t)(duration < INT32_MAX ? duration : INT32_MAX)) |
                   (uint32_t)reading->rows++,
         [END] = pf_ordered(start + duration),
-        [NUMBER] = (uint64_t)nsight_int(scan, RUNTIME_CORRELATION),
+        [NUMBER] = (uint64_t)pf_sql_int(row, RUNTIME_CORRELATION),
         [WHAT] = (uint64_t)name << 32 | path,
     };
     return pf_sorter_add(reading->sorter, record, error);
 }
 
-static int add_rows(struct reading *reading, enum nsight_table table, nsight_take *add,
-                    struct pf_error *error)
-{
-    struct nsight_model *model = reading->model;
-    return nsight_each(model->db, table, NSIGHT_ALL_COLUMNS, model->damage, add, reading, error);
-}
-
 /* ---- visits -------------------------------------------------------------------------------------- */
-
-static struct visits *visits_of(struct reading *reading, uint32_t context, struct pf_error *error)
-{
-    if (pf_array_reach(&reading->visits, &reading->visits_room, context, sizeof *reading->visits, error))
-        return NULL;
-    if (context >= reading->used)
-        reading->used = context + 1;
-    return &reading->visits[context];
-}
 
 static int visit(struct reading *reading, uint32_t context, bool api, int64_t duration,
                  struct pf_error *error)
 {
-    struct visits *visits = visits_of(reading, context, error);
-    if (!visits)
+    if (pf_array_reach(&reading->visits, &reading->visits_room, context, sizeof *reading->visits, error))
         return -1;
+    if (context >= reading->used)
+        reading->used = context + 1;
+    struct visits *visits = &reading->visits[context];
     visits->calls += !api;
     visits->api_calls += api;
     visits->inclusive = nsight_plus(visits->inclusive, duration);
@@ -151,41 +132,44 @@ static int visit(struct reading *reading, uint32_t context, bool api, int64_t du
     return 0;
 }
 
-static int fold_context(struct reading *reading, uint32_t context, const struct visits *visits,
-                        struct pf_error *error)
+static int add_values(struct reading *reading, uint32_t thread, uint32_t context, int64_t inclusive,
+                      struct pf_error *error)
 {
-    int64_t inclusive = visits->own ? visits->inclusive : visits->below;
-    union pf_measure *measures = pf_fold_at(reading->model->fold, context, error);
-    if (!measures)
-        return -1;
-    measures[NSIGHT_CALLS].i = visits->calls;
-    measures[NSIGHT_API_CALLS].i = visits->api_calls;
-    measures[NSIGHT_TIME].i = (int64_t)((uint64_t)inclusive - (uint64_t)visits->below);
-    measures[NSIGHT_TIME_INC].i = inclusive;
-    measures[NSIGHT_TIMED].i = 1;
-    return 0;
+    struct nsight_model *model = reading->model;
+    const struct visits *visits = &reading->visits[context];
+    int64_t exclusive = (int64_t)((uint64_t)inclusive - (uint64_t)visits->below);
+    return (visits->calls && nsight_add(model, thread, context, NSIGHT_CALLS, visits->calls, error)) ||
+                   nsight_add(model, thread, context, NSIGHT_TIME, exclusive, error) ||
+                   nsight_add(model, thread, context, NSIGHT_TIME_INC, inclusive, error) ||
+                   (visits->api_calls &&
+                    nsight_add(model, thread, context, NSIGHT_API_CALLS, visits->api_calls, error))
+               ? -1
+               : 0;
 }
 
 /* Children have higher numbers than their parents: from the last to the first, all below is known. */
-static int end_thread(struct reading *reading, struct pf_error *error)
+static int end_thread(struct reading *reading, uint32_t thread, struct pf_error *error)
 {
     const struct pf_tree *tree = reading->model->tree;
     for (uint32_t c = reading->used; c-- > 0;) {
-        struct visits visits = reading->visits[c];
-        if (!visits.own && !visits.below)
+        const struct visits *visits = &reading->visits[c];
+        if (!visits->own && !visits->below)
             continue;
-        if (fold_context(reading, c, &visits, error))
+        int64_t inclusive = reading->exclusive ? nsight_plus(visits->inclusive, visits->below)
+                            : visits->own      ? visits->inclusive
+                                               : visits->below;
+        if (add_values(reading, thread, c, inclusive, error))
             return -1;
         if (tree->parent[c] != PF_NO_CONTEXT) {
             int64_t *below = &reading->visits[tree->parent[c]].below;
-            *below = nsight_plus(*below, visits.own ? visits.inclusive : visits.below);
+            *below = nsight_plus(*below, inclusive);
         }
     }
     if (reading->used)
         memset(reading->visits, 0, reading->used * sizeof *reading->visits);
     reading->used = 0;
     reading->n_ranges = reading->n_calls = 0;
-    return pf_fold_end_partition(reading->model->fold, error);
+    return 0;
 }
 
 /* ---- ranges and calls in the order of their starts ----------------------------------------------- */
@@ -193,6 +177,8 @@ static int end_thread(struct reading *reading, struct pf_error *error)
 static int take_range(struct reading *reading, const uint64_t *record, struct pf_error *error)
 {
     struct open_range range = {pf_signed(record[START]), pf_signed(record[END]), (uint32_t)record[WHAT]};
+    if (range.context == PF_NO_CONTEXT)
+        return 0;
     while (reading->n_ranges && reading->ranges[reading->n_ranges - 1].end <= range.start)
         reading->n_ranges--;
     if (reading->n_ranges < OPEN_MAX)
@@ -228,7 +214,7 @@ static uint32_t context_of_call(struct reading *reading, uint32_t path, uint32_t
                                 const struct open_call *around, struct pf_error *error)
 {
     const struct pf_tree *tree = reading->model->tree;
-    bool sampled = partitions_of(reading)->origin == NSIGHT_SAMPLED;
+    bool sampled = reading->model->partitions->origin == NSIGHT_SAMPLED;
     if (around)
         return nsight_child(reading->model->tree, around->found.call, NSIGHT_API, name, error);
     if (sampled && path != PF_NO_CONTEXT && tree->name[path] == name)
@@ -243,13 +229,14 @@ static int take_call(struct reading *reading, const uint64_t *record, uint64_t p
     int64_t start = pf_signed(record[START]), end = pf_signed(record[END]);
     uint32_t name = (uint32_t)(record[WHAT] >> 32);
     struct nsight_found found = {.path = (uint32_t)record[WHAT]};
-    if (partitions_of(reading)->origin == NSIGHT_RANGES)
+    if (reading->model->partitions->origin == NSIGHT_RANGES)
         found.path = range_around(reading, start, end);
     const struct open_call *around = call_around(reading, start, end, found.path);
     found.call = context_of_call(reading, found.path, name, around, error);
     if (found.call == PF_NO_CONTEXT || visit(reading, found.call, true, end - start, error))
         return -1;
-    if (nsight_sums_add(&model->sums, NSIGHT_SUM_API, found.path, name, end - start, 0, error) ||
+    struct nsight_tally_key key = {.sum = NSIGHT_SUM_API, .path = found.path, .name = name};
+    if (!nsight_tally(&model->tallies, &key, end - start, 0, error) ||
         nsight_lookup_add(&model->calls, process, (int64_t)record[NUMBER], found, error))
         return -1;
     if (reading->n_calls < OPEN_MAX)
@@ -257,50 +244,94 @@ static int take_call(struct reading *reading, const uint64_t *record, uint64_t p
     return 0;
 }
 
-static uint64_t process_of(const struct reading *reading, uint32_t thread)
-{
-    const struct nsight_partitions *partitions = partitions_of(reading);
-    return nsight_correlation_process(partitions, pf_signed(partitions->keys.key[thread].word[1]));
-}
-
 static int read_sorted(struct reading *reading, struct pf_error *error)
 {
-    const struct nsight_partitions *partitions = partitions_of(reading);
+    struct nsight_partitions *partitions = reading->model->partitions;
     const uint64_t *record;
-    uint32_t thread = 0;
-    uint64_t rows = 0;
+    uint64_t rows = 0, thread = 0, process = 0;
     int more;
     while ((more = pf_sorter_next(reading->sorter, &record, error)) > 0) {
-        if (++rows % ROWS_PER_STEP == 0 && nsight_db_step(reading->model->db, error))
+        if (rows++ % ROWS_PER_STEP == 0 && pf_sql_step(reading->model->sql, error))
             return -1;
-        for (; thread < record[THREAD]; thread++)
-            if (end_thread(reading, error))
+        if (!partitions->count || record[THREAD] != thread) {
+            if ((partitions->count && end_thread(reading, partitions->count - 1, error)) ||
+                nsight_add_thread(partitions, record[THREAD], error))
                 return -1;
-        int failed = record[ORDER] & IS_RANGE
-                         ? take_range(reading, record, error)
-                         : take_call(reading, record, process_of(reading, thread), error);
+            thread = record[THREAD];
+            process = nsight_correlation_process(partitions, pf_signed(thread));
+        }
+        int failed = record[ORDER] & IS_RANGE ? take_range(reading, record, error)
+                                              : take_call(reading, record, process, error);
         if (failed)
             return -1;
     }
-    for (; more == 0 && thread < partitions->threads; thread++)
-        if (end_thread(reading, error))
-            return -1;
-    return more;
+    if (more < 0)
+        return -1;
+    return partitions->count ? end_thread(reading, partitions->count - 1, error) : 0;
+}
+
+/* Calls of imported paths that are not in the export, but activities due to them are: these stand below the path itself. */
+static int take_imported_call(void *arg, const struct pf_sql_row *row, struct pf_error *error)
+{
+    struct nsight_model *model = arg;
+    struct nsight_found found;
+    bool call;
+    if (nsight_imported_path(model, row, &call, &found.path, error))
+        return -1;
+    found.call = found.path;
+    return call && found.path != PF_NO_CONTEXT
+               ? nsight_lookup_add(&model->calls, 0, pf_sql_int(row, RESOLVED_CORRELATION), found, error)
+               : 0;
+}
+
+static int take_imported_visit(void *arg, const struct pf_sql_row *row, struct pf_error *error)
+{
+    struct reading *reading = arg;
+    uint32_t path;
+    bool call;
+    if (nsight_imported_path(reading->model, row, &call, &path, error))
+        return -1;
+    return call || path == PF_NO_CONTEXT
+               ? 0
+               : visit(reading, path, false, pf_sql_int(row, RESOLVED_DURATION), error);
 }
 
 /* ---- the whole ----------------------------------------------------------------------------------- */
 
+static enum nsight_origin origin_of(const struct reading *reading)
+{
+    const struct pf_sql *sql = reading->model->sql;
+    if (reading->rows_of_ranges)
+        return NSIGHT_RANGES;
+    if (pf_sql_has_table(sql, NSIGHT_CHAINS) && pf_sql_has(sql, NSIGHT_RUNTIME, RUNTIME_CHAIN))
+        return NSIGHT_SAMPLED;
+    return pf_sql_has_table(sql, NSIGHT_RESOLVED) ? NSIGHT_IMPORTED : NSIGHT_PATHLESS;
+}
+
+/* Each process counts its correlations from 1, but not all exports tell an activity's process. */
+static bool tells_processes(const struct pf_sql *sql)
+{
+    for (unsigned table = NSIGHT_KERNEL; table <= NSIGHT_SYNC; table++)
+        if (pf_sql_has_table(sql, table) && !pf_sql_has(sql, table, ACTIVITY_PID))
+            return false;
+    return true;
+}
+
 static int read_all(struct reading *reading, struct pf_error *error)
 {
-    bool ranges = partitions_of(reading)->origin == NSIGHT_RANGES;
-    if (ranges && add_rows(reading, NSIGHT_NVTX, add_range, error))
+    struct nsight_model *model = reading->model;
+    struct nsight_partitions *partitions = model->partitions;
+    if (pf_strings_count(partitions->domains) &&
+        pf_sql_each(model->sql, NSIGHT_NVTX, add_range, reading, error))
         return -1;
-    if (add_rows(reading, NSIGHT_RUNTIME, add_call, error))
+    partitions->origin = origin_of(reading);
+    if (nsight_read_paths(model, error) || pf_sql_each(model->sql, NSIGHT_RUNTIME, add_call, reading, error))
         return -1;
+    partitions->by_process = reading->processes && tells_processes(model->sql);
     if (pf_sorter_finish(reading->sorter, error) || read_sorted(reading, error))
         return -1;
-    struct nsight_model *model = reading->model;
-    return nsight_paths_add_calls(&model->paths, &model->calls, error) ||
+    return (partitions->origin == NSIGHT_IMPORTED &&
+            pf_sql_each(model->sql, NSIGHT_RESOLVED, take_imported_call, model, error)) ||
                    nsight_lookup_finish(&model->calls, model->limit, error)
                ? -1
                : 0;
@@ -308,17 +339,28 @@ static int read_all(struct reading *reading, struct pf_error *error)
 
 int nsight_read_calls(struct nsight_model *model, struct pf_error *error)
 {
-    struct reading reading = {
-        .model = model,
-        .sorter = pf_sorter_new(RECORD_WORDS, ORDER + 1, model->limit),
-        .ranges = calloc(OPEN_MAX, sizeof *reading.ranges),
-        .calls = calloc(OPEN_MAX, sizeof *reading.calls),
-    };
-    int failed = !reading.sorter || !reading.ranges || !reading.calls ? pf_fail_memory(error)
-                                                                      : read_all(&reading, error);
-    pf_sorter_free(reading.sorter);
-    free(reading.visits);
-    free(reading.ranges);
-    free(reading.calls);
+    struct reading *reading = calloc(1, sizeof *reading);
+    if (!reading)
+        return pf_fail_memory(error);
+    reading->model = model;
+    reading->sorter = pf_sorter_new(RECORD_WORDS, ORDER + 1, model->limit);
+    int failed = reading->sorter ? read_all(reading, error) : pf_fail_memory(error);
+    pf_sorter_free(reading->sorter);
+    free(reading->visits);
+    free(reading);
     return failed;
+}
+
+int nsight_read_imported(struct nsight_model *model, struct pf_error *error)
+{
+    struct reading *reading = calloc(1, sizeof *reading);
+    if (!reading)
+        return pf_fail_memory(error);
+    reading->model = model;
+    reading->exclusive = true;
+    int failed = pf_sql_each(model->sql, NSIGHT_RESOLVED, take_imported_visit, reading, error) ||
+                 end_thread(reading, model->partitions->count - 1, error);
+    free(reading->visits);
+    free(reading);
+    return failed ? -1 : 0;
 }

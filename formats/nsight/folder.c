@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "formats/extrap/pointstudy.h"
+#include "formats/extrap/points.h"
 #include "formats/nsight/nsight.h"
 
 /*
@@ -15,7 +15,7 @@ extern const struct pf_driver pf_nsight_folder_driver;
 
 /* What a context comes to in all partitions of an export. */
 struct total {
-    int64_t value[NSIGHT_METRICS];
+    struct pf_total value[NSIGHT_METRICS];
     bool has[NSIGHT_METRICS];
 };
 
@@ -31,45 +31,37 @@ static int add_up(struct reading *reading, struct pf_error *error)
 {
     struct pf_profile *export = &reading->export;
     struct pf_cursor cursor = {.profile = export, .table = export->cells, .only = PF_UNRESTRICTED};
-    struct pf_cell cells[PF_FOLD_COLUMNS];
+    struct pf_cell cells[PF_SUMS_COLUMNS];
     int more = cursor.table->ops->open(&cursor, error) ? -1 : 1;
     while (more > 0 && (more = cursor.table->ops->next(&cursor, cells, error)) > 0) {
-        struct total *total = &reading->totals[cells[PF_FOLD_CONTEXT].i];
-        int64_t *value = &total->value[cells[PF_FOLD_METRIC].i];
-        *value = nsight_plus(*value, cells[PF_FOLD_VALUE].i);
-        total->has[cells[PF_FOLD_METRIC].i] = true;
+        struct total *total = &reading->totals[cells[PF_SUMS_CONTEXT].i];
+        pf_total_add(&total->value[cells[PF_SUMS_METRIC].i], &cells[PF_SUMS_VALUE]);
+        total->has[cells[PF_SUMS_METRIC].i] = true;
     }
     cursor.table->ops->close(&cursor);
     return more;
 }
 
-static int add_value(struct reading *reading, uint32_t context, size_t metric, int64_t value,
-                     struct pf_error *error)
+static void add_value(struct reading *reading, uint32_t context, size_t metric, double value)
 {
-    struct pf_experiment *experiment = reading->study->experiment;
+    struct pf_study *study = reading->study;
     const struct pf_metric *of = &reading->export.metrics[metric];
-    uint32_t number = pf_experiment_metric(experiment, of->name, strlen(of->name), error);
-    if (number == PF_NO_STRING || pf_experiment_unit(experiment, number, of->unit, strlen(of->unit), error))
-        return -1;
-    uint32_t series = pf_experiment_series(experiment, context, number, false, error);
-    if (series == PF_NO_SERIES ||
-        pf_measured_begin(reading->study->measured, series, reading->point, false, error))
-        return -1;
-    return pf_measured_add(reading->study->measured, (double)value, error);
+    uint32_t number = pf_study_metric(study, of->name, strlen(of->name));
+    pf_study_unit(study, number, of->unit, strlen(of->unit));
+    pf_study_begin(study, pf_study_series(study, context, number, false, 0, -1), reading->point, false);
+    pf_study_add(study, value);
 }
 
-static int add_values(struct reading *reading, struct pf_error *error)
+static int add_values(struct reading *reading)
 {
-    uint32_t *map = pf_study_contexts(reading->study, reading->export.contexts);
-    if (!map)
-        return -1;
-    int failed = 0;
-    for (uint32_t c = 0; c < reading->export.contexts->count && !failed; c++)
-        for (size_t m = 0; m < NSIGHT_METRICS && !failed; m++)
+    struct pf_study *study = reading->study;
+    uint32_t *map = pf_study_contexts(study, reading->export.contexts);
+    for (uint32_t c = 0; c < reading->export.contexts->count && !study->failed; c++)
+        for (size_t m = 0; m < NSIGHT_METRICS; m++)
             if (reading->totals[c].has[m])
-                failed = add_value(reading, map[c], m, reading->totals[c].value[m], error);
+                add_value(reading, map[c], m, (double)reading->totals[c].value[m].whole);
     free(map);
-    return failed;
+    return study->failed ? -1 : 0;
 }
 
 /* Loads the export and takes its values over. */
@@ -83,15 +75,14 @@ static int take_export(struct reading *reading, const struct pf_profile *folder,
     reading->totals = calloc((size_t) export->contexts->count + 1, sizeof *reading->totals);
     if (!reading->totals)
         return pf_fail_memory(error);
-    return add_up(reading, error) || add_values(reading, error) ? -1 : 0;
+    return add_up(reading, error) || add_values(reading) ? -1 : 0;
 }
 
 /* What is wrong with an export is told there; that something is, here too. */
 static void note_damage(struct reading *reading, const char *path)
 {
     if (pf_rows_count(reading->export.warnings))
-        pf_experiment_note(reading->study->experiment, PF_BAD_MEMBER, 0, -1,
-                           "%.150s is damaged: see its own warnings", path);
+        pf_points_note(reading->study, path, "is damaged: see its own warnings");
 }
 
 static int read_export(struct pf_profile *folder, struct reading *reading, const char *path,
@@ -115,41 +106,40 @@ static int read_point(struct pf_profile *profile, struct pf_study *study, const 
     int failed = read_export(profile, &reading, path, pass, error);
     bool unreadable = failed && (error->code == EINVAL || error->code == EACCES || error->code == ENOENT);
     if (unreadable)
-        pf_experiment_note(study->experiment, PF_BAD_MEMBER, 0, -1,
-                           "%.150s cannot be read as an export: it is left out", path);
+        pf_points_note(study, path, "cannot be read as an export: it is left out");
     return unreadable ? 0 : failed;
 }
 
 static void probe(struct pf_probe *probe, struct pf_verdict *verdict)
 {
-    pf_pointstudy_probe(probe, ".sqlite", verdict);
+    verdict->confidence = pf_points_probe(probe, ".sqlite", 2) ? 16 : 0;
 }
 
 static int open_folder(struct pf_profile *profile, struct pf_error *error)
 {
-    profile->state = calloc(1, sizeof(struct pf_pointstudy));
+    profile->state = calloc(1, sizeof(struct pf_points));
     if (!profile->state)
         return pf_fail_memory(error);
-    return pf_pointstudy_open(profile, ".sqlite", "Exports", error);
+    return pf_points_open(profile, ".sqlite", "Exports", error);
 }
 
 static int load(struct pf_profile *profile, enum pf_stage stage, struct pf_pass *pass, struct pf_error *error)
 {
-    const struct pf_pointstudy *points = profile->state;
+    const struct pf_points *points = profile->state;
     if (stage != PF_PARTITIONED || points->stored.study)
         return 0;
-    struct pf_study *study = pf_pointstudy_read(profile, read_point, pass, error);
-    return study ? pf_pointstudy_publish(profile, study, error) : -1;
+    struct pf_study *study = pf_points_read(profile, read_point, pass, error);
+    return study ? pf_stored_publish(profile, study, error) : -1;
 }
 
 const struct pf_driver pf_nsight_folder_driver = {
     .name = "nsight-experiment",
     .title = "Folders of points that hold Nsight Systems exports, as an Extra-P experiment",
-    .version = 2,
+    .version = 3,
     .directories = true,
     .beside = "experiment",
     .probe = probe,
     .open = open_folder,
     .load = load,
-    .close = pf_pointstudy_close,
+    .close = pf_points_close,
 };

@@ -4,16 +4,48 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "formats/kit/print.h"
 #include "formats/kit/tree.h"
+
+/* ---- names --------------------------------------------------------------------------------------- */
+
+/* Longer names are cut. */
+enum { NAME_MAX_BYTES = 64 * 1024 };
+
+static uint32_t read_name(struct nsight_model *model, int64_t id, struct pf_error *error)
+{
+    struct pf_strings *strings = model->tree->strings;
+    size_t size;
+    const char *text;
+    if (pf_sql_find(model->sql, NSIGHT_STRINGS, id, &text, &size, error))
+        return PF_NO_STRING;
+    size = size < NAME_MAX_BYTES ? size : NAME_MAX_BYTES;
+    if (text && size <= model->names.left) {
+        model->names.left -= size;
+        return pf_intern(strings, text, size, error);
+    }
+    char number[1 + PF_NUMBER_MAX] = "#";
+    return pf_intern(strings, number, (size_t)(pf_print_int(number + 1, id) - number), error);
+}
+
+uint32_t nsight_name(struct nsight_model *model, int64_t id, struct pf_error *error)
+{
+    uint32_t string = pf_ids_find(&model->names.ids, (uint64_t)id);
+    if (string != PF_NO_ID)
+        return string;
+    string = read_name(model, id, error);
+    return string == PF_NO_STRING || pf_ids_add(&model->names.ids, (uint64_t)id, string, error) < 0
+               ? PF_NO_STRING
+               : string;
+}
+
+/* ---- contexts ------------------------------------------------------------------------------------ */
 
 /* An entry of the store: process, number (ordered), path << 32 | call. A record of the sorter has the rank among
  * its equals before the last word. */
 enum { PROCESS, NUMBER, FOUND, ENTRY_WORDS };
 enum { RANK = FOUND, RANKED_FOUND, RECORD_WORDS };
 enum { ENTRY_SIZE = ENTRY_WORDS * sizeof(uint64_t) };
-
-/* Entries that are read at once. */
-enum { WINDOW = 1024 };
 
 int nsight_lookup_init(struct nsight_lookup *lookup, uint64_t limit, struct pf_error *error)
 {
@@ -24,6 +56,7 @@ int nsight_lookup_init(struct nsight_lookup *lookup, uint64_t limit, struct pf_e
 void nsight_lookup_free(struct nsight_lookup *lookup)
 {
     pf_sorter_free(lookup->sorter);
+    pf_store_window_free(&lookup->window);
     pf_store_free(lookup->store);
     *lookup = (struct nsight_lookup){0};
 }
@@ -37,19 +70,17 @@ int nsight_lookup_add(struct nsight_lookup *lookup, uint64_t process, int64_t nu
     return pf_sorter_add(lookup->sorter, record, error);
 }
 
-/* ---- finishing ----------------------------------------------------------------------------------- */
-
 static int append_all(struct nsight_lookup *lookup, struct pf_error *error)
 {
     const uint64_t *record;
-    uint64_t last[2] = {0};
+    uint64_t entry[ENTRY_WORDS] = {0};
     int more;
     while ((more = pf_sorter_next(lookup->sorter, &record, error)) > 0) {
-        if (lookup->count && last[0] == record[PROCESS] && last[1] == record[NUMBER])
+        if (lookup->count && entry[PROCESS] == record[PROCESS] && entry[NUMBER] == record[NUMBER])
             continue;
-        last[0] = record[PROCESS];
-        last[1] = record[NUMBER];
-        uint64_t entry[ENTRY_WORDS] = {record[PROCESS], record[NUMBER], record[RANKED_FOUND]};
+        entry[PROCESS] = record[PROCESS];
+        entry[NUMBER] = record[NUMBER];
+        entry[FOUND] = record[RANKED_FOUND];
         if (pf_store_append(lookup->store, entry, sizeof entry, error))
             return -1;
         lookup->count++;
@@ -59,7 +90,7 @@ static int append_all(struct nsight_lookup *lookup, struct pf_error *error)
 
 int nsight_lookup_finish(struct nsight_lookup *lookup, uint64_t limit, struct pf_error *error)
 {
-    lookup->store = pf_store_new(limit);
+    lookup->window.store = lookup->store = pf_store_new(limit);
     if (!lookup->store)
         return pf_fail_memory(error);
     if (pf_sorter_finish(lookup->sorter, error) || append_all(lookup, error))
@@ -69,8 +100,6 @@ int nsight_lookup_finish(struct nsight_lookup *lookup, uint64_t limit, struct pf
     return 0;
 }
 
-/* ---- finding ------------------------------------------------------------------------------------ */
-
 /* Where a key stands relative to that of an entry: below 0, before it; 0, there. */
 static int compare(uint64_t process, uint64_t number, const uint64_t *entry)
 {
@@ -79,65 +108,50 @@ static int compare(uint64_t process, uint64_t number, const uint64_t *entry)
     return number < entry[NUMBER] ? -1 : number > entry[NUMBER];
 }
 
-/* Entry i: from memory, or through the window: neighbours are mostly asked for next. NULL with *error filled. */
-static const uint64_t *entry_at(const struct nsight_lookup *lookup, struct nsight_window *window, uint64_t i,
-                                struct pf_error *error)
+/* Leaps up to this length stay within what a look at the store shows, which costs more than reading one entry. */
+enum { NEAR = 1024 };
+
+static int read_entry(struct nsight_lookup *lookup, uint64_t at, uint64_t entry[ENTRY_WORDS],
+                      struct pf_error *error)
 {
-    const uint64_t *memory = pf_store_memory(lookup->store);
-    if (memory)
-        return memory + i * ENTRY_WORDS;
-    if (!window->entries && !(window->entries = malloc(WINDOW * ENTRY_SIZE))) {
-        pf_fail_memory(error);
-        return NULL;
-    }
-    if (!window->count || i - window->first >= window->count) {
-        uint64_t left = lookup->count - (window->first = i / WINDOW * WINDOW);
-        window->count = left < WINDOW ? left : WINDOW;
-        if (pf_store_read(lookup->store, window->first * ENTRY_SIZE, window->entries,
-                          window->count * ENTRY_SIZE, error)) {
-            window->count = 0;
-            return NULL;
-        }
-    }
-    return window->entries + (i - window->first) * ENTRY_WORDS;
+    if (!lookup->near)
+        return pf_store_read(lookup->store, at * ENTRY_SIZE, entry, ENTRY_SIZE, error);
+    const void *found = pf_store_at(&lookup->window, at * ENTRY_SIZE, ENTRY_SIZE, error);
+    if (found)
+        memcpy(entry, found, ENTRY_SIZE);
+    return found ? 0 : -1;
 }
 
-/* True if the key, if it is anywhere, is in the window. */
-static bool is_in_window(const struct nsight_window *window, uint64_t process, uint64_t number)
+/* Halves what is left of the entries, but begins behind what was found last, with leaps that grow to either side: it mostly
+ * stands there. */
+int nsight_lookup_find(struct nsight_lookup *lookup, uint64_t process, int64_t number,
+                       struct nsight_found *found, struct pf_error *error)
 {
-    return window->count && compare(process, number, window->entries) >= 0 &&
-           compare(process, number, window->entries + (window->count - 1) * ENTRY_WORDS) <= 0;
-}
-
-int nsight_lookup_find(const struct nsight_lookup *lookup, struct nsight_window *window, uint64_t process,
-                       int64_t number, struct nsight_found *found, struct pf_error *error)
-{
-    uint64_t key = pf_ordered(number), low = 0, high = lookup->count;
+    uint64_t key = pf_ordered(number), low = 0, high = lookup->count, leap = 0, entry[ENTRY_WORDS];
+    unsigned slot = process % NSIGHT_SLOTS;
+    uint64_t at = lookup->next[slot];
     *found = (struct nsight_found){PF_NO_CONTEXT, PF_NO_CONTEXT};
-    if (is_in_window(window, process, key)) {
-        low = window->first;
-        high = low + window->count;
-    }
+    lookup->near &= slot == lookup->slot;
+    lookup->slot = slot;
     while (low < high) {
-        uint64_t middle = low + (high - low) / 2;
-        const uint64_t *entry = entry_at(lookup, window, middle, error);
-        if (!entry)
+        if (read_entry(lookup, at, entry, error))
             return -1;
         int order = compare(process, key, entry);
         if (!order) {
             *found = (struct nsight_found){(uint32_t)(entry[FOUND] >> 32), (uint32_t)entry[FOUND]};
-            return 0;
+            break;
         }
         if (order < 0)
-            high = middle;
+            high = at;
         else
-            low = middle + 1;
+            low = at + 1;
+        lookup->near &= leap <= NEAR;
+        uint64_t step = leap < (high - low) / 2 ? leap : (high - low) / 2;
+        at = order < 0 ? high - 1 - step : low + step;
+        leap = 2 * leap + 1;
     }
+    lookup->near |= leap <= NEAR;
+    uint64_t next = low < high ? at + 1 : low;
+    lookup->next[slot] = next < lookup->count ? next : 0;
     return 0;
-}
-
-void nsight_window_free(struct nsight_window *window)
-{
-    free(window->entries);
-    *window = (struct nsight_window){0};
 }

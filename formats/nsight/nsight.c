@@ -1,48 +1,106 @@
 /* SPDX-License-Identifier: MIT */
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "formats/kit/numbered.h"
 #include "formats/nsight/nsight.h"
 
-/* ---- tables and metrics -------------------------------------------------------------------------- */
+/* ---- the tables of an export --------------------------------------------------------------------- */
 
-static const struct pf_column thread_fields[NSIGHT_FIELDS] = {
-    [NSIGHT_FIELD_KIND] = {"kind", PF_PLAIN, 0},
-    [NSIGHT_FIELD_PID] = {"pid", PF_PLAIN, 0},
-    [NSIGHT_FIELD_TID] = {"tid", PF_PLAIN, 0},
-    [NSIGHT_FIELD_DEVICE] = {"device", PF_PLAIN, 0},
-    [NSIGHT_FIELD_CONTEXT] = {"gpu_context", PF_PLAIN, 0},
-    [NSIGHT_FIELD_STREAM] = {"stream", PF_PLAIN, 0},
-    [NSIGHT_FIELD_THREAD_NAME] = {"thread_name", PF_PLAIN, 0},
+/* What all activities of a GPU have. */
+#define ACTIVITY_COLUMNS                                                                                     \
+    [ACTIVITY_START] = "start", [ACTIVITY_END] = "end", [ACTIVITY_DEVICE] = "deviceId",                      \
+    [ACTIVITY_CONTEXT] = "contextId", [ACTIVITY_STREAM] = "streamId",                                        \
+    [ACTIVITY_CORRELATION] = "correlationId", [ACTIVITY_PID] = "globalPid"
+#define TIMES_NEEDED (1 << ACTIVITY_START | 1 << ACTIVITY_END)
+
+static const struct pf_sql_table export_tables[NSIGHT_TABLES] = {
+    [NSIGHT_STRINGS] = {"StringIds", {"id", "value"}, 1 << STRINGS_ID | 1 << STRINGS_VALUE},
+    [NSIGHT_META] = {"META_DATA_EXPORT", {"name", "value"}, 1 << META_NAME | 1 << META_VALUE},
+    [NSIGHT_OLD_META] = {"EXPORT_META_DATA", {"name", "value"}, 1 << META_NAME | 1 << META_VALUE},
+    [NSIGHT_GPUS] = {"TARGET_INFO_GPU", {"name"}, 1 << GPUS_NAME},
+    [NSIGHT_OLD_GPUS] = {"TARGET_INFO_CUDA_GPU", {"name"}, 1 << GPUS_NAME},
+    [NSIGHT_THREAD_NAMES] = {"ThreadNames",
+                             {"nameId", "globalTid"},
+                             1 << THREAD_NAMES_NAME | 1 << THREAD_NAMES_TID},
+    [NSIGHT_RUNTIME] = {"CUPTI_ACTIVITY_KIND_RUNTIME",
+                        {"start", "end", "globalTid", "correlationId", "nameId", "callchainId"},
+                        1 << RUNTIME_START | 1 << RUNTIME_END | 1 << RUNTIME_NAME},
+    [NSIGHT_KERNEL] = {"CUPTI_ACTIVITY_KIND_KERNEL",
+                       {ACTIVITY_COLUMNS, [ACTIVITY_WHAT] = "shortName", [ACTIVITY_MORE] = "demangledName",
+                        [ACTIVITY_MANGLED] = "mangledName"},
+                       TIMES_NEEDED},
+    [NSIGHT_MEMCPY] = {"CUPTI_ACTIVITY_KIND_MEMCPY",
+                       {ACTIVITY_COLUMNS, [ACTIVITY_WHAT] = "copyKind", [ACTIVITY_MORE] = "bytes"},
+                       TIMES_NEEDED},
+    [NSIGHT_MEMSET] = {"CUPTI_ACTIVITY_KIND_MEMSET",
+                       {ACTIVITY_COLUMNS, [ACTIVITY_WHAT] = "value", [ACTIVITY_MORE] = "bytes"},
+                       TIMES_NEEDED},
+    [NSIGHT_SYNC] = {"CUPTI_ACTIVITY_KIND_SYNCHRONIZATION",
+                     {ACTIVITY_COLUMNS, [ACTIVITY_WHAT] = "syncType"},
+                     TIMES_NEEDED},
+    [NSIGHT_NVTX] = {"NVTX_EVENTS",
+                     {"start", "end", "eventType", "text", "globalTid", "domainId", "textId"},
+                     1 << NVTX_START | 1 << NVTX_END | 1 << NVTX_TYPE | 1 << NVTX_DOMAIN},
+    [NSIGHT_CHAINS] = {"CUDA_CALLCHAINS",
+                       {"id", "symbol", "stackDepth", "unresolved"},
+                       1 << CHAINS_ID | 1 << CHAINS_SYMBOL | 1 << CHAINS_DEPTH},
+    [NSIGHT_RESOLVED] = {"EXTRAP_RESOLVED_CALLPATHS",
+                         {"correlationId", "callpath", "duration"},
+                         1 << RESOLVED_CORRELATION | 1 << RESOLVED_PATH},
 };
 
-static const struct pf_column event_columns[EVENTS_COLUMNS] = {
-    [EVENTS_THREAD] = {"thread", PF_PARTITION, 0},
-    [EVENTS_KIND] = {"kind", PF_PLAIN, 0},
-    [EVENTS_START] = {"start", PF_PLAIN, 0},
-    [EVENTS_END] = {"end", PF_PLAIN, 0},
-    [EVENTS_DEVICE] = {"device", PF_PLAIN, 0},
-    [EVENTS_STREAM] = {"stream", PF_PLAIN, 0},
-    [EVENTS_CORRELATION] = {"correlation_id", PF_PLAIN, 0},
-    [EVENTS_CONTEXT] = {"context", PF_CONTEXT, 0},
-    [EVENTS_BYTES] = {"bytes", PF_PLAIN, 0},
-    [EVENTS_NAME] = {"name", PF_PLAIN, 0},
-};
+static bool is_export(const struct pf_sql *sql)
+{
+    bool events = pf_sql_has_table(sql, NSIGHT_NVTX);
+    for (unsigned table = NSIGHT_RUNTIME; table <= NSIGHT_SYNC; table++)
+        events |= pf_sql_has_table(sql, table);
+    return events && pf_sql_has_table(sql, NSIGHT_STRINGS);
+}
+
+int nsight_nvtx_text(struct pf_sql *sql, const struct pf_sql_row *row, const char **text, size_t *size,
+                     struct pf_error *error)
+{
+    *text = pf_sql_text(row, NVTX_TEXT, size);
+    return !*text && pf_sql_is_set(row, NVTX_TEXT_ID)
+               ? pf_sql_find(sql, NSIGHT_STRINGS, pf_sql_int(row, NVTX_TEXT_ID), text, size, error)
+               : 0;
+}
+
+int64_t nsight_duration(struct nsight_model *model, const struct pf_sql_row *row)
+{
+    int64_t duration;
+    if (pf_sql_is_set(row, ACTIVITY_START) && pf_sql_is_set(row, ACTIVITY_END) &&
+        !__builtin_sub_overflow(pf_sql_int(row, ACTIVITY_END), pf_sql_int(row, ACTIVITY_START), &duration) &&
+        duration >= 0)
+        return duration;
+    model->bad_times++;
+    return 0;
+}
+
+/* ---- tables and metrics of the profile ------------------------------------------------------------ */
+
+static const struct pf_column value_columns[PF_SUMS_COLUMNS] = {{"thread", PF_PARTITION, 0},
+                                                                {"context", PF_CONTEXT, 0},
+                                                                {"metric", PF_METRIC, 0},
+                                                                {"value", PF_PLAIN, 0},
+                                                                {"name", PF_CONTEXT_NAME, 0}};
 
 static const struct pf_table mass_tables[] = {
     {.name = "values",
-     .columns = pf_fold_thread_columns,
-     .n_columns = PF_FOLD_COLUMNS,
+     .columns = value_columns,
+     .n_columns = PF_SUMS_COLUMNS,
      .stage = PF_MODELLED,
-     .flags = PF_BY_PARTITION | PF_SEEKS_PARTITION | PF_SEEKS_CONTEXT,
-     .ops = &pf_fold_cursor},
+     .flags = PF_SUMS_FLAGS | PF_SEEKS_METRIC,
+     .ops = &pf_sums_cursor.ops},
     {.name = "events",
-     .columns = event_columns,
-     .n_columns = EVENTS_COLUMNS,
+     .columns = nsight_event_columns,
+     .n_columns = NSIGHT_EVENT_COLUMNS,
      .stage = PF_MODELLED,
-     .ops = &nsight_events_cursor},
+     .ops = &nsight_events.ops},
 };
 enum { MASS_TABLES = sizeof mass_tables / sizeof *mass_tables };
 
@@ -66,23 +124,18 @@ static const struct pf_metric metrics[] = {
 static void set_tables(struct pf_profile *profile, struct nsight_state *state)
 {
     memcpy(state->tables, mass_tables, sizeof mass_tables);
+    memcpy(state->tables + MASS_TABLES, nsight_sum_tables, sizeof nsight_sum_tables);
     for (size_t i = 0; i < NSIGHT_SUMS; i++)
-        state->tables[MASS_TABLES + i] = (struct pf_table){
-            .name = nsight_sum_names[i],
-            .columns = nsight_sum_columns[i],
-            .n_columns = nsight_sum_widths[i],
-            .stage = PF_MODELLED,
-            .rows = &state->sums[i],
-        };
+        state->tables[MASS_TABLES + i].rows = &state->tallied[i];
     profile->tables = state->tables;
     profile->n_tables = MASS_TABLES + NSIGHT_SUMS;
     profile->cells = &state->tables[0];
-    profile->cells_value = PF_FOLD_VALUE;
+    profile->cells_value = PF_SUMS_VALUE;
     profile->metrics = metrics;
     profile->n_metrics = sizeof metrics / sizeof *metrics;
     profile->partitions.singular = "thread";
     profile->partitions.plural = "threads";
-    profile->partitions.field_columns = thread_fields;
+    profile->partitions.field_columns = nsight_fields;
     profile->partitions.n_fields = NSIGHT_FIELDS;
     profile->partitions.fields_stage = PF_PARTITIONED;
 }
@@ -92,93 +145,72 @@ static void set_tables(struct pf_profile *profile, struct nsight_state *state)
 /* Values of the export's metadata that info.txt tells, and the keys they get there. */
 static const struct {
     const char *name, *key;
-} facts[] = {
-    {"EXPORT_PRODUCT_NAME", "Product"},    {"EXPORT_PRODUCT_VERSION", "Product version"},
-    {"EXPORT_PLATFORM", "Platform"},       {"EXPORT_ARCH", "Architecture"},
-    {"EXPORT_TIME_UTC", "Exported (UTC)"}, {"EXPORT_INPUT_FILE", "Report"},
+} shown[] = {
+    {"EXPORT_PRODUCT_NAME", "Product"},
+    {"EXPORT_PRODUCT_VERSION", "Product version"},
+    {"EXPORT_PLATFORM", "Platform"},
+    {"EXPORT_ARCH", "Architecture"},
+    {"EXPORT_TIME_UTC", "Exported (UTC)"},
+    {"EXPORT_INPUT_FILE", "Report"},
+    {"GPU", "GPU"},
 };
 
 /* Of rows that people wrote, and of GPUs, there are few; of bytes too. */
 enum { ROWS_SHOWN = 64, BYTES_SHOWN = 200 };
 
-static int add_info(struct pf_profile *profile, const char *key, const char *text, size_t size,
-                    struct pf_error *error)
-{
-    struct pf_cell cells[] = {pf_string(key), pf_text(text, size < BYTES_SHOWN ? size : BYTES_SHOWN)};
-    return pf_rows_add(profile->info, cells, error);
-}
-
 /* What one of the tables tells, as far as it is shown. */
 struct showing {
     struct pf_profile *profile;
     unsigned rows;
+    bool gpus;
 };
 
-static int take_fact(void *arg, const struct nsight_scan *scan, struct pf_error *error)
+/* A row of metadata is a name and a value; one of GPUs a name. */
+static int take_fact(void *arg, const struct pf_sql_row *row, struct pf_error *error)
 {
     struct showing *showing = arg;
     struct pf_profile *profile = showing->profile;
     size_t size;
     if (showing->rows++ == ROWS_SHOWN)
         return 1;
-    const char *name = nsight_text(scan, META_NAME, &size), *value = nsight_text(scan, META_VALUE, &size);
+    const char *name = showing->gpus ? "GPU" : pf_sql_text(row, META_NAME, &size),
+               *value = pf_sql_text(row, showing->gpus ? GPUS_NAME : META_VALUE, &size);
     if (!name || !value)
         return 0;
     if (!strcmp(name, "EXPORT_SCHEMA_VERSION"))
         snprintf(profile->version, sizeof profile->version, "%s", value);
-    for (size_t i = 0; i < sizeof facts / sizeof *facts; i++)
-        if (!strcmp(name, facts[i].name))
-            return add_info(profile, facts[i].key, value, size, error);
-    return 0;
-}
-
-static int take_gpu(void *arg, const struct nsight_scan *scan, struct pf_error *error)
-{
-    struct showing *showing = arg;
-    size_t size;
-    if (showing->rows++ == ROWS_SHOWN)
-        return 1;
-    const char *name = nsight_text(scan, GPUS_NAME, &size);
-    return name ? add_info(showing->profile, "GPU", name, size, error) : 0;
+    size_t i = 0;
+    while (i < sizeof shown / sizeof *shown && strcmp(name, shown[i].name) != 0)
+        i++;
+    struct pf_cell cells[] = {pf_absent(), pf_text(value, size < BYTES_SHOWN ? size : BYTES_SHOWN)};
+    if (i == sizeof shown / sizeof *shown)
+        return 0;
+    cells[0] = pf_string(shown[i].key);
+    return pf_rows_add(profile->info, cells, error);
 }
 
 /* Exports of schema 3 and of schema 2 have these tables under different names; an old one beside the new is not read. */
-static int read_facts(struct pf_profile *profile, struct nsight_db *db, struct pf_error *error)
+static int read_facts(struct pf_profile *profile, struct pf_sql *sql, struct pf_error *error)
 {
-    bool old_meta = !nsight_has_table(&db->schema, NSIGHT_META),
-         old_gpus = !nsight_has_table(&db->schema, NSIGHT_GPUS);
-    struct showing meta = {.profile = profile}, gpus = meta;
-    return nsight_each(db, old_meta ? NSIGHT_OLD_META : NSIGHT_META, NSIGHT_ALL_COLUMNS, NULL, take_fact,
+    struct showing meta = {.profile = profile}, gpus = {.profile = profile, .gpus = true};
+    return pf_sql_each(sql, pf_sql_has_table(sql, NSIGHT_META) ? NSIGHT_META : NSIGHT_OLD_META, take_fact,
                        &meta, error) ||
-           nsight_each(db, old_gpus ? NSIGHT_OLD_GPUS : NSIGHT_GPUS, NSIGHT_ALL_COLUMNS, NULL, take_gpu,
+           pf_sql_each(sql, pf_sql_has_table(sql, NSIGHT_GPUS) ? NSIGHT_GPUS : NSIGHT_OLD_GPUS, take_fact,
                        &gpus, error);
-}
-
-static bool is_export(const struct nsight_schema *schema)
-{
-    bool events = nsight_has_table(schema, NSIGHT_RUNTIME) || nsight_has_table(schema, NSIGHT_NVTX);
-    for (size_t i = 0; i < NSIGHT_ACTIVITIES; i++)
-        events |= nsight_has_table(schema, nsight_activities[i]);
-    return events && nsight_has_table(schema, NSIGHT_STRINGS);
 }
 
 int nsight_open(struct pf_profile *profile, struct pf_input *input, struct pf_error *error)
 {
-    struct nsight_state *state = calloc(1, sizeof *state);
+    struct nsight_state *state = profile->state = calloc(1, sizeof *state);
     if (!state)
         return pf_fail_memory(error);
-    profile->state = state;
-    state->input = input;
-    nsight_pool_init(&state->pool);
-    struct nsight_db *db = nsight_pool_take(&state->pool, input, error);
-    if (!db)
+    state->sql = pf_sql_open(input, export_tables, NSIGHT_TABLES, error);
+    if (!state->sql)
         return -1;
     set_tables(profile, state);
-    int failed = !is_export(&db->schema)
-                     ? pf_fail(error, EINVAL, "no export of Nsight Systems: it has no strings, or no events")
-                     : read_facts(profile, db, error);
-    nsight_pool_give(&state->pool, db);
-    return failed ? -1 : 0;
+    return is_export(state->sql)
+               ? read_facts(profile, state->sql, error)
+               : pf_fail(error, EINVAL, "no export of Nsight Systems: it has no strings, or no events");
 }
 
 static int open_file(struct pf_profile *profile, struct pf_error *error)
@@ -187,20 +219,144 @@ static int open_file(struct pf_profile *profile, struct pf_error *error)
     return pf_source_open(profile->source, NULL, &input, error) ? -1 : nsight_open(profile, input, error);
 }
 
+/* ---- the pass ------------------------------------------------------------------------------------ */
+
+/* Bytes that names may have beyond those of the export, which only a hostile one has use for. */
+enum { NAMES_SPARE = 1 << 20 };
+
+int nsight_add(struct nsight_model *model, uint32_t partition, uint32_t context, uint32_t metric,
+               int64_t value, struct pf_error *error)
+{
+    struct pf_cell cell = pf_int(value);
+    return pf_sums_add(model->sums, partition, context, metric, &cell, error);
+}
+
+/* Tables that ended before their ends, and columns that were passed over. */
+static int tell_table(struct nsight_model *model, unsigned t, struct pf_error *error)
+{
+    const struct pf_sql_facts *facts = &model->sql->facts[t];
+    struct pf_profile *profile = model->profile;
+    const char *name = export_tables[t].name;
+    int failed = 0;
+    if (facts->damaged && facts->started)
+        failed = pf_warn(profile, 0, -1, "error", "bad-table", error,
+                         "table %s cannot be read beyond row %" PRId64, name, facts->last);
+    else if (facts->damaged)
+        failed = pf_warn(profile, 0, -1, "error", "bad-table", error, "table %s cannot be read", name);
+    for (unsigned c = 0; export_tables[t].columns[c] && !failed; c++)
+        if (facts->computed >> c & 1)
+            failed =
+                pf_warn(profile, 0, -1, "warning", "computed-column", error,
+                        "column %s of table %s is computed by the file, not stored in it: it is passed over",
+                        export_tables[t].columns[c], name);
+    return failed;
+}
+
+static int tell_problems(struct nsight_model *model, struct pf_error *error)
+{
+    struct pf_profile *profile = model->profile;
+    const struct pf_sql *sql = model->sql;
+    if (sql->size > sql->have &&
+        pf_warn(profile, 0, (int64_t)sql->have, "fatal", "cut-file", error,
+                "the file ends here, %" PRIu64 " bytes before the end of its database",
+                sql->size - sql->have))
+        return -1;
+    for (unsigned t = 0; t < NSIGHT_TABLES; t++)
+        if (tell_table(model, t, error))
+            return -1;
+    if (model->bad_times &&
+        pf_warn(profile, 0, -1, "warning", "bad-times", error,
+                "%" PRIu64 " events have no end, or end before they start: they take no time",
+                model->bad_times))
+        return -1;
+    return model->paths.out_of_text ? pf_warn(profile, 0, -1, "error", "long-paths", error,
+                                              "call paths are longer than the file: some are left out")
+                                    : 0;
+}
+
+static int read_export(struct nsight_model *model, struct pf_error *error)
+{
+    struct pf_profile *profile = model->profile;
+    struct nsight_state *state = nsight_state(profile);
+    for (unsigned t = 0; t < NSIGHT_TABLES; t++)
+        model->sql->facts[t].damaged = false;
+    if (nsight_lookup_init(&model->calls, model->limit, error) || nsight_partitions_init(model, error) ||
+        nsight_paths_init(model, error) || nsight_read_calls(model, error) ||
+        nsight_read_activities(model, error) ||
+        (model->partitions->origin == NSIGHT_IMPORTED && nsight_read_imported(model, error)) ||
+        nsight_publish_partitions(model, model->items, model->fields, error) ||
+        pf_sums_finish(model->sums, model->partitions->count, model->tree->count, error) ||
+        pf_tree_finish(model->tree, error) || tell_problems(model, error) ||
+        nsight_publish_sums(&model->tallies, model->tree->strings, state->tallied, error))
+        return -1;
+    state->sums.sums = model->sums;
+    state->events = model->events;
+    state->partitions = *model->partitions;
+    profile->contexts = model->tree;
+    profile->partitions.items = model->items;
+    profile->partitions.fields = model->fields;
+    *model->partitions = (struct nsight_partitions){0};
+    model->sums = NULL;
+    model->events = NULL;
+    model->tree = NULL;
+    model->items = model->fields = NULL;
+    return 0;
+}
+
+static int load_model(struct pf_profile *profile, struct pf_error *error)
+{
+    static const char *const kinds[] = {
+        [NSIGHT_FUNCTION] = "function", [NSIGHT_API] = "api",         [NSIGHT_A_KERNEL] = "kernel",
+        [NSIGHT_A_MEMCPY] = "memcpy",   [NSIGHT_A_MEMSET] = "memset",
+    };
+    struct nsight_state *state = nsight_state(profile);
+    uint64_t cache = profile->options->cache;
+    struct nsight_partitions partitions = {0};
+    struct nsight_model model = {
+        .profile = profile,
+        .sql = state->sql,
+        .partitions = &partitions,
+        .items = pf_rows_new(2),
+        .fields = pf_rows_new(NSIGHT_FIELDS),
+        .limit = cache / 4,
+        .tree = pf_tree_new(kinds),
+        .sums = pf_sums_new(cache, true),
+        .events = pf_store_new(cache / 4),
+        .names.left = state->sql->have + NAMES_SPARE,
+    };
+    int failed = model.tree && model.sums && model.events && model.items && model.fields
+                     ? read_export(&model, error)
+                     : pf_fail_memory(error);
+    nsight_partitions_free(&partitions);
+    pf_rows_free(model.items);
+    pf_rows_free(model.fields);
+    nsight_paths_free(&model.paths);
+    nsight_tallies_free(&model.tallies);
+    pf_ids_free(&model.names.ids);
+    nsight_lookup_free(&model.calls);
+    pf_store_free(model.events);
+    pf_sums_free(model.sums);
+    pf_tree_free(model.tree);
+    return failed;
+}
+
+/* ---- the driver ---------------------------------------------------------------------------------- */
+
+/* One pass makes all: threads and streams show when the tables are read that values and contexts come from. */
 static int nsight_load(struct pf_profile *profile, enum pf_stage stage, struct pf_pass *pass,
                        struct pf_error *error)
 {
     struct nsight_state *state = nsight_state(profile);
-    if (stage != PF_PARTITIONED && stage != PF_MODELLED)
+    if (stage != PF_PARTITIONED)
         return 0;
-    struct nsight_db *db = nsight_pool_take(&state->pool, state->input, error);
-    if (!db)
-        return -1;
-    db->pass = pass;
-    db->vfs.bytes = 0;
-    int failed = stage == PF_PARTITIONED ? nsight_load_partitions(profile, db, error)
-                                         : nsight_load_model(profile, db, error);
-    nsight_pool_give(&state->pool, db);
+    state->sql->pass = pass;
+    state->sql->read = 0;
+    int failed = load_model(profile, error);
+    state->sql->pass = NULL;
+    if (!failed) {
+        pf_sql_close(state->sql);
+        state->sql = NULL;
+    }
     return failed;
 }
 
@@ -210,12 +366,11 @@ static void nsight_close(struct pf_profile *profile)
     if (!state)
         return;
     for (size_t i = 0; i < NSIGHT_SUMS; i++)
-        pf_rows_free(state->sums[i]);
-    pf_fold_free(state->fold.fold);
-    nsight_names_free(&state->names);
-    nsight_lookup_free(&state->calls);
+        pf_rows_free(state->tallied[i]);
+    pf_sums_free(state->sums.sums);
+    pf_store_free(state->events);
     nsight_partitions_free(&state->partitions);
-    nsight_pool_destroy(&state->pool);
+    pf_sql_close(state->sql);
     free(state);
     profile->state = NULL;
 }
@@ -230,7 +385,7 @@ static bool no_name_matters(const char *name)
 const struct pf_driver pf_nsight_driver = {
     .name = "nsight",
     .title = "Nsight Systems export (SQLite), with or without Extra-Prof ranges",
-    .version = 4,
+    .version = 6,
     .matters = no_name_matters,
     .probe = nsight_probe,
     .open = open_file,

@@ -56,9 +56,10 @@ static uint32_t intern_name(struct pf_strings *strings, const char *name, size_t
 }
 
 /* `EP<US>pointer<US>name` */
-static int add_symbol(struct nsight_paths *paths, const char *text, size_t size, struct pf_error *error)
+static int add_symbol(struct nsight_model *model, const char *text, size_t size, struct pf_error *error)
 {
     static const char mark[] = {'E', 'P', UNIT_SEPARATOR};
+    struct nsight_paths *paths = &model->paths;
     if (size < sizeof mark || memcmp(text, mark, sizeof mark) != 0)
         return 0;
     const char *pointer = text + sizeof mark, *end = text + size;
@@ -71,38 +72,34 @@ static int add_symbol(struct nsight_paths *paths, const char *text, size_t size,
         pf_array_reach(&paths->symbols, &paths->symbols_room, number, sizeof *paths->symbols, error))
         return -1;
     name++;
-    paths->symbols[number] = intern_name(paths->tree->strings, name, (size_t)(end - name), error);
+    paths->symbols[number] = intern_name(model->tree->strings, name, (size_t)(end - name), error);
     return paths->symbols[number] == PF_NO_STRING ? -1 : 0;
 }
 
 /* The strings between two marks, by their numbers. */
-static int take_string(void *arg, const struct nsight_scan *scan, struct pf_error *error)
+static int take_string(void *arg, const struct pf_sql_row *row, struct pf_error *error)
 {
-    struct nsight_paths *paths = arg;
+    struct nsight_model *model = arg;
+    struct nsight_paths *paths = &model->paths;
     size_t size;
-    const char *text = nsight_text(scan, STRINGS_VALUE, &size);
+    const char *text = pf_sql_text(row, STRINGS_VALUE, &size);
     if (!text)
         return 0;
     if (paths->in_symbols && is_text(text, size, "EXTRA_PROF_SYMBOLS_END"))
         return 1;
     if (paths->in_symbols)
-        return add_symbol(paths, text, size, error);
+        return add_symbol(model, text, size, error);
     paths->in_symbols = is_text(text, size, "EXTRA_PROF_SYMBOLS");
     return 0;
 }
 
 /* The name of a pointer, or itself if it has none. */
-static uint32_t symbol_of(struct nsight_paths *paths, const char *pointer, size_t size,
+static uint32_t symbol_of(struct nsight_model *model, const char *pointer, size_t size,
                           struct pf_error *error)
 {
-    uint32_t known = pf_strings_count(paths->pointers);
-    uint32_t number = pf_intern(paths->pointers, pointer, size, error);
-    if (number < known && number < paths->symbols_room)
-        return paths->symbols[number];
-    if (number == PF_NO_STRING ||
-        pf_array_reach(&paths->symbols, &paths->symbols_room, number, sizeof *paths->symbols, error))
-        return PF_NO_STRING;
-    return paths->symbols[number] = pf_intern(paths->tree->strings, pointer, size, error);
+    uint32_t number = pf_string_of(model->paths.pointers, pointer, size);
+    return number == PF_NO_STRING ? pf_intern(model->tree->strings, pointer, size, error)
+                                  : model->paths.symbols[number];
 }
 
 /* ---- texts --------------------------------------------------------------------------------------- */
@@ -115,24 +112,24 @@ static const char *end_of_part(const char *part, const char *end, bool pointers)
     return mark ? mark : end;
 }
 
-static int walk_text(struct nsight_paths *paths, const char *text, size_t size, uint32_t *context,
+static int walk_text(struct nsight_model *model, const char *text, size_t size, uint32_t *context,
                      struct pf_error *error)
 {
     const char *end = text + size;
     bool pointers = *text == UNIT_SEPARATOR;
-    bool first = pointers && !paths->symbols_read;
-    paths->symbols_read |= first;
-    if (first && nsight_each(paths->db, NSIGHT_STRINGS, NSIGHT_ALL_COLUMNS, NULL, take_string, paths, error))
+    bool first = pointers && !model->paths.symbols_read;
+    model->paths.symbols_read |= first;
+    if (first && pf_sql_each(model->sql, NSIGHT_STRINGS, take_string, model, error))
         return -1;
     const char *part = pointers ? text + 1 : text;
     for (unsigned parts = 0; parts < PARTS_MAX; parts++) {
         const char *over = end_of_part(part, end, pointers);
         size_t length = (size_t)(over - part);
-        uint32_t name = pointers ? symbol_of(paths, part, length, error)
-                                 : pf_intern(paths->tree->strings, part, length, error);
+        uint32_t name = pointers ? symbol_of(model, part, length, error)
+                                 : pf_intern(model->tree->strings, part, length, error);
         if (name == PF_NO_STRING)
             return -1;
-        *context = nsight_child(paths->tree, *context, NSIGHT_FUNCTION, name, error);
+        *context = nsight_child(model->tree, *context, NSIGHT_FUNCTION, name, error);
         if (*context == PF_NO_CONTEXT)
             return -1;
         if (over == end)
@@ -143,9 +140,10 @@ static int walk_text(struct nsight_paths *paths, const char *text, size_t size, 
 }
 
 /* Each text is taken apart once. */
-static int context_of(struct nsight_paths *paths, const char *text, size_t size, uint32_t *context,
+static int context_of(struct nsight_model *model, const char *text, size_t size, uint32_t *context,
                       struct pf_error *error)
 {
+    struct nsight_paths *paths = &model->paths;
     *context = PF_NO_CONTEXT;
     if (!size)
         return 0;
@@ -162,21 +160,21 @@ static int context_of(struct nsight_paths *paths, const char *text, size_t size,
     }
     paths->text_left -= size;
     if (pf_array_reach(&paths->contexts, &paths->contexts_room, number, sizeof *paths->contexts, error) ||
-        walk_text(paths, pf_interned(paths->texts, number).text, size, context, error))
+        walk_text(model, pf_interned(paths->texts, number).text, size, context, error))
         return -1;
     paths->contexts[number] = *context;
     return 0;
 }
 
-int nsight_path_of_range(struct nsight_paths *paths, const struct nsight_scan *scan, uint32_t *context,
+int nsight_path_of_range(struct nsight_model *model, const struct pf_sql_row *row, uint32_t *context,
                          struct pf_error *error)
 {
     size_t size;
-    const char *text = nsight_text(scan, NVTX_TEXT, &size);
-    if (!text && nsight_is_set(scan, NVTX_TEXT_ID) &&
-        nsight_string(paths->db, nsight_int(scan, NVTX_TEXT_ID), &text, &size, error))
-        return -1;
-    return context_of(paths, text, size, context, error);
+    const char *text;
+    return nsight_nvtx_text(model->sql, row, &text, &size, error) ||
+                   context_of(model, text, size, context, error)
+               ? -1
+               : 0;
 }
 
 /* ---- call chains --------------------------------------------------------------------------------- */
@@ -184,34 +182,41 @@ int nsight_path_of_range(struct nsight_paths *paths, const struct nsight_scan *s
 /* A frame, sorted by the chain and from the outermost to the innermost. */
 enum { CHAIN, DEPTH, ROW, NAME, FRAME_WORDS };
 
-static int take_frame(void *arg, const struct nsight_scan *scan, struct pf_error *error)
+struct frames {
+    struct nsight_model *model;
+    struct pf_sorter *sorter;
+};
+
+static int take_frame(void *arg, const struct pf_sql_row *row, struct pf_error *error)
 {
-    struct nsight_paths *paths = arg;
-    if (nsight_is_set(scan, CHAINS_UNRESOLVED))
+    struct frames *frames = arg;
+    if (pf_sql_is_set(row, CHAINS_UNRESOLVED))
         return 0;
-    uint32_t name = nsight_name(paths->names, paths->db, nsight_int(scan, CHAINS_SYMBOL), error);
-    uint64_t record[FRAME_WORDS] = {pf_ordered(nsight_int(scan, CHAINS_ID)),
-                                    ~pf_ordered(nsight_int(scan, CHAINS_DEPTH)), pf_ordered(scan->rowid),
+    uint32_t name = nsight_name(frames->model, pf_sql_int(row, CHAINS_SYMBOL), error);
+    uint64_t record[FRAME_WORDS] = {pf_ordered(pf_sql_int(row, CHAINS_ID)),
+                                    ~pf_ordered(pf_sql_int(row, CHAINS_DEPTH)), pf_ordered(row->number),
                                     name};
-    return name == PF_NO_STRING ? -1 : pf_sorter_add(paths->frames, record, error);
+    return name == PF_NO_STRING ? -1 : pf_sorter_add(frames->sorter, record, error);
 }
 
-static int add_chain(struct nsight_paths *paths, uint64_t chain, uint32_t context, struct pf_error *error)
+static int add_chain(struct nsight_model *model, uint64_t chain, uint32_t context, struct pf_error *error)
 {
     struct nsight_found found = {context, PF_NO_CONTEXT};
-    return nsight_lookup_add(&paths->known, 0, pf_signed(chain), found, error);
+    return context == PF_NO_CONTEXT
+               ? 0
+               : nsight_lookup_add(&model->paths.known, 0, pf_signed(chain), found, error);
 }
 
-static int join_frames(struct nsight_paths *paths, struct pf_error *error)
+static int join_frames(const struct frames *frames, struct pf_error *error)
 {
     const uint64_t *record;
     uint64_t chain = 0;
     uint32_t context = PF_NO_CONTEXT;
     unsigned depth = 0;
     int more;
-    while ((more = pf_sorter_next(paths->frames, &record, error)) > 0) {
-        if (context != PF_NO_CONTEXT && record[CHAIN] != chain) {
-            if (add_chain(paths, chain, context, error))
+    while ((more = pf_sorter_next(frames->sorter, &record, error)) > 0) {
+        if (record[CHAIN] != chain) {
+            if (add_chain(frames->model, chain, context, error))
                 return -1;
             context = PF_NO_CONTEXT;
             depth = 0;
@@ -219,39 +224,25 @@ static int join_frames(struct nsight_paths *paths, struct pf_error *error)
         chain = record[CHAIN];
         if (depth++ >= PARTS_MAX)
             continue;
-        context = nsight_child(paths->tree, context, NSIGHT_FUNCTION, (uint32_t)record[NAME], error);
+        context = nsight_child(frames->model->tree, context, NSIGHT_FUNCTION, (uint32_t)record[NAME], error);
         if (context == PF_NO_CONTEXT)
             return -1;
     }
-    if (more < 0)
-        return -1;
-    return context == PF_NO_CONTEXT ? 0 : add_chain(paths, chain, context, error);
+    return more < 0 ? -1 : add_chain(frames->model, chain, context, error);
 }
 
-static int read_chains(struct nsight_paths *paths, uint64_t limit, struct pf_error *error)
+static int read_chains(struct nsight_model *model, struct pf_error *error)
 {
-    paths->frames = pf_sorter_new(FRAME_WORDS, ROW + 1, limit);
-    if (!paths->frames)
+    struct frames frames = {model, pf_sorter_new(FRAME_WORDS, ROW + 1, model->limit / 2)};
+    if (!frames.sorter)
         return pf_fail_memory(error);
-    int failed =
-        nsight_each(paths->db, NSIGHT_CHAINS, NSIGHT_ALL_COLUMNS, paths->damage, take_frame, paths, error) ||
-        pf_sorter_finish(paths->frames, error) || join_frames(paths, error);
-    pf_sorter_free(paths->frames);
+    int failed = pf_sql_each(model->sql, NSIGHT_CHAINS, take_frame, &frames, error) ||
+                 pf_sorter_finish(frames.sorter, error) || join_frames(&frames, error);
+    pf_sorter_free(frames.sorter);
     return failed ? -1 : 0;
 }
 
 /* ---- imported paths ------------------------------------------------------------------------------ */
-
-/* A function without a correlation: its duration is exclusive. */
-static int add_own(struct nsight_paths *paths, const struct nsight_scan *scan, uint32_t context,
-                   struct pf_error *error)
-{
-    if (pf_array_reach(&paths->own, &paths->own_room, context, sizeof *paths->own, error))
-        return -1;
-    paths->own[context].calls++;
-    paths->own[context].time = nsight_plus(paths->own[context].time, nsight_int(scan, RESOLVED_DURATION));
-    return 0;
-}
 
 /* The last part of an API call's path is the call itself. */
 static size_t size_without_last(const char *text, size_t size)
@@ -262,78 +253,73 @@ static size_t size_without_last(const char *text, size_t size)
     return last ? (size_t)(last - text) : 0;
 }
 
-/*
- * A row: an API call's context is added to `calls`. Functions' times are added up when that is the list that calls
- * find their own paths in; in any other, what a call's activities stand below is the path itself.
- */
-static int take_imported(void *arg, const struct nsight_scan *scan, struct pf_error *error)
+int nsight_imported_path(struct nsight_model *model, const struct pf_sql_row *row, bool *call,
+                         uint32_t *context, struct pf_error *error)
 {
-    struct nsight_paths *paths = arg;
-    struct nsight_lookup *calls = paths->calls;
     size_t size;
-    uint32_t context;
-    const char *text = nsight_text(scan, RESOLVED_PATH, &size);
-    bool call = nsight_is_set(scan, RESOLVED_CORRELATION);
-    int64_t correlation = nsight_int(scan, RESOLVED_CORRELATION);
-    if (!text || (call && !correlation) || (!call && calls != &paths->known)) /* 0: not correlated */
+    const char *text = pf_sql_text(row, RESOLVED_PATH, &size);
+    *call = pf_sql_is_set(row, RESOLVED_CORRELATION);
+    *context = PF_NO_CONTEXT;
+    if (!text || (*call && !pf_sql_int(row, RESOLVED_CORRELATION)))
         return 0;
-    if (context_of(paths, text, call ? size_without_last(text, size) : size, &context, error))
+    return context_of(model, text, *call ? size_without_last(text, size) : size, context, error);
+}
+
+/* For calls to find their paths. */
+static int take_imported(void *arg, const struct pf_sql_row *row, struct pf_error *error)
+{
+    struct nsight_model *model = arg;
+    struct nsight_found found = {PF_NO_CONTEXT, PF_NO_CONTEXT};
+    bool call;
+    if (nsight_imported_path(model, row, &call, &found.path, error))
         return -1;
-    if (context == PF_NO_CONTEXT)
-        return 0;
-    struct nsight_found found = {context, calls == &paths->known ? PF_NO_CONTEXT : context};
-    return call ? nsight_lookup_add(calls, 0, correlation, found, error)
-                : add_own(paths, scan, context, error);
-}
-
-static int read_imported(struct nsight_paths *paths, struct nsight_lookup *calls, struct pf_error *error)
-{
-    paths->calls = calls;
-    return nsight_each(paths->db, NSIGHT_RESOLVED, NSIGHT_ALL_COLUMNS, paths->damage, take_imported, paths,
-                       error);
-}
-
-int nsight_paths_add_calls(struct nsight_paths *paths, struct nsight_lookup *calls, struct pf_error *error)
-{
-    return paths->partitions->origin == NSIGHT_IMPORTED ? read_imported(paths, calls, error) : 0;
+    return call && found.path != PF_NO_CONTEXT
+               ? nsight_lookup_add(&model->paths.known, 0, pf_sql_int(row, RESOLVED_CORRELATION), found,
+                                   error)
+               : 0;
 }
 
 /* ---- the whole ----------------------------------------------------------------------------------- */
 
-int nsight_path_of_call(struct nsight_paths *paths, const struct nsight_scan *scan, uint32_t *context,
+int nsight_path_of_call(struct nsight_model *model, const struct pf_sql_row *row, uint32_t *context,
                         struct pf_error *error)
 {
     struct nsight_found found = {PF_NO_CONTEXT, PF_NO_CONTEXT};
-    enum nsight_origin origin = paths->partitions->origin;
+    enum nsight_origin origin = model->partitions->origin;
     unsigned column = origin == NSIGHT_SAMPLED ? RUNTIME_CHAIN : RUNTIME_CORRELATION;
-    int64_t number = nsight_int(scan, column);
+    int64_t number = pf_sql_int(row, column);
     *context = PF_NO_CONTEXT;
-    if ((origin != NSIGHT_SAMPLED && origin != NSIGHT_IMPORTED) || !nsight_is_set(scan, column) ||
+    if ((origin != NSIGHT_SAMPLED && origin != NSIGHT_IMPORTED) || !pf_sql_is_set(row, column) ||
         number == INT64_MAX)
         return 0;
     /* Chains are numbered from 1, but calls refer to them from 0. */
     number += origin == NSIGHT_SAMPLED;
-    if (nsight_lookup_find(&paths->known, &paths->window, 0, number, &found, error))
+    if (nsight_lookup_find(&model->paths.known, 0, number, &found, error))
         return -1;
     *context = found.path;
     return 0;
 }
 
-int nsight_paths_init(struct nsight_paths *paths, uint64_t limit, struct pf_error *error)
+int nsight_paths_init(struct nsight_model *model, struct pf_error *error)
 {
+    struct nsight_paths *paths = &model->paths;
     paths->texts = pf_strings_new();
     paths->pointers = pf_strings_new();
     /* Together they cannot be longer than the export, unless its rows share their pages. */
-    paths->text_left = paths->db->vfs.have + TEXT_SPARE;
+    paths->text_left = model->sql->have + TEXT_SPARE;
     if (!paths->texts || !paths->pointers)
         return pf_fail_memory(error);
-    if (nsight_lookup_init(&paths->known, limit / 2, error))
+    return nsight_lookup_init(&paths->known, model->limit / 2, error);
+}
+
+int nsight_read_paths(struct nsight_model *model, struct pf_error *error)
+{
+    if (model->partitions->origin == NSIGHT_SAMPLED && read_chains(model, error))
         return -1;
-    if (paths->partitions->origin == NSIGHT_SAMPLED && read_chains(paths, limit / 2, error))
+    if (model->partitions->origin == NSIGHT_IMPORTED &&
+        pf_sql_each(model->sql, NSIGHT_RESOLVED, take_imported, model, error))
         return -1;
-    if (paths->partitions->origin == NSIGHT_IMPORTED && read_imported(paths, &paths->known, error))
-        return -1;
-    return nsight_lookup_finish(&paths->known, limit / 2, error);
+    return nsight_lookup_finish(&model->paths.known, model->limit / 2, error);
 }
 
 void nsight_paths_free(struct nsight_paths *paths)
@@ -342,7 +328,5 @@ void nsight_paths_free(struct nsight_paths *paths)
     pf_strings_free(paths->pointers);
     free(paths->contexts);
     free(paths->symbols);
-    free(paths->own);
     nsight_lookup_free(&paths->known);
-    nsight_window_free(&paths->window);
 }

@@ -20,67 +20,58 @@ enum { HEADER = 100, PAGE_SIZE = 16, INNER = 5, CELLS = 3, LAST_CHILD = 8, CELL_
 /* Pages below the first that are looked at: schemas of exports have up to 40. */
 enum { PAGES_MAX = 64 };
 
-/* What the schema has been seen to have. */
-struct sighting {
-    bool strings; /* all exports have these, */
-    bool events;  /* and what there is to show has one of these */
-};
+/* What a schema has: all exports have strings, and what there is to show has events. */
+enum { HAS_STRINGS = 1, HAS_EVENTS = 2, IS_EXPORT = HAS_STRINGS | HAS_EVENTS };
 
 static bool has_word(const unsigned char *bytes, size_t size, const char *word)
 {
     return memmem(bytes, size, word, strlen(word)) != NULL;
 }
 
-static void look_at(struct sighting *sighting, const unsigned char *page, size_t size)
+static unsigned look_at(const unsigned char *page, size_t size)
 {
-    sighting->strings = sighting->strings || has_word(page, size, "StringIds");
-    sighting->events = sighting->events || has_word(page, size, "CUPTI_ACTIVITY_KIND_") ||
-                       has_word(page, size, "NVTX_EVENTS");
-}
-
-static bool is_enough(const struct sighting *sighting)
-{
-    return sighting->strings && sighting->events;
+    bool events = has_word(page, size, "CUPTI_ACTIVITY_KIND_") || has_word(page, size, "NVTX_EVENTS");
+    return (has_word(page, size, "StringIds") ? HAS_STRINGS : 0) | (events ? HAS_EVENTS : 0);
 }
 
 /* Looks at the pages that the first one leads to. page: room for one. */
-static void look_below(struct sighting *sighting, const struct pf_probe *probe, const unsigned char *first,
-                       size_t page_size, unsigned char *page)
+static unsigned look_below(unsigned seen, const struct pf_probe *probe, const unsigned char *first,
+                           size_t page_size, unsigned char *page)
 {
     uint32_t cells = pf_u16(first + HEADER + CELLS, true);
-    for (uint32_t i = 0; i <= cells && i < PAGES_MAX && !is_enough(sighting); i++) {
+    for (uint32_t i = 0; i <= cells && i < PAGES_MAX && seen != IS_EXPORT; i++) {
         size_t at = i == cells ? HEADER + LAST_CHILD : HEADER + CELL_OFFSETS + 2 * (size_t)i;
         if (at + 4 > page_size)
-            return;
+            break;
         if (i < cells)
             at = pf_u16(first + at, true);
         if (at + 4 > page_size || !pf_u32(first + at, true))
-            return;
+            break;
         ssize_t n =
             pf_probe_read(probe, page, page_size, (uint64_t)(pf_u32(first + at, true) - 1) * page_size);
         if (n > 0)
-            look_at(sighting, page, (size_t)n);
+            seen |= look_at(page, (size_t)n);
     }
+    return seen;
 }
 
 void nsight_probe(struct pf_probe *probe, struct pf_verdict *verdict)
 {
     static const char magic[16] = "SQLite format 3";
-    struct sighting sighting = {0};
     size_t have;
     const unsigned char *bytes = pf_probe_head(probe, sizeof magic, &have);
     if (have <= HEADER + CELL_OFFSETS || memcmp(bytes, magic, sizeof magic) != 0)
         return;
     size_t page_size = pf_u16(bytes + PAGE_SIZE, true) == 1 ? 65536 : pf_u16(bytes + PAGE_SIZE, true);
     bytes = pf_probe_head(probe, page_size, &have);
-    look_at(&sighting, bytes, have);
+    unsigned seen = look_at(bytes, have);
     if (bytes[HEADER] == INNER && have >= page_size && page_size >= 512) {
         unsigned char *page = malloc(page_size);
         if (page)
-            look_below(&sighting, probe, bytes, page_size, page);
+            seen = look_below(seen, probe, bytes, page_size, page);
         else
             pf_probe_failed(probe, ENOMEM);
         free(page);
     }
-    verdict->confidence = is_enough(&sighting) ? 40 : 0;
+    verdict->confidence = seen == IS_EXPORT ? 40 : 0;
 }

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-#include "formats/otf2/definitions.h"
+#include "formats/otf2/otf2.h"
 
 #include <errno.h>
 #include <stdlib.h>
 
 #include "formats/kit/array.h"
-#include "formats/otf2/reader.h"
 
 /* ---- the anchor --------------------------------------------------------------------------------- */
 
@@ -28,7 +27,7 @@ int otf2_anchor_read(struct otf2_anchor *anchor, struct pf_input *input, struct 
     anchor->definition_chunk = otf2_u64(&fields);
     uint8_t substrate = otf2_byte(&fields), compression = otf2_byte(&fields);
     anchor->locations = otf2_u64(&fields);
-    anchor->definitions = otf2_u64(&fields);
+    otf2_u64(&fields); /* how many definitions there are */
     anchor->machine = otf2_text(&fields, &size);
     anchor->creator = otf2_text(&fields, &size);
     anchor->description = otf2_text(&fields, &size);
@@ -41,266 +40,156 @@ int otf2_anchor_read(struct otf2_anchor *anchor, struct pf_input *input, struct 
 
 /* ---- things ------------------------------------------------------------------------------------- */
 
-static const size_t sizes[OTF2_KINDS] = {
-    [OTF2_STRINGS] = sizeof(uint32_t),
-    [OTF2_LOCATIONS] = sizeof(struct otf2_location),
-    [OTF2_LOCATION_GROUPS] = sizeof(struct otf2_location_group),
-    [OTF2_REGIONS] = sizeof(struct otf2_region),
-    [OTF2_MEMBERS] = sizeof(struct otf2_member),
-    [OTF2_CLASSES] = sizeof(struct otf2_class),
-    [OTF2_GROUPS] = sizeof(struct otf2_group),
-    [OTF2_COMMS] = sizeof(struct otf2_comm),
-};
-
-uint32_t otf2_find(const struct otf2_definitions *definitions, enum otf2_kind kind, uint64_t id)
+struct pf_cell otf2_name_of(const struct otf2_definitions *definitions, const uint64_t *thing, unsigned field)
 {
-    uintptr_t place = (uintptr_t)pf_map_get(&definitions->things[kind].by_id, id);
-    return place ? (uint32_t)(place - 1) : OTF2_NONE;
+    const uint64_t *string = thing ? otf2_find(definitions, OTF2_STRINGS, thing[field]) : NULL;
+    return string ? pf_name((uint32_t)string[OTF2_STRING_TEXT]) : pf_absent();
 }
 
-/* Of two definitions of one id the first counts. */
-static int add(struct otf2_definitions *definitions, enum otf2_kind kind, uint64_t id, const void *item,
-               struct pf_error *error)
+struct pf_cell otf2_text_of(const struct otf2_definitions *definitions, const uint64_t *thing, unsigned field)
 {
-    struct otf2_things *things = &definitions->things[kind];
-    if (pf_map_get(&things->by_id, id))
-        return 0;
-    if (pf_array_room(&things->items, &things->room, things->count, sizes[kind], error))
-        return -1;
-    memcpy((char *)things->items + things->count * sizes[kind], item, sizes[kind]);
-    things->count++;
-    return pf_map_put(&things->by_id, id, (void *)(uintptr_t)things->count) ? 0 : pf_fail_memory(error);
+    struct pf_cell name = otf2_name_of(definitions, thing, field);
+    return name.type == PF_NAME ? pf_interned(definitions->strings, (uint32_t)name.u) : name;
 }
 
-struct pf_cell otf2_string(const struct otf2_definitions *definitions, uint32_t id)
+const uint64_t *otf2_class_of(const struct otf2_definitions *definitions, uint64_t id)
 {
-    uint32_t place = otf2_find(definitions, OTF2_STRINGS, id);
-    const uint32_t *numbers = definitions->things[OTF2_STRINGS].items;
-    return place == OTF2_NONE ? pf_absent() : pf_interned(definitions->strings, numbers[place]);
+    const uint64_t *class = otf2_find(definitions, OTF2_CLASSES, id),
+                   *instance = otf2_find(definitions, OTF2_INSTANCES, id);
+    return class || !instance ? class : otf2_find(definitions, OTF2_CLASSES, instance[OTF2_INSTANCE_CLASS]);
 }
 
-const struct otf2_class *otf2_class_of(const struct otf2_definitions *definitions, uint32_t id)
-{
-    const struct otf2_class *classes = definitions->things[OTF2_CLASSES].items;
-    uint32_t place = otf2_find(definitions, OTF2_CLASSES, id);
-    if (place != OTF2_NONE && classes[place].of != OTF2_NONE)
-        place = otf2_find(definitions, OTF2_CLASSES, classes[place].of);
-    return place == OTF2_NONE || classes[place].of != OTF2_NONE ? NULL : &classes[place];
-}
-
-bool otf2_rank(const struct otf2_definitions *definitions, uint32_t comm, uint32_t rank, uint64_t *location)
+struct pf_cell otf2_rank(const struct otf2_definitions *definitions, uint64_t comm, uint64_t rank)
 {
     enum { ALL_LOCATIONS = 4, SELF = 6 };
-    const struct otf2_comm *comms = definitions->things[OTF2_COMMS].items;
-    const struct otf2_group *groups = definitions->things[OTF2_GROUPS].items;
-    uint32_t place = otf2_find(definitions, OTF2_COMMS, comm);
-    place = place == OTF2_NONE ? OTF2_NONE : otf2_find(definitions, OTF2_GROUPS, comms[place].group);
-    if (place == OTF2_NONE || groups[place].type == SELF || rank >= groups[place].count)
-        return false;
-    uint64_t index = definitions->group_members[groups[place].first + rank];
+    const uint64_t *known = otf2_find(definitions, OTF2_COMMS, comm), *group, *all;
+    group = known ? otf2_find(definitions, OTF2_GROUPS, known[OTF2_COMM_GROUP]) : NULL;
+    if (!group || group[OTF2_GROUP_TYPE] == SELF || rank >= group[OTF2_GROUP_COUNT])
+        return pf_absent();
+    uint64_t index = definitions->group_members.at[group[OTF2_GROUP_FIRST] + rank];
     /* A communicator's members are indexes in the list of all locations of its paradigm. */
-    for (uint32_t i = 0; i < definitions->things[OTF2_GROUPS].count; i++)
-        if (groups[i].type == ALL_LOCATIONS && groups[i].paradigm == groups[place].paradigm) {
-            if (index >= groups[i].count)
-                return false;
-            *location = definitions->group_members[groups[i].first + index];
-            return true;
-        }
-    return false;
+    for (uint32_t i = 0; (all = otf2_at(definitions, OTF2_GROUPS, i)); i++)
+        if (all[OTF2_GROUP_TYPE] == ALL_LOCATIONS && all[OTF2_GROUP_PARADIGM] == group[OTF2_GROUP_PARADIGM])
+            return index < all[OTF2_GROUP_COUNT]
+                       ? pf_uint(definitions->group_members.at[all[OTF2_GROUP_FIRST] + index])
+                       : pf_absent();
+    return pf_absent();
 }
 
 /* ---- records ------------------------------------------------------------------------------------ */
 
-static int add_string(struct otf2_definitions *definitions, struct otf2_fields *fields,
-                      struct pf_error *error)
+/*
+ * What records hold: `i` an id, `n` a number of 64 bits, `b` a byte, `s` a string, `c` ids of counters and `m` members of a group,
+ * of which there are as many as the field before says. See the enums of fields.
+ */
+static const struct {
+    enum otf2_kind kind;
+    const char *fields;
+} records[] = {
+    [5] = {OTF2_CLOCKS, "nn"},           [10] = {OTF2_STRINGS, "is"},
+    [13] = {OTF2_LOCATION_GROUPS, "ii"}, [14] = {OTF2_LOCATIONS, "nibni"},
+    [15] = {OTF2_REGIONS, "iiibiiiibb"}, [18] = {OTF2_GROUPS, "iibimbb"},
+    [19] = {OTF2_MEMBERS, "iiibbbbni"},  [20] = {OTF2_CLASSES, "ibcb"},
+    [21] = {OTF2_INSTANCES, "ii"},       [22] = {OTF2_COMMS, "iii"},
+};
+
+/* Reads a list to the end of those that are there: where it begins. */
+static uint64_t take_list(struct pf_build *build, struct otf2_list *list, uint64_t count, unsigned width,
+                          struct otf2_fields *fields)
+{
+    size_t first = list->n;
+    for (uint64_t i = 0; i < count && !fields->bad; i++) {
+        pf_build_check(build, pf_array_room(&list->at, &list->room, list->n, sizeof *list->at, build->error));
+        list->at[list->n++] = otf2_number(fields, width);
+    }
+    return first;
+}
+
+static uint64_t take_text(struct otf2_state *state, struct otf2_fields *fields)
 {
     size_t size;
-    uint32_t id = otf2_id(fields);
     const char *text = otf2_text(fields, &size);
-    uint32_t number = pf_intern(definitions->strings, text, size, error);
+    uint32_t number = pf_intern(state->definitions.strings, text, size, state->build.error);
     if (number == PF_NO_STRING)
-        return -1;
-    return fields->bad ? 0 : add(definitions, OTF2_STRINGS, id, &number, error);
+        pf_build_fail(&state->build);
+    return number;
 }
 
-static int add_location(struct otf2_definitions *definitions, struct otf2_fields *fields,
-                        struct pf_error *error)
+/* Of two definitions of one id the first counts. */
+static void add_thing(struct otf2_state *state, enum otf2_kind kind, const uint64_t *fields, size_t width)
 {
-    struct otf2_location location = {.id = otf2_number(fields, 8), .name = otf2_id(fields)};
-    location.type = otf2_byte(fields);
-    location.announced = otf2_number(fields, 8);
-    location.group = otf2_id(fields);
-    return fields->bad ? 0 : add(definitions, OTF2_LOCATIONS, location.id, &location, error);
+    struct pf_build *build = &state->build;
+    struct otf2_things *things = &state->definitions.things[kind];
+    things->width = width;
+    pf_build_check(build, pf_array_room(&things->fields, &things->room, things->count, width * sizeof *fields,
+                                        build->error));
+    if (pf_build_check(build, pf_ids_add(&things->places, fields[OTF2_ID], things->count, build->error)))
+        memcpy(things->fields + things->count++ * width, fields, width * sizeof *fields);
 }
 
-static int add_region(struct otf2_definitions *definitions, struct otf2_fields *fields,
-                      struct pf_error *error)
+static void take_definition(struct otf2_state *state, struct otf2_record *record)
 {
-    struct otf2_region region = {.id = otf2_id(fields), .name = otf2_id(fields)};
-    otf2_id(fields);   /* description */
-    otf2_byte(fields); /* what versions before 1.1 told of it */
-    region.file = otf2_id(fields);
-    region.line = otf2_id(fields);
-    otf2_id(fields); /* its last line */
-    otf2_id(fields); /* canonical name */
-    otf2_byte(fields);
-    region.paradigm = otf2_byte(fields);
-    return fields->bad ? 0 : add(definitions, OTF2_REGIONS, region.id, &region, error);
+    enum { FIELDS = 16 };
+    struct otf2_definitions *definitions = &state->definitions;
+    struct pf_build *build = &state->build;
+    struct otf2_fields *from = &record->fields;
+    uint64_t fields[FIELDS] = {0}, count = 0;
+    size_t n = 0;
+    if (record->type >= sizeof records / sizeof *records || !records[record->type].fields)
+        return;
+    for (const char *form = records[record->type].fields; form[n]; count = fields[n++])
+        fields[n] = form[n] == 'i'   ? otf2_id(from)
+                    : form[n] == 'n' ? otf2_number(from, 8)
+                    : form[n] == 'b' ? otf2_byte(from)
+                    : form[n] == 's' ? take_text(state, from)
+                    : form[n] == 'c' ? take_list(build, &definitions->class_members, count, 4, from)
+                                     : take_list(build, &definitions->group_members, count, 8, from);
+    if (!from->bad)
+        add_thing(state, records[record->type].kind, fields, n);
+    else
+        pf_build_warn(build, 0, record->offset, "error", "definition",
+                      "a definition of kind %u is shorter than it should be: left out", record->type);
 }
 
-static int add_member(struct otf2_definitions *definitions, struct otf2_fields *fields,
-                      struct pf_error *error)
+static void close_reader(void *reader)
 {
-    struct otf2_member member = {.id = otf2_id(fields), .name = otf2_id(fields)};
-    otf2_id(fields);   /* description */
-    otf2_byte(fields); /* PAPI, resource usage, ... */
-    member.mode = otf2_byte(fields);
-    member.type = otf2_byte(fields);
-    otf2_byte(fields); /* base and exponent of its scale */
-    otf2_number(fields, 8);
-    member.unit = otf2_id(fields);
-    return fields->bad ? 0 : add(definitions, OTF2_MEMBERS, member.id, &member, error);
+    otf2_reader_close(reader);
 }
 
-static int add_class(struct otf2_definitions *definitions, struct otf2_fields *fields, struct pf_error *error)
+void otf2_read_definitions(struct otf2_state *state)
 {
-    struct otf2_class class = {
-        .id = otf2_id(fields), .first = (uint32_t)definitions->n_class_members, .of = OTF2_NONE};
-    class.count = otf2_byte(fields);
-    for (uint32_t i = 0; i < class.count && !fields->bad; i++) {
-        if (pf_array_room(&definitions->class_members, &definitions->class_members_room,
-                          definitions->n_class_members, sizeof *definitions->class_members, error))
-            return -1;
-        definitions->class_members[definitions->n_class_members++] = otf2_id(fields);
-    }
-    class.strict = otf2_byte(fields) == 0;
-    return fields->bad ? 0 : add(definitions, OTF2_CLASSES, class.id, &class, error);
-}
-
-static int add_instance(struct otf2_definitions *definitions, struct otf2_fields *fields,
-                        struct pf_error *error)
-{
-    struct otf2_class class = {.id = otf2_id(fields), .of = otf2_id(fields)};
-    return fields->bad ? 0 : add(definitions, OTF2_CLASSES, class.id, &class, error);
-}
-
-static int add_group(struct otf2_definitions *definitions, struct otf2_fields *fields, struct pf_error *error)
-{
-    struct otf2_group group = {.id = otf2_id(fields), .first = (uint32_t)definitions->n_group_members};
-    otf2_id(fields);   /* name */
-    otf2_byte(fields); /* type and flags of versions before 1.2 */
-    uint32_t announced = otf2_id(fields);
-    for (; group.count < announced && !fields->bad; group.count++) {
-        if (pf_array_room(&definitions->group_members, &definitions->group_members_room,
-                          definitions->n_group_members, sizeof *definitions->group_members, error))
-            return -1;
-        definitions->group_members[definitions->n_group_members++] = otf2_number(fields, 8);
-    }
-    group.type = otf2_byte(fields);
-    group.paradigm = otf2_byte(fields);
-    return fields->bad ? 0 : add(definitions, OTF2_GROUPS, group.id, &group, error);
-}
-
-static int add_record(struct otf2_definitions *definitions, struct otf2_record *record,
-                      struct pf_error *error)
-{
-    enum {
-        CLOCK = 5,
-        STRING = 10,
-        LOCATION_GROUP = 13,
-        LOCATION = 14,
-        REGION = 15,
-        GROUP = 18,
-        MEMBER = 19,
-        CLASS = 20,
-        INSTANCE = 21,
-        COMM = 22
-    };
-    struct otf2_fields *fields = &record->fields;
-    struct otf2_location_group group;
-    struct otf2_comm comm;
-    switch (record->type) {
-    case CLOCK:
-        definitions->ticks_per_second = otf2_number(fields, 8);
-        definitions->offset = otf2_number(fields, 8);
-        return 0;
-    case STRING:
-        return add_string(definitions, fields, error);
-    case LOCATION_GROUP:
-        group.id = otf2_id(fields);
-        group.name = otf2_id(fields);
-        return fields->bad ? 0 : add(definitions, OTF2_LOCATION_GROUPS, group.id, &group, error);
-    case LOCATION:
-        return add_location(definitions, fields, error);
-    case REGION:
-        return add_region(definitions, fields, error);
-    case GROUP:
-        return add_group(definitions, fields, error);
-    case MEMBER:
-        return add_member(definitions, fields, error);
-    case CLASS:
-        return add_class(definitions, fields, error);
-    case INSTANCE:
-        return add_instance(definitions, fields, error);
-    case COMM:
-        comm.id = otf2_id(fields);
-        comm.name = otf2_id(fields);
-        comm.group = otf2_id(fields);
-        return fields->bad ? 0 : add(definitions, OTF2_COMMS, comm.id, &comm, error);
-    default:
-        return 0;
-    }
-}
-
-static int read_records(struct otf2_definitions *definitions, struct pf_profile *profile,
-                        struct otf2_reader *reader, struct pf_pass *pass, struct pf_error *error)
-{
+    struct pf_build *build = &state->build;
+    struct otf2_reader *reader = PF_OWN(build, calloc(1, sizeof *reader), free);
     struct otf2_record record;
+    pf_build_own(build, reader, close_reader);
+    state->definitions.strings = pf_strings_new();
+    if (!state->definitions.strings)
+        pf_build_check(build, pf_fail_memory(build->error));
+    pf_build_check(
+        build, otf2_reader_open(reader, state->global, state->anchor.definition_chunk, false, build->error));
     int more;
-    for (uint64_t i = 0; (more = otf2_next(reader, &record, error)) > 0; i++) {
-        if (i % 4096 == 0 && pf_pass_step(pass, reader->at, reader->size, error))
-            return -1;
-        if (add_record(definitions, &record, error))
-            return -1;
-        if (record.fields.bad &&
-            pf_warn(profile, 0, (int64_t)record.offset, "error", "definition", error,
-                    "a definition of kind %u is shorter than it should be: left out", record.type))
-            return -1;
+    for (uint64_t i = 0; (more = otf2_got(build, otf2_next(reader, &record, build->error))) > 0; i++) {
+        if (i % 4096 == 0)
+            pf_build_check(build, pf_pass_step(build->pass, reader->at, reader->size, build->error));
+        take_definition(state, &record);
     }
-    if (more < 0 && error->code == EINVAL)
-        return pf_warn(profile, 0, error->offset, "fatal", "definitions", error,
-                       "the global definitions end here: %.150s", error->what);
-    return more;
+    if (more < 0)
+        pf_build_warn(build, 0, build->error->offset, "fatal", "definitions",
+                      "the global definitions end here: %.150s", build->error->what);
+    uint32_t found = otf2_count(&state->definitions, OTF2_LOCATIONS);
+    if (found != state->anchor.locations)
+        pf_build_warn(build, 0, -1, "warning", "locations", "%u locations are defined, %llu announced", found,
+                      (unsigned long long)state->anchor.locations);
 }
 
-int otf2_definitions_read(struct otf2_definitions *definitions, struct pf_profile *profile,
-                          struct pf_input *input, const struct otf2_anchor *anchor, struct pf_pass *pass,
-                          struct pf_error *error)
-{
-    struct otf2_reader reader;
-    *definitions = (struct otf2_definitions){.strings = pf_strings_new()};
-    if (!definitions->strings)
-        return pf_fail_memory(error);
-    int failed = otf2_reader_open(&reader, input, anchor->definition_chunk, false, error) ||
-                 read_records(definitions, profile, &reader, pass, error);
-    otf2_reader_close(&reader);
-    if (failed)
-        return -1;
-    uint32_t found = definitions->things[OTF2_LOCATIONS].count;
-    return found == anchor->locations ? 0
-                                      : pf_warn(profile, 0, -1, "warning", "locations", error,
-                                                "%u locations are defined, %llu announced", found,
-                                                (unsigned long long)anchor->locations);
-}
-
-void otf2_definitions_free(struct otf2_definitions *definitions)
+void otf2_free_definitions(struct otf2_definitions *definitions)
 {
     for (int i = 0; i < OTF2_KINDS; i++) {
-        free(definitions->things[i].items);
-        pf_map_free(&definitions->things[i].by_id);
+        free(definitions->things[i].fields);
+        pf_ids_free(&definitions->things[i].places);
     }
-    free(definitions->class_members);
-    free(definitions->group_members);
+    free(definitions->class_members.at);
+    free(definitions->group_members.at);
     pf_strings_free(definitions->strings);
     *definitions = (struct otf2_definitions){0};
 }

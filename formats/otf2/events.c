@@ -1,86 +1,34 @@
 /* SPDX-License-Identifier: MIT */
-#include "formats/otf2/events.h"
-
-#include <errno.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "formats/kit/array.h"
+#include "formats/otf2/otf2.h"
 
-/* ---- files -------------------------------------------------------------------------------------- */
-
-int otf2_files_open(struct otf2_files *files, struct pf_source *source, const char *archive,
-                    const struct otf2_anchor *anchor, uint32_t locations, struct pf_error *error)
-{
-    *files = (struct otf2_files){.source = source,
-                                 .archive = archive,
-                                 .event_chunk = anchor->event_chunk,
-                                 .definition_chunk = anchor->definition_chunk};
-    pthread_mutex_init(&files->lock, NULL);
-    files->users = calloc((size_t)locations + 1, sizeof *files->users);
-    return files->users ? 0 : pf_fail_memory(error);
-}
-
-void otf2_files_close(struct otf2_files *files)
-{
-    if (files->source)
-        pthread_mutex_destroy(&files->lock);
-    free(files->users);
-    *files = (struct otf2_files){0};
-}
-
-static int open_file(const struct otf2_events *events, const char *extension, struct pf_input **input,
-                     struct pf_error *error)
+static int open_file(const struct otf2_events *events, uint64_t location, const char *extension,
+                     struct pf_input **input)
 {
     char name[512];
-    snprintf(name, sizeof name, "%s/%" PRIu64 ".%s", events->files->archive,
-             otf2_locations(events->definitions)[events->location].id, extension);
-    return pf_source_open(events->files->source, name, input, error);
-}
-
-static int use_file(struct otf2_events *events, struct pf_error *error)
-{
-    pthread_mutex_lock(&events->files->lock);
-    int failed = open_file(events, "evt", &events->input, error);
-    if (!failed)
-        events->files->users[events->location]++;
-    else
-        events->input = NULL;
-    pthread_mutex_unlock(&events->files->lock);
-    return failed;
-}
-
-static void release_file(struct otf2_events *events)
-{
-    struct pf_error ignored; /* a change is found when the inputs are checked */
-    if (!events->input)
-        return;
-    pthread_mutex_lock(&events->files->lock);
-    if (!--events->files->users[events->location])
-        pf_input_done(events->input, &ignored);
-    pthread_mutex_unlock(&events->files->lock);
+    snprintf(name, sizeof name, "%s/%" PRIu64 ".%s", events->state->archive, location, extension);
+    return pf_source_open(events->state->build.profile->source, name, input, events->state->build.error);
 }
 
 /* ---- a location's own definitions --------------------------------------------------------------- */
 
-static int add_offset(struct otf2_events *events, struct otf2_fields *fields, struct pf_error *error)
+static void add_offset(struct otf2_events *events, struct otf2_fields *fields)
 {
     struct otf2_offset offset = {.time = otf2_u64(fields), .offset = (int64_t)otf2_number(fields, 8)};
-    if (fields->bad)
-        return 0;
-    if (pf_array_room(&events->offsets, &events->offsets_room, events->n_offsets, sizeof offset, error))
-        return -1;
-    events->offsets[events->n_offsets++] = offset;
-    return 0;
+    if (!fields->bad)
+        *PF_PUSH(&events->state->build, events->offsets) = offset;
 }
 
 /* Dense: value i is that of id i; sparse: pairs of an id and its value. */
-static int add_mapping(struct otf2_events *events, struct otf2_fields *fields, struct pf_error *error)
+static void add_mapping(struct otf2_events *events, struct otf2_fields *fields)
 {
     static const uint8_t kinds[OTF2_MAPS] = {
         [OTF2_MAP_REGION] = 3, [OTF2_MAP_METRIC] = 5, [OTF2_MAP_COMM] = 6};
+    struct pf_build *build = &events->state->build;
     uint8_t what = otf2_byte(fields);
     uint32_t count = otf2_id(fields);
     bool sparse = otf2_byte(fields) == 1;
@@ -90,30 +38,33 @@ static int add_mapping(struct otf2_events *events, struct otf2_fields *fields, s
         for (uint32_t i = 0; i < count && !fields->bad; i++) {
             uint64_t id = sparse ? otf2_number(fields, 8) : i, value = otf2_number(fields, 8);
             if (!fields->bad && !pf_map_put(&events->maps[kind], id, (void *)(uintptr_t)(value + 1)))
-                return pf_fail_memory(error);
+                pf_build_check(build, pf_fail_memory(build->error));
         }
     }
-    return 0;
 }
 
 /* What cannot be read of it is left out: its ids and times are the global ones then. */
-static int read_own(struct otf2_events *events, struct pf_error *error)
+static void read_own(struct otf2_events *events, uint64_t location)
 {
     enum { MAPPING = 5, CLOCK_OFFSET = 6 };
-    struct otf2_reader reader = {0};
+    struct pf_build *build = &events->state->build;
+    struct otf2_reader *reader = &events->own;
     struct otf2_record record;
     struct pf_input *input;
-    if (open_file(events, "def", &input, error))
-        return pf_is_lack(error->code) ? -1 : 0;
-    int more = otf2_reader_open(&reader, input, events->files->definition_chunk, false, error) ? -1 : 1;
-    while (more > 0 && (more = otf2_next(&reader, &record, error)) > 0)
-        if ((record.type == CLOCK_OFFSET && add_offset(events, &record.fields, error)) ||
-            (record.type == MAPPING && add_mapping(events, &record.fields, error)))
-            more = -1;
-    otf2_reader_close(&reader);
-    if (more < 0 && error->code != EINVAL)
-        return -1;
-    return pf_input_done(input, error);
+    if (open_file(events, location, "def", &input)) {
+        if (pf_is_lack(build->error->code))
+            pf_build_fail(build);
+        return;
+    }
+    uint64_t chunk = events->state->anchor.definition_chunk;
+    int more = otf2_got(build, otf2_reader_open(reader, input, chunk, false, build->error));
+    while (more >= 0 && (more = otf2_got(build, otf2_next(reader, &record, build->error))) > 0)
+        if (record.type == CLOCK_OFFSET)
+            add_offset(events, &record.fields);
+        else if (record.type == MAPPING)
+            add_mapping(events, &record.fields);
+    otf2_reader_close(reader);
+    pf_build_check(build, pf_input_done(input, build->error));
 }
 
 uint32_t otf2_mapped(const struct otf2_events *events, enum otf2_mapped what, uint32_t id)
@@ -127,15 +78,15 @@ uint32_t otf2_mapped(const struct otf2_events *events, enum otf2_mapped what, ui
 /* On the line between the two corrections around it; the first and the last line go on beyond them. */
 static uint64_t corrected(struct otf2_events *events, uint64_t time)
 {
-    if (events->n_offsets < 2)
+    if (events->offsets.n < 2)
         return time;
-    size_t k = events->interval < events->n_offsets - 1 && time > events->offsets[events->interval].time
+    size_t k = events->interval < events->offsets.n - 1 && time > events->offsets.at[events->interval].time
                    ? events->interval
                    : 0;
-    while (k + 2 < events->n_offsets && time > events->offsets[k + 1].time)
+    while (k + 2 < events->offsets.n && time > events->offsets.at[k + 1].time)
         k++;
     events->interval = k;
-    const struct otf2_offset *from = &events->offsets[k], *to = from + 1;
+    const struct otf2_offset *from = &events->offsets.at[k], *to = from + 1;
     double slope = (double)(int64_t)((uint64_t)to->offset - (uint64_t)from->offset) /
                    (double)(int64_t)(to->time - from->time);
     double more = rint(slope * (double)(int64_t)(time - from->time));
@@ -144,11 +95,13 @@ static uint64_t corrected(struct otf2_events *events, uint64_t time)
     return time + (uint64_t)from->offset + (uint64_t)(int64_t)more;
 }
 
-pf_int128 otf2_ns(const struct otf2_definitions *definitions, uint64_t ticks)
+/* Ticks as ns since the archive's beginning, rounded down. */
+static pf_int128 ns_of(const struct otf2_definitions *definitions, uint64_t ticks)
 {
     enum { SECOND = 1000000000 };
-    pf_int128 since = (pf_int128)ticks - (pf_int128)definitions->offset,
-              rate = (pf_int128)definitions->ticks_per_second;
+    const uint64_t *clock = otf2_at(definitions, OTF2_CLOCKS, 0);
+    pf_int128 rate = clock ? (pf_int128)clock[OTF2_CLOCK_TICKS] : 0,
+              since = (pf_int128)ticks - (pf_int128)(clock ? clock[OTF2_CLOCK_OFFSET] : 0);
     if (rate == SECOND || !rate)
         return since;
     pf_int128 ns = since * SECOND / rate;
@@ -157,45 +110,51 @@ pf_int128 otf2_ns(const struct otf2_definitions *definitions, uint64_t ticks)
 
 /* ---- events ------------------------------------------------------------------------------------- */
 
-int otf2_events_open(struct otf2_events *events, const struct otf2_definitions *definitions,
-                     struct otf2_files *files, uint32_t location, struct pf_error *error)
+int otf2_events_open(struct otf2_events *events, struct otf2_state *state, uint64_t location)
 {
-    *events = (struct otf2_events){.definitions = definitions, .files = files, .location = location};
-    return use_file(events, error) ||
-                   otf2_reader_open(&events->reader, events->input, files->event_chunk, true, error) ||
-                   read_own(events, error)
-               ? -1
-               : 0;
+    struct pf_error *error = state->build.error;
+    events->state = state;
+    events->offsets.n = events->interval = 0;
+    events->stamp = 0;
+    if (open_file(events, location, "evt", &events->input)) {
+        events->input = NULL;
+        if (error->code != ENOENT && error->code != EINVAL)
+            pf_build_fail(&state->build);
+        return -1;
+    }
+    if (otf2_got(&state->build,
+                 otf2_reader_open(&events->reader, events->input, state->anchor.event_chunk, true, error)))
+        return -1;
+    read_own(events, location);
+    return 0;
 }
 
 void otf2_events_close(struct otf2_events *events)
 {
-    release_file(events);
+    struct pf_error ignored; /* a change is found when the inputs are checked */
     otf2_reader_close(&events->reader);
-    free(events->offsets);
+    otf2_reader_close(&events->own);
+    if (events->input)
+        pf_input_done(events->input, &ignored);
+    events->input = NULL;
     for (int i = 0; i < OTF2_MAPS; i++)
         pf_map_free(&events->maps[i]);
-    *events = (struct otf2_events){0};
 }
 
-int otf2_events_next(struct otf2_events *events, struct otf2_event *event, struct pf_error *error)
+int otf2_events_next(struct otf2_events *events, struct otf2_event *event)
 {
+    struct pf_build *build = &events->state->build;
     struct otf2_record record;
     int more;
-    while ((more = otf2_next(&events->reader, &record, error)) > 0) {
+    while ((more = otf2_got(build, otf2_next(&events->reader, &record, build->error))) > 0) {
         if (record.type == OTF2_TIME) {
             events->stamp = otf2_u64(&record.fields);
         } else if (record.type != OTF2_ATTRIBUTES) {
-            *event = (struct otf2_event){record.type, corrected(events, events->stamp), record.offset,
-                                         record.fields};
+            event->type = record.type;
+            event->time = ns_of(&events->state->definitions, corrected(events, events->stamp));
+            event->fields = record.fields;
             return 1;
         }
     }
     return more;
-}
-
-void otf2_events_seek(struct otf2_events *events, uint64_t offset, uint64_t stamp)
-{
-    otf2_reader_seek(&events->reader, offset);
-    events->stamp = stamp;
 }

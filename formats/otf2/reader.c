@@ -81,32 +81,9 @@ static bool is_bare(uint8_t type)
 /* At least `want` bytes from reader->at on, or as many as the file has: how many. -1 with *error filled. */
 static ssize_t look(struct otf2_reader *reader, uint64_t want, struct pf_error *error)
 {
-    uint64_t from = reader->at - reader->base,
-             left = reader->size > reader->at ? reader->size - reader->at : 0;
-    if (want > left)
-        want = left;
-    if (reader->at >= reader->base && from <= reader->have && reader->have - from >= want)
-        return (ssize_t)(reader->have - from);
-    size_t size = want > WINDOW ? want : WINDOW;
-    if (size > reader->room) {
-        if (pf_array_resize(&reader->bytes, size, 1, error))
-            return -1;
-        reader->room = size;
-    }
-    reader->have = 0;
-    reader->base = reader->at;
-    ssize_t got = pf_input_read(reader->input, reader->bytes, size, reader->at, error);
-    if (got < 0)
-        return -1;
-    reader->have = (size_t)got;
-    if ((uint64_t)got < want)
-        return pf_fail_at(error, ESTALE, (int64_t)reader->at, "the file has become shorter");
-    return got;
-}
-
-static const unsigned char *here(const struct otf2_reader *reader)
-{
-    return reader->bytes + (reader->at - reader->base);
+    uint64_t left = reader->size > reader->at ? reader->size - reader->at : 0;
+    reader->here = pf_window_at(&reader->window, reader->at, (size_t)(want < left ? want : left), error);
+    return reader->here ? (ssize_t)pf_window_rest(&reader->window, reader->here) : -1;
 }
 
 static int cut(const struct otf2_reader *reader, struct pf_error *error)
@@ -124,12 +101,14 @@ static bool take_order(struct otf2_reader *reader, unsigned char order)
 int otf2_reader_open(struct otf2_reader *reader, struct pf_input *input, uint64_t chunk, bool events,
                      struct pf_error *error)
 {
-    *reader =
-        (struct otf2_reader){.input = input, .size = pf_input_size(input), .chunk = chunk, .events = events};
+    *reader = (struct otf2_reader){.window = {.input = input, .room = WINDOW},
+                                   .size = pf_input_size(input),
+                                   .chunk = chunk,
+                                   .events = events};
     ssize_t have = look(reader, 2, error);
     if (have < 0)
         return -1;
-    if (have < 2 || here(reader)[0] != OTF2_CHUNK || !take_order(reader, here(reader)[1]))
+    if (have < 2 || reader->here[0] != OTF2_CHUNK || !take_order(reader, reader->here[1]))
         return pf_fail_at(error, EINVAL, 0,
                           have ? "it does not begin as a file of an archive" : "it is empty");
     return 0;
@@ -137,14 +116,7 @@ int otf2_reader_open(struct otf2_reader *reader, struct pf_input *input, uint64_
 
 void otf2_reader_close(struct otf2_reader *reader)
 {
-    free(reader->bytes);
-    reader->bytes = NULL;
-}
-
-void otf2_reader_seek(struct otf2_reader *reader, uint64_t offset)
-{
-    reader->at = offset;
-    reader->over = false;
+    pf_window_close(&reader->window);
 }
 
 /* To the chunk behind this one. */
@@ -184,12 +156,12 @@ static int take_record(struct otf2_reader *reader, ssize_t have, struct otf2_rec
 {
     size_t head;
     uint64_t size;
-    if (measure(reader, here(reader), (size_t)have, &head, &size) || size > reader->size - reader->at ||
+    if (measure(reader, reader->here, (size_t)have, &head, &size) || size > reader->size - reader->at ||
         head + size > reader->size - reader->at)
         return cut(reader, error);
     if (head + size > (size_t)have && look(reader, head + size, error) < 0)
         return -1;
-    const unsigned char *bytes = here(reader);
+    const unsigned char *bytes = reader->here;
     *record = (struct otf2_record){
         .type = bytes[0],
         .offset = reader->at,
@@ -204,7 +176,7 @@ int otf2_next(struct otf2_reader *reader, struct otf2_record *record, struct pf_
         ssize_t have = look(reader, HEAD, error);
         if (have < 0)
             return -1;
-        uint8_t type = *here(reader);
+        uint8_t type = *reader->here;
         if (type == 0) {
             reader->at++;
         } else if (type == OTF2_END_OF_CHUNK) {

@@ -2,10 +2,12 @@
 #ifndef OTF2_READER_H
 #define OTF2_READER_H
 
+#include <errno.h>
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "formats/input/source.h"
+#include "formats/input/window.h"
+#include "formats/kit/build.h"
 
 /*
  * Walks the records of an archive's file, of either byte order. A file is chunks of one size, each begins with its byte order
@@ -16,13 +18,12 @@
 enum { OTF2_END_OF_CHUNK = 1, OTF2_END_OF_FILE = 2, OTF2_CHUNK = 3, OTF2_TIME = 5, OTF2_ATTRIBUTES = 6 };
 
 struct otf2_reader {
-    struct pf_input *input;
     uint64_t size, chunk; /* of the file, of a chunk, in bytes */
     bool events;          /* some records of events have no length */
     bool big_endian, over;
-    unsigned char *bytes; /* owned */
-    size_t room, have;
-    uint64_t base, at; /* offsets in the file of bytes[0], of the next record */
+    struct pf_window window;
+    const unsigned char *here; /* the bytes from the next record on that were looked at last */
+    uint64_t at;               /* offset in the file of the next record */
 };
 
 /* What a record says, taken from front to back. */
@@ -43,14 +44,17 @@ int otf2_reader_open(struct otf2_reader *reader, struct pf_input *input, uint64_
                      struct pf_error *error);
 void otf2_reader_close(struct otf2_reader *reader);
 
-/* Goes on at an offset where a record begins. */
-void otf2_reader_seek(struct otf2_reader *reader, uint64_t offset);
-
 /*
  * The next record, but for what only tells where others stand. 1: *record filled; 0: no more; -1: *error filled: EINVAL if the
  * file is cut or damaged, at its offset.
  */
 int otf2_next(struct otf2_reader *reader, struct otf2_record *record, struct pf_error *error);
+
+/* What the functions above have returned: -1 for damage, which *build->error tells of; another failure ends the pass. */
+static inline int otf2_got(struct pf_build *build, int got)
+{
+    return got < 0 && build->error->code == EINVAL ? -1 : pf_build_check(build, got);
+}
 
 /* Numbers of fixed size. */
 uint8_t otf2_byte(struct otf2_fields *fields);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* What the pass leaves behind: fields, snapshots, times; and what may be wrong with a file. */
-#include <errno.h>
+/* What the pass leaves behind: fields, regions; and what may be wrong with a file. */
 #include <stdlib.h>
 
 #include "formats/kit/array.h"
+#include "formats/kit/print.h"
 #include "formats/perun/perun.h"
 
 const struct pf_note_kind perun_problems[] = {
@@ -22,11 +22,7 @@ const struct pf_note_kind perun_problems[] = {
     [PERUN_WRONG_KIND] = {"warning", "wrong-kind", "left out: this is not"},
     [PERUN_BAD_SNAPSHOT] = {"warning", "bad-snapshot", "the number of a snapshot is not an integer"},
     [PERUN_TOO_LONG] = {"error", "too-long", "left out: this is longer than 16 MB"},
-    [PERUN_MANY_FIELDS] = {"warning", "many-fields", "left out: there are too many different fields"},
-    [PERUN_MANY_METRICS] = {"warning", "many-metrics",
-                            "values of further kinds are in resources.csv alone: there are too many"},
-    [PERUN_MANY_MODELS] = {"warning", "many-models", "further models are left out"},
-    [PERUN_MANY_PROPERTIES] = {"warning", "many-properties", "a property is left out: there are too many"},
+    [PERUN_TOO_MANY] = {"warning", "too-many", "left out, since there are too many"},
 };
 
 /* ---- fields ------------------------------------------------------------------------------------- */
@@ -56,7 +52,6 @@ static const struct {
     {"subtype", true, true},
     {"uid", true, true},
     {"context", true, true},
-    {"other", true, true},
 };
 
 uint32_t perun_field(struct perun_data *data, const char *name, size_t size, struct pf_error *error)
@@ -81,46 +76,60 @@ static int add_known_fields(struct perun_data *data, struct pf_error *error)
     return 0;
 }
 
-/* ---- snapshots and times ------------------------------------------------------------------------ */
+/* ---- regions and texts -------------------------------------------------------------------------- */
 
-static bool is_snapshot(const void *of, uint32_t i, const void *key)
+uint32_t perun_new_region(struct perun_data *data, struct pf_error *error)
 {
-    return ((const struct perun_snapshot *)of)[i].number == *(const int64_t *)key;
+    if (data->n_regions == PERUN_NONE ||
+        pf_array_room(&data->regions, &data->regions_room, data->n_regions, sizeof *data->regions, error))
+        return PERUN_NONE;
+    data->regions[data->n_regions] = (struct perun_region){.time = pf_absent()};
+    return data->n_regions++;
 }
 
 uint32_t perun_snapshot(struct perun_data *data, int64_t number, struct pf_error *error)
 {
-    uint64_t hash = pf_siphash_number((uint64_t)number);
-    int64_t found = pf_hash_find(&data->snapshot_table, hash, is_snapshot, data->snapshots, &number);
-    if (found != PF_NOT_THERE)
-        return (uint32_t)found;
-    if (pf_array_room(&data->snapshots, &data->snapshots_room, data->n_snapshots, sizeof *data->snapshots,
-                      error) ||
-        pf_hash_add(&data->snapshot_table, hash, data->n_snapshots, error))
+    uint32_t known = pf_ids_find(&data->snapshots, (uint64_t)number);
+    if (known != PF_NO_ID)
+        return known;
+    uint32_t region = perun_new_region(data, error);
+    if (region == PERUN_NONE || pf_ids_add(&data->snapshots, (uint64_t)number, region, error) < 0)
         return PERUN_NONE;
-    data->snapshots[data->n_snapshots] = (struct perun_snapshot){number, PERUN_NONE};
-    return data->n_snapshots++;
+    data->regions[region].numbered = true;
+    data->regions[region].number = number;
+    return region;
 }
 
-uint32_t perun_new_time(struct perun_data *data, struct pf_error *error)
+int perun_set_time(struct perun_data *data, uint32_t region, struct pf_cell time, struct pf_error *error)
 {
-    if (data->n_times == PERUN_NONE ||
-        pf_array_room(&data->times, &data->times_room, data->n_times, sizeof *data->times, error))
-        return PERUN_NONE;
-    data->times[data->n_times] = pf_absent();
-    return data->n_times++;
-}
-
-int perun_set_time(struct perun_data *data, uint32_t time, struct pf_cell value, struct pf_error *error)
-{
-    if (value.type == PF_TEXT) {
-        uint32_t string = perun_string(data, value.text, value.size, error);
+    if (time.type == PF_TEXT) {
+        uint32_t string = perun_string(data, time.text, time.size, error);
         if (string == PERUN_NONE)
             return -1;
-        value = perun_string_cell(data, string);
+        time = perun_string_cell(data, string);
     }
-    data->times[time] = value;
+    data->regions[region].time = time;
     return 0;
+}
+
+int perun_keep_text(struct perun_data *data, struct pf_cell *cell, struct pf_error *error)
+{
+    const char *text = cell->text;
+    *cell = (struct pf_cell){.type = PF_TEXT, .size = cell->size, .u = pf_store_size(data->texts)};
+    return pf_store_append(data->texts, text, cell->size, error);
+}
+
+void perun_print_cell(FILE *out, const struct pf_cell *cell)
+{
+    char number[PF_NUMBER_MAX];
+    if (cell->type == PF_TEXT)
+        fwrite(cell->text, 1, cell->size, out);
+    if (cell->type == PF_TEXT || cell->type == PF_ABSENT)
+        return;
+    const char *end = cell->type == PF_INT    ? pf_print_int(number, cell->i)
+                      : cell->type == PF_UINT ? pf_print_uint(number, cell->u)
+                                              : pf_print_double(number, cell->d);
+    fwrite(number, 1, (size_t)(end - number), out);
 }
 
 struct pf_cell perun_property(const struct perun_data *data, const char *key)
@@ -136,54 +145,41 @@ struct pf_cell perun_property(const struct perun_data *data, const char *key)
 
 /* ---- all ---------------------------------------------------------------------------------------- */
 
-struct perun_data *perun_data_new(uint64_t limit, struct pf_error *error)
+int perun_data_begin(struct perun_data *data, uint64_t limit, struct pf_error *error)
 {
-    struct perun_data *data = calloc(1, sizeof *data);
-    if (!data) {
-        pf_fail_memory(error);
-        return NULL;
-    }
-    data->none_time = PERUN_NONE;
-    data->tree = pf_tree_new(perun_kinds);
-    data->fields = pf_strings_new();
-    data->items = pf_store_new(limit / 4);
-    data->entries = pf_store_new(limit / 4);
-    data->columns = pf_store_new(limit / 4);
-    data->column_texts = pf_store_new(limit / 8);
-    data->links = pf_store_new(limit / 8);
-    data->properties = pf_rows_new(2);
-    data->models = pf_rows_new(PERUN_MODEL_COLUMNS);
-    data->model_names = pf_rows_new(2);
-    data->model_values = pf_store_new(limit / 8);
-    bool made = data->tree && data->fields && data->items && data->entries && data->columns &&
-                data->column_texts && data->links && data->properties && data->models && data->model_names &&
-                data->model_values;
-    if (!made)
-        pf_fail_memory(error);
-    else if (!add_known_fields(data, error))
-        return data;
-    perun_data_free(data);
-    return NULL;
+    *data = (struct perun_data){.tree = pf_tree_new(perun_kinds),
+                                .fields = pf_strings_new(),
+                                .none = PERUN_NONE,
+                                .items = pf_store_new(limit / 8),
+                                .entries = pf_store_new(limit / 8),
+                                .values = pf_store_new(limit / 4),
+                                .columns = pf_store_new(limit / 4),
+                                .texts = pf_store_new(limit / 8),
+                                .properties = pf_rows_new(2),
+                                .models = pf_rows_new(PERUN_MODEL_COLUMNS),
+                                .model_names = pf_rows_new(2),
+                                .model_values = pf_store_new(limit / 8)};
+    bool made = data->tree && data->fields && data->items && data->entries && data->values && data->columns &&
+                data->texts && data->properties && data->models && data->model_names && data->model_values;
+    return made ? add_known_fields(data, error) : pf_fail_memory(error);
 }
 
 void perun_data_free(struct perun_data *data)
 {
-    if (!data)
-        return;
-    pf_tree_free(data->tree);
-    pf_strings_free(data->fields);
-    struct pf_store *stores[] = {data->items,        data->entries, data->columns,
-                                 data->column_texts, data->links,   data->model_values};
+    struct pf_store *stores[] = {data->items,   data->entries, data->values,
+                                 data->columns, data->texts,   data->model_values};
     for (size_t i = 0; i < sizeof stores / sizeof *stores; i++)
         pf_store_free(stores[i]);
+    pf_tree_free(data->tree);
+    pf_strings_free(data->fields);
     pf_rows_free(data->properties);
     pf_rows_free(data->models);
     pf_rows_free(data->model_names);
-    pf_hash_free(&data->snapshot_table);
+    pf_map_free(&data->entry_of);
+    pf_ids_free(&data->snapshots);
     pf_notes_free(&data->notes);
     free(data->field_list);
-    free(data->snapshots);
-    free(data->times);
+    free(data->regions);
     free(data->model_list);
-    free(data);
+    *data = (struct perun_data){0};
 }

@@ -8,13 +8,14 @@
  * since Perun 0.23.8 the label before the collector; nothing tells which but the end of the file.
  */
 #include <errno.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "formats/driver.h"
-#include "formats/perun/perun.h"
+#include "formats/kit/bytes.h"
 
-enum { HEADER = 12, ENTRY_HEAD = 24, SHA = 20, HEX = 2 * SHA, STRINGS = 5, WITH_LABEL = 6 };
+enum { HEADER = 12, ENTRY_HEAD = 24, SHA = 20, HEX = 2 * SHA };
 
 /* What is read of an index: real ones have a few KB. */
 #define INDEX_MAX ((size_t)16 << 20)
@@ -34,10 +35,6 @@ static const struct pf_column columns[COLUMNS] = {[N] = {.name = "n"},
                                                   [POSTPROCESSORS] = {.name = "postprocessors"}};
 
 struct index {
-    unsigned char *bytes;
-    size_t size;
-    uint32_t version, count;
-    unsigned strings; /* of each entry: 0, STRINGS or WITH_LABEL */
     struct pf_rows *rows;
     struct pf_table table;
     struct pf_strings *names; /* of links, ended by NUL */
@@ -45,110 +42,100 @@ struct index {
     size_t n_links;
 };
 
-struct entry {
-    uint32_t time;
-    const unsigned char *object;
-    struct pf_cell path, strings[WITH_LABEL];
-    size_t end; /* offset behind it */
-};
-
-static uint32_t little(const unsigned char *bytes)
-{
-    return (uint32_t)bytes[0] | (uint32_t)bytes[1] << 8 | (uint32_t)bytes[2] << 16 | (uint32_t)bytes[3] << 24;
-}
-
 /* ---- entries ------------------------------------------------------------------------------------ */
 
-/* The entry at an offset; false if it does not fit into the file. */
-static bool read_entry(const struct index *index, size_t at, unsigned strings, struct entry *entry)
+/* What is not read yet. */
+struct bytes {
+    const unsigned char *at;
+    size_t size;
+};
+
+/* The next bytes; NULL if there are not so many. */
+static const unsigned char *take(struct bytes *left, size_t size)
 {
-    if (index->size - at < ENTRY_HEAD)
-        return false;
-    entry->time = little(index->bytes + at);
-    entry->object = index->bytes + at + 4;
-    const unsigned char *path = index->bytes + at + ENTRY_HEAD;
-    const unsigned char *nul = memchr(path, 0, index->size - at - ENTRY_HEAD);
+    const unsigned char *at = left->at;
+    if (size > left->size)
+        return NULL;
+    left->at += size;
+    left->size -= size;
+    return at;
+}
+
+/* Which strings follow the path. */
+struct layout {
+    unsigned strings, columns[6];
+};
+static const struct layout paths_only = {0},
+                           without_label = {5, {TYPE, CMD, WORKLOAD, COLLECTOR, POSTPROCESSORS}},
+                           with_label = {6, {TYPE, CMD, WORKLOAD, LABEL, COLLECTOR, POSTPROCESSORS}};
+
+struct entry {
+    const unsigned char *object;
+    char hex[HEX + 1]; /* of it, once it is listed */
+    struct pf_cell cells[COLUMNS];
+};
+
+/* The next entry; false, and nothing is taken, if there is none. */
+static bool read_entry(struct bytes *left, const struct layout *layout, struct entry *entry)
+{
+    struct bytes rest = *left;
+    const unsigned char *head = take(&rest, ENTRY_HEAD), *nul = head ? memchr(rest.at, 0, rest.size) : NULL;
     if (!nul)
         return false;
-    entry->path = pf_text((const char *)path, (size_t)(nul - path));
-    at = (size_t)(nul + 1 - index->bytes);
-    for (unsigned i = 0; i < strings; i++) {
-        uint32_t size = index->size - at < 4 ? UINT32_MAX : little(index->bytes + at);
-        if (index->size - at < 4 || size > index->size - at - 4)
+    entry->object = head + 4;
+    entry->cells[TIME] = pf_uint(pf_u32(head, false));
+    entry->cells[PATH] = pf_text((const char *)rest.at, (size_t)(nul - rest.at));
+    entry->cells[LABEL] = pf_absent();
+    take(&rest, entry->cells[PATH].size + 1);
+    for (unsigned i = 0; i < layout->strings; i++) {
+        const unsigned char *size = take(&rest, 4), *text = size ? take(&rest, pf_u32(size, false)) : NULL;
+        if (!text)
             return false;
-        entry->strings[i] = pf_text((const char *)index->bytes + at + 4, size);
-        at += 4 + (size_t)size;
+        entry->cells[layout->columns[i]] = pf_text((const char *)text, pf_u32(size, false));
     }
-    entry->end = at;
+    *left = rest;
     return true;
 }
 
-/* How many entries there are if each has so many strings; *end is where they end. */
-static uint32_t count_entries(const struct index *index, unsigned strings, size_t *end)
+/* How many entries there are in this layout, up to `most`; *whole: and they end where the file does. */
+static uint32_t count_entries(struct bytes left, const struct layout *layout, uint32_t most, bool *whole)
 {
     struct entry entry;
     uint32_t count = 0;
-    *end = HEADER;
-    while (count < index->count && read_entry(index, *end, strings, &entry)) {
-        *end = entry.end;
+    while (count < most && read_entry(&left, layout, &entry))
         count++;
-    }
+    *whole = count == most && !left.size;
     return count;
 }
 
 /* The layout that ends where the file does; else the one that holds more entries. */
-static bool choose_layout(struct index *index, size_t *end)
+static const struct layout *choose_layout(uint32_t version, struct bytes entries, uint32_t count)
 {
-    size_t other_end;
-    index->strings = index->version == 1 ? 0 : STRINGS;
-    uint32_t count = count_entries(index, index->strings, end);
-    if (count == index->count && *end == index->size)
-        return true;
-    if (index->version == 1)
-        return false;
-    uint32_t other = count_entries(index, WITH_LABEL, &other_end);
-    bool fits = other == index->count && other_end == index->size;
-    if (fits || other > count) {
-        index->strings = WITH_LABEL;
-        *end = other_end;
+    bool whole, whole_with;
+    if (version == 1)
+        return &paths_only;
+    uint32_t without = count_entries(entries, &without_label, count, &whole),
+             with = count_entries(entries, &with_label, count, &whole_with);
+    return !whole && (whole_with || with > without) ? &with_label : &without_label;
+}
+
+/* ---- links -------------------------------------------------------------------------------------- */
+
+/* Text that ends with NUL and lives as long as the profile; NULL with *error filled. */
+__attribute__((format(printf, 3, 4))) static const char *keep(struct index *index, struct pf_error *error,
+                                                              const char *format, ...)
+{
+    char *text = NULL;
+    va_list arguments;
+    va_start(arguments, format);
+    int size = vasprintf(&text, format, arguments);
+    va_end(arguments);
+    if (size < 0) {
+        pf_fail_memory(error);
+        return NULL;
     }
-    return fits;
-}
-
-/* ---- rows and links ----------------------------------------------------------------------------- */
-
-static void print_object(const unsigned char *object, char hex[HEX + 1])
-{
-    for (size_t i = 0; i < SHA; i++)
-        snprintf(hex + 2 * i, 3, "%02x", object[i]);
-}
-
-static int add_row(struct index *index, uint32_t n, const struct entry *entry, struct pf_error *error)
-{
-    char hex[HEX + 1];
-    const struct pf_cell *strings = entry->strings;
-    bool label = index->strings == WITH_LABEL;
-    print_object(entry->object, hex);
-    struct pf_cell cells[COLUMNS] = {
-        [N] = pf_uint(n), [TIME] = pf_uint(entry->time), [OBJECT] = pf_plain(hex, HEX), [PATH] = entry->path};
-    if (index->strings) {
-        cells[TYPE] = strings[0];
-        cells[CMD] = strings[1];
-        cells[WORKLOAD] = strings[2];
-        if (label)
-            cells[LABEL] = strings[3];
-        memcpy(&cells[COLLECTOR], strings + 3 + label, 2 * sizeof *strings);
-    }
-    return pf_rows_add(index->rows, cells, error);
-}
-
-/* Text that ends with NUL and lives as long as the profile. */
-static const char *keep(struct index *index, const char *text, size_t size, struct pf_error *error)
-{
-    struct perun_text copy = {0};
-    uint32_t string = perun_add(&copy, text, size, error) ? PF_NO_STRING
-                                                          : pf_intern(index->names, copy.at, size + 1, error);
-    perun_text_free(&copy);
+    uint32_t string = pf_intern(index->names, text, (size_t)size + 1, error);
+    free(text);
     return string == PF_NO_STRING ? NULL : pf_interned(index->names, string).text;
 }
 
@@ -156,35 +143,11 @@ static const char *keep(struct index *index, const char *text, size_t size, stru
 static const char *name_of(struct index *index, uint32_t n, const struct pf_cell *path,
                            struct pf_error *error)
 {
-    char number[24];
-    const char *name = keep(index, path->text, path->size, error);
-    bool taken = false;
+    const char *name = keep(index, error, "%.*s", (int)path->size, path->text);
     for (size_t i = 0; name && i < index->n_links; i++)
-        taken |= index->links[i].name == name;
-    if (!name || !taken)
-        return name;
-    struct perun_text text = {0};
-    int size = snprintf(number, sizeof number, "~%u", n);
-    bool made =
-        !perun_add(&text, path->text, path->size, error) && !perun_add(&text, number, (size_t)size, error);
-    name = made ? keep(index, text.at, text.size, error) : NULL;
-    perun_text_free(&text);
+        if (index->links[i].name == name)
+            return keep(index, error, "%s~%u", name, n);
     return name;
-}
-
-/*
- * Where the profile of an entry is, seen from the folder of the index. Entries of jobs/.index are not objects: their
- * files stand beside it. A path that leads elsewhere is not followed.
- */
-static const char *target_of(struct index *index, bool jobs, const struct entry *entry,
-                             struct pf_error *error)
-{
-    char hex[HEX + 1], target[HEX + 8];
-    if (jobs)
-        return keep(index, entry->path.text, entry->path.size, error);
-    print_object(entry->object, hex);
-    int size = snprintf(target, sizeof target, "../%.2s/%s", hex, hex + 2);
-    return keep(index, target, (size_t)size, error);
 }
 
 static bool is_base_name(const struct pf_cell *path)
@@ -193,75 +156,88 @@ static bool is_base_name(const struct pf_cell *path)
            !(path->text[0] == '.' && (path->size == 1 || (path->size == 2 && path->text[1] == '.')));
 }
 
+/* Links are for people; of an index that long, nobody looks them through. */
+enum { LINKS_MAX = 20000 };
+
+/*
+ * A link to where the profile of an entry is, seen from the folder of the index. Entries of jobs/.index are not objects: their
+ * files stand beside it. A path that leads elsewhere is not followed.
+ */
 static int add_link(struct index *index, bool jobs, uint32_t n, const struct entry *entry,
                     struct pf_error *error)
 {
-    if (!entry->path.size || (jobs && !is_base_name(&entry->path)))
+    const struct pf_cell *path = &entry->cells[PATH];
+    if (!path->size || (jobs && !is_base_name(path)) || index->n_links == LINKS_MAX)
         return 0;
     struct pf_link *link = &index->links[index->n_links];
-    link->name = name_of(index, n, &entry->path, error);
-    link->target = link->name ? target_of(index, jobs, entry, error) : NULL;
+    link->name = name_of(index, n, path, error);
+    link->target = !link->name ? NULL
+                   : jobs      ? keep(index, error, "%.*s", (int)path->size, path->text)
+                               : keep(index, error, "../%.2s/%s", entry->hex, entry->hex + 2);
     index->n_links += link->target != NULL;
     return link->target ? 0 : -1;
 }
 
-/* Links are for people; of an index that long, nobody looks them through. */
-enum { LINKS_MAX = 20000 };
-
-static int list_entries(struct pf_profile *profile, struct index *index, struct pf_error *error)
-{
-    size_t end, at = HEADER;
-    bool fits = choose_layout(index, &end), jobs = !strcmp(pf_source_name(profile->source), ".index");
-    uint32_t n = 0;
-    index->links = calloc(LINKS_MAX, sizeof *index->links);
-    if (!index->links)
-        return pf_fail_memory(error);
-    for (struct entry entry; n < index->count && read_entry(index, at, index->strings, &entry);
-         n++, at = entry.end)
-        if (add_row(index, n, &entry, error) ||
-            (index->n_links < LINKS_MAX && add_link(index, jobs, n, &entry, error)))
-            return -1;
-    if (fits)
-        return 0;
-    if (n < index->count)
-        return pf_warn(
-            profile, 0, (int64_t)at, "fatal", "cut-entry", error,
-            "the index ends inside entry %u of %u; the profiles themselves can be reached by their names", n,
-            index->count);
-    return pf_warn(profile, 0, (int64_t)at, "error", "bytes-left", error, "%zu bytes follow the last entry",
-                   index->size - at);
-}
-
 /* ---- the driver --------------------------------------------------------------------------------- */
 
-static int read_file(struct pf_profile *profile, struct index *index, struct pf_error *error)
+/* Version and number of entries. */
+static int read_header(struct pf_profile *profile, struct bytes *left, uint32_t *version, uint32_t *count,
+                       struct pf_error *error)
+{
+    const unsigned char *head = take(left, HEADER);
+    if (!head || memcmp(head, "pidx", 4) != 0)
+        return pf_fail_at(error, EBADMSG, 0, "the index ends inside its header");
+    *version = pf_u32(head + 4, false);
+    *count = pf_u32(head + 8, false);
+    if (*version != 1 && *version != 2)
+        return pf_fail_at(error, EBADMSG, 4, "index version %u is not known", *version);
+    snprintf(profile->version, sizeof profile->version, "%u", *version);
+    return 0;
+}
+
+static int list_entries(struct pf_profile *profile, const unsigned char *bytes, size_t size,
+                        struct pf_error *error)
+{
+    struct index *index = profile->state;
+    struct bytes left = {bytes, size};
+    struct entry entry = {.hex = ""};
+    uint32_t version = 0, count = 0, n = 0;
+    bool jobs = !strcmp(pf_source_name(profile->source), ".index");
+    if (read_header(profile, &left, &version, &count, error))
+        return -1;
+    const struct layout *layout = choose_layout(version, left, count);
+    for (; n < count && read_entry(&left, layout, &entry); n++) {
+        for (size_t i = 0; i < SHA; i++)
+            snprintf(entry.hex + 2 * i, 3, "%02x", entry.object[i]);
+        entry.cells[N] = pf_uint(n);
+        entry.cells[OBJECT] = pf_plain(entry.hex, HEX);
+        if (pf_rows_add(index->rows, entry.cells, error) || add_link(index, jobs, n, &entry, error))
+            return -1;
+    }
+    if (n < count)
+        return pf_warn(
+            profile, 0, (int64_t)(size - left.size), "fatal", "cut-entry", error,
+            "the index ends inside entry %u of %u; the profiles themselves can be reached by their names", n,
+            count);
+    return !left.size ? 0
+                      : pf_warn(profile, 0, (int64_t)(size - left.size), "error", "bytes-left", error,
+                                "%zu bytes follow the last entry", left.size);
+}
+
+static int read_file(struct pf_profile *profile, struct pf_error *error)
 {
     struct pf_input *input;
     if (pf_source_open(profile->source, NULL, &input, error))
         return -1;
-    uint64_t size = pf_input_size(input);
-    if (size > INDEX_MAX) {
-        size = INDEX_MAX;
-        if (pf_warn(profile, 0, INDEX_MAX, "error", "too-long", error, "only the first 16 MB are read"))
-            return -1;
-    }
-    index->bytes = malloc((size_t)size + 1);
-    if (!index->bytes)
+    uint64_t whole = pf_input_size(input);
+    size_t size = whole < INDEX_MAX ? (size_t)whole : INDEX_MAX;
+    unsigned char *bytes = malloc(size + 1);
+    if (!bytes)
         return pf_fail_memory(error);
-    ssize_t got = pf_input_read(input, index->bytes, (size_t)size, 0, error);
-    if (got < 0)
-        return -1;
-    index->size = (size_t)got;
-    if (index->size < HEADER || memcmp(index->bytes, "pidx", 4) != 0)
-        return pf_fail_at(error, EBADMSG, 0, "the index ends inside its header");
-    index->version = little(index->bytes + 4);
-    index->count = little(index->bytes + 8);
-    if (index->version != 1 && index->version != 2)
-        return pf_fail_at(error, EBADMSG, 4, "index version %u is not known", index->version);
-    if (index->count <= INT32_MAX)
-        return 0;
-    index->count = 0;
-    return pf_warn(profile, 0, 8, "error", "bad-count", error, "the number of entries is negative");
+    ssize_t got = pf_input_read(input, bytes, size, 0, error);
+    int failed = got < 0 || list_entries(profile, bytes, (size_t)got, error);
+    free(bytes);
+    return failed ? -1 : 0;
 }
 
 static int index_open(struct pf_profile *profile, struct pf_error *error)
@@ -272,11 +248,11 @@ static int index_open(struct pf_profile *profile, struct pf_error *error)
     profile->state = index;
     index->rows = pf_rows_new(COLUMNS);
     index->names = pf_strings_new();
-    if (!index->rows || !index->names)
+    index->links = calloc(LINKS_MAX, sizeof *index->links);
+    if (!index->rows || !index->names || !index->links)
         return pf_fail_memory(error);
-    if (read_file(profile, index, error) || list_entries(profile, index, error))
+    if (read_file(profile, error))
         return -1;
-    snprintf(profile->version, sizeof profile->version, "%u", index->version);
     struct pf_cell entries[] = {pf_string("Entries"), pf_uint(pf_rows_count(index->rows))};
     index->table = (struct pf_table){
         .name = "index", .columns = columns, .n_columns = COLUMNS, .stage = PF_OPENED, .rows = &index->rows};
@@ -284,8 +260,6 @@ static int index_open(struct pf_profile *profile, struct pf_error *error)
     profile->n_tables = 1;
     profile->links = index->links;
     profile->n_links = index->n_links;
-    free(index->bytes);
-    index->bytes = NULL;
     return pf_rows_add(profile->info, entries, error);
 }
 
@@ -301,7 +275,6 @@ static void index_close(struct pf_profile *profile)
     struct index *index = profile->state;
     if (!index)
         return;
-    free(index->bytes);
     free(index->links);
     pf_rows_free(index->rows);
     pf_strings_free(index->names);
@@ -319,7 +292,7 @@ static void index_probe(struct pf_probe *probe, struct pf_verdict *verdict)
         snprintf(verdict->message, sizeof verdict->message, "the index ends inside its header");
         return;
     }
-    uint32_t version = little(head + 4);
+    uint32_t version = pf_u32(head + 4, false);
     snprintf(verdict->version, sizeof verdict->version, "%u", version);
     if (version != 1 && version != 2)
         snprintf(verdict->message, sizeof verdict->message, "index version %u is not known", version);

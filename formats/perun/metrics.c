@@ -1,38 +1,25 @@
 /* SPDX-License-Identifier: MIT */
-/* What the metrics are: their names, units, and how they add up. */
+/* What the metrics are, and their sums: a walk over what the pass has left. */
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "formats/kit/array.h"
 #include "formats/perun/perun.h"
 
+/* What a metric is of; strings, and a field. */
+struct perun_metric {
+    uint32_t type, subtype, field;
+};
+
 /* As many metrics as there may be; values of further ones are in resources.csv alone. */
 enum { METRICS_MAX = 10000 };
 
-/* ---- telling apart ------------------------------------------------------------------------------ */
-
-static bool is_metric(const void *of, uint32_t i, const void *key)
+static struct perun_metric metric_at(const struct perun *perun, uint32_t i)
 {
-    const struct perun_metric *a = &((const struct perun_metric *)of)[i], *b = key;
-    return a->type == b->type && a->subtype == b->subtype && a->field == b->field;
-}
-
-int perun_metric_of(struct perun_metrics *metrics, uint32_t type, uint32_t subtype, uint32_t field,
-                    uint32_t *index, struct pf_error *error)
-{
-    const struct perun_metric key = {type, subtype, field, PERUN_NONE};
-    uint64_t hash = pf_siphash(field, (uint32_t[]){type, subtype}, 2 * sizeof type);
-    int64_t found = pf_hash_find(&metrics->table, hash, is_metric, metrics->list, &key);
-    *index = found == PF_NOT_THERE ? PERUN_NONE : (uint32_t)found;
-    metrics->full |= found == PF_NOT_THERE && metrics->count == METRICS_MAX;
-    if (found != PF_NOT_THERE || metrics->count == METRICS_MAX)
-        return 0;
-    if (pf_array_room(&metrics->list, &metrics->room, metrics->count, sizeof *metrics->list, error) ||
-        pf_hash_add(&metrics->table, hash, metrics->count, error))
-        return -1;
-    metrics->list[metrics->count] = key;
-    *index = metrics->count++;
-    return 0;
+    struct perun_metric metric;
+    memcpy(&metric, pf_interned(perun->keys, i).text, sizeof metric);
+    return metric;
 }
 
 /* ---- names and units ---------------------------------------------------------------------------- */
@@ -40,22 +27,12 @@ int perun_metric_of(struct perun_metrics *metrics, uint32_t type, uint32_t subty
 /* The empty text for none. */
 static struct pf_cell string_of(const struct perun *perun, uint32_t string)
 {
-    return string == PERUN_NONE ? pf_text("", 0) : perun_string_cell(perun->data, string);
+    return string == PERUN_NONE ? pf_text("", 0) : perun_string_cell(&perun->data, string);
 }
 
 static bool is_word(struct pf_cell text, const char *word)
 {
     return text.type == PF_TEXT && text.size == strlen(word) && !memcmp(text.text, word, text.size);
-}
-
-const char *perun_name(struct perun *perun, const char *text, size_t size, struct pf_error *error)
-{
-    char *copy = strndup(text, size); /* a NUL inside it ends it */
-    uint32_t string = copy ? pf_intern(perun->names, copy, strlen(copy) + 1, error) : PF_NO_STRING;
-    if (!copy)
-        pf_fail_memory(error);
-    free(copy);
-    return string == PF_NO_STRING ? NULL : pf_interned(perun->names, string).text;
 }
 
 /* Equal names are kept once. */
@@ -70,58 +47,49 @@ static bool is_taken(const struct perun *perun, uint32_t before, const char *nam
 /* type(subtype).field; what there is none of is left out. A type may look like another's subtype: then a number. */
 static const char *name_of(struct perun *perun, uint32_t i, struct pf_error *error)
 {
-    const struct perun_metric *key = &perun->keys.list[i];
-    struct pf_cell type = string_of(perun, key->type), subtype = string_of(perun, key->subtype),
-                   field = pf_interned(perun->data->fields, key->field);
-    struct perun_text name = {0};
-    bool named = type.size || subtype.size, inner = subtype.size;
-    const char *kept = NULL;
-    if (!perun_add_cell(&name, &type, error) && !perun_add(&name, "(", inner, error) &&
-        !perun_add_cell(&name, &subtype, error) && !perun_add(&name, ")", inner, error) &&
-        !perun_add(&name, ".", named, error) && !perun_add_cell(&name, &field, error))
-        kept = perun_name(perun, name.at, name.size, error);
-    if (kept && is_taken(perun, i, kept)) {
-        char number[16];
-        int size = snprintf(number, sizeof number, " #%u", i);
-        kept = perun_add(&name, number, (size_t)size, error) ? NULL
-                                                             : perun_name(perun, name.at, name.size, error);
-    }
-    perun_text_free(&name);
-    return kept;
-}
-
-static struct pf_cell unit_named(const struct perun *perun, const char *format, struct pf_cell a,
-                                 struct pf_cell b)
-{
-    char key[300];
-    int size = snprintf(key, sizeof key, format, (int)a.size, a.text, (int)b.size, b.text);
-    return size < (int)sizeof key ? perun_property(perun->data, key) : pf_absent();
+    char before[4 * 1024], number[24];
+    const struct perun_metric key = metric_at(perun, i);
+    struct pf_cell type = string_of(perun, key.type), subtype = string_of(perun, key.subtype),
+                   field = pf_interned(perun->data.fields, key.field);
+    snprintf(before, sizeof before, "%.*s%s%.*s%s%s", (int)type.size, type.text, subtype.size ? "(" : "",
+             (int)subtype.size, subtype.text, subtype.size ? ")" : "", type.size || subtype.size ? "." : "");
+    const char *name = perun_name(perun, before, field.text, field.size, error);
+    if (!name || !is_taken(perun, i, name))
+        return name;
+    snprintf(number, sizeof number, " #%u", i);
+    return perun_name(perun, name, number, strlen(number), error);
 }
 
 /* header.units by type(subtype), type (subtype), subtype, type, header.type. */
-static const char *unit_of(struct perun *perun, const struct perun_metric *key, struct pf_error *error)
+static const char *unit_of(struct perun *perun, uint32_t i, struct pf_error *error)
 {
-    struct pf_cell type = string_of(perun, key->type), subtype = string_of(perun, key->subtype);
-    struct pf_cell none = pf_text("", 0), header = string_of(perun, perun->header_type), found = pf_absent();
-    uint32_t field = key->field;
+    const struct perun_metric key = metric_at(perun, i);
+    struct pf_cell type = string_of(perun, key.type), subtype = string_of(perun, key.subtype),
+                   header = string_of(perun, perun->header_type), found = pf_absent();
+    const struct {
+        const char *format;
+        struct pf_cell first, second;
+        bool tried;
+    } names[] = {{"header.units.%.*s(%.*s)", type, subtype, subtype.size},
+                 {"header.units.%.*s (%.*s)", type, subtype, subtype.size},
+                 {"header.units.%.*s", subtype, pf_absent(), subtype.size},
+                 {"header.units.%.*s", type, pf_absent(), type.size},
+                 {"header.units.%.*s", header, pf_absent(), header.size}};
     /* Units are of amounts; of the other fields only the one that is a part of the amount has the same. */
-    if (field != PERUN_AMOUNT && field != PERUN_EXCLUSIVE)
+    if (key.field != PERUN_AMOUNT && key.field != PERUN_EXCLUSIVE)
         return "";
-    if (subtype.size)
-        found = unit_named(perun, "header.units.%.*s(%.*s)", type, subtype);
-    if (found.type == PF_ABSENT && subtype.size)
-        found = unit_named(perun, "header.units.%.*s (%.*s)", type, subtype);
-    if (found.type == PF_ABSENT && subtype.size)
-        found = unit_named(perun, "header.units.%.*s%.*s", subtype, none);
-    if (found.type == PF_ABSENT && type.size)
-        found = unit_named(perun, "header.units.%.*s%.*s", type, none);
-    if (found.type == PF_ABSENT && header.size)
-        found = unit_named(perun, "header.units.%.*s%.*s", header, none);
-    if (found.type != PF_TEXT && key->unit == PERUN_NONE)
-        return "";
+    for (size_t k = 0; k < sizeof names / sizeof *names && found.type == PF_ABSENT; k++) {
+        char name[300];
+        const struct pf_cell *a = &names[k].first, *b = &names[k].second;
+        int size = names[k].tried ? snprintf(name, sizeof name, names[k].format, (int)a->size, a->text,
+                                             (int)b->size, b->text)
+                                  : 0;
+        if (size && size < (int)sizeof name)
+            found = perun_property(&perun->data, name);
+    }
     if (found.type != PF_TEXT)
-        found = string_of(perun, key->unit);
-    return perun_name(perun, found.text, found.size, error);
+        found = string_of(perun, perun->units[i]);
+    return perun_name(perun, "", found.text, found.size, error);
 }
 
 /* ---- how they add up ---------------------------------------------------------------------------- */
@@ -129,11 +97,11 @@ static const char *unit_of(struct perun *perun, const struct perun_metric *key, 
 static uint32_t find(const struct perun *perun, const struct perun_metric *key, const char *subtype,
                      uint32_t field)
 {
-    for (uint32_t i = 0; i < perun->keys.count; i++) {
-        const struct perun_metric *other = &perun->keys.list[i];
+    for (uint32_t i = 0; i < pf_strings_count(perun->keys); i++) {
+        const struct perun_metric other = metric_at(perun, i);
         bool same =
-            subtype ? is_word(string_of(perun, other->subtype), subtype) : other->subtype == key->subtype;
-        if (other->type == key->type && other->field == field && same)
+            subtype ? is_word(string_of(perun, other.subtype), subtype) : other.subtype == key->subtype;
+        if (other.type == key->type && other.field == field && same)
             return i;
     }
     return PERUN_NONE;
@@ -149,9 +117,9 @@ static void set(struct pf_metric *metric, const char *scope, enum pf_over_contex
 /* What `time` measures of a command are clocks of one interval (real, user, sys), which are no parts of a whole. */
 static bool is_of_clocks(const struct perun *perun, struct pf_cell type, struct pf_cell subtype)
 {
-    struct pf_cell name = perun_property(perun->data, "collector_info.name");
+    struct pf_cell name = perun_property(&perun->data, "collector_info.name");
     if (name.type != PF_TEXT)
-        name = perun_property(perun->data, "collector.name");
+        name = perun_property(&perun->data, "collector.name");
     return is_word(type, "time") && !subtype.size && name.type == PF_TEXT && is_word(name, "time");
 }
 
@@ -187,20 +155,119 @@ static void set_sums(const struct perun *perun, const struct perun_metric *key, 
         metric->over_partitions = PF_OVER_NO_PARTITIONS;
 }
 
-int perun_describe_metrics(struct perun *perun, struct pf_error *error)
+static int describe_metrics(struct perun *perun, struct pf_error *error)
 {
-    perun->metrics = calloc(perun->keys.count + 1, sizeof *perun->metrics);
+    uint32_t count = pf_strings_count(perun->keys);
+    perun->metrics = calloc((size_t)count + 1, sizeof *perun->metrics);
     if (!perun->metrics)
         return pf_fail_memory(error);
-    for (uint32_t i = 0; i < perun->keys.count; i++) {
+    for (uint32_t i = 0; i < count; i++) {
+        const struct perun_metric key = metric_at(perun, i);
         struct pf_metric *metric = &perun->metrics[i];
-        const struct perun_metric *key = &perun->keys.list[i];
         *metric = (struct pf_metric){.id = i, .type = "double", .description = ""};
         metric->name = name_of(perun, i, error);
-        metric->unit = metric->name ? unit_of(perun, key, error) : NULL;
+        metric->unit = metric->name ? unit_of(perun, i, error) : NULL;
         if (!metric->unit)
             return -1;
-        set_sums(perun, key, metric);
+        set_sums(perun, &key, metric);
     }
+    return 0;
+}
+
+/* ---- sums --------------------------------------------------------------------------------------- */
+
+/* The metric of a number in such an item; PERUN_NONE: it is none, or there are too many. */
+static int metric_of(struct perun *perun, const struct perun_item *item, uint32_t field, uint32_t *metric,
+                     struct pf_error *error)
+{
+    const struct perun_field *about = &perun->data.field_list[field];
+    const struct perun_metric key = {perun_type_of(perun, item->kind), item->subtype, field};
+    *metric = PERUN_NONE;
+    if (about->identity || about->reserved)
+        return 0;
+    if (pf_strings_count(perun->keys) == METRICS_MAX) {
+        *metric = pf_string_of(perun->keys, (const char *)&key, sizeof key);
+        if (*metric == PERUN_NONE)
+            pf_note(&perun->data.notes, &perun_problems[PERUN_TOO_MANY], 0, -1,
+                    "metrics (the values are in resources.csv)");
+        return 0;
+    }
+    uint32_t before = pf_strings_count(perun->keys);
+    *metric = pf_intern(perun->keys, (const char *)&key, sizeof key, error);
+    if (*metric == PERUN_NONE ||
+        pf_array_reach(&perun->units, &perun->units_room, *metric, sizeof *perun->units, error))
+        return -1;
+    if (*metric == before)
+        perun->units[*metric] = PERUN_NONE;
+    if (field == PERUN_AMOUNT && perun->units[*metric] == PERUN_NONE)
+        perun->units[*metric] = item->unit;
+    return 0;
+}
+
+/* metrics: of the cells, as long as the item is the same. */
+static int add_row(struct perun *perun, const struct perun_walk *walk, uint32_t *metrics,
+                   struct pf_error *error)
+{
+    const uint32_t unknown = PERUN_NONE - 1;
+    uint32_t partition = perun->data.regions[walk->item.region].partition;
+    for (size_t i = 0; i < walk->n_cells; i++) {
+        const struct perun_value *value = &walk->cells[i].value;
+        if (walk->number == walk->item.first)
+            metrics[i] = unknown;
+        if (value->cell.type == PF_ABSENT || value->cell.type == PF_TEXT)
+            continue;
+        if (metrics[i] == unknown && metric_of(perun, &walk->item, value->field, &metrics[i], error))
+            return -1;
+        if (metrics[i] != PERUN_NONE &&
+            pf_sums_add(perun->sums.sums, partition, walk->item.context, metrics[i], &value->cell, error))
+            return -1;
+    }
+    return 0;
+}
+
+static int add_rows(struct perun *perun, struct pf_pass *pass, struct pf_error *error)
+{
+    uint32_t metrics[2 * PERUN_VALUES_MAX] = {0};
+    uint64_t rows = perun->data.n_rows;
+    struct perun_walk walk;
+    int more = 1;
+    perun_walk_open(&walk, &perun->data);
+    for (uint64_t row = 0; more > 0 && (more = perun_walk_to(&walk, row, error)) > 0; row++)
+        if (add_row(perun, &walk, metrics, error) ||
+            (pass && row % 8192 == 8191 && pf_pass_step(pass, row, rows, error)))
+            more = -1;
+    perun_walk_close(&walk);
+    return more;
+}
+
+void perun_drop_model(struct perun *perun)
+{
+    pf_sums_free(perun->sums.sums);
+    pf_strings_free(perun->keys);
+    free(perun->units);
+    free(perun->metrics);
+    perun->sums.sums = NULL;
+    perun->keys = NULL;
+    perun->units = NULL;
+    perun->units_room = 0;
+    perun->metrics = NULL;
+}
+
+int perun_load_model(struct pf_profile *profile, struct pf_pass *pass, struct pf_error *error)
+{
+    struct perun *perun = profile->state;
+    perun->sums.sums = pf_sums_new(profile->options->cache, true);
+    perun->keys = pf_strings_new();
+    int failed = perun->sums.sums && perun->keys ? add_rows(perun, pass, error) : pf_fail_memory(error);
+    if (failed ||
+        pf_sums_finish(perun->sums.sums, (uint32_t)pf_rows_count(profile->partitions.items),
+                       perun->data.tree->count, error) ||
+        describe_metrics(perun, error) || pf_notes_publish(&perun->data.notes, profile, error)) {
+        perun_drop_model(perun);
+        return -1;
+    }
+    profile->contexts = perun->data.tree;
+    profile->metrics = perun->metrics;
+    profile->n_metrics = pf_strings_count(perun->keys);
     return 0;
 }

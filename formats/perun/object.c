@@ -1,74 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /* One resource, or what the rows of a type share: an object of properties. */
 #include <errno.h>
-#include <stdlib.h>
 
-#include "formats/kit/array.h"
 #include "formats/kit/parse.h"
 #include "formats/perun/perun.h"
 
-/* Other fields may be objects and lists: shown as their JSON text up to this size. */
-enum { NESTED_MAX = 32 * 1024 };
-
-/* ---- values whole ------------------------------------------------------------------------------- */
-
-/* Reads the next value whole: objects and lists as JSON text. What is too long is left out, with a note. */
-static int take(struct perun_reading *reading, struct perun_raw *raw, struct pf_error *error)
-{
-    char position[PF_JSON_POSITION_SIZE + PF_JSON_DEPTH_MAX / 8 + 8];
-    struct pf_json_token *token = &raw->token;
-    size_t saved = pf_json_save(reading->json, position, sizeof position);
-    for (;;) {
-        int event = pf_json_take(reading->json, token, raw->text, raw->room, error);
-        if (event < 0)
-            return -1;
-        bool nested = event == PF_JSON_OBJECT || event == PF_JSON_ARRAY;
-        if (nested && !token->cut)
-            return 0;
-        size_t wanted = nested ? raw->room * 4 + 4096 : token->size + 1;
-        if (nested && wanted > PERUN_WHOLE_MAX * 2) {
-            PERUN_NOTE(reading, token, PERUN_TOO_LONG, NULL);
-            token->event = PF_JSON_END;
-            return 0;
-        }
-        if (wanted > raw->room && pf_array_grow(&raw->text, &raw->room, wanted, 1, error))
-            return -1;
-        if (!nested) { /* the reader's next call takes the text away */
-            memcpy(raw->text, token->text ? token->text : "", token->text ? token->size : 0);
-            raw->text[token->size] = 0;
-            return 0;
-        }
-        if (pf_json_restore(reading->json, position, saved, error))
-            return -1;
-    }
-}
-
 /* ---- amounts ------------------------------------------------------------------------------------ */
 
-static size_t skip(const char *text, size_t size, size_t at, const char *set)
+static size_t without_blanks(const char *text, size_t size)
 {
-    while (at < size && text[at] && strchr(set, text[at]))
-        at++;
-    return at;
-}
-
-/* The end of the decimal number without sign that begins at `at`; `at` itself if there is none. */
-static size_t number_end(const char *text, size_t size, size_t at)
-{
-    static const char digits[] = "0123456789";
-    size_t end = skip(text, size, at, digits), before = end - at, after = 0;
-    if (end < size && text[end] == '.') {
-        after = skip(text, size, end + 1, digits) - (end + 1);
-        end += 1 + after;
-    }
-    if (!before && !after)
-        return at;
-    if (end < size && (text[end] == 'e' || text[end] == 'E')) {
-        size_t first = end + 1 + (end + 1 < size && (text[end + 1] == '+' || text[end + 1] == '-'));
-        size_t last = skip(text, size, first, digits);
-        end = last > first ? last : end;
-    }
-    return end;
+    while (size && (text[size - 1] == ' ' || text[size - 1] == '\t'))
+        size--;
+    return size;
 }
 
 static bool is_of_unit(char c)
@@ -77,29 +20,27 @@ static bool is_of_unit(char c)
     return (letter >= 'a' && letter <= 'z') || c == '%' || (unsigned char)c >= 0x80;
 }
 
-/* Blanks, a decimal number, blanks, a unit: the number, and the unit. Absent if the text is none of this. */
+/* Blanks, a decimal number, blanks, a unit, blanks: the number, and the unit. Absent if the text is none of this. */
 static struct pf_cell parse_amount(const char *text, size_t size, struct pf_cell *unit)
 {
-    size_t sign = skip(text, size, 0, " \t"),
-           start = sign + (sign < size && strchr("+-", text[sign]) && text[sign]);
-    size_t end = number_end(text, size, start), letters = skip(text, size, end, " \t"), behind = letters;
-    while (behind < size && is_of_unit(text[behind]))
-        behind++;
-    *unit = pf_text(text + letters, behind - letters);
-    if (end == start || skip(text, size, behind, " \t") < size)
-        return pf_absent();
-    pf_int128 whole;
     double real;
-    bool negative = start > sign && text[sign] == '-', integer = true;
-    for (size_t i = start; i < end; i++)
-        integer &= text[i] >= '0' && text[i] <= '9';
-    struct pf_cell cell = integer ? pf_parse_amount(text + start, end - start, &whole) : pf_absent();
-    if (cell.type == PF_INT)
-        return pf_int(negative ? -cell.i : cell.i);
-    if (cell.type == PF_UINT && !negative)
-        return cell;
-    return pf_parse_double(text + start, end - start, &real) ? pf_double(negative ? -real : real)
-                                                             : pf_absent();
+    pf_int128 whole;
+    size_t start = 0, behind = without_blanks(text, size), letters = behind;
+    while (start < size && (text[start] == ' ' || text[start] == '\t'))
+        start++;
+    while (letters && is_of_unit(text[letters - 1]))
+        letters--;
+    size_t end = without_blanks(text, letters);
+    *unit = pf_text(text + letters, behind - letters);
+    if (end <= start || !pf_parse_double(text + start, end - start, &real))
+        return pf_absent();
+    bool negative = text[start] == '-';
+    start += negative || text[start] == '+';
+    struct pf_cell cell = pf_parse_amount(text + start, end - start, &whole);
+    if (cell.type == PF_WIDE && whole <= INT64_MAX)
+        return pf_int(negative ? -(int64_t)whole : (int64_t)whole);
+    return cell.type == PF_WIDE && whole <= UINT64_MAX && !negative ? pf_uint((uint64_t)whole)
+                                                                    : pf_double(real);
 }
 
 static struct pf_cell note_no_number(struct perun_reading *reading, const struct pf_json_token *token,
@@ -128,46 +69,54 @@ struct pf_cell perun_value_of(struct perun_reading *reading, uint32_t field,
     pf_int128 wide;
     struct pf_cell cell, unit;
     bool amount = field == PERUN_AMOUNT;
-    switch (token->event) {
-    case PF_JSON_NUMBER:
+    if (token->event == PF_JSON_NUMBER) {
         cell = pf_json_number(token, &wide);
         return cell.type == PF_WIDE ? pf_double(pf_json_double(token)) : cell;
-    case PF_JSON_STRING:
+    }
+    if (token->event == PF_JSON_STRING) {
         cell = amount ? parse_amount(token->text, token->size, &unit) : pf_text(token->text, token->size);
         if (cell.type == PF_ABSENT)
             return note_no_number(reading, token, token->text, token->size);
         if (amount)
             note_unit(reading, &unit);
         return cell;
-    case PF_JSON_TRUE:
-    case PF_JSON_FALSE:
-        return amount ? note_no_number(reading, token, words[token->event], strlen(words[token->event]))
-                      : pf_string(words[token->event]);
-    default:
-        return amount ? note_no_number(reading, token, words[token->event], strlen(words[token->event]))
-                      : pf_absent();
     }
+    const char *word = words[token->event];
+    if (amount)
+        return note_no_number(reading, token, word, strlen(word));
+    return token->event == PF_JSON_TRUE || token->event == PF_JSON_FALSE ? pf_string(word) : pf_absent();
 }
 
 /* ---- members ------------------------------------------------------------------------------------ */
 
-/* Sets a field: of equal ones the last counts. A text is copied. */
+/* Reads the next value whole. What is too long is left out, with a note. */
+static int take(struct perun_reading *reading, struct perun_raw *raw, struct pf_error *error)
+{
+    struct pf_json_token *token = &raw->token;
+    if (pf_json_take(reading->json, token, &raw->text, error) < 0)
+        return -1;
+    if (token->cut && (token->event == PF_JSON_OBJECT || token->event == PF_JSON_ARRAY)) {
+        PERUN_NOTE(reading, token, PERUN_TOO_LONG, NULL);
+        token->event = PF_JSON_END;
+    }
+    return 0;
+}
+
+/* Sets a field: of equal ones the last counts. */
 static int set_value(struct perun_reading *reading, uint32_t field, struct pf_cell cell,
-                     struct pf_error *error)
+                     const struct pf_json_token *token, struct pf_error *error)
 {
     struct perun_item *item = &reading->item;
     uint32_t i = 0;
     while (i < item->n_values && reading->values[i].field != field)
         i++;
-    if (i == PERUN_VALUES_MAX)
+    if (i == PERUN_VALUES_MAX) {
+        PERUN_NOTE(reading, token, PERUN_TOO_MANY, "fields of one resource");
         return 0;
-    item->n_values += i == item->n_values;
-    if (cell.type == PF_TEXT) {
-        const char *text = cell.text;
-        cell = (struct pf_cell){.type = PF_TEXT, .size = cell.size, .u = reading->texts.size};
-        if (perun_add(&reading->texts, text, cell.size, error))
-            return -1;
     }
+    if (cell.type == PF_TEXT && perun_keep_text(reading->data, &cell, error))
+        return -1;
+    item->n_values += i == item->n_values;
     reading->values[i] = (struct perun_value){field, cell};
     return 0;
 }
@@ -175,18 +124,14 @@ static int set_value(struct perun_reading *reading, uint32_t field, struct pf_ce
 /* A member that is a field, whatever it is: an object or list as its text. */
 static int read_field(struct perun_reading *reading, uint32_t field, struct pf_error *error)
 {
-    struct pf_json_token token;
-    char nested[NESTED_MAX];
-    int event = pf_json_take(reading->json, &token, nested, sizeof nested, error);
-    if (event < 0)
+    struct pf_json_token *token = &reading->other.token;
+    if (pf_json_take(reading->json, token, &reading->other.text, error) < 0)
         return -1;
-    if (reading->item.n_values == PERUN_VALUES_MAX)
-        PERUN_NOTE(reading, &token, PERUN_MANY_FIELDS, NULL);
-    bool shown = (event == PF_JSON_OBJECT || event == PF_JSON_ARRAY) && field != PERUN_AMOUNT;
-    struct pf_cell cell = !shown      ? perun_value_of(reading, field, &token)
-                          : token.cut ? pf_string("(too long)")
-                                      : pf_text(token.text, token.size);
-    return set_value(reading, field, cell, error);
+    bool nested = token->event == PF_JSON_OBJECT || token->event == PF_JSON_ARRAY;
+    struct pf_cell cell = !nested || field == PERUN_AMOUNT ? perun_value_of(reading, field, token)
+                          : token->cut                     ? pf_string("(too long)")
+                                                           : pf_text(token->text, token->size);
+    return set_value(reading, field, cell, token, error);
 }
 
 /* A word: `type` or `subtype`. Anything but text is none. */
@@ -218,9 +163,9 @@ static int read_snapshot(struct perun_reading *reading, struct pf_error *error)
     return 0;
 }
 
-static int read_member(struct perun_reading *reading, const struct pf_json_token *name,
-                       struct pf_error *error)
+int perun_read_member(struct perun_reading *reading, const struct pf_json_token *name, struct pf_error *error)
 {
+    const struct pf_json_token *command = &reading->command.token;
     if (pf_json_is(name, "trace"))
         return take(reading, &reading->trace, error);
     if (pf_json_is(name, "uid"))
@@ -231,86 +176,97 @@ static int read_member(struct perun_reading *reading, const struct pf_json_token
         return read_word(reading, &reading->item.subtype, error);
     if (pf_json_is(name, "snapshot"))
         return read_snapshot(reading, error);
-    bool command = pf_json_is(name, "command");
+    bool is_command = pf_json_is(name, "command");
     uint32_t field = perun_field(reading->data, name->text, name->size, error);
     if (field == PERUN_NONE)
         return -1;
-    if (!command)
+    if (!is_command)
         return read_field(reading, field, error);
     /* It is a field too, since it tells more than the path's root. */
-    const struct perun_raw *raw = &reading->command;
     if (take(reading, &reading->command, error))
         return -1;
-    return raw->token.event == PF_JSON_STRING
-               ? set_value(reading, field, pf_text(raw->text, raw->token.size), error)
+    return command->event == PF_JSON_STRING
+               ? set_value(reading, field, pf_text(command->text, command->size), command, error)
                : 0;
+}
+
+void perun_begin_object(struct perun_reading *reading)
+{
+    reading->item = (struct perun_item){.kind = PERUN_NONE, .subtype = PERUN_NONE, .unit = PERUN_NONE};
+    reading->trace.token.event = reading->uid.token.event = reading->command.token.event = PF_JSON_END;
+    reading->has_snapshot = false;
+}
+
+int perun_end_object(struct perun_reading *reading, struct pf_error *error)
+{
+    struct perun_item *item = &reading->item;
+    return perun_path(reading->paths, &reading->trace, &reading->uid, &reading->command, &item->context,
+                      &item->uid, error);
 }
 
 int perun_read_object(struct perun_reading *reading, struct pf_error *error)
 {
     struct pf_json_token name;
-    struct perun_item *item = &reading->item;
     int event;
-    *item = (struct perun_item){.kind = PERUN_NONE, .subtype = PERUN_NONE, .unit = PERUN_NONE};
-    reading->texts.size = 0;
-    reading->trace.token.event = reading->uid.token.event = reading->command.token.event = PF_JSON_END;
-    reading->has_snapshot = false;
+    perun_begin_object(reading);
     while ((event = pf_json_next(reading->json, &name, error)) == PF_JSON_NAME)
-        if (read_member(reading, &name, error))
+        if (perun_read_member(reading, &name, error))
             return -1;
-    return event < 0 || perun_step(reading, error) ||
-                   perun_path(reading->paths, &reading->trace, &reading->uid, &reading->command,
-                              &item->context, &item->uid, error)
-               ? -1
-               : 0;
+    return event < 0 || perun_step(reading, error) ? -1 : perun_end_object(reading, error);
 }
 
 /* ---- keeping ------------------------------------------------------------------------------------ */
 
-/* Where the file has no better, the time of a snapshot is that of its first resource. */
-static int note_time(struct perun_reading *reading, uint32_t snapshot, struct pf_error *error)
+/* The region of a resource that stands in none, or only names its snapshot. */
+static uint32_t region_of(struct perun_reading *reading, struct pf_error *error)
 {
     struct perun_data *data = reading->data;
-    uint32_t *time = snapshot == PERUN_NONE ? &data->none_time : &data->snapshots[snapshot].time;
-    for (uint32_t i = 0; i < reading->item.n_values && *time == PERUN_NONE; i++) {
-        struct pf_cell cell = reading->values[i].cell;
+    if (reading->has_snapshot)
+        return perun_snapshot(data, reading->number, error);
+    if (data->none == PERUN_NONE)
+        data->none = perun_new_region(data, error);
+    return data->none;
+}
+
+/* Where the file has no better, the time of a region is that of its first resource with one. */
+static int note_time(const struct perun_reading *reading, uint32_t region, struct pf_error *error)
+{
+    char text[256];
+    const struct perun_region *known = &reading->data->regions[region];
+    for (uint32_t i = 0; i < reading->item.n_values && known->time.type == PF_ABSENT && !known->told; i++) {
+        struct pf_cell time = reading->values[i].cell;
         if (reading->values[i].field != PERUN_TIME)
             continue;
-        if (cell.type == PF_TEXT)
-            cell.text = reading->texts.at + cell.u;
-        *time = perun_new_time(data, error);
-        if (*time == PERUN_NONE || perun_set_time(data, *time, cell, error))
-            return -1;
+        if (time.type == PF_TEXT) {
+            size_t size = time.size < sizeof text ? time.size : sizeof text;
+            if (pf_store_read(reading->data->texts, time.u, text, size, error))
+                return -1;
+            time = pf_text(text, size);
+        }
+        return perun_set_time(reading->data, region, time, error);
     }
     return 0;
 }
 
-int perun_keep(struct perun_reading *reading, struct pf_store *store, uint32_t snapshot, uint32_t time,
-               struct pf_error *error)
+int perun_keep(struct perun_reading *reading, struct pf_store *store, uint32_t region, struct pf_error *error)
 {
     struct perun_item *item = &reading->item;
     struct perun_data *data = reading->data;
-    if (snapshot == PERUN_NONE && reading->has_snapshot) {
-        snapshot = perun_snapshot(data, reading->number, error);
-        if (snapshot == PERUN_NONE)
-            return -1;
-    }
-    /* A snapshot's own time comes after its resources at times: then it is set later, and no matter. */
-    if (time == PERUN_NONE && note_time(reading, snapshot, error))
+    if (region == PERUN_NONE && (region = region_of(reading, error)) == PERUN_NONE)
         return -1;
-    data->without_snapshot |= snapshot == PERUN_NONE;
+    if (note_time(reading, region, error))
+        return -1;
+    data->regions[region].used = true;
     for (uint32_t i = 0; i < item->n_values; i++) {
         struct perun_field *field = &data->field_list[reading->values[i].field];
         field->seen |= reading->values[i].cell.type != PF_ABSENT;
         field->texts |= reading->values[i].cell.type == PF_TEXT;
     }
-    item->mark = pf_siphash_number(pf_store_size(store));
-    item->snapshot = snapshot;
-    item->time = time;
-    item->texts_size = reading->texts.size;
+    item->region = region;
+    item->values = pf_store_size(data->values) / sizeof *reading->values;
     return pf_store_append(store, item, sizeof *item, error) ||
-                   pf_store_append(store, reading->values, item->n_values * sizeof *reading->values, error) ||
-                   pf_store_append(store, reading->texts.at, reading->texts.size, error)
+                   pf_store_append(data->values, reading->values, item->n_values * sizeof *reading->values,
+                                   error)
                ? -1
                : 0;
 }

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "formats/kit/array.h"
+#include "formats/kit/print.h"
 #include "formats/perun/perun.h"
 
 enum { FUNCTION, COMMAND, NOWHERE };
@@ -15,6 +16,9 @@ const char *const perun_kinds[] = {"function", "command", "none"};
 
 /* A cache of places: one a slot. */
 enum { PLACES = 65536 };
+
+/* Values of one object that make its name (real ones have at most five), and the longest name. */
+enum { PARTS_MAX = 64, NAME_MAX_SIZE = 64 * 1024 };
 
 struct step {
     uint32_t name, file, line;
@@ -28,24 +32,25 @@ struct perun_paths {
         uint64_t hash; /* 0: free */
         uint32_t context, uid;
     } * places; /* PLACES */
-    struct perun_text name;
+    char name[NAME_MAX_SIZE];
+    size_t name_size, file_size; /* of it; of the source that it begins with, 0: none */
+    uint32_t line;               /* that it has; 0: none */
     struct step *steps;
     size_t n_steps, steps_room;
-    uint32_t *files, *lines; /* of contexts */
-    size_t files_room, lines_room;
+    size_t files_room, lines_room; /* of the tree's */
 };
 
-struct perun_paths *perun_paths_new(struct pf_tree *tree)
+struct perun_paths *perun_paths_new(struct pf_tree *tree, struct pf_json_trees *trees)
 {
     struct perun_paths *paths = calloc(1, sizeof *paths);
     if (!paths)
         return NULL;
     paths->tree = tree;
-    paths->trees = pf_json_trees_new(PERUN_WHOLE_MAX, true);
+    paths->trees = trees;
     paths->places = calloc(PLACES, sizeof *paths->places);
-    if (paths->trees && paths->places)
+    if (paths->places)
         return paths;
-    perun_paths_free(paths);
+    free(paths);
     return NULL;
 }
 
@@ -53,31 +58,148 @@ void perun_paths_free(struct perun_paths *paths)
 {
     if (!paths)
         return;
-    pf_json_trees_free(paths->trees);
-    perun_text_free(&paths->name);
     free(paths->places);
     free(paths->steps);
-    free(paths->files);
-    free(paths->lines);
     free(paths);
+}
+
+/* ---- names of frames and uids ------------------------------------------------------------------- */
+
+/* What keys mean, in their order; others come behind. */
+static const struct {
+    const char *key;
+    unsigned rank;
+} ranks[] = {
+    {"bin", 0},    {"file", 1},      {"source", 1},    {"package", 1},     {"module", 2},
+    {"class", 3},  {"struct", 3},    {"structure", 3}, {"function", 4},    {"func", 4},
+    {"method", 4}, {"procedure", 4}, {"line", 5},      {"instruction", 6},
+};
+enum { RANKS = sizeof ranks / sizeof *ranks, FILES = 1, LINES = 5, OTHERS = 7 };
+
+struct part {
+    unsigned rank, number; /* number: its place in the object */
+    const char *key;
+    struct json_object *value;
+};
+
+static unsigned rank_of(const char *key)
+{
+    for (size_t i = 0; i < RANKS; i++)
+        if (!strcmp(key, ranks[i].key))
+            return ranks[i].rank;
+    return OTHERS;
+}
+
+enum { KEY_MAX = 256 };
+
+/* A key that means nothing known is ordered by the codes of its characters plus 6, written one after the other: a number. */
+static size_t digits_of(const char *key, char digits[3 * KEY_MAX])
+{
+    size_t size = 0;
+    for (size_t i = 0; i < KEY_MAX && key[i]; i++)
+        size = (size_t)(pf_print_uint(digits + size, (unsigned char)key[i] + 6u) - digits);
+    return size;
+}
+
+static int by_rank(const void *left, const void *right)
+{
+    const struct part *a = left, *b = right;
+    char x[3 * KEY_MAX + PF_NUMBER_MAX], y[3 * KEY_MAX + PF_NUMBER_MAX];
+    if (a->rank != b->rank)
+        return a->rank < b->rank ? -1 : 1;
+    if (a->rank == OTHERS) {
+        size_t m = digits_of(a->key, x), n = digits_of(b->key, y);
+        int order = m != n ? (m < n ? -1 : 1) : memcmp(x, y, m);
+        if (order)
+            return order;
+    }
+    return a->number < b->number ? -1 : 1;
+}
+
+/* Adds to the name; what is too long is cut between characters. */
+static void add(struct perun_paths *paths, const char *text, size_t size)
+{
+    size_t room = sizeof paths->name - paths->name_size;
+    if (size > room)
+        for (size = room; size && ((unsigned char)text[size] & 0xc0) == 0x80;)
+            size--;
+    memcpy(paths->name + paths->name_size, text, size);
+    paths->name_size += size;
+}
+
+/* Numbers stand as they are written; objects and lists in a name are left out. */
+static void add_scalar(struct perun_paths *paths, struct json_object *value)
+{
+    const char *word = !value ? "None" : json_object_get_boolean(value) ? "True" : "False";
+    if (value && !json_object_is_type(value, json_type_boolean)) {
+        if (pf_tree_is_object(value) || pf_tree_is_list(value))
+            return;
+        struct pf_cell text = pf_tree_text(value);
+        if (text.type == PF_TEXT) {
+            add(paths, text.text, text.size);
+            return;
+        }
+        word = json_object_to_json_string(value);
+    }
+    add(paths, word ? word : "", word ? strlen(word) : 0);
+}
+
+static uint32_t line_of(struct json_object *value)
+{
+    bool number = json_object_is_type(value, json_type_int) || json_object_is_type(value, json_type_double);
+    double line = number ? json_object_get_double(value) : 0;
+    return line >= 1 && line < UINT32_MAX ? (uint32_t)line : 0;
+}
+
+/* Its values joined by colons, in the order of what their keys mean. */
+static void add_object(struct perun_paths *paths, struct json_object *object)
+{
+    struct part parts[PARTS_MAX];
+    unsigned n = 0;
+    json_object_object_foreach(object, key, value)
+    {
+        if (n < PARTS_MAX) {
+            parts[n] = (struct part){rank_of(key), n, key, value};
+            n++;
+        }
+    }
+    qsort(parts, n, sizeof *parts, by_rank);
+    for (unsigned i = 0; i < n; i++) {
+        add(paths, ":", i > 0);
+        add_scalar(paths, parts[i].value);
+        if (!i && parts[i].rank == FILES)
+            paths->file_size = paths->name_size;
+        if (parts[i].rank == LINES)
+            paths->line = line_of(parts[i].value);
+    }
+}
+
+uint32_t perun_name_of(struct perun_paths *paths, struct json_object *value, struct pf_error *error)
+{
+    paths->name_size = paths->file_size = paths->line = 0;
+    if (pf_tree_is_object(value))
+        add_object(paths, value);
+    else if (!pf_tree_is_list(value))
+        add_scalar(paths, value);
+    for (size_t i = 0; i < pf_tree_length(value) && i < PARTS_MAX; i++) {
+        add(paths, ",", i > 0);
+        add_scalar(paths, json_object_array_get_idx(value, i));
+    }
+    return pf_intern(paths->tree->strings, paths->name, paths->name_size, error);
 }
 
 /* ---- steps -------------------------------------------------------------------------------------- */
 
 /* A frame or uid as a step. */
-static int flatten(struct perun_paths *paths, struct json_object *value, struct step *step,
-                   struct pf_error *error)
+static int make_step(struct perun_paths *paths, struct json_object *value, struct step *step,
+                     struct pf_error *error)
 {
-    struct perun_frame frame;
-    struct pf_strings *strings = paths->tree->strings;
-    paths->name.size = 0;
-    if (perun_flatten(value, &paths->name, &frame, error) || perun_add(&paths->name, "", 0, error))
-        return -1;
-    *step = (struct step){.file = PF_NO_STRING, .line = frame.line, .kind = FUNCTION};
-    if (frame.file_size)
-        step->file = pf_intern(strings, paths->name.at, frame.file_size, error);
-    step->name = pf_intern(strings, paths->name.at, paths->name.size, error);
-    return step->name == PF_NO_STRING ? -1 : 0;
+    *step = (struct step){.file = PERUN_NONE, .kind = FUNCTION};
+    step->name = perun_name_of(paths, value, error);
+    step->line = paths->line;
+    if (step->name != PERUN_NONE && paths->file_size)
+        step->file = pf_intern(paths->tree->strings, paths->name, paths->file_size, error);
+    return step->name == PERUN_NONE ? -1 : 0;
 }
 
 static int add_step(struct perun_paths *paths, struct step step, struct pf_error *error)
@@ -105,24 +227,10 @@ static int add_trace(struct perun_paths *paths, struct json_object *trace, bool 
     struct step step;
     *outermost = n && is_outermost(json_object_array_get_idx(trace, 0));
     for (size_t i = 0; i < n; i++)
-        if (flatten(paths, json_object_array_get_idx(trace, *outermost ? i : n - 1 - i), &step, error) ||
+        if (make_step(paths, json_object_array_get_idx(trace, *outermost ? i : n - 1 - i), &step, error) ||
             add_step(paths, step, error))
             return -1;
     return 0;
-}
-
-/* A value of the file as a tree; a number as its text, as which it is shown. */
-static int tree_of(struct perun_paths *paths, const struct perun_raw *raw, struct json_object **tree,
-                   struct pf_error *error)
-{
-    struct pf_json_token token = raw->token;
-    token.text = raw->text;
-    if (token.event == PF_JSON_OBJECT || token.event == PF_JSON_ARRAY)
-        return pf_json_tree_of(paths->trees, &token, tree, error);
-    bool text = token.event == PF_JSON_STRING || token.event == PF_JSON_NUMBER;
-    *tree = text ? json_object_new_string_len(token.text, (int)token.size)
-                 : json_object_new_boolean(token.event == PF_JSON_TRUE);
-    return *tree ? 0 : pf_fail_memory(error);
 }
 
 static int read_trace(struct perun_paths *paths, const struct perun_raw *raw, bool *outermost,
@@ -132,24 +240,32 @@ static int read_trace(struct perun_paths *paths, const struct perun_raw *raw, bo
     *outermost = false;
     if (raw->token.event != PF_JSON_ARRAY)
         return 0;
-    if (tree_of(paths, raw, &trace, error))
+    if (pf_json_tree_of(paths->trees, &raw->token, &trace, error))
         return -1;
     int failed = add_trace(paths, trace, outermost, error);
     json_object_put(trace);
     return failed;
 }
 
-/* The uid as a step; its name is PF_NO_STRING if there is none. */
+/* The uid as a step; its name is PERUN_NONE if there is none. A number is called as it is written. */
 static int read_uid(struct perun_paths *paths, const struct perun_raw *raw, struct step *step,
                     struct pf_error *error)
 {
-    struct json_object *uid;
-    *step = (struct step){.name = PF_NO_STRING, .file = PF_NO_STRING};
-    if (raw->token.event == PF_JSON_END || raw->token.event == PF_JSON_NULL)
+    const struct pf_json_token *token = &raw->token;
+    struct json_object *uid = NULL;
+    *step = (struct step){.name = PERUN_NONE, .file = PERUN_NONE};
+    if (token->event == PF_JSON_END || token->event == PF_JSON_NULL)
         return 0;
-    if (tree_of(paths, raw, &uid, error))
-        return -1;
-    int failed = flatten(paths, uid, step, error);
+    if (token->event == PF_JSON_OBJECT || token->event == PF_JSON_ARRAY) {
+        if (pf_json_tree_of(paths->trees, token, &uid, error))
+            return -1;
+    } else {
+        uid = token->event == PF_JSON_NUMBER ? json_object_new_string_len(token->text, (int)token->size)
+                                             : pf_json_scalar(token);
+        if (!uid)
+            return pf_fail_memory(error);
+    }
+    int failed = make_step(paths, uid, step, error);
     json_object_put(uid);
     return failed;
 }
@@ -158,15 +274,15 @@ static int read_uid(struct perun_paths *paths, const struct perun_raw *raw, stru
 static int read_command(struct perun_paths *paths, const struct perun_raw *command, struct step *root,
                         struct pf_error *error)
 {
-    *root = (struct step){.name = PF_NO_STRING, .file = PF_NO_STRING, .kind = COMMAND};
+    *root = (struct step){.name = PERUN_NONE, .file = PERUN_NONE, .kind = COMMAND};
     if (command->token.event != PF_JSON_STRING || !command->token.size)
         return 0;
-    root->name = pf_intern(paths->tree->strings, command->text, command->token.size, error);
-    if (root->name == PF_NO_STRING)
+    root->name = pf_intern(paths->tree->strings, command->token.text, command->token.size, error);
+    if (root->name == PERUN_NONE)
         return -1;
     if (paths->n_steps && paths->steps[0].name == root->name) {
         paths->steps[0].kind = COMMAND;
-        root->name = PF_NO_STRING;
+        root->name = PERUN_NONE;
     }
     return 0;
 }
@@ -179,13 +295,13 @@ static int go_down(struct perun_paths *paths, const struct step *step, uint32_t 
     struct pf_tree *tree = paths->tree;
     uint32_t before = tree->count;
     uint8_t flags = *context == PF_NO_CONTEXT ? PF_FRAME | PF_ROOT : PF_FRAME;
-    if (pf_array_reach(&paths->files, &paths->files_room, before, sizeof *paths->files, error) ||
-        pf_array_reach(&paths->lines, &paths->lines_room, before, sizeof *paths->lines, error))
+    if (pf_array_reach(&tree->file, &paths->files_room, before, sizeof *tree->file, error) ||
+        pf_array_reach(&tree->line, &paths->lines_room, before, sizeof *tree->line, error))
         return -1;
     *context = pf_tree_child(tree, *context, step->name, step->name, step->kind, flags, error);
     if (*context == before) {
-        paths->files[before] = step->file;
-        paths->lines[before] = step->line;
+        tree->file[before] = step->file;
+        tree->line[before] = step->line;
     }
     return *context == PF_NO_CONTEXT ? -1 : 0;
 }
@@ -201,15 +317,15 @@ static int find_path(struct perun_paths *paths, const struct perun_raw *trace, c
         read_command(paths, command, &root, error))
         return -1;
     *uid_text = leaf.name;
-    if (!paths->n_steps && leaf.name == PF_NO_STRING) {
-        leaf = (struct step){.file = PF_NO_STRING, .kind = NOWHERE};
-        if ((leaf.name = pf_intern(paths->tree->strings, "(none)", 6, error)) == PF_NO_STRING)
+    if (!paths->n_steps && leaf.name == PERUN_NONE) {
+        leaf = (struct step){.file = PERUN_NONE, .kind = NOWHERE};
+        if ((leaf.name = pf_intern(paths->tree->strings, "(none)", 6, error)) == PERUN_NONE)
             return -1;
     }
-    if (leaf.name != PF_NO_STRING && (!paths->n_steps || outermost) && add_step(paths, leaf, error))
+    if (leaf.name != PERUN_NONE && (!paths->n_steps || outermost) && add_step(paths, leaf, error))
         return -1;
     *context = PF_NO_CONTEXT;
-    if (root.name != PF_NO_STRING && go_down(paths, &root, context, error))
+    if (root.name != PERUN_NONE && go_down(paths, &root, context, error))
         return -1;
     for (size_t i = 0; i < paths->n_steps; i++)
         if (go_down(paths, &paths->steps[i], context, error))
@@ -223,7 +339,7 @@ static uint64_t hash_of(const struct perun_raw *const raws[3])
     uint64_t hash = 1;
     for (unsigned i = 0; i < 3; i++)
         if (raws[i]->token.event != PF_JSON_END)
-            hash = pf_siphash(hash + 16 * i + raws[i]->token.event, raws[i]->text, raws[i]->token.size);
+            hash = pf_siphash(hash + 16 * i + raws[i]->token.event, raws[i]->token.text, raws[i]->token.size);
     return hash + !hash;
 }
 
@@ -240,22 +356,4 @@ int perun_path(struct perun_paths *paths, const struct perun_raw *trace, const s
     *context = place->context;
     *uid_text = place->uid;
     return 0;
-}
-
-void perun_paths_finish(struct perun_paths *paths)
-{
-    size_t count = paths->tree->count;
-    bool files = false, lines = false;
-    for (size_t i = 0; i < count; i++) {
-        files |= paths->files[i] != PF_NO_STRING;
-        lines |= paths->lines[i] != 0;
-    }
-    if (files) {
-        paths->tree->file = paths->files;
-        paths->files = NULL;
-    }
-    if (lines) {
-        paths->tree->line = paths->lines;
-        paths->lines = NULL;
-    }
 }

@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /* The driver of Perun profiles: JSON text and stored objects. See docs/formats/perun.md. */
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "formats/perun/perun.h"
 
 /* What opening reads at most, for info.txt: the regions may stand anywhere. */
 #define OPEN_MAX_BYTES ((uint64_t)1 << 20)
+
+/* Fields that have no meaning may be objects and lists: shown as their JSON text up to this size. */
+enum { NESTED_MAX = 32 * 1024 };
 
 static const struct pf_column value_columns[] = {{.name = "snapshot", .role = PF_PARTITION},
                                                  {.name = "context", .role = PF_CONTEXT},
@@ -15,26 +19,24 @@ static const struct pf_column value_columns[] = {{.name = "snapshot", .role = PF
                                                  {.name = "name", .role = PF_CONTEXT_NAME}};
 static const struct pf_column first_columns[PERUN_R_FIELDS] = {
     {.name = "row"}, {.name = "snapshot"}, {.name = "time"}, {.name = "context"}, {.name = "thread"}};
-static const struct pf_column model_columns[PERUN_MODEL_COLUMNS] = {
-    [PERUN_MODEL_ID] = {.name = "id"},
-    [PERUN_MODEL_UID] = {.name = "uid"},
-    [PERUN_MODEL_KIND] = {.name = "model"},
-    [PERUN_MODEL_METHOD] = {.name = "method"},
-    [PERUN_MODEL_R_SQUARE] = {.name = "r_square"},
-    [PERUN_MODEL_X_START] = {.name = "x_start"},
-    [PERUN_MODEL_X_END] = {.name = "x_end"},
-    [PERUN_MODEL_COEFFS] = {.name = "coeffs"},
-    [PERUN_MODEL_POINTS] = {.name = "points"},
-    [PERUN_MODEL_STATS] = {.name = "stats"},
-    [PERUN_MODEL_FORMULA] = {.name = "formula"},
-    [PERUN_MODEL_OTHER] = {.name = "other"}};
 static const struct pf_column property_columns[] = {{.name = "key"}, {.name = "value"}};
-static const struct pf_column point_columns[] = {
-    {.name = "id", .role = PF_KEY}, {.name = "x"}, {.name = "y"}, {.name = "model"}};
 static const struct pf_column snapshot_fields[] = {{.name = "time"}};
 static const struct pf_blob blobs[] = {{.name = "profile.json"}};
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
+
+const char *perun_name(struct perun *perun, const char *before, const char *text, size_t size,
+                       struct pf_error *error)
+{
+    char *copy = NULL;
+    int length = asprintf(&copy, "%s%.*s", before, (int)size, text); /* a NUL inside it ends it */
+    uint32_t string = length < 0 ? PF_NO_STRING : pf_intern(perun->names, copy, (size_t)length + 1, error);
+    if (length < 0)
+        pf_fail_memory(error);
+    else
+        free(copy);
+    return string == PF_NO_STRING ? NULL : pf_interned(perun->names, string).text;
+}
 
 /* ---- opening ------------------------------------------------------------------------------------ */
 
@@ -43,7 +45,6 @@ static int open_text(struct pf_profile *profile, struct perun *perun, struct pf_
 {
     unsigned char head[PERUN_STORED_HEADER_MAX];
     struct pf_input *file;
-    struct perun_stored_header header;
     if (pf_source_open(profile->source, NULL, &file, error))
         return -1;
     perun->input = file;
@@ -54,36 +55,39 @@ static int open_text(struct pf_profile *profile, struct perun *perun, struct pf_
     ssize_t got = pf_input_read(perun->input, head, sizeof head, 0, error);
     if (got < 0)
         return -1;
-    if (!perun_parse_stored(head, (size_t)got, &header))
-        return pf_fail_at(error, EBADMSG, 0, "the header of the stored object is damaged");
-    perun->stored = true;
-    perun->body = header.size;
-    perun->length = header.length;
-    memcpy(perun->stored_type, header.type, sizeof perun->stored_type);
-    return 0;
+    return perun_parse_stored(head, (size_t)got, &perun->stored)
+               ? 0
+               : pf_fail_at(error, EBADMSG, 0, "the header of the stored object is damaged");
 }
 
-static ssize_t read_start(void *arg, void *buffer, size_t size, uint64_t offset, struct pf_error *error)
+/* What is read of the JSON: from its start to `end`. */
+struct body {
+    const struct perun *perun;
+    uint64_t end;
+};
+
+static ssize_t read_body(void *arg, void *buffer, size_t size, uint64_t offset, struct pf_error *error)
 {
-    const struct perun *perun = arg;
-    if (offset >= OPEN_MAX_BYTES)
+    const struct body *body = arg;
+    if (offset >= body->end)
         return 0;
-    if (size > OPEN_MAX_BYTES - offset)
-        size = (size_t)(OPEN_MAX_BYTES - offset);
-    return pf_input_read(perun->input, buffer, size, perun->body + offset, error);
+    if (size > body->end - offset)
+        size = (size_t)(body->end - offset);
+    return pf_input_read(body->perun->input, buffer, size, body->perun->stored.size + offset, error);
 }
 
 /*
  * The regions without measurements that stand within reach. What is damaged is told later, but of a file that ends before its
  * first name there is nothing to show.
  */
-static int read_start_of(struct perun *perun, struct perun_data *data, struct pf_error *error)
+static int read_start_of(struct perun *perun, struct pf_error *error)
 {
     struct pf_json_token name;
     struct pf_error ended = {0};
     bool any = false;
+    struct body body = {perun, OPEN_MAX_BYTES};
     struct perun_reading reading = {
-        .data = data, .input = perun->input, .json = pf_json_new_reading(read_start, perun, 0, 0)};
+        .data = &perun->data, .input = perun->input, .json = pf_json_new_reading(read_body, &body, 0, 0)};
     if (!reading.json)
         return pf_fail_memory(error);
     if (pf_json_next(reading.json, &name, &ended) == PF_JSON_OBJECT)
@@ -93,7 +97,7 @@ static int read_start_of(struct perun *perun, struct perun_data *data, struct pf
                 break;
         }
     pf_json_free(reading.json);
-    if (any || ended.code != ENODATA || perun->stored)
+    if (any || ended.code != ENODATA || perun->stored.size)
         return 0;
     *error = ended;
     return -1;
@@ -122,8 +126,8 @@ static const struct {
 
 static int fill_info(struct pf_profile *profile, struct perun *perun, struct pf_error *error)
 {
-    struct perun_data *data = perun_data_new(1 << 20, error);
-    int failed = data ? read_start_of(perun, data, error) : -1;
+    struct perun_data *data = &perun->data;
+    int failed = perun_data_begin(data, 1 << 20, error) || read_start_of(perun, error);
     for (size_t i = 0; i < COUNT(infos) && !failed; i++) {
         struct pf_cell value = pf_absent();
         for (size_t k = 0; k < COUNT(infos->properties) && value.type == PF_ABSENT; k++)
@@ -132,48 +136,40 @@ static int fill_info(struct pf_profile *profile, struct perun *perun, struct pf_
         failed = add_info(profile, infos[i].key, value, error);
     }
     perun_data_free(data);
-    return failed || (perun->stored && add_info(profile, "Stored as", pf_string(perun->stored_type), error))
+    return failed || (perun->stored.size &&
+                      add_info(profile, "Stored as", pf_string(perun->stored.type), error))
                ? -1
                : 0;
 }
 
 /* ---- tables ------------------------------------------------------------------------------------- */
 
-static void list_tables(struct perun *perun)
-{
-    perun->tables[PERUN_VALUES] = (struct pf_table){.name = "values",
-                                                    .columns = value_columns,
-                                                    .n_columns = COUNT(value_columns),
-                                                    .stage = PF_MODELLED,
-                                                    .flags = PF_SUMS_FLAGS,
-                                                    .ops = &pf_sums_cursor};
-    perun->tables[PERUN_RESOURCES] = (struct pf_table){.name = "resources",
-                                                       .columns = perun->resource_columns,
-                                                       .n_columns = PERUN_R_FIELDS,
-                                                       .stage = PF_PARTITIONED,
-                                                       .ops = &perun_resources_cursor};
-    perun->tables[PERUN_POINTS] = (struct pf_table){.name = "points",
-                                                    .columns = point_columns,
-                                                    .n_columns = COUNT(point_columns),
-                                                    .stage = PF_MODELLED,
-                                                    .flags = PF_ONLY_IN_KEYS,
-                                                    .ops = &perun_points_cursor};
-}
-
-/* Tables held in rows. These are made by the pass over the JSON: until then there are none. */
-static void list_rows(struct perun *perun)
-{
-    perun->tables[PERUN_MODELS] = (struct pf_table){.name = "models",
-                                                    .columns = model_columns,
-                                                    .n_columns = COUNT(model_columns),
-                                                    .stage = PF_PARTITIONED,
-                                                    .rows = &perun->models};
-    perun->tables[PERUN_PROPERTIES] = (struct pf_table){.name = "properties",
-                                                        .columns = property_columns,
-                                                        .n_columns = COUNT(property_columns),
-                                                        .stage = PF_PARTITIONED,
-                                                        .rows = &perun->properties};
-}
+static const struct pf_table tables[PERUN_TABLES] = {
+    [PERUN_VALUES] = {.name = "values",
+                      .columns = value_columns,
+                      .n_columns = COUNT(value_columns),
+                      .stage = PF_MODELLED,
+                      .flags = PF_SUMS_FLAGS,
+                      .ops = &pf_sums_cursor.ops},
+    [PERUN_RESOURCES] = {.name = "resources",
+                         .n_columns = PERUN_R_FIELDS,
+                         .stage = PF_PARTITIONED,
+                         .ops = &perun_resources.ops},
+    [PERUN_MODELS] = {.name = "models",
+                      .columns = perun_model_columns,
+                      .n_columns = PERUN_MODEL_COLUMNS,
+                      .stage = PF_PARTITIONED},
+    [PERUN_PROPERTIES] = {.name = "properties",
+                          .columns = property_columns,
+                          .n_columns = COUNT(property_columns),
+                          .stage = PF_PARTITIONED},
+    [PERUN_POINTS] = {.name = "points",
+                      .columns = perun_point_columns,
+                      .n_columns = PERUN_POINT_COLUMNS,
+                      .stage = PF_MODELLED,
+                      .flags = PF_ONLY_IN_KEYS,
+                      .ops = &perun_points.ops},
+};
 
 static int set_up(struct pf_profile *profile, struct pf_error *error)
 {
@@ -187,8 +183,10 @@ static int set_up(struct pf_profile *profile, struct pf_error *error)
     if (!perun->names || !perun->resource_columns)
         return pf_fail_memory(error);
     memcpy(perun->resource_columns, first_columns, sizeof first_columns);
-    list_tables(perun);
-    list_rows(perun);
+    memcpy(perun->tables, tables, sizeof tables);
+    perun->tables[PERUN_RESOURCES].columns = perun->resource_columns;
+    perun->tables[PERUN_MODELS].rows = &perun->data.models;
+    perun->tables[PERUN_PROPERTIES].rows = &perun->data.properties;
     return 0;
 }
 
@@ -210,10 +208,152 @@ static int perun_open(struct pf_profile *profile, struct pf_error *error)
     profile->cells = &perun->tables[PERUN_VALUES];
     profile->cells_value = PF_SUMS_VALUE;
     profile->keys = (struct pf_keys){.plural = "models", .stage = PF_PARTITIONED, .about = PERUN_MODELS};
-    if (perun->stored) {
+    if (perun->stored.size) {
         profile->blobs = blobs;
         profile->n_blobs = COUNT(blobs);
     }
+    return 0;
+}
+
+/* ---- the pass over the JSON --------------------------------------------------------------------- */
+
+static void close_reading(struct perun_reading *reading)
+{
+    struct perun_raw *raws[] = {&reading->trace, &reading->uid, &reading->command, &reading->other};
+    for (size_t i = 0; i < COUNT(raws); i++)
+        free(raws[i]->text.bytes);
+    pf_json_free(reading->json);
+    pf_json_trees_free(reading->trees);
+    perun_paths_free(reading->paths);
+    free(reading->values);
+}
+
+static int read_data(struct perun *perun, struct pf_pass *pass, struct pf_error *error)
+{
+    struct body body = {perun, UINT64_MAX};
+    struct perun_raw empty = {.text = {.limit = PERUN_WHOLE_MAX}};
+    struct pf_json_trees *trees = pf_json_trees_new(PERUN_WHOLE_MAX, true);
+    struct perun_reading reading = {.data = &perun->data,
+                                    .input = perun->input,
+                                    .body = perun->stored.size,
+                                    .pass = pass,
+                                    .trees = trees,
+                                    .paths = perun_paths_new(perun->data.tree, trees),
+                                    .json = pf_json_new_reading(read_body, &body, PF_JSON_STRICT_UTF8, 0),
+                                    .values = malloc(PERUN_VALUES_MAX * sizeof *reading.values),
+                                    .trace = empty,
+                                    .uid = empty,
+                                    .command = empty,
+                                    .other = {.text = {.limit = NESTED_MAX}}};
+    bool made = trees && reading.paths && reading.json && reading.values;
+    int failed = made ? perun_read(&reading, error) : pf_fail_memory(error);
+    close_reading(&reading);
+    return failed ? -1 : pf_tree_finish(perun->data.tree, error);
+}
+
+/* What the header of a stored object says must be what it holds. (Perun counts characters, but writes nothing beyond ASCII.) */
+static void check_length(struct perun *perun)
+{
+    struct pf_error damage;
+    uint64_t size = pf_input_size(perun->input), head = perun->stored.size, length = perun->stored.length;
+    if (head && !pf_input_damage(perun->input, &damage) && size != UINT64_MAX && size - head != length)
+        pf_note(&perun->data.notes, &perun_problems[PERUN_BAD_LENGTH], 0, 0,
+                "the object's header says %ju characters, but there are %ju", (uintmax_t)length,
+                (uintmax_t)(size - head));
+}
+
+/* ---- snapshots ---------------------------------------------------------------------------------- */
+
+static int by_number(const void *a, const void *b)
+{
+    const struct perun_region *const *x = a, *const *y = b;
+    return ((*x)->number > (*y)->number) - ((*x)->number < (*y)->number);
+}
+
+static int add_partition(struct pf_profile *profile, struct pf_cell id, const char *name, struct pf_cell time,
+                         struct pf_error *error)
+{
+    struct pf_cell item[] = {id, pf_string(name)};
+    return pf_rows_add(profile->partitions.items, item, error) ||
+                   pf_rows_add(profile->partitions.fields, &time, error)
+               ? -1
+               : 0;
+}
+
+/* Snapshots by number, and at last `all`, for regions that are none. `sorted` has room for all. */
+static int add_partitions(struct pf_profile *profile, struct perun_data *data, struct perun_region **sorted,
+                          struct pf_error *error)
+{
+    char name[24];
+    uint32_t n = 0;
+    bool none = false;
+    struct pf_cell time = pf_absent();
+    for (uint32_t i = 0; i < data->n_regions; i++) {
+        struct perun_region *region = &data->regions[i];
+        if (region->numbered)
+            sorted[n++] = region;
+    }
+    qsort(sorted, n, sizeof *sorted, by_number);
+    for (uint32_t i = 0; i < n; i++) {
+        sorted[i]->partition = i;
+        snprintf(name, sizeof name, "%jd", (intmax_t)sorted[i]->number);
+        if (add_partition(profile, pf_int(sorted[i]->number), name, sorted[i]->time, error))
+            return -1;
+    }
+    for (uint32_t i = 0; i < data->n_regions; i++) {
+        struct perun_region *region = &data->regions[i];
+        if (region->numbered)
+            continue;
+        region->partition = n;
+        none |= region->used;
+        time = time.type == PF_ABSENT ? region->time : time;
+    }
+    return none ? add_partition(profile, pf_absent(), "all", time, error) : 0;
+}
+
+static int make_partitions(struct pf_profile *profile, struct perun_data *data, struct pf_error *error)
+{
+    struct pf_partitions *partitions = &profile->partitions;
+    struct perun_region **sorted = calloc((size_t)data->n_regions + 1, sizeof *sorted);
+    pf_rows_free(partitions->items);
+    pf_rows_free(partitions->fields);
+    partitions->items = pf_rows_new(2);
+    partitions->fields = pf_rows_new(1);
+    int failed = partitions->items && partitions->fields && sorted
+                     ? add_partitions(profile, data, sorted, error)
+                     : pf_fail_memory(error);
+    free(sorted);
+    return failed;
+}
+
+/* ---- stages ------------------------------------------------------------------------------------- */
+
+/* Of a file without header, the type stands at the top. */
+static int find_header_type(struct perun *perun, struct pf_error *error)
+{
+    struct pf_cell type = perun_property(&perun->data, "header.type");
+    if (type.type != PF_TEXT)
+        type = perun_property(&perun->data, "type");
+    perun->header_type = PERUN_NONE;
+    if (type.type != PF_TEXT)
+        return 0;
+    perun->header_type = perun_string(&perun->data, type.text, type.size, error);
+    return perun->header_type == PERUN_NONE ? -1 : 0;
+}
+
+/* PF_PARTITIONED: the pass over the JSON, the snapshots, and the columns of resources. */
+static int load_data(struct pf_profile *profile, struct pf_pass *pass, struct pf_error *error)
+{
+    struct perun *perun = profile->state;
+    int failed = perun_data_begin(&perun->data, profile->options->cache, error) ||
+                 read_data(perun, pass, error) || make_partitions(profile, &perun->data, error) ||
+                 perun_make_columns(perun, error) || find_header_type(perun, error);
+    if (failed) {
+        perun_data_free(&perun->data);
+        return -1;
+    }
+    check_length(perun);
+    profile->keys.items = perun->data.model_names;
     return 0;
 }
 
@@ -222,7 +362,7 @@ static int perun_load(struct pf_profile *profile, enum pf_stage stage, struct pf
 {
     switch (stage) {
     case PF_PARTITIONED:
-        return perun_load_data(profile, pass, error);
+        return load_data(profile, pass, error);
     case PF_MODELLED:
         return perun_load_model(profile, pass, error);
     default:
@@ -236,12 +376,11 @@ static void perun_close(struct pf_profile *profile)
     if (!perun)
         return;
     /* From PF_MODELLED on, the tree is the core's to free. */
-    if (perun->data && profile->contexts)
-        perun->data->tree = NULL;
+    if (profile->contexts)
+        perun->data.tree = NULL;
     perun_drop_model(perun);
-    perun_data_free(perun->data);
+    perun_data_free(&perun->data);
     pf_strings_free(perun->names);
-    free(perun->order);
     free(perun->resource_columns);
     free(perun);
 }
@@ -251,14 +390,14 @@ static ssize_t perun_blob_read(struct pf_profile *profile, size_t blob, void *bu
 {
     const struct perun *perun = profile->state;
     (void)blob;
-    if (offset > UINT64_MAX - perun->body)
+    if (offset > UINT64_MAX - perun->stored.size)
         return 0;
-    return pf_input_read(perun->input, buffer, size, perun->body + offset, error);
+    return pf_input_read(perun->input, buffer, size, perun->stored.size + offset, error);
 }
 
 const struct pf_driver pf_perun_driver = {.name = "perun",
                                           .title = "Perun profiles: .perf files and stored objects",
-                                          .version = 6,
+                                          .version = 8,
                                           .probe = perun_probe,
                                           .open = perun_open,
                                           .load = perun_load,

@@ -2,25 +2,29 @@
 #ifndef PF_PERUN_H
 #define PF_PERUN_H
 
+#include <stdio.h>
+
 #include "formats/driver.h"
 #include "formats/json/tree.h"
+#include "formats/kit/ids.h"
 #include "formats/kit/notes.h"
+#include "formats/kit/numbered.h"
 #include "formats/kit/store.h"
 #include "formats/kit/sums.h"
 #include "formats/kit/table.h"
 
 /*
  * Perun profiles. One pass reads the JSON, whose regions stand in any order, and leaves behind what stands for resources
- * (rows.c), small and in the order of the file; all tables are made from that.
+ * (struct perun_item), small and in the order of the file; all tables are made from that.
  *
  *   perun.c      the driver: opening, info.txt, tables
  *   probe.c      recognising
- *   regions.c    the pass: the top level, snapshots and global regions
+ *   regions.c    the pass: the top level, snapshots and global regions, types with columns
  *   object.c     one resource, or what the rows of a type share
- *   types.c      types with columns, and how they find what their rows share
- *   paths.c      contexts from trace, uid and command; flat.c: objects as one text
- *   rows.c       resources as they are kept, the walk over them, resources.csv
- *   model.c      snapshots, sums, metrics.c: what the metrics are
+ *   paths.c      contexts from trace, uid and command
+ *   data.c       what the pass leaves behind; what may be wrong with a file
+ *   rows.c       rows from items, resources.csv
+ *   metrics.c    what the metrics are, and their sums
  *   models.c     regression models; points.c: their points
  *   properties.c regions without measurements
  */
@@ -28,25 +32,13 @@
 #define PERUN_NONE UINT32_MAX
 
 /* Fields of one resource, or columns of one type; real ones have at most nine. */
-enum { PERUN_VALUES_MAX = 1024 };
+enum { PERUN_VALUES_MAX = 512 };
 
-/* What is read whole at most: a trace, a model, a region without measurements. */
+/* Cells of a column that are kept at once. */
+enum { PERUN_BLOCK = 1024 };
+
+/* What is read whole at most: a trace, a model. */
 #define PERUN_WHOLE_MAX ((size_t)16 << 20)
-
-/* ---- text that grows (flat.c) ------------------------------------------------------------------- */
-
-/* Zeroed it is empty. */
-struct perun_text {
-    char *at; /* owned */
-    size_t size, room;
-};
-
-/* Appends; a NUL that does not count comes behind it. 0, or -1 with *error filled. */
-int perun_add(struct perun_text *text, const char *bytes, size_t size, struct pf_error *error);
-int perun_add_cell(struct perun_text *text, const struct pf_cell *cell, struct pf_error *error);
-/* Makes room for so many more bytes. */
-int perun_reserve(struct perun_text *text, size_t more, struct pf_error *error);
-void perun_text_free(struct perun_text *text);
 
 /* ---- fields ------------------------------------------------------------------------------------- */
 
@@ -63,84 +55,44 @@ enum {
 
 struct perun_field {
     bool identity; /* tells resources apart: no metric */
-    bool reserved; /* called as a column that resources.csv has anyway: only in `other` */
+    bool reserved; /* called as a column that resources.csv has anyway */
     bool seen;     /* somewhere, with a value */
     bool texts;    /* one of which is a text */
-    int column;    /* of resources.csv, or -1: in `other` */
+    int column;    /* of resources.csv, or -1: it has none */
 };
 
-/* ---- resources as they are kept (rows.c) -------------------------------------------------------- */
+/* ---- what the pass leaves behind ---------------------------------------------------------------- */
 
 /*
- * An item is what stands for resources: an object, or a type with columns. What the rows of a type share, from
- * resource_type_map, is kept likewise, as an entry. Names are numbers of strings, PERUN_NONE: none.
+ * What stands for resources: an object, or a type with columns. What the rows of a type share, from resource_type_map, is
+ * kept likewise, as an entry. Names are numbers of strings, PERUN_NONE: none.
  */
 struct perun_item {
-    uint64_t mark; /* pf_siphash_number of its offset: no position that is damaged meets one */
-    bool type;
-    uint32_t n_values;
-    uint64_t rows;       /* of a type */
-    uint64_t texts_size; /* bytes of texts behind the values */
-    uint32_t snapshot;   /* in data->snapshots */
-    uint32_t time;       /* of the region it stands in, in data->times */
+    uint64_t first, rows; /* which rows it has; an entry has none */
+    uint64_t values;      /* number of its first value in data->values; of a type, of its first column */
+    uint64_t key, place;  /* of a type: hash of its name, offset in the file */
+    uint32_t n_values, region;
     uint32_t kind, subtype, uid, context;
     uint32_t unit; /* that stands beside its amount */
+    bool type;
 };
 
-/* A field's value. Of a text, cell.u is its offset in the item's texts; of a column, that of its first cell in data->columns. */
+/* A field's value. Of a text, cell.u is its offset in data->texts; of a column, the number of its first cell in data->columns. */
 struct perun_value {
     uint32_t field;
     struct pf_cell cell;
 };
 
-struct perun_snapshot {
+/* A snapshot, or what resources that belong to none stand in. */
+struct perun_region {
+    bool numbered; /* it is snapshot `number` */
+    bool used;     /* some resource stands in it */
+    bool told;     /* it stands in the file, and its time is what that says: not that of its first resource */
     int64_t number;
-    uint32_t time; /* in data->times; PERUN_NONE: not known */
+    uint32_t partition;
+    struct pf_cell
+        time; /* of a text, cell.u is its offset in data->texts; once all is read, it is a string of the tree */
 };
-
-/* ---- models ------------------------------------------------------------------------------------- */
-
-/* Columns of models.csv. */
-enum {
-    PERUN_MODEL_ID,
-    PERUN_MODEL_R_SQUARE,
-    PERUN_MODEL_X_START,
-    PERUN_MODEL_X_END,
-    PERUN_MODEL_POINTS,
-    PERUN_MODEL_STATS,
-    PERUN_MODEL_FORMULA,
-    PERUN_MODEL_COEFFS,
-    PERUN_MODEL_KIND,
-    PERUN_MODEL_METHOD,
-    PERUN_MODEL_UID,
-    PERUN_MODEL_OTHER,
-    PERUN_MODEL_COLUMNS
-};
-
-enum perun_model_kind {
-    PERUN_UNKNOWN_MODEL,
-    PERUN_CONSTANT,
-    PERUN_LINEAR,
-    PERUN_LOGARITHMIC,
-    PERUN_QUADRATIC,
-    PERUN_POWER,
-    PERUN_EXPONENTIAL,
-    PERUN_REGRESSOGRAM,
-    PERUN_MOVING_AVERAGE,
-    PERUN_KERNEL_REGRESSION,
-    PERUN_MODEL_KINDS
-};
-
-struct perun_model {
-    uint32_t uid;              /* in the strings, or PF_NO_STRING */
-    uint32_t x_field, y_field; /* what it is of */
-    uint8_t kind;              /* enum perun_model_kind */
-    bool has_b, has_b2;        /* b[0] and b[1] are known; b[2] is */
-    double b[3], x_start, x_end;
-    uint64_t values, n_values; /* its buckets or points: place in the store of values, number */
-};
-
-/* ---- what the pass leaves behind ---------------------------------------------------------------- */
 
 struct perun_data {
     struct pf_tree *tree;      /* its strings are everybody's */
@@ -148,38 +100,45 @@ struct perun_data {
     struct perun_field *field_list;
     size_t fields_room;
 
-    struct pf_store *items, *entries; /* each a struct perun_item, its values, its texts */
-    struct pf_store *columns;         /* cells; of a text, cell.u is its offset in column_texts */
-    struct pf_store *column_texts;
-    struct pf_store *links; /* of each type, in order: 1 + offset of its entry, 0: there is none (64 bits) */
-    uint64_t n_items, n_types;
+    struct pf_store *items, *entries; /* struct perun_item */
+    struct pf_store *values;          /* struct perun_value */
+    struct pf_store *columns;         /* cells */
+    struct pf_store *texts;
+    struct pf_map entry_of; /* 1 + number of the entry, by the hash of a type's name */
+    uint64_t n_items, n_rows;
 
-    struct perun_snapshot *snapshots; /* in order of appearance */
-    uint32_t n_snapshots;
-    size_t snapshots_room;
-    struct pf_hash_table snapshot_table;
-    struct pf_cell *times; /* texts are strings of the tree */
-    uint32_t n_times;
-    size_t times_room;
-    bool without_snapshot; /* some resource has none */
-    uint32_t none_time;    /* the time of the first of these */
+    struct perun_region *regions;
+    uint32_t n_regions,
+        none; /* none: of resources outside of all regions, that name no snapshot; PERUN_NONE: there is none */
+    size_t regions_room;
+    struct pf_ids snapshots; /* by number */
 
-    struct pf_rows *properties;  /* key, value */
-    size_t properties_text;      /* bytes of these */
-    struct pf_rows *models;      /* as models.csv */
-    struct pf_rows *model_names; /* id, name: the folders' */
-    struct perun_model *model_list;
+    struct pf_rows *properties;     /* key, value */
+    size_t properties_text;         /* bytes of these */
+    struct pf_rows *models;         /* as models.csv */
+    struct pf_rows *model_names;    /* id, name: the folders' */
+    struct perun_model *model_list; /* see models.c */
     size_t n_models, models_room;
     size_t models_text;            /* bytes of their longer texts */
     struct pf_store *model_values; /* doubles */
     struct pf_notes notes;
 };
 
-struct perun_data *perun_data_new(uint64_t limit, struct pf_error *error);
+/* Empties what was zeroed or freed. limit: bytes that may be held in memory. 0, or -1 with *error filled. */
+int perun_data_begin(struct perun_data *data, uint64_t limit, struct pf_error *error);
 void perun_data_free(struct perun_data *data);
 
 /* The field of this name, added if new; PERUN_NONE with *error filled. */
 uint32_t perun_field(struct perun_data *data, const char *name, size_t size, struct pf_error *error);
+
+/* A new region; PERUN_NONE: *error filled. The region of this snapshot, added if new; PERUN_NONE likewise. */
+uint32_t perun_new_region(struct perun_data *data, struct pf_error *error);
+uint32_t perun_snapshot(struct perun_data *data, int64_t number, struct pf_error *error);
+
+int perun_set_time(struct perun_data *data, uint32_t region, struct pf_cell time, struct pf_error *error);
+
+/* Puts a text where others are, and its offset there into the cell. 0, or -1 with *error filled. */
+int perun_keep_text(struct perun_data *data, struct pf_cell *cell, struct pf_error *error);
 
 /* A string of the tree; PERUN_NONE with *error filled. */
 static inline uint32_t perun_string(struct perun_data *data, const char *text, size_t size,
@@ -213,18 +172,14 @@ enum {
     PERUN_WRONG_KIND,
     PERUN_BAD_SNAPSHOT,
     PERUN_TOO_LONG,
-    PERUN_MANY_FIELDS,
-    PERUN_MANY_METRICS,
-    PERUN_MANY_MODELS,
-    PERUN_MANY_PROPERTIES,
+    PERUN_TOO_MANY,
 };
 extern const struct pf_note_kind perun_problems[];
 
 /* A value as it stands in the file. */
 struct perun_raw {
-    struct pf_json_token token; /* event PF_JSON_END: there is none. Its text is: */
-    char *text;                 /* owned: JSON, or a string's text; ended by a NUL */
-    size_t room;
+    struct pf_json_token token; /* event PF_JSON_END: there is none. Its text stands in: */
+    struct pf_json_buffer text;
 };
 
 struct perun_reading {
@@ -235,18 +190,18 @@ struct perun_reading {
     struct pf_input *input;
     uint64_t body; /* offset of the JSON in the input */
     struct pf_pass *pass;
-    uint64_t stepped;       /* offset of the last pf_pass_step */
-    bool has_resources;     /* a region that resources stand in */
-    struct pf_sorter *keys; /* of types and entries: see types.c */
-    uint64_t n_entries;
+    uint64_t stepped;   /* offset of the last pf_pass_step */
+    bool has_resources; /* a region that resources stand in */
 
     /* The object being read. */
     struct perun_item item;
     struct perun_value *values; /* PERUN_VALUES_MAX */
-    struct perun_text texts;
-    struct perun_raw trace, uid, command;
+    struct perun_raw trace, uid, command, other;
     bool has_snapshot; /* it names one */
     int64_t number;    /* of it */
+
+    struct pf_cell cells[PERUN_BLOCK]; /* the last ones of a column */
+    size_t n_cells;
 };
 
 /* Reads the profile that json stands before. Damage ends it, with a note; -1 with *error filled for all else. */
@@ -260,18 +215,6 @@ int perun_step(struct perun_reading *reading, struct pf_error *error);
     pf_note(&(reading)->data->notes, &perun_problems[problem], (int64_t)(token)->line,                       \
             (int64_t)((reading)->body + (token)->offset), __VA_ARGS__)
 
-/* Passes over what is left of a value whose first token was read. */
-int perun_leave(struct perun_reading *reading, const struct pf_json_token *token, struct pf_error *error);
-/* The same for one that is of a wrong kind: what it is not is noted. */
-int perun_wrong_kind(struct perun_reading *reading, const struct pf_json_token *token, const char *what,
-                     struct pf_error *error);
-
-/* A new time that is not known yet; PERUN_NONE: *error filled. And its value. */
-uint32_t perun_new_time(struct perun_data *data, struct pf_error *error);
-int perun_set_time(struct perun_data *data, uint32_t time, struct pf_cell value, struct pf_error *error);
-/* The snapshot of this number, added if new; PERUN_NONE: *error filled. */
-uint32_t perun_snapshot(struct perun_data *data, int64_t number, struct pf_error *error);
-
 /*
  * A field's value from its token (object.c): an amount as a number where it is one, with or without a unit; absent, with a note,
  * where it is none. Texts are the token's.
@@ -280,18 +223,17 @@ struct pf_cell perun_value_of(struct perun_reading *reading, uint32_t field,
                               const struct pf_json_token *token);
 
 /*
- * Reads the members of an object, behind its first token (object.c): one resource, or what all rows of a type share, into
- * reading->item, values and texts. perun_keep puts these into a store; snapshot and time are those of the region it stands
- * in, or PERUN_NONE.
+ * Reads one resource, or what all rows of a type share, into reading->item and values: begin, each member behind its name, end;
+ * or all of the object, behind its first token (object.c). perun_keep puts these into a store; region is the one it stands in,
+ * or PERUN_NONE.
  */
+void perun_begin_object(struct perun_reading *reading);
+int perun_read_member(struct perun_reading *reading, const struct pf_json_token *name,
+                      struct pf_error *error);
+int perun_end_object(struct perun_reading *reading, struct pf_error *error);
 int perun_read_object(struct perun_reading *reading, struct pf_error *error);
-int perun_keep(struct perun_reading *reading, struct pf_store *store, uint32_t snapshot, uint32_t time,
+int perun_keep(struct perun_reading *reading, struct pf_store *store, uint32_t region,
                struct pf_error *error);
-
-/* The regions `resources` and `resource_type_map`, behind their first token; then each type finds its entry (types.c). */
-int perun_read_types(struct perun_reading *reading, struct pf_error *error);
-int perun_read_entries(struct perun_reading *reading, struct pf_error *error);
-int perun_link_types(struct perun_reading *reading, struct pf_error *error);
 
 /* The next element of a list of models: 1; 0: the list ends; -1: *error filled. Once all are read, the names of folders (models.c). */
 int perun_read_model(struct perun_reading *reading, struct pf_error *error);
@@ -305,67 +247,45 @@ int perun_read_shown(struct perun_reading *reading, const struct pf_json_token *
 extern const char *const perun_kinds[];
 
 /* The tree gets what is found. NULL: out of memory. */
-struct perun_paths *perun_paths_new(struct pf_tree *tree);
+struct perun_paths *perun_paths_new(struct pf_tree *tree, struct pf_json_trees *trees);
 void perun_paths_free(struct perun_paths *paths);
 
 /*
- * The context of a place, and its uid as one text in the tree's strings (PF_NO_STRING: it has none). Places met a short
+ * The context of a place, and its uid as one text in the tree's strings (PERUN_NONE: it has none). Places met a short
  * while ago are not read again. 0, or -1 with *error filled: with the place in the file if the text is no JSON.
  */
 int perun_path(struct perun_paths *paths, const struct perun_raw *trace, const struct perun_raw *uid,
                const struct perun_raw *command, uint32_t *context, uint32_t *uid_text,
                struct pf_error *error);
 
-/* Gives the tree what is known of files and lines. After the last path, before the tree is finished. */
-void perun_paths_finish(struct perun_paths *paths);
-
-/* What a flattened object says of a place in the source besides (flat.c). */
-struct perun_frame {
-    uint32_t line;    /* 0: none */
-    size_t file_size; /* of its source, with which the text begins; 0: none */
-};
-
-/*
- * Appends to `out` what a uid or frame comes to as one text: a scalar itself; an object's values joined by colons in the
- * order of what their keys mean (binary, file, module, class, function, line, instruction, others); a list's joined by
- * commas. Objects and lists in them are left out. 0, or -1 with *error filled.
- */
-int perun_flatten(struct json_object *value, struct perun_text *out, struct perun_frame *frame,
-                  struct pf_error *error);
+/* What a uid or frame is called, as one text in the tree's strings; PERUN_NONE with *error filled. */
+uint32_t perun_name_of(struct perun_paths *paths, struct json_object *value, struct pf_error *error);
 
 /* ---- rows (rows.c) ------------------------------------------------------------------------------ */
 
-/* Goes through all resources in file order. For one thread. */
+/* Makes rows from items. For one thread. */
 struct perun_walk {
     const struct perun_data *data;
-    struct pf_store_window items, entries, links;
-    /* A position: in which item the next row is, how many come before that, which row of all it is, which of the item. */
-    struct perun_position {
-        uint64_t item, items_over, types_over, number, row;
-    } at;
-    uint64_t loaded;           /* the item that the following is of; PERUN_NO_ITEM: none */
-    uint64_t size, rows;       /* of it, in the store; how many it has */
-    struct perun_item item;    /* it; of a type, what its rows share */
-    struct perun_value *cells; /* of a row: n_columns, then those shared */
-    size_t n_columns, n_cells, cells_room;
-    struct perun_text texts, column_texts; /* that cells borrow */
-    uint64_t *starts;                      /* of columns, in data->columns */
-    struct pf_cell *block;                 /* PERUN_BLOCK rows of each column in turn, */
-    uint64_t block_row, block_end;         /* from this one to that */
-    size_t starts_room, block_room;
-    uint64_t number; /* of the row, from 0 */
+    struct pf_store_window items, entries, values;
+    uint64_t number;        /* of the row */
+    uint64_t next;          /* number of the item behind the row's */
+    struct perun_item item; /* the row's; of a type, what its rows share */
+    struct perun_cell {
+        struct perun_value value;
+        bool in_column;                      /* it differs from row to row: */
+        uint64_t first;                      /* number of the first one in data->columns */
+        struct pf_store_window cells, texts; /* through which it is read */
+    } * cells;
+    size_t n_columns, n_cells, room; /* columns come first */
 };
-#define PERUN_NO_ITEM UINT64_MAX
-enum { PERUN_BLOCK = 256 };
 
+/* The item's rows are none yet. */
 void perun_walk_open(struct perun_walk *walk, const struct perun_data *data);
 void perun_walk_close(struct perun_walk *walk);
-/* 1: the next row; 0: no more; -1: *error filled. Cells are valid until the next row. */
-int perun_walk_next(struct perun_walk *walk, struct pf_error *error);
-/* The value of a field in this row, or NULL. */
-const struct pf_cell *perun_walk_cell(const struct perun_walk *walk, uint32_t field);
-/* How much lies behind, from 0 to 1. */
-double perun_walk_progress(const struct perun_walk *walk);
+/* 1: the row of this number; 0: there are no more; -1: *error filled. Cells are valid until the next row. */
+int perun_walk_to(struct perun_walk *walk, uint64_t number, struct pf_error *error);
+/* The value of a field in this row; absent if it has none. */
+struct pf_cell perun_walk_cell(const struct perun_walk *walk, uint32_t field);
 
 /* ---- the profile -------------------------------------------------------------------------------- */
 
@@ -382,53 +302,43 @@ enum {
     PERUN_R_FIELDS, /* at most PERUN_OWN_COLUMNS; of the columns behind them the numbers are: */
     PERUN_OWN_COLUMNS = 256
 };
-enum { PERUN_R_TYPE, PERUN_R_SUBTYPE, PERUN_R_UID, PERUN_R_OTHER, PERUN_R_LAST };
+enum { PERUN_R_TYPE, PERUN_R_SUBTYPE, PERUN_R_UID, PERUN_R_LAST };
 
-/* What a metric is of; strings, and a field. */
-struct perun_metric {
-    uint32_t type, subtype, field;
-    uint32_t unit; /* that stood beside the first amount with one, or PERUN_NONE */
+/* The header of a stored object: "profile TYPE LENGTH" and a NUL (probe.c). */
+enum { PERUN_STORED_HEADER_MAX = 96 };
+struct perun_stored_header {
+    char type[32];
+    uint64_t length; /* of the JSON */
+    size_t size;     /* of the header with its NUL */
 };
-
-/* The metrics found so far. */
-struct perun_metrics {
-    struct perun_metric *list; /* owned */
-    size_t room;
-    uint32_t count;
-    struct pf_hash_table table;
-    bool full;
-};
+/* True if bytes begin with it; else *header is zero. */
+bool perun_parse_stored(const unsigned char *bytes, size_t size, struct perun_stored_header *header);
 
 struct perun {
-    struct pf_sums_state sums; /* first: values' cursor looks here. From PF_MODELLED on */
-    struct pf_input *input;    /* the text: of a stored object what it inflates to */
-    uint64_t body;             /* where the JSON begins in it */
-    bool stored;
-    char stored_type[32];
-    uint64_t length; /* of the JSON, as the object's header has it */
+    struct pf_sums_state sums;         /* first: values' cursor looks here. From PF_MODELLED on */
+    struct pf_input *input;            /* the text: of a stored object what it inflates to */
+    struct perun_stored_header stored; /* behind which the JSON stands; size 0: it is no stored object */
 
-    struct perun_data *data;             /* from PF_PARTITIONED on */
-    struct pf_rows *models, *properties; /* of data */
-    struct pf_strings *names;            /* of metrics and columns, each with its NUL */
-    uint32_t *order;                     /* of snapshots: index in order of appearance -> partition */
-    int64_t all;                         /* the partition of what belongs to no snapshot, or -1 */
-    uint32_t header_type;                /* in the strings; PERUN_NONE: none */
+    struct perun_data data;   /* from PF_PARTITIONED on */
+    struct pf_strings *names; /* of metrics and columns, each with its NUL */
+    uint32_t header_type;     /* in the strings; PERUN_NONE: none */
 
-    struct perun_metrics keys;
+    struct pf_strings *keys; /* of metrics: bytes of struct perun_metric; metric i is string i */
+    uint32_t *units;         /* of metrics: that stood beside the first amount with one, or PERUN_NONE */
+    size_t units_room;
     struct pf_metric *metrics;
 
-    bool others;                        /* resources.csv has a column for fields without one */
     struct pf_column *resource_columns; /* PERUN_R_FIELDS + PERUN_OWN_COLUMNS + PERUN_R_LAST */
     unsigned last_columns;              /* the number of the first one behind the fields' */
     struct pf_table tables[PERUN_TABLES];
 };
 
-/* PF_PARTITIONED: the pass over the JSON, the snapshots, and the columns of resources. */
-int perun_load_data(struct pf_profile *profile, struct pf_pass *pass, struct pf_error *error);
-/* PF_MODELLED: sums and metrics, by a walk over what the first pass has left. */
+/* PF_MODELLED: sums and metrics, by a walk over what the first pass has left (metrics.c). */
 int perun_load_model(struct pf_profile *profile, struct pf_pass *pass, struct pf_error *error);
-
 void perun_drop_model(struct perun *perun);
+
+/* The columns of resources.csv (rows.c). */
+int perun_make_columns(struct perun *perun, struct pf_error *error);
 
 /* The type of a row's resource: its own, else the header's. */
 static inline uint32_t perun_type_of(const struct perun *perun, uint32_t own)
@@ -436,28 +346,46 @@ static inline uint32_t perun_type_of(const struct perun *perun, uint32_t own)
     return own != PERUN_NONE ? own : perun->header_type;
 }
 
-/* A text with a NUL that lives as long as the profile; NULL with *error filled. */
-const char *perun_name(struct perun *perun, const char *text, size_t size, struct pf_error *error);
+/* A text with a NUL, from two parts, that lives as long as the profile; NULL with *error filled. */
+const char *perun_name(struct perun *perun, const char *before, const char *text, size_t size,
+                       struct pf_error *error);
 
-/* The index of a metric, added if new; PERUN_NONE in *index if there are too many. 0, or -1 with *error filled. */
-int perun_metric_of(struct perun_metrics *metrics, uint32_t type, uint32_t subtype, uint32_t field,
-                    uint32_t *index, struct pf_error *error);
-/* Makes the profile's metrics of perun->keys: names, units, and how they add up. */
-int perun_describe_metrics(struct perun *perun, struct pf_error *error);
+/* Prints a cell of any type as in CSV, but without quotes. */
+void perun_print_cell(FILE *out, const struct pf_cell *cell);
 
 void perun_probe(struct pf_probe *probe, struct pf_verdict *verdict);
 
-/* The header of a stored object: "profile TYPE LENGTH" and a NUL (probe.c). */
-enum { PERUN_STORED_HEADER_MAX = 96 };
-struct perun_stored_header {
-    char type[32];
-    uint64_t length; /* of the JSON, in characters */
-    size_t size;     /* of the header with its NUL */
-};
-/* True if bytes begin as a stored object; if they begin with a whole header. */
-bool perun_is_stored(const unsigned char *bytes, size_t size);
-bool perun_parse_stored(const unsigned char *bytes, size_t size, struct perun_stored_header *header);
+extern const struct pf_numbered perun_resources, perun_points;
 
-extern const struct pf_cursor_ops perun_resources_cursor, perun_points_cursor;
+/* ---- models ------------------------------------------------------------------------------------- */
+
+enum perun_model_kind {
+    PERUN_UNKNOWN,
+    PERUN_CONSTANT,
+    PERUN_LINEAR,
+    PERUN_LOGARITHMIC,
+    PERUN_QUADRATIC,
+    PERUN_POWER,
+    PERUN_EXPONENTIAL,
+    PERUN_REGRESSOGRAM,
+    PERUN_MOVING_AVERAGE,
+    PERUN_KERNEL_REGRESSION,
+    PERUN_MODEL_KINDS
+};
+
+struct perun_model {
+    uint32_t uid;              /* in the strings, or PERUN_NONE */
+    uint32_t x_field, y_field; /* what it is of */
+    enum perun_model_kind kind;
+    bool has_b, has_b2; /* b[0] and b[1] are known; b[2] is */
+    double b[3], x_start, x_end;
+    uint64_t values,
+        n_values; /* its buckets or points: number of the first one in the store of values, how many */
+};
+
+/* Columns of models.csv and points.csv. */
+enum { PERUN_MODEL_COLUMNS = 12, PERUN_POINT_COLUMNS = 4 };
+extern const struct pf_column perun_model_columns[PERUN_MODEL_COLUMNS],
+    perun_point_columns[PERUN_POINT_COLUMNS];
 
 #endif

@@ -10,73 +10,49 @@
 /* Rows, the longest key, and bytes of all: further ones are left out. */
 enum { ROWS_MAX = 50000, KEY_MAX = 1000, TEXT_MAX = 16 << 20 };
 
-/* Where in a region the reader is. */
-struct place {
-    char key[KEY_MAX];
-    size_t size; /* of key */
-    unsigned depth;
-    struct level {
-        uint16_t outside; /* size of key, outside the container */
-        int64_t index;    /* the next element of a list; -1: an object */
-    } levels[PF_JSON_DEPTH_MAX + 1];
-};
-
-/* Goes to a member or element; what is too long is cut. */
-static void go_below(struct place *place, size_t outside, const char *name, size_t size)
+/* Adds a member's name, or an element's number, to a key of `outside` bytes; what is too long is cut. Returns the key's size. */
+static size_t extend(char key[KEY_MAX], size_t outside, const char *name, size_t size)
 {
-    place->size = outside;
-    if (place->size && place->size < KEY_MAX)
-        place->key[place->size++] = '.';
-    size = size < KEY_MAX - place->size ? size : KEY_MAX - place->size;
-    memcpy(place->key + place->size, name, size);
-    place->size += size;
+    if (outside && outside < KEY_MAX)
+        key[outside++] = '.';
+    size = size < KEY_MAX - outside ? size : KEY_MAX - outside;
+    memcpy(key + outside, name, size);
+    return outside + size;
 }
 
-/* Before a value: in a list, the key goes on with its number. */
-static void begin_value(struct place *place)
-{
-    char number[24];
-    struct level *level = place->depth ? &place->levels[place->depth - 1] : NULL;
-    if (level && level->index >= 0)
-        go_below(place, level->outside, number,
-                 (size_t)snprintf(number, sizeof number, "%jd", (intmax_t)level->index++));
-}
-
-static int add_row(struct perun_reading *reading, const struct place *place,
+static int add_row(struct perun_reading *reading, const char *key, size_t size,
                    const struct pf_json_token *token, struct pf_error *error)
 {
     struct perun_data *data = reading->data;
     if (pf_rows_count(data->properties) == ROWS_MAX || data->properties_text > TEXT_MAX) {
-        PERUN_NOTE(reading, token, PERUN_MANY_PROPERTIES, NULL);
+        PERUN_NOTE(reading, token, PERUN_TOO_MANY, "properties");
         return 0;
     }
-    data->properties_text += place->size + token->size;
-    struct pf_cell cells[] = {pf_text(place->key, place->size), perun_value_of(reading, PERUN_TIME, token)};
+    data->properties_text += size + token->size;
+    struct pf_cell cells[] = {pf_text(key, size), perun_value_of(reading, PERUN_TIME, token)};
     return pf_rows_add(data->properties, cells, error);
 }
 
-/* The rows of a value whose first token is given. */
-static int read_value(struct perun_reading *reading, struct place *place, struct pf_json_token token,
-                      struct pf_error *error)
+/* The rows of a value whose first token was read. The reader bounds how deep that nests. */
+static int add_value(struct perun_reading *reading, char key[KEY_MAX], size_t size,
+                     const struct pf_json_token *value, struct pf_error *error)
 {
-    for (;;) {
-        bool list = token.event == PF_JSON_ARRAY;
-        if (token.event == PF_JSON_NAME) {
-            go_below(place, place->levels[place->depth - 1].outside, token.text, token.size);
-        } else if (token.event == PF_JSON_OBJECT_END || token.event == PF_JSON_ARRAY_END) {
-            place->size = place->levels[--place->depth].outside;
-        } else {
-            begin_value(place);
-            if (list || token.event == PF_JSON_OBJECT)
-                place->levels[place->depth++] = (struct level){(uint16_t)place->size, list ? 0 : -1};
-            else if (add_row(reading, place, &token, error))
-                return -1;
-        }
-        if (!place->depth)
-            return 0;
-        if (pf_json_next(reading->json, &token, error) < 0 || perun_step(reading, error))
+    struct pf_json_token token;
+    char number[24];
+    bool list = value->event == PF_JSON_ARRAY;
+    int event;
+    if (!list && value->event != PF_JSON_OBJECT)
+        return add_row(reading, key, size, value, error);
+    for (uintmax_t i = 0; (event = pf_json_next(reading->json, &token, error)) > 0; i++) {
+        if (event == PF_JSON_OBJECT_END || event == PF_JSON_ARRAY_END)
+            return perun_step(reading, error);
+        size_t inside = list ? extend(key, size, number, (size_t)snprintf(number, sizeof number, "%ju", i))
+                             : extend(key, size, token.text, token.size);
+        if ((!list && pf_json_next(reading->json, &token, error) < 0) ||
+            add_value(reading, key, inside, &token, error))
             return -1;
     }
+    return -1;
 }
 
 /* Regions without measurements. Scalars of any name are shown, too. */
@@ -93,14 +69,14 @@ static bool is_shown(const struct pf_json_token *name)
 int perun_read_shown(struct perun_reading *reading, const struct pf_json_token *name, struct pf_error *error)
 {
     struct pf_json_token token;
-    struct place place = {.size = 0};
+    char key[KEY_MAX];
     bool shown = is_shown(name);
-    go_below(&place, 0, name->text, name->size);
+    size_t size = extend(key, 0, name->text, name->size);
     int event =
         shown ? pf_json_next(reading->json, &token, error) : pf_json_skip(reading->json, &token, error);
     if (event < 0)
         return -1;
     return !shown && (event == PF_JSON_OBJECT || event == PF_JSON_ARRAY)
                ? 0
-               : read_value(reading, &place, token, error);
+               : add_value(reading, key, size, &token, error);
 }

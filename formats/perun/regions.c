@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* The top level of a profile: its regions, in any order. */
+/*
+ * The top level of a profile: its regions, in any order. `resources` is a list of them, or an object of types with columns:
+ * then `resource_type_map` has an entry with what the rows of each share, which has an equal key. Either may come first.
+ */
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 
-#include "formats/kit/sorter.h"
 #include "formats/perun/perun.h"
 
 /* Bytes between two calls of pf_pass_step. */
@@ -19,65 +22,251 @@ int perun_step(struct perun_reading *reading, struct pf_error *error)
     return pf_pass_step(reading->pass, done, total, error);
 }
 
-int perun_leave(struct perun_reading *reading, const struct pf_json_token *token, struct pf_error *error)
+static int leave(struct perun_reading *reading, const struct pf_json_token *token, struct pf_error *error)
 {
     bool open = token->event == PF_JSON_OBJECT || token->event == PF_JSON_ARRAY;
     return open ? pf_json_leave(reading->json, error) : 0;
 }
 
-int perun_wrong_kind(struct perun_reading *reading, const struct pf_json_token *token, const char *what,
-                     struct pf_error *error)
+static int wrong_kind(struct perun_reading *reading, const struct pf_json_token *token, const char *what,
+                      struct pf_error *error)
 {
     PERUN_NOTE(reading, token, PERUN_WRONG_KIND, "%s", what);
-    return perun_leave(reading, token, error);
+    return leave(reading, token, error);
 }
 
-/* A region that resources stand in: its snapshot and time, or PERUN_NONE. */
-struct region {
-    uint32_t snapshot, time;
-};
-
-/* Reads an element of a list, whose first token is given: number i of the list, in this region. */
-typedef int read_element(struct perun_reading *reading, const struct pf_json_token *token, int64_t i,
-                         const struct region *region, struct pf_error *error);
+/* Reads an element of a list: number i of the list, which stands in this region (PERUN_NONE: in none). */
+typedef int read_element(struct perun_reading *reading, int64_t i, uint32_t region, struct pf_error *error);
 
 /* The objects of a list, whose first token was read; anything else in it is passed over. */
 static int read_list(struct perun_reading *reading, const struct pf_json_token *list, const char *what,
-                     read_element *read, const struct region *region, struct pf_error *error)
+                     read_element *read, uint32_t region, struct pf_error *error)
 {
     struct pf_json_token token;
     int event;
     if (list->event != PF_JSON_ARRAY)
-        return perun_wrong_kind(reading, list, what, error);
+        return wrong_kind(reading, list, what, error);
     for (int64_t i = 0;
          (event = pf_json_next(reading->json, &token, error)) > 0 && event != PF_JSON_ARRAY_END; i++)
         if (perun_step(reading, error) ||
-            (event == PF_JSON_OBJECT ? read(reading, &token, i, region, error)
-                                     : perun_wrong_kind(reading, &token, what, error)))
+            (event == PF_JSON_OBJECT ? read(reading, i, region, error)
+                                     : wrong_kind(reading, &token, what, error)))
             return -1;
+    return event < 0 ? -1 : 0;
+}
+
+/* ---- columns ------------------------------------------------------------------------------------ */
+
+struct column {
+    uint32_t field;
+    uint64_t start, rows; /* its first cell in data->columns; how many there are */
+    bool whole;           /* it was read to its end */
+};
+
+/* Puts the cells that were read last with the others. */
+static int flush_cells(struct perun_reading *reading, struct column *column, struct pf_error *error)
+{
+    size_t n = reading->n_cells;
+    reading->n_cells = 0;
+    column->rows += n;
+    return pf_store_append(reading->data->columns, reading->cells, n * sizeof *reading->cells, error) ||
+                   perun_step(reading, error)
+               ? -1
+               : 0;
+}
+
+static int add_cell(struct perun_reading *reading, struct column *column, struct pf_cell cell,
+                    struct pf_error *error)
+{
+    struct perun_field *field = &reading->data->field_list[column->field];
+    field->seen |= cell.type != PF_ABSENT;
+    field->texts |= cell.type == PF_TEXT;
+    if (cell.type == PF_TEXT && perun_keep_text(reading->data, &cell, error))
+        return -1;
+    reading->cells[reading->n_cells++] = cell;
+    return reading->n_cells < PERUN_BLOCK ? 0 : flush_cells(reading, column, error);
+}
+
+/* A list, behind its first token. What was read before damage is kept. */
+static int read_column_list(struct perun_reading *reading, struct column *column, struct pf_error *error)
+{
+    struct pf_json_token token;
+    struct pf_error other;
+    int event;
+    while ((event = pf_json_next(reading->json, &token, error)) > 0 && event != PF_JSON_ARRAY_END)
+        if (add_cell(reading, column, perun_value_of(reading, column->field, &token), error) ||
+            ((event == PF_JSON_OBJECT || event == PF_JSON_ARRAY) && leave(reading, &token, error))) {
+            event = -1;
+            break;
+        }
+    column->whole = event == PF_JSON_ARRAY_END;
+    return flush_cells(reading, column, column->whole ? error : &other) || !column->whole ? -1 : 0;
+}
+
+/* A column, behind its name. */
+static int read_column(struct perun_reading *reading, struct column *column, struct pf_error *error)
+{
+    struct pf_json_token token;
+    column->start = pf_store_size(reading->data->columns) / sizeof(struct pf_cell);
+    if (pf_json_next(reading->json, &token, error) < 0)
+        return -1;
+    if (token.event == PF_JSON_ARRAY)
+        return read_column_list(reading, column, error);
+    PERUN_NOTE(reading, &token, PERUN_NO_LIST, NULL);
+    column->whole = true;
+    return leave(reading, &token, error);
+}
+
+/* The place for a column: of equal ones the last counts. NULL: there are too many. */
+static struct column *place_for(struct column *columns, size_t *n, uint32_t field)
+{
+    size_t i = 0;
+    while (i < *n && columns[i].field != field)
+        i++;
+    if (i == PERUN_VALUES_MAX)
+        return NULL;
+    *n += i == *n;
+    columns[i] = (struct column){.field = field};
+    return &columns[i];
+}
+
+/* How many rows all columns have; a type without columns is one resource. One that damage cuts off takes none of the others'. */
+static uint64_t rows_of(struct perun_reading *reading, const struct column *columns, size_t n,
+                        const struct pf_json_token *key)
+{
+    uint64_t rows = UINT64_MAX, most = 0;
+    for (size_t i = 0; i < n; i++)
+        if (columns[i].whole) {
+            rows = columns[i].rows < rows ? columns[i].rows : rows;
+            most = columns[i].rows > most ? columns[i].rows : most;
+        }
+    if (rows < most)
+        PERUN_NOTE(reading, key, PERUN_UNEQUAL, NULL);
+    return !n ? 1 : rows < UINT64_MAX ? rows : columns[0].rows;
+}
+
+/* Keeps the type. Cells that a column cut off by damage lacks are absent. */
+static int keep_type(struct perun_reading *reading, struct column *columns, size_t n,
+                     const struct pf_json_token *key, uint64_t hash, struct pf_error *error)
+{
+    struct perun_data *data = reading->data;
+    struct perun_item item = {.type = true,
+                              .n_values = (uint32_t)n,
+                              .first = data->n_rows,
+                              .rows = rows_of(reading, columns, n, key),
+                              .values = pf_store_size(data->values) / sizeof(struct perun_value),
+                              .place = reading->body + key->offset,
+                              .key = hash,
+                              .unit = reading->item.unit};
+    for (size_t i = 0; i < n; i++) {
+        struct perun_value value = {.field = columns[i].field, .cell = {.u = columns[i].start}};
+        if (pf_store_append(data->values, &value, sizeof value, error))
+            return -1;
+        for (uint64_t row = columns[i].rows; row < item.rows; row++)
+            if (add_cell(reading, &columns[i], pf_absent(), error))
+                return -1;
+        if (flush_cells(reading, &columns[i], error))
+            return -1;
+    }
+    data->n_rows += item.rows;
+    return pf_store_append(data->items, &item, sizeof item, error);
+}
+
+/* The columns of a type, behind its first token; *n: how many. */
+static int read_columns(struct perun_reading *reading, struct column *columns, size_t *n,
+                        struct pf_error *error)
+{
+    struct pf_json_token name, rest;
+    int event;
+    while ((event = pf_json_next(reading->json, &name, error)) == PF_JSON_NAME) {
+        uint32_t field = perun_field(reading->data, name.text, name.size, error);
+        struct column *column = field == PERUN_NONE ? NULL : place_for(columns, n, field);
+        if (field == PERUN_NONE)
+            return -1;
+        if (!column)
+            PERUN_NOTE(reading, &name, PERUN_TOO_MANY, "columns of one type");
+        if (column ? read_column(reading, column, error) : pf_json_skip(reading->json, &rest, error) < 0)
+            return -1;
+    }
+    return event < 0 ? -1 : 0;
+}
+
+/* The program's key makes the hashes of types' names: equal ones are of one name. */
+static uint64_t hash_of(const struct pf_json_token *name)
+{
+    return pf_siphash(0, name->text, name->size);
+}
+
+/* Types, behind the first token of the object that they stand in. What was read of one before damage is kept. */
+static int read_types(struct perun_reading *reading, struct pf_error *error)
+{
+    struct pf_json_token key, token;
+    struct pf_error other;
+    struct column *columns = malloc(PERUN_VALUES_MAX * sizeof *columns);
+    int event = 0, failed = columns ? 0 : pf_fail_memory(error);
+    while (!failed && (event = pf_json_next(reading->json, &key, error)) == PF_JSON_NAME) {
+        uint64_t hash = hash_of(&key);
+        size_t n = 0;
+        if ((failed = pf_json_next(reading->json, &token, error) < 0 || perun_step(reading, error)))
+            break;
+        if (token.event != PF_JSON_OBJECT) {
+            failed = wrong_kind(reading, &token, "a type with columns", error);
+            continue;
+        }
+        reading->item.unit = PERUN_NONE;
+        failed = read_columns(reading, columns, &n, error);
+        failed |= keep_type(reading, columns, n, &key, hash, failed ? &other : error);
+    }
+    free(columns);
+    return failed || event < 0 ? -1 : 0;
+}
+
+/* ---- what the rows of a type share -------------------------------------------------------------- */
+
+static int read_entries(struct perun_reading *reading, struct pf_error *error)
+{
+    struct pf_json_token key, token;
+    struct perun_data *data = reading->data;
+    int event;
+    while ((event = pf_json_next(reading->json, &key, error)) == PF_JSON_NAME) {
+        uint64_t number = pf_store_size(data->entries) / sizeof(struct perun_item), hash = hash_of(&key);
+        if (pf_json_next(reading->json, &token, error) < 0)
+            return -1;
+        if (token.event != PF_JSON_OBJECT) {
+            if (wrong_kind(reading, &token, "an entry of resource_type_map", error))
+                return -1;
+            continue;
+        }
+        if (perun_read_object(reading, error) || perun_keep(reading, data->entries, PERUN_NONE, error))
+            return -1;
+        if (!pf_map_put(&data->entry_of, hash, (void *)(uintptr_t)(number + 1)))
+            return pf_fail_memory(error);
+    }
     return event < 0 ? -1 : 0;
 }
 
 /* ---- resources and models ----------------------------------------------------------------------- */
 
-static int read_resource(struct perun_reading *reading, const struct pf_json_token *token, int64_t i,
-                         const struct region *region, struct pf_error *error)
+static int keep_resource(struct perun_reading *reading, uint32_t region, struct pf_error *error)
 {
-    (void)token, (void)i;
-    if (perun_read_object(reading, error) ||
-        perun_keep(reading, reading->data->items, region->snapshot, region->time, error))
-        return -1;
-    reading->data->n_items++;
-    return 0;
+    reading->item.first = reading->data->n_rows++;
+    reading->item.rows = 1;
+    return perun_keep(reading, reading->data->items, region, error);
 }
 
-static int read_resources(struct perun_reading *reading, const struct region *region, struct pf_error *error)
+static int read_resource(struct perun_reading *reading, int64_t i, uint32_t region, struct pf_error *error)
+{
+    (void)i;
+    return perun_read_object(reading, error) ? -1 : keep_resource(reading, region, error);
+}
+
+static int read_resources(struct perun_reading *reading, uint32_t region, struct pf_error *error)
 {
     struct pf_json_token token;
     if (pf_json_next(reading->json, &token, error) < 0)
         return -1;
-    if (token.event == PF_JSON_OBJECT && region->snapshot == PERUN_NONE && region->time == PERUN_NONE)
-        return perun_read_types(reading, error);
+    if (token.event == PF_JSON_OBJECT && region == PERUN_NONE)
+        return read_types(reading, error);
     return read_list(reading, &token, "a resource, or a list of these", read_resource, region, error);
 }
 
@@ -86,7 +275,7 @@ static int read_models(struct perun_reading *reading, struct pf_error *error)
     struct pf_json_token token;
     int more = pf_json_next(reading->json, &token, error) < 0 ? -1 : 1;
     if (more > 0 && token.event != PF_JSON_ARRAY)
-        return perun_wrong_kind(reading, &token, "a list of models", error);
+        return wrong_kind(reading, &token, "a list of models", error);
     while (more > 0)
         more = perun_step(reading, error) ? -1 : perun_read_model(reading, error);
     return more;
@@ -95,89 +284,66 @@ static int read_models(struct perun_reading *reading, struct pf_error *error)
 /* ---- snapshots and global ----------------------------------------------------------------------- */
 
 /* The time of a region, which may stand behind its resources. */
-static int read_time(struct perun_reading *reading, uint32_t time, struct pf_error *error)
+static int read_time(struct perun_reading *reading, uint32_t region, struct pf_error *error)
 {
     struct pf_json_token token;
     if (pf_json_skip(reading->json, &token, error) < 0)
         return -1;
     if (token.event == PF_JSON_OBJECT || token.event == PF_JSON_ARRAY)
         return 0;
-    return perun_set_time(reading->data, time, perun_value_of(reading, PERUN_TIME, &token), error);
+    return perun_set_time(reading->data, region, perun_value_of(reading, PERUN_TIME, &token), error);
 }
 
-/* A snapshot, or a global region, behind its first token. */
-static int read_region(struct perun_reading *reading, const struct region *region, struct pf_error *error)
+/* Whether the object that was read as a resource is one. */
+static bool is_resource(const struct perun_reading *reading)
 {
-    struct pf_json_token name, rest;
-    bool resources = false;
+    bool resource = reading->uid.token.event != PF_JSON_END || reading->trace.token.event != PF_JSON_END;
+    for (uint32_t i = 0; i < reading->item.n_values; i++)
+        resource |= reading->values[i].field == PERUN_AMOUNT;
+    return resource;
+}
+
+/* A snapshot, or a global region, behind its first token: in a list of global regions, resources may stand as well. */
+static int read_region(struct perun_reading *reading, uint32_t region, struct pf_error *error)
+{
+    struct pf_json_token name;
+    bool resources = false, models = false;
     int event;
+    if (region == PERUN_NONE)
+        return -1;
+    reading->data->regions[region].told = true;
+    perun_begin_object(reading);
     while ((event = pf_json_next(reading->json, &name, error)) == PF_JSON_NAME) {
         bool time = pf_json_is(&name, "time") || pf_json_is(&name, "timestamp"),
-             list = pf_json_is(&name, "resources");
+             list = pf_json_is(&name, "resources"), fits = pf_json_is(&name, "models");
         resources |= list;
-        if (time                          ? read_time(reading, region->time, error)
-            : list                        ? read_resources(reading, region, error)
-            : pf_json_is(&name, "models") ? read_models(reading, error)
-                                          : pf_json_skip(reading->json, &rest, error) < 0)
+        models |= fits;
+        if (time   ? read_time(reading, region, error)
+            : list ? read_resources(reading, region, error)
+            : fits ? read_models(reading, error)
+                   : perun_read_member(reading, &name, error))
             return -1;
     }
-    if (event >= 0 && !resources && region->snapshot != PERUN_NONE)
+    if (event < 0)
+        return -1;
+    if (!resources && reading->data->regions[region].numbered)
         PERUN_NOTE(reading, &name, PERUN_NO_RESOURCES, NULL);
-    return event < 0 ? -1 : 0;
+    else if (!resources && !models && is_resource(reading))
+        return perun_end_object(reading, error) || keep_resource(reading, region, error) ? -1 : 0;
+    return 0;
 }
 
 /* Its number is its place in the list. */
-static int read_snapshot(struct perun_reading *reading, const struct pf_json_token *token, int64_t i,
-                         const struct region *none, struct pf_error *error)
+static int read_snapshot(struct perun_reading *reading, int64_t i, uint32_t none, struct pf_error *error)
 {
-    (void)token, (void)none;
-    struct perun_data *data = reading->data;
-    struct region region = {perun_snapshot(data, i, error), PERUN_NONE};
-    if (region.snapshot == PERUN_NONE || (region.time = perun_new_time(data, error)) == PERUN_NONE)
-        return -1;
-    data->snapshots[region.snapshot].time = region.time;
-    return read_region(reading, &region, error);
+    (void)none;
+    return read_region(reading, perun_snapshot(reading->data, i, error), error);
 }
 
-static int read_one_global(struct perun_reading *reading, struct pf_error *error)
+static int read_global(struct perun_reading *reading, int64_t i, uint32_t none, struct pf_error *error)
 {
-    struct region region = {PERUN_NONE, perun_new_time(reading->data, error)};
-    if (region.time == PERUN_NONE)
-        return -1;
-    if (reading->data->none_time == PERUN_NONE)
-        reading->data->none_time = region.time;
-    return read_region(reading, &region, error);
-}
-
-/*
- * Whether an element of a list of global regions, which json stands in, is a resource: by the first name that only one of the
- * two has. Comes back to where it was; damage is met again on the way.
- */
-static int is_resource(struct perun_reading *reading, bool *resource, struct pf_error *error)
-{
-    static const char *const own[] = {"uid", "amount", "trace", "type", "subtype", "exclusive"};
-    char position[PF_JSON_POSITION_SIZE + PF_JSON_DEPTH_MAX / 8 + 8];
-    size_t size = pf_json_save(reading->json, position, sizeof position);
-    struct pf_json_token name, rest;
-    bool region = *resource = false;
-    while (!region && !*resource && pf_json_next(reading->json, &name, error) == PF_JSON_NAME) {
-        region = pf_json_is(&name, "resources") || pf_json_is(&name, "models");
-        for (size_t i = 0; i < sizeof own / sizeof *own; i++)
-            *resource |= pf_json_is(&name, own[i]);
-        if (!region && !*resource && pf_json_skip(reading->json, &rest, error) < 0)
-            break;
-    }
-    return pf_json_restore(reading->json, position, size, error);
-}
-
-/* A list of them may hold resources as well. */
-static int read_global_element(struct perun_reading *reading, const struct pf_json_token *token, int64_t i,
-                               const struct region *none, struct pf_error *error)
-{
-    bool resource;
-    if (is_resource(reading, &resource, error))
-        return -1;
-    return resource ? read_resource(reading, token, i, none, error) : read_one_global(reading, error);
+    (void)i, (void)none;
+    return read_region(reading, perun_new_region(reading->data, error), error);
 }
 
 /* ---- the top level ------------------------------------------------------------------------------ */
@@ -193,7 +359,6 @@ static int read_member(struct perun_reading *reading, const struct pf_json_token
                                         [SNAPSHOTS] = "snapshots",
                                         [GLOBAL] = "global",
                                         [MODELS] = "models"};
-    const struct region none = {PERUN_NONE, PERUN_NONE};
     struct pf_json_token token;
     int member = 0;
     while (member < OTHER && !pf_json_is(name, names[member]))
@@ -204,16 +369,17 @@ static int read_member(struct perun_reading *reading, const struct pf_json_token
     if (member == MODELS)
         return read_models(reading, error);
     if (member == RESOURCES)
-        return read_resources(reading, &none, error);
+        return read_resources(reading, PERUN_NONE, error);
     if (pf_json_next(reading->json, &token, error) < 0)
         return -1;
     if (member == SNAPSHOTS)
-        return read_list(reading, &token, "a snapshot, or a list of these", read_snapshot, &none, error);
-    if (token.event == PF_JSON_OBJECT)
-        return (member == TYPE_MAP ? perun_read_entries : read_one_global)(reading, error);
-    return member == TYPE_MAP
-               ? perun_wrong_kind(reading, &token, "an object", error)
-               : read_list(reading, &token, "a global region", read_global_element, &none, error);
+        return read_list(reading, &token, "a snapshot, or a list of these", read_snapshot, PERUN_NONE, error);
+    if (member == TYPE_MAP)
+        return token.event == PF_JSON_OBJECT ? read_entries(reading, error)
+                                             : wrong_kind(reading, &token, "an object", error);
+    return token.event == PF_JSON_OBJECT
+               ? read_global(reading, 0, PERUN_NONE, error)
+               : read_list(reading, &token, "a global region", read_global, PERUN_NONE, error);
 }
 
 static int read_all(struct perun_reading *reading, struct pf_error *error)
@@ -251,6 +417,36 @@ static bool note_damage(struct perun_reading *reading, const struct pf_error *er
     return true;
 }
 
+/* ---- behind the last region --------------------------------------------------------------------- */
+
+/* Types that resource_type_map does not have get no rows: then those behind them have other numbers. */
+static int drop_types(struct perun_data *data, struct pf_error *error)
+{
+    struct pf_store_window items = {.store = data->items};
+    struct perun_item item;
+    int failed = 0;
+    data->n_items = pf_store_size(data->items) / sizeof item;
+    data->n_rows = 0;
+    for (uint64_t i = 0; i < data->n_items && !failed; i++) {
+        const void *kept = pf_store_at(&items, i * sizeof item, sizeof item, error);
+        if ((failed = !kept))
+            break;
+        memcpy(&item, kept, sizeof item);
+        bool known = !item.type || pf_map_get(&data->entry_of, item.key);
+        if (!known) {
+            pf_note(&data->notes, &perun_problems[PERUN_NO_ENTRY], 0, (int64_t)item.place, NULL);
+            item.rows = 0;
+        }
+        if (!known || item.first != data->n_rows) {
+            item.first = data->n_rows;
+            failed = pf_store_write(data->items, i * sizeof item, &item, sizeof item, error);
+        }
+        data->n_rows += item.rows;
+    }
+    pf_store_window_free(&items);
+    return failed ? -1 : 0;
+}
+
 int perun_read(struct perun_reading *reading, struct pf_error *error)
 {
     uint64_t behind;
@@ -258,5 +454,5 @@ int perun_read(struct perun_reading *reading, struct pf_error *error)
         return -1;
     if (pf_input_trailing(reading->input, &behind))
         pf_note(&reading->data->notes, &perun_problems[PERUN_TRAILING], 0, (int64_t)behind, NULL);
-    return perun_link_types(reading, error) || perun_name_models(reading->data, error) ? -1 : 0;
+    return drop_types(reading->data, error) || perun_name_models(reading->data, error) ? -1 : 0;
 }

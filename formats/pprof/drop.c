@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "formats/pprof/drop.h"
+#include "formats/pprof/pprof.h"
 
 #include <stdlib.h>
 
@@ -20,34 +20,11 @@ struct pprof_drop {
     unsigned given_up;
 };
 
-/* PCRE knows more than RE2: looking around, back references, groups that do not give back. */
-static bool is_re2(const char *text, size_t size)
-{
-    for (size_t i = 0; i + 1 < size; i++) {
-        if (text[i] == '\\') {
-            if (text[++i] >= '1' && text[i] <= '9')
-                return false;
-            continue;
-        }
-        if (text[i] == '[') {
-            const char *close = memchr(text + i + 2, ']', size - i - 2);
-            i = close ? (size_t)(close - text) : size;
-            continue;
-        }
-        char next = text[i + 1], after = i + 2 < size ? text[i + 2] : 0;
-        if (text[i] == '(' && (next == '*' || (next == '?' && !strchr(":imsUP-", after))))
-            return false;
-        if (strchr("*+?}", text[i]) && next == '+')
-            return false;
-    }
-    return true;
-}
-
 static pcre2_code *compile(struct pf_cell text)
 {
     int code;
     PCRE2_SIZE at;
-    if (text.size > PATTERN_MAX || !is_re2(text.text, text.size))
+    if (text.size > PATTERN_MAX)
         return NULL;
     return pcre2_compile((PCRE2_SPTR)text.text, text.size, PCRE2_ANCHORED | PCRE2_ENDANCHORED, &code, &at,
                          NULL);

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-#include "formats/pprof/stacks.h"
+#include "formats/pprof/pprof.h"
 
 #include <stdlib.h>
 
-#include "formats/kit/array.h"
 #include "formats/kit/print.h"
 
 enum {
@@ -16,64 +15,60 @@ enum { ID_KEYS = 3, NAME_KEYS = 4, KEYS = ID_KEYS + NAME_KEYS };
 static const char *const keys[KEYS] = {"thread id",   "thread_id", "tid",        "thread name",
                                        "thread_name", "thread",    "thread_comm"};
 
+/* Names; PF_NO_STRING: none. A label has a text or a number. */
+struct label {
+    uint32_t key, text, unit;
+    int64_t number;
+};
+
+/* What a label's values are added up by, and their sum: a record of the sorter. The last key tells equal ones apart. */
+enum { THREAD_KEY, UNIT_TEXT, NUMBER, METRIC, RUN, SUM, WORDS, SORTED = SUM };
+
 struct pprof_stacks {
-    struct pprof_tables *tables;
-    struct pprof_labels *all_labels;
-    struct pf_profile *profile;
+    struct pprof *pprof;
+    struct pf_build *build;
     uint32_t keys[KEYS]; /* names */
     uint32_t no_stack;   /* the frame of samples without any location */
     /* The sample at hand. */
-    uint64_t *locations, *values;
-    size_t n_locations, locations_room, n_values, values_room;
-    struct pprof_label *labels;
-    size_t n_labels, labels_room;
+    PF_LIST(uint64_t) locations;
+    PF_LIST(uint64_t) values;
+    PF_LIST(struct label) labels;
     uint64_t offset;
     struct pf_cell id, name; /* of its thread */
     char id_text[PF_NUMBER_MAX], name_text[PF_NUMBER_MAX];
-    char *thread; /* a name being put together */
-    size_t thread_room;
+    PF_LIST(char) thread; /* a name being put together */
     uint64_t frames;
+    /* Some writers give each sample a time of its own, so labels may be as many as samples: they are sorted beyond memory. */
+    struct pf_sorter *sorter;
+    uint64_t labelled; /* how many records are in it */
 };
 
-struct pprof_stacks *pprof_stacks_new(struct pprof_tables *tables, struct pprof_labels *labels,
-                                      struct pf_error *error)
+struct pprof_stacks *pprof_stacks_new(struct pprof *pprof)
 {
-    struct pf_profile *profile = tables->profile;
-    struct pprof_stacks *stacks = calloc(1, sizeof *stacks);
-    if (!stacks) {
-        pf_fail_memory(error);
-        return NULL;
-    }
-    stacks->tables = tables;
-    stacks->all_labels = labels;
-    stacks->profile = profile;
-    bool made = true;
-    for (size_t i = 0; i < KEYS && made; i++) {
-        stacks->keys[i] = pf_samples_string(profile, keys[i], strlen(keys[i]), error);
-        made = stacks->keys[i] != PF_NO_STRING;
-    }
-    stacks->no_stack = made ? pf_samples_named_frame(profile, "(no stack)", 10, error) : PF_NO_STRING;
-    if (stacks->no_stack != PF_NO_STRING)
-        return stacks;
-    pprof_stacks_free(stacks);
-    return NULL;
-}
-
-void pprof_stacks_free(struct pprof_stacks *stacks)
-{
-    if (!stacks)
-        return;
-    free(stacks->locations);
-    free(stacks->values);
-    free(stacks->labels);
-    free(stacks->thread);
-    free(stacks);
+    struct pf_build *build = &pprof->build;
+    struct pprof_stacks *stacks = PF_OWN(build, calloc(1, sizeof *stacks), free);
+    stacks->pprof = pprof;
+    stacks->build = build;
+    stacks->sorter =
+        PF_OWN(build, pf_sorter_new(WORDS, SORTED, build->profile->options->cache / 8), pf_sorter_free);
+    for (size_t i = 0; i < KEYS; i++)
+        stacks->keys[i] = pf_build_name(build, keys[i], strlen(keys[i]));
+    stacks->no_stack = pf_build_named_frame(build, "(no stack)", strlen("(no stack)"));
+    return stacks;
 }
 
 /* ---- labels ------------------------------------------------------------------------------------- */
 
+/* The text of a label, or its number as digits, for which there is room. */
+static struct pf_cell value_of(const struct pf_profile *profile, const struct label *label, char *digits)
+{
+    if (label->text != PF_NO_STRING)
+        return pf_interned(profile->contexts->strings, label->text);
+    return pf_plain(digits, (size_t)(pf_print_int(digits, label->number) - digits));
+}
+
 /* Of the keys that tell of the same thing the first counts, of a key that a sample has twice the first label. */
-static void note_thread(struct pprof_stacks *stacks, const struct pprof_label *label, unsigned best[2])
+static void note_thread(struct pprof_stacks *stacks, const struct label *label, unsigned best[2])
 {
     for (unsigned i = 0; i < KEYS; i++) {
         bool named = i >= ID_KEYS;
@@ -81,207 +76,220 @@ static void note_thread(struct pprof_stacks *stacks, const struct pprof_label *l
             continue;
         best[named] = i;
         if (named)
-            stacks->name = pprof_label_value(stacks->profile, label, stacks->name_text);
+            stacks->name = value_of(stacks->build->profile, label, stacks->name_text);
         else
-            stacks->id = pprof_label_value(stacks->profile, label, stacks->id_text);
+            stacks->id = value_of(stacks->build->profile, label, stacks->id_text);
     }
 }
 
-/* 1: taken; 0: it cannot be read; -1: *error filled. */
-static int take_label(struct pprof_stacks *stacks, const struct pprof_field *whole, unsigned best[2],
-                      const char **wrong, struct pf_error *error)
+/* False: it cannot be read. */
+static bool take_label(struct pprof_stacks *stacks, const struct pprof_form *form,
+                       const struct pprof_field *whole, unsigned best[2], const char **wrong)
 {
     struct pprof_message message = pprof_in(whole);
     struct pprof_field field;
     uint64_t numbers[5] = {0};
     int more;
-    while ((more = pprof_next(&message, &field, wrong)) > 0)
-        if (field.number < 5 && field.wire == WIRE_VARINT)
-            numbers[field.number] = field.value;
+    while ((more = pprof_take_field(stacks->pprof, &message, form, whole->offset, &field, wrong)) > 0)
+        numbers[field.number] = field.value;
     if (more < 0)
-        return 0;
-    struct pprof_label label = {.number = (int64_t)numbers[3]};
-    if (pprof_string(stacks->tables, numbers[1], "a label's key", &label.key, error) ||
-        pprof_string(stacks->tables, numbers[2], "a label's text", &label.text, error) ||
-        pprof_string(stacks->tables, numbers[4], "a label's unit", &label.unit, error))
-        return -1;
+        return false;
+    struct label label = {.number = (int64_t)numbers[3]};
+    label.key = pprof_string(stacks->pprof, numbers[1], "a label's key");
+    label.text = pprof_string(stacks->pprof, numbers[2], "a label's text");
+    label.unit = pprof_string(stacks->pprof, numbers[4], "a label's unit");
     if (label.text == PF_NO_STRING && !numbers[3] && !numbers[4])
-        return 1; /* nothing, as pprof has it */
+        return true; /* nothing, as pprof has it */
     if (label.text != PF_NO_STRING) {
         label.number = 0;
         label.unit = PF_NO_STRING;
     }
     note_thread(stacks, &label, best);
-    if (pf_array_room(&stacks->labels, &stacks->labels_room, stacks->n_labels, sizeof *stacks->labels, error))
-        return -1;
-    stacks->labels[stacks->n_labels++] = label;
-    return 1;
+    *PF_PUSH(stacks->build, stacks->labels) = label;
+    return true;
 }
 
 /* ---- one sample --------------------------------------------------------------------------------- */
 
-/* Appends numbers, of which a field has one or several. 1: taken; 0: they cannot be read; -1: *error filled. */
-static int take_numbers(const struct pprof_field *field, uint64_t **numbers, size_t *n, size_t *room,
-                        struct pf_error *error)
+/* Appends numbers, of which a field has one or several. False: they cannot be read. */
+static bool take_numbers(struct pprof_stacks *stacks, const struct pprof_field *field, bool locations)
 {
     struct pprof_message packed = pprof_in(field);
     uint64_t number = field->value;
     bool single = field->wire == WIRE_VARINT;
     while (single || packed.at < packed.end) {
         if (!single && !pprof_varint(&packed, &number))
-            return 0;
-        if (pf_array_room(numbers, room, *n, sizeof **numbers, error))
-            return -1;
-        (*numbers)[(*n)++] = number;
+            return false;
+        if (locations)
+            *PF_PUSH(stacks->build, stacks->locations) = number;
+        else
+            *PF_PUSH(stacks->build, stacks->values) = number;
         single = false;
     }
-    return 1;
+    return true;
 }
 
-/* 1: the sample is there; 0: it cannot be read, *wrong says why; -1: *error filled. */
-static int take_sample(struct pprof_stacks *stacks, const struct pprof_field *whole, const char **wrong,
-                       struct pf_error *error)
+/* False: the sample cannot be read, *wrong says why. */
+static bool take_sample(struct pprof_stacks *stacks, const struct pprof_field *whole, const char **wrong)
 {
+    const struct pprof_form *form = pprof_file_form.of[PPROF_SAMPLE];
     struct pprof_message message = pprof_in(whole);
     struct pprof_field field;
     unsigned best[2] = {KEYS, KEYS};
     int more;
-    stacks->n_locations = stacks->n_values = stacks->n_labels = 0;
+    stacks->locations.n = stacks->values.n = stacks->labels.n = 0;
     stacks->id = stacks->name = pf_absent();
-    while ((more = pprof_next(&message, &field, wrong)) > 0) {
-        int got = 1;
-        if (field.number > 3)
-            continue;
+    while ((more = pprof_take_field(stacks->pprof, &message, form, whole->offset, &field, wrong)) > 0) {
         *wrong = "a number does not end";
-        if (field.number == 3 ? field.wire != WIRE_BYTES
-                              : field.wire != WIRE_BYTES && field.wire != WIRE_VARINT)
-            got = pprof_warn(stacks->tables, whole->offset, "bad-type", error,
-                             "field %u of a sample has another type: it is left out", (unsigned)field.number)
-                      ? -1
-                      : 1;
-        else if (field.number == 1)
-            got = take_numbers(&field, &stacks->locations, &stacks->n_locations, &stacks->locations_room,
-                               error);
-        else if (field.number == 2)
-            got = take_numbers(&field, &stacks->values, &stacks->n_values, &stacks->values_room, error);
-        else
-            got = take_label(stacks, &field, best, wrong, error);
-        if (got <= 0)
-            return got;
+        if (field.number == 3 ? !take_label(stacks, form->of[3], &field, best, wrong)
+                              : !take_numbers(stacks, &field, field.number == 1))
+            return false;
     }
-    return more < 0 ? 0 : 1;
+    return more == 0;
 }
 
-/* The partition of the sample at hand; PF_NO_PARTITION with *error filled. */
-static uint32_t thread_of(struct pprof_stacks *stacks, struct pf_error *error)
+/* The partition of the sample at hand. */
+static uint32_t thread_of(struct pprof_stacks *stacks)
 {
     bool has_id = stacks->id.type == PF_TEXT, has_name = stacks->name.type == PF_TEXT;
     if (!has_id && !has_name)
-        return pf_samples_partition(stacks->profile, "all", 3, NULL, error);
+        return pf_build_thread(stacks->build, "all", 3, NULL);
     if (!has_id)
-        return pf_samples_partition(stacks->profile, stacks->name.text, stacks->name.size, NULL, error);
-    size_t size = 0;
+        return pf_build_thread(stacks->build, stacks->name.text, stacks->name.size, NULL);
     const struct pf_cell parts[] = {has_name ? stacks->name : pf_string("thread-"),
                                     pf_string(has_name ? " (" : ""), stacks->id,
                                     pf_string(has_name ? ")" : "")};
+    stacks->thread.n = 0;
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
-        size_t end = size + parts[i].size;
-        if (end > stacks->thread_room && pf_array_grow(&stacks->thread, &stacks->thread_room, end, 1, error))
-            return PF_NO_PARTITION;
-        memcpy(stacks->thread + size, parts[i].text, parts[i].size);
-        size = end;
+        size_t end = stacks->thread.n + parts[i].size;
+        (void)PF_ITEM(stacks->build, stacks->thread, end);
+        memcpy(stacks->thread.at + stacks->thread.n, parts[i].text, parts[i].size);
+        stacks->thread.n = end;
     }
-    return pf_samples_partition(stacks->profile, stacks->thread, size, &stacks->id, error);
+    return pf_build_thread(stacks->build, stacks->thread.at, stacks->thread.n, &stacks->id);
 }
 
 /* Goes from a context into the lines of a location that are not cut, outermost first. */
-static int enter_location(struct pprof_stacks *stacks, const struct pprof_location *location,
-                          uint32_t *context, struct pf_error *error)
+static uint32_t enter_location(struct pprof_stacks *stacks, const struct pprof_location *location,
+                               uint32_t context)
 {
     stacks->frames += location->lines - location->cut;
-    for (uint32_t k = location->lines; k-- > location->cut;) {
-        *context = pf_samples_enter(stacks->profile, *context,
-                                    stacks->tables->lines[location->first + k].frame, error);
-        if (*context == PF_NO_CONTEXT)
-            return -1;
-    }
-    return 0;
+    for (uint32_t k = location->lines; k-- > location->cut;)
+        context = pf_build_enter(stacks->build, context, stacks->pprof->lines.at[location->first + k].frame);
+    return context;
 }
 
 /*
  * The context of the sample at hand. Locations that are dropped end it with all that they call; but not before there is one that
  * neither is nor is cut, lest a dropped root take everything.
  */
-static uint32_t context_of(struct pprof_stacks *stacks, struct pf_error *error)
+static uint32_t context_of(struct pprof_stacks *stacks)
 {
-    const struct pprof_tables *tables = stacks->tables;
+    const struct pprof *pprof = stacks->pprof;
     uint32_t context = PF_NO_CONTEXT;
     bool user = false, over = false;
-    if (!stacks->n_locations)
-        return pf_samples_enter(stacks->profile, context, stacks->no_stack, error);
-    for (size_t i = stacks->n_locations; i-- > 0 && !over;) {
-        int64_t found = pprof_find(&tables->locations, stacks->locations[i]);
-        const struct pprof_location *location = found < 0 ? NULL : &tables->location[found];
-        if (!location) {
-            context = pf_samples_enter(stacks->profile, context, tables->unknown_frame, error);
-            if (context == PF_NO_CONTEXT ||
-                pprof_warn(stacks->tables, stacks->offset, "no-location", error,
-                           "location %ju of a sample is not there", (uintmax_t)stacks->locations[i]))
-                return PF_NO_CONTEXT;
-        }
+    if (!stacks->locations.n)
+        return pf_build_enter(stacks->build, context, stacks->no_stack);
+    for (size_t i = stacks->locations.n; i-- > 0 && !over;) {
+        uint64_t id = stacks->locations.at[i];
+        const struct pprof_location *location = pprof_location(pprof, id);
         bool whole = !location || (!location->dropped && !location->cut);
         if (user && location && location->dropped)
             break;
         over = user && !whole;
         user = user || whole;
-        if (location && enter_location(stacks, location, &context, error))
-            return PF_NO_CONTEXT;
+        if (location) {
+            context = enter_location(stacks, location, context);
+        } else {
+            context = pf_build_enter(stacks->build, context, pprof->unknown_frame);
+            pprof_warn(stacks->pprof, stacks->offset, "no-location", "location %ju of a sample is not there",
+                       (uintmax_t)id);
+        }
     }
     return context;
 }
 
-static int add_values(struct pprof_stacks *stacks, struct pf_error *error)
+static void add_label(struct pprof_stacks *stacks, const struct label *label, uint32_t thread,
+                      uint32_t metric, int64_t value)
 {
-    const struct pprof_tables *tables = stacks->tables;
-    if (stacks->n_values != tables->n_types &&
-        pprof_warn(stacks->tables, stacks->offset, "values", error, "a sample has %zu values instead of %zu",
-                   stacks->n_values, tables->n_types))
-        return -1;
-    uint32_t context = context_of(stacks, error);
-    uint32_t thread = context == PF_NO_CONTEXT ? PF_NO_PARTITION : thread_of(stacks, error);
-    if (thread == PF_NO_PARTITION)
-        return -1;
-    for (size_t i = 0; i < stacks->n_values && i < tables->n_types; i++) {
-        uint32_t metric = tables->types[i].metric;
-        struct pf_cell value = pf_int((int64_t)stacks->values[i]);
-        if (pf_samples_add(stacks->profile, thread, context, metric, value, error))
-            return -1;
-        for (size_t k = 0; k < stacks->n_labels; k++)
-            if (pprof_labels_add(stacks->all_labels, &stacks->labels[k], thread, metric, value.i, error))
-                return -1;
-    }
-    return 0;
+    uint64_t record[WORDS] = {[THREAD_KEY] = (uint64_t)thread << 32 | label->key,
+                              [UNIT_TEXT] = (uint64_t)label->unit << 32 | label->text,
+                              [NUMBER] = pf_ordered(label->number),
+                              [METRIC] = metric,
+                              [RUN] = stacks->labelled++,
+                              [SUM] = (uint64_t)value};
+    pf_build_check(stacks->build, pf_sorter_add(stacks->sorter, record, stacks->build->error));
 }
 
-int pprof_stacks_take(struct pprof_stacks *stacks, const struct pprof_field *field, struct pf_error *error)
+static void add_values(struct pprof_stacks *stacks)
+{
+    struct pprof *pprof = stacks->pprof;
+    struct pf_build *build = stacks->build;
+    if (stacks->values.n != pprof->types.n)
+        pprof_warn(pprof, stacks->offset, "values", "a sample has %zu values instead of %zu",
+                   stacks->values.n, pprof->types.n);
+    uint32_t context = context_of(stacks), thread = thread_of(stacks);
+    for (size_t i = 0; i < stacks->values.n && i < pprof->types.n; i++) {
+        uint32_t metric = pprof->types.at[i].metric;
+        int64_t value = (int64_t)stacks->values.at[i];
+        pf_build_add(build, thread, context, metric, pf_int(value));
+        for (size_t k = 0; k < stacks->labels.n; k++)
+            add_label(stacks, &stacks->labels.at[k], thread, metric, value);
+    }
+}
+
+bool pprof_stacks_take(struct pprof_stacks *stacks, const struct pprof_field *field)
 {
     const char *wrong = NULL;
     stacks->offset = field->offset;
     if (field->wire != WIRE_BYTES)
-        return 0; /* told of already */
-    int got = take_sample(stacks, field, &wrong, error);
-    if (got < 0)
-        return -1;
-    if (got == 0)
-        return pprof_warn(stacks->tables, field->offset, "bad-message", error, "a sample is left out: %s",
-                          wrong);
-    if (add_values(stacks, error))
-        return -1;
+        return true; /* told of already */
+    if (!take_sample(stacks, field, &wrong)) {
+        pprof_warn(stacks->pprof, field->offset, "bad-message", "a sample is left out: %s", wrong);
+        return true;
+    }
+    add_values(stacks);
     if (stacks->frames <= FRAMES_MAX || stacks->frames / FRAMES_A_BYTE <= field->offset)
-        return 0;
-    return pf_warn(
-               stacks->profile, 0, (int64_t)field->offset, "fatal", "many-frames", error,
-               "inlined functions make more frames than the file can be meant to have: the rest is left out")
-               ? -1
-               : 1;
+        return true;
+    pf_build_warn(
+        stacks->build, 0, field->offset, "fatal", "many-frames",
+        "inlined functions make more frames than the file can be meant to have: the rest is left out");
+    return false;
+}
+
+/* ---- labels.csv --------------------------------------------------------------------------------- */
+
+static void add_row(struct pprof_stacks *stacks, const uint64_t *record, pf_int128 sum)
+{
+    char digits[PF_NUMBER_MAX];
+    struct label label = {.text = (uint32_t)record[UNIT_TEXT], .number = pf_signed(record[NUMBER])};
+    struct pf_cell value =
+        label.text != PF_NO_STRING ? pf_name(label.text) : value_of(stacks->build->profile, &label, digits);
+    struct pf_cell cells[PPROF_LABEL_COLUMNS] = {pf_int((int64_t)(record[THREAD_KEY] >> 32)),
+                                                 pf_int((int64_t)record[METRIC]),
+                                                 sum == (int64_t)sum ? pf_int((int64_t)sum) : pf_wide(&sum),
+                                                 pf_name((uint32_t)(record[UNIT_TEXT] >> 32)),
+                                                 value,
+                                                 pf_name((uint32_t)record[THREAD_KEY])};
+    if (sum)
+        pf_build_row(stacks->build, PPROF_LABELS, cells);
+}
+
+void pprof_stacks_end(struct pprof_stacks *stacks)
+{
+    struct pf_build *build = stacks->build;
+    uint64_t last[WORDS] = {0};
+    pf_int128 sum = 0;
+    const uint64_t *record;
+    pf_build_check(build, pf_sorter_finish(stacks->sorter, build->error));
+    for (uint64_t i = 0; pf_build_check(build, pf_sorter_next(stacks->sorter, &record, build->error)); i++) {
+        if (i && memcmp(last, record, RUN * sizeof *record) != 0) {
+            add_row(stacks, last, sum);
+            sum = 0;
+        }
+        memcpy(last, record, sizeof last);
+        sum += (int64_t)record[SUM];
+    }
+    if (stacks->labelled)
+        add_row(stacks, last, sum);
 }

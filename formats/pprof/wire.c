@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "formats/pprof/wire.h"
+#include "formats/pprof/pprof.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -12,6 +12,30 @@ enum {
     READ_SIZE = 256 * 1024,
     FIELD_MAX = 512 * 1024 * 1024,
 };
+
+/* ---- forms -------------------------------------------------------------------------------------- */
+
+static const struct pprof_form type = {"type", "-nn", NULL}, line = {"line", "-nnn", NULL},
+                               label = {"label", "-nnnn", NULL}, mapping = {"mapping", "-nnnnnnnnnn", NULL},
+                               function = {"function", "-nnnnn", NULL};
+static const struct pprof_form sample = {"sample", "-llm", (const struct pprof_form *const[]){[3] = &label}};
+static const struct pprof_form location = {"location", "-nnnmn",
+                                           (const struct pprof_form *const[]){[4] = &line}};
+
+static const struct pprof_form *const messages[PPROF_FIELDS] = {
+    [PPROF_SAMPLE_TYPE] = &type,  [PPROF_SAMPLE] = &sample,     [PPROF_MAPPING] = &mapping,
+    [PPROF_LOCATION] = &location, [PPROF_FUNCTION] = &function, [PPROF_PERIOD_TYPE] = &type,
+};
+const struct pprof_form pprof_file_form = {"profile", "-mmmmmsnnnnmnlnn", messages};
+
+bool pprof_fits(const struct pprof_form *form, const struct pprof_field *field)
+{
+    char is = pprof_is(form, field->number);
+    return (field->wire == WIRE_VARINT && (is == 'n' || is == 'l')) ||
+           (field->wire == WIRE_BYTES && (is == 'l' || is == 's' || is == 'm'));
+}
+
+/* ---- messages ----------------------------------------------------------------------------------- */
 
 bool pprof_varint(struct pprof_message *message, uint64_t *value)
 {
@@ -65,6 +89,8 @@ int pprof_next(struct pprof_message *message, struct pprof_field *field, const c
     message->at += field->size;
     return 1;
 }
+
+/* ---- the file ----------------------------------------------------------------------------------- */
 
 /* Reads until `want` bytes are there, or all there are. The buffer grows with what has been read, not with what a file says. */
 static int fill(struct pprof_stream *stream, size_t want, struct pf_error *error)

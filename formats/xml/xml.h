@@ -15,11 +15,16 @@
  */
 struct pf_xml;
 
-/* Each returns 0 to go on, 1 to end the reading, or -1 with *error filled. An element without content has both. */
+/* start and end return 0 to go on, 1 to end the reading, or -1 with *error filled. An element without content has both. */
 struct pf_xml_events {
     int (*start)(void *arg, const char *name, struct pf_error *error);
     /* text: what stood in the element, up to PF_XML_TEXT_MAX bytes and terminated; behind other elements: since the last of them. */
     int (*end)(void *arg, const char *name, const char *text, size_t size, struct pf_error *error);
+    /*
+     * Optional: a tag is damaged; what can be read of it follows. lost: elements may be missing. Without this, reading ends at
+     * damage. Closing tags are counted, not compared, in either case.
+     */
+    void (*fault)(void *arg, bool lost);
 };
 
 #define PF_XML_TEXT_MAX ((size_t)256 * 1024)
@@ -33,17 +38,6 @@ int pf_xml_feed(struct pf_xml *xml, const char *bytes, size_t size, struct pf_er
 
 /* In an event: the value of an attribute of the element that starts, up to PF_XML_TEXT_MAX bytes of it; NULL: there is none. */
 const char *pf_xml_attribute(const struct pf_xml *xml, const char *name);
-
-/*
- * Without this, reading ends at a tag that is damaged, and closing tags are counted, not compared. With it, `fault` is told of the
- * tag, before the events of what precedes it; what can be read of it is, and a closing tag closes the innermost element of its
- * name, if one is open. lost: elements may be missing.
- */
-typedef void pf_xml_fault(void *arg, int64_t line, bool lost);
-void pf_xml_forgive(struct pf_xml *xml, pf_xml_fault *fault);
-
-/* In a fault: whether an element of this name is open around the tag. */
-bool pf_xml_is_inside(const struct pf_xml *xml, const char *name);
 
 /* The line, from 1, that the reading has come to. */
 int64_t pf_xml_line(const struct pf_xml *xml);

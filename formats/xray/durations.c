@@ -1,296 +1,223 @@
 /* SPDX-License-Identifier: MIT */
+#include <errno.h>
 #include <stdlib.h>
 
 #include "formats/kit/array.h"
 #include "formats/kit/numbered.h"
-#include "formats/kit/quantiles.h"
-#include "formats/xray/records.h"
+#include "formats/kit/powers.h"
+#include "formats/kit/sorter.h"
 #include "formats/xray/stack.h"
 
 /*
- * Percentiles of the durations of each function's calls, in all threads and in each. Counts are known from the model pass, so
- * that a second pass can hand the durations to quantiles: to those of all threads, and to those of the thread that it is in,
- * which are done with when it ends. Where there is one thread only, its percentiles are those of all.
+ * How long the completed calls of functions took, in each thread and in all, with percentiles: a second pass over the file hands
+ * the durations to sorters, of the thread that it is in and of all threads, and sorted ones are counted off. Where there is one
+ * thread only, its are those of all.
  */
 
-/* Where a function's durations go. */
-struct groups {
-    uint32_t all;       /* index in the list of all functions */
-    uint32_t in_thread; /* index in the thread's list */
-};
-
-/* A call that has ended. */
+/* A row of the tables. */
 struct duration {
-    uint64_t ticks;
-    uint32_t function; /* its number in the stack */
+    uint32_t thread, id;
+    uint64_t count;
+    uint64_t min, median, p90, p99, max; /* ticks */
+    pf_uint128 sum;
 };
 
-enum { AT_ONCE = 1024 };
+/* The completed calls of a thread, or of all. */
+struct group {
+    struct pf_sorter *durations; /* function's number, ticks; owned */
+    uint64_t *counts;            /* of each function, by number; owned */
+    size_t counts_room;
+};
 
 struct ranking {
     const struct xray_state *state;
-    struct pf_quantiles *all;    /* NULL: there is one thread only; owned */
-    struct pf_quantiles *thread; /* of the thread that is read; owned */
-    struct xray_function *list;  /* its functions; owned */
-    uint32_t count;
     struct pf_pass *pass;
-    uint64_t done; /* bytes of ranges */
-
-    /* The thread's calls are closed by the rules of the model pass (see calls.c), but no contexts are made. */
+    uint64_t limit; /* bytes to hold in memory */
     struct xray_decoder decoder;
-    struct xray_stack stack;
-    uint64_t *entered; /* by depth in the stack, from 1 on; owned */
-    size_t entered_room;
-    struct groups *groups; /* by the stack's numbers of functions; owned */
-    size_t n_groups, groups_room;
-    size_t n_ended;
-    struct duration ended[AT_ONCE]; /* not yet handed to the quantiles */
+    struct xray_stack stack;    /* numbers functions as the model pass did */
+    struct group thread, all;   /* all: empty where there is one thread only */
+    struct xray_durations done; /* struct duration */
 };
-
-/* ---- where durations go ------------------------------------------------------------------------- */
-
-/* The index of a function in a list by id; n if it is not there, which no function with completed calls is. */
-static uint32_t index_of(const struct xray_function *functions, uint32_t n, uint32_t id)
-{
-    uint32_t low = 0, high = n;
-    while (low < high) {
-        uint32_t middle = low + (high - low) / 2;
-        if (functions[middle].id < id)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low < n && functions[low].id == id ? low : n;
-}
-
-/* Finds the groups of functions that have been seen since the thread began. */
-static int add_groups(struct ranking *ranking, struct pf_error *error)
-{
-    const struct xray_state *state = ranking->state;
-    const struct xray_functions *seen = &ranking->stack.functions;
-    for (; ranking->n_groups < seen->count; ranking->n_groups++) {
-        uint32_t id = seen->seen[ranking->n_groups].id;
-        if (pf_array_room(&ranking->groups, &ranking->groups_room, ranking->n_groups, sizeof *ranking->groups,
-                          error))
-            return -1;
-        ranking->groups[ranking->n_groups] = (struct groups){
-            index_of(state->functions, state->n_functions, id), index_of(ranking->list, ranking->count, id)};
-    }
-    return 0;
-}
-
-static int hand_over(struct ranking *ranking, struct pf_error *error)
-{
-    if (add_groups(ranking, error))
-        return -1;
-    for (size_t i = 0; i < ranking->n_ended; i++) {
-        const struct groups *groups = &ranking->groups[ranking->ended[i].function];
-        uint64_t ticks = ranking->ended[i].ticks;
-        if (pf_quantiles_add(ranking->thread, groups->in_thread, ticks, error) ||
-            (ranking->all && pf_quantiles_add(ranking->all, groups->all, ticks, error)))
-            return -1;
-    }
-    ranking->n_ended = 0;
-    return 0;
-}
 
 /* ---- calls -------------------------------------------------------------------------------------- */
 
-/* Room for one more open call. */
-static int make_room(struct ranking *ranking, struct pf_error *error)
+static int add_duration(struct group *group, uint32_t function, uint64_t ticks, struct pf_error *error)
 {
-    struct xray_stack *stack = &ranking->stack;
-    if (stack->depth + 1 >= stack->room && xray_stack_grow(stack, error))
+    uint64_t record[] = {function, ticks};
+    if (pf_array_reach(&group->counts, &group->counts_room, function, sizeof *group->counts, error))
         return -1;
-    if (ranking->entered_room >= stack->room)
-        return 0;
-    if (pf_array_resize(&ranking->entered, stack->room, sizeof *ranking->entered, error))
+    group->counts[function]++;
+    return pf_sorter_add(group->durations, record, error);
+}
+
+/* Ends the innermost call. */
+static int end_call(struct ranking *ranking, uint64_t tsc, struct pf_error *error)
+{
+    const struct xray_call *call = xray_stack_pop(&ranking->stack);
+    uint64_t ticks = xray_duration(call, tsc);
+    if (add_duration(&ranking->thread, call->function, ticks, error))
         return -1;
-    ranking->entered[0] = 0;
-    ranking->entered_room = stack->room;
-    return 0;
+    return ranking->all.durations ? add_duration(&ranking->all, call->function, ticks, error) : 0;
 }
 
-/* Notes the innermost call as one that ends, or would; there is always room for one. */
-static inline void note_end(struct ranking *ranking, uint32_t function, uint64_t tsc)
-{
-    uint64_t entered = ranking->entered[ranking->stack.depth];
-    ranking->ended[ranking->n_ended] =
-        (struct duration){.ticks = tsc > entered ? tsc - entered : entered - tsc, .function = function};
-}
-
-/* An exit of a call that is not the innermost. */
-static int leave(struct ranking *ranking, uint32_t function, uint64_t tsc, struct pf_error *error)
-{
-    struct xray_stack *stack = &ranking->stack;
-    size_t call = xray_stack_find(stack, function);
-    while (call != SIZE_MAX && stack->depth > call) {
-        note_end(ranking, stack->calls[stack->depth], tsc);
-        xray_stack_pop(stack);
-        if (++ranking->n_ended == AT_ONCE && hand_over(ranking, error))
-            return -1;
-    }
-    return 0;
-}
-
-/*
- * Entries and exits alternate as in a random walk: what depends on which it is would be predicted wrongly half
- * the time. So an entry and the exit of the innermost call are one case: both write what either needs, and only
- * the counts differ.
- */
+/* By the rules of the model pass (see calls.c), but without contexts. */
 static inline int take_event(struct ranking *ranking, const struct xray_event *event, struct pf_error *error)
 {
-    enum { ENTRIES = 1 << XRAY_ENTER | 1 << XRAY_ENTER_ARG };
     struct xray_stack *stack = &ranking->stack;
     if (event->kind > XRAY_ENTER_ARG)
         return 0;
-    uint32_t number = xray_functions_find(&stack->functions, event->function);
-    unsigned entering = ENTRIES >> event->kind & 1;
-    if (number == XRAY_NO_FUNCTION) {
-        if (!entering)
-            return 0;
-        number = xray_functions_add(&stack->functions, event->function, error);
-        if (number == XRAY_NO_FUNCTION)
-            return -1;
-    }
-    if (stack->depth + 1 >= stack->room && make_room(ranking, error))
+    uint32_t function = xray_stack_function(stack, event->function, error);
+    if (function == XRAY_NO_FUNCTION || xray_stack_reserve(stack, error))
         return -1;
-    size_t depth = stack->depth;
-    if (!(entering | (stack->calls[depth] == number)))
-        return leave(ranking, number, event->tsc, error);
-    note_end(ranking, number, event->tsc);
-    ranking->n_ended += !entering;
-    stack->calls[depth + 1] = number;
-    ranking->entered[depth + 1] = event->tsc;
-    stack->functions.seen[number].open += 2 * entering - 1;
-    stack->depth = depth + 2 * (size_t)entering - 1;
-    return ranking->n_ended == AT_ONCE ? hand_over(ranking, error) : 0;
-}
-
-static int read_range(struct ranking *ranking, const struct xray_range *range, struct pf_error *error)
-{
-    enum { EVENTS_PER_STEP = 32768 };
-    struct xray_decoder *decoder = &ranking->decoder;
-    struct xray_event event;
-    uint64_t total = ranking->state->index.bytes;
-    int more;
-    xray_decoder_begin(decoder, range->body, range->end);
-    for (uint64_t events = 1; (more = xray_next_event(decoder, &event, error)) > 0; events++) {
-        uint64_t done = ranking->done + (xray_decoder_offset(decoder) - range->body);
-        if ((events % EVENTS_PER_STEP == 0 && pf_pass_step(ranking->pass, done, total, error)) ||
-            take_event(ranking, &event, error))
-            return -1;
+    if (xray_is_entry(event)) {
+        xray_stack_push(stack, function, PF_NO_CONTEXT, event->tsc);
+        return 0;
     }
-    ranking->done += range->end - range->body;
-    return more < 0 ? -1 : pf_pass_step(ranking->pass, ranking->done, total, error);
+    size_t around = xray_stack_around(stack, function);
+    while (stack->depth > around)
+        if (end_call(ranking, event->tsc, error))
+            return -1;
+    return 0;
 }
 
-static int read_thread(struct ranking *ranking, size_t number, struct pf_error *error)
+static int read_thread(struct ranking *ranking, size_t thread, struct pf_error *error)
 {
-    const struct xray_thread *thread = &ranking->state->index.threads[number];
-    xray_stack_free(&ranking->stack); /* its functions are numbered anew */
-    ranking->n_groups = ranking->n_ended = 0;
-    for (uint64_t i = 0; i < thread->count; i++) {
+    while (ranking->stack.depth)
+        xray_stack_pop(&ranking->stack);
+    for (uint64_t i = 0; i < ranking->state->index.threads[thread].count; i++) {
         struct xray_range range;
-        if (xray_index_range(&ranking->state->index, thread->first + i, &range, error) ||
-            read_range(ranking, &range, error))
+        struct xray_event event;
+        int more = xray_begin_range(&ranking->decoder, &ranking->state->index, thread, i, &range, error);
+        if (more)
             return -1;
-    }
-    return hand_over(ranking, error);
-}
-
-/* ---- ranks -------------------------------------------------------------------------------------- */
-
-static struct pf_quantiles *quantiles_for(const struct xray_function *functions, uint32_t n,
-                                          struct pf_error *error)
-{
-    /* Held in memory before they go to a file. */
-    enum { DURATIONS_LIMIT = 8 * 1024 * 1024 };
-    uint64_t *counts = malloc(((size_t)n + 1) * sizeof *counts);
-    if (!counts) {
-        pf_fail_memory(error);
-        return NULL;
-    }
-    for (uint32_t i = 0; i < n; i++)
-        counts[i] = functions[i].count;
-    struct pf_quantiles *quantiles = pf_quantiles_new(counts, n, DURATIONS_LIMIT, error);
-    free(counts);
-    return quantiles;
-}
-
-/* Sets the percentiles of functions with completed calls. */
-static int set_ranks(const struct ranking *ranking, struct pf_quantiles *quantiles,
-                     struct xray_function *functions, uint32_t n, struct pf_error *error)
-{
-    for (uint32_t i = 0; i < n; i++) {
-        uint64_t count = functions[i].count, result[3];
-        /* floor(0.9 n) and floor(0.99 n) without overflow: of the hundreds, then of the rest. */
-        uint64_t hundreds = count / 100, rest = count % 100;
-        uint64_t ranks[3] = {count / 2, hundreds * 90 + rest * 90 / 100, hundreds * 99 + rest * 99 / 100};
-        if (pf_quantiles_get(quantiles, i, ranks, 3, result, error) ||
-            pf_pass_step(ranking->pass, ranking->done, ranking->state->index.bytes, error))
+        while ((more = xray_next_event(&ranking->decoder, &event, error)) > 0)
+            if (take_event(ranking, &event, error))
+                return -1;
+        if (more < 0)
             return -1;
-        functions[i].median = result[0];
-        functions[i].p90 = result[1];
-        functions[i].p99 = result[2];
     }
     return 0;
 }
 
-static int rank_thread(struct ranking *ranking, size_t thread, struct pf_error *error)
+/* ---- groups ------------------------------------------------------------------------------------- */
+
+static int begin_group(const struct ranking *ranking, struct group *group, struct pf_error *error)
 {
-    const struct xray_state *state = ranking->state;
-    uint64_t first = state->first_of_thread[thread] * sizeof *ranking->list;
-    ranking->count = (uint32_t)(state->first_of_thread[thread + 1] - state->first_of_thread[thread]);
-    size_t size = ranking->count * sizeof *ranking->list;
-    ranking->list = calloc((size_t)ranking->count + 1, sizeof *ranking->list);
-    if (!ranking->list)
-        return pf_fail_memory(error);
-    if (size && pf_store_read(state->of_threads, first, ranking->list, size, error))
-        return -1;
-    ranking->thread = quantiles_for(ranking->list, ranking->count, error);
-    if (!ranking->thread || read_thread(ranking, thread, error) ||
-        set_ranks(ranking, ranking->thread, ranking->list, ranking->count, error))
-        return -1;
-    return size ? pf_store_write(state->of_threads, first, ranking->list, size, error) : 0;
+    /* As much again is held for the group of all. */
+    group->durations = pf_sorter_new(2, 2, ranking->limit / 2);
+    return group->durations ? 0 : pf_fail_memory(error);
 }
 
-static void end_thread(struct ranking *ranking)
+static void free_group(struct group *group)
 {
-    pf_quantiles_free(ranking->thread);
-    free(ranking->list);
-    ranking->thread = NULL;
-    ranking->list = NULL;
+    pf_sorter_free(group->durations);
+    free(group->counts);
+    *group = (struct group){0};
 }
 
-static int rank_log(struct ranking *ranking, struct xray_state *state, struct pf_error *error)
+/* Takes a function's calls, the shortest first: `seen` ones were shorter. */
+static void count_off(struct duration *row, uint64_t seen, uint64_t ticks)
 {
-    size_t threads = state->index.n_threads;
-    if (threads != 1 && !(ranking->all = quantiles_for(state->functions, state->n_functions, error)))
+    /* floor(0.9 n) and floor(0.99 n) without overflow: of the hundreds, then of the rest. */
+    uint64_t hundreds = row->count / 100, rest = row->count % 100;
+    if (seen == 0)
+        row->min = ticks;
+    if (seen == row->count / 2)
+        row->median = ticks;
+    if (seen == hundreds * 90 + rest * 90 / 100)
+        row->p90 = ticks;
+    if (seen == hundreds * 99 + rest * 99 / 100)
+        row->p99 = ticks;
+    row->max = ticks;
+    row->sum += ticks;
+}
+
+static int by_id(const void *left, const void *right)
+{
+    const struct duration *a = left, *b = right;
+    return a->id < b->id ? -1 : a->id > b->id;
+}
+
+/* Makes the rows of a group's functions, by number. Returns how many there are; -1: *error filled. */
+static int64_t make_rows(struct ranking *ranking, size_t thread, struct group *group, struct duration **rows,
+                         struct pf_error *error)
+{
+    const uint64_t *record;
+    size_t room = 0, n = 0;
+    uint64_t seen = 0, function = 0;
+    int more;
+    if (pf_sorter_finish(group->durations, error))
         return -1;
-    for (size_t i = 0; i < threads; i++) {
-        int failed = rank_thread(ranking, i, error);
-        if (!failed && !ranking->all && ranking->count)
-            memcpy(state->functions, ranking->list, ranking->count * sizeof *ranking->list);
-        end_thread(ranking);
-        if (failed)
-            return -1;
+    for (; (more = pf_sorter_next(group->durations, &record, error)) > 0; seen++) {
+        if (!n || record[0] != function) {
+            if (pf_array_room(rows, &room, n, sizeof **rows, error) ||
+                pf_pass_step(ranking->pass, ranking->decoder.done, ranking->decoder.total, error))
+                return -1;
+            function = record[0];
+            seen = 0;
+            (*rows)[n++] = (struct duration){.thread = (uint32_t)thread,
+                                             .id = ranking->stack.functions[function].id,
+                                             .count = group->counts[function]};
+        }
+        count_off(&(*rows)[n - 1], seen, record[1]);
     }
-    return ranking->all ? set_ranks(ranking, ranking->all, state->functions, state->n_functions, error) : 0;
+    return more ? -1 : (int64_t)n;
 }
 
-int xray_load_ranks(struct pf_profile *profile, struct pf_pass *pass, struct pf_error *error)
+/* The rows of those functions that have completed calls, by id, go to the store. */
+static int end_group(struct ranking *ranking, size_t thread, struct group *group, struct pf_error *error)
+{
+    struct duration *rows = NULL;
+    int64_t n = make_rows(ranking, thread, group, &rows, error);
+    if (n > 0)
+        qsort(rows, (size_t)n, sizeof *rows, by_id);
+    int failed = n < 0 ? -1 : pf_store_append(ranking->done.store, rows, (size_t)n * sizeof *rows, error);
+    if (!failed)
+        ranking->done.first[thread + 1] = ranking->done.first[thread] + (uint64_t)n;
+    free(rows);
+    free_group(group);
+    return failed;
+}
+
+static int rank_threads(struct ranking *ranking, struct pf_error *error)
+{
+    enum { ROWS_HELD = 4 * 1024 * 1024 };
+    size_t threads = ranking->state->index.n_threads;
+    ranking->done.store = pf_store_new(ROWS_HELD);
+    ranking->done.first = calloc(threads + 2, sizeof *ranking->done.first);
+    if (!ranking->done.store || !ranking->done.first)
+        return pf_fail_memory(error);
+    if (threads != 1 && begin_group(ranking, &ranking->all, error))
+        return -1;
+    for (size_t i = 0; i < threads; i++)
+        if (begin_group(ranking, &ranking->thread, error) || read_thread(ranking, i, error) ||
+            end_group(ranking, i, &ranking->thread, error))
+            return -1;
+    return threads != 1 ? end_group(ranking, threads, &ranking->all, error) : 0;
+}
+
+void xray_durations_free(struct xray_durations *durations)
+{
+    pf_store_free(durations->store);
+    free(durations->first);
+    *durations = (struct xray_durations){0};
+}
+
+int xray_load_durations(struct pf_profile *profile, struct pf_pass *pass, struct pf_error *error)
 {
     struct xray_state *state = xray_state(profile);
-    struct ranking ranking = {.state = state, .pass = pass};
-    xray_decoder_init(&ranking.decoder, state->input, &state->header);
-    int failed = rank_log(&ranking, state, error);
-    pf_quantiles_free(ranking.all);
+    struct ranking ranking = {.state = state, .pass = pass, .limit = profile->options->cache / 2};
+    xray_decoder_init(&ranking.decoder, state->input, &state->header, pass, state->index.bytes);
+    int failed = rank_threads(&ranking, error);
+    if (!failed)
+        state->durations = ranking.done;
+    else
+        xray_durations_free(&ranking.done);
+    free_group(&ranking.thread);
+    free_group(&ranking.all);
     xray_decoder_free(&ranking.decoder);
     xray_stack_free(&ranking.stack);
-    free(ranking.entered);
-    free(ranking.groups);
-    return failed;
+    return failed ? -1 : 0;
 }
 
 /* ---- the tables --------------------------------------------------------------------------------- */
@@ -301,26 +228,21 @@ struct text {
     pf_int128 sum;
 };
 
-static int function_cells(const struct xray_state *state, const struct xray_function *function,
-                          struct text *text, struct pf_cell *cells)
-{
-    text->sum = (pf_int128)function->sum;
-    cells[0] = pf_uint(function->id);
-    cells[1] = pf_uint(function->count);
-    cells[2] = pf_uint(function->min);
-    cells[3] = pf_uint(function->median);
-    cells[4] = pf_uint(function->p90);
-    cells[5] = pf_uint(function->p99);
-    cells[6] = pf_uint(function->max);
-    cells[7] = function->sum <= UINT64_MAX ? pf_uint((uint64_t)function->sum) : pf_wide(&text->sum);
-    cells[8] = xray_name(&state->names, function->id, text->name);
-    return 1;
-}
-
+/* Of all threads together, or of each of the restriction's. */
 static int begin(const struct pf_cursor *cursor, struct pf_numbers *numbers, struct pf_error *error)
 {
+    const struct xray_state *state = xray_state(cursor->profile);
+    uint64_t threads = state->index.n_threads, from = 0, to = threads;
+    if (cursor->table->columns->role != PF_PARTITION) {
+        from = threads == 1 ? 0 : threads;
+        to = from + 1;
+    } else if (cursor->only.partition >= 0 && (uint64_t)cursor->only.partition < threads) {
+        from = (uint64_t)cursor->only.partition;
+        to = from + 1;
+    }
     numbers->own = malloc(sizeof(struct text));
-    numbers->end = xray_state(cursor->profile)->n_functions;
+    numbers->next = state->durations.first[from];
+    numbers->end = state->durations.first[to];
     return numbers->own ? 0 : pf_fail_memory(error);
 }
 
@@ -328,30 +250,23 @@ static int row(const struct pf_cursor *cursor, void *own, uint64_t number, struc
                struct pf_error *error)
 {
     const struct xray_state *state = xray_state(cursor->profile);
-    (void)error;
-    return function_cells(state, &state->functions[number], own, cells);
-}
-
-static int begin_threads(const struct pf_cursor *cursor, struct pf_numbers *numbers, struct pf_error *error)
-{
-    const struct xray_state *state = xray_state(cursor->profile);
-    uint64_t threads = state->index.n_threads, only = (uint64_t)cursor->only.partition;
-    numbers->own = malloc(sizeof(struct text));
-    numbers->next = cursor->only.partition < 0 ? 0 : state->first_of_thread[only < threads ? only : threads];
-    numbers->end = state->first_of_thread[cursor->only.partition >= 0 && only < threads ? only + 1 : threads];
-    return numbers->own ? 0 : pf_fail_memory(error);
-}
-
-static int thread_row(const struct pf_cursor *cursor, void *own, uint64_t number, struct pf_cell *cells,
-                      struct pf_error *error)
-{
-    const struct xray_state *state = xray_state(cursor->profile);
-    struct xray_function function;
-    if (pf_store_read(state->of_threads, number * sizeof function, &function, sizeof function, error))
+    struct text *text = own;
+    struct duration duration;
+    if (pf_store_read(state->durations.store, number * sizeof duration, &duration, sizeof duration, error))
         return -1;
-    cells[0] = pf_int(function.thread);
-    return function_cells(state, &function, own, cells + 1);
+    if (cursor->table->columns->role == PF_PARTITION)
+        *cells++ = pf_int(duration.thread);
+    text->sum = (pf_int128)duration.sum;
+    cells[0] = pf_uint(duration.id);
+    cells[1] = pf_uint(duration.count);
+    cells[2] = pf_uint(duration.min);
+    cells[3] = pf_uint(duration.median);
+    cells[4] = pf_uint(duration.p90);
+    cells[5] = pf_uint(duration.p99);
+    cells[6] = pf_uint(duration.max);
+    cells[7] = duration.sum <= UINT64_MAX ? pf_uint((uint64_t)duration.sum) : pf_wide(&text->sum);
+    cells[8] = xray_name(&state->names, duration.id, text->name);
+    return 1;
 }
 
 const struct pf_numbered xray_durations = {PF_NUMBERED, .begin = begin, .row = row};
-const struct pf_numbered xray_thread_durations = {PF_NUMBERED, .begin = begin_threads, .row = thread_row};

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-
 #include <gelf.h>
 #include <libelf.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "formats/kit/array.h"
+#include "formats/kit/table.h"
 #include "formats/xray/names.h"
 
 /*
  * Entries ("sleds") of xray_instr_map, in words of the program (W: 4 or 8 bytes):
- *   W address, W function, u8 kind, u8 always, u8 version, padding to 4 W (32 or 16 bytes)
+ *   W address, W function, u8 kind, u8 always, u8 version, padding to 4 W
  * Versions 0 and 1 hold addresses; in a program that can be loaded anywhere they are zero in the file, and
  * the addend of a relocation against no symbol (R_*_RELATIVE) stands for them. Where relocations have no
  * addends of their own (REL, RELR) the fields hold them. Later versions hold the distance from the field.
@@ -19,7 +19,7 @@
  * libelf translates the records, which are read here: it would keep whole symbol tables in memory.
  */
 
-enum { BATCH = 512, SECTIONS_MAX = 100000 };
+enum { SECTIONS_MAX = 100000, ENTRIES_MAX = 1 << 24, ENTRY_WORDS = 4 };
 
 struct elf {
     struct pf_input *input;
@@ -30,12 +30,12 @@ struct elf {
     uint64_t section_names; /* offset of the string table of sections' names */
 };
 
-/* A function of the map. */
+/* A function of the map; its id is its index + 1. */
 struct target {
     uint64_t address;
-    uint64_t name; /* offset of the symbol's name in the file */
-    uint32_t id;
-    uint8_t rank; /* of the symbol; 0: none */
+    uint64_t name;  /* offset of the symbol's name in the file */
+    uint32_t first; /* the first target of this address, whose symbol is that of all of them */
+    uint8_t rank;   /* of the symbol; 0: none */
 };
 
 struct map {
@@ -43,10 +43,12 @@ struct map {
     struct xray_names *names;
     struct pf_pass *pass;
     GElf_Shdr section;   /* xray_instr_map */
-    uint64_t *functions; /* of each entry */
-    size_t n_entries;
-    struct target *targets; /* a function each; by address while symbols are read */
-    size_t n_targets;
+    uint64_t *functions; /* of each entry; owned */
+    size_t n_entries, entries_room;
+    struct target *targets; /* owned */
+    size_t n_targets, targets_room;
+    struct pf_hash_table by_address; /* the first of each */
+    GElf_Shdr strings;               /* of the symbols that are read */
 };
 
 /* ---- reading records ---------------------------------------------------------------------------- */
@@ -75,6 +77,31 @@ static ssize_t read_records(const struct elf *elf, Elf_Type type, uint64_t offse
     return translated ? (ssize_t)count : 0;
 }
 
+/* Takes an item of a table: one record, or an entry's words. */
+typedef int take_item(struct map *map, const void *item, struct pf_error *error);
+
+/* Takes `n` items of so many records each from an offset on. 1; 0: the file ends before; -1: *error filled. */
+static int each(struct map *map, Elf_Type type, unsigned records, uint64_t offset, uint64_t n,
+                take_item *take, struct pf_error *error)
+{
+    uint64_t batch[4096];
+    size_t size = record_size(&map->elf, type) * records, most = sizeof batch / size;
+    while (n) {
+        size_t want = n < most ? (size_t)n : most;
+        ssize_t got = read_records(&map->elf, type, offset, batch, want * records, error);
+        if (got < 0 || pf_pass_step(map->pass, offset, pf_input_size(map->elf.input), error))
+            return -1;
+        size_t have = (size_t)got / records;
+        for (size_t i = 0; i < have; i++)
+            if (take(map, (const char *)batch + i * size, error))
+                return -1;
+        if (have < want || __builtin_add_overflow(offset, have * size, &offset))
+            return 0;
+        n -= have;
+    }
+    return 1;
+}
+
 /* 1: *section is header i; 0: the file ends before it; -1: *error filled. */
 static int read_section(const struct elf *elf, size_t i, GElf_Shdr *section, struct pf_error *error)
 {
@@ -88,18 +115,15 @@ static int read_section(const struct elf *elf, size_t i, GElf_Shdr *section, str
     ssize_t got = read_records(elf, ELF_T_SHDR, offset, &header, 1, error);
     if (got <= 0)
         return (int)got;
-    if (elf->wide) {
-        *section = header.wide;
-        return 1;
-    }
-    *section = (GElf_Shdr){.sh_name = header.narrow.sh_name,
-                           .sh_type = header.narrow.sh_type,
-                           .sh_flags = header.narrow.sh_flags,
-                           .sh_addr = header.narrow.sh_addr,
-                           .sh_offset = header.narrow.sh_offset,
-                           .sh_size = header.narrow.sh_size,
-                           .sh_link = header.narrow.sh_link,
-                           .sh_info = header.narrow.sh_info};
+    const Elf32_Shdr *narrow = &header.narrow;
+    *section = elf->wide ? header.wide
+                         : (GElf_Shdr){.sh_name = narrow->sh_name,
+                                       .sh_type = narrow->sh_type,
+                                       .sh_flags = narrow->sh_flags,
+                                       .sh_addr = narrow->sh_addr,
+                                       .sh_offset = narrow->sh_offset,
+                                       .sh_size = narrow->sh_size,
+                                       .sh_link = narrow->sh_link};
     return 1;
 }
 
@@ -114,12 +138,10 @@ static int open_elf(struct elf *elf, struct pf_input *input, struct pf_error *er
     ssize_t got = pf_input_read(input, header.bytes, EI_NIDENT, 0, error);
     if (got < EI_NIDENT || memcmp(header.bytes, ELFMAG, SELFMAG) != 0)
         return got < 0 ? -1 : 0;
-    *elf = (struct elf){.input = input, .encoding = header.bytes[EI_DATA]};
-    unsigned class = header.bytes[EI_CLASS];
-    elf->wide = class == ELFCLASS64;
-    if ((class != ELFCLASS32 && class != ELFCLASS64) ||
-        (elf->encoding != ELFDATA2LSB && elf->encoding != ELFDATA2MSB))
+    unsigned class = header.bytes[EI_CLASS], encoding = header.bytes[EI_DATA];
+    if ((class != ELFCLASS32 && class != ELFCLASS64) || (encoding != ELFDATA2LSB && encoding != ELFDATA2MSB))
         return 0;
+    *elf = (struct elf){.input = input, .wide = class == ELFCLASS64, .encoding = encoding};
     got = read_records(elf, ELF_T_EHDR, 0, &header, 1, error);
     if (got <= 0)
         return (int)got;
@@ -140,290 +162,182 @@ static int open_elf(struct elf *elf, struct pf_input *input, struct pf_error *er
     return found;
 }
 
-static int has_name(const struct elf *elf, const GElf_Shdr *section, const char *name, struct pf_error *error)
+static int is_map(const struct elf *elf, const GElf_Shdr *section, struct pf_error *error)
 {
-    char text[32];
-    size_t size = strlen(name) + 1;
+    static const char name[] = "xray_instr_map";
+    char text[sizeof name];
     uint64_t offset;
-    if (__builtin_add_overflow(elf->section_names, section->sh_name, &offset))
+    if (section->sh_type != SHT_PROGBITS || section->sh_flags & SHF_COMPRESSED ||
+        __builtin_add_overflow(elf->section_names, section->sh_name, &offset))
         return 0;
-    ssize_t got = pf_input_read(elf->input, text, size, offset, error);
-    return got < 0 ? -1 : (size_t)got == size && !memcmp(text, name, size);
+    ssize_t got = pf_input_read(elf->input, text, sizeof text, offset, error);
+    return got < 0 ? -1 : (size_t)got == sizeof text && !memcmp(text, name, sizeof name);
 }
 
-/* 1: *section is the map's; 0: there is none; -1: *error filled. */
-static int find_map(const struct elf *elf, GElf_Shdr *section, struct pf_error *error)
+/* Opens a program and finds its map. 1: *section is the map's; 0: there is none; -1: *error filled. */
+static int find_map(struct elf *elf, struct pf_input *input, GElf_Shdr *section, struct pf_error *error)
 {
-    for (size_t i = 0; i < elf->n_sections; i++) {
-        int found = read_section(elf, i, section, error);
-        if (found <= 0)
-            return found;
-        if (section->sh_type != SHT_PROGBITS || section->sh_flags & SHF_COMPRESSED)
-            continue;
-        found = has_name(elf, section, "xray_instr_map", error);
-        if (found)
-            return found;
+    int more = open_elf(elf, input, error), found = 0;
+    for (size_t i = 0; more > 0 && !found && i < elf->n_sections; i++) {
+        more = read_section(elf, i, section, error);
+        found = more > 0 ? is_map(elf, section, error) : 0;
     }
-    return 0;
+    return more < 0 ? -1 : found;
 }
 
 int xray_elf_has_map(struct pf_input *input, bool *has, struct pf_error *error)
 {
     struct elf elf;
     GElf_Shdr section;
-    int found = open_elf(&elf, input, error);
-    if (found > 0)
-        found = find_map(&elf, &section, error);
+    int found = find_map(&elf, input, &section, error);
     *has = found > 0;
     return found < 0 ? -1 : 0;
 }
 
 /* ---- the map ------------------------------------------------------------------------------------ */
 
-static uint64_t word_at(const struct elf *elf, const unsigned char *bytes)
+static int take_entry(struct map *map, const void *item, struct pf_error *error)
 {
-    bool little = elf->encoding == ELFDATA2LSB;
-    uint64_t word = 0;
-    unsigned size = elf->wide ? 8 : 4;
-    for (unsigned i = 0; i < size; i++)
-        word |= (uint64_t)bytes[i] << 8 * (little ? i : size - 1 - i);
-    return word;
-}
-
-static size_t entry_size(const struct elf *elf)
-{
-    return elf->wide ? 32 : 16;
-}
-
-/* The function of the entry at an address, as the file has it. */
-static uint64_t function_of(const struct elf *elf, const unsigned char *entry, uint64_t address)
-{
-    unsigned word = elf->wide ? 8 : 4, version = entry[2 * word + 2];
-    uint64_t function = word_at(elf, entry + word);
+    const struct elf *elf = &map->elf;
+    const Elf64_Addr *wide = item;
+    const Elf32_Addr *narrow = item;
+    unsigned word = elf->wide ? 8 : 4;
+    uint64_t function = elf->wide ? wide[1] : narrow[1], rest = elf->wide ? wide[2] : narrow[2];
+    /* The version is byte 2 of the third word. */
+    unsigned version = rest >> 8 * (elf->encoding == ELFDATA2LSB ? 2 : word - 3) & 0xff;
     if (version >= 2)
-        function += address + word;
-    return elf->wide ? function : (uint32_t)function;
-}
-
-static int add_entry(struct map *map, size_t *room, uint64_t function, struct pf_error *error)
-{
-    if (pf_array_room(&map->functions, room, map->n_entries, sizeof *map->functions, error))
+        function += map->section.sh_addr + map->n_entries * ENTRY_WORDS * word + word;
+    if (pf_array_room(&map->functions, &map->entries_room, map->n_entries, sizeof *map->functions, error))
         return -1;
-    map->functions[map->n_entries++] = function;
+    map->functions[map->n_entries++] = elf->wide ? function : (uint32_t)function;
     return 0;
-}
-
-static int step(const struct map *map, uint64_t offset, struct pf_error *error)
-{
-    return pf_pass_step(map->pass, offset, pf_input_size(map->elf.input), error);
 }
 
 static int read_entries(struct map *map, struct pf_error *error)
 {
-    enum { ENTRIES_MAX = 1 << 24 };
-    unsigned char bytes[BATCH * 32];
-    size_t size = entry_size(&map->elf), room = 0;
-    uint64_t left = map->section.sh_size / size;
+    uint64_t size = record_size(&map->elf, ELF_T_ADDR) * ENTRY_WORDS, n = map->section.sh_size / size;
     if (map->section.sh_size % size)
         xray_names_problem(map->names, 0, "the section ends inside an entry");
-    if (left > ENTRIES_MAX) {
+    if (n > ENTRIES_MAX) {
         xray_names_problem(map->names, 0, "it has more than %u entries; the rest is left out", ENTRIES_MAX);
-        left = ENTRIES_MAX;
+        n = ENTRIES_MAX;
     }
-    while (left) {
-        size_t want = left < BATCH ? (size_t)left : BATCH;
-        uint64_t offset;
-        if (__builtin_add_overflow(map->section.sh_offset, map->n_entries * size, &offset))
-            offset = UINT64_MAX;
-        ssize_t got = pf_input_read(map->elf.input, bytes, want * size, offset, error);
-        if (got < 0 || step(map, offset, error))
-            return -1;
-        size_t n = (size_t)got / size;
-        for (size_t i = 0; i < n; i++) {
-            uint64_t address = map->section.sh_addr + map->n_entries * size;
-            if (add_entry(map, &room, function_of(&map->elf, bytes + i * size, address), error))
-                return -1;
-        }
-        if (n < want) {
-            xray_names_problem(map->names, 0, "the file ends inside the map");
-            return 0;
-        }
-        left -= n;
-    }
-    return 0;
+    int whole = each(map, ELF_T_ADDR, ENTRY_WORDS, map->section.sh_offset, n, take_entry, error);
+    if (!whole)
+        xray_names_problem(map->names, 0, "the file ends inside the map");
+    return whole < 0 ? -1 : 0;
 }
 
-/* ---- relocations -------------------------------------------------------------------------------- */
-
-static void relocate(struct map *map, uint64_t place, uint64_t addend)
+static int take_relocation(struct map *map, const void *item, struct pf_error *error)
 {
-    size_t size = entry_size(&map->elf);
+    const Elf64_Rela *wide = item;
+    const Elf32_Rela *narrow = item;
+    size_t word = map->elf.wide ? 8 : 4, size = ENTRY_WORDS * word;
+    uint64_t place = map->elf.wide ? wide->r_offset : narrow->r_offset;
+    uint64_t symbol = map->elf.wide ? ELF64_R_SYM(wide->r_info) : ELF32_R_SYM(narrow->r_info);
     uint64_t distance = place - map->section.sh_addr;
-    if (place < map->section.sh_addr || distance / size >= map->n_entries || distance % size != size / 4)
-        return;
-    map->functions[distance / size] = map->elf.wide ? addend : (uint32_t)addend;
-}
-
-/* *budget: bytes of relocations still to be read. Sections that overlap would make a small file a long read. */
-static int read_relocations(struct map *map, const GElf_Shdr *section, uint64_t *budget,
-                            struct pf_error *error)
-{
-    union {
-        Elf32_Rela narrow[BATCH];
-        Elf64_Rela wide[BATCH];
-    } records;
-    const struct elf *elf = &map->elf;
-    size_t size = record_size(elf, ELF_T_RELA);
-    uint64_t offset = section->sh_offset;
-    uint64_t left = (section->sh_size < *budget ? section->sh_size : *budget) / size;
-    *budget -= left * size;
-    while (left) {
-        ssize_t got =
-            read_records(elf, ELF_T_RELA, offset, &records, left < BATCH ? (size_t)left : BATCH, error);
-        if (got <= 0 || step(map, offset, error))
-            return got == 0 ? 0 : -1;
-        for (ssize_t i = 0; i < got; i++) {
-            if (elf->wide && !ELF64_R_SYM(records.wide[i].r_info))
-                relocate(map, records.wide[i].r_offset, (uint64_t)records.wide[i].r_addend);
-            else if (!elf->wide && !ELF32_R_SYM(records.narrow[i].r_info))
-                relocate(map, records.narrow[i].r_offset, (uint64_t)records.narrow[i].r_addend);
-        }
-        left -= (uint64_t)got;
-        offset += (uint64_t)got * size;
-    }
+    (void)error;
+    if (!symbol && place >= map->section.sh_addr && distance / size < map->n_entries &&
+        distance % size == word)
+        map->functions[distance / size] =
+            map->elf.wide ? (uint64_t)wide->r_addend : (uint32_t)narrow->r_addend;
     return 0;
 }
 
 static int apply_relocations(struct map *map, struct pf_error *error)
 {
     GElf_Shdr section;
-    uint64_t budget = pf_input_size(map->elf.input);
+    uint64_t size = record_size(&map->elf, ELF_T_RELA);
+    /* Relocations still to be read. Sections that overlap would make a small file a long read. */
+    uint64_t budget = pf_input_size(map->elf.input) / size;
     int found = 1;
     for (size_t i = 0; i < map->elf.n_sections && found > 0; i++) {
         found = read_section(&map->elf, i, &section, error);
-        if (found > 0 && section.sh_type == SHT_RELA && section.sh_flags & SHF_ALLOC &&
-            read_relocations(map, &section, &budget, error))
+        if (found <= 0 || section.sh_type != SHT_RELA || !(section.sh_flags & SHF_ALLOC))
+            continue;
+        uint64_t n = section.sh_size / size < budget ? section.sh_size / size : budget;
+        budget -= n;
+        if (each(map, ELF_T_RELA, 1, section.sh_offset, n, take_relocation, error) < 0)
             return -1;
     }
     return found < 0 ? -1 : 0;
 }
 
-/* ---- symbols ------------------------------------------------------------------------------------ */
+/* ---- functions ---------------------------------------------------------------------------------- */
 
-static int by_address(const void *left, const void *right)
+static bool has_address(const void *of, uint32_t number, const void *key)
 {
-    const struct target *a = left, *b = right;
-    if (a->address != b->address)
-        return a->address < b->address ? -1 : 1;
-    return a->id < b->id ? -1 : a->id > b->id;
+    return ((const struct target *)of)[number].address == *(const uint64_t *)key;
 }
 
-static int by_id(const void *left, const void *right)
+/* The first function at an address, or PF_NOT_THERE. */
+static int64_t target_at(const struct map *map, uint64_t address)
 {
-    const struct target *a = left, *b = right;
-    return a->id < b->id ? -1 : a->id > b->id;
+    return pf_hash_find(&map->by_address, pf_siphash_number(address), has_address, map->targets, &address);
 }
 
 /* The functions, numbered: a new one wherever the entries' function changes. */
 static int make_targets(struct map *map, struct pf_error *error)
 {
-    size_t n = 0;
-    for (size_t i = 0; i < map->n_entries; i++)
-        n += !i || map->functions[i] != map->functions[i - 1];
-    if (n > XRAY_NAMES_MAX) {
-        xray_names_problem(map->names, 0, "it has more than %zu functions; the rest is left out",
-                           XRAY_NAMES_MAX);
-        n = XRAY_NAMES_MAX;
+    for (size_t i = 0; i < map->n_entries; i++) {
+        uint64_t address = map->functions[i];
+        if (i && address == map->functions[i - 1])
+            continue;
+        if (map->n_targets > XRAY_NAMES_MAX) /* one more than are kept, which will be told */
+            return 0;
+        int64_t first = target_at(map, address);
+        uint32_t number = (uint32_t)map->n_targets;
+        if (pf_array_room(&map->targets, &map->targets_room, number, sizeof *map->targets, error) ||
+            (first < 0 && pf_hash_add(&map->by_address, pf_siphash_number(address), number, error)))
+            return -1;
+        map->targets[map->n_targets++] =
+            (struct target){.address = address, .first = first < 0 ? number : (uint32_t)first};
     }
-    map->targets = malloc((n + 1) * sizeof *map->targets);
-    if (!map->targets)
-        return pf_fail_memory(error);
-    for (size_t i = 0; i < map->n_entries && map->n_targets < n; i++)
-        if (!i || map->functions[i] != map->functions[i - 1]) {
-            uint32_t id = (uint32_t)map->n_targets + 1;
-            map->targets[map->n_targets++] = (struct target){.address = map->functions[i], .id = id};
-        }
     return 0;
 }
 
 /* Of several symbols at one address a global one is preferred to a weak one, that to a local one; of those
  * the first. */
-static void name_targets(struct map *map, uint64_t address, unsigned binding, uint64_t name)
+static int take_symbol(struct map *map, const void *item, struct pf_error *error)
 {
+    const Elf64_Sym *wide = item;
+    const Elf32_Sym *narrow = item;
+    unsigned char info = map->elf.wide ? wide->st_info : narrow->st_info;
+    uint16_t section = map->elf.wide ? wide->st_shndx : narrow->st_shndx;
+    uint32_t name = map->elf.wide ? wide->st_name : narrow->st_name;
+    unsigned binding = GELF_ST_BIND(info);
     uint8_t rank = binding == STB_GLOBAL ? 3 : binding == STB_WEAK ? 2 : 1;
-    size_t low = 0, high = map->n_targets;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (map->targets[middle].address < address)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    /* A function whose entries do not follow each other has several ids. They share the symbol; only the first
-     * is looked at, so that no file can make this quadratic. */
-    if (low < map->n_targets && map->targets[low].address == address && map->targets[low].rank < rank) {
-        map->targets[low].rank = rank;
-        map->targets[low].name = name;
-    }
-}
-
-static void take_symbol(struct map *map, const GElf_Sym *symbol, const GElf_Shdr *strings)
-{
-    if (GELF_ST_TYPE(symbol->st_info) != STT_FUNC || symbol->st_shndx == SHN_UNDEF ||
-        symbol->st_name >= strings->sh_size)
-        return;
-    name_targets(map, symbol->st_value, GELF_ST_BIND(symbol->st_info), strings->sh_offset + symbol->st_name);
-}
-
-static int read_symbols(struct map *map, const GElf_Shdr *section, const GElf_Shdr *strings,
-                        struct pf_error *error)
-{
-    union {
-        Elf32_Sym narrow[BATCH];
-        Elf64_Sym wide[BATCH];
-    } records;
-    const struct elf *elf = &map->elf;
-    size_t size = record_size(elf, ELF_T_SYM);
-    uint64_t offset = section->sh_offset;
-    for (uint64_t left = section->sh_size / size; left;) {
-        ssize_t got =
-            read_records(elf, ELF_T_SYM, offset, &records, left < BATCH ? (size_t)left : BATCH, error);
-        if (got == 0)
-            xray_names_problem(map->names, 0, "the file ends inside the symbols");
-        if (got <= 0 || step(map, offset, error))
-            return got == 0 ? 0 : -1;
-        for (ssize_t i = 0; i < got; i++) {
-            const Elf32_Sym *narrow = &records.narrow[i];
-            GElf_Sym symbol = elf->wide ? records.wide[i]
-                                        : (GElf_Sym){.st_name = narrow->st_name,
-                                                     .st_info = narrow->st_info,
-                                                     .st_shndx = narrow->st_shndx,
-                                                     .st_value = narrow->st_value};
-            take_symbol(map, &symbol, strings);
-        }
-        left -= (uint64_t)got;
-        offset += (uint64_t)got * size;
+    (void)error;
+    if (GELF_ST_TYPE(info) != STT_FUNC || section == SHN_UNDEF || name >= map->strings.sh_size)
+        return 0;
+    int64_t number = target_at(map, map->elf.wide ? wide->st_value : narrow->st_value);
+    if (number >= 0 && map->targets[number].rank < rank) {
+        map->targets[number].rank = rank;
+        map->targets[number].name = map->strings.sh_offset + name;
     }
     return 0;
 }
 
 /* 1: there is a table of symbols of this type, and it has been read; 0: there is none; -1: *error filled. */
-static int find_symbols(struct map *map, uint32_t type, struct pf_error *error)
+static int read_symbols(struct map *map, uint32_t type, struct pf_error *error)
 {
-    GElf_Shdr section = {0}, strings;
+    GElf_Shdr section;
     int found = 1;
     for (size_t i = 0; i < map->elf.n_sections && found > 0; i++) {
         found = read_section(&map->elf, i, &section, error);
         if (found <= 0 || section.sh_type != type || section.sh_link >= map->elf.n_sections)
             continue;
-        found = read_section(&map->elf, section.sh_link, &strings, error);
-        if (found > 0)
-            return read_symbols(map, &section, &strings, error) ? -1 : 1;
+        found = read_section(&map->elf, section.sh_link, &map->strings, error);
+        if (found <= 0)
+            break;
+        uint64_t n = section.sh_size / record_size(&map->elf, ELF_T_SYM);
+        int whole = each(map, ELF_T_SYM, 1, section.sh_offset, n, take_symbol, error);
+        if (!whole)
+            xray_names_problem(map->names, 0, "the file ends inside the symbols");
+        return whole < 0 ? -1 : 1;
     }
     return found < 0 ? -1 : 0;
 }
-
-/* ---- names -------------------------------------------------------------------------------------- */
 
 /* The text at an offset up to its NUL, at most `room` bytes. Most names are short: a long one is read twice.
  */
@@ -437,61 +351,44 @@ static ssize_t read_text(const struct elf *elf, uint64_t offset, char *text, siz
     return got < 0 ? -1 : (ssize_t)strnlen(text, (size_t)got);
 }
 
-static int add_names(struct map *map, char *text, struct pf_error *error)
+static int add_names(struct map *map, struct pf_error *error)
 {
-    /* Ids of one address take over what the first of them has found. */
-    for (size_t i = 1; i < map->n_targets; i++)
-        if (map->targets[i].address == map->targets[i - 1].address) {
-            map->targets[i].rank = map->targets[i - 1].rank;
-            map->targets[i].name = map->targets[i - 1].name;
-        }
-    qsort(map->targets, map->n_targets, sizeof *map->targets, by_id);
-    for (size_t i = 0; i < map->n_targets; i++) {
-        const struct target *target = &map->targets[i];
-        ssize_t size = 0;
-        if (target->rank && (size = read_text(&map->elf, target->name, text, XRAY_SYMBOL_MAX, error)) < 0)
-            return -1;
-        if (xray_names_add(map->names, target->id, target->address, target->rank ? text : NULL, (size_t)size,
-                           error) ||
-            (i % 256 == 0 && step(map, target->name, error)))
-            return -1;
+    char *text = malloc(XRAY_SYMBOL_MAX);
+    int failed = 0;
+    if (!text)
+        return pf_fail_memory(error);
+    for (size_t i = 0; i < map->n_targets && !failed; i++) {
+        const struct target *target = &map->targets[map->targets[i].first];
+        ssize_t size = target->rank ? read_text(&map->elf, target->name, text, XRAY_SYMBOL_MAX, error) : 0;
+        failed = size < 0 ||
+                 xray_names_add(map->names, (uint32_t)i + 1, target->address, target->rank ? text : NULL,
+                                (size_t)size, error) ||
+                 (i % 256 == 0 && pf_pass_step(map->pass, i, map->n_targets, error));
     }
-    return 0;
+    free(text);
+    return failed ? -1 : 0;
 }
 
 static int read_map(struct map *map, struct pf_error *error)
 {
     if (read_entries(map, error) || apply_relocations(map, error) || make_targets(map, error))
         return -1;
-    qsort(map->targets, map->n_targets, sizeof *map->targets, by_address);
-    int found = find_symbols(map, SHT_SYMTAB, error);
+    int found = read_symbols(map, SHT_SYMTAB, error);
     if (!found)
-        found = find_symbols(map, SHT_DYNSYM, error);
-    if (found < 0)
-        return -1;
-    char *text = malloc(XRAY_SYMBOL_MAX);
-    if (!text)
-        return pf_fail_memory(error);
-    int failed = add_names(map, text, error);
-    free(text);
-    return failed;
+        found = read_symbols(map, SHT_DYNSYM, error);
+    return found < 0 ? -1 : add_names(map, error);
 }
 
 int xray_elf_map_read(struct xray_names *names, struct pf_input *input, struct pf_pass *pass,
                       struct pf_error *error)
 {
     struct map map = {.names = names, .pass = pass};
-    int found = open_elf(&map.elf, input, error);
-    if (found > 0)
-        found = find_map(&map.elf, &map.section, error);
-    if (found < 0)
-        return -1;
-    if (!found) {
+    int found = find_map(&map.elf, input, &map.section, error);
+    if (!found)
         xray_names_problem(names, 0, "it is no program with a section xray_instr_map");
-        return 0;
-    }
-    int failed = read_map(&map, error);
+    int failed = found < 0 || (found && read_map(&map, error));
     free(map.functions);
     free(map.targets);
-    return failed;
+    pf_hash_free(&map.by_address);
+    return failed ? -1 : 0;
 }

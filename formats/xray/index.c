@@ -9,6 +9,14 @@
 #include "formats/xray/records.h"
 #include "formats/xray/xray.h"
 
+/* What can be wrong. A number follows some texts. */
+static const struct pf_note_kind duplicate = {"warning", "duplicate-buffer",
+                                              "this buffer is in the file twice, and is left out once"};
+static const struct pf_note_kind stray_argument = {
+    "warning", "stray-record", "ignored, here for the first time: arguments without their call; records"};
+static const struct pf_note_kind unknown = {
+    "error", "bad-record", "left out, here for the first time: records of unknown type or kind; records"};
+
 /* Bytes of parts, and of ranges, held in memory before they go to a file. */
 enum { HELD = 16 * 1024 * 1024 };
 
@@ -18,23 +26,10 @@ enum { HELD = 16 * 1024 * 1024 };
  */
 enum { THREAD, SECONDS, MICROS, HAS_TSC, TSC, LENGTH, BODY, END, WORDS };
 
-struct xray_indexing {
-    struct xray_index index;
-    size_t room; /* threads */
-    struct pf_hash_table by_ids;
-    struct pf_sorter *sorter;
-};
-
 int xray_index_range(const struct xray_index *index, uint64_t i, struct xray_range *range,
                      struct pf_error *error)
 {
     return pf_store_read(index->ranges, i * sizeof *range, range, sizeof *range, error);
-}
-
-void xray_index_start(struct xray_indexing *indexing, uint64_t tsc)
-{
-    if (tsc < indexing->index.start)
-        indexing->index.start = tsc;
 }
 
 /* ---- threads ------------------------------------------------------------------------------------ */
@@ -45,28 +40,27 @@ static bool is_thread(const void *of, uint32_t number, const void *key)
     return thread->tid == wanted->tid && thread->pid == wanted->pid && thread->has_pid == wanted->has_pid;
 }
 
-/* The number of a thread, added if new; -1 with *error filled. */
-static int64_t thread_number(struct xray_indexing *indexing, const struct xray_thread *wanted,
+/* The number of a part's thread, added if new; -1 with *error filled. */
+static int64_t thread_number(struct xray_indexing *indexing, const struct xray_part *part,
                              struct pf_error *error)
 {
     struct xray_index *index = &indexing->index;
+    struct xray_thread wanted = {.tid = part->tid, .pid = part->pid, .has_pid = part->has_pid};
     uint64_t hash = pf_siphash_number(
-        (uint64_t)wanted->tid ^ pf_siphash_number((uint64_t)wanted->has_pid << 32 | (uint32_t)wanted->pid));
-    int64_t number = pf_hash_find(&indexing->by_ids, hash, is_thread, index->threads, wanted);
+        (uint64_t)wanted.tid ^ pf_siphash_number((uint64_t)wanted.has_pid << 32 | (uint32_t)wanted.pid));
+    int64_t number = pf_hash_find(&indexing->by_ids, hash, is_thread, index->threads, &wanted);
     if (number != PF_NOT_THERE)
         return number;
-    if (pf_array_room(&index->threads, &indexing->room, index->n_threads, sizeof *index->threads, error) ||
+    if (pf_array_room(&index->threads, &indexing->threads_room, index->n_threads, sizeof wanted, error) ||
         pf_hash_add(&indexing->by_ids, hash, (uint32_t)index->n_threads, error))
         return -1;
-    index->threads[index->n_threads] = *wanted;
+    index->threads[index->n_threads] = wanted;
     return (int64_t)index->n_threads++;
 }
 
-int xray_index_add(struct xray_indexing *indexing, bool has_pid, int32_t pid, int64_t tid,
-                   const struct xray_part *part, struct pf_error *error)
+int xray_index_add(struct xray_indexing *indexing, const struct xray_part *part, struct pf_error *error)
 {
-    struct xray_thread wanted = {.tid = tid, .pid = pid, .has_pid = has_pid};
-    int64_t thread = thread_number(indexing, &wanted, error);
+    int64_t thread = thread_number(indexing, part, error);
     if (thread < 0)
         return -1;
     uint64_t record[WORDS] = {
@@ -79,7 +73,7 @@ int xray_index_add(struct xray_indexing *indexing, bool has_pid, int32_t pid, in
         [BODY] = part->range.body,
         [END] = part->range.end,
     };
-    return pf_sorter_add(indexing->sorter, record, error);
+    return pf_sorter_add(indexing->parts, record, error);
 }
 
 static int by_tid(const void *left, const void *right)
@@ -126,46 +120,39 @@ static int name_threads(const struct xray_state *state, const struct xray_index 
  * After the header come records of 32 bytes each, of all threads. Threads write blocks of about a thousand records, so those
  * of one thread come in runs. What is no function record belongs to the run that it stands in.
  */
-static int scan_basic(struct xray_indexing *indexing, const struct xray_header *header,
-                      struct pf_input *input, struct pf_notes *notes, struct pf_pass *pass,
-                      struct pf_error *error)
+static int scan_basic(struct xray_indexing *indexing, struct pf_error *error)
 {
-    enum { EVENTS_PER_STEP = 16384 };
-    struct xray_decoder decoder;
+    struct xray_decoder *decoder = &indexing->decoder;
     struct xray_event event;
-    struct xray_part run = {.range.end = 0};
-    uint64_t size = pf_input_size(input);
-    uint32_t tid = 0, pid = 0;
-    int more = 0, failed = 0;
-    xray_decoder_init(&decoder, input, header);
-    xray_decoder_begin(&decoder, XRAY_HEADER_SIZE, size);
-    for (uint64_t events = 1; !failed && (more = xray_next_event(&decoder, &event, error)) > 0; events++) {
-        uint64_t offset = xray_decoder_offset(&decoder) - XRAY_BASIC_SIZE;
-        failed = events % EVENTS_PER_STEP == 0 && pf_pass_step(pass, offset, size, error);
-        if (!failed && run.range.body && (tid != decoder.tid || pid != decoder.pid)) {
+    struct xray_part run = {.has_pid = indexing->header->version >= 3};
+    int more;
+    xray_decoder_begin(decoder, XRAY_HEADER_SIZE, indexing->size);
+    while ((more = xray_next_event(decoder, &event, error)) > 0) {
+        uint64_t offset = xray_decoder_offset(decoder) - XRAY_BASIC_SIZE;
+        bool other = decoder->tid != (uint64_t)run.tid || decoder->pid != (uint32_t)run.pid;
+        if (run.range.body && other) {
             run.range.end = offset;
-            failed = xray_index_add(indexing, header->version >= 3, (int32_t)pid, tid, &run, error);
-            run.range.body = 0;
+            if (xray_index_add(indexing, &run, error))
+                return -1;
         }
-        if (!run.range.body)
+        if (!run.range.body || other)
             run.range.body = offset;
-        tid = decoder.tid;
-        pid = decoder.pid;
-        xray_index_start(indexing, event.tsc);
+        run.tid = decoder->tid;
+        run.pid = (int32_t)decoder->pid;
+        if (event.tsc < indexing->index.start)
+            indexing->index.start = event.tsc;
     }
-    failed |= more < 0;
-    run.range.end = size - size % XRAY_BASIC_SIZE;
-    if (!failed && run.range.body)
-        failed = xray_index_add(indexing, header->version >= 3, (int32_t)pid, tid, &run, error);
+    run.range.end = indexing->size - indexing->size % XRAY_BASIC_SIZE;
+    if (more < 0 || (run.range.body && xray_index_add(indexing, &run, error)))
+        return -1;
     /* All records have been seen, so everything that is wrong with them is told here. */
-    if (decoder.fault == XRAY_CUT_RECORD)
-        xray_note(notes, XRAY_FILE_CUT, decoder.fault_offset);
-    if (decoder.unknown)
-        xray_note_number(notes, XRAY_UNKNOWN, decoder.first_unknown, decoder.unknown);
-    if (decoder.strays)
-        xray_note_number(notes, XRAY_STRAY_ARGUMENT, decoder.first_stray, decoder.strays);
-    xray_decoder_free(&decoder);
-    return failed ? -1 : 0;
+    if (decoder->fault == &xray_record_cut)
+        xray_note(&indexing->notes, &xray_file_cut, decoder->fault_offset);
+    if (decoder->unknown)
+        xray_note_number(&indexing->notes, &unknown, decoder->first_unknown, decoder->unknown);
+    if (decoder->strays)
+        xray_note_number(&indexing->notes, &stray_argument, decoder->first_stray, decoder->strays);
+    return 0;
 }
 
 /* ---- the whole ---------------------------------------------------------------------------------- */
@@ -176,19 +163,18 @@ static bool is_copy(const uint64_t *last, const uint64_t *record)
 }
 
 /* Gives each thread its ranges, in their order. */
-static int take_parts(struct xray_indexing *indexing, const struct xray_header *header,
-                      struct pf_notes *notes, struct pf_pass *pass, struct pf_error *error)
+static int take_parts(struct xray_indexing *indexing, struct pf_pass *pass, struct pf_error *error)
 {
     enum { PARTS_PER_STEP = 65536 };
     struct xray_index *index = &indexing->index;
     uint64_t last[WORDS] = {[THREAD] = UINT64_MAX};
     const uint64_t *record;
     int more;
-    if (pf_sorter_finish(indexing->sorter, error))
+    if (pf_sorter_finish(indexing->parts, error))
         return -1;
-    while ((more = pf_sorter_next(indexing->sorter, &record, error)) > 0) {
+    while ((more = pf_sorter_next(indexing->parts, &record, error)) > 0) {
         if (is_copy(last, record)) {
-            xray_note(notes, XRAY_DUPLICATE, xray_buffer_offset(header, record[BODY]));
+            xray_note(&indexing->notes, &duplicate, xray_buffer_offset(indexing->header, record[BODY]));
             continue;
         }
         memcpy(last, record, sizeof last);
@@ -204,30 +190,25 @@ static int take_parts(struct xray_indexing *indexing, const struct xray_header *
     return more;
 }
 
-static int make_index(struct xray_indexing *indexing, const struct xray_state *state, struct pf_notes *notes,
-                      struct pf_pass *pass, struct pf_error *error)
+int xray_load_threads(struct pf_profile *profile, struct pf_pass *pass, struct pf_error *error)
 {
     static xray_scan *const scans[] = {
         [XRAY_BASIC] = scan_basic, [XRAY_FDR] = xray_scan_buffers, [XRAY_PROFILING] = xray_scan_blocks};
-    *indexing = (struct xray_indexing){.index = {.ranges = pf_store_new(HELD), .start = UINT64_MAX},
-                                       .sorter = pf_sorter_new(WORDS, END, HELD)};
-    if (!indexing->index.ranges || !indexing->sorter)
-        return pf_fail_memory(error);
-    return scans[state->header.type](indexing, &state->header, state->input, notes, pass, error) ||
-           take_parts(indexing, &state->header, notes, pass, error);
-}
-
-int xray_load_threads(struct pf_profile *profile, struct pf_pass *pass, struct pf_error *error)
-{
     struct xray_state *state = xray_state(profile);
-    struct xray_indexing indexing;
-    struct pf_notes notes = {0};
     struct pf_rows *items = pf_rows_new(2);
-    int failed = make_index(&indexing, state, &notes, pass, error);
+    struct xray_indexing indexing = {
+        .header = &state->header,
+        .size = pf_input_size(state->input),
+        .index = {.ranges = pf_store_new(HELD), .start = UINT64_MAX},
+        .parts = pf_sorter_new(WORDS, END, HELD),
+    };
+    xray_decoder_init(&indexing.decoder, state->input, &state->header, pass, indexing.size);
+    int failed = items && indexing.index.ranges && indexing.parts ? 0 : pf_fail_memory(error);
     if (!failed)
-        failed = items ? name_threads(state, &indexing.index, items, error) : pf_fail_memory(error);
-    pf_notes_sort(&notes);
-    if (failed || pf_notes_publish(&notes, profile, error)) {
+        failed = scans[state->header.type](&indexing, error) || take_parts(&indexing, pass, error) ||
+                 name_threads(state, &indexing.index, items, error);
+    pf_notes_sort(&indexing.notes);
+    if (failed || pf_notes_publish(&indexing.notes, profile, error)) {
         pf_rows_free(items);
         pf_store_free(indexing.index.ranges);
         free(indexing.index.threads);
@@ -237,8 +218,9 @@ int xray_load_threads(struct pf_profile *profile, struct pf_pass *pass, struct p
         atomic_store(&state->start, indexing.index.start);
         profile->partitions.items = items;
     }
-    pf_notes_free(&notes);
+    xray_decoder_free(&indexing.decoder);
+    pf_notes_free(&indexing.notes);
     pf_hash_free(&indexing.by_ids);
-    pf_sorter_free(indexing.sorter);
+    pf_sorter_free(indexing.parts);
     return failed;
 }

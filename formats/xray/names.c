@@ -71,68 +71,42 @@ size_t xray_demangle(const char *symbol, size_t size, char *out, size_t room)
 
 /* ---- making ------------------------------------------------------------------------------------- */
 
-bool xray_names_have_room(struct xray_names *names)
-{
-    if (names->count < XRAY_NAMES_MAX)
-        return true;
-    xray_names_problem(names, 0, "it has more than %zu functions; the rest is left out", XRAY_NAMES_MAX);
-    return false;
-}
-
-/* A place for one more. NULL with *error filled. */
-static struct xray_named *append(struct xray_names *names, struct pf_error *error)
-{
-    if (pf_array_room(&names->items, &names->room, names->count, sizeof *names->items, error))
-        return NULL;
-    return names->items + names->count++;
-}
-
 /* The readable form of a symbol as a string, PF_NO_STRING beyond the bound. */
 static int intern(struct xray_names *names, const char *symbol, size_t size, uint32_t *string,
                   struct pf_error *error)
 {
     enum { DEMANGLED_MAX = 16 * 1024 };
     char demangled[DEMANGLED_MAX];
-    *string = PF_NO_STRING;
-    if (size > XRAY_SYMBOL_MAX)
-        size = XRAY_SYMBOL_MAX;
-    size_t readable = xray_demangle(symbol, size, demangled, sizeof demangled);
-    if (readable) {
-        symbol = demangled;
-        size = readable;
-    }
-    if (size > XRAY_NAMES_BYTES_MAX - names->bytes) {
+    if (!names->strings && !(names->strings = pf_strings_new()))
+        return pf_fail_memory(error);
+    if (pf_strings_bytes(names->strings) >= XRAY_NAMES_BYTES_MAX) {
         xray_names_problem(names, 0, "its names have more than %zu MB; the rest is left out",
                            XRAY_NAMES_BYTES_MAX >> 20);
         return 0;
     }
-    if (!names->strings && !(names->strings = pf_strings_new()))
-        return pf_fail_memory(error);
-    uint32_t before = pf_strings_count(names->strings);
-    *string = pf_intern(names->strings, symbol, size, error);
-    if (*string == PF_NO_STRING)
-        return -1;
-    if (*string == before)
-        names->bytes += size;
-    return 0;
+    size = size < XRAY_SYMBOL_MAX ? size : XRAY_SYMBOL_MAX;
+    size_t readable = xray_demangle(symbol, size, demangled, sizeof demangled);
+    *string = pf_intern(names->strings, readable ? demangled : symbol, readable ? readable : size, error);
+    return *string == PF_NO_STRING ? -1 : 0;
 }
 
 int xray_names_add(struct xray_names *names, uint32_t id, uint64_t address, const char *symbol, size_t size,
                    struct pf_error *error)
 {
     /* A function's entries follow each other in every map: it is named by the first. */
-    struct xray_named *last = names->count ? names->items + names->count - 1 : NULL;
-    if (!last || last->id != id) {
-        if (!xray_names_have_room(names))
+    if (!names->count || names->items[names->count - 1].id != id) {
+        if (names->count == XRAY_NAMES_MAX) {
+            xray_names_problem(names, 0, "it has more than %zu functions; the rest is left out",
+                               XRAY_NAMES_MAX);
             return 0;
-        last = append(names, error);
-        if (!last)
+        }
+        if (pf_array_room(&names->items, &names->room, names->count, sizeof *names->items, error))
             return -1;
-        *last = (struct xray_named){.id = id, .string = PF_NO_STRING, .address = address};
+        names->items[names->count++] =
+            (struct xray_named){.id = id, .string = PF_NO_STRING, .address = address};
     }
-    if (!symbol || !size || last->string != PF_NO_STRING)
-        return 0;
-    return intern(names, symbol, size, &last->string, error);
+    uint32_t *string = &names->items[names->count - 1].string;
+    return !symbol || !size || *string != PF_NO_STRING ? 0 : intern(names, symbol, size, string, error);
 }
 
 /* By id; of one id those with a string first. */
@@ -160,43 +134,22 @@ void xray_names_finish(struct xray_names *names)
 
 /* ---- looking up --------------------------------------------------------------------------------- */
 
-static const struct xray_named *find(const struct xray_names *names, uint32_t id)
+static int by_its_id(const void *id, const void *named)
 {
-    size_t low = 0, high = names->count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (names->items[middle].id < id)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low < names->count && names->items[low].id == id ? &names->items[low] : NULL;
-}
-
-/* Writes digits that end at `end`; returns where they begin. */
-static char *digits_before(char *end, uint64_t value, unsigned base)
-{
-    do
-        *--end = "0123456789abcdef"[value % base];
-    while (value /= base);
-    return end;
+    uint32_t wanted = *(const uint32_t *)id, is = ((const struct xray_named *)named)->id;
+    return wanted < is ? -1 : wanted > is;
 }
 
 struct pf_cell xray_name(const struct xray_names *names, uint32_t id, char buffer[XRAY_NAME_MAX])
 {
-    const struct xray_named *named = find(names, id);
+    const struct xray_named *named =
+        names->count ? bsearch(&id, names->items, names->count, sizeof *names->items, by_its_id) : NULL;
     if (named && named->string != PF_NO_STRING)
         return pf_interned(names->strings, named->string);
-    char *end = buffer + XRAY_NAME_MAX, *start;
-    if (named && named->address != XRAY_NO_ADDRESS) {
-        *--end = ')';
-        start = digits_before(end, named->address, 16) - 2;
-        memcpy(start, "@(", 2);
-    } else {
-        start = digits_before(end, id, 10) - 1;
-        *start = '#';
-    }
-    return pf_plain(start, (size_t)(buffer + XRAY_NAME_MAX - start));
+    int size = named && named->address != XRAY_NO_ADDRESS
+                   ? snprintf(buffer, XRAY_NAME_MAX, "@(%" PRIx64 ")", named->address)
+                   : snprintf(buffer, XRAY_NAME_MAX, "#%" PRIu32, id);
+    return pf_plain(buffer, (size_t)size);
 }
 
 /* The highest id of the log's functions below a limit, 0 if there is none. */

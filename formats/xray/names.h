@@ -18,10 +18,10 @@
 /* Ids that a map can tell: in flight data recorder logs they have 28 bits. */
 #define XRAY_MAPPED_MAX ((UINT32_C(1) << 28) - 1)
 
-/* Room for a name that is made of numbers: "#" and 10 digits, or "@(", 16 hexadecimal digits and ")". */
+/* Room for a name that is made of numbers: "#" and 10 digits, or "@(", 16 hexadecimal digits and ")"; and a NUL. */
 #define XRAY_NAME_MAX 20
 
-/* Bounds of what is kept of a map: functions, bytes of a name, bytes of all names. */
+/* Bounds of what is kept of a map: functions, bytes of a name, memory for all names. */
 #define XRAY_NAMES_MAX       ((size_t)1 << 22)
 #define XRAY_SYMBOL_MAX      ((size_t)64 * 1024)
 #define XRAY_NAMES_BYTES_MAX ((size_t)256 * 1024 * 1024)
@@ -47,7 +47,6 @@ struct xray_names {
     struct xray_named *items; /* by id, once finished */
     size_t count, room;
     size_t named; /* items with a string */
-    size_t bytes; /* of strings */
     char *map;    /* the file's name; NULL: none was found */
     /* The first thing that is wrong with the map, empty if nothing is known to be; its line, 0 if unknown. */
     char problem[160];
@@ -63,9 +62,6 @@ void xray_names_free(struct xray_names *names);
  */
 int xray_names_add(struct xray_names *names, uint32_t id, uint64_t address, const char *symbol, size_t size,
                    struct pf_error *error);
-
-/* There is room for one more. If not, that is noted as the map's problem. */
-bool xray_names_have_room(struct xray_names *names);
 
 /* Sorts what has been added, one item an id. */
 void xray_names_finish(struct xray_names *names);
@@ -98,7 +94,7 @@ void xray_maps_free(struct xray_maps *maps);
 
 /*
  * Reads the maps that were found and keeps the one that names more functions. No map, or a damaged one, is no
- * failure. Either way *names is to be freed. 0, or -1 with ENOMEM or ECANCELED in *error.
+ * failure. 0; or -1 with ENOMEM or ECANCELED in *error, and no names.
  */
 int xray_names_load(struct xray_names *names, const struct xray_maps *maps, struct pf_profile *profile,
                     struct pf_pass *pass, struct pf_error *error);

@@ -18,7 +18,14 @@
 /* Entries of a folder that are gone through, and files that are looked into, before the search is given up. */
 enum { ENTRIES_MAX = 4096, CANDIDATES_MAX = 64 };
 
-enum kind { NO_MAP, ELF_MAP, YAML_MAP };
+/* What a file can be a map as. */
+static const struct kind {
+    int (*is)(struct pf_input *input, bool *is, struct pf_error *error);
+    int (*read)(struct xray_names *names, struct pf_input *input, struct pf_pass *pass,
+                struct pf_error *error);
+} kinds[] = {{xray_elf_has_map, xray_elf_map_read}, {xray_yaml_is_map, xray_yaml_map_read}};
+
+enum { KINDS = sizeof kinds / sizeof *kinds }; /* also: none of them */
 
 /* ---- one file ----------------------------------------------------------------------------------- */
 
@@ -28,71 +35,40 @@ static bool is_final(const struct pf_error *error)
     return error->code == ENOMEM || error->code == ECANCELED;
 }
 
-static int kind_of(struct pf_input *input, enum kind *kind, struct pf_error *error)
+static int kind_of(struct pf_input *input, size_t *kind, struct pf_error *error)
 {
-    bool elf = false, yaml = false;
-    if (xray_elf_has_map(input, &elf, error) || (!elf && xray_yaml_is_map(input, &yaml, error)))
-        return -1;
-    *kind = elf ? ELF_MAP : yaml ? YAML_MAP : NO_MAP;
-    return 0;
-}
-
-static int read_kind(struct xray_names *names, enum kind kind, struct pf_input *input, struct pf_pass *pass,
-                     struct pf_error *error)
-{
-    switch (kind) {
-    case ELF_MAP:
-        return xray_elf_map_read(names, input, pass, error);
-    case YAML_MAP:
-        return xray_yaml_map_read(names, input, pass, error);
-    case NO_MAP:
-        break;
-    }
-    return 0;
-}
-
-/* Reads an open file if it is a map. What is wrong with it is noted in *names. */
-static int read_input(struct xray_names *names, enum kind *kind, struct pf_input *input, struct pf_pass *pass,
-                      struct pf_error *error)
-{
-    if (kind_of(input, kind, error) || read_kind(names, *kind, input, pass, error) ||
-        pf_input_done(input, error)) {
-        if (is_final(error))
+    bool is = false;
+    *kind = KINDS;
+    for (size_t i = 0; i < KINDS && !is; i++) {
+        if (kinds[i].is(input, &is, error))
             return -1;
-        xray_names_problem(names, 0, "%s", error->what);
+        *kind = is ? i : KINDS;
     }
-    xray_names_finish(names);
     return 0;
 }
 
-static int set_map(struct xray_names *names, const char *name, struct pf_error *error)
-{
-    names->map = strdup(name);
-    return names->map ? 0 : pf_fail_memory(error);
-}
-
-/* Reads a map beside the log; *names stays as it is if the file is no map. */
-static int read_beside(struct pf_source *source, const char *name, struct xray_names *names,
-                       struct pf_pass *pass, struct pf_error *error)
+/* Reads the map that the option names, or one beside the log, if the file is one. What is wrong with it is noted in *names. */
+static int read_map(struct xray_names *names, struct pf_source *source, const char *name, bool option,
+                    struct pf_pass *pass, struct pf_error *error)
 {
     struct pf_input *input;
-    enum kind kind = NO_MAP;
-    if (pf_source_open(source, name, &input, error))
-        return is_final(error) ? -1 : 0;
-    if (read_input(names, &kind, input, pass, error))
+    size_t kind = KINDS;
+    int failed = option ? pf_source_open_path(source, name, &input, error)
+                        : pf_source_open(source, name, &input, error);
+    if (!failed)
+        failed = kind_of(input, &kind, error) ||
+                 (kind < KINDS && kinds[kind].read(names, input, pass, error)) || pf_input_done(input, error);
+    if (failed && is_final(error))
         return -1;
-    return kind == NO_MAP ? 0 : set_map(names, name, error);
-}
-
-/* Keeps the one that names more functions; of equals the first. Frees the other. */
-static void keep_richer(struct xray_names *names, struct xray_names *other)
-{
-    if (other->map && (!names->map || other->named > names->named)) {
-        struct xray_names poorer = *names;
-        *names = *other;
-        *other = poorer;
-    }
-    xray_names_free(other);
+    if (kind == KINDS && !option)
+        return 0;
+    if (failed)
+        xray_names_problem(names, 0, "%s", error->what);
+    else if (kind == KINDS)
+        xray_names_problem(names, 0, "neither a program with a section xray_instr_map nor a map in YAML");
+    xray_names_finish(names);
+    names->map = strdup(name);
+    return names->map ? 0 : pf_fail_memory(error);
 }
 
 /* ---- by the log's name -------------------------------------------------------------------------- */
@@ -120,16 +96,20 @@ static int add_file(struct xray_maps *maps, const char *name, struct pf_error *e
     return maps->files[maps->count++] ? 0 : pf_fail_memory(error);
 }
 
-/* Takes a file if it is a map. It is an input either way: it may become one. */
-static int try_name(struct xray_maps *maps, struct pf_source *source, const char *name,
-                    struct pf_error *error)
+/* The kind of a file beside the log; none also if there is no such file. `recorded`: it is an input, since it may become a map. */
+static int look_at(struct pf_source *source, const char *name, bool recorded, size_t *kind,
+                   struct pf_error *error)
 {
-    struct pf_input *input;
-    enum kind kind = NO_MAP;
-    if (pf_source_open(source, name, &input, error) || kind_of(input, &kind, error) ||
-        pf_input_done(input, error))
-        return is_final(error) ? -1 : 0;
-    return kind == NO_MAP ? 0 : add_file(maps, name, error);
+    struct pf_input *input = NULL;
+    *kind = KINDS;
+    int failed = recorded ? pf_source_open(source, name, &input, error) || kind_of(input, kind, error) ||
+                                pf_input_done(input, error)
+                          : pf_source_peek(source, name, &input, error) || kind_of(input, kind, error);
+    if (!recorded)
+        pf_input_free(input);
+    if (failed)
+        *kind = KINDS;
+    return failed && is_final(error) ? -1 : 0;
 }
 
 static int find_by_name(struct xray_maps *maps, struct pf_source *source, const char *program,
@@ -138,9 +118,11 @@ static int find_by_name(struct xray_maps *maps, struct pf_source *source, const 
     static const char *const endings[XRAY_MAPS_MAX] = {"", ".yaml", ".yml", ".instr_map", ".instr_map.yaml"};
     for (size_t i = 0; i < XRAY_MAPS_MAX; i++) {
         char *name;
+        size_t kind;
         if (asprintf(&name, "%s%s", program, endings[i]) < 0)
             return pf_fail_memory(error);
-        int failed = try_name(maps, source, name, error);
+        int failed =
+            look_at(source, name, true, &kind, error) || (kind < KINDS && add_file(maps, name, error));
         free(name);
         if (failed)
             return -1;
@@ -187,36 +169,25 @@ static int collect(void *arg, const char *name, unsigned char type)
     return folder->no_memory;
 }
 
-/* The kind of a file beside the log; NO_MAP also if there is none. */
-static int look_at(struct pf_source *source, const char *name, enum kind *kind, struct pf_error *error)
-{
-    struct pf_input *input;
-    *kind = NO_MAP;
-    int failed = pf_source_peek(source, name, &input, error) || kind_of(input, kind, error);
-    pf_input_free(input);
-    return failed && is_final(error) ? -1 : 0;
-}
-
 /* The one map of each kind. None at all where a kind has several: nothing tells them apart. */
 static int find_only(struct xray_maps *maps, struct pf_source *source, const struct folder *folder,
                      struct pf_error *error)
 {
-    size_t found[3] = {0};
-    const char *only[3] = {NULL};
+    const char *only[KINDS] = {NULL};
     for (size_t i = 0; i < folder->n_files; i++) {
-        enum kind kind;
-        if (look_at(source, folder->files[i], &kind, error))
+        size_t kind;
+        if (look_at(source, folder->files[i], false, &kind, error))
             return -1;
-        if (kind != NO_MAP && ++found[kind] == 1)
+        if (kind < KINDS && only[kind])
+            return 0;
+        if (kind < KINDS)
             only[kind] = folder->files[i];
     }
-    if (found[ELF_MAP] > 1 || found[YAML_MAP] > 1)
-        return 0;
     maps->only = true;
-    return (only[ELF_MAP] && add_file(maps, only[ELF_MAP], error)) ||
-                   (only[YAML_MAP] && add_file(maps, only[YAML_MAP], error))
-               ? -1
-               : 0;
+    for (size_t i = 0; i < KINDS; i++)
+        if (only[i] && add_file(maps, only[i], error))
+            return -1;
+    return 0;
 }
 
 static int find_in_folder(struct xray_maps *maps, struct pf_source *source, struct pf_error *error)
@@ -267,48 +238,25 @@ static bool same_functions(const struct xray_names *a, const struct xray_names *
     return true;
 }
 
-/* Reads all maps and keeps the one that names most functions; none, if two are to be one map but differ. */
-static int read_maps(const struct xray_maps *maps, struct pf_source *source, struct xray_names *names,
-                     struct pf_pass *pass, struct pf_error *error)
-{
-    for (size_t i = 0; i < maps->count; i++) {
-        struct xray_names other = {0};
-        if (read_beside(source, maps->files[i], &other, pass, error)) {
-            xray_names_free(&other);
-            return -1;
-        }
-        if (maps->only && names->map && other.map && !same_functions(names, &other)) {
-            xray_names_free(names);
-            xray_names_free(&other);
-            return 0;
-        }
-        keep_richer(names, &other);
-    }
-    return 0;
-}
-
-static int read_option(struct pf_source *source, const char *path, struct xray_names *names,
-                       struct pf_pass *pass, struct pf_error *error)
-{
-    struct pf_input *input;
-    enum kind kind = NO_MAP;
-    if (set_map(names, path, error))
-        return -1;
-    if (pf_source_open_path(source, path, &input, error)) {
-        xray_names_problem(names, 0, "%s", error->what);
-        return is_final(error) ? -1 : 0;
-    }
-    if (read_input(names, &kind, input, pass, error))
-        return -1;
-    if (kind == NO_MAP)
-        xray_names_problem(names, 0, "neither a program with a section xray_instr_map nor a map in YAML");
-    return 0;
-}
-
+/* Of two maps that are to be one in two forms none is kept if they differ, else that which names more functions. */
 int xray_names_load(struct xray_names *names, const struct xray_maps *maps, struct pf_profile *profile,
                     struct pf_pass *pass, struct pf_error *error)
 {
-    const char *option = profile->options->instr_map;
-    return option ? read_option(profile->source, option, names, pass, error)
-                  : read_maps(maps, profile->source, names, pass, error);
+    for (size_t i = 0; i < maps->count; i++) {
+        struct xray_names other = {0};
+        bool option = profile->options->instr_map;
+        int failed = read_map(&other, profile->source, maps->files[i], option, pass, error);
+        bool differ = !failed && maps->only && names->map && other.map && !same_functions(names, &other);
+        if (!failed && !differ && other.map && (!names->map || other.named > names->named)) {
+            struct xray_names poorer = *names;
+            *names = other;
+            other = poorer;
+        }
+        xray_names_free(&other);
+        if (failed || differ) {
+            xray_names_free(names);
+            return failed;
+        }
+    }
+    return 0;
 }

@@ -4,8 +4,19 @@
 #include <stdlib.h>
 
 #include "formats/kit/array.h"
-#include "formats/kit/bytes.h"
-#include "formats/xray/xray.h"
+#include "formats/xray/records.h"
+
+/* What can be wrong. A number follows some texts. */
+static const struct pf_note_kind block_size = {
+    "error", "block-size", "the rest of the file is left out: this block is too small; bytes"};
+static const struct pf_note_kind block_cut = {"fatal", "cut-block",
+                                              "the file ends inside this block; bytes missing"};
+static const struct pf_note_kind cut_in_block = {"error", "cut-record",
+                                                 "the block ends inside this record, which is left out"};
+static const struct pf_note_kind no_path = {"warning", "record-without-path",
+                                            "this record names no function, and is left out"};
+static const struct pf_note_kind long_path = {
+    "error", "long-path", "this record is left out, because its path is too long; functions"};
 
 /*
  * Files that XRay's profiling mode writes: no events, but for each thread how often each calling context was
@@ -15,90 +26,38 @@
  */
 enum {
     BLOCK_HEADER = 16,
-    CHUNK = 64 * 1024,
     /* Ids of one path that are held: 16 MB of them. Nothing calls as deep. */
     PATH_MAX_IDS = 4 * 1024 * 1024,
 };
 
-/* ---- reading ------------------------------------------------------------------------------------ */
-
-struct reader {
-    struct pf_input *input;
-    bool big_endian;
-    uint64_t size;        /* of the file */
-    unsigned char *bytes; /* CHUNK of them, owned */
-    uint64_t base;        /* offset in the file of bytes[0] */
-    size_t have;          /* in bytes[] */
-    uint64_t at;          /* offset in the file of what is taken next */
-};
-
-static int open_reader(struct reader *reader, const struct xray_header *header, struct pf_input *input,
-                       struct pf_error *error)
-{
-    *reader = (struct reader){.input = input,
-                              .big_endian = header->big_endian,
-                              .size = pf_input_size(input),
-                              .bytes = malloc(CHUNK)};
-    return reader->bytes ? 0 : pf_fail_memory(error);
-}
-
-/* The next `want` bytes, which the file must have. NULL with *error filled. */
-static const unsigned char *take(struct reader *reader, size_t want, struct pf_error *error)
-{
-    uint64_t from = reader->at - reader->base;
-    if (reader->at < reader->base || from > reader->have || reader->have - from < want) {
-        reader->have = 0;
-        ssize_t have = pf_input_read(reader->input, reader->bytes, CHUNK, reader->at, error);
-        if (have < 0)
-            return NULL;
-        reader->base = reader->at;
-        reader->have = (size_t)have;
-        from = 0;
-        if (reader->have < want) {
-            pf_fail_at(error, ESTALE, (int64_t)reader->at, "the file has become shorter");
-            return NULL;
-        }
-    }
-    reader->at += want;
-    return reader->bytes + from;
-}
-
 /* ---- threads ------------------------------------------------------------------------------------ */
 
-/* The block at reader->at, which has a whole header; leaves reader->at behind it, or at the file's end. */
-static int scan_block(struct reader *reader, struct xray_indexing *indexing, struct pf_notes *notes,
-                      struct pf_error *error)
+int xray_scan_blocks(struct xray_indexing *scan, struct pf_error *error)
 {
-    uint64_t offset = reader->at;
-    const unsigned char *bytes = take(reader, BLOCK_HEADER, error);
-    if (!bytes)
-        return -1;
-    uint32_t size = pf_u32(bytes, reader->big_endian);
-    uint64_t tid = pf_u64(bytes + 8, reader->big_endian), left = reader->size - offset;
-    reader->at = size <= left && size >= BLOCK_HEADER ? offset + size : reader->size;
-    if (size < BLOCK_HEADER) {
-        xray_note_number(notes, XRAY_BLOCK_SIZE, offset, size);
-        return 0;
+    uint64_t offset = XRAY_HEADER_SIZE, left;
+    for (; (left = scan->size - offset) >= BLOCK_HEADER;) {
+        size_t have;
+        scan->decoder.done = offset;
+        const unsigned char *bytes = xray_peek(&scan->decoder, offset, BLOCK_HEADER, &have, error);
+        if (!bytes)
+            return -1;
+        uint32_t size = pf_u32(bytes, scan->header->big_endian);
+        if (size < BLOCK_HEADER) {
+            xray_note_number(&scan->notes, &block_size, offset, size);
+            return 0;
+        }
+        if (size > left)
+            xray_note_number(&scan->notes, &block_cut, offset, size - left);
+        uint64_t body = offset + BLOCK_HEADER;
+        offset = size <= left ? offset + size : scan->size;
+        struct xray_part part = {.range = {body, offset},
+                                 .tid = (int64_t)pf_u64(bytes + 8, scan->header->big_endian)};
+        if (xray_index_add(scan, &part, error))
+            return -1;
     }
-    if (size > left)
-        xray_note_number(notes, XRAY_BLOCK_CUT, offset, size - left);
-    struct xray_part part = {.range = {offset + BLOCK_HEADER, reader->at}};
-    return xray_index_add(indexing, false, 0, (int64_t)tid, &part, error);
-}
-
-int xray_scan_blocks(struct xray_indexing *indexing, const struct xray_header *header, struct pf_input *input,
-                     struct pf_notes *notes, struct pf_pass *pass, struct pf_error *error)
-{
-    struct reader reader;
-    int failed = open_reader(&reader, header, input, error);
-    reader.at = XRAY_HEADER_SIZE;
-    while (!failed && reader.size - reader.at >= BLOCK_HEADER)
-        failed =
-            pf_pass_step(pass, reader.at, reader.size, error) || scan_block(&reader, indexing, notes, error);
-    if (!failed && reader.at < reader.size)
-        xray_note(notes, XRAY_FILE_CUT, reader.at);
-    free(reader.bytes);
-    return failed ? -1 : 0;
+    if (left)
+        xray_note(&scan->notes, &xray_file_cut, offset);
+    return 0;
 }
 
 /* ---- contexts ----------------------------------------------------------------------------------- */
@@ -111,43 +70,37 @@ enum { CALLS, TICKS, PRESENT, MEASURES };
 
 struct model {
     const struct xray_state *state;
-    struct pf_pass *pass;
-    uint64_t done; /* bytes of blocks */
-    struct reader reader;
+    struct xray_decoder decoder;
+    uint64_t at;    /* offset in the file of what is taken next */
     uint32_t *path; /* ids, innermost first */
     size_t path_room;
-    struct pf_tree *tree;
-    struct pf_fold *fold;
-    struct pf_rows *fields;
-    struct pf_notes notes;
-    uint64_t negative; /* records of less than no time */
+    struct xray_model made;
 };
 
-static int put_id(struct model *model, size_t i, uint32_t id, struct pf_error *error)
+/* The next `want` bytes, which the file must have. NULL with *error filled. */
+static const unsigned char *take(struct model *model, size_t want, struct pf_error *error)
 {
-    if (i >= PATH_MAX_IDS)
-        return 0;
-    if (pf_array_room(&model->path, &model->path_room, i, sizeof *model->path, error))
-        return -1;
-    model->path[i] = id;
-    return 0;
+    size_t have;
+    uint64_t at = model->at;
+    model->at += want;
+    return xray_peek(&model->decoder, at, want, &have, error);
 }
 
 /* Reads ids up to the zero. 1: *size of them; 0: the block ends first; -1: *error filled. */
 static int read_path(struct model *model, uint64_t end, size_t *size, struct pf_error *error)
 {
-    struct reader *reader = &model->reader;
-    for (*size = 0; end - reader->at >= sizeof(uint32_t); ++*size) {
-        const unsigned char *bytes = take(reader, sizeof(uint32_t), error);
+    for (*size = 0; end - model->at >= sizeof(uint32_t); ++*size) {
+        const unsigned char *bytes = take(model, sizeof(uint32_t), error);
         if (!bytes)
             return -1;
-        uint32_t id = pf_u32(bytes, reader->big_endian);
+        uint32_t id = pf_u32(bytes, model->state->header.big_endian);
         if (!id)
             return 1;
-        if (put_id(model, *size, id, error))
+        if (*size >= PATH_MAX_IDS) /* only counted from here on */
+            continue;
+        if (pf_array_room(&model->path, &model->path_room, *size, sizeof id, error))
             return -1;
-        if (*size % CHUNK == 0 && pf_pass_step(model->pass, model->done, model->state->index.bytes, error))
-            return -1;
+        model->path[*size] = id;
     }
     return 0;
 }
@@ -160,11 +113,11 @@ static uint32_t context_of(struct model *model, size_t size, struct pf_error *er
         uint32_t id = model->path[i - 1];
         char buffer[XRAY_NAME_MAX];
         struct pf_cell text = xray_name(&model->state->names, id, buffer);
-        uint32_t name = pf_intern(model->tree->strings, text.text, text.size, error);
+        uint32_t name = pf_intern(model->made.tree->strings, text.text, text.size, error);
         if (name == PF_NO_STRING)
             return PF_NO_CONTEXT;
         uint8_t flags = i == size ? PF_FRAME | PF_ROOT : PF_FRAME;
-        context = pf_tree_child(model->tree, context, id, name, 0, flags, error);
+        context = pf_tree_child(model->made.tree, context, id, name, 0, flags, error);
         if (context == PF_NO_CONTEXT)
             return PF_NO_CONTEXT;
     }
@@ -174,18 +127,18 @@ static uint32_t context_of(struct model *model, size_t size, struct pf_error *er
 /* Paths may be there several times, also in one block: they add up, modulo 2^64. */
 static int add_values(struct model *model, size_t size, const unsigned char *bytes, struct pf_error *error)
 {
-    uint64_t calls = pf_u64(bytes, model->reader.big_endian);
-    uint64_t ticks = pf_u64(bytes + 8, model->reader.big_endian);
+    uint64_t calls = pf_u64(bytes, model->state->header.big_endian);
+    uint64_t ticks = pf_u64(bytes + 8, model->state->header.big_endian);
     uint32_t context = context_of(model, size, error);
     if (context == PF_NO_CONTEXT)
         return -1;
-    union pf_measure *measures = pf_fold_at(model->fold, context, error);
+    union pf_measure *measures = pf_fold_at(model->made.fold, context, error);
     if (!measures)
         return -1;
     measures[CALLS].i = (int64_t)((uint64_t)measures[CALLS].i + calls);
     measures[TICKS].i = (int64_t)((uint64_t)measures[TICKS].i + ticks);
     measures[PRESENT].i = 1;
-    model->negative += (int64_t)ticks < 0;
+    model->made.negative += (int64_t)ticks < 0;
     return 0;
 }
 
@@ -194,58 +147,47 @@ static int add_values(struct model *model, size_t size, const unsigned char *byt
 static int read_record(struct model *model, uint64_t end, struct pf_error *error)
 {
     enum { VALUES = 16 };
-    struct reader *reader = &model->reader;
-    uint64_t offset = reader->at;
+    uint64_t offset = model->at;
     size_t size;
     int whole = read_path(model, end, &size, error);
     if (whole < 0)
         return -1;
-    if (!whole || end - reader->at < VALUES) {
-        xray_note(&model->notes, end == reader->size ? XRAY_FILE_CUT : XRAY_CUT_IN_BLOCK, offset);
+    if (!whole || end - model->at < VALUES) {
+        xray_note(&model->made.notes,
+                  end == pf_input_size(model->state->input) ? &xray_file_cut : &cut_in_block, offset);
         return 0;
     }
-    const unsigned char *bytes = take(reader, VALUES, error);
+    const unsigned char *bytes = take(model, VALUES, error);
     if (!bytes)
         return -1;
     if (!size)
-        xray_note(&model->notes, XRAY_NO_PATH, offset);
+        xray_note(&model->made.notes, &no_path, offset);
     else if (size > PATH_MAX_IDS)
-        xray_note_number(&model->notes, XRAY_LONG_PATH, offset, size);
+        xray_note_number(&model->made.notes, &long_path, offset, size);
     else if (add_values(model, size, bytes, error))
         return -1;
     return 1;
 }
 
-static int read_block(struct model *model, const struct xray_range *range, struct pf_error *error)
-{
-    enum { RECORDS_PER_STEP = 4096 };
-    int more = 1;
-    model->reader.at = range->body;
-    for (uint64_t n = 0; more > 0 && model->reader.at < range->end; n++) {
-        if (n % RECORDS_PER_STEP == 0 &&
-            pf_pass_step(model->pass, model->done + (model->reader.at - range->body),
-                         model->state->index.bytes, error))
-            return -1;
-        more = read_record(model, range->end, error);
-    }
-    model->done += range->end - range->body;
-    return more < 0 ? -1 : 0;
-}
-
 static int read_thread(struct model *model, const struct xray_thread *thread, struct pf_error *error)
 {
     for (uint64_t i = 0; i < thread->count; i++) {
-        struct xray_range range;
-        if (xray_index_range(&model->state->index, thread->first + i, &range, error) ||
-            read_block(model, &range, error))
+        struct xray_range block;
+        if (xray_index_range(&model->state->index, thread->first + i, &block, error))
             return -1;
+        model->at = block.body;
+        for (int more = 1; more && model->at < block.end;)
+            if ((more = read_record(model, block.end, error)) < 0)
+                return -1;
     }
     struct pf_cell cells[FIELDS] = {
         [PID] = pf_uint(model->state->header.pid),
         [TID] = pf_uint((uint64_t)thread->tid),
         [BLOCKS] = pf_uint(thread->count),
     };
-    return pf_fold_end_partition(model->fold, error) || pf_rows_add(model->fields, cells, error) ? -1 : 0;
+    return pf_fold_end_partition(model->made.fold, error) || pf_rows_add(model->made.fields, cells, error)
+               ? -1
+               : 0;
 }
 
 static int read_threads(struct model *model, struct pf_error *error)
@@ -254,43 +196,18 @@ static int read_threads(struct model *model, struct pf_error *error)
     for (size_t i = 0; i < index->n_threads; i++)
         if (read_thread(model, &index->threads[i], error))
             return -1;
-    pf_notes_sort(&model->notes);
-    if (model->negative)
-        xray_note_number(&model->notes, XRAY_NEGATIVE, UINT64_MAX, model->negative);
-    return pf_tree_finish(model->tree, error);
+    return 0;
 }
 
 int xray_profiling_contexts(struct pf_profile *profile, struct pf_pass *pass, struct pf_error *error)
 {
     struct xray_state *state = xray_state(profile);
-    struct model model = {
-        .state = state,
-        .pass = pass,
-        .tree = pf_tree_new(xray_context_kinds),
-        .fold = pf_fold_new(MEASURES, state->derivations, profile->n_metrics, profile->options->cache),
-        .fields = pf_rows_new(FIELDS),
-    };
-    int failed = -1;
-    if (!model.tree || !model.fold || !model.fields)
-        pf_fail_memory(error);
-    else if (!open_reader(&model.reader, &state->header, state->input, error) && !read_threads(&model, error))
-        failed = pf_notes_publish(&model.notes, profile, error) ||
-                 xray_names_tell(&state->names, model.tree, profile, error);
-    if (!failed) {
-        state->fold.fold = model.fold;
-        profile->contexts = model.tree;
-        profile->partitions.fields = model.fields;
-        model.fold = NULL;
-        model.tree = NULL;
-        model.fields = NULL;
-    }
-    pf_tree_free(model.tree);
-    pf_fold_free(model.fold);
-    pf_rows_free(model.fields);
-    pf_notes_free(&model.notes);
-    free(model.reader.bytes);
+    struct model model = {.state = state};
+    xray_decoder_init(&model.decoder, state->input, &state->header, pass, state->index.bytes);
+    int failed = xray_model_begin(&model.made, profile, MEASURES, error) || read_threads(&model, error);
+    xray_decoder_free(&model.decoder);
     free(model.path);
-    return failed ? -1 : 0;
+    return xray_model_end(&model.made, profile, failed, error);
 }
 
 /* ---- what there is ------------------------------------------------------------------------------ */

@@ -4,44 +4,40 @@
 #include <errno.h>
 #include <stdlib.h>
 
-/* The window is small at first, for those who want the first events of a buffer only. */
-enum { WINDOW_MIN = 16 * 1024, WINDOW_MAX = 256 * 1024, FIRST_BYTES = 256 };
+#include "formats/kit/array.h"
 
-void xray_decoder_init(struct xray_decoder *decoder, struct pf_input *input, const struct xray_header *header)
+/* What can be wrong. A number follows some texts. */
+const struct pf_note_kind xray_file_cut = {"fatal", "cut-record", "the file ends inside this record"};
+const struct pf_note_kind xray_buffer_cut = {"fatal", "cut-buffer",
+                                             "the file ends inside this buffer; bytes missing"};
+const struct pf_note_kind xray_record_cut = {"error", "cut-record",
+                                             "the buffer ends inside this record, which is left out"};
+static const struct pf_note_kind function_kind = {
+    "error", "bad-record", "the rest of the buffer is left out: function record of unknown kind"};
+static const struct pf_note_kind metadata_kind = {
+    "error", "bad-record", "the rest of the buffer is left out: metadata record of kind"};
+static const struct pf_note_kind event_size = {
+    "error", "event-size", "the rest of the buffer is left out: this event reaches beyond it; bytes"};
+static const struct pf_note_kind nested = {"error", "overlapping-buffer",
+                                           "the rest of the buffer is left out: another one starts here"};
+
+/*
+ * The window is small at first, for those who want the first events of a buffer only. Where what is looked at lies closer than
+ * NEAR to what was, one large read is cheaper than many small ones.
+ */
+enum { WINDOW_MIN = 16 * 1024, WINDOW_MAX = 256 * 1024, CHUNK = 64 * 1024, NEAR = 4096 };
+
+void xray_decoder_init(struct xray_decoder *decoder, struct pf_input *input, const struct xray_header *header,
+                       struct pf_pass *pass, uint64_t total)
 {
-    *decoder = (struct xray_decoder){.input = input,
-                                     .version = (unsigned)header->version,
-                                     .basic = header->type == XRAY_BASIC,
-                                     .big_endian = header->big_endian,
-                                     .cpu = -1};
+    *decoder =
+        (struct xray_decoder){.input = input, .header = header, .pass = pass, .total = total, .cpu = -1};
 }
 
 void xray_decoder_free(struct xray_decoder *decoder)
 {
     free(decoder->window);
     decoder->window = NULL;
-}
-
-void xray_decoder_begin(struct xray_decoder *decoder, uint64_t body, uint64_t end)
-{
-    *decoder = (struct xray_decoder){.input = decoder->input,
-                                     .version = decoder->version,
-                                     .basic = decoder->basic,
-                                     .big_endian = decoder->big_endian,
-                                     .window = decoder->window,
-                                     .room = decoder->room,
-                                     .base = body,
-                                     .end = end,
-                                     .cpu = -1};
-}
-
-void xray_decoder_resume(struct xray_decoder *decoder, uint64_t offset, uint64_t tsc, int32_t cpu, bool timed)
-{
-    decoder->base = offset;
-    decoder->at = decoder->have = decoder->fast = 0;
-    decoder->tsc = tsc;
-    decoder->cpu = cpu;
-    decoder->timed = timed;
 }
 
 /* ---- the window --------------------------------------------------------------------------------- */
@@ -51,44 +47,76 @@ void xray_decoder_resume(struct xray_decoder *decoder, uint64_t offset, uint64_t
 static void set_fast(struct xray_decoder *decoder)
 {
     bool ready = decoder->timed && !decoder->payload && decoder->have > XRAY_FUNCTION_SIZE &&
-                 !decoder->big_endian && !decoder->basic;
+                 !decoder->header->big_endian && decoder->header->type == XRAY_FDR;
     decoder->fast = ready ? decoder->have - XRAY_FUNCTION_SIZE : 0;
 }
 
-/* A buffer of at least `want` bytes, or of all that is left of the decoder's range. */
-static int make_room(struct xray_decoder *decoder, uint64_t want, struct pf_error *error)
+/* Fills the window with `size` bytes from an offset on, which the file must have. */
+static int fill(struct xray_decoder *decoder, uint64_t offset, size_t size, struct pf_error *error)
 {
-    size_t room = decoder->room ? decoder->room : WINDOW_MIN;
-    while (room < want && room < WINDOW_MAX)
-        room *= 2;
-    if (room == decoder->room)
-        return 0;
-    unsigned char *window = malloc(room);
-    if (!window)
-        return pf_fail_memory(error);
-    free(decoder->window);
-    decoder->window = window;
-    decoder->room = room;
-    return 0;
+    decoder->base = offset;
+    decoder->held = decoder->at = decoder->have = decoder->fast = 0;
+    if (size >= decoder->room) { /* of nothing there is a window, too */
+        if (pf_array_resize(&decoder->window, size + 1, 1, error))
+            return -1;
+        decoder->room = size + 1;
+    }
+    ssize_t held = pf_input_read(decoder->input, decoder->window, size, offset, error);
+    if (held < 0)
+        return -1;
+    if ((size_t)held < size)
+        return pf_fail_at(error, ESTALE, (int64_t)offset, "the file has become shorter");
+    decoder->held = size;
+    decoder->done += size;
+    return pf_pass_step(decoder->pass, decoder->done, decoder->total, error);
 }
 
-/* Fill the window from the current place on. */
+const unsigned char *xray_peek(struct xray_decoder *decoder, uint64_t offset, size_t want, size_t *have,
+                               struct pf_error *error)
+{
+    uint64_t left = pf_input_size(decoder->input) - offset, behind = decoder->base + decoder->held;
+    want = want < left ? want : (size_t)left;
+    if (offset < decoder->base || offset > behind || behind - offset < want) {
+        bool near = offset >= decoder->base && offset <= behind + NEAR;
+        size_t size = near && want < CHUNK ? (size_t)CHUNK : want;
+        if (fill(decoder, offset, size < left ? size : (size_t)left, error))
+            return NULL;
+    }
+    *have = (size_t)(decoder->base + decoder->held - offset);
+    return decoder->window + (offset - decoder->base);
+}
+
+void xray_decoder_begin(struct xray_decoder *decoder, uint64_t body, uint64_t end)
+{
+    struct xray_decoder begun = {.input = decoder->input,
+                                 .header = decoder->header,
+                                 .pass = decoder->pass,
+                                 .done = decoder->done,
+                                 .total = decoder->total,
+                                 .window = decoder->window,
+                                 .room = decoder->room,
+                                 .base = body,
+                                 .end = end,
+                                 .cpu = -1};
+    /* What has been peeked at is not read again. */
+    if (body >= decoder->base && body - decoder->base <= decoder->held) {
+        begun.base = decoder->base;
+        begun.held = decoder->held;
+        begun.at = (size_t)(body - decoder->base);
+        begun.have = end - decoder->base < decoder->held ? (size_t)(end - decoder->base) : decoder->held;
+    }
+    *decoder = begun;
+}
+
+/* Fills the window from the current place on. Who has read one window through will read the next: larger steps. */
 static int refill(struct xray_decoder *decoder, struct pf_error *error)
 {
     uint64_t from = decoder->base + decoder->at, left = decoder->end - from;
-    /* Who has read one window through will read the next: larger steps. */
-    uint64_t want = decoder->have ? 2 * (uint64_t)decoder->room : WINDOW_MIN;
-    if (make_room(decoder, want < left ? want : left, error))
+    size_t size = decoder->have ? 2 * decoder->held : decoder->room;
+    size = size < WINDOW_MIN ? WINDOW_MIN : size > WINDOW_MAX ? WINDOW_MAX : size;
+    if (fill(decoder, from, size < left ? size : (size_t)left, error))
         return -1;
-    size_t size = left < decoder->room ? (size_t)left : decoder->room;
-    decoder->base = from;
-    decoder->at = decoder->have = decoder->fast = 0;
-    ssize_t have = pf_input_read(decoder->input, decoder->window, size, from, error);
-    if (have < 0)
-        return -1;
-    if ((size_t)have < size)
-        return pf_fail_at(error, ESTALE, (int64_t)from, "the file has become shorter");
-    decoder->have = size;
+    decoder->have = decoder->held;
     return 0;
 }
 
@@ -96,49 +124,19 @@ static int refill(struct xray_decoder *decoder, struct pf_error *error)
  * a metadata record and one more byte, or two records of a basic log. */
 static int look_ahead(struct xray_decoder *decoder, struct pf_error *error)
 {
-    size_t want = decoder->basic ? 2 * XRAY_BASIC_SIZE : XRAY_METADATA_SIZE + 1;
+    size_t want = decoder->header->type == XRAY_BASIC ? 2 * XRAY_BASIC_SIZE : XRAY_METADATA_SIZE + 1;
     bool enough = decoder->at + want <= decoder->have;
     if (!enough && decoder->base + decoder->have < decoder->end)
         return refill(decoder, error);
     return 0;
 }
 
-int xray_decoder_begin_with(struct xray_decoder *decoder, uint64_t body, uint64_t end,
-                            const unsigned char *bytes, size_t size, struct pf_error *error)
-{
-    xray_decoder_begin(decoder, body, end);
-    if (size > end - body)
-        size = (size_t)(end - body);
-    if (size > FIRST_BYTES)
-        size = FIRST_BYTES;
-    if (make_room(decoder, FIRST_BYTES, error))
-        return -1;
-    memcpy(decoder->window, bytes, size);
-    decoder->have = size;
-    return 0;
-}
-
 /* ---- records ------------------------------------------------------------------------------------ */
-
-static uint16_t get16(const struct xray_decoder *decoder, const unsigned char *bytes)
-{
-    return pf_u16(bytes, decoder->big_endian);
-}
-
-static uint32_t get32(const struct xray_decoder *decoder, const unsigned char *bytes)
-{
-    return pf_u32(bytes, decoder->big_endian);
-}
-
-static uint64_t get64(const struct xray_decoder *decoder, const unsigned char *bytes)
-{
-    return pf_u64(bytes, decoder->big_endian);
-}
 
 /* What a record turned out to be. */
 enum outcome { FAILED = -1, ENDED, EVENT, PASSED };
 
-static enum outcome fault(struct xray_decoder *decoder, enum xray_fault what, uint64_t detail)
+static enum outcome fault(struct xray_decoder *decoder, const struct pf_note_kind *what, uint64_t detail)
 {
     decoder->fault = what;
     decoder->fault_offset = decoder->base + decoder->at;
@@ -152,7 +150,8 @@ static enum outcome fault(struct xray_decoder *decoder, enum xray_fault what, ui
 static bool argument_follows(const struct xray_decoder *decoder)
 {
     return decoder->at < decoder->have &&
-           decoder->window[decoder->at] == xray_metadata_byte(XRAY_CALL_ARGUMENT, decoder->big_endian);
+           decoder->window[decoder->at] ==
+               xray_metadata_byte(XRAY_CALL_ARGUMENT, decoder->header->big_endian);
 }
 
 /* The u32 of a function record has, from the lowest bit on, a zero, 3 bits of kind and 28 of id; big-endian
@@ -160,20 +159,20 @@ static bool argument_follows(const struct xray_decoder *decoder)
 static enum outcome function_record(struct xray_decoder *decoder, struct xray_event *event)
 {
     if (decoder->have - decoder->at < XRAY_FUNCTION_SIZE)
-        return fault(decoder, XRAY_CUT_RECORD, 0);
+        return fault(decoder, &xray_record_cut, XRAY_NO_NUMBER);
     const unsigned char *bytes = decoder->window + decoder->at;
-    uint32_t word = get32(decoder, bytes);
-    uint32_t kind = word >> (decoder->big_endian ? 28 : 1) & 7;
-    uint32_t function = decoder->big_endian ? word & 0x0fffffff : word >> 4;
+    uint32_t word = pf_u32(bytes, decoder->header->big_endian);
+    uint32_t kind = word >> (decoder->header->big_endian ? 28 : 1) & 7;
+    uint32_t function = decoder->header->big_endian ? word & 0x0fffffff : word >> 4;
     if (kind > XRAY_ENTER_ARG)
-        return fault(decoder, XRAY_BAD_FUNCTION, kind);
+        return fault(decoder, &function_kind, kind);
     decoder->at += XRAY_FUNCTION_SIZE;
     decoder->expecting = true;
     if (!decoder->timed) {
         decoder->untimed++;
         return PASSED;
     }
-    decoder->tsc += get32(decoder, bytes + 4);
+    decoder->tsc += pf_u32(bytes + 4, decoder->header->big_endian);
     *event = (struct xray_event){.tsc = decoder->tsc,
                                  .function = function,
                                  .cpu = decoder->cpu,
@@ -190,36 +189,36 @@ static enum outcome function_record(struct xray_decoder *decoder, struct xray_ev
 static enum outcome event_record(struct xray_decoder *decoder, struct xray_event *event, bool typed)
 {
     const unsigned char *bytes = decoder->window + decoder->at;
-    int32_t size = (int32_t)get32(decoder, bytes + 1);
+    int32_t size = (int32_t)pf_u32(bytes + 1, decoder->header->big_endian);
     uint64_t left = decoder->end - (decoder->base + decoder->at) - XRAY_METADATA_SIZE;
     if (size < 0 || (uint32_t)size > left)
-        return fault(decoder, XRAY_BAD_SIZE, (uint32_t)size);
+        return fault(decoder, &event_size, (uint32_t)size);
     decoder->at += XRAY_METADATA_SIZE;
     decoder->payload = (uint32_t)size;
     *event = (struct xray_event){
         .size = (uint32_t)size, .kind = typed ? XRAY_TYPED : XRAY_CUSTOM, .cpu = decoder->cpu};
-    if (decoder->version < 5) {
-        event->tsc = get64(decoder, bytes + 5);
+    if (decoder->header->version < 5) {
+        event->tsc = pf_u64(bytes + 5, decoder->header->big_endian);
         if (typed)
-            event->type = get16(decoder, bytes + 13);
-        else if (decoder->version == 4)
-            event->cpu = get16(decoder, bytes + 13);
+            event->type = pf_u16(bytes + 13, decoder->header->big_endian);
+        else if (decoder->header->version == 4)
+            event->cpu = pf_u16(bytes + 13, decoder->header->big_endian);
         return EVENT;
     }
     if (!decoder->timed) {
         decoder->untimed++;
         return PASSED;
     }
-    decoder->tsc += (uint64_t)(int64_t)(int32_t)get32(decoder, bytes + 5);
+    decoder->tsc += (uint64_t)(int64_t)(int32_t)pf_u32(bytes + 5, decoder->header->big_endian);
     event->tsc = decoder->tsc;
     if (typed)
-        event->type = get16(decoder, bytes + 9);
+        event->type = pf_u16(bytes + 9, decoder->header->big_endian);
     return EVENT;
 }
 
 static void set_time(struct xray_decoder *decoder, const unsigned char *tsc)
 {
-    decoder->tsc = get64(decoder, tsc);
+    decoder->tsc = pf_u64(tsc, decoder->header->big_endian);
     decoder->timed = true;
 }
 
@@ -233,14 +232,14 @@ static void skip_argument(struct xray_decoder *decoder, bool expected)
 static enum outcome metadata_record(struct xray_decoder *decoder, struct xray_event *event)
 {
     if (decoder->have - decoder->at < XRAY_METADATA_SIZE)
-        return fault(decoder, XRAY_CUT_RECORD, 0);
+        return fault(decoder, &xray_record_cut, XRAY_NO_NUMBER);
     const unsigned char *bytes = decoder->window + decoder->at;
-    unsigned kind = decoder->big_endian ? bytes[0] & 0x7f : bytes[0] >> 1;
+    unsigned kind = decoder->header->big_endian ? bytes[0] & 0x7f : bytes[0] >> 1;
     bool expected = decoder->expecting;
     decoder->expecting = false;
     switch (kind) {
     case XRAY_NEW_CPU: /* u16 CPU at 1, u64 TSC at 3 */
-        decoder->cpu = get16(decoder, bytes + 1);
+        decoder->cpu = pf_u16(bytes + 1, decoder->header->big_endian);
         set_time(decoder, bytes + 3);
         break;
     case XRAY_TSC_WRAP: /* u64 TSC at 1 */
@@ -256,20 +255,21 @@ static enum outcome metadata_record(struct xray_decoder *decoder, struct xray_ev
     case XRAY_CUSTOM_EVENT:
         return event_record(decoder, event, false);
     case XRAY_TYPED_EVENT:
-        if (decoder->version == 1)
-            return fault(decoder, XRAY_BAD_METADATA, kind);
+        if (decoder->header->version == 1)
+            return fault(decoder, &metadata_kind, kind);
         return event_record(decoder, event, true);
     case XRAY_BUFFER_EXTENTS:
-        return fault(decoder, decoder->version == 1 ? XRAY_BAD_METADATA : XRAY_NESTED_BUFFER, kind);
+        return decoder->header->version == 1 ? fault(decoder, &metadata_kind, kind)
+                                             : fault(decoder, &nested, XRAY_NO_NUMBER);
     case XRAY_END_OF_BUFFER:
-        if (decoder->version == 1) {
-            fault(decoder, XRAY_SOUND, 0);
+        if (decoder->header->version == 1) {
+            fault(decoder, NULL, XRAY_NO_NUMBER);
             decoder->closed = true;
             return ENDED;
         }
-        return fault(decoder, XRAY_BAD_METADATA, kind);
+        return fault(decoder, &metadata_kind, kind);
     default: /* also NewBuffer: what follows would belong to another thread */
-        return fault(decoder, XRAY_BAD_METADATA, kind);
+        return fault(decoder, &metadata_kind, kind);
     }
     decoder->at += XRAY_METADATA_SIZE;
     return PASSED;
@@ -286,9 +286,10 @@ static bool own_argument_follows(const struct xray_decoder *decoder)
 {
     const unsigned char *bytes = decoder->window + decoder->at;
     return decoder->expecting && decoder->have - decoder->at >= XRAY_BASIC_SIZE &&
-           get16(decoder, bytes) == XRAY_BASIC_ARGUMENT && get32(decoder, bytes + 4) == decoder->function &&
-           get32(decoder, bytes + 8) == decoder->tid &&
-           (decoder->version < 3 || get32(decoder, bytes + 12) == decoder->pid);
+           pf_u16(bytes, decoder->header->big_endian) == XRAY_BASIC_ARGUMENT &&
+           pf_u32(bytes + 4, decoder->header->big_endian) == decoder->function &&
+           pf_u32(bytes + 8, decoder->header->big_endian) == decoder->tid &&
+           (decoder->header->version < 3 || pf_u32(bytes + 12, decoder->header->big_endian) == decoder->pid);
 }
 
 /* Leaves out a record: an argument that nobody has asked for, one that nobody owns, or what is not known. */
@@ -309,17 +310,17 @@ static enum outcome pass_basic(struct xray_decoder *decoder, uint16_t type)
 static enum outcome basic_record(struct xray_decoder *decoder, struct xray_event *event)
 {
     if (decoder->have - decoder->at < XRAY_BASIC_SIZE)
-        return fault(decoder, XRAY_CUT_RECORD, 0);
+        return fault(decoder, &xray_record_cut, XRAY_NO_NUMBER);
     const unsigned char *bytes = decoder->window + decoder->at;
-    uint16_t type = get16(decoder, bytes);
+    uint16_t type = pf_u16(bytes, decoder->header->big_endian);
     if (type != XRAY_BASIC_FUNCTION || bytes[3] > XRAY_ENTER_ARG)
         return pass_basic(decoder, type);
-    decoder->function = get32(decoder, bytes + 4);
-    decoder->tid = get32(decoder, bytes + 16);
-    decoder->pid = decoder->version < 3 ? 0 : get32(decoder, bytes + 20);
+    decoder->function = pf_u32(bytes + 4, decoder->header->big_endian);
+    decoder->tid = pf_u32(bytes + 16, decoder->header->big_endian);
+    decoder->pid = decoder->header->version < 3 ? 0 : pf_u32(bytes + 20, decoder->header->big_endian);
     decoder->at += XRAY_BASIC_SIZE;
     decoder->expecting = true;
-    *event = (struct xray_event){.tsc = get64(decoder, bytes + 8),
+    *event = (struct xray_event){.tsc = pf_u64(bytes + 8, decoder->header->big_endian),
                                  .function = decoder->function,
                                  .cpu = bytes[2],
                                  .kind = bytes[3],
@@ -331,7 +332,7 @@ static int next_basic_argument(struct xray_decoder *decoder, uint64_t *value)
 {
     if (!own_argument_follows(decoder))
         return 0;
-    *value = get64(decoder, decoder->window + decoder->at + 16);
+    *value = pf_u64(decoder->window + decoder->at + 16, decoder->header->big_endian);
     decoder->at += XRAY_BASIC_SIZE;
     return 1;
 }
@@ -340,20 +341,18 @@ static int next_basic_argument(struct xray_decoder *decoder, uint64_t *value)
 
 static bool starts_metadata(const struct xray_decoder *decoder)
 {
-    return decoder->window[decoder->at] & (decoder->big_endian ? 0x80 : 1);
+    return decoder->window[decoder->at] & (decoder->header->big_endian ? 0x80 : 1);
 }
 
 /* Step over what is left of a payload, without reading it. */
 static void skip_payload(struct xray_decoder *decoder)
 {
-    size_t held = decoder->have - decoder->at;
-    if (decoder->payload > held) {
-        decoder->base += decoder->at + decoder->payload;
-        decoder->at = decoder->have = 0;
-    } else {
-        decoder->at += decoder->payload;
-    }
+    decoder->at += decoder->payload;
     decoder->payload = 0;
+    if (decoder->at > decoder->have) {
+        decoder->base += decoder->at;
+        decoder->at = decoder->have = decoder->held = 0;
+    }
 }
 
 int xray_next_event_slowly(struct xray_decoder *decoder, struct xray_event *event, struct pf_error *error)
@@ -366,9 +365,9 @@ int xray_next_event_slowly(struct xray_decoder *decoder, struct xray_event *even
             return FAILED;
         if (decoder->at == decoder->have)
             return ENDED;
-        outcome = decoder->basic             ? basic_record(decoder, event)
-                  : starts_metadata(decoder) ? metadata_record(decoder, event)
-                                             : function_record(decoder, event);
+        outcome = decoder->header->type == XRAY_BASIC ? basic_record(decoder, event)
+                  : starts_metadata(decoder)          ? metadata_record(decoder, event)
+                                                      : function_record(decoder, event);
     }
     set_fast(decoder);
     return outcome;
@@ -380,14 +379,14 @@ int xray_next_argument(struct xray_decoder *decoder, uint64_t *value, struct pf_
         return 0;
     if (look_ahead(decoder, error))
         return -1;
-    if (decoder->basic)
+    if (decoder->header->type == XRAY_BASIC)
         return next_basic_argument(decoder, value);
     bool whole = decoder->have - decoder->at >= XRAY_METADATA_SIZE;
     if (!argument_follows(decoder) || !whole) {
         set_fast(decoder);
         return 0;
     }
-    *value = get64(decoder, decoder->window + decoder->at + 1);
+    *value = pf_u64(decoder->window + decoder->at + 1, decoder->header->big_endian);
     decoder->at += XRAY_METADATA_SIZE;
     return 1;
 }

@@ -2,13 +2,9 @@
 #ifndef PF_XRAY_RECORDS_H
 #define PF_XRAY_RECORDS_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 #include "formats/input/source.h"
 #include "formats/kit/bytes.h"
-#include "formats/kit/error.h"
+#include "formats/kit/table.h"
 #include "formats/xray/xray.h"
 
 /*
@@ -62,37 +58,33 @@ struct xray_event {
     bool arguments;    /* xray_next_argument has something to give */
 };
 
-/* Why a buffer ended before its end. */
-enum xray_fault {
-    XRAY_SOUND,
-    XRAY_CUT_RECORD,    /* the buffer ends inside this record */
-    XRAY_BAD_FUNCTION,  /* detail: the kind */
-    XRAY_BAD_METADATA,  /* detail: the kind */
-    XRAY_BAD_SIZE,      /* of an event; detail: the size as it stands there */
-    XRAY_NESTED_BUFFER, /* another buffer starts here */
-};
+#define XRAY_NO_NUMBER UINT64_MAX
 
 struct xray_decoder {
     struct pf_input *input;
-    unsigned version;
-    bool basic, big_endian;
+    const struct xray_header *header;
+    struct pf_pass *pass; /* is told of what is read: how much of how much, in bytes */
+    uint64_t done, total;
 
     unsigned char *window; /* owned */
-    size_t room;
+    size_t room, held;
     uint64_t base; /* offset in the file of window[0] */
-    size_t at;     /* of the next byte in the window; beyond `have` while a payload is being skipped */
-    size_t have;   /* bytes of this buffer in the window */
-    size_t fast;   /* below: a function record can be decoded without looking any further */
-    uint64_t end;  /* of the buffer, offset in the file */
+
+    /* The range that is decoded. */
+    uint64_t end; /* offset in the file */
+    size_t at;    /* of the next byte in the window; beyond `have` while a payload is being skipped */
+    size_t have;  /* where the range's bytes in the window end */
+    size_t fast;  /* below: a function record can be decoded without looking any further */
 
     uint64_t tsc;
     int32_t cpu;      /* -1: not known */
     bool timed;       /* tsc is known */
-    bool expecting;   /* a CallArgument may come: the record before was a function's, or another argument */
+    bool expecting;   /* an argument may come: the record before was a function's, or another argument */
     bool closed;      /* EndOfBuffer was met (version 1) */
     uint32_t payload; /* bytes of the last event's payload not yet read */
 
-    enum xray_fault fault;
+    /* fault_detail: a number, or XRAY_NO_NUMBER. */
+    const struct pf_note_kind *fault; /* why the range ended before its end; NULL: it did not */
     uint64_t fault_offset, fault_detail;
     uint64_t untimed; /* records left out because no time was known yet */
     uint64_t strays;  /* arguments that belong to no function record, and preamble records out of place */
@@ -103,27 +95,40 @@ struct xray_decoder {
     uint64_t first_stray, first_unknown; /* their offsets */
 };
 
-/* A decoder without a buffer, at its end. It allocates when a buffer is begun. */
-void xray_decoder_init(struct xray_decoder *decoder, struct pf_input *input,
-                       const struct xray_header *header);
+/*
+ * A decoder without a range, at its end. It allocates when it reads. pass: NULL if there is none; total: bytes that it will
+ * read. The input and the header must live as long.
+ */
+void xray_decoder_init(struct xray_decoder *decoder, struct pf_input *input, const struct xray_header *header,
+                       struct pf_pass *pass, uint64_t total);
 void xray_decoder_free(struct xray_decoder *decoder);
+
+/*
+ * Bytes of the file in the decoder's window: at least `want` of them from an offset on, less only at the end of the file;
+ * *have: how many. Ends decoding; valid until the next call. NULL with *error filled.
+ */
+const unsigned char *xray_peek(struct xray_decoder *decoder, uint64_t offset, size_t want, size_t *have,
+                               struct pf_error *error);
 
 /* Stand before the first record of the range [body, end) of the file; end must not exceed the file's size. */
 void xray_decoder_begin(struct xray_decoder *decoder, uint64_t body, uint64_t end);
 
-/* The same with the first bytes of the range at hand; at most 256 of them are used. -1 with *error filled. */
-int xray_decoder_begin_with(struct xray_decoder *decoder, uint64_t body, uint64_t end,
-                            const unsigned char *bytes, size_t size, struct pf_error *error);
+/* Stand before the first record of a thread's range of this ordinal. 0, or -1 with *error filled. */
+static inline int xray_begin_range(struct xray_decoder *decoder, const struct xray_index *index,
+                                   size_t thread, uint64_t ordinal, struct xray_range *range,
+                                   struct pf_error *error)
+{
+    if (xray_index_range(index, index->threads[thread].first + ordinal, range, error))
+        return -1;
+    xray_decoder_begin(decoder, range->body, range->end);
+    return 0;
+}
 
 /* Offset in the file of the next record: of what follows the last event and its arguments and payload. */
 static inline uint64_t xray_decoder_offset(const struct xray_decoder *decoder)
 {
     return decoder->base + decoder->at + decoder->payload;
 }
-
-/* Continue at an offset that xray_decoder_offset gave, with the state of then. */
-void xray_decoder_resume(struct xray_decoder *decoder, uint64_t offset, uint64_t tsc, int32_t cpu,
-                         bool timed);
 
 /* The general case of xray_next_event. */
 int xray_next_event_slowly(struct xray_decoder *decoder, struct xray_event *event, struct pf_error *error);
@@ -164,5 +169,37 @@ static inline int xray_next_event(struct xray_decoder *decoder, struct xray_even
         *event = general;
     return found;
 }
+
+/* ---- the light pass ----------------------------------------------------------------------------- */
+
+/* What a light pass over a file works with. */
+struct xray_indexing {
+    const struct xray_header *header;
+    struct xray_decoder decoder; /* tells the pass how far it is, by its `done` */
+    uint64_t size;               /* of the file */
+    struct pf_notes notes;
+    struct xray_index index;
+    size_t threads_room;
+    struct pf_hash_table by_ids; /* threads */
+    struct pf_sorter *parts;     /* see index.c */
+};
+
+/* A part of a thread. Those of one thread are in order of their wall time, then TSC, then place in the file. */
+struct xray_part {
+    struct xray_range range;
+    bool has_pid, has_tsc;
+    int32_t pid;
+    int64_t tid;
+    int64_t seconds; /* wall time of an FDR buffer's start, of the monotonic clock */
+    int32_t micros;
+    uint64_t tsc; /* of its first NewCPUId */
+};
+
+/* Adds a part of a thread; the time of its first event is for the caller to compare with index.start. 0, or -1 with *error
+ * filled. */
+int xray_index_add(struct xray_indexing *indexing, const struct xray_part *part, struct pf_error *error);
+/* Finds the parts of a file of its type. 0, or -1 with *error filled. */
+typedef int xray_scan(struct xray_indexing *indexing, struct pf_error *error);
+xray_scan xray_scan_buffers, xray_scan_blocks;
 
 #endif

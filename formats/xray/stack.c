@@ -1,66 +1,51 @@
 /* SPDX-License-Identifier: MIT */
 #include "formats/xray/stack.h"
 
-#include <errno.h>
+#include <stdlib.h>
 
 #include "formats/kit/array.h"
 
-/* Slots are numbered by 32 bits, and there are two for each function. */
-#define FUNCTIONS_MAX ((uint32_t)1 << 30)
+/* Ids below this are looked up in an array. */
+enum { SMALL_IDS = 1 << 18 };
 
-static int grow_functions(struct xray_functions *functions, struct pf_error *error)
+static bool is_function(const void *of, uint32_t number, const void *key)
 {
-    if (functions->room >= FUNCTIONS_MAX)
-        return pf_fail(error, EFBIG, "too many functions");
-    uint32_t room = functions->room ? functions->room * 2 : 256;
-    if (pf_array_resize(&functions->seen, room, sizeof *functions->seen, error))
-        return -1;
-    uint32_t *slots = calloc((size_t)room * 2, sizeof *slots);
-    if (!slots)
-        return pf_fail_memory(error);
-    free(functions->slots);
-    functions->slots = slots;
-    functions->mask = room * 2 - 1;
-    functions->room = room;
-    for (uint32_t number = 0; number < functions->count; number++) {
-        uint32_t i = xray_functions_hash(functions->seen[number].id);
-        while (slots[i & functions->mask])
-            i++;
-        slots[i & functions->mask] = number + 1;
-    }
-    return 0;
+    return ((const struct xray_seen *)of)[number].id == *(const uint32_t *)key;
 }
 
-uint32_t xray_functions_add(struct xray_functions *functions, uint32_t id, struct pf_error *error)
+uint32_t xray_stack_function_slowly(struct xray_stack *stack, uint32_t id, struct pf_error *error)
 {
-    if (functions->count == functions->room && grow_functions(functions, error))
+    uint64_t hash = pf_siphash_number(id);
+    int64_t known = id < SMALL_IDS ? PF_NOT_THERE
+                                   : pf_hash_find(&stack->others, hash, is_function, stack->functions, &id);
+    uint32_t number = (uint32_t)stack->n_functions;
+    if (known != PF_NOT_THERE)
+        return (uint32_t)known;
+    if (pf_array_room(&stack->functions, &stack->functions_room, number, sizeof *stack->functions, error))
         return XRAY_NO_FUNCTION;
-    uint32_t i = xray_functions_hash(id);
-    while (functions->slots[i & functions->mask])
-        i++;
-    functions->seen[functions->count] = (struct xray_seen){.id = id};
-    functions->slots[i & functions->mask] = functions->count + 1;
-    return functions->count++;
+    if (id >= SMALL_IDS
+            ? pf_hash_add(&stack->others, hash, number, error)
+            : pf_array_reach(&stack->numbers, &stack->numbers_room, id, sizeof *stack->numbers, error))
+        return XRAY_NO_FUNCTION;
+    if (id < SMALL_IDS)
+        stack->numbers[id] = number + 1;
+    stack->functions[stack->n_functions++] = (struct xray_seen){.id = id};
+    return number;
 }
 
 int xray_stack_grow(struct xray_stack *stack, struct pf_error *error)
 {
-    if (pf_array_grow(&stack->calls, &stack->room, stack->room + 1, sizeof *stack->calls, error))
+    if (pf_array_grow(&stack->calls, &stack->room, stack->depth + 2, sizeof *stack->calls, error))
         return -1;
-    stack->calls[0] = XRAY_NO_FUNCTION;
+    stack->calls[0] = (struct xray_call){.function = XRAY_NO_FUNCTION, .context = PF_NO_CONTEXT};
     return 0;
-}
-
-void xray_functions_free(struct xray_functions *functions)
-{
-    free(functions->slots);
-    free(functions->seen);
-    *functions = (struct xray_functions){0};
 }
 
 void xray_stack_free(struct xray_stack *stack)
 {
-    xray_functions_free(&stack->functions);
+    free(stack->functions);
+    free(stack->numbers);
+    pf_hash_free(&stack->others);
     free(stack->calls);
     *stack = (struct xray_stack){0};
 }

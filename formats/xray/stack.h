@@ -2,97 +2,101 @@
 #ifndef PF_XRAY_STACK_H
 #define PF_XRAY_STACK_H
 
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-
-#include "formats/kit/error.h"
+#include "formats/kit/table.h"
+#include "formats/xray/records.h"
 
 /*
- * The open calls of a thread. Functions are numbered in the order in which they were first seen, so that
- * other things about them can be kept in arrays: their ids have 32 bits and may be anything.
+ * The open calls of a thread. Functions are numbered in the order in which events first tell of them, so that other things
+ * about them can be kept in arrays: their ids have 32 bits and may be anything. Ids are mostly small, positions in a program's
+ * map: their numbers are looked up in an array, those of others in a hash table.
  */
 #define XRAY_NO_FUNCTION UINT32_MAX
 
-struct xray_functions {
-    uint32_t *slots; /* hash of the id -> number + 1 */
-    uint32_t mask;
-    uint32_t count, room;
-    struct xray_seen {
-        uint32_t id;
-        uint32_t open; /* how many calls of it are open in this stack */
-    } * seen;
+/* An open call. */
+struct xray_call {
+    uint64_t entered;  /* TSC */
+    uint64_t inside;   /* ticks of the calls that it has made and that are closed */
+    uint32_t function; /* number; XRAY_NO_FUNCTION: there is none, this is the place outside all calls */
+    uint32_t context;
 };
 
 struct xray_stack {
-    struct xray_functions functions;
-    /* calls[1 .. depth]: numbers of functions, outermost first. calls[0] is XRAY_NO_FUNCTION, so that the
-     * innermost call can be looked at without asking whether there is one. */
-    uint32_t *calls;
+    struct xray_seen {
+        uint32_t id;
+        uint32_t open; /* how many calls of it are open in this stack */
+    } * functions;     /* by number; owned */
+    size_t n_functions, functions_room;
+    uint32_t *numbers; /* by id: number + 1; 0: not seen; owned */
+    size_t numbers_room;
+    struct pf_hash_table others; /* numbers of functions with larger ids */
+
+    struct xray_call *calls; /* calls[1 .. depth], outermost first; calls[0] is outside all calls; owned */
     size_t depth, room;
 };
 
-/* Makes room for one more function, and its number. XRAY_NO_FUNCTION with *error filled. */
-uint32_t xray_functions_add(struct xray_functions *functions, uint32_t id, struct pf_error *error);
-
-/* Makes room for more calls. 0, or -1 with *error filled. */
-int xray_stack_grow(struct xray_stack *stack, struct pf_error *error);
-
-void xray_functions_free(struct xray_functions *functions);
 void xray_stack_free(struct xray_stack *stack);
 
-static inline uint32_t xray_functions_hash(uint32_t id)
+/* The general case of xray_stack_function. */
+uint32_t xray_stack_function_slowly(struct xray_stack *stack, uint32_t id, struct pf_error *error);
+
+/* The number of a function, a new one if it has not been seen; XRAY_NO_FUNCTION with *error filled. */
+static inline uint32_t xray_stack_function(struct xray_stack *stack, uint32_t id, struct pf_error *error)
 {
-    return (uint32_t)(id * UINT64_C(0x9e3779b97f4a7c15) >> 32);
+    uint32_t number = id < stack->numbers_room ? stack->numbers[id] : 0;
+    return number ? number - 1 : xray_stack_function_slowly(stack, id, error);
 }
 
-/* The number of a function, or XRAY_NO_FUNCTION if it has not been seen. */
-static inline uint32_t xray_functions_find(const struct xray_functions *functions, uint32_t id)
+/* The general case of xray_stack_reserve. */
+int xray_stack_grow(struct xray_stack *stack, struct pf_error *error);
+
+/* Makes room for one more open call. 0, or -1 with *error filled. */
+static inline int xray_stack_reserve(struct xray_stack *stack, struct pf_error *error)
 {
-    if (!functions->slots)
-        return XRAY_NO_FUNCTION;
-    for (uint32_t i = xray_functions_hash(id);; i++) {
-        uint32_t slot = functions->slots[i & functions->mask];
-        if (!slot)
-            return XRAY_NO_FUNCTION;
-        if (functions->seen[slot - 1].id == id)
-            return slot - 1;
-    }
+    return stack->depth + 1 < stack->room ? 0 : xray_stack_grow(stack, error);
 }
 
-static inline int xray_stack_push(struct xray_stack *stack, uint32_t function, struct pf_error *error)
+static inline bool xray_is_entry(const struct xray_event *event)
 {
-    if (stack->depth + 1 >= stack->room && xray_stack_grow(stack, error))
-        return -1;
-    stack->calls[++stack->depth] = function;
-    stack->functions.seen[function].open++;
-    return 0;
+    enum { ENTRIES = 1 << XRAY_ENTER | 1 << XRAY_ENTER_ARG };
+    return ENTRIES >> event->kind & 1;
 }
 
-static inline void xray_stack_pop(struct xray_stack *stack)
+/* Puts a call inside the others, for which there must be room. */
+static inline void xray_stack_push(struct xray_stack *stack, uint32_t function, uint32_t context,
+                                   uint64_t entered)
 {
-    stack->functions.seen[stack->calls[stack->depth--]].open--;
+    stack->calls[++stack->depth] =
+        (struct xray_call){.entered = entered, .function = function, .context = context};
+    stack->functions[function].open++;
+}
+
+/* Takes off the innermost call, which remains readable until the next is put there. */
+static inline struct xray_call *xray_stack_pop(struct xray_stack *stack)
+{
+    struct xray_call *call = &stack->calls[stack->depth--];
+    stack->functions[call->function].open--;
+    return call;
 }
 
 /*
- * How many calls there are around the nearest open call of this function, SIZE_MAX if none is open. Costs no
- * more than closing the calls inside it will: a trace may hold a million open calls and a million exits of
- * none of them.
+ * How many calls there are around the nearest open call of this function; stack->depth if none is open: an exit closes all
+ * calls above that, left by an exception or a jump. Costs no more than closing them will: a trace may hold a million open calls
+ * and a million exits of none of them.
  */
-static inline size_t xray_stack_find(const struct xray_stack *stack, uint32_t function)
+static inline size_t xray_stack_around(const struct xray_stack *stack, uint32_t function)
 {
-    if (!stack->functions.seen[function].open)
-        return SIZE_MAX;
     size_t i = stack->depth;
-    while (stack->calls[i] != function)
+    if (!stack->functions[function].open)
+        return i;
+    while (stack->calls[i].function != function)
         i--;
     return i - 1;
 }
 
-static inline void xray_stack_clear(struct xray_stack *stack)
+/* Ticks from the entry of a call to its end. Clocks may step back, so the sign of the difference does not count. */
+static inline uint64_t xray_duration(const struct xray_call *call, uint64_t end)
 {
-    while (stack->depth)
-        xray_stack_pop(stack);
+    return end > call->entered ? end - call->entered : call->entered - end;
 }
 
 #endif

@@ -5,7 +5,8 @@
 
 #include "formats/kit/array.h"
 #include "formats/kit/position.h"
-#include "formats/xray/records.h"
+#include "formats/kit/powers.h"
+#include "formats/kit/print.h"
 #include "formats/xray/stack.h"
 
 /*
@@ -13,15 +14,71 @@
  * calls of the thread it is in, for the column `depth`; it needs no model.
  */
 
+/* ---- time --------------------------------------------------------------------------------------- */
+
+/*
+ * Ticks as nanoseconds: floor(ticks * 10^9 / frequency), exact for every number of ticks. A division of 128
+ * bits a row would cost more than all the rest of it, so the quotient is taken from a multiplication by the
+ * reciprocal and corrected by the remainder.
+ */
+struct clock {
+    uint64_t frequency; /* ticks a second; 0: time is in ticks */
+    uint64_t whole;     /* 10^9 / frequency, */
+    uint64_t fraction;  /* and what remains of it in units of 2^-64 */
+    uint64_t limit;     /* ticks up to which time fits 63 bits */
+};
+
+#define NS_PER_S UINT64_C(1000000000)
+
+static struct clock clock_new(uint64_t frequency)
+{
+    struct clock clock = {.frequency = frequency, .whole = 1, .limit = INT64_MAX};
+    if (!frequency)
+        return clock;
+    clock.whole = NS_PER_S / frequency;
+    clock.fraction = (uint64_t)(((pf_uint128)(NS_PER_S % frequency) << 64) / frequency);
+    pf_uint128 limit = (pf_uint128)INT64_MAX * frequency / NS_PER_S;
+    clock.limit = limit < UINT64_MAX ? (uint64_t)limit : UINT64_MAX;
+    /* The remainder below must fit 64 bits. */
+    if (frequency > UINT64_MAX / 2)
+        clock.limit = 0;
+    return clock;
+}
+
+/* For ticks <= clock->limit. */
+static inline int64_t short_time(const struct clock *clock, uint64_t ticks)
+{
+    if (!clock->frequency)
+        return (int64_t)ticks;
+    uint64_t quotient = ticks * clock->whole + (uint64_t)(((pf_uint128)ticks * clock->fraction) >> 64);
+    /* The quotient is right or one too small: the reciprocal is less than 2^-64 too small. */
+    uint64_t rest = ticks * NS_PER_S - quotient * clock->frequency;
+    return (int64_t)(quotient + (rest >= clock->frequency));
+}
+
+/* For any ticks. *wide holds what does not fit 63 bits. */
+static inline struct pf_cell time_cell(const struct clock *clock, uint64_t ticks, pf_int128 *wide)
+{
+    if (ticks <= clock->limit)
+        return pf_int(short_time(clock, ticks));
+    if (!clock->frequency)
+        return pf_uint(ticks);
+    *wide = (pf_int128)((pf_uint128)ticks * NS_PER_S / clock->frequency);
+    return pf_wide(wide);
+}
+
+/* ---- walking ------------------------------------------------------------------------------------ */
+
 struct walk {
-    const struct xray_names *map;
+    const struct xray_state *state;
     struct xray_decoder decoder;
     struct xray_stack stack;
     struct pf_strings *strings; /* functions' names */
     struct pf_cell *names;      /* by the stack's numbers of functions */
-    size_t names_room;
+    size_t n_names, names_room;
+    struct clock clock;
     uint64_t start;          /* T0 as this walk's rows have it */
-    size_t thread;           /* index; the number of threads at the end */
+    size_t thread, end;      /* index; at the end of the walk `end` */
     uint64_t next;           /* ordinal of the thread's next range */
     struct xray_range range; /* the one before that */
     char *text;              /* arguments or payload of the row */
@@ -29,71 +86,47 @@ struct walk {
     pf_int128 wide; /* time of the row, where it does not fit 63 bits */
 };
 
-/* ---- walking ------------------------------------------------------------------------------------ */
-
 static void begin_thread(struct walk *walk, size_t thread)
 {
-    xray_stack_clear(&walk->stack);
+    while (walk->stack.depth)
+        xray_stack_pop(&walk->stack);
     walk->thread = thread;
     walk->next = 0;
     xray_decoder_begin(&walk->decoder, 0, 0);
 }
 
-static int begin_range(struct walk *walk, const struct xray_index *index, uint64_t ordinal,
-                       struct pf_error *error)
+/* To the next range. 1; 0: there is none; -1: *error filled. */
+static int next_range(struct walk *walk, struct pf_error *error)
 {
-    if (xray_index_range(index, index->threads[walk->thread].first + ordinal, &walk->range, error))
+    const struct xray_index *index = &walk->state->index;
+    while (walk->thread < walk->end && walk->next == index->threads[walk->thread].count)
+        begin_thread(walk, walk->thread + 1);
+    if (walk->thread == walk->end)
+        return 0;
+    return xray_begin_range(&walk->decoder, index, walk->thread, walk->next++, &walk->range, error) ? -1 : 1;
+}
+
+/* Makes the cell of a function's name once for all rows. */
+static int name_function(struct walk *walk, uint32_t function, struct pf_error *error)
+{
+    char buffer[XRAY_NAME_MAX];
+    struct pf_cell name = xray_name(&walk->state->names, walk->stack.functions[function].id, buffer);
+    uint32_t string = pf_intern(walk->strings, name.text, name.size, error);
+    if (string == PF_NO_STRING ||
+        pf_array_room(&walk->names, &walk->names_room, function, sizeof *walk->names, error))
         return -1;
-    xray_decoder_begin(&walk->decoder, walk->range.body, walk->range.end);
-    walk->next = ordinal + 1;
+    walk->names[function] = pf_interned(walk->strings, string);
+    walk->n_names++;
     return 0;
 }
 
-/* To the next range that the restriction lets through. 1; 0: there is none; -1: *error filled. */
-static int next_range(const struct pf_cursor *cursor, struct walk *walk, struct pf_error *error)
-{
-    const struct xray_index *index = &xray_state(cursor->profile)->index;
-    while (walk->thread < index->n_threads && walk->next == index->threads[walk->thread].count)
-        begin_thread(walk, cursor->only.partition < 0 ? walk->thread + 1 : index->n_threads);
-    if (walk->thread == index->n_threads)
-        return 0;
-    return begin_range(walk, index, walk->next, error) ? -1 : 1;
-}
-
-/* Numbers a function that has not been seen before, and makes the cell of its name once for all rows. */
-static uint32_t new_function(struct walk *walk, uint32_t id, struct pf_error *error)
-{
-    uint32_t function = xray_functions_add(&walk->stack.functions, id, error);
-    if (function == XRAY_NO_FUNCTION)
-        return XRAY_NO_FUNCTION;
-    if (function >= walk->names_room) {
-        size_t room = walk->stack.functions.room;
-        if (pf_array_resize(&walk->names, room, sizeof *walk->names, error))
-            return XRAY_NO_FUNCTION;
-        walk->names_room = room;
-    }
-    char buffer[XRAY_NAME_MAX];
-    struct pf_cell name = xray_name(walk->map, id, buffer);
-    uint32_t string = pf_intern(walk->strings, name.text, name.size, error);
-    walk->names[function] = pf_interned(walk->strings, string);
-    return string == PF_NO_STRING ? XRAY_NO_FUNCTION : function;
-}
-
+/* The number of a function; XRAY_NO_FUNCTION with *error filled. */
 static inline uint32_t number_of(struct walk *walk, uint32_t id, struct pf_error *error)
 {
-    uint32_t function = xray_functions_find(&walk->stack.functions, id);
-    return function != XRAY_NO_FUNCTION ? function : new_function(walk, id, error);
-}
-
-/* An exit of any function: closes the nearest open call of it and those inside. Returns the calls around. */
-static size_t leave(struct xray_stack *stack, uint32_t function)
-{
-    size_t call = xray_stack_find(stack, function);
-    if (call == SIZE_MAX)
-        return stack->depth;
-    while (stack->depth > call)
-        xray_stack_pop(stack);
-    return call;
+    uint32_t function = xray_stack_function(&walk->stack, id, error);
+    if (function == walk->n_names && name_function(walk, function, error))
+        return XRAY_NO_FUNCTION;
+    return function;
 }
 
 /*
@@ -103,33 +136,28 @@ static size_t leave(struct xray_stack *stack, uint32_t function)
 __attribute__((always_inline)) static inline uint32_t
 follow(struct walk *walk, const struct xray_event *event, size_t *depth, struct pf_error *error)
 {
-    enum { ENTRIES = 1 << XRAY_ENTER | 1 << XRAY_ENTER_ARG };
     struct xray_stack *stack = &walk->stack;
     uint32_t function = number_of(walk, event->function, error);
-    if (function == XRAY_NO_FUNCTION)
+    if (function == XRAY_NO_FUNCTION || xray_stack_reserve(stack, error))
         return XRAY_NO_FUNCTION;
-    if (stack->depth + 1 >= stack->room && xray_stack_grow(stack, error))
-        return XRAY_NO_FUNCTION;
-    /* Entries and exits alternate as in a random walk: a branch between them is mispredicted half the time,
-     * which costs more than all the rest. So an entry and the exit of the innermost call are one case. */
-    unsigned entering = ENTRIES >> event->kind & 1;
-    if (entering | (stack->calls[stack->depth] == function)) {
-        stack->calls[stack->depth + 1] = function;
-        stack->functions.seen[function].open += 2 * entering - 1;
-        *depth = stack->depth - !entering;
-        stack->depth = *depth + entering;
-    } else {
-        *depth = leave(stack, function);
+    if (xray_is_entry(event)) {
+        *depth = stack->depth;
+        xray_stack_push(stack, function, PF_NO_CONTEXT, event->tsc);
+        return function;
     }
+    size_t around = xray_stack_around(stack, function);
+    while (stack->depth > around)
+        xray_stack_pop(stack);
+    *depth = stack->depth;
     return function;
 }
 
 /* ---- the start of time -------------------------------------------------------------------------- */
 
 /* The smallest TSC of all events, by decoding them all. */
-static int find_start(struct walk *walk, const struct xray_index *index, uint64_t *start,
-                      struct pf_error *error)
+static int find_start(struct walk *walk, uint64_t *start, struct pf_error *error)
 {
+    const struct xray_index *index = &walk->state->index;
     struct xray_event event;
     for (uint64_t i = 0; i < index->n_ranges; i++) {
         struct xray_range range;
@@ -151,13 +179,11 @@ static int find_start(struct walk *walk, const struct xray_index *index, uint64_
  * at once, so that a trace whose every event is earlier than the one before costs two passes, not a pass an
  * event.
  */
-static int lower_start(const struct pf_cursor *cursor, struct walk *walk, uint64_t tsc,
-                       struct pf_error *error)
+static int lower_start(struct walk *walk, struct xray_state *state, uint64_t tsc, struct pf_error *error)
 {
-    struct xray_state *state = xray_state(cursor->profile);
     uint64_t shared = atomic_load(&state->start), start = shared;
     if (tsc < shared) {
-        if (find_start(walk, &state->index, &start, error))
+        if (find_start(walk, &start, error))
             return -1;
         if (start > tsc) /* the log has no such event: the position that this walk began from was damaged */
             return pf_position_refuse(error);
@@ -169,10 +195,18 @@ static int lower_start(const struct pf_cursor *cursor, struct walk *walk, uint64
 
 /* ---- rows --------------------------------------------------------------------------------------- */
 
+/* Columns. */
+enum { THREAD, TIME, TSC, CPU, EVENT, FUNCTION, DEPTH, ARGS, EVENT_TYPE, DATA, NAME };
+
+const struct pf_column xray_trace_columns[XRAY_TRACE_COLUMNS] = {
+    {"thread", PF_PARTITION, 0}, {"time", PF_PLAIN, 0},     {"tsc", PF_PLAIN, 0},   {"cpu", PF_PLAIN, 0},
+    {"event", PF_PLAIN, 0},      {"function", PF_PLAIN, 0}, {"depth", PF_PLAIN, 0}, {"args", PF_PLAIN, 0},
+    {"event_type", PF_PLAIN, 0}, {"data", PF_PLAIN, 0},     {"name", PF_PLAIN, 0},
+};
+
 #define WORD(word)                                                                                           \
     {                                                                                                        \
-        .type = PF_TEXT, .plain = true, .padded = true, .size = sizeof(word) - 1,                            \
-        .text = word "\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0"                                                      \
+        .type = PF_TEXT, .plain = true, .size = sizeof(word) - 1, .text = word                               \
     }
 
 static const struct pf_cell event_words[] = {
@@ -192,25 +226,18 @@ static char *text_room(struct walk *walk, size_t used, size_t more, struct pf_er
 /* Arguments in decimal, joined by blanks. */
 static int arguments_cell(struct walk *walk, struct pf_cell *cell, struct pf_error *error)
 {
-    enum { DIGITS = 20 };
     size_t used = 0;
     uint64_t value;
     int more;
     for (unsigned n = 0; (more = xray_next_argument(&walk->decoder, &value, error)) > 0; n++) {
         if (n >= XRAY_ARGUMENTS_SHOWN)
             continue;
-        char *text = text_room(walk, used, DIGITS + 1, error);
+        char *text = text_room(walk, used, PF_NUMBER_MAX + 1, error);
         if (!text)
             return -1;
         if (used)
             *text++ = ' ';
-        char digits[DIGITS];
-        size_t at = DIGITS;
-        do
-            digits[--at] = (char)('0' + value % 10);
-        while (value /= 10);
-        memcpy(text, digits + at, DIGITS - at);
-        used = (size_t)(text - walk->text) + DIGITS - at;
+        used = (size_t)(pf_print_uint(text, value) - walk->text);
     }
     *cell = pf_plain(walk->text, used);
     return more;
@@ -249,61 +276,58 @@ static int function_cells(struct walk *walk, const struct xray_event *event, str
     uint32_t function = follow(walk, event, &depth, error);
     if (function == XRAY_NO_FUNCTION)
         return -1;
-    cells[XRAY_TRACE_FUNCTION] = pf_uint(event->function);
-    cells[XRAY_TRACE_DEPTH] = pf_uint(depth);
-    cells[XRAY_TRACE_ARGS] = pf_absent();
-    cells[XRAY_TRACE_EVENT_TYPE] = pf_absent();
-    cells[XRAY_TRACE_DATA] = pf_absent();
-    cells[XRAY_TRACE_NAME] = walk->names[function];
+    cells[FUNCTION] = pf_uint(event->function);
+    cells[DEPTH] = pf_uint(depth);
+    cells[ARGS] = pf_absent();
+    cells[EVENT_TYPE] = pf_absent();
+    cells[DATA] = pf_absent();
+    cells[NAME] = walk->names[function];
     if (!event->arguments)
         return 1;
-    if (arguments_cell(walk, &cells[XRAY_TRACE_ARGS], error))
+    if (arguments_cell(walk, &cells[ARGS], error))
         return -1;
     /* Early runtimes write entries with arguments as plain ones. */
-    if (event->kind == XRAY_ENTER && cells[XRAY_TRACE_ARGS].size)
-        cells[XRAY_TRACE_EVENT] = event_words[XRAY_ENTER_ARG];
+    if (event->kind == XRAY_ENTER && cells[ARGS].size)
+        cells[EVENT] = event_words[XRAY_ENTER_ARG];
     return 1;
 }
 
 static int payload_cells(struct walk *walk, const struct xray_event *event, struct pf_cell *cells,
                          struct pf_error *error)
 {
-    cells[XRAY_TRACE_FUNCTION] = pf_absent();
-    cells[XRAY_TRACE_DEPTH] = pf_uint(walk->stack.depth);
-    cells[XRAY_TRACE_ARGS] = pf_absent();
-    cells[XRAY_TRACE_EVENT_TYPE] = event->kind == XRAY_TYPED ? pf_uint(event->type) : pf_absent();
-    cells[XRAY_TRACE_NAME] = pf_absent();
-    return payload_cell(walk, &cells[XRAY_TRACE_DATA], error) ? -1 : 1;
+    cells[FUNCTION] = pf_absent();
+    cells[DEPTH] = pf_uint(walk->stack.depth);
+    cells[ARGS] = pf_absent();
+    cells[EVENT_TYPE] = event->kind == XRAY_TYPED ? pf_uint(event->type) : pf_absent();
+    cells[NAME] = pf_absent();
+    return payload_cell(walk, &cells[DATA], error) ? -1 : 1;
 }
 
 static int next_row(struct pf_cursor *cursor, struct pf_cell *cells, struct pf_error *error)
 {
     struct walk *walk = cursor->state;
-    const struct xray_state *state = xray_state(cursor->profile);
+    struct xray_state *state = xray_state(cursor->profile);
     struct xray_event event;
     int found, more;
     while ((found = xray_next_event(&walk->decoder, &event, error)) == 0)
-        if ((more = next_range(cursor, walk, error)) <= 0)
+        if ((more = next_range(walk, error)) <= 0)
             return more;
     if (found < 0)
         return -1;
     if (event.tsc < walk->start || atomic_load_explicit(&state->start, memory_order_relaxed) != walk->start)
-        return lower_start(cursor, walk, event.tsc, error);
-    cells[XRAY_TRACE_THREAD] = pf_int((int64_t)walk->thread);
-    cells[XRAY_TRACE_TIME] = xray_clock_cell(&state->clock, event.tsc - walk->start, &walk->wide);
-    cells[XRAY_TRACE_TSC] = pf_uint(event.tsc);
-    cells[XRAY_TRACE_CPU] = event.cpu < 0 ? pf_absent() : pf_int(event.cpu);
-    cells[XRAY_TRACE_EVENT] = event_words[event.kind];
+        return lower_start(walk, state, event.tsc, error);
+    cells[THREAD] = pf_int((int64_t)walk->thread);
+    cells[TIME] = time_cell(&walk->clock, event.tsc - walk->start, &walk->wide);
+    cells[TSC] = pf_uint(event.tsc);
+    cells[CPU] = event.cpu < 0 ? pf_absent() : pf_int(event.cpu);
+    cells[EVENT] = event_words[event.kind];
     return event.kind <= XRAY_ENTER_ARG ? function_cells(walk, &event, cells, error)
                                         : payload_cells(walk, &event, cells, error);
 }
 
 /* ---- positions ---------------------------------------------------------------------------------- */
 
-/*
- * Where the next row comes from. Stacks deeper than a few pages are not saved with it: they are made anew
- * from the thread's start.
- */
+/* Where the next row comes from. */
 struct position {
     uint64_t start;  /* T0 of the rows */
     uint64_t offset; /* of the next record, from the range's body */
@@ -315,41 +339,38 @@ struct position {
     uint64_t timed;
 };
 
+/* Deeper stacks are not saved with a position: they are made anew from the thread's start. */
 enum { STACK_SAVED = 65536 };
 
-static struct position position_of(const struct walk *walk, const struct xray_index *index)
+static uint64_t ids_of(const struct position *position)
 {
-    struct position position = {
-        .start = walk->start, .thread = (uint32_t)walk->thread, .next = walk->next, .cpu = -1};
-    if (walk->thread == index->n_threads || !walk->next)
-        return position;
-    position.offset = xray_decoder_offset(&walk->decoder) - walk->range.body;
-    position.tsc = walk->decoder.tsc;
-    position.cpu = walk->decoder.cpu;
-    position.timed = walk->decoder.timed;
-    position.depth = walk->stack.depth;
-    return position;
+    return position->depth <= STACK_SAVED ? position->depth : 0;
 }
 
 static size_t save(const struct pf_cursor *cursor, void *blob, size_t room)
 {
     const struct walk *walk = cursor->state;
-    struct position position = position_of(walk, &xray_state(cursor->profile)->index);
-    size_t ids = position.depth <= STACK_SAVED ? (size_t)position.depth : 0;
-    size_t size = sizeof position + ids * sizeof(uint32_t);
+    struct position position = {
+        .start = walk->start, .thread = (uint32_t)walk->thread, .next = walk->next, .cpu = -1};
+    if (walk->next) {
+        position.offset = xray_decoder_offset(&walk->decoder) - walk->range.body;
+        position.tsc = walk->decoder.tsc;
+        position.cpu = walk->decoder.cpu;
+        position.timed = walk->decoder.timed;
+        position.depth = walk->stack.depth;
+    }
+    size_t ids = (size_t)ids_of(&position), size = sizeof position + ids * sizeof(uint32_t);
     if (room < size)
         return size;
-    memcpy(blob, &position, sizeof position);
-    char *at = (char *)blob + sizeof position;
-    for (size_t i = 0; i < ids; i++, at += sizeof(uint32_t))
-        memcpy(at, &walk->stack.functions.seen[walk->stack.calls[i + 1]].id, sizeof(uint32_t));
+    char *at = (char *)memcpy(blob, &position, sizeof position) + sizeof position;
+    for (size_t i = 1; i <= ids; i++, at += sizeof(uint32_t))
+        memcpy(at, &walk->stack.functions[walk->stack.calls[i].function].id, sizeof(uint32_t));
     return size;
 }
 
 static bool is_position(const struct position *position, size_t size, const struct xray_index *index)
 {
-    uint64_t ids = position->depth <= STACK_SAVED ? position->depth : 0;
-    if (size != sizeof *position + ids * sizeof(uint32_t) || position->thread > index->n_threads)
+    if (size != sizeof *position + ids_of(position) * sizeof(uint32_t) || position->thread > index->n_threads)
         return false;
     if (position->thread == index->n_threads || !position->next)
         return !position->next && !position->depth;
@@ -357,112 +378,83 @@ static bool is_position(const struct position *position, size_t size, const stru
            position->cpu <= UINT16_MAX && position->timed <= 1;
 }
 
-static int push_saved(struct walk *walk, const unsigned char *ids, size_t depth, struct pf_error *error)
-{
-    for (size_t i = 0; i < depth; i++) {
-        uint32_t id;
-        memcpy(&id, ids + i * sizeof id, sizeof id);
-        uint32_t function = number_of(walk, id, error);
-        if (function == XRAY_NO_FUNCTION || xray_stack_push(&walk->stack, function, error))
-            return -1;
-    }
-    return 0;
-}
-
-static int skip_arguments(struct xray_decoder *decoder, struct pf_error *error)
-{
-    uint64_t value;
-    int more;
-    while ((more = xray_next_argument(decoder, &value, error)) > 0)
-        ;
-    return more;
-}
-
 /* Walks the thread up to the position, for its stack. */
-static int replay(struct walk *walk, const struct xray_index *index, const struct position *to,
-                  struct pf_error *error)
+static int replay(struct pf_cursor *cursor, const struct position *to, struct pf_error *error)
 {
-    struct xray_event event;
-    for (uint64_t ordinal = 0; ordinal < to->next; ordinal++) {
-        if (begin_range(walk, index, ordinal, error))
-            return -1;
-        uint64_t end = ordinal + 1 == to->next ? walk->range.body + to->offset : UINT64_MAX;
-        int more = 1;
-        while (xray_decoder_offset(&walk->decoder) < end &&
-               (more = xray_next_event(&walk->decoder, &event, error)) > 0) {
-            size_t depth;
-            if (event.kind <= XRAY_ENTER_ARG && follow(walk, &event, &depth, error) == XRAY_NO_FUNCTION)
-                return -1;
-            /* The position stands after the arguments. */
-            if (event.arguments && skip_arguments(&walk->decoder, error))
-                return -1;
-        }
-        if (more < 0)
-            return -1;
-    }
-    return walk->stack.depth == to->depth ? 0 : pf_position_refuse(error);
+    const struct walk *walk = cursor->state;
+    struct pf_cell cells[XRAY_TRACE_COLUMNS];
+    int more = 1;
+    while (more > 0 && walk->thread == to->thread &&
+           (walk->next < to->next || xray_decoder_offset(&walk->decoder) - walk->range.body < to->offset))
+        more = next_row(cursor, cells, error);
+    if (more < 0)
+        return -1;
+    return walk->thread == to->thread && walk->stack.depth == to->depth ? 0 : pf_position_refuse(error);
 }
 
-static int go_to(struct walk *walk, const struct xray_index *index, const struct position *to,
-                 const unsigned char *ids, struct pf_error *error)
+static int push_saved(struct walk *walk, const unsigned char *ids, uint64_t depth, struct pf_error *error)
 {
-    begin_thread(walk, to->thread);
-    if (!to->next)
-        return 0;
-    int failed = to->depth <= STACK_SAVED ? push_saved(walk, ids, (size_t)to->depth, error)
-                                          : replay(walk, index, to, error);
-    if (failed)
-        return -1;
-    if (begin_range(walk, index, to->next - 1, error))
-        return -1;
-    if (to->offset > walk->range.end - walk->range.body)
-        return pf_position_refuse(error);
-    xray_decoder_resume(&walk->decoder, walk->range.body + to->offset, to->tsc, to->cpu, to->timed);
+    for (uint64_t i = 0; i < depth; i++) {
+        struct xray_event entry = {.kind = XRAY_ENTER};
+        memcpy(&entry.function, ids + i * sizeof entry.function, sizeof entry.function);
+        size_t around;
+        if (follow(walk, &entry, &around, error) == XRAY_NO_FUNCTION)
+            return -1;
+    }
     return 0;
 }
 
 static int restore(struct pf_cursor *cursor, const void *blob, size_t size, struct pf_error *error)
 {
     struct walk *walk = cursor->state;
-    const struct xray_index *index = &xray_state(cursor->profile)->index;
+    const struct xray_index *index = &walk->state->index;
     struct position position;
     if (size < sizeof position)
         return pf_position_refuse(error);
     memcpy(&position, blob, sizeof position);
-    if (!is_position(&position, size, index))
-        return pf_position_refuse(error);
     /* What an earlier run has found out about the start of time has been recalled before: see facts in xray.c. */
-    walk->start = atomic_load(&xray_state(cursor->profile)->start);
-    if (position.start < walk->start)
+    walk->start = atomic_load(&walk->state->start);
+    if (!is_position(&position, size, index) || position.start < walk->start)
         return pf_position_refuse(error);
     /* The rows of a restriction that follow a position in another partition: all, or none. */
     int64_t only = cursor->only.partition;
     if (only >= 0 && position.thread != only) {
-        begin_thread(walk, position.thread < only && (uint64_t)only < index->n_threads ? (size_t)only
-                                                                                       : index->n_threads);
+        begin_thread(walk, position.thread < only ? (size_t)only : walk->end);
         return 0;
     }
-    return go_to(walk, index, &position, (const unsigned char *)blob + sizeof position, error);
+    begin_thread(walk, position.thread);
+    if (!position.next)
+        return 0;
+    if (position.depth > STACK_SAVED
+            ? replay(cursor, &position, error)
+            : push_saved(walk, (const unsigned char *)blob + sizeof position, position.depth, error))
+        return -1;
+    walk->next = position.next;
+    if (xray_begin_range(&walk->decoder, index, walk->thread, walk->next - 1, &walk->range, error))
+        return -1;
+    if (position.offset > walk->range.end - walk->range.body)
+        return pf_position_refuse(error);
+    struct xray_decoder *decoder = &walk->decoder;
+    xray_decoder_begin(decoder, walk->range.body + position.offset, walk->range.end);
+    decoder->tsc = position.tsc;
+    decoder->cpu = position.cpu;
+    decoder->timed = position.timed;
+    return 0;
 }
 
 static int open_walk(struct pf_cursor *cursor, struct pf_error *error)
 {
-    struct xray_state *state = xray_state(cursor->profile);
-    struct walk *walk = calloc(1, sizeof *walk);
-    if (!walk)
+    struct walk *walk = cursor->state = calloc(1, sizeof *walk);
+    if (!walk || !(walk->strings = pf_strings_new()))
         return pf_fail_memory(error);
-    cursor->state = walk;
-    walk->map = &state->names;
-    walk->strings = pf_strings_new();
-    if (!walk->strings)
-        return pf_fail_memory(error);
-    xray_decoder_init(&walk->decoder, state->input, &state->header);
+    const struct xray_state *state = walk->state = xray_state(cursor->profile);
+    xray_decoder_init(&walk->decoder, state->input, &state->header, NULL, 0);
+    walk->clock = clock_new(state->header.frequency);
     walk->start = atomic_load(&state->start);
     int64_t only = cursor->only.partition;
-    size_t first = only < 0                                  ? 0
-                   : (uint64_t)only < state->index.n_threads ? (size_t)only
-                                                             : state->index.n_threads;
-    begin_thread(walk, first);
+    walk->end =
+        only < 0 || (uint64_t)only >= state->index.n_threads ? state->index.n_threads : (size_t)only + 1;
+    begin_thread(walk, only < 0 ? 0 : walk->end - 1);
     return 0;
 }
 
@@ -482,9 +474,9 @@ static void close_walk(struct pf_cursor *cursor)
 
 static double progress(const struct pf_cursor *cursor)
 {
-    const struct xray_index *index = &xray_state(cursor->profile)->index;
     const struct walk *walk = cursor->state;
-    if (walk->thread >= index->n_threads)
+    const struct xray_index *index = &walk->state->index;
+    if (walk->thread >= walk->end)
         return 1;
     const struct xray_thread *thread = &index->threads[walk->thread];
     uint64_t ranges = cursor->only.partition < 0 ? index->n_ranges : thread->count;

@@ -1,45 +1,107 @@
 /* SPDX-License-Identifier: MIT */
-#include "formats/xray/xray.h"
-
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "formats/kit/numbered.h"
+#include "formats/xray/records.h"
 
 extern const struct pf_driver pf_xray_driver;
 
+/* ---- the header --------------------------------------------------------------------------------- */
+
+/* u64 magic, u64 version, u64 nanoseconds since 1970, u64 process. */
+static bool read_profiling(struct xray_header *header, const unsigned char *bytes, bool big_endian)
+{
+    static const uint64_t magic = UINT64_C(0x7872617970726f66), version = 0x20180424; /* "xrayprof" */
+    if (pf_u64(bytes, big_endian) != magic)
+        return false;
+    *header = (struct xray_header){
+        .type = XRAY_PROFILING,
+        .big_endian = big_endian,
+        .version = pf_u64(bytes + 8, big_endian),
+        .created = pf_u64(bytes + 16, big_endian),
+        .pid = pf_u64(bytes + 24, big_endian),
+    };
+    return header->version == version;
+}
+
+/*
+ * u16 version, u16 type, flags, u64 ticks a second, u64 size of one buffer, 8 bytes of anything. The flags
+ * are bit fields: constant_tsc and nonstop_tsc are the lowest bits of byte 4, or the highest on big-endian
+ * machines.
+ */
+static bool read_log(struct xray_header *header, const unsigned char *bytes, bool big_endian)
+{
+    enum { BASIC_VERSIONS = 3, FDR_VERSIONS = 5 };
+    unsigned flags = big_endian ? bytes[4] >> 7 | (bytes[4] >> 5 & 2) : bytes[4] & 3;
+    uint16_t type = pf_u16(bytes + 2, big_endian);
+    *header = (struct xray_header){
+        .type = type == XRAY_FDR ? XRAY_FDR : XRAY_BASIC,
+        .big_endian = big_endian,
+        .version = pf_u16(bytes, big_endian),
+        .constant_tsc = flags & 1,
+        .nonstop_tsc = flags & 2,
+        .frequency = pf_u64(bytes + 8, big_endian),
+        .buffer_size = pf_u64(bytes + 16, big_endian),
+    };
+    unsigned versions = type == XRAY_FDR ? FDR_VERSIONS : BASIC_VERSIONS;
+    return type <= XRAY_FDR && header->version >= 1 && header->version <= versions;
+}
+
+static bool read_header(struct xray_header *header, const unsigned char *bytes, size_t size)
+{
+    /* The two orders cannot be confused: versions and types are small, and no version is 0. */
+    return size >= XRAY_HEADER_SIZE &&
+           (read_profiling(header, bytes, false) || read_profiling(header, bytes, true) ||
+            read_log(header, bytes, false) || read_log(header, bytes, true));
+}
+
+/* A log has no magic number, but 4 bytes with five possible values, and the kind of the first record. One
+ * whose first record is damaged is still told by the flags that every runtime sets. */
+static unsigned fdr_confidence(const struct xray_header *header, const unsigned char *bytes, size_t size)
+{
+    enum xray_metadata first = header->version == 1 ? XRAY_NEW_BUFFER : XRAY_BUFFER_EXTENTS;
+    if (size == XRAY_HEADER_SIZE || bytes[XRAY_HEADER_SIZE] == xray_metadata_byte(first, header->big_endian))
+        return 32;
+    uint32_t flags = pf_u32(bytes + 4, false), usual = header->big_endian ? 0xc0 : 3;
+    return flags == usual ? 16 : 0;
+}
+
+/*
+ * The first bytes of basic logs are those of many another format: a TrueType font begins as a big-endian one
+ * of version 1, and 1, 2, 3 are popular numbers to begin with. So the clock's frequency must be that of a
+ * clock, and the first record one that a runtime can have written.
+ */
+static unsigned basic_confidence(const struct xray_header *header, const unsigned char *bytes, size_t size)
+{
+    const uint64_t slowest = 1000, fastest = UINT64_C(1000000000000); /* Hz */
+    bool known = header->frequency >= slowest && header->frequency <= fastest;
+    if (size == XRAY_HEADER_SIZE)
+        return known ? 8 : 0;
+    if ((header->frequency && !known) || size < XRAY_HEADER_SIZE + XRAY_BASIC_SIZE)
+        return 0;
+    const unsigned char *record = bytes + XRAY_HEADER_SIZE;
+    bool big_endian = header->big_endian;
+    bool sound = pf_u16(record, big_endian) == XRAY_BASIC_FUNCTION && record[3] <= XRAY_ENTER_ARG &&
+                 pf_u32(record + 4, big_endian) && pf_u64(record + 8, big_endian) &&
+                 pf_u32(record + 16, big_endian);
+    return sound ? 24 : 0;
+}
+
+/* The version as info.txt tells it, e.g. "5", "basic 3", "profiling 0x20180424". */
+static void set_version(const struct xray_header *header, char *text, size_t room)
+{
+    if (header->type == XRAY_PROFILING)
+        snprintf(text, room, "profiling 0x%" PRIx64, header->version);
+    else
+        snprintf(text, room, "%s%" PRIu64, header->type == XRAY_BASIC ? "basic " : "", header->version);
+}
+
 /* ---- tables ------------------------------------------------------------------------------------- */
 
-static const struct pf_column thread_fields[XRAY_FIELDS] = {
-    [XRAY_FIELD_PID] = {"pid", PF_PLAIN, 0},
-    [XRAY_FIELD_TID] = {"tid", PF_PLAIN, 0},
-    [XRAY_FIELD_BUFFERS] = {"buffers", PF_PLAIN, 0},
-    [XRAY_FIELD_EVENTS] = {"events", PF_PLAIN, 0},
-    [XRAY_FIELD_UNMATCHED_EXITS] = {"unmatched_exits", PF_PLAIN, 0},
-    [XRAY_FIELD_IMPLICIT_EXITS] = {"implicit_exits", PF_PLAIN, 0},
-    [XRAY_FIELD_OPEN_AT_END] = {"open_at_end", PF_PLAIN, 0},
-    [XRAY_FIELD_MAX_DEPTH] = {"max_depth", PF_PLAIN, 0},
-    [XRAY_FIELD_FIRST_TSC] = {"first_tsc", PF_PLAIN, 0},
-    [XRAY_FIELD_LAST_TSC] = {"last_tsc", PF_PLAIN, 0},
-};
-
 static const struct pf_column context_columns[] = {{"function", PF_PLAIN, 0}};
-
-static const struct pf_column trace_columns[XRAY_TRACE_COLUMNS] = {
-    [XRAY_TRACE_THREAD] = {"thread", PF_PARTITION, 0},
-    [XRAY_TRACE_TIME] = {"time", PF_PLAIN, 0},
-    [XRAY_TRACE_TSC] = {"tsc", PF_PLAIN, 0},
-    [XRAY_TRACE_CPU] = {"cpu", PF_PLAIN, 0},
-    [XRAY_TRACE_EVENT] = {"event", PF_PLAIN, 0},
-    [XRAY_TRACE_FUNCTION] = {"function", PF_PLAIN, 0},
-    [XRAY_TRACE_DEPTH] = {"depth", PF_PLAIN, 0},
-    [XRAY_TRACE_ARGS] = {"args", PF_PLAIN, 0},
-    [XRAY_TRACE_EVENT_TYPE] = {"event_type", PF_PLAIN, 0},
-    [XRAY_TRACE_DATA] = {"data", PF_PLAIN, 0},
-    [XRAY_TRACE_NAME] = {"name", PF_PLAIN, 0},
-};
 
 /* Of each thread; those of the whole log are the same without the first. */
 static const struct pf_column duration_columns[] = {
@@ -54,10 +116,10 @@ static const struct pf_table tables[] = {
      .columns = pf_fold_thread_columns,
      .n_columns = PF_FOLD_COLUMNS,
      .stage = PF_MODELLED,
-     .flags = PF_BY_PARTITION | PF_SEEKS_PARTITION | PF_SEEKS_CONTEXT,
-     .ops = &pf_fold_cursor},
+     .flags = PF_BY_PARTITION | PF_SEEKS_PARTITION | PF_SEEKS_CONTEXT | PF_SEEKS_METRIC,
+     .ops = &pf_fold_cursor.ops},
     {.name = "trace",
-     .columns = trace_columns,
+     .columns = xray_trace_columns,
      .n_columns = XRAY_TRACE_COLUMNS,
      .stage = PF_PARTITIONED,
      .flags = PF_BY_PARTITION | PF_SEEKS_PARTITION,
@@ -72,12 +134,12 @@ static const struct pf_table tables[] = {
      .n_columns = DURATION_COLUMNS,
      .stage = PF_DERIVED,
      .flags = PF_BY_PARTITION | PF_SEEKS_PARTITION | PF_ONLY_IN_PARTITIONS,
-     .ops = &xray_thread_durations.ops},
+     .ops = &xray_durations.ops},
 };
 
 /* ---- metrics ------------------------------------------------------------------------------------ */
 
-static const struct pf_metric metrics[] = {
+static const struct pf_metric metrics[XRAY_METRICS] = {
     {0, "calls", "", "exclusive", "int", "completed calls", PF_OVER_ALL, PF_SUM, .partner = PF_NO_PARTNER},
     {1, "time", "ns", "exclusive", "double", "time in completed calls, without what they called", PF_OVER_ALL,
      PF_SUM, .partner = 2},
@@ -93,34 +155,34 @@ static const struct pf_metric metrics[] = {
      .partner = PF_NO_PARTNER},
 };
 
-static const struct pf_metric metrics_in_ticks[] = {
-    {0, "calls", "", "exclusive", "int", "completed calls", PF_OVER_ALL, PF_SUM, .partner = PF_NO_PARTNER},
-    {1, "ticks", "ticks", "exclusive", "int", "ticks in completed calls, without what they called",
-     PF_OVER_ALL, PF_SUM, .partner = 2},
-    {2, "ticks (inc)", "ticks", "inclusive", "int",
-     "ticks in completed calls, with what they called; of calls still open what they called", PF_OVER_ROOTS,
-     PF_SUM, .partner = 1},
-    {3, "open", "", "exclusive", "int", "calls that had not ended when the trace ended", PF_OVER_ALL, PF_SUM,
-     .partner = PF_NO_PARTNER},
+/* How each comes from a context's measures; the two that are times are divided by the frequency. */
+static const struct pf_derivation derivations[XRAY_METRICS] = {
+    {.measure = XRAY_CALLS, .present = XRAY_CALLS},
+    {.measure = XRAY_TICKS, .present = XRAY_CALLS, .scale = 1e9},
+    {.measure = XRAY_TICKS_INC, .present = XRAY_CALLS, .scale = 1e9},
+    {.measure = XRAY_TICKS, .present = XRAY_CALLS},
+    {.measure = XRAY_TICKS_INC, .present = XRAY_CALLS},
+    {.measure = XRAY_OPEN, .present = XRAY_OPEN},
 };
 
-/* The metrics and, in the same order, how each comes from a context's measures. */
+/* All of them where the frequency is known, else all but the times. */
 static void set_metrics(struct pf_profile *profile, struct xray_state *state)
 {
-    double frequency = (double)state->header.frequency;
-    struct pf_derivation *how = state->derivations;
-    *how++ = (struct pf_derivation){.measure = XRAY_CALLS, .present = XRAY_CALLS};
-    if (state->header.frequency) {
-        *how++ = (struct pf_derivation){
-            .measure = XRAY_TICKS, .present = XRAY_CALLS, .scale = 1e9, .divisor = frequency};
-        *how++ = (struct pf_derivation){
-            .measure = XRAY_TICKS_INC, .present = XRAY_CALLS, .scale = 1e9, .divisor = frequency};
+    int left_out = 0;
+    for (size_t i = 0; i < XRAY_METRICS; i++) {
+        if (derivations[i].scale != 0 && !state->header.frequency) {
+            left_out++;
+            continue;
+        }
+        struct pf_metric *metric = &state->metrics[profile->n_metrics];
+        struct pf_derivation *how = &state->derivations[profile->n_metrics++];
+        *metric = metrics[i];
+        metric->id -= (uint64_t)left_out;
+        metric->partner -= metric->partner == PF_NO_PARTNER ? 0 : left_out;
+        *how = derivations[i];
+        how->divisor = (double)state->header.frequency;
     }
-    *how++ = (struct pf_derivation){.measure = XRAY_TICKS, .present = XRAY_CALLS};
-    *how++ = (struct pf_derivation){.measure = XRAY_TICKS_INC, .present = XRAY_CALLS};
-    *how++ = (struct pf_derivation){.measure = XRAY_OPEN, .present = XRAY_OPEN};
-    profile->metrics = state->header.frequency ? metrics : metrics_in_ticks;
-    profile->n_metrics = (size_t)(how - state->derivations);
+    profile->metrics = state->metrics;
 }
 
 /* ---- probing and opening ------------------------------------------------------------------------ */
@@ -128,47 +190,23 @@ static void set_metrics(struct pf_profile *profile, struct xray_state *state)
 static void probe(struct pf_probe *probe, struct pf_verdict *verdict)
 {
     size_t have;
-    const unsigned char *bytes = pf_probe_head(probe, XRAY_PROBE_SIZE, &have);
+    const unsigned char *bytes = pf_probe_head(probe, XRAY_HEADER_SIZE + XRAY_BASIC_SIZE, &have);
     struct xray_header header;
-    if (!xray_header_read(&header, bytes, have))
+    if (!read_header(&header, bytes, have))
         return;
-    verdict->confidence = xray_confidence(&header, bytes, have);
+    verdict->confidence = header.type == XRAY_FDR     ? fdr_confidence(&header, bytes, have)
+                          : header.type == XRAY_BASIC ? basic_confidence(&header, bytes, have)
+                                                      : 64;
     if (header.type == XRAY_FDR && verdict->confidence && verdict->confidence < 32)
         snprintf(verdict->message, sizeof verdict->message, "no buffer follows the header");
     if (verdict->confidence)
-        xray_header_version(&header, verdict->version, sizeof verdict->version);
+        set_version(&header, verdict->version, sizeof verdict->version);
 }
 
 static int add_info(struct pf_profile *profile, const char *key, struct pf_cell value, struct pf_error *error)
 {
     struct pf_cell cells[] = {pf_string(key), value};
     return pf_rows_add(profile->info, cells, error);
-}
-
-static struct pf_cell yes_or_no(bool value)
-{
-    return pf_string(value ? "yes" : "no");
-}
-
-/* Facts about a log's clock and buffers. */
-static int set_log_info(struct pf_profile *profile, const struct xray_header *header, struct pf_error *error)
-{
-    struct pf_cell frequency = header->frequency ? pf_uint(header->frequency) : pf_string("unknown");
-    if (add_info(profile, "Cycle frequency (Hz)", frequency, error) ||
-        add_info(profile, "Constant TSC", yes_or_no(header->constant_tsc), error) ||
-        add_info(profile, "Nonstop TSC", yes_or_no(header->nonstop_tsc), error))
-        return -1;
-    if (header->type == XRAY_BASIC)
-        return 0;
-    return add_info(profile, "Buffer size (bytes)", pf_uint(header->buffer_size), error);
-}
-
-static int set_profiling_info(struct pf_profile *profile, const struct xray_header *header,
-                              struct pf_error *error)
-{
-    if (add_info(profile, "Created (ns since 1970)", pf_uint(header->created), error))
-        return -1;
-    return add_info(profile, "Process", pf_uint(header->pid), error);
 }
 
 static int set_info(struct pf_profile *profile, const struct xray_header *header, struct pf_error *error)
@@ -178,13 +216,20 @@ static int set_info(struct pf_profile *profile, const struct xray_header *header
         [XRAY_FDR] = "flight data recorder (FDR)",
         [XRAY_PROFILING] = "profiling mode",
     };
-    xray_header_version(header, profile->version, sizeof profile->version);
-    struct pf_cell order = pf_string(header->big_endian ? "big-endian" : "little-endian");
+    set_version(header, profile->version, sizeof profile->version);
     if (add_info(profile, "Type", pf_string(types[header->type]), error) ||
-        add_info(profile, "Byte order", order, error))
+        add_info(profile, "Byte order", pf_string(header->big_endian ? "big-endian" : "little-endian"),
+                 error))
         return -1;
-    return header->type == XRAY_PROFILING ? set_profiling_info(profile, header, error)
-                                          : set_log_info(profile, header, error);
+    if (header->type == XRAY_PROFILING)
+        return add_info(profile, "Created (ns since 1970)", pf_uint(header->created), error) ||
+               add_info(profile, "Process", pf_uint(header->pid), error);
+    struct pf_cell frequency = header->frequency ? pf_uint(header->frequency) : pf_string("unknown");
+    return add_info(profile, "Cycle frequency (Hz)", frequency, error) ||
+           add_info(profile, "Constant TSC", pf_string(header->constant_tsc ? "yes" : "no"), error) ||
+           add_info(profile, "Nonstop TSC", pf_string(header->nonstop_tsc ? "yes" : "no"), error) ||
+           (header->type == XRAY_FDR &&
+            add_info(profile, "Buffer size (bytes)", pf_uint(header->buffer_size), error));
 }
 
 static void context_cells(const struct pf_profile *profile, uint32_t context, struct pf_cell *cells)
@@ -229,9 +274,8 @@ static void set_tables(struct pf_profile *profile)
 /* What logs have: events. */
 static void set_log(struct pf_profile *profile, struct xray_state *state)
 {
-    state->clock = xray_clock_new(state->header.frequency);
     profile->time_unit = state->header.frequency ? "ns" : "ticks";
-    profile->partitions.field_columns = thread_fields;
+    profile->partitions.field_columns = xray_thread_fields;
     profile->partitions.n_fields = XRAY_FIELDS;
     profile->n_tables = sizeof tables / sizeof *tables;
     set_metrics(profile, state);
@@ -249,7 +293,7 @@ static int open_file(struct pf_profile *profile, struct pf_error *error)
     ssize_t have = pf_input_read(state->input, bytes, sizeof bytes, 0, error);
     if (have < 0)
         return -1;
-    if (!xray_header_read(&state->header, bytes, (size_t)have))
+    if (!read_header(&state->header, bytes, (size_t)have))
         return pf_fail_at(error, EINVAL, 0, "no header of an XRay file");
     set_tables(profile);
     if (state->header.type == XRAY_PROFILING)
@@ -261,33 +305,21 @@ static int open_file(struct pf_profile *profile, struct pf_error *error)
     return set_map_info(profile, &state->maps, error);
 }
 
-/* Names once read stay, even if what follows them fails: they are part of no table. */
-static int load_names(struct pf_profile *profile, struct pf_pass *pass, struct pf_error *error)
-{
-    struct xray_names names = {0};
-    if (xray_state(profile)->names.map)
-        return 0;
-    if (xray_names_load(&names, &xray_state(profile)->maps, profile, pass, error)) {
-        xray_names_free(&names);
-        return -1;
-    }
-    xray_state(profile)->names = names;
-    return 0;
-}
-
 static int load(struct pf_profile *profile, enum pf_stage stage, struct pf_pass *pass, struct pf_error *error)
 {
-    bool profiling = xray_state(profile)->header.type == XRAY_PROFILING;
+    struct xray_state *state = xray_state(profile);
+    bool profiling = state->header.type == XRAY_PROFILING;
     switch (stage) {
     case PF_PARTITIONED:
-        if (load_names(profile, pass, error))
+        /* Names once read stay, even if what follows them fails: they are part of no table. */
+        if (!state->names.map && xray_names_load(&state->names, &state->maps, profile, pass, error))
             return -1;
         return xray_load_threads(profile, pass, error);
     case PF_MODELLED:
         return profiling ? xray_profiling_contexts(profile, pass, error)
                          : xray_load_calls(profile, pass, error);
     case PF_DERIVED:
-        return profiling ? 0 : xray_load_ranks(profile, pass, error);
+        return profiling ? 0 : xray_load_durations(profile, pass, error);
     default:
         return 0;
     }
@@ -303,9 +335,7 @@ static void close_file(struct pf_profile *profile)
     free(state->index.threads);
     xray_names_free(&state->names);
     xray_maps_free(&state->maps);
-    pf_store_free(state->of_threads);
-    free(state->first_of_thread);
-    free(state->functions);
+    xray_durations_free(&state->durations);
     free(state);
     profile->state = NULL;
 }

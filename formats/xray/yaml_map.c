@@ -43,34 +43,30 @@ static int read_some(void *data, unsigned char *buffer, size_t room, size_t *siz
 struct entry {
     char key[16];
     bool keyed; /* the next scalar is the key's value */
-    uint32_t id;
-    uint64_t address;
+    uint64_t id, address;
     char *symbol; /* room for XRAY_SYMBOL_MAX bytes; owned */
     size_t symbol_size;
 };
 
-/* A number in decimal, or in hexadecimal after 0x; false if it is none or does not fit. */
-static bool parse_number(const char *text, size_t size, uint64_t *number)
+/* A number in decimal, or in hexadecimal after 0x; false if it is none, does not fit or is beyond `most`. */
+static bool parse_number(const char *text, size_t size, uint64_t most, uint64_t *number)
 {
     char *end;
     errno = 0;
     bool hexadecimal = size > 2 && text[0] == '0' && (text[1] | 0x20) == 'x';
     *number = strtoull(text, &end, hexadecimal ? 16 : 10);
-    return size && end == text + size && !errno && *text >= '0' && *text <= '9';
+    return size && end == text + size && !errno && *text >= '0' && *text <= '9' && *number <= most;
 }
 
 /* What is wrong with a key's value; NULL: nothing. */
 static const char *take_value(struct entry *entry, const char *text, size_t size)
 {
-    uint64_t number;
     if (!strcmp(entry->key, "id")) {
-        if (!parse_number(text, size, &number) || number < 1 || number > XRAY_MAPPED_MAX)
+        if (!parse_number(text, size, XRAY_MAPPED_MAX, &entry->id) || !entry->id)
             return "an id that is no function's number";
-        entry->id = (uint32_t)number;
     } else if (!strcmp(entry->key, "function")) {
-        if (!parse_number(text, size, &number))
+        if (!parse_number(text, size, UINT64_MAX, &entry->address))
             return "a function that is no address";
-        entry->address = number;
     } else if (!strcmp(entry->key, "function-name")) {
         entry->symbol_size = size < XRAY_SYMBOL_MAX ? size : XRAY_SYMBOL_MAX;
         memcpy(entry->symbol, text, entry->symbol_size);
@@ -83,40 +79,35 @@ static const char *take_event(struct xray_names *names, struct entry *entry, con
                               int depth, bool *failed, struct pf_error *error)
 {
     const char *text = (const char *)event->data.scalar.value;
-    size_t size = event->data.scalar.length;
-    switch (event->type) {
-    case YAML_SEQUENCE_START_EVENT:
-        return depth == 1 ? NULL : "no list of entries in braces";
-    case YAML_MAPPING_START_EVENT:
+    bool mapping = event->type == YAML_MAPPING_START_EVENT, scalar = event->type == YAML_SCALAR_EVENT;
+    if (event->type == YAML_ALIAS_EVENT)
+        return "an alias";
+    if ((event->type == YAML_SEQUENCE_START_EVENT && depth != 1) || ((mapping || scalar) && depth != 2))
+        return "no list of entries in braces";
+    if (mapping)
         *entry = (struct entry){.address = XRAY_NO_ADDRESS, .symbol = entry->symbol};
-        return depth == 2 ? NULL : "no list of entries in braces";
-    case YAML_MAPPING_END_EVENT:
+    if (event->type == YAML_MAPPING_END_EVENT) {
         if (!entry->id)
             return "an entry without id";
-        *failed =
-            xray_names_add(names, entry->id, entry->address, entry->symbol, entry->symbol_size, error) != 0;
-        return NULL;
-    case YAML_SCALAR_EVENT:
-        if (depth != 2)
-            return "no list of entries in braces";
-        entry->keyed = !entry->keyed;
-        if (!entry->keyed)
-            return take_value(entry, text, size);
-        snprintf(entry->key, sizeof entry->key, "%s", text);
-        return NULL;
-    case YAML_ALIAS_EVENT:
-        return "an alias";
-    default:
-        return NULL;
+        *failed = xray_names_add(names, (uint32_t)entry->id, entry->address, entry->symbol,
+                                 entry->symbol_size, error);
     }
+    if (!scalar)
+        return NULL;
+    entry->keyed = !entry->keyed;
+    if (!entry->keyed)
+        return take_value(entry, text, event->data.scalar.length);
+    snprintf(entry->key, sizeof entry->key, "%s", text);
+    return NULL;
 }
 
+/* Reads until the end, or until something is wrong, which is noted. */
 static int read_events(yaml_parser_t *parser, struct xray_names *names, struct reading *reading,
                        struct entry *entry)
 {
     yaml_event_t event;
     int depth = 0; /* 1: in the list; 2: in an entry */
-    for (bool over = false; !over && xray_names_have_room(names);) {
+    for (bool over = false; !over && !*names->problem;) {
         bool failed = false;
         if (!yaml_parser_parse(parser, &event)) {
             if (reading->failed)
@@ -132,7 +123,7 @@ static int read_events(yaml_parser_t *parser, struct xray_names *names, struct r
         depth -= event.type == YAML_SEQUENCE_END_EVENT || event.type == YAML_MAPPING_END_EVENT;
         if (wrong)
             xray_names_problem(names, (int64_t)event.start_mark.line + 1, "%s; the rest is not read", wrong);
-        over = wrong || event.type == YAML_STREAM_END_EVENT;
+        over = event.type == YAML_STREAM_END_EVENT;
         yaml_event_delete(&event);
         if (failed)
             return -1;

@@ -15,50 +15,24 @@
 
 /* ---- waiting ------------------------------------------------------------------------------------ */
 
-/* Calls until no pass is needed; the variable `job` is the call's. */
-#define WAIT_FOR(result, call)                                                                               \
-    for (struct pf_job *job = NULL; ((result) = (call)) == PF_PARKED; pf_job_release(job))                   \
-    pf_job_block(job, NULL, NULL)
-
 static int lookup(struct pf_fs *fs, uint64_t parent, const char *name, struct pf_attr *attr)
 {
     int result;
-    WAIT_FOR(result, pf_fs_find(fs, parent, name, attr, &job));
+    PF_WAIT_FOR(result, NULL, NULL, pf_fs_lookup(fs, parent, name, false, attr, &job));
     return result;
 }
 
 static int getattr(struct pf_fs *fs, uint64_t ino, struct pf_attr *attr)
 {
     int result;
-    WAIT_FOR(result, pf_fs_getattr(fs, ino, attr, &job));
-    return result;
-}
-
-static int open_dir(struct pf_fs *fs, uint64_t ino, struct pf_dir **dir)
-{
-    int result;
-    WAIT_FOR(result, pf_fs_opendir(fs, ino, dir, &job));
+    PF_WAIT_FOR(result, NULL, NULL, pf_fs_getattr(fs, ino, attr, &job));
     return result;
 }
 
 static int open_file(struct pf_fs *fs, uint64_t ino, struct pf_handle **handle)
 {
     int result;
-    WAIT_FOR(result, pf_fs_open_once(fs, ino, handle, &job));
-    return result;
-}
-
-static int read_file(struct pf_handle *handle, uint64_t offset, size_t size, struct pf_data *data)
-{
-    int result;
-    WAIT_FOR(result, pf_fs_read(handle, offset, size, data, &job));
-    return result;
-}
-
-static int read_link(struct pf_fs *fs, uint64_t ino, char **target)
-{
-    int result;
-    WAIT_FOR(result, pf_fs_readlink(fs, ino, target, &job));
+    PF_WAIT_FOR(result, NULL, NULL, pf_fs_open(fs, ino, true, handle, &job));
     return result;
 }
 
@@ -157,95 +131,79 @@ static int find_source(struct typed *typed)
     return 0;
 }
 
-/* A walk along a path: the folders above, so that `..` of a link finds back, and what is still to be walked. */
-struct walk {
-    struct pf_fs *fs;
-    uint64_t above[PATH_MAX / 2];
-    size_t depth;
-    char *rest;   /* allocated */
-    bool through; /* also a link that the path ends in is followed */
-    unsigned links;
-};
-
 enum { LINKS_MAX = 40 };
 
-/* Puts a link's target before what is still to be walked. 0 or an errno value. */
-static int follow(struct walk *walk, const char *rest, uint64_t link)
+static int from_root(struct pf_fs *fs, struct pf_attr *attr)
+{
+    int result = getattr(fs, PF_ROOT_INO, attr);
+    attr->st.st_ino = PF_ROOT_INO;
+    return result;
+}
+
+/* Takes the `..` at a place of a path off it, and the name before that, which is no link. 0, or EXDEV: there is none. */
+static int go_up(char *path, size_t at, size_t next)
+{
+    size_t above = at;
+    while (above && path[above - 1] == '/')
+        above--;
+    while (above && path[above - 1] != '/')
+        above--;
+    memmove(path + above, path + next, strlen(path + next) + 1);
+    return at ? 0 : EXDEV;
+}
+
+/* Puts a link's target in the place of its name. 0 or an errno value. */
+static int follow(struct pf_fs *fs, uint64_t link, char **path, size_t at, size_t next)
 {
     char *target, *joined = NULL;
-    int result = walk->links++ < LINKS_MAX ? read_link(walk->fs, link, &target) : ELOOP;
+    int result;
+    PF_WAIT_FOR(result, NULL, NULL, pf_fs_readlink(fs, link, &target, &job));
     if (result)
         return result;
     if (*target == '/')
         result = EXDEV;
-    else if (asprintf(&joined, "%s/%s", target, rest) < 0)
+    else if (asprintf(&joined, "%.*s%s/%s", (int)at, *path, target, *path + next) < 0)
         result = ENOMEM;
     free(target);
     if (!result) {
-        free(walk->rest);
-        walk->rest = joined;
+        free(*path);
+        *path = joined;
     }
     return result;
 }
 
-static int go_up(struct walk *walk, struct pf_attr *attr)
+/*
+ * The node of a path below the root, without its size. Links are followed within SOURCE, one at the path's end if `through`; EXDEV:
+ * one leads out. What a link or `..` has changed is walked from the root again. 0 or an errno value.
+ */
+static int find(struct pf_fs *fs, const char *typed, bool through, struct pf_attr *attr)
 {
-    if (!walk->depth)
-        return EXDEV;
-    int result = getattr(walk->fs, walk->above[--walk->depth], attr);
-    attr->st.st_ino = walk->above[walk->depth];
-    return result;
-}
-
-/* Takes one name of the path. */
-static int step(struct walk *walk, struct pf_attr *attr)
-{
-    char name[NAME_MAX + 1];
-    size_t n = strcspn(walk->rest, "/"), next = n + strspn(walk->rest + n, "/");
-    if (n >= sizeof name)
-        return ENAMETOOLONG;
-    memcpy(name, walk->rest, n);
-    name[n] = 0;
-    if (!S_ISDIR(attr->st.st_mode))
-        return ENOTDIR;
-    uint64_t folder = attr->st.st_ino;
-    int result = 0;
-    if (!strcmp(name, ".."))
-        result = go_up(walk, attr);
-    else if (*name && strcmp(name, ".") != 0)
-        result = lookup(walk->fs, folder, name, attr);
-    if (!result && S_ISLNK(attr->st.st_mode) && (walk->through || walk->rest[next])) {
-        result = follow(walk, walk->rest + next, attr->st.st_ino);
-        int again = getattr(walk->fs, folder, attr);
-        attr->st.st_ino = folder;
-        return result ? result : again;
+    char *path = strdup(typed), name[NAME_MAX + 1];
+    unsigned links = 0;
+    int result = path ? from_root(fs, attr) : ENOMEM;
+    for (size_t at = 0; !result && path[at];) {
+        size_t n = strcspn(path + at, "/"), next = at + n + strspn(path + at + n, "/");
+        bool changed = false;
+        if (n >= sizeof name || !S_ISDIR(attr->st.st_mode)) {
+            result = n >= sizeof name ? ENAMETOOLONG : ENOTDIR;
+            break;
+        }
+        memcpy(name, path + at, n);
+        name[n] = 0;
+        if (!strcmp(name, "..")) {
+            result = go_up(path, at, next);
+            changed = true;
+        } else if (*name && strcmp(name, ".") != 0) {
+            result = lookup(fs, attr->st.st_ino, name, attr);
+            changed = !result && S_ISLNK(attr->st.st_mode) && (through || path[next]);
+            if (changed)
+                result = links++ < LINKS_MAX ? follow(fs, attr->st.st_ino, &path, at, next) : ELOOP;
+        }
+        at = changed ? 0 : next;
+        if (changed && !result)
+            result = from_root(fs, attr);
     }
-    if (!result && S_ISDIR(attr->st.st_mode) && attr->st.st_ino != folder && strcmp(name, "..") != 0) {
-        if (walk->depth == sizeof walk->above / sizeof *walk->above)
-            return ENAMETOOLONG;
-        walk->above[walk->depth++] = folder;
-    }
-    memmove(walk->rest, walk->rest + next, strlen(walk->rest + next) + 1);
-    return result;
-}
-
-/* The node of a path below the root, without its size. Links are followed within SOURCE, one at the path's end if `through`;
- * EXDEV: one leads out. 0 or an errno value. */
-static int find(struct pf_fs *fs, const char *path, bool through, struct pf_attr *attr)
-{
-    struct walk *walk = calloc(1, sizeof *walk);
-    if (!walk || !(walk->rest = strdup(path))) {
-        free(walk);
-        return ENOMEM;
-    }
-    walk->fs = fs;
-    walk->through = through;
-    int result = getattr(fs, PF_ROOT_INO, attr);
-    attr->st.st_ino = PF_ROOT_INO;
-    while (!result && *walk->rest)
-        result = step(walk, attr);
-    free(walk->rest);
-    free(walk);
+    free(path);
     return result;
 }
 
@@ -361,7 +319,8 @@ static int read_entries(struct pf_fs *fs, uint64_t ino, char ***names, size_t *c
 {
     struct pf_dir *dir;
     struct pf_dirent entry;
-    int result = open_dir(fs, ino, &dir);
+    int result;
+    PF_WAIT_FOR(result, NULL, NULL, pf_fs_opendir(fs, ino, &dir, &job));
     *names = NULL;
     *count = 0;
     if (result)
@@ -472,7 +431,7 @@ static int print_file(struct pf_fs *fs, const char *path, const char *rest, cons
     if (code)
         return complain_of(fs, path, code);
     for (uint64_t offset = 0;;) {
-        code = read_file(handle, offset, 1 << 20, &data);
+        PF_WAIT_FOR(code, NULL, NULL, pf_fs_read(handle, offset, 1 << 20, &data, &job));
         if (code)
             break;
         ssize_t n = data.fd >= 0 ? copy_range(&data) : (ssize_t)data_size(&data);

@@ -8,9 +8,11 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "fs/exit.h"
 #include "fs/clock.h"
+#include "fs/exit.h"
 #include "fs/fuse/sandbox.h"
+#include "fs/profile/known.h"
+#include "fs/profile/names.h"
 #include "fs/runs/part.h"
 #include "fs/text/csv.h"
 #include "fs/tree/listing.h"
@@ -65,15 +67,10 @@ static void hide_progress(const struct progress *progress)
         fputs("\r\033[K", stderr);
 }
 
-/* Asks until no pass is needed; the variable `job` is the call's. */
-#define WAIT_FOR(result, progress, call)                                                                     \
-    for (struct pf_job *job = NULL; ((result) = (call)) == PF_WAIT; pf_job_release(job))                     \
-    pf_job_block(job, show_progress, progress)
-
 static int load(struct pf_live *live, enum pf_stage stage, struct progress *progress, struct pf_error *error)
 {
     int result;
-    WAIT_FOR(result, progress, pf_live_stage(live, stage, &job, error));
+    PF_WAIT_FOR(result, show_progress, progress, pf_live_stage(live, stage, &job, error));
     return result;
 }
 
@@ -88,11 +85,11 @@ static int load_all(struct pf_live *live, struct progress *progress, struct pf_e
         struct pf_family *family;
         if (profile->tables[t].flags & (PF_ONLY_IN_METRICS | PF_ONLY_IN_KEYS))
             continue; /* each of these files has a pass of its own */
-        WAIT_FOR(result, progress, pf_live_family(live, t, &family, &job, error));
+        PF_WAIT_FOR(result, show_progress, progress, pf_live_family(live, t, &family, &job, error));
     }
     struct pf_aggregate *aggregate;
     if (!result && profile->partitions.plural)
-        WAIT_FOR(result, progress, pf_live_aggregate(live, &aggregate, &job, error));
+        PF_WAIT_FOR(result, show_progress, progress, pf_live_aggregate(live, -1, &aggregate, &job, error));
     return result;
 }
 
@@ -112,13 +109,85 @@ static void print_error(const char *path, const struct pf_error *error)
 int pf_confine(const struct pf_fs_options *options, char *const *sources, size_t n)
 {
     struct pf_error error = {0};
-    if (!pf_sandbox_for(sources, n, options, &error))
-        return PF_EXIT_OK;
-    fprintf(stderr, "profilefs: %s\n", error.what);
-    return PF_EXIT_SYSTEM;
+    struct pf_sandbox *sandbox = pf_sandbox_new(sources, n, options, &error);
+    bool failed = !sandbox || pf_sandbox_enter(sandbox, &error);
+    pf_sandbox_free(sandbox);
+    if (failed)
+        fprintf(stderr, "profilefs: %s\n", error.what);
+    return failed ? PF_EXIT_SYSTEM : PF_EXIT_OK;
 }
 
 /* ---- index -------------------------------------------------------------------------------------- */
+
+/* What people look at is looked at, so that it is known the next time: sizes, and the texts of small files. */
+struct learning {
+    struct pf_core *core;
+    struct pf_live *live;
+    struct progress *progress;
+};
+
+/* Larger folders of items are listed, and that is all. */
+enum { ITEMS_MAX = 64, DEPTH_MAX = 3 };
+
+static int read_file(struct learning *learning, struct pf_node node, struct pf_error *error)
+{
+    struct pf_file *file;
+    struct pf_piece pieces[PF_PIECES];
+    int result, n = 0;
+    PF_WAIT_FOR(result, show_progress, learning->progress,
+                pf_file_open(learning->live, node, &file, &job, error));
+    if (result)
+        return result;
+    const char *bytes;
+    size_t size;
+    if (!pf_file_bytes(file, &bytes, &size))
+        PF_WAIT_FOR(result, show_progress, learning->progress,
+                    pf_file_read(file, 0, PF_KNOWN_TEXT_MAX, pieces, &n, &job, error));
+    while (n > 0)
+        pf_blocks_release(learning->core->blocks, pieces[--n].block);
+    pf_file_close(file);
+    return result;
+}
+
+/* Files that have a pass of their own, or tell of one of very many, are left to who asks for them. */
+static bool is_left_out(struct pf_live *live, struct pf_node node)
+{
+    if (node.kind == PF_BLOB || node.kind == PF_SOURCE_FOLDER)
+        return true;
+    if (pf_table_of(node.kind) < 0)
+        return false;
+    unsigned base = pf_table_base(node.kind);
+    const struct pf_table *table = &pf_live_profile(live)->tables[pf_table_of(node.kind)];
+    return table->ops && (base == PF_TABLE_OF_METRIC || base == PF_TABLE_OF_KEY);
+}
+
+static int learn_file(struct learning *learning, struct pf_node node, struct pf_error *error)
+{
+    uint64_t size;
+    int result;
+    if (is_left_out(learning->live, node))
+        return 0;
+    PF_WAIT_FOR(result, show_progress, learning->progress,
+                pf_live_size(learning->live, node, &size, &job, error));
+    return result || size > PF_KNOWN_TEXT_MAX ? result : read_file(learning, node, error);
+}
+
+static int learn_folder(struct learning *learning, struct pf_node folder, unsigned depth,
+                        struct pf_error *error)
+{
+    struct pf_live *live = learning->live;
+    struct pf_node entry;
+    char name[PF_NAME_MAX + 1];
+    int result;
+    if (folder.kind == PF_CONTEXTS || folder.kind == PF_EXPORT || depth > DEPTH_MAX)
+        return 0;
+    PF_WAIT_FOR(result, show_progress, learning->progress, pf_live_ready(live, folder, &job, error));
+    bool many = !result && pf_folder_entry(live, folder, ITEMS_MAX, name, &entry);
+    for (uint64_t i = 0; !result && !many && pf_folder_entry(live, folder, i, name, &entry); i++)
+        result = pf_is_folder(entry.kind) ? learn_folder(learning, entry, depth + 1, error)
+                                          : learn_file(learning, entry, error);
+    return result;
+}
 
 struct indexing {
     struct pf_fs *fs;
@@ -145,10 +214,7 @@ static void print_counts(const char *path, const struct pf_profile *profile)
                               pf_uint(profile->contexts ? profile->contexts->count : 0),
                               pf_uint(profile->n_metrics),
                               pf_uint(pf_rows_count(profile->warnings))};
-    for (size_t c = 0; c < sizeof cells / sizeof *cells; c++) {
-        pf_csv_cell(&out, &cells[c]);
-        pf_buf_char(&out, c + 1 < sizeof cells / sizeof *cells ? ',' : '\n');
-    }
+    pf_csv_row(&out, cells, sizeof cells / sizeof *cells, '\n');
     fwrite(out.data, 1, out.size, stdout);
     pf_buf_free(&out);
 }
@@ -160,10 +226,12 @@ static int index_profile(void *arg, const char *path, const struct pf_found *fou
     (void)error;
     indexing->profiles++;
     indexing->progress.path = path;
-    struct pf_live *live = pf_live_at(&indexing->fs->core, found->driver, path, &found->st, &failure);
+    struct pf_live *live =
+        pf_live_at(&indexing->fs->core, found->driver, path, &found->st, NULL, NULL, &failure);
     int result = live ? load_all(live, &indexing->progress, &failure) : -1;
-    if (!result)
-        result = pf_live_learn(live, show_progress, &indexing->progress, &failure);
+    struct learning learning = {&indexing->fs->core, live, &indexing->progress};
+    if (!result && learning.core->cachedb)
+        result = learn_folder(&learning, (struct pf_node){PF_TOP, 0}, 0, &failure);
     hide_progress(&indexing->progress);
     if (result) {
         indexing->problems++;
@@ -246,7 +314,8 @@ static int check_profile(void *arg, const char *path, const struct pf_found *fou
     char *typed = typed_path(checking, path);
     if (!typed)
         return pf_fail_memory(error);
-    struct pf_live *live = pf_live_at(&checking->fs->core, found->driver, path, &found->st, &failure);
+    struct pf_live *live =
+        pf_live_at(&checking->fs->core, found->driver, path, &found->st, NULL, NULL, &failure);
     bool failed = !live || load_all(live, &checking->progress, &failure);
     if (failed) {
         print_error(typed, &failure);

@@ -70,10 +70,7 @@ static double total_of(const struct pf_aggregate *aggregate, unsigned metric)
 {
     pf_int128 wide;
     struct pf_cell cell = pf_aggregate_total(aggregate, metric, &wide);
-    double total = cell.type == PF_DOUBLE ? cell.d
-                   : cell.type == PF_WIDE ? (double)wide
-                   : cell.type == PF_INT  ? (double)cell.i
-                                          : 0;
+    double total = cell.type == PF_ABSENT ? 0 : (double)pf_cell_number(&cell);
     return total * (double)pf_series_factor(&aggregate->profile->metrics[metric]);
 }
 

@@ -111,14 +111,20 @@ void chart_rule(struct pf_buf *out, double x1, double y1, double x2, double y2, 
     pf_buf_printf(out, "\" %s/>\n", style);
 }
 
+void chart_tick(struct pf_buf *out, double x, bool label)
+{
+    double bottom = CHART_TOP + CHART_PLOT;
+    chart_rule(out, x, CHART_TOP, x, bottom, grey);
+    if (label)
+        svg_label(out, " text-anchor=\"middle\" fill=\"#666666\"", x, bottom + 15);
+}
+
 static void add_level(const struct chart *chart, struct pf_buf *out, double value)
 {
     double y = chart_y(chart, value);
     chart_rule(out, CHART_LEFT, y, CHART_LEFT + CHART_WIDTH, y, grey);
-    pf_buf_str(out, "<text text-anchor=\"end\" fill=\"#666666\"");
-    svg_attribute(out, "x", CHART_LEFT - 6);
-    svg_attribute(out, "y", y + 4);
-    pf_buf_printf(out, ">%.6g</text>\n", value);
+    svg_label(out, " text-anchor=\"end\" fill=\"#666666\"", CHART_LEFT - 6, y + 4);
+    pf_buf_printf(out, "%.6g</text>\n", value);
 }
 
 static void add_levels(const struct chart *chart, struct pf_buf *out)
@@ -170,9 +176,8 @@ static void add_line(const struct chart *chart, size_t l, struct pf_buf *out)
     pf_buf_printf(out, "<rect x=\"%d\" width=\"14\" height=\"4\" fill=\"%s\"", CHART_LEFT + CHART_WIDTH + 102,
                   colours[l]);
     svg_attribute(out, "y", y - 5);
-    pf_buf_printf(out, "/><text x=\"%d\"", CHART_LEFT + CHART_WIDTH + 122);
-    svg_attribute(out, "y", y);
-    pf_buf_char(out, '>');
+    pf_buf_str(out, "/>");
+    svg_label(out, "", CHART_LEFT + CHART_WIDTH + 122, y);
     svg_text_cut(out, line->name, line->name_size, 50);
     pf_buf_str(out, "</text></g>\n");
 }

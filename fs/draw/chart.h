@@ -52,6 +52,9 @@ double chart_y(const struct chart *chart, double value);
 /* A straight line; `style`: attributes. */
 void chart_rule(struct pf_buf *out, double x1, double y1, double x2, double y2, const char *style);
 
+/* A rule at a place of the axis, and the beginning of its label (see svg_label). */
+void chart_tick(struct pf_buf *out, double x, bool label);
+
 /* The axis of values with its labels, and the lines with their names beside the plot. */
 void chart_draw(const struct chart *chart, struct pf_buf *out);
 

@@ -45,7 +45,7 @@ void pf_runs_picture_free(struct pf_runs_picture *picture);
 int pf_runs_picture_add(struct pf_runs_picture *picture, const struct pf_cell *name, const double *values,
                         struct pf_error *error);
 
-/* Draws it, once all are offered; the walk borrows nothing. */
-struct pf_lines *pf_runs_picture_lines(struct pf_runs_picture *picture, struct pf_error *error);
+/* Appends the picture, once all are offered. */
+void pf_runs_picture_draw(struct pf_runs_picture *picture, struct pf_buf *out);
 
 #endif

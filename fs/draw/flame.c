@@ -115,10 +115,7 @@ static void add_frame(struct flame *flame, uint32_t context, double from)
     pf_buf_printf(&flame->frames, ", %.2f%%)</title>", value / flame->total * 100);
     add_rect(flame, from, value, level, colour_of(flame->tree, context));
     if (room > 2) {
-        pf_buf_str(&flame->frames, "<text");
-        svg_attribute(&flame->frames, "x", SVG_MARGIN + pixels(flame, from) + 3);
-        svg_attribute(&flame->frames, "y", TOP + LEVEL * (double)level + 12);
-        pf_buf_char(&flame->frames, '>');
+        svg_label(&flame->frames, "", SVG_MARGIN + pixels(flame, from) + 3, TOP + LEVEL * (double)level + 12);
         svg_text_cut(&flame->frames, shown, size, room);
         pf_buf_str(&flame->frames, "</text>");
     }

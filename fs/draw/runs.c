@@ -4,7 +4,6 @@
 
 #include "fs/draw/chart.h"
 #include "fs/draw/draw.h"
-#include "fs/text/text.h"
 
 struct pf_runs_picture {
     struct chart chart;
@@ -56,16 +55,13 @@ int pf_runs_picture_add(struct pf_runs_picture *picture, const struct pf_cell *n
 static void add_runs(const struct pf_runs_picture *picture, struct pf_buf *out)
 {
     const struct chart *chart = &picture->chart;
-    double bottom = CHART_TOP + CHART_PLOT, last = -1e9;
+    double last = -1e9;
     for (size_t i = 0; i < chart->places; i++) {
         double x = chart->xs[i];
         if (x - last < 80 && chart->places > 1)
             continue;
-        chart_rule(out, x, CHART_TOP, x, bottom, "stroke=\"#dddddd\" fill=\"none\"");
-        pf_buf_str(out, "<text text-anchor=\"middle\" fill=\"#666666\"");
-        svg_attribute(out, "x", x);
-        svg_attribute(out, "y", bottom + 15);
-        pf_buf_str(out, "><title>");
+        chart_tick(out, x, true);
+        pf_buf_str(out, "<title>");
         svg_text(out, picture->runs[i], strlen(picture->runs[i]));
         pf_buf_str(out, "</title>");
         svg_text_cut(out, picture->runs[i], strlen(picture->runs[i]), 13);
@@ -74,20 +70,18 @@ static void add_runs(const struct pf_runs_picture *picture, struct pf_buf *out)
     }
 }
 
-struct pf_lines *pf_runs_picture_lines(struct pf_runs_picture *picture, struct pf_error *error)
+void pf_runs_picture_draw(struct pf_runs_picture *picture, struct pf_buf *out)
 {
     char about[320];
-    struct pf_buf out = {0};
     bool any = picture->chart.count && picture->chart.places;
     snprintf(about, sizeof about,
              any ? "the functions that hold or change the most, over the runs%s%s" : "nothing to show",
              *picture->unit ? "; in " : "", picture->unit);
-    svg_begin(&out, any ? CHART_HEIGHT : CHART_TOP, picture->title, about);
+    svg_begin(out, any ? CHART_HEIGHT : CHART_TOP, picture->title, about);
     if (any) {
         chart_range(&picture->chart);
-        add_runs(picture, &out);
-        chart_draw(&picture->chart, &out);
+        add_runs(picture, out);
+        chart_draw(&picture->chart, out);
     }
-    svg_end(&out);
-    return pf_lines_of_text(&out, error);
+    svg_end(out);
 }

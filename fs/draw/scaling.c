@@ -6,6 +6,7 @@
 #include "formats/kit/parse.h"
 #include "fs/draw/chart.h"
 #include "fs/draw/draw.h"
+#include "fs/sums/aggregate_private.h"
 #include "fs/text/text.h"
 
 /* Points of one value of the parameter are shown as one: their mean. */
@@ -39,20 +40,9 @@ const struct pf_table *pf_scaling_table(const struct pf_profile *profile)
 static double number_of(const struct pf_cell *cell)
 {
     double value;
-    switch ((enum pf_cell_type)cell->type) {
-    case PF_INT:
-        return (double)cell->i;
-    case PF_UINT:
-        return (double)cell->u;
-    case PF_WIDE:
-        return (double)*cell->wide;
-    case PF_DOUBLE:
-        return cell->d;
-    case PF_TEXT:
-        return pf_parse_double(cell->text, cell->size, &value) ? value : NAN;
-    default:
-        return NAN;
-    }
+    if (cell->type != PF_TEXT)
+        return (double)pf_cell_number(cell);
+    return pf_parse_double(cell->text, cell->size, &value) ? value : NAN;
 }
 
 /* ---- the parameter ------------------------------------------------------------------------------ */
@@ -169,22 +159,19 @@ static int read_table(struct scaling *scaling, struct pf_error *error)
 
 static void add_parameter(const struct scaling *scaling, struct pf_buf *out)
 {
-    double bottom = CHART_TOP + CHART_PLOT, last = -1e9;
+    double last = -1e9;
     for (size_t i = 0; i < scaling->n_places; i++) {
         double x = x_of(scaling, scaling->places[i].x);
         if (i && scaling->places[i].slot == scaling->places[i - 1].slot)
             continue;
-        chart_rule(out, x, CHART_TOP, x, bottom, "stroke=\"#dddddd\" fill=\"none\"");
+        chart_tick(out, x, x - last >= 34);
         if (x - last < 34)
             continue;
-        pf_buf_str(out, "<text text-anchor=\"middle\" fill=\"#666666\"");
-        svg_attribute(out, "x", x);
-        svg_attribute(out, "y", bottom + 15);
-        pf_buf_printf(out, ">%.6g</text>\n", scaling->places[i].x);
+        pf_buf_printf(out, "%.6g</text>\n", scaling->places[i].x);
         last = x;
     }
-    pf_buf_printf(out, "<text x=\"%d\" y=\"%.0f\" text-anchor=\"middle\">", CHART_LEFT + CHART_WIDTH / 2,
-                  bottom + 36);
+    pf_buf_printf(out, "<text x=\"%d\" y=\"%d\" text-anchor=\"middle\">", CHART_LEFT + CHART_WIDTH / 2,
+                  CHART_TOP + CHART_PLOT + 36);
     svg_text(out, scaling->parameter, strlen(scaling->parameter));
     pf_buf_str(out, "</text>\n");
 }
@@ -195,10 +182,7 @@ static void add_ideal(const struct scaling *scaling, double from, double to, dou
     double x = x_of(scaling, to), y = chart_y(&scaling->chart, end);
     chart_rule(out, x_of(scaling, scaling->first), chart_y(&scaling->chart, from), x, y,
                "stroke=\"#888888\" stroke-dasharray=\"5 4\" fill=\"none\"");
-    pf_buf_str(out, "<text fill=\"#888888\"");
-    svg_attribute(out, "x", x + 4);
-    svg_attribute(out, "y", y + 4);
-    pf_buf_char(out, '>');
+    svg_label(out, " fill=\"#888888\"", x + 4, y + 4);
     svg_text(out, label, strlen(label));
     pf_buf_str(out, "</text>\n");
 }

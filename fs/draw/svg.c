@@ -104,6 +104,14 @@ void svg_attribute(struct pf_buf *out, const char *name, double pixels)
     pf_buf_char(out, '"');
 }
 
+void svg_label(struct pf_buf *out, const char *attributes, double x, double y)
+{
+    pf_buf_printf(out, "<text%s", attributes);
+    svg_attribute(out, "x", x);
+    svg_attribute(out, "y", y);
+    pf_buf_char(out, '>');
+}
+
 void svg_number(struct pf_buf *out, double value)
 {
     bool whole = value == floor(value) && fabs(value) < 1e15;

@@ -25,6 +25,9 @@ void svg_length(struct pf_buf *out, double pixels);
 /* ` name="pixels"`. */
 void svg_attribute(struct pf_buf *out, const char *name, double pixels);
 
+/* Begins a text at a place, whose end the caller adds: `<text attributes x= y=>`. */
+void svg_label(struct pf_buf *out, const char *attributes, double x, double y);
+
 /* A colour, the same for the same text wherever it stands: `#rrggbb`. */
 const char *svg_colour(const char *text, size_t size);
 

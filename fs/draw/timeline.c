@@ -7,6 +7,8 @@
 #include "formats/kit/table.h"
 #include "fs/draw/draw.h"
 #include "fs/draw/svg.h"
+#include "fs/sums/aggregate_private.h"
+#include "fs/text/table.h"
 
 /*
  * A picture's row is a thread, or, where they are many, some that stand beside each other; a column is a bin of time. What is
@@ -29,7 +31,7 @@ struct columns {
     int partition, time, duration, depth, context;
 };
 
-enum stage { RANGE, FILL, DRAWN, OVER };
+enum stage { RANGE, FILL, DRAWN };
 
 /* What is known of the thread that the last row was of. */
 struct last {
@@ -42,9 +44,9 @@ struct timeline {
     struct pf_lines lines;
     struct pf_profile *profile;
     const struct pf_table *table;
+    const struct pf_cursor_ops *ops; /* of the table */
     struct pf_cell *cells;
     struct pf_cursor cursor;
-    size_t row; /* of a table that is held in rows */
     size_t threads, rows;
     uint32_t *grid;         /* by row and bin: depth + 1 of the deepest stack */
     struct pf_map contexts; /* index + 1, by id + 1: of formats with ids of their own and no column `depth` */
@@ -57,34 +59,19 @@ struct timeline {
     bool open, any;
 };
 
-static int column_named(const struct pf_table *table, const char *name)
-{
-    for (size_t i = 0; i < table->n_columns; i++)
-        if (!strcmp(table->columns[i].name, name))
-            return (int)i;
-    return -1;
-}
-
-static int partition_column(const struct pf_table *table)
-{
-    for (size_t i = 0; i < table->n_columns; i++)
-        if (table->columns[i].role == PF_PARTITION)
-            return (int)i;
-    return -1;
-}
-
 static struct columns columns_of(const struct pf_table *table)
 {
-    return (struct columns){partition_column(table), column_named(table, "time"),
-                            column_named(table, "duration"), column_named(table, "depth"),
-                            column_named(table, "context")};
+    return (struct columns){pf_table_column(table, PF_PARTITION), pf_table_column_named(table, "time"),
+                            pf_table_column_named(table, "duration"), pf_table_column_named(table, "depth"),
+                            pf_table_column_named(table, "context")};
 }
 
 const struct pf_table *pf_timeline_table(const struct pf_profile *profile)
 {
     for (size_t i = 0; i < profile->n_tables; i++) {
         const struct pf_table *table = &profile->tables[i];
-        if (!strcmp(table->name, "trace") && partition_column(table) >= 0 && column_named(table, "time") >= 0)
+        if (!strcmp(table->name, "trace") && pf_table_column(table, PF_PARTITION) >= 0 &&
+            pf_table_column_named(table, "time") >= 0)
             return table;
     }
     return NULL;
@@ -94,8 +81,8 @@ const struct pf_table *pf_timeline_table(const struct pf_profile *profile)
 
 static void close_cursor(struct timeline *line)
 {
-    if (line->open && line->table->ops)
-        line->table->ops->close(&line->cursor);
+    if (line->open)
+        line->ops->close(&line->cursor);
     line->open = false;
 }
 
@@ -103,34 +90,14 @@ static int open_cursor(struct timeline *line, struct pf_error *error)
 {
     line->cursor =
         (struct pf_cursor){.profile = line->profile, .table = line->table, .only = PF_UNRESTRICTED};
-    line->row = 0;
     line->last.partition = -1;
     line->open = true;
-    return line->table->ops ? line->table->ops->open(&line->cursor, error) : 0;
-}
-
-/* The next row. 1; 0: no more; -1: *error filled. */
-static int next_row(struct timeline *line, const struct pf_cell **cells, struct pf_error *error)
-{
-    if (line->table->ops) {
-        *cells = line->cells;
-        return line->table->ops->next(&line->cursor, line->cells, error);
-    }
-    if (line->row >= pf_rows_count(*line->table->rows))
-        return 0;
-    *cells = pf_rows_at(*line->table->rows, line->row++);
-    return 1;
+    return line->ops->open(&line->cursor, error);
 }
 
 static bool number_in(const struct pf_cell *cells, int column, long double *value)
 {
-    const struct pf_cell *cell = column < 0 ? NULL : &cells[column];
-    if (!cell || cell->type == PF_ABSENT || cell->type == PF_TEXT)
-        return false;
-    *value = cell->type == PF_INT    ? (long double)cell->i
-             : cell->type == PF_UINT ? (long double)cell->u
-             : cell->type == PF_WIDE ? (long double)*cell->wide
-                                     : (long double)cell->d;
+    *value = column < 0 ? NAN : pf_cell_number(&cells[column]);
     return isfinite(*value);
 }
 
@@ -197,12 +164,13 @@ static void fill_until_next(struct timeline *line, int64_t thread, long double t
 
 static void take_row(struct timeline *line, const struct pf_cell *cells)
 {
-    long double time, duration = 0;
+    long double time, duration;
     uint32_t depth;
     int64_t thread = cells[line->columns.partition].i;
     if (!number_in(cells, line->columns.time, &time))
         return;
     bool lasts = number_in(cells, line->columns.duration, &duration);
+    duration = lasts ? duration : 0;
     if (line->stage == RANGE) {
         see(line, time);
         see(line, time + duration);
@@ -268,9 +236,8 @@ static void add_name(struct pf_buf *out, const struct timeline *line, size_t row
     pf_buf_printf(out, "</title><rect x=\"%d\" width=\"%d\" height=\"%d\" fill=\"%s\"", SVG_MARGIN,
                   NAMES + PLOT, ROW, row % 2 ? "#f7f7f7" : "#ffffff");
     svg_attribute(out, "y", y);
-    pf_buf_printf(out, "/><text x=\"%d\"", SVG_MARGIN);
-    svg_attribute(out, "y", y + 11);
-    pf_buf_char(out, '>');
+    pf_buf_str(out, "/>");
+    svg_label(out, "", SVG_MARGIN, y + 11);
     svg_text_cut(out, name.text, name.size, 28);
     pf_buf_str(out, "</text></g>\n");
 }
@@ -324,12 +291,11 @@ static void draw(const struct timeline *line, struct pf_buf *out)
 /* Goes through some rows of the table. 1; 0: there are no more; -1. */
 static int step(struct timeline *line, struct pf_error *error)
 {
-    const struct pf_cell *cells;
     for (unsigned i = 0; i < STEP; i++) {
-        int more = next_row(line, &cells, error);
+        int more = line->ops->next(&line->cursor, line->cells, error);
         if (more <= 0)
             return more;
-        take_row(line, cells);
+        take_row(line, line->cells);
     }
     return 1;
 }
@@ -344,15 +310,15 @@ static int begin_anew(struct timeline *line, struct pf_error *error)
     return open_cursor(line, error);
 }
 
-/* One step; the picture is one record, which the steps before it add nothing to. */
+/* One step; the picture is one record, which the steps before it add nothing to. Position 1 is behind it. */
 static int next(struct pf_lines *lines, struct pf_buf *out, struct pf_error *error)
 {
     struct timeline *line = (struct timeline *)lines;
-    if (line->stage == OVER)
+    if (lines->position)
         return 0;
     if (line->stage == DRAWN) {
         draw(line, out);
-        line->stage = OVER;
+        lines->position = 1;
         return 1;
     }
     if (!line->open && open_cursor(line, error))
@@ -369,22 +335,6 @@ static int next(struct pf_lines *lines, struct pf_buf *out, struct pf_error *err
     return 1;
 }
 
-static size_t save(const struct pf_lines *lines, void *blob, size_t room)
-{
-    if (room)
-        *(unsigned char *)blob = ((const struct timeline *)lines)->stage == OVER;
-    return 1;
-}
-
-static int restore(struct pf_lines *lines, const void *blob, size_t size, struct pf_error *error)
-{
-    if (size != 1)
-        return pf_fail(error, EINVAL, "not a position");
-    if (*(const unsigned char *)blob)
-        ((struct timeline *)lines)->stage = OVER;
-    return 0;
-}
-
 static void close_lines(struct pf_lines *lines)
 {
     struct timeline *line = (struct timeline *)lines;
@@ -395,8 +345,7 @@ static void close_lines(struct pf_lines *lines)
     free(line);
 }
 
-static const struct pf_lines_ops timeline_ops = {
-    .next = next, .save = save, .restore = restore, .close = close_lines};
+static const struct pf_lines_ops timeline_ops = {.next = next, .close = close_lines};
 
 static int list_contexts(struct timeline *line, struct pf_error *error)
 {
@@ -420,6 +369,7 @@ struct pf_lines *pf_timeline_lines(struct pf_profile *profile, struct pf_error *
     line->lines.ops = &timeline_ops;
     line->profile = profile;
     line->table = pf_timeline_table(profile);
+    line->ops = pf_table_ops(line->table);
     line->columns = columns_of(line->table);
     line->threads = pf_rows_count(profile->partitions.items);
     line->rows = line->threads < ROWS_MAX ? line->threads : ROWS_MAX;

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/fuse.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,12 +15,13 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/statfs.h>
+#include <sys/syscall.h>
 #include <sys/sysmacros.h>
+#include <sys/uio.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "fs/exit.h"
-#include "fs/fuse/channel.h"
 #include "fs/fuse/mount.h"
 #include "fs/fuse/ops.h"
 #include "fs/fuse/sandbox.h"
@@ -204,6 +207,59 @@ static void end_keeper(struct keeper *keeper)
         ;
 }
 
+/* ---- the channel to the kernel -------------------------------------------------------------------- */
+
+/* Not by the C library's function: sanitizers look at the bytes when it has returned, and by then who has got them may have closed the
+ * file, and they be freed. */
+static ssize_t send_pieces(int fd, const struct iovec *iov, int count)
+{
+    return syscall(SYS_writev, fd, iov, count);
+}
+
+static ssize_t send_greeting(int fd, struct iovec *iov)
+{
+    struct fuse_init_out init = {0};
+    size_t known = iov[1].iov_len < sizeof init ? iov[1].iov_len : sizeof init;
+    memcpy(&init, iov[1].iov_base, known);
+    init.flags |= FUSE_PARALLEL_DIROPS;
+    struct iovec completed[2] = {iov[0], {&init, known}};
+    return send_pieces(fd, completed, 2);
+}
+
+static ssize_t send_reply(int fd, struct iovec *iov, int count, void *userdata)
+{
+    struct pf_mount *mount = userdata;
+    mount->sent++; /* see receive */
+    /* The first reply of a session is the one to FUSE_INIT. */
+    bool greeting = !atomic_exchange_explicit(&mount->greeted, true, memory_order_relaxed);
+    if (greeting && count == 2 && iov[1].iov_len > offsetof(struct fuse_init_out, flags) + sizeof(uint32_t))
+        return send_greeting(fd, iov);
+    return send_pieces(fd, iov, count);
+}
+
+/*
+ * A request may follow from a reply that another thread has sent: what that thread had written by then must be seen by this one. The
+ * kernel's own locks see to it; the counter says so to those who check the order of threads, who can't see these.
+ */
+static ssize_t receive(int fd, void *buffer, size_t size, void *userdata)
+{
+    struct pf_mount *mount = userdata;
+    ssize_t got = read(fd, buffer, size);
+    (void)atomic_load(&mount->sent);
+    return got;
+}
+
+/*
+ * Lets look-ups and listings of one folder run side by side. libfuse before 3.17 drops the flag that asks the kernel for it, and
+ * without it everybody who looks into a folder waits, deaf to signals, for the first who does. So the one reply that
+ * carries the flags is completed on its way. Of a mounted session. 0, or an errno value negated.
+ */
+static int complete_greeting(struct fuse_session *session)
+{
+    static const struct fuse_custom_io channel = {.writev = send_reply, .read = receive};
+    return fuse_session_custom_io(session, &channel, fuse_session_fd(session));
+}
+
 /* ---- mounting ----------------------------------------------------------------------------------- */
 
 static int serve(struct fuse_session *session, const struct pf_mount_options *options)
@@ -251,7 +307,7 @@ static int mount_and_serve(struct pf_mount *mount, const struct pf_mount_options
                 fprintf(stderr, "profilefs: %s\n", strerror(errno));
                 fuse_session_unmount(session);
             } else {
-                if (!pf_fuse_channel(session) && chdir("/") == 0 &&
+                if (!complete_greeting(session) && chdir("/") == 0 &&
                     confine_and_serve(session, mount, options, sandbox) >= 0)
                     status = PF_EXIT_OK;
                 end_keeper(&keeper);
@@ -318,7 +374,8 @@ int pf_mount(const struct pf_mount_options *options, struct fuse_args *args)
         fprintf(stderr, "profilefs: %s: %s\n", options->source, error.what);
         return fail(&launch, error.code == EINVAL ? PF_EXIT_PROBLEM : PF_EXIT_SYSTEM);
     }
-    struct pf_sandbox *sandbox = pf_sandbox_of(options->source, &options->fs, &error);
+    char *const source = (char *)(uintptr_t)options->source;
+    struct pf_sandbox *sandbox = pf_sandbox_new(&source, 1, &options->fs, &error);
     int status = PF_EXIT_SYSTEM;
     if (sandbox)
         status = mount_and_serve(&mount, options, args, sandbox, &launch);

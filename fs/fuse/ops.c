@@ -202,13 +202,21 @@ static void finish(struct pf_request *request, int error)
 }
 
 /*
- * Makes the call until it needs no pass (then result is 0 or an errno value); returns from the operation if
- * the request was parked: another thread has it then. The call sees the variable `job`.
+ * Makes the call until it needs no pass. Returns from the operation if the request was parked, for then another thread has it, or
+ * if the call failed, which is answered. Else what is left is to answer and to free the request. The call sees the variable `job`.
  */
-#define SETTLE_OR_RETURN(request, result, call)                                                              \
-    for (struct pf_job *job = (request)->job; ((result) = (call)) == PF_PARKED;)                             \
-        if (park(request, job))                                                                              \
-    return
+#define SETTLE_OR_RETURN(request, call)                                                                      \
+    do {                                                                                                     \
+        int result_;                                                                                         \
+        for (struct pf_job *job = (request)->job; (result_ = (call)) == PF_PARKED;)                          \
+            if (park(request, job))                                                                          \
+                return;                                                                                      \
+        if (result_) {                                                                                       \
+            finish(request, result_);                                                                        \
+            return;                                                                                          \
+        }                                                                                                    \
+        settle(request);                                                                                     \
+    } while (0)
 
 /* ---- operations --------------------------------------------------------------------------------- */
 
@@ -237,14 +245,9 @@ static void run_lookup(struct pf_request *request)
 {
     struct pf_fs *fs = request->mount->fs;
     struct pf_attr attr;
-    int result;
-    SETTLE_OR_RETURN(request, result, pf_fs_lookup(fs, request->ino, request->name, &attr, &job));
-    if (result) { /* "no such name" is not to be remembered: it may be there the next moment */
-        finish(request, result);
-        return;
-    }
+    /* "no such name" is not to be remembered: it may be there the next moment */
+    SETTLE_OR_RETURN(request, pf_fs_lookup(fs, request->ino, request->name, true, &attr, &job));
     struct fuse_entry_param entry = entry_param(&attr);
-    settle(request);
     if (fuse_reply_entry(request->req, &entry) == -ENOENT) /* gone before the answer */
         pf_fs_forget(fs, entry.ino, 1);
     free_request(request);
@@ -275,13 +278,7 @@ static void op_forget_multi(fuse_req_t req, size_t count, struct fuse_forget_dat
 static void run_getattr(struct pf_request *request)
 {
     struct pf_attr attr;
-    int result;
-    SETTLE_OR_RETURN(request, result, pf_fs_getattr(request->mount->fs, request->ino, &attr, &job));
-    if (result) {
-        finish(request, result);
-        return;
-    }
-    settle(request);
+    SETTLE_OR_RETURN(request, pf_fs_getattr(request->mount->fs, request->ino, &attr, &job));
     fuse_reply_attr(request->req, &attr.st, attr.attr_seconds);
     free_request(request);
 }
@@ -295,13 +292,7 @@ static void op_getattr(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi
 static void run_readlink(struct pf_request *request)
 {
     char *target;
-    int result;
-    SETTLE_OR_RETURN(request, result, pf_fs_readlink(request->mount->fs, request->ino, &target, &job));
-    if (result) {
-        finish(request, result);
-        return;
-    }
-    settle(request);
+    SETTLE_OR_RETURN(request, pf_fs_readlink(request->mount->fs, request->ino, &target, &job));
     fuse_reply_readlink(request->req, target);
     free(target);
     free_request(request);
@@ -315,13 +306,7 @@ static void op_readlink(fuse_req_t req, fuse_ino_t ino)
 static void run_opendir(struct pf_request *request)
 {
     struct pf_dir *dir;
-    int result;
-    SETTLE_OR_RETURN(request, result, pf_fs_opendir(request->mount->fs, request->ino, &dir, &job));
-    if (result) {
-        finish(request, result);
-        return;
-    }
-    settle(request);
+    SETTLE_OR_RETURN(request, pf_fs_opendir(request->mount->fs, request->ino, &dir, &job));
     request->fi.fh = (uintptr_t)dir;
     request->fi.cache_readdir = request->fi.keep_cache = pf_dir_keeps_cache(dir);
     if (fuse_reply_open(request->req, &request->fi) == -ENOENT)
@@ -406,13 +391,7 @@ static void op_readdirplus(fuse_req_t req, fuse_ino_t ino, size_t size, off_t of
 static void run_open(struct pf_request *request)
 {
     struct pf_handle *handle;
-    int result;
-    SETTLE_OR_RETURN(request, result, pf_fs_open(request->mount->fs, request->ino, &handle, &job));
-    if (result) {
-        finish(request, result);
-        return;
-    }
-    settle(request);
+    SETTLE_OR_RETURN(request, pf_fs_open(request->mount->fs, request->ino, false, &handle, &job));
     request->fi.fh = (uintptr_t)handle;
     request->fi.keep_cache = pf_handle_keeps_cache(handle);
     request->fi.direct_io = pf_handle_is_direct(handle);
@@ -459,13 +438,7 @@ static void run_read(struct pf_request *request)
 {
     struct pf_handle *handle = (struct pf_handle *)(uintptr_t)request->fi.fh;
     struct pf_data data;
-    int result;
-    SETTLE_OR_RETURN(request, result, pf_fs_read(handle, request->offset, request->size, &data, &job));
-    if (result) {
-        finish(request, result);
-        return;
-    }
-    settle(request);
+    SETTLE_OR_RETURN(request, pf_fs_read(handle, request->offset, request->size, &data, &job));
     reply_data(request->req, &data);
     pf_data_release(request->mount->fs, &data);
     free_request(request);

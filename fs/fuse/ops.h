@@ -15,8 +15,8 @@ struct pf_mount {
     struct pf_fs *fs;
     void (*ready)(void *arg); /* called once the kernel has said hello */
     void *ready_arg;
-    atomic_bool greeted;   /* the reply to FUSE_INIT has been sent (channel.c) */
-    _Atomic uint64_t sent; /* replies, see channel.c */
+    atomic_bool greeted;   /* the reply to FUSE_INIT has been sent (mount.c) */
+    _Atomic uint64_t sent; /* replies, see receive in mount.c */
 
     /* Parked requests that a signal has hit: looked at again and again, since the kernel tells only once. */
     pthread_mutex_t lock;

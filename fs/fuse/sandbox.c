@@ -17,6 +17,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "fs/profile/cache.h"
 #include "fs/tree/vfs.h"
 
 /* ---- Landlock: newer than the C library, and its header here than the kernel ---------------------- */
@@ -92,18 +93,6 @@ static void make_rules(struct pf_sandbox *sandbox)
         sandbox->why = strerror(errno);
 }
 
-struct pf_sandbox *pf_sandbox_new(struct pf_error *error)
-{
-    struct pf_sandbox *sandbox = calloc(1, sizeof *sandbox);
-    if (!sandbox) {
-        pf_fail_memory(error);
-        return NULL;
-    }
-    sandbox->rules = -1;
-    make_rules(sandbox);
-    return sandbox;
-}
-
 void pf_sandbox_free(struct pf_sandbox *sandbox)
 {
     if (!sandbox)
@@ -113,14 +102,14 @@ void pf_sandbox_free(struct pf_sandbox *sandbox)
     free(sandbox);
 }
 
-void pf_sandbox_allow(struct pf_sandbox *sandbox, const char *path, enum pf_right right)
+/* A path that does not exist, or NULL, is not allowed; that is no error. */
+static void allow(struct pf_sandbox *sandbox, const char *path, uint64_t rights)
 {
     struct stat st;
     int fd = path && sandbox->abi ? open(path, O_PATH | O_CLOEXEC) : -1;
     if (fd < 0)
         return;
-    struct path_rule rule = {.rights = sandbox->rights & (right == PF_MAY_WRITE ? MAY_WRITE : MAY_READ),
-                             .parent = fd};
+    struct path_rule rule = {.rights = sandbox->rights & rights, .parent = fd};
     if (!fstat(fd, &st) && !S_ISDIR(st.st_mode))
         rule.rights &= OF_A_FILE;
     if (syscall(SYS_landlock_add_rule, sandbox->rules, RULE_PATH_BENEATH, &rule, 0))
@@ -129,21 +118,7 @@ void pf_sandbox_allow(struct pf_sandbox *sandbox, const char *path, enum pf_righ
     close(fd);
 }
 
-/* ---- places to write -------------------------------------------------------------------------------- */
-
-/* Makes a folder and those above it, as far as that is possible. */
-static void make_folders(const char *path)
-{
-    char *copy = strdup(path);
-    for (char *slash = copy ? strchr(copy + 1, '/') : NULL; slash; slash = strchr(slash + 1, '/')) {
-        *slash = 0;
-        mkdir(copy, 0700);
-        *slash = '/';
-    }
-    if (copy)
-        mkdir(copy, 0700);
-    free(copy);
-}
+/* ---- places ------------------------------------------------------------------------------------------ */
 
 /*
  * A folder of the user's own in that for temporary files: to allow all of /var/tmp would allow everybody's files there. It stays:
@@ -153,19 +128,17 @@ static void choose_spill_folder(struct pf_sandbox *sandbox)
 {
     const char *above = getenv("TMPDIR");
     char *path;
-    struct stat st;
     if (asprintf(&path, "%s/profilefs-%u", above && *above == '/' ? above : "/var/tmp", (unsigned)geteuid()) <
         0)
         return;
-    mkdir(path, 0700);
-    if (!lstat(path, &st) && S_ISDIR(st.st_mode) && st.st_uid == geteuid() && !(st.st_mode & 077)) {
+    if (pf_cache_is_private(path)) {
         setenv("TMPDIR", path, 1);
-        pf_sandbox_allow(sandbox, path, PF_MAY_WRITE);
+        allow(sandbox, path, MAY_WRITE);
     }
     free(path);
 }
 
-void pf_sandbox_allow_source(struct pf_sandbox *sandbox, const char *source)
+static void allow_source(struct pf_sandbox *sandbox, const char *source)
 {
     struct stat st;
     char *path = realpath(source, NULL);
@@ -173,29 +146,29 @@ void pf_sandbox_allow_source(struct pf_sandbox *sandbox, const char *source)
         char *slash = strrchr(path, '/');
         slash[slash == path] = 0;
     }
-    pf_sandbox_allow(sandbox, path, PF_MAY_READ);
+    allow(sandbox, path, MAY_READ);
     free(path);
 }
 
-void pf_sandbox_allow_usual(struct pf_sandbox *sandbox, const struct pf_fs_options *options)
+struct pf_sandbox *pf_sandbox_new(char *const *sources, size_t n, const struct pf_fs_options *options,
+                                  struct pf_error *error)
 {
-    pf_sandbox_allow(sandbox, "/proc", PF_MAY_READ);
-    if (options->cache_folder)
-        make_folders(options->cache_folder);
-    pf_sandbox_allow(sandbox, options->cache_folder, PF_MAY_WRITE);
-    pf_sandbox_allow(sandbox, options->db_folder, PF_MAY_WRITE);
-    pf_sandbox_allow(sandbox, options->profile.instr_map, PF_MAY_READ);
-    choose_spill_folder(sandbox);
-}
-
-struct pf_sandbox *pf_sandbox_of(const char *source, const struct pf_fs_options *options,
-                                 struct pf_error *error)
-{
-    struct pf_sandbox *sandbox = pf_sandbox_new(error);
-    if (sandbox) {
-        pf_sandbox_allow_source(sandbox, source);
-        pf_sandbox_allow_usual(sandbox, options);
+    struct pf_sandbox *sandbox = calloc(1, sizeof *sandbox);
+    if (!sandbox) {
+        pf_fail_memory(error);
+        return NULL;
     }
+    sandbox->rules = -1;
+    make_rules(sandbox);
+    for (size_t i = 0; i < n; i++)
+        allow_source(sandbox, sources[i]);
+    allow(sandbox, "/proc", MAY_READ);
+    if (options->cache_folder)
+        pf_cachefile_make_folder(options->cache_folder);
+    allow(sandbox, options->cache_folder, MAY_WRITE);
+    allow(sandbox, options->db_folder, MAY_WRITE);
+    allow(sandbox, options->profile.instr_map, MAY_READ);
+    choose_spill_folder(sandbox);
     return sandbox;
 }
 
@@ -342,7 +315,7 @@ static int add_denials(scmp_filter_ctx filter)
         {SCMP_SYS(tgkill), when(0, SCMP_CMP_NE, self, 0)},
         {SCMP_SYS(rt_sigqueueinfo), when(0, SCMP_CMP_NE, self, 0)},
         {SCMP_SYS(rt_tgsigqueueinfo), when(0, SCMP_CMP_NE, self, 0)},
-        {SCMP_SYS(utimensat), when(1, SCMP_CMP_NE, 0, 0)},                    /* by name */
+        {SCMP_SYS(utimensat), when(1, SCMP_CMP_NE, 0, 0)},                   /* by name */
         {SCMP_SYS(ioctl), when(1, SCMP_CMP_MASKED_EQ, UINT32_MAX, TIOCSTI)}, /* types into the terminal */
     };
     for (size_t i = 0; i < sizeof some / sizeof *some && !result; i++)
@@ -427,20 +400,6 @@ int pf_sandbox_enter(struct pf_sandbox *sandbox, struct pf_error *error)
     tell(sandbox, landlock, seccomp, reads_all);
     return 0;
 #endif
-}
-
-int pf_sandbox_for(char *const *sources, size_t n, const struct pf_fs_options *options,
-                   struct pf_error *error)
-{
-    struct pf_sandbox *sandbox = pf_sandbox_new(error);
-    if (!sandbox)
-        return -1;
-    for (size_t i = 0; i < n; i++)
-        pf_sandbox_allow_source(sandbox, sources[i]);
-    pf_sandbox_allow_usual(sandbox, options);
-    int result = pf_sandbox_enter(sandbox, error);
-    pf_sandbox_free(sandbox);
-    return result;
 }
 
 const char *pf_sandbox_text(const struct pf_sandbox *sandbox)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "fs/profile/cachedb.h"
+#include "fs/profile/cache.h"
 
 #include <fcntl.h>
 #include <pthread.h>
@@ -13,7 +13,6 @@
 
 #include "formats/kit/hash.h"
 #include "fs/clock.h"
-#include "fs/profile/cachefile.h"
 
 enum {
     APPLICATION =
@@ -268,12 +267,9 @@ char *pf_cachedb_get(struct pf_cachedb *db, uint64_t key, size_t *size)
     return value;
 }
 
-/* With db->lock held. */
 static void put(struct pf_cachedb *db, uint64_t key, const struct pf_buf *value)
 {
     sqlite3_stmt *statement = db->statements[PUT];
-    if (value->failed || value->size > VALUE_MAX)
-        return;
     sqlite3_bind_int64(statement, 1, (int64_t)key);
     sqlite3_bind_int64(statement, 2, today());
     sqlite3_bind_int64(statement, 3, (int64_t)pf_hash(0, value->data, value->size));
@@ -282,21 +278,14 @@ static void put(struct pf_cachedb *db, uint64_t key, const struct pf_buf *value)
     db->puts++;
 }
 
-void pf_cachedb_put_all(struct pf_cachedb *db, const uint64_t *keys, const struct pf_buf *values, size_t n)
-{
-    pthread_mutex_lock(&db->lock);
-    if (open_db(db, true) && (n == 1 || run(db, "BEGIN IMMEDIATE") == SQLITE_OK)) {
-        for (size_t i = 0; i < n && db->connection; i++)
-            put(db, keys[i], &values[i]);
-        if (n > 1 && db->connection && run(db, "COMMIT") != SQLITE_OK)
-            run(db, "ROLLBACK");
-    }
-    pthread_mutex_unlock(&db->lock);
-}
-
 void pf_cachedb_put(struct pf_cachedb *db, uint64_t key, const struct pf_buf *value)
 {
-    pf_cachedb_put_all(db, &key, value, 1);
+    if (value->failed || value->size > VALUE_MAX)
+        return;
+    pthread_mutex_lock(&db->lock);
+    if (open_db(db, true))
+        put(db, key, value);
+    pthread_mutex_unlock(&db->lock);
 }
 
 /* ---- size --------------------------------------------------------------------------------------- */

@@ -8,11 +8,8 @@
 /* What may be rendered in one go on a thread that others wait for: about a millisecond. */
 enum { ROWS_AT_ONCE = 4096, BYTES_AT_ONCE = 2 * PF_BLOCK, HEAVY_TRIES = 3 };
 
-/* How far ahead of a sequential reader blocks are made, and how many at a time. */
-enum { AHEAD_BYTES = 4 * PF_BLOCK, AHEAD_AT_ONCE = 4 };
-
-/* A read of so few bytes that stands alone is made alone. */
-enum { ALONE_BYTES = 32 * 1024 };
+/* A read of so few bytes that stands alone, so far from others, is made alone. */
+enum { ALONE_BYTES = 32 * 1024, NEAR_BYTES = 4 * PF_BLOCK };
 
 /* A file's text, shared by all handles on it and by passes. Kept without handles if its size took a pass. */
 struct pf_file_text {
@@ -22,7 +19,6 @@ struct pf_file_text {
     unsigned references; /* handles and tasks; guarded by live->lock */
     bool keep;
     bool alone;                /* a table's, measured without the others; guarded by live->lock */
-    atomic_uint ahead;         /* blocks being made ahead of readers */
     struct pf_failure failure; /* guarded by live->lock */
 };
 
@@ -33,19 +29,14 @@ struct pf_file {
         text;    /* NULL: the size is known, and nothing else has been asked for yet */
     char *bytes; /* the whole file, if that is known */
     uint64_t size;
-    _Atomic uint64_t ahead;  /* blocks before this offset are made or being made */
-    atomic_uint heavy_tries; /* reads of a heavy file that were sent to a pass */
+    _Atomic uint64_t read_to; /* where the last read ended */
+    atomic_uint heavy_tries;  /* reads of a heavy file that were sent to a pass */
 };
 
 static struct pf_lines *walk_text(void *owner, struct pf_error *error)
 {
     struct pf_file_text *text = owner;
     return pf_node_walk(text->live, text->node, error);
-}
-
-static uint64_t key_of(struct pf_node node)
-{
-    return (uint64_t)node.kind << 32 | node.item;
 }
 
 /* ---- texts -------------------------------------------------------------------------------------- */
@@ -61,12 +52,12 @@ static void text_free(struct pf_file_text *text)
 static struct pf_file_text *text_of(struct pf_live *live, struct pf_node node)
 {
     pthread_mutex_lock(&live->lock);
-    struct pf_file_text *text = pf_map_get(&live->texts, key_of(node));
+    struct pf_file_text *text = pf_map_get(&live->texts, pf_node_key(node));
     if (!text && (text = calloc(1, sizeof *text))) {
         pf_text_init(&text->text, atomic_fetch_add(&live->core->next_text, 1), walk_text, text);
         text->live = live;
         text->node = node;
-        if (!pf_map_put(&live->texts, key_of(node), text)) {
+        if (!pf_map_put(&live->texts, pf_node_key(node), text)) {
             text_free(text);
             text = NULL;
         }
@@ -88,7 +79,7 @@ void pf_file_text_release(struct pf_file_text *text)
     pthread_mutex_lock(&live->lock);
     bool closed = --text->references == 0, last = closed && !text->keep;
     if (last)
-        pf_map_remove(&live->texts, key_of(text->node));
+        pf_map_remove(&live->texts, pf_node_key(text->node));
     pthread_mutex_unlock(&live->lock);
     if (last)
         text_free(text);
@@ -146,35 +137,15 @@ bool pf_file_text_restore(struct pf_live *live, struct pf_node node, uint64_t si
     return true;
 }
 
-void pf_file_text_failed(struct pf_file_text *text, const struct pf_error *error)
-{
-    pthread_mutex_lock(&text->live->lock);
-    pf_failure_note(&text->failure, error);
-    pthread_mutex_unlock(&text->live->lock);
-}
-
-static int failed_before(struct pf_file_text *text, struct pf_error *error)
-{
-    pthread_mutex_lock(&text->live->lock);
-    bool failed = pf_failure_stands(&text->failure, error);
-    pthread_mutex_unlock(&text->live->lock);
-    return failed ? -1 : 0;
-}
-
-/* A size that took work is not to be found again. */
-static void keep(struct pf_file_text *text)
-{
-    pthread_mutex_lock(&text->live->lock);
-    text->keep = !pf_is_cheap(&text->live->profile, text->node);
-    pthread_mutex_unlock(&text->live->lock);
-}
-
 int pf_file_text_cover(struct pf_file_text *text, uint64_t until, struct pf_pass *pass,
                        struct pf_error *error)
 {
     if (pf_text_cover(&text->text, until, pass, error))
         return -1;
-    keep(text); /* whoever waits for this pass holds the text no more */
+    pthread_mutex_lock(&text->live->lock);
+    /* A size that took work is not to be found again; and whoever waits for this pass holds the text no more. */
+    text->keep = !pf_is_cheap(&text->live->profile, text->node);
+    pthread_mutex_unlock(&text->live->lock);
     return pf_live_intact(text->live) ? 0 : pf_fail(error, ESTALE, "the file has changed");
 }
 
@@ -190,19 +161,25 @@ int pf_file_text_blocks(struct pf_file_text *text, uint64_t offset, uint64_t siz
     return n < 0 ? -1 : 0;
 }
 
+/* Starts a pass for a text: until an offset is covered, or to make blocks. */
+static int start_task(struct pf_file_text *text, struct pf_task task, struct pf_job **job,
+                      struct pf_error *error)
+{
+    struct pf_live *live = text->live;
+    task.text = text;
+    task.failure = &text->failure;
+    pthread_mutex_lock(&live->lock);
+    int result = pf_task_start(live, &task, job, error);
+    pthread_mutex_unlock(&live->lock);
+    return result;
+}
+
 /* Starts a pass over a text, or does it at once if it is short. 0: done. */
 static int cover(struct pf_file_text *text, uint64_t until, bool at_once, struct pf_job **job,
                  struct pf_error *error)
 {
-    struct pf_live *live = text->live;
-    if (failed_before(text, error))
-        return -1;
-    if (at_once)
-        return pf_file_text_cover(text, until, NULL, error);
-    pthread_mutex_lock(&live->lock);
-    int result = pf_task_start(live, PF_TASK_COVER, key_of(text->node), text, until, 0, job, error);
-    pthread_mutex_unlock(&live->lock);
-    return result;
+    struct pf_task task = {.kind = PF_TASK_COVER, .offset = until};
+    return at_once ? pf_file_text_cover(text, until, NULL, error) : start_task(text, task, job, error);
 }
 
 /* ---- sizes -------------------------------------------------------------------------------------- */
@@ -225,20 +202,14 @@ static bool is_alone(struct pf_live *live, struct pf_node node)
     int table = pf_table_of(node.kind);
     if (table < 0)
         return true;
-    const struct pf_table *which = &live->profile.tables[table];
-    switch (pf_table_base(node.kind)) {
-    case PF_TABLE_OF_METRIC:
-    case PF_TABLE_OF_KEY:
+    unsigned base = pf_table_base(node.kind);
+    if (base == PF_TABLE_OF_METRIC || base == PF_TABLE_OF_KEY)
         return true;
-    case PF_TABLE_WHOLE:
-        return false;
-    default:
-        break;
-    }
-    if (!which->ops || !pf_is_seekable(&live->profile, node) || needs_facts(live, node))
+    if (base == PF_TABLE_WHOLE || !live->profile.tables[table].ops || needs_facts(live, node) ||
+        !pf_is_seekable(&live->profile, node))
         return false;
     pthread_mutex_lock(&live->lock);
-    const struct pf_file_text *text = pf_map_get(&live->texts, key_of(node));
+    const struct pf_file_text *text = pf_map_get(&live->texts, pf_node_key(node));
     bool alone = !live->families[table] && ((text && text->alone) || live->alone[table] < ALONE_MAX);
     pthread_mutex_unlock(&live->lock);
     return alone;
@@ -247,16 +218,14 @@ static bool is_alone(struct pf_live *live, struct pf_node node)
 /* The size of a table's file out of its family. */
 static uint64_t family_size(const struct pf_family *family, struct pf_node node)
 {
-    switch (pf_table_base(node.kind)) {
-    case PF_TABLE_OF_CONTEXT:
+    unsigned base = pf_table_base(node.kind);
+    if (base == PF_TABLE_OF_CONTEXT)
         return node.item < family->contexts
                    ? atomic_load_explicit(&family->context[node.item], memory_order_relaxed)
                    : 0;
-    case PF_TABLE_OF_PARTITION:
+    if (base == PF_TABLE_OF_PARTITION)
         return node.item < family->partitions ? family->partition[node.item] : 0;
-    default:
-        return family->whole;
-    }
+    return family->whole;
 }
 
 /* Few enough rows to render while somebody waits. */
@@ -276,9 +245,9 @@ static bool is_short(struct pf_live *live, struct pf_node node)
 static int prepare(struct pf_live *live, struct pf_node node, struct pf_job **job, struct pf_error *error)
 {
     struct pf_aggregate *aggregate;
-    int result = pf_live_ready(live, node.kind, node.item, job, error);
+    int result = pf_live_ready(live, node, job, error);
     if (result == 0 && pf_needs_aggregate(&live->profile, node))
-        result = pf_live_aggregate(live, &aggregate, job, error);
+        result = pf_live_aggregate(live, pf_aggregate_metric(node), &aggregate, job, error);
     /* Its rows are the table's: a pass over that finds out the facts. */
     if (result == 0 && node.kind == PF_TRACE_JSON && live->profile.driver->facts) {
         struct pf_family *family;
@@ -322,11 +291,10 @@ static int size_in_family(struct pf_live *live, struct pf_node node, uint64_t *s
     return result;
 }
 
-int pf_live_size(struct pf_live *live, unsigned kind, uint32_t item, uint64_t *size, struct pf_job **job,
+int pf_live_size(struct pf_live *live, struct pf_node node, uint64_t *size, struct pf_job **job,
                  struct pf_error *error)
 {
-    struct pf_node node = {kind, item};
-    if (pf_live_known_file(live, node, size, NULL))
+    if (pf_known_file(&live->known, node, size, NULL))
         return 0;
     int result = pf_live_wake(live, error);
     if (!result)
@@ -337,16 +305,15 @@ int pf_live_size(struct pf_live *live, unsigned kind, uint32_t item, uint64_t *s
     return result;
 }
 
-bool pf_live_known_size(struct pf_live *live, unsigned kind, uint32_t item, uint64_t *size)
+bool pf_live_known_size(struct pf_live *live, struct pf_node node, uint64_t *size)
 {
-    struct pf_node node = {kind, item};
-    int table = pf_table_of(kind);
-    bool in_family = table >= 0 && pf_table_base(kind) < PF_TABLE_OF_METRIC;
-    if (pf_live_known_file(live, node, size, NULL))
+    int table = pf_table_of(node.kind);
+    bool in_family = table >= 0 && pf_table_base(node.kind) < PF_TABLE_OF_METRIC;
+    if (pf_known_file(&live->known, node, size, NULL))
         return true;
     pthread_mutex_lock(&live->lock);
     const struct pf_family *family = in_family ? live->families[table] : NULL;
-    struct pf_file_text *text = family ? NULL : pf_map_get(&live->texts, key_of(node));
+    struct pf_file_text *text = family ? NULL : pf_map_get(&live->texts, pf_node_key(node));
     bool known = family || (text && pf_text_is_sized(&text->text, size));
     if (family)
         *size = family_size(family, node);
@@ -354,13 +321,12 @@ bool pf_live_known_size(struct pf_live *live, unsigned kind, uint32_t item, uint
     return known;
 }
 
-int pf_file_walk(struct pf_live *live, unsigned kind, uint32_t item, struct pf_lines **lines,
-                 struct pf_job **job, struct pf_error *error)
+int pf_file_walk(struct pf_live *live, struct pf_node node, struct pf_lines **lines, struct pf_job **job,
+                 struct pf_error *error)
 {
-    struct pf_node node = {kind, item};
     uint64_t size;
     *lines = NULL;
-    if (pf_live_known_size(live, kind, item, &size))
+    if (pf_live_known_size(live, node, &size))
         return 0;
     if (pf_live_wake(live, error))
         return -1;
@@ -424,14 +390,13 @@ static int sized_text(struct pf_live *live, struct pf_node node, struct pf_file_
     return result;
 }
 
-int pf_file_open(struct pf_live *live, unsigned kind, uint32_t item, struct pf_file **file,
-                 struct pf_job **job, struct pf_error *error)
+int pf_file_open(struct pf_live *live, struct pf_node node, struct pf_file **file, struct pf_job **job,
+                 struct pf_error *error)
 {
-    struct pf_node node = {kind, item};
     struct pf_file_text *text = NULL;
     char *bytes;
     uint64_t size;
-    bool known = pf_live_known_file(live, node, &size, &bytes);
+    bool known = pf_known_file(&live->known, node, &size, &bytes); /* bytes are NULL where they are not */
     int result = known ? 0 : sized_text(live, node, &text, job, error);
     if (result)
         return result;
@@ -439,15 +404,14 @@ int pf_file_open(struct pf_live *live, unsigned kind, uint32_t item, struct pf_f
     if (!*file) {
         if (text)
             pf_file_text_release(text);
-        else
-            free(bytes);
+        free(bytes);
         return pf_fail_memory(error);
     }
-    (*file)->live = pf_live_hold(live);
-    (*file)->node = node;
-    (*file)->text = text;
-    (*file)->bytes = known ? bytes : NULL;
-    (*file)->size = known ? size : text->text.size;
+    **file = (struct pf_file){.live = pf_live_hold(live),
+                              .node = node,
+                              .text = text,
+                              .bytes = bytes,
+                              .size = known ? size : text->text.size};
     return 0;
 }
 
@@ -483,19 +447,6 @@ void pf_file_close(struct pf_file *file)
     free(file);
 }
 
-static int need_blocks(struct pf_file *file, uint64_t offset, size_t size, struct pf_job **job,
-                       struct pf_error *error)
-{
-    struct pf_live *live = file->live;
-    if (failed_before(file->text, error))
-        return -1;
-    pthread_mutex_lock(&live->lock);
-    int result = pf_task_start(live, PF_TASK_BLOCKS, key_of(file->text->node) ^ offset << 8, file->text,
-                               offset, size, job, error);
-    pthread_mutex_unlock(&live->lock);
-    return result;
-}
-
 /* What must happen before a range can be read on this thread. 0: nothing. */
 static int make_readable(struct pf_file *file, uint64_t offset, size_t size, struct pf_job **job,
                          struct pf_error *error)
@@ -503,85 +454,24 @@ static int make_readable(struct pf_file *file, uint64_t offset, size_t size, str
     struct pf_text *text = &file->text->text;
     bool heavy = pf_is_heavy(&file->live->profile, file->text->node);
     uint64_t last = offset + size - 1;
+    struct pf_task blocks = {.kind = PF_TASK_BLOCKS, .item = offset, .offset = offset, .size = size};
     uint64_t distance = pf_text_distance(text, last);
     if (distance)
         return cover(file->text, last, !heavy && distance <= BYTES_AT_ONCE, job, error);
     if (heavy && atomic_fetch_add(&file->heavy_tries, 1) % HEAVY_TRIES == 0)
-        return need_blocks(file, offset, size, job, error);
+        return start_task(file->text, blocks, job, error);
     atomic_store(&file->heavy_tries, 0);
     return 0;
 }
 
-/* ---- reading ahead: while one block is sent, another processor makes the next -------------------- */
+/* ---- reading ------------------------------------------------------------------------------------ */
 
-struct ahead {
-    struct pf_waiter waiter;
-    struct pf_live *live;      /* held */
-    struct pf_file_text *text; /* held */
-    uint64_t offset;
-};
-
-static void make_ahead(struct pf_waiter *waiter)
-{
-    struct ahead *ahead = (struct ahead *)waiter;
-    struct pf_error error;
-    pf_file_text_blocks(ahead->text, ahead->offset, 1, NULL, &error); /* if it fails, the read will say so */
-    atomic_fetch_sub(&ahead->text->ahead, 1);
-    pf_file_text_release(ahead->text);
-    pf_live_release(ahead->live);
-    free(ahead);
-}
-
-/* Has the block at `offset` made by somebody who is idle. */
-static bool start_ahead(struct pf_file *file, uint64_t offset)
-{
-    struct ahead *ahead = malloc(sizeof *ahead);
-    if (!ahead)
-        return false;
-    *ahead = (struct ahead){
-        .waiter.wake = make_ahead, .live = pf_live_hold(file->live), .text = file->text, .offset = offset};
-    pthread_mutex_lock(&file->live->lock);
-    pf_file_text_hold(file->text);
-    pthread_mutex_unlock(&file->live->lock);
-    pf_pool_idle(file->live->core->pool, &ahead->waiter);
-    return true;
-}
-
-/* A read goes on where others ended, or begins near there. */
-static bool is_in_sequence(uint64_t ahead, uint64_t offset, uint64_t end)
-{
-    return offset <= ahead && ahead <= end + 2 * AHEAD_BYTES;
-}
-
-/* After a read up to `end`: if reads go on from where others ended, makes the next blocks. */
-static void read_ahead(struct pf_file *file, uint64_t offset, uint64_t end)
-{
-    struct pf_text *text = &file->text->text;
-    uint64_t ahead = atomic_load(&file->ahead), until = end + AHEAD_BYTES;
-    if (pf_is_heavy(&file->live->profile, file->text->node))
-        return;
-    if (!is_in_sequence(ahead, offset, end)) { /* from here on, perhaps */
-        atomic_store(&file->ahead, end);
-        return;
-    }
-    if (ahead < end)
-        ahead = end;
-    while (ahead < until && ahead < text->size && !pf_text_distance(text, ahead)) {
-        if (atomic_fetch_add(&file->text->ahead, 1) >= AHEAD_AT_ONCE || !start_ahead(file, ahead)) {
-            atomic_fetch_sub(&file->text->ahead, 1);
-            break;
-        }
-        ahead = pf_text_block_end(text, ahead);
-    }
-    atomic_store(&file->ahead, ahead);
-}
-
-/* A few bytes somewhere: not at the start, and not where others were read. Heavy texts' blocks are made by passes, as blocks. */
+/* A few bytes somewhere: neither at the start nor near where others were read. Heavy texts' blocks are made by passes, as blocks. */
 static bool is_alone_standing(const struct pf_file *file, uint64_t offset, size_t size)
 {
-    uint64_t ahead = atomic_load(&file->ahead);
-    return offset > 0 && size <= ALONE_BYTES && !is_in_sequence(ahead, offset, offset + size) &&
-           !pf_is_heavy(&file->live->profile, file->text->node);
+    uint64_t before = atomic_load(&file->read_to);
+    bool near = offset <= before + NEAR_BYTES && before <= offset + NEAR_BYTES;
+    return offset > 0 && size <= ALONE_BYTES && !near && !pf_is_heavy(&file->live->profile, file->text->node);
 }
 
 int pf_file_read(struct pf_file *file, uint64_t offset, size_t size, struct pf_piece pieces[PF_PIECES],
@@ -613,6 +503,6 @@ int pf_file_read(struct pf_file *file, uint64_t offset, size_t size, struct pf_p
     *n = got;
     if (got == 1 && pieces[0].size == text->size && text->size <= PF_KNOWN_TEXT_MAX)
         pf_live_learn_file(file->live, file->node, text->size, pieces[0].block->data + pieces[0].offset);
-    read_ahead(file, offset, offset + size);
+    atomic_store(&file->read_to, offset + size);
     return 0;
 }

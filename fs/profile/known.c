@@ -4,131 +4,177 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "formats/kit/array.h"
 #include "fs/profile/names.h"
 
-enum { FOLDERS_MAX = 128, FILES_MAX = 512, BYTES_MAX = 128 * 1024, NO_TEXT = -1 };
+enum { RECORDS_MAX = 640, BYTES_MAX = 144 * 1024 };
 
-struct pf_known_folder {
+/* What stands before the bytes of a record; it may lie at any address. */
+struct record {
     uint64_t node;
-    uint32_t first, count; /* of its entries */
+    uint64_t size;  /* of a file; how many entries a listing has */
+    uint32_t bytes; /* that follow */
+    enum { LISTING, SIZE, TEXT } type;
 };
 
-struct pf_known_entry {
-    uint64_t node;
-    uint64_t name; /* where it stands in bytes */
-};
-
-struct pf_known_file {
-    uint64_t node, size;
-    int64_t text; /* where it stands in bytes, or NO_TEXT */
-};
-
-static uint64_t key_of(struct pf_node node)
+void pf_known_init(struct pf_known *known)
 {
-    return (uint64_t)node.kind << 32 | node.item;
-}
-
-static struct pf_node node_of(uint64_t key)
-{
-    return (struct pf_node){(unsigned)(key >> 32), (uint32_t)key};
+    *known = (struct pf_known){0};
+    pthread_mutex_init(&known->lock, NULL);
 }
 
 void pf_known_free(struct pf_known *known)
 {
-    free(known->folders);
-    free(known->entries);
-    free(known->files);
-    pf_buf_free(&known->bytes);
-    *known = (struct pf_known){0};
+    pf_buf_free(&known->records);
+    pthread_mutex_destroy(&known->lock);
 }
 
 /* ---- asking ------------------------------------------------------------------------------------- */
 
-static const struct pf_known_folder *folder_of(const struct pf_known *known, struct pf_node folder)
+/* The bytes of the record behind those of another, or of the first (at NULL); NULL: there is none. */
+static const char *next_record(const struct pf_known *known, const char *at, struct record *record)
 {
-    uint64_t key = key_of(folder);
-    for (size_t i = 0; i < known->n_folders; i++)
-        if (known->folders[i].node == key)
-            return &known->folders[i];
-    return NULL;
+    const struct pf_buf *records = &known->records;
+    const char *next = at ? at + record->bytes : records->data;
+    if (!records->size || next == records->data + records->size)
+        return NULL;
+    memcpy(record, next, sizeof *record);
+    return next + sizeof *record;
 }
 
-static struct pf_known_file *file_of(const struct pf_known *known, struct pf_node file)
+/* The bytes of a folder's listing, or of the most that is known of a file. */
+static const char *find(const struct pf_known *known, struct pf_node node, struct record *record)
 {
-    uint64_t key = key_of(file);
-    for (size_t i = 0; i < known->n_files; i++)
-        if (known->files[i].node == key)
-            return &known->files[i];
-    return NULL;
+    uint64_t key = pf_node_key(node);
+    struct record other;
+    const char *found = NULL;
+    for (const char *at = NULL; (at = next_record(known, at, &other));)
+        if (other.node == key) {
+            *record = other;
+            found = at;
+            if (record->type != SIZE)
+                break;
+        }
+    return found;
 }
 
-bool pf_known_lists(const struct pf_known *known, struct pf_node folder)
+/* Takes an entry off a listing. */
+static const char *next_entry(const char *at, struct pf_node *node, const char **name)
 {
-    return folder_of(known, folder) != NULL;
+    uint64_t key;
+    memcpy(&key, at, sizeof key);
+    *node = (struct pf_node){(unsigned)(key >> 32), (uint32_t)key};
+    *name = at + sizeof key;
+    return *name + strlen(*name) + 1;
 }
 
-static const char *name_of(const struct pf_known *known, const struct pf_known_entry *entry)
+bool pf_known_lists(struct pf_known *known, struct pf_node folder)
 {
-    return known->bytes.data + entry->name;
+    struct record listing;
+    pthread_mutex_lock(&known->lock);
+    bool lists = find(known, folder, &listing) != NULL;
+    pthread_mutex_unlock(&known->lock);
+    return lists;
 }
 
-bool pf_known_entry(const struct pf_known *known, struct pf_node folder, uint64_t number, char *name,
-                    struct pf_node *entry)
-{
-    const struct pf_known_folder *listing = folder_of(known, folder);
-    if (!listing || number >= listing->count)
-        return false;
-    const struct pf_known_entry *at = &known->entries[listing->first + number];
-    strcpy(name, name_of(known, at));
-    *entry = node_of(at->node);
-    return true;
-}
-
-bool pf_known_find(const struct pf_known *known, struct pf_node folder, const char *name,
+int pf_known_entry(struct pf_known *known, struct pf_node folder, uint64_t number, char *name,
                    struct pf_node *entry)
 {
-    const struct pf_known_folder *listing = folder_of(known, folder);
-    for (uint32_t i = 0; listing && i < listing->count; i++) {
-        const struct pf_known_entry *at = &known->entries[listing->first + i];
-        if (!strcmp(name_of(known, at), name)) {
-            *entry = node_of(at->node);
-            return true;
+    struct record listing;
+    const char *called = NULL;
+    pthread_mutex_lock(&known->lock);
+    const char *at = find(known, folder, &listing);
+    int result = !at ? -1 : number < listing.size;
+    for (uint64_t i = 0; result > 0 && i <= number; i++)
+        at = next_entry(at, entry, &called);
+    if (result > 0)
+        strcpy(name, called);
+    pthread_mutex_unlock(&known->lock);
+    return result;
+}
+
+int pf_known_find(struct pf_known *known, struct pf_node folder, const char *name, struct pf_node *entry)
+{
+    struct record listing;
+    struct pf_node node;
+    const char *called;
+    pthread_mutex_lock(&known->lock);
+    const char *at = find(known, folder, &listing);
+    int result = at ? 0 : -1;
+    for (uint64_t i = 0; !result && i < listing.size; i++) {
+        at = next_entry(at, &node, &called);
+        result = !strcmp(called, name);
+    }
+    if (result > 0)
+        *entry = node;
+    pthread_mutex_unlock(&known->lock);
+    return result;
+}
+
+bool pf_known_parent(struct pf_known *known, struct pf_node node, struct pf_node *parent, char *name)
+{
+    uint64_t key = pf_node_key(node);
+    struct record record;
+    struct pf_node entry;
+    const char *called;
+    bool found = false;
+    pthread_mutex_lock(&known->lock);
+    for (const char *at = NULL; !found && (at = next_record(known, at, &record));) {
+        const char *in = at;
+        for (uint64_t i = 0; record.type == LISTING && !found && i < record.size; i++) {
+            in = next_entry(in, &entry, &called);
+            found = pf_node_key(entry) == key;
         }
     }
-    return false;
-}
-
-bool pf_known_parent(const struct pf_known *known, struct pf_node node, struct pf_node *parent, char *name)
-{
-    uint64_t key = key_of(node);
-    for (size_t f = 0; f < known->n_folders; f++) {
-        const struct pf_known_folder *folder = &known->folders[f];
-        for (uint32_t i = folder->first; i < folder->first + folder->count; i++)
-            if (known->entries[i].node == key) {
-                *parent = node_of(folder->node);
-                strcpy(name, name_of(known, &known->entries[i]));
-                return true;
-            }
+    if (found) {
+        *parent = (struct pf_node){(unsigned)(record.node >> 32), (uint32_t)record.node};
+        strcpy(name, called);
     }
-    return false;
+    pthread_mutex_unlock(&known->lock);
+    return found;
 }
 
-bool pf_known_file(const struct pf_known *known, struct pf_node file, uint64_t *size, const char **text)
+bool pf_known_file(struct pf_known *known, struct pf_node file, uint64_t *size, char **text)
 {
-    const struct pf_known_file *found = file_of(known, file);
-    if (!found)
-        return false;
-    *size = found->size;
-    *text = found->text == NO_TEXT ? NULL : known->bytes.data + found->text;
-    return true;
+    struct record record;
+    pthread_mutex_lock(&known->lock);
+    const char *bytes = find(known, file, &record);
+    if (bytes)
+        *size = record.size;
+    if (text)
+        *text = bytes && record.type == TEXT ? malloc(record.size + 1) : NULL;
+    if (text && *text) {
+        memcpy(*text, bytes, record.size);
+        (*text)[record.size] = 0;
+    }
+    pthread_mutex_unlock(&known->lock);
+    return bytes != NULL;
 }
 
 /* ---- learning ----------------------------------------------------------------------------------- */
 
+/* Adds a record unless that is known already, or more. */
+static void add(struct pf_known *known, const struct record *record, const char *bytes)
+{
+    struct pf_node node = {(unsigned)(record->node >> 32), (uint32_t)record->node};
+    struct pf_buf *records = &known->records;
+    struct record before;
+    size_t size = sizeof *record + record->bytes;
+    pthread_mutex_lock(&known->lock);
+    bool there = find(known, node, &before) && (before.type != SIZE || record->type == SIZE);
+    if (!there && known->count < RECORDS_MAX && records->size + size <= BYTES_MAX &&
+        pf_buf_reserve(records, size)) {
+        pf_buf_add(records, (const char *)record, sizeof *record);
+        pf_buf_add(records, bytes, record->bytes);
+        known->count++;
+        known->changed = true;
+    }
+    records->failed = false;
+    pthread_mutex_unlock(&known->lock);
+}
+
 void pf_known_list(struct pf_buf *entries, struct pf_node entry, const char *name)
 {
-    uint64_t key = key_of(entry);
+    uint64_t key = pf_node_key(entry);
     pf_buf_add(entries, (const char *)&key, sizeof key);
     pf_buf_add(entries, name, strlen(name) + 1);
 }
@@ -136,88 +182,55 @@ void pf_known_list(struct pf_buf *entries, struct pf_node entry, const char *nam
 void pf_known_add_folder(struct pf_known *known, struct pf_node folder, uint32_t count,
                          const struct pf_buf *entries)
 {
-    struct pf_error error;
-    if (known->n_folders >= FOLDERS_MAX || entries->failed || known->bytes.size + entries->size > BYTES_MAX ||
-        folder_of(known, folder) || !pf_buf_reserve(&known->bytes, entries->size + 1) ||
-        pf_array_room(&known->folders, &known->folders_room, known->n_folders, sizeof *known->folders,
-                      &error)) {
-        known->bytes.failed = false;
-        return;
-    }
-    const char *at = entries->data;
-    uint32_t first = (uint32_t)known->n_entries;
-    for (uint32_t i = 0; i < count; i++) {
-        struct pf_known_entry entry = {0, known->bytes.size};
-        if (pf_array_room(&known->entries, &known->entries_room, known->n_entries, sizeof entry, &error)) {
-            known->n_entries = first;
-            return;
-        }
-        memcpy(&entry.node, at, sizeof entry.node);
-        at += sizeof entry.node;
-        pf_buf_add(&known->bytes, at, strlen(at) + 1);
-        at += strlen(at) + 1;
-        known->entries[known->n_entries++] = entry;
-    }
-    known->folders[known->n_folders++] = (struct pf_known_folder){key_of(folder), first, count};
-    known->changed = true;
+    struct record record = {pf_node_key(folder), count, (uint32_t)entries->size, LISTING};
+    if (!entries->failed && entries->size <= BYTES_MAX)
+        add(known, &record, entries->data);
 }
 
-void pf_known_add_file(struct pf_known *known, struct pf_node node, uint64_t size, const char *text)
+void pf_known_add_file(struct pf_known *known, struct pf_node file, uint64_t size, const char *text)
 {
-    struct pf_error error;
-    struct pf_known_file *file = file_of(known, node);
-    if (!file) {
-        if (known->n_files >= FILES_MAX ||
-            pf_array_room(&known->files, &known->files_room, known->n_files, sizeof *known->files, &error))
-            return;
-        file = &known->files[known->n_files++];
-        *file = (struct pf_known_file){key_of(node), size, NO_TEXT};
-        known->changed = true;
-    }
-    if (!text || size > PF_KNOWN_TEXT_MAX || file->text != NO_TEXT || known->bytes.size + size > BYTES_MAX)
-        return;
-    size_t at = known->bytes.size;
-    pf_buf_add(&known->bytes, text, size);
-    if (known->bytes.failed) {
-        known->bytes.failed = false;
-        return;
-    }
-    file->text = (int64_t)at;
-    known->changed = true;
+    bool whole = text && size <= PF_KNOWN_TEXT_MAX;
+    struct record record = {pf_node_key(file), size, whole ? (uint32_t)size : 0, whole ? TEXT : SIZE};
+    add(known, &record, text);
 }
 
 /* ---- as bytes ----------------------------------------------------------------------------------- */
 
-void pf_known_pack(const struct pf_known *known, struct pf_buf *out)
+void pf_known_pack(struct pf_known *known, struct pf_buf *out)
 {
-    pf_pack_u64(out, known->n_folders);
-    pf_buf_add(out, (const char *)known->folders, known->n_folders * sizeof *known->folders);
-    pf_pack_u64(out, known->n_entries);
-    pf_buf_add(out, (const char *)known->entries, known->n_entries * sizeof *known->entries);
-    pf_pack_u64(out, known->n_files);
-    pf_buf_add(out, (const char *)known->files, known->n_files * sizeof *known->files);
-    pf_pack_u64(out, known->bytes.size);
-    pf_buf_add(out, known->bytes.data, known->bytes.size);
+    pthread_mutex_lock(&known->lock);
+    pf_pack_u64(out, known->records.size);
+    pf_buf_add(out, known->records.data, known->records.size);
+    known->changed = false;
+    pthread_mutex_unlock(&known->lock);
 }
 
-/* Nothing in it points to where nothing is. */
-static bool is_sound(const struct pf_known *known)
+/* A listing has as many entries as it says, each with a name that is none too long. */
+static bool is_listing(const char *at, size_t size, uint64_t entries)
 {
-    size_t size = known->bytes.size;
-    for (size_t i = 0; i < known->n_folders; i++)
-        if (known->folders[i].first > known->n_entries ||
-            known->folders[i].count > known->n_entries - known->folders[i].first)
+    for (; entries && size > sizeof(uint64_t); entries--) {
+        size_t name = strnlen(at + sizeof(uint64_t), size - sizeof(uint64_t)),
+               whole = sizeof(uint64_t) + name + 1;
+        if (name > PF_NAME_MAX || whole > size)
             return false;
-    for (size_t i = 0; i < known->n_entries; i++)
-        if (known->entries[i].name >= size ||
-            strnlen(name_of(known, &known->entries[i]), size - known->entries[i].name) >
-                (size - known->entries[i].name - 1 < PF_NAME_MAX ? size - known->entries[i].name - 1
-                                                                 : PF_NAME_MAX))
-            return false;
-    for (size_t i = 0; i < known->n_files; i++) {
-        const struct pf_known_file *file = &known->files[i];
-        if (file->text != NO_TEXT &&
-            (file->text < 0 || (uint64_t)file->text > size || file->size > size - (uint64_t)file->text))
+        at += whole;
+        size -= whole;
+    }
+    return !entries && !size;
+}
+
+static bool is_sound(struct pf_unpack *in, unsigned *records)
+{
+    for (; in->at < in->end; ++*records) {
+        struct record record;
+        const void *head = pf_unpack_bytes(in, sizeof record);
+        if (head)
+            memcpy(&record, head, sizeof record);
+        const char *bytes = head ? pf_unpack_bytes(in, record.bytes) : NULL;
+        bool sound = bytes && (record.type == LISTING ? is_listing(bytes, record.bytes, record.size)
+                               : record.type == TEXT  ? record.bytes == record.size
+                                                      : record.type == SIZE && !record.bytes);
+        if (!sound)
             return false;
     }
     return true;
@@ -225,26 +238,12 @@ static bool is_sound(const struct pf_known *known)
 
 bool pf_known_unpack(struct pf_known *known, struct pf_unpack *in)
 {
-    *known = (struct pf_known){0};
-    known->n_folders = known->folders_room = pf_unpack_u64(in);
-    known->folders = pf_unpack_array(in, known->n_folders, sizeof *known->folders);
-    known->n_entries = known->entries_room = pf_unpack_u64(in);
-    known->entries = pf_unpack_array(in, known->n_entries, sizeof *known->entries);
-    known->n_files = known->files_room = pf_unpack_u64(in);
-    known->files = pf_unpack_array(in, known->n_files, sizeof *known->files);
-    known->bytes.size = pf_unpack_u64(in);
-    known->bytes.data = pf_unpack_array(in, known->bytes.size, 1);
-    known->bytes.room = known->bytes.size;
-    if (!in->failed && is_sound(known))
-        return true;
-    if (!known->bytes.data)
-        known->bytes = (struct pf_buf){0};
-    pf_known_free(known);
-    return false;
-}
-
-size_t pf_known_bytes(const struct pf_known *known)
-{
-    return known->folders_room * sizeof *known->folders + known->entries_room * sizeof *known->entries +
-           known->files_room * sizeof *known->files + known->bytes.room;
+    uint64_t size = pf_unpack_u64(in);
+    const char *bytes = in->at;
+    unsigned records = 0;
+    if (in->failed || size != (uint64_t)(in->end - bytes) || !is_sound(in, &records))
+        return false;
+    pf_buf_add(&known->records, bytes, size);
+    known->count = records;
+    return !known->records.failed;
 }

@@ -54,6 +54,7 @@ struct pf_live *pf_live_new(struct pf_core *core, const struct pf_driver *driver
     live->driver = driver;
     live->references = 1;
     live->access = (struct pf_access){.mode = 0444};
+    pf_known_init(&live->known);
     pthread_mutex_init(&live->lock, NULL);
     pthread_mutex_init(&live->opening, NULL);
     return live;
@@ -63,17 +64,13 @@ struct pf_live *pf_live_new(struct pf_core *core, const struct pf_driver *driver
 static int open_profile(struct pf_live *live, struct pf_error *error)
 {
     struct pf_profile *profile = &live->profile;
-    pf_source_set_matters(live->source, live->driver->matters);
+    if (live->core->others)
+        pf_source_mind_others(live->source, live->driver->matters);
     if (pf_profile_open(profile, live->driver, live->source, &live->core->options, error) ||
-        find_src(profile, error) || pf_live_name_carried(live, error) ||
-        (profile->metrics_stage == PF_OPENED && pf_live_name_metrics(live, error)) ||
-        (profile->keys.plural && profile->keys.stage == PF_OPENED && pf_live_name_keys(live, error)))
+        find_src(profile, error) || pf_live_name(live, PF_OPENED, error))
         return -1;
     if (!pf_source_intact(live->source))
         return pf_fail(error, ESTALE, "the file has changed");
-    if (pf_live_check_known(live, error))
-        return -1;
-    live->more_inputs = pf_live_has_more_inputs(live);
     pf_live_recall(live);
     return 0;
 }
@@ -83,21 +80,16 @@ static void close_profile(struct pf_live *live)
 {
     pf_file_texts_free(live);
     free(live->facts);
-    free(live->packed_aggregate);
     for (size_t t = 0; t < PF_TABLES_MAX; t++)
         pf_family_free(live->families[t]);
-    pf_aggregate_free(live->aggregate);
+    pf_live_free_aggregates(live);
     for (size_t n = 0; n < PF_NAMED; n++) {
         pf_dirnames_free(live->names[n]);
-        pf_reserved_free(live->reserved[n]);
         live->names[n] = NULL;
-        live->reserved[n] = NULL;
     }
     free(live->context_dir_size);
     pf_profile_end(&live->profile);
     live->profile = (struct pf_profile){0};
-    pf_source_free(live->source);
-    live->source = NULL;
 }
 
 int pf_live_wake(struct pf_live *live, struct pf_error *error)
@@ -107,30 +99,16 @@ int pf_live_wake(struct pf_live *live, struct pf_error *error)
         return 0;
     pthread_mutex_lock(&live->opening);
     if (!atomic_load(&live->opened)) {
-        result = pf_live_need_source(live, error) || open_profile(live, error) ? -1 : 0;
+        result = pf_source_wake(live->source, error) || open_profile(live, error) ? -1 : 0;
         atomic_fetch_add(&live->core->opened, 1);
-        if (!result)
-            atomic_store(&live->opened, true);
-        else if (live->profile.driver)
+        if (result && live->profile.driver)
             close_profile(live);
+        if (result)
+            pf_source_rest(live->source);
+        atomic_store(&live->opened, !result);
     }
     pthread_mutex_unlock(&live->opening);
     return result;
-}
-
-struct pf_live *pf_live_open(struct pf_core *core, const struct pf_driver *driver, struct pf_source *source,
-                             struct pf_error *error)
-{
-    struct pf_live *live = pf_live_new(core, driver, error);
-    if (!live) {
-        pf_source_free(source);
-        return NULL;
-    }
-    live->source = source;
-    if (!pf_live_wake(live, error))
-        return live;
-    pf_live_release(live);
-    return NULL;
 }
 
 struct pf_live *pf_live_hold(struct pf_live *live)
@@ -155,7 +133,6 @@ void pf_live_release(struct pf_live *live)
     pf_failure_free(&live->aggregate_failure);
     pf_failure_free(&live->names_failure);
     pf_known_free(&live->known);
-    pf_buf_free(&live->inputs);
     free(live->path);
     pthread_mutex_destroy(&live->opening);
     pthread_mutex_destroy(&live->lock);
@@ -199,30 +176,13 @@ bool pf_live_is_spoilt(struct pf_live *live)
     return spoilt;
 }
 
-bool pf_live_is_one_file(struct pf_live *live)
-{
-    struct pf_packed_inputs known = {0};
-    bool opened = atomic_load(&live->opened);
-    if (live->directory || !live->path || (opened && live->more_inputs))
-        return false;
-    if (opened)
-        return pf_source_input_count(live->source) == 1;
-    pf_packed_inputs(&known, live->inputs.data, live->inputs.size);
-    return known.left == 1;
-}
-
 size_t pf_live_descriptors(struct pf_live *live)
 {
-    pthread_mutex_lock(&live->lock);
-    struct pf_source *source = live->source;
-    pthread_mutex_unlock(&live->lock);
-    return source ? pf_source_descriptors(source) : 0;
+    return pf_source_descriptors(live->source);
 }
 
 struct pf_access pf_live_access(struct pf_live *live)
 {
-    if (!atomic_load(&live->opened))
-        return live->access;
     struct pf_access access = pf_source_access(live->source);
     pf_access_narrow(&access, &live->access, live->core->reader);
     return access;
@@ -230,35 +190,23 @@ struct pf_access pf_live_access(struct pf_live *live)
 
 void pf_live_let_go(struct pf_live *live)
 {
-    if (atomic_load(&live->references) == 1 && live->source)
+    if (atomic_load(&live->references) == 1)
         pf_source_let_go(live->source);
 }
 
 int pf_live_check(struct pf_live *live, struct pf_error *error)
 {
-    if (!atomic_load(&live->opened))
-        return pf_live_check_known(live, error);
-    if (pf_source_check(live->source, error))
-        return -1;
-    return live->more_inputs ? pf_live_check_known(live, error) : 0;
+    return pf_source_check(live->source, error);
 }
 
 bool pf_live_intact(struct pf_live *live)
 {
-    return !atomic_load(&live->opened) || pf_source_intact(live->source);
+    return pf_source_intact(live->source);
 }
 
 const struct pf_dirnames *pf_live_names(const struct pf_live *live, enum pf_named named)
 {
     return live->names[named];
-}
-
-struct pf_aggregate *pf_live_aggregate_now(struct pf_live *live)
-{
-    pthread_mutex_lock(&live->lock);
-    struct pf_aggregate *aggregate = live->aggregate;
-    pthread_mutex_unlock(&live->lock);
-    return aggregate;
 }
 
 /* ---- passes ------------------------------------------------------------------------------------- */
@@ -272,9 +220,6 @@ static int recall_facts(struct pf_live *live, struct pf_error *error)
     return driver->recall(&live->profile, live->facts, live->facts_size, error);
 }
 
-/* As few are named at once. More take time and memory, which only those need who look at their folders. */
-enum { FEW_CONTEXTS = 4096 };
-
 static int load_stage(struct pf_live *live, enum pf_stage stage, struct pf_pass *pass, struct pf_error *error)
 {
     struct pf_profile *profile = &live->profile;
@@ -282,19 +227,10 @@ static int load_stage(struct pf_live *live, enum pf_stage stage, struct pf_pass 
         return -1;
     if (!pf_source_intact(profile->source))
         return pf_fail(error, ESTALE, "the file has changed");
-    if (stage == PF_PARTITIONED && (recall_facts(live, error) || pf_live_name_partitions(live, error)))
-        return -1;
-    bool name_contexts =
-        stage == PF_MODELLED && (!profile->contexts || profile->contexts->count < FEW_CONTEXTS);
-    if (name_contexts && pf_live_name_contexts(live, error))
-        return -1;
-    if (stage == profile->metrics_stage && pf_live_name_metrics(live, error))
-        return -1;
-    if (profile->keys.plural && stage == profile->keys.stage && pf_live_name_keys(live, error))
+    if ((stage == PF_PARTITIONED && recall_facts(live, error)) || pf_live_name(live, stage, error))
         return -1;
     pthread_mutex_lock(&live->lock);
     live->stage = stage;
-    live->contexts_named |= name_contexts;
     pthread_mutex_unlock(&live->lock);
     return 0;
 }
@@ -323,82 +259,37 @@ static int run_family(struct pf_live *live, size_t table, struct pf_pass *pass, 
         pf_fail(error, ESTALE, "the file has changed");
     }
     pthread_mutex_lock(&live->lock);
-    if (family)
-        live->families[table] = family;
-    else if (error->code != ECANCELED)
-        pf_failure_note(&live->family_failure[table], error);
+    live->families[table] = family;
     pthread_mutex_unlock(&live->lock);
     return family ? 0 : -1;
-}
-
-/* The aggregate of an earlier process, which is used up by this; NULL if there is none. */
-static struct pf_aggregate *recall_aggregate(struct pf_live *live)
-{
-    pthread_mutex_lock(&live->lock);
-    char *packed = live->packed_aggregate;
-    live->packed_aggregate = NULL;
-    pthread_mutex_unlock(&live->lock);
-    struct pf_aggregate *aggregate =
-        packed ? pf_aggregate_unpack(&live->profile, packed, live->packed_aggregate_size) : NULL;
-    free(packed);
-    return aggregate;
-}
-
-/* Of all metrics, or of one alone. */
-static int run_aggregate(struct pf_live *live, int metric, struct pf_pass *pass, struct pf_error *error)
-{
-    struct pf_aggregate *aggregate = recall_aggregate(live);
-    if (!aggregate)
-        aggregate = metric < 0 ? pf_aggregate_new(&live->profile, pass, error)
-                               : pf_aggregate_of(&live->profile, (unsigned)metric, pass, error);
-    if (aggregate && !pf_source_intact(live->source)) {
-        pf_aggregate_free(aggregate);
-        aggregate = NULL;
-        pf_fail(error, ESTALE, "the file has changed");
-    }
-    pthread_mutex_lock(&live->lock);
-    if (aggregate)
-        live->aggregate = aggregate;
-    else if (error->code != ECANCELED)
-        pf_failure_note(&live->aggregate_failure, error);
-    pthread_mutex_unlock(&live->lock);
-    return aggregate ? 0 : -1;
 }
 
 static int run_names(struct pf_live *live, struct pf_error *error)
 {
     int result = pf_live_name_contexts(live, error);
     pthread_mutex_lock(&live->lock);
-    if (result)
-        pf_failure_note(&live->names_failure, error);
-    else
-        live->contexts_named = true;
+    live->contexts_named = !result;
     pthread_mutex_unlock(&live->lock);
     return result;
 }
 
 static int run_task_itself(struct pf_task *task, struct pf_pass *pass, struct pf_error *error)
 {
-    int result = -1;
     switch (task->kind) {
     case PF_TASK_STAGE:
         return run_stages(task->live, (enum pf_stage)task->item, pass, error);
     case PF_TASK_FAMILY:
         return run_family(task->live, (size_t)task->item, pass, error);
     case PF_TASK_AGGREGATE:
-        return run_aggregate(task->live, -1, pass, error);
+        return pf_live_make_aggregate(task->live, (int)task->item - 1, pass, error);
     case PF_TASK_NAMES:
         return run_names(task->live, error);
     case PF_TASK_COVER:
-        result = pf_file_text_cover(task->text, task->offset, pass, error);
-        break;
+        return pf_file_text_cover(task->text, task->offset, pass, error);
     case PF_TASK_BLOCKS:
-        result = pf_file_text_blocks(task->text, task->offset, task->size, pass, error);
         break;
     }
-    if (result && error->code != ECANCELED)
-        pf_file_text_failed(task->text, error);
-    return result;
+    return pf_file_text_blocks(task->text, task->offset, task->size, pass, error);
 }
 
 static uint64_t now_ns(void)
@@ -427,15 +318,6 @@ static void note_findings(struct pf_live *live, uint64_t took)
     pthread_mutex_unlock(&live->lock);
 }
 
-void pf_live_save(struct pf_live *live)
-{
-    pf_live_keep_known(live);
-    pf_live_remember(live);
-    pthread_mutex_lock(&live->lock);
-    live->unsaved_ns = 0;
-    pthread_mutex_unlock(&live->lock);
-}
-
 static int run_task(void *arg, struct pf_pass *pass, struct pf_error *error)
 {
     struct pf_task *task = arg;
@@ -445,6 +327,11 @@ static int run_task(void *arg, struct pf_pass *pass, struct pf_error *error)
         task->kind != PF_TASK_STAGE && task->kind != PF_TASK_NAMES && task->kind != PF_TASK_BLOCKS;
     if (!result && for_cache)
         note_findings(task->live, now_ns() - start);
+    if (result && task->failure && error->code != ECANCELED) {
+        pthread_mutex_lock(&task->live->lock);
+        pf_failure_note(task->failure, error);
+        pthread_mutex_unlock(&task->live->lock);
+    }
     return result;
 }
 
@@ -468,21 +355,24 @@ static void task_over(void *arg, struct pf_job *job, const struct pf_error *erro
 
 static const char *const task_words[] = {"model", "sizes", "aggregates", "names", "sizes", "text"};
 
-int pf_task_start(struct pf_live *live, enum pf_task_kind kind, uint64_t item, struct pf_file_text *text,
-                  uint64_t offset, uint64_t size, struct pf_job **job, struct pf_error *error)
+int pf_task_start(struct pf_live *live, const struct pf_task *wanted, struct pf_job **job,
+                  struct pf_error *error)
 {
+    if (wanted->failure && pf_failure_stands(wanted->failure, error))
+        return -1;
     for (struct pf_task *task = live->tasks; task; task = task->next)
-        if (task->kind == kind && (kind == PF_TASK_STAGE || (task->item == item && task->text == text))) {
+        if (task->kind == wanted->kind &&
+            (task->kind == PF_TASK_STAGE || (task->item == wanted->item && task->text == wanted->text))) {
             *job = pf_job_hold(task->job);
-            return PF_WAIT;
+            return PF_PARKED;
         }
-    struct pf_task *task = calloc(1, sizeof *task);
+    struct pf_task *task = malloc(sizeof *task);
     if (!task)
         return pf_fail_memory(error);
-    *task = (struct pf_task){
-        .live = live, .kind = kind, .item = item, .text = text, .offset = offset, .size = size};
+    *task = *wanted;
+    task->live = live;
     char what[64];
-    snprintf(what, sizeof what, "%s of %.48s", task_words[kind], pf_source_name(live->source));
+    snprintf(what, sizeof what, "%s of %.48s", task_words[task->kind], pf_source_name(live->source));
     /* The task is listed before anybody can find it over: the pass unlists it under the lock that is held
      * here. */
     task->next = live->tasks;
@@ -493,10 +383,10 @@ int pf_task_start(struct pf_live *live, enum pf_task_kind kind, uint64_t item, s
     }
     live->tasks = task;
     pf_live_hold(live);
-    if (text)
-        pf_file_text_hold(text);
+    if (task->text)
+        pf_file_text_hold(task->text);
     *job = task->job;
-    return PF_WAIT;
+    return PF_PARKED;
 }
 
 /* ---- asking ------------------------------------------------------------------------------------- */
@@ -512,45 +402,48 @@ int pf_live_stage(struct pf_live *live, enum pf_stage stage, struct pf_job **job
             *error = *live->failure.error;
             result = -1;
         } else {
-            result = pf_task_start(live, PF_TASK_STAGE, stage, NULL, 0, 0, job, error);
+            result = pf_task_start(live, &(struct pf_task){.kind = PF_TASK_STAGE, .item = stage}, job, error);
         }
     }
     pthread_mutex_unlock(&live->lock);
     return result;
 }
 
+/* As few are named at once, by whoever needs them first. */
+enum { FEW_CONTEXTS = 4096 };
+
 static int need_context_names(struct pf_live *live, struct pf_job **job, struct pf_error *error)
 {
     int result = 0;
     pthread_mutex_lock(&live->lock);
-    if (!live->contexts_named)
-        result = pf_failure_stands(&live->names_failure, error)
-                     ? -1
-                     : pf_task_start(live, PF_TASK_NAMES, 0, NULL, 0, 0, job, error);
+    bool few = contexts_now(live) < FEW_CONTEXTS;
+    if (!live->contexts_named && few) {
+        result = pf_live_name_contexts(live, error);
+        live->contexts_named = !result;
+    } else if (!live->contexts_named) {
+        result = pf_task_start(
+            live, &(struct pf_task){.kind = PF_TASK_NAMES, .failure = &live->names_failure}, job, error);
+    }
     pthread_mutex_unlock(&live->lock);
     return result;
 }
 
-int pf_live_ready(struct pf_live *live, unsigned kind, uint32_t item, struct pf_job **job,
-                  struct pf_error *error)
+int pf_live_ready(struct pf_live *live, struct pf_node node, struct pf_job **job, struct pf_error *error)
 {
-    struct pf_node node = {kind, item};
-    pthread_mutex_lock(&live->lock);
-    bool known = pf_is_folder(kind) && pf_known_lists(&live->known, node);
-    pthread_mutex_unlock(&live->lock);
-    if (known)
+    if (pf_is_folder(node.kind) && pf_known_lists(&live->known, node))
         return 0;
     if (pf_live_wake(live, error))
         return -1;
     int result = pf_live_stage(live, pf_node_stage(&live->profile, node), job, error);
-    if (!result && pf_needs_context_names(kind))
+    if (!result && pf_needs_context_names(node.kind))
         result = need_context_names(live, job, error);
     if (!result && !pf_node_exists(&live->profile, node))
         result = pf_fail(error, ESTALE, "the file has changed");
-    if (!result && pf_is_folder(kind))
+    if (!result && pf_is_folder(node.kind))
         pf_live_learn_folder(live, node);
     return result;
 }
+
 int pf_live_family(struct pf_live *live, size_t table, struct pf_family **family, struct pf_job **job,
                    struct pf_error *error)
 {
@@ -559,33 +452,16 @@ int pf_live_family(struct pf_live *live, size_t table, struct pf_family **family
     pthread_mutex_unlock(&live->lock);
     if (*family)
         return 0;
-    int result = pf_live_ready(live, PF_TABLE_WHOLE + (unsigned)table, 0, job, error);
+    int result = pf_live_ready(live, (struct pf_node){PF_TABLE_WHOLE + (unsigned)table, 0}, job, error);
     if (result)
         return result;
     pthread_mutex_lock(&live->lock);
     *family = live->families[table];
-    if (!*family && pf_failure_stands(&live->family_failure[table], error)) {
-        result = -1;
-    } else if (!*family) {
-        result = pf_task_start(live, PF_TASK_FAMILY, table, NULL, 0, 0, job, error);
-    }
-    pthread_mutex_unlock(&live->lock);
-    return result;
-}
-
-int pf_live_aggregate(struct pf_live *live, struct pf_aggregate **aggregate, struct pf_job **job,
-                      struct pf_error *error)
-{
-    int result = pf_live_ready(live, PF_METRIC_FILE, 0, job, error);
-    if (result)
-        return result;
-    pthread_mutex_lock(&live->lock);
-    *aggregate = live->aggregate;
-    if (!*aggregate && pf_failure_stands(&live->aggregate_failure, error)) {
-        result = -1;
-    } else if (!*aggregate) {
-        result = pf_task_start(live, PF_TASK_AGGREGATE, 0, NULL, 0, 0, job, error);
-    }
+    if (!*family)
+        result = pf_task_start(
+            live,
+            &(struct pf_task){.kind = PF_TASK_FAMILY, .item = table, .failure = &live->family_failure[table]},
+            job, error);
     pthread_mutex_unlock(&live->lock);
     return result;
 }
@@ -605,12 +481,12 @@ int pf_live_add_up(struct pf_live *live, int metric, struct pf_aggregate **aggre
         return -1;
     const struct pf_table *cells = live->profile.cells;
     bool all = metric < 0 || !cells || !(cells->flags & PF_SEEKS_METRIC);
-    enum pf_stage stage = pf_node_stage(&live->profile, (struct pf_node){PF_METRIC_FILE, 0});
-    if (run_stages(live, stage, &part, error) || run_aggregate(live, all ? -1 : metric, &part, error))
+    enum pf_stage stage = pf_node_stage(&live->profile, (struct pf_node){PF_PPROF, 0});
+    if (run_stages(live, stage, &part, error) ||
+        pf_live_make_aggregate(live, all ? -1 : metric, &part, error))
         return -1;
     atomic_fetch_add(&live->core->passes, 1);
-    if (all) /* others are not to be kept as if they were all */
-        note_findings(live, now_ns() - start);
-    *aggregate = live->aggregate;
+    note_findings(live, now_ns() - start);
+    *aggregate = pf_live_aggregate_now(live, metric);
     return 0;
 }

@@ -9,9 +9,9 @@
 
 #include "formats/driver.h"
 #include "fs/jobs.h"
-#include "fs/profile/cachedb.h"
-#include "fs/profile/dirnames.h"
+#include "fs/profile/cache.h"
 #include "fs/profile/family.h"
+#include "fs/profile/names.h"
 #include "fs/sums/aggregate.h"
 #include "fs/text/blocks.h"
 #include "fs/text/buf.h"
@@ -34,45 +34,28 @@ struct pf_core {
     _Atomic uint64_t opened;    /* how many profiles have been opened, known ones not counted */
 };
 
-/* Returned beside 0 and -1 (*error filled): not yet; wait for the job (a reference) and ask again. */
-enum { PF_WAIT = 1 };
-
 /*
  * An open profile: the model as far as it has been loaded, and what passes have found. Whatever needs a pass
- * is asked for with a function that answers at once, or starts the pass (or joins one) and answers PF_WAIT.
- * Reference-counted.
+ * is asked for with a function that answers at once, or starts the pass (or joins one) and answers
+ * PF_PARKED (beside 0 and -1, *error filled). Reference-counted.
  */
 struct pf_live;
 
-/* Opens a profile; takes `source` over in any case. NULL with *error filled. */
-struct pf_live *pf_live_open(struct pf_core *core, const struct pf_driver *driver, struct pf_source *source,
-                             struct pf_error *error);
-
 /*
  * The profile at a path below SOURCE ("": SOURCE itself), whose attributes were seen to be *st. If enough is known of it from an
- * earlier time, it is not opened before somebody asks for more; st NULL: it is opened at once. NULL with *error filled.
+ * earlier time, it is not opened before somebody asks for more; st NULL: it is opened at once. What has to be unpacked for that is in
+ * the pass (NULL: in none). It must be made from the same inputs as another was (NULL: as any). NULL with *error filled, ESTALE if it
+ * is not.
  */
 struct pf_live *pf_live_at(struct pf_core *core, const struct pf_driver *driver, const char *path,
-                           const struct stat *st, struct pf_error *error);
+                           const struct stat *st, const struct pf_buf *inputs, struct pf_pass *pass,
+                           struct pf_error *error);
 
 /* Opens it, if it is not open yet: for who needs pf_live_profile and asks for no stage. 0, or -1 with *error filled. */
 int pf_live_wake(struct pf_live *live, struct pf_error *error);
 
 struct pf_live *pf_live_hold(struct pf_live *live);
 void pf_live_release(struct pf_live *live);
-
-/*
- * Looks at all that people look at first, waiting for passes (*progress, which may be NULL, is called now and then), so that it is
- * kept: the folders but for contexts, and the sizes and small texts in them. 0, or -1 with *error filled.
- */
-int pf_live_learn(struct pf_live *live, void (*progress)(const struct pf_pass *pass, void *arg), void *arg,
-                  struct pf_error *error);
-
-/*
- * Keeps what is known and what passes have found now, however little it is. (When the last reference is released, the latter
- * is kept if it took them some time.)
- */
-void pf_live_save(struct pf_live *live);
 
 /* How many contexts there are; 0 as long as the model is not loaded. */
 uint32_t pf_live_context_count(struct pf_live *live);
@@ -95,12 +78,8 @@ struct pf_access pf_live_access(struct pf_live *live);
 /* Closes its files for good if nobody else holds the profile: they are of an old version. */
 void pf_live_let_go(struct pf_live *live);
 
-/*
- * The inputs that it was made from so far; and whether they are what another was made from, which is opened in its place: 0,
- * or -1 with *error filled, ESTALE if not.
- */
+/* The inputs that it was made from so far, for pf_live_at. */
 void pf_live_inputs(const struct pf_live *live, struct pf_buf *out);
-int pf_live_matches(struct pf_live *live, const char *inputs, size_t size, struct pf_error *error);
 
 /* The profile, which has been opened. */
 struct pf_profile *pf_live_profile(struct pf_live *live);
@@ -110,12 +89,17 @@ int pf_live_check(struct pf_live *live, struct pf_error *error);
 /* True if bytes read so far were all of one version. */
 bool pf_live_intact(struct pf_live *live);
 
+/* A file, link or folder inside a profile (kinds: views.h) is a kind and an item of that kind; nothing is stored for it. */
+struct pf_node {
+    unsigned kind;
+    uint32_t item;
+};
+
 /* Ask for the model up to a stage. */
 int pf_live_stage(struct pf_live *live, enum pf_stage stage, struct pf_job **job, struct pf_error *error);
 
-/* Ask for what must be there before a folder (kinds: views.h) can be searched, or a file's walk be made; but for aggregates. */
-int pf_live_ready(struct pf_live *live, unsigned kind, uint32_t item, struct pf_job **job,
-                  struct pf_error *error);
+/* Ask for what must be there before a folder can be searched, or a file's walk be made; but for aggregates. */
+int pf_live_ready(struct pf_live *live, struct pf_node node, struct pf_job **job, struct pf_error *error);
 
 /* What has folders, files or links of its own, each under a name made of what the profile calls it. */
 enum pf_named {
@@ -141,19 +125,22 @@ const struct pf_dirnames *pf_live_names(const struct pf_live *live, enum pf_name
 enum { PF_CONTEXT_DIR_MAX = 4095 };
 size_t pf_live_context_dir(const struct pf_live *live, uint32_t context, char *out);
 
-/* The aggregate if it is there, else NULL. */
-struct pf_aggregate *pf_live_aggregate_now(struct pf_live *live);
+/* Aggregates if they are there, else NULL: those of all metrics (metric < 0), or any that one metric's views can be made from. */
+struct pf_aggregate *pf_live_aggregate_now(struct pf_live *live, int metric);
 
-/* Ask for the sizes of a table's files, or for the aggregates. */
+/*
+ * Ask for the sizes of a table's files, or for aggregates: of all metrics (metric < 0), or of at least those that one metric's
+ * views are made from. Where contexts are many, each metric has a pass and aggregates of its own.
+ */
 int pf_live_family(struct pf_live *live, size_t table, struct pf_family **family, struct pf_job **job,
                    struct pf_error *error);
-int pf_live_aggregate(struct pf_live *live, struct pf_aggregate **aggregate, struct pf_job **job,
+int pf_live_aggregate(struct pf_live *live, int metric, struct pf_aggregate **aggregate, struct pf_job **job,
                       struct pf_error *error);
 
 /*
  * The model up to a stage, and the aggregates, made on this very thread as a part of its pass (which may be NULL): of a profile that
- * nobody else holds. The aggregates are those of all metrics (metric < 0), or at least those that one metric's views are made from:
- * then no others may be asked for. 0, or -1 with *error filled.
+ * nobody else holds. The aggregates are those of all metrics (metric < 0), or at least those that one metric's views are made from.
+ * 0, or -1 with *error filled.
  */
 int pf_live_load(struct pf_live *live, enum pf_stage stage, struct pf_pass *pass, struct pf_error *error);
 int pf_live_add_up(struct pf_live *live, int metric, struct pf_aggregate **aggregate, struct pf_pass *pass,
@@ -167,16 +154,16 @@ char *pf_live_recall_part(struct pf_core *core, const struct pf_driver *driver, 
                           const struct stat *st, size_t *size);
 void pf_live_keep_part(struct pf_live *live, const struct stat *st, const struct pf_buf *part);
 
-/* ---- files (kinds: views.h) --------------------------------------------------------------------- */
+/* ---- files --------------------------------------------------------------------- */
 
 /* The exact size of a generated file. */
-int pf_live_size(struct pf_live *live, unsigned kind, uint32_t item, uint64_t *size, struct pf_job **job,
+int pf_live_size(struct pf_live *live, struct pf_node node, uint64_t *size, struct pf_job **job,
                  struct pf_error *error);
 /* The same if it is known without any work. */
-bool pf_live_known_size(struct pf_live *live, unsigned kind, uint32_t item, uint64_t *size);
+bool pf_live_known_size(struct pf_live *live, struct pf_node node, uint64_t *size);
 
 /* The target of a symbolic link, allocated for the caller. */
-int pf_live_link(struct pf_live *live, unsigned kind, uint32_t item, char **target, struct pf_job **job,
+int pf_live_link(struct pf_live *live, struct pf_node node, char **target, struct pf_job **job,
                  struct pf_error *error);
 
 /*
@@ -185,13 +172,13 @@ int pf_live_link(struct pf_live *live, unsigned kind, uint32_t item, char **targ
  * its rows may be made from facts that only a whole pass finds out.
  */
 struct pf_lines;
-int pf_file_walk(struct pf_live *live, unsigned kind, uint32_t item, struct pf_lines **lines,
-                 struct pf_job **job, struct pf_error *error);
+int pf_file_walk(struct pf_live *live, struct pf_node node, struct pf_lines **lines, struct pf_job **job,
+                 struct pf_error *error);
 
 /* A handle on a file. */
 struct pf_file;
-int pf_file_open(struct pf_live *live, unsigned kind, uint32_t item, struct pf_file **file,
-                 struct pf_job **job, struct pf_error *error);
+int pf_file_open(struct pf_live *live, struct pf_node node, struct pf_file **file, struct pf_job **job,
+                 struct pf_error *error);
 void pf_file_close(struct pf_file *file);
 
 /* If the whole file is at hand: true, and its bytes, which stay until the file is closed. */

@@ -4,107 +4,30 @@
 #include <string.h>
 
 #include "formats/kit/hash.h"
-#include "fs/profile/cachefile.h"
+#include "fs/profile/cache.h"
 #include "fs/profile/live_private.h"
 #include "fs/text/pack.h"
-#include "fs/version.h"
 
 /*
  * What passes have found, kept between mounts: sizes and checkpoints of tables and texts, aggregates, and the facts a driver has learnt. The payload
- * begins with the key (everything that text depends on); then sections, each a tag and its content; tag 0 ends.
+ * begins with all that text depends on; then sections, each a tag and its content; tag 0 ends.
  */
 enum { SECTION_END, SECTION_FAMILY, SECTION_TEXT, SECTION_FACTS, SECTION_AGGREGATE };
 
 /* Larger aggregates are made anew rather than kept. */
 enum { AGGREGATE_MAX = 16 << 20 };
 
-/* ---- the key ------------------------------------------------------------------------------------ */
-
-static void pack_text(struct pf_buf *out, const char *text)
-{
-    pf_pack_u64(out, text ? strlen(text) + 1 : 0);
-    if (text)
-        pf_buf_str(out, text);
-}
-
-void pf_live_pack_versions(const struct pf_live *live, struct pf_buf *out)
-{
-    const struct pf_options *options = &live->core->options;
-    pack_text(out, live->driver->name);
-    pf_pack_u64(out, live->driver->version);
-    pf_pack_u64(out, PF_RENDERER_VERSION);
-    pf_pack_u64(out, PF_LAST_FOLDER << 16 | PF_METRIC_FILE); /* kinds of nodes are kept by their numbers */
-    pack_text(out, options->metric);
-    pack_text(out, options->instr_map);
-    pf_pack_u64(out, live->core->others); /* who may read is told by other rules */
-}
-
-/* All but the inputs. */
-static void pack_versions(const struct pf_live *live, struct pf_buf *out)
-{
-    pf_live_pack_versions(live, out);
-    pf_pack_u64(out, live->profile.n_tables);
-}
-
-void pf_live_pack_input(struct pf_buf *out, const char *name, const struct pf_stamp *stamp)
-{
-    pack_text(out, name);
-    pf_buf_add(out, (const char *)stamp, sizeof *stamp);
-}
-
-void pf_packed_inputs(struct pf_packed_inputs *inputs, const char *bytes, size_t size)
-{
-    const char *end = size ? bytes + size : bytes; /* NULL has no bytes, nor any behind it */
-    inputs->in = (struct pf_unpack){bytes, end, false};
-    inputs->left = pf_unpack_u64(&inputs->in);
-}
-
-int pf_packed_input_next(struct pf_packed_inputs *inputs)
-{
-    if (!inputs->left || inputs->in.failed)
-        return inputs->in.failed ? -1 : 0;
-    uint64_t size = pf_unpack_u64(&inputs->in);
-    if (size > sizeof inputs->path)
-        return -1;
-    const char *name = size ? pf_unpack_bytes(&inputs->in, size - 1) : NULL;
-    if (name)
-        memcpy(inputs->path, name, size - 1);
-    if (size)
-        inputs->path[size - 1] = 0;
-    inputs->name = size ? inputs->path : NULL;
-    const void *stamp = pf_unpack_bytes(&inputs->in, sizeof inputs->stamp);
-    if (!stamp)
-        return -1;
-    memcpy(&inputs->stamp, stamp, sizeof inputs->stamp);
-    inputs->left--;
-    return 1;
-}
-
-/* True if they are as they were. */
-static bool unpack_inputs(const struct pf_live *live, struct pf_unpack *in)
-{
-    struct pf_packed_inputs inputs;
-    int more, matches = 1;
-    pf_packed_inputs(&inputs, in->at, (size_t)(in->end - in->at));
-    while ((more = pf_packed_input_next(&inputs)) > 0 && matches == 1)
-        matches = pf_source_matches(live->source, inputs.name, &inputs.stamp);
-    *in = inputs.in;
-    return matches == 1 && more == 0;
-}
-
 /* One file a source and set of options: a new version of the source takes the place of the old one's. */
 static void file_name(const struct pf_live *live, char name[32])
 {
+    const struct pf_options *options = &live->core->options;
+    const char *words[] = {live->driver->name, options->metric, options->instr_map};
     struct pf_stamp stamp = {0};
-    struct pf_buf key = {0};
     pf_source_input_at(live->source, 0, &stamp);
-    pf_pack_u64(&key, stamp.device);
-    pf_pack_u64(&key, stamp.inode);
-    pack_text(&key, live->driver->name);
-    pack_text(&key, live->core->options.metric);
-    pack_text(&key, live->core->options.instr_map);
-    snprintf(name, 32, "%016llx.pfc", (unsigned long long)pf_hash(0, key.data, key.size));
-    pf_buf_free(&key);
+    uint64_t key[] = {stamp.device, stamp.inode}, hash = pf_hash(0, key, sizeof key);
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        hash = pf_hash(hash, words[i] ? words[i] : "", words[i] ? strlen(words[i]) + 1 : 0);
+    snprintf(name, 32, "%016llx.pfc", (unsigned long long)hash);
 }
 
 /* ---- tracks ------------------------------------------------------------------------------------- */
@@ -208,7 +131,11 @@ static bool unpack_text(struct pf_live *live, struct pf_unpack *in)
     struct pf_track track = {0};
     struct pf_node node = {(unsigned)pf_unpack_u64(in), (uint32_t)pf_unpack_u64(in)};
     uint64_t size = pf_unpack_u64(in), covered = pf_unpack_u64(in);
-    if (!unpack_track(in, &track) || covered > size || !may_be_alone(live, node)) {
+    bool sound = unpack_track(in, &track) && covered <= size && may_be_alone(live, node);
+    /* Marks lead as far as it is covered, or that is all: else a reader would wait for marks that no pass sets. */
+    if (sound && covered != size)
+        sound = covered == (track.count ? track.marks[track.count - 1].full : 0);
+    if (!sound) {
         pf_track_free(&track);
         return false;
     }
@@ -227,15 +154,22 @@ static bool unpack_facts(struct pf_live *live, struct pf_unpack *in)
     return live->facts != NULL;
 }
 
-/* Kept as bytes until somebody asks for it: what it must fit is not known before the model is loaded. */
+/* Kept as bytes until somebody asks for them: what they must fit is not known before the model is loaded. */
 static bool unpack_aggregate(struct pf_live *live, struct pf_unpack *in)
 {
-    uint64_t size = pf_unpack_u64(in);
-    if (live->packed_aggregate || in->failed)
+    struct pf_packed_aggregate *packed = calloc(1, sizeof *packed);
+    if (!packed)
         return false;
-    live->packed_aggregate = pf_unpack_array(in, size, 1);
-    live->packed_aggregate_size = live->packed_aggregate ? size : 0;
-    return live->packed_aggregate != NULL;
+    packed->metric = (int)pf_unpack_u64(in) - 1;
+    packed->size = pf_unpack_u64(in);
+    packed->bytes = pf_unpack_array(in, packed->size, 1);
+    if (!packed->bytes) {
+        free(packed);
+        return false;
+    }
+    packed->next = live->packed;
+    live->packed = packed;
+    return true;
 }
 
 static void unpack_sections(struct pf_live *live, struct pf_unpack *in)
@@ -273,14 +207,10 @@ void pf_live_recall(struct pf_live *live)
     char *payload = pf_cachefile_read(live->core->cache_folder, name, &size);
     if (!payload)
         return;
-    struct pf_buf versions = {0};
-    pack_versions(live, &versions);
     struct pf_unpack in = {payload, payload + size, false};
-    const void *stored = pf_unpack_bytes(&in, versions.size);
-    if (!versions.failed && stored && !memcmp(stored, versions.data, versions.size) &&
-        unpack_inputs(live, &in))
+    struct pf_access access; /* told by the source, which is open */
+    if (pf_live_unpack_head(live, &in, &access))
         unpack_sections(live, &in);
-    pf_buf_free(&versions);
     free(payload);
 }
 
@@ -298,21 +228,37 @@ static void pack_facts(struct pf_live *live, struct pf_buf *out)
     pf_buf_add(out, (const char *)facts, size);
 }
 
-static void pack_aggregate(const struct pf_live *live, struct pf_buf *out)
+static void pack_bytes(struct pf_buf *out, int metric, const char *bytes, size_t size)
+{
+    pf_pack_u64(out, SECTION_AGGREGATE);
+    pf_pack_u64(out, (uint64_t)metric + 1);
+    pf_pack_u64(out, size);
+    pf_buf_add(out, bytes, size);
+}
+
+static void pack_aggregate(int metric, const struct pf_aggregate *aggregate, struct pf_buf *out)
 {
     struct pf_buf packed = {0};
-    const char *bytes = live->packed_aggregate; /* known from before, not yet used */
-    size_t size = live->packed_aggregate_size;
-    if (live->aggregate && pf_aggregate_pack(live->aggregate, AGGREGATE_MAX, &packed) && !packed.failed) {
-        bytes = packed.data;
-        size = packed.size;
-    }
-    if (bytes) {
-        pf_pack_u64(out, SECTION_AGGREGATE);
-        pf_pack_u64(out, size);
-        pf_buf_add(out, bytes, size);
-    }
+    if (pf_aggregate_pack(aggregate, AGGREGATE_MAX, &packed) && !packed.failed)
+        pack_bytes(out, metric, packed.data, packed.size);
     pf_buf_free(&packed);
+}
+
+/* Those of all metrics, else those of single ones, of which partners share theirs; and those known from before and not yet used. */
+static void pack_aggregates(const struct pf_live *live, struct pf_buf *out)
+{
+    if (live->aggregate) {
+        pack_aggregate(-1, live->aggregate, out);
+        return;
+    }
+    for (int m = 0; live->of_metric && m < (int)live->profile.n_metrics; m++) {
+        int partner = pf_aggregate_partner(&live->profile, (unsigned)m);
+        bool told = partner >= 0 && partner < m && live->of_metric[partner] == live->of_metric[m];
+        if (live->of_metric[m] && !told)
+            pack_aggregate(m, live->of_metric[m], out);
+    }
+    for (const struct pf_packed_aggregate *packed = live->packed; packed; packed = packed->next)
+        pack_bytes(out, packed->metric, packed->bytes, packed->size);
 }
 
 void pf_live_remember(struct pf_live *live)
@@ -321,8 +267,7 @@ void pf_live_remember(struct pf_live *live)
     struct pf_buf payload = {0};
     if (!live->core->cache_folder || !pf_live_intact(live))
         return;
-    pack_versions(live, &payload);
-    pf_live_inputs(live, &payload);
+    pf_live_pack_head(live, &payload);
     pthread_mutex_lock(&live->lock);
     if (live->facts && live->stage < PF_PARTITIONED) { /* known from before, not yet used */
         pf_pack_u64(&payload, SECTION_FACTS);
@@ -335,7 +280,7 @@ void pf_live_remember(struct pf_live *live)
         if (live->families[t])
             pack_family(&payload, t, live->families[t]);
     pf_file_texts_each(live, pack_one_text, &payload);
-    pack_aggregate(live, &payload);
+    pack_aggregates(live, &payload);
     pthread_mutex_unlock(&live->lock);
     pf_pack_u64(&payload, SECTION_END);
     file_name(live, name);

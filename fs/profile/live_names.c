@@ -8,14 +8,15 @@
 
 /* Names of folders, files and links inside a profile, made when the stage is loaded that they come from. */
 
-static struct pf_cell partition_text(const void *of, uint32_t i)
+/* Items in rows of an id and a name. */
+static struct pf_cell row_text(const void *of, uint32_t i)
 {
-    return pf_rows_at(((const struct pf_partitions *)of)->items, i)[1];
+    return pf_rows_at(of, i)[1];
 }
 
-static uint64_t partition_id(const void *of, uint32_t i)
+static uint64_t row_id(const void *of, uint32_t i)
 {
-    const struct pf_cell *id = &pf_rows_at(((const struct pf_partitions *)of)->items, i)[0];
+    const struct pf_cell *id = &pf_rows_at(of, i)[0];
     return id->type == PF_INT || id->type == PF_UINT ? id->u : i;
 }
 
@@ -45,11 +46,6 @@ static uint64_t context_id(const void *of, uint32_t i)
     return pf_tree_id(of, i);
 }
 
-static struct pf_cell key_text(const void *of, uint32_t i)
-{
-    return pf_rows_at(((const struct pf_keys *)of)->items, i)[1];
-}
-
 static struct pf_cell blob_text(const void *of, uint32_t i)
 {
     return pf_string(((const struct pf_profile *)of)->blobs[i].name);
@@ -60,58 +56,68 @@ static struct pf_cell link_text(const void *of, uint32_t i)
     return pf_string(((const struct pf_profile *)of)->links[i].name);
 }
 
-/* Names the items; those that stand beside files of ours, in folders of this kind, must not be called like one. */
-static int name_items(struct pf_live *live, enum pf_named named, struct pf_items items, int folder,
-                      struct pf_error *error)
+/* `folder` is the kind of folder where they stand beside files of ours, and must not be called like one. */
+static struct pf_items items_of(const struct pf_profile *profile, enum pf_named named)
 {
-    if (folder >= 0 && !live->reserved[named]) {
-        live->reserved[named] = pf_reserved_names(&live->profile, (unsigned)folder);
-        if (!live->reserved[named])
-            return pf_fail_memory(error);
+    const struct pf_rows *partitions = profile->partitions.items, *keys = profile->keys.items;
+    const struct pf_tree *tree = profile->contexts;
+    switch (named) {
+    case PF_NAMED_PARTITIONS:
+        return (struct pf_items){partitions, (uint32_t)pf_rows_count(partitions), row_text, .id = row_id};
+    case PF_NAMED_METRICS:
+        return (struct pf_items){profile, (uint32_t)profile->n_metrics, metric_text, .id = metric_id,
+                                 .folder = PF_EXPORT};
+    case PF_NAMED_CONTEXTS:
+        return (struct pf_items){tree,
+                                 tree->count,
+                                 context_text,
+                                 context_group,
+                                 tree->id ? context_id : NULL,
+                                 .folder = PF_CONTEXT_DIR};
+    case PF_NAMED_KEYS:
+        return (struct pf_items){.of = keys, .count = (uint32_t)pf_rows_count(keys), .text = row_text};
+    case PF_NAMED_BLOBS:
+        return (struct pf_items){.of = profile, .count = (uint32_t)profile->n_blobs, .text = blob_text};
+    default:
+        return (struct pf_items){profile, (uint32_t)profile->n_links, link_text, .folder = PF_TOP};
     }
-    items.reserved = live->reserved[named];
+}
+
+static int name_items(struct pf_live *live, enum pf_named named, struct pf_error *error)
+{
+    struct pf_items items = items_of(&live->profile, named);
+    if (named == PF_NAMED_METRICS || named == PF_NAMED_CONTEXTS || named == PF_NAMED_LINKS) {
+        items.reserved = pf_is_own_name;
+        items.reserved_by = &live->profile;
+    }
     live->names[named] = pf_dirnames_new(&items, error);
     return live->names[named] ? 0 : -1;
 }
 
-int pf_live_name_partitions(struct pf_live *live, struct pf_error *error)
+/* The stage that items come with; PF_STAGES: there are none, or they are named apart. */
+static enum pf_stage comes_with(const struct pf_profile *profile, enum pf_named named)
 {
-    const struct pf_partitions *partitions = &live->profile.partitions;
-    if (!partitions->plural)
-        return 0;
-    struct pf_items items = {.of = partitions,
-                             .count = (uint32_t)pf_rows_count(partitions->items),
-                             .text = partition_text,
-                             .id = partition_id};
-    return name_items(live, PF_NAMED_PARTITIONS, items, -1, error);
+    switch (named) {
+    case PF_NAMED_PARTITIONS:
+        return profile->partitions.plural ? PF_PARTITIONED : PF_STAGES;
+    case PF_NAMED_METRICS:
+        return profile->metrics_stage;
+    case PF_NAMED_KEYS:
+        return profile->keys.plural ? profile->keys.stage : PF_STAGES;
+    case PF_NAMED_BLOBS:
+    case PF_NAMED_LINKS:
+        return PF_OPENED;
+    default:
+        return PF_STAGES;
+    }
 }
 
-int pf_live_name_metrics(struct pf_live *live, struct pf_error *error)
+int pf_live_name(struct pf_live *live, enum pf_stage stage, struct pf_error *error)
 {
-    struct pf_items items = {.of = &live->profile,
-                             .count = (uint32_t)live->profile.n_metrics,
-                             .text = metric_text,
-                             .id = metric_id};
-    return name_items(live, PF_NAMED_METRICS, items, PF_EXPORT, error);
-}
-
-int pf_live_name_keys(struct pf_live *live, struct pf_error *error)
-{
-    const struct pf_keys *keys = &live->profile.keys;
-    struct pf_items items = {.of = keys, .count = (uint32_t)pf_rows_count(keys->items), .text = key_text};
-    return name_items(live, PF_NAMED_KEYS, items, -1, error);
-}
-
-/* What is known when the profile is opened. */
-int pf_live_name_carried(struct pf_live *live, struct pf_error *error)
-{
-    const struct pf_profile *profile = &live->profile;
-    struct pf_items blobs = {.of = profile, .count = (uint32_t)profile->n_blobs, .text = blob_text};
-    struct pf_items links = {.of = profile, .count = (uint32_t)profile->n_links, .text = link_text};
-    return name_items(live, PF_NAMED_BLOBS, blobs, -1, error) ||
-                   name_items(live, PF_NAMED_LINKS, links, PF_TOP, error)
-               ? -1
-               : 0;
+    for (enum pf_named named = 0; named < PF_NAMED; named++)
+        if (comes_with(&live->profile, named) == stage && name_items(live, named, error))
+            return -1;
+    return 0;
 }
 
 static void measure_context_dirs(struct pf_live *live, uint16_t *size)
@@ -134,12 +140,7 @@ int pf_live_name_contexts(struct pf_live *live, struct pf_error *error)
         return 0;
     if (!tree)
         return pf_fail(error, EINVAL, "the driver has made no contexts");
-    struct pf_items items = {.of = tree,
-                             .count = tree->count,
-                             .text = context_text,
-                             .group = context_group,
-                             .id = tree->id ? context_id : NULL};
-    if (!live->names[PF_NAMED_CONTEXTS] && name_items(live, PF_NAMED_CONTEXTS, items, PF_CONTEXT_DIR, error))
+    if (!live->names[PF_NAMED_CONTEXTS] && name_items(live, PF_NAMED_CONTEXTS, error))
         return -1;
     live->context_dir_size = malloc(((size_t)tree->count + 1) * sizeof *live->context_dir_size);
     if (!live->context_dir_size)

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-#include "fs/profile/model_text.h"
+#include "fs/profile/views.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "formats/kit/position.h"
 #include "fs/profile/names.h"
 #include "fs/text/csv.h"
 
@@ -68,8 +69,9 @@ static void add_metrics(struct pf_live *live, struct pf_buf *out)
     add_line(out, "Primary", pf_string(name));
 }
 
-struct pf_lines *pf_info_lines(struct pf_live *live, struct pf_error *error)
+struct pf_lines *pf_info_lines(struct pf_live *live, struct pf_node node, struct pf_error *error)
 {
+    (void)node;
     const struct pf_profile *profile = pf_live_profile(live);
     struct pf_buf out = {0};
     add_line(&out, "Format", pf_string(profile->driver->name));
@@ -88,8 +90,9 @@ struct pf_lines *pf_info_lines(struct pf_live *live, struct pf_error *error)
     return pf_lines_of_text(&out, error);
 }
 
-struct pf_lines *pf_partition_info_lines(struct pf_live *live, uint32_t partition, struct pf_error *error)
+struct pf_lines *pf_partition_info_lines(struct pf_live *live, struct pf_node node, struct pf_error *error)
 {
+    const uint32_t partition = node.item;
     const struct pf_partitions *partitions = &pf_live_profile(live)->partitions;
     const struct pf_cell *item = pf_rows_at(partitions->items, partition);
     struct pf_buf out = {0};
@@ -114,8 +117,9 @@ static size_t own_cells(const struct pf_profile *profile, uint32_t context,
     return n;
 }
 
-struct pf_lines *pf_context_info_lines(struct pf_live *live, uint32_t context, struct pf_error *error)
+struct pf_lines *pf_context_info_lines(struct pf_live *live, struct pf_node node, struct pf_error *error)
 {
+    const uint32_t context = node.item;
     const struct pf_profile *profile = pf_live_profile(live);
     const struct pf_tree *tree = profile->contexts;
     struct pf_buf out = {0};
@@ -181,15 +185,16 @@ static int add_folding(struct pf_live *live, uint32_t m, struct pf_buf *out, str
         add_value(out, pf_string(folding.unit));
         pf_buf_char(out, '\n');
     }
-    if (folding.loses && pf_folded_left_out(pf_live_aggregate_now(live), m, &left_out, error))
+    if (folding.loses && pf_folded_left_out(pf_live_aggregate_now(live, (int)m), m, &left_out, error))
         return -1;
     if (left_out)
         add_line(out, "Folded left out", pf_uint(left_out));
     return 0;
 }
 
-struct pf_lines *pf_metric_info_lines(struct pf_live *live, uint32_t m, struct pf_error *error)
+struct pf_lines *pf_metric_info_lines(struct pf_live *live, struct pf_node node, struct pf_error *error)
 {
+    const uint32_t m = node.item;
     const struct pf_profile *profile = pf_live_profile(live);
     const struct pf_metric *metric = &profile->metrics[m];
     struct pf_buf out = {0};
@@ -218,8 +223,9 @@ struct pf_lines *pf_metric_info_lines(struct pf_live *live, uint32_t m, struct p
 }
 
 /* An item's row in the table that tells of it. */
-struct pf_lines *pf_key_info_lines(struct pf_live *live, uint32_t item, struct pf_error *error)
+struct pf_lines *pf_key_info_lines(struct pf_live *live, struct pf_node node, struct pf_error *error)
 {
+    const uint32_t item = node.item;
     const struct pf_profile *profile = pf_live_profile(live);
     const struct pf_table *about = &profile->tables[profile->keys.about];
     struct pf_buf out = {0};
@@ -259,18 +265,13 @@ static int rows_next(struct pf_lines *lines, struct pf_buf *out, struct pf_error
 static size_t rows_save(const struct pf_lines *lines, void *blob, size_t room)
 {
     const struct rows_lines *view = (const struct rows_lines *)lines;
-    if (room >= sizeof view->row)
-        memcpy(blob, &view->row, sizeof view->row);
-    return sizeof view->row;
+    return pf_position_save(&view->row, sizeof view->row, blob, room);
 }
 
 static int rows_restore(struct pf_lines *lines, const void *blob, size_t size, struct pf_error *error)
 {
     struct rows_lines *view = (struct rows_lines *)lines;
-    if (size != sizeof view->row)
-        return pf_fail(error, EINVAL, "not a position");
-    memcpy(&view->row, blob, size);
-    return 0;
+    return pf_position_restore(&view->row, sizeof view->row, blob, size, error);
 }
 
 static void rows_close(struct pf_lines *lines)
@@ -293,14 +294,6 @@ static struct pf_lines *rows_lines(struct pf_live *live, uint64_t rows,
     *view = (struct rows_lines){
         .lines.ops = &rows_ops, .live = live, .rows = rows, .header = header, .print = print};
     return &view->lines;
-}
-
-static void add_cells(struct pf_buf *out, const struct pf_cell *cells, size_t n, char end)
-{
-    for (size_t c = 0; c < n; c++) {
-        pf_csv_cell(out, &cells[c]);
-        pf_buf_char(out, c + 1 < n ? ',' : end);
-    }
 }
 
 static void add_columns(struct pf_buf *out, const struct pf_column *columns, size_t n)
@@ -338,14 +331,15 @@ static void metrics_row(struct pf_live *live, uint32_t m, struct pf_buf *out)
                               metric->partner >= 0 ? pf_int(profile->metrics[metric->partner].id)
                                                    : pf_absent(),
                               pf_string(metric->description)};
-    add_cells(out, cells, sizeof cells / sizeof *cells, ',');
+    pf_csv_row(out, cells, sizeof cells / sizeof *cells, ',');
     pf_csv_dir(out, name, strlen(name));
     pf_buf_char(out, n ? ',' : '\n');
-    add_cells(out, own, n, '\n');
+    pf_csv_row(out, own, n, '\n');
 }
 
-struct pf_lines *pf_metrics_csv_lines(struct pf_live *live, struct pf_error *error)
+struct pf_lines *pf_metrics_csv_lines(struct pf_live *live, struct pf_node node, struct pf_error *error)
 {
+    (void)node;
     return rows_lines(live, pf_live_profile(live)->n_metrics, metrics_header, metrics_row, error);
 }
 
@@ -361,16 +355,17 @@ static void partitions_row(struct pf_live *live, uint32_t i, struct pf_buf *out)
 {
     const struct pf_partitions *partitions = &pf_live_profile(live)->partitions;
     char name[PF_NAME_MAX + 1];
-    add_cells(out, pf_rows_at(partitions->items, i), 2, ',');
+    pf_csv_row(out, pf_rows_at(partitions->items, i), 2, ',');
     if (partitions->n_fields)
-        add_cells(out, pf_rows_at(partitions->fields, i), partitions->n_fields, ',');
+        pf_csv_row(out, pf_rows_at(partitions->fields, i), partitions->n_fields, ',');
     pf_dirname(pf_live_names(live, PF_NAMED_PARTITIONS), i, name);
     pf_csv_dir(out, name, strlen(name));
     pf_buf_char(out, '\n');
 }
 
-struct pf_lines *pf_partitions_csv_lines(struct pf_live *live, struct pf_error *error)
+struct pf_lines *pf_partitions_csv_lines(struct pf_live *live, struct pf_node node, struct pf_error *error)
 {
+    (void)node;
     uint64_t n = pf_rows_count(pf_live_profile(live)->partitions.items);
     return rows_lines(live, n, partitions_header, partitions_row, error);
 }
@@ -400,14 +395,15 @@ static void contexts_row(struct pf_live *live, uint32_t i, struct pf_buf *out)
         tree->file ? pf_interned(tree->strings, tree->file[i]) : pf_absent(),
         tree->module ? pf_interned(tree->strings, tree->module[i]) : pf_absent(),
     };
-    add_cells(out, cells, sizeof cells / sizeof *cells, ',');
+    pf_csv_row(out, cells, sizeof cells / sizeof *cells, ',');
     pf_csv_dir(out, path, pf_live_context_dir(live, i, path));
     pf_buf_char(out, n ? ',' : '\n');
-    add_cells(out, own, n, '\n');
+    pf_csv_row(out, own, n, '\n');
 }
 
-struct pf_lines *pf_contexts_csv_lines(struct pf_live *live, struct pf_error *error)
+struct pf_lines *pf_contexts_csv_lines(struct pf_live *live, struct pf_node node, struct pf_error *error)
 {
+    (void)node;
     return rows_lines(live, pf_live_profile(live)->contexts->count, contexts_header, contexts_row, error);
 }
 
@@ -422,7 +418,7 @@ static uint32_t metric_beyond(struct pf_live *live, uint64_t n)
 {
     uint32_t m = 0;
     for (; m < pf_live_profile(live)->n_metrics; m++)
-        if (pf_aggregate_beyond(pf_live_aggregate_now(live), m) && n-- == 0)
+        if (pf_aggregate_beyond(pf_live_aggregate_now(live, -1), m) && n-- == 0)
             break;
     return m;
 }
@@ -452,7 +448,7 @@ uint64_t pf_warning_count(struct pf_live *live)
 {
     const struct pf_profile *profile = pf_live_profile(live);
     uint64_t rows = pf_rows_count(profile->warnings);
-    const struct pf_aggregate *aggregate = pf_live_aggregate_now(live);
+    const struct pf_aggregate *aggregate = pf_live_aggregate_now(live, -1);
     for (uint32_t m = 0; aggregate && m < profile->n_metrics; m++)
         rows += pf_aggregate_beyond(aggregate, m);
     return rows;
@@ -463,12 +459,13 @@ static void warnings_row(struct pf_live *live, uint32_t i, struct pf_buf *out)
     struct pf_buf scratch = {0};
     struct pf_cell cells[PF_WARNING_COLUMNS];
     pf_warning_cells(live, i, cells, &scratch);
-    add_cells(out, cells, PF_WARNING_COLUMNS, '\n');
+    pf_csv_row(out, cells, PF_WARNING_COLUMNS, '\n');
     out->failed |= scratch.failed;
     pf_buf_free(&scratch);
 }
 
-struct pf_lines *pf_warnings_csv_lines(struct pf_live *live, struct pf_error *error)
+struct pf_lines *pf_warnings_csv_lines(struct pf_live *live, struct pf_node node, struct pf_error *error)
 {
+    (void)node;
     return rows_lines(live, pf_warning_count(live), warnings_header, warnings_row, error);
 }

@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 #include "fs/profile/names.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "formats/kit/print.h"
+#include "formats/kit/table.h"
+#include "formats/kit/utf8.h"
 
 /* The longest unit is a C1 control character: two bytes, three characters each. */
 enum { UNIT_MAX = 6, ID_MAX = 20 };
@@ -16,42 +19,6 @@ static bool is_digit(char c)
 static bool is_hex(char c)
 {
     return is_digit(c) || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
-}
-
-static bool is_continuation(uint8_t byte)
-{
-    return (byte & 0xc0) == 0x80;
-}
-
-/* The range of a second byte that excludes overlong forms, surrogates and code points above U+10FFFF (The
- * Unicode Standard, table 3-7). */
-static bool is_second(uint8_t lead, uint8_t byte)
-{
-    switch (lead) {
-    case 0xe0:
-        return byte >= 0xa0 && byte <= 0xbf;
-    case 0xed:
-        return byte >= 0x80 && byte <= 0x9f;
-    case 0xf0:
-        return byte >= 0x90 && byte <= 0xbf;
-    case 0xf4:
-        return byte >= 0x80 && byte <= 0x8f;
-    default:
-        return is_continuation(byte);
-    }
-}
-
-/* Bytes of the UTF-8 character that the text begins with; 0 if it begins with none. */
-static size_t character_size(const uint8_t *text, size_t size)
-{
-    uint8_t lead = text[0];
-    size_t need = lead < 0x80 ? 1 : lead < 0xc2 ? 0 : lead < 0xe0 ? 2 : lead < 0xf0 ? 3 : lead < 0xf5 ? 4 : 0;
-    if (need > size || (need > 1 && !is_second(lead, text[1])))
-        return 0;
-    for (size_t i = 2; i < need; i++)
-        if (!is_continuation(text[i]))
-            return 0;
-    return need;
 }
 
 static bool is_control(const uint8_t *text, size_t size)
@@ -96,7 +63,7 @@ static inline size_t put_unit(char out[UNIT_MAX], const char **text, size_t *siz
         --*size;
         return 1;
     }
-    size_t character = character_size((const uint8_t *)from, *size);
+    size_t wrong, character = pf_utf8((const unsigned char *)from, *size, &wrong);
     bool as_it_is = character && !is_forbidden(from, *size, character, first);
     size_t taken = character ? character : 1;
     *text += taken;
@@ -163,4 +130,159 @@ bool pf_name_id(const char *name, size_t size, uint64_t *id)
     }
     *id = value;
     return true;
+}
+
+/* ---- the names of a set of items ---------------------------------------------------------------- */
+
+struct pf_dirnames {
+    struct pf_items items;
+    struct pf_hash_table table; /* by (group, name); of items with equal names only the first is here */
+    unsigned char *suffixed;    /* a bit an item: gets ~<id> */
+    uint32_t *by_id;            /* items sorted by id; NULL where ids are the items' numbers */
+};
+
+static uint32_t group_of(const struct pf_dirnames *names, uint32_t item)
+{
+    return names->items.group ? names->items.group(names->items.of, item) : 0;
+}
+
+static uint64_t id_of(const struct pf_dirnames *names, uint32_t item)
+{
+    return names->items.id ? names->items.id(names->items.of, item) : item;
+}
+
+static size_t name_of(const struct pf_dirnames *names, uint32_t item, bool suffix, char *out)
+{
+    struct pf_cell text = names->items.text(names->items.of, item);
+    bool some = text.type == PF_TEXT;
+    return pf_name(out, some ? text.text : "", some ? text.size : 0, id_of(names, item), suffix);
+}
+
+static bool suffixed(const struct pf_dirnames *names, uint32_t item)
+{
+    return names->suffixed[item / 8] >> item % 8 & 1;
+}
+
+static void suffix(struct pf_dirnames *names, uint32_t item)
+{
+    names->suffixed[item / 8] |= (unsigned char)(1u << item % 8);
+}
+
+struct place {
+    const char *name;
+    size_t size;
+    uint32_t group;
+};
+
+static bool stands_at(const void *of, uint32_t item, const void *key)
+{
+    const struct place *place = key;
+    char other[PF_NAME_MAX + 1];
+    return group_of(of, item) == place->group && name_of(of, item, false, other) == place->size &&
+           !memcmp(place->name, other, place->size);
+}
+
+static int add_item(struct pf_dirnames *names, uint32_t item, struct pf_error *error)
+{
+    char name[PF_NAME_MAX + 1];
+    struct place place = {name, name_of(names, item, false, name), group_of(names, item)};
+    uint64_t hash = pf_siphash(place.group, name, place.size);
+    int64_t first = pf_hash_find(&names->table, hash, stands_at, names, &place);
+    if (first != PF_NOT_THERE) {
+        suffix(names, item);
+        suffix(names, (uint32_t)first);
+    }
+    const struct pf_items *items = &names->items;
+    if (items->reserved && items->reserved(items->reserved_by, items->folder, name))
+        suffix(names, item);
+    return first == PF_NOT_THERE ? pf_hash_add(&names->table, hash, item, error) : 0;
+}
+
+static int compare_ids(const void *a, const void *b, void *of)
+{
+    uint64_t x = id_of(of, *(const uint32_t *)a), y = id_of(of, *(const uint32_t *)b);
+    return x < y ? -1 : x > y;
+}
+
+static int sort_by_id(struct pf_dirnames *names, struct pf_error *error)
+{
+    uint32_t n = names->items.count;
+    names->by_id = malloc(((size_t)n + 1) * sizeof *names->by_id);
+    if (!names->by_id)
+        return pf_fail_memory(error);
+    for (uint32_t i = 0; i < n; i++)
+        names->by_id[i] = i;
+    qsort_r(names->by_id, n, sizeof *names->by_id, compare_ids, names);
+    return 0;
+}
+
+struct pf_dirnames *pf_dirnames_new(const struct pf_items *items, struct pf_error *error)
+{
+    struct pf_dirnames *names = calloc(1, sizeof *names);
+    if (!names) {
+        pf_fail_memory(error);
+        return NULL;
+    }
+    names->items = *items;
+    names->suffixed = calloc((size_t)items->count / 8 + 1, 1);
+    int failed =
+        names->suffixed ? pf_hash_reserve(&names->table, items->count, error) : pf_fail_memory(error);
+    if (!failed && items->id)
+        failed = sort_by_id(names, error);
+    for (uint32_t i = 0; i < items->count && !failed; i++)
+        failed = add_item(names, i, error);
+    if (failed) {
+        pf_dirnames_free(names);
+        return NULL;
+    }
+    return names;
+}
+
+void pf_dirnames_free(struct pf_dirnames *names)
+{
+    if (!names)
+        return;
+    pf_hash_free(&names->table);
+    free(names->suffixed);
+    free(names->by_id);
+    free(names);
+}
+
+size_t pf_dirname(const struct pf_dirnames *names, uint32_t item, char *out)
+{
+    return name_of(names, item, suffixed(names, item), out);
+}
+
+static uint32_t item_of_id(const struct pf_dirnames *names, uint64_t id)
+{
+    uint32_t n = names->items.count;
+    if (!names->by_id)
+        return id < n ? (uint32_t)id : PF_NO_ITEM;
+    uint32_t low = 0, high = n;
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+        if (id_of(names, names->by_id[middle]) < id)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < n && id_of(names, names->by_id[low]) == id ? names->by_id[low] : PF_NO_ITEM;
+}
+
+uint32_t pf_dirname_find(const struct pf_dirnames *names, uint32_t group, const char *name)
+{
+    char other[PF_NAME_MAX + 1];
+    size_t size = strlen(name);
+    uint64_t id;
+    uint32_t item;
+    if (pf_name_id(name, size, &id)) {
+        item = item_of_id(names, id);
+    } else {
+        struct place place = {name, size, group};
+        int64_t first = pf_hash_find(&names->table, pf_siphash(group, name, size), stands_at, names, &place);
+        item = first == PF_NOT_THERE ? PF_NO_ITEM : (uint32_t)first;
+    }
+    bool found = item != PF_NO_ITEM && group_of(names, item) == group &&
+                 pf_dirname(names, item, other) == size && !memcmp(name, other, size);
+    return found ? item : PF_NO_ITEM;
 }

@@ -9,51 +9,119 @@
 #include "fs/draw/draw.h"
 #include "fs/profile/live_private.h"
 #include "fs/profile/names.h"
+#include "fs/sums/export.h"
+#include "fs/text/lines.h"
 #include "fs/text/table.h"
 
-/*
- * The table of views: which files stand in which folder. name NULL: the partition's plural, or that of the keys. A driver's tables
- * come after these, in folders whose axis they have a column for.
- */
+/* ---- walks that are made elsewhere -------------------------------------------------------------- */
+
+static struct pf_lines *metric_walk(struct pf_live *live, struct pf_node node, struct pf_error *error)
+{
+    return pf_metric_lines(pf_live_profile(live), pf_live_aggregate_now(live, (int)node.item), node.item,
+                           (enum pf_metric_view)(node.kind - PF_METRIC_FILE), error);
+}
+
+static struct pf_lines *flame_walk(struct pf_live *live, struct pf_node node, struct pf_error *error)
+{
+    return pf_flame_lines(pf_live_profile(live), pf_live_aggregate_now(live, (int)node.item), node.item,
+                          error);
+}
+
+static struct pf_lines *scaling_walk(struct pf_live *live, struct pf_node node, struct pf_error *error)
+{
+    return pf_scaling_lines(pf_live_profile(live), node.item, error);
+}
+
+static struct pf_lines *pprof_walk(struct pf_live *live, struct pf_node node, struct pf_error *error)
+{
+    (void)node;
+    return pf_pprof_lines(pf_live_profile(live), pf_live_aggregate_now(live, -1), error);
+}
+
+static struct pf_lines *trace_walk(struct pf_live *live, struct pf_node node, struct pf_error *error)
+{
+    (void)node;
+    return pf_trace_json_lines(pf_live_profile(live), pf_timeline_table(pf_live_profile(live)), error);
+}
+
+static struct pf_lines *timeline_walk(struct pf_live *live, struct pf_node node, struct pf_error *error)
+{
+    (void)node;
+    return pf_timeline_lines(pf_live_profile(live), error);
+}
+
+/* ---- the table of views ------------------------------------------------------------------------- */
+
+/* What the profile must have. */
 enum needs { ALWAYS, MEASUREMENTS, METRICS, TIMELINE, SCALING, KEYS, BLOBS, SRC };
+
+/* What must be loaded where that is no stage, but that with which something comes, or the aggregates. */
+enum when {
+    FIELDS = PF_STAGES, /* of partitions */
+    NAMED,              /* metrics */
+    TOLD,               /* metrics, and what is told of one */
+    KEYED,              /* keys */
+    ROWS_OF_KEYS,
+    ROWS_OF_TIMELINE,
+    ROWS_OF_SCALING,
+    ADDED_UP,
+    CHECKED,
+};
+
+/* Which files stand in which folder. A driver's tables come after these, in folders whose axis they have a column for. */
 static const struct view {
     unsigned folder, kind;
-    const char *name, *extension;
-    enum needs needs; /* what the profile must have */
+    const char *name, *extension; /* name NULL: the partition's plural, or that of the keys */
+    enum needs needs;
+    unsigned when; /* a stage or one of the above */
+    struct pf_lines *(*walk)(struct pf_live *live, struct pf_node node, struct pf_error *error);
 } views[] = {
-    {PF_TOP, PF_INFO, "info", ".txt", ALWAYS},
-    {PF_TABLES, PF_METRICS_CSV, "metrics", ".csv", MEASUREMENTS},
-    {PF_TABLES, PF_PARTITIONS_CSV, NULL, ".csv", MEASUREMENTS},
-    {PF_TABLES, PF_CONTEXTS_CSV, "contexts", ".csv", MEASUREMENTS},
-    {PF_TABLES, PF_WARNINGS_CSV, "warnings", ".csv", ALWAYS},
-    {PF_PARTITION_DIR, PF_PARTITION_INFO, "info", ".txt", MEASUREMENTS},
-    {PF_CONTEXT_DIR, PF_CONTEXT_INFO, "info", ".txt", MEASUREMENTS},
-    {PF_METRIC_DIR, PF_METRIC_INFO, "info", ".txt", MEASUREMENTS},
-    {PF_METRIC_DIR, PF_METRIC_FILE + PF_METRIC_CONTEXTS, "contexts", ".csv", MEASUREMENTS},
-    {PF_METRIC_DIR, PF_METRIC_FILE + PF_METRIC_PARTITIONS, NULL, ".csv", MEASUREMENTS},
-    {PF_METRIC_DIR, PF_METRIC_FILE + PF_METRIC_FUNCTIONS, "functions", ".csv", MEASUREMENTS},
-    {PF_METRIC_DIR, PF_METRIC_FILE + PF_METRIC_CALLERS, "callers", ".csv", MEASUREMENTS},
-    {PF_METRIC_DIR, PF_METRIC_FILE + PF_METRIC_HOT, "hot", ".txt", MEASUREMENTS},
-    {PF_METRIC_DIR, PF_METRIC_FILE + PF_METRIC_TREE, "tree", ".txt", MEASUREMENTS},
-    {PF_METRIC_DIR, PF_METRIC_FILE + PF_METRIC_FOLDED, "stacks", ".folded", MEASUREMENTS},
-    {PF_KEY_DIR, PF_KEY_INFO, "info", ".txt", KEYS},
-    {PF_TOP, PF_TABLES, "tables", "", ALWAYS},
-    {PF_TOP, PF_PARTITIONS, NULL, "", MEASUREMENTS},
-    {PF_TOP, PF_CONTEXTS, "contexts", "", MEASUREMENTS},
-    {PF_TOP, PF_METRICS, "metrics", "", MEASUREMENTS},
-    {PF_TOP, PF_PRIMARY, "primary", "", MEASUREMENTS},
-    {PF_PRIMARY, PF_PRIMARY_LINK, "metric", "", METRICS},
-    {PF_TOP, PF_EXPORT, "export", "", MEASUREMENTS},
-    {PF_EXPORT, PF_PPROF, "profile", ".pb", MEASUREMENTS},
-    {PF_EXPORT, PF_TRACE_JSON, "trace", ".json", TIMELINE},
-    {PF_EXPORT, PF_TIMELINE_SVG, "timeline", ".svg", TIMELINE},
-    {PF_EXPORT_DIR, PF_FLAME_SVG, "flame", ".svg", MEASUREMENTS},
-    {PF_EXPORT_DIR, PF_SCALING_SVG, "scaling", ".svg", SCALING},
-    {PF_TOP, PF_KEYS, NULL, "", KEYS},
-    {PF_TOP, PF_BLOBS, "src", "", BLOBS},
-    {PF_TOP, PF_SOURCE_FOLDER, "src", "", SRC},
+    {PF_TOP, PF_INFO, "info", ".txt", ALWAYS, PF_OPENED, pf_info_lines},
+    {PF_TABLES, PF_METRICS_CSV, "metrics", ".csv", MEASUREMENTS, NAMED, pf_metrics_csv_lines},
+    {PF_TABLES, PF_PARTITIONS_CSV, NULL, ".csv", MEASUREMENTS, FIELDS, pf_partitions_csv_lines},
+    {PF_TABLES, PF_CONTEXTS_CSV, "contexts", ".csv", MEASUREMENTS, PF_MODELLED, pf_contexts_csv_lines},
+    {PF_TABLES, PF_WARNINGS_CSV, "warnings", ".csv", ALWAYS, CHECKED, pf_warnings_csv_lines},
+    {PF_PARTITION_DIR, PF_PARTITION_INFO, "info", ".txt", MEASUREMENTS, FIELDS, pf_partition_info_lines},
+    {PF_CONTEXT_DIR, PF_CONTEXT_INFO, "info", ".txt", MEASUREMENTS, PF_MODELLED, pf_context_info_lines},
+    {PF_METRIC_DIR, PF_METRIC_INFO, "info", ".txt", MEASUREMENTS, TOLD, pf_metric_info_lines},
+#define METRIC_VIEW(view, name, extension)                                                                   \
+    {                                                                                                        \
+        PF_METRIC_DIR, PF_METRIC_FILE + (view), name, extension, MEASUREMENTS, ADDED_UP, metric_walk         \
+    }
+    METRIC_VIEW(PF_METRIC_CONTEXTS, "contexts", ".csv"),
+    METRIC_VIEW(PF_METRIC_PARTITIONS, NULL, ".csv"),
+    METRIC_VIEW(PF_METRIC_FUNCTIONS, "functions", ".csv"),
+    METRIC_VIEW(PF_METRIC_CALLERS, "callers", ".csv"),
+    METRIC_VIEW(PF_METRIC_HOT, "hot", ".txt"),
+    METRIC_VIEW(PF_METRIC_TREE, "tree", ".txt"),
+    METRIC_VIEW(PF_METRIC_FOLDED, "stacks", ".folded"),
+    {PF_KEY_DIR, PF_KEY_INFO, "info", ".txt", KEYS, ROWS_OF_KEYS, pf_key_info_lines},
+    {PF_TOP, PF_TABLES, "tables", "", ALWAYS, PF_OPENED, NULL},
+    {PF_TOP, PF_PARTITIONS, NULL, "", MEASUREMENTS, PF_PARTITIONED, NULL},
+    {PF_TOP, PF_CONTEXTS, "contexts", "", MEASUREMENTS, PF_MODELLED, NULL},
+    {PF_TOP, PF_METRICS, "metrics", "", MEASUREMENTS, NAMED, NULL},
+    {PF_TOP, PF_PRIMARY, "primary", "", MEASUREMENTS, NAMED, NULL},
+    {PF_PRIMARY, PF_PRIMARY_LINK, "metric", "", METRICS, NAMED, pf_link_lines},
+    {PF_TOP, PF_EXPORT, "export", "", MEASUREMENTS, NAMED, NULL},
+    {PF_EXPORT, PF_PPROF, "profile", ".pb", MEASUREMENTS, ADDED_UP, pprof_walk},
+    {PF_EXPORT, PF_TRACE_JSON, "trace", ".json", TIMELINE, ROWS_OF_TIMELINE, trace_walk},
+    {PF_EXPORT, PF_TIMELINE_SVG, "timeline", ".svg", TIMELINE, ROWS_OF_TIMELINE, timeline_walk},
+    {PF_EXPORT_DIR, PF_FLAME_SVG, "flame", ".svg", MEASUREMENTS, ADDED_UP, flame_walk},
+    {PF_EXPORT_DIR, PF_SCALING_SVG, "scaling", ".svg", SCALING, ROWS_OF_SCALING, scaling_walk},
+    {PF_TOP, PF_KEYS, NULL, "", KEYS, KEYED, NULL},
+    {PF_TOP, PF_BLOBS, "src", "", BLOBS, PF_OPENED, NULL},
+    {PF_TOP, PF_SOURCE_FOLDER, "src", "", SRC, PF_OPENED, NULL},
 };
 enum { VIEWS = sizeof views / sizeof *views };
+
+/* NULL: it is an item, or a table's file. */
+static const struct view *view_of(unsigned kind)
+{
+    for (size_t v = 0; v < VIEWS; v++)
+        if (views[v].kind == kind)
+            return &views[v];
+    return NULL;
+}
 
 static bool has(const struct pf_profile *profile, enum needs needs)
 {
@@ -78,12 +146,9 @@ static bool has(const struct pf_profile *profile, enum needs needs)
     return true;
 }
 
-static size_t view_name(const struct pf_profile *profile, const struct view *view, char *name)
+static const char *stem_of(const struct pf_profile *profile, const struct view *view)
 {
-    const char *stem = view->name            ? view->name
-                       : view->needs == KEYS ? profile->keys.plural
-                                             : profile->partitions.plural;
-    return (size_t)snprintf(name, PF_NAME_MAX + 1, "%s%s", stem, view->extension);
+    return view->name ? view->name : view->needs == KEYS ? profile->keys.plural : profile->partitions.plural;
 }
 
 /* A driver's table stands in a folder if the folder is `tables` or the table has the column that the folder
@@ -107,20 +172,22 @@ static bool table_stands_in(const struct pf_table *table, unsigned folder)
     }
 }
 
+/* The folders that a driver's tables stand in, by what kind of file they make there: PF_TABLE_WHOLE and on. */
+static const unsigned table_folders[] = {PF_TABLES, PF_PARTITION_DIR, PF_CONTEXT_DIR, PF_METRIC_DIR,
+                                         PF_KEY_DIR};
+
 static unsigned table_base(unsigned folder)
 {
-    switch (folder) {
-    case PF_PARTITION_DIR:
-        return PF_TABLE_OF_PARTITION;
-    case PF_CONTEXT_DIR:
-        return PF_TABLE_OF_CONTEXT;
-    case PF_METRIC_DIR:
-        return PF_TABLE_OF_METRIC;
-    case PF_KEY_DIR:
-        return PF_TABLE_OF_KEY;
-    default:
-        return PF_TABLE_WHOLE;
-    }
+    unsigned i = 0;
+    while (table_folders[i] != folder)
+        i++;
+    return PF_TABLE_WHOLE + i * PF_TABLES_MAX;
+}
+
+/* The folder that a table's file stands in. */
+static unsigned table_folder(unsigned kind)
+{
+    return table_folders[(kind - PF_TABLE_WHOLE) / PF_TABLES_MAX];
 }
 
 static size_t table_count(const struct pf_profile *profile)
@@ -128,30 +195,56 @@ static size_t table_count(const struct pf_profile *profile)
     return profile->n_tables < PF_TABLES_MAX ? profile->n_tables : PF_TABLES_MAX;
 }
 
-/* Our own entries of a folder, one by one: *at counts through views and tables. False when there are no more.
- */
-static bool next_own(const struct pf_profile *profile, struct pf_node folder, size_t *at, char *name,
-                     struct pf_node *entry)
+/* An entry of ours. */
+struct own {
+    unsigned kind;
+    const char *stem, *extension; /* its name */
+};
+
+/* Those of a folder, one by one: *at counts through views and tables. False when there are no more. */
+static bool next_own(const struct pf_profile *profile, unsigned folder, size_t *at, struct own *own)
 {
     for (; *at < VIEWS; ++*at) {
         const struct view *view = &views[*at];
-        if (view->folder != folder.kind || !has(profile, view->needs))
+        if (view->folder != folder || !has(profile, view->needs))
             continue;
-        view_name(profile, view, name);
-        *entry = (struct pf_node){view->kind, folder.item};
+        *own = (struct own){view->kind, stem_of(profile, view), view->extension};
         ++*at;
         return true;
     }
     for (; *at < VIEWS + table_count(profile); ++*at) {
         size_t t = *at - VIEWS;
-        if (!table_stands_in(&profile->tables[t], folder.kind))
+        if (!table_stands_in(&profile->tables[t], folder))
             continue;
-        snprintf(name, PF_NAME_MAX + 1, "%s.csv", profile->tables[t].name);
-        *entry = (struct pf_node){table_base(folder.kind) + (unsigned)t, folder.item};
+        *own = (struct own){table_base(folder) + (unsigned)t, profile->tables[t].name, ".csv"};
         ++*at;
         return true;
     }
     return false;
+}
+
+static void put_name(const struct own *own, char *name)
+{
+    snprintf(name, PF_NAME_MAX + 1, "%s%s", own->stem, own->extension);
+}
+
+/* Our own entry of a folder by its name. */
+static bool find_own(const struct pf_profile *profile, unsigned folder, const char *name, unsigned *kind)
+{
+    struct own own;
+    for (size_t at = 0; next_own(profile, folder, &at, &own);) {
+        size_t size = strlen(own.stem);
+        *kind = own.kind;
+        if (!strncmp(name, own.stem, size) && !strcmp(name + size, own.extension))
+            return true;
+    }
+    return false;
+}
+
+bool pf_is_own_name(const void *profile, unsigned folder, const char *name)
+{
+    unsigned kind;
+    return find_own(profile, folder, name, &kind);
 }
 
 /* ---- folders ------------------------------------------------------------------------------------ */
@@ -180,45 +273,65 @@ static const struct named_folder *named_folder(unsigned folder)
     return NULL;
 }
 
-/* The items of a folder: how many, and which node the i-th is. */
-static uint64_t item_count(struct pf_live *live, struct pf_node folder)
+/* The same by what it holds. */
+static const struct named_folder *folder_of_items(unsigned item)
 {
-    const struct pf_profile *profile = pf_live_profile(live);
-    switch (folder.kind) {
-    case PF_PARTITIONS:
+    for (size_t i = 0; i < NAMED_FOLDERS; i++)
+        if (named_folders[i].item == item)
+            return &named_folders[i];
+    return NULL;
+}
+
+/* How many items of a kind there are in all; 1 of what is no item. */
+static uint64_t count_of(const struct pf_profile *profile, unsigned kind)
+{
+    switch (kind) {
+    case PF_PARTITION_DIR:
         return pf_rows_count(profile->partitions.items);
-    case PF_METRICS:
-    case PF_EXPORT:
-        return profile->n_metrics;
-    case PF_CONTEXTS:
-        return profile->contexts->roots;
     case PF_CONTEXT_DIR:
-        return profile->contexts->first[folder.item + 1] - profile->contexts->first[folder.item];
-    case PF_KEYS:
+        return profile->contexts ? profile->contexts->count : 0;
+    case PF_METRIC_DIR:
+    case PF_EXPORT_DIR:
+        return profile->n_metrics;
+    case PF_KEY_DIR:
         return pf_rows_count(profile->keys.items);
-    case PF_BLOBS:
+    case PF_BLOB:
         return profile->n_blobs;
-    case PF_TOP:
+    case PF_LINK:
         return profile->n_links;
     default:
-        return 0;
+        return 1;
     }
 }
 
-/* Only folders of contexts look at the tree: a pass may be making it while others are listed. */
+/*
+ * The items of a folder: how many, and which node the i-th is. Only folders of contexts look at the tree: a pass may be
+ * making it while others are listed.
+ */
+static uint64_t item_count(const struct pf_profile *profile, struct pf_node folder, unsigned item)
+{
+    if (folder.kind == PF_CONTEXTS)
+        return profile->contexts->roots;
+    if (folder.kind != PF_CONTEXT_DIR)
+        return count_of(profile, item);
+    const uint32_t *first = &profile->contexts->first[folder.item];
+    return first[1] - first[0];
+}
+
 static uint32_t item_at(const struct pf_profile *profile, struct pf_node folder, uint64_t i)
 {
-    if (folder.kind != PF_CONTEXTS && folder.kind != PF_CONTEXT_DIR)
+    if (folder.kind == PF_CONTEXTS)
+        return profile->contexts->root[i];
+    if (folder.kind != PF_CONTEXT_DIR)
         return (uint32_t)i;
-    const struct pf_tree *tree = profile->contexts;
-    return folder.kind == PF_CONTEXTS ? tree->root[i] : tree->child[tree->first[folder.item] + i];
+    return profile->contexts->child[profile->contexts->first[folder.item] + i];
 }
 
 static bool folder_item(struct pf_live *live, struct pf_node folder, uint64_t i, char *name,
                         struct pf_node *entry)
 {
     const struct named_folder *named = named_folder(folder.kind);
-    if (!named || i >= item_count(live, folder))
+    if (!named || i >= item_count(pf_live_profile(live), folder, named->item))
         return false;
     *entry = (struct pf_node){named->item, item_at(pf_live_profile(live), folder, i)};
     pf_dirname(pf_live_names(live, named->named), entry->item, name);
@@ -228,29 +341,30 @@ static bool folder_item(struct pf_live *live, struct pf_node folder, uint64_t i,
 bool pf_folder_entry(struct pf_live *live, struct pf_node folder, uint64_t number, char *name,
                      struct pf_node *entry)
 {
-    int known = pf_live_known_entry(live, folder, number, name, entry);
+    int known = pf_known_entry(&live->known, folder, number, name, entry);
     if (known >= 0)
         return known;
-    size_t at = 0;
-    uint64_t own = 0;
-    while (next_own(pf_live_profile(live), folder, &at, name, entry))
-        if (own++ == number)
+    struct own own;
+    uint64_t n = 0;
+    for (size_t at = 0; next_own(pf_live_profile(live), folder.kind, &at, &own); n++)
+        if (n == number) {
+            put_name(&own, name);
+            *entry = (struct pf_node){own.kind, folder.item};
             return true;
-    return folder_item(live, folder, number - own, name, entry);
+        }
+    return folder_item(live, folder, number - n, name, entry);
 }
 
 bool pf_folder_find(struct pf_live *live, struct pf_node folder, const char *name, struct pf_node *entry)
 {
-    int known = pf_live_known_find(live, folder, name, entry);
+    int known = pf_known_find(&live->known, folder, name, entry);
     if (known >= 0)
         return known;
-    char own[PF_NAME_MAX + 1];
-    size_t at = 0;
-    while (next_own(pf_live_profile(live), folder, &at, own, entry))
-        if (!strcmp(own, name))
-            return true;
+    *entry = (struct pf_node){.item = folder.item};
+    if (find_own(pf_live_profile(live), folder.kind, name, &entry->kind))
+        return true;
     const struct named_folder *named = named_folder(folder.kind);
-    if (!named || !item_count(live, folder))
+    if (!named || !item_count(pf_live_profile(live), folder, named->item))
         return false;
     uint32_t group = folder.kind == PF_CONTEXTS      ? PF_NO_CONTEXT
                      : folder.kind == PF_CONTEXT_DIR ? folder.item
@@ -262,65 +376,236 @@ bool pf_folder_find(struct pf_live *live, struct pf_node folder, const char *nam
 /* The folder that a kind of node stands in. */
 static struct pf_node folder_of(const struct pf_profile *profile, struct pf_node node)
 {
-    for (size_t v = 0; v < VIEWS; v++)
-        if (views[v].kind == node.kind)
-            return (struct pf_node){views[v].folder, node.item};
-    if (node.kind == PF_CONTEXT_DIR) {
-        uint32_t parent = profile->contexts->parent[node.item];
-        return parent == PF_NO_CONTEXT ? (struct pf_node){PF_CONTEXTS, 0}
-                                       : (struct pf_node){PF_CONTEXT_DIR, parent};
-    }
-    for (size_t i = 0; i < NAMED_FOLDERS; i++)
-        if (named_folders[i].item == node.kind)
-            return (struct pf_node){named_folders[i].folder, 0};
-    if (pf_table_of(node.kind) < 0)
-        return (struct pf_node){PF_TOP, 0};
-    static const unsigned folders[] = {PF_PARTITION_DIR, PF_CONTEXT_DIR, PF_METRIC_DIR, PF_KEY_DIR};
-    for (size_t i = 0; i < sizeof folders / sizeof *folders; i++)
-        if (table_base(folders[i]) == pf_table_base(node.kind))
-            return (struct pf_node){folders[i], node.item};
-    return (struct pf_node){PF_TABLES, 0};
+    const struct view *view = view_of(node.kind);
+    const struct named_folder *named = folder_of_items(node.kind);
+    if (node.kind == PF_CONTEXT_DIR && profile->contexts->parent[node.item] != PF_NO_CONTEXT)
+        return (struct pf_node){PF_CONTEXT_DIR, profile->contexts->parent[node.item]};
+    if (pf_table_of(node.kind) >= 0)
+        return (struct pf_node){table_folder(node.kind), node.item};
+    return view    ? (struct pf_node){view->folder, node.item}
+           : named ? (struct pf_node){named->folder, 0}
+                   : (struct pf_node){PF_TOP, 0};
 }
 
 bool pf_node_parent(struct pf_live *live, struct pf_node node, struct pf_node *parent, char *name)
 {
     if (node.kind == PF_TOP)
         return false;
-    if (pf_live_known_parent(live, node, parent, name))
+    if (pf_known_parent(&live->known, node, parent, name))
         return true;
     *parent = folder_of(pf_live_profile(live), node);
-    for (size_t i = 0; i < NAMED_FOLDERS; i++)
-        if (named_folders[i].item == node.kind) {
-            pf_dirname(pf_live_names(live, named_folders[i].named), node.item, name);
+    const struct named_folder *named = folder_of_items(node.kind);
+    if (named) {
+        pf_dirname(pf_live_names(live, named->named), node.item, name);
+        return true;
+    }
+    struct own own;
+    for (size_t at = 0; next_own(pf_live_profile(live), parent->kind, &at, &own);)
+        if (own.kind == node.kind) {
+            put_name(&own, name);
             return true;
         }
-    struct pf_node entry = {0};
-    size_t at = 0;
-    while (next_own(pf_live_profile(live), *parent, &at, name, &entry))
-        if (entry.kind == node.kind)
-            return true;
     return false;
 }
 
-const char **pf_reserved_names(const struct pf_profile *profile, unsigned folder)
+/* ---- stages and costs --------------------------------------------------------------------------- */
+
+static enum pf_stage later(enum pf_stage a, enum pf_stage b)
 {
-    char name[PF_NAME_MAX + 1];
-    struct pf_node entry = {0};
-    const char **names = calloc(VIEWS + table_count(profile) + 1, sizeof *names);
-    size_t at = 0, n = 0;
-    while (names && next_own(profile, (struct pf_node){folder, 0}, &at, name, &entry)) {
-        names[n] = strdup(name);
-        if (!names[n++]) {
-            pf_reserved_free(names);
-            return NULL;
-        }
-    }
-    return names;
+    return a > b ? a : b;
 }
 
-void pf_reserved_free(const char **names)
+static enum pf_stage table_stage(const struct pf_profile *profile, const struct pf_table *table)
 {
-    for (size_t i = 0; names && names[i]; i++)
-        free((char *)names[i]);
-    free(names);
+    enum pf_stage stage = table->stage;
+    if (pf_table_has(table, PF_PARTITION_FIELD))
+        stage = later(stage, profile->partitions.fields_stage);
+    if (pf_table_has(table, PF_PARTITION))
+        stage = later(stage, PF_PARTITIONED);
+    if (pf_table_has(table, PF_METRIC))
+        stage = later(stage, profile->metrics_stage);
+    if (pf_table_has(table, PF_CONTEXT))
+        stage = later(stage, PF_MODELLED);
+    if (pf_table_has(table, PF_KEY))
+        stage = later(stage, profile->keys.stage);
+    return stage;
+}
+
+static enum pf_stage aggregate_stage(const struct pf_profile *profile)
+{
+    return later(PF_MODELLED, profile->cells ? table_stage(profile, profile->cells) : PF_MODELLED);
+}
+
+static enum pf_stage view_stage(const struct pf_profile *profile, unsigned when)
+{
+    switch (when) {
+    case FIELDS:
+        return later(PF_PARTITIONED, profile->partitions.fields_stage);
+    case NAMED:
+    case TOLD:
+        return profile->metrics_stage;
+    case KEYED:
+        return profile->keys.stage;
+    case ROWS_OF_KEYS:
+        return later(profile->keys.stage, profile->tables[profile->keys.about].stage);
+    case ROWS_OF_TIMELINE:
+        return later(PF_MODELLED, table_stage(profile, pf_timeline_table(profile)));
+    case ROWS_OF_SCALING:
+        return later(PF_MODELLED, table_stage(profile, pf_scaling_table(profile)));
+    case ADDED_UP:
+        return aggregate_stage(profile);
+    case CHECKED:
+        return later(PF_CHECKED, aggregate_stage(profile));
+    default:
+        return (enum pf_stage)when;
+    }
+}
+
+static enum pf_stage table_file_stage(const struct pf_profile *profile, unsigned kind)
+{
+    const struct pf_table *table = &profile->tables[pf_table_of(kind)];
+    enum pf_stage stage = table_stage(profile, table);
+    switch (pf_table_base(kind)) {
+    case PF_TABLE_OF_PARTITION:
+        return later(later(stage, PF_PARTITIONED), table->partition_stage);
+    case PF_TABLE_OF_CONTEXT:
+        return later(later(stage, PF_MODELLED), table->context_stage);
+    case PF_TABLE_OF_METRIC:
+        return later(stage, profile->metrics_stage);
+    case PF_TABLE_OF_KEY:
+        return later(stage, profile->keys.stage);
+    default:
+        return stage;
+    }
+}
+
+enum pf_stage pf_node_stage(const struct pf_profile *profile, struct pf_node node)
+{
+    const struct view *view = view_of(node.kind);
+    const struct named_folder *named = folder_of_items(node.kind);
+    if (pf_table_of(node.kind) >= 0)
+        return table_file_stage(profile, node.kind);
+    if (!view && named) /* an item is there with its folder */
+        view = view_of(named->folder);
+    if (!view)
+        return PF_OPENED;
+    /* Metrics that a later stage makes are not to be looked at before. */
+    bool sums =
+        view->when == TOLD && (profile->metrics_stage > PF_OPENED || pf_needs_aggregate(profile, node));
+    return sums ? aggregate_stage(profile) : view_stage(profile, view->when);
+}
+
+bool pf_node_exists(const struct pf_profile *profile, struct pf_node node)
+{
+    const struct view *view = view_of(node.kind);
+    unsigned item = pf_table_of(node.kind) >= 0 ? table_folder(node.kind) : view ? view->folder : node.kind;
+    return node.item < count_of(profile, item);
+}
+
+bool pf_needs_context_names(unsigned kind)
+{
+    return kind == PF_CONTEXTS || kind == PF_CONTEXT_DIR || kind == PF_CONTEXTS_CSV;
+}
+
+/*
+ * What is known of a metric is known before its values are, but for how many of them folded stacks leave out. Of shares
+ * above 100 % only values tell.
+ */
+bool pf_needs_aggregate(const struct pf_profile *profile, struct pf_node node)
+{
+    if (node.kind == PF_WARNINGS_CSV)
+        return profile->partitions.plural != NULL;
+    if (node.kind == PF_METRIC_INFO)
+        return node.item < profile->n_metrics && pf_folding(profile, node.item).loses;
+    const struct view *view = view_of(node.kind);
+    return view && view->when == ADDED_UP;
+}
+
+int pf_aggregate_metric(struct pf_node node)
+{
+    return node.kind == PF_WARNINGS_CSV || node.kind == PF_PPROF ? -1 : (int)node.item;
+}
+
+bool pf_is_cheap(const struct pf_profile *profile, struct pf_node node)
+{
+    switch (node.kind) {
+    case PF_LINK:
+    case PF_PRIMARY_LINK:
+    case PF_INFO:
+    case PF_METRICS_CSV:
+    case PF_PARTITION_INFO:
+    case PF_CONTEXT_INFO:
+    case PF_KEY_INFO:
+        return true;
+    case PF_METRIC_INFO:
+    case PF_WARNINGS_CSV:
+        return !pf_needs_aggregate(profile, node);
+    default:
+        return false;
+    }
+}
+
+bool pf_is_seekable(const struct pf_profile *profile, struct pf_node node)
+{
+    int t = pf_table_of(node.kind);
+    if (t < 0)
+        return true;
+    switch (pf_table_base(node.kind)) {
+    case PF_TABLE_OF_PARTITION:
+        return profile->tables[t].flags & PF_SEEKS_PARTITION;
+    case PF_TABLE_OF_CONTEXT:
+        return profile->tables[t].flags & PF_SEEKS_CONTEXT;
+    case PF_TABLE_OF_METRIC:
+        return false; /* values lie by partition and context */
+    default:
+        return true;
+    }
+}
+
+bool pf_is_heavy(const struct pf_profile *profile, struct pf_node node)
+{
+    int t = pf_table_of(node.kind);
+    if (node.kind == PF_TIMELINE_SVG)
+        return true;
+    return t >= 0 && profile->tables[t].ops && !pf_is_seekable(profile, node);
+}
+
+/* ---- files -------------------------------------------------------------------------------------- */
+
+static struct pf_lines *table_walk(struct pf_live *live, struct pf_node node, struct pf_error *error)
+{
+    struct pf_profile *profile = pf_live_profile(live);
+    struct pf_slice slice = {.table = &profile->tables[pf_table_of(node.kind)], .only = PF_UNRESTRICTED};
+    switch (pf_table_base(node.kind)) {
+    case PF_TABLE_OF_PARTITION:
+        slice.only.partition = node.item;
+        break;
+    case PF_TABLE_OF_CONTEXT:
+        slice.only.context = node.item;
+        break;
+    case PF_TABLE_OF_METRIC:
+        slice.only.metric = node.item;
+        break;
+    case PF_TABLE_OF_KEY:
+        slice.only.key = node.item;
+        break;
+    default:
+        break;
+    }
+    return pf_table_lines(profile, &slice, error);
+}
+
+struct pf_lines *pf_node_walk(struct pf_live *live, struct pf_node node, struct pf_error *error)
+{
+    const struct view *view = view_of(node.kind);
+    if (view && view->walk)
+        return view->walk(live, node, error);
+    if (node.kind == PF_LINK)
+        return pf_link_lines(live, node, error);
+    if (node.kind == PF_BLOB)
+        return pf_blob_lines(pf_live_profile(live), node.item, error);
+    if (pf_table_of(node.kind) >= 0)
+        return table_walk(live, node, error);
+    pf_fail(error, ENOENT, "no such file");
+    return NULL;
 }

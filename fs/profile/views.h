@@ -7,10 +7,7 @@
 
 #include "fs/profile/live.h"
 
-/*
- * The tree inside a profile. A node is a kind and an item of that kind; nothing is stored for it. Kinds fit 8
- * bits, items 32, and both are part of inode numbers.
- */
+/* The tree inside a profile. Kinds of nodes fit 8 bits, items 32, and both are part of inode numbers. */
 enum pf_kind {
     /* folders; the item of a PARTITION, CONTEXT or METRIC is its index */
     PF_TOP,
@@ -62,10 +59,11 @@ enum pf_kind {
 };
 enum { PF_TABLES_MAX = 32 };
 
-struct pf_node {
-    unsigned kind;
-    uint32_t item;
-};
+/* One number for a node. */
+static inline uint64_t pf_node_key(struct pf_node node)
+{
+    return (uint64_t)node.kind << 32 | node.item;
+}
 
 static inline bool pf_is_folder(unsigned kind)
 {
@@ -104,6 +102,8 @@ bool pf_needs_context_names(unsigned kind);
 
 /* The file is made from aggregates. */
 bool pf_needs_aggregate(const struct pf_profile *profile, struct pf_node node);
+/* Of such a file: the metric that it is about; -1: all. */
+int pf_aggregate_metric(struct pf_node node);
 
 /* The file is a small text, made in no time once its stage is there. */
 bool pf_is_cheap(const struct pf_profile *profile, struct pf_node node);
@@ -130,9 +130,30 @@ bool pf_node_parent(struct pf_live *live, struct pf_node node, struct pf_node *p
 /* A walk over a file's records; its stage (and aggregate) must be loaded. NULL with *error filled. */
 struct pf_lines *pf_node_walk(struct pf_live *live, struct pf_node node, struct pf_error *error);
 
-/* Names of our files in the folders of each axis: what items may not be called. Made by the caller's profile;
- * freed by pf_reserved_free. */
-const char **pf_reserved_names(const struct pf_profile *profile, unsigned folder);
-void pf_reserved_free(const char **names);
+/* A profile's folders of this kind have an entry of ours of this name: items may not be called so. */
+bool pf_is_own_name(const void *profile, unsigned folder, const char *name);
+
+/* ---- model_text.c -------------------------------------------------------------------------------- */
+
+/*
+ * The texts that every profile has: info.txt of the profile and of each item, and the tables of its axes and
+ * warnings. Each returns a walk (freed by its close), or NULL with *error filled. What stage they need:
+ * pf_node_stage.
+ */
+typedef struct pf_lines *pf_model_text(struct pf_live *live, struct pf_node node, struct pf_error *error);
+pf_model_text pf_info_lines, pf_partition_info_lines, pf_context_info_lines, pf_metric_info_lines,
+    pf_key_info_lines, pf_metrics_csv_lines, pf_partitions_csv_lines, pf_contexts_csv_lines,
+    pf_warnings_csv_lines;
+/* The target of a link (see pf_is_link). */
+pf_model_text pf_link_lines;
+
+/*
+ * Rows of warnings.csv: line, offset, severity, code, text, which may point into *scratch, an empty or used buffer of the
+ * caller's. What the file is said to ask for must be there: pf_node_stage.
+ */
+enum { PF_WARNING_COLUMNS = 5 };
+uint64_t pf_warning_count(struct pf_live *live);
+void pf_warning_cells(struct pf_live *live, uint64_t i, struct pf_cell cells[PF_WARNING_COLUMNS],
+                      struct pf_buf *scratch);
 
 #endif

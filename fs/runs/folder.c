@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "fs/runs/folder.h"
 
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,6 +10,57 @@
 #include "fs/runs/changes.h"
 #include "fs/runs/part.h"
 #include "fs/text/csv.h"
+
+/* ---- all members, side by side -------------------------------------------------------------------- */
+
+/*
+ * Each member is visited on some thread of the pool, by a piece that first does all that it can do by itself and then, in the order of the
+ * members, adds what it has found between begin_turn and end_turn. So many members are open at once as there are threads.
+ */
+struct visits {
+    struct pf_fs *fs;
+    const struct pf_members *members;
+    struct pf_pass *pass;
+    void (*visit)(struct visits *visits, unsigned i);
+    void *arg;
+    struct pf_turns turns;
+    atomic_bool failed;
+    struct pf_error *error; /* of the first that failed */
+};
+
+/* 0, or -1: what failed hinders all (see pf_part_is_hindered), or an earlier visit has failed. */
+static int begin_turn(struct visits *visits, unsigned i, const struct pf_error *failure)
+{
+    pf_turn_begin(&visits->turns, i);
+    return atomic_load(&visits->failed) || pf_part_is_hindered(failure) ? -1 : 0;
+}
+
+static void end_turn(struct visits *visits, int result, const struct pf_error *failure)
+{
+    if (result && !atomic_exchange(&visits->failed, true))
+        *visits->error = *failure;
+    pf_turn_end(&visits->turns);
+}
+
+static void visit_one(void *arg, size_t i)
+{
+    struct visits *visits = arg;
+    struct pf_error failure = {0};
+    if (!atomic_load(&visits->failed) && !pf_pass_step(visits->pass, i, visits->members->n, &failure)) {
+        visits->visit(visits, (unsigned)i);
+        return;
+    }
+    begin_turn(visits, (unsigned)i, &failure);
+    end_turn(visits, -1, &failure);
+}
+
+static int visit_members(struct visits visits, struct pf_error *error)
+{
+    visits.turns = (struct pf_turns)PF_TURNS;
+    visits.error = error;
+    pf_pool_split(visits.fs->core.pool, visits.members->n, visit_one, &visits);
+    return visits.failed ? -1 : 0;
+}
 
 /* ---- what they have in common ------------------------------------------------------------------- */
 
@@ -36,11 +88,13 @@ static struct pf_shared *shared_of(struct pf_shared_metrics *all, const struct p
     return shared->name && shared->unit && shared->dir ? shared : NULL;
 }
 
-static int note_metrics(struct pf_shared_metrics *all, const struct pf_part *part, unsigned run,
+static int note_metrics(void *arg, unsigned run, const struct pf_part *part, const char *why,
                         struct pf_error *error)
 {
+    struct pf_shared_metrics *all = arg;
     struct pf_part_metric metric;
-    for (size_t at = 0; pf_part_metric(part, &at, &metric);) {
+    (void)why;
+    for (size_t at = 0; part && pf_part_metric(part, &at, &metric);) {
         struct pf_shared *shared = shared_of(all, &metric);
         if (!shared)
             return pf_fail_memory(error);
@@ -62,12 +116,15 @@ static void free_shared(struct pf_shared *shared)
 static void drop_single(struct pf_shared_metrics *all)
 {
     size_t n = 0;
-    for (size_t i = 0; i < all->n; i++)
-        if (all->metrics[i].runs >= 2)
-            all->metrics[n++] = all->metrics[i];
-        else
-            free_shared(&all->metrics[i]);
-    all->n = n;
+    for (size_t i = 0; i < all->n; i++) {
+        struct pf_shared shared = all->metrics[i];
+        if (shared.runs < 2)
+            continue;
+        all->metrics[i] = all->metrics[n];
+        all->metrics[n++] = shared;
+    }
+    while (all->n > n)
+        free_shared(&all->metrics[--all->n]);
 }
 
 static void choose_primary(struct pf_shared_metrics *all)
@@ -99,36 +156,53 @@ static int settle_names(struct pf_shared_metrics *all)
     return 0;
 }
 
-/* Of what can't be opened: its own mode does not say who may read what it would be made from. */
-static bool is_opaque(const struct pf_member *member)
+/*
+ * Gives each member's part to `take`, NULL and the reason of one that can't be opened. What is made of a folder that can't be opened is
+ * closed: its own mode does not say who may read it.
+ */
+typedef int take_part(void *arg, unsigned i, const struct pf_part *part, const char *why,
+                      struct pf_error *error);
+struct parts {
+    enum pf_part_extent extent;
+    take_part *take;
+    void *arg;
+    bool *closed;
+};
+
+static void visit_part(struct visits *visits, unsigned i)
 {
-    return S_ISDIR(member->found.st.st_mode);
+    const struct parts *parts = visits->arg;
+    const struct pf_member *member = &visits->members->members[i];
+    struct pf_error failure = {0};
+    struct pf_part part;
+    bool recall = !visits->fs->options.others;
+    int failed = pf_part_get(visits->fs, member->path, &member->found, parts->extent, recall, visits->pass,
+                             &part, &failure);
+    int result = begin_turn(visits, i, &failure);
+    if (!result) {
+        *parts->closed |= failed ? S_ISDIR(member->found.st.st_mode) : part.closed;
+        result = parts->take(parts->arg, i, failed ? NULL : &part, failure.what, &failure);
+    }
+    end_turn(visits, result, &failure);
+    if (!failed)
+        pf_part_free(&part);
+}
+
+static int each_part(struct pf_fs *fs, const struct pf_members *members, enum pf_part_extent extent,
+                     struct pf_pass *pass, take_part *take, void *arg, bool *closed, struct pf_error *error)
+{
+    struct parts parts = {extent, take, arg, closed};
+    *closed = false;
+    return visit_members(
+        (struct visits){.fs = fs, .members = members, .pass = pass, .visit = visit_part, .arg = &parts},
+        error);
 }
 
 int pf_shared_find(struct pf_fs *fs, const struct pf_members *members, struct pf_pass *pass,
                    struct pf_shared_metrics *shared, struct pf_error *error)
 {
-    int result = 0;
     *shared = (struct pf_shared_metrics){.primary = -1};
-    for (unsigned i = 0; i < members->n && !result; i++) {
-        const struct pf_member *member = &members->members[i];
-        struct pf_error failure = {0};
-        struct pf_part part;
-        result = pf_pass_step(pass, i, members->n, error);
-        if (result)
-            break;
-        if (!pf_part_get_metrics(fs, member->path, &member->found, !fs->options.others, pass, &part,
-                                 &failure)) {
-            shared->closed |= part.closed;
-            result = note_metrics(shared, &part, i, error);
-            pf_part_free(&part);
-        } else if (pf_part_is_hindered(&failure)) {
-            *error = failure;
-            result = -1;
-        } else {
-            shared->closed |= is_opaque(member);
-        }
-    }
+    int result = each_part(fs, members, PF_PART_METRICS, pass, note_metrics, shared, &shared->closed, error);
     if (!result) {
         drop_single(shared);
         choose_primary(shared);
@@ -147,31 +221,28 @@ void pf_shared_free(struct pf_shared_metrics *shared)
     *shared = (struct pf_shared_metrics){.primary = -1};
 }
 
+struct summary {
+    const struct pf_members *members;
+    struct pf_buf *out;
+};
+
+static int add_summary(void *arg, unsigned i, const struct pf_part *part, const char *why,
+                       struct pf_error *error)
+{
+    const struct summary *summary = arg;
+    const struct pf_member *member = &summary->members->members[i];
+    pf_part_summary(part, &member->found, why, member->name, NULL, summary->out);
+    return summary->out->failed ? pf_fail_memory(error) : 0;
+}
+
 int pf_runs_summary(struct pf_fs *fs, const struct pf_members *members, struct pf_pass *pass,
                     struct pf_buf *out, bool *closed, struct pf_error *error)
 {
-    *closed = false;
+    struct summary summary = {members, out};
     pf_buf_str(
         out,
         "run,format,mtime,partitions,contexts,metric,unit,total,top_percent,warnings,worst,top,message\n");
-    for (unsigned i = 0; i < members->n; i++) {
-        const struct pf_member *member = &members->members[i];
-        struct pf_error failure = {0};
-        struct pf_part part;
-        if (pf_pass_step(pass, i, members->n, error))
-            return -1;
-        int result =
-            pf_part_get(fs, member->path, &member->found, !fs->options.others, pass, &part, &failure);
-        if (result && pf_part_is_hindered(&failure)) {
-            *error = failure;
-            return -1;
-        }
-        pf_part_summary(result ? NULL : &part, &member->found, failure.what, member->name, NULL, out);
-        *closed |= result ? is_opaque(member) : part.closed;
-        if (!result)
-            pf_part_free(&part);
-    }
-    return out->failed ? pf_fail_memory(error) : 0;
+    return each_part(fs, members, PF_PART_WHOLE, pass, add_summary, &summary, closed, error);
 }
 
 /* ---- one metric --------------------------------------------------------------------------------- */
@@ -184,55 +255,19 @@ struct making {
     unsigned n;
     bool inclusive; /* the metric is */
     struct pf_series *functions, *contexts;
-    struct pf_buf values; /* function_values.csv, which is made beside function_changes.csv */
     struct pf_runs_texts *texts;
-    struct pf_buf out;
+    struct pf_buf out; /* rows on their way to their text */
     struct pf_changes changes;
     struct pf_runs_picture *picture;
     double *drawn; /* a function's values */
 };
 
-static int flush(struct making *making, size_t least, struct pf_error *error)
-{
-    struct pf_buf *out = &making->out;
-    if (out->failed)
-        return pf_fail_memory(error);
-    if (out->size < least)
-        return 0;
-    int result = pf_store_append(making->texts->store, out->data, out->size, error);
-    out->size = 0;
-    return result;
-}
+enum { IN_MEMORY = 1 << 20 }; /* of a text; larger ones take a descriptor */
 
-enum {
-    FLUSH = 1 << 18,
-    IN_MEMORY = 1 << 20 /* of a metric's texts; larger ones take a descriptor */
-};
-
-static void add_cells(struct pf_buf *out, const struct pf_cell *cells, size_t n)
+/* Puts what is in `out` into its text. */
+static int put(struct making *making, enum pf_runs_table table, struct pf_error *error)
 {
-    for (size_t c = 0; c < n; c++) {
-        pf_csv_cell(out, &cells[c]);
-        pf_buf_char(out, c + 1 < n ? ',' : '\n');
-    }
-}
-
-static int begin(struct making *making, enum pf_runs_table table, const char *head, struct pf_error *error)
-{
-    if (flush(making, 1, error))
-        return -1;
-    making->texts->tables[table].offset = pf_store_size(making->texts->store);
-    pf_buf_str(&making->out, head);
-    return 0;
-}
-
-static int end(struct making *making, enum pf_runs_table table, struct pf_error *error)
-{
-    if (flush(making, 1, error))
-        return -1;
-    struct pf_extent *extent = &making->texts->tables[table];
-    extent->size = pf_store_size(making->texts->store) - extent->offset;
-    return 0;
+    return pf_part_append(making->texts->table[table], &making->out, error);
 }
 
 static int find_metric(const struct pf_profile *profile, const struct pf_shared *shared)
@@ -243,66 +278,37 @@ static int find_metric(const struct pf_profile *profile, const struct pf_shared 
     return -1;
 }
 
-/* Runs that are opened and added up side by side; they are taken in their order then. */
-enum { SIDE_BY_SIDE = 4 };
-struct loading {
-    const struct making *making;
-    const struct pf_member *member;
-    struct pf_pass *pass;
-    struct pf_live *live;
-    struct pf_aggregate *aggregate;
-    int metric; /* -1: it has not, or can't be read: the summary tells why */
-    struct pf_error failure;
-};
-
-static void load_run(void *arg, size_t i)
-{
-    struct loading *it = (struct loading *)arg + i;
-    it->metric = -1;
-    it->live = pf_part_open(it->making->fs, it->member->path, &it->member->found, it->pass, &it->failure);
-    const struct pf_profile *profile = it->live ? pf_live_profile(it->live) : NULL;
-    int metric = profile && profile->partitions.plural ? find_metric(profile, it->making->metric) : -1;
-    if (metric >= 0 && !pf_live_add_up(it->live, metric, &it->aggregate, it->pass, &it->failure))
-        it->metric = metric;
-}
-
 /* Adds what a run holds of the metric, if it has that. */
-static int add_run(struct making *making, const struct loading *it, struct pf_error *error)
+static int add_run(struct making *making, const struct pf_member *member, struct pf_live *live,
+                   struct pf_aggregate *aggregate, unsigned metric, struct pf_error *error)
 {
-    if (it->metric < 0 && pf_part_is_hindered(&it->failure)) {
-        *error = it->failure;
-        return -1;
-    }
-    if (it->metric < 0 || making->n >= making->metric->runs)
+    if (making->n >= making->metric->runs)
         return 0;
-    unsigned run = making->n++, metric = (unsigned)it->metric;
-    making->inclusive = pf_live_profile(it->live)->metrics[metric].over_contexts == PF_OVER_ROOTS;
-    making->runs[run] = it->member->name;
-    making->texts->closed |= pf_part_is_closed(it->live);
-    int result = pf_series_add(making->functions, run, it->aggregate, metric, PF_SERIES_FUNCTIONS, error);
+    unsigned run = making->n++;
+    making->inclusive = pf_live_profile(live)->metrics[metric].over_contexts == PF_OVER_ROOTS;
+    making->runs[run] = member->name;
+    making->texts->closed |= pf_part_is_closed(live);
+    int result = pf_series_add(making->functions, run, aggregate, metric, PF_SERIES_FUNCTIONS, error);
     return result ? result
-                  : pf_series_add(making->contexts, run, it->aggregate, metric, PF_SERIES_CONTEXTS, error);
+                  : pf_series_add(making->contexts, run, aggregate, metric, PF_SERIES_CONTEXTS, error);
 }
 
-static int add_runs(struct making *making, struct pf_pass *pass, struct pf_error *error)
+/* One that can't be read adds nothing: the summary tells why. */
+static void visit_run(struct visits *visits, unsigned i)
 {
-    const struct pf_members *members = making->members;
-    int result = 0;
-    for (unsigned first = 0, n; first < members->n && !result; first += n) {
-        struct loading loading[SIDE_BY_SIDE];
-        n = members->n - first < SIDE_BY_SIDE ? members->n - first : SIDE_BY_SIDE;
-        if (pf_pass_step(pass, first, members->n, error))
-            return -1;
-        for (unsigned i = 0; i < n; i++)
-            loading[i] =
-                (struct loading){.making = making, .member = &members->members[first + i], .pass = pass};
-        pf_pool_split(making->fs->core.pool, n, load_run, loading);
-        for (unsigned i = 0; i < n; i++) {
-            result = result || add_run(making, &loading[i], error) ? -1 : 0;
-            pf_live_release(loading[i].live);
-        }
-    }
-    return result;
+    struct making *making = visits->arg;
+    const struct pf_member *member = &visits->members->members[i];
+    struct pf_error failure = {0};
+    struct pf_aggregate *aggregate = NULL;
+    struct pf_live *live = pf_part_open(visits->fs, member->path, &member->found, visits->pass, &failure);
+    const struct pf_profile *profile = live ? pf_live_profile(live) : NULL;
+    int metric = profile && profile->partitions.plural ? find_metric(profile, making->metric) : -1;
+    bool there = metric >= 0 && !pf_live_add_up(live, metric, &aggregate, visits->pass, &failure);
+    int result = begin_turn(visits, i, &failure);
+    if (!result && there)
+        result = add_run(making, member, live, aggregate, (unsigned)metric, &failure);
+    end_turn(visits, result, &failure);
+    pf_live_release(live);
 }
 
 static void add_change(struct making *making, const struct pf_change *change)
@@ -319,28 +325,19 @@ static void add_change(struct making *making, const struct pf_change *change)
                                     change->since < 0 ? pf_absent() : pf_string(making->runs[change->since]),
                                     change->name};
     if (change->runs)
-        add_cells(&making->out, cells, sizeof cells / sizeof *cells);
+        pf_csv_row(&making->out, cells, sizeof cells / sizeof *cells, '\n');
 }
 
-static int add_values(struct making *making, struct pf_store *store, const struct pf_change *change,
-                      struct pf_error *error)
+static void add_values(struct making *making, const struct pf_change *change)
 {
     const struct pf_figure *exclusives = making->inclusive ? change->others : change->values;
     const struct pf_figure *inclusives = making->inclusive ? change->values : change->others;
-    struct pf_buf *values = &making->values;
     for (unsigned run = 0; run < making->n; run++) {
         const struct pf_cell cells[] = {pf_string(making->runs[run]), pf_figure_cell(&exclusives[run]),
                                         pf_figure_cell(&inclusives[run]), change->name};
         if (exclusives[run].there || inclusives[run].there)
-            add_cells(values, cells, sizeof cells / sizeof *cells);
+            pf_csv_row(&making->out, cells, sizeof cells / sizeof *cells, '\n');
     }
-    if (values->failed)
-        return pf_fail_memory(error);
-    if (values->size < FLUSH)
-        return 0;
-    int result = pf_store_append(store, values->data, values->size, error);
-    values->size = 0;
-    return result;
 }
 
 /* Offers what holds a value to the picture. */
@@ -353,7 +350,8 @@ static int draw_change(struct making *making, const struct pf_change *change, st
 
 static const char changes_head[] = "first,last,change,change_percent,min,mean,max,stddev,runs,since,name\n";
 
-static int write_functions(struct making *making, struct pf_store *store, struct pf_error *error)
+/* function_changes.csv, function_values.csv, and what changes.txt and the picture show. */
+static int write_functions(struct making *making, struct pf_error *error)
 {
     struct pf_change change;
     int more;
@@ -362,56 +360,44 @@ static int write_functions(struct making *making, struct pf_store *store, struct
         return pf_fail_memory(error);
     making->picture =
         pf_runs_picture_new(making->metric->name, making->metric->unit, making->runs, making->n, error);
-    if (!making->picture || begin(making, PF_RUNS_FUNCTIONS, changes_head, error))
+    if (!making->picture)
+        return -1;
+    pf_buf_str(&making->out, changes_head);
+    if (put(making, PF_RUNS_FUNCTIONS, error))
+        return -1;
+    pf_buf_str(&making->out, "run,exclusive,inclusive,name\n");
+    if (put(making, PF_RUNS_VALUES, error))
         return -1;
     while ((more = pf_series_next(making->functions, &change, error)) > 0) {
         add_change(making, &change);
-        if (pf_changes_note(&making->changes, &change, error) || draw_change(making, &change, error) ||
-            add_values(making, store, &change, error) || flush(making, FLUSH, error))
+        if (put(making, PF_RUNS_FUNCTIONS, error))
+            return -1;
+        add_values(making, &change);
+        if (put(making, PF_RUNS_VALUES, error) || pf_changes_note(&making->changes, &change, error) ||
+            draw_change(making, &change, error))
             return -1;
     }
-    if (more || end(making, PF_RUNS_FUNCTIONS, error))
-        return -1;
-    return pf_store_append(store, making->values.data, making->values.size, error);
-}
-
-static int write_values(struct making *making, const struct pf_store *store, struct pf_error *error)
-{
-    char bytes[4096];
-    if (begin(making, PF_RUNS_VALUES, "run,exclusive,inclusive,name\n", error))
-        return -1;
-    for (uint64_t at = 0, left = pf_store_size(store); left;) {
-        size_t n = left < sizeof bytes ? (size_t)left : sizeof bytes;
-        if (pf_store_read(store, at, bytes, n, error))
-            return -1;
-        pf_buf_add(&making->out, bytes, n);
-        if (flush(making, FLUSH, error))
-            return -1;
-        at += n;
-        left -= n;
-    }
-    return end(making, PF_RUNS_VALUES, error);
+    return more;
 }
 
 static int write_contexts(struct making *making, struct pf_error *error)
 {
     struct pf_change change;
-    int more;
-    if (begin(making, PF_RUNS_CONTEXTS, changes_head, error))
-        return -1;
-    while ((more = pf_series_next(making->contexts, &change, error)) > 0) {
-        add_change(making, &change);
-        if (flush(making, FLUSH, error))
+    int more = 1;
+    pf_buf_str(&making->out, changes_head);
+    while (more > 0) {
+        if (put(making, PF_RUNS_CONTEXTS, error))
             return -1;
+        if ((more = pf_series_next(making->contexts, &change, error)) > 0)
+            add_change(making, &change);
     }
-    return more ? -1 : end(making, PF_RUNS_CONTEXTS, error);
+    return more;
 }
 
 static int write_changes(struct making *making, struct pf_error *error)
 {
     struct pf_buf *out = &making->out;
-    if (begin(making, PF_RUNS_CHANGES, making->metric->name, error))
-        return -1;
+    pf_buf_str(out, making->metric->name);
     pf_buf_str(out, *making->metric->unit ? ", " : "");
     pf_buf_str(out, making->metric->unit);
     pf_buf_str(out, ", by function: ");
@@ -422,39 +408,51 @@ static int write_changes(struct making *making, struct pf_error *error)
         pf_escape(out, making->runs[making->n - 1], strlen(making->runs[making->n - 1]));
     pf_buf_str(out, "\n\n");
     pf_changes_print(&making->changes, making->runs, out);
-    return end(making, PF_RUNS_CHANGES, error);
-}
-
-static int write_picture(struct making *making, struct pf_error *error)
-{
-    struct pf_lines *lines = pf_runs_picture_lines(making->picture, error);
-    int more = lines ? begin(making, PF_RUNS_PICTURE, "", error) : -1;
-    for (more = more ? more : 1; more > 0;)
-        more = lines->ops->next(lines, &making->out, error);
-    if (lines)
-        lines->ops->close(lines);
-    return more ? -1 : end(making, PF_RUNS_PICTURE, error);
+    return put(making, PF_RUNS_CHANGES, error);
 }
 
 static int make_texts(struct making *making, struct pf_pass *pass, struct pf_error *error)
 {
-    struct pf_store *store = pf_store_new(making->fs->options.profile.cache / 4);
-    int result = store ? 0 : pf_fail_memory(error);
-    if (!result)
-        result = add_runs(making, pass, error);
-    if (!result)
-        result = write_functions(making, store, error) || write_values(making, store, error) ||
-                 write_contexts(making, error) || write_changes(making, error) ||
-                 write_picture(making, error) || pf_store_settle(making->texts->store, error);
-    pf_store_free(store);
-    return result ? -1 : 0;
+    for (size_t t = 0; t < PF_RUNS_TABLES; t++)
+        if (!(making->texts->table[t] = pf_store_new(IN_MEMORY)))
+            return pf_fail_memory(error);
+    if (visit_members((struct visits){.fs = making->fs,
+                                      .members = making->members,
+                                      .pass = pass,
+                                      .visit = visit_run,
+                                      .arg = making},
+                      error) ||
+        write_functions(making, error) || write_contexts(making, error) || write_changes(making, error))
+        return -1;
+    pf_runs_picture_draw(making->picture, &making->out);
+    if (put(making, PF_RUNS_PICTURE, error))
+        return -1;
+    for (size_t t = 0; t < PF_RUNS_TABLES; t++)
+        if (pf_store_settle(making->texts->table[t], error))
+            return -1;
+    return 0;
+}
+
+void pf_runs_texts_free(struct pf_runs_texts *texts)
+{
+    for (size_t t = 0; t < PF_RUNS_TABLES; t++)
+        pf_store_free(texts->table[t]);
+    *texts = (struct pf_runs_texts){.closed = false};
+}
+
+uint64_t pf_runs_texts_size(const struct pf_runs_texts *texts)
+{
+    uint64_t size = 0;
+    for (size_t t = 0; t < PF_RUNS_TABLES && texts->table[t]; t++)
+        size += pf_store_size(texts->table[t]);
+    return size;
 }
 
 int pf_runs_make(struct pf_fs *fs, const struct pf_members *members, const struct pf_shared *metric,
                  struct pf_pass *pass, struct pf_runs_texts *texts, struct pf_error *error)
 {
     uint64_t limit = fs->options.profile.cache / 4;
-    *texts = (struct pf_runs_texts){.store = pf_store_new(IN_MEMORY)};
+    *texts = (struct pf_runs_texts){.closed = false};
     struct making making = {.fs = fs,
                             .members = members,
                             .metric = metric,
@@ -462,19 +460,16 @@ int pf_runs_make(struct pf_fs *fs, const struct pf_members *members, const struc
                             .functions = pf_series_new(metric->runs, limit),
                             .contexts = pf_series_new(metric->runs, limit),
                             .texts = texts};
-    bool there = texts->store && making.runs && making.functions && making.contexts;
+    bool there = making.runs && making.functions && making.contexts;
     int result = there ? make_texts(&making, pass, error) : pf_fail_memory(error);
     pf_series_free(making.functions);
     pf_series_free(making.contexts);
     pf_changes_free(&making.changes);
     pf_runs_picture_free(making.picture);
     free(making.drawn);
-    pf_buf_free(&making.values);
     pf_buf_free(&making.out);
     free(making.runs);
-    if (result) {
-        pf_store_free(texts->store);
-        texts->store = NULL;
-    }
+    if (result)
+        pf_runs_texts_free(texts);
     return result;
 }

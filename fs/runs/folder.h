@@ -31,12 +31,7 @@ void pf_shared_free(struct pf_shared_metrics *shared);
 int pf_runs_summary(struct pf_fs *fs, const struct pf_members *members, struct pf_pass *pass,
                     struct pf_buf *out, bool *closed, struct pf_error *error);
 
-/* Where a text stands in a store. */
-struct pf_extent {
-    uint64_t offset, size;
-};
-
-/* The texts of one metric, one behind the other. */
+/* The texts of one metric. */
 enum pf_runs_table {
     PF_RUNS_FUNCTIONS,
     PF_RUNS_VALUES,
@@ -46,10 +41,11 @@ enum pf_runs_table {
     PF_RUNS_TABLES
 };
 struct pf_runs_texts {
-    struct pf_store *store; /* settled; NULL: not made */
-    struct pf_extent tables[PF_RUNS_TABLES];
+    struct pf_store *table[PF_RUNS_TABLES]; /* settled; NULL: not made */
     bool closed;
 };
+void pf_runs_texts_free(struct pf_runs_texts *texts);
+uint64_t pf_runs_texts_size(const struct pf_runs_texts *texts);
 int pf_runs_make(struct pf_fs *fs, const struct pf_members *members, const struct pf_shared *metric,
                  struct pf_pass *pass, struct pf_runs_texts *texts, struct pf_error *error);
 

@@ -5,8 +5,8 @@
 #include <string.h>
 #include <time.h>
 
-#include "fs/profile/model_text.h"
 #include "fs/profile/names.h"
+#include "fs/profile/views.h"
 #include "fs/sums/aggregate_private.h"
 #include "fs/text/csv.h"
 #include "fs/text/pack.h"
@@ -24,15 +24,6 @@ void pf_part_free(struct pf_part *part)
 }
 
 /* ---- making ------------------------------------------------------------------------------------- */
-
-static void add_cells(struct pf_buf *out, const struct pf_cell *cells, size_t n)
-{
-    for (size_t c = 0; c < n; c++) {
-        if (c)
-            pf_buf_char(out, ',');
-        pf_csv_cell(out, &cells[c]);
-    }
-}
 
 static int primary_of(const struct pf_profile *profile)
 {
@@ -68,10 +59,9 @@ static void add_warnings(struct pf_live *live, struct pf_buf *out, struct pf_cel
         for (int s = most + 1; s < 3; s++)
             if (it[2].size == strlen(severities[s]) && !memcmp(it[2].text, severities[s], it[2].size))
                 most = s;
-        add_cells(out, it, PF_WARNING_COLUMNS - 1);
-        pf_buf_add(out, ",\0,", 3);
-        add_cells(out, &it[PF_WARNING_COLUMNS - 1], 1);
-        pf_buf_char(out, '\n');
+        pf_csv_row(out, it, PF_WARNING_COLUMNS - 1, ',');
+        pf_buf_add(out, "\0,", 2);
+        pf_csv_row(out, &it[PF_WARNING_COLUMNS - 1], 1, '\n');
     }
     *worst = most < 0 ? pf_absent() : pf_string(severities[most]);
     out->failed |= scratch.failed;
@@ -91,8 +81,8 @@ static void add_functions(const struct pf_profile *profile, unsigned primary,
                                         it[PF_FUNCTION_INCLUSIVE],
                                         it[PF_FUNCTION_EXCLUSIVE_PERCENT],
                                         it[PF_FUNCTION_NAME]};
-        add_cells(out, cells, sizeof cells / sizeof *cells);
-        pf_buf_add(out, ",\0\n", 3);
+        pf_csv_row(out, cells, sizeof cells / sizeof *cells, ',');
+        pf_buf_add(out, "\0\n", 2);
     }
 }
 
@@ -122,7 +112,7 @@ static int make(struct pf_live *live, struct pf_aggregate *aggregate, struct pf_
         pf_uint(pf_warning_count(live)),
         worst,
         first[PF_FUNCTION_NAME]};
-    add_cells(&part->summary, cells, sizeof cells / sizeof *cells);
+    pf_csv_row(&part->summary, cells, sizeof cells / sizeof *cells, 0);
     if (functions) {
         add_functions(profile, (unsigned)primary, functions, &part->rows[PF_PART_FUNCTIONS]);
         pf_arranged_put(aggregate, functions);
@@ -198,8 +188,8 @@ bool pf_part_is_closed(struct pf_live *live)
     return (pf_live_access(live).mode & 0444) != 0444;
 }
 
-int pf_part_get(struct pf_fs *fs, const char *path, const struct pf_found *found, bool may_recall,
-                struct pf_pass *pass, struct pf_part *part, struct pf_error *error)
+int pf_part_get(struct pf_fs *fs, const char *path, const struct pf_found *found, enum pf_part_extent extent,
+                bool may_recall, struct pf_pass *pass, struct pf_part *part, struct pf_error *error)
 {
     struct pf_aggregate *aggregate = NULL;
     *part = (struct pf_part){.metrics = {0}};
@@ -208,42 +198,31 @@ int pf_part_get(struct pf_fs *fs, const char *path, const struct pf_found *found
     struct pf_live *live = pf_part_open(fs, path, found, pass, error);
     if (!live)
         return -1;
-    int result = pf_live_profile(live)->partitions.plural ? pf_live_add_up(live, -1, &aggregate, pass, error)
-                                                          : pf_live_load(live, PF_MODELLED, pass, error);
-    if (!result)
-        result = make(live, aggregate, part, error);
+    int result = 0;
+    if (extent == PF_PART_METRICS) {
+        add_metrics(live, &part->metrics);
+        result = part->metrics.failed ? pf_fail_memory(error) : 0;
+    } else {
+        result = pf_live_load(live, PF_CHECKED, pass, error);
+        if (!result && pf_live_profile(live)->partitions.plural)
+            result = pf_live_add_up(live, -1, &aggregate, pass, error);
+        if (!result)
+            result = make(live, aggregate, part, error);
+        if (!result)
+            keep(live, found, part);
+    }
     part->closed = pf_part_is_closed(live);
-    if (!result)
-        keep(live, found, part);
-    else
+    if (result)
         pf_part_free(part);
     pf_live_release(live);
     return result;
-}
-
-int pf_part_get_metrics(struct pf_fs *fs, const char *path, const struct pf_found *found, bool may_recall,
-                        struct pf_pass *pass, struct pf_part *part, struct pf_error *error)
-{
-    *part = (struct pf_part){.metrics = {0}};
-    if (may_recall && recall(fs, path, found, part))
-        return 0;
-    struct pf_live *live = pf_part_open(fs, path, found, pass, error);
-    if (!live)
-        return -1;
-    add_metrics(live, &part->metrics);
-    part->closed = pf_part_is_closed(live);
-    pf_live_release(live);
-    if (!part->metrics.failed)
-        return 0;
-    pf_part_free(part);
-    return pf_fail_memory(error);
 }
 
 void pf_part_learn(struct pf_live *live, const struct pf_found *found)
 {
     struct pf_error error;
     struct pf_part part = {.metrics = {0}};
-    if (!found->driver->beside && !make(live, pf_live_aggregate_now(live), &part, &error))
+    if (!found->driver->beside && !make(live, pf_live_aggregate_now(live, -1), &part, &error))
         keep(live, found, &part);
     pf_part_free(&part);
 }
@@ -275,27 +254,22 @@ void pf_part_summary(const struct pf_part *part, const struct pf_found *found, c
     gmtime_r(&found->st.st_mtim.tv_sec, &tm);
     strftime(mtime, sizeof mtime, "%Y-%m-%dT%H:%M:%SZ", &tm);
     const struct pf_cell first[] = {pf_string(run), pf_string(found->driver->name), pf_string(mtime)};
-    add_cells(out, first + !run, 3 - !run);
-    pf_buf_char(out, ',');
+    pf_csv_row(out, first + !run, 3 - (size_t)!run, ',');
     if (part)
         pf_buf_add(out, part->summary.data, part->summary.size);
     else
         pf_buf_str(out, ",,,,,,,,");
     pf_buf_char(out, ',');
-    if (path) {
-        pf_csv_path(out, path);
-        pf_buf_char(out, ',');
-    }
-    const struct pf_cell why = part ? pf_absent() : pf_string(message);
-    add_cells(out, &why, 1);
-    pf_buf_char(out, '\n');
+    const struct pf_cell last[] = {pf_string(path), part ? pf_absent() : pf_string(message)};
+    pf_csv_row(out, last + !path, 2 - (size_t)!path, '\n');
 }
 
 void pf_part_print(const struct pf_part *part, enum pf_part_rows which, const char *path, struct pf_buf *out)
 {
     const struct pf_buf *rows = &part->rows[which];
     struct pf_buf cell = {0};
-    pf_csv_path(&cell, path);
+    const struct pf_cell of_path = pf_string(path);
+    pf_csv_cell(&cell, &of_path);
     for (size_t at = 0; at < rows->size;) {
         const char *gap = memchr(rows->data + at, 0, rows->size - at);
         size_t n = gap ? (size_t)(gap - rows->data) - at : rows->size - at;
@@ -306,4 +280,11 @@ void pf_part_print(const struct pf_part *part, enum pf_part_rows which, const ch
     }
     out->failed |= cell.failed;
     pf_buf_free(&cell);
+}
+
+int pf_part_append(struct pf_store *store, struct pf_buf *text, struct pf_error *error)
+{
+    int result = text->failed ? pf_fail_memory(error) : pf_store_append(store, text->data, text->size, error);
+    text->size = 0;
+    return result;
 }

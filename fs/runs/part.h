@@ -24,14 +24,12 @@ struct pf_live *pf_part_open(struct pf_fs *fs, const char *path, const struct pf
 bool pf_part_is_closed(struct pf_live *live);
 
 /*
- * Makes a profile's part as a part of a pass, and keeps it; or recalls it, if that will do: it does not tell who may read it. 0; or -1
- * with *error filled and nothing to free.
+ * Makes a profile's part as a part of a pass, and keeps it; or recalls it, if that will do: it does not tell who may read it. What is
+ * made may hold the metrics alone, which take no more than opening. 0; or -1 with *error filled and nothing to free.
  */
-int pf_part_get(struct pf_fs *fs, const char *path, const struct pf_found *found, bool may_recall,
-                struct pf_pass *pass, struct pf_part *part, struct pf_error *error);
-/* The same, but made it may hold the metrics alone, which take no more than opening. */
-int pf_part_get_metrics(struct pf_fs *fs, const char *path, const struct pf_found *found, bool may_recall,
-                        struct pf_pass *pass, struct pf_part *part, struct pf_error *error);
+enum pf_part_extent { PF_PART_METRICS, PF_PART_WHOLE };
+int pf_part_get(struct pf_fs *fs, const char *path, const struct pf_found *found, enum pf_part_extent extent,
+                bool may_recall, struct pf_pass *pass, struct pf_part *part, struct pf_error *error);
 void pf_part_free(struct pf_part *part);
 
 /* Keeps the part of a profile whose model and aggregates are loaded, if it has any. */
@@ -58,5 +56,8 @@ void pf_part_summary(const struct pf_part *part, const struct pf_found *found, c
                      const char *run, const char *path, struct pf_buf *out);
 /* Appends rows, with the path in each. */
 void pf_part_print(const struct pf_part *part, enum pf_part_rows which, const char *path, struct pf_buf *out);
+
+/* Appends a text to a store; it is empty then. 0, or -1 with *error filled: also if memory ran out while it was made. */
+int pf_part_append(struct pf_store *store, struct pf_buf *text, struct pf_error *error);
 
 #endif

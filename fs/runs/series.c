@@ -14,12 +14,22 @@ struct pf_series {
     struct pf_strings *names;
     struct pf_sorter *sorter;
     uint64_t records;
-    struct pf_buf path;       /* scratch */
+    struct pf_stack stack;    /* of the call path at hand */
     struct pf_figure *values; /* one a run, and as many others */
     double *plain;            /* the same as doubles, 0 where there is none */
     uint64_t pending[WORDS];  /* the first record of the next name */
     bool finished, more;
 };
+
+/* A name as a part of a path. */
+static void add_name(struct pf_buf *path, const struct pf_cell *name)
+{
+    size_t at = path->size;
+    pf_buf_add(path, name->text, name->size);
+    for (; !path->failed && at < path->size; at++)
+        if (path->data[at] == ';')
+            path->data[at] = ':';
+}
 
 struct pf_series *pf_series_new(unsigned runs, uint64_t limit)
 {
@@ -28,6 +38,7 @@ struct pf_series *pf_series_new(unsigned runs, uint64_t limit)
         return NULL;
     *series = (struct pf_series){.runs = runs,
                                  .names = pf_strings_new(),
+                                 .stack = {.add_name = add_name},
                                  .sorter = pf_sorter_new(WORDS, KEYS, limit),
                                  .values = calloc(2 * (size_t)runs, sizeof *series->values),
                                  .plain = calloc(runs, sizeof *series->plain)};
@@ -43,7 +54,7 @@ void pf_series_free(struct pf_series *series)
         return;
     pf_strings_free(series->names);
     pf_sorter_free(series->sorter);
-    pf_buf_free(&series->path);
+    pf_buf_free(&series->stack.text);
     free(series->values);
     free(series->plain);
     free(series);
@@ -146,61 +157,24 @@ static int add_functions(struct pf_series *series, unsigned run, struct pf_aggre
     return result;
 }
 
-/* A name as a part of a path. */
-static void add_frame(struct pf_buf *path, const struct pf_tree *tree, uint32_t context)
-{
-    struct pf_cell name = pf_interned(tree->strings, tree->name[context]);
-    size_t at = path->size;
-    if (!name.size)
-        name = pf_string("[unnamed]");
-    pf_buf_add(path, name.text, name.size);
-    for (; !path->failed && at < path->size; at++)
-        if (path->data[at] == ';')
-            path->data[at] = ':';
-}
-
-/* The names of `n` contexts, the innermost of which is this one. */
-static void add_frames(struct pf_buf *path, const struct pf_tree *tree, uint32_t context, uint32_t n)
-{
-    uint32_t frames[2 * PF_STACK_HALF];
-    for (uint32_t i = n; i-- > 0; context = tree->parent[context])
-        frames[i] = context;
-    for (uint32_t i = 0; i < n; i++) {
-        if (i)
-            pf_buf_char(path, ';');
-        add_frame(path, tree, frames[i]);
-    }
-}
-
-static void make_path(struct pf_buf *path, const struct pf_tree *tree, const uint32_t *outer,
-                      uint32_t context)
-{
-    uint32_t depth = tree->depth[context];
-    path->size = 0;
-    if (depth < 2 * PF_STACK_HALF) {
-        add_frames(path, tree, context, depth + 1);
-        return;
-    }
-    add_frames(path, tree, outer[context], PF_STACK_HALF);
-    pf_buf_str(path, ";...;");
-    add_frames(path, tree, context, PF_STACK_HALF);
-}
-
 static int add_contexts(struct pf_series *series, unsigned run, struct pf_aggregate *aggregate,
                         unsigned metric, struct pf_error *error)
 {
     const struct pf_metric *about = &aggregate->profile->metrics[metric];
     struct pf_arranged *arranged = pf_arranged_get(aggregate, metric, PF_BY_STACK, error);
     int result = arranged ? 0 : -1;
+    struct pf_stack *stack = &series->stack;
+    bool real = aggregate->metrics[metric].real;
+    int64_t factor = pf_series_factor(about);
     union pf_number number;
+    stack->n = 0;
     for (uint32_t i = 0; !result && i < aggregate->n_contexts; i++) {
         if (!pf_context_number(aggregate, metric, i, &number))
             continue;
-        make_path(&series->path, aggregate->profile->contexts, arranged->outer, i);
-        result = series->path.failed
-                     ? pf_fail_memory(error)
-                     : add_value(series, run, pf_text(series->path.data, series->path.size), number,
-                                 aggregate->metrics[metric].real, false, pf_series_factor(about), error);
+        pf_stack_set(stack, aggregate->profile->contexts, arranged->outer, i);
+        result = stack->text.failed ? pf_fail_memory(error)
+                                    : add_value(series, run, pf_text(stack->text.data, stack->text.size),
+                                                number, real, false, factor, error);
     }
     if (arranged)
         pf_arranged_put(aggregate, arranged);

@@ -30,6 +30,15 @@ struct pf_aggregate *pf_aggregate_of(struct pf_profile *profile, unsigned metric
 void pf_aggregate_free(struct pf_aggregate *aggregate);
 
 /*
+ * True if aggregates of all metrics at once may take long, or a good part of the memory that is allowed for them, and the table
+ * of values skips other metrics' data. Its contexts must be loaded.
+ */
+bool pf_aggregate_is_large(const struct pf_profile *profile);
+
+/* The other metric that a metric's views are made from, which pf_aggregate_of adds up with it; PF_NO_PARTNER if there is none. */
+int pf_aggregate_partner(const struct pf_profile *profile, unsigned metric);
+
+/*
  * For the cache file: appends the aggregate to `out`, unless it would take more than `limit` bytes (false; out is
  * then as before). pf_aggregate_unpack makes it again, for the same profile loaded as far; NULL if the bytes do
  * not fit the profile or memory runs out: then the values have to be gone through anew.
@@ -45,7 +54,8 @@ struct pf_cell pf_aggregate_total(const struct pf_aggregate *aggregate, unsigned
 
 /*
  * True if something holds more than 100 % of the metric: values are negative, have wrapped around or run backwards, or
- * calls form cycles that no tree tells apart. Not told of a metric whose partner before it is one.
+ * calls form cycles that no tree tells apart. Not told of a metric whose partner before it is one; to be asked of an aggregate of
+ * all metrics.
  */
 bool pf_aggregate_beyond(const struct pf_aggregate *aggregate, unsigned metric);
 

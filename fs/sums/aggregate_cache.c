@@ -3,138 +3,144 @@
 #include "fs/text/pack.h"
 
 /*
- * An aggregate as bytes: contexts, partitions, metrics; then for each metric its sorts of numbers, its total and
- * its planes; a plane is the number of its stretches that exist, then each one's number and items.
+ * An aggregate as bytes: contexts, partitions, metrics; then for each metric its sort of numbers, their magnitude and total, the sums of its
+ * contexts, those at the one partition that it shows, and those of its partitions.
  */
 
-enum { REAL = 1, WIDE = 2, TOTAL_REAL = 4, BEYOND = 8 };
+enum { REAL = 1, BEYOND = 2 };
 
-static size_t stretches_of(size_t count)
+/* ---- contexts: how many, then of each its number and either its one value or the sum ------------- */
+
+/* What stands before a context's sum: twice its number, one more if it has one value. */
+static bool is_one(uint64_t head)
 {
-    return (count + PF_STRETCH - 1) / PF_STRETCH;
+    return head & 1;
 }
 
-static size_t stretch_bytes(size_t count, size_t item, size_t stretch)
+/* False if they take more than `limit` bytes. */
+static bool pack_contexts(const struct pf_context_sums *contexts, bool real, uint64_t limit,
+                          struct pf_buf *out)
 {
-    size_t rest = count - stretch * PF_STRETCH;
-    return (rest < PF_STRETCH ? rest : PF_STRETCH) * item;
-}
-
-/* The planes of a metric, with how many items they have and how large these are. */
-struct shape {
-    struct pf_plane *plane;
-    size_t count, item;
-};
-
-enum { PLANES = 4 };
-
-static void shapes_of(const struct pf_aggregate *aggregate, struct pf_metric_sums *sums,
-                      struct shape shapes[PLANES])
-{
-    shapes[0] = (struct shape){&sums->contexts, aggregate->n_contexts, sizeof(struct pf_context_sum)};
-    shapes[1] = (struct shape){&sums->extremes, aggregate->n_contexts, sizeof(struct pf_extremes)};
-    shapes[2] = (struct shape){&sums->partitions, aggregate->n_partitions, sizeof(struct pf_partition_sum)};
-    shapes[3] = (struct shape){&sums->at, aggregate->n_contexts, sizeof(union pf_number)};
-}
-
-/* ---- to bytes ----------------------------------------------------------------------------------- */
-
-static uint64_t plane_size(const struct shape *shape, uint64_t *present)
-{
-    uint64_t bytes = 0;
-    *present = 0;
-    for (size_t i = 0; shape->plane->stretches && i < stretches_of(shape->count); i++)
-        if (shape->plane->stretches[i]) {
-            ++*present;
-            bytes += sizeof(uint64_t) + stretch_bytes(shape->count, shape->item, i);
-        }
-    return bytes;
-}
-
-static void pack_plane(const struct shape *shape, struct pf_buf *out)
-{
-    uint64_t present;
-    plane_size(shape, &present);
-    pf_pack_u64(out, present);
-    for (size_t i = 0; present && i < stretches_of(shape->count); i++)
-        if (shape->plane->stretches[i]) {
-            pf_pack_u64(out, i);
-            pf_buf_add(out, shape->plane->stretches[i], stretch_bytes(shape->count, shape->item, i));
-        }
-}
-
-static uint64_t packed_size(const struct pf_aggregate *aggregate)
-{
-    uint64_t bytes = 0, present;
-    struct shape shapes[PLANES];
-    for (size_t m = 0; m < aggregate->profile->n_metrics; m++) {
-        shapes_of(aggregate, &aggregate->metrics[m], shapes);
-        bytes += sizeof(union pf_number) + sizeof(uint64_t);
-        for (int i = 0; i < PLANES; i++)
-            bytes += sizeof present + plane_size(&shapes[i], &present);
-    }
-    return bytes;
-}
-
-bool pf_aggregate_pack(const struct pf_aggregate *aggregate, uint64_t limit, struct pf_buf *out)
-{
-    struct shape shapes[PLANES];
-    if (packed_size(aggregate) > limit)
+    struct pf_context_sum sum;
+    uint64_t n = 0;
+    for (size_t i = pf_context_next(contexts, 0); i < contexts->n; i = pf_context_next(contexts, i + 1))
+        n++;
+    if (n > limit / (sizeof n + sizeof sum.low))
         return false;
-    pf_pack_u64(out, aggregate->n_contexts);
-    pf_pack_u64(out, aggregate->n_partitions);
-    pf_pack_u64(out, aggregate->profile->n_metrics);
-    for (size_t m = 0; m < aggregate->profile->n_metrics; m++) {
-        struct pf_metric_sums *sums = &aggregate->metrics[m];
-        pf_pack_u64(out, (sums->real ? REAL : 0U) | (sums->wide ? WIDE : 0U) |
-                             (sums->total_real ? TOTAL_REAL : 0U) | (sums->beyond ? BEYOND : 0U));
-        pf_buf_add(out, (const char *)&sums->total, sizeof sums->total);
-        shapes_of(aggregate, sums, shapes);
-        for (int i = 0; i < PLANES; i++)
-            pack_plane(&shapes[i], out);
+    pf_pack_u64(out, n);
+    for (size_t i = pf_context_next(contexts, 0); i < contexts->n; i = pf_context_next(contexts, i + 1)) {
+        pf_context_load(contexts, i, real, &sum);
+        pf_pack_u64(out, i << 1 | (sum.count == 1));
+        if (sum.count == 1)
+            pf_buf_add(out, (const char *)&sum.low, sizeof sum.low);
+        else
+            pf_buf_add(out, (const char *)&sum, sizeof sum);
     }
     return true;
 }
 
-/* ---- and back ----------------------------------------------------------------------------------- */
-
-static bool unpack_plane(struct pf_aggregate *aggregate, const struct shape *shape, struct pf_unpack *in)
+static bool unpack_contexts(struct pf_arena *arena, struct pf_context_sums *contexts, bool real,
+                            struct pf_unpack *in)
 {
     struct pf_error error;
-    for (uint64_t present = pf_unpack_u64(in); present && !in->failed; present--) {
-        uint64_t i = pf_unpack_u64(in);
-        if (in->failed || i >= stretches_of(shape->count))
-            return false;
-        size_t size = stretch_bytes(shape->count, shape->item, i);
+    for (uint64_t n = pf_unpack_u64(in); n && !in->failed; n--) {
+        struct pf_context_sum sum = {.count = 1};
+        uint64_t head = pf_unpack_u64(in);
+        size_t size = is_one(head) ? sizeof sum.low : sizeof sum;
         const void *bytes = pf_unpack_bytes(in, size);
-        void *items = bytes ? pf_plane_at(&aggregate->arena, shape->plane, shape->count, shape->item,
-                                          (size_t)i * PF_STRETCH, &error)
-                            : NULL;
-        if (!items)
+        if (!bytes || head >> 1 >= contexts->n)
             return false;
-        memcpy(items, bytes, size);
+        memcpy(is_one(head) ? (void *)&sum.low : &sum, bytes, size);
+        if (is_one(head)) {
+            sum.high = sum.low;
+            if (real)
+                sum.sum.d.sum = 0 + sum.low.d;
+            else
+                sum.sum.i = sum.low.i;
+        }
+        if (!sum.count || pf_context_store(arena, contexts, head >> 1, real, &sum, &error))
+            return false;
     }
     return !in->failed;
 }
 
+/* ---- partitions: how many, then each one's number and sum ---------------------------------------- */
+
+static const struct pf_partition_sum *partition_of(const struct pf_metric_sums *sums, size_t partition)
+{
+    const struct pf_partition_sum *sum = pf_plane_find(&sums->partitions, sizeof *sum, partition);
+    return sum && sum->contexts ? sum : NULL;
+}
+
+static void pack_partitions(const struct pf_aggregate *aggregate, const struct pf_metric_sums *sums,
+                            struct pf_buf *out)
+{
+    uint64_t n = 0;
+    for (size_t p = 0; p < aggregate->n_partitions; p++)
+        n += partition_of(sums, p) != NULL;
+    pf_pack_u64(out, n);
+    for (size_t p = 0; n && p < aggregate->n_partitions; p++)
+        if (partition_of(sums, p)) {
+            pf_pack_u64(out, p);
+            pf_buf_add(out, (const char *)partition_of(sums, p), sizeof(struct pf_partition_sum));
+        }
+}
+
+static bool unpack_partitions(struct pf_aggregate *aggregate, struct pf_metric_sums *sums,
+                              struct pf_unpack *in)
+{
+    struct pf_error error;
+    for (uint64_t n = pf_unpack_u64(in); n && !in->failed; n--) {
+        struct pf_partition_sum *sum;
+        uint64_t p = pf_unpack_u64(in);
+        const void *bytes = pf_unpack_bytes(in, sizeof *sum);
+        if (!bytes || p >= aggregate->n_partitions ||
+            !(sum = pf_plane_at(&aggregate->arena, &sums->partitions, aggregate->n_partitions, sizeof *sum, p,
+                                &error)))
+            return false;
+        memcpy(sum, bytes, sizeof *sum);
+    }
+    return !in->failed;
+}
+
+/* ---- the whole ----------------------------------------------------------------------------------- */
+
+bool pf_aggregate_pack(const struct pf_aggregate *aggregate, uint64_t limit, struct pf_buf *out)
+{
+    size_t before = out->size;
+    bool fits = true;
+    pf_pack_u64(out, aggregate->n_contexts);
+    pf_pack_u64(out, aggregate->n_partitions);
+    pf_pack_u64(out, aggregate->profile->n_metrics);
+    for (size_t m = 0; fits && m < aggregate->profile->n_metrics; m++) {
+        struct pf_metric_sums *sums = &aggregate->metrics[m];
+        pf_pack_u64(out, (sums->real ? REAL : 0U) | (sums->beyond ? BEYOND : 0U));
+        pf_buf_add(out, (const char *)&sums->magnitude, sizeof sums->magnitude);
+        pf_buf_add(out, (const char *)&sums->total, sizeof sums->total);
+        fits = pack_contexts(&sums->contexts, sums->real, limit, out) &&
+               pack_contexts(&sums->at, sums->real, limit, out);
+        pack_partitions(aggregate, sums, out);
+        fits &= out->size - before <= limit;
+    }
+    if (!fits)
+        out->size = before;
+    return fits;
+}
+
 static bool unpack_metric(struct pf_aggregate *aggregate, struct pf_metric_sums *sums, struct pf_unpack *in)
 {
-    struct shape shapes[PLANES];
     uint64_t sorts = pf_unpack_u64(in);
+    const void *magnitude = pf_unpack_bytes(in, sizeof sums->magnitude);
     const void *total = pf_unpack_bytes(in, sizeof sums->total);
     if (!total)
         return false;
+    memcpy(&sums->magnitude, magnitude, sizeof sums->magnitude);
     memcpy(&sums->total, total, sizeof sums->total);
     sums->real = sorts & REAL;
-    sums->wide = sorts & WIDE;
-    sums->total_real = sorts & TOTAL_REAL;
     sums->beyond = sorts & BEYOND;
-    shapes_of(aggregate, sums, shapes);
-    for (int i = 0; i < PLANES; i++)
-        if (!unpack_plane(aggregate, &shapes[i], in))
-            return false;
-    /* Extremes are looked for wherever a wide metric has a value. */
-    return !sums->wide || sums->contexts.stretches == NULL || sums->extremes.stretches != NULL;
+    return unpack_contexts(&aggregate->arena, &sums->contexts, sums->real, in) &&
+           unpack_contexts(&aggregate->arena, &sums->at, sums->real, in) &&
+           unpack_partitions(aggregate, sums, in);
 }
 
 struct pf_aggregate *pf_aggregate_unpack(const struct pf_profile *profile, const void *bytes, size_t size)

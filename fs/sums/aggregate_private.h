@@ -96,6 +96,32 @@ static inline struct pf_cell pf_number_cell(const union pf_number *number, bool 
     return pf_wide(&number->i);
 }
 
+/* The reverse: false if there is no number in the cell. An integer is exact, *real tells a double. */
+static inline bool pf_number_of_cell(const struct pf_cell *cell, union pf_number *number, bool *real)
+{
+    *real = cell->type == PF_DOUBLE;
+    *number = (union pf_number){0};
+    if (*real)
+        number->d.sum = cell->d;
+    else if (cell->type == PF_INT)
+        number->i = cell->i;
+    else if (cell->type == PF_UINT)
+        number->i = cell->u;
+    else if (cell->type == PF_WIDE)
+        number->i = *cell->wide;
+    return cell->type != PF_ABSENT && cell->type != PF_TEXT;
+}
+
+/* A cell's number for pictures and sums that need not be exact; nan if there is none. */
+static inline long double pf_cell_number(const struct pf_cell *cell)
+{
+    union pf_number number;
+    bool real;
+    if (!pf_number_of_cell(cell, &number, &real))
+        return NAN;
+    return real ? (long double)number.d.sum : (long double)number.i;
+}
+
 /* ---- storage ------------------------------------------------------------------------------------ */
 
 /*
@@ -127,6 +153,9 @@ void *pf_plane_at(struct pf_arena *arena, struct pf_plane *plane, size_t count, 
                   struct pf_error *error);
 void pf_arena_free(struct pf_arena *arena);
 
+/* Zeroed bytes, aligned for wide integers. NULL with *error filled. */
+void *pf_arena_take(struct pf_arena *arena, size_t size, struct pf_error *error);
+
 /* Item i, or NULL if nothing has touched its stretch. */
 static inline void *pf_plane_find(const struct pf_plane *plane, size_t item, size_t i)
 {
@@ -144,21 +173,46 @@ static inline size_t pf_plane_next(const struct pf_plane *plane, size_t i, size_
     return i < count ? i : count;
 }
 
-/* One metric in one context, over partitions. 48 bytes: there is one for each metric and context. */
-struct pf_context_sum {
-    union pf_number sum;
-    union {
-        int64_t i;
-        double d;
-    } low, high;      /* smallest and largest value; of a `wide` metric: see struct pf_extremes */
-    double deviation; /* sum of squared differences from the mean */
-    uint64_t count;   /* 0: no value */
+/* What magnitudes of integers may add up to: somewhat less than 2^127, for they are rounded. */
+#define PF_INTEGERS_MAX 0x1.fp126
+
+/* A smallest or largest value. */
+union pf_bound {
+    pf_int128 i;
+    double d;
 };
 
-/* Smallest and largest value of metrics that have integers of more than 64 bits. */
-struct pf_extremes {
-    pf_int128 low, high;
+/* One metric in one context, over partitions. */
+struct pf_context_sum {
+    union pf_number sum;
+    union pf_bound low, high;
+    double deviation; /* sum of squared differences from the mean */
+    uint64_t count;   /* at least 1 */
 };
+
+/*
+ * The sums of one metric by context. Contexts are many, and most have a value in one partition alone: these take
+ * PF_CONTEXT_LEAST bytes each, others point to a record.
+ */
+enum { PF_CONTEXT_LEAST = 9 };
+struct pf_context_sums {
+    struct pf_plane plane;
+    size_t n; /* contexts */
+};
+
+/* The sum of a context, made of numbers that are `real` or not. False if it has no value. */
+bool pf_context_load(const struct pf_context_sums *sums, size_t context, bool real,
+                     struct pf_context_sum *sum);
+
+/* True if it has a value. */
+bool pf_context_has(const struct pf_context_sums *sums, size_t context);
+
+/* Keeps it. 0, or -1 with *error. */
+int pf_context_store(struct pf_arena *arena, struct pf_context_sums *sums, size_t context, bool real,
+                     const struct pf_context_sum *sum, struct pf_error *error);
+
+/* The first context from i on that has a value; sums->n if there is none. */
+size_t pf_context_next(const struct pf_context_sums *sums, size_t i);
 
 /* One metric in one partition, over contexts. */
 struct pf_partition_sum {
@@ -168,19 +222,17 @@ struct pf_partition_sum {
 
 struct pf_metric_sums {
     bool real; /* sums, low and high are doubles, else integers */
-    bool wide; /* integers, and smallest and largest stand in `extremes` */
-    bool total_real;
+    double
+        magnitude; /* what all values add up to without their signs: as long as that fits 128 bits, so do all sums of integers */
     union pf_number total;
-    size_t holders;             /* partitions that have any value */
-    bool beyond;                /* some share of it is above 100 % */
-    struct pf_plane contexts;   /* struct pf_context_sum */
-    struct pf_plane extremes;   /* struct pf_extremes */
+    size_t holders; /* partitions that have any value */
+    bool beyond;    /* some share of it is above 100 % */
+    struct pf_context_sums contexts;
     struct pf_plane partitions; /* struct pf_partition_sum */
-    struct pf_plane at;         /* union pf_number: the value in the one partition of a PF_AT metric */
+    struct pf_context_sums at;  /* of a PF_AT metric: the values in its one partition */
 };
 
 struct pf_arranged;
-struct pf_locations;
 
 struct pf_aggregate {
     const struct pf_profile *profile;
@@ -190,20 +242,22 @@ struct pf_aggregate {
     struct pf_metric_sums *metrics; /* profile->n_metrics */
     pthread_mutex_t lock;           /* guards what follows */
     struct pf_arranged *arranged;   /* those made so far, latest used first */
-    struct pf_locations *places;       /* see export.h; NULL until they are asked for */
 };
 
-/* The metric's sums in a context, NULL if it has no value there. */
-static inline const struct pf_context_sum *pf_context_find(const struct pf_aggregate *aggregate,
-                                                           unsigned metric, uint32_t context)
+/* The metric's sums in a context. False if it has no value there. */
+static inline bool pf_context_get(const struct pf_aggregate *aggregate, unsigned metric, uint32_t context,
+                                  struct pf_context_sum *sum)
 {
-    const struct pf_context_sum *sum =
-        pf_plane_find(&aggregate->metrics[metric].contexts, sizeof *sum, context);
-    return sum && sum->count ? sum : NULL;
+    const struct pf_metric_sums *sums = &aggregate->metrics[metric];
+    return pf_context_load(&sums->contexts, context, sums->real, sum);
 }
 
 /* An aggregate without values, or NULL with *error filled. */
 struct pf_aggregate *pf_aggregate_empty(const struct pf_profile *profile, struct pf_error *error);
+
+/* Adds all values, or those of one metric (>= 0) and its partner. 0, or -1 with *error filled. (adding.c) */
+int pf_aggregate_add(struct pf_aggregate *aggregate, struct pf_profile *profile, int64_t metric,
+                     struct pf_pass *pass, struct pf_error *error);
 
 /* Fills beyond of each metric. 0, or -1 with *error filled. */
 int pf_find_beyond(struct pf_aggregate *aggregate, struct pf_error *error);
@@ -251,9 +305,8 @@ int pf_values_new(struct pf_values *values, struct pf_aggregate *aggregate, unsi
                   bool exclusive_only, struct pf_error *error);
 void pf_values_free(struct pf_values *values);
 
-/* Fills exclusive[] and, unless exclusive_only, inclusive[], with doubles if `real`. False if some integer needs more than 128 bits.
- */
-bool pf_values_fill(struct pf_values *values, bool real);
+/* Fills exclusive[] and, unless exclusive_only, inclusive[]; with doubles where sums of integers might need more than 128 bits. */
+void pf_values_fill(struct pf_values *values);
 
 /* ---- orders of walking -------------------------------------------------------------------------- */
 
@@ -305,12 +358,8 @@ struct pf_arranged {
     struct pf_strings *strings; /* of their names; NULL: those of the tree */
 };
 
-/* What comes of arranging. PF_OVERFLOW: some integer needs more than 128 bits. */
-enum pf_outcome { PF_DONE, PF_FAILED, PF_OVERFLOW };
-
-/* Fills functions[], for PF_BY_FUNCTION and PF_BY_CALLER, of values that are filled. PF_FAILED with *error filled. */
-enum pf_outcome pf_arrange_functions(struct pf_values *values, struct pf_arranged *arranged,
-                                     struct pf_error *error);
+/* Fills functions[], for PF_BY_FUNCTION and PF_BY_CALLER, of values that are filled. 0, or -1 with *error filled. */
+int pf_arrange_functions(struct pf_values *values, struct pf_arranged *arranged, struct pf_error *error);
 
 /* The cells of function i in functions.csv, of an arrangement by function. Those of numbers may point into it. */
 enum {
@@ -334,6 +383,12 @@ void pf_widen(struct pf_arranged *arranged, const union pf_number *exclusive,
 
 /* A folded stack of more than twice this many frames shows the outermost and innermost so many. */
 enum { PF_STACK_HALF = 512 };
+
+/*
+ * Where some stack is cut: by context, its ancestor (or itself) at depth PF_STACK_HALF - 1, allocated for the caller; NULL if none
+ * is. 0, or -1 with *error filled.
+ */
+int pf_find_outer(const struct pf_tree *tree, uint32_t **outer, struct pf_error *error);
 
 /* True if the metric adds up over contexts and over partitions. */
 bool pf_adds_up(const struct pf_metric *metric);
@@ -359,27 +414,40 @@ char *pf_print_rounded(char *out, const union pf_number *number, bool real);
 
 /* ---- walks -------------------------------------------------------------------------------------- */
 
-/* The last folded stack, whose text the next one begins with as far as both have frames in common. */
+/* The text of a stack, names with semicolons between them, which the next one's begins with as far as both have frames in common. */
 struct pf_stack {
+    void (*add_name)(struct pf_buf *out,
+                     const struct pf_cell *name); /* of a frame; [unnamed] is added for none */
     struct pf_buf text;
-    uint32_t n;                         /* frames in the text; 0: none yet */
+    uint32_t n;                         /* frames of the last one; 0: none yet */
     uint32_t frames[2 * PF_STACK_HALF]; /* contexts, outermost first */
     size_t ends[2 * PF_STACK_HALF];     /* where each one's name ends in the text */
 };
 
-/* A walk over a view. Position 0 is the first line; the last position is `end`. */
+/* Makes the text that of a context of a tree, all of whose stacks are made with the same `outer` (see pf_find_outer). */
+void pf_stack_set(struct pf_stack *stack, const struct pf_tree *tree, const uint32_t *outer,
+                  uint32_t context);
+
+/* How stacks.folded has names. */
+void pf_folded_frame(struct pf_buf *out, const struct pf_cell *name);
+
+/* Appends the record at the walk's position, which it moves on; false at the end. */
+struct pf_metric_walk;
+typedef bool pf_metric_record(struct pf_metric_walk *walk, struct pf_buf *out);
+
+/* A walk over a view. Position 0 of its lines is the first one; the last position is `end`. */
 struct pf_metric_walk {
     struct pf_lines lines;
+    pf_metric_record *record; /* of the view */
     struct pf_aggregate *aggregate;
     const struct pf_profile *profile;
     unsigned metric;
     struct pf_arranged *arranged; /* NULL if the view needs none */
-    struct pf_stack *stack;       /* owned; stacks.folded only */
-    uint64_t position, end;
+    struct pf_stack *stack;       /* owned; stacks.folded only, as the next */
+    struct pf_folding folding;
+    uint64_t end;
 };
 
-/* Appends the record at walk->position, which it moves on; false at the end. */
-typedef bool pf_metric_record(struct pf_metric_walk *walk, struct pf_buf *out);
 pf_metric_record pf_hot_record, pf_tree_record, pf_folded_record;
 
 #endif

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-#include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "formats/kit/store.h"
 #include "fs/sums/aggregate_private.h"
+
+/* ---- memory ------------------------------------------------------------------------------------- */
 
 enum { SEGMENT_MIN = 64 * 1024, SEGMENT_MAX = 16 * 1024 * 1024 };
 
@@ -28,26 +29,10 @@ static size_t next_size(const struct pf_arena *arena, size_t least)
     return size;
 }
 
-static int open_spill(struct pf_arena *arena, struct pf_error *error)
-{
-    char path[4096];
-    const char *folder = getenv("TMPDIR");
-    if (!folder || folder[0] != '/')
-        folder = "/var/tmp";
-    int n = snprintf(path, sizeof path, "%s/profilefs-XXXXXX", folder);
-    if (n < 0 || (size_t)n >= sizeof path)
-        return pf_fail(error, ENAMETOOLONG, "TMPDIR is too long");
-    arena->file = mkostemp(path, O_CLOEXEC);
-    if (arena->file < 0)
-        return pf_fail(error, errno, "no temporary file in %.100s: %s", folder, strerror(errno));
-    unlink(path);
-    return 0;
-}
-
 /* Blocks are taken from the disk before they are mapped: a full disk is an error here, not a SIGBUS later. */
 static char *map_spill(struct pf_arena *arena, size_t size, struct pf_error *error)
 {
-    if (arena->file < 0 && open_spill(arena, error))
+    if (arena->file < 0 && (arena->file = pf_spill_file(error)) < 0)
         return NULL;
     int code = posix_fallocate(arena->file, (off_t)arena->file_size, (off_t)size);
     if (code) {
@@ -90,8 +75,8 @@ static int add_segment(struct pf_arena *arena, size_t least, struct pf_error *er
     return 0;
 }
 
-/* Zeroed bytes, in multiples of 16 so that wide integers stay aligned. */
-static void *arena_take(struct pf_arena *arena, size_t size, struct pf_error *error)
+/* In multiples of 16 so that wide integers stay aligned. */
+void *pf_arena_take(struct pf_arena *arena, size_t size, struct pf_error *error)
 {
     size = (size + 15) & ~(size_t)15;
     if (arena->left < size && add_segment(arena, size, error))
@@ -116,16 +101,117 @@ void *pf_plane_at(struct pf_arena *arena, struct pf_plane *plane, size_t count, 
 {
     if (!plane->stretches) {
         size_t stretches = (count + PF_STRETCH - 1) / PF_STRETCH;
-        plane->stretches = arena_take(arena, stretches * sizeof *plane->stretches, error);
+        plane->stretches = pf_arena_take(arena, stretches * sizeof *plane->stretches, error);
         if (!plane->stretches)
             return NULL;
     }
     char **stretch = &plane->stretches[i / PF_STRETCH];
     if (!*stretch) {
         size_t rest = count - i / PF_STRETCH * PF_STRETCH;
-        *stretch = arena_take(arena, (rest < PF_STRETCH ? rest : PF_STRETCH) * item, error);
+        *stretch = pf_arena_take(arena, (rest < PF_STRETCH ? rest : PF_STRETCH) * item, error);
         if (!*stretch)
             return NULL;
     }
     return *stretch + i % PF_STRETCH * item;
+}
+
+/* ---- contexts ----------------------------------------------------------------------------------- */
+
+/*
+ * A stretch of contexts is a slot for each, and behind these a byte for each that says what stands in its slot: nothing, the one value
+ * that a context has, or where its sum is. A context only moves on in this list.
+ */
+enum kind { NONE, ONE, RECORD };
+
+union slot {
+    int64_t i;
+    double d;
+    struct pf_context_sum *record;
+};
+
+_Static_assert(PF_CONTEXT_LEAST == sizeof(union slot) + 1, "a slot and its kind");
+
+/* How many contexts share the stretch. */
+static size_t length_of(const struct pf_context_sums *sums, size_t context)
+{
+    size_t left = sums->n - context / PF_STRETCH * PF_STRETCH;
+    return left < PF_STRETCH ? left : PF_STRETCH;
+}
+
+static union slot *slots_of(const struct pf_context_sums *sums, size_t context)
+{
+    char **stretches = sums->plane.stretches;
+    return stretches ? (union slot *)(void *)stretches[context / PF_STRETCH] : NULL;
+}
+
+static unsigned char *kinds_of(const struct pf_context_sums *sums, union slot *slots, size_t context)
+{
+    return (unsigned char *)(slots + length_of(sums, context));
+}
+
+bool pf_context_load(const struct pf_context_sums *sums, size_t context, bool real,
+                     struct pf_context_sum *sum)
+{
+    union slot *slots = slots_of(sums, context);
+    unsigned char kind = slots ? kinds_of(sums, slots, context)[context % PF_STRETCH] : NONE;
+    if (kind == NONE)
+        return false;
+    const union slot *slot = &slots[context % PF_STRETCH];
+    if (kind == RECORD) {
+        *sum = *slot->record;
+    } else if (real) {
+        /* a sum begins with 0, which makes 0 of -0 */
+        *sum = (struct pf_context_sum){{.d = {0 + slot->d, 0}}, {.d = slot->d}, {.d = slot->d}, .count = 1};
+    } else {
+        *sum = (struct pf_context_sum){{.i = slot->i}, {.i = slot->i}, {.i = slot->i}, .count = 1};
+    }
+    return true;
+}
+
+bool pf_context_has(const struct pf_context_sums *sums, size_t context)
+{
+    union slot *slots = slots_of(sums, context);
+    return slots && kinds_of(sums, slots, context)[context % PF_STRETCH] != NONE;
+}
+
+int pf_context_store(struct pf_arena *arena, struct pf_context_sums *sums, size_t context, bool real,
+                     const struct pf_context_sum *sum, struct pf_error *error)
+{
+    union slot *slots = slots_of(sums, context);
+    if (!slots && !pf_plane_at(arena, &sums->plane, sums->n, PF_CONTEXT_LEAST, context, error))
+        return -1;
+    slots = slots_of(sums, context);
+    union slot *slot = &slots[context % PF_STRETCH];
+    unsigned char *kind = &kinds_of(sums, slots, context)[context % PF_STRETCH];
+    bool one = sum->count == 1 && (real || sum->low.i == (int64_t)sum->low.i);
+    if (*kind != RECORD && !one) {
+        struct pf_context_sum *record = pf_arena_take(arena, sizeof *record, error);
+        if (!record)
+            return -1;
+        slot->record = record;
+        *kind = RECORD;
+    }
+    if (*kind == RECORD) {
+        *slot->record = *sum;
+        return 0;
+    }
+    *kind = ONE;
+    if (real)
+        slot->d = sum->low.d;
+    else
+        slot->i = (int64_t)sum->low.i;
+    return 0;
+}
+
+size_t pf_context_next(const struct pf_context_sums *sums, size_t i)
+{
+    while (i < sums->n) {
+        union slot *slots = slots_of(sums, i);
+        size_t end = i / PF_STRETCH * PF_STRETCH + length_of(sums, i);
+        for (; slots && i < end; i++)
+            if (kinds_of(sums, slots, i)[i % PF_STRETCH] != NONE)
+                return i;
+        i = sums->plane.stretches ? end : sums->n;
+    }
+    return sums->n;
 }

@@ -14,10 +14,9 @@
 
 static bool any_negative(const struct pf_aggregate *aggregate, unsigned metric)
 {
-    const struct pf_plane *plane = &aggregate->metrics[metric].contexts;
-    size_t n = aggregate->n_contexts;
+    const struct pf_context_sums *sums = &aggregate->metrics[metric].contexts;
     union pf_number number;
-    for (size_t i = pf_plane_next(plane, 0, n); i < n; i = pf_plane_next(plane, i + 1, n))
+    for (size_t i = pf_context_next(sums, 0); i < sums->n; i = pf_context_next(sums, i + 1))
         if (pf_context_number(aggregate, metric, (uint32_t)i, &number) &&
             pf_number_double(&number, aggregate->metrics[metric].real) < 0)
             return true;
@@ -28,22 +27,21 @@ static bool any_negative(const struct pf_aggregate *aggregate, unsigned metric)
 static bool holds_less_than_callees(const struct pf_aggregate *aggregate, unsigned metric, double *left)
 {
     const struct pf_tree *tree = aggregate->profile->contexts;
-    const struct pf_plane *plane = &aggregate->metrics[metric].contexts;
-    size_t n = aggregate->n_contexts;
+    const struct pf_context_sums *sums = &aggregate->metrics[metric].contexts;
     union pf_number number;
     bool real = aggregate->metrics[metric].real, less = false;
-    for (size_t i = pf_plane_next(plane, 0, n); i < n; i = pf_plane_next(plane, i + 1, n)) {
+    for (size_t i = pf_context_next(sums, 0); i < sums->n; i = pf_context_next(sums, i + 1)) {
         if (!pf_context_number(aggregate, metric, (uint32_t)i, &number))
             continue;
         double x = pf_number_double(&number, real);
         left[i] += x * (1 + SLACK);
         uint32_t above = tree->parent[i];
-        while (above != PF_NO_CONTEXT && !pf_context_find(aggregate, metric, above))
+        while (above != PF_NO_CONTEXT && !pf_context_has(sums, above))
             above = tree->parent[above];
         if (above != PF_NO_CONTEXT)
             left[above] -= x;
     }
-    for (size_t i = pf_plane_next(plane, 0, n); i < n; i = pf_plane_next(plane, i + 1, n)) {
+    for (size_t i = pf_context_next(sums, 0); i < sums->n; i = pf_context_next(sums, i + 1)) {
         less |= left[i] < 0;
         left[i] = 0;
     }
@@ -53,7 +51,7 @@ static bool holds_less_than_callees(const struct pf_aggregate *aggregate, unsign
 static bool may_exceed(const struct pf_aggregate *aggregate, unsigned metric, double *left)
 {
     const struct pf_profile *profile = aggregate->profile;
-    if (!pf_adds_up(&profile->metrics[metric]) || !aggregate->metrics[metric].contexts.stretches)
+    if (!pf_adds_up(&profile->metrics[metric]) || !aggregate->metrics[metric].contexts.plane.stretches)
         return false;
     if (profile->edges)
         return true;

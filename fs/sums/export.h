@@ -27,20 +27,4 @@ struct pf_lines *pf_pprof_lines(struct pf_profile *profile, struct pf_aggregate 
 struct pf_lines *pf_trace_json_lines(struct pf_profile *profile, const struct pf_table *table,
                                      struct pf_error *error);
 
-/*
- * What tells frames apart for other tools: name, file and line of contexts, each combination once; and where stacks are
- * cut. Made when first asked for, kept with the aggregate.
- */
-struct pf_location {
-    uint32_t name, file, line;
-};
-struct pf_locations {
-    uint32_t *number; /* of each context */
-    struct pf_location *items;
-    size_t n;
-    uint32_t *
-        outer; /* a context's ancestor (or itself) where the outer half of its stack ends; NULL: no stack is cut */
-};
-void pf_locations_free(struct pf_locations *places);
-
 #endif

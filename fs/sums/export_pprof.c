@@ -3,89 +3,10 @@
 #include <stdlib.h>
 
 #include "formats/kit/array.h"
-#include "formats/kit/position.h"
 #include "formats/kit/table.h"
 #include "formats/kit/utf8.h"
 #include "fs/sums/aggregate_private.h"
 #include "fs/sums/export.h"
-
-/* ---- places ------------------------------------------------------------------------------------- */
-
-void pf_locations_free(struct pf_locations *places)
-{
-    if (!places)
-        return;
-    free(places->number);
-    free(places->items);
-    free(places->outer);
-    free(places);
-}
-
-static bool is_place(const void *of, uint32_t number, const void *key)
-{
-    return !memcmp((const struct pf_location *)of + number, key, sizeof(struct pf_location));
-}
-
-static int number_places(struct pf_locations *places, const struct pf_tree *tree, struct pf_hash_table *table,
-                         struct pf_error *error)
-{
-    size_t room = 0;
-    for (uint32_t i = 0; i < tree->count; i++) {
-        struct pf_location place = {tree->name[i], tree->file ? tree->file[i] : PF_NO_STRING,
-                                    tree->line ? tree->line[i] : 0};
-        uint64_t hash = pf_siphash(0, &place, sizeof place);
-        int64_t found = pf_hash_find(table, hash, is_place, places->items, &place);
-        if (found < 0) {
-            if (pf_array_room(&places->items, &room, places->n, sizeof place, error) ||
-                pf_hash_add(table, hash, (uint32_t)places->n, error))
-                return -1;
-            places->items[found = (int64_t)places->n++] = place;
-        }
-        places->number[i] = (uint32_t)found;
-    }
-    return 0;
-}
-
-static int find_outer(struct pf_locations *places, const struct pf_tree *tree, struct pf_error *error)
-{
-    uint32_t deepest = 0;
-    for (uint32_t i = 0; i < tree->count; i++)
-        deepest = tree->depth[i] > deepest ? tree->depth[i] : deepest;
-    if (deepest < 2 * PF_STACK_HALF)
-        return 0;
-    places->outer = malloc(tree->count * sizeof *places->outer);
-    if (!places->outer)
-        return pf_fail_memory(error);
-    for (uint32_t i = 0; i < tree->count; i++)
-        places->outer[i] = tree->depth[i] < PF_STACK_HALF ? i : places->outer[tree->parent[i]];
-    return 0;
-}
-
-static struct pf_locations *new_places(const struct pf_tree *tree, struct pf_error *error)
-{
-    struct pf_hash_table table = {0};
-    struct pf_locations *places = calloc(1, sizeof *places);
-    if (places)
-        places->number = malloc(((size_t)tree->count + 1) * sizeof *places->number);
-    int failed = places && places->number
-                     ? number_places(places, tree, &table, error) || find_outer(places, tree, error)
-                     : pf_fail_memory(error);
-    pf_hash_free(&table);
-    if (!failed)
-        return places;
-    pf_locations_free(places);
-    return NULL;
-}
-
-static const struct pf_locations *places_of(struct pf_aggregate *aggregate, struct pf_error *error)
-{
-    pthread_mutex_lock(&aggregate->lock);
-    if (!aggregate->places)
-        aggregate->places = new_places(aggregate->profile->contexts, error);
-    const struct pf_locations *places = aggregate->places;
-    pthread_mutex_unlock(&aggregate->lock);
-    return places;
-}
 
 /* ---- messages ----------------------------------------------------------------------------------- */
 
@@ -135,18 +56,22 @@ static void put_string(struct pf_buf *out, struct pf_buf *scratch, struct pf_cel
 
 /* ---- the walk ----------------------------------------------------------------------------------- */
 
-/* What stands in the file, in this order; and how far a walk is in each. */
+/* What stands in the file, in this order. A position is the stage and, in its lower half, which of its records is next. */
 enum stage { HEAD, SAMPLES, PLACES, STRINGS, OVER };
-struct position {
-    uint32_t stage, next;
+
+/* What tells frames apart: a location of its own for each combination. */
+struct place {
+    uint32_t name, file, line;
 };
 
 struct walk {
     struct pf_lines lines;
     const struct pf_profile *profile;
     const struct pf_aggregate *aggregate;
-    const struct pf_locations *places;
-    struct position at;
+    uint32_t *place_of; /* by context */
+    struct place *places;
+    size_t n_places;
+    uint32_t *outer;   /* see pf_find_outer */
     unsigned *metrics; /* those that are exported */
     struct pf_folding *folding;
     unsigned n;
@@ -210,11 +135,11 @@ static bool has_values(struct walk *walk, uint32_t context)
 static void add_stack(struct walk *walk, uint32_t context)
 {
     const struct pf_tree *tree = walk->profile->contexts;
-    uint32_t outer = tree->depth[context] >= 2 * PF_STACK_HALF ? walk->places->outer[context] : PF_NO_CONTEXT;
+    uint32_t outer = tree->depth[context] >= 2 * PF_STACK_HALF ? walk->outer[context] : PF_NO_CONTEXT;
     for (uint32_t n = 0; context != PF_NO_CONTEXT; n++) {
         if (n == PF_STACK_HALF && outer != PF_NO_CONTEXT)
             context = outer;
-        put_varint(&walk->part, (uint64_t)walk->places->number[context] + 1);
+        put_varint(&walk->part, (uint64_t)walk->place_of[context] + 1);
         context = tree->parent[context];
     }
     put_message(&walk->whole, 1, &walk->part);
@@ -232,7 +157,7 @@ static void add_sample(struct walk *walk, uint32_t context, struct pf_buf *out)
 /* A location, and the function that it is all of. */
 static void add_place(struct walk *walk, uint32_t number, struct pf_buf *out)
 {
-    const struct pf_location *place = &walk->places->items[number];
+    const struct place *place = &walk->places[number];
     uint64_t id = (uint64_t)number + 1;
     put_number(&walk->part, 1, id);
     put_number(&walk->part, 2, place->line);
@@ -282,7 +207,7 @@ static uint32_t length_of(const struct walk *walk, uint32_t stage)
     case SAMPLES:
         return walk->aggregate->n_contexts;
     case PLACES:
-        return (uint32_t)walk->places->n;
+        return (uint32_t)walk->n_places;
     case STRINGS:
         return (uint32_t)metric_string(walk, walk->n, false);
     default:
@@ -294,19 +219,19 @@ static int next(struct pf_lines *lines, struct pf_buf *out, struct pf_error *err
 {
     struct walk *walk = (struct walk *)lines;
     size_t before = out->size;
-    while (walk->at.stage < OVER && out->size == before && !out->failed) {
-        if (walk->at.next >= length_of(walk, walk->at.stage)) {
-            walk->at = (struct position){walk->at.stage + 1, 0};
+    while (lines->position >> 32 < OVER && out->size == before && !out->failed) {
+        uint32_t stage = (uint32_t)(lines->position >> 32), i = (uint32_t)lines->position;
+        bool within = i < length_of(walk, stage);
+        lines->position = within ? lines->position + 1 : (uint64_t)(stage + 1) << 32;
+        if (!within)
             continue;
-        }
-        uint32_t i = walk->at.next++;
-        if (walk->at.stage == HEAD)
+        if (stage == HEAD)
             add_head(walk, out);
-        else if (walk->at.stage == SAMPLES && has_values(walk, i))
+        else if (stage == SAMPLES && has_values(walk, i))
             add_sample(walk, i, out);
-        else if (walk->at.stage == PLACES)
+        else if (stage == PLACES)
             add_place(walk, i, out);
-        else if (walk->at.stage == STRINGS)
+        else if (stage == STRINGS)
             add_string(walk, i, out);
     }
     if (out->failed || walk->part.failed || walk->whole.failed)
@@ -314,43 +239,64 @@ static int next(struct pf_lines *lines, struct pf_buf *out, struct pf_error *err
     return out->size > before;
 }
 
-static size_t save(const struct pf_lines *lines, void *blob, size_t room)
-{
-    const struct walk *walk = (const struct walk *)lines;
-    return pf_position_save(&walk->at, sizeof walk->at, blob, room);
-}
-
-static int restore(struct pf_lines *lines, const void *blob, size_t size, struct pf_error *error)
-{
-    struct walk *walk = (struct walk *)lines;
-    struct position at;
-    if (pf_position_restore(&at, sizeof at, blob, size, error))
-        return -1;
-    if (at.stage > OVER || at.next > length_of(walk, at.stage))
-        return pf_position_refuse(error);
-    walk->at = at;
-    return 0;
-}
-
 static void close_lines(struct pf_lines *lines)
 {
     struct walk *walk = (struct walk *)lines;
     pf_buf_free(&walk->part);
     pf_buf_free(&walk->whole);
+    free(walk->place_of);
+    free(walk->places);
+    free(walk->outer);
     free(walk->metrics);
     free(walk->folding);
     free(walk->values);
     free(walk);
 }
 
-static const struct pf_lines_ops pprof_ops = {
-    .next = next, .save = save, .restore = restore, .close = close_lines};
+static const struct pf_lines_ops pprof_ops = {.next = next, .close = close_lines};
 
 /* Inclusive metrics say what their exclusive partners do. */
 static bool is_exported(const struct pf_metric *metric)
 {
     return (metric->over_contexts == PF_OVER_ALL || metric->over_contexts == PF_OVER_FRAMES) &&
            (metric->over_partitions == PF_SUM || metric->over_partitions == PF_AT);
+}
+
+static bool is_place(const void *of, uint32_t number, const void *key)
+{
+    return !memcmp((const struct place *)of + number, key, sizeof(struct place));
+}
+
+static int number_places(struct walk *walk, struct pf_hash_table *table, struct pf_error *error)
+{
+    const struct pf_tree *tree = walk->profile->contexts;
+    size_t room = 0;
+    for (uint32_t i = 0; i < tree->count; i++) {
+        struct place place = {tree->name[i], tree->file ? tree->file[i] : PF_NO_STRING,
+                              tree->line ? tree->line[i] : 0};
+        uint64_t hash = pf_siphash(0, &place, sizeof place);
+        int64_t found = pf_hash_find(table, hash, is_place, walk->places, &place);
+        if (found < 0) {
+            if (pf_array_room(&walk->places, &room, walk->n_places, sizeof place, error) ||
+                pf_hash_add(table, hash, (uint32_t)walk->n_places, error))
+                return -1;
+            walk->places[found = (int64_t)walk->n_places++] = place;
+        }
+        walk->place_of[i] = (uint32_t)found;
+    }
+    return 0;
+}
+
+static int find_places(struct walk *walk, struct pf_error *error)
+{
+    const struct pf_tree *tree = walk->profile->contexts;
+    struct pf_hash_table table = {0};
+    walk->place_of = malloc(((size_t)tree->count + 1) * sizeof *walk->place_of);
+    if (!walk->place_of)
+        return pf_fail_memory(error);
+    int result = number_places(walk, &table, error);
+    pf_hash_free(&table);
+    return result ? result : pf_find_outer(tree, &walk->outer, error);
 }
 
 static int choose_metrics(struct walk *walk, struct pf_error *error)
@@ -381,8 +327,7 @@ struct pf_lines *pf_pprof_lines(struct pf_profile *profile, struct pf_aggregate 
     walk->lines.ops = &pprof_ops;
     walk->profile = profile;
     walk->aggregate = aggregate;
-    walk->places = places_of(aggregate, error);
-    if (walk->places && !choose_metrics(walk, error))
+    if (!find_places(walk, error) && !choose_metrics(walk, error))
         return &walk->lines;
     close_lines(&walk->lines);
     return NULL;

@@ -299,33 +299,17 @@ static void close_lines(struct pf_lines *lines)
 static const struct pf_lines_ops trace_ops = {
     .next = next, .save = save, .restore = restore, .close = close_lines};
 
-static int column_named(const struct pf_table *table, const char *name)
-{
-    for (size_t i = 0; i < table->n_columns; i++)
-        if (!strcmp(table->columns[i].name, name))
-            return (int)i;
-    return -1;
-}
-
-static int column_for(const struct pf_table *table, enum pf_role role)
-{
-    for (size_t i = 0; i < table->n_columns; i++)
-        if (table->columns[i].role == role)
-            return (int)i;
-    return -1;
-}
-
 static void find_columns(struct walk *walk)
 {
     const struct pf_table *table = walk->table;
     const char *unit = walk->profile->time_unit ? walk->profile->time_unit : "";
-    walk->partition = column_for(table, PF_PARTITION);
-    walk->time = column_named(table, "time");
-    walk->duration = column_named(table, "duration");
-    walk->event = column_named(table, "event");
-    walk->function = column_named(table, "function");
-    walk->context = column_for(table, PF_CONTEXT);
-    walk->name = column_named(table, "name");
+    walk->partition = pf_table_column(table, PF_PARTITION);
+    walk->time = pf_table_column_named(table, "time");
+    walk->duration = pf_table_column_named(table, "duration");
+    walk->event = pf_table_column_named(table, "event");
+    walk->function = pf_table_column_named(table, "function");
+    walk->context = pf_table_column(table, PF_CONTEXT);
+    walk->name = pf_table_column_named(table, "name");
     walk->kind = walk->duration >= 0 ? SPANS : walk->event >= 0 ? CALLS : SAMPLES;
     walk->ns = pf_unit_ns(unit) ? pf_unit_ns(unit) : 1000;
 }

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 
 #include "formats/kit/array.h"
+#include "formats/kit/table.h"
 #include "fs/sums/aggregate_private.h"
 
 /*
@@ -11,12 +12,11 @@
 
 /* Numbers for the functions or pairs as they are met. */
 struct numbering {
-    bool callers;    /* pairs, else functions */
-    uint32_t *slots; /* open addressing: number + 1, 0 is free */
-    uint32_t mask;
+    bool callers; /* pairs, else functions */
+    struct pf_hash_table table;
     uint32_t *number;              /* by context */
     struct pf_function *functions; /* by number */
-    uint32_t n, room;
+    size_t n, room;
 };
 
 /* A name that is empty is as good as none. */
@@ -38,58 +38,34 @@ static struct pf_function key_of(const struct numbering *numbering, const struct
                                 .kind = tree->kind[context]};
 }
 
-static uint32_t *slot_of(const struct numbering *numbering, const struct pf_function *key)
+static bool is_function(const void *of, uint32_t number, const void *key)
 {
-    uint64_t hash =
-        (((uint64_t)key->name << 32 | key->file) ^ (uint64_t)key->kind << 24) * 0x9e3779b97f4a7c15u;
-    for (uint32_t i = (uint32_t)(hash >> 32);; i++) {
-        uint32_t *slot = &numbering->slots[i & numbering->mask];
-        const struct pf_function *function = *slot ? &numbering->functions[*slot - 1] : NULL;
-        if (!function ||
-            (function->name == key->name && function->file == key->file && function->kind == key->kind))
-            return slot;
-    }
+    const struct pf_function *function = (const struct pf_function *)of + number, *other = key;
+    return function->name == other->name && function->file == other->file && function->kind == other->kind;
 }
 
-/* Twice the room for functions, and slots for twice as many, so that at most half are taken. */
-static int grow_numbering(struct numbering *numbering)
+/* The number of a key, which is new or known; PF_NO_CONTEXT with *error filled. */
+static uint32_t number_of(struct numbering *numbering, const struct pf_function *key, struct pf_error *error)
 {
-    uint32_t room = numbering->room ? numbering->room * 2 : 256;
-    struct pf_error lack;
-    if (pf_array_resize(&numbering->functions, room, sizeof *numbering->functions, &lack))
-        return -1;
-    uint32_t *slots = calloc((size_t)room * 2, sizeof *slots);
-    if (!slots)
-        return -1;
-    free(numbering->slots);
-    numbering->slots = slots;
-    numbering->mask = room * 2 - 1;
-    numbering->room = room;
-    for (uint32_t i = 0; i < numbering->n; i++)
-        *slot_of(numbering, &numbering->functions[i]) = i + 1;
-    return 0;
-}
-
-/* The number of a key, which is new or known; PF_NO_CONTEXT: out of memory. */
-static uint32_t number_of(struct numbering *numbering, const struct pf_function *key)
-{
-    if (numbering->n == numbering->room && grow_numbering(numbering))
+    uint64_t hash = pf_siphash_number(((uint64_t)key->name << 32 | key->file) ^ (uint64_t)key->kind << 24);
+    int64_t number = pf_hash_find(&numbering->table, hash, is_function, numbering->functions, key);
+    if (number != PF_NOT_THERE)
+        return (uint32_t)number;
+    if (pf_array_room(&numbering->functions, &numbering->room, numbering->n, sizeof *key, error) ||
+        pf_hash_add(&numbering->table, hash, (uint32_t)numbering->n, error))
         return PF_NO_CONTEXT;
-    uint32_t *slot = slot_of(numbering, key);
-    if (!*slot) {
-        numbering->functions[numbering->n] = *key;
-        *slot = ++numbering->n;
-    }
-    return *slot - 1;
+    numbering->functions[numbering->n] = *key;
+    return (uint32_t)numbering->n++;
 }
 
-static int number_contexts(struct numbering *numbering, const struct pf_values *values)
+static int number_contexts(struct numbering *numbering, const struct pf_values *values,
+                           struct pf_error *error)
 {
     for (uint32_t i = 0; i < values->n; i++) {
         if (!values->present[i])
             continue;
         struct pf_function key = key_of(numbering, values->tree, i);
-        numbering->number[i] = number_of(numbering, &key);
+        numbering->number[i] = number_of(numbering, &key, error);
         if (numbering->number[i] == PF_NO_CONTEXT)
             return -1;
         numbering->functions[numbering->number[i]].contexts++;
@@ -124,23 +100,19 @@ static void find_outermost(const struct pf_values *values, const struct numberin
     }
 }
 
-/* False if some integer needs more than 128 bits. */
-static bool add_up(const struct pf_values *values, const struct numbering *numbering, const bool *outermost)
+static void add_up(const struct pf_values *values, const struct numbering *numbering, const bool *outermost)
 {
     for (uint32_t i = 0; i < values->n; i++) {
         if (!values->present[i])
             continue;
         struct pf_function *function = &numbering->functions[numbering->number[i]];
-        if (!pf_number_add(&function->exclusive, &values->exclusive[i], values->exclusive_real))
-            return false;
-        if (outermost[i] &&
-            !pf_number_add(&function->inclusive, &values->inclusive[i], values->inclusive_real))
-            return false;
+        pf_number_add(&function->exclusive, &values->exclusive[i], values->exclusive_real);
+        if (outermost[i])
+            pf_number_add(&function->inclusive, &values->inclusive[i], values->inclusive_real);
         /* Without a tree nobody knows what of one context's value is in another's. */
         if (values->lacking)
             function->lacking |= values->lacking[i] || function->contexts > 1;
     }
-    return true;
 }
 
 /* ---- order -------------------------------------------------------------------------------------- */
@@ -177,8 +149,8 @@ static int hottest_first(const void *a, const void *b, void *context)
 }
 
 /* Takes the numbering's functions over. */
-static enum pf_outcome sort_functions(struct pf_values *values, struct numbering *numbering,
-                                      struct pf_arranged *arranged)
+static void sort_functions(struct pf_values *values, struct numbering *numbering,
+                           struct pf_arranged *arranged)
 {
     struct pf_function *functions = numbering->functions;
     struct order order = {values, arranged->strings ? arranged->strings : values->tree->strings,
@@ -186,9 +158,8 @@ static enum pf_outcome sort_functions(struct pf_values *values, struct numbering
     union pf_number running = {0};
     if (numbering->n > 1)
         qsort_r(functions, numbering->n, sizeof *functions, hottest_first, &order);
-    for (uint32_t i = 0; i < numbering->n; i++) {
-        if (!pf_number_add(&running, &functions[i].exclusive, values->exclusive_real))
-            return PF_OVERFLOW;
+    for (size_t i = 0; i < numbering->n; i++) {
+        pf_number_add(&running, &functions[i].exclusive, values->exclusive_real);
         functions[i].running = running;
         pf_widen(arranged, &functions[i].exclusive, &functions[i].inclusive);
     }
@@ -196,34 +167,29 @@ static enum pf_outcome sort_functions(struct pf_values *values, struct numbering
     arranged->n_functions = numbering->n;
     arranged->bytes = (uint64_t)numbering->room * sizeof *functions;
     numbering->functions = NULL;
-    return PF_DONE;
 }
 
 /* ---- from the tree ------------------------------------------------------------------------------ */
 
-static enum pf_outcome arrange_contexts(struct pf_values *values, struct numbering *numbering,
-                                        struct pf_arranged *arranged, struct pf_error *error)
+static int arrange_contexts(struct pf_values *values, struct numbering *numbering,
+                            struct pf_arranged *arranged, struct pf_error *error)
 {
-    enum pf_outcome outcome = PF_FAILED;
     size_t n = (size_t)values->n + 1;
-    uint32_t *inside = NULL;
+    numbering->number = values->scratch;
+    if (number_contexts(numbering, values, error))
+        return -1;
     bool *outermost = calloc(n, sizeof *outermost);
-    numbering->number = calloc(n, sizeof *numbering->number);
-    if (numbering->number && outermost && !number_contexts(numbering, values))
-        inside = calloc((size_t)numbering->n + 1, sizeof *inside);
-    if (inside) {
-        if (values->n)
-            find_outermost(values, numbering, inside, outermost);
-        outcome = PF_OVERFLOW;
-        if (add_up(values, numbering, outermost))
-            outcome = sort_functions(values, numbering, arranged);
-    } else {
-        pf_fail_memory(error);
+    uint32_t *inside = calloc(numbering->n + 1, sizeof *inside);
+    bool enough = outermost && inside;
+    if (enough && values->n)
+        find_outermost(values, numbering, inside, outermost);
+    if (enough) {
+        add_up(values, numbering, outermost);
+        sort_functions(values, numbering, arranged);
     }
     free(inside);
     free(outermost);
-    free(numbering->number);
-    return outcome;
+    return enough ? 0 : pf_fail_memory(error);
 }
 
 /* ---- from a table of edges ---------------------------------------------------------------------- */
@@ -256,71 +222,71 @@ static uint32_t intern_name(struct pf_strings *strings, const struct pf_cell *ce
                      error);
 }
 
-/* PF_OVERFLOW: integers do not suffice. */
-static enum pf_outcome read_number(const struct pf_cell *cell, bool real, union pf_number *number)
+static bool is_of(const struct edges *edges, size_t row, unsigned metric)
 {
-    *number = (union pf_number){0};
-    if (cell->type == PF_DOUBLE && !real)
-        return PF_OVERFLOW;
-    if (cell->type == PF_DOUBLE)
-        number->d.sum = cell->d;
-    else if (cell->type == PF_INT)
-        number->i = cell->i;
-    else if (cell->type == PF_UINT)
-        number->i = cell->u;
-    else if (cell->type == PF_WIDE)
-        number->i = *cell->wide;
-    if (real && cell->type != PF_DOUBLE)
-        *number = pf_number_real(*number);
-    return PF_DONE;
+    const struct pf_cell *cell = &pf_rows_at(edges->rows, row)[edges->metric];
+    return cell->type == PF_INT && cell->i == metric;
+}
+
+/* True if integers do not suffice for what goes along the edges of a metric. */
+static bool are_real(const struct edges *edges, unsigned metric)
+{
+    union pf_number number;
+    double magnitude = 0;
+    bool real, any = false;
+    for (size_t i = 0; i < pf_rows_count(edges->rows); i++) {
+        if (!is_of(edges, i, metric))
+            continue;
+        pf_number_of_cell(&pf_rows_at(edges->rows, i)[edges->inclusive], &number, &real);
+        any |= real;
+        magnitude += fabs(pf_number_double(&number, real));
+    }
+    return any || magnitude > PF_INTEGERS_MAX;
 }
 
 /* Adds a call edge to its pair. */
-static enum pf_outcome add_edge(struct pf_values *values, struct numbering *numbering,
-                                struct pf_strings *strings, const struct edges *edges,
-                                const struct pf_cell *row, struct pf_error *error)
+static int add_edge(struct pf_values *values, struct numbering *numbering, struct pf_strings *strings,
+                    const struct edges *edges, const struct pf_cell *row, struct pf_error *error)
 {
     union pf_number number;
+    bool real;
     struct pf_function key = {.name = intern_name(strings, &row[edges->callee], error),
                               .file = intern_name(strings, &row[edges->caller], error)};
     if (key.name == PF_NO_STRING || key.file == PF_NO_STRING)
-        return PF_FAILED;
-    uint32_t pair = number_of(numbering, &key);
-    if (pair == PF_NO_CONTEXT) {
-        pf_fail_memory(error);
-        return PF_FAILED;
-    }
-    if (read_number(&row[edges->inclusive], values->inclusive_real, &number) == PF_OVERFLOW)
-        return PF_OVERFLOW;
-    bool fits = pf_number_add(&numbering->functions[pair].inclusive, &number, values->inclusive_real);
-    return fits ? PF_DONE : PF_OVERFLOW;
+        return -1;
+    uint32_t pair = number_of(numbering, &key, error);
+    if (pair == PF_NO_CONTEXT)
+        return -1;
+    pf_number_of_cell(&row[edges->inclusive], &number, &real);
+    if (values->inclusive_real && !real)
+        number = pf_number_real(number);
+    pf_number_add(&numbering->functions[pair].inclusive, &number, values->inclusive_real);
+    return 0;
 }
 
-static enum pf_outcome arrange_edges(struct pf_values *values, struct numbering *numbering,
-                                     struct pf_arranged *arranged, struct pf_error *error)
+static int arrange_edges(struct pf_values *values, struct numbering *numbering, struct pf_arranged *arranged,
+                         struct pf_error *error)
 {
     struct edges edges = find_edges(values->aggregate->profile->edges);
-    enum pf_outcome outcome = PF_DONE;
-    if (!arranged->strings && !(arranged->strings = pf_strings_new())) {
-        pf_fail_memory(error);
-        return PF_FAILED;
-    }
-    for (size_t i = 0; outcome == PF_DONE && i < pf_rows_count(edges.rows); i++) {
-        const struct pf_cell *row = pf_rows_at(edges.rows, i);
-        if (row[edges.metric].type == PF_INT && row[edges.metric].i == values->metric)
-            outcome = add_edge(values, numbering, arranged->strings, &edges, row, error);
-    }
-    return outcome == PF_DONE ? sort_functions(values, numbering, arranged) : outcome;
+    if (!(arranged->strings = pf_strings_new()))
+        return pf_fail_memory(error);
+    values->inclusive_real |= are_real(&edges, values->metric);
+    arranged->inclusive_real = values->inclusive_real;
+    for (size_t i = 0; i < pf_rows_count(edges.rows); i++)
+        if (is_of(&edges, i, values->metric) &&
+            add_edge(values, numbering, arranged->strings, &edges, pf_rows_at(edges.rows, i), error))
+            return -1;
+    sort_functions(values, numbering, arranged);
+    return 0;
 }
 
-enum pf_outcome pf_arrange_functions(struct pf_values *values, struct pf_arranged *arranged,
-                                     struct pf_error *error)
+int pf_arrange_functions(struct pf_values *values, struct pf_arranged *arranged, struct pf_error *error)
 {
     struct numbering numbering = {.callers = arranged->kind == PF_BY_CALLER};
     bool edges = numbering.callers && values->aggregate->profile->edges;
-    enum pf_outcome outcome = edges ? arrange_edges(values, &numbering, arranged, error)
-                                    : arrange_contexts(values, &numbering, arranged, error);
-    free(numbering.slots);
+    int result = edges ? arrange_edges(values, &numbering, arranged, error)
+                       : arrange_contexts(values, &numbering, arranged, error);
+    pf_hash_free(&numbering.table);
     free(numbering.functions);
-    return outcome;
+    return result;
 }

@@ -93,46 +93,41 @@ static int order_by_calls(struct pf_values *values, struct pf_arranged *arranged
     return enough ? 0 : pf_fail_memory(error);
 }
 
-/* Where some stack is cut: the last of its outermost frames, for every context. */
-static int find_outer(struct pf_values *values, struct pf_arranged *arranged, struct pf_error *error)
+int pf_find_outer(const struct pf_tree *tree, uint32_t **outer, struct pf_error *error)
 {
-    const struct pf_tree *tree = values->tree;
     uint32_t deepest = 0;
-    for (uint32_t i = 0; i < values->n; i++)
+    *outer = NULL;
+    for (uint32_t i = 0; i < tree->count; i++)
         deepest = tree->depth[i] > deepest ? tree->depth[i] : deepest;
     if (deepest < 2 * PF_STACK_HALF)
         return 0;
-    arranged->outer = malloc((size_t)values->n * sizeof *arranged->outer);
-    if (!arranged->outer)
+    if (!(*outer = malloc((size_t)tree->count * sizeof **outer)))
         return pf_fail_memory(error);
-    for (uint32_t i = 0; i < values->n; i++)
-        arranged->outer[i] = tree->depth[i] < PF_STACK_HALF ? i : arranged->outer[tree->parent[i]];
+    for (uint32_t i = 0; i < tree->count; i++)
+        (*outer)[i] = tree->depth[i] < PF_STACK_HALF ? i : (*outer)[tree->parent[i]];
     return 0;
 }
 
 /* Takes the values over. Stacks are walked in the order of the tree, which is there already. */
-static enum pf_outcome arrange_by_stack(struct pf_values *values, struct pf_arranged *arranged,
-                                        struct pf_error *error)
+static int arrange_by_stack(struct pf_values *values, struct pf_arranged *arranged, struct pf_error *error)
 {
-    if (find_outer(values, arranged, error))
-        return PF_FAILED;
+    if (pf_find_outer(values->tree, &arranged->outer, error))
+        return -1;
     arranged->exclusive = values->exclusive;
     values->exclusive = NULL;
-    arranged->left_out = 0;
     struct pf_folding folding = pf_folding(values->aggregate->profile, values->metric);
     for (uint32_t i = 0; i < values->n; i++)
         arranged->left_out += pf_number_double(&arranged->exclusive[i], arranged->exclusive_real) > 0 &&
                               !pf_is_folded(&folding, &arranged->exclusive[i], arranged->exclusive_real);
     arranged->bytes = (uint64_t)values->n * (sizeof(union pf_number) + sizeof(uint32_t));
-    return PF_DONE;
+    return 0;
 }
 
 /* Takes the values over. */
-static enum pf_outcome arrange_by_calls(struct pf_values *values, struct pf_arranged *arranged,
-                                        struct pf_error *error)
+static int arrange_by_calls(struct pf_values *values, struct pf_arranged *arranged, struct pf_error *error)
 {
     if (order_by_calls(values, arranged, error))
-        return PF_FAILED;
+        return -1;
     arranged->exclusive = values->exclusive;
     arranged->inclusive = values->inclusive;
     arranged->lacking = values->lacking;
@@ -143,7 +138,7 @@ static enum pf_outcome arrange_by_calls(struct pf_values *values, struct pf_arra
         pf_widen(arranged, &arranged->exclusive[context], &arranged->inclusive[context]);
     }
     arranged->bytes = (uint64_t)values->n * (2 * sizeof(union pf_number) + sizeof(uint32_t));
-    return PF_DONE;
+    return 0;
 }
 
 /* ---- walking ------------------------------------------------------------------------------------ */
@@ -199,7 +194,7 @@ static void find_totals(const struct pf_values *values, struct pf_arranged *arra
         return;
     const struct pf_metric_sums *sums = &values->aggregate->metrics[metric];
     arranged->total_of = (unsigned)metric;
-    arranged->total = arranged->roots = pf_number_double(&sums->total, sums->total_real);
+    arranged->total = arranged->roots = pf_number_double(&sums->total, sums->real);
     if (values->lacking || values->exclusive_only)
         return;
     union pf_number roots = {0};
@@ -211,14 +206,11 @@ static void find_totals(const struct pf_values *values, struct pf_arranged *arra
         arranged->roots = held;
 }
 
-static enum pf_outcome arrange(struct pf_values *values, struct pf_arranged *arranged, bool real,
-                               struct pf_error *error)
+static int arrange(struct pf_values *values, struct pf_arranged *arranged, struct pf_error *error)
 {
-    if (!pf_values_fill(values, real))
-        return PF_OVERFLOW;
+    pf_values_fill(values);
     arranged->exclusive_real = values->exclusive_real;
     arranged->inclusive_real = values->inclusive_real;
-    arranged->width = 0;
     find_totals(values, arranged);
     switch (arranged->kind) {
     case PF_BY_CALLS:
@@ -247,11 +239,9 @@ static struct pf_arranged *new_arranged(struct pf_aggregate *aggregate, unsigned
     }
     arranged->kind = kind;
     arranged->metric = metric;
-    enum pf_outcome outcome = arrange(&values, arranged, false, error);
-    if (outcome == PF_OVERFLOW)
-        outcome = arrange(&values, arranged, true, error);
+    int result = arrange(&values, arranged, error);
     pf_values_free(&values);
-    if (outcome == PF_DONE)
+    if (!result)
         return arranged;
     free_arranged(arranged);
     return NULL;

@@ -9,16 +9,6 @@
 
 /* ---- rows --------------------------------------------------------------------------------------- */
 
-static void add_row(struct pf_buf *out, const struct pf_cell *cells, size_t n)
-{
-    for (size_t i = 0; i < n; i++) {
-        if (i)
-            pf_buf_char(out, ',');
-        pf_csv_cell(out, &cells[i]);
-    }
-    pf_buf_char(out, '\n');
-}
-
 static struct pf_cell name_cell(const struct pf_metric_walk *walk, uint32_t name)
 {
     return pf_interned(walk->profile->contexts->strings, name);
@@ -38,28 +28,25 @@ static void add_context(const struct pf_metric_walk *walk, uint32_t context, str
                               it.imbalance,
                               pf_uint(it.count),
                               name_cell(walk, tree->name[context])};
-    add_row(out, cells, sizeof cells / sizeof *cells);
+    pf_csv_row(out, cells, sizeof cells / sizeof *cells, '\n');
 }
 
 /* Position 1 + i is the first context from i on that has a value. */
 static bool contexts_record(struct pf_metric_walk *walk, struct pf_buf *out)
 {
     const struct pf_aggregate *aggregate = walk->aggregate;
-    const struct pf_plane *plane = &aggregate->metrics[walk->metric].contexts;
-    if (!walk->position) {
+    if (!walk->lines.position) {
         pf_buf_str(out, "context,sum,mean,min,max,stddev,imbalance,count,name\n");
-        walk->position = 1;
+        walk->lines.position = 1;
         return true;
     }
-    size_t i = pf_plane_next(plane, walk->position - 1, aggregate->n_contexts);
-    while (i < aggregate->n_contexts && !pf_context_find(aggregate, walk->metric, (uint32_t)i))
-        i = pf_plane_next(plane, i + 1, aggregate->n_contexts);
+    size_t i = pf_context_next(&aggregate->metrics[walk->metric].contexts, walk->lines.position - 1);
     if (i >= aggregate->n_contexts) {
-        walk->position = walk->end;
+        walk->lines.position = walk->end;
         return false;
     }
     add_context(walk, (uint32_t)i, out);
-    walk->position = i + 2;
+    walk->lines.position = i + 2;
     return true;
 }
 
@@ -75,17 +62,17 @@ static struct pf_cell partition_sum(const struct pf_metric_walk *walk, const str
 static bool partitions_record(struct pf_metric_walk *walk, struct pf_buf *out)
 {
     const struct pf_partitions *partitions = &walk->profile->partitions;
-    uint64_t at = walk->position++;
+    uint64_t at = walk->lines.position++;
     if (!at) {
         struct pf_cell head[] = {pf_string(partitions->singular), pf_string("sum"), pf_string("contexts")};
-        add_row(out, head, sizeof head / sizeof *head);
+        pf_csv_row(out, head, sizeof head / sizeof *head, '\n');
         return true;
     }
     const struct pf_partition_sum *sum =
         pf_plane_find(&walk->aggregate->metrics[walk->metric].partitions, sizeof *sum, at - 1);
     struct pf_cell cells[] = {pf_rows_at(partitions->items, at - 1)[1], partition_sum(walk, sum),
                               pf_uint(sum ? sum->contexts : 0)};
-    add_row(out, cells, sizeof cells / sizeof *cells);
+    pf_csv_row(out, cells, sizeof cells / sizeof *cells, '\n');
     return true;
 }
 
@@ -125,7 +112,7 @@ void pf_function_cells(const struct pf_profile *profile, const struct pf_arrange
 
 static bool functions_record(struct pf_metric_walk *walk, struct pf_buf *out)
 {
-    uint64_t at = walk->position++;
+    uint64_t at = walk->lines.position++;
     if (!at) {
         pf_buf_str(out,
                    "kind,contexts,exclusive,inclusive,exclusive_percent,inclusive_percent,unit,name,file\n");
@@ -133,13 +120,13 @@ static bool functions_record(struct pf_metric_walk *walk, struct pf_buf *out)
     }
     struct pf_cell cells[PF_FUNCTION_COLUMNS];
     pf_function_cells(walk->profile, walk->arranged, at - 1, cells);
-    add_row(out, cells, PF_FUNCTION_COLUMNS);
+    pf_csv_row(out, cells, PF_FUNCTION_COLUMNS, '\n');
     return true;
 }
 
 static bool callers_record(struct pf_metric_walk *walk, struct pf_buf *out)
 {
-    uint64_t at = walk->position++;
+    uint64_t at = walk->lines.position++;
     if (!at) {
         pf_buf_str(out, "contexts,exclusive,inclusive,caller,callee\n");
         return true;
@@ -156,7 +143,7 @@ static bool callers_record(struct pf_metric_walk *walk, struct pf_buf *out)
         pf_interned(strings, it->file),
         pf_interned(strings, it->name),
     };
-    add_row(out, cells, sizeof cells / sizeof *cells);
+    pf_csv_row(out, cells, sizeof cells / sizeof *cells, '\n');
     return true;
 }
 
@@ -178,55 +165,26 @@ static const struct view {
     [PF_METRIC_FOLDED] = {pf_folded_record, STACKS},
 };
 
-/* A view with its own record function, for which this is the way from the walk's ops to it. */
-struct walk {
-    struct pf_metric_walk common;
-    pf_metric_record *record;
-};
-
 static int walk_next(struct pf_lines *lines, struct pf_buf *out, struct pf_error *error)
 {
-    struct walk *walk = (struct walk *)lines;
-    bool more = walk->common.position < walk->common.end && walk->record(&walk->common, out);
+    struct pf_metric_walk *walk = (struct pf_metric_walk *)lines;
+    bool more = walk->lines.position < walk->end && walk->record(walk, out);
     return out->failed ? pf_fail_memory(error) : more;
-}
-
-static size_t walk_save(const struct pf_lines *lines, void *blob, size_t room)
-{
-    const struct walk *walk = (const struct walk *)lines;
-    if (room >= sizeof walk->common.position)
-        memcpy(blob, &walk->common.position, sizeof walk->common.position);
-    return sizeof walk->common.position;
-}
-
-static int walk_restore(struct pf_lines *lines, const void *blob, size_t size, struct pf_error *error)
-{
-    struct walk *walk = (struct walk *)lines;
-    uint64_t position;
-    if (size != sizeof position)
-        return pf_fail(error, EINVAL, "a saved position has %zu bytes", size);
-    memcpy(&position, blob, sizeof position);
-    if (position > walk->common.end)
-        return pf_fail(error, EINVAL, "a saved position is beyond the end");
-    walk->common.position = position;
-    return 0;
 }
 
 static void walk_close(struct pf_lines *lines)
 {
-    struct walk *walk = (struct walk *)lines;
-    if (walk->common.arranged)
-        pf_arranged_put(walk->common.aggregate, walk->common.arranged);
-    if (walk->common.stack)
-        pf_buf_free(&walk->common.stack->text);
-    free(walk->common.stack);
+    struct pf_metric_walk *walk = (struct pf_metric_walk *)lines;
+    if (walk->arranged)
+        pf_arranged_put(walk->aggregate, walk->arranged);
+    if (walk->stack)
+        pf_buf_free(&walk->stack->text);
+    free(walk->stack);
     free(walk);
 }
 
 static const struct pf_lines_ops walk_ops = {
     .next = walk_next,
-    .save = walk_save,
-    .restore = walk_restore,
     .close = walk_close,
 };
 
@@ -234,8 +192,12 @@ static const struct pf_lines_ops walk_ops = {
 static int prepare(struct pf_metric_walk *walk, enum items items, struct pf_error *error)
 {
     struct pf_aggregate *aggregate = walk->aggregate;
-    if (items == STACKS && !(walk->stack = calloc(1, sizeof *walk->stack)))
-        return pf_fail_memory(error);
+    if (items == STACKS) {
+        if (!(walk->stack = calloc(1, sizeof *walk->stack)))
+            return pf_fail_memory(error);
+        walk->stack->add_name = pf_folded_frame;
+    }
+    walk->folding = pf_folding(walk->profile, walk->metric);
     static const enum pf_arrangement kinds[] = {[FUNCTIONS] = PF_BY_FUNCTION,
                                                 [CALLERS] = PF_BY_CALLER,
                                                 [CALLS] = PF_BY_CALLS,
@@ -257,17 +219,19 @@ struct pf_lines *pf_metric_lines(struct pf_profile *profile, struct pf_aggregate
         pf_fail(error, EINVAL, "there is no such view of metric %u", metric);
         return NULL;
     }
-    struct walk *walk = calloc(1, sizeof *walk);
+    struct pf_metric_walk *walk = calloc(1, sizeof *walk);
     if (!walk) {
         pf_fail_memory(error);
         return NULL;
     }
-    walk->common = (struct pf_metric_walk){
-        .lines = {&walk_ops}, .aggregate = aggregate, .profile = profile, .metric = metric};
-    walk->record = views[view].record;
-    if (prepare(&walk->common, views[view].items, error)) {
-        walk_close(&walk->common.lines);
+    *walk = (struct pf_metric_walk){.lines = {.ops = &walk_ops},
+                                    .record = views[view].record,
+                                    .aggregate = aggregate,
+                                    .profile = profile,
+                                    .metric = metric};
+    if (prepare(walk, views[view].items, error)) {
+        walk_close(&walk->lines);
         return NULL;
     }
-    return &walk->common.lines;
+    return &walk->lines;
 }

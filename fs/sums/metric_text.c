@@ -165,9 +165,9 @@ static size_t blank_before_number(const struct pf_cell *name)
 
 /*
  * A frame of a folded stack: no semicolons, no blanks where a reader would strip them, or would take what follows for
- * a value (flamegraph.pl takes two numbers at a line's end for a difference), never empty.
+ * a value (flamegraph.pl takes two numbers at a line's end for a difference).
  */
-static void add_frame(struct pf_buf *out, const struct pf_cell *name)
+void pf_folded_frame(struct pf_buf *out, const struct pf_cell *name)
 {
     size_t from = 0, blank = blank_before_number(name);
     for (size_t i = 0; i < name->size; i++) {
@@ -179,8 +179,6 @@ static void add_frame(struct pf_buf *out, const struct pf_cell *name)
         from = i + 1;
     }
     pf_escape(out, name->text + from, name->size - from);
-    if (!name->size)
-        pf_buf_str(out, "[unnamed]");
 }
 
 /* ---- what the texts begin with ------------------------------------------------------------------ */
@@ -197,7 +195,7 @@ static bool ends_without_sums(struct pf_metric_walk *walk, struct pf_buf *out)
     pf_buf_str(out,
                metric->over_contexts == PF_OVER_NO_CONTEXTS ? "contexts" : walk->profile->partitions.plural);
     pf_buf_str(out, ": its values stand in contexts.csv\n");
-    walk->position = walk->end;
+    walk->lines.position = walk->end;
     return true;
 }
 
@@ -215,7 +213,7 @@ static void add_with_unit(const struct pf_metric_walk *walk, const union pf_numb
 static void add_total(const struct pf_metric_walk *walk, struct pf_buf *out)
 {
     const struct pf_metric_sums *sums = &walk->aggregate->metrics[walk->arranged->total_of];
-    add_with_unit(walk, &sums->total, sums->total_real, out);
+    add_with_unit(walk, &sums->total, sums->real, out);
     pf_buf_str(out, " total\n");
 }
 
@@ -267,7 +265,7 @@ bool pf_hot_record(struct pf_metric_walk *walk, struct pf_buf *out)
     const struct pf_arranged *arranged = walk->arranged;
     if (ends_without_sums(walk, out))
         return true;
-    uint64_t at = walk->position++;
+    uint64_t at = walk->lines.position++;
     if (!at) {
         add_hot_head(walk, out);
         return true;
@@ -320,7 +318,7 @@ bool pf_tree_record(struct pf_metric_walk *walk, struct pf_buf *out)
     const struct pf_tree *tree = walk->profile->contexts;
     if (ends_without_sums(walk, out))
         return true;
-    uint64_t at = walk->position++;
+    uint64_t at = walk->lines.position++;
     if (!at) {
         add_tree_head(walk, out);
         return true;
@@ -339,56 +337,6 @@ bool pf_tree_record(struct pf_metric_walk *walk, struct pf_buf *out)
 }
 
 /* ---- stacks.folded ------------------------------------------------------------------------------ */
-
-/* The PF_STACK_HALF innermost frames. */
-static void add_innermost(const struct pf_tree *tree, uint32_t context, struct pf_buf *out)
-{
-    uint32_t frames[PF_STACK_HALF];
-    for (size_t n = PF_STACK_HALF; n-- > 0; context = tree->parent[context])
-        frames[n] = context;
-    for (size_t i = 0; i < PF_STACK_HALF; i++) {
-        struct pf_cell name = pf_interned(tree->strings, tree->name[frames[i]]);
-        if (i)
-            pf_buf_char(out, ';');
-        add_frame(out, &name);
-    }
-}
-
-/* Makes the stack that of another context: what both have in common stays. */
-static void set_stack(struct pf_stack *stack, const struct pf_tree *tree, uint32_t context)
-{
-    uint32_t depth = tree->depth[context], common = 0;
-    for (uint32_t c = context; c != PF_NO_CONTEXT && !common; c = tree->parent[c]) {
-        uint32_t at = tree->depth[c];
-        if (at < stack->n && stack->frames[at] == c)
-            common = at + 1;
-        stack->frames[at] = c;
-    }
-    stack->text.size = common ? stack->ends[common - 1] : 0;
-    for (uint32_t i = common; i <= depth; i++) {
-        struct pf_cell name = pf_interned(tree->strings, tree->name[stack->frames[i]]);
-        if (i)
-            pf_buf_char(&stack->text, ';');
-        add_frame(&stack->text, &name);
-        stack->ends[i] = stack->text.size;
-    }
-    stack->n = depth + 1;
-}
-
-static void add_stack(const struct pf_metric_walk *walk, uint32_t context, struct pf_buf *out)
-{
-    const struct pf_tree *tree = walk->profile->contexts;
-    uint32_t depth = tree->depth[context];
-    bool whole = depth < 2 * PF_STACK_HALF;
-    set_stack(walk->stack, tree, whole ? context : walk->arranged->outer[context]);
-    pf_buf_add(out, walk->stack->text.data, walk->stack->text.size);
-    out->failed |= walk->stack->text.failed;
-    if (!whole) {
-        pf_buf_str(out, ";...;");
-        add_innermost(tree, context, out);
-    }
-    pf_buf_char(out, ' ');
-}
 
 struct pf_folding pf_folding(const struct pf_profile *profile, unsigned m)
 {
@@ -410,9 +358,12 @@ static bool fold(const struct pf_folding *folding, const union pf_number *number
     if (!real && !__builtin_mul_overflow(number->i, folding->factor, folded))
         return true;
     *large = floor(pf_number_double(number, real) * (double)folding->factor + 0.5);
-    if (!(fabs(*large) < 0x1p100))
+    if (fabs(*large) < 0x1p63)
+        *folded = (int64_t)*large;
+    else if (fabs(*large) < 0x1p100)
+        *folded = (pf_int128)*large;
+    else
         return false;
-    *folded = (pf_int128)*large;
     return true;
 }
 
@@ -465,21 +416,23 @@ bool pf_folded_record(struct pf_metric_walk *walk, struct pf_buf *out)
     const struct pf_arranged *arranged = walk->arranged;
     const struct pf_tree *tree = walk->profile->contexts;
     uint32_t context = PF_NO_CONTEXT;
-    if (walk->position)
-        context = next_context(tree, (uint32_t)walk->position - 1);
+    if (walk->lines.position)
+        context = next_context(tree, (uint32_t)walk->lines.position - 1);
     else if (walk->aggregate->n_contexts && pf_adds_up(&walk->profile->metrics[walk->metric]))
         context = tree->root[0];
-    const struct pf_folding folding = pf_folding(walk->profile, walk->metric);
     while (context != PF_NO_CONTEXT &&
-           !pf_is_folded(&folding, &arranged->exclusive[context], arranged->exclusive_real))
+           !pf_is_folded(&walk->folding, &arranged->exclusive[context], arranged->exclusive_real))
         context = next_context(tree, context);
     if (context == PF_NO_CONTEXT) {
-        walk->position = walk->end;
+        walk->lines.position = walk->end;
         return false;
     }
-    add_stack(walk, context, out);
-    add_value(&folding, &arranged->exclusive[context], arranged->exclusive_real, out);
+    pf_stack_set(walk->stack, tree, arranged->outer, context);
+    pf_buf_add(out, walk->stack->text.data, walk->stack->text.size);
+    out->failed |= walk->stack->text.failed;
+    pf_buf_char(out, ' ');
+    add_value(&walk->folding, &arranged->exclusive[context], arranged->exclusive_real, out);
     pf_buf_char(out, '\n');
-    walk->position = (uint64_t)context + 1;
+    walk->lines.position = (uint64_t)context + 1;
     return true;
 }

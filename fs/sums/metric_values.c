@@ -69,10 +69,9 @@ static void read_inclusive(struct pf_values *values)
  * From inclusive values: each one counts for its context and is taken off the nearest caller that has one
  * (kept in scratch[]), so that all add up to what the roots hold. What no root holds does not count.
  */
-static bool derive_exclusive(struct pf_values *values)
+static void derive_exclusive(struct pf_values *values)
 {
     const struct pf_tree *tree = values->tree;
-    memset(values->exclusive, 0, values->n * sizeof *values->exclusive);
     for (uint32_t i = 0; i < values->n; i++) {
         union pf_number number;
         uint32_t above = tree->parent[i] == PF_NO_CONTEXT ? PF_NO_CONTEXT : values->scratch[tree->parent[i]];
@@ -82,27 +81,23 @@ static bool derive_exclusive(struct pf_values *values)
             !number_at(values, values->twins.inclusive, i, values->exclusive_real, &number))
             continue;
         values->scratch[i] = i;
-        if (!pf_number_add(&values->exclusive[i], &number, values->exclusive_real))
-            return false;
-        if (!root && !pf_number_subtract(&values->exclusive[above], &number, values->exclusive_real))
-            return false;
+        pf_number_add(&values->exclusive[i], &number, values->exclusive_real);
+        if (!root)
+            pf_number_subtract(&values->exclusive[above], &number, values->exclusive_real);
     }
-    return true;
 }
 
 /* From exclusive values: sums of subtrees. */
-static bool derive_inclusive(struct pf_values *values)
+static void derive_inclusive(struct pf_values *values)
 {
     bool convert = values->inclusive_real && !values->exclusive_real;
     for (uint32_t i = 0; i < values->n; i++)
         values->inclusive[i] = convert ? pf_number_real(values->exclusive[i]) : values->exclusive[i];
     for (uint32_t i = values->n; i-- > 0;) {
         uint32_t parent = values->tree->parent[i];
-        if (parent != PF_NO_CONTEXT &&
-            !pf_number_add(&values->inclusive[parent], &values->inclusive[i], values->inclusive_real))
-            return false;
+        if (parent != PF_NO_CONTEXT)
+            pf_number_add(&values->inclusive[parent], &values->inclusive[i], values->inclusive_real);
     }
-    return true;
 }
 
 /* Marks in scratch[] every context that stands below a root or above one, or is one. */
@@ -133,35 +128,38 @@ static void take_stored(struct pf_values *values)
     }
 }
 
-bool pf_values_fill(struct pf_values *values, bool real)
+/* What magnitudes of integers of a metric add up to, over contexts and partitions. */
+static double magnitude_of(const struct pf_metric_sums *sums)
+{
+    return sums->real ? 0 : sums->magnitude;
+}
+
+void pf_values_fill(struct pf_values *values)
 {
     const struct pf_metric_sums *sums = values->aggregate->metrics;
     struct pf_twins twins = values->twins;
     bool none = twins.exclusive == PF_NO_PARTNER && twins.inclusive == PF_NO_PARTNER;
     int exclusive = twins.exclusive != PF_NO_PARTNER ? twins.exclusive : twins.inclusive;
     int inclusive = twins.inclusive != PF_NO_PARTNER ? twins.inclusive : twins.exclusive;
-    values->exclusive_real = real || (!none && sums[exclusive].real);
-    values->inclusive_real = real || (!none && (sums[inclusive].real || sums[exclusive].real));
-    if (none) {
-        memset(values->exclusive, 0, values->n * sizeof *values->exclusive);
-        memset(values->inclusive, 0, values->n * sizeof *values->inclusive);
-        return true;
-    }
+    if (none)
+        return;
+    /* A value takes part in two sums where exclusive ones are derived. */
+    bool large = magnitude_of(&sums[exclusive]) + magnitude_of(&sums[inclusive]) > PF_INTEGERS_MAX / 4;
+    values->exclusive_real = sums[exclusive].real || large;
+    values->inclusive_real = sums[inclusive].real || sums[exclusive].real || large;
     if (twins.exclusive != PF_NO_PARTNER)
         read_exclusive(values);
-    else if (!derive_exclusive(values))
-        return false;
+    else
+        derive_exclusive(values);
     if (values->exclusive_only)
-        return true;
+        return;
     if (values->lacking) {
         read_inclusive(values);
-        return true;
+        return;
     }
-    if (!derive_inclusive(values))
-        return false;
+    derive_inclusive(values);
     if (twins.inclusive != PF_NO_PARTNER)
         take_stored(values);
-    return true;
 }
 
 bool pf_stands_alone(const struct pf_tree *tree, uint32_t context)
@@ -175,7 +173,7 @@ bool pf_stands_alone(const struct pf_tree *tree, uint32_t context)
 static bool is_shown(const struct pf_values *values, int metric, uint32_t context)
 {
     const struct pf_metric *about = &values->aggregate->profile->metrics[metric];
-    if (!pf_context_find(values->aggregate, (unsigned)metric, context) ||
+    if (!pf_context_has(&values->aggregate->metrics[metric].contexts, context) ||
         (metric != (int)values->metric && !pf_adds_up(about)))
         return false;
     return about->over_contexts == PF_OVER_ALL || !pf_stands_alone(values->tree, context);

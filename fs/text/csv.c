@@ -19,14 +19,26 @@ static const uint8_t needs[256] = {
 };
 /* clang-format on */
 
+/* The bytes of the character there; 0: it is none, and stands for itself. */
+static inline size_t character_size(const char *text, size_t left)
+{
+    size_t wrong;
+    return (uint8_t)*text < 0x80 ? 1 : pf_utf8((const unsigned char *)text, left, &wrong);
+}
+
 static size_t text_size(const char *text, size_t size)
 {
     size_t grown = size;
-    unsigned all = 0;
+    unsigned all = 0, bytes = 0;
     for (size_t i = 0; i < size; i++) {
         unsigned need = needs[(uint8_t)text[i]];
         grown += need & GROWTH;
         all |= need;
+        bytes |= (uint8_t)text[i];
+    }
+    for (size_t i = 0, n; bytes & 0x80 && i < size; i += n ? n : 1) {
+        n = character_size(text + i, size - i);
+        grown += n ? 0 : strlen("\\xHH") - 1;
     }
     return grown + (all & QUOTES ? 2 : 0);
 }
@@ -57,57 +69,46 @@ static char *put_escaped(char *out, uint8_t byte)
     return out;
 }
 
-static void add_escaped_text(struct pf_buf *out, const char *text, size_t size)
-{
-    size_t grown = text_size(text, size);
-    char *at = pf_buf_reserve(out, grown);
-    if (!at)
-        return;
-    bool quotes = memchr(text, '"', size) || memchr(text, ',', size);
-    if (quotes)
-        *at++ = '"';
-    for (size_t i = 0; i < size; i++) {
-        uint8_t byte = (uint8_t)text[i];
-        if (byte == '"')
-            *at++ = '"';
-        if (needs[byte] & GROWTH && byte != '"')
-            at = put_escaped(at, byte);
-        else
-            *at++ = text[i];
-    }
-    if (quotes)
-        *at = '"';
-    out->size += grown;
-}
+/* What becomes of text that is not taken as it is. */
+enum { ESCAPED = 1, DOUBLED = 2 /* quotes */ };
 
-void pf_escape(struct pf_buf *out, const char *text, size_t size)
+static void add_changed(struct pf_buf *out, const char *text, size_t size, unsigned how)
 {
     char escaped[4];
     size_t from = 0;
-    for (size_t i = 0; i < size; i++) {
+    for (size_t i = 0, n = 1; i < size; i += n) {
         uint8_t byte = (uint8_t)text[i];
-        if (!(needs[byte] & GROWTH) || byte == '"')
+        n = how & ESCAPED ? character_size(text + i, size - i) : 1;
+        bool escape = !n || (needs[byte] & GROWTH && byte != '"' && how & ESCAPED);
+        n = n ? n : 1;
+        if (!escape && !(how & DOUBLED && byte == '"'))
             continue;
         pf_buf_add(out, text + from, i - from);
-        pf_buf_add(out, escaped, (size_t)(put_escaped(escaped, byte) - escaped));
-        from = i + 1;
+        from = escape ? i + 1 : i; /* a quote stands before the text that it begins */
+        pf_buf_add(out, escaped, escape ? (size_t)(put_escaped(escaped, byte) - escaped) : 0);
+        pf_buf_add(out, "\"", !escape);
     }
     if (size > from)
         pf_buf_add(out, text + from, size - from);
 }
 
+/* The same between quotes, if it holds a comma or quotes. */
+static void add_cell_text(struct pf_buf *out, const char *text, size_t size, unsigned how)
+{
+    bool quotes = memchr(text, '"', size) || memchr(text, ',', size);
+    pf_buf_add(out, "\"", quotes);
+    add_changed(out, text, size, how | DOUBLED);
+    pf_buf_add(out, "\"", quotes);
+}
+
+void pf_escape(struct pf_buf *out, const char *text, size_t size)
+{
+    add_changed(out, text, size, ESCAPED);
+}
+
 void pf_csv_dir(struct pf_buf *out, const char *path, size_t size)
 {
-    bool quotes = memchr(path, '"', size) || memchr(path, ',', size);
-    if (quotes)
-        pf_buf_char(out, '"');
-    for (size_t i = 0; i < size; i++) {
-        if (path[i] == '"')
-            pf_buf_char(out, '"');
-        pf_buf_char(out, path[i]);
-    }
-    if (quotes)
-        pf_buf_char(out, '"');
+    add_cell_text(out, path, size, 0);
 }
 
 static void add_quoted_text(struct pf_buf *out, const char *text, size_t size)
@@ -128,7 +129,7 @@ static inline void add_text(struct pf_buf *out, const struct pf_cell *cell)
     else if (cell->plain || pf_text_is_plain(cell->text, cell->size))
         pf_buf_add(out, cell->text, cell->size);
     else
-        add_escaped_text(out, cell->text, cell->size);
+        add_cell_text(out, cell->text, cell->size, ESCAPED);
 }
 
 /* The types are told apart by comparing, the frequent ones first: the jump that a switch makes through a
@@ -157,28 +158,13 @@ void pf_csv_cell(struct pf_buf *out, const struct pf_cell *cell)
         out->size += (size_t)(put_number(at, cell) - at);
 }
 
-void pf_csv_path(struct pf_buf *out, const char *path)
+void pf_csv_row(struct pf_buf *out, const struct pf_cell *cells, size_t n, char end)
 {
-    size_t left = strlen(path);
-    bool quotes = strpbrk(path, "\",") != NULL;
-    if (quotes)
-        pf_buf_char(out, '"');
-    while (left) {
-        size_t wrong, n = pf_utf8((const unsigned char *)path, left, &wrong);
-        uint8_t byte = (uint8_t)*path;
-        char escaped[4];
-        if (byte == '"')
-            pf_buf_str(out, "\"\"");
-        else if (!n || needs[byte] & GROWTH)
-            pf_buf_add(out, escaped, (size_t)(put_escaped(escaped, byte) - escaped));
-        else
-            pf_buf_add(out, path, n);
-        n = n ? n : 1;
-        path += n;
-        left -= n;
+    for (size_t c = 0; c < n; c++) {
+        pf_csv_cell(out, &cells[c]);
+        if (c + 1 < n || end)
+            pf_buf_char(out, c + 1 < n ? ',' : end);
     }
-    if (quotes)
-        pf_buf_char(out, '"');
 }
 
 size_t pf_csv_cell_size(const struct pf_cell *cell)

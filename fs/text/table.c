@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include "fs/text/table.h"
 
-#include <errno.h>
 #include <stdlib.h>
 
+#include "formats/kit/position.h"
 #include "fs/text/csv.h"
 #include "fs/text/row.h"
 
@@ -51,17 +51,12 @@ static int rows_next(struct pf_cursor *cursor, struct pf_cell *cells, struct pf_
 
 static size_t rows_save(const struct pf_cursor *cursor, void *blob, size_t room)
 {
-    if (room >= sizeof(uint64_t))
-        memcpy(blob, cursor->state, sizeof(uint64_t));
-    return sizeof(uint64_t);
+    return pf_position_save(cursor->state, sizeof(uint64_t), blob, room);
 }
 
 static int rows_restore(struct pf_cursor *cursor, const void *blob, size_t size, struct pf_error *error)
 {
-    if (size != sizeof(uint64_t))
-        return pf_fail(error, EINVAL, "not a position");
-    memcpy(cursor->state, blob, size);
-    return 0;
+    return pf_position_restore(cursor->state, sizeof(uint64_t), blob, size, error);
 }
 
 static void rows_close(struct pf_cursor *cursor)
@@ -83,12 +78,20 @@ const struct pf_cursor_ops *pf_table_ops(const struct pf_table *table)
     return table->ops ? table->ops : &rows_cursor;
 }
 
-bool pf_table_has(const struct pf_table *table, enum pf_role role)
+int pf_table_column(const struct pf_table *table, enum pf_role role)
 {
     for (size_t c = 0; c < table->n_columns; c++)
         if (table->columns[c].role == role)
-            return true;
-    return false;
+            return (int)c;
+    return -1;
+}
+
+int pf_table_column_named(const struct pf_table *table, const char *name)
+{
+    for (size_t c = 0; c < table->n_columns; c++)
+        if (!strcmp(table->columns[c].name, name))
+            return (int)c;
+    return -1;
 }
 
 /* ---- rows with the model's names filled in ------------------------------------------------------ */
@@ -127,14 +130,6 @@ static void walk_close(struct walk *walk)
     free(walk->partition_cells);
 }
 
-static int column_of(const struct pf_table *table, enum pf_role role)
-{
-    for (size_t c = 0; c < table->n_columns; c++)
-        if (table->columns[c].role == role)
-            return (int)c;
-    return -1;
-}
-
 static bool is_partition_role(enum pf_role role)
 {
     return role == PF_PARTITION || role == PF_PARTITION_FIELD;
@@ -162,8 +157,8 @@ static int walk_open(struct walk *walk, struct pf_profile *profile, const struct
                           .named = -1,
                           .partition = -1,
                           .context = -1,
-                          .partition_column = column_of(table, PF_PARTITION),
-                          .context_column = column_of(table, PF_CONTEXT)};
+                          .partition_column = pf_table_column(table, PF_PARTITION),
+                          .context_column = pf_table_column(table, PF_CONTEXT)};
     walk->cells = calloc(table->n_columns + 1, sizeof *walk->cells);
     walk->metric_names = calloc(profile->n_metrics + 1, sizeof *walk->metric_names);
     walk->filled = calloc(table->n_columns + 1, sizeof *walk->filled);
@@ -262,7 +257,6 @@ struct table_lines {
     struct walk walk;
     bool started; /* past the header */
     bool ended;   /* the cursor has no more rows, and is not to be asked again */
-    struct pf_row row;
     size_t n_kept;
     unsigned kept[]; /* the columns that are printed */
 };
@@ -314,7 +308,7 @@ static int next_lines(struct pf_lines *lines, struct pf_buf *out, struct pf_erro
             return -1;
         view->ended = !more;
         if (more)
-            pf_row_add(&view->row, view->walk.cells, view->walk.cursor.same, out);
+            pf_row_add(out, view->walk.cells, view->kept, view->n_kept);
         rows += more;
     }
     return rows > 0;
@@ -333,7 +327,7 @@ static int measure_line(struct pf_lines *lines, uint64_t *size, struct pf_error 
     }
     int more = walk_next(&view->walk, error);
     if (more > 0)
-        *size += pf_row_measure(&view->row, view->walk.cells, view->walk.cursor.same);
+        *size += pf_row_measure(view->walk.cells, view->kept, view->n_kept);
     return more;
 }
 
@@ -348,7 +342,6 @@ static int restore_lines(struct pf_lines *lines, const void *blob, size_t size, 
     struct table_lines *view = (struct table_lines *)lines;
     view->started = true;
     view->ended = false;
-    pf_row_forget(&view->row);
     return view->walk.ops->restore(&view->walk.cursor, blob, size, error);
 }
 
@@ -356,7 +349,6 @@ static void close_lines(struct pf_lines *lines)
 {
     struct table_lines *view = (struct table_lines *)lines;
     walk_close(&view->walk);
-    pf_row_free(&view->row);
     free(view);
 }
 
@@ -376,7 +368,6 @@ struct pf_lines *pf_table_lines(struct pf_profile *profile, const struct pf_slic
     for (unsigned c = 0; c < table->n_columns; c++)
         if (!dropped(slice, table->columns[c].role))
             view->kept[view->n_kept++] = c;
-    view->row = pf_row_of(view->kept, view->n_kept);
     if (walk_open(&view->walk, profile, table, slice->only, error)) {
         free(view);
         return NULL;
@@ -388,21 +379,16 @@ struct pf_lines *pf_table_lines(struct pf_profile *profile, const struct pf_slic
 
 struct pf_measure {
     struct walk walk;
-    struct pf_row row;
-    unsigned columns[]; /* all of them */
 };
 
 struct pf_measure *pf_measure_new(struct pf_profile *profile, const struct pf_table *table, int64_t partition,
                                   struct pf_error *error)
 {
-    struct pf_measure *measure = calloc(1, sizeof *measure + table->n_columns * sizeof *measure->columns);
+    struct pf_measure *measure = calloc(1, sizeof *measure);
     if (!measure) {
         pf_fail_memory(error);
         return NULL;
     }
-    for (unsigned c = 0; c < table->n_columns; c++)
-        measure->columns[c] = c;
-    measure->row = pf_row_of(measure->columns, table->n_columns);
     struct pf_restriction only = PF_UNRESTRICTED;
     only.partition = partition;
     if (walk_open(&measure->walk, profile, table, only, error)) {
@@ -418,9 +404,11 @@ int pf_measure_next(struct pf_measure *measure, struct pf_row_size *size, struct
     int more = walk_next(walk, error);
     if (more <= 0)
         return more;
-    *size = (struct pf_row_size){.full = pf_row_measure(&measure->row, walk->cells, walk->cursor.same),
-                                 .partition_index = walk->partition,
-                                 .context_index = walk->context};
+    size_t columns = walk->cursor.table->n_columns;
+    *size = (struct pf_row_size){
+        .full = columns, .partition_index = walk->partition, .context_index = walk->context};
+    for (size_t c = 0; c < columns; c++)
+        size->full += pf_row_cell_size(&walk->cells[c]);
     for (size_t i = 0; i < walk->n_filled; i++) {
         size_t cell = pf_row_cell_size(&walk->cells[walk->filled[i].column]) + 1;
         if (i < walk->n_partition)
@@ -447,7 +435,6 @@ void pf_measure_free(struct pf_measure *measure)
     if (!measure)
         return;
     walk_close(&measure->walk);
-    pf_row_free(&measure->row);
     free(measure);
 }
 

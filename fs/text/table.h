@@ -22,8 +22,14 @@ struct pf_lines *pf_table_lines(struct pf_profile *profile, const struct pf_slic
 /* The cursor operations of a table, also for one that is held in rows. */
 const struct pf_cursor_ops *pf_table_ops(const struct pf_table *table);
 
-/* True if the table has a column of this role. */
-bool pf_table_has(const struct pf_table *table, enum pf_role role);
+/* The first column of a role, or of a name; -1 if the table has none. */
+int pf_table_column(const struct pf_table *table, enum pf_role role);
+int pf_table_column_named(const struct pf_table *table, const char *name);
+
+static inline bool pf_table_has(const struct pf_table *table, enum pf_role role)
+{
+    return pf_table_column(table, role) >= 0;
+}
 
 /*
  * How long rows are, without making them. `full` is the row's line in the whole table; `partition` and

@@ -95,7 +95,7 @@ static struct pf_lines *walk_from(struct pf_text *text, size_t k, struct pf_erro
     if (blob)
         memcpy(blob, track_of(text)->blobs + at.blob, at.size);
     pthread_mutex_unlock(&text->lock);
-    int failed = blob ? lines->ops->restore(lines, blob, at.size, error) : pf_fail_memory(error);
+    int failed = blob ? pf_lines_restore(lines, blob, at.size, error) : pf_fail_memory(error);
     free(blob);
     if (failed) {
         lines->ops->close(lines);
@@ -124,7 +124,7 @@ static int add_mark(struct pf_text *text, const struct pf_lines *lines, uint64_t
     if (offset > text->covered) {
         void *blob = pf_track_add(&text->own, offset, offset, position, error);
         if (blob)
-            lines->ops->save(lines, blob, position);
+            pf_lines_save(lines, blob, position);
         else
             result = -1;
         text->covered = offset;
@@ -154,7 +154,7 @@ static int cover_with(struct pf_text *text, struct pf_lines *lines, uint64_t off
         if (steps % 4096 == 0 && pf_pass_step(pass, offset, known, error))
             more = -1;
         if (more > 0 && offset > last && offset - last >= PF_MARK) {
-            size_t position = lines->ops->save(lines, NULL, 0);
+            size_t position = pf_lines_save(lines, NULL, 0);
             if (pf_mark_due(offset - last, position)) {
                 more = add_mark(text, lines, offset, position, error) ? -1 : 1;
                 last = offset;
@@ -273,11 +273,6 @@ static struct extent pages_of(struct pf_text *text, uint64_t offset, size_t size
     return extent;
 }
 
-uint64_t pf_text_block_end(struct pf_text *text, uint64_t offset)
-{
-    return extent_of(text, offset).end;
-}
-
 /* An open gap becomes shorter when marks are added, and blocks may be pages: those of equal start are told apart by their length (at
  * most 2^20). */
 static uint64_t block_index(const struct extent *extent)
@@ -335,25 +330,12 @@ static int reader_get(struct pf_reader *reader, uint64_t n, struct pf_buf *out, 
 {
     struct pf_buf *rest = &reader->rest;
     while (n) {
-        if (out && rest->size == 0) { /* whole records straight to where they go */
-            size_t before = out->size;
-            int more = reader->lines->ops->next(reader->lines, out, error);
-            if (more <= 0 || out->failed)
-                return more < 0 ? -1 : pf_fail(error, more ? ENOMEM : ESTALE, "the text ends before its end");
-            uint64_t got = out->size - before;
-            if (got > n) {
-                pf_buf_add(rest, out->data + before + n, got - n);
-                out->size = before + n;
-                got = n;
-            }
-            n -= got;
-            reader->offset += got;
-            continue;
-        }
         if (rest->size == 0) {
             int more = reader->lines->ops->next(reader->lines, rest, error);
             if (more <= 0 || rest->failed)
                 return more < 0 ? -1 : pf_fail(error, more ? ENOMEM : ESTALE, "the text ends before its end");
+            if (rest->size == 0) /* a record without text */
+                continue;
         }
         size_t got = rest->size < n ? rest->size : (size_t)n;
         if (out)
@@ -372,20 +354,20 @@ static int reader_get(struct pf_reader *reader, uint64_t n, struct pf_buf *out, 
  */
 static int measure_up_to(struct pf_reader *reader, uint64_t until, bool *overshot, struct pf_error *error)
 {
-    const struct pf_lines_ops *ops = reader->lines->ops;
+    struct pf_lines *lines = reader->lines;
     uint64_t at = reader->offset;
     int more = 1;
     while (more > 0 && at + RECORD < until)
-        more = ops->measure(reader->lines, &at, error);
+        more = lines->ops->measure(lines, &at, error);
     if (more <= 0)
         return more < 0 ? -1 : pf_fail(error, ESTALE, "the text ends before its end");
     *overshot = at > until;
-    size_t size = ops->save(reader->lines, NULL, 0);
+    size_t size = pf_lines_save(lines, NULL, 0);
     void *blob = malloc(size + 1);
     if (!blob)
         return pf_fail_memory(error);
-    ops->save(reader->lines, blob, size);
-    int result = ops->restore(reader->lines, blob, size, error);
+    pf_lines_save(lines, blob, size);
+    int result = pf_lines_restore(lines, blob, size, error);
     free(blob);
     reader->offset = at;
     return result;
@@ -455,60 +437,4 @@ int pf_text_read(struct pf_text *text, struct pf_blocks *blocks, uint64_t offset
         size -= take;
     }
     return n;
-}
-
-/* ---- ready-made texts --------------------------------------------------------------------------- */
-
-struct text_lines {
-    struct pf_lines lines;
-    struct pf_buf text;
-    bool over;
-};
-
-static int text_next(struct pf_lines *lines, struct pf_buf *out, struct pf_error *error)
-{
-    struct text_lines *view = (struct text_lines *)lines;
-    (void)error;
-    if (view->over)
-        return 0;
-    view->over = true;
-    pf_buf_add(out, view->text.data, view->text.size);
-    return 1;
-}
-
-static size_t text_save(const struct pf_lines *lines, void *blob, size_t room)
-{
-    if (room)
-        *(unsigned char *)blob = ((const struct text_lines *)lines)->over;
-    return 1;
-}
-
-static int text_restore(struct pf_lines *lines, const void *blob, size_t size, struct pf_error *error)
-{
-    if (size != 1)
-        return pf_fail(error, EINVAL, "not a position");
-    ((struct text_lines *)lines)->over = *(const unsigned char *)blob;
-    return 0;
-}
-
-static void text_close(struct pf_lines *lines)
-{
-    pf_buf_free(&((struct text_lines *)lines)->text);
-    free(lines);
-}
-
-static const struct pf_lines_ops text_lines_ops = {text_next, NULL, text_save, text_restore, text_close};
-
-struct pf_lines *pf_lines_of_text(struct pf_buf *buf, struct pf_error *error)
-{
-    struct text_lines *view = buf->failed ? NULL : calloc(1, sizeof *view);
-    if (!view) {
-        pf_buf_free(buf);
-        pf_fail_memory(error);
-        return NULL;
-    }
-    view->lines.ops = &text_lines_ops;
-    view->text = *buf;
-    *buf = (struct pf_buf){0};
-    return &view->lines;
 }

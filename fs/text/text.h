@@ -68,10 +68,4 @@ int pf_text_read(struct pf_text *text, struct pf_blocks *blocks, uint64_t offset
 /* Lets go of a walk that only makes the next read quicker: nobody has the text open any more. */
 void pf_text_rest(struct pf_text *text);
 
-/* Where the block that holds `offset` ends; the text covers the offset. */
-uint64_t pf_text_block_end(struct pf_text *text, uint64_t offset);
-
-/* A walk that yields one ready-made text; takes the buffer over. NULL with *error filled (buffer freed). */
-struct pf_lines *pf_lines_of_text(struct pf_buf *buf, struct pf_error *error);
-
 #endif

@@ -32,18 +32,8 @@ static const char *const control_names[] = {
 
 enum { STATUS_JOBS = 24, STATUS_MS = 1000 };
 
-/* Lists of profiles and archives are made anew, both in one walk, when one is looked up and they are older than this. Each has
- * its own number: its bytes never change. */
-enum { LISTING_SECONDS = 2 };
-enum { LISTED_PROFILES, LISTED_ARCHIVES, LISTS };
-
-struct pf_listing {
-    uint32_t number; /* of the present texts; 0: none yet */
-    struct pf_buf text[LISTS];
-    uint64_t made;      /* monotonic seconds */
-    struct pf_job *job; /* making the next one; not held: unlisted before it is over */
-    struct pf_error failure;
-};
+/* For which lists of profiles and archives are believed; and so many bytes of each are held in memory. */
+enum { LISTING_SECONDS = 2, LISTING_IN_MEMORY = 4 << 20 };
 
 static const char readme[] =
     "profilefs shows each performance profile below here as a folder of text and CSV files.\n"
@@ -111,73 +101,122 @@ uint64_t pf_control_ino(void)
     return pf_ino(0, PF_KIND_CONTROL, CONTROL_DIR);
 }
 
-/* ---- the lists of profiles and archives --------------------------------------------------------- */
+/* ---- snapshots ---------------------------------------------------------------------------------- */
 
-static uint64_t list_ino(uint32_t number, uint32_t which)
+/* The one that a node is of, or NULL. */
+static struct pf_snapshot *snapshot_of(struct pf_fs *fs, uint64_t ino)
 {
-    return pf_ino(0, PF_KIND_LISTING, number * LISTS + which);
+    unsigned kind = (unsigned)(ino >> 32 & 0xff);
+    return kind == PF_KIND_LISTING ? &fs->listing : kind == PF_KIND_TABLES ? &fs->tables : NULL;
 }
 
 /* The text that a number stands for; NULL: it is an older one. With fs->lock held. */
-static const struct pf_buf *listed(const struct pf_fs *fs, uint32_t item)
+static struct pf_store *text_of(const struct pf_snapshot *snapshot, uint64_t ino)
 {
-    return fs->listing && fs->listing->number && fs->listing->number == item / LISTS
-               ? &fs->listing->text[item % LISTS]
-               : NULL;
+    uint32_t item = (uint32_t)ino;
+    bool present = snapshot->number && snapshot->number == item / PF_SNAPSHOT_TEXTS;
+    return present ? snapshot->text[item % PF_SNAPSHOT_TEXTS] : NULL;
 }
 
-static int run_listing(void *arg, struct pf_pass *pass, struct pf_error *error)
+static void free_texts(struct pf_store *text[PF_SNAPSHOT_TEXTS])
 {
-    struct pf_fs *fs = arg;
-    struct pf_buf made[LISTS] = {0};
-    int result = pf_list_profiles(fs, pass, &made[LISTED_PROFILES], &made[LISTED_ARCHIVES], error);
-    pthread_mutex_lock(&fs->lock);
-    struct pf_listing *listing = fs->listing;
-    for (unsigned i = 0; i < LISTS && !result; i++) {
-        struct pf_buf old = listing->text[i];
-        listing->text[i] = made[i];
-        made[i] = old;
-    }
+    for (size_t t = 0; t < PF_SNAPSHOT_TEXTS; t++)
+        pf_store_free(text[t]);
+}
+
+static int run_snapshot(void *arg, struct pf_pass *pass, struct pf_error *error)
+{
+    struct pf_snapshot *snapshot = arg;
+    struct pf_store *text[PF_SNAPSHOT_TEXTS] = {NULL};
+    uint64_t state = 0;
+    int result = snapshot->make(snapshot, pass, text, &state, error);
+    for (size_t t = 0; t < PF_SNAPSHOT_TEXTS && text[t] && !result; t++)
+        result = pf_store_settle(text[t], error);
+    pthread_mutex_lock(&snapshot->fs->lock);
     if (!result) {
-        listing->number = listing->number % (UINT32_MAX / LISTS - 1) + 1;
-        listing->made = pf_monotonic_seconds();
+        snapshot->looked = pf_monotonic_seconds();
+        snapshot->state = state;
     } else if (error->code != ECANCELED) {
-        listing->failure = *error;
+        snapshot->failure = *error;
     }
-    pthread_mutex_unlock(&fs->lock);
-    for (unsigned i = 0; i < LISTS; i++)
-        pf_buf_free(&made[i]);
+    if (!result && text[0]) {
+        snapshot->number = snapshot->number % (UINT32_MAX / PF_SNAPSHOT_TEXTS - 1) + 1;
+        for (size_t t = 0; t < PF_SNAPSHOT_TEXTS; t++) {
+            struct pf_store *old = snapshot->text[t];
+            snapshot->text[t] = text[t];
+            text[t] = old;
+        }
+    }
+    pthread_mutex_unlock(&snapshot->fs->lock);
+    free_texts(text);
     return result;
 }
 
-static void listing_over(void *arg, struct pf_job *job, const struct pf_error *error)
+static void snapshot_over(void *arg, struct pf_job *job, const struct pf_error *error)
 {
-    struct pf_fs *fs = arg;
+    struct pf_snapshot *snapshot = arg;
     (void)job, (void)error;
-    pthread_mutex_lock(&fs->lock);
-    fs->listing->job = NULL;
-    pthread_mutex_unlock(&fs->lock);
+    pthread_mutex_lock(&snapshot->fs->lock);
+    snapshot->job = NULL;
+    pthread_mutex_unlock(&snapshot->fs->lock);
 }
 
-/* A list that is fresh enough. 0, PF_PARKED or an errno value; with fs->lock held. */
-static int need_listing(struct pf_fs *fs, struct pf_job **job)
+/* One that is fresh enough. 0, PF_PARKED or an errno value; with fs->lock held. */
+static int need(struct pf_snapshot *snapshot, struct pf_job **job)
 {
-    if (!fs->listing && !(fs->listing = calloc(1, sizeof *fs->listing)))
-        return ENOMEM;
-    struct pf_listing *listing = fs->listing;
-    if (listing->failure.code) {
-        int code = listing->failure.code;
-        listing->failure.code = 0; /* told once; the next one tries again */
+    struct pf_fs *fs = snapshot->fs;
+    uint64_t believed = snapshot == &fs->listing ? LISTING_SECONDS : fs->snapshot_seconds;
+    if (snapshot->failure.code) {
+        int code = snapshot->failure.code;
+        snapshot->failure.code = 0; /* told once; the next one tries again */
         return code;
     }
-    if (listing->number && pf_monotonic_seconds() - listing->made <= LISTING_SECONDS)
+    if (snapshot->number && pf_monotonic_seconds() - snapshot->looked < believed)
         return 0;
-    if (listing->job) {
-        *job = pf_job_hold(listing->job);
+    if (snapshot->job) {
+        *job = pf_job_hold(snapshot->job);
         return PF_PARKED;
     }
-    *job = listing->job = pf_job_start(fs->core.pool, "list of profiles", run_listing, listing_over, fs);
+    *job = snapshot->job =
+        pf_job_start(fs->core.pool, snapshot->title, run_snapshot, snapshot_over, snapshot);
     return *job ? PF_PARKED : ENOMEM;
+}
+
+/* A store of the bytes, which are freed. 0, or -1 with *error filled. */
+static int store(struct pf_buf *bytes, struct pf_store **text, struct pf_error *error)
+{
+    *text = pf_store_new(LISTING_IN_MEMORY);
+    int result = *text && !bytes->failed ? pf_store_append(*text, bytes->data, bytes->size, error)
+                                         : pf_fail_memory(error);
+    pf_buf_free(bytes);
+    return result;
+}
+
+static int make_listing(const struct pf_snapshot *last, struct pf_pass *pass, struct pf_store **text,
+                        uint64_t *state, struct pf_error *error)
+{
+    struct pf_buf profiles = {0}, archives = {0};
+    (void)state;
+    int result = pf_list_profiles(last->fs, pass, &profiles, &archives, error);
+    if (!result)
+        result = store(&profiles, &text[0], error) || store(&archives, &text[1], error) ? -1 : 0;
+    pf_buf_free(&profiles);
+    pf_buf_free(&archives);
+    return result;
+}
+
+void pf_control_init(struct pf_fs *fs)
+{
+    fs->listing = (struct pf_snapshot){
+        .fs = fs, .kind = PF_KIND_LISTING, .title = "list of profiles", .make = make_listing};
+    fs->tables = (struct pf_snapshot){
+        .fs = fs, .kind = PF_KIND_TABLES, .title = "tables of all profiles", .make = pf_tables_make};
+}
+
+void pf_control_free(struct pf_fs *fs)
+{
+    free_texts(fs->listing.text);
+    free_texts(fs->tables.text);
 }
 
 /* ---- status ------------------------------------------------------------------------------------- */
@@ -240,7 +279,7 @@ static char *open_status(struct pf_fs *fs, size_t *size)
 
 /* ---- nodes -------------------------------------------------------------------------------------- */
 
-static int control_attr(struct pf_fs *fs, uint64_t ino, struct pf_attr *attr)
+int pf_control_getattr(struct pf_fs *fs, uint64_t ino, struct pf_attr *attr)
 {
     *attr = (struct pf_attr){.entry_seconds = 1, .attr_seconds = 1};
     struct stat *st = &attr->st;
@@ -255,17 +294,18 @@ static int control_attr(struct pf_fs *fs, uint64_t ino, struct pf_attr *attr)
                         .st_mtim = now,
                         .st_ctim = now,
                         .st_atim = now};
-    if ((ino >> 32 & 0xff) == PF_KIND_TABLES) {
-        int result = pf_tables_stat(fs, item, st);
-        if (result)
-            return result;
-    } else if ((ino >> 32 & 0xff) == PF_KIND_LISTING) {
+    const struct pf_snapshot *snapshot = snapshot_of(fs, ino);
+    if (snapshot) {
         pthread_mutex_lock(&fs->lock);
-        const struct pf_buf *text = listed(fs, item);
-        st->st_size = text ? (off_t)text->size : 0;
+        const struct pf_store *text = text_of(snapshot, ino);
+        st->st_size = text ? (off_t)pf_store_size(text) : 0;
         pthread_mutex_unlock(&fs->lock);
         if (!text)
             return ESTALE;
+        if (snapshot == &fs->tables) /* they tell of what is in all profiles, whoever may read those */
+            st->st_mode = S_IFREG | 0400;
+    } else if (item == CONTROL_TABLES) {
+        st->st_mode = S_IFDIR | 0500;
     } else if (item == CONTROL_DIR) {
         st->st_mode = S_IFDIR | 0555;
     } else {
@@ -282,51 +322,56 @@ static int control_attr(struct pf_fs *fs, uint64_t ino, struct pf_attr *attr)
     return 0;
 }
 
+static uint64_t tables_ino(void)
+{
+    return pf_ino(0, PF_KIND_CONTROL, CONTROL_TABLES);
+}
+
+/* The entries of the two folders by number; NULL past the last. */
+static const char *name_in(uint64_t folder, uint64_t number)
+{
+    if (folder == tables_ino())
+        return pf_table_name(number);
+    return number + CONTROL_README < CONTROLS ? control_names[CONTROL_README + number] : NULL;
+}
+
 int pf_control_lookup(struct pf_fs *fs, uint64_t parent, const char *name, struct pf_attr *attr,
                       struct pf_job **job)
 {
     if (parent == PF_ROOT_INO)
-        return control_attr(fs, pf_control_ino(), attr);
-    if (parent == pf_tables_ino()) {
-        uint64_t ino;
-        int result = pf_tables_lookup(fs, name, &ino, job);
-        return result ? result : control_attr(fs, ino, attr);
-    }
-    if (parent != pf_control_ino())
+        return pf_control_getattr(fs, pf_control_ino(), attr);
+    if (parent != tables_ino() && parent != pf_control_ino())
         return ENOTDIR;
-    uint32_t item = CONTROL_README;
-    while (item < CONTROLS && strcmp(control_names[item], name) != 0)
-        item++;
-    if (item == CONTROLS)
+    uint32_t number = 0;
+    const char *entry;
+    while ((entry = name_in(parent, number)) && strcmp(entry, name) != 0)
+        number++;
+    if (!entry)
         return ENOENT;
-    if (item == CONTROL_TABLES)
-        return control_attr(fs, pf_tables_ino(), attr);
-    if (item != CONTROL_PROFILES && item != CONTROL_ARCHIVES)
-        return control_attr(fs, pf_ino(0, PF_KIND_CONTROL, item), attr);
+    uint32_t item = CONTROL_README + number, text = number;
+    struct pf_snapshot *snapshot = &fs->tables;
+    if (parent == pf_control_ino()) {
+        if (item != CONTROL_PROFILES && item != CONTROL_ARCHIVES)
+            return pf_control_getattr(fs, pf_ino(0, PF_KIND_CONTROL, item), attr);
+        snapshot = &fs->listing;
+        text = item - CONTROL_PROFILES;
+    }
     pthread_mutex_lock(&fs->lock);
-    int result = need_listing(fs, job);
-    uint32_t number = result ? 0 : fs->listing->number;
+    int result = need(snapshot, job);
+    uint64_t ino = pf_ino(0, snapshot->kind, snapshot->number * PF_SNAPSHOT_TEXTS + text);
     pthread_mutex_unlock(&fs->lock);
-    uint32_t which = item == CONTROL_ARCHIVES ? LISTED_ARCHIVES : LISTED_PROFILES;
-    return result ? result : control_attr(fs, list_ino(number, which), attr);
-}
-
-int pf_control_getattr(struct pf_fs *fs, uint64_t ino, struct pf_attr *attr, struct pf_job **job)
-{
-    (void)job;
-    return control_attr(fs, ino, attr);
+    return result ? result : pf_control_getattr(fs, ino, attr);
 }
 
 bool pf_control_entry(uint64_t ino, uint64_t number, struct pf_dirent *entry)
 {
-    if (ino == pf_tables_ino())
-        return pf_tables_entry(number, entry);
-    if (number + CONTROL_README >= CONTROLS)
+    const char *name = name_in(ino, number);
+    if (!name)
         return false;
-    strcpy(entry->name, control_names[CONTROL_README + number]);
-    bool tables = number + CONTROL_README == CONTROL_TABLES;
-    entry->ino = tables ? pf_tables_ino() : pf_ino(0, PF_KIND_CONTROL, CONTROL_README + (uint32_t)number);
-    entry->type = tables ? DT_DIR : DT_REG;
+    strcpy(entry->name, name);
+    entry->ino = ino == tables_ino() ? pf_ino(0, PF_KIND_TABLES, PF_SNAPSHOT_TEXTS + (uint32_t)number)
+                                     : pf_ino(0, PF_KIND_CONTROL, CONTROL_README + (uint32_t)number);
+    entry->type = entry->ino == tables_ino() ? DT_DIR : DT_REG;
     return true;
 }
 
@@ -338,40 +383,36 @@ static char *copy_of(const char *text, size_t size)
     return copy;
 }
 
-int pf_control_read(struct pf_fs *fs, uint64_t ino, char **text, size_t *size)
+int pf_control_open(struct pf_fs *fs, uint64_t ino, char **bytes, struct pf_store **text, uint64_t *size)
 {
-    uint32_t item = (uint32_t)ino;
-    if ((ino >> 32 & 0xff) == PF_KIND_LISTING) {
+    const struct pf_snapshot *snapshot = snapshot_of(fs, ino);
+    size_t length = 0;
+    if (snapshot) {
         pthread_mutex_lock(&fs->lock);
-        const struct pf_buf *found = listed(fs, item);
-        *size = found ? found->size : 0;
-        *text = found ? copy_of(found->data, *size) : NULL;
+        struct pf_store *found = text_of(snapshot, ino);
+        *text = found ? pf_store_hold(found) : NULL;
         pthread_mutex_unlock(&fs->lock);
-        return !found ? ESTALE : *text ? 0 : ENOMEM;
+        *size = found ? pf_store_size(found) : 0;
+        return found ? 0 : ESTALE;
     }
-    switch (item) {
+    switch ((uint32_t)ino) {
     case CONTROL_DIR:
+    case CONTROL_TABLES:
         return EISDIR;
     case CONTROL_README:
-        *size = sizeof readme - 1;
-        *text = copy_of(readme, *size);
+        length = sizeof readme - 1;
+        *bytes = copy_of(readme, length);
         break;
     case CONTROL_VERSION:
-        *size = sizeof version - 1;
-        *text = copy_of(version, *size);
+        length = sizeof version - 1;
+        *bytes = copy_of(version, length);
         break;
     case CONTROL_STATUS:
-        *text = open_status(fs, size);
+        *bytes = open_status(fs, &length);
         break;
     default:
         return ENOENT;
     }
-    return *text ? 0 : ENOMEM;
-}
-
-void pf_control_free(struct pf_fs *fs)
-{
-    for (unsigned i = 0; fs->listing && i < LISTS; i++)
-        pf_buf_free(&fs->listing->text[i]);
-    free(fs->listing);
+    *size = length;
+    return *bytes ? 0 : ENOMEM;
 }

@@ -75,11 +75,7 @@ static int read_names(struct pf_dir *dir)
 static int open_source_dir(struct pf_dir *dir, struct pf_job **job)
 {
     struct pf_fs *fs = dir->fs;
-    pthread_mutex_lock(&fs->lock);
-    dir->entry = pf_entry_get(fs, dir->ino);
-    if (dir->entry)
-        dir->entry->holds++;
-    pthread_mutex_unlock(&fs->lock);
+    dir->entry = pf_entry_hold(fs, dir->ino);
     if (!dir->entry)
         return ESTALE;
     if (pf_prepare_index(fs, dir->entry, job))
@@ -91,33 +87,31 @@ static int open_source_dir(struct pf_dir *dir, struct pf_job **job)
     return result ? result : read_names(dir);
 }
 
+static void leave_profile(struct pf_dir *dir)
+{
+    pf_place_leave(dir->fs, &dir->place);
+    dir->place.instance = NULL;
+}
+
 static int open_profile_dir(struct pf_dir *dir, struct pf_job **job)
 {
     struct pf_place *place = &dir->place;
-    struct pf_error error;
     int result = pf_place_enter(dir->fs, dir->ino, PF_CHECK_NOW, place, job);
     if (result) {
         place->instance = NULL;
         return result;
     }
-    if (!pf_is_folder(place->node.kind))
-        return ENOTDIR;
     dir->in_profile = true;
-    if (!place->live)
-        return 0;
-    result = pf_live_ready(place->live, place->node.kind, place->node.item, job, &error);
+    if (!pf_is_folder(place->node.kind)) {
+        result = ENOTDIR;
+    } else if (place->live) {
+        result = pf_place_ready(dir->fs, place->live, place->node, job);
+        if (!result && place->node.kind != PF_TOP && pf_place_has_narrowed(dir->fs, place))
+            result = ESTALE;
+    }
     if (result)
-        return result == PF_WAIT ? PF_PARKED : pf_fs_errno(dir->fs, &error);
-    return place->node.kind != PF_TOP && pf_place_has_narrowed(dir->fs, place) ? ESTALE : 0;
-}
-
-static bool is_source_dir(struct pf_fs *fs, uint64_t ino)
-{
-    pthread_mutex_lock(&fs->lock);
-    const struct pf_entry *entry = ino >> 32 ? NULL : pf_entry_get(fs, ino);
-    bool source = ino >> 32 == 0 && (!entry || entry->type != PF_ENTRY_PROFILE);
-    pthread_mutex_unlock(&fs->lock);
-    return source;
+        leave_profile(dir);
+    return result;
 }
 
 static int open_dir(struct pf_fs *fs, uint64_t ino, struct pf_dir **dir, struct pf_job **job)
@@ -127,7 +121,7 @@ static int open_dir(struct pf_fs *fs, uint64_t ino, struct pf_dir **dir, struct 
         return ENOMEM;
     *new = (struct pf_dir){.fs = fs, .ino = ino, .root = ino == PF_ROOT_INO};
     int result = 0;
-    if (is_source_dir(fs, ino))
+    if (pf_in_source(fs, ino))
         result = open_source_dir(new, job);
     else if (pf_runs_is(ino))
         result = pf_runs_ready(fs, ino, job);
@@ -152,13 +146,10 @@ void pf_fs_closedir(struct pf_dir *dir)
 {
     struct pf_fs *fs = dir->fs;
     if (dir->place.instance)
-        pf_place_leave(fs, &dir->place);
+        leave_profile(dir);
     pf_folder_free(dir->folder);
-    if (dir->entry) {
-        pthread_mutex_lock(&fs->lock);
-        pf_entry_drop(fs, dir->entry);
-        pthread_mutex_unlock(&fs->lock);
-    }
+    if (dir->entry)
+        pf_entry_release(fs, dir->entry);
     free(dir->names);
     free(dir);
 }
@@ -260,28 +251,15 @@ static int source_entry(struct pf_dir *dir, uint64_t at, struct pf_dirent *entry
     return 0;
 }
 
-static void leave_profile(struct pf_dir *dir)
-{
-    pf_place_leave(dir->fs, &dir->place);
-    dir->place.instance = NULL;
-}
-
 /* Enters a profile's folder again that is listed once more after its end: so rare that it may wait here. 0 or an errno value. */
 static int enter_again(struct pf_dir *dir)
 {
-    struct pf_job *job = NULL;
     int result;
-    while ((result = open_profile_dir(dir, &job)) == PF_PARKED) {
-        if (dir->place.instance)
-            leave_profile(dir);
-        pf_job_block(job, NULL, NULL);
-        pf_job_release(job);
-        job = NULL;
-    }
-    if (!result && dir->place.moved)
-        result = ESTALE; /* what was listed is no more */
-    if (result && dir->place.instance)
+    PF_WAIT_FOR(result, NULL, NULL, open_profile_dir(dir, &job));
+    if (!result && dir->place.moved) { /* what was listed is no more */
         leave_profile(dir);
+        result = ESTALE;
+    }
     return result;
 }
 

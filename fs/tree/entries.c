@@ -65,7 +65,7 @@ static int probe_file(struct pf_fs *fs, const struct pf_opened *opened, const ch
                       struct pf_found *found)
 {
     struct pf_stamp stamp = pf_stamp_of(&found->st);
-    unsigned char *head = malloc(PF_HEAD_MAX);
+    unsigned char head[PF_HEAD_MAX];
     struct pf_probe what = {.name = name,
                             .size = (uint64_t)found->st.st_size,
                             .fd = opened->fd,
@@ -73,14 +73,11 @@ static int probe_file(struct pf_fs *fs, const struct pf_opened *opened, const ch
                             .unpacked = opened->unpacked,
                             .bytes = head};
     size_t have;
-    if (!head)
-        return ENOMEM;
     found->driver = pf_recognise(&what, &found->verdict);
     const unsigned char *bytes = pf_probe_head(&what, 512, &have);
     found->packed = !found->driver && !what.lack && pf_archive_is(name, opened, bytes, have);
-    free(head);
     if (!what.lack)
-        pf_verdicts_note(fs->verdicts, &stamp, name, found);
+        pf_verdicts_note(fs->verdicts, &stamp, name, found, opened->unpacked);
     return what.lack;
 }
 
@@ -401,4 +398,21 @@ void pf_entry_drop(struct pf_fs *fs, struct pf_entry *entry)
         parent->holds--;
         entry = parent;
     }
+}
+
+struct pf_entry *pf_entry_hold(struct pf_fs *fs, uint64_t id)
+{
+    pthread_mutex_lock(&fs->lock);
+    struct pf_entry *entry = pf_entry_get(fs, id);
+    if (entry)
+        entry->holds++;
+    pthread_mutex_unlock(&fs->lock);
+    return entry;
+}
+
+void pf_entry_release(struct pf_fs *fs, struct pf_entry *entry)
+{
+    pthread_mutex_lock(&fs->lock);
+    pf_entry_drop(fs, entry);
+    pthread_mutex_unlock(&fs->lock);
 }

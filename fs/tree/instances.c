@@ -44,7 +44,7 @@ static struct pf_instance *new_instance(struct pf_fs *fs, struct pf_entry *entry
     return instance;
 }
 
-static void supersede(struct pf_fs *fs, struct pf_entry *entry)
+void pf_instance_leave(struct pf_fs *fs, struct pf_entry *entry)
 {
     struct pf_instance *old = entry->instance;
     entry->instance = NULL;
@@ -52,17 +52,12 @@ static void supersede(struct pf_fs *fs, struct pf_entry *entry)
         pf_instance_settle(fs, old);
 }
 
-void pf_instance_leave(struct pf_fs *fs, struct pf_entry *entry)
-{
-    supersede(fs, entry);
-}
-
 struct pf_instance *pf_instance_of(struct pf_fs *fs, struct pf_entry *entry, const struct pf_found *found)
 {
     struct pf_instance *present = entry->instance;
     if (present && present->driver == found->driver && same_version(&present->st, &found->st))
         return present;
-    supersede(fs, entry);
+    pf_instance_leave(fs, entry);
     entry->instance = new_instance(fs, entry, found);
     return entry->instance;
 }
@@ -117,20 +112,16 @@ static bool is_present(struct pf_fs *fs, const struct pf_instance *instance)
 }
 
 /* Opens it, or opens it again. What stands there may be another version than the one that its numbers belong to: ESTALE. */
-static struct pf_live *open_live(struct pf_fs *fs, struct pf_instance *instance, struct pf_error *error)
+static struct pf_live *open_live(struct pf_fs *fs, struct pf_instance *instance, struct pf_pass *pass,
+                                 struct pf_error *error)
 {
     char *path = is_present(fs, instance) ? pf_entry_path(fs, instance->entry) : NULL;
     struct pf_live *live = NULL;
     if (path)
-        live = pf_live_at(&fs->core, instance->driver, path, &instance->st, error);
+        live = pf_live_at(&fs->core, instance->driver, path, &instance->st, &instance->inputs, pass, error);
     else
         pf_fail(error, ESTALE, "the file has changed");
     free(path);
-    if (live && instance->inputs.size &&
-        pf_live_matches(live, instance->inputs.data, instance->inputs.size, error)) {
-        pf_live_release(live);
-        live = NULL;
-    }
     if (!live && error->code == ENOENT)
         error->code = ESTALE;
     return live;
@@ -151,7 +142,8 @@ static struct pf_live *live_now(struct pf_fs *fs, struct pf_instance *instance)
     return live;
 }
 
-struct pf_live *pf_instance_live(struct pf_fs *fs, struct pf_instance *instance, struct pf_error *error)
+struct pf_live *pf_instance_live(struct pf_fs *fs, struct pf_instance *instance, struct pf_pass *pass,
+                                 struct pf_error *error)
 {
     struct pf_live *live = live_now(fs, instance);
     if (live)
@@ -160,12 +152,12 @@ struct pf_live *pf_instance_live(struct pf_fs *fs, struct pf_instance *instance,
     live = live_now(fs, instance);
     if (!live && !instance->failed) {
         uint64_t now = pf_monotonic_ms();
-        live = open_live(fs, instance, error);
+        live = open_live(fs, instance, pass, error);
         pthread_mutex_lock(&fs->lock);
         if (live) {
             pf_open_add(fs, instance, live);
             instance->checked = now;
-        } else if (!pf_is_lack(error->code) && error->code != ESTALE) {
+        } else if (!pf_is_lack(error->code) && error->code != ESTALE && error->code != ECANCELED) {
             instance->failure = malloc(sizeof *instance->failure);
             if (instance->failure)
                 *instance->failure = *error;
@@ -246,7 +238,7 @@ static int renew(struct pf_fs *fs, struct pf_instance *old, struct pf_instance *
     pf_entry_show(entry, &found);
     /* An input may have changed although the entry itself (a directory, say) looks the same. */
     if (entry->instance == old && same_version(&old->st, &found.st))
-        supersede(fs, entry);
+        pf_instance_leave(fs, entry);
     *renewed = pf_instance_of(fs, entry, &found);
     if (*renewed)
         pf_instance_use(fs, *renewed);
@@ -254,12 +246,11 @@ static int renew(struct pf_fs *fs, struct pf_instance *old, struct pf_instance *
     return *renewed ? 0 : ENOMEM;
 }
 
-/* Loads what a folder needs to be searched. */
-static int ready(struct pf_fs *fs, struct pf_live *live, struct pf_node node, struct pf_job **job)
+int pf_place_ready(struct pf_fs *fs, struct pf_live *live, struct pf_node node, struct pf_job **job)
 {
     struct pf_error error;
-    int result = pf_live_ready(live, node.kind, node.item, job, &error);
-    return result == PF_WAIT ? PF_PARKED : result ? pf_fs_errno(fs, &error) : 0;
+    int result = pf_live_ready(live, node, job, &error);
+    return pf_fs_answer(fs, result, &error);
 }
 
 /* The node of the same path in a newer version. */
@@ -268,7 +259,7 @@ static int follow(struct pf_fs *fs, struct pf_live *from, struct pf_live *to, st
 {
     char(*names)[PF_NAME_MAX + 1] = NULL;
     size_t depth = 0;
-    int result = ready(fs, from, *node, job);
+    int result = pf_place_ready(fs, from, *node, job);
     while (!result && node->kind != PF_TOP) {
         void *grown = depth < DEPTH_MAX ? realloc(names, (depth + 1) * sizeof *names) : NULL;
         if (!grown) {
@@ -277,12 +268,13 @@ static int follow(struct pf_fs *fs, struct pf_live *from, struct pf_live *to, st
         }
         names = grown;
         struct pf_node parent;
-        result = pf_node_parent(from, *node, &parent, names[depth++]) ? ready(fs, from, parent, job) : ESTALE;
+        result = pf_node_parent(from, *node, &parent, names[depth++]) ? pf_place_ready(fs, from, parent, job)
+                                                                      : ESTALE;
         *node = parent;
     }
     *node = (struct pf_node){PF_TOP, 0};
     while (!result && depth) {
-        result = ready(fs, to, *node, job);
+        result = pf_place_ready(fs, to, *node, job);
         struct pf_node entry = {0};
         if (!result && !pf_folder_find(to, *node, names[--depth], &entry))
             result = ESTALE;
@@ -313,7 +305,7 @@ static int move(struct pf_fs *fs, struct pf_place *place, struct pf_instance *ne
     struct pf_error error = {0};
     int result = newer ? 0 : renew(fs, place->instance, &to.instance);
     if (!result) {
-        to.live = pf_instance_live(fs, to.instance, &error);
+        to.live = pf_instance_live(fs, to.instance, NULL, &error);
         if (!to.live && !to.instance->failed)
             result = pf_fs_errno(fs, &error);
         else if (place->node.kind == PF_TOP)
@@ -373,12 +365,13 @@ int pf_place_enter(struct pf_fs *fs, uint64_t ino, enum pf_check check, struct p
     if (!place->instance)
         return ESTALE;
     place->live = live_now(fs, place->instance);
+    bool open = place->live != NULL;
     if (!place->live && job && !place->instance->failed && pf_prepare_profile(fs, place->instance, job)) {
         pf_instance_unuse(fs, place->instance);
         return PF_PARKED;
     }
     if (!place->live)
-        place->live = pf_instance_live(fs, place->instance, &error);
+        place->live = pf_instance_live(fs, place->instance, NULL, &error);
     bool stale = !place->live && error.code == ESTALE;
     if (!place->live && !place->instance->failed && !stale) {
         int result = pf_fs_errno(fs, &error);
@@ -390,7 +383,7 @@ int pf_place_enter(struct pf_fs *fs, uint64_t ino, enum pf_check check, struct p
         stale = true;
     bool again = job && *job;
     struct pf_instance *newer = again ? successor(fs, place->instance) : NULL;
-    int changed = check && !again && !newer && place->live ? check_inputs(fs, place) : 0;
+    int changed = check && open && !again && !newer ? check_inputs(fs, place) : 0;
     if (changed && changed != ESTALE) {
         pf_place_leave(fs, place);
         return changed;

@@ -91,16 +91,9 @@ struct problems {
 static int add_problem(void *arg, const struct pf_cell *row)
 {
     const struct problems *problems = arg;
-    struct pf_buf *out = problems->out;
-    pf_csv_cell(out, &row[0]);
-    pf_buf_char(out, ',');
-    pf_csv_cell(out, &row[1]);
-    pf_buf_char(out, ',');
-    pf_csv_path(out, problems->path);
-    pf_buf_char(out, ',');
-    pf_csv_cell(out, &row[2]);
-    pf_buf_char(out, '\n');
-    return out->failed;
+    const struct pf_cell cells[] = {row[0], row[1], pf_string(problems->path), row[2]};
+    pf_csv_row(problems->out, cells, sizeof cells / sizeof *cells, '\n');
+    return problems->out->failed;
 }
 
 /* Pushes a folder's entries, last first, so that the first is on top. A folder that can't be read has none.
@@ -191,18 +184,14 @@ static int add_row(void *arg, const char *path, const struct pf_found *found, st
     struct tm tm;
     gmtime_r(&found->st.st_mtim.tv_sec, &tm);
     strftime(mtime, sizeof mtime, "%Y-%m-%dT%H:%M:%SZ", &tm);
-    struct pf_cell cells[] = {pf_string(found->driver->name), pf_string(found->verdict.version),
+    struct pf_cell cells[] = {pf_string(found->driver->name),
+                              pf_string(found->verdict.version),
                               S_ISREG(found->st.st_mode) ? pf_int(found->st.st_size) : pf_absent(),
-                              pf_string(mtime), pf_uint(found->verdict.confidence)};
-    struct pf_cell message = pf_string(found->verdict.message);
-    for (size_t c = 0; c < sizeof cells / sizeof *cells; c++) {
-        pf_csv_cell(out, &cells[c]);
-        pf_buf_char(out, ',');
-    }
-    pf_csv_path(out, path);
-    pf_buf_char(out, ',');
-    pf_csv_cell(out, &message);
-    pf_buf_char(out, '\n');
+                              pf_string(mtime),
+                              pf_uint(found->verdict.confidence),
+                              pf_string(path),
+                              pf_string(found->verdict.message)};
+    pf_csv_row(out, cells, sizeof cells / sizeof *cells, '\n');
     return out->failed ? pf_fail_memory(error) : 0;
 }
 

@@ -12,9 +12,9 @@
 #include "fs/tree/vfs_private.h"
 
 /*
- * Which profiles stay open although nobody uses them just now. They stand in two lists by age: idle ones, and those that a
- * pass runs for or has just run for, since who waits for it will be back. When there are too many, or they take too much
- * memory or too many descriptors, the oldest idle ones are shut, a few an operation, without looking at any other.
+ * Which profiles stay open although nobody uses them just now. They stand in a list by age. When there are too many, or they
+ * take too much memory or too many descriptors, the oldest are shut, a few an operation; but for those that a pass runs for or has
+ * just run for, since who waits for it will be back.
  */
 enum {
     OPEN_MAX = 1024, /* profiles, */
@@ -34,33 +34,37 @@ enum {
 
 /* ---- the lists; with fs->lock held -------------------------------------------------------------- */
 
-static struct pf_open_list *list_of(struct pf_fs *fs, const struct pf_instance *instance)
-{
-    return instance->listed == PF_IDLE ? &fs->idle : &fs->awaited;
-}
-
 static void unlist(struct pf_fs *fs, struct pf_instance *instance)
 {
-    if (instance->listed == PF_UNLISTED)
+    if (!instance->listed)
         return;
-    struct pf_open_list *list = list_of(fs, instance);
-    *(instance->newer ? &instance->newer->older : &list->newest) = instance->older;
-    *(instance->older ? &instance->older->newer : &list->oldest) = instance->newer;
+    *(instance->newer ? &instance->newer->older : &fs->idle.newest) = instance->older;
+    *(instance->older ? &instance->older->newer : &fs->idle.oldest) = instance->newer;
     instance->newer = instance->older = NULL;
-    instance->listed = PF_UNLISTED;
-    list->count--;
+    instance->listed = false;
+    fs->idle.count--;
 }
 
-static void list(struct pf_fs *fs, struct pf_instance *instance, enum pf_listed where)
+static void list(struct pf_fs *fs, struct pf_instance *instance)
 {
     unlist(fs, instance);
-    instance->listed = where;
+    instance->listed = true;
+    instance->awaited = pf_live_busy(instance->live);
     instance->used = pf_monotonic_seconds();
-    struct pf_open_list *into = list_of(fs, instance);
-    instance->older = into->newest;
-    *(into->newest ? &into->newest->newer : &into->oldest) = instance;
-    into->newest = instance;
-    into->count++;
+    instance->older = fs->idle.newest;
+    *(fs->idle.newest ? &fs->idle.newest->newer : &fs->idle.oldest) = instance;
+    fs->idle.newest = instance;
+    fs->idle.count++;
+}
+
+/* The profile that was used longest ago and that nobody is about to come back for. NULL: there is none. */
+static struct pf_instance *oldest(struct pf_fs *fs)
+{
+    struct pf_instance *at = fs->idle.oldest;
+    uint64_t now = pf_monotonic_seconds();
+    while (at && at->awaited && (now - at->used <= AWAITED_SECONDS || pf_live_busy(at->live)))
+        at = at->newer;
+    return at;
 }
 
 static void count_descriptors(struct pf_fs *fs, struct pf_instance *instance, size_t descriptors)
@@ -84,7 +88,7 @@ void pf_open_use(struct pf_fs *fs, struct pf_instance *instance)
 void pf_open_rest(struct pf_fs *fs, struct pf_instance *instance)
 {
     count_descriptors(fs, instance, pf_live_descriptors(instance->live));
-    list(fs, instance, pf_live_busy(instance->live) ? PF_AWAITED : PF_IDLE);
+    list(fs, instance);
 }
 
 void pf_open_let_go(struct pf_fs *fs, struct pf_instance *instance)
@@ -117,14 +121,6 @@ struct pf_live *pf_open_shut(struct pf_fs *fs, struct pf_instance *instance)
     return live;
 }
 
-/* Those that nobody has come back for are as idle as others. */
-static void expire_awaited(struct pf_fs *fs)
-{
-    uint64_t now = pf_monotonic_seconds();
-    for (struct pf_instance *at; (at = fs->awaited.oldest) && now - at->used > AWAITED_SECONDS;)
-        list(fs, at, pf_live_busy(at->live) ? PF_AWAITED : PF_IDLE);
-}
-
 /* How many of the open profiles make up what is allocated beyond the limit, taking them all for equal. */
 static size_t heap_excess(const struct pf_fs *fs)
 {
@@ -139,20 +135,18 @@ static size_t heap_excess(const struct pf_fs *fs)
 static size_t take_excess(struct pf_fs *fs, struct pf_live *taken[SHUT_AT_ONCE])
 {
     size_t n = 0;
-    expire_awaited(fs);
     uint64_t grown = atomic_load(&fs->core.passes) + atomic_load(&fs->core.opened);
     if (grown - fs->heap_seen >= HEAP_EVERY) {
         fs->heap_seen = grown;
         fs->heap_excess = heap_excess(fs);
     }
-    for (; n < SHUT_AT_ONCE && fs->idle.oldest; n++) {
-        struct pf_instance *oldest = fs->idle.oldest;
+    for (struct pf_instance *at; n < SHUT_AT_ONCE && (at = oldest(fs)); n++) {
         bool large = fs->heap_excess && fs->idle.count > KEPT;
         if (!large && fs->open_instances <= OPEN_MAX && fs->open_descriptors <= fs->descriptors_max)
             break;
         fs->heap_excess -= fs->heap_excess > 0;
-        taken[n] = pf_open_shut(fs, oldest);
-        pf_instance_settle(fs, oldest);
+        taken[n] = pf_open_shut(fs, at);
+        pf_instance_settle(fs, at);
     }
     return n;
 }
@@ -186,11 +180,9 @@ bool pf_open_relieve(struct pf_fs *fs, unsigned tries)
     struct pf_live *taken[SHUT_AT_ONCE];
     size_t n = 0;
     pthread_mutex_lock(&fs->lock);
-    expire_awaited(fs);
-    for (; n < SHUT_AT_ONCE && fs->idle.oldest; n++) {
-        struct pf_instance *oldest = fs->idle.oldest;
-        taken[n] = pf_open_shut(fs, oldest);
-        pf_instance_settle(fs, oldest);
+    for (struct pf_instance *at; n < SHUT_AT_ONCE && (at = oldest(fs)); n++) {
+        taken[n] = pf_open_shut(fs, at);
+        pf_instance_settle(fs, at);
     }
     bool shut = n || pf_runs_shrink(fs);
     pthread_mutex_unlock(&fs->lock);
@@ -229,7 +221,7 @@ static void let_go_if_gone(struct pf_fs *fs, struct idle_profile *profile)
         return;
     pthread_mutex_lock(&fs->lock);
     struct pf_instance *instance = pf_map_get(&fs->instances, profile->instance);
-    if (instance && instance->live == profile->live && instance->listed == PF_IDLE)
+    if (instance && instance->live == profile->live && instance->listed)
         pf_open_let_go(fs, instance);
     pthread_mutex_unlock(&fs->lock);
 }

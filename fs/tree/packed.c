@@ -4,10 +4,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
 #include "formats/kit/hash.h"
-#include "fs/profile/cachefile.h"
+#include "fs/profile/cache.h"
 #include "fs/tree/vfs_private.h"
 
 /*
@@ -36,6 +35,17 @@ struct pf_preparation {
 
 /* ---- in a pass ---------------------------------------------------------------------------------- */
 
+/* True if a file has been looked at. */
+static bool is_known(struct pf_fs *fs, const struct pf_folder *folder, const char *name)
+{
+    struct stat st;
+    struct pf_found found;
+    if (pf_folder_stat(folder, name, &st))
+        return false;
+    struct pf_stamp stamp = pf_stamp_of(&st);
+    return pf_verdicts_recall(fs->verdicts, &stamp, name, &found);
+}
+
 /* What will be looked at is unpacked, and looked at where that is all that is wanted. */
 static int look(const struct pf_preparation *what, const struct pf_folder *folder, const char *name,
                 struct pf_pass *pass, struct pf_error *error)
@@ -43,7 +53,7 @@ static int look(const struct pf_preparation *what, const struct pf_folder *folde
     struct pf_opened file;
     struct pf_found found = {0};
     int failed = 0;
-    if (!pf_folder_distance(folder, name, LOOK) && !what->instance)
+    if (!what->instance && (!pf_folder_distance(folder, name, LOOK) || is_known(what->fs, folder, name)))
         return 0;
     if (pf_folder_file(folder, name, &file))
         return 0; /* who asks will hear of it */
@@ -75,11 +85,7 @@ static int look_at_one(void *arg, const char *name, unsigned char type)
 
 static int look_into(const struct pf_preparation *what, struct pf_pass *pass, struct pf_error *error)
 {
-    struct pf_folder *top = pf_folder_open(what->fs->top, "."), *folder = NULL;
-    if (top)
-        pf_folder_set_pass(top, pass);
-    if (top)
-        folder = pf_folder_open(top, *what->path ? what->path : ".");
+    struct pf_folder *folder = pf_folder_open_in(what->fs->top, *what->path ? what->path : ".", pass);
     int failed = folder ? 0 : pf_fail(error, errno, "%s", strerror(errno));
     struct looking looking = {what, folder, pass, error, 0};
     if (folder && what->name)
@@ -89,7 +95,6 @@ static int look_into(const struct pf_preparation *what, struct pf_pass *pass, st
         failed = looking.failed;
     }
     pf_folder_free(folder);
-    pf_folder_free(top);
     return failed;
 }
 
@@ -100,7 +105,7 @@ static int run(void *arg, struct pf_pass *pass, struct pf_error *error)
         return -1;
     if (what->end && pf_unpacked_reach(what->file.unpacked, what->end - 1, pass, error))
         return -1;
-    struct pf_live *live = what->instance ? pf_instance_live(what->fs, what->instance, error) : NULL;
+    struct pf_live *live = what->instance ? pf_instance_live(what->fs, what->instance, pass, error) : NULL;
     pf_live_release(live);
     return 0;
 }
@@ -201,13 +206,13 @@ static bool lies_in_archive(struct pf_fs *fs, const struct pf_entry *folder, cha
     bool within = pf_folder_fd(fs->top) < 0;
     *unknown = 0;
     pthread_mutex_lock(&fs->lock);
-    for (const struct pf_entry *at = folder; at && at->parent; at = at->parent) {
+    for (const struct pf_entry *at = folder; at; at = at->parent) {
         struct pf_stamp stamp = pf_stamp_of(&at->st);
         if (!at->packed)
             continue;
         within = true;
         if (!pf_archives_know(fs->archives, &stamp))
-            snprintf(unknown, 256, "%s", at->name);
+            snprintf(unknown, 256, "%s", at->parent ? at->name : "the archive");
     }
     pthread_mutex_unlock(&fs->lock);
     return within;
@@ -216,14 +221,7 @@ static bool lies_in_archive(struct pf_fs *fs, const struct pf_entry *folder, cha
 /* True if a file is to be unpacked far before it can be looked at, unless it has been. */
 static bool is_far(struct pf_fs *fs, const struct pf_folder *folder, const char *name, uint64_t bytes)
 {
-    struct stat st;
-    struct pf_found found = {0};
-    if (pf_folder_distance(folder, name, bytes) <= NEAR)
-        return false;
-    if (bytes > LOOK || pf_folder_stat(folder, name, &st))
-        return true;
-    struct pf_stamp stamp = pf_stamp_of(&st);
-    return !pf_verdicts_recall(fs->verdicts, &stamp, name, &found);
+    return pf_folder_distance(folder, name, bytes) > NEAR && (bytes > LOOK || !is_known(fs, folder, name));
 }
 
 /* The first file in a folder that is far ends the listing. */
@@ -263,16 +261,6 @@ int pf_prepare_look(struct pf_fs *fs, struct pf_entry *folder, const struct pf_f
     return search.far ? start_looking(fs, &wanted, folder, "unpacking", of, job) : 0;
 }
 
-static bool is_named_compressed(const char *name)
-{
-    static const char *const ends[] = {".gz", ".zst", ".xz", ".bz2"};
-    const char *dot = strrchr(name, '.');
-    for (size_t i = 0; dot && i < sizeof ends / sizeof *ends; i++)
-        if (!strcasecmp(dot, ends[i]))
-            return true;
-    return false;
-}
-
 int pf_prepare_profile(struct pf_fs *fs, struct pf_instance *instance, struct pf_job **job)
 {
     char unknown[256];
@@ -280,7 +268,7 @@ int pf_prepare_profile(struct pf_fs *fs, struct pf_instance *instance, struct pf
     struct pf_preparation wanted = {.name = entry->name, .instance = instance};
     if (!folder || instance->driver->directories)
         return 0;
-    bool far = is_named_compressed(entry->name) && instance->st.st_size >= LARGE_FILE;
+    bool far = entry->name[pf_packing_stem(entry->name)] && instance->st.st_size >= LARGE_FILE;
     if (lies_in_archive(fs, folder, unknown) && !*unknown && !far) {
         struct pf_folder *open = pf_entry_folder(fs, folder, true);
         far = open && is_far(fs, open, entry->name, UINT64_MAX);

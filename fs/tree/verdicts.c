@@ -1,6 +1,4 @@
 /* SPDX-License-Identifier: MIT */
-#include "fs/tree/verdicts.h"
-
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,23 +8,30 @@
 #include "fs/tree/vfs_private.h"
 #include "fs/version.h"
 
-enum { SEEN = 8192, UNSAVED = 128, WORTH_SAVING = 32 /* so few are as quickly probed */ };
+/* Files of near inodes are mostly found together, since they stand in one folder: what is known of them is kept in one piece. */
+enum { GROUP = 64, GROUPS = 128, WORTH_SAVING = 32 /* so few are as quickly probed */ };
 
+/* As it is kept: without padding. */
 struct seen {
     struct pf_stamp stamp;
-    uint64_t name;   /* its hash: drivers look at names, and a file may have several */
-    uint32_t driver; /* its place among the drivers, from 1; 0: nobody's */
-    bool packed;
+    uint64_t name;           /* its hash: drivers look at names */
+    uint32_t probed, packed; /* 1 or 0 */
+    uint32_t driver;         /* its place among the drivers, from 1; 0: nobody's */
     struct pf_verdict verdict;
+};
+
+struct group {
+    bool known, changed; /* it is one; otherwise than what is kept */
+    uint64_t device, number;
+    struct seen seen[GROUP]; /* by inode */
 };
 
 struct pf_verdicts {
     struct pf_cachedb *db;
     uint64_t edition;     /* of all drivers: others may find something else */
     pthread_mutex_t lock; /* guards what follows */
-    size_t n_unsaved;
-    struct seen unsaved[UNSAVED];
-    struct seen seen[SEEN];
+    uint64_t worth;       /* how many were probed, those for more that took long */
+    struct group groups[GROUPS];
 };
 
 static uint64_t edition(void)
@@ -76,101 +81,74 @@ static uint32_t number_of(const struct pf_driver *driver)
     return 0;
 }
 
-static struct seen *place_of(struct pf_verdicts *verdicts, const struct pf_stamp *stamp, uint64_t name)
-{
-    return &verdicts->seen[((stamp->inode * 0x9e3779b97f4a7c15u ^ stamp->device ^ name) >> 32) % SEEN];
-}
+/* ---- the database; with verdicts->lock held ----------------------------------------------------- */
 
-static bool is_of(const struct seen *seen, const struct pf_stamp *stamp, uint64_t name)
+static uint64_t key_of(const struct group *group)
 {
-    return seen->name == name && pf_stamp_same(&seen->stamp, stamp);
-}
-
-/* ---- the database ------------------------------------------------------------------------------- */
-
-/* A new version of a file takes the place of the old one's. */
-static uint64_t key_of(const struct pf_stamp *stamp, uint64_t name)
-{
-    const uint64_t what[] = {0x7665726469637473 /* "verdicts" */, stamp->device, stamp->inode, name};
+    const uint64_t what[] = {0x7665726469637473 /* "verdicts" */, group->device, group->number};
     return pf_hash(0, what, sizeof what);
 }
 
-static void pack(const struct pf_verdicts *verdicts, const struct seen *seen, struct pf_buf *out)
+/* Nothing in it leads where nothing is. */
+static bool is_sound(const struct seen *seen)
 {
-    pf_pack_u64(out, verdicts->edition);
-    pf_buf_add(out, (const char *)&seen->stamp, sizeof seen->stamp);
-    pf_pack_u64(out, seen->name);
-    pf_pack_u64(out, (uint64_t)seen->driver << 1 | seen->packed);
-    pf_pack_u64(out, seen->verdict.confidence);
-    pf_buf_add(out, seen->verdict.version, strlen(seen->verdict.version) + 1);
-    pf_buf_add(out, seen->verdict.message, strlen(seen->verdict.message) + 1);
+    const struct pf_verdict *verdict = &seen->verdict;
+    return seen->probed && seen->driver <= driver_count() &&
+           memchr(verdict->version, 0, sizeof verdict->version) &&
+           memchr(verdict->message, 0, sizeof verdict->message);
 }
 
-static bool unpack_text(struct pf_unpack *in, char *text, size_t room)
+/* Puts what is new of a group into the database, unless little has been probed so far. */
+static void keep(struct pf_verdicts *verdicts, struct group *group)
 {
-    const char *end = in->failed ? NULL : memchr(in->at, 0, (size_t)(in->end - in->at));
-    size_t size = end ? (size_t)(end - in->at) + 1 : 0;
-    if (!size || size > room)
-        return false;
-    memcpy(text, in->at, size);
-    in->at += size;
-    return true;
+    struct pf_buf value = {0};
+    if (!verdicts->db || !group->changed || verdicts->worth < WORTH_SAVING)
+        return;
+    pf_pack_u64(&value, verdicts->edition);
+    for (size_t i = 0; i < GROUP; i++)
+        if (group->seen[i].probed)
+            pf_buf_add(&value, (const char *)&group->seen[i], sizeof group->seen[i]);
+    pf_cachedb_put(verdicts->db, key_of(group), &value);
+    pf_buf_free(&value);
+    group->changed = false;
 }
 
-static bool unpack(const struct pf_verdicts *verdicts, struct pf_unpack in, struct seen *seen)
+static void recall_group(const struct pf_verdicts *verdicts, struct group *group)
 {
-    uint64_t of = pf_unpack_u64(&in);
-    const struct pf_stamp *stamp = pf_unpack_bytes(&in, sizeof *stamp);
-    if (stamp)
-        memcpy(&seen->stamp, stamp, sizeof *stamp);
-    seen->name = pf_unpack_u64(&in);
-    uint64_t driver = pf_unpack_u64(&in);
-    seen->driver = (uint32_t)(driver >> 1);
-    seen->packed = driver & 1;
-    seen->verdict.confidence = (unsigned)pf_unpack_u64(&in);
-    return !in.failed && of == verdicts->edition && seen->driver <= driver_count() &&
-           unpack_text(&in, seen->verdict.version, sizeof seen->verdict.version) &&
-           unpack_text(&in, seen->verdict.message, sizeof seen->verdict.message);
-}
-
-static bool find_kept(struct pf_verdicts *verdicts, const struct pf_stamp *stamp, uint64_t name,
-                      struct seen *seen)
-{
-    size_t size;
-    char *bytes = verdicts->db ? pf_cachedb_get(verdicts->db, key_of(stamp, name), &size) : NULL;
-    bool known = bytes && unpack(verdicts, (struct pf_unpack){bytes, bytes + size, false}, seen) &&
-                 is_of(seen, stamp, name);
+    size_t size = 0;
+    char *bytes = verdicts->db ? pf_cachedb_get(verdicts->db, key_of(group), &size) : NULL;
+    if (!bytes)
+        return;
+    struct pf_unpack in = {bytes, bytes + size, false};
+    struct seen seen = {0};
+    if (pf_unpack_u64(&in) == verdicts->edition)
+        for (const void *at; (at = pf_unpack_bytes(&in, sizeof seen));) {
+            memcpy(&seen, at, sizeof seen);
+            if (is_sound(&seen))
+                group->seen[seen.stamp.inode % GROUP] = seen;
+        }
     free(bytes);
-    return known;
 }
 
-/* Puts them into the database. */
-static void keep(struct pf_verdicts *verdicts, const struct seen *seen, size_t n)
+/* The group of a file, taken from the database if it is not in memory. */
+static struct group *group_of(struct pf_verdicts *verdicts, const struct pf_stamp *stamp)
 {
-    uint64_t keys[UNSAVED] = {0};
-    struct pf_buf values[UNSAVED] = {{0}};
-    for (size_t i = 0; i < n; i++) {
-        keys[i] = key_of(&seen[i].stamp, seen[i].name);
-        pack(verdicts, &seen[i], &values[i]);
-    }
-    pf_cachedb_put_all(verdicts->db, keys, values, n);
-    for (size_t i = 0; i < n; i++)
-        pf_buf_free(&values[i]);
+    uint64_t number = stamp->inode / GROUP;
+    struct group *group = &verdicts->groups[(number ^ stamp->device) % GROUPS];
+    if (group->known && group->number == number && group->device == stamp->device)
+        return group;
+    keep(verdicts, group);
+    *group = (struct group){.known = true, .device = stamp->device, .number = number};
+    recall_group(verdicts, group);
+    return group;
 }
 
 void pf_verdicts_save(struct pf_verdicts *verdicts)
 {
-    struct seen *unsaved = verdicts->db ? malloc(sizeof verdicts->unsaved) : NULL;
-    if (!unsaved)
-        return;
     pthread_mutex_lock(&verdicts->lock);
-    size_t n = verdicts->n_unsaved < WORTH_SAVING ? 0 : verdicts->n_unsaved;
-    memcpy(unsaved, verdicts->unsaved, n * sizeof *unsaved);
-    verdicts->n_unsaved -= n;
+    for (size_t i = 0; i < GROUPS; i++)
+        keep(verdicts, &verdicts->groups[i]);
     pthread_mutex_unlock(&verdicts->lock);
-    if (n)
-        keep(verdicts, unsaved, n);
-    free(unsaved);
 }
 
 /* ---- asking and noting -------------------------------------------------------------------------- */
@@ -178,39 +156,32 @@ void pf_verdicts_save(struct pf_verdicts *verdicts)
 bool pf_verdicts_recall(struct pf_verdicts *verdicts, const struct pf_stamp *stamp, const char *name,
                         struct pf_found *found)
 {
-    struct seen seen;
-    uint64_t hash = pf_hash(0, name, strlen(name));
-    struct seen *place = place_of(verdicts, stamp, hash);
     pthread_mutex_lock(&verdicts->lock);
-    bool known = is_of(place, stamp, hash);
-    if (known)
-        seen = *place;
-    pthread_mutex_unlock(&verdicts->lock);
-    if (!known && find_kept(verdicts, stamp, hash, &seen)) {
-        known = true;
-        pthread_mutex_lock(&verdicts->lock);
-        *place = seen;
-        pthread_mutex_unlock(&verdicts->lock);
-    }
+    const struct seen *seen = &group_of(verdicts, stamp)->seen[stamp->inode % GROUP];
+    bool known =
+        seen->probed && pf_stamp_same(&seen->stamp, stamp) && seen->name == pf_hash(0, name, strlen(name));
     if (known) {
-        found->driver = seen.driver ? pf_drivers[seen.driver - 1] : NULL;
-        found->verdict = seen.verdict;
-        found->packed = seen.packed;
+        found->driver = seen->driver ? pf_drivers[seen->driver - 1] : NULL;
+        found->verdict = seen->verdict;
+        found->packed = seen->packed;
     }
+    pthread_mutex_unlock(&verdicts->lock);
     return known;
 }
 
 void pf_verdicts_note(struct pf_verdicts *verdicts, const struct pf_stamp *stamp, const char *name,
-                      const struct pf_found *found)
+                      const struct pf_found *found, bool costly)
 {
-    struct seen seen = {*stamp, pf_hash(0, name, strlen(name)), number_of(found->driver), found->packed,
-                        found->verdict};
+    struct seen seen = {.probed = true,
+                        .packed = found->packed,
+                        .driver = number_of(found->driver),
+                        .stamp = *stamp,
+                        .name = pf_hash(0, name, strlen(name)),
+                        .verdict = found->verdict};
     pthread_mutex_lock(&verdicts->lock);
-    *place_of(verdicts, stamp, seen.name) = seen;
-    if (verdicts->n_unsaved < UNSAVED)
-        verdicts->unsaved[verdicts->n_unsaved++] = seen;
-    bool full = verdicts->n_unsaved == UNSAVED;
+    struct group *group = group_of(verdicts, stamp);
+    group->seen[stamp->inode % GROUP] = seen;
+    group->changed = true;
+    verdicts->worth += costly ? WORTH_SAVING : 1;
     pthread_mutex_unlock(&verdicts->lock);
-    if (full)
-        pf_verdicts_save(verdicts);
 }

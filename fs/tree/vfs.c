@@ -56,10 +56,10 @@ static int open_root(struct pf_fs *fs, const char *source, struct pf_error *erro
     return result;
 }
 
-/* SOURCE is an archive: paths are those in it from here on. */
+/* SOURCE is an archive: paths are those in it from here on. Nothing is read of it yet. */
 static int enter_root(struct pf_fs *fs, struct pf_error *error)
 {
-    struct pf_folder *archive = pf_folder_open(fs->top, fs->root_name);
+    struct pf_folder *archive = pf_folder_below(fs->top, fs->root_name);
     if (!archive)
         return pf_fail(error, errno, "%s", strerror(errno));
     pf_folder_free(fs->top);
@@ -102,6 +102,7 @@ struct pf_fs *pf_fs_new(const char *source, const struct pf_fs_options *options,
     fs->started = pf_monotonic_seconds();
     fs->started_at = time(NULL);
     fs->snapshot_seconds = SNAPSHOT_SECONDS;
+    pf_control_init(fs);
     fs->core.options = options->profile;
     fs->core.cache_folder = options->cache_folder;
     if (options->db_folder)
@@ -163,7 +164,6 @@ void pf_fs_free(struct pf_fs *fs)
     pf_open_unkeep(fs);
     pf_pool_free(fs->core.pool);
     pf_control_free(fs);
-    pf_tables_free(fs);
     pf_runs_free(fs);
     free_nodes(fs);
     pf_blocks_free(fs->core.blocks);
@@ -252,9 +252,9 @@ static int node_size(struct pf_fs *fs, const struct pf_place *place, struct pf_n
     if (!place->live)
         return ESTALE;
     if (!may_wait)
-        return pf_live_known_size(place->live, node.kind, node.item, size) ? 0 : EAGAIN;
-    int result = pf_live_size(place->live, node.kind, node.item, size, job, &error);
-    return result == PF_WAIT ? PF_PARKED : result ? pf_fs_errno(fs, &error) : 0;
+        return pf_live_known_size(place->live, node, size) ? 0 : EAGAIN;
+    int result = pf_live_size(place->live, node, size, job, &error);
+    return pf_fs_answer(fs, result, &error);
 }
 
 int pf_place_attr(struct pf_fs *fs, const struct pf_place *place, struct pf_node node, bool may_wait,
@@ -320,18 +320,12 @@ static int lookup_in_folder(struct pf_fs *fs, struct pf_entry *folder, const cha
 static int lookup_in_source(struct pf_fs *fs, uint64_t parent, const char *name, struct pf_attr *attr,
                             struct pf_job **job)
 {
-    pthread_mutex_lock(&fs->lock);
-    struct pf_entry *folder = pf_entry_get(fs, parent);
-    if (folder)
-        folder->holds++;
-    pthread_mutex_unlock(&fs->lock);
+    struct pf_entry *folder = pf_entry_hold(fs, parent);
     if (!folder)
         return ESTALE;
     if (!pf_prepare_index(fs, folder, job))
         return lookup_in_folder(fs, folder, name, attr, job);
-    pthread_mutex_lock(&fs->lock);
-    pf_entry_drop(fs, folder);
-    pthread_mutex_unlock(&fs->lock);
+    pf_entry_release(fs, folder);
     return PF_PARKED;
 }
 
@@ -359,11 +353,8 @@ static int find_in(struct pf_fs *fs, const struct pf_place *place, const char *n
     }
     if (!pf_is_folder(place->node.kind))
         return ENOTDIR;
-    struct pf_error error;
-    int result = pf_live_ready(place->live, place->node.kind, place->node.item, job, &error);
-    if (result)
-        return result == PF_WAIT ? PF_PARKED : pf_fs_errno(fs, &error);
-    return pf_folder_find(place->live, place->node, name, entry) ? 0 : ENOENT;
+    int result = pf_place_ready(fs, place->live, place->node, job);
+    return result ? result : pf_folder_find(place->live, place->node, name, entry) ? 0 : ENOENT;
 }
 
 static int lookup_in_profile(struct pf_fs *fs, uint64_t parent, const char *name, bool sized,
@@ -414,18 +405,11 @@ static int look_up(struct pf_fs *fs, uint64_t parent, const char *name, bool siz
                                     : lookup_in_profile(fs, parent, name, sized, attr, job);
 }
 
-int pf_fs_lookup(struct pf_fs *fs, uint64_t parent, const char *name, struct pf_attr *attr,
+int pf_fs_lookup(struct pf_fs *fs, uint64_t parent, const char *name, bool sized, struct pf_attr *attr,
                  struct pf_job **job)
 {
     int result;
-    PF_WITH_DESCRIPTORS(fs, result, look_up(fs, parent, name, true, attr, job));
-    return result;
-}
-
-int pf_fs_find(struct pf_fs *fs, uint64_t parent, const char *name, struct pf_attr *attr, struct pf_job **job)
-{
-    int result;
-    PF_WITH_DESCRIPTORS(fs, result, look_up(fs, parent, name, false, attr, job));
+    PF_WITH_DESCRIPTORS(fs, result, look_up(fs, parent, name, sized, attr, job));
     return result;
 }
 
@@ -455,11 +439,7 @@ void pf_fs_forget(struct pf_fs *fs, uint64_t ino, uint64_t uses)
 
 static int getattr_in_source(struct pf_fs *fs, uint64_t ino, struct pf_attr *attr)
 {
-    pthread_mutex_lock(&fs->lock);
-    struct pf_entry *entry = pf_entry_get(fs, ino);
-    if (entry)
-        entry->holds++;
-    pthread_mutex_unlock(&fs->lock);
+    struct pf_entry *entry = pf_entry_hold(fs, ino);
     if (!entry)
         return ESTALE;
     struct stat st = {0};
@@ -483,7 +463,7 @@ static int getattr_in_source(struct pf_fs *fs, uint64_t ino, struct pf_attr *att
 static int get_attr(struct pf_fs *fs, uint64_t ino, struct pf_attr *attr, struct pf_job **job)
 {
     if (pf_control_is(ino))
-        return pf_control_getattr(fs, ino, attr, job);
+        return pf_control_getattr(fs, ino, attr);
     if (pf_runs_is(ino))
         return pf_runs_getattr(fs, ino, attr, job);
     if (pf_in_source(fs, ino))

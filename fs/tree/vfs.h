@@ -19,8 +19,6 @@
  */
 struct pf_fs;
 
-enum { PF_PARKED = -1 };
-
 #define PF_ROOT_INO 1
 
 struct pf_fs_options {
@@ -53,12 +51,9 @@ struct pf_attr {
     double attr_seconds;
 };
 
-/* Each success counts as one use of attr->st.st_ino, which pf_fs_forget gives back. */
-int pf_fs_lookup(struct pf_fs *fs, uint64_t parent, const char *name, struct pf_attr *attr,
+/* Each success counts as one use of attr->st.st_ino, which pf_fs_forget gives back. Not `sized`: a size that needs a pass is 0. */
+int pf_fs_lookup(struct pf_fs *fs, uint64_t parent, const char *name, bool sized, struct pf_attr *attr,
                  struct pf_job **job);
-/* The same without sizes: one that would need a pass is 0. */
-int pf_fs_find(struct pf_fs *fs, uint64_t parent, const char *name, struct pf_attr *attr,
-               struct pf_job **job);
 void pf_fs_forget(struct pf_fs *fs, uint64_t ino, uint64_t uses);
 int pf_fs_getattr(struct pf_fs *fs, uint64_t ino, struct pf_attr *attr, struct pf_job **job);
 /* target: allocated for the caller. */
@@ -85,9 +80,8 @@ int pf_fs_readdir(struct pf_dir *dir, uint64_t offset, struct pf_dirent *entry, 
                   struct pf_attr *attr);
 
 struct pf_handle;
-int pf_fs_open(struct pf_fs *fs, uint64_t ino, struct pf_handle **handle, struct pf_job **job);
-/* For one thread that reads the file once: each read begins where the last one ended. Needs no pass for the size. */
-int pf_fs_open_once(struct pf_fs *fs, uint64_t ino, struct pf_handle **handle, struct pf_job **job);
+/* once: for one thread that reads the file once: each read begins where the last one ended. Needs no pass for the size. */
+int pf_fs_open(struct pf_fs *fs, uint64_t ino, bool once, struct pf_handle **handle, struct pf_job **job);
 void pf_fs_close(struct pf_handle *handle);
 /* How a handle wants to be read. */
 bool pf_handle_keeps_cache(const struct pf_handle *handle); /* content of this number never changes */

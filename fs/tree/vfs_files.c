@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "fs/tree/vfs_private.h"
@@ -39,16 +41,12 @@ static bool has_become_other(struct pf_fs *fs, const struct pf_entry *entry, con
 
 static int open_in_source(struct pf_fs *fs, uint64_t ino, struct pf_handle *handle)
 {
-    struct pf_stamp seen = {0};
-    pthread_mutex_lock(&fs->lock);
-    struct pf_entry *entry = pf_entry_get(fs, ino);
-    if (entry) {
-        entry->holds++;
-        seen = pf_stamp_of(&entry->st);
-    }
-    pthread_mutex_unlock(&fs->lock);
+    struct pf_entry *entry = pf_entry_hold(fs, ino);
     if (!entry)
         return ESTALE;
+    pthread_mutex_lock(&fs->lock);
+    struct pf_stamp seen = pf_stamp_of(&entry->st);
+    pthread_mutex_unlock(&fs->lock);
     struct pf_opened opened;
     int result = pf_entry_file(fs, entry, &opened);
     handle->fd = result ? -1 : opened.fd;
@@ -59,9 +57,7 @@ static int open_in_source(struct pf_fs *fs, uint64_t ino, struct pf_handle *hand
         pf_opened_close(&opened);
         result = ESTALE; /* looked up again, the name gives the folder */
     }
-    pthread_mutex_lock(&fs->lock);
-    pf_entry_drop(fs, entry);
-    pthread_mutex_unlock(&fs->lock);
+    pf_entry_release(fs, entry);
     return result == ENOENT ? ESTALE : result;
 }
 
@@ -70,13 +66,12 @@ static int open_generated(struct pf_fs *fs, const struct pf_place *place, bool o
 {
     struct pf_error error = {0};
     struct pf_live *live = place->live;
-    unsigned kind = place->node.kind;
-    int result = once ? pf_file_walk(live, kind, place->node.item, &handle->lines, job, &error) : 0;
+    int result = once ? pf_file_walk(live, place->node, &handle->lines, job, &error) : 0;
     if (!result && !handle->lines)
-        result = pf_file_open(live, kind, place->node.item, &handle->file, job, &error);
+        result = pf_file_open(live, place->node, &handle->file, job, &error);
     if (!result)
         handle->live = pf_live_hold(live);
-    return result == PF_WAIT ? PF_PARKED : result ? pf_fs_errno(fs, &error) : 0;
+    return pf_fs_answer(fs, result, &error);
 }
 
 static void close_text(struct pf_handle *handle)
@@ -129,17 +124,13 @@ static int open_node(struct pf_fs *fs, uint64_t ino, bool once, struct pf_handle
     new->fs = fs;
     new->fd = new->packed.fd = -1;
     int result;
-    if (pf_control_is(ino) && (ino >> 32 & 0xff) == PF_KIND_TABLES) {
-        result = pf_tables_open(fs, ino, &new->text);
-        new->end = result ? 0 : pf_store_size(new->text);
-    } else if (pf_runs_is(ino)) {
+    if (pf_control_is(ino) || pf_runs_is(ino)) {
         uint64_t size = 0;
-        result = pf_runs_open(fs, ino, &new->bytes, &new->text, &new->start, &size, job);
+        new->direct = pf_control_is_status(ino);
+        result = pf_control_is(ino) ? pf_control_open(fs, ino, &new->bytes, &new->text, &size)
+                                    : pf_runs_open(fs, ino, &new->bytes, &new->text, &size, job);
         new->size = size;
         new->end = size;
-    } else if (pf_control_is(ino)) {
-        new->direct = pf_control_is_status(ino);
-        result = pf_control_read(fs, ino, &new->bytes, &new->size);
     } else if (pf_in_source(fs, ino)) {
         result = open_in_source(fs, ino, new);
     } else {
@@ -153,17 +144,10 @@ static int open_node(struct pf_fs *fs, uint64_t ino, bool once, struct pf_handle
     return 0;
 }
 
-int pf_fs_open(struct pf_fs *fs, uint64_t ino, struct pf_handle **handle, struct pf_job **job)
+int pf_fs_open(struct pf_fs *fs, uint64_t ino, bool once, struct pf_handle **handle, struct pf_job **job)
 {
     int result;
-    PF_WITH_DESCRIPTORS(fs, result, open_node(fs, ino, false, handle, job));
-    return result;
-}
-
-int pf_fs_open_once(struct pf_fs *fs, uint64_t ino, struct pf_handle **handle, struct pf_job **job)
-{
-    int result;
-    PF_WITH_DESCRIPTORS(fs, result, open_node(fs, ino, true, handle, job));
+    PF_WITH_DESCRIPTORS(fs, result, open_node(fs, ino, once, handle, job));
     return result;
 }
 
@@ -263,7 +247,7 @@ static int read_handle(struct pf_handle *handle, uint64_t offset, size_t size, s
         return 0;
     }
     int result = pf_file_read(handle->file, offset, size, data->piece, &data->pieces, job, &error);
-    return result == PF_WAIT ? PF_PARKED : result ? pf_fs_errno(handle->fs, &error) : 0;
+    return pf_fs_answer(handle->fs, result, &error);
 }
 
 int pf_fs_read(struct pf_handle *handle, uint64_t offset, size_t size, struct pf_data *data,
@@ -287,4 +271,58 @@ void pf_data_release(struct pf_fs *fs, struct pf_data *data)
     data->pieces = 0;
     free(data->own);
     data->own = NULL;
+}
+
+/* ---- links -------------------------------------------------------------------------------------- */
+
+static int readlink_in_profile(struct pf_fs *fs, uint64_t ino, char **target, struct pf_job **job)
+{
+    struct pf_place place = {0};
+    struct pf_error error;
+    int result = pf_place_enter(fs, ino, PF_CHECK_NOT, &place, job);
+    if (result)
+        return result;
+    if (place.live && pf_is_link(place.node.kind)) {
+        result = pf_live_link(place.live, place.node, target, job, &error);
+        result = pf_fs_answer(fs, result, &error);
+    } else {
+        result = EINVAL;
+    }
+    pf_place_leave(fs, &place);
+    return result;
+}
+
+static int readlink_in_runs(struct pf_fs *fs, uint64_t ino, char **target, struct pf_job **job)
+{
+    struct pf_attr attr;
+    struct pf_store *text = NULL;
+    uint64_t size;
+    int result = pf_runs_getattr(fs, ino, &attr, job);
+    if (!result && !S_ISLNK(attr.st.st_mode))
+        return EINVAL;
+    return result ? result : pf_runs_open(fs, ino, target, &text, &size, job);
+}
+
+static int readlink_in_source(struct pf_fs *fs, uint64_t ino, char **target)
+{
+    struct pf_entry *entry = pf_entry_hold(fs, ino);
+    if (!entry)
+        return ESTALE;
+    struct pf_folder *folder = entry->parent ? pf_entry_folder(fs, entry->parent, true) : NULL;
+    int result = folder ? 0 : entry->parent ? errno : EINVAL;
+    *target = folder ? malloc(PATH_MAX) : NULL;
+    if (!result)
+        result = *target ? pf_folder_link(folder, entry->name, *target, PATH_MAX) : ENOMEM;
+    if (result)
+        free(*target);
+    pf_folder_free(folder);
+    pf_entry_release(fs, entry);
+    return result;
+}
+
+int pf_fs_readlink(struct pf_fs *fs, uint64_t ino, char **target, struct pf_job **job)
+{
+    if (pf_runs_is(ino))
+        return readlink_in_runs(fs, ino, target, job);
+    return ino >> 32 ? readlink_in_profile(fs, ino, target, job) : readlink_in_source(fs, ino, target);
 }

@@ -10,7 +10,6 @@
 #include "formats/kit/table.h"
 #include "fs/profile/failure.h"
 #include "fs/profile/views.h"
-#include "fs/tree/verdicts.h"
 #include "fs/tree/vfs.h"
 
 /*
@@ -71,8 +70,9 @@ struct pf_instance {
     struct pf_buf inputs; /* what it was made from when it was open before */
     size_t descriptors;   /* that it holds, as counted in fs->open_descriptors */
     uint64_t checked; /* when its inputs were seen to be as they were, in monotonic ms; guarded by fs->lock */
-    enum pf_listed { PF_UNLISTED, PF_IDLE, PF_AWAITED } listed; /* while it is open and not in use */
-    uint64_t used;                                              /* when it was last, in monotonic seconds */
+    bool listed;      /* while it is open and not in use */
+    bool awaited;     /* then: a pass ran for it when it was used last */
+    uint64_t used;    /* when that was, in monotonic seconds */
     struct pf_shortage shortage; /* of descriptors, for which it was opened again */
     struct pf_error *failure; /* why it can't be opened: it shows error.txt only; set once, under `opening` */
     atomic_bool failed;       /* `failure` is set */
@@ -85,8 +85,31 @@ struct pf_open_list {
     size_t count;
 };
 
-struct pf_listing;
-struct pf_tables;
+struct pf_verdicts;
+
+/*
+ * Texts that tell of all profiles, made together. They are made anew, when one of them is looked up, if they are too old; each time
+ * they have another number, so that the bytes of a node never change.
+ */
+enum { PF_SNAPSHOT_TEXTS = 4 };
+struct pf_snapshot {
+    struct pf_fs *fs;
+    unsigned kind;     /* of its nodes */
+    const char *title; /* of its pass */
+    /*
+     * Fills in texts, as many as there are from the first one on, and *state, which tells of the profiles that they were made from;
+     * or none where they would be what they were the last time. 0, or -1 with *error filled.
+     */
+    int (*make)(const struct pf_snapshot *last, struct pf_pass *pass, struct pf_store **text, uint64_t *state,
+                struct pf_error *error);
+    uint32_t
+        number; /* 0: there is none yet; this and what follows is guarded by fs->lock, but read by the one pass that changes it */
+    uint64_t state;
+    uint64_t looked;                          /* monotonic seconds */
+    struct pf_store *text[PF_SNAPSHOT_TEXTS]; /* settled */
+    struct pf_error failure;
+    struct pf_job *job; /* that makes the next ones; not held: unlisted before it is over */
+};
 
 /* A device other than SOURCE's that was met last, and when, in monotonic seconds. */
 struct pf_elsewhere {
@@ -117,7 +140,7 @@ struct pf_fs {
     struct pf_map instances; /* by id */
     uint64_t next_entry;
     uint32_t next_instance;
-    struct pf_open_list idle, awaited;
+    struct pf_open_list idle;
     size_t open_instances;
     size_t open_descriptors, descriptors_max;
     uint64_t heap_seen;           /* how many had been opened and passed over when the heap was looked at */
@@ -131,12 +154,12 @@ struct pf_fs {
     struct pf_verdicts *verdicts;
     struct pf_preparation *preparing; /* packed.c: those under way, */
     uint64_t prepared;                /* and the key of the one that was over last */
-    struct pf_listing *listing;       /* control.c */
+    struct pf_snapshot listing;       /* of profiles and of what is wrong with archives */
     uint64_t
         snapshot_seconds; /* how long what spans profiles is believed before their times are looked at again */
-    struct pf_tables *tables; /* tables.c */
-    struct pf_map runs;       /* runs.c: snapshots by number */
-    struct pf_map runs_of;    /* and by the entry of the folder they stand in */
+    struct pf_snapshot tables;
+    struct pf_map runs;    /* runs.c: snapshots by number */
+    struct pf_map runs_of; /* and by the entry of the folder they stand in */
     uint32_t next_runs;
 };
 
@@ -165,10 +188,37 @@ struct pf_entry *pf_entry_note(struct pf_fs *fs, struct pf_entry *parent, const 
 /* There is nothing of this name any more. With fs->lock held. */
 void pf_entry_gone(struct pf_fs *fs, struct pf_entry *parent, const char *name);
 struct pf_entry *pf_entry_get(struct pf_fs *fs, uint64_t id); /* with fs->lock held */
+/* The entry of a number, with its hold count raised, and letting go of that: both take fs->lock. NULL: there is none. */
+struct pf_entry *pf_entry_hold(struct pf_fs *fs, uint64_t id);
+void pf_entry_release(struct pf_fs *fs, struct pf_entry *entry);
 /* Notes what stands there now. With fs->lock held. */
 void pf_entry_show(struct pf_entry *entry, const struct pf_found *found);
 /* Lets go of a hold; frees what nobody needs. With fs->lock held. */
 void pf_entry_drop(struct pf_fs *fs, struct pf_entry *entry);
+
+/* ---- verdicts.c --------------------------------------------------------------------------------- */
+
+/*
+ * What probing found of single files, by their stamps and names: of those seen last in memory, since listing a folder probes what a
+ * look-up asks for soon after; of all in the database, so that a later mount need not open them. Safe for many threads.
+ */
+struct pf_verdicts;
+struct pf_found;
+
+/* db: borrowed; NULL: nothing is kept between mounts. NULL: out of memory. */
+struct pf_verdicts *pf_verdicts_new(struct pf_cachedb *db);
+/* Keeps what is not kept yet, as pf_verdicts_save. */
+void pf_verdicts_free(struct pf_verdicts *verdicts);
+
+/* True if the file has been probed: then driver, verdict and packed of *found are filled. */
+bool pf_verdicts_recall(struct pf_verdicts *verdicts, const struct pf_stamp *stamp, const char *name,
+                        struct pf_found *found);
+/* costly: what was looked at had to be unpacked. */
+void pf_verdicts_note(struct pf_verdicts *verdicts, const struct pf_stamp *stamp, const char *name,
+                      const struct pf_found *found, bool costly);
+
+/* Puts what was noted into the database, unless it is little. */
+void pf_verdicts_save(struct pf_verdicts *verdicts);
 
 /* ---- instances.c -------------------------------------------------------------------------------- */
 
@@ -187,12 +237,13 @@ void pf_instance_leave(struct pf_fs *fs, struct pf_entry *entry);
 static inline struct pf_live *pf_open_found(struct pf_fs *fs, const char *path,
                                             const struct pf_driver *driver, struct pf_error *error)
 {
-    return pf_live_at(&fs->core, driver, path, NULL, error);
+    return pf_live_at(&fs->core, driver, path, NULL, NULL, NULL, error);
 }
 
 /* The open profile, opened if need be; a reference. NULL with *error: instance->failed tells a broken
  * profile. */
-struct pf_live *pf_instance_live(struct pf_fs *fs, struct pf_instance *instance, struct pf_error *error);
+struct pf_live *pf_instance_live(struct pf_fs *fs, struct pf_instance *instance, struct pf_pass *pass,
+                                 struct pf_error *error);
 
 /* Who may read what the instance serves, brought up to date by what `live` (may be NULL) has read. */
 struct pf_access pf_instance_access(struct pf_fs *fs, struct pf_instance *instance, struct pf_live *live);
@@ -219,11 +270,18 @@ enum pf_check { PF_CHECK_NOT, PF_CHECK_LATELY, PF_CHECK_NOW };
 int pf_place_enter(struct pf_fs *fs, uint64_t ino, enum pf_check check, struct pf_place *place,
                    struct pf_job **job);
 void pf_place_leave(struct pf_fs *fs, struct pf_place *place);
+/* Loads what a node of a live profile needs, a folder to be searched. */
+int pf_place_ready(struct pf_fs *fs, struct pf_live *live, struct pf_node node, struct pf_job **job);
 /* True if fewer may read it than when the kernel let somebody in, where others are let in: what was read since tells so. */
 bool pf_place_has_narrowed(struct pf_fs *fs, const struct pf_place *place);
 
 /* Turns a library error into an errno value and remembers it. */
 int pf_fs_errno(struct pf_fs *fs, const struct pf_error *error);
+/* The same for what a profile has answered: -1, or 0 and PF_PARKED, which stay what they are. */
+static inline int pf_fs_answer(struct pf_fs *fs, int result, const struct pf_error *error)
+{
+    return result < 0 ? pf_fs_errno(fs, error) : result;
+}
 
 /* ---- open_profiles.c ---------------------------------------------------------------------------- */
 
@@ -302,26 +360,23 @@ bool pf_control_is(uint64_t ino);
 bool pf_control_is_status(uint64_t ino);
 int pf_control_lookup(struct pf_fs *fs, uint64_t parent, const char *name, struct pf_attr *attr,
                       struct pf_job **job);
-int pf_control_getattr(struct pf_fs *fs, uint64_t ino, struct pf_attr *attr, struct pf_job **job);
+int pf_control_getattr(struct pf_fs *fs, uint64_t ino, struct pf_attr *attr);
 /* The entries of .profilefs by number; false past the end. */
 bool pf_control_entry(uint64_t ino, uint64_t number, struct pf_dirent *entry);
-/* The text of a control file, allocated for the caller; *size its length. */
-int pf_control_read(struct pf_fs *fs, uint64_t ino, char **text, size_t *size);
+/* *bytes: a small text, the caller's; or *text: a settled store, held. *size: of either. */
+int pf_control_open(struct pf_fs *fs, uint64_t ino, char **bytes, struct pf_store **text, uint64_t *size);
+void pf_control_init(struct pf_fs *fs);
 void pf_control_free(struct pf_fs *fs);
 uint64_t pf_control_ino(void);
 
-/* ---- tables.c: .profilefs/tables ---------------------------------------------------------------- */
+/* ---- fs/runs/tables.c: .profilefs/tables ---------------------------------------------------------------- */
 
-uint64_t pf_tables_ino(void);
-/* Of the low half of a number: fills mode and size. 0, or ESTALE. */
-int pf_tables_stat(struct pf_fs *fs, uint32_t item, struct stat *st);
-int pf_tables_lookup(struct pf_fs *fs, const char *name, uint64_t *ino, struct pf_job **job);
-bool pf_tables_entry(uint64_t number, struct pf_dirent *entry);
-/* *text: a settled store, held. 0 or an errno value. */
-int pf_tables_open(struct pf_fs *fs, uint64_t ino, struct pf_store **text);
-void pf_tables_free(struct pf_fs *fs);
+/* The file name of a table, NULL past the last; and the snapshot's `make`. */
+const char *pf_table_name(uint64_t number);
+int pf_tables_make(const struct pf_snapshot *last, struct pf_pass *pass, struct pf_store **text,
+                   uint64_t *state, struct pf_error *error);
 
-/* ---- runs.c: runs/ in folders that hold several profiles ---------------------------------------- */
+/* ---- fs/runs/runs.c: runs/ in folders that hold several profiles ---------------------------------------- */
 
 #define PF_RUNS_NAME "runs"
 bool pf_runs_is(uint64_t ino);
@@ -339,9 +394,9 @@ bool pf_runs_shrink(struct pf_fs *fs);
 /* Makes a folder ready to be listed. */
 int pf_runs_ready(struct pf_fs *fs, uint64_t ino, struct pf_job **job);
 bool pf_runs_entry(struct pf_fs *fs, uint64_t ino, uint64_t number, struct pf_dirent *entry);
-/* *bytes: a small text, the caller's; or *text: a settled store, held, of which it is `size` bytes from *base on. */
-int pf_runs_open(struct pf_fs *fs, uint64_t ino, char **bytes, struct pf_store **text, uint64_t *base,
-                 uint64_t *size, struct pf_job **job);
+/* *bytes: a small text, the caller's; or *text: a settled store, held. *size: of either. */
+int pf_runs_open(struct pf_fs *fs, uint64_t ino, char **bytes, struct pf_store **text, uint64_t *size,
+                 struct pf_job **job);
 void pf_runs_free(struct pf_fs *fs);
 
 #endif

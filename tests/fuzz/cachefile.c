@@ -2,7 +2,7 @@
 #include <dirent.h>
 #include <stdint.h>
 
-#include "fs/profile/cachefile.h"
+#include "fs/profile/cache.h"
 #include "tests/unit/live_fixture.h"
 
 /*
@@ -45,7 +45,7 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
     write_text(fuzzed.folder, "log", "3 8 400");
     core_init(&fuzzed.core, fuzzed.cache);
     struct pf_live *live = live_of(&fuzzed.core, fuzzed.folder, &error);
-    pf_live_save(live);
+    save_live(live);
     pf_live_release(live);
     find_name();
     fuzzed.key = pf_cachefile_read(fuzzed.cache, fuzzed.name, &fuzzed.key_size);

@@ -34,8 +34,18 @@ tar czf "$packed/inner.tar.gz" -C "$work/inner" inner.tgz
 cp "$packed/a.tgz" "$packed/private.tgz"
 chmod 600 "$packed/private.tgz"
 truncate -s 1M "$work/inner/holes"
-echo end >>"$work/inner/holes"
-tar cSf "$packed/sparse.tar" -C "$work/inner" holes
+echo middle >>"$work/inner/holes"
+truncate -s 3M "$work/inner/holes"
+cp "$archive/README.txt" "$work/inner/behind"
+sparse="sparse.tar sparse.tgz"
+tar cSf "$packed/sparse.tar" -C "$work/inner" holes behind
+tar czSf "$packed/sparse.tgz" -C "$work/inner" holes behind
+for version in 0.0 0.1 1.0; do
+    tar cSf "$packed/sparse-$version.tar" --format=posix --sparse-version=$version -C "$work/inner" holes behind
+    sparse="$sparse sparse-$version.tar"
+done
+cut=$(($(stat -c %s "$packed/sparse.tar") - 10240)) # behind the header of the first member
+head -c "$((cut > 1024 ? 1024 : cut))" "$packed/sparse.tar" >"$packed/cut-sparse.tar"
 
 python3 - "$packed" <<'PYTHON'
 import io, os, sys, tarfile, zipfile
@@ -118,7 +128,12 @@ ok "little room to unpack to changes nothing" diff -r "$mnt/plain/nightly" "$mnt
 ok "nor for members that are compressed one by one" diff -r "$mnt/plain/nightly" "$mnt/a.zip/nightly"
 is "$(cat "$mnt/inner.tar.gz/inner.tgz/README.txt")" "$(cat "$archive/README.txt")" "a compressed archive in a compressed one is entered"
 is "$(stat -c %a "$mnt/private.tgz" "$mnt/private.tgz/README.txt" | tr '\n' ' ')" "500 400 " "who may not read the archive may read nothing in it"
-like "$(cat "$mnt/.profilefs/archives.csv")" '^error,unreadable,sparse.tar,' "a member that is not read is told of"
+for kind in $sparse; do
+    ok "a member that leaves out zeros has them: $kind" cmp "$work/inner/holes" "$mnt/$kind/holes"
+    is "$(tail -c 9 "$mnt/$kind/holes" | md5sum)" "$(head -c 9 /dev/zero | md5sum)" "from its end as well"
+    ok "what comes behind it is whole: $kind" cmp "$work/inner/behind" "$mnt/$kind/behind"
+done
+ok "one that is cut off ends with an error" refuses cat "$mnt/cut-sparse.tar/holes"
 unmount
 (ulimit -n 64 && mount_source && diff -r "$mnt/plain/nightly" "$mnt/a.tar.xz/nightly" &&
     find "$mnt/a.zip" "$mnt/a.tgz" -type f -size +0 >"$work/found" && unmount) >"$work/few" 2>&1

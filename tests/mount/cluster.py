@@ -48,7 +48,11 @@ def main(mounts):
             for process in running:
                 process.terminate()
             for process in running:
-                process.wait()
+                try:
+                    process.wait(timeout=10)
+                except subprocess.TimeoutExpired:   # a worker may wait for a scheduler that is gone
+                    process.kill()
+                    process.wait()
     for name, ns in sorted(total.items(), key=lambda item: (-item[1], item[0])):
         print("%s,%d" % (name, ns))
 

@@ -26,11 +26,13 @@ p=$mnt/names.txt
 cat >"$work/table.py" <<'P'
 """A table of a profile with the escapes of its text undone."""
 import csv, re
+def byte(value):
+    return chr(value if value < 0x80 else 0xdc00 + value)   # as os.fsdecode has bytes that are no UTF-8
 def unescape(text):
     return re.sub(r"\\(?:([nrt\\])|x([0-9A-Fa-f]{2}))",
-                  lambda m: {"n": "\n", "r": "\r", "t": "\t", "\\": "\\"}[m[1]] if m[1] else chr(int(m[2], 16)), text)
+                  lambda m: {"n": "\n", "r": "\r", "t": "\t", "\\": "\\"}[m[1]] if m[1] else byte(int(m[2], 16)), text)
 def rows(path):
-    with open(path, newline="", encoding="utf-8", errors="surrogateescape") as file:
+    with open(path, newline="", encoding="utf-8") as file:
         return [{key: unescape(text) for key, text in row.items()} for row in csv.DictReader(file)]
 P
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "fs/profile/cachedb.h"
+#include "fs/profile/cache.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -60,31 +60,6 @@ static void test_keeps(const char *folder)
     pf_cachedb_free(db);
     db = pf_cachedb_new(folder);
     ok(has(db, 3, "three"), "it outlives the process");
-    pf_cachedb_free(db);
-}
-
-static void test_several(const char *folder)
-{
-    enum { SEVERAL = 300 };
-    struct pf_buf values[SEVERAL] = {{0}};
-    uint64_t keys[SEVERAL];
-    unsigned missing = 0;
-    char text[32];
-    for (uint64_t i = 0; i < SEVERAL; i++) {
-        keys[i] = i + 1;
-        pf_buf_printf(&values[i], "value %llu", (unsigned long long)i);
-    }
-    values[7].failed = true;
-    struct pf_cachedb *db = pf_cachedb_new(folder), *other = pf_cachedb_new(folder);
-    pf_cachedb_put_all(db, keys, values, SEVERAL);
-    for (unsigned i = 0; i < SEVERAL; i++) {
-        snprintf(text, sizeof text, "value %u", i);
-        missing += !has(other, i + 1, i == 7 ? NULL : text);
-        pf_buf_free(&values[i]);
-    }
-    ok(missing == 0, "several that are put in at once are all found, but for what ran out of memory");
-    ok(pf_cachedb_puts(db) == SEVERAL - 1, "and counted");
-    pf_cachedb_free(other);
     pf_cachedb_free(db);
 }
 
@@ -286,7 +261,7 @@ static void test_prune(const char *folder)
 
 int main(void)
 {
-    static void (*const tests[])(const char *folder) = {test_keeps, test_several,   test_new_folder, test_damaged,
+    static void (*const tests[])(const char *folder) = {test_keeps,   test_new_folder, test_damaged,
                                                         test_foreign, test_locked,     test_full,
                                                         test_killed,  test_prune};
     for (size_t i = 0; i < sizeof tests / sizeof *tests; i++) {

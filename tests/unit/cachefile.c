@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "fs/profile/cachefile.h"
+#include "fs/profile/cache.h"
 #include "fs/text/pack.h"
 
 #include <dirent.h>

@@ -44,6 +44,10 @@ static void costs(void)
 {
     values_are(IR "fl=a.c\nfn=f\n1 2\n+3 4\n* 8\n-1 0x10\n0x20 32\n", "all,f,Ir,62|all,f,Ir (inc),62|", "",
                "costs are added up, wherever they stand");
+    values_are(IR "fn=f\n1 170141183460469231731687303715884105727\n2 1\n",
+               "all,f,Ir,170141183460469231731687303715884105727|"
+               "all,f,Ir (inc),170141183460469231731687303715884105727|",
+               "error overflow|", "a count that no sum can hold is left out, and told");
     values_are("positions: instr line\nevents: Ir Dr\nfn=f\n0x10 5 1 2\n+3 * 4\n* +1 . 8\n",
                "all,f,Ir,5|all,f,Ir (inc),5|all,f,Dr,10|all,f,Dr (inc),10|", "",
                "two positions, points for zeros, counts left out");

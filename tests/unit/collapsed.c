@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "formats/kit/pass.h"
-#include "formats/kit/samples.h"
+#include "formats/kit/build.h"
 #include "tests/unit/profile_file.h"
 
 extern const struct pf_driver pf_collapsed_driver;
@@ -117,7 +117,7 @@ static void stopping(void)
     ok(pf_profile_load(&file.profile, PF_MODELLED, &pass, &file.error) && file.error.code == ECANCELED &&
            !file.profile.contexts && !pf_rows_count(file.profile.warnings),
        "a load that is stopped leaves nothing");
-    file.loaded = !pf_samples_load(&file.profile, PF_MODELLED, NULL, &file.error);
+    file.loaded = !pf_build_load(&file.profile, PF_MODELLED, NULL, &file.error);
     table_is(&file, "values", "all,a>b,samples,5000|", "    and may be tried again");
     file_close(&file);
     free(text);

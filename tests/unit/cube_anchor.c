@@ -159,6 +159,51 @@ static void contexts_are_those_of_the_document(void)
     tear_down(&fixture);
 }
 
+static const char *kind_of(const struct fixture *fixture, uint32_t context)
+{
+    const struct pf_tree *tree = fixture->profile.contexts;
+    return tree->kinds[tree->kind[context]];
+}
+
+static void roles_are_kinds(void)
+{
+    enum { ROLES = 300 };
+    struct bytes anchor = {0}, tar = {0};
+    struct fixture fixture;
+    char text[256];
+    static const char head[] = "<cube version='4'><metrics/><program>",
+                      tail[] = "</program>" SYSTEM "</cube>";
+    put(&anchor, head, sizeof head - 1);
+    for (int i = 0; i < ROLES; i++)
+        put(&anchor, text,
+            (size_t)sprintf(text, "<region id='%d'><name>f</name><role>role %d</role></region>", i,
+                            i / 2 * 2));
+    for (int i = 0; i < ROLES; i++)
+        put(&anchor, text, (size_t)sprintf(text, "<cnode id='%d' calleeId='%d'/>", i, i));
+    put(&anchor, tail, sizeof tail - 1);
+    put_member(&tar, "anchor.xml", anchor.at, anchor.size);
+    set_up(&fixture, &tar);
+    const uint8_t *kinds = fixture.profile.contexts->kind;
+    is(kind_of(&fixture, 7), "role 6", "the role of a region is the kind of its call paths, whatever it is");
+    ok(kinds[6] == kinds[7] && kinds[5] != kinds[6], "regions of one role have one kind");
+    tear_down(&fixture);
+
+    anchor.size = 0;
+    put(&anchor, head, sizeof head - 1);
+    for (int i = 0; i < ROLES; i++)
+        put(&anchor, text,
+            (size_t)sprintf(text,
+                            "<region id='%d'><role>role %d</role></region><cnode id='%d' calleeId='%d'/>", i,
+                            i, i, i));
+    put(&anchor, tail, sizeof tail - 1);
+    put_member(&tar, "anchor.xml", anchor.at, anchor.size);
+    forget(&anchor);
+    set_up(&fixture, &tar);
+    is(kind_of(&fixture, 254), "role 254", "there are as many kinds as a tree can tell apart");
+    is(kind_of(&fixture, 255), "region", "call paths of further roles have none of their own");
+    tear_down(&fixture);
+}
+
 static void parameters_are_kept(void)
 {
     struct fixture fixture;
@@ -283,10 +328,11 @@ int main(void)
     a_cut_anchor_is_fatal();
     names_may_be_long();
     contexts_are_those_of_the_document();
+    roles_are_kinds();
     parameters_are_kept();
     threads_have_names_of_their_own();
     wrong_ids_are_fatal();
-    deep_calls_add_up(100000, 1);
-    deep_calls_add_up(60, 12000); /* more than fit into what is summed at a time */
+    deep_calls_add_up(150000, 1); /* more than are summed at a time, here by calls, there by threads */
+    deep_calls_add_up(60, 12000);
     return done();
 }

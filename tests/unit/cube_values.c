@@ -78,7 +78,8 @@ static void counts_are_exact(void)
     free(text);
     ok(warns(&fixture, "warning", "wrapped") && warns(&fixture, "warning", "negative") &&
            pf_rows_count(fixture.profile.warnings) == 3,
-       "of each metric it is told that its counts may have wrapped around, and of one that it falls below zero");
+       "of each metric it is told that its counts may have wrapped around, and of one that it falls below "
+       "zero");
     tear_down(&fixture);
     forget(&rows);
 }
@@ -403,7 +404,7 @@ static void wrong_positions_are_refused(void)
     set_up(&fixture, &tar);
     const struct pf_table *table = fixture.profile.cells;
     struct pf_cursor cursor = {.profile = &fixture.profile, .table = table, .only = PF_UNRESTRICTED};
-    unsigned char blob[16];
+    unsigned char blob[sizeof(uint64_t)];
     memset(blob, 0x7f, sizeof blob);
     ok(!table->ops->open(&cursor, &fixture.error) &&
            table->ops->restore(&cursor, blob, sizeof blob, &fixture.error) < 0 &&

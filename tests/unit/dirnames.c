@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-#include "fs/profile/dirnames.h"
+#include "fs/profile/names.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
 #include <unistd.h>
 
-#include "fs/profile/names.h"
 #include "tests/unit/gate.h"
 #include "tests/unit/tap.h"
 
@@ -33,6 +32,15 @@ static uint64_t id_of(const void *of, uint32_t i)
     return ((const struct item *)of)[i].id;
 }
 
+static bool is_listed(const void *names, unsigned folder, const char *name)
+{
+    (void)folder;
+    for (const char *const *at = names; *at; at++)
+        if (!strcmp(*at, name))
+            return true;
+    return false;
+}
+
 static struct pf_dirnames *names_of(const struct item *items, uint32_t count, bool ids,
                                     const char *const *reserved)
 {
@@ -42,7 +50,8 @@ static struct pf_dirnames *names_of(const struct item *items, uint32_t count, bo
                            .text = text_of,
                            .group = group_of,
                            .id = ids ? id_of : NULL,
-                           .reserved = reserved};
+                           .reserved = reserved ? is_listed : NULL,
+                           .reserved_by = reserved};
     return pf_dirnames_new(&all, &error);
 }
 

@@ -3,6 +3,7 @@
 #include <math.h>
 
 #include "fs/draw/draw.h"
+#include "fs/text/text.h"
 #include "fs/draw/svg.h"
 #include "tests/unit/fake_profile.h"
 
@@ -207,7 +208,9 @@ static void runs(void)
     struct pf_cell grown = pf_string("grown"), none = pf_absent();
     must(!pf_runs_picture_add(picture, &grown, (double[]){10, 10, 900}, &error));
     must(!pf_runs_picture_add(picture, &none, (double[]){NAN, NAN, NAN}, &error));
-    struct picture drawn = picture_of(pf_runs_picture_lines(picture, &error));
+    struct pf_buf text = {0};
+    pf_runs_picture_draw(picture, &text);
+    struct picture drawn = picture_of(pf_lines_of_text(&text, &error));
     char *titles = titles_of(&drawn);
     is(titles,
        "run1|run<2>|run3|even29|even30|even31|even32|even33|even34|even35|even36|even37|even38|even39|grown|",

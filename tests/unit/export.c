@@ -33,10 +33,10 @@ static struct pf_buf text_of(const struct source *source, unsigned hop)
     for (unsigned n = 1; lines->ops->next(lines, &out, &error) > 0; n++) {
         if (n % hop)
             continue;
-        size_t size = lines->ops->save(lines, position, sizeof position);
+        size_t size = pf_lines_save(lines, position, sizeof position);
         lines->ops->close(lines);
         lines = walk_of(source);
-        if (size > sizeof position || lines->ops->restore(lines, position, size, &error))
+        if (size > sizeof position || pf_lines_restore(lines, position, size, &error))
             abort();
     }
     lines->ops->close(lines);

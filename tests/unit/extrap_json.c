@@ -145,8 +145,10 @@ static void repeated(void)
     close_study(&study);
     open_text(&study, &pf_extrap_json_driver,
               "{\"parameters\":[\"x\"],\"measurements\":{\"a\":{\"t\":[{\"point\":[1],\"values\":[1]}]}},\n"
-              "\"measurements\":{\"b\":{\"t\":[{\"point\":[1],\"values\":[2]}]}}}");
-    has_rows(&study, "values", "x=1,0,b,t,2\n", "measurements as a whole may stand there twice too");
+              "\"measurements\":{\"b\":{\"t\":[{\"point\":[1],\"values\":[2]}]},"
+              "\"a\":{\"t\":[{\"point\":[1],\"values\":[4]}]}}}");
+    has_rows(&study, "values", "x=1,0,b,t,2\nx=1,0,a,t,4\n",
+             "measurements as a whole may stand there twice too");
     has_warnings(&study, "2 repeated-name\n", "which is told");
     close_study(&study);
 }

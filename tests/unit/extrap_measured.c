@@ -1,90 +1,75 @@
 /* SPDX-License-Identifier: MIT */
 #include <stdlib.h>
 
-#include "formats/extrap/measured.h"
+#include "formats/extrap/study.h"
 #include "tests/unit/tap.h"
 
-/* An experiment with series of one metric and points of one parameter. */
-static struct pf_experiment *make_experiment(unsigned series, unsigned points)
+/* A study with series of one metric and points of one parameter. */
+static struct pf_study *make_study(unsigned series, unsigned points, struct pf_error *error)
 {
-    struct pf_error error;
-    struct pf_experiment *experiment = pf_experiment_new();
-    pf_experiment_add_parameter(experiment, "x", 1, &error);
-    uint32_t metric = pf_experiment_metric(experiment, "time", 4, &error);
+    struct pf_study *study = pf_study_new(NULL, 0, NULL, error);
+    pf_study_parameter(study, "x", 1, 0, -1);
+    uint32_t metric = pf_study_metric(study, "time", 4);
     for (unsigned i = 0; i < series; i++) {
         char name[16];
         int size = snprintf(name, sizeof name, "f%u", i);
-        uint32_t context = pf_experiment_callpath(experiment, PF_NO_CONTEXT, name, (size_t)size, &error);
-        pf_experiment_series(experiment, context, metric, false, &error);
+        uint32_t context = pf_study_callpath(study, PF_NO_CONTEXT, name, (size_t)size);
+        pf_study_series(study, context, metric, false, 0, -1);
     }
     for (unsigned i = 0; i < points; i++)
-        pf_experiment_point(experiment, &(double){i}, 1, false, &error);
-    return experiment;
+        pf_study_point(study, &(struct pf_point){.coordinates = {i}, .count = 1});
+    return study;
 }
 
-static bool add(struct pf_measured *measured, uint32_t series, uint32_t point, double value)
+static void add(struct pf_study *study, uint32_t series, uint32_t point, double value)
 {
-    struct pf_error error;
-    return !pf_measured_begin(measured, series, point, false, &error) &&
-           !pf_measured_add(measured, value, &error);
+    pf_study_begin(study, series, point, false);
+    pf_study_add(study, value);
 }
 
 /* Series, points and repetitions from the outermost loop to the innermost are 0 to n of each, in this order. */
-static bool is_sorted(const struct pf_measured *measured, unsigned series, unsigned points,
-                      unsigned repetitions)
+static bool is_sorted(const struct pf_study *study, unsigned series, unsigned points, unsigned repetitions)
 {
-    struct pf_records records;
-    struct pf_record record;
-    const double *numbers;
+    const struct pf_list *list = &study->values;
+    struct pf_store_window window = {.store = list->store};
+    struct pf_value item;
     struct pf_error error;
-    uint64_t seen = 0;
-    bool sorted = true;
-    records = pf_records_of(measured->store, 0, pf_store_size(measured->store));
-    while (sorted && pf_records_peek(&records, &record, &numbers, &error) > 0) {
-        for (uint32_t i = 0; i < record.values; i++, seen++)
-            sorted &= record.series == seen / repetitions / points &&
-                      record.point == seen / repetitions % points &&
-                      numbers[i] == (double)(seen % repetitions);
-        records.at += pf_record_size(&record);
-    }
-    pf_store_window_free(&records.window);
-    return sorted && seen == (uint64_t)series * points * repetitions;
+    bool sorted = list->count == (uint64_t)series * points * repetitions;
+    for (uint64_t i = 0; i < list->count && sorted; i++)
+        sorted = !pf_list_read(list, &window, i, &item, &error) &&
+                 item.at.series == i / repetitions / points && item.at.point == i / repetitions % points &&
+                 item.at.repetition == i % repetitions && item.value == (double)item.at.repetition;
+    pf_store_window_free(&window);
+    return sorted;
 }
 
 /* Measurements as programs make them: run by run, so that each series is everywhere. */
 static void any_order(unsigned series, unsigned points, unsigned repetitions, const char *name)
 {
     struct pf_error error;
-    struct pf_experiment *experiment = make_experiment(series, points);
-    struct pf_measured *measured = pf_measured_new();
-    bool added = true;
+    struct pf_study *study = make_study(series, points, &error);
     for (unsigned r = 0; r < repetitions; r++)
         for (unsigned p = points; p-- > 0;)
             for (unsigned s = 0; s < series; s++)
-                added &= add(measured, s, p, r);
-    ok(added && !pf_measured_finish(measured, experiment, NULL, &error) &&
-           is_sorted(measured, series, points, repetitions),
-       "%s", name);
-    ok(measured->runs[series - 1].end == pf_store_size(measured->store), "and each series is found");
-    pf_measured_free(measured);
-    pf_experiment_free(experiment);
+                add(study, s, p, r);
+    ok(pf_study_finish(study) && is_sorted(study, series, points, repetitions), "%s", name);
+    ok(pf_run_of(&study->values, series - 1).end == study->values.count, "and each series is found");
+    pf_study_free(study);
 }
 
 static void dropped(void)
 {
     struct pf_error error;
-    struct pf_experiment *experiment = make_experiment(2, 1);
-    struct pf_measured *measured = pf_measured_new();
-    add(measured, 0, 0, 7);
-    add(measured, 1, 0, 0);
-    uint32_t anew = pf_experiment_series(experiment, experiment->series[0].context, 0, true, &error);
-    add(measured, anew, 0, 8);
-    pf_measured_finish(measured, experiment, NULL, &error);
-    ok(measured->runs[0].end == 0 && measured->runs[anew].end == pf_store_size(measured->store) &&
-           measured->runs[1].start == 0,
+    struct pf_study *study = make_study(2, 1, &error);
+    add(study, 0, 0, 7);
+    add(study, 1, 0, 0);
+    uint32_t anew = pf_study_series(study, study->series[0].context, 0, true, 0, -1);
+    add(study, anew, 0, 8);
+    pf_study_finish(study);
+    ok(!pf_run_of(&study->values, 0).points && pf_run_of(&study->values, anew).end == 2 &&
+           pf_run_of(&study->values, 1).end == 1,
        "what is told anew takes the place of what was there");
-    pf_measured_free(measured);
-    pf_experiment_free(experiment);
+    pf_study_free(study);
 }
 
 int main(void)

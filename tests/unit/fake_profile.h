@@ -161,9 +161,9 @@ FAKE struct pf_buf fake_resumed_text(struct fake *fake, unsigned metric, enum pf
     while (more > 0) {
         struct pf_lines *lines = fake_walk(fake, metric, view);
         if (size)
-            must(!lines->ops->restore(lines, blob, size, &error));
+            must(!pf_lines_restore(lines, blob, size, &error));
         more = lines->ops->next(lines, &text, &error);
-        size = lines->ops->save(lines, blob, sizeof blob);
+        size = pf_lines_save(lines, blob, sizeof blob);
         lines->ops->close(lines);
     }
     pf_buf_char(&text, '\0');

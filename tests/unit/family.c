@@ -61,7 +61,7 @@ static struct pf_buf text_from(struct fixture *fixture, const struct pf_slice *s
     struct pf_error error;
     struct pf_buf out = {0};
     struct pf_lines *lines = pf_table_lines(&fixture->profile, slice, &error);
-    if (position && lines->ops->restore(lines, position, size, &error))
+    if (position && pf_lines_restore(lines, position, size, &error))
         abort();
     while (lines->ops->next(lines, &out, &error) > 0)
         ;
@@ -277,9 +277,9 @@ static void test_rows_positions(void)
     struct pf_lines *lines = pf_table_lines(&fixture.profile, &slice, &error);
     uint64_t far = UINT64_MAX;
     struct pf_buf out = {0};
-    ok(lines->ops->restore(lines, "abc", 3, &error) && error.code == EINVAL,
+    ok(pf_lines_restore(lines, "abc", 3, &error) && error.code == EINVAL,
        "a position of another size is refused by rows");
-    ok(!lines->ops->restore(lines, &far, sizeof far, &error) && lines->ops->next(lines, &out, &error) == 0,
+    ok(!pf_lines_restore(lines, &far, sizeof far, &error) && lines->ops->next(lines, &out, &error) == 0,
        "a position behind the last row is the end");
     lines->ops->close(lines);
     pf_buf_free(&out);

@@ -29,7 +29,7 @@ static const struct pf_column columns[PF_FOLD_COLUMNS] = {{.name = "thread", .ro
                                                           {.name = "value", .role = PF_PLAIN},
                                                           {.name = "name", .role = PF_CONTEXT_NAME}};
 static const struct pf_table table = {
-    .name = "values", .columns = columns, .n_columns = PF_FOLD_COLUMNS, .ops = &pf_fold_cursor};
+    .name = "values", .columns = columns, .n_columns = PF_FOLD_COLUMNS, .ops = &pf_fold_cursor.ops};
 
 static bool is_touched(unsigned partition, uint32_t context)
 {
@@ -120,20 +120,20 @@ static struct pf_buf rows_of(struct pf_fold *fold, struct pf_restriction only, b
     int more = 1;
     struct pf_cursor cursor = {.profile = &profile, .table = &table, .only = only};
     while (more > 0) {
-        if (!cursor.state && pf_fold_cursor.open(&cursor, &error))
+        if (!cursor.state && pf_fold_cursor.ops.open(&cursor, &error))
             abort();
-        if (resumed && size && pf_fold_cursor.restore(&cursor, position, size, &error))
+        if (resumed && size && pf_fold_cursor.ops.restore(&cursor, position, size, &error))
             abort();
-        more = pf_fold_cursor.next(&cursor, cells, &error);
+        more = pf_fold_cursor.ops.next(&cursor, cells, &error);
         if (more > 0)
             add_row(&out, cells);
         if (resumed) {
-            size = pf_fold_cursor.save(&cursor, position, sizeof position);
-            pf_fold_cursor.close(&cursor);
+            size = pf_fold_cursor.ops.save(&cursor, position, sizeof position);
+            pf_fold_cursor.ops.close(&cursor);
         }
     }
     if (!resumed)
-        pf_fold_cursor.close(&cursor);
+        pf_fold_cursor.ops.close(&cursor);
     if (more < 0)
         pf_buf_str(&out, "error\n");
     return out;
@@ -187,24 +187,24 @@ static void test_positions_meet(struct pf_fold *fold)
     unsigned char position[64];
     struct pf_cursor part = {.profile = &profile, .table = &table, .only = {2, -1, -1, -1}},
                      whole = {.profile = &profile, .table = &table, .only = PF_UNRESTRICTED};
-    pf_fold_cursor.open(&part, &error);
+    pf_fold_cursor.ops.open(&part, &error);
     for (int i = 0; i < 100; i++)
-        pf_fold_cursor.next(&part, cells, &error);
-    size_t size = pf_fold_cursor.save(&part, position, sizeof position);
-    pf_fold_cursor.open(&whole, &error);
-    pf_fold_cursor.restore(&whole, position, size, &error);
+        pf_fold_cursor.ops.next(&part, cells, &error);
+    size_t size = pf_fold_cursor.ops.save(&part, position, sizeof position);
+    pf_fold_cursor.ops.open(&whole, &error);
+    pf_fold_cursor.ops.restore(&whole, position, size, &error);
     struct pf_buf a = {0}, b = {0};
-    while (pf_fold_cursor.next(&part, cells, &error) > 0)
+    while (pf_fold_cursor.ops.next(&part, cells, &error) > 0)
         add_row(&a, cells);
     for (int more = 1; more > 0 && b.size < a.size;) {
-        more = pf_fold_cursor.next(&whole, cells, &error);
+        more = pf_fold_cursor.ops.next(&whole, cells, &error);
         if (more > 0)
             add_row(&b, cells);
     }
     ok(a.size && a.size == b.size && !memcmp(a.data, b.data, a.size),
        "positions of a partition's walk hold for the whole");
-    pf_fold_cursor.close(&part);
-    pf_fold_cursor.close(&whole);
+    pf_fold_cursor.ops.close(&part);
+    pf_fold_cursor.ops.close(&whole);
     pf_buf_free(&a);
     pf_buf_free(&b);
 }
@@ -220,21 +220,21 @@ static void test_damaged_positions(struct pf_fold *fold)
     unsigned seed = 3;
     int refused = 0;
     struct pf_cursor cursor = {.profile = &profile, .table = &table, .only = PF_UNRESTRICTED};
-    pf_fold_cursor.open(&cursor, &error);
-    size_t size = pf_fold_cursor.save(&cursor, position, sizeof position);
-    ok(pf_fold_cursor.save(&cursor, NULL, 0) == size, "a position's size can be asked for");
-    ok(pf_fold_cursor.restore(&cursor, position, size - 1, &error) && error.code == EINVAL,
+    pf_fold_cursor.ops.open(&cursor, &error);
+    size_t size = pf_fold_cursor.ops.save(&cursor, position, sizeof position);
+    ok(pf_fold_cursor.ops.save(&cursor, NULL, 0) == size, "a position's size can be asked for");
+    ok(pf_fold_cursor.ops.restore(&cursor, position, size - 1, &error) && error.code == EINVAL,
        "a position that is too short is refused");
     for (int i = 0; i < 3000; i++) {
         for (size_t b = 0; b < size; b++)
             position[b] = (unsigned char)(rand_r(&seed) % (i % 3 ? 256 : 2));
-        if (pf_fold_cursor.restore(&cursor, position, size, &error))
+        if (pf_fold_cursor.ops.restore(&cursor, position, size, &error))
             refused++;
         else
-            pf_fold_cursor.next(&cursor, cells, &error);
+            pf_fold_cursor.ops.next(&cursor, cells, &error);
     }
     ok(refused > 1500, "rubbish is refused, and what is not does no harm");
-    pf_fold_cursor.close(&cursor);
+    pf_fold_cursor.ops.close(&cursor);
 }
 
 static void test_many_contexts(void)

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "formats/kit/hash.h"
+#include "formats/kit/ids.h"
 #include "tests/unit/tap.h"
 
 enum { KEYS = 50000 };
@@ -71,8 +72,31 @@ static void is_not_slowed_by_crafted_keys(void)
     pf_hash_free(&table);
 }
 
+/* Small ids, descending ones far from the others, and one that is as large as can be. */
+static void numbers_ids(void)
+{
+    struct pf_ids ids = {0};
+    struct pf_error error;
+    unsigned wrong = 0;
+    for (uint32_t i = 0; i < KEYS; i++)
+        wrong += pf_ids_add(&ids, i % 2 ? 2 * i : UINT64_MAX - 3 * (uint64_t)i, i, &error) != 1;
+    ok(!wrong && !pf_ids_add(&ids, 2, 7, &error) && !pf_ids_add(&ids, UINT64_MAX, 7, &error),
+       "an id is added once, whatever it is");
+    for (uint32_t i = 0; i < KEYS; i++)
+        wrong += pf_ids_find(&ids, i % 2 ? 2 * i : UINT64_MAX - 3 * (uint64_t)i) != i;
+    ok(!wrong && pf_ids_find(&ids, 4) == PF_NO_ID && pf_ids_find(&ids, UINT64_MAX / 2) == PF_NO_ID,
+       "each has its number, and no other has one");
+    ok(!pf_ids_set(&ids, 2, 7, &error) && !pf_ids_set(&ids, UINT64_MAX, 8, &error) &&
+           !pf_ids_set(&ids, 4, 9, &error) && pf_ids_find(&ids, 2) == 7 &&
+           pf_ids_find(&ids, UINT64_MAX) == 8 && pf_ids_find(&ids, 4) == 9,
+       "a number that is set takes the place of the one before");
+    pf_ids_free(&ids);
+    ok(pf_ids_find(&ids, 2) == PF_NO_ID, "freed ones are empty");
+}
+
 int main(void)
 {
+    numbers_ids();
     agrees_with_its_definition();
     finds_what_was_added();
     is_not_slowed_by_crafted_keys();

@@ -107,7 +107,6 @@ static const struct lie lies[] = {
      NULL},
     {"solver-2023", "profile.db", "a metric that nothing tells of is kept", "unknown-metric", 0, 1, "\x63",
      0x40 + 48 + 8, NULL},
-    {"solver-2023", "profile.db", "a second summary", "summary", 0x40 + 48 + 0x28, 1, "\1", 0, NULL},
     {"solver-2023", "profile.db", "no name at the end", "footer", 0, 4, "????", 0, "_pro"},
     {"solver-2023", "meta.db", "no name at the end", "footer", 0, 4, "????", 0, "_met"},
     {"solver-2023", "cct.db", "no name at the end", "footer", 0, 4, "????", 0, "__ct"},

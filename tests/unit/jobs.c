@@ -210,12 +210,17 @@ struct shared_loop {
     struct gate meeting; /* pieces 0 and 1 wait for one another if `meet` */
     bool meet;
     atomic_int met, after;
+    struct pf_turns turns;
+    size_t order[PIECES], ordered; /* of turns; guarded by them */
 };
 
 static void run_piece(void *arg, size_t i)
 {
     struct shared_loop *loop = arg;
     atomic_fetch_add(&loop->calls[i], 1);
+    pf_turn_begin(&loop->turns, i);
+    loop->order[loop->ordered++] = i;
+    pf_turn_end(&loop->turns);
 }
 
 /* Two pieces that wait for one another: only two threads can end them. */
@@ -252,18 +257,22 @@ static void test_split(void)
     for (int j = 0; j < 4; j++) {
         loops[j].pool = pool;
         loops[j].n = PIECES;
+        loops[j].turns = (struct pf_turns)PF_TURNS;
         jobs[j] = pf_job_start(pool, "split", run_split, no_more, &loops[j]);
     }
-    int wrong = 0, seen = 0;
+    int wrong = 0, seen = 0, astray = 0;
     for (int j = 0; j < 4; j++) {
         pf_job_block(jobs[j], NULL, NULL);
         pf_job_release(jobs[j]);
-        for (int i = 0; i < PIECES; i++)
+        for (int i = 0; i < PIECES; i++) {
             wrong += loops[j].calls[i] != 1;
+            astray += loops[j].order[i] != (size_t)i;
+        }
         seen += loops[j].after;
     }
     ok(wrong == 0, "a shared loop runs every piece exactly once");
     ok(seen == 4 * PIECES, "and returns when all have returned");
+    ok(astray == 0, "its pieces take turns in order");
     static struct shared_loop meeting = {.n = 2, .meet = true, .meeting = GATE_CLOSED};
     static struct shared_loop empty;
     meeting.pool = empty.pool = pool;
@@ -276,50 +285,6 @@ static void test_split(void)
     pf_job_release(job);
     ok(empty.after == 0, "a loop of no pieces returns");
     pf_pool_free(pool);
-}
-
-/* ---- errands and idle work ---------------------------------------------------------------------- */
-
-static void test_soon(void)
-{
-    struct pf_pool *pool = pf_pool_new(1, 1);
-    struct work work = WORK;
-    struct gate done = open_gate();
-    struct waiting waiting = {.waiter = {.wake = note_wake}, .done = &done};
-    struct pf_job *job = pf_job_start(pool, "long", run_gated, note_over, &work);
-    gate_await(&work.gate, 1);
-    pf_pool_soon(pool, &waiting.waiter);
-    ok(gate_await(&done, 1), "short work does not queue behind a pass");
-    gate_open(&work.gate);
-    pf_job_release(job);
-    pf_pool_free(pool);
-}
-
-static void test_idle(void)
-{
-    struct pf_pool *pool = pf_pool_new(1, 1);
-    struct gate done = open_gate();
-    struct waiting first = {.waiter = {.wake = note_wake}, .done = &done};
-    pf_pool_idle(pool, &first.waiter);
-    ok(gate_await(&done, 1), "idle work runs when no pass does");
-
-    struct work work = WORK;
-    struct waiting idle[3] = {WAITING, WAITING, WAITING};
-    struct gate errand_done = open_gate();
-    struct waiting errand = {.waiter = {.wake = note_wake}, .done = &errand_done};
-    struct pf_job *job = pf_job_start(pool, "busy", run_gated, note_over, &work);
-    gate_await(&work.gate, 1);
-    pf_pool_idle(pool, &idle[0].waiter);
-    pf_pool_idle(pool, &idle[1].waiter);
-    pf_pool_soon(pool, &errand.waiter);
-    gate_await(&errand_done, 1);
-    pf_pool_idle(pool, &idle[2].waiter);
-    ok(idle[0].woken + idle[1].woken + idle[2].woken == 0, "idle work waits while the threads have passes");
-    gate_open(&work.gate);
-    pf_job_release(job);
-    pf_pool_free(pool);
-    ok(idle[0].woken == 1 && idle[1].woken == 1 && idle[2].woken == 1,
-       "idle work runs in any case, whatever short work comes between");
 }
 
 /* ---- the end ------------------------------------------------------------------------------------ */
@@ -383,29 +348,6 @@ static void test_free_refuses(void)
     ok(work.runs == work.over, "and none is left behind");
 }
 
-/* A request that leaves idle work behind when it is woken. */
-struct leaving {
-    struct pf_waiter waiter;
-    struct pf_pool *pool;
-    struct waiting left;
-};
-
-static void leave_work(struct pf_waiter *waiter)
-{
-    struct leaving *leaving = (struct leaving *)waiter;
-    usleep(20000); /* the other threads have gone by now */
-    pf_pool_idle(leaving->pool, &leaving->left.waiter);
-}
-
-static void test_free_runs_the_rest(void)
-{
-    struct pf_pool *pool = pf_pool_new(1, 1);
-    struct leaving leaving = {.waiter = {.wake = leave_work}, .pool = pool, .left = WAITING};
-    pf_pool_soon(pool, &leaving.waiter);
-    pf_pool_free(pool);
-    ok(leaving.left.woken == 1, "idle work that comes while the pool is being freed runs too");
-}
-
 /* ---- many at once ------------------------------------------------------------------------------- */
 
 enum { JOBS = 3000, WAITERS = 3 };
@@ -461,11 +403,8 @@ int main(void)
     test_block();
     test_status();
     test_split();
-    test_soon();
-    test_idle();
     test_free_stops();
     test_free_refuses();
-    test_free_runs_the_rest();
     test_storm();
     return done();
 }

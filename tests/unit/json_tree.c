@@ -70,10 +70,9 @@ static void test_cells(void)
            pf_tree_number(pf_tree_get(tree, "u")).type == PF_UINT &&
            pf_tree_number(pf_tree_get(tree, "d")).d == 0.5,
        "numbers are cells");
-    ok(pf_tree_text(pf_tree_get(tree, "t")).size == 1 && pf_tree_scalar(pf_tree_get(tree, "b")).size == 4,
-       "so are texts");
-    ok(pf_tree_scalar(pf_tree_get(tree, "n")).type == PF_ABSENT &&
-           pf_tree_scalar(pf_tree_get(tree, "l")).type == PF_ABSENT &&
+    ok(pf_tree_text(pf_tree_get(tree, "t")).size == 1, "so are texts");
+    ok(pf_tree_number(pf_tree_get(tree, "n")).type == PF_ABSENT &&
+           pf_tree_number(pf_tree_get(tree, "l")).type == PF_ABSENT &&
            pf_tree_text(pf_tree_get(tree, "i")).type == PF_ABSENT && !pf_tree_get(tree, "none") &&
            !pf_tree_get(NULL, "x"),
        "all else is absent");

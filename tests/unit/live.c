@@ -19,10 +19,10 @@ static void test_stages(const char *folder)
     struct pf_live *live = live_of(&core, folder, &error);
     ok(live && control.loads[PF_PARTITIONED] == 0, "opening loads no stage");
     ok(pf_live_stage(live, PF_OPENED, &first, &error) == 0, "an open profile is opened");
-    ok(pf_live_stage(live, PF_MODELLED, &first, &error) == PF_WAIT,
+    ok(pf_live_stage(live, PF_MODELLED, &first, &error) == PF_PARKED,
        "a stage that is not there is waited for");
     gate_await(&gate, 1);
-    ok(pf_live_stage(live, PF_PARTITIONED, &second, &error) == PF_WAIT && second == first,
+    ok(pf_live_stage(live, PF_PARTITIONED, &second, &error) == PF_PARKED && second == first,
        "who asks meanwhile waits for the same pass");
     ok(pf_live_stage(live, PF_OPENED, &second, &error) == 0, "what is there is there at once meanwhile");
     gate_open(&gate);
@@ -105,7 +105,7 @@ static void check_file(struct visit *visit, struct pf_node node, const char *pat
     char name[256];
     bool right = !size_of(visit->live, node, &size, &error) &&
                  (pf_is_cheap(pf_live_profile(visit->live), node) ||
-                  (pf_live_known_size(visit->live, node.kind, node.item, &known) && known == size));
+                  (pf_live_known_size(visit->live, node, &known) && known == size));
     right = right && !read_file(visit->core, visit->live, node, 1 << 20, &once, &error) && once.size == size;
     right = right && !read_file(visit->core, visit->live, node, 1 + size / 3, &pieces, &error) &&
             pieces.size == size && (size == 0 || !memcmp(once.data, pieces.data, size));
@@ -340,6 +340,46 @@ static void test_readers(const char *folder)
     pf_blocks_free(core.blocks);
 }
 
+/* What functions.csv of a metric says. */
+static struct pf_buf functions_of(struct pf_core *core, struct pf_live *live, uint32_t metric)
+{
+    struct pf_error error;
+    struct pf_buf text = {0};
+    if (read_file(core, live, (struct pf_node){PF_METRIC_FILE + PF_METRIC_FUNCTIONS, metric}, 1000, &text,
+                  &error))
+        pf_buf_printf(&text, "%s", error.what);
+    pf_buf_char(&text, '\0');
+    return text;
+}
+
+static void test_many_contexts(const char *folder)
+{
+    struct pf_core few, many;
+    struct pf_error error = {0};
+    control = (struct control){.seeks = true};
+    core_init(&few, NULL);
+    core_init(&many, NULL);
+    many.options.cache = 64; /* so that any number of contexts are many */
+    struct pf_live *whole = live_of(&few, folder, &error), *single = live_of(&many, folder, &error);
+    for (uint32_t m = 0; m < FAKE_METRICS; m++) {
+        struct pf_buf want = functions_of(&few, whole, m), have = functions_of(&many, single, m);
+        is(have.data, want.data, "where contexts are many, views of a metric are the same");
+        pf_buf_free(&want);
+        pf_buf_free(&have);
+        ok(pf_live_aggregate_now(whole, 1), "few contexts are added up for all metrics");
+        ok(!pf_live_aggregate_now(single, 1) == (m < 1) && !pf_live_aggregate_now(single, -1),
+           "many for the metric that was asked for alone");
+    }
+    uint64_t size;
+    ok(!size_of(single, (struct pf_node){PF_WARNINGS_CSV, 0}, &size, &error) &&
+           pf_live_aggregate_now(single, -1),
+       "and for all where a file tells of all");
+    pf_live_release(whole);
+    pf_live_release(single);
+    core_end(&few);
+    core_end(&many);
+}
+
 int main(void)
 {
     char folder[64];
@@ -357,6 +397,7 @@ int main(void)
     test_changes(folder);
     test_readers(folder);
     test_one_of_many(folder);
+    test_many_contexts(folder);
     test_broken(folder);
     temp_dir_remove(folder);
     return done();

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include <dirent.h>
 
-#include "fs/profile/cachefile.h"
+#include "fs/profile/cache.h"
 #include "tests/unit/live_fixture.h"
 
 /* What passes have found, from one process to the next. Each struct pf_core stands for a process. */
@@ -21,7 +21,7 @@ static void survey_file(struct visit *visit, struct pf_node node, const char *pa
     struct pf_error error = {0};
     uint64_t size = 0;
     if (survey->known_only) {
-        bool known = pf_live_known_size(visit->live, node.kind, node.item, &size);
+        bool known = pf_live_known_size(visit->live, node, &size);
         survey->unknown += !known && !pf_is_cheap(pf_live_profile(visit->live), node);
         return;
     }
@@ -73,7 +73,7 @@ static void begin(struct process *process, const char *folder, const char *cache
 static void end(struct process *process, bool save)
 {
     if (save)
-        pf_live_save(process->live);
+        save_live(process->live);
     pf_live_release(process->live);
     core_end(&process->core);
 }
@@ -93,17 +93,17 @@ static bool knows_values(const char *folder, const char *cache)
     struct process process;
     uint64_t size;
     begin(&process, folder, cache);
-    bool known = pf_live_known_size(process.live, PF_TABLE_WHOLE, 0, &size);
+    bool known = pf_live_known_size(process.live, (struct pf_node){PF_TABLE_WHOLE, 0}, &size);
     end(&process, false);
     return known;
 }
 
-static bool ask_aggregate(struct pf_live *live)
+static bool ask_aggregate(struct pf_live *live, int metric)
 {
     struct pf_aggregate *aggregate;
     struct pf_error error;
     int result;
-    WAIT_FOR(result, pf_live_aggregate(live, &aggregate, &job, &error));
+    PF_WAIT_FOR(result, NULL, NULL, pf_live_aggregate(live, metric, &aggregate, &job, &error));
     return result == 0 && aggregate;
 }
 
@@ -119,15 +119,18 @@ static void test_kept(const char *folder, const char *cache)
 
     control = (struct control){0};
     begin(&process, folder, cache);
-    ok(pf_live_size(process.live, PF_TABLE_WHOLE, 0, &size, &job, &error) == 0 && size > 0 &&
-           pf_live_size(process.live, PF_TABLE_OF_PARTITION + FAKE_EVENTS, 1, &size, &job, &error) == 0 &&
-           pf_live_size(process.live, PF_TABLE_OF_CONTEXT, 3, &size, &job, &error) == 0 &&
-           pf_live_size(process.live, PF_METRIC_FILE + PF_METRIC_TREE, 1, &size, &job, &error) == 0,
+    ok(pf_live_size(process.live, (struct pf_node){PF_TABLE_WHOLE, 0}, &size, &job, &error) == 0 &&
+           size > 0 &&
+           pf_live_size(process.live, (struct pf_node){PF_TABLE_OF_PARTITION + FAKE_EVENTS, 1}, &size, &job,
+                        &error) == 0 &&
+           pf_live_size(process.live, (struct pf_node){PF_TABLE_OF_CONTEXT, 3}, &size, &job, &error) == 0 &&
+           pf_live_size(process.live, (struct pf_node){PF_METRIC_FILE + PF_METRIC_TREE, 1}, &size, &job,
+                        &error) == 0,
        "the second knows sizes at once");
     ok(process.core.passes == 0 && control.loads[PF_PARTITIONED] == 0, "without a pass, or any stage");
     struct survey known = survey_of(&process.core, process.live, true);
     ok(known.unknown == 0, "it knows all sizes that take a pass");
-    ok(ask_aggregate(process.live) && fake_of(pf_live_profile(process.live))->walked == 0,
+    ok(ask_aggregate(process.live, -1) && fake_of(pf_live_profile(process.live))->walked == 0,
        "its aggregates go through no value");
     uint64_t passes = process.core.passes;
     struct survey after = survey_of(&process.core, process.live, false);
@@ -145,6 +148,22 @@ static void test_kept(const char *folder, const char *cache)
     end_survey(&after);
 }
 
+static void test_kept_alone(const char *folder, const char *cache)
+{
+    struct process process;
+    control = (struct control){.seeks = true};
+    for (int life = 0; life < 3; life++) {
+        begin(&process, folder, cache);
+        process.core.options.cache = 64; /* any number of contexts are many */
+        bool there = ask_aggregate(process.live, life == 1);
+        uint64_t walked = fake_of(pf_live_profile(process.live))->walked;
+        ok(there && (walked > 0) == (life < 2),
+           life < 2 ? "each metric's aggregates are made when they are asked for"
+                    : "and are known to later processes, those of one metric beside those of another");
+        end(&process, true);
+    }
+}
+
 static void test_keys(const char *folder, const char *cache)
 {
     struct pf_error error;
@@ -160,7 +179,8 @@ static void test_keys(const char *folder, const char *cache)
     process.core.options.metric = "time";
     process.live = live_of(&process.core, folder, &error);
     uint64_t size;
-    ok(!pf_live_known_size(process.live, PF_TABLE_WHOLE, 0, &size), "nor with other options");
+    ok(!pf_live_known_size(process.live, (struct pf_node){PF_TABLE_WHOLE, 0}, &size),
+       "nor with other options");
     end(&process, true);
     ok(knows_values(folder, cache), "whose findings are kept beside the others");
     ok(!knows_values(folder, NULL), "without a folder for it nothing is known");
@@ -272,6 +292,8 @@ int main(void)
     temp_dir_make(folder);
     snprintf(cache, sizeof cache, "%s/cache", folder);
     write_text(folder, "log", "5 40 30000");
+    test_kept_alone(folder, cache);
+    temp_dir_remove(cache);
     test_kept(folder, cache);
     temp_dir_remove(cache);
     write_text(folder, "log", "5 40 3000");

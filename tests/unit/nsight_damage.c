@@ -250,10 +250,10 @@ static void test_hostile_schemas(void)
     export = export_of(
         TABLES NAMES
         "DROP TABLE CUPTI_ACTIVITY_KIND_KERNEL;"
-        "CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL (start INTEGER, end INTEGER, rowid TEXT, _rowid_ INTEGER);"
-        "INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES (1,2,'x',5),(3,4,'x',5);");
-    ok(!export->failed && count_lines(rows(export, "events")) == 2,
-       "columns called like the row's number are not taken for it");
+        "CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL (start INTEGER, end INTEGER, rowid TEXT);"
+        "INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES (1,2,'x'),(3,4,'x');");
+    ok(!export->failed && !*rows(export, "events"),
+       "a column called like the row's number is not taken for it");
     close_export(export);
 
     export = export_of(
@@ -316,10 +316,15 @@ static void test_changed(void)
 {
     close_export(export_of(TABLES NAMES MANY(20000)));
     struct open_export *export = open_export("export.sqlite");
-    if (truncate(path_in(export_folder, "export.sqlite"), 4096))
+    struct pf_error error;
+    struct pf_profile again;
+    if (pf_profile_begin(&again, &pf_nsight_driver, export->profile.source, &export->options, &error) ||
+        pf_nsight_driver.open(&again, &error) || truncate(path_in(export_folder, "export.sqlite"), 4096))
         abort();
-    ok(strstr(rows(export, "events"), "FAILED: ") != NULL, "a file that is cut while it is read is an error");
-    ok(export->error.code == ESTALE, "which says that it has changed");
+    ok(pf_nsight_driver.load(&again, PF_PARTITIONED, NULL, &error),
+       "a file that is cut while it is read is an error");
+    ok(error.code == ESTALE, "which says that it has changed");
+    pf_profile_end(&again);
     close_export(export);
 }
 
@@ -337,12 +342,9 @@ static void test_stopped(void)
         abort();
     ok(pf_nsight_driver.load(&again, PF_PARTITIONED, &pass, &error) && error.code == ECANCELED,
        "a pass that nobody waits for stops");
-    ok(!again.partitions.items && !pf_nsight_driver.load(&again, PF_PARTITIONED, NULL, &error),
+    ok(!again.partitions.items && !again.contexts &&
+           !pf_nsight_driver.load(&again, PF_PARTITIONED, NULL, &error) && again.contexts,
        "and leaves nothing that another one would trip over");
-    ok(pf_nsight_driver.load(&again, PF_MODELLED, &pass, &error) && error.code == ECANCELED,
-       "so does the next stage");
-    ok(!again.contexts && !pf_nsight_driver.load(&again, PF_MODELLED, NULL, &error),
-       "which can then be made");
     pf_profile_end(&again);
     close_export(export);
 }

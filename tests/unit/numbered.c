@@ -23,8 +23,9 @@ static int row(const struct pf_cursor *cursor, void *own, uint64_t number, struc
     return number == 9 && cursor->only.partition < 0 ? pf_fail(error, EIO, "cannot be read") : 1;
 }
 
-static uint64_t third(const struct pf_cursor *cursor, uint64_t number)
+static uint64_t third(const struct pf_cursor *cursor, const void *own, uint64_t number)
 {
+    (void)own;
     return cursor->only.context != 1 ? number + 1 : number + 3 < RECORDS ? number + 3 : PF_NO_NUMBER;
 }
 

@@ -108,6 +108,8 @@ static void damage(void)
              "other lines do not end a sample, frames without one are left out");
     reads_as("w 9 1.5: 2 cycles:\n" A "\t  24f38 b+0", "w 9,a,samples,1|w 9,a,cycles,2|",
              "error bad-frame|fatal cut-line|", "a frame may be cut off");
+    reads_as("w 9 1.5: 2 cycles:\n\t 7f1e2215d058  (/lib/libc-2.15.so)\n" A,
+             "w 9,a>[unknown],samples,1|w 9,a>[unknown],cycles,2|", "", "a frame may have no symbol");
 }
 
 static void probing(void)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Names of folders of measurements as points. */
-#include "formats/extrap/pointdirs.h"
+#include "formats/extrap/points.h"
 
 #include <fcntl.h>
 #include <stdlib.h>
@@ -59,10 +59,9 @@ static struct pf_pointdirs folder_of(const char *const *names)
     struct pf_pointdirs dirs = {0};
     struct pf_error error;
     for (; *names; names++)
-        if (!pf_pointdirs_add(&dirs, *names, &error))
+        if (pf_pointdirs_add(&dirs, *names, &error))
             abort();
-    if (pf_pointdirs_finish(&dirs, &error))
-        abort();
+    pf_pointdirs_finish(&dirs);
     return dirs;
 }
 
@@ -72,10 +71,10 @@ static void test_folder(void)
         folder_of((const char *[]){"m.x100y1.r2", "m.x20y1.r1", "m.x100y1.r1", "other", "m.z1y1", NULL});
     ok(dirs.points == 3 && dirs.count == 5, "folders that are no points are left out");
     ok(dirs.parameters == 1, "a parameter with one value everywhere is none");
-    is(dirs.names[0], "x", "the first point's parameters are those of all");
+    ok(dirs.numbers[0] == 0, "the first point's parameters are those of all");
     is(dirs.entries[0].name, "m.x20y1.r1", "points come by their values");
     is(dirs.entries[1].name, "m.x100y1.r1", "equal points come by name");
-    ok(dirs.entries[2].values[0] == 100, "each has its values");
+    ok(dirs.entries[2].point.parameters[0].value == 100, "each has its values");
     is(dirs.entries[3].problem, "has other parameters than those before it", "other parameters are told");
     is(dirs.entries[4].problem, "has a name without a value", "so is what is no point");
     pf_pointdirs_free(&dirs);
@@ -104,11 +103,11 @@ static void test_probe(void)
     touch(folder, "m.x2/.hidden.cubex");
     touch(folder, "notes/profile.cubex");
     struct pf_probe probe = {.name = "study", .directory = true, .fd = folder};
-    ok(pf_pointdirs_probe(&probe, ".cubex", 1), "a point's folder with such a file is found");
-    ok(!pf_pointdirs_probe(&probe, ".cubex", 2), "hidden files and folders that are no points do not count");
-    ok(!pf_pointdirs_probe(&probe, ".sqlite", 1), "other files do not count");
+    ok(pf_points_probe(&probe, ".cubex", 1), "a point's folder with such a file is found");
+    ok(!pf_points_probe(&probe, ".cubex", 2), "hidden files and folders that are no points do not count");
+    ok(!pf_points_probe(&probe, ".sqlite", 1), "other files do not count");
     touch(folder, "m.x2/profile.cubex");
-    ok(pf_pointdirs_probe(&probe, ".cubex", 2), "a second one is counted");
+    ok(pf_points_probe(&probe, ".cubex", 2), "a second one is counted");
     const char *const files[] = {"m.x1/profile.cubex", "m.x2/.hidden.cubex", "notes/profile.cubex",
                                  "m.x2/profile.cubex"};
     for (size_t i = 0; i < sizeof files / sizeof *files; i++)

@@ -251,10 +251,10 @@ static void dropping(void)
     reads_as(&kept, "all,main,cpu,2|all,main>leaf,cpu,1|all,leaf>main,cpu,4|", "",
              "unless keep_frames matches it too");
     struct bytes bad = common();
-    STRINGS(&bad, "le(?!x)af");
+    STRINGS(&bad, "le(af");
     number(&bad, 7, NAME + 1);
     sample(&bad, 3, 1, 1);
-    reads_as(&bad, "all,main>leaf,cpu,1|", "error bad-expression|", "what RE2 does not know drops nothing");
+    reads_as(&bad, "all,main>leaf,cpu,1|", "error bad-expression|", "what is no expression drops nothing");
 }
 
 static void damage(void)

@@ -223,18 +223,21 @@ static void test_jobs(const char *folder)
     make_folder(folder, "fast");
     write_text(folder, "fast/a.folded", "f 1\n");
     write_text(folder, "fast/b.folded", "f 2\n");
-    struct pf_fs *fs = fs_of(folder, false);
+    struct pf_error error;
+    const struct pf_fs_options three = {
+        .profile = {.cache = 16 << 20}, .pass_threads = 3, .short_threads = 1};
+    struct pf_fs *fs = pf_fs_new(folder, &three, &error); /* a thread for each slow run, and one more */
     control = (struct control){.gate[PF_MODELLED] = &gate};
     uint64_t overview = ino_of(fs, "slow/runs/overview");
-    must(pf_fs_lookup(fs, overview, "profiles_summary.csv", &attr, &job) == PF_PARKED);
-    must(pf_job_wait(job, &waiter) && gate_await(&gate, 1));
+    must(pf_fs_lookup(fs, overview, "profiles_summary.csv", true, &attr, &job) == PF_PARKED);
+    must(pf_job_wait(job, &waiter) && gate_await(&gate, 2));
     text_has(fs, "fast/runs/overview/profiles_summary.csv", "\nb.folded,",
              "runs of two folders are made side by side");
     ok(pf_job_leave(job, &waiter), "what nobody waits for any more");
     gate_open(&gate);
     pf_job_block(job, NULL, NULL);
     pf_job_release(job);
-    ok(control.opens == 1, "stops within the profile that it has come to");
+    ok(control.opens == 2, "stops within the profiles that it has come to");
     text_has(fs, "slow/runs/overview/profiles_summary.csv", "\n2,made-up,",
              "and is made anew when it is asked for again");
     pf_fs_free(fs);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* Sorting, finding and numbering in bounded memory, as the exports of Nsight Systems need it. */
+/* Sorting and finding in bounded memory, as the exports of Nsight Systems need it. */
 #include <stdlib.h>
 #include <string.h>
 
-#include "formats/nsight/nsight.h"
 #include "formats/kit/sorter.h"
 #include "formats/kit/tree.h"
+#include "formats/nsight/nsight.h"
 #include "tests/unit/tap.h"
 
 static struct pf_error error;
@@ -73,16 +73,14 @@ static struct nsight_lookup lookup_of(size_t n, uint64_t limit)
 static bool finds_all(size_t n, uint64_t limit)
 {
     struct nsight_lookup lookup = lookup_of(n, limit);
-    struct nsight_window window = {0};
     struct nsight_found found;
     bool right = true;
     for (size_t i = 0; i < n && right; i++) {
-        right = !nsight_lookup_find(&lookup, &window, i % 2, (int64_t)i * 3 - 500, &found, &error) &&
+        right = !nsight_lookup_find(&lookup, i % 2, (int64_t)i * 3 - 500, &found, &error) &&
                 found.path == i && found.call == 1;
-        right = right && !nsight_lookup_find(&lookup, &window, i % 2, (int64_t)i * 3 - 499, &found, &error) &&
+        right = right && !nsight_lookup_find(&lookup, i % 2, (int64_t)i * 3 - 499, &found, &error) &&
                 found.path == PF_NO_CONTEXT;
     }
-    nsight_window_free(&window);
     nsight_lookup_free(&lookup);
     return right;
 }
@@ -95,41 +93,20 @@ static void test_lookup(void)
     ok(finds_all(1500000, 0), "however many there are");
 
     struct nsight_lookup lookup;
-    struct nsight_window window = {0};
     struct nsight_found found;
     if (nsight_lookup_init(&lookup, 0, &error) ||
         nsight_lookup_add(&lookup, 0, 4, (struct nsight_found){PF_NO_CONTEXT, 1}, &error) ||
         nsight_lookup_add(&lookup, 0, 4, (struct nsight_found){8, 2}, &error) ||
         nsight_lookup_add(&lookup, 0, 4, (struct nsight_found){9, 3}, &error) ||
-        nsight_lookup_finish(&lookup, 0, &error) ||
-        nsight_lookup_find(&lookup, &window, 0, 4, &found, &error))
+        nsight_lookup_finish(&lookup, 0, &error) || nsight_lookup_find(&lookup, 0, 4, &found, &error))
         abort();
     ok(found.path == 8 && found.call == 2, "of equals, the first one that has a path counts");
-    nsight_window_free(&window);
     nsight_lookup_free(&lookup);
-}
-
-static void test_keys(void)
-{
-    struct nsight_keys keys = {0};
-    bool right = nsight_keys_find(&keys, &(struct nsight_key){{1}}) == NSIGHT_NONE;
-    for (uint32_t i = 0; i < 5000; i++)
-        right &= nsight_keys_add(&keys, &(struct nsight_key){{i % 7, i, 0, i / 2}}, &error) == i;
-    ok(right, "keys are numbered as they come");
-    struct nsight_keys moved = keys;
-    for (uint32_t i = 0; i < 5000; i++)
-        right &= nsight_keys_find(&moved, &(struct nsight_key){{i % 7, i, 0, i / 2}}) == i &&
-                 nsight_keys_add(&moved, &(struct nsight_key){{i % 7, i, 0, i / 2}}, &error) == i;
-    ok(right && moved.count == 5000, "and found by their numbers, also after a move");
-    ok(nsight_keys_find(&moved, &(struct nsight_key){{0, 0, 1, 0}}) == NSIGHT_NONE,
-       "what was not added is not found");
-    nsight_keys_free(&moved);
 }
 
 int main(void)
 {
     test_sorter();
     test_lookup();
-    test_keys();
     return done();
 }

@@ -10,6 +10,7 @@
 #include <sys/wait.h>
 
 #include "formats/driver.h"
+#include "formats/input/folder.h"
 #include "tests/unit/gate.h"
 #include "tests/unit/tap.h"
 #include "tests/unit/temp_dir.h"
@@ -231,6 +232,90 @@ static void test_changes(void)
 
 /* ---- probing ------------------------------------------------------------------------------------ */
 
+/* ---- closed sources ----------------------------------------------------------------------------- */
+
+static void must(bool holds)
+{
+    if (!holds)
+        abort();
+}
+
+static int nothing(void *arg, const char *name, unsigned char type)
+{
+    (void)arg, (void)name, (void)type;
+    return 0;
+}
+
+static bool is_yaml(const char *name)
+{
+    size_t size = strlen(name);
+    return size > 5 && !strcmp(name + size - 5, ".yaml");
+}
+
+/* A closed source that is told of all inputs of another. */
+static struct pf_source *closed_like(const struct pf_folder *top, const char *path, bool within,
+                                     struct pf_source *other)
+{
+    struct pf_error error = {0};
+    struct pf_source *source = pf_source_at(top, path, within, &error);
+    pf_source_set_matters(source, is_yaml);
+    for (size_t i = 0; i < pf_source_input_count(other); i++) {
+        struct pf_stamp stamp;
+        const char *name = pf_source_input_at(other, i, &stamp);
+        must(pf_source_matches(source, name, &stamp) == 1 && !pf_source_know(source, name, &stamp, &error));
+    }
+    return source;
+}
+
+static void test_closed(void)
+{
+    struct place place;
+    struct pf_error error = {0};
+    struct pf_stamp stamp = {0};
+    set_up(&place);
+    struct pf_folder *top = pf_folder_new(dup(place.fd), NULL);
+    struct pf_source *file = source_of(&place, "log"), *database = source_of(&place, "db");
+    pf_source_set_matters(file, is_yaml);
+    pf_source_set_matters(database, is_yaml);
+    must(!open_code(file, NULL) && open_code(file, "map.yaml") == ENOENT &&
+         !pf_source_list(file, nothing, NULL, &error));
+    must(!open_code(database, "a") && !open_code(database, "sub/b") &&
+         !pf_source_list_folders(database, nothing, NULL, &error) &&
+         !pf_source_list_in(database, "sub", nothing, NULL, &error));
+    struct pf_source *one = closed_like(top, "log", false, file);
+    struct pf_source *many = closed_like(top, "db", true, database);
+    ok(!check_code(one) && !check_code(many), "closed sources tell that nothing has changed");
+    ok(!pf_source_descriptors(one) && !pf_source_descriptors(many), "without a descriptor");
+
+    write_text(place.path, "other", "of no interest");
+    ok(!check_code(one), "what comes to the folder and does not matter is no change");
+    write_text(place.path, "map.yaml", "names");
+    ok(check_code(one) == ESTALE, "what was looked for and comes is one");
+    must(pf_source_input_at(file, 0, &stamp) == NULL && pf_source_matches(many, "sub/b", &stamp) == 0);
+
+    ok(!pf_source_wake(many, &error) && open_code(many, "a") == 0 && pf_source_input_count(many) == 4,
+       "awake, what it was told of can be opened");
+    pf_source_rest(many);
+    ok(!pf_source_descriptors(many) && !check_code(many), "and closed again");
+    write_text(place.path, "db/sub/c", "new");
+    ok(check_code(many) == ESTALE, "what comes to a folder in it is a change");
+    unlink(path_in(place.path, "db/sub/c"));
+
+    struct pf_source *again = pf_source_at(top, "db", true, &error);
+    pf_source_input_at(database, 0, &stamp);
+    must(!pf_source_know(again, "a", &stamp, &error));
+    ok(!check_code(again), "a member that is as it was");
+    write_text(place.path, "db/a", "rewritten in place");
+    ok(check_code(again) == ESTALE, "and one that was written to in place, which its folder does not tell");
+    ok(!pf_source_wake(again, &error) && open_code(again, "a") == ESTALE, "cannot be opened any more");
+
+    struct pf_source *const all[] = {file, database, one, many, again};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        pf_source_free(all[i]);
+    pf_folder_free(top);
+    tear_down(&place);
+}
+
 static void test_probing(void)
 {
     struct place place;
@@ -344,6 +429,7 @@ int main(void)
     test_old_kernel(&place);
     tear_down(&place);
     test_changes();
+    test_closed();
     test_probing();
     test_threads();
     return done();

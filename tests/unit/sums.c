@@ -18,7 +18,7 @@ static const struct pf_table table = {.name = "values",
                                       .columns = columns,
                                       .n_columns = PF_SUMS_COLUMNS,
                                       .flags = PF_SUMS_FLAGS,
-                                      .ops = &pf_sums_cursor};
+                                      .ops = &pf_sums_cursor.ops};
 
 static void add(struct pf_sums *sums, uint32_t partition, uint32_t context, uint32_t metric,
                 struct pf_cell value)
@@ -48,17 +48,17 @@ static struct pf_buf rows_of(struct pf_sums *sums, struct pf_restriction only, b
     unsigned char position[16];
     size_t size = 0;
     for (int more = 1; more > 0;) {
-        if (!cursor.state && (pf_sums_cursor.open(&cursor, &error) ||
-                              (size && pf_sums_cursor.restore(&cursor, position, size, &error))))
+        if (!cursor.state && (pf_sums_cursor.ops.open(&cursor, &error) ||
+                              (size && pf_sums_cursor.ops.restore(&cursor, position, size, &error))))
             abort();
-        more = pf_sums_cursor.next(&cursor, cells, &error);
+        more = pf_sums_cursor.ops.next(&cursor, cells, &error);
         for (int c = 0; c < PF_SUMS_NAME && more > 0; c++) {
             pf_csv_cell(&out, &cells[c]);
             pf_buf_char(&out, c + 1 < PF_SUMS_NAME ? ',' : '|');
         }
-        size = pf_sums_cursor.save(&cursor, position, sizeof position);
+        size = pf_sums_cursor.ops.save(&cursor, position, sizeof position);
         if (resumed || more <= 0)
-            pf_sums_cursor.close(&cursor);
+            pf_sums_cursor.ops.close(&cursor);
     }
     pf_buf_char(&out, 0);
     return out;
@@ -171,12 +171,12 @@ static void damaged_positions_are_refused(void)
     struct pf_cursor cursor = {.profile = &profile, .table = &table, .only = PF_UNRESTRICTED};
     struct pf_error error;
     uint64_t beyond = 2;
-    if (pf_sums_cursor.open(&cursor, &error))
+    if (pf_sums_cursor.ops.open(&cursor, &error))
         abort();
-    ok(pf_sums_cursor.restore(&cursor, &beyond, sizeof beyond, &error) && error.code == EINVAL,
+    ok(pf_sums_cursor.ops.restore(&cursor, &beyond, sizeof beyond, &error) && error.code == EINVAL,
        "a position beyond the end is refused");
-    ok(pf_sums_cursor.restore(&cursor, &beyond, 3, &error), "and one of another size");
-    pf_sums_cursor.close(&cursor);
+    ok(pf_sums_cursor.ops.restore(&cursor, &beyond, 3, &error), "and one of another size");
+    pf_sums_cursor.ops.close(&cursor);
     pf_sums_free(sums);
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Tables whose cursors tell which columns stay as they are from row to row. */
+/* A table's lines, and how long they are. */
 #include "fs/text/table.h"
 
 #include "tests/unit/fake_profile.h"
@@ -13,10 +13,10 @@ static const struct pf_column columns[] = {{.name = "row"},
                                            {.name = "name", .role = PF_CONTEXT_NAME},
                                            {.name = "value"}};
 
-/* ---- a cursor: ten rows each are alike but for their number and value --------------------------- */
+/* ---- a cursor ----------------------------------------------------------------------------------- */
 
 struct walk {
-    uint64_t row, last; /* the next one; the last one given, or ROWS */
+    uint64_t row; /* the next one */
     char kind[32];
 };
 
@@ -25,7 +25,6 @@ static int open_walk(struct pf_cursor *cursor, struct pf_error *error)
     struct walk *walk = calloc(1, sizeof *walk);
     if (!walk)
         return pf_fail_memory(error);
-    walk->last = ROWS;
     cursor->state = walk;
     return 0;
 }
@@ -43,17 +42,13 @@ static int next_row(struct pf_cursor *cursor, struct pf_cell *cells, struct pf_e
         uint64_t row = walk->row, thread = row / 10 % THREADS, context = row / 40 % CONTEXTS;
         if (!fits(cursor->only.partition, thread) || !fits(cursor->only.context, context))
             continue;
-        bool same = walk->last < ROWS && row / 10 == walk->last / 10 && cursor->table->user;
         cells[0] = pf_uint(row);
         cells[1] = pf_int((int64_t)thread);
         cells[3] = pf_int((int64_t)context);
         cells[5] = pf_uint(row * row);
-        if (!same) {
-            snprintf(walk->kind, sizeof walk->kind, "kind %d, say", (int)(row / 10));
-            cells[2] = pf_string(walk->kind);
-        }
-        cursor->same = same ? (struct pf_span){1, 5} : (struct pf_span){0, 0};
-        walk->last = walk->row++;
+        snprintf(walk->kind, sizeof walk->kind, "kind %d, say", (int)(row / 10));
+        cells[2] = pf_string(walk->kind);
+        walk->row++;
         return 1;
     }
     return 0;
@@ -72,7 +67,6 @@ static int restore_walk(struct pf_cursor *cursor, const void *blob, size_t size,
     struct walk *walk = cursor->state;
     (void)error;
     memcpy(&walk->row, blob, size);
-    walk->last = ROWS;
     return 0;
 }
 
@@ -96,12 +90,11 @@ static struct pf_lines *lines_of(struct fake *fake, struct pf_restriction only)
     return lines;
 }
 
-/* All of it, ended by NUL; the caller frees it. `tells`: the cursor tells what stays. */
-static struct pf_buf text_of(struct fake *fake, struct pf_restriction only, bool tells)
+/* All of it, ended by NUL; the caller frees it. */
+static struct pf_buf text_of(struct fake *fake, struct pf_restriction only)
 {
     struct pf_error error;
     struct pf_buf text = {0};
-    fake->table.user = tells;
     struct pf_lines *lines = lines_of(fake, only);
     while (lines->ops->next(lines, &text, &error) > 0)
         ;
@@ -120,12 +113,12 @@ static int lines_from_anywhere(struct fake *fake, struct pf_restriction only, co
     for (uint64_t at = 0, size = 0;; at += size, size = 0) {
         unsigned char blob[16];
         struct pf_buf text = {0};
-        size_t saved = measured->ops->save(measured, blob, sizeof blob);
+        size_t saved = pf_lines_save(measured, blob, sizeof blob);
         if (measured->ops->measure(measured, &size, &error) <= 0)
             break;
         struct pf_lines *lines = lines_of(fake, only);
         if (saved) /* not before the header */
-            must(!lines->ops->restore(lines, blob, saved, &error));
+            must(!pf_lines_restore(lines, blob, saved, &error));
         bool line = want[at + size - 1] == '\n' && memchr(want + at, '\n', size) == want + at + size - 1;
         must(lines->ops->next(lines, &text, &error) > 0);
         good += line && text.size >= size && !memcmp(text.data, want + at, text.size);
@@ -136,36 +129,37 @@ static int lines_from_anywhere(struct fake *fake, struct pf_restriction only, co
     return good;
 }
 
-static void same_text(struct fake *fake, struct pf_restriction only, int rows, const char *what)
+static void lines_fit(struct fake *fake, struct pf_restriction only, int rows, const char *what)
 {
-    struct pf_buf want = text_of(fake, only, false), have = text_of(fake, only, true);
-    ok(!strcmp(have.data, want.data), "%s: columns that stay print as they would anew", what);
-    int good = lines_from_anywhere(fake, only, want.data);
-    ok(good == rows + 1,
+    struct pf_buf want = text_of(fake, only);
+    ok(lines_from_anywhere(fake, only, want.data) == rows + 1,
        "%s: lines are as long as they are measured, and the same from wherever they are read", what);
     pf_buf_free(&want);
-    pf_buf_free(&have);
 }
 
+/* What rows add up to is as long as the texts are: the whole, that of a partition, that of a context. */
 static void row_sizes(struct fake *fake)
 {
     struct pf_error error;
-    bool equal = true;
-    fake->table.user = true;
-    struct pf_measure *told = pf_measure_new(&fake->profile, &fake->table, -1, &error);
-    struct pf_table table = fake->table;
-    table.user = false;
-    struct pf_measure *anew = pf_measure_new(&fake->profile, &table, -1, &error);
-    must(told && anew);
-    for (int i = 0; i < ROWS; i++) {
-        struct pf_row_size have = {0}, want = {0};
-        must(pf_measure_next(told, &have, &error) > 0 && pf_measure_next(anew, &want, &error) > 0);
-        equal &= have.full == want.full && have.partition == want.partition && have.context == want.context &&
-                 have.partition_index == want.partition_index && have.context_index == want.context_index;
+    struct pf_measure *measure = pf_measure_new(&fake->profile, &fake->table, -1, &error);
+    struct pf_row_size head = pf_header_size(&fake->table), row;
+    uint64_t full = head.full, partition = head.full - head.partition, context = head.full - head.context;
+    must(measure != NULL);
+    while (pf_measure_next(measure, &row, &error) > 0) {
+        full += row.full;
+        partition += row.partition_index == 2 ? row.full - row.partition : 0;
+        context += row.context_index == 3 ? row.full - row.context : 0;
     }
-    ok(equal, "the sizes of rows, with and without what a folder fixes, do not depend on what is told");
-    pf_measure_free(told);
-    pf_measure_free(anew);
+    struct pf_buf whole = text_of(fake, PF_UNRESTRICTED);
+    struct pf_buf of_partition = text_of(fake, (struct pf_restriction){2, -1, -1, -1});
+    struct pf_buf of_context = text_of(fake, (struct pf_restriction){-1, 3, -1, -1});
+    ok(full == whole.size - 1, "rows are as long as the table's text"); /* which NUL ends */
+    ok(partition == of_partition.size - 1, "and without what a partition's folder fixes as its file");
+    ok(context == of_context.size - 1, "and so with a context's");
+    pf_buf_free(&whole);
+    pf_buf_free(&of_partition);
+    pf_buf_free(&of_context);
+    pf_measure_free(measure);
 }
 
 int main(void)
@@ -176,9 +170,9 @@ int main(void)
     for (int i = 0; i < CONTEXTS; i++, name[8]++)
         fake_context(&fake, PF_NO_CONTEXT, name, PF_FRAME);
     fake.table = (struct pf_table){.name = "rows", .columns = columns, .n_columns = 6, .ops = &ops};
-    same_text(&fake, PF_UNRESTRICTED, ROWS, "the whole table");
-    same_text(&fake, (struct pf_restriction){2, -1, -1, -1}, ROWS / THREADS, "one partition");
-    same_text(&fake, (struct pf_restriction){-1, 3, -1, -1}, ROWS / CONTEXTS, "one context");
+    lines_fit(&fake, PF_UNRESTRICTED, ROWS, "the whole table");
+    lines_fit(&fake, (struct pf_restriction){2, -1, -1, -1}, ROWS / THREADS, "one partition");
+    lines_fit(&fake, (struct pf_restriction){-1, 3, -1, -1}, ROWS / CONTEXTS, "one context");
     row_sizes(&fake);
     fake_free(&fake);
     return done();

@@ -159,7 +159,7 @@ static uint64_t unmeasured_ino_of(struct pf_fs *fs, const char *folder, const ch
     struct pf_attr attr;
     uint64_t parent = ino_of(fs, folder);
     int result;
-    UNPARKED(result, pf_fs_find(fs, parent, name, &attr, &job));
+    PF_WAIT_FOR(result, NULL, NULL, pf_fs_lookup(fs, parent, name, false, &attr, &job));
     pf_fs_forget(fs, parent, 1);
     return result ? 0 : attr.st.st_ino;
 }
@@ -174,7 +174,7 @@ static void read_once(struct pf_fs *fs, struct pf_fs *other, const char *folder,
     uint64_t ino = unmeasured_ino_of(fs, folder, name);
     bool waited = false;
     int result;
-    for (struct pf_job *job = NULL; (result = pf_fs_open_once(fs, ino, &handle, &job)) == PF_PARKED;
+    for (struct pf_job *job = NULL; (result = pf_fs_open(fs, ino, true, &handle, &job)) == PF_PARKED;
          pf_job_release(job)) {
         pf_job_block(job, NULL, NULL);
         waited = true;
@@ -289,8 +289,10 @@ static void test_control(struct pf_fs *fs)
 {
     struct pf_attr attr;
     struct pf_handle *handle;
-    lists(fs, ".profilefs", ". .. README.txt archives.csv profiles.csv status.txt tables version ", ".profilefs is listed");
-    static const char *const files[] = {"README.txt", "status.txt", "version", "profiles.csv", "archives.csv"};
+    lists(fs, ".profilefs", ". .. README.txt archives.csv profiles.csv status.txt tables version ",
+          ".profilefs is listed");
+    static const char *const files[] = {"README.txt", "status.txt", "version", "profiles.csv",
+                                        "archives.csv"};
     int right = 0;
     for (int i = 0; i < 4; i++) {
         char path[64];

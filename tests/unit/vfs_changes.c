@@ -244,9 +244,9 @@ static void test_parking(const char *folder)
     struct pf_fs *fs = fs_of(folder, false);
     uint64_t contexts = ino_of(fs, "log/contexts"), tables = ino_of(fs, "log/tables");
     ok(contexts && control.loads[PF_PARTITIONED] == 0, "folders are found without any pass");
-    ok(pf_fs_lookup(fs, contexts, "main 0", &attr, &job) == PF_PARKED, "what needs a pass is parked");
+    ok(pf_fs_lookup(fs, contexts, "main 0", true, &attr, &job) == PF_PARKED, "what needs a pass is parked");
     gate_await(&gate, 1);
-    ok(pf_fs_lookup(fs, tables, "values.csv", &attr, &other) == PF_PARKED && other == job,
+    ok(pf_fs_lookup(fs, tables, "values.csv", true, &attr, &other) == PF_PARKED && other == job,
        "another request on the same pass");
     ok(!pf_fs_getattr(fs, contexts, &attr, NULL) && !find_path(fs, "log/info.txt", &attr),
        "while what needs none is answered");

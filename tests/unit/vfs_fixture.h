@@ -29,36 +29,31 @@ VFS struct pf_fs *fs_of(const char *source, bool only_profiles)
     return fs && !pf_fs_start(fs) ? fs : NULL;
 }
 
-/* Calls again until the call is not parked; `job` is the call's variable. */
-#define UNPARKED(result, call)                                                                               \
-    for (struct pf_job *job = NULL; ((result) = (call)) == PF_PARKED; pf_job_release(job))                   \
-    pf_job_block(job, NULL, NULL)
-
 VFS int look_up(struct pf_fs *fs, uint64_t parent, const char *name, struct pf_attr *attr)
 {
     int result;
-    UNPARKED(result, pf_fs_lookup(fs, parent, name, attr, &job));
+    PF_WAIT_FOR(result, NULL, NULL, pf_fs_lookup(fs, parent, name, true, attr, &job));
     return result;
 }
 
 VFS int attr_of(struct pf_fs *fs, uint64_t ino, struct pf_attr *attr)
 {
     int result;
-    UNPARKED(result, pf_fs_getattr(fs, ino, attr, &job));
+    PF_WAIT_FOR(result, NULL, NULL, pf_fs_getattr(fs, ino, attr, &job));
     return result;
 }
 
 VFS int open_file(struct pf_fs *fs, uint64_t ino, struct pf_handle **handle)
 {
     int result;
-    UNPARKED(result, pf_fs_open(fs, ino, handle, &job));
+    PF_WAIT_FOR(result, NULL, NULL, pf_fs_open(fs, ino, false, handle, &job));
     return result;
 }
 
 VFS int open_dir(struct pf_fs *fs, uint64_t ino, struct pf_dir **dir)
 {
     int result;
-    UNPARKED(result, pf_fs_opendir(fs, ino, dir, &job));
+    PF_WAIT_FOR(result, NULL, NULL, pf_fs_opendir(fs, ino, dir, &job));
     return result;
 }
 
@@ -94,7 +89,7 @@ VFS int read_handle(struct pf_fs *fs, struct pf_handle *handle, uint64_t offset,
     struct pf_data data;
     size_t before = out->size;
     int result;
-    UNPARKED(result, pf_fs_read(handle, offset, size, &data, &job));
+    PF_WAIT_FOR(result, NULL, NULL, pf_fs_read(handle, offset, size, &data, &job));
     if (!result && data.fd >= 0) {
         char *at = pf_buf_reserve(out, size);
         ssize_t n = pread(data.fd, at, size, (off_t)offset);

@@ -43,6 +43,17 @@ static void adds_up_calls(struct log *log)
                "where the frequency is known, ticks are nanoseconds too");
 }
 
+static void begins_with_exits(struct log *log)
+{
+    begin(log, 0);
+    put_function(log, EXIT, 7, 0);
+    put_function(log, ENTER, 1, 1);
+    put_function(log, EXIT, 1, 1);
+    close_buffer(log);
+    values_are(log, "0,0,calls,1\n0,0,ticks,1\n0,0,ticks (inc),1\n",
+               "a log may begin with an exit of what was entered before it");
+}
+
 static void closes_calls(struct log *log)
 {
     begin(log, 0);
@@ -250,7 +261,9 @@ static void stops(struct log *log)
     close_buffer(log);
     open_log(&opened, log, PF_OPENED);
     struct pf_pass stopped = {.stop = true};
-    for (enum pf_stage stage = PF_PARTITIONED; stage < PF_STAGES; stage++) {
+    static const enum pf_stage passes[] = {PF_PARTITIONED, PF_MODELLED, PF_DERIVED};
+    for (size_t i = 0; i < sizeof passes / sizeof *passes; i++) {
+        enum pf_stage stage = passes[i];
         int result = pf_xray_driver.load(&opened.profile, stage, &stopped, &opened.error);
         ok(result == -1 && opened.error.code == ECANCELED, "the pass to stage %d can be stopped", (int)stage);
         ok(!pf_rows_count(opened.profile.warnings) || stage > PF_MODELLED, "and leaves nothing behind");
@@ -264,6 +277,7 @@ int main(void)
 {
     static struct log log;
     adds_up_calls(&log);
+    begins_with_exits(&log);
     closes_calls(&log);
     tells_of_clocks(&log);
     adds_up_the_longest(&log);

@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: MIT */
+#include <stdio.h>
+#include <string.h>
+
+#include "formats/cube/cubex.h"
+
+/* Bytes of a name, and of a path of names in the system tree, which is cut at its front. */
+enum { NAME_ROOM = 4096 };
+
+static const struct pf_column fields[] = {
+    {"rank", PF_PLAIN, 0},  {"tid", PF_PLAIN, 0},  {"type", PF_PLAIN, 0},
+    {"group", PF_PLAIN, 0}, {"path", PF_PLAIN, 0},
+};
+enum { FIELDS = sizeof fields / sizeof *fields };
+
+/* The row of a node of the system tree; of none, or of one that is in none, one of absent cells. */
+static const struct pf_cell *node_at(const struct pf_cube *cube, uint64_t node)
+{
+    static const struct pf_cell none[PF_CUBE_NODE_COLUMNS];
+    return node < pf_rows_count(cube->system) ? pf_rows_at(cube->system, node) : none;
+}
+
+/* MACHINE/NODE/PROCESS, made from the end on. */
+static struct pf_cell path_cell(const struct pf_cell *node, const struct pf_cube *cube, char text[NAME_ROOM])
+{
+    size_t at = NAME_ROOM;
+    while (node[PF_CUBE_NODE_ID].type != PF_ABSENT) {
+        const struct pf_cell *name = &node[PF_CUBE_NODE_NAME], *parent = &node[PF_CUBE_NODE_PARENT];
+        if (name->size + (size_t)1 > at)
+            break;
+        if (at < NAME_ROOM)
+            text[--at] = '/';
+        at -= name->size;
+        if (name->size)
+            memcpy(text + at, name->text, name->size);
+        node = node_at(cube, parent->type != PF_ABSENT ? parent->u : PF_CUBE_NONE);
+    }
+    return pf_text(text + at, NAME_ROOM - at);
+}
+
+static int add_fields(const struct pf_cube *cube, struct pf_rows *rows, struct pf_error *error)
+{
+    char text[NAME_ROOM];
+    for (uint32_t i = 0; i < cube->n_locations; i++) {
+        const struct pf_cube_location *location = &cube->locations[i];
+        const struct pf_cell *group = node_at(cube, location->group);
+        struct pf_cell cells[FIELDS] = {group[PF_CUBE_NODE_RANK], location->cells[PF_CUBE_LOCATION_RANK],
+                                        location->cells[PF_CUBE_LOCATION_TYPE], group[PF_CUBE_NODE_NAME],
+                                        path_cell(group, cube, text)};
+        if (pf_rows_add(rows, cells, error))
+            return -1;
+    }
+    return 0;
+}
+
+/* Names are unique in a profile, but locations are often called alike in each process. */
+enum naming { AS_IN_FILE, WITH_PROCESS, WITH_ID };
+
+static struct pf_cell name_of(const struct pf_cube *cube, uint32_t id, enum naming how, char text[NAME_ROOM])
+{
+    const struct pf_cell *name = &cube->locations[id].cells[PF_CUBE_LOCATION_NAME],
+                         *group = &node_at(cube, cube->locations[id].group)[PF_CUBE_NODE_NAME];
+    int before = how == WITH_PROCESS ? (int)group->size : 0, size = (int)name->size;
+    if (how == WITH_ID && size > 1024)
+        size = 1024;
+    int n = snprintf(text, NAME_ROOM, "%.*s%s%.*s", before, before ? group->text : "",
+                     how == WITH_PROCESS ? "." : "", size, size ? name->text : "");
+    if (how == WITH_ID)
+        n += snprintf(text + n, (size_t)(NAME_ROOM - n), "#%u", id);
+    return pf_text(text, n < NAME_ROOM ? (size_t)n : NAME_ROOM - 1);
+}
+
+/* 1: all names have been added to the rows; 0: they are not unique, or one is empty; -1: *error filled. */
+static int add_names(const struct pf_cube *cube, enum naming how, struct pf_rows *rows,
+                     struct pf_error *error)
+{
+    char text[NAME_ROOM];
+    struct pf_strings *names = pf_strings_new();
+    int result = names ? 1 : pf_fail_memory(error);
+    pf_rows_cut(rows, 0);
+    for (uint32_t i = 0; i < cube->n_locations && result > 0; i++) {
+        struct pf_cell cells[] = {pf_uint(i), name_of(cube, i, how, text)};
+        uint32_t number = pf_intern(names, text, cells[1].size, error);
+        if (number == PF_NO_STRING || pf_rows_add(rows, cells, error))
+            result = -1;
+        else
+            result = cells[1].size && number == i;
+    }
+    pf_strings_free(names);
+    return result;
+}
+
+int pf_cubex_set_threads(struct pf_profile *profile, struct pf_error *error)
+{
+    const struct pf_cube *cube = &((const struct pf_cubex *)profile->state)->cube;
+    struct pf_rows *items = pf_rows_new(2), *rows = pf_rows_new(FIELDS);
+    int result = items && rows ? 0 : pf_fail_memory(error);
+    for (enum naming how = AS_IN_FILE; how <= WITH_ID && !result; how++)
+        result = add_names(cube, how, items, error);
+    if (result < 0 || add_fields(cube, rows, error)) {
+        pf_rows_free(items);
+        pf_rows_free(rows);
+        return -1;
+    }
+    profile->partitions.items = items;
+    profile->partitions.fields = rows;
+    profile->partitions.field_columns = fields;
+    profile->partitions.n_fields = FIELDS;
+    return 0;
+}

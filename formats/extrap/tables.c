@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: MIT */
+/* The columns of a study's tables, and those tables that are no rows of records: scaling and models. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "formats/extrap/stored.h"
+
+static const struct pf_study *study_of(const struct pf_cursor *cursor)
+{
+    return ((const struct pf_stored *)cursor->profile->state)->study;
+}
+
+/* ---- scaling ------------------------------------------------------------------------------------ */
+
+/* The cells of each series side by side, a column a point; scaling_total is the same over its totals. */
+static const struct pf_table *cells_of(const struct pf_cursor *cursor)
+{
+    const struct pf_stored *stored = cursor->profile->state;
+    return &stored->tables[cursor->table->user == PF_SCALING_TABLE ? PF_CELLS_TABLE : PF_TOTALS_TABLE];
+}
+
+static int begin_scaling(const struct pf_cursor *cursor, struct pf_numbers *numbers, struct pf_error *error)
+{
+    numbers->end = study_of(cursor)->n_series;
+    numbers->own = calloc(cells_of(cursor)->n_columns, sizeof(struct pf_cell));
+    return numbers->own ? 0 : pf_fail_memory(error);
+}
+
+static int scaling_row(const struct pf_cursor *cursor, void *own, uint64_t number, struct pf_cell *cells,
+                       struct pf_error *error)
+{
+    const struct pf_study *study = study_of(cursor);
+    const struct pf_series *series = &study->series[number];
+    int64_t metric = study->statistics_only ? cursor->only.metric / PF_STATISTICS : cursor->only.metric;
+    struct pf_cell *values = own;
+    struct pf_cursor at = {.profile = cursor->profile, .table = cells_of(cursor), .only = cursor->only};
+    if (!pf_wanted(cursor->only.context, series->context) || series->metric != metric || series->dropped)
+        return 0;
+    at.only.context = series->context;
+    for (size_t i = 1; i + 1 < cursor->table->n_columns; i++)
+        cells[i] = pf_absent();
+    int got = at.table->ops->open(&at, error) ? -1 : 1, any = 0;
+    while (got > 0 && (got = at.table->ops->next(&at, values, error)) > 0) {
+        cells[1 + values[0].i] = values[cursor->profile->cells_value];
+        any = 1;
+    }
+    at.table->ops->close(&at);
+    cells[0] = pf_int(series->context);
+    return got < 0 ? -1 : any;
+}
+
+static const struct pf_numbered scaling = {PF_NUMBERED, .begin = begin_scaling, .row = scaling_row};
+
+/* ---- models ------------------------------------------------------------------------------------- */
+
+static uint64_t number_of(uint32_t model)
+{
+    return model == PF_NO_MODEL ? PF_NO_NUMBER : model;
+}
+
+static int begin_models(const struct pf_cursor *cursor, struct pf_numbers *numbers, struct pf_error *error)
+{
+    const struct pf_study *study = study_of(cursor);
+    int64_t context = cursor->only.context;
+    (void)error;
+    numbers->end = study->n_models;
+    if (context >= 0)
+        numbers->next =
+            context < study->contexts->count ? number_of(study->firsts[context].model) : PF_NO_NUMBER;
+    return 0;
+}
+
+static uint64_t model_after(const struct pf_cursor *cursor, const void *own, uint64_t number)
+{
+    (void)own;
+    return cursor->only.context < 0 ? number + 1 : number_of(study_of(cursor)->models[number].next);
+}
+
+/* A metric restricts only where the models' metrics are metrics of the profile. */
+static int model_row(const struct pf_cursor *cursor, void *own, uint64_t number, struct pf_cell *cells,
+                     struct pf_error *error)
+{
+    const struct pf_study *study = study_of(cursor);
+    const struct pf_model *model = &study->models[number];
+    bool figures = study->statistics_only;
+    (void)own, (void)error;
+    if (!pf_wanted(cursor->only.context, model->context) ||
+        (!figures && !pf_wanted(cursor->only.metric, model->metric)))
+        return 0;
+    cells[0] = pf_interned(study->modelers, model->modeler);
+    cells[1] = pf_int(model->context);
+    cells[2] = figures ? pf_string(pf_study_metric_name(study, model->metric)) : pf_int(model->metric);
+    for (int i = 0; i < PF_FITS; i++)
+        cells[3 + i] = model->has >> i & 1 ? pf_double(model->fits[i]) : pf_absent();
+    cells[3 + PF_FITS] = pf_interned(study->functions, model->function);
+    return 1;
+}
+
+static const struct pf_numbered models = {PF_NUMBERED, .begin = begin_models, .row = model_row,
+                                          .after = model_after};
+
+/* ---- columns ------------------------------------------------------------------------------------ */
+
+static const struct pf_column value_columns[] = {
+    {"repetition", PF_PLAIN, 0}, {"context", PF_CONTEXT, 0},   {"metric", PF_METRIC, 0},
+    {"value", PF_PLAIN, 0},      {"name", PF_CONTEXT_NAME, 0},
+};
+static const struct pf_column statistics_columns[] = {
+    {"context", PF_CONTEXT, 0}, {"metric", PF_METRIC, 0}, {"repetitions", PF_PLAIN, 0},
+    {"mean", PF_PLAIN, 0},      {"median", PF_PLAIN, 0},  {"min", PF_PLAIN, 0},
+    {"max", PF_PLAIN, 0},       {"std", PF_PLAIN, 0},     {"name", PF_CONTEXT_NAME, 0},
+};
+static const struct pf_column model_columns[] = {
+    {"modeler", PF_PLAIN, 0},  {"context", PF_CONTEXT, 0},   {"metric", PF_METRIC, 0}, {"RSS", PF_PLAIN, 0},
+    {"rRSS", PF_PLAIN, 0},     {"SMAPE", PF_PLAIN, 0},       {"AR2", PF_PLAIN, 0},     {"RE", PF_PLAIN, 0},
+    {"function", PF_PLAIN, 0}, {"name", PF_CONTEXT_NAME, 0},
+};
+/* Places among these. */
+enum { VALUE = 3, STATISTICS_METRIC = 1, MEAN = 3, MODEL_METRIC = 2 };
+
+#define COUNT(array) (sizeof(array) / sizeof *(array))
+
+void pf_stored_declare(struct pf_profile *profile, bool with_models)
+{
+    static const struct {
+        const char *name;
+        const struct pf_cursor_ops *ops;
+    } kinds[PF_STUDY_TABLES] = {[PF_VALUES_TABLE] = {"values", &pf_stored_rows.ops},
+                                [PF_STATISTICS_TABLE] = {"statistics", &pf_stored_rows.ops},
+                                [PF_SCALING_TABLE] = {"scaling", &scaling.ops},
+                                [PF_MODELS_TABLE] = {"models", &models.ops},
+                                [PF_CELLS_TABLE] = {"cells", &pf_stored_rows.ops},
+                                [PF_TOTALS_TABLE] = {"totals", &pf_stored_rows.ops}};
+    struct pf_stored *stored = profile->state;
+    struct pf_table *tables = stored->tables;
+    /* Other points are passed over without their numbers being read: far less than measuring all rows. */
+    for (int i = 0; i < PF_STUDY_TABLES; i++)
+        tables[i] = (struct pf_table){.name = kinds[i].name,
+                                      .ops = kinds[i].ops,
+                                      .user = i,
+                                      .stage = PF_MODELLED,
+                                      .flags = PF_SEEKS_CONTEXT | PF_SEEKS_PARTITION};
+    tables[PF_SCALING_TABLE].flags = PF_ONLY_IN_METRICS;
+    if (stored->threads) {
+        tables[PF_SCALING_TOTAL_TABLE] = tables[PF_SCALING_TABLE];
+        tables[PF_SCALING_TOTAL_TABLE].name = "scaling_total";
+        tables[PF_SCALING_TOTAL_TABLE].user = PF_SCALING_TOTAL_TABLE;
+    }
+    profile->partitions.singular = "point";
+    profile->partitions.plural = "points";
+    profile->partitions.fields_stage = PF_PARTITIONED;
+    profile->tables = tables;
+    profile->n_tables = with_models || stored->threads ? PF_CELLS_TABLE : PF_MODELS_TABLE;
+    profile->cells = &tables[PF_CELLS_TABLE];
+}
+
+/* The columns point and PARAMETERS, then `rest`. Returns how many columns there are. */
+static size_t fill(struct pf_column *columns, const struct pf_study *study, const struct pf_column *rest,
+                   size_t n_rest)
+{
+    unsigned parameters = pf_study_parameters(study);
+    columns[0] = (struct pf_column){"point", PF_PARTITION, 0};
+    for (unsigned i = 0; i < parameters; i++)
+        columns[1 + i] = (struct pf_column){pf_study_parameter_name(study, i), PF_PARTITION_FIELD, i};
+    memcpy(columns + 1 + parameters, rest, n_rest * sizeof *rest);
+    return 1 + parameters + n_rest;
+}
+
+static void set_columns(struct pf_table *table, const struct pf_column *columns, size_t n)
+{
+    table->columns = columns;
+    table->n_columns = n;
+}
+
+/* context,POINTS,name: of a study that is not published there are no points yet. */
+static int make_scaling(struct pf_stored *stored, const struct pf_study *study, struct pf_error *error)
+{
+    size_t points = study->published ? pf_study_points(study) : 0;
+    struct pf_column *columns = calloc(points + 2, sizeof *columns);
+    if (!columns)
+        return pf_fail_memory(error);
+    columns[0] = (struct pf_column){"context", PF_CONTEXT, 0};
+    for (size_t i = 0; i < points; i++)
+        columns[1 + i] = (struct pf_column){pf_interned(study->point_names, (uint32_t)i).text, PF_PLAIN, 0};
+    columns[1 + points] = (struct pf_column){"name", PF_CONTEXT_NAME, 0};
+    free(stored->scaling);
+    stored->scaling = columns;
+    set_columns(&stored->tables[PF_SCALING_TABLE], columns, points + 2);
+    if (stored->threads)
+        set_columns(&stored->tables[PF_SCALING_TOTAL_TABLE], columns, points + 2);
+    return 0;
+}
+
+/* Gives the tables their columns; again where parameters, metrics and points have turned out otherwise. */
+static int make_columns(struct pf_profile *profile, const struct pf_study *study, struct pf_error *error)
+{
+    struct pf_stored *stored = profile->state;
+    bool by_value = study->statistics_only;
+    if (make_scaling(stored, study, error) < 0)
+        return -1;
+    stored->parameters = pf_study_parameters(study);
+    size_t n_values = fill(stored->values, study, value_columns, COUNT(value_columns));
+    if (stored->threads) {
+        stored->values[n_values] = stored->values[n_values - 1]; /* the name stays last */
+        stored->values[n_values++ - 1] = (struct pf_column){"thread", PF_PLAIN, 0};
+    }
+    size_t n_statistics = fill(stored->statistics, study, statistics_columns, COUNT(statistics_columns));
+    memcpy(stored->models, model_columns, sizeof model_columns);
+    if (by_value) { /* NAME is no metric of the profile: NAME.mean is */
+        stored->statistics[1 + stored->parameters + STATISTICS_METRIC].role = PF_PLAIN;
+        stored->models[MODEL_METRIC].role = PF_PLAIN;
+    }
+    set_columns(&stored->tables[PF_VALUES_TABLE], stored->values, n_values);
+    set_columns(&stored->tables[PF_STATISTICS_TABLE], stored->statistics, n_statistics);
+    if (!stored->threads)
+        set_columns(&stored->tables[PF_MODELS_TABLE], stored->models, COUNT(model_columns));
+    set_columns(&stored->tables[PF_CELLS_TABLE], by_value ? stored->values : stored->statistics,
+                by_value ? n_values : n_statistics);
+    set_columns(&stored->tables[PF_TOTALS_TABLE], stored->statistics, n_statistics);
+    profile->cells_value = 1 + stored->parameters + (by_value ? VALUE : MEAN);
+    return 0;
+}
+
+int pf_stored_keep_head(struct pf_profile *profile, struct pf_study *head, struct pf_error *error)
+{
+    struct pf_stored *stored = profile->state;
+    stored->head = head;
+    pf_list_free(&head->values);
+    pf_list_free(&head->figures);
+    head->statistics_only = false; /* what follows may have values */
+    return make_columns(profile, head, error);
+}
+
+int pf_stored_publish(struct pf_profile *profile, struct pf_study *study, struct pf_error *error)
+{
+    struct pf_stored *stored = profile->state;
+    if (pf_study_publish(study, profile, error) < 0) {
+        pf_study_free(study);
+        return -1;
+    }
+    stored->study = study;
+    return make_columns(profile, study, error);
+}

@@ -1,0 +1,350 @@
+/* SPDX-License-Identifier: MIT */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "formats/hpctoolkit/meta.h"
+#include "formats/kit/array.h"
+
+/* Flags of a context: what follows its fixed part, in this order. */
+enum { HAS_FUNCTION = 1, HAS_PLACE = 2, HAS_POINT = 4 };
+
+/* Of entries and contexts, in bytes; the strides of entries are in the file. */
+enum { ENTRY_SIZE = 32, CONTEXT_SIZE = 0x20, DRAFT_CONTEXT_SIZE = 0x18 };
+
+/* How often to look whether somebody still waits. */
+enum { RECORDS_A_STEP = 8192 };
+
+/* A children array that is being walked, and whose they are. */
+struct level {
+    uint64_t at, end;
+    uint32_t parent;
+};
+
+struct reading {
+    struct hpc_meta *meta;
+    struct hpc_model *model;
+    struct pf_pass *pass;
+    struct hpc_array lists[HPC_LISTS];
+    struct level *levels; /* the path to where the walk is */
+    size_t depth, room;
+    uint64_t
+        walked; /* bytes of all children arrays so far: they do not overlap, so no more than the section has */
+    bool duplicates; /* some context's id was taken */
+};
+
+/*
+ * A string of the file among the tree's, or PF_NO_STRING with *error filled. The strings of an honest file do not overlap, so
+ * that all of them together are no larger than the file: what goes beyond that is left out.
+ */
+static uint32_t intern(struct reading *reading, uint64_t pointer, struct pf_error *error)
+{
+    struct hpc_meta *meta = reading->meta;
+    struct pf_strings *strings = reading->model->tree->strings;
+    ssize_t size = meta->budget ? hpc_meta_string(meta, pointer, HPC_STRING_MAX, error) : 0;
+    if (size < 0)
+        return PF_NO_STRING;
+    uint32_t before = pf_strings_count(strings);
+    uint32_t id = hpc_intern(strings, meta->string, (size_t)size, error);
+    if (pf_strings_count(strings) > before)
+        meta->budget -= meta->budget < (uint64_t)size ? meta->budget : (uint64_t)size;
+    return id;
+}
+
+static bool is_empty(const struct reading *reading, uint32_t name)
+{
+    return !pf_interned(reading->model->tree->strings, name).size;
+}
+
+/* ---- modules, files, functions ------------------------------------------------------------------------ */
+
+/* Where a list has what: sections begin with u64 array, u32 count, u16 stride. */
+static const struct {
+    const char *name;
+    enum hpc_section section;
+    size_t least; /* bytes of a record */
+} kinds_of_lists[HPC_LISTS] = {[HPC_MODULES] = {"load modules", MODULES, 16},
+                               [HPC_FILES] = {"files", FILES, 16},
+                               [HPC_FUNCTIONS] = {"functions", FUNCTIONS, 40}};
+
+/* The item that a pointer leads to; NULL: to none. */
+static const struct hpc_item *item_at(const struct reading *reading, enum hpc_list list, uint64_t pointer)
+{
+    const struct hpc_array *array = &reading->lists[list];
+    if (!array->count || pointer < array->at || (pointer - array->at) % array->stride)
+        return NULL;
+    uint64_t i = (pointer - array->at) / array->stride;
+    return i < array->count ? &reading->model->lists[list].items[i] : NULL;
+}
+
+static uint32_t path_at(const struct reading *reading, enum hpc_list list, uint64_t pointer)
+{
+    const struct hpc_item *item = item_at(reading, list, pointer);
+    return item ? item->name : PF_NO_STRING;
+}
+
+/* A function without a name is called after its place in the module, or in the source. */
+static int name_function(struct reading *reading, struct hpc_item *function, struct pf_error *error)
+{
+    struct hpc_context like = {
+        .kind = function->module == PF_NO_STRING && function->file != PF_NO_STRING ? HPC_LINE : HPC_FUNCTION,
+        .offset = function->offset,
+        .module = function->module,
+        .file = function->file,
+        .line = function->line,
+    };
+    if (hpc_name_context(reading->model, &like, error))
+        return -1;
+    function->name = like.name;
+    return 0;
+}
+
+/* Function: u64 name, u64 module, u64 offset, u64 file, u32 line, u32 flags. Others: u32 flags, padding, u64 path. */
+static int read_item(struct reading *reading, enum hpc_list list, uint64_t i, struct pf_error *error)
+{
+    const struct hpc_array *array = &reading->lists[list];
+    const unsigned char *bytes =
+        hpc_meta_record(reading->meta, array->at + i * array->stride, kinds_of_lists[list].least, error);
+    if (!bytes)
+        return -1;
+    struct hpc_item item = {.id = i, .file = PF_NO_STRING, .module = PF_NO_STRING, .offset = HPC_NO_OFFSET};
+    uint64_t name = pf_u64(bytes + (list == HPC_FUNCTIONS ? 0 : 8), false);
+    if (list == HPC_FUNCTIONS) {
+        item.module = path_at(reading, HPC_MODULES, pf_u64(bytes + 8, false));
+        if (item.module != PF_NO_STRING)
+            item.offset = pf_u64(bytes + 16, false);
+        item.file = path_at(reading, HPC_FILES, pf_u64(bytes + 24, false));
+        item.line = pf_u32(bytes + 32, false);
+    } else {
+        item.copied = list == HPC_FILES && pf_u32(bytes, false) & 1;
+    }
+    item.name = intern(reading, name, error);
+    if (item.name == PF_NO_STRING ||
+        (list == HPC_FUNCTIONS && is_empty(reading, item.name) && name_function(reading, &item, error)))
+        return -1;
+    return hpc_model_add_item(reading->model, list, &item, error);
+}
+
+/* An array that cannot be is empty, with a note. */
+static int read_list(struct reading *reading, enum hpc_list list, struct pf_error *error)
+{
+    struct hpc_meta *meta = reading->meta;
+    struct hpc_array *array = &reading->lists[list];
+    const struct hpc_extent *section = &meta->sections[kinds_of_lists[list].section];
+    const unsigned char *bytes = hpc_meta_record(meta, section->offset, 14, error);
+    if (!bytes && error->code)
+        return -1;
+    if (bytes && section->size >= 14)
+        *array =
+            (struct hpc_array){pf_u64(bytes, false), pf_u32(bytes + 8, false), pf_u16(bytes + 12, false)};
+    if (array->count && (array->stride < kinds_of_lists[list].least ||
+                         !hpc_fits(array->at, array->count, array->stride, meta->size))) {
+        array->count = 0;
+        (void)hpc_note(meta->notes, "fatal", "beyond-end", 0, (int64_t)section->offset,
+                       "meta.db: the %s do not fit into the file; none is read", kinds_of_lists[list].name);
+    }
+    for (uint64_t i = 0; i < array->count; i++)
+        if ((i % RECORDS_A_STEP == 0 && pf_pass_step(reading->pass, array->at + i, meta->size, error)) ||
+            read_item(reading, list, i, error))
+            return -1;
+    return 0;
+}
+
+/* ---- contexts ----------------------------------------------------------------------------------------- */
+
+static int note(struct reading *reading, uint64_t offset, const char *code, const char *text)
+{
+    return hpc_note(reading->meta->notes, "error", code, 0, (int64_t)offset, "meta.db: %s", text);
+}
+
+/* Goes down to the children of a context. The levels are what the walk would have on a stack if it recursed. */
+static int descend(struct reading *reading, uint64_t at, uint64_t size, uint32_t parent,
+                   struct pf_error *error)
+{
+    const struct hpc_extent *section = &reading->meta->sections[CONTEXTS];
+    if (!size)
+        return 0;
+    if (at < section->offset || !hpc_fits(at, size, 1, section->offset + section->size))
+        return note(reading, at, "children", "children of a context lie outside their section");
+    if (size > section->size - reading->walked)
+        return note(reading, at, "children", "children of contexts overlap; these are left out");
+    reading->walked += size;
+    if (pf_array_room(&reading->levels, &reading->room, reading->depth, sizeof *reading->levels, error))
+        return -1;
+    reading->levels[reading->depth++] = (struct level){at, at + size, parent};
+    return 0;
+}
+
+/* Behind the fixed part, as the flags say: a function; a file and line (half a word each, the other half unused); a module and offset. */
+static void set_place(const struct reading *reading, struct hpc_context *context, const unsigned char *words,
+                      size_t n_words, unsigned flags)
+{
+    size_t used = 0;
+    if (flags & HAS_FUNCTION && used + 1 <= n_words) {
+        const struct hpc_item *function = item_at(reading, HPC_FUNCTIONS, pf_u64(words + 8 * used++, false));
+        if (function) {
+            context->name = function->name;
+            context->file = function->file;
+            context->line = function->line;
+            context->module = function->module;
+            context->offset = function->offset;
+        }
+    }
+    if (flags & HAS_PLACE && used + 2 <= n_words) {
+        context->file = path_at(reading, HPC_FILES, pf_u64(words + 8 * used, false));
+        context->line = pf_u32(words + 8 * used + 8, false);
+        used += 2;
+    }
+    if (flags & HAS_POINT && used + 2 <= n_words) {
+        context->module = path_at(reading, HPC_MODULES, pf_u64(words + 8 * used, false));
+        context->offset = pf_u64(words + 8 * used + 8, false);
+    }
+}
+
+/* `context of type 9`: of a type that later minor versions may have. */
+static uint32_t name_by_type(struct reading *reading, const char *what, unsigned type, struct pf_error *error)
+{
+    char text[40];
+    int size = snprintf(text, sizeof text, "%s of type %u", what, type);
+    return pf_intern(reading->model->tree->strings, text, (size_t)size, error);
+}
+
+/*
+ * Fixed part: u64 size and u64 offset of the children, u32 id, u8 flags, u8 relation, u8 lexical type, u8 number of
+ * words behind it, u16 propagation (not in drafts).
+ */
+static int read_context(struct reading *reading, struct level *level, struct pf_error *error)
+{
+    static const enum hpc_kind kinds[] = {HPC_FUNCTION, HPC_LOOP, HPC_LINE, HPC_INSTRUCTION};
+    size_t fixed = reading->meta->state->layout == HPC_DRAFT ? DRAFT_CONTEXT_SIZE : CONTEXT_SIZE;
+    const unsigned char *bytes = NULL;
+    size_t size = fixed;
+    uint64_t at = level->at, left = level->end - at;
+    uint32_t parent = level->parent;
+    level->at = level->end; /* in case it can't be read */
+    if (left >= fixed && (bytes = hpc_meta_record(reading->meta, at, fixed, error)))
+        size = fixed + 8 * (size_t)bytes[0x17];
+    if (left < size)
+        return note(reading, at, "cut-context", "an array of contexts ends inside this one");
+    if (!bytes || !(bytes = hpc_meta_record(reading->meta, at, size, error)))
+        return -1;
+    level->at = at + size;
+    uint64_t children = pf_u64(bytes + 8, false), children_size = pf_u64(bytes, false);
+    unsigned relation = bytes[0x15], type = bytes[0x16];
+    struct hpc_context context = {
+        .id = pf_u32(bytes + 0x10, false),
+        .kind = type < sizeof kinds / sizeof *kinds ? kinds[type] : HPC_OTHER,
+        .relation = (uint8_t)(relation + HPC_LEXICAL), /* 255 becomes HPC_NO_RELATION */
+        .flags = relation == 1 || relation == 2 ? PF_FRAME : 0,
+        .name = PF_NO_STRING,
+        .file = PF_NO_STRING,
+        .module = PF_NO_STRING,
+        .offset = HPC_NO_OFFSET,
+    };
+    set_place(reading, &context, bytes + fixed, bytes[0x17], bytes[0x14]);
+    if (context.name == PF_NO_STRING && context.kind == HPC_OTHER)
+        context.name = name_by_type(reading, "context", type, error);
+    else if (context.name == PF_NO_STRING && hpc_name_context(reading->model, &context, error))
+        return -1;
+    if (context.name == PF_NO_STRING)
+        return -1;
+    uint32_t i = hpc_model_add(reading->model, parent, &context, error);
+    if (i != PF_NO_CONTEXT)
+        return descend(reading, children, children_size, i, error);
+    if (error->code)
+        return -1;
+    /* Also what keeps a cycle of children from being walked for ever. */
+    bool first = !reading->duplicates;
+    reading->duplicates = true;
+    return first ? note(reading, at, "context-twice",
+                        "a context's id is taken; it and what else is like it are left out")
+                 : 0;
+}
+
+/* Walks what hangs below a context, depth first. */
+static int walk(struct reading *reading, uint64_t at, uint64_t size, uint32_t parent, struct pf_error *error)
+{
+    if (descend(reading, at, size, parent, error))
+        return -1;
+    for (uint64_t n = 0; reading->depth; n++) {
+        struct level *level = &reading->levels[reading->depth - 1];
+        if (n % RECORDS_A_STEP == 0 &&
+            pf_pass_step(reading->pass, n * CONTEXT_SIZE, reading->meta->size, error))
+            return -1;
+        if (level->at >= level->end)
+            reading->depth--;
+        else if (read_context(reading, level, error))
+            return -1;
+    }
+    return 0;
+}
+
+/* Entry: u64 size and u64 offset of the children, u32 id, u16 type, padding, u64 name. */
+static int read_entry(struct reading *reading, uint64_t at, uint32_t root, struct pf_error *error)
+{
+    static const char *const names[] = {"unknown entry", "main thread", "application thread"};
+    const unsigned char *bytes = hpc_meta_record(reading->meta, at, ENTRY_SIZE, error);
+    if (!bytes)
+        return error->code ? -1 : note(reading, at, "entry", "an entry lies beyond the end of the file");
+    uint64_t size = pf_u64(bytes, false), children = pf_u64(bytes + 8, false);
+    unsigned type = pf_u16(bytes + 0x14, false);
+    struct hpc_context context = {
+        .id = pf_u32(bytes + 0x10, false),
+        .name = intern(reading, pf_u64(bytes + 0x18, false), error),
+        .file = PF_NO_STRING,
+        .module = PF_NO_STRING,
+        .offset = HPC_NO_OFFSET,
+        .kind = HPC_ENTRY,
+        .flags = PF_FRAME,
+    };
+    if (context.name != PF_NO_STRING && is_empty(reading, context.name))
+        context.name = type < sizeof names / sizeof *names
+                           ? pf_intern(reading->model->tree->strings, names[type], strlen(names[type]), error)
+                           : name_by_type(reading, "entry", type, error);
+    if (context.name == PF_NO_STRING)
+        return -1;
+    uint32_t i = hpc_model_add(reading->model, root, &context, error);
+    if (i == PF_NO_CONTEXT)
+        return error->code ? -1
+                           : note(reading, at, "context-twice", "an entry's id is taken; it is left out");
+    return walk(reading, children, size, i, error);
+}
+
+/* Section: u64 entries, u16 their number, u8 their stride; of drafts: u64 size and u64 offset of the root's children. */
+static int read_tree(struct reading *reading, struct pf_error *error)
+{
+    struct hpc_meta *meta = reading->meta;
+    uint64_t offset = meta->sections[CONTEXTS].offset;
+    uint32_t root = hpc_model_add_root(reading->model, 0, error);
+    if (root == PF_NO_CONTEXT)
+        return -1;
+    const unsigned char *section = hpc_meta_record(meta, offset, 16, error);
+    if (!section || meta->sections[CONTEXTS].size < 16)
+        return error->code ? -1 : note(reading, offset, "contexts", "there is no section of contexts");
+    uint64_t entries = pf_u64(section, false);
+    if (meta->state->layout == HPC_DRAFT)
+        return walk(reading, pf_u64(section + 8, false), entries, root, error);
+    unsigned count = pf_u16(section + 8, false), stride = section[10];
+    if (stride < ENTRY_SIZE)
+        return note(reading, offset, "contexts", "the records of entries are too short; no context is read");
+    for (unsigned i = 0; i < count; i++)
+        if (read_entry(reading, entries + (uint64_t)i * stride, root, error))
+            return -1;
+    return 0;
+}
+
+int hpc_meta_contexts(struct hpc_state *state, struct hpc_model *model, struct pf_notes *notes,
+                      struct pf_pass *pass, struct pf_error *error)
+{
+    struct hpc_meta meta;
+    struct reading reading = {.meta = &meta, .model = model, .pass = pass};
+    struct pf_notes again = {0}; /* what was noted when the profile was opened */
+    int failed = hpc_meta_begin(&meta, state, &again, error);
+    meta.notes = notes;
+    for (int list = 0; list < HPC_LISTS && !failed; list++)
+        failed = read_list(&reading, (enum hpc_list)list, error);
+    failed = failed || read_tree(&reading, error);
+    free(reading.levels);
+    hpc_meta_end(&meta);
+    pf_notes_free(&again);
+    return failed ? -1 : 0;
+}

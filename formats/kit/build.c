@@ -1,0 +1,577 @@
+/* SPDX-License-Identifier: MIT */
+#include "formats/kit/build.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+/* Bytes of a line; a stack of a million frames takes some. */
+#define WHOLE_LINE ((size_t)64 << 20)
+
+/* A frame that has been asked for, and its number: mostly a name has one. */
+enum { MET = 4096 }; /* a power of two */
+struct pf_met_frame {
+    struct pf_frame frame;
+    uint32_t number;
+    bool met;
+};
+
+struct pf_owned {
+    void *thing;
+    void (*free_thing)(void *);
+};
+
+static const char *const function_kind[] = {"function"};
+
+static const struct pf_column value_columns[PF_SUMS_COLUMNS] = {
+    [PF_SUMS_PARTITION] = {"thread", PF_PARTITION, 0}, [PF_SUMS_CONTEXT] = {"context", PF_CONTEXT, 0},
+    [PF_SUMS_METRIC] = {"metric", PF_METRIC, 0},       [PF_SUMS_VALUE] = {"value", PF_PLAIN, 0},
+    [PF_SUMS_NAME] = {"name", PF_CONTEXT_NAME, 0},
+};
+
+enum { TRACE_THREAD, TRACE_TIME, TRACE_DURATION, TRACE_DEPTH, TRACE_CONTEXT, TRACE_NAME, TRACE_COLUMNS };
+#define TRACE_STACK                                                                                          \
+    [TRACE_THREAD] = {"thread", PF_PARTITION, 0}, [TRACE_TIME] = {"time", PF_PLAIN, 0},                      \
+    [TRACE_DURATION] = {"duration", PF_PLAIN, 0}, [TRACE_DEPTH] = {"depth", PF_PLAIN, 0},                    \
+    [TRACE_CONTEXT] = {"context", PF_PLAIN, 0}
+static const struct pf_column trace_columns[] = {TRACE_STACK, [TRACE_NAME] = {"name", PF_PLAIN, 0}};
+static const struct pf_column phased_columns[] = {TRACE_STACK, [TRACE_NAME] = {"phase", PF_PLAIN, 0},
+                                                  [TRACE_NAME + 1] = {"name", PF_PLAIN, 0}};
+
+/* ---- failing ------------------------------------------------------------------------------------ */
+
+void pf_build_fail(struct pf_build *build)
+{
+    longjmp(build->failed, 1);
+}
+
+void pf_build_refuse(struct pf_build *build, int64_t line, const char *what)
+{
+    if (line)
+        pf_fail_line(build->error, EINVAL, line, "%s", what);
+    else
+        pf_fail(build->error, EINVAL, "%s", what);
+    pf_build_fail(build);
+}
+
+void *pf_build_own(struct pf_build *build, void *thing, void (*free_thing)(void *))
+{
+    if (!thing) {
+        pf_fail_memory(build->error);
+        pf_build_fail(build);
+    }
+    if (pf_array_room(&build->owned, &build->owned_room, build->n_owned, sizeof *build->owned,
+                      build->error)) {
+        free_thing(thing);
+        pf_build_fail(build);
+    }
+    build->owned[build->n_owned++] = (struct pf_owned){thing, free_thing};
+    return thing;
+}
+
+/* The address of the pointer is owned, since the items move. */
+static void free_items(void *array)
+{
+    void *items, *none = NULL;
+    memcpy(&items, array, sizeof items);
+    memcpy(array, &none, sizeof none);
+    free(items);
+}
+
+void pf_build_own_items(struct pf_build *build, void *array)
+{
+    pf_build_own(build, array, free_items);
+}
+
+void pf_build_grow(struct pf_build *build, void *array, size_t *room, size_t index, size_t item, bool zeroed)
+{
+    if (!*room)
+        pf_build_own_items(build, array);
+    pf_build_check(build, zeroed ? pf_array_extend(array, room, index, item, build->error)
+                                 : pf_array_grow(array, room, index + 1, item, build->error));
+}
+
+static void free_owned(struct pf_build *build)
+{
+    while (build->n_owned) {
+        const struct pf_owned *owned = &build->owned[--build->n_owned];
+        owned->free_thing(owned->thing);
+    }
+    free(build->owned);
+    build->owned = NULL;
+    build->owned_room = 0;
+}
+
+/* Runs functions of this module and the driver until they return or fail: 0 or -1. */
+static int run(struct pf_build *build, void (*function)(void *state), struct pf_pass *pass,
+               struct pf_error *error)
+{
+    build->pass = pass;
+    build->error = error;
+    if (setjmp(build->failed))
+        return -1;
+    function(build);
+    return 0;
+}
+
+/* ---- opening ------------------------------------------------------------------------------------ */
+
+static int list_tables(struct pf_profile *profile, struct pf_build *build, struct pf_error *error)
+{
+    const struct pf_build_format *format = build->format;
+    size_t n = 0;
+    build->tables = calloc(2 + format->n_tables, sizeof *build->tables);
+    if (!build->tables)
+        return pf_fail_memory(error);
+    memcpy(build->values, value_columns, sizeof value_columns);
+    if (format->singular)
+        build->values[PF_SUMS_PARTITION].name = format->singular;
+    build->tables[n++] = (struct pf_table){.name = "values",
+                                           .columns = build->values,
+                                           .n_columns = PF_SUMS_COLUMNS,
+                                           .stage = PF_MODELLED,
+                                           .flags = PF_SUMS_FLAGS,
+                                           .ops = &pf_sums_cursor.ops};
+    if (format->time_unit)
+        build->tables[n++] = (struct pf_table){.name = "trace",
+                                               .columns = format->phased ? phased_columns : trace_columns,
+                                               .n_columns = TRACE_COLUMNS + format->phased,
+                                               .stage = PF_MODELLED,
+                                               .flags = PF_BY_PARTITION | PF_SEEKS_PARTITION,
+                                               .ops = &pf_stored_cursor.ops,
+                                               .user = offsetof(struct pf_build, trace)};
+    for (size_t i = 0; i < format->n_tables; i++, n++) {
+        build->tables[n] = format->tables[i];
+        if (!format->tables[i].ops)
+            build->tables[n].rows = &build->rows[i];
+        else
+            build->tables[n].user = (int)(offsetof(struct pf_build, stored) + i * sizeof *build->stored);
+    }
+    profile->tables = profile->cells = build->tables;
+    profile->n_tables = n;
+    profile->cells_value = PF_SUMS_VALUE;
+    return 0;
+}
+
+int pf_build_open(struct pf_profile *profile, struct pf_error *error)
+{
+    const struct pf_build_format *format = profile->driver->kit;
+    struct pf_build *build = profile->state = calloc(1, format->state ? format->state : sizeof *build);
+    if (!build)
+        return pf_fail_memory(error);
+    build->profile = profile;
+    build->format = format;
+    if (format->partitioned)
+        profile->partitions =
+            (struct pf_partitions){.singular = format->singular ? format->singular : "thread",
+                                   .plural = format->plural ? format->plural : "threads",
+                                   .field_columns = format->fields,
+                                   .n_fields = format->n_fields,
+                                   .fields_stage = PF_PARTITIONED};
+    profile->metrics = format->metrics;
+    profile->n_metrics = format->n_metrics;
+    profile->metrics_stage = format->metrics ? PF_OPENED : PF_MODELLED;
+    profile->time_unit = format->time_unit;
+    if (list_tables(profile, build, error) ||
+        (!format->folder && pf_source_open_plain(profile->source, NULL, &build->input, error)))
+        return -1;
+    int failed = format->open ? run(build, format->open, NULL, error) : 0;
+    free_owned(build);
+    if (failed || !format->state)
+        return failed;
+    size_t own = format->state - sizeof *build;
+    build->opened = malloc(own + 1);
+    if (!build->opened)
+        return pf_fail_memory(error);
+    memcpy(build->opened, build + 1, own);
+    return 0;
+}
+
+/* ---- reading ------------------------------------------------------------------------------------ */
+
+static void check_made(struct pf_build *build, const void *made)
+{
+    if (!made)
+        pf_build_check(build, pf_fail_memory(build->error));
+}
+
+/* What stands before the contexts: names and partitions. */
+static void begin_partitions(struct pf_build *build)
+{
+    struct pf_profile *profile = build->profile;
+    const struct pf_build_format *format = build->format;
+    size_t n_fields = format->n_fields;
+    build->partitions = PF_OWN(build, pf_strings_new(), pf_strings_free);
+    check_made(build, profile->contexts = pf_tree_new(format->kinds ? format->kinds : function_kind));
+    if (!format->partitioned)
+        return;
+    check_made(build, profile->partitions.items = pf_rows_new(2));
+    if (n_fields)
+        check_made(build, profile->partitions.fields = pf_rows_new(n_fields));
+}
+
+static void begin_contexts(struct pf_build *build)
+{
+    const struct pf_build_format *format = build->format;
+    uint64_t limit = build->profile->options->cache;
+    build->frames = PF_OWN(build, pf_strings_new(), pf_strings_free);
+    build->met = PF_OWN(build, calloc(MET, sizeof *build->met), free);
+    check_made(build, build->sums.sums = pf_sums_new(limit, format->zeros));
+    if (format->time_unit)
+        check_made(build, build->trace = pf_stored_new((size_t)TRACE_COLUMNS + format->phased, limit / 4));
+    for (size_t i = 0; i < format->n_tables; i++)
+        if (format->tables[i].ops)
+            check_made(build, build->stored[i] = pf_stored_new(format->tables[i].n_columns, limit / 8));
+        else
+            check_made(build, build->rows[i] = pf_rows_new(format->tables[i].n_columns));
+}
+
+struct pf_frame pf_build_frame_at(const struct pf_build *build, uint32_t frame)
+{
+    struct pf_frame found;
+    memcpy(&found, pf_interned(build->frames, frame).text, sizeof found);
+    return found;
+}
+
+/* Files, modules and lines of contexts: columns that are there if any frame has them. */
+static void fill_columns(struct pf_build *build)
+{
+    struct pf_tree *tree = build->profile->contexts;
+    bool file = false, module = false, line = false;
+    for (uint32_t i = 0; i < pf_strings_count(build->frames); i++) {
+        struct pf_frame frame = pf_build_frame_at(build, i);
+        file |= frame.file != PF_NO_STRING;
+        module |= frame.module != PF_NO_STRING;
+        line |= frame.line != 0;
+    }
+    if ((file && pf_array_resize(&tree->file, tree->count, sizeof *tree->file, build->error)) ||
+        (module && pf_array_resize(&tree->module, tree->count, sizeof *tree->module, build->error)) ||
+        (line && pf_array_resize(&tree->line, tree->count, sizeof *tree->line, build->error)))
+        pf_build_fail(build);
+    for (uint32_t c = 0; c < tree->count && (file || module || line); c++) {
+        struct pf_frame frame = pf_build_frame_at(build, tree->key[c]);
+        if (file)
+            tree->file[c] = frame.file;
+        if (module)
+            tree->module[c] = frame.module;
+        if (line)
+            tree->line[c] = frame.line;
+    }
+}
+
+static void add_partition(struct pf_build *build, struct pf_cell name, const struct pf_cell *fields)
+{
+    static const struct pf_cell none[PF_BUILD_FIELDS];
+    const struct pf_partitions *partitions = &build->profile->partitions;
+    struct pf_cell cells[] = {pf_int((int64_t)pf_rows_count(partitions->items)), name};
+    pf_build_check(build, pf_rows_add(partitions->items, cells, build->error));
+    if (partitions->fields)
+        pf_build_check(build, pf_rows_add(partitions->fields, fields ? fields : none, build->error));
+}
+
+static void end_contexts(struct pf_build *build)
+{
+    struct pf_profile *profile = build->profile;
+    struct pf_error damage;
+    if (build->input && pf_input_damage(build->input, &damage))
+        pf_build_warn(build, 0, damage.offset, "fatal", "damaged-gzip", "%s", damage.what);
+    if (!build->format->list && !pf_build_threads(build))
+        add_partition(build, pf_string("all"), NULL);
+    fill_columns(build);
+    pf_build_check(build, pf_tree_finish(profile->contexts, build->error));
+    pf_build_check(build, pf_sums_finish(build->sums.sums, pf_build_threads(build), profile->contexts->count,
+                                         build->error));
+    if (!build->format->metrics) {
+        profile->metrics = build->metrics;
+        profile->n_metrics = build->n_metrics;
+    }
+}
+
+static void make_list(void *state)
+{
+    struct pf_build *build = state;
+    begin_partitions(build);
+    build->format->list(state);
+}
+
+/* What a pass that has failed has left of contexts goes; the names stay, since partitions and the driver know them. */
+static void begin_tree(struct pf_build *build)
+{
+    struct pf_tree *old = build->profile->contexts, *tree = pf_tree_new(old->kinds);
+    check_made(build, tree);
+    struct pf_strings *strings = tree->strings;
+    tree->strings = old->strings;
+    old->strings = strings;
+    pf_tree_free(old);
+    build->profile->contexts = tree;
+}
+
+static void make_all(void *state)
+{
+    struct pf_build *build = state;
+    if (build->format->list)
+        begin_tree(build);
+    else
+        begin_partitions(build);
+    begin_contexts(build);
+    build->format->read(state);
+    end_contexts(build);
+}
+
+/* What make_all has made behind the names and partitions, but for the contexts. */
+static void drop_contexts(struct pf_build *build)
+{
+    pf_sums_free(build->sums.sums);
+    pf_stored_free(build->trace);
+    free(build->metrics);
+    build->sums.sums = NULL;
+    build->trace = NULL;
+    build->metrics = NULL;
+    build->n_metrics = build->metrics_room = 0;
+    for (size_t i = 0; i < build->format->n_tables; i++) {
+        pf_rows_free(build->rows[i]);
+        pf_stored_free(build->stored[i]);
+        build->rows[i] = NULL;
+        build->stored[i] = NULL;
+    }
+}
+
+/* The driver's own struct is as `open` has left it. */
+static void drop_own(struct pf_build *build)
+{
+    if (build->format->clear)
+        build->format->clear(build);
+    if (build->opened)
+        memcpy(build + 1, build->opened, build->format->state - sizeof *build);
+}
+
+/* To know the partitions takes the same pass as all else, but where there is a list of them. */
+int pf_build_load(struct pf_profile *profile, enum pf_stage stage, struct pf_pass *pass,
+                  struct pf_error *error)
+{
+    struct pf_build *build = profile->state;
+    const struct pf_build_format *format = build->format;
+    bool lists = format->list && stage == PF_PARTITIONED;
+    if (!lists && stage != (format->partitioned && !format->list ? PF_PARTITIONED : PF_MODELLED))
+        return 0;
+    size_t warnings = pf_rows_count(profile->warnings);
+    int failed = run(build, lists ? make_list : make_all, pass, error);
+    free_owned(build);
+    if (!failed)
+        return 0;
+    /* As it was before this load. */
+    drop_contexts(build);
+    pf_rows_cut(profile->warnings, warnings);
+    if (format->list && !lists)
+        return -1;
+    drop_own(build);
+    pf_tree_free(profile->contexts);
+    profile->contexts = NULL;
+    if (format->partitioned) {
+        pf_rows_free(profile->partitions.items);
+        pf_rows_free(profile->partitions.fields);
+        profile->partitions.items = profile->partitions.fields = NULL;
+    }
+    return -1;
+}
+
+void pf_build_close(struct pf_profile *profile)
+{
+    struct pf_build *build = profile->state;
+    if (!build)
+        return;
+    drop_contexts(build);
+    drop_own(build);
+    free(build->opened);
+    free(build->tables);
+    free(build);
+}
+
+const unsigned char *pf_build_head(struct pf_probe *probe, size_t want, size_t *have)
+{
+    const unsigned char *head = pf_probe_head(probe, want, have);
+    bool packed = *have >= 2 && head[0] == 0x1f && head[1] == 0x8b;
+    return packed ? pf_probe_plain_head(probe, want, have) : head;
+}
+
+/* ---- passing over the file ---------------------------------------------------------------------- */
+
+size_t pf_build_peek(struct pf_build *build, void *bytes, size_t size, uint64_t offset)
+{
+    ssize_t got = pf_input_read(build->input, bytes, size, offset, build->error);
+    if (got < 0)
+        pf_build_fail(build);
+    return (size_t)got;
+}
+
+void pf_build_step(struct pf_build *build, uint64_t offset)
+{
+    uint64_t done, total;
+    pf_input_progress(build->input, offset, &done, &total);
+    pf_build_check(build, pf_pass_step(build->pass, done, total, build->error));
+}
+
+void pf_build_lines(struct pf_build *build, void (*take)(void *state, const struct pf_line *line))
+{
+    struct pf_line line;
+    build->lines = PF_OWN(build, pf_linereader_new(build->input), pf_linereader_free);
+    while (pf_build_check(build, pf_linereader_whole(build->lines, WHOLE_LINE, &line, build->error))) {
+        if (line.offset == 0 && line.size >= 3 && !memcmp(line.text, "\xef\xbb\xbf", 3)) {
+            line.text += 3;
+            line.size -= 3;
+            line.offset += 3;
+        }
+        if (line.number % 1024 == 0)
+            pf_build_step(build, line.offset);
+        take(build, &line);
+    }
+}
+
+bool pf_build_line_is_open(const struct pf_build *build, const struct pf_line *line)
+{
+    return !line->more && pf_linereader_tell(build->lines) == line->offset + line->size;
+}
+
+/* ---- what a format adds ------------------------------------------------------------------------- */
+
+void pf_build_info(struct pf_build *build, const char *key, struct pf_slice text)
+{
+    struct pf_cell cells[] = {pf_string(key), pf_text(text.at, pf_size(text))};
+    if (pf_size(text))
+        pf_build_check(build, pf_rows_add(build->profile->info, cells, build->error));
+}
+
+void pf_build_row(struct pf_build *build, size_t table, const struct pf_cell *cells)
+{
+    pf_build_check(build, build->rows[table] ? pf_rows_add(build->rows[table], cells, build->error)
+                                             : pf_stored_add(build->stored[table], cells, build->error));
+}
+
+static uint32_t intern(struct pf_build *build, struct pf_strings *strings, const void *text, size_t size)
+{
+    uint32_t number = pf_intern(strings, text, size, build->error);
+    if (number == PF_NO_STRING)
+        pf_build_fail(build);
+    return number;
+}
+
+uint32_t pf_build_name(struct pf_build *build, const char *text, size_t size)
+{
+    return intern(build, build->profile->contexts->strings, text, size);
+}
+
+uint32_t pf_build_threads(const struct pf_build *build)
+{
+    return (uint32_t)pf_rows_count(build->profile->partitions.items);
+}
+
+uint32_t pf_build_thread(struct pf_build *build, const char *name, size_t size, const struct pf_cell *fields)
+{
+    uint32_t number = intern(build, build->partitions, name, size);
+    if (number == pf_build_threads(build))
+        add_partition(build, pf_text(name, size), fields);
+    return number;
+}
+
+uint32_t pf_build_own_thread(struct pf_build *build, const char *name, size_t size,
+                             const struct pf_cell *fields)
+{
+    uint32_t number = pf_strings_count(build->partitions);
+    while (pf_string_of(build->partitions, name, size) != PF_NO_STRING) {
+        char *longer = PF_OWN(build, malloc(size + sizeof "~4294967295"), free);
+        memcpy(longer, name, size);
+        size += (size_t)sprintf(longer + size, "~%" PRIu32, number);
+        name = longer;
+    }
+    return pf_build_thread(build, name, size, fields);
+}
+
+uint32_t pf_build_metric(struct pf_build *build, const char *name, size_t size, const char *unit)
+{
+    uint32_t number = pf_build_name(build, name, strnlen(name, size));
+    const char *kept = pf_build_named(build, number).text; /* a NUL stands behind it */
+    for (size_t i = 0; i < build->n_metrics; i++)
+        if (build->metrics[i].name == kept)
+            return (uint32_t)i;
+    pf_build_check(build, pf_array_room(&build->metrics, &build->metrics_room, build->n_metrics,
+                                        sizeof *build->metrics, build->error));
+    build->metrics[build->n_metrics] =
+        (struct pf_metric)PF_EXCLUSIVE((int64_t)build->n_metrics, kept, unit, "int");
+    return (uint32_t)build->n_metrics++;
+}
+
+uint32_t pf_build_child(struct pf_build *build, uint32_t parent, uint32_t key, uint32_t name, uint32_t kind)
+{
+    uint8_t flags = parent == PF_NO_CONTEXT ? PF_FRAME | PF_ROOT : PF_FRAME;
+    uint32_t context =
+        pf_tree_child(build->profile->contexts, parent, key, name, (uint8_t)kind, flags, build->error);
+    if (context == PF_NO_CONTEXT)
+        pf_build_fail(build);
+    return context;
+}
+
+uint32_t pf_build_call(struct pf_build *build, uint32_t parent, const char *name, size_t size)
+{
+    uint32_t number = pf_build_name(build, name, size);
+    return pf_build_child(build, parent, number, number, 0);
+}
+
+uint32_t pf_build_frame(struct pf_build *build, const struct pf_frame *frame)
+{
+    struct pf_met_frame *met = &build->met[frame->name & (MET - 1)];
+    if (!met->met || memcmp(&met->frame, frame, sizeof *frame) != 0)
+        *met = (struct pf_met_frame){*frame, intern(build, build->frames, frame, sizeof *frame), true};
+    return met->number;
+}
+
+uint32_t pf_build_named_frame(struct pf_build *build, const char *name, size_t size)
+{
+    struct pf_frame frame = {
+        .name = pf_build_name(build, name, size), .file = PF_NO_STRING, .module = PF_NO_STRING};
+    return pf_build_frame(build, &frame);
+}
+
+uint32_t pf_build_enter(struct pf_build *build, uint32_t parent, uint32_t frame)
+{
+    struct pf_frame what = pf_build_frame_at(build, frame);
+    return pf_build_child(build, parent, frame, what.name, what.kind);
+}
+
+void pf_build_add(struct pf_build *build, uint32_t thread, uint32_t context, uint32_t metric,
+                  struct pf_cell value)
+{
+    pf_build_check(build, pf_sums_add(build->sums.sums, thread, context, metric, &value, build->error));
+}
+
+uint64_t pf_build_span(struct pf_build *build, const struct pf_span_row *span)
+{
+    uint64_t number = pf_stored_count(build->trace);
+    bool stacked = span->context != PF_NO_CONTEXT, phased = build->format->phased;
+    struct pf_cell cells[TRACE_COLUMNS + 1] = {
+        [TRACE_THREAD] = pf_int(span->thread),
+        [TRACE_TIME] = span->time,
+        [TRACE_DURATION] = span->duration,
+        [TRACE_DEPTH] = stacked ? pf_uint(build->profile->contexts->depth[span->context]) : pf_absent(),
+        [TRACE_CONTEXT] = stacked ? pf_uint(span->context) : pf_absent(),
+        [TRACE_NAME] = pf_text(&span->phase, 1)};
+    cells[TRACE_NAME + phased] = pf_name(span->name);
+    pf_build_check(build, pf_stored_add(build->trace, cells, build->error));
+    return number;
+}
+
+uint64_t pf_build_stay(struct pf_build *build, uint32_t thread, uint32_t context, struct pf_cell time,
+                       struct pf_cell duration)
+{
+    struct pf_span_row span = {.thread = thread,
+                               .context = context,
+                               .name = build->profile->contexts->name[context],
+                               .time = time,
+                               .duration = duration};
+    return pf_build_span(build, &span);
+}
+
+void pf_build_lasts(struct pf_build *build, uint64_t number, struct pf_cell duration)
+{
+    pf_build_check(build, pf_stored_set(build->trace, number, TRACE_DURATION, duration, build->error));
+}

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef PF_SLICE_H
+#define PF_SLICE_H
+
+#include <ctype.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+
+/* A piece of text that belongs to somebody else, mostly what is left of a line. What functions take, they take off its front. */
+struct pf_slice {
+    const char *at, *end;
+};
+
+static inline struct pf_slice pf_slice(const char *text, size_t size)
+{
+    return (struct pf_slice){text, text + size};
+}
+
+static inline size_t pf_size(struct pf_slice slice)
+{
+    return (size_t)(slice.end - slice.at);
+}
+
+static inline bool pf_is_blank(char c)
+{
+    return c == ' ' || c == '\t';
+}
+
+static inline void pf_skip_blanks(struct pf_slice *slice)
+{
+    while (slice->at < slice->end && pf_is_blank(*slice->at))
+        slice->at++;
+}
+
+static inline struct pf_slice pf_trimmed(struct pf_slice slice)
+{
+    pf_skip_blanks(&slice);
+    while (slice.end > slice.at && pf_is_blank(slice.end[-1]))
+        slice.end--;
+    return slice;
+}
+
+static inline bool pf_begins(struct pf_slice slice, const char *word)
+{
+    size_t size = strlen(word);
+    return pf_size(slice) >= size && !memcmp(slice.at, word, size);
+}
+
+/* True if it begins with this word, which is taken then. */
+static inline bool pf_take(struct pf_slice *slice, const char *word)
+{
+    bool begins = pf_begins(*slice, word);
+    slice->at += begins ? strlen(word) : 0;
+    return begins;
+}
+
+/* What stands before the next blank, which may be nothing, and the blanks behind it. */
+static inline struct pf_slice pf_take_word(struct pf_slice *slice)
+{
+    struct pf_slice word = {slice->at, slice->at};
+    while (word.end < slice->end && !pf_is_blank(*word.end))
+        word.end++;
+    slice->at = word.end;
+    pf_skip_blanks(slice);
+    return word;
+}
+
+/* Decimal digits, at most 18 of them; false if there are none, and nothing is taken. */
+static inline bool pf_take_number(struct pf_slice *slice, uint64_t *number)
+{
+    const char *first = slice->at;
+    for (*number = 0; slice->at < slice->end && isdigit((unsigned char)*slice->at) && slice->at - first < 18;)
+        *number = *number * 10 + (uint64_t)(*slice->at++ - '0');
+    return slice->at > first;
+}
+
+/* The next line, without its end; false if there is none. A last one without an end counts if `all` is told. */
+static inline bool pf_take_line(struct pf_slice *text, bool all, struct pf_slice *line)
+{
+    const char *newline = text->at < text->end ? memchr(text->at, '\n', pf_size(*text)) : NULL;
+    if (text->at == text->end || (!newline && !all))
+        return false;
+    *line = (struct pf_slice){text->at, newline ? newline : text->end};
+    text->at = newline ? newline + 1 : text->end;
+    line->end -= line->end > line->at && line->end[-1] == '\r';
+    return true;
+}
+
+#endif

@@ -1,0 +1,521 @@
+/* SPDX-License-Identifier: MIT */
+#include "formats/sql/sql.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "formats/kit/bytes.h"
+
+/* The progress handler runs once so many operations of SQLite's machine; a row takes 10 to 30. */
+enum { OPERATIONS_PER_STEP = 2000, SCHEMA_STEPS = 65 };
+
+/* A statement in the schema, with its comments. Those of exports have up to 6 KB. */
+enum { STATEMENT_MAX = 32 * 1024 };
+
+/* Bytes of the input to read at once. */
+enum { WINDOW = 64 * 1024 };
+
+/* The function that rows are handed to, as statements call it. */
+#define TAKE "take"
+
+/* A walk over a table. */
+struct pf_sql_walk {
+    struct pf_sql_row row;
+    unsigned columns;
+    pf_sql_take *take;
+    void *arg;
+    int result; /* of the last call of `take` */
+    struct pf_error *error;
+};
+
+/* ---- limits -------------------------------------------------------------------------------------- */
+
+int pf_sql_step(struct pf_sql *sql, struct pf_error *error)
+{
+    /* Tables that are not read, and such as are read twice, make this a rough measure. */
+    uint64_t done = sql->read < sql->have ? sql->read : sql->have;
+    return sql->pass ? pf_pass_step(sql->pass, done, sql->have, error) : 0;
+}
+
+/* Nonzero interrupts what runs. */
+static int on_progress(void *arg)
+{
+    struct pf_sql *sql = arg;
+    if (sql->steps_left && !--sql->steps_left)
+        return 1;
+    sql->failed = pf_sql_step(sql, &sql->failure) != 0;
+    return sql->failed;
+}
+
+/* Reading the known tables, and handing over their rows, is all that is allowed. */
+static int authorize(void *arg, int action, const char *first, const char *second, const char *database,
+                     const char *trigger)
+{
+    const struct pf_sql *sql = arg;
+    (void)database;
+    if (action == SQLITE_SELECT || (action == SQLITE_FUNCTION && second && !strcmp(second, TAKE)))
+        return SQLITE_OK;
+    if (action != SQLITE_READ || trigger || !first)
+        return SQLITE_DENY;
+    for (size_t t = 0; t < sql->n_tables; t++)
+        if (!sqlite3_stricmp(first, sql->tables[t].name))
+            return SQLITE_OK;
+    return SQLITE_DENY;
+}
+
+static void set_limits(sqlite3 *connection)
+{
+    static const int limits[][2] = {
+        {SQLITE_LIMIT_LENGTH, PF_SQL_TEXT_MAX},
+        {SQLITE_LIMIT_SQL_LENGTH, STATEMENT_MAX},
+        {SQLITE_LIMIT_COLUMN, 512},
+        {SQLITE_LIMIT_EXPR_DEPTH, 64},
+        {SQLITE_LIMIT_COMPOUND_SELECT, 16},
+        {SQLITE_LIMIT_VDBE_OP, 20000},
+        {SQLITE_LIMIT_FUNCTION_ARG, 16},
+        {SQLITE_LIMIT_ATTACHED, 0},
+        {SQLITE_LIMIT_LIKE_PATTERN_LENGTH, 64},
+        {SQLITE_LIMIT_VARIABLE_NUMBER, 8},
+        {SQLITE_LIMIT_TRIGGER_DEPTH, 1},
+        {SQLITE_LIMIT_WORKER_THREADS, 0},
+    };
+    static const int options[][2] = {
+        {SQLITE_DBCONFIG_DEFENSIVE, 1},
+        {SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0},
+        {SQLITE_DBCONFIG_ENABLE_VIEW, 0},
+        {SQLITE_DBCONFIG_ENABLE_TRIGGER, 0},
+        {SQLITE_DBCONFIG_ENABLE_LOAD_EXTENSION, 0},
+        {SQLITE_DBCONFIG_ENABLE_FKEY, 0},
+        {SQLITE_DBCONFIG_DQS_DDL, 0},
+        {SQLITE_DBCONFIG_DQS_DML, 0},
+        /* Not to write: it makes SQLite pass over statements that it cannot parse, as views are that another
+         * version has written. */
+        {SQLITE_DBCONFIG_WRITABLE_SCHEMA, 1},
+    };
+    for (size_t i = 0; i < sizeof limits / sizeof *limits; i++)
+        sqlite3_limit(connection, limits[i][0], limits[i][1]);
+    for (size_t i = 0; i < sizeof options / sizeof *options; i++)
+        sqlite3_db_config(connection, options[i][0], options[i][1], NULL);
+}
+
+/* ---- damage -------------------------------------------------------------------------------------- */
+
+/* More than SQLite needs for a row. */
+enum { ROW_MEMORY = 4 * PF_SQL_TEXT_MAX };
+
+/*
+ * SQLite says so too of damaged pages, whose sizes ask for more than it ever takes. (The pointer is volatile, or compilers
+ * take it for granted that memory that nobody uses is there.)
+ */
+static bool is_memory_out(void)
+{
+    void *volatile some = malloc(ROW_MEMORY);
+    bool out = !some;
+    free(some);
+    return out;
+}
+
+/*
+ * Whether SQLite's result is damage in the database, which ends a table but is no error. Otherwise (memory, reading,
+ * a pass that was stopped) *error is filled.
+ */
+static bool is_damage(struct pf_sql *sql, int result, struct pf_error *error)
+{
+    if (sql->failed) {
+        *error = sql->failure;
+        sql->failed = false;
+        return false;
+    }
+    if ((result & 0xff) != SQLITE_NOMEM || !is_memory_out())
+        return true;
+    pf_fail_memory(error);
+    return false;
+}
+
+/* ---- the schema ---------------------------------------------------------------------------------- */
+
+/* Errors of reading the schema, as opposed to what is not in it. */
+static bool is_trouble(int result)
+{
+    int kind = result & 0xff;
+    return kind != SQLITE_OK && kind != SQLITE_ERROR;
+}
+
+/* SQLITE_OK if the parsed schema has this column; what a view or virtual table has is not looked at. */
+static int look_for(sqlite3 *connection, const char *table, const char *column, const char **type, int *key)
+{
+    const char *collation;
+    int not_null, increments;
+    return sqlite3_table_column_metadata(connection, "main", table, column, type, &collation, &not_null, key,
+                                         &increments);
+}
+
+/* Whether rows have a number that goes by this name: asked for it, SQLite tells of an integer that is the primary key. */
+static bool has_rowid(sqlite3 *connection, const char *table)
+{
+    const char *type;
+    int key;
+    return look_for(connection, table, "rowid", &type, &key) == SQLITE_OK && key && type &&
+           !sqlite3_stricmp(type, "INTEGER");
+}
+
+/*
+ * The columns of a table that hold nothing, but are computed whenever they are read, or are those of a virtual table: no
+ * program writes such, and what the expression costs nobody can bound. SQLITE_OK or what went wrong.
+ */
+static int find_computed(sqlite3 *connection, const struct pf_sql_table *table, uint32_t *computed)
+{
+    enum { NAME = 1, HIDDEN = 6 };
+    char sql[128];
+    sqlite3_stmt *statement;
+    snprintf(sql, sizeof sql, "PRAGMA main.table_xinfo(\"%s\")", table->name);
+    int result = sqlite3_prepare_v2(connection, sql, -1, &statement, NULL);
+    while (result == SQLITE_OK && (result = sqlite3_step(statement)) == SQLITE_ROW) {
+        const char *name = (const char *)sqlite3_column_text(statement, NAME);
+        bool hidden = sqlite3_column_int(statement, HIDDEN) != 0;
+        for (unsigned c = 0; hidden && name && table->columns[c]; c++)
+            *computed |= (uint32_t)!sqlite3_stricmp(name, table->columns[c]) << c;
+        result = SQLITE_OK;
+    }
+    sqlite3_finalize(statement);
+    return result == SQLITE_DONE ? SQLITE_OK : result;
+}
+
+/* Which of the tables and columns there are. SQLITE_OK or what went wrong: SQLITE_NOMEM, an error of reading, ... */
+static int read_schema(struct pf_sql *sql)
+{
+    for (size_t t = 0; t < sql->n_tables; t++) {
+        const struct pf_sql_table *table = &sql->tables[t];
+        struct pf_sql_facts *facts = &sql->facts[t];
+        for (unsigned c = 0; table->columns[c]; c++) {
+            const char *type;
+            int key, result = look_for(sql->connection, table->name, table->columns[c], &type, &key);
+            if (is_trouble(result))
+                return result;
+            facts->columns |= (uint32_t)(result == SQLITE_OK) << c;
+        }
+        int result = facts->columns ? find_computed(sql->connection, table, &facts->computed) : SQLITE_OK;
+        if (is_trouble(result))
+            return result;
+        facts->computed &= facts->columns;
+        facts->columns &= ~facts->computed;
+        facts->usable =
+            (facts->columns & table->needed) == table->needed && has_rowid(sql->connection, table->name);
+    }
+    return SQLITE_OK;
+}
+
+/* ---- rows ---------------------------------------------------------------------------------------- */
+
+static void read_cells(struct pf_sql_walk *walk)
+{
+    struct pf_sql_row *row = &walk->row;
+    row->set = 0;
+    for (unsigned c = 0; c < walk->columns; c++) {
+        int type = sqlite3_value_type(row->cells[c]);
+        row->set |= (uint32_t)(type != SQLITE_NULL) << c;
+        row->value[c] =
+            type == SQLITE_INTEGER || type == SQLITE_FLOAT ? sqlite3_value_int64(row->cells[c]) : 0;
+    }
+}
+
+/* A tree of pages whose branches meet again gives rows without end, but not with growing numbers. */
+static void take_row(sqlite3_context *context, int n, sqlite3_value **cells)
+{
+    struct pf_sql *sql = sqlite3_user_data(context);
+    struct pf_sql_walk *walk = sql->walk;
+    struct pf_sql_facts *facts = &sql->facts[walk->row.table];
+    int64_t number = n ? sqlite3_value_int64(cells[0]) : 0;
+    facts->damaged = facts->started && number <= facts->last;
+    facts->started = true;
+    facts->last = walk->row.number = number;
+    walk->row.cells = cells + 1;
+    if (!facts->damaged) {
+        read_cells(walk);
+        walk->result = walk->take(walk->arg, &walk->row, walk->error);
+    }
+    if (facts->damaged || walk->result)
+        sqlite3_result_error_code(context, SQLITE_ABORT);
+}
+
+static void end_rows(sqlite3_context *context)
+{
+    (void)context;
+}
+
+/*
+ * `SELECT take(rowid,"a",NULL,"c") FROM "table" NOT INDEXED`: the function is one that adds up, and gets all rows without
+ * SQLite's machine stopping at each. No index is used: one that lies would change what is read.
+ */
+static void write_walk(const struct pf_sql *sql, unsigned table, sqlite3_str *text)
+{
+    sqlite3_str_appendall(text, "SELECT " TAKE "(rowid");
+    for (unsigned c = 0; sql->tables[table].columns[c]; c++)
+        if (pf_sql_has(sql, table, c))
+            sqlite3_str_appendf(text, ",\"%w\"", sql->tables[table].columns[c]);
+        else
+            sqlite3_str_appendall(text, ",NULL");
+    sqlite3_str_appendf(text, ") FROM main.\"%w\" NOT INDEXED", sql->tables[table].name);
+}
+
+/* SQLITE_ROW when all rows were handed over. */
+static int run_walk(struct pf_sql *sql, struct pf_sql_walk *walk)
+{
+    sqlite3_stmt *statement = NULL;
+    sqlite3_str *text = sqlite3_str_new(sql->connection);
+    write_walk(sql, walk->row.table, text);
+    char *written = sqlite3_str_finish(text);
+    int result = written ? sqlite3_prepare_v2(sql->connection, written, -1, &statement, NULL) : SQLITE_NOMEM;
+    sqlite3_free(written);
+    struct pf_sql_walk *outer = sql->walk;
+    sql->walk = walk;
+    if (result == SQLITE_OK)
+        result = sqlite3_step(statement);
+    sql->walk = outer;
+    sqlite3_finalize(statement);
+    return result;
+}
+
+int pf_sql_each(struct pf_sql *sql, unsigned table, pf_sql_take *take, void *arg, struct pf_error *error)
+{
+    struct pf_sql_walk walk = {.row.table = table, .take = take, .arg = arg, .error = error};
+    struct pf_sql_facts *facts = &sql->facts[table];
+    facts->damaged = facts->started = false;
+    if (!pf_sql_has_table(sql, table))
+        return 0;
+    while (sql->tables[table].columns[walk.columns])
+        walk.columns++;
+    int result = run_walk(sql, &walk);
+    if (walk.result || facts->damaged || result == SQLITE_ROW)
+        return walk.result < 0 ? -1 : 0;
+    facts->damaged = is_damage(sql, result, error);
+    return facts->damaged ? 0 : -1;
+}
+
+const char *pf_sql_text(const struct pf_sql_row *row, unsigned column, size_t *size)
+{
+    const char *text = (const char *)sqlite3_value_text(row->cells[column]);
+    *size = text ? (size_t)sqlite3_value_bytes(row->cells[column]) : 0;
+    return text;
+}
+
+int pf_sql_find(struct pf_sql *sql, unsigned table, int64_t key, const char **text, size_t *size,
+                struct pf_error *error)
+{
+    const char *const *columns = sql->tables[table].columns;
+    char statement[256];
+    *text = NULL;
+    *size = 0;
+    if (!pf_sql_has_table(sql, table))
+        return 0;
+    int result = SQLITE_OK;
+    if (!sql->look_up) {
+        snprintf(statement, sizeof statement,
+                 "SELECT \"%s\" FROM main.\"%s\" NOT INDEXED WHERE rowid=?1 AND \"%s\"=?1", columns[1],
+                 sql->tables[table].name, columns[0]);
+        result = sqlite3_prepare_v2(sql->connection, statement, -1, &sql->look_up, NULL);
+    }
+    if (result == SQLITE_OK) {
+        sqlite3_reset(sql->look_up);
+        sqlite3_bind_int64(sql->look_up, 1, key);
+        result = sqlite3_step(sql->look_up);
+    }
+    if (result != SQLITE_ROW)
+        return result == SQLITE_DONE || is_damage(sql, result, error) ? 0 : -1;
+    *text = (const char *)sqlite3_column_text(sql->look_up, 0);
+    *size = *text ? (size_t)sqlite3_column_bytes(sql->look_up, 0) : 0;
+    return 0;
+}
+
+/* ---- what SQLite opens ----------------------------------------------------------------------------- */
+
+/*
+ * A file system that only this connection knows, whose one file is the input and never changes. Each connection registers one
+ * of its own, so that nothing is shared between threads.
+ */
+#define FILE_NAME "database"
+
+struct file {
+    sqlite3_file base;
+    struct pf_sql *sql;
+};
+
+static int close_file(sqlite3_file *file)
+{
+    (void)file;
+    return SQLITE_OK;
+}
+
+/* Where the input has nothing, zeros are read: SQLite asks for this, and finds no page there. */
+static int read_file(sqlite3_file *file, void *buffer, int size, sqlite3_int64 offset)
+{
+    struct pf_sql *sql = ((struct file *)file)->sql;
+    if (size < 0 || offset < 0)
+        return SQLITE_IOERR_READ;
+    uint64_t at = (uint64_t)offset, left = at < sql->have ? sql->have - at : 0;
+    size_t n = (size_t)size < left ? (size_t)size : (size_t)left;
+    const unsigned char *bytes = n ? pf_window_at(&sql->window, at, n, &sql->failure) : NULL;
+    sql->failed = n && !bytes;
+    if (sql->failed)
+        return SQLITE_IOERR_READ;
+    if (n)
+        memcpy(buffer, bytes, n);
+    memset((char *)buffer + n, 0, (size_t)size - n);
+    sql->read += n;
+    return n < (size_t)size ? SQLITE_IOERR_SHORT_READ : SQLITE_OK;
+}
+
+static int size_of_file(sqlite3_file *file, sqlite3_int64 *size)
+{
+    *size = (sqlite3_int64)((struct file *)file)->sql->size;
+    return SQLITE_OK;
+}
+
+static int control_file(sqlite3_file *file, int operation, void *arg)
+{
+    (void)file, (void)operation, (void)arg;
+    return SQLITE_NOTFOUND;
+}
+
+static int characteristics(sqlite3_file *file)
+{
+    (void)file;
+    return SQLITE_IOCAP_IMMUTABLE;
+}
+
+/*
+ * An immutable file is not locked or written, and SQLite looks for no journal and no write-ahead log of it, whatever its header
+ * says: of these methods there are none.
+ */
+static const sqlite3_io_methods file_methods = {
+    .iVersion = 1,
+    .xClose = close_file,
+    .xRead = read_file,
+    .xFileSize = size_of_file,
+    .xFileControl = control_file,
+    .xDeviceCharacteristics = characteristics,
+};
+
+/* There is the one file; temporary ones are held in memory. */
+static int open_file(sqlite3_vfs *methods, const char *name, sqlite3_file *file, int flags, int *out_flags)
+{
+    file->pMethods = NULL;
+    if (!name || strcmp(name, FILE_NAME) != 0 || !(flags & SQLITE_OPEN_MAIN_DB))
+        return SQLITE_CANTOPEN;
+    ((struct file *)file)->sql = methods->pAppData;
+    file->pMethods = &file_methods;
+    if (out_flags)
+        *out_flags = SQLITE_OPEN_READONLY | SQLITE_OPEN_MAIN_DB;
+    return SQLITE_OK;
+}
+
+static int full_name(sqlite3_vfs *methods, const char *name, int size, char *out)
+{
+    (void)methods;
+    snprintf(out, (size_t)size, "%s", name);
+    return SQLITE_OK;
+}
+
+/*
+ * The length that the header tells: the page size at 16 (1 stands for 65536) times the pages at 28, which hold if
+ * the change counter at 24 is the one they were written with, at 92. 0: it tells none. All numbers are big-endian.
+ */
+static uint64_t told_size(const unsigned char header[100])
+{
+    uint32_t page = pf_u16(header + 16, true);
+    if (page == 1)
+        page = 65536;
+    bool page_ok = page >= 512 && !(page & (page - 1));
+    return page_ok && pf_u32(header + 24, true) == pf_u32(header + 92, true)
+               ? (uint64_t)pf_u32(header + 28, true) * page
+               : 0;
+}
+
+static int register_file(struct pf_sql *sql, struct pf_error *error)
+{
+    unsigned char header[100] = {0};
+    ssize_t have = pf_input_read(sql->window.input, header, sizeof header, 0, error);
+    if (have < 0)
+        return -1;
+    const sqlite3_vfs *system = sqlite3_vfs_find(NULL);
+    if (!system)
+        return pf_fail_memory(error);
+    uint64_t told = have == sizeof header ? told_size(header) : 0;
+    sql->have = pf_input_size(sql->window.input);
+    sql->size = told > sql->have ? told : sql->have;
+    snprintf(sql->vfs, sizeof sql->vfs, "profilefs-%" PRIxPTR, (uintptr_t)sql);
+    sql->methods = *system; /* for time, sleep and chance, which have no say in what is read */
+    sql->methods.iVersion = 1;
+    sql->methods.szOsFile = sizeof(struct file);
+    sql->methods.mxPathname = 64;
+    sql->methods.pNext = NULL;
+    sql->methods.zName = sql->vfs;
+    sql->methods.pAppData = sql;
+    sql->methods.xOpen = open_file;
+    sql->methods.xDelete = NULL;
+    sql->methods.xAccess = NULL;
+    sql->methods.xFullPathname = full_name;
+    return sqlite3_vfs_register(&sql->methods, 0) == SQLITE_OK ? 0 : pf_fail_memory(error);
+}
+
+/* ---- the connection ------------------------------------------------------------------------------ */
+
+/* The schema first: it is asked for by pragmas, which nothing may use from there on. */
+static int connect(struct pf_sql *sql)
+{
+    int flags = SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_PRIVATECACHE;
+    int result = sqlite3_open_v2(FILE_NAME, &sql->connection, flags, sql->vfs);
+    if (result != SQLITE_OK)
+        return result;
+    set_limits(sql->connection);
+    sqlite3_progress_handler(sql->connection, OPERATIONS_PER_STEP, on_progress, sql);
+    /* Pages of 4 KiB are read once: few need be kept. */
+    result = sqlite3_exec(sql->connection, "PRAGMA cache_size=-512; PRAGMA temp_store=2", NULL, NULL, NULL);
+    if (result == SQLITE_OK)
+        result = read_schema(sql);
+    if (result == SQLITE_OK)
+        result = sqlite3_create_function(sql->connection, TAKE, -1, SQLITE_UTF8 | SQLITE_DIRECTONLY, sql,
+                                         NULL, take_row, end_rows);
+    return result == SQLITE_OK ? sqlite3_set_authorizer(sql->connection, authorize, sql) : result;
+}
+
+struct pf_sql *pf_sql_open(struct pf_input *input, const struct pf_sql_table *tables, size_t n_tables,
+                           struct pf_error *error)
+{
+    struct pf_sql *sql = calloc(1, sizeof *sql);
+    if (!sql) {
+        pf_fail_memory(error);
+        return NULL;
+    }
+    *sql =
+        (struct pf_sql){.window = {.input = input, .room = WINDOW}, .tables = tables, .n_tables = n_tables};
+    if (register_file(sql, error)) {
+        free(sql);
+        return NULL;
+    }
+    sql->steps_left = SCHEMA_STEPS;
+    int result = connect(sql);
+    sql->steps_left = 0;
+    /* A schema that cannot be read in full is passed over like one that cannot be parsed, but must not be. */
+    if (result == SQLITE_OK && !sql->failed)
+        return sql;
+    if (is_damage(sql, result, error))
+        pf_fail(error, EINVAL, "no database that can be read: %s",
+                sql->connection ? sqlite3_errmsg(sql->connection) : sqlite3_errstr(result));
+    pf_sql_close(sql);
+    return NULL;
+}
+
+void pf_sql_close(struct pf_sql *sql)
+{
+    if (!sql)
+        return;
+    sqlite3_finalize(sql->look_up);
+    sqlite3_close(sql->connection);
+    sqlite3_vfs_unregister(&sql->methods);
+    pf_window_close(&sql->window);
+    free(sql);
+}

@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: MIT */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "fs/profile/live_private.h"
+
+/* A profile's aggregates: made by passes, or by those of an earlier process, and kept while the profile is open. */
+
+/* The first of the list, which it is taken off. */
+static struct pf_packed_aggregate *take_packed(struct pf_packed_aggregate **list)
+{
+    struct pf_packed_aggregate *packed = *list;
+    *list = packed->next;
+    return packed;
+}
+
+static void free_packed(struct pf_packed_aggregate *packed)
+{
+    free(packed->bytes);
+    free(packed);
+}
+
+void pf_live_free_aggregates(struct pf_live *live)
+{
+    while (live->packed)
+        free_packed(take_packed(&live->packed));
+    pf_aggregate_free(live->aggregate);
+    for (size_t m = 0; live->of_metric && m < live->profile.n_metrics; m++) {
+        struct pf_aggregate *aggregate = live->of_metric[m];
+        for (size_t same = m; aggregate && same < live->profile.n_metrics; same++)
+            if (live->of_metric[same] == aggregate)
+                live->of_metric[same] = NULL;
+        pf_aggregate_free(aggregate);
+    }
+    free(live->of_metric);
+    live->aggregate = NULL;
+    live->of_metric = NULL;
+}
+
+/* With live->lock held. */
+static struct pf_aggregate *aggregate_now(const struct pf_live *live, int metric)
+{
+    return live->aggregate || metric < 0 || !live->of_metric ? live->aggregate : live->of_metric[metric];
+}
+
+struct pf_aggregate *pf_live_aggregate_now(struct pf_live *live, int metric)
+{
+    pthread_mutex_lock(&live->lock);
+    struct pf_aggregate *aggregate = aggregate_now(live, metric);
+    pthread_mutex_unlock(&live->lock);
+    return aggregate;
+}
+
+/* The aggregate of an earlier process that has the metric, which is used up by this; *metric is what it is of. NULL if there is none. */
+static struct pf_aggregate *recall_aggregate(struct pf_live *live, int *metric)
+{
+    int partner = *metric < 0 ? -1 : pf_aggregate_partner(&live->profile, (unsigned)*metric);
+    pthread_mutex_lock(&live->lock);
+    struct pf_packed_aggregate **at = &live->packed;
+    while (*at && (*at)->metric >= 0 && (*at)->metric != *metric && (*at)->metric != partner)
+        at = &(*at)->next;
+    struct pf_packed_aggregate *packed = *at ? take_packed(at) : NULL;
+    pthread_mutex_unlock(&live->lock);
+    if (!packed)
+        return NULL;
+    struct pf_aggregate *aggregate = pf_aggregate_unpack(&live->profile, packed->bytes, packed->size);
+    *metric = packed->metric < 0 ? -1 : *metric;
+    free_packed(packed);
+    return aggregate;
+}
+
+/* Keeps what a pass has made for all metrics, or for one and its partner; with live->lock held. 0, or -1 with *error filled. */
+static int keep_aggregate(struct pf_live *live, int metric, struct pf_aggregate *aggregate,
+                          struct pf_error *error)
+{
+    if (metric < 0) {
+        live->aggregate = aggregate;
+        return 0;
+    }
+    if (!live->of_metric &&
+        !(live->of_metric = calloc(live->profile.n_metrics, sizeof(struct pf_aggregate *))))
+        return pf_fail_memory(error);
+    int partner = pf_aggregate_partner(&live->profile, (unsigned)metric);
+    live->of_metric[metric] = aggregate;
+    if (partner >= 0 && !live->of_metric[partner])
+        live->of_metric[partner] = aggregate;
+    return 0;
+}
+
+int pf_live_make_aggregate(struct pf_live *live, int metric, struct pf_pass *pass, struct pf_error *error)
+{
+    struct pf_aggregate *aggregate = recall_aggregate(live, &metric);
+    if (!aggregate)
+        aggregate = metric < 0 ? pf_aggregate_new(&live->profile, pass, error)
+                               : pf_aggregate_of(&live->profile, (unsigned)metric, pass, error);
+    int result = aggregate ? 0 : -1;
+    if (!result && !pf_source_intact(live->source))
+        result = pf_fail(error, ESTALE, "the file has changed");
+    pthread_mutex_lock(&live->lock);
+    if (!result)
+        result = keep_aggregate(live, metric, aggregate, error);
+    pthread_mutex_unlock(&live->lock);
+    if (result)
+        pf_aggregate_free(aggregate);
+    return result;
+}
+
+int pf_live_aggregate(struct pf_live *live, int metric, struct pf_aggregate **aggregate, struct pf_job **job,
+                      struct pf_error *error)
+{
+    int result = pf_live_ready(live, (struct pf_node){PF_PPROF, 0}, job, error);
+    if (result)
+        return result;
+    if (!pf_aggregate_is_large(&live->profile))
+        metric = -1;
+    pthread_mutex_lock(&live->lock);
+    *aggregate = aggregate_now(live, metric);
+    if (!*aggregate)
+        result = pf_task_start(live,
+                               &(struct pf_task){.kind = PF_TASK_AGGREGATE,
+                                                 .item = (uint64_t)metric + 1,
+                                                 .failure = &live->aggregate_failure},
+                               job, error);
+    pthread_mutex_unlock(&live->lock);
+    return result;
+}

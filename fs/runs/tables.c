@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: MIT */
+#include <string.h>
+
+#include "fs/runs/members.h"
+#include "fs/runs/part.h"
+#include "fs/tree/listing.h"
+
+/* .profilefs/tables: of all profiles below SOURCE, but those that stand beside what a folder holds. */
+
+enum table {
+    FUNCTIONS, /* the rows of each one's primary/metric/functions.csv */
+    SUMMARY,   /* a row a profile */
+    WARNINGS,  /* the rows of each one's tables/warnings.csv */
+    TABLES
+};
+
+static const struct {
+    const char *name, *head;
+} tables_about[TABLES] = {
+    [FUNCTIONS] = {"functions.csv", "format,metric,unit,exclusive,inclusive,exclusive_percent,name,path\n"},
+    [SUMMARY] = {"summary.csv",
+                 ("format,mtime,partitions,contexts,metric,unit,total,top_percent,warnings,worst,top,"
+                  "path,message\n")},
+    [WARNINGS] = {"warnings.csv", "line,offset,severity,code,path,text\n"},
+};
+
+enum { IN_MEMORY = 4 << 20 }; /* of each text; longer ones take a descriptor */
+
+const char *pf_table_name(uint64_t number)
+{
+    return number < TABLES ? tables_about[number].name : NULL;
+}
+
+/* ---- making ------------------------------------------------------------------------------------- */
+
+/* A walk over all profiles, one at a time: memory does not grow with their number. */
+struct making {
+    struct pf_fs *fs;
+    struct pf_pass *pass;
+    uint64_t state;         /* of the profiles so far: differs once there are others, or one has changed */
+    struct pf_store **text; /* NULL: the state is all that is asked for */
+};
+
+static int add_member(void *arg, const char *path, const struct pf_found *found, struct pf_error *error)
+{
+    struct making *making = arg;
+    struct pf_error failure = {0};
+    struct pf_part part;
+    struct pf_buf rows = {0};
+    making->state = pf_member_state(making->fs, making->state, path, found, true);
+    if (!making->text || found->driver->beside)
+        return 0;
+    int failed = pf_part_get(making->fs, path, found, PF_PART_WHOLE, true, making->pass, &part, &failure);
+    if (failed && pf_part_is_hindered(&failure)) {
+        *error = failure;
+        return -1;
+    }
+    if (making->fs->root_name || pf_root_is_profile(making->fs))
+        path = ".";
+    pf_part_summary(failed ? NULL : &part, found, failure.what, NULL, path, &rows);
+    int result = pf_part_append(making->text[SUMMARY], &rows, error);
+    static const enum table tables[PF_PART_ROWS] = {
+        [PF_PART_FUNCTIONS] = FUNCTIONS, [PF_PART_WARNINGS] = WARNINGS};
+    for (size_t r = 0; r < PF_PART_ROWS && !failed && !result; r++) {
+        pf_part_print(&part, r, path, &rows);
+        result = pf_part_append(making->text[tables[r]], &rows, error);
+    }
+    if (!failed)
+        pf_part_free(&part);
+    pf_buf_free(&rows);
+    return result;
+}
+
+int pf_tables_make(const struct pf_snapshot *last, struct pf_pass *pass, struct pf_store **text,
+                   uint64_t *state, struct pf_error *error)
+{
+    struct making look = {.fs = last->fs, .pass = pass}, making = {last->fs, pass, 0, text};
+    if (last->number && pf_each_profile(last->fs, pass, add_member, &look, error))
+        return -1;
+    *state = look.state;
+    if (last->number && last->state == look.state)
+        return 0;
+    int result = 0;
+    for (size_t t = 0; t < TABLES && !result; t++) {
+        const char *head = tables_about[t].head;
+        text[t] = pf_store_new(IN_MEMORY);
+        result = text[t] ? pf_store_append(text[t], head, strlen(head), error) : pf_fail_memory(error);
+    }
+    if (!result)
+        result = pf_each_profile(last->fs, pass, add_member, &making, error);
+    *state = making.state;
+    return result;
+}

@@ -1,0 +1,307 @@
+/* SPDX-License-Identifier: MIT */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "fs/sums/aggregate_private.h"
+#include "fs/text/table.h"
+
+/* The pass over the table of values, which adds them up. */
+
+/* A number of the table. */
+struct value {
+    bool real;
+    pf_int128 i;
+    double d; /* always */
+};
+
+static inline void add_number(union pf_number *sum, const struct value *value, bool real)
+{
+    if (real)
+        pf_real_add(sum, value->d);
+    else
+        sum->i += value->i;
+}
+
+static int contexts_to_real(struct pf_arena *arena, struct pf_context_sums *contexts, struct pf_error *error)
+{
+    struct pf_context_sum it;
+    for (size_t i = pf_context_next(contexts, 0); i < contexts->n; i = pf_context_next(contexts, i + 1)) {
+        pf_context_load(contexts, i, false, &it);
+        it.sum = pf_number_real(it.sum);
+        it.low.d = (double)it.low.i;
+        it.high.d = (double)it.high.i;
+        if (pf_context_store(arena, contexts, i, true, &it, error))
+            return -1;
+    }
+    return 0;
+}
+
+/* An integer metric turns out to need doubles: what has been added so far becomes doubles. */
+static int make_real(struct pf_aggregate *aggregate, struct pf_metric_sums *metric, struct pf_error *error)
+{
+    size_t n = aggregate->n_partitions;
+    for (size_t i = pf_plane_next(&metric->partitions, 0, n); i < n;
+         i = pf_plane_next(&metric->partitions, i + 1, n)) {
+        struct pf_partition_sum *sum = pf_plane_find(&metric->partitions, sizeof *sum, i);
+        sum->sum = pf_number_real(sum->sum);
+    }
+    metric->real = true;
+    return contexts_to_real(&aggregate->arena, &metric->contexts, error) ||
+                   contexts_to_real(&aggregate->arena, &metric->at, error)
+               ? -1
+               : 0;
+}
+
+/* Keeps the smallest and largest value; to be called before the value is counted. */
+static inline void add_extremes(struct pf_context_sum *sum, const struct value *value, bool real)
+{
+    bool first = !sum->count;
+    if (real) {
+        /* nan is neither small nor large */
+        if (first || value->d < sum->low.d || isnan(sum->low.d))
+            sum->low.d = value->d;
+        if (first || value->d > sum->high.d || isnan(sum->high.d))
+            sum->high.d = value->d;
+    } else {
+        if (first || value->i < sum->low.i)
+            sum->low.i = value->i;
+        if (first || value->i > sum->high.i)
+            sum->high.i = value->i;
+    }
+}
+
+static inline double mean_of(const struct pf_context_sum *sum, bool real)
+{
+    return sum->count ? pf_number_double(&sum->sum, real) / (double)sum->count : 0;
+}
+
+/* Adds a value. Welford's update: the means before (*mean) and after follow from the sums, which are exact or compensated. */
+static inline void add_to_context(struct pf_context_sum *sum, double *mean, const struct value *value,
+                                  bool real)
+{
+    double before = sum->count ? *mean : value->d;
+    add_extremes(sum, value, real);
+    add_number(&sum->sum, value, real);
+    sum->count++;
+    *mean = mean_of(sum, real);
+    if (sum->count > 1)
+        sum->deviation += (value->d - before) * (value->d - *mean);
+}
+
+/* One metric in one context, to which values are added. */
+struct place {
+    struct pf_aggregate *aggregate;
+    struct pf_metric_sums *sums;
+    uint32_t context;
+    bool counts;               /* for the partitions' sums */
+    bool is_at;                /* the metric shows one partition: */
+    uint32_t at;               /* this one */
+    struct pf_context_sum sum; /* of the context */
+    double mean;               /* of that */
+};
+
+static void begin_place(struct place *place, struct pf_aggregate *aggregate, unsigned metric,
+                        uint32_t context)
+{
+    const struct pf_profile *profile = aggregate->profile;
+    const struct pf_metric *about = &profile->metrics[metric];
+    *place = (struct place){.aggregate = aggregate,
+                            .sums = &aggregate->metrics[metric],
+                            .context = context,
+                            .counts = pf_counts(about->over_contexts, profile->contexts->flags[context]),
+                            .is_at = about->over_partitions == PF_AT,
+                            .at = about->at};
+    pf_context_load(&place->sums->contexts, context, place->sums->real, &place->sum);
+    place->mean = mean_of(&place->sum, place->sums->real);
+}
+
+static int end_place(struct place *place, struct pf_error *error)
+{
+    return place->sum.count ? pf_context_store(&place->aggregate->arena, &place->sums->contexts,
+                                               place->context, place->sums->real, &place->sum, error)
+                            : 0;
+}
+
+static int place_to_real(struct place *place, struct pf_error *error)
+{
+    if (end_place(place, error) || make_real(place->aggregate, place->sums, error))
+        return -1;
+    pf_context_load(&place->sums->contexts, place->context, true, &place->sum);
+    place->mean = mean_of(&place->sum, true);
+    return 0;
+}
+
+/* Notes what a PF_AT metric shows in a context. */
+static int add_at(struct place *place, const struct value *value, struct pf_error *error)
+{
+    struct pf_metric_sums *sums = place->sums;
+    struct pf_context_sum at = {.count = 0};
+    pf_context_load(&sums->at, place->context, sums->real, &at);
+    double mean = mean_of(&at, sums->real);
+    add_to_context(&at, &mean, value, sums->real);
+    return pf_context_store(&place->aggregate->arena, &sums->at, place->context, sums->real, &at, error);
+}
+
+static inline int add_value(struct place *place, uint32_t p, const struct value *value,
+                            struct pf_error *error)
+{
+    struct pf_metric_sums *sums = place->sums;
+    struct pf_partition_sum *partition = pf_plane_find(&sums->partitions, sizeof *partition, p);
+    if (!partition)
+        partition = pf_plane_at(&place->aggregate->arena, &sums->partitions, place->aggregate->n_partitions,
+                                sizeof *partition, p, error);
+    if (!partition)
+        return -1;
+    sums->magnitude += fabs(value->d);
+    if (!sums->real && (value->real || sums->magnitude > PF_INTEGERS_MAX) && place_to_real(place, error))
+        return -1;
+    if (place->is_at && place->at == p && add_at(place, value, error))
+        return -1;
+    add_to_context(&place->sum, &place->mean, value, sums->real);
+    if (place->counts)
+        add_number(&partition->sum, value, sums->real);
+    partition->contexts++;
+    return 0;
+}
+
+/* ---- the pass ----------------------------------------------------------------------------------- */
+
+/* Which columns of the cells table say what. */
+struct columns {
+    unsigned partition, context, metric, value;
+};
+
+static int find_columns(const struct pf_profile *profile, struct columns *columns, struct pf_error *error)
+{
+    const struct pf_table *table = profile->cells;
+    unsigned found = 0;
+    *columns = (struct columns){.value = profile->cells_value};
+    for (unsigned i = 0; i < table->n_columns; i++) {
+        enum pf_role role = table->columns[i].role;
+        unsigned *at = role == PF_PARTITION ? &columns->partition
+                       : role == PF_CONTEXT ? &columns->context
+                       : role == PF_METRIC  ? &columns->metric
+                                            : NULL;
+        if (at && !(found & 1u << role)) {
+            *at = i;
+            found |= 1u << role;
+        }
+    }
+    if (found != (1u << PF_PARTITION | 1u << PF_CONTEXT | 1u << PF_METRIC) ||
+        profile->cells_value >= table->n_columns)
+        return pf_fail(error, EINVAL, "table %.60s has no partition, context, metric and value", table->name);
+    return 0;
+}
+
+static bool read_index(const struct pf_cell *cell, uint64_t limit, uint32_t *index)
+{
+    if (cell->type != PF_INT || cell->i < 0 || (uint64_t)cell->i >= limit)
+        return false;
+    *index = (uint32_t)cell->i;
+    return true;
+}
+
+static bool read_number(const struct pf_cell *cell, struct value *value)
+{
+    union pf_number number;
+    bool there = pf_number_of_cell(cell, &number, &value->real);
+    value->i = value->real ? 0 : number.i;
+    value->d = value->real ? cell->d : pf_int_double(number.i);
+    return there;
+}
+
+/* A row of the table. */
+struct row {
+    uint32_t metric, context, partition;
+    struct value value;
+};
+
+/* Rows that belong to no partition, context or metric, or hold no number, have no place in a sum. */
+static bool read_row(const struct pf_aggregate *aggregate, const struct columns *columns,
+                     const struct pf_cell *cells, struct row *row)
+{
+    return read_index(&cells[columns->partition], aggregate->n_partitions, &row->partition) &&
+           read_index(&cells[columns->context], aggregate->n_contexts, &row->context) &&
+           read_index(&cells[columns->metric], aggregate->profile->n_metrics, &row->metric) &&
+           read_number(&cells[columns->value], &row->value);
+}
+
+enum { ROWS_A_STEP = 64 * 1024, VALUE_ROWS_A_STEP = 256 };
+
+static int add_rows(struct pf_aggregate *aggregate, const struct columns *columns, struct pf_cursor *cursor,
+                    struct pf_cell *cells, struct pf_pass *pass, struct pf_error *error)
+{
+    const struct pf_cursor_ops *ops = pf_table_ops(cursor->table);
+    struct row row;
+    struct place place;
+    int more = 1;
+    for (uint64_t i = 0; more > 0; i++) {
+        if (i % ROWS_A_STEP == 0 && pf_pass_step(pass, i, 0, error))
+            return -1;
+        more = ops->next(cursor, cells, error);
+        if (more <= 0 || !read_row(aggregate, columns, cells, &row))
+            continue;
+        begin_place(&place, aggregate, row.metric, row.context);
+        if (add_value(&place, row.partition, &row.value, error) || end_place(&place, error))
+            return -1;
+    }
+    return more;
+}
+
+static int add_value_row(struct pf_aggregate *aggregate, const struct pf_value_row *row,
+                         struct pf_error *error)
+{
+    struct value value;
+    struct place place;
+    begin_place(&place, aggregate, row->metric, row->context);
+    for (uint32_t p = 0; p < aggregate->n_partitions; p++)
+        if (read_number(&row->values[p], &value) && add_value(&place, p, &value, error))
+            return -1;
+    return end_place(&place, error);
+}
+
+static int add_value_rows(struct pf_aggregate *aggregate, struct pf_cursor *cursor, struct pf_pass *pass,
+                          struct pf_error *error)
+{
+    struct pf_value_row row;
+    int more;
+    uint64_t i = 0;
+    while ((more = cursor->table->next_values(cursor, &row, error)) > 0)
+        if ((i++ % VALUE_ROWS_A_STEP == 0 && pf_pass_step(pass, i, 0, error)) ||
+            add_value_row(aggregate, &row, error))
+            return -1;
+    return more;
+}
+
+/* Those of a metric and its partner, if both is set. */
+static int add_table(struct pf_aggregate *aggregate, struct pf_profile *profile, int64_t metric, bool both,
+                     struct pf_pass *pass, struct pf_error *error)
+{
+    struct columns columns;
+    if (find_columns(profile, &columns, error))
+        return -1;
+    struct pf_cell *cells = calloc(profile->cells->n_columns, sizeof *cells);
+    if (!cells)
+        return pf_fail_memory(error);
+    struct pf_cursor cursor = {.profile = profile, .table = profile->cells, .only = PF_UNRESTRICTED};
+    cursor.only.metric = metric;
+    cursor.partner = both;
+    const struct pf_cursor_ops *ops = pf_table_ops(cursor.table);
+    int result = ops->open(&cursor, error);
+    if (!result)
+        result = cursor.table->next_values ? add_value_rows(aggregate, &cursor, pass, error)
+                                           : add_rows(aggregate, &columns, &cursor, cells, pass, error);
+    ops->close(&cursor);
+    free(cells);
+    return result;
+}
+
+int pf_aggregate_add(struct pf_aggregate *aggregate, struct pf_profile *profile, int64_t metric,
+                     struct pf_pass *pass, struct pf_error *error)
+{
+    bool both = metric >= 0 && profile->cells->next_values;
+    int partner = metric >= 0 && !both ? pf_aggregate_partner(profile, (unsigned)metric) : PF_NO_PARTNER;
+    if (add_table(aggregate, profile, metric, both, pass, error))
+        return -1;
+    return partner >= 0 ? add_table(aggregate, profile, partner, false, pass, error) : 0;
+}

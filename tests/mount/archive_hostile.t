@@ -1,0 +1,166 @@
+#!/usr/bin/env bash
+# Archives that are damaged, or made to do harm: what is sound of them is served, .profilefs/archives.csv tells of the rest, and the
+# mount lives on.
+. "$(dirname "$0")/lib.sh"
+needs_mount
+refuses() { ! "$@"; }
+
+python3 - "$src" "$archive" <<'P'
+import bz2, gzip, io, lzma, os, random, struct, sys, tarfile, zipfile, zlib
+folder, archive = sys.argv[1:]
+profile = open(archive + "/stacks/heat.folded", "rb").read()
+
+def path(name): return os.path.join(folder, name)
+def write(name, data): open(path(name), "wb").write(data)
+def head(name, size, **more):
+    info = tarfile.TarInfo(name)
+    info.size = size
+    for key, value in more.items():
+        setattr(info, key, value)
+    return info.tobuf(tarfile.USTAR_FORMAT)
+def member(name, data, **more): return head(name, len(data), **more) + data + bytes(-len(data) % 512)
+END = bytes(1024)
+
+# Names that are none, and devices.
+write("names.tar", member("", b"empty\n") + head("/", 0, type=tarfile.DIRTYPE) + member(".", b"dot\n") + member("..", b"dots\n") +
+      member("a//b", b"slashes\n") + member("x" * 90 + "/" + "y" * 90, b"long\n") + member("ok", b"ok\n") +
+      head("null", 0, type=tarfile.CHRTYPE, devmajor=1, devminor=3) + head("disk", 0, type=tarfile.BLKTYPE, devmajor=8) +
+      head("ok", 0, type=tarfile.DIRTYPE) + member("ok/below", b"below\n") + member("\xff\xfe", b"bytes\n") + END)
+# A file, then a folder of that name, then links in a circle and upwards.
+write("links.tar", head("one", 0, type=tarfile.SYMTYPE, linkname="two") + head("two", 0, type=tarfile.SYMTYPE, linkname="one") +
+      head("up", 0, type=tarfile.SYMTYPE, linkname="../../../../../../etc/passwd") + member("up/x", b"below a link\n") +
+      head("self", 0, type=tarfile.LNKTYPE, linkname="self") + head("out", 0, type=tarfile.LNKTYPE, linkname="/etc/passwd") + END)
+
+# Sizes that lie.
+write("beyond.tar", member("first", b"first\n") + head("beyond", 1 << 32) + b"little\n")
+write("negative.tar", member("first", b"first\n") + head("bad", 0).replace(b"00000000000\0", b"-0000000001\0", 1) + END)
+write("checksum.tar", member("first", b"first\n") + b"\1" + member("second", b"second\n")[1:] + END)
+
+# Encrypted members: the bit in both headers is what tells.
+def encrypted(method):
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w", method) as packed:
+        packed.writestr("secret.folded", profile)
+        packed.writestr("plain.folded", profile)
+    data = bytearray(out.getvalue())
+    data[6] |= 1
+    at = data.index(b"PK\1\2")
+    data[at + 8] |= 1
+    return bytes(data)
+write("stored.zip", encrypted(zipfile.ZIP_STORED))
+write("deflated.zip", encrypted(zipfile.ZIP_DEFLATED))
+with zipfile.ZipFile(path("bzip2.zip"), "w", zipfile.ZIP_BZIP2) as packed:
+    packed.writestr("unknown", profile)
+with zipfile.ZipFile(path("twice.zip"), "w") as packed:
+    packed.writestr("x", "first\n")
+    packed.writestr("x", "second\n")
+    packed.writestr("../out", "out\n")
+    packed.writestr("/abs", "abs\n")
+# Many members over the same bytes.
+out = io.BytesIO()
+with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as packed:
+    packed.writestr("kernel", bytes(50 << 20))
+data = out.getvalue()
+at = data.index(b"PK\1\2")
+entry, end = data[at:data.index(b"PK\5\6")], data[data.index(b"PK\5\6"):]
+entries = b"".join(entry.replace(b"kernel", b"%06d" % i) for i in range(300))
+write("overlap.zip", data[:at] + entries + struct.pack("<4s4H2LH", b"PK\5\6", 0, 0, 300, 300, len(entries), at, 0))
+
+# Bombs: 4 GB of zeros, within others and alone.
+PIECE = 64 << 20
+zeros = gzip.compress(bytes(PIECE), 9)
+write("bomb.tar.gz", gzip.compress(member("first", b"first\n") + head("zeros", 64 * PIECE)) + zeros * 64 + gzip.compress(member("last", b"last\n") + END))
+write("alone.folded.gz", zeros * 64)
+write("alone.folded.xz", lzma.compress(bytes(PIECE)) * 64)
+inner = gzip.compress(member("zeros", bytes(PIECE)) + END)
+write("matryoshka.tgz", gzip.compress(member("inner.tgz", inner) + member("deep.tgz", gzip.compress(member("deeper.tgz", inner) + END)) + END))
+
+# Damage in the middle of compressed streams.
+random.seed(1)
+body = member("first", b"first\n") + member("noise", random.randbytes(300000)) + member("last", b"last\n") + END
+for end, pack in ("gz", gzip.compress), ("xz", lzma.compress):
+    data = bytearray(pack(body))
+    write("whole.tar." + end, data)
+    data[len(data) // 2:len(data) // 2 + 64] = bytes(64)
+    write("hurt.tar." + end, data)
+    write("cut.tar." + end, data[:len(data) // 3])
+write("nothing.tar.gz", gzip.compress(b""))
+write("no.tar.gz", gzip.compress(b"no archive, but compressed text\n" * 100))
+with zipfile.ZipFile(path("hurt.zip"), "w", zipfile.ZIP_DEFLATED) as packed:
+    packed.writestr("first", "first\n")
+    packed.writestr("noise", os.urandom(100) * 3000)
+data = bytearray(open(path("hurt.zip"), "rb").read())
+at = data.index(b"noise") + 60
+data[at:at + 40] = b"\xff" * 40
+write("hurt.zip", data)
+write("headless.zip", data[:data.index(b"PK\1\2")])
+
+# What drivers know is theirs, whatever it is called; what else is packed stays a file.
+write("cube.tar", open(archive + "/cube/heat.p8.r1/profile.cubex", "rb").read())
+with zipfile.ZipFile(path("classes.jar"), "w") as packed:
+    packed.writestr("Main.class", b"class")
+P
+
+mount_source -o no_runs
+is "$(find "$mnt/names.tar" -type f -printf '%P\n' | sort | tr '\n' ' ')" "a/b ok/below $(printf 'x%.0s' $(seq 90))/$(printf 'y%.0s' $(seq 90)) "$'\xc3\xbf\xc3\xbe ' \
+    "a member without a name is left out, slashes are folded, a folder wins over a file of its name"
+is "$(find "$mnt/names.tar" ! -type f ! -type d)" "" "devices are left out"
+is "$(timeout 10 cat "$mnt/links.tar/one" 2>&1 | grep -c 'Too many levels')" 1 "links in a circle are shown"
+ok "and lead to nothing" refuses cat "$mnt/links.tar/self" "$mnt/links.tar/out"
+is "$(cat "$mnt/beyond.tar/first")" first "what comes before a size that lies is there"
+is "$(stat -c %s "$mnt/beyond.tar/beyond")" 7 "what comes behind it ends with the archive"
+for kind in negative checksum; do
+    is "$(cat "$mnt/$kind.tar/first")" first "so is what comes before a bad header: $kind"
+done
+for kind in stored deflated; do
+    ok "an encrypted member cannot be read: $kind" refuses cat "$mnt/$kind.zip/secret.folded"
+    is "$(grep Format "$mnt/$kind.zip/plain.folded/info.txt")" "Format: collapsed" "others can"
+done
+ok "nor one that is compressed in a way that is not known" refuses cat "$mnt/bzip2.zip/unknown"
+is "$(cat "$mnt/twice.zip/x" "$mnt/twice.zip/out" "$mnt/twice.zip/abs" | tr '\n' ' ')" "second out abs " "the names of a zip obey the same rules"
+is "$(cat "$mnt/bomb.tar.gz/first")" first "what comes before a bomb is there"
+ok "as much of it as is sound" cmp -n 1000000000 "$mnt/bomb.tar.gz/zeros" /dev/zero
+ok "but not all" test "$(stat -c %s "$mnt/bomb.tar.gz/zeros")" -lt $((3 << 30))
+ok "nor what is behind it" refuses test -e "$mnt/bomb.tar.gz/last"
+is "$(stat -c %F "$mnt/alone.folded.gz" "$mnt/alone.folded.xz" | sort -u)" "regular file" "files that unpack to nothing but zeros are looked at"
+is "$(ls "$mnt/overlap.zip")" kernel "members that share their bytes are one"
+ok "which can be read" cmp -n 52428800 "$mnt/overlap.zip/kernel" /dev/zero
+is "$(stat -c %s "$mnt/matryoshka.tgz/inner.tgz/zeros")" $((64 << 20)) "an archive in an archive is entered"
+is "$(stat -c %F "$mnt/matryoshka.tgz/deep.tgz/deeper.tgz")" "regular file" "not one in that"
+for end in gz xz; do
+    is "$(cat "$mnt/whole.tar.$end/first" "$mnt/whole.tar.$end/last" | tr '\n' ' ')" "first last " "a stream that is whole: $end"
+    is "$(cat "$mnt/hurt.tar.$end/first")" first "what comes before the damage of a stream is there: $end"
+    ok "nor behind a cut: $end" refuses test -e "$mnt/cut.tar.$end/last"
+done
+is "$(cat "$mnt/hurt.zip/first")" first "damage in a member of a zip is that member's"
+ok "which ends with an error" refuses cat "$mnt/hurt.zip/noise"
+ok "a zip without its directory is looked through" ls "$mnt/headless.zip"
+is "$(ls -A "$mnt/nothing.tar.gz" "$mnt/no.tar.gz" 2>&1 | grep -cv :)" 1 "what is no archive in the end holds nothing"
+is "$(grep Format "$mnt/cube.tar/info.txt")" "Format: cube" "a profile is one whatever it is called"
+is "$(stat -c %F "$mnt/classes.jar")" "regular file" "a zip that is called otherwise is a file"
+
+cut -d, -f1-3 "$mnt/.profilefs/archives.csv" | sort -u >"$work/problems"
+tells() { ok "archives.csv tells of $3" grep -qx "$1,$2,$3" "$work/problems"; }   # tells SEVERITY CODE ARCHIVE
+tells warning bad-name names.tar
+tells warning no-file names.tar
+tells warning no-target links.tar
+tells fatal cut beyond.tar
+tells fatal damaged checksum.tar
+tells error unreadable stored.zip
+tells error unreadable deflated.zip
+tells error unreadable bzip2.zip
+tells fatal too-large bomb.tar.gz
+tells fatal damaged hurt.tar.gz
+tells fatal damaged hurt.tar.xz
+tells fatal damaged cut.tar.gz
+tells fatal damaged no.tar.gz
+is "$(grep -E ',(whole|twice|matryoshka)' "$work/problems")" "" "and nothing of what is whole"
+ok "the server's memory stays small" test "$(awk '/^VmHWM/ { print $2 }' "/proc/$(server)/status")" -lt 400000
+ok "it is there still" cat "$mnt/.profilefs/version"
+unmount
+
+for name in bomb.tar.gz names.tar no.tar.gz hurt.zip; do
+    ok "SOURCE may be such an archive: $name" bash -c "timeout 60 '$PROFILEFS' ls '$src/$name'"
+done
+
+finish

@@ -1,0 +1,167 @@
+#!/usr/bin/env bash
+# The index of an archive is made in a pass, once: it tells how far it is, stops when nobody waits for it, and is kept.
+. "$(dirname "$0")/lib.sh"
+needs_mount
+
+# A tar of zeros, 3 GB once it is unpacked, with a file and a profile at its end. Zeros unpack quickly, but take their time.
+slow=$src/slow.tar.gz
+python3 - "$archive/stacks/heat.folded" "$slow" <<'P'
+import gzip, io, sys, tarfile
+PIECE, PIECES = 64 << 20, 48
+def head(name, size):
+    info = tarfile.TarInfo(name)
+    info.size = size
+    return info.tobuf(tarfile.USTAR_FORMAT)
+profile = open(sys.argv[1], "rb").read()
+zeros = gzip.compress(bytes(PIECE), 1) # a hundredth or so: what unpacks to more than that is cut off
+with open(sys.argv[2], "wb") as out:
+    out.write(gzip.compress(head("zeros", PIECE * PIECES)) + zeros * PIECES)
+    out.write(gzip.compress(head("heat.folded", len(profile)) + profile + bytes(-len(profile) % 512 + 1024)))
+P
+mkdir "$src/beside"
+cp "$archive/stacks/heat.folded" "$src/beside"
+cp "$slow" "$work/whole.tar.gz"
+
+status() { cat "$mnt/.profilefs/status.txt"; }
+running() { status | grep -E "% (running|queued), [0-9]+ waiting: $1"; }
+# wait_until COMMAND...: it succeeds, in the end. False: the process $waiter, if it is set, has ended before.
+wait_until() {
+    local try
+    for try in $(seq 2000); do
+        "$@" >/dev/null 2>&1 && return 0
+        [ -z "${waiter-}" ] || kill -0 "$waiter" 2>/dev/null || return 1
+        sleep 0.02
+    done
+    return 1
+}
+idle() { [ -z "$(running .)" ]; }
+# stops NAME: the one pass ends once its reader, $waiter, is killed.
+stops() {
+    kill -KILL "$waiter"
+    wait "$waiter" 2>/dev/null
+    waiter=
+    ok "$1" wait_until idle
+}
+
+mount_source -o no_runs
+background ls "$mnt/slow.tar.gz" >"$work/listed"
+waiter=$!
+ok "the index of an archive is a pass that status.txt tells of" wait_until running 'index of slow\.tar\.gz'
+ok "with how far it is" wait_until bash -c "grep -E '[1-9][0-9]?% running, [1-9] waiting: index of slow' '$mnt/.profilefs/status.txt'"
+ok "others do not wait for it" cat "$mnt/beside/heat.folded/info.txt"
+ok "nor who looks at the archive itself" stat "$mnt/slow.tar.gz"
+ok "since it runs still" running 'index of slow'
+stops "it stops when nobody waits for it any more"
+background ls "$mnt/slow.tar.gz" >"$work/listed"
+waiter=$!
+ok "and had not been made" wait_until running 'index of slow\.tar\.gz'
+ok "it is made for who waits" wait "$waiter"
+waiter=
+is "$(ls "$mnt/slow.tar.gz" | tr '\n' ' ')" "heat.folded zeros " "with all members"
+is "$(running .)" "" "from then on no pass is needed"
+unmount
+
+# ---- kept
+
+# The bytes that the server has read by now.
+bytes_read() { awk '/^rchar:/ { print $2 }' "/proc/$(server)/io" 2>/dev/null; }
+mount_source -o no_runs
+if [ -n "$(bytes_read)" ]; then
+    before=$(bytes_read)
+    is "$(ls "$mnt/slow.tar.gz" | tr '\n' ' ')" "heat.folded zeros " "the next mount knows the members"
+    ok "and has not read the archive for it" test $(($(bytes_read) - before)) -lt $(($(stat -c %s "$slow") / 4))
+else
+    skip "the next mount has not read the archive" "no /proc/PID/io"
+fi
+is "$(running .)" "" "nor made a pass"
+unmount
+tar czf "$slow" -C "$archive" README.txt
+mount_source -o no_runs
+is "$(ls "$mnt/slow.tar.gz")" README.txt "what is kept is of that version of the archive alone"
+unmount
+cp "$work/whole.tar.gz" "$slow"
+mount_source -o no_runs
+tar czf "$work/other.tar.gz" -C "$archive" README.txt
+ls "$mnt/slow.tar.gz" >/dev/null
+for file in "$XDG_CACHE_HOME"/profilefs/*.pfc; do
+    printf 'damaged' | dd of="$file" bs=1 seek=200 conv=notrunc 2>/dev/null
+done
+unmount
+mount_source -o no_runs
+is "$(ls "$mnt/slow.tar.gz" | tr '\n' ' ')" "heat.folded zeros " "one that is damaged is made anew"
+
+# ---- reading
+
+background cmp -n 1000000 -i 1500000000:0 "$mnt/slow.tar.gz/zeros" /dev/zero
+waiter=$!
+ok "unpacking far is a pass too" wait_until running 'unpacking a file'
+ok "whose reader gets what is there" wait "$waiter"
+waiter=
+is "$(cat "$mnt/slow.tar.gz/heat.folded/tables/values.csv" | md5sum)" "$(md5sum <"$mnt/beside/heat.folded/tables/values.csv")" \
+    "a profile behind it all is served"
+unmount
+
+# A profile that is compressed alone: what its driver wants to know the size of is unpacked when it is opened.
+python3 - "$archive/2026-03/$heat" "$src/long.xray.gz" <<'P'
+import gzip, sys
+with open(sys.argv[2], "wb") as out:
+    out.write(gzip.compress(open(sys.argv[1], "rb").read()) + gzip.compress(bytes(64 << 20), 1) * 48)
+P
+mount_source -o no_runs
+background cat "$mnt/long.xray.gz/info.txt" >"$work/shown"
+waiter=$!
+ok "opening a compressed profile is a pass" wait_until bash -c "grep -E '[1-9][0-9]?% running, [1-9] waiting: opening long' '$mnt/.profilefs/status.txt'"
+stops "that stops when nobody waits for it"
+background cat "$mnt/long.xray.gz/info.txt" >"$work/shown"
+waiter=$!
+ok "and is done again for the next one" wait_until running 'opening long'
+ok "who gets to see it" wait "$waiter"
+waiter=
+like "$(cat "$work/shown")" '^Format: xray' "as if nothing had been"
+unmount
+rm "$src/long.xray.gz"
+
+# What is kept unpacked stays within its bound: unlinked files of the server's.
+spilled() { stat -Lc '%h %s' "/proc/$(server)/fd"/* 2>/dev/null | awk '$1 == 0 { n += $2 } END { print n + 0 }'; }
+mount_source -o no_runs,cache=8M
+ok "a member larger than the bound can be read" cmp -n 200000000 "$mnt/slow.tar.gz/zeros" /dev/zero
+ok "and no more than that is kept of it" test "$(spilled)" -le $((8 << 20))
+unmount
+
+# ---- members that lie where they are read
+
+python3 - "$archive/stacks/heat.folded" "$src/huge.tar" <<'P'
+import sys, tarfile
+SIZE = 1 << 30
+def head(name, size):
+    info = tarfile.TarInfo(name)
+    info.size = size
+    return info.tobuf(tarfile.GNU_FORMAT)
+profile = open(sys.argv[1], "rb").read()
+with open(sys.argv[2], "wb") as out:
+    for i in range(10):
+        out.write(head("blob%d" % i, SIZE))
+        out.seek(SIZE, 1)
+    out.write(head("heat.folded", len(profile)) + profile + bytes(-len(profile) % 512 + 1024))
+P
+mount_source -o no_runs
+ok "a profile in a tar of 10 GB is served" grep -q . "$mnt/huge.tar/heat.folded/primary/metric/functions.csv"
+read=$(bytes_read)
+ok "and little is read of the rest" test "${read:-0}" -lt 4000000
+unmount
+
+# ---- SOURCE itself
+
+rm -rf "$XDG_CACHE_HOME"
+source=$slow
+background timeout 300 "$PROFILEFS" -f -o no_runs "$source" "$mnt"
+ok "where SOURCE is an archive the mount is there at once" wait_until is_mounted
+background ls "$mnt" >"$work/listed"
+waiter=$!
+ok "and its index is a pass like any other's" wait_until running 'index of the archive'
+ok "that who lists it waits for" wait "$waiter"
+waiter=
+is "$(ls "$mnt" | tr '\n' ' ')" "heat.folded zeros " "it holds the members then"
+unmount
+
+finish
