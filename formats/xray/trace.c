@@ -223,6 +223,12 @@ static char *text_room(struct walk *walk, size_t used, size_t more, struct pf_er
     return walk->text + used;
 }
 
+/* The first `used` bytes of text as a cell. No text may have been made yet: then there is no room either. */
+static struct pf_cell text_cell(const struct walk *walk, size_t used)
+{
+    return pf_plain(used ? walk->text : "", used);
+}
+
 /* Arguments in decimal, joined by blanks. */
 static int arguments_cell(struct walk *walk, struct pf_cell *cell, struct pf_error *error)
 {
@@ -239,7 +245,7 @@ static int arguments_cell(struct walk *walk, struct pf_cell *cell, struct pf_err
             *text++ = ' ';
         used = (size_t)(pf_print_uint(text, value) - walk->text);
     }
-    *cell = pf_plain(walk->text, used);
+    *cell = text_cell(walk, used);
     return more;
 }
 
@@ -265,7 +271,7 @@ static int payload_cell(struct walk *walk, struct pf_cell *cell, struct pf_error
         }
         used += 2 * size;
     }
-    *cell = pf_plain(walk->text, used);
+    *cell = text_cell(walk, used);
     return 0;
 }
 

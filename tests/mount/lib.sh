@@ -35,8 +35,7 @@ ok() {
         echo "ok $count - $name"
     else
         echo "not ok $count - $name"
-        echo "#   exit status $status of: ${*:1:3}"
-        head -n 12 "$work/ok.out" | sed 's/^/#   /'
+        { echo "exit status $status of: ${*:1:3}"; head -n 12 "$work/ok.out"; } | sed 's/^/#   /' >&2
         failed=$((failed + 1))
     fi
 }
@@ -48,7 +47,7 @@ is() {
         echo "ok $count - $3"
     else
         echo "not ok $count - $3"
-        printf 'have: %s\nwant: %s\n' "$1" "$2" | head -n 24 | cut -c1-400 | sed 's/^/#   /'
+        printf 'have: %s\nwant: %s\n' "$1" "$2" | head -n 24 | cut -c1-400 | sed 's/^/#   /' >&2
         failed=$((failed + 1))
     fi
 }
@@ -60,7 +59,7 @@ like() {
         echo "ok $count - $3"
     else
         echo "not ok $count - $3"
-        printf 'have: %s\nwant: /%s/\n' "$1" "$2" | head -n 24 | cut -c1-400 | sed 's/^/#   /'
+        printf 'have: %s\nwant: /%s/\n' "$1" "$2" | head -n 24 | cut -c1-400 | sed 's/^/#   /' >&2
         failed=$((failed + 1))
     fi
 }
@@ -82,7 +81,7 @@ finish() {
     cd /
     unmount
     case $PROFILEFS in
-        *san/*) ok "the sanitizers have nothing to report" bash -c "! grep -hE 'SUMMARY|ERROR|runtime error' '$work'/sanitizer.*" ;;
+        *san/*) ok "the sanitizers have nothing to report" bash -c "! grep -hE -A9 'SUMMARY|ERROR|runtime error' '$work'/sanitizer.*" ;;
     esac
     echo "1..$count"
     [ $failed -eq 0 ]

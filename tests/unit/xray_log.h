@@ -14,6 +14,7 @@
 
 #include "formats/driver.h"
 #include "fs/text/csv.h"
+#include "fs/text/row.h"
 #include "tests/profile.h"
 #include "tests/unit/tap.h"
 
@@ -291,17 +292,17 @@ static inline const struct pf_table *table_of(const struct opened *opened, const
 static inline void add_row(struct pf_buf *text, const struct opened *opened, const struct pf_table *table,
                            const struct pf_cell *cells)
 {
-    for (size_t i = 0; i < table->n_columns; i++) {
-        struct pf_cell cell = cells[i];
-        if (table->columns[i].role == PF_CONTEXT_NAME)
-            continue;
+    struct pf_cell printed[16];
+    unsigned columns[16];
+    size_t n = 0;
+    for (unsigned i = 0; i < table->n_columns; i++) {
+        printed[i] = cells[i];
         if (table->columns[i].role == PF_METRIC)
-            cell = pf_string(opened->profile.metrics[cell.i].name);
-        if (i)
-            pf_buf_char(text, ',');
-        pf_csv_cell(text, &cell);
+            printed[i] = pf_string(opened->profile.metrics[cells[i].i].name);
+        if (table->columns[i].role != PF_CONTEXT_NAME)
+            columns[n++] = i;
     }
-    pf_buf_char(text, '\n');
+    pf_row_add(text, printed, columns, n); /* as the mount prints it */
 }
 
 static inline struct pf_cursor cursor_of(struct opened *opened, const char *table, int64_t partition)
