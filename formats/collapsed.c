@@ -15,8 +15,7 @@ static const struct pf_metric metrics[][COUNTS] = {
 };
 
 struct stack {
-    const char *text;
-    size_t size;
+    struct pf_slice text;
     struct pf_cell count;
     pf_int128 whole; /* what the count may point to */
 };
@@ -24,33 +23,31 @@ struct stack {
 /* Takes a count and the one blank before it off the end. False if there is none; *stack is as it was then. */
 static bool take_count(struct stack *stack)
 {
-    const char *text = stack->text;
-    size_t end = stack->size, at, points = 0;
-    while (end && pf_is_blank(text[end - 1]))
-        end--;
-    for (at = end; at && (isdigit((unsigned char)text[at - 1]) || text[at - 1] == '.'); at--)
-        points += text[at - 1] == '.';
-    if (at == end || !at || points > 1 || text[at] == '.' || !pf_is_blank(text[at - 1]))
+    const char *end = pf_trimmed(stack->text).end, *start = stack->text.at, *at;
+    size_t points = 0;
+    for (at = end; at > start && (isdigit((unsigned char)at[-1]) || at[-1] == '.'); at--)
+        points += at[-1] == '.';
+    if (at == end || at == start || points > 1 || *at == '.' || !pf_is_blank(at[-1]))
         return false;
-    stack->size = at - 1;
-    stack->count = pf_parse_amount(text + at, end - at, &stack->whole);
+    stack->text.end = at - 1;
+    stack->count = pf_parse_amount(at, (size_t)(end - at), &stack->whole);
     return true;
 }
 
 /* A stack may begin with the same character: `#<Class:Foo>#bar` is a method. */
-static bool is_nothing(const char *text, size_t size)
+static bool is_nothing(struct pf_slice text)
 {
-    return !size || (text[0] == '#' && (size == 1 || memchr(" \t!", text[1], 3)));
+    return !pf_size(text) || (*text.at == '#' && (pf_size(text) == 1 || memchr(" \t!", text.at[1], 3)));
 }
 
 /*
  * Frames stand behind `;` without a blank; prose has one there, and tables may have comments that end in a number. Lists of
  * numbers (`05D0 05D1;0;1 1 2`) are no names.
  */
-static bool is_stack(const char *text, size_t size)
+static bool is_stack(struct pf_slice slice)
 {
-    const char *frame = memchr(text, ';', size);
-    size_t numbers = 0;
+    size_t size = pf_size(slice), numbers = 0;
+    const char *text = slice.at, *frame = memchr(text, ';', size);
     while (numbers < size && memchr("0123456789ABCDEFabcdefx; ", text[numbers], 25))
         numbers++;
     return frame && frame + 1 < text + size && !memmem(text, size, "; ", 2) &&
@@ -69,11 +66,11 @@ static struct look look_at(const char *at, size_t size, bool all)
     struct look look = {0};
     struct pf_slice text = pf_slice(at, size), line;
     while (pf_take_line(&text, all, &line)) { /* one that is cut by the head's end tells nothing */
-        struct stack stack = {.text = line.at, .size = pf_size(line)};
-        if (is_nothing(line.at, stack.size) || !++look.lines || !take_count(&stack))
+        struct stack stack = {.text = line};
+        if (is_nothing(line) || !++look.lines || !take_count(&stack))
             continue;
         look.counted++;
-        look.stacks += is_stack(line.at, stack.size);
+        look.stacks += is_stack(stack.text);
         look.real |= stack.count.type == PF_DOUBLE;
         look.twice += take_count(&stack);
     }
@@ -86,9 +83,8 @@ static void probe(struct pf_probe *probe, struct pf_verdict *verdict)
     const char *head = (const char *)pf_build_head(probe, PF_HEAD_MAX, &have);
     struct look look = look_at(head, have, have == probe->size || have < PF_PLAIN_HEAD_MAX);
     bool stacks = look.stacks && 10 * look.stacks >= 3 * look.counted;
-    const char *name = probe->name;
-    bool called =
-        strcasestr(name, ".folded") || strcasestr(name, ".collapsed") || strcasestr(name, ".stacks");
+    bool called = strcasestr(probe->name, ".folded") || strcasestr(probe->name, ".collapsed") ||
+                  strcasestr(probe->name, ".stacks");
     bool deep = called && !look.lines && have == PF_HEAD_MAX; /* the head is not even the first line */
     if (!memchr(head, 0, have) &&
         (deep || (look.counted && 2 * look.counted >= look.lines && (stacks || called))))
@@ -107,15 +103,15 @@ static void open_file(void *state)
 }
 
 /* The context that a stack ends in. */
-static uint32_t context_of(struct pf_build *build, const char *at, size_t size)
+static uint32_t context_of(struct pf_build *build, struct pf_slice stack)
 {
     uint32_t context = PF_NO_CONTEXT;
-    while (size && at[size - 1] == ';')
-        size--; /* empty frames at the end are none */
-    for (const char *end = at + size, *next; at <= end; at = next + 1) {
-        next = memchr(at, ';', (size_t)(end - at));
-        next = next ? next : end;
-        context = pf_build_call(build, context, at, (size_t)(next - at));
+    while (pf_size(stack) && stack.end[-1] == ';')
+        stack.end--; /* empty frames at the end are none */
+    for (const char *end; stack.at <= stack.end; stack.at = end + 1) {
+        end = memchr(stack.at, ';', pf_size(stack));
+        end = end ? end : stack.end;
+        context = pf_build_call(build, context, stack.at, (size_t)(end - stack.at));
     }
     return context;
 }
@@ -123,9 +119,9 @@ static uint32_t context_of(struct pf_build *build, const char *at, size_t size)
 static void read_line(void *state, const struct pf_line *line)
 {
     struct pf_build *build = state;
-    struct stack after = {.text = line->text, .size = line->size}, before;
+    struct stack after = {.text = pf_slice(line->text, line->size)}, before;
     bool twice = build->profile->n_metrics == COUNTS;
-    if (line->continued || is_nothing(after.text, after.size))
+    if (line->continued || is_nothing(after.text))
         return;
     bool good = !line->more && take_count(&after);
     before = after;
@@ -134,22 +130,17 @@ static void read_line(void *state, const struct pf_line *line)
                       "not a stack and a count: the line is left out");
         return;
     }
-    if (!before.size)
+    if (!pf_size(before.text))
         pf_build_warn(build, line->number, line->offset, "warning", "no-stack",
                       "a count without a stack: kept in a context without a name");
-    uint32_t context = context_of(build, before.text, before.size);
+    uint32_t context = context_of(build, before.text);
     pf_build_add(build, 0, context, AFTER, after.count);
     if (twice)
         pf_build_add(build, 0, context, BEFORE, before.count);
 }
 
-static void read_file(void *state)
-{
-    pf_build_lines(state, read_line);
-}
-
 static const struct pf_build_format format = {
-    .metrics = metrics[0], .n_metrics = 1, .open = open_file, .read = read_file};
+    .metrics = metrics[0], .n_metrics = 1, .open = open_file, .line = read_line};
 
 const struct pf_driver pf_collapsed_driver = {.name = "collapsed",
                                               .title = "collapsed stacks, as flamegraph.pl reads them",

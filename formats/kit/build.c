@@ -315,7 +315,10 @@ static void make_all(void *state)
     else
         begin_partitions(build);
     begin_contexts(build);
-    build->format->read(state);
+    if (build->format->read)
+        build->format->read(state);
+    else
+        pf_build_lines(build, build->format->line);
     end_contexts(build);
 }
 

@@ -45,6 +45,8 @@ struct pf_build_format {
     /* Optional: adds the partitions, where a light pass tells them. */
     void (*list)(void *state);
     void (*read)(void *state);
+    void (*line)(void *state,
+                 const struct pf_line *line); /* each one of the file, where there is no `read` */
     /*
      * Optional: frees what is to outlive the pass. Called at the end, and when a pass has failed; the driver's own struct is
      * as `open` has left it then, unless it was `read` behind a `list` that has succeeded.
