@@ -100,7 +100,8 @@ bool pf_probe_has(struct pf_probe *probe, const char *name)
 size_t pf_probe_head_of(struct pf_probe *probe, const char *name, void *bytes, size_t size)
 {
     struct pf_opened opened = {.fd = -1};
-    struct pf_folder *folder = open_folder(probe, ".");
+    struct pf_folder *own = probe->folder ? NULL : open_folder(probe, ".");
+    const struct pf_folder *folder = probe->folder ? probe->folder : own;
     int result = folder ? pf_folder_file(folder, name, &opened) : errno;
     ssize_t got = 0;
     pf_probe_failed(probe, result);
@@ -112,15 +113,17 @@ size_t pf_probe_head_of(struct pf_probe *probe, const char *name, void *bytes, s
         pf_probe_failed(probe, got < 0 ? error.code : 0);
         pf_opened_close(&opened);
     }
-    pf_folder_free(folder);
+    pf_folder_free(own);
     return got > 0 ? (size_t)got : 0;
 }
 
 int pf_probe_list(struct pf_probe *probe, const char *path, pf_folder_visit *each, void *arg)
 {
-    struct pf_folder *folder = open_folder(probe, path);
+    bool itself = probe->folder && !strcmp(path, ".");
+    struct pf_folder *own = itself ? NULL : open_folder(probe, path);
+    const struct pf_folder *folder = itself ? probe->folder : own;
     int result = folder ? pf_folder_list(folder, each, arg) : errno;
-    pf_folder_free(folder);
+    pf_folder_free(own);
     pf_probe_failed(probe, result);
     return result;
 }

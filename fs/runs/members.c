@@ -102,7 +102,7 @@ static int note_entry(struct pf_fs *fs, const struct pf_folder *folder, const ch
         members->others += note(0, name, &found.st); /* in whatever order they come */
     if (code || found.type != PF_ENTRY_PROFILE)
         return pf_is_lack(code) ? code : 0;
-    if (found.driver->beside || members->n == PF_MEMBERS_MOST)
+    if (members->n == PF_MEMBERS_MOST)
         return ENOENT;
     struct pf_member *grown = realloc(members->members, (members->n + 1) * sizeof *grown);
     if (!grown)
@@ -133,18 +133,33 @@ static int list_entry(void *arg, const char *name, unsigned char type)
     return listing->result;
 }
 
+/* ENOENT if the folder holds what a profile is made of that stands beside that; 0, or an errno value that tells of a lack. */
+static int look_beside(struct pf_fs *fs, const struct pf_folder *folder)
+{
+    const char *beside;
+    struct pf_found found;
+    int result = 0;
+    for (size_t i = 0; !result && (beside = pf_beside_name(i)); i++) {
+        int code = pf_classify(fs, folder, beside, &found);
+        if (pf_is_lack(code))
+            result = code;
+        else if (!code && found.driver && found.driver->beside)
+            result = ENOENT;
+    }
+    return result;
+}
+
 int pf_members_list(struct pf_fs *fs, const struct pf_folder *folder, const char *path,
                     struct pf_members *members)
 {
     *members = (struct pf_members){0};
     struct listing listing = {fs, folder, path, members, 0};
-    const char *beside;
-    for (size_t i = 0; !listing.result && (beside = pf_beside_name(i)); i++)
-        listing.result = note_entry(fs, folder, path, beside, members);
-    int result = listing.result ? 0 : pf_folder_list(folder, list_entry, &listing);
-    if (listing.result)
+    int result = look_beside(fs, folder);
+    if (!result)
+        result = pf_folder_list(folder, list_entry, &listing);
+    if (!result)
         result = listing.result;
-    if (!result && members->n < 2)
+    if (!result && members->n < PF_MEMBERS_LEAST)
         result = ENOENT;
     if (result) {
         pf_members_free(members);
@@ -160,6 +175,24 @@ void pf_members_free(struct pf_members *members)
         free(members->members[i].path);
     free(members->members);
     *members = (struct pf_members){0};
+}
+
+bool pf_members_suffice(struct pf_fs *fs, const struct pf_folder *folder, const struct pf_buf *names)
+{
+    const char *end = names->data + names->size;
+    size_t left = 0, n = 0;
+    for (const char *name = names->data; name < end; name += strlen(name) + 1)
+        left++;
+    /* Once there are enough, the others count only where they might be too many. */
+    for (const char *name = names->data; left && (n < PF_MEMBERS_LEAST || n + left > PF_MEMBERS_MOST);
+         name += strlen(name) + 1, left--) {
+        struct pf_found found;
+        int code = pf_classify(fs, folder, name, &found);
+        if (pf_is_lack(code))
+            return false;
+        n += !code && found.type == PF_ENTRY_PROFILE;
+    }
+    return n >= PF_MEMBERS_LEAST && n + left <= PF_MEMBERS_MOST;
 }
 
 /* ---- changes ------------------------------------------------------------------------------------ */

@@ -5,7 +5,7 @@
 #include "fs/tree/vfs_private.h"
 
 /* The profiles that a folder of SOURCE holds directly, in the order of `ls -v`, as they were at one moment. */
-enum { PF_MEMBERS_MOST = 4096 };
+enum { PF_MEMBERS_LEAST = 2, PF_MEMBERS_MOST = 4096 };
 
 struct pf_member {
     char *path; /* below SOURCE */
@@ -26,6 +26,8 @@ struct pf_members {
 int pf_members_list(struct pf_fs *fs, const struct pf_folder *folder, const char *path,
                     struct pf_members *members);
 void pf_members_free(struct pf_members *members);
+/* True if there are neither too few nor too many among these names in an open folder, each with its NUL. */
+bool pf_members_suffice(struct pf_fs *fs, const struct pf_folder *folder, const struct pf_buf *names);
 
 /*
  * The state that becomes of another one by a profile at a path below SOURCE, a number that differs once the profile's attributes

@@ -20,6 +20,7 @@ struct pf_dir {
     struct pf_folder *folder; /* NULL: all has been listed; crawlers keep folders open long after that */
     char *names;              /* one after the other, each with its NUL */
     size_t names_size;
+    bool runs; /* the last of them is runs/, which is no entry of the folder */
     /* a profile: */
     bool in_profile;
     struct pf_place place; /* place.instance NULL: all has been listed, as above */
@@ -34,14 +35,18 @@ static bool is_among(const struct pf_buf *names, const char *name)
     return false;
 }
 
-/* Profiles that stand in this folder beside what it holds; a real entry of their name wins. */
-static void add_beside(const struct pf_dir *dir, struct pf_buf *names)
+/* Profiles that stand in this folder beside what it holds; a real entry of their name wins. True if there is one. */
+static bool add_beside(const struct pf_dir *dir, struct pf_buf *names)
 {
     const char *name;
     struct pf_found found;
-    for (size_t i = 0; (name = pf_beside_name(i)) && !names->failed; i++)
-        if (!is_among(names, name) && !pf_classify(dir->fs, dir->folder, name, &found))
+    bool any = false;
+    for (size_t i = 0; (name = pf_beside_name(i)); i++)
+        if (!is_among(names, name) && !pf_classify(dir->fs, dir->folder, name, &found)) {
             pf_buf_add(names, name, strlen(name) + 1);
+            any = true;
+        }
+    return any;
 }
 
 struct names {
@@ -63,9 +68,9 @@ static int read_names(struct pf_dir *dir)
     struct names names = {.root = dir->root};
     int result = pf_folder_list(dir->folder, add_name, &names);
     if (!result && !names.text.failed)
-        add_beside(dir, &names.text);
-    if (!result && !names.text.failed && !is_among(&names.text, PF_RUNS_NAME) &&
-        pf_runs_present(dir->fs, dir->folder))
+        dir->runs = !add_beside(dir, &names.text) && !is_among(&names.text, PF_RUNS_NAME) &&
+                    pf_runs_present(dir->fs, dir->folder, &names.text);
+    if (dir->runs)
         pf_buf_add(&names.text, PF_RUNS_NAME, sizeof PF_RUNS_NAME);
     dir->names = names.text.data;
     dir->names_size = names.text.size;
@@ -203,6 +208,18 @@ static int reopen(struct pf_dir *dir, uint64_t at)
     return result;
 }
 
+/* What a look-up tells of it takes all that the folder holds, and is not told here. */
+static int runs_entry(uint64_t at, struct pf_dirent *entry, bool want_attr, struct pf_attr *attr)
+{
+    strcpy(entry->name, PF_RUNS_NAME);
+    entry->next = DOTS + at + sizeof PF_RUNS_NAME;
+    entry->ino = pf_ino(0, PF_KIND_RUNS, 0);
+    entry->type = DT_DIR;
+    if (want_attr)
+        attr->st.st_ino = 0;
+    return 1;
+}
+
 /* The names' bytes are counted, so that an offset is where the next name begins. */
 static int source_entry(struct pf_dir *dir, uint64_t at, struct pf_dirent *entry, bool want_attr,
                         struct pf_attr *attr)
@@ -215,19 +232,12 @@ static int source_entry(struct pf_dir *dir, uint64_t at, struct pf_dirent *entry
         const char *name = dir->names + at;
         struct pf_found found = {0};
         int code = ENAMETOOLONG;
+        if (dir->runs && at + sizeof PF_RUNS_NAME == dir->names_size)
+            return runs_entry(at, entry, want_attr, attr);
         if (strlen(name) < sizeof entry->name)
             PF_WITH_DESCRIPTORS(fs, code, pf_classify(fs, dir->folder, name, &found));
         if (pf_is_lack(code))
             return -code;
-        if (code == ENOENT && !strcmp(name, PF_RUNS_NAME) && pf_runs_present(fs, dir->folder)) {
-            strcpy(entry->name, name);
-            entry->next = DOTS + at + strlen(name) + 1;
-            entry->ino = pf_ino(0, PF_KIND_RUNS, 0);
-            entry->type = DT_DIR;
-            if (want_attr)
-                attr->st.st_ino = 0;
-            return 1;
-        }
         if (code)
             continue; /* gone since */
         if (fs->options.only_profiles && found.type != PF_ENTRY_PROFILE && found.type != PF_ENTRY_DIR)

@@ -380,8 +380,8 @@ int pf_tables_make(const struct pf_snapshot *last, struct pf_pass *pass, struct 
 
 #define PF_RUNS_NAME "runs"
 bool pf_runs_is(uint64_t ino);
-/* True if an open folder has one. */
-bool pf_runs_present(struct pf_fs *fs, const struct pf_folder *folder);
+/* True if an open folder has one in which these names stand, each with its NUL, and no profile beside them. */
+bool pf_runs_present(struct pf_fs *fs, const struct pf_folder *folder, const struct pf_buf *names);
 /* The runs/ of a folder: its entry's number, its path below SOURCE, and it itself, open. 0, ENOENT or another errno value. */
 int pf_runs_find(struct pf_fs *fs, uint64_t folder, const char *path, const struct pf_folder *open,
                  struct pf_attr *attr);

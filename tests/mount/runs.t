@@ -3,9 +3,10 @@
 . "$(dirname "$0")/lib.sh"
 needs_mount
 
-mkdir "$src/nightly" "$src/one" "$src/taken"
+mkdir "$src/nightly" "$src/one" "$src/taken" "$src/named"
 for run in 1 2 3 9 10 11; do printf 'main;solve %s\nmain;io, disk 5\n' $((run < 9 ? 100 : 150)) >"$src/nightly/run$run.folded"; done
 cp "$src/nightly/run1.folded" "$src/one/"
+cp "$src/nightly/run1.folded" "$src/named/experiment"
 cp "$src/nightly/run1.folded" "$src/taken/a.folded"
 cp "$src/nightly/run2.folded" "$src/taken/b.folded"
 echo mine >"$src/taken/runs"
@@ -14,6 +15,7 @@ r=$mnt/nightly/runs
 
 is "$(ls "$mnt/nightly" | tail -n 1)" runs "a folder of several profiles has runs/"
 is "$(ls "$mnt/one")" run1.folded "a folder of one has none"
+is "$(ls "$mnt/named")" experiment "nor has one of one that is called as a profile made of a folder is"
 is "$(cat "$mnt/taken/runs")" mine "a real entry of that name wins"
 is "$(ls "$r" | tr '\n' ' ')" "changes export info.txt overview primary " "what stands in it"
 is "$(tail -n +2 "$r/overview/profiles_summary.csv" | cut -d, -f1 | tr '\n' ' ')" \
