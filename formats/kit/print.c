@@ -10,7 +10,9 @@
 #include "formats/kit/shortest.h"
 
 #define TEN_8  UINT64_C(100000000)
+#define TEN_9  UINT64_C(1000000000)
 #define TEN_16 UINT64_C(10000000000000000)
+#define TEN_18 UINT64_C(1000000000000000000)
 #define ZEROS  UINT64_C(0x3030303030303030) /* "00000000" */
 
 const uint64_t pf_tens[20] = {
@@ -56,33 +58,72 @@ static inline void put_8_bytes(char *out, uint64_t digits)
     memcpy(out, &digits, sizeof digits);
 }
 
-/* Eight digits, with leading zeros. */
-static inline char *put_8(char *out, uint32_t value)
+/*
+ * The numbers below 1000: three digits, the first of them in the lowest byte, and in the highest one how many bits of
+ * leading zeros there are.
+ */
+#define DIGITS(h, t, u) ('0' + (h)) | ('0' + (t)) << 8 | ('0' + (u)) << 16 | ((h) ? 0 : (t) ? 8 : 16) << 24
+#define TEN(h, t)                                                                                            \
+    DIGITS(h, t, 0), DIGITS(h, t, 1), DIGITS(h, t, 2), DIGITS(h, t, 3), DIGITS(h, t, 4), DIGITS(h, t, 5),    \
+        DIGITS(h, t, 6), DIGITS(h, t, 7), DIGITS(h, t, 8), DIGITS(h, t, 9)
+#define HUNDRED(h)                                                                                           \
+    TEN(h, 0), TEN(h, 1), TEN(h, 2), TEN(h, 3), TEN(h, 4), TEN(h, 5), TEN(h, 6), TEN(h, 7), TEN(h, 8),       \
+        TEN(h, 9)
+static const uint32_t three_digits[1000] = {HUNDRED(0), HUNDRED(1), HUNDRED(2), HUNDRED(3), HUNDRED(4),
+                                            HUNDRED(5), HUNDRED(6), HUNDRED(7), HUNDRED(8), HUNDRED(9)};
+
+/* Four bytes, of which the last is for what follows to overwrite. */
+static inline void put_4_bytes(char *out, uint32_t digits)
 {
-    put_8_bytes(out, eight_digits(value) + ZEROS);
-    return out + 8;
+    digits = htole32(digits);
+    memcpy(out, &digits, sizeof digits);
 }
 
-/* Without leading zeros, for values below 10^8; writes 8 bytes whatever the size, and takes no branch. */
-static inline char *put_upto_8(char *out, uint32_t value)
+/* With leading zeros, for values below 1000; without them; and the same for values below 10^9. */
+static inline char *put_3(char *out, uint32_t value)
 {
-    uint64_t digits = eight_digits(value);
-    unsigned zeros = (unsigned)__builtin_ctzll(digits | UINT64_C(1) << 56) / 8;
-    put_8_bytes(out, (digits + ZEROS) >> 8 * zeros);
-    return out + 8 - zeros;
+    put_4_bytes(out, three_digits[value]);
+    return out + 3;
+}
+
+static inline char *put_upto_3(char *out, uint32_t value)
+{
+    uint32_t digits = three_digits[value], zeros = digits >> 24;
+    put_4_bytes(out, digits >> zeros);
+    return out + 3 - zeros / 8;
+}
+
+static inline char *put_9(char *out, uint32_t value)
+{
+    out = put_3(out, value / 1000000);
+    out = put_3(out, value / 1000 % 1000);
+    return put_3(out, value % 1000);
+}
+
+static inline char *put_upto_9(char *out, uint32_t value)
+{
+    if (value < 1000)
+        return put_upto_3(out, value);
+    if (value < 1000000) {
+        out = put_upto_3(out, value / 1000);
+    } else {
+        out = put_upto_3(out, value / 1000000);
+        out = put_3(out, value / 1000 % 1000);
+    }
+    return put_3(out, value % 1000);
 }
 
 static inline char *put_uint(char *out, uint64_t value)
 {
-    if (value < TEN_8)
-        return put_upto_8(out, (uint32_t)value);
-    if (value < TEN_16) {
-        out = put_upto_8(out, (uint32_t)(value / TEN_8));
+    if (value < TEN_9)
+        return put_upto_9(out, (uint32_t)value);
+    if (value < TEN_18) {
+        out = put_upto_9(out, (uint32_t)(value / TEN_9));
     } else {
-        out = put_upto_8(out, (uint32_t)(value / TEN_16));
-        out = put_8(out, (uint32_t)(value / TEN_8 % TEN_8));
+        out = put_upto_3(out, (uint32_t)(value / TEN_18));
+        out = put_9(out, (uint32_t)(value / TEN_9 % TEN_9));
     }
-    return put_8(out, (uint32_t)(value % TEN_8));
+    return put_9(out, (uint32_t)(value % TEN_9));
 }
 
 char *pf_print_uint(char *out, uint64_t value)
@@ -107,15 +148,15 @@ static pf_uint128 magnitude(pf_int128 value)
     return value < 0 ? -(pf_uint128)value : (pf_uint128)value;
 }
 
-/* Sixteen digits at a time, down to what a uint64_t holds. */
+/* Eighteen digits at a time, down to what a uint64_t holds. */
 static char *put_wide(char *out, pf_uint128 value)
 {
     if (value <= UINT64_MAX)
         return put_uint(out, (uint64_t)value);
-    uint64_t low = (uint64_t)(value % TEN_16);
-    out = put_wide(out, value / TEN_16);
-    out = put_8(out, (uint32_t)(low / TEN_8));
-    return put_8(out, (uint32_t)(low % TEN_8));
+    uint64_t low = (uint64_t)(value % TEN_18);
+    out = put_wide(out, value / TEN_18);
+    out = put_9(out, (uint32_t)(low / TEN_9));
+    return put_9(out, (uint32_t)(low % TEN_9));
 }
 
 char *pf_print_wide(char *out, pf_int128 value)
@@ -208,7 +249,7 @@ static inline char *put_scientific(char *out, struct pf_decimal d, unsigned n)
     *out++ = 'e';
     *out++ = exponent < 0 ? '-' : '+';
     *out = '0';
-    return put_upto_8(out + (distance < 10), distance);
+    return put_upto_3(out + (distance < 10), distance);
 }
 
 /* 0.0001 to 12345678901234568: what printf's %.17g prints without exponent. */

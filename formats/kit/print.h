@@ -11,7 +11,7 @@
 /*
  * Numbers as text, fast and independent of the locale. Each function writes without a terminating NUL and
  * returns the end of what it wrote; `out` has room for PF_NUMBER_MAX bytes, more than any number takes, since
- * digits are written eight at a time. The _size functions return how many bytes the number takes.
+ * digits are written several at a time. The _size functions return how many bytes the number takes.
  */
 #define PF_NUMBER_MAX 48
 
@@ -39,9 +39,10 @@ extern const uint64_t pf_tens[20];
 /* Inline, like the next one: sizing a table calls them for every cell of every row. */
 static inline unsigned pf_uint_size(uint64_t value)
 {
-    unsigned bits = 64 - (unsigned)__builtin_clzll(value | 1);
+    value |= 1; /* 0 has as many digits as 1, and no other power of ten is odd */
+    unsigned bits = (63U ^ (unsigned)__builtin_clzll(value)) + 1;
     unsigned tens = bits * 1233 >> 12; /* floor(bits * log10(2)): right, or one more than value has */
-    return tens + (value >= pf_tens[tens] || tens == 0);
+    return tens + (value >= pf_tens[tens]);
 }
 
 static inline unsigned pf_int_size(int64_t value)

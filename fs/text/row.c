@@ -15,6 +15,24 @@ static char *add_other(const struct pf_cell *cell, size_t n, struct pf_buf *out,
     return room_for(out, n);
 }
 
+/* Short text in two or three pieces that may overlap, which takes fewer steps than a loop or a call. */
+static inline char *put_short(char *at, const char *text, size_t size)
+{
+    if (size >= 8) {
+        for (size_t i = 0; i + 8 < size; i += 8)
+            memcpy(at + i, text + i, 8);
+        memcpy(at + size - 8, text + size - 8, 8);
+    } else if (size >= 4) {
+        memcpy(at, text, 4);
+        memcpy(at + size - 4, text + size - 4, 4);
+    } else if (size) {
+        at[0] = text[0];
+        at[size / 2] = text[size / 2];
+        at[size - 1] = text[size - 1];
+    }
+    return at + size;
+}
+
 /*
  * A cell and a comma, which the innermost loop of all rendering is about: integers and short plain words go straight into room
  * that was reserved once for the whole row.
@@ -24,11 +42,10 @@ __attribute__((always_inline)) static inline char *add_cell(const struct pf_cell
 {
     if (cell->type == PF_UINT || (cell->type == PF_INT && cell->i >= 0)) {
         at = pf_print_uint(at, cell->u);
-    } else if (cell->type == PF_TEXT && cell->plain && cell->size <= PF_NUMBER_MAX) {
-        memcpy(at, cell->text, cell->size);
-        at += cell->size;
     } else if (cell->type == PF_DOUBLE) {
         at = pf_print_double(at, cell->d);
+    } else if (cell->type == PF_TEXT && cell->plain && cell->size <= PF_NUMBER_MAX) {
+        at = put_short(at, cell->text, cell->size);
     } else if (cell->type != PF_ABSENT && !(at = add_other(cell, n, out, at))) {
         return NULL;
     }

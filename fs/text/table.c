@@ -109,12 +109,11 @@ struct walk {
     const struct pf_cursor_ops *ops;
     struct pf_cell *cells;
     struct pf_cell *metric_names;
-    struct filled *filled; /* first those of the partition, then the others */
-    size_t n_partition, n_filled;
-    struct pf_cell *partition_cells; /* what filled[0 .. n_partition) are for partition `printed` */
-    int64_t printed;
-    struct pf_cell context_id, context_name; /* of context `named` */
-    int64_t named;
+    struct filled *filled; /* first those of the partition, then those of the context, then the others */
+    size_t n_partition, n_named, n_filled; /* where each of these end */
+    struct pf_cell *named;                 /* what filled[0 .. n_named) are in the current row */
+    size_t partition_size,
+        context_size; /* bytes that those of each take in a row, with what stands behind them */
     int partition_column, context_column; /* -1: none */
     int64_t partition, context;           /* of the current row, -1: none */
     bool opened;
@@ -127,7 +126,7 @@ static void walk_close(struct walk *walk)
     free(walk->cells);
     free(walk->metric_names);
     free(walk->filled);
-    free(walk->partition_cells);
+    free(walk->named);
 }
 
 static bool is_partition_role(enum pf_role role)
@@ -135,17 +134,30 @@ static bool is_partition_role(enum pf_role role)
     return role == PF_PARTITION || role == PF_PARTITION_FIELD;
 }
 
-static void list_filled(struct walk *walk, const struct pf_table *table)
+static bool is_context_role(enum pf_role role)
 {
-    for (int partition = 1; partition >= 0; partition--) {
-        for (unsigned c = 0; c < table->n_columns; c++) {
-            const struct pf_column *column = &table->columns[c];
-            if (column->role != PF_PLAIN && is_partition_role(column->role) == (partition == 1))
-                walk->filled[walk->n_filled++] = (struct filled){c, column->role, column->field};
-        }
-        if (partition)
-            walk->n_partition = walk->n_filled;
+    return role == PF_CONTEXT || role == PF_CONTEXT_NAME;
+}
+
+static void list_filled(struct walk *walk, const struct pf_table *table, bool partition, bool context)
+{
+    for (unsigned c = 0; c < table->n_columns; c++) {
+        const struct pf_column *column = &table->columns[c];
+        if (column->role != PF_PLAIN && is_partition_role(column->role) == partition &&
+            is_context_role(column->role) == context)
+            walk->filled[walk->n_filled++] = (struct filled){c, column->role, column->field};
     }
+}
+
+/* Until there is a row, partition and context are none: their cells are absent. */
+static void list_all_filled(struct walk *walk, const struct pf_table *table)
+{
+    list_filled(walk, table, true, false);
+    walk->partition_size = walk->n_partition = walk->n_filled;
+    list_filled(walk, table, false, true);
+    walk->n_named = walk->n_filled;
+    walk->context_size = walk->n_named - walk->n_partition;
+    list_filled(walk, table, false, false);
 }
 
 static int walk_open(struct walk *walk, struct pf_profile *profile, const struct pf_table *table,
@@ -153,8 +165,6 @@ static int walk_open(struct walk *walk, struct pf_profile *profile, const struct
 {
     *walk = (struct walk){.cursor = {.profile = profile, .table = table, .only = only},
                           .ops = pf_table_ops(table),
-                          .printed = -1,
-                          .named = -1,
                           .partition = -1,
                           .context = -1,
                           .partition_column = pf_table_column(table, PF_PARTITION),
@@ -162,12 +172,12 @@ static int walk_open(struct walk *walk, struct pf_profile *profile, const struct
     walk->cells = calloc(table->n_columns + 1, sizeof *walk->cells);
     walk->metric_names = calloc(profile->n_metrics + 1, sizeof *walk->metric_names);
     walk->filled = calloc(table->n_columns + 1, sizeof *walk->filled);
-    walk->partition_cells = calloc(table->n_columns + 1, sizeof *walk->partition_cells);
-    if (!walk->cells || !walk->metric_names || !walk->filled || !walk->partition_cells) {
+    walk->named = calloc(table->n_columns + 1, sizeof *walk->named);
+    if (!walk->cells || !walk->metric_names || !walk->filled || !walk->named) {
         walk_close(walk);
         return pf_fail_memory(error);
     }
-    list_filled(walk, table);
+    list_all_filled(walk, table);
     for (size_t m = 0; m < profile->n_metrics; m++) {
         walk->metric_names[m] = pf_string(profile->metrics[m].name);
         pf_cell_mark(&walk->metric_names[m]);
@@ -190,22 +200,17 @@ static struct pf_cell partition_cell(const struct pf_partitions *partitions, int
     return pf_rows_at(rows, (size_t)i)[field ? filled->field : 1];
 }
 
-/* A context's or metric's cell as it is printed: the id or name that its index stands for. */
+/* A metric's or key's cell as it is printed: the name that its index stands for. */
 static struct pf_cell model_cell(const struct walk *walk, const struct filled *filled)
 {
     const struct pf_profile *profile = walk->cursor.profile;
-    if (filled->role == PF_KEY) {
-        const struct pf_cell *cell = &walk->cells[filled->column];
-        const struct pf_rows *items = profile->keys.items;
-        bool known = cell->type == PF_INT && cell->i >= 0 && (uint64_t)cell->i < pf_rows_count(items);
-        return known ? pf_rows_at(items, (size_t)cell->i)[1] : pf_absent();
-    }
-    if (filled->role == PF_METRIC) {
-        const struct pf_cell *cell = &walk->cells[filled->column];
-        bool known = cell->type == PF_INT && cell->i >= 0 && (uint64_t)cell->i < profile->n_metrics;
-        return known ? walk->metric_names[cell->i] : pf_absent();
-    }
-    return filled->role == PF_CONTEXT ? walk->context_id : walk->context_name;
+    const struct pf_cell *cell = &walk->cells[filled->column];
+    const struct pf_rows *keys = profile->keys.items;
+    bool metric = filled->role == PF_METRIC;
+    uint64_t known = metric ? profile->n_metrics : pf_rows_count(keys);
+    if (cell->type != PF_INT || cell->u >= known)
+        return pf_absent();
+    return metric ? walk->metric_names[cell->i] : pf_rows_at(keys, (size_t)cell->i)[1];
 }
 
 static int64_t index_in(const struct pf_cell *cells, int column)
@@ -213,39 +218,56 @@ static int64_t index_in(const struct pf_cell *cells, int column)
     return column >= 0 && cells[column].type == PF_INT ? cells[column].i : -1;
 }
 
-static void print_partition(struct walk *walk)
+/* Mostly many rows of a partition, and some of a context, come one after the other. */
+static void name_partition(struct walk *walk, int64_t partition)
 {
-    for (size_t i = 0; i < walk->n_partition; i++)
-        walk->partition_cells[i] =
-            partition_cell(&walk->cursor.profile->partitions, walk->partition, &walk->filled[i]);
-    walk->printed = walk->partition;
+    walk->partition = partition;
+    walk->partition_size = walk->n_partition;
+    for (size_t i = 0; i < walk->n_partition; i++) {
+        walk->named[i] = partition_cell(&walk->cursor.profile->partitions, partition, &walk->filled[i]);
+        walk->partition_size += pf_row_cell_size(&walk->named[i]);
+    }
 }
 
-/* A context mostly has several rows, one after the other. */
-static void print_context(struct walk *walk)
+static void name_context(struct walk *walk, int64_t context)
 {
     const struct pf_tree *tree = walk->cursor.profile->contexts;
-    bool known = tree && walk->context >= 0 && walk->context < tree->count;
-    walk->context_id = known ? pf_uint(pf_tree_id(tree, (uint32_t)walk->context)) : pf_absent();
-    walk->context_name = known ? pf_interned(tree->strings, tree->name[walk->context]) : pf_absent();
-    walk->named = walk->context;
+    bool known = tree && context >= 0 && context < tree->count;
+    walk->context = context;
+    walk->context_size = walk->n_named - walk->n_partition;
+    for (size_t i = walk->n_partition; i < walk->n_named; i++) {
+        walk->named[i] = !known ? pf_absent()
+                         : walk->filled[i].role == PF_CONTEXT
+                             ? pf_uint(pf_tree_id(tree, (uint32_t)context))
+                             : pf_interned(tree->strings, tree->name[context]);
+        walk->context_size += pf_row_cell_size(&walk->named[i]);
+    }
+}
+
+/* To the next row; its cells are as the driver gives them. */
+static inline int walk_step(struct walk *walk, struct pf_error *error)
+{
+    int more = walk->ops->next(&walk->cursor, walk->cells, error);
+    if (more <= 0)
+        return more;
+    int64_t partition = index_in(walk->cells, walk->partition_column);
+    int64_t context = index_in(walk->cells, walk->context_column);
+    if (partition != walk->partition)
+        name_partition(walk, partition);
+    if (context != walk->context)
+        name_context(walk, context);
+    return more;
 }
 
 /* To the next row, and its cells to what is printed. */
 static inline int walk_next(struct walk *walk, struct pf_error *error)
 {
-    int more = walk->ops->next(&walk->cursor, walk->cells, error);
-    if (more <= 0 || !walk->n_filled)
+    int more = walk_step(walk, error);
+    if (more <= 0)
         return more;
-    walk->partition = index_in(walk->cells, walk->partition_column);
-    walk->context = index_in(walk->cells, walk->context_column);
-    if (walk->partition != walk->printed)
-        print_partition(walk);
-    if (walk->context != walk->named)
-        print_context(walk);
-    for (size_t i = 0; i < walk->n_partition; i++)
-        walk->cells[walk->filled[i].column] = walk->partition_cells[i];
-    for (size_t i = walk->n_partition; i < walk->n_filled; i++)
+    for (size_t i = 0; i < walk->n_named; i++)
+        walk->cells[walk->filled[i].column] = walk->named[i];
+    for (size_t i = walk->n_named; i < walk->n_filled; i++)
         walk->cells[walk->filled[i].column] = model_cell(walk, &walk->filled[i]);
     return more;
 }
@@ -379,12 +401,14 @@ struct pf_lines *pf_table_lines(struct pf_profile *profile, const struct pf_slic
 
 struct pf_measure {
     struct walk walk;
+    size_t n_plain;
+    unsigned plain[]; /* columns whose cells are printed as the driver gives them */
 };
 
 struct pf_measure *pf_measure_new(struct pf_profile *profile, const struct pf_table *table, int64_t partition,
                                   struct pf_error *error)
 {
-    struct pf_measure *measure = calloc(1, sizeof *measure);
+    struct pf_measure *measure = calloc(1, sizeof *measure + table->n_columns * sizeof *measure->plain);
     if (!measure) {
         pf_fail_memory(error);
         return NULL;
@@ -395,27 +419,29 @@ struct pf_measure *pf_measure_new(struct pf_profile *profile, const struct pf_ta
         free(measure);
         return NULL;
     }
+    for (unsigned c = 0; c < table->n_columns; c++)
+        if (table->columns[c].role == PF_PLAIN)
+            measure->plain[measure->n_plain++] = c;
     return measure;
 }
 
 int pf_measure_next(struct pf_measure *measure, struct pf_row_size *size, struct pf_error *error)
 {
     struct walk *walk = &measure->walk;
-    int more = walk_next(walk, error);
+    int more = walk_step(walk, error);
     if (more <= 0)
         return more;
-    size_t columns = walk->cursor.table->n_columns;
-    *size = (struct pf_row_size){
-        .full = columns, .partition_index = walk->partition, .context_index = walk->context};
-    for (size_t c = 0; c < columns; c++)
-        size->full += pf_row_cell_size(&walk->cells[c]);
-    for (size_t i = 0; i < walk->n_filled; i++) {
-        size_t cell = pf_row_cell_size(&walk->cells[walk->filled[i].column]) + 1;
-        if (i < walk->n_partition)
-            size->partition += cell;
-        else if (walk->filled[i].role == PF_CONTEXT || walk->filled[i].role == PF_CONTEXT_NAME)
-            size->context += cell;
+    size_t full = walk->partition_size + walk->context_size +
+                  pf_row_measure(walk->cells, measure->plain, measure->n_plain);
+    for (size_t i = walk->n_named; i < walk->n_filled; i++) {
+        struct pf_cell cell = model_cell(walk, &walk->filled[i]);
+        full += pf_row_cell_size(&cell) + 1;
     }
+    *size = (struct pf_row_size){.full = full,
+                                 .partition = walk->partition_size,
+                                 .context = walk->context_size,
+                                 .partition_index = walk->partition,
+                                 .context_index = walk->context};
     return 1;
 }
 
@@ -443,7 +469,7 @@ static void add_size(struct pf_row_size *size, enum pf_role role, size_t cell)
     size->full += cell + 1;
     if (is_partition_role(role))
         size->partition += cell + 1;
-    else if (role == PF_CONTEXT || role == PF_CONTEXT_NAME)
+    else if (is_context_role(role))
         size->context += cell + 1;
 }
 

@@ -15,8 +15,29 @@ static void line(const struct pf_cell *cells, const unsigned *columns, size_t n,
     pf_buf_free(&out);
 }
 
+/* Words are copied in pieces that depend on how long they are. */
+static void words_of_each_length(void)
+{
+    static const unsigned all[] = {0, 1};
+    char word[61], want[80];
+    bool right = true;
+    for (size_t size = 0; size < sizeof word; size++) {
+        for (size_t i = 0; i < size; i++)
+            word[i] = (char)('A' + i);
+        struct pf_cell cells[] = {pf_plain(word, size), pf_uint(1)};
+        struct pf_buf out = {0};
+        int length = snprintf(want, sizeof want, "%.*s,1\n", (int)size, word);
+        pf_row_add(&out, cells, all, 2);
+        right &= out.size == (size_t)length && !memcmp(out.data, want, out.size);
+        right &= pf_row_measure(cells, all, 2) == out.size;
+        pf_buf_free(&out);
+    }
+    ok(right, "words of each length");
+}
+
 int main(void)
 {
+    words_of_each_length();
     static const unsigned all[] = {0, 1, 2, 3}, some[] = {0, 2};
     char text[301], want[400];
     memset(text, 'x', sizeof text - 1);
