@@ -4,7 +4,7 @@
 . "$(dirname "$0")/lib.sh"
 needs_mount
 
-generate "$src/big.xray" --steps 4000 --threads 4
+generate "$src/big.xray" --steps 500 --threads 4
 mount_source || exit 1
 p=$mnt/big.xray
 ls "$p/tables" >/dev/null

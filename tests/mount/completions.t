@@ -54,11 +54,16 @@ for shell in bash zsh; do
         skip "completions of $shell" "not installed"
         continue
     fi
-    is "$(typed $shell "profilefs ch")" "<profilefs><check><!>" "$shell completes a command"
-    is "$(typed $shell "profilefs ls ru")" "<profilefs><ls><run.xray/!>" "$shell completes a profile as a folder, without a blank"
-    is "$(typed $shell "profilefs cat run.xray/tab")" "<profilefs><cat><run.xray/tables/!>" "$shell completes inside a profile"
-    is "$(typed $shell "profilefs cat run.xray/inf")" "<profilefs><cat><run.xray/info.txt><!>" "$shell adds a blank after a file inside"
-    is "$(typed $shell "profilefs cat no")" "<profilefs><cat><notes.txt><!>" "$shell completes what is no profile"
+    # Each waits some seconds for its shell: all of them at once.
+    for text in ch "ls ru" "cat run.xray/tab" "cat run.xray/inf" "cat no"; do
+        typed $shell "profilefs $text" >"$work/$shell.${text//[ \/]/_}" &
+    done
+    wait
+    is "$(cat "$work/$shell.ch")" "<profilefs><check><!>" "$shell completes a command"
+    is "$(cat "$work/$shell.ls_ru")" "<profilefs><ls><run.xray/!>" "$shell completes a profile as a folder, without a blank"
+    is "$(cat "$work/$shell.cat_run.xray_tab")" "<profilefs><cat><run.xray/tables/!>" "$shell completes inside a profile"
+    is "$(cat "$work/$shell.cat_run.xray_inf")" "<profilefs><cat><run.xray/info.txt><!>" "$shell adds a blank after a file inside"
+    is "$(cat "$work/$shell.cat_no")" "<profilefs><cat><notes.txt><!>" "$shell completes what is no profile"
 done
 if command -v fish >/dev/null; then
     fishes() { HOME=$work fish -c "source '$top/docs/completions/profilefs.fish'; complete -C '$1'" 2>/dev/null | cut -f1 | sort | tr '\n' ' '; }

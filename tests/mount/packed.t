@@ -44,11 +44,16 @@ same() {
     diff -r --exclude=src "$mnt/$1/$1" "$mnt/$1/packed/$1.$2"
 }
 
+# Formats know nothing of kinds: some with all of them, of each format one.
 mount_source -o no_runs
+turn=0
 for path in $formats; do
     name=${path##*/}
     for kind in $kinds; do
-        ok "$name.$kind shows what $name shows" same "$name" "$kind"
+        case $((turn++ % 3)),$name in
+        0,* | *,xray-log.heat.Ab12Cd | *,heat.sqlite | *,profile.cubex)
+            ok "$name.$kind shows what $name shows" same "$name" "$kind" ;;
+        esac
     done
 done
 for kind in $kinds; do

@@ -4,6 +4,7 @@
  * file is cut off, or overwritten for a few bytes, at places all over it.
  */
 #include <dirent.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -90,17 +91,29 @@ static uint64_t count_rows(struct pf_profile *profile)
     return count;
 }
 
-/* Looks at the file as it is now. */
-static struct served look(struct sample *sample, const unsigned char *bytes, size_t size, size_t where)
+/* The folder in `base` of the sample that is damaged in this way at this place. Good for the next few calls. */
+static const char *folder_of(const char *base, const char *way, size_t place)
+{
+    char name[64];
+    snprintf(name, sizeof name, "%s-%zu", way, place);
+    return path_in(base, name);
+}
+
+static void put(const struct sample *sample, const char *folder, size_t size)
+{
+    if (mkdir(folder, 0700) && errno != EEXIST) /* two places of a short file are one */
+        abort();
+    write_bytes(folder, sample->name, sample->bytes, size);
+}
+
+/* Looks at the file in that folder. */
+static struct served look(struct sample *sample, const char *folder, size_t where)
 {
     const struct sound_limits limits = {.rows = 3000, .hop = 211, .resumes = 2, .twice = true};
     const struct pf_options options = {.cache = 1 << 20};
     struct served served = {.opened = false};
     struct pf_profile profile;
     struct pf_error error = {0};
-    char folder[64];
-    temp_dir_make(folder);
-    write_bytes(folder, sample->name, bytes, size);
     int directory = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     served.opened = !profile_open(&profile, sample->driver, directory, sample->name, &options, &error);
     if (!served.opened)
@@ -114,7 +127,6 @@ static struct served look(struct sample *sample, const unsigned char *bytes, siz
     }
     profile_close(&profile);
     close(directory);
-    temp_dir_remove(folder);
     return served;
 }
 
@@ -125,36 +137,61 @@ static bool is_one_of(const struct sample *sample, const char *const *names)
     return *names;
 }
 
-/* Each format tells what follows other damage in its own way: but that never costs what stands before. */
-static void damage_at(struct sample *sample, size_t place)
+static size_t start_of_line(const struct sample *sample, size_t place)
+{
+    while (place && sample->bytes[place - 1] != '\n')
+        place--;
+    return place;
+}
+
+/* The file cut off at the place, overwritten there, and cut off at the start of its line. */
+static void put_damaged(const struct sample *sample, const char *base, size_t place)
 {
     static const unsigned char damage[] = {0xff, 0x00, 0x7f, '}', 0xc3, 0x01};
     unsigned char kept[sizeof damage];
     size_t size = sample->size - place < sizeof damage ? sample->size - place : sizeof damage;
-    struct served cut = look(sample, sample->bytes, place, place);
+    put(sample, folder_of(base, "cut", place), place);
+    memcpy(kept, sample->bytes + place, size);
+    memcpy(sample->bytes + place, damage, size);
+    put(sample, folder_of(base, "overwritten", place), sample->size);
+    memcpy(sample->bytes + place, kept, size);
+    if (is_one_of(sample, by_lines))
+        put(sample, folder_of(base, "line", place), start_of_line(sample, place));
+}
+
+/* Each format tells what follows other damage in its own way: but that never costs what stands before. */
+static void look_at_damaged(struct sample *sample, const char *base, size_t place)
+{
+    struct served cut = look(sample, folder_of(base, "cut", place), place);
+    struct served overwritten = look(sample, folder_of(base, "overwritten", place), place);
     bool stream = !is_one_of(sample, no_streams), whole = place && sample->bytes[place - 1] == '\n';
     if (cut.opened && !cut.fatal && stream && !is_one_of(sample, of_lines) && !whole)
         note(sample, place, "it is cut off, and no row of warnings is fatal");
-    memcpy(kept, sample->bytes + place, size);
-    memcpy(sample->bytes + place, damage, size);
-    struct served overwritten = look(sample, sample->bytes, sample->size, place);
-    memcpy(sample->bytes + place, kept, size);
-    if (is_one_of(sample, by_lines)) {
-        while (place && sample->bytes[place - 1] != '\n')
-            place--;
-        cut = look(sample, sample->bytes, place, place);
-    }
+    if (is_one_of(sample, by_lines))
+        cut = look(sample, folder_of(base, "line", place), start_of_line(sample, place));
     if (stream && overwritten.rows < cut.rows)
         note(sample, place, "damage costs what stands before it");
 }
 
+static size_t nth_place(const struct sample *sample, size_t i)
+{
+    return sample->size * (2 * i + 1) / (2 * PLACES);
+}
+
+/* All files are written before one is looked at: what was written just now is not believed for some milliseconds. */
 static void check_sample(struct sample *sample, const char *path)
 {
-    struct served whole = look(sample, sample->bytes, sample->size, sample->size);
+    char base[64];
+    temp_dir_make(base);
+    put(sample, folder_of(base, "whole", 0), sample->size);
+    for (size_t i = 0; i < PLACES; i++)
+        put_damaged(sample, base, nth_place(sample, i));
+    struct served whole = look(sample, folder_of(base, "whole", 0), sample->size);
+    for (size_t i = 0; i < PLACES && !sample->wrong && !whole.fatal; i++)
+        look_at_damaged(sample, base, nth_place(sample, i));
+    temp_dir_remove(base);
     if (whole.fatal) /* a sample of damage itself */
         return;
-    for (size_t i = 0; i < PLACES && !sample->wrong; i++)
-        damage_at(sample, sample->size * (2 * i + 1) / (2 * PLACES));
     ok(whole.opened && !sample->wrong, "what stands before damage is served of %s%s%s", path,
        sample->wrong ? ": " : "", sample->wrong ? sample->wrong : "");
     if (sample->wrong)
