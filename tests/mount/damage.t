@@ -75,10 +75,10 @@ harm() {
         ok "$name with random flips, $2 times" python3 "$work/harm.py" "$PROFILEFS" "$sample" flip "$2" "$work/scratch"
     done
 }
-flips=200
-case $PROFILEFS in *san/*) flips=30 ;; esac     # ten times slower there; fuzzing covers more
+flips=60
+case $PROFILEFS in *san/*) flips=20 ;; esac     # ten times slower there; fuzzing covers more
 find "$archive" -type f \( -name 'xray-log*' -o -path '*/scaling/heat.txt' \) | sort >"$work/many"
-harm 50 $flips <"$work/many"
+harm 20 $flips <"$work/many"
 # The unit tests of the other formats damage them everywhere; here they only pass through the whole program.
 find "$archive" -type f \( -name '*.afperf' -o -name '*.perf' -o -name '*.extra-p' -o -name '*.jsonl' \
     -o -path '*heat.p2*' -name '*.cubex' -o -path '*/gpu/heat.sqlite' \) | sort >"$work/few"
