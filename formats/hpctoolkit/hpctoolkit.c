@@ -144,7 +144,7 @@ static void close_database(struct pf_profile *profile)
     hpc_threads_free(&state->threads);
     hpc_model_free(&state->model);
     pf_notes_free(&state->broken);
-    hpc_index_free(state->index);
+    hpc_index_free(&state->index);
     hpc_parts_free(state->parts);
     free(state->identifiers);
     free(state->tables);
@@ -156,7 +156,7 @@ static void close_database(struct pf_profile *profile)
 const struct pf_driver pf_hpctoolkit_driver = {
     .name = "hpctoolkit",
     .title = "HPCToolkit database (meta.db, or experiment.xml 4.0 and 2.x)",
-    .version = 8,
+    .version = 9,
     .matters = name_matters,
     .directories = true,
     .probe = probe,

@@ -9,7 +9,7 @@
 
 /*
  * HPCToolkit databases: a directory with a file that describes what was measured (meta.db or experiment.xml)
- * and files that hold the measurements by thread (profile.db), by context (cct.db) and by time (trace.db).
+ * and files that hold the measurements by thread (profile.db) and by time (trace.db).
  */
 enum hpc_layout {
     HPC_META,  /* releases from 2022.10 on: meta.db, little-endian */
@@ -122,8 +122,7 @@ int hpc_name_context(struct hpc_model *model, struct hpc_context *context, struc
 
 /*
  * Makes profile->contexts: what the database describes, and after that, by ascending id, what has values without being
- * described (instructions that their writer has folded into lines). Also looks whether cct.db is of use. 0, or -1 with *error
- * filled; then all is as before.
+ * described (instructions that their writer has folded into lines). 0, or -1 with *error filled; then all is as before.
  */
 int hpc_model_load(struct pf_profile *profile, struct pf_notes *notes, struct pf_pass *pass,
                    struct pf_error *error);
@@ -189,7 +188,7 @@ struct hpc_block {
     bool is_cut; /* what follows is broken */
 };
 
-/* What a thread has rows of. */
+/* What threads have, numbered from one to the next: contexts with values (in 2.x: rows of their tables), and samples. */
 enum hpc_rows { HPC_OF_VALUES, HPC_OF_TRACE, HPC_KINDS_OF_ROWS };
 
 struct hpc_thread {
@@ -215,7 +214,7 @@ struct hpc_threads {
     struct pf_ids profiles; /* index in the database -> index here */
 };
 
-/* The array of records that the first section of profile.db, cct.db or trace.db holds. */
+/* The array of records that the first section of profile.db or trace.db holds. */
 struct hpc_array {
     uint64_t at, count, stride;
 };
@@ -223,15 +222,20 @@ struct hpc_array {
 /* ---- the profile's state --------------------------------------------------------------------------- */
 
 struct hpc_parts;
-struct hpc_index;
+
+/* See read.h: from contexts to the numbers of their pairs in the threads' blocks. */
+struct hpc_index {
+    uint32_t *first; /* by context: its first pair */
+    uint32_t *next;  /* by pair: the next one of its context; NULL: there is no index */
+};
 
 struct hpc_state {
     enum hpc_layout layout;
     bool big_endian;
     struct pf_strings *strings;   /* names of metrics and identifiers; complete once the profile is open */
     struct pf_input *description; /* meta.db or experiment.xml */
-    struct pf_input *profile_db, *cct_db, *trace_db; /* NULL: absent or of no use */
-    const char **identifiers;                        /* owned array: names of their kinds; NULL: not named */
+    struct pf_input *profile_db, *trace_db; /* NULL: absent or of no use */
+    const char **identifiers;               /* owned array: names of their kinds; NULL: not named */
     size_t n_identifiers;
     struct hpc_metrics metrics;
     struct hpc_summary_metrics summary_metrics;
@@ -239,11 +243,9 @@ struct hpc_state {
     uint32_t summary_profile; /* which profile it is: the first one mostly */
     struct hpc_block summary;
     struct hpc_threads threads;
-    struct hpc_array cct;
-    bool cct_complete; /* its records announce as many values as profile.db has */
     struct hpc_model model;
-    struct pf_notes broken;    /* blocks that were found to be, until they are told */
-    struct hpc_index *index;   /* NULL: not needed, or not made yet */
+    struct pf_notes broken; /* blocks that were found to be, until they are told */
+    struct hpc_index index;
     struct hpc_parts *parts;   /* 2.x */
     uint64_t ticks_per_second; /* of the times in traces; 0: they are in ns */
     struct pf_ids columns;     /* 2.x: column of the tables of values -> metric */
@@ -323,7 +325,7 @@ int hpc_add_identity(struct hpc_threads *threads, const struct hpc_identity *ele
  */
 int hpc_publish_threads(struct pf_profile *profile, struct pf_error *error);
 
-/* To be called when it is known how many values each thread has: numbers the threads' rows. */
+/* To be called when it is known how many values each thread has: numbers what they have. */
 void hpc_number_rows(struct hpc_threads *threads);
 void hpc_threads_free(struct hpc_threads *threads);
 

@@ -58,7 +58,7 @@ void hpc_number_rows(struct hpc_threads *threads)
     for (uint32_t i = 0; i < threads->count; i++) {
         struct hpc_thread *thread = &threads->items[i];
         memcpy(thread->before, threads->rows, sizeof thread->before);
-        threads->rows[HPC_OF_VALUES] += thread->block.n_values;
+        threads->rows[HPC_OF_VALUES] += thread->block.n_contexts;
         threads->rows[HPC_OF_TRACE] += thread->samples;
     }
 }

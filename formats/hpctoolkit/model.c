@@ -204,42 +204,44 @@ static int add_id(struct search *search, uint32_t id, struct pf_error *error)
 
 /* A block that can't be is cut, for good, even if this pass is stopped: what every walk sees of it is the same. */
 static int search_block(struct search *search, struct hpc_block *block, uint32_t profile,
-                        struct hpc_block_walk *walk, struct pf_error *error)
+                        struct hpc_block_reader *reader, struct pf_error *error)
 {
-    uint32_t id;
-    uint64_t first, end = 0, values = 0;
-    hpc_block_enter(walk, search->state, HPC_BY_THREAD, block, 0);
-    int whole = hpc_block_is_whole(walk, error), more = whole;
-    while (more > 0 && (more = hpc_block_next(walk, &id, &first, &end, error)) > 0) {
-        values = end;
+    uint32_t id, entry = 0;
+    uint64_t first, end, values = 0;
+    int sound = hpc_block_is_whole(reader, block, error);
+    for (int64_t before = -1; sound > 0 && entry < block->n_contexts; entry++, before = id, values = end) {
+        sound = hpc_block_pair(reader, block, entry, &id, &first, &end, error);
+        if (sound <= 0 || id <= before)
+            break;
         if ((search->done++ % PAIRS_A_STEP == 0 &&
              pf_pass_step(search->pass, search->done, search->total, error)) ||
             add_id(search, id, error))
             return -1;
     }
-    if (more < 0 || (whole && walk->entry == block->n_contexts))
-        return more;
-    block->n_contexts = walk->entry;
+    if (sound < 0 || (sound && entry == block->n_contexts))
+        return sound < 0 ? -1 : 0;
+    block->n_contexts = entry;
     block->n_values = values;
     block->is_cut = true;
     return hpc_note(
         &search->state->broken, "error", "broken-block", 0,
-        (int64_t)(block->indices + (uint64_t)walk->entry * 12),
+        (int64_t)(block->indices + (uint64_t)entry * HPC_PAIR),
         "profile.db: the values of profile %u are broken from context number %u on; these are left out",
-        profile, walk->entry);
+        profile, entry);
 }
 
 static int search_blocks(struct search *search, struct pf_error *error)
 {
     struct hpc_state *state = search->state;
-    struct hpc_block_walk walk = {.pairs = {.room = 64 * 1024}};
-    int failed =
-        state->has_summary ? search_block(search, &state->summary, state->summary_profile, &walk, error) : 0;
+    struct hpc_block_reader reader = {state, .pairs = {.input = state->profile_db, .room = 64 * 1024}};
+    int failed = state->has_summary
+                     ? search_block(search, &state->summary, state->summary_profile, &reader, error)
+                     : 0;
     for (uint32_t i = 0; i < state->threads.count && !failed; i++)
         failed = (i % BLOCKS_A_STEP == 0 && pf_pass_step(search->pass, search->done, search->total, error)) ||
-                 search_block(search, &state->threads.items[i].block, state->threads.items[i].profile, &walk,
-                              error);
-    hpc_block_leave(&walk);
+                 search_block(search, &state->threads.items[i].block, state->threads.items[i].profile,
+                              &reader, error);
+    hpc_block_reader_close(&reader);
     return failed ? -1 : 0;
 }
 
@@ -270,8 +272,7 @@ static int find_unlisted(struct search *search, struct pf_error *error)
     search->total = state->summary.n_contexts;
     for (uint32_t i = 0; i < state->threads.count; i++)
         search->total += state->threads.items[i].block.n_contexts;
-    int failed = search_blocks(search, error) || hpc_cct_load(state, search->notes, search->pass, error) ||
-                 add_unlisted(search, error);
+    int failed = search_blocks(search, error) || add_unlisted(search, error);
     free(search->ids);
     pf_ids_free(&search->found);
     return failed ? -1 : 0;

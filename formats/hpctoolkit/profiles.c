@@ -105,7 +105,7 @@ struct reading {
     struct pf_notes *notes;
     struct hpc_array array;
     struct pf_window window, others; /* of the records, and of what they refer to */
-    struct hpc_block_walk walk;
+    struct hpc_block_reader blocks;
 };
 
 /* Finds the records. 0, or -1 with *error filled; to be ended in any case. */
@@ -115,7 +115,8 @@ static int begin(struct reading *reading, struct hpc_state *state, struct pf_not
     *reading = (struct reading){.state = state,
                                 .notes = notes,
                                 .window = {.input = state->profile_db, .room = 64 * 1024},
-                                .others = {.input = state->profile_db}};
+                                .others = {.input = state->profile_db},
+                                .blocks = {state, .values = {.input = state->profile_db}}};
     return hpc_read_array(state, state->profile_db, "profile.db", "HPCPROF-profdb__", "HPCTOOLKITprof",
                           state->layout == HPC_XML4 ? 52 : 40, &reading->array, notes, error);
 }
@@ -124,7 +125,7 @@ static void end(struct reading *reading)
 {
     pf_window_close(&reading->window);
     pf_window_close(&reading->others);
-    hpc_block_leave(&reading->walk);
+    hpc_block_reader_close(&reading->blocks);
 }
 
 /* Record i; a block that does not lie in the file is as good as empty. notes may be NULL. */
@@ -139,7 +140,7 @@ static int read_record(struct reading *reading, uint64_t i, struct info *info, s
     if (!bytes)
         return -1;
     *info = read_info(reading->state, bytes, size, i);
-    if (hpc_block_fits(reading->state, HPC_BY_THREAD, &info->block))
+    if (hpc_block_fits(reading->state, &info->block))
         return 0;
     info->block = (struct hpc_block){0};
     return !notes ? 0
@@ -161,7 +162,6 @@ static int check_footers(struct hpc_state *state, struct pf_notes *notes, struct
         const char *file, *meta, *xml4, *reversed;
     } footers[] = {{xml4 ? NULL : state->description, "meta.db", "_meta.db", "", ""},
                    {state->profile_db, "profile.db", "_prof.db", "PROFDBft", "tfBDFORP"},
-                   {state->cct_db, "cct.db", "__ctx.db", "CCTDBftr", "rtfBDTCC"},
                    {xml4 ? NULL : state->trace_db, "trace.db", "trace.db", "", ""}};
     for (size_t i = 0; i < sizeof footers / sizeof *footers; i++) {
         const struct footer *footer = &footers[i];
@@ -215,11 +215,10 @@ static int look_for_metrics(struct reading *reading, const struct hpc_block *blo
     const struct pf_ids *ids = summary ? &state->summary_metrics.taken.ids : &state->metrics.taken.ids;
     /* In experiment.xml's time the summary's metrics have other ids than the threads'. */
     bool counts = !summary || state->layout != HPC_XML4;
-    hpc_block_enter(&reading->walk, state, HPC_BY_THREAD, block, 0);
     for (uint64_t i = 0; i < n; i++) {
         uint32_t id;
         double value;
-        if (hpc_block_value(&reading->walk, i, &id, &value, error) ||
+        if (hpc_block_value(&reading->blocks, block, i, &id, &value, error) ||
             (pf_ids_find(ids, id) == PF_NO_ID && add_nameless(state, id, summary, reading->notes, error)))
             return -1;
         seen->ids[id] |= counts && value != 0;
@@ -288,7 +287,6 @@ int hpc_profiles_open(struct pf_profile *profile, struct pf_notes *notes, struct
     struct hpc_state *state = hpc_state(profile);
     struct reading reading;
     if (open_file(profile, "profile.db", &state->profile_db, notes, error) ||
-        open_file(profile, "cct.db", &state->cct_db, notes, error) ||
         open_file(profile, "trace.db", &state->trace_db, notes, error) || check_footers(state, notes, error))
         return -1;
     if (!state->profile_db)

@@ -4,27 +4,22 @@
 #include "formats/hpctoolkit/read.h"
 #include "formats/kit/numbered.h"
 
-/* ---- reading rows of threads ---------------------------------------------------------------------- */
+/* ---- reading what threads have ------------------------------------------------------------------------ */
 
-/*
- * The rows of a table are numbered from thread to thread: values in the order of their blocks, cells of the dense tables of 2.x,
- * samples. Only those of one context have other numbers: see column_row.
- */
+/* Entries and samples are numbered from thread to thread: see enum hpc_rows. */
 struct reader {
     struct hpc_state *state;
     /* The thread that it stands in: */
     uint32_t thread;
-    uint64_t first, end; /* numbers of its rows; both 0: it stands in none */
+    uint64_t first, end; /* numbers of its entries or samples; both 0: it stands in none */
     struct pf_window window;
     bool uses_part; /* of 2.x: this file is being read */
     uint32_t part;
-    /* The values there that are read: */
-    struct hpc_block_walk walk;
-    uint64_t group_first, group_end; /* their numbers in the block */
+    /* The entry whose values are in the group: a thread's, or the summary's. */
+    uint64_t entry; /* PF_NO_NUMBER: none */
+    struct hpc_block_reader blocks;
     uint32_t context;
     struct hpc_group group;
-    struct hpc_column column; /* of a context, with the group of the thread */
-    uint64_t found;           /* 2.x: the number of the last row */
 };
 
 static void leave_thread(struct reader *reader)
@@ -42,25 +37,26 @@ static void free_reader(void *own)
         return;
     leave_thread(reader);
     pf_window_close(&reader->window);
-    hpc_block_leave(&reader->walk);
-    hpc_column_close(&reader->column);
+    hpc_block_reader_close(&reader->blocks);
     free(reader->group.values);
     free(reader);
 }
 
-/* NULL with *error filled. */
-static struct reader *new_reader(const struct pf_cursor *cursor, struct pf_numbers *numbers,
+/* room: bytes to read at once. NULL with *error filled. */
+static struct reader *new_reader(const struct pf_cursor *cursor, struct pf_numbers *numbers, size_t room,
                                  struct pf_error *error)
 {
-    enum { ROOM = 16 * 1024 };
     struct reader *reader = numbers->own = calloc(1, sizeof *reader);
     if (!reader) {
         pf_fail_memory(error);
         return NULL;
     }
     reader->state = hpc_state(cursor->profile);
-    reader->walk.pairs.room = reader->walk.values.room = ROOM;
-    reader->window.room = HPC_SAMPLE * 10922;
+    reader->window.room = room;
+    reader->blocks.state = reader->state;
+    reader->blocks.pairs = reader->blocks.values =
+        (struct pf_window){.input = reader->state->profile_db, .room = room};
+    reader->entry = PF_NO_NUMBER;
     return reader;
 }
 
@@ -69,11 +65,11 @@ static uint64_t rows_before(const struct hpc_threads *threads, enum hpc_rows wha
     return thread < threads->count ? threads->items[thread].before[what] : threads->rows[what];
 }
 
-/* The rows of the thread that the cursor is restricted to, or of all. */
+/* What the thread has that the cursor is restricted to, or all of them. */
 static int begin_rows(const struct pf_cursor *cursor, struct pf_numbers *numbers, enum hpc_rows what,
-                      struct pf_error *error)
+                      size_t room, struct pf_error *error)
 {
-    const struct reader *reader = new_reader(cursor, numbers, error);
+    const struct reader *reader = new_reader(cursor, numbers, room, error);
     if (!reader)
         return -1;
     const struct hpc_threads *threads = &reader->state->threads;
@@ -83,27 +79,31 @@ static int begin_rows(const struct pf_cursor *cursor, struct pf_numbers *numbers
     return 0;
 }
 
-/* Makes the thread ready that this row is of. 0, or -1 with *error filled. */
+/* The thread that this number is of. */
+static uint32_t thread_of(const struct hpc_threads *threads, enum hpc_rows what, uint64_t number)
+{
+    uint32_t low = 0, high = threads->count; /* the last one with no more before it */
+    while (high - low > 1) {
+        uint32_t middle = low + (high - low) / 2;
+        if (threads->items[middle].before[what] <= number)
+            low = middle;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+/* Makes the thread ready that this number is of. 0, or -1 with *error filled. */
 static int enter_thread(struct reader *reader, enum hpc_rows what, uint64_t number, struct pf_error *error)
 {
     const struct hpc_state *state = reader->state;
     if (number >= reader->first && number < reader->end)
         return 0;
     leave_thread(reader);
-    uint32_t low = 0, high = state->threads.count; /* the last one with no more rows before it */
-    while (high - low > 1) {
-        uint32_t middle = low + (high - low) / 2;
-        if (state->threads.items[middle].before[what] <= number)
-            low = middle;
-        else
-            high = middle;
-    }
-    const struct hpc_thread *thread = &state->threads.items[low];
-    reader->thread = low;
+    reader->thread = thread_of(&state->threads, what, number);
+    const struct hpc_thread *thread = &state->threads.items[reader->thread];
     reader->window.have = 0;
     reader->window.input = state->trace_db;
-    hpc_block_enter(&reader->walk, state, HPC_BY_THREAD, &thread->block, 0);
-    reader->group_first = reader->group_end = 0;
     if (state->layout == HPC_OLD) {
         reader->part = what == HPC_OF_VALUES ? thread->part : thread->trace_part;
         reader->window.input = hpc_part_use(state->parts, reader->part, error);
@@ -112,11 +112,24 @@ static int enter_thread(struct reader *reader, enum hpc_rows what, uint64_t numb
         reader->uses_part = true;
     }
     reader->first = thread->before[what];
-    reader->end = rows_before(&state->threads, what, (uint64_t)low + 1);
+    reader->end = rows_before(&state->threads, what, (uint64_t)reader->thread + 1);
     return 0;
 }
 
-/* ---- values and summary of profile.db ------------------------------------------------------------ */
+/* ---- values ---------------------------------------------------------------------------------------- */
+
+/*
+ * The number of a row: that of its entry, and among the entry's values that of its own in the last bits. There are no more metrics
+ * than those tell.
+ */
+enum { VALUE_BITS = 16 };
+
+/* The row behind this one, whose entry has `rows` rows: of it, else the first one of a later entry. */
+static uint64_t row_after(uint64_t number, uint64_t rows)
+{
+    uint64_t entry = number >> VALUE_BITS, next = (number & ((1 << VALUE_BITS) - 1)) + 1;
+    return next < rows ? number + 1 : (entry + 1) << VALUE_BITS;
+}
 
 /* Columns of the table "values": thread by thread, in each by ascending context id, in each by ascending metric id. */
 enum { THREAD, CONTEXT, METRIC, VALUE, NAME };
@@ -127,122 +140,129 @@ static const struct pf_column values_columns[] = {
     [NAME] = {"name", PF_CONTEXT_NAME, 0},
 };
 
-static int set_value(const struct pf_cursor *cursor, const struct reader *reader, uint32_t metric,
-                     double value, struct pf_cell *cells)
-{
-    if (!pf_wanted(cursor->only.metric, metric))
-        return 0;
-    cells[THREAD] = pf_int(reader->thread);
-    cells[CONTEXT] = pf_int(reader->context);
-    cells[METRIC] = pf_int(metric);
-    cells[VALUE] = pf_double(value);
-    return 1;
-}
-
-/* Reads the values among which number i of the block is that the walk is in, and which are of one context. 0, or -1. */
-static int find_group(struct reader *reader, uint64_t i, const struct pf_ids *known, struct pf_error *error)
-{
-    struct hpc_block_walk *walk = &reader->walk;
-    uint32_t id, before;
-    uint64_t first, end;
-    int more;
-    if (i >= reader->group_first && i < reader->group_end)
-        return 0;
-    if (i != reader->group_end) { /* not the next ones */
-        if (hpc_block_find(reader->state, &walk->block, true, i, &before, error))
-            return -1;
-        hpc_block_enter(walk, reader->state, HPC_BY_THREAD, &walk->block, before - (before > 0));
-    }
-    while ((more = hpc_block_next(walk, &id, &first, &end, error)) > 0 && end <= i)
-        ;
-    if (more < 0)
-        return -1;
-    reader->group.count = 0;
-    reader->group_first = i;
-    reader->group_end = more ? end : walk->block.n_values;
-    if (more && first > i) { /* as in a broken block: these are of no context */
-        reader->group_end = first;
-        walk->entry--;
-        walk->begun = false;
-        return 0;
-    }
-    reader->context = more ? pf_ids_find(&reader->state->model.ids, id) : PF_NO_ID;
-    if (reader->context == PF_NO_ID) /* as in a damaged database; told when contexts were read */
-        return 0;
-    reader->group_first = first;
-    return hpc_block_group(walk, first, end, known, &reader->group, error);
-}
-
 static int begin_values(const struct pf_cursor *cursor, struct pf_numbers *numbers, struct pf_error *error)
 {
-    if (cursor->only.context < 0)
-        return begin_rows(cursor, numbers, HPC_OF_VALUES, error);
-    const struct reader *reader = new_reader(cursor, numbers, error);
-    if (!reader)
+    enum { ROOM = 64 * 1024 };
+    if (begin_rows(cursor, numbers, HPC_OF_VALUES, cursor->only.context < 0 ? ROOM : 64, error))
         return -1;
-    uint64_t only = (uint64_t)cursor->only.partition;
-    numbers->next = cursor->only.partition < 0 ? 0 : only * HPC_GROUP_MAX;
-    numbers->end = (cursor->only.partition < 0 ? reader->state->threads.count : only + 1) * HPC_GROUP_MAX;
+    numbers->next <<= VALUE_BITS;
+    numbers->end <<= VALUE_BITS;
     return 0;
 }
 
-/* Of one context each thread has as many numbers as there may be metrics. Makes the next thread ready that has values. */
-static int find_thread(const struct pf_cursor *cursor, struct reader *reader, uint32_t thread,
-                       struct pf_error *error)
+/*
+ * Entry number i of a thread of 2.x: a row of its dense table, eight bytes a column, is what context i + 1 has. Most are zero, which
+ * stands for nothing.
+ */
+static int read_dense(struct reader *reader, const struct hpc_thread *thread, uint64_t i,
+                      struct pf_error *error)
 {
-    if (!reader->column.state || thread < reader->thread) {
-        hpc_column_close(&reader->column);
-        reader->context = (uint32_t)cursor->only.context;
-        uint32_t id = (uint32_t)cursor->profile->contexts->id[reader->context];
-        if (hpc_column_open(&reader->column, reader->state, reader->context, id, thread, error))
+    enum { CELL = 8, COLUMNS_MAX = 1 << VALUE_BITS };
+    const struct hpc_state *state = reader->state;
+    uint32_t columns = thread->columns < COLUMNS_MAX ? thread->columns : COLUMNS_MAX;
+    const unsigned char *cells = pf_window_at(
+        &reader->window, thread->block.values + i * thread->columns * CELL, (size_t)columns * CELL, error);
+    if (!cells)
+        return -1;
+    reader->group.count = 0;
+    reader->context = pf_ids_find(&state->model.ids, i + 1);
+    for (uint32_t column = 0; column < columns && reader->context != PF_NO_ID; column++) {
+        double value = hpc_f64(cells + (size_t)column * CELL, true);
+        uint32_t metric = value != 0 ? pf_ids_find(&state->columns, column) : PF_NO_ID;
+        if (metric != PF_NO_ID && hpc_group_add(&reader->group, column, metric, value, error))
             return -1;
-    } else if (thread == reader->thread) {
+    }
+    return 0;
+}
+
+/* The number of the entry that a thread has of a context's id; that behind its last one if it has none. 0, or -1. */
+static int find_in_thread(const struct hpc_state *state, const struct hpc_thread *thread, uint64_t id,
+                          uint32_t *entry, struct pf_error *error)
+{
+    if (state->layout != HPC_OLD)
+        return hpc_block_find(state, &thread->block, id, entry, error);
+    *entry = id && id <= thread->block.n_contexts ? (uint32_t)id - 1 : thread->block.n_contexts;
+    return 0;
+}
+
+/* Of the cursor's one context, the first entry that is not before *entry; `end`: there is none before that. 0, or -1. */
+static int find_of_context(const struct pf_cursor *cursor, const struct reader *reader, uint64_t end,
+                           uint64_t *entry, struct pf_error *error)
+{
+    const struct hpc_state *state = reader->state;
+    const struct hpc_threads *threads = &state->threads;
+    uint64_t from = *entry, id = cursor->profile->contexts->id[cursor->only.context];
+    if (state->index.next) {
+        *entry = hpc_index_find(&state->index, (uint32_t)cursor->only.context, reader->entry, from);
+        *entry = *entry < end ? *entry : end;
         return 0;
     }
-    int more;
-    while ((more = hpc_column_next(&reader->column, &reader->thread, &reader->group, error)) > 0 &&
-           reader->thread < thread)
-        ;
-    if (!more)
-        reader->thread = UINT32_MAX;
-    return more < 0 ? -1 : 0;
+    for (uint32_t i = thread_of(threads, HPC_OF_VALUES, from); rows_before(threads, HPC_OF_VALUES, i) < end;
+         i++) {
+        uint32_t found;
+        if (find_in_thread(state, &threads->items[i], id, &found, error))
+            return -1;
+        *entry = threads->items[i].before[HPC_OF_VALUES] + found;
+        if (found < threads->items[i].block.n_contexts && *entry >= from)
+            return 0;
+    }
+    *entry = end;
+    return 0;
+}
+
+/* Fills the group with the values of this entry, or with those of the first one behind it that is of the cursor's one context. */
+static int find_entry(const struct pf_cursor *cursor, struct reader *reader, uint64_t entry,
+                      struct pf_error *error)
+{
+    const struct hpc_state *state = reader->state;
+    uint64_t end = pf_numbers_of(cursor)->end >> VALUE_BITS;
+    if (entry == reader->entry)
+        return 0;
+    if (cursor->only.context >= 0 && find_of_context(cursor, reader, end, &entry, error))
+        return -1;
+    reader->entry = entry;
+    reader->group.count = 0;
+    if (entry == end)
+        return 0;
+    if (enter_thread(reader, HPC_OF_VALUES, entry, error))
+        return -1;
+    const struct hpc_thread *thread = &state->threads.items[reader->thread];
+    entry -= reader->first;
+    return state->layout == HPC_OLD
+               ? read_dense(reader, thread, entry, error)
+               : hpc_block_group(&reader->blocks, &thread->block, (uint32_t)entry, &state->metrics.taken.ids,
+                                 &reader->context, &reader->group, error);
 }
 
 static int values_row(const struct pf_cursor *cursor, void *own, uint64_t number, struct pf_cell *cells,
                       struct pf_error *error)
 {
     struct reader *reader = own;
-    const struct pf_ids *known = &reader->state->metrics.taken.ids;
-    uint64_t i = number % HPC_GROUP_MAX;
-    if (cursor->only.context >= 0) {
-        if (find_thread(cursor, reader, (uint32_t)(number / HPC_GROUP_MAX), error))
-            return -1;
-        if (reader->thread != number / HPC_GROUP_MAX)
-            return 0;
-    } else {
-        if (enter_thread(reader, HPC_OF_VALUES, number, error) ||
-            find_group(reader, number - reader->first, known, error))
-            return -1;
-        i = number - reader->first - reader->group_first;
-    }
-    if (i >= reader->group.count)
+    uint64_t entry = number >> VALUE_BITS, i = number & ((1 << VALUE_BITS) - 1);
+    if (find_entry(cursor, reader, entry, error))
+        return -1;
+    if (reader->entry != entry || i >= reader->group.count ||
+        !pf_wanted(cursor->only.metric, reader->group.values[i].metric))
         return 0;
-    const struct hpc_group_value *value = &reader->group.values[i];
-    return set_value(cursor, reader, pf_ids_find(known, value->metric), value->value, cells);
+    cells[THREAD] = pf_int(reader->thread);
+    cells[CONTEXT] = pf_int(reader->context);
+    cells[METRIC] = pf_int(reader->group.values[i].metric);
+    cells[VALUE] = pf_double(reader->group.values[i].value);
+    return 1;
 }
 
 static uint64_t after_value(const struct pf_cursor *cursor, const void *own, uint64_t number)
 {
+    (void)cursor;
     const struct reader *reader = own;
-    uint64_t thread = number / HPC_GROUP_MAX;
-    if (cursor->only.context < 0 ||
-        (reader->thread == thread && number % HPC_GROUP_MAX + 1 < reader->group.count))
-        return number + 1;
-    return (reader->thread > thread ? reader->thread : thread + 1) * HPC_GROUP_MAX;
+    return reader->entry > number >> VALUE_BITS ? reader->entry << VALUE_BITS
+                                                : row_after(number, reader->group.count);
 }
 
 static const struct pf_numbered values = {PF_NUMBERED, .begin = begin_values, .row = values_row,
                                           .after = after_value, .free = free_reader};
+
+/* ---- the summary ------------------------------------------------------------------------------------- */
 
 /* Columns of the table "summary" (and "statistics", which is made of it): by ascending context id, then metric id. */
 enum { SUM_CONTEXT, SUM_METRIC, SUM_VALUE, SUM_NAME };
@@ -263,30 +283,34 @@ static int set_summary(const struct hpc_state *state, uint32_t context, uint64_t
     return 1;
 }
 
-/* Numbers are those of the block's values, or of the single context's. */
+/* Numbers are as those of values, of the summary's block. */
 static int begin_summary(const struct pf_cursor *cursor, struct pf_numbers *numbers, struct pf_error *error)
 {
-    struct reader *reader = new_reader(cursor, numbers, error);
+    enum { ROOM = 16 * 1024 };
+    int64_t only = cursor->only.context;
+    const struct reader *reader = new_reader(cursor, numbers, ROOM, error);
     if (!reader)
         return -1;
     const struct hpc_block *block = &reader->state->summary;
-    uint32_t entry, key;
-    hpc_block_enter(&reader->walk, reader->state, HPC_BY_THREAD, block, 0);
-    numbers->end = block->n_values;
-    if (cursor->only.context < 0)
-        return 0;
-    uint64_t id = cursor->profile->contexts->id[cursor->only.context];
-    numbers->end = 0;
-    if (hpc_block_find(reader->state, block, false, id, &entry, error))
+    uint32_t entry = 0;
+    if (only >= 0 && hpc_block_find(reader->state, block, cursor->profile->contexts->id[only], &entry, error))
         return -1;
-    if (!entry)
-        return 0;
-    hpc_block_enter(&reader->walk, reader->state, HPC_BY_THREAD, block, entry - 1);
-    int more = hpc_block_next(&reader->walk, &key, &numbers->next, &numbers->end, error);
-    if (more <= 0 || key != id)
-        numbers->next = numbers->end = 0;
-    reader->group_first = reader->group_end = UINT64_MAX; /* the walk has gone on */
-    return more < 0 ? -1 : 0;
+    numbers->next = (uint64_t)entry << VALUE_BITS;
+    numbers->end = (uint64_t)(only < 0 ? block->n_contexts : entry + (entry < block->n_contexts))
+                   << VALUE_BITS;
+    return 0;
+}
+
+/* Fills the group with the values of this row's entry. Returns the row's number among the entry's, or -1 with *error filled. */
+static int64_t enter_summary(struct reader *reader, uint64_t number, struct pf_error *error)
+{
+    uint64_t entry = number >> VALUE_BITS;
+    if (entry != reader->entry &&
+        hpc_block_group(&reader->blocks, &reader->state->summary, (uint32_t)entry,
+                        &reader->state->summary_metrics.taken.ids, &reader->context, &reader->group, error))
+        return -1;
+    reader->entry = entry;
+    return (int64_t)(number & ((1 << VALUE_BITS) - 1));
 }
 
 static int summary_row(const struct pf_cursor *cursor, void *own, uint64_t number, struct pf_cell *cells,
@@ -294,126 +318,62 @@ static int summary_row(const struct pf_cursor *cursor, void *own, uint64_t numbe
 {
     (void)cursor;
     struct reader *reader = own;
-    const struct pf_ids *known = &reader->state->summary_metrics.taken.ids;
-    if (find_group(reader, number, known, error))
-        return -1;
-    if (number - reader->group_first >= reader->group.count)
-        return 0;
-    const struct hpc_group_value *value = &reader->group.values[number - reader->group_first];
-    return set_summary(reader->state, reader->context, pf_ids_find(known, value->metric), value->value,
-                       cells);
+    int64_t i = enter_summary(reader, number, error);
+    if (i < 0 || (size_t)i >= reader->group.count)
+        return i < 0 ? -1 : 0;
+    const struct hpc_group_value *value = &reader->group.values[i];
+    return set_summary(reader->state, reader->context, value->metric, value->value, cells);
+}
+
+static uint64_t after_summary(const struct pf_cursor *cursor, const void *own, uint64_t number)
+{
+    (void)cursor;
+    const struct reader *reader = own;
+    return row_after(number, reader->group.count);
 }
 
 static const struct pf_numbered summary = {PF_NUMBERED, .begin = begin_summary, .row = summary_row,
-                                           .free = free_reader};
+                                           .after = after_summary, .free = free_reader};
 
 static double operand(void *arg, uint32_t id, bool *known)
 {
     const struct hpc_group *group = arg;
     for (size_t i = 0; i < group->count; i++)
-        if (group->values[i].metric == id) {
+        if (group->values[i].id == id) {
             *known = true;
             return group->values[i].value;
         }
     return 0;
 }
 
-/*
- * What can be computed from a context's values: each value of the summary has a number for every metric, and those of the
- * first value of a context are rows.
- */
-static int begin_statistics(const struct pf_cursor *cursor, struct pf_numbers *numbers,
-                            struct pf_error *error)
-{
-    size_t metrics = hpc_state(cursor->profile)->summary_metrics.count;
-    if (begin_summary(cursor, numbers, error))
-        return -1;
-    numbers->next *= metrics;
-    numbers->end *= metrics;
-    return 0;
-}
-
+/* What can be computed from a context's values: each entry has a number for every metric. */
 static int statistics_row(const struct pf_cursor *cursor, void *own, uint64_t number, struct pf_cell *cells,
                           struct pf_error *error)
 {
     (void)cursor;
     struct reader *reader = own;
     const struct hpc_summary_metrics *metrics = &reader->state->summary_metrics;
-    uint64_t first = number / metrics->count, metric = number % metrics->count;
+    int64_t metric = enter_summary(reader, number, error);
+    if (metric < 0 || (size_t)metric >= metrics->count || !reader->group.count)
+        return metric < 0 ? -1 : 0;
     const char *formula = metrics->items[metric].formula;
     double value;
     bool known;
-    if (find_group(reader, first, &metrics->taken.ids, error))
-        return -1;
-    return formula && reader->group.count && first == reader->group_first &&
-                   hpc_formula_value(formula, operand, &reader->group, &value, &known) && known
-               ? set_summary(reader->state, reader->context, metric, value, cells)
+    return formula && hpc_formula_value(formula, operand, &reader->group, &value, &known) && known
+               ? set_summary(reader->state, reader->context, (uint64_t)metric, value, cells)
                : 0;
 }
 
-static const struct pf_numbered statistics = {PF_NUMBERED, .begin = begin_statistics, .row = statistics_row,
-                                              .free = free_reader};
-
-/* ---- values and summary of 2.x ------------------------------------------------------------------- */
-
-/*
- * A dense table a thread: its row r holds what context r + 1 has, eight bytes a column. Most are zero, which stands for nothing.
- */
-enum { CELL = 8, ROOM = 64 * 1024 };
-
-static int begin_dense(const struct pf_cursor *cursor, struct pf_numbers *numbers, struct pf_error *error)
+static uint64_t after_statistic(const struct pf_cursor *cursor, const void *own, uint64_t number)
 {
-    if (begin_rows(cursor, numbers, HPC_OF_VALUES, error))
-        return -1;
-    ((struct reader *)numbers->own)->window.room = cursor->only.context < 0 ? ROOM : 0;
-    return 0;
-}
-
-/* The next value of the table's row that is not zero. */
-static int dense_row(const struct pf_cursor *cursor, void *own, uint64_t number, struct pf_cell *cells,
-                     struct pf_error *error)
-{
-    struct reader *reader = own;
-    const struct hpc_state *state = reader->state;
-    reader->found = number;
-    if (enter_thread(reader, HPC_OF_VALUES, number, error))
-        return -1;
-    const struct hpc_thread *thread = &state->threads.items[reader->thread];
-    uint64_t cell = number - reader->first, row = cell / thread->columns, end = (row + 1) * thread->columns;
-    reader->context = pf_ids_find(&state->model.ids, row + 1);
-    bool wanted = reader->context != PF_NO_ID && pf_wanted(cursor->only.context, reader->context);
-    for (; cell < end && wanted; cell++) {
-        const unsigned char *bytes =
-            pf_window_at(&reader->window, thread->block.values + cell * CELL, CELL, error);
-        if (!bytes)
-            return -1;
-        uint32_t metric = pf_ids_find(&state->columns, cell - row * thread->columns);
-        double value = hpc_f64(bytes, true);
-        reader->found = reader->first + cell;
-        if (value != 0 && metric != PF_NO_ID && set_value(cursor, reader, metric, value, cells))
-            return 1;
-    }
-    reader->found = reader->first + end - 1;
-    return 0;
-}
-
-/* Of one context, the number of its row in this thread, or of the next thread. */
-static uint64_t after_dense(const struct pf_cursor *cursor, const void *own, uint64_t number)
-{
-    (void)number;
     const struct reader *reader = own;
-    if (cursor->only.context < 0)
-        return reader->found + 1;
-    const struct hpc_thread *thread = &reader->state->threads.items[reader->thread];
-    uint64_t id = cursor->profile->contexts->id[cursor->only.context];
-    uint64_t row = reader->first + (id - 1) * thread->columns;
-    if (!id || id > thread->block.n_contexts || reader->found + 1 >= row + thread->columns)
-        return reader->end;
-    return reader->found + 1 > row ? reader->found + 1 : row;
+    return row_after(number, reader->group.count ? hpc_state(cursor->profile)->summary_metrics.count : 0);
 }
 
-static const struct pf_numbered dense = {PF_NUMBERED, .begin = begin_dense, .row = dense_row,
-                                         .after = after_dense, .free = free_reader};
+static const struct pf_numbered statistics = {PF_NUMBERED, .begin = begin_summary, .row = statistics_row,
+                                              .after = after_statistic, .free = free_reader};
+
+/* ---- the summary of 2.x -------------------------------------------------------------------------------- */
 
 /* The number of the first of the summary's values whose context is `context` or a later one. -1 with *error filled. */
 static int64_t first_kept(const struct pf_store *store, uint64_t context, struct pf_error *error)
@@ -469,7 +429,7 @@ static const struct pf_column trace_columns[] = {
 
 static int begin_trace(const struct pf_cursor *cursor, struct pf_numbers *numbers, struct pf_error *error)
 {
-    return begin_rows(cursor, numbers, HPC_OF_TRACE, error);
+    return begin_rows(cursor, numbers, HPC_OF_TRACE, HPC_SAMPLE * 10922, error);
 }
 
 /* In ns; absent if that is too large a number. */
@@ -581,13 +541,11 @@ int hpc_set_tables(struct pf_profile *profile, struct pf_error *error)
     memcpy(tables, all_tables, sizeof all_tables);
     tables[SUMMARY_METRICS].stage = PF_OPENED;
     tables[SUMMARY_METRICS].rows = &state->summary_metrics.rows;
-    /* The index from contexts to threads' blocks, where cct.db is of no use. */
+    /* The index from contexts to threads' blocks. */
     if (state->profile_db)
         tables[VALUES_TABLE].context_stage = PF_DERIVED;
-    if (state->layout == HPC_OLD) { /* its values and summary are read otherwise */
-        tables[VALUES_TABLE].ops = &dense.ops;
+    if (state->layout == HPC_OLD)
         tables[SUMMARY_TABLE].ops = &kept.ops;
-    }
     profile->tables = profile->cells = tables;
     profile->n_tables =
         TABLES - (state->layout != HPC_XML4); /* it alone has statistics, which are not stored */

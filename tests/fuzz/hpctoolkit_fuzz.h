@@ -92,31 +92,18 @@ static inline size_t make_input(const char *layout, const char *file, const uint
     return made;
 }
 
-/*
- * Tries an input as this file of two samples; which one, the first byte's second bit tells. The file `stretched`, if any, gets a
- * hole behind it, up to this length.
- */
-static inline int fuzz_stretched(const char *const layouts[2], const char *file, const char *stretched,
-                                 off_t length, const uint8_t *data, size_t size)
+/* Tries an input as this file of two samples; which one, the first byte's second bit tells. */
+static inline int fuzz(const char *const layouts[2], const char *file, const uint8_t *data, size_t size)
 {
     static unsigned char bytes[BYTES_MAX];
     static int folders[2] = {-1, -1};
     unsigned which = size ? data[0] >> 1 & 1 : 0;
-    if (folders[which] < 0) {
+    if (folders[which] < 0)
         folders[which] = copy_sample(layouts[which]);
-        int fd = stretched ? openat(folders[which], stretched, O_WRONLY) : -1;
-        if (stretched && (fd < 0 || ftruncate(fd, length) || close(fd)))
-            abort();
-    }
     size_t made = make_input(layouts[which], file, data, size, bytes);
     fuzz_write(folders[which], file, bytes, made);
     fuzz_read(&pf_hpctoolkit_driver, fuzz_folder(), layouts[which], size ? data[0] : 0, FUZZ_TWICE);
     return 0;
-}
-
-static inline int fuzz(const char *const layouts[2], const char *file, const uint8_t *data, size_t size)
-{
-    return fuzz_stretched(layouts, file, NULL, 0, data, size);
 }
 
 #endif

@@ -217,45 +217,6 @@ static void merged_files(void)
     remove_copy(&copy);
 }
 
-/* As both known databases of that time have it: the records are right, the blocks full of zeros. */
-static void zeroed_blocks(void)
-{
-    struct copy copy;
-    struct database db;
-    size_t size;
-    copy_database(&copy, SAMPLES "/solver-2021");
-    unsigned char *bytes = get_file(SAMPLES "/solver-2021", "cct.db", &size);
-    size_t blocks = 128 + 22 * 28;
-    memset(bytes + blocks, 0, size - 8 - blocks);
-    put_file(&copy, "cct.db", bytes, size);
-    free(bytes);
-    load_database(&db, copy.folder, "db");
-    ok(!db.result && restrictions_hold(&db.profile), "a cct.db full of zeros is not believed");
-    close_database(&db);
-    remove_copy(&copy);
-}
-
-/* The first thread's values are others than cct.db has; both files are as sound as before. */
-static void other_values(void)
-{
-    struct copy copy;
-    struct database db;
-    size_t size;
-    uint64_t values;
-    const double other = 0.125;
-    copy_database(&copy, SAMPLES "/solver-2023");
-    unsigned char *bytes = get_file(SAMPLES "/solver-2023", "profile.db", &size);
-    memcpy(&values, bytes + 0x40 + 48 + 8, sizeof values);
-    memcpy(bytes + values + 2, &other, sizeof other);
-    put_file(&copy, "profile.db", bytes, size);
-    free(bytes);
-    load_database(&db, copy.folder, "db");
-    ok(!db.result && restrictions_hold(&db.profile),
-       "a cct.db that says otherwise than profile.db is not used");
-    close_database(&db);
-    remove_copy(&copy);
-}
-
 static void stopping(void)
 {
     struct database db;
@@ -308,14 +269,9 @@ int main(void)
     the_released_layout();
     experiment_4();
     experiment_2();
-    does_without("solver-2023", "cct.db");
-    does_without("solver-2022-draft", "cct.db");
-    does_without("solver-2021", "cct.db");
     does_without("solver-2021", "trace.db");
     does_without("solver-2019", "1.solver-000001-000-7f0101-4711-0.hpctrace");
     merged_files();
-    zeroed_blocks();
-    other_values();
     stopping();
     probing();
     return done();
