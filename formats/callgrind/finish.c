@@ -56,17 +56,12 @@ static uint32_t callee_of(const struct finish *finish, uint32_t callee)
     return other < SEVERAL ? other : callee;
 }
 
-static struct pf_cell number_cell(const pf_int128 *number)
-{
-    return *number >= INT64_MIN && *number <= INT64_MAX ? pf_int((int64_t)*number) : pf_wide(number);
-}
-
 static void add_value(struct finish *finish, const struct callgrind_key *key, uint32_t metric,
                       const pf_int128 *value)
 {
     if (*value)
         finish->build->metrics[metric].empty = false;
-    pf_build_add(finish->build, key->thread, key->caller, metric, number_cell(value));
+    pf_build_add(finish->build, key->thread, key->caller, metric, pf_whole(value));
 }
 
 /*
@@ -141,8 +136,8 @@ static void list_calls(struct finish *finish)
                 [CALLGRIND_THREAD] = pf_int(call->key.thread),
                 [CALLGRIND_CONTEXT] = pf_int(call->key.caller),
                 [CALLGRIND_METRIC] = pf_int(callgrind->exclusive[m]),
-                [CALLGRIND_COUNT] = number_cell(&call->costs[0]),
-                [CALLGRIND_INCLUSIVE] = number_cell(&call->costs[1 + m]),
+                [CALLGRIND_COUNT] = pf_whole(&call->costs[0]),
+                [CALLGRIND_INCLUSIVE] = pf_whole(&call->costs[1 + m]),
                 [CALLGRIND_CALLER] = pf_interned(tree->strings, tree->name[call->key.caller]),
                 [CALLGRIND_CALLEE] = pf_interned(tree->strings, tree->name[call->key.callee]),
             };

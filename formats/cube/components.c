@@ -126,7 +126,7 @@ static struct pf_cell part_of(const struct pf_cube_metric *metric, const unsigne
     else
         snprintf(name, PART_NAME, "%s", field->name);
     if (field->type == REAL)
-        return pf_double(pf_cube_double(at, metric->big));
+        return pf_double(pf_f64(at, metric->big));
     uint32_t bits = pf_u32(at, metric->big);
     return field->type == SIGNED ? pf_int((int32_t)bits) : pf_uint(bits);
 }

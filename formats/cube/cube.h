@@ -262,15 +262,6 @@ int64_t pf_cube_row_of(const struct pf_cube *cube, const struct pf_cube_metric *
 
 struct pf_cube_type pf_cube_type_of(const char *dtype);
 
-/* A double of the file, in its byte order. */
-static inline double pf_cube_double(const unsigned char *raw, bool big)
-{
-    uint64_t bits = pf_u64(raw, big);
-    double value;
-    memcpy(&value, &bits, sizeof value);
-    return value;
-}
-
 /* The neutral element of a kind. */
 union pf_cube_number pf_cube_neutral(enum pf_cube_kind kind);
 

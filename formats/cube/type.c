@@ -89,7 +89,7 @@ static double add_doubles(const unsigned char *raw, uint32_t n, bool big)
 {
     double sum = 0;
     for (uint32_t i = 0; i < n; i++)
-        sum += pf_cube_double(raw + (size_t)i * 8, big);
+        sum += pf_f64(raw + (size_t)i * 8, big);
     return sum;
 }
 
@@ -103,10 +103,10 @@ static union pf_cube_number load_one(const struct pf_cube_metric *metric, const 
     case PF_CUBE_UNSIGNED:
         return (union pf_cube_number){.i = load_unsigned(raw, size, big)};
     case PF_CUBE_AVERAGE: /* the number as 32 bits, then min, max, sum and sum of squares as doubles, packed */
-        return (union pf_cube_number){.a = pf_u32(raw, big), .b = pf_cube_double(raw + 4 + 16, big)};
+        return (union pf_cube_number){.a = pf_u32(raw, big), .b = pf_f64(raw + 4 + 16, big)};
     case PF_CUBE_RATE:
     case PF_CUBE_COMPLEX:
-        return (union pf_cube_number){.a = pf_cube_double(raw, big), .b = pf_cube_double(raw + 8, big)};
+        return (union pf_cube_number){.a = pf_f64(raw, big), .b = pf_f64(raw + 8, big)};
     case PF_CUBE_BINS:
         return (union pf_cube_number){.a = add_doubles(raw + 16, size / 8 - 2, big), .b = 0};
     case PF_CUBE_LIST:
@@ -122,7 +122,7 @@ void pf_cube_decode(const struct pf_cube_metric *metric, const unsigned char *ra
     enum pf_cube_kind kind = metric->type.kind;
     bool reals = kind == PF_CUBE_REAL || pf_cube_is_extreme(kind);
     for (size_t i = 0; i < n; i++)
-        out[i] = reals ? (union pf_cube_number){.a = pf_cube_double(raw + i * 8, metric->big), .b = 0}
+        out[i] = reals ? (union pf_cube_number){.a = pf_f64(raw + i * 8, metric->big), .b = 0}
                        : load_one(metric, raw + i * metric->type.size);
 }
 
@@ -166,15 +166,6 @@ void pf_cube_subtract(enum pf_cube_kind kind, union pf_cube_number *sum, const u
 
 /* ---- what is shown ------------------------------------------------------------------------------ */
 
-static struct pf_cell int_cell(const pf_int128 *value)
-{
-    if (*value >= INT64_MIN && *value <= INT64_MAX)
-        return pf_int((int64_t)*value);
-    if (*value > 0 && *value <= UINT64_MAX)
-        return pf_uint((uint64_t)*value);
-    return pf_wide(value);
-}
-
 bool pf_cube_shown_other(enum pf_cube_kind kind, const union pf_cube_number *number, struct pf_cell *cell)
 {
     double a = number->a, b = number->b;
@@ -184,7 +175,7 @@ bool pf_cube_shown_other(enum pf_cube_kind kind, const union pf_cube_number *num
         return false;
     case PF_CUBE_SIGNED:
     case PF_CUBE_UNSIGNED:
-        *cell = int_cell(&number->i);
+        *cell = pf_whole(&number->i);
         return number->i != 0;
     case PF_CUBE_LEAST:
         *cell = pf_double(a);

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: MIT */
-#include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -60,19 +59,12 @@ struct element {
 static bool read_number(const struct reading *reading, const char *name, int64_t *value)
 {
     const char *at = pf_xml_attribute(reading->xml, name);
+    char *end;
     if (!at)
         return false;
-    bool negative = *at == '-';
-    at += negative;
-    int base = at[0] == '0' && at[1] == 'x' ? 16 : 10;
-    at += base == 16 ? 2 : 0;
-    if (!isxdigit((unsigned char)*at))
-        return false;
-    char *end;
     errno = 0;
-    uint64_t number = strtoull(at, &end, base);
-    *value = negative ? (int64_t)-number : (int64_t)number;
-    return !*end && !errno;
+    *value = (int64_t)strtoull(at, &end, strchr(at, 'x') ? 16 : 10);
+    return end > at && !*end && !errno;
 }
 
 /* ---- opening ------------------------------------------------------------------------------------------- */
@@ -127,9 +119,7 @@ static int add_pending(struct reading *reading, struct pf_error *error)
     if (!reading->open)
         return 0;
     reading->open = false;
-    bool stored = reading->combine || !reading->view || reading->state->layout == HPC_OLD;
-    return hpc_add_summary_metric(reading->state, &reading->facts, reading->view, reading->combine, !stored,
-                                  error) < 0
+    return hpc_add_summary_metric(reading->state, &reading->facts, reading->view, reading->combine, error) < 0
                ? -1
                : 0;
 }

@@ -137,26 +137,27 @@ static double read_signed(struct reading *reading)
     return value;
 }
 
-static double read_product(struct reading *reading)
+/* Sums are of products, and these of what may have a sign; all are read from the left. */
+static double read_binary(struct reading *reading, unsigned level)
 {
-    double value = read_signed(reading);
-    for (char c; !reading->bad && ((c = peek(reading)) == '*' || c == '/');) {
+    static const char *const operators[] = {"+-", "*/"};
+    if (level == sizeof operators / sizeof *operators)
+        return read_signed(reading);
+    double value = read_binary(reading, level + 1);
+    for (char c; !reading->bad && (c = peek(reading)) && strchr(operators[level], c);) {
         reading->at++;
-        double other = read_signed(reading);
-        value = c == '*' ? value * other : value / other;
+        double other = read_binary(reading, level + 1);
+        value = c == '+'   ? value + other
+                : c == '-' ? value - other
+                : c == '*' ? value * other
+                           : value / other;
     }
     return value;
 }
 
 static double read_sum(struct reading *reading)
 {
-    double value = read_product(reading);
-    for (char c; !reading->bad && ((c = peek(reading)) == '+' || c == '-');) {
-        reading->at++;
-        double other = read_product(reading);
-        value = c == '+' ? value + other : value - other;
-    }
-    return value;
+    return read_binary(reading, 0);
 }
 
 bool hpc_formula_value(const char *text, hpc_operand *operand, void *arg, double *value, bool *known)

@@ -147,17 +147,21 @@ struct hpc_metrics {
     size_t count, room;
 };
 
-/* A metric of the summary. */
-struct hpc_summary_metric {
-    const char *name;
-    const char *formula; /* how to compute it from others; NULL: it is stored, or can't be computed */
+/* Columns of the table summary_metrics. */
+enum {
+    HPC_SUMMARY_ID,
+    HPC_SUMMARY_NAME,
+    HPC_SUMMARY_UNIT,
+    HPC_SUMMARY_SCOPE,
+    HPC_SUMMARY_FORMULA,
+    HPC_SUMMARY_COMBINE,
+    HPC_SUMMARY_DESCRIPTION,
+    HPC_SUMMARY_COLUMNS
 };
 
 struct hpc_summary_metrics {
     struct hpc_taken taken;
-    struct hpc_summary_metric *items;
-    size_t count, room;
-    struct pf_rows *rows; /* the table summary_metrics */
+    struct pf_rows *rows; /* the table summary_metrics: a row each; NULL: there are none */
 };
 
 /* The kinds of identifiers that every writer numbers alike; further ones have a name alone. */
@@ -289,14 +293,11 @@ struct hpc_metric_facts {
 int hpc_add_metric(struct hpc_state *state, const struct hpc_metric_facts *facts, struct pf_error *error);
 
 /*
- * Adds a metric of the summary. formula: how the tool computes it, `combine` how it was put together from the
- * threads' (both may be NULL); `computed`: it is not stored but to be evaluated. Results as above.
+ * Adds a metric of the summary. formula: how the tool computes it, `combine` how it was put together from the threads' (both may be
+ * NULL). One that has a formula alone is not stored. Results as above.
  */
 int hpc_add_summary_metric(struct hpc_state *state, const struct hpc_metric_facts *facts, const char *formula,
-                           const char *combine, bool computed, struct pf_error *error);
-
-/* Columns of the table summary_metrics. */
-enum { HPC_SUMMARY_METRIC_COLUMNS = 7 };
+                           const char *combine, struct pf_error *error);
 
 void hpc_metrics_free(struct hpc_state *state);
 

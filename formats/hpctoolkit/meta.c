@@ -332,7 +332,7 @@ static int publish(struct metrics *all, struct pf_error *error)
     }
     for (size_t i = 0; i < summary->count; i++) {
         const struct instance *at = &summary->items[i];
-        if (hpc_add_summary_metric(state, &at->facts, at->formula, at->combine, false, error) < 0)
+        if (hpc_add_summary_metric(state, &at->facts, at->formula, at->combine, error) < 0)
             return -1;
     }
     return 0;

@@ -164,40 +164,26 @@ int hpc_add_metric(struct hpc_state *state, const struct hpc_metric_facts *facts
 
 /* ---- metrics of the summary ------------------------------------------------------------------------ */
 
-static double no_operand(void *arg, uint32_t id, bool *known)
-{
-    (void)arg, (void)id, (void)known;
-    return 0;
-}
-
 int hpc_add_summary_metric(struct hpc_state *state, const struct hpc_metric_facts *facts, const char *formula,
-                           const char *combine, bool computed, struct pf_error *error)
+                           const char *combine, struct pf_error *error)
 {
     struct hpc_summary_metrics *metrics = &state->summary_metrics;
-    struct hpc_summary_metric metric = {0};
-    const char *unit = "";
-    if (pf_array_room(&metrics->items, &metrics->room, metrics->count, sizeof metric, error))
-        return -1;
-    if (!metrics->rows && !(metrics->rows = pf_rows_new(HPC_SUMMARY_METRIC_COLUMNS)))
+    const char *name, *unit;
+    if (!metrics->rows && !(metrics->rows = pf_rows_new(HPC_SUMMARY_COLUMNS)))
         return pf_fail_memory(error);
-    int taken = take(state, &metrics->taken, metrics->count, facts, &metric.name, &unit, error);
+    int taken = take(state, &metrics->taken, pf_rows_count(metrics->rows), facts, &name, &unit, error);
     if (taken <= 0)
         return taken;
-    struct pf_cell cells[HPC_SUMMARY_METRIC_COLUMNS] = {pf_int(facts->id),
-                                                        pf_string(metric.name),
-                                                        pf_string(unit),
-                                                        pf_string(facts->scope),
-                                                        pf_string(formula),
-                                                        pf_string(combine),
-                                                        pf_string(facts->description)};
-    if (pf_rows_add(metrics->rows, cells, error))
-        return -1;
-    double value;
-    bool known;
-    if (computed && formula && hpc_formula_value(formula, no_operand, NULL, &value, &known))
-        metric.formula = formula;
-    metrics->items[metrics->count++] = metric;
-    return 1;
+    struct pf_cell cells[HPC_SUMMARY_COLUMNS] = {
+        [HPC_SUMMARY_ID] = pf_int(facts->id),
+        [HPC_SUMMARY_NAME] = pf_string(name),
+        [HPC_SUMMARY_UNIT] = pf_string(unit),
+        [HPC_SUMMARY_SCOPE] = pf_string(facts->scope),
+        [HPC_SUMMARY_FORMULA] = pf_string(formula),
+        [HPC_SUMMARY_COMBINE] = pf_string(combine),
+        [HPC_SUMMARY_DESCRIPTION] = pf_string(facts->description),
+    };
+    return pf_rows_add(metrics->rows, cells, error) ? -1 : 1;
 }
 
 /* ---- all of them ------------------------------------------------------------------------------------ */
@@ -214,6 +200,5 @@ void hpc_metrics_free(struct hpc_state *state)
     free_taken(&state->summary_metrics.taken);
     pf_ids_free(&state->columns);
     free(state->metrics.items);
-    free(state->summary_metrics.items);
     pf_rows_free(state->summary_metrics.rows);
 }

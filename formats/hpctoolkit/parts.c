@@ -132,9 +132,11 @@ struct piece {
     bool traces, merged;
     bool taken;           /* this trace is of the thread whose values are another piece */
     uint64_t start, size; /* in the file */
-    struct piece *trace;  /* of these values */
-    const char *name;     /* tells apart pieces of one rank and thread, */
-    size_t name_size;     /* so many bytes of it; 0: nothing does */
+    unsigned char head[VALUES_HEADER];
+    size_t head_size;    /* how many bytes of that there are */
+    struct piece *trace; /* of these values */
+    const char *name;    /* tells apart pieces of one rank and thread, */
+    size_t name_size;    /* so many bytes of it; 0: nothing does */
 };
 
 struct pieces {
@@ -153,10 +155,10 @@ static int add_piece(struct pieces *pieces, const struct piece *piece, struct pf
 }
 
 /* cut: the file ends inside of something. */
-static int note_piece(const struct pieces *pieces, const struct piece *piece, bool cut, const char *text)
+static void note_piece(const struct pieces *pieces, const struct piece *piece, bool cut, const char *text)
 {
-    return hpc_note(pieces->notes, cut ? "fatal" : "error", "part", 0, (int64_t)piece->start, "%s: %s",
-                    pieces->parts->items[piece->part].name, text);
+    (void)hpc_note(pieces->notes, cut ? "fatal" : "error", "part", 0, (int64_t)piece->start, "%s: %s",
+                   pieces->parts->items[piece->part].name, text);
 }
 
 /* PREFIX-RANK-THREAD-HOST-PID-GENERATION.SUFFIX: the numbers, counted from the end. */
@@ -215,6 +217,19 @@ static int read_merged(struct pieces *pieces, const struct piece *file, struct p
     return 0;
 }
 
+/* The first bytes of each piece from `first` on, all of one file. */
+static int read_heads(struct pieces *pieces, size_t first, struct pf_input *input, struct pf_error *error)
+{
+    for (struct piece *piece = pieces->items + first; piece < pieces->items + pieces->count; piece++) {
+        size_t size = piece->size < sizeof piece->head ? (size_t)piece->size : sizeof piece->head;
+        ssize_t got = pf_input_read(input, piece->head, size, piece->start, error);
+        if (got < 0)
+            return -1;
+        piece->head_size = (size_t)got;
+    }
+    return 0;
+}
+
 /* What one file holds. One that can't be read is left out. */
 static int read_part(struct pieces *pieces, uint32_t i, struct pf_error *error)
 {
@@ -228,9 +243,12 @@ static int read_part(struct pieces *pieces, uint32_t i, struct pf_error *error)
         .part = i, .traces = file->traces, .merged = file->merged, .size = pf_input_size(input)};
     if (!piece.merged)
         read_name(&piece, file->name);
-    int failed = piece.merged ? read_merged(pieces, &piece, input, error) : add_piece(pieces, &piece, error);
+    size_t first = pieces->count;
+    int failed =
+        (piece.merged ? read_merged(pieces, &piece, input, error) : add_piece(pieces, &piece, error)) ||
+        read_heads(pieces, first, input, error);
     hpc_part_release(pieces->parts, i);
-    return failed;
+    return failed ? -1 : 0;
 }
 
 /*
@@ -314,29 +332,16 @@ static int pair_up(struct pieces *pieces, struct pf_error *error)
 
 /* ---- threads -------------------------------------------------------------------------------------------- */
 
-/* The first bytes of a piece, at most `size`; how many, or -1 with *error filled. */
-static ssize_t read_header(const struct pieces *pieces, const struct piece *piece, unsigned char *bytes,
-                           size_t size, struct pf_error *error)
+/* What values say at their beginning. */
+static void take_values(const struct pieces *pieces, const struct piece *piece, struct hpc_thread *thread)
 {
-    struct pf_input *input = hpc_part_use(pieces->parts, piece->part, error);
-    if (!input)
-        return -1;
-    ssize_t got =
-        pf_input_read(input, bytes, size < piece->size ? size : (size_t)piece->size, piece->start, error);
-    hpc_part_release(pieces->parts, piece->part);
-    return got;
-}
-
-static int read_values(const struct pieces *pieces, const struct piece *piece, struct hpc_thread *thread,
-                       struct pf_error *error)
-{
-    unsigned char bytes[VALUES_HEADER];
-    ssize_t got = read_header(pieces, piece, bytes, sizeof bytes, error);
-    if (got < 0)
-        return -1;
-    if (got < VALUES_HEADER || memcmp(bytes, "HPCPROF-metricdb__", MAGIC) != 0 || bytes[MAGIC + 5] != 'b')
-        return note_piece(pieces, piece, got < VALUES_HEADER,
-                          "no table of values begins here; it is left out");
+    const unsigned char *bytes = piece->head;
+    if (piece->head_size < VALUES_HEADER || memcmp(bytes, "HPCPROF-metricdb__", MAGIC) != 0 ||
+        bytes[MAGIC + 5] != 'b') {
+        note_piece(pieces, piece, piece->head_size < VALUES_HEADER,
+                   "no table of values begins here; it is left out");
+        return;
+    }
     uint64_t rows = pf_u32(bytes + HEADER, true), columns = pf_u32(bytes + HEADER + 4, true);
     uint64_t fit = columns ? (piece->size - VALUES_HEADER) / (8 * columns) : 0;
     thread->block.values = piece->start + VALUES_HEADER;
@@ -344,32 +349,32 @@ static int read_values(const struct pieces *pieces, const struct piece *piece, s
     thread->block.n_values = (uint64_t)thread->block.n_contexts * columns;
     thread->columns = (uint32_t)columns;
     thread->part = piece->part;
-    return rows <= fit || !columns
-               ? 0
-               : note_piece(pieces, piece, true, "the table of values is cut off; its first rows are kept");
+    if (rows > fit && columns)
+        note_piece(pieces, piece, true, "the table of values is cut off; its first rows are kept");
 }
 
-static int read_trace(const struct pieces *pieces, const struct piece *piece, struct hpc_thread *thread,
-                      struct pf_error *error)
+/* The same of a trace. */
+static void take_trace(const struct pieces *pieces, const struct piece *piece, struct hpc_thread *thread)
 {
-    unsigned char bytes[HEADER + 8];
-    ssize_t got = read_header(pieces, piece, bytes, sizeof bytes, error);
-    if (got < 0)
-        return -1;
-    if (got < HEADER || memcmp(bytes, "HPCRUN-trace______", MAGIC) != 0 || bytes[MAGIC + 5] != 'b')
-        return note_piece(pieces, piece, got < HEADER, "no trace begins here; it is left out");
+    const unsigned char *bytes = piece->head;
+    if (piece->head_size < HEADER || memcmp(bytes, "HPCRUN-trace______", MAGIC) != 0 ||
+        bytes[MAGIC + 5] != 'b') {
+        note_piece(pieces, piece, piece->head_size < HEADER, "no trace begins here; it is left out");
+        return;
+    }
     bool flags = memcmp(bytes + MAGIC, "01.00", 5) != 0;
     size_t header = flags ? HEADER + 8 : HEADER;
-    if ((size_t)got < header)
-        return note_piece(pieces, piece, true, "the trace is cut off");
+    if (piece->head_size < header) {
+        note_piece(pieces, piece, true, "the trace is cut off");
+        return;
+    }
     thread->data_centric = flags && pf_u64(bytes + HEADER, true) & 1;
     thread->trace = piece->start + header;
     size_t sample = thread->data_centric ? HPC_SAMPLE_DATA : HPC_SAMPLE;
     thread->samples = (piece->size - header) / sample;
     thread->trace_part = piece->part;
-    return (piece->size - header) % sample
-               ? note_piece(pieces, piece, true, "the trace ends inside of a sample")
-               : 0;
+    if ((piece->size - header) % sample)
+        note_piece(pieces, piece, true, "the trace ends inside of a sample");
 }
 
 /* The thread of these values, or of a trace without any. */
@@ -382,9 +387,10 @@ static int add_thread(struct hpc_state *state, const struct pieces *pieces, cons
     struct hpc_identity rank = {.kind = HPC_RANK, .logical = piece->rank};
     struct hpc_identity inner = {.kind = stream ? HPC_STREAM : HPC_THREAD,
                                  .logical = stream ? piece->thread - FIRST_STREAM : piece->thread};
-    if ((!piece->traces && read_values(pieces, piece, &thread, error)) ||
-        (trace && read_trace(pieces, trace, &thread, error)))
-        return -1;
+    if (!piece->traces)
+        take_values(pieces, piece, &thread);
+    if (trace)
+        take_trace(pieces, trace, &thread);
     return hpc_add_thread(&state->threads, &thread, error) ||
                    hpc_add_identity(&state->threads, &rank, error) ||
                    hpc_add_identity(&state->threads, &inner, error)

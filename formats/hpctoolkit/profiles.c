@@ -150,33 +150,32 @@ static int read_record(struct reading *reading, uint64_t i, struct info *info, s
                              (unsigned long long)i);
 }
 
-/*
- * Files end with their name if their writer came to an end. experiment.xml's time wrote the names as numbers, which came out
- * backwards, and none behind traces.
- */
-static int check_footers(struct hpc_state *state, struct pf_notes *notes, struct pf_error *error)
+/* Files end with their name if their writer came to an end. input: NULL if there is no such file. */
+static int check_footer(struct pf_input *input, const char *file, const char *end, const char *other_end,
+                        struct pf_notes *notes, struct pf_error *error)
 {
-    bool xml4 = state->layout == HPC_XML4;
-    const struct footer {
-        struct pf_input *input;
-        const char *file, *meta, *xml4, *reversed;
-    } footers[] = {{xml4 ? NULL : state->description, "meta.db", "_meta.db", "", ""},
-                   {state->profile_db, "profile.db", "_prof.db", "PROFDBft", "tfBDFORP"},
-                   {xml4 ? NULL : state->trace_db, "trace.db", "trace.db", "", ""}};
-    for (size_t i = 0; i < sizeof footers / sizeof *footers; i++) {
-        const struct footer *footer = &footers[i];
-        char bytes[9] = {0};
-        uint64_t size = footer->input ? pf_input_size(footer->input) : 0;
-        if (footer->input && pf_input_read(footer->input, bytes, 8, size < 8 ? 0 : size - 8, error) < 0)
-            return -1;
-        bool whole = xml4 ? !strcmp(bytes, footer->xml4) || !strcmp(bytes, footer->reversed)
-                          : !strcmp(bytes, footer->meta);
-        if (footer->input && !whole)
-            (void)hpc_note(notes, "fatal", "footer", 0, (int64_t)size,
-                           "%s does not end as it should: its writer may have been interrupted",
-                           footer->file);
-    }
-    return 0;
+    char bytes[9] = {0};
+    uint64_t size = input ? pf_input_size(input) : 0;
+    if (!input)
+        return 0;
+    if (pf_input_read(input, bytes, 8, size < 8 ? 0 : size - 8, error) < 0)
+        return -1;
+    return !strcmp(bytes, end) || !strcmp(bytes, other_end)
+               ? 0
+               : hpc_note(notes, "fatal", "footer", 0, (int64_t)size,
+                          "%s does not end as it should: its writer may have been interrupted", file);
+}
+
+/* experiment.xml's time wrote the names as numbers, which came out backwards, and none behind traces. */
+static int check_footers(const struct hpc_state *state, struct pf_notes *notes, struct pf_error *error)
+{
+    if (state->layout == HPC_XML4)
+        return check_footer(state->profile_db, "profile.db", "PROFDBft", "tfBDFORP", notes, error);
+    return check_footer(state->description, "meta.db", "_meta.db", "_meta.db", notes, error) ||
+                   check_footer(state->profile_db, "profile.db", "_prof.db", "_prof.db", notes, error) ||
+                   check_footer(state->trace_db, "trace.db", "trace.db", "trace.db", notes, error)
+               ? -1
+               : 0;
 }
 
 /* ---- which metrics there are, and which have values ---------------------------------------------------- */
@@ -199,7 +198,7 @@ static int add_nameless(struct hpc_state *state, unsigned id, bool summary, stru
         .id = id, .name = hpc_keep(state, name, strlen(name), error), .scope = ""};
     if (!facts.name)
         return -1;
-    int added = summary ? hpc_add_summary_metric(state, &facts, NULL, NULL, false, error)
+    int added = summary ? hpc_add_summary_metric(state, &facts, NULL, NULL, error)
                         : hpc_add_metric(state, &facts, error);
     if (added <= 0)
         return added;
@@ -250,7 +249,7 @@ static void mark_empty(struct hpc_state *state, const struct seen *seen, bool wh
 }
 
 /*
- * Finds the summary, and looks at the profiles' values. Blocks may overlap in a broken file: of a small one no more is read
+ * Looks at the profiles' values. Blocks may overlap in a broken file: of a small one no more is read
  * than twice its size. Of a large one the summary, which comes first, tells what has values.
  */
 static int look_at_profiles(struct reading *reading, struct seen *seen, struct pf_error *error)
@@ -263,10 +262,6 @@ static int look_at_profiles(struct reading *reading, struct seen *seen, struct p
         struct info info;
         if (read_record(reading, i, &info, NULL, error))
             return -1;
-        if (!i && info.summary) {
-            state->has_summary = true;
-            state->summary = info.block;
-        }
         uint64_t n = info.block.n_values < left / 10 ? info.block.n_values : left / 10;
         uint64_t used = 10 * n + reading->array.stride;
         left -= used < left ? used : left;
@@ -355,8 +350,7 @@ static int read_threads(struct reading *reading, struct pf_pass *pass, struct pf
             return -1;
         if (!info.summary && add_thread(reading, i, &info, error))
             return -1;
-        if (info.summary &&
-            !reading->state->has_summary) { /* mostly the first one, which opening has found */
+        if (info.summary && !reading->state->has_summary) {
             reading->state->has_summary = true;
             reading->state->summary_profile = (uint32_t)i;
             reading->state->summary = info.block;

@@ -13,14 +13,6 @@
  * of 2.x.
  */
 
-static inline double hpc_f64(const unsigned char *bytes, bool big_endian)
-{
-    uint64_t bits = pf_u64(bytes, big_endian);
-    double value;
-    memcpy(&value, &bits, sizeof value);
-    return value;
-}
-
 /* True if `count` records of `record` bytes at `offset` lie before `end`. */
 static inline bool hpc_fits(uint64_t offset, uint64_t count, uint64_t record, uint64_t end)
 {
@@ -42,11 +34,10 @@ static inline bool hpc_is_unreadable(int code)
 /* Of a sample of a trace: u64 time, u32 context; of an old data-centric trace four bytes more. */
 enum { HPC_SAMPLE = 12, HPC_SAMPLE_DATA = 16 };
 
-/* Opens profile.db and trace.db as far as they are there, and finds the summary. 0, or -1 with *error
- * filled. */
+/* Opens profile.db and trace.db as far as they are there, and sees which metrics have values. 0, or -1 with *error filled. */
 int hpc_profiles_open(struct pf_profile *profile, struct pf_notes *notes, struct pf_error *error);
 
-/* Makes the list of threads, the partitions' items and fields. 0, or -1 with *error filled; then all is as before. */
+/* Makes the list of threads, the partitions' items and fields, and finds the summary. 0, or -1 with *error filled; then all is as before. */
 int hpc_profiles_load(struct pf_profile *profile, struct pf_notes *notes, struct pf_pass *pass,
                       struct pf_error *error);
 

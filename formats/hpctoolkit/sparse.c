@@ -116,7 +116,7 @@ int hpc_block_value(struct hpc_block_reader *reader, const struct hpc_block *blo
     if (!bytes)
         return -1;
     *metric = pf_u16(bytes + (value_first ? 8 : 0), big_endian);
-    *value = hpc_f64(bytes + (value_first ? 0 : 2), big_endian);
+    *value = pf_f64(bytes + (value_first ? 0 : 2), big_endian);
     return 0;
 }
 

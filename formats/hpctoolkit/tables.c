@@ -167,7 +167,7 @@ static int read_dense(struct reader *reader, const struct hpc_thread *thread, ui
     reader->group.count = 0;
     reader->context = pf_ids_find(&state->model.ids, i + 1);
     for (uint32_t column = 0; column < columns && reader->context != PF_NO_ID; column++) {
-        double value = hpc_f64(cells + (size_t)column * CELL, true);
+        double value = pf_f64(cells + (size_t)column * CELL, true);
         uint32_t metric = value != 0 ? pf_ids_find(&state->columns, column) : PF_NO_ID;
         if (metric != PF_NO_ID && hpc_group_add(&reader->group, column, metric, value, error))
             return -1;
@@ -278,7 +278,7 @@ static int set_summary(const struct hpc_state *state, uint32_t context, uint64_t
                        struct pf_cell *cells)
 {
     cells[SUM_CONTEXT] = pf_int(context);
-    cells[SUM_METRIC] = pf_string(state->summary_metrics.items[metric].name);
+    cells[SUM_METRIC] = pf_rows_at(state->summary_metrics.rows, metric)[HPC_SUMMARY_NAME];
     cells[SUM_VALUE] = pf_double(value);
     return 1;
 }
@@ -352,14 +352,17 @@ static int statistics_row(const struct pf_cursor *cursor, void *own, uint64_t nu
 {
     (void)cursor;
     struct reader *reader = own;
-    const struct hpc_summary_metrics *metrics = &reader->state->summary_metrics;
+    const struct pf_rows *metrics = reader->state->summary_metrics.rows;
     int64_t metric = enter_summary(reader, number, error);
-    if (metric < 0 || (size_t)metric >= metrics->count || !reader->group.count)
+    if (metric < 0 || (size_t)metric >= pf_rows_count(metrics) || !reader->group.count)
         return metric < 0 ? -1 : 0;
-    const char *formula = metrics->items[metric].formula;
+    const struct pf_cell *about = pf_rows_at(metrics, (size_t)metric);
     double value;
     bool known;
-    return formula && hpc_formula_value(formula, operand, &reader->group, &value, &known) && known
+    return about[HPC_SUMMARY_FORMULA].type == PF_TEXT && about[HPC_SUMMARY_COMBINE].type == PF_ABSENT &&
+                   hpc_formula_value(about[HPC_SUMMARY_FORMULA].text, operand, &reader->group, &value,
+                                     &known) &&
+                   known
                ? set_summary(reader->state, reader->context, (uint64_t)metric, value, cells)
                : 0;
 }
@@ -367,7 +370,8 @@ static int statistics_row(const struct pf_cursor *cursor, void *own, uint64_t nu
 static uint64_t after_statistic(const struct pf_cursor *cursor, const void *own, uint64_t number)
 {
     const struct reader *reader = own;
-    return row_after(number, reader->group.count ? hpc_state(cursor->profile)->summary_metrics.count : 0);
+    return row_after(
+        number, reader->group.count ? pf_rows_count(hpc_state(cursor->profile)->summary_metrics.rows) : 0);
 }
 
 static const struct pf_numbered statistics = {PF_NUMBERED, .begin = begin_summary, .row = statistics_row,
@@ -512,9 +516,14 @@ static const struct pf_numbered list = {PF_NUMBERED, .begin = begin_list, .row =
 
 /* ---- all of them --------------------------------------------------------------------------------- */
 
-static const struct pf_column summary_metric_columns[HPC_SUMMARY_METRIC_COLUMNS] = {
-    {"id", PF_PLAIN, 0},      {"name", PF_PLAIN, 0},    {"unit", PF_PLAIN, 0},        {"scope", PF_PLAIN, 0},
-    {"formula", PF_PLAIN, 0}, {"combine", PF_PLAIN, 0}, {"description", PF_PLAIN, 0},
+static const struct pf_column summary_metric_columns[HPC_SUMMARY_COLUMNS] = {
+    [HPC_SUMMARY_ID] = {"id", PF_PLAIN, 0},
+    [HPC_SUMMARY_NAME] = {"name", PF_PLAIN, 0},
+    [HPC_SUMMARY_UNIT] = {"unit", PF_PLAIN, 0},
+    [HPC_SUMMARY_SCOPE] = {"scope", PF_PLAIN, 0},
+    [HPC_SUMMARY_FORMULA] = {"formula", PF_PLAIN, 0},
+    [HPC_SUMMARY_COMBINE] = {"combine", PF_PLAIN, 0},
+    [HPC_SUMMARY_DESCRIPTION] = {"description", PF_PLAIN, 0},
 };
 
 #define COLUMNS(array) .columns = (array), .n_columns = sizeof(array) / sizeof *(array), .stage = PF_MODELLED

@@ -30,4 +30,12 @@ static inline uint64_t pf_u64(const unsigned char *bytes, bool big_endian)
     return big_endian ? be64toh(value) : le64toh(value);
 }
 
+static inline double pf_f64(const unsigned char *bytes, bool big_endian)
+{
+    uint64_t bits = pf_u64(bytes, big_endian);
+    double value;
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
 #endif

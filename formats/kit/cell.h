@@ -55,6 +55,12 @@ static inline struct pf_cell pf_wide(const pf_int128 *value)
     return (struct pf_cell){.type = PF_WIDE, .wide = value};
 }
 
+/* The same, or PF_INT where that holds it. */
+static inline struct pf_cell pf_whole(const pf_int128 *value)
+{
+    return *value >= INT64_MIN && *value <= INT64_MAX ? pf_int((int64_t)*value) : pf_wide(value);
+}
+
 static inline struct pf_cell pf_double(double value)
 {
     return (struct pf_cell){.type = PF_DOUBLE, .d = value};

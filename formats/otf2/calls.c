@@ -232,11 +232,6 @@ static void count(struct follow *follow, uint64_t place, uint64_t bits)
             type >= SIGNED_TYPE ? (pf_int128)to.i - from.i : (pf_int128)to.u - from.u);
 }
 
-static struct pf_cell time_cell(const pf_int128 *time)
-{
-    return *time >= INT64_MIN && *time <= INT64_MAX ? pf_int((int64_t)*time) : pf_wide(time);
-}
-
 static void take_readings(struct follow *follow, struct otf2_event *event)
 {
     const struct otf2_definitions *definitions = &follow->state->definitions;
@@ -251,7 +246,7 @@ static void take_readings(struct follow *follow, struct otf2_event *event)
         uint64_t bits = otf2_number(fields, 8);
         if (fields->bad)
             return;
-        struct pf_cell cells[OTF2_READING_COLUMNS] = {pf_int(follow->location), time_cell(&event->time),
+        struct pf_cell cells[OTF2_READING_COLUMNS] = {pf_int(follow->location), pf_whole(&event->time),
                                                       value_cell(type, bits),
                                                       otf2_text_of(definitions, member, OTF2_MEMBER_UNIT),
                                                       otf2_text_of(definitions, member, OTF2_NAME)};
@@ -275,7 +270,7 @@ static void take_message(struct follow *follow, struct otf2_event *event)
     bool asynchronous = event->type == OTF2_ISEND || event->type == OTF2_IRECV;
     struct pf_cell cells[OTF2_MESSAGE_COLUMNS] = {
         pf_int(follow->location),
-        time_cell(&event->time),
+        pf_whole(&event->time),
         pf_string(names[event->type]),
         pf_uint(rank),
         otf2_rank(definitions, comm, rank),

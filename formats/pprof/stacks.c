@@ -267,7 +267,7 @@ static void add_row(struct pprof_stacks *stacks, const uint64_t *record, pf_int1
         label.text != PF_NO_STRING ? pf_name(label.text) : value_of(stacks->build->profile, &label, digits);
     struct pf_cell cells[PPROF_LABEL_COLUMNS] = {pf_int((int64_t)(record[THREAD_KEY] >> 32)),
                                                  pf_int((int64_t)record[METRIC]),
-                                                 sum == (int64_t)sum ? pf_int((int64_t)sum) : pf_wide(&sum),
+                                                 pf_whole(&sum),
                                                  pf_name((uint32_t)(record[UNIT_TEXT] >> 32)),
                                                  value,
                                                  pf_name((uint32_t)record[THREAD_KEY])};
