@@ -88,9 +88,7 @@ static void add_values(struct finish *finish, const struct callgrind_key *key, c
 static void add_call(struct finish *finish, const struct callgrind_key *key, const pf_int128 *costs)
 {
     uint32_t names[] = {name_of(finish, key->caller), name_of(finish, key->callee)};
-    uint32_t pair = pf_intern(finish->pairs, (const char *)names, sizeof names, finish->build->error);
-    if (pair == PF_NO_STRING)
-        pf_build_fail(finish->build);
+    uint32_t pair = pf_build_intern(finish->build, finish->pairs, names, sizeof names);
     for (unsigned i = 0; i < finish->callgrind->n_metrics; i++)
         finish->used[pair] |= (uint64_t)(i == 0 || costs[1 + i]) << i;
     finish->calls[finish->n_calls++] = (struct call){*key, pair, costs};

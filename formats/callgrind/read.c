@@ -35,9 +35,7 @@ static uint32_t find_row(struct callgrind *callgrind, uint32_t callee)
     if (callgrind->thread == PF_NO_PARTITION)
         callgrind->thread = pf_build_thread(build, "all", 3, NULL);
     struct callgrind_key key = {callgrind->thread, callgrind->function, callee};
-    uint32_t row = pf_intern(callgrind->keys, (const char *)&key, sizeof key, build->error);
-    if (row == PF_NO_STRING)
-        pf_build_fail(build);
+    uint32_t row = pf_build_intern(build, callgrind->keys, &key, sizeof key);
     (void)PF_ITEM(build, callgrind->costs, ((size_t)row + 1) * callgrind->stride - 1);
     return row;
 }

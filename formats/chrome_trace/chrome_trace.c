@@ -247,14 +247,6 @@ static bool is(struct pf_cell cell, struct pf_cell other)
 
 /* ---- threads ------------------------------------------------------------------------------------ */
 
-static uint32_t intern(struct reading *reading, struct pf_strings *strings, const void *text, size_t size)
-{
-    uint32_t number = pf_intern(strings, text, size, reading->build->error);
-    if (number == PF_NO_STRING)
-        pf_build_fail(reading->build);
-    return number;
-}
-
 /*
  * The thread of the event, added if it is new. Without a pid it is 0; without a tid that is the pid, as Perfetto has it. Most events
  * are of the thread that the one before is of.
@@ -268,9 +260,9 @@ static struct thread *find_thread(struct reading *reading)
     tid = tid.type == PF_ABSENT ? pid : tid;
     if (last && is(pf_interned(strings, last->tid), tid) && is(pf_interned(strings, last->pid), pid))
         return last;
-    uint32_t pair[] = {intern(reading, reading->strings, pid.text, pid.size),
-                       intern(reading, reading->strings, tid.text, tid.size)};
-    reading->last = intern(reading, reading->pairs, pair, sizeof pair);
+    uint32_t pair[] = {pf_build_intern(reading->build, reading->strings, pid.text, pid.size),
+                       pf_build_intern(reading->build, reading->strings, tid.text, tid.size)};
+    reading->last = pf_build_intern(reading->build, reading->pairs, pair, sizeof pair);
     struct thread *thread = PF_ITEM(reading->build, reading->threads, reading->last);
     if (reading->last == reading->threads.n) {
         reading->threads.n++;
@@ -316,7 +308,7 @@ static void name_thread(struct reading *reading)
     }
     if (!found)
         return;
-    uint32_t name = intern(reading, reading->strings, token.text, token.size);
+    uint32_t name = pf_build_intern(reading->build, reading->strings, token.text, token.size);
     struct thread *thread = find_thread(reading);
     if (process)
         *PF_ITEM(reading->build, reading->processes, thread->pid) = name + 1;

@@ -15,13 +15,16 @@ enum { TUPLE_MAX = 64 };
 /* ---- headers ---------------------------------------------------------------------------------------- */
 
 /*
+ * Finds the array of a file, with a stride of at least `least` bytes; what does not fit into the file is cut off, with a note.
+ * `file` names it for people, `xml4` and `meta` are what it begins with. 0, or -1 with *error filled.
+ *
  * experiment.xml's time: magic[16], u8 major, u8 minor, u32 count, u16 sections, then {u64 size, u64 offset} each.
  * meta.db's: "HPCTOOLKIT", format[4], u8 major, u8 minor, then {u64 size, u64 offset} for the sections; the
  * first of them begins with {u64 array, u32 count, u8 stride}.
  */
-int hpc_read_array(const struct hpc_state *state, struct pf_input *input, const char *file, const char *xml4,
-                   const char *meta, size_t least, struct hpc_array *array, struct pf_notes *notes,
-                   struct pf_error *error)
+static int read_array(const struct hpc_state *state, struct pf_input *input, const char *file,
+                      const char *xml4, const char *meta, size_t least, struct hpc_array *array,
+                      struct pf_notes *notes, struct pf_error *error)
 {
     unsigned char bytes[56] = {0}, section[13];
     bool is_xml4 = state->layout == HPC_XML4;
@@ -117,8 +120,8 @@ static int begin(struct reading *reading, struct hpc_state *state, struct pf_not
                                 .window = {.input = state->profile_db, .room = 64 * 1024},
                                 .others = {.input = state->profile_db},
                                 .blocks = {state, .values = {.input = state->profile_db}}};
-    return hpc_read_array(state, state->profile_db, "profile.db", "HPCPROF-profdb__", "HPCTOOLKITprof",
-                          state->layout == HPC_XML4 ? 52 : 40, &reading->array, notes, error);
+    return read_array(state, state->profile_db, "profile.db", "HPCPROF-profdb__", "HPCTOOLKITprof",
+                      state->layout == HPC_XML4 ? 52 : 40, &reading->array, notes, error);
 }
 
 static void end(struct reading *reading)
@@ -403,8 +406,8 @@ static int read_traces(struct hpc_state *state, struct pf_notes *notes, struct p
     int failed = 0;
     if (!state->trace_db)
         return 0;
-    if (hpc_read_array(state, state->trace_db, "trace.db", "HPCPROF-tracedb_", "HPCTOOLKITtrce", size, &array,
-                       notes, error))
+    if (read_array(state, state->trace_db, "trace.db", "HPCPROF-tracedb_", "HPCTOOLKITtrce", size, &array,
+                   notes, error))
         return -1;
     for (uint64_t i = 0; i < array.count && !failed; i++) {
         uint64_t at = array.at + i * array.stride;

@@ -41,14 +41,6 @@ int hpc_profiles_open(struct pf_profile *profile, struct pf_notes *notes, struct
 int hpc_profiles_load(struct pf_profile *profile, struct pf_notes *notes, struct pf_pass *pass,
                       struct pf_error *error);
 
-/*
- * Finds the array of a file, with a stride of at least `least` bytes; what does not fit into the file is cut off, with a note.
- * `file` names it for people, `xml4` and `meta` are what it begins with. 0, or -1 with *error filled.
- */
-int hpc_read_array(const struct hpc_state *state, struct pf_input *input, const char *file, const char *xml4,
-                   const char *meta, size_t least, struct hpc_array *array, struct pf_notes *notes,
-                   struct pf_error *error);
-
 /* ---- sparse.c: blocks --------------------------------------------------------------------------- */
 
 /*

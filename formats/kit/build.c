@@ -451,9 +451,9 @@ void pf_build_row(struct pf_build *build, size_t table, const struct pf_cell *ce
                                              : pf_stored_add(build->stored[table], cells, build->error));
 }
 
-static uint32_t intern(struct pf_build *build, struct pf_strings *strings, const void *text, size_t size)
+uint32_t pf_build_intern(struct pf_build *build, struct pf_strings *strings, const void *bytes, size_t size)
 {
-    uint32_t number = pf_intern(strings, text, size, build->error);
+    uint32_t number = pf_intern(strings, bytes, size, build->error);
     if (number == PF_NO_STRING)
         pf_build_fail(build);
     return number;
@@ -461,7 +461,7 @@ static uint32_t intern(struct pf_build *build, struct pf_strings *strings, const
 
 uint32_t pf_build_name(struct pf_build *build, const char *text, size_t size)
 {
-    return intern(build, build->profile->contexts->strings, text, size);
+    return pf_build_intern(build, build->profile->contexts->strings, text, size);
 }
 
 uint32_t pf_build_threads(const struct pf_build *build)
@@ -471,7 +471,7 @@ uint32_t pf_build_threads(const struct pf_build *build)
 
 uint32_t pf_build_thread(struct pf_build *build, const char *name, size_t size, const struct pf_cell *fields)
 {
-    uint32_t number = intern(build, build->partitions, name, size);
+    uint32_t number = pf_build_intern(build, build->partitions, name, size);
     if (number == pf_build_threads(build))
         add_partition(build, pf_text(name, size), fields);
     return number;
@@ -524,7 +524,8 @@ uint32_t pf_build_frame(struct pf_build *build, const struct pf_frame *frame)
 {
     struct pf_met_frame *met = &build->met[frame->name & (MET - 1)];
     if (!met->met || memcmp(&met->frame, frame, sizeof *frame) != 0)
-        *met = (struct pf_met_frame){*frame, intern(build, build->frames, frame, sizeof *frame), true};
+        *met =
+            (struct pf_met_frame){*frame, pf_build_intern(build, build->frames, frame, sizeof *frame), true};
     return met->number;
 }
 

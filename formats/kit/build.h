@@ -182,6 +182,9 @@ void pf_build_info(struct pf_build *build, const char *key, struct pf_slice text
 /* A row of the format's own table `table`. Of those that are stored cells may be pf_name. */
 void pf_build_row(struct pf_build *build, size_t table, const struct pf_cell *cells);
 
+/* As pf_intern: the number of these bytes in a pool of the driver's own. */
+uint32_t pf_build_intern(struct pf_build *build, struct pf_strings *strings, const void *bytes, size_t size);
+
 /* The number of a name, and the name. */
 uint32_t pf_build_name(struct pf_build *build, const char *text, size_t size);
 static inline uint32_t pf_build_slice(struct pf_build *build, struct pf_slice text)

@@ -163,16 +163,6 @@ int pf_sums_add(struct pf_sums *sums, uint32_t partition, uint32_t context, uint
     return 0;
 }
 
-int pf_sums_add_total(struct pf_sums *sums, uint32_t partition, uint32_t context, uint32_t metric,
-                      const struct pf_total *more, struct pf_error *error)
-{
-    struct pf_total *total = find(sums, partition, context, metric, error);
-    if (!total)
-        return -1;
-    add_total(total, more);
-    return 0;
-}
-
 /* ---- finishing ---------------------------------------------------------------------------------- */
 
 static void take_value(struct kept *kept, const struct pf_total *total)

@@ -59,10 +59,6 @@ void pf_sums_free(struct pf_sums *sums);
 int pf_sums_add(struct pf_sums *sums, uint32_t partition, uint32_t context, uint32_t metric,
                 const struct pf_cell *value, struct pf_error *error);
 
-/* The same for many values at once. */
-int pf_sums_add_total(struct pf_sums *sums, uint32_t partition, uint32_t context, uint32_t metric,
-                      const struct pf_total *total, struct pf_error *error);
-
 /* Once, when all is added. partitions, contexts: how many there are; all that were given are less. */
 int pf_sums_finish(struct pf_sums *sums, uint32_t partitions, uint32_t contexts, struct pf_error *error);
 

@@ -27,12 +27,6 @@ struct region {
     uint32_t function; /* two regions may have one name and file: functions.csv takes them for one function */
 };
 
-/* What a context has in the location that is read. */
-struct spent {
-    uint64_t calls, held;
-    pf_int128 time;
-};
-
 struct follow {
     struct otf2_state *state;
     struct pf_build *build;
@@ -47,8 +41,6 @@ struct follow {
     struct pf_map unknown;          /* regions that are not defined: id -> number + 1 */
     struct pf_strings *functions;   /* bytes of the numbers of a function's name and its file's */
     PF_LIST(uint32_t) innermost; /* by function: place of its innermost open call, plus 1; 0: none is open */
-    PF_LIST(struct spent) spent; /* by context */
-    PF_LIST(uint32_t) touched;   /* contexts that have any of that */
     struct reading {
         uint64_t bits;
         bool known;
@@ -98,9 +90,7 @@ static const struct region *region_of(struct follow *follow, uint32_t number, ui
         name = pf_text(text, (size_t)snprintf(text, sizeof text, "region %u", id));
     *region = (struct region){.met = true, .name = pf_build_name(build, name.text, name.size)};
     uint64_t pair[] = {region->name, file ? file[OTF2_STRING_TEXT] : UINT64_MAX};
-    region->function = pf_intern(follow->functions, (const char *)pair, sizeof pair, build->error);
-    if (region->function == PF_NO_STRING)
-        pf_build_fail(build);
+    region->function = pf_build_intern(build, follow->functions, pair, sizeof pair);
     return region;
 }
 
@@ -160,11 +150,9 @@ static void leave_top(struct follow *follow)
 {
     const struct call *call = &follow->stack.at[--follow->stack.n];
     pf_build_lasts(follow->build, call->row, pf_int(follow->now - call->start));
-    struct spent *spent = PF_ITEM(follow->build, follow->spent, call->context);
-    if (!spent->calls++)
-        *PF_PUSH(follow->build, follow->touched) = call->context;
-    spent->held += call->held + 1;
-    spent->time += call->time;
+    add(follow, call->context, OTF2_CALLS, 1);
+    add(follow, call->context, OTF2_HELD_CALLS, call->held + 1);
+    add(follow, call->context, OTF2_TIME_METRIC, call->time);
     if (call->outer)
         follow->stack.at[call->outer - 1].held += call->held + 1;
     follow->innermost.at[call->function] = call->outer;
@@ -186,19 +174,6 @@ static void leave(struct follow *follow, uint32_t id)
         leave_top(follow);
     }
     leave_top(follow);
-}
-
-/* What the location has spent becomes values. */
-static void add_values(struct follow *follow)
-{
-    while (follow->touched.n) {
-        uint32_t context = follow->touched.at[--follow->touched.n];
-        struct spent *spent = &follow->spent.at[context];
-        add(follow, context, OTF2_CALLS, spent->calls);
-        add(follow, context, OTF2_HELD_CALLS, spent->held);
-        add(follow, context, OTF2_TIME_METRIC, spent->time);
-        *spent = (struct spent){0};
-    }
 }
 
 /* ---- counters ----------------------------------------------------------------------------------- */
@@ -350,7 +325,6 @@ static void follow_location(struct follow *follow)
         warn(follow, "still-open", "is open at the end: it is closed", top(follow)->id);
         leave_top(follow);
     }
-    add_values(follow);
 }
 
 static void close_events(void *events)

@@ -109,10 +109,7 @@ static uint64_t take_text(struct otf2_state *state, struct otf2_fields *fields)
 {
     size_t size;
     const char *text = otf2_text(fields, &size);
-    uint32_t number = pf_intern(state->definitions.strings, text, size, state->build.error);
-    if (number == PF_NO_STRING)
-        pf_build_fail(&state->build);
-    return number;
+    return pf_build_intern(&state->build, state->definitions.strings, text, size);
 }
 
 /* Of two definitions of one id the first counts. */

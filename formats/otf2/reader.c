@@ -34,11 +34,6 @@ uint8_t otf2_byte(struct otf2_fields *fields)
     return *take(fields, 1);
 }
 
-uint32_t otf2_u32(struct otf2_fields *fields)
-{
-    return pf_u32(take(fields, 4), fields->big_endian);
-}
-
 uint64_t otf2_u64(struct otf2_fields *fields)
 {
     return pf_u64(take(fields, 8), fields->big_endian);

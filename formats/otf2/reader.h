@@ -58,7 +58,6 @@ static inline int otf2_got(struct pf_build *build, int got)
 
 /* Numbers of fixed size. */
 uint8_t otf2_byte(struct otf2_fields *fields);
-uint32_t otf2_u32(struct otf2_fields *fields);
 uint64_t otf2_u64(struct otf2_fields *fields);
 
 /* A compressed number of `width` bytes at most; UINT64_MAX, or UINT32_MAX for four bytes, is an undefined one. */
