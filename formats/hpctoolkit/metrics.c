@@ -168,7 +168,7 @@ int hpc_add_summary_metric(struct hpc_state *state, const struct hpc_metric_fact
                            const char *combine, struct pf_error *error)
 {
     struct hpc_summary_metrics *metrics = &state->summary_metrics;
-    const char *name, *unit;
+    const char *name = "", *unit = "";
     if (!metrics->rows && !(metrics->rows = pf_rows_new(HPC_SUMMARY_COLUMNS)))
         return pf_fail_memory(error);
     int taken = take(state, &metrics->taken, pf_rows_count(metrics->rows), facts, &name, &unit, error);

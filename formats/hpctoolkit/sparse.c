@@ -126,17 +126,22 @@ int hpc_block_group(struct hpc_block_reader *reader, const struct hpc_block *blo
 {
     uint32_t id, metric;
     uint64_t first, end;
-    int there = hpc_block_pair(reader, block, i, &id, &first, &end, error);
     group->count = 0;
-    *context = there > 0 ? pf_ids_find(&reader->state->model.ids, id) : PF_NO_ID;
+    *context = PF_NO_ID;
+    int there = hpc_block_pair(reader, block, i, &id, &first, &end, error);
+    if (there <= 0)
+        return there;
+    *context = pf_ids_find(&reader->state->model.ids, id);
     for (uint64_t at = first; *context != PF_NO_ID && at < end; at++) {
         double value;
-        if (hpc_block_value(reader, block, at, &id, &value, error) ||
-            ((metric = pf_ids_find(known, id)) != PF_NO_ID && hpc_group_add(group, id, metric, value, error)))
+        if (hpc_block_value(reader, block, at, &id, &value, error))
+            return -1;
+        metric = pf_ids_find(known, id);
+        if (metric != PF_NO_ID && hpc_group_add(group, id, metric, value, error))
             return -1;
     }
     sort_group(group);
-    return there < 0 ? -1 : 0;
+    return 0;
 }
 
 int hpc_block_find(const struct hpc_state *state, const struct hpc_block *block, uint64_t wanted,
@@ -214,10 +219,12 @@ int hpc_index_load(struct hpc_state *state, struct pf_pass *pass, struct pf_erro
         return 0;
     struct hpc_index index = {malloc((contexts + 1) * sizeof *index.first),
                               malloc((pairs + 1) * sizeof *index.next)};
-    int failed = index.first && index.next ? 0 : pf_fail_memory(error);
-    if (!failed) { /* HPC_NO_PAIR everywhere */
+    int failed = 0;
+    if (index.first && index.next) { /* HPC_NO_PAIR everywhere */
         memset(index.first, 0xff, (contexts + 1) * sizeof *index.first);
         memset(index.next, 0xff, (pairs + 1) * sizeof *index.next);
+    } else {
+        failed = pf_fail_memory(error);
     }
     for (uint32_t thread = state->threads.count; thread-- > 0 && !failed;)
         failed = add_pairs(&index, &reader, thread, pass, error);
