@@ -18,7 +18,7 @@ enum { PF_LACK_SECONDS = 2, PF_SHORT_SECONDS = 20 };
  * more of them than there are, or never gets them, is told after some time nevertheless.
  */
 struct pf_shortage {
-    uint64_t first, last; /* failures in a row, in monotonic seconds */
+    uint64_t first, last; /* failures in a row, in monotonic seconds; zeroed by what succeeds between them */
 };
 
 /* To be asked after each failure. True: it lasts already, and is not worth another try for PF_SHORT_SECONDS from `last` on. */

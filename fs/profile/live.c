@@ -167,11 +167,12 @@ bool pf_live_busy(struct pf_live *live)
     return busy;
 }
 
-bool pf_live_is_spoilt(struct pf_live *live)
+bool pf_live_is_spoilt(struct pf_live *live, bool *loaded)
 {
     struct pf_error error;
     pthread_mutex_lock(&live->lock);
     bool spoilt = live->failure.error && !pf_failure_stands(&live->failure, &error);
+    *loaded = !live->failure.error && live->stage > PF_OPENED;
     pthread_mutex_unlock(&live->lock);
     return spoilt;
 }
@@ -327,9 +328,12 @@ static int run_task(void *arg, struct pf_pass *pass, struct pf_error *error)
         task->kind != PF_TASK_STAGE && task->kind != PF_TASK_NAMES && task->kind != PF_TASK_BLOCKS;
     if (!result && for_cache)
         note_findings(task->live, now_ns() - start);
-    if (result && task->failure && error->code != ECANCELED) {
+    if (task->failure && !(result && error->code == ECANCELED)) {
         pthread_mutex_lock(&task->live->lock);
-        pf_failure_note(task->failure, error);
+        if (result)
+            pf_failure_note(task->failure, error);
+        else
+            task->failure->shortage = (struct pf_shortage){0};
         pthread_mutex_unlock(&task->live->lock);
     }
     return result;

@@ -60,8 +60,11 @@ void pf_live_release(struct pf_live *live);
 /* How many contexts there are; 0 as long as the model is not loaded. */
 uint32_t pf_live_context_count(struct pf_live *live);
 
-/* True if a stage could not be loaded for want of memory or the like: opened anew, the profile may be whole. */
-bool pf_live_is_spoilt(struct pf_live *live);
+/*
+ * True if a stage could not be loaded for want of memory or the like: opened anew, the profile may be whole. *loaded: a stage
+ * has been loaded, and nothing has failed since it was opened.
+ */
+bool pf_live_is_spoilt(struct pf_live *live, bool *loaded);
 
 /* A pass is queued or running for it. */
 bool pf_live_busy(struct pf_live *live);

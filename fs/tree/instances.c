@@ -131,9 +131,13 @@ static struct pf_live *open_live(struct pf_fs *fs, struct pf_instance *instance,
 static struct pf_live *live_now(struct pf_fs *fs, struct pf_instance *instance)
 {
     struct pf_live *spoilt = NULL;
+    bool loaded = false;
     pthread_mutex_lock(&fs->lock);
-    if (instance->live && pf_live_is_spoilt(instance->live) && !pf_shortage_lasts(&instance->shortage))
+    if (instance->live && pf_live_is_spoilt(instance->live, &loaded) &&
+        !pf_shortage_lasts(&instance->shortage))
         spoilt = pf_open_shut(fs, instance);
+    if (loaded)
+        instance->shortage = (struct pf_shortage){0};
     struct pf_live *live = instance->live ? pf_live_hold(instance->live) : NULL;
     pthread_mutex_unlock(&fs->lock);
     pf_live_release(spoilt);

@@ -28,8 +28,9 @@ enum {
     PRUNE_SECONDS = 3600,  /* how often the cache is pruned, */
     PRUNE_PUTS = 4096,     /* or after so many profiles were put into it */
     TRIM_BYTES = 16 << 20, /* memory that is free, but not given back to the system */
-    DESCRIPTORS_WAIT_MS = 5,
-    DESCRIPTORS_TRIES = 2000
+    DESCRIPTORS_WAIT_MS = 5, /* at most, before the first try; twice as long before each of the next: */
+    DESCRIPTORS_DOUBLED = 4,
+    DESCRIPTORS_TRIES = 500
 };
 
 /* ---- the lists; with fs->lock held -------------------------------------------------------------- */
@@ -175,6 +176,19 @@ void pf_open_limit(struct pf_fs *fs)
     fs->descriptors_max = all <= 256 ? all / 4 : all / 2;
 }
 
+/*
+ * Others hold the descriptors, and will be done soon. Those who wait have given back what they had; if they all tried again at
+ * the same time, none would get enough: each waits as long as chance tells, here the clock.
+ */
+static void wait_for_others(unsigned tries)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    long most = DESCRIPTORS_WAIT_MS * 1000000L << (tries < DESCRIPTORS_DOUBLED ? tries : DESCRIPTORS_DOUBLED);
+    struct timespec wait = {.tv_nsec = now.tv_nsec % most};
+    nanosleep(&wait, NULL);
+}
+
 bool pf_open_relieve(struct pf_fs *fs, unsigned tries)
 {
     struct pf_live *taken[SHUT_AT_ONCE];
@@ -188,9 +202,8 @@ bool pf_open_relieve(struct pf_fs *fs, unsigned tries)
     pthread_mutex_unlock(&fs->lock);
     release(taken, n);
     pf_archives_relieve(fs->archives);
-    struct timespec wait = {.tv_nsec = DESCRIPTORS_WAIT_MS * 1000000L};
-    if (!shut)
-        nanosleep(&wait, NULL); /* others hold them, who will be done soon */
+    if (!shut || tries)
+        wait_for_others(tries);
     return tries < DESCRIPTORS_TRIES;
 }
 
