@@ -248,13 +248,42 @@ static int add_rows(struct pf_aggregate *aggregate, const struct columns *column
     return more;
 }
 
+/*
+ * Adds values from partition p on, as add_value does, for as long as they are doubles like those before and take no more than
+ * that: the sums stay in registers meanwhile. Returns the partition of the first that is something else.
+ */
+static uint32_t add_reals(struct place *place, const struct pf_value_row *row, uint32_t p)
+{
+    struct pf_metric_sums *sums = place->sums;
+    struct pf_context_sum sum = place->sum;
+    double mean = place->mean, magnitude = sums->magnitude;
+    uint32_t n = sums->real && !place->is_at ? (uint32_t)place->aggregate->n_partitions : p;
+    for (; p < n; p++) {
+        struct value value = {.real = true, .d = row->values[p].d};
+        struct pf_partition_sum *partition = pf_plane_find(&sums->partitions, sizeof *partition, p);
+        if (row->values[p].type == PF_ABSENT)
+            continue;
+        if (row->values[p].type != PF_DOUBLE || !partition)
+            break;
+        magnitude += fabs(value.d);
+        add_to_context(&sum, &mean, &value, true);
+        if (place->counts)
+            pf_real_add(&partition->sum, value.d);
+        partition->contexts++;
+    }
+    place->sum = sum;
+    place->mean = mean;
+    sums->magnitude = magnitude;
+    return p;
+}
+
 static int add_value_row(struct pf_aggregate *aggregate, const struct pf_value_row *row,
                          struct pf_error *error)
 {
     struct value value;
     struct place place;
     begin_place(&place, aggregate, row->metric, row->context);
-    for (uint32_t p = 0; p < aggregate->n_partitions; p++)
+    for (uint32_t p = 0; (p = add_reals(&place, row, p)) < aggregate->n_partitions; p++)
         if (read_number(&row->values[p], &value) && add_value(&place, p, &value, error))
             return -1;
     return end_place(&place, error);
