@@ -332,7 +332,7 @@ static int read_all(struct reading *reading, struct pf_error *error)
         return -1;
     return (partitions->origin == NSIGHT_IMPORTED &&
             pf_sql_each(model->sql, NSIGHT_RESOLVED, take_imported_call, model, error)) ||
-                   nsight_lookup_finish(&model->calls, model->limit, error)
+                   nsight_lookup_finish(&model->calls, error)
                ? -1
                : 0;
 }

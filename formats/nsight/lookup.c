@@ -49,8 +49,9 @@ enum { ENTRY_SIZE = ENTRY_WORDS * sizeof(uint64_t) };
 
 int nsight_lookup_init(struct nsight_lookup *lookup, uint64_t limit, struct pf_error *error)
 {
-    *lookup = (struct nsight_lookup){.sorter = pf_sorter_new(RECORD_WORDS, RANK + 1, limit)};
-    return lookup->sorter ? 0 : pf_fail_memory(error);
+    *lookup = (struct nsight_lookup){.limit = limit, .store = pf_store_new(limit)};
+    lookup->window.store = lookup->store;
+    return lookup->store ? 0 : pf_fail_memory(error);
 }
 
 void nsight_lookup_free(struct nsight_lookup *lookup)
@@ -61,51 +62,86 @@ void nsight_lookup_free(struct nsight_lookup *lookup)
     *lookup = (struct nsight_lookup){0};
 }
 
-int nsight_lookup_add(struct nsight_lookup *lookup, uint64_t process, int64_t number,
-                      struct nsight_found found, struct pf_error *error)
-{
-    uint64_t has_no_path = found.path == PF_NO_CONTEXT;
-    uint64_t record[RECORD_WORDS] = {process, pf_ordered(number), has_no_path << 63 | lookup->added++,
-                                     (uint64_t)found.path << 32 | found.call};
-    return pf_sorter_add(lookup->sorter, record, error);
-}
-
-static int append_all(struct nsight_lookup *lookup, struct pf_error *error)
-{
-    const uint64_t *record;
-    uint64_t entry[ENTRY_WORDS] = {0};
-    int more;
-    while ((more = pf_sorter_next(lookup->sorter, &record, error)) > 0) {
-        if (lookup->count && entry[PROCESS] == record[PROCESS] && entry[NUMBER] == record[NUMBER])
-            continue;
-        entry[PROCESS] = record[PROCESS];
-        entry[NUMBER] = record[NUMBER];
-        entry[FOUND] = record[RANKED_FOUND];
-        if (pf_store_append(lookup->store, entry, sizeof entry, error))
-            return -1;
-        lookup->count++;
-    }
-    return more;
-}
-
-int nsight_lookup_finish(struct nsight_lookup *lookup, uint64_t limit, struct pf_error *error)
-{
-    lookup->window.store = lookup->store = pf_store_new(limit);
-    if (!lookup->store)
-        return pf_fail_memory(error);
-    if (pf_sorter_finish(lookup->sorter, error) || append_all(lookup, error))
-        return -1;
-    pf_sorter_free(lookup->sorter);
-    lookup->sorter = NULL;
-    return 0;
-}
-
 /* Where a key stands relative to that of an entry: below 0, before it; 0, there. */
 static int compare(uint64_t process, uint64_t number, const uint64_t *entry)
 {
     if (process != entry[PROCESS])
         return process < entry[PROCESS] ? -1 : 1;
     return number < entry[NUMBER] ? -1 : number > entry[NUMBER];
+}
+
+static int append(struct nsight_lookup *lookup, const uint64_t entry[ENTRY_WORDS], struct pf_error *error)
+{
+    memcpy(lookup->last, entry, sizeof lookup->last);
+    lookup->count++;
+    return pf_store_append(lookup->store, entry, ENTRY_SIZE, error);
+}
+
+static int add_to_sorter(struct nsight_lookup *lookup, const uint64_t entry[ENTRY_WORDS],
+                         struct pf_error *error)
+{
+    uint64_t has_no_path = entry[FOUND] >> 32 == PF_NO_CONTEXT;
+    uint64_t record[RECORD_WORDS] = {entry[PROCESS], entry[NUMBER], has_no_path << 63 | lookup->added++,
+                                     entry[FOUND]};
+    return pf_sorter_add(lookup->sorter, record, error);
+}
+
+/* An entry does not come in order: those before it are sorted with it and all that follow. */
+static int begin_sorting(struct nsight_lookup *lookup, struct pf_error *error)
+{
+    uint64_t limit = lookup->limit;
+    struct nsight_lookup sorted = {.limit = limit, .sorter = pf_sorter_new(RECORD_WORDS, RANK + 1, limit)};
+    int failed = sorted.sorter ? 0 : pf_fail_memory(error);
+    for (uint64_t i = 0; i < lookup->count && !failed; i++) {
+        const uint64_t *entry = pf_store_at(&lookup->window, i * ENTRY_SIZE, ENTRY_SIZE, error);
+        failed = entry ? add_to_sorter(&sorted, entry, error) : -1;
+    }
+    if (!failed && !(sorted.window.store = sorted.store = pf_store_new(limit)))
+        failed = pf_fail_memory(error);
+    if (failed) {
+        nsight_lookup_free(&sorted);
+        return -1;
+    }
+    nsight_lookup_free(lookup);
+    *lookup = sorted;
+    return 0;
+}
+
+int nsight_lookup_add(struct nsight_lookup *lookup, uint64_t process, int64_t number,
+                      struct nsight_found found, struct pf_error *error)
+{
+    uint64_t entry[ENTRY_WORDS] = {process, pf_ordered(number), (uint64_t)found.path << 32 | found.call};
+    if (!lookup->sorter) {
+        if (!lookup->count || compare(process, entry[NUMBER], lookup->last) > 0)
+            return append(lookup, entry, error);
+        if (begin_sorting(lookup, error))
+            return -1;
+    }
+    return add_to_sorter(lookup, entry, error);
+}
+
+static int append_sorted(struct nsight_lookup *lookup, struct pf_error *error)
+{
+    const uint64_t *record;
+    int more;
+    while ((more = pf_sorter_next(lookup->sorter, &record, error)) > 0) {
+        uint64_t entry[ENTRY_WORDS] = {record[PROCESS], record[NUMBER], record[RANKED_FOUND]};
+        bool known = lookup->count && !compare(record[PROCESS], record[NUMBER], lookup->last);
+        if (!known && append(lookup, entry, error))
+            return -1;
+    }
+    return more;
+}
+
+int nsight_lookup_finish(struct nsight_lookup *lookup, struct pf_error *error)
+{
+    if (!lookup->sorter)
+        return 0;
+    if (pf_sorter_finish(lookup->sorter, error) || append_sorted(lookup, error))
+        return -1;
+    pf_sorter_free(lookup->sorter);
+    lookup->sorter = NULL;
+    return 0;
 }
 
 /* Leaps up to this length stay within what a look at the store shows, which costs more than reading one entry. */

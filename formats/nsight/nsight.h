@@ -212,14 +212,17 @@ struct nsight_found {
 
 /*
  * Contexts by the number that an export knows something by: of call chains, of calls by their correlation. As many
- * as there are events, so they are sorted in bounded memory and held in a store.
+ * as there are events, so they are held in a store; those that do not come in order
+ * are sorted in bounded memory.
  */
 enum { NSIGHT_SLOTS = 16 };
 
 struct nsight_lookup {
-    struct pf_sorter *sorter; /* while it is built */
-    uint64_t added;
-    struct pf_store *store; /* entries by process and number */
+    uint64_t limit;           /* bytes to hold in memory */
+    struct pf_sorter *sorter; /* while it is built, from when entries do not come in order */
+    uint64_t added;           /* to that */
+    struct pf_store *store;   /* entries by process and number */
+    uint64_t last[2];         /* process and number of the last of these */
     struct pf_store_window window;
     uint64_t count;
     /* By process: where what is looked for next may stand; and whether the last, of this slot, stood there. */
@@ -234,7 +237,7 @@ void nsight_lookup_free(struct nsight_lookup *lookup);
 /* Of several entries of one key, the first that has a path counts, else the first. */
 int nsight_lookup_add(struct nsight_lookup *lookup, uint64_t process, int64_t number,
                       struct nsight_found found, struct pf_error *error);
-int nsight_lookup_finish(struct nsight_lookup *lookup, uint64_t limit, struct pf_error *error);
+int nsight_lookup_finish(struct nsight_lookup *lookup, struct pf_error *error);
 
 /* What there is under a number; both PF_NO_CONTEXT if nothing is. 0, or -1 with *error filled. */
 int nsight_lookup_find(struct nsight_lookup *lookup, uint64_t process, int64_t number,
@@ -261,6 +264,7 @@ struct nsight_tallies {
     uint32_t count;
     size_t room;
     struct pf_hash_table table;
+    uint32_t recent[64]; /* items that were added to, to be found without hashing them */
 };
 
 /* Adds one. Returns the tally, valid until the next call; NULL with *error filled. */

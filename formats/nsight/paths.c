@@ -319,7 +319,7 @@ int nsight_read_paths(struct nsight_model *model, struct pf_error *error)
     if (model->partitions->origin == NSIGHT_IMPORTED &&
         pf_sql_each(model->sql, NSIGHT_RESOLVED, take_imported, model, error))
         return -1;
-    return nsight_lookup_finish(&model->paths.known, model->limit / 2, error);
+    return nsight_lookup_finish(&model->paths.known, error);
 }
 
 void nsight_paths_free(struct nsight_paths *paths)

@@ -13,20 +13,35 @@ static bool is_key(const void *of, uint32_t number, const void *key)
     return !memcmp(&tallies->items[number].key, key, sizeof tallies->items->key);
 }
 
-struct nsight_tally *nsight_tally(struct nsight_tallies *tallies, const struct nsight_tally_key *key,
-                                  int64_t duration, int64_t bytes, struct pf_error *error)
+/* The number of the item with this key, a new one if there is none. -1 with *error filled. */
+static int64_t number_of(struct nsight_tallies *tallies, const struct nsight_tally_key *key,
+                         struct pf_error *error)
 {
     uint64_t hash = pf_siphash(0, key, sizeof *key);
     int64_t number = pf_hash_find(&tallies->table, hash, is_key, tallies, key);
-    if (number == PF_NOT_THERE) {
-        number = tallies->count;
-        if (pf_array_room(&tallies->items, &tallies->room, tallies->count, sizeof *tallies->items, error) ||
-            pf_hash_add(&tallies->table, hash, tallies->count, error))
+    if (number != PF_NOT_THERE)
+        return number;
+    if (pf_array_room(&tallies->items, &tallies->room, tallies->count, sizeof *tallies->items, error) ||
+        pf_hash_add(&tallies->table, hash, tallies->count, error))
+        return -1;
+    tallies->items[tallies->count] =
+        (struct nsight_tally){.key = *key, .context = PF_NO_CONTEXT, .least = INT64_MAX};
+    return tallies->count++;
+}
+
+struct nsight_tally *nsight_tally(struct nsight_tallies *tallies, const struct nsight_tally_key *key,
+                                  int64_t duration, int64_t bytes, struct pf_error *error)
+{
+    enum { RECENT = sizeof tallies->recent / sizeof *tallies->recent };
+    uint32_t mixed = ((key->path * 31 + key->name) * 31 + key->call) * 31 + key->stream;
+    uint32_t *recent = &tallies->recent[mixed % RECENT];
+    if (*recent >= tallies->count || !is_key(tallies, *recent, key)) {
+        int64_t number = number_of(tallies, key, error);
+        if (number < 0)
             return NULL;
-        tallies->items[tallies->count++] =
-            (struct nsight_tally){.key = *key, .context = PF_NO_CONTEXT, .least = INT64_MAX};
+        *recent = (uint32_t)number;
     }
-    struct nsight_tally *tally = &tallies->items[number];
+    struct nsight_tally *tally = &tallies->items[*recent];
     tally->count++;
     tally->bytes = nsight_plus(tally->bytes, bytes);
     tally->total = nsight_plus(tally->total, duration);

@@ -56,29 +56,38 @@ static void test_sorter(void)
     ok(pf_signed(pf_ordered(-5)) == -5 && pf_ordered(-5) < pf_ordered(3), "signed numbers keep their order");
 }
 
-static struct nsight_lookup lookup_of(size_t n, uint64_t limit)
+/* The first `ordered` of n entries come in the order of their keys, the others in the reverse order. */
+static uint64_t process_of(size_t i, size_t n, size_t ordered)
+{
+    return ordered ? i >= n / 2 : i % 2;
+}
+
+static struct nsight_lookup lookup_of(size_t n, uint64_t limit, size_t ordered)
 {
     struct nsight_lookup lookup;
     if (nsight_lookup_init(&lookup, limit, &error))
         abort();
-    for (size_t i = n; i-- > 0;)
-        if (nsight_lookup_add(&lookup, i % 2, (int64_t)i * 3 - 500, (struct nsight_found){(uint32_t)i, 1},
-                              &error))
+    for (size_t k = 0; k < n; k++) {
+        size_t i = k < ordered ? k : n - 1 - (k - ordered);
+        if (nsight_lookup_add(&lookup, process_of(i, n, ordered), (int64_t)i * 3 - 500,
+                              (struct nsight_found){(uint32_t)i, 1}, &error))
             abort();
-    if (nsight_lookup_finish(&lookup, limit, &error))
+    }
+    if (nsight_lookup_finish(&lookup, &error))
         abort();
     return lookup;
 }
 
-static bool finds_all(size_t n, uint64_t limit)
+static bool finds_all(size_t n, uint64_t limit, size_t ordered)
 {
-    struct nsight_lookup lookup = lookup_of(n, limit);
+    struct nsight_lookup lookup = lookup_of(n, limit, ordered);
     struct nsight_found found;
     bool right = true;
     for (size_t i = 0; i < n && right; i++) {
-        right = !nsight_lookup_find(&lookup, i % 2, (int64_t)i * 3 - 500, &found, &error) &&
+        uint64_t process = process_of(i, n, ordered);
+        right = !nsight_lookup_find(&lookup, process, (int64_t)i * 3 - 500, &found, &error) &&
                 found.path == i && found.call == 1;
-        right = right && !nsight_lookup_find(&lookup, i % 2, (int64_t)i * 3 - 499, &found, &error) &&
+        right = right && !nsight_lookup_find(&lookup, process, (int64_t)i * 3 - 499, &found, &error) &&
                 found.path == PF_NO_CONTEXT;
     }
     nsight_lookup_free(&lookup);
@@ -87,10 +96,13 @@ static bool finds_all(size_t n, uint64_t limit)
 
 static void test_lookup(void)
 {
-    ok(finds_all(0, 1 << 20), "nothing is found in nothing");
-    ok(finds_all(5000, 1 << 20), "what was added is found, and nothing else");
-    ok(finds_all(5000, 0), "also where it is held in a file");
-    ok(finds_all(1500000, 0), "however many there are");
+    ok(finds_all(0, 1 << 20, 0), "nothing is found in nothing");
+    ok(finds_all(5000, 1 << 20, 0), "what was added is found, and nothing else");
+    ok(finds_all(5000, 0, 0), "also where it is held in a file");
+    ok(finds_all(1500000, 0, 0), "however many there are");
+    ok(finds_all(5000, 1 << 20, 5000) && finds_all(5000, 0, 5000), "what comes in order is found");
+    ok(finds_all(5000, 1 << 20, 3000) && finds_all(5000, 0, 3000),
+       "and what comes in order up to some entry");
 
     struct nsight_lookup lookup;
     struct nsight_found found;
@@ -98,7 +110,7 @@ static void test_lookup(void)
         nsight_lookup_add(&lookup, 0, 4, (struct nsight_found){PF_NO_CONTEXT, 1}, &error) ||
         nsight_lookup_add(&lookup, 0, 4, (struct nsight_found){8, 2}, &error) ||
         nsight_lookup_add(&lookup, 0, 4, (struct nsight_found){9, 3}, &error) ||
-        nsight_lookup_finish(&lookup, 0, &error) || nsight_lookup_find(&lookup, 0, 4, &found, &error))
+        nsight_lookup_finish(&lookup, &error) || nsight_lookup_find(&lookup, 0, 4, &found, &error))
         abort();
     ok(found.path == 8 && found.call == 2, "of equals, the first one that has a path counts");
     nsight_lookup_free(&lookup);
