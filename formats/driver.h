@@ -27,6 +27,8 @@
 struct pf_probe {
     const char *name; /* of the file or directory */
     bool directory;
+    bool
+        pointless; /* no folder in it is named like a point, as the first driver has seen that looks for such */
     uint64_t size;  /* of the file in bytes; 0 for a directory */
     int fd;         /* the open file or directory; for the functions below only, as are the next two */
     uint64_t start; /* of the file's bytes in what is open */
@@ -327,12 +329,12 @@ struct pf_driver {
     unsigned version;    /* raised whenever the text served for some file changes: part of every cache key */
     pf_matters *matters; /* which names beside a source it may look for; NULL: all */
     bool directories;    /* probes directories (else files) */
-    const void *kit;     /* what functions that serve several drivers need to know of this one, else NULL */
     /*
-     * NULL: the profile takes the place of the file or directory it is made from. Else (directories only) it
-     * stands in the directory as one more entry of this name, and a real entry of that name wins.
+     * False: the profile takes the place of the file or directory it is made from. Else (directories only) it
+     * stands in the directory as one more entry, PF_BESIDE_NAME, and a real entry of that name wins.
      */
-    const char *beside;
+    bool beside;
+    const void *kit; /* what functions that serve several drivers need to know of this one, else NULL */
     void (*probe)(struct pf_probe *probe, struct pf_verdict *verdict);
     /* Fill the profile as far as PF_OPENED. On failure the core calls close(). */
     int (*open)(struct pf_profile *profile, struct pf_error *error);
@@ -383,8 +385,8 @@ extern const struct pf_driver *const pf_drivers[];
 /* The driver that is surest of this file or directory, or NULL; *verdict is its. */
 const struct pf_driver *pf_recognise(struct pf_probe *probe, struct pf_verdict *verdict);
 
-/* The same among the drivers whose profiles stand in a directory beside what it holds, under this name. */
-const struct pf_driver *pf_recognise_beside(struct pf_probe *probe, const char *name,
-                                            struct pf_verdict *verdict);
+/* The same among the drivers whose profiles stand in a directory beside what it holds. */
+#define PF_BESIDE_NAME "experiment"
+const struct pf_driver *pf_recognise_beside(struct pf_probe *probe, struct pf_verdict *verdict);
 
 #endif

@@ -262,7 +262,10 @@ static int look_for_point(void *arg, const char *name, unsigned char type)
 bool pf_points_probe(struct pf_probe *probe, const char *suffix, unsigned least)
 {
     struct look look = {.probe = probe, .suffix = suffix, .least = least};
-    return !pf_probe_list(probe, ".", look_for_point, &look) && look.found >= least;
+    if (probe->pointless || pf_probe_list(probe, ".", look_for_point, &look))
+        return false;
+    probe->pointless = !look.folders;
+    return look.found >= least;
 }
 
 /* ---- the profile --------------------------------------------------------------------------------- */

@@ -128,20 +128,13 @@ int pf_probe_list(struct pf_probe *probe, const char *path, pf_folder_visit *eac
     return result;
 }
 
-static bool is_asked(const struct pf_driver *driver, const struct pf_probe *probe, const char *beside)
-{
-    if (driver->directories != probe->directory || !driver->beside != !beside)
-        return false;
-    return !beside || !strcmp(driver->beside, beside);
-}
-
-static const struct pf_driver *surest(struct pf_probe *probe, const char *beside, struct pf_verdict *verdict)
+static const struct pf_driver *surest(struct pf_probe *probe, bool beside, struct pf_verdict *verdict)
 {
     const struct pf_driver *best = NULL;
     *verdict = (struct pf_verdict){0};
     for (size_t i = 0; pf_drivers[i]; i++) {
         struct pf_verdict mine = {0};
-        if (!is_asked(pf_drivers[i], probe, beside))
+        if (pf_drivers[i]->directories != probe->directory || pf_drivers[i]->beside != beside)
             continue;
         pf_drivers[i]->probe(probe, &mine);
         if (mine.confidence > verdict->confidence) {
@@ -182,7 +175,7 @@ static const struct pf_driver *surest_within(struct pf_probe *packed, enum pf_pa
             .name = name, .fd = -1, .unpacked = unpacked, .size = UINT64_MAX, .bytes = head};
         pf_probe_head(inner, PF_HEAD_MAX, &(size_t){0});
         inner->size = pf_unpacked_size(unpacked);
-        best = surest(inner, NULL, verdict);
+        best = surest(inner, false, verdict);
         packed->lack = inner->lack;
     }
     free(name);
@@ -194,15 +187,14 @@ static const struct pf_driver *surest_within(struct pf_probe *packed, enum pf_pa
 
 const struct pf_driver *pf_recognise(struct pf_probe *probe, struct pf_verdict *verdict)
 {
-    const struct pf_driver *best = surest(probe, NULL, verdict);
+    const struct pf_driver *best = surest(probe, false, verdict);
     size_t have = 0;
     const unsigned char *head = best || probe->directory ? NULL : pf_probe_head(probe, FIRST_READ, &have);
     enum pf_packing_kind kind = pf_packing_kind_of(head, have);
     return kind == PF_UNPACKED ? best : surest_within(probe, kind, verdict);
 }
 
-const struct pf_driver *pf_recognise_beside(struct pf_probe *probe, const char *name,
-                                            struct pf_verdict *verdict)
+const struct pf_driver *pf_recognise_beside(struct pf_probe *probe, struct pf_verdict *verdict)
 {
-    return surest(probe, name, verdict);
+    return surest(probe, true, verdict);
 }

@@ -136,17 +136,11 @@ static int list_entry(void *arg, const char *name, unsigned char type)
 /* ENOENT if the folder holds what a profile is made of that stands beside that; 0, or an errno value that tells of a lack. */
 static int look_beside(struct pf_fs *fs, const struct pf_folder *folder)
 {
-    const char *beside;
     struct pf_found found;
-    int result = 0;
-    for (size_t i = 0; !result && (beside = pf_beside_name(i)); i++) {
-        int code = pf_classify(fs, folder, beside, &found);
-        if (pf_is_lack(code))
-            result = code;
-        else if (!code && found.driver && found.driver->beside)
-            result = ENOENT;
-    }
-    return result;
+    int code = pf_classify(fs, folder, PF_BESIDE_NAME, &found);
+    if (!code)
+        return found.driver && found.driver->beside ? ENOENT : 0;
+    return pf_is_lack(code) ? code : 0;
 }
 
 int pf_members_list(struct pf_fs *fs, const struct pf_folder *folder, const char *path,
@@ -177,7 +171,7 @@ void pf_members_free(struct pf_members *members)
     *members = (struct pf_members){0};
 }
 
-bool pf_members_suffice(struct pf_fs *fs, const struct pf_folder *folder, const struct pf_buf *names)
+int pf_members_suffice(struct pf_fs *fs, const struct pf_folder *folder, const struct pf_buf *names)
 {
     const char *end = names->data + names->size;
     size_t left = 0, n = 0;
@@ -189,10 +183,10 @@ bool pf_members_suffice(struct pf_fs *fs, const struct pf_folder *folder, const 
         struct pf_found found;
         int code = pf_classify(fs, folder, name, &found);
         if (pf_is_lack(code))
-            return false;
+            return code;
         n += !code && found.type == PF_ENTRY_PROFILE;
     }
-    return n >= PF_MEMBERS_LEAST && n + left <= PF_MEMBERS_MOST;
+    return n >= PF_MEMBERS_LEAST && n + left <= PF_MEMBERS_MOST ? 0 : ENOENT;
 }
 
 /* ---- changes ------------------------------------------------------------------------------------ */

@@ -26,8 +26,11 @@ struct pf_members {
 int pf_members_list(struct pf_fs *fs, const struct pf_folder *folder, const char *path,
                     struct pf_members *members);
 void pf_members_free(struct pf_members *members);
-/* True if there are neither too few nor too many among these names in an open folder, each with its NUL. */
-bool pf_members_suffice(struct pf_fs *fs, const struct pf_folder *folder, const struct pf_buf *names);
+/*
+ * 0 if there are neither too few nor too many among these names in an open folder, each with its NUL; else ENOENT, or an errno value
+ * that tells of a lack.
+ */
+int pf_members_suffice(struct pf_fs *fs, const struct pf_folder *folder, const struct pf_buf *names);
 
 /*
  * The state that becomes of another one by a profile at a path below SOURCE, a number that differs once the profile's attributes

@@ -294,9 +294,9 @@ static bool entry_of(const struct pf_runs *runs, uint32_t folder, uint64_t i, co
     return *name != NULL;
 }
 
-bool pf_runs_present(struct pf_fs *fs, const struct pf_folder *folder, const struct pf_buf *names)
+int pf_runs_present(struct pf_fs *fs, const struct pf_folder *folder, const struct pf_buf *names)
 {
-    return !fs->options.no_runs && pf_members_suffice(fs, folder, names);
+    return fs->options.no_runs ? ENOENT : pf_members_suffice(fs, folder, names);
 }
 
 int pf_runs_find(struct pf_fs *fs, uint64_t folder, const char *path, const struct pf_folder *open,

@@ -35,18 +35,24 @@ static bool is_among(const struct pf_buf *names, const char *name)
     return false;
 }
 
-/* Profiles that stand in this folder beside what it holds; a real entry of their name wins. True if there is one. */
-static bool add_beside(const struct pf_dir *dir, struct pf_buf *names)
+/*
+ * Adds what stands in this folder beside what it holds: a profile made of that, or runs/; a real entry of their names wins. 0, or an
+ * errno value if it could not be found out for want of something.
+ */
+static int add_beside(struct pf_dir *dir, struct pf_buf *names)
 {
-    const char *name;
     struct pf_found found;
-    bool any = false;
-    for (size_t i = 0; (name = pf_beside_name(i)); i++)
-        if (!is_among(names, name) && !pf_classify(dir->fs, dir->folder, name, &found)) {
-            pf_buf_add(names, name, strlen(name) + 1);
-            any = true;
-        }
-    return any;
+    int code =
+        is_among(names, PF_BESIDE_NAME) ? ENOENT : pf_classify(dir->fs, dir->folder, PF_BESIDE_NAME, &found);
+    if (!code) {
+        pf_buf_add(names, PF_BESIDE_NAME, sizeof PF_BESIDE_NAME);
+    } else if (!pf_is_lack(code) && !is_among(names, PF_RUNS_NAME)) {
+        code = pf_runs_present(dir->fs, dir->folder, names);
+        dir->runs = !code;
+        if (!code)
+            pf_buf_add(names, PF_RUNS_NAME, sizeof PF_RUNS_NAME);
+    }
+    return pf_is_lack(code) ? code : 0;
 }
 
 struct names {
@@ -68,10 +74,7 @@ static int read_names(struct pf_dir *dir)
     struct names names = {.root = dir->root};
     int result = pf_folder_list(dir->folder, add_name, &names);
     if (!result && !names.text.failed)
-        dir->runs = !add_beside(dir, &names.text) && !is_among(&names.text, PF_RUNS_NAME) &&
-                    pf_runs_present(dir->fs, dir->folder, &names.text);
-    if (dir->runs)
-        pf_buf_add(&names.text, PF_RUNS_NAME, sizeof PF_RUNS_NAME);
+        result = add_beside(dir, &names.text);
     dir->names = names.text.data;
     dir->names_size = names.text.size;
     return names.text.failed ? ENOMEM : result;

@@ -46,14 +46,6 @@ static bool passes_own_mount(struct pf_fs *fs, char *path)
 
 /* ---- what stands there -------------------------------------------------------------------------- */
 
-static bool any_driver_for(bool directory)
-{
-    for (size_t i = 0; pf_drivers[i]; i++)
-        if (pf_drivers[i]->directories == directory && !pf_drivers[i]->beside)
-            return true;
-    return false;
-}
-
 /* An archive that no driver wants is a folder: one may be read and entered by whoever may read it. */
 static void take_for_folder(struct stat *st)
 {
@@ -101,7 +93,7 @@ static int probe(struct pf_fs *fs, const struct pf_folder *folder, const char *n
     struct pf_stamp stamp = pf_stamp_of(&found->st);
     struct pf_opened opened;
     bool is_directory = S_ISDIR(found->st.st_mode);
-    if (!any_driver_for(is_directory) || (!is_directory && found->st.st_size == 0))
+    if (!is_directory && found->st.st_size == 0)
         return 0;
     /* What a directory is depends on files in it, whose changes its own stamp does not show. */
     if (is_directory)
@@ -116,37 +108,16 @@ static int probe(struct pf_fs *fs, const struct pf_folder *folder, const char *n
     return result;
 }
 
-const char *pf_beside_name(size_t i)
-{
-    size_t n = 0;
-    for (size_t d = 0; pf_drivers[d]; d++) {
-        bool repeated = !pf_drivers[d]->beside;
-        for (size_t e = 0; e < d && !repeated; e++)
-            repeated = pf_drivers[e]->beside && !strcmp(pf_drivers[e]->beside, pf_drivers[d]->beside);
-        if (!repeated && n++ == i)
-            return pf_drivers[d]->beside;
-    }
-    return NULL;
-}
-
-static bool is_beside_name(const char *name)
-{
-    const char *beside;
-    for (size_t i = 0; (beside = pf_beside_name(i)); i++)
-        if (!strcmp(beside, name))
-            return true;
-    return false;
-}
-
 /* A profile that stands in the directory without being there: its attributes are the directory's. */
-static int classify_beside(const struct pf_folder *folder, const char *name, struct pf_found *found)
+static int classify_beside(const struct pf_folder *folder, struct pf_found *found)
 {
     struct pf_folder *self = pf_folder_open(folder, ".");
     if (!self)
         return pf_is_lack(errno) ? errno : ENOENT;
-    struct pf_probe what = {.name = name, .directory = true, .fd = pf_folder_fd(self), .folder = self};
+    struct pf_probe what = {
+        .name = PF_BESIDE_NAME, .directory = true, .fd = pf_folder_fd(self), .folder = self};
     if (!pf_folder_stat(self, ".", &found->st))
-        found->driver = pf_recognise_beside(&what, name, &found->verdict);
+        found->driver = pf_recognise_beside(&what, &found->verdict);
     pf_folder_free(self);
     found->type = PF_ENTRY_PROFILE;
     return what.lack ? what.lack : found->driver ? 0 : ENOENT;
@@ -159,7 +130,7 @@ int pf_classify(struct pf_fs *fs, const struct pf_folder *folder, const char *na
         return ENOENT;
     int result = pf_folder_stat(folder, name, &found->st);
     if (result)
-        return result == ENOENT && is_beside_name(name) ? classify_beside(folder, name, found) : result;
+        return result == ENOENT && !strcmp(name, PF_BESIDE_NAME) ? classify_beside(folder, found) : result;
     if (fs->options.others && pf_folder_fd(folder) >= 0)
         found->st.st_mode = pf_mode_without_list(pf_folder_fd(folder), name, found->st.st_mode);
     mode_t mode = found->st.st_mode;

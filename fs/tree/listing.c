@@ -110,10 +110,8 @@ static void push_entries(const struct walk *walk, struct todo *todo, const char 
     pf_folder_free(folder);
     if (names.count)
         qsort(names.items, names.count, sizeof *names.items, descending);
-    const char *beside;
-    for (size_t i = 0; (beside = pf_beside_name(i)); i++)
-        if (!is_among(&names, beside))
-            push(todo, path, beside); /* looked at as everything else: most folders have none */
+    if (!is_among(&names, PF_BESIDE_NAME))
+        push(todo, path, PF_BESIDE_NAME); /* looked at as everything else: most folders have none */
     for (size_t i = 0; i < names.count; i++) {
         if (*path || strcmp(names.items[i], PF_CONTROL_NAME) != 0) /* which stands in for one of SOURCE */
             push(todo, path, names.items[i]);

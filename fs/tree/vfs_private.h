@@ -169,9 +169,6 @@ struct pf_fs {
  * it is there, but what it is could not be found out. */
 int pf_classify(struct pf_fs *fs, const struct pf_folder *folder, const char *name, struct pf_found *found);
 
-/* The names that profiles may have that stand in a directory beside what it holds; NULL past the last. */
-const char *pf_beside_name(size_t i);
-
 /* The folder that an entry is; for_look_up: it need not be readable. NULL with errno. */
 struct pf_folder *pf_entry_folder(struct pf_fs *fs, const struct pf_entry *entry, bool for_look_up);
 /* The file that an entry is. 0 or an errno value. */
@@ -380,8 +377,11 @@ int pf_tables_make(const struct pf_snapshot *last, struct pf_pass *pass, struct 
 
 #define PF_RUNS_NAME "runs"
 bool pf_runs_is(uint64_t ino);
-/* True if an open folder has one in which these names stand, each with its NUL, and no profile beside them. */
-bool pf_runs_present(struct pf_fs *fs, const struct pf_folder *folder, const struct pf_buf *names);
+/*
+ * 0 if an open folder has one in which these names stand, each with its NUL, and no profile beside them; ENOENT if not, or an errno
+ * value that tells of a lack.
+ */
+int pf_runs_present(struct pf_fs *fs, const struct pf_folder *folder, const struct pf_buf *names);
 /* The runs/ of a folder: its entry's number, its path below SOURCE, and it itself, open. 0, ENOENT or another errno value. */
 int pf_runs_find(struct pf_fs *fs, uint64_t folder, const char *path, const struct pf_folder *open,
                  struct pf_attr *attr);

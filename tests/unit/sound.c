@@ -68,7 +68,7 @@ static bool check_entry(int folder, const char *name, const char *path, bool dir
     const struct pf_driver *driver = pf_recognise(&probe, &verdict);
     if (driver)
         check_profile(driver, folder, name, path);
-    const struct pf_driver *beside = directory ? pf_recognise_beside(&probe, "experiment", &verdict) : NULL;
+    const struct pf_driver *beside = directory ? pf_recognise_beside(&probe, &verdict) : NULL;
     if (beside)
         check_profile(beside, folder, name, path);
     close(fd);
