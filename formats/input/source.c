@@ -3,86 +3,12 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/openat2.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
 
-#include "formats/input/inflate.h"
 #include "formats/input/unpacked.h"
-
-/* Two writes within one tick of the kernel's clock leave the same mtime: a file younger than this is looked
- * at again later. */
-#define YOUNG_NS 20000000
-
-struct pf_stamp pf_stamp_of(const struct stat *st)
-{
-    return (struct pf_stamp){
-        .device = st->st_dev,
-        .inode = st->st_ino,
-        .size = (uint64_t)st->st_size,
-        .mtime_ns = st->st_mtim.tv_sec * INT64_C(1000000000) + st->st_mtim.tv_nsec,
-        .ctime_ns = st->st_ctim.tv_sec * INT64_C(1000000000) + st->st_ctim.tv_nsec,
-    };
-}
-
-bool pf_stamp_same(const struct pf_stamp *a, const struct pf_stamp *b)
-{
-    return a->device == b->device && a->inode == b->inode && a->size == b->size &&
-           a->mtime_ns == b->mtime_ns && a->ctime_ns == b->ctime_ns;
-}
-
-static int open_beneath(int folder, const char *name, int flags, uint64_t further)
-{
-    /* Never to hang on a FIFO; openat2 refuses such flags beside O_PATH. */
-    int careful = flags & O_PATH ? O_CLOEXEC : O_CLOEXEC | O_NOCTTY | O_NONBLOCK;
-    struct open_how how = {.flags = (uint64_t)(flags | careful),
-                           .resolve =
-                               RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS | further};
-    long fd = syscall(SYS_openat2, folder, name, &how, sizeof how);
-    if (fd >= 0 || (errno != ENOSYS && errno != EPERM))
-        return (int)fd;
-    /* No openat2 here (old kernel, seccomp): step by step, so that no part may be a link. */
-    int at = dup(folder);
-    char part[256];
-    while (at >= 0) {
-        size_t n = strcspn(name, "/");
-        if (n >= sizeof part || (n == 2 && !memcmp(name, "..", 2))) {
-            close(at);
-            errno = n == 2 ? EXDEV : ENAMETOOLONG;
-            return -1;
-        }
-        memcpy(part, name, n);
-        part[n] = 0;
-        name += n;
-        while (*name == '/')
-            name++;
-        int next =
-            openat(at, part, (*name ? O_PATH | O_DIRECTORY : flags | O_NONBLOCK) | O_NOFOLLOW | O_CLOEXEC);
-        int saved = errno;
-        close(at);
-        errno = saved;
-        if (next < 0 || !*name)
-            return next;
-        at = next;
-    }
-    return -1;
-}
-
-int pf_open_beneath(int folder, const char *name, int flags)
-{
-    return open_beneath(folder, name, flags, 0);
-}
-
-int pf_open_here(int folder, const char *name, int flags)
-{
-    return open_beneath(folder, name, flags, RESOLVE_NO_XDEV);
-}
-
-/* ---- the source itself -------------------------------------------------------------------------- */
 
 struct pf_source *pf_source_at(const struct pf_folder *top, const char *path, bool within,
                                struct pf_error *error)
@@ -269,25 +195,6 @@ static void note_place(struct pf_source *source, const char *name, const struct 
     pf_source_note_access(source, *relative == '/' ? AT_FDCWD : pf_folder_fd(folder), relative, st, false);
 }
 
-static int64_t now_ns(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_REALTIME, &now);
-    return now.tv_sec * INT64_C(1000000000) + now.tv_nsec;
-}
-
-void pf_outlast_clock_tick(int fd, struct stat *st)
-{
-    struct pf_stamp stamp = pf_stamp_of(st);
-    int64_t changed = stamp.mtime_ns > stamp.ctime_ns ? stamp.mtime_ns : stamp.ctime_ns;
-    int64_t age = now_ns() - changed;
-    if (age < 0 || age >= YOUNG_NS)
-        return;
-    struct timespec wait = {.tv_nsec = (long)(YOUNG_NS - age)};
-    nanosleep(&wait, NULL);
-    fstat(fd, st);
-}
-
 void pf_source_set_matters(struct pf_source *source, pf_matters *matters)
 {
     source->matters = matters;
@@ -356,19 +263,6 @@ static int open_input(struct pf_input *input, struct pf_error *error)
     input->held = opened.within ? pf_stamp_of(&held) : stamp;
     input->links = held.st_nlink;
     return 0;
-}
-
-void pf_input_free(struct pf_input *input)
-{
-    if (!input)
-        return;
-    pf_input_free(input->view);
-    pf_inflate_free(input->inflate);
-    pf_unpacked_release(input->unpacked);
-    if (input->open)
-        pf_opened_close(&input->file);
-    free(input->name);
-    free(input);
 }
 
 int pf_source_peek(struct pf_source *source, const char *name, struct pf_input **input,
@@ -468,78 +362,6 @@ int pf_source_open_path(struct pf_source *source, const char *path, struct pf_in
     return open_recorded(source, path, input, error);
 }
 
-/*
- * The bytes behind the descriptor are those of when it was opened. The time of change tells of a writer who puts the time of
- * writing back; it also changes when the file gains or loses a name, which its links tell, so that a file that was deleted or
- * replaced can be read to its end.
- */
-static bool is_intact(const struct pf_input *input)
-{
-    struct stat st;
-    if (pf_opened_stat(&input->file, &st))
-        return false;
-    struct pf_stamp now = pf_stamp_of(&st);
-    if (st.st_nlink != input->links)
-        now.ctime_ns = input->held.ctime_ns;
-    return pf_stamp_same(&now, &input->held);
-}
-
-int pf_input_done(struct pf_input *input, struct pf_error *error)
-{
-    int result = 0;
-    if (input->packed)
-        input = input->packed;
-    pthread_mutex_lock(&input->source->lock);
-    if (input->open) {
-        if (!is_intact(input))
-            result = pf_fail(error, ESTALE, "the file has changed");
-        pf_opened_close(&input->file);
-        input->open = false;
-    }
-    pthread_mutex_unlock(&input->source->lock);
-    return result;
-}
-
-/* ---- reading ------------------------------------------------------------------------------------ */
-
-ssize_t pf_input_read_file(const struct pf_input *input, void *buffer, size_t size, uint64_t offset,
-                           struct pf_error *error)
-{
-    uint64_t end = input->stamp.size;
-    if (offset >= end)
-        return 0;
-    if (size > end - offset)
-        size = (size_t)(end - offset);
-    if (!input->open)
-        return pf_fail_at(error, ESTALE, (int64_t)offset, "the file has changed");
-    ssize_t got = pf_opened_read(&input->file, buffer, size, offset, error);
-    if (got >= 0 && (size_t)got < size)
-        return input->file.unpacked
-                   ? pf_fail_at(error, EIO, (int64_t)offset + got, "the archive is damaged")
-                   : pf_fail_at(error, ESTALE, (int64_t)offset + got, "the file has been truncated");
-    return got;
-}
-
-ssize_t pf_input_read(struct pf_input *input, void *buffer, size_t size, uint64_t offset,
-                      struct pf_error *error)
-{
-    return input->inflate    ? pf_inflate_read(input->inflate, buffer, size, offset, error)
-           : input->unpacked ? pf_unpacked_read(input->unpacked, buffer, size, offset, error)
-                             : pf_input_read_file(input, buffer, size, offset, error);
-}
-
-uint64_t pf_input_size(const struct pf_input *input)
-{
-    return input->inflate    ? pf_inflate_size(input->inflate)
-           : input->unpacked ? pf_unpacked_size(input->unpacked)
-                             : input->stamp.size;
-}
-
-const struct pf_stamp *pf_input_stamp(const struct pf_input *input)
-{
-    return input->packed ? &input->packed->stamp : &input->stamp;
-}
-
 /* ---- change ------------------------------------------------------------------------------------- */
 
 /* By path, which sees a replaced file. */
@@ -573,7 +395,7 @@ bool pf_source_intact(struct pf_source *source)
     pthread_mutex_lock(&source->lock);
     for (size_t i = 0; i < source->count && intact; i++) {
         const struct pf_input *input = source->inputs[i];
-        intact = !input->open || is_intact(input);
+        intact = !input->open || pf_input_intact(input);
     }
     pthread_mutex_unlock(&source->lock);
     return intact;

@@ -76,6 +76,13 @@ struct pf_input *pf_source_add(struct pf_source *source, const char *name, struc
 /* Lets a file that was written just now grow old enough for its times to tell a further write. */
 void pf_outlast_clock_tick(int fd, struct stat *st);
 
+/*
+ * True if the bytes behind the descriptor of an open input are those of when it was opened. The time of change tells of a writer
+ * who puts the time of writing back; it also changes when the file gains or loses a name, which its links tell, so that a file
+ * that was deleted or replaced can be read to its end.
+ */
+bool pf_input_intact(const struct pf_input *input);
+
 /* pf_input_read for an input that is a file, not a view of one. */
 ssize_t pf_input_read_file(const struct pf_input *input, void *buffer, size_t size, uint64_t offset,
                            struct pf_error *error);
