@@ -415,7 +415,8 @@ static void add_record(struct reading *reading, uint32_t thread)
     struct trace_state *state = reading->state;
     char phase = reading->event.phase;
     struct pf_cell text = text_of(reading, NAME);
-    bool named = text.type != PF_ABSENT;
+    /* Chrome's older traces, and Perfetto as it reads them, take an E that is called "" for one without a name. */
+    bool named = text.type != PF_ABSENT && (text.size || phase != 'E');
     uint32_t name = named ? pf_build_name(reading->build, text.text, text.size) : PF_NO_STRING;
     int64_t duration = phase == 'X' ? duration_of(reading) : 0;
     add_row(reading, thread, named ? name : state->nameless);
@@ -539,7 +540,7 @@ static const struct pf_build_format format = {.state = sizeof(struct trace_state
 const struct pf_driver pf_chrome_trace_driver = {
     .name = "chrome-trace",
     .title = "trace events (Chrome, Perfetto, node, clang -ftime-trace, Kineto, viztracer, uftrace)",
-    .version = 3,
+    .version = 4,
     .kit = &format,
     .probe = probe,
     PF_BUILD_OPERATIONS,

@@ -54,6 +54,8 @@ static void nesting(void)
              "an E ends the B of its name, also below another one");
     reads_as("[" AT("B", "0", "a") ",{\"ph\":\"E\",\"pid\":1,\"tid\":2,\"ts\":3}]",
              "1/2,a,time,3000|1/2,a,calls,1|", "", "an E without a name the innermost");
+    reads_as("[" AT("B", "0", "a") "," AT("E", "3", "") "]", "1/2,a,time,3000|1/2,a,calls,1|", "",
+             "    also one that is called nothing");
 }
 
 static void damage(void)
