@@ -315,7 +315,6 @@ static void add_metrics(struct pf_build *build)
         struct pf_metric *metric = &build->metrics[index];
         metric->description = descriptions[i];
         metric->over_partitions = PF_OVER_NO_PARTITIONS;
-        metric->empty = i > 0;
     }
 }
 

@@ -59,8 +59,6 @@ static uint32_t callee_of(const struct finish *finish, uint32_t callee)
 static void add_value(struct finish *finish, const struct callgrind_key *key, uint32_t metric,
                       const pf_int128 *value)
 {
-    if (*value)
-        finish->build->metrics[metric].empty = false;
     pf_build_add(finish->build, key->thread, key->caller, metric, pf_whole(value));
 }
 

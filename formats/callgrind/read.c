@@ -271,7 +271,6 @@ static void add_inclusive(struct callgrind *callgrind, uint32_t exclusive)
     int size = snprintf(name, sizeof name, "%.240s (inc)", build->metrics[exclusive].name);
     uint32_t inclusive = pf_build_metric(build, name, (size_t)size, build->metrics[exclusive].unit);
     struct pf_metric *metric = &build->metrics[inclusive];
-    metric->empty = true;
     metric->scope = "inclusive";
     metric->over_contexts = PF_OVER_NO_CONTEXTS;
     metric->partner = (int)exclusive;
@@ -289,7 +288,6 @@ static unsigned find_metric(struct callgrind *callgrind, struct pf_slice name)
             return i;
     if (title.at < title.end) /* it is borrowed from the names, where a NUL stands behind each */
         build->metrics[index].description = title.at;
-    build->metrics[index].empty = true; /* until there is a value */
     callgrind->exclusive[callgrind->n_metrics] = index;
     widen(callgrind);
     if (!callgrind->cachegrind)

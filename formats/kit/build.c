@@ -501,6 +501,7 @@ uint32_t pf_build_metric(struct pf_build *build, const char *name, size_t size, 
                                         sizeof *build->metrics, build->error));
     build->metrics[build->n_metrics] =
         (struct pf_metric)PF_EXCLUSIVE((int64_t)build->n_metrics, kept, unit, "int");
+    build->metrics[build->n_metrics].empty = true; /* until a value is added to it */
     return (uint32_t)build->n_metrics++;
 }
 
@@ -542,9 +543,16 @@ uint32_t pf_build_enter(struct pf_build *build, uint32_t parent, uint32_t frame)
     return pf_build_child(build, parent, frame, what.name, what.kind);
 }
 
+static bool is_zero(const struct pf_cell *number)
+{
+    return number->type == PF_DOUBLE ? number->d == 0 : number->type == PF_WIDE ? !*number->wide : !number->u;
+}
+
 void pf_build_add(struct pf_build *build, uint32_t thread, uint32_t context, uint32_t metric,
                   struct pf_cell value)
 {
+    if (metric < build->n_metrics && build->metrics[metric].empty)
+        build->metrics[metric].empty = is_zero(&value);
     pf_build_check(build, pf_sums_add(build->sums.sums, thread, context, metric, &value, build->error));
 }
 

@@ -207,8 +207,8 @@ uint32_t pf_build_own_thread(struct pf_build *build, const char *name, size_t si
 uint32_t pf_build_threads(const struct pf_build *build);
 
 /*
- * The metric of this name, added if it is new: exclusive integers that add up over everything. Returns its index. `read` may change
- * build->metrics[index] further. unit is borrowed.
+ * The metric of this name, added if it is new: exclusive integers that add up over everything; empty until pf_build_add adds more
+ * than 0 to it. Returns its index. `read` may change build->metrics[index] further. unit is borrowed.
  */
 uint32_t pf_build_metric(struct pf_build *build, const char *name, size_t size, const char *unit);
 

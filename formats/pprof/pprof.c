@@ -76,7 +76,8 @@ static bool is_cut(struct pprof_message rest, uint64_t left)
 /*
  * There is no magic number, and fields come in any order: what counts is how many whole messages of the file's start are as they
  * should be, and that others are not more. (Text may be a field or two: a docstring that begins with three quotes is a message of
- * 34 bytes that begins with one of 32.)
+ * 34 bytes that begins with one of 32.) Types of samples are the ones that tell most: what quipper makes of perf.data has attributes in
+ * their place, and events that may be taken for samples.
  */
 static void probe(struct pf_probe *probe, struct pf_verdict *verdict)
 {
@@ -86,7 +87,7 @@ static void probe(struct pf_probe *probe, struct pf_verdict *verdict)
     struct pprof_message message = {head, head + have}, rest = message;
     struct pprof_field field;
     const char *wrong;
-    unsigned good = 0, bad = 0, plain = 0;
+    unsigned good = 0, bad = 0, plain = 0, types[2] = {0}; /* bad and good ones */
     int more;
     while ((more = pprof_next(&message, &field, &wrong)) > 0) {
         rest = message;
@@ -95,7 +96,10 @@ static void probe(struct pf_probe *probe, struct pf_verdict *verdict)
         case 0:
             break;
         case 'm':
-            *(fits && is_formed(pprof_file_form.of[field.number], &field) ? &good : &bad) += 1;
+            fits = fits && is_formed(pprof_file_form.of[field.number], &field);
+            *(fits ? &good : &bad) += 1;
+            if (field.number == PPROF_SAMPLE_TYPE && field.size) /* an empty one has neither name nor unit */
+                types[fits]++;
             break;
         case 's':
             bad += !fits;
@@ -107,7 +111,8 @@ static void probe(struct pf_probe *probe, struct pf_verdict *verdict)
     }
     bool whole = more == 0 || is_cut(rest, packed ? UINT64_MAX : probe->size - (uint64_t)(rest.at - head));
     bool nothing = more == 0 && !good && !bad && empty && plain; /* a profile without samples */
-    if (nothing || (good && !bad && whole) || (good >= 3 && good > 2 * bad))
+    bool other = types[false] && !types[true];
+    if (nothing || (good && !bad && whole) || (good >= 3 && good > 2 * bad && !other))
         verdict->confidence = packed ? 16 : 12;
 }
 
@@ -238,7 +243,7 @@ static const struct pf_build_format format = {.state = sizeof(struct pprof),
 
 const struct pf_driver pf_pprof_driver = {.name = "pprof",
                                           .title = "pprof profiles (profile.proto), also compressed",
-                                          .version = 2,
+                                          .version = 3,
                                           .kit = &format,
                                           .probe = probe,
                                           PF_BUILD_OPERATIONS};

@@ -123,6 +123,7 @@ struct pprof_function {
     uint32_t named, filed; /* names; PF_NO_STRING: none */
     uint32_t shown;        /* the file, if all functions of the name are in it */
     bool dropped;
+    uint64_t offset; /* in the file */
 };
 
 struct pprof_mapping {
@@ -159,6 +160,7 @@ struct pprof {
     struct pf_ids functions, mappings,
         locations; /* places of those with an id, which may be any number but 0 */
     PF_LIST(struct pprof_function) function;
+    PF_LIST(struct pprof_function) unnumbered; /* those of the id 0 */
     PF_LIST(struct pprof_mapping) mapping;
     PF_LIST(struct pprof_location) location;
     PF_LIST(struct pprof_line) lines;

@@ -88,6 +88,12 @@ static void take_record(struct pprof *pprof, const struct pprof_field *field)
     uint64_t numbers[NUMBERS_MAX + 1];
     size_t first = pprof->lines.n;
     bool good = take_message(pprof, field, form, numbers, take_line);
+    struct pprof_function called = {
+        .name = numbers[2], .system = numbers[3], .file = numbers[4], .offset = field->offset};
+    if (good && function && !numbers[1]) {
+        *PF_PUSH(build, pprof->unnumbered) = called;
+        return;
+    }
     uint32_t place = good ? add_id(pprof, ids, numbers[1], field->offset, form->what) : PF_NO_ID;
     if (!good)
         pprof->lines.n = first;
@@ -101,8 +107,7 @@ static void take_record(struct pprof *pprof, const struct pprof_field *field)
                                     .first = (uint32_t)first,
                                     .lines = (uint32_t)(pprof->lines.n - first)};
     else if (function)
-        *PF_ITEM(build, pprof->function, place) =
-            (struct pprof_function){.name = numbers[2], .system = numbers[3], .file = numbers[4]};
+        *PF_ITEM(build, pprof->function, place) = called;
     else
         *PF_ITEM(build, pprof->mapping, place) = (struct pprof_mapping){.file = numbers[5]};
 }
@@ -191,6 +196,24 @@ uint32_t pprof_string(struct pprof *pprof, uint64_t index, const char *what)
         pprof_warn(pprof, PPROF_NOWHERE, "bad-string", "%s is string %jd of %zu: it counts as empty", what,
                    (intmax_t)index, pprof->strings.n);
     return PF_NO_STRING;
+}
+
+/*
+ * Pyroscope's agent for .NET wrote functions without ids, while lines of locations count them from 1. Where others have ids, those
+ * without are nobody's.
+ */
+static void number_functions(struct pprof *pprof)
+{
+    bool none = !pprof->functions.count;
+    if (none && pprof->unnumbered.n)
+        pf_build_warn(&pprof->build, 0, PPROF_NOWHERE, "warning", "no-ids",
+                      "no function has an id: they are numbered as they come");
+    for (size_t i = 0; i < pprof->unnumbered.n; i++) {
+        const struct pprof_function *function = &pprof->unnumbered.at[i];
+        uint32_t place = add_id(pprof, &pprof->functions, none ? i + 1 : 0, function->offset, "function");
+        if (place != PF_NO_ID)
+            *PF_ITEM(&pprof->build, pprof->function, place) = *function;
+    }
 }
 
 static void name_functions(struct pprof *pprof)
@@ -386,6 +409,7 @@ void pprof_resolve(struct pprof *pprof)
     if (pprof->refused)
         return;
     add_metrics(pprof);
+    number_functions(pprof);
     name_functions(pprof);
     agree_on_files(pprof);
     name_mappings(pprof);

@@ -235,6 +235,32 @@ static void metrics(void)
              "each type is a metric, the last one before the others");
     number(&out, 14, CPU);
     reads_as(&out, "all,main,cpu,1|all,main,cpu (1),2|all,main,value,3|", "", "or that which the file names");
+    struct bytes none = common();
+    NUMBERS(&none, 1, DROP, NS);
+    inner = sample_of(1, 0, 1);
+    number(&inner, 2, 0);
+    message(&none, 2, &inner);
+    struct file file = profile_of(&none);
+    ok(file.profile.metrics[0].empty && !file.profile.metrics[1].empty,
+       "one that holds nothing is known as such, lest it be primary");
+    file_close(&file);
+}
+
+/* Pyroscope's agent for .NET once gave its functions no ids, but told them in the order of its locations. */
+static void no_ids(void)
+{
+    struct bytes out = {.size = 0};
+    NUMBERS(&out, 1, CPU, NS);
+    NUMBERS(&out, 5, 0, MAIN);
+    NUMBERS(&out, 5, 0, WORK);
+    location(&out, 1, 0, 1, 0);
+    location(&out, 2, 0, 2, 0);
+    sample(&out, 2, 1, 3);
+    STRINGS(&out, "", "cpu", "ns", "main", "work", "leaf");
+    reads_as(&out, "all,main>work,cpu,3|", "warning no-ids|", "functions without ids are numbered");
+    NUMBERS(&out, 5, 3, LEAF);
+    reads_as(&out, "all,<unknown>><unknown>,cpu,3|",
+             "error bad-id|error bad-id|error no-function|error no-function|", "but not if some have one");
 }
 
 static void dropping(void)
@@ -318,6 +344,17 @@ static void probing(void)
         "\"\"\"\nThis module contains the class for profiles\n\"\"\""};
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
         ok(!sureness(&pf_pprof_driver, "x.pb.gz", texts[i], strlen(texts[i])), "text is no profile: %zu", i);
+    struct bytes quipper = {.size = 0}, attribute = {.size = 0};
+    content(&attribute, 1, "\x08\x01", 2);
+    message(&quipper, 1, &attribute);
+    for (unsigned i = 0; i < 3; i++) {
+        struct bytes event = {.size = 0};
+        content(&event, 1, "\x08\x09\x10\x01", 4);
+        content(&event, 2, "\x08\x05", 2);
+        message(&quipper, 2, &event);
+    }
+    ok(!sureness(&pf_pprof_driver, "perf.pb_data", quipper.at, quipper.size),
+       "nor are attributes and events of perf.data");
 }
 
 int main(void)
@@ -327,6 +364,7 @@ int main(void)
     threads();
     many_labels();
     metrics();
+    no_ids();
     dropping();
     damage();
     compressed();
