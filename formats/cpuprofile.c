@@ -33,6 +33,12 @@ struct link {
     uint32_t node; /* of which it is a child */
 };
 
+/* A time as the file tells of it: microseconds or, in old files, seconds. */
+struct moment {
+    pf_int128 billionths;
+    bool told;
+};
+
 struct v8 {
     struct pf_build build;        /* first */
     struct pf_json *json, *times; /* the second one reads times beside samples */
@@ -44,7 +50,8 @@ struct v8 {
     bool heap, old;
     unsigned wrapped; /* in so many objects */
     struct pf_json_place sample_list, deltas, stamps;
-    int64_t start, end; /* ns; the end INT64_MIN if it is not told */
+    struct moment started, ended;
+    int64_t start, end; /* the same in ns; the end INT64_MIN if it is not told */
     /* While samples are read. */
     uint64_t samples, timed;
     int64_t last; /* time stamp */
@@ -327,6 +334,14 @@ static bool next_number(struct v8 *v8, struct pf_json *json, struct pf_json_toke
 /* Samples by time: their time stamps, numbers and nodes. */
 enum { AT, NUMBER, NODE, WORDS };
 
+static void add_at(struct v8 *v8, int64_t time, uint32_t node)
+{
+    v8->backwards |= v8->timed && time < v8->last;
+    v8->last = time;
+    uint64_t record[WORDS] = {[AT] = pf_ordered(time), [NUMBER] = v8->timed++, [NODE] = node};
+    pf_build_check(&v8->build, pf_sorter_add(v8->sorter, record, v8->build.error));
+}
+
 /* False: times add up to more than can be. */
 static bool add_time(struct v8 *v8, const struct pf_json_token *token, uint32_t node)
 {
@@ -335,11 +350,24 @@ static bool add_time(struct v8 *v8, const struct pf_json_token *token, uint32_t 
     if (!v8->stamps.line &&
         (__builtin_add_overflow(v8->last, time, &time) || time >= TIME_MAX || time <= -TIME_MAX))
         return false;
-    v8->backwards |= v8->timed && time < v8->last;
-    v8->last = time;
-    uint64_t record[WORDS] = {[AT] = pf_ordered(time), [NUMBER] = v8->timed++, [NODE] = node};
-    pf_build_check(&v8->build, pf_sorter_add(v8->sorter, record, v8->build.error));
+    add_at(v8, time, node);
     return true;
+}
+
+/*
+ * The oldest files have no times: samples are taken to stand at equal distances from the start to the end, as DevTools has it.
+ * How many there are; 0: they have times, or there is nothing to go by.
+ */
+static uint64_t count_untimed(struct v8 *v8)
+{
+    struct pf_json_token token;
+    uint64_t n = 0;
+    if (!v8->old || v8->stamps.line || v8->deltas.line || v8->end <= v8->start)
+        return 0;
+    bool listed = pf_json_enter_array(v8->json, &v8->sample_list, v8->build.error);
+    while (listed && next_number(v8, v8->json, &token))
+        n++;
+    return n;
 }
 
 /* Reads samples and, beside them, their times. */
@@ -347,6 +375,7 @@ static void read_samples(struct v8 *v8)
 {
     struct pf_build *build = &v8->build;
     struct pf_json_token token, time;
+    uint64_t untimed = count_untimed(v8);
     bool times = pf_json_enter_array(v8->times, v8->stamps.line ? &v8->stamps : &v8->deltas, build->error);
     bool listed = pf_json_enter_array(v8->json, &v8->sample_list, build->error);
     v8->last = v8->start;
@@ -359,6 +388,8 @@ static void read_samples(struct v8 *v8)
             pf_json_warn_of_damage(build);
             break;
         }
+        if (v8->samples < untimed)
+            add_at(v8, (int64_t)(v8->start + (pf_int128)(v8->end - v8->start) * v8->samples / untimed), node);
         v8->samples++;
         if (node == NONE)
             pf_json_warn(build, &token, "no-node", "a sample of a node that does not exist: ignored");
@@ -430,10 +461,18 @@ static int take_head(const struct pf_json_walk *walk)
     return read_node(walk);
 }
 
-static int take_time(const struct pf_json_walk *walk)
+static int take_moment(const struct pf_json_walk *walk)
 {
-    time_of(walk->token, walk->place);
+    struct moment *moment = walk->place;
+    moment->told = walk->token->event == PF_JSON_NUMBER &&
+                   pf_parse_fixed(walk->token->text, walk->token->size, 9, &moment->billionths);
     return 0;
+}
+
+static int64_t ns_of(const struct moment *moment, bool seconds, int64_t none)
+{
+    pf_int128 ns = seconds ? moment->billionths : moment->billionths / 1000000;
+    return moment->told && ns > -TIME_MAX && ns < TIME_MAX ? (int64_t)ns : none;
 }
 
 static pf_json_taker take_wrapped;
@@ -441,8 +480,8 @@ static pf_json_taker take_wrapped;
 static const struct pf_json_member file_members[] = {
     PF_MEMBER_OF_ALL("nodes", PF_JSON_ARRAY, take_nodes),
     PF_MEMBER("head", PF_JSON_OBJECT, take_head, struct v8, old),
-    PF_MEMBER("startTime", PF_JSON_END, take_time, struct v8, start),
-    PF_MEMBER("endTime", PF_JSON_END, take_time, struct v8, end),
+    PF_MEMBER("startTime", PF_JSON_END, take_moment, struct v8, started),
+    PF_MEMBER("endTime", PF_JSON_END, take_moment, struct v8, ended),
     PF_MEMBER("samples", PF_JSON_ARRAY, pf_json_take_place, struct v8, sample_list),
     PF_MEMBER("timeDeltas", PF_JSON_ARRAY, pf_json_take_place, struct v8, deltas),
     PF_MEMBER("timestamps", PF_JSON_ARRAY, pf_json_take_place, struct v8, stamps),
@@ -468,7 +507,6 @@ static void read_file(void *state)
     struct v8 *v8 = state;
     struct pf_build *build = &v8->build;
     struct pf_json_token token;
-    v8->end = INT64_MIN;
     v8->json = PF_OWN(build, pf_json_new(build->input, 0, PF_JSON_DEPTH_MAX), pf_json_free);
     v8->times = PF_OWN(build, pf_json_new(build->input, 0, 0), pf_json_free);
     v8->sorter =
@@ -480,8 +518,8 @@ static void read_file(void *state)
     if (pf_json_got(build, got) < 0)
         pf_json_warn_of_damage(build);
     /* Old files have seconds here, and microseconds in `timestamps`. */
-    if (v8->old && !v8->heap)
-        v8->end = v8->end > 0 && v8->end < TIME_MAX / 1000000 ? v8->end * 1000000 : INT64_MIN;
+    v8->start = ns_of(&v8->started, v8->old && !v8->heap, 0);
+    v8->end = ns_of(&v8->ended, v8->old && !v8->heap, INT64_MIN);
     list_ids(v8);
     link_nodes(v8);
     enter_nodes(v8);
@@ -497,7 +535,7 @@ static const struct pf_build_format format = {
 const struct pf_driver pf_cpuprofile_driver = {.name = "cpuprofile",
                                                .title =
                                                    "V8's .cpuprofile and .heapprofile (Chrome, node, Deno)",
-                                               .version = 2,
+                                               .version = 3,
                                                .kit = &format,
                                                .probe = probe,
                                                PF_BUILD_OPERATIONS};

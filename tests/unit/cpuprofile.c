@@ -73,6 +73,10 @@ static void trees(void)
                "\"startTime\":1,\"endTime\":2,\"samples\":[2,2],\"timestamps\":[1000,1500,1900]}",
                "trace", "all,1000000,500000,1,1,f|all,1500000,400000,1,1,f|", "",
                "old files: time stamps, and the end as one more");
+    file_reads("{\"head\":{\"functionName\":\"f\",\"lineNumber\":0,\"id\":2,\"hitCount\":2,\"children\":[]},"
+               "\"startTime\":1.0000005,\"endTime\":2,\"samples\":[2,2]}",
+               "trace", "all,1000000500,499999750,0,0,f|all,1500000250,499999750,0,0,f|", "",
+               "    without stamps samples are as far from each other as they can");
 }
 
 static void damage(void)
