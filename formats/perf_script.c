@@ -412,7 +412,7 @@ static const struct pf_build_format format = {.state = sizeof(struct perf_script
 
 const struct pf_driver pf_perf_script_driver = {.name = "perf-script",
                                                 .title = "text of `perf script`",
-                                                .version = 2,
+                                                .version = 3,
                                                 .kit = &format,
                                                 .probe = probe,
                                                 PF_BUILD_OPERATIONS};

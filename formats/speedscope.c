@@ -501,7 +501,7 @@ static const struct pf_build_format format = {.state = sizeof(struct scope),
 
 const struct pf_driver pf_speedscope_driver = {.name = "speedscope",
                                                .title = "speedscope's JSON, sampled and evented",
-                                               .version = 2,
+                                               .version = 3,
                                                .kit = &format,
                                                .probe = probe,
                                                PF_BUILD_OPERATIONS};
