@@ -239,6 +239,7 @@ struct hpc_state {
     struct pf_strings *strings;   /* names of metrics and identifiers; complete once the profile is open */
     struct pf_input *description; /* meta.db or experiment.xml */
     struct pf_input *profile_db, *trace_db; /* NULL: absent or of no use */
+    struct hpc_array profiles;              /* the records of profile.db */
     const char **identifiers;               /* owned array: names of their kinds; NULL: not named */
     size_t n_identifiers;
     struct hpc_metrics metrics;

@@ -102,26 +102,21 @@ static struct info read_info(const struct hpc_state *state, const unsigned char 
                                    .indices = pf_u64(bytes + 24, false)}};
 }
 
-/* profile.db while its records are read. */
+/* profile.db while its records are read. To be ended. */
 struct reading {
     struct hpc_state *state;
     struct pf_notes *notes;
-    struct hpc_array array;
     struct pf_window window, others; /* of the records, and of what they refer to */
     struct hpc_block_reader blocks;
 };
 
-/* Finds the records. 0, or -1 with *error filled; to be ended in any case. */
-static int begin(struct reading *reading, struct hpc_state *state, struct pf_notes *notes,
-                 struct pf_error *error)
+static struct reading begin(struct hpc_state *state, struct pf_notes *notes)
 {
-    *reading = (struct reading){.state = state,
-                                .notes = notes,
-                                .window = {.input = state->profile_db, .room = 64 * 1024},
-                                .others = {.input = state->profile_db},
-                                .blocks = {state, .values = {.input = state->profile_db}}};
-    return read_array(state, state->profile_db, "profile.db", "HPCPROF-profdb__", "HPCTOOLKITprof",
-                      state->layout == HPC_XML4 ? 52 : 40, &reading->array, notes, error);
+    return (struct reading){.state = state,
+                            .notes = notes,
+                            .window = {.input = state->profile_db, .room = 64 * 1024},
+                            .others = {.input = state->profile_db},
+                            .blocks = {state, .values = {.input = state->profile_db}}};
 }
 
 static void end(struct reading *reading)
@@ -135,8 +130,8 @@ static void end(struct reading *reading)
 static int read_record(struct reading *reading, uint64_t i, struct info *info, struct pf_notes *notes,
                        struct pf_error *error)
 {
-    uint64_t at = reading->array.at + i * reading->array.stride;
-    size_t size = reading->array.stride < 48 ? reading->array.stride : 48;
+    uint64_t at = reading->state->profiles.at + i * reading->state->profiles.stride;
+    size_t size = reading->state->profiles.stride < 48 ? reading->state->profiles.stride : 48;
     if (reading->state->layout == HPC_XML4)
         size = 52;
     const unsigned char *bytes = pf_window_at(&reading->window, at, size, error);
@@ -261,12 +256,12 @@ static int look_at_profiles(struct reading *reading, struct seen *seen, struct p
     bool large = pf_input_size(state->profile_db) > LOOK_THROUGH;
     bool by_summary = false, whole = false;
     uint64_t left = large ? LOOK_AT : 2 * LOOK_THROUGH;
-    for (uint64_t i = 0; i < reading->array.count && left; i++) {
+    for (uint64_t i = 0; i < reading->state->profiles.count && left; i++) {
         struct info info;
         if (read_record(reading, i, &info, NULL, error))
             return -1;
         uint64_t n = info.block.n_values < left / 10 ? info.block.n_values : left / 10;
-        uint64_t used = 10 * n + reading->array.stride;
+        uint64_t used = 10 * n + reading->state->profiles.stride;
         left -= used < left ? used : left;
         if (!i && info.summary && state->layout != HPC_XML4) {
             by_summary = true;
@@ -283,15 +278,17 @@ static int look_at_profiles(struct reading *reading, struct seen *seen, struct p
 int hpc_profiles_open(struct pf_profile *profile, struct pf_notes *notes, struct pf_error *error)
 {
     struct hpc_state *state = hpc_state(profile);
-    struct reading reading;
     if (open_file(profile, "profile.db", &state->profile_db, notes, error) ||
         open_file(profile, "trace.db", &state->trace_db, notes, error) || check_footers(state, notes, error))
         return -1;
     if (!state->profile_db)
         return hpc_note(notes, "error", "no-values", 0, -1, "profile.db is missing: there are no values");
+    if (read_array(state, state->profile_db, "profile.db", "HPCPROF-profdb__", "HPCTOOLKITprof",
+                   state->layout == HPC_XML4 ? 52 : 40, &state->profiles, notes, error))
+        return -1;
+    struct reading reading = begin(state, notes);
     struct seen *seen = calloc(1, sizeof *seen);
-    int failed = begin(&reading, state, notes, error) ||
-                 (seen ? look_at_profiles(&reading, seen, error) : pf_fail_memory(error));
+    int failed = seen ? look_at_profiles(&reading, seen, error) : pf_fail_memory(error);
     end(&reading);
     free(seen);
     return failed ? -1 : 0;
@@ -346,9 +343,9 @@ static int add_thread(struct reading *reading, uint64_t i, const struct info *in
 
 static int read_threads(struct reading *reading, struct pf_pass *pass, struct pf_error *error)
 {
-    for (uint64_t i = 0; i < reading->array.count && i < UINT32_MAX; i++) {
+    for (uint64_t i = 0; i < reading->state->profiles.count && i < UINT32_MAX; i++) {
         struct info info;
-        if ((i % RECORDS_A_STEP == 0 && pf_pass_step(pass, i, reading->array.count, error)) ||
+        if ((i % RECORDS_A_STEP == 0 && pf_pass_step(pass, i, reading->state->profiles.count, error)) ||
             read_record(reading, i, &info, reading->notes, error))
             return -1;
         if (!info.summary && add_thread(reading, i, &info, error))
@@ -423,17 +420,10 @@ int hpc_profiles_load(struct pf_profile *profile, struct pf_notes *notes, struct
                       struct pf_error *error)
 {
     struct hpc_state *state = hpc_state(profile);
-    struct reading reading;
-    struct pf_notes again = {0}; /* what was noted when the profile was opened */
-    int failed = 0;
-    if (state->profile_db) {
-        failed = begin(&reading, state, &again, error);
-        reading.notes = notes;
-        failed = failed || read_threads(&reading, pass, error);
-        end(&reading);
-    }
-    failed = failed || read_traces(state, notes, pass, error) || hpc_publish_threads(profile, error);
-    pf_notes_free(&again);
+    struct reading reading = begin(state, notes);
+    int failed = read_threads(&reading, pass, error) || read_traces(state, notes, pass, error) ||
+                 hpc_publish_threads(profile, error);
+    end(&reading);
     if (failed)
         hpc_threads_free(&state->threads);
     return failed ? -1 : 0;

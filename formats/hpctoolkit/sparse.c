@@ -220,12 +220,12 @@ int hpc_index_load(struct hpc_state *state, struct pf_pass *pass, struct pf_erro
     struct hpc_index index = {malloc((contexts + 1) * sizeof *index.first),
                               malloc((pairs + 1) * sizeof *index.next)};
     int failed = 0;
-    if (index.first && index.next) { /* HPC_NO_PAIR everywhere */
-        memset(index.first, 0xff, (contexts + 1) * sizeof *index.first);
-        memset(index.next, 0xff, (pairs + 1) * sizeof *index.next);
-    } else {
-        failed = pf_fail_memory(error);
+    if (!index.first || !index.next) {
+        hpc_index_free(&index);
+        return pf_fail_memory(error);
     }
+    memset(index.first, 0xff, (contexts + 1) * sizeof *index.first); /* HPC_NO_PAIR everywhere */
+    memset(index.next, 0xff, (pairs + 1) * sizeof *index.next);
     for (uint32_t thread = state->threads.count; thread-- > 0 && !failed;)
         failed = add_pairs(&index, &reader, thread, pass, error);
     hpc_block_reader_close(&reader);

@@ -53,6 +53,15 @@ static inline struct pprof_message pprof_in(const struct pprof_field *field)
 /* Takes a number off the front; false if there is none of at most 10 bytes. */
 bool pprof_varint(struct pprof_message *message, uint64_t *value);
 
+/* Numbers, of which a field has one or, packed, several. */
+struct pprof_numbers {
+    uint64_t *at;
+    size_t n, room;
+};
+
+/* Appends those of a field, as far as they can be read. False: one does not end. */
+bool pprof_numbers(struct pf_build *build, struct pprof_numbers *numbers, const struct pprof_field *field);
+
 /* The next field. 1: *field filled; 0: no more; -1: *wrong says what is wrong. */
 int pprof_next(struct pprof_message *message, struct pprof_field *field, const char **wrong);
 
@@ -165,7 +174,7 @@ struct pprof {
     PF_LIST(struct pprof_location) location;
     PF_LIST(struct pprof_line) lines;
     PF_LIST(struct pprof_type) types;
-    PF_LIST(uint64_t) comments;    /* strings */
+    struct pprof_numbers comments; /* strings */
     uint64_t header[PPROF_FIELDS]; /* fields that are numbers, strings among them */
     struct pprof_type period;
     size_t samples;         /* how many there are */

@@ -30,8 +30,7 @@ struct pprof_stacks {
     uint32_t keys[KEYS]; /* names */
     uint32_t no_stack;   /* the frame of samples without any location */
     /* The sample at hand. */
-    PF_LIST(uint64_t) locations;
-    PF_LIST(uint64_t) values;
+    struct pprof_numbers locations, values;
     PF_LIST(struct label) labels;
     uint64_t offset;
     struct pf_cell id, name; /* of its thread */
@@ -111,24 +110,6 @@ static bool take_label(struct pprof_stacks *stacks, const struct pprof_form *for
 
 /* ---- one sample --------------------------------------------------------------------------------- */
 
-/* Appends numbers, of which a field has one or several. False: they cannot be read. */
-static bool take_numbers(struct pprof_stacks *stacks, const struct pprof_field *field, bool locations)
-{
-    struct pprof_message packed = pprof_in(field);
-    uint64_t number = field->value;
-    bool single = field->wire == WIRE_VARINT;
-    while (single || packed.at < packed.end) {
-        if (!single && !pprof_varint(&packed, &number))
-            return false;
-        if (locations)
-            *PF_PUSH(stacks->build, stacks->locations) = number;
-        else
-            *PF_PUSH(stacks->build, stacks->values) = number;
-        single = false;
-    }
-    return true;
-}
-
 /* False: the sample cannot be read, *wrong says why. */
 static bool take_sample(struct pprof_stacks *stacks, const struct pprof_field *whole, const char **wrong)
 {
@@ -141,8 +122,10 @@ static bool take_sample(struct pprof_stacks *stacks, const struct pprof_field *w
     stacks->id = stacks->name = pf_absent();
     while ((more = pprof_take_field(stacks->pprof, &message, form, whole->offset, &field, wrong)) > 0) {
         *wrong = "a number does not end";
-        if (field.number == 3 ? !take_label(stacks, form->of[3], &field, best, wrong)
-                              : !take_numbers(stacks, &field, field.number == 1))
+        if (field.number == 3
+                ? !take_label(stacks, form->of[3], &field, best, wrong)
+                : !pprof_numbers(stacks->build, field.number == 1 ? &stacks->locations : &stacks->values,
+                                 &field))
             return false;
     }
     return more == 0;

@@ -135,21 +135,6 @@ static void take_string(struct pprof *pprof, const struct pprof_field *field)
     *PF_PUSH(&pprof->build, pprof->strings) = name;
 }
 
-/* One number, or several that are packed into one field. */
-static void take_comments(struct pprof *pprof, const struct pprof_field *field)
-{
-    uint64_t string;
-    if (field->wire == WIRE_VARINT)
-        *PF_PUSH(&pprof->build, pprof->comments) = field->value;
-    for (struct pprof_message packed = pprof_in(field); packed.at < packed.end;) {
-        if (!pprof_varint(&packed, &string)) {
-            pprof_warn(pprof, field->offset, "bad-message", "a number in comments does not end");
-            return;
-        }
-        *PF_PUSH(&pprof->build, pprof->comments) = string;
-    }
-}
-
 void pprof_take(struct pprof *pprof, const struct pprof_field *field)
 {
     uint64_t number = field->number;
@@ -176,7 +161,8 @@ void pprof_take(struct pprof *pprof, const struct pprof_field *field)
         take_string(pprof, field);
         break;
     case PPROF_COMMENT:
-        take_comments(pprof, field);
+        if (!pprof_numbers(&pprof->build, &pprof->comments, field))
+            pprof_warn(pprof, field->offset, "bad-message", "a number in comments does not end");
         break;
     default:
         if (number == PPROF_TIME && pprof->header[PPROF_TIME])

@@ -51,6 +51,20 @@ bool pprof_varint(struct pprof_message *message, uint64_t *value)
     return false;
 }
 
+bool pprof_numbers(struct pf_build *build, struct pprof_numbers *numbers, const struct pprof_field *field)
+{
+    struct pprof_message packed = pprof_in(field);
+    uint64_t number;
+    if (field->wire == WIRE_VARINT)
+        *PF_PUSH(build, *numbers) = field->value;
+    while (packed.at < packed.end) {
+        if (!pprof_varint(&packed, &number))
+            return false;
+        *PF_PUSH(build, *numbers) = number;
+    }
+    return true;
+}
+
 /* Takes the head of a field: all but the content that `size` bytes of the message are. NULL, or what is wrong. */
 static const char *take_head(struct pprof_message *message, struct pprof_field *field)
 {
