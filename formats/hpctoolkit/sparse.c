@@ -132,6 +132,9 @@ int hpc_block_group(struct hpc_block_reader *reader, const struct hpc_block *blo
     if (there <= 0)
         return there;
     *context = pf_ids_find(&reader->state->model.ids, id);
+    if (first < end &&
+        !pf_window_at(&reader->values, block->values + first * VALUE, (size_t)(end - first) * VALUE, error))
+        return -1; /* in one piece */
     for (uint64_t at = first; *context != PF_NO_ID && at < end; at++) {
         double value;
         if (hpc_block_value(reader, block, at, &id, &value, error))

@@ -142,8 +142,11 @@ static const struct pf_column values_columns[] = {
 
 static int begin_values(const struct pf_cursor *cursor, struct pf_numbers *numbers, struct pf_error *error)
 {
-    enum { ROOM = 64 * 1024 };
-    if (begin_rows(cursor, numbers, HPC_OF_VALUES, cursor->only.context < 0 ? ROOM : 64, error))
+    enum {
+        ROOM = 64 * 1024,
+        ALONE = 1
+    }; /* what one context has stands in many places: no more than that is read */
+    if (begin_rows(cursor, numbers, HPC_OF_VALUES, cursor->only.context < 0 ? ROOM : ALONE, error))
         return -1;
     numbers->next <<= VALUE_BITS;
     numbers->end <<= VALUE_BITS;
