@@ -27,8 +27,7 @@
 struct pf_probe {
     const char *name; /* of the file or directory */
     bool directory;
-    bool
-        pointless; /* no folder in it is named like a point, as the first driver has seen that looks for such */
+    bool pointless; /* noted by the first driver that looks for points among its folders: there is none */
     uint64_t size;  /* of the file in bytes; 0 for a directory */
     int fd;         /* the open file or directory; for the functions below only, as are the next two */
     uint64_t start; /* of the file's bytes in what is open */
