@@ -159,7 +159,7 @@ static const struct pf_build_format callgrind_format = {.state = sizeof(struct c
 const struct pf_driver pf_callgrind_driver = {
     .name = "callgrind",
     .title = "Callgrind's call graphs (valgrind, xdebug, yappi, pprof -callgrind, ruby-prof)",
-    .version = 1,
+    .version = 2,
     .kit = &callgrind_format,
     .probe = probe_callgrind,
     PF_BUILD_OPERATIONS,

@@ -60,6 +60,7 @@ enum callgrind_word {
     EVENTS,
     SUMMARY,
     TOTALS,
+    TOTAL,
     WORDS
 };
 

@@ -3,9 +3,9 @@
 
 /* In the order of their numbers. */
 static const char *const words[WORDS] = {
-    "",      "ob=",     "fl=",    "fi=",        "fe=",    "fn=",     "cob=",     "cfi=",     "cfl=", "cfn=",
-    "jfi=",  "jfn=",    "calls=", "rcalls=",    "jump=",  "jcnd=",   "version:", "creator:", "pid:", "cmd:",
-    "part:", "thread:", "desc:",  "positions:", "event:", "events:", "summary:", "totals:"};
+    "",      "ob=",     "fl=",    "fi=",        "fe=",    "fn=",     "cob=",     "cfi=",     "cfl=",  "cfn=",
+    "jfi=",  "jfn=",    "calls=", "rcalls=",    "jump=",  "jcnd=",   "version:", "creator:", "pid:",  "cmd:",
+    "part:", "thread:", "desc:",  "positions:", "event:", "events:", "summary:", "totals:",  "total:"};
 
 enum callgrind_word callgrind_take_word(struct pf_slice *line)
 {

@@ -382,6 +382,7 @@ static void read_header(struct callgrind *callgrind, enum callgrind_word word, s
         break;
     case SUMMARY: /* of Callgrind's counters, which may have run on while nothing was collected */
     case TOTALS:
+    case TOTAL: /* as php-memprof calls it */
         if ((word == SUMMARY) == callgrind->cachegrind)
             read_totals(callgrind, text);
         break;

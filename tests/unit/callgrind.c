@@ -112,6 +112,8 @@ static void parts(void)
                "warning totals|", "threads by name, events by name, names of earlier parts");
     values_are("version: 0.9.6\nevents: T\nfn={main}\n\nsummary: 5\n\n1 5\n",
                "all,{main},T,5|all,{main},T (inc),5|", "", "a summary inside a function does not end it");
+    values_are("version: 1\ncmd: unknown\nevents: T\n\nfl=\nfn=root\n1 5\n\ntotal: 5\n",
+               "all,root,T,5|all,root,T (inc),5|", "", "php-memprof's total is no fault");
     struct file file = read_by(&pf_callgrind_driver, "version: 1\nthread: 3\nevents: Ir\n");
     is(file.loaded ? (const char *)pf_rows_at(file.profile.partitions.items, 0)[1].text : "", "3",
        "a thread without costs is one");
