@@ -93,41 +93,55 @@ struct place {
     struct pf_aggregate *aggregate;
     struct pf_metric_sums *sums;
     uint32_t context;
-    bool counts;               /* for the partitions' sums */
-    bool is_at;                /* the metric shows one partition: */
-    uint32_t at;               /* this one */
-    struct pf_context_sum sum; /* of the context */
-    double mean;               /* of that */
+    bool counts;                /* for the partitions' sums */
+    bool is_at;                 /* the metric shows one partition: */
+    uint32_t at;                /* this one */
+    struct pf_context_sum *sum; /* of the context, where it is kept, or: */
+    struct pf_context_sum own;  /* the same, to be stored in the end */
+    double mean;                /* of that */
 };
+
+static void find_sum(struct place *place)
+{
+    const struct pf_metric_sums *sums = place->sums;
+    place->sum = pf_context_record(&sums->contexts, place->context);
+    if (!place->sum) {
+        place->sum = &place->own;
+        if (!pf_context_load(&sums->contexts, place->context, sums->real, &place->own))
+            place->own = (struct pf_context_sum){.count = 0};
+    }
+    place->mean = mean_of(place->sum, sums->real);
+}
 
 static void begin_place(struct place *place, struct pf_aggregate *aggregate, unsigned metric,
                         uint32_t context)
 {
     const struct pf_profile *profile = aggregate->profile;
     const struct pf_metric *about = &profile->metrics[metric];
-    *place = (struct place){.aggregate = aggregate,
-                            .sums = &aggregate->metrics[metric],
-                            .context = context,
-                            .counts = pf_counts(about->over_contexts, profile->contexts->flags[context]),
-                            .is_at = about->over_partitions == PF_AT,
-                            .at = about->at};
-    pf_context_load(&place->sums->contexts, context, place->sums->real, &place->sum);
-    place->mean = mean_of(&place->sum, place->sums->real);
+    place->aggregate = aggregate;
+    place->sums = &aggregate->metrics[metric];
+    place->context = context;
+    place->counts = pf_counts(about->over_contexts, profile->contexts->flags[context]);
+    place->is_at = about->over_partitions == PF_AT;
+    place->at = about->at;
+    find_sum(place);
 }
 
 static int end_place(struct place *place, struct pf_error *error)
 {
-    return place->sum.count ? pf_context_store(&place->aggregate->arena, &place->sums->contexts,
-                                               place->context, place->sums->real, &place->sum, error)
-                            : 0;
+    struct pf_metric_sums *sums = place->sums;
+    sums->negative |= sums->real ? place->sum->low.d < 0 : place->sum->low.i < 0;
+    return place->sum == &place->own && place->own.count
+               ? pf_context_store(&place->aggregate->arena, &sums->contexts, place->context, sums->real,
+                                  &place->own, error)
+               : 0;
 }
 
 static int place_to_real(struct place *place, struct pf_error *error)
 {
     if (end_place(place, error) || make_real(place->aggregate, place->sums, error))
         return -1;
-    pf_context_load(&place->sums->contexts, place->context, true, &place->sum);
-    place->mean = mean_of(&place->sum, true);
+    find_sum(place);
     return 0;
 }
 
@@ -157,7 +171,7 @@ static inline int add_value(struct place *place, uint32_t p, const struct value 
         return -1;
     if (place->is_at && place->at == p && add_at(place, value, error))
         return -1;
-    add_to_context(&place->sum, &place->mean, value, sums->real);
+    add_to_context(place->sum, &place->mean, value, sums->real);
     if (place->counts)
         add_number(&partition->sum, value, sums->real);
     partition->contexts++;
@@ -226,24 +240,52 @@ static bool read_row(const struct pf_aggregate *aggregate, const struct columns 
            read_number(&cells[columns->value], &row->value);
 }
 
-enum { ROWS_A_STEP = 64 * 1024, VALUE_ROWS_A_STEP = 256 };
+enum { BATCH = 64, BATCHES_A_STEP = 1024, VALUE_ROWS_A_STEP = 256 };
 
+/* The next rows that have a place in a sum, and how many. 1; 0: these are the last; -1 with *error filled. */
+static int read_batch(const struct pf_aggregate *aggregate, const struct columns *columns,
+                      struct pf_cursor *cursor, struct pf_cell *cells, struct row rows[BATCH], size_t *n,
+                      struct pf_error *error)
+{
+    const struct pf_cursor_ops *ops = pf_table_ops(cursor->table);
+    int more = 1;
+    *n = 0;
+    for (int i = 0; i < BATCH && (more = ops->next(cursor, cells, error)) > 0; i++) {
+        struct row *row = &rows[*n];
+        if (!read_row(aggregate, columns, cells, row))
+            continue;
+        pf_context_expect(&aggregate->metrics[row->metric].contexts, row->context);
+        ++*n;
+    }
+    return more;
+}
+
+static int add_row(struct pf_aggregate *aggregate, const struct row *row, struct pf_error *error)
+{
+    struct place place;
+    begin_place(&place, aggregate, row->metric, row->context);
+    return add_value(&place, row->partition, &row->value, error) ? -1 : end_place(&place, error);
+}
+
+/*
+ * Contexts come in any order, and their sums are more than the processor's cache holds: those of a batch come from memory side by
+ * side.
+ */
 static int add_rows(struct pf_aggregate *aggregate, const struct columns *columns, struct pf_cursor *cursor,
                     struct pf_cell *cells, struct pf_pass *pass, struct pf_error *error)
 {
-    const struct pf_cursor_ops *ops = pf_table_ops(cursor->table);
-    struct row row;
-    struct place place;
+    struct row rows[BATCH];
+    size_t n;
     int more = 1;
     for (uint64_t i = 0; more > 0; i++) {
-        if (i % ROWS_A_STEP == 0 && pf_pass_step(pass, i, 0, error))
+        if (i % BATCHES_A_STEP == 0 && pf_pass_step(pass, i * BATCH, 0, error))
             return -1;
-        more = ops->next(cursor, cells, error);
-        if (more <= 0 || !read_row(aggregate, columns, cells, &row))
-            continue;
-        begin_place(&place, aggregate, row.metric, row.context);
-        if (add_value(&place, row.partition, &row.value, error) || end_place(&place, error))
-            return -1;
+        more = read_batch(aggregate, columns, cursor, cells, rows, &n, error);
+        for (size_t r = 0; r < n; r++)
+            pf_context_expect_sum(&aggregate->metrics[rows[r].metric].contexts, rows[r].context);
+        for (size_t r = 0; r < n && more >= 0; r++)
+            if (add_row(aggregate, &rows[r], error))
+                return -1;
     }
     return more;
 }
@@ -255,7 +297,7 @@ static int add_rows(struct pf_aggregate *aggregate, const struct columns *column
 static uint32_t add_reals(struct place *place, const struct pf_value_row *row, uint32_t p)
 {
     struct pf_metric_sums *sums = place->sums;
-    struct pf_context_sum sum = place->sum;
+    struct pf_context_sum sum = *place->sum;
     double mean = place->mean, magnitude = sums->magnitude;
     uint32_t n = sums->real && !place->is_at ? (uint32_t)place->aggregate->n_partitions : p;
     for (; p < n; p++) {
@@ -271,7 +313,7 @@ static uint32_t add_reals(struct place *place, const struct pf_value_row *row, u
             pf_real_add(&partition->sum, value.d);
         partition->contexts++;
     }
-    place->sum = sum;
+    *place->sum = sum;
     place->mean = mean;
     sums->magnitude = magnitude;
     return p;

@@ -204,6 +204,16 @@ struct pf_context_sums {
 bool pf_context_load(const struct pf_context_sums *sums, size_t context, bool real,
                      struct pf_context_sum *sum);
 
+/* The sum itself, to be changed where it stands; NULL: the context has at most one value, which pf_context_load tells. */
+struct pf_context_sum *pf_context_record(const struct pf_context_sums *sums, size_t context);
+
+/*
+ * Only for speed, where contexts come in any order: have the processor get from memory what says where a context's sum is; and, once
+ * that is there, the sum.
+ */
+void pf_context_expect(const struct pf_context_sums *sums, size_t context);
+void pf_context_expect_sum(const struct pf_context_sums *sums, size_t context);
+
 /* True if it has a value. */
 bool pf_context_has(const struct pf_context_sums *sums, size_t context);
 
@@ -225,6 +235,7 @@ struct pf_metric_sums {
     double
         magnitude; /* what all values add up to without their signs: as long as that fits 128 bits, so do all sums of integers */
     union pf_number total;
+    bool negative;  /* some value is; not known of an aggregate that has been unpacked */
     size_t holders; /* partitions that have any value */
     bool beyond;    /* some share of it is above 100 % */
     struct pf_context_sums contexts;

@@ -149,6 +149,31 @@ static unsigned char *kinds_of(const struct pf_context_sums *sums, union slot *s
     return (unsigned char *)(slots + length_of(sums, context));
 }
 
+void pf_context_expect(const struct pf_context_sums *sums, size_t context)
+{
+    union slot *slots = slots_of(sums, context);
+    if (!slots)
+        return;
+    __builtin_prefetch(&slots[context % PF_STRETCH], 1);
+    __builtin_prefetch(&kinds_of(sums, slots, context)[context % PF_STRETCH], 1);
+}
+
+void pf_context_expect_sum(const struct pf_context_sums *sums, size_t context)
+{
+    const char *sum = (const char *)pf_context_record(sums, context);
+    if (!sum)
+        return;
+    __builtin_prefetch(sum, 1);
+    __builtin_prefetch(sum + sizeof(struct pf_context_sum) - 1, 1);
+}
+
+struct pf_context_sum *pf_context_record(const struct pf_context_sums *sums, size_t context)
+{
+    union slot *slots = slots_of(sums, context);
+    bool there = slots && kinds_of(sums, slots, context)[context % PF_STRETCH] == RECORD;
+    return there ? slots[context % PF_STRETCH].record : NULL;
+}
+
 bool pf_context_load(const struct pf_context_sums *sums, size_t context, bool real,
                      struct pf_context_sum *sum)
 {

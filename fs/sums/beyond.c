@@ -16,6 +16,8 @@ static bool any_negative(const struct pf_aggregate *aggregate, unsigned metric)
 {
     const struct pf_context_sums *sums = &aggregate->metrics[metric].contexts;
     union pf_number number;
+    if (!aggregate->metrics[metric].negative)
+        return false;
     for (size_t i = pf_context_next(sums, 0); i < sums->n; i = pf_context_next(sums, i + 1))
         if (pf_context_number(aggregate, metric, (uint32_t)i, &number) &&
             pf_number_double(&number, aggregate->metrics[metric].real) < 0)
@@ -48,7 +50,14 @@ static bool holds_less_than_callees(const struct pf_aggregate *aggregate, unsign
     return less;
 }
 
-static bool may_exceed(const struct pf_aggregate *aggregate, unsigned metric, double *left)
+/* The twins that were looked at last, and what was found: twins mostly follow each other, and what holds of one holds of both. */
+struct looked_at {
+    struct pf_twins twins;
+    bool may_exceed;
+};
+
+static bool may_exceed(const struct pf_aggregate *aggregate, unsigned metric, double *left,
+                       struct looked_at *last)
 {
     const struct pf_profile *profile = aggregate->profile;
     if (!pf_adds_up(&profile->metrics[metric]) || !aggregate->metrics[metric].contexts.plane.stretches)
@@ -56,9 +65,12 @@ static bool may_exceed(const struct pf_aggregate *aggregate, unsigned metric, do
     if (profile->edges)
         return true;
     struct pf_twins twins = pf_twins_of(profile, metric);
-    return (twins.exclusive != PF_NO_PARTNER && any_negative(aggregate, (unsigned)twins.exclusive)) ||
-           (twins.inclusive != PF_NO_PARTNER &&
-            holds_less_than_callees(aggregate, (unsigned)twins.inclusive, left));
+    if (twins.exclusive != last->twins.exclusive || twins.inclusive != last->twins.inclusive)
+        *last = (struct looked_at){
+            twins, (twins.exclusive != PF_NO_PARTNER && any_negative(aggregate, (unsigned)twins.exclusive)) ||
+                       (twins.inclusive != PF_NO_PARTNER &&
+                        holds_less_than_callees(aggregate, (unsigned)twins.inclusive, left))};
+    return last->may_exceed;
 }
 
 static bool is_above(const union pf_number *part, bool real, double whole)
@@ -104,11 +116,12 @@ static int look_closer(struct pf_aggregate *aggregate, unsigned metric, struct p
 int pf_find_beyond(struct pf_aggregate *aggregate, struct pf_error *error)
 {
     double *left = calloc((size_t)aggregate->n_contexts + 1, sizeof *left);
+    struct looked_at last = {{PF_NO_PARTNER, PF_NO_PARTNER}, false};
     int result = 0;
     if (!left)
         return pf_fail_memory(error);
     for (unsigned m = 0; !result && m < aggregate->profile->n_metrics; m++)
-        if (may_exceed(aggregate, m, left))
+        if (may_exceed(aggregate, m, left, &last))
             result = look_closer(aggregate, m, error);
     free(left);
     return result;
