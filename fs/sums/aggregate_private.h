@@ -355,7 +355,10 @@ struct pf_arranged {
     /* What stands in each context's line; PF_BY_STACK: the exclusive value alone. */
     union pf_number *exclusive, *inclusive; /* by context */
     bool *lacking; /* by context: there is no inclusive value; NULL: there always is */
-    /* PF_BY_CALLS: contexts with a value in their subtree, callers first, heaviest child first. */
+    /*
+     * Callers first. PF_BY_CALLS: contexts with a value in their subtree, heaviest child first; PF_BY_STACK: those that are folded,
+     * children by index.
+     */
     uint32_t *order;
     uint32_t n_order;
     /* PF_BY_STACK: a context's ancestor (or itself) at depth PF_STACK_HALF - 1; NULL if none is so deep that a

@@ -108,18 +108,48 @@ int pf_find_outer(const struct pf_tree *tree, uint32_t **outer, struct pf_error 
     return 0;
 }
 
-/* Takes the values over. Stacks are walked in the order of the tree, which is there already. */
+/*
+ * Those that are folded: callers first, callees in the order of indexes. next[] has how many there are in each subtree, then where
+ * in the order the next of those stands.
+ */
+static int order_by_stack(const struct pf_values *values, struct pf_arranged *arranged,
+                          struct pf_error *error)
+{
+    const struct pf_tree *tree = values->tree;
+    uint32_t *next = values->scratch, all = 0, next_root = 0;
+    memset(next, 0, values->n * sizeof *next);
+    for (uint32_t i = values->n; i-- > 0;) {
+        next[i] += values->present[i];
+        *(tree->parent[i] == PF_NO_CONTEXT ? &all : &next[tree->parent[i]]) += next[i];
+    }
+    if (!(arranged->order = malloc(((size_t)all + 1) * sizeof *arranged->order)))
+        return pf_fail_memory(error);
+    arranged->n_order = all;
+    for (uint32_t i = 0; i < values->n; i++) {
+        uint32_t *above = tree->parent[i] == PF_NO_CONTEXT ? &next_root : &next[tree->parent[i]];
+        uint32_t first = *above;
+        *above += next[i];
+        next[i] = first;
+        if (values->present[i])
+            arranged->order[next[i]++] = i;
+    }
+    return 0;
+}
+
+/* Takes the values over. */
 static int arrange_by_stack(struct pf_values *values, struct pf_arranged *arranged, struct pf_error *error)
 {
-    if (pf_find_outer(values->tree, &arranged->outer, error))
+    struct pf_folding folding = pf_folding(values->aggregate->profile, values->metric);
+    bool real = values->exclusive_real;
+    for (uint32_t i = 0; i < values->n; i++) {
+        values->present[i] = pf_is_folded(&folding, &values->exclusive[i], real);
+        arranged->left_out += !values->present[i] && pf_number_double(&values->exclusive[i], real) > 0;
+    }
+    if (pf_find_outer(values->tree, &arranged->outer, error) || order_by_stack(values, arranged, error))
         return -1;
     arranged->exclusive = values->exclusive;
     values->exclusive = NULL;
-    struct pf_folding folding = pf_folding(values->aggregate->profile, values->metric);
-    for (uint32_t i = 0; i < values->n; i++)
-        arranged->left_out += pf_number_double(&arranged->exclusive[i], arranged->exclusive_real) > 0 &&
-                              !pf_is_folded(&folding, &arranged->exclusive[i], arranged->exclusive_real);
-    arranged->bytes = (uint64_t)values->n * (sizeof(union pf_number) + sizeof(uint32_t));
+    arranged->bytes = (uint64_t)values->n * (sizeof(union pf_number) + 2 * sizeof(uint32_t));
     return 0;
 }
 

@@ -149,7 +149,7 @@ static bool callers_record(struct pf_metric_walk *walk, struct pf_buf *out)
 
 /* ---- the views ---------------------------------------------------------------------------------- */
 
-/* What a view walks over: as many records, and the first line. */
+/* What a view walks over: as many records, and but for stacks the first line. */
 enum items { CONTEXTS, PARTITIONS, FUNCTIONS, CALLERS, CALLS, STACKS };
 
 static const struct view {
@@ -205,10 +205,10 @@ static int prepare(struct pf_metric_walk *walk, enum items items, struct pf_erro
     bool needed = items != CONTEXTS && items != PARTITIONS;
     if (needed && !(walk->arranged = pf_arranged_get(aggregate, walk->metric, kinds[items], error)))
         return -1;
-    walk->end = 1 + (items == FUNCTIONS || items == CALLERS ? walk->arranged->n_functions
-                     : items == CALLS                       ? walk->arranged->n_order
-                     : items == PARTITIONS                  ? aggregate->n_partitions
-                                                            : aggregate->n_contexts);
+    walk->end = (items != STACKS) + (items == FUNCTIONS || items == CALLERS ? walk->arranged->n_functions
+                                     : items == CALLS || items == STACKS    ? walk->arranged->n_order
+                                     : items == PARTITIONS                  ? aggregate->n_partitions
+                                                                            : aggregate->n_contexts);
     return 0;
 }
 

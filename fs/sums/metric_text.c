@@ -399,40 +399,31 @@ static void add_value(const struct pf_folding *folding, const union pf_number *n
     out->size += (size_t)(end - at);
 }
 
-/* The context after this one: callers first, callees in the order of indexes. */
-static uint32_t next_context(const struct pf_tree *tree, uint32_t context)
+/* What a line is made of stands anywhere in memory: that of one further on is asked for before its turn. */
+static void expect(const struct pf_metric_walk *walk, uint64_t position)
 {
-    if (tree->first[context] < tree->first[context + 1])
-        return tree->child[tree->first[context]];
-    uint32_t next = PF_NO_CONTEXT;
-    while (next == PF_NO_CONTEXT && context != PF_NO_CONTEXT)
-        next = pf_walk_leave(tree, &context);
-    return next;
+    enum { AHEAD = 16 };
+    const struct pf_tree *tree = walk->profile->contexts;
+    if (walk->end - position <= AHEAD)
+        return;
+    uint32_t context = walk->arranged->order[position + AHEAD];
+    __builtin_prefetch(&walk->arranged->exclusive[context]);
+    __builtin_prefetch(&tree->depth[context]);
+    __builtin_prefetch(&tree->parent[context]);
+    __builtin_prefetch(&tree->name[context]);
 }
 
-/* Position 0 is the first root, 1 + i the context after i. */
 bool pf_folded_record(struct pf_metric_walk *walk, struct pf_buf *out)
 {
     const struct pf_arranged *arranged = walk->arranged;
-    const struct pf_tree *tree = walk->profile->contexts;
-    uint32_t context = PF_NO_CONTEXT;
-    if (walk->lines.position)
-        context = next_context(tree, (uint32_t)walk->lines.position - 1);
-    else if (walk->aggregate->n_contexts && pf_adds_up(&walk->profile->metrics[walk->metric]))
-        context = tree->root[0];
-    while (context != PF_NO_CONTEXT &&
-           !pf_is_folded(&walk->folding, &arranged->exclusive[context], arranged->exclusive_real))
-        context = next_context(tree, context);
-    if (context == PF_NO_CONTEXT) {
-        walk->lines.position = walk->end;
-        return false;
-    }
-    pf_stack_set(walk->stack, tree, arranged->outer, context);
+    uint64_t at = walk->lines.position++;
+    uint32_t context = arranged->order[at];
+    expect(walk, at);
+    pf_stack_set(walk->stack, walk->profile->contexts, arranged->outer, context);
     pf_buf_add(out, walk->stack->text.data, walk->stack->text.size);
     out->failed |= walk->stack->text.failed;
     pf_buf_char(out, ' ');
     add_value(&walk->folding, &arranged->exclusive[context], arranged->exclusive_real, out);
     pf_buf_char(out, '\n');
-    walk->lines.position = (uint64_t)context + 1;
     return true;
 }

@@ -386,6 +386,32 @@ static void negative_values(void)
     fake_free(&fake);
 }
 
+/* Contexts come as they were met first; a stack stands behind its caller's, whatever lies between them. */
+static void stacks_of_calls_that_took_turns(void)
+{
+    struct fake fake;
+    fake_init(&fake, 1);
+    unsigned own = fake_metric(&fake, "own", "int", PF_OVER_ALL, PF_SUM);
+    unsigned held = fake_metric(&fake, "held", "int", PF_OVER_ROOTS, PF_SUM);
+    fake.metrics[own].unit = fake.metrics[held].unit = "";
+    uint32_t a = fake_context(&fake, PF_NO_CONTEXT, "a", PF_ROOT);
+    uint32_t b = fake_context(&fake, PF_NO_CONTEXT, "b", PF_ROOT);
+    uint32_t ac = fake_context(&fake, a, "c", 0);
+    uint32_t bd = fake_context(&fake, b, "d", 0);
+    uint32_t ae = fake_context(&fake, a, "e", 0);
+    uint32_t acf = fake_context(&fake, ac, "f", 0);
+    uint32_t values[][3] = {{a, 1, 10}, {b, 2, 9}, {ac, 0, 5}, {bd, 4, 7}, {ae, 5, 4}, {acf, 6, 5}};
+    for (size_t i = 0; i < sizeof values / sizeof *values; i++) {
+        fake_value(&fake, 0, values[i][0], own, values[i][1]);
+        fake_value(&fake, 0, values[i][0], held, values[i][2]);
+    }
+    fake_finish(&fake);
+    shows(&fake, own, PF_METRIC_FOLDED, "a 1\na;c;f 6\na;e 5\nb 2\nb;d 4\n", "stacks.folded: callers first");
+    shows(&fake, held, PF_METRIC_FOLDED, "a 1\na;c;f 5\na;e 4\nb 2\nb;d 7\n",
+          "stacks.folded: of inclusive values, too");
+    fake_free(&fake);
+}
+
 static void names_with_special_characters(void)
 {
     struct fake fake;
@@ -818,6 +844,7 @@ int main(void)
     large_and_small_numbers();
     wide_integers();
     negative_values();
+    stacks_of_calls_that_took_turns();
     names_with_special_characters();
     names_that_end_in_numbers();
     files_tell_functions_apart();
