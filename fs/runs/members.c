@@ -173,9 +173,8 @@ void pf_members_free(struct pf_members *members)
 
 int pf_members_suffice(struct pf_fs *fs, const struct pf_folder *folder, const struct pf_buf *names)
 {
-    const char *end = names->data + names->size;
     size_t left = 0, n = 0;
-    for (const char *name = names->data; name < end; name += strlen(name) + 1)
+    for (size_t at = 0; at < names->size; at += strlen(names->data + at) + 1)
         left++;
     /* Once there are enough, the others count only where they might be too many. */
     for (const char *name = names->data; left && (n < PF_MEMBERS_LEAST || n + left > PF_MEMBERS_MOST);
