@@ -27,10 +27,10 @@
 struct pf_probe {
     const char *name; /* of the file or directory */
     bool directory;
-    bool pointless; /* noted by the first driver that looks for points among its folders: there is none */
-    uint64_t size;  /* of the file in bytes; 0 for a directory */
-    int fd;         /* the open file or directory; for the functions below only, as are the next two */
-    uint64_t start; /* of the file's bytes in what is open */
+    bool without_points; /* the first driver that looked for points among its folders found none */
+    uint64_t size;       /* of the file in bytes; 0 for a directory */
+    int fd;              /* the open file or directory; for the functions below only, as are the next two */
+    uint64_t start;      /* of the file's bytes in what is open */
     struct pf_unpacked *unpacked;   /* what is open instead, if it has no descriptor */
     const struct pf_folder *folder; /* the directory, if that has no descriptor */
     unsigned char *bytes;           /* head cache, owned by the caller of the probe */

@@ -262,9 +262,9 @@ static int look_for_point(void *arg, const char *name, unsigned char type)
 bool pf_points_probe(struct pf_probe *probe, const char *suffix, unsigned least)
 {
     struct look look = {.probe = probe, .suffix = suffix, .least = least};
-    if (probe->pointless || pf_probe_list(probe, ".", look_for_point, &look))
+    if (probe->without_points || pf_probe_list(probe, ".", look_for_point, &look))
         return false;
-    probe->pointless = !look.folders;
+    probe->without_points = !look.folders;
     return look.found >= least;
 }
 

@@ -212,8 +212,7 @@ struct nsight_found {
 
 /*
  * Contexts by the number that an export knows something by: of call chains, of calls by their correlation. As many
- * as there are events, so they are held in a store; those that do not come in order
- * are sorted in bounded memory.
+ * as there are events, so they are held in a store; those that do not come in order are sorted in bounded memory.
  */
 enum { NSIGHT_SLOTS = 16 };
 
