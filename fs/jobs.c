@@ -310,6 +310,16 @@ void pf_job_release(struct pf_job *job)
     pthread_mutex_unlock(&pool->lock);
 }
 
+bool pf_pool_errand(struct pf_pool *pool, struct pf_waiter *waiter)
+{
+    pthread_mutex_lock(&pool->lock);
+    bool taken = !pool->closing && !start_threads(pool);
+    if (taken)
+        push_errand(pool, waiter);
+    pthread_mutex_unlock(&pool->lock);
+    return taken;
+}
+
 bool pf_job_wait(struct pf_job *job, struct pf_waiter *waiter)
 {
     pthread_mutex_lock(&job->pool->lock);

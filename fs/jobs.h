@@ -68,6 +68,9 @@ enum { PF_PARKED = 1 << 16 };
     for (struct pf_job *job = NULL; ((result) = (call)) == PF_PARKED; pf_job_release(job))                   \
     pf_job_block(job, progress, arg)
 
+/* Has a short thread run `wake` of a waiter that waits for nothing. False: out of threads, or the pool is being freed. */
+bool pf_pool_errand(struct pf_pool *pool, struct pf_waiter *waiter);
+
 /*
  * Call piece(arg, i) for each i < n, on this thread (a pass's) and on pass threads that have nothing else to
  * do; returns when all have returned. Pieces may run in any order and side by side.

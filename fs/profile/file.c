@@ -11,6 +11,9 @@ enum { ROWS_AT_ONCE = 4096, BYTES_AT_ONCE = 2 * PF_BLOCK, HEAVY_TRIES = 3 };
 /* A read of so few bytes that stands alone, so far from others, is made alone. */
 enum { ALONE_BYTES = 32 * 1024, NEAR_BYTES = 4 * PF_BLOCK };
 
+/* While what was read is on its way to whoever reads on, the next so many bytes are made. */
+enum { AHEAD_BYTES = 2 * PF_BLOCK };
+
 /* A file's text, shared by all handles on it and by passes. Kept without handles if its size took a pass. */
 struct pf_file_text {
     struct pf_text text;
@@ -19,6 +22,7 @@ struct pf_file_text {
     unsigned references; /* handles and tasks; guarded by live->lock */
     bool keep;
     bool alone;                /* a table's, measured without the others; guarded by live->lock */
+    atomic_bool ahead;         /* somebody is making what is likely to be read next */
     struct pf_failure failure; /* guarded by live->lock */
 };
 
@@ -30,6 +34,7 @@ struct pf_file {
     char *bytes; /* the whole file, if that is known */
     uint64_t size;
     _Atomic uint64_t read_to; /* where the last read ended */
+    _Atomic uint64_t made_to; /* where what was made ahead ends */
     atomic_uint heavy_tries;  /* reads of a heavy file that were sent to a pass */
 };
 
@@ -466,12 +471,74 @@ static int make_readable(struct pf_file *file, uint64_t offset, size_t size, str
 
 /* ---- reading ------------------------------------------------------------------------------------ */
 
+/* True of a read near the one before. Those of one reader may come side by side, in any order. */
+static bool reads_on(const struct pf_file *file, uint64_t offset)
+{
+    uint64_t before = atomic_load(&file->read_to);
+    return offset <= before + NEAR_BYTES && before <= offset + NEAR_BYTES;
+}
+
 /* A few bytes somewhere: neither at the start nor near where others were read. Heavy texts' blocks are made by passes, as blocks. */
 static bool is_alone_standing(const struct pf_file *file, uint64_t offset, size_t size)
 {
-    uint64_t before = atomic_load(&file->read_to);
-    bool near = offset <= before + NEAR_BYTES && before <= offset + NEAR_BYTES;
-    return offset > 0 && size <= ALONE_BYTES && !near && !pf_is_heavy(&file->live->profile, file->text->node);
+    return offset > 0 && size <= ALONE_BYTES && !reads_on(file, offset) &&
+           !pf_is_heavy(&file->live->profile, file->text->node);
+}
+
+/* Blocks that are likely to be read next, to be made by a thread that would else do nothing. */
+struct ahead {
+    struct pf_waiter waiter;
+    struct pf_live *live;      /* held */
+    struct pf_file_text *text; /* held */
+    uint64_t offset;
+    size_t size;
+};
+
+/* What goes wrong is told to whoever reads them. */
+static void make_ahead(struct pf_waiter *waiter)
+{
+    struct ahead *ahead = (struct ahead *)waiter;
+    struct pf_error error;
+    pf_file_text_blocks(ahead->text, ahead->offset, ahead->size, NULL, &error);
+    atomic_store(&ahead->text->ahead, false);
+    pf_file_text_release(ahead->text);
+    pf_live_release(ahead->live);
+    free(ahead);
+}
+
+/* One thread a text is enough, and more would make it in pieces. */
+static bool start_ahead(struct pf_file *file, uint64_t offset, size_t size)
+{
+    struct pf_file_text *text = file->text;
+    if (atomic_exchange(&text->ahead, true))
+        return false;
+    struct ahead *ahead = malloc(sizeof *ahead);
+    if (!ahead) {
+        atomic_store(&text->ahead, false);
+        return false;
+    }
+    *ahead = (struct ahead){{.wake = make_ahead}, pf_live_hold(file->live), text, offset, size};
+    pthread_mutex_lock(&file->live->lock);
+    pf_file_text_hold(text);
+    pthread_mutex_unlock(&file->live->lock);
+    if (pf_pool_errand(file->live->core->pool, &ahead->waiter))
+        return true;
+    make_ahead(&ahead->waiter);
+    return true;
+}
+
+/* Has what follows a read made ahead, at least a block at a time. */
+static void read_ahead(struct pf_file *file, uint64_t end)
+{
+    struct pf_text *text = &file->text->text;
+    uint64_t until = end + AHEAD_BYTES, from = atomic_load(&file->made_to);
+    if (from < end || from > until) /* of another place */
+        from = end;
+    if (until > text->size)
+        until = text->size;
+    if (until >= from + PF_BLOCK && !pf_text_distance(text, until - 1) &&
+        start_ahead(file, from, (size_t)(until - from)))
+        atomic_store(&file->made_to, until);
 }
 
 int pf_file_read(struct pf_file *file, uint64_t offset, size_t size, struct pf_piece pieces[PF_PIECES],
@@ -491,6 +558,9 @@ int pf_file_read(struct pf_file *file, uint64_t offset, size_t size, struct pf_p
         ;
     if (result)
         return result;
+    bool goes_on = offset > 0 && reads_on(file, offset);
+    if (goes_on && !pf_is_heavy(&file->live->profile, file->text->node))
+        read_ahead(file, offset + size);
     int got = pf_text_read(text, file->live->core->blocks, offset, size,
                            is_alone_standing(file, offset, size), pieces, error);
     if (got < 0)

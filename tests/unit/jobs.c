@@ -348,6 +348,18 @@ static void test_free_refuses(void)
     ok(work.runs == work.over, "and none is left behind");
 }
 
+static void test_errand(void)
+{
+    struct gate done = open_gate();
+    struct pf_pool *pool = pf_pool_new(1, 1);
+    struct waiting waiting = {.waiter = {.wake = note_wake}, .done = &done};
+    ok(pf_pool_errand(pool, &waiting.waiter) && gate_await(&done, 1), "an errand is run without a pass");
+    struct waiting last = WAITING;
+    ok(pf_pool_errand(pool, &last.waiter), "another is taken");
+    pf_pool_free(pool);
+    ok(waiting.woken == 1 && last.woken == 1, "and each is run once, also when the pool is freed");
+}
+
 /* ---- many at once ------------------------------------------------------------------------------- */
 
 enum { JOBS = 3000, WAITERS = 3 };
@@ -405,6 +417,7 @@ int main(void)
     test_split();
     test_free_stops();
     test_free_refuses();
+    test_errand();
     test_storm();
     return done();
 }

@@ -340,6 +340,44 @@ static void test_readers(const char *folder)
     pf_blocks_free(core.blocks);
 }
 
+/* Reads so many bytes at an offset. False: it could not. */
+static bool read_at(struct pf_core *core, struct pf_file *file, uint64_t offset, size_t size)
+{
+    struct pf_error error;
+    struct pf_piece pieces[PF_PIECES];
+    int result, n;
+    PF_WAIT_FOR(result, NULL, NULL, pf_file_read(file, offset, size, pieces, &n, &job, &error));
+    for (int i = 0; !result && i < n; i++)
+        pf_blocks_release(core->blocks, pieces[i].block);
+    return !result;
+}
+
+static void test_reading_ahead(const char *folder)
+{
+    struct pf_core core;
+    struct pf_error error = {0};
+    struct pf_file *file;
+    int result;
+    control = (struct control){.alone = true};
+    core_init(&core, NULL);
+    write_text(folder, "log", "3 5 60000");
+    struct pf_live *live = live_of(&core, folder, &error);
+    PF_WAIT_FOR(result, NULL, NULL,
+                pf_file_open(live, (struct pf_node){PF_TABLE_WHOLE + FAKE_EVENTS, 0}, &file, &job, &error));
+    ok(!result && read_at(&core, file, 0, 4096), "the start of a long text is read");
+    usleep(10000);
+    uint64_t first = pf_blocks_held(core.blocks), held = first;
+    ok(first < 2 * (uint64_t)PF_BLOCK, "that alone makes a block and no more");
+    ok(read_at(&core, file, 4096, 4096), "and then what follows");
+    for (int waited = 0; waited < 2000 && (held = pf_blocks_held(core.blocks)) < first + PF_BLOCK; waited++)
+        usleep(10000);
+    ok(held >= first + PF_BLOCK, "whoever reads on has the next block made ahead");
+    pf_file_close(file);
+    pf_live_release(live);
+    core_end(&core);
+    ok(control.closes == 1, "and that keeps nothing open");
+}
+
 /* What functions.csv of a metric says. */
 static struct pf_buf functions_of(struct pf_core *core, struct pf_live *live, uint32_t metric)
 {
@@ -396,6 +434,7 @@ int main(void)
     test_tree(folder);
     test_changes(folder);
     test_readers(folder);
+    test_reading_ahead(folder);
     test_one_of_many(folder);
     test_many_contexts(folder);
     test_broken(folder);
