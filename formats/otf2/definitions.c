@@ -80,17 +80,23 @@ struct pf_cell otf2_rank(const struct otf2_definitions *definitions, uint64_t co
 
 /*
  * What records hold: `i` an id, `n` a number of 64 bits, `b` a byte, `s` a string, `c` ids of counters and `m` members of a group,
- * of which there are as many as the field before says. See the enums of fields.
+ * of which there are as many as the field before says. Older writers may end a record behind a `|`: what they do not tell is 0. See
+ * the enums of fields.
  */
 static const struct {
     enum otf2_kind kind;
     const char *fields;
 } records[] = {
-    [5] = {OTF2_CLOCKS, "nn"},           [10] = {OTF2_STRINGS, "is"},
-    [13] = {OTF2_LOCATION_GROUPS, "ii"}, [14] = {OTF2_LOCATIONS, "nibni"},
-    [15] = {OTF2_REGIONS, "iiibiiiibb"}, [18] = {OTF2_GROUPS, "iibimbb"},
-    [19] = {OTF2_MEMBERS, "iiibbbbni"},  [20] = {OTF2_CLASSES, "ibcb"},
-    [21] = {OTF2_INSTANCES, "ii"},       [22] = {OTF2_COMMS, "iii"},
+    [5] = {OTF2_CLOCKS, "nn"},
+    [10] = {OTF2_STRINGS, "is"},
+    [13] = {OTF2_LOCATION_GROUPS, "ii"},
+    [14] = {OTF2_LOCATIONS, "nibni"},
+    [15] = {OTF2_REGIONS, "iiibiii|ibb"},
+    [18] = {OTF2_GROUPS, "iibim|bb"},
+    [19] = {OTF2_MEMBERS, "iiibbbbni"},
+    [20] = {OTF2_CLASSES, "ibcb"},
+    [21] = {OTF2_INSTANCES, "ii"},
+    [22] = {OTF2_COMMS, "iii"},
 };
 
 /* Reads a list to the end of those that are there: where it begins. */
@@ -124,23 +130,38 @@ static void add_thing(struct otf2_state *state, enum otf2_kind kind, const uint6
         memcpy(things->fields + things->count++ * width, fields, width * sizeof *fields);
 }
 
+/* count: the field before, which tells how many a list has. */
+static uint64_t take_field(struct otf2_state *state, char form, uint64_t count, struct otf2_fields *from)
+{
+    struct otf2_definitions *definitions = &state->definitions;
+    return form == 'i'   ? otf2_id(from)
+           : form == 'n' ? otf2_number(from, 8)
+           : form == 'b' ? otf2_byte(from)
+           : form == 's' ? take_text(state, from)
+           : form == 'c' ? take_list(&state->build, &definitions->class_members, count, 4, from)
+                         : take_list(&state->build, &definitions->group_members, count, 8, from);
+}
+
 static void take_definition(struct otf2_state *state, struct otf2_record *record)
 {
     enum { FIELDS = 16 };
-    struct otf2_definitions *definitions = &state->definitions;
     struct pf_build *build = &state->build;
     struct otf2_fields *from = &record->fields;
-    uint64_t fields[FIELDS] = {0}, count = 0;
+    uint64_t fields[FIELDS] = {0};
+    bool optional = false;
     size_t n = 0;
     if (record->type >= sizeof records / sizeof *records || !records[record->type].fields)
         return;
-    for (const char *form = records[record->type].fields; form[n]; count = fields[n++])
-        fields[n] = form[n] == 'i'   ? otf2_id(from)
-                    : form[n] == 'n' ? otf2_number(from, 8)
-                    : form[n] == 'b' ? otf2_byte(from)
-                    : form[n] == 's' ? take_text(state, from)
-                    : form[n] == 'c' ? take_list(build, &definitions->class_members, count, 4, from)
-                                     : take_list(build, &definitions->group_members, count, 8, from);
+    for (const char *form = records[record->type].fields; *form; form++) {
+        if (*form == '|')
+            optional = true;
+        else if (optional && from->at == from->end)
+            fields[n++] = 0;
+        else {
+            fields[n] = take_field(state, *form, n ? fields[n - 1] : 0, from);
+            n++;
+        }
+    }
     if (!from->bad)
         add_thing(state, records[record->type].kind, fields, n);
     else

@@ -213,6 +213,41 @@ static void own_definitions(void)
         "ids are mapped, times corrected");
 }
 
+/* Where record `type` number `which` of a file of definitions begins, behind the head of its chunk. */
+static size_t record_at(const struct bytes *file, unsigned type, int which)
+{
+    enum { HEAD = 18 };
+    size_t at = HEAD;
+    for (; file->at[at] != type || which--; at += 2u + file->at[at + 1])
+        if (at >= file->size)
+            abort();
+    return at;
+}
+
+/*
+ * OTF2 1.0 knew neither a region's other name, role, paradigm and flags nor a group's new type, paradigm and flags. Its test trace
+ * was written on the way to 1.1 and has the other name alone.
+ */
+static void shorten(struct bytes *file, unsigned type, int which, unsigned left_out)
+{
+    size_t at = record_at(file, type, which), end = at + 2u + file->at[at + 1];
+    file->at[at + 1] = (unsigned char)(file->at[at + 1] - left_out);
+    memmove(file->at + end - left_out, file->at + end, file->size - end);
+    file->size -= left_out;
+}
+
+static void first_version(void)
+{
+    struct archive archive = usual(false);
+    for (int i = 0; i < 3; i++)
+        shorten(&archive.definitions, 15, i, i == 1 ? 1 + 1 + 1 : 2 + 1 + 1 + 1);
+    for (int i = 0; i < 2; i++)
+        shorten(&archive.definitions, 18, i, 1 + 1 + 1);
+    has(&archive, "trace",
+        "0,5,20,0,0,main|0,10,5,1,1,f|0,15,5,1,1,f|" OTHER ",0,3,0,0,main|" OTHER ",1,1,1,2,main|", "",
+        "regions and groups as OTF2 1.0 wrote them");
+}
+
 static void damage(void)
 {
     struct archive archive = usual(false);
@@ -266,6 +301,7 @@ int main(void)
     counters();
     messages();
     own_definitions();
+    first_version();
     damage();
     fields();
     return done();
