@@ -2,8 +2,6 @@
 #include "formats/xml/xml.h"
 
 #include <ctype.h>
-#include <libxml/SAX2.h>
-#include <libxml/parser.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,9 +10,7 @@
 
 enum {
     MARKUP_MAX = 1 << 20, /* a tag or a comment longer than this is none of ours, */
-    NAMES_MAX = 1 << 20,  /* and neither are more bytes of different names */
-    PIECE =
-        4096, /* libxml2 moves what is left of a piece to its front every few tags: large ones take long */
+    OPEN_MAX = 1 << 24    /* and neither are open elements whose names take more bytes */
 };
 
 /* Bytes that grow, with a NUL behind them. */
@@ -23,21 +19,26 @@ struct bytes {
     size_t size, room;
 };
 
+/* Where in `values` the name and the value begin, each with a NUL behind it. */
+struct attribute {
+    size_t name, value;
+};
+
 struct pf_xml {
     const struct pf_xml_events *events;
     void *arg;
-    xmlParserCtxtPtr parser;
-    struct bytes pending; /* what has been fed, but for what the filter is done with */
-    struct bytes mended;  /* of the last feed: for libxml2 */
-    size_t open;          /* elements, as far as the filter is */
-    const xmlChar **
-        attributes; /* of the element that starts: five pointers each, to name, prefix, namespace, and the value's start and end */
-    int n_attributes;
-    struct bytes values, text; /* of the event: attributes' values, each with a NUL; and text */
-    size_t depth;              /* open elements, as far as libxml2 is, with the wrapper */
-    int told;                  /* what an event returned; 1 at a fault */
-    bool fault, lack;          /* the file's; memory's */
-    struct pf_error *error;    /* of the call that is going on */
+    struct bytes pending;         /* what has been fed, but for what is done with */
+    size_t here;                  /* in it: where the markup at hand ends, or is damaged */
+    int64_t line;                 /* that it begins in, from 1 */
+    struct bytes open;            /* the names of the open elements, each with a NUL */
+    size_t depth;                 /* how many these are */
+    struct attribute *attributes; /* of the tag at hand */
+    size_t n_attributes, attributes_room;
+    struct bytes values;
+    struct bytes text;      /* since the last tag, up to PF_XML_TEXT_MAX bytes */
+    int told;               /* what an event returned; 1 at a fault */
+    bool fault, lack;       /* the file's; memory's */
+    struct pf_error *error; /* of the call that is going on */
 };
 
 static void add(struct pf_xml *xml, struct bytes *to, const char *bytes, size_t size)
@@ -52,37 +53,22 @@ static void add(struct pf_xml *xml, struct bytes *to, const char *bytes, size_t 
     to->bytes[to->size] = 0;
 }
 
-/* ==== the filter: what libxml2 takes, of what writers have written ========================================== */
-
-/* Well-formed stretches, which most of a file is, go through as they are; the rest is mended. */
-
-static void give(struct pf_xml *xml, const char *bytes, size_t size)
+/* Appends a NUL, too. */
+static void add_terminated(struct pf_xml *xml, struct bytes *to, const char *bytes, size_t size)
 {
-    add(xml, &xml->mended, bytes, size);
+    add(xml, to, bytes, size);
+    add(xml, to, "", 1);
 }
 
-static void give_string(struct pf_xml *xml, const char *string)
+static void truncate_to(struct bytes *bytes, size_t size)
 {
-    give(xml, string, strlen(string));
-}
-
-/* The lines of what is left out or put in order, so that libxml2 counts right. */
-static void give_lines(struct pf_xml *xml, const char *bytes, size_t size)
-{
-    const char *end = bytes + size;
-    for (const char *at = bytes; at < end && (at = memchr(at, '\n', (size_t)(end - at))); at++)
-        give_string(xml, "\n");
-}
-
-/* Damage is told by an instruction, which comes where the damage is. The file's own are left out. */
-static void give_damage(struct pf_xml *xml, bool lost)
-{
-    give_string(xml, lost ? "<?damage lost?>" : "<?damage?>");
+    if (bytes->size > size)
+        bytes->bytes[bytes->size = size] = 0;
 }
 
 /* ---- characters --------------------------------------------------------------------------------- */
 
-/* Sets of the ASCII characters: those that text, and values in double quotes, may hold as they are; and those of the files' names. */
+/* Sets of ASCII characters: those that need no look in text, and in values in double quotes; and those of the files' names. */
 #define BIT(c)        (UINT64_C(1) << ((c)&63))
 #define FROM_BLANK_ON (~UINT64_C(0) << 32)
 #define SIGNS         (BIT('&') | BIT('<') | BIT('>'))
@@ -91,7 +77,7 @@ static void give_damage(struct pf_xml *xml, bool lost)
 struct set {
     uint64_t bits[4];
 };
-static const struct set in_text = {{BIT('\t') | BIT('\n') | BIT('\r') | (FROM_BLANK_ON & ~SIGNS), ~BIT(127)}};
+static const struct set in_text = {{BIT('\t') | BIT('\n') | (FROM_BLANK_ON & ~SIGNS), ~BIT(127)}};
 static const struct set in_value = {{FROM_BLANK_ON & ~SIGNS & ~BIT('"'), ~BIT(127) & ~BIT('\\')}};
 static const struct set in_name = {{DIGITS | BIT('-') | BIT('.'), LETTERS | BIT('_')}};
 static const struct set blank = {{BIT('\t') | BIT('\n') | BIT('\r') | BIT(' ')}};
@@ -121,31 +107,25 @@ static bool is_character(unsigned long c)
            (c >= 0x10000 && c < 0x110000);
 }
 
-/* The length of the reference that text begins with, `&lt;` or `&#60;`, or 0. */
-static size_t reference(const char *text, size_t size)
+/* The length of the reference that text begins with, `&lt;` or `&#60;`, or 0. *c: the character that it stands for. */
+static size_t reference(const char *text, size_t size, unsigned long *c)
 {
-    static const char *const names[] = {"&lt;", "&gt;", "&amp;", "&quot;", "&apos;"};
+    static const struct {
+        const char *name;
+        char sign;
+    } names[] = {{"&lt;", '<'}, {"&gt;", '>'}, {"&amp;", '&'}, {"&quot;", '"'}, {"&apos;", '\''}};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (size >= strlen(names[i]) && !memcmp(text, names[i], strlen(names[i])))
-            return strlen(names[i]);
+        if (size >= strlen(names[i].name) && !memcmp(text, names[i].name, strlen(names[i].name))) {
+            *c = (unsigned char)names[i].sign;
+            return strlen(names[i].name);
+        }
     char digits[12] = "";
     memcpy(digits, text, size < sizeof digits - 1 ? size : sizeof digits - 1);
     bool hexadecimal = digits[1] == '#' && digits[2] == 'x';
     char *first = digits + 2 + hexadecimal, *end;
-    unsigned long c = strtoul(first, &end, hexadecimal ? 16 : 10);
+    *c = strtoul(first, &end, hexadecimal ? 16 : 10);
     bool sound = digits[1] == '#' && isxdigit((unsigned char)*first) && *end == ';';
-    return sound && is_character(c) ? (size_t)(end + 1 - digits) : 0;
-}
-
-/* What stands for an ASCII character that is not in the set; NULL: it may stand as it is. */
-static const char *replacement(char c, bool value)
-{
-    static const char signs[] = "&<>\\\"\n\r\t";
-    static const char *const instead[] = {"&amp;", "&lt;", "&gt;", NULL, "&quot;", "&#10;", "&#13;", "&#9;"};
-    const char *found = c ? strchr(signs, c) : NULL;
-    if (!found)
-        return "\xef\xbf\xbd";
-    return value || found - signs < 3 ? instead[found - signs] : NULL;
+    return sound && is_character(*c) ? (size_t)(end + 1 - digits) : 0;
 }
 
 /* How many bytes the character takes that is not ASCII; 0 if it is none that XML has. */
@@ -156,27 +136,106 @@ static size_t long_character(const char *text, size_t size)
     return none ? 0 : length;
 }
 
-/* Text or a value, as it may stand between tags or quotes. */
-static void mend(struct pf_xml *xml, const char *text, size_t size, bool value)
+/* Takes one character of text or of a value, or a reference to one. Returns how many bytes it takes up. */
+static size_t take_character(struct pf_xml *xml, struct bytes *to, const char *text, size_t size, bool value)
 {
-    for (size_t at = 0; at < size;) {
-        size_t plain = skip(value ? &in_value : &in_text, text, size, at), length = 0;
-        give(xml, text + at, plain - at);
-        at = plain;
-        if (at == size)
-            return;
-        if (text[at] == '&')
-            length = reference(text + at, size - at);
-        else if ((unsigned char)text[at] >= 0x80)
-            length = long_character(text + at, size - at);
-        bool quote = value && text[at] == '\\' && at + 1 < size && text[at + 1] == '"';
-        const char *instead = length ? NULL : replacement(text[at + quote], value);
-        if (instead)
-            give_string(xml, instead);
-        else
-            give(xml, text + at, length ? length : 1);
-        at += length ? length : 1 + (size_t)quote;
+    char c = *text, code[4];
+    unsigned long referred;
+    size_t length = c == '&' ? reference(text, size, &referred) : 0;
+    if (length) {
+        add(xml, to, code, pf_utf8_put(code, (uint32_t)referred));
+        return length;
     }
+    if ((unsigned char)c >= 0x80 && (length = long_character(text, size))) {
+        add(xml, to, text, length);
+        return length;
+    }
+    if (value && c == '\\' && size > 1 && text[1] == '"') {
+        add(xml, to, "\"", 1);
+        return 2;
+    }
+    if (!value && c == '\r') /* a line ends so, or by two characters */
+        add(xml, to, "\n", size == 1 || text[1] != '\n');
+    else if ((unsigned char)c < 0x7f && is_character((unsigned char)c))
+        add(xml, to, text, 1);
+    else
+        add(xml, to, "\xef\xbf\xbd", 3);
+    return 1;
+}
+
+/* Appends text, or a value, as it is meant. */
+static void decode(struct pf_xml *xml, struct bytes *to, const char *text, size_t size, bool value)
+{
+    for (size_t at = 0; at < size && !xml->lack;) {
+        size_t plain = skip(value ? &in_value : &in_text, text, size, at);
+        add(xml, to, text + at, plain - at);
+        at = plain < size ? plain + take_character(xml, to, text + plain, size - plain, value) : size;
+    }
+}
+
+static void take_characters(struct pf_xml *xml, const char *text, size_t size)
+{
+    decode(xml, &xml->text, text, size, false);
+    truncate_to(&xml->text, PF_XML_TEXT_MAX);
+}
+
+/* What stands in a CDATA section: nothing in it is a reference. */
+static void take_data(struct pf_xml *xml, const char *text, size_t size)
+{
+    for (size_t at = 0; at < size && !xml->lack; at++) {
+        size_t plain = at;
+        while (plain < size && text[plain] != '&')
+            plain++;
+        take_characters(xml, text + at, plain - at);
+        at = plain;
+        if (at < size)
+            take_characters(xml, "&amp;", 5);
+    }
+}
+
+/* ---- events ------------------------------------------------------------------------------------- */
+
+static void end_at_fault(struct pf_xml *xml)
+{
+    xml->fault = true;
+    xml->told = 1;
+}
+
+/* lost: elements may be missing. */
+static void tell_damage(struct pf_xml *xml, bool lost)
+{
+    if (xml->events->fault)
+        xml->events->fault(xml->arg, lost);
+    else
+        end_at_fault(xml);
+}
+
+/* Closes the innermost element, whatever the closing tag calls it. */
+static void tell_end(struct pf_xml *xml)
+{
+    const char *name = xml->open.bytes + xml->open.size - 1; /* its NUL */
+    while (name > xml->open.bytes && name[-1])
+        name--;
+    xml->told =
+        xml->events->end(xml->arg, name, xml->text.size ? xml->text.bytes : "", xml->text.size, xml->error);
+    xml->open.size = (size_t)(name - xml->open.bytes);
+    xml->depth--;
+    xml->text.size = 0;
+}
+
+static void tell_start(struct pf_xml *xml, const char *name, size_t size, bool empty)
+{
+    size_t at = xml->open.size;
+    add_terminated(xml, &xml->open, name, size);
+    xml->fault |= xml->open.size > OPEN_MAX;
+    xml->text.size = 0;
+    if (xml->lack || xml->fault)
+        return;
+    xml->depth++;
+    xml->told = xml->events->start(xml->arg, xml->open.bytes + at, xml->error);
+    xml->n_attributes = 0;
+    if (empty && !xml->told)
+        tell_end(xml);
 }
 
 /* ---- tags --------------------------------------------------------------------------------------- */
@@ -236,11 +295,42 @@ static size_t tag_size(const char *bytes, size_t size)
     return 0;
 }
 
+static void add_attribute(struct pf_xml *xml, const char *name, size_t size)
+{
+    struct pf_error error;
+    if (pf_array_room(&xml->attributes, &xml->attributes_room, xml->n_attributes, sizeof *xml->attributes,
+                      &error)) {
+        xml->lack = true;
+        return;
+    }
+    struct attribute *attribute = &xml->attributes[xml->n_attributes++];
+    attribute->name = xml->values.size;
+    add_terminated(xml, &xml->values, name, size);
+    attribute->value = xml->values.size;
+}
+
+/* Forgets the attributes of the tag before. */
+static void begin_attributes(struct pf_xml *xml)
+{
+    xml->n_attributes = xml->values.size = 0;
+}
+
+/* True if an attribute is there twice. */
+static bool repeats(const struct pf_xml *xml)
+{
+    const char *bytes = xml->values.bytes;
+    for (size_t i = 1; i < xml->n_attributes; i++)
+        for (size_t k = 0; k < i; k++)
+            if (!strcmp(bytes + xml->attributes[i].name, bytes + xml->attributes[k].name))
+                return true;
+    return false;
+}
+
 /* ` NAME="VALUE"`, which begins at `at`. Returns where it ends; 0 if it is no attribute. */
-static size_t mend_attribute(struct pf_xml *xml, const struct tag *tag, size_t at)
+static size_t take_attribute(struct pf_xml *xml, const struct tag *tag, size_t at)
 {
     size_t end = skip_name(tag, at), equals = skip_blanks(tag, end);
-    if (end == at || tag->bytes[equals] != '=')
+    if (!begins_name(tag->bytes[at]) || tag->bytes[equals] != '=')
         return 0;
     size_t open = skip_blanks(tag, equals + 1), close = open;
     bool quoted = tag->bytes[open] == '"' || tag->bytes[open] == '\'';
@@ -251,22 +341,21 @@ static size_t mend_attribute(struct pf_xml *xml, const struct tag *tag, size_t a
             close++;
     if (close >= tag->size)
         return 0;
-    give_string(xml, " ");
-    give(xml, tag->bytes + at, end - at);
-    give_string(xml, "=\"");
-    mend(xml, tag->bytes + open + quoted, close - open - quoted, true);
-    give_string(xml, "\"");
+    add_attribute(xml, tag->bytes + at, end - at);
+    size_t value = xml->values.size;
+    decode(xml, &xml->values, tag->bytes + open + quoted, close - open - quoted, true);
+    truncate_to(&xml->values, value + PF_XML_TEXT_MAX);
+    add(xml, &xml->values, "", 1);
     return close + quoted;
 }
 
-/* An opening tag but for its end, at which *end then is. False: it is damaged; what is no attribute is left out. */
-static bool mend_opening(struct pf_xml *xml, const struct tag *tag, size_t *end)
+/* The attributes, from behind the name on, to the tag's end, at which *end then is. False: some part is none, and left out. */
+static bool take_attributes(struct pf_xml *xml, const struct tag *tag, size_t at, size_t *end)
 {
-    size_t at = skip_name(tag, 1);
     bool sound = is_in(&blank, tag->bytes[at]) || tag->bytes[at] == '/' || tag->bytes[at] == '>';
-    give(xml, tag->bytes, at);
+    begin_attributes(xml);
     while (at = skip_blanks(tag, at), tag->bytes[at] != '>' && tag->bytes[at] != '/') {
-        size_t next = mend_attribute(xml, tag, at);
+        size_t next = take_attribute(xml, tag, at);
         sound &= next != 0;
         if (!next) /* another may begin behind it */
             for (next = at + 1; !is_in(&blank, tag->bytes[next]) && !ends_at(tag, next);)
@@ -277,55 +366,88 @@ static bool mend_opening(struct pf_xml *xml, const struct tag *tag, size_t *end)
     return sound;
 }
 
-/* A closing tag closes the innermost element, whatever it is called: libxml2 sees to that. Those that close none are left out. */
-static void mend_closing(struct pf_xml *xml, const struct tag *tag)
+static void take_opening(struct pf_xml *xml, const struct tag *tag)
 {
-    give_lines(xml, tag->bytes, tag->size);
-    if (xml->open)
-        give_string(xml, "</any>");
-    else
-        give_damage(xml, false);
-    xml->open -= xml->open > 0;
+    size_t name = skip_name(tag, 1), end;
+    if (!take_attributes(xml, tag, name, &end)) /* it may be two that have become one */
+        tell_damage(xml, true);
+    xml->here += tag->size;
+    if (repeats(xml))
+        end_at_fault(xml);
+    if (!xml->told && !xml->lack)
+        tell_start(xml, tag->bytes + 1, name - 1, tag->bytes[end] == '/');
 }
 
-/* ---- the file's parts: each returns how many bytes it takes up, 0 if its end has not been fed ------------- */
+/* Tags that close no element do nothing. */
+static void take_closing(struct pf_xml *xml, const struct tag *tag)
+{
+    xml->here += tag->size;
+    if (xml->depth)
+        tell_end(xml);
+    else
+        tell_damage(xml, false);
+}
 
-/* What does not begin as a tag: a closing tag without its slash, or text up to what may be a tag. */
+/* What does not begin as a tag: a closing tag without its slash, or text up to what may be a tag. Returns its size. */
 static size_t take_no_tag(struct pf_xml *xml, const struct tag *tag)
 {
     size_t name = skip_name(tag, 2);
     const char *next = memchr(tag->bytes + 1, '<', tag->size - 1);
     size_t size = next ? (size_t)(next - tag->bytes) : tag->size;
     bool closing = name > 2 && name + 1 == tag->size;
-    give_damage(xml, !closing);
-    if (closing)
-        mend_closing(xml, tag);
-    else
-        mend(xml, tag->bytes, size, false);
+    tell_damage(xml, !closing);
+    if (closing && !xml->told)
+        take_closing(xml, tag);
+    else if (!closing)
+        take_characters(xml, tag->bytes, size);
     return size;
 }
+
+/* ---- the file's parts: each returns how many bytes it takes up, 0 if its end has not been fed ------------- */
 
 static size_t take_tag(struct pf_xml *xml, const char *bytes, size_t size)
 {
     const struct tag tag = {bytes, tag_size(bytes, size)};
-    size_t before = xml->mended.size, end;
     if (!tag.size)
         return 0;
-    if (bytes[1] == '/') {
-        mend_closing(xml, &tag);
-        return tag.size;
-    }
-    if (!begins_name(bytes[1]))
+    if (bytes[1] == '/')
+        take_closing(xml, &tag);
+    else if (begins_name(bytes[1]))
+        take_opening(xml, &tag);
+    else
         return take_no_tag(xml, &tag);
-    if (!mend_opening(xml, &tag, &end)) { /* it may be two that have become one */
-        xml->mended.size = before;
-        give_damage(xml, true);
-        (void)mend_opening(xml, &tag, &end);
-    }
-    give_lines(xml, bytes, tag.size);
-    give_string(xml, bytes[end] == '/' ? "/>" : ">");
-    xml->open += bytes[end] != '/';
     return tag.size;
+}
+
+/* The same for one as most are, with no look twice at a character; 0 for any other. */
+static size_t take_plain_tag(struct pf_xml *xml, const char *bytes, size_t size)
+{
+    bool closing = size > 2 && bytes[1] == '/';
+    size_t name = 1 + (size_t)closing, end = skip(&in_name, bytes, size, name), at = end;
+    if (at == name || !begins_name(bytes[name]) || (closing && !xml->depth))
+        return 0;
+    begin_attributes(xml);
+    while (!closing && at + 1 < size && (bytes[at] == ' ' || bytes[at] == '\n') &&
+           begins_name(bytes[at + 1])) {
+        size_t equals = skip(&in_name, bytes, size, at + 1), value = equals + 2;
+        if (equals + 1 >= size || bytes[equals] != '=' || bytes[equals + 1] != '"')
+            return 0;
+        add_attribute(xml, bytes + at + 1, equals - at - 1);
+        at = skip(&in_value, bytes, size, value);
+        if (at == size || bytes[at] != '"' || at - value > PF_XML_TEXT_MAX)
+            return 0;
+        add_terminated(xml, &xml->values, bytes + value, at++ - value);
+    }
+    bool empty = !closing && at < size && bytes[at] == '/';
+    at += empty;
+    if (at >= size || bytes[at] != '>' || repeats(xml))
+        return 0;
+    xml->here += at + 1;
+    if (closing)
+        tell_end(xml);
+    else if (!xml->lack)
+        tell_start(xml, bytes + 1, end - 1, empty);
+    return at + 1;
 }
 
 /* Where, behind `from`, the end of some markup ends; 0: it has not been fed. */
@@ -344,7 +466,7 @@ static size_t take_markup(struct pf_xml *xml, const char *bytes, size_t size)
     if (size < 2)
         return 0;
     if (is_in(&blank, bytes[1]) || bytes[1] == '=') { /* a sign that somebody has not escaped */
-        mend(xml, bytes, 2, false);
+        take_characters(xml, bytes, 2);
         return 2;
     }
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
@@ -354,10 +476,8 @@ static size_t take_markup(struct pf_xml *xml, const char *bytes, size_t size)
         size_t used = find_end(bytes, size, begin, kinds[i].end);
         if (i == DECLARATION && used && memchr(bytes, '[', used)) /* a DTD that holds others */
             used = find_end(bytes, size, begin, "]>");
-        if (i == DATA)
-            give(xml, bytes, used);
-        else
-            give_lines(xml, bytes, used);
+        if (i == DATA && used)
+            take_data(xml, bytes + begin, used - begin - strlen(kinds[i].end));
         return used;
     }
     return take_tag(xml, bytes, size);
@@ -370,171 +490,59 @@ static size_t take_text(struct pf_xml *xml, const char *bytes, size_t size)
     if (!open && size < PF_XML_TEXT_MAX)
         return 0;
     size = open ? (size_t)(open - bytes) : size;
-    mend(xml, bytes, size, false);
+    take_characters(xml, bytes, size);
     return size;
 }
 
-/* The size of a tag that needs no mending; 0: it may need some. */
-static size_t sound_tag(struct pf_xml *xml, const char *bytes, size_t size)
+static size_t take(struct pf_xml *xml, const char *bytes, size_t size)
 {
-    bool closing = size > 2 && bytes[1] == '/';
-    size_t name = 1 + (size_t)closing, at = skip(&in_name, bytes, size, name);
-    if (at == name || !begins_name(bytes[name]) || (closing && !xml->open))
-        return 0;
-    while (!closing && at + 1 < size && (bytes[at] == ' ' || bytes[at] == '\n') &&
-           is_in(&in_name, bytes[at + 1])) {
-        size_t equals = skip(&in_name, bytes, size, at + 1);
-        if (equals + 1 >= size || bytes[equals] != '=' || bytes[equals + 1] != '"')
-            return 0;
-        at = skip(&in_value, bytes, size, equals + 2);
-        if (at == size || bytes[at++] != '"')
-            return 0;
-    }
-    bool empty = !closing && at < size && bytes[at] == '/';
-    at += empty;
-    if (at >= size || bytes[at] != '>')
-        return 0;
-    if (!empty)
-        xml->open += closing ? -(size_t)1 : 1;
-    return at + 1;
+    if (*bytes != '<')
+        return take_text(xml, bytes, size);
+    size_t plain = take_plain_tag(xml, bytes, size);
+    return plain ? plain : take_markup(xml, bytes, size);
 }
 
-/* Text and tags that need no mending: most of a file goes to libxml2 as it is. Returns how many bytes that are. */
-static size_t take_sound(struct pf_xml *xml, const char *bytes, size_t size)
+/* ---- reading ------------------------------------------------------------------------------------ */
+
+static int64_t lines(const char *bytes, size_t size)
 {
-    size_t used = 0, text, tag;
-    do {
-        text = skip(&in_text, bytes, size, used);
-        tag = text < size && bytes[text] == '<' ? sound_tag(xml, bytes + text, size - text) : 0;
-        used = tag ? text + tag : text < size && bytes[text] == '<' ? text : used;
-    } while (tag);
-    give(xml, bytes, used);
-    return used;
+    int64_t n = 0;
+    const char *end = bytes + size;
+    for (const char *at = bytes; at < end && (at = memchr(at, '\n', (size_t)(end - at))); at++)
+        n++;
+    return n;
 }
 
-/* Takes the next bytes of the file. */
-static void filter(struct pf_xml *xml, const char *fed, size_t n)
+int pf_xml_feed(struct pf_xml *xml, const char *bytes, size_t size, struct pf_error *error)
 {
     struct bytes *pending = &xml->pending;
     size_t used = 1, at = 0;
-    xml->mended.size = 0;
-    add(xml, pending, fed, n);
-    for (; at < pending->size && used && !xml->lack; at += used) {
-        const char *bytes = pending->bytes + at;
-        size_t size = pending->size - at;
-        used = take_sound(xml, bytes, size);
-        if (!used)
-            used = *bytes == '<' ? take_markup(xml, bytes, size) : take_text(xml, bytes, size);
-        xml->fault |= !used && size > MARKUP_MAX;
+    xml->error = error;
+    add(xml, pending, bytes, size);
+    for (; at < pending->size && used && !xml->told && !xml->fault && !xml->lack; at += used) {
+        xml->here = at;
+        used = take(xml, pending->bytes + at, pending->size - at);
+        xml->fault |= !used && pending->size - at > MARKUP_MAX;
     }
+    if (xml->lack)
+        return pf_fail_memory(error);
+    if (xml->told || xml->fault)
+        return xml->told ? xml->told : 1;
+    xml->line += lines(pending->bytes, at);
+    xml->here = 0;
     pending->size -= at;
     memmove(pending->bytes, pending->bytes + at, pending->size);
-}
-
-/* ==== libxml2 =============================================================================================== */
-
-static void take(struct pf_xml *xml, int told)
-{
-    xml->told = told;
-    if (told)
-        xmlStopParser(xml->parser);
-}
-
-static void end_at_fault(struct pf_xml *xml)
-{
-    xml->fault = true;
-    take(xml, 1);
-}
-
-static size_t value_size(const xmlChar **attribute)
-{
-    size_t size = (size_t)(attribute[4] - attribute[3]);
-    return size < PF_XML_TEXT_MAX ? size : PF_XML_TEXT_MAX;
-}
-
-static void on_start(void *context, const xmlChar *name, const xmlChar *prefix, const xmlChar *space,
-                     int n_namespaces, const xmlChar **namespaces, int n_attributes, int n_defaulted,
-                     const xmlChar **attributes)
-{
-    struct pf_xml *xml = context;
-    (void)prefix, (void)space, (void)n_namespaces, (void)namespaces, (void)n_defaulted;
-    if (xml->told || !xml->depth++) /* the first is the wrapper */
-        return;
-    xml->text.size = xml->values.size = 0;
-    xml->attributes = attributes;
-    xml->n_attributes = n_attributes;
-    for (int i = 0; i < n_attributes; i++) {
-        add(xml, &xml->values, (const char *)attributes[5 * i + 3], value_size(attributes + (size_t)5 * i));
-        add(xml, &xml->values, "", 1);
-    }
-    if (!xml->lack)
-        take(xml, xml->events->start(xml->arg, (const char *)name, xml->error));
-    xml->n_attributes = 0;
-}
-
-static void on_end(void *context, const xmlChar *name, const xmlChar *prefix, const xmlChar *space)
-{
-    struct pf_xml *xml = context;
-    (void)prefix, (void)space;
-    if (xml->told)
-        return;
-    xml->depth--;
-    xml->parser->wellFormed =
-        1; /* the name may have been another: libxml2 would leave out references from now on */
-    take(xml, xml->events->end(xml->arg, (const char *)name, xml->text.size ? xml->text.bytes : "",
-                               xml->text.size, xml->error));
-    xml->text.size = 0;
-}
-
-static void on_text(void *context, const xmlChar *text, int size)
-{
-    struct pf_xml *xml = context;
-    size_t left = PF_XML_TEXT_MAX - xml->text.size;
-    if (!xml->told)
-        add(xml, &xml->text, (const char *)text, (size_t)size < left ? (size_t)size : left);
-}
-
-static void on_damage(void *context, const xmlChar *target, const xmlChar *data)
-{
-    struct pf_xml *xml = context;
-    (void)target;
-    if (!xml->told && xml->events->fault)
-        xml->events->fault(xml->arg, data && *data);
-    else if (!xml->told)
-        end_at_fault(xml);
-}
-
-/* What the filter has left wrong: names of closing tags, which are not compared, and attributes that are there twice. */
-static void on_error(void *context, xmlErrorPtr problem)
-{
-    struct pf_xml *xml = context;
-    xml->lack |= problem->code == XML_ERR_NO_MEMORY;
-    if (!xml->told && problem->level >= XML_ERR_ERROR && problem->code != XML_ERR_TAG_NAME_MISMATCH)
-        end_at_fault(xml);
+    return 0;
 }
 
 struct pf_xml *pf_xml_new(const struct pf_xml_events *events, void *arg)
 {
-    xmlSAXHandler handler = {.initialized = XML_SAX2_MAGIC,
-                             .startElementNs = on_start,
-                             .endElementNs = on_end,
-                             .characters = on_text,
-                             .ignorableWhitespace = on_text,
-                             .cdataBlock = on_text,
-                             .processingInstruction = on_damage,
-                             .serror = on_error};
     struct pf_xml *xml = calloc(1, sizeof *xml);
     if (!xml)
         return NULL;
     xml->events = events;
     xml->arg = arg;
-    xml->parser = xmlCreatePushParserCtxt(&handler, xml, NULL, 0, NULL);
-    if (!xml->parser || xmlParseChunk(xml->parser, "<all>", 5, 0) == XML_ERR_NO_MEMORY) {
-        pf_xml_free(xml);
-        return NULL;
-    }
-    xmlCtxtUseOptions(xml->parser, XML_PARSE_NONET | XML_PARSE_NOENT | XML_PARSE_RECOVER | XML_PARSE_HUGE);
-    xmlDictSetLimit(xml->parser->dict, NAMES_MAX);
+    xml->line = 1;
     return xml;
 }
 
@@ -542,9 +550,9 @@ void pf_xml_free(struct pf_xml *xml)
 {
     if (!xml)
         return;
-    xmlFreeParserCtxt(xml->parser);
     free(xml->pending.bytes);
-    free(xml->mended.bytes);
+    free(xml->open.bytes);
+    free(xml->attributes);
     free(xml->values.bytes);
     free(xml->text.bytes);
     free(xml);
@@ -552,36 +560,20 @@ void pf_xml_free(struct pf_xml *xml)
 
 const char *pf_xml_attribute(const struct pf_xml *xml, const char *name)
 {
-    const char *value = xml->values.bytes;
-    const xmlChar **attribute = xml->attributes;
-    for (int i = 0; i < xml->n_attributes; i++, attribute += 5) {
-        if (!strcmp((const char *)attribute[0], name))
-            return value;
-        value += value_size(attribute) + 1;
-    }
+    const char *bytes = xml->values.bytes;
+    for (size_t i = 0; i < xml->n_attributes; i++)
+        if (!strcmp(bytes + xml->attributes[i].name, name))
+            return bytes + xml->attributes[i].value;
     return NULL;
 }
 
 int64_t pf_xml_line(const struct pf_xml *xml)
 {
-    return xmlSAX2GetLineNumber(xml->parser);
+    return xml->line + lines(xml->pending.bytes, xml->here);
 }
 
 bool pf_xml_is_cut(const struct pf_xml *xml)
 {
     bool in_markup = xml->pending.size && xml->pending.bytes[0] == '<';
-    return xml->fault || (!xml->told && (in_markup || xml->depth != 1));
-}
-
-int pf_xml_feed(struct pf_xml *xml, const char *bytes, size_t size, struct pf_error *error)
-{
-    xml->error = error;
-    for (size_t at = 0; at < size && !xml->told && !xml->fault && !xml->lack; at += PIECE) {
-        filter(xml, bytes + at, size - at < PIECE ? size - at : PIECE);
-        if (xml->mended.size && !xml->lack)
-            (void)xmlParseChunk(xml->parser, xml->mended.bytes, (int)xml->mended.size, 0);
-    }
-    if (xml->lack)
-        return pf_fail_memory(error);
-    return xml->told ? xml->told : xml->fault;
+    return xml->fault || (!xml->told && (in_markup || xml->depth));
 }

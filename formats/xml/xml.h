@@ -9,9 +9,9 @@
 #include "formats/kit/error.h"
 
 /*
- * Reads the XML of HPCToolkit's and Cube's writers by libxml2's push parser, behind a filter that mends what these get wrong:
- * values without quotes, quotes in values as \", signs and bytes that XML does not have, comments with `--`. Comments,
- * instructions and the DTD are left out. Several elements may stand at the top. Memory does not depend on the file.
+ * Reads the XML of HPCToolkit's and Cube's writers, with what these get wrong, whereupon any reader of well-formed XML would stop:
+ * values without quotes, quotes in values as \", signs and bytes that XML does not have, comments with `--`. The text is UTF-8.
+ * Comments, instructions and the DTD are left out. Several elements may stand at the top. Memory depends on how deep elements nest alone.
  */
 struct pf_xml;
 

@@ -123,7 +123,8 @@ int main(void)
     reads("<a>x &lt; \xc3\xa9 & y < z\xff</a>", "a()[x < \xc3\xa9 & y < z\xef\xbf\xbd]/a ",
           "text is mended as values are");
     reads("<a>\nb<c>d</c>e</a>", "a()c()[d]/c [e]/a ", "text is what stands right before an end");
-    reads("<a><b>x</c>&lt;</a>", "a()b()[x]/b [<]/a ", "what closes another element closes the innermost one");
+    reads("<a><b>x</c>&lt;</a>", "a()b()[x]/b [<]/a ",
+          "what closes another element closes the innermost one");
     reads("<a>\n</a>\n</a><b/>", "a()[\n]/a !3", "what closes none ends the reading, in its line");
     reads("<a/>\n<b i=\"1\" i=\"2\"/>\n<c/>", "a()/a !2", "so does an attribute that is there twice");
     reads("<><b/>", "!1", "and a tag without a name");
@@ -131,10 +132,15 @@ int main(void)
     reads("<a>", "a()!1", "or one inside an element");
     reads("<a><stop/><b></a>", "a()stop()", "an event can end the reading");
 
+    reads("<a>\r\nb\rc</a\n><b/>", "a()[\nb\nc]/a b()/b ",
+          "lines end as they may; those in closing tags are no text");
+    reads("<a>\n<b i=\"1", "a()!2", "the line is that in which a tag begins that has no end");
+
     forgiving = true;
     reads("<a><b>x<-b></a>", "a()b()[x]/b /a ?", "a closing tag that has lost its slash closes its element");
     reads("<a><b>x<(y)</b></a>", "a()b()[x<(y)]/b /a ??", "what does not begin as a tag is text");
     reads("<a><b i\"1\" n=\"x\"/></a>", "a()b(n=x )/b /a ??", "what is no attribute is passed over");
+    reads("<a 1=\"2\" n=\"x\"/>", "a(n=x )/a ??", "and so is what has no name of an attribute");
     reads("<a/>\n</a><b/>", "a()/a b()/b ?", "what closes none does nothing");
     reads("<a><b i=\"1\" i=\"2\"/></a>", "a()!1", "an attribute that is there twice still ends the reading");
     return done();
