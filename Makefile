@@ -11,7 +11,7 @@ LTO     ?=
 OPTIMISED = BUILD=$(BUILD)/optimised CFLAGS="-O3 -g -fno-jump-tables" \
             LTO="$(shell $(CC) --version | grep -q 'Free Software' && echo -flto=auto -Wno-stringop-overread)"
 WARN     = -Wall -Wextra -Wpedantic -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wpointer-arith -Wvla $(WERROR)
-PKGS     = fuse3 libseccomp yaml-0.1 libelf zlib json-c sqlite3 libpcre2-8 libarchive
+PKGS     = fuse3 libseccomp yaml-0.1 libelf zlib libdeflate json-c sqlite3 libpcre2-8 libarchive
 CPPFLAGS += -I. -D_GNU_SOURCE -D_FILE_OFFSET_BITS=64 -DFUSE_USE_VERSION=314 $(shell pkg-config --cflags $(PKGS))
 LDLIBS  += $(shell pkg-config --libs $(PKGS)) -liberty -lm -lpthread
 STD      = -std=c17

@@ -6,7 +6,6 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
-#include <zlib.h>
 
 #include "formats/driver.h"
 #include "formats/input/window.h"
@@ -320,8 +319,7 @@ struct pf_cube_reader {
     struct pf_window window;
     unsigned char *row; /* inflated */
     size_t row_room;
-    z_stream stream;
-    bool stream_ready;
+    struct libdeflate_decompressor *inflater; /* NULL: not needed so far */
 };
 
 void pf_cube_reader_init(struct pf_cube_reader *reader, const struct pf_cube *cube, bool ahead);

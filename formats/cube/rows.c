@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include <libdeflate.h>
 #include <stdlib.h>
 
 #include "formats/cube/cube.h"
@@ -7,7 +8,8 @@
 enum {
     PIECE = 4 * 1024,    /* read at once where rows may follow one another */
     SMALL = 1024 * 1024, /* smaller data are read whole: the rows of call paths lie in another order */
-    RATIO_MAX = 1032,    /* no zlib stream inflates to more than this many times its size */
+    RATIO_MAX = 1032,    /* no zlib stream inflates to more than this many times its size; */
+    STREAM_MORE = 64,    /* and none is longer than what it holds by more than that and a quarter */
 };
 
 void pf_cube_reader_init(struct pf_cube_reader *reader, const struct pf_cube *cube, bool ahead)
@@ -18,8 +20,7 @@ void pf_cube_reader_init(struct pf_cube_reader *reader, const struct pf_cube *cu
 
 void pf_cube_reader_end(struct pf_cube_reader *reader)
 {
-    if (reader->stream_ready)
-        inflateEnd(&reader->stream);
+    libdeflate_free_decompressor(reader->inflater);
     pf_window_close(&reader->window);
     free(reader->row);
 }
@@ -35,41 +36,31 @@ static const unsigned char *data_at(struct pf_cube_reader *reader, const struct 
     return bytes ? bytes + (offset - metric->base) : NULL;
 }
 
-static int start_stream(struct pf_cube_reader *reader, size_t row_size, struct pf_error *error)
+static int make_room(struct pf_cube_reader *reader, size_t row_size, struct pf_error *error)
 {
-    z_stream *stream = &reader->stream;
-    if (reader->row_room < row_size) {
-        if (pf_array_resize(&reader->row, row_size, 1, error))
-            return -1;
-        reader->row_room = row_size;
-    }
-    if ((reader->stream_ready ? inflateReset(stream) : inflateInit(stream)) != Z_OK)
+    if (!reader->inflater && !(reader->inflater = libdeflate_alloc_decompressor()))
         return pf_fail_memory(error);
-    reader->stream_ready = true;
-    return 0;
+    if (reader->row_room >= row_size)
+        return 0;
+    int failed = pf_array_resize(&reader->row, row_size, 1, error);
+    reader->row_room = failed ? reader->row_room : row_size;
+    return failed;
 }
 
 /* Makes the reader's row of its stream. 1: it came out exactly; 0: there is none, or it is damaged. */
 static int inflate_row(struct pf_cube_reader *reader, const struct pf_cube_metric *metric, uint64_t row,
                        struct pf_error *error)
 {
-    z_stream *stream = &reader->stream;
     const struct pf_cube_range *range = &metric->streams[row];
     uint64_t size = pf_cube_row_size(reader->cube, metric);
     if (!range->size || size / RATIO_MAX > range->size || size > UINT32_MAX / 2 ||
-        range->size > compressBound((uLong)size))
+        range->size > size + size / 4 + STREAM_MORE)
         return 0;
     const unsigned char *bytes = data_at(reader, metric, range->offset, (size_t)range->size, error);
-    if (!bytes || start_stream(reader, (size_t)size, error))
+    if (!bytes || make_room(reader, (size_t)size, error))
         return -1;
-    stream->next_in = (z_const Bytef *)bytes;
-    stream->avail_in = (uInt)range->size;
-    stream->next_out = reader->row;
-    stream->avail_out = (uInt)size;
-    int status = inflate(stream, Z_FINISH);
-    if (status == Z_MEM_ERROR)
-        return pf_fail_memory(error);
-    return status == Z_STREAM_END && !stream->avail_out;
+    return libdeflate_zlib_decompress(reader->inflater, bytes, (size_t)range->size, reader->row, (size_t)size,
+                                      NULL) == LIBDEFLATE_SUCCESS;
 }
 
 int pf_cube_raw_row(struct pf_cube_reader *reader, const struct pf_cube_metric *metric, uint64_t row,
