@@ -201,6 +201,8 @@ enum pf_table_flags {
     /* Stands in the folders of the profile's keys alone. */
     PF_ONLY_IN_KEYS = 32,
     PF_SEEKS_METRIC = 64, /* restricting to a metric skips the others' data */
+    /* It passes over the others' data faster than going through them, but not so fast as to do so for each metric. */
+    PF_SKIMS_METRIC = 128,
 };
 
 /* What a metric has in a context. */
@@ -231,8 +233,8 @@ struct pf_cursor {
     struct pf_profile *profile;
     const struct pf_table *table;
     struct pf_restriction only;
-    bool
-        partner; /* of what next_values gives, that of the partner of the metric it is restricted to is wanted, too */
+    /* The partner of the metric that it is restricted to is wanted, too: of next_values, or of a table that skims (PF_SKIMS_METRIC). */
+    bool partner;
     void *state; /* the driver's */
 };
 

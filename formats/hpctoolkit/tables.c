@@ -20,6 +20,8 @@ struct reader {
     struct hpc_block_reader blocks;
     uint32_t context;
     struct hpc_group group;
+    const struct pf_ids *metrics; /* of those that are wanted: id, or column of 2.x -> number */
+    struct pf_ids own_metrics;    /* these, if not all are */
 };
 
 static void leave_thread(struct reader *reader)
@@ -39,6 +41,7 @@ static void free_reader(void *own)
     pf_window_close(&reader->window);
     hpc_block_reader_close(&reader->blocks);
     free(reader->group.values);
+    pf_ids_free(&reader->own_metrics);
     free(reader);
 }
 
@@ -140,6 +143,27 @@ static const struct pf_column values_columns[] = {
     [NAME] = {"name", PF_CONTEXT_NAME, 0},
 };
 
+/* Finds out which metrics are wanted. 0, or -1 with *error filled. */
+static int choose_metrics(const struct pf_cursor *cursor, struct reader *reader, struct pf_error *error)
+{
+    const struct hpc_state *state = reader->state;
+    const struct hpc_metrics *metrics = &state->metrics;
+    int64_t only = cursor->only.metric;
+    bool dense = state->layout == HPC_OLD;
+    reader->metrics = dense ? &state->columns : &metrics->taken.ids;
+    if (only < 0 || (uint64_t)only >= metrics->count)
+        return 0;
+    int64_t partner = cursor->partner ? metrics->items[only].partner : PF_NO_PARTNER;
+    for (uint64_t id = 0; id < 1 << VALUE_BITS; id++) {
+        uint32_t metric = pf_ids_find(reader->metrics, id);
+        if (metric != PF_NO_ID && (metric == only || metric == partner) &&
+            pf_ids_add(&reader->own_metrics, id, metric, error) < 0)
+            return -1;
+    }
+    reader->metrics = &reader->own_metrics;
+    return 0;
+}
+
 static int begin_values(const struct pf_cursor *cursor, struct pf_numbers *numbers, struct pf_error *error)
 {
     enum {
@@ -150,7 +174,7 @@ static int begin_values(const struct pf_cursor *cursor, struct pf_numbers *numbe
         return -1;
     numbers->next <<= VALUE_BITS;
     numbers->end <<= VALUE_BITS;
-    return 0;
+    return choose_metrics(cursor, numbers->own, error);
 }
 
 /*
@@ -171,7 +195,7 @@ static int read_dense(struct reader *reader, const struct hpc_thread *thread, ui
     reader->context = pf_ids_find(&state->model.ids, i + 1);
     for (uint32_t column = 0; column < columns && reader->context != PF_NO_ID; column++) {
         double value = pf_f64(cells + (size_t)column * CELL, true);
-        uint32_t metric = value != 0 ? pf_ids_find(&state->columns, column) : PF_NO_ID;
+        uint32_t metric = value != 0 ? pf_ids_find(reader->metrics, column) : PF_NO_ID;
         if (metric != PF_NO_ID && hpc_group_add(&reader->group, column, metric, value, error))
             return -1;
     }
@@ -233,7 +257,7 @@ static int find_entry(const struct pf_cursor *cursor, struct reader *reader, uin
     entry -= reader->first;
     return state->layout == HPC_OLD
                ? read_dense(reader, thread, entry, error)
-               : hpc_block_group(&reader->blocks, &thread->block, (uint32_t)entry, &state->metrics.taken.ids,
+               : hpc_block_group(&reader->blocks, &thread->block, (uint32_t)entry, reader->metrics,
                                  &reader->context, &reader->group, error);
 }
 
@@ -244,8 +268,7 @@ static int values_row(const struct pf_cursor *cursor, void *own, uint64_t number
     uint64_t entry = number >> VALUE_BITS, i = number & ((1 << VALUE_BITS) - 1);
     if (find_entry(cursor, reader, entry, error))
         return -1;
-    if (reader->entry != entry || i >= reader->group.count ||
-        !pf_wanted(cursor->only.metric, reader->group.values[i].metric))
+    if (reader->entry != entry || i >= reader->group.count)
         return 0;
     cells[THREAD] = pf_int(reader->thread);
     cells[CONTEXT] = pf_int(reader->context);
@@ -533,7 +556,8 @@ static const struct pf_column summary_metric_columns[HPC_SUMMARY_COLUMNS] = {
 #define BY_THREAD      (PF_BY_PARTITION | PF_SEEKS_PARTITION)
 
 static const struct pf_table all_tables[] = {
-    {"values", COLUMNS(values_columns), .flags = BY_THREAD | PF_SEEKS_CONTEXT, .ops = &values.ops},
+    {"values", COLUMNS(values_columns), .flags = BY_THREAD | PF_SEEKS_CONTEXT | PF_SKIMS_METRIC,
+     .ops = &values.ops},
     {"trace", COLUMNS(trace_columns), .flags = BY_THREAD, .ops = &trace.ops},
     {"summary", COLUMNS(summary_columns), .flags = PF_SEEKS_CONTEXT, .ops = &summary.ops},
     {"summary_metrics", COLUMNS(summary_metric_columns)},

@@ -483,8 +483,7 @@ int pf_live_add_up(struct pf_live *live, int metric, struct pf_aggregate **aggre
     uint64_t start = now_ns();
     if (pf_live_load(live, PF_OPENED, pass, error))
         return -1;
-    const struct pf_table *cells = live->profile.cells;
-    bool all = metric < 0 || !cells || !(cells->flags & PF_SEEKS_METRIC);
+    bool all = metric < 0 || !pf_aggregate_skips(&live->profile);
     enum pf_stage stage = pf_node_stage(&live->profile, (struct pf_node){PF_PPROF, 0});
     if (run_stages(live, stage, &part, error) ||
         pf_live_make_aggregate(live, all ? -1 : metric, &part, error))

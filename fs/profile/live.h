@@ -133,7 +133,8 @@ struct pf_aggregate *pf_live_aggregate_now(struct pf_live *live, int metric);
 
 /*
  * Ask for the sizes of a table's files, or for aggregates: of all metrics (metric < 0), or of at least those that one metric's
- * views are made from. Where contexts are many, each metric has a pass and aggregates of its own.
+ * views are made from. Where contexts are many, each metric has a pass and aggregates of its own, but where the values are only skimmed
+ * for it (PF_SKIMS_METRIC) the first one alone.
  */
 int pf_live_family(struct pf_live *live, size_t table, struct pf_family **family, struct pf_job **job,
                    struct pf_error *error);

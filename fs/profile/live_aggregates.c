@@ -51,13 +51,19 @@ struct pf_aggregate *pf_live_aggregate_now(struct pf_live *live, int metric)
     return aggregate;
 }
 
+/* True if the metrics are made of each other: what is added up for the one does for both. (One may lean on another that leans on a third.) */
+static bool are_twins(const struct pf_live *live, int a, int b)
+{
+    return a >= 0 && b >= 0 && pf_aggregate_partner(&live->profile, (unsigned)a) == b &&
+           pf_aggregate_partner(&live->profile, (unsigned)b) == a;
+}
+
 /* The aggregate of an earlier process that has the metric, which is used up by this; *metric is what it is of. NULL if there is none. */
 static struct pf_aggregate *recall_aggregate(struct pf_live *live, int *metric)
 {
-    int partner = *metric < 0 ? -1 : pf_aggregate_partner(&live->profile, (unsigned)*metric);
     pthread_mutex_lock(&live->lock);
     struct pf_packed_aggregate **at = &live->packed;
-    while (*at && (*at)->metric >= 0 && (*at)->metric != *metric && (*at)->metric != partner)
+    while (*at && (*at)->metric >= 0 && (*at)->metric != *metric && !are_twins(live, (*at)->metric, *metric))
         at = &(*at)->next;
     struct pf_packed_aggregate *packed = *at ? take_packed(at) : NULL;
     pthread_mutex_unlock(&live->lock);
@@ -82,7 +88,7 @@ static int keep_aggregate(struct pf_live *live, int metric, struct pf_aggregate 
         return pf_fail_memory(error);
     int partner = pf_aggregate_partner(&live->profile, (unsigned)metric);
     live->of_metric[metric] = aggregate;
-    if (partner >= 0 && !live->of_metric[partner])
+    if (are_twins(live, metric, partner) && !live->of_metric[partner])
         live->of_metric[partner] = aggregate;
     return 0;
 }
@@ -105,20 +111,28 @@ int pf_live_make_aggregate(struct pf_live *live, int metric, struct pf_pass *pas
     return result;
 }
 
+/*
+ * The metric whose aggregates are to be made where those of one are wanted that are not there; negative: all. To skim the values
+ * again for each further metric would take longer than to go through them once for all. With live->lock held.
+ */
+static int metric_to_make(const struct pf_live *live, int metric)
+{
+    bool further = live->of_metric && live->profile.cells->flags & PF_SKIMS_METRIC;
+    return further || !pf_aggregate_is_large(&live->profile) ? -1 : metric;
+}
+
 int pf_live_aggregate(struct pf_live *live, int metric, struct pf_aggregate **aggregate, struct pf_job **job,
                       struct pf_error *error)
 {
     int result = pf_live_ready(live, (struct pf_node){PF_PPROF, 0}, job, error);
     if (result)
         return result;
-    if (!pf_aggregate_is_large(&live->profile))
-        metric = -1;
     pthread_mutex_lock(&live->lock);
     *aggregate = aggregate_now(live, metric);
     if (!*aggregate)
         result = pf_task_start(live,
                                &(struct pf_task){.kind = PF_TASK_AGGREGATE,
-                                                 .item = (uint64_t)metric + 1,
+                                                 .item = (uint64_t)metric_to_make(live, metric) + 1,
                                                  .failure = &live->aggregate_failure},
                                job, error);
     pthread_mutex_unlock(&live->lock);

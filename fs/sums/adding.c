@@ -370,7 +370,7 @@ static int add_table(struct pf_aggregate *aggregate, struct pf_profile *profile,
 int pf_aggregate_add(struct pf_aggregate *aggregate, struct pf_profile *profile, int64_t metric,
                      struct pf_pass *pass, struct pf_error *error)
 {
-    bool both = metric >= 0 && profile->cells->next_values;
+    bool both = metric >= 0 && (profile->cells->next_values || profile->cells->flags & PF_SKIMS_METRIC);
     int partner = metric >= 0 && !both ? pf_aggregate_partner(profile, (unsigned)metric) : PF_NO_PARTNER;
     if (add_table(aggregate, profile, metric, both, pass, error))
         return -1;

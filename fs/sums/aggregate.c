@@ -205,9 +205,9 @@ struct pf_aggregate *pf_aggregate_new(struct pf_profile *profile, struct pf_pass
     return make(profile, -1, pass, error);
 }
 
-static bool seeks_metric(const struct pf_profile *profile)
+bool pf_aggregate_skips(const struct pf_profile *profile)
 {
-    return profile->cells && profile->cells->flags & PF_SEEKS_METRIC;
+    return profile->cells && profile->cells->flags & (PF_SEEKS_METRIC | PF_SKIMS_METRIC);
 }
 
 bool pf_aggregate_is_large(const struct pf_profile *profile)
@@ -215,7 +215,7 @@ bool pf_aggregate_is_large(const struct pf_profile *profile)
     enum { SHARE = 8, VALUES = 1 << 20 };
     uint64_t contexts = profile->contexts ? profile->contexts->count : 0;
     uint64_t sums = contexts * profile->n_metrics, partitions = pf_rows_count(profile->partitions.items);
-    return seeks_metric(profile) && profile->n_metrics > 1 &&
+    return pf_aggregate_skips(profile) && profile->n_metrics > 1 &&
            (sums > profile->options->cache / SHARE / PF_CONTEXT_LEAST || sums > VALUES / (partitions + 1));
 }
 
@@ -228,7 +228,7 @@ int pf_aggregate_partner(const struct pf_profile *profile, unsigned metric)
 struct pf_aggregate *pf_aggregate_of(struct pf_profile *profile, unsigned metric, struct pf_pass *pass,
                                      struct pf_error *error)
 {
-    return make(profile, seeks_metric(profile) ? (int64_t)metric : -1, pass, error);
+    return make(profile, pf_aggregate_skips(profile) ? (int64_t)metric : -1, pass, error);
 }
 
 /* ---- the primary metric ------------------------------------------------------------------------- */

@@ -22,12 +22,15 @@ struct pf_aggregate;
 struct pf_aggregate *pf_aggregate_new(struct pf_profile *profile, struct pf_pass *pass,
                                       struct pf_error *error);
 /*
- * The same for one metric alone and those that its views are made from, if the table of values skips the data of others
- * (PF_SEEKS_METRIC): these then seem to have no values.
+ * The same for one metric alone and those that its views are made from, if the table of values skips the data of others: these
+ * then seem to have no values.
  */
 struct pf_aggregate *pf_aggregate_of(struct pf_profile *profile, unsigned metric, struct pf_pass *pass,
                                      struct pf_error *error);
 void pf_aggregate_free(struct pf_aggregate *aggregate);
+
+/* True if the table of values skips other metrics' data: it seeks or skims. */
+bool pf_aggregate_skips(const struct pf_profile *profile);
 
 /*
  * True if aggregates of all metrics at once may take long, or a good part of the memory that is allowed for them, and the table

@@ -53,6 +53,7 @@ static void every_layout(const char *name)
     unsigned n = 0;
     opens(&db, name);
     ok(totals_hold(&db.profile, &n) && n >= 4, "%s: all sums are the database's own total", name);
+    ok(singles_hold(&db.profile), "%s: metrics that are added up alone are what they are among all", name);
     ok(restrictions_hold(&db.profile), "%s: restricted and resumed walks give the whole table's rows", name);
     char *values = all_rows(&db.profile, "values");
     char *trace = all_rows(&db.profile, "trace");

@@ -11,6 +11,8 @@ static void check(const char *folder, const char *name)
     if (ok(!db.result, "%s: the database loads", name)) {
         bool hold = totals_hold(&db.profile, &n);
         ok(hold, "%s: all sums are the database's own total (%u metrics)", name, n);
+        ok(singles_hold(&db.profile), "%s: metrics that are added up alone are what they are among all",
+           name);
         /* Large ones take long: each row is compared once a context. */
         if (db.profile.contexts->count <= 300)
             ok(restrictions_hold(&db.profile), "%s: restricted and resumed walks give the whole table's rows",

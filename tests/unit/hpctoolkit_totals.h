@@ -99,4 +99,44 @@ static inline bool totals_hold(struct pf_profile *profile, unsigned *n)
     return hold;
 }
 
+/* What two views of a metric say that need all that a metric's aggregates have; to be freed. */
+static inline struct pf_buf views_of(struct pf_profile *profile, struct pf_aggregate *aggregate,
+                                     unsigned metric)
+{
+    struct pf_error error;
+    struct pf_buf out = {0};
+    for (int view = PF_METRIC_CONTEXTS; view <= PF_METRIC_FUNCTIONS; view++) {
+        struct pf_lines *lines =
+            pf_metric_lines(profile, aggregate, metric, (enum pf_metric_view)view, &error);
+        while (lines && lines->ops->next(lines, &out, &error) > 0)
+            continue;
+        if (lines)
+            lines->ops->close(lines);
+    }
+    pf_buf_char(&out, 0);
+    return out;
+}
+
+/* Aggregates of each metric alone, for which the values are skimmed, tell the same as those of all. */
+static inline bool singles_hold(struct pf_profile *profile)
+{
+    struct pf_error error;
+    struct pf_aggregate *all = pf_aggregate_new(profile, NULL, &error);
+    bool hold = all != NULL;
+    for (unsigned m = 0; all && m < profile->n_metrics; m++) {
+        struct pf_aggregate *single = pf_aggregate_of(profile, m, NULL, &error);
+        struct pf_buf want = views_of(profile, all, m),
+                      have = single ? views_of(profile, single, m) : (struct pf_buf){0};
+        if (!single || strcmp(want.data, have.data) != 0) {
+            printf("# %s: alone it is something else\n", profile->metrics[m].name);
+            hold = false;
+        }
+        pf_buf_free(&want);
+        pf_buf_free(&have);
+        pf_aggregate_free(single);
+    }
+    pf_aggregate_free(all);
+    return hold;
+}
+
 #endif

@@ -390,11 +390,12 @@ static struct pf_buf functions_of(struct pf_core *core, struct pf_live *live, ui
     return text;
 }
 
-static void test_many_contexts(const char *folder)
+/* skims: the values are passed over for the first metric alone, then for all. */
+static void test_many_contexts(const char *folder, bool skims)
 {
     struct pf_core few, many;
     struct pf_error error = {0};
-    control = (struct control){.seeks = true};
+    control = (struct control){.skips = skims ? PF_SKIMS_METRIC : PF_SEEKS_METRIC};
     core_init(&few, NULL);
     core_init(&many, NULL);
     many.options.cache = 64; /* so that any number of contexts are many */
@@ -405,8 +406,10 @@ static void test_many_contexts(const char *folder)
         pf_buf_free(&want);
         pf_buf_free(&have);
         ok(pf_live_aggregate_now(whole, 1), "few contexts are added up for all metrics");
-        ok(!pf_live_aggregate_now(single, 1) == (m < 1) && !pf_live_aggregate_now(single, -1),
-           "many for the metric that was asked for alone");
+        ok(!pf_live_aggregate_now(single, 1) == (m < 1) &&
+               !pf_live_aggregate_now(single, -1) == !(skims && m),
+           skims ? "many for the first metric alone, then for all"
+                 : "many for the metric that was asked for alone");
     }
     uint64_t size;
     ok(!size_of(single, (struct pf_node){PF_WARNINGS_CSV, 0}, &size, &error) &&
@@ -416,6 +419,23 @@ static void test_many_contexts(const char *folder)
     pf_live_release(single);
     core_end(&few);
     core_end(&many);
+}
+
+/* A metric may be made of another that is made of others. */
+static void test_leaning_metrics(const char *folder)
+{
+    struct pf_core core;
+    struct pf_error error = {0};
+    control = (struct control){.skips = PF_SEEKS_METRIC, .leans = true};
+    core_init(&core, NULL);
+    core.options.cache = 64;
+    struct pf_live *live = live_of(&core, folder, &error);
+    struct pf_buf text = functions_of(&core, live, 0);
+    ok(pf_live_aggregate_now(live, 0) && !pf_live_aggregate_now(live, 1),
+       "what is added up for a metric does not do for one that it leans on");
+    pf_buf_free(&text);
+    pf_live_release(live);
+    core_end(&core);
 }
 
 int main(void)
@@ -436,7 +456,9 @@ int main(void)
     test_readers(folder);
     test_reading_ahead(folder);
     test_one_of_many(folder);
-    test_many_contexts(folder);
+    test_many_contexts(folder, false);
+    test_many_contexts(folder, true);
+    test_leaning_metrics(folder);
     test_broken(folder);
     temp_dir_remove(folder);
     return done();

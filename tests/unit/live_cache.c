@@ -148,14 +148,15 @@ static void test_kept(const char *folder, const char *cache)
     end_survey(&after);
 }
 
-static void test_kept_alone(const char *folder, const char *cache)
+/* leans: the metric that is asked for second is made of both, the first of itself alone. */
+static void test_kept_alone(const char *folder, const char *cache, bool leans)
 {
     struct process process;
-    control = (struct control){.seeks = true};
+    control = (struct control){.skips = PF_SEEKS_METRIC, .leans = leans};
     for (int life = 0; life < 3; life++) {
         begin(&process, folder, cache);
         process.core.options.cache = 64; /* any number of contexts are many */
-        bool there = ask_aggregate(process.live, life == 1);
+        bool there = ask_aggregate(process.live, life != 1);
         uint64_t walked = fake_of(pf_live_profile(process.live))->walked;
         ok(there && (walked > 0) == (life < 2),
            life < 2 ? "each metric's aggregates are made when they are asked for"
@@ -292,7 +293,9 @@ int main(void)
     temp_dir_make(folder);
     snprintf(cache, sizeof cache, "%s/cache", folder);
     write_text(folder, "log", "5 40 30000");
-    test_kept_alone(folder, cache);
+    test_kept_alone(folder, cache, false);
+    write_text(folder, "log", "3 6 100");
+    test_kept_alone(folder, cache, true);
     temp_dir_remove(cache);
     test_kept(folder, cache);
     temp_dir_remove(cache);

@@ -17,9 +17,10 @@ struct control {
     struct gate *gate[PF_STAGES]; /* a stage passes this first */
     int fails[PF_STAGES];         /* an errno value that the stage fails with */
     atomic_int probes, opens, closes, loads[PF_STAGES];
-    bool alone;  /* no sibling is looked for */
-    bool seeks;  /* the table of values skips other metrics' data */
-    int changes; /* how often a cursor over events changes its mind */
+    bool alone;     /* no sibling is looked for */
+    unsigned skips; /* how the table of values skips other metrics' data: PF_SEEKS_METRIC, PF_SKIMS_METRIC */
+    bool leans;     /* the first metric is made of the second too, but that of itself alone */
+    int changes;    /* how often a cursor over events changes its mind */
     int64_t recalled;
 };
 static struct control control;
@@ -46,8 +47,11 @@ static int open_made_up(struct pf_profile *profile, struct pf_error *error)
     fake->events = events;
     fake->changes_left = control.changes;
     fake_tables_open(fake, profile);
-    if (control.seeks)
-        fake->tables[FAKE_VALUES].flags |= PF_SEEKS_METRIC;
+    fake->tables[FAKE_VALUES].flags |= control.skips;
+    if (control.leans) {
+        fake->metrics[0].partner = 1;
+        fake->metrics[1].over_contexts = PF_OVER_ROOTS;
+    }
     return 0;
 }
 
