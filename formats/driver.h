@@ -258,8 +258,11 @@ struct pf_profile {
     void *state; /* the driver's */
 
     char version[32]; /* of the format, for info.txt */
-    struct pf_rows
-        *info; /* key, value: further lines of info.txt, in order; made by the core, filled by open() */
+    /*
+     * Key and value: further lines of info.txt, in order; made by the core, filled by open(). Format, Version, Title, Partition,
+     * Time unit, Metrics and Primary are the core's.
+     */
+    struct pf_rows *info;
     const char *time_unit; /* unit of trace's column `time`, or NULL if there is no such table */
 
     struct pf_partitions partitions;

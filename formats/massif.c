@@ -76,7 +76,8 @@ static struct place split(struct pf_slice text)
 
 /* ---- recognising, and the header ---------------------------------------------------------------- */
 
-static const char *const header[][2] = {{"cmd:", "Title"}, {"desc:", "Options"}, {"time_unit:", "Time unit"}};
+static const char *const header[][2] = {
+    {"cmd:", "Command"}, {"desc:", "Options"}, {"time_unit:", "Time unit"}};
 enum { HEADERS = sizeof header / sizeof *header, LOOK = 8192, TAIL = 4096 };
 
 /* What stands behind a word of the header, NULL if the line is not of it. */
@@ -365,7 +366,7 @@ static const struct pf_build_format format = {
 const struct pf_driver pf_massif_driver = {
     .name = "massif",
     .title = "Massif's heap profiles (valgrind, heaptrack_print)",
-    .version = 1,
+    .version = 2,
     .kit = &format,
     .probe = probe,
     PF_BUILD_OPERATIONS,

@@ -366,11 +366,32 @@ SOUND const char *sound_blobs(struct pf_profile *profile)
     return NULL;
 }
 
+/* No line of info.txt that the core writes is written by the driver too. */
+SOUND const char *sound_info(const struct pf_profile *profile)
+{
+    const char *taken[] = {"Format",
+                           "Version",
+                           "Title",
+                           "Metrics",
+                           "Primary",
+                           profile->partitions.singular ? "Partition" : NULL,
+                           profile->time_unit ? "Time unit" : NULL};
+    for (size_t i = 0; i < pf_rows_count(profile->info); i++) {
+        const struct pf_cell *key = pf_rows_at(profile->info, i);
+        for (size_t t = 0; t < sizeof taken / sizeof *taken; t++)
+            if (taken[t] && key->size == strlen(taken[t]) && !memcmp(key->text, taken[t], key->size))
+                return "a line of info.txt that is the core's";
+    }
+    return NULL;
+}
+
 /* Checks a profile that is loaded as far as all stages, looking at these items of the axes. */
 SOUND const char *sound_profile(struct pf_profile *profile, struct pf_restriction only,
                                 struct sound_limits limits)
 {
     const char *wrong = sound_contexts(profile);
+    if (!wrong)
+        wrong = sound_info(profile);
     if (!wrong)
         wrong = sound_metrics(profile);
     if (!wrong)

@@ -104,7 +104,7 @@ static bool open_line(struct pf_build *build, const struct pf_line *line, bool *
     if (word == VERSION && callgrind_take_digits(&digits, &version) && version > 1)
         pf_build_refuse(build, (int64_t)line->number, "a later version of the format, which is not known");
     if (word == CMD || word == CREATOR)
-        pf_build_info(build, word == CMD ? "Title" : "Creator", value);
+        pf_build_info(build, word == CMD ? "Command" : "Creator", value);
     if (!callgrind_in_body(word) && (!line->size || !callgrind_begins_cost(*line->text)))
         return true;
     if (!*events)
@@ -159,7 +159,7 @@ static const struct pf_build_format callgrind_format = {.state = sizeof(struct c
 const struct pf_driver pf_callgrind_driver = {
     .name = "callgrind",
     .title = "Callgrind's call graphs (valgrind, xdebug, yappi, pprof -callgrind, ruby-prof)",
-    .version = 2,
+    .version = 3,
     .kit = &callgrind_format,
     .probe = probe_callgrind,
     PF_BUILD_OPERATIONS,
@@ -171,7 +171,7 @@ static const struct pf_build_format cachegrind_format = {
 const struct pf_driver pf_cachegrind_driver = {
     .name = "cachegrind",
     .title = "Cachegrind's counts by function (valgrind, cg_merge, cg_diff)",
-    .version = 2,
+    .version = 3,
     .kit = &cachegrind_format,
     .probe = probe_cachegrind,
     PF_BUILD_OPERATIONS,

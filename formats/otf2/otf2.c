@@ -65,7 +65,6 @@ static void read_anchor(struct otf2_state *state, const char *name)
     add_info(build, "Machine", anchor->machine);
     add_info(build, "Description", anchor->description);
     add_info(build, "Locations", locations);
-    add_info(build, "Time unit", "ns");
 }
 
 /* The definitions are read later: but without any there is no profile. */
@@ -275,7 +274,7 @@ static const struct pf_build_format format = {.state = sizeof(struct otf2_state)
 const struct pf_driver pf_otf2_driver = {
     .name = "otf2",
     .title = "OTF2 archives (Score-P)",
-    .version = 4,
+    .version = 5,
     .matters = is_anchor,
     .directories = true,
     .kit = &format,
