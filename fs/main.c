@@ -395,15 +395,17 @@ static int run_mount(struct settings *settings, struct fuse_args *args)
 
 /*
  * Arrays from this size on stand alone: they grow by being remapped, not copied, and go back to the system when they are freed.
- * What is smaller stays for the next one: looking at a file takes a buffer of some hundred KB for a moment.
+ * What is smaller stays for the next one: looking at a file takes some MB for a moment, and memory that goes back and forth costs as much
+ * as looking.
  */
-enum { ALONE_BYTES = 1 << 20, SPARE_BYTES = 1 << 20, ARENAS = 4 };
+enum { ALONE_BYTES = 1 << 20, SPARE_BYTES = 4 << 20, STEP_BYTES = 1 << 20, ARENAS = 4 };
 
 int main(int argc, char **argv)
 {
     mallopt(M_MMAP_THRESHOLD, ALONE_BYTES);
     mallopt(M_TRIM_THRESHOLD, SPARE_BYTES);
     mallopt(M_ARENA_MAX, ARENAS);
+    mallopt(M_TOP_PAD, STEP_BYTES);
     int at = command_at(argc, argv);
     if (at)
         return run_command(argc, argv, at);

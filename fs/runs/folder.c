@@ -293,6 +293,15 @@ static int add_run(struct making *making, const struct pf_member *member, struct
                   : pf_series_add(making->contexts, run, aggregate, metric, PF_SERIES_CONTEXTS, error);
 }
 
+/* What add_run will ask for is made before the run's turn, for which others wait. Where it can't be made, add_run fails. */
+static void arrange(struct pf_aggregate *aggregate, unsigned metric, struct pf_arranged *arranged[2])
+{
+    struct pf_error failure;
+    if (pf_adds_up(&aggregate->profile->metrics[metric]))
+        arranged[0] = pf_arranged_get(aggregate, metric, PF_BY_FUNCTION, &failure);
+    arranged[1] = pf_arranged_get(aggregate, metric, PF_BY_STACK, &failure);
+}
+
 /* One that can't be read adds nothing: the summary tells why. */
 static void visit_run(struct visits *visits, unsigned i)
 {
@@ -304,10 +313,16 @@ static void visit_run(struct visits *visits, unsigned i)
     const struct pf_profile *profile = live ? pf_live_profile(live) : NULL;
     int metric = profile && profile->partitions.plural ? find_metric(profile, making->metric) : -1;
     bool there = metric >= 0 && !pf_live_add_up(live, metric, &aggregate, visits->pass, &failure);
+    struct pf_arranged *arranged[2] = {NULL, NULL};
+    if (there)
+        arrange(aggregate, (unsigned)metric, arranged);
     int result = begin_turn(visits, i, &failure);
     if (!result && there)
         result = add_run(making, member, live, aggregate, (unsigned)metric, &failure);
     end_turn(visits, result, &failure);
+    for (size_t a = 0; a < 2; a++)
+        if (arranged[a])
+            pf_arranged_put(aggregate, arranged[a]);
     pf_live_release(live);
 }
 

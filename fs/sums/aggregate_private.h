@@ -125,12 +125,12 @@ static inline long double pf_cell_number(const struct pf_cell *cell)
 /* ---- storage ------------------------------------------------------------------------------------ */
 
 /*
- * Memory that is only taken, never given back but as a whole: zeroed, in segments that are mapped from
- * nowhere up to `limit` bytes in all and from an unlinked file beyond.
+ * Memory that is only taken, never given back but as a whole: zeroed, in segments from the heap up to
+ * `limit` bytes in all, and from an unlinked file beyond.
  */
 struct pf_segment;
 struct pf_arena {
-    uint64_t limit, mapped;
+    uint64_t limit, size;
     struct pf_segment *segments;
     size_t n_segments;
     char *at; /* the newest segment's free bytes */

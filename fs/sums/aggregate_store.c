@@ -9,11 +9,12 @@
 
 /* ---- memory ------------------------------------------------------------------------------------- */
 
-enum { SEGMENT_MIN = 64 * 1024, SEGMENT_MAX = 16 * 1024 * 1024 };
+enum { SEGMENT_MIN = 16 * 1024, SEGMENT_MAX = 16 * 1024 * 1024 };
 
 struct pf_segment {
     char *base;
     size_t size;
+    bool spilled; /* mapped from the file; else it is the heap's */
 };
 
 /* Segments double, so that few are needed and a small profile takes little. Whole multiples of a page. */
@@ -48,15 +49,6 @@ static char *map_spill(struct pf_arena *arena, size_t size, struct pf_error *err
     return base;
 }
 
-static char *map_memory(size_t size, struct pf_error *error)
-{
-    char *base = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (base != MAP_FAILED)
-        return base;
-    pf_fail_memory(error);
-    return NULL;
-}
-
 static int add_segment(struct pf_arena *arena, size_t least, struct pf_error *error)
 {
     size_t size = next_size(arena, least);
@@ -64,12 +56,12 @@ static int add_segment(struct pf_arena *arena, size_t least, struct pf_error *er
     if (!segments)
         return pf_fail_memory(error);
     arena->segments = segments;
-    bool fits = arena->mapped + size <= arena->limit;
-    char *base = fits ? map_memory(size, error) : map_spill(arena, size, error);
+    bool fits = arena->size + size <= arena->limit;
+    char *base = fits ? calloc(1, size) : map_spill(arena, size, error);
     if (!base)
-        return -1;
-    segments[arena->n_segments++] = (struct pf_segment){base, size};
-    arena->mapped += size;
+        return fits ? pf_fail_memory(error) : -1;
+    segments[arena->n_segments++] = (struct pf_segment){base, size, !fits};
+    arena->size += size;
     arena->at = base;
     arena->left = size;
     return 0;
@@ -89,8 +81,13 @@ void *pf_arena_take(struct pf_arena *arena, size_t size, struct pf_error *error)
 
 void pf_arena_free(struct pf_arena *arena)
 {
-    for (size_t i = 0; i < arena->n_segments; i++)
-        munmap(arena->segments[i].base, arena->segments[i].size);
+    for (size_t i = 0; i < arena->n_segments; i++) {
+        const struct pf_segment *it = &arena->segments[i];
+        if (it->spilled)
+            munmap(it->base, it->size);
+        else
+            free(it->base);
+    }
     free(arena->segments);
     if (arena->file >= 0)
         close(arena->file);
