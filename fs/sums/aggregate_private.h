@@ -334,6 +334,14 @@ struct pf_function {
     bool lacking; /* the inclusive value is not known */
 };
 
+/* A line of stacks.folded, with what is needed for it most, so that no context has to be looked at, which stand anywhere in memory. */
+struct pf_folded_line {
+    uint32_t context, name;
+    uint32_t depth; /* PF_NO_DEPTH: its caller has no line */
+    uint32_t value; /* 0: it is too large for this, but can be made from the exclusive value */
+};
+#define PF_NO_DEPTH UINT32_MAX
+
 /*
  * Exclusive and inclusive values of one metric by context, and with them what a view is walked by. Made when
  * the first walk needs it, immutable then, kept while the cache limit allows.
@@ -355,12 +363,10 @@ struct pf_arranged {
     /* What stands in each context's line; PF_BY_STACK: the exclusive value alone. */
     union pf_number *exclusive, *inclusive; /* by context */
     bool *lacking; /* by context: there is no inclusive value; NULL: there always is */
-    /*
-     * Callers first. PF_BY_CALLS: contexts with a value in their subtree, heaviest child first; PF_BY_STACK: those that are folded,
-     * children by index.
-     */
-    uint32_t *order;
-    uint32_t n_order;
+    uint32_t
+        *order; /* PF_BY_CALLS: contexts with a value in their subtree, callers first, heaviest child first */
+    struct pf_folded_line *folded; /* PF_BY_STACK: callers first, children by index */
+    uint32_t n_order;              /* of either */
     /* PF_BY_STACK: a context's ancestor (or itself) at depth PF_STACK_HALF - 1; NULL if none is so deep that a
      * stack is cut. */
     uint32_t *outer;
@@ -421,6 +427,8 @@ uint32_t pf_walk_leave(const struct pf_tree *tree, uint32_t *context);
 
 /* True if a value has a place among the folded stacks: it is at least 1, rounded. */
 bool pf_is_folded(const struct pf_folding *folding, const union pf_number *number, bool real);
+/* What such a value is there, or 0 if that takes more than 32 bits. */
+uint32_t pf_folded_value(const struct pf_folding *folding, const union pf_number *number, bool real);
 
 /* A number for eyes: integers exactly, doubles to six significant digits (all digits before the point). As
  * the functions of print.h. */
@@ -437,6 +445,10 @@ struct pf_stack {
     uint32_t frames[2 * PF_STACK_HALF]; /* contexts, outermost first */
     size_t ends[2 * PF_STACK_HALF];     /* where each one's name ends in the text */
 };
+
+/* Makes the text that of a context whose caller, at this depth less 1, is one of the last one's frames, or the last one. */
+void pf_stack_add(struct pf_stack *stack, const struct pf_tree *tree, uint32_t context, uint32_t name,
+                  uint32_t depth);
 
 /* Makes the text that of a context of a tree, all of whose stacks are made with the same `outer` (see pf_find_outer). */
 void pf_stack_set(struct pf_stack *stack, const struct pf_tree *tree, const uint32_t *outer,
@@ -459,9 +471,12 @@ struct pf_metric_walk {
     struct pf_arranged *arranged; /* NULL if the view needs none */
     struct pf_stack *stack;       /* owned; stacks.folded only, as the next */
     struct pf_folding folding;
+    uint64_t stands_at; /* the position behind the line whose stack that is; 0: no stack is there yet */
     uint64_t end;
 };
 
 pf_metric_record pf_hot_record, pf_tree_record, pf_folded_record;
+/* As a walk's `measure`. */
+int pf_folded_measure(struct pf_lines *lines, uint64_t *size, struct pf_error *error);
 
 #endif

@@ -110,10 +110,10 @@ int pf_find_outer(const struct pf_tree *tree, uint32_t **outer, struct pf_error 
 
 /*
  * Those that are folded: callers first, callees in the order of indexes. next[] has how many there are in each subtree, then where
- * in the order the next of those stands.
+ * the line of the next of those stands.
  */
-static int order_by_stack(const struct pf_values *values, struct pf_arranged *arranged,
-                          struct pf_error *error)
+static int order_by_stack(const struct pf_values *values, const struct pf_folding *folding,
+                          struct pf_arranged *arranged, struct pf_error *error)
 {
     const struct pf_tree *tree = values->tree;
     uint32_t *next = values->scratch, all = 0, next_root = 0;
@@ -122,16 +122,23 @@ static int order_by_stack(const struct pf_values *values, struct pf_arranged *ar
         next[i] += values->present[i];
         *(tree->parent[i] == PF_NO_CONTEXT ? &all : &next[tree->parent[i]]) += next[i];
     }
-    if (!(arranged->order = malloc(((size_t)all + 1) * sizeof *arranged->order)))
+    if (!(arranged->folded = malloc(((size_t)all + 1) * sizeof *arranged->folded)))
         return pf_fail_memory(error);
     arranged->n_order = all;
     for (uint32_t i = 0; i < values->n; i++) {
-        uint32_t *above = tree->parent[i] == PF_NO_CONTEXT ? &next_root : &next[tree->parent[i]];
+        uint32_t parent = tree->parent[i];
+        uint32_t *above = parent == PF_NO_CONTEXT ? &next_root : &next[parent];
         uint32_t first = *above;
         *above += next[i];
         next[i] = first;
-        if (values->present[i])
-            arranged->order[next[i]++] = i;
+        if (!values->present[i])
+            continue;
+        bool follows = parent == PF_NO_CONTEXT || values->present[parent];
+        arranged->folded[next[i]++] = (struct pf_folded_line){
+            .context = i,
+            .name = tree->name[i],
+            .depth = follows ? tree->depth[i] : PF_NO_DEPTH,
+            .value = pf_folded_value(folding, &values->exclusive[i], values->exclusive_real)};
     }
     return 0;
 }
@@ -145,11 +152,13 @@ static int arrange_by_stack(struct pf_values *values, struct pf_arranged *arrang
         values->present[i] = pf_is_folded(&folding, &values->exclusive[i], real);
         arranged->left_out += !values->present[i] && pf_number_double(&values->exclusive[i], real) > 0;
     }
-    if (pf_find_outer(values->tree, &arranged->outer, error) || order_by_stack(values, arranged, error))
+    if (pf_find_outer(values->tree, &arranged->outer, error) ||
+        order_by_stack(values, &folding, arranged, error))
         return -1;
     arranged->exclusive = values->exclusive;
     values->exclusive = NULL;
-    arranged->bytes = (uint64_t)values->n * (sizeof(union pf_number) + 2 * sizeof(uint32_t));
+    arranged->bytes = (uint64_t)values->n * (sizeof(union pf_number) + sizeof(uint32_t)) +
+                      arranged->n_order * sizeof *arranged->folded;
     return 0;
 }
 
@@ -206,6 +215,7 @@ static void free_arranged(struct pf_arranged *arranged)
     free(arranged->inclusive);
     free(arranged->lacking);
     free(arranged->order);
+    free(arranged->folded);
     free(arranged->outer);
     free(arranged->functions);
     pf_strings_free(arranged->strings);

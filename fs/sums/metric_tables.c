@@ -188,6 +188,13 @@ static const struct pf_lines_ops walk_ops = {
     .close = walk_close,
 };
 
+/* Stacks have much in common, so that to measure them is little work. */
+static const struct pf_lines_ops stack_walk_ops = {
+    .next = walk_next,
+    .measure = pf_folded_measure,
+    .close = walk_close,
+};
+
 /* Gets the arrangement that the view needs, and the number of its positions. */
 static int prepare(struct pf_metric_walk *walk, enum items items, struct pf_error *error)
 {
@@ -224,11 +231,12 @@ struct pf_lines *pf_metric_lines(struct pf_profile *profile, struct pf_aggregate
         pf_fail_memory(error);
         return NULL;
     }
-    *walk = (struct pf_metric_walk){.lines = {.ops = &walk_ops},
-                                    .record = views[view].record,
-                                    .aggregate = aggregate,
-                                    .profile = profile,
-                                    .metric = metric};
+    *walk =
+        (struct pf_metric_walk){.lines = {.ops = views[view].items == STACKS ? &stack_walk_ops : &walk_ops},
+                                .record = views[view].record,
+                                .aggregate = aggregate,
+                                .profile = profile,
+                                .metric = metric};
     if (prepare(walk, views[view].items, error)) {
         walk_close(&walk->lines);
         return NULL;

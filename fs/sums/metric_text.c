@@ -374,6 +374,13 @@ bool pf_is_folded(const struct pf_folding *folding, const union pf_number *numbe
     return fold(folding, number, real, &folded, &large) ? folded > 0 : large > 0 && isfinite(large);
 }
 
+uint32_t pf_folded_value(const struct pf_folding *folding, const union pf_number *number, bool real)
+{
+    pf_int128 folded;
+    double large;
+    return fold(folding, number, real, &folded, &large) && folded <= UINT32_MAX ? (uint32_t)folded : 0;
+}
+
 int pf_folded_left_out(struct pf_aggregate *aggregate, unsigned metric, uint64_t *left_out,
                        struct pf_error *error)
 {
@@ -399,31 +406,56 @@ static void add_value(const struct pf_folding *folding, const union pf_number *n
     out->size += (size_t)(end - at);
 }
 
-/* What a line is made of stands anywhere in memory: that of one further on is asked for before its turn. */
-static void expect(const struct pf_metric_walk *walk, uint64_t position)
+/* The line at the walk's position, which it moves on; its stack is set. */
+static const struct pf_folded_line *next_folded(struct pf_metric_walk *walk)
 {
-    enum { AHEAD = 16 };
     const struct pf_tree *tree = walk->profile->contexts;
-    if (walk->end - position <= AHEAD)
-        return;
-    uint32_t context = walk->arranged->order[position + AHEAD];
-    __builtin_prefetch(&walk->arranged->exclusive[context]);
-    __builtin_prefetch(&tree->depth[context]);
-    __builtin_prefetch(&tree->parent[context]);
-    __builtin_prefetch(&tree->name[context]);
+    struct pf_stack *stack = walk->stack;
+    uint64_t at = walk->lines.position++;
+    const struct pf_folded_line *line = &walk->arranged->folded[at];
+    /* A caller that has a line stands before this one, and all between them stand below it. */
+    if (walk->stands_at == at && line->depth <= stack->n && line->depth < 2 * PF_STACK_HALF)
+        pf_stack_add(stack, tree, line->context, line->name, line->depth);
+    else
+        pf_stack_set(stack, tree, walk->arranged->outer, line->context);
+    walk->stands_at = at + 1;
+    return line;
 }
 
 bool pf_folded_record(struct pf_metric_walk *walk, struct pf_buf *out)
 {
     const struct pf_arranged *arranged = walk->arranged;
-    uint64_t at = walk->lines.position++;
-    uint32_t context = arranged->order[at];
-    expect(walk, at);
-    pf_stack_set(walk->stack, walk->profile->contexts, arranged->outer, context);
-    pf_buf_add(out, walk->stack->text.data, walk->stack->text.size);
-    out->failed |= walk->stack->text.failed;
-    pf_buf_char(out, ' ');
-    add_value(&walk->folding, &arranged->exclusive[context], arranged->exclusive_real, out);
+    const struct pf_folded_line *line = next_folded(walk);
+    const struct pf_buf *stack = &walk->stack->text;
+    char *at = pf_buf_reserve(out, stack->size + PF_NUMBER_MAX + 2);
+    if (!at || stack->failed) {
+        out->failed = true;
+        return true;
+    }
+    memcpy(at, stack->data, stack->size);
+    at += stack->size;
+    *at++ = ' ';
+    if (line->value)
+        at = pf_print_uint(at, line->value);
+    out->size = (size_t)(at - out->data);
+    if (!line->value)
+        add_value(&walk->folding, &arranged->exclusive[line->context], arranged->exclusive_real, out);
     pf_buf_char(out, '\n');
     return true;
+}
+
+int pf_folded_measure(struct pf_lines *lines, uint64_t *size, struct pf_error *error)
+{
+    struct pf_metric_walk *walk = (struct pf_metric_walk *)lines;
+    const struct pf_arranged *arranged = walk->arranged;
+    if (lines->position >= walk->end)
+        return 0;
+    const struct pf_folded_line *line = next_folded(walk);
+    struct pf_buf large = {0};
+    if (!line->value)
+        add_value(&walk->folding, &arranged->exclusive[line->context], arranged->exclusive_real, &large);
+    *size += walk->stack->text.size + 2 + (line->value ? pf_uint_size(line->value) : large.size);
+    bool failed = walk->stack->text.failed || large.failed;
+    pf_buf_free(&large);
+    return failed ? pf_fail_memory(error) : 1;
 }

@@ -1,15 +1,30 @@
 /* SPDX-License-Identifier: MIT */
 #include "fs/sums/aggregate_private.h"
 
-static void add_frame(struct pf_stack *stack, const struct pf_tree *tree, uint32_t context, bool first)
+static void add_name(struct pf_stack *stack, const struct pf_tree *tree, uint32_t string, bool first)
 {
-    struct pf_cell name = pf_interned(tree->strings, tree->name[context]);
+    struct pf_cell name = pf_interned(tree->strings, string);
     if (!first)
         pf_buf_char(&stack->text, ';');
     if (name.size)
         stack->add_name(&stack->text, &name);
     else
         pf_buf_str(&stack->text, "[unnamed]");
+}
+
+static void add_frame(struct pf_stack *stack, const struct pf_tree *tree, uint32_t context, bool first)
+{
+    add_name(stack, tree, tree->name[context], first);
+}
+
+void pf_stack_add(struct pf_stack *stack, const struct pf_tree *tree, uint32_t context, uint32_t name,
+                  uint32_t depth)
+{
+    stack->text.size = depth ? stack->ends[depth - 1] : 0;
+    add_name(stack, tree, name, depth == 0);
+    stack->frames[depth] = context;
+    stack->ends[depth] = stack->text.size;
+    stack->n = depth + 1;
 }
 
 /* What the last stack has in common with this one stays. */
