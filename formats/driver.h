@@ -203,6 +203,7 @@ enum pf_table_flags {
     PF_SEEKS_METRIC = 64, /* restricting to a metric skips the others' data */
     /* It passes over the others' data faster than going through them, but not so fast as to do so for each metric. */
     PF_SKIMS_METRIC = 128,
+    PF_SEEKS_PARTNER = 256, /* restricting to a metric and its partner skips the others' data, too */
 };
 
 /* What a metric has in a context. */
@@ -233,7 +234,10 @@ struct pf_cursor {
     struct pf_profile *profile;
     const struct pf_table *table;
     struct pf_restriction only;
-    /* The partner of the metric that it is restricted to is wanted, too: of next_values, or of a table that skims (PF_SKIMS_METRIC). */
+    /*
+     * The partner of the metric that it is restricted to is wanted, too: of next_values, or of a table that skims or seeks it
+     * (PF_SKIMS_METRIC, PF_SEEKS_PARTNER).
+     */
     bool partner;
     void *state; /* the driver's */
 };

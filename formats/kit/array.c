@@ -4,6 +4,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 enum { ROOM_FIRST = 16 };
 
@@ -28,6 +29,14 @@ int pf_array_grow(void *array, size_t *room, size_t wanted, size_t item, struct 
         return pf_fail_memory(error);
     *room = more;
     return 0;
+}
+
+void pf_array_fills(void *memory, size_t size)
+{
+    enum { LARGE_PAGE = 2 << 20 };
+    size_t before = -(uintptr_t)memory % LARGE_PAGE;
+    if (memory && size >= before + LARGE_PAGE)
+        madvise((char *)memory + before, (size - before) / LARGE_PAGE * LARGE_PAGE, MADV_HUGEPAGE);
 }
 
 int pf_array_extend(void *array, size_t *room, size_t at, size_t item, struct pf_error *error)

@@ -24,6 +24,12 @@ static inline int pf_array_room(void *array, size_t *room, size_t count, size_t 
     return count < *room ? 0 : pf_array_grow(array, room, count + 1, item, error);
 }
 
+/*
+ * Only for speed: tells the system that all of this memory will be filled soon and is not to grow, so that it may be given in large
+ * pages, which are told of less often. For mapped memory, and what comes from malloc.
+ */
+void pf_array_fills(void *memory, size_t size);
+
 /* Makes room for the items up to and with `at`; new ones are zero bytes. */
 int pf_array_extend(void *array, size_t *room, size_t at, size_t item, struct pf_error *error);
 

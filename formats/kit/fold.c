@@ -82,6 +82,11 @@ static int write_record(struct pf_fold *fold, uint32_t context, struct pf_error 
 
 int pf_fold_end_partition(struct pf_fold *fold, struct pf_error *error)
 {
+    uint64_t records = 0;
+    for (uint32_t c = 0; c < fold->used; c++)
+        records += fold->touched[c];
+    if (pf_store_expect(fold->store, records * record_size(fold), error))
+        return -1;
     for (uint32_t c = 0; c < fold->used; c++)
         if (fold->touched[c] && write_record(fold, c, error))
             return -1;
@@ -104,6 +109,8 @@ int pf_fold_end_partition(struct pf_fold *fold, struct pf_error *error)
 /* Its rows are numbered: value m of record r is number r * metrics + m. */
 struct look {
     struct pf_store_window window;
+    uint64_t low, high; /* the metrics that are wanted, one or two of them; or all between these */
+    bool all;
     uint32_t partition; /* of the record that was looked at last */
     uint64_t next;      /* the number behind the one that was looked at last */
 };
@@ -113,10 +120,30 @@ static struct pf_fold *fold_of(const struct pf_cursor *cursor)
     return ((const struct pf_fold_state *)cursor->profile->state)->fold;
 }
 
-/* The first value of a record that the restriction may let through. */
-static uint64_t number_of(const struct pf_cursor *cursor, uint64_t record)
+static void want_metrics(const struct pf_cursor *cursor, struct look *look)
 {
-    return record * fold_of(cursor)->metrics + (cursor->only.metric > 0 ? (uint64_t)cursor->only.metric : 0);
+    int64_t metric = cursor->only.metric;
+    look->all = metric < 0;
+    look->low = look->all ? 0 : (uint64_t)metric;
+    look->high = look->all ? fold_of(cursor)->metrics - 1 : look->low;
+    if (look->all || !cursor->partner || look->low >= cursor->profile->n_metrics)
+        return;
+    int partner = cursor->profile->metrics[metric].partner;
+    if (partner > metric)
+        look->high = (uint64_t)partner;
+    else if (partner >= 0)
+        look->low = (uint64_t)partner;
+}
+
+static bool is_wanted(const struct look *look, uint64_t metric)
+{
+    return look->all || metric == look->low || metric == look->high;
+}
+
+/* The first value of a record that the restriction may let through. */
+static uint64_t number_of(const struct pf_cursor *cursor, const struct look *look, uint64_t record)
+{
+    return record * fold_of(cursor)->metrics + look->low;
 }
 
 static int begin(const struct pf_cursor *cursor, struct pf_numbers *numbers, struct pf_error *error)
@@ -127,11 +154,12 @@ static int begin(const struct pf_cursor *cursor, struct pf_numbers *numbers, str
     if (!look)
         return pf_fail_memory(error);
     look->window.store = fold->store;
+    want_metrics(cursor, look);
     if (cursor->only.partition >= 0) {
         from = (uint64_t)cursor->only.partition < to ? (uint64_t)cursor->only.partition : to;
         to = from < to ? from + 1 : to;
     }
-    numbers->next = number_of(cursor, fold->starts[from]);
+    numbers->next = number_of(cursor, look, fold->starts[from]);
     numbers->end = fold->starts[to] * fold->metrics;
     return 0;
 }
@@ -205,18 +233,18 @@ static int row(const struct pf_cursor *cursor, void *own, uint64_t number, struc
             seek_context(fold, record, end_of_partition, (uint32_t)only->context, &found, error))
             return -1;
         /* A record of a later context takes it from there to the partition's end. */
-        look->next = number_of(cursor, found);
+        look->next = number_of(cursor, look, found);
         return 0;
     }
-    if (only->metric < 0 && metric + 1 < fold->metrics)
-        look->next = number + 1;
+    if (metric < look->high)
+        look->next = look->all ? number + 1 : record * fold->metrics + look->high;
     else
-        look->next = number_of(cursor, only->context >= 0 ? end_of_partition : record + 1);
+        look->next = number_of(cursor, look, only->context >= 0 ? end_of_partition : record + 1);
     cells[PF_FOLD_PARTITION] = pf_int(look->partition);
     cells[PF_FOLD_CONTEXT] = pf_int(context);
     cells[PF_FOLD_METRIC] = pf_int((int64_t)metric);
     cells[PF_FOLD_VALUE] = value_of(&fold->derivations[metric], bytes);
-    return cells[PF_FOLD_VALUE].type != PF_ABSENT && pf_wanted(only->metric, metric) &&
+    return cells[PF_FOLD_VALUE].type != PF_ABSENT && is_wanted(look, metric) &&
            pf_wanted(only->partition, look->partition);
 }
 

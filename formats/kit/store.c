@@ -177,6 +177,12 @@ int pf_store_append(struct pf_store *store, const void *bytes, size_t size, stru
     return pf_store_write(store, store->size, bytes, size, error);
 }
 
+int pf_store_expect(struct pf_store *store, uint64_t more, struct pf_error *error)
+{
+    bool fits = store->size <= store->limit && more <= store->limit - store->size;
+    return store->fd < 0 && !fits ? spill(store, error) : 0;
+}
+
 uint64_t pf_store_size(const struct pf_store *store)
 {
     return store->size;

@@ -19,6 +19,8 @@ struct pf_store *pf_store_hold(struct pf_store *store);
 void pf_store_free(struct pf_store *store);
 
 int pf_store_append(struct pf_store *store, const void *bytes, size_t size, struct pf_error *error);
+/* Will soon append so many bytes: if memory may not hold them, none of them is put there first. 0, or -1 with *error filled. */
+int pf_store_expect(struct pf_store *store, uint64_t more, struct pf_error *error);
 /* Overwrites or extends at an offset (extending leaves zeros). */
 int pf_store_write(struct pf_store *store, uint64_t offset, const void *bytes, size_t size,
                    struct pf_error *error);

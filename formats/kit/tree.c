@@ -145,6 +145,8 @@ int pf_tree_finish(struct pf_tree *tree, struct pf_error *error)
     tree->child = malloc(((size_t)tree->count + 1) * sizeof *tree->child);
     if (!tree->first || !tree->child)
         return pf_fail_memory(error);
+    pf_array_fills(tree->first, tree->count * sizeof *tree->first);
+    pf_array_fills(tree->child, tree->count * sizeof *tree->child);
     for (uint32_t i = 0; i < tree->count; i++) {
         if (tree->parent[i] == PF_NO_CONTEXT)
             tree->roots++;

@@ -133,6 +133,7 @@ static inline int enter(struct reader *reader, uint32_t function, const struct x
             return -1;
         *recent = (struct recent){parent, function, context + 1};
     }
+    pf_fold_expect(reader->model.fold, recent->context - 1);
     xray_stack_push(stack, function, recent->context - 1, event->tsc);
     if (stack->depth > reader->max_depth)
         reader->max_depth = stack->depth;

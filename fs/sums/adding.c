@@ -260,8 +260,41 @@ static int read_batch(const struct pf_aggregate *aggregate, const struct columns
     return more;
 }
 
+/*
+ * Nearly always a value is the only one in its context, which takes no more than to keep it. 1: it is added; 0: it takes what
+ * add_row does; -1: *error filled.
+ */
+static inline int add_first(struct pf_aggregate *aggregate, const struct row *row, struct pf_error *error)
+{
+    const struct pf_profile *profile = aggregate->profile;
+    const struct pf_metric *about = &profile->metrics[row->metric];
+    struct pf_metric_sums *sums = &aggregate->metrics[row->metric];
+    struct pf_partition_sum *partition = pf_plane_find(&sums->partitions, sizeof *partition, row->partition);
+    const struct value *value = &row->value;
+    bool real = sums->real;
+    double magnitude = sums->magnitude + fabs(value->d);
+    if (!partition || value->real != real || (!real && magnitude > PF_INTEGERS_MAX) ||
+        about->over_partitions == PF_AT)
+        return 0;
+    union pf_bound bound = {.i = value->i};
+    if (real)
+        bound.d = value->d;
+    int kept = pf_context_begin(&aggregate->arena, &sums->contexts, row->context, real, &bound, error);
+    if (kept <= 0)
+        return kept;
+    sums->magnitude = magnitude;
+    sums->negative |= real ? value->d < 0 : value->i < 0;
+    if (pf_counts(about->over_contexts, profile->contexts->flags[row->context]))
+        add_number(&partition->sum, value, real);
+    partition->contexts++;
+    return 1;
+}
+
 static int add_row(struct pf_aggregate *aggregate, const struct row *row, struct pf_error *error)
 {
+    int added = add_first(aggregate, row, error);
+    if (added)
+        return added < 0 ? -1 : 0;
     struct place place;
     begin_place(&place, aggregate, row->metric, row->context);
     return add_value(&place, row->partition, &row->value, error) ? -1 : end_place(&place, error);
@@ -370,7 +403,8 @@ static int add_table(struct pf_aggregate *aggregate, struct pf_profile *profile,
 int pf_aggregate_add(struct pf_aggregate *aggregate, struct pf_profile *profile, int64_t metric,
                      struct pf_pass *pass, struct pf_error *error)
 {
-    bool both = metric >= 0 && (profile->cells->next_values || profile->cells->flags & PF_SKIMS_METRIC);
+    bool both = metric >= 0 &&
+                (profile->cells->next_values || profile->cells->flags & (PF_SKIMS_METRIC | PF_SEEKS_PARTNER));
     int partner = metric >= 0 && !both ? pf_aggregate_partner(profile, (unsigned)metric) : PF_NO_PARTNER;
     if (add_table(aggregate, profile, metric, both, pass, error))
         return -1;

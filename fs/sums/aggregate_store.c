@@ -4,6 +4,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "formats/kit/array.h"
 #include "formats/kit/store.h"
 #include "fs/sums/aggregate_private.h"
 
@@ -60,6 +61,8 @@ static int add_segment(struct pf_arena *arena, size_t least, struct pf_error *er
     char *base = fits ? calloc(1, size) : map_spill(arena, size, error);
     if (!base)
         return fits ? pf_fail_memory(error) : -1;
+    if (fits)
+        pf_array_fills(base, size);
     segments[arena->n_segments++] = (struct pf_segment){base, size, !fits};
     arena->size += size;
     arena->at = base;
@@ -194,6 +197,24 @@ bool pf_context_has(const struct pf_context_sums *sums, size_t context)
 {
     union slot *slots = slots_of(sums, context);
     return slots && kinds_of(sums, slots, context)[context % PF_STRETCH] != NONE;
+}
+
+int pf_context_begin(struct pf_arena *arena, struct pf_context_sums *sums, size_t context, bool real,
+                     const union pf_bound *value, struct pf_error *error)
+{
+    union slot *slots = slots_of(sums, context);
+    if (!slots && !pf_plane_at(arena, &sums->plane, sums->n, PF_CONTEXT_LEAST, context, error))
+        return -1;
+    slots = slots_of(sums, context);
+    unsigned char *kind = &kinds_of(sums, slots, context)[context % PF_STRETCH];
+    if (*kind != NONE || (!real && value->i != (int64_t)value->i))
+        return 0;
+    *kind = ONE;
+    if (real)
+        slots[context % PF_STRETCH].d = value->d;
+    else
+        slots[context % PF_STRETCH].i = (int64_t)value->i;
+    return 1;
 }
 
 int pf_context_store(struct pf_arena *arena, struct pf_context_sums *sums, size_t context, bool real,

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include <stdlib.h>
 
+#include "formats/kit/array.h"
 #include "formats/kit/print.h"
 #include "fs/sums/aggregate_private.h"
 
@@ -124,6 +125,7 @@ static int order_by_stack(const struct pf_values *values, const struct pf_foldin
     }
     if (!(arranged->folded = malloc(((size_t)all + 1) * sizeof *arranged->folded)))
         return pf_fail_memory(error);
+    pf_array_fills(arranged->folded, all * sizeof *arranged->folded);
     arranged->n_order = all;
     for (uint32_t i = 0; i < values->n; i++) {
         uint32_t parent = tree->parent[i];

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include <stdlib.h>
 
+#include "formats/kit/array.h"
 #include "fs/sums/aggregate_private.h"
 
 /*
@@ -223,6 +224,9 @@ int pf_values_new(struct pf_values *values, struct pf_aggregate *aggregate, unsi
         pf_values_free(values);
         return pf_fail_memory(error);
     }
+    pf_array_fills(values->exclusive, n * sizeof *values->exclusive);
+    if (!exclusive_only)
+        pf_array_fills(values->inclusive, n * sizeof *values->inclusive);
     if (n && !exclusive_only)
         find_present(values);
     return 0;

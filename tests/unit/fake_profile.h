@@ -171,6 +171,29 @@ FAKE struct pf_buf fake_resumed_text(struct fake *fake, unsigned metric, enum pf
     return text;
 }
 
+/* A view's records are as long as its walk measures them, in one go and from a saved position on. */
+FAKE bool fake_measures(struct fake *fake, unsigned metric, enum pf_metric_view view)
+{
+    struct pf_error error;
+    struct pf_buf text = {0};
+    struct pf_lines *lines = fake_walk(fake, metric, view), *measuring = fake_walk(fake, metric, view);
+    bool right = true;
+    int more = 1;
+    for (int n = 1; more > 0 && right && lines->ops->measure; n++) {
+        unsigned char blob[64];
+        uint64_t size = 0, before = text.size;
+        if (n % 5 == 0)
+            must(!pf_lines_restore(measuring, blob, pf_lines_save(lines, blob, sizeof blob), &error));
+        more = lines->ops->next(lines, &text, &error);
+        right = measuring->ops->measure(measuring, &size, &error) == more && size == text.size - before;
+    }
+    lines->ops->close(lines);
+    measuring->ops->close(measuring);
+    must(!text.failed);
+    pf_buf_free(&text);
+    return right;
+}
+
 /* A view's text is this, read in one go and record by record. */
 FAKE void shows(struct fake *fake, unsigned metric, enum pf_metric_view view, const char *want,
                 const char *behaviour)
@@ -179,6 +202,8 @@ FAKE void shows(struct fake *fake, unsigned metric, enum pf_metric_view view, co
     struct pf_buf resumed = fake_resumed_text(fake, metric, view);
     if (is(text.data, want, behaviour) && strcmp(text.data, resumed.data) != 0)
         is(resumed.data, want, "the same text is read from saved positions");
+    if (!fake_measures(fake, metric, view))
+        ok(false, "and its records are as long as they are measured");
     pf_buf_free(&text);
     pf_buf_free(&resumed);
 }

@@ -86,6 +86,16 @@ static bool wanted(int64_t only, int64_t value)
     return only < 0 || only == value;
 }
 
+/* Two metrics are partners, which cursors give with each other while this is set. */
+static struct pf_metric metrics[METRICS] = {
+    {.partner = 2}, {.partner = PF_NO_PARTNER}, {.partner = 0}, {.partner = PF_NO_PARTNER}};
+static bool with_partner;
+
+static bool wants_metric(int64_t only, int64_t metric)
+{
+    return wanted(only, metric) || (with_partner && only < METRICS && metrics[only].partner == metric);
+}
+
 static struct pf_buf expected(struct pf_restriction only)
 {
     struct pf_buf out = {0};
@@ -95,13 +105,13 @@ static struct pf_buf expected(struct pf_restriction only)
                 continue;
             int64_t calls = c % 5 == 4 ? 0 : 2 * (p + 1);
             double seconds = 2 * 0.25 * c;
-            if (calls && wanted(only.metric, 0))
+            if (calls && wants_metric(only.metric, 0))
                 expect_row(&out, p, c, 0, pf_int(calls));
-            if (c % 2 && wanted(only.metric, 1))
+            if (c % 2 && wants_metric(only.metric, 1))
                 expect_row(&out, p, c, 1, pf_double(seconds));
-            if (calls && wanted(only.metric, 2))
+            if (calls && wants_metric(only.metric, 2))
                 expect_row(&out, p, c, 2, pf_double((double)calls * 3 / 7));
-            if (c % 2 && wanted(only.metric, 3))
+            if (c % 2 && wants_metric(only.metric, 3))
                 expect_row(&out, p, c, 3, pf_double(seconds * 1000));
         }
     return out;
@@ -111,14 +121,14 @@ static struct pf_buf expected(struct pf_restriction only)
 static struct pf_buf rows_of(struct pf_fold *fold, struct pf_restriction only, bool resumed)
 {
     struct pf_fold_state state = {fold};
-    struct pf_profile profile = {.state = &state};
+    struct pf_profile profile = {.state = &state, .metrics = metrics, .n_metrics = METRICS};
     struct pf_error error;
     struct pf_buf out = {0};
     struct pf_cell cells[PF_FOLD_COLUMNS];
     unsigned char position[64];
     size_t size = 0;
     int more = 1;
-    struct pf_cursor cursor = {.profile = &profile, .table = &table, .only = only};
+    struct pf_cursor cursor = {.profile = &profile, .table = &table, .only = only, .partner = with_partner};
     while (more > 0) {
         if (!cursor.state && pf_fold_cursor.ops.open(&cursor, &error))
             abort();
@@ -152,7 +162,7 @@ static bool holds(struct pf_fold *fold, struct pf_restriction only, bool resumed
 
 static void check_fold(struct pf_fold *fold, const char *where)
 {
-    bool partitions = true, contexts = true, metrics = true, mixed = true;
+    bool partitions = true, contexts = true, metric = true, partners = true, mixed = true;
     ok(holds(fold, PF_UNRESTRICTED, false), "%s: all rows, by partition, context, metric", where);
     for (int p = 0; p < PARTITIONS; p++)
         partitions &= holds(fold, (struct pf_restriction){p, -1, -1, -1}, false);
@@ -162,8 +172,14 @@ static void check_fold(struct pf_fold *fold, const char *where)
     ok(contexts && holds(fold, (struct pf_restriction){-1, 650, -1, -1}, false), "%s: so has a context",
        where);
     for (int m = 0; m < METRICS; m++)
-        metrics &= holds(fold, (struct pf_restriction){-1, -1, m, -1}, false);
-    ok(metrics, "%s: and a metric", where);
+        metric &= holds(fold, (struct pf_restriction){-1, -1, m, -1}, false);
+    ok(metric, "%s: and a metric", where);
+    with_partner = true;
+    for (int m = -1; m < METRICS; m++)
+        partners &= holds(fold, (struct pf_restriction){-1, -1, m, -1}, false) &&
+                    holds(fold, (struct pf_restriction){2, -1, m, -1}, true);
+    with_partner = false;
+    ok(partners, "%s: with its partner where that is wanted", where);
     for (int i = 0; i < 200; i++)
         mixed &= holds(fold, (struct pf_restriction){i % PARTITIONS, i * 7 % CONTEXTS, i % 5 - 1, -1}, i % 2);
     ok(mixed, "%s: and any restriction of several axes", where);

@@ -386,6 +386,23 @@ static void negative_values(void)
     fake_free(&fake);
 }
 
+static void stacks_with_large_values(void)
+{
+    struct fake fake;
+    fake_init(&fake, 1);
+    unsigned m = fake_metric(&fake, "bytes", "int", PF_OVER_ALL, PF_SUM);
+    fake.metrics[m].unit = "";
+    uint32_t a = fake_context(&fake, PF_NO_CONTEXT, "a", PF_ROOT);
+    uint32_t b = fake_context(&fake, a, "b", 0);
+    fake_value(&fake, 0, a, m, UINT32_MAX);
+    fake_value(&fake, 0, b, m, INT64_C(1) + UINT32_MAX);
+    fake_value(&fake, 0, fake_context(&fake, b, "c", 0), m, INT64_MAX);
+    fake_finish(&fake);
+    shows(&fake, m, PF_METRIC_FOLDED, "a 4294967295\na;b 4294967296\na;b;c 9223372036854775807\n",
+          "stacks.folded: values of more than 32 bits, too");
+    fake_free(&fake);
+}
+
 /* Contexts come as they were met first; a stack stands behind its caller's, whatever lies between them. */
 static void stacks_of_calls_that_took_turns(void)
 {
@@ -694,6 +711,7 @@ static void a_million_nested_calls(void)
     ok(lines[3] - lines[2] == 2 * 1024 + 4 + 2 && !strncmp(lines[2] + 2 * 512, "...;f;", 6),
        "stacks.folded: a deeper one has dots after its outermost 512 frames");
     ok(lines[4] - lines[3] == 2 * 1024 + 4 + 2, "stacks.folded: so has the deepest one");
+    ok(fake_measures(&fake, m, PF_METRIC_FOLDED), "stacks.folded: they are as long as they are measured");
     pf_buf_free(&text);
     fake_free(&fake);
 }
@@ -801,7 +819,7 @@ static int64_t functions_total(struct fake *fake, unsigned metric)
 
 static void all_views_add_up_to_the_total(void)
 {
-    int folded = 0, functions = 0, resumed = 0, profiles = 0, positive = 0;
+    int folded = 0, functions = 0, resumed = 0, measured = 0, profiles = 0, positive = 0;
     for (uint32_t seed = 1; seed <= 300; seed++, profiles++) {
         struct fake fake;
         pf_int128 wide;
@@ -818,6 +836,7 @@ static void all_views_add_up_to_the_total(void)
         for (int view = 0; view < PF_METRIC_VIEWS; view++) {
             struct pf_buf a = fake_text(&fake, m, view), b = fake_resumed_text(&fake, m, view);
             resumed += !strcmp(a.data, b.data);
+            measured += fake_measures(&fake, m, view);
             pf_buf_free(&a);
             pf_buf_free(&b);
         }
@@ -827,6 +846,7 @@ static void all_views_add_up_to_the_total(void)
        "functions.csv: the exclusive values of any profile add up to the metric's total");
     ok(folded == positive && positive > 0, "stacks.folded: so do those that are not negative");
     ok(resumed == profiles * PF_METRIC_VIEWS, "any view of any profile can be resumed at each record");
+    ok(measured == profiles * PF_METRIC_VIEWS, "and is as long as it is measured");
 }
 
 int main(void)
@@ -845,6 +865,7 @@ int main(void)
     wide_integers();
     negative_values();
     stacks_of_calls_that_took_turns();
+    stacks_with_large_values();
     names_with_special_characters();
     names_that_end_in_numbers();
     files_tell_functions_apart();

@@ -51,6 +51,13 @@ static void check_store(const char *name, uint64_t limit)
     ok(pf_store_write(store, UINT64_MAX - 2, "overflow", 8, &error) && error.code == EFBIG,
        "%s: a position beyond all files is refused", name);
     ok((pf_store_memory(store) != NULL) == (limit > size + 515), "%s: in memory only below the limit", name);
+    bool expected =
+        !pf_store_expect(store, 1, &error) && (pf_store_memory(store) != NULL) == (limit > size + 515);
+    ok(expected && !pf_store_expect(store, UINT64_MAX, &error) && !pf_store_memory(store),
+       "%s: what it is told to expect counts", name);
+    ok(holds(store, size + 512, "end", 3) && !pf_store_append(store, "more", 4, &error) &&
+           holds(store, size + 515, "more", 4),
+       "%s: and moves what it has, to be read and appended to as before", name);
     pf_store_free(store);
 }
 
