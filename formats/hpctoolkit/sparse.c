@@ -108,15 +108,25 @@ int hpc_block_pair(struct hpc_block_reader *reader, const struct hpc_block *bloc
     return *first <= *end && *end <= block->n_values && *end - *first <= GROUP_MAX;
 }
 
+/* The parts of a value. */
+static uint32_t metric_in(const struct hpc_state *state, const unsigned char *bytes)
+{
+    return pf_u16(bytes + (state->layout == HPC_XML4 ? 8 : 0), state->big_endian);
+}
+
+static double number_in(const struct hpc_state *state, const unsigned char *bytes)
+{
+    return pf_f64(bytes + (state->layout == HPC_XML4 ? 0 : 2), state->big_endian);
+}
+
 int hpc_block_value(struct hpc_block_reader *reader, const struct hpc_block *block, uint64_t i,
                     uint32_t *metric, double *value, struct pf_error *error)
 {
-    bool big_endian = reader->state->big_endian, value_first = reader->state->layout == HPC_XML4;
     const unsigned char *bytes = pf_window_at(&reader->values, block->values + i * VALUE, VALUE, error);
     if (!bytes)
         return -1;
-    *metric = pf_u16(bytes + (value_first ? 8 : 0), big_endian);
-    *value = pf_f64(bytes + (value_first ? 0 : 2), big_endian);
+    *metric = metric_in(reader->state, bytes);
+    *value = number_in(reader->state, bytes);
     return 0;
 }
 
@@ -124,23 +134,24 @@ int hpc_block_group(struct hpc_block_reader *reader, const struct hpc_block *blo
                     const struct pf_ids *known, uint32_t *context, struct hpc_group *group,
                     struct pf_error *error)
 {
-    uint32_t id, metric;
+    const struct hpc_state *state = reader->state;
+    uint32_t id;
     uint64_t first, end;
     group->count = 0;
     *context = PF_NO_ID;
     int there = hpc_block_pair(reader, block, i, &id, &first, &end, error);
     if (there <= 0)
         return there;
-    *context = pf_ids_find(&reader->state->model.ids, id);
-    if (first < end &&
-        !pf_window_at(&reader->values, block->values + first * VALUE, (size_t)(end - first) * VALUE, error))
-        return -1; /* in one piece */
-    for (uint64_t at = first; *context != PF_NO_ID && at < end; at++) {
-        double value;
-        if (hpc_block_value(reader, block, at, &id, &value, error))
-            return -1;
-        metric = pf_ids_find(known, id);
-        if (metric != PF_NO_ID && hpc_group_add(group, id, metric, value, error))
+    *context = pf_ids_find(&state->model.ids, id);
+    if (*context == PF_NO_ID || first == end)
+        return 0;
+    const unsigned char *bytes =
+        pf_window_at(&reader->values, block->values + first * VALUE, (size_t)(end - first) * VALUE, error);
+    if (!bytes)
+        return -1;
+    for (; first < end; first++, bytes += VALUE) {
+        uint32_t metric_id = metric_in(state, bytes), metric = pf_ids_find(known, metric_id);
+        if (metric != PF_NO_ID && hpc_group_add(group, metric_id, metric, number_in(state, bytes), error))
             return -1;
     }
     sort_group(group);

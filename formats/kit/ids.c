@@ -5,6 +5,29 @@
 
 #include "formats/kit/array.h"
 
+/* Moves the ids below `most` from the table into the array. */
+static int settle(struct pf_ids *ids, uint64_t most, struct pf_error *error)
+{
+    struct pf_map left = {0};
+    for (size_t i = 0; i <= ids->large.mask; i++) {
+        const struct pf_map_slot *slot = &ids->large.slots[i];
+        int failed = 0;
+        if (slot->value && slot->key >= most)
+            failed = pf_map_put(&left, slot->key, slot->value) ? 0 : pf_fail_memory(error);
+        else if (slot->value &&
+                 !(failed = pf_array_reach(&ids->small, &ids->room, slot->key, sizeof *ids->small, error)))
+            ids->small[slot->key] = (uint32_t)(uintptr_t)slot->value;
+        if (failed) {
+            pf_map_free(&left);
+            return -1;
+        }
+    }
+    pf_map_free(&ids->large);
+    ids->large = left;
+    ids->settled = ids->count;
+    return 0;
+}
+
 int pf_ids_add(struct pf_ids *ids, uint64_t id, uint32_t number, struct pf_error *error)
 {
     enum { ALWAYS = 1 << 16 };
@@ -12,6 +35,9 @@ int pf_ids_add(struct pf_ids *ids, uint64_t id, uint32_t number, struct pf_error
     uint64_t most = ids->count < ALWAYS / 4 ? ALWAYS : 4 * (uint64_t)ids->count;
     if (pf_ids_find(ids, id) != PF_NO_ID)
         return 0;
+    /* Where large ids come before small ones the array suffices later for what it did not at first. */
+    if (ids->large.count && ids->count / 2 >= ids->settled && settle(ids, most, error))
+        return -1;
     if (id >= most) {
         if (!pf_map_put(&ids->large, id, (void *)((uintptr_t)number + 1)))
             return pf_fail_memory(error);

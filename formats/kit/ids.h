@@ -14,6 +14,8 @@ struct pf_ids {
     size_t room;     /* ids that there is room for */
     uint32_t count;
     struct pf_map large; /* the others: id -> number + 1 */
+    uint32_t
+        settled; /* how many ids there were when these were last moved to the array as far as it may go */
 };
 
 #define PF_NO_ID UINT32_MAX

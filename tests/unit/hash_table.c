@@ -75,6 +75,7 @@ static void is_not_slowed_by_crafted_keys(void)
 /* Small ids, descending ones far from the others, and one that is as large as can be. */
 static void numbers_ids(void)
 {
+    enum { DENSE = 200000 };
     struct pf_ids ids = {0};
     struct pf_error error;
     unsigned wrong = 0;
@@ -92,6 +93,16 @@ static void numbers_ids(void)
        "a number that is set takes the place of the one before");
     pf_ids_free(&ids);
     ok(pf_ids_find(&ids, 2) == PF_NO_ID, "freed ones are empty");
+    wrong = 0;
+    for (uint32_t i = 0; i < DENSE; i++)
+        wrong += pf_ids_add(&ids, DENSE - i, i, &error) != 1;
+    for (uint32_t i = 0; i < DENSE; i++)
+        wrong += pf_ids_find(&ids, DENSE - i) != i;
+    ok(!wrong && !ids.large.count && pf_ids_find(&ids, 0) == PF_NO_ID &&
+           pf_ids_find(&ids, DENSE + 1) == PF_NO_ID,
+       "ids that come from large to small end up in the array, too");
+    ok(!pf_ids_set(&ids, DENSE, 7, &error) && pf_ids_find(&ids, DENSE) == 7, "where they may be replaced");
+    pf_ids_free(&ids);
 }
 
 int main(void)
