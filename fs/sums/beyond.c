@@ -50,27 +50,12 @@ static bool holds_less_than_callees(const struct pf_aggregate *aggregate, unsign
     return less;
 }
 
-/* The twins that were looked at last, and what was found: twins mostly follow each other, and what holds of one holds of both. */
-struct looked_at {
-    struct pf_twins twins;
-    bool may_exceed;
-};
-
-static bool may_exceed(const struct pf_aggregate *aggregate, unsigned metric, double *left,
-                       struct looked_at *last)
+static bool may_exceed(const struct pf_aggregate *aggregate, struct pf_twins twins, double *left)
 {
-    const struct pf_profile *profile = aggregate->profile;
-    if (!pf_adds_up(&profile->metrics[metric]) || !aggregate->metrics[metric].contexts.plane.stretches)
-        return false;
-    if (profile->edges)
-        return true;
-    struct pf_twins twins = pf_twins_of(profile, metric);
-    if (twins.exclusive != last->twins.exclusive || twins.inclusive != last->twins.inclusive)
-        *last = (struct looked_at){
-            twins, (twins.exclusive != PF_NO_PARTNER && any_negative(aggregate, (unsigned)twins.exclusive)) ||
-                       (twins.inclusive != PF_NO_PARTNER &&
-                        holds_less_than_callees(aggregate, (unsigned)twins.inclusive, left))};
-    return last->may_exceed;
+    return aggregate->profile->edges ||
+           (twins.exclusive != PF_NO_PARTNER && any_negative(aggregate, (unsigned)twins.exclusive)) ||
+           (twins.inclusive != PF_NO_PARTNER &&
+            holds_less_than_callees(aggregate, (unsigned)twins.inclusive, left));
 }
 
 static bool is_above(const union pf_number *part, bool real, double whole)
@@ -113,6 +98,29 @@ static int look_closer(struct pf_aggregate *aggregate, unsigned metric, struct p
     return 0;
 }
 
+/* The twins that were looked at last, and what was found: twins mostly follow each other, and what holds of one holds of both. */
+struct looked_at {
+    struct pf_twins twins;
+    bool beyond;
+};
+
+static int look_at_metric(struct pf_aggregate *aggregate, unsigned metric, double *left,
+                          struct looked_at *last, struct pf_error *error)
+{
+    const struct pf_profile *profile = aggregate->profile;
+    struct pf_metric_sums *sums = &aggregate->metrics[metric];
+    if (!pf_adds_up(&profile->metrics[metric]) || !sums->contexts.plane.stretches)
+        return 0;
+    struct pf_twins twins = pf_twins_of(profile, metric);
+    if (!profile->edges && twins.exclusive == last->twins.exclusive &&
+        twins.inclusive == last->twins.inclusive)
+        sums->beyond = last->beyond;
+    else if (may_exceed(aggregate, twins, left) && look_closer(aggregate, metric, error))
+        return -1;
+    *last = (struct looked_at){twins, sums->beyond};
+    return 0;
+}
+
 int pf_find_beyond(struct pf_aggregate *aggregate, struct pf_error *error)
 {
     double *left = calloc((size_t)aggregate->n_contexts + 1, sizeof *left);
@@ -121,8 +129,7 @@ int pf_find_beyond(struct pf_aggregate *aggregate, struct pf_error *error)
     if (!left)
         return pf_fail_memory(error);
     for (unsigned m = 0; !result && m < aggregate->profile->n_metrics; m++)
-        if (may_exceed(aggregate, m, left, &last))
-            result = look_closer(aggregate, m, error);
+        result = look_at_metric(aggregate, m, left, &last, error);
     free(left);
     return result;
 }
