@@ -54,7 +54,7 @@ static void set_sums(struct pf_metric *metric, enum pf_cube_kind kind, int side)
     }
 }
 
-static int add_metric(struct pf_profile *profile, uint32_t m, int side, struct pf_error *error)
+static int add_metric(struct pf_profile *profile, uint32_t m, int side, bool empty, struct pf_error *error)
 {
     struct pf_cubex *cubex = profile->state;
     const struct pf_cube_metric *metric = &cubex->cube.metrics[m];
@@ -69,7 +69,7 @@ static int add_metric(struct pf_profile *profile, uint32_t m, int side, struct p
                                 .description = metric->description,
                                 .over_contexts = PF_OVER_NO_CONTEXTS,
                                 .over_partitions = PF_OVER_NO_PARTITIONS,
-                                .empty = !pf_cube_may_have_data(&cubex->cube, metric),
+                                .empty = empty,
                                 .partner = PF_NO_PARTNER};
     if (!added->name)
         return -1;
@@ -89,11 +89,12 @@ static int add_sides(struct pf_profile *profile, uint32_t m, struct pf_error *er
 {
     struct pf_cubex *cubex = profile->state;
     const struct pf_cube_metric *metric = &cubex->cube.metrics[m];
+    bool empty = !pf_cube_may_have_data(&cubex->cube, metric);
     cubex->sides[m] = (struct pf_cubex_sides){{PF_NO_PARTNER, PF_NO_PARTNER}};
     if (metric->stored >= PF_CUBE_DERIVED)
-        return add_metric(profile, m, metric->stored == PF_CUBE_DERIVED_INCLUSIVE, error);
+        return add_metric(profile, m, metric->stored == PF_CUBE_DERIVED_INCLUSIVE, empty, error);
     for (int side = 0; side < SIDES; side++)
-        if (add_metric(profile, m, side, error))
+        if (add_metric(profile, m, side, empty, error))
             return -1;
     int first = cubex->sides[m].side[EXCLUSIVE];
     cubex->metrics[first].partner = first + 1;
