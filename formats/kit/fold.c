@@ -68,16 +68,31 @@ int pf_fold_grow(struct pf_fold *fold, uint32_t context, struct pf_error *error)
     return 0;
 }
 
-static int write_record(struct pf_fold *fold, uint32_t context, struct pf_error *error)
+/* Takes the record of a context off the partition. */
+static void take_record(struct pf_fold *fold, uint32_t context, unsigned char *record)
 {
-    unsigned char record[MEASURES_AT + PF_MEASURES_MAX * sizeof(union pf_measure)] = {0};
     size_t size = fold->measures * sizeof *fold->open;
     union pf_measure *measures = fold->open + (size_t)context * fold->measures;
     memcpy(record, &context, sizeof context);
     memcpy(record + MEASURES_AT, measures, size);
     memset(measures, 0, size);
     fold->touched[context] = 0;
-    return pf_store_append(fold->store, record, record_size(fold), error);
+}
+
+/* Some at a time, since a record is short. */
+static int write_records(struct pf_fold *fold, struct pf_error *error)
+{
+    enum { AT_ONCE = 128, RECORD_MAX = MEASURES_AT + PF_MEASURES_MAX * sizeof(union pf_measure) };
+    unsigned char records[AT_ONCE * RECORD_MAX];
+    size_t size = record_size(fold), n = 0;
+    for (uint32_t c = 0; c < fold->used; c++) {
+        if (fold->touched[c])
+            take_record(fold, c, records + n++ * size);
+        if (n == AT_ONCE && pf_store_append(fold->store, records, n * size, error))
+            return -1;
+        n %= AT_ONCE;
+    }
+    return pf_store_append(fold->store, records, n * size, error);
 }
 
 int pf_fold_end_partition(struct pf_fold *fold, struct pf_error *error)
@@ -85,11 +100,8 @@ int pf_fold_end_partition(struct pf_fold *fold, struct pf_error *error)
     uint64_t records = 0;
     for (uint32_t c = 0; c < fold->used; c++)
         records += fold->touched[c];
-    if (pf_store_expect(fold->store, records * record_size(fold), error))
+    if (pf_store_expect(fold->store, records * record_size(fold), error) || write_records(fold, error))
         return -1;
-    for (uint32_t c = 0; c < fold->used; c++)
-        if (fold->touched[c] && write_record(fold, c, error))
-            return -1;
     fold->used = 0;
     if (fold->room > LARGE_ROOM) {
         free(fold->open);

@@ -77,7 +77,8 @@ struct recent {
     uint32_t context; /* + 1; 0: none */
 };
 
-enum { RECENT_BITS = 12 };
+/* As many as the processor's cache has room for beside the rest. */
+enum { RECENT_BITS = 15 };
 
 struct reader {
     const struct xray_state *state;
@@ -87,7 +88,7 @@ struct reader {
     uint32_t *
         names; /* of functions in the tree's strings + 1, by the stack's numbers; 0: not entered yet; owned */
     size_t names_room;
-    struct recent recent[1 << RECENT_BITS];
+    struct recent *recent; /* 1 << RECENT_BITS of them, where recent_of says; owned */
 
     /* Of the thread that is read. */
     uint64_t events, first_tsc, last_tsc;
@@ -323,11 +324,13 @@ int xray_load_calls(struct pf_profile *profile, struct pf_pass *pass, struct pf_
     struct xray_state *state = xray_state(profile);
     struct reader reader = {.state = state};
     xray_decoder_init(&reader.decoder, state->input, &state->header, pass, state->index.bytes);
-    int failed =
-        xray_model_begin(&reader.model, profile, XRAY_MEASURES, error) || read_threads(&reader, error);
+    reader.recent = calloc((size_t)1 << RECENT_BITS, sizeof *reader.recent);
+    int failed = xray_model_begin(&reader.model, profile, XRAY_MEASURES, error) ||
+                 (!reader.recent && pf_fail_memory(error)) || read_threads(&reader, error);
     failed = xray_model_end(&reader.model, profile, failed, error);
     xray_decoder_free(&reader.decoder);
     xray_stack_free(&reader.stack);
     free(reader.names);
+    free(reader.recent);
     return failed;
 }
