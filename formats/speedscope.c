@@ -127,7 +127,7 @@ static uint32_t enter(struct scope *scope, uint32_t parent, int64_t frame, const
     if (is_frame(scope, frame))
         return pf_build_enter(build, parent, scope->frames.at[frame]);
     char name[40];
-    int size = snprintf(name, sizeof name, "[frame %llu]", (unsigned long long)(frame < 0 ? -1 : frame));
+    int size = snprintf(name, sizeof name, frame < 0 ? "[no frame]" : "[frame %lld]", (long long)frame);
     pf_json_warn(build, at, "no-frame", "there is no frame of this number");
     return pf_build_enter(build, parent, pf_build_named_frame(build, name, (size_t)size));
 }
@@ -163,15 +163,25 @@ static void add(struct scope *scope, uint32_t context, pf_int128 amount)
 
 /* ---- sampled ------------------------------------------------------------------------------------ */
 
-/* The context that the stack ends in whose bracket was read, PF_NO_CONTEXT for an empty one. False: it is damaged. */
+/*
+ * The context that the stack ends in whose bracket was read, PF_NO_CONTEXT for an empty one. False: it is damaged. A frame in
+ * brackets of its own, as brook-profiler puts some, is that frame: JavaScript, and so speedscope, has it that way.
+ */
 static bool read_stack(struct scope *scope, uint32_t *context)
 {
     struct pf_json_token token;
+    struct pf_json *json = scope->json;
+    struct pf_error *error = scope->build.error;
+    unsigned inside = pf_json_depth(json);
     int got;
     *context = PF_NO_CONTEXT;
-    while ((got = pf_json_got(&scope->build, pf_json_skip(scope->json, &token, scope->build.error))) > 0 &&
-           got != PF_JSON_ARRAY_END) {
+    while ((got = pf_json_got(&scope->build, pf_json_next(json, &token, error))) > 0 &&
+           pf_json_depth(json) >= inside) {
         int64_t frame = -1;
+        if (got == PF_JSON_ARRAY || got == PF_JSON_ARRAY_END)
+            continue;
+        if (got == PF_JSON_OBJECT && pf_json_got(&scope->build, pf_json_leave(json, error)) < 0)
+            return false;
         pf_json_whole(&token, &frame);
         *context = enter(scope, *context, frame, &token);
     }
@@ -501,7 +511,7 @@ static const struct pf_build_format format = {.state = sizeof(struct scope),
 
 const struct pf_driver pf_speedscope_driver = {.name = "speedscope",
                                                .title = "speedscope's JSON, sampled and evented",
-                                               .version = 3,
+                                               .version = 4,
                                                .kit = &format,
                                                .probe = probe,
                                                PF_BUILD_OPERATIONS};

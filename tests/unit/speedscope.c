@@ -40,6 +40,10 @@ static void sampled(void)
           "each profile has its own unit, and a name of its own");
     READS(SAMPLED("none", "[0],[7]", "1,-2"), "values", "t,a,samples,1|t,[frame 7],samples,-2|",
           "warning no-frame|warning negative-weight|", "frames that are not there, negative weights");
+    READS(SAMPLED("none", "[0],[{\"a\":[2]},1]", "1,2"), "values", "t,a,samples,1|t,[no frame]>b,samples,2|",
+          "warning no-frame|", "frames that are no numbers");
+    READS(SAMPLED("none", "[[0]],[[0],1],[[]]", "1,2,4"), "values", "t,a,samples,1|t,a>b,samples,2|", "",
+          "a frame in brackets of its own is that frame");
     READS(SAMPLED("none", "[0],[1]", "1"), "values", "t,a,samples,1|", "warning counts|",
           "the shorter list counts");
     READS(SAMPLED("none", "[0]", "1,2"), "values", "t,a,samples,1|", "warning counts|",
