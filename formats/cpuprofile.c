@@ -461,10 +461,12 @@ static int take_head(const struct pf_json_walk *walk)
     return read_node(walk);
 }
 
+/* A number, or text of one, as cpuprofilify has it: to DevTools that is the same. */
 static int take_moment(const struct pf_json_walk *walk)
 {
     struct moment *moment = walk->place;
-    moment->told = walk->token->event == PF_JSON_NUMBER &&
+    enum pf_json_event event = walk->token->event;
+    moment->told = (event == PF_JSON_NUMBER || event == PF_JSON_STRING) &&
                    pf_parse_fixed(walk->token->text, walk->token->size, 9, &moment->billionths);
     return 0;
 }
@@ -535,7 +537,7 @@ static const struct pf_build_format format = {
 const struct pf_driver pf_cpuprofile_driver = {.name = "cpuprofile",
                                                .title =
                                                    "V8's .cpuprofile and .heapprofile (Chrome, node, Deno)",
-                                               .version = 3,
+                                               .version = 4,
                                                .kit = &format,
                                                .probe = probe,
                                                PF_BUILD_OPERATIONS};

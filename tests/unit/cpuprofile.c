@@ -77,6 +77,10 @@ static void trees(void)
                "\"startTime\":1.0000005,\"endTime\":2,\"samples\":[2,2]}",
                "trace", "all,1000000500,499999750,0,0,f|all,1500000250,499999750,0,0,f|", "",
                "    without stamps samples are as far from each other as they can");
+    file_reads("{\"head\":{\"functionName\":\"f\",\"lineNumber\":0,\"id\":2,\"hitCount\":2,\"children\":[]},"
+               "\"startTime\":\"1.5\",\"endTime\":\"2\",\"samples\":[2,2]}",
+               "trace", "all,1500000000,250000000,0,0,f|all,1750000000,250000000,0,0,f|", "",
+               "    start and end may be texts");
 }
 
 static void damage(void)
