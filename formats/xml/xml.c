@@ -315,13 +315,19 @@ static void begin_attributes(struct pf_xml *xml)
     xml->n_attributes = xml->values.size = 0;
 }
 
+/* Most names differ in their first letter. */
+static inline bool is_same(const char *a, const char *b)
+{
+    return *a == *b && !strcmp(a, b);
+}
+
 /* True if an attribute is there twice. */
 static bool repeats(const struct pf_xml *xml)
 {
     const char *bytes = xml->values.bytes;
     for (size_t i = 1; i < xml->n_attributes; i++)
         for (size_t k = 0; k < i; k++)
-            if (!strcmp(bytes + xml->attributes[i].name, bytes + xml->attributes[k].name))
+            if (is_same(bytes + xml->attributes[i].name, bytes + xml->attributes[k].name))
                 return true;
     return false;
 }
@@ -562,7 +568,7 @@ const char *pf_xml_attribute(const struct pf_xml *xml, const char *name)
 {
     const char *bytes = xml->values.bytes;
     for (size_t i = 0; i < xml->n_attributes; i++)
-        if (!strcmp(bytes + xml->attributes[i].name, name))
+        if (is_same(bytes + xml->attributes[i].name, name))
             return bytes + xml->attributes[i].value;
     return NULL;
 }
