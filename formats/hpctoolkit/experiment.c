@@ -199,7 +199,7 @@ static int end_head(struct reading *reading, struct pf_error *error)
 }
 
 /* Twins have names that differ in what they end with. */
-void hpc_pair_metrics(struct hpc_state *state)
+static void pair_metrics(struct hpc_state *state)
 {
     struct hpc_metrics *metrics = &state->metrics;
     for (size_t i = 0; i < metrics->count; i++) {
@@ -384,11 +384,8 @@ static int read_value(struct reading *reading, struct pf_error *error)
                        : PF_NO_ID;
     if (value.metric == PF_NO_ID || !text || !pf_parse_double(text, strlen(text), &value.value))
         return note_stray(reading, "a value is of no known metric, or no number");
-    int added = hpc_model_add_value(reading->model, &value,
-                                    pf_rows_count(reading->state->summary_metrics.rows), error);
-    return added
-               ? (added < 0 ? -1 : 0)
-               : note_stray(reading, "values of a context do not stand together, or one stands there twice");
+    int added = hpc_model_add_value(reading->model, &value, error);
+    return added ? (added < 0 ? -1 : 0) : note_stray(reading, "values of a context do not stand together");
 }
 
 /* ---- events --------------------------------------------------------------------------------------------- */
@@ -485,7 +482,7 @@ int hpc_experiment_open(struct pf_profile *profile, struct pf_notes *notes, stru
     pf_xml_free(reading.xml);
     if (failed && !*error->where)
         snprintf(error->where, sizeof error->where, "experiment.xml");
-    hpc_pair_metrics(state);
+    pair_metrics(state);
     return failed ? -1 : 0;
 }
 

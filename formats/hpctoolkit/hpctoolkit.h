@@ -79,9 +79,7 @@ struct hpc_model {
     struct pf_ids traced;       /* 2.x: id in traces -> index of the context */
     struct pf_store *summary;   /* 2.x: struct hpc_old_value, by ascending context; NULL: none */
     uint32_t last_with_summary; /* the context of the last one */
-    uint32_t
-        *summarised; /* by metric of the summary: the last context with a value, and 1 more; NULL: none has */
-    uint32_t contexts; /* how many there are, once all are known */
+    uint32_t contexts;          /* how many there are, once all are known */
 };
 
 /* What is known of a context, but for its place in the tree. */
@@ -112,12 +110,8 @@ uint32_t hpc_model_add_root(struct hpc_model *model, uint64_t id, struct pf_erro
 int hpc_model_add_item(struct hpc_model *model, enum hpc_list list, const struct hpc_item *item,
                        struct pf_error *error);
 
-/*
- * Adds a value to the summary of 2.x, which has so many metrics. 1; 0: it stands behind those of a later context, or is the context's
- * second one, and is left out; -1: *error filled.
- */
-int hpc_model_add_value(struct hpc_model *model, const struct hpc_old_value *value, size_t metrics,
-                        struct pf_error *error);
+/* Adds a value to the summary of 2.x. 1; 0: it stands behind those of a later context, and is left out; -1: *error filled. */
+int hpc_model_add_value(struct hpc_model *model, const struct hpc_old_value *value, struct pf_error *error);
 
 /*
  * Gives a context that has none the name that follows from what is known of it: of a line `FILE:LINE`, so too of a call if
@@ -260,8 +254,6 @@ struct hpc_state {
     struct hpc_parts *parts;   /* 2.x */
     uint64_t ticks_per_second; /* of the times in traces; 0: they are in ns */
     struct pf_ids columns;     /* 2.x: column of the tables of values -> metric */
-    bool
-        summed; /* 2.x without tables of values: the summary's metrics are the profile's, its values those of a last thread `all` */
     struct pf_table *tables;
 };
 
@@ -307,9 +299,6 @@ int hpc_add_metric(struct hpc_state *state, const struct hpc_metric_facts *facts
  */
 int hpc_add_summary_metric(struct hpc_state *state, const struct hpc_metric_facts *facts, const char *formula,
                            const char *combine, struct pf_error *error);
-
-/* Makes the summary's metrics those of the profile, under the same numbers. 0, or -1 with *error filled. */
-int hpc_sum_up(struct hpc_state *state, struct pf_error *error);
 
 void hpc_metrics_free(struct hpc_state *state);
 
@@ -369,8 +358,6 @@ int hpc_meta_contexts(struct hpc_state *state, struct hpc_model *model, struct p
 /* Reads what stands before the tables of modules, files and procedures: title, identifiers, metrics. Sets the layout.
  * 0, or -1 with *error filled. */
 int hpc_experiment_open(struct pf_profile *profile, struct pf_notes *notes, struct pf_error *error);
-/* Finds which inclusive and which exclusive metric are of one kind, by their names. */
-void hpc_pair_metrics(struct hpc_state *state);
 
 /* Reads the rest into a fresh model, and for 2.x the summary's values. 0, or -1 with *error filled. */
 int hpc_experiment_contexts(struct hpc_state *state, struct hpc_model *model, struct pf_notes *notes,

@@ -123,8 +123,6 @@ static size_t print_name(const struct hpc_state *state, const struct hpc_thread 
         if (detail == PHYSICAL && element->shows_physical)
             size += (size_t)snprintf(name + size, NAME_MAX_SIZE - size, "-%" PRIx64, element->physical);
     }
-    if (!size && state->summed)
-        return (size_t)snprintf(name, NAME_MAX_SIZE, "all");
     return size ? size : (size_t)snprintf(name, NAME_MAX_SIZE, "profile%u", thread->profile);
 }
 

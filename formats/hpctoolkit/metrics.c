@@ -194,51 +194,11 @@ static void free_taken(struct hpc_taken *taken)
     pf_strings_free(taken->names);
 }
 
-static void free_metrics(struct hpc_metrics *metrics)
-{
-    free_taken(&metrics->taken);
-    free(metrics->items);
-    *metrics = (struct hpc_metrics){0};
-}
-
-/* A mean, minimum or deviation over the threads does not add up over contexts; what threads' values were just added to does. */
-static bool adds_up(const struct pf_cell *row)
-{
-    const struct pf_cell *combine = &row[HPC_SUMMARY_COMBINE], *formula = &row[HPC_SUMMARY_FORMULA];
-    if (combine->type == PF_TEXT && strncmp(combine->text, "sum(", 4) != 0)
-        return false;
-    return formula->type != PF_TEXT ||
-           (*formula->text == '$' && strspn(formula->text + 1, "0123456789") == strlen(formula->text + 1));
-}
-
-int hpc_sum_up(struct hpc_state *state, struct pf_error *error)
-{
-    const struct pf_rows *rows = state->summary_metrics.rows;
-    free_metrics(&state->metrics);
-    for (size_t i = 0; i < pf_rows_count(rows); i++) {
-        const struct pf_cell *row = pf_rows_at(rows, i);
-        const char *description = row[HPC_SUMMARY_DESCRIPTION].text;
-        struct hpc_metric_facts facts = {
-            .id = row[HPC_SUMMARY_ID].i,
-            .name = row[HPC_SUMMARY_NAME].text,
-            .scope = row[HPC_SUMMARY_SCOPE].text,
-            .description = *description ? description : NULL,
-        };
-        if (hpc_add_metric(state, &facts, error) < 0)
-            return -1;
-        if (!adds_up(row)) {
-            state->metrics.items[i].over_contexts = PF_OVER_NO_CONTEXTS;
-            state->metrics.items[i].over_partitions = PF_OVER_NO_PARTITIONS;
-        }
-    }
-    hpc_pair_metrics(state);
-    return 0;
-}
-
 void hpc_metrics_free(struct hpc_state *state)
 {
-    free_metrics(&state->metrics);
+    free_taken(&state->metrics.taken);
     free_taken(&state->summary_metrics.taken);
     pf_ids_free(&state->columns);
+    free(state->metrics.items);
     pf_rows_free(state->summary_metrics.rows);
 }

@@ -24,7 +24,6 @@ void hpc_model_free(struct hpc_model *model)
     pf_ids_free(&model->ids);
     pf_ids_free(&model->traced);
     pf_store_free(model->summary);
-    free(model->summarised);
     free(model->offset);
     free(model->relation);
     for (int i = 0; i < HPC_LISTS; i++)
@@ -164,16 +163,13 @@ int hpc_model_add_item(struct hpc_model *model, enum hpc_list list, const struct
     return 0;
 }
 
-int hpc_model_add_value(struct hpc_model *model, const struct hpc_old_value *value, size_t metrics,
-                        struct pf_error *error)
+int hpc_model_add_value(struct hpc_model *model, const struct hpc_old_value *value, struct pf_error *error)
 {
     enum { HELD = 8 << 20 }; /* bytes of values in memory */
-    if ((!model->summary && !(model->summary = pf_store_new(HELD))) ||
-        (!model->summarised && !(model->summarised = calloc(metrics, sizeof *model->summarised))))
+    if (!model->summary && !(model->summary = pf_store_new(HELD)))
         return pf_fail_memory(error);
-    if (value->context < model->last_with_summary || model->summarised[value->metric] == value->context + 1)
+    if (value->context < model->last_with_summary)
         return 0;
-    model->summarised[value->metric] = value->context + 1;
     model->last_with_summary = value->context;
     return pf_store_append(model->summary, value, sizeof *value, error) ? -1 : 1;
 }

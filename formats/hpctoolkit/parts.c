@@ -119,14 +119,9 @@ int hpc_parts_open(struct pf_profile *profile, struct pf_error *error)
         if (!parts->items[i].traces)
             return 0;
     /* As the writers made it unless they were told to keep the threads apart: nothing is wrong with it. */
-    struct hpc_state *state = hpc_state(profile);
-    state->summed = pf_rows_count(state->summary_metrics.rows) > 0;
-    struct pf_cell values[] = {
-        pf_string("Values"),
-        pf_string(state->summed
-                      ? "sums over all threads, of six digits, as thread all: there are no files of threads"
-                      : "none: there are no files of threads")};
-    return (state->summed && hpc_sum_up(state, error)) || pf_rows_add(profile->info, values, error) ? -1 : 0;
+    struct pf_cell values[] = {pf_string("Values"),
+                               pf_string("summary.csv alone: there are no files of threads")};
+    return pf_rows_add(profile->info, values, error);
 }
 
 /* ---- pieces: what one thread has in one file --------------------------------------------------------------- */
@@ -403,10 +398,7 @@ static int add_thread(struct hpc_state *state, const struct pieces *pieces, cons
                : 0;
 }
 
-/*
- * Threads are those that have values, in the order of their files; behind them those that have a trace alone; last, if no thread has
- * values, one that has all.
- */
+/* Threads are those that have values, in the order of their files; behind them those that have a trace alone. */
 int hpc_parts_load(struct pf_profile *profile, struct pf_notes *notes, struct pf_pass *pass,
                    struct pf_error *error)
 {
@@ -416,9 +408,7 @@ int hpc_parts_load(struct pf_profile *profile, struct pf_notes *notes, struct pf
                  pair_up(&pieces, error);
     for (size_t i = 0; i < pieces.count && !failed; i++)
         failed = !pieces.items[i].taken && add_thread(state, &pieces, &pieces.items[i], error);
-    struct hpc_thread all = {.profile = state->threads.count};
-    failed = failed || (state->summed && hpc_add_thread(&state->threads, &all, error)) ||
-             hpc_publish_threads(profile, error);
+    failed = failed || hpc_publish_threads(profile, error);
     free(pieces.items);
     if (failed)
         hpc_threads_free(&state->threads);

@@ -446,31 +446,6 @@ static int kept_row(const struct pf_cursor *cursor, void *own, uint64_t number, 
 
 static const struct pf_numbered kept = {PF_NUMBERED, .begin = begin_kept, .row = kept_row};
 
-/* The same as values, of the last thread (`summed`). */
-static int begin_summed(const struct pf_cursor *cursor, struct pf_numbers *numbers, struct pf_error *error)
-{
-    int64_t only = cursor->only.partition;
-    bool others = only >= 0 && only + 1 < (int64_t)hpc_state(cursor->profile)->threads.count;
-    return others ? 0 : begin_kept(cursor, numbers, error);
-}
-
-static int summed_row(const struct pf_cursor *cursor, void *own, uint64_t number, struct pf_cell *cells,
-                      struct pf_error *error)
-{
-    const struct hpc_state *state = hpc_state(cursor->profile);
-    struct hpc_old_value value;
-    (void)own;
-    if (pf_store_read(state->model.summary, number * sizeof value, &value, sizeof value, error))
-        return -1;
-    cells[THREAD] = pf_int(state->threads.count - 1);
-    cells[CONTEXT] = pf_int(value.context);
-    cells[METRIC] = pf_int(value.metric);
-    cells[VALUE] = pf_double(value.value);
-    return 1;
-}
-
-static const struct pf_numbered summed = {PF_NUMBERED, .begin = begin_summed, .row = summed_row};
-
 /* ---- traces -------------------------------------------------------------------------------------- */
 
 enum { TRACE_THREAD, TRACE_TIME, TRACE_CONTEXT, TRACE_NAME };
@@ -607,10 +582,6 @@ int hpc_set_tables(struct pf_profile *profile, struct pf_error *error)
         tables[VALUES_TABLE].context_stage = PF_DERIVED;
     if (state->layout == HPC_OLD)
         tables[SUMMARY_TABLE].ops = &kept.ops;
-    if (state->summed) {
-        tables[VALUES_TABLE].ops = &summed.ops;
-        tables[VALUES_TABLE].flags = BY_THREAD | PF_SEEKS_CONTEXT;
-    }
     profile->tables = profile->cells = tables;
     profile->n_tables =
         TABLES - (state->layout != HPC_XML4); /* it alone has statistics, which are not stored */

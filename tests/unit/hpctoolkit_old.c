@@ -151,77 +151,25 @@ static const char *info_of(const struct pf_profile *profile, const char *key)
     return NULL;
 }
 
-static void drop_values(const struct copy *copy)
-{
-    drop(copy, "1.solver-000000-000-7f0101-4711-0.metric-db");
-    drop(copy, "1.solver-000000-001-7f0101-4711-0.metric-db");
-    drop(copy, "1.solver-000001-000-7f0101-4711-0.metric-db");
-    drop(copy, "1.solver-000001-001-7f0101-4711-0.metric-db");
-}
-
-/* Puts `to` in place of the first `from` of experiment.xml, which is as long. */
-static void reword(const struct copy *copy, const char *from, const char *to)
-{
-    size_t size;
-    unsigned char *bytes = get_file(SOLVER, "experiment.xml", &size);
-    char *at = strstr((char *)bytes, from);
-    if (!at || strlen(from) != strlen(to))
-        die(from);
-    memcpy(at, to, strlen(to));
-    put_file(copy, "experiment.xml", bytes, size);
-    free(bytes);
-}
-
-/* Writers left the files of threads out unless told otherwise: then the summary is all that is known. */
+/* Writers left the files of threads out unless told otherwise. */
 static void summary_alone(void)
 {
-    static const struct pf_restriction root = {-1, 0, -1, -1};
     struct copy copy;
     struct database db;
     copy_database(&copy, SOLVER);
     load_database(&db, copy.folder, "db");
     ok(!db.result && !info_of(&db.profile, "Values"), "of a database with files of threads nothing is said");
     close_database(&db);
-    drop_values(&copy);
+    drop(&copy, "1.solver-000000-000-7f0101-4711-0.metric-db");
+    drop(&copy, "1.solver-000000-001-7f0101-4711-0.metric-db");
+    drop(&copy, "1.solver-000001-000-7f0101-4711-0.metric-db");
+    drop(&copy, "1.solver-000001-001-7f0101-4711-0.metric-db");
     load_database(&db, copy.folder, "db");
-    is(db.result ? NULL : info_of(&db.profile, "Values"),
-       "sums over all threads, of six digits, as thread all: there are no files of threads",
-       "a database without them says what its values are");
-    char *summary = rows_of(&db.profile, "summary", PF_UNRESTRICTED, 0, PF_UNRESTRICTED);
+    is(db.result ? NULL : info_of(&db.profile, "Values"), "summary.csv alone: there are no files of threads",
+       "a database without them says where its values are");
+    char *summary = db.result ? NULL : rows_of(&db.profile, "summary", PF_UNRESTRICTED, 0, PF_UNRESTRICTED);
     ok(summary && *summary && !pf_rows_count(db.profile.warnings), "which are there, and nothing is wrong");
     free(summary);
-    char *values = rows_of(&db.profile, "values", root, 0, PF_UNRESTRICTED);
-    is(values, "all 1 CPUTIME (sec):Sum (I) 25.1924 \nall 1 PAPI_TOT_CYC:Sum (I) 5469000 \n",
-       "values are the summary's, of a thread that stands for all");
-    free(values);
-    ok(restrictions_hold(&db.profile) && pf_rows_count(db.profile.partitions.items) == 5,
-       "which comes behind those that have a trace, and these have none");
-    const struct pf_metric *metrics = db.profile.metrics;
-    ok(db.profile.n_metrics == 4 && metrics[0].over_contexts == PF_OVER_FRAMES && metrics[0].partner == 1 &&
-           metrics[1].over_contexts == PF_OVER_ROOTS && !strcmp(metrics[1].unit, "sec"),
-       "metrics are the summary's, and add up");
-    close_database(&db);
-    remove_copy(&copy);
-}
-
-static void odd_summary(void)
-{
-    struct copy copy;
-    struct database db;
-    copy_database(&copy, SOLVER);
-    drop_values(&copy);
-    reword(&copy, "sum($10, $10)", "min($10, $10)");
-    load_database(&db, copy.folder, "db");
-    ok(!db.result && db.profile.metrics[0].over_contexts == PF_OVER_NO_CONTEXTS &&
-           db.profile.metrics[2].over_contexts == PF_OVER_FRAMES,
-       "what is no sum over the threads is none over contexts");
-    close_database(&db);
-    reword(&copy, "<M n=\"13\" v=\"5.469e+06\"/>", "<M n=\"11\" v=\"5.469e+06\"/>");
-    load_database(&db, copy.folder, "db");
-    char *values = rows_of(&db.profile, "values", (struct pf_restriction){-1, 0, -1, -1}, 0, PF_UNRESTRICTED);
-    is(values, "all 1 CPUTIME (sec):Sum (I) 25.1924 \n", "of two values of one context the first counts");
-    free(values);
-    ok(warned(&db.profile, "inconsistent-tree") == 1, "which is told");
     close_database(&db);
     remove_copy(&copy);
 }
@@ -251,7 +199,6 @@ int main(void)
     traces_out_of_order();
     merged_and_single();
     summary_alone();
-    odd_summary();
     no_descriptors();
     return done();
 }
