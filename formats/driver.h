@@ -263,8 +263,8 @@ struct pf_profile {
 
     char version[32]; /* of the format, for info.txt */
     /*
-     * Key and value: further lines of info.txt, in order; made by the core, filled by open(). Format, Version, Title, Partition,
-     * Time unit, Metrics and Primary are the core's.
+     * Key and value: further lines of info.txt, in order; made by the core, filled by open(). Format, Version, Partition, Time
+     * unit, Metrics and Primary are the core's; Title stands for the driver's title.
      */
     struct pf_rows *info;
     const char *time_unit; /* unit of trace's column `time`, or NULL if there is no such table */

@@ -76,8 +76,7 @@ static struct place split(struct pf_slice text)
 
 /* ---- recognising, and the header ---------------------------------------------------------------- */
 
-static const char *const header[][2] = {
-    {"cmd:", "Command"}, {"desc:", "Options"}, {"time_unit:", "Time unit"}};
+static const char *const header[][2] = {{"cmd:", "Title"}, {"desc:", "Options"}, {"time_unit:", "Time unit"}};
 enum { HEADERS = sizeof header / sizeof *header, LOOK = 8192, TAIL = 4096 };
 
 /* What stands behind a word of the header, NULL if the line is not of it. */

@@ -366,12 +366,11 @@ SOUND const char *sound_blobs(struct pf_profile *profile)
     return NULL;
 }
 
-/* No line of info.txt that the core writes is written by the driver too. */
+/* No line of info.txt that the core writes is written by the driver too; its Title stands for the core's. */
 SOUND const char *sound_info(const struct pf_profile *profile)
 {
     const char *taken[] = {"Format",
                            "Version",
-                           "Title",
                            "Metrics",
                            "Primary",
                            profile->partitions.singular ? "Partition" : NULL,

@@ -104,7 +104,7 @@ static bool open_line(struct pf_build *build, const struct pf_line *line, bool *
     if (word == VERSION && callgrind_take_digits(&digits, &version) && version > 1)
         pf_build_refuse(build, (int64_t)line->number, "a later version of the format, which is not known");
     if (word == CMD || word == CREATOR)
-        pf_build_info(build, word == CMD ? "Command" : "Creator", value);
+        pf_build_info(build, word == CMD ? "Title" : "Creator", value);
     if (!callgrind_in_body(word) && (!line->size || !callgrind_begins_cost(*line->text)))
         return true;
     if (!*events)

@@ -69,6 +69,16 @@ static void add_metrics(struct pf_live *live, struct pf_buf *out)
     add_line(out, "Primary", pf_string(name));
 }
 
+static bool has_own_title(const struct pf_profile *profile)
+{
+    for (size_t i = 0; i < pf_rows_count(profile->info); i++) {
+        const struct pf_cell *key = pf_rows_at(profile->info, i);
+        if (key->size == strlen("Title") && !memcmp(key->text, "Title", key->size))
+            return true;
+    }
+    return false;
+}
+
 struct pf_lines *pf_info_lines(struct pf_live *live, struct pf_node node, struct pf_error *error)
 {
     (void)node;
@@ -76,7 +86,8 @@ struct pf_lines *pf_info_lines(struct pf_live *live, struct pf_node node, struct
     struct pf_buf out = {0};
     add_line(&out, "Format", pf_string(profile->driver->name));
     add_line(&out, "Version", pf_string(profile->version));
-    add_line(&out, "Title", pf_string(profile->driver->title));
+    if (!has_own_title(profile))
+        add_line(&out, "Title", pf_string(profile->driver->title));
     for (size_t i = 0; i < pf_rows_count(profile->info); i++) {
         const struct pf_cell *row = pf_rows_at(profile->info, i);
         add_value(&out, row[0]);
