@@ -575,7 +575,7 @@ const char *pf_xml_attribute(const struct pf_xml *xml, const char *name)
 
 int64_t pf_xml_line(const struct pf_xml *xml)
 {
-    return xml->line + lines(xml->pending.bytes, xml->here);
+    return xml->line + (xml->here ? lines(xml->pending.bytes, xml->here) : 0);
 }
 
 bool pf_xml_is_cut(const struct pf_xml *xml)

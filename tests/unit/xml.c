@@ -130,6 +130,7 @@ int main(void)
     reads("<><b/>", "!1", "and a tag without a name");
     reads("<a i=\"1", "!1", "an end inside a tag is a fault");
     reads("<a>", "a()!1", "or one inside an element");
+    reads("", "", "of no bytes there is nothing to tell, though their line can be asked for");
     reads("<a><stop/><b></a>", "a()stop()", "an event can end the reading");
 
     reads("<a>\r\nb\rc</a\n><b/>", "a()[\nb\nc]/a b()/b ",
