@@ -253,7 +253,7 @@ static bool matters(const char *name)
 const struct pf_driver pf_cube_driver = {
     .name = "cube",
     .title = "Cube 4 profile (.cubex) of Score-P and Scalasca",
-    .version = 9,
+    .version = 10,
     .matters = matters,
     .probe = probe,
     .open = open_file,

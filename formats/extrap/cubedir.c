@@ -523,7 +523,7 @@ static void close_folder(struct pf_profile *profile)
 const struct pf_driver pf_cubedir_driver = {
     .name = "cube-experiment",
     .title = "Folders of points that hold Cube profiles, as an Extra-P experiment",
-    .version = 6,
+    .version = 7,
     .directories = true,
     .beside = true,
     .probe = probe,
