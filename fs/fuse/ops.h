@@ -15,6 +15,7 @@ struct pf_mount {
     struct pf_fs *fs;
     void (*ready)(void *arg); /* called once the kernel has said hello */
     void *ready_arg;
+    int read_ahead; /* takes what the kernel is to read ahead (mount.c); -1: nothing does, or it has been told */
     atomic_bool greeted;   /* the reply to FUSE_INIT has been sent (mount.c) */
     _Atomic uint64_t sent; /* replies, see receive in mount.c */
 

@@ -7,7 +7,7 @@ needs_mount
 # pass a long trace of one shape is enough.
 generate "$work/part" --steps 4000 --threads 4
 python3 - "$work/part" "$src/big.xray" <<'P'
-"""Repeats the buffers of a trace, each time with other thread and process ids: a trace 20 times as large."""
+"""Repeats the buffers of a trace, each time with other thread and process ids: a trace 50 times as large."""
 import struct, sys
 data = open(sys.argv[1], "rb").read()
 buffers, at = [], 32
@@ -17,7 +17,7 @@ while at < len(data):
     at += 16 + size
 with open(sys.argv[2], "wb") as out:
     out.write(data[:32])
-    for turn in range(20):
+    for turn in range(50):
         for buffer in buffers:
             tid = struct.unpack_from("<i", buffer, 17)[0] + 100 * turn
             out.write(buffer[:17] + struct.pack("<i", tid) + buffer[21:])

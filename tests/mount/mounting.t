@@ -36,6 +36,18 @@ else
     skip "a mount of that name at the root of the system" "needs root"
 fi
 
+# ---- how far the kernel reads ahead
+
+(timeout 60 "$PROFILEFS" "$src" "$mnt") || exit 1
+ahead=/sys/class/bdi/$(mountpoint -d "$mnt")/read_ahead_kb
+if [ -w "$ahead" ]; then
+    timeout 20 ls "$mnt" >/dev/null
+    is "$(cat "$ahead")" 2048 "the kernel asks for two of its largest requests ahead of a reader"
+else
+    skip "how far the kernel reads ahead" "only root may say"
+fi
+unmount
+
 # ---- a mount point in SOURCE
 
 mkdir "$src/inner" "$src/sub"
