@@ -159,9 +159,11 @@ static const uint64_t *head(const struct pf_sorter *sorter, size_t run)
     return sorter->runs[run].window + sorter->runs[run].at * sorter->words;
 }
 
+/* Of equal records those of the earlier run were added first. */
 static bool is_before(const struct pf_sorter *sorter, size_t a, size_t b)
 {
-    return compare(head(sorter, a), head(sorter, b), sorter->keys) < 0;
+    int order = compare(head(sorter, a), head(sorter, b), sorter->keys);
+    return order < 0 || (!order && a < b);
 }
 
 /* Lets the run at the heap's place sink to where it belongs. */

@@ -256,7 +256,6 @@ struct making {
     bool inclusive; /* the metric is */
     struct pf_series *functions, *contexts;
     struct pf_runs_texts *texts;
-    struct pf_buf out; /* rows on their way to their text */
     struct pf_changes changes;
     struct pf_runs_picture *picture;
     double *drawn; /* a function's values */
@@ -264,10 +263,10 @@ struct making {
 
 enum { IN_MEMORY = 1 << 20 }; /* of a text; larger ones take a descriptor */
 
-/* Puts what is in `out` into its text. */
-static int put(struct making *making, enum pf_runs_table table, struct pf_error *error)
+/* Puts rows into their text; `out` is empty then. */
+static int put(struct making *making, enum pf_runs_table table, struct pf_buf *out, struct pf_error *error)
 {
-    return pf_part_append(making->texts->table[table], &making->out, error);
+    return pf_part_append(making->texts->table[table], out, error);
 }
 
 static int find_metric(const struct pf_profile *profile, const struct pf_shared *shared)
@@ -293,15 +292,6 @@ static int add_run(struct making *making, const struct pf_member *member, struct
                   : pf_series_add(making->contexts, run, aggregate, metric, PF_SERIES_CONTEXTS, error);
 }
 
-/* What add_run will ask for is made before the run's turn, for which others wait. Where it can't be made, add_run fails. */
-static void arrange(struct pf_aggregate *aggregate, unsigned metric, struct pf_arranged *arranged[2])
-{
-    struct pf_error failure;
-    if (pf_adds_up(&aggregate->profile->metrics[metric]))
-        arranged[0] = pf_arranged_get(aggregate, metric, PF_BY_FUNCTION, &failure);
-    arranged[1] = pf_arranged_get(aggregate, metric, PF_BY_STACK, &failure);
-}
-
 /* One that can't be read adds nothing: the summary tells why. */
 static void visit_run(struct visits *visits, unsigned i)
 {
@@ -313,20 +303,20 @@ static void visit_run(struct visits *visits, unsigned i)
     const struct pf_profile *profile = live ? pf_live_profile(live) : NULL;
     int metric = profile && profile->partitions.plural ? find_metric(profile, making->metric) : -1;
     bool there = metric >= 0 && !pf_live_add_up(live, metric, &aggregate, visits->pass, &failure);
-    struct pf_arranged *arranged[2] = {NULL, NULL};
-    if (there)
-        arrange(aggregate, (unsigned)metric, arranged);
+    /* What add_run will ask for is made before its turn, for which others wait. */
+    struct pf_arranged *functions = NULL;
+    if (there && pf_adds_up(&profile->metrics[metric]))
+        functions = pf_arranged_get(aggregate, (unsigned)metric, PF_BY_FUNCTION, &failure);
     int result = begin_turn(visits, i, &failure);
     if (!result && there)
         result = add_run(making, member, live, aggregate, (unsigned)metric, &failure);
     end_turn(visits, result, &failure);
-    for (size_t a = 0; a < 2; a++)
-        if (arranged[a])
-            pf_arranged_put(aggregate, arranged[a]);
+    if (functions)
+        pf_arranged_put(aggregate, functions);
     pf_live_release(live);
 }
 
-static void add_change(struct making *making, const struct pf_change *change)
+static void add_change(const struct making *making, const struct pf_change *change, struct pf_buf *out)
 {
     const struct pf_cell cells[] = {pf_figure_cell(&change->first),
                                     pf_figure_cell(&change->last),
@@ -340,10 +330,10 @@ static void add_change(struct making *making, const struct pf_change *change)
                                     change->since < 0 ? pf_absent() : pf_string(making->runs[change->since]),
                                     change->name};
     if (change->runs)
-        pf_csv_row(&making->out, cells, sizeof cells / sizeof *cells, '\n');
+        pf_csv_row(out, cells, sizeof cells / sizeof *cells, '\n');
 }
 
-static void add_values(struct making *making, const struct pf_change *change)
+static void add_values(const struct making *making, const struct pf_change *change, struct pf_buf *out)
 {
     const struct pf_figure *exclusives = making->inclusive ? change->others : change->values;
     const struct pf_figure *inclusives = making->inclusive ? change->values : change->others;
@@ -351,7 +341,7 @@ static void add_values(struct making *making, const struct pf_change *change)
         const struct pf_cell cells[] = {pf_string(making->runs[run]), pf_figure_cell(&exclusives[run]),
                                         pf_figure_cell(&inclusives[run]), change->name};
         if (exclusives[run].there || inclusives[run].there)
-            pf_csv_row(&making->out, cells, sizeof cells / sizeof *cells, '\n');
+            pf_csv_row(out, cells, sizeof cells / sizeof *cells, '\n');
     }
 }
 
@@ -366,7 +356,7 @@ static int draw_change(struct making *making, const struct pf_change *change, st
 static const char changes_head[] = "first,last,change,change_percent,min,mean,max,stddev,runs,since,name\n";
 
 /* function_changes.csv, function_values.csv, and what changes.txt and the picture show. */
-static int write_functions(struct making *making, struct pf_error *error)
+static int write_functions(struct making *making, struct pf_buf *out, struct pf_error *error)
 {
     struct pf_change change;
     int more;
@@ -377,41 +367,68 @@ static int write_functions(struct making *making, struct pf_error *error)
         pf_runs_picture_new(making->metric->name, making->metric->unit, making->runs, making->n, error);
     if (!making->picture)
         return -1;
-    pf_buf_str(&making->out, changes_head);
-    if (put(making, PF_RUNS_FUNCTIONS, error))
+    pf_buf_str(out, changes_head);
+    if (put(making, PF_RUNS_FUNCTIONS, out, error))
         return -1;
-    pf_buf_str(&making->out, "run,exclusive,inclusive,name\n");
-    if (put(making, PF_RUNS_VALUES, error))
+    pf_buf_str(out, "run,exclusive,inclusive,name\n");
+    if (put(making, PF_RUNS_VALUES, out, error))
         return -1;
     while ((more = pf_series_next(making->functions, &change, error)) > 0) {
-        add_change(making, &change);
-        if (put(making, PF_RUNS_FUNCTIONS, error))
+        add_change(making, &change, out);
+        if (put(making, PF_RUNS_FUNCTIONS, out, error))
             return -1;
-        add_values(making, &change);
-        if (put(making, PF_RUNS_VALUES, error) || pf_changes_note(&making->changes, &change, error) ||
+        add_values(making, &change, out);
+        if (put(making, PF_RUNS_VALUES, out, error) || pf_changes_note(&making->changes, &change, error) ||
             draw_change(making, &change, error))
             return -1;
     }
     return more;
 }
 
-static int write_contexts(struct making *making, struct pf_error *error)
+static int write_contexts(struct making *making, struct pf_buf *out, struct pf_error *error)
 {
     struct pf_change change;
     int more = 1;
-    pf_buf_str(&making->out, changes_head);
+    pf_buf_str(out, changes_head);
     while (more > 0) {
-        if (put(making, PF_RUNS_CONTEXTS, error))
+        if (put(making, PF_RUNS_CONTEXTS, out, error))
             return -1;
         if ((more = pf_series_next(making->contexts, &change, error)) > 0)
-            add_change(making, &change);
+            add_change(making, &change, out);
     }
     return more;
 }
 
-static int write_changes(struct making *making, struct pf_error *error)
+/* Both, side by side. */
+struct writing {
+    struct making *making;
+    struct pf_buf out; /* rows on their way to their text */
+    struct pf_error error;
+    int result;
+};
+
+static void write_side(void *arg, size_t side)
 {
-    struct pf_buf *out = &making->out;
+    struct writing *writing = (struct writing *)arg + side;
+    writing->result =
+        (side ? write_contexts : write_functions)(writing->making, &writing->out, &writing->error);
+    pf_buf_free(&writing->out);
+}
+
+static int write_series(struct making *making, struct pf_error *error)
+{
+    struct writing sides[2] = {{.making = making}, {.making = making}};
+    pf_pool_split(making->fs->core.pool, 2, write_side, sides);
+    for (size_t side = 0; side < 2; side++)
+        if (sides[side].result) {
+            *error = sides[side].error;
+            return -1;
+        }
+    return 0;
+}
+
+static void write_changes(const struct making *making, struct pf_buf *out)
+{
     pf_buf_str(out, making->metric->name);
     pf_buf_str(out, *making->metric->unit ? ", " : "");
     pf_buf_str(out, making->metric->unit);
@@ -423,7 +440,20 @@ static int write_changes(struct making *making, struct pf_error *error)
         pf_escape(out, making->runs[making->n - 1], strlen(making->runs[making->n - 1]));
     pf_buf_str(out, "\n\n");
     pf_changes_print(&making->changes, making->runs, out);
-    return put(making, PF_RUNS_CHANGES, error);
+}
+
+/* What is made of all functions. */
+static int write_overview(struct making *making, struct pf_error *error)
+{
+    struct pf_buf out = {0};
+    write_changes(making, &out);
+    int result = put(making, PF_RUNS_CHANGES, &out, error);
+    if (!result) {
+        pf_runs_picture_draw(making->picture, &out);
+        result = put(making, PF_RUNS_PICTURE, &out, error);
+    }
+    pf_buf_free(&out);
+    return result;
 }
 
 static int make_texts(struct making *making, struct pf_pass *pass, struct pf_error *error)
@@ -437,10 +467,7 @@ static int make_texts(struct making *making, struct pf_pass *pass, struct pf_err
                                       .visit = visit_run,
                                       .arg = making},
                       error) ||
-        write_functions(making, error) || write_contexts(making, error) || write_changes(making, error))
-        return -1;
-    pf_runs_picture_draw(making->picture, &making->out);
-    if (put(making, PF_RUNS_PICTURE, error))
+        write_series(making, error) || write_overview(making, error))
         return -1;
     for (size_t t = 0; t < PF_RUNS_TABLES; t++)
         if (pf_store_settle(making->texts->table[t], error))
@@ -482,7 +509,6 @@ int pf_runs_make(struct pf_fs *fs, const struct pf_members *members, const struc
     pf_changes_free(&making.changes);
     pf_runs_picture_free(making.picture);
     free(making.drawn);
-    pf_buf_free(&making.out);
     free(making.runs);
     if (result)
         pf_runs_texts_free(texts);

@@ -5,15 +5,15 @@
 
 #include "formats/kit/sorter.h"
 
-/* A record: whose value, of which run, the number of the record, what sort of value it is, and its bits. */
-enum { NAME, RUN, NUMBER, SORT, LOW, WORDS = LOW + 2, KEYS = NUMBER + 1 };
-enum { REAL = 1, OTHER = 2 }; /* sorts: a double; one of `others` */
+/* A record: whose value, of which run and what sort it is, and its bits. Runs come in order, and so they stay. */
+enum { NAME, RUN, LOW, WORDS = LOW + 2, KEYS = NAME + 1 };
+enum { REAL = 1, OTHER = 2, SORTS = 4 }; /* sorts: a double; one of `others` */
 
 struct pf_series {
     unsigned runs, n; /* room, and how many were added */
     struct pf_strings *names;
     struct pf_sorter *sorter;
-    uint64_t records;
+    uint32_t last;            /* the name that was added last */
     struct pf_stack stack;    /* of the call path at hand */
     struct pf_figure *values; /* one a run, and as many others */
     double *plain;            /* the same as doubles, 0 where there is none */
@@ -114,20 +114,25 @@ static void add_figure(struct pf_figure *to, struct pf_figure x, bool subtract)
 
 /* ---- adding ------------------------------------------------------------------------------------- */
 
-static int add_value(struct pf_series *series, unsigned run, struct pf_cell name, union pf_number number,
-                     bool real, bool other, int64_t factor, struct pf_error *error)
+/* The id of a name, or PF_NO_STRING. Most runs have the names in one order, so the next one is likely the one that came next before. */
+static uint32_t intern(struct pf_series *series, struct pf_cell name, struct pf_error *error)
 {
-    uint64_t record[WORDS] = {0};
+    struct pf_cell next = pf_interned(series->names, series->last + 1);
+    bool same = name.size && next.size == name.size && !memcmp(next.text, name.text, name.size);
+    uint32_t id =
+        same ? series->last + 1 : pf_intern(series->names, name.size ? name.text : "", name.size, error);
+    series->last = id;
+    return id;
+}
+
+static int add_value(struct pf_series *series, unsigned run, uint32_t name, union pf_number number, bool real,
+                     bool other, int64_t factor, struct pf_error *error)
+{
+    uint64_t record[WORDS] = {[NAME] = name};
     pf_int128 product = 0;
     double x = pf_number_double(&number, real) * (double)factor;
-    uint32_t id = pf_intern(series->names, name.size ? name.text : "", name.size, error);
-    if (id == PF_NO_STRING)
-        return -1;
     real = real || __builtin_mul_overflow(number.i, factor, &product);
-    record[NAME] = id;
-    record[RUN] = run;
-    record[NUMBER] = series->records++;
-    record[SORT] = (real ? REAL : 0U) | (other ? OTHER : 0U);
+    record[RUN] = (uint64_t)run * SORTS + (real ? REAL : 0U) + (other ? OTHER : 0U);
     if (real)
         memcpy(&record[LOW], &x, sizeof x);
     else
@@ -145,9 +150,10 @@ static int add_functions(struct pf_series *series, unsigned run, struct pf_aggre
     int result = arranged || !pf_adds_up(about) ? 0 : -1;
     for (size_t i = 0; arranged && !result && i < arranged->n_functions; i++) {
         const struct pf_function *it = &arranged->functions[i];
-        struct pf_cell name = pf_interned(aggregate->profile->contexts->strings, it->name);
-        result = add_value(series, run, name, it->exclusive, arranged->exclusive_real, inclusive,
-                           pf_series_factor(about), error);
+        uint32_t name = intern(series, pf_interned(aggregate->profile->contexts->strings, it->name), error);
+        result = name == PF_NO_STRING ? -1
+                                      : add_value(series, run, name, it->exclusive, arranged->exclusive_real,
+                                                  inclusive, pf_series_factor(about), error);
         if (!result && !it->lacking)
             result = add_value(series, run, name, it->inclusive, arranged->inclusive_real, !inclusive,
                                pf_series_factor(about), error);
@@ -160,24 +166,26 @@ static int add_functions(struct pf_series *series, unsigned run, struct pf_aggre
 static int add_contexts(struct pf_series *series, unsigned run, struct pf_aggregate *aggregate,
                         unsigned metric, struct pf_error *error)
 {
-    const struct pf_metric *about = &aggregate->profile->metrics[metric];
-    struct pf_arranged *arranged = pf_arranged_get(aggregate, metric, PF_BY_STACK, error);
-    int result = arranged ? 0 : -1;
+    const struct pf_tree *tree = aggregate->profile->contexts;
     struct pf_stack *stack = &series->stack;
     bool real = aggregate->metrics[metric].real;
-    int64_t factor = pf_series_factor(about);
+    int64_t factor = pf_series_factor(&aggregate->profile->metrics[metric]);
     union pf_number number;
+    uint32_t *outer;
+    int result = pf_find_outer(tree, &outer, error);
     stack->n = 0;
     for (uint32_t i = 0; !result && i < aggregate->n_contexts; i++) {
         if (!pf_context_number(aggregate, metric, i, &number))
             continue;
-        pf_stack_set(stack, aggregate->profile->contexts, arranged->outer, i);
-        result = stack->text.failed ? pf_fail_memory(error)
-                                    : add_value(series, run, pf_text(stack->text.data, stack->text.size),
-                                                number, real, false, factor, error);
+        pf_stack_set(stack, tree, outer, i);
+        uint32_t name = stack->text.failed
+                            ? PF_NO_STRING
+                            : intern(series, pf_text(stack->text.data, stack->text.size), error);
+        if (stack->text.failed)
+            pf_fail_memory(error);
+        result = name == PF_NO_STRING ? -1 : add_value(series, run, name, number, real, false, factor, error);
     }
-    if (arranged)
-        pf_arranged_put(aggregate, arranged);
+    free(outer);
     return result;
 }
 
@@ -234,12 +242,13 @@ static int advance(struct pf_series *series, struct pf_error *error)
 static void take_pending(struct pf_series *series)
 {
     const uint64_t *record = series->pending;
-    struct pf_figure x = {.there = true, .real = record[SORT] & REAL};
+    uint64_t sort = record[RUN] % SORTS;
+    struct pf_figure x = {.there = true, .real = sort & REAL};
     if (x.real)
         memcpy(&x.number.d.sum, &record[LOW], sizeof x.number.d.sum);
     else
         memcpy(&x.number.i, &record[LOW], sizeof x.number.i);
-    add_figure(&series->values[record[RUN] + (record[SORT] & OTHER ? series->runs : 0)], x, false);
+    add_figure(&series->values[record[RUN] / SORTS + (sort & OTHER ? series->runs : 0)], x, false);
 }
 
 static bool is_less(struct pf_figure a, struct pf_figure b)

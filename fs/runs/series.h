@@ -6,7 +6,7 @@
 
 /*
  * One metric in several runs, name by name: what each function, or each call path, holds in each run, and how that
- * changes. Runs are added one after the other and are not needed afterwards: the union of their names is held in
+ * changes. Runs are added in order and are not needed afterwards: the union of their names is held in
  * memory, their values go through the sorter. Times are in ns, whatever the runs have them in. For one thread.
  */
 struct pf_series;
@@ -18,7 +18,7 @@ struct pf_series *pf_series_new(unsigned runs, uint64_t limit);
 void pf_series_free(struct pf_series *series);
 
 /*
- * Adds run `run`: by functions what functions.csv has as exclusive value (inclusive if the metric adds up over the roots),
+ * Adds run `run`, which is none before the last one: by functions what functions.csv has as exclusive value (inclusive if the metric adds up over the roots),
  * functions of one name added up; by contexts what contexts.csv has as sum, by path. 0, or -1 with *error filled.
  */
 int pf_series_add(struct pf_series *series, unsigned run, struct pf_aggregate *aggregate, unsigned metric,

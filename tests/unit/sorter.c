@@ -16,10 +16,13 @@ static uint64_t next_random(uint64_t *state)
     return *state >> 20;
 }
 
-/* n records of random keys, their sum as third word; true if they come back sorted and complete. */
-static bool sorts(size_t n, uint64_t limit, bool presorted)
+/*
+ * n records of random keys, then their number, then the sum of both; true if they come back sorted and complete, also where the first
+ * key is the only one.
+ */
+static bool sorts_by(unsigned keys, size_t n, uint64_t limit, bool presorted)
 {
-    struct pf_sorter *sorter = pf_sorter_new(3, 2, limit);
+    struct pf_sorter *sorter = pf_sorter_new(3, keys, limit);
     uint64_t random = 7, sum = 0;
     const uint64_t *record;
     uint64_t last[2] = {0, 0};
@@ -44,6 +47,11 @@ static bool sorts(size_t n, uint64_t limit, bool presorted)
     return sorted && seen == n && sum == 0;
 }
 
+static bool sorts(size_t n, uint64_t limit, bool presorted)
+{
+    return sorts_by(2, n, limit, presorted);
+}
+
 static void test_sorter(void)
 {
     ok(sorts(0, 1 << 20, false), "nothing sorts to nothing");
@@ -53,6 +61,8 @@ static void test_sorter(void)
     ok(sorts(4096, 0, false), "exactly as many as fit");
     ok(sorts(4097, 0, false), "one more than fits");
     ok(sorts(100000, 0, true), "runs that follow one another");
+    ok(sorts_by(1, 1000, 1 << 20, false) && sorts_by(1, 200000, 0, false),
+       "equal ones stay in the order in which they were added, also in a file");
     ok(pf_signed(pf_ordered(-5)) == -5 && pf_ordered(-5) < pf_ordered(3), "signed numbers keep their order");
 }
 
