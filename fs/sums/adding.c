@@ -56,12 +56,11 @@ static int make_real(struct pf_aggregate *aggregate, struct pf_metric_sums *metr
 static inline void add_extremes(struct pf_context_sum *sum, const struct value *value, bool real)
 {
     bool first = !sum->count;
-    if (real) {
-        /* nan is neither small nor large */
-        if (first || value->d < sum->low.d || isnan(sum->low.d))
-            sum->low.d = value->d;
-        if (first || value->d > sum->high.d || isnan(sum->high.d))
-            sum->high.d = value->d;
+    if (real && (first || isnan(sum->low.d))) { /* nan is neither small nor large: both are, or none */
+        sum->low.d = sum->high.d = value->d;
+    } else if (real) { /* chosen without a branch, as which it is cannot be foreseen */
+        sum->low.d = value->d < sum->low.d ? value->d : sum->low.d;
+        sum->high.d = value->d > sum->high.d ? value->d : sum->high.d;
     } else {
         if (first || value->i < sum->low.i)
             sum->low.i = value->i;
