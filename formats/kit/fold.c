@@ -62,7 +62,6 @@ int pf_fold_grow(struct pf_fold *fold, uint32_t context, struct pf_error *error)
     size_t record = fold->measures * sizeof *fold->open;
     if (pf_array_resize(&fold->open, room, record, error) || pf_array_resize(&fold->touched, room, 1, error))
         return -1;
-    memset((char *)fold->open + fold->room * record, 0, (room - fold->room) * record);
     memset(fold->touched + fold->room, 0, room - fold->room);
     fold->room = room;
     return 0;
@@ -71,11 +70,9 @@ int pf_fold_grow(struct pf_fold *fold, uint32_t context, struct pf_error *error)
 /* Takes the record of a context off the partition. */
 static void take_record(struct pf_fold *fold, uint32_t context, unsigned char *record)
 {
-    size_t size = fold->measures * sizeof *fold->open;
-    union pf_measure *measures = fold->open + (size_t)context * fold->measures;
     memcpy(record, &context, sizeof context);
-    memcpy(record + MEASURES_AT, measures, size);
-    memset(measures, 0, size);
+    memcpy(record + MEASURES_AT, fold->open + (size_t)context * fold->measures,
+           fold->measures * sizeof *fold->open);
     fold->touched[context] = 0;
 }
 

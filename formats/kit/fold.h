@@ -4,6 +4,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "formats/kit/numbered.h"
 
@@ -30,9 +31,9 @@ struct pf_fold {
     uint64_t *starts; /* record number of each partition's first record; partitions + 1 of them */
     size_t partitions, starts_room;
 
-    union pf_measure *open; /* the partition being folded: a record a context */
-    unsigned char *touched; /* which of them are in use */
-    uint32_t room, used;    /* contexts; used: one past the highest touched */
+    union pf_measure *open; /* the partition being folded: a record a context, if that is touched */
+    unsigned char *touched;
+    uint32_t room, used; /* contexts; used: one past the highest touched */
 };
 
 /* How a metric's value comes from a record. */
@@ -59,10 +60,14 @@ static inline union pf_measure *pf_fold_at(struct pf_fold *fold, uint32_t contex
 {
     if (context >= fold->room && pf_fold_grow(fold, context, error))
         return NULL;
-    fold->touched[context] = 1;
-    if (context >= fold->used)
-        fold->used = context + 1;
-    return fold->open + (size_t)context * fold->measures;
+    union pf_measure *measures = fold->open + (size_t)context * fold->measures;
+    if (!fold->touched[context]) {
+        fold->touched[context] = 1;
+        memset(measures, 0, fold->measures * sizeof *measures);
+        if (context >= fold->used)
+            fold->used = context + 1;
+    }
+    return measures;
 }
 
 /* Only for speed: have the processor get the record of a context that pf_fold_at will be called for soon. */

@@ -27,9 +27,9 @@ void pf_tree_free(struct pf_tree *tree)
         return;
     pf_strings_free(tree->strings);
     pf_hash_free(&tree->further);
-    void *arrays[] = {tree->parent, tree->depth, tree->name, tree->key,    tree->flags,
-                      tree->kind,   tree->id,    tree->line, tree->file,   tree->module,
-                      tree->first,  tree->child, tree->root, tree->eldest, tree->sibling};
+    void *arrays[] = {tree->parent, tree->depth, tree->name, tree->key,  tree->flags,
+                      tree->kind,   tree->id,    tree->line, tree->file, tree->module,
+                      tree->first,  tree->child, tree->root, tree->links};
     for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++)
         free(arrays[i]);
     free(tree);
@@ -72,10 +72,7 @@ static int grow(struct pf_tree *tree, struct pf_error *error)
     uint32_t room = tree->room < FIRST_ROOM   ? FIRST_ROOM
                     : tree->room < LARGE_ROOM ? tree->room * 2
                                               : tree->room + tree->room / 4;
-    if (pf_array_resize(&tree->eldest, room, sizeof *tree->eldest, error) ||
-        pf_array_resize(&tree->sibling, room, sizeof *tree->sibling, error))
-        return -1;
-    return resize(tree, room, error);
+    return pf_array_resize(&tree->links, room, sizeof *tree->links, error) ? -1 : resize(tree, room, error);
 }
 
 uint32_t pf_tree_add(struct pf_tree *tree, uint32_t parent, uint32_t key, uint32_t name, uint8_t kind,
@@ -90,26 +87,52 @@ uint32_t pf_tree_add(struct pf_tree *tree, uint32_t parent, uint32_t key, uint32
     tree->key[i] = key;
     tree->kind[i] = kind;
     tree->flags[i] = flags;
-    tree->eldest[i] = tree->sibling[i] = 0;
+    tree->links[i] = (struct pf_tree_link){.key = key};
     return i;
 }
 
-/* As many children of a context are in its list. */
+/* As many children of a context form a list. Where there are more, all are in the table, which HASHED in the eldest's place says. */
 enum { LISTED = 8 };
+#define HASHED UINT32_MAX
+
+static uint32_t *eldest_of(struct pf_tree *tree, uint32_t parent)
+{
+    return parent == PF_NO_CONTEXT ? &tree->eldest_root : &tree->links[parent].eldest;
+}
 
 /*
- * Where the index plus 1 of the child with this key stands in the list of its parent, or would be added (0); NULL: the list is
- * full and does not have it.
+ * Where the index plus 1 of the child with this key stands in the list of its parent, or would be added (0); NULL: there is no list,
+ * or it is full and does not have it.
  */
 static uint32_t *listed(struct pf_tree *tree, uint32_t parent, uint32_t key)
 {
-    uint32_t *child = parent == PF_NO_CONTEXT ? &tree->eldest_root : &tree->eldest[parent];
+    uint32_t *child = eldest_of(tree, parent);
+    if (*child == HASHED)
+        return NULL;
     for (unsigned n = 0; n < LISTED; n++) {
-        if (!*child || tree->key[*child - 1] == key)
+        if (!*child || tree->links[*child - 1].key == key)
             return child;
-        child = &tree->sibling[*child - 1];
+        child = &tree->links[*child - 1].sibling;
     }
     return NULL;
+}
+
+static uint64_t hash_of(uint32_t parent, uint32_t key)
+{
+    return pf_siphash_number((uint64_t)parent << 32 | key);
+}
+
+/* Puts the children of a full list into the table. */
+static int hash_listed(struct pf_tree *tree, uint32_t parent, struct pf_error *error)
+{
+    uint32_t *eldest = eldest_of(tree, parent);
+    if (*eldest == HASHED)
+        return 0;
+    for (uint32_t child = *eldest; child; child = tree->links[child - 1].sibling)
+        if (pf_hash_add(&tree->further, hash_of(parent, tree->links[child - 1].key), child - 1, error))
+            return -1;
+    *eldest = HASHED;
+    return 0;
 }
 
 uint32_t pf_tree_child(struct pf_tree *tree, uint32_t parent, uint32_t key, uint32_t name, uint8_t kind,
@@ -123,9 +146,11 @@ uint32_t pf_tree_child(struct pf_tree *tree, uint32_t parent, uint32_t key, uint
             *child = pf_tree_add(tree, parent, key, name, kind, flags, error) + 1;
         return *child - 1;
     }
-    struct child further = {parent, key};
-    uint64_t hash = pf_siphash_number((uint64_t)parent << 32 | key);
-    int64_t known = pf_hash_find(&tree->further, hash, is_child, tree, &further);
+    struct child wanted = {parent, key};
+    uint64_t hash = hash_of(parent, key);
+    if (hash_listed(tree, parent, error))
+        return PF_NO_CONTEXT;
+    int64_t known = pf_hash_find(&tree->further, hash, is_child, tree, &wanted);
     if (known != PF_NOT_THERE)
         return (uint32_t)known;
     uint32_t i = pf_tree_add(tree, parent, key, name, kind, flags, error);
@@ -136,9 +161,8 @@ uint32_t pf_tree_child(struct pf_tree *tree, uint32_t parent, uint32_t key, uint
 int pf_tree_finish(struct pf_tree *tree, struct pf_error *error)
 {
     pf_hash_free(&tree->further);
-    free(tree->eldest);
-    free(tree->sibling);
-    tree->eldest = tree->sibling = NULL;
+    free(tree->links);
+    tree->links = NULL;
     if (resize(tree, tree->count ? tree->count : 1, error))
         return -1;
     tree->first = calloc((size_t)tree->count + 2, sizeof *tree->first);

@@ -20,6 +20,13 @@ enum pf_context_flags {
     PF_ROOT = 2,  /* metrics with over_contexts `roots` add up over these */
 };
 
+/* What is looked at of a context to find a child: side by side, as contexts are many and looked for all over the tree. */
+struct pf_tree_link {
+    uint32_t key; /* of the column */
+    uint32_t eldest,
+        sibling; /* the first of its children, the next younger one in its list; indexes plus 1, 0: none */
+};
+
 struct pf_tree {
     struct pf_strings *strings; /* owned */
     uint32_t count, room;
@@ -46,11 +53,11 @@ struct pf_tree {
 
     /*
      * While building: what pf_tree_child has added. The first few children of a context form a list, its eldest first: mostly they
-     * were added soon after each other, so that to walk it costs few misses of the processor's cache. Indexes plus 1, 0: none.
-     * Further ones are found by a hash of (parent, key).
+     * were added soon after each other, so that to walk it costs few misses of the processor's cache. Further ones are found by a
+     * hash of (parent, key).
      */
-    uint32_t *eldest, eldest_root;
-    uint32_t *sibling; /* the next younger one in its list */
+    struct pf_tree_link *links; /* by context */
+    uint32_t eldest_root;
     struct pf_hash_table further;
 };
 
