@@ -28,6 +28,7 @@ struct pf_fold *pf_fold_new(unsigned measures, const struct pf_derivation *deriv
     fold->derivations = derivations;
     fold->metrics = metrics;
     fold->store = pf_store_new(limit);
+    fold->kept = UINT64_MAX;
     fold->starts = calloc(1, sizeof *fold->starts);
     fold->starts_room = 1;
     if (!fold->store || !fold->starts) {
@@ -46,25 +47,6 @@ void pf_fold_free(struct pf_fold *fold)
     free(fold->open);
     free(fold->touched);
     free(fold);
-}
-
-/* Where contexts are many, room for a few more is enough, and what one partition took is given back before the next. */
-enum { ROOM_MIN = 1024, LARGE_ROOM = 1 << 18 };
-
-int pf_fold_grow(struct pf_fold *fold, uint32_t context, struct pf_error *error)
-{
-    uint32_t room = fold->room ? fold->room : ROOM_MIN;
-    while (room <= context) {
-        if (room > UINT32_MAX / 2)
-            return pf_fail(error, EFBIG, "too many contexts");
-        room += room < LARGE_ROOM ? room : room / 8;
-    }
-    size_t record = fold->measures * sizeof *fold->open;
-    if (pf_array_resize(&fold->open, room, record, error) || pf_array_resize(&fold->touched, room, 1, error))
-        return -1;
-    memset(fold->touched + fold->room, 0, room - fold->room);
-    fold->room = room;
-    return 0;
 }
 
 /* Takes the record of a context off the partition. */
@@ -92,24 +74,79 @@ static int write_records(struct pf_fold *fold, struct pf_error *error)
     return pf_store_append(fold->store, records, n * size, error);
 }
 
+/* Where contexts are many, room for a few more is enough, and what one partition took is given back before the next. */
+enum { ROOM_MIN = 1024, LARGE_ROOM = 1 << 18 };
+
+static void free_open(struct pf_fold *fold)
+{
+    free(fold->open);
+    free(fold->touched);
+    fold->open = NULL;
+    fold->touched = NULL;
+    fold->room = 0;
+}
+
+/* A large partition that holds nearly all contexts, as that of the only thread, stays as it is until another one is begun. */
+static void keep_partition(struct pf_fold *fold)
+{
+    size_t size = fold->measures * sizeof *fold->open;
+    for (uint32_t c = 0; c < fold->used; c++)
+        if (!fold->touched[c])
+            memset(fold->open + (size_t)c * fold->measures, 0, size);
+    fold->kept = fold->starts[fold->partitions];
+    fold->room = 0;
+}
+
+/* Others have been empty since. */
+static int write_kept(struct pf_fold *fold, struct pf_error *error)
+{
+    fold->used = (uint32_t)(fold->starts[fold->partitions] - fold->kept);
+    if (write_records(fold, error))
+        return -1;
+    for (size_t i = fold->partitions; fold->starts[i] > fold->kept; i--)
+        fold->starts[i] = pf_store_size(fold->store) / record_size(fold);
+    fold->kept = UINT64_MAX;
+    fold->used = 0;
+    free_open(fold);
+    return 0;
+}
+
+int pf_fold_grow(struct pf_fold *fold, uint32_t context, struct pf_error *error)
+{
+    if (fold->kept != UINT64_MAX && write_kept(fold, error))
+        return -1;
+    uint32_t room = fold->room ? fold->room : ROOM_MIN;
+    while (room <= context) {
+        if (room > UINT32_MAX / 2)
+            return pf_fail(error, EFBIG, "too many contexts");
+        room += room < LARGE_ROOM ? room : room / 8;
+    }
+    size_t record = fold->measures * sizeof *fold->open;
+    if (pf_array_resize(&fold->open, room, record, error) || pf_array_resize(&fold->touched, room, 1, error))
+        return -1;
+    memset(fold->touched + fold->room, 0, room - fold->room);
+    fold->room = room;
+    return 0;
+}
+
 int pf_fold_end_partition(struct pf_fold *fold, struct pf_error *error)
 {
-    uint64_t records = 0;
+    uint64_t records = 0, held = fold->starts[fold->partitions];
     for (uint32_t c = 0; c < fold->used; c++)
         records += fold->touched[c];
-    if (pf_store_expect(fold->store, records * record_size(fold), error) || write_records(fold, error))
-        return -1;
-    fold->used = 0;
-    if (fold->room > LARGE_ROOM) {
-        free(fold->open);
-        free(fold->touched);
-        fold->open = NULL;
-        fold->touched = NULL;
-        fold->room = 0;
-    }
     if (pf_array_room(&fold->starts, &fold->starts_room, fold->partitions + 1, sizeof *fold->starts, error))
         return -1;
-    fold->starts[++fold->partitions] = pf_store_size(fold->store) / record_size(fold);
+    if (fold->room > LARGE_ROOM && records >= fold->used / 4 * 3) {
+        keep_partition(fold);
+        records = fold->used;
+    } else if (pf_store_expect(fold->store, records * record_size(fold), error) ||
+               write_records(fold, error)) {
+        return -1;
+    } else if (fold->room > LARGE_ROOM) {
+        free_open(fold);
+    }
+    fold->used = 0;
+    fold->starts[++fold->partitions] = held + records;
     return 0;
 }
 
@@ -195,7 +232,10 @@ static uint32_t partition_of(const struct pf_fold *fold, uint32_t guess, uint64_
 static int seek_context(const struct pf_fold *fold, uint64_t low, uint64_t end, uint32_t wanted,
                         uint64_t *found, struct pf_error *error)
 {
-    while (low < end) {
+    uint64_t kept = fold->kept + wanted;
+    if (low >= fold->kept)
+        low = kept < low ? low : kept < end ? kept : end;
+    while (low < end && low < fold->kept) {
         uint64_t middle = low + (end - low) / 2;
         uint32_t context;
         if (pf_store_read(fold->store, middle * record_size(fold), &context, sizeof context, error))
@@ -209,11 +249,27 @@ static int seek_context(const struct pf_fold *fold, uint64_t low, uint64_t end, 
     return 0;
 }
 
-static struct pf_cell value_of(const struct pf_derivation *how, const unsigned char *record)
+/* The measures of a record, and its context; NULL with *error filled. */
+static const void *measures_of(const struct pf_fold *fold, struct look *look, uint64_t record,
+                               uint32_t *context, struct pf_error *error)
+{
+    if (record >= fold->kept) {
+        *context = (uint32_t)(record - fold->kept);
+        return fold->open + (size_t)*context * fold->measures;
+    }
+    const unsigned char *bytes =
+        pf_store_at(&look->window, record * record_size(fold), record_size(fold), error);
+    if (!bytes)
+        return NULL;
+    memcpy(context, bytes, sizeof *context);
+    return bytes + MEASURES_AT;
+}
+
+static struct pf_cell value_of(const struct pf_derivation *how, const unsigned char *measures)
 {
     union pf_measure value, present;
-    memcpy(&value, record + MEASURES_AT + how->measure * sizeof value, sizeof value);
-    memcpy(&present, record + MEASURES_AT + how->present * sizeof present, sizeof present);
+    memcpy(&value, measures + how->measure * sizeof value, sizeof value);
+    memcpy(&present, measures + how->present * sizeof present, sizeof present);
     if (!present.i && !value.i)
         return pf_absent();
     if (how->scale != 0)
@@ -231,11 +287,9 @@ static int row(const struct pf_cursor *cursor, void *own, uint64_t number, struc
     uint32_t context;
     look->partition = partition_of(fold, look->partition, record);
     uint64_t end_of_partition = fold->starts[look->partition + 1];
-    const unsigned char *bytes =
-        pf_store_at(&look->window, record * record_size(fold), record_size(fold), error);
-    if (!bytes)
+    const void *measures = measures_of(fold, look, record, &context, error);
+    if (!measures)
         return -1;
-    memcpy(&context, bytes, sizeof context);
     if (only->context >= 0 && context != only->context) {
         uint64_t found = end_of_partition;
         if (context < only->context &&
@@ -252,7 +306,7 @@ static int row(const struct pf_cursor *cursor, void *own, uint64_t number, struc
     cells[PF_FOLD_PARTITION] = pf_int(look->partition);
     cells[PF_FOLD_CONTEXT] = pf_int(context);
     cells[PF_FOLD_METRIC] = pf_int((int64_t)metric);
-    cells[PF_FOLD_VALUE] = value_of(&fold->derivations[metric], bytes);
+    cells[PF_FOLD_VALUE] = value_of(&fold->derivations[metric], measures);
     return cells[PF_FOLD_VALUE].type != PF_ABSENT && is_wanted(look, metric) &&
            pf_wanted(only->partition, look->partition);
 }

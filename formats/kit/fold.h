@@ -34,6 +34,9 @@ struct pf_fold {
     union pf_measure *open; /* the partition being folded: a record a context, if that is touched */
     unsigned char *touched;
     uint32_t room, used; /* contexts; used: one past the highest touched */
+
+    /* The number of the first record of a partition that has stayed there, each at its context; UINT64_MAX: none has. */
+    uint64_t kept;
 };
 
 /* How a metric's value comes from a record. */
