@@ -18,12 +18,12 @@ bool pf_context_number(const struct pf_aggregate *aggregate, unsigned metric, ui
     const struct pf_metric_sums *sums = &aggregate->metrics[metric];
     enum pf_over_partitions over = aggregate->profile->metrics[metric].over_partitions;
     struct pf_context_sum sum;
+    if (over == PF_SUM)
+        return pf_context_total(&sums->contexts, context, sums->real, number);
     if (over == PF_OVER_NO_PARTITIONS || !pf_context_get(aggregate, metric, context, &sum))
         return false;
     const union pf_bound *bound = over == PF_MIN ? &sum.low : &sum.high;
-    if (over == PF_SUM) {
-        *number = sum.sum;
-    } else if (over == PF_AT) {
+    if (over == PF_AT) {
         bool there = pf_context_load(&sums->at, context, sums->real, &sum);
         *number = there ? sum.sum : (union pf_number){0};
     } else if (sums->real) {

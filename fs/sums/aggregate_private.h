@@ -204,6 +204,9 @@ struct pf_context_sums {
 bool pf_context_load(const struct pf_context_sums *sums, size_t context, bool real,
                      struct pf_context_sum *sum);
 
+/* The number alone of which pf_context_load tells all. */
+bool pf_context_total(const struct pf_context_sums *sums, size_t context, bool real, union pf_number *total);
+
 /* The sum itself, to be changed where it stands; NULL: the context has at most one value, which pf_context_load tells. */
 struct pf_context_sum *pf_context_record(const struct pf_context_sums *sums, size_t context);
 

@@ -193,6 +193,22 @@ bool pf_context_load(const struct pf_context_sums *sums, size_t context, bool re
     return true;
 }
 
+bool pf_context_total(const struct pf_context_sums *sums, size_t context, bool real, union pf_number *total)
+{
+    union slot *slots = slots_of(sums, context);
+    unsigned char kind = slots ? kinds_of(sums, slots, context)[context % PF_STRETCH] : NONE;
+    if (kind == NONE)
+        return false;
+    const union slot *slot = &slots[context % PF_STRETCH];
+    if (kind == RECORD)
+        *total = slot->record->sum;
+    else if (real)
+        *total = (union pf_number){.d = {0 + slot->d, 0}}; /* as in pf_context_load */
+    else
+        *total = (union pf_number){.i = slot->i};
+    return true;
+}
+
 bool pf_context_has(const struct pf_context_sums *sums, size_t context)
 {
     union slot *slots = slots_of(sums, context);
