@@ -362,7 +362,7 @@ static int recall(struct pf_profile *profile, const void *blob, size_t size, str
 const struct pf_driver pf_xray_driver = {
     .name = "xray",
     .title = "LLVM XRay log (flight data recorder, basic) or profiling-mode file",
-    .version = 6,
+    .version = 7,
     .matters = xray_name_matters,
     .probe = probe,
     .open = open_file,

@@ -271,6 +271,49 @@ static void test_many_contexts(void)
     pf_fold_free(fold);
 }
 
+/* All but every tenth context of a large partition: it stays where it was added up until another one is begun. */
+static void test_large_partition(void)
+{
+    enum { MANY = 300000 };
+    struct pf_error error;
+    struct pf_fold *fold = pf_fold_new(MEASURES, derivations, METRICS, 1 << 16);
+    pf_fold_at(fold, 1, &error)[CALLS].i = 9;
+    pf_fold_end_partition(fold, &error);
+    for (uint32_t c = MANY; c-- > 0;)
+        if (c % 10)
+            pf_fold_at(fold, c, &error)[CALLS].i = c;
+    pf_fold_end_partition(fold, &error);
+    pf_fold_end_partition(fold, &error);
+    const struct pf_restriction looks[] = {PF_UNRESTRICTED,  {1, -1, 0, -1},        {-1, 1, -1, -1},
+                                           {-1, 20, -1, -1}, {-1, MANY - 1, 0, -1}, {2, 5, -1, -1}};
+    enum { LOOKS = sizeof looks / sizeof *looks };
+    struct pf_buf before[LOOKS], after[LOOKS];
+    for (int i = 0; i < LOOKS; i++)
+        before[i] = rows_of(fold, looks[i], false);
+    ok(before[1].size > MANY && !before[3].size && !before[5].size, "what was not touched has no rows");
+    ok(!memcmp(before[2].data, "0,1,0,9\n", 8) && !memcmp(before[4].data, "1,299999,0,299999\n", 18),
+       "one of its contexts is found at once");
+    pf_fold_at(fold, MANY + 5, &error)[CALLS].i = 4;
+    pf_fold_end_partition(fold, &error);
+    bool same = true;
+    for (int i = 0; i < LOOKS; i++) {
+        after[i] = rows_of(fold, looks[i], false);
+        same &= after[i].size >= before[i].size &&
+                (!before[i].size || !memcmp(after[i].data, before[i].data, before[i].size));
+        same &= i == 0 || after[i].size == before[i].size;
+    }
+    struct pf_buf last = rows_of(fold, (struct pf_restriction){3, -1, 0, -1}, false);
+    ok(same, "the next partition changes none of its rows");
+    ok(last.size == strlen("3,300005,0,4\n") && !memcmp(last.data, "3,300005,0,4\n", last.size),
+       "and has its own");
+    pf_buf_free(&last);
+    for (int i = 0; i < LOOKS; i++) {
+        pf_buf_free(&before[i]);
+        pf_buf_free(&after[i]);
+    }
+    pf_fold_free(fold);
+}
+
 int main(void)
 {
     alarm(HANG_SECONDS);
@@ -284,5 +327,6 @@ int main(void)
     pf_fold_free(held);
     pf_fold_free(spilled);
     test_many_contexts();
+    test_large_partition();
     return done();
 }
