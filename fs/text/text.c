@@ -401,7 +401,9 @@ static struct pf_block *make_block(struct pf_text *text, struct pf_blocks *block
     struct pf_reader *reader = out.failed ? NULL : reader_for(text, extent, error);
     if (reader && !reader_get(reader, extent->end - extent->start, &out, error)) {
         give_idle(text, reader);
-        struct pf_block *block = pf_blocks_put(blocks, claim, out.data, out.size);
+        /* The cache counts bytes of text alone: of many small texts, what is left of the room would be several times as much. */
+        char *fitting = realloc(out.data, out.size + 1);
+        struct pf_block *block = pf_blocks_put(blocks, claim, fitting ? fitting : out.data, out.size);
         if (!block)
             pf_fail_memory(error);
         return block;

@@ -2,6 +2,7 @@
 #include "fs/text/text.h"
 
 #include <errno.h>
+#include <malloc.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -278,6 +279,26 @@ static void test_alone(void)
     end_story(&story);
 }
 
+/* The cache's limit counts bytes of text: there may be thousands of small ones. */
+static void test_small(void)
+{
+    struct story story = story_of(20, short_lines, 8);
+    struct pf_blocks *blocks = pf_blocks_new(3 << 20);
+    struct pf_error error;
+    struct pf_piece pieces[PF_PIECES];
+    struct pf_text text;
+    pf_text_init(&text, 1, walk_story, &story);
+    pf_text_cover(&text, UINT64_MAX, NULL, &error);
+    int n = pf_text_read(&text, blocks, 0, 100, false, pieces, &error);
+    ok(n == 1 && malloc_usable_size(pieces[0].block->data) < pieces[0].block->size + 100,
+       "the block of a small text takes no more room than the text");
+    for (int p = 0; p < n; p++)
+        pf_blocks_release(blocks, pieces[p].block);
+    pf_text_close(&text);
+    pf_blocks_free(blocks);
+    end_story(&story);
+}
+
 static void test_resting(void)
 {
     struct story story = story_of(200000, short_lines, 8);
@@ -538,6 +559,7 @@ int main(void)
     check_story("records from nothing to over a megabyte", 601, mixed, 8);
     check_story("such records, large positions", 600, mixed, 50000);
     test_alone();
+    test_small();
     test_resting();
     test_uncovered();
     test_shared_marks();
