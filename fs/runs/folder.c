@@ -500,7 +500,7 @@ int pf_runs_make(struct pf_fs *fs, const struct pf_members *members, const struc
                             .metric = metric,
                             .runs = calloc(members->n, sizeof *making.runs),
                             .functions = pf_series_new(metric->runs, limit),
-                            .contexts = pf_series_new(metric->runs, 2 * limit), /* more of these */
+                            .contexts = pf_series_new(metric->runs, 2 * limit), /* there are more of these */
                             .texts = texts};
     bool there = making.runs && making.functions && making.contexts;
     int result = there ? make_texts(&making, pass, error) : pf_fail_memory(error);

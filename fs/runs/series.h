@@ -18,8 +18,9 @@ struct pf_series *pf_series_new(unsigned runs, uint64_t limit);
 void pf_series_free(struct pf_series *series);
 
 /*
- * Adds run `run`, which is none before the last one: by functions what functions.csv has as exclusive value (inclusive if the metric adds up over the roots),
- * functions of one name added up; by contexts what contexts.csv has as sum, by path. 0, or -1 with *error filled.
+ * Adds run `run`, which is none before the last one: by functions what functions.csv has as exclusive value (inclusive if the
+ * metric adds up over the roots), functions of one name added up; by contexts what contexts.csv has as sum, by path. 0, or -1 with
+ * *error filled.
  */
 int pf_series_add(struct pf_series *series, unsigned run, struct pf_aggregate *aggregate, unsigned metric,
                   enum pf_series_by by, struct pf_error *error);
