@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Massif's text: the heap at some moments, of some of them with a tree of who has allocated it. The tree stands on its head:
- * its root is the allocator, below a function stand its callers. See docs/formats/massif.md.
+ * Massif's text: the heap at some moments, and for some of them a tree of who has allocated it. The file's tree is inverted: its root is
+ * the allocator, and the children of a function are its callers. It is served in call order. See docs/formats/massif.md.
  */
 #include "formats/kit/build.h"
 #include "formats/kit/parse.h"
@@ -142,7 +142,8 @@ static void open_file(void *state)
 
 /* A node whose callers are being read. */
 struct node {
-    uint32_t context;
+    uint32_t key, name; /* numbers of strings */
+    uint8_t kind;
     uint64_t announced, seen; /* nodes below it */
     int64_t bytes, below;
 };
@@ -188,7 +189,25 @@ static void add_snapshot(struct massif *massif)
                       "a snapshot of a number that another has: its tree is added to that one's");
 }
 
-/* Of the innermost open node all callers are known: what none of them accounts for is its own. */
+/*
+ * Adds the bytes of node `depth` that none of its callers accounts for. Its context is the path from it up to the root, which is no
+ * function: it is a context only for its own bytes. Such a path has fewer contexts than the node's line has bytes of indentation.
+ */
+static void add_own(struct massif *massif, size_t depth, int64_t own)
+{
+    struct pf_build *build = &massif->build;
+    uint32_t context = PF_NO_CONTEXT;
+    size_t last = depth ? 1 : 0;
+    if (!own)
+        return;
+    for (size_t i = depth + 1; i-- > last;) {
+        const struct node *node = &massif->open.at[i];
+        context = pf_build_child(build, context, node->key, node->name, node->kind);
+    }
+    pf_build_add(build, massif->partition, context, massif->metric, pf_int(own));
+}
+
+/* Adds all open nodes at `depth` or below: all their callers have been read. */
 static void close_nodes(struct massif *massif, size_t depth)
 {
     while (massif->open.n > depth) {
@@ -197,8 +216,7 @@ static void close_nodes(struct massif *massif, size_t depth)
             warn(massif, "warning", "sum", "callers with more bytes of mem_heap_B than what they call");
         if (node->seen < node->announced && node->bytes)
             warn(massif, "warning", "fewer-callers", "the tree has fewer nodes than it announces");
-        pf_build_add(&massif->build, massif->partition, node->context, massif->metric,
-                     pf_int(node->bytes - node->below));
+        add_own(massif, massif->open.n, node->bytes - node->below);
     }
 }
 
@@ -206,10 +224,10 @@ static void open_node(struct massif *massif, struct node node, struct pf_slice t
 {
     struct pf_build *build = &massif->build;
     struct place place = split(text);
-    uint32_t key = pf_build_slice(build, text), name = pf_build_slice(build, place.name);
     struct node *above = massif->open.n ? &massif->open.at[massif->open.n - 1] : NULL;
-    uint8_t kind = !above ? ALLOCATOR : place.address.at ? FUNCTION : PLACES;
-    node.context = pf_build_child(build, above ? above->context : PF_NO_CONTEXT, key, name, kind);
+    node.key = pf_build_slice(build, text);
+    node.name = pf_build_slice(build, place.name);
+    node.kind = !above ? ALLOCATOR : place.address.at ? FUNCTION : PLACES;
     if (above) {
         above->seen++;
         if (__builtin_add_overflow(above->below, node.bytes, &above->below))
@@ -365,7 +383,7 @@ static const struct pf_build_format format = {
 const struct pf_driver pf_massif_driver = {
     .name = "massif",
     .title = "Massif's heap profiles (valgrind, heaptrack_print)",
-    .version = 2,
+    .version = 3,
     .kit = &format,
     .probe = probe,
     PF_BUILD_OPERATIONS,

@@ -63,20 +63,32 @@ static void trees(void)
                                              " n1: 70 0x1091CD: mid(int) (w.c:5)\n"
                                              "  n0: 60 0x1092BA: main (in /bin/w)\n"
                                              " n0: 30 in 2 places, all below massif's threshold (1.00%)\n",
-               "0," ROOT ">mid(int),mem_heap_B,10|0," ROOT ">mid(int)>main,mem_heap_B,60|0," ROOT
-               ">in 2 places, all below massif's threshold (1.00%),mem_heap_B,30|",
-               "", "bytes belong to the callers that account for them, the rest to the node");
+               "0,main>mid(int),mem_heap_B,60|0,mid(int),mem_heap_B,10|"
+               "0,in 2 places, all below massif's threshold (1.00%),mem_heap_B,30|",
+               "", "callers are above what they call, and the allocating function has the bytes");
     values_are(HEAD AT("0", "1", "3") REST "heap_tree=peak\n"
                                            "n2: 3 " ROOT "\n n0: 1 0x1: f (a.c:1)\n n0: 2 0x2: f (a.c:2)\n",
-               "0," ROOT ">f,mem_heap_B,1|0," ROOT ">f,mem_heap_B,2|", "",
-               "places of one function are apart");
+               "0,f,mem_heap_B,1|0,f,mem_heap_B,2|", "", "places of one function are apart");
+    values_are(
+        HEAD AT("0", "1", "9") REST "heap_tree=detailed\n"
+                                    "n2: 9 " ROOT "\n"
+                                    " n2: 5 0x1: make (a.c:1)\n"
+                                    "  n1: 3 0x2: run (a.c:2)\n   n0: 3 0x3: main (a.c:3)\n"
+                                    "  n0: 2 in 4 places, all below massif's threshold (1.00%)\n"
+                                    " n1: 4 0x4: grow (a.c:4)\n  n1: 4 0x2: run (a.c:2)\n"
+                                    "   n0: 4 0x3: main (a.c:3)\n",
+        "0,main>run>make,mem_heap_B,3|0,in 4 places, all below massif's threshold (1.00%)>make,mem_heap_B,2|"
+        "0,main>run>grow,mem_heap_B,4|",
+        "", "callers of several allocations are one context; unknown callers are the outermost");
+    values_are(HEAD AT("0", "1", "9") REST "heap_tree=detailed\nn0: 9 " ROOT "\n", "0," ROOT ",mem_heap_B,9|",
+               "", "bytes that the root holds itself are a context of its name");
     struct file file = massif(HEAD AT("0", "1", "2") REST "heap_tree=detailed\nn1: 2 " ROOT
                                                           "\n n0: 2 0x1F: a::b(char (*)[2]) (a (1).c:12)\n");
     const struct pf_tree *tree = file.profile.contexts;
-    struct pf_cell name = pf_interned(tree->strings, tree->name[1]),
-                   at = pf_interned(tree->strings, tree->file[1]);
-    ok(name.size == 17 && !memcmp(name.text, "a::b(char (*)[2])", 17) && at.size == 7 &&
-           !memcmp(at.text, "a (1).c", 7) && tree->line[1] == 12,
+    struct pf_cell name = pf_interned(tree->strings, tree->name[0]),
+                   at = pf_interned(tree->strings, tree->file[0]);
+    ok(tree->count == 1 && name.size == 17 && !memcmp(name.text, "a::b(char (*)[2])", 17) && at.size == 7 &&
+           !memcmp(at.text, "a (1).c", 7) && tree->line[0] == 12,
        "a name holds brackets, the last one is the place");
     file_close(&file);
 }
@@ -103,11 +115,11 @@ static void damage(void)
 {
     values_are(HEAD AT("0", "1", "9") REST "heap_tree=detailed\nn2: 9 " ROOT
                                            "\n n0: 4 0x1: f (a.c:1)\n n0: 12345",
-               "0," ROOT ",mem_heap_B,5|0," ROOT ">f,mem_heap_B,4|", "fatal cut|warning fewer-callers|",
+               "0,f,mem_heap_B,4|0," ROOT ",mem_heap_B,5|", "fatal cut|warning fewer-callers|",
                "of a file that is cut in a node the ones before are there");
     values_are(HEAD AT("0", "1", "9") REST "heap_tree=detailed\nn1: 9 " ROOT
                                            "\n  n0: 4 0x1: f (a.c:1)\n n0: 12 0x1: g (a.c:1)\n",
-               "0," ROOT ",mem_heap_B,-3|0," ROOT ">g,mem_heap_B,12|", "error depth|warning sum|",
+               "0,g,mem_heap_B,12|0," ROOT ",mem_heap_B,-3|", "error depth|warning sum|",
                "nodes that stand too deep, callers that have more than there is");
     values_are(HEAD AT("0", "1", "9") "mem_heap_extra_Q=1\nmem_stacks_B=0\nheap_tree=empty\nn0: 1 " ROOT
                                       "\n\001\n",
