@@ -159,7 +159,7 @@ static const struct pf_build_format callgrind_format = {.state = sizeof(struct c
 const struct pf_driver pf_callgrind_driver = {
     .name = "callgrind",
     .title = "Callgrind's call graphs (valgrind, xdebug, yappi, pprof -callgrind, ruby-prof)",
-    .version = 3,
+    .version = 4,
     .kit = &callgrind_format,
     .probe = probe_callgrind,
     PF_BUILD_OPERATIONS,
@@ -171,7 +171,7 @@ static const struct pf_build_format cachegrind_format = {
 const struct pf_driver pf_cachegrind_driver = {
     .name = "cachegrind",
     .title = "Cachegrind's counts by function (valgrind, cg_merge, cg_diff)",
-    .version = 3,
+    .version = 4,
     .kit = &cachegrind_format,
     .probe = probe_cachegrind,
     PF_BUILD_OPERATIONS,

@@ -121,6 +121,8 @@ struct callgrind {
     PF_LIST(pf_int128) costs; /* `stride` numbers a row: how many calls, then one a metric */
     size_t stride;
     PF_LIST(bool) defined; /* by function: it has an fn= of its own */
+    PF_LIST(bool)
+    exists; /* by function: it has a cost line, calls or callers; a defined name without these is no function */
 
     struct pf_map names[DICTIONARIES]; /* a number in the file -> that of the name, plus 1 */
     unsigned positions, n_events, n_metrics, n_titles;

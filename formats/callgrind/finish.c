@@ -17,7 +17,8 @@ struct finish {
     struct callgrind *callgrind;
     struct pf_build *build;
     uint32_t functions;
-    uint32_t *only; /* by name: the only function with an fn= of its own, CALLGRIND_NOBODY or SEVERAL */
+    uint32_t *context; /* by function, PF_NO_CONTEXT: it does not exist */
+    uint32_t *only;    /* by name: the only function with an fn= of its own, CALLGRIND_NOBODY or SEVERAL */
     struct call *calls;
     size_t n_calls;
     struct pf_strings *pairs; /* bytes of two numbers of names */
@@ -30,9 +31,15 @@ static uint32_t name_of(const struct finish *finish, uint32_t function)
     return pf_build_frame_at(finish->build, function).name;
 }
 
+static bool exists(const struct finish *finish, uint32_t function)
+{
+    return function < finish->callgrind->exists.room && finish->callgrind->exists.at[function];
+}
+
 static bool is_defined(const struct finish *finish, uint32_t function)
 {
-    return function < finish->callgrind->defined.room && finish->callgrind->defined.at[function];
+    return function < finish->callgrind->defined.room && finish->callgrind->defined.at[function] &&
+           exists(finish, function);
 }
 
 static void find_only(struct finish *finish, uint32_t names)
@@ -59,7 +66,7 @@ static uint32_t callee_of(const struct finish *finish, uint32_t callee)
 static void add_value(struct finish *finish, const struct callgrind_key *key, uint32_t metric,
                       const pf_int128 *value)
 {
-    pf_build_add(finish->build, key->thread, key->caller, metric, pf_whole(value));
+    pf_build_add(finish->build, key->thread, finish->context[key->caller], metric, pf_whole(value));
 }
 
 /*
@@ -127,15 +134,16 @@ static void list_calls(struct finish *finish)
     const struct pf_tree *tree = finish->build->profile->contexts;
     for (size_t i = 0; i < finish->n_calls; i++) {
         const struct call *call = &finish->calls[i];
+        uint32_t caller = finish->context[call->key.caller], callee = finish->context[call->key.callee];
         for (unsigned m = 0; m < callgrind->n_metrics; m++) {
             struct pf_cell cells[CALLGRIND_COLUMNS] = {
                 [CALLGRIND_THREAD] = pf_int(call->key.thread),
-                [CALLGRIND_CONTEXT] = pf_int(call->key.caller),
+                [CALLGRIND_CONTEXT] = pf_int(caller),
                 [CALLGRIND_METRIC] = pf_int(callgrind->exclusive[m]),
                 [CALLGRIND_COUNT] = pf_whole(&call->costs[0]),
                 [CALLGRIND_INCLUSIVE] = pf_whole(&call->costs[1 + m]),
-                [CALLGRIND_CALLER] = pf_interned(tree->strings, tree->name[call->key.caller]),
-                [CALLGRIND_CALLEE] = pf_interned(tree->strings, tree->name[call->key.callee]),
+                [CALLGRIND_CALLER] = pf_interned(tree->strings, tree->name[caller]),
+                [CALLGRIND_CALLEE] = pf_interned(tree->strings, tree->name[callee]),
             };
             if (finish->used[call->pair] >> m & 1)
                 pf_build_row(finish->build, 0, cells);
@@ -190,6 +198,7 @@ void callgrind_finish(struct callgrind *callgrind)
              rows = pf_strings_count(callgrind->keys);
     struct finish finish = {
         .callgrind = callgrind, .build = build, .functions = pf_strings_count(build->frames)};
+    finish.context = zeroed(build, finish.functions, sizeof *finish.context);
     finish.only = zeroed(build, names, sizeof *finish.only);
     finish.calls = zeroed(build, rows, sizeof *finish.calls);
     finish.used = zeroed(build, rows, sizeof *finish.used);
@@ -197,8 +206,8 @@ void callgrind_finish(struct callgrind *callgrind)
     finish.held = zeroed(build, finish.functions, sizeof *finish.held);
     finish.pairs = PF_OWN(build, pf_strings_new(), pf_strings_free);
     find_only(&finish, names);
-    for (uint32_t i = 0; i < finish.functions; i++) /* contexts of the same numbers */
-        pf_build_enter(build, PF_NO_CONTEXT, i);
+    for (uint32_t i = 0; i < finish.functions; i++)
+        finish.context[i] = exists(&finish, i) ? pf_build_enter(build, PF_NO_CONTEXT, i) : PF_NO_CONTEXT;
     add_rows(&finish);
     qsort(finish.calls, finish.n_calls, sizeof *finish.calls, by_key);
     if (finish.n_calls)

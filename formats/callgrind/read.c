@@ -37,6 +37,9 @@ static uint32_t find_row(struct callgrind *callgrind, uint32_t callee)
     struct callgrind_key key = {callgrind->thread, callgrind->function, callee};
     uint32_t row = pf_build_intern(build, callgrind->keys, &key, sizeof key);
     (void)PF_ITEM(build, callgrind->costs, ((size_t)row + 1) * callgrind->stride - 1);
+    *PF_ITEM(build, callgrind->exists, callgrind->function) = true;
+    if (callee != CALLGRIND_NOBODY)
+        *PF_ITEM(build, callgrind->exists, callee) = true;
     return row;
 }
 

@@ -31,6 +31,22 @@ static void calls_are(const char *text, const char *want, const char *name)
     file_close(&file);
 }
 
+static void contexts_are(const char *text, const char *want, const char *name)
+{
+    char *have = NULL;
+    size_t size;
+    struct file file = read_by(&pf_callgrind_driver, text);
+    FILE *out = open_memstream(&have, &size);
+    for (uint32_t i = 0; i < file.profile.contexts->count; i++) {
+        print_path(out, file.profile.contexts, i);
+        fputc('|', out);
+    }
+    fclose(out);
+    is(have, want, name);
+    free(have);
+    file_close(&file);
+}
+
 static void refused(const char *text, const char *name)
 {
     struct file file = read_by(&pf_callgrind_driver, text);
@@ -93,6 +109,13 @@ static void calls(void)
     calls_are("events: A B\nfn=f\ncfn=g\ncalls=0 1\n1 0 0\ncfn=h\ncalls=1 1\n1 0 5\ncfn=h\ncalls=1 1\n1 3\n",
               "all,f,A,0,0,f,g|all,f,A,2,3,f,h|all,f,B,2,5,f,h|",
               "calls without a number; a metric that is 0 has a row if it is the first");
+    values_are(IR
+               "fl=(1) a.py\nfl=(2) b.py\nfn=(1) main\nfn=(2) step\n\nfl=(1)\nfn=(1)\n3 1\ncfl=(2)\ncfn=(2)\n"
+               "calls=1 0\n3 9\n\nfl=(2)\nfn=(2)\n90 9\n",
+               "all,step,Ir,9|all,step,Ir (inc),9|all,main,Ir,1|all,main,Ir (inc),10|", "",
+               "a name that is only defined is no second function of that name");
+    contexts_are(IR "fl=a.c\nfn=f\nfn=g\n1\nfn=h\ncfn=i\ncalls=1 0\n1 2\n", "g|h|i|",
+                 "a function has a cost line, calls or callers");
     calls_are(IR "fl=a.php\nfn=main\ncfn=f\ncalls=1 0 0\n3 5\nfl=b.php\nfn=f\n1 5\n",
               "all,main,Ir,1,5,main,f|", "the one function of a name is meant where no file is named");
     values_are(IR "fl=a.php\nfn=main\n1 1\ncfn=main\ncalls=1 0\n3 5\nfl=b.php\nfn=f\n1 5\n",
