@@ -109,8 +109,11 @@ static bool add_info(struct pf_build *build, bool tail)
 {
     char bytes[LOOK];
     uint64_t size = pf_input_size(build->input), offset = tail && size > TAIL ? size - TAIL : 0;
-    struct pf_slice text = pf_slice(bytes, pf_build_peek(build, bytes, tail ? TAIL : LOOK, offset)), line;
-    while (pf_take_line(&text, false, &line) && (tail || !pf_begins(line, "snapshot="))) {
+    size_t want = tail ? TAIL : LOOK, have = pf_build_peek(build, bytes, want, offset);
+    struct pf_slice text = pf_slice(bytes, have), line;
+    if (!tail)
+        pf_take(&text, PF_BYTE_ORDER_MARK);
+    while (pf_take_line(&text, tail || have < want, &line) && (tail || !pf_begins(line, "snapshot="))) {
         const char *key = take_header(&line);
         if (key)
             pf_build_info(build, key, pf_trimmed(line));

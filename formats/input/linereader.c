@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "formats/kit/array.h"
+#include "formats/kit/slice.h"
 
 /* The first read after a jump; each further one is twice as long, up to the window. */
 #define FIRST_READ ((size_t)4096)
@@ -116,6 +117,16 @@ static size_t cut(const char *text, size_t size)
     return text[size - 1] == '\r' ? size - 1 : size;
 }
 
+static void skip_byte_order_mark(struct pf_line *line)
+{
+    size_t size = strlen(PF_BYTE_ORDER_MARK);
+    if (line->offset || line->size < size || memcmp(line->text, PF_BYTE_ORDER_MARK, size) != 0)
+        return;
+    line->text += size;
+    line->size -= size;
+    line->offset += size;
+}
+
 int pf_linereader_next(struct pf_linereader *reader, struct pf_line *line, struct pf_error *error)
 {
     const char *newline;
@@ -138,12 +149,13 @@ int pf_linereader_next(struct pf_linereader *reader, struct pf_line *line, struc
                              .number = reader->number,
                              .continued = reader->inside,
                              .more = more};
+    skip_byte_order_mark(line);
     reader->start += size + (newline ? 1 : 0);
     reader->inside = more;
     if (more)
         return 1;
     reader->number++;
-    if (line->size && text[line->size - 1] == '\r')
+    if (line->size && line->text[line->size - 1] == '\r')
         line->size--;
     return 1;
 }

@@ -13,7 +13,8 @@
  * Reads an input line by line through one window, so that memory does not depend on the length of a line. A
  * line that fits into the window comes in one piece. A longer one comes in several: each but the last says
  * `more`, each but the first `continued`; pieces are cut after a blank or tab where the window holds one, so
- * that a word shorter than the window is never torn. A reader belongs to one thread.
+ * that a word shorter than the window is never torn. A UTF-8 byte order mark at offset 0 is skipped. A reader
+ * belongs to one thread.
  */
 #define PF_LINE_WINDOW ((size_t)256 * 1024)
 

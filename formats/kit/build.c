@@ -391,11 +391,22 @@ void pf_build_close(struct pf_profile *profile)
     free(build);
 }
 
-const unsigned char *pf_build_head(struct pf_probe *probe, size_t want, size_t *have)
+const unsigned char *pf_build_bytes(struct pf_probe *probe, size_t want, size_t *have)
 {
     const unsigned char *head = pf_probe_head(probe, want, have);
     bool packed = *have >= 2 && head[0] == 0x1f && head[1] == 0x8b;
     return packed ? pf_probe_plain_head(probe, want, have) : head;
+}
+
+const unsigned char *pf_build_head(struct pf_probe *probe, size_t want, size_t *have)
+{
+    size_t size = strlen(PF_BYTE_ORDER_MARK);
+    const unsigned char *head = pf_build_bytes(probe, want, have);
+    if (!pf_begins(pf_slice((const char *)head, *have), PF_BYTE_ORDER_MARK))
+        return head;
+    head = pf_build_bytes(probe, want + size, have);
+    *have -= size;
+    return head + size;
 }
 
 /* ---- passing over the file ---------------------------------------------------------------------- */
@@ -420,11 +431,6 @@ void pf_build_lines(struct pf_build *build, void (*take)(void *state, const stru
     struct pf_line line;
     build->lines = PF_OWN(build, pf_linereader_new(build->input), pf_linereader_free);
     while (pf_build_check(build, pf_linereader_whole(build->lines, WHOLE_LINE, &line, build->error))) {
-        if (line.offset == 0 && line.size >= 3 && !memcmp(line.text, "\xef\xbb\xbf", 3)) {
-            line.text += 3;
-            line.size -= 3;
-            line.offset += 3;
-        }
         if (line.number % 1024 == 0)
             pf_build_step(build, line.offset);
         take(build, &line);

@@ -97,6 +97,9 @@ void pf_build_close(struct pf_profile *profile);
 #define PF_BUILD_OPERATIONS .open = pf_build_open, .load = pf_build_load, .close = pf_build_close
 
 /* For probing: the first bytes of the file, or of what it inflates to if it is gzip data; see pf_probe_head. */
+const unsigned char *pf_build_bytes(struct pf_probe *probe, size_t want, size_t *have);
+
+/* The same for text: a UTF-8 byte order mark at the start is skipped. */
 const unsigned char *pf_build_head(struct pf_probe *probe, size_t want, size_t *have);
 
 /* ---- failing, and what is freed then ------------------------------------------------------------ */
@@ -160,10 +163,7 @@ size_t pf_build_peek(struct pf_build *build, void *bytes, size_t size, uint64_t 
 /* pf_pass_step for a pass that stands at this offset of the input. */
 void pf_build_step(struct pf_build *build, uint64_t offset);
 
-/*
- * A pass over all lines. A byte-order mark at the start is left out, lines of up to 64 MB come in one piece (see
- * pf_linereader_whole).
- */
+/* A pass over all lines. Lines of up to 64 MB come in one piece (see pf_linereader_whole). */
 void pf_build_lines(struct pf_build *build, void (*take)(void *state, const struct pf_line *line));
 
 /* For `take`: true if the file ends with this line, and without an end of it. */

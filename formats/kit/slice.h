@@ -12,6 +12,9 @@ struct pf_slice {
     const char *at, *end;
 };
 
+/* The byte order mark of UTF-8, which some editors write before text. */
+#define PF_BYTE_ORDER_MARK "\xef\xbb\xbf"
+
 static inline struct pf_slice pf_slice(const char *text, size_t size)
 {
     return (struct pf_slice){text, text + size};
@@ -45,6 +48,11 @@ static inline bool pf_begins(struct pf_slice slice, const char *word)
 {
     size_t size = strlen(word);
     return pf_size(slice) >= size && !memcmp(slice.at, word, size);
+}
+
+static inline bool pf_is(struct pf_slice slice, const char *word)
+{
+    return pf_size(slice) == strlen(word) && pf_begins(slice, word);
 }
 
 /* True if it begins with this word, which is taken then. */

@@ -82,7 +82,7 @@ static bool is_cut(struct pprof_message rest, uint64_t left)
 static void probe(struct pf_probe *probe, struct pf_verdict *verdict)
 {
     size_t have;
-    const unsigned char *head = pf_build_head(probe, PF_PLAIN_HEAD_MAX, &have);
+    const unsigned char *head = pf_build_bytes(probe, PF_PLAIN_HEAD_MAX, &have);
     bool packed = have && head == probe->plain, empty = false;
     struct pprof_message message = {head, head + have}, rest = message;
     struct pprof_field field;

@@ -30,6 +30,13 @@ for path in $formats; do
         pack "$kind" "$archive/$path" "$src/$name/packed/$name.$kind"
     done
 done
+texts="nightly/2026-05-01.folded stacks/heat.perf.txt valgrind/cachegrind.out.4712 valgrind/callgrind.out.4711 valgrind/massif.out.4713"
+for path in $texts; do
+    name=${path##*/}
+    mkdir "$src/$name/marked"
+    { printf '\357\273\277' && cat "$archive/$path"; } >"$src/$name/marked/$name"
+    pack gz "$src/$name/marked/$name" "$src/$name/marked/$name.gz"
+done
 awk 'BEGIN { srand(1); for (i = 0; i < 200000; i++) printf "main;step_%d;%x %d\n", i % 97, rand() * 2^31, i + 1 }' >"$work/long"
 for kind in $kinds; do
     pack "$kind" "$archive/README.txt" "$src/text.$kind"
@@ -44,6 +51,10 @@ same() {
     diff -r --exclude=src "$mnt/$1/$1" "$mnt/$1/packed/$1.$2"
 }
 
+marked() {
+    diff -r --exclude=warnings.csv "$mnt/$1/$1" "$mnt/$1/marked/$1$2"
+}
+
 # Formats know nothing of kinds: some with all of them, of each format one.
 mount_source -o no_runs
 turn=0
@@ -55,6 +66,11 @@ for path in $formats; do
             ok "$name.$kind shows what $name shows" same "$name" "$kind" ;;
         esac
     done
+done
+for path in $texts; do
+    name=${path##*/}
+    ok "a byte order mark changes nothing: $name" marked "$name" ""
+    ok "nor in $name.gz" marked "$name" .gz
 done
 for kind in $kinds; do
     ok "a text.$kind stays the file that it is" cmp "$src/text.$kind" "$mnt/text.$kind"

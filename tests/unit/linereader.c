@@ -211,6 +211,9 @@ int main(void)
     check_lines("a\nb", "1@0:a|2@2:b|", "the last line may lack its end");
     check_lines("a\r\n\r\nb\r\n", "1@0:a|2@3:|3@5:b|", "CR LF ends a line as LF does");
     check_lines("a\rb\r\r\nc\r", "1@0:a\rb\r|2@6:c|", "only the CR right before the end is dropped");
+    check_lines("\xef\xbb\xbfone\n\xef\xbb\xbf\n", "1@3:one|2@7:\xef\xbb\xbf|",
+                "a byte order mark is skipped at the start of the file only");
+    check_lines("\xef\xbb\xbf\r\nb", "1@3:|2@5:b|", "also before an empty line");
     check_seek();
     check_many_lines();
     check_long_line("12345 ", 200000, "\n", false, "a line of words longer than the window");
