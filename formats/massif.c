@@ -242,22 +242,32 @@ static void open_node(struct massif *massif, struct node node, struct pf_slice t
     *PF_PUSH(build, massif->open) = node;
 }
 
-/* A node is `nCALLERS: BYTES TEXT` behind as many blanks as it is deep. False: the line is none. */
+/* Takes `nCALLERS: BYTES ` and the blanks before it, of which there are as many as the node is deep; false: it is no node. */
+static bool take_node(struct pf_slice *line, size_t *depth, struct node *node)
+{
+    uint64_t bytes;
+    for (*depth = 0; pf_take(line, " "); ++*depth)
+        ;
+    if (!pf_take(line, "n") || !pf_take_number(line, &node->announced) || !pf_take(line, ": ") ||
+        !pf_take_number(line, &bytes) || !pf_take(line, " "))
+        return false;
+    node->bytes = (int64_t)bytes;
+    return true;
+}
+
+/* Reads a node of a tree. False: the line is not one. */
 static bool read_node(struct massif *massif, struct pf_slice line)
 {
-    uint64_t announced, bytes;
-    size_t depth = 0;
-    while (pf_take(&line, " "))
-        depth++;
-    if (!massif->tree || !pf_take(&line, "n") || !pf_take_number(&line, &announced) ||
-        !pf_take(&line, ": ") || !pf_take_number(&line, &bytes) || !pf_take(&line, " "))
+    struct node node = {0};
+    size_t depth;
+    if (!massif->tree || !take_node(&line, &depth, &node))
         return false;
     if (depth > massif->open.n) {
         warn(massif, "error", "depth", "a node deeper than one below the last: left out");
         return true;
     }
     close_nodes(massif, depth);
-    open_node(massif, (struct node){.announced = announced, .bytes = (int64_t)bytes}, line);
+    open_node(massif, node, line);
     return true;
 }
 
@@ -297,14 +307,32 @@ static void end_snapshot(struct massif *massif)
     massif->partition = PF_NO_PARTITION;
 }
 
+/* True if a file may end with this line: with a word of the header, the kind of a tree, or a node and all of its place. */
+static bool is_whole(struct pf_slice text)
+{
+    struct node node;
+    size_t depth;
+    if (take_header(&text) || pf_is(text, "heap_tree=empty"))
+        return true;
+    if (!take_node(&text, &depth, &node))
+        return false;
+    struct place place = split(text);
+    if (place.address.at)
+        return place.file.at || place.module.at || pf_is(place.name, "???");
+    return pf_size(text) && (text.end[-1] == ')' || text.end[-1] == '.');
+}
+
 static void read_line(void *state, const struct pf_line *line)
 {
     struct massif *massif = state;
     struct pf_slice text = pf_slice(line->text, line->size);
     massif->line = *line;
     if (pf_build_line_is_open(&massif->build, line)) {
-        warn(massif, "fatal", "cut", "the last line has no end: it is left out, the file is cut");
-        return;
+        if (line->continued || !is_whole(text)) {
+            warn(massif, "fatal", "cut", "the last line has no line end: line skipped, the file is cut off");
+            return;
+        }
+        warn(massif, "warning", "no-newline", "the last line has no line end: the file may be cut off");
     }
     if (!line->size || *line->text == '#' || line->continued)
         return;

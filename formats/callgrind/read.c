@@ -400,24 +400,27 @@ static void read_line(void *state, const struct pf_line *line)
 {
     struct callgrind *callgrind = state;
     struct pf_slice text = pf_slice(line->text, line->size);
-    bool cut = pf_build_line_is_open(&callgrind->build, line) && !callgrind->ends_open;
+    bool open = pf_build_line_is_open(&callgrind->build, line) && !callgrind->ends_open;
     callgrind->line = *line;
     if (line->continued || text.at == text.end || *text.at == '#')
         return;
     if (line->more)
         warn(callgrind, "warning", "long-line", "a line of which only the beginning is read");
-    if (cut)
-        warn(callgrind, "fatal", "cut", "the last line has no end: the file is cut");
-    if (callgrind->cachegrind ? isdigit((unsigned char)*text.at) : callgrind_begins_cost(*text.at)) {
-        read_costs(callgrind, text);
+    bool costs = callgrind->cachegrind ? isdigit((unsigned char)*text.at) : callgrind_begins_cost(*text.at);
+    enum callgrind_word word = costs ? NO_WORD : callgrind_take_word(&text);
+    if (open && !costs && (word == NO_WORD || callgrind_in_body(word))) { /* no file is complete there */
+        warn(callgrind, "fatal", "cut", "the last line has no line end: line skipped, the file is cut off");
         return;
     }
-    enum callgrind_word word = cut ? NO_WORD : callgrind_take_word(&text);
-    if (callgrind_in_body(word) && (!callgrind->cachegrind || callgrind_in_both(word)))
+    if (open)
+        warn(callgrind, "warning", "no-newline", "the last line has no line end: the file may be cut off");
+    if (costs)
+        read_costs(callgrind, text);
+    else if (callgrind_in_body(word) && (!callgrind->cachegrind || callgrind_in_both(word)))
         read_name(callgrind, word, text);
     else if (word != NO_WORD && (!callgrind->cachegrind || callgrind_in_both(word)))
         read_header(callgrind, word, text);
-    else if (!cut)
+    else
         warn(callgrind, "warning", "bad-line", "a line that is not understood is left out");
 }
 

@@ -54,7 +54,8 @@ static void refused(const char *text, const char *name)
     file_close(&file);
 }
 
-#define IR "events: Ir\n"
+#define IR   "events: Ir\n"
+#define MARK "\xef\xbb\xbf"
 
 static void costs(void)
 {
@@ -171,10 +172,14 @@ static void units(void)
 
 static void damage(void)
 {
-    values_are(IR "fn=f\n1 2\n* 35", "all,f,Ir,37|all,f,Ir (inc),37|", "fatal cut|",
-               "the number at the end of a cut file counts");
-    values_are(IR "fn=f\n1 2\nfn=mai", "all,f,Ir,2|all,f,Ir (inc),2|", "fatal cut|",
-               "but a name there does not");
+    values_are(IR "fn=f\n1 2\n* 35", "all,f,Ir,37|all,f,Ir (inc),37|", "warning no-newline|",
+               "costs without a line end count: a complete file may end so");
+    values_are(IR "fn=f\n1 2\ntotals: 2", "all,f,Ir,2|all,f,Ir (inc),2|", "warning no-newline|",
+               "so do totals");
+    values_are(IR "fn=f\n1 2\ntotals: 3", "all,f,Ir,2|all,f,Ir (inc),2|",
+               "warning no-newline|warning totals|", "and are compared");
+    values_are(IR "fn=f\n1 2\ntot", "all,f,Ir,2|all,f,Ir (inc),2|", "fatal cut|", "half a word is a cut");
+    values_are(IR "fn=f\n1 2\nfn=mai", "all,f,Ir,2|all,f,Ir (inc),2|", "fatal cut|", "and so is a name");
     values_are("creator: yappi\n" IR "fn=f\n1 2", "all,f,Ir,2|all,f,Ir (inc),2|", "",
                "yappi ends no last line");
     values_are(IR "fn=f\n\001garbage\nqq=1\n12 abc\n+x 5\n3 1 2\n4 8\n", "all,f,Ir,9|all,f,Ir (inc),9|",
@@ -183,6 +188,7 @@ static void damage(void)
     values_are(IR "1 2\n", "all,???,Ir,2|all,???,Ir (inc),2|", "error no-function|", "costs of nobody");
     values_are(IR "fn=f\ncfn=g\ncalls=1 1\nfn=h\n1 1\n", "all,h,Ir,1|all,h,Ir (inc),1|", "error no-costs|",
                "a call without costs");
+    values_are(MARK IR "fn=f\n1 2\n", "all,f,Ir,2|all,f,Ir (inc),2|", "", "a byte order mark is skipped");
     refused("version: 2\nevents: Ir\nfn=f\n1 1\n", "later versions are refused");
     refused("version: 1\nfn=f\n1 1\n", "costs of no event too");
     refused("version: 1\n", "and a file without events");
@@ -201,8 +207,13 @@ static void cachegrind(void)
           "warning bad-line|warning bad-line|warning totals|",
           "differences, lines that are none, a wrong summary");
     snprintf(text, sizeof text, "%sfl=a.c\nfn=f\n1 2\n2 3", head);
-    tells(&pf_cachegrind_driver, text, "values", "all,f,Ir,5|", "fatal cut|warning no-summary|",
+    tells(&pf_cachegrind_driver, text, "values", "all,f,Ir,5|", "warning no-newline|warning no-summary|",
           "a cut file");
+    snprintf(text, sizeof text, "%sfl=a.c\nfn=f\n1 2\nsummary: 2 0", head);
+    tells(&pf_cachegrind_driver, text, "values", "all,f,Ir,2|", "warning no-newline|",
+          "a complete file whose last line has no end");
+    snprintf(text, sizeof text, MARK "%sfl=a.c\nfn=f\n1 2\nsummary: 2 0\n", head);
+    tells(&pf_cachegrind_driver, text, "values", "all,f,Ir,2|", "", "a byte order mark is skipped");
     snprintf(text, sizeof text,
              "%sfl=a.c\nfn=f\n1 2 3\ncfn=g\ncalls=1 1\n1 5\nthread: 2\ntotals: 1\nsummary: 7 3\n", head);
     tells(&pf_cachegrind_driver, text, "values", "all,f,Ir,7|all,f,Dr,3|",
@@ -219,6 +230,9 @@ static void probing(void)
         {"the first line of Callgrind is enough", "# callgrind format\nversion: 1\n", true, false},
         {"Callgrind before 3.15", "version: 1\ncreator: x\n\nevents: Ir\n\nfl=(1) a\n", true, false},
         {"gperftools writes no header", "events: Hits\n\nfl=(1) a\nfn=(1) f\n", true, false},
+        {"a byte order mark before it", MARK "version: 1\ncreator: x\nevents: Ir\n\nfl=(1) a\n", true, false},
+        {"or before the magic", MARK "# callgrind format\nversion: 1\n", true, false},
+        {"or before Cachegrind's", MARK "desc: a\ncmd: b\nevents: Ir\nfl=a\nfn=f\n", false, true},
         {"xdebug appends", "\n==== NEW PROFILING FILE ====\nversion: 0.9.6\ncmd: a\nevents: Time\n\nfl=a\n",
          true, false},
         {"a call tells Callgrind where the header does not",

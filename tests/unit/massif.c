@@ -129,6 +129,42 @@ static void damage(void)
                "error again|", "two snapshots of one number");
 }
 
+#define MARK "\xef\xbb\xbf"
+
+static void ends(void)
+{
+    static const struct {
+        const char *what, *last;
+    } whole[] = {
+        {"a place", " n0: 9 0x1: f (a.c:1)"},
+        {"an object", " n0: 9 0x1: f(int) (in /lib/a.so)"},
+        {"an unknown function", " n0: 9 0x1: ???"},
+        {"many callers", " n0: 9 in 2 places, all below massif's threshold (1.00%)"},
+    };
+    char text[1024];
+    for (size_t i = 0; i < sizeof whole / sizeof *whole; i++) {
+        snprintf(text, sizeof text, HEAD AT("0", "1", "9") REST "heap_tree=peak\nn1: 9 " ROOT "\n%s",
+                 whole[i].last);
+        struct file file = massif(text);
+        warnings_are(&file, "warning no-newline|", "a whole last line without a line end is a warning");
+        ok(file.profile.contexts->count == 1, "    and counts: %s", whole[i].what);
+        file_close(&file);
+    }
+    values_are(HEAD AT("0", "1", "9") REST "heap_tree=empty", "", "warning no-newline|",
+               "so is the last snapshot without a tree");
+    values_are(HEAD AT("0", "1", "9") REST "heap_tree=empty\n#----", "", "fatal cut|",
+               "a comment is not whole");
+    snapshots_are(HEAD AT("0", "1", "9") "mem_heap_extra_B=12", "0,1,9,,,|", "nor is a number");
+    struct file file =
+        massif(AT("0", "0.5", "5") REST "heap_tree=empty\ndesc: heaptrack\ncmd: a\ntime_unit: s");
+    ok(pf_rows_count(file.profile.info) == 3, "a header at the end may lack the line end");
+    file_close(&file);
+    file = massif(MARK HEAD AT("0", "1", "9") REST "heap_tree=empty\n");
+    ok(file.loaded && pf_rows_count(file.profile.info) == 3, "a byte order mark hides no line of the header");
+    warnings_are(&file, "", "    and is no damage");
+    file_close(&file);
+}
+
 static void probing(void)
 {
     static const struct {
@@ -136,6 +172,7 @@ static void probing(void)
         bool is;
     } cases[] = {
         {"valgrind's header", HEAD AT("0", "1", "2"), true},
+        {"a byte order mark before it", MARK HEAD AT("0", "1", "2"), true},
         {"heaptrack's file", AT("0", "1", "2"), true},
         {"Cachegrind's", "desc: a\ncmd: b\nevents: Ir\nfl=a\n", false},
         {"a snapshot of something else", "snapshot=1\nname=2\n", false},
@@ -152,6 +189,7 @@ int main(void)
     trees();
     peak();
     damage();
+    ends();
     probing();
     return done();
 }
