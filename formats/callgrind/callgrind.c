@@ -136,23 +136,27 @@ static const struct pf_column call_columns[CALLGRIND_COLUMNS] = {
     [CALLGRIND_CALLEE] = {"callee", PF_PLAIN, 0},
 };
 
-static const struct pf_table call_tables[] = {
-    {.name = "calls", .columns = call_columns, .n_columns = CALLGRIND_COLUMNS, .stage = PF_MODELLED},
+static const struct pf_table own_tables[] = {
+    [CALLGRIND_LINES] = PF_LINE_TABLE,
+    [CALLGRIND_CALLS] = {.name = "calls",
+                         .columns = call_columns,
+                         .n_columns = CALLGRIND_COLUMNS,
+                         .stage = PF_MODELLED},
 };
 
 static void open_callgrind(void *state)
 {
     struct callgrind *callgrind = state;
     struct pf_profile *profile = callgrind->build.profile;
-    profile->edges = &profile->tables[1];
+    profile->edges = &profile->tables[1 + CALLGRIND_CALLS]; /* the first one is "values" */
     open_file(state);
 }
 
 static const struct pf_build_format callgrind_format = {.state = sizeof(struct callgrind),
                                                         .partitioned = true,
                                                         .zeros = true,
-                                                        .tables = call_tables,
-                                                        .n_tables = 1,
+                                                        .tables = own_tables,
+                                                        .n_tables = sizeof own_tables / sizeof *own_tables,
                                                         .open = open_callgrind,
                                                         .read = callgrind_read};
 
@@ -165,8 +169,11 @@ const struct pf_driver pf_callgrind_driver = {
     PF_BUILD_OPERATIONS,
 };
 
-static const struct pf_build_format cachegrind_format = {
-    .state = sizeof(struct callgrind), .open = open_file, .read = callgrind_read};
+static const struct pf_build_format cachegrind_format = {.state = sizeof(struct callgrind),
+                                                         .tables = own_tables,
+                                                         .n_tables = 1,
+                                                         .open = open_file,
+                                                         .read = callgrind_read};
 
 const struct pf_driver pf_cachegrind_driver = {
     .name = "cachegrind",

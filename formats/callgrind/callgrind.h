@@ -3,6 +3,7 @@
 #define CALLGRIND_H
 
 #include "formats/kit/build.h"
+#include "formats/kit/line_sums.h"
 #include "formats/kit/table.h"
 
 /*
@@ -91,8 +92,11 @@ bool callgrind_take_digits(struct pf_slice *text, pf_int128 *number);
 /* A count is a number, which may be negative, or a point for 0. */
 bool callgrind_take_count(struct pf_slice *line, pf_int128 *count);
 
-/* A position is a number, one to be added to the last or taken off it, the last one (*), or a range. None is served. */
-bool callgrind_take_position(struct pf_slice *line);
+/*
+ * A position is a number, a difference to the last one (`+3`, `-3`), the last one (`*`), or a range, of which the first number counts.
+ * *position is the last one of its column. False: the text is no position, and *position does not change.
+ */
+bool callgrind_take_position(struct pf_slice *line, pf_int128 *position);
 
 /* `(12)`, which a name may begin with; false if it does not, as `(below main)`. */
 bool callgrind_take_reference(struct pf_slice *text, uint64_t *number);
@@ -109,13 +113,16 @@ struct callgrind_key {
     uint32_t thread, caller, callee;
 };
 
+/* The format's own tables; Cachegrind has the first only. */
+enum { CALLGRIND_LINES, CALLGRIND_CALLS };
+
 enum callgrind_dictionary { OBJECTS, FILES, FUNCTIONS, DICTIONARIES };
 
 struct callgrind {
     struct pf_build build; /* first */
     bool cachegrind;
-    bool ends_open; /* the file's writer ends no file with a line end */
-    struct pf_line line;
+    bool ends_open;      /* the file's writer ends no file with a line end */
+    struct pf_line line; /* of the file, at hand */
 
     struct pf_strings *keys;  /* bytes of struct callgrind_key: row i of costs belongs to key i */
     PF_LIST(pf_int128) costs; /* `stride` numbers a row: how many calls, then one a metric */
@@ -125,7 +132,10 @@ struct callgrind {
     exists; /* by function: it has a cost line, calls or callers; a defined name without these is no function */
 
     struct pf_map names[DICTIONARIES]; /* a number in the file -> that of the name, plus 1 */
+    struct pf_line_sums *lines;        /* exclusive costs by line */
     unsigned positions, n_events, n_metrics, n_titles;
+    unsigned line_column;                  /* which of the positions is the line; beyond these if none is */
+    pf_int128 line_at;                     /* the last position there */
     uint8_t metric[CALLGRIND_METRICS];     /* of each event */
     uint32_t exclusive[CALLGRIND_METRICS]; /* index in metrics.csv of each metric */
     uint32_t titles[CALLGRIND_METRICS][2]; /* short and long names of events */

@@ -146,7 +146,7 @@ static void list_calls(struct finish *finish)
                 [CALLGRIND_CALLEE] = pf_interned(tree->strings, tree->name[callee]),
             };
             if (finish->used[call->pair] >> m & 1)
-                pf_build_row(finish->build, 0, cells);
+                pf_build_row(finish->build, CALLGRIND_CALLS, cells);
         }
     }
 }

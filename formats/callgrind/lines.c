@@ -48,20 +48,24 @@ bool callgrind_take_count(struct pf_slice *line, pf_int128 *count)
     return true;
 }
 
-bool callgrind_take_position(struct pf_slice *line)
+bool callgrind_take_position(struct pf_slice *line, pf_int128 *position)
 {
     struct pf_slice item = pf_take_word(line);
-    pf_int128 number;
+    pf_int128 number, last, end;
     if (pf_take(&item, "*"))
         return item.at == item.end;
-    if (!pf_take(&item, "+"))
-        pf_take(&item, "-");
+    bool after = pf_take(&item, "+"), before = !after && pf_take(&item, "-");
     if (!callgrind_take_digits(&item, &number))
         return false;
-    if (item.at == item.end)
-        return true;
-    return (pf_take(&item, "+") || pf_take(&item, ":")) && callgrind_take_digits(&item, &number) &&
-           item.at == item.end;
+    last = after || before ? *position : 0;
+    if (before ? __builtin_sub_overflow(last, number, &number)
+               : __builtin_add_overflow(last, number, &number))
+        return false;
+    bool range = pf_take(&item, "+") || pf_take(&item, ":");
+    if ((range && !callgrind_take_digits(&item, &end)) || item.at < item.end)
+        return false;
+    *position = number;
+    return true;
 }
 
 bool callgrind_take_reference(struct pf_slice *text, uint64_t *number)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "formats/callgrind/callgrind.h"
 
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -51,7 +52,18 @@ static bool add_to(pf_int128 *sum, pf_int128 more)
     return fits;
 }
 
-static void add_counts(struct callgrind *callgrind, struct pf_slice counts, pf_int128 *to, pf_int128 *part)
+/* Adds a function's own cost in an event to the line at hand. */
+static void add_line_cost(struct callgrind *callgrind, unsigned metric, pf_int128 cost)
+{
+    bool known = callgrind->line_column < callgrind->positions && callgrind->line_at > 0 &&
+                 callgrind->line_at <= UINT32_MAX;
+    struct pf_source_line where = {
+        .name = callgrind->name, .file = callgrind->here, .line = known ? (uint32_t)callgrind->line_at : 0};
+    pf_line_sums_add(callgrind->lines, &where, callgrind->exclusive[metric], cost);
+}
+
+/* Adds the counts of a cost line to a row; own: to the part's sums and to the line, too. */
+static void add_counts(struct callgrind *callgrind, struct pf_slice counts, pf_int128 *to, bool own)
 {
     for (unsigned event = 0; counts.at < counts.end; event++) {
         pf_int128 count;
@@ -64,11 +76,13 @@ static void add_counts(struct callgrind *callgrind, struct pf_slice counts, pf_i
             return;
         }
         unsigned metric = callgrind->metric[event];
-        if (!add_to(&to[metric], count) || (part && !add_to(&part[metric], count))) {
+        if (!add_to(&to[metric], count) || (own && !add_to(&callgrind->part[metric], count))) {
             warn(callgrind, "error", "overflow",
                  "a sum that needs more than 128 bits: the count is left out");
             return;
         }
+        if (own)
+            add_line_cost(callgrind, metric, count);
     }
 }
 
@@ -93,13 +107,14 @@ static void read_call(struct callgrind *callgrind, struct pf_slice counts)
     callgrind->callee_object = callgrind->callee_file = callgrind->callee_name = PF_NO_STRING;
     callgrind->calling = false;
     add_to(costs, callgrind->calls);
-    add_counts(callgrind, counts, costs + 1, NULL);
+    add_counts(callgrind, counts, costs + 1, false);
 }
 
 static void read_costs(struct callgrind *callgrind, struct pf_slice line)
 {
+    pf_int128 address = 0; /* not served */
     for (unsigned i = 0; i < callgrind->positions; i++)
-        if (!callgrind_take_position(&line)) {
+        if (!callgrind_take_position(&line, i == callgrind->line_column ? &callgrind->line_at : &address)) {
             warn(callgrind, "error", "bad-position", "a position that is none: the line is left out");
             return;
         }
@@ -117,8 +132,7 @@ static void read_costs(struct callgrind *callgrind, struct pf_slice line)
     }
     if (callgrind->own == PF_NO_STRING)
         callgrind->own = find_row(callgrind, CALLGRIND_NOBODY);
-    add_counts(callgrind, line, &callgrind->costs.at[callgrind->own * callgrind->stride + 1],
-               callgrind->part);
+    add_counts(callgrind, line, &callgrind->costs.at[callgrind->own * callgrind->stride + 1], true);
 }
 
 /* ---- names ------------------------------------------------------------------------------------------- */
@@ -326,9 +340,14 @@ static void read_title(struct callgrind *callgrind, struct pf_slice text)
 static void read_positions(struct callgrind *callgrind, struct pf_slice text)
 {
     text = pf_trimmed(text);
+    callgrind->line_column = UINT_MAX;
     for (callgrind->positions = 0; text.at < text.end; callgrind->positions++)
-        pf_take_word(&text);
-    callgrind->positions += !callgrind->positions;
+        if (pf_is(pf_take_word(&text), "line") && callgrind->line_column == UINT_MAX)
+            callgrind->line_column = callgrind->positions;
+    if (callgrind->positions)
+        return;
+    callgrind->positions = 1;
+    callgrind->line_column = 0;
 }
 
 static void read_totals(struct callgrind *callgrind, struct pf_slice text)
@@ -434,6 +453,7 @@ void callgrind_read(void *state)
     callgrind->cachegrind = build->profile->driver == &pf_cachegrind_driver;
     callgrind->stride = callgrind->positions = 1;
     callgrind->name = PF_NO_STRING;
+    callgrind->lines = pf_line_sums_new(build);
     end_part(callgrind);
     pf_build_lines(build, read_line);
     if (callgrind->cachegrind && !callgrind->n_told)
@@ -441,4 +461,5 @@ void callgrind_read(void *state)
              "no line `summary:` at the end: the file is cut or not finished");
     end_part(callgrind);
     callgrind_finish(callgrind);
+    pf_line_sums_end(callgrind->lines, CALLGRIND_LINES);
 }

@@ -126,6 +126,72 @@ static void calls(void)
           "error bad-calls|error no-callee|", "a call of nobody, nobody knows how often");
 }
 
+static void lines_are(const char *text, const char *want, const char *warnings, const char *name)
+{
+    tells(&pf_callgrind_driver, text, "lines", want, warnings, name);
+}
+
+static void lines(void)
+{
+    lines_are(IR "fl=a.c\nfn=f\n3 2\n+1 4\n-1 8\n* 16\n0x10 32\nfn=g\n3 1\n",
+              "Ir,26,3,f,a.c|Ir,4,4,f,a.c|Ir,32,16,f,a.c|Ir,1,3,g,a.c|", "",
+              "costs by line: positions are numbers or relative to the last one");
+    lines_are(IR "fl=a.c\nfn=f\n3 2\nfi=b.h\n3 4\nfe=a.c\n3 8\nfn=g\n+2 1\n",
+              "Ir,10,3,f,a.c|Ir,4,3,f,b.h|Ir,1,5,g,a.c|", "", "an inlined line is in its own file");
+    lines_are("positions: instr line\nevents: Ir Dr\nfl=a.c\nfn=f\n0x10 5 1 2\n+3 * 4\n-100 +1 . 8\n",
+              "Ir,5,5,f,a.c|Dr,2,5,f,a.c|Dr,8,6,f,a.c|", "",
+              "the second position is the line after an address");
+    lines_are("positions: instr\nevents: Ir\nfl=a.c\nfn=f\n0x10 5\n+3 6\n", "Ir,11,,,|", "",
+              "addresses alone are no lines");
+    lines_are(IR "fl=a.c\nfn=f\n0 1\n2 2\n-9 4\nfn=g\n0 8\n", "Ir,2,2,f,a.c|Ir,13,,,|", "",
+              "what has no line is one row");
+    lines_are(IR
+              "fl=a.c\nfn=f\n5 1\ncfn=g\ncalls=2 90\n+1 100\n+1 2\njump=1 20\n+1\n+1 4\njcnd=1/2 3\n*\n* 8\n",
+              "Ir,1,5,f,a.c|Ir,2,7,f,a.c|Ir,12,9,f,a.c|", "warning shares|",
+              "calls and jumps move the line, and are no costs of it; a call's target does not");
+    lines_are("version: 1\npart: 1\nthread: 1\nevents: A B\nfl=(1) a.c\nfn=(1) f\n1 1 2\npart: 2\nthread: 2\n"
+              "events: B\nfl=(1)\nfn=(1)\n1 4\n",
+              "A,1,1,f,a.c|B,6,1,f,a.c|", "", "lines of all threads and parts are added up");
+    lines_are(IR "ob=x\nfl=a.c\nfn=f\n1 1\nob=y\nfl=a.c\nfn=f\n1 2\n1 -3\n2 5\n2 -5\nfn=g\nfl=\nfn=g\n4 7\n",
+              "Ir,7,4,g,|", "",
+              "a line of several objects is one row; a sum of 0 has none; a file may be unknown");
+    lines_are(
+        IR "fl=a.c\nfn=f\n1 170141183460469231731687303715884105727\n2 "
+           "-170141183460469231731687303715884105727\n1 1\n4294967296 2\n+0x7fffffffffffffffffffffffffffffff "
+           "1\n",
+        "Ir,1.7014118346046923e+38,1,f,a.c|Ir,-170141183460469231731687303715884105727,2,f,a.c|Ir,2,,,|",
+        "error bad-position|", "sums and positions of any size");
+    lines_are(IR "fl=a.c\nfn=f\n7 x\n+1 2\n", "Ir,2,8,f,a.c|", "error bad-count|",
+              "a line of bad counts moves the line");
+}
+
+/* More lines than the sums hold in memory. */
+static void many_lines(void)
+{
+    enum { LINES = 30000 };
+    char *text = NULL;
+    size_t size;
+    FILE *out = open_memstream(&text, &size);
+    fputs(IR "fl=a.c\nfn=f\n", out);
+    for (int round = 0; round < 3; round++)
+        for (unsigned i = 0; i < LINES; i++)
+            fprintf(out, "%u 1\n", i * 7919 % LINES + 1);
+    fclose(out);
+    struct file file = read_by(&pf_callgrind_driver, text);
+    char *have = table_text(&file.profile, "lines", PF_UNRESTRICTED, 1000), *at = have;
+    unsigned right = 0;
+    for (char row[64]; right < LINES; right++) {
+        int length = snprintf(row, sizeof row, "Ir,3,%u,f,a.c|", right + 1);
+        if (strncmp(at, row, (size_t)length) != 0)
+            break;
+        at += length;
+    }
+    ok(right == LINES && !*at, "lines are added up and sorted beyond memory");
+    free(have);
+    free(text);
+    file_close(&file);
+}
+
 static void parts(void)
 {
     const char *text = "version: 1\npart: 1\nthread: 2\nevents: A B\nfn=(1) f\n1 1 2\ntotals: 1 2\npart: "
@@ -202,6 +268,8 @@ static void cachegrind(void)
              head);
     tells(&pf_cachegrind_driver, text, "values", "all,f,Ir,6|all,f,Dr,3|all,f,Ir,8|all,g,Ir,16|", "",
           "Cachegrind tells a function in two files twice");
+    tells(&pf_cachegrind_driver, text, "lines",
+          "Ir,2,1,f,a.c|Ir,8,3,f,a.h|Ir,16,1,g,a.c|Ir,4,,,|Dr,3,1,f,a.c|", "", "and its costs by line");
     snprintf(text, sizeof text, "%sfl=a.c\nfn=f\n1 -2\n-7 4\nzz\nsummary: 5 0\n", head);
     tells(&pf_cachegrind_driver, text, "values", "all,f,Ir,-2|",
           "warning bad-line|warning bad-line|warning totals|",
@@ -258,6 +326,8 @@ int main(void)
     costs();
     names();
     calls();
+    lines();
+    many_lines();
     parts();
     units();
     damage();
