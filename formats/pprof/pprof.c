@@ -29,6 +29,7 @@ static const struct pf_table own_tables[] = {
                           .columns = property_columns,
                           .n_columns = 2,
                           .stage = PF_PARTITIONED},
+    [PPROF_LINES] = PF_LINE_TABLE,
 };
 
 static const struct pf_column thread_fields[] = {{"tid", PF_PLAIN, 0}};
@@ -243,7 +244,7 @@ static const struct pf_build_format format = {.state = sizeof(struct pprof),
 
 const struct pf_driver pf_pprof_driver = {.name = "pprof",
                                           .title = "pprof profiles (profile.proto), also compressed",
-                                          .version = 3,
+                                          .version = 4,
                                           .kit = &format,
                                           .probe = probe,
                                           PF_BUILD_OPERATIONS};

@@ -4,6 +4,7 @@
 
 #include "formats/kit/build.h"
 #include "formats/kit/ids.h"
+#include "formats/kit/line_sums.h"
 #include "formats/kit/sorter.h"
 
 /* The parts of the reader of pprof's profiles, each knowing those before it only; pprof.c is the driver. */
@@ -160,7 +161,7 @@ struct pprof_type {
 
 /* The format's own tables. */
 enum { PPROF_LABEL_COLUMNS = 6 };
-enum { PPROF_LOCATIONS, PPROF_LABELS, PPROF_PROPERTIES };
+enum { PPROF_LOCATIONS, PPROF_LABELS, PPROF_PROPERTIES, PPROF_LINES };
 
 struct pprof {
     struct pf_build build;      /* first */
@@ -233,7 +234,7 @@ struct pprof_stacks *pprof_stacks_new(struct pprof *pprof);
 /* Takes the field of a sample. False: no further one is to be taken. */
 bool pprof_stacks_take(struct pprof_stacks *stacks, const struct pprof_field *field);
 
-/* Makes the table of what the samples of each label add up to, once all are taken. */
+/* Makes the tables of what samples add up to by label and by line, once all are taken. */
 void pprof_stacks_end(struct pprof_stacks *stacks);
 
 #endif

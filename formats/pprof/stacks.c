@@ -29,11 +29,13 @@ struct pprof_stacks {
     struct pf_build *build;
     uint32_t keys[KEYS]; /* names */
     uint32_t no_stack;   /* the frame of samples without any location */
+    struct pf_line_sums *lines;
     /* The sample at hand. */
     struct pprof_numbers locations, values;
     PF_LIST(struct label) labels;
     uint64_t offset;
-    struct pf_cell id, name; /* of its thread */
+    struct pf_source_line leaf; /* where its innermost frame is */
+    struct pf_cell id, name;    /* of its thread */
     char id_text[PF_NUMBER_MAX], name_text[PF_NUMBER_MAX];
     PF_LIST(char) thread; /* a name being put together */
     uint64_t frames;
@@ -48,6 +50,7 @@ struct pprof_stacks *pprof_stacks_new(struct pprof *pprof)
     struct pprof_stacks *stacks = PF_OWN(build, calloc(1, sizeof *stacks), free);
     stacks->pprof = pprof;
     stacks->build = build;
+    stacks->lines = pf_line_sums_new(build);
     stacks->sorter =
         PF_OWN(build, pf_sorter_new(WORDS, SORTED, build->profile->options->cache / 8), pf_sorter_free);
     for (size_t i = 0; i < KEYS; i++)
@@ -131,6 +134,16 @@ static bool take_sample(struct pprof_stacks *stacks, const struct pprof_field *w
     return more == 0;
 }
 
+/* The source line of the innermost frame of a location that is not cut. Its file is the function's own, also where names are in several. */
+static struct pf_source_line source_line_of(const struct pprof *pprof, const struct pprof_location *location)
+{
+    const struct pprof_line *line = &pprof->lines.at[location->first + location->cut];
+    const struct pprof_function *function = pprof_function(pprof, line->function);
+    return (struct pf_source_line){.name = pf_build_frame_at(&pprof->build, line->frame).name,
+                                   .file = function ? function->filed : PF_NO_STRING,
+                                   .line = line->line <= UINT32_MAX ? (uint32_t)line->line : 0};
+}
+
 /* The partition of the sample at hand. */
 static uint32_t thread_of(struct pprof_stacks *stacks)
 {
@@ -159,6 +172,7 @@ static uint32_t enter_location(struct pprof_stacks *stacks, const struct pprof_l
     stacks->frames += location->lines - location->cut;
     for (uint32_t k = location->lines; k-- > location->cut;)
         context = pf_build_enter(stacks->build, context, stacks->pprof->lines.at[location->first + k].frame);
+    stacks->leaf = source_line_of(stacks->pprof, location);
     return context;
 }
 
@@ -169,6 +183,7 @@ static uint32_t enter_location(struct pprof_stacks *stacks, const struct pprof_l
 static uint32_t context_of(struct pprof_stacks *stacks)
 {
     const struct pprof *pprof = stacks->pprof;
+    stacks->leaf = (struct pf_source_line){.line = 0};
     uint32_t context = PF_NO_CONTEXT;
     bool user = false, over = false;
     if (!stacks->locations.n)
@@ -185,6 +200,7 @@ static uint32_t context_of(struct pprof_stacks *stacks)
             context = enter_location(stacks, location, context);
         } else {
             context = pf_build_enter(stacks->build, context, pprof->unknown_frame);
+            stacks->leaf = (struct pf_source_line){.line = 0};
             pprof_warn(stacks->pprof, stacks->offset, "no-location", "location %ju of a sample is not there",
                        (uintmax_t)id);
         }
@@ -216,6 +232,7 @@ static void add_values(struct pprof_stacks *stacks)
         uint32_t metric = pprof->types.at[i].metric;
         int64_t value = (int64_t)stacks->values.at[i];
         pf_build_add(build, thread, context, metric, pf_int(value));
+        pf_line_sums_add(stacks->lines, &stacks->leaf, metric, value);
         for (size_t k = 0; k < stacks->labels.n; k++)
             add_label(stacks, &stacks->labels.at[k], thread, metric, value);
     }
@@ -275,4 +292,5 @@ void pprof_stacks_end(struct pprof_stacks *stacks)
     }
     if (stacks->labelled)
         add_row(stacks, last, sum);
+    pf_line_sums_end(stacks->lines, PPROF_LINES);
 }

@@ -153,6 +153,42 @@ static void stacks(void)
     file_close(&file);
 }
 
+static void lines(void)
+{
+    struct bytes out = common();
+    sample(&out, 2, 1, 3);
+    sample(&out, 2, 3, 4);
+    sample(&out, 4, 1, 5);
+    sample(&out, 5, 1, 6);
+    sample(&out, 0, 0, 7);
+    sample(&out, 9, 1, 8);
+    struct file file = profile_of(&out);
+    table_is(&file, "lines", "cpu,7,12,work,a.c|cpu,5,13,leaf,a.c|cpu,21,,,|",
+             "a sample counts at the line of its innermost frame, inlined or not");
+    file_close(&file);
+    number(&out, 7, DROP);
+    file = profile_of(&out);
+    table_is(&file, "lines", "cpu,8,11,main,a.c|cpu,4,12,work,a.c|cpu,21,,,|",
+             "what is dropped counts at the line that calls it");
+    file_close(&file);
+    out = common();
+    struct bytes other = {.size = 0};
+    NUMBERS(&out, 5, 6, MAIN, 0, LIB);
+    number(&other, 1, 6);
+    NUMBERS(&other, 4, 6, 11);
+    message(&out, 4, &other);
+    NUMBERS(&out, 1, NS, NS);
+    struct bytes both = sample_of(6, 0, 2);
+    number(&both, 2, 5);
+    message(&out, 2, &both);
+    sample(&out, 1, 0, 4);
+    file = profile_of(&out);
+    table_is(&file, "lines",
+             "ns,5,11,main,/usr/lib/libx.so|cpu,4,11,main,a.c|cpu,2,11,main,/usr/lib/libx.so|",
+             "functions of one name in two files are two rows, of each type of samples");
+    file_close(&file);
+}
+
 /* Tables behind the samples, and lists that are packed. */
 static void any_order(void)
 {
@@ -360,6 +396,7 @@ static void probing(void)
 int main(void)
 {
     stacks();
+    lines();
     any_order();
     threads();
     many_labels();
