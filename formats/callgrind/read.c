@@ -106,7 +106,9 @@ static void read_call(struct callgrind *callgrind, struct pf_slice counts)
     pf_int128 *costs = &callgrind->costs.at[row * callgrind->stride];
     callgrind->callee_object = callgrind->callee_file = callgrind->callee_name = PF_NO_STRING;
     callgrind->calling = false;
-    add_to(costs, callgrind->calls);
+    if (!add_to(costs, callgrind->calls))
+        warn(callgrind, "error", "overflow",
+             "a sum that needs more than 128 bits: the calls are not counted");
     add_counts(callgrind, counts, costs + 1, false);
 }
 
@@ -168,13 +170,23 @@ static uint32_t take_place(struct callgrind *callgrind, enum callgrind_dictionar
     return text.at < text.end ? take_name(callgrind, dictionary, text) : PF_NO_STRING;
 }
 
+/* Ends a call that waits for its cost line. */
+static void end_call(struct callgrind *callgrind)
+{
+    if (callgrind->calling)
+        warn(callgrind, "error", "no-costs", "a call without costs is left out");
+    callgrind->calling = false;
+}
+
 static void take_calls(struct callgrind *callgrind, struct pf_slice text)
 {
     struct pf_slice count = pf_take_word(&text);
-    callgrind->calls = 0;
+    end_call(callgrind);
     callgrind->calling = true;
-    if (!callgrind_take_digits(&count, &callgrind->calls))
-        warn(callgrind, "error", "bad-calls", "a call without number: none are counted");
+    if (!callgrind_take_digits(&count, &callgrind->calls) || count.at < count.end) {
+        warn(callgrind, "error", "bad-calls", "invalid number of calls: none are counted");
+        callgrind->calls = 0;
+    }
     if (callgrind->callee_name == PF_NO_STRING) {
         warn(callgrind, "error", "no-callee", "a call without cfn=: told of `???`");
         callgrind->callee_name = unknown_name(callgrind);
@@ -198,9 +210,8 @@ static void read_name(struct callgrind *callgrind, enum callgrind_word word, str
             enter_function(callgrind, callgrind->name);
         break;
     case FN:
-        if (callgrind->calling)
-            warn(callgrind, "error", "no-costs", "a call without costs is left out");
-        callgrind->calling = callgrind->jumping = false;
+        end_call(callgrind);
+        callgrind->jumping = false;
         callgrind->here = callgrind->file;
         enter_function(callgrind, take_name(callgrind, FUNCTIONS, text));
         break;
@@ -284,8 +295,9 @@ static struct pf_slice title_of(const struct callgrind *callgrind, struct pf_sli
 static void add_inclusive(struct callgrind *callgrind, uint32_t exclusive)
 {
     struct pf_build *build = &callgrind->build;
-    char name[256];
-    int size = snprintf(name, sizeof name, "%.240s (inc)", build->metrics[exclusive].name);
+    char *name = NULL;
+    int size = asprintf(&name, "%s (inc)", build->metrics[exclusive].name);
+    PF_OWN(build, size < 0 ? NULL : name, free);
     uint32_t inclusive = pf_build_metric(build, name, (size_t)size, build->metrics[exclusive].unit);
     struct pf_metric *metric = &build->metrics[inclusive];
     metric->scope = "inclusive";
@@ -371,7 +383,8 @@ static void end_part(struct callgrind *callgrind)
     }
     memset(callgrind->part, 0, sizeof callgrind->part);
     callgrind->n_told = 0;
-    callgrind->calling = callgrind->jumping = false;
+    end_call(callgrind);
+    callgrind->jumping = false;
     callgrind->thread = PF_NO_PARTITION;
     callgrind->object = callgrind->file = callgrind->here = callgrind->function = callgrind->own =
         PF_NO_STRING;

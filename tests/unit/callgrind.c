@@ -236,6 +236,19 @@ static void units(void)
     file_close(&file);
 }
 
+/* Two long names that begin alike. */
+static void long_events(void)
+{
+    char text[1024], name[301];
+    memset(name, 'x', 300);
+    name[300] = 0;
+    snprintf(text, sizeof text, "events: %s1 %s2\nfn=f\n1 1 2\n", name, name);
+    struct file file = read_by(&pf_callgrind_driver, text);
+    ok(file.loaded && file.profile.n_metrics == 4 && file.profile.metrics[2].partner == 3,
+       "long events have inclusive metrics of their own");
+    file_close(&file);
+}
+
 static void damage(void)
 {
     values_are(IR "fn=f\n1 2\n* 35", "all,f,Ir,37|all,f,Ir (inc),37|", "warning no-newline|",
@@ -255,6 +268,14 @@ static void damage(void)
     values_are(IR "fn=f\ncfn=g\ncalls=1 1\nfn=h\n1 1\n", "all,h,Ir,1|all,h,Ir (inc),1|", "error no-costs|",
                "a call without costs");
     values_are(MARK IR "fn=f\n1 2\n", "all,f,Ir,2|all,f,Ir (inc),2|", "", "a byte order mark is skipped");
+    tells(&pf_callgrind_driver,
+          IR "fn=f\ncfn=g\ncalls=999999999999999999999999999999999999999999 1\n1 5\ncfn=g\ncalls=12abc 1\n1 "
+             "2\ncfn=g\ncalls=3 1\n1 0\n",
+          "calls", "all,f,Ir,3,7,f,g|", "error bad-calls|error bad-calls|",
+          "calls whose number is invalid are not counted");
+    tells(&pf_callgrind_driver, IR "fn=f\n1 9\ncfn=g\ncalls=1 1\ncfn=h\ncalls=2 1\n1 5\ncfn=i\ncalls=4 1\n",
+          "calls", "all,f,Ir,2,5,f,h|", "error no-costs|error no-costs|warning shares|",
+          "a call without costs before another one, or at the end");
     refused("version: 2\nevents: Ir\nfn=f\n1 1\n", "later versions are refused");
     refused("version: 1\nfn=f\n1 1\n", "costs of no event too");
     refused("version: 1\n", "and a file without events");
@@ -330,6 +351,7 @@ int main(void)
     many_lines();
     parts();
     units();
+    long_events();
     damage();
     cachegrind();
     probing();
