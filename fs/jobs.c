@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
-#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -163,7 +162,7 @@ static void run_job(struct pf_pool *pool, struct pf_job *job)
 static void *pass_thread(void *arg)
 {
     struct pf_pool *pool = arg;
-    setpriority(PRIO_PROCESS, (id_t)syscall(SYS_gettid), PASS_NICE); /* Linux: of this thread alone */
+    setpriority(PRIO_PROCESS, 0, PASS_NICE); /* on Linux, of the calling thread only */
     pthread_mutex_lock(&pool->lock);
     for (;;) {
         struct pf_job *job = queued_job(pool);
