@@ -16,6 +16,8 @@ threads=(/proc/"$(server)"/task/*/status)
 ok "a mount has several threads" test ${#threads[@]} -gt 4
 is "$(words NoNewPrivs "${threads[@]}")" "1 " "none of them can gain privileges"
 is "$(words Seccomp "${threads[@]}")" "2 " "each has the filter of system calls"
+filters=$(words Seccomp_filters "${threads[@]}")
+if [ -n "$filters" ]; then is "$filters" "2 " "and the one of newer calls"; else skip "the number of filters" "Linux 5.9"; fi
 for set in CapInh CapPrm CapEff CapAmb; do
     kept=$(words $set "${threads[@]}")
     ok "none has a capability but to read what the mounter can ($set: $kept)" \

@@ -1,11 +1,19 @@
 /* SPDX-License-Identifier: MIT */
+#include <linux/fs.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
+#include <sys/file.h>
+#include <sys/ioctl.h>
 #include <sys/ptrace.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
+#include <time.h>
 
 #include "fs/fuse/sandbox.h"
+#include "fs/profile/cache.h"
+#include "fs/text/buf.h"
 #include "fs/tree/vfs.h"
 #include "tests/unit/tap.h"
 #include "tests/unit/temp_dir.h"
@@ -112,6 +120,185 @@ static long make_namespace(const char *folder)
     return syscall(SYS_unshare, 0);
 }
 
+/* ---- other processes: each attempt sets the value that is in force already ---- */
+
+static long limit_parent(const char *folder)
+{
+    struct rlimit limit;
+    (void)folder;
+    getrlimit(RLIMIT_CORE, &limit);
+    return prlimit(getppid(), RLIMIT_CORE, &limit, NULL);
+}
+
+static long read_limits_of_parent(const char *folder)
+{
+    struct rlimit limit;
+    (void)folder;
+    return prlimit(getppid(), RLIMIT_CORE, NULL, &limit);
+}
+
+static long renice_parent(const char *folder)
+{
+    (void)folder;
+    return setpriority(PRIO_PROCESS, (id_t)getppid(), 0);
+}
+
+static long renice_user(const char *folder)
+{
+    (void)folder;
+    return syscall(SYS_setpriority, PRIO_USER, 65534, 0); /* fails with ESRCH if that user has no processes */
+}
+
+static long pin_parent(const char *folder)
+{
+    cpu_set_t set;
+    (void)folder;
+    sched_getaffinity(0, sizeof set, &set);
+    return sched_setaffinity(getppid(), sizeof set, &set);
+}
+
+static long schedule_parent(const char *folder)
+{
+    const struct sched_param param = {0};
+    (void)folder;
+    return sched_setscheduler(getppid(), SCHED_OTHER, &param);
+}
+
+static long prioritise_io_of_parent(const char *folder)
+{
+    (void)folder;
+    return syscall(SYS_ioprio_set, 1, getppid(), 0);
+}
+
+/* ---- files of SOURCE, opened for reading ---- */
+
+static int open_file(const char *folder)
+{
+    return open(path_in(folder, "file"), O_RDONLY | O_CLOEXEC);
+}
+
+static long set_times(const char *folder)
+{
+    const struct timespec times[2] = {{.tv_sec = 1}, {.tv_sec = 1}};
+    return futimens(open_file(folder), times);
+}
+
+static long touch(const char *folder)
+{
+    return futimens(open_file(folder), NULL);
+}
+
+static long set_flags(const char *folder)
+{
+    int flags = 0, fd = open_file(folder);
+    ioctl(fd, FS_IOC_GETFLAGS, &flags);
+    return ioctl(fd, FS_IOC_SETFLAGS, &flags);
+}
+
+static long set_file_attributes(const char *folder)
+{
+    struct fsxattr attributes = {0};
+    int fd = open_file(folder);
+    ioctl(fd, FS_IOC_FSGETXATTR, &attributes);
+    return ioctl(fd, FS_IOC_FSSETXATTR, &attributes);
+}
+
+static long lock_file(const char *folder)
+{
+    return flock(open_file(folder), LOCK_SH);
+}
+
+static long lease_file(const char *folder)
+{
+    return fcntl(open_file(folder), F_SETLEASE, F_RDLCK);
+}
+
+/* ---- signals and input by way of descriptors ---- */
+
+static long own_file(const char *folder)
+{
+    return fcntl(open_file(folder), F_SETOWN, getppid());
+}
+
+static long own_file_as_thread(const char *folder)
+{
+    struct f_owner_ex owner = {F_OWNER_PID, getppid()};
+    return fcntl(open_file(folder), F_SETOWN_EX, &owner);
+}
+
+static long choose_signal(const char *folder)
+{
+    return fcntl(open_file(folder), F_SETSIG, SIGKILL);
+}
+
+static long type_into_terminal(const char *folder)
+{
+    (void)folder;
+    return ioctl(STDIN_FILENO, TIOCSTI, "x");
+}
+
+static long paste_into_console(const char *folder)
+{
+    char selection[16] = {2};
+    (void)folder;
+    return ioctl(STDIN_FILENO, TIOCLINUX, selection);
+}
+
+/* ---- System V objects: any program's, by number ---- */
+
+#define SYSTEM_V(call)                                                                                       \
+    static long use_##call(const char *folder)                                                               \
+    {                                                                                                        \
+        (void)folder;                                                                                        \
+        return syscall(SYS_##call, -1, 0, NULL, 0, 0);                                                       \
+    }
+SYSTEM_V(msgget)
+SYSTEM_V(msgsnd)
+SYSTEM_V(msgrcv)
+SYSTEM_V(msgctl)
+SYSTEM_V(semget)
+SYSTEM_V(semtimedop)
+SYSTEM_V(semctl)
+SYSTEM_V(shmget)
+SYSTEM_V(shmat)
+SYSTEM_V(shmctl)
+
+static long add_filter(const char *folder)
+{
+    (void)folder;
+    return syscall(SYS_seccomp, 0, 0, NULL) < 0 && errno != EPERM ? 0 : -1;
+}
+
+/* ---- what the program needs ---- */
+
+static long read_own_limits(const char *folder)
+{
+    struct rlimit limit;
+    (void)folder;
+    return getrlimit(RLIMIT_NOFILE, &limit);
+}
+
+static long renice_thread(const char *folder)
+{
+    (void)folder;
+    return setpriority(PRIO_PROCESS, 0, 1);
+}
+
+static long lock_spill(const char *folder)
+{
+    struct flock lock = {.l_type = F_WRLCK};
+    const char *spills = getenv("TMPDIR");
+    (void)folder;
+    return fcntl(open(spills ? spills : "/var/tmp", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600), F_SETLK, &lock);
+}
+
+static long signal_itself(const char *folder)
+{
+    (void)folder;
+    signal(SIGUSR1, SIG_IGN);
+    return raise(SIGUSR1);
+}
+
 static long read_folder(const char *folder)
 {
     return open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -127,7 +314,7 @@ static long spill(const char *folder)
 {
     (void)folder;
     const char *spills = getenv("TMPDIR");
-    return spills ? open(spills, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600) : -1;
+    return open(spills ? spills : "/var/tmp", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
 }
 
 static void *do_nothing(void *arg)
@@ -164,10 +351,43 @@ static const struct {
     {"open a file by its handle", open_handle, false, false},
     {"start an io_uring", start_ring, false, false},
     {"make a namespace", make_namespace, false, false},
+    {"limit a process", limit_parent, false, false},
+    {"read the limits of a process", read_limits_of_parent, false, false},
+    {"change the priority of a process", renice_parent, false, false},
+    {"change the priority of a user", renice_user, false, false},
+    {"pin a process to processors", pin_parent, false, false},
+    {"choose the scheduler of a process", schedule_parent, false, false},
+    {"choose the I/O priority of a process", prioritise_io_of_parent, false, false},
+    {"set the times of an open file", set_times, false, false},
+    {"touch an open file", touch, false, false},
+    {"set the flags of an open file", set_flags, false, false},
+    {"set the attributes of an open file", set_file_attributes, false, false},
+    {"lock a whole file", lock_file, false, false},
+    {"take a lease on a file", lease_file, false, false},
+    {"direct a file's signals to a process", own_file, false, false},
+    {"direct a file's signals to a thread", own_file_as_thread, false, false},
+    {"choose a file's signal", choose_signal, false, false},
+    {"type into a terminal", type_into_terminal, false, false},
+    {"paste into a console", paste_into_console, false, false},
+    {"call msgget", use_msgget, false, false},
+    {"call msgsnd", use_msgsnd, false, false},
+    {"call msgrcv", use_msgrcv, false, false},
+    {"call msgctl", use_msgctl, false, false},
+    {"call semget", use_semget, false, false},
+    {"call semtimedop", use_semtimedop, false, false},
+    {"call semctl", use_semctl, false, false},
+    {"call shmget", use_shmget, false, false},
+    {"call shmat", use_shmat, false, false},
+    {"call shmctl", use_shmctl, false, false},
+    {"add a filter", add_filter, false, false},
     {"read SOURCE", read_folder, true, false},
     {"read /proc", read_status, true, false},
     {"make a spill file", spill, true, false},
     {"start a thread", start_thread, true, false},
+    {"read its own limits", read_own_limits, true, false},
+    {"lower the priority of a thread", renice_thread, true, false},
+    {"lock a part of a file", lock_spill, true, false},
+    {"signal itself", signal_itself, true, false},
 };
 
 static void try_all(const char *folder, bool landlock)
@@ -182,34 +402,120 @@ static void try_all(const char *folder, bool landlock)
     }
 }
 
-static int test_sandbox(char *folder)
+/* On ENOSYS the C library falls back to older calls. */
+static void test_newer_calls(void)
 {
-    struct pf_fs_options options = {.cache_folder = NULL};
-    struct pf_error error = {0};
-    struct pf_sandbox *sandbox = pf_sandbox_new(&folder, 1, &options, &error);
-    if (!ok(sandbox && !pf_sandbox_enter(sandbox, &error), "the sandbox is entered"))
-        return done();
-    const char *text = pf_sandbox_text(sandbox);
-    printf("# %s\n", text);
-    if (strncmp(text, "none", 4) != 0)
-        try_all(folder, !strstr(text, "no Landlock"));
-    pf_sandbox_free(sandbox);
-    return done();
+    static const int calls[] = {470, 500, 1000, 100000};
+    for (size_t i = 0; i < sizeof calls / sizeof *calls; i++)
+        ok(syscall(calls[i], 0, 0, 0) == -1 && errno == ENOSYS, "call %d does not exist", calls[i]);
+    ok(syscall(SYS_clone3, NULL, 0) == -1 && errno == ENOSYS, "clone3 does not exist");
 }
 
-/* In a process of its own: who is in there cannot even take the folder away. */
-int main(void)
+static void test_cache(const char *cache)
 {
-    char folder[64];
-    int status = 1;
-    temp_dir_make(folder);
+    size_t size = 0;
+    struct stat st;
+    char *payload = pf_cachefile_read(cache, "kept", &size);
+    ok(payload && size == 4, "a cache file is read");
+    free(payload);
+    ok(!stat(path_in(cache, "kept"), &st) && st.st_mtime > time(NULL) - 3600,
+       "its time becomes that of its use");
+    payload = pf_cachefile_read(cache, "kept", &size);
+    ok(payload && size == 4 && !memcmp(payload, "text", 4), "its bytes stay the same");
+    free(payload);
+}
+
+static struct pf_sandbox *enter(char *folder, const struct pf_fs_options *options)
+{
+    struct pf_error error = {0};
+    struct pf_sandbox *sandbox = pf_sandbox_new(&folder, 1, options, &error);
+    ok(sandbox && !pf_sandbox_enter(sandbox, &error), "the sandbox is entered");
+    printf("# %s\n", sandbox ? pf_sandbox_text(sandbox) : error.what);
+    return sandbox;
+}
+
+static bool has_seccomp(const struct pf_sandbox *sandbox)
+{
+    const char *text = pf_sandbox_text(sandbox);
+    return strncmp(text, "none", 4) != 0 && !strstr(text, "no seccomp");
+}
+
+static void test_sandbox(char *folder, char *cache)
+{
+    struct pf_sandbox *sandbox = enter(folder, &(struct pf_fs_options){.cache_folder = cache});
+    if (has_seccomp(sandbox)) {
+        try_all(folder, !strstr(pf_sandbox_text(sandbox), "no Landlock"));
+        test_newer_calls();
+    }
+    test_cache(cache);
+    pf_sandbox_free(sandbox);
+}
+
+enum { NO_FILTER = 77 };
+
+static void *call_as_x32(void *arg)
+{
+    syscall(0x40000000 | 39); /* getpid of the x32 architecture */
+    return arg;
+}
+
+/* If only the thread ended, its requests would never be answered. */
+static void test_other_architecture(char *folder, char *cache)
+{
+    pthread_t thread;
+    (void)cache;
+    struct pf_error error = {0};
+    struct pf_sandbox *sandbox = pf_sandbox_new(&folder, 1, &(struct pf_fs_options){0}, &error);
+    if (pf_sandbox_enter(sandbox, &error) || !has_seccomp(sandbox))
+        _exit(NO_FILTER);
+    if (!pthread_create(&thread, NULL, call_as_x32, NULL))
+        pthread_join(thread, NULL);
+    pf_sandbox_free(sandbox);
+}
+
+/* Runs a test in a process of its own, since the sandbox cannot be left. Returns the status of the process. */
+static int run_apart(void (*test)(char *folder, char *cache), char *folder, char *cache)
+{
+    int ends[2], status = -1, counts[2];
+    if (pipe(ends))
+        abort();
+    fflush(stdout);
     pid_t child = fork();
     if (child == 0) {
-        int result = test_sandbox(folder);
+        test(folder, cache);
+        counts[0] = tap_count, counts[1] = tap_failed;
         fflush(stdout);
-        _exit(result);
+        _exit(write(ends[1], counts, sizeof counts) != sizeof counts);
     }
+    close(ends[1]);
+    if (read(ends[0], counts, sizeof counts) == sizeof counts)
+        tap_count = counts[0], tap_failed = counts[1];
+    close(ends[0]);
     waitpid(child, &status, 0);
+    return status;
+}
+
+int main(void)
+{
+    char folder[64], cache[64];
+    const struct timespec long_ago[2] = {{.tv_sec = 1000000}, {.tv_sec = 1000000}};
+    struct pf_buf kept = {0};
+    temp_dir_make(folder);
+    temp_dir_make(cache);
+    write_text(folder, "file", "text");
+    chmod(path_in(folder, "file"), 0600);
+    pf_buf_add(&kept, "text", 4);
+    if (!pf_cachefile_write(cache, "kept", &kept) || utimensat(AT_FDCWD, path_in(cache, "kept"), long_ago, 0))
+        abort();
+    free(kept.data);
+    ok(run_apart(test_sandbox, folder, cache) == 0, "a process in the sandbox ends by itself");
+#ifdef __x86_64__
+    int status = run_apart(test_other_architecture, folder, cache);
+    if (!WIFEXITED(status) || WEXITSTATUS(status) != NO_FILTER)
+        ok(WIFSIGNALED(status) && WTERMSIG(status) == SIGSYS,
+           "a call of another architecture ends all threads of the process");
+#endif
     temp_dir_remove(folder);
-    return status != 0;
+    temp_dir_remove(cache);
+    return done();
 }
