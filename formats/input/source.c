@@ -173,7 +173,7 @@ void pf_source_note_access(struct pf_source *source, int directory, const char *
         bare.st_mode = pf_mode_without_list(directory, name, bare.st_mode);
     struct pf_access access = through ? pf_access_through(&bare) : pf_access_of(&bare);
     pthread_mutex_lock(&source->folder_lock);
-    pf_access_narrow(&source->access, &access, geteuid());
+    pf_access_narrow(&source->access, &access, getuid());
     pthread_mutex_unlock(&source->folder_lock);
 }
 
@@ -188,7 +188,7 @@ static void note_place(struct pf_source *source, const char *name, const struct 
         struct stat above;
         char *path = strndup(relative, (size_t)(slash - relative));
         if (!path || pf_folder_stat(folder, path, &above))
-            above = (struct stat){.st_mode = S_IFDIR | 0700, .st_uid = geteuid()};
+            above = (struct stat){.st_mode = S_IFDIR | 0700, .st_uid = getuid()};
         pf_source_note_access(source, pf_folder_fd(folder), path ? path : "", &above, true);
         free(path);
     }

@@ -5,6 +5,7 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <grp.h>
 #include <linux/capability.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
@@ -71,7 +72,7 @@ struct pf_sandbox {
     int rules;       /* its descriptor, or -1 */
     uint64_t rights; /* that it handles */
     const char *why; /* there is none */
-    char text[160];
+    char text[200];
 };
 
 static uint64_t rights_of(int abi)
@@ -133,6 +134,8 @@ static void choose_spill_folder(struct pf_sandbox *sandbox)
 {
     const char *above = getenv("TMPDIR");
     char *path;
+    if (!sandbox->abi)
+        return;
     if (asprintf(&path, "%s/profilefs-%u", above && *above == '/' ? above : "/var/tmp", (unsigned)geteuid()) <
         0)
         return;
@@ -358,8 +361,32 @@ static int filter_calls(void)
 
 /* ---- privileges ------------------------------------------------------------------------------------- */
 
-/* All go but that to read what the mounter may read. 0 or -1 with errno. */
-static int drop_capabilities(bool *reads_all)
+enum { NOBODY = 65534 };
+
+/* How far the sandbox holds. */
+struct layers {
+    int landlock, seccomp; /* errno values; 0: it holds */
+    uid_t user;            /* that accesses files instead of root; 0: unchanged */
+    bool reads_all;
+};
+
+/*
+ * Without Landlock, root can write root's files even without capabilities. So files are accessed as a user who owns none; the real user
+ * stays the mounter, who owns the generated files. Only the filter of system calls prevents a return to root, so nothing is changed
+ * on a kernel without seccomp. Nor in a user namespace without this user: its root is an ordinary user outside. 0, or -1 with errno.
+ */
+static int stop_being_root(struct layers *layers)
+{
+    if (geteuid() != 0 || prctl(PR_GET_SECCOMP, 0, 0, 0, 0) < 0)
+        return 0;
+    if (setresgid((gid_t)-1, NOBODY, NOBODY) || setgroups(0, NULL) || setresuid((uid_t)-1, NOBODY, NOBODY))
+        return errno == EINVAL ? 0 : -1;
+    layers->user = NOBODY;
+    return 0;
+}
+
+/* Drops all capabilities except that to read what the mounter may read. 0 or -1 with errno. */
+static int drop_privileges(const struct pf_sandbox *sandbox, struct layers *layers)
 {
     struct __user_cap_header_struct head = {.version = _LINUX_CAPABILITY_VERSION_3};
     struct __user_cap_data_struct data[_LINUX_CAPABILITY_U32S_3] = {{0}},
@@ -371,8 +398,10 @@ static int drop_capabilities(bool *reads_all)
         if (cap != CAP_DAC_READ_SEARCH)
             prctl(PR_CAPBSET_DROP, cap, 0, 0,
                   0); /* as far as one may: it matters to programs, and none can be started */
+    if ((!sandbox->abi || layers->landlock) && stop_being_root(layers))
+        return -1;
     less[0].effective = less[0].permitted = data[0].permitted & CAP_TO_MASK(CAP_DAC_READ_SEARCH);
-    *reads_all = less[0].effective != 0;
+    layers->reads_all = less[0].effective != 0;
     return (int)syscall(SYS_capset, &head, less);
 }
 
@@ -386,37 +415,42 @@ static int drop_capabilities(bool *reads_all)
 #endif
 #endif
 
-static void tell(struct pf_sandbox *sandbox, int landlock, int seccomp, bool reads_all)
+static void describe(struct pf_sandbox *sandbox, const struct layers *layers)
 {
-    char first[64];
-    if (sandbox->abi && !landlock)
+    char first[64], user[32] = "";
+    int seccomp = layers->seccomp;
+    if (sandbox->abi && !layers->landlock)
         snprintf(first, sizeof first, "Landlock %d", sandbox->abi);
     else
-        snprintf(first, sizeof first, "no Landlock (%s)", sandbox->why ? sandbox->why : strerror(landlock));
-    snprintf(sandbox->text, sizeof sandbox->text, "%s, %s%s%s, no new privileges, %s", first,
+        snprintf(first, sizeof first, "no Landlock (%s)",
+                 sandbox->why ? sandbox->why : strerror(layers->landlock));
+    if (layers->user)
+        snprintf(user, sizeof user, "user %u instead of root, ", (unsigned)layers->user);
+    snprintf(sandbox->text, sizeof sandbox->text, "%s, %s%s%s%s, no new privileges, %s", first, user,
              seccomp ? "no seccomp (" : "seccomp", seccomp ? strerror(seccomp) : "", seccomp ? ")" : "",
-             reads_all ? "no capability but DAC_READ_SEARCH" : "no capabilities");
+             layers->reads_all ? "no capability but DAC_READ_SEARCH" : "no capabilities");
 }
 
 int pf_sandbox_enter(struct pf_sandbox *sandbox, struct pf_error *error)
 {
 #ifdef HAS_SANITIZER
-    (void)error, (void)drop_capabilities, (void)filter_calls, (void)tell;
+    (void)error, (void)drop_privileges, (void)filter_calls, (void)describe;
     strcpy(sandbox->text, "none: a sanitizer writes its reports");
     return 0;
 #else
-    bool reads_all = false;
+    struct layers layers = {0};
     /* The C library loads it when a thread is cancelled, which libfuse does at the end; no file can be loaded then. */
     dlopen("libgcc_s.so.1", RTLD_NOW);
-    if (drop_capabilities(&reads_all))
-        return pf_fail(error, errno, "privileges cannot be dropped: %s", strerror(errno));
     if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
         return pf_fail(error, errno, "new privileges cannot be forbidden: %s", strerror(errno));
-    int landlock = sandbox->abi && syscall(SYS_landlock_restrict_self, sandbox->rules, 0) ? errno : 0;
-    int seccomp = -filter_calls();
-    if (seccomp == ENOMEM)
+    if (sandbox->abi && syscall(SYS_landlock_restrict_self, sandbox->rules, 0))
+        layers.landlock = errno;
+    if (drop_privileges(sandbox, &layers))
+        return pf_fail(error, errno, "privileges cannot be dropped: %s", strerror(errno));
+    layers.seccomp = -filter_calls();
+    if (layers.seccomp == ENOMEM)
         return pf_fail_memory(error);
-    tell(sandbox, landlock, seccomp, reads_all);
+    describe(sandbox, &layers);
     return 0;
 #endif
 }

@@ -108,7 +108,7 @@ struct pf_fs *pf_fs_new(const char *source, const struct pf_fs_options *options,
     if (options->db_folder)
         fs->core.cachedb = pf_cachedb_new(options->db_folder);
     fs->core.others = options->others;
-    fs->core.reader = geteuid();
+    fs->core.reader = getuid();
     fs->core.next_text = 1;
     pf_open_limit(fs);
     pthread_mutex_init(&fs->lock, NULL);

@@ -2,6 +2,7 @@
 #include <linux/fs.h>
 #include <pthread.h>
 #include <sched.h>
+#include <seccomp.h>
 #include <signal.h>
 #include <sys/file.h>
 #include <sys/ioctl.h>
@@ -473,6 +474,36 @@ static void test_other_architecture(char *folder, char *cache)
     pf_sandbox_free(sandbox);
 }
 
+/* Makes the kernel look like one without Landlock. */
+static void hide_landlock(void)
+{
+    scmp_filter_ctx filter = seccomp_init(SCMP_ACT_ALLOW);
+    seccomp_rule_add(filter, SCMP_ACT_ERRNO(ENOSYS), SCMP_SYS(landlock_create_ruleset), 0);
+    if (seccomp_load(filter))
+        abort();
+    seccomp_release(filter);
+}
+
+static void test_root_without_landlock(char *folder, char *cache)
+{
+    (void)cache;
+    hide_landlock();
+    struct pf_sandbox *sandbox = enter(folder, &(struct pf_fs_options){0});
+    if (has_seccomp(sandbox)) {
+        const char *name = path_in(folder, "file");
+        ok(strstr(pf_sandbox_text(sandbox), "no Landlock ("), "the sandbox reports that Landlock is missing");
+        ok(open(name, O_WRONLY | O_CLOEXEC) < 0 && errno == EACCES,
+           "without Landlock, root's mount cannot write root's files");
+        ok(open(path_in(folder, "new"), O_WRONLY | O_CREAT | O_CLOEXEC, 0600) < 0 && errno == EACCES,
+           "it cannot make files in root's folders");
+        ok(open(name, O_RDONLY | O_CLOEXEC) >= 0, "it can read root's files");
+        ok(syscall(SYS_setresuid, -1, 0, -1) && syscall(SYS_setreuid, -1, 0), "it cannot become root again");
+        ok(spill(folder) >= 0, "it can make spill files");
+        ok(getuid() == 0, "its real user is still the mounter");
+    }
+    pf_sandbox_free(sandbox);
+}
+
 /* Runs a test in a process of its own, since the sandbox cannot be left. Returns the status of the process. */
 static int run_apart(void (*test)(char *folder, char *cache), char *folder, char *cache)
 {
@@ -515,6 +546,10 @@ int main(void)
         ok(WIFSIGNALED(status) && WTERMSIG(status) == SIGSYS,
            "a call of another architecture ends all threads of the process");
 #endif
+    /* A user namespace may lack the user that takes root's place. */
+    if (getuid() == 0 && !chown(cache, 65534, 65534))
+        ok(run_apart(test_root_without_landlock, folder, cache) == 0,
+           "root's process without Landlock ends by itself");
     temp_dir_remove(folder);
     temp_dir_remove(cache);
     return done();
