@@ -291,6 +291,7 @@ static int allow_some(scmp_filter_ctx filter)
         {SCMP_SYS(sched_getaffinity), {equals(0, 0)}},
         {SCMP_SYS(prlimit64), {equals(0, 0), {2, SCMP_CMP_EQ, 0, 0}}}, /* own limits, no new ones */
         {SCMP_SYS(tgkill), {equals(0, (uint32_t)getpid())}},
+        {SCMP_SYS(prctl), {equals(0, PR_SET_NAME)}}, /* of the calling thread: libfuse 3.18 */
         {SCMP_SYS(fcntl), {equals(1, F_DUPFD_CLOEXEC)}},
         {SCMP_SYS(fcntl), {equals(1, F_GETFD)}},
         {SCMP_SYS(fcntl), {equals(1, F_SETFD)}},

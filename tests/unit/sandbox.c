@@ -285,6 +285,12 @@ static long renice_thread(const char *folder)
     return setpriority(PRIO_PROCESS, 0, 1);
 }
 
+static long name_thread(const char *folder)
+{
+    (void)folder;
+    return -pthread_setname_np(pthread_self(), "reader");
+}
+
 static long lock_spill(const char *folder)
 {
     struct flock lock = {.l_type = F_WRLCK};
@@ -387,6 +393,7 @@ static const struct {
     {"start a thread", start_thread, true, false},
     {"read its own limits", read_own_limits, true, false},
     {"lower the priority of a thread", renice_thread, true, false},
+    {"name a thread", name_thread, true, false},
     {"lock a part of a file", lock_spill, true, false},
     {"signal itself", signal_itself, true, false},
 };
