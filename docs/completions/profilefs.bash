@@ -27,6 +27,11 @@ _profilefs() {
             mapfile -t COMPREPLY < <(timeout 2 profilefs ls "${folder:-.}" 2>/dev/null | while IFS= read -r name; do
                 [[ $name == "$file"* && ($name != .* || $file == .*) ]] && printf '%s\n' "$folder$name"
             done)
+            # A link to a folder is completed like a folder.
+            if [[ ${#COMPREPLY[@]} == 1 && ${COMPREPLY[0]} != */ &&
+                $(timeout 2 profilefs stat "${COMPREPLY[0]}/" 2>/dev/null) == *'Type: directory'* ]]; then
+                COMPREPLY[0]+=/
+            fi
             ((${#COMPREPLY[@]})) || mapfile -t COMPREPLY < <(compgen -f -- "$current")
             compopt -o filenames 2>/dev/null
             # A folder is gone on with; that a profile is one, readline does not see by itself.

@@ -6,7 +6,14 @@ function __profilefs_paths
     set -l folder (string replace -r '[^/]*$' '' -- $token)
     set -l listed $folder
     test -n "$folder"; or set listed .
-    for name in (timeout 2 profilefs ls "$listed" 2>/dev/null)
+    set -l names (timeout 2 profilefs ls "$listed" 2>/dev/null)
+    # A link to a folder is completed like a folder.
+    set -l matching (string match -- (string replace -r '.*/' '' -- $token)'*' $names)
+    if test (count $matching) -eq 1; and not string match -q '*/' -- $matching
+        timeout 2 profilefs stat "$folder$matching/" 2>/dev/null | string match -q 'Type: directory'
+        and set names $matching/
+    end
+    for name in $names
         echo $folder$name
     end
 end

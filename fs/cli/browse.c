@@ -173,8 +173,8 @@ static int follow(struct pf_fs *fs, uint64_t link, char **path, size_t at, size_
 }
 
 /*
- * The node of a path below the root, without its size. Links are followed within SOURCE, one at the path's end if `through`; EXDEV:
- * one leads out. What a link or `..` has changed is walked from the root again. 0 or an errno value.
+ * The node of a path below the root, without its size. Links are followed within SOURCE, one at the path's end if `through` or if a
+ * slash follows it; EXDEV: one leads out. What a link or `..` has changed is walked from the root again. 0 or an errno value.
  */
 static int find(struct pf_fs *fs, const char *typed, bool through, struct pf_attr *attr)
 {
@@ -195,7 +195,7 @@ static int find(struct pf_fs *fs, const char *typed, bool through, struct pf_att
             changed = true;
         } else if (*name && strcmp(name, ".") != 0) {
             result = lookup(fs, attr->st.st_ino, name, attr);
-            changed = !result && S_ISLNK(attr->st.st_mode) && (through || path[next]);
+            changed = !result && S_ISLNK(attr->st.st_mode) && (through || path[at + n]);
             if (changed)
                 result = links++ < LINKS_MAX ? follow(fs, attr->st.st_ino, &path, at, next) : ELOOP;
         }
@@ -203,6 +203,8 @@ static int find(struct pf_fs *fs, const char *typed, bool through, struct pf_att
         if (changed && !result)
             result = from_root(fs, attr);
     }
+    if (!result && *path && path[strlen(path) - 1] == '/' && !S_ISDIR(attr->st.st_mode))
+        result = ENOTDIR;
     free(path);
     return result;
 }

@@ -296,10 +296,19 @@ static int size_in_family(struct pf_live *live, struct pf_node node, uint64_t *s
     return result;
 }
 
+/* A size that needs no open profile. */
+static bool size_if_kept(struct pf_live *live, struct pf_node node, uint64_t *size)
+{
+    const char *target = pf_hidden_target(node.kind);
+    if (target)
+        *size = strlen(target);
+    return target || pf_known_file(&live->known, node, size, NULL);
+}
+
 int pf_live_size(struct pf_live *live, struct pf_node node, uint64_t *size, struct pf_job **job,
                  struct pf_error *error)
 {
-    if (pf_known_file(&live->known, node, size, NULL))
+    if (size_if_kept(live, node, size))
         return 0;
     int result = pf_live_wake(live, error);
     if (!result)
@@ -314,7 +323,7 @@ bool pf_live_known_size(struct pf_live *live, struct pf_node node, uint64_t *siz
 {
     int table = pf_table_of(node.kind);
     bool in_family = table >= 0 && pf_table_base(node.kind) < PF_TABLE_OF_METRIC;
-    if (pf_known_file(&live->known, node, size, NULL))
+    if (size_if_kept(live, node, size))
         return true;
     pthread_mutex_lock(&live->lock);
     const struct pf_family *family = in_family ? live->families[table] : NULL;

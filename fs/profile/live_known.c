@@ -321,6 +321,9 @@ int pf_live_link(struct pf_live *live, struct pf_node node, char **target, struc
                  struct pf_error *error)
 {
     uint64_t size;
+    const char *hidden = pf_hidden_target(node.kind);
+    if (hidden)
+        return (*target = strdup(hidden)) ? 0 : pf_fail_memory(error);
     if (pf_known_file(&live->known, node, &size, target) && *target)
         return 0;
     int result = pf_live_ready(live, node, job, error);

@@ -39,7 +39,10 @@ struct pf_lines *pf_link_lines(struct pf_live *live, struct pf_node node, struct
     const struct pf_profile *profile = pf_live_profile(live);
     struct pf_buf out = {0};
     char name[PF_NAME_MAX + 1] = "";
-    if (node.kind == PF_PRIMARY_LINK) {
+    const char *hidden = pf_hidden_target(node.kind);
+    if (hidden) {
+        pf_buf_str(&out, hidden);
+    } else if (node.kind == PF_PRIMARY_LINK) {
         pf_dirname(pf_live_names(live, PF_NAMED_METRICS), (uint32_t)primary_of(profile), name);
         pf_buf_str(&out, "../metrics/");
         pf_buf_str(&out, name);

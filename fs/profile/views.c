@@ -98,11 +98,13 @@ static const struct view {
     {PF_KEY_DIR, PF_KEY_INFO, "info", ".txt", KEYS, ROWS_OF_KEYS, pf_key_info_lines},
     {PF_TOP, PF_TABLES, "tables", "", ALWAYS, PF_OPENED, NULL},
     {PF_TOP, PF_PARTITIONS, NULL, "", MEASUREMENTS, PF_PARTITIONED, NULL},
-    {PF_TOP, PF_CONTEXTS, "contexts", "", MEASUREMENTS, PF_MODELLED, NULL},
+    {PF_TOP, PF_CONTEXTS_LINK, "contexts", "", MEASUREMENTS, PF_OPENED, pf_link_lines},
+    {PF_TOP, PF_CONTEXTS, ".contexts", "", MEASUREMENTS, PF_MODELLED, NULL},
     {PF_TOP, PF_METRICS, "metrics", "", MEASUREMENTS, NAMED, NULL},
     {PF_TOP, PF_PRIMARY, "primary", "", MEASUREMENTS, NAMED, NULL},
     {PF_PRIMARY, PF_PRIMARY_LINK, "metric", "", METRICS, NAMED, pf_link_lines},
-    {PF_TOP, PF_EXPORT, "export", "", MEASUREMENTS, NAMED, NULL},
+    {PF_TOP, PF_EXPORT_LINK, "export", "", MEASUREMENTS, PF_OPENED, pf_link_lines},
+    {PF_TOP, PF_EXPORT, ".export", "", MEASUREMENTS, NAMED, NULL},
     {PF_EXPORT, PF_PPROF, "profile", ".pb", MEASUREMENTS, ADDED_UP, pprof_walk},
     {PF_EXPORT, PF_TRACE_JSON, "trace", ".json", TIMELINE, ROWS_OF_TIMELINE, trace_walk},
     {PF_EXPORT, PF_TIMELINE_SVG, "timeline", ".svg", TIMELINE, ROWS_OF_TIMELINE, timeline_walk},
@@ -531,6 +533,8 @@ bool pf_is_cheap(const struct pf_profile *profile, struct pf_node node)
     switch (node.kind) {
     case PF_LINK:
     case PF_PRIMARY_LINK:
+    case PF_CONTEXTS_LINK:
+    case PF_EXPORT_LINK:
     case PF_INFO:
     case PF_METRICS_CSV:
     case PF_PARTITION_INFO:

@@ -29,6 +29,9 @@ enum pf_kind {
     /* symbolic links; what a walk over one gives is its target */
     PF_LINK,         /* the item is the link's index */
     PF_PRIMARY_LINK, /* primary/metric */
+    PF_CONTEXTS_LINK,
+    PF_EXPORT_LINK,
+    PF_LAST_LINK = PF_EXPORT_LINK,
     /* files made from the model */
     PF_INFO,
     PF_ERROR,
@@ -72,7 +75,22 @@ static inline bool pf_is_folder(unsigned kind)
 
 static inline bool pf_is_link(unsigned kind)
 {
-    return kind == PF_LINK || kind == PF_PRIMARY_LINK;
+    return kind >= PF_LINK && kind <= PF_LAST_LINK;
+}
+
+/*
+ * A folder that can be looked up but is not listed. A link with a listed name leads to it, so that recursive tools, which do not
+ * follow links, skip what is below it.
+ */
+static inline bool pf_is_hidden(unsigned kind)
+{
+    return kind == PF_CONTEXTS || kind == PF_EXPORT;
+}
+
+/* The target of a link to a hidden folder, which is the same in every profile; NULL: the node is no such link. */
+static inline const char *pf_hidden_target(unsigned kind)
+{
+    return kind == PF_CONTEXTS_LINK ? ".contexts" : kind == PF_EXPORT_LINK ? ".export" : NULL;
 }
 
 /* The table that a table's file shows, or -1. */
@@ -116,8 +134,8 @@ bool pf_is_seekable(const struct pf_profile *profile, struct pf_node node);
 bool pf_is_heavy(const struct pf_profile *profile, struct pf_node node);
 
 /*
- * The entries of a folder, by number: our own files first, then folders and items. The folder's stage must be
- * loaded. False past the end. name has room for PF_NAME_MAX + 1 bytes.
+ * The entries of a folder, by number: our own files first, then folders and items, hidden folders among them (see pf_is_hidden). The
+ * folder's stage must be loaded. False past the end. name has room for PF_NAME_MAX + 1 bytes.
  */
 bool pf_folder_entry(struct pf_live *live, struct pf_node folder, uint64_t number, char *name,
                      struct pf_node *entry);

@@ -16,7 +16,19 @@
 /*
  * What stands in it, by number. From METRIC on, for each metric: its folder in changes/, its texts, its folder in export/.
  */
-enum node { TOP, INFO, OVERVIEW, SUMMARY, CHANGES, PRIMARY, LINK, EXPORT, METRIC, METRIC_NODES = 8 };
+enum node {
+    TOP,
+    INFO,
+    OVERVIEW,
+    SUMMARY,
+    CHANGES,
+    PRIMARY,
+    LINK,
+    EXPORT,
+    EXPORT_LINK,
+    METRIC,
+    METRIC_NODES = 8
+};
 enum { CHANGES_DIR, TEXT, EXPORT_DIR = TEXT + PF_RUNS_TABLES };
 
 static const char *const tables[] = {[PF_RUNS_FUNCTIONS] = "function_changes.csv",
@@ -51,6 +63,11 @@ static bool is_folder(uint32_t node)
     return is_metric(node)
                ? part_of(node) == CHANGES_DIR || part_of(node) == EXPORT_DIR
                : node == TOP || node == OVERVIEW || node == CHANGES || node == PRIMARY || node == EXPORT;
+}
+
+static bool is_link(uint32_t node)
+{
+    return node == LINK || node == EXPORT_LINK;
 }
 
 /* ---- making ------------------------------------------------------------------------------------- */
@@ -181,7 +198,7 @@ static int start(struct pf_fs *fs, struct pf_runs *runs, uint32_t wanted, struct
 static int need(struct pf_fs *fs, struct pf_runs *runs, uint32_t node, struct pf_job **job)
 {
     int result = 0;
-    if (node == TOP || node == INFO || node == OVERVIEW)
+    if (node == TOP || node == INFO || node == OVERVIEW || node == EXPORT_LINK)
         return 0;
     pthread_mutex_lock(&fs->lock);
     if (node == SUMMARY)
@@ -219,6 +236,8 @@ static bool small_text(struct pf_runs *runs, uint32_t node, struct pf_buf *out)
     else if (node == LINK && runs->metrics.primary >= 0) {
         pf_buf_str(out, "../changes/");
         pf_buf_str(out, runs->metrics.metrics[runs->metrics.primary].dir);
+    } else if (node == EXPORT_LINK) {
+        pf_buf_str(out, ".export");
     }
     return !is_metric(node);
 }
@@ -248,7 +267,7 @@ static void fill_attr(struct pf_runs *runs, uint32_t node, struct pf_attr *attr)
     *attr = (struct pf_attr){.entry_seconds = 1, .attr_seconds = 1};
     attr->st = (struct stat){.st_ino = pf_ino(runs->id, PF_KIND_RUNS, node),
                              .st_mode = is_folder(node) ? S_IFDIR | mode | mode >> 2
-                                        : node == LINK  ? S_IFLNK | 0777
+                                        : is_link(node) ? S_IFLNK | 0777
                                                         : S_IFREG | mode,
                              .st_nlink = 1,
                              .st_uid = getuid(),
@@ -270,9 +289,13 @@ static bool entry_of(const struct pf_runs *runs, uint32_t folder, uint64_t i, co
     static const struct {
         uint32_t folder, node;
         const char *name;
-    } fixed[] = {{TOP, INFO, "info.txt"},   {TOP, OVERVIEW, "overview"},
-                 {TOP, CHANGES, "changes"}, {TOP, PRIMARY, "primary"},
-                 {TOP, EXPORT, "export"},   {OVERVIEW, SUMMARY, "profiles_summary.csv"}};
+    } fixed[] = {{TOP, INFO, "info.txt"},
+                 {TOP, OVERVIEW, "overview"},
+                 {TOP, CHANGES, "changes"},
+                 {TOP, PRIMARY, "primary"},
+                 {TOP, EXPORT_LINK, "export"},
+                 {TOP, EXPORT, ".export"},
+                 {OVERVIEW, SUMMARY, "profiles_summary.csv"}};
     for (size_t f = 0; f < sizeof fixed / sizeof *fixed; f++)
         if (fixed[f].folder == folder && i-- == 0) {
             *name = fixed[f].name;
@@ -376,11 +399,12 @@ bool pf_runs_entry(struct pf_fs *fs, uint64_t ino, uint64_t number, struct pf_di
     const char *name;
     uint32_t node;
     struct pf_runs *runs = pf_runs_enter(fs, ino);
-    bool more = runs && entry_of(runs, (uint32_t)ino, number, &name, &node);
+    /* The folder behind the link is the last entry at the top, and not listed. */
+    bool more = runs && entry_of(runs, (uint32_t)ino, number, &name, &node) && node != EXPORT;
     if (more) {
         strcpy(entry->name, name);
         entry->ino = pf_ino(runs->id, PF_KIND_RUNS, node);
-        entry->type = is_folder(node) ? DT_DIR : node == LINK ? DT_LNK : DT_REG;
+        entry->type = is_folder(node) ? DT_DIR : is_link(node) ? DT_LNK : DT_REG;
     }
     if (runs)
         pf_runs_put(fs, runs);

@@ -276,15 +276,25 @@ static int enter_again(struct pf_dir *dir)
     return result;
 }
 
+/* The entry at *number or the first one after it that is listed; *number becomes its own, or the count of all. False past the end. */
+static bool next_listed(const struct pf_place *place, uint64_t *number, char *name, struct pf_node *node)
+{
+    while (pf_folder_entry(place->live, place->node, *number, name, node)) {
+        if (!pf_is_hidden(node->kind))
+            return true;
+        ++*number;
+    }
+    return false;
+}
+
 static int profile_entry(struct pf_dir *dir, uint64_t number, struct pf_dirent *entry, bool want_attr,
                          struct pf_attr *attr)
 {
     struct pf_place *place = &dir->place;
     struct pf_node node = {PF_ERROR, 0};
     struct pf_job *job;
+    bool more = place->live ? next_listed(place, &number, entry->name, &node) : number == 0;
     entry->next = DOTS + number + 1;
-    bool more =
-        place->live ? pf_folder_entry(place->live, place->node, number, entry->name, &node) : number == 0;
     if (!more) {
         /* One more at the root of a mount that is one profile; its number is the first that has no entry. */
         if (!dir->root || (number && !(place->live ? pf_folder_entry(place->live, place->node, number - 1,

@@ -132,7 +132,7 @@ if [ "$(id -u)" = 0 ] && command -v setpriv >/dev/null && mount_source -o allow_
     chmod -R u+rwX,go+rX "$src/open"
     mount_source -o allow_other
     for db in "$mnt"/*.private; do
-        is "$(as_nobody find "$db" -type f -not -path '*/src/*' -exec cat {} + 2>/dev/null | wc -c)" 0 \
+        is "$(as_nobody find -L "$db" -type f -not -path '*/src/*' -exec cat {} + 2>/dev/null | wc -c)" 0 \
             "of a database whose $(basename "$db" .private) is private, others read nothing"
     done
     ok "a database whose files all may read is served to all" as_nobody bash -c "cat '$mnt/open/tables/values.csv' | grep -q ."
@@ -146,7 +146,7 @@ if [ "$(id -u)" = 0 ] && command -v setpriv >/dev/null && mount_source -o allow_
     mount_source -o allow_other
     ok "what profiles have in common that all may read is served to all" \
         as_nobody bash -c "cat '$mnt/two/runs/primary/metric/function_changes.csv' | grep -q ."
-    is "$(as_nobody find "$mnt/some/runs" -mindepth 2 -type f -exec cat {} + 2>/dev/null | wc -c)" 0 "of runs one of which is private others read nothing"
+    is "$(as_nobody find -L "$mnt/some/runs" -mindepth 2 -type f -exec cat {} + 2>/dev/null | wc -c)" 0 "of runs one of which is private others read nothing"
     ok "but who has mounted them does" bash -c "cat '$mnt/some/runs/primary/metric/function_changes.csv' | grep -q ."
     unmount
     rm -r "$src/two" "$src/some"
@@ -158,7 +158,7 @@ if [ "$(id -u)" = 0 ] && command -v setpriv >/dev/null && mount_source -o allow_
     unmount
     find "$src/cube" -name '*.cubex' | head -n 1 | xargs chmod 600
     mount_source -o allow_other
-    is "$(as_nobody find "$mnt/cube/experiment" -type f -exec cat {} + 2>/dev/null | wc -c)" 0 \
+    is "$(as_nobody find -L "$mnt/cube/experiment" -type f -exec cat {} + 2>/dev/null | wc -c)" 0 \
         "of an experiment over profiles one of which is private others read nothing"
     unmount
     rm -r "$src/cube" "$src/scaling"

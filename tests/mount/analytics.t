@@ -25,7 +25,7 @@ ok "the odd names are served" grep -qE ',"op,\(a, ""b""\)",' "$mnt/odd/$heat/tab
 # ---- tables
 
 cd "$mnt" || exit 1
-find . -name '*.csv' -printf '%P\n' >"$work/tables"
+{ find . -name '*.csv' -printf '%P\n'; behind contexts -name '*.csv'; } >"$work/tables"
 
 # tables READER PYTHON: what that reader makes of them, a line a folder.
 tables() {

@@ -86,7 +86,7 @@ source=$src
 if [ "$(id -u)" = 0 ] && command -v setpriv >/dev/null && chmod 755 "$work" && mount_source -o allow_other 2>/dev/null; then
     as_nobody() { setpriv --reuid 65534 --regid 65534 --clear-groups "$@"; }
     # Paths below FOLDERs that others can read a byte of.
-    readable() { as_nobody find "$@" -type f -readable -exec grep -laE '.?' {} + 2>/dev/null; }
+    readable() { as_nobody find -L "$@" -type f -readable -exec grep -laE '.?' {} + 2>/dev/null; }
     for kind in a.tar a.tgz outer.tar; do
         as_nobody find "$mnt/$kind" >"$work/found" 2>&1
         ok "with allow_other, members of $kind are for all who may read it" as_nobody cat "$mnt/${kind/outer.tar/outer.tar/inner.tgz}/page.cpuprofile/info.txt"

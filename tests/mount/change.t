@@ -104,6 +104,17 @@ cd "$p/metrics/time" || exit 1
 cp "$work/one" "$src/new" && mv "$src/new" "$src/run.xray"
 is "$(cat functions.csv)" "$("$PROFILEFS" cat "$work/one/metrics/time/functions.csv")" \
     "a shell inside a metric's folder reads the new content after a replacement"
+root=$("$PROFILEFS" ls "$work/one/contexts" | head -n 1)
+cd "$p/contexts" && cd "$root" || exit 1
+is "$(pwd -P)/" "$p/.contexts/$root" "a shell enters a context's folder through the link"
+cat values.csv >/dev/null
+cat "$work/two" >"$src/run.xray"
+is "$(cat values.csv)" "$("$PROFILEFS" cat "$work/two/contexts/$root/values.csv")" \
+    "a shell inside a context's folder reads the new content after a rewrite"
+ok "and looks up its neighbours" test -d ../../.contexts -a -f ../../.export/profile.pb -a -L ../../contexts
+is "$(cd -P ../../export && ls -A)" "$("$PROFILEFS" ls "$work/two/export" | sed 's|/$||' | sort)" "and goes on to another hidden folder"
+cp "$work/one" "$src/new" && mv "$src/new" "$src/run.xray"
+is "$(cat values.csv)" "$("$PROFILEFS" cat "$work/one/contexts/$root/values.csv")" "also after a replacement"
 rm "$src/run.xray"
 ok "a shell inside a deleted profile gets errors, no hang" bash -c '! timeout 20 cat functions.csv'
 cd "$work" || exit 1

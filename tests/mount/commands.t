@@ -15,7 +15,7 @@ p=$src/$heat
 
 is "$(profilefs ls "$src")" "$(printf '%s\n' .profilefs/ notes.txt sub/ "$heat/")" \
     "ls of SOURCE shows what the mount's root holds, with a slash after folders"
-is "$(profilefs ls "$p" | tr '\n' ' ')" "contexts/ export/ info.txt metrics/ primary/ tables/ threads/ " "ls of a profile shows its views"
+is "$(profilefs ls "$p" | tr '\n' ' ')" "contexts export info.txt metrics/ primary/ tables/ threads/ " "ls of a profile shows its views"
 is "$(profilefs ls "$p/tables" | sort | tr '\n' ' ')" \
     "contexts.csv durations.csv metrics.csv threads.csv trace.csv values.csv warnings.csv " "ls of a folder inside"
 is "$(profilefs cat "$src/notes.txt")" notes "cat of what is no profile gives the file"
@@ -35,8 +35,17 @@ like "$(profilefs stat "$src/latest")" '^Type: link$' "stat of a link shows the 
 rm "$src/latest" "$src/sub/back" "$src/outside" "$src/dangling"
 like "$(profilefs stat "$p/tables/trace.csv")" "$(profilefs cat "$p/tables/trace.csv" | wc -c)" "stat tells the exact size"
 like "$(profilefs tree "$p")" 'hot\.txt' "tree shows the whole profile"
-is "$(profilefs tree "$p" | grep -c 'values\.csv')" "$(($(profilefs cat "$p/tables/contexts.csv" | wc -l) - 1 + 3 + 1))" \
-    "tree shows one values.csv a context, a thread and the profile"
+is "$(profilefs tree "$p" | grep -c 'values\.csv')" 4 "tree shows one values.csv per thread and one of the profile"
+is "$(profilefs tree "$p" | grep -xE ' *\.?(contexts|export)/?')" "$(printf '  contexts\n  export')" "tree does not follow links"
+root=$(profilefs ls "$p/contexts" | head -n 1)
+like "$(profilefs cat "$p/contexts/$root/info.txt")" '^Name: ' "cat follows the link contexts"
+is "$(profilefs cat "$p/.contexts/$root/info.txt")" "$(profilefs cat "$p/contexts/$root/info.txt")" "and gives the same without it"
+is "$(profilefs ls "$p/contexts" && profilefs ls "$p/contexts/../export/")" "$(profilefs ls "$p/.contexts" && profilefs ls "$p/.export")" \
+    "ls follows the links, also before \`..\`"
+like "$(profilefs stat "$p/contexts")" '^Type: link$' "stat shows a link"
+like "$(profilefs stat "$p/contexts/")" '^Type: directory$' "and with a slash the folder that it leads to"
+is "$(status profilefs cat "$p/info.txt/")" 3 "a file with a slash after its name: status 3"
+like "$(cat "$work/stderr")" 'Not a directory$' "it is not a folder"
 
 like "$(profilefs formats)" 'xray' "formats lists the formats"
 like "$(profilefs --version)" '^profilefs [0-9]+\.[0-9]+' "--version tells the version"
@@ -102,7 +111,7 @@ is "$(profilefs -o metric=calls cat "$p/info.txt" 2>/dev/null | grep ^Primary ||
 if [ -w /dev/fuse ]; then
     mount_source || exit 1
     same() {
-        (cd "$mnt" && find . -path ./.profilefs -prune -o -type f -print0) | while IFS= read -r -d '' file; do
+        (cd "$mnt" && find -L . -path ./.profilefs -prune -o -type f -print0) | while IFS= read -r -d '' file; do
             "$PROFILEFS" cat "$src/$file" | cmp - "$mnt/$file" || return 1
         done
     }

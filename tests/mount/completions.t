@@ -55,7 +55,7 @@ for shell in bash zsh; do
         continue
     fi
     # Each waits some seconds for its shell: all of them at once.
-    for text in ch "ls ru" "cat run.xray/tab" "cat run.xray/inf" "cat no"; do
+    for text in ch "ls ru" "cat run.xray/tab" "cat run.xray/inf" "cat no" "ls run.xray/con"; do
         typed $shell "profilefs $text" >"$work/$shell.${text//[ \/]/_}" &
     done
     wait
@@ -63,12 +63,14 @@ for shell in bash zsh; do
     is "$(cat "$work/$shell.ls_ru")" "<profilefs><ls><run.xray/!>" "$shell completes a profile as a folder, without a blank"
     is "$(cat "$work/$shell.cat_run.xray_tab")" "<profilefs><cat><run.xray/tables/!>" "$shell completes inside a profile"
     is "$(cat "$work/$shell.cat_run.xray_inf")" "<profilefs><cat><run.xray/info.txt><!>" "$shell adds a blank after a file inside"
+    is "$(cat "$work/$shell.ls_run.xray_con")" "<profilefs><ls><run.xray/contexts/!>" "$shell completes a link to a folder as a folder"
     is "$(cat "$work/$shell.cat_no")" "<profilefs><cat><notes.txt><!>" "$shell completes what is no profile"
 done
 if command -v fish >/dev/null; then
     fishes() { HOME=$work fish -c "source '$top/docs/completions/profilefs.fish'; complete -C '$1'" 2>/dev/null | cut -f1 | sort | tr '\n' ' '; }
     is "$(fishes "profilefs ch")" "check " "fish completes a command"
     is "$(fishes "profilefs ls ru")" "run.xray/ " "fish completes a profile as a folder"
+    is "$(fishes "profilefs ls run.xray/con")" "run.xray/contexts/ " "fish completes a link to a folder as a folder"
     is "$(fishes "profilefs cat run.xray/tab")" "run.xray/tables/ " "fish completes inside a profile"
 else
     skip "completions of fish" "not installed"

@@ -29,7 +29,7 @@ ok "a folded stack keeps 512 frames at each end" \
 is "$(awk -F, 'NR > 1 { print $2, $3 }' "$p/metrics/calls/functions.csv" | sort | tr '\n' ' ')" \
     "$((depth / 2)) $((depth / 2)) $((depth / 2)) $((depth / 2)) " "the flat profile counts both functions"
 
-within 120 "find down to depth 300 ends" bash -c "[ \$(find '$p/contexts' -maxdepth 300 -type d | wc -l) = 301 ]"
+within 120 "find down to depth 300 ends" bash -c "[ \$(find '$p/contexts/' -maxdepth 300 -type d | wc -l) = 301 ]"
 down() {
     python3 - "$p/contexts" 3000 <<'P'
 """Walks down N levels by file descriptors, beyond PATH_MAX, and reads a file there."""

@@ -6,7 +6,7 @@ needs_mount
 source=$archive mount_source || exit 1
 
 cd "$mnt" || exit 1
-find . -path '*/export/*' \( -name profile.pb -o -name trace.json \) -printf '%P\n' | sort >"$work/exports"
+behind export \( -name profile.pb -o -name trace.json \) | sort >"$work/exports"
 is "$(grep -c '/export/profile.pb$' "$work/exports")" \
     "$(find . -name tables -type d -execdir test -d metrics \; -print | wc -l)" "every profile that measures is there for pprof"
 is "$(sed -n 's|/export/trace.json$||p' "$work/exports")" \

@@ -160,6 +160,9 @@ generate() { python3 "$samples/gen_xray.py" "$@"; }
 # first_thread PROFILE: the folder of its first thread.
 first_thread() { awk -F, 'NR == 2 { print $NF }' "$1/tables/threads.csv"; }
 
+# behind NAME TEST...: files below all links of this name in the current folder, such as contexts and export, by their paths.
+behind() { find . -name "$1" -type l -print0 | find -H -files0-from - -type f "${@:2}" -print | sed 's|^\./||'; }
+
 # passes: how many passes over data this mount has made.
 passes() { awk '/^Passes run: / { print $3 }' "$mnt/.profilefs/status.txt"; }
 

@@ -67,8 +67,8 @@ is "$(folder values.csv)" values.csv~ID "a name equal to a file of ours gets a s
 is "$(folder statistics.csv)" statistics.csv~ID "also to a file of the format's own"
 is "$(folder '')" '~ID' "an empty name is its id"
 is "$(folder "$long" | sed 's/~ID//; s/^x*$/x/')" x "a long name is cut"
-is "$(find "$p" -printf '%f\n' | awk 'length($0) > 255' | LC_ALL=C awk '{ exit 1 }'; echo $?)" 0 "no name is longer than 255 bytes"
-is "$(find "$p/contexts" -type d -printf '%f\n' | iconv -f UTF-8 -t UTF-8 2>&1 >/dev/null)" "" "all names are UTF-8, long ones cut at a character"
+is "$(find -L "$p" -printf '%f\n' | awk 'length($0) > 255' | LC_ALL=C awk '{ exit 1 }'; echo $?)" 0 "no name is longer than 255 bytes"
+is "$(find "$p/contexts/" -type d -printf '%f\n' | iconv -f UTF-8 -t UTF-8 2>&1 >/dev/null)" "" "all names are UTF-8, long ones cut at a character"
 is "$(ls "$p/metrics" | tr '\n' ' ')" "flops%2Fs time " "the same holds for metrics"
 is "$(ls "$p/points" | tr '\n' ' ')" "p=1 p=2 p=4 " "a point is named by its parameters"
 

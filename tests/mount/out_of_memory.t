@@ -72,7 +72,7 @@ LIST
 
 # contents: names and sums of all that the mount shows of the profile.
 contents() {
-    (cd "$mnt/heat.jsonl" && find . -print0 | sort -z && find . -type f -print0 | sort -z | xargs -0 md5sum) 2>/dev/null | md5sum
+    (cd "$mnt/heat.jsonl" && find -L . -print0 | sort -z && find -L . -type f -print0 | sort -z | xargs -0 md5sum) 2>/dev/null | md5sum
 }
 
 # recovers NUMBER: a mount in whose server thirty allocations from that one on fail shows everything a little later. (What

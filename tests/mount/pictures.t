@@ -6,7 +6,7 @@ needs_mount
 source=$archive mount_source || exit 1
 
 cd "$mnt" || exit 1
-find . -path '*/export/*' -name '*.svg' -printf '%P\n' | sort >"$work/pictures"
+behind export -name '*.svg' | sort >"$work/pictures"
 ok "profiles have pictures ($(wc -l <"$work/pictures"))" test "$(wc -l <"$work/pictures")" -gt 50
 ok "every metric has a flame graph" test "$(grep -c '/flame.svg$' "$work/pictures")" \
     -eq "$(find . -path '*/metrics/*' -name functions.csv | wc -l)"

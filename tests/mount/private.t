@@ -10,7 +10,7 @@ find "$src" -type d -exec chmod 755 {} +
 find "$src" -type f -exec chmod 600 {} +
 # Files below FOLDERs that others get a byte of.
 readable() {
-    setpriv --reuid 65534 --regid 65534 --clear-groups find "$@" -type f -readable -exec grep -laE '.?' {} + 2>/dev/null
+    setpriv --reuid 65534 --regid 65534 --clear-groups find -L "$@" -type f -readable -exec grep -laE '.?' {} + 2>/dev/null
 }
 
 mount_source -o allow_other || skip_all "others are not let in"
@@ -30,7 +30,7 @@ each_private() {   # each_private PROFILE FILE...: those after which others can 
     shift
     for file; do
         chmod 600 "$src/$file"
-        find "$mnt/$profile" -type f -exec cat {} + >/dev/null 2>&1 # so that all files have been looked at
+        find -L "$mnt/$profile" -type f -exec cat {} + >/dev/null 2>&1 # so that all files have been looked at
         [ -z "$(readable "$mnt/$profile" -not -path '*/src/*' | head -n 1)" ] || echo "$file"
         chmod 644 "$src/$file"
     done

@@ -4,12 +4,13 @@ moment, .profilefs/status.txt, is left out."""
 import os, sys
 
 folder, when = sys.argv[1:]
+LINKS = {"contexts", "export"}      # of a profile, to folders that are not listed
 
 
 def files(fd, path):
     """Names in open folders: a path from the top may be longer than a path may be."""
     with os.scandir(fd) as entries:     # types come from the listing: nothing is asked for its size here
-        entries = sorted(((entry.name, entry.is_dir(follow_symlinks=False), entry.is_file(follow_symlinks=False))
+        entries = sorted(((entry.name, entry.is_dir(follow_symlinks=entry.name in LINKS), entry.is_file(follow_symlinks=False))
                           for entry in entries))
     for name, is_folder, is_file in entries:
         if is_folder:

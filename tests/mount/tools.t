@@ -35,11 +35,11 @@ tool() {
             echo "exit $?" | tee -a "$work/$where.stdout" >"$work/$where.status"
         done
         if grep -qx 'exit 0' "$work/plain.status" && cmp -s "$work/plain.stdout" "$work/mnt.stdout" &&
-            diff -r "$work/plain.out" "$work/mnt.out" >/dev/null; then
+            diff -r --no-dereference "$work/plain.out" "$work/mnt.out" >/dev/null; then
             ok "$name, $size file" true
         else
             ok "$name, $size file" bash -c "cat '$work/plain.status'; cat '$work/mnt.stderr'
-                cmp '$work/plain.stdout' '$work/mnt.stdout'; diff -rq '$work/plain.out' '$work/mnt.out'; false"
+                cmp '$work/plain.stdout' '$work/mnt.stdout'; diff -rq --no-dereference '$work/plain.out' '$work/mnt.out'; false"
         fi
     done
 }
@@ -140,7 +140,7 @@ python "shutil.copytree" "shutil.copytree(os.environ['D'] + '/metrics', o + '/m'
 python "sendfile" "h = open(f, 'rb'); t = open(o + '/copy', 'wb'); n = os.fstat(h.fileno()).st_size; i = 0
 while i < n: i += os.sendfile(t.fileno(), h.fileno(), i, n - i)"
 python "csv" "print(sum(int(r['depth']) for r in csv.DictReader(open(f, newline=''))))"
-python "os.walk" "print(sorted((b, sorted(d), sorted(s)) for b, d, s in os.walk(os.environ['D'])))"
+python "os.walk" "print(sorted((b, sorted(d + s)) for b, d, s in os.walk(os.environ['D'])))"
 python "pread at the end" "h = os.open(f, 0); print(os.pread(h, 100, os.path.getsize(f) - 10))"
 
 finish

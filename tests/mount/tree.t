@@ -19,7 +19,7 @@ is "$(cd "$p/metrics/time" && ls | tr '\n' ' ')" \
     "callers.csv contexts.csv functions.csv hot.txt info.txt stacks.folded threads.csv tree.txt " \
     "a metric's folder holds the aggregates"
 is "$(cd "$t" && ls | tr '\n' ' ')" "durations.csv info.txt trace.csv values.csv " "a thread's folder holds the thread's share"
-is "$(find "$p/contexts" -mindepth 2 -maxdepth 2 -type f -printf '%f\n' | sort -u | tr '\n' ' ')" \
+is "$(find "$p/contexts/" -mindepth 2 -maxdepth 2 -type f -printf '%f\n' | sort -u | tr '\n' ' ')" \
     "info.txt values.csv " "a context's folder holds the context's share"
 
 header() { head -n 1 "$p/$1"; }
@@ -44,7 +44,7 @@ is "$(header metrics/time/callers.csv)" "contexts,exclusive,inclusive,caller,cal
 is "$(head -n 1 "$t/values.csv")" "context,metric,value,name" "a thread's values.csv lacks the column thread"
 is "$(head -n 1 "$t/trace.csv")" "time,tsc,cpu,event,function,depth,args,event_type,data,name" \
     "a thread's trace.csv lacks the column thread"
-is "$(find "$p/contexts" -name values.csv -exec head -qn 1 {} + | sort -u)" "thread,metric,value" \
+is "$(find "$p/contexts/" -name values.csv -exec head -qn 1 {} + | sort -u)" "thread,metric,value" \
     "a context's values.csv lacks the columns of the context"
 
 like "$(cat "$p/info.txt")" '^Format: ' "info.txt names the format"
@@ -69,18 +69,18 @@ ok "and again on a second mount with the cache file" sizes_are_exact
 cold
 ok "reading without a stat before gives the same number of bytes" sizes_are_exact after
 
-is "$(find "$mnt" -type f -size 0 | wc -l)" 0 "no generated file is empty: a table without rows has its header"
-is "$(find "$mnt" -type f ! -name '*.*' ! -path '*/.profilefs/*' | wc -l)" 0 "every generated file has an extension"
+is "$(find -L "$mnt" -type f -size 0 | wc -l)" 0 "no generated file is empty: a table without rows has its header"
+is "$(find -L "$mnt" -type f ! -name '*.*' ! -path '*/.profilefs/*' | wc -l)" 0 "every generated file has an extension"
 is "$(stat -c '%h %b' "$p/tables/trace.csv")" "1 $((($(stat -c %s "$p/tables/trace.csv") + 511) / 512))" \
     "a file has one link and as many blocks as its size needs"
-is "$(find "$mnt" -name '*.csv' -exec awk 'BEGIN { RS = "^$" } !/\n$/ { print FILENAME }' {} \;)" "" \
+is "$(find -L "$mnt" -name '*.csv' -exec awk 'BEGIN { RS = "^$" } !/\n$/ { print FILENAME }' {} \;)" "" \
     "every table ends with a line feed"
-is "$(find "$mnt" -name '*.csv' -exec grep -lP '[\x00-\x09\x0b-\x1f\x7f]' {} +)" "" \
+is "$(find -L "$mnt" -name '*.csv' -exec grep -lP '[\x00-\x09\x0b-\x1f\x7f]' {} +)" "" \
     "no table holds a control character but line feeds"
 is "$(grep -c . "$p/tables/trace.csv")" "$(python3 -c '
 import csv, sys
 print(sum(1 for row in csv.reader(open(sys.argv[1], newline=""))))' "$p/tables/trace.csv")" "one row is one line"
-is "$(find "$mnt" | sort | uniq -d | wc -l) $(find "$mnt" -type d -printf '%i\n' | sort | uniq -d | wc -l)" "0 0" \
+is "$(find -L "$mnt" | sort | uniq -d | wc -l) $(find "$mnt" "$p/contexts/" "$p/export/" -type d -printf '%i\n' | sort | uniq -d | wc -l)" "0 0" \
     "no name and no folder's inode appears twice"
 
 # ---- a table can always be found by the column dir
@@ -96,7 +96,7 @@ sys.exit(not rows or bool(missing))' "$p/tables/$1" "$p/$2"
 ok "threads.csv: dir is a folder in threads/" dirs_exist threads.csv threads
 ok "contexts.csv: dir is a folder in contexts/" dirs_exist contexts.csv contexts
 ok "metrics.csv: dir is a folder in metrics/" dirs_exist metrics.csv metrics
-is "$(($(wc -l <"$p/tables/contexts.csv") - 1))" "$(find "$p/contexts" -mindepth 1 -type d | wc -l)" \
+is "$(($(wc -l <"$p/tables/contexts.csv") - 1))" "$(find "$p/contexts/" -mindepth 1 -type d | wc -l)" \
     "there is a folder for every context"
 
 # ---- SOURCE may be a profile itself

@@ -163,11 +163,11 @@ static void test_tree(const char *folder)
        "threads/node, 0\n"
        "threads/node, 0/info.txt\nthreads/node, 0/values.csv\nthreads/node, 0/events.csv\n"
        "threads/node, 0/notes.csv\nthreads/node, 0/empty.csv\n"
-       "contexts\n"
-       "contexts/main 0\n"
-       "contexts/main 0/info.txt\ncontexts/main 0/values.csv\ncontexts/main 0/events.csv\n"
-       "contexts/main 0/main 0\n"
-       "contexts/main 0/main 0/info.txt\ncontexts/main 0/main 0/values.csv\ncontexts/main 0/main "
+       "contexts\n.contexts\n"
+       ".contexts/main 0\n"
+       ".contexts/main 0/info.txt\n.contexts/main 0/values.csv\n.contexts/main 0/events.csv\n"
+       ".contexts/main 0/main 0\n"
+       ".contexts/main 0/main 0/info.txt\n.contexts/main 0/main 0/values.csv\n.contexts/main 0/main "
        "0/events.csv\n"
        "metrics\n"
        "metrics/time\n"
@@ -181,9 +181,9 @@ static void test_tree(const char *folder)
        "metrics/bytes, \"moved\"/hot.txt\nmetrics/bytes, \"moved\"/tree.txt\nmetrics/bytes, "
        "\"moved\"/stacks.folded\n"
        "primary\nprimary/metric\n"
-       "export\nexport/profile.pb\n"
-       "export/time\nexport/time/flame.svg\n"
-       "export/bytes, \"moved\"\nexport/bytes, \"moved\"/flame.svg\n",
+       "export\n.export\n.export/profile.pb\n"
+       ".export/time\n.export/time/flame.svg\n"
+       ".export/bytes, \"moved\"\n.export/bytes, \"moved\"/flame.svg\n",
        "a table stands under tables, and again in the folders of the axes it has columns for");
     struct pf_node none;
     ok(!pf_folder_find(visit.live, top, "absent", &none) && !pf_folder_find(visit.live, top, "", &none) &&

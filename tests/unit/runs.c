@@ -140,14 +140,21 @@ static void names_are(struct pf_fs *fs, const char *path, const char *want, cons
 static void test_content(const char *folder)
 {
     struct pf_attr attr;
+    char *target = NULL;
+    struct pf_job *job = NULL;
     control = (struct control){0};
     struct pf_fs *fs = fs_of(folder, false);
     must(!find_path(fs, "runs", &attr));
     names_are(fs, "runs", ".\n..\ninfo.txt\noverview\nchanges\nprimary\nexport\n", "what stands in it");
-    ok(control.opens == 0, "needs no profile opened");
+    ok(!find_path(fs, "runs/export", &attr) && attr.st.st_mode == (S_IFLNK | 0777) && attr.st.st_size == 7 &&
+           !pf_fs_readlink(fs, attr.st.st_ino, &target, &job),
+       "export is a link");
+    is(target, ".export", "to a folder that is not listed");
+    free(target);
+    ok(control.opens == 0, "neither needs a profile opened");
     names_are(fs, "runs/changes", ".\n..\ntime\nbytes, \"moved\"\n",
               "changes/ has a folder for each metric that two runs have, not for those that one alone has");
-    names_are(fs, "runs/export", ".\n..\ntime\nbytes, \"moved\"\n", "export/ too");
+    names_are(fs, "runs/.export", ".\n..\ntime\nbytes, \"moved\"\n", "that folder too");
     ok(control.loads[PF_MODELLED] == 0, "to list them takes opening alone");
     text_has(fs, "runs/info.txt", "Runs: 5\nFirst: a.folded\nLast: shelf\n",
              "the runs are told in their order");
@@ -160,9 +167,9 @@ static void test_content(const char *folder)
     char *values = text_at(fs, "runs/changes/time/function_values.csv");
     ok(!strstr(values, "a.folded,"), "others are left out");
     free(values);
-    text_has(fs, "runs/export/time/runs.svg", "</svg>", "functions over the runs are drawn");
-    must(!find_path(fs, "runs/export/time/runs.svg", &attr));
-    char *picture = text_at(fs, "runs/export/time/runs.svg");
+    text_has(fs, "runs/.export/time/runs.svg", "</svg>", "functions over the runs are drawn");
+    must(!find_path(fs, "runs/.export/time/runs.svg", &attr));
+    char *picture = text_at(fs, "runs/.export/time/runs.svg");
     ok(attr.st.st_size == (off_t)strlen(picture), "a picture is as long as it says");
     free(picture);
     pf_fs_free(fs);

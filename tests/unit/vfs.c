@@ -80,6 +80,21 @@ static void test_source(struct pf_fs *fs, const char *folder)
 
 /* ---- profiles ----------------------------------------------------------------------------------- */
 
+/* The name is a link in the folder, which reads "." and the name, is as long as that, and leads to a folder. */
+static bool links_to_hidden(struct pf_fs *fs, const char *folder, const char *name)
+{
+    char link[256], hidden[256], *target = NULL;
+    struct pf_attr attr;
+    struct pf_job *job = NULL;
+    snprintf(link, sizeof link, "%s/%s", folder, name);
+    snprintf(hidden, sizeof hidden, "%s/.%s", folder, name);
+    bool good = !find_path(fs, link, &attr) && attr.st.st_mode == (S_IFLNK | 0777) && attr.st.st_nlink == 1 &&
+                !pf_fs_readlink(fs, attr.st.st_ino, &target, &job) && *target == '.' &&
+                !strcmp(target + 1, name) && attr.st.st_size == (off_t)strlen(target);
+    free(target);
+    return good && !find_path(fs, hidden, &attr) && S_ISDIR(attr.st.st_mode);
+}
+
 static void test_profile(struct pf_fs *fs, const char *folder)
 {
     struct pf_attr attr;
@@ -100,6 +115,13 @@ static void test_profile(struct pf_fs *fs, const char *folder)
        "a link leads to the primary metric, as long as what it says");
     is(target, "../metrics/time", "that is, its folder");
     free(target);
+    ok(links_to_hidden(fs, "log", "contexts") && links_to_hidden(fs, "log", "export"),
+       "contexts and export are links to folders that are not listed");
+    lists(fs, "log/.contexts", ". .. main 0 ", "a hidden folder can be listed by its own name");
+    lists(fs, "log/.export", ". .. bytes, \"moved\" profile.pb time ", "and so can the other one");
+    ok(find_path(fs, "log/.metrics", &attr) == ENOENT &&
+           find_path(fs, "log/tables/.contexts", &attr) == ENOENT,
+       "no other folder has a hidden name");
     lists(fs, "log/threads/node, 0", ". .. empty.csv events.csv info.txt notes.csv values.csv ",
           "and the folder of one partition");
     ok(!find_path(fs, "log/metrics/time/tree.txt", &attr) && attr.st.st_size > 0 && attr.st.st_blocks > 0,
@@ -144,11 +166,14 @@ static void check_below(struct pf_fs *fs, uint64_t folder, unsigned *files, unsi
 static void test_all_files(struct pf_fs *fs)
 {
     unsigned files = 0, wrong = 0;
-    uint64_t top = ino_of(fs, "log");
-    check_below(fs, top, &files, &wrong);
+    static const char *const tops[] = {"log", "log/.contexts", "log/.export"};
+    for (size_t t = 0; t < sizeof tops / sizeof *tops; t++) {
+        uint64_t top = ino_of(fs, tops[t]);
+        check_below(fs, top, &files, &wrong);
+        pf_fs_forget(fs, top, 1);
+    }
     ok(wrong == 0 && files > 50, "each of %u files of a profile is as long as listing and look-up say",
        files);
-    pf_fs_forget(fs, top, 1);
 }
 
 /* ---- reading once ------------------------------------------------------------------------------- */

@@ -242,7 +242,7 @@ static void test_parking(const char *folder)
     write_text(folder, "log", "3 9 50");
     control = (struct control){.gate = {[PF_MODELLED] = &gate}};
     struct pf_fs *fs = fs_of(folder, false);
-    uint64_t contexts = ino_of(fs, "log/contexts"), tables = ino_of(fs, "log/tables");
+    uint64_t contexts = ino_of(fs, "log/.contexts"), tables = ino_of(fs, "log/tables");
     ok(contexts && control.loads[PF_PARTITIONED] == 0, "folders are found without any pass");
     ok(pf_fs_lookup(fs, contexts, "main 0", true, &attr, &job) == PF_PARKED, "what needs a pass is parked");
     gate_await(&gate, 1);

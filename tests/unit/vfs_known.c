@@ -70,7 +70,7 @@ static void test_warm(const char *folder)
     char *info = text_of_file(fs, "log/info.txt"), *warnings = text_of_file(fs, "log/tables/warnings.csv");
     struct pf_attr first, attr;
     find_path(fs, "log/tables/values.csv", &first);
-    int entries = list(fs, "log/metrics");
+    int entries = list(fs, "log/metrics"), top = list(fs, "log");
     pf_fs_free(fs);
     fs = mount_of(folder);
     ok(reads(fs, "log/info.txt", info) && reads(fs, "log/tables/warnings.csv", warnings),
@@ -78,6 +78,10 @@ static void test_warm(const char *folder)
     ok(!find_path(fs, "log/tables/values.csv", &attr) && attr.st.st_size == first.st.st_size, "so are sizes");
     ok(list(fs, "log/metrics") == entries, "and listings");
     ok(find_path(fs, "log/tables/none.csv", &attr) == ENOENT, "what is not there is known not to be");
+    ok(!find_path(fs, "log/contexts", &attr) && S_ISLNK(attr.st.st_mode) && attr.st.st_size == 9 &&
+           !find_path(fs, "log/.contexts", &attr) && S_ISDIR(attr.st.st_mode),
+       "a hidden folder is found although a listing leaves it out");
+    ok(list(fs, "log") == top, "at the top too");
     struct pf_handle *handle;
     ok(!open_file(fs, ino_of(fs, "log/tables/values.csv"), &handle) && control.opens == 0,
        "without the profile being opened");
@@ -88,7 +92,7 @@ static void test_warm(const char *folder)
        "which the first read does that needs it");
     pf_buf_free(&out);
     pf_fs_close(handle);
-    ok(!find_path(fs, "log/contexts/main 0", &attr), "or the first look at what was not looked at before");
+    ok(!find_path(fs, "log/.contexts/main 0", &attr), "or the first look at what was not looked at before");
     pf_fs_free(fs);
     free(info);
     free(warnings);
