@@ -175,10 +175,9 @@ static void print_all(const struct comparison *comparison)
     char first[PF_NUMBER_MAX], last[PF_NUMBER_MAX];
     union pf_number a = {.d = {comparison->first, 0}}, b = {.d = {comparison->last, 0}};
     *pf_print_rounded(first, &a, true) = *pf_print_rounded(last, &b, true) = '\0';
-    bool time = pf_unit_ns(comparison->chosen.unit);
     pf_buf_str(&out, comparison->chosen.name);
     pf_buf_str(&out, *comparison->chosen.unit ? ", " : "");
-    pf_buf_str(&out, time ? "ns" : comparison->chosen.unit);
+    pf_buf_str(&out, pf_series_unit(comparison->chosen.unit));
     pf_buf_str(&out, comparison->by == PF_SERIES_FUNCTIONS ? ", by function: " : ", by call path: ");
     pf_buf_str(&out, comparison->paths[0]);
     pf_buf_str(&out, " to ");

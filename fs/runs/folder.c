@@ -82,9 +82,8 @@ static struct pf_shared *shared_of(struct pf_shared_metrics *all, const struct p
         return NULL;
     all->metrics = grown;
     struct pf_shared *shared = &grown[all->n++];
-    *shared = (struct pf_shared){.name = strdup(it->name),
-                                 .unit = strdup(pf_unit_ns(it->unit) ? "ns" : it->unit),
-                                 .dir = strdup(it->dir)};
+    *shared = (struct pf_shared){
+        .name = strdup(it->name), .unit = strdup(pf_series_unit(it->unit)), .dir = strdup(it->dir)};
     return shared->name && shared->unit && shared->dir ? shared : NULL;
 }
 

@@ -7,6 +7,7 @@
 
 #include "fs/profile/names.h"
 #include "fs/profile/views.h"
+#include "fs/runs/series.h"
 #include "fs/sums/aggregate_private.h"
 #include "fs/text/csv.h"
 #include "fs/text/pack.h"
@@ -68,17 +69,30 @@ static void add_warnings(struct pf_live *live, struct pf_buf *out, struct pf_cel
     pf_buf_free(&scratch);
 }
 
+/* A value of the metric in what spans profiles, where times are in ns; may point to *number. */
+static struct pf_cell in_ns(const struct pf_metric *metric, const struct pf_cell *value,
+                            union pf_number *number)
+{
+    bool real;
+    if (!pf_number_of_cell(value, number, &real))
+        return *value;
+    *number = pf_number_times(*number, pf_series_factor(metric), &real);
+    return pf_number_cell(number, real);
+}
+
 static void add_functions(const struct pf_profile *profile, unsigned primary,
                           const struct pf_arranged *functions, struct pf_buf *out)
 {
+    const struct pf_metric *metric = &profile->metrics[primary];
     for (size_t i = 0; i < functions->n_functions; i++) {
         struct pf_cell it[PF_FUNCTION_COLUMNS];
+        union pf_number exclusive, inclusive;
         pf_function_cells(profile, functions, i, it);
         const struct pf_cell cells[] = {pf_string(profile->driver->name),
-                                        pf_string(profile->metrics[primary].name),
-                                        it[PF_FUNCTION_UNIT],
-                                        it[PF_FUNCTION_EXCLUSIVE],
-                                        it[PF_FUNCTION_INCLUSIVE],
+                                        pf_string(metric->name),
+                                        pf_string(pf_series_unit(metric->unit)),
+                                        in_ns(metric, &it[PF_FUNCTION_EXCLUSIVE], &exclusive),
+                                        in_ns(metric, &it[PF_FUNCTION_INCLUSIVE], &inclusive),
                                         it[PF_FUNCTION_EXCLUSIVE_PERCENT],
                                         it[PF_FUNCTION_NAME]};
         pf_csv_row(out, cells, sizeof cells / sizeof *cells, ',');
@@ -97,21 +111,23 @@ static int make(struct pf_live *live, struct pf_aggregate *aggregate, struct pf_
     if (metric && !(functions = pf_arranged_get(aggregate, (unsigned)primary, PF_BY_FUNCTION, error)))
         return -1;
     pf_int128 wide;
+    union pf_number in_ns_total;
+    struct pf_cell total = metric ? pf_aggregate_total(aggregate, (unsigned)primary, &wide) : pf_absent();
     struct pf_cell worst, first[PF_FUNCTION_COLUMNS] = {0};
     if (metric && pf_adds_up(metric) && functions->n_functions)
         pf_function_cells(profile, functions, 0, first);
     add_metrics(live, &part->metrics);
     add_warnings(live, &part->rows[PF_PART_WARNINGS], &worst);
-    const struct pf_cell cells[] = {
-        aggregate ? pf_uint(pf_rows_count(profile->partitions.items)) : pf_absent(),
-        aggregate ? pf_uint(profile->contexts->count) : pf_absent(),
-        metric ? pf_string(metric->name) : pf_absent(),
-        metric ? pf_string(metric->unit) : pf_absent(),
-        metric ? pf_aggregate_total(aggregate, (unsigned)primary, &wide) : pf_absent(),
-        first[PF_FUNCTION_EXCLUSIVE_PERCENT],
-        pf_uint(pf_warning_count(live)),
-        worst,
-        first[PF_FUNCTION_NAME]};
+    const struct pf_cell cells[] = {aggregate ? pf_uint(pf_rows_count(profile->partitions.items))
+                                              : pf_absent(),
+                                    aggregate ? pf_uint(profile->contexts->count) : pf_absent(),
+                                    metric ? pf_string(metric->name) : pf_absent(),
+                                    metric ? pf_string(pf_series_unit(metric->unit)) : pf_absent(),
+                                    metric ? in_ns(metric, &total, &in_ns_total) : pf_absent(),
+                                    first[PF_FUNCTION_EXCLUSIVE_PERCENT],
+                                    pf_uint(pf_warning_count(live)),
+                                    worst,
+                                    first[PF_FUNCTION_NAME]};
     pf_csv_row(&part->summary, cells, sizeof cells / sizeof *cells, 0);
     if (functions) {
         add_functions(profile, (unsigned)primary, functions, &part->rows[PF_PART_FUNCTIONS]);

@@ -66,6 +66,11 @@ int64_t pf_series_factor(const struct pf_metric *metric)
     return ns ? ns : 1;
 }
 
+const char *pf_series_unit(const char *unit)
+{
+    return pf_unit_ns(unit) ? "ns" : unit;
+}
+
 bool pf_comparable(const struct pf_metric *a, const struct pf_metric *b)
 {
     return !strcmp(a->name, b->name) &&
@@ -129,14 +134,12 @@ static int add_value(struct pf_series *series, unsigned run, uint32_t name, unio
                      bool other, int64_t factor, struct pf_error *error)
 {
     uint64_t record[WORDS] = {[NAME] = name};
-    pf_int128 product = 0;
-    double x = pf_number_double(&number, real) * (double)factor;
-    real = real || __builtin_mul_overflow(number.i, factor, &product);
+    number = pf_number_times(number, factor, &real);
     record[RUN] = (uint64_t)run * SORTS + (real ? REAL : 0U) + (other ? OTHER : 0U);
     if (real)
-        memcpy(&record[LOW], &x, sizeof x);
+        memcpy(&record[LOW], &number.d.sum, sizeof number.d.sum);
     else
-        memcpy(&record[LOW], &product, sizeof product);
+        memcpy(&record[LOW], &number.i, sizeof number.i);
     return pf_sorter_add(series->sorter, record, error);
 }
 

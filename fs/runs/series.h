@@ -62,6 +62,9 @@ struct pf_cell pf_figure_cell(const struct pf_figure *figure);
 /* ns in one of the metric's unit if that is a time, else 1: what its numbers are multiplied with. */
 int64_t pf_series_factor(const struct pf_metric *metric);
 
+/* The unit of what pf_series_factor makes of numbers of this unit: `ns` for any unit of time. */
+const char *pf_series_unit(const char *unit);
+
 /* True if numbers of both can be compared: of one name, and of one unit once times are in ns. */
 bool pf_comparable(const struct pf_metric *a, const struct pf_metric *b);
 

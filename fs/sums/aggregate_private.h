@@ -75,6 +75,17 @@ static inline union pf_number pf_number_real(union pf_number number)
     return (union pf_number){.d = {(double)number.i, 0}};
 }
 
+/* A number times a factor: exact if it is an integer and the product fits 128 bits, otherwise a double; *real says which. */
+static inline union pf_number pf_number_times(union pf_number number, int64_t factor, bool *real)
+{
+    pf_int128 product;
+    if (!*real && !__builtin_mul_overflow(number.i, factor, &product))
+        return (union pf_number){.i = product};
+    double x = pf_number_double(&number, *real) * (double)factor;
+    *real = true;
+    return (union pf_number){.d = {x, 0}};
+}
+
 /* Below, at or above 0 as a is less than, equal to or greater than b; nan is less than all other numbers. */
 static inline int pf_number_compare(const union pf_number *a, const union pf_number *b, bool real)
 {

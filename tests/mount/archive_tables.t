@@ -69,4 +69,73 @@ rm -rf "$XDG_CACHE_HOME"
 "$PROFILEFS" index "$src" >"$work/index" 2>&1
 mount_source || exit 1
 is "$(grep -c 'newer,sub/a b.folded$' "$t/functions.csv")/$(passes)" 1/0 "after index, the first mount needs none"
+
+# ---- units: times are in ns, whatever a profile has them in
+
+unmount
+mkdir "$src/units"
+# For each unit pprof's profiles of one sample; and one of doubles in seconds.
+python3 - "$src/units" <<'P'
+import sys
+UNITS = "ns nsec nanosecond nanoseconds us usec \u00b5s \u03bcs microseconds ms msec milliseconds s sec secs second seconds min h bytes ticks".split()
+def varint(n):
+    out = b""
+    while n > 127:
+        out, n = out + bytes([n & 127 | 128]), n >> 7
+    return out + bytes([n])
+def field(number, value):
+    return varint(number << 3) + varint(value) if isinstance(value, int) else varint(number << 3 | 2) + varint(len(value)) + value
+for i, unit in enumerate(UNITS):
+    for value in (7, 2**62):
+        profile = field(1, field(1, 1) + field(2, 2)) + field(2, field(1, b"\x01") + field(2, varint(value)))
+        profile += field(4, field(1, 1) + field(4, field(1, 1))) + field(5, field(1, 1) + field(2, 3))
+        for text in ("", "cpu", unit, "main"):
+            profile += field(6, text.encode())
+        open("%s/%02d.%d.pb" % (sys.argv[1], i, value != 7), "wb").write(profile)
+P
+cp "$(find "$archive" -name '*.cubex' | head -n 1)" "$src/units/"
+mount_source || exit 1
+cat >"$work/units.py" <<'P'
+"""Compares tables that span profiles, and profiles_summary.csv of a folder, with what the profiles themselves have; prints what differs."""
+import csv, os, sys
+from fractions import Fraction
+mount, folder = sys.argv[1:]
+NS = {"ns": 1, "nsec": 1, "nanosecond": 1, "nanoseconds": 1, "us": 10**3, "usec": 10**3, "\u00b5s": 10**3, "\u03bcs": 10**3,
+      "microseconds": 10**3, "ms": 10**6, "msec": 10**6, "milliseconds": 10**6, "s": 10**9, "sec": 10**9, "secs": 10**9,
+      "second": 10**9, "seconds": 10**9, "min": 60 * 10**9, "h": 3600 * 10**9}
+def rows(*path):
+    return list(csv.DictReader(open(os.path.join(mount, *path), newline="")))
+def times(cell, unit, real):
+    if not cell or real:
+        return cell and repr(float(cell) * NS.get(unit, 1))
+    return str(int(cell) * NS.get(unit, 1))
+seen = set()
+functions = rows(".profilefs/tables/functions.csv")
+summaries = [(r["path"], r) for r in rows(".profilefs/tables/summary.csv")]
+summaries += [(folder + "/" + r["run"], r) for r in rows(folder, "runs/overview/profiles_summary.csv")]
+for path, summary in summaries:
+    if not summary["metric"]:
+        continue
+    metric = next(m for m in rows(path, "tables/metrics.csv") if m["name"] == summary["metric"])
+    unit, real = metric["unit"], metric["type"] == "double"
+    wanted = "ns" if unit in NS else unit
+    seen.add(unit)
+    if summary["unit"] != wanted:
+        print(path, "unit", summary["unit"], "want", wanted)
+    if not real:
+        total = sum(int(r["exclusive"]) for r in rows(path, "primary/metric/functions.csv") if r["exclusive"]) * NS.get(unit, 1)
+        if summary["total"] != str(total):
+            print(path, "total", summary["total"], "want", total)
+    want = [(wanted, times(r["exclusive"], unit, real), times(r["inclusive"], unit, real), r["exclusive_percent"], r["name"])
+            for r in rows(path, "primary/metric/functions.csv")]
+    have = [(r["unit"], *(r[c] and repr(float(r[c])) if real else r[c] for c in ("exclusive", "inclusive")), r["exclusive_percent"], r["name"])
+            for r in functions if r["path"] == path]
+    if want != have:
+        print(path, next((w, h) for w, h in zip(want + [None], have + [None]) if w != h))
+missing = set(NS) - seen
+print("seen:", "all units" if not missing else missing)
+P
+is "$(python3 "$work/units.py" "$mnt" units)" "seen: all units" "tables that span profiles have times in ns, exactly, and other units as they are"
+like "$(cat "$t/functions.csv")" '^pprof,cpu,ns,16602069666338596454400000000000,16602069666338596454400000000000,100,main,units/18\.1\.pb$' \
+    "also beyond 64 bits"
 finish
