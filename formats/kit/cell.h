@@ -7,6 +7,7 @@
 #include <stdint.h>
 #include <string.h>
 
+_Static_assert(sizeof(void *) == 8, "profilefs needs a 64-bit machine");
 __extension__ typedef __int128 pf_int128;
 
 enum pf_cell_type { PF_ABSENT, PF_INT, PF_UINT, PF_WIDE, PF_DOUBLE, PF_TEXT };
@@ -80,6 +81,21 @@ static inline struct pf_cell pf_plain(const char *text, size_t size)
 static inline struct pf_cell pf_string(const char *text)
 {
     return text ? pf_text(text, strlen(text)) : pf_absent();
+}
+
+/*
+ * A 128-bit integer in two words of a record: the low word first, whatever the machine's byte order, so that the first word alone
+ * is a value that fits 64 bits.
+ */
+static inline void pf_wide_split(pf_int128 value, uint64_t words[2])
+{
+    words[0] = (uint64_t)value;
+    words[1] = (uint64_t)(value >> 64);
+}
+
+static inline pf_int128 pf_wide_join(const uint64_t words[2])
+{
+    return (pf_int128)(int64_t)words[1] * ((pf_int128)1 << 64) + words[0];
 }
 
 /*

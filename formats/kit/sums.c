@@ -20,9 +20,9 @@ enum { KEY_PLACE, KEY_METRIC, KEY_RUN, WHOLE, REAL = WHOLE + 2, REST, HAS_REAL, 
 
 /* A sum as kept: what it is sorted by stands in front. */
 struct kept {
-    uint64_t place; /* partition, context; in the copy by context the reverse: high and low half */
-    uint64_t what;  /* metric, type of the cell */
-    uint64_t value[2];
+    uint64_t place;    /* partition, context; in the copy by context the reverse: high and low half */
+    uint64_t what;     /* metric, type of the cell */
+    uint64_t value[2]; /* an integer as pf_wide_split has it; a double in the first word */
 };
 
 enum { KEPT_WORDS = sizeof(struct kept) / sizeof(uint64_t), KEPT_KEYS = 2 };
@@ -107,7 +107,7 @@ static int flush(struct pf_sums *sums, struct pf_error *error)
         record[KEY_PLACE] = (uint64_t)sum->partition << 32 | sum->context;
         record[KEY_METRIC] = sum->metric;
         record[KEY_RUN] = sums->run;
-        memcpy(&record[WHOLE], &sum->total.whole, sizeof sum->total.whole);
+        pf_wide_split(sum->total.whole, &record[WHOLE]);
         memcpy(&record[REAL], &sum->total.real, sizeof sum->total.real);
         memcpy(&record[REST], &sum->total.rest, sizeof sum->total.rest);
         record[HAS_REAL] = sum->total.has_real;
@@ -175,7 +175,7 @@ static void take_value(struct kept *kept, const struct pf_total *total)
         memcpy(kept->value, &real, sizeof real);
     } else {
         type = total->whole >= INT64_MIN && total->whole <= INT64_MAX ? PF_INT : PF_WIDE;
-        memcpy(kept->value, &total->whole, sizeof kept->value);
+        pf_wide_split(total->whole, kept->value);
     }
     kept->what |= type;
 }
@@ -197,8 +197,7 @@ static int keep(struct pf_sums *sums, const struct sum *sum, struct pf_error *er
 
 static struct pf_total total_in(const uint64_t *record)
 {
-    struct pf_total total = {.has_real = record[HAS_REAL] != 0};
-    memcpy(&total.whole, &record[WHOLE], sizeof total.whole);
+    struct pf_total total = {.whole = pf_wide_join(&record[WHOLE]), .has_real = record[HAS_REAL] != 0};
     memcpy(&total.real, &record[REAL], sizeof total.real);
     memcpy(&total.rest, &record[REST], sizeof total.rest);
     return total;
@@ -354,7 +353,7 @@ static void free_look(void *own)
 
 static struct pf_cell value_of(struct look *look, const struct kept *kept)
 {
-    memcpy(&look->wide, kept->value, sizeof look->wide);
+    look->wide = pf_wide_join(kept->value);
     if ((uint32_t)kept->what == PF_WIDE)
         return pf_wide(&look->wide);
     return (struct pf_cell){.type = (uint8_t)kept->what, .u = kept->value[0]};

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "formats/kit/table.h"
 
+#include <endian.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -66,7 +67,7 @@ static inline uint64_t sip_bytes(struct sip *s, const void *bytes, size_t size)
     uint64_t word, last = (uint64_t)size << 56;
     for (; size >= sizeof word; size -= sizeof word, at += sizeof word) {
         memcpy(&word, at, sizeof word);
-        sip_word(s, word);
+        sip_word(s, le64toh(word));
     }
     for (size_t i = 0; i < size; i++)
         last |= (uint64_t)at[i] << 8 * i;

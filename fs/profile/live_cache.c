@@ -17,14 +17,14 @@ enum { SECTION_END, SECTION_FAMILY, SECTION_TEXT, SECTION_FACTS, SECTION_AGGREGA
 /* Larger aggregates are made anew rather than kept. */
 enum { AGGREGATE_MAX = 16 << 20 };
 
-/* One file a source and set of options: a new version of the source takes the place of the old one's. */
+/* One file per source, set of options and kind of machine: a new version of the source takes the place of the old one's. */
 static void file_name(const struct pf_live *live, char name[32])
 {
     const struct pf_options *options = &live->core->options;
     const char *words[] = {live->driver->name, options->metric, options->instr_map};
     struct pf_stamp stamp = {0};
     pf_source_input_at(live->source, 0, &stamp);
-    uint64_t key[] = {stamp.device, stamp.inode}, hash = pf_hash(0, key, sizeof key);
+    uint64_t key[] = {PF_MACHINE, stamp.device, stamp.inode}, hash = pf_hash(0, key, sizeof key);
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
         hash = pf_hash(hash, words[i] ? words[i] : "", words[i] ? strlen(words[i]) + 1 : 0);
     snprintf(name, 32, "%016llx.pfc", (unsigned long long)hash);

@@ -55,6 +55,7 @@ static void pack_text(struct pf_buf *out, const char *text)
 static void pack_versions(const struct pf_live *live, struct pf_buf *out)
 {
     const struct pf_options *options = &live->core->options;
+    pf_pack_u64(out, PF_MACHINE);
     pack_text(out, live->driver->name);
     pf_pack_u64(out, live->driver->version);
     pf_pack_u64(out, PF_RENDERER_VERSION);

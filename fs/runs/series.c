@@ -139,7 +139,7 @@ static int add_value(struct pf_series *series, unsigned run, uint32_t name, unio
     if (real)
         memcpy(&record[LOW], &number.d.sum, sizeof number.d.sum);
     else
-        memcpy(&record[LOW], &number.i, sizeof number.i);
+        pf_wide_split(number.i, &record[LOW]);
     return pf_sorter_add(series->sorter, record, error);
 }
 
@@ -250,7 +250,7 @@ static void take_pending(struct pf_series *series)
     if (x.real)
         memcpy(&x.number.d.sum, &record[LOW], sizeof x.number.d.sum);
     else
-        memcpy(&x.number.i, &record[LOW], sizeof x.number.i);
+        x.number.i = pf_wide_join(&record[LOW]);
     add_figure(&series->values[record[RUN] / SORTS + (sort & OTHER ? series->runs : 0)], x, false);
 }
 

@@ -2,6 +2,7 @@
 #ifndef PF_PACK_H
 #define PF_PACK_H
 
+#include <endian.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -9,6 +10,9 @@
 #include "fs/text/buf.h"
 
 /* Numbers and arrays as bytes of the machine's own order, for what is kept between mounts. */
+
+/* This machine's byte order and word size: what another kind of machine has packed must not be unpacked. */
+#define PF_MACHINE ((uint64_t)BYTE_ORDER << 32 | sizeof(void *))
 
 void pf_pack_u64(struct pf_buf *out, uint64_t value);
 

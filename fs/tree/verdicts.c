@@ -36,7 +36,8 @@ struct pf_verdicts {
 
 static uint64_t edition(void)
 {
-    uint64_t hash = PF_RENDERER_VERSION;
+    const uint64_t machine = PF_MACHINE;
+    uint64_t hash = pf_hash(PF_RENDERER_VERSION, &machine, sizeof machine);
     for (size_t i = 0; pf_drivers[i]; i++) {
         hash = pf_hash(hash, pf_drivers[i]->name, strlen(pf_drivers[i]->name));
         hash = pf_hash(hash, &pf_drivers[i]->version, sizeof pf_drivers[i]->version);

@@ -184,6 +184,21 @@ static void test_keys(const char *folder, const char *cache)
        "nor with other options");
     end(&process, true);
     ok(knows_values(folder, cache), "whose findings are kept beside the others");
+    struct pf_buf head = {0};
+    struct pf_access access;
+    uint64_t machine = PF_MACHINE, swapped = __builtin_bswap64(machine);
+    core_init(&process.core, cache);
+    process.live = live_of(&process.core, folder, &error);
+    pf_live_pack_head(process.live, &head);
+    struct pf_unpack in = {head.data, head.data + head.size, false};
+    ok(head.size > sizeof machine && !memcmp(head.data, &machine, sizeof machine) &&
+           pf_live_unpack_head(process.live, &in, &access),
+       "what is kept begins with the byte order and the word size of the machine");
+    memcpy(head.data, &swapped, sizeof swapped);
+    in.at = head.data;
+    ok(!pf_live_unpack_head(process.live, &in, &access), "and that of another machine is not believed");
+    pf_buf_free(&head);
+    end(&process, true);
     ok(!knows_values(folder, NULL), "without a folder for it nothing is known");
     write_text(folder, "log.extra", "x");
     ok(!knows_values(folder, cache), "nor when an absent sibling has come");

@@ -180,6 +180,23 @@ static void damaged_positions_are_refused(void)
     pf_sums_free(sums);
 }
 
+static void words_have_one_order(void)
+{
+    static const struct {
+        int64_t high;
+        uint64_t low;
+    } values[] = {{0, 0},  {0, 1}, {-1, UINT64_MAX}, {-1, UINT64_MAX - 4}, {0, UINT64_MAX},
+                  {-1, 0}, {1, 0}, {INT64_MAX, 5},   {INT64_MIN, 0},       {INT64_MIN, UINT64_MAX}};
+    for (size_t i = 0; i < sizeof values / sizeof *values; i++) {
+        pf_int128 value = values[i].high * ((pf_int128)1 << 64) + values[i].low;
+        uint64_t words[2];
+        pf_wide_split(value, words);
+        ok(words[0] == values[i].low && words[1] == (uint64_t)values[i].high && pf_wide_join(words) == value,
+           "the first word of a wide integer is its low half: %lld, %llu", (long long)values[i].high,
+           (unsigned long long)values[i].low);
+    }
+}
+
 int main(void)
 {
     values_are_added_up();
@@ -188,5 +205,6 @@ int main(void)
     zeros_are_rows_if_asked_for();
     memory_does_not_matter();
     damaged_positions_are_refused();
+    words_have_one_order();
     return done();
 }
