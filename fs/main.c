@@ -331,8 +331,8 @@ static int add_mount_options(struct fuse_args *args, const struct settings *sett
     /* A comma would end the option. */
     for (char *comma = name; (comma = strchr(comma, ','));)
         *comma = '_';
-    int result =
-        fuse_opt_add_arg(args, "-oro,default_permissions,subtype=profilefs") || fuse_opt_add_arg(args, name);
+    int result = fuse_opt_add_arg(args, "-oro,nosuid,nodev,default_permissions,subtype=profilefs") ||
+                 fuse_opt_add_arg(args, name);
     if (!result && settings->debug)
         result = fuse_opt_add_arg(args, "-d");
     free(name);

@@ -194,6 +194,7 @@ static void fill_entry_attr(const struct pf_entry *entry, struct pf_attr *attr)
         (struct pf_attr){.st = entry->st, .entry_seconds = SOURCE_SECONDS, .attr_seconds = SOURCE_SECONDS};
     attr->st.st_ino = entry->id;
     attr->st.st_nlink = 1;
+    attr->st.st_mode &= ~(mode_t)(S_ISUID | S_ISGID);
     if (entry->type == PF_ENTRY_FILE)
         attr->attr_seconds = 0; /* may grow at any time */
 }

@@ -72,6 +72,15 @@ is "$(stat -c %y "$p")" "$(stat -c %y "$src/$heat")" "the time of the folder too
 like "$(grep " $mnt " /proc/self/mounts)" 'fuse\.profilefs ro[, ].*default_permissions' \
     "the mount is a read-only fuse.profilefs with default_permissions"
 
+for mode in 4755 2755 6711; do
+    chmod $mode "$src/script.sh"
+    sleep 1.1
+    is "$(stat -c %a "$mnt/script.sh") $("$PROFILEFS" stat "$src/script.sh" | awk '/^Mode: / { print $2 }')" "$(printf '%o %04o' $((8#$mode & 8#1777)){,})" \
+        "mode $mode is shown without set-user-ID and set-group-ID"
+done
+chmod 755 "$src/script.sh"
+like "$(awk -v at="$mnt" '$5 == at { print $6 }' /proc/self/mountinfo)" '^ro,nosuid,nodev' "set-user-ID files and devices have no effect"
+
 # ---- what is no profile
 
 is "$(find "$mnt" -maxdepth 2 -not -path "$p/*" -not -path "$mnt/sub/run*/*" -not -path "$mnt/.profilefs*" -printf '%P%y\n' | sort)" \
@@ -107,6 +116,14 @@ is "$(cat "$mnt/notes.txt" 2>&1 >/dev/null | sed 's/.*: //')" "No such file or d
     "what is left out cannot be opened either"
 unmount
 
+# ---- whatever the caller asks for
+
+for options in suid,dev nosuid,suid,nodev,dev user,suid,dev; do
+    mount_source -o $options
+    like "$(awk -v at="$mnt" '$5 == at { print $6 }' /proc/self/mountinfo)" '^ro,nosuid,nodev' "-o $options does not change that"
+    unmount
+done
+
 # ---- users
 
 if [ "$(id -u)" = 0 ] && command -v setpriv >/dev/null && mount_source -o allow_other 2>/dev/null; then
@@ -114,6 +131,14 @@ if [ "$(id -u)" = 0 ] && command -v setpriv >/dev/null && mount_source -o allow_
     as() { local id=$1; shift; setpriv --reuid "$id" --regid "$id" --clear-groups "$@"; }
     as_nobody() { as 65534 "$@"; }
     denied() { ok "$1" bash -c "! setpriv --reuid 65534 --regid 65534 --clear-groups cat '$2' 2>/dev/null"; }
+    cp "$(readlink -f "$(command -v id)")" "$src/id" && chmod 6755 "$src/id"
+    is "$(as_nobody "$mnt/id" -u) $(as_nobody "$mnt/id" -g)" "65534 65534" "a set-user-ID program of root's runs as its caller"
+    if mknod -m 666 "$src/zero" c 1 5 2>/dev/null; then
+        denied "a device in SOURCE cannot be opened" "$mnt/zero"
+    else
+        skip "a device in SOURCE" "mknod is not allowed here"
+    fi
+    rm -f "$src/id" "$src/zero"
     denied "with allow_other, others cannot read a profile that only its owner may read" "$p/info.txt"
     ok "but can read one that all may read" as_nobody cat "$q/info.txt"
     is "$(stat -c %a "$mnt/.profilefs" "$mnt/.profilefs/profiles.csv" | tr '\n' ' ')" "500 400 " \

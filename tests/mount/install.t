@@ -61,6 +61,16 @@ if [ "$(id -u)" = 0 ] && [ -w /dev/fuse ] && unshare -m true 2>/dev/null && [ -x
             in_namespace "mount -t fuse.profilefs -o ro,allow_other,metric=calls '$src' '$mnt' && grep 'Primary: calls' '$mnt/$heat/info.txt'"
         ok "an fstab line with options of mount's own works" in_namespace \
             "echo '$src $mnt profilefs noauto,user,x-systemd.automount,_netdev,only_profiles 0 0' >'$work/fstab' && mount -T '$work/fstab' '$mnt' && grep Format '$mnt/$heat/info.txt'"
+        flags="grep -F ' $mnt ' /proc/self/mountinfo | grep -E ' ro,nosuid,nodev[ ,]'"
+        for type in profilefs fuse.profilefs; do
+            ok "mount -t $type is nosuid,nodev" in_namespace "mount -t $type -o allow_other '$src' '$mnt' && $flags"
+            ok "also with -o suid,dev" in_namespace "mount -t $type -o suid,dev '$src' '$mnt' && $flags"
+            ok "and from fstab" in_namespace \
+                "echo '$src $mnt $type defaults,suid,dev 0 0' >'$work/fstab' && mount -T '$work/fstab' '$mnt' && $flags"
+            ok "fstab's options about times, devices and users are accepted silently" in_namespace \
+                "echo '$src $mnt $type noatime,nodiratime,relatime,strictatime,lazytime,nouser,async,exec,nofail,comment=x,x-gvfs-hide 0 0' >'$work/fstab' &&
+                out=\$(mount -T '$work/fstab' '$mnt' 2>&1) && [ -z \"\$out\" ] && $flags"
+        done
         ok "a mount point that does not exist is told" in_namespace "! mount -t profilefs '$src' '$work/nowhere'"
     fi
 else
