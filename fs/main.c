@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: MIT */
+#include <ctype.h>
 #include <errno.h>
 #include <fuse_lowlevel.h>
 #include <malloc.h>
+#include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -40,7 +43,6 @@ struct settings {
 
 enum { KEEP_ALLOW_OTHER };
 
-/* Words that mount(8) and fstab pass along and that mean nothing here. */
 static const struct fuse_opt option_table[] = {
     SETTING("metric=%s", metric, 0),
     SETTING("instr_map=%s", instr_map, 0),
@@ -59,20 +61,51 @@ static const struct fuse_opt option_table[] = {
     SETTING("-V", version, 1),
     SETTING("--version", version, 1),
     FUSE_OPT_KEY("allow_other", KEEP_ALLOW_OTHER),
-    FUSE_OPT_KEY("defaults", FUSE_OPT_KEY_DISCARD),
-    FUSE_OPT_KEY("auto", FUSE_OPT_KEY_DISCARD),
-    FUSE_OPT_KEY("noauto", FUSE_OPT_KEY_DISCARD),
-    FUSE_OPT_KEY("user", FUSE_OPT_KEY_DISCARD),
-    FUSE_OPT_KEY("users", FUSE_OPT_KEY_DISCARD),
-    FUSE_OPT_KEY("nouser", FUSE_OPT_KEY_DISCARD),
-    FUSE_OPT_KEY("owner", FUSE_OPT_KEY_DISCARD),
-    FUSE_OPT_KEY("group", FUSE_OPT_KEY_DISCARD),
-    FUSE_OPT_KEY("nofail", FUSE_OPT_KEY_DISCARD),
-    FUSE_OPT_KEY("_netdev", FUSE_OPT_KEY_DISCARD),
-    FUSE_OPT_KEY("rw", FUSE_OPT_KEY_DISCARD), /* it is read-only whatever is asked for */
-    FUSE_OPT_KEY("x-", FUSE_OPT_KEY_DISCARD),
     FUSE_OPT_END,
 };
+
+/* Options of mount(8) and fstab without effect on a read-only mount that is always nosuid,nodev. Prefixes end in '=' or '-'. */
+static const char *const ignored_options[] = {
+    "defaults", "auto",       "noauto",      "user",          "user=",      "nouser",     "users",
+    "nousers",  "owner",      "noowner",     "group",         "nogroup",    "nofail",     "_netdev",
+    "rw",       "suid",       "nosuid",      "dev",           "nodev",      "sync",       "async",
+    "dirsync",  "atime",      "noatime",     "diratime",      "nodiratime", "relatime",   "norelatime",
+    "lazytime", "nolazytime", "strictatime", "nostrictatime", "iversion",   "noiversion", "mand",
+    "nomand",   "silent",     "loud",        "symfollow",     "comment=",   "helper=",    "uhelper=",
+    "x-",       "X-",         NULL};
+
+/* Options that libfuse and the kernel take. */
+static const char *const fuse_options[] = {
+    "ro",          "exec",         "noexec",  "allow_root", "auto_unmount", "default_permissions",
+    "max_read=",   "blksize=",     "fsname=", "subtype=",   "context=",     "fscontext=",
+    "defcontext=", "rootcontext=", NULL};
+
+static bool is_among(const char *const *options, const char *option)
+{
+    for (; *options; options++) {
+        size_t size = strlen(*options);
+        bool prefix = strchr("=-", (*options)[size - 1]) != NULL;
+        if (prefix ? !strncmp(option, *options, size) : !strcmp(option, *options))
+            return true;
+    }
+    return false;
+}
+
+/* Prints libfuse's messages in the form of all others; its debug output as it is. */
+static void log_fuse(enum fuse_log_level level, const char *format, va_list arguments)
+{
+    char text[512];
+    const char *message = text;
+    if (level >= FUSE_LOG_DEBUG) {
+        vfprintf(stderr, format, arguments);
+        return;
+    }
+    int size = vsnprintf(text, sizeof text, format, arguments);
+    if (!strncmp(text, "fuse: ", strlen("fuse: ")))
+        message += strlen("fuse: ");
+    bool ended = size > 0 && strchr(text, '\n');
+    fprintf(stderr, "profilefs: %s%s", message, ended ? "" : "\n");
+}
 
 /* What is no file may be a command with a slip in it, behind its first two letters. True if that has been said. */
 static bool suggest_command(const char *word)
@@ -94,12 +127,14 @@ static int take_argument(void *data, const char *arg, int key, struct fuse_args 
     (void)out;
     if (key == KEEP_ALLOW_OTHER)
         return settings->others = 1;
-    if (key == FUSE_OPT_KEY_OPT && *arg == '-') {
+    if (key == FUSE_OPT_KEY_OPT && is_among(fuse_options, arg))
+        return 1; /* kept for libfuse */
+    if (key == FUSE_OPT_KEY_OPT && is_among(ignored_options, arg))
+        return 0;
+    if (key == FUSE_OPT_KEY_OPT) {
         fprintf(stderr, "profilefs: %s: unknown option; see profilefs --help\n", arg);
         return -1;
     }
-    if (key == FUSE_OPT_KEY_OPT)
-        return strncmp(arg, "x-", 2) != 0; /* keep for libfuse, but x-systemd.* and the like */
     char **place = !settings->source       ? &settings->source
                    : !settings->mountpoint ? &settings->mountpoint
                                            : NULL;
@@ -144,8 +179,8 @@ static bool parse_size(const char *text, uint64_t *size)
     char *end;
     errno = 0;
     unsigned long long value = strtoull(text, &end, 10);
-    const char *units = "KMGT", *unit = *end ? strchr(units, *end & ~0x20) : NULL;
-    if (errno || end == text || *text == '-' || (*end && (!unit || end[1])))
+    const char *units = "KMGT", *unit = isalpha((unsigned char)*end) ? strchr(units, *end & ~0x20) : NULL;
+    if (errno || !isdigit((unsigned char)*text) || (*end && (!unit || end[1])))
         return false;
     unsigned shift = unit ? 10 * (unsigned)(unit - units + 1) : 0;
     *size = value << shift;
@@ -210,10 +245,28 @@ static int resolve_map(struct settings *settings)
     return -1;
 }
 
+/* Refuses options whose value is missing, as in `-o metric=`. */
+static int refuse_empty(const struct settings *settings)
+{
+    const struct {
+        const char *name, *value;
+    } given[] = {{"metric", settings->metric},
+                 {"instr_map", settings->instr_map},
+                 {"cache", settings->cache},
+                 {"cache_dir", settings->cache_dir},
+                 {"cache_limit", settings->cache_limit}};
+    for (size_t i = 0; i < sizeof given / sizeof *given; i++)
+        if (given[i].value && !*given[i].value) {
+            fprintf(stderr, "profilefs: %s=: value is missing\n", given[i].name);
+            return -1;
+        }
+    return 0;
+}
+
 static int options_of(struct settings *settings, struct pf_fs_options *options)
 {
     long processors = sysconf(_SC_NPROCESSORS_ONLN);
-    if (resolve_map(settings))
+    if (refuse_empty(settings) || resolve_map(settings))
         return -1;
     *options = (struct pf_fs_options){
         .profile = {.metric = settings->metric, .instr_map = settings->instr_map, .cache = CACHE_DEFAULT},
@@ -406,6 +459,7 @@ int main(int argc, char **argv)
     mallopt(M_TRIM_THRESHOLD, SPARE_BYTES);
     mallopt(M_ARENA_MAX, ARENAS);
     mallopt(M_TOP_PAD, STEP_BYTES);
+    fuse_set_log_func(log_fuse);
     int at = command_at(argc, argv);
     if (at)
         return run_command(argc, argv, at);

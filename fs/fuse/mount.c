@@ -4,7 +4,6 @@
 #include <linux/fuse.h>
 #include <poll.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -376,22 +375,6 @@ static int occupy_standard_descriptors(void)
     return fd < 0 ? -1 : 0;
 }
 
-/* What libfuse has to say, as everything else is said; its debug output as it is. */
-static void log_fuse(enum fuse_log_level level, const char *format, va_list arguments)
-{
-    char text[512];
-    const char *said = text;
-    if (level >= FUSE_LOG_DEBUG) {
-        vfprintf(stderr, format, arguments);
-        return;
-    }
-    int size = vsnprintf(text, sizeof text, format, arguments);
-    if (!strncmp(text, "fuse: ", strlen("fuse: ")))
-        said += strlen("fuse: ");
-    bool ended = size > 0 && strchr(text, '\n');
-    fprintf(stderr, "profilefs: %s%s", said, ended ? "" : "\n");
-}
-
 int pf_mount(const struct pf_mount_options *options, struct fuse_args *args)
 {
     struct launch launch = {-1, -1};
@@ -401,7 +384,6 @@ int pf_mount(const struct pf_mount_options *options, struct fuse_args *args)
         return PF_EXIT_SYSTEM;
     }
     raise_descriptor_limit();
-    fuse_set_log_func(log_fuse);
     struct pf_mount mount = {.ready = launched, .ready_arg = &launch, .read_ahead = -1};
     mount.fs = pf_fs_new(options->source, &options->fs, &error);
     if (!mount.fs) {
