@@ -175,8 +175,7 @@ static _Noreturn void keep(int pipe, const char *mountpoint, const struct statx 
     for (size_t i = 0; i < sizeof requests / sizeof *requests; i++)
         signal(requests[i], SIG_IGN);
     dup2(pipe, STDIN_FILENO);
-    close_range(STDIN_FILENO + 1, ~0U,
-                0); /* the connection to the kernel before all, which must end with the server */
+    closefrom(STDIN_FILENO + 1); /* especially the connection to the kernel: it must end with the server */
     bool left = outlives_server(STDIN_FILENO, mountpoint) && same_mount(mountpoint, mount);
     _exit(left && take_away(mountpoint) ? PF_EXIT_SYSTEM : PF_EXIT_OK);
 }
@@ -379,6 +378,8 @@ int pf_mount(const struct pf_mount_options *options, struct fuse_args *args)
 {
     struct launch launch = {-1, -1};
     struct pf_error error = {0};
+    /* The caller's files and locks are none of the server's, and it may run for months. */
+    closefrom(STDERR_FILENO + 1);
     if (occupy_standard_descriptors() || (!options->foreground && go_background(&launch))) {
         fprintf(stderr, "profilefs: %s\n", strerror(errno));
         return PF_EXIT_SYSTEM;
