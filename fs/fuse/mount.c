@@ -28,27 +28,30 @@
 
 /* ---- going to the background: the parent waits until the mount works or has failed -------------- */
 
-/* In the child: the end of the pipe on which the parent waits, and what takes the terminal's place; or -1. */
+/* What is left to do when the mount works: descriptors opened before the sandbox, or -1. */
 struct launch {
-    int pipe;
-    int null; /* opened before the sandbox, which has no /dev/null */
+    int pipe;       /* on which the parent waits for the exit status */
+    int null;       /* /dev/null, which takes the terminal's place */
+    int read_ahead; /* the mount's read_ahead_kb */
 };
 
 /* Returns in the child with the pipe open; the parent exits with the status that the child sends. */
 static int go_background(struct launch *launch)
 {
     int ends[2];
-    launch->pipe = -1;
     if (pipe2(ends, O_CLOEXEC))
         return -1;
     pid_t child = fork();
     if (child < 0)
         return -1;
     if (child > 0) {
-        unsigned char status = PF_EXIT_SYSTEM; /* if it dies without a word */
+        unsigned char status = PF_EXIT_SYSTEM;
+        ssize_t got;
         close(ends[1]);
-        while (read(ends[0], &status, 1) < 0 && errno == EINTR)
+        while ((got = read(ends[0], &status, 1)) < 0 && errno == EINTR)
             ;
+        if (got <= 0)
+            fprintf(stderr, "profilefs: server died before the mount worked\n");
         _exit(status);
     }
     close(ends[0]);
@@ -58,10 +61,33 @@ static int go_background(struct launch *launch)
     return 0;
 }
 
-/* The mount works: let the parent go, and let go of its terminal. */
+/*
+ * Read-ahead window for sequential readers: two of the largest requests, so that one is answered while the other is copied. The
+ * kernel's default of 128 KB makes long files take half as long again.
+ */
+#define READ_AHEAD_KB "2048"
+
+/* The mount's read_ahead_kb, or -1: only root may write it. */
+static int open_read_ahead(const char *mountpoint)
+{
+    char path[64];
+    dev_t device;
+    if (pf_device_at(AT_FDCWD, mountpoint, &device))
+        return -1;
+    snprintf(path, sizeof path, "/sys/class/bdi/%u:%u/read_ahead_kb", major(device), minor(device));
+    return open(path, O_WRONLY | O_CLOEXEC);
+}
+
+/* The kernel has accepted the reply to FUSE_INIT, which sets its own read-ahead: the mount works. Lets the parent exit. */
 static void launched(void *arg)
 {
     struct launch *launch = arg;
+    unsigned char status = PF_EXIT_OK;
+    if (launch->read_ahead >= 0) {
+        if (write(launch->read_ahead, READ_AHEAD_KB, strlen(READ_AHEAD_KB)) < 0) { /* it stays as it is */
+        }
+        close(launch->read_ahead);
+    }
     if (launch->pipe < 0)
         return;
     if (launch->null >= 0) {
@@ -69,16 +95,22 @@ static void launched(void *arg)
             dup2(launch->null, fd);
         close(launch->null);
     }
-    unsigned char status = PF_EXIT_OK;
-    if (write(launch->pipe, &status, 1) < 0) { /* the parent is gone: nobody to tell */
+    if (write(launch->pipe, &status, 1) < 0) { /* the parent has died */
     }
     close(launch->pipe);
     launch->pipe = -1;
 }
 
-static int fail(struct launch *launch, unsigned char status)
+/* The exit status, which the parent gets too if it still waits: then nothing was ever served, which is a failure. */
+static int finish_launch(const struct launch *launch, unsigned char status)
 {
-    if (launch->pipe >= 0 && write(launch->pipe, &status, 1) < 0) {
+    if (launch->pipe < 0)
+        return status;
+    if (status == PF_EXIT_OK) {
+        fprintf(stderr, "profilefs: server ended before the mount worked\n");
+        status = PF_EXIT_SYSTEM;
+    }
+    if (write(launch->pipe, &status, 1) < 0) { /* the parent has died */
     }
     return status;
 }
@@ -176,6 +208,9 @@ static _Noreturn void keep(int pipe, const char *mountpoint, const struct statx 
         signal(requests[i], SIG_IGN);
     dup2(pipe, STDIN_FILENO);
     closefrom(STDIN_FILENO + 1); /* especially the connection to the kernel: it must end with the server */
+    /* The first request after FUSE_INIT, by which the server learns that the mount works. */
+    struct statx root;
+    (void)statx(AT_FDCWD, mountpoint, AT_STATX_FORCE_SYNC, STATX_BASIC_STATS, &root);
     bool left = outlives_server(STDIN_FILENO, mountpoint) && same_mount(mountpoint, mount);
     _exit(left && take_away(mountpoint) ? PF_EXIT_SYSTEM : PF_EXIT_OK);
 }
@@ -203,36 +238,6 @@ static void end_keeper(struct keeper *keeper)
     close(keeper->pipe);
     while (waitpid(keeper->id, NULL, 0) < 0 && errno == EINTR)
         ;
-}
-
-/* ---- reading ahead --------------------------------------------------------------------------------- */
-
-/*
- * As much as the kernel asks for ahead of who reads a file from its begin: two of the largest requests, so that one is answered while
- * the other is copied. By itself it asks for 128 KB, which makes readers of long files wait half as long again.
- */
-#define READ_AHEAD_KB "2048"
-
-/* What tells the kernel of it, opened before the sandbox: root may, and others' mounts are read as the kernel likes. -1: can't. */
-static int open_read_ahead(const char *mountpoint)
-{
-    char path[64];
-    dev_t device;
-    if (pf_device_at(AT_FDCWD, mountpoint, &device))
-        return -1;
-    snprintf(path, sizeof path, "/sys/class/bdi/%u:%u/read_ahead_kb", major(device), minor(device));
-    return open(path, O_WRONLY | O_CLOEXEC);
-}
-
-/* Once the kernel has got the reply to its greeting, with which it sets what it will ask for. */
-static void set_read_ahead(struct pf_mount *mount)
-{
-    if (mount->read_ahead < 0)
-        return;
-    if (write(mount->read_ahead, READ_AHEAD_KB, strlen(READ_AHEAD_KB)) < 0) { /* it stays as it is */
-    }
-    close(mount->read_ahead);
-    mount->read_ahead = -1;
 }
 
 /* ---- the channel to the kernel -------------------------------------------------------------------- */
@@ -263,9 +268,7 @@ static ssize_t send_reply(int fd, struct iovec *iov, int count, void *userdata)
     if (!greeting)
         return send_pieces(fd, iov, count);
     bool flags = count == 2 && iov[1].iov_len > offsetof(struct fuse_init_out, flags) + sizeof(uint32_t);
-    ssize_t sent = flags ? send_greeting(fd, iov) : send_pieces(fd, iov, count);
-    set_read_ahead(mount);
-    return sent;
+    return flags ? send_greeting(fd, iov) : send_pieces(fd, iov, count);
 }
 
 /*
@@ -325,11 +328,12 @@ static int confine_and_serve(struct fuse_session *session, struct pf_mount *moun
 }
 
 static int mount_and_serve(struct pf_mount *mount, const struct pf_mount_options *options,
-                           struct fuse_args *args, struct pf_sandbox *sandbox, struct launch *launch)
+                           struct fuse_args *args, struct pf_sandbox *sandbox)
 {
+    struct launch *launch = mount->ready_arg;
     struct fuse_session *session = fuse_session_new(args, &pf_fuse_ops, sizeof pf_fuse_ops, mount);
     if (!session)
-        return fail(launch, PF_EXIT_USAGE); /* libfuse has said why */
+        return PF_EXIT_USAGE; /* libfuse has said why */
     int status = PF_EXIT_SYSTEM;
     struct keeper keeper;
     if (!fuse_set_signal_handlers(session)) {
@@ -338,7 +342,7 @@ static int mount_and_serve(struct pf_mount *mount, const struct pf_mount_options
                 fprintf(stderr, "profilefs: %s\n", strerror(errno));
                 fuse_session_unmount(session);
             } else {
-                mount->read_ahead = open_read_ahead(options->mountpoint);
+                launch->read_ahead = open_read_ahead(options->mountpoint);
                 if (!complete_greeting(session) && chdir("/") == 0 &&
                     confine_and_serve(session, mount, options, sandbox) >= 0)
                     status = PF_EXIT_OK;
@@ -349,7 +353,7 @@ static int mount_and_serve(struct pf_mount *mount, const struct pf_mount_options
         fuse_remove_signal_handlers(session);
     }
     fuse_session_destroy(session);
-    return fail(launch, (unsigned char)status);
+    return status;
 }
 
 /* Each open profile holds a few descriptors. */
@@ -376,7 +380,7 @@ static int occupy_standard_descriptors(void)
 
 int pf_mount(const struct pf_mount_options *options, struct fuse_args *args)
 {
-    struct launch launch = {-1, -1};
+    struct launch launch = {-1, -1, -1};
     struct pf_error error = {0};
     /* The caller's files and locks are none of the server's, and it may run for months. */
     closefrom(STDERR_FILENO + 1);
@@ -385,20 +389,20 @@ int pf_mount(const struct pf_mount_options *options, struct fuse_args *args)
         return PF_EXIT_SYSTEM;
     }
     raise_descriptor_limit();
-    struct pf_mount mount = {.ready = launched, .ready_arg = &launch, .read_ahead = -1};
+    struct pf_mount mount = {.ready = launched, .ready_arg = &launch};
     mount.fs = pf_fs_new(options->source, &options->fs, &error);
     if (!mount.fs) {
         fprintf(stderr, "profilefs: %s: %s\n", options->source, error.what);
-        return fail(&launch, error.code == EINVAL ? PF_EXIT_PROBLEM : PF_EXIT_SYSTEM);
+        return finish_launch(&launch, error.code == EINVAL ? PF_EXIT_PROBLEM : PF_EXIT_SYSTEM);
     }
     char *const source = (char *)(uintptr_t)options->source;
     struct pf_sandbox *sandbox = pf_sandbox_new(&source, 1, &options->fs, &error);
     int status = PF_EXIT_SYSTEM;
     if (sandbox)
-        status = mount_and_serve(&mount, options, args, sandbox, &launch);
+        status = mount_and_serve(&mount, options, args, sandbox);
     else
         fprintf(stderr, "profilefs: %s\n", error.what);
     pf_fs_free(mount.fs);
     pf_sandbox_free(sandbox);
-    return status;
+    return finish_launch(&launch, (unsigned char)status);
 }

@@ -186,6 +186,9 @@ static void start(fuse_req_t req, void (*run)(struct pf_request *request), const
         return;
     }
     *request = *what;
+    /* libfuse may still reject the options after op_init; a request follows only if the kernel has accepted the reply. */
+    if (!atomic_load(&request->mount->is_ready) && !atomic_exchange(&request->mount->is_ready, true))
+        request->mount->ready(request->mount->ready_arg);
     request->waiter.wake = wake;
     request->req = req;
     request->mount = mount_of(req);
@@ -222,15 +225,13 @@ static void finish(struct pf_request *request, int error)
 
 static void op_init(void *userdata, struct fuse_conn_info *conn)
 {
-    struct pf_mount *mount = userdata;
+    (void)userdata;
     /* Numbers never change their content: nothing to be invalidated by times. */
     conn->want &= ~(unsigned)FUSE_CAP_AUTO_INVAL_DATA;
     conn->want |= conn->capable & (FUSE_CAP_READDIRPLUS | FUSE_CAP_READDIRPLUS_AUTO |
                                    FUSE_CAP_PARALLEL_DIROPS | FUSE_CAP_ASYNC_READ | FUSE_CAP_CACHE_SYMLINKS);
     conn->max_background = 64;
     conn->congestion_threshold = 48;
-    if (mount->ready)
-        mount->ready(mount->ready_arg);
 }
 
 static struct fuse_entry_param entry_param(const struct pf_attr *attr)

@@ -13,9 +13,9 @@ struct pf_request;
 /* A mounted filesystem: what the operations get as user data. */
 struct pf_mount {
     struct pf_fs *fs;
-    void (*ready)(void *arg); /* called once the kernel has said hello */
+    void (*ready)(void *arg); /* called once, at the first request after FUSE_INIT */
     void *ready_arg;
-    int read_ahead; /* takes what the kernel is to read ahead (mount.c); -1: nothing does, or it has been told */
+    atomic_bool is_ready;  /* it has been called */
     atomic_bool greeted;   /* the reply to FUSE_INIT has been sent (mount.c) */
     _Atomic uint64_t sent; /* replies, see receive in mount.c */
 
