@@ -284,14 +284,20 @@ static ssize_t receive(int fd, void *buffer, size_t size, void *userdata)
 }
 
 /*
- * Lets look-ups and listings of one folder run side by side. libfuse before 3.17 drops the flag that asks the kernel for it, and
- * without it everybody who looks into a folder waits, deaf to signals, for the first who does. So the one reply that
- * carries the flags is completed on its way. Of a mounted session. 0, or an errno value negated.
+ * Lets look-ups and listings of one folder run side by side. libfuse before 3.17 drops FUSE_PARALLEL_DIROPS from the reply to FUSE_INIT,
+ * and without that flag everybody who looks into a folder waits, deaf to signals, for the first one who does. So the reply is
+ * completed on its way. A libfuse that is built without custom I/O serves without the flag. Returns 0, or -1 after a message.
  */
 static int complete_greeting(struct fuse_session *session)
 {
     static const struct fuse_custom_io channel = {.writev = send_reply, .read = receive};
-    return fuse_session_custom_io(session, &channel, fuse_session_fd(session));
+    if (fuse_version() >= FUSE_MAKE_VERSION(3, 17))
+        return 0;
+    int result = fuse_session_custom_io(session, &channel, fuse_session_fd(session));
+    if (!result || result == -ENOTSUP)
+        return 0;
+    fprintf(stderr, "profilefs: cannot set up the connection to the kernel: %s\n", strerror(-result));
+    return -1;
 }
 
 /* ---- mounting ----------------------------------------------------------------------------------- */
@@ -327,6 +333,19 @@ static int confine_and_serve(struct fuse_session *session, struct pf_mount *moun
     return result;
 }
 
+/* Serves a mount that a keeper watches. Returns the exit status. */
+static int serve_mounted(struct fuse_session *session, struct pf_mount *mount,
+                         const struct pf_mount_options *options, struct pf_sandbox *sandbox)
+{
+    if (complete_greeting(session))
+        return PF_EXIT_SYSTEM;
+    if (chdir("/")) {
+        fprintf(stderr, "profilefs: /: %s\n", strerror(errno));
+        return PF_EXIT_SYSTEM;
+    }
+    return confine_and_serve(session, mount, options, sandbox) < 0 ? PF_EXIT_SYSTEM : PF_EXIT_OK;
+}
+
 static int mount_and_serve(struct pf_mount *mount, const struct pf_mount_options *options,
                            struct fuse_args *args, struct pf_sandbox *sandbox)
 {
@@ -343,9 +362,7 @@ static int mount_and_serve(struct pf_mount *mount, const struct pf_mount_options
                 fuse_session_unmount(session);
             } else {
                 launch->read_ahead = open_read_ahead(options->mountpoint);
-                if (!complete_greeting(session) && chdir("/") == 0 &&
-                    confine_and_serve(session, mount, options, sandbox) >= 0)
-                    status = PF_EXIT_OK;
+                status = serve_mounted(session, mount, options, sandbox);
                 end_keeper(&keeper);
                 fuse_session_unmount(session); /* nothing is left to unmount, but to free */
             }
