@@ -158,7 +158,8 @@ int pf_clear_dead_mount(const char *mountpoint)
  * however that comes about, and then takes away the mount that was made, if that still stands there. It takes no message.
  */
 struct keeper {
-    int pipe; /* whose end it waits for */
+    int pipe; /* it waits until this end is closed */
+    int dead; /* the end of a pipe that has no reader, see end_keeper */
     pid_t id;
 };
 
@@ -191,8 +192,7 @@ static bool outlives_server(int pipe, const char *mountpoint)
 {
     int watch = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
     if (watch >= 0)
-        inotify_add_watch(watch, mountpoint,
-                          IN_DELETE_SELF | IN_ONLYDIR); /* the server answers this, or has ended */
+        inotify_add_watch(watch, mountpoint, IN_DELETE_SELF | IN_ONLYDIR); /* waits for the server */
     struct pollfd ends[] = {{.fd = pipe}, {.fd = watch, .events = POLLIN}};
     bool gone = false;
     while (!gone && !(ends[0].revents & (POLLHUP | POLLERR)))
@@ -219,22 +219,37 @@ static _Noreturn void keep(int pipe, const char *mountpoint, const struct statx 
 static int start_keeper(struct keeper *keeper, const char *mountpoint)
 {
     struct statx mount;
-    int ends[2];
+    int ends[2], dead[2];
     if (statx(AT_FDCWD, mountpoint, AT_SYMLINK_NOFOLLOW | AT_STATX_DONT_SYNC, STATX_MNT_ID, &mount) ||
-        pipe2(ends, O_CLOEXEC))
+        pipe2(dead, O_CLOEXEC))
         return -1;
+    close(dead[0]);
+    if (pipe2(ends, O_CLOEXEC)) {
+        close(dead[1]);
+        return -1;
+    }
     keeper->id = fork();
     if (keeper->id == 0)
         keep(ends[0], mountpoint, &mount);
     close(ends[0]);
     keeper->pipe = ends[1];
-    if (keeper->id < 0)
+    keeper->dead = dead[1];
+    if (keeper->id < 0) {
         close(ends[1]);
+        close(dead[1]);
+    }
     return keeper->id < 0 ? -1 : 0;
 }
 
-static void end_keeper(struct keeper *keeper)
+/*
+ * Closes the connection to the kernel, then has the keeper unmount and waits for it. The order matters: whoever waits for an answer that
+ * will never come, perhaps the keeper itself, gets an error when the connection is closed. libfuse gets a pipe without a reader in its
+ * place: late replies fail, and fuse_session_unmount finds POLLERR and unmounts nothing.
+ */
+static void end_keeper(struct keeper *keeper, struct fuse_session *session)
 {
+    dup2(keeper->dead, fuse_session_fd(session));
+    close(keeper->dead);
     close(keeper->pipe);
     while (waitpid(keeper->id, NULL, 0) < 0 && errno == EINTR)
         ;
@@ -346,16 +361,15 @@ static int serve_mounted(struct fuse_session *session, struct pf_mount *mount,
     return confine_and_serve(session, mount, options, sandbox) < 0 ? PF_EXIT_SYSTEM : PF_EXIT_OK;
 }
 
+/* Also frees the filesystem: its threads answer the parked requests at the end, for which they need the session. */
 static int mount_and_serve(struct pf_mount *mount, const struct pf_mount_options *options,
                            struct fuse_args *args, struct pf_sandbox *sandbox)
 {
     struct launch *launch = mount->ready_arg;
     struct fuse_session *session = fuse_session_new(args, &pf_fuse_ops, sizeof pf_fuse_ops, mount);
-    if (!session)
-        return PF_EXIT_USAGE; /* libfuse has said why */
-    int status = PF_EXIT_SYSTEM;
     struct keeper keeper;
-    if (!fuse_set_signal_handlers(session)) {
+    int status = session ? PF_EXIT_SYSTEM : PF_EXIT_USAGE; /* libfuse has said why */
+    if (session && !fuse_set_signal_handlers(session)) {
         if (!fuse_session_mount(session, options->mountpoint)) {
             if (start_keeper(&keeper, options->mountpoint)) {
                 fprintf(stderr, "profilefs: %s\n", strerror(errno));
@@ -363,13 +377,18 @@ static int mount_and_serve(struct pf_mount *mount, const struct pf_mount_options
             } else {
                 launch->read_ahead = open_read_ahead(options->mountpoint);
                 status = serve_mounted(session, mount, options, sandbox);
-                end_keeper(&keeper);
-                fuse_session_unmount(session); /* nothing is left to unmount, but to free */
+                end_keeper(&keeper, session);
+                /* The loop has reset this, without which libfuse prints an error for each late reply. */
+                fuse_session_exit(session);
             }
         }
         fuse_remove_signal_handlers(session);
     }
-    fuse_session_destroy(session);
+    pf_fs_free(mount->fs);
+    if (session) {
+        fuse_session_unmount(session); /* only frees what it holds of the mount */
+        fuse_session_destroy(session);
+    }
     return status;
 }
 
@@ -405,8 +424,12 @@ int pf_mount(const struct pf_mount_options *options, struct fuse_args *args)
         fprintf(stderr, "profilefs: %s\n", strerror(errno));
         return PF_EXIT_SYSTEM;
     }
+    signal(SIGPIPE, SIG_IGN);
     raise_descriptor_limit();
-    struct pf_mount mount = {.ready = launched, .ready_arg = &launch};
+    struct pf_mount mount = {.ready = launched,
+                             .ready_arg = &launch,
+                             .lock = PTHREAD_MUTEX_INITIALIZER,
+                             .work = PTHREAD_COND_INITIALIZER};
     mount.fs = pf_fs_new(options->source, &options->fs, &error);
     if (!mount.fs) {
         fprintf(stderr, "profilefs: %s: %s\n", options->source, error.what);
@@ -415,11 +438,12 @@ int pf_mount(const struct pf_mount_options *options, struct fuse_args *args)
     char *const source = (char *)(uintptr_t)options->source;
     struct pf_sandbox *sandbox = pf_sandbox_new(&source, 1, &options->fs, &error);
     int status = PF_EXIT_SYSTEM;
-    if (sandbox)
+    if (sandbox) {
         status = mount_and_serve(&mount, options, args, sandbox);
-    else
+    } else {
         fprintf(stderr, "profilefs: %s\n", error.what);
-    pf_fs_free(mount.fs);
+        pf_fs_free(mount.fs);
+    }
     pf_sandbox_free(sandbox);
     return finish_launch(&launch, (unsigned char)status);
 }

@@ -160,8 +160,6 @@ static void *watch(void *arg)
 
 int pf_mount_watch(struct pf_mount *mount)
 {
-    pthread_mutex_init(&mount->lock, NULL);
-    pthread_cond_init(&mount->work, NULL);
     return pthread_create(&mount->watcher, NULL, watch, mount);
 }
 
@@ -172,8 +170,6 @@ void pf_mount_unwatch(struct pf_mount *mount)
     pthread_cond_signal(&mount->work);
     pthread_mutex_unlock(&mount->lock);
     pthread_join(mount->watcher, NULL);
-    pthread_cond_destroy(&mount->work);
-    pthread_mutex_destroy(&mount->lock);
 }
 
 /* Starts an operation. */
@@ -186,13 +182,13 @@ static void start(fuse_req_t req, void (*run)(struct pf_request *request), const
         return;
     }
     *request = *what;
-    /* libfuse may still reject the options after op_init; a request follows only if the kernel has accepted the reply. */
-    if (!atomic_load(&request->mount->is_ready) && !atomic_exchange(&request->mount->is_ready, true))
-        request->mount->ready(request->mount->ready_arg);
     request->waiter.wake = wake;
     request->req = req;
     request->mount = mount_of(req);
     request->run = run;
+    /* libfuse may still reject the options after op_init; a request follows only if the kernel has accepted the reply. */
+    if (!atomic_load(&request->mount->is_ready) && !atomic_exchange(&request->mount->is_ready, true))
+        request->mount->ready(request->mount->ready_arg);
     run(request);
 }
 

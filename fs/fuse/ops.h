@@ -29,7 +29,7 @@ struct pf_mount {
 
 extern const struct fuse_lowlevel_ops pf_fuse_ops;
 
-/* Starts and ends the thread that watches for signals. 0, or an errno value. */
+/* Start and end the thread that watches for signals. The lock is used by parked requests until the pool is freed. 0, or an errno value. */
 int pf_mount_watch(struct pf_mount *mount);
 void pf_mount_unwatch(struct pf_mount *mount);
 

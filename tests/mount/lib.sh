@@ -125,6 +125,41 @@ cold() {
     mount_source "$@"
 }
 
+# serve [OPTION...] SOURCE MOUNTPOINT: a server in the foreground, in a session of its own and without the test's output, for which the
+# harness would wait. Its id is in $!. Waits until $mnt is mounted or the server has ended.
+serve() {
+    local try
+    setsid env --default-signal "$PROFILEFS" -f "$@" </dev/null >"$work/server.log" 2>&1 &
+    server_ids="${server_ids-} $!"
+    for try in $(seq 500); do
+        is_mounted || ! kill -0 $! 2>/dev/null && return
+        sleep 0.02
+    done
+}
+
+# ended ID: the process ends within 20 s; its exit status is in $left_with. Otherwise it is killed.
+ended() {
+    local try
+    for try in $(seq 1000); do
+        kill -0 "$1" 2>/dev/null || break
+        sleep 0.02
+    done
+    if kill -KILL "$1" 2>/dev/null; then
+        echo "# process $1 did not end" >&2
+        left_with=killed
+        return 1
+    fi
+    wait "$1" 2>/dev/null
+    left_with=$?
+}
+
+# abort_connection: what the server and its readers wait for fails, and so do all who look into $mnt.
+abort_connection() {
+    local minor
+    minor=$(awk -v at="$mnt" '$5 == at { sub(/.*:/, "", $3); print $3 }' /proc/self/mountinfo | tail -n 1)
+    [ -n "$minor" ] && echo 1 2>/dev/null >"/sys/fs/fuse/connections/$minor/abort"
+}
+
 # Processes that a test started in the background: background COMMAND...; its id is in $!.
 background() {
     "$@" &
@@ -134,7 +169,9 @@ background() {
 cleanup() {
     local id
     for id in ${background_ids-}; do kill "$id" 2>/dev/null; done
+    for id in ${server_ids-}; do kill -KILL -- "-$id" 2>/dev/null; done # with their keepers
     cd /
+    abort_connection
     unmount 2>/dev/null
     chmod -R u+rwx "$work" 2>/dev/null
     rm -rf "$work"

@@ -10,12 +10,11 @@ name=$(basename "$mnt")
 
 for signal in TERM INT HUP; do
     cd "$work"
-    background env --default-signal "$PROFILEFS" -f src "$name"
+    serve src "$name"
     cd /
-    for try in $(seq 250); do is_mounted && break; sleep 0.02; done
-    ok "a relative mount point works" test -d "$mnt/$heat/tables"
+    ok "a relative mount point works" timeout 20 test -d "$mnt/$heat/tables"
     kill -s $signal $!
-    wait $!
+    ok "SIG$signal ends the server" ended $!
     ok "after SIG$signal that very mount is gone" bash -c "! grep -qF ' $mnt ' /proc/self/mounts"
 done
 
@@ -23,11 +22,11 @@ if [ "$(id -u)" = 0 ] && [ ! -e "/$name.profilefs-test" ] && mkdir "/$name.profi
     mkdir "$work/$name.profilefs-test"
     mount -t tmpfs none "/$name.profilefs-test"
     cd "$work"
-    background "$PROFILEFS" -f src "$name.profilefs-test"
+    mnt=$work/$name.profilefs-test serve src "$name.profilefs-test"
     cd /
-    for try in $(seq 250); do [ -d "$work/$name.profilefs-test/$heat" ] && break; sleep 0.02; done
+    ok "a mount works whose name is also a mount at the root of the system" timeout 20 test -d "$work/$name.profilefs-test/$heat"
     kill -TERM $!
-    wait $!
+    ended $!
     like "$(cat /proc/self/mounts)" " /$name.profilefs-test tmpfs" "a mount of that name at the root of the system stays"
     is "$(grep -cF "$work/$name.profilefs-test" /proc/self/mounts)" 0 "and ours does not"
     umount "/$name.profilefs-test"

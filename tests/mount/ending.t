@@ -1,0 +1,148 @@
+#!/usr/bin/env bash
+# However a mount ends or fails to begin: server, keeper and readers end, and the mount is gone.
+. "$(dirname "$0")/lib.sh"
+needs_mount
+
+${CC:-cc} -D_GNU_SOURCE -O1 -shared -fPIC -o "$work/shim.so" "$here/shim.c" 2>"$work/log" || skip_all "cannot build shim.c: $(head -n 1 "$work/log")"
+export ASAN_OPTIONS="$ASAN_OPTIONS:verify_asan_link_order=0"
+
+# A mount that is left must not stop what follows.
+is_gone() {
+    is_mounted || return 0
+    abort_connection
+    fusermount3 -uz "$mnt"
+    return 1
+}
+
+# with "VARIABLE=VALUE..." COMMAND...: with the shim preloaded.
+with() {
+    local settings=$1
+    shift
+    # shellcheck disable=SC2086
+    export $settings LD_PRELOAD="$work/shim.so"
+    "$@"
+    unset LD_PRELOAD ${settings//=*([^ ])/}
+}
+shopt -s extglob
+
+# attempt [OPTION...]: mounts in the background; exit status and messages are in $outcome. (By a file: a pipe would wait for the server.)
+attempt() {
+    mount_source "$@" >"$work/said" 2>&1
+    outcome="$?: $(cat "$work/said")"
+}
+
+copy_sample
+
+# ---- before anybody has looked into the mount
+
+for signal in TERM INT HUP; do
+    with "SHIM_CHDIR_SIGNAL=$(kill -l $signal)" serve "$src" "$mnt"
+    ok "SIG$signal before the first look ends the server" ended $!
+    is "$left_with" 0 "in order"
+    ok "and the mount is gone" is_gone
+done
+with "SHIM_CHDIR_SIGNAL=15" attempt
+is "$outcome" "3: profilefs: server ended before the mount worked" "in the background that is an error"
+ok "and no mount is left" is_gone
+
+# ---- what fails between mounting and serving
+
+with "SHIM_CUSTOM_IO=95" attempt
+is "$outcome" "0: " "a libfuse without custom I/O mounts"
+ok "and the mount works" timeout 20 grep -q Format "$mnt/$heat/info.txt"
+unmount
+if [ "$(pkg-config --modversion fuse3 | cut -d. -f2)" -lt 17 ]; then
+    with "SHIM_CUSTOM_IO=22" attempt
+    is "$outcome" "3: profilefs: cannot set up the connection to the kernel: Invalid argument" "another error of custom I/O is reported"
+    ok "and no mount is left" is_gone
+else
+    skip "an error of custom I/O" "this libfuse needs none"
+fi
+with "SHIM_CHDIR_ERRNO=13" attempt
+is "$outcome" "3: profilefs: /: Permission denied" "failing to leave the working directory is reported"
+ok "and no mount is left" is_gone
+with "SHIM_CHDIR_ERRNO=13" serve "$src" "$mnt"
+ok "the same in the foreground" ended $!
+is "$left_with" 3 "with the same exit status"
+
+# ---- what libfuse rejects when the kernel says hello
+
+attempt -o max_read=65536
+like "$outcome" "^3: profilefs: .*read size" "an option that libfuse rejects late is an error that says why"
+is "$(wc -l <"$work/said")" 1 "in one line"
+ok "and no mount is left" is_gone
+serve -o max_read=65536 "$src" "$mnt"
+ended $!
+is "$left_with" 3 "the same in the foreground"
+
+# ---- while readers wait
+
+for n in $(seq 16); do
+    seq -f "main;f%07.0f$n 1" 100000 >"$src/s$n.folded"
+done
+# end_with_readers COMMAND...: ends the mount by a command when 16 readers wait.
+end_with_readers() {
+    local readers=() id
+    rm -rf "$XDG_CACHE_HOME"
+    with "SHIM_READ_MS=400" serve -o no_runs "$src" "$mnt"
+    id=$!
+    for n in $(seq 16); do
+        background timeout 30 cat "$mnt/s$n.folded/metrics/samples/functions.csv" >/dev/null 2>&1
+        readers+=($!)
+    done
+    sleep 0.5
+    waiting="$waiting $(awk '/s[0-9]+.folded/' "$mnt/.profilefs/status.txt" 2>/dev/null | grep -c .)"
+    "$@" "$id"
+    ended "$id"
+    ends="$ends $left_with"
+    for id in "${readers[@]}"; do
+        ended "$id" || ends="$ends reader"
+    done
+    is_gone || ends="$ends mounted"
+}
+waiting='' ends=''
+for try in 1 2 3 4; do end_with_readers kill -TERM; done
+for try in 1 2 3; do end_with_readers kill -INT; done
+for try in 1 2 3; do end_with_readers kill -HUP; done
+is "$ends" " 0 0 0 0 0 0 0 0 0 0" "a signal ends a server on which 16 readers wait, and them, in order, ten times"
+echo "# profiles at work:$waiting"
+if [ "$(id -u)" = 0 ] && [ -d /sys/fs/fuse/connections ] && [ -n "$(ls /sys/fs/fuse/connections)" ]; then
+    waiting='' ends=''
+    for try in 1 2 3; do end_with_readers abort_connection; done
+    is "$ends" " 0 0 0" "so does aborting the connection"
+else
+    skip "aborting the connection" "needs root and fusectl"
+fi
+rm "$src"/s*.folded
+
+# ---- descriptors
+
+exec 7>"$work/log.of.caller" 8>"$work/lock"
+flock 8
+mount_source
+open_files() { ls -l $(pgrep -f "^$PROFILEFS .*$mnt\$" | sed 's|.*|/proc/&/fd|') 2>/dev/null; }
+exec 7>&- 8>&-
+like "$(open_files)" "/dev/null" "descriptors of server and keeper can be listed"
+is "$(open_files | grep -e "$work/log.of.caller" -e "$work/lock")" "" "descriptors that the caller left open are closed"
+ok "so that its locks end with it" flock -n "$work/lock" true
+unmount
+
+if [ "$(id -u)" = 0 ]; then
+    for error in 38 1; do
+        with "SHIM_NO_CLOSE_RANGE=$error" serve "$src" "$mnt"
+        ok "without close_range (error $error) the mount works" timeout 20 test -d "$mnt/$heat/tables"
+        kill -TERM $!
+        ok "and a signal ends it" ended $!
+        ok "with the mount" is_gone
+        with "SHIM_NO_CLOSE_RANGE=$error" serve "$src" "$mnt"
+        kill -KILL $!
+        for try in $(seq 250); do is_mounted || break; sleep 0.02; done
+        ok "and when its server is killed, the keeper unmounts" is_gone
+        abort_connection # else what comes next would wait
+        is_gone || fusermount3 -uz "$mnt"
+    done
+else
+    skip "a kernel without close_range" "needs root"
+fi
+
+finish
