@@ -86,8 +86,7 @@ static void probe(struct pf_probe *probe, struct pf_verdict *verdict)
     bool called = strcasestr(probe->name, ".folded") || strcasestr(probe->name, ".collapsed") ||
                   strcasestr(probe->name, ".stacks");
     bool deep = called && !look.lines && have == PF_HEAD_MAX; /* the head is not even the first line */
-    if (!memchr(head, 0, have) &&
-        (deep || (look.counted && 2 * look.counted >= look.lines && (stacks || called))))
+    if (deep || (look.counted && 2 * look.counted >= look.lines && (stacks || called)))
         verdict->confidence = 4;
 }
 
@@ -146,5 +145,6 @@ const struct pf_driver pf_collapsed_driver = {.name = "collapsed",
                                               .title = "collapsed stacks, as flamegraph.pl reads them",
                                               .version = 1,
                                               .kit = &format,
+                                              .text = true,
                                               .probe = probe,
                                               PF_BUILD_OPERATIONS};

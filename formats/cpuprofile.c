@@ -539,5 +539,6 @@ const struct pf_driver pf_cpuprofile_driver = {.name = "cpuprofile",
                                                    "V8's .cpuprofile and .heapprofile (Chrome, node, Deno)",
                                                .version = 4,
                                                .kit = &format,
+                                               .text = true,
                                                .probe = probe,
                                                PF_BUILD_OPERATIONS};

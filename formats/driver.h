@@ -55,8 +55,14 @@ const unsigned char *pf_probe_head(struct pf_probe *probe, size_t want, size_t *
  */
 const unsigned char *pf_probe_plain_head(struct pf_probe *probe, size_t want, size_t *have);
 
+/* False if there is a NUL byte in the head of the file, or in what that inflates to if it is gzip data. */
+bool pf_probe_is_text(struct pf_probe *probe);
+
 /* Up to `size` bytes of the file at an offset, fewer only at its end; -1 with errno. */
 ssize_t pf_probe_read(const struct pf_probe *probe, void *buffer, size_t size, uint64_t offset);
+
+/* The same as a pf_inflate_source, arg being the probe. */
+ssize_t pf_probe_source(void *probe, void *buffer, size_t size, uint64_t offset, struct pf_error *error);
 
 /* True if a directory probe has this entry (a path without `..`). */
 bool pf_probe_has(struct pf_probe *probe, const char *name);
@@ -337,6 +343,8 @@ struct pf_driver {
     unsigned version;    /* raised whenever the text served for some file changes: part of every cache key */
     pf_matters *matters; /* which names beside a source it may look for; NULL: all */
     bool directories;    /* probes directories (else files) */
+    bool text;           /* its files are text: a file for which pf_probe_is_text is false is not its */
+    bool archives;       /* its files are tar or zip archives, for which other drivers are not asked */
     /*
      * False: the profile takes the place of the file or directory it is made from. Else (directories only) it
      * stands in the directory as one more entry, PF_BESIDE_NAME, and a real entry of that name wins.
@@ -389,6 +397,9 @@ void pf_profile_end(struct pf_profile *profile);
 
 /* All drivers, in the order of probing; NULL at the end. */
 extern const struct pf_driver *const pf_drivers[];
+
+/* Asks one driver. A driver of text gets no confidence if the file is not text. */
+void pf_probe_ask(struct pf_probe *probe, const struct pf_driver *driver, struct pf_verdict *verdict);
 
 /* The driver that is surest of this file or directory, or NULL; *verdict is its. */
 const struct pf_driver *pf_recognise(struct pf_probe *probe, struct pf_verdict *verdict);

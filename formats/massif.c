@@ -434,6 +434,7 @@ const struct pf_driver pf_massif_driver = {
     .title = "Massif's heap profiles (valgrind, heaptrack_print)",
     .version = 3,
     .kit = &format,
+    .text = true,
     .probe = probe,
     PF_BUILD_OPERATIONS,
 };

@@ -414,5 +414,6 @@ const struct pf_driver pf_perf_script_driver = {.name = "perf-script",
                                                 .title = "text of `perf script`",
                                                 .version = 3,
                                                 .kit = &format,
+                                                .text = true,
                                                 .probe = probe,
                                                 PF_BUILD_OPERATIONS};

@@ -513,5 +513,6 @@ const struct pf_driver pf_speedscope_driver = {.name = "speedscope",
                                                .title = "speedscope's JSON, sampled and evented",
                                                .version = 4,
                                                .kit = &format,
+                                               .text = true,
                                                .probe = probe,
                                                PF_BUILD_OPERATIONS};

@@ -165,6 +165,7 @@ const struct pf_driver pf_callgrind_driver = {
     .title = "Callgrind's call graphs (valgrind, xdebug, yappi, pprof -callgrind, ruby-prof)",
     .version = 4,
     .kit = &callgrind_format,
+    .text = true,
     .probe = probe_callgrind,
     PF_BUILD_OPERATIONS,
 };
@@ -180,6 +181,7 @@ const struct pf_driver pf_cachegrind_driver = {
     .title = "Cachegrind's counts by function (valgrind, cg_merge, cg_diff)",
     .version = 4,
     .kit = &cachegrind_format,
+    .text = true,
     .probe = probe_cachegrind,
     PF_BUILD_OPERATIONS,
 };

@@ -542,6 +542,7 @@ const struct pf_driver pf_chrome_trace_driver = {
     .title = "trace events (Chrome, Perfetto, node, clang -ftime-trace, Kineto, viztracer, uftrace)",
     .version = 4,
     .kit = &format,
+    .text = true,
     .probe = probe,
     PF_BUILD_OPERATIONS,
 };

@@ -255,6 +255,7 @@ const struct pf_driver pf_cube_driver = {
     .title = "Cube 4 profile (.cubex) of Score-P and Scalasca",
     .version = 10,
     .matters = matters,
+    .archives = true,
     .probe = probe,
     .open = open_file,
     .load = load,

@@ -86,6 +86,7 @@ const struct pf_driver pf_extrap_json_driver = {
     .name = "extrap-json",
     .title = "Extra-P JSON file",
     .version = 5,
+    .text = true,
     .probe = json_probe,
     .kit = &(const struct pf_stored_format){read_file, PF_STUDY_HEAD, false},
     PF_STORED,

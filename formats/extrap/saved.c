@@ -9,6 +9,9 @@
 #include "formats/extrap/json_study.h"
 #include "formats/extrap/saved.h"
 #include "formats/extrap/stored.h"
+#include "formats/input/unpacked.h"
+#include "formats/input/zip.h"
+#include "formats/json/probe.h"
 
 /*
  * Experiments as Extra-P saves them (*.extra-p): a ZIP archive with experiment.json (parameters, figures of each
@@ -332,36 +335,97 @@ static void read_file(struct pf_study *study)
 
 /* ---- the driver --------------------------------------------------------------------------------- */
 
-/* Whether the head begins with the header of this member. */
-static bool is_experiment(const unsigned char *head, size_t have)
+enum {
+    SIGN_IN = 256,
+    DIRECTORY_MAX = 4096 /* entries that are looked at: two for each GB of values are the rule */
+};
+
+/* A member that tells what the archive is. */
+struct sign {
+    bool found, experiment; /* experiment: it is experiment.json, else kept values */
+    unsigned looked_at;
+    uint64_t header;
+};
+
+static bool is_named(const struct pf_zip_entry *entry, const char *name)
 {
-    size_t name = sizeof EXPERIMENT - 1;
-    return have >= 30 + name && head[26] == name && !head[27] && !memcmp(head + 30, EXPERIMENT, name);
+    return entry->name_size == strlen(name) && !memcmp(entry->name, name, entry->name_size);
+}
+
+static int visit_entry(void *arg, const struct pf_zip_entry *entry)
+{
+    struct sign *sign = arg;
+    if (is_named(entry, EXPERIMENT))
+        *sign = (struct sign){.found = true, .experiment = true, .header = entry->header};
+    return sign->found || ++sign->looked_at == DIRECTORY_MAX;
+}
+
+/* The first member of an archive without a directory. */
+static int visit_first(void *arg, const struct pf_zip_entry *entry)
+{
+    struct sign *sign = arg;
+    sign->experiment = is_named(entry, EXPERIMENT);
+    sign->found = sign->experiment || (entry->name_size > 7 && !memcmp(entry->name, "values/", 7));
+    return 0;
+}
+
+/* The first bytes of a member, unpacked. */
+struct beginning {
+    struct pf_probe *probe;
+    char text[SIGN_IN];
+    size_t size;
+};
+
+static int visit_beginning(void *arg, const struct pf_zip_entry *entry)
+{
+    struct beginning *beginning = arg;
+    struct pf_probe *probe = beginning->probe;
+    struct pf_error error = {0};
+    struct pf_unpacked *unpacked =
+        entry->method == PF_ZIP_DEFLATED
+            ? pf_unpacked_new(NULL, PF_DEFLATED, pf_probe_source, probe, entry->data, probe->size, SIGN_IN)
+            : NULL;
+    ssize_t got = unpacked ? pf_unpacked_read(unpacked, beginning->text, SIGN_IN, 0, &error)
+                  : entry->method == PF_ZIP_STORED
+                      ? pf_probe_source(probe, beginning->text, SIGN_IN, entry->data, &error)
+                  : entry->method == PF_ZIP_DEFLATED ? pf_fail_memory(&error)
+                                                     : 0;
+    pf_unpacked_release(unpacked);
+    pf_probe_failed(probe, got < 0 ? error.code : 0);
+    beginning->size = got < 0 ? 0 : (size_t)got;
+    return 0;
+}
+
+/* Extra-P writes its name at the beginning of experiment.json and of kept values. */
+static bool begins_as_written(struct pf_probe *probe, uint64_t header)
+{
+    struct beginning beginning = {.probe = probe};
+    struct pf_error error = {0};
+    if (pf_zip_local(pf_probe_source, probe, header, visit_beginning, &beginning, &error) < 0)
+        pf_probe_failed(probe, error.code);
+    return memmem(beginning.text, beginning.size, "Extra-P", 7) != NULL;
 }
 
 /*
- * Many formats are ZIP archives: this one has its member's name in a header, or in the directory at the end, which is
- * short.
+ * Many formats are ZIP archives: this one has a member experiment.json at its top. Other programs write files of this name, too,
+ * and people pack them: a file called .zip is Extra-P's only if it begins as Extra-P writes it.
  */
-static bool names_experiment(const unsigned char *bytes, size_t size)
-{
-    return memmem(bytes, size, EXPERIMENT, sizeof EXPERIMENT - 1) != NULL;
-}
-
 static void saved_probe(struct pf_probe *probe, struct pf_verdict *verdict)
 {
-    unsigned char tail[4096];
+    struct sign sign = {0};
+    struct pf_error error = {0};
     size_t have;
     if (probe->directory)
         return;
-    const unsigned char *head = pf_probe_head(probe, 4096, &have);
-    if (have < 30 || memcmp(head, "PK\3\4", 4) != 0)
+    const unsigned char *head = pf_probe_head(probe, 4, &have);
+    if (have < 4 || memcmp(head, "PK\3\4", 4) != 0)
         return;
-    uint64_t from = probe->size > sizeof tail ? probe->size - sizeof tail : 0;
-    ssize_t got = pf_probe_read(probe, tail, sizeof tail, from);
-    bool listed =
-        got > 0 && names_experiment(tail, (size_t)got) && memmem(tail, (size_t)got, "PK\5\6", 4) != NULL;
-    if (!listed && !is_experiment(head, have) && !memmem(head, have, "Extra-P VALUES", 14))
+    int listed = pf_zip_list(pf_probe_source, probe, probe->size, visit_entry, &sign, &error);
+    if (!listed)
+        pf_zip_local(pf_probe_source, probe, 0, visit_first, &sign, &error);
+    pf_probe_failed(probe, error.code);
+    bool sure = sign.experiment && !pf_probe_is_called(probe, ".zip");
+    if (!sign.found || (!sure && !begins_as_written(probe, sign.header)))
         return;
     verdict->confidence = 40;
     if (!listed)
@@ -371,7 +435,8 @@ static void saved_probe(struct pf_probe *probe, struct pf_verdict *verdict)
 const struct pf_driver pf_extrap_saved_driver = {
     .name = "extrap-experiment",
     .title = "Extra-P experiment (.extra-p)",
-    .version = 6,
+    .version = 7,
+    .archives = true,
     .probe = saved_probe,
     .kit = &(const struct pf_stored_format){read_file, WHOLE, true},
     PF_STORED,

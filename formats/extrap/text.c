@@ -426,6 +426,7 @@ const struct pf_driver pf_extrap_text_driver = {
     .name = "extrap-text",
     .title = "Extra-P text file",
     .version = 7,
+    .text = true,
     .probe = text_probe,
     .kit = &(const struct pf_stored_format){read_file, PF_STUDY_HEAD, false},
     PF_STORED,

@@ -278,6 +278,22 @@ static bool ends_with(const char *name, const char *end)
     return size > tail && !strcasecmp(name + size - tail, end);
 }
 
+/* "ustar" is in every tar header that has been written since 1988. */
+static bool is_tar(const unsigned char *head, size_t size)
+{
+    return size > 262 && !memcmp(head + 257, "ustar", 5);
+}
+
+static bool is_zip(const unsigned char *head, size_t size)
+{
+    return size > 4 && (!memcmp(head, "PK\3\4", 4) || !memcmp(head, "PK\5\6", 4));
+}
+
+bool pf_archive_begins(const unsigned char *head, size_t size)
+{
+    return is_tar(head, size) || is_zip(head, size);
+}
+
 enum pf_packing pf_packing_of(const char *name, const unsigned char *head, size_t size)
 {
     static const struct {
@@ -291,8 +307,8 @@ enum pf_packing pf_packing_of(const char *name, const unsigned char *head, size_
         if (ends_with(name, ends[i].end))
             packing = ends[i].packing;
     switch (packing) {
-    case PF_TAR: /* the word stands there in all that was written since 1988 */
-        return size > 262 && !memcmp(head + 257, "ustar", 5) ? PF_TAR : PF_NO_ARCHIVE;
+    case PF_TAR:
+        return is_tar(head, size) ? PF_TAR : PF_NO_ARCHIVE;
     case PF_TAR_PACKED:
         return size > 6 && (!memcmp(head, "\x1f\x8b", 2) || !memcmp(head, "\x28\xb5\x2f\xfd", 4) ||
                             !memcmp(head,
@@ -302,8 +318,7 @@ enum pf_packing pf_packing_of(const char *name, const unsigned char *head, size_
                    ? PF_TAR_PACKED
                    : PF_NO_ARCHIVE;
     case PF_ZIP:
-        return size > 4 && (!memcmp(head, "PK\3\4", 4) || !memcmp(head, "PK\5\6", 4)) ? PF_ZIP
-                                                                                      : PF_NO_ARCHIVE;
+        return is_zip(head, size) ? PF_ZIP : PF_NO_ARCHIVE;
     default:
         return PF_NO_ARCHIVE;
     }

@@ -37,6 +37,9 @@ void pf_archives_free(struct pf_archives *archives);
 /* True if an open file's name and first bytes are those of an archive that can be entered. */
 bool pf_archive_is(const char *name, const struct pf_opened *file, const unsigned char *head, size_t size);
 
+/* True if bytes are the head of a tar or zip archive, whatever the file's name is. */
+bool pf_archive_begins(const unsigned char *head, size_t size);
+
 /* An open archive, held. */
 struct pf_archive;
 /* Where an archive's file stands: at a path in a folder of the file system, or in another archive. All borrowed. */

@@ -7,11 +7,12 @@
 #include <unistd.h>
 
 #include "formats/driver.h"
+#include "formats/input/archive.h"
 #include "formats/input/inflate.h"
 #include "formats/input/unpacked.h"
 
 /* Most files are told by their first bytes: heads grow only for drivers that ask for more. */
-enum { FIRST_READ = 4096, MAGIC = 32 /* bits that a magic number is worth */ };
+enum { FIRST_READ = 4096, TAR_HEADER = 512, MAGIC = 32 /* bits that a magic number is worth */ };
 
 ssize_t pf_probe_read(const struct pf_probe *probe, void *buffer, size_t size, uint64_t offset)
 {
@@ -26,6 +27,12 @@ ssize_t pf_probe_read(const struct pf_probe *probe, void *buffer, size_t size, u
     if (got < 0)
         errno = error.code;
     return got;
+}
+
+ssize_t pf_probe_source(void *probe, void *buffer, size_t size, uint64_t offset, struct pf_error *error)
+{
+    ssize_t got = pf_probe_read(probe, buffer, size, offset);
+    return got < 0 ? pf_fail(error, errno, "%s", strerror(errno)) : got;
 }
 
 const unsigned char *pf_probe_head(struct pf_probe *probe, size_t want, size_t *have)
@@ -68,6 +75,20 @@ const unsigned char *pf_probe_plain_head(struct pf_probe *probe, size_t want, si
     }
     *have = probe->plain_have < want ? probe->plain_have : want;
     return probe->plain;
+}
+
+/* The head of the file, or of what it inflates to if it is gzip data. */
+static const unsigned char *unpacked_head(struct pf_probe *probe, size_t want, size_t *have)
+{
+    const unsigned char *head = pf_probe_head(probe, want, have);
+    return pf_inflate_is_gzip(head, *have) ? pf_probe_plain_head(probe, want, have) : head;
+}
+
+bool pf_probe_is_text(struct pf_probe *probe)
+{
+    size_t have;
+    const unsigned char *head = unpacked_head(probe, PF_HEAD_MAX, &have);
+    return !memchr(head, 0, have);
 }
 
 void pf_probe_failed(struct pf_probe *probe, int code)
@@ -128,15 +149,32 @@ int pf_probe_list(struct pf_probe *probe, const char *path, pf_folder_visit *eac
     return result;
 }
 
+/* A tar or zip archive, also a tar that is compressed by gzip, as far as its first bytes show. */
+static bool is_archive(struct pf_probe *probe)
+{
+    size_t have;
+    const unsigned char *head = unpacked_head(probe, TAR_HEADER, &have);
+    return pf_archive_begins(head, have);
+}
+
+void pf_probe_ask(struct pf_probe *probe, const struct pf_driver *driver, struct pf_verdict *verdict)
+{
+    driver->probe(probe, verdict);
+    if (verdict->confidence && driver->text && !pf_probe_is_text(probe))
+        *verdict = (struct pf_verdict){0};
+}
+
 static const struct pf_driver *surest(struct pf_probe *probe, bool beside, struct pf_verdict *verdict)
 {
     const struct pf_driver *best = NULL;
+    bool archive = is_archive(probe);
     *verdict = (struct pf_verdict){0};
     for (size_t i = 0; pf_drivers[i]; i++) {
         struct pf_verdict mine = {0};
-        if (pf_drivers[i]->directories != probe->directory || pf_drivers[i]->beside != beside)
+        if (pf_drivers[i]->directories != probe->directory || pf_drivers[i]->beside != beside ||
+            (archive && !pf_drivers[i]->archives))
             continue;
-        pf_drivers[i]->probe(probe, &mine);
+        pf_probe_ask(probe, pf_drivers[i], &mine);
         if (mine.confidence > verdict->confidence) {
             *verdict = mine;
             best = pf_drivers[i];
@@ -145,13 +183,6 @@ static const struct pf_driver *surest(struct pf_probe *probe, bool beside, struc
             break;
     }
     return best;
-}
-
-/* What reads the compressed bytes of a file that is looked at. */
-static ssize_t read_packed(void *arg, void *buffer, size_t size, uint64_t offset, struct pf_error *error)
-{
-    ssize_t got = pf_probe_read(arg, buffer, size, offset);
-    return got < 0 ? pf_fail(error, errno, "%s", strerror(errno)) : got;
 }
 
 /*
@@ -164,7 +195,7 @@ static const struct pf_driver *surest_within(struct pf_probe *packed, enum pf_pa
 {
     const struct pf_driver *best = NULL;
     struct pf_unpacked *unpacked =
-        pf_unpacked_new(NULL, kind, read_packed, packed, 0, packed->size, LOOK_MAX);
+        pf_unpacked_new(NULL, kind, pf_probe_source, packed, 0, packed->size, LOOK_MAX);
     struct pf_probe *inner = calloc(1, sizeof *inner);
     unsigned char *head = malloc(PF_HEAD_MAX);
     char *name = strndup(packed->name, pf_packing_stem(packed->name));

@@ -61,7 +61,7 @@ static bool sees_through(const struct pf_source *source, const struct pf_input *
                              .unpacked = file->file.unpacked,
                              .bytes = head};
     struct pf_verdict verdict = {0};
-    source->driver->probe(&probe, &verdict);
+    pf_probe_ask(&probe, source->driver, &verdict);
     return !verdict.confidence;
 }
 

@@ -70,7 +70,8 @@ static void probe_json(struct pf_probe *probe, struct pf_verdict *verdict)
     /* One that was cut off before its resources shows at least whose it is; before its first name, there is nothing else. */
     bool cut = perf && found.broken && (found.signs > 1 || (!found.any && error.code == ENODATA));
     bool common = found.region && (found.signs || perf);
-    verdict->confidence = found.map ? OWN_KEY : common || cut ? COMMON_KEY : 0;
+    bool text = !(found.map || common || cut) || pf_probe_is_text(probe);
+    verdict->confidence = !text ? 0 : found.map ? OWN_KEY : common || cut ? COMMON_KEY : 0;
     if (cut && !found.map && !common)
         snprintf(verdict->message, sizeof verdict->message,
                  "the text ends or is damaged before any resources");

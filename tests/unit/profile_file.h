@@ -163,7 +163,7 @@ PROFILE_FILE unsigned sureness(const struct pf_driver *driver, const char *name,
     struct pf_probe probe = {.name = name, .size = size, .fd = -1, .bytes = head};
     struct pf_verdict verdict = {0};
     memcpy(head, bytes, probe.have = size < PF_HEAD_MAX ? size : PF_HEAD_MAX);
-    driver->probe(&probe, &verdict);
+    pf_probe_ask(&probe, driver, &verdict);
     return verdict.confidence;
 }
 

@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: MIT */
+#include "formats/input/zip.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <zlib.h>
+
+#include "formats/kit/bytes.h"
+
+/* Sizes of fixed parts; the longest record is ENTRY and three fields of 65535 bytes. */
+enum { LOCAL = 30, ENTRY = 46, END = 22, END64 = 56, LOCATOR = 20, COMMENT_MAX = 65535, BUFFER = 256 * 1024 };
+
+static bool has_magic(const unsigned char *bytes, const char *magic)
+{
+    return !memcmp(bytes, magic, 4);
+}
+
+/* The archive being read. */
+struct zip {
+    pf_inflate_source *source;
+    void *arg;
+    struct pf_error *error;
+    unsigned char *bytes; /* BUFFER of them */
+};
+
+static ssize_t read_at(const struct zip *zip, size_t size, uint64_t offset)
+{
+    return zip->source(zip->arg, zip->bytes, size, offset, zip->error);
+}
+
+/* ---- a member's header -------------------------------------------------------------------------- */
+
+/* The sizes and offset that do not fit into 32 bits, in the order of the header. */
+static void read_zip64(const unsigned char *field, size_t size, bool wide_size, struct pf_zip_entry *entry)
+{
+    uint64_t *const values[] = {&entry->packed, &entry->header};
+    size_t at = wide_size ? 8 : 0;
+    for (size_t i = 0; i < 2; i++) {
+        if (*values[i] != UINT32_MAX || at + 8 > size)
+            continue;
+        *values[i] = pf_u64(field + at, false);
+        at += 8;
+    }
+}
+
+/* The UTF-8 name of a member; valid if the member has not been renamed since by a program that does not know the field. */
+static void read_unicode_name(const unsigned char *field, size_t size, struct pf_zip_entry *entry)
+{
+    if (size <= 5 || field[0] != 1 ||
+        crc32(0, (const Bytef *)entry->name, (uInt)entry->name_size) != pf_u32(field + 1, false))
+        return;
+    entry->name = (const char *)field + 5;
+    entry->name_size = size - 5;
+}
+
+static void read_extra(const unsigned char *extra, size_t size, bool wide_size, struct pf_zip_entry *entry)
+{
+    for (size_t field; size >= 4; extra += field, size -= field) {
+        unsigned id = pf_u16(extra, false);
+        field = 4 + (size_t)pf_u16(extra + 2, false);
+        if (field > size)
+            return;
+        if (id == 0x0001)
+            read_zip64(extra + 4, field - 4, wide_size, entry);
+        else if (id == 0x7075)
+            read_unicode_name(extra + 4, field - 4, entry);
+    }
+}
+
+/* Parses a header. Returns its size; 0 if it is not in the `size` bytes as a whole. */
+static size_t parse(const unsigned char *bytes, size_t size, bool local, struct pf_zip_entry *entry)
+{
+    size_t fixed = local ? LOCAL : ENTRY;
+    const unsigned char *at = bytes + (local ? 8 : 10); /* the first of the fields that both headers have */
+    if (size < fixed || !has_magic(bytes, local ? "PK\3\4" : "PK\1\2"))
+        return 0;
+    size_t name = pf_u16(at + 18, false), extra = pf_u16(at + 20, false),
+           comment = local ? 0 : pf_u16(bytes + 32, false), whole = fixed + name + extra + comment;
+    if (whole > size)
+        return 0;
+    *entry = (struct pf_zip_entry){.name = (const char *)bytes + fixed,
+                                   .name_size = name,
+                                   .header = local ? 0 : pf_u32(bytes + 42, false),
+                                   .packed = pf_u32(at + 10, false),
+                                   .method = pf_u16(at, false)};
+    read_extra(bytes + fixed + name, extra, pf_u32(at + 14, false) == UINT32_MAX, entry);
+    return whole;
+}
+
+/* ---- the central directory ---------------------------------------------------------------------- */
+
+/* Where it is, and what has been put before the archive since its offsets were written. */
+struct directory {
+    uint64_t start, end, shift;
+};
+
+static bool place_directory(struct directory *directory, uint64_t end, uint64_t size, uint64_t declared)
+{
+    if (size > end || declared > end - size)
+        return false;
+    *directory = (struct directory){end - size, end, end - size - declared};
+    return true;
+}
+
+/* From the record of ZIP64, which is before the other one. 1, 0 or -1. */
+static int find_directory64(const struct zip *zip, uint64_t end, struct directory *directory)
+{
+    if (end < LOCATOR + END64)
+        return 0;
+    ssize_t got = read_at(zip, LOCATOR, end - LOCATOR);
+    if (got < LOCATOR || !has_magic(zip->bytes, "PK\6\7"))
+        return got < 0 ? -1 : 0;
+    uint64_t at = pf_u64(zip->bytes + 8, false);
+    got = at > end - LOCATOR - END64 ? 0 : read_at(zip, END64, at);
+    if (got < END64 || !has_magic(zip->bytes, "PK\6\6"))
+        return got < 0 ? -1 : 0;
+    return place_directory(directory, at, pf_u64(zip->bytes + 40, false), pf_u64(zip->bytes + 48, false));
+}
+
+/* 1, 0 or -1. */
+static int find_directory(const struct zip *zip, uint64_t size, struct directory *directory)
+{
+    uint64_t tail = size < END + COMMENT_MAX ? size : END + COMMENT_MAX;
+    ssize_t got = read_at(zip, (size_t)tail, size - tail);
+    if (got < END)
+        return got < 0 ? -1 : 0;
+    for (size_t at = (size_t)got - END + 1; at-- > 0;) {
+        const unsigned char *record = zip->bytes + at;
+        if (!has_magic(record, "PK\5\6") || pf_u16(record + 20, false) > (size_t)got - END - at)
+            continue;
+        uint64_t end = size - tail + at, bytes = pf_u32(record + 12, false),
+                 declared = pf_u32(record + 16, false);
+        bool wide = pf_u16(record + 10, false) == UINT16_MAX || bytes == UINT32_MAX || declared == UINT32_MAX;
+        int found = wide ? find_directory64(zip, end, directory) : 0;
+        return found ? found : place_directory(directory, end, bytes, declared);
+    }
+    return 0;
+}
+
+/* The entries in the `size` bytes of the directory that have been read. Returns the size of the whole ones; 0 ends the walk. */
+static size_t visit_entries(const struct zip *zip, size_t size, uint64_t shift, pf_zip_entry_visit *visit,
+                            void *arg)
+{
+    struct pf_zip_entry entry;
+    size_t at = 0;
+    for (size_t whole; (whole = parse(zip->bytes + at, size - at, false, &entry)); at += whole) {
+        entry.header += shift;
+        if (visit(arg, &entry))
+            return 0;
+    }
+    return at;
+}
+
+static int list(const struct zip *zip, uint64_t size, pf_zip_entry_visit *visit, void *arg)
+{
+    struct directory directory = {0};
+    int found = find_directory(zip, size, &directory);
+    for (uint64_t at = directory.start; found > 0 && at < directory.end;) {
+        uint64_t left = directory.end - at;
+        ssize_t got = read_at(zip, left < BUFFER ? (size_t)left : BUFFER, at);
+        if (got < 0)
+            return -1;
+        size_t done = visit_entries(zip, (size_t)got, directory.shift, visit, arg);
+        if (!done)
+            break;
+        at += done;
+    }
+    return found;
+}
+
+static int local(const struct zip *zip, uint64_t offset, pf_zip_entry_visit *visit, void *arg)
+{
+    struct pf_zip_entry entry;
+    ssize_t got = read_at(zip, LOCAL + 2 * UINT16_MAX, offset);
+    size_t whole = got < 0 ? 0 : parse(zip->bytes, (size_t)got, true, &entry);
+    if (!whole)
+        return got < 0 ? -1 : 0;
+    entry.header = offset;
+    entry.data = offset + whole;
+    visit(arg, &entry);
+    return 1;
+}
+
+int pf_zip_list(pf_inflate_source *source, void *source_arg, uint64_t size, pf_zip_entry_visit *visit,
+                void *visit_arg, struct pf_error *error)
+{
+    struct zip zip = {source, source_arg, error, malloc(BUFFER)};
+    int found = zip.bytes ? list(&zip, size, visit, visit_arg) : pf_fail_memory(error);
+    free(zip.bytes);
+    return found;
+}
+
+int pf_zip_local(pf_inflate_source *source, void *source_arg, uint64_t offset, pf_zip_entry_visit *visit,
+                 void *visit_arg, struct pf_error *error)
+{
+    struct zip zip = {source, source_arg, error, malloc(BUFFER)};
+    int found = zip.bytes ? local(&zip, offset, visit, visit_arg) : pf_fail_memory(error);
+    free(zip.bytes);
+    return found;
+}
