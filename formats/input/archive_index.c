@@ -2,6 +2,7 @@
 #include <archive.h>
 #include <archive_entry.h>
 #include <errno.h>
+#include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,6 +10,7 @@
 
 #include "formats/driver.h"
 #include "formats/input/archive_private.h"
+#include "formats/input/zip.h"
 #include "formats/kit/array.h"
 
 /* The index of an archive: libarchive tells which members there are, and where their bytes are. */
@@ -103,6 +105,129 @@ static struct archive *reader_of(struct range *range, struct pf_error *error)
     return reader;
 }
 
+/* ---- names in a zip ----------------------------------------------------------------------------- */
+
+/*
+ * libarchive gives no name, and no target of a link, that the locale cannot hold or that is declared UTF-8 and is not. These are
+ * looked up by the place of the member, in the central directory or, in an archive that is cut off, in the member's header.
+ */
+struct zip_name {
+    uint64_t header, data, packed;
+    uint32_t name; /* a number of a string */
+    unsigned method;
+};
+
+struct zip_names {
+    struct range *range;
+    struct pf_strings *strings; /* NULL: not read yet */
+    struct zip_name *all;       /* by header, once sorted */
+    size_t count, room;
+    bool failed;
+    struct pf_error *error;
+};
+
+static int add_zip_name(void *arg, const struct pf_zip_entry *entry)
+{
+    struct zip_names *names = arg;
+    struct range *range = names->range;
+    names->failed =
+        pf_array_room(&names->all, &names->room, names->count, sizeof *names->all, names->error) ||
+        (names->count % 1024 == 0 && pf_pass_step(range->pass, range->at, range->size, names->error));
+    uint32_t name =
+        names->failed ? PF_NO_STRING : pf_intern(names->strings, entry->name, entry->name_size, names->error);
+    names->failed = name == PF_NO_STRING;
+    if (!names->failed)
+        names->all[names->count++] =
+            (struct zip_name){entry->header, entry->data, entry->packed, name, entry->method};
+    return names->failed;
+}
+
+static int by_header(const void *a, const void *b)
+{
+    uint64_t x = ((const struct zip_name *)a)->header, y = ((const struct zip_name *)b)->header;
+    return (x > y) - (x < y);
+}
+
+static int read_zip_names(struct zip_names *names)
+{
+    struct pf_archive *archive = names->range->archive;
+    if (names->strings)
+        return 0;
+    names->strings = pf_strings_new();
+    if (!names->strings)
+        return pf_fail_memory(names->error);
+    if (pf_zip_list(pf_archive_read_file, archive, archive->size, add_zip_name, names, names->error) < 0 ||
+        names->failed)
+        return -1;
+    if (names->count)
+        qsort(names->all, names->count, sizeof *names->all, by_header);
+    return 0;
+}
+
+/* The last member whose header is before the place that libarchive has read to. NULL: none. */
+static const struct zip_name *zip_name_before(const struct zip_names *names, uint64_t place)
+{
+    size_t low = 0, high = names->count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (names->all[middle].header < place)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low ? &names->all[low - 1] : NULL;
+}
+
+/* The member that libarchive is at. 1 with *name; 0: it is not found; -1 with *error filled. */
+static int find_zip_name(struct zip_names *names, struct archive *reader, struct zip_name *name)
+{
+    if (read_zip_names(names))
+        return -1;
+    const struct zip_name *found = zip_name_before(names, (uint64_t)archive_filter_bytes(reader, 0));
+    size_t listed = names->count;
+    int result = found != NULL;
+    if (!found) {
+        uint64_t header = (uint64_t)archive_read_header_position(reader);
+        result = pf_zip_local(pf_archive_read_file, names->range->archive, header, add_zip_name, names,
+                              names->error);
+        found = names->count > listed ? &names->all[listed] : NULL;
+        names->count = listed;
+    }
+    if (result < 0 || names->failed)
+        return -1;
+    if (found)
+        *name = *found;
+    return found != NULL;
+}
+
+static int set_data(void *arg, const struct pf_zip_entry *entry)
+{
+    *(uint64_t *)arg = entry->data;
+    return 0;
+}
+
+/* The target of a link, which is the member's data. As find_zip_name. */
+static int read_zip_target(struct zip_names *names, const struct zip_name *name, char target[PATH_MAX])
+{
+    struct pf_archive *archive = names->range->archive;
+    uint64_t data = name->data;
+    if (name->method != PF_ZIP_STORED || name->packed >= PATH_MAX)
+        return 0;
+    int found =
+        data ? 1 : pf_zip_local(pf_archive_read_file, archive, name->header, set_data, &data, names->error);
+    if (found <= 0)
+        return found;
+    ssize_t got = pf_archive_read_file(archive, target, (size_t)name->packed, data, names->error);
+    target[got < 0 ? 0 : got] = 0;
+    return got < 0 ? -1 : 1;
+}
+
+static void free_zip_names(struct zip_names *names)
+{
+    pf_strings_free(names->strings);
+    free(names->all);
+}
+
 /* ---- members ------------------------------------------------------------------------------------ */
 
 uint32_t pf_archive_add(struct pf_archive *archive, uint32_t folder, uint32_t name, uint8_t type,
@@ -145,6 +270,24 @@ static size_t clean_name(const char *name, size_t size, char clean[256])
     return n;
 }
 
+/* Makes a member what a later one of the same name is. A file or link that becomes a folder is lost. */
+static int replace(struct pf_archive *archive, uint32_t at, uint8_t type, const char *path, const char *end,
+                   struct pf_error *error)
+{
+    struct pf_member *member = &archive->members[at];
+    bool lost = type == DT_DIR && member->type != DT_DIR;
+    if (member->type != type) {
+        member->size = 0;
+        member->method = PF_MEMBER_PLAIN;
+        member->link = PF_NO_STRING;
+    }
+    member->type = type;
+    return lost ? problem(archive, error, "warning", "replaced",
+                          "%.*s: a later folder has the name of this file or link: left out",
+                          (int)(end - path < 200 ? end - path : 200), path)
+                : 0;
+}
+
 /*
  * The member at a path, made if need be with the folders above it; what would lead out of the archive stays in it. Of two
  * members of one name the last counts. PF_NO_MEMBER: it has no name of its own (error->code 0), or *error is filled.
@@ -152,6 +295,7 @@ static size_t clean_name(const char *name, size_t size, char clean[256])
 static uint32_t place_member(struct pf_archive *archive, const char *path, uint8_t type,
                              struct pf_error *error)
 {
+    const char *whole = path;
     uint32_t at = 0;
     error->code = 0;
     for (size_t size; *path; path += size + (path[size] == '/')) {
@@ -173,8 +317,9 @@ static uint32_t place_member(struct pf_archive *archive, const char *path, uint8
             return PF_NO_MEMBER;
         if (child == PF_NO_MEMBER)
             child = pf_archive_add(archive, at, number, last ? type : DT_DIR, error);
-        else if (!last || archive->members[child].first == PF_NO_MEMBER)
-            archive->members[child].type = last ? type : DT_DIR;
+        else if ((!last || archive->members[child].first == PF_NO_MEMBER) &&
+                 replace(archive, child, last ? type : DT_DIR, whole, path + size, error))
+            return PF_NO_MEMBER;
         if (child == PF_NO_MEMBER)
             return PF_NO_MEMBER;
         at = child;
@@ -241,17 +386,65 @@ static int fill_file(struct pf_archive *archive, struct archive *reader, struct 
     return problem(archive, error, "fatal", "cut", "%.200s is cut off by the archive's end", path);
 }
 
-static int add_entry(struct pf_archive *archive, struct archive *reader, struct archive_entry *entry,
-                     bool zip, struct pf_error *error)
+/* What an entry is called, and where it leads. NULL: it has no name, or no link. */
+struct labels {
+    const char *path, *hard, *soft;
+    char target[PATH_MAX];
+};
+
+/* Looks up what libarchive does not give of a zip's member. 0, or -1 with *error filled. */
+static int find_labels(struct zip_names *names, struct archive *reader, uint8_t type, struct labels *labels)
 {
-    const char *path = archive_entry_pathname(entry), *hard = archive_entry_hardlink(entry),
-               *soft = archive_entry_symlink(entry);
+    struct zip_name name;
+    bool target = type == DT_LNK && !labels->soft;
+    if (labels->path && !target)
+        return 0;
+    int found = find_zip_name(names, reader, &name);
+    if (found <= 0)
+        return found;
+    if (!labels->path)
+        labels->path = pf_interned(names->strings, name.name).text;
+    found = target ? read_zip_target(names, &name, labels->target) : 0;
+    if (found > 0)
+        labels->soft = labels->target;
+    return found < 0 ? -1 : 0;
+}
+
+static int add_link(struct pf_archive *archive, struct pf_member *member, const struct labels *labels,
+                    struct pf_error *error)
+{
+    const char *target = labels->soft ? labels->soft : "";
+    member->size = strlen(target);
+    member->link = pf_intern(archive->strings, target, member->size, error);
+    if (member->link == PF_NO_STRING)
+        return -1;
+    return labels->soft ? 0
+                        : problem(archive, error, "error", "unreadable",
+                                  "%.200s: the target of the link cannot be read: left empty", labels->path);
+}
+
+static int add_entry(struct pf_archive *archive, struct archive *reader, struct archive_entry *entry,
+                     struct zip_names *names, struct pf_error *error)
+{
+    struct labels labels = {.path = archive_entry_pathname(entry),
+                            .hard = archive_entry_hardlink(entry),
+                            .soft = archive_entry_symlink(entry)};
     uint8_t type = type_of(entry);
+    if (names && find_labels(names, reader, type, &labels))
+        return -1;
+    const char *path = labels.path;
     if (!path)
         return problem(archive, error, "warning", "no-name", "a member without a name is left out");
     if (type == DT_UNKNOWN)
         return problem(archive, error, "warning", "no-file",
                        "%.200s is neither file, folder nor link: left out", path);
+    size_t size = strlen(path);
+    if (size >= PATH_MAX)
+        return problem(archive, error, "warning", "bad-name",
+                       "%.200s...: a path of %zu bytes, of which at most %d can be opened: left out", path,
+                       size, PATH_MAX - 1);
+    if (names && type == DT_REG && size && path[size - 1] == '/') /* libarchive has not seen the name */
+        type = DT_DIR;
     uint32_t at = place_member(archive, path, type, error);
     if (at == PF_NO_MEMBER && error->code)
         return -1;
@@ -264,22 +457,20 @@ static int add_entry(struct pf_archive *archive, struct archive *reader, struct 
         return problem(archive, error, "warning", "folder", "%.200s is a folder too: the file is left out",
                        path);
     member->mtime = archive_entry_mtime(entry);
-    if (type == DT_LNK) {
-        member->link = pf_intern(archive->strings, soft ? soft : "", soft ? strlen(soft) : 0, error);
-        return member->link == PF_NO_STRING ? -1 : 0;
-    }
     if (type == DT_DIR)
         return 0;
-    return hard ? add_alias(archive, member, hard, path, error)
-                : fill_file(archive, reader, entry, zip, member, path, error);
+    return type == DT_LNK ? add_link(archive, member, &labels, error)
+           : labels.hard  ? add_alias(archive, member, labels.hard, path, error)
+                          : fill_file(archive, reader, entry, names != NULL, member, path, error);
 }
 
-static int add_entries(struct pf_archive *archive, struct archive *reader, bool zip, struct pf_error *error)
+static int add_entries(struct pf_archive *archive, struct archive *reader, struct zip_names *names,
+                       struct pf_error *error)
 {
     struct archive_entry *entry;
     int got;
     while ((got = archive_read_next_header(reader, &entry)) == ARCHIVE_OK || got == ARCHIVE_WARN)
-        if (add_entry(archive, reader, entry, zip, error))
+        if (add_entry(archive, reader, entry, names, error))
             return -1;
     return got == ARCHIVE_EOF ? 0
                               : problem(archive, error, "fatal", "damaged",
@@ -289,6 +480,7 @@ static int add_entries(struct pf_archive *archive, struct archive *reader, bool 
 static int index_members(struct pf_archive *archive, struct range *range, bool zip, struct pf_error *error)
 {
     int failed = -1;
+    struct zip_names names = {.range = range, .error = error};
     struct archive *reader = reader_of(range, error);
     if (!reader)
         return -1;
@@ -297,8 +489,9 @@ static int index_members(struct pf_archive *archive, struct range *range, bool z
     else if (archive_read_open1(reader))
         failed = problem(archive, error, "fatal", "damaged", "%.200s", archive_error_string(reader));
     else
-        failed = add_entries(archive, reader, zip, error);
+        failed = add_entries(archive, reader, zip ? &names : NULL, error);
     archive_read_free(reader);
+    free_zip_names(&names);
     return failed;
 }
 

@@ -8,7 +8,7 @@
  * The index of an archive as bytes, in the machine's order: what it was made of, members, strings, problems. To be raised when an
  * index is made in another way.
  */
-#define EDITION (UINT64_C(0x7461727a69700000) + 2)
+#define EDITION (UINT64_C(0x7461727a69700000) + 3)
 
 struct head {
     uint64_t edition;

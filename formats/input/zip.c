@@ -67,8 +67,16 @@ static void read_extra(const unsigned char *extra, size_t size, bool wide_size, 
     }
 }
 
+/* Windows' own programs wrote backslashes between names for years; libarchive reads these as slashes, too. */
+static void turn_backslashes(char *name, size_t size)
+{
+    for (char *at = memchr(name, '/', size) ? NULL : memchr(name, '\\', size); at;
+         at = memchr(at, '\\', size - (size_t)(at - name)))
+        *at = '/';
+}
+
 /* Parses a header. Returns its size; 0 if it is not in the `size` bytes as a whole. */
-static size_t parse(const unsigned char *bytes, size_t size, bool local, struct pf_zip_entry *entry)
+static size_t parse(unsigned char *bytes, size_t size, bool local, struct pf_zip_entry *entry)
 {
     size_t fixed = local ? LOCAL : ENTRY;
     const unsigned char *at = bytes + (local ? 8 : 10); /* the first of the fields that both headers have */
@@ -84,6 +92,8 @@ static size_t parse(const unsigned char *bytes, size_t size, bool local, struct 
                                    .packed = pf_u32(at + 10, false),
                                    .method = pf_u16(at, false)};
     read_extra(bytes + fixed + name, extra, pf_u32(at + 14, false) == UINT32_MAX, entry);
+    if (!local && !bytes[5]) /* made by a program for DOS or Windows */
+        turn_backslashes((char *)bytes + (entry->name - (const char *)bytes), entry->name_size);
     return whole;
 }
 

@@ -300,7 +300,7 @@ static void print_warning(const char *path, const struct pf_cell *row)
 static char *typed_path(const struct indexing *checking, const char *path)
 {
     char *typed = NULL;
-    if (!checking->folder)
+    if (!checking->folder || !strcmp(path, "."))
         return strdup(checking->source);
     size_t size = strlen(checking->source);
     bool slash = size && checking->source[size - 1] == '/';
@@ -333,6 +333,33 @@ static int check_profile(void *arg, const char *path, const struct pf_found *fou
     return 0;
 }
 
+/* An archive whose problems are printed. */
+struct checked_archive {
+    const char *typed;
+    bool any;
+};
+
+static int print_problem(void *arg, const struct pf_cell *row)
+{
+    struct checked_archive *archive = arg;
+    printf("%s: %.*s: %.*s: %.*s\n", archive->typed, (int)row[0].size, row[0].text, (int)row[1].size,
+           row[1].text, (int)row[2].size, row[2].text);
+    archive->any = true;
+    return 0;
+}
+
+static void check_folder(void *arg, const char *path, const struct pf_folder *folder)
+{
+    struct indexing *checking = arg;
+    char *typed = typed_path(checking, path);
+    struct checked_archive archive = {.typed = typed ? typed : path};
+    pf_folder_problems(folder, print_problem, &archive);
+    if (archive.any)
+        note_status(checking, PF_EXIT_PROBLEM);
+    checking->problems += archive.any;
+    free(typed);
+}
+
 static void check_path(const struct pf_fs_options *options, const char *path, struct indexing *checking)
 {
     struct pf_error error = {0};
@@ -345,7 +372,7 @@ static void check_path(const struct pf_fs_options *options, const char *path, st
         return;
     }
     checking->folder = !checking->fs->root_name && !pf_root_is_profile(checking->fs);
-    if (pf_each_profile(checking->fs, NULL, check_profile, checking, &error)) {
+    if (pf_each_profile_and_folder(checking->fs, NULL, check_profile, check_folder, checking, &error)) {
         print_error(path, &error);
         note_status(checking, PF_EXIT_SYSTEM);
     }

@@ -74,13 +74,63 @@ static bool is_among(const struct names *names, const char *name)
     return false;
 }
 
+/* A folder in an archive, held open while entries below it are looked at, and the size of its path. */
+struct level {
+    struct pf_folder *folder;
+    size_t size;
+};
+
 /* What a walk over SOURCE gives to its caller. */
 struct walk {
     struct pf_fs *fs;
     int (*each)(void *arg, const char *path, const struct pf_found *found, struct pf_error *error);
     void *arg;
     struct pf_buf *problems; /* of archives; NULL: they are not asked for */
+    pf_folder_seen *seen;    /* called for each folder with arg; NULL: not wanted */
+    /*
+     * In an archive, a path from the top costs one look-up per name, so that a walk by whole paths takes quadratic time. Outside of
+     * archives the kernel resolves paths, and open folders would take descriptors.
+     */
+    struct level *levels;
+    size_t depth, room;
 };
+
+/* The open folder that a path's last name is in, which is *name. NULL: there is none. */
+static const struct pf_folder *open_parent(struct walk *walk, const char *path, const char **name)
+{
+    const char *slash = strrchr(path, '/');
+    size_t size = slash ? (size_t)(slash - path) : 0;
+    while (walk->depth && walk->levels[walk->depth - 1].size > size)
+        pf_folder_free(walk->levels[--walk->depth].folder);
+    *name = slash ? slash + 1 : path;
+    const struct level *last = walk->depth ? &walk->levels[walk->depth - 1] : NULL;
+    return last && last->size == size ? last->folder : NULL;
+}
+
+static struct pf_folder *open_folder(struct walk *walk, const char *path)
+{
+    const char *name;
+    const struct pf_folder *parent = *path ? open_parent(walk, path, &name) : NULL;
+    return parent ? pf_folder_open(parent, name) : pf_folder_open(walk->fs->top, *path ? path : ".");
+}
+
+/* Keeps a folder open if it is in an archive, else closes it. */
+static void keep_folder(struct walk *walk, struct pf_folder *folder, const char *path)
+{
+    struct pf_error error;
+    if (pf_folder_fd(folder) < 0 &&
+        !pf_array_room(&walk->levels, &walk->room, walk->depth, sizeof *walk->levels, &error))
+        walk->levels[walk->depth++] = (struct level){folder, strlen(path)};
+    else
+        pf_folder_free(folder);
+}
+
+static void close_folders(struct walk *walk)
+{
+    while (walk->depth)
+        pf_folder_free(walk->levels[--walk->depth].folder);
+    free(walk->levels);
+}
 
 /* Of one archive. */
 struct problems {
@@ -98,16 +148,18 @@ static int add_problem(void *arg, const struct pf_cell *row)
 
 /* Pushes a folder's entries, last first, so that the first is on top. A folder that can't be read has none.
  */
-static void push_entries(const struct walk *walk, struct todo *todo, const char *path)
+static void push_entries(struct walk *walk, struct todo *todo, const char *path)
 {
     struct names names = {0};
-    struct pf_folder *folder = pf_folder_open(walk->fs->top, *path ? path : ".");
+    struct pf_folder *folder = open_folder(walk, path);
     if (!folder)
         return;
     if (walk->problems)
         pf_folder_problems(folder, add_problem, &(struct problems){walk->problems, *path ? path : "."});
+    if (walk->seen)
+        walk->seen(walk->arg, *path ? path : ".", folder);
     pf_folder_list(folder, add_name, &names);
-    pf_folder_free(folder);
+    keep_folder(walk, folder, path);
     if (names.count)
         qsort(names.items, names.count, sizeof *names.items, descending);
     if (!is_among(&names, PF_BESIDE_NAME))
@@ -121,20 +173,21 @@ static void push_entries(const struct walk *walk, struct todo *todo, const char 
     todo->paths.failed |= names.failed;
 }
 
-static int classify_path(struct pf_fs *fs, const char *path, struct pf_found *found)
+static int classify_path(struct walk *walk, const char *path, struct pf_found *found)
 {
-    const char *slash = strrchr(path, '/');
-    if (!slash)
-        return pf_classify(fs, fs->top, path, found);
-    char *name = strndup(path, (size_t)(slash - path));
-    struct pf_folder *folder = name ? pf_folder_open(fs->top, name) : NULL;
-    int result = !folder ? errno : pf_classify(fs, folder, slash + 1, found);
+    const char *name;
+    const struct pf_folder *parent = open_parent(walk, path, &name);
+    if (parent || name == path)
+        return pf_classify(walk->fs, parent ? parent : walk->fs->top, name, found);
+    char *above = strndup(path, (size_t)(name - path - 1));
+    struct pf_folder *folder = above ? pf_folder_open(walk->fs->top, above) : NULL;
+    int result = !folder ? errno : pf_classify(walk->fs, folder, name, found);
     pf_folder_free(folder);
-    free(name);
+    free(above);
     return result;
 }
 
-static int walk_source(const struct walk *walk, struct pf_pass *pass, struct pf_error *error)
+static int walk_source(struct walk *walk, struct pf_pass *pass, struct pf_error *error)
 {
     struct pf_fs *fs = walk->fs;
     struct todo todo = {0};
@@ -150,7 +203,7 @@ static int walk_source(const struct walk *walk, struct pf_pass *pass, struct pf_
         int code;
         if (todo.looked_at++ % 64 == 0 && pf_pass_step(pass, todo.looked_at, 0, error))
             result = -1;
-        else if (pf_is_lack(code = classify_path(fs, path, &found)))
+        else if (pf_is_lack(code = classify_path(walk, path, &found)))
             result = pf_fail(error, code, "%s", strerror(code));
         else if (code)
             continue; /* gone since */
@@ -162,6 +215,7 @@ static int walk_source(const struct walk *walk, struct pf_pass *pass, struct pf_
     if (!result && (todo.paths.failed || (walk->problems && walk->problems->failed)))
         result = pf_fail_memory(error);
     pf_buf_free(&todo.paths);
+    close_folders(walk);
     return result;
 }
 
@@ -170,7 +224,15 @@ int pf_each_profile(struct pf_fs *fs, struct pf_pass *pass,
                                 struct pf_error *error),
                     void *arg, struct pf_error *error)
 {
-    return walk_source(&(struct walk){fs, each, arg, NULL}, pass, error);
+    return pf_each_profile_and_folder(fs, pass, each, NULL, arg, error);
+}
+
+int pf_each_profile_and_folder(struct pf_fs *fs, struct pf_pass *pass,
+                               int (*each)(void *arg, const char *path, const struct pf_found *found,
+                                           struct pf_error *error),
+                               pf_folder_seen *seen, void *arg, struct pf_error *error)
+{
+    return walk_source(&(struct walk){.fs = fs, .each = each, .seen = seen, .arg = arg}, pass, error);
 }
 
 /* ---- the tables --------------------------------------------------------------------------------- */
@@ -198,5 +260,6 @@ int pf_list_profiles(struct pf_fs *fs, struct pf_pass *pass, struct pf_buf *prof
 {
     pf_buf_str(profiles, "format,version,bytes,mtime,confidence,path,message\n");
     pf_buf_str(archives, "severity,code,path,text\n");
-    return walk_source(&(struct walk){fs, add_row, profiles, archives}, pass, error);
+    return walk_source(&(struct walk){.fs = fs, .each = add_row, .arg = profiles, .problems = archives}, pass,
+                       error);
 }

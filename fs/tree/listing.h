@@ -22,4 +22,12 @@ int pf_each_profile(struct pf_fs *fs, struct pf_pass *pass,
                                 struct pf_error *error),
                     void *arg, struct pf_error *error);
 
+/* The same, and calls `seen` for every folder that is entered, before the entries of the folder. */
+struct pf_folder;
+typedef void pf_folder_seen(void *arg, const char *path, const struct pf_folder *folder);
+int pf_each_profile_and_folder(struct pf_fs *fs, struct pf_pass *pass,
+                               int (*each)(void *arg, const char *path, const struct pf_found *found,
+                                           struct pf_error *error),
+                               pf_folder_seen *seen, void *arg, struct pf_error *error);
+
 #endif
