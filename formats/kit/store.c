@@ -3,14 +3,23 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "formats/kit/array.h"
 
-/* What is appended to a spilled store is written in runs of this many bytes. */
-enum { TAIL = 64 * 1024 };
+/* What is appended to a spilled store is written in runs of TAIL bytes. It is read in blocks, of which the last BLOCKS are kept. */
+enum { TAIL = 64 * 1024, BLOCK = 64 * 1024, BLOCKS = 8 };
+
+/* Bytes of a spilled store from number * BLOCK on. */
+struct pf_store_block {
+    _Atomic unsigned holders;
+    uint64_t number;
+    size_t size;
+    unsigned char bytes[];
+};
 
 struct pf_store {
     _Atomic unsigned owners;
@@ -20,6 +29,8 @@ struct pf_store {
     int fd;              /* -1 while in memory */
     unsigned char *tail; /* the last bytes of a spilled store that are not in the file yet */
     size_t tail_size;
+    pthread_mutex_t lock;                  /* guards the following */
+    struct pf_store_block *blocks[BLOCKS]; /* the last used first, then NULL */
 };
 
 struct pf_store *pf_store_new(uint64_t limit)
@@ -30,7 +41,24 @@ struct pf_store *pf_store_new(uint64_t limit)
     store->owners = 1;
     store->limit = limit;
     store->fd = -1;
+    pthread_mutex_init(&store->lock, NULL);
     return store;
+}
+
+static void release_block(struct pf_store_block *block)
+{
+    if (block && !--block->holders)
+        free(block);
+}
+
+static void drop_blocks(struct pf_store *store)
+{
+    pthread_mutex_lock(&store->lock);
+    for (size_t i = 0; i < BLOCKS && store->blocks[i]; i++) {
+        release_block(store->blocks[i]);
+        store->blocks[i] = NULL;
+    }
+    pthread_mutex_unlock(&store->lock);
 }
 
 struct pf_store *pf_store_hold(struct pf_store *store)
@@ -45,6 +73,8 @@ void pf_store_free(struct pf_store *store)
         return;
     if (store->fd >= 0)
         close(store->fd);
+    drop_blocks(store);
+    pthread_mutex_destroy(&store->lock);
     free(store->memory);
     free(store->tail);
     free(store);
@@ -150,6 +180,7 @@ int pf_store_write(struct pf_store *store, uint64_t offset, const void *bytes, s
     if (store->fd < 0 && end > store->limit && spill(store, error))
         return -1;
     if (store->fd >= 0) {
+        drop_blocks(store);
         uint64_t in_file = store->size - store->tail_size;
         if (offset == store->size)
             return append_tail(store, bytes, size, error);
@@ -239,6 +270,66 @@ int pf_store_file(const struct pf_store *store)
 
 /* ---- windows ------------------------------------------------------------------------------------ */
 
+/* With the lock held: puts a block, which is at index i or new (i: the last index), first. Returns the block that it displaces. */
+static struct pf_store_block *move_to_front(struct pf_store *store, size_t i, struct pf_store_block *block)
+{
+    struct pf_store_block *displaced = store->blocks[i] == block ? NULL : store->blocks[i];
+    memmove(store->blocks + 1, store->blocks, i * sizeof *store->blocks);
+    store->blocks[0] = block;
+    return displaced;
+}
+
+/* A kept block, held. NULL: it is not kept. */
+static struct pf_store_block *find_block(struct pf_store *store, uint64_t number)
+{
+    struct pf_store_block *found = NULL;
+    pthread_mutex_lock(&store->lock);
+    for (size_t i = 0; i < BLOCKS && store->blocks[i] && !found; i++)
+        if (store->blocks[i]->number == number) {
+            found = store->blocks[i];
+            found->holders++;
+            move_to_front(store, i, found);
+        }
+    pthread_mutex_unlock(&store->lock);
+    return found;
+}
+
+/* A block that is read and kept, held. NULL with *error filled. */
+static struct pf_store_block *read_block(struct pf_store *store, uint64_t number, struct pf_error *error)
+{
+    uint64_t left = store->size - number * BLOCK;
+    size_t size = left < BLOCK ? (size_t)left : BLOCK;
+    struct pf_store_block *block = malloc(sizeof *block + size);
+    if (!block) {
+        pf_fail_memory(error);
+        return NULL;
+    }
+    block->holders = 2; /* the caller, the store */
+    block->number = number;
+    block->size = size;
+    if (pf_store_read(store, number * BLOCK, block->bytes, size, error)) {
+        free(block);
+        return NULL;
+    }
+    pthread_mutex_lock(&store->lock);
+    struct pf_store_block *displaced = move_to_front(store, BLOCKS - 1, block);
+    pthread_mutex_unlock(&store->lock);
+    release_block(displaced);
+    return block;
+}
+
+/* What blocks hold no more than a part of. */
+static const void *read_apart(struct pf_store_window *window, uint64_t offset, size_t size,
+                              struct pf_error *error)
+{
+    if (size > window->room) {
+        if (pf_array_resize(&window->buffer, size, 1, error))
+            return NULL;
+        window->room = size;
+    }
+    return pf_store_read(window->store, offset, window->buffer, size, error) ? NULL : window->buffer;
+}
+
 const void *pf_store_at(struct pf_store_window *window, uint64_t offset, size_t size, struct pf_error *error)
 {
     const struct pf_store *store = window->store;
@@ -248,27 +339,26 @@ const void *pf_store_at(struct pf_store_window *window, uint64_t offset, size_t 
     }
     if (store->fd < 0)
         return store->memory ? store->memory + offset : (const unsigned char *)"";
-    if (offset >= window->base && offset - window->base <= window->have &&
-        size <= window->have - (offset - window->base))
-        return window->buffer + (offset - window->base);
-    size_t room = size > TAIL ? size : TAIL, left = (size_t)(store->size - offset);
-    if (room > window->room) {
-        if (pf_array_resize(&window->buffer, room, 1, error))
+    uint64_t number = offset / BLOCK;
+    size_t at = (size_t)(offset % BLOCK);
+    if (size > BLOCK - at)
+        return read_apart(window, offset, size, error);
+    if (!window->block || window->block->number != number || size > window->block->size - at) {
+        struct pf_store *shared =
+            (struct pf_store *)(uintptr_t)store; /* what is kept of it is no part of what it holds */
+        release_block(window->block);
+        window->block = find_block(shared, number);
+        if (!window->block && !(window->block = read_block(shared, number, error)))
             return NULL;
-        window->room = room;
     }
-    window->base = offset;
-    window->have = 0;
-    size_t have = window->room < left ? window->room : left;
-    if (pf_store_read(store, offset, window->buffer, have, error))
-        return NULL;
-    window->have = have;
-    return window->buffer;
+    return window->block->bytes + at;
 }
 
 void pf_store_window_free(struct pf_store_window *window)
 {
+    release_block(window->block);
     free(window->buffer);
+    window->block = NULL;
     window->buffer = NULL;
-    window->room = window->have = 0;
+    window->room = 0;
 }

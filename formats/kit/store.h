@@ -43,14 +43,15 @@ int pf_store_settle(struct pf_store *store, struct pf_error *error);
 int pf_store_file(const struct pf_store *store);
 
 /*
- * A look at a store that is complete: in place where it is in memory, else through a buffer. Given a store and zeroed
- * otherwise, it has looked at nothing. For one thread.
+ * A look at a store that is complete: in place where it is in memory, else in blocks of the file, which all windows of the store share,
+ * so that cursors over a few rows each do not read the same blocks again. Given a store and zeroed otherwise, it has looked at
+ * nothing. For one thread.
  */
 struct pf_store_window {
     const struct pf_store *store;
-    unsigned char *buffer; /* owned; NULL until it is needed */
-    size_t room, have;
-    uint64_t base; /* of the buffer in the store */
+    struct pf_store_block *block; /* held; NULL until it is needed */
+    unsigned char *buffer;        /* owned; for what no block holds as a whole */
+    size_t room;
 };
 
 /* `size` bytes at `offset`, in no alignment, valid until the next call; NULL with *error filled if they are not there. */

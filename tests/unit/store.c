@@ -81,8 +81,76 @@ static void test_folders(void)
     close(fd);
 }
 
+/* How many calls have read something in this process; 0: the kernel does not count. */
+static unsigned long reads(void)
+{
+    char line[64];
+    unsigned long count = 0;
+    FILE *io = fopen("/proc/self/io", "r");
+    while (io && fgets(line, sizeof line, io))
+        sscanf(line, "syscr: %lu", &count);
+    if (io)
+        fclose(io);
+    return count;
+}
+
+enum { ROWS = 100000 };
+
+/* Looks at three rows in the middle of `row` and at the row itself, as a search would. */
+static bool look_at_row(const struct pf_store *store, uint32_t row)
+{
+    struct pf_error error;
+    struct pf_store_window window = {.store = store};
+    uint32_t numbers[3], wanted[] = {ROWS / 2, row / 2, row};
+    bool right = true;
+    for (size_t i = 0; i < 3; i++) {
+        const void *at = pf_store_at(&window, (uint64_t)wanted[i] * sizeof numbers, sizeof numbers, &error);
+        right &= at != NULL;
+        if (at)
+            memcpy(numbers, at, sizeof numbers);
+        right &= at && numbers[0] == wanted[i] && numbers[2] == wanted[i];
+    }
+    pf_store_window_free(&window);
+    return right;
+}
+
+static void test_windows(void)
+{
+    struct pf_error error = {0};
+    struct pf_store *store = pf_store_new(1000);
+    bool right = store != NULL;
+    for (uint32_t i = 0; i < ROWS && right; i++)
+        right = !pf_store_append(store, (uint32_t[]){i, 0, i}, 12, &error);
+    unsigned long before = reads();
+    for (uint32_t i = 0; i < ROWS && right; i++)
+        right = look_at_row(store, i);
+    ok(right, "windows show what was appended");
+    ok(reads() - before < ROWS / 20, "windows on neighbouring rows share what they read");
+
+    struct pf_store_window window = {.store = store}, other = {.store = store};
+    uint32_t wide = 7;
+    const unsigned char *held = pf_store_at(&window, 0, 12, &error);
+    for (uint32_t i = 0; i < ROWS; i += 1000)
+        right &= pf_store_at(&other, (uint64_t)i * 12, 12, &error) != NULL;
+    ok(right && held && !memcmp(held, (uint32_t[]){0, 0, 0}, 12),
+       "what a window shows stays while others read on");
+    const unsigned char *large = pf_store_at(&window, 12, 12 * (ROWS - 1), &error);
+    ok(large && !memcmp(large + (ROWS - 2) * 12, (uint32_t[]){ROWS - 1, 0, ROWS - 1}, 12),
+       "a window may show all of it");
+    pf_store_window_free(&window);
+    ok(!pf_store_write(store, 4, &wide, sizeof wide, &error) &&
+           (held = pf_store_at(&window, 0, 12, &error)) && !memcmp(held, (uint32_t[]){0, 7, 0}, 12),
+       "a window that is opened after a write shows what was written");
+    ok(!pf_store_at(&window, (uint64_t)ROWS * 12 - 4, 8, &error) && error.code == EIO,
+       "nothing is behind the end");
+    pf_store_window_free(&window);
+    pf_store_window_free(&other);
+    pf_store_free(store);
+}
+
 int main(void)
 {
+    test_windows();
     check_store("in memory", 1 << 20);
     check_store("spilled half-way", 40000);
     check_store("spilled at once", 0);
