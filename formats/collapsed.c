@@ -86,7 +86,8 @@ static void probe(struct pf_probe *probe, struct pf_verdict *verdict)
     bool called = strcasestr(probe->name, ".folded") || strcasestr(probe->name, ".collapsed") ||
                   strcasestr(probe->name, ".stacks");
     bool deep = called && !look.lines && have == PF_HEAD_MAX; /* the head is not even the first line */
-    if (deep || (look.counted && 2 * look.counted >= look.lines && (stacks || called)))
+    if (!memchr(head, 0, have) &&
+        (deep || (look.counted && 2 * look.counted >= look.lines && (stacks || called))))
         verdict->confidence = 4;
 }
 

@@ -55,7 +55,10 @@ const unsigned char *pf_probe_head(struct pf_probe *probe, size_t want, size_t *
  */
 const unsigned char *pf_probe_plain_head(struct pf_probe *probe, size_t want, size_t *have);
 
-/* False if there is a NUL byte in the head of the file, or in what that inflates to if it is gzip data. */
+/*
+ * Whether the file, or what it inflates to if it is gzip data, may be text: it has no NUL byte in its first 256 bytes, and at most
+ * one in 1024 bytes of its head. A single NUL byte further on is damage that a driver reports.
+ */
 bool pf_probe_is_text(struct pf_probe *probe);
 
 /* Up to `size` bytes of the file at an offset, fewer only at its end; -1 with errno. */

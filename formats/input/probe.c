@@ -12,7 +12,12 @@
 #include "formats/input/unpacked.h"
 
 /* Most files are told by their first bytes: heads grow only for drivers that ask for more. */
-enum { FIRST_READ = 4096, TAR_HEADER = 512, MAGIC = 32 /* bits that a magic number is worth */ };
+enum {
+    FIRST_READ = 4096,
+    TAR_HEADER = 512,
+    TEXT_BEGINNING = 256,
+    MAGIC = 32 /* bits that a magic number is worth */
+};
 
 ssize_t pf_probe_read(const struct pf_probe *probe, void *buffer, size_t size, uint64_t offset)
 {
@@ -86,9 +91,11 @@ static const unsigned char *unpacked_head(struct pf_probe *probe, size_t want, s
 
 bool pf_probe_is_text(struct pf_probe *probe)
 {
-    size_t have;
+    size_t have, nuls = 0;
     const unsigned char *head = unpacked_head(probe, PF_HEAD_MAX, &have);
-    return !memchr(head, 0, have);
+    for (size_t i = 0; i < have; i++)
+        nuls += !head[i];
+    return !memchr(head, 0, have < TEXT_BEGINNING ? have : TEXT_BEGINNING) && 1024 * nuls <= have;
 }
 
 void pf_probe_failed(struct pf_probe *probe, int code)

@@ -180,7 +180,8 @@ int pf_store_write(struct pf_store *store, uint64_t offset, const void *bytes, s
     if (store->fd < 0 && end > store->limit && spill(store, error))
         return -1;
     if (store->fd >= 0) {
-        drop_blocks(store);
+        if (store->blocks[0])
+            drop_blocks(store);
         uint64_t in_file = store->size - store->tail_size;
         if (offset == store->size)
             return append_tail(store, bytes, size, error);

@@ -48,8 +48,11 @@ for name, data in texts.items():
             out.writestr("z.folded", second)
     with tarfile.open(base + "/inner.tar", "w") as tar:
         add(tar, "inner.tgz", open(base + "/runs.tgz", "rb").read())
-    # Text with a NUL byte in its first 64 KB is no text.
-    open(base + "/binary", "wb").write(data + b"\0" + data)
+    # A NUL byte at the beginning, or many of them, make a file binary; a single one is damage.
+    end = data.index(b"\n", min(100, len(data) // 4)) if b"\n" in data else len(data) // 2
+    open(base + "/binary-begin", "wb").write(data[:min(end, 200)] + b"\0" + data[min(end, 200):])
+    open(base + "/binary-after", "wb").write(data + bytes(len(data)))
+    open(base + "/damaged", "wb").write(data * (1 + 2000 // len(data)) + b"\0\1garbage\n" if b"\n" in data else data)
 P
 
 for name in "$src"/*; do
@@ -61,7 +64,11 @@ for name in "$src"/*; do
     done
     is "$(ls_of "$src/$kind/inner.tar/inner.tgz")" "$(printf '%s\n' "$kind/" z.folded/ | sort | tr '\n' ' ')" "$kind is found in an archive in an archive"
     like "$("$PROFILEFS" ls "$src/$kind")" '^runs.bin$' "a tar of another name that begins with $kind is a plain file"
-    like "$("$PROFILEFS" ls "$src/$kind")" '^binary$' "$kind with a NUL byte in it is a plain file"
+    like "$("$PROFILEFS" ls "$src/$kind")" '^binary-begin$' "$kind with a NUL byte at its beginning is a plain file"
+    like "$("$PROFILEFS" ls "$src/$kind")" '^binary-after$' "$kind before as many NUL bytes is a plain file"
+    case $kind in
+        *.perf | massif* | call* | cache* | heat*) like "$("$PROFILEFS" ls "$src/$kind")" '^damaged/$' "$kind with a damaged line is a profile" ;;
+    esac
 done
 
 # ---- formats that are archives
