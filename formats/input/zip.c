@@ -115,16 +115,17 @@ static bool place_directory(struct directory *directory, uint64_t end, uint64_t 
 /* From the record of ZIP64, which is before the other one. 1, 0 or -1. */
 static int find_directory64(const struct zip *zip, uint64_t end, struct directory *directory)
 {
+    unsigned char record[END64];
     if (end < LOCATOR + END64)
         return 0;
-    ssize_t got = read_at(zip, LOCATOR, end - LOCATOR);
-    if (got < LOCATOR || !has_magic(zip->bytes, "PK\6\7"))
+    ssize_t got = zip->source(zip->arg, record, LOCATOR, end - LOCATOR, zip->error);
+    if (got < LOCATOR || !has_magic(record, "PK\6\7"))
         return got < 0 ? -1 : 0;
-    uint64_t at = pf_u64(zip->bytes + 8, false);
-    got = at > end - LOCATOR - END64 ? 0 : read_at(zip, END64, at);
-    if (got < END64 || !has_magic(zip->bytes, "PK\6\6"))
+    uint64_t at = pf_u64(record + 8, false);
+    got = at > end - LOCATOR - END64 ? 0 : zip->source(zip->arg, record, END64, at, zip->error);
+    if (got < END64 || !has_magic(record, "PK\6\6"))
         return got < 0 ? -1 : 0;
-    return place_directory(directory, at, pf_u64(zip->bytes + 40, false), pf_u64(zip->bytes + 48, false));
+    return place_directory(directory, at, pf_u64(record + 40, false), pf_u64(record + 48, false));
 }
 
 /* 1, 0 or -1. */
@@ -140,9 +141,10 @@ static int find_directory(const struct zip *zip, uint64_t size, struct directory
             continue;
         uint64_t end = size - tail + at, bytes = pf_u32(record + 12, false),
                  declared = pf_u32(record + 16, false);
-        bool wide = pf_u16(record + 10, false) == UINT16_MAX || bytes == UINT32_MAX || declared == UINT32_MAX;
-        int found = wide ? find_directory64(zip, end, directory) : 0;
-        return found ? found : place_directory(directory, end, bytes, declared);
+        /* Some writers have the record of ZIP64 without saying so in this one. */
+        int found = find_directory64(zip, end, directory);
+        if (found || place_directory(directory, end, bytes, declared))
+            return found ? found : 1;
     }
     return 0;
 }

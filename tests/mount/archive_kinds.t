@@ -90,6 +90,11 @@ with zipfile.ZipFile(folder + "/h.zip", "w") as out:
     out.writestr("values/1.folded", "main;f 1\n")
     out.writestr("experiment.json", text)
     out.comment = b"c" * 5000
+zipfile.ZIP64_LIMIT = 16 # sizes and offsets of 64 bits everywhere
+with zipfile.ZipFile(folder + "/i.zip", "w", zipfile.ZIP_DEFLATED) as out:
+    out.writestr("values/1.folded", "main;f 1\n")
+    out.writestr("experiment.json", text)
+zipfile.ZIP64_LIMIT = (1 << 31) - 1
 with tarfile.open(folder + "/packed.tgz", "w:gz") as tar:
     for name in ("a.extra-p", "d.cubex"):
         tar.add(os.path.join(folder, name), name)
@@ -112,7 +117,7 @@ with zipfile.ZipFile(folder + "/comment.zip", "w") as out:
 data = open(folder + "/text.zip", "rb").read()
 open(folder + "/text-cut.zip", "wb").write(data[:data.index(b"PK\1\2")])
 P
-for name in a.extra-p b.zip c g.zip h.zip; do
+for name in a.extra-p b.zip c g.zip h.zip i.zip; do
     like "$("$PROFILEFS" cat "$src/own/$name/info.txt")" '^Format: *extrap-experiment' "Extra-P's archive is a profile, called $name"
 done
 for name in d.cubex e.tar f; do

@@ -33,6 +33,13 @@ members = [("Läufe/".encode(), UTF8, b"", b"", DIR), ("Läufe/a.folded".encode(
            (b"to", UTF8, b"", "Läufe/a.folded".encode(), LINK)]
 pack("utf8.zip", *members)
 pack("utf8-deflated.zip", *members[:4], method=8)
+zipfile.ZIP64_LIMIT = 16
+with zipfile.ZipFile(folder + "/utf8-64.zip", "w") as out:
+    out.writestr("Läufe/a.folded", run)
+    out.writestr("熱.folded", run)
+zipfile.ZIP64_LIMIT = (1 << 31) - 1
+with open(folder + "/utf8-junk.zip", "wb") as junk: # bytes after the end
+    junk.write(open(folder + "/utf8.zip", "rb").read() + b"\n" * 100)
 pack("utf8-cut.zip", *members, keep=0)
 pack("no-mode.zip", ("Läufe/".encode(), UTF8, b"", b"", 0), ("Läufe/a.folded".encode(), UTF8, b"", run, 0))
 pack("windows.zip", ("Läufe\\a.folded".encode(), UTF8, b"", run, 0), system=0)
@@ -79,6 +86,8 @@ names() { "$PROFILEFS" ls "$src/$1" | grep -vx runs/ | LC_ALL=C sort | tr '\n' '
 is "$(names utf8.zip)" "Läufe/ plain.folded/ to 熱.folded/ " "a zip's names that are declared UTF-8 are there"
 is "$(names utf8.zip/Läufe)" "a.folded/ link " "in folders too"
 is "$(names utf8-deflated.zip) $(names utf8-deflated.zip/Läufe)" "Läufe/ plain.folded/ 熱.folded/  a.folded/ " "and of members that are compressed"
+is "$(names utf8-64.zip) $(names utf8-64.zip/Läufe)" "Läufe/ 熱.folded/  a.folded/ " "and in the headers of ZIP64"
+is "$(names utf8-junk.zip)" "$(names utf8.zip)" "and where bytes follow the archive"
 is "$(names utf8-cut.zip) $(names utf8-cut.zip/Läufe)" "Läufe/ plain.folded/ to 熱.folded/  a.folded/ link " "without a directory names come from the members' headers"
 like "$("$PROFILEFS" cat "$src/utf8.zip/Läufe/a.folded/info.txt")" "^Format" "such a member can be read"
 is "$(names no-mode.zip) $(names no-mode.zip/Läufe)" "Läufe/  a.folded/ " "a name that ends in a slash is a folder's"
