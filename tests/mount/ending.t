@@ -136,7 +136,7 @@ if [ "$(id -u)" = 0 ]; then
         ok "with the mount" is_gone
         with "SHIM_NO_CLOSE_RANGE=$error" serve "$src" "$mnt"
         kill -KILL $!
-        for try in $(seq 250); do is_mounted || break; sleep 0.02; done
+        for try in $(seq 1000); do is_mounted || break; sleep 0.02; done
         ok "and when its server is killed, the keeper unmounts" is_gone
         abort_connection # else what comes next would wait
         is_gone || fusermount3 -uz "$mnt"
