@@ -80,6 +80,184 @@ static void frames(void)
              "w 9,a,samples,1|w 9,a,cycles,2|", "", "copied text may have lost its tabs");
 }
 
+/* Any list of fields: thread and event of a header with a call chain; values are those of one sample. */
+static void field_lists(void)
+{
+    header_is(" 4711   812.908419:    1000000 cycles: ", "4711", "cycles,1000000", "no command");
+    header_is("47110   812.908419:    1000000 cycles: ", "47110", "cycles,1000000", "no command, a wide tid");
+    header_is("heat   812.908419:    1000000 cycles: ", "heat", "cycles,1000000", "no tid");
+    header_is("as   812.908419:    1000000 cycles: ", "as", "cycles,1000000",
+              "a command that looks like flags");
+    header_is("  812.908419:    1000000 cycles: ", "all", "cycles,1000000", "neither command nor tid");
+    header_is("   1000000 cycles: ", "all", "cycles,1000000", "a period and an event only");
+    header_is("cycles:u: ", "all", "cycles:u,1", "an event only");
+    header_is("heat cycles: ", "heat", "cycles,1", "a command and an event");
+    header_is("w 9 1.5: 2 raw 0x1a8: ", "w 9", "raw 0x1a8,2", "an event without a name");
+    header_is("w 9 [001] U     2026-04-02 10:11:12.123456     1.5: 2 cycles: ", "w 9", "cycles,2",
+              "a time of day");
+    header_is("VM: 1234 VCPU:003 w 9 1.5: 2 cycles: ", "w 9", "cycles,2", "a guest");
+    header_is("     w     9   3     1.5: 2 cycles: ", "w 9", "cycles,2", "a processor without brackets");
+    header_is("pool 1 471 1.5: 2 cycles: ", "pool 1 471", "cycles,2", "a command that ends in a number");
+    header_is("w 9 1.5: 2 cycles:     55a3a874c146", "w 9", "cycles,2",
+              "an address of data before a call chain");
+    header_is("w 9 1.5: 2 page-faults:     7f5a1c000010 [unknown] ([heap])", "w 9", "page-faults,2",
+              "an address of data with a symbol before a call chain");
+    static const char *const no_event[][2] = {{"heat 4711   812.908419: ", "heat 4711"},
+                                              {"heat 4711   812.908419:    1000000 ", "heat 4711"},
+                                              {"heat 4711   812.908419:                0", "heat 4711"},
+                                              {"heat 4711 [002] ", "heat 4711"},
+                                              {"my prog 2    4711    1000000 ", "my prog 2 4711"},
+                                              {"heat 4711 ", "heat 4711"},
+                                              {"4711/4712 ", "4712"},
+                                              {" 4711 ", "4711"},
+                                              {"heat x (1) ", "heat x (1)"},
+                                              {"  812.908419: ", "all"}};
+    for (size_t i = 0; i < sizeof no_event / sizeof *no_event; i++) {
+        char text[400], want[200];
+        snprintf(text, sizeof text, "%s\n" A B "\n%s\n" A, no_event[i][0], no_event[i][0]);
+        snprintf(want, sizeof want, "%s,b>a,samples,1|%s,a,samples,1|", no_event[i][1], no_event[i][1]);
+        reads_as(text, want, "", "no event");
+        ok(sureness(&pf_perf_script_driver, "x", text, strlen(text)), "    and is known: %s", no_event[i][0]);
+    }
+    reads_as("w 9 \n\t          401a40\n\t          401100\n", "w 9,[unknown]>[unknown],samples,1|", "",
+             "addresses only");
+}
+
+/* A sample of one line: its rest has this frame. */
+static void rest_is(const char *rest, const char *symbol, const char *module, const char *name)
+{
+    char text[1000], want[400];
+    snprintf(text, sizeof text, "w 9 1.5: 2 cycles: %s\n", rest);
+    snprintf(want, sizeof want, "w 9,%s,samples,1|w 9,%s,cycles,2|", symbol, symbol);
+    struct file file = text_of(text);
+    const struct pf_tree *tree = file.profile.contexts;
+    table_is(&file, "values", want, name);
+    warnings_are(&file, "", "    without a warning");
+    struct pf_cell cell = tree->module ? pf_interned(tree->strings, tree->module[0]) : pf_absent();
+    ok(cell.type == PF_TEXT ? cell.size == strlen(module) && !memcmp(cell.text, module, cell.size) : !*module,
+       "    and its file");
+    file_close(&file);
+}
+
+static void further_fields(void)
+{
+#define FRAME "          401a40 sweep(int)+0x10 (/opt/a b/heat (deleted))"
+#define IS    "sweep(int)", "/opt/a b/heat (deleted)"
+    rest_is("    55a3a874c146" FRAME, IS, "an address of data");
+    rest_is("ffffffff81001234 ffffffff8157a541 sweep+0x1 ([kernel.kallsyms])               0", "sweep",
+            "[kernel.kallsyms]", "addresses of 16 digits, a physical address");
+    rest_is("           1f00a0 [unknown] ([heap])" FRAME, IS, "an address of data that has a symbol");
+    rest_is(
+        "    55a3a874c146      1e05080021 |OP LOAD|LVL L3 or L3 hit|SNP None|TLB N/A|LCK No|BLK  N/A       "
+        "       37" FRAME "       10f8c1a40 4K",
+        IS, "data source, weight, physical address and size of the page");
+    rest_is("  call                 " FRAME " =>           401220 f+0x0 (/opt/f)", IS,
+            "a branch and its target");
+    rest_is("  tr end  async        " FRAME " =>                0 [unknown] ([unknown])", IS,
+            "the end of a trace");
+    rest_is("  tr strt                             0 [unknown] ([unknown]) =>           401160 main+0x0 (/m)",
+            "[unknown]", "[unknown]", "the start of a trace");
+    rest_is("  jcc                            401a40 sweep+0x1 =>           401220 f+0x0", "sweep", "",
+            "a branch without files");
+    rest_is(FRAME " ABI:2    AX:0x1    BX:0x0   R15:0x0 ", IS, "registers");
+    rest_is("          401a40 sweep ABI:2    AX:0x1 ", "sweep", "", "registers without files");
+    rest_is(FRAME " ilen: 3 insn: 48 89 e5 ", IS, "an instruction");
+    rest_is(FRAME "\t\tmovq (%rax), %rbx", IS, "an instruction in words");
+    rest_is(FRAME " \t IPC: 0.50 (10/20) ", IS, "instructions per cycle");
+    rest_is(
+        "          401a40 sweep+0x1 (/h) 0x401b00/0x401a00/P/-/-/1/CALL/-  0x401100/0x401a00/M/-/-/0/JCC/- ",
+        "sweep", "/h", "a branch stack");
+    rest_is("          401a40 sweep+0x1 (/h) 0x401b00(/h)/0x401a00([vdso])/P/-/-/1/  "
+            "0x0([unknown])/0x0(/h)/-/-/-/0/ ",
+            "sweep", "/h", "a branch stack with files");
+    rest_is("          401a40 sweep+0x1 ([kernel.kallsyms])f+0x1 (/h)/[unknown] ([vdso])/P/-/-/4 ", "sweep",
+            "[kernel.kallsyms]", "a branch stack with symbols and files");
+    rest_is("          401a40 [unknown][unknown]/[unknown]/P/-/-/4/ ", "[unknown]", "",
+            "a branch stack with symbols");
+    rest_is("          401a40 add (/h+0x1a40)", "add", "/h", "an offset in the file; a symbol of hex digits");
+    rest_is("prev_comm=w prev_prio=120 ==> next_comm=x    add up", "[no stack]", "", "text of a tracepoint");
+    reads_as("w 9 1.5: 2 cycles:\n" A " ABI:2    AX:0x1    BX:0x0                0\nw 9 1.5: 2 cycles:\n" B
+             " insn: 48 89 e5 \nw 9 1.5: 2 cycles:\n" A "               0\nw 9 1.5: 2 cycles:\n" B
+             " =>           401220 f+0x0 (/opt/f)\n",
+             "w 9,a,samples,2|w 9,a,cycles,4|w 9,b,samples,2|w 9,b,cycles,4|", "",
+             "fields after a call chain");
+    reads_as("w 9 1.5: 2 cycles:\n" A "  a.c:1\n\t 1 c\n  c.c:3 (inlined)\n" B "\n",
+             "w 9,b>c>a,samples,1|w 9,b>c>a,cycles,2|", "", "source lines of inlined functions");
+    reads_as(
+        "w 9 1.5: 2 cycles: " FRAME "\n  heat.c:7 ABI:2    AX:0x1\n|7        x++;\nw 9 1.5: 2 cycles: " FRAME
+        " 0x1/0x2/P/-/-/1 \n\tmain+12:\n\t0000000000401a40\tinsn: 55 48 89\t# PRED 3 cycles [3]\n\t... not "
+        "reaching "
+        "sample ...\n",
+        "w 9,sweep(int),samples,2|w 9,sweep(int),cycles,4|", "", "a source line and a listing of branches");
+#undef FRAME
+#undef IS
+    reads_as("            heat  4711           401a40 sweep\n            heat  4711           401100 main\n",
+             "heat 4711,sweep,samples,1|heat 4711,main,samples,1|", "",
+             "frames on the headers' lines, no event");
+}
+
+static void records(void)
+{
+#define RECORDS                                                                                              \
+    "heat     0     0.000000: PERF_RECORD_COMM: heat:4711/4711\n"                                            \
+    "heat  4711 [001]  812.1: PERF_RECORD_MMAP2 4711/4711: [0x7f(0x2) @ 0 fd:00 3 0]: r-xp /usr/lib/x "      \
+    "1.so\n"                                                                                                 \
+    "heat 4711 812.1: PERF_RECORD_NAMESPACES 4711/4711 - nr_namespaces: 7\n\t\t[0/net: 3/0xf0, 1/uts: "      \
+    "3/0xf1]\n"                                                                                              \
+    "PERF_RECORD_LOST lost 5\nheat PERF_RECORD_SWITCH OUT preempt\n"
+    const char *text = RECORDS "w 9 1.5: 2 cycles:\n" A "\n" RECORDS "w 9 1.5: 3 cycles: 1 a (/a)\n" RECORDS;
+    struct file file = text_of(text);
+    ok(file.profile.n_metrics == 2, "side-band records are no events");
+    ok(pf_rows_count(file.profile.partitions.items) == 1, "and no threads");
+    table_is(&file, "values", "w 9,a,samples,1|w 9,a,cycles,2|w 9,a,samples,1|w 9,a,cycles,3|",
+             "nor samples");
+    warnings_are(&file, "", "and no damage");
+    file_close(&file);
+    ok(sureness(&pf_perf_script_driver, "x", text, strlen(text)), "they do not hide the format");
+    ok(sureness(&pf_perf_script_driver, "x", RECORDS, strlen(RECORDS)),
+       "even if nothing else is in the head");
+    reads_as(RECORDS "heat \n" A "\n" RECORDS "heat \n" B, "heat,a,samples,1|heat,b,samples,1|", "",
+             "nor short headers");
+    reads_as("w 9 1.5: 2 cycles:\n" A "w 9 1.5: \tmetric: 0.5 insn per cycle\n" RECORDS,
+             "w 9,a,samples,1|w 9,a,cycles,2|", "", "nor are metrics");
+    reads_as("w 9 1.5: 2 cycles:\n" A "Warning: PERF_RECORD_LOST\n", "w 9,a,samples,1|w 9,a,cycles,2|",
+             "error bad-line|", "a message is damage");
+}
+
+/* A line of a call chain has this symbol and module. */
+static void frame_is(const char *line, const char *symbol, const char *module)
+{
+    char text[400], want[200];
+    snprintf(text, sizeof text, "w 9 1.5: 2 cycles:\n\t  %s\n" B, line);
+    snprintf(want, sizeof want, "w 9,b>%s,samples,1|w 9,b>%s,cycles,2|", symbol, symbol);
+    struct file file = text_of(text);
+    const struct pf_tree *tree = file.profile.contexts;
+    table_is(&file, "values", want, line);
+    warnings_are(&file, "", "    without a warning");
+    struct pf_cell cell = tree->module ? pf_interned(tree->strings, tree->module[1]) : pf_absent();
+    ok(cell.type == PF_TEXT ? cell.size == strlen(module) && !memcmp(cell.text, module, cell.size) : !*module,
+       "    and its file");
+    file_close(&file);
+}
+
+static void files_of_frames(void)
+{
+    frame_is("1 sym ([kernel.kallsyms])/rest)", "sym", "[kernel.kallsyms]");
+    frame_is("1 sym+0x1 ([vdso]))", "sym", "[vdso]");
+    frame_is("1 sym ([guest.kernel.kallsyms]_text)", "sym", "[guest.kernel.kallsyms]_text");
+    frame_is("1 sym+0x1 (/a) b/x)", "sym", "/a) b/x");
+    frame_is("1 sym+0x1 (/a (b/x)", "sym", "/a (b/x");
+    frame_is("1 f(int) (/usr/my lib (x)/l.so (deleted))", "f(int)", "/usr/my lib (x)/l.so (deleted)");
+    frame_is("1 sym+0x1 (/memfd:jit (deleted))", "sym", "/memfd:jit (deleted)");
+    frame_is("1 [unknown] (//anon)", "[unknown]", "//anon");
+    frame_is("1 [unknown] ([unknown])", "[unknown]", "[unknown]");
+    frame_is("1 [unknown] (app (1).dex)", "[unknown]", "app (1).dex");
+    frame_is("1 bpf_prog_6d+0x2 (bpf_prog_6d)", "bpf_prog_6d", "bpf_prog_6d");
+    frame_is("1 operator()(int) (inlined)", "operator()(int)", "");
+    frame_is("1 f+0x8 (inlined)", "f", "");
+    frame_is("1  (/lib/libc-2.15.so)", "[unknown]", "/lib/libc-2.15.so");
+}
+
 static void events(void)
 {
     struct file file =
@@ -110,14 +288,24 @@ static void damage(void)
              "error bad-frame|fatal cut-line|", "a frame may be cut off");
     reads_as("w 9 1.5: 2 cycles:\n\t 7f1e2215d058  (/lib/libc-2.15.so)\n" A,
              "w 9,a>[unknown],samples,1|w 9,a>[unknown],cycles,2|", "", "a frame may have no symbol");
+    reads_as("w 9 1.5: 2 cycles:\n" A "\nw 9 1.5: 2", "w 9,a,samples,1|w 9,a,cycles,2|",
+             "error bad-line|fatal cut-line|", "a header may be cut off");
+    reads_as("w 9 1.5: 2 cycles:\n" A "\nheat\n" B "\n", "w 9,a,samples,1|w 9,a,cycles,2|",
+             "error bad-line|error bad-frame|", "a short line is no header in a file of longer ones");
 }
 
 static void probing(void)
 {
     static const char *const others[] = {("bash-1234  [002] d...  123.456: sched_switch: prev\nbash-1234  "
-                                         "[002] d...  123.457: sched_switch: prev\n"),
+                                          "[002] d...  123.457: sched_switch: prev\n"),
                                          "line 12 error: no such file\nline 14 error: no such file\n",
-                                         "main;f 12\nmain 13: x\n", "\tdead beef (x)\n", ""};
+                                         "main;f 12\nmain 13: x\n",
+                                         "\tdead beef (x)\n",
+                                         "Title\n\nSome text\n\tface it\n\nMore: text\n",
+                                         "1.5: a\n1.6: b: c\n12 1.7: x: y\n",
+                                         "PERF_RECORD_MMAP\nPERF_RECORD_LOST\n",
+                                         "     0.000 ( 0.004 ms): heat/4711 brk()   = 0x55\n",
+                                         ""};
     const char *text = "# x\nw 9 1.5: 2 cycles:\n" A "\n";
     ok(sureness(&pf_perf_script_driver, "x.txt", text, strlen(text)), "a sample and its frames are known");
     for (size_t i = 0; i < sizeof others / sizeof *others; i++)
@@ -128,7 +316,11 @@ static void probing(void)
 int main(void)
 {
     headers();
+    field_lists();
     frames();
+    further_fields();
+    records();
+    files_of_frames();
     events();
     times();
     damage();

@@ -1,0 +1,569 @@
+/* SPDX-License-Identifier: MIT */
+#include "formats/perf_script/line.h"
+
+enum {
+    COMM_MAX = 256,    /* longest command that is looked for in a header */
+    WEAK_COMM_MAX = 15 /* length of a command in Linux */
+};
+
+/* ---- words -------------------------------------------------------------------------------------- */
+
+static bool is_number(struct pf_slice word)
+{
+    const char *at = word.at;
+    while (at < word.end && isdigit((unsigned char)*at))
+        at++;
+    return at == word.end && word.at < word.end;
+}
+
+static bool is_signed(struct pf_slice word)
+{
+    word.at += word.at < word.end && *word.at == '-';
+    return is_number(word);
+}
+
+static bool is_address(struct pf_slice word)
+{
+    const char *at = word.at;
+    while (at < word.end && isxdigit((unsigned char)*at))
+        at++;
+    return at == word.end && pf_size(word) >= 1 && pf_size(word) <= 16;
+}
+
+/* `[002]` */
+static bool is_cpu(struct pf_slice word)
+{
+    return pf_size(word) > 2 && *word.at == '[' && word.end[-1] == ']' &&
+           is_number((struct pf_slice){word.at + 1, word.end - 1});
+}
+
+/* Flags of the processor's mode or of a context switch: `K`, `Sp`, `d..` */
+static bool is_misc(struct pf_slice word)
+{
+    const char *at = word.at;
+    while (at < word.end && (isalpha((unsigned char)*at) || *at == '.' || *at == '+' || *at == '-'))
+        at++;
+    return at == word.end && pf_size(word) >= 1 && pf_size(word) <= 16;
+}
+
+/* `4332.596867:` */
+static bool is_time(struct pf_slice word)
+{
+    const char *point = memchr(word.at, '.', pf_size(word));
+    return point && word.end[-1] == ':' && is_number((struct pf_slice){word.at, point}) &&
+           is_number((struct pf_slice){point + 1, word.end - 1});
+}
+
+/* `2026-04-02`, followed by the time of day. */
+static bool is_date(struct pf_slice word)
+{
+    return pf_size(word) == 10 && word.at[4] == '-' && word.at[7] == '-' &&
+           is_number((struct pf_slice){word.at, word.at + 4}) &&
+           is_number((struct pf_slice){word.at + 5, word.at + 7}) &&
+           is_number((struct pf_slice){word.at + 8, word.end});
+}
+
+/* `4K`, `2M`, `N/A` */
+static bool is_page_size(struct pf_slice word)
+{
+    size_t size = pf_size(word);
+    return (size > 1 && memchr("BKMGT", word.end[-1], 5) &&
+            is_number((struct pf_slice){word.at, word.end - 1})) ||
+           (size == 3 && pf_begins(word, "N/A"));
+}
+
+/* The columns that a right-aligned word fills, with the blank before it. `start`: where the text begins. */
+static size_t columns(const char *start, struct pf_slice word)
+{
+    const char *at = word.at;
+    while (at > start && at[-1] == ' ')
+        at--;
+    return (size_t)(word.end - at);
+}
+
+/* `/P/-/-/4`: an entry of a branch stack ends like this. */
+static bool has_branch(struct pf_slice text)
+{
+    for (const char *at = text.at; (at = memchr(at, '/', pf_size((struct pf_slice){at, text.end}))); at++)
+        if (text.end - at >= 8 && memchr("PMN-", at[1], 4) && at[2] == '/' &&
+            (at[3] == '-' || at[3] == 'X') && at[4] == '/' && (at[5] == '-' || at[5] == 'A') &&
+            at[6] == '/' && isdigit((unsigned char)at[7]))
+            return true;
+    return false;
+}
+
+/* ---- headers ------------------------------------------------------------------------------------ */
+
+/* `12`, `-1`, `11/12`, `11/  12` */
+static bool take_ids(struct pf_slice *text, struct perf_header *header)
+{
+    struct pf_slice word = pf_take_word(text);
+    const char *slash = memchr(word.at, '/', pf_size(word));
+    header->pid = (struct pf_slice){word.at, slash ? slash : word.at};
+    header->tid = (struct pf_slice){slash ? slash + 1 : word.at, word.end};
+    if (slash && !pf_size(header->tid))
+        header->tid = pf_take_word(text);
+    return is_signed(header->tid) && (!slash || is_signed(header->pid));
+}
+
+/* The number of a processor without brackets (`perf script -L`): three columns, after a tid of at least five. */
+static bool is_bare_cpu(const char *start, struct pf_slice tid, struct pf_slice word, struct pf_slice rest)
+{
+    return is_number(word) && columns(tid.end, word) == 4 && columns(start, tid) > 5 &&
+           is_time(pf_take_word(&rest));
+}
+
+/* The event's name is the first word, or two of an event that has only a number: `raw 0x1a8:`. */
+static bool take_event(struct pf_slice *text, bool timed, struct perf_header *header)
+{
+    struct pf_slice left = *text, word;
+    bool raw = pf_take(&left, "raw ") && pf_begins(left, "0x");
+    left = raw ? left : *text;
+    word = pf_take_word(&left);
+    if (pf_size(word) < 2 || word.end[-1] != ':' || (!timed && !isalpha((unsigned char)*word.at)))
+        return false;
+    header->event = (struct pf_slice){text->at, word.end - 1};
+    *text = left;
+    return true;
+}
+
+/* Every letter is one of those that `perf script -F misc` prints. */
+static bool is_mode(struct pf_slice word)
+{
+    const char *at = word.at;
+    while (at < word.end && memchr("KUHGgMESp", *at, 9))
+        at++;
+    return at == word.end;
+}
+
+/* Takes the fields after the ids, but a period only if an event follows. header->rest is what is left. */
+static void take_fields(const char *start, struct pf_slice text, struct perf_header *header)
+{
+    struct pf_slice left = text, word = pf_take_word(&left);
+    bool has_tid = pf_size(header->tid), has_cpu;
+    header->time = header->period = header->event = (struct pf_slice){text.at, text.at};
+    has_cpu = is_cpu(word) || (has_tid && is_bare_cpu(start, header->tid, word, left));
+    if (has_cpu) {
+        text = left;
+        word = pf_take_word(&left);
+    }
+    header->rest = text;
+    if (is_misc(word) && (has_tid || has_cpu || (pf_size(header->comm) && is_mode(word)))) {
+        header->rest = is_mode(word) ? left : text;
+        text = left;
+        word = pf_take_word(&left);
+    }
+    if (is_date(word)) {
+        pf_take_word(&left);
+        text = left;
+        word = pf_take_word(&left);
+    }
+    bool timed = pf_size(word) && is_time(word);
+    if (timed) {
+        header->time = (struct pf_slice){word.at, word.end - 1};
+        header->rest = text = left;
+        word = pf_take_word(&left);
+    }
+    if (is_number(word) && take_event(&left, timed, header)) {
+        header->period = word;
+        header->rest = left;
+    } else if (take_event(&text, timed, header)) {
+        header->rest = text;
+    }
+}
+
+/*
+ * Takes a period that no event follows: a number that is not as wide as an address, which is right-aligned in 16 columns. Returns
+ * true if the rest is empty, starts with an address or has a frame.
+ */
+static bool take_end(const char *start, bool weak, struct perf_header *header)
+{
+    enum { ADDRESS_COLUMNS = 1 + 16, PERIOD_COLUMNS = 1 + 10 };
+    struct perf_frame frame;
+    struct pf_slice left = header->rest, word = pf_take_word(&left);
+    size_t wide = columns(start, word);
+    if (!pf_size(header->event) && is_number(word) && wide != ADDRESS_COLUMNS &&
+        (!weak || wide >= PERIOD_COLUMNS) && (!pf_size(left) || perf_header_frame(left, &frame))) {
+        header->period = word;
+        header->rest = left;
+        word = pf_take_word(&left);
+        wide = columns(start, word);
+    }
+    if (!pf_size(header->rest) || (is_address(word) && wide >= ADDRESS_COLUMNS))
+        return true;
+    return perf_header_frame(header->rest, &frame) && (!weak || (is_address(word) && frame.has_dso));
+}
+
+/* Skips `VM: 123 VCPU:001 ` of a guest and the blanks before the command. */
+static struct pf_slice skip_guest(struct pf_slice line)
+{
+    pf_skip_blanks(&line);
+    if (pf_take(&line, "VM:")) {
+        pf_skip_blanks(&line);
+        pf_take_word(&line);
+        if (pf_begins(line, "VCPU:"))
+            pf_take_word(&line);
+    }
+    return line;
+}
+
+/* A number of ten columns at the start of the line, without a time, is the period and no tid. */
+static bool is_period(const char *start, const struct perf_header *header)
+{
+    return pf_size(header->tid) && !pf_size(header->comm) && !pf_size(header->time) &&
+           columns(start, header->tid) == 10;
+}
+
+static void set_comm(struct perf_header *header, const char *start, const char *end)
+{
+    while (end > start && pf_is_blank(end[-1]))
+        end--;
+    header->comm = (struct pf_slice){start, end};
+}
+
+/*
+ * A command may contain blanks and numbers: the first number that is followed by a time, or by a period and an event, is the
+ * thread's.
+ */
+static bool take_header(struct pf_slice line, struct perf_header *header)
+{
+    struct pf_slice text = skip_guest(line);
+    const char *start = text.at;
+    while (pf_size(text) && text.at - start <= COMM_MAX) {
+        struct pf_slice rest = text, word = pf_take_word(&text);
+        if (is_time(word))
+            return false;
+        if ((!isdigit((unsigned char)*word.at) && *word.at != '-') || !take_ids(&rest, header))
+            continue;
+        set_comm(header, start, word.at);
+        take_fields(line.at, rest, header);
+        if (is_period(line.at, header))
+            return false;
+        if (pf_size(header->time))
+            return pf_size(header->event) || take_end(line.at, false, header);
+        if (pf_size(header->event))
+            return true;
+    }
+    return false;
+}
+
+bool perf_weak_header(struct pf_slice line, struct perf_header *header)
+{
+    struct pf_slice text = skip_guest(line);
+    const char *start = text.at;
+    while (pf_size(line) && *line.at != '\t' && text.at - start <= WEAK_COMM_MAX + 16) {
+        set_comm(header, start, text.at);
+        if (pf_size(header->comm) > WEAK_COMM_MAX)
+            return false;
+        for (int with_ids = 1; with_ids >= 0; with_ids--) {
+            struct pf_slice rest = text;
+            if (with_ids && !take_ids(&rest, header))
+                continue;
+            if (!with_ids) {
+                header->pid = header->tid = (struct pf_slice){text.at, text.at};
+                rest = text;
+            }
+            take_fields(line.at, rest, header);
+            if (!is_period(line.at, header) && take_end(line.at, true, header) && header->rest.at > start)
+                return true;
+        }
+        if (!pf_size(text))
+            return false;
+        pf_take_word(&text);
+    }
+    return false;
+}
+
+/*
+ * A side-band record or a metric: its name follows the fields of a header, of which only the time ends in a colon. Fills only
+ * header->time.
+ */
+static bool is_record(struct pf_slice line, struct perf_header *header)
+{
+    struct pf_slice text = skip_guest(line);
+    const char *start = text.at;
+    bool colon = false;
+    header->time = (struct pf_slice){start, start};
+    while (pf_size(text) && text.at - start <= COMM_MAX) {
+        struct pf_slice word = pf_take_word(&text);
+        if ((pf_size(header->time) || !colon) &&
+            (pf_begins(word, "PERF_RECORD_") ||
+             (word.at > line.at && word.at[-1] == '\t' && pf_begins(word, "metric:"))))
+            return true;
+        header->time =
+            is_time(word) ? (struct pf_slice){word.at, word.end - 1} : (struct pf_slice){start, start};
+        colon = colon || word.end[-1] == ':';
+    }
+    return false;
+}
+
+/* ---- frames ------------------------------------------------------------------------------------- */
+
+/* Where the parenthesis at `open` is closed; NULL if it is not. */
+static const char *closing(const char *open, const char *end)
+{
+    size_t depth = 0;
+    for (const char *at = open; at < end; at++) {
+        depth += *at == '(';
+        if (*at == ')' && !--depth)
+            return at;
+    }
+    return NULL;
+}
+
+/* Where the group starts that the last parenthesis of the text closes, if a blank or nothing is before it; NULL otherwise. */
+static const char *last_group(struct pf_slice text)
+{
+    size_t open = 0;
+    if (!pf_size(text) || text.end[-1] != ')')
+        return NULL;
+    for (const char *at = text.end; at > text.at; at--) {
+        open += at[-1] == ')';
+        if (at[-1] == '(' && !--open)
+            return at - 1 == text.at || pf_is_blank(at[-2]) ? at - 1 : NULL;
+    }
+    return NULL;
+}
+
+/* `+0x1f` at the start of the text: where it ends. NULL if it is not there. */
+static const char *offset_end(const char *at, const char *end)
+{
+    if (end - at < 4 || memcmp(at, "+0x", 3) != 0)
+        return NULL;
+    for (at += 3; at < end && isxdigit((unsigned char)*at);)
+        at++;
+    return at[-1] == 'x' ? NULL : at;
+}
+
+/* The text without `+0x1f` at its end. */
+static struct pf_slice without_offset(struct pf_slice text)
+{
+    const char *plus = memrchr(text.at, '+', pf_size(text));
+    return plus && offset_end(plus, text.end) == text.end ? (struct pf_slice){text.at, plus} : text;
+}
+
+/*
+ * Where the parenthesis of the dso opens: after the symbol's offset or `[unknown]`, or before a path or `[`; NULL: nowhere. Other
+ * parentheses belong to the symbol, except those at the end of the text.
+ */
+static const char *find_dso(struct pf_slice text)
+{
+    const char *after;
+    for (const char *at = text.at; at < text.end; at++) {
+        if (*at == '+' && (after = offset_end(at, text.end)) && text.end - after >= 2 &&
+            !memcmp(after, " (", 2))
+            return after + 1;
+        if (*at == '(' && (at == text.at || pf_is_blank(at[-1])) &&
+            ((text.end - at > 1 && (at[1] == '/' || at[1] == '[')) ||
+             (at - text.at == 10 && pf_begins(text, "[unknown] ("))))
+            return at;
+    }
+    return last_group(text);
+}
+
+/* A symbol without a dso ends at its offset, or before further fields. */
+static struct pf_slice before_fields(struct pf_slice text)
+{
+    static const char *const fields[] = {"  ", " ABI:", " ilen: ", " insn: ", " 0x"};
+    const char *after;
+    bool branches = has_branch(text);
+    if (pf_begins(text, "[unknown]"))
+        text.end = text.at + strlen("[unknown]");
+    for (const char *at = text.at; at < text.end; at++)
+        if ((after = offset_end(at, text.end)) && (after == text.end || *after == ' ' || branches))
+            text.end = at;
+    for (size_t i = 0; i < sizeof fields / sizeof *fields; i++) {
+        const char *found = memmem(text.at, pf_size(text), fields[i], strlen(fields[i]));
+        text.end = found ? found : text.end;
+    }
+    return text;
+}
+
+/* What follows the address of a frame. */
+static void take_symbol(struct pf_slice text, struct perf_frame *frame)
+{
+    static const char unknown[] = "[unknown]", inlined[] = "inlined";
+    const char *tab = memchr(text.at, '\t', pf_size(text)), *open, *close;
+    text.end = tab ? tab : text.end;
+    text = pf_trimmed(text);
+    open = find_dso(text);
+    *frame = (struct perf_frame){.symbol = text};
+    if (open) { /* a path may contain parentheses that do not match; further fields do not end in one */
+        bool path = text.end - open > 1 && open[1] == '/';
+        close = path && text.end[-1] == ')' ? text.end - 1 : closing(open, text.end);
+        frame->symbol.end = open;
+        frame->cut = !close;
+        frame->has_dso = close;
+        if (close) {
+            frame->dso = without_offset((struct pf_slice){open + 1, close});
+            frame->inlined = pf_size(frame->dso) == strlen(inlined) && pf_begins(frame->dso, inlined);
+        }
+    }
+    frame->symbol = open ? without_offset(pf_trimmed(frame->symbol)) : before_fields(text);
+    frame->has_symbol = pf_size(frame->symbol);
+    if (!frame->has_symbol)
+        frame->symbol = (struct pf_slice){unknown, unknown + sizeof unknown - 1};
+}
+
+/* A line of a call chain: one address, and one blank after it. */
+static bool take_frame(struct pf_slice text, struct perf_frame *frame)
+{
+    text = pf_trimmed(text);
+    struct pf_slice address = pf_take_word(&text);
+    take_symbol(text, frame);
+    return is_address(address);
+}
+
+/* ` => ` and an address: the target of a branch. The text ends before it. */
+static struct pf_slice before_target(struct pf_slice text)
+{
+    for (const char *at = text.at; (at = memmem(at, pf_size((struct pf_slice){at, text.end}), "=> ", 3));
+         at++) {
+        struct pf_slice left = {at + 3, text.end};
+        pf_skip_blanks(&left);
+        if ((at == text.at || pf_is_blank(at[-1])) && is_address(pf_take_word(&left)))
+            return (struct pf_slice){text.at, at};
+    }
+    return text;
+}
+
+/*
+ * Addresses in the rest are the sampled one, those of data before it and a physical one after it. They are right-aligned, so that
+ * two blanks or 16 digits tell them from a word of a symbol. The sampled one is the last that has a symbol and a dso, as far as
+ * any has them.
+ */
+bool perf_header_frame(struct pf_slice rest, struct perf_frame *frame)
+{
+    struct pf_slice text = pf_trimmed(before_target(rest)), address = {NULL, NULL};
+    const char *start = text.at, *passed = start;
+    int best = 0;
+    bool plain = true; /* without `=` and `:`, which text of tracepoints has, before the address */
+    for (bool more = true; more;) {
+        struct pf_slice word = pf_take_word(&text), symbol = {address.end, word.at};
+        more = pf_size(word);
+        if (more &&
+            !(is_address(word) && (word.at == start || pf_size(word) == 16 || pf_is_blank(word.at[-2]))))
+            continue;
+        for (; address.at && passed < address.at; passed++)
+            plain = plain && *passed != '=' && *passed != ':';
+        if (address.at) {
+            struct perf_frame found;
+            take_symbol(symbol, &found);
+            bool has_symbol = found.has_symbol && !is_page_size(found.symbol);
+            int rank = found.has_dso ? 3 + has_symbol : !plain ? 0 : has_symbol ? 2 : pf_size(address) > 5;
+            if (rank && rank >= best) {
+                best = rank;
+                *frame = found;
+            }
+        }
+        address = word;
+    }
+    return best;
+}
+
+/* ---- lines -------------------------------------------------------------------------------------- */
+
+/* `  file.c:12`, `  libc.so[27b25]`, `  file.c:12 (discriminator 2)`, `  file.c:12 (inlined)` */
+static bool is_source_line(struct pf_slice text)
+{
+    static const char *const ends[] = {" (discriminator ", " (inlined)", "  "};
+    if (!pf_begins(text, "  "))
+        return false;
+    text = pf_trimmed(text);
+    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
+        const char *found = memmem(text.at, pf_size(text), ends[i], strlen(ends[i]));
+        text.end = found ? found : text.end;
+    }
+    const char *at = text.end;
+    while (at > text.at && isdigit((unsigned char)at[-1]))
+        at--;
+    return pf_size(text) &&
+           (text.end[-1] == ']' || text.end[-1] == '?' || (at < text.end && at > text.at && at[-1] == ':'));
+}
+
+/* `AX:0x1` */
+static bool is_register(struct pf_slice word)
+{
+    const char *at = word.at;
+    while (at < word.end && isalnum((unsigned char)*at))
+        at++;
+    return at > word.at && at - word.at <= 8 && pf_begins((struct pf_slice){at, word.end}, ":0x");
+}
+
+/* A listing of branches (-F brstackinsn) is set off by a tab, as frames are: `\tADDRESS\tinsn: 48 89`, `\tsymbol+12:`. */
+static bool is_listing(struct pf_slice text)
+{
+    static const char *const notes[] = {"... not reaching sample ...", "mismatch of LBR data and executable"};
+    const char *tab;
+    text.at++;
+    text = pf_trimmed(text);
+    tab = memchr(text.at, '\t', pf_size(text));
+    text.end = tab ? tab : text.end;
+    for (size_t i = 0; i < sizeof notes / sizeof *notes; i++)
+        if (pf_begins(text, notes[i]))
+            return true;
+    if (tab && is_address(text))
+        return true;
+    return pf_size(text) && text.end[-1] == ':' && !is_address(pf_take_word(&text));
+}
+
+/* Further fields of a sample, on a line that starts with the name of one. */
+static bool is_named_field(struct pf_slice line)
+{
+    static const char *const names[] = {"ABI:", "ilen:", "insn:", "IPC:", "=>", "BPF"};
+    struct pf_slice text = pf_trimmed(line), word = pf_take_word(&text);
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (*line.at == ' ' && pf_begins(word, names[i]))
+            return true;
+    return is_register(word);
+}
+
+/* Fields of a sample that are printed after its call chain, or after the source line of its only frame. */
+static bool is_fields(struct pf_slice line)
+{
+    static const char *const inner[] = {" ABI:", " ilen: ", " insn: "};
+    struct pf_slice text = pf_trimmed(line), left = text, word = pf_take_word(&left);
+    if (*line.at == '\t')
+        return is_listing(line);
+    if (has_branch(text))
+        return true;
+    if (*line.at != ' ')
+        return false;
+    for (size_t i = 0; i < sizeof inner / sizeof *inner; i++)
+        if (memmem(text.at, pf_size(text), inner[i], strlen(inner[i])))
+            return true;
+    if (pf_size(word) == 5 && word.end[-1] == ':' && is_address((struct pf_slice){word.at, word.end - 1}))
+        return true; /* a line of BPF output */
+    if (is_address(word) && word.end - line.at < 16)
+        return false; /* a tid */
+    while (pf_size(word) && (is_address(word) || is_page_size(word)))
+        word = pf_take_word(&left);
+    return !pf_size(word);
+}
+
+/* `|12      text`: from -F srccode, after a sample or between the lines of a listing. */
+static bool is_source_text(struct pf_slice line)
+{
+    struct pf_slice word = pf_take_word(&line);
+    return pf_size(word) > 1 && *word.at == '|' && is_number((struct pf_slice){word.at + 1, word.end});
+}
+
+/* Frames are set off by a tab. Copied text may have lost it: a line without a tab is a frame if it has a symbol and a dso. */
+enum perf_kind perf_line(struct pf_slice line, struct perf_header *header, struct perf_frame *frame)
+{
+    struct pf_slice text = pf_trimmed(line);
+    if (!pf_size(text) || *line.at == '#' || is_source_text(line))
+        return PERF_NOTHING;
+    bool tab = *line.at == '\t';
+    if (!tab && is_record(line, header))
+        return PERF_RECORD;
+    if (!tab && is_named_field(line))
+        return PERF_FIELDS;
+    if (!tab && take_header(line, header))
+        return PERF_HEADER;
+    if (is_fields(line))
+        return PERF_FIELDS;
+    if (take_frame(line, frame) && (tab || frame->has_dso))
+        return PERF_FRAME;
+    return is_source_line(line) ? PERF_SOURCE_LINE : PERF_UNKNOWN;
+}

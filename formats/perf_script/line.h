@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef PERF_SCRIPT_LINE_H
+#define PERF_SCRIPT_LINE_H
+
+#include "formats/kit/slice.h"
+
+/*
+ * Lines of `perf script`. Each field is optional (`perf script -F LIST`), but their order is fixed:
+ *
+ *   header  = [VM:N] [VCPU:N] [comm] [pid/tid | tid] ["[" cpu "]"] [misc] [date clock] [time ":"] [period] [event ":"] rest
+ *   rest    = nothing, if a call chain follows in lines of its own, or [flags] [text] [data address] ... frame [more fields]
+ *   frame   = address [symbol ["+0x" offset]] ["(" dso ")" | "(inlined)"]
+ *   record  = header without period, event and rest, then PERF_RECORD_NAME and its text
+ *
+ * Fields that follow a call chain (registers, branch stack, instruction, physical address) are on lines of their own.
+ */
+
+/* The fields of a header. A field that is not printed is an empty slice. */
+struct perf_header {
+    struct pf_slice comm, pid, tid, time, period, event, rest;
+};
+
+struct perf_frame {
+    struct pf_slice symbol, dso;
+    bool has_symbol, has_dso, inlined;
+    bool cut; /* the parenthesis of the dso is not closed */
+};
+
+enum perf_kind {
+    PERF_NOTHING,     /* blank line, comment or text of a source line */
+    PERF_HEADER,      /* with a tid, and a time or an event */
+    PERF_RECORD,      /* PERF_RECORD_COMM, ..., or a line of -F metric: no sample */
+    PERF_FRAME,       /* of a call chain */
+    PERF_SOURCE_LINE, /* `  file.c:12`, from -F srcline */
+    PERF_FIELDS,      /* further fields of a sample */
+    PERF_UNKNOWN
+};
+
+/*
+ * Classifies a line. Fills *header of a PERF_HEADER, header->time of a PERF_RECORD, *frame of a PERF_FRAME. The slices point into
+ * the line.
+ */
+enum perf_kind perf_line(struct pf_slice line, struct perf_header *header, struct perf_frame *frame);
+
+/*
+ * Parses a header that has a command, a tid, a time or an event, but not enough of them for PERF_HEADER: `heat`, `heat 4711`,
+ * `cycles:`. Any short line looks like one: the caller has to check that a frame is in header->rest or follows.
+ */
+bool perf_weak_header(struct pf_slice line, struct perf_header *header);
+
+/* Finds the sampled frame in the rest of a header. */
+bool perf_header_frame(struct pf_slice rest, struct perf_frame *frame);
+
+#endif

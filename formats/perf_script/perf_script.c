@@ -1,0 +1,347 @@
+/* SPDX-License-Identifier: MIT */
+/* What `perf script` prints: a line a sample, and a line a frame below it. See docs/formats/perf-script.md. */
+#include "formats/kit/build.h"
+#include "formats/kit/fixed.h"
+#include "formats/kit/sorter.h"
+#include "formats/perf_script/line.h"
+
+extern const struct pf_driver pf_perf_script_driver;
+
+/* ---- recognising -------------------------------------------------------------------------------- */
+
+/* A frame with a symbol or a dso on the header's line. An address without them may be one of data. */
+static bool has_named_frame(const struct perf_header *header, struct perf_frame *frame)
+{
+    return perf_header_frame(header->rest, frame) && (frame->has_symbol || frame->has_dso);
+}
+
+enum { FOREIGN_LINES = 32 /* gives up after this many unrelated lines */ };
+
+/*
+ * At least one header, and a frame or else a time in the first line; six of ten lines are headers, frames or source lines. Records
+ * and further fields of samples are not counted.
+ */
+static void probe(struct pf_probe *probe, struct pf_verdict *verdict)
+{
+    size_t have, counts[PERF_UNKNOWN + 1] = {0}, known = 0, frames = 0;
+    const char *head = (const char *)pf_build_head(probe, PF_HEAD_MAX, &have);
+    struct pf_slice text = pf_slice(head, have), line;
+    struct perf_header header;
+    struct perf_frame frame;
+    bool timed = false, weak = false; /* weak: the line before may be a header, if a frame follows */
+    bool record = false;              /* a record may go on in lines of its own */
+    while (pf_take_line(&text, true, &line)) {
+        if (!known && memchr(line.at, 0, pf_size(line)))
+            return; /* an archive of such text */
+        enum perf_kind kind = perf_line(line, &header, &frame);
+        if (kind == PERF_FRAME && weak) {
+            counts[PERF_UNKNOWN]--;
+            counts[PERF_HEADER]++;
+        }
+        if (kind == PERF_UNKNOWN && record && *line.at == '\t')
+            continue;
+        record = kind == PERF_RECORD;
+        weak = kind == PERF_UNKNOWN && perf_weak_header(line, &header);
+        if (weak && has_named_frame(&header, &frame)) {
+            weak = false;
+            kind = PERF_HEADER;
+        }
+        if (kind == PERF_RECORD || (kind == PERF_HEADER && pf_size(header.comm) && pf_size(header.event)))
+            timed = timed || (!known && !counts[PERF_UNKNOWN] && pf_size(header.time));
+        counts[kind]++;
+        frames += kind == PERF_FRAME || (kind == PERF_HEADER && perf_header_frame(header.rest, &frame));
+        known = counts[PERF_HEADER] + counts[PERF_FRAME] + counts[PERF_SOURCE_LINE];
+        if (!known && counts[PERF_UNKNOWN] == FOREIGN_LINES)
+            return;
+    }
+    if (counts[PERF_HEADER] + counts[PERF_RECORD] && (frames || timed) &&
+        10 * known >= 6 * (known + counts[PERF_UNKNOWN]))
+        verdict->confidence = 6;
+}
+
+/* ---- reading ------------------------------------------------------------------------------------ */
+
+struct perf_script {
+    struct pf_build build; /* first */
+    /* The sample at hand. */
+    bool open;
+    uint32_t thread, metric; /* metric: of its event */
+    struct pf_cell period;
+    bool timed;
+    int64_t time;             /* ns */
+    PF_LIST(uint32_t) frames; /* innermost first */
+    bool provisional;         /* the only frame is of the header's line: a call chain replaces it */
+    bool fields;              /* further fields have followed the frames */
+    uint32_t dso;             /* of the last frame that has one */
+    bool has_dsos;            /* some frame has one */
+    bool has_events;          /* some header names one */
+    bool has_chains;          /* some sample has a call chain */
+    bool strong;              /* a header with a tid, and a time or an event, has been read */
+    bool weak;                /* a weak header has begun a sample */
+    bool skipping;            /* lines that continue a record */
+    /* A line that is a weak header if a frame follows. size 0: none. */
+    char pending[512];
+    size_t pending_size;
+    uint64_t pending_number, pending_offset;
+    uint64_t bad_end;        /* where a line ends that has been left out */
+    struct pf_sorter *times; /* of all samples with a time: thread, number, time, context */
+    uint64_t n_times;
+};
+
+/* A number times 10^places. False if it is none that 64 bits hold; *value is 0 then. */
+static bool take_value(struct pf_slice word, int places, int64_t *value)
+{
+    pf_int128 wide = 0;
+    bool is = pf_parse_fixed(word.at, pf_size(word), places, &wide) && wide == (int64_t)wide;
+    *value = is ? (int64_t)wide : 0;
+    return is;
+}
+
+static struct pf_cell cell_of(struct pf_slice word)
+{
+    int64_t value;
+    take_value(word, 0, &value);
+    return pf_size(word) ? pf_int(value) : pf_absent();
+}
+
+/* Named by command and tid, as far as they are printed. A renamed thread counts as a new thread. */
+static void enter_thread(struct perf_script *script, const struct perf_header *header)
+{
+    enum { COMM_MAX = 256, TID_MAX = 31 };
+    char name[COMM_MAX + 1 + TID_MAX];
+    size_t comm = pf_size(header->comm), tid = pf_size(header->tid), size;
+    comm = comm < COMM_MAX ? comm : COMM_MAX;
+    tid = tid < TID_MAX ? tid : TID_MAX;
+    memcpy(name, header->comm.at, comm);
+    size = comm;
+    if (comm && tid)
+        name[size++] = ' ';
+    memcpy(name + size, header->tid.at, tid);
+    size += tid;
+    struct pf_cell fields[] = {cell_of(header->pid), cell_of(header->tid),
+                               comm ? pf_text(header->comm.at, comm) : pf_absent()};
+    script->thread =
+        pf_build_thread(&script->build, size ? name : "all", size ? size : strlen("all"), fields);
+}
+
+/* Its period, in nanoseconds of a clock or in events; without one samples are counted. */
+static void enter_event(struct perf_script *script, const struct perf_header *header)
+{
+    struct pf_slice event = header->event;
+    const char *colon = memchr(event.at, ':', pf_size(event));
+    size_t base = colon ? (size_t)(colon - event.at) : pf_size(event);
+    bool has_period = pf_size(header->period);
+    bool clock =
+        (base == 9 && pf_begins(event, "cpu-clock")) || (base == 10 && pf_begins(event, "task-clock"));
+    pf_int128 period = UINT64_MAX;
+    pf_parse_fixed(header->period.at, pf_size(header->period), 0, &period);
+    script->period = has_period ? pf_uint(period < UINT64_MAX ? (uint64_t)period : UINT64_MAX) : pf_int(1);
+    script->metric =
+        pf_build_metric(&script->build, event.at, pf_size(event), clock && has_period ? "ns" : "");
+}
+
+static void add_frame(struct perf_script *script, const struct perf_frame *frame)
+{
+    struct pf_build *build = &script->build;
+    struct pf_frame made = {
+        .name = pf_build_slice(build, frame->symbol), .file = PF_NO_STRING, .module = PF_NO_STRING};
+    if (frame->has_dso && !frame->inlined) {
+        /* It is mostly that of the frame before. */
+        struct pf_cell last = pf_build_named(build, script->dso);
+        if (last.type != PF_TEXT || last.size != pf_size(frame->dso) ||
+            memcmp(last.text, frame->dso.at, last.size) != 0)
+            script->dso = pf_build_slice(build, frame->dso);
+        made.module = script->dso;
+    }
+    *PF_PUSH(build, script->frames) = pf_build_frame(build, &made);
+}
+
+/* Ends the sample at hand, if there is one. */
+static void end_sample(struct perf_script *script)
+{
+    struct pf_build *build = &script->build;
+    uint32_t context = PF_NO_CONTEXT;
+    if (!script->open)
+        return;
+    script->open = false;
+    if (!script->frames.n)
+        *PF_PUSH(build, script->frames) = pf_build_named_frame(build, "[no stack]", strlen("[no stack]"));
+    while (script->frames.n)
+        context = pf_build_enter(build, context, script->frames.at[--script->frames.n]);
+    uint64_t row[] = {script->thread, script->n_times++, (uint64_t)script->time, context};
+    if (script->timed)
+        pf_build_check(build, pf_sorter_add(script->times, row, build->error));
+    pf_build_add(build, script->thread, context, 0, pf_int(1));
+    if (script->metric)
+        pf_build_add(build, script->thread, context, script->metric, script->period);
+}
+
+static void begin_sample(struct perf_script *script, const struct perf_header *header)
+{
+    struct perf_frame frame;
+    end_sample(script);
+    enter_thread(script, header);
+    script->metric = 0;
+    if (pf_size(header->event)) {
+        script->has_events = true;
+        enter_event(script, header);
+    }
+    script->open = true;
+    script->timed = take_value(header->time, 9, &script->time);
+    script->fields = script->skipping = false;
+    script->provisional =
+        script->has_chains ? has_named_frame(header, &frame) : perf_header_frame(header->rest, &frame);
+    if (script->provisional)
+        add_frame(script, &frame);
+}
+
+/* A line that may be a weak header is kept until the next one decides: true if it is. */
+static bool keep_line(struct perf_script *script, const struct pf_line *line)
+{
+    struct perf_header header;
+    struct perf_frame frame;
+    if (line->more || line->continued || script->strong ||
+        (script->open && !script->fields && !script->weak) ||
+        !perf_weak_header(pf_slice(line->text, line->size), &header))
+        return false;
+    if (has_named_frame(&header, &frame)) {
+        script->weak = true;
+        begin_sample(script, &header);
+        return true;
+    }
+    if (line->size > sizeof script->pending)
+        return false;
+    memcpy(script->pending, line->text, line->size);
+    script->pending_size = line->size;
+    script->pending_number = line->number;
+    script->pending_offset = line->offset;
+    return true;
+}
+
+static void warn_line(struct perf_script *script, uint64_t number, uint64_t offset, bool is_frame,
+                      const char *what)
+{
+    pf_build_warn(&script->build, number, offset, "error", is_frame ? "bad-frame" : "bad-line",
+                  "%s: the line is left out", what);
+}
+
+/* The kept line is a header if a frame follows, or nothing follows in a file that has such headers. */
+static void decide_kept_line(struct perf_script *script, enum perf_kind next)
+{
+    struct perf_header header;
+    struct pf_slice line = pf_slice(script->pending, script->pending_size);
+    script->pending_size = 0;
+    if (pf_size(line) && (next == PERF_FRAME || (next == PERF_NOTHING && script->weak)) &&
+        perf_weak_header(line, &header)) {
+        script->weak = true;
+        begin_sample(script, &header);
+    } else if (pf_size(line)) {
+        script->bad_end = script->pending_offset + pf_size(line);
+        warn_line(script, script->pending_number, script->pending_offset, false,
+                  "neither a sample nor a frame");
+    }
+}
+
+static void read_line(void *state, const struct pf_line *line)
+{
+    struct perf_script *script = state;
+    struct perf_header header;
+    struct perf_frame frame;
+    struct pf_slice text = pf_slice(line->text, line->size);
+    enum perf_kind kind = line->more || line->continued ? PERF_UNKNOWN : perf_line(text, &header, &frame);
+    decide_kept_line(script, kind);
+    bool in_sample = script->open;
+    bool lacks = kind == PERF_FRAME    ? frame.cut || (script->has_dsos && !frame.has_dso)
+                 : kind == PERF_HEADER ? script->has_events && !pf_size(header.event)
+                                       : false;
+    bool cut = lacks && pf_build_line_is_open(&script->build, line);
+    script->has_dsos |= kind == PERF_FRAME && frame.has_dso;
+    if (kind == PERF_NOTHING) {
+        if (!pf_size(pf_trimmed(text))) {
+            end_sample(script);
+            script->skipping = false;
+        }
+    } else if (kind == PERF_HEADER && !cut) {
+        script->strong = true;
+        begin_sample(script, &header);
+    } else if (kind == PERF_RECORD) {
+        end_sample(script);
+        script->skipping = true;
+    } else if (kind == PERF_FRAME && in_sample && !cut) {
+        if (script->provisional)
+            script->frames.n = 0;
+        script->provisional = false;
+        script->has_chains = true;
+        add_frame(script, &frame);
+    } else if (in_sample && (kind == PERF_SOURCE_LINE || kind == PERF_FIELDS)) {
+        script->fields |= kind == PERF_FIELDS;
+    } else if (kind == PERF_UNKNOWN && keep_line(script, line)) {
+        script->skipping = false;
+    } else if (!script->skipping || kind == PERF_FRAME || !pf_is_blank(*line->text)) {
+        script->bad_end = line->offset + line->size;
+        warn_line(script, line->number, line->offset, kind == PERF_FRAME,
+                  cut                  ? "a line that is cut off"
+                  : kind == PERF_FRAME ? "a frame without a sample"
+                                       : "neither a sample nor a frame");
+    }
+}
+
+/* Samples of several threads stand among each other: trace.csv has them thread by thread, in the order of the file. */
+static void list_times(struct perf_script *script)
+{
+    struct pf_build *build = &script->build;
+    const uint64_t *row;
+    pf_build_check(build, pf_sorter_finish(script->times, build->error));
+    while (pf_build_check(build, pf_sorter_next(script->times, &row, build->error)))
+        pf_build_stay(build, (uint32_t)row[0], (uint32_t)row[3], pf_int((int64_t)row[2]), pf_int(0));
+}
+
+static void read_file(void *state)
+{
+    struct perf_script *script = state;
+    struct pf_build *build = &script->build;
+    script->dso = PF_NO_STRING;
+    script->times = PF_OWN(build, pf_sorter_new(4, 2, build->profile->options->cache / 4), pf_sorter_free);
+    pf_build_metric(build, "samples", strlen("samples"), "");
+    pf_build_lines(build, read_line);
+    decide_kept_line(script, PERF_NOTHING);
+    end_sample(script);
+    list_times(script);
+    if (script->bad_end && script->bad_end == pf_input_size(build->input))
+        pf_build_warn(build, 0, script->bad_end, "fatal", "cut-line", "the file ends inside a line");
+}
+
+/* What `perf script --header` tells of the machine, in lines `# hostname : vm`. */
+static void open_file(void *state)
+{
+    static const char *const keys[][2] = {{"# hostname :", "Host"},       {"# cmdline :", "Command"},
+                                          {"# captured on    :", "Date"}, {"# perf version :", "Perf"},
+                                          {"# arch :", "Architecture"},   {"# cpudesc :", "Processor"}};
+    char head[16 * 1024];
+    struct pf_slice text = pf_slice(head, pf_build_peek(state, head, sizeof head, 0)), line;
+    while (pf_take_line(&text, false, &line))
+        for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
+            if (pf_take(&line, keys[i][0])) {
+                pf_skip_blanks(&line);
+                pf_build_info(state, keys[i][1], line);
+            }
+}
+
+static const struct pf_column thread_fields[] = {
+    {"pid", PF_PLAIN, 0}, {"tid", PF_PLAIN, 0}, {"comm", PF_PLAIN, 0}};
+
+static const struct pf_build_format format = {.state = sizeof(struct perf_script),
+                                              .fields = thread_fields,
+                                              .n_fields = sizeof thread_fields / sizeof *thread_fields,
+                                              .partitioned = true,
+                                              .time_unit = "ns",
+                                              .open = open_file,
+                                              .read = read_file};
+
+const struct pf_driver pf_perf_script_driver = {.name = "perf-script",
+                                                .title = "text of `perf script`",
+                                                .version = 4,
+                                                .kit = &format,
+                                                .text = true,
+                                                .probe = probe,
+                                                PF_BUILD_OPERATIONS};
