@@ -145,10 +145,11 @@ struct reading {
         char phase; /* 0: none, and so no event */
         struct time time, duration;
         uint64_t offset, line;
-        bool has_args;
+        bool has_args, args_cut;
     } event;
     struct text texts[TEXTS];   /* of it */
     struct pf_json_buffer args; /* JSON, of events whose args are wanted, and while the phase is not known */
+    char series[SERIES_MAX];    /* name of the current member of args */
 
     struct pf_strings *strings; /* pids, tids and what they are called */
     struct pf_strings
@@ -173,7 +174,8 @@ static int take_text(const struct pf_json_walk *walk)
     text->there = token->event == PF_JSON_STRING || token->event == PF_JSON_NUMBER;
     text->size = text->there ? token->size : 0;
     pf_build_room(reading->build, &text->text, &text->room, text->size, 1);
-    memcpy(text->text, token->text, text->size);
+    if (text->size) /* token->text is NULL in other tokens */
+        memcpy(text->text, token->text, text->size);
     return 0;
 }
 
@@ -214,6 +216,7 @@ static int take_args(const struct pf_json_walk *walk)
         return pf_json_skip(walk->json, &value, walk->error) < 0 ? -1 : 0;
     int got = pf_json_take(walk->json, &value, &reading->args, walk->error);
     reading->event.has_args = got == PF_JSON_OBJECT && !value.cut;
+    reading->event.args_cut = got == PF_JSON_OBJECT && value.cut;
     return got < 0 ? -1 : 0;
 }
 
@@ -282,33 +285,54 @@ static uint32_t list_thread(struct reading *reading)
     return thread->number;
 }
 
-/* Enters the event's args. False: there are none. */
+static void warn(struct reading *reading, const char *code, const char *what)
+{
+    pf_build_warn(reading->build, reading->event.line, reading->event.offset, "warning", code,
+                  "event %llu: %s", (unsigned long long)reading->number - 1, what);
+}
+
+/* Enters the event's args. Returns false if there are none. */
 static bool enter_args(struct reading *reading)
 {
     struct pf_json_token token;
     struct pf_error ignored;
+    if (reading->event.args_cut)
+        warn(reading, "bad-args", "args of more than 64 KB, ignored");
     if (!reading->event.has_args)
         return false;
     pf_json_text(reading->args_reader, reading->args.bytes, strlen(reading->args.bytes));
     return pf_json_next(reading->args_reader, &token, &ignored) == PF_JSON_OBJECT;
 }
 
+/* The next member of the event's args. Returns the event of its value; 0 at the end, also at the end of what can be read. */
+static int next_arg(struct reading *reading, struct pf_json_token *member, struct pf_json_token *value)
+{
+    struct pf_error error;
+    int got = pf_json_next(reading->args_reader, member, &error);
+    if (got == PF_JSON_NAME) {
+        size_t size = member->size < SERIES_MAX ? member->size : SERIES_MAX;
+        memcpy(reading->series, member->text, size);
+        member->text = reading->series;
+        member->size = size;
+        got = pf_json_skip(reading->args_reader, value, &error);
+    }
+    if (got < 0)
+        warn(reading, "bad-args", "args are not JSON: what is before the error is used");
+    return got < 0 || got == PF_JSON_OBJECT_END ? 0 : got;
+}
+
 /* Takes what metadata say of a thread or process, before or behind its events: the member `name` of args. */
 static void name_thread(struct reading *reading)
 {
-    struct pf_json_token token = {.event = PF_JSON_END};
-    struct pf_error ignored;
+    struct pf_json_token member, value;
     struct pf_cell what = text_of(reading, NAME);
     bool process = is(what, pf_string("process_name")), found = false;
     bool there = (process || is(what, pf_string("thread_name"))) && enter_args(reading);
-    while (there && !found && pf_json_next(reading->args_reader, &token, &ignored) == PF_JSON_NAME) {
-        bool name = pf_json_is(&token, "name");
-        there = pf_json_skip(reading->args_reader, &token, &ignored) > 0;
-        found = there && name && token.event == PF_JSON_STRING;
-    }
+    for (int got; there && !found && (got = next_arg(reading, &member, &value));)
+        found = got == PF_JSON_STRING && pf_json_is(&member, "name");
     if (!found)
         return;
-    uint32_t name = pf_build_intern(reading->build, reading->strings, token.text, token.size);
+    uint32_t name = pf_build_intern(reading->build, reading->strings, value.text, value.size);
     struct thread *thread = find_thread(reading);
     if (process)
         *PF_ITEM(reading->build, reading->processes, thread->pid) = name + 1;
@@ -340,12 +364,6 @@ static void add_threads(struct reading *reading)
 
 /* ---- events ------------------------------------------------------------------------------------- */
 
-static void warn(struct reading *reading, const char *code, const char *what)
-{
-    pf_build_warn(reading->build, reading->event.line, reading->event.offset, "warning", code,
-                  "event %llu: %s", (unsigned long long)reading->number - 1, what);
-}
-
 /* How long an X takes. One that would end beyond all times ends with them. */
 static int64_t duration_of(struct reading *reading)
 {
@@ -372,21 +390,15 @@ static enum kind kind_of(char phase)
 /* A row for each series of a counter that is a number. */
 static void add_counter(struct reading *reading, uint32_t thread, uint32_t name)
 {
-    char series[SERIES_MAX];
     struct pf_json_token member, value;
-    struct pf_error ignored;
     pf_int128 wide;
     bool there = enter_args(reading);
-    while (there && pf_json_next(reading->args_reader, &member, &ignored) == PF_JSON_NAME) {
-        size_t size = member.size < sizeof series ? member.size : sizeof series;
-        memcpy(series, member.text, size);
-        int got = pf_json_skip(reading->args_reader, &value, &ignored);
-        there = got >= 0;
+    for (int got; there && (got = next_arg(reading, &member, &value));) {
         if (got != PF_JSON_NUMBER)
             continue;
         struct pf_cell cells[] = {
-            pf_int(thread),       pf_int(reading->event.time.ns), pf_json_number(&value, &wide),
-            text_of(reading, ID), pf_text(series, size),          pf_name(name)};
+            pf_int(thread),       pf_int(reading->event.time.ns),    pf_json_number(&value, &wide),
+            text_of(reading, ID), pf_text(member.text, member.size), pf_name(name)};
         pf_build_row(reading->build, COUNTERS, cells);
     }
 }
@@ -540,7 +552,7 @@ static const struct pf_build_format format = {.state = sizeof(struct trace_state
 const struct pf_driver pf_chrome_trace_driver = {
     .name = "chrome-trace",
     .title = "trace events (Chrome, Perfetto, node, clang -ftime-trace, Kineto, viztracer, uftrace)",
-    .version = 4,
+    .version = 5,
     .kit = &format,
     .text = true,
     .probe = probe,

@@ -331,30 +331,45 @@ static inline int read_number(struct pf_json *json, struct pf_json_token *token,
     return token->event = PF_JSON_NUMBER;
 }
 
-/* The words that are values, NaN and the infinities among them. */
+/*
+ * The words that are values. NaN and the infinities are printed in many ways by C, Python and JavaScript: in any case, with a sign,
+ * and by MSVC with the kind of the NaN, which is left out of the token's text.
+ */
 static int read_word(struct pf_json *json, struct pf_json_token *token, struct pf_error *error)
 {
     static const struct {
         const char *word;
+        size_t text;
         enum pf_json_event event;
-    } words[] = {{"true", PF_JSON_TRUE},  {"false", PF_JSON_FALSE},     {"null", PF_JSON_NULL},
-                 {"NaN", PF_JSON_NUMBER}, {"Infinity", PF_JSON_NUMBER}, {"-Infinity", PF_JSON_NUMBER}};
-    if (pf_json_ensure(json, &json->at, sizeof "-Infinity", error) < 0)
+    } words[] = {{"true", 4, PF_JSON_TRUE},       {"false", 5, PF_JSON_FALSE},
+                 {"null", 4, PF_JSON_NULL},       {"nan", 3, PF_JSON_NUMBER},
+                 {"nan(ind)", 3, PF_JSON_NUMBER}, {"nan(snan)", 3, PF_JSON_NUMBER},
+                 {"inf", 3, PF_JSON_NUMBER},      {"infinity", 8, PF_JSON_NUMBER}};
+    if (pf_json_ensure(json, &json->at, sizeof "-nan(snan)", error) < 0)
         return -1;
-    size_t left = (size_t)(json->end - json->at);
+    size_t sign = *json->at == '-' || *json->at == '+', taken = 0;
+    const char *word = json->at + sign;
+    size_t left = (size_t)(json->end - word);
     for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
-        size_t size = strlen(words[i].word);
-        if (memcmp(json->at, words[i].word, size < left ? size : left) != 0)
+        bool number = words[i].event == PF_JSON_NUMBER;
+        size_t size = strlen(words[i].word), shown = size < left ? size : left;
+        if ((sign && !number) || size <= taken ||
+            (number ? strncasecmp(word, words[i].word, shown) : memcmp(word, words[i].word, shown)) != 0)
             continue;
-        if (size > left)
+        if (size > left && left > taken)
             return pf_json_fail(json, ENODATA, json->end, "the text ends inside a word", error);
-        token->text = json->at;
-        token->size = size;
-        json->at += size;
-        pf_json_value_over(json);
-        return token->event = words[i].event;
+        if (size > left)
+            continue;
+        taken = size;
+        token->size = sign + words[i].text;
+        token->event = words[i].event;
     }
-    return pf_json_fail(json, EBADMSG, json->at, "neither a value nor a word that is one", error);
+    if (!taken)
+        return pf_json_fail(json, EBADMSG, json->at, "neither a value nor a word that is one", error);
+    token->text = json->at;
+    json->at = word + taken;
+    pf_json_value_over(json);
+    return token->event;
 }
 
 static int read_string(struct pf_json *json, struct pf_json_token *token, struct pf_error *error)
@@ -382,7 +397,7 @@ static inline int read_value(struct pf_json *json, char c, struct pf_json_token 
     case '-':
         if (pf_json_ensure(json, &json->at, 2, error) < 0)
             return -1;
-        if (json->at[1] != 'I')
+        if (!strchr("IiNn", json->at[1]) || !json->at[1])
             return read_number(json, token, error);
         return read_word(json, token, error);
     default:

@@ -16,8 +16,8 @@
  * nesting, and nothing is built. Whoever calls asks for the next token, and knows by what came before what it
  * means. A reader belongs to one thread.
  *
- * Read is what RFC 8259 allows, and beyond it what Python writes: `NaN`, `Infinity` and `-Infinity` are
- * numbers; a byte order mark is skipped. Everything else (comments, trailing commas but with a flag, control characters in
+ * Accepts RFC 8259, and beyond it NaN and the infinities as Python, JavaScript and printf write them: `NaN`, `nan`, `inf`,
+ * `Infinity` and the like are numbers, in any case and with a sign; a byte order mark is skipped. Everything else (comments, trailing commas but with a flag, control characters in
  * strings, a second value) is an error with the byte offset, the line, and the column in its sentence.
  */
 struct pf_json;
@@ -48,12 +48,13 @@ enum pf_json_event {
 
 struct pf_json_token {
     enum pf_json_event event;
-    bool cut;         /* name, string: there was more text */
-    bool replaced;    /* name, string: U+FFFD stands for what is no text (see pf_json_flags) */
-    const char *text; /* name, string: unescaped UTF-8; number: as written. Valid until the next call */
-    size_t size;      /* of text in bytes */
-    uint64_t offset;  /* of the token's first byte */
-    uint64_t line;    /* that it stands in, from 1 */
+    bool cut;      /* name, string: there was more text */
+    bool replaced; /* name, string: U+FFFD stands for what is no text (see pf_json_flags) */
+    const char *
+        text; /* name, string: unescaped UTF-8; number: as written (`-nan` of `-nan(ind)`). Valid until the next call */
+    size_t size;     /* of text in bytes */
+    uint64_t offset; /* of the token's first byte */
+    uint64_t line;   /* that it stands in, from 1 */
     /* A number of few digits, on the way to a double: mantissa / 10^places. For pf_json_double and _number. */
     uint64_t mantissa;
     uint8_t places;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What `perf script` prints: a line a sample, and a line a frame below it. See docs/formats/perf-script.md. */
+/* Text of `perf script`: a header per sample, and a line per frame below it. See docs/formats/perf-script.md. */
 #include "formats/kit/build.h"
 #include "formats/kit/fixed.h"
 #include "formats/kit/sorter.h"

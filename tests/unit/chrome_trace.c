@@ -195,9 +195,48 @@ static void probing(void)
     ok(!sure("x.json", "{\"args\":{\"traceEvents\":[]}}"), "the member stands at the top");
 }
 
+#define COUNTER(args) "{\"ph\":\"C\",\"pid\":1,\"tid\":2,\"ts\":1,\"name\":\"n\",\"args\":" args "}"
+
+/* Writers print doubles with printf or repr: NaN and infinities are numbers, and what follows them is kept. */
+static void not_finite(void)
+{
+    table_reads(
+        "[" COUNTER("{\"a\":-nan,\"b\":1,\"c\":inf,\"d\":-Infinity,\"e\":NaN,\"f\":-nan(ind),\"g\":2}") "]",
+        "counters",
+        "1/2,1000,nan,,a,n|1/2,1000,1,,b,n|1/2,1000,inf,,c,n|1/2,1000,-inf,,d,n|1/2,1000,nan,,e,n|"
+        "1/2,1000,nan,,f,n|1/2,1000,2,,g,n|",
+        "NaN and infinities are values of counters");
+    reads_as(
+        "[{\"ph\":\"X\",\"pid\":1,\"tid\":2,\"ts\":1,\"dur\":nan,\"args\":{\"bw\":inf},\"name\":\"a\"}," X(
+            "2", "1", "b") "]",
+        "1/2,a,calls,1|1/2,b,time,1000|1/2,b,calls,1|", "warning no-duration|", "a duration that is NaN");
+    struct file file = trace(
+        "[{\"ph\":\"M\",\"pid\":1,\"tid\":2,\"name\":\"thread_name\",\"args\":{\"x\":nan,\"name\":\"t\"}},"
+        "{\"ph\":\"C\",\"pid\":1,\"tid\":2,\"ts\":1,\"args\":{\"a\":1,\"b\":oops,\"c\":2}}]");
+    table_is(&file, "counters", "1/2 t,1000,1,,a,(unnamed)|", "args are used up to what is no JSON");
+    warnings_are(&file, "warning bad-args|", "    with a warning");
+    file_close(&file);
+}
+
+/* Members that should be text but are not leave no trace. */
+static void members_of_other_types(void)
+{
+    static const char *const values[] = {"{}", "[]", "null", "true"};
+    for (size_t i = 0; i < sizeof values / sizeof *values; i++) {
+        char text[300];
+        snprintf(text, sizeof text,
+                 "[{\"name\":%s,\"cat\":%s,\"id\":%s,\"s\":%s,\"ph\":\"X\",\"pid\":1,\"tid\":2,\"ts\":1,"
+                 "\"dur\":2}]",
+                 values[i], values[i], values[i], values[i]);
+        reads_as(text, "1/2,(unnamed),time,2000|1/2,(unnamed),calls,1|", "", values[i]);
+    }
+}
+
 int main(void)
 {
     nesting();
+    not_finite();
+    members_of_other_types();
     damage();
     times();
     threads();

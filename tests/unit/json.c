@@ -101,6 +101,12 @@ static void values(void)
     reads("[]", " [ ]", "an empty array");
     reads(" 7 ", " '7", "a number alone is a text");
     reads("[NaN, Infinity, -Infinity]", " [ 'NaN 'Infinity '-Infinity ]", "Python's words are numbers");
+    reads("[nan,-nan,+NAN,inf ,-inf,+Inf,\n-INF,INFINITY,+Infinity,infinity]",
+          " [ 'nan '-nan '+NAN 'inf '-inf '+Inf '-INF 'INFINITY '+Infinity 'infinity ]",
+          "other spellings of not finite numbers");
+    reads("{\"a\":-nan(ind),\"b\":nan(snan),\"c\":nan}", " { .a '-nan .b 'nan .c 'nan }",
+          "the kind of a NaN is skipped");
+    reads("inf", " 'inf", "such a number alone is a text");
     reads("\xef\xbb\xbf[1]", " [ '1 ]", "a byte order mark is skipped");
     reads("[0, -0, 0.5, 1E5, 10]", " [ '0 '-0 '0.5 '1E5 '10 ]", "numbers come as they are written");
     reads("[[[[]]],{\"a\":{\"b\":[]}}]", " [ [ [ [ ] ] ] { .a { .b [ ] } } ]", "containers nest");
@@ -176,6 +182,10 @@ static void cut_texts(void)
     reads("[\"ab", " [ cut at 4, line 1: the text ends inside a string, column 5", "cut in a string");
     reads("[\"ab\\", " [ cut at 5, line 1: the text ends inside a string, column 6", "cut in an escape");
     reads("[tru", " [ cut at 4, line 1: the text ends inside a word, column 5", "cut in a word");
+    reads("[-infin", " [ cut at 7, line 1: the text ends inside a word, column 8", "cut in an infinity");
+    reads("[nano]", " [ 'nan bad at 4, line 1: neither a comma nor a closing bracket, column 5",
+          "a longer word");
+    reads("[-true]", " [ bad at 2, line 1: a digit is missing, column 3", "other words have no sign");
     reads("[-", " [ cut at 2, line 1: a digit is missing, column 3", "cut in a number");
 }
 
@@ -410,6 +420,8 @@ static void numbers(void)
     number_is("0.1", PF_DOUBLE, "0.1");
     number_is("NaN", PF_DOUBLE, "nan");
     number_is("-Infinity", PF_DOUBLE, "-inf");
+    number_is("-nan", PF_DOUBLE, "nan");
+    number_is("+inf", PF_DOUBLE, "inf");
 }
 
 int main(void)
