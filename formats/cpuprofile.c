@@ -537,7 +537,7 @@ static const struct pf_build_format format = {
 const struct pf_driver pf_cpuprofile_driver = {.name = "cpuprofile",
                                                .title =
                                                    "V8's .cpuprofile and .heapprofile (Chrome, node, Deno)",
-                                               .version = 4,
+                                               .version = 5,
                                                .kit = &format,
                                                .text = true,
                                                .probe = probe,

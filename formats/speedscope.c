@@ -511,7 +511,7 @@ static const struct pf_build_format format = {.state = sizeof(struct scope),
 
 const struct pf_driver pf_speedscope_driver = {.name = "speedscope",
                                                .title = "speedscope's JSON, sampled and evented",
-                                               .version = 4,
+                                               .version = 5,
                                                .kit = &format,
                                                .text = true,
                                                .probe = probe,

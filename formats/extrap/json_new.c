@@ -85,7 +85,7 @@ static void json_probe(struct pf_probe *probe, struct pf_verdict *verdict)
 const struct pf_driver pf_extrap_json_driver = {
     .name = "extrap-json",
     .title = "Extra-P JSON file",
-    .version = 5,
+    .version = 6,
     .text = true,
     .probe = json_probe,
     .kit = &(const struct pf_stored_format){read_file, PF_STUDY_HEAD, false},

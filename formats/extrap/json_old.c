@@ -283,7 +283,7 @@ static void old_probe(struct pf_probe *probe, struct pf_verdict *verdict)
 const struct pf_driver pf_extrap_json_old_driver = {
     .name = "extrap-json-old",
     .title = "Extra-P JSON file, older form",
-    .version = 5,
+    .version = 6,
     .text = true,
     .probe = old_probe,
     .kit = &(const struct pf_stored_format){read_file, PF_STUDY_HEAD, false},

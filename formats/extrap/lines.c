@@ -235,7 +235,7 @@ static void json_lines_probe(struct pf_probe *probe, struct pf_verdict *verdict)
 const struct pf_driver pf_extrap_talpas_driver = {
     .name = "extrap-talpas",
     .title = "Extra-P TaLPas file",
-    .version = 5,
+    .version = 6,
     .text = true,
     .probe = talpas_probe,
     .kit = &(const struct pf_stored_format){read_talpas, PF_STUDY_HEAD, false},
@@ -245,7 +245,7 @@ const struct pf_driver pf_extrap_talpas_driver = {
 const struct pf_driver pf_extrap_jsonl_driver = {
     .name = "extrap-jsonl",
     .title = "Extra-P JSON Lines file",
-    .version = 5,
+    .version = 6,
     .text = true,
     .probe = json_lines_probe,
     .kit = &(const struct pf_stored_format){read_json_lines, PF_STUDY_HEAD, false},
