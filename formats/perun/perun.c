@@ -76,9 +76,15 @@ static ssize_t read_body(void *arg, void *buffer, size_t size, uint64_t offset, 
     return pf_input_read(body->perun->input, buffer, size, body->perun->stored.size + offset, error);
 }
 
+static bool is_shown_region(const struct pf_json_token *name)
+{
+    return pf_json_is(name, "resources") || pf_json_is(name, "snapshots") || pf_json_is(name, "global") ||
+           pf_json_is(name, "models");
+}
+
 /*
- * The regions without measurements that stand within reach. What is damaged is told later, but of a file that ends before its
- * first name there is nothing to show.
+ * Reads the regions without measurements near the start. Damage is reported later, but a text that ends before any resources or
+ * models has nothing to show.
  */
 static int read_start_of(struct perun *perun, struct pf_error *error)
 {
@@ -92,12 +98,12 @@ static int read_start_of(struct perun *perun, struct pf_error *error)
         return pf_fail_memory(error);
     if (pf_json_next(reading.json, &name, &ended) == PF_JSON_OBJECT)
         while (pf_json_next(reading.json, &name, &ended) == PF_JSON_NAME) {
-            any = true;
+            any = any || is_shown_region(&name);
             if (perun_read_shown(&reading, &name, &ended))
                 break;
         }
     pf_json_free(reading.json);
-    if (any || ended.code != ENODATA || perun->stored.size)
+    if (any || ended.code != ENODATA || perun->stored.size || pf_input_size(perun->input) > OPEN_MAX_BYTES)
         return 0;
     *error = ended;
     return -1;

@@ -10,7 +10,7 @@
 #include "formats/perun/perun.h"
 
 /* Bits of evidence. Plain JSON has no magic number: one key that nobody else has, or a common one and a second sign. */
-enum { MAGIC = 32, BROKEN_MAGIC = 24, OWN_KEY = 16, COMMON_KEY = 8 };
+enum { MAGIC = 32, BROKEN_MAGIC = 24, OWN_KEY = 16, COMMON_KEY = 8, NAME_ALONE = 4 };
 
 /* The keys of regions of resources: common words, all but one. */
 static const char *const regions[] = {"resources", "snapshots", "global"};
@@ -67,11 +67,16 @@ static void probe_json(struct pf_probe *probe, struct pf_verdict *verdict)
     if (json)
         scan(json, &found, &error);
     pf_json_look_end(probe, &look, &error);
-    /* One that was cut off before its resources shows at least whose it is; before its first name, there is nothing else. */
-    bool cut = perf && found.broken && (found.signs > 1 || (!found.any && error.code == ENODATA));
+    /* A .perf file that ends or is damaged before its resources; the keys before it may be of any name in old releases. */
+    bool ended = error.code == ENODATA && probe->size <= PF_PROBE_SCAN;
+    bool cut = perf && found.broken && (found.signs || ended);
     bool common = found.region && (found.signs || perf);
-    bool text = !(found.map || common || cut) || pf_probe_is_text(probe);
-    verdict->confidence = !text ? 0 : found.map ? OWN_KEY : common || cut ? COMMON_KEY : 0;
+    verdict->confidence = found.map                                        ? OWN_KEY
+                          : common || (cut && (found.signs || !found.any)) ? COMMON_KEY
+                          : cut                                            ? NAME_ALONE
+                                                                           : 0;
+    if (verdict->confidence && !pf_probe_is_text(probe))
+        verdict->confidence = 0;
     if (cut && !found.map && !common)
         snprintf(verdict->message, sizeof verdict->message,
                  "the text ends or is damaged before any resources");

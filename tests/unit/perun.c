@@ -525,6 +525,24 @@ static void test_probe(void)
        "or with a second one; behind a byte order mark");
     ok(sureness(&pf_perun_driver, "x.perf", cut, strlen(cut)) == 8,
        "a file cut off before its resources is one, but broken");
+    static const char *const first[] = {"{\"header\": {\"type\": \"ti", "{\"origin\": \"a5cf4",
+                                        "{\"models\": [", "{\"type\": \"memory\",\n \"cmd\": \"./g",
+                                        "{\"header\""};
+    for (size_t i = 0; i < sizeof first / sizeof *first; i++) {
+        ok(sureness(&pf_perun_driver, "x.perf", first[i], strlen(first[i])),
+           "also one cut off in its first member");
+        ok(!sureness(&pf_perun_driver, "x", first[i], strlen(first[i])), "    but only by its own name");
+    }
+    ok(!sureness(&pf_perun_driver, "x.perf", "{\"a\": 1, \"b\": []}", 18),
+       "a complete object of other keys is none");
+    struct file broken;
+    file_open(&broken, &pf_perun_driver, "x.perf", first[0], strlen(first[0]), 1 << 20);
+    ok(!broken.opened && broken.error.code == ENODATA, "such a file cannot be opened");
+    file_close(&broken);
+    static const char models[] = "{\"header\": {}, \"models\": [{\"uid\": \"a\"}, {\"ui";
+    file_open(&broken, &pf_perun_driver, "x.perf", models, strlen(models), 1 << 20);
+    ok(broken.loaded, "but one that is cut off in its models can");
+    file_close(&broken);
     ok(sureness(&pf_perun_driver, "x.perf", " {\"reso", 7) == 8 &&
            !sureness(&pf_perun_driver, "x.json", "{\"reso", 6),
        "one cut off inside its first name, by its own name alone");
