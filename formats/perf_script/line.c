@@ -2,8 +2,9 @@
 #include "formats/perf_script/line.h"
 
 enum {
-    COMM_MAX = 256,    /* longest command that is looked for in a header */
-    WEAK_COMM_MAX = 15 /* length of a command in Linux */
+    COMM_MAX = 256,     /* longest command that is looked for in a header */
+    WEAK_COMM_MAX = 15, /* length of a command in Linux */
+    WEAK_LINE_MAX = 16 * 1024
 };
 
 /* ---- words -------------------------------------------------------------------------------------- */
@@ -191,7 +192,7 @@ static bool take_end(const char *start, bool weak, struct perf_header *header)
     }
     if (!pf_size(header->rest) || (is_address(word) && wide >= ADDRESS_COLUMNS))
         return true;
-    return perf_header_frame(header->rest, &frame) && (!weak || (is_address(word) && frame.has_dso));
+    return (!weak || is_address(word)) && perf_header_frame(header->rest, &frame) && (!weak || frame.has_dso);
 }
 
 /* Skips `VM: 123 VCPU:001 ` of a guest and the blanks before the command. */
@@ -251,6 +252,8 @@ bool perf_weak_header(struct pf_slice line, struct perf_header *header)
 {
     struct pf_slice text = skip_guest(line);
     const char *start = text.at;
+    if (pf_size(line) > WEAK_LINE_MAX)
+        return false;
     while (pf_size(line) && *line.at != '\t' && text.at - start <= WEAK_COMM_MAX + 16) {
         set_comm(header, start, text.at);
         if (pf_size(header->comm) > WEAK_COMM_MAX)
