@@ -175,24 +175,28 @@ static void take_fields(const char *start, struct pf_slice text, struct perf_hea
 
 /*
  * Takes a period that no event follows: a number that is not as wide as an address, which is right-aligned in 16 columns. Returns
- * true if the rest is empty, starts with an address or has a frame.
+ * true if the rest is empty, starts with an address or, unless the header is weak, has a frame.
  */
 static bool take_end(const char *start, bool weak, struct perf_header *header)
 {
-    enum { ADDRESS_COLUMNS = 1 + 16, PERIOD_COLUMNS = 1 + 10 };
+    enum {
+        PERIOD = 1 + 10,
+        ADDRESS = 1 + 16,
+        ADDRESS_MAX = 7 + 16 /* a blank precedes each field, and the sampled address */
+    };
     struct perf_frame frame;
     struct pf_slice left = header->rest, word = pf_take_word(&left);
     size_t wide = columns(start, word);
-    if (!pf_size(header->event) && is_number(word) && wide != ADDRESS_COLUMNS &&
-        (!weak || wide >= PERIOD_COLUMNS) && (!pf_size(left) || perf_header_frame(left, &frame))) {
+    if (!pf_size(header->event) && is_number(word) && wide < ADDRESS && (!weak || wide >= PERIOD) &&
+        (!pf_size(left) || perf_header_frame(left, &frame))) {
         header->period = word;
         header->rest = left;
         word = pf_take_word(&left);
         wide = columns(start, word);
     }
-    if (!pf_size(header->rest) || (is_address(word) && wide >= ADDRESS_COLUMNS))
+    if (!pf_size(header->rest) || (is_address(word) && wide >= ADDRESS && wide <= ADDRESS_MAX))
         return true;
-    return (!weak || is_address(word)) && perf_header_frame(header->rest, &frame) && (!weak || frame.has_dso);
+    return !weak && perf_header_frame(header->rest, &frame);
 }
 
 /* Skips `VM: 123 VCPU:001 ` of a guest and the blanks before the command. */
@@ -279,22 +283,24 @@ bool perf_weak_header(struct pf_slice line, struct perf_header *header)
 
 /*
  * A side-band record or a metric: its name follows the fields of a header, of which only the time ends in a colon. Fills only
- * header->time.
+ * header->time and header->tid, if one of them is directly before the name.
  */
 static bool is_record(struct pf_slice line, struct perf_header *header)
 {
-    struct pf_slice text = skip_guest(line);
+    struct pf_slice text = skip_guest(line), ids;
     const char *start = text.at;
     bool colon = false;
-    header->time = (struct pf_slice){start, start};
+    header->time = header->tid = (struct pf_slice){start, start};
     while (pf_size(text) && text.at - start <= COMM_MAX) {
-        struct pf_slice word = pf_take_word(&text);
+        struct pf_slice word = ids = pf_take_word(&text);
         if ((pf_size(header->time) || !colon) &&
             (pf_begins(word, "PERF_RECORD_") ||
              (word.at > line.at && word.at[-1] == '\t' && pf_begins(word, "metric:"))))
             return true;
         header->time =
             is_time(word) ? (struct pf_slice){word.at, word.end - 1} : (struct pf_slice){start, start};
+        if (!take_ids(&ids, header))
+            header->tid = (struct pf_slice){start, start};
         colon = colon || word.end[-1] == ':';
     }
     return false;

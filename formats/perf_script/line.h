@@ -37,7 +37,7 @@ enum perf_kind {
 };
 
 /*
- * Classifies a line. Fills *header of a PERF_HEADER, header->time of a PERF_RECORD, *frame of a PERF_FRAME. The slices point into
+ * Classifies a line. Fills *header of a PERF_HEADER, header->time and header->tid of a PERF_RECORD, *frame of a PERF_FRAME. The slices point into
  * the line.
  */
 enum perf_kind perf_line(struct pf_slice line, struct perf_header *header, struct perf_frame *frame);

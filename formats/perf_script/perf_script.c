@@ -17,8 +17,16 @@ static bool has_named_frame(const struct perf_header *header, struct perf_frame 
 
 enum { FOREIGN_LINES = 32 /* gives up after this many unrelated lines */ };
 
+/* A line that needs no frame: a header of command, tid, time and event, or a record with a tid or a time. */
+static bool is_certain(enum perf_kind kind, const struct perf_header *header)
+{
+    if (kind == PERF_RECORD)
+        return pf_size(header->time) || pf_size(header->tid);
+    return kind == PERF_HEADER && pf_size(header->comm) && pf_size(header->time) && pf_size(header->event);
+}
+
 /*
- * At least one header, and a frame or else a time in the first line; six of ten lines are headers, frames or source lines. Records
+ * At least one header, and a frame unless the first line is certain; six of ten lines are headers, frames or source lines. Records
  * and further fields of samples are not counted.
  */
 static void probe(struct pf_probe *probe, struct pf_verdict *verdict)
@@ -28,8 +36,8 @@ static void probe(struct pf_probe *probe, struct pf_verdict *verdict)
     struct pf_slice text = pf_slice(head, have), line;
     struct perf_header header;
     struct perf_frame frame;
-    bool timed = false, weak = false; /* weak: the line before may be a header, if a frame follows */
-    bool record = false;              /* a record may go on in lines of its own */
+    bool certain = false, weak = false; /* weak: the line before may be a header, if a frame follows */
+    bool record = false;                /* a record may go on in lines of its own */
     while (pf_take_line(&text, true, &line)) {
         if (!known && memchr(line.at, 0, pf_size(line)))
             return; /* an archive of such text */
@@ -46,15 +54,15 @@ static void probe(struct pf_probe *probe, struct pf_verdict *verdict)
             weak = false;
             kind = PERF_HEADER;
         }
-        if (kind == PERF_RECORD || (kind == PERF_HEADER && pf_size(header.comm) && pf_size(header.event)))
-            timed = timed || (!known && !counts[PERF_UNKNOWN] && pf_size(header.time));
+        if (!known && !counts[PERF_UNKNOWN])
+            certain = certain || is_certain(kind, &header);
         counts[kind]++;
         frames += kind == PERF_FRAME || (kind == PERF_HEADER && perf_header_frame(header.rest, &frame));
         known = counts[PERF_HEADER] + counts[PERF_FRAME] + counts[PERF_SOURCE_LINE];
         if (!known && counts[PERF_UNKNOWN] == FOREIGN_LINES)
             return;
     }
-    if (counts[PERF_HEADER] + counts[PERF_RECORD] && (frames || timed) &&
+    if (counts[PERF_HEADER] + counts[PERF_RECORD] && (frames || certain) &&
         10 * known >= 6 * (known + counts[PERF_UNKNOWN]))
         verdict->confidence = 6;
 }

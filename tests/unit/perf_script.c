@@ -216,6 +216,9 @@ static void records(void)
     ok(sureness(&pf_perf_script_driver, "x", text, strlen(text)), "they do not hide the format");
     ok(sureness(&pf_perf_script_driver, "x", RECORDS, strlen(RECORDS)),
        "even if nothing else is in the head");
+    static const char untimed[] =
+        "heat 4711 PERF_RECORD_COMM: heat:4711/4711\nheat 4711 PERF_RECORD_EXIT(4711:4711)\n";
+    ok(sureness(&pf_perf_script_driver, "x", untimed, strlen(untimed)), "and without times");
     reads_as(RECORDS "heat \n" A "\n" RECORDS "heat \n" B, "heat,a,samples,1|heat,b,samples,1|", "",
              "nor short headers");
     reads_as("w 9 1.5: 2 cycles:\n" A "w 9 1.5: \tmetric: 0.5 insn per cycle\n" RECORDS,
@@ -296,16 +299,18 @@ static void damage(void)
 
 static void probing(void)
 {
-    static const char *const others[] = {("bash-1234  [002] d...  123.456: sched_switch: prev\nbash-1234  "
-                                          "[002] d...  123.457: sched_switch: prev\n"),
-                                         "line 12 error: no such file\nline 14 error: no such file\n",
-                                         "main;f 12\nmain 13: x\n",
-                                         "\tdead beef (x)\n",
-                                         "Title\n\nSome text\n\tface it\n\nMore: text\n",
-                                         "1.5: a\n1.6: b: c\n12 1.7: x: y\n",
-                                         "PERF_RECORD_MMAP\nPERF_RECORD_LOST\n",
-                                         "     0.000 ( 0.004 ms): heat/4711 brk()   = 0x55\n",
-                                         ""};
+    static const char *const others[] = {
+        ("bash-1234  [002] d...  123.456: sched_switch: prev\nbash-1234  "
+         "[002] d...  123.457: sched_switch: prev\n"),
+        "line 12 error: no such file\nline 14 error: no such file\n",
+        "main;f 12\nmain 13: x\n",
+        "\tdead beef (x)\n",
+        "Title\n\nSome text\n\tface it\n\nMore: text\n",
+        "1.5: a\n1.6: b: c\n12 1.7: x: y\n",
+        "EAST     36000    # East (not there)\nCST      34200    # Central\n",
+        "PERF_RECORD_MMAP\nPERF_RECORD_LOST\n",
+        "     0.000 ( 0.004 ms): heat/4711 brk()   = 0x55\n",
+        ""};
     const char *text = "# x\nw 9 1.5: 2 cycles:\n" A "\n";
     ok(sureness(&pf_perf_script_driver, "x.txt", text, strlen(text)), "a sample and its frames are known");
     for (size_t i = 0; i < sizeof others / sizeof *others; i++)
