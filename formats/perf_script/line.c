@@ -188,7 +188,7 @@ static bool take_end(const char *start, bool weak, struct perf_header *header)
     struct pf_slice left = header->rest, word = pf_take_word(&left);
     size_t wide = columns(start, word);
     if (!pf_size(header->event) && is_number(word) && wide < ADDRESS && (!weak || wide >= PERIOD) &&
-        (!pf_size(left) || perf_header_frame(left, &frame))) {
+        (!pf_size(left) || perf_header_frame(start, left, &frame))) {
         header->period = word;
         header->rest = left;
         word = pf_take_word(&left);
@@ -196,7 +196,7 @@ static bool take_end(const char *start, bool weak, struct perf_header *header)
     }
     if (!pf_size(header->rest) || (is_address(word) && wide >= ADDRESS && wide <= ADDRESS_MAX))
         return true;
-    return !weak && perf_header_frame(header->rest, &frame);
+    return !weak && perf_header_frame(start, header->rest, &frame);
 }
 
 /* Skips `VM: 123 VCPU:001 ` of a guest and the blanks before the command. */
@@ -232,6 +232,7 @@ static void set_comm(struct perf_header *header, const char *start, const char *
  */
 static bool take_header(struct pf_slice line, struct perf_header *header)
 {
+    header->line = line.at;
     struct pf_slice text = skip_guest(line);
     const char *start = text.at;
     while (pf_size(text) && text.at - start <= COMM_MAX) {
@@ -254,6 +255,7 @@ static bool take_header(struct pf_slice line, struct perf_header *header)
 
 bool perf_weak_header(struct pf_slice line, struct perf_header *header)
 {
+    header->line = line.at;
     struct pf_slice text = skip_guest(line);
     const char *start = text.at;
     if (pf_size(line) > WEAK_LINE_MAX)
@@ -439,9 +441,9 @@ static struct pf_slice before_target(struct pf_slice text)
 /*
  * Addresses in the rest are the sampled one, those of data before it and a physical one after it. They are right-aligned, so that
  * two blanks or 16 digits tell them from a word of a symbol. The sampled one is the last that has a symbol and a dso, as far as
- * any has them.
+ * any has them. Without a dso a short address has to be right-aligned, since text of tracepoints may begin with a word like "a".
  */
-bool perf_header_frame(struct pf_slice rest, struct perf_frame *frame)
+bool perf_header_frame(const char *line, struct pf_slice rest, struct perf_frame *frame)
 {
     struct pf_slice text = pf_trimmed(before_target(rest)), address = {NULL, NULL};
     const char *start = text.at, *passed = start;
@@ -459,7 +461,8 @@ bool perf_header_frame(struct pf_slice rest, struct perf_frame *frame)
             struct perf_frame found;
             take_symbol(symbol, &found);
             bool has_symbol = found.has_symbol && !is_page_size(found.symbol);
-            int rank = found.has_dso ? 3 + has_symbol : !plain ? 0 : has_symbol ? 2 : pf_size(address) > 5;
+            bool likely = plain && (pf_size(address) > 5 || columns(line, address) >= 16);
+            int rank = found.has_dso ? 3 + has_symbol : likely ? 1 + has_symbol : 0;
             if (rank && rank >= best) {
                 best = rank;
                 *frame = found;

@@ -17,6 +17,7 @@
 
 /* The fields of a header. A field that is not printed is an empty slice. */
 struct perf_header {
+    const char *line; /* its start */
     struct pf_slice comm, pid, tid, time, period, event, rest;
 };
 
@@ -48,7 +49,7 @@ enum perf_kind perf_line(struct pf_slice line, struct perf_header *header, struc
  */
 bool perf_weak_header(struct pf_slice line, struct perf_header *header);
 
-/* Finds the sampled frame in the rest of a header. */
-bool perf_header_frame(struct pf_slice rest, struct perf_frame *frame);
+/* Finds the sampled frame in the rest of a header; `line` is the start of its line. */
+bool perf_header_frame(const char *line, struct pf_slice rest, struct perf_frame *frame);
 
 #endif

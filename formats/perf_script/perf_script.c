@@ -12,7 +12,7 @@ extern const struct pf_driver pf_perf_script_driver;
 /* A frame with a symbol or a dso on the header's line. An address without them may be one of data. */
 static bool has_named_frame(const struct perf_header *header, struct perf_frame *frame)
 {
-    return perf_header_frame(header->rest, frame) && (frame->has_symbol || frame->has_dso);
+    return perf_header_frame(header->line, header->rest, frame) && (frame->has_symbol || frame->has_dso);
 }
 
 enum { FOREIGN_LINES = 32 /* gives up after this many unrelated lines */ };
@@ -57,7 +57,8 @@ static void probe(struct pf_probe *probe, struct pf_verdict *verdict)
         if (!known && !counts[PERF_UNKNOWN])
             certain = certain || is_certain(kind, &header);
         counts[kind]++;
-        frames += kind == PERF_FRAME || (kind == PERF_HEADER && perf_header_frame(header.rest, &frame));
+        frames += kind == PERF_FRAME ||
+                  (kind == PERF_HEADER && perf_header_frame(header.line, header.rest, &frame));
         known = counts[PERF_HEADER] + counts[PERF_FRAME] + counts[PERF_SOURCE_LINE];
         if (!known && counts[PERF_UNKNOWN] == FOREIGN_LINES)
             return;
@@ -197,8 +198,8 @@ static void begin_sample(struct perf_script *script, const struct perf_header *h
     script->open = true;
     script->timed = take_value(header->time, 9, &script->time);
     script->fields = script->skipping = false;
-    script->provisional =
-        script->has_chains ? has_named_frame(header, &frame) : perf_header_frame(header->rest, &frame);
+    script->provisional = script->has_chains ? has_named_frame(header, &frame)
+                                             : perf_header_frame(header->line, header->rest, &frame);
     if (script->provisional)
         add_frame(script, &frame);
 }

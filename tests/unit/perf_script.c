@@ -176,6 +176,8 @@ static void further_fields(void)
             "a branch stack with symbols");
     rest_is("          401a40 add (/h+0x1a40)", "add", "/h", "an offset in the file; a symbol of hex digits");
     rest_is("prev_comm=w prev_prio=120 ==> next_comm=x    add up", "[no stack]", "", "text of a tracepoint");
+    rest_is("a b c", "[no stack]", "", "short text of a tracepoint");
+    rest_is("            117b sweep", "sweep", "", "a short address");
     reads_as("w 9 1.5: 2 cycles:\n" A " ABI:2    AX:0x1    BX:0x0                0\nw 9 1.5: 2 cycles:\n" B
              " insn: 48 89 e5 \nw 9 1.5: 2 cycles:\n" A "               0\nw 9 1.5: 2 cycles:\n" B
              " =>           401220 f+0x0 (/opt/f)\n",
