@@ -39,8 +39,6 @@ static void probe(struct pf_probe *probe, struct pf_verdict *verdict)
     bool certain = false, weak = false; /* weak: the line before may be a header, if a frame follows */
     bool record = false;                /* a record may go on in lines of its own */
     while (pf_take_line(&text, true, &line)) {
-        if (!known && memchr(line.at, 0, pf_size(line)))
-            return; /* an archive of such text */
         enum perf_kind kind = perf_line(line, &header, &frame);
         if (kind == PERF_FRAME && weak) {
             counts[PERF_UNKNOWN]--;
