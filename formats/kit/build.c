@@ -217,6 +217,7 @@ static void begin_contexts(struct pf_build *build)
     uint64_t limit = build->profile->options->cache;
     build->frames = PF_OWN(build, pf_strings_new(), pf_strings_free);
     build->met = PF_OWN(build, calloc(MET, sizeof *build->met), free);
+    PF_OWN(build, &build->metric_of, pf_ids_free);
     check_made(build, build->sums.sums = pf_sums_new(limit, format->zeros));
     if (format->time_unit)
         check_made(build, build->trace = pf_stored_new((size_t)TRACE_COLUMNS + format->phased, limit / 4));
@@ -332,6 +333,7 @@ static void drop_contexts(struct pf_build *build)
     build->trace = NULL;
     build->metrics = NULL;
     build->n_metrics = build->metrics_room = 0;
+    build->more_metrics = false;
     for (size_t i = 0; i < build->format->n_tables; i++) {
         pf_rows_free(build->rows[i]);
         pf_stored_free(build->stored[i]);
@@ -496,18 +498,39 @@ uint32_t pf_build_own_thread(struct pf_build *build, const char *name, size_t si
     return pf_build_thread(build, name, size, fields);
 }
 
+uint32_t pf_build_find_metric(const struct pf_build *build, const char *name, size_t size)
+{
+    uint32_t number = pf_string_of(build->profile->contexts->strings, name, strnlen(name, size));
+    uint32_t index = number == PF_NO_STRING ? PF_NO_ID : pf_ids_find(&build->metric_of, number);
+    return index == PF_NO_ID ? PF_NO_METRIC : index;
+}
+
+static void add_metric(struct pf_build *build, struct pf_metric metric)
+{
+    pf_build_check(build, pf_array_room(&build->metrics, &build->metrics_room, (size_t)metric.id,
+                                        sizeof metric, build->error));
+    build->metrics[metric.id] = metric;
+    build->metrics[metric.id].empty = true; /* until a value is added to it */
+}
+
 uint32_t pf_build_metric(struct pf_build *build, const char *name, size_t size, const char *unit)
 {
+    uint32_t index = pf_build_find_metric(build, name, size);
+    if (index != PF_NO_METRIC)
+        return index;
+    if (build->n_metrics == PF_BUILD_METRICS) {
+        if (!build->more_metrics) {
+            add_metric(build, (struct pf_metric)PF_EXCLUSIVE(PF_NO_METRIC, "", "", "int"));
+            pf_build_warn(build, 0, -1, "error", "many-metrics",
+                          "more than %d metrics: the values of further ones are left out", PF_BUILD_METRICS);
+        }
+        build->more_metrics = true;
+        return PF_NO_METRIC;
+    }
     uint32_t number = pf_build_name(build, name, strnlen(name, size));
-    const char *kept = pf_build_named(build, number).text; /* a NUL stands behind it */
-    for (size_t i = 0; i < build->n_metrics; i++)
-        if (build->metrics[i].name == kept)
-            return (uint32_t)i;
-    pf_build_check(build, pf_array_room(&build->metrics, &build->metrics_room, build->n_metrics,
-                                        sizeof *build->metrics, build->error));
-    build->metrics[build->n_metrics] =
-        (struct pf_metric)PF_EXCLUSIVE((int64_t)build->n_metrics, kept, unit, "int");
-    build->metrics[build->n_metrics].empty = true; /* until a value is added to it */
+    const char *kept = pf_build_named(build, number).text; /* followed by a NUL */
+    add_metric(build, (struct pf_metric)PF_EXCLUSIVE((int64_t)build->n_metrics, kept, unit, "int"));
+    pf_build_check(build, pf_ids_add(&build->metric_of, number, (uint32_t)build->n_metrics, build->error));
     return (uint32_t)build->n_metrics++;
 }
 
@@ -557,6 +580,8 @@ static bool is_zero(const struct pf_cell *number)
 void pf_build_add(struct pf_build *build, uint32_t thread, uint32_t context, uint32_t metric,
                   struct pf_cell value)
 {
+    if (metric == PF_NO_METRIC)
+        return;
     if (metric < build->n_metrics && build->metrics[metric].empty)
         build->metrics[metric].empty = is_zero(&value);
     pf_build_check(build, pf_sums_add(build->sums.sums, thread, context, metric, &value, build->error));

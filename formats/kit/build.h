@@ -6,6 +6,7 @@
 
 #include "formats/input/linereader.h"
 #include "formats/kit/array.h"
+#include "formats/kit/ids.h"
 #include "formats/kit/slice.h"
 #include "formats/kit/stored.h"
 #include "formats/kit/sums.h"
@@ -71,6 +72,7 @@ struct pf_build {
     struct pf_stored *trace;   /* rows of "trace" */
     struct pf_metric *metrics; /* those that `read` adds */
     size_t n_metrics, metrics_room;
+    bool more_metrics;       /* than PF_BUILD_METRICS */
     struct pf_table *tables; /* "values", "trace", then the format's own */
     struct pf_column values[PF_SUMS_COLUMNS];
     void *opened;                              /* the driver's own struct as `open` has left it */
@@ -87,6 +89,7 @@ struct pf_build {
     struct pf_strings *partitions; /* names, numbered as partitions are */
     struct pf_strings *frames;     /* bytes of struct pf_frame */
     struct pf_met_frame *met;      /* those asked for last, by name */
+    struct pf_ids metric_of;       /* indexes of metrics, by the number of their name */
 };
 
 /* For a driver's struct. */
@@ -208,9 +211,16 @@ uint32_t pf_build_threads(const struct pf_build *build);
 
 /*
  * The metric of this name, added if it is new: exclusive integers that add up over everything; empty until pf_build_add adds more
- * than 0 to it. Returns its index. `read` may change build->metrics[index] further. unit is borrowed.
+ * than 0 to it. Returns its index. `read` may change build->metrics[index] further, except the name. unit is borrowed.
+ *
+ * A profile has at most PF_BUILD_METRICS of them. Further ones are PF_NO_METRIC, which is warned of once: the index of a spare item of
+ * build->metrics that is not served, so that a driver need not tell it apart. pf_build_add adds nothing to it.
  */
+enum { PF_BUILD_METRICS = 4096, PF_NO_METRIC = PF_BUILD_METRICS };
 uint32_t pf_build_metric(struct pf_build *build, const char *name, size_t size, const char *unit);
+
+/* The index of the metric of this name, or PF_NO_METRIC. */
+uint32_t pf_build_find_metric(const struct pf_build *build, const char *name, size_t size);
 
 /* The context of this name below `parent` (PF_NO_CONTEXT: a root), added if it is new. A format calls this one or pf_build_enter. */
 uint32_t pf_build_call(struct pf_build *build, uint32_t parent, const char *name, size_t size);
@@ -233,7 +243,7 @@ uint32_t pf_build_enter(struct pf_build *build, uint32_t parent, uint32_t frame)
 /* The same of a format that has keys of its own, see pf_tree_child. */
 uint32_t pf_build_child(struct pf_build *build, uint32_t parent, uint32_t key, uint32_t name, uint32_t kind);
 
-/* Adds a number, whatever type the cell has. */
+/* Adds a number, whatever type the cell has. No-op for PF_NO_METRIC. */
 void pf_build_add(struct pf_build *build, uint32_t thread, uint32_t context, uint32_t metric,
                   struct pf_cell value);
 

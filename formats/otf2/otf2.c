@@ -191,12 +191,12 @@ static void add_counter(struct otf2_state *state, uint32_t member)
                    unit = otf2_text_of(&state->definitions, about, OTF2_MEMBER_UNIT);
     if (name.type == PF_ABSENT || memchr(name.text, 0, name.size))
         return;
-    for (size_t i = 0; i < state->build.n_metrics && state->counter[member] < 0; i++)
-        if (!strcmp(state->build.metrics[i].name, name.text))
-            state->counter[member] = i < OTF2_COUNTERS ? -2 : (int)i;
+    uint32_t known = pf_build_find_metric(&state->build, name.text, name.size);
+    if (known != PF_NO_METRIC)
+        state->counter[member] = known < OTF2_COUNTERS ? -2 : (int)known;
     if (state->counter[member] != -1)
         return;
-    state->counter[member] = (int)state->build.n_metrics;
+    state->counter[member] = (int)state->build.n_metrics; /* PF_NO_METRIC beyond the most there may be */
     add_metric(state, name.text, unit.type == PF_TEXT ? unit.text : "",
                "what the counter counts meanwhile, callees left out")
         ->type = about[OTF2_MEMBER_TYPE] == REAL ? "double" : "int";
@@ -274,7 +274,7 @@ static const struct pf_build_format format = {.state = sizeof(struct otf2_state)
 const struct pf_driver pf_otf2_driver = {
     .name = "otf2",
     .title = "OTF2 archives (Score-P)",
-    .version = 5,
+    .version = 6,
     .matters = is_anchor,
     .directories = true,
     .kit = &format,

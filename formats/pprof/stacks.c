@@ -231,6 +231,8 @@ static void add_values(struct pprof_stacks *stacks)
     for (size_t i = 0; i < stacks->values.n && i < pprof->types.n; i++) {
         uint32_t metric = pprof->types.at[i].metric;
         int64_t value = (int64_t)stacks->values.at[i];
+        if (metric == PF_NO_METRIC)
+            continue;
         pf_build_add(build, thread, context, metric, pf_int(value));
         pf_line_sums_add(stacks->lines, &stacks->leaf, metric, value);
         for (size_t k = 0; k < stacks->labels.n; k++)

@@ -331,14 +331,6 @@ static void find_dropped(struct pprof *pprof)
 
 /* ---- metrics ------------------------------------------------------------------------------------ */
 
-static bool is_taken(const struct pf_build *build, const char *name)
-{
-    for (size_t i = 0; i < build->n_metrics; i++)
-        if (!strcmp(build->metrics[i].name, name))
-            return true;
-    return false;
-}
-
 /* A type's metric; of types of one name the later ones have their index behind it. */
 static void add_metric(struct pprof *pprof, size_t index)
 {
@@ -348,8 +340,8 @@ static void add_metric(struct pprof *pprof, size_t index)
     uint32_t unit = pprof_string(pprof, type->unit, "a sample type's unit");
     const char *called = name == PF_NO_STRING ? "value" : pf_build_named(build, name).text;
     char *text = NULL;
-    int size =
-        is_taken(build, called) ? asprintf(&text, "%s (%zu)", called, index) : asprintf(&text, "%s", called);
+    bool taken = pf_build_find_metric(build, called, strlen(called)) != PF_NO_METRIC;
+    int size = taken ? asprintf(&text, "%s (%zu)", called, index) : asprintf(&text, "%s", called);
     PF_OWN(build, size < 0 ? NULL : text, free);
     type->metric = pf_build_metric(build, text, (size_t)size,
                                    unit == PF_NO_STRING ? "" : pf_build_named(build, unit).text);

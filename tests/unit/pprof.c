@@ -8,7 +8,7 @@ extern const struct pf_driver pf_pprof_driver;
 /* ---- writing protocol buffers ------------------------------------------------------------------- */
 
 struct bytes {
-    unsigned char at[4096];
+    unsigned char at[32 * 1024];
     size_t size;
 };
 
@@ -282,6 +282,33 @@ static void metrics(void)
     file_close(&file);
 }
 
+static void many_metrics(void)
+{
+    enum { TYPES = 5000, MOST = 4096 };
+    static struct bytes out;
+    struct bytes inner = sample_of(1, 0, 1), label = {.size = 0};
+    out = common();
+    number(&inner, 2, 2);
+    for (unsigned i = 2; i < TYPES; i++)
+        number(&inner, 2, 3);
+    number(&label, 1, TID);
+    number(&label, 2, WORK);
+    message(&inner, 3, &label);
+    message(&out, 2, &inner);
+    for (unsigned i = 1; i < TYPES; i++)
+        content(&out, 1, "", 0);
+    struct file file = profile_of(&out);
+    ok(file.loaded && file.profile.n_metrics == MOST, "a profile has at most %d metrics", MOST);
+    warnings_are(&file, "error many-metrics|", "    and further ones are warned of once");
+    char *text = table_text(&file.profile, "labels", PF_UNRESTRICTED, 1);
+    size_t rows = 0;
+    for (const char *at = text; (at = strchr(at, '|')); at++)
+        rows++;
+    ok(rows == MOST, "    and left out of labels, too");
+    free(text);
+    file_close(&file);
+}
+
 /* Pyroscope's agent for .NET once gave its functions no ids, but told them in the order of its locations. */
 static void no_ids(void)
 {
@@ -401,6 +428,7 @@ int main(void)
     threads();
     many_labels();
     metrics();
+    many_metrics();
     no_ids();
     dropping();
     damage();
