@@ -123,12 +123,10 @@ static void probe(struct pf_probe *probe, struct pf_verdict *verdict)
 static bool next_field(struct pprof *pprof, int part, uint64_t *told, struct pprof_field *field)
 {
     struct pf_build *build = &pprof->build;
-    uint64_t done, total;
     if (!pf_build_check(build, pprof_stream_next(&pprof->stream, field, build->error)))
         return false;
     if (field->offset >= *told) {
-        pf_input_progress(build->input, field->offset, &done, &total);
-        pf_build_check(build, pf_pass_step(build->pass, done + (part ? total : 0), 2 * total, build->error));
+        pprof_step(pprof, part, field->offset);
         *told = field->offset + (1 << 18);
     }
     return true;

@@ -183,6 +183,9 @@ struct pprof {
     const char *refused;    /* why this is no profile */
 };
 
+/* pf_pass_step for the first or the second pass over the file (part 0 or 1), at an offset. */
+void pprof_step(struct pprof *pprof, int part, uint64_t offset);
+
 /*
  * The next field of a message that is as its form says. What is not known is passed over, what is of another type with a
  * warning, at `offset`. 1; 0: no more; -1: *wrong says what is wrong.

@@ -6,8 +6,9 @@
 #include "formats/kit/print.h"
 
 enum {
-    FRAMES_A_BYTE = 16, /* of the file: inlined lines make many frames of a few bytes, but not that many */
-    FRAMES_MAX = 1000 * 1000, /* in any case */
+    /* Inlined lines, and labels of samples with many values, make many frames and sums of a few bytes: limits of real files. */
+    MADE_A_BYTE = 16,
+    MADE_MAX = 1000 * 1000, /* whatever the size of the file */
 };
 
 /* Keys of labels that tell of threads, as writers call them; the first that a sample has counts. */
@@ -38,7 +39,8 @@ struct pprof_stacks {
     struct pf_cell id, name;    /* of its thread */
     char id_text[PF_NUMBER_MAX], name_text[PF_NUMBER_MAX];
     PF_LIST(char) thread; /* a name being put together */
-    uint64_t frames;
+    uint64_t made;        /* frames and records of labels, of all samples so far */
+    bool too_many;
     /* Some writers give each sample a time of its own, so labels may be as many as samples: they are sorted beyond memory. */
     struct pf_sorter *sorter;
     uint64_t labelled; /* how many records are in it */
@@ -165,11 +167,22 @@ static uint32_t thread_of(struct pprof_stacks *stacks)
     return pf_build_thread(stacks->build, stacks->thread.at, stacks->thread.n, &stacks->id);
 }
 
+/* False if a sample makes more frames or records than the file can be meant to have. */
+static bool count_made(struct pprof_stacks *stacks, uint64_t count)
+{
+    enum { STEP = 1 << 16 };
+    uint64_t before = stacks->made;
+    stacks->made += count;
+    if (before / STEP != stacks->made / STEP)
+        pprof_step(stacks->pprof, 1, stacks->offset);
+    stacks->too_many = stacks->made > MADE_MAX && stacks->made / MADE_A_BYTE > stacks->offset;
+    return !stacks->too_many;
+}
+
 /* Goes from a context into the lines of a location that are not cut, outermost first. */
 static uint32_t enter_location(struct pprof_stacks *stacks, const struct pprof_location *location,
                                uint32_t context)
 {
-    stacks->frames += location->lines - location->cut;
     for (uint32_t k = location->lines; k-- > location->cut;)
         context = pf_build_enter(stacks->build, context, stacks->pprof->lines.at[location->first + k].frame);
     stacks->leaf = source_line_of(stacks->pprof, location);
@@ -178,7 +191,7 @@ static uint32_t enter_location(struct pprof_stacks *stacks, const struct pprof_l
 
 /*
  * The context of the sample at hand. Locations that are dropped end it with all that they call; but not before there is one that
- * neither is nor is cut, lest a dropped root take everything.
+ * neither is nor is cut, lest a dropped root take everything. Where there are too many frames, stacks->too_many is set.
  */
 static uint32_t context_of(struct pprof_stacks *stacks)
 {
@@ -196,6 +209,8 @@ static uint32_t context_of(struct pprof_stacks *stacks)
             break;
         over = user && !whole;
         user = user || whole;
+        if (!count_made(stacks, location ? location->lines - location->cut : 1))
+            break;
         if (location) {
             context = enter_location(stacks, location, context);
         } else {
@@ -227,7 +242,10 @@ static void add_values(struct pprof_stacks *stacks)
     if (stacks->values.n != pprof->types.n)
         pprof_warn(pprof, stacks->offset, "values", "a sample has %zu values instead of %zu",
                    stacks->values.n, pprof->types.n);
-    uint32_t context = context_of(stacks), thread = thread_of(stacks);
+    uint32_t context = context_of(stacks);
+    if (stacks->too_many || !count_made(stacks, (uint64_t)stacks->labels.n * pprof->types.n))
+        return;
+    uint32_t thread = thread_of(stacks);
     for (size_t i = 0; i < stacks->values.n && i < pprof->types.n; i++) {
         uint32_t metric = pprof->types.at[i].metric;
         int64_t value = (int64_t)stacks->values.at[i];
@@ -251,11 +269,11 @@ bool pprof_stacks_take(struct pprof_stacks *stacks, const struct pprof_field *fi
         return true;
     }
     add_values(stacks);
-    if (stacks->frames <= FRAMES_MAX || stacks->frames / FRAMES_A_BYTE <= field->offset)
+    if (!stacks->too_many)
         return true;
-    pf_build_warn(
-        stacks->build, 0, field->offset, "fatal", "many-frames",
-        "inlined functions make more frames than the file can be meant to have: the rest is left out");
+    pf_build_warn(stacks->build, 0, field->offset, "fatal", "many-frames",
+                  "a sample makes more frames or labels than a file of this size can be meant to have: "
+                  "reading ends here");
     return false;
 }
 

@@ -10,7 +10,7 @@ enum {
     VARINT_MAX = 10,           /* bytes of a number */
     HEAD_MAX = 2 * VARINT_MAX, /* of a field without its content */
     READ_SIZE = 256 * 1024,
-    FIELD_MAX = 512 * 1024 * 1024,
+    FIELD_MAX = 64 * 1024 * 1024,
 };
 
 /* ---- forms -------------------------------------------------------------------------------------- */
@@ -147,7 +147,7 @@ int pprof_stream_next(struct pprof_stream *stream, struct pprof_field *field, st
     field->offset = stream->base + stream->start;
     size_t head = (size_t)(message.at - (stream->buffer + stream->start));
     if (!stream->wrong && field->size > FIELD_MAX)
-        stream->wrong = "a field is longer than any";
+        stream->wrong = "a field is longer than 64 MB";
     if (stream->wrong)
         return 0;
     if (fill(stream, head + field->size, error))

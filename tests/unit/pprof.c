@@ -309,6 +309,46 @@ static void many_metrics(void)
     file_close(&file);
 }
 
+/* What many locations of many inlined lines make is no longer in proportion to the file. */
+static void many_frames(void)
+{
+    enum { LINES = 5000, LOCATIONS = 500 };
+    static struct bytes out, sample_message, inlined;
+    out = common();
+    number(&inlined, 1, 9);
+    for (unsigned i = 0; i < LINES; i++)
+        content(&inlined, 4, "\x08\x01", 2);
+    message(&out, 4, &inlined);
+    sample(&out, 1, 0, 1);
+    unsigned char locations[LOCATIONS];
+    memset(locations, 9, sizeof locations);
+    content(&sample_message, 1, locations, sizeof locations);
+    number(&sample_message, 2, 2);
+    message(&out, 2, &sample_message);
+    sample(&out, 2, 0, 4);
+    struct file file = profile_of(&out);
+    table_is(&file, "values", "all,main,cpu,1|", "one sample with too many frames ends the profile");
+    warnings_are(&file, "fatal many-frames|", "    and is told of");
+    ok(file.loaded && file.profile.contexts->count <= 1000 * 1000, "    before the frames are made");
+    file_close(&file);
+}
+
+static void many_label_values(void)
+{
+    enum { TYPES = 1000, LABELS = 1500 };
+    static struct bytes out, inner;
+    out = common();
+    for (unsigned i = 1; i < TYPES; i++)
+        content(&out, 1, "", 0);
+    for (unsigned i = 0; i < TYPES; i++)
+        number(&inner, 2, 1);
+    for (unsigned i = 0; i < LABELS; i++)
+        content(&inner, 3, "\x08\x09\x10\x04", 4);
+    message(&out, 2, &inner);
+    reads_as(&out, "", "fatal many-frames|",
+             "nor do labels of samples with many values make rows without end");
+}
+
 /* Pyroscope's agent for .NET once gave its functions no ids, but told them in the order of its locations. */
 static void no_ids(void)
 {
@@ -429,6 +469,8 @@ int main(void)
     many_labels();
     metrics();
     many_metrics();
+    many_frames();
+    many_label_values();
     no_ids();
     dropping();
     damage();
