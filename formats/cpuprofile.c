@@ -125,7 +125,7 @@ static void probe(struct pf_probe *probe, struct pf_verdict *verdict)
 
 static const struct pf_json_member frame_members[] = {
     PF_MEMBER("functionName", PF_JSON_STRING, pf_json_take_name, struct pf_frame, name),
-    PF_MEMBER("url", PF_JSON_STRING, pf_json_take_name, struct pf_frame, module),
+    PF_MEMBER("url", PF_JSON_STRING, pf_json_take_name, struct pf_frame, file),
     PF_MEMBER("lineNumber", PF_JSON_NUMBER, pf_json_take_line, struct pf_frame, line),
     PF_MEMBERS_END,
 };
@@ -154,7 +154,7 @@ static const struct pf_json_member node_members[] = {
     PF_MEMBER("parent", PF_JSON_NUMBER, pf_json_take_whole, struct node, parent_id),
     PF_MEMBER("selfSize", PF_JSON_END, take_bytes, struct node, bytes),
     PF_MEMBER("functionName", PF_JSON_STRING, pf_json_take_name, struct node, frame.name),
-    PF_MEMBER("url", PF_JSON_STRING, pf_json_take_name, struct node, frame.module),
+    PF_MEMBER("url", PF_JSON_STRING, pf_json_take_name, struct node, frame.file),
     PF_MEMBER("lineNumber", PF_JSON_NUMBER, pf_json_take_line, struct node, frame.line),
     PF_MEMBERS_END,
 };
@@ -281,7 +281,7 @@ static void make_context(struct v8 *v8, struct node *node)
 {
     struct pf_frame *frame = &node->frame;
     uint32_t parent = node->parent == NONE ? PF_NO_CONTEXT : v8->nodes.at[node->parent].context;
-    frame->module = named(v8, frame->module);
+    frame->file = named(v8, frame->file);
     frame->name = named(v8, frame->name);
     if (frame->name == PF_NO_STRING)
         frame->name = pf_build_name(&v8->build, "(anonymous)", strlen("(anonymous)"));

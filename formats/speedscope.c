@@ -54,6 +54,9 @@ struct scope {
     struct one one; /* the profile that is being read */
 };
 
+/* A frame's number where the file has no number, or one that is not whole. */
+#define NO_FRAME INT64_MIN
+
 static bool is_frame(const struct scope *scope, int64_t frame)
 {
     return frame >= 0 && (uint64_t)frame < scope->frames.n;
@@ -99,7 +102,7 @@ static void probe(struct pf_probe *probe, struct pf_verdict *verdict)
 
 static const struct pf_json_member frame_members[] = {
     PF_MEMBER("name", PF_JSON_STRING, pf_json_take_name, struct pf_frame, name),
-    PF_MEMBER("file", PF_JSON_STRING, pf_json_take_name, struct pf_frame, module),
+    PF_MEMBER("file", PF_JSON_STRING, pf_json_take_name, struct pf_frame, file),
     PF_MEMBER("line", PF_JSON_NUMBER, pf_json_take_line, struct pf_frame, line),
     PF_MEMBERS_END,
 };
@@ -120,15 +123,32 @@ static int read_frames(const struct pf_json_walk *walk)
     return pf_json_array(walk, walk->into, PF_JSON_END, read_frame);
 }
 
-/* The context of a frame below another; one that the file does not tell of is called by its number. */
-static uint32_t enter(struct scope *scope, uint32_t parent, int64_t frame, const struct pf_json_token *at)
+/* A frame's number, and its text as far as there is room; empty: it is not a number. */
+struct frame_number {
+    int64_t frame;
+    char text[32];
+};
+
+static struct frame_number frame_number_of(const struct pf_json_token *token)
+{
+    struct frame_number number = {.frame = NO_FRAME};
+    if (token->event == PF_JSON_NUMBER) {
+        pf_json_whole(token, &number.frame);
+        snprintf(number.text, sizeof number.text, "%.*s", (int)token->size, token->text);
+    }
+    return number;
+}
+
+/* The context of a frame below another. A frame that the file does not define is called by its number. */
+static uint32_t enter(struct scope *scope, uint32_t parent, const struct frame_number *number,
+                      const struct pf_json_token *at)
 {
     struct pf_build *build = &scope->build;
-    if (is_frame(scope, frame))
-        return pf_build_enter(build, parent, scope->frames.at[frame]);
-    char name[40];
-    int size = snprintf(name, sizeof name, frame < 0 ? "[no frame]" : "[frame %lld]", (long long)frame);
-    pf_json_warn(build, at, "no-frame", "there is no frame of this number");
+    if (is_frame(scope, number->frame))
+        return pf_build_enter(build, parent, scope->frames.at[number->frame]);
+    char name[sizeof number->text + sizeof "[frame ]"];
+    int size = snprintf(name, sizeof name, *number->text ? "[frame %s]" : "[no frame]", number->text);
+    pf_json_warn(build, at, "no-frame", "the file has no frame of this number");
     return pf_build_enter(build, parent, pf_build_named_frame(build, name, (size_t)size));
 }
 
@@ -177,13 +197,12 @@ static bool read_stack(struct scope *scope, uint32_t *context)
     *context = PF_NO_CONTEXT;
     while ((got = pf_json_got(&scope->build, pf_json_next(json, &token, error))) > 0 &&
            pf_json_depth(json) >= inside) {
-        int64_t frame = -1;
         if (got == PF_JSON_ARRAY || got == PF_JSON_ARRAY_END)
             continue;
+        struct frame_number number = frame_number_of(&token);
         if (got == PF_JSON_OBJECT && pf_json_got(&scope->build, pf_json_leave(json, error)) < 0)
             return false;
-        pf_json_whole(&token, &frame);
-        *context = enter(scope, *context, frame, &token);
+        *context = enter(scope, *context, &number, &token);
     }
     return got >= 0;
 }
@@ -248,7 +267,7 @@ static void read_samples(struct scope *scope)
 struct event {
     const struct one *one;
     char type;
-    int64_t frame; /* -1: none */
+    struct frame_number number;
     pf_int128 at;
     bool timed;
 };
@@ -257,6 +276,12 @@ static int take_type(const struct pf_json_walk *walk)
 {
     if (walk->token->size == 1)
         *(char *)walk->place = *walk->token->text;
+    return 0;
+}
+
+static int take_frame(const struct pf_json_walk *walk)
+{
+    *(struct frame_number *)walk->place = frame_number_of(walk->token);
     return 0;
 }
 
@@ -269,7 +294,7 @@ static int take_at(const struct pf_json_walk *walk)
 
 static const struct pf_json_member event_members[] = {
     PF_MEMBER("type", PF_JSON_STRING, take_type, struct event, type),
-    PF_MEMBER("frame", PF_JSON_NUMBER, pf_json_take_whole, struct event, frame),
+    PF_MEMBER("frame", PF_JSON_NUMBER, take_frame, struct event, number),
     PF_MEMBER_OF_ALL("at", PF_JSON_END, take_at),
     PF_MEMBERS_END,
 };
@@ -284,11 +309,12 @@ static void open_frame(struct scope *scope, const struct event *event, const str
 {
     struct pf_build *build = &scope->build;
     uint32_t parent = scope->stack.n ? scope->stack.at[scope->stack.n - 1].context : PF_NO_CONTEXT;
-    uint32_t context = enter(scope, parent, event->frame, at);
-    if (is_frame(scope, event->frame))
-        ++*PF_ITEM(build, scope->open_counts, (size_t)event->frame);
+    uint32_t context = enter(scope, parent, &event->number, at);
+    int64_t frame = event->number.frame;
+    if (is_frame(scope, frame))
+        ++*PF_ITEM(build, scope->open_counts, (size_t)frame);
     uint64_t row = pf_build_stay(build, scope->one.number, context, cell_of(event->at), pf_int(0));
-    *PF_PUSH(build, scope->stack) = (struct open_frame){context, event->frame, row, event->at};
+    *PF_PUSH(build, scope->stack) = (struct open_frame){context, frame, row, event->at};
 }
 
 static void close_top(struct scope *scope, pf_int128 at)
@@ -302,9 +328,9 @@ static void close_top(struct scope *scope, pf_int128 at)
 /* Where frames are not closed in the order that they were opened in. */
 static void close_frame(struct scope *scope, const struct event *event, const struct pf_json_token *at)
 {
-    bool top = scope->stack.n && scope->stack.at[scope->stack.n - 1].frame == event->frame;
-    bool open = top || (is_frame(scope, event->frame) &&
-                        *PF_ITEM(&scope->build, scope->open_counts, (size_t)event->frame));
+    int64_t frame = event->number.frame;
+    bool top = scope->stack.n && scope->stack.at[scope->stack.n - 1].frame == frame;
+    bool open = top || (is_frame(scope, frame) && *PF_ITEM(&scope->build, scope->open_counts, (size_t)frame));
     if (!open) {
         pf_json_warn(&scope->build, at, "stray-close", "a frame is closed that is not open: ignored");
         return;
@@ -312,7 +338,7 @@ static void close_frame(struct scope *scope, const struct event *event, const st
     if (!top)
         pf_json_warn(&scope->build, at, "close-below",
                      "a frame is closed before those above it: they are closed too");
-    while (scope->stack.at[scope->stack.n - 1].frame != event->frame)
+    while (scope->stack.at[scope->stack.n - 1].frame != frame)
         close_top(scope, event->at);
     close_top(scope, event->at);
 }
@@ -358,7 +384,7 @@ static void read_events(struct scope *scope)
     pf_int128 last = -ONE * ONE * 100000000000;
     int got = pf_json_enter_array(scope->json, &scope->one.events, build->error) ? PF_JSON_ARRAY : 0;
     for (uint64_t i = 0; got > 0; i++) {
-        struct event event = {.one = &scope->one, .frame = -1};
+        struct event event = {.one = &scope->one, .number = {.frame = NO_FRAME}};
         got = pf_json_got(build, pf_json_next(scope->json, &token, build->error));
         if (got == PF_JSON_OBJECT)
             got = pf_json_got(build, pf_json_object(&walk, &event, event_members)) ? -1 : got;

@@ -51,6 +51,22 @@ static void samples(void)
                "values", "all,r>f,samples,1|", "warning counts|", "nodes may tell their parents instead");
 }
 
+static void files(void)
+{
+    static const char *const texts[] = {
+        "{" NODES "}",
+        "{\"head\":{\"functionName\":\"f\",\"url\":\"u.js\",\"lineNumber\":3,\"hitCount\":1,\"id\":1}}"};
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        struct file file;
+        file_open(&file, &pf_cpuprofile_driver, "a.json", texts[i], strlen(texts[i]), 1 << 20);
+        const struct pf_tree *tree = file.profile.contexts;
+        struct pf_cell name = tree->file ? pf_interned(tree->strings, tree->file[0]) : pf_absent();
+        ok(name.size == 4 && !memcmp(name.text, "u.js", 4) && !tree->module,
+           "a script is a file, not a module: %zu", i);
+        file_close(&file);
+    }
+}
+
 static void trees(void)
 {
     file_reads(
@@ -138,6 +154,7 @@ static void probing(void)
 int main(void)
 {
     samples();
+    files();
     trees();
     damage();
     deep();

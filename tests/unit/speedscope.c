@@ -42,6 +42,9 @@ static void sampled(void)
           "warning no-frame|warning negative-weight|", "frames that are not there, negative weights");
     READS(SAMPLED("none", "[0],[{\"a\":[2]},1]", "1,2"), "values", "t,a,samples,1|t,[no frame]>b,samples,2|",
           "warning no-frame|", "frames that are no numbers");
+    READS(SAMPLED("none", "[-1],[1,1.5],[99999999999999999999]", "1,2,4"), "values",
+          "t,[frame -1],samples,1|t,b>[frame 1.5],samples,2|t,[frame 99999999999999999999],samples,4|",
+          "warning no-frame|warning no-frame|warning no-frame|", "frame numbers that no frame can have");
     READS(SAMPLED("none", "[[0]],[[0],1],[[]]", "1,2,4"), "values", "t,a,samples,1|t,a>b,samples,2|", "",
           "a frame in brackets of its own is that frame");
     READS(SAMPLED("none", "[0],[1]", "1"), "values", "t,a,samples,1|", "warning counts|",
@@ -62,11 +65,25 @@ static void evented(void)
           "what stays open ends with the profile");
     READS(EVENTED(O(0, 0) "," O(1, 1) "," C(0, 2)), "values", "t,a,samples,1|t,a>b,samples,1|",
           "warning close-below|", "a frame is closed with those above it");
+    READS(EVENTED(O(-1, 0) "," O(1, 1) "," C(1, 2) "," C(-1, 4) "," O(-2, 4) "," C(-2, 5)), "values",
+          "t,[frame -1],samples,3|t,[frame -1]>b,samples,1|t,[frame -2],samples,1|",
+          "warning no-frame|warning no-frame|", "frame numbers that no frame can have, in events");
     READS(EVENTED(C(1, 1) "," O(0, 2) "," C(0, 1)), "values", "", "warning stray-close|warning backwards|",
           "what is not open cannot be closed, nor does time run back");
     READS(EVENTED("7,{},[1]"), "values", "", "warning bad-event|warning bad-event|warning bad-event|",
           "no events");
     READS("{\"type\":\"odd\",\"name\":\"\"}", "values", "", "warning no-type|", "a profile of neither sort");
+}
+
+static void files(void)
+{
+    struct file file;
+    static const char text[] = "{" SCHEMA "," SHARED ",\"profiles\":[" SAMPLED("none", "[0]", "1") "]}";
+    file_open(&file, &pf_speedscope_driver, "a.json", text, strlen(text), 1 << 20);
+    const struct pf_tree *tree = file.profile.contexts;
+    struct pf_cell name = tree->file ? pf_interned(tree->strings, tree->file[0]) : pf_absent();
+    ok(name.size == 3 && !memcmp(name.text, "a.c", 3) && !tree->module, "a script is a file, not a module");
+    file_close(&file);
 }
 
 static void order(void)
@@ -108,6 +125,7 @@ int main(void)
 {
     sampled();
     evented();
+    files();
     order();
     probing();
     return done();
