@@ -9,9 +9,16 @@
 extern const struct pf_driver pf_collapsed_driver;
 
 enum { AFTER, BEFORE, COUNTS };
+enum { WHOLE, REAL, LARGE_WHOLE };
+#define LARGE(index, called)                                                                                 \
+    {                                                                                                        \
+        .id = (index), .name = (called), .unit = "", .scope = "exclusive", .type = "int", .description = "", \
+        .partner = PF_NO_PARTNER, .most = INFINITY                                                           \
+    }
 static const struct pf_metric metrics[][COUNTS] = {
     {PF_EXCLUSIVE(0, "samples", "", "int"), PF_EXCLUSIVE(1, "samples (before)", "", "int")},
     {PF_EXCLUSIVE(0, "samples", "", "double"), PF_EXCLUSIVE(1, "samples (before)", "", "double")},
+    {LARGE(0, "samples"), LARGE(1, "samples (before)")},
 };
 
 struct stack {
@@ -55,10 +62,13 @@ static bool is_stack(struct pf_slice slice)
            memcmp(text + size - 2, " #", 2) != 0 && (numbers < size || !memchr(text, ' ', size));
 }
 
+/* A million counts of this size add up to more than 64 bits. */
+#define LARGE_COUNT (UINT64_C(1) << 43)
+
 /* What the lines of a file's head are: such with a count, with two of them, with a `;` in the stack. */
 struct look {
     unsigned lines, counted, twice, stacks;
-    bool real;
+    bool real, large;
 };
 
 static struct look look_at(const char *at, size_t size, bool all)
@@ -72,6 +82,7 @@ static struct look look_at(const char *at, size_t size, bool all)
         look.counted++;
         look.stacks += is_stack(stack.text);
         look.real |= stack.count.type == PF_DOUBLE;
+        look.large |= stack.count.type == PF_WIDE || stack.count.u >= LARGE_COUNT;
         look.twice += take_count(&stack);
     }
     return look;
@@ -98,7 +109,7 @@ static void open_file(void *state)
     struct pf_build *build = state;
     size_t got = pf_build_peek(build, head, sizeof head, 0);
     struct look look = look_at(head, got, got < sizeof head);
-    build->profile->metrics = metrics[look.real];
+    build->profile->metrics = metrics[look.real ? REAL : look.large ? LARGE_WHOLE : WHOLE];
     build->profile->n_metrics = look.counted && look.twice == look.counted ? COUNTS : 1;
 }
 

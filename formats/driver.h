@@ -118,6 +118,7 @@ struct pf_metric {
     const char *expression; /* what it is computed from, for its info.txt; NULL: it is measured */
     uint32_t at; /* PF_AT: index of the partition whose values aggregates show; a context without one has 0 */
     bool empty;  /* known without a pass over the data to hold no value: others are primary before it */
+    double most; /* no sum of its values is larger; 0: none exceeds 64 bits, as far as is known */
 };
 
 /*

@@ -577,13 +577,23 @@ static bool is_zero(const struct pf_cell *number)
     return number->type == PF_DOUBLE ? number->d == 0 : number->type == PF_WIDE ? !*number->wide : !number->u;
 }
 
+static double number_of(const struct pf_cell *number)
+{
+    return number->type == PF_DOUBLE ? number->d
+           : number->type == PF_WIDE ? (double)*number->wide
+           : number->type == PF_UINT ? (double)number->u
+                                     : (double)number->i;
+}
+
 void pf_build_add(struct pf_build *build, uint32_t thread, uint32_t context, uint32_t metric,
                   struct pf_cell value)
 {
     if (metric == PF_NO_METRIC)
         return;
-    if (metric < build->n_metrics && build->metrics[metric].empty)
-        build->metrics[metric].empty = is_zero(&value);
+    if (metric < build->n_metrics) {
+        build->metrics[metric].empty &= is_zero(&value);
+        build->metrics[metric].most += fabs(number_of(&value));
+    }
     pf_build_check(build, pf_sums_add(build->sums.sums, thread, context, metric, &value, build->error));
 }
 

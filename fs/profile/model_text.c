@@ -7,6 +7,7 @@
 
 #include "formats/kit/position.h"
 #include "fs/profile/names.h"
+#include "fs/sums/export.h"
 #include "fs/text/csv.h"
 
 /* "Key: value" lines: values escaped as in CSV, but never quoted. */
@@ -185,7 +186,7 @@ static size_t own_metric_cells(const struct pf_profile *profile, uint32_t metric
     return n;
 }
 
-/* What stacks.folded counts in, and what it leaves out. */
+/* The unit of stacks.folded, what it leaves out, and how many values of export/profile.pb are not exact. */
 static int add_folding(struct pf_live *live, uint32_t m, struct pf_buf *out, struct pf_error *error)
 {
     const struct pf_profile *profile = pf_live_profile(live);
@@ -203,6 +204,10 @@ static int add_folding(struct pf_live *live, uint32_t m, struct pf_buf *out, str
         return -1;
     if (left_out)
         add_line(out, "Folded left out", pf_uint(left_out));
+    uint64_t saturated =
+        folding.saturates ? pf_pprof_saturated(profile, pf_live_aggregate_now(live, (int)m), m) : 0;
+    if (saturated)
+        add_line(out, "Saturated", pf_uint(saturated));
     return 0;
 }
 

@@ -510,15 +510,19 @@ bool pf_needs_context_names(unsigned kind)
 }
 
 /*
- * What is known of a metric is known before its values are, but for how many of them folded stacks leave out. Of shares
- * above 100 % only values tell.
+ * A metric's info.txt needs its values only for the counts of stacks lost to rounding and of values beyond 64 bits. Warnings of
+ * shares above 100 % always do.
  */
 bool pf_needs_aggregate(const struct pf_profile *profile, struct pf_node node)
 {
     if (node.kind == PF_WARNINGS_CSV)
         return profile->partitions.plural != NULL;
-    if (node.kind == PF_METRIC_INFO)
-        return node.item < profile->n_metrics && pf_folding(profile, node.item).loses;
+    if (node.kind == PF_METRIC_INFO) {
+        if (node.item >= profile->n_metrics)
+            return false;
+        struct pf_folding folding = pf_folding(profile, node.item);
+        return folding.loses || folding.saturates;
+    }
     const struct view *view = view_of(node.kind);
     return view && view->when == ADDED_UP;
 }

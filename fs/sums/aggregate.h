@@ -104,7 +104,8 @@ struct pf_folding {
     int64_t factor;   /* times the value */
     const char *part; /* "" or "1e-6": what stands before the unit */
     const char *unit;
-    bool loses; /* rounding may leave positive values out */
+    bool loses;     /* rounding may leave positive values out */
+    bool saturates; /* values may be beyond 64 bits */
 };
 struct pf_folding pf_folding(const struct pf_profile *profile, unsigned metric);
 

@@ -7,11 +7,15 @@
 /*
  * A profile for pprof (profile.proto, not compressed): a sample for each calling context that holds values, over all
  * partitions, and a type of samples for each metric that adds up over contexts and partitions; inclusive ones need none.
- * Values are whole numbers in the units of folded stacks (see pf_folding), which wrap around at 64 bits. The
+ * Values are whole numbers in the units of folded stacks (see pf_folding); one beyond 64 bits is the nearest that fits. The
  * primary metric is the default type. A walk; it borrows profile and aggregate. NULL with *error filled.
  */
 struct pf_lines *pf_pprof_lines(struct pf_profile *profile, struct pf_aggregate *aggregate,
                                 struct pf_error *error);
+
+/* The number of contexts whose value of a metric is beyond 64 bits in that profile. */
+uint64_t pf_pprof_saturated(const struct pf_profile *profile, const struct pf_aggregate *aggregate,
+                            unsigned metric);
 
 /*
  * A table that is a time line (see pf_timeline_table) in the Trace Event Format of Chrome, which Perfetto and speedscope read:

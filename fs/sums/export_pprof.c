@@ -104,28 +104,40 @@ static void add_head(struct walk *walk, struct pf_buf *out)
             put_number(out, 14, metric_string(walk, k, false));
 }
 
-/* Integers wrap around at 64 bits, as sums do in pprof: so those of the file are true again. */
-static int64_t folded(const struct pf_folding *folding, const union pf_number *number, bool real)
+/* A value as a whole number; *saturated: it is beyond 64 bits, and this is the nearest one. */
+static int64_t folded(const struct pf_folding *folding, const union pf_number *number, bool real,
+                      bool *saturated)
 {
     pf_int128 whole;
-    if (!real && !__builtin_mul_overflow(number->i, folding->factor, &whole))
-        return (int64_t)(uint64_t)whole;
-    double value = floor(pf_number_double(number, real) * (double)folding->factor + 0.5);
-    return isnan(value) ? 0 : value >= 0x1p63 ? INT64_MAX : value < -0x1p63 ? INT64_MIN : (int64_t)value;
+    double value = 0;
+    if (real || __builtin_mul_overflow(number->i, folding->factor, &whole)) {
+        value = floor(pf_number_double(number, real) * (double)folding->factor + 0.5);
+        bool fits = value >= -0x1p63 && value < 0x1p63;
+        whole = fits ? (int64_t)value : value > 0 ? (pf_int128)INT64_MAX + 1 : (pf_int128)INT64_MIN - 1;
+    }
+    *saturated = !isnan(value) && whole != (int64_t)whole;
+    return isnan(value) ? 0 : !*saturated ? (int64_t)whole : whole > 0 ? INT64_MAX : INT64_MIN;
+}
+
+/* What a context holds of a metric, as `folded`; 0 if it does not count. */
+static int64_t context_value(const struct pf_profile *profile, const struct pf_aggregate *aggregate,
+                             unsigned metric, const struct pf_folding *folding, uint32_t context,
+                             bool *saturated)
+{
+    union pf_number number;
+    bool counts = pf_counts(profile->metrics[metric].over_contexts, profile->contexts->flags[context]) &&
+                  pf_context_number(aggregate, metric, context, &number);
+    *saturated = false;
+    return counts ? folded(folding, &number, aggregate->metrics[metric].real, saturated) : 0;
 }
 
 /* Fills values[]; false if all are 0. */
 static bool has_values(struct walk *walk, uint32_t context)
 {
-    const struct pf_profile *profile = walk->profile;
-    bool any = false;
+    bool any = false, saturated;
     for (unsigned k = 0; k < walk->n; k++) {
-        unsigned metric = walk->metrics[k];
-        union pf_number number;
-        bool counts = pf_counts(profile->metrics[metric].over_contexts, profile->contexts->flags[context]) &&
-                      pf_context_number(walk->aggregate, metric, context, &number);
-        walk->values[k] =
-            counts ? folded(&walk->folding[k], &number, walk->aggregate->metrics[metric].real) : 0;
+        walk->values[k] = context_value(walk->profile, walk->aggregate, walk->metrics[k], &walk->folding[k],
+                                        context, &saturated);
         any |= walk->values[k] != 0;
     }
     return any;
@@ -260,6 +272,18 @@ static bool is_exported(const struct pf_metric *metric)
 {
     return (metric->over_contexts == PF_OVER_ALL || metric->over_contexts == PF_OVER_FRAMES) &&
            (metric->over_partitions == PF_SUM || metric->over_partitions == PF_AT);
+}
+
+uint64_t pf_pprof_saturated(const struct pf_profile *profile, const struct pf_aggregate *aggregate,
+                            unsigned metric)
+{
+    struct pf_folding folding = pf_folding(profile, metric);
+    uint64_t n = 0;
+    bool saturated;
+    for (uint32_t i = 0; i < aggregate->n_contexts && is_exported(&profile->metrics[metric]);
+         i++, n += saturated)
+        context_value(profile, aggregate, metric, &folding, i, &saturated);
+    return n;
 }
 
 static bool is_place(const void *of, uint32_t number, const void *key)

@@ -344,11 +344,13 @@ struct pf_folding pf_folding(const struct pf_profile *profile, unsigned m)
     int exclusive = pf_twins_of(profile, m).exclusive;
     bool real = !strcmp(profile->metrics[exclusive < 0 ? (int)m : exclusive].type, "double");
     int64_t ns = pf_unit_ns(metric->unit);
+    bool large =
+        metric->most * (double)(ns ? ns : 1) >= 0x1p62; /* far enough from 64 bits for a rounded sum */
     if (!pf_adds_up(metric))
-        return (struct pf_folding){1, "", "", false};
+        return (struct pf_folding){.factor = 1, .part = "", .unit = ""};
     if (ns)
-        return (struct pf_folding){ns, "", "ns", real};
-    return (struct pf_folding){real ? 1000000 : 1, real ? "1e-6" : "", metric->unit, real};
+        return (struct pf_folding){ns, "", "ns", real, real || large};
+    return (struct pf_folding){real ? 1000000 : 1, real ? "1e-6" : "", metric->unit, real, real || large};
 }
 
 /* A positive value as a whole number: true with *folded, or else it is the rounded *large. */

@@ -51,6 +51,36 @@ durations() { awk -F, 'NR > 1 && $3 != "" { print $3, $4 }'; }
 is "$(again build.json tables/trace.csv | durations)" "$(durations <spans/build.trace.json/tables/trace.csv)" \
     "trace events have the same durations"
 
+# saturated FOLDED: what info.txt says of values beyond 64 bits.
+saturated() { printf "$1" >"$work/again/a.folded"; again a.folded metrics/samples/info.txt | grep Saturated; }
+is "$(saturated 'a 9223372036854775808\nb 99999999999999999999\nc 5\n')" "Saturated: 2" "info.txt counts values beyond 64 bits"
+is "$(saturated 'a 9223372036854775807\na 1\nc 5\n')" "Saturated: 1" "    sums among them"
+is "$(saturated 'a 9223372036854775807\nc 5\n')" "" "    and says nothing where there are none"
+is "$(saturated 'a 99999999999999.5\nc 5\n')" "Saturated: 1" "    fractions among them"
+# One sample type, and samples of (location, value).
+python3 - "$work/again/sums.pb" 1 $((2 ** 63 - 1)) 1 1 2 $((-2 ** 63)) 2 -1 3 7 <<'END'
+import sys
+def varint(n):
+    n, out = n % 2 ** 64, bytearray()
+    while n > 127:
+        out.append(n & 127 | 128)
+        n >>= 7
+    return bytes(out + bytes([n]))
+def number(field, n): return varint(field << 3) + varint(n)
+def content(field, data): return varint(field << 3 | 2) + varint(len(data)) + data
+data = content(1, number(1, 1) + number(2, 2)) + b"".join(content(6, s) for s in (b"", b"cpu", b"ns", b"f1", b"f2", b"f3"))
+for i in 1, 2, 3:
+    data += content(5, number(1, i) + number(2, 2 + i)) + content(4, number(1, i) + content(4, number(1, i)))
+pairs = list(map(int, sys.argv[2:]))
+for i, value in zip(pairs[::2], pairs[1::2]):
+    data += content(2, number(1, i) + number(2, value))
+open(sys.argv[1], "wb").write(data)
+END
+is "$(again sums.pb metrics/cpu/info.txt | grep Saturated)" "Saturated: 2" "    also below"
+again sums.pb export/profile.pb >"$work/again/clamped.pb"
+is "$(again clamped.pb tables/values.csv | cut -d, -f 4,5)" "$(printf '%s\n' value,name $((2 ** 63 - 1)),f1 $((-2 ** 63)),f2 7,f3)" \
+    "    and export/profile.pb has the nearest ones"
+
 if command -v go >/dev/null; then
     export PPROF_TMPDIR=$work
     top() { go tool pprof -top -symbolize=none -nodecount=0 -nodefraction=0 -edgefraction=0 -sample_index="$2" -unit=ns "$1" 2>/dev/null | sed '1,/flat%/d'; }

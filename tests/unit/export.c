@@ -95,6 +95,13 @@ static void profiles(void)
                   "1 a (/a)\n",
                   "all,a>b,cpu-clock,16|all,a>b,samples,2|", "over all threads, the primary metric first");
     comes_back_as(&pf_collapsed_driver, "# nothing\n", "", "a profile without values");
+    comes_back_as(&pf_collapsed_driver,
+                  "a 9223372036854775807\na;b 9223372036854775808\nc 9\nc 99999999999999999999\n",
+                  "all,a,samples,9223372036854775807|all,a>b,samples,9223372036854775807|all,c,samples,"
+                  "9223372036854775807|",
+                  "values beyond 64 bits are the nearest ones");
+    comes_back_as(&pf_collapsed_driver, "a 99999999999999.5\nb 2\n",
+                  "all,a,samples,9223372036854775807|all,b,samples,2000000|", "fractions too");
 }
 
 static void deep_stacks(void)
