@@ -45,7 +45,8 @@ struct v8 {
     PF_LIST(struct node) nodes;
     PF_LIST(struct link) links;
     PF_LIST(uint32_t) open; /* nodes whose end has not come, the innermost last */
-    struct pf_map ids;      /* index + 1, by id + 1 */
+    struct pf_build_files files;
+    struct pf_map ids; /* index + 1, by id + 1 */
     struct pf_sorter *sorter;
     bool heap, old;
     unsigned wrapped; /* in so many objects */
@@ -277,14 +278,23 @@ static uint32_t named(const struct v8 *v8, uint32_t name)
     return pf_build_named(&v8->build, name).size ? name : PF_NO_STRING;
 }
 
+static void name_nodes(struct v8 *v8)
+{
+    for (size_t i = 0; i < v8->nodes.n; i++) {
+        struct pf_frame *frame = &v8->nodes.at[i].frame;
+        frame->file = named(v8, frame->file);
+        frame->name = named(v8, frame->name);
+        if (frame->name == PF_NO_STRING)
+            frame->name = pf_build_name(&v8->build, "(anonymous)", strlen("(anonymous)"));
+        pf_build_add_file(&v8->build, &v8->files, frame->name, frame->file);
+    }
+}
+
 static void make_context(struct v8 *v8, struct node *node)
 {
     struct pf_frame *frame = &node->frame;
     uint32_t parent = node->parent == NONE ? PF_NO_CONTEXT : v8->nodes.at[node->parent].context;
-    frame->file = named(v8, frame->file);
-    frame->name = named(v8, frame->name);
-    if (frame->name == PF_NO_STRING)
-        frame->name = pf_build_name(&v8->build, "(anonymous)", strlen("(anonymous)"));
+    frame->file = pf_build_file_of(&v8->files, frame->name);
     node->context = pf_build_enter(&v8->build, parent, pf_build_frame(&v8->build, frame));
 }
 
@@ -524,6 +534,7 @@ static void read_file(void *state)
     v8->end = ns_of(&v8->ended, v8->old && !v8->heap, INT64_MIN);
     list_ids(v8);
     link_nodes(v8);
+    name_nodes(v8);
     enter_nodes(v8);
     if (v8->heap)
         add_counts(v8, "bytes", "bytes");

@@ -48,7 +48,8 @@ struct scope {
     bool shared;                    /* its value was met */
     struct pf_json_place profiles;  /* which stand before it, to be read behind it */
     PF_LIST(uint32_t) frames;       /* of the kit, by their numbers in the file */
-    PF_LIST(uint32_t) open_counts;  /* how often each is open */
+    struct pf_build_files files;
+    PF_LIST(uint32_t) open_counts; /* how often each is open */
     PF_LIST(struct open_frame) stack;
     uint32_t n_profiles;
     struct one one; /* the profile that is being read */
@@ -114,13 +115,21 @@ static int read_frame(const struct pf_json_walk *walk)
         .name = pf_build_name(&scope->build, "", 0), .file = PF_NO_STRING, .module = PF_NO_STRING};
     if (walk->token->event == PF_JSON_OBJECT && pf_json_object(walk, &frame, frame_members))
         return -1;
+    pf_build_add_file(&scope->build, &scope->files, frame.name, frame.file);
     *PF_PUSH(&scope->build, scope->frames) = pf_build_frame(&scope->build, &frame);
     return 0;
 }
 
 static int read_frames(const struct pf_json_walk *walk)
 {
-    return pf_json_array(walk, walk->into, PF_JSON_END, read_frame);
+    struct scope *scope = walk->into;
+    int got = pf_json_array(walk, scope, PF_JSON_END, read_frame);
+    for (size_t i = 0; i < scope->frames.n; i++) {
+        struct pf_frame frame = pf_build_frame_at(&scope->build, scope->frames.at[i]);
+        frame.file = pf_build_file_of(&scope->files, frame.name);
+        scope->frames.at[i] = pf_build_frame(&scope->build, &frame);
+    }
+    return got;
 }
 
 /* A frame's number, and its text as far as there is room; empty: it is not a number. */

@@ -566,6 +566,18 @@ uint32_t pf_build_named_frame(struct pf_build *build, const char *name, size_t s
     return pf_build_frame(build, &frame);
 }
 
+void pf_build_add_file(struct pf_build *build, struct pf_build_files *files, uint32_t name, uint32_t file)
+{
+    uint32_t *of = PF_ITEM(build, files->of, name), mine = file == PF_NO_STRING ? UINT32_MAX : file + 1;
+    *of = !*of || *of == mine ? mine : UINT32_MAX;
+}
+
+uint32_t pf_build_file_of(const struct pf_build_files *files, uint32_t name)
+{
+    uint32_t of = name < files->of.room ? files->of.at[name] : 0;
+    return of && of != UINT32_MAX ? of - 1 : PF_NO_STRING;
+}
+
 uint32_t pf_build_enter(struct pf_build *build, uint32_t parent, uint32_t frame)
 {
     struct pf_frame what = pf_build_frame_at(build, frame);

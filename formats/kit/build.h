@@ -237,6 +237,19 @@ uint32_t pf_build_frame(struct pf_build *build, const struct pf_frame *frame);
 uint32_t pf_build_named_frame(struct pf_build *build, const char *name, size_t size);
 struct pf_frame pf_build_frame_at(const struct pf_build *build, uint32_t frame);
 
+/*
+ * The file of each function name, where all functions of that name are in one file. Functions of one name are one function to most
+ * tools, and recursion between them counts once; functions.csv has a row per name and file.
+ */
+struct pf_build_files {
+    PF_LIST(uint32_t)
+    of; /* by name: the file + 1; UINT32_MAX: several, or one without; 0: no function of the name */
+};
+/* Adds a function. The list is freed at the end of the pass. */
+void pf_build_add_file(struct pf_build *build, struct pf_build_files *files, uint32_t name, uint32_t file);
+/* PF_NO_STRING if there is not one file. */
+uint32_t pf_build_file_of(const struct pf_build_files *files, uint32_t name);
+
 /* The context of this frame below `parent`, as pf_build_call. */
 uint32_t pf_build_enter(struct pf_build *build, uint32_t parent, uint32_t frame);
 

@@ -171,6 +171,7 @@ struct pprof {
         locations; /* places of those with an id, which may be any number but 0 */
     PF_LIST(struct pprof_function) function;
     PF_LIST(struct pprof_function) unnumbered; /* those of the id 0 */
+    struct pf_build_files files;
     PF_LIST(struct pprof_mapping) mapping;
     PF_LIST(struct pprof_location) location;
     PF_LIST(struct pprof_line) lines;

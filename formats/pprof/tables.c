@@ -222,28 +222,17 @@ static void name_functions(struct pprof *pprof)
     }
 }
 
-/*
- * Functions of one name are one, as pprof shows them: where they stand in several files, none is told. (The files are in
- * locations.csv.)
- */
+/* Functions of one name are one, as pprof shows them. (All files are in locations.csv.) */
 static void agree_on_files(struct pprof *pprof)
 {
-    enum { NOT_SEEN = 0 };
-    size_t n = pf_strings_count(pprof->build.profile->contexts->strings);
-    /* By name: that of its first function + 1. */
-    uint32_t *files = PF_OWN(&pprof->build, calloc(n + 1, sizeof *files), free);
     for (size_t i = 0; i < pprof->functions.count; i++) {
         const struct pprof_function *function = &pprof->function.at[i];
-        if (function->named == PF_NO_STRING)
-            continue;
-        uint32_t *file = &files[function->named], mine = function->filed + 1; /* PF_NO_STRING + 1 is 0 */
-        mine = mine ? mine : PF_NO_STRING;
-        *file = *file == NOT_SEEN || *file == mine ? mine : PF_NO_STRING;
+        if (function->named != PF_NO_STRING)
+            pf_build_add_file(&pprof->build, &pprof->files, function->named, function->filed);
     }
     for (size_t i = 0; i < pprof->functions.count; i++) {
         struct pprof_function *function = &pprof->function.at[i];
-        bool one = function->named != PF_NO_STRING && files[function->named] != PF_NO_STRING;
-        function->shown = one ? function->filed : PF_NO_STRING;
+        function->shown = pf_build_file_of(&pprof->files, function->named);
     }
 }
 

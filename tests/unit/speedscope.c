@@ -84,6 +84,16 @@ static void files(void)
     struct pf_cell name = tree->file ? pf_interned(tree->strings, tree->file[0]) : pf_absent();
     ok(name.size == 3 && !memcmp(name.text, "a.c", 3) && !tree->module, "a script is a file, not a module");
     file_close(&file);
+    static const char several[] =
+        "{" SCHEMA
+        ",\"shared\":{\"frames\":[{\"name\":\"a\",\"file\":\"a.c\"},{\"name\":\"a\",\"file\":\"b.c\"},"
+        "{\"name\":\"b\",\"file\":\"b.c\"}]},\"profiles\":[" SAMPLED("none", "[0,1,2]", "1") "]}";
+    file_open(&file, &pf_speedscope_driver, "a.json", several, strlen(several), 1 << 20);
+    tree = file.profile.contexts;
+    ok(tree->file && tree->file[0] == PF_NO_STRING && tree->file[1] == PF_NO_STRING &&
+           tree->file[2] != PF_NO_STRING,
+       "functions of one name in several files are one function");
+    file_close(&file);
 }
 
 static void order(void)
