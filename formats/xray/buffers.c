@@ -101,9 +101,11 @@ static int scan_fixed(struct xray_indexing *scan, struct pf_error *error)
             return -1;
         if (left < XRAY_METADATA_SIZE)
             xray_note(&scan->notes, &xray_file_cut, offset);
-        else if (!is_metadata(scan, bytes[0], XRAY_NEW_BUFFER))
+        else if (!is_metadata(scan, bytes[0], XRAY_NEW_BUFFER)) {
             xray_note(&scan->notes, &no_thread, offset);
-        else if (take_buffer(scan, offset, offset + left, error))
+            if (xray_index_add_damage(scan, offset, error))
+                return -1;
+        } else if (take_buffer(scan, offset, offset + left, error))
             return -1;
     }
     return 0;
@@ -186,7 +188,7 @@ static int find_end(struct xray_indexing *scan, uint64_t offset, uint64_t extent
         xray_note_number(&scan->notes, &beyond_end, offset, extents);
     if (met)
         xray_note(&scan->notes, &overlap, *end);
-    return 0;
+    return beyond || met ? xray_index_add_damage(scan, *end, error) : 0;
 }
 
 /* A BufferExtents without NewBuffer: nobody's. Its extents are believed only if they lead to another. */
@@ -202,8 +204,11 @@ static int pass_nobodys(struct xray_indexing *scan, uint64_t offset, uint64_t ex
     int sound = extents <= left ? goes_on(scan, body + extents, error) : 0;
     if (sound < 0)
         return -1;
-    if (!sound || extents)
+    if (!sound || extents) {
         xray_note(&scan->notes, &no_thread, offset);
+        if (xray_index_add_damage(scan, offset, error))
+            return -1;
+    }
     *next = body + extents;
     return sound ? 0 : find_buffer(scan, offset + 1, next, error);
 }
@@ -224,7 +229,7 @@ static int scan_buffer(struct xray_indexing *scan, uint64_t offset, uint64_t *ne
         if (find_buffer(scan, offset + 1, next, error))
             return -1;
         xray_note_number(&scan->notes, &resynchronised, offset, *next - offset);
-        return 0;
+        return xray_index_add_damage(scan, offset, error);
     }
     /* Bytes of the buffer after this record. */
     uint64_t extents = pf_u64(bytes + 1, scan->header->big_endian);

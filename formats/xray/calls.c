@@ -20,6 +20,8 @@ static const struct pf_note_kind negative = {
     "ticks (and time) of a context in a thread are below zero, as of clocks that run "
     "backwards, so that others may exceed 100 %; how often"};
 
+static const struct pf_note_kind open_across = {"warning", "open-across-damage", NULL};
+
 /*
  * The model pass: the events of each thread are its calls, which become the profile's contexts, in the order of their first
  * entries, thread by thread, their measures, and fields of threads.
@@ -95,6 +97,12 @@ struct reader {
     uint64_t unmatched; /* exits of functions that were not open, which have been ignored */
     uint64_t implicit;  /* calls closed by the exit of a call around them: left by an exception or a jump */
     size_t max_depth;
+
+    /* Of FDR logs. */
+    const struct pf_rows *threads; /* the partitions */
+    size_t thread;
+    uint64_t buffer_end; /* offset where the buffer of the last event ends */
+    bool damaged;        /* records after the last event were left out */
 };
 
 /* Names a function that is entered for the first time. */
@@ -248,11 +256,36 @@ static int check_extras(struct reader *reader, const struct xray_event *event, s
     return more;
 }
 
+/*
+ * The first event of a buffer of an FDR log. If records between it and the last one may be lost, open calls still have all of the time
+ * between the two: some may have ended, and others begun and ended. Lost buffers may be any thread's.
+ */
+static void note_open_across(struct reader *reader, const struct xray_range *range, uint64_t tsc)
+{
+    size_t depth = reader->stack.depth;
+    bool damaged = reader->damaged || reader->decoder.untimed ||
+                   xray_index_is_damaged(&reader->state->index, reader->buffer_end, range->body);
+    if (!depth || !damaged)
+        return;
+    struct pf_cell name = pf_rows_at(reader->threads, reader->thread)[1];
+    pf_note(&reader->model.notes, &open_across, 0,
+            (int64_t)xray_buffer_offset(&reader->state->header, range->body),
+            "%.*s, tsc %" PRIu64 " to %" PRIu64
+            ": records are or may be lost; calls open there (%zu) keep this time",
+            (int)name.size, name.text, reader->last_tsc, tsc, depth);
+}
+
 static int read_range(struct reader *reader, const struct xray_range *range, struct pf_error *error)
 {
+    const struct xray_header *header = &reader->state->header;
+    const struct xray_decoder *decoder = &reader->decoder;
     struct xray_event event;
+    bool started = false;
     int more;
     while ((more = xray_next_event(&reader->decoder, &event, error)) > 0) {
+        if (!started && header->type == XRAY_FDR)
+            note_open_across(reader, range, event.tsc);
+        started = true;
         if (!reader->events++)
             reader->first_tsc = event.tsc;
         reader->last_tsc = event.tsc;
@@ -261,6 +294,10 @@ static int read_range(struct reader *reader, const struct xray_range *range, str
             return -1;
     }
     note_problems(reader, range);
+    bool cut = decoder->fault != NULL || (header->version == 1 && !decoder->closed);
+    reader->damaged = cut || (!started && (reader->damaged || decoder->untimed));
+    if (started)
+        reader->buffer_end = range->end;
     return more;
 }
 
@@ -301,6 +338,8 @@ static int read_thread(struct reader *reader, size_t number, struct pf_error *er
 {
     const struct xray_thread *thread = &reader->state->index.threads[number];
     reader->events = reader->unmatched = reader->implicit = reader->max_depth = 0;
+    reader->thread = number;
+    reader->damaged = false;
     for (uint64_t i = 0; i < thread->count; i++) {
         struct xray_range range;
         if (xray_begin_range(&reader->decoder, &reader->state->index, number, i, &range, error) ||
@@ -322,7 +361,7 @@ static int read_threads(struct reader *reader, struct pf_error *error)
 int xray_load_calls(struct pf_profile *profile, struct pf_pass *pass, struct pf_error *error)
 {
     struct xray_state *state = xray_state(profile);
-    struct reader reader = {.state = state};
+    struct reader reader = {.state = state, .threads = profile->partitions.items};
     xray_decoder_init(&reader.decoder, state->input, &state->header, pass, state->index.bytes);
     reader.recent = calloc((size_t)1 << RECENT_BITS, sizeof *reader.recent);
     int failed = xray_model_begin(&reader.model, profile, XRAY_MEASURES, error) ||

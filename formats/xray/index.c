@@ -76,6 +76,39 @@ int xray_index_add(struct xray_indexing *indexing, const struct xray_part *part,
     return pf_sorter_add(indexing->parts, record, error);
 }
 
+int xray_index_add_damage(struct xray_indexing *indexing, uint64_t offset, struct pf_error *error)
+{
+    enum { DAMAGE_MAX = 65536 };
+    struct xray_index *index = &indexing->index;
+    if (index->n_damage == DAMAGE_MAX)
+        return 0;
+    if (pf_array_room(&index->damage, &indexing->damage_room, index->n_damage, sizeof offset, error))
+        return -1;
+    index->damage[index->n_damage++] = offset;
+    return 0;
+}
+
+bool xray_index_is_damaged(const struct xray_index *index, uint64_t from, uint64_t to)
+{
+    size_t low = 0, high = index->n_damage;
+    while (low < high) {
+        size_t middle = (low + high) / 2;
+        if (index->damage[middle] < from)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < index->n_damage && (index->damage[low] == from || index->damage[low] < to);
+}
+
+void xray_index_free(struct xray_index *index)
+{
+    pf_store_free(index->ranges);
+    free(index->threads);
+    free(index->damage);
+    *index = (struct xray_index){0};
+}
+
 static int by_tid(const void *left, const void *right)
 {
     const int64_t *a = left, *b = right;
@@ -210,8 +243,7 @@ int xray_load_threads(struct pf_profile *profile, struct pf_pass *pass, struct p
     pf_notes_sort(&indexing.notes);
     if (failed || pf_notes_publish(&indexing.notes, profile, error)) {
         pf_rows_free(items);
-        pf_store_free(indexing.index.ranges);
-        free(indexing.index.threads);
+        xray_index_free(&indexing.index);
         failed = -1;
     } else {
         state->index = indexing.index;

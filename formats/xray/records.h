@@ -179,7 +179,7 @@ struct xray_indexing {
     uint64_t size;               /* of the file */
     struct pf_notes notes;
     struct xray_index index;
-    size_t threads_room;
+    size_t threads_room, damage_room;
     struct pf_hash_table by_ids; /* threads */
     struct pf_sorter *parts;     /* see index.c */
 };
@@ -198,6 +198,8 @@ struct xray_part {
 /* Adds a part of a thread; the time of its first event is for the caller to compare with index.start. 0, or -1 with *error
  * filled. */
 int xray_index_add(struct xray_indexing *indexing, const struct xray_part *part, struct pf_error *error);
+/* Adds an offset to index.damage. 0, or -1 with *error filled. */
+int xray_index_add_damage(struct xray_indexing *indexing, uint64_t offset, struct pf_error *error);
 /* Finds the parts of a file of its type. 0, or -1 with *error filled. */
 typedef int xray_scan(struct xray_indexing *indexing, struct pf_error *error);
 xray_scan xray_scan_buffers, xray_scan_blocks;

@@ -331,8 +331,7 @@ static void close_file(struct pf_profile *profile)
     if (!state)
         return;
     pf_fold_free(state->fold.fold);
-    pf_store_free(state->index.ranges);
-    free(state->index.threads);
+    xray_index_free(&state->index);
     xray_names_free(&state->names);
     xray_maps_free(&state->maps);
     xray_durations_free(&state->durations);
@@ -362,7 +361,7 @@ static int recall(struct pf_profile *profile, const void *blob, size_t size, str
 const struct pf_driver pf_xray_driver = {
     .name = "xray",
     .title = "LLVM XRay log (flight data recorder, basic) or profiling-mode file",
-    .version = 7,
+    .version = 8,
     .matters = xray_name_matters,
     .probe = probe,
     .open = open_file,

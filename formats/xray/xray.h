@@ -88,11 +88,19 @@ struct xray_index {
     size_t n_threads;
     uint64_t start; /* the smallest TSC of the ranges' first events; UINT64_MAX: there are none */
     uint64_t bytes; /* of all ranges together */
+    /* Where damage has hidden or may have cut off buffers: offsets in the file, ascending. There may be more than are kept. */
+    uint64_t *damage;
+    size_t n_damage;
 };
 
 /* Range i < n_ranges. 0, or -1 with *error filled. */
 int xray_index_range(const struct xray_index *index, uint64_t i, struct xray_range *range,
                      struct pf_error *error);
+
+/* True if damage is known at `from` or between there and `to`. */
+bool xray_index_is_damaged(const struct xray_index *index, uint64_t from, uint64_t to);
+
+void xray_index_free(struct xray_index *index);
 
 /* Offset of the record that a buffer starts with, given that of its records. */
 static inline uint64_t xray_buffer_offset(const struct xray_header *header, uint64_t body)

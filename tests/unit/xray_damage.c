@@ -147,6 +147,93 @@ static void wrong_records(struct log *log)
     close_log(&opened);
 }
 
+/* ---- calls around damage ------------------------------------------------------------------------ */
+
+/* Buffer n of thread 1: an entry at tsc 100 n + 1, and an exit 5 ticks later. Returns the offset of the first record. */
+static size_t put_call(struct log *log, uint32_t n, uint32_t entered, uint32_t left)
+{
+    open_buffer(log, 1, n, UINT64_C(100) * n);
+    size_t at = log->size;
+    put_function(log, ENTER, entered, 1);
+    if (left)
+        put_function(log, EXIT, left, 5);
+    close_buffer(log);
+    return at;
+}
+
+static void says_open_across(const struct log *log, const char *want, const char *name)
+{
+    struct opened opened;
+    char text[256] = "";
+    open_log(&opened, log, PF_MODELLED);
+    const struct pf_rows *warnings = opened.profile.warnings;
+    for (size_t i = 0; i < pf_rows_count(warnings); i++) {
+        const struct pf_cell *cells = pf_rows_at(warnings, i);
+        if (cells[3].size == strlen("open-across-damage") &&
+            !memcmp(cells[3].text, "open-across-damage", cells[3].size))
+            snprintf(text + strlen(text), sizeof text - strlen(text), "%.*s|", (int)cells[4].size,
+                     cells[4].text);
+    }
+    is(text, want, name);
+    close_log(&opened);
+}
+
+static void open_across(struct log *log)
+{
+    put_header(log, 5, 0, 4096);
+    put_call(log, 1, 1, 0);
+    put_call(log, 2, 2, 2);
+    put_call(log, 3, 3, 3);
+    says_open_across(log, "", "calls that are open from buffer to buffer are no problem");
+
+    put_header(log, 5, 0, 4096);
+    put_call(log, 1, 1, 0);
+    size_t record = put_call(log, 2, 2, 2);
+    log->bytes[record + 8] = 5 << 1;
+    put_call(log, 3, 3, 3);
+    says_open_across(
+        log, "thread-1, tsc 201 to 301: records are or may be lost; calls open there (2) keep this time|",
+        "unless the rest of a buffer is lost");
+
+    put_header(log, 5, 0, 4096);
+    put_call(log, 1, 1, 0);
+    record = put_call(log, 2, 2, 2);
+    log->bytes[record] = 5 << 1;
+    put_call(log, 3, 3, 3);
+    says_open_across(
+        log, "thread-1, tsc 101 to 301: records are or may be lost; calls open there (1) keep this time|",
+        "    or all of its records");
+
+    put_header(log, 5, 0, 4096);
+    put_call(log, 1, 1, 0);
+    record = log->size;
+    put_call(log, 2, 2, 2);
+    log->bytes[record] = log->bytes[record + 16] = 0;
+    put_call(log, 3, 3, 3);
+    says_open_across(
+        log, "thread-1, tsc 101 to 301: records are or may be lost; calls open there (1) keep this time|",
+        "    or whose the buffer was");
+
+    put_header(log, 5, 0, 4096);
+    put_call(log, 1, 1, 0);
+    record = put_call(log, 2, 2, 2);
+    log->bytes[record - 16] = WRAP << 1 | 1; /* no NewCPUId before records without time */
+    memmove(log->bytes + record - 16, log->bytes + record, log->size - record);
+    log->size -= 16;
+    patch(log, record - 80 + 1, log->size - (record - 80) - 16, 8);
+    put_call(log, 3, 3, 3);
+    says_open_across(
+        log, "thread-1, tsc 101 to 301: records are or may be lost; calls open there (1) keep this time|",
+        "    or their time");
+
+    put_header(log, 5, 0, 4096);
+    put_call(log, 1, 1, 1);
+    record = put_call(log, 2, 2, 2);
+    log->bytes[record] = 5 << 1;
+    put_call(log, 3, 3, 3);
+    says_open_across(log, "", "nor are calls that are not open there");
+}
+
 /* ---- anything at all ---------------------------------------------------------------------------- */
 
 static void put_of_version(struct log *log, unsigned version)
@@ -194,6 +281,7 @@ int main(void)
     cut_files(&log);
     wrong_extents(&log);
     wrong_buffers(&log);
+    open_across(&log);
     wrong_records(&log);
     any_length(&log);
     any_bytes(&log);
