@@ -8,10 +8,10 @@
 #include "formats/perun/perun.h"
 
 /*
- * The texts of lists and of other members in models.csv are cut here, and are short once there are many of them; the values
+ * Bytes of the texts of lists and of other members in models.csv, which are held in memory; further ones are cut. The values
  * themselves are all kept.
  */
-enum { LONG_TEXT = 64 * 1024, SHORT_TEXT = 100, TEXTS_MAX = 16 << 20 };
+enum { TEXTS_MAX = 64 << 20, SHORT_TEXT = 100 };
 
 enum { COEFFS_MAX = 16, MODELS_MAX = 100000, NESTED_MAX = 1024 };
 
@@ -56,6 +56,7 @@ struct draft {
     FILE *out;
     size_t start[PERUN_MODEL_COLUMNS]; /* of the texts of cells that are made up, whose size is in the cell */
     size_t limit;                      /* of stats and other */
+    bool cut;                          /* one of these was longer */
 };
 
 static void begin_text(struct draft *draft, int column)
@@ -66,6 +67,16 @@ static void begin_text(struct draft *draft, int column)
 static size_t text_size(const struct draft *draft, int column)
 {
     return (size_t)ftello(draft->out) - draft->start[column];
+}
+
+/* True, once, with a mark, if a text is as long as it may be. */
+static bool is_full(struct draft *draft, int column)
+{
+    if (text_size(draft, column) < draft->limit)
+        return false;
+    fputs(" ...", draft->out);
+    draft->cut = true;
+    return true;
 }
 
 static void end_text(struct draft *draft, int column)
@@ -170,6 +181,7 @@ static int read_values(struct perun_data *data, struct draft *draft, struct pf_e
         list = pf_tree_get(draft->json, "kernel_stats");
     if (!pf_tree_is_list(list))
         return 0;
+    bool full = false;
     begin_text(draft, COLUMN_STATS);
     draft->model.values = pf_store_size(data->model_values) / sizeof(double);
     draft->model.n_values = pf_tree_length(list);
@@ -178,7 +190,7 @@ static int read_values(struct perun_data *data, struct draft *draft, struct pf_e
         double number = double_of(value);
         if (pf_store_append(data->model_values, &number, sizeof number, error))
             return -1;
-        if (text_size(draft, COLUMN_STATS) >= draft->limit)
+        if (full || (full = is_full(draft, COLUMN_STATS)))
             continue;
         fputs(i ? " " : "", draft->out);
         if (is_number(value))
@@ -205,13 +217,14 @@ static void read_others(struct draft *draft)
     static const char *const known[] = {
         "uid",   "model",          "method", "r_square",     "x_start",     "x_interval_start",
         "x_end", "x_interval_end", "coeffs", "bucket_stats", "kernel_stats"};
+    bool full = false;
     begin_text(draft, COLUMN_OTHER);
     json_object_object_foreach(draft->json, key, value)
     {
         size_t i = 0, size = text_size(draft, COLUMN_OTHER);
         while (i < sizeof known / sizeof *known && strcmp(key, known[i]) != 0)
             i++;
-        if (i < sizeof known / sizeof *known || size >= draft->limit)
+        if (i < sizeof known / sizeof *known || full || (full = is_full(draft, COLUMN_OTHER)))
             continue;
         const char *text = json_object_is_type(value, json_type_string)
                                ? json_object_get_string(value)
@@ -271,7 +284,7 @@ static int read_parts(struct perun_reading *reading, struct draft *draft, struct
     struct perun_data *data = reading->data;
     struct perun_model *model = &draft->model;
     struct json_object *uid = pf_tree_get(draft->json, "uid");
-    draft->limit = data->models_text < TEXTS_MAX ? LONG_TEXT : SHORT_TEXT;
+    draft->limit = data->models_text < TEXTS_MAX ? SIZE_MAX : SHORT_TEXT;
     draft->cells[COLUMN_ID] = pf_uint(data->n_models);
     draft->cells[COLUMN_R_SQUARE] = pf_tree_number(pf_tree_get(draft->json, "r_square"));
     read_kind(draft);
@@ -317,6 +330,10 @@ static int add_model(struct perun_reading *reading, struct json_object *json, st
         failed = pf_fail_memory(error);
     if (!failed)
         failed = add_row(reading->data, &draft, texts, error);
+    if (draft.cut && !reading->data->models_cut)
+        pf_note(&reading->data->notes, &perun_problems[PERUN_TOO_MANY], 0, -1,
+                "texts of models (further ones are cut at %d bytes)", SHORT_TEXT);
+    reading->data->models_cut |= draft.cut;
     free(texts);
     return failed;
 }

@@ -120,6 +120,7 @@ struct perun_data {
     struct perun_model *model_list; /* see models.c */
     size_t n_models, models_room;
     size_t models_text;            /* bytes of their longer texts */
+    bool models_cut;               /* some were cut, and that is noted */
     struct pf_store *model_values; /* doubles */
     struct pf_notes notes;
 };

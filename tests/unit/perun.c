@@ -381,6 +381,40 @@ static void test_models(void)
     file_close(&file);
 }
 
+/* A profile of so many models with so many values each. */
+static struct file stats_of(int models, int values)
+{
+    char *json = NULL;
+    size_t size;
+    FILE *out = open_memstream(&json, &size);
+    fputs("{\"header\":{},\"resources\":[],\"models\":[", out);
+    for (int m = 0; m < models; m++) {
+        fprintf(out, "%s{\"uid\":\"f\",\"model\":\"regressogram\",\"bucket_stats\":[7", m ? "," : "");
+        for (int i = 1; i < values; i++)
+            fprintf(out, ",%d", i);
+        fputs("]}", out);
+    }
+    fputs("]}", out);
+    fclose(out);
+    struct file file = file_of(json);
+    free(json);
+    return file;
+}
+
+static void test_long_stats(void)
+{
+    enum { STATS = 5 };
+    struct file file = stats_of(1, 100000);
+    const struct pf_table *models = file.profile.tables;
+    while (strcmp(models->name, "models") != 0)
+        models++;
+    struct pf_cell stats = pf_rows_at(*models->rows, 0)[STATS];
+    ok(stats.size == 588889 && !memcmp(stats.text + stats.size - 6, " 99999", 6),
+       "stats are whole, however long");
+    warnings_are(&file, "", "    without a warning");
+    file_close(&file);
+}
+
 /* The formula in models.csv, and the points of model 0. */
 static void model_is(const char *model, const char *formula, const char *points)
 {
@@ -570,6 +604,7 @@ int main(void)
     test_metrics();
     test_fields();
     test_models();
+    test_long_stats();
     test_formulas();
     test_properties();
     test_info();
