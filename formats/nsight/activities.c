@@ -122,6 +122,9 @@ static int take_row(void *arg, const struct pf_sql_row *row, struct pf_error *er
         event.number[i] = set ? pf_sql_int(row, columns[i]) : 0;
         event.set |= (uint16_t)(set << i);
     }
+    if (event.set >> EVENT_START & event.set >> EVENT_END & 1 &&
+        !nsight_is_timed(model, event.number[EVENT_START], event.number[EVENT_END]))
+        return pf_store_append(model->events, &event, sizeof event, error);
     struct nsight_tally_key key = {NSIGHT_SUM_KERNELS + event.kind, found.path, event.name, found.call,
                                    event.stream};
     struct nsight_tally *tally =

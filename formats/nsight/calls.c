@@ -233,7 +233,11 @@ static int take_call(struct reading *reading, const uint64_t *record, uint64_t p
         found.path = range_around(reading, start, end);
     const struct open_call *around = call_around(reading, start, end, found.path);
     found.call = context_of_call(reading, found.path, name, around, error);
-    if (found.call == PF_NO_CONTEXT || visit(reading, found.call, true, end - start, error))
+    if (found.call == PF_NO_CONTEXT)
+        return -1;
+    if (!nsight_is_timed(model, start, end))
+        return nsight_lookup_add(&model->calls, process, (int64_t)record[NUMBER], found, error);
+    if (visit(reading, found.call, true, end - start, error))
         return -1;
     struct nsight_tally_key key = {.sum = NSIGHT_SUM_API, .path = found.path, .name = name};
     if (!nsight_tally(&model->tallies, &key, end - start, 0, error) ||

@@ -135,7 +135,7 @@ static int load(struct pf_profile *profile, enum pf_stage stage, struct pf_pass 
 const struct pf_driver pf_nsight_folder_driver = {
     .name = "nsight-experiment",
     .title = "Folders of points that hold Nsight Systems exports, as an Extra-P experiment",
-    .version = 3,
+    .version = 4,
     .directories = true,
     .beside = true,
     .probe = probe,

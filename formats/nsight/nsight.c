@@ -81,6 +81,12 @@ int64_t nsight_duration(struct nsight_model *model, const struct pf_sql_row *row
     return 0;
 }
 
+bool nsight_is_timed(struct nsight_model *model, int64_t start, int64_t end)
+{
+    model->untimed += !start && !end;
+    return start || end;
+}
+
 /* ---- tables and metrics of the profile ------------------------------------------------------------ */
 
 static const struct pf_column value_columns[PF_SUMS_COLUMNS] = {{"thread", PF_PARTITION, 0},
@@ -269,6 +275,13 @@ static int tell_problems(struct nsight_model *model, struct pf_error *error)
                 "%" PRIu64 " events have no end, or end before they start: they take no time",
                 model->bad_times))
         return -1;
+    if (model->untimed &&
+        pf_warn(profile, 0, -1, "warning", "untimed", error,
+                "%" PRIu64
+                " calls, kernels or other activities start and end at 0, since they were not timed: "
+                "they are left out of all sums",
+                model->untimed))
+        return -1;
     return model->paths.out_of_text ? pf_warn(profile, 0, -1, "error", "long-paths", error,
                                               "call paths are longer than the file: some are left out")
                                     : 0;
@@ -385,7 +398,7 @@ static bool no_name_matters(const char *name)
 const struct pf_driver pf_nsight_driver = {
     .name = "nsight",
     .title = "Nsight Systems export (SQLite), with or without Extra-Prof ranges",
-    .version = 6,
+    .version = 7,
     .matters = no_name_matters,
     .probe = nsight_probe,
     .open = open_file,

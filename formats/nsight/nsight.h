@@ -312,6 +312,7 @@ struct nsight_model {
     struct nsight_tallies tallies;
     struct pf_store *events;
     uint64_t bad_times; /* rows whose end is absent or before their start */
+    uint64_t untimed;   /* rows of CUPTI that it could not time: see nsight_is_timed */
 };
 
 /* The number in the tree's strings of the name of this id, "#ID" if it has none. PF_NO_STRING with *error filled. */
@@ -320,6 +321,12 @@ uint32_t nsight_name(struct nsight_model *model, int64_t id, struct pf_error *er
 /* end - start in ns, which stand in the first two columns of all that has times; 0 if that is negative, absent or out of
  * range, which is counted. */
 int64_t nsight_duration(struct nsight_model *model, const struct pf_sql_row *row);
+
+/*
+ * False if a call or activity was not timed, which CUPTI records as start = end = 0. It then has no duration, not even 0, and is
+ * counted in model->untimed.
+ */
+bool nsight_is_timed(struct nsight_model *model, int64_t start, int64_t end);
 
 /* The context below `parent` (PF_NO_CONTEXT: a root) of this kind and name (in the tree's strings), added if new.
  * PF_NO_CONTEXT with *error filled. */

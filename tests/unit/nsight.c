@@ -243,6 +243,27 @@ static void test_other_versions(void)
     close_export(export);
 }
 
+static void test_untimed(void)
+{
+    struct open_export *export = export_of(
+        TABLES NAMES CALL(10, 20, 1, 1) CALL(0, 0, 2, 1) KERNEL(0, 0, 7, 1, 3) KERNEL(30, 34, 7, 1,
+                                                                                      3) KERNEL(0, 0, 7, 2, 4)
+            KERNEL(40, 46, 7, 2,
+                   4) "INSERT INTO CUPTI_ACTIVITY_KIND_MEMCPY VALUES (0,0,0,1,7,1," PID_7 ",100,1);"
+                      "INSERT INTO CUPTI_ACTIVITY_KIND_SYNCHRONIZATION VALUES (0,0,0,1,7,1," PID_7 ",3,0);");
+    is(rows(export, "kernels"), ",1,6,6,6,reduce\n,1,4,4,4,stencil\n",
+       "what was not timed is not counted as 0 ns");
+    is(rows(export, "memcpy"), "", "    nor are copies");
+    is(rows(export, "sync"), "", "    synchronisations");
+    is(rows(export, "api"), ",1,10,10,10,cudaLaunchKernel\n", "    and calls");
+    is(values_of(export, "gpu activities"),
+       "gpu-0.stream-7,cudaLaunchKernel/stencil,gpu activities,1\ngpu-0.stream-7,cudaLaunchKernel/reduce,gpu "
+       "activities,1\n",
+       "    in values neither, and calls that were not timed have their kernels");
+    is(codes(export), "untimed", "    but that is told");
+    close_export(export);
+}
+
 /* Whether a file with these names on its first pages is taken for an export. */
 static bool is_probed(const char *sql)
 {
@@ -330,6 +351,7 @@ int main(void)
     test_processes();
     test_unknown_process();
     test_other_versions();
+    test_untimed();
     test_info();
     test_info_of_other_versions();
     test_probe();
