@@ -168,7 +168,8 @@ struct pprof {
     struct pprof_stream stream; /* of the pass that is under way */
     PF_LIST(uint32_t) strings;  /* their names */
     struct pf_ids functions, mappings,
-        locations; /* places of those with an id, which may be any number but 0 */
+        locations;         /* places of those with an id, which may be any number but 0 */
+    struct pf_ids missing; /* ids of mappings that locations have, and the file has not */
     PF_LIST(struct pprof_function) function;
     PF_LIST(struct pprof_function) unnumbered; /* those of the id 0 */
     struct pf_build_files files;

@@ -279,6 +279,21 @@ static uint32_t make_frame(struct pprof *pprof, const struct pprof_location *loc
     return pf_build_frame(&pprof->build, &made);
 }
 
+/* Warns of a mapping that is not defined, once. */
+static void check_mapping(struct pprof *pprof, const struct pprof_location *location)
+{
+    struct pf_build *build = &pprof->build;
+    if (!location->mapping || pprof_mapping(pprof, location->mapping))
+        return;
+    if (!pprof->missing.count)
+        PF_OWN(build, &pprof->missing, pf_ids_free);
+    if (pf_build_check(build,
+                       pf_ids_add(&pprof->missing, location->mapping, pprof->missing.count, build->error)))
+        pf_build_warn(build, 0, PPROF_NOWHERE, "warning", "no-mapping",
+                      "mapping %ju of location %ju is not there: its locations have no module",
+                      (uintmax_t)location->mapping, (uintmax_t)location->id);
+}
+
 /*
  * Finds what of a location is dropped: at the outermost line that is to be dropped, that and those inlined into it. If it is the
  * outermost of all, the whole location is.
@@ -286,6 +301,7 @@ static uint32_t make_frame(struct pprof *pprof, const struct pprof_location *loc
 static void resolve_location(struct pprof *pprof, struct pprof_location *location)
 {
     bool found_any = false;
+    check_mapping(pprof, location);
     for (uint32_t k = location->lines; k-- > 0;) {
         struct pprof_line *line = &pprof->lines.at[location->first + k];
         const struct pprof_function *function = pprof_function(pprof, line->function);

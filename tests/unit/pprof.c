@@ -410,6 +410,18 @@ static void damage(void)
     reads_as(&twice, "", "fatal no-profile|", "two profiles in one file are none");
 }
 
+static void missing_mapping(void)
+{
+    struct bytes out = common();
+    location(&out, 6, 8, 1, 0);
+    location(&out, 7, 8, 0, 0);
+    location(&out, 8, 9, 2, 0);
+    location(&out, 9, 0, 3, 0);
+    sample(&out, 7, 6, 1);
+    reads_as(&out, "all,main><unknown>,cpu,1|", "warning no-mapping|warning no-mapping|",
+             "a mapping that is not there is told of once; to have none is no problem");
+}
+
 static struct bytes packed(const struct bytes *plain, size_t cut)
 {
     struct bytes out = {.size = 0};
@@ -474,6 +486,7 @@ int main(void)
     no_ids();
     dropping();
     damage();
+    missing_mapping();
     compressed();
     probing();
     return done();
