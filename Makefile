@@ -52,12 +52,14 @@ $(BUILD)/tests/draw.t: LDLIBS += $(shell pkg-config --libs libxml-2.0)
 
 unit: $(UNIT)
 
-# Takes memory away from the program, for tests/mount/out_of_memory.t. (Not from one with a sanitizer, which has its own malloc.)
-$(BUILD)/fail_alloc.so: tests/mount/fail_alloc.c
+# Preloaded by tests: takes memory away from the program (not from one with a sanitizer, which has its own malloc), and makes its
+# calls for files fail.
+FAULTS   = $(BUILD)/fail_alloc.so $(BUILD)/fail_io.so
+$(FAULTS): $(BUILD)/%.so: tests/mount/%.c
 	@mkdir -p $(@D)
-	$(CC) $(STD) $(CPPFLAGS) $(CFLAGS) $(WARN) -shared -fPIC -o $@ $<
+	$(CC) $(STD) $(CPPFLAGS) $(CFLAGS) $(WARN) -shared -fPIC -o $@ $< -ldl
 
-check test: all unit $(BUILD)/fail_alloc.so
+check test: all unit $(FAULTS)
 	prove --exec '' $(UNIT) tests/mount/*.t
 
 # The same program and unit tests once more, each in a folder of its own: build/asan, build/tsan. Fuzz targets need the

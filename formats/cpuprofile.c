@@ -374,7 +374,7 @@ static uint64_t count_untimed(struct v8 *v8)
     uint64_t n = 0;
     if (!v8->old || v8->stamps.line || v8->deltas.line || v8->end <= v8->start)
         return 0;
-    bool listed = pf_json_enter_array(v8->json, &v8->sample_list, v8->build.error);
+    bool listed = pf_json_enter_array(&v8->build, v8->json, &v8->sample_list);
     while (listed && next_number(v8, v8->json, &token))
         n++;
     return n;
@@ -386,8 +386,8 @@ static void read_samples(struct v8 *v8)
     struct pf_build *build = &v8->build;
     struct pf_json_token token, time;
     uint64_t untimed = count_untimed(v8);
-    bool times = pf_json_enter_array(v8->times, v8->stamps.line ? &v8->stamps : &v8->deltas, build->error);
-    bool listed = pf_json_enter_array(v8->json, &v8->sample_list, build->error);
+    bool times = pf_json_enter_array(build, v8->times, v8->stamps.line ? &v8->stamps : &v8->deltas);
+    bool listed = pf_json_enter_array(build, v8->json, &v8->sample_list);
     v8->last = v8->start;
     while (listed && next_number(v8, v8->json, &token)) {
         int64_t id = -1;

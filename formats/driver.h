@@ -37,10 +37,10 @@ struct pf_probe {
     size_t have;
     size_t plain_have; /* what is known of the following */
     unsigned char plain[PF_PLAIN_HEAD_MAX];
-    int lack; /* an errno value: a driver could not look at it, so that nobody's saying no tells nothing; 0: none */
+    int lack; /* an errno value if probing failed for a transient reason; a "no" is then inconclusive. 0: none */
 };
 
-/* For a look that failed with an errno value: notes it if that is a lack (pf_is_lack). */
+/* Notes the errno value of a failed look if it is transient (pf_is_transient). The functions below do so themselves. */
 void pf_probe_failed(struct pf_probe *probe, int code);
 
 /*
@@ -62,7 +62,7 @@ const unsigned char *pf_probe_plain_head(struct pf_probe *probe, size_t want, si
 bool pf_probe_is_text(struct pf_probe *probe);
 
 /* Up to `size` bytes of the file at an offset, fewer only at its end; -1 with errno. */
-ssize_t pf_probe_read(const struct pf_probe *probe, void *buffer, size_t size, uint64_t offset);
+ssize_t pf_probe_read(struct pf_probe *probe, void *buffer, size_t size, uint64_t offset);
 
 /* The same as a pf_inflate_source, arg being the probe. */
 ssize_t pf_probe_source(void *probe, void *buffer, size_t size, uint64_t offset, struct pf_error *error);

@@ -239,8 +239,8 @@ static bool read_pairs(struct scope *scope)
     struct pf_json_token token;
     pf_int128 at = scope->one.start, weight;
     uint32_t context = PF_NO_CONTEXT;
-    bool samples = pf_json_enter_array(scope->json, &scope->one.samples, build->error);
-    bool weights = pf_json_enter_array(scope->weights, &scope->one.weights, build->error);
+    bool samples = pf_json_enter_array(build, scope->json, &scope->one.samples);
+    bool weights = pf_json_enter_array(build, scope->weights, &scope->one.weights);
     for (uint64_t i = 0; samples && weights; i++) {
         int got = pf_json_got(build, pf_json_next(scope->json, &token, build->error));
         if (got <= 0 || got == PF_JSON_ARRAY_END || (got == PF_JSON_ARRAY && !read_stack(scope, &context)))
@@ -391,7 +391,7 @@ static void read_events(struct scope *scope)
     struct pf_json_walk walk = {.json = scope->json, .profile = build->profile, .error = build->error};
     struct pf_json_token token;
     pf_int128 last = -ONE * ONE * 100000000000;
-    int got = pf_json_enter_array(scope->json, &scope->one.events, build->error) ? PF_JSON_ARRAY : 0;
+    int got = pf_json_enter_array(build, scope->json, &scope->one.events) ? PF_JSON_ARRAY : 0;
     for (uint64_t i = 0; got > 0; i++) {
         struct event event = {.one = &scope->one, .number = {.frame = NO_FRAME}};
         got = pf_json_got(build, pf_json_next(scope->json, &token, build->error));
@@ -443,7 +443,8 @@ static bool amount_at(struct scope *scope, const struct pf_json_place *place, pf
 {
     struct pf_json_token token;
     pf_json_seek(scope->weights, place->offset, place->line);
-    return place->line && pf_json_next(scope->weights, &token, scope->build.error) > 0 &&
+    return place->line &&
+           pf_json_got(&scope->build, pf_json_next(scope->weights, &token, scope->build.error)) > 0 &&
            amount_of(&token, scope->one.unit, amount);
 }
 
@@ -530,7 +531,7 @@ static void read_file(void *state)
         pf_json_warn_of_damage(build);
     else if (scope->profiles.line && !scope->shared)
         pf_build_warn(build, 0, -1, "fatal", "damaged", "there is no member shared: nothing can be named");
-    if (scope->profiles.line && scope->shared && pf_json_enter_array(file, &scope->profiles, build->error) &&
+    if (scope->profiles.line && scope->shared && pf_json_enter_array(build, file, &scope->profiles) &&
         pf_json_got(build, pf_json_array(&walk, scope, PF_JSON_OBJECT, read_profile)))
         pf_json_warn_of_damage(build);
 }

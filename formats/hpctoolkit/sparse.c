@@ -169,7 +169,7 @@ int hpc_block_find(const struct hpc_state *state, const struct hpc_block *block,
         ssize_t got = pf_input_read(state->profile_db, bytes, sizeof bytes,
                                     block->indices + (uint64_t)middle * PAIR, error);
         if (got < (ssize_t)sizeof bytes)
-            return got < 0 ? -1 : pf_fail(error, EIO, "profile.db ends inside a block");
+            return got < 0 ? -1 : pf_fail(error, ENODATA, "profile.db ends inside a block");
         id = pf_u32(bytes, state->big_endian);
         if (id == wanted) {
             *entry = middle;

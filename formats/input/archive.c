@@ -446,7 +446,7 @@ int pf_archive_open(struct pf_archive *archive, uint32_t member, struct pf_opene
     if (about->type != DT_REG)
         return about->type == DT_DIR ? EISDIR : ELOOP;
     if (about->method == PF_MEMBER_UNREADABLE)
-        return EIO;
+        return EBADMSG;
     int result = 0;
     if (about->method != PF_MEMBER_PLAIN) {
         opened->unpacked = member_unpacked(archive, member);

@@ -565,7 +565,7 @@ static int make_index(struct pf_archive *archive, struct range *range, const str
     range->want = WINDOW;
     if (index_members(archive, range, packing == PF_ZIP, error))
         return -1;
-    if (pf_is_lack(range->error.code) || range->error.code == ECANCELED) {
+    if (pf_is_transient(range->error.code)) {
         *error = range->error;
         return -1;
     }

@@ -154,10 +154,10 @@ static int file_here(const struct pf_folder *folder, const char *path, struct pf
     *opened = (struct pf_opened){.fd = pf_open_beneath(folder->fd, path, O_RDONLY)};
     if (opened->fd < 0)
         return errno;
-    if (!fstat(opened->fd, &opened->st) && S_ISREG(opened->st.st_mode))
-        return 0;
-    pf_opened_close(opened);
-    return EINVAL;
+    int result = fstat(opened->fd, &opened->st) ? errno : S_ISREG(opened->st.st_mode) ? 0 : EINVAL;
+    if (result)
+        pf_opened_close(opened);
+    return result;
 }
 
 /* True if what was not found may be behind an archive. */
@@ -179,8 +179,9 @@ static int find_through(const struct pf_folder *folder, const char *path, struct
         struct stat st;
         char cut = part[end];
         part[end] = 0;
-        if (stat_here(folder, part, &st))
-            result = ENOENT;
+        int missing = stat_here(folder, part, &st);
+        if (missing)
+            result = pf_is_transient(missing) ? missing : ENOENT;
         else if (S_ISREG(st.st_mode)) {
             result = file_here(folder, part, &file);
             if (!result) {
@@ -328,12 +329,13 @@ int pf_folder_list(const struct pf_folder *folder, pf_folder_visit *each, void *
             close(fd);
         return result;
     }
-    errno = 0;
-    for (const struct dirent *entry; (entry = readdir(listing)); errno = 0)
-        if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0 &&
-            each(arg, entry->d_name, entry->d_type))
-            break;
-    int result = errno;
+    const struct dirent *entry;
+    do {
+        errno = 0;
+        entry = readdir(listing);
+    } while (entry && (!strcmp(entry->d_name, ".") || !strcmp(entry->d_name, "..") ||
+                       !each(arg, entry->d_name, entry->d_type)));
+    int result = entry ? 0 : errno;
     closedir(listing);
     return result;
 }

@@ -61,7 +61,7 @@ ssize_t pf_input_read_file(const struct pf_input *input, void *buffer, size_t si
     ssize_t got = pf_opened_read(&input->file, buffer, size, offset, error);
     if (got >= 0 && (size_t)got < size)
         return input->file.unpacked
-                   ? pf_fail_at(error, EIO, (int64_t)offset + got, "the archive is damaged")
+                   ? pf_fail_at(error, EBADMSG, (int64_t)offset + got, "the archive is damaged")
                    : pf_fail_at(error, ESTALE, (int64_t)offset + got, "the file has been truncated");
     return got;
 }

@@ -19,7 +19,7 @@ enum {
     MAGIC = 32 /* bits that a magic number is worth */
 };
 
-ssize_t pf_probe_read(const struct pf_probe *probe, void *buffer, size_t size, uint64_t offset)
+ssize_t pf_probe_read(struct pf_probe *probe, void *buffer, size_t size, uint64_t offset)
 {
     struct pf_opened opened = {.fd = probe->fd, .start = probe->start, .unpacked = probe->unpacked};
     struct pf_error error = {0};
@@ -29,8 +29,10 @@ ssize_t pf_probe_read(const struct pf_probe *probe, void *buffer, size_t size, u
     if (size > probe->size - offset)
         size = (size_t)(probe->size - offset);
     ssize_t got = pf_opened_read(&opened, buffer, size, offset, &error);
-    if (got < 0)
+    if (got < 0) {
+        pf_probe_failed(probe, error.code);
         errno = error.code;
+    }
     return got;
 }
 
@@ -100,7 +102,7 @@ bool pf_probe_is_text(struct pf_probe *probe)
 
 void pf_probe_failed(struct pf_probe *probe, int code)
 {
-    if (pf_is_lack(code))
+    if (pf_is_transient(code))
         probe->lack = code;
 }
 
@@ -214,7 +216,8 @@ static const struct pf_driver *surest_within(struct pf_probe *packed, enum pf_pa
         pf_probe_head(inner, PF_HEAD_MAX, &(size_t){0});
         inner->size = pf_unpacked_size(unpacked);
         best = surest(inner, false, verdict);
-        packed->lack = inner->lack;
+        if (inner->lack)
+            packed->lack = inner->lack;
     }
     free(name);
     free(head);

@@ -201,8 +201,8 @@ void pf_source_set_matters(struct pf_source *source, pf_matters *matters)
 }
 
 /*
- * What stands at an input's place now, into *stamp; all zero if there is nothing of its kind. 0, or an errno value if memory
- * or descriptors lack. Paths that the user has named may be links, the profile's may not.
+ * Fills *stamp with what is at an input's place now; all zero if there is no file of its kind. 0, or an errno value if that cannot be
+ * found out just now (pf_is_transient). Paths that the user has named may be links, the profile's may not.
  */
 static int stamp_now(struct pf_source *source, const char *name, struct pf_stamp *stamp)
 {
@@ -216,10 +216,10 @@ static int stamp_now(struct pf_source *source, const char *name, struct pf_stamp
         return 0;
     if (name && pf_source_listing_now(source, name, stamp, &lack))
         return lack;
-    if (!(*relative == '/' ? stat(relative, &st) : pf_folder_stat(folder, relative, &st)) &&
-        S_ISREG(st.st_mode))
+    int result = *relative != '/' ? pf_folder_stat(folder, relative, &st) : stat(relative, &st) ? errno : 0;
+    if (!result && S_ISREG(st.st_mode))
         *stamp = pf_stamp_of(&st);
-    return 0;
+    return pf_is_transient(result) ? result : 0;
 }
 
 /* Never to hang on a FIFO: only what turns out to be a regular file is waited for. 0 or an errno value. */
@@ -233,10 +233,10 @@ static int open_place(const struct pf_input *input, struct pf_opened *opened)
     *opened = (struct pf_opened){.fd = open(relative, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK)};
     if (opened->fd < 0)
         return errno;
-    if (!fstat(opened->fd, &opened->st) && S_ISREG(opened->st.st_mode))
-        return 0;
-    pf_opened_close(opened);
-    return EINVAL;
+    int result = fstat(opened->fd, &opened->st) ? errno : S_ISREG(opened->st.st_mode) ? 0 : EINVAL;
+    if (result)
+        pf_opened_close(opened);
+    return result;
 }
 
 static int open_input(struct pf_input *input, struct pf_error *error)
@@ -252,9 +252,12 @@ static int open_input(struct pf_input *input, struct pf_error *error)
         pf_outlast_clock_tick(opened.fd, &opened.st);
     note_place(input->source, input->name, &opened.st);
     struct pf_stamp stamp = pf_stamp_of(&opened.st);
-    if (pf_opened_stat(&opened, &held) || (input->present && !pf_stamp_same(&stamp, &input->stamp))) {
+    result = pf_opened_stat(&opened, &held) ? errno : 0;
+    bool changed = input->present && !pf_stamp_same(&stamp, &input->stamp);
+    if (result || changed) {
         pf_opened_close(&opened);
-        return pf_fail(error, ESTALE, "the file has changed");
+        return pf_fail(error, result ? result : ESTALE, "%s",
+                       result ? strerror(result) : "the file has changed");
     }
     input->present = true;
     input->open = true;
@@ -325,9 +328,17 @@ static int open_recorded(struct pf_source *source, const char *name, struct pf_i
         result = -1;
     else if (!found->open)
         result = open_input(found, error);
-    /* A file that may not be read is looked for again once something about it has changed. */
-    if (result && first && found && error->code != ENOENT)
-        stamp_now(source, name, &found->stamp);
+    if (result && first && found) {
+        /* A file that may not be read is looked for again once something about it has changed. */
+        int unknown = pf_is_transient(error->code) ? error->code
+                      : error->code != ENOENT      ? stamp_now(source, name, &found->stamp)
+                                                   : 0;
+        if (unknown) { /* whether it is there is not known, so it is no input yet */
+            source->count--;
+            pf_input_free(found);
+            pf_fail(error, unknown, "%s", strerror(unknown));
+        }
+    }
     pthread_mutex_unlock(&source->lock);
     if (result && name)
         snprintf(error->where, sizeof error->where, "%s", name);

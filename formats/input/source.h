@@ -79,7 +79,7 @@ const char *pf_source_name(const struct pf_source *source);
  * Open a regular file for reading. name NULL: the source itself (a file). Otherwise a path without `..`:
  * relative to the source if that is a directory, else relative to the folder that the source stands in
  * (sibling). The same input opened twice is recorded once. -1 with *error filled; error->code is ENOENT if it
- * is absent (recorded too). The input belongs to the source and lives as long as it; safe to read from many
+ * is absent (recorded too; after a transient error it is not, as nothing is known of it). The input belongs to the source and lives as long as it; safe to read from many
  * threads at once.
  */
 int pf_source_open(struct pf_source *source, const char *name, struct pf_input **input,
@@ -205,7 +205,7 @@ void pf_source_let_go(struct pf_source *source);
 size_t pf_source_input_count(const struct pf_source *source);
 const char *pf_source_input_at(const struct pf_source *source, size_t i, struct pf_stamp *stamp);
 
-/* 1 if the input of this name is what the stamp says, 0 if it is not; a negative errno value if memory or descriptors lack. */
+/* 1 if the input of this name is what the stamp says, 0 if it is not; a negative errno value if that cannot be found out just now. */
 int pf_source_matches(struct pf_source *source, const char *name, const struct pf_stamp *stamp);
 /* Records an input without opening it. 0, or -1 with *error filled. */
 int pf_source_know(struct pf_source *source, const char *name, const struct pf_stamp *stamp,

@@ -85,7 +85,7 @@ static int digest_names(const struct pf_source *source, const struct pf_folder *
 
 /*
  * What the folder's names come to, and its times, all zero if there is none; they are gone through only if the times have changed.
- * 0, or an errno value if memory or descriptors lack.
+ * 0, or a transient errno value.
  */
 static int folder_now(struct pf_source *source, enum listed listed, struct pf_stamp *digest)
 {
@@ -94,10 +94,10 @@ static int folder_now(struct pf_source *source, enum listed listed, struct pf_st
     char room[PATH_MAX];
     const char *relative;
     const struct pf_folder *place = pf_source_place(source, PF_FOLDER, room, &relative);
-    int failed = 0;
     *digest = (struct pf_stamp){0};
-    if (source->gone || pf_folder_stat(place, relative, &st) || !S_ISDIR(st.st_mode))
-        return 0;
+    int failed = source->gone ? 0 : pf_folder_stat(place, relative, &st);
+    if (source->gone || failed || !S_ISDIR(st.st_mode))
+        return pf_is_transient(failed) ? failed : 0;
     struct pf_stamp times = pf_stamp_of(&st);
     if (source->folder)
         pf_source_note_access(source, pf_folder_fd(place), "", &st, false);
@@ -111,7 +111,7 @@ static int folder_now(struct pf_source *source, enum listed listed, struct pf_st
     }
     *digest = *names;
     pthread_mutex_unlock(&source->folder_lock);
-    return pf_is_lack(failed) ? failed : 0;
+    return pf_is_transient(failed) ? failed : 0;
 }
 
 /* True for the name of an input that is the listing of a folder in the source. */
@@ -140,7 +140,7 @@ static int inner_folder_now(struct pf_source *source, const char *name, struct p
             pf_source_note_access(source, pf_folder_fd(place), folder, &st, false);
         *stamp = pf_stamp_of(&st);
     }
-    return pf_is_lack(result) ? result : 0;
+    return pf_is_transient(result) ? result : 0;
 }
 
 bool pf_source_listing_now(struct pf_source *source, const char *name, struct pf_stamp *stamp, int *lack)

@@ -51,7 +51,8 @@ static int viewed(struct pf_input *packed, enum pf_packing_kind kind, struct pf_
 
 enum { HEAD = 16, STEP = 4 << 20 };
 
-static bool sees_through(const struct pf_source *source, const struct pf_input *file)
+static int sees_through(const struct pf_source *source, const struct pf_input *file, bool *through,
+                        struct pf_error *error)
 {
     unsigned char head[PF_HEAD_MAX];
     struct pf_probe probe = {.name = source->name,
@@ -62,7 +63,8 @@ static bool sees_through(const struct pf_source *source, const struct pf_input *
                              .bytes = head};
     struct pf_verdict verdict = {0};
     pf_probe_ask(&probe, source->driver, &verdict);
-    return !verdict.confidence;
+    *through = !verdict.confidence;
+    return probe.lack ? pf_fail(error, probe.lack, "%s", strerror(probe.lack)) : 0;
 }
 
 /* Finds out, once, whether a file is to be unpacked for its driver. */
@@ -74,7 +76,9 @@ static int find_through(struct pf_source *source, const struct pf_input *file, e
     if (got < 0)
         return -1;
     *kind = pf_packing_kind_of(head, (size_t)got);
-    bool through = source->driver && !source->directory && *kind != PF_UNPACKED && sees_through(source, file);
+    bool through = source->driver && !source->directory && *kind != PF_UNPACKED;
+    if (through && sees_through(source, file, &through, error))
+        return -1;
     if (!through)
         *kind = PF_UNPACKED;
     return 0;

@@ -21,7 +21,7 @@ struct pf_window {
 const unsigned char *pf_window_load(struct pf_window *window, uint64_t offset, size_t size,
                                     struct pf_error *error);
 
-/* `size` bytes at `offset`, valid until the next call. NULL with *error filled: EIO if the input ends before. */
+/* `size` bytes at `offset`, valid until the next call. NULL with *error filled: ENODATA if the input ends before. */
 static inline const unsigned char *pf_window_at(struct pf_window *window, uint64_t offset, size_t size,
                                                 struct pf_error *error)
 {

@@ -14,7 +14,7 @@
 struct pf_json_look {
     const unsigned char *head;
     size_t have;
-    const struct pf_probe *probe; /* NULL: the head is all */
+    struct pf_probe *probe; /* NULL: the head is all */
     uint64_t end;
     unsigned char *inflated; /* owned: the head of a compressed file as text */
     struct pf_json *json;    /* owned: the reader */

@@ -64,13 +64,13 @@ int pf_json_array(const struct pf_json_walk *walk, void *into, int event, pf_jso
     return got;
 }
 
-bool pf_json_enter_array(struct pf_json *json, const struct pf_json_place *place, struct pf_error *error)
+bool pf_json_enter_array(struct pf_build *build, struct pf_json *json, const struct pf_json_place *place)
 {
     struct pf_json_token token;
     if (!place->line)
         return false;
     pf_json_seek(json, place->offset, place->line);
-    return pf_json_next(json, &token, error) == PF_JSON_ARRAY;
+    return pf_json_got(build, pf_json_next(json, &token, build->error)) == PF_JSON_ARRAY;
 }
 
 /* ---- takers ------------------------------------------------------------------------------------- */

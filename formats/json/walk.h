@@ -69,8 +69,9 @@ struct pf_json_place {
     uint64_t offset, line;
 };
 
-/* Goes to before the first element of an array. False if there is none at this place. */
-bool pf_json_enter_array(struct pf_json *json, const struct pf_json_place *place, struct pf_error *error);
+/* Moves to before the first element of the array at a place. False if there is none; an error that is no damage ends the pass. */
+struct pf_build;
+bool pf_json_enter_array(struct pf_build *build, struct pf_json *json, const struct pf_json_place *place);
 
 /* Takers. A place is what they name; a value of another sort leaves it as it is. */
 pf_json_taker pf_json_take_place;  /* any value: a struct pf_json_place */

@@ -45,6 +45,35 @@ bool pf_is_lack(int code)
     return code == ENOMEM || code == EMFILE || code == ENFILE || code == ENOSPC || code == EDQUOT;
 }
 
+bool pf_is_transient(int code)
+{
+    switch (code) {
+    case 0:
+    case ENOENT:
+    case ENOTDIR:
+    case EISDIR:
+    case EACCES:
+    case EPERM:
+    case ELOOP:
+    case ENAMETOOLONG:
+    case EXDEV:
+    case ENXIO: /* a socket */
+    case EINVAL:
+    case EBADMSG:
+    case EILSEQ:
+    case ENODATA:
+    case E2BIG:
+    case EFBIG:
+    case EOVERFLOW:
+    case ERANGE:
+    case ENOTSUP:
+    case ENOSYS:
+        return false;
+    default:
+        return code > 0;
+    }
+}
+
 int pf_fail_memory(struct pf_error *error)
 {
     return pf_fail(error, ENOMEM, "out of memory");

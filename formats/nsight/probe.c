@@ -35,7 +35,7 @@ static unsigned look_at(const unsigned char *page, size_t size)
 }
 
 /* Looks at the pages that the first one leads to. page: room for one. */
-static unsigned look_below(unsigned seen, const struct pf_probe *probe, const unsigned char *first,
+static unsigned look_below(unsigned seen, struct pf_probe *probe, const unsigned char *first,
                            size_t page_size, unsigned char *page)
 {
     uint32_t cells = pf_u16(first + HEADER + CELLS, true);

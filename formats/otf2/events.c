@@ -52,7 +52,7 @@ static void read_own(struct otf2_events *events, uint64_t location)
     struct otf2_record record;
     struct pf_input *input;
     if (open_file(events, location, "def", &input)) {
-        if (pf_is_lack(build->error->code))
+        if (pf_is_transient(build->error->code))
             pf_build_fail(build);
         return;
     }

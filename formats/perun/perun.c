@@ -103,7 +103,8 @@ static int read_start_of(struct perun *perun, struct pf_error *error)
                 break;
         }
     pf_json_free(reading.json);
-    if (any || ended.code != ENODATA || perun->stored.size || pf_input_size(perun->input) > OPEN_MAX_BYTES)
+    if (!pf_is_transient(ended.code) &&
+        (any || ended.code != ENODATA || perun->stored.size || pf_input_size(perun->input) > OPEN_MAX_BYTES))
         return 0;
     *error = ended;
     return -1;

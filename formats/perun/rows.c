@@ -122,7 +122,7 @@ static int find_item(struct perun_walk *walk, uint64_t number, struct perun_item
             low = middle + 1;
         middle = high;
     }
-    return pf_fail(error, EIO, "row %ju is of no resource", (uintmax_t)number);
+    return pf_fail(error, EBADMSG, "row %ju is of no resource", (uintmax_t)number);
 }
 
 int perun_walk_to(struct perun_walk *walk, uint64_t number, struct pf_error *error)

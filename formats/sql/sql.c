@@ -46,7 +46,8 @@ static int on_progress(void *arg)
     struct pf_sql *sql = arg;
     if (sql->steps_left && !--sql->steps_left)
         return 1;
-    sql->failed = pf_sql_step(sql, &sql->failure) != 0;
+    if (pf_sql_step(sql, &sql->failure))
+        sql->failed = true;
     return sql->failed;
 }
 
@@ -358,9 +359,10 @@ static int read_file(sqlite3_file *file, void *buffer, int size, sqlite3_int64 o
     uint64_t at = (uint64_t)offset, left = at < sql->have ? sql->have - at : 0;
     size_t n = (size_t)size < left ? (size_t)size : (size_t)left;
     const unsigned char *bytes = n ? pf_window_at(&sql->window, at, n, &sql->failure) : NULL;
-    sql->failed = n && !bytes;
-    if (sql->failed)
+    if (n && !bytes) {
+        sql->failed = true; /* until it is reported */
         return SQLITE_IOERR_READ;
+    }
     if (n)
         memcpy(buffer, bytes, n);
     memset((char *)buffer + n, 0, (size_t)size - n);

@@ -88,13 +88,13 @@ struct xray_maps {
     bool only; /* the only ones beside the log: to be one map, in two forms if there are two */
 };
 
-/* Looks for maps. 0, or -1 with ENOMEM in *error; either way *maps is to be freed. */
+/* Looks for maps. 0, or -1 with a transient error in *error; either way *maps is to be freed. */
 int xray_maps_find(struct xray_maps *maps, struct pf_profile *profile, struct pf_error *error);
 void xray_maps_free(struct xray_maps *maps);
 
 /*
  * Reads the maps that were found and keeps the one that names more functions. No map, or a damaged one, is no
- * failure. 0; or -1 with ENOMEM or ECANCELED in *error, and no names.
+ * failure. 0; or -1 with a transient error in *error, and no names.
  */
 int xray_names_load(struct xray_names *names, const struct xray_maps *maps, struct pf_profile *profile,
                     struct pf_pass *pass, struct pf_error *error);

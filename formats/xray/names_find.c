@@ -29,12 +29,6 @@ enum { KINDS = sizeof kinds / sizeof *kinds }; /* also: none of them */
 
 /* ---- one file ----------------------------------------------------------------------------------- */
 
-/* What cannot be read is passed over, but for want of memory and for passes that nobody waits for. */
-static bool is_final(const struct pf_error *error)
-{
-    return error->code == ENOMEM || error->code == ECANCELED;
-}
-
 static int kind_of(struct pf_input *input, size_t *kind, struct pf_error *error)
 {
     bool is = false;
@@ -47,7 +41,10 @@ static int kind_of(struct pf_input *input, size_t *kind, struct pf_error *error)
     return 0;
 }
 
-/* Reads the map that the option names, or one beside the log, if the file is one. What is wrong with it is noted in *names. */
+/*
+ * Reads the map that the option names, or one beside the log, if the file is one. Problems with the file are noted in *names; a
+ * transient error fails, since it says nothing about the file.
+ */
 static int read_map(struct xray_names *names, struct pf_source *source, const char *name, bool option,
                     struct pf_pass *pass, struct pf_error *error)
 {
@@ -58,7 +55,7 @@ static int read_map(struct xray_names *names, struct pf_source *source, const ch
     if (!failed)
         failed = kind_of(input, &kind, error) ||
                  (kind < KINDS && kinds[kind].read(names, input, pass, error)) || pf_input_done(input, error);
-    if (failed && is_final(error))
+    if (failed && pf_is_transient(error->code))
         return -1;
     if (kind == KINDS && !option)
         return 0;
@@ -109,7 +106,7 @@ static int look_at(struct pf_source *source, const char *name, bool recorded, si
         pf_input_free(input);
     if (failed)
         *kind = KINDS;
-    return failed && is_final(error) ? -1 : 0;
+    return failed && pf_is_transient(error->code) ? -1 : 0;
 }
 
 static int find_by_name(struct xray_maps *maps, struct pf_source *source, const char *program,
@@ -194,7 +191,7 @@ static int find_in_folder(struct xray_maps *maps, struct pf_source *source, stru
 {
     struct folder folder = {.log = pf_source_name(source)};
     int result = pf_source_list(source, collect, &folder, error);
-    if (result && !is_final(error))
+    if (result && !pf_is_transient(error->code))
         result = 0;
     else if (!result && folder.no_memory)
         result = pf_fail_memory(error);

@@ -10,7 +10,7 @@
 #include "formats/kit/error.h"
 #include "fs/clock.h"
 
-/* How long those who waited have to hear of a lack; and how often descriptors are waited for, before they hear of those. */
+/* Seconds for which a transient error is reported before the next try; and for which missing descriptors are waited for first. */
 enum { PF_LACK_SECONDS = 2, PF_SHORT_SECONDS = 20 };
 
 /*
@@ -34,9 +34,8 @@ static inline bool pf_shortage_lasts(struct pf_shortage *shortage)
 }
 
 /*
- * Why something could not be made, for those who ask for it again: what is wrong with the data stays wrong, while what
- * the system lacked (memory, descriptors, room on a disk) may be there a moment later. Zeroed: nothing has failed.
- * Guarded by the owner's lock.
+ * Why something could not be made. Damaged data stays damaged, while a transient error (pf_is_transient) is reported for a short
+ * time only and then tried again. Zeroed: nothing has failed. Guarded by the owner's lock.
  */
 struct pf_failure {
     struct pf_error *error; /* owned; NULL: none */
@@ -55,8 +54,8 @@ static inline void pf_failure_note(struct pf_failure *failure, const struct pf_e
         *failure->error = *error;
     uint64_t now = pf_monotonic_seconds();
     failure->until = descriptors ? pf_shortage_lasts(&failure->shortage) ? now + PF_SHORT_SECONDS : 0
-                     : pf_is_lack(error->code) ? now + PF_LACK_SECONDS
-                                               : UINT64_MAX;
+                     : pf_is_transient(error->code) ? now + PF_LACK_SECONDS
+                                                    : UINT64_MAX;
 }
 
 /* True if it has failed and another try is not worth it yet; *error is why. */

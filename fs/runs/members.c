@@ -101,7 +101,7 @@ static int note_entry(struct pf_fs *fs, const struct pf_folder *folder, const ch
     if (!code && found.type == PF_ENTRY_FILE)
         members->others += note(0, name, &found.st); /* in whatever order they come */
     if (code || found.type != PF_ENTRY_PROFILE)
-        return pf_is_lack(code) ? code : 0;
+        return pf_is_transient(code) ? code : 0;
     if (members->n == PF_MEMBERS_MOST)
         return ENOENT;
     struct pf_member *grown = realloc(members->members, (members->n + 1) * sizeof *grown);
@@ -133,14 +133,14 @@ static int list_entry(void *arg, const char *name, unsigned char type)
     return listing->result;
 }
 
-/* ENOENT if the folder holds what a profile is made of that stands beside that; 0, or an errno value that tells of a lack. */
+/* ENOENT if the folder holds what a profile beside it is made of; 0, or a transient errno value. */
 static int look_beside(struct pf_fs *fs, const struct pf_folder *folder)
 {
     struct pf_found found;
     int code = pf_classify(fs, folder, PF_BESIDE_NAME, &found);
     if (!code)
         return found.driver && found.driver->beside ? ENOENT : 0;
-    return pf_is_lack(code) ? code : 0;
+    return pf_is_transient(code) ? code : 0;
 }
 
 int pf_members_list(struct pf_fs *fs, const struct pf_folder *folder, const char *path,

@@ -35,10 +35,10 @@ void pf_part_free(struct pf_part *part);
 /* Keeps the part of a profile whose model and aggregates are loaded, if it has any. */
 void pf_part_learn(struct pf_live *live, const struct pf_found *found);
 
-/* True if such an error tells nothing of the profile: who spans profiles fails with it. Else it is the profile's message. */
+/* True if an error says nothing about the profile: texts that span profiles fail with it. Other errors are the profile's message. */
 static inline bool pf_part_is_hindered(const struct pf_error *error)
 {
-    return pf_is_lack(error->code) || error->code == ECANCELED;
+    return pf_is_transient(error->code);
 }
 
 /* The metric that stands at *at (0: the first), which is moved on. False: there are no more. */

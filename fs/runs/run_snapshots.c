@@ -81,7 +81,7 @@ bool pf_runs_is_fresh(struct pf_fs *fs, struct pf_runs *runs)
     struct pf_folder *folder = pf_folder_open(fs->top, *runs->path ? runs->path : ".");
     int result = folder ? pf_members_list(fs, folder, runs->path, &members) : errno;
     pf_folder_free(folder);
-    bool same = pf_is_lack(result) || (!result && pf_members_state(fs, &members, inside) == state);
+    bool same = pf_is_transient(result) || (!result && pf_members_state(fs, &members, inside) == state);
     pf_members_free(&members);
     pthread_mutex_lock(&fs->lock);
     runs->looked = now;

@@ -223,6 +223,19 @@ static int runs_entry(uint64_t at, struct pf_dirent *entry, bool want_attr, stru
     return 1;
 }
 
+/* An entry of which only the name is known. */
+static int unknown_entry(const struct pf_dir *dir, uint64_t at, struct pf_dirent *entry, bool want_attr,
+                         struct pf_attr *attr)
+{
+    strcpy(entry->name, dir->names + at);
+    entry->next = DOTS + at + strlen(entry->name) + 1;
+    entry->ino = UINT32_MAX; /* FUSE's "unknown": readers skip entries of number 0 */
+    entry->type = DT_UNKNOWN;
+    if (want_attr)
+        attr->st.st_ino = 0;
+    return 1;
+}
+
 /* The names' bytes are counted, so that an offset is where the next name begins. */
 static int source_entry(struct pf_dir *dir, uint64_t at, struct pf_dirent *entry, bool want_attr,
                         struct pf_attr *attr)
@@ -241,6 +254,8 @@ static int source_entry(struct pf_dir *dir, uint64_t at, struct pf_dirent *entry
             PF_WITH_DESCRIPTORS(fs, code, pf_classify(fs, dir->folder, name, &found));
         if (pf_is_lack(code))
             return -code;
+        if (pf_is_transient(code)) /* its look-up reports the error, which must not hide the other entries */
+            return unknown_entry(dir, at, entry, want_attr, attr);
         if (code)
             continue; /* gone since */
         if (fs->options.only_profiles && found.type != PF_ENTRY_PROFILE && found.type != PF_ENTRY_DIR)

@@ -77,7 +77,7 @@ static int probe_folder(const struct pf_folder *folder, const char *name, struct
 {
     struct pf_folder *self = pf_folder_open(folder, name);
     if (!self)
-        return pf_is_lack(errno) ? errno : 0;
+        return pf_is_transient(errno) ? errno : 0;
     struct pf_probe what = {.name = name, .directory = true, .fd = pf_folder_fd(self), .folder = self};
     found->driver = pf_recognise(&what, &found->verdict);
     pf_folder_free(self);
@@ -85,8 +85,8 @@ static int probe_folder(const struct pf_folder *folder, const char *name, struct
 }
 
 /*
- * Which driver wants it. What can't be read is nobody's: it passes through, and reading it fails as it does in SOURCE.
- * 0; or an errno value if it could not be found out for want of memory or descriptors.
+ * Finds the driver for a file or folder. One that may not be read has none: it passes through, and reading it fails as it does in
+ * SOURCE. 0, or a transient errno value.
  */
 static int probe(struct pf_fs *fs, const struct pf_folder *folder, const char *name, struct pf_found *found)
 {
@@ -102,7 +102,7 @@ static int probe(struct pf_fs *fs, const struct pf_folder *folder, const char *n
         return 0;
     int result = pf_folder_file(folder, name, &opened);
     if (result)
-        return pf_is_lack(result) ? result : 0;
+        return pf_is_transient(result) ? result : 0;
     result = probe_file(fs, &opened, name, found);
     pf_opened_close(&opened);
     return result;
@@ -113,10 +113,11 @@ static int classify_beside(const struct pf_folder *folder, struct pf_found *foun
 {
     struct pf_folder *self = pf_folder_open(folder, ".");
     if (!self)
-        return pf_is_lack(errno) ? errno : ENOENT;
+        return pf_is_transient(errno) ? errno : ENOENT;
     struct pf_probe what = {
         .name = PF_BESIDE_NAME, .directory = true, .fd = pf_folder_fd(self), .folder = self};
-    if (!pf_folder_stat(self, ".", &found->st))
+    what.lack = pf_folder_stat(self, ".", &found->st);
+    if (!what.lack)
         found->driver = pf_recognise_beside(&what, &found->verdict);
     pf_folder_free(self);
     found->type = PF_ENTRY_PROFILE;

@@ -161,7 +161,7 @@ struct pf_live *pf_instance_live(struct pf_fs *fs, struct pf_instance *instance,
         if (live) {
             pf_open_add(fs, instance, live);
             instance->checked = now;
-        } else if (!pf_is_lack(error->code) && error->code != ESTALE && error->code != ECANCELED) {
+        } else if (!pf_is_transient(error->code)) {
             instance->failure = malloc(sizeof *instance->failure);
             if (instance->failure)
                 *instance->failure = *error;
@@ -206,13 +206,25 @@ void pf_node_stat(const struct pf_instance *instance, const struct pf_access *ac
 
 /* ---- places ------------------------------------------------------------------------------------- */
 
+int pf_errno_shown(int code)
+{
+    switch (code) {
+    case EAGAIN: /* rows that differ each time they are made: the file is being written */
+        return ESTALE;
+    case EBADMSG: /* damaged data, as on a damaged disk */
+    case ENODATA:
+        return EIO;
+    default:
+        return code > 0 ? code : EIO;
+    }
+}
+
 int pf_fs_errno(struct pf_fs *fs, const struct pf_error *error)
 {
     pthread_mutex_lock(&fs->lock);
     fs->last_error = *error;
     pthread_mutex_unlock(&fs->lock);
-    /* Rows that were made anew as often as may be, and differ each time, are those of a file that is being written. */
-    return error->code == EAGAIN ? ESTALE : error->code > 0 ? error->code : EIO;
+    return pf_errno_shown(error->code);
 }
 
 void pf_place_leave(struct pf_fs *fs, struct pf_place *place)

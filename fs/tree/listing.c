@@ -10,6 +10,26 @@
 #include "fs/text/csv.h"
 #include "fs/tree/vfs_private.h"
 
+/* ---- rows --------------------------------------------------------------------------------------- */
+
+/* A row of profiles.csv. Only message, path and the file's attributes are known of what could not be looked at: it has no driver. */
+static void add_row(struct pf_buf *out, const char *path, const struct pf_found *found, const char *message)
+{
+    char mtime[64];
+    struct tm tm;
+    gmtime_r(&found->st.st_mtim.tv_sec, &tm);
+    strftime(mtime, sizeof mtime, "%Y-%m-%dT%H:%M:%SZ", &tm);
+    const struct pf_driver *driver = found->driver;
+    struct pf_cell cells[] = {driver ? pf_string(driver->name) : pf_absent(),
+                              pf_string(found->verdict.version),
+                              S_ISREG(found->st.st_mode) ? pf_int(found->st.st_size) : pf_absent(),
+                              found->st.st_ino ? pf_string(mtime) : pf_absent(),
+                              driver ? pf_uint(found->verdict.confidence) : pf_absent(),
+                              pf_string(path),
+                              pf_string(message)};
+    pf_csv_row(out, cells, sizeof cells / sizeof *cells, '\n');
+}
+
 /* ---- walking SOURCE without recursion ----------------------------------------------------------- */
 
 /* A stack of paths still to be looked at, each with its NUL; the top is at the end. */
@@ -93,6 +113,8 @@ struct walk {
      */
     struct level *levels;
     size_t depth, room;
+    struct pf_buf *unknown;  /* rows for what could not be looked at; NULL: the walk fails at its end then */
+    struct pf_error failure; /* the first of these */
 };
 
 /* The open folder that a path's last name is in, which is *name. NULL: there is none. */
@@ -146,19 +168,39 @@ static int add_problem(void *arg, const struct pf_cell *row)
     return problems->out->failed;
 }
 
-/* Pushes a folder's entries, last first, so that the first is on top. A folder that can't be read has none.
+/*
+ * Notes that something could not be looked at for a transient reason; other codes are passed over. 0, or -1 with *error filled if
+ * memory or descriptors have run out or the pass was stopped: then the walk ends here, since the rest would fail as well.
  */
-static void push_entries(struct walk *walk, struct todo *todo, const char *path)
+static int note_unknown(struct walk *walk, const char *path, const struct pf_found *found, int code,
+                        struct pf_error *error)
+{
+    if (!pf_is_transient(code))
+        return 0;
+    if (pf_is_lack(code) || code == ECANCELED)
+        return pf_fail(error, code, "%s", strerror(code));
+    if (walk->unknown)
+        add_row(walk->unknown, path, found, strerror(code));
+    else if (!walk->failure.code)
+        pf_fail(&walk->failure, code, "%.160s: %s", path, strerror(code));
+    return 0;
+}
+
+/* Pushes a folder's entries, last first, so that the first is on top. A folder that may not be read has none. 0, or -1 with *error. */
+static int push_entries(struct walk *walk, struct todo *todo, const char *path, struct pf_error *error)
 {
     struct names names = {0};
+    const char *shown = *path ? path : ".";
     struct pf_folder *folder = open_folder(walk, path);
+    int code = folder ? 0 : errno;
     if (!folder)
-        return;
+        return note_unknown(walk, shown, &(struct pf_found){0}, code, error);
     if (walk->problems)
-        pf_folder_problems(folder, add_problem, &(struct problems){walk->problems, *path ? path : "."});
+        pf_folder_problems(folder, add_problem, &(struct problems){walk->problems, shown});
     if (walk->seen)
-        walk->seen(walk->arg, *path ? path : ".", folder);
-    pf_folder_list(folder, add_name, &names);
+        walk->seen(walk->arg, shown, folder);
+    code = pf_folder_list(folder, add_name, &names);
+    int result = note_unknown(walk, shown, &(struct pf_found){0}, code, error);
     keep_folder(walk, folder, path);
     if (names.count)
         qsort(names.items, names.count, sizeof *names.items, descending);
@@ -171,6 +213,7 @@ static void push_entries(struct walk *walk, struct todo *todo, const char *path)
     }
     free(names.items);
     todo->paths.failed |= names.failed;
+    return result;
 }
 
 static int classify_path(struct walk *walk, const char *path, struct pf_found *found)
@@ -197,23 +240,25 @@ static int walk_source(struct walk *walk, struct pf_pass *pass, struct pf_error 
     else if (pf_root_is_profile(fs))
         push(&todo, "", ".");
     else
-        push_entries(walk, &todo, "");
+        result = push_entries(walk, &todo, "", error);
     for (char *path; !result && (path = pop(&todo)); free(path)) {
         struct pf_found found = {0};
         int code;
         if (todo.looked_at++ % 64 == 0 && pf_pass_step(pass, todo.looked_at, 0, error))
             result = -1;
-        else if (pf_is_lack(code = classify_path(walk, path, &found)))
-            result = pf_fail(error, code, "%s", strerror(code));
-        else if (code)
-            continue; /* gone since */
+        else if ((code = classify_path(walk, path, &found))) /* or gone since */
+            result = note_unknown(walk, path, &found, code, error);
         else if (found.type == PF_ENTRY_PROFILE)
             result = walk->each(walk->arg, path, &found, error);
         else if (found.type == PF_ENTRY_DIR)
-            push_entries(walk, &todo, path);
+            result = push_entries(walk, &todo, path, error);
     }
     if (!result && (todo.paths.failed || (walk->problems && walk->problems->failed)))
         result = pf_fail_memory(error);
+    if (!result && walk->failure.code) {
+        *error = walk->failure;
+        result = -1;
+    }
     pf_buf_free(&todo.paths);
     close_folders(walk);
     return result;
@@ -237,21 +282,10 @@ int pf_each_profile_and_folder(struct pf_fs *fs, struct pf_pass *pass,
 
 /* ---- the tables --------------------------------------------------------------------------------- */
 
-static int add_row(void *arg, const char *path, const struct pf_found *found, struct pf_error *error)
+static int add_profile(void *arg, const char *path, const struct pf_found *found, struct pf_error *error)
 {
     struct pf_buf *out = arg;
-    char mtime[64];
-    struct tm tm;
-    gmtime_r(&found->st.st_mtim.tv_sec, &tm);
-    strftime(mtime, sizeof mtime, "%Y-%m-%dT%H:%M:%SZ", &tm);
-    struct pf_cell cells[] = {pf_string(found->driver->name),
-                              pf_string(found->verdict.version),
-                              S_ISREG(found->st.st_mode) ? pf_int(found->st.st_size) : pf_absent(),
-                              pf_string(mtime),
-                              pf_uint(found->verdict.confidence),
-                              pf_string(path),
-                              pf_string(found->verdict.message)};
-    pf_csv_row(out, cells, sizeof cells / sizeof *cells, '\n');
+    add_row(out, path, found, found->verdict.message);
     return out->failed ? pf_fail_memory(error) : 0;
 }
 
@@ -260,6 +294,7 @@ int pf_list_profiles(struct pf_fs *fs, struct pf_pass *pass, struct pf_buf *prof
 {
     pf_buf_str(profiles, "format,version,bytes,mtime,confidence,path,message\n");
     pf_buf_str(archives, "severity,code,path,text\n");
-    return walk_source(&(struct walk){.fs = fs, .each = add_row, .arg = profiles, .problems = archives}, pass,
-                       error);
+    struct walk walk = {
+        .fs = fs, .each = add_profile, .arg = profiles, .problems = archives, .unknown = profiles};
+    return walk_source(&walk, pass, error);
 }

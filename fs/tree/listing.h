@@ -7,15 +7,18 @@
 
 /*
  * The table of all profiles below SOURCE, found by probing alone:
- * format,version,bytes,mtime,confidence,path,message; by path, each folder's entries in byte order. And the table of what is wrong
- * with the archives on the way: severity,code,path,text. Appends to both; -1 with *error filled if the pass was stopped or memory
- * ran out.
+ * format,version,bytes,mtime,confidence,path,message; by path, each folder's entries in byte order. A file or folder that could not be
+ * looked at (an I/O error) has a row without a format, whose message is the reason. And the table of what is wrong with the archives
+ * on the way: severity,code,path,text. Appends to both; -1 with *error filled if the pass was stopped, or memory or descriptors ran
+ * out.
  */
 int pf_list_profiles(struct pf_fs *fs, struct pf_pass *pass, struct pf_buf *profiles, struct pf_buf *archives,
                      struct pf_error *error);
 
-/* Calls `each` for every profile below SOURCE, in that order. Its return value other than 0 ends the walk and
- * is returned. */
+/*
+ * Calls `each` for every profile below SOURCE, in that order. Its return value other than 0 ends the walk and is returned. If a file
+ * or folder could not be looked at, all others are visited before -1 is returned with *error filled.
+ */
 struct pf_found;
 int pf_each_profile(struct pf_fs *fs, struct pf_pass *pass,
                     int (*each)(void *arg, const char *path, const struct pf_found *found,

@@ -58,7 +58,7 @@ static int open_in_source(struct pf_fs *fs, uint64_t ino, struct pf_handle *hand
         result = ESTALE; /* looked up again, the name gives the folder */
     }
     pf_entry_release(fs, entry);
-    return result == ENOENT ? ESTALE : result;
+    return result == ENOENT ? ESTALE : result ? pf_errno_shown(result) : 0;
 }
 
 static int open_generated(struct pf_fs *fs, const struct pf_place *place, bool once, struct pf_handle *handle,

@@ -165,8 +165,10 @@ struct pf_fs {
 
 /* ---- entries.c ---------------------------------------------------------------------------------- */
 
-/* What stands at `name` in a folder, or beside what it holds. 0 or an errno value; if that is a lack (pf_is_lack),
- * it is there, but what it is could not be found out. */
+/*
+ * Finds out what `name` in a folder is, or PF_BESIDE_NAME beside what the folder holds. 0 or an errno value. If that is transient
+ * (pf_is_transient), what it is could not be found out; found->type is that of the file itself if at least its attributes were read.
+ */
 int pf_classify(struct pf_fs *fs, const struct pf_folder *folder, const char *name, struct pf_found *found);
 
 /* The folder that an entry is; for_look_up: it need not be readable. NULL with errno. */
@@ -272,6 +274,8 @@ int pf_place_ready(struct pf_fs *fs, struct pf_live *live, struct pf_node node, 
 /* True if fewer may read it than when the kernel let somebody in, where others are let in: what was read since tells so. */
 bool pf_place_has_narrowed(struct pf_fs *fs, const struct pf_place *place);
 
+/* The errno value that programs see for an error's code. */
+int pf_errno_shown(int code);
 /* Turns a library error into an errno value and remembers it. */
 int pf_fs_errno(struct pf_fs *fs, const struct pf_error *error);
 /* The same for what a profile has answered: -1, or 0 and PF_PARKED, which stay what they are. */
