@@ -363,8 +363,9 @@ void pf_archive_stat(const struct pf_archive *archive, uint32_t member, struct s
     st->st_mode = about->type == DT_DIR   ? S_IFDIR | readable | readable >> 2
                   : about->type == DT_LNK ? S_IFLNK | 0777
                                           : S_IFREG | readable;
-    st->st_size = (off_t)about->size;
-    st->st_blocks = (blkcnt_t)((about->size + 511) / 512);
+    uint64_t size = about->type == DT_LNK ? pf_interned(archive->strings, about->link).size : about->size;
+    st->st_size = (off_t)size;
+    st->st_blocks = (blkcnt_t)((size + 511) / 512);
     st->st_nlink = 1;
     if (member)
         st->st_mtim = st->st_atim = (struct timespec){.tv_sec = about->mtime};

@@ -225,7 +225,9 @@ static void op_init(void *userdata, struct fuse_conn_info *conn)
     /* Numbers never change their content: nothing to be invalidated by times. */
     conn->want &= ~(unsigned)FUSE_CAP_AUTO_INVAL_DATA;
     conn->want |= conn->capable & (FUSE_CAP_READDIRPLUS | FUSE_CAP_READDIRPLUS_AUTO |
-                                   FUSE_CAP_PARALLEL_DIROPS | FUSE_CAP_ASYNC_READ | FUSE_CAP_CACHE_SYMLINKS);
+                                   FUSE_CAP_PARALLEL_DIROPS | FUSE_CAP_ASYNC_READ);
+    /* Cached targets would outlive a change of the link: the kernel drops them with the inode only. */
+    conn->want &= ~(unsigned)FUSE_CAP_CACHE_SYMLINKS;
     conn->max_background = 64;
     conn->congestion_threshold = 48;
 }

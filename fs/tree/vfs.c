@@ -195,8 +195,8 @@ static void fill_entry_attr(const struct pf_entry *entry, struct pf_attr *attr)
     attr->st.st_ino = entry->id;
     attr->st.st_nlink = 1;
     attr->st.st_mode &= ~(mode_t)(S_ISUID | S_ISGID);
-    if (entry->type == PF_ENTRY_FILE)
-        attr->attr_seconds = 0; /* may grow at any time */
+    if (entry->type == PF_ENTRY_FILE || entry->type == PF_ENTRY_LINK)
+        attr->attr_seconds = 0; /* may grow, or be pointed elsewhere, at any time */
 }
 
 int pf_entry_attr(struct pf_fs *fs, struct pf_entry *parent, const char *name, const struct pf_found *found,
@@ -446,10 +446,6 @@ static int getattr_in_source(struct pf_fs *fs, uint64_t ino, struct pf_attr *att
     struct stat st = {0};
     int result = pf_entry_stat(fs, entry, &st);
     pthread_mutex_lock(&fs->lock);
-    if (result == ELOOP && entry->type == PF_ENTRY_LINK) { /* opened by nobody: as last seen */
-        st = entry->st;
-        result = 0;
-    }
     if (!result && (st.st_mode & S_IFMT) != (entry->st.st_mode & S_IFMT))
         result = ESTALE;
     if (!result) {

@@ -175,7 +175,7 @@ int pf_classify(struct pf_fs *fs, const struct pf_folder *folder, const char *na
 struct pf_folder *pf_entry_folder(struct pf_fs *fs, const struct pf_entry *entry, bool for_look_up);
 /* The file that an entry is. 0 or an errno value. */
 int pf_entry_file(struct pf_fs *fs, const struct pf_entry *entry, struct pf_opened *opened);
-/* What an entry's attributes are now; ELOOP for a link of the file system. 0 or an errno value. */
+/* What an entry's attributes are now. 0 or an errno value. */
 int pf_entry_stat(struct pf_fs *fs, const struct pf_entry *entry, struct stat *st);
 /* The entry's path below SOURCE, allocated; "" for the root. NULL: out of memory or longer than PATH_MAX. */
 char *pf_entry_path(struct pf_fs *fs, const struct pf_entry *entry);

@@ -1,0 +1,49 @@
+#!/usr/bin/env bash
+# Symbolic links of SOURCE: what they lead to now, and how long that is.
+. "$(dirname "$0")/lib.sh"
+needs_mount
+
+mkdir "$src/2026-04" "$src/2026-05-long" "$src/down"
+touch "$src/2026-04/april" "$src/2026-05-long/may"
+ln -s 2026-04 "$src/latest"
+ln -s ../2026-04/april "$src/down/file"
+ln -s /somewhere/else "$src/away"
+mkdir "$work/packed"
+ln -s some/target/that/is/not/there "$work/packed/link"
+tar -C "$work/packed" -cf "$src/one.tar" link
+mount_source || exit 1
+
+# link NAME: its target and size as the mount shows them.
+link() { echo "$(readlink "$mnt/$1") $(stat -c %s "$mnt/$1")"; }
+
+is "$(link latest)" "2026-04 7" "a link shows its target and the target's length"
+is "$(ls "$mnt/latest")" april "and leads to it"
+ln -sfn 2026-05-long "$src/latest"
+is "$(readlink "$mnt/latest")" 2026-05-long "a link that is pointed elsewhere shows its new target at once"
+is "$(stat -c %s "$mnt/latest")" 12 "with the new target's length"
+is "$(ls "$mnt/latest")" may "and leads there"
+ln -sfn x "$src/latest"
+is "$(link latest)" "x 1" "also when the new target is shorter"
+ln -sfn ../2026-05-long/may "$src/down/file"
+is "$(link down/file)" "../2026-05-long/may 19" "also below a folder"
+ln -sfn /elsewhere "$src/away"
+is "$(link away)" "/elsewhere 10" "also when it leads out of SOURCE"
+# Somebody who holds the link itself open asks by its number, not by its name.
+is "$(python3 - "$mnt/latest" "$src/latest" <<'PY'
+import os, sys
+held = os.open(sys.argv[1], os.O_PATH | os.O_NOFOLLOW)
+os.unlink(sys.argv[2])
+os.symlink("a-longer-target", sys.argv[2])
+print(os.readlink("", dir_fd=held), os.fstat(held).st_size)
+PY
+)" "a-longer-target 15" "also for a program that holds the link open"
+rm "$src/latest"
+mkdir "$src/latest"
+touch "$src/latest/inside"
+sleep 1.1
+is "$(ls "$mnt/latest")" inside "a folder that has taken a link's place is entered"
+
+is "$(link one.tar/link)" "some/target/that/is/not/there 29" "a link in an archive has its target's length"
+is "$(tar -C "$mnt" -cf - down one.tar | tar -tvf - | grep -c -- '->')" 2 "tar packs links"
+
+finish
