@@ -232,10 +232,19 @@ static void op_init(void *userdata, struct fuse_conn_info *conn)
     conn->congestion_threshold = 48;
 }
 
+/* As programs see them. */
+static struct stat shown(const struct pf_attr *attr)
+{
+    struct stat st = attr->st;
+    if (attr->shown)
+        st.st_ino = attr->shown;
+    return st;
+}
+
 static struct fuse_entry_param entry_param(const struct pf_attr *attr)
 {
     return (struct fuse_entry_param){.ino = attr->st.st_ino,
-                                     .attr = attr->st,
+                                     .attr = shown(attr),
                                      .attr_timeout = attr->attr_seconds,
                                      .entry_timeout = attr->entry_seconds};
 }
@@ -278,7 +287,8 @@ static void run_getattr(struct pf_request *request)
 {
     struct pf_attr attr;
     SETTLE_OR_RETURN(request, pf_fs_getattr(request->mount->fs, request->ino, &attr, &job));
-    fuse_reply_attr(request->req, &attr.st, attr.attr_seconds);
+    const struct stat st = shown(&attr);
+    fuse_reply_attr(request->req, &st, attr.attr_seconds);
     free_request(request);
 }
 

@@ -136,6 +136,8 @@ struct pf_runs *pf_runs_new(struct pf_fs *fs, uint64_t folder, const char *path,
     for (unsigned i = 0; i < runs->members.n; i++)
         runs->everybodys &= (runs->members.members[i].found.st.st_mode & 0444) == 0444;
     pthread_mutex_lock(&fs->lock);
+    const struct pf_entry *entry = pf_entry_get(fs, folder);
+    runs->shown = entry ? pf_shown_ino(entry, PF_RUNS_NAME) : 0;
     struct pf_runs *old = pf_map_get(&fs->runs_of, folder);
     bool free_old = old && replace(fs, old);
     if (!give_number(fs, runs) || !pf_map_put(&fs->runs_of, folder, runs)) {

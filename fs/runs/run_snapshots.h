@@ -12,6 +12,7 @@
 struct pf_runs {
     uint32_t id;
     uint64_t folder; /* the entry it stands in */
+    uint64_t shown;  /* what programs see as its st_ino */
     char *path;      /* of that below SOURCE */
     struct pf_members members;
     uint64_t state;  /* of these; */

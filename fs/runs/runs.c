@@ -264,7 +264,7 @@ static void fill_attr(struct pf_runs *runs, uint32_t node, struct pf_attr *attr)
         if (at->tv_sec > newest->tv_sec)
             newest = at;
     }
-    *attr = (struct pf_attr){.entry_seconds = 1, .attr_seconds = 1};
+    *attr = (struct pf_attr){.entry_seconds = 1, .attr_seconds = 1, .shown = node == TOP ? runs->shown : 0};
     attr->st = (struct stat){.st_ino = pf_ino(runs->id, PF_KIND_RUNS, node),
                              .st_mode = is_folder(node) ? S_IFDIR | mode | mode >> 2
                                         : is_link(node) ? S_IFLNK | 0777

@@ -15,6 +15,7 @@ struct pf_dir {
     struct pf_fs *fs;
     uint64_t ino;
     bool root;
+    uint64_t dots[2]; /* what programs see as d_ino of "." and ".." */
     /* SOURCE: */
     struct pf_entry *entry;   /* held; NULL: not in SOURCE */
     struct pf_folder *folder; /* NULL: all has been listed; crawlers keep folders open long after that */
@@ -80,12 +81,20 @@ static int read_names(struct pf_dir *dir)
     return names.text.failed ? ENOMEM : result;
 }
 
+/* The folder that is an entry. */
+static void set_dots(struct pf_dir *dir, const struct pf_entry *entry)
+{
+    dir->dots[0] = pf_entry_shown_ino(entry);
+    dir->dots[1] = entry->parent ? pf_entry_shown_ino(entry->parent) : dir->dots[0];
+}
+
 static int open_source_dir(struct pf_dir *dir, struct pf_job **job)
 {
     struct pf_fs *fs = dir->fs;
     dir->entry = pf_entry_hold(fs, dir->ino);
     if (!dir->entry)
         return ESTALE;
+    set_dots(dir, dir->entry);
     if (pf_prepare_index(fs, dir->entry, job))
         return PF_PARKED;
     dir->folder = pf_entry_folder(fs, dir->entry, false);
@@ -110,6 +119,8 @@ static int open_profile_dir(struct pf_dir *dir, struct pf_job **job)
         return result;
     }
     dir->in_profile = true;
+    if (place->node.kind == PF_TOP)
+        set_dots(dir, place->instance->entry);
     if (!pf_is_folder(place->node.kind)) {
         result = ENOTDIR;
     } else if (place->live) {
@@ -127,7 +138,7 @@ static int open_dir(struct pf_fs *fs, uint64_t ino, struct pf_dir **dir, struct 
     struct pf_dir *new = calloc(1, sizeof *new);
     if (!new)
         return ENOMEM;
-    *new = (struct pf_dir){.fs = fs, .ino = ino, .root = ino == PF_ROOT_INO};
+    *new = (struct pf_dir){.fs = fs, .ino = ino, .root = ino == PF_ROOT_INO, .dots = {ino, ino}};
     int result = 0;
     if (pf_in_source(fs, ino))
         result = open_source_dir(new, job);
@@ -175,7 +186,7 @@ enum { DOTS = 2 };
 static int dot_entry(const struct pf_dir *dir, uint64_t offset, struct pf_dirent *entry)
 {
     strcpy(entry->name, offset ? ".." : ".");
-    entry->ino = dir->ino;
+    entry->ino = dir->dots[offset];
     entry->type = DT_DIR;
     entry->next = offset + 1;
     return 1;
@@ -211,12 +222,13 @@ static int reopen(struct pf_dir *dir, uint64_t at)
     return result;
 }
 
-/* What a look-up tells of it takes all that the folder holds, and is not told here. */
-static int runs_entry(uint64_t at, struct pf_dirent *entry, bool want_attr, struct pf_attr *attr)
+/* Its attributes take a listing of all that the folder holds and are left out. */
+static int runs_entry(const struct pf_dir *dir, uint64_t at, struct pf_dirent *entry, bool want_attr,
+                      struct pf_attr *attr)
 {
     strcpy(entry->name, PF_RUNS_NAME);
     entry->next = DOTS + at + sizeof PF_RUNS_NAME;
-    entry->ino = pf_ino(0, PF_KIND_RUNS, 0);
+    entry->ino = pf_shown_ino(dir->entry, PF_RUNS_NAME);
     entry->type = DT_DIR;
     if (want_attr)
         attr->st.st_ino = 0;
@@ -229,7 +241,7 @@ static int unknown_entry(const struct pf_dir *dir, uint64_t at, struct pf_dirent
 {
     strcpy(entry->name, dir->names + at);
     entry->next = DOTS + at + strlen(entry->name) + 1;
-    entry->ino = UINT32_MAX; /* FUSE's "unknown": readers skip entries of number 0 */
+    entry->ino = pf_shown_ino(dir->entry, entry->name);
     entry->type = DT_UNKNOWN;
     if (want_attr)
         attr->st.st_ino = 0;
@@ -249,7 +261,7 @@ static int source_entry(struct pf_dir *dir, uint64_t at, struct pf_dirent *entry
         struct pf_found found = {0};
         int code = ENAMETOOLONG;
         if (dir->runs && at + sizeof PF_RUNS_NAME == dir->names_size)
-            return runs_entry(at, entry, want_attr, attr);
+            return runs_entry(dir, at, entry, want_attr, attr);
         if (strlen(name) < sizeof entry->name)
             PF_WITH_DESCRIPTORS(fs, code, pf_classify(fs, dir->folder, name, &found));
         if (pf_is_lack(code))
@@ -263,7 +275,7 @@ static int source_entry(struct pf_dir *dir, uint64_t at, struct pf_dirent *entry
         strcpy(entry->name, name);
         entry->next = DOTS + at + strlen(name) + 1;
         entry->type = found.type == PF_ENTRY_PROFILE ? DT_DIR : type_of(&found.st);
-        entry->ino = found.st.st_ino;
+        entry->ino = pf_shown_ino(dir->entry, name);
         if (want_attr) {
             pthread_mutex_lock(&fs->lock);
             if (pf_entry_attr(fs, dir->entry, name, &found, attr))

@@ -268,7 +268,23 @@ int pf_entry_stat(struct pf_fs *fs, const struct pf_entry *entry, struct stat *s
 
 static uint64_t hash_of(const struct pf_entry *parent, const char *name)
 {
-    return pf_siphash(parent->id, name, strlen(name));
+    return pf_siphash(parent->hash, name, strlen(name));
+}
+
+/* Programs that hold numbers in doubles take integers of 53 bits. */
+static uint64_t shown_ino(uint64_t hash)
+{
+    return hash >> 11 | (uint64_t)1 << 32; /* above the numbers of entries and .profilefs, never 0 */
+}
+
+uint64_t pf_shown_ino(const struct pf_entry *folder, const char *name)
+{
+    return shown_ino(hash_of(folder, name));
+}
+
+uint64_t pf_entry_shown_ino(const struct pf_entry *entry)
+{
+    return entry->parent ? shown_ino(entry->hash) : PF_ROOT_INO;
 }
 
 static struct pf_entry *find(struct pf_fs *fs, const struct pf_entry *parent, const char *name, uint64_t hash)

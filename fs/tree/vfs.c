@@ -193,6 +193,7 @@ static void fill_entry_attr(const struct pf_entry *entry, struct pf_attr *attr)
     *attr =
         (struct pf_attr){.st = entry->st, .entry_seconds = SOURCE_SECONDS, .attr_seconds = SOURCE_SECONDS};
     attr->st.st_ino = entry->id;
+    attr->shown = pf_entry_shown_ino(entry);
     attr->st.st_nlink = 1;
     attr->st.st_mode &= ~(mode_t)(S_ISUID | S_ISGID);
     if (entry->type == PF_ENTRY_FILE || entry->type == PF_ENTRY_LINK)
@@ -214,7 +215,9 @@ int pf_entry_attr(struct pf_fs *fs, struct pf_entry *parent, const char *name, c
     } else {
         struct pf_instance *instance = pf_instance_of(fs, entry, found);
         if (instance) {
-            *attr = (struct pf_attr){.entry_seconds = SOURCE_SECONDS, .attr_seconds = VERSION_SECONDS};
+            *attr = (struct pf_attr){.entry_seconds = SOURCE_SECONDS,
+                                     .attr_seconds = VERSION_SECONDS,
+                                     .shown = pf_entry_shown_ino(entry)};
             pf_node_stat(instance, &instance->access, (struct pf_node){PF_TOP, 0}, &attr->st);
             instance->lookups++;
         } else {
@@ -270,6 +273,8 @@ int pf_place_attr(struct pf_fs *fs, const struct pf_place *place, struct pf_node
     int result = pf_is_folder(node.kind) ? 0 : node_size(fs, place, node, may_wait, &size, job);
     struct pf_access access = pf_instance_access(fs, place->instance, place->live);
     pf_node_stat(place->instance, &access, node, &attr->st);
+    if (node.kind == PF_TOP)
+        attr->shown = pf_entry_shown_ino(place->instance->entry);
     if (pf_is_folder(node.kind))
         return 0;
     attr->st.st_size = (off_t)size;

@@ -49,6 +49,7 @@ struct pf_attr {
     struct stat st;       /* st_ino is the node's number */
     double entry_seconds; /* how long name and attributes may be believed */
     double attr_seconds;
+    uint64_t shown; /* what programs see as st_ino; 0: the node's number */
 };
 
 /* Each success counts as one use of attr->st.st_ino, which pf_fs_forget gives back. Not `sized`: a size that needs a pass is 0. */

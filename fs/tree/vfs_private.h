@@ -187,6 +187,12 @@ struct pf_entry *pf_entry_note(struct pf_fs *fs, struct pf_entry *parent, const 
 /* There is nothing of this name any more. With fs->lock held. */
 void pf_entry_gone(struct pf_fs *fs, struct pf_entry *parent, const char *name);
 struct pf_entry *pf_entry_get(struct pf_fs *fs, uint64_t id); /* with fs->lock held */
+/*
+ * What programs see as st_ino and d_ino of a name in a folder, or of an entry. Unlike node numbers it follows from the path, so that
+ * listing a folder need not give numbers to what nobody looks up. The entry is held.
+ */
+uint64_t pf_shown_ino(const struct pf_entry *folder, const char *name);
+uint64_t pf_entry_shown_ino(const struct pf_entry *entry);
 /* The entry of a number, with its hold count raised, and letting go of that: both take fs->lock. NULL: there is none. */
 struct pf_entry *pf_entry_hold(struct pf_fs *fs, uint64_t id);
 void pf_entry_release(struct pf_fs *fs, struct pf_entry *entry);

@@ -1,0 +1,50 @@
+#!/usr/bin/env bash
+# Listings give the numbers that stat gives.
+. "$(dirname "$0")/lib.sh"
+needs_mount
+
+mkdir -p "$src/deep/er" "$src/many"
+cp -r "$archive/nightly" "$archive/cube" "$src"
+touch "$src/deep/file" "$src/deep/er/file"
+ln -s file "$src/deep/link"
+mkfifo "$src/deep/fifo"
+tar -C "$archive" -cf "$src/packed.tar" nightly
+for n in $(seq 300); do touch "$src/many/$n"; done
+
+# same FOLDER...: each folder's entries have the same number in a listing and when they are looked up, the folder itself (".") too.
+same() {
+    python3 - "$@" <<'PY'
+import os, sys
+bad = 0
+for folder in sys.argv[1:]:
+    # os.scandir leaves "." and ".." out and ls -a does not: its -i takes the numbers of a listing where it need not stat.
+    listed = [(entry.name, entry.inode()) for entry in os.scandir(folder)]
+    for name, number in listed:
+        if os.lstat(os.path.join(folder, name)).st_ino != number:
+            print(folder, name, number, os.lstat(os.path.join(folder, name)).st_ino)
+            bad += 1
+    if not listed:
+        print(folder, "is empty")
+        bad += 1
+sys.exit(bad > 0)
+PY
+}
+
+folders() { printf '%s\n' "$mnt" "$mnt"/{deep,deep/er,nightly,many,cube,packed.tar,packed.tar/nightly,nightly/2026-05-01.folded}; }
+mount_source || exit 1
+mapfile -t all < <(folders)
+ok "numbers of a listing are those of stat" same "${all[@]}"
+ok "also when all has been looked up" same "${all[@]}"
+ok "also in listings without attributes, and for . and .." bash -c '
+    for folder; do
+        diff <(ls -ai "$folder" | awk "{ print \$1, \$2 }" | grep -E " (\.|link|file|[0-9]+|runs|er)$") \
+            <(cd "$folder" && stat -c "%i %n" $(ls -a | grep -xE "\.|link|file|[0-9]+|runs|er")) || exit 1
+    done' - "$mnt"/{deep,many,nightly}
+is "$(stat -c %i "$mnt/deep")" "$(ls -ai "$mnt/deep/er" | awk '$2 == ".." { print $1 }')" "the number of .. is that of the folder above"
+before=$(stat -c %i "$mnt/nightly" "$mnt/nightly/2026-05-01.folded" "$mnt/nightly/runs")
+echo "main 1" >>"$src/nightly/2026-05-01.folded"
+sleep 1.1
+is "$(stat -c %i "$mnt/nightly" "$mnt/nightly/2026-05-01.folded" "$mnt/nightly/runs")" "$before" "a profile that changes keeps its number"
+is "$(find "$mnt" -printf '%i\n' | sort | uniq -d | wc -l)" 0 "no two entries have the same number"
+
+finish
