@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "fs/profile/live_private.h"
+#include "fs/profile/names.h"
 
 /* Findings of passes that took this long, in all, are worth a file; of one that took that long, at once. */
 enum { WORTH_SAVING_NS = 10 * 1000 * 1000, SAVE_AT_ONCE_NS = 250 * 1000 * 1000 };
@@ -432,10 +433,9 @@ static int need_context_names(struct pf_live *live, struct pf_job **job, struct 
     return result;
 }
 
-int pf_live_ready(struct pf_live *live, struct pf_node node, struct pf_job **job, struct pf_error *error)
+/* Opens the profile and loads what the node needs. */
+static int load_node(struct pf_live *live, struct pf_node node, struct pf_job **job, struct pf_error *error)
 {
-    if (pf_is_folder(node.kind) && pf_known_lists(&live->known, node))
-        return 0;
     if (pf_live_wake(live, error))
         return -1;
     int result = pf_live_stage(live, pf_node_stage(&live->profile, node), job, error);
@@ -446,6 +446,20 @@ int pf_live_ready(struct pf_live *live, struct pf_node node, struct pf_job **job
     if (!result && pf_is_folder(node.kind))
         pf_live_learn_folder(live, node);
     return result;
+}
+
+int pf_live_ready(struct pf_live *live, struct pf_node node, struct pf_job **job, struct pf_error *error)
+{
+    return pf_is_folder(node.kind) && pf_known_lists(&live->known, node) ? 0
+                                                                         : load_node(live, node, job, error);
+}
+
+int pf_live_parent_ready(struct pf_live *live, struct pf_node node, struct pf_job **job,
+                         struct pf_error *error)
+{
+    struct pf_node parent;
+    char name[PF_NAME_MAX + 1];
+    return pf_known_parent(&live->known, node, &parent, name) ? 0 : load_node(live, node, job, error);
 }
 
 int pf_live_family(struct pf_live *live, size_t table, struct pf_family **family, struct pf_job **job,

@@ -104,6 +104,10 @@ int pf_live_stage(struct pf_live *live, enum pf_stage stage, struct pf_job **job
 /* Ask for what must be there before a folder can be searched, or a file's walk be made; but for aggregates. */
 int pf_live_ready(struct pf_live *live, struct pf_node node, struct pf_job **job, struct pf_error *error);
 
+/* Ask for what pf_node_parent needs: a folder's own listing may be known from an earlier time, but not its name. */
+int pf_live_parent_ready(struct pf_live *live, struct pf_node node, struct pf_job **job,
+                         struct pf_error *error);
+
 /* What has folders, files or links of its own, each under a name made of what the profile calls it. */
 enum pf_named {
     PF_NAMED_PARTITIONS,

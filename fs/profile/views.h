@@ -141,8 +141,7 @@ bool pf_folder_entry(struct pf_live *live, struct pf_node folder, uint64_t numbe
                      struct pf_node *entry);
 bool pf_folder_find(struct pf_live *live, struct pf_node folder, const char *name, struct pf_node *entry);
 
-/* The folder that an entry stands in, and its name there; false for PF_TOP. The model must be loaded for
- * items. */
+/* The folder that an entry is in, and its name there; false for PF_TOP. pf_live_parent_ready must have returned 0 for the node. */
 bool pf_node_parent(struct pf_live *live, struct pf_node node, struct pf_node *parent, char *name);
 
 /* A walk over a file's records; its stage (and aggregate) must be loaded. NULL with *error filled. */

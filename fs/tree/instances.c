@@ -275,7 +275,7 @@ static int follow(struct pf_fs *fs, struct pf_live *from, struct pf_live *to, st
 {
     char(*names)[PF_NAME_MAX + 1] = NULL;
     size_t depth = 0;
-    int result = pf_place_ready(fs, from, *node, job);
+    int result = 0;
     while (!result && node->kind != PF_TOP) {
         void *grown = depth < DEPTH_MAX ? realloc(names, (depth + 1) * sizeof *names) : NULL;
         if (!grown) {
@@ -283,9 +283,11 @@ static int follow(struct pf_fs *fs, struct pf_live *from, struct pf_live *to, st
             break;
         }
         names = grown;
-        struct pf_node parent;
-        result = pf_node_parent(from, *node, &parent, names[depth++]) ? pf_place_ready(fs, from, parent, job)
-                                                                      : ESTALE;
+        struct pf_node parent = {PF_TOP, 0};
+        struct pf_error error;
+        result = pf_fs_answer(fs, pf_live_parent_ready(from, *node, job, &error), &error);
+        if (!result && !pf_node_parent(from, *node, &parent, names[depth++]))
+            result = ESTALE;
         *node = parent;
     }
     *node = (struct pf_node){PF_TOP, 0};

@@ -227,10 +227,48 @@ static void test_others(const char *folder)
     }
 }
 
+/* Entries of a folder opened by its number; -1: an error, *code. */
+static int list_ino(struct pf_fs *fs, uint64_t ino, int *code)
+{
+    struct pf_dir *dir;
+    struct pf_dirent entry;
+    int n = 0;
+    if ((*code = open_dir(fs, ino, &dir)))
+        return -1;
+    for (uint64_t at = 0; pf_fs_readdir(dir, at, &entry, false, NULL) > 0; at = entry.next)
+        n++;
+    pf_fs_closedir(dir);
+    return n;
+}
+
+/* Only the listing of the folder itself is known then, not its name, which is one of too many. */
+static void test_many_siblings(const char *folder)
+{
+    int code = 0;
+    write_text(folder, "log", "300 9 50");
+    struct pf_fs *fs = mount_of(folder);
+    uint64_t ino = ino_of(fs, "log/threads/thread 17");
+    int entries = list_ino(fs, ino, &code);
+    for (int tries = 0; tries < 50 && fs->open_instances; tries++) { /* who waited for a pass is expected back */
+        usleep(100000);
+        pf_open_relieve(fs, 0);
+    }
+    ok(!fs->open_instances && control.opens == 1, "the profile of 300 threads is closed");
+    ok(entries > 2 && list_ino(fs, ino, &code) == entries && control.opens == 1,
+       "a thread's folder is listed from what is known");
+    write_text(folder, "log", "300 8 50");
+    ok(list_ino(fs, ino, &code) == entries || code == ESTALE,
+       "when the file has changed then, the folder is listed or stale");
+    ok(list(fs, "log/threads/thread 17") == entries, "and by its path the new version's is listed");
+    pf_fs_free(fs);
+    remove_cache(folder);
+}
+
 int main(void)
 {
     static void (*const tests[])(const char *folder) = {test_warm, test_changes, test_probing,
-                                                        test_how_long_it_is_believed, test_others};
+                                                        test_how_long_it_is_believed, test_others,
+                                                        test_many_siblings};
     alarm(HANG_SECONDS);
     for (size_t i = 0; i < sizeof tests / sizeof *tests; i++) {
         char folder[64];
