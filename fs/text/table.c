@@ -108,7 +108,9 @@ struct walk {
     struct pf_cursor cursor;
     const struct pf_cursor_ops *ops;
     struct pf_cell *cells;
-    struct pf_cell *metric_names;
+    struct pf_cell *
+        metric_names; /* of a table with a metric column; other tables may be read before metrics are known */
+    size_t n_metrics;
     struct filled *filled; /* first those of the partition, then those of the context, then the others */
     size_t n_partition, n_named, n_filled; /* where each of these end */
     struct pf_cell *named;                 /* what filled[0 .. n_named) are in the current row */
@@ -170,7 +172,8 @@ static int walk_open(struct walk *walk, struct pf_profile *profile, const struct
                           .partition_column = pf_table_column(table, PF_PARTITION),
                           .context_column = pf_table_column(table, PF_CONTEXT)};
     walk->cells = calloc(table->n_columns + 1, sizeof *walk->cells);
-    walk->metric_names = calloc(profile->n_metrics + 1, sizeof *walk->metric_names);
+    walk->n_metrics = pf_table_has(table, PF_METRIC) ? profile->n_metrics : 0;
+    walk->metric_names = calloc(walk->n_metrics + 1, sizeof *walk->metric_names);
     walk->filled = calloc(table->n_columns + 1, sizeof *walk->filled);
     walk->named = calloc(table->n_columns + 1, sizeof *walk->named);
     if (!walk->cells || !walk->metric_names || !walk->filled || !walk->named) {
@@ -178,7 +181,7 @@ static int walk_open(struct walk *walk, struct pf_profile *profile, const struct
         return pf_fail_memory(error);
     }
     list_all_filled(walk, table);
-    for (size_t m = 0; m < profile->n_metrics; m++) {
+    for (size_t m = 0; m < walk->n_metrics; m++) {
         walk->metric_names[m] = pf_string(profile->metrics[m].name);
         pf_cell_mark(&walk->metric_names[m]);
     }
@@ -207,7 +210,7 @@ static struct pf_cell model_cell(const struct walk *walk, const struct filled *f
     const struct pf_cell *cell = &walk->cells[filled->column];
     const struct pf_rows *keys = profile->keys.items;
     bool metric = filled->role == PF_METRIC;
-    uint64_t known = metric ? profile->n_metrics : pf_rows_count(keys);
+    uint64_t known = metric ? walk->n_metrics : pf_rows_count(keys);
     if (cell->type != PF_INT || cell->u >= known)
         return pf_absent();
     return metric ? walk->metric_names[cell->i] : pf_rows_at(keys, (size_t)cell->i)[1];

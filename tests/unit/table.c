@@ -162,6 +162,21 @@ static void row_sizes(struct fake *fake)
     pf_measure_free(measure);
 }
 
+/* A pass may be loading the metrics beside a walk that needs none: what it sets is not to be looked at. */
+static void without_metrics(struct fake *fake)
+{
+    struct pf_buf want = text_of(fake, PF_UNRESTRICTED);
+    fake->profile.n_metrics = 3;
+    fake->profile.metrics = NULL;
+    struct pf_buf have = text_of(fake, PF_UNRESTRICTED);
+    ok(have.size == want.size && !memcmp(have.data, want.data, want.size),
+       "a table without a metric column is printed without the metrics");
+    fake->profile.n_metrics = 0;
+    fake->profile.metrics = fake->metrics;
+    pf_buf_free(&want);
+    pf_buf_free(&have);
+}
+
 int main(void)
 {
     struct fake fake;
@@ -174,6 +189,7 @@ int main(void)
     lines_fit(&fake, (struct pf_restriction){2, -1, -1, -1}, ROWS / THREADS, "one partition");
     lines_fit(&fake, (struct pf_restriction){-1, 3, -1, -1}, ROWS / CONTEXTS, "one context");
     row_sizes(&fake);
+    without_metrics(&fake);
     fake_free(&fake);
     return done();
 }
