@@ -4,6 +4,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -239,8 +240,10 @@ bool pf_cachefile_write(const char *folder, const char *name, const struct pf_bu
     int at = open_folder(folder);
     if (at < 0)
         return false;
-    /* One process writes a name from one thread at a time; other processes have other numbers. */
-    snprintf(temporary, sizeof temporary, ".%.200s.%ld", name, (long)getpid());
+    /* A profile may be open twice (runs/ opens its members on its own), and then two threads write its file. */
+    static atomic_uint writes;
+    snprintf(temporary, sizeof temporary, ".%.200s.%ld.%u", name, (long)getpid(),
+             atomic_fetch_add(&writes, 1));
     int fd = openat(at, temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
     bool written = fd >= 0 && write_all(fd, (const char *)header, sizeof header) &&
                    write_all(fd, payload->data, payload->size);

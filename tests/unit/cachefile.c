@@ -3,6 +3,8 @@
 #include "fs/text/pack.h"
 
 #include <dirent.h>
+#include <pthread.h>
+#include <stdatomic.h>
 
 #include "tests/unit/tap.h"
 #include "tests/unit/temp_dir.h"
@@ -59,6 +61,38 @@ static void test_round_trip(const char *folder)
     struct pf_buf failed = {.failed = true};
     ok(!pf_cachefile_write(cache, "a.pfc", &failed) && reads(cache, "a.pfc", large, sizeof large),
        "a payload that memory ran out for is not written");
+}
+
+enum { WRITERS = 4, WRITES = 100, LARGE = 300000 };
+
+static void *write_often(void *arg)
+{
+    static atomic_uint started;
+    unsigned number = atomic_fetch_add(&started, 1) % WRITERS;
+    size_t size = LARGE + number;
+    char *payload = malloc(size);
+    memset(payload, 'a' + (int)number, size);
+    for (int i = 0; i < WRITES; i++)
+        write_file(arg, "shared.pfc", payload, size);
+    free(payload);
+    return NULL;
+}
+
+static void test_two_writers(const char *folder)
+{
+    const char *cache = strdup(path_in(folder, "shared"));
+    pthread_t threads[WRITERS];
+    bool whole = write_file(cache, "shared.pfc", "", 0);
+    for (int i = 0; i < WRITERS; i++)
+        pthread_create(&threads[i], NULL, write_often, (void *)(uintptr_t)cache);
+    for (int i = 0; i < WRITES; i++)
+        whole &= !is_refused(cache, "shared.pfc");
+    for (int i = 0; i < WRITERS; i++)
+        pthread_join(threads[i], NULL);
+    ok(whole && !is_refused(cache, "shared.pfc"),
+       "a file that several threads write at once is one of theirs");
+    ok(count(cache) == 1, "and nothing else is left");
+    free((void *)(uintptr_t)cache);
 }
 
 static void test_damage(const char *folder)
@@ -143,6 +177,7 @@ int main(void)
     char folder[64];
     temp_dir_make(folder);
     test_round_trip(folder);
+    test_two_writers(folder);
     test_damage(folder);
     test_no_place(folder);
     test_unpacking();
