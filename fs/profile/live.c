@@ -10,6 +10,7 @@
 
 #include "fs/profile/live_private.h"
 #include "fs/profile/names.h"
+#include "fs/sums/spill_guard.h"
 
 /* Findings of passes that took this long, in all, are worth a file; of one that took that long, at once. */
 enum { WORTH_SAVING_NS = 10 * 1000 * 1000, SAVE_AT_ONCE_NS = 250 * 1000 * 1000 };
@@ -172,7 +173,8 @@ bool pf_live_is_spoilt(struct pf_live *live, bool *loaded)
 {
     struct pf_error error;
     pthread_mutex_lock(&live->lock);
-    bool spoilt = live->failure.error && !pf_failure_stands(&live->failure, &error);
+    bool failed = live->failure.error && !pf_failure_stands(&live->failure, &error);
+    bool spoilt = failed || pf_live_lost_sums(live);
     *loaded = !live->failure.error && live->stage > PF_OPENED;
     pthread_mutex_unlock(&live->lock);
     return spoilt;
@@ -203,7 +205,13 @@ int pf_live_check(struct pf_live *live, struct pf_error *error)
 
 bool pf_live_intact(struct pf_live *live)
 {
-    return pf_source_intact(live->source);
+    bool intact = pf_source_intact(live->source);
+    if (intact && pf_guard_any_lost()) {
+        pthread_mutex_lock(&live->lock);
+        intact = !pf_live_lost_sums(live);
+        pthread_mutex_unlock(&live->lock);
+    }
+    return intact;
 }
 
 const struct pf_dirnames *pf_live_names(const struct pf_live *live, enum pf_named named)

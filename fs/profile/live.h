@@ -89,7 +89,7 @@ struct pf_profile *pf_live_profile(struct pf_live *live);
 
 /* 0 if the inputs are unchanged; -1 with ESTALE. */
 int pf_live_check(struct pf_live *live, struct pf_error *error);
-/* True if bytes read so far were all of one version. */
+/* True if bytes read so far were all of one version, and the disk has lost nothing that they were made from. */
 bool pf_live_intact(struct pf_live *live);
 
 /* A file, link or folder inside a profile (kinds: views.h) is a kind and an item of that kind; nothing is stored for it. */

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "fs/profile/live_private.h"
+#include "fs/sums/spill_guard.h"
 
 /* A profile's aggregates: made by passes, or by those of an earlier process, and kept while the profile is open. */
 
@@ -41,6 +42,17 @@ void pf_live_free_aggregates(struct pf_live *live)
 static struct pf_aggregate *aggregate_now(const struct pf_live *live, int metric)
 {
     return live->aggregate || metric < 0 || !live->of_metric ? live->aggregate : live->of_metric[metric];
+}
+
+bool pf_live_lost_sums(const struct pf_live *live)
+{
+    struct pf_error error;
+    if (!pf_guard_any_lost())
+        return false;
+    bool lost = live->aggregate && pf_aggregate_check(live->aggregate, &error);
+    for (size_t m = 0; live->of_metric && m < live->profile.n_metrics && !lost; m++)
+        lost = live->of_metric[m] && pf_aggregate_check(live->of_metric[m], &error);
+    return lost;
 }
 
 struct pf_aggregate *pf_live_aggregate_now(struct pf_live *live, int metric)

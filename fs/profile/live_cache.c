@@ -284,6 +284,7 @@ void pf_live_remember(struct pf_live *live)
     pthread_mutex_unlock(&live->lock);
     pf_pack_u64(&payload, SECTION_END);
     file_name(live, name);
+    payload.failed |= !pf_live_intact(live); /* reading the aggregates may have shown that they are lost */
     pf_cachefile_write(live->core->cache_folder, name, &payload);
     pf_buf_free(&payload);
 }

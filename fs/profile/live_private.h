@@ -98,6 +98,8 @@ int pf_live_name_contexts(struct pf_live *live, struct pf_error *error);
  */
 int pf_live_make_aggregate(struct pf_live *live, int metric, struct pf_pass *pass, struct pf_error *error);
 void pf_live_free_aggregates(struct pf_live *live);
+/* True if the disk has lost some of them: the profile is to be opened again. With live->lock held. */
+bool pf_live_lost_sums(const struct pf_live *live);
 
 /* live_cache.c: read what earlier processes have found; write what is known now (not with live->lock held). */
 void pf_live_recall(struct pf_live *live);

@@ -135,7 +135,9 @@ static int make(struct pf_live *live, struct pf_aggregate *aggregate, struct pf_
     }
     bool failed = part->metrics.failed || part->summary.failed || part->rows[PF_PART_WARNINGS].failed ||
                   part->rows[PF_PART_FUNCTIONS].failed;
-    return failed ? pf_fail_memory(error) : 0;
+    if (failed)
+        return pf_fail_memory(error);
+    return aggregate ? pf_aggregate_check(aggregate, error) : 0;
 }
 
 /* ---- keeping ------------------------------------------------------------------------------------ */

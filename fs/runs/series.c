@@ -196,8 +196,9 @@ int pf_series_add(struct pf_series *series, unsigned run, struct pf_aggregate *a
                   enum pf_series_by by, struct pf_error *error)
 {
     series->n = run + 1 > series->n ? run + 1 : series->n;
-    return by == PF_SERIES_FUNCTIONS ? add_functions(series, run, aggregate, metric, error)
-                                     : add_contexts(series, run, aggregate, metric, error);
+    int result = by == PF_SERIES_FUNCTIONS ? add_functions(series, run, aggregate, metric, error)
+                                           : add_contexts(series, run, aggregate, metric, error);
+    return result ? result : pf_aggregate_check(aggregate, error);
 }
 
 /* ---- the step ----------------------------------------------------------------------------------- */

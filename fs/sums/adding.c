@@ -43,6 +43,8 @@ static int make_real(struct pf_aggregate *aggregate, struct pf_metric_sums *metr
     for (size_t i = pf_plane_next(&metric->partitions, 0, n); i < n;
          i = pf_plane_next(&metric->partitions, i + 1, n)) {
         struct pf_partition_sum *sum = pf_plane_find(&metric->partitions, sizeof *sum, i);
+        if (!sum)
+            return pf_arena_lost(error);
         sum->sum = pf_number_real(sum->sum);
     }
     metric->real = true;

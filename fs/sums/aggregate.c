@@ -59,7 +59,7 @@ void pf_count_holders(struct pf_aggregate *aggregate)
         for (size_t i = pf_plane_next(&sums->partitions, 0, n); i < n;
              i = pf_plane_next(&sums->partitions, i + 1, n)) {
             const struct pf_partition_sum *sum = pf_plane_find(&sums->partitions, sizeof *sum, i);
-            sums->holders += sum->contexts > 0;
+            sums->holders += sum && sum->contexts > 0;
         }
     }
 }
@@ -181,6 +181,11 @@ void pf_aggregate_free(struct pf_aggregate *aggregate)
     free(aggregate);
 }
 
+int pf_aggregate_check(const struct pf_aggregate *aggregate, struct pf_error *error)
+{
+    return pf_guard_any_lost() && aggregate->arena.lost ? pf_arena_lost(error) : 0;
+}
+
 /* Those of all metrics, or of one (>= 0) and its partner: which shares are above 100 % is told of all alone. */
 static struct pf_aggregate *make(struct pf_profile *profile, int64_t metric, struct pf_pass *pass,
                                  struct pf_error *error)
@@ -193,6 +198,8 @@ static struct pf_aggregate *make(struct pf_profile *profile, int64_t metric, str
         add_totals(aggregate);
     if (!result && metric < 0)
         result = pf_find_beyond(aggregate, error);
+    if (!result)
+        result = pf_aggregate_check(aggregate, error);
     if (!result)
         return aggregate;
     pf_aggregate_free(aggregate);

@@ -29,6 +29,10 @@ struct pf_aggregate *pf_aggregate_of(struct pf_profile *profile, unsigned metric
                                      struct pf_error *error);
 void pf_aggregate_free(struct pf_aggregate *aggregate);
 
+/* 0; -1 with EIO in *error if the disk has lost some of a spilled aggregate: what was read of it is worth nothing, and it is to be
+ * made again. To be asked after reading. */
+int pf_aggregate_check(const struct pf_aggregate *aggregate, struct pf_error *error);
+
 /* True if the table of values skips other metrics' data: it seeks or skims. */
 bool pf_aggregate_skips(const struct pf_profile *profile);
 

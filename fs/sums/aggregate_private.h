@@ -6,6 +6,7 @@
 #include <pthread.h>
 
 #include "fs/sums/aggregate.h"
+#include "fs/sums/spill_guard.h"
 
 /* What the aggregate's own files share: numbers, storage, and the orders that views are walked in. */
 
@@ -148,6 +149,7 @@ struct pf_arena {
     size_t left;
     int file; /* -1: none yet */
     uint64_t file_size;
+    atomic_bool lost; /* some of what was in the file cannot be read: it has become zeros */
 };
 
 /*
@@ -163,6 +165,8 @@ struct pf_plane {
 void *pf_plane_at(struct pf_arena *arena, struct pf_plane *plane, size_t count, size_t item, size_t i,
                   struct pf_error *error);
 void pf_arena_free(struct pf_arena *arena);
+/* Fills *error for an arena some of which is lost. Always returns -1. */
+int pf_arena_lost(struct pf_error *error);
 
 /* Zeroed bytes, aligned for wide integers. NULL with *error filled. */
 void *pf_arena_take(struct pf_arena *arena, size_t size, struct pf_error *error);

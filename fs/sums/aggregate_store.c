@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -15,7 +16,7 @@ enum { SEGMENT_MIN = 16 * 1024, SEGMENT_MAX = 16 * 1024 * 1024 };
 struct pf_segment {
     char *base;
     size_t size;
-    bool spilled; /* mapped from the file; else it is the heap's */
+    struct pf_guard *guard; /* of a mapping of the file; NULL: the segment is the heap's */
 };
 
 /* Segments double, so that few are needed and a small profile takes little. Whole multiples of a page. */
@@ -31,8 +32,8 @@ static size_t next_size(const struct pf_arena *arena, size_t least)
     return size;
 }
 
-/* Blocks are taken from the disk before they are mapped: a full disk is an error here, not a SIGBUS later. */
-static char *map_spill(struct pf_arena *arena, size_t size, struct pf_error *error)
+/* Blocks are allocated before they are mapped: a full disk is an error here, not a SIGBUS later. */
+static char *map_spill(struct pf_arena *arena, size_t size, struct pf_guard **guard, struct pf_error *error)
 {
     if (arena->file < 0 && (arena->file = pf_spill_file(error)) < 0)
         return NULL;
@@ -42,7 +43,10 @@ static char *map_spill(struct pf_arena *arena, size_t size, struct pf_error *err
         return NULL;
     }
     char *base = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, arena->file, (off_t)arena->file_size);
-    if (base == MAP_FAILED) {
+    *guard = base == MAP_FAILED ? NULL : pf_guard_mapping(base, size, &arena->lost);
+    if (!*guard) {
+        if (base != MAP_FAILED)
+            munmap(base, size);
         pf_fail_memory(error);
         return NULL;
     }
@@ -58,12 +62,13 @@ static int add_segment(struct pf_arena *arena, size_t least, struct pf_error *er
         return pf_fail_memory(error);
     arena->segments = segments;
     bool fits = arena->size + size <= arena->limit;
-    char *base = fits ? calloc(1, size) : map_spill(arena, size, error);
+    struct pf_guard *guard = NULL;
+    char *base = fits ? calloc(1, size) : map_spill(arena, size, &guard, error);
     if (!base)
         return fits ? pf_fail_memory(error) : -1;
     if (fits)
         pf_array_fills(base, size);
-    segments[arena->n_segments++] = (struct pf_segment){base, size, !fits};
+    segments[arena->n_segments++] = (struct pf_segment){base, size, guard};
     arena->size += size;
     arena->at = base;
     arena->left = size;
@@ -82,14 +87,21 @@ void *pf_arena_take(struct pf_arena *arena, size_t size, struct pf_error *error)
     return at;
 }
 
+int pf_arena_lost(struct pf_error *error)
+{
+    return pf_fail(error, EIO, "sums cannot be read back from the temporary file");
+}
+
 void pf_arena_free(struct pf_arena *arena)
 {
     for (size_t i = 0; i < arena->n_segments; i++) {
         const struct pf_segment *it = &arena->segments[i];
-        if (it->spilled)
+        if (it->guard) {
+            pf_guard_release(it->guard);
             munmap(it->base, it->size);
-        else
+        } else {
             free(it->base);
+        }
     }
     free(arena->segments);
     if (arena->file >= 0)
@@ -122,6 +134,8 @@ void *pf_plane_at(struct pf_arena *arena, struct pf_plane *plane, size_t count, 
  * that a context has, or where its sum is. A context only moves on in this list.
  */
 enum kind { NONE, ONE, RECORD };
+
+/* What is read of a spilled arena may have become zeros at any time (spill_guard.h): hence a record's pointer and count are checked. */
 
 union slot {
     int64_t i;
@@ -183,8 +197,11 @@ bool pf_context_load(const struct pf_context_sums *sums, size_t context, bool re
         return false;
     const union slot *slot = &slots[context % PF_STRETCH];
     if (kind == RECORD) {
-        *sum = *slot->record;
-    } else if (real) {
+        const struct pf_context_sum *record = slot->record;
+        *sum = record ? *record : (struct pf_context_sum){.count = 0};
+        return sum->count;
+    }
+    if (real) {
         /* a sum begins with 0, which makes 0 of -0 */
         *sum = (struct pf_context_sum){{.d = {0 + slot->d, 0}}, {.d = slot->d}, {.d = slot->d}, .count = 1};
     } else {
@@ -200,8 +217,9 @@ bool pf_context_total(const struct pf_context_sums *sums, size_t context, bool r
     if (kind == NONE)
         return false;
     const union slot *slot = &slots[context % PF_STRETCH];
+    const struct pf_context_sum *record = kind == RECORD ? slot->record : NULL;
     if (kind == RECORD)
-        *total = slot->record->sum;
+        *total = record ? record->sum : (union pf_number){0};
     else if (real)
         *total = (union pf_number){.d = {0 + slot->d, 0}}; /* as in pf_context_load */
     else
@@ -222,6 +240,8 @@ int pf_context_begin(struct pf_arena *arena, struct pf_context_sums *sums, size_
     if (!slots && !pf_plane_at(arena, &sums->plane, sums->n, PF_CONTEXT_LEAST, context, error))
         return -1;
     slots = slots_of(sums, context);
+    if (!slots)
+        return pf_arena_lost(error);
     unsigned char *kind = &kinds_of(sums, slots, context)[context % PF_STRETCH];
     if (*kind != NONE || (!real && value->i != (int64_t)value->i))
         return 0;
@@ -240,6 +260,8 @@ int pf_context_store(struct pf_arena *arena, struct pf_context_sums *sums, size_
     if (!slots && !pf_plane_at(arena, &sums->plane, sums->n, PF_CONTEXT_LEAST, context, error))
         return -1;
     slots = slots_of(sums, context);
+    if (!slots)
+        return pf_arena_lost(error);
     union slot *slot = &slots[context % PF_STRETCH];
     unsigned char *kind = &kinds_of(sums, slots, context)[context % PF_STRETCH];
     bool one = sum->count == 1 && (real || sum->low.i == (int64_t)sum->low.i);
@@ -251,7 +273,10 @@ int pf_context_store(struct pf_arena *arena, struct pf_context_sums *sums, size_
         *kind = RECORD;
     }
     if (*kind == RECORD) {
-        *slot->record = *sum;
+        struct pf_context_sum *record = slot->record;
+        if (!record)
+            return pf_arena_lost(error);
+        *record = *sum;
         return 0;
     }
     *kind = ONE;

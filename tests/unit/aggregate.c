@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 #include <errno.h>
 #include <math.h>
+#include <unistd.h>
 
 #include "formats/kit/pass.h"
+#include "fs/sums/aggregate_private.h"
 #include "fs/text/csv.h"
 #include "tests/unit/fake_profile.h"
 
@@ -333,6 +335,48 @@ static void spilling_changes_nothing(void)
     fake_free(&fake[1]);
 }
 
+/* Sums what all contexts hold, as far as they hold anything. */
+static int64_t all_of(const struct pf_aggregate *aggregate)
+{
+    int64_t sum = 0;
+    for (uint32_t c = 0; c < 10000; c++) {
+        struct pf_statistics it;
+        pf_aggregate_context(aggregate, 0, c, &it);
+        sum += it.sum.type == PF_INT ? it.sum.i : 0;
+    }
+    return sum;
+}
+
+/* A file that is cut raises SIGBUS where it was mapped, as a disk that cannot be read does. */
+static void a_disk_that_loses_sums(void)
+{
+    struct fake fake;
+    struct pf_error error = {0};
+    fake_init(&fake, 3);
+    fake.options.cache = 0;
+    unsigned m = fake_metric(&fake, "time", "int", PF_OVER_ALL, PF_SUM);
+    for (int c = 0; c < 10000; c++)
+        fake_context(&fake, PF_NO_CONTEXT, "f", 0);
+    for (int64_t i = 0; i < 20000; i++)
+        fake_value(&fake, i % 3, i * 7919 % 10000, m, 1);
+    fake_finish(&fake);
+    ok(all_of(fake.aggregate) == 20000 && !pf_aggregate_check(fake.aggregate, &error),
+       "sums in a file are whole");
+    must(!ftruncate(fake.aggregate->arena.file, 4096));
+    ok(all_of(fake.aggregate) < 20000, "when the disk loses some of the file they can still be asked for");
+    ok(pf_aggregate_check(fake.aggregate, &error) && error.code == EIO, "but are known to be lost");
+    must(!ftruncate(fake.aggregate->arena.file, 0));
+    struct pf_arranged *functions = pf_arranged_get(fake.aggregate, m, PF_BY_FUNCTION, &error);
+    ok(functions != NULL, "also while a view is made of them");
+    if (functions)
+        pf_arranged_put(fake.aggregate, functions);
+    pf_aggregate_free(fake.aggregate);
+    fake.aggregate = pf_aggregate_new(&fake.profile, NULL, &error);
+    ok(fake.aggregate && all_of(fake.aggregate) == 20000 && !pf_aggregate_check(fake.aggregate, &error),
+       "made again, they are whole");
+    fake_free(&fake);
+}
+
 static void no_room_to_spill(void)
 {
     struct fake fake;
@@ -516,6 +560,7 @@ int main(void)
     doubles_are_compensated();
     odd_rows_are_left_out();
     spilling_changes_nothing();
+    a_disk_that_loses_sums();
     no_room_to_spill();
     one_metric_alone();
     kept_as_bytes();
