@@ -12,8 +12,8 @@
  * Aggregates of a profile's values, made in one pass over profile->cells for all metrics at once, and the
  * views of them under metrics/. Sums follow each metric's over_contexts and over_partitions; they run in the
  * table's order, so the text never depends on scheduling. Integers are added as integers (128 bits), doubles
- * with compensation. Immutable once made; held in memory up to options->cache bytes, in a mapped unlinked
- * file beyond.
+ * with compensation. Immutable once made. In memory all aggregates of the process and the orders that their views are walked in
+ * take options->cache bytes together, and each of them a small share of that in any case; sums beyond are in mapped unlinked files.
  */
 struct pf_aggregate;
 
@@ -32,6 +32,12 @@ void pf_aggregate_free(struct pf_aggregate *aggregate);
 /* 0; -1 with EIO in *error if the disk has lost some of a spilled aggregate: what was read of it is worth nothing, and it is to be
  * made again. To be asked after reading. */
 int pf_aggregate_check(const struct pf_aggregate *aggregate, struct pf_error *error);
+
+/*
+ * True once after sums of this process had to spill although -o cache would have had room for them alone: those of profiles that
+ * nobody uses should be freed.
+ */
+bool pf_sums_are_pressed(void);
 
 /* True if the table of values skips other metrics' data: it seeks or skims. */
 bool pf_aggregate_skips(const struct pf_profile *profile);

@@ -137,12 +137,13 @@ static inline long double pf_cell_number(const struct pf_cell *cell)
 /* ---- storage ------------------------------------------------------------------------------------ */
 
 /*
- * Memory that is only taken, never given back but as a whole: zeroed, in segments from the heap up to
- * `limit` bytes in all, and from an unlinked file beyond.
+ * Memory that is only taken, never given back but as a whole: zeroed, in segments from the heap while all arenas and arrangements
+ * together hold at most `limit` bytes, and from an unlinked file beyond.
  */
 struct pf_segment;
 struct pf_arena {
-    uint64_t limit, size;
+    uint64_t limit;
+    uint64_t held; /* bytes of its segments on the heap */
     struct pf_segment *segments;
     size_t n_segments;
     char *at; /* the newest segment's free bytes */
@@ -165,6 +166,11 @@ struct pf_plane {
 void *pf_plane_at(struct pf_arena *arena, struct pf_plane *plane, size_t count, size_t item, size_t i,
                   struct pf_error *error);
 void pf_arena_free(struct pf_arena *arena);
+
+/* Count bytes on the heap that are no arena's, and take them off again; and whether all together exceed the limit. */
+void pf_sums_count(uint64_t bytes);
+void pf_sums_uncount(uint64_t bytes);
+bool pf_sums_exceed(uint64_t limit);
 /* Fills *error for an arena some of which is lost. Always returns -1. */
 int pf_arena_lost(struct pf_error *error);
 
@@ -372,8 +378,8 @@ enum pf_arrangement { PF_BY_CALLS, PF_BY_FUNCTION, PF_BY_CALLER, PF_BY_STACK };
 struct pf_arranged {
     enum pf_arrangement kind;
     unsigned metric;
-    unsigned users; /* walks that hold it; under the aggregate's lock */
-    uint64_t bytes;
+    unsigned users;          /* walks that hold it; under the aggregate's lock */
+    uint64_t bytes, counted; /* what it takes; as pf_sums_count was told */
     struct pf_arranged *next;
 
     bool exclusive_real, inclusive_real;

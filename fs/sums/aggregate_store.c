@@ -19,6 +19,53 @@ struct pf_segment {
     struct pf_guard *guard; /* of a mapping of the file; NULL: the segment is the heap's */
 };
 
+/* ---- the bound of all ---------------------------------------------------------------------------- */
+
+/* A small aggregate stays in memory whatever others hold: a file for each would take too many descriptors. */
+enum { SHARE_OF_ONE = 64 };
+
+static _Atomic uint64_t held; /* by all arenas and arrangements of the process */
+static atomic_bool pressed;
+
+void pf_sums_count(uint64_t bytes)
+{
+    held += bytes;
+}
+
+void pf_sums_uncount(uint64_t bytes)
+{
+    held -= bytes;
+}
+
+bool pf_sums_exceed(uint64_t limit)
+{
+    bool exceed = held > limit;
+    if (exceed)
+        pressed = true;
+    return exceed;
+}
+
+bool pf_sums_are_pressed(void)
+{
+    return atomic_exchange(&pressed, false);
+}
+
+/* Counts a segment as one on the heap if it fits there. */
+static bool take_heap(struct pf_arena *arena, size_t size)
+{
+    uint64_t limit = arena->limit, all = held += size;
+    if (all <= limit || arena->held + size <= limit / SHARE_OF_ONE) {
+        arena->held += size;
+        return true;
+    }
+    held -= size;
+    if (arena->held + size <= limit) /* there would be room, were it not for others */
+        pressed = true;
+    return false;
+}
+
+/* ---- segments ------------------------------------------------------------------------------------ */
+
 /* Segments double, so that few are needed and a small profile takes little. Whole multiples of a page. */
 static size_t next_size(const struct pf_arena *arena, size_t least)
 {
@@ -61,15 +108,19 @@ static int add_segment(struct pf_arena *arena, size_t least, struct pf_error *er
     if (!segments)
         return pf_fail_memory(error);
     arena->segments = segments;
-    bool fits = arena->size + size <= arena->limit;
+    bool fits = take_heap(arena, size);
     struct pf_guard *guard = NULL;
     char *base = fits ? calloc(1, size) : map_spill(arena, size, &guard, error);
+    if (!base && fits) {
+        arena->held -= size;
+        held -= size;
+        return pf_fail_memory(error);
+    }
     if (!base)
-        return fits ? pf_fail_memory(error) : -1;
+        return -1;
     if (fits)
         pf_array_fills(base, size);
     segments[arena->n_segments++] = (struct pf_segment){base, size, guard};
-    arena->size += size;
     arena->at = base;
     arena->left = size;
     return 0;
@@ -104,6 +155,7 @@ void pf_arena_free(struct pf_arena *arena)
         }
     }
     free(arena->segments);
+    held -= arena->held;
     if (arena->file >= 0)
         close(arena->file);
 }

@@ -213,6 +213,7 @@ uint32_t pf_walk_leave(const struct pf_tree *tree, uint32_t *context)
 
 static void free_arranged(struct pf_arranged *arranged)
 {
+    pf_sums_uncount(arranged->counted);
     free(arranged->exclusive);
     free(arranged->inclusive);
     free(arranged->lacking);
@@ -283,8 +284,11 @@ static struct pf_arranged *new_arranged(struct pf_aggregate *aggregate, unsigned
     arranged->metric = metric;
     int result = arrange(&values, arranged, error);
     pf_values_free(&values);
-    if (!result)
+    if (!result) {
+        arranged->counted = arranged->bytes;
+        pf_sums_count(arranged->counted);
         return arranged;
+    }
     free_arranged(arranged);
     return NULL;
 }
@@ -306,21 +310,19 @@ static struct pf_arranged *find_arranged(struct pf_aggregate *aggregate, unsigne
     return found;
 }
 
-/* Under the lock: frees those unused longest until the others fit the cache; always keeps the latest. */
+/* Under the lock: frees what is unused, but for the latest, while all aggregates' memory exceeds the cache. The oldest are last. */
 static void trim_arranged(struct pf_aggregate *aggregate)
 {
-    uint64_t bytes = 0;
-    struct pf_arranged **link = &aggregate->arranged;
-    while (*link) {
-        struct pf_arranged *arranged = *link;
-        bytes += arranged->bytes;
-        if (bytes <= aggregate->arena.limit || arranged->users || arranged == aggregate->arranged) {
-            link = &arranged->next;
-        } else {
-            bytes -= arranged->bytes;
-            *link = arranged->next;
-            free_arranged(arranged);
-        }
+    while (pf_sums_exceed(aggregate->arena.limit)) {
+        struct pf_arranged **oldest = NULL;
+        for (struct pf_arranged **link = &aggregate->arranged; *link; link = &(*link)->next)
+            if (!(*link)->users && *link != aggregate->arranged)
+                oldest = link;
+        if (!oldest)
+            break;
+        struct pf_arranged *freed = *oldest;
+        *oldest = freed->next;
+        free_arranged(freed);
     }
 }
 

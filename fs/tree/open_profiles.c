@@ -22,12 +22,12 @@ enum {
         128 << 20,   /* bytes that all the program's allocations take, as far as shutting profiles helps, */
     HEAP_EVERY = 32, /* looked at each so many operations, since that takes some microseconds; */
     KEPT = 4,        /* but however large, so many of the last used are kept */
-    AWAITED_SECONDS = 2,   /* how long a profile is kept for who waited for a pass */
-    SHUT_AT_ONCE = 16,     /* by one operation */
-    SWEEP_SECONDS = 5,     /* how often it is seen whether what is idle is still there */
-    PRUNE_SECONDS = 3600,  /* how often the cache is pruned, */
-    PRUNE_PUTS = 4096,     /* or after so many profiles were put into it */
-    TRIM_BYTES = 16 << 20, /* memory that is free, but not given back to the system */
+    AWAITED_SECONDS = 2,     /* how long a profile is kept for who waited for a pass */
+    SHUT_AT_ONCE = 16,       /* by one operation */
+    SWEEP_SECONDS = 5,       /* how often it is seen whether what is idle is still there */
+    PRUNE_SECONDS = 3600,    /* how often the cache is pruned, */
+    PRUNE_PUTS = 4096,       /* or after so many profiles were put into it */
+    TRIM_BYTES = 16 << 20,   /* memory that is free, but not given back to the system */
     DESCRIPTORS_WAIT_MS = 5, /* at most, before the first try; twice as long before each of the next: */
     DESCRIPTORS_DOUBLED = 4,
     DESCRIPTORS_TRIES = 500
@@ -141,6 +141,8 @@ static size_t take_excess(struct pf_fs *fs, struct pf_live *taken[SHUT_AT_ONCE])
         fs->heap_seen = grown;
         fs->heap_excess = heap_excess(fs);
     }
+    if (pf_sums_are_pressed() && fs->heap_excess < SHUT_AT_ONCE)
+        fs->heap_excess = SHUT_AT_ONCE;
     for (struct pf_instance *at; n < SHUT_AT_ONCE && (at = oldest(fs)); n++) {
         bool large = fs->heap_excess && fs->idle.count > KEPT;
         if (!large && fs->open_instances <= OPEN_MAX && fs->open_descriptors <= fs->descriptors_max)

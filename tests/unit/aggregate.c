@@ -335,6 +335,45 @@ static void spilling_changes_nothing(void)
     fake_free(&fake[1]);
 }
 
+/* 10,000 contexts with records: somewhat less than 1 MB. */
+static void make_large(struct fake *fake)
+{
+    fake_init(fake, 3);
+    fake->options.cache = 1 << 20;
+    unsigned m = fake_metric(fake, "time", "int", PF_OVER_ALL, PF_SUM);
+    for (int c = 0; c < 10000; c++)
+        fake_context(fake, PF_NO_CONTEXT, "f", 0);
+    for (int64_t i = 0; i < 20000; i++)
+        fake_value(fake, i / 10000, i % 10000, m, 1);
+    fake_finish(fake);
+}
+
+static void the_cache_bounds_all_together(void)
+{
+    struct fake first, second, small;
+    pf_sums_are_pressed();
+    make_large(&first);
+    ok(first.aggregate->arena.file < 0 && !pf_sums_are_pressed(),
+       "an aggregate that fits the cache is in memory");
+    make_large(&second);
+    ok(second.aggregate->arena.file >= 0 &&
+           first.aggregate->arena.held + second.aggregate->arena.held <= 1 << 20,
+       "a second one that does not fit beside it is in a file");
+    ok(pf_sums_are_pressed() && !pf_sums_are_pressed(), "which is reported once, so that others are freed");
+    fake_init(&small, 1);
+    small.options.cache = 1 << 20;
+    fake_value(&small, 0, fake_context(&small, PF_NO_CONTEXT, "f", 0),
+               fake_metric(&small, "time", "int", PF_OVER_ALL, PF_SUM), 1);
+    fake_finish(&small);
+    ok(small.aggregate->arena.file < 0, "a small one is in memory all the same");
+    fake_free(&first);
+    fake_free(&second);
+    make_large(&second);
+    ok(second.aggregate->arena.file < 0, "when the first is gone there is room again");
+    fake_free(&second);
+    fake_free(&small);
+}
+
 /* Sums what all contexts hold, as far as they hold anything. */
 static int64_t all_of(const struct pf_aggregate *aggregate)
 {
@@ -560,6 +599,7 @@ int main(void)
     doubles_are_compensated();
     odd_rows_are_left_out();
     spilling_changes_nothing();
+    the_cache_bounds_all_together();
     a_disk_that_loses_sums();
     no_room_to_spill();
     one_metric_alone();
