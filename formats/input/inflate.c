@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "formats/input/inflater.h"
+#include "formats/input/unpacker.h"
 #include "formats/kit/array.h"
 #include "formats/kit/store.h"
 
@@ -186,6 +187,17 @@ static struct slot *take(struct pf_inflate *inflate, uint64_t offset, struct pf_
     return slot;
 }
 
+/* Ends a run's text at the most that there may be. */
+static void cut_beyond(struct pf_inflater *run, uint64_t limit)
+{
+    if (run->have <= limit - run->base)
+        return;
+    run->have = (size_t)(limit - run->base);
+    run->ended = run->damaged = true;
+    run->at_boundary = false;
+    pf_fail_at(&run->damage, EFBIG, (int64_t)pf_inflater_packed(run), PF_PACKING_BEYOND);
+}
+
 /* Makes the next block of a run that this thread holds. */
 static int advance(struct pf_inflate *inflate, struct pf_inflater *run, struct pf_error *error)
 {
@@ -194,6 +206,7 @@ static int advance(struct pf_inflate *inflate, struct pf_inflater *run, struct p
     pthread_mutex_unlock(&inflate->lock);
     if (pf_inflater_next(run, wanted, error))
         return -1;
+    cut_beyond(run, pf_packing_limit(inflate->packed_size));
     pthread_mutex_lock(&inflate->lock);
     if (run->at_boundary)
         add_point(inflate, run);

@@ -10,10 +10,6 @@
 #include "formats/driver.h"
 #include "formats/kit/store.h"
 
-/* It may unpack to this much, and beyond it to so many times its size. */
-#define FREE_BYTES (UINT64_C(1) << 30)
-enum { RATIO_MAX = 250 };
-
 enum {
     IN_MEMORY = 64 * 1024, /* of a part, before it goes into a file */
     PART_MIN = 1 << 20,    /* however small the bound is, two parts of this size are kept of what is read */
@@ -207,8 +203,7 @@ struct pf_unpacked *pf_unpacked_new(struct pf_unpackings *all, enum pf_packing_k
     unpacked->start = start;
     unpacked->packed_end = end;
     unpacked->size = UINT64_MAX;
-    uint64_t packed = end - start, most = (UINT64_MAX - FREE_BYTES) / RATIO_MAX;
-    uint64_t sound = packed < most ? FREE_BYTES + packed * RATIO_MAX : UINT64_MAX;
+    uint64_t sound = pf_packing_limit(end - start);
     unpacked->limit = size < sound ? size : sound;
     atomic_init(&unpacked->references, 1);
     pthread_mutex_init(&unpacked->lock, NULL);
@@ -287,8 +282,7 @@ static int go_on(struct pf_unpacked *unpacked, uint64_t wanted, struct pf_error 
     bool beyond = more && size > unpacked->limit - unpacked->at;
     if (beyond) {
         size = (size_t)(unpacked->limit - unpacked->at);
-        pf_fail_at(&damage, EFBIG, (int64_t)pf_unpacker_packed(unpacked->run),
-                   "it unpacks to more than is sound: the rest is left out");
+        pf_fail_at(&damage, EFBIG, (int64_t)pf_unpacker_packed(unpacked->run), PF_PACKING_BEYOND);
     }
     bool needed = unpacked->newer.store || unpacked->at + size + BEHIND > wanted;
     if (more && size && needed && keep(unpacked, bytes, size, error))

@@ -58,6 +58,13 @@ enum pf_packing_kind pf_packing_kind_of(const unsigned char *head, size_t size)
     return bzip2 ? PF_BZIP2_PACKED : PF_UNPACKED;
 }
 
+uint64_t pf_packing_limit(uint64_t packed)
+{
+    enum { RATIO_MAX = 250 };
+    const uint64_t any = UINT64_C(1) << 30; /* however few bytes it is */
+    return packed < (UINT64_MAX - any) / RATIO_MAX ? any + packed * RATIO_MAX : UINT64_MAX;
+}
+
 /* ---- compressed bytes --------------------------------------------------------------------------- */
 
 static ssize_t read_packed(void *arg, void *buffer, size_t size, uint64_t offset, struct pf_error *error)

@@ -30,6 +30,10 @@ size_t pf_packing_stem(const char *name);
 /* As what bytes begin. */
 enum pf_packing_kind pf_packing_kind_of(const unsigned char *head, size_t size);
 
+/* To how much compressed bytes may unpack: more is not sound, and is left out. */
+uint64_t pf_packing_limit(uint64_t packed);
+#define PF_PACKING_BEYOND "it unpacks to more than is sound: the rest is left out"
+
 /* The compressed bytes that `source` reads from `start` to `end`. NULL with *error filled. */
 struct pf_unpacker *pf_unpacker_new(enum pf_packing_kind kind, pf_inflate_source *source, void *arg,
                                     uint64_t start, uint64_t end, struct pf_error *error);
