@@ -119,7 +119,7 @@ static uint32_t context_of(struct pf_build *build, struct pf_slice stack)
     uint32_t context = PF_NO_CONTEXT;
     while (pf_size(stack) && stack.end[-1] == ';')
         stack.end--; /* empty frames at the end are none */
-    for (const char *end; stack.at <= stack.end; stack.at = end + 1) {
+    for (const char *end; stack.at <= stack.end && !pf_build_is_full(build); stack.at = end + 1) {
         end = memchr(stack.at, ';', pf_size(stack));
         end = end ? end : stack.end;
         context = pf_build_call(build, context, stack.at, (size_t)(end - stack.at));
@@ -145,6 +145,8 @@ static void read_line(void *state, const struct pf_line *line)
         pf_build_warn(build, line->number, line->offset, "warning", "no-stack",
                       "a count without a stack: kept in a context without a name");
     uint32_t context = context_of(build, before.text);
+    if (pf_build_is_full(build))
+        return;
     pf_build_add(build, 0, context, AFTER, after.count);
     if (twice)
         pf_build_add(build, 0, context, BEFORE, before.count);

@@ -189,7 +189,7 @@ static int read_node(const struct pf_json_walk *walk)
     int failed = 0;
     int64_t id;
     begin_node(v8);
-    while (v8->open.n && !failed) {
+    while (v8->open.n && !failed && !(failed = pf_json_check_full(&v8->build))) {
         uint32_t node = v8->open.at[v8->open.n - 1];
         int got = pf_json_next(walk->json, &token, walk->error);
         bool children = got == PF_JSON_NAME && pf_json_is(&token, "children");
@@ -212,7 +212,7 @@ static int read_node(const struct pf_json_walk *walk)
         v8->nodes.n = before; /* what is not whole tells nothing */
     if (before % 1024 == 0)
         pf_build_step(&v8->build, offset);
-    return failed ? -1 : 0;
+    return failed || pf_json_check_full(&v8->build) ? -1 : 0;
 }
 
 /* ---- the tree ----------------------------------------------------------------------------------- */

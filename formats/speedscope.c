@@ -117,7 +117,7 @@ static int read_frame(const struct pf_json_walk *walk)
         return -1;
     pf_build_add_file(&scope->build, &scope->files, frame.name, frame.file);
     *PF_PUSH(&scope->build, scope->frames) = pf_build_frame(&scope->build, &frame);
-    return 0;
+    return pf_json_check_full(&scope->build);
 }
 
 static int read_frames(const struct pf_json_walk *walk)
@@ -206,6 +206,8 @@ static bool read_stack(struct scope *scope, uint32_t *context)
     *context = PF_NO_CONTEXT;
     while ((got = pf_json_got(&scope->build, pf_json_next(json, &token, error))) > 0 &&
            pf_json_depth(json) >= inside) {
+        if (pf_build_is_full(&scope->build))
+            return false;
         if (got == PF_JSON_ARRAY || got == PF_JSON_ARRAY_END)
             continue;
         struct frame_number number = frame_number_of(&token);
@@ -241,7 +243,7 @@ static bool read_pairs(struct scope *scope)
     uint32_t context = PF_NO_CONTEXT;
     bool samples = pf_json_enter_array(build, scope->json, &scope->one.samples);
     bool weights = pf_json_enter_array(build, scope->weights, &scope->one.weights);
-    for (uint64_t i = 0; samples && weights; i++) {
+    for (uint64_t i = 0; samples && weights && !pf_build_is_full(build); i++) {
         int got = pf_json_got(build, pf_json_next(scope->json, &token, build->error));
         if (got <= 0 || got == PF_JSON_ARRAY_END || (got == PF_JSON_ARRAY && !read_stack(scope, &context)))
             break;
@@ -392,7 +394,7 @@ static void read_events(struct scope *scope)
     struct pf_json_token token;
     pf_int128 last = -ONE * ONE * 100000000000;
     int got = pf_json_enter_array(build, scope->json, &scope->one.events) ? PF_JSON_ARRAY : 0;
-    for (uint64_t i = 0; got > 0; i++) {
+    for (uint64_t i = 0; got > 0 && !pf_build_is_full(build); i++) {
         struct event event = {.one = &scope->one, .number = {.frame = NO_FRAME}};
         got = pf_json_got(build, pf_json_next(scope->json, &token, build->error));
         if (got == PF_JSON_OBJECT)
@@ -479,6 +481,8 @@ static int read_profile(const struct pf_json_walk *walk)
     int failed = pf_json_got(&scope->build, pf_json_object(walk, &scope->one, profile_members));
     struct pf_error damage = *walk->error;
     add_profile(scope, &at);
+    if (pf_json_check_full(&scope->build))
+        return -1;
     *walk->error = damage;
     return failed;
 }

@@ -475,7 +475,7 @@ static int take_event(const struct pf_json_walk *walk)
     if (reading->number % 1024 == 0)
         pf_build_step(reading->build, pf_json_tell(walk->json));
     reading->inside = false;
-    return 0;
+    return pf_json_check_full(reading->build);
 }
 
 static int take_events(const struct pf_json_walk *walk)

@@ -281,6 +281,10 @@ void trace_nest_all(struct trace_state *state)
     n->build = build;
     begin_thread(n, 0);
     while (pf_build_check(build, pf_sorter_next(state->sorter, &record, build->error))) {
+        if (pf_build_is_full(build)) {
+            pf_build_warn_of_full(build, -1);
+            break;
+        }
         uint32_t thread = (uint32_t)record[TRACE_RECORD_THREAD];
         struct event event = event_of(record);
         bool goes_on = count && thread == n->thread && event.time == n->group[0].time && count < GROUP_MAX;

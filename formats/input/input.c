@@ -81,6 +81,12 @@ uint64_t pf_input_size(const struct pf_input *input)
                              : input->stamp.size;
 }
 
+uint64_t pf_input_disk_size(const struct pf_input *input)
+{
+    const struct pf_input *file = input->packed ? input->packed : input;
+    return file->held.size < file->stamp.size ? file->held.size : file->stamp.size;
+}
+
 const struct pf_stamp *pf_input_stamp(const struct pf_input *input)
 {
     return input->packed ? &input->packed->stamp : &input->stamp;

@@ -172,6 +172,9 @@ void pf_input_progress(struct pf_input *input, uint64_t offset, uint64_t *done, 
  * bound that always holds, whereas the end is where a read gives less than was asked for.
  */
 uint64_t pf_input_size(const struct pf_input *input);
+
+/* How many bytes on disk the input is made of: those of the file, or of the archive that the file lies in if these are fewer. */
+uint64_t pf_input_disk_size(const struct pf_input *input);
 const struct pf_stamp *pf_input_stamp(const struct pf_input *input);
 
 /* 0 if every input is still what it was (one fstatat each), -1 with ESTALE or a system error in *error

@@ -151,6 +151,11 @@ int pf_json_got(struct pf_build *build, int got)
     return got;
 }
 
+int pf_json_check_full(struct pf_build *build)
+{
+    return pf_build_is_full(build) ? pf_fail(build->error, EBADMSG, PF_BUILD_FULL) : 0;
+}
+
 void pf_json_warn(struct pf_build *build, const struct pf_json_token *at, const char *code, const char *what)
 {
     pf_build_warn(build, at ? at->line : 0, at ? (int64_t)at->offset : -1, "warning", code, "%s", what);

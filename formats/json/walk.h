@@ -99,6 +99,9 @@ bool pf_json_is_damage(const struct pf_error *error);
 /* What reading has returned: -1 for damage, which *build->error tells of; another failure ends the pass. */
 int pf_json_got(struct pf_build *build, int got);
 
+/* 0, or -1 as for damage if pf_build_is_full. */
+int pf_json_check_full(struct pf_build *build);
+
 /* A row of warnings about what is at a token (NULL: nowhere). */
 void pf_json_warn(struct pf_build *build, const struct pf_json_token *at, const char *code, const char *what);
 

@@ -9,6 +9,12 @@
 /* Bytes of a line; a stack of a million frames takes some. */
 #define WHOLE_LINE ((size_t)64 << 20)
 
+/* Bytes of memory per byte on disk; files of less than MEMORY_FREE bytes count as so many. */
+enum { MEMORY_A_BYTE = 4, MEMORY_FREE = 64 << 20 };
+
+/* What these take, with what is added up for them later. */
+enum { CONTEXT_BYTES = 80, PARTITION_BYTES = 320, NAME_BYTES = 24 };
+
 /* A frame that has been asked for, and its number: mostly a name has one. */
 enum { MET = 4096 }; /* a power of two */
 struct pf_met_frame {
@@ -70,6 +76,27 @@ void *pf_build_own(struct pf_build *build, void *thing, void (*free_thing)(void 
     return thing;
 }
 
+static void begin_memory(struct pf_build *build)
+{
+    uint64_t size = build->input ? pf_input_disk_size(build->input) : UINT64_MAX,
+             most = UINT64_MAX / MEMORY_A_BYTE / 2;
+    size = size > MEMORY_FREE ? size : MEMORY_FREE;
+    build->memory = 0;
+    build->memory_most = (size < most ? size : most) * MEMORY_A_BYTE;
+}
+
+static void use_memory(struct pf_build *build, uint64_t bytes)
+{
+    build->memory += bytes;
+    if (build->memory / 2 > build->memory_most)
+        pf_build_check(build, pf_fail(build->error, EFBIG, PF_BUILD_FULL));
+}
+
+void pf_build_warn_of_full(struct pf_build *build, int64_t offset)
+{
+    pf_build_warn(build, 0, offset, "fatal", "too-large", PF_BUILD_FULL ": reading ends here");
+}
+
 /* The address of the pointer is owned, since the items move. */
 static void free_items(void *array)
 {
@@ -86,10 +113,12 @@ void pf_build_own_items(struct pf_build *build, void *array)
 
 void pf_build_grow(struct pf_build *build, void *array, size_t *room, size_t index, size_t item, bool zeroed)
 {
-    if (!*room)
+    size_t before = *room;
+    if (!before)
         pf_build_own_items(build, array);
     pf_build_check(build, zeroed ? pf_array_extend(array, room, index, item, build->error)
                                  : pf_array_grow(array, room, index + 1, item, build->error));
+    use_memory(build, (uint64_t)(*room - before) * item);
 }
 
 static void free_owned(struct pf_build *build)
@@ -176,6 +205,7 @@ int pf_build_open(struct pf_profile *profile, struct pf_error *error)
     if (list_tables(profile, build, error) ||
         (!format->folder && pf_source_open_plain(profile->source, NULL, &build->input, error)))
         return -1;
+    begin_memory(build);
     int failed = format->open ? run(build, format->open, NULL, error) : 0;
     free_owned(build);
     if (failed || !format->state)
@@ -202,6 +232,7 @@ static void begin_partitions(struct pf_build *build)
     struct pf_profile *profile = build->profile;
     const struct pf_build_format *format = build->format;
     size_t n_fields = format->n_fields;
+    begin_memory(build);
     build->partitions = PF_OWN(build, pf_strings_new(), pf_strings_free);
     check_made(build, profile->contexts = pf_tree_new(format->kinds ? format->kinds : function_kind));
     if (!format->partitioned)
@@ -266,6 +297,7 @@ static void add_partition(struct pf_build *build, struct pf_cell name, const str
     static const struct pf_cell none[PF_BUILD_FIELDS];
     const struct pf_partitions *partitions = &build->profile->partitions;
     struct pf_cell cells[] = {pf_int((int64_t)pf_rows_count(partitions->items)), name};
+    use_memory(build, PARTITION_BYTES + name.size);
     pf_build_check(build, pf_rows_add(partitions->items, cells, build->error));
     if (partitions->fields)
         pf_build_check(build, pf_rows_add(partitions->fields, fields ? fields : none, build->error));
@@ -436,6 +468,10 @@ void pf_build_lines(struct pf_build *build, void (*take)(void *state, const stru
         if (line.number % 1024 == 0)
             pf_build_step(build, line.offset);
         take(build, &line);
+        if (pf_build_is_full(build)) {
+            pf_build_warn_of_full(build, line.offset + line.size);
+            break;
+        }
     }
 }
 
@@ -455,15 +491,19 @@ void pf_build_info(struct pf_build *build, const char *key, struct pf_slice text
 
 void pf_build_row(struct pf_build *build, size_t table, const struct pf_cell *cells)
 {
+    if (build->rows[table])
+        use_memory(build, build->format->tables[table].n_columns * sizeof *cells);
     pf_build_check(build, build->rows[table] ? pf_rows_add(build->rows[table], cells, build->error)
                                              : pf_stored_add(build->stored[table], cells, build->error));
 }
 
 uint32_t pf_build_intern(struct pf_build *build, struct pf_strings *strings, const void *bytes, size_t size)
 {
-    uint32_t number = pf_intern(strings, bytes, size, build->error);
+    uint32_t before = pf_strings_count(strings), number = pf_intern(strings, bytes, size, build->error);
     if (number == PF_NO_STRING)
         pf_build_fail(build);
+    if (number >= before)
+        use_memory(build, size + NAME_BYTES);
     return number;
 }
 
@@ -537,10 +577,13 @@ uint32_t pf_build_metric(struct pf_build *build, const char *name, size_t size, 
 uint32_t pf_build_child(struct pf_build *build, uint32_t parent, uint32_t key, uint32_t name, uint32_t kind)
 {
     uint8_t flags = parent == PF_NO_CONTEXT ? PF_FRAME | PF_ROOT : PF_FRAME;
-    uint32_t context =
-        pf_tree_child(build->profile->contexts, parent, key, name, (uint8_t)kind, flags, build->error);
+    struct pf_tree *tree = build->profile->contexts;
+    uint32_t before = tree->count;
+    uint32_t context = pf_tree_child(tree, parent, key, name, (uint8_t)kind, flags, build->error);
     if (context == PF_NO_CONTEXT)
         pf_build_fail(build);
+    if (context >= before)
+        use_memory(build, CONTEXT_BYTES);
     return context;
 }
 

@@ -72,8 +72,9 @@ struct pf_build {
     struct pf_stored *trace;   /* rows of "trace" */
     struct pf_metric *metrics; /* those that `read` adds */
     size_t n_metrics, metrics_room;
-    bool more_metrics;       /* than PF_BUILD_METRICS */
-    struct pf_table *tables; /* "values", "trace", then the format's own */
+    bool more_metrics;            /* than PF_BUILD_METRICS */
+    uint64_t memory, memory_most; /* see pf_build_is_full */
+    struct pf_table *tables;      /* "values", "trace", then the format's own */
     struct pf_column values[PF_SUMS_COLUMNS];
     void *opened;                              /* the driver's own struct as `open` has left it */
     struct pf_rows *rows[PF_BUILD_TABLES];     /* of the format's own table i, if that has no ops, */
@@ -160,6 +161,24 @@ static inline void pf_build_reach(struct pf_build *build, void *array, size_t *r
 
 /* Up to `size` bytes of the file at an offset: how many there are. */
 size_t pf_build_peek(struct pf_build *build, void *bytes, size_t size, uint64_t offset);
+
+/* ---- memory ------------------------------------------------------------------------------------- */
+
+/*
+ * A few bytes of a compressed file can make many contexts, names, rows or list items. What the build and its lists hold is estimated,
+ * and bounded by a multiple of the file's bytes on disk, or of 64 MB if that is more.
+ *
+ * Returns true once the bound is exceeded: the driver should then end its pass with what it has. A driver that goes on fails with EFBIG
+ * at twice as much.
+ */
+static inline bool pf_build_is_full(const struct pf_build *build)
+{
+    return build->memory > build->memory_most;
+}
+
+/* Adds the fatal warning `too-large`, at an offset (-1: nowhere). */
+void pf_build_warn_of_full(struct pf_build *build, int64_t offset);
+#define PF_BUILD_FULL "what is read of the file takes more memory than one of its size may"
 
 /* ---- passing over the file ---------------------------------------------------------------------- */
 

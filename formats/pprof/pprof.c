@@ -19,7 +19,8 @@ static const struct pf_table own_tables[] = {
     [PPROF_LOCATIONS] = {.name = "locations",
                          .columns = location_columns,
                          .n_columns = sizeof location_columns / sizeof *location_columns,
-                         .stage = PF_PARTITIONED},
+                         .stage = PF_PARTITIONED,
+                         .ops = &pf_stored_cursor.ops},
     [PPROF_LABELS] = {.name = "labels",
                       .columns = label_columns,
                       .n_columns = PPROF_LABEL_COLUMNS,
@@ -28,7 +29,8 @@ static const struct pf_table own_tables[] = {
     [PPROF_PROPERTIES] = {.name = "properties",
                           .columns = property_columns,
                           .n_columns = 2,
-                          .stage = PF_PARTITIONED},
+                          .stage = PF_PARTITIONED,
+                          .ops = &pf_stored_cursor.ops},
     [PPROF_LINES] = PF_LINE_TABLE,
 };
 
@@ -123,7 +125,8 @@ static void probe(struct pf_probe *probe, struct pf_verdict *verdict)
 static bool next_field(struct pprof *pprof, int part, uint64_t *told, struct pprof_field *field)
 {
     struct pf_build *build = &pprof->build;
-    if (!pf_build_check(build, pprof_stream_next(&pprof->stream, field, build->error)))
+    if (pf_build_is_full(build) ||
+        !pf_build_check(build, pprof_stream_next(&pprof->stream, field, build->error)))
         return false;
     if (field->offset >= *told) {
         pprof_step(pprof, part, field->offset);
@@ -134,7 +137,6 @@ static bool next_field(struct pprof *pprof, int part, uint64_t *told, struct ppr
 
 static void list_locations(struct pprof *pprof)
 {
-    const struct pf_strings *strings = pprof->build.profile->contexts->strings;
     struct pf_cell none = pf_absent();
     for (size_t i = 0; i < pprof->locations.count; i++) {
         const struct pprof_location *location = &pprof->location.at[i];
@@ -145,9 +147,9 @@ static void list_locations(struct pprof *pprof)
             struct pf_cell cells[] = {pf_uint(location->id),
                                       pf_uint(location->address),
                                       line->line ? pf_int((int64_t)line->line) : none,
-                                      function ? pf_interned(strings, function->named) : none,
-                                      function ? pf_interned(strings, function->filed) : none,
-                                      mapping ? pf_interned(strings, mapping->filed) : none};
+                                      function ? pf_name(function->named) : none,
+                                      function ? pf_name(function->filed) : none,
+                                      mapping ? pf_name(mapping->filed) : none};
             pf_build_row(&pprof->build, PPROF_LOCATIONS, cells);
         }
     }
@@ -156,13 +158,14 @@ static void list_locations(struct pprof *pprof)
 static void add_property(struct pprof *pprof, const char *key, struct pf_cell value)
 {
     struct pf_cell cells[] = {pf_string(key), value};
-    if (value.type != PF_ABSENT)
-        pf_build_row(&pprof->build, PPROF_PROPERTIES, cells);
+    pf_build_row(&pprof->build, PPROF_PROPERTIES, cells);
 }
 
 static void add_text(struct pprof *pprof, const char *key, uint64_t string)
 {
-    add_property(pprof, key, pf_build_named(&pprof->build, pprof_string(pprof, string, key)));
+    uint32_t name = pprof_string(pprof, string, key);
+    if (name != PF_NO_STRING)
+        add_property(pprof, key, pf_name(name));
 }
 
 static void list_properties(struct pprof *pprof)
@@ -185,7 +188,7 @@ static void list_properties(struct pprof *pprof)
         else if (value)
             add_property(pprof, properties[i].key, pf_int((int64_t)value));
     }
-    for (size_t i = 0; i < pprof->comments.n; i++)
+    for (size_t i = 0; i < pprof->comments.n && !pf_build_is_full(&pprof->build); i++)
         add_text(pprof, "comment", pprof->comments.at[i]);
 }
 
@@ -200,7 +203,7 @@ static void read_file(void *state)
 {
     struct pprof *pprof = state;
     struct pf_build *build = &pprof->build;
-    struct pprof_field field;
+    struct pprof_field field = {0};
     uint64_t told = 0;
     begin_stream(pprof);
     while (!pprof->refused && next_field(pprof, 0, &told, &field))
@@ -222,6 +225,8 @@ static void read_file(void *state)
                 break;
         pprof_stacks_end(stacks);
     }
+    if (pf_build_is_full(build))
+        pf_build_warn_of_full(build, (int64_t)field.offset);
     begin_stream(pprof); /* to free its buffer */
 }
 
@@ -242,7 +247,7 @@ static const struct pf_build_format format = {.state = sizeof(struct pprof),
 
 const struct pf_driver pf_pprof_driver = {.name = "pprof",
                                           .title = "pprof profiles (profile.proto), also compressed",
-                                          .version = 5,
+                                          .version = 6,
                                           .kit = &format,
                                           .probe = probe,
                                           PF_BUILD_OPERATIONS};

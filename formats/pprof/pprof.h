@@ -60,7 +60,7 @@ struct pprof_numbers {
     size_t n, room;
 };
 
-/* Appends those of a field, as far as they can be read. False: one does not end. */
+/* Appends those of a field, as far as they can be read, and held (pf_build_is_full). False: one does not end. */
 bool pprof_numbers(struct pf_build *build, struct pprof_numbers *numbers, const struct pprof_field *field);
 
 /* The next field. 1: *field filled; 0: no more; -1: *wrong says what is wrong. */
@@ -168,11 +168,15 @@ struct pprof {
     struct pprof_stream stream; /* of the pass that is under way */
     PF_LIST(uint32_t) strings;  /* their names */
     struct pf_ids functions, mappings,
-        locations;         /* places of those with an id, which may be any number but 0 */
-    struct pf_ids missing; /* ids of mappings that locations have, and the file has not */
+        locations;           /* places of those with an id, which may be any number but 0 */
+    struct pf_ids bracketed; /* by the name of a mapping's file: see struct pprof_mapping */
+    struct pf_ids missing;   /* ids of mappings that locations have, and the file has not */
     PF_LIST(struct pprof_function) function;
     PF_LIST(struct pprof_function) unnumbered; /* those of the id 0 */
     struct pf_build_files files;
+    PF_LIST(uint8_t)
+    drops; /* by name: 1: functions of that name are not dropped, 2: they are; 0: not looked at yet */
+    PF_LIST(char) text; /* a name being put together */
     PF_LIST(struct pprof_mapping) mapping;
     PF_LIST(struct pprof_location) location;
     PF_LIST(struct pprof_line) lines;

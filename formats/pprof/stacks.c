@@ -38,8 +38,11 @@ struct pprof_stacks {
     struct pf_source_line leaf; /* where its innermost frame is */
     struct pf_cell id, name;    /* of its thread */
     char id_text[PF_NUMBER_MAX], name_text[PF_NUMBER_MAX];
-    PF_LIST(char) thread; /* a name being put together */
-    uint64_t made;        /* frames and records of labels, of all samples so far */
+    uint64_t thread[4];        /* what tells it apart: numbers of the id's and the name's text, or numbers */
+    struct pf_strings *keyed;  /* such keys: a name may be long, and need not be looked at for each sample */
+    PF_LIST(uint32_t) threads; /* partitions, by the number of the key */
+    PF_LIST(char) text;        /* a name being put together */
+    uint64_t made;             /* frames and records of labels, of all samples so far */
     bool too_many;
     /* Some writers give each sample a time of its own, so labels may be as many as samples: they are sorted beyond memory. */
     struct pf_sorter *sorter;
@@ -57,6 +60,7 @@ struct pprof_stacks *pprof_stacks_new(struct pprof *pprof)
         PF_OWN(build, pf_sorter_new(WORDS, SORTED, build->profile->options->cache / 8), pf_sorter_free);
     for (size_t i = 0; i < KEYS; i++)
         stacks->keys[i] = pf_build_name(build, keys[i], strlen(keys[i]));
+    stacks->keyed = PF_OWN(build, pf_strings_new(), pf_strings_free);
     stacks->no_stack = pf_build_named_frame(build, "(no stack)", strlen("(no stack)"));
     return stacks;
 }
@@ -79,6 +83,8 @@ static void note_thread(struct pprof_stacks *stacks, const struct label *label, 
         if (label->key != stacks->keys[i] || best[named] <= i)
             continue;
         best[named] = i;
+        stacks->thread[2 * named] = (uint64_t)1 << 32 | label->text;
+        stacks->thread[2 * named + 1] = (uint64_t)label->number;
         if (named)
             stacks->name = value_of(stacks->build->profile, label, stacks->name_text);
         else
@@ -125,6 +131,7 @@ static bool take_sample(struct pprof_stacks *stacks, const struct pprof_field *w
     int more;
     stacks->locations.n = stacks->values.n = stacks->labels.n = 0;
     stacks->id = stacks->name = pf_absent();
+    memset(stacks->thread, 0, sizeof stacks->thread);
     while ((more = pprof_take_field(stacks->pprof, &message, form, whole->offset, &field, wrong)) > 0) {
         *wrong = "a number does not end";
         if (field.number == 3
@@ -146,8 +153,7 @@ static struct pf_source_line source_line_of(const struct pprof *pprof, const str
                                    .line = line->line <= UINT32_MAX ? (uint32_t)line->line : 0};
 }
 
-/* The partition of the sample at hand. */
-static uint32_t thread_of(struct pprof_stacks *stacks)
+static uint32_t add_thread(struct pprof_stacks *stacks)
 {
     bool has_id = stacks->id.type == PF_TEXT, has_name = stacks->name.type == PF_TEXT;
     if (!has_id && !has_name)
@@ -157,14 +163,23 @@ static uint32_t thread_of(struct pprof_stacks *stacks)
     const struct pf_cell parts[] = {has_name ? stacks->name : pf_string("thread-"),
                                     pf_string(has_name ? " (" : ""), stacks->id,
                                     pf_string(has_name ? ")" : "")};
-    stacks->thread.n = 0;
+    stacks->text.n = 0;
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
-        size_t end = stacks->thread.n + parts[i].size;
-        (void)PF_ITEM(stacks->build, stacks->thread, end);
-        memcpy(stacks->thread.at + stacks->thread.n, parts[i].text, parts[i].size);
-        stacks->thread.n = end;
+        size_t end = stacks->text.n + parts[i].size;
+        (void)PF_ITEM(stacks->build, stacks->text, end);
+        memcpy(stacks->text.at + stacks->text.n, parts[i].text, parts[i].size);
+        stacks->text.n = end;
     }
-    return pf_build_thread(stacks->build, stacks->thread.at, stacks->thread.n, &stacks->id);
+    return pf_build_thread(stacks->build, stacks->text.at, stacks->text.n, &stacks->id);
+}
+
+/* The partition of the sample at hand. */
+static uint32_t thread_of(struct pprof_stacks *stacks)
+{
+    uint32_t key = pf_build_intern(stacks->build, stacks->keyed, stacks->thread, sizeof stacks->thread);
+    if (key == stacks->threads.n)
+        *PF_PUSH(stacks->build, stacks->threads) = add_thread(stacks);
+    return stacks->threads.at[key];
 }
 
 /* False if a sample makes more frames or records than the file can be meant to have. */
@@ -176,7 +191,7 @@ static bool count_made(struct pprof_stacks *stacks, uint64_t count)
     if (before / STEP != stacks->made / STEP)
         pprof_step(stacks->pprof, 1, stacks->offset);
     stacks->too_many = stacks->made > MADE_MAX && stacks->made / MADE_A_BYTE > stacks->offset;
-    return !stacks->too_many;
+    return !stacks->too_many && !pf_build_is_full(stacks->build);
 }
 
 /* Goes from a context into the lines of a location that are not cut, outermost first. */
@@ -243,7 +258,8 @@ static void add_values(struct pprof_stacks *stacks)
         pprof_warn(pprof, stacks->offset, "values", "a sample has %zu values instead of %zu",
                    stacks->values.n, pprof->types.n);
     uint32_t context = context_of(stacks);
-    if (stacks->too_many || !count_made(stacks, (uint64_t)stacks->labels.n * pprof->types.n))
+    if (stacks->too_many || pf_build_is_full(build) ||
+        !count_made(stacks, (uint64_t)stacks->labels.n * pprof->types.n))
         return;
     uint32_t thread = thread_of(stacks);
     for (size_t i = 0; i < stacks->values.n && i < pprof->types.n; i++) {

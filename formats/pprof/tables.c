@@ -236,27 +236,44 @@ static void agree_on_files(struct pprof *pprof)
     }
 }
 
-/* Frames without a function are called as the file that they are in. */
-static void name_mappings(struct pprof *pprof)
+/* A name made of the parts, the second one being a slice of another name. */
+static uint32_t join_name(struct pprof *pprof, const char *before, struct pf_slice name, const char *after)
+{
+    size_t sizes[] = {strlen(before), pf_size(name), strlen(after)};
+    (void)PF_ITEM(&pprof->build, pprof->text, sizes[0] + sizes[1] + sizes[2]);
+    char *text = pprof->text.at;
+    memcpy(text, before, sizes[0]);
+    memcpy(text + sizes[0], name.at, sizes[1]);
+    memcpy(text + sizes[0] + sizes[1], after, sizes[2]);
+    return pf_build_name(&pprof->build, text, sizes[0] + sizes[1] + sizes[2]);
+}
+
+/* What frames without a function are called in a file of this name: its last part in brackets. */
+static uint32_t bracket(struct pprof *pprof, uint32_t file)
 {
     struct pf_build *build = &pprof->build;
+    uint32_t known = pf_ids_find(&pprof->bracketed, file);
+    if (known != PF_NO_ID)
+        return known;
+    struct pf_cell path = pf_build_named(build, file);
+    size_t end = path.size, start;
+    while (end && path.text[end - 1] == '/')
+        end--;
+    for (start = end; start && path.text[start - 1] != '/';)
+        start--;
+    if (!pprof->bracketed.count)
+        PF_OWN(build, &pprof->bracketed, pf_ids_free);
+    uint32_t name = join_name(pprof, "[", pf_slice(path.text + start, end - start), "]");
+    pf_build_check(build, pf_ids_add(&pprof->bracketed, file, name, build->error));
+    return name;
+}
+
+static void name_mappings(struct pprof *pprof)
+{
     for (size_t i = 0; i < pprof->mappings.count; i++) {
         struct pprof_mapping *mapping = &pprof->mapping.at[i];
-        mapping->bracketed = PF_NO_STRING;
         mapping->filed = pprof_string(pprof, mapping->file, "a mapping's file");
-        if (mapping->filed == PF_NO_STRING)
-            continue;
-        struct pf_cell file = pf_build_named(build, mapping->filed);
-        size_t end = file.size, start;
-        while (end && file.text[end - 1] == '/')
-            end--;
-        for (start = end; start && file.text[start - 1] != '/';)
-            start--;
-        char *text = PF_OWN(build, malloc(end - start + 2), free);
-        text[0] = '[';
-        memcpy(text + 1, file.text + start, end - start);
-        text[end - start + 1] = ']';
-        mapping->bracketed = pf_build_name(build, text, end - start + 2);
+        mapping->bracketed = mapping->filed == PF_NO_STRING ? PF_NO_STRING : bracket(pprof, mapping->filed);
     }
 }
 
@@ -330,14 +347,21 @@ static void find_dropped(struct pprof *pprof)
     uint32_t kept = pprof_string(pprof, pprof->header[PPROF_KEEP_FRAMES], "keep_frames");
     struct pprof_drop *drop =
         pprof_drop_new(pf_interned(strings, dropped), pf_interned(strings, kept), &wrong);
+    if (drop)
+        PF_OWN(&pprof->build, drop, pprof_drop_free);
     for (size_t i = 0; drop && i < pprof->functions.count; i++) {
         struct pprof_function *function = &pprof->function.at[i];
-        function->dropped =
-            function->named != PF_NO_STRING && pprof_drops(drop, pf_interned(strings, function->named));
+        if (function->named == PF_NO_STRING)
+            continue;
+        uint8_t *drops = PF_ITEM(&pprof->build, pprof->drops, function->named);
+        if (!*drops) {
+            *drops = pprof_drops(drop, pf_interned(strings, function->named)) ? 2 : 1;
+            pprof_step(pprof, 0, pprof->stream.base);
+        }
+        function->dropped = *drops == 2;
     }
     if (drop && pprof_drop_gave_up(drop))
         wrong = "to match drop_frames takes too long for some names: these are not dropped";
-    pprof_drop_free(drop);
     if (wrong)
         pprof_warn(pprof, PPROF_NOWHERE, "bad-expression", "%s", wrong);
 }
@@ -351,12 +375,14 @@ static void add_metric(struct pprof *pprof, size_t index)
     struct pprof_type *type = &pprof->types.at[index];
     uint32_t name = pprof_string(pprof, type->type, "a sample type");
     uint32_t unit = pprof_string(pprof, type->unit, "a sample type's unit");
-    const char *called = name == PF_NO_STRING ? "value" : pf_build_named(build, name).text;
-    char *text = NULL;
-    bool taken = pf_build_find_metric(build, called, strlen(called)) != PF_NO_METRIC;
-    int size = taken ? asprintf(&text, "%s (%zu)", called, index) : asprintf(&text, "%s", called);
-    PF_OWN(build, size < 0 ? NULL : text, free);
-    type->metric = pf_build_metric(build, text, (size_t)size,
+    struct pf_cell called = name == PF_NO_STRING ? pf_string("value") : pf_build_named(build, name);
+    called.size = (uint32_t)strnlen(called.text, called.size);
+    if (pf_build_find_metric(build, called.text, called.size) != PF_NO_METRIC) {
+        char after[32];
+        snprintf(after, sizeof after, " (%zu)", index);
+        called = pf_build_named(build, join_name(pprof, "", pf_slice(called.text, called.size), after));
+    }
+    type->metric = pf_build_metric(build, called.text, called.size,
                                    unit == PF_NO_STRING ? "" : pf_build_named(build, unit).text);
     build->metrics[type->metric].id = (int64_t)index;
 }
@@ -381,7 +407,10 @@ static void add_metrics(struct pprof *pprof)
         return;
     size_t first = default_type(pprof);
     for (size_t i = 0; i < pprof->types.n; i++)
-        add_metric(pprof, i);
+        if (pf_build_is_full(build))
+            pprof->types.at[i].metric = PF_NO_METRIC;
+        else
+            add_metric(pprof, i);
     if (build->n_metrics != pprof->types.n)
         return; /* names with the same text before a NUL are one metric */
     struct pf_metric metric = build->metrics[first];

@@ -57,7 +57,7 @@ bool pprof_numbers(struct pf_build *build, struct pprof_numbers *numbers, const 
     uint64_t number;
     if (field->wire == WIRE_VARINT)
         *PF_PUSH(build, *numbers) = field->value;
-    while (packed.at < packed.end) {
+    while (packed.at < packed.end && !pf_build_is_full(build)) {
         if (!pprof_varint(&packed, &number))
             return false;
         *PF_PUSH(build, *numbers) = number;

@@ -232,6 +232,19 @@ static void members_of_other_types(void)
     }
 }
 
+static void much_memory(void)
+{
+    struct file file;
+    char *text = repeated("[{\"ph\":\"X\",\"name\":\"a\",\"ts\":1,\"dur\":1}",
+                          ",{\"ph\":\"B\",\"name\":\"b\",\"ts\":3}", 4000000, "]");
+    file_open(&file, &pf_chrome_trace_driver, "a.json", text, strlen(text), 1 << 20);
+    const struct pf_rows *warnings = file.profile.warnings;
+    ok(file.loaded && pf_rows_count(warnings) && !strcmp(pf_rows_at(warnings, 0)[3].text, "too-large"),
+       "memory is bounded");
+    file_close(&file);
+    free(text);
+}
+
 int main(void)
 {
     nesting();
@@ -243,5 +256,6 @@ int main(void)
     other_events();
     long_chains();
     probing();
+    much_memory();
     return done();
 }

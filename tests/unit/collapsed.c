@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#include "formats/kit/pass.h"
 #include "formats/kit/build.h"
+#include "formats/kit/pass.h"
 #include "tests/unit/profile_file.h"
 
 extern const struct pf_driver pf_collapsed_driver;
@@ -123,6 +123,17 @@ static void stopping(void)
     free(text);
 }
 
+static void much_memory(void)
+{
+    struct file file;
+    char *text = repeated("a;b 1\n", "f;", 5000000, "g 2\nc 3\n");
+    file_open(&file, &pf_collapsed_driver, "a.folded", text, strlen(text), 1 << 20);
+    table_is(&file, "values", "all,a>b,samples,1|", "memory is bounded: what comes before is kept");
+    warnings_are(&file, "fatal too-large|", "    and the rest is told of");
+    file_close(&file);
+    free(text);
+}
+
 int main(void)
 {
     counts();
@@ -131,5 +142,6 @@ int main(void)
     long_lines();
     probing();
     stopping();
+    much_memory();
     return done();
 }

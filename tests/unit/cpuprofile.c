@@ -151,6 +151,17 @@ static void probing(void)
     ok(!sure("x.json", "{\"head\":{\"ref\":\"main\"}}") && !sure("x.json", "{}"), "nor other heads");
 }
 
+static void much_memory(void)
+{
+    struct file file;
+    char *text = repeated("{\"nodes\":[" NODE(1, "f", ""), ",{}", 5000000, "],\"samples\":[1]}");
+    file_open(&file, &pf_cpuprofile_driver, "a.json", text, strlen(text), 1 << 20);
+    warnings_are(&file, "fatal damaged|warning no-samples|", "memory is bounded");
+    ok(file.loaded && file.profile.contexts->count, "    and what came before is there");
+    file_close(&file);
+    free(text);
+}
+
 int main(void)
 {
     samples();
@@ -159,5 +170,6 @@ int main(void)
     damage();
     deep();
     probing();
+    much_memory();
     return done();
 }

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include <sys/resource.h>
 #include <zlib.h>
 
 #include "tests/unit/profile_file.h"
@@ -349,6 +350,60 @@ static void many_label_values(void)
              "nor do labels of samples with many values make rows without end");
 }
 
+/* The name of a file, however long, is looked at once, not by each mapping. */
+static void long_names(void)
+{
+    enum { SIZE = 1 << 20, MAPPINGS = 3000 };
+    struct bytes out = common();
+    unsigned char *all = malloc(SIZE + sizeof out.at + MAPPINGS * 16);
+    number(&out, 14, CPU);
+    put_varint(&out, 6 << 3 | 2);
+    put_varint(&out, SIZE);
+    size_t size = out.size;
+    memcpy(all, out.at, size);
+    memset(all + size, 'n', SIZE);
+    size += SIZE;
+    for (unsigned i = 0; i < MAPPINGS; i++) {
+        out.size = 0;
+        NUMBERS(&out, 3, 10 + i, 0, 0, 0, NAME + 1);
+        memcpy(all + size, out.at, out.size);
+        size += out.size;
+    }
+    struct rusage before, after;
+    getrusage(RUSAGE_SELF, &before);
+    struct file file;
+    file_open(&file, &pf_pprof_driver, "a.pb", all, size, 1 << 20);
+    getrusage(RUSAGE_SELF, &after);
+    ok(file.loaded && after.ru_maxrss - before.ru_maxrss < 1 << 20,
+       "many mappings may be of one file with a long name");
+    file_close(&file);
+    free(all);
+}
+
+/* Few bytes that would take gigabytes: a comment is a byte here, and less once it is compressed. */
+static void much_memory(void)
+{
+    enum { COMMENTS = 40 << 20 };
+    struct bytes out = common();
+    sample(&out, 1, 0, 1);
+    unsigned char *all = malloc(out.size + COMMENTS + 16);
+    memcpy(all, out.at, out.size);
+    size_t size = out.size;
+    out.size = 0;
+    put_varint(&out, 13 << 3 | 2);
+    put_varint(&out, COMMENTS);
+    memcpy(all + size, out.at, out.size);
+    size += out.size;
+    memset(all + size, 1, COMMENTS);
+    size += COMMENTS;
+    struct file file;
+    file_open(&file, &pf_pprof_driver, "a.pb", all, size, 1 << 20);
+    ok(file.loaded, "what takes more memory than its bytes on disk allow is read in part");
+    warnings_are(&file, "fatal too-large|", "    and that is told");
+    file_close(&file);
+    free(all);
+}
+
 /* Pyroscope's agent for .NET once gave its functions no ids, but told them in the order of its locations. */
 static void no_ids(void)
 {
@@ -483,6 +538,8 @@ int main(void)
     many_metrics();
     many_frames();
     many_label_values();
+    long_names();
+    much_memory();
     no_ids();
     dropping();
     damage();

@@ -21,6 +21,17 @@ struct file {
 
 #define PROFILE_FILE __attribute__((unused)) static
 
+/* A text that is `n` times `part` between two others; the caller's to free. */
+PROFILE_FILE char *repeated(const char *before, const char *part, size_t n, const char *after)
+{
+    size_t size = strlen(part);
+    char *text = malloc(strlen(before) + n * size + strlen(after) + 1), *at = stpcpy(text, before);
+    for (size_t i = 0; i < n; i++, at += size)
+        memcpy(at, part, size);
+    strcpy(at, after);
+    return text;
+}
+
 /* As soon as the file is there; its stages are loaded as far as they can be. */
 PROFILE_FILE void file_open(struct file *file, const struct pf_driver *driver, const char *name,
                             const void *bytes, size_t size, uint64_t cache)

@@ -131,6 +131,33 @@ static void probing(void)
     ok(!sure("x.json", "{\"$schema\":\"https://json-schema.org/\"}"), "nor does another schema");
 }
 
+/* Millions of calls, each in the one before. */
+static void much_memory(void)
+{
+    enum { CALLS = 3500000 };
+    static const char head[] = "{" SCHEMA "," SHARED ",\"profiles\":[";
+    static const struct {
+        const char *before, *part, *after, *name;
+    } cases[] = {
+        {"{\"type\":\"sampled\",\"weights\":[1,2],\"samples\":[[0],[0", ",1", "]]}]}", "a deep stack"},
+        {"{\"type\":\"evented\",\"events\":[" O(0, 0), ",{\"type\":\"O\",\"at\":1}", "]}]}", "deep events"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct file file;
+        char *inner = repeated(cases[i].before, cases[i].part, CALLS, cases[i].after);
+        char *text = repeated(head, inner, 1, "");
+        file_open(&file, &pf_speedscope_driver, "a.json", text, strlen(text), 1 << 20);
+        const struct pf_rows *warnings = file.profile.warnings;
+        size_t n = pf_rows_count(warnings);
+        ok(file.loaded && file.profile.contexts->count < CALLS && n &&
+               !strcmp(pf_rows_at(warnings, n - 1)[2].text, "fatal"),
+           "memory is bounded: %s", cases[i].name);
+        file_close(&file);
+        free(text);
+        free(inner);
+    }
+}
+
 int main(void)
 {
     sampled();
@@ -138,5 +165,6 @@ int main(void)
     files();
     order();
     probing();
+    much_memory();
     return done();
 }
