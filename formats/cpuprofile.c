@@ -294,6 +294,7 @@ static void make_context(struct v8 *v8, struct node *node)
 {
     struct pf_frame *frame = &node->frame;
     uint32_t parent = node->parent == NONE ? PF_NO_CONTEXT : v8->nodes.at[node->parent].context;
+    frame->apart = frame->file;
     frame->file = pf_build_file_of(&v8->files, frame->name);
     node->context = pf_build_enter(&v8->build, parent, pf_build_frame(&v8->build, frame));
 }

@@ -249,6 +249,7 @@ struct pf_frame {
     uint32_t name, file, module; /* numbers of names; PF_NO_STRING: none */
     uint32_t line;               /* 0: none */
     uint32_t kind;               /* index into the format's kinds */
+    uint32_t apart;              /* not shown: tells frames apart that are equal otherwise */
 };
 
 /* The number of a frame, which may be kept and used for many contexts; that of one of which nothing but the name is known. */

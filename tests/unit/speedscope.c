@@ -87,12 +87,12 @@ static void files(void)
     static const char several[] =
         "{" SCHEMA
         ",\"shared\":{\"frames\":[{\"name\":\"a\",\"file\":\"a.c\"},{\"name\":\"a\",\"file\":\"b.c\"},"
-        "{\"name\":\"b\",\"file\":\"b.c\"}]},\"profiles\":[" SAMPLED("none", "[0,1,2]", "1") "]}";
+        "{\"name\":\"b\",\"file\":\"b.c\"}]},\"profiles\":[" SAMPLED("none", "[0],[1],[2]", "1,1,1") "]}";
     file_open(&file, &pf_speedscope_driver, "a.json", several, strlen(several), 1 << 20);
     tree = file.profile.contexts;
-    ok(tree->file && tree->file[0] == PF_NO_STRING && tree->file[1] == PF_NO_STRING &&
+    ok(tree->count == 3 && tree->file && tree->file[0] == PF_NO_STRING && tree->file[1] == PF_NO_STRING &&
            tree->file[2] != PF_NO_STRING,
-       "functions of one name in several files are one function");
+       "functions of one name in several files are one function, and contexts of their own");
     file_close(&file);
 }
 
