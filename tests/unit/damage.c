@@ -16,7 +16,8 @@
 enum { PATH_ROOM = 4096, DEPTH_MAX = 12, PLACES = 24 };
 
 /* Lines of these need no end: a number, or a name, that is cut off is another one, which nobody can know. */
-static const char *const of_lines[] = {"afperf", "collapsed", "extrap-text", "perf-script", NULL};
+static const char *const of_lines[] = {"afperf",      "cachegrind",  "callgrind", "collapsed",
+                                       "extrap-text", "perf-script", NULL};
 
 /* Of these the last line counts as far as it goes when the file is cut off, but not when other bytes follow. */
 static const char *const by_lines[] = {"callgrind", "cachegrind", "collapsed", NULL};
