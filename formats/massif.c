@@ -165,7 +165,6 @@ struct massif {
     bool tree;                 /* one is announced */
 
     PF_LIST(struct node) open; /* from the root on */
-    bool full;                 /* there are as many contexts as the file may have */
     uint32_t peak, largest;    /* partitions */
     int64_t most;              /* bytes of the largest snapshot with a tree */
 };
@@ -193,23 +192,6 @@ static void add_snapshot(struct massif *massif)
                       "a snapshot of a number that another has: its tree is added to that one's");
 }
 
-/* Compressed by gzip, a deep tree makes millions of contexts of a few KB: limits of real files. */
-enum { CONTEXTS_A_BYTE = 16, CONTEXTS_MAX = 1000 * 1000 /* whatever the size of the file */ };
-
-static bool has_room(struct massif *massif, size_t more)
-{
-    struct pf_build *build = &massif->build;
-    uint64_t count = build->profile->contexts->count + (uint64_t)more, done, total;
-    if (massif->full || count <= CONTEXTS_MAX)
-        return !massif->full;
-    pf_input_progress(build->input, massif->line.offset, &done, &total);
-    massif->full = count / CONTEXTS_A_BYTE > done;
-    if (massif->full)
-        warn(massif, "fatal", "many-contexts",
-             "more call paths than a file of this size can be meant to have: the rest is left out");
-    return !massif->full;
-}
-
 /*
  * Adds the bytes of node `depth` that none of its callers accounts for. Its context is the path from it up to the root, which is no
  * function: it is a context only for its own bytes. Such a path has fewer contexts than the node's line has bytes of indentation.
@@ -219,7 +201,7 @@ static void add_own(struct massif *massif, size_t depth, int64_t own)
     struct pf_build *build = &massif->build;
     uint32_t context = PF_NO_CONTEXT;
     size_t last = depth ? 1 : 0;
-    if (!own || !has_room(massif, depth + 1))
+    if (!own || pf_build_is_full(build))
         return;
     for (size_t i = depth + 1; i-- > last;) {
         const struct node *node = &massif->open.at[i];
@@ -408,7 +390,10 @@ static void read_file(void *state)
     massif->partition = massif->peak = massif->largest = PF_NO_PARTITION;
     add_metrics(build);
     pf_build_lines(build, read_line);
+    bool warned = pf_build_is_full(build);
     end_snapshot(massif);
+    if (pf_build_is_full(build) && !warned)
+        pf_build_warn_of_full(build, -1);
     add_places(build);
     uint32_t shown = massif->peak != PF_NO_PARTITION ? massif->peak : massif->largest;
     if (shown != PF_NO_PARTITION) {
