@@ -59,7 +59,12 @@ $(FAULTS): $(BUILD)/%.so: tests/mount/%.c
 	@mkdir -p $(@D)
 	$(CC) $(STD) $(CPPFLAGS) $(CFLAGS) $(WARN) -shared -fPIC -o $@ $< -ldl
 
-check test: all unit $(FAULTS)
+# A file system that stops answering, to be mounted below SOURCE by tests/mount/hanging.t.
+$(BUILD)/hanging: tests/mount/hanging.c
+	@mkdir -p $(@D)
+	$(CC) $(STD) $(CPPFLAGS) $(CFLAGS) $(WARN) -o $@ $< $(LDLIBS)
+
+check test: all unit $(FAULTS) $(BUILD)/hanging
 	prove --exec '' $(UNIT) tests/mount/*.t
 
 # The same program and unit tests once more, each in a folder of its own: build/asan, build/tsan. Fuzz targets need the

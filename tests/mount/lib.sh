@@ -71,6 +71,38 @@ skip() {
     echo "# $(basename "$0"): skipped: $1: $2" >&2
 }
 
+# todo ISSUE NAME COMMAND...: a known fault, to be mended by that issue: the command fails today, and that is reported as such,
+# not as a failure of the test. The command runs in a shell of its own, for 60 s at most; whatever then still waits for a FUSE
+# file system of this test gets an error.
+todo() {
+    local issue=$1 name=$2 verdict="not ok" try job
+    shift 2
+    count=$((count + 1))
+    ("$@") >"$work/todo.out" 2>&1 &
+    job=$!
+    for try in $(seq 600); do
+        kill -0 "$job" 2>/dev/null || break
+        sleep 0.1
+    done
+    if kill -0 "$job" 2>/dev/null; then
+        echo "not finished after 60 s" >>"$work/todo.out"
+        kill -KILL "$job"
+    fi
+    wait "$job" 2>/dev/null && verdict=ok
+    abort_connections
+    echo "$verdict $count - $name # TODO issue $issue"
+    head -n 6 "$work/todo.out" | sed 's/^/# /'
+}
+
+# Ends the FUSE connections of all mounts of this test: whoever waits for an answer there gets an error. For root.
+abort_connections() {
+    local device
+    mountpoint -q /sys/fs/fuse/connections || mount -t fusectl none /sys/fs/fuse/connections
+    for device in $(awk -v top="$work/" 'index($5, top) == 1 && / - fuse/ { split($3, a, ":"); print a[2] }' /proc/self/mountinfo); do
+        echo 1 >"/sys/fs/fuse/connections/$device/abort"
+    done
+}
+
 skip_all() {
     echo "1..0 # SKIP $1"
     exit 0

@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A file system for hanging.t that stops answering: a folder of small folded stacks, NUMBER.folded for any number.
+ * usage: hanging MOUNTPOINT CONTROL. Requests of the kinds that the file CONTROL names at that moment ("lookup", "getattr",
+ * "open", "read") get no answer, ever; all others are answered at once. Nothing is cached by the kernel.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <fuse_lowlevel.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { LISTED = 4 }; /* files that a listing names */
+
+static const char *control;
+
+static bool hangs(const char *request)
+{
+    char text[100] = "";
+    int fd = open(control, O_RDONLY | O_CLOEXEC);
+    ssize_t size = fd < 0 ? 0 : read(fd, text, sizeof text - 1);
+    if (fd >= 0)
+        close(fd);
+    return size > 0 && strstr(text, request);
+}
+
+/* Inode n + 2 is n.folded. */
+static int content(fuse_ino_t ino, char text[64])
+{
+    return snprintf(text, 64, "main;work %lu\n", (unsigned long)ino);
+}
+
+static struct stat attributes(fuse_ino_t ino)
+{
+    char text[64];
+    struct stat st = {.st_ino = ino, .st_nlink = 1, .st_mode = S_IFREG | 0444, .st_size = content(ino, text)};
+    if (ino == FUSE_ROOT_ID)
+        st.st_mode = S_IFDIR | 0555;
+    st.st_mtime = st.st_ctime = 1000000000;
+    return st;
+}
+
+static void do_lookup(fuse_req_t req, fuse_ino_t parent, const char *name)
+{
+    char *end;
+    unsigned long number = strtoul(name, &end, 10);
+    (void)parent;
+    if (hangs("lookup"))
+        return;
+    if (end == name || strcmp(end, ".folded")) {
+        fuse_reply_err(req, ENOENT);
+        return;
+    }
+    struct fuse_entry_param entry = {.ino = number + 2, .attr = attributes(number + 2)};
+    fuse_reply_entry(req, &entry);
+}
+
+static void do_getattr(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
+{
+    (void)fi;
+    if (hangs("getattr"))
+        return;
+    struct stat st = attributes(ino);
+    fuse_reply_attr(req, &st, 0);
+}
+
+static void do_readdir(fuse_req_t req, fuse_ino_t ino, size_t size, off_t offset, struct fuse_file_info *fi)
+{
+    char buffer[1024], name[32];
+    size_t used = 0;
+    (void)ino;
+    (void)size;
+    (void)fi;
+    for (off_t i = offset; i < LISTED; i++) {
+        struct stat st = attributes((fuse_ino_t)i + 2);
+        snprintf(name, sizeof name, "%d.folded", (int)i);
+        used += fuse_add_direntry(req, buffer + used, sizeof buffer - used, name, &st, i + 1);
+    }
+    fuse_reply_buf(req, buffer, used);
+}
+
+static void do_open(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
+{
+    (void)ino;
+    fi->direct_io = 1;
+    if (!hangs("open"))
+        fuse_reply_open(req, fi);
+}
+
+static void do_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t offset, struct fuse_file_info *fi)
+{
+    char text[64];
+    (void)fi;
+    if (hangs("read"))
+        return;
+    size_t length = (size_t)content(ino, text), at = (size_t)offset < length ? (size_t)offset : length;
+    fuse_reply_buf(req, text + at, length - at < size ? length - at : size);
+}
+
+int main(int argc, char **argv)
+{
+    static const struct fuse_lowlevel_ops ops = {.lookup = do_lookup, .getattr = do_getattr, .readdir = do_readdir,
+                                                 .open = do_open, .read = do_read};
+    struct fuse_args args = FUSE_ARGS_INIT(1, argv);
+    if (argc != 3)
+        return 2;
+    control = argv[2];
+    struct fuse_session *session = fuse_session_new(&args, &ops, sizeof ops, NULL);
+    if (!session || fuse_session_mount(session, argv[1]))
+        return 1;
+    fuse_session_loop(session);
+    fuse_session_unmount(session);
+    fuse_session_destroy(session);
+    return 0;
+}

@@ -1,0 +1,119 @@
+#!/usr/bin/env bash
+# A folder or file of SOURCE that does not answer stops its own readers, and nobody else.
+. "$(dirname "$0")/lib.sh"
+needs_mount
+[ "$(id -u)" = 0 ] || skip_all "for root: others may not end the connection of a file system that hangs"
+program=$(dirname "$PROFILEFS")/hanging
+[ -x "$program" ] || skip_all "no $program"
+
+hung=$src/hung          # where the file system that hangs is mounted, below SOURCE
+control=$work/control   # names the requests that it does not answer
+
+# start_hanging REQUEST: a fresh mount of SOURCE, with folders sound/ and hung/; in hung/ requests of that kind ("none": no request) hang.
+start_hanging() {
+    local i
+    end_hanging
+    mkdir -p "$hung" "$src/sound" || return 1
+    for i in $(seq 20); do printf 'main;work %d\n' "$i" >"$src/sound/$i.folded"; done
+    echo "$1" >"$control"
+    "$program" "$hung" "$control" &
+    for i in $(seq 100); do
+        mountpoint -q "$hung" && break
+        sleep 0.05
+    done
+    mountpoint -q "$hung" && mount_source
+}
+
+# Ends both mounts, whatever state they are in.
+end_hanging() {
+    abort_connections
+    unmount
+    umount -l "$hung"
+} 2>/dev/null
+trap 'end_hanging; cleanup' EXIT
+
+# answers COMMAND...: it succeeds within 10 s.
+answers() { timeout -s KILL 10 "$@" >/dev/null; }
+
+# others_are_served N FOLDER...: a text that nobody has read yet, listings with all sizes, and the status are served.
+others_are_served() {
+    local failed=0
+    answers cat "$mnt/.profilefs/status.txt" || { echo "status.txt hangs" >&2; failed=1; }
+    answers cat "$mnt/sound/$1.folded/tables/values.csv" || { echo "a text elsewhere hangs" >&2; failed=1; }
+    answers ls -l "${@:2}" || { echo "a listing hangs" >&2; failed=1; }
+    return $failed
+}
+
+# hang_readers COUNT COMMAND...: as many of it side by side, each with a name of its own for `%`; their ids are in $readers.
+hang_readers() {
+    local i count=$1
+    shift
+    readers=()
+    for i in $(seq "$count"); do
+        "${@//%/$i}" >/dev/null 2>&1 &
+        readers+=($!)
+    done
+    sleep 1
+}
+
+# readers_end SIGNAL: it ends each of them within 5 s.
+readers_end() {
+    local try left
+    kill -s "$1" "${readers[@]}"
+    for try in $(seq 50); do
+        left=0
+        for id in "${readers[@]}"; do ! kill -0 "$id" 2>/dev/null || left=$((left + 1)); done
+        [ $left -gt 0 ] || return 0
+        sleep 0.1
+    done
+    echo "$left readers are still there" >&2
+    return 1
+}
+
+# server_ends: on SIGTERM, within 5 s, and the mount is gone.
+server_ends() {
+    local id try
+    id=$(server)
+    kill "$id"
+    for try in $(seq 50); do
+        is_mounted || [ -n "$(tr -d '\0' 2>/dev/null <"/proc/$id/cmdline")" ] || return 0
+        sleep 0.1
+    done
+    echo "the server or its mount is still there" >&2
+    return 1
+}
+
+# hung_at REQUEST COUNT COMMAND...: while so many of the command hang at that request, others are served; a signal ends each
+# of them, and SIGTERM the server.
+hung_at() {
+    local failed=0 folders=("$mnt" "$mnt/sound")
+    start_hanging "$1" || return 1
+    [ "$1" != getattr ] || folders=("$mnt/sound")   # the root's listing has the hung folder's attributes
+    hang_readers "${@:2}"
+    others_are_served 1 "${folders[@]}" || failed=1
+    readers_end INT || failed=1
+    server_ends || failed=1
+    end_hanging
+    return $failed
+}
+
+todo Q1 "16 look-ups in a folder that does not answer stop nobody else" hung_at lookup 16 stat "$mnt/hung/%.folded"
+todo Q1 "40 files that hang at their attributes stop nobody else" hung_at getattr 40 cat "$mnt/hung/%.folded/info.txt"
+todo Q1 "40 files that hang when opened stop nobody else" hung_at open 40 cat "$mnt/hung/%.folded/info.txt"
+todo Q1 "100 files that hang when read stop nobody else" hung_at read 100 cat "$mnt/hung/%.folded/info.txt"
+
+# An open profile whose file server then stops answering, while nobody reads it.
+hung_while_idle() {
+    local failed=0
+    start_hanging none || return 1
+    cat "$mnt"/hung/{1,2,3}.folded/tables/values.csv >/dev/null
+    echo "lookup getattr open read" >"$control"
+    sleep 12
+    hang_readers 12 stat "$mnt/hung/1.folded/tables/values.csv" "$mnt/hung/%.folded"
+    others_are_served 2 "$mnt/sound" || failed=1
+    end_hanging
+    return $failed
+}
+todo Q1 "an idle profile whose folder stops answering stops nobody else" hung_while_idle
+
+finish
