@@ -2,7 +2,7 @@
 /*
  * A file system for hanging.t that stops answering: a folder of small folded stacks, NUMBER.folded for any number.
  * usage: hanging MOUNTPOINT CONTROL. Requests of the kinds that the file CONTROL names at that moment ("lookup", "getattr",
- * "open", "read") get no answer, ever; all others are answered at once. Nothing is cached by the kernel.
+ * "open", "read", "close") get no answer, ever; all others are answered at once. Nothing is cached by the kernel.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -101,10 +101,19 @@ static void do_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t offset, s
     fuse_reply_buf(req, text + at, length - at < size ? length - at : size);
 }
 
+/* Close waits for the answer to this. */
+static void do_flush(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
+{
+    (void)ino;
+    (void)fi;
+    if (!hangs("close"))
+        fuse_reply_err(req, 0);
+}
+
 int main(int argc, char **argv)
 {
     static const struct fuse_lowlevel_ops ops = {.lookup = do_lookup, .getattr = do_getattr, .readdir = do_readdir,
-                                                 .open = do_open, .read = do_read};
+                                                 .open = do_open, .read = do_read, .flush = do_flush};
     struct fuse_args args = FUSE_ARGS_INIT(1, argv);
     if (argc != 3)
         return 2;

@@ -9,20 +9,27 @@ program=$(dirname "$PROFILEFS")/hanging
 hung=$src/hung          # where the file system that hangs is mounted, below SOURCE
 control=$work/control   # names the requests that it does not answer
 
-# start_hanging REQUEST: a fresh mount of SOURCE, with folders sound/ and hung/; in hung/ requests of that kind ("none": no request) hang.
+# start_hanging: a fresh mount of SOURCE, with folders sound/ and hung/; all requests are answered until hang is called.
 start_hanging() {
     local i
     end_hanging
+    rm -rf "$XDG_CACHE_HOME" # where errors of an earlier test may be kept
     mkdir -p "$hung" "$src/sound" || return 1
     for i in $(seq 20); do printf 'main;work %d\n' "$i" >"$src/sound/$i.folded"; done
-    echo "$1" >"$control"
+    echo none >"$control"
     "$program" "$hung" "$control" &
     for i in $(seq 100); do
-        mountpoint -q "$hung" && break
+        is_hung_mounted && break
         sleep 0.05
     done
-    mountpoint -q "$hung" && mount_source
+    is_hung_mounted && mount_source && stat "$mnt/hung" >/dev/null
 }
+
+# By the kernel's table: a look at the mount itself may hang.
+is_hung_mounted() { grep -qF " $hung " /proc/self/mounts; }
+
+# hang REQUEST...: from now on such requests in hung/ get no answer.
+hang() { echo "$*" >"$control"; }
 
 # Ends both mounts, whatever state they are in.
 end_hanging() {
@@ -32,15 +39,16 @@ end_hanging() {
 } 2>/dev/null
 trap 'end_hanging; cleanup' EXIT
 
-# answers COMMAND...: it succeeds within 10 s.
-answers() { timeout -s KILL 10 "$@" >/dev/null; }
+# answers NAME COMMAND...: it succeeds within 5 s.
+answers() { timeout -s KILL 5 "${@:2}" >/dev/null 2>&1 || { echo "$1 hangs" >&2; return 1; }; }
 
 # others_are_served N FOLDER...: a text that nobody has read yet, listings with all sizes, and the status are served.
 others_are_served() {
-    local failed=0
-    answers cat "$mnt/.profilefs/status.txt" || { echo "status.txt hangs" >&2; failed=1; }
-    answers cat "$mnt/sound/$1.folded/tables/values.csv" || { echo "a text elsewhere hangs" >&2; failed=1; }
-    answers ls -l "${@:2}" || { echo "a listing hangs" >&2; failed=1; }
+    local id ids=() failed=0
+    answers "status.txt" cat "$mnt/.profilefs/status.txt" & ids+=($!)
+    answers "a text elsewhere" cat "$mnt/sound/$1.folded/tables/values.csv" & ids+=($!)
+    answers "a listing" ls -l "${@:2}" & ids+=($!)
+    for id in "${ids[@]}"; do wait "$id" || failed=1; done
     return $failed
 }
 
@@ -50,7 +58,7 @@ hang_readers() {
     shift
     readers=()
     for i in $(seq "$count"); do
-        "${@//%/$i}" >/dev/null 2>&1 &
+        env --default-signal "${@//%/$i}" >/dev/null 2>&1 & # which a shell starts with SIGINT ignored
         readers+=($!)
     done
     sleep 1
@@ -70,12 +78,12 @@ readers_end() {
     return 1
 }
 
-# server_ends: on SIGTERM, within 5 s, and the mount is gone.
+# server_ends: on SIGTERM, within 8 s, and the mount is gone.
 server_ends() {
     local id try
     id=$(server)
     kill "$id"
-    for try in $(seq 50); do
+    for try in $(seq 80); do
         is_mounted || [ -n "$(tr -d '\0' 2>/dev/null <"/proc/$id/cmdline")" ] || return 0
         sleep 0.1
     done
@@ -86,9 +94,10 @@ server_ends() {
 # hung_at REQUEST COUNT COMMAND...: while so many of the command hang at that request, others are served; a signal ends each
 # of them, and SIGTERM the server.
 hung_at() {
-    local failed=0 folders=("$mnt" "$mnt/sound")
-    start_hanging "$1" || return 1
-    [ "$1" != getattr ] || folders=("$mnt/sound")   # the root's listing has the hung folder's attributes
+    local failed=0 folders=("$mnt/sound")
+    start_hanging || return 1
+    hang "$1"
+    case $1 in open | read) folders+=("$mnt") ;; esac # otherwise the hung folder itself can hang the root's listing
     hang_readers "${@:2}"
     others_are_served 1 "${folders[@]}" || failed=1
     readers_end INT || failed=1
@@ -105,9 +114,9 @@ todo Q1 "100 files that hang when read stop nobody else" hung_at read 100 cat "$
 # An open profile whose file server then stops answering, while nobody reads it.
 hung_while_idle() {
     local failed=0
-    start_hanging none || return 1
-    cat "$mnt"/hung/{1,2,3}.folded/tables/values.csv >/dev/null
-    echo "lookup getattr open read" >"$control"
+    start_hanging || return 1
+    cat "$mnt"/hung/{1,2,3}.folded/tables/values.csv >/dev/null || return 1
+    hang lookup getattr open read
     sleep 12
     hang_readers 12 stat "$mnt/hung/1.folded/tables/values.csv" "$mnt/hung/%.folded"
     others_are_served 2 "$mnt/sound" || failed=1
@@ -115,5 +124,36 @@ hung_while_idle() {
     return $failed
 }
 todo Q1 "an idle profile whose folder stops answering stops nobody else" hung_while_idle
+
+# Idle profiles of a folder that does not answer, while few descriptors are left.
+hung_when_closed() {
+    local i failed=0
+    ulimit -n 128
+    start_hanging || return 1
+    cat "$mnt"/hung/{1..25}.folded/tables/values.csv >/dev/null || return 1
+    hang close
+    for i in $(seq 20); do
+        answers "a text elsewhere" cat "$mnt/sound/$i.folded/tables/values.csv" || { failed=1; break; }
+    done
+    end_hanging
+    return $failed
+}
+todo Q1 "idle profiles that hang when closed stop nobody else" hung_when_closed
+
+# The members of runs/ are looked at again each 10 s.
+hung_members() {
+    local failed=0
+    start_hanging || return 1
+    cat "$mnt/hung/runs/info.txt" >/dev/null && cd "$mnt/hung/runs" || return 1
+    hang lookup getattr
+    sleep 11
+    hang_readers 12 stat %
+    cd /
+    others_are_served 3 "$mnt/sound" || failed=1
+    readers_end INT || failed=1
+    end_hanging
+    return $failed
+}
+todo Q1 "members of runs/ that hang stop nobody else" hung_members
 
 finish
