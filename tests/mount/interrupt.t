@@ -74,6 +74,33 @@ size = os.stat(sys.argv[1]).st_size
 signal.setitimer(signal.ITIMER_REAL, 0)
 sys.exit(not (size > 1000000 and ticks >= 1))' "$big"
 
+# Two reads of one open picture, whose size is known; the second is interrupted while the first waits.
+second_read_is_interrupted() {
+    local picture=$mnt/cut.xray/export/timeline.svg
+    head -c 120M "$src/big.xray" >"$src/cut.xray"
+    cold
+    stat "$picture" >/dev/null || return 1
+    python3 -c '
+import mmap, os, signal, sys, time
+fd = os.open(sys.argv[1], os.O_RDONLY | os.O_DIRECT)
+def start_reader():
+    reader = os.fork()
+    if not reader:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+        os.preadv(fd, [mmap.mmap(-1, 4096)], 0)
+        os._exit(0)
+    time.sleep(0.2)
+    return reader
+first, second = start_reader(), start_reader()
+os.kill(second, signal.SIGINT)
+os.waitpid(second, 0)
+time.sleep(0.2)
+if os.waitpid(first, os.WNOHANG)[0]:
+    sys.exit("the second ended with the first")
+os.kill(first, signal.SIGKILL)' "$picture"
+}
+todo Q1 "SIGINT ends the second of two reads of a picture" second_read_is_interrupted
+
 # ---- nobody waits for somebody else's pass
 
 cold
