@@ -3,8 +3,10 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <signal.h>
 #include <sqlite3.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/resource.h>
@@ -259,11 +261,57 @@ static void test_prune(const char *folder)
     ok(!stat(path_in(folder, PF_CACHEDB_NAME), &st) && st.st_size < 600000, "the file shrinks");
 }
 
+enum { ROWS = 20000 };
+
+struct getter {
+    struct pf_cachedb *db;
+    atomic_uint gets, midway;
+    atomic_bool stop;
+};
+
+static bool is_kept(struct pf_cachedb *db, uint64_t key)
+{
+    size_t size;
+    char *value = pf_cachedb_get(db, key, &size);
+    free(value);
+    return value;
+}
+
+/* Counts how often the first row to go is gone and one that goes later is there. */
+static void *get_until_stopped(void *arg)
+{
+    struct getter *getter = arg;
+    while (!getter->stop) {
+        getter->midway += !is_kept(getter->db, 1) && is_kept(getter->db, ROWS / 2);
+        getter->gets++;
+    }
+    return NULL;
+}
+
+static void test_get_during_prune(const char *folder)
+{
+    struct getter getter = {.db = pf_cachedb_new(folder)};
+    pthread_t thread;
+    for (uint64_t key = 1; key <= ROWS; key++)
+        put(getter.db, key, "some text that is neither very short nor long");
+    if (pthread_create(&thread, NULL, get_until_stopped, &getter))
+        abort();
+    while (!getter.gets)
+        usleep(1000);
+    pf_cachedb_prune(getter.db, 50000, 90);
+    getter.stop = true;
+    pthread_join(thread, NULL);
+    bool pruned = !is_kept(getter.db, 1) && !is_kept(getter.db, ROWS / 2);
+    todo("Q1", pruned && getter.midway, "the database answers while it is pruned: %u times",
+         (unsigned)getter.midway);
+    pf_cachedb_free(getter.db);
+}
+
 int main(void)
 {
     static void (*const tests[])(const char *folder) = {test_keeps,   test_new_folder, test_damaged,
                                                         test_foreign, test_locked,     test_full,
-                                                        test_killed,  test_prune};
+                                                        test_killed,  test_prune,      test_get_during_prune};
     for (size_t i = 0; i < sizeof tests / sizeof *tests; i++) {
         char folder[64];
         temp_dir_make(folder);
