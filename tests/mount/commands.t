@@ -58,6 +58,35 @@ is "$(status profilefs check "$p" "$src/sub/bad.xray")" 1 "check of several: sta
 like "$(cat "$work/stdout" "$work/stderr")" 'bad\.xray' "and names it"
 is "$(status profilefs check "$src/notes.txt")" 1 "check of what is no profile: status 1"
 
+# anchor MIDDLE: a Cube file whose anchor.xml has the value of this Python expression between two elements.
+anchor() {
+    python3 - "$work/odd.cubex" "$1" <<'P'
+import io, sys, tarfile
+xml = ('<?xml version="1.0"?><cube version="4.4"><metrics><metric id="0" type="EXCLUSIVE"><disp_name>Time</disp_name>'
+       '<uniq_name>time</uniq_name><dtype>DOUBLE</dtype><uom>sec</uom></metric></metrics>'
+       '<program><region id="0" mod="" begin="1" end="2"><name>f</name></region>' + eval(sys.argv[2]) +
+       '<cnode id="0" calleeId="0"></cnode></program><system></system></cube>').encode()
+with tarfile.open(sys.argv[1], "w") as archive:
+    member = tarfile.TarInfo("anchor.xml")
+    member.size = len(xml)
+    archive.addfile(member, io.BytesIO(xml))
+P
+}
+# is_checked_soon MIDDLE: the check of such a file ends before it has used 8 s of processor time.
+is_checked_soon() {
+    local status
+    anchor "$1"
+    (ulimit -t 8 && "$PROFILEFS" check "$work/odd.cubex")
+    status=$?
+    echo "status $status"
+    [ $status -le 1 ]
+}
+ok "XML with a few stray < and a tag of many attributes is checked" \
+    is_checked_soon '"<x " + " ".join("a%d=\"\"" % i for i in range(100)) + "></x>" + "<" * 100 + ">"'
+todo Q2 "XML is checked in time linear in stray <" is_checked_soon '("<" * 900000 + ">") * 4'
+todo Q2 "XML is checked in time linear in the attributes of a tag" \
+    is_checked_soon '("<x " + " ".join("a%d=\"\"" % i for i in range(100000)) + "></x>") * 8'
+
 cp -r "$archive/hpc/solver-2023" "$work/database"
 mkdir -p "$work/database/metrics"
 like "$(profilefs ls "$work/database/metrics")" '/$' "a path into a directory that is a profile leads to what that shows, not to what it holds"
