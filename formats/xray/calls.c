@@ -102,7 +102,7 @@ struct reader {
     const struct pf_rows *threads; /* the partitions */
     size_t thread;
     uint64_t buffer_end; /* offset where the buffer of the last event ends */
-    bool damaged;        /* records after the last event were left out */
+    uint64_t damage;     /* offset of records after the last event that were left out; UINT64_MAX: none */
 };
 
 /* Names a function that is entered for the first time. */
@@ -263,13 +263,17 @@ static int check_extras(struct reader *reader, const struct xray_event *event, s
 static void note_open_across(struct reader *reader, const struct xray_range *range, uint64_t tsc)
 {
     size_t depth = reader->stack.depth;
-    bool damaged = reader->damaged || reader->decoder.untimed ||
-                   xray_index_is_damaged(&reader->state->index, reader->buffer_end, range->body);
-    if (!depth || !damaged)
+    uint64_t at = reader->damage;
+    if (!depth)
+        return;
+    if (at == UINT64_MAX)
+        at = xray_index_damage(&reader->state->index, reader->buffer_end, range->body);
+    if (at == UINT64_MAX && reader->decoder.untimed)
+        at = xray_buffer_offset(&reader->state->header, range->body);
+    if (at == UINT64_MAX)
         return;
     struct pf_cell name = pf_rows_at(reader->threads, reader->thread)[1];
-    pf_note(&reader->model.notes, &open_across, 0,
-            (int64_t)xray_buffer_offset(&reader->state->header, range->body),
+    pf_note(&reader->model.notes, &open_across, 0, (int64_t)at,
             "%.*s, tsc %" PRIu64 " to %" PRIu64
             ": records are or may be lost; calls open there (%zu) keep this time",
             (int)name.size, name.text, reader->last_tsc, tsc, depth);
@@ -295,7 +299,10 @@ static int read_range(struct reader *reader, const struct xray_range *range, str
     }
     note_problems(reader, range);
     bool cut = decoder->fault != NULL || (header->version == 1 && !decoder->closed);
-    reader->damaged = cut || (!started && (reader->damaged || decoder->untimed));
+    if (started)
+        reader->damage = UINT64_MAX;
+    if (reader->damage == UINT64_MAX && (cut || (!started && decoder->untimed)))
+        reader->damage = decoder->fault != NULL ? decoder->fault_offset : range->end;
     if (started)
         reader->buffer_end = range->end;
     return more;
@@ -339,7 +346,7 @@ static int read_thread(struct reader *reader, size_t number, struct pf_error *er
     const struct xray_thread *thread = &reader->state->index.threads[number];
     reader->events = reader->unmatched = reader->implicit = reader->max_depth = 0;
     reader->thread = number;
-    reader->damaged = false;
+    reader->damage = UINT64_MAX;
     for (uint64_t i = 0; i < thread->count; i++) {
         struct xray_range range;
         if (xray_begin_range(&reader->decoder, &reader->state->index, number, i, &range, error) ||

@@ -88,7 +88,7 @@ int xray_index_add_damage(struct xray_indexing *indexing, uint64_t offset, struc
     return 0;
 }
 
-bool xray_index_is_damaged(const struct xray_index *index, uint64_t from, uint64_t to)
+uint64_t xray_index_damage(const struct xray_index *index, uint64_t from, uint64_t to)
 {
     size_t low = 0, high = index->n_damage;
     while (low < high) {
@@ -98,7 +98,8 @@ bool xray_index_is_damaged(const struct xray_index *index, uint64_t from, uint64
         else
             high = middle;
     }
-    return low < index->n_damage && (index->damage[low] == from || index->damage[low] < to);
+    bool there = low < index->n_damage && (index->damage[low] == from || index->damage[low] < to);
+    return there ? index->damage[low] : UINT64_MAX;
 }
 
 void xray_index_free(struct xray_index *index)

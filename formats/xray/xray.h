@@ -97,8 +97,8 @@ struct xray_index {
 int xray_index_range(const struct xray_index *index, uint64_t i, struct xray_range *range,
                      struct pf_error *error);
 
-/* True if damage is known at `from` or between there and `to`. */
-bool xray_index_is_damaged(const struct xray_index *index, uint64_t from, uint64_t to);
+/* The first damage known at `from` or between there and `to`; UINT64_MAX: none. */
+uint64_t xray_index_damage(const struct xray_index *index, uint64_t from, uint64_t to);
 
 void xray_index_free(struct xray_index *index);
 
