@@ -52,7 +52,7 @@ static void every_layout(const char *name)
     struct database db;
     unsigned n = 0;
     opens(&db, name);
-    ok(totals_hold(&db.profile, &n) && n >= 4, "%s: all sums are the database's own total", name);
+    ok(totals_hold(&db.profile, false, &n) && n >= 4, "%s: all sums are the database's own total", name);
     ok(singles_hold(&db.profile), "%s: metrics that are added up alone are what they are among all", name);
     ok(restrictions_hold(&db.profile), "%s: restricted and resumed walks give the whole table's rows", name);
     char *values = all_rows(&db.profile, "values");
@@ -160,8 +160,8 @@ static void does_without(const char *name, const char *missing)
     unlink(path);
     load_database(&db, copy.folder, "db");
     unsigned n = 0;
-    ok(!db.result && totals_hold(&db.profile, &n) && restrictions_hold(&db.profile), "%s does without %s",
-       name, missing);
+    ok(!db.result && totals_hold(&db.profile, false, &n) && restrictions_hold(&db.profile),
+       "%s does without %s", name, missing);
     close_database(&db);
     remove_copy(&copy);
 }
