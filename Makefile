@@ -59,7 +59,7 @@ $(FAULTS): $(BUILD)/%.so: tests/mount/%.c
 	@mkdir -p $(@D)
 	$(CC) $(STD) $(CPPFLAGS) $(CFLAGS) $(WARN) -shared -fPIC -o $@ $< -ldl
 
-# A file system that stops answering, to be mounted below SOURCE by tests/mount/hanging.t.
+# A file system that stops answering, to be mounted below SOURCE by tests.
 $(BUILD)/hanging: tests/mount/hanging.c
 	@mkdir -p $(@D)
 	$(CC) $(STD) $(CPPFLAGS) $(CFLAGS) $(WARN) -o $@ $< $(LDLIBS)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A file system for hanging.t that stops answering: a folder of small folded stacks, NUMBER.folded for any number.
+ * A file system for tests that stops answering: a folder of small folded stacks, NUMBER.folded for any number.
  * usage: hanging MOUNTPOINT CONTROL. Requests of the kinds that the file CONTROL names at that moment ("lookup", "getattr",
  * "open", "read", "close") get no answer, ever; all others are answered at once. Nothing is cached by the kernel.
  */
