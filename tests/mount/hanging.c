@@ -112,8 +112,12 @@ static void do_flush(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 
 int main(int argc, char **argv)
 {
-    static const struct fuse_lowlevel_ops ops = {.lookup = do_lookup, .getattr = do_getattr, .readdir = do_readdir,
-                                                 .open = do_open, .read = do_read, .flush = do_flush};
+    static const struct fuse_lowlevel_ops ops = {.lookup = do_lookup,
+                                                 .getattr = do_getattr,
+                                                 .readdir = do_readdir,
+                                                 .open = do_open,
+                                                 .read = do_read,
+                                                 .flush = do_flush};
     struct fuse_args args = FUSE_ARGS_INIT(1, argv);
     if (argc != 3)
         return 2;

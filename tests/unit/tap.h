@@ -27,7 +27,8 @@ __attribute__((format(printf, 2, 3), unused)) static bool ok(bool passed, const 
 }
 
 /* A check of a known fault that `issue` mends: reported, but no failure of the test. Returns whether it passed. */
-__attribute__((format(printf, 3, 4), unused)) static bool todo(const char *issue, bool passed, const char *name, ...)
+__attribute__((format(printf, 3, 4), unused)) static bool todo(const char *issue, bool passed,
+                                                               const char *name, ...)
 {
     va_list args;
     va_start(args, name);
