@@ -99,9 +99,7 @@ hung_at() {
     hang "$1"
     case $1 in open | read) folders+=("$mnt") ;; esac # otherwise the hung folder itself can hang the root's listing
     hang_readers "${@:2}"
-    others_are_served 1 "${folders[@]}" || failed=1
-    readers_end INT || failed=1
-    server_ends || failed=1
+    others_are_served 1 "${folders[@]}" && readers_end INT && server_ends || failed=1
     end_hanging
     return $failed
 }
@@ -148,8 +146,7 @@ hung_members() {
     hang lookup getattr
     sleep 11
     hang_readers 12 stat /proc/self/fd/9/% # no look-up of hung/ itself
-    others_are_served 3 "$mnt/sound" || failed=1
-    readers_end INT || failed=1
+    others_are_served 3 "$mnt/sound" && readers_end INT || failed=1
     end_hanging
     return $failed
 }
