@@ -523,6 +523,8 @@ static int read_elements(struct reading *reading, struct pf_pass *pass, struct p
             told = pf_xml_feed(reading->xml, bytes, (size_t)have, error);
     }
     free(bytes);
+    if (have >= 0 && !told)
+        told = pf_xml_end(reading->xml, error);
     return have < 0 || told < 0 ? -1 : 0;
 }
 

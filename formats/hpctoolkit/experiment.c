@@ -463,7 +463,7 @@ static int read_xml(struct reading *reading, uint64_t end, struct pf_pass *pass,
         told = failed ? -1 : pf_xml_feed(reading->xml, bytes, (size_t)got, error);
     }
     free(bytes);
-    return told;
+    return told ? told : pf_xml_end(reading->xml, error);
 }
 
 int hpc_experiment_open(struct pf_profile *profile, struct pf_notes *notes, struct pf_error *error)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include <stdlib.h>
+#include <sys/resource.h>
 
 #include "formats/xml/xml.h"
 #include "tests/unit/tap.h"
@@ -82,6 +83,8 @@ static void read_text(struct story *story, const char *text, size_t size, size_t
     story->xml = pf_xml_new(&events, story);
     for (size_t at = 0; at < size && !told; at += piece)
         told = pf_xml_feed(story->xml, text + at, size - at < piece ? size - at : piece, &error);
+    if (!told)
+        pf_xml_end(story->xml, &error);
     tell_string(story, story->faults);
     snprintf(fault, sizeof fault, "!%d", (int)pf_xml_line(story->xml));
     if (pf_xml_is_cut(story->xml))
@@ -98,8 +101,120 @@ static void reads(const char *text, const char *want, const char *name)
         ok(false, "%s, read byte by byte", name);
 }
 
+/* ---- large inputs -------------------------------------------------------------------------------- */
+
+struct tally {
+    const struct pf_xml *xml;
+    size_t starts, faults;
+    const char *wanted; /* an attribute */
+    bool found;
+};
+
+static int count_start(void *arg, const char *name, struct pf_error *error)
+{
+    struct tally *tally = arg;
+    (void)name, (void)error;
+    tally->starts++;
+    tally->found |= tally->wanted && pf_xml_attribute(tally->xml, tally->wanted);
+    return 0;
+}
+
+static int count_end(void *arg, const char *name, const char *text, size_t size, struct pf_error *error)
+{
+    (void)arg, (void)name, (void)text, (void)size, (void)error;
+    return 0;
+}
+
+static void count_fault(void *arg, bool lost)
+{
+    struct tally *tally = arg;
+    tally->faults += lost;
+}
+
+/* A root with `n` copies of `text`, in which each %zu is the number of the copy, between two others. */
+static char *repeat(const char *begin, const char *text, const char *end, size_t n)
+{
+    char *all = NULL;
+    size_t size;
+    FILE *out = open_memstream(&all, &size);
+    fprintf(out, "<r>%s", begin);
+    for (size_t i = 0; i < n; i++)
+        fprintf(out, text, i);
+    fprintf(out, "%s</r>", end);
+    if (fclose(out))
+        abort();
+    return all;
+}
+
+/* Returns whether the reading went to the end of the file, without a cut. */
+static bool reads_large(struct tally *tally, char *text, size_t piece)
+{
+    const struct pf_xml_events events = {count_start, count_end, count_fault};
+    size_t size = strlen(text);
+    struct pf_error error;
+    struct pf_xml *xml = pf_xml_new(&events, tally);
+    int result = 0;
+    tally->xml = xml;
+    for (size_t at = 0; at < size && !result; at += piece)
+        result = pf_xml_feed(xml, text + at, size - at < piece ? size - at : piece, &error);
+    if (!result)
+        result = pf_xml_end(xml, &error);
+    bool whole = !result && !pf_xml_is_cut(xml);
+    if (result < 0)
+        abort();
+    pf_xml_free(xml);
+    free(text);
+    return whole;
+}
+
+/* In quadratic time each would take minutes, and the limit of processor time would end the test. */
+static void test_linear_time(void)
+{
+    enum { N = 400000, PIECE = 64 << 10 };
+    struct tally tally = {0};
+    ok(reads_large(&tally, repeat("", "<", ">", N), PIECE) && tally.faults == N && tally.starts == 1,
+       "a long run of `<` takes linear time");
+    tally = (struct tally){0};
+    ok(reads_large(&tally, repeat("", "<(", "", N), PIECE) && tally.faults == N,
+       "so do many `<` without any `>`");
+    tally = (struct tally){0};
+    ok(reads_large(&tally, repeat("", "<a i=\"\\\"\\\" l=\"&&lt;\"/>&", "", N), PIECE) &&
+           tally.starts == N + 1,
+       "and many tags that need repair");
+    tally = (struct tally){.wanted = "a255"};
+    ok(reads_large(&tally, repeat("<a", " a%zu=\"\"", "/>", N / 8), PIECE) && tally.faults == 1 &&
+           tally.found,
+       "of many attributes of a tag, the first 256 are read; the tag is damaged");
+    tally = (struct tally){.wanted = "a256"};
+    ok(reads_large(&tally, repeat("<a", " a%zu=\"\"", "/>", N / 8), PIECE) && !tally.found,
+       "and the others are not");
+    tally = (struct tally){0};
+    ok(reads_large(&tally, repeat("<a n=\"", "\\\"  ", "\"/>", N / 2), 1) && tally.starts == 2,
+       "a long tag that arrives byte by byte takes linear time");
+    tally = (struct tally){0};
+    ok(!reads_large(&tally, repeat("", "<a>", "", N), PIECE) && tally.starts == N + 1,
+       "deep nesting takes linear time");
+}
+
+static void test_limits(void)
+{
+    enum { N = 300000, PIECE = 64 << 10 };
+    struct tally tally = {0};
+    ok(!reads_large(&tally, repeat("<a n=\"", "....", "\"/>", N), PIECE) && tally.starts == 1,
+       "a tag of more than 1 MB ends the reading");
+    tally = (struct tally){0};
+    ok(!reads_large(&tally, repeat("<!-- ", "....", "--><a/>", N), PIECE) && tally.starts == 1,
+       "so does a comment of more than 1 MB");
+    tally = (struct tally){0};
+    ok(!reads_large(&tally, repeat("", "<name%zu/>", "", N), PIECE) && tally.starts > 10000 &&
+           tally.starts < N,
+       "and more than 1 MB of different names");
+}
+
 int main(void)
 {
+    struct rlimit limit = {30, RLIM_INFINITY};
+    setrlimit(RLIMIT_CPU, &limit);
     reads("<PF i=\"1\"><S i=\"-2\"/></PF>", "PF(i=1 )S(i=-2 )/S /PF ", "elements nest");
     reads("<P n=\"operator\\\"\\\" _km\" l=\"3\"/>", "P(n=operator\"\" _km l=3 )/P ",
           "a quote behind a backslash is text");
@@ -137,6 +252,8 @@ int main(void)
           "lines end as they may; those in closing tags are no text");
     reads("<a>\n<b i=\"1", "a()!2", "the line is that in which a tag begins that has no end");
 
+    reads("<a>\n<b i\"1\"\n/></a>", "a()!2", "damage ends the reading in the line in which the tag begins");
+
     forgiving = true;
     reads("<a><b>x<-b></a>", "a()b()[x]/b /a ?", "a closing tag that has lost its slash closes its element");
     reads("<a><b>x<(y)</b></a>", "a()b()[x<(y)]/b /a ??", "what does not begin as a tag is text");
@@ -144,5 +261,12 @@ int main(void)
     reads("<a 1=\"2\" n=\"x\"/>", "a(n=x )/a ??", "and so is what has no name of an attribute");
     reads("<a/>\n</a><b/>", "a()/a b()/b ?", "what closes none does nothing");
     reads("<a><b i=\"1\" i=\"2\"/></a>", "a()!1", "an attribute that is there twice still ends the reading");
+    reads(
+        "<!DOCTYPE a [<!ENTITY e SYSTEM \"file:///etc/passwd\"><!ATTLIST b n CDATA \"x\">]><a>&e;<b/>&e;</a>",
+        "a()b()/b [&e;]/a ", "entities and defaults of a DTD have no effect");
+    reads("<a><<b/></a>", "a()b()/b /a ??", "a `<` before a tag is text");
+
+    test_linear_time();
+    test_limits();
     return done();
 }
