@@ -109,14 +109,15 @@ static int64_t folded(const struct pf_folding *folding, const union pf_number *n
                       bool *saturated)
 {
     pf_int128 whole;
-    double value = 0;
     if (real || __builtin_mul_overflow(number->i, folding->factor, &whole)) {
-        value = floor(pf_number_double(number, real) * (double)folding->factor + 0.5);
-        bool fits = value >= -0x1p63 && value < 0x1p63;
-        whole = fits ? (int64_t)value : value > 0 ? (pf_int128)INT64_MAX + 1 : (pf_int128)INT64_MIN - 1;
+        double value = floor(pf_number_double(number, real) * (double)folding->factor + 0.5);
+        whole = isnan(value)      ? 0
+                : value >= 0x1p63 ? (pf_int128)INT64_MAX + 1
+                : value < -0x1p63 ? (pf_int128)INT64_MIN - 1
+                                  : (int64_t)value;
     }
-    *saturated = !isnan(value) && whole != (int64_t)whole;
-    return isnan(value) ? 0 : !*saturated ? (int64_t)whole : whole > 0 ? INT64_MAX : INT64_MIN;
+    *saturated = whole != (int64_t)whole;
+    return !*saturated ? (int64_t)whole : whole > 0 ? INT64_MAX : INT64_MIN;
 }
 
 /* What a context holds of a metric, as `folded`; 0 if it does not count. */
