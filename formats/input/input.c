@@ -81,10 +81,22 @@ uint64_t pf_input_size(const struct pf_input *input)
                              : input->stamp.size;
 }
 
-uint64_t pf_input_disk_size(const struct pf_input *input)
+static uint64_t disk_size(const struct pf_input *input)
 {
     const struct pf_input *file = input->packed ? input->packed : input;
     return file->held.size < file->stamp.size ? file->held.size : file->stamp.size;
+}
+
+uint64_t pf_input_memory(const struct pf_input *input)
+{
+    const uint64_t times = 4, least = 64 << 20;
+    uint64_t size = disk_size(input);
+    return size < least ? least * times : size < UINT64_MAX / times ? size * times : UINT64_MAX;
+}
+
+bool pf_input_is_packed(const struct pf_input *input)
+{
+    return disk_size(input) < pf_input_size(input);
 }
 
 const struct pf_stamp *pf_input_stamp(const struct pf_input *input)

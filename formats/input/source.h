@@ -173,8 +173,13 @@ void pf_input_progress(struct pf_input *input, uint64_t offset, uint64_t *done, 
  */
 uint64_t pf_input_size(const struct pf_input *input);
 
-/* How many bytes on disk the input is made of: those of the file, or of the archive that the file lies in if these are fewer. */
-uint64_t pf_input_disk_size(const struct pf_input *input);
+/*
+ * How many bytes of memory may be made of an input: 4 times its bytes on disk (of the archive that it lies in, if these are fewer),
+ * or 256 MB if that is more. Few compressed bytes can be much.
+ */
+uint64_t pf_input_memory(const struct pf_input *input);
+/* True if its bytes on disk are fewer than those that are read. */
+bool pf_input_is_packed(const struct pf_input *input);
 const struct pf_stamp *pf_input_stamp(const struct pf_input *input);
 
 /* 0 if every input is still what it was (one fstatat each), -1 with ESTALE or a system error in *error

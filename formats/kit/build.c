@@ -9,9 +9,6 @@
 /* Bytes of a line; a stack of a million frames takes some. */
 #define WHOLE_LINE ((size_t)64 << 20)
 
-/* Bytes of memory per byte on disk; files of less than MEMORY_FREE bytes count as so many. */
-enum { MEMORY_A_BYTE = 4, MEMORY_FREE = 64 << 20 };
-
 /* What these take, with what is added up for them later. */
 enum { CONTEXT_BYTES = 80, PARTITION_BYTES = 320, NAME_BYTES = 24 };
 
@@ -78,11 +75,8 @@ void *pf_build_own(struct pf_build *build, void *thing, void (*free_thing)(void 
 
 static void begin_memory(struct pf_build *build)
 {
-    uint64_t size = build->input ? pf_input_disk_size(build->input) : UINT64_MAX,
-             most = UINT64_MAX / MEMORY_A_BYTE / 2;
-    size = size > MEMORY_FREE ? size : MEMORY_FREE;
     build->memory = 0;
-    build->memory_most = (size < most ? size : most) * MEMORY_A_BYTE;
+    build->memory_most = build->input ? pf_input_memory(build->input) : UINT64_MAX / 2;
 }
 
 static void use_memory(struct pf_build *build, uint64_t bytes)

@@ -20,6 +20,9 @@ static const struct pf_note_kind negative = {
     "ticks (and time) of a context in a thread are below zero, as of clocks that run "
     "backwards, so that others may exceed 100 %; how often"};
 
+static const struct pf_note_kind too_large = {
+    "fatal", "too-large",
+    "there are more contexts than a compressed log of this size may have: the rest of the calls is left out"};
 static const struct pf_note_kind open_across = {"warning", "open-across-damage", NULL};
 
 /*
@@ -90,6 +93,8 @@ struct reader {
     uint32_t *
         names; /* of functions in the tree's strings + 1, by the stack's numbers; 0: not entered yet; owned */
     size_t names_room;
+    uint32_t contexts_most;
+    bool full;             /* there are more: no further event is read */
     struct recent *recent; /* 1 << RECENT_BITS of them, where recent_of says; owned */
 
     /* Of the thread that is read. */
@@ -140,6 +145,7 @@ static inline int enter(struct reader *reader, uint32_t function, const struct x
                                          reader->names[function] - 1, 0, flags, error);
         if (context == PF_NO_CONTEXT)
             return -1;
+        reader->full |= context > reader->contexts_most;
         *recent = (struct recent){parent, function, context + 1};
     }
     pf_fold_expect(reader->model.fold, recent->context - 1);
@@ -285,8 +291,8 @@ static int read_range(struct reader *reader, const struct xray_range *range, str
     const struct xray_decoder *decoder = &reader->decoder;
     struct xray_event event;
     bool started = false;
-    int more;
-    while ((more = xray_next_event(&reader->decoder, &event, error)) > 0) {
+    int more = 0;
+    while (!reader->full && (more = xray_next_event(&reader->decoder, &event, error)) > 0) {
         if (!started && header->type == XRAY_FDR)
             note_open_across(reader, range, event.tsc);
         started = true;
@@ -297,6 +303,8 @@ static int read_range(struct reader *reader, const struct xray_range *range, str
             ((event.arguments || event.kind > XRAY_ENTER_ARG) && check_extras(reader, &event, error)))
             return -1;
     }
+    if (reader->full)
+        return more < 0 ? -1 : 0;
     note_problems(reader, range);
     bool cut = decoder->fault != NULL || (header->version == 1 && !decoder->closed);
     if (started)
@@ -369,10 +377,16 @@ int xray_load_calls(struct pf_profile *profile, struct pf_pass *pass, struct pf_
 {
     struct xray_state *state = xray_state(profile);
     struct reader reader = {.state = state, .threads = profile->partitions.items};
+    enum { CONTEXT_BYTES = 128 }; /* with what is added up for it later */
+    uint64_t most = pf_input_memory(state->input) / CONTEXT_BYTES;
+    reader.contexts_most =
+        pf_input_is_packed(state->input) && most < UINT32_MAX ? (uint32_t)most : UINT32_MAX;
     xray_decoder_init(&reader.decoder, state->input, &state->header, pass, state->index.bytes);
     reader.recent = calloc((size_t)1 << RECENT_BITS, sizeof *reader.recent);
     int failed = xray_model_begin(&reader.model, profile, XRAY_MEASURES, error) ||
                  (!reader.recent && pf_fail_memory(error)) || read_threads(&reader, error);
+    if (reader.full)
+        xray_note(&reader.model.notes, &too_large, UINT64_MAX);
     failed = xray_model_end(&reader.model, profile, failed, error);
     xray_decoder_free(&reader.decoder);
     xray_stack_free(&reader.stack);

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* XRay logs that are damaged: what is still read, and what is told about the rest. */
+#include <zlib.h>
+
 #include "tests/unit/xray_log.h"
 
 #define ROW_1 "0,0,1,3,enter,1,0,,,,#1\n"
@@ -234,6 +236,37 @@ static void open_across(struct log *log)
     says_open_across(log, "", "nor are calls that are not open there");
 }
 
+/* ---- memory ------------------------------------------------------------------------------------- */
+
+/* Calls inside each other, which compress a thousandfold. */
+static void much_memory(struct log *log)
+{
+    enum { CALLS = 3000000 };
+    put_header(log, 5, 0, 4096);
+    open_buffer(log, 1, 1, 0);
+    size_t head = log->size;
+    put_function(log, ENTER, 1, 1);
+    size_t call = log->size - head, size = head + CALLS * call;
+    patch(log, log->extents + 1, size - log->extents - 16, 8);
+    unsigned char *plain = malloc(size), *packed = malloc(size);
+    memcpy(plain, log->bytes, head);
+    for (size_t at = head; at < size; at += call)
+        memcpy(plain + at, log->bytes + head, call);
+    z_stream stream = {
+        .next_in = plain, .avail_in = (unsigned)size, .next_out = packed, .avail_out = (unsigned)size};
+    if (deflateInit2(&stream, 1, Z_DEFLATED, 31, 8, 0) != Z_OK || deflate(&stream, Z_FINISH) != Z_STREAM_END)
+        abort();
+    struct opened opened;
+    ok(!open_bytes(&opened, packed, stream.total_out) && !load(&opened, PF_MODELLED) &&
+           opened.profile.contexts->count < CALLS,
+       "a compressed log has no more contexts than its size allows");
+    warnings_are(&opened, ",fatal,too-large\n", "    and that is told");
+    close_log(&opened);
+    deflateEnd(&stream);
+    free(plain);
+    free(packed);
+}
+
 /* ---- anything at all ---------------------------------------------------------------------------- */
 
 static void put_of_version(struct log *log, unsigned version)
@@ -283,6 +316,7 @@ int main(void)
     wrong_buffers(&log);
     open_across(&log);
     wrong_records(&log);
+    much_memory(&log);
     any_length(&log);
     any_bytes(&log);
     return done();
