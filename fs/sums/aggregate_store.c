@@ -53,7 +53,7 @@ bool pf_sums_are_pressed(void)
 /* Counts a segment as one on the heap if it fits there. */
 static bool take_heap(struct pf_arena *arena, size_t size)
 {
-    uint64_t limit = arena->limit, all = held += size;
+    uint64_t limit = arena->limit, all = atomic_fetch_add(&held, size) + size;
     if (all <= limit || arena->held + size <= limit / SHARE_OF_ONE) {
         arena->held += size;
         return true;
