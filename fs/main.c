@@ -166,7 +166,7 @@ static void print_help(FILE *out)
           "  -o only_profiles    leave out files that are no profile\n"
           "  -o no_archives      show tar and zip archives as the files that they are\n"
           "  -o no_runs          leave out runs/ in folders that hold several profiles\n"
-          "  -f -d -s            foreground; foreground with debug output; single-threaded\n"
+          "  -f -d -s            foreground; with debug output; with one thread for passes\n"
           "  -h --help           this help\n"
           "  -V --version        version\n"
           "  further -o options go to FUSE (allow_other, ...); unmount with: fusermount3 -u MOUNTPOINT\n",
@@ -277,7 +277,9 @@ static int options_of(struct settings *settings, struct pf_fs_options *options)
         .unpacked = UNPACKED_DEFAULT,
         .pass_threads = PASS_THREADS_MIN,
         .short_threads = SHORT_THREADS};
-    if (processors > PASS_THREADS_MIN)
+    if (settings->single_thread)
+        options->pass_threads = 1;
+    else if (processors > PASS_THREADS_MIN)
         options->pass_threads = processors > 16 ? 16 : (unsigned)processors;
     if (settings->cache && !parse_size(settings->cache, &options->profile.cache)) {
         fprintf(stderr, "profilefs: cache=%s: not a size\n", settings->cache);
@@ -420,8 +422,7 @@ static int resolve_mountpoint(struct settings *settings)
 
 static int run_mount(struct settings *settings, struct fuse_args *args)
 {
-    struct pf_mount_options options = {.foreground = settings->foreground || settings->debug,
-                                       .single_thread = settings->single_thread};
+    struct pf_mount_options options = {.foreground = settings->foreground || settings->debug};
     if (settings->help || settings->version) {
         if (settings->help)
             print_help(stdout);

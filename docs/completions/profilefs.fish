@@ -33,7 +33,7 @@ complete -c profilefs -n "__fish_seen_subcommand_from cache" -a clear -d 'Drop w
 complete -c profilefs -n "__fish_seen_subcommand_from index" -l report -d 'Print counts for each profile'
 complete -c profilefs -n "not __fish_seen_subcommand_from $commands" -s f -d 'Stay in the foreground'
 complete -c profilefs -n "not __fish_seen_subcommand_from $commands" -s d -d 'Debug messages of FUSE'
-complete -c profilefs -n "not __fish_seen_subcommand_from $commands" -s s -d 'Serve with one thread'
+complete -c profilefs -n "not __fish_seen_subcommand_from $commands" -s s -d 'Run passes on one thread'
 complete -c profilefs -s o -x -a 'metric= instr_map= cache= cache_dir= cache_limit= only_profiles no_archives allow_other allow_root' -d 'Mount options'
 complete -c profilefs -l help -d 'Print a summary'
 complete -c profilefs -l version -d 'Print the version'

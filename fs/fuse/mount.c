@@ -264,12 +264,17 @@ static ssize_t send_pieces(int fd, const struct iovec *iov, int count)
     return syscall(SYS_writev, fd, iov, count);
 }
 
+/* Largest read: 1 MB. */
+enum { READ_PAGES = 256 };
+
 static ssize_t send_greeting(int fd, struct iovec *iov)
 {
     struct fuse_init_out init = {0};
     size_t known = iov[1].iov_len < sizeof init ? iov[1].iov_len : sizeof init;
     memcpy(&init, iov[1].iov_base, known);
     init.flags |= FUSE_PARALLEL_DIROPS;
+    if (init.flags & FUSE_MAX_PAGES)
+        init.max_pages = READ_PAGES; /* libfuse derives it from max_write */
     struct iovec completed[2] = {iov[0], {&init, known}};
     return send_pieces(fd, completed, 2);
 }
@@ -302,13 +307,17 @@ static ssize_t receive(int fd, void *buffer, size_t size, void *userdata)
  * Lets look-ups and listings of one folder run side by side. libfuse before 3.17 drops FUSE_PARALLEL_DIROPS from the reply to FUSE_INIT,
  * and without that flag everybody who looks into a folder waits, deaf to signals, for the first one who does. So the reply is
  * completed on its way. A libfuse that is built without custom I/O serves without the flag. Returns 0, or -1 after a message.
+ *
+ * libfuse gives each worker a buffer for the largest write, and takes the largest read from that, too. A completed reply allows large
+ * reads, so that the buffers can be small; without it they remain large (op_init).
  */
-static int complete_greeting(struct fuse_session *session)
+static int complete_greeting(struct fuse_session *session, struct pf_mount *mount)
 {
     static const struct fuse_custom_io channel = {.writev = send_reply, .read = receive};
     if (fuse_version() >= FUSE_MAKE_VERSION(3, 17))
         return 0;
     int result = fuse_session_custom_io(session, &channel, fuse_session_fd(session));
+    mount->completes_greeting = !result;
     if (!result || result == -ENOTSUP)
         return 0;
     fprintf(stderr, "profilefs: cannot set up the connection to the kernel: %s\n", strerror(-result));
@@ -317,21 +326,20 @@ static int complete_greeting(struct fuse_session *session)
 
 /* ---- mounting ----------------------------------------------------------------------------------- */
 
-static int serve(struct fuse_session *session, const struct pf_mount_options *options)
+static int serve(struct fuse_session *session)
 {
-    if (options->single_thread)
-        return fuse_session_loop(session);
     struct fuse_loop_config *config = fuse_loop_cfg_create();
     if (!config)
         return -1;
+    fuse_loop_cfg_set_max_threads(config, PF_FUSE_THREADS);
+    fuse_loop_cfg_set_idle_threads(config, PF_FUSE_IDLE);
     int result = fuse_session_loop_mt(session, config);
     fuse_loop_cfg_destroy(config);
     return result;
 }
 
 /* In the sandbox: from here on nothing can be opened but what it allows. */
-static int confine_and_serve(struct fuse_session *session, struct pf_mount *mount,
-                             const struct pf_mount_options *options, struct pf_sandbox *sandbox)
+static int confine_and_serve(struct fuse_session *session, struct pf_mount *mount, struct pf_sandbox *sandbox)
 {
     struct pf_error error = {0};
     if (pf_sandbox_enter(sandbox, &error)) {
@@ -343,22 +351,21 @@ static int confine_and_serve(struct fuse_session *session, struct pf_mount *moun
         fprintf(stderr, "profilefs: no more threads\n");
         return -1;
     }
-    int result = serve(session, options);
+    int result = serve(session);
     pf_mount_unwatch(mount);
     return result;
 }
 
 /* Serves a mount that a keeper watches. Returns the exit status. */
-static int serve_mounted(struct fuse_session *session, struct pf_mount *mount,
-                         const struct pf_mount_options *options, struct pf_sandbox *sandbox)
+static int serve_mounted(struct fuse_session *session, struct pf_mount *mount, struct pf_sandbox *sandbox)
 {
-    if (complete_greeting(session))
+    if (complete_greeting(session, mount))
         return PF_EXIT_SYSTEM;
     if (chdir("/")) {
         fprintf(stderr, "profilefs: /: %s\n", strerror(errno));
         return PF_EXIT_SYSTEM;
     }
-    return confine_and_serve(session, mount, options, sandbox) < 0 ? PF_EXIT_SYSTEM : PF_EXIT_OK;
+    return confine_and_serve(session, mount, sandbox) < 0 ? PF_EXIT_SYSTEM : PF_EXIT_OK;
 }
 
 /* Also frees the filesystem: its threads answer the parked requests at the end, for which they need the session. */
@@ -376,7 +383,7 @@ static int mount_and_serve(struct pf_mount *mount, const struct pf_mount_options
                 fuse_session_unmount(session);
             } else {
                 launch->read_ahead = open_read_ahead(options->mountpoint);
-                status = serve_mounted(session, mount, options, sandbox);
+                status = serve_mounted(session, mount, sandbox);
                 end_keeper(&keeper, session);
                 /* The loop has reset this, without which libfuse prints an error for each late reply. */
                 fuse_session_exit(session);

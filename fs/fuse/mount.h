@@ -8,7 +8,7 @@
 struct pf_mount_options {
     struct pf_fs_options fs;
     const char *source, *mountpoint; /* absolute, free of links */
-    bool foreground, single_thread;
+    bool foreground;
 };
 
 /*

@@ -219,17 +219,23 @@ static void finish(struct pf_request *request, int error)
 
 /* ---- operations --------------------------------------------------------------------------------- */
 
+/* The least that libfuse allocates for a worker. Nothing is ever written. */
+enum { WRITE_MAX = 4096 };
+
 static void op_init(void *userdata, struct fuse_conn_info *conn)
 {
-    (void)userdata;
+    const struct pf_mount *mount = userdata;
     /* Numbers never change their content: nothing to be invalidated by times. */
     conn->want &= ~(unsigned)FUSE_CAP_AUTO_INVAL_DATA;
     conn->want |= conn->capable & (FUSE_CAP_READDIRPLUS | FUSE_CAP_READDIRPLUS_AUTO |
                                    FUSE_CAP_PARALLEL_DIROPS | FUSE_CAP_ASYNC_READ);
     /* Cached targets would outlive a change of the link: the kernel drops them with the inode only. */
     conn->want &= ~(unsigned)FUSE_CAP_CACHE_SYMLINKS;
-    conn->max_background = 64;
-    conn->congestion_threshold = 48;
+    if (mount->completes_greeting)
+        conn->max_write = WRITE_MAX;
+    /* Some threads remain for requests that are not in the background. */
+    conn->max_background = PF_FUSE_THREADS / 4 * 3;
+    conn->congestion_threshold = PF_FUSE_THREADS / 2;
 }
 
 /* As programs see them. */

@@ -8,6 +8,9 @@
 
 #include "fs/tree/vfs.h"
 
+/* Threads that serve requests at most, and those that are kept while there are fewer requests. */
+enum { PF_FUSE_THREADS = 4096, PF_FUSE_IDLE = 16 };
+
 struct pf_request;
 
 /* A mounted filesystem: what the operations get as user data. */
@@ -15,7 +18,8 @@ struct pf_mount {
     struct pf_fs *fs;
     void (*ready)(void *arg); /* called once, at the first request after FUSE_INIT */
     void *ready_arg;
-    atomic_bool is_ready;  /* it has been called */
+    atomic_bool is_ready;    /* it has been called */
+    bool completes_greeting; /* the reply to FUSE_INIT allows large reads whatever libfuse says (mount.c) */
     atomic_bool greeted;   /* the reply to FUSE_INIT has been sent (mount.c) */
     _Atomic uint64_t sent; /* replies, see receive in mount.c */
 

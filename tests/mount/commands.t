@@ -169,7 +169,7 @@ if [ -w /dev/fuse ]; then
     wait $foreground
     is "$?" 0 "SIGTERM unmounts and ends it with status 0"
     ok "nothing is mounted then" bash -c "! mountpoint -q '$mnt'"
-    ok "-s, single-threaded, serves too" bash -c "'$PROFILEFS' -s '$src' '$mnt' && grep -q ^thread '$mnt/$heat/tables/values.csv'"
+    ok "-s, one thread for passes, serves too" bash -c "'$PROFILEFS' -s '$src' '$mnt' && grep -q ^thread '$mnt/$heat/tables/values.csv'"
     unmount
     (cd "$work" && "$PROFILEFS" src mnt)
     ok "relative paths can be mounted" grep -q Format "$mnt/$heat/info.txt"
