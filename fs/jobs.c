@@ -43,7 +43,7 @@ struct pf_pool {
     pthread_cond_t over;   /* a job or a split piece is over */
     struct pf_job *jobs;
     struct split *splits;
-    struct pf_waiter *errands, **errands_end;
+    struct pf_errand *errands, **errands_end;
     bool closing;
     unsigned wanted, for_passes; /* threads; the first ones run passes */
     unsigned threads;            /* that have been started */
@@ -117,11 +117,11 @@ static struct pf_job *queued_job(const struct pf_pool *pool)
     return NULL;
 }
 
-static void push_errand(struct pf_pool *pool, struct pf_waiter *waiter)
+static void push_errand(struct pf_pool *pool, struct pf_errand *errand)
 {
-    waiter->next = NULL;
-    *pool->errands_end = waiter;
-    pool->errands_end = &waiter->next;
+    errand->next = NULL;
+    *pool->errands_end = errand;
+    pool->errands_end = &errand->next;
     pthread_cond_signal(&pool->errand);
 }
 
@@ -131,7 +131,7 @@ static void drop(struct pf_job *job)
         free(job);
 }
 
-/* Ends a job with the lock held: its waiters become errands. */
+/* Ends a job and wakes its waiters; with the lock held. */
 static void finish(struct pf_pool *pool, struct pf_job *job)
 {
     job->state = OVER;
@@ -139,10 +139,8 @@ static void finish(struct pf_pool *pool, struct pf_job *job)
     while (*at != job)
         at = &(*at)->next;
     *at = job->next;
-    for (struct pf_waiter *waiter = job->waiters, *next; waiter; waiter = next) {
-        next = waiter->next;
-        push_errand(pool, waiter);
-    }
+    for (struct pf_waiter *waiter = job->waiters; waiter; waiter = waiter->next)
+        pthread_cond_signal(&waiter->changed);
     job->waiters = NULL;
     pthread_cond_broadcast(&pool->over);
     drop(job);
@@ -185,13 +183,13 @@ static void *short_thread(void *arg)
     struct pf_pool *pool = arg;
     pthread_mutex_lock(&pool->lock);
     for (;;) {
-        struct pf_waiter *waiter = pool->errands;
-        if (waiter) {
-            pool->errands = waiter->next;
+        struct pf_errand *errand = pool->errands;
+        if (errand) {
+            pool->errands = errand->next;
             if (!pool->errands)
                 pool->errands_end = &pool->errands;
             pthread_mutex_unlock(&pool->lock);
-            waiter->wake(waiter);
+            errand->run(errand);
             pthread_mutex_lock(&pool->lock);
         } else if (pool->closing && !pool->jobs) {
             break;
@@ -238,15 +236,22 @@ int pf_pool_start(struct pf_pool *pool)
     return result;
 }
 
-void pf_pool_free(struct pf_pool *pool)
+void pf_pool_close(struct pf_pool *pool)
 {
-    if (!pool)
-        return;
     pthread_mutex_lock(&pool->lock);
     pool->closing = true;
     for (struct pf_job *job = pool->jobs; job; job = job->next)
         atomic_store(&job->pass.stop, true);
     pthread_cond_broadcast(&pool->work);
+    pthread_mutex_unlock(&pool->lock);
+}
+
+void pf_pool_free(struct pf_pool *pool)
+{
+    if (!pool)
+        return;
+    pf_pool_close(pool);
+    pthread_mutex_lock(&pool->lock);
     while (pool->jobs)
         pthread_cond_wait(&pool->over, &pool->lock);
     pthread_cond_broadcast(&pool->work);
@@ -277,9 +282,8 @@ struct pf_job *pf_job_start(struct pf_pool *pool, const char *what, pf_job_run *
     job->arg = arg;
     snprintf(job->what, sizeof job->what, "%s", what);
     pthread_mutex_lock(&pool->lock);
-    if (pool->closing ||
-        start_threads(
-            pool)) { /* when closing, else who is woken by the end of a pass might start it anew for ever */
+    /* No job while closing: waiters would start again the passes that have been stopped. */
+    if (pool->closing || start_threads(pool)) {
         pthread_mutex_unlock(&pool->lock);
         free(job);
         return NULL;
@@ -309,44 +313,76 @@ void pf_job_release(struct pf_job *job)
     pthread_mutex_unlock(&pool->lock);
 }
 
-bool pf_pool_errand(struct pf_pool *pool, struct pf_waiter *waiter)
+bool pf_pool_errand(struct pf_pool *pool, struct pf_errand *errand)
 {
     pthread_mutex_lock(&pool->lock);
     bool taken = !pool->closing && !start_threads(pool);
     if (taken)
-        push_errand(pool, waiter);
+        push_errand(pool, errand);
     pthread_mutex_unlock(&pool->lock);
     return taken;
 }
 
-bool pf_job_wait(struct pf_job *job, struct pf_waiter *waiter)
+/* With the lock held. */
+static bool join(struct pf_job *job, struct pf_waiter *waiter)
+{
+    if (job->state == OVER)
+        return false;
+    waiter->next = job->waiters;
+    job->waiters = waiter;
+    /* The pass may have been stopped, and not have noticed, when its last waiter left. */
+    if (!job->pool->closing)
+        atomic_store(&job->pass.stop, false);
+    return true;
+}
+
+static bool leave(struct pf_job *job, struct pf_waiter *waiter)
+{
+    struct pf_waiter **at = &job->waiters;
+    while (*at && *at != waiter)
+        at = &(*at)->next;
+    if (!*at)
+        return false;
+    *at = waiter->next;
+    if (!job->waiters)
+        atomic_store(&job->pass.stop, true);
+    return true;
+}
+
+bool pf_job_join(struct pf_job *job, struct pf_waiter *waiter)
 {
     pthread_mutex_lock(&job->pool->lock);
-    bool waits = job->state != OVER;
-    if (waits) {
-        waiter->next = job->waiters;
-        job->waiters = waiter;
-        /* Somebody wants it again before it noticed that nobody did. */
-        if (!job->pool->closing)
-            atomic_store(&job->pass.stop, false);
-    }
+    bool joined = join(job, waiter);
     pthread_mutex_unlock(&job->pool->lock);
-    return waits;
+    return joined;
 }
 
 bool pf_job_leave(struct pf_job *job, struct pf_waiter *waiter)
 {
     pthread_mutex_lock(&job->pool->lock);
-    struct pf_waiter **at = &job->waiters;
-    while (*at && *at != waiter)
-        at = &(*at)->next;
-    bool found = *at != NULL;
-    if (found)
-        *at = waiter->next;
-    if (found && !job->waiters)
-        atomic_store(&job->pass.stop, true);
+    bool left = leave(job, waiter);
     pthread_mutex_unlock(&job->pool->lock);
-    return found;
+    return left;
+}
+
+int pf_job_await(struct pf_job *job, struct pf_waiter *waiter)
+{
+    struct pf_pool *pool = job->pool;
+    pthread_mutex_lock(&pool->lock);
+    bool joined = join(job, waiter);
+    while (job->state != OVER && !waiter->interrupted)
+        pthread_cond_wait(&waiter->changed, &pool->lock);
+    int result = joined && leave(job, waiter) ? EINTR : 0;
+    pthread_mutex_unlock(&pool->lock);
+    return result;
+}
+
+void pf_job_interrupt(struct pf_job *job, struct pf_waiter *waiter)
+{
+    pthread_mutex_lock(&job->pool->lock);
+    waiter->interrupted = true;
+    pthread_cond_signal(&waiter->changed);
+    pthread_mutex_unlock(&job->pool->lock);
 }
 
 void pf_job_block(struct pf_job *job, void (*progress)(const struct pf_pass *pass, void *arg), void *arg)

@@ -11,11 +11,10 @@
 #include "formats/kit/pass.h"
 
 /*
- * Passes over data run here and nowhere else. Whoever needs one parks a waiter on it and is woken when it is
- * over; nobody blocks. A pass that loses its last waiter is told to stop.
+ * Passes over data run here and nowhere else, on threads of their own. Who needs the result of one waits for its job. A pass that loses
+ * its last waiter is stopped.
  *
- * Two kinds of threads: some run passes, one after another; a few others run the waiters' short
- * continuations, so that these never queue behind a pass.
+ * A few further threads run errands: short work that must not queue after a pass.
  */
 struct pf_pool;
 struct pf_job;
@@ -24,17 +23,21 @@ struct pf_job;
 struct pf_pool *pf_pool_new(unsigned pass_threads, unsigned short_threads);
 /* Starts them now. 0, or -1: out of threads. */
 int pf_pool_start(struct pf_pool *pool);
-/* Stops running passes, wakes all waiters and joins the threads. */
+/* Stops running passes and refuses new ones. Waiters go on when their jobs are over. */
+void pf_pool_close(struct pf_pool *pool);
+/* Closes the pool and joins its threads. */
 void pf_pool_free(struct pf_pool *pool);
 
-/*
- * A waiter belongs to whoever waits. `wake` runs exactly once, on a short thread, after the pass is over,
- * unless pf_job_leave has taken the waiter back before.
- */
+/* A thread that waits for jobs, one after the other; on its stack. Initialize with PF_WAITER. */
 struct pf_waiter {
-    void (*wake)(struct pf_waiter *waiter);
-    struct pf_waiter *next; /* the pool's */
+    pthread_cond_t changed; /* of its own: a shared one would wake all waiters for each job */
+    bool interrupted;       /* guarded by the pool's lock */
+    struct pf_waiter *next; /* of the same job */
 };
+#define PF_WAITER                                                                                            \
+    {                                                                                                        \
+        .changed = PTHREAD_COND_INITIALIZER                                                                  \
+    }
 
 /* What a pass does. It publishes its own results; the return value only tells success for the record. */
 typedef int pf_job_run(void *arg, struct pf_pass *pass, struct pf_error *error);
@@ -50,11 +53,14 @@ struct pf_job *pf_job_start(struct pf_pool *pool, const char *what, pf_job_run *
 struct pf_job *pf_job_hold(struct pf_job *job);
 void pf_job_release(struct pf_job *job);
 
-/* Park. False: the job is over already, and the waiter was not taken. */
-bool pf_job_wait(struct pf_job *job, struct pf_waiter *waiter);
-/* Take a waiter back. False: it has been or is being woken. The last one to leave stops the pass. */
+/* Waits until the job is over: 0. EINTR: pf_job_interrupt was called; if no other waiter is left, the pass is stopped. */
+int pf_job_await(struct pf_job *job, struct pf_waiter *waiter);
+/* Ends a waiter's present wait for this job, and all later ones, with EINTR. */
+void pf_job_interrupt(struct pf_job *job, struct pf_waiter *waiter);
+/* The parts of pf_job_await. pf_job_join returns false if the job is over; pf_job_leave returns false if the waiter is not listed. */
+bool pf_job_join(struct pf_job *job, struct pf_waiter *waiter);
 bool pf_job_leave(struct pf_job *job, struct pf_waiter *waiter);
-/* Park this very thread until the job is over; *progress (may be NULL) is called about ten times a second. */
+/* Waits until the job is over, not counted as a waiter; *progress (may be NULL) is called about ten times a second. */
 void pf_job_block(struct pf_job *job, void (*progress)(const struct pf_pass *pass, void *arg), void *arg);
 
 /*
@@ -63,13 +69,18 @@ void pf_job_block(struct pf_job *job, void (*progress)(const struct pf_pass *pas
  */
 enum { PF_PARKED = 1 << 16 };
 
-/* Makes such a call until it needs no pass, parking this very thread; the variable `job` is the call's. */
+/* Makes such a call until it needs no pass, waiting on this thread; the variable `job` is the call's. */
 #define PF_WAIT_FOR(result, progress, arg, call)                                                             \
     for (struct pf_job *job = NULL; ((result) = (call)) == PF_PARKED; pf_job_release(job))                   \
     pf_job_block(job, progress, arg)
 
-/* Has a short thread run `wake` of a waiter that waits for nothing. False: out of threads, or the pool is being freed. */
-bool pf_pool_errand(struct pf_pool *pool, struct pf_waiter *waiter);
+/* Work for a short thread; embedded in what it works on. */
+struct pf_errand {
+    void (*run)(struct pf_errand *errand);
+    struct pf_errand *next; /* the pool's */
+};
+/* Queues an errand. False: out of threads, or the pool is being freed. */
+bool pf_pool_errand(struct pf_pool *pool, struct pf_errand *errand);
 
 /*
  * Call piece(arg, i) for each i < n, on this thread (a pass's) and on pass threads that have nothing else to

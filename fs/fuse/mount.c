@@ -23,6 +23,7 @@
 #include "fs/exit.h"
 #include "fs/fuse/mount.h"
 #include "fs/fuse/ops.h"
+#include "fs/fuse/request.h"
 #include "fs/fuse/sandbox.h"
 #include "fs/tree/mounts.h"
 
@@ -347,12 +348,12 @@ static int confine_and_serve(struct fuse_session *session, struct pf_mount *moun
         return -1;
     }
     pf_fs_tell_sandbox(mount->fs, pf_sandbox_text(sandbox));
-    if (pf_fs_start(mount->fs) || pf_mount_watch(mount)) {
+    if (pf_fs_start(mount->fs) || pf_watch_start(mount)) {
         fprintf(stderr, "profilefs: no more threads\n");
         return -1;
     }
     int result = serve(session);
-    pf_mount_unwatch(mount);
+    pf_watch_end(mount);
     return result;
 }
 
@@ -368,7 +369,7 @@ static int serve_mounted(struct fuse_session *session, struct pf_mount *mount, s
     return confine_and_serve(session, mount, sandbox) < 0 ? PF_EXIT_SYSTEM : PF_EXIT_OK;
 }
 
-/* Also frees the filesystem: its threads answer the parked requests at the end, for which they need the session. */
+/* Also frees the filesystem. */
 static int mount_and_serve(struct pf_mount *mount, const struct pf_mount_options *options,
                            struct fuse_args *args, struct pf_sandbox *sandbox)
 {
@@ -376,6 +377,7 @@ static int mount_and_serve(struct pf_mount *mount, const struct pf_mount_options
     struct fuse_session *session = fuse_session_new(args, &pf_fuse_ops, sizeof pf_fuse_ops, mount);
     struct keeper keeper;
     int status = session ? PF_EXIT_SYSTEM : PF_EXIT_USAGE; /* libfuse has said why */
+    mount->session = session;
     if (session && !fuse_set_signal_handlers(session)) {
         if (!fuse_session_mount(session, options->mountpoint)) {
             if (start_keeper(&keeper, options->mountpoint)) {
@@ -436,7 +438,8 @@ int pf_mount(const struct pf_mount_options *options, struct fuse_args *args)
     struct pf_mount mount = {.ready = launched,
                              .ready_arg = &launch,
                              .lock = PTHREAD_MUTEX_INITIALIZER,
-                             .work = PTHREAD_COND_INITIALIZER};
+                             .work = PTHREAD_COND_INITIALIZER,
+                             .has_asked = PTHREAD_COND_INITIALIZER};
     mount.fs = pf_fs_new(options->source, &options->fs, &error);
     if (!mount.fs) {
         fprintf(stderr, "profilefs: %s: %s\n", options->source, error.what);

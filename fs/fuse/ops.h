@@ -20,21 +20,25 @@ struct pf_mount {
     void *ready_arg;
     atomic_bool is_ready;    /* it has been called */
     bool completes_greeting; /* the reply to FUSE_INIT allows large reads whatever libfuse says (mount.c) */
-    atomic_bool greeted;   /* the reply to FUSE_INIT has been sent (mount.c) */
-    _Atomic uint64_t sent; /* replies, see receive in mount.c */
+    atomic_bool greeted;     /* the reply to FUSE_INIT has been sent (mount.c) */
+    _Atomic uint64_t sent;   /* replies, see receive in mount.c */
 
-    /* Parked requests that a signal has hit: looked at again and again, since the kernel tells only once. */
+    struct fuse_session *session;
+    ptrdiff_t
+        worker_heap; /* bytes of heap that libfuse allocates for each thread that serves requests; 0: few */
+
+    /* request.c: */
     pthread_mutex_t lock;
-    pthread_cond_t work;
-    struct pf_request *watched;
+    pthread_cond_t work; /* there is something to look at, or the end */
+    struct pf_request *requests;
+    uint64_t begun;           /* requests so far */
+    bool resting, has_signal; /* waiting for a request; the kernel has reported a signal */
+    struct pf_request *asked; /* looked at without the lock just now */
+    pthread_cond_t has_asked;
     bool closing;
     pthread_t watcher;
 };
 
 extern const struct fuse_lowlevel_ops pf_fuse_ops;
-
-/* Start and end the thread that watches for signals. The lock is used by parked requests until the pool is freed. 0, or an errno value. */
-int pf_mount_watch(struct pf_mount *mount);
-void pf_mount_unwatch(struct pf_mount *mount);
 
 #endif

@@ -496,7 +496,7 @@ static bool is_alone_standing(const struct pf_file *file, uint64_t offset, size_
 
 /* Blocks that are likely to be read next, to be made by a thread that would else do nothing. */
 struct ahead {
-    struct pf_waiter waiter;
+    struct pf_errand errand;
     struct pf_live *live;      /* held */
     struct pf_file_text *text; /* held */
     uint64_t offset;
@@ -504,9 +504,9 @@ struct ahead {
 };
 
 /* What goes wrong is told to whoever reads them. */
-static void make_ahead(struct pf_waiter *waiter)
+static void make_ahead(struct pf_errand *errand)
 {
-    struct ahead *ahead = (struct ahead *)waiter;
+    struct ahead *ahead = (struct ahead *)errand;
     struct pf_error error;
     pf_file_text_blocks(ahead->text, ahead->offset, ahead->size, NULL, &error);
     atomic_store(&ahead->text->ahead, false);
@@ -526,13 +526,13 @@ static bool start_ahead(struct pf_file *file, uint64_t offset, size_t size)
         atomic_store(&text->ahead, false);
         return false;
     }
-    *ahead = (struct ahead){{.wake = make_ahead}, pf_live_hold(file->live), text, offset, size};
+    *ahead = (struct ahead){{.run = make_ahead}, pf_live_hold(file->live), text, offset, size};
     pthread_mutex_lock(&file->live->lock);
     pf_file_text_hold(text);
     pthread_mutex_unlock(&file->live->lock);
-    if (pf_pool_errand(file->live->core->pool, &ahead->waiter))
+    if (pf_pool_errand(file->live->core->pool, &ahead->errand))
         return true;
-    make_ahead(&ahead->waiter);
+    make_ahead(&ahead->errand);
     return true;
 }
 

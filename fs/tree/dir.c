@@ -13,6 +13,8 @@
  */
 struct pf_dir {
     struct pf_fs *fs;
+    atomic_uint references;
+    pthread_mutex_t listing; /* held while an entry is found out about; guards what follows */
     uint64_t ino;
     bool root;
     uint64_t dots[2]; /* what programs see as d_ino of "." and ".." */
@@ -138,7 +140,12 @@ static int open_dir(struct pf_fs *fs, uint64_t ino, struct pf_dir **dir, struct 
     struct pf_dir *new = calloc(1, sizeof *new);
     if (!new)
         return ENOMEM;
-    *new = (struct pf_dir){.fs = fs, .ino = ino, .root = ino == PF_ROOT_INO, .dots = {ino, ino}};
+    *new = (struct pf_dir){.fs = fs,
+                           .references = 1,
+                           .listing = PTHREAD_MUTEX_INITIALIZER,
+                           .ino = ino,
+                           .root = ino == PF_ROOT_INO,
+                           .dots = {ino, ino}};
     int result = 0;
     if (pf_in_source(fs, ino))
         result = open_source_dir(new, job);
@@ -161,15 +168,24 @@ int pf_fs_opendir(struct pf_fs *fs, uint64_t ino, struct pf_dir **dir, struct pf
     return result;
 }
 
+struct pf_dir *pf_dir_hold(struct pf_dir *dir)
+{
+    atomic_fetch_add(&dir->references, 1);
+    return dir;
+}
+
 void pf_fs_closedir(struct pf_dir *dir)
 {
     struct pf_fs *fs = dir->fs;
+    if (atomic_fetch_sub(&dir->references, 1) > 1)
+        return;
     if (dir->place.instance)
         leave_profile(dir);
     pf_folder_free(dir->folder);
     if (dir->entry)
         pf_entry_release(fs, dir->entry);
     free(dir->names);
+    pthread_mutex_destroy(&dir->listing);
     free(dir);
 }
 
@@ -358,8 +374,8 @@ static int counted_entry(struct pf_dir *dir, uint64_t offset, struct pf_dirent *
     return more;
 }
 
-int pf_fs_readdir(struct pf_dir *dir, uint64_t offset, struct pf_dirent *entry, bool want_attr,
-                  struct pf_attr *attr)
+static int find_entry(struct pf_dir *dir, uint64_t offset, struct pf_dirent *entry, bool want_attr,
+                      struct pf_attr *attr)
 {
     *entry = (struct pf_dirent){0};
     if (want_attr)
@@ -374,4 +390,13 @@ int pf_fs_readdir(struct pf_dir *dir, uint64_t offset, struct pf_dirent *entry, 
     if (pf_runs_is(dir->ino))
         return pf_runs_entry(dir->fs, dir->ino, offset - DOTS, entry);
     return pf_control_entry(dir->ino, offset - DOTS, entry);
+}
+
+int pf_fs_readdir(struct pf_dir *dir, uint64_t offset, struct pf_dirent *entry, bool want_attr,
+                  struct pf_attr *attr)
+{
+    pthread_mutex_lock(&dir->listing);
+    int more = find_entry(dir, offset, entry, want_attr, attr);
+    pthread_mutex_unlock(&dir->listing);
+    return more;
 }

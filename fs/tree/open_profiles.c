@@ -126,7 +126,8 @@ struct pf_live *pf_open_shut(struct pf_fs *fs, struct pf_instance *instance)
 static size_t heap_excess(const struct pf_fs *fs)
 {
     struct mallinfo2 heap = mallinfo2();
-    size_t taken = heap.uordblks + heap.hblkhd;
+    size_t taken = heap.uordblks + heap.hblkhd, excluded = (size_t)atomic_load(&fs->heap_excluded);
+    taken -= excluded < taken ? excluded : taken;
     return taken > HEAP_MAX
                ? (size_t)((double)(taken - HEAP_MAX) / (double)taken * (double)fs->open_instances) + 1
                : 0;

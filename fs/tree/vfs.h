@@ -3,6 +3,7 @@
 #define PF_VFS_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <sys/stat.h>
 
@@ -43,6 +44,8 @@ struct pf_fs *pf_fs_new(const char *source, const struct pf_fs_options *options,
 int pf_fs_start(struct pf_fs *fs);
 /* The line of status.txt that tells what sandbox holds; borrowed. */
 void pf_fs_tell_sandbox(struct pf_fs *fs, const char *text);
+/* Adds to what the program allocates on the heap but closing profiles cannot free. */
+void pf_fs_exclude_heap(struct pf_fs *fs, ptrdiff_t bytes);
 void pf_fs_free(struct pf_fs *fs);
 
 struct pf_attr {
@@ -62,6 +65,8 @@ int pf_fs_readlink(struct pf_fs *fs, uint64_t ino, char **target, struct pf_job 
 
 struct pf_dir;
 int pf_fs_opendir(struct pf_fs *fs, uint64_t ino, struct pf_dir **dir, struct pf_job **job);
+/* A directory may be listed by several threads. It is closed when each that holds it has closed it, and so is a handle. */
+struct pf_dir *pf_dir_hold(struct pf_dir *dir);
 void pf_fs_closedir(struct pf_dir *dir);
 bool pf_dir_keeps_cache(const struct pf_dir *dir); /* entries of this number never change */
 
@@ -83,6 +88,7 @@ int pf_fs_readdir(struct pf_dir *dir, uint64_t offset, struct pf_dirent *entry, 
 struct pf_handle;
 /* once: for one thread that reads the file once: each read begins where the last one ended. Needs no pass for the size. */
 int pf_fs_open(struct pf_fs *fs, uint64_t ino, bool once, struct pf_handle **handle, struct pf_job **job);
+struct pf_handle *pf_handle_hold(struct pf_handle *handle);
 void pf_fs_close(struct pf_handle *handle);
 /* How a handle wants to be read. */
 bool pf_handle_keeps_cache(const struct pf_handle *handle); /* content of this number never changes */

@@ -10,6 +10,7 @@
 
 struct pf_handle {
     struct pf_fs *fs;
+    atomic_uint references;
     struct pf_instance *instance; /* used; NULL for what is in no profile */
     struct pf_access access;      /* who might read it when it was opened */
     struct pf_file *file;         /* a generated file */
@@ -122,6 +123,7 @@ static int open_node(struct pf_fs *fs, uint64_t ino, bool once, struct pf_handle
     if (!new)
         return ENOMEM;
     new->fs = fs;
+    new->references = 1;
     new->fd = new->packed.fd = -1;
     int result;
     if (pf_control_is(ino) || pf_runs_is(ino)) {
@@ -151,8 +153,16 @@ int pf_fs_open(struct pf_fs *fs, uint64_t ino, bool once, struct pf_handle **han
     return result;
 }
 
+struct pf_handle *pf_handle_hold(struct pf_handle *handle)
+{
+    atomic_fetch_add(&handle->references, 1);
+    return handle;
+}
+
 void pf_fs_close(struct pf_handle *handle)
 {
+    if (atomic_fetch_sub(&handle->references, 1) > 1)
+        return;
     close_text(handle);
     pf_buf_free(&handle->passage);
     if (handle->instance)

@@ -143,8 +143,9 @@ struct pf_fs {
     struct pf_open_list idle;
     size_t open_instances;
     size_t open_descriptors, descriptors_max;
-    uint64_t heap_seen;           /* how many had been opened and passed over when the heap was looked at */
-    size_t heap_excess;           /* how many are to be shut, since memory is short */
+    uint64_t heap_seen; /* how many had been opened and passed over when the heap was looked at */
+    _Atomic ptrdiff_t heap_excluded; /* bytes on the heap that do not count for this */
+    size_t heap_excess;              /* how many are to be shut, since memory is short */
     uint64_t pruned, pruned_puts; /* the keeper's: when the cache was pruned last; puts into it until then */
     bool kept, closing;
     pthread_cond_t close; /* for the keeper: the filesystem is to be closed */

@@ -46,31 +46,44 @@ static void note_over(void *arg, struct pf_job *job, const struct pf_error *erro
     atomic_fetch_add(&work->over, 1);
 }
 
+/* A thread that waits for a job. */
 struct waiting {
+    pthread_t thread;
+    struct pf_job *job;
     struct pf_waiter waiter;
-    atomic_int woken;
-    struct work *work; /* of the pass, which must be over when the waiter is woken */
-    atomic_int early;
-    struct gate *done;
+    struct work *work; /* the pass's, which must be over when the waiter goes on; NULL: is not looked at */
+    int result;
+    bool early;
 };
 
-static void note_wake(struct pf_waiter *waiter)
+static void *wait_for_job(void *arg)
 {
-    struct waiting *waiting = (struct waiting *)waiter;
-    atomic_fetch_add(&waiting->woken, 1);
-    if (waiting->work && !atomic_load(&waiting->work->over))
-        atomic_fetch_add(&waiting->early, 1);
-    if (waiting->done)
-        gate_pass(waiting->done);
+    struct waiting *waiting = arg;
+    waiting->result = pf_job_await(waiting->job, &waiting->waiter);
+    waiting->early = waiting->work && !atomic_load(&waiting->work->over);
+    return NULL;
+}
+
+/* Starts it; returns when it is listed as the n-th waiter of the oldest job, or the job is over. */
+static void start_waiting(struct waiting *waiting, struct pf_pool *pool, struct pf_job *job, unsigned n)
+{
+    struct pf_job_status status;
+    waiting->waiter = (struct pf_waiter)PF_WAITER;
+    waiting->job = job;
+    pthread_create(&waiting->thread, NULL, wait_for_job, waiting);
+    while (pf_pool_status(pool, &status, 1) && status.waiters < n)
+        usleep(100);
+}
+
+static int result_of(struct waiting *waiting)
+{
+    pthread_join(waiting->thread, NULL);
+    return waiting->result;
 }
 
 #define WORK                                                                                                 \
     {                                                                                                        \
         .gate = GATE_CLOSED                                                                                  \
-    }
-#define WAITING                                                                                              \
-    {                                                                                                        \
-        .waiter = {.wake = note_wake }                                                                       \
     }
 
 static struct gate open_gate(void)
@@ -86,69 +99,69 @@ static void test_waking(void)
 {
     struct pf_pool *pool = pf_pool_new(1, 2);
     struct work work = WORK;
-    struct waiting waiting[20];
-    bool parked = true;
+    static struct waiting waiting[20];
     struct pf_job *job = pf_job_start(pool, "one", run_gated, note_over, &work);
-    for (int i = 0; i < 20; i++) {
-        waiting[i] = (struct waiting){.waiter = {.wake = note_wake}, .work = &work};
-        parked &= pf_job_wait(job, &waiting[i].waiter);
+    for (unsigned i = 0; i < 20; i++) {
+        waiting[i].work = &work;
+        start_waiting(&waiting[i], pool, job, i + 1);
     }
-    ok(parked, "waiters park on a pass that is not over");
     gate_open(&work.gate);
-    pf_job_block(job, NULL, NULL);
-    struct waiting late = WAITING;
-    ok(!pf_job_wait(job, &late.waiter), "nobody parks on a pass that is over");
-    pf_job_release(job);
-    pf_pool_free(pool);
-    int once = 0, early = 0;
+    int ended = 0, early = 0;
     for (int i = 0; i < 20; i++) {
-        once += waiting[i].woken == 1;
+        ended += result_of(&waiting[i]) == 0;
         early += waiting[i].early;
     }
-    ok(once == 20, "every waiter is woken exactly once");
-    ok(early == 0, "nobody is woken before the pass has been unlisted");
-    ok(late.woken == 0, "who was not parked is not woken");
+    ok(ended == 20, "all waiters go on when the job is over");
+    ok(early == 0, "none before the pass has been unlisted");
+    struct pf_waiter late = PF_WAITER;
+    ok(!pf_job_join(job, &late) && pf_job_await(job, &late) == 0, "a job that is over is not waited for");
     ok(work.runs == 1 && work.over == 1 && work.stopped == 0, "the pass runs once, to its end");
+    pf_job_release(job);
+    pf_pool_free(pool);
 }
 
 static void test_leaving(void)
 {
     struct pf_pool *pool = pf_pool_new(1, 1);
     struct work work = {.gate = open_gate()};
-    struct waiting a = WAITING, b = WAITING;
+    struct waiting a = {0}, b = {0};
     struct pf_job *job = pf_job_start(pool, "endless", run_endless, note_over, &work);
-    pf_job_wait(job, &a.waiter);
-    pf_job_wait(job, &b.waiter);
+    start_waiting(&a, pool, job, 1);
+    start_waiting(&b, pool, job, 2);
     gate_await(&work.gate, 1);
-    ok(pf_job_leave(job, &a.waiter), "a waiter can be taken back");
-    ok(!pf_job_leave(job, &a.waiter), "but only once");
+    pf_job_interrupt(job, &a.waiter);
+    ok(result_of(&a) == EINTR, "a waiter can be interrupted");
+    ok(!pf_job_leave(job, &a.waiter), "it is listed no more then");
     usleep(5000);
-    ok(work.stopped == 0, "a pass that somebody still waits for goes on");
-    ok(pf_job_leave(job, &b.waiter), "the last waiter can be taken back");
+    ok(work.stopped == 0, "a pass that has another waiter goes on");
+    ok(pf_job_await(job, &a.waiter) == EINTR, "an interrupted waiter does not wait again");
+    ok(work.stopped == 0, "nor does that stop the pass");
+    pf_job_interrupt(job, &b.waiter);
+    ok(result_of(&b) == EINTR, "the last waiter can be interrupted");
     pf_job_block(job, NULL, NULL);
     ok(work.stopped == 1, "a pass that has lost its last waiter is stopped");
+    pf_job_interrupt(job, &b.waiter);
+    ok(pf_job_await(job, &b.waiter) == 0, "a job that is over is over for an interrupted waiter, too");
     pf_job_release(job);
     pf_pool_free(pool);
-    ok(a.woken == 0 && b.woken == 0, "who has left is never woken");
 }
 
 static void test_wanted_again(void)
 {
     struct pf_pool *pool = pf_pool_new(1, 1);
     struct work work = WORK;
-    struct waiting a = WAITING, b = WAITING;
+    struct pf_waiter a = PF_WAITER, b = PF_WAITER;
     struct pf_job *job = pf_job_start(pool, "twice", run_gated, note_over, &work);
-    pf_job_wait(job, &a.waiter);
+    pf_job_join(job, &a);
     gate_await(&work.gate, 1);
-    pf_job_leave(job, &a.waiter);
-    ok(pf_job_wait(job, &b.waiter), "a pass that is told to stop can be wanted again");
+    pf_job_leave(job, &a);
+    ok(pf_job_join(job, &b), "a pass that is told to stop can be wanted again");
     gate_open(&work.gate);
     pf_job_block(job, NULL, NULL);
     ok(work.stopped == 0, "and goes on if it has not noticed yet");
-    ok(!pf_job_leave(job, &b.waiter), "a waiter that is being woken can't be taken back");
+    ok(!pf_job_leave(job, &b), "the waiter of a job that is over is not listed");
     pf_job_release(job);
     pf_pool_free(pool);
-    ok(a.woken == 0 && b.woken == 1, "only who waits at the end is woken");
 }
 
 /* ---- blocking and looking on -------------------------------------------------------------------- */
@@ -177,13 +190,13 @@ static void test_status(void)
 {
     struct pf_pool *pool = pf_pool_new(1, 1);
     struct work first = WORK, second = WORK;
-    struct waiting waiting = WAITING;
+    struct pf_waiter waiter = PF_WAITER;
     struct pf_job_status status[4];
     ok(pf_pool_status(pool, status, 4) == 0, "an idle pool has no passes");
     struct pf_job *a = pf_job_start(pool, "first", run_gated, note_over, &first);
     gate_await(&first.gate, 1);
     struct pf_job *b = pf_job_start(pool, "second", run_gated, note_over, &second);
-    pf_job_wait(b, &waiting.waiter);
+    pf_job_join(b, &waiter);
     ok(pf_pool_status(pool, status, 4) == 2, "status counts running and queued passes");
     ok(!strcmp(status[0].what, "first") && status[0].running && status[0].waiters == 0,
        "the oldest first, and that it runs");
@@ -293,117 +306,96 @@ static void test_free_stops(void)
 {
     struct pf_pool *pool = pf_pool_new(2, 1);
     struct work works[6];
-    struct waiting waiting[6];
-    struct pf_job *jobs[6];
+    static struct waiting waiting[6];
     for (int i = 0; i < 6; i++) {
         works[i] = (struct work){.gate = open_gate()};
-        waiting[i] = (struct waiting)WAITING;
-        jobs[i] = pf_job_start(pool, "endless", run_endless, note_over, &works[i]);
-        pf_job_wait(jobs[i], &waiting[i].waiter);
-        pf_job_release(jobs[i]);
+        struct pf_job *job = pf_job_start(pool, "endless", run_endless, note_over, &works[i]);
+        start_waiting(&waiting[i], pool, job, 0);
     }
     gate_await(&works[0].gate, 1);
-    pf_pool_free(pool);
-    int over = 0, woken = 0;
+    pf_pool_close(pool);
+    int over = 0, gone_on = 0;
     for (int i = 0; i < 6; i++) {
+        gone_on += result_of(&waiting[i]) == 0;
         over += works[i].over == 1;
-        woken += waiting[i].woken == 1;
+        pf_job_release(waiting[i].job);
     }
-    ok(over == 6, "freeing the pool ends running and queued passes");
-    ok(woken == 6, "and wakes all who wait for them");
+    ok(over == 6, "closing the pool ends running and queued passes");
+    ok(gone_on == 6, "and all who wait for them go on");
+    struct work late = {.gate = open_gate()};
+    ok(!pf_job_start(pool, "late", run_endless, note_over, &late),
+       "a pool that is closed refuses further passes");
+    ok(late.runs == 0, "and runs none");
+    pf_pool_free(pool);
 }
 
-/* A request that asks again when it is woken, as one parked on a stopped pass does. */
-struct insisting {
-    struct pf_waiter waiter;
-    struct pf_pool *pool;
-    struct work *work;
-    atomic_int asked, refused;
+struct chore {
+    struct pf_errand errand;
+    atomic_int runs;
+    struct gate *done;
 };
 
-static void ask(struct insisting *request)
+static void run_chore(struct pf_errand *errand)
 {
-    atomic_fetch_add(&request->asked, 1);
-    struct pf_job *job = pf_job_start(request->pool, "again", run_endless, note_over, request->work);
-    if (!job || !pf_job_wait(job, &request->waiter))
-        atomic_fetch_add(&request->refused, 1);
-    if (job)
-        pf_job_release(job);
-}
-
-static void ask_again(struct pf_waiter *waiter)
-{
-    ask((struct insisting *)waiter);
-}
-
-static void test_free_refuses(void)
-{
-    struct pf_pool *pool = pf_pool_new(1, 1);
-    struct work work = {.gate = open_gate()};
-    struct insisting request = {.waiter = {.wake = ask_again}, .pool = pool, .work = &work};
-    ask(&request);
-    gate_await(&work.gate, 1);
-    pf_pool_free(pool);
-    ok(request.asked >= 2 && request.refused == 1, "a pool that is being freed refuses further passes");
-    ok(work.runs == work.over, "and none is left behind");
+    struct chore *chore = (struct chore *)errand;
+    atomic_fetch_add(&chore->runs, 1);
+    if (chore->done)
+        gate_pass(chore->done);
 }
 
 static void test_errand(void)
 {
     struct gate done = open_gate();
     struct pf_pool *pool = pf_pool_new(1, 1);
-    struct waiting waiting = {.waiter = {.wake = note_wake}, .done = &done};
-    ok(pf_pool_errand(pool, &waiting.waiter) && gate_await(&done, 1), "an errand is run without a pass");
-    struct waiting last = WAITING;
-    ok(pf_pool_errand(pool, &last.waiter), "another is taken");
+    struct chore first = {.errand = {.run = run_chore}, .done = &done}, last = {.errand = {.run = run_chore}};
+    ok(pf_pool_errand(pool, &first.errand) && gate_await(&done, 1), "an errand is run without a pass");
+    ok(pf_pool_errand(pool, &last.errand), "another is taken");
     pf_pool_free(pool);
-    ok(waiting.woken == 1 && last.woken == 1, "and each is run once, also when the pool is freed");
+    ok(first.runs == 1 && last.runs == 1, "and each is run once, also when the pool is freed");
 }
 
 /* ---- many at once ------------------------------------------------------------------------------- */
 
-enum { JOBS = 3000, WAITERS = 3 };
+enum { JOBS = 400, WAITERS = 3 };
 
-struct storm_job {
-    struct work work;
-    struct waiting waiting[WAITERS];
-    bool parked[WAITERS], left[WAITERS];
+struct storm {
+    struct pf_pool *pool;
+    unsigned seed;
+    int over, wrong, early;
 };
 
-static void storm_one(struct pf_pool *pool, struct storm_job *at, unsigned *seed)
+static void storm_one(struct storm *storm)
 {
-    at->work.gate = open_gate();
-    struct pf_job *job = pf_job_start(pool, "storm", run_gated, note_over, &at->work);
+    struct work work = {.gate = open_gate()};
+    struct waiting waiting[WAITERS] = {0};
+    bool interrupted[WAITERS] = {0};
+    struct pf_job *job = pf_job_start(storm->pool, "storm", run_gated, note_over, &work);
     for (int w = 0; w < WAITERS; w++) {
-        at->waiting[w] = (struct waiting){.waiter = {.wake = note_wake}, .work = &at->work};
-        at->parked[w] = pf_job_wait(job, &at->waiting[w].waiter);
+        waiting[w].work = &work;
+        start_waiting(&waiting[w], storm->pool, job, 0);
     }
     for (int w = 0; w < WAITERS; w++)
-        if (at->parked[w] && rand_r(seed) % 2)
-            at->left[w] = pf_job_leave(job, &at->waiting[w].waiter);
+        if ((interrupted[w] = rand_r(&storm->seed) % 2))
+            pf_job_interrupt(job, &waiting[w].waiter);
+    for (int w = 0; w < WAITERS; w++) {
+        int result = result_of(&waiting[w]);
+        storm->wrong += result && !(interrupted[w] && result == EINTR);
+        storm->early += !result && waiting[w].early;
+    }
+    pf_job_block(job, NULL, NULL);
     pf_job_release(job);
+    storm->over += work.over == 1;
 }
 
 static void test_storm(void)
 {
-    struct storm_job *storm = calloc(JOBS, sizeof *storm);
-    struct pf_pool *pool = pf_pool_new(3, 2);
-    unsigned seed = 1;
+    struct storm storm = {.pool = pf_pool_new(3, 2), .seed = 1};
     for (int j = 0; j < JOBS; j++)
-        storm_one(pool, &storm[j], &seed);
-    pf_pool_free(pool);
-    int wrong = 0, early = 0, over = 0;
-    for (int j = 0; j < JOBS; j++) {
-        over += storm[j].work.over == 1;
-        for (int w = 0; w < WAITERS; w++) {
-            wrong += storm[j].waiting[w].woken != (storm[j].parked[w] && !storm[j].left[w]);
-            early += storm[j].waiting[w].early;
-        }
-    }
-    ok(over == JOBS, "of thousands of passes each ends once");
-    ok(wrong == 0, "whoever waited and did not leave is woken once, nobody else");
-    ok(early == 0, "and never before its pass is over");
-    free(storm);
+        storm_one(&storm);
+    pf_pool_free(storm.pool);
+    ok(storm.over == JOBS, "of hundreds of passes each ends once");
+    ok(storm.wrong == 0, "every waiter that is not interrupted waits to the end");
+    ok(storm.early == 0, "and no longer than its pass has run");
 }
 
 int main(void)
@@ -416,7 +408,6 @@ int main(void)
     test_status();
     test_split();
     test_free_stops();
-    test_free_refuses();
     test_errand();
     test_storm();
     return done();

@@ -39,11 +39,6 @@ static void test_stages(const char *folder)
     core_end(&core);
 }
 
-static void no_wake(struct pf_waiter *waiter)
-{
-    (void)waiter;
-}
-
 static void test_failing_stages(const char *folder)
 {
     struct pf_core core;
@@ -63,11 +58,11 @@ static void test_failing_stages(const char *folder)
 
     struct gate gate = GATE_CLOSED;
     struct pf_job *job;
-    struct pf_waiter waiter = {.wake = no_wake};
+    struct pf_waiter waiter = PF_WAITER;
     control = (struct control){.gate = {[PF_MODELLED] = &gate}};
     live = live_of(&core, folder, &error);
     pf_live_stage(live, PF_MODELLED, &job, &error);
-    pf_job_wait(job, &waiter);
+    pf_job_join(job, &waiter);
     gate_await(&gate, 1);
     pf_job_leave(job, &waiter);
     gate_open(&gate);

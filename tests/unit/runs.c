@@ -213,17 +213,12 @@ static void test_snapshot(const char *folder)
 
 /* ---- jobs --------------------------------------------------------------------------------------- */
 
-static void woken(struct pf_waiter *waiter)
-{
-    (void)waiter;
-}
-
 static void test_jobs(const char *folder)
 {
     struct gate gate = GATE_CLOSED;
     struct pf_attr attr;
     struct pf_job *job = NULL;
-    struct pf_waiter waiter = {.wake = woken};
+    struct pf_waiter waiter = PF_WAITER;
     make_folder(folder, "slow");
     write_text(folder, "slow/1", "1 2 3");
     write_text(folder, "slow/2", "1 2 3");
@@ -237,7 +232,7 @@ static void test_jobs(const char *folder)
     control = (struct control){.gate[PF_MODELLED] = &gate};
     uint64_t overview = ino_of(fs, "slow/runs/overview");
     must(pf_fs_lookup(fs, overview, "profiles_summary.csv", true, &attr, &job) == PF_PARKED);
-    must(pf_job_wait(job, &waiter) && gate_await(&gate, 2));
+    must(pf_job_join(job, &waiter) && gate_await(&gate, 2));
     text_has(fs, "fast/runs/overview/profiles_summary.csv", "\nb.folded,",
              "runs of two folders are made side by side");
     ok(pf_job_leave(job, &waiter), "what nobody waits for any more");

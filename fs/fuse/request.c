@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: MIT */
+#include "fs/fuse/request.h"
+
+#include <errno.h>
+#include <time.h>
+
+#include "fs/clock.h"
+#include "fs/fuse/interrupt.h"
+
+enum {
+    /*
+     * How often requests are looked at, in milliseconds. Signals are looked at even if the kernel has reported none: libfuse reads
+     * its reports on the threads that serve requests, and these may all be waiting.
+     */
+    TICK_MS = 250,
+    ASK_MS = 1000,
+    /* The kernel reports one signal for each request. It may be a harmless one, such as a timer's, with a fatal one to follow. */
+    ASK_AGAIN_MS = 50,
+    /* A caller whose signals cannot be seen is taken for interrupted after this time: Ctrl-C must work, and a ticking timer must not
+     * fail every look-up of a cold file. */
+    UNKNOWN_MS = 1000
+};
+
+/* ---- the request's own thread -------------------------------------------------------------------- */
+
+/* Called with a lock of libfuse's on the request: it must not reply. */
+static void on_signal(fuse_req_t req, void *data)
+{
+    struct pf_request *request = data;
+    struct pf_mount *mount = request->mount;
+    (void)req;
+    pthread_mutex_lock(&mount->lock);
+    request->signalled = request->ask_at = pf_monotonic_ms();
+    mount->has_signal = true;
+    pthread_cond_signal(&mount->work);
+    pthread_mutex_unlock(&mount->lock);
+}
+
+void pf_request_begin(struct pf_request *request, fuse_req_t req)
+{
+    struct pf_mount *mount = fuse_req_userdata(req);
+    *request = (struct pf_request){.req = req,
+                                   .mount = mount,
+                                   .caller = fuse_req_ctx(req)->pid,
+                                   .waiter = PF_WAITER,
+                                   .ask_at = pf_monotonic_ms() + ASK_MS};
+    /* libfuse may still reject the options after op_init; a request follows only if the kernel has accepted the reply. */
+    if (!atomic_load(&mount->is_ready) && !atomic_exchange(&mount->is_ready, true))
+        mount->ready(mount->ready_arg);
+    if (mount->worker_heap)
+        pf_fs_exclude_heap(mount->fs, mount->worker_heap);
+    pthread_mutex_lock(&mount->lock);
+    request->next = mount->requests;
+    if (request->next)
+        request->next->previous = request;
+    mount->requests = request;
+    mount->begun++;
+    if (mount->resting) {
+        mount->resting = false;
+        pthread_cond_signal(&mount->work);
+    }
+    pthread_mutex_unlock(&mount->lock);
+    fuse_req_interrupt_func(req, on_signal, request);
+}
+
+void pf_request_end(struct pf_request *request)
+{
+    struct pf_mount *mount = request->mount;
+    pthread_mutex_lock(&mount->lock);
+    while (mount->asked == request)
+        pthread_cond_wait(&mount->has_asked, &mount->lock);
+    *(request->previous ? &request->previous->next : &mount->requests) = request->next;
+    if (request->next)
+        request->next->previous = request->previous;
+    pthread_mutex_unlock(&mount->lock);
+    if (mount->worker_heap)
+        pf_fs_exclude_heap(mount->fs, -mount->worker_heap);
+}
+
+static void set_job(struct pf_request *request, struct pf_job *job)
+{
+    pthread_mutex_lock(&request->mount->lock);
+    request->job = job;
+    pthread_mutex_unlock(&request->mount->lock);
+}
+
+int pf_request_wait(struct pf_request *request, struct pf_job *job)
+{
+    set_job(request, job);
+    /* Either this is seen here, or the job is seen by the thread that sets it. */
+    int result = atomic_load(&request->answered) ? EINTR : pf_job_await(job, &request->waiter);
+    set_job(request, NULL);
+    pf_job_release(job);
+    return result;
+}
+
+bool pf_request_claim(struct pf_request *request)
+{
+    if (atomic_exchange(&request->answered, true))
+        return false;
+    fuse_req_interrupt_func(request->req, NULL, NULL); /* waits for on_signal */
+    return true;
+}
+
+/* ---- the thread that looks at requests ------------------------------------------------------------ */
+
+/* True if the caller should wait no longer. */
+static bool should_end(pid_t caller, uint64_t signalled, uint64_t now)
+{
+    enum pf_answer answer = pf_signal_ends_wait(caller);
+    return answer == PF_YES || (answer == PF_UNKNOWN && signalled && now - signalled >= UNKNOWN_MS);
+}
+
+/* Looks at one request, and answers it if it should end; called and returns with the lock held, without it in between. */
+static void look_at(struct pf_mount *mount, struct pf_request *request, bool over, uint64_t now)
+{
+    uint64_t signalled = request->signalled;
+    mount->asked = request; /* it does not go away until has_asked */
+    pthread_mutex_unlock(&mount->lock);
+    bool end =
+        (over || should_end(request->caller, signalled, now)) && !atomic_exchange(&request->answered, true);
+    if (end)
+        fuse_reply_err(request->req, EINTR);
+    pthread_mutex_lock(&mount->lock);
+    if (end && request->job)
+        pf_job_interrupt(request->job, &request->waiter);
+    request->ask_at = now + (request->signalled ? ASK_AGAIN_MS : ASK_MS);
+    mount->asked = NULL;
+    pthread_cond_broadcast(&mount->has_asked);
+}
+
+/* Looks at all requests whose time has come. Returns when to come again, in milliseconds from now. */
+static long look_at_all(struct pf_mount *mount)
+{
+    bool over = fuse_session_exited(mount->session);
+    uint64_t now = pf_monotonic_ms();
+    long pause = TICK_MS;
+    for (struct pf_request *at = mount->requests; at; at = at->next) {
+        if (atomic_load(&at->answered))
+            continue;
+        if (over || at->ask_at <= now)
+            look_at(mount, at, over, now);
+        if (at->signalled)
+            pause = ASK_AGAIN_MS;
+    }
+    return pause;
+}
+
+static void wait_ms(struct pf_mount *mount, long ms)
+{
+    struct timespec until;
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    until.tv_nsec += ms * 1000000;
+    until.tv_sec += until.tv_nsec / 1000000000;
+    until.tv_nsec %= 1000000000;
+    pthread_cond_clockwait(&mount->work, &mount->lock, CLOCK_MONOTONIC, &until);
+}
+
+static void *watch(void *arg)
+{
+    struct pf_mount *mount = arg;
+    uint64_t begun = 0;
+    long pause = TICK_MS;
+    pthread_mutex_lock(&mount->lock);
+    while (!mount->closing) {
+        /* A mount that nobody uses has no thread that wakes up in vain. */
+        mount->resting = !mount->requests && mount->begun == begun;
+        begun = mount->begun;
+        if (mount->resting)
+            pthread_cond_wait(&mount->work, &mount->lock);
+        else if (!mount->has_signal)
+            wait_ms(mount, pause);
+        mount->has_signal = false;
+        pause = look_at_all(mount);
+    }
+    pthread_mutex_unlock(&mount->lock);
+    return NULL;
+}
+
+int pf_watch_start(struct pf_mount *mount)
+{
+    return pthread_create(&mount->watcher, NULL, watch, mount);
+}
+
+void pf_watch_end(struct pf_mount *mount)
+{
+    pthread_mutex_lock(&mount->lock);
+    mount->closing = true;
+    pthread_cond_signal(&mount->work);
+    pthread_mutex_unlock(&mount->lock);
+    pthread_join(mount->watcher, NULL);
+}

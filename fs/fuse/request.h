@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef PF_REQUEST_H
+#define PF_REQUEST_H
+
+#include "fs/fuse/ops.h"
+
+/*
+ * A request in progress, on the stack of the libfuse thread that serves it to its end.
+ *
+ * No signal reaches a thread that is in a system call on a file which does not answer. So one thread of the mount looks at all
+ * requests: when a signal is pending that should end the caller, or when the session is over, it replies EINTR in place of the
+ * request's own thread, which undoes what it then cannot deliver.
+ */
+struct pf_request {
+    fuse_req_t req;
+    struct pf_mount *mount;
+    pid_t caller;
+    atomic_bool answered; /* whoever sets it replies, and may use `req` until then */
+    struct pf_waiter waiter;
+
+    /* guarded by mount->lock */
+    struct pf_request *next, *previous; /* in mount->requests */
+    struct pf_job *job;                 /* that it waits for */
+    uint64_t ask_at;    /* when the caller's signals are looked at next, in monotonic milliseconds */
+    uint64_t signalled; /* when the kernel reported a signal; 0: it has not */
+};
+
+/* Between these two the request may be answered by another thread. */
+void pf_request_begin(struct pf_request *request, fuse_req_t req);
+void pf_request_end(struct pf_request *request);
+/* Waits for a job, whose reference it takes. 0, or EINTR: the request is answered. */
+int pf_request_wait(struct pf_request *request, struct pf_job *job);
+/* Takes the right to reply. False: the request is answered. */
+bool pf_request_claim(struct pf_request *request);
+
+/* Starts and ends the thread that looks at requests. 0, or an errno value. */
+int pf_watch_start(struct pf_mount *mount);
+void pf_watch_end(struct pf_mount *mount);
+
+#endif
