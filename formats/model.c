@@ -15,9 +15,10 @@ int pf_pass_step(struct pf_pass *pass, uint64_t done, uint64_t total, struct pf_
         return 0;
     atomic_store_explicit(&pass->done, done, memory_order_relaxed);
     atomic_store_explicit(&pass->total, total, memory_order_relaxed);
-    const struct pf_pass *at = pass;
-    while (at && !atomic_load_explicit(&at->stop, memory_order_relaxed))
-        at = at->outer;
+    struct pf_pass *at = pass;
+    for (; at && !atomic_load_explicit(&at->stop, memory_order_relaxed); at = at->outer)
+        if (!atomic_load_explicit(&at->stepped, memory_order_relaxed)) /* written once: threads share it */
+            atomic_store_explicit(&at->stepped, true, memory_order_relaxed);
     if (at)
         return pf_fail(error, ECANCELED, "stopped: nobody waits for it");
     return 0;

@@ -20,6 +20,7 @@ struct pf_job {
     struct pf_job *next; /* in the pool's list of all jobs, oldest first */
     unsigned references; /* the pool's own until the job is over, and everybody's who holds it */
     enum state state;
+    bool stalled; /* running, and without a step between the last two ticks */
     char what[64];
     pf_job_run *run;
     void (*over)(void *arg, struct pf_job *job, const struct pf_error *error);
@@ -47,6 +48,8 @@ struct pf_pool {
     bool closing;
     unsigned wanted, for_passes; /* threads; the first ones run passes */
     unsigned threads;            /* that have been started */
+    unsigned running, stalled;   /* jobs */
+    unsigned extra;              /* threads for jobs that would otherwise queue behind stalled ones */
     pthread_t thread[];
 };
 
@@ -150,10 +153,14 @@ static void run_job(struct pf_pool *pool, struct pf_job *job)
 {
     struct pf_error error = {0};
     job->state = RUNNING;
+    atomic_store(&job->pass.stepped, true);
+    pool->running++;
     pthread_mutex_unlock(&pool->lock);
     job->run(job->arg, &job->pass, &error);
     job->over(job->arg, job, &error);
     pthread_mutex_lock(&pool->lock);
+    pool->running--;
+    pool->stalled -= job->stalled;
     finish(pool, job);
 }
 
@@ -176,6 +183,54 @@ static void *pass_thread(void *arg)
     }
     pthread_mutex_unlock(&pool->lock);
     return NULL;
+}
+
+/* Runs a job, and then others while fewer than usual make progress. */
+static void *extra_thread(void *arg)
+{
+    struct pf_pool *pool = arg;
+    struct pf_job *job;
+    setpriority(PRIO_PROCESS, 0, PASS_NICE);
+    pthread_mutex_lock(&pool->lock);
+    do {
+        if ((job = queued_job(pool)))
+            run_job(pool, job);
+    } while (job && pool->running - pool->stalled < pool->for_passes);
+    pool->extra--;
+    pthread_cond_broadcast(&pool->over);
+    pthread_mutex_unlock(&pool->lock);
+    return NULL;
+}
+
+/* For a queued job; with the lock held. If no thread can be had, the job waits for the next tick. */
+static void start_extra_thread(struct pf_pool *pool)
+{
+    pthread_t thread;
+    if (pthread_create(&thread, NULL, extra_thread, pool))
+        return;
+    pthread_detach(thread);
+    pool->extra++;
+}
+
+static bool all_are_stalled(const struct pf_pool *pool)
+{
+    return pool->running >= pool->for_passes && pool->stalled == pool->running;
+}
+
+void pf_pool_tick(struct pf_pool *pool)
+{
+    size_t queued = 0;
+    pthread_mutex_lock(&pool->lock);
+    pool->stalled = 0;
+    for (struct pf_job *job = pool->jobs; job; job = job->next) {
+        queued += job->state == QUEUED;
+        job->stalled = job->state == RUNNING && !atomic_exchange(&job->pass.stepped, false);
+        pool->stalled += job->stalled;
+    }
+    if (all_are_stalled(pool))
+        while (queued-- > 0)
+            start_extra_thread(pool);
+    pthread_mutex_unlock(&pool->lock);
 }
 
 static void *short_thread(void *arg)
@@ -252,7 +307,7 @@ void pf_pool_free(struct pf_pool *pool)
         return;
     pf_pool_close(pool);
     pthread_mutex_lock(&pool->lock);
-    while (pool->jobs)
+    while (pool->jobs || pool->extra)
         pthread_cond_wait(&pool->over, &pool->lock);
     pthread_cond_broadcast(&pool->work);
     pthread_cond_broadcast(&pool->errand);
@@ -292,6 +347,8 @@ struct pf_job *pf_job_start(struct pf_pool *pool, const char *what, pf_job_run *
     while (*end)
         end = &(*end)->next;
     *end = job;
+    if (all_are_stalled(pool))
+        start_extra_thread(pool);
     pthread_cond_signal(&pool->work);
     pthread_mutex_unlock(&pool->lock);
     return job;

@@ -21,6 +21,11 @@ struct pf_job;
 
 /* Its threads are started by the first that has work for them. NULL: out of memory. */
 struct pf_pool *pf_pool_new(unsigned pass_threads, unsigned short_threads);
+/*
+ * To be called each second while jobs may be waited for. A pass that has made no step since the last call is stalled: it may read a file
+ * that does not answer. If all running passes are, each queued job gets a thread of its own; so does each new one until the next call.
+ */
+void pf_pool_tick(struct pf_pool *pool);
 /* Starts them now. 0, or -1: out of threads. */
 int pf_pool_start(struct pf_pool *pool);
 /* Stops running passes and refuses new ones. Waiters go on when their jobs are over. */

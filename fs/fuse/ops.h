@@ -35,6 +35,7 @@ struct pf_mount {
     bool resting, has_signal; /* waiting for a request; the kernel has reported a signal */
     struct pf_request *asked; /* looked at without the lock just now */
     pthread_cond_t has_asked;
+    uint64_t ticked; /* in monotonic milliseconds */
     bool closing;
     pthread_t watcher;
 };

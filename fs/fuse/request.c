@@ -146,6 +146,16 @@ static long look_at_all(struct pf_mount *mount)
     return pause;
 }
 
+/* The pool's tick, each second. */
+static void tick(struct pf_mount *mount)
+{
+    uint64_t now = pf_monotonic_ms();
+    if (now - mount->ticked < ASK_MS)
+        return;
+    mount->ticked = now;
+    pf_fs_tick(mount->fs);
+}
+
 static void wait_ms(struct pf_mount *mount, long ms)
 {
     struct timespec until;
@@ -172,6 +182,7 @@ static void *watch(void *arg)
             wait_ms(mount, pause);
         mount->has_signal = false;
         pause = look_at_all(mount);
+        tick(mount);
     }
     pthread_mutex_unlock(&mount->lock);
     return NULL;

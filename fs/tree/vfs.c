@@ -134,6 +134,11 @@ void pf_fs_tell_sandbox(struct pf_fs *fs, const char *text)
     fs->sandbox = text;
 }
 
+void pf_fs_tick(struct pf_fs *fs)
+{
+    pf_pool_tick(fs->core.pool);
+}
+
 void pf_fs_exclude_heap(struct pf_fs *fs, ptrdiff_t bytes)
 {
     atomic_fetch_add(&fs->heap_excluded, bytes);

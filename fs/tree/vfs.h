@@ -44,6 +44,8 @@ struct pf_fs *pf_fs_new(const char *source, const struct pf_fs_options *options,
 int pf_fs_start(struct pf_fs *fs);
 /* The line of status.txt that tells what sandbox holds; borrowed. */
 void pf_fs_tell_sandbox(struct pf_fs *fs, const char *text);
+/* To be called each second while operations are in progress (pf_pool_tick). */
+void pf_fs_tick(struct pf_fs *fs);
 /* Adds to what the program allocates on the heap but closing profiles cannot free. */
 void pf_fs_exclude_heap(struct pf_fs *fs, ptrdiff_t bytes);
 void pf_fs_free(struct pf_fs *fs);

@@ -212,6 +212,60 @@ static void test_status(void)
     pf_pool_free(pool);
 }
 
+/* ---- passes that make no step -------------------------------------------------------------------- */
+
+static void test_stalled(void)
+{
+    struct pf_pool *pool = pf_pool_new(2, 1);
+    struct work hung[2] = {WORK, WORK}, next[5] = {WORK, WORK, WORK, WORK, WORK};
+    struct pf_job *jobs[7];
+    for (int i = 0; i < 2; i++) {
+        jobs[i] = pf_job_start(pool, "hung", run_gated, note_over, &hung[i]);
+        gate_await(&hung[i].gate, 1);
+    }
+    for (int i = 0; i < 4; i++)
+        jobs[2 + i] = pf_job_start(pool, "next", run_gated, note_over, &next[i]);
+    pf_pool_tick(pool);
+    usleep(20000);
+    ok(next[0].gate.arrived == 0, "a pass that has just begun is not stalled");
+    pf_pool_tick(pool);
+    bool arrived = true;
+    for (int i = 0; i < 4; i++)
+        arrived &= gate_await(&next[i].gate, 1);
+    ok(arrived, "if all running passes are stalled, each queued one gets a thread");
+    pf_pool_tick(pool);
+    pf_pool_tick(pool);
+    jobs[6] = pf_job_start(pool, "late", run_gated, note_over, &next[4]);
+    ok(gate_await(&next[4].gate, 1), "and so does a new one at once");
+    for (int i = 0; i < 5; i++)
+        gate_open(&next[i].gate);
+    for (int i = 2; i < 7; i++) {
+        pf_job_block(jobs[i], NULL, NULL);
+        pf_job_release(jobs[i]);
+    }
+    ok(hung[0].runs + hung[1].runs == 0, "they end while the stalled ones stand still");
+    struct work step = {.gate = open_gate()}, queued = WORK;
+    gate_open(&hung[0].gate);
+    pf_job_block(jobs[0], NULL, NULL);
+    struct pf_job *endless = pf_job_start(pool, "endless", run_endless, note_over, &step);
+    gate_await(&step.gate, 1);
+    struct pf_job *last = pf_job_start(pool, "queued", run_gated, note_over, &queued);
+    for (int i = 0; i < 5; i++) {
+        pf_pool_tick(pool);
+        usleep(20000);
+    }
+    ok(queued.gate.arrived == 0, "while one makes steps, others queue");
+    gate_open(&hung[1].gate);
+    gate_open(&queued.gate);
+    pf_job_block(last, NULL, NULL);
+    pf_job_release(jobs[0]);
+    pf_job_release(jobs[1]);
+    pf_job_release(last);
+    pf_job_release(endless);
+    pf_pool_free(pool);
+    ok(step.over == 1 && queued.over == 1, "all have ended when the pool is freed");
+}
+
 /* ---- loops that are shared out ------------------------------------------------------------------ */
 
 enum { PIECES = 1000 };
@@ -406,6 +460,7 @@ int main(void)
     test_wanted_again();
     test_block();
     test_status();
+    test_stalled();
     test_split();
     test_free_stops();
     test_errand();
