@@ -122,7 +122,8 @@ static int finish_launch(const struct launch *launch, unsigned char status)
 static int take_away(const char *mountpoint)
 {
     if (geteuid() == 0)
-        return umount2(mountpoint, MNT_DETACH | UMOUNT_NOFOLLOW);
+        return umount2(mountpoint,
+                       MNT_DETACH | MNT_FORCE | UMOUNT_NOFOLLOW); /* forced: ends requests without a server */
     pid_t child = fork();
     if (child == 0) {
         execlp("fusermount3", "fusermount3", "-u", "-z", "-q", "--", mountpoint, (char *)NULL);
@@ -252,8 +253,20 @@ static void end_keeper(struct keeper *keeper, struct fuse_session *session)
     dup2(keeper->dead, fuse_session_fd(session));
     close(keeper->dead);
     close(keeper->pipe);
+    keeper->pipe = keeper->dead = -1;
     while (waitpid(keeper->id, NULL, 0) < 0 && errno == EINTR)
         ;
+}
+
+/*
+ * Ends the process while some of its threads are in system calls that do not return: until they do, the kernel closes no descriptor, so
+ * those that others wait for are closed here.
+ */
+static void leave(struct pf_mount *mount)
+{
+    dup2(mount->keeper->dead, fuse_session_fd(mount->session));
+    close(mount->keeper->pipe);
+    _exit(PF_EXIT_OK);
 }
 
 /* ---- the channel to the kernel -------------------------------------------------------------------- */
@@ -353,7 +366,7 @@ static int confine_and_serve(struct fuse_session *session, struct pf_mount *moun
         return -1;
     }
     int result = serve(session);
-    pf_watch_end(mount);
+    pf_watch_phase(mount, PF_JOINING);
     return result;
 }
 
@@ -369,6 +382,17 @@ static int serve_mounted(struct fuse_session *session, struct pf_mount *mount, s
     return confine_and_serve(session, mount, sandbox) < 0 ? PF_EXIT_SYSTEM : PF_EXIT_OK;
 }
 
+static void end_filesystem(struct pf_mount *mount)
+{
+    pf_fs_stop(mount->fs);
+    pf_fs_join(mount->fs);
+    pf_watch_phase(mount, PF_SAVING);
+    pf_fs_save(mount->fs);
+    pf_watch_phase(mount, PF_FREEING);
+    pf_fs_free(mount->fs);
+    pf_watch_end(mount);
+}
+
 /* Also frees the filesystem. */
 static int mount_and_serve(struct pf_mount *mount, const struct pf_mount_options *options,
                            struct fuse_args *args, struct pf_sandbox *sandbox)
@@ -378,6 +402,8 @@ static int mount_and_serve(struct pf_mount *mount, const struct pf_mount_options
     struct keeper keeper;
     int status = session ? PF_EXIT_SYSTEM : PF_EXIT_USAGE; /* libfuse has said why */
     mount->session = session;
+    mount->keeper = &keeper;
+    mount->leave = leave;
     if (session && !fuse_set_signal_handlers(session)) {
         if (!fuse_session_mount(session, options->mountpoint)) {
             if (start_keeper(&keeper, options->mountpoint)) {
@@ -393,7 +419,7 @@ static int mount_and_serve(struct pf_mount *mount, const struct pf_mount_options
         }
         fuse_remove_signal_handlers(session);
     }
-    pf_fs_free(mount->fs);
+    end_filesystem(mount);
     if (session) {
         fuse_session_unmount(session); /* only frees what it holds of the mount */
         fuse_session_destroy(session);

@@ -13,6 +13,11 @@ enum { PF_FUSE_THREADS = 4096, PF_FUSE_IDLE = 16 };
 
 struct pf_request;
 
+/* How far a mount has come; see pf_watch_phase. */
+enum pf_phase { PF_SERVING, PF_JOINING, PF_SAVING, PF_FREEING, PF_ENDED };
+
+struct keeper;
+
 /* A mounted filesystem: what the operations get as user data. */
 struct pf_mount {
     struct pf_fs *fs;
@@ -24,6 +29,8 @@ struct pf_mount {
     _Atomic uint64_t sent;   /* replies, see receive in mount.c */
 
     struct fuse_session *session;
+    struct keeper *keeper;                 /* mount.c */
+    void (*leave)(struct pf_mount *mount); /* ends the process at once */
     ptrdiff_t
         worker_heap; /* bytes of heap that libfuse allocates for each thread that serves requests; 0: few */
 
@@ -31,12 +38,14 @@ struct pf_mount {
     pthread_mutex_t lock;
     pthread_cond_t work; /* there is something to look at, or the end */
     struct pf_request *requests;
-    uint64_t begun;           /* requests so far */
-    bool resting, has_signal; /* waiting for a request; the kernel has reported a signal */
+    bool has_signal;          /* the kernel has reported one */
     struct pf_request *asked; /* looked at without the lock just now */
     pthread_cond_t has_asked;
     uint64_t ticked; /* in monotonic milliseconds */
-    bool closing;
+    enum pf_phase phase;
+    uint64_t deadline; /* of the phase, in monotonic milliseconds; 0: none */
+    bool abandoned, saved;
+    bool watched; /* the thread has been started */
     pthread_t watcher;
 };
 

@@ -18,7 +18,10 @@ enum {
     ASK_AGAIN_MS = 50,
     /* A caller whose signals cannot be seen is taken for interrupted after this time: Ctrl-C must work, and a ticking timer must not
      * fail every look-up of a cold file. */
-    UNKNOWN_MS = 1000
+    UNKNOWN_MS = 1000,
+    /* For how long a step of the end may stand still, and the last attempt to save. */
+    END_MS = 2000,
+    SAVE_MS = 1000
 };
 
 /* ---- the request's own thread -------------------------------------------------------------------- */
@@ -54,11 +57,6 @@ void pf_request_begin(struct pf_request *request, fuse_req_t req)
     if (request->next)
         request->next->previous = request;
     mount->requests = request;
-    mount->begun++;
-    if (mount->resting) {
-        mount->resting = false;
-        pthread_cond_signal(&mount->work);
-    }
     pthread_mutex_unlock(&mount->lock);
     fuse_req_interrupt_func(req, on_signal, request);
 }
@@ -134,7 +132,7 @@ static long look_at_all(struct pf_mount *mount)
 {
     bool over = fuse_session_exited(mount->session);
     uint64_t now = pf_monotonic_ms();
-    long pause = TICK_MS;
+    long pause = mount->requests || mount->deadline ? TICK_MS : ASK_MS;
     for (struct pf_request *at = mount->requests; at; at = at->next) {
         if (atomic_load(&at->answered))
             continue;
@@ -143,6 +141,10 @@ static long look_at_all(struct pf_mount *mount)
         if (at->signalled)
             pause = ASK_AGAIN_MS;
     }
+    if (over && mount->phase == PF_SERVING && !mount->deadline) {
+        mount->deadline = now + END_MS;
+        pf_fs_stop(mount->fs);
+    }
     return pause;
 }
 
@@ -150,7 +152,7 @@ static long look_at_all(struct pf_mount *mount)
 static void tick(struct pf_mount *mount)
 {
     uint64_t now = pf_monotonic_ms();
-    if (now - mount->ticked < ASK_MS)
+    if (mount->phase != PF_SERVING || now - mount->ticked < ASK_MS)
         return;
     mount->ticked = now;
     pf_fs_tick(mount->fs);
@@ -166,23 +168,42 @@ static void wait_ms(struct pf_mount *mount, long ms)
     pthread_cond_clockwait(&mount->work, &mount->lock, CLOCK_MONOTONIC, &until);
 }
 
+static void *save(void *arg)
+{
+    struct pf_mount *mount = arg;
+    pf_fs_save(mount->fs);
+    pthread_mutex_lock(&mount->lock);
+    mount->saved = true;
+    pthread_cond_signal(&mount->work);
+    pthread_mutex_unlock(&mount->lock);
+    return NULL;
+}
+
+/* Ends the process, with the lock held. Another thread saves: it may need a lock that a thread holds which hangs. */
+static void abandon(struct pf_mount *mount)
+{
+    pthread_t saver;
+    uint64_t until = pf_monotonic_ms() + SAVE_MS;
+    mount->abandoned = true;
+    mount->saved = mount->phase > PF_JOINING || pthread_create(&saver, NULL, save, mount);
+    while (!mount->saved && pf_monotonic_ms() < until)
+        wait_ms(mount, TICK_MS);
+    mount->leave(mount);
+}
+
 static void *watch(void *arg)
 {
     struct pf_mount *mount = arg;
-    uint64_t begun = 0;
     long pause = TICK_MS;
     pthread_mutex_lock(&mount->lock);
-    while (!mount->closing) {
-        /* A mount that nobody uses has no thread that wakes up in vain. */
-        mount->resting = !mount->requests && mount->begun == begun;
-        begun = mount->begun;
-        if (mount->resting)
-            pthread_cond_wait(&mount->work, &mount->lock);
-        else if (!mount->has_signal)
+    while (mount->phase != PF_ENDED) {
+        if (!mount->has_signal)
             wait_ms(mount, pause);
         mount->has_signal = false;
         pause = look_at_all(mount);
         tick(mount);
+        if (mount->deadline && pf_monotonic_ms() >= mount->deadline)
+            abandon(mount);
     }
     pthread_mutex_unlock(&mount->lock);
     return NULL;
@@ -190,14 +211,26 @@ static void *watch(void *arg)
 
 int pf_watch_start(struct pf_mount *mount)
 {
-    return pthread_create(&mount->watcher, NULL, watch, mount);
+    int result = pthread_create(&mount->watcher, NULL, watch, mount);
+    mount->watched = !result;
+    return result;
+}
+
+void pf_watch_phase(struct pf_mount *mount, enum pf_phase phase)
+{
+    pthread_mutex_lock(&mount->lock);
+    while (mount->abandoned)
+        pthread_cond_wait(&mount->has_asked, &mount->lock);
+    mount->phase = phase;
+    mount->deadline = phase == PF_JOINING || phase == PF_FREEING ? pf_monotonic_ms() + END_MS : 0;
+    pthread_cond_signal(&mount->work);
+    pthread_mutex_unlock(&mount->lock);
 }
 
 void pf_watch_end(struct pf_mount *mount)
 {
-    pthread_mutex_lock(&mount->lock);
-    mount->closing = true;
-    pthread_cond_signal(&mount->work);
-    pthread_mutex_unlock(&mount->lock);
+    if (!mount->watched)
+        return;
+    pf_watch_phase(mount, PF_ENDED);
     pthread_join(mount->watcher, NULL);
 }

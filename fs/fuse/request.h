@@ -36,5 +36,11 @@ bool pf_request_claim(struct pf_request *request);
 /* Starts and ends the thread that looks at requests. 0, or an errno value. */
 int pf_watch_start(struct pf_mount *mount);
 void pf_watch_end(struct pf_mount *mount);
+/*
+ * Tells it how far the end of the mount has come. If the session is over but requests do not end, or threads cannot be joined, or files
+ * cannot be closed, each for 2 s, then SOURCE does not answer, and the process ends from here; this function does not return then. What
+ * is to be saved is saved before.
+ */
+void pf_watch_phase(struct pf_mount *mount, enum pf_phase phase);
 
 #endif

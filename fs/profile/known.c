@@ -196,6 +196,14 @@ void pf_known_add_file(struct pf_known *known, struct pf_node file, uint64_t siz
 
 /* ---- as bytes ----------------------------------------------------------------------------------- */
 
+bool pf_known_is_changed(struct pf_known *known)
+{
+    pthread_mutex_lock(&known->lock);
+    bool changed = known->changed;
+    pthread_mutex_unlock(&known->lock);
+    return changed;
+}
+
 void pf_known_pack(struct pf_known *known, struct pf_buf *out)
 {
     pthread_mutex_lock(&known->lock);

@@ -55,6 +55,8 @@ void pf_known_add_folder(struct pf_known *known, struct pf_node folder, uint32_t
 /* Learns a file's size, and its text if that is not NULL and short enough. */
 void pf_known_add_file(struct pf_known *known, struct pf_node file, uint64_t size, const char *text);
 
+/* True if something was learnt since it was packed or unpacked. */
+bool pf_known_is_changed(struct pf_known *known);
 /* As bytes, to the end of a value, and back: false if they are not sound, and it is empty. */
 void pf_known_pack(struct pf_known *known, struct pf_buf *out);
 bool pf_known_unpack(struct pf_known *known, struct pf_unpack *in);

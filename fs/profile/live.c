@@ -119,13 +119,23 @@ struct pf_live *pf_live_hold(struct pf_live *live)
     return live;
 }
 
+void pf_live_save(struct pf_live *live)
+{
+    pf_live_keep_known(live);
+    pthread_mutex_lock(&live->lock);
+    bool save = live->unsaved_ns >= WORTH_SAVING_NS;
+    if (save)
+        live->unsaved_ns = 0;
+    pthread_mutex_unlock(&live->lock);
+    if (save)
+        pf_live_remember(live);
+}
+
 void pf_live_release(struct pf_live *live)
 {
     if (!live || atomic_fetch_sub(&live->references, 1) > 1)
         return;
-    pf_live_keep_known(live);
-    if (live->unsaved_ns >= WORTH_SAVING_NS)
-        pf_live_remember(live);
+    pf_live_save(live);
     if (atomic_load(&live->opened))
         close_profile(live);
     pf_source_free(live->source);
@@ -212,6 +222,11 @@ bool pf_live_intact(struct pf_live *live)
         pthread_mutex_unlock(&live->lock);
     }
     return intact;
+}
+
+bool pf_live_may_cache(struct pf_live *live)
+{
+    return atomic_load(&live->core->ending) || pf_source_intact(live->source);
 }
 
 const struct pf_dirnames *pf_live_names(const struct pf_live *live, enum pf_named named)

@@ -29,6 +29,7 @@ struct pf_core {
     struct pf_cachedb *cachedb; /* what is small and kept; NULL: nothing is */
     uid_t reader;               /* whose rights the process has */
     bool others;                /* others than the mounter will read */
+    atomic_bool ending;         /* SOURCE is not to be touched any more */
     _Atomic uint64_t next_text; /* ids of texts */
     _Atomic uint64_t passes;    /* how many have run */
     _Atomic uint64_t opened;    /* how many profiles have been opened, known ones not counted */
@@ -56,6 +57,8 @@ int pf_live_wake(struct pf_live *live, struct pf_error *error);
 
 struct pf_live *pf_live_hold(struct pf_live *live);
 void pf_live_release(struct pf_live *live);
+/* Puts into the cache what has been found out and is not there yet; so does the last release. */
+void pf_live_save(struct pf_live *live);
 
 /* How many contexts there are; 0 as long as the model is not loaded. */
 uint32_t pf_live_context_count(struct pf_live *live);

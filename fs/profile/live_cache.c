@@ -265,7 +265,7 @@ void pf_live_remember(struct pf_live *live)
 {
     char name[32];
     struct pf_buf payload = {0};
-    if (!live->core->cache_folder || !pf_live_intact(live))
+    if (!live->core->cache_folder || !pf_live_may_cache(live))
         return;
     pf_live_pack_head(live, &payload);
     pthread_mutex_lock(&live->lock);

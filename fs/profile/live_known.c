@@ -205,7 +205,7 @@ static bool recall_known(struct pf_live *live)
 void pf_live_keep_known(struct pf_live *live)
 {
     struct pf_buf out = {0};
-    if (!keeps_what_it_learns(live) || !live->known.changed || !pf_live_intact(live))
+    if (!keeps_what_it_learns(live) || !pf_known_is_changed(&live->known) || !pf_live_may_cache(live))
         return;
     pf_live_pack_head(live, &out);
     pf_known_pack(&live->known, &out);

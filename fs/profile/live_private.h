@@ -114,6 +114,8 @@ struct pf_live *pf_live_new(struct pf_core *core, const struct pf_driver *driver
  */
 int pf_live_expect(struct pf_live *live, const char *inputs, size_t size, struct pf_error *error);
 /* Keeps what is known, if something was learnt. */
+/* False: the source has changed since it was opened, and nothing may be cached for it. Passes have been checked when they ended. */
+bool pf_live_may_cache(struct pf_live *live);
 void pf_live_keep_known(struct pf_live *live);
 
 /* Learns the listing of a folder that can be searched now; the size and perhaps the text of a file. */

@@ -302,4 +302,33 @@ void pf_open_unkeep(struct pf_fs *fs)
     pthread_mutex_unlock(&fs->lock);
     pthread_join(fs->keeper, NULL);
     pthread_cond_destroy(&fs->close);
+    fs->kept = false;
+}
+
+/* All open profiles, each held; idle ones first, since a thread that hangs may hold a lock of one that is used. NULL: no memory. */
+static struct pf_live **open_profiles(struct pf_fs *fs, size_t *n)
+{
+    *n = 0;
+    struct pf_live **profiles = calloc(fs->open_instances + 1, sizeof *profiles);
+    for (struct pf_instance *at = fs->idle.newest; profiles && at; at = at->older)
+        profiles[(*n)++] = pf_live_hold(at->live);
+    for (size_t i = 0; profiles && fs->instances.slots && i <= fs->instances.mask; i++) {
+        struct pf_instance *at = fs->instances.slots[i].value;
+        if (at && at->live && !at->listed && *n < fs->open_instances)
+            profiles[(*n)++] = pf_live_hold(at->live);
+    }
+    return profiles;
+}
+
+void pf_fs_save(struct pf_fs *fs)
+{
+    size_t n;
+    pf_verdicts_save(fs->verdicts);
+    pthread_mutex_lock(&fs->lock);
+    struct pf_live **profiles = open_profiles(fs, &n);
+    pthread_mutex_unlock(&fs->lock);
+    for (size_t i = 0; i < n; i++)
+        pf_live_save(profiles[i]);
+    release(profiles, n);
+    free(profiles);
 }

@@ -167,12 +167,24 @@ static void free_nodes(struct pf_fs *fs)
     pf_map_free(&fs->by_name);
 }
 
+void pf_fs_stop(struct pf_fs *fs)
+{
+    atomic_store(&fs->core.ending, true);
+    pf_pool_close(fs->core.pool);
+}
+
+void pf_fs_join(struct pf_fs *fs)
+{
+    pf_open_unkeep(fs);
+    pf_pool_free(fs->core.pool);
+    fs->core.pool = NULL;
+}
+
 void pf_fs_free(struct pf_fs *fs)
 {
     if (!fs)
         return;
-    pf_open_unkeep(fs);
-    pf_pool_free(fs->core.pool);
+    pf_fs_join(fs);
     pf_control_free(fs);
     pf_runs_free(fs);
     free_nodes(fs);

@@ -48,6 +48,14 @@ void pf_fs_tell_sandbox(struct pf_fs *fs, const char *text);
 void pf_fs_tick(struct pf_fs *fs);
 /* Adds to what the program allocates on the heap but closing profiles cannot free. */
 void pf_fs_exclude_heap(struct pf_fs *fs, ptrdiff_t bytes);
+/*
+ * The end, in steps for a process that must end while SOURCE does not answer. Only pf_fs_free is mandatory.
+ * pf_fs_stop: stops passes and refuses new ones; from then on saving does not touch SOURCE. pf_fs_join: waits for the threads.
+ * pf_fs_save: puts into the cache what is not there yet. pf_fs_free: also closes files of SOURCE.
+ */
+void pf_fs_stop(struct pf_fs *fs);
+void pf_fs_join(struct pf_fs *fs);
+void pf_fs_save(struct pf_fs *fs);
 void pf_fs_free(struct pf_fs *fs);
 
 struct pf_attr {
