@@ -305,27 +305,26 @@ void pf_open_unkeep(struct pf_fs *fs)
     fs->kept = false;
 }
 
-/* All open profiles, each held; idle ones first, since a thread that hangs may hold a lock of one that is used. NULL: no memory. */
-static struct pf_live **open_profiles(struct pf_fs *fs, size_t *n)
+/* Adds the open profiles that are at rest, idle and without a pass, or all others. */
+static void add_profiles(struct pf_fs *fs, bool at_rest, struct pf_live **profiles, size_t *n)
 {
-    *n = 0;
-    struct pf_live **profiles = calloc(fs->open_instances + 1, sizeof *profiles);
-    for (struct pf_instance *at = fs->idle.newest; profiles && at; at = at->older)
-        profiles[(*n)++] = pf_live_hold(at->live);
-    for (size_t i = 0; profiles && fs->instances.slots && i <= fs->instances.mask; i++) {
-        struct pf_instance *at = fs->instances.slots[i].value;
-        if (at && at->live && !at->listed && *n < fs->open_instances)
+    for (size_t i = 0; fs->instances.slots && i <= fs->instances.mask; i++) {
+        const struct pf_instance *at = fs->instances.slots[i].value;
+        if (at && at->live && *n < fs->open_instances && (at->listed && !pf_live_busy(at->live)) == at_rest)
             profiles[(*n)++] = pf_live_hold(at->live);
     }
-    return profiles;
 }
 
 void pf_fs_save(struct pf_fs *fs)
 {
-    size_t n;
+    size_t n = 0;
     pf_verdicts_save(fs->verdicts);
     pthread_mutex_lock(&fs->lock);
-    struct pf_live **profiles = open_profiles(fs, &n);
+    struct pf_live **profiles = calloc(fs->open_instances + 1, sizeof *profiles);
+    if (profiles) {
+        add_profiles(fs, true, profiles, &n);
+        add_profiles(fs, false, profiles, &n); /* last: a thread that hangs may hold a lock of one of these */
+    }
     pthread_mutex_unlock(&fs->lock);
     for (size_t i = 0; i < n; i++)
         pf_live_save(profiles[i]);
