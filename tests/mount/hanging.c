@@ -14,7 +14,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { LISTED = 4 }; /* files that a listing names */
+enum {
+    LISTED = 4, /* files that a listing names */
+    LARGE = 900,
+    REPEATED = 1 << 18
+};
 
 static const char *control;
 
@@ -28,16 +32,19 @@ static bool hangs(const char *request)
     return size > 0 && strstr(text, request);
 }
 
-/* Inode n + 2 is n.folded. */
-static int content(fuse_ino_t ino, char text[64])
+/* Inode n + 2 is n.folded: one line, or from LARGE on so many times that line that it is read in pieces. Returns the line's size. */
+static int content(fuse_ino_t ino, char text[64], off_t *size)
 {
-    return snprintf(text, 64, "main;work %lu\n", (unsigned long)ino);
+    int length = snprintf(text, 64, "main;work %lu\n", (unsigned long)ino);
+    *size = (off_t)length * (ino - 2 < LARGE ? 1 : REPEATED);
+    return length;
 }
 
 static struct stat attributes(fuse_ino_t ino)
 {
     char text[64];
-    struct stat st = {.st_ino = ino, .st_nlink = 1, .st_mode = S_IFREG | 0444, .st_size = content(ino, text)};
+    struct stat st = {.st_ino = ino, .st_nlink = 1, .st_mode = S_IFREG | 0444};
+    content(ino, text, &st.st_size);
     if (ino == FUSE_ROOT_ID)
         st.st_mode = S_IFDIR | 0555;
     st.st_mtime = st.st_ctime = 1000000000;
@@ -93,12 +100,16 @@ static void do_open(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 
 static void do_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t offset, struct fuse_file_info *fi)
 {
-    char text[64];
+    char text[64], *buffer = malloc(size);
+    off_t end;
+    size_t length = (size_t)content(ino, text, &end), used = 0;
     (void)fi;
-    if (hangs("read"))
-        return;
-    size_t length = (size_t)content(ino, text), at = (size_t)offset < length ? (size_t)offset : length;
-    fuse_reply_buf(req, text + at, length - at < size ? length - at : size);
+    if (!hangs("read") && buffer) {
+        for (off_t at = offset; at < end && used < size; at++)
+            buffer[used++] = text[(size_t)at % length];
+        fuse_reply_buf(req, buffer, used);
+    }
+    free(buffer);
 }
 
 /* Close waits for the answer to this. */
