@@ -105,11 +105,12 @@ static void op_forget_multi(fuse_req_t req, size_t count, struct fuse_forget_dat
 static void op_getattr(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 {
     struct pf_request request;
+    struct pf_fs *fs = fs_of(req);
     struct pf_attr attr;
     int result;
     (void)fi;
     pf_request_begin(&request, req);
-    SETTLE(result, &request, pf_fs_getattr(fs_of(req), ino, &attr, &job));
+    SETTLE(result, &request, pf_fs_getattr(fs, ino, &attr, &job));
     const struct stat st = result ? (struct stat){0} : shown(&attr);
     (void)REPLY(&request,
                 result ? fuse_reply_err(req, result) : fuse_reply_attr(req, &st, attr.attr_seconds));
@@ -119,10 +120,11 @@ static void op_getattr(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi
 static void op_readlink(fuse_req_t req, fuse_ino_t ino)
 {
     struct pf_request request;
+    struct pf_fs *fs = fs_of(req);
     char *target = NULL;
     int result;
     pf_request_begin(&request, req);
-    SETTLE(result, &request, pf_fs_readlink(fs_of(req), ino, &target, &job));
+    SETTLE(result, &request, pf_fs_readlink(fs, ino, &target, &job));
     (void)REPLY(&request, result ? fuse_reply_err(req, result) : fuse_reply_readlink(req, target));
     if (!result)
         free(target);
@@ -132,10 +134,11 @@ static void op_readlink(fuse_req_t req, fuse_ino_t ino)
 static void op_opendir(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 {
     struct pf_request request;
+    struct pf_fs *fs = fs_of(req);
     struct pf_dir *dir;
     int result;
     pf_request_begin(&request, req);
-    SETTLE(result, &request, pf_fs_opendir(fs_of(req), ino, &dir, &job));
+    SETTLE(result, &request, pf_fs_opendir(fs, ino, &dir, &job));
     if (result) {
         (void)REPLY(&request, fuse_reply_err(req, result));
     } else {
@@ -156,35 +159,36 @@ static void op_releasedir(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info 
 
 /*
  * With readdirplus, attributes go along where they cost nothing; a file whose size would take a pass gets its
- * name and type only (number 0), so that listing a folder computes no size.
+ * name and type only (number 0), so that listing a folder computes no size. libfuse does not use the request, which may be gone.
  */
-static size_t add_entry(fuse_req_t req, char *buffer, size_t room, const struct pf_dirent *entry, bool plus,
+static size_t add_entry(char *buffer, size_t room, const struct pf_dirent *entry, bool plus,
                         const struct pf_attr *attr)
 {
     if (!plus) {
         struct stat st = {.st_ino = entry->ino, .st_mode = (mode_t)entry->type << 12};
-        return fuse_add_direntry(req, buffer, room, entry->name, &st, (off_t)entry->next);
+        return fuse_add_direntry(NULL, buffer, room, entry->name, &st, (off_t)entry->next);
     }
     struct fuse_entry_param param = entry_param(attr);
     if (!param.ino) {
         param.attr.st_ino = entry->ino;
         param.attr.st_mode = (mode_t)entry->type << 12;
     }
-    return fuse_add_direntry_plus(req, buffer, room, entry->name, &param, (off_t)entry->next);
+    return fuse_add_direntry_plus(NULL, buffer, room, entry->name, &param, (off_t)entry->next);
 }
 
 /* Fills a buffer with entries from `offset` on. Returns the size, or a negative errno value if the first entry failed. */
-static ssize_t fill(fuse_req_t req, struct pf_dir *dir, char *buffer, size_t size, uint64_t offset, bool plus)
+static ssize_t fill(struct pf_fs *fs, struct pf_dir *dir, char *buffer, size_t size, uint64_t offset,
+                    bool plus)
 {
     struct pf_dirent entry;
     struct pf_attr attr;
     size_t used = 0;
     int more;
     while ((more = pf_fs_readdir(dir, offset, &entry, plus, &attr)) > 0) {
-        size_t need = add_entry(req, buffer + used, size - used, &entry, plus, &attr);
+        size_t need = add_entry(buffer + used, size - used, &entry, plus, &attr);
         if (need > size - used) {
             if (plus && attr.st.st_ino)
-                pf_fs_forget(fs_of(req), attr.st.st_ino, 1);
+                pf_fs_forget(fs, attr.st.st_ino, 1);
             break;
         }
         used += need;
@@ -212,7 +216,7 @@ static void list(fuse_req_t req, size_t size, off_t offset, struct fuse_file_inf
     struct pf_dir *dir = pf_dir_hold((struct pf_dir *)(uintptr_t)fi->fh);
     pf_request_begin(&request, req);
     char *buffer = malloc(size);
-    ssize_t used = buffer ? fill(req, dir, buffer, size, (uint64_t)offset, plus) : -ENOMEM;
+    ssize_t used = buffer ? fill(fs, dir, buffer, size, (uint64_t)offset, plus) : -ENOMEM;
     if (used < 0)
         (void)REPLY(&request, fuse_reply_err(req, (int)-used));
     else if (REPLY(&request, fuse_reply_buf(req, buffer, (size_t)used)) == -ENOENT && plus)
@@ -238,11 +242,12 @@ static void op_readdirplus(fuse_req_t req, fuse_ino_t ino, size_t size, off_t of
 static void op_open(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 {
     struct pf_request request;
+    struct pf_fs *fs = fs_of(req);
     struct pf_handle *handle;
     int result = EROFS;
     pf_request_begin(&request, req);
     if ((fi->flags & O_ACCMODE) == O_RDONLY)
-        SETTLE(result, &request, pf_fs_open(fs_of(req), ino, false, &handle, &job));
+        SETTLE(result, &request, pf_fs_open(fs, ino, false, &handle, &job));
     if (result) {
         (void)REPLY(&request, fuse_reply_err(req, result));
     } else {

@@ -52,13 +52,14 @@ void pf_request_begin(struct pf_request *request, fuse_req_t req)
         mount->ready(mount->ready_arg);
     if (mount->worker_heap)
         pf_fs_exclude_heap(mount->fs, mount->worker_heap);
+    fuse_req_interrupt_func(req, on_signal, request);
+    /* From here on `req` is gone as soon as the request is answered. */
     pthread_mutex_lock(&mount->lock);
     request->next = mount->requests;
     if (request->next)
         request->next->previous = request;
     mount->requests = request;
     pthread_mutex_unlock(&mount->lock);
-    fuse_req_interrupt_func(req, on_signal, request);
 }
 
 void pf_request_end(struct pf_request *request)

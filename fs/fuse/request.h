@@ -25,7 +25,7 @@ struct pf_request {
     uint64_t signalled; /* when the kernel reported a signal; 0: it has not */
 };
 
-/* Between these two the request may be answered by another thread. */
+/* Between these two another thread may answer the request, and then `req` is gone: only a reply after pf_request_claim may use it. */
 void pf_request_begin(struct pf_request *request, fuse_req_t req);
 void pf_request_end(struct pf_request *request);
 /* Waits for a job, whose reference it takes. 0, or EINTR: the request is answered. */
