@@ -10,6 +10,7 @@
 #include "formats/input/source.h"
 #include "formats/kit/cell.h"
 #include "formats/kit/error.h"
+#include "formats/kit/pass.h"
 #include "formats/kit/rows.h"
 #include "formats/kit/tree.h"
 
@@ -324,15 +325,6 @@ struct pf_profile {
     const struct pf_link *links;
     size_t n_links;
 };
-
-/* A pass over data: how far it is, and whether anybody still waits for it. */
-struct pf_pass;
-
-/*
- * Say how far a pass is (any unit). Call it at least once per MB of input. 0: go on; -1 with ECANCELED in
- * *error: nobody waits any more, give up and leave the profile as it was before this load.
- */
-int pf_pass_step(struct pf_pass *pass, uint64_t done, uint64_t total, struct pf_error *error);
 
 /* Add a row to profile->warnings. line 0 or offset < 0: empty. 0, or -1 with ENOMEM. Caps the number of rows.
  */

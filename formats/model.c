@@ -4,25 +4,9 @@
 #include <stdio.h>
 
 #include "formats/driver.h"
-#include "formats/kit/pass.h"
 
 /* A file that is wrong everywhere must not fill the memory with the same complaint. */
 enum { WARNINGS_MAX = 1000 };
-
-int pf_pass_step(struct pf_pass *pass, uint64_t done, uint64_t total, struct pf_error *error)
-{
-    if (!pass)
-        return 0;
-    atomic_store_explicit(&pass->done, done, memory_order_relaxed);
-    atomic_store_explicit(&pass->total, total, memory_order_relaxed);
-    struct pf_pass *at = pass;
-    for (; at && !atomic_load_explicit(&at->stop, memory_order_relaxed); at = at->outer)
-        if (!atomic_load_explicit(&at->stepped, memory_order_relaxed)) /* written once: threads share it */
-            atomic_store_explicit(&at->stepped, true, memory_order_relaxed);
-    if (at)
-        return pf_fail(error, ECANCELED, "stopped: nobody waits for it");
-    return 0;
-}
 
 int pf_warn(struct pf_profile *profile, int64_t line, int64_t offset, const char *severity, const char *code,
             struct pf_error *error, const char *format, ...)

@@ -35,6 +35,7 @@ struct split {
     size_t n, taken, finished;
     void (*piece)(void *arg, size_t i);
     void *arg;
+    struct pf_pass *pass; /* of the thread that has opened it */
 };
 
 struct pf_pool {
@@ -60,7 +61,9 @@ static void run_piece(struct pf_pool *pool, struct split *split)
 {
     size_t i = split->taken++;
     pthread_mutex_unlock(&pool->lock);
+    struct pf_pass *before = pf_pass_enter(split->pass);
     split->piece(split->arg, i);
+    pf_pass_leave(before);
     pthread_mutex_lock(&pool->lock);
     if (++split->finished == split->n)
         pthread_cond_broadcast(&pool->over);
@@ -68,7 +71,7 @@ static void run_piece(struct pf_pool *pool, struct split *split)
 
 void pf_pool_split(struct pf_pool *pool, size_t n, void (*piece)(void *arg, size_t i), void *arg)
 {
-    struct split split = {.n = n, .piece = piece, .arg = arg};
+    struct split split = {.n = n, .piece = piece, .arg = arg, .pass = pf_pass_now()};
     if (n == 0)
         return;
     pthread_mutex_lock(&pool->lock);
@@ -156,7 +159,9 @@ static void run_job(struct pf_pool *pool, struct pf_job *job)
     atomic_store(&job->pass.stepped, true);
     pool->running++;
     pthread_mutex_unlock(&pool->lock);
+    struct pf_pass *before = pf_pass_enter(&job->pass);
     job->run(job->arg, &job->pass, &error);
+    pf_pass_leave(before);
     job->over(job->arg, job, &error);
     pthread_mutex_lock(&pool->lock);
     pool->running--;

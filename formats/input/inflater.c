@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "formats/kit/pass.h"
+
 /* RFC 1952, section 2.3.1: what a gzip header has after its ten bytes. */
 enum { HEADER_CRC = 2, EXTRA = 4, NAME = 8, COMMENT = 16, RESERVED = 0xe0 };
 
@@ -257,6 +259,8 @@ static int inflate_some(struct pf_inflater *run, uint64_t wanted, struct pf_erro
 
 int pf_inflater_next(struct pf_inflater *run, uint64_t wanted, struct pf_error *error)
 {
+    if (pf_pass_check(error))
+        return -1;
     run->base += run->have;
     run->have = 0;
     run->at_boundary = false;

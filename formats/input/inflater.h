@@ -65,8 +65,8 @@ int pf_inflater_start(struct pf_inflater *run, const struct pf_seek_point *point
 
 /*
  * Make the next block: full, or shorter where the text ends or, from the offset `wanted` in the text on, where a
- * seek point may be taken (at_boundary). -1 with *error filled if the compressed bytes cannot be read: the run
- * is then lost.
+ * seek point may be taken (at_boundary). -1 with *error filled if the thread's pass was stopped, or if the compressed bytes cannot be
+ * read: then the run is lost.
  */
 int pf_inflater_next(struct pf_inflater *run, uint64_t wanted, struct pf_error *error);
 

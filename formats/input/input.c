@@ -5,6 +5,7 @@
 #include "formats/input/inflate.h"
 #include "formats/input/source_private.h"
 #include "formats/input/unpacked.h"
+#include "formats/kit/pass.h"
 
 /* One file of a source, once it has been opened: its bytes, or those that it unpacks to. */
 
@@ -69,6 +70,8 @@ ssize_t pf_input_read_file(const struct pf_input *input, void *buffer, size_t si
 ssize_t pf_input_read(struct pf_input *input, void *buffer, size_t size, uint64_t offset,
                       struct pf_error *error)
 {
+    if (pf_pass_check(error))
+        return -1;
     return input->inflate    ? pf_inflate_read(input->inflate, buffer, size, offset, error)
            : input->unpacked ? pf_unpacked_read(input->unpacked, buffer, size, offset, error)
                              : pf_input_read_file(input, buffer, size, offset, error);

@@ -128,11 +128,6 @@ void pf_source_set_driver(struct pf_source *source, const struct pf_driver *driv
     source->driver = driver;
 }
 
-void pf_source_set_pass(struct pf_source *source, struct pf_pass *pass)
-{
-    source->pass = pass;
-}
-
 const char *pf_source_name(const struct pf_source *source)
 {
     return source->name;

@@ -68,10 +68,6 @@ struct pf_access pf_source_access(struct pf_source *source);
 struct pf_driver;
 void pf_source_set_driver(struct pf_source *source, const struct pf_driver *driver);
 
-/* The pass, if any, in which a file is unpacked whose size the driver wants to know. */
-struct pf_pass;
-void pf_source_set_pass(struct pf_source *source, struct pf_pass *pass);
-
 /* The entry's own name, as it stands in its folder. */
 const char *pf_source_name(const struct pf_source *source);
 

@@ -7,6 +7,7 @@
 #include "formats/input/inflate.h"
 #include "formats/input/source_private.h"
 #include "formats/input/unpacked.h"
+#include "formats/kit/pass.h"
 
 /* Inputs that are what a compressed file inflates to. A file has one such view. */
 
@@ -85,13 +86,13 @@ static int find_through(struct pf_source *source, const struct pf_input *file, e
 }
 
 /* Reads a view to its end, so that its size is known. */
-static int reach_end(struct pf_source *source, struct pf_input *view, struct pf_error *error)
+static int reach_end(struct pf_input *view, struct pf_error *error)
 {
     unsigned char byte;
     uint64_t done, total;
     for (uint64_t at = 0; pf_input_size(view) == UINT64_MAX; at += STEP) {
         pf_input_progress(view, at, &done, &total);
-        if (pf_pass_step(source->pass, done, total, error) || pf_input_read(view, &byte, 1, at, error) < 0)
+        if (pf_pass_step(pf_pass_now(), done, total, error) || pf_input_read(view, &byte, 1, at, error) < 0)
             return -1;
     }
     return 0;
@@ -108,7 +109,7 @@ int pf_source_through(struct pf_source *source, struct pf_input **input, bool wh
     if (viewed(file, kind, input, error))
         return -1;
     /* Who knows nothing of compression wants to know how large it is. */
-    return whole ? reach_end(source, *input, error) : 0;
+    return whole ? reach_end(*input, error) : 0;
 }
 
 /* Opens a file and its view if it begins as gzip data do, or, where that is asked for, zlib data. */

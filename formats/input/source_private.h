@@ -41,7 +41,6 @@ struct pf_source {
     struct pf_input **inputs;
     size_t count;
     const struct pf_driver *driver; /* whose profile it is; NULL: not known */
-    struct pf_pass *pass;           /* NULL: none */
     bool lists;                     /* access control lists count */
     pf_matters *matters;            /* NULL: all names in the folder do */
     pthread_mutex_t folder_lock;    /* guards the following */

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "formats/driver.h"
+#include "formats/kit/pass.h"
 #include "formats/kit/store.h"
 
 enum {
@@ -307,6 +307,8 @@ static int come_nearer(struct pf_unpacked *unpacked, uint64_t offset, struct pf_
 {
     if (offset >= unpacked->size || part_of(unpacked, offset))
         return 1;
+    if (pf_pass_check(error)) /* before anything changes: the run can go on later */
+        return -1;
     if (unpacked->newer.store && offset < first_byte(unpacked)) {
         drop_parts(unpacked);
         drop_run(unpacked);

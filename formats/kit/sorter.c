@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "formats/kit/array.h"
+#include "formats/kit/pass.h"
 #include "formats/kit/store.h"
 
 /* A sorted run in the store, and the part of it that is in memory while runs are merged. */
@@ -91,13 +92,16 @@ static int sort_memory(struct pf_sorter *sorter, struct pf_error *error)
     uint64_t *spare = malloc(sorter->room * record_size(sorter));
     if (!spare)
         return pf_fail_memory(error);
-    for (unsigned key = sorter->keys; key-- > 0;) {
+    int failed = 0;
+    for (unsigned key = sorter->keys; key-- > 0 && !failed;) {
         uint64_t differ = 0;
         for (size_t i = 0; i < sorter->count; i++)
             differ |= sorter->memory[i * sorter->words + key] ^ sorter->memory[key];
         for (unsigned shift = 0; shift < 64; shift += 8) {
             if (!(differ >> shift & 255))
                 continue;
+            if ((failed = pf_pass_check(error)))
+                break;
             sort_by_byte(sorter, spare, key, shift);
             uint64_t *sorted = spare;
             spare = sorter->memory;
@@ -105,14 +109,16 @@ static int sort_memory(struct pf_sorter *sorter, struct pf_error *error)
         }
     }
     free(spare);
-    sorter->in_order = true;
-    return 0;
+    sorter->in_order = !failed;
+    return failed;
 }
 
 /* ---- adding -------------------------------------------------------------------------------------- */
 
 static int write_run(struct pf_sorter *sorter, struct pf_error *error)
 {
+    if (pf_pass_check(error))
+        return -1;
     if (!sorter->store && !(sorter->store = pf_store_new(0)))
         return pf_fail_memory(error);
     if (pf_array_room(&sorter->runs, &sorter->runs_room, sorter->n_runs, sizeof *sorter->runs, error))
@@ -183,6 +189,8 @@ static void sink(struct pf_sorter *sorter, size_t place)
 /* Reads the next records of a run. `most`: so many fit into its window. */
 static int refill(struct pf_sorter *sorter, struct run *run, size_t most, struct pf_error *error)
 {
+    if (pf_pass_check(error))
+        return -1;
     uint64_t left = run->end - run->next;
     run->at = 0;
     run->have = left < most ? (size_t)left : most;

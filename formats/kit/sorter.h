@@ -10,7 +10,8 @@
 /*
  * Sorts records of any number in bounded memory: runs that fit are sorted there and go to an unlinked file, from
  * which they are merged. A record is some words; the first `keys` of them are what it is sorted by, ascending, as
- * unsigned numbers; those that agree in these stay in the order in which they were added. For one thread.
+ * unsigned numbers; those that agree in these stay in the order in which they were added. For one thread. After a failure, such as
+ * the ECANCELED of a stopped pass, a sorter can only be freed.
  */
 struct pf_sorter;
 

@@ -234,7 +234,7 @@ static int add_rows(struct perun *perun, struct pf_pass *pass, struct pf_error *
     perun_walk_open(&walk, &perun->data);
     for (uint64_t row = 0; more > 0 && (more = perun_walk_to(&walk, row, error)) > 0; row++)
         if (add_row(perun, &walk, metrics, error) ||
-            (pass && row % 8192 == 8191 && pf_pass_step(pass, row, rows, error)))
+            (row % 8192 == 8191 && pf_pass_step(pass, row, rows, error)))
             more = -1;
     perun_walk_close(&walk);
     return more;

@@ -226,8 +226,7 @@ static int index_profile(void *arg, const char *path, const struct pf_found *fou
     (void)error;
     indexing->profiles++;
     indexing->progress.path = path;
-    struct pf_live *live =
-        pf_live_at(&indexing->fs->core, found->driver, path, &found->st, NULL, NULL, &failure);
+    struct pf_live *live = pf_live_at(&indexing->fs->core, found->driver, path, &found->st, NULL, &failure);
     int result = live ? load_all(live, &indexing->progress, &failure) : -1;
     struct learning learning = {&indexing->fs->core, live, &indexing->progress};
     if (!result && learning.core->cachedb)
@@ -314,8 +313,7 @@ static int check_profile(void *arg, const char *path, const struct pf_found *fou
     char *typed = typed_path(checking, path);
     if (!typed)
         return pf_fail_memory(error);
-    struct pf_live *live =
-        pf_live_at(&checking->fs->core, found->driver, path, &found->st, NULL, NULL, &failure);
+    struct pf_live *live = pf_live_at(&checking->fs->core, found->driver, path, &found->st, NULL, &failure);
     bool failed = !live || load_all(live, &checking->progress, &failure);
     if (failed) {
         print_error(typed, &failure);

@@ -90,7 +90,7 @@ static int add_live(struct comparison *comparison, unsigned run, struct pf_live 
     const struct pf_profile *profile = pf_live_profile(live);
     if (!profile->partitions.plural)
         return pf_fail(error, EINVAL, "it holds no measurements");
-    if (pf_live_load(live, profile->metrics_stage, NULL, error))
+    if (pf_live_load(live, profile->metrics_stage, error))
         return -1;
     int metric = metric_in(comparison, profile);
     if (metric < 0)
@@ -98,7 +98,7 @@ static int add_live(struct comparison *comparison, unsigned run, struct pf_live 
                        comparison->chosen.name ? comparison->chosen.name
                        : comparison->metric    ? comparison->metric
                                                : "at all");
-    if (pf_live_add_up(live, metric, &aggregate, NULL, error))
+    if (pf_live_add_up(live, metric, &aggregate, error))
         return -1;
     if (is_cut_off(profile))
         complain(comparison, comparison->paths[run], "damaged: what stands before the damage is compared",

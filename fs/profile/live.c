@@ -507,23 +507,19 @@ int pf_live_family(struct pf_live *live, size_t table, struct pf_family **family
     return result;
 }
 
-int pf_live_load(struct pf_live *live, enum pf_stage stage, struct pf_pass *pass, struct pf_error *error)
+int pf_live_load(struct pf_live *live, enum pf_stage stage, struct pf_error *error)
 {
-    struct pf_pass part = {.outer = pass};
-    return pf_live_wake(live, error) || run_stages(live, stage, &part, error) ? -1 : 0;
+    return pf_live_wake(live, error) || run_stages(live, stage, NULL, error) ? -1 : 0;
 }
 
-int pf_live_add_up(struct pf_live *live, int metric, struct pf_aggregate **aggregate, struct pf_pass *pass,
-                   struct pf_error *error)
+int pf_live_add_up(struct pf_live *live, int metric, struct pf_aggregate **aggregate, struct pf_error *error)
 {
-    struct pf_pass part = {.outer = pass};
     uint64_t start = now_ns();
-    if (pf_live_load(live, PF_OPENED, pass, error))
+    if (pf_live_load(live, PF_OPENED, error))
         return -1;
     bool all = metric < 0 || !pf_aggregate_skips(&live->profile);
     enum pf_stage stage = pf_node_stage(&live->profile, (struct pf_node){PF_PPROF, 0});
-    if (run_stages(live, stage, &part, error) ||
-        pf_live_make_aggregate(live, all ? -1 : metric, &part, error))
+    if (run_stages(live, stage, NULL, error) || pf_live_make_aggregate(live, all ? -1 : metric, NULL, error))
         return -1;
     atomic_fetch_add(&live->core->passes, 1);
     note_findings(live, now_ns() - start);

@@ -44,13 +44,11 @@ struct pf_live;
 
 /*
  * The profile at a path below SOURCE ("": SOURCE itself), whose attributes were seen to be *st. If enough is known of it from an
- * earlier time, it is not opened before somebody asks for more; st NULL: it is opened at once. What has to be unpacked for that is in
- * the pass (NULL: in none). It must be made from the same inputs as another was (NULL: as any). NULL with *error filled, ESTALE if it
+ * earlier time, it is not opened before somebody asks for more; st NULL: it is opened at once. It must be made from the same inputs as another was (NULL: as any). NULL with *error filled, ESTALE if it
  * is not.
  */
 struct pf_live *pf_live_at(struct pf_core *core, const struct pf_driver *driver, const char *path,
-                           const struct stat *st, const struct pf_buf *inputs, struct pf_pass *pass,
-                           struct pf_error *error);
+                           const struct stat *st, const struct pf_buf *inputs, struct pf_error *error);
 
 /* Opens it, if it is not open yet: for who needs pf_live_profile and asks for no stage. 0, or -1 with *error filled. */
 int pf_live_wake(struct pf_live *live, struct pf_error *error);
@@ -149,13 +147,12 @@ int pf_live_aggregate(struct pf_live *live, int metric, struct pf_aggregate **ag
                       struct pf_error *error);
 
 /*
- * The model up to a stage, and the aggregates, made on this very thread as a part of its pass (which may be NULL): of a profile that
+ * The model up to a stage, and the aggregates, made on this very thread, as a part of its pass if it has one: of a profile that
  * nobody else holds. The aggregates are those of all metrics (metric < 0), or at least those that one metric's views are made from.
  * 0, or -1 with *error filled.
  */
-int pf_live_load(struct pf_live *live, enum pf_stage stage, struct pf_pass *pass, struct pf_error *error);
-int pf_live_add_up(struct pf_live *live, int metric, struct pf_aggregate **aggregate, struct pf_pass *pass,
-                   struct pf_error *error);
+int pf_live_load(struct pf_live *live, enum pf_stage stage, struct pf_error *error);
+int pf_live_add_up(struct pf_live *live, int metric, struct pf_aggregate **aggregate, struct pf_error *error);
 
 /*
  * Bytes that whoever spans profiles keeps of one between mounts, as long as its inputs are unchanged: of the profile that was found

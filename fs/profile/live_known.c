@@ -253,20 +253,17 @@ void pf_live_keep_part(struct pf_live *live, const struct stat *st, const struct
 }
 
 struct pf_live *pf_live_at(struct pf_core *core, const struct pf_driver *driver, const char *path,
-                           const struct stat *st, const struct pf_buf *inputs, struct pf_pass *pass,
-                           struct pf_error *error)
+                           const struct stat *st, const struct pf_buf *inputs, struct pf_error *error)
 {
     struct pf_live *live = live_below(core, driver, path, error);
     if (!live)
         return NULL;
     live->key = st ? key_of(live, st) : 0;
-    pf_source_set_pass(live->source, pass);
     bool others = inputs && inputs->size && pf_live_expect(live, inputs->data, inputs->size, error);
     if (others || (!recall_known(live) && pf_live_wake(live, error))) {
         pf_live_release(live);
         return NULL;
     }
-    pf_source_set_pass(live->source, NULL);
     return live;
 }
 

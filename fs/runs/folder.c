@@ -175,8 +175,8 @@ static void visit_part(struct visits *visits, unsigned i)
     struct pf_error failure = {0};
     struct pf_part part;
     bool recall = !visits->fs->options.others;
-    int failed = pf_part_get(visits->fs, member->path, &member->found, parts->extent, recall, visits->pass,
-                             &part, &failure);
+    int failed =
+        pf_part_get(visits->fs, member->path, &member->found, parts->extent, recall, &part, &failure);
     int result = begin_turn(visits, i, &failure);
     if (!result) {
         *parts->closed |= failed ? S_ISDIR(member->found.st.st_mode) : part.closed;
@@ -298,10 +298,10 @@ static void visit_run(struct visits *visits, unsigned i)
     const struct pf_member *member = &visits->members->members[i];
     struct pf_error failure = {0};
     struct pf_aggregate *aggregate = NULL;
-    struct pf_live *live = pf_part_open(visits->fs, member->path, &member->found, visits->pass, &failure);
+    struct pf_live *live = pf_part_open(visits->fs, member->path, &member->found, &failure);
     const struct pf_profile *profile = live ? pf_live_profile(live) : NULL;
     int metric = profile && profile->partitions.plural ? find_metric(profile, making->metric) : -1;
-    bool there = metric >= 0 && !pf_live_add_up(live, metric, &aggregate, visits->pass, &failure);
+    bool there = metric >= 0 && !pf_live_add_up(live, metric, &aggregate, &failure);
     /* What add_run will ask for is made before its turn, for which others wait. */
     struct pf_arranged *functions = NULL;
     if (there && pf_adds_up(&profile->metrics[metric]))

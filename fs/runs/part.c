@@ -192,10 +192,10 @@ static bool recall(struct pf_fs *fs, const char *path, const struct pf_found *fo
 /* ---- getting ------------------------------------------------------------------------------------ */
 
 struct pf_live *pf_part_open(struct pf_fs *fs, const char *path, const struct pf_found *found,
-                             struct pf_pass *pass, struct pf_error *error)
+                             struct pf_error *error)
 {
     struct pf_live *live = pf_open_found(fs, path, found->driver, error);
-    if (!live || !pf_live_load(live, pf_live_profile(live)->metrics_stage, pass, error))
+    if (!live || !pf_live_load(live, pf_live_profile(live)->metrics_stage, error))
         return live;
     pf_live_release(live);
     return NULL;
@@ -207,13 +207,13 @@ bool pf_part_is_closed(struct pf_live *live)
 }
 
 int pf_part_get(struct pf_fs *fs, const char *path, const struct pf_found *found, enum pf_part_extent extent,
-                bool may_recall, struct pf_pass *pass, struct pf_part *part, struct pf_error *error)
+                bool may_recall, struct pf_part *part, struct pf_error *error)
 {
     struct pf_aggregate *aggregate = NULL;
     *part = (struct pf_part){.metrics = {0}};
     if (may_recall && recall(fs, path, found, part))
         return 0;
-    struct pf_live *live = pf_part_open(fs, path, found, pass, error);
+    struct pf_live *live = pf_part_open(fs, path, found, error);
     if (!live)
         return -1;
     int result = 0;
@@ -221,9 +221,9 @@ int pf_part_get(struct pf_fs *fs, const char *path, const struct pf_found *found
         add_metrics(live, &part->metrics);
         result = part->metrics.failed ? pf_fail_memory(error) : 0;
     } else {
-        result = pf_live_load(live, PF_CHECKED, pass, error);
+        result = pf_live_load(live, PF_CHECKED, error);
         if (!result && pf_live_profile(live)->partitions.plural)
-            result = pf_live_add_up(live, -1, &aggregate, pass, error);
+            result = pf_live_add_up(live, -1, &aggregate, error);
         if (!result)
             result = make(live, aggregate, part, error);
         if (!result)

@@ -18,7 +18,7 @@ struct pf_part {
 
 /* Opens the profile that was found at a path below SOURCE, as far as its metrics. NULL with *error filled. */
 struct pf_live *pf_part_open(struct pf_fs *fs, const char *path, const struct pf_found *found,
-                             struct pf_pass *pass, struct pf_error *error);
+                             struct pf_error *error);
 
 /* True if not everybody may read all that an open profile was made from so far. */
 bool pf_part_is_closed(struct pf_live *live);
@@ -29,7 +29,7 @@ bool pf_part_is_closed(struct pf_live *live);
  */
 enum pf_part_extent { PF_PART_METRICS, PF_PART_WHOLE };
 int pf_part_get(struct pf_fs *fs, const char *path, const struct pf_found *found, enum pf_part_extent extent,
-                bool may_recall, struct pf_pass *pass, struct pf_part *part, struct pf_error *error);
+                bool may_recall, struct pf_part *part, struct pf_error *error);
 void pf_part_free(struct pf_part *part);
 
 /* Keeps the part of a profile whose model and aggregates are loaded, if it has any. */

@@ -36,7 +36,6 @@ const char *pf_table_name(uint64_t number)
 /* A walk over all profiles, one at a time: memory does not grow with their number. */
 struct making {
     struct pf_fs *fs;
-    struct pf_pass *pass;
     uint64_t state;         /* of the profiles so far: differs once there are others, or one has changed */
     struct pf_store **text; /* NULL: the state is all that is asked for */
 };
@@ -50,7 +49,7 @@ static int add_member(void *arg, const char *path, const struct pf_found *found,
     making->state = pf_member_state(making->fs, making->state, path, found, true);
     if (!making->text || found->driver->beside)
         return 0;
-    int failed = pf_part_get(making->fs, path, found, PF_PART_WHOLE, true, making->pass, &part, &failure);
+    int failed = pf_part_get(making->fs, path, found, PF_PART_WHOLE, true, &part, &failure);
     if (failed && pf_part_is_hindered(&failure)) {
         *error = failure;
         return -1;
@@ -74,7 +73,7 @@ static int add_member(void *arg, const char *path, const struct pf_found *found,
 int pf_tables_make(const struct pf_snapshot *last, struct pf_pass *pass, struct pf_store **text,
                    uint64_t *state, struct pf_error *error)
 {
-    struct making look = {.fs = last->fs, .pass = pass}, making = {last->fs, pass, 0, text};
+    struct making look = {.fs = last->fs}, making = {last->fs, 0, text};
     if (last->number && pf_each_profile(last->fs, pass, add_member, &look, error))
         return -1;
     *state = look.state;

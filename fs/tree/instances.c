@@ -112,13 +112,12 @@ static bool is_present(struct pf_fs *fs, const struct pf_instance *instance)
 }
 
 /* Opens it, or opens it again. What stands there may be another version than the one that its numbers belong to: ESTALE. */
-static struct pf_live *open_live(struct pf_fs *fs, struct pf_instance *instance, struct pf_pass *pass,
-                                 struct pf_error *error)
+static struct pf_live *open_live(struct pf_fs *fs, struct pf_instance *instance, struct pf_error *error)
 {
     char *path = is_present(fs, instance) ? pf_entry_path(fs, instance->entry) : NULL;
     struct pf_live *live = NULL;
     if (path)
-        live = pf_live_at(&fs->core, instance->driver, path, &instance->st, &instance->inputs, pass, error);
+        live = pf_live_at(&fs->core, instance->driver, path, &instance->st, &instance->inputs, error);
     else
         pf_fail(error, ESTALE, "the file has changed");
     free(path);
@@ -146,8 +145,7 @@ static struct pf_live *live_now(struct pf_fs *fs, struct pf_instance *instance)
     return live;
 }
 
-struct pf_live *pf_instance_live(struct pf_fs *fs, struct pf_instance *instance, struct pf_pass *pass,
-                                 struct pf_error *error)
+struct pf_live *pf_instance_live(struct pf_fs *fs, struct pf_instance *instance, struct pf_error *error)
 {
     struct pf_live *live = live_now(fs, instance);
     if (live)
@@ -156,7 +154,7 @@ struct pf_live *pf_instance_live(struct pf_fs *fs, struct pf_instance *instance,
     live = live_now(fs, instance);
     if (!live && !instance->failed) {
         uint64_t now = pf_monotonic_ms();
-        live = open_live(fs, instance, pass, error);
+        live = open_live(fs, instance, error);
         pthread_mutex_lock(&fs->lock);
         if (live) {
             pf_open_add(fs, instance, live);
@@ -323,7 +321,7 @@ static int move(struct pf_fs *fs, struct pf_place *place, struct pf_instance *ne
     struct pf_error error = {0};
     int result = newer ? 0 : renew(fs, place->instance, &to.instance);
     if (!result) {
-        to.live = pf_instance_live(fs, to.instance, NULL, &error);
+        to.live = pf_instance_live(fs, to.instance, &error);
         if (!to.live && !to.instance->failed)
             result = pf_fs_errno(fs, &error);
         else if (place->node.kind == PF_TOP)
@@ -389,7 +387,7 @@ int pf_place_enter(struct pf_fs *fs, uint64_t ino, enum pf_check check, struct p
         return PF_PARKED;
     }
     if (!place->live)
-        place->live = pf_instance_live(fs, place->instance, NULL, &error);
+        place->live = pf_instance_live(fs, place->instance, &error);
     bool stale = !place->live && error.code == ESTALE;
     if (!place->live && !place->instance->failed && !stale) {
         int result = pf_fs_errno(fs, &error);

@@ -105,7 +105,7 @@ static int run(void *arg, struct pf_pass *pass, struct pf_error *error)
         return -1;
     if (what->end && pf_unpacked_reach(what->file.unpacked, what->end - 1, pass, error))
         return -1;
-    struct pf_live *live = what->instance ? pf_instance_live(what->fs, what->instance, pass, error) : NULL;
+    struct pf_live *live = what->instance ? pf_instance_live(what->fs, what->instance, error) : NULL;
     pf_live_release(live);
     return 0;
 }

@@ -243,13 +243,12 @@ void pf_instance_leave(struct pf_fs *fs, struct pf_entry *entry);
 static inline struct pf_live *pf_open_found(struct pf_fs *fs, const char *path,
                                             const struct pf_driver *driver, struct pf_error *error)
 {
-    return pf_live_at(&fs->core, driver, path, NULL, NULL, NULL, error);
+    return pf_live_at(&fs->core, driver, path, NULL, NULL, error);
 }
 
 /* The open profile, opened if need be; a reference. NULL with *error: instance->failed tells a broken
  * profile. */
-struct pf_live *pf_instance_live(struct pf_fs *fs, struct pf_instance *instance, struct pf_pass *pass,
-                                 struct pf_error *error);
+struct pf_live *pf_instance_live(struct pf_fs *fs, struct pf_instance *instance, struct pf_error *error);
 
 /* Who may read what the instance serves, brought up to date by what `live` (may be NULL) has read. */
 struct pf_access pf_instance_access(struct pf_fs *fs, struct pf_instance *instance, struct pf_live *live);

@@ -98,7 +98,9 @@ static void test_stopping(void)
         size += (size_t)sprintf(text + size, "RegionStart,1,1,1,a,\n");
     write_profile(p.directory, text, size);
     struct pf_pass pass = {.stop = true};
+    struct pf_pass *before = pf_pass_enter(&pass);
     load_profile(&p, &pass);
+    pf_pass_leave(before);
     ok(p.result < 0 && p.error.code == ECANCELED && !p.profile.contexts && !p.profile.partitions.items &&
            !pf_rows_count(p.profile.warnings),
        "a pass that nobody waits for stops and leaves no trace");

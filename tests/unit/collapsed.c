@@ -114,9 +114,11 @@ static void stopping(void)
     file.directory = open(file.folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     file.opened = !profile_open(&file.profile, &pf_collapsed_driver, file.directory, "a.folded",
                                 &file.options, &file.error);
+    struct pf_pass *before = pf_pass_enter(&pass);
     ok(pf_profile_load(&file.profile, PF_MODELLED, &pass, &file.error) && file.error.code == ECANCELED &&
            !file.profile.contexts && !pf_rows_count(file.profile.warnings),
        "a load that is stopped leaves nothing");
+    pf_pass_leave(before);
     file.loaded = !pf_build_load(&file.profile, PF_MODELLED, NULL, &file.error);
     table_is(&file, "values", "all,a>b,samples,5000|", "    and may be tried again");
     file_close(&file);

@@ -450,10 +450,12 @@ static void check_big(void)
 
     struct pf_pass pass = {0};
     atomic_store(&pass.stop, true);
+    struct pf_pass *before = pf_pass_enter(&pass);
     ok(pf_profile_load(&study.profile, PF_DERIVED, &pass, &study.error) < 0 &&
            study.error.code == ECANCELED && !profile->contexts && !profile->partitions.items &&
            !pf_rows_count(profile->warnings),
        "a pass that nobody waits for leaves no trace");
+    pf_pass_leave(before);
     ok(pf_profile_load(&study.profile, PF_DERIVED, NULL, &study.error) == 0 &&
            pf_rows_count(profile->partitions.items) == BIG_POINTS &&
            profile->contexts->count == BIG_REGIONS + 1 && pf_rows_count(profile->warnings) == 1,

@@ -257,12 +257,14 @@ static void test_failing(void)
            error.code == EIO,
        "a table that can't be read has no sizes");
     atomic_store(&pass.stop, true);
+    struct pf_pass *before = pf_pass_enter(&pass);
     for (int table = FAKE_VALUES; table <= FAKE_EVENTS; table++) {
         atomic_store(&fixture.fake.walked, 0);
         ok(!pf_family_new(fixture.pool, &fixture.profile, &fixture.fake.tables[table], &pass, &error) &&
                error.code == ECANCELED && fixture.fake.walked < 20000,
            "%s: a pass that nobody waits for ends soon", fixture.fake.tables[table].name);
     }
+    pf_pass_leave(before);
     tear_down(&fixture);
 }
 

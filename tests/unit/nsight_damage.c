@@ -340,8 +340,10 @@ static void test_stopped(void)
     if (pf_profile_begin(&again, &pf_nsight_driver, source, &export->options, &error) ||
         pf_nsight_driver.open(&again, &error))
         abort();
+    struct pf_pass *before = pf_pass_enter(&pass);
     ok(pf_nsight_driver.load(&again, PF_PARTITIONED, &pass, &error) && error.code == ECANCELED,
        "a pass that nobody waits for stops");
+    pf_pass_leave(before);
     ok(!again.partitions.items && !again.contexts &&
            !pf_nsight_driver.load(&again, PF_PARTITIONED, NULL, &error) && again.contexts,
        "and leaves nothing that another one would trip over");

@@ -460,6 +460,7 @@ static void test_errors(void)
     pf_text_cover(&text, 600000, NULL, &error);
     size_t marks = text.own.count;
     atomic_store(&pass.stop, true);
+    struct pf_pass *before = pf_pass_enter(&pass);
     ok(pf_text_cover(&text, UINT64_MAX, &pass, &error) && error.code == ECANCELED,
        "a stopped pass is cancelled");
     ok(marks > 0 && text.own.count >= marks, "what was covered stays covered");
@@ -467,6 +468,7 @@ static void test_errors(void)
     atomic_store(&pass.stop, false);
     ok(!pf_text_cover(&text, UINT64_MAX, &pass, &error) && text.size == whole.size && story.seen < 80000,
        "and the next pass goes on from there");
+    pf_pass_leave(before);
     pf_text_close(&text);
     pf_blocks_free(blocks);
     pf_buf_free(&whole);

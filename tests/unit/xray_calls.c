@@ -264,7 +264,9 @@ static void stops(struct log *log)
     static const enum pf_stage passes[] = {PF_PARTITIONED, PF_MODELLED, PF_DERIVED};
     for (size_t i = 0; i < sizeof passes / sizeof *passes; i++) {
         enum pf_stage stage = passes[i];
+        struct pf_pass *before = pf_pass_enter(&stopped);
         int result = pf_xray_driver.load(&opened.profile, stage, &stopped, &opened.error);
+        pf_pass_leave(before);
         ok(result == -1 && opened.error.code == ECANCELED, "the pass to stage %d can be stopped", (int)stage);
         ok(!pf_rows_count(opened.profile.warnings) || stage > PF_MODELLED, "and leaves nothing behind");
         ok(!load(&opened, stage), "and begun anew");

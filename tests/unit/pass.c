@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: MIT */
+/* A thread's pass: reading, unpacking and sorting stop with it, and can be done again. */
+#include "formats/kit/pass.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+#include <zlib.h>
+
+#include "formats/input/source.h"
+#include "formats/input/unpacked.h"
+#include "formats/kit/sorter.h"
+#include "fs/jobs.h"
+#include "tests/unit/tap.h"
+#include "tests/unit/temp_dir.h"
+
+enum { TEXT = 1 << 20, PIECES = 4 };
+
+static struct pf_pass stopped = {.stop = true};
+static unsigned char text[TEXT];
+
+static void checking(void)
+{
+    struct pf_pass going = {0};
+    struct pf_error error = {0};
+    ok(!pf_pass_now() && !pf_pass_check(&error) && !pf_pass_step(&stopped, 1, 2, &error),
+       "outside passes nothing is cancelled");
+    ok(atomic_load(&stopped.done) == 1 && atomic_load(&stopped.total) == 2, "a step tells how far a pass is");
+    struct pf_pass *before = pf_pass_enter(&going);
+    ok(!pf_pass_check(&error), "a pass that is waited for goes on");
+    struct pf_pass *outer = pf_pass_enter(&stopped);
+    ok(outer == &going && pf_pass_check(&error) && error.code == ECANCELED, "a stopped one is cancelled");
+    ok(pf_pass_step(NULL, 0, 0, &error) && pf_pass_step(&going, 0, 0, &error),
+       "a step tells that, whatever it reports to");
+    pf_pass_leave(outer);
+    ok(!pf_pass_check(&error) && pf_pass_now() == &going, "leaving it puts back the one before");
+    pf_pass_leave(before);
+}
+
+/* ---- reading ------------------------------------------------------------------------------------ */
+
+static void reading_an_input(const char *folder, const char *name)
+{
+    struct pf_error error = {0};
+    unsigned char byte;
+    int directory = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    struct pf_source *source = pf_source_new(directory, name, &error);
+    struct pf_input *input;
+    if (!source || pf_source_open_plain(source, NULL, &input, &error))
+        abort();
+    struct pf_pass *before = pf_pass_enter(&stopped);
+    ok(pf_input_read(input, &byte, 1, TEXT / 2, &error) < 0 && error.code == ECANCELED,
+       "%s: a read is cancelled", name);
+    pf_pass_leave(before);
+    ok(pf_input_read(input, &byte, 1, TEXT / 2, &error) == 1 && byte == text[TEXT / 2],
+       "%s: the next one is not", name);
+    pf_source_free(source);
+    close(directory);
+}
+
+struct packed {
+    unsigned char bytes[2 * TEXT];
+    size_t size;
+    unsigned from_start; /* reads */
+};
+
+static ssize_t read_packed(void *arg, void *buffer, size_t size, uint64_t offset, struct pf_error *error)
+{
+    struct packed *packed = arg;
+    size_t left = offset < packed->size ? packed->size - (size_t)offset : 0, n = size < left ? size : left;
+    (void)error;
+    packed->from_start += offset == 0;
+    memcpy(buffer, packed->bytes + offset, n);
+    return (ssize_t)n;
+}
+
+static void unpacking(struct packed *packed)
+{
+    struct pf_error error = {0};
+    unsigned char byte = 0;
+    struct pf_unpacked *unpacked =
+        pf_unpacked_new(NULL, PF_GZIP_PACKED, read_packed, packed, 0, packed->size, UINT64_MAX);
+    if (!unpacked || pf_unpacked_read(unpacked, &byte, 1, TEXT / 4, &error) != 1)
+        abort();
+    struct pf_pass *before = pf_pass_enter(&stopped);
+    ok(pf_unpacked_read(unpacked, &byte, 1, TEXT - 1, &error) < 0 && error.code == ECANCELED,
+       "unpacking is cancelled");
+    ok(pf_unpacked_read(unpacked, &byte, 1, TEXT / 4, &error) == 1 && byte == text[TEXT / 4],
+       "what is unpacked already can be read");
+    pf_pass_leave(before);
+    ok(pf_unpacked_read(unpacked, &byte, 1, TEXT - 1, &error) == 1 && byte == text[TEXT - 1] &&
+           packed->from_start == 1,
+       "it goes on where it was cancelled");
+    pf_unpacked_release(unpacked);
+}
+
+static void sorting(void)
+{
+    struct pf_error error = {0};
+    struct pf_sorter *sorter = pf_sorter_new(1, 1, 0);
+    for (uint64_t i = 0; i < 1000; i++)
+        if (!sorter || pf_sorter_add(sorter, &(uint64_t){1000 - i}, &error))
+            abort();
+    struct pf_pass *before = pf_pass_enter(&stopped);
+    ok(pf_sorter_finish(sorter, &error) && error.code == ECANCELED, "sorting is cancelled");
+    int result = 0;
+    for (uint64_t i = 0; i < 100000 && !result; i++)
+        result = pf_sorter_add(sorter, &i, &error);
+    ok(result && error.code == ECANCELED, "so is adding more than fits into memory");
+    pf_pass_leave(before);
+    pf_sorter_free(sorter);
+}
+
+/* ---- threads ------------------------------------------------------------------------------------ */
+
+struct work {
+    struct pf_pool *pool;
+    struct pf_pass *pass;
+    struct pf_pass *of[PIECES];
+};
+
+static void look(void *arg, size_t i)
+{
+    struct work *work = arg;
+    work->of[i] = pf_pass_now();
+}
+
+static int run(void *arg, struct pf_pass *pass, struct pf_error *error)
+{
+    struct work *work = arg;
+    (void)error;
+    work->pass = pass;
+    pf_pool_split(work->pool, PIECES, look, work);
+    return pf_pass_now() != pass;
+}
+
+static void over(void *arg, struct pf_job *job, const struct pf_error *error)
+{
+    (void)arg, (void)job, (void)error;
+}
+
+static void threads(void)
+{
+    struct work work = {.pool = pf_pool_new(3, 1)};
+    struct pf_job *job = work.pool ? pf_job_start(work.pool, "a pass", run, over, &work) : NULL;
+    if (!job)
+        abort();
+    pf_job_block(job, NULL, NULL);
+    bool same = work.pass != NULL;
+    for (size_t i = 0; i < PIECES; i++)
+        same = same && work.of[i] == work.pass;
+    ok(same, "the pieces of a pass have its pass, whatever thread they run on");
+    pf_job_release(job);
+    pf_pool_free(work.pool);
+}
+
+int main(void)
+{
+    static struct packed packed;
+    char folder[64];
+    uLongf size = sizeof packed.bytes;
+    uint32_t random = 1;
+    for (size_t i = 0; i < TEXT; i++)
+        text[i] = (unsigned char)((random = random * 1103515245 + 12345) >> 24);
+    if (compress(packed.bytes, &size, text, TEXT) != Z_OK)
+        abort();
+    packed.size = size;
+    temp_dir_make(folder);
+    write_bytes(folder, "plain", text, TEXT);
+    gzFile file = gzopen(path_in(folder, "packed.gz"), "wb");
+    if (!file || gzwrite(file, text, TEXT) != TEXT || gzclose(file) != Z_OK)
+        abort();
+    checking();
+    reading_an_input(folder, "plain");
+    reading_an_input(folder, "packed.gz");
+    unpacking(&packed);
+    sorting();
+    threads();
+    temp_dir_remove(folder);
+    return done();
+}
