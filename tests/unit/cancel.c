@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A load that is cancelled leaves nothing behind: each load of every profile among the samples is cancelled at its k-th check for
+ * k = 1, 2, 4, 8, ..., then made again, and what the profile holds must be what it holds when it is loaded undisturbed.
+ */
+#include <dirent.h>
+#include <fcntl.h>
+#include <unistd.h>
+
+#include "formats/kit/pass.h"
+#include "tests/profile.h"
+#include "tests/sound.h"
+#include "tests/unit/tap.h"
+
+/* ---- kit/pass.c, with a counter ----------------------------------------------------------------- */
+
+static struct pf_pass *now;
+static uint64_t checks, cancelled_at; /* 0: never */
+
+struct pf_pass *pf_pass_enter(struct pf_pass *pass)
+{
+    struct pf_pass *before = now;
+    now = pass;
+    return before;
+}
+
+void pf_pass_leave(struct pf_pass *before)
+{
+    now = before;
+}
+
+struct pf_pass *pf_pass_now(void)
+{
+    return now;
+}
+
+int pf_pass_check(struct pf_error *error)
+{
+    if (now && ++checks == cancelled_at)
+        atomic_store(&now->stop, true);
+    return now && atomic_load(&now->stop) ? pf_fail(error, ECANCELED, "stopped: nobody waits for it") : 0;
+}
+
+int pf_pass_step(struct pf_pass *pass, uint64_t done, uint64_t total, struct pf_error *error)
+{
+    (void)pass, (void)done, (void)total;
+    return pf_pass_check(error);
+}
+
+/* ---- what a profile holds ----------------------------------------------------------------------- */
+
+static uint64_t hash_text(uint64_t hash, const char *text)
+{
+    const struct pf_cell cell = pf_string(text ? text : "");
+    return sound_cell(hash, &cell);
+}
+
+static uint64_t hash_rows(uint64_t hash, const struct pf_rows *rows, size_t columns)
+{
+    hash = sound_mix(hash, rows ? pf_rows_count(rows) : UINT64_MAX);
+    for (size_t i = 0; rows && i < pf_rows_count(rows); i++)
+        for (size_t c = 0; c < columns; c++)
+            hash = sound_cell(hash, &pf_rows_at(rows, i)[c]);
+    return hash;
+}
+
+/* A walk may say once that it has to begin again. */
+static uint64_t hash_table(uint64_t before, struct pf_profile *profile, const struct pf_table *table)
+{
+    static struct pf_cell cells[SOUND_COLUMNS];
+    struct pf_error error = {0};
+    uint64_t hash = before;
+    int got = -1;
+    if (!table->ops)
+        return hash_rows(hash, *table->rows, table->n_columns);
+    for (int trial = 0; got < 0 && trial < 3; trial++) {
+        struct pf_cursor cursor = {.profile = profile, .table = table, .only = PF_UNRESTRICTED};
+        got = table->ops->open(&cursor, &error);
+        for (hash = before; !got && (got = table->ops->next(&cursor, cells, &error)) > 0; got = 0)
+            for (size_t c = 0; c < table->n_columns; c++)
+                if (!sound_is_filled_by_core(&table->columns[c]))
+                    hash = sound_cell(hash, &cells[c]);
+        table->ops->close(&cursor);
+    }
+    return got ? hash_text(before, error.what) : hash;
+}
+
+static uint64_t hash_profile(struct pf_profile *profile)
+{
+    uint64_t hash = hash_rows(1, profile->info, 2);
+    hash = hash_rows(hash, profile->partitions.items, 2);
+    hash = hash_rows(hash, profile->partitions.fields, profile->partitions.n_fields);
+    hash = hash_rows(hash, profile->keys.items, 2);
+    hash = sound_mix(hash, profile->contexts ? profile->contexts->count : UINT64_MAX);
+    for (uint32_t i = 0; profile->contexts && i < profile->contexts->count; i++) {
+        const struct pf_cell name = pf_interned(profile->contexts->strings, profile->contexts->name[i]);
+        hash = sound_mix(sound_cell(hash, &name), profile->contexts->parent[i]);
+    }
+    for (size_t i = 0; i < profile->n_metrics; i++)
+        hash = hash_text(hash_text(hash, profile->metrics[i].name), profile->metrics[i].unit);
+    for (size_t i = 0; i < profile->n_tables; i++)
+        hash = hash_table(hash, profile, &profile->tables[i]);
+    return hash_rows(hash, profile->warnings, 5); /* last: tables may add some */
+}
+
+/* ---- cancelling --------------------------------------------------------------------------------- */
+
+struct sample {
+    const struct pf_driver *driver;
+    int folder;
+    const char *name;
+    const char *wrong; /* NULL: nothing */
+    uint64_t k;        /* where */
+    int stage;
+};
+
+/* Loads are numbered by their stage; opening, which is PF_OPENED, is cancelled too, and then made with a new profile. */
+static int open_sample(struct sample *sample, struct pf_profile *profile, struct pf_error *error)
+{
+    static const struct pf_options options = {.cache = 1 << 20};
+    return profile_open(profile, sample->driver, sample->folder, sample->name, &options, error);
+}
+
+/* Cancels the stage at its k-th check. True if it ended before that. */
+static bool load_cancelled(struct sample *sample, struct pf_profile *profile, int stage, uint64_t k)
+{
+    struct pf_pass pass = {0};
+    struct pf_error error = {0};
+    struct pf_pass *before = pf_pass_enter(&pass);
+    checks = 0;
+    cancelled_at = k;
+    int result = stage == PF_OPENED ? open_sample(sample, profile, &error)
+                                    : sample->driver->load(profile, (enum pf_stage)stage, &pass, &error);
+    pf_pass_leave(before);
+    bool reached = k && checks >= k;
+    if (reached && !result)
+        sample->wrong = "was not given up";
+    else if (reached && error.code != ECANCELED)
+        sample->wrong = "failed with another error than that it was stopped";
+    else if (!reached && result)
+        sample->wrong = "failed";
+    return !reached;
+}
+
+/* What the profile holds after the stage has been cancelled at its k-th check. False: it has fewer checks than k. */
+static bool look(struct sample *sample, int stage, uint64_t k, uint64_t *hash)
+{
+    struct pf_profile profile;
+    struct pf_error error = {0};
+    bool whole = true;
+    if (stage == PF_OPENED && !(whole = load_cancelled(sample, &profile, stage, k)))
+        profile_close(&profile);
+    if (stage != PF_OPENED || !whole)
+        if (open_sample(sample, &profile, &error))
+            sample->wrong = "cannot be opened";
+    for (int at = PF_PARTITIONED; at <= PF_DERIVED && !sample->wrong; at++) {
+        if (at == stage && (whole = load_cancelled(sample, &profile, at, k)))
+            continue;
+        if (!sample->wrong && sample->driver->load(&profile, (enum pf_stage)at, NULL, &error))
+            sample->wrong = "cannot be loaded after it was cancelled";
+    }
+    if (!sample->wrong && (!k || !whole))
+        *hash = hash_profile(&profile);
+    profile_close(&profile);
+    return !whole;
+}
+
+static void check_profile(const struct pf_driver *driver, int folder, const char *name, const char *path)
+{
+    struct sample sample = {.driver = driver, .folder = folder, .name = name};
+    uint64_t undisturbed = 0;
+    look(&sample, PF_DERIVED, 0, &undisturbed);
+    for (int stage = PF_OPENED; stage <= PF_DERIVED && !sample.wrong; stage++) {
+        uint64_t hash = 0;
+        for (uint64_t k = 1; !sample.wrong && look(&sample, stage, k, &hash); k *= 2) {
+            if (!sample.wrong && hash != undisturbed)
+                sample.wrong = "holds something else after it was cancelled";
+            sample.k = k;
+            sample.stage = stage;
+        }
+    }
+    if (!ok(!sample.wrong, "%s is the same after each load was cancelled", path))
+        printf("#   %s: stage %d, last check %llu\n", sample.wrong, sample.stage,
+               (unsigned long long)sample.k);
+}
+
+/* ---- the samples -------------------------------------------------------------------------------- */
+
+/* Folders within folders, no deeper than archives are. */
+enum { PATH_ROOM = 4096, DEPTH_MAX = 12 };
+
+/* True if the entry has been read as a profile that stands in its place. */
+static bool check_entry(int folder, const char *name, const char *path, bool directory)
+{
+    static unsigned char head[PF_HEAD_MAX];
+    struct stat st;
+    int fd = openat(folder, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+    if (fd < 0 || fstat(fd, &st))
+        abort();
+    struct pf_probe probe = {.name = name,
+                             .directory = directory,
+                             .size = directory ? 0 : (uint64_t)st.st_size,
+                             .fd = fd,
+                             .bytes = head};
+    struct pf_verdict verdict;
+    const struct pf_driver *driver = pf_recognise(&probe, &verdict);
+    if (driver)
+        check_profile(driver, folder, name, path);
+    const struct pf_driver *beside = directory ? pf_recognise_beside(&probe, &verdict) : NULL;
+    if (beside)
+        check_profile(beside, folder, name, path);
+    close(fd);
+    return driver != NULL;
+}
+
+static void check_folder(const char *path, unsigned depth)
+{
+    DIR *listing = opendir(path);
+    const struct dirent *entry;
+    while (listing && (entry = readdir(listing))) {
+        char below[PATH_ROOM];
+        bool directory = entry->d_type == DT_DIR;
+        if (!strcmp(entry->d_name, ".") || !strcmp(entry->d_name, "..") ||
+            (!directory && entry->d_type != DT_REG) ||
+            snprintf(below, sizeof below, "%s/%s", path, entry->d_name) >= PATH_ROOM)
+            continue;
+        if (!check_entry(dirfd(listing), entry->d_name, below, directory) && directory && depth < DEPTH_MAX)
+            check_folder(below, depth + 1);
+    }
+    if (listing)
+        closedir(listing);
+}
+
+int main(void)
+{
+    check_folder("tests/samples/archive", 0);
+    return done();
+}
