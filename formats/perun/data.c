@@ -132,15 +132,26 @@ void perun_print_cell(FILE *out, const struct pf_cell *cell)
     fwrite(number, 1, (size_t)(end - number), out);
 }
 
+int perun_add_property(struct perun_data *data, struct pf_cell key, struct pf_cell value,
+                       struct pf_error *error)
+{
+    struct pf_cell cells[] = {key, value};
+    size_t row = pf_rows_count(data->properties);
+    uint32_t number = pf_intern(data->property_keys, key.text, key.size, error);
+    if (number == PF_NO_STRING ||
+        pf_array_reach(&data->property_rows, &data->property_rows_room, number, sizeof *data->property_rows,
+                       error) ||
+        pf_rows_add(data->properties, cells, error))
+        return -1;
+    data->property_rows[number] = (uint32_t)row;
+    return 0;
+}
+
 struct pf_cell perun_property(const struct perun_data *data, const char *key)
 {
-    size_t size = strlen(key);
-    for (size_t i = pf_rows_count(data->properties); i-- > 0;) {
-        const struct pf_cell *row = pf_rows_at(data->properties, i);
-        if (row[0].size == size && !memcmp(row[0].text, key, size))
-            return row[1];
-    }
-    return pf_absent();
+    uint32_t number = pf_string_of(data->property_keys, key, strlen(key));
+    return number == PF_NO_STRING ? pf_absent()
+                                  : pf_rows_at(data->properties, data->property_rows[number])[1];
 }
 
 /* ---- all ---------------------------------------------------------------------------------------- */
@@ -156,11 +167,13 @@ int perun_data_begin(struct perun_data *data, uint64_t limit, struct pf_error *e
                                 .columns = pf_store_new(limit / 4),
                                 .texts = pf_store_new(limit / 8),
                                 .properties = pf_rows_new(2),
+                                .property_keys = pf_strings_new(),
                                 .models = pf_rows_new(PERUN_MODEL_COLUMNS),
                                 .model_names = pf_rows_new(2),
                                 .model_values = pf_store_new(limit / 8)};
     bool made = data->tree && data->fields && data->items && data->entries && data->values && data->columns &&
-                data->texts && data->properties && data->models && data->model_names && data->model_values;
+                data->texts && data->properties && data->property_keys && data->models && data->model_names &&
+                data->model_values;
     return made ? add_known_fields(data, error) : pf_fail_memory(error);
 }
 
@@ -173,6 +186,8 @@ void perun_data_free(struct perun_data *data)
     pf_tree_free(data->tree);
     pf_strings_free(data->fields);
     pf_rows_free(data->properties);
+    pf_strings_free(data->property_keys);
+    free(data->property_rows);
     pf_rows_free(data->models);
     pf_rows_free(data->model_names);
     pf_map_free(&data->entry_of);

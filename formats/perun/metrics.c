@@ -94,17 +94,18 @@ static const char *unit_of(struct perun *perun, uint32_t i, struct pf_error *err
 
 /* ---- how they add up ---------------------------------------------------------------------------- */
 
-static uint32_t find(const struct perun *perun, const struct perun_metric *key, const char *subtype,
-                     uint32_t field)
+/* The number of this metric; PERUN_NONE if no value is of it. */
+static uint32_t find(const struct perun *perun, uint32_t type, uint32_t subtype, uint32_t field)
 {
-    for (uint32_t i = 0; i < pf_strings_count(perun->keys); i++) {
-        const struct perun_metric other = metric_at(perun, i);
-        bool same =
-            subtype ? is_word(string_of(perun, other.subtype), subtype) : other.subtype == key->subtype;
-        if (other.type == key->type && other.field == field && same)
-            return i;
-    }
-    return PERUN_NONE;
+    const struct perun_metric key = {type, subtype, field};
+    return pf_string_of(perun->keys, (const char *)&key, sizeof key);
+}
+
+/* The metric of the same type and field whose subtype is this word. */
+static uint32_t find_subtype(const struct perun *perun, const struct perun_metric *key, const char *subtype)
+{
+    uint32_t string = pf_string_of(perun->data.tree->strings, subtype, strlen(subtype));
+    return string == PF_NO_STRING ? PERUN_NONE : find(perun, key->type, string, key->field);
 }
 
 static void set(struct pf_metric *metric, const char *scope, enum pf_over_contexts contexts, uint32_t partner)
@@ -133,14 +134,14 @@ static void set_sums(const struct perun *perun, const struct perun_metric *key, 
 {
     struct pf_cell type = string_of(perun, key->type), subtype = string_of(perun, key->subtype);
     bool amount = key->field == PERUN_AMOUNT, level = is_word(type, "memory") && !subtype.size;
-    uint32_t exclusive = amount ? find(perun, key, NULL, PERUN_EXCLUSIVE) : PERUN_NONE;
+    uint32_t exclusive = amount ? find(perun, key->type, key->subtype, PERUN_EXCLUSIVE) : PERUN_NONE;
     metric->over_partitions = level ? PF_MAX : PF_SUM;
     if (key->field == PERUN_EXCLUSIVE)
-        set(metric, "exclusive", PF_OVER_ALL, find(perun, key, NULL, PERUN_AMOUNT));
+        set(metric, "exclusive", PF_OVER_ALL, find(perun, key->type, key->subtype, PERUN_AMOUNT));
     else if (amount && is_word(subtype, "inclusive"))
-        set(metric, "inclusive", PF_OVER_ROOTS, find(perun, key, "exclusive", PERUN_AMOUNT));
+        set(metric, "inclusive", PF_OVER_ROOTS, find_subtype(perun, key, "exclusive"));
     else if (amount && is_word(subtype, "exclusive"))
-        set(metric, "exclusive", PF_OVER_ALL, find(perun, key, "inclusive", PERUN_AMOUNT));
+        set(metric, "exclusive", PF_OVER_ALL, find_subtype(perun, key, "inclusive"));
     else if (exclusive != PERUN_NONE)
         set(metric, "inclusive", PF_OVER_ROOTS, exclusive);
     else if (amount && is_word(subtype, "time delta"))

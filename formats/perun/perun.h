@@ -113,7 +113,10 @@ struct perun_data {
     size_t regions_room;
     struct pf_ids snapshots; /* by number */
 
-    struct pf_rows *properties;     /* key, value */
+    struct pf_rows *properties; /* key, value; added by perun_add_property only */
+    struct pf_strings *property_keys;
+    uint32_t *property_rows; /* by number of the key: its last row */
+    size_t property_rows_room;
     size_t properties_text;         /* bytes of these */
     struct pf_rows *models;         /* as models.csv */
     struct pf_rows *model_names;    /* id, name: the folders' */
@@ -154,7 +157,11 @@ static inline struct pf_cell perun_string_cell(const struct perun_data *data, ui
     return string == PERUN_NONE ? pf_absent() : pf_interned(data->tree->strings, string);
 }
 
-/* The value of a property, the last one of its key; absent if there is none. */
+/* Appends a row to the properties. 0, or -1 with *error filled. */
+int perun_add_property(struct perun_data *data, struct pf_cell key, struct pf_cell value,
+                       struct pf_error *error);
+
+/* The value of the last property of this key; absent if there is none. Takes time independent of the number of properties. */
 struct pf_cell perun_property(const struct perun_data *data, const char *key);
 
 /* ---- the pass ----------------------------------------------------------------------------------- */

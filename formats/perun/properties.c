@@ -29,8 +29,7 @@ static int add_row(struct perun_reading *reading, const char *key, size_t size,
         return 0;
     }
     data->properties_text += size + token->size;
-    struct pf_cell cells[] = {pf_text(key, size), perun_value_of(reading, PERUN_TIME, token)};
-    return pf_rows_add(data->properties, cells, error);
+    return perun_add_property(data, pf_text(key, size), perun_value_of(reading, PERUN_TIME, token), error);
 }
 
 /* The rows of a value whose first token was read. The reader bounds how deep that nests. */

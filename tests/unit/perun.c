@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: MIT */
+#include <sys/resource.h>
+
 #include "tests/unit/perun_file.h"
 
 #define HEADER                                                                                               \
@@ -502,6 +504,29 @@ static void test_info(void)
             "Command: c|Arguments: a|Workload: w|Type: t|Origin: o|", "a file without header");
 }
 
+/* As many metrics and properties as are kept, with no unit among these. */
+static void test_many_units(void)
+{
+    enum { METRICS = 10000, PROPERTIES = 49000 };
+    char *json = NULL;
+    size_t size;
+    FILE *out = open_memstream(&json, &size);
+    fputs("{\"header\":{\"units\":{", out);
+    for (int i = 0; i < PROPERTIES; i++)
+        fprintf(out, "\"u%05d(s)\":\"ms\",", i);
+    fputs("\"t00007(s)\":\"old\",\"t00007(s)\":\"us\"}},\"global\":{\"resources\":[", out);
+    for (int i = 0; i < METRICS; i++)
+        fprintf(out, "%s{\"type\":\"t%05d\",\"subtype\":\"s\",\"uid\":\"a\",\"amount\":1}", i ? "," : "", i);
+    fputs("]}}", out);
+    fclose(out);
+    struct file file = file_of(json);
+    ok(file.loaded && file.profile.n_metrics == METRICS && !strcmp(file.profile.metrics[7].unit, "us") &&
+           !strcmp(file.profile.metrics[8].unit, ""),
+       "units of many metrics are found among many properties: the last of a name wins");
+    file_close(&file);
+    free(json);
+}
+
 /* ---- damage ------------------------------------------------------------------------------------- */
 
 static void test_damage(void)
@@ -587,6 +612,8 @@ static void test_probe(void)
 
 int main(void)
 {
+    struct rlimit limit = {5, RLIM_INFINITY}; /* of processor time; all tests take well under a second */
+    setrlimit(RLIMIT_CPU, &limit);
     test_snapshots();
     test_mixed_global();
     test_types();
@@ -607,6 +634,7 @@ int main(void)
     test_long_stats();
     test_formulas();
     test_properties();
+    test_many_units();
     test_info();
     test_damage();
     test_probe();
