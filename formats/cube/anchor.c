@@ -56,6 +56,9 @@ struct reading {
     struct node *nodes;
     size_t n_regions, room_regions, n_nodes, room_nodes, room_paths, room_locations;
     struct pf_ids region_ids, path_ids;
+    char *parameters;         /* of the open call paths, the innermost one's last */
+    size_t *parameters_begin; /* by level: where those of an open call path begin */
+    size_t parameters_size, parameters_room, n_open_paths, open_paths_room;
     bool doubled; /* the id of a call path is */
     bool is_cube; /* <cube> has been seen */
     bool over;    /* nothing more is wanted */
@@ -279,29 +282,50 @@ static int start_cnode(struct reading *reading, struct pf_error *error)
         (void)pf_cube_note_fatal(cube, "doubled-id", "call path %llu is there twice", id);
     reading->doubled |= !added;
     if (added < 0 || intern_attribute(reading, "mod", &path.file, error) ||
-        pf_array_room(&cube->paths, &reading->room_paths, tree->count, sizeof path, error))
+        pf_array_room(&cube->paths, &reading->room_paths, tree->count, sizeof path, error) ||
+        pf_array_room(&reading->parameters_begin, &reading->open_paths_room, reading->n_open_paths,
+                      sizeof *reading->parameters_begin, error))
         return -1;
+    reading->parameters_begin[reading->n_open_paths++] = reading->parameters_size;
     cube->paths[tree->count] = path;
     uint8_t flags = reading->path == PF_CUBE_NONE ? PF_FRAME | PF_ROOT : PF_FRAME;
     reading->path = pf_tree_add(tree, reading->path, id, 0, 0, flags, error);
     return reading->path == PF_NO_CONTEXT ? -1 : 0;
 }
 
-/* Adds "KEY=VALUE" to what the call path has of these. */
+/* Appends "KEY=VALUE" to the parameters of the innermost open call path, if it fits. */
 static int start_parameter(struct reading *reading, struct pf_error *error)
 {
-    char text[PARAMETERS_MAX];
     const char *key = attribute(reading, "parkey"), *value = attribute(reading, "parvalue");
-    if (reading->path == PF_CUBE_NONE || !key || !value)
+    if (!reading->n_open_paths || !key || !value)
         return 0;
-    struct pf_cube_path *path = &reading->cube->paths[reading->path];
-    struct pf_cell before = pf_interned(reading->cube->tree->strings, path->parameters);
-    bool first = before.type != PF_TEXT;
-    int size = snprintf(text, sizeof text, "%.*s%s%s=%s", first ? 0 : (int)before.size,
-                        first ? "" : before.text, first ? "" : "; ", key, value);
-    return size < 0 || (size_t)size >= sizeof text
-               ? 0
-               : intern(reading, text, (size_t)size, &path->parameters, error);
+    size_t size = reading->parameters_size - reading->parameters_begin[reading->n_open_paths - 1];
+    size_t room = PARAMETERS_MAX - size;
+    if (reading->parameters_room - reading->parameters_size < PARAMETERS_MAX &&
+        pf_array_grow(&reading->parameters, &reading->parameters_room,
+                      reading->parameters_size + PARAMETERS_MAX, 1, error))
+        return -1;
+    int more = snprintf(reading->parameters + reading->parameters_size, room, "%s%s=%s", size ? "; " : "",
+                        key, value);
+    if (more > 0 && (size_t)more < room)
+        reading->parameters_size += (size_t)more;
+    return 0;
+}
+
+/* Closes the innermost open call path. Interning its parameters only here keeps no prefix of them in the pool. */
+static int end_cnode(struct reading *reading, struct pf_error *error)
+{
+    const struct pf_cube *cube = reading->cube;
+    if (!reading->n_open_paths)
+        return 0;
+    size_t begin = reading->parameters_begin[--reading->n_open_paths];
+    size_t size = reading->parameters_size - begin;
+    reading->parameters_size = begin;
+    if (size &&
+        intern(reading, reading->parameters + begin, size, &cube->paths[reading->path].parameters, error))
+        return -1;
+    reading->path = cube->tree->parent[reading->path];
+    return 0;
 }
 
 /* ---- system ------------------------------------------------------------------------------------- */
@@ -470,8 +494,6 @@ static void go_up(struct reading *reading, enum subject subject)
         reading->metric = cube->metrics[reading->metric].parent;
     if (subject == METRIC && reading->metric != PF_CUBE_NONE)
         reading->subject = METRIC;
-    if (subject == PATH && reading->path != PF_CUBE_NONE)
-        reading->path = cube->tree->parent[reading->path];
     if (subject == NODE && reading->node != PF_CUBE_NONE)
         reading->node = reading->nodes[reading->node].parent;
     if ((subject == NODE || subject == LOCATION) && reading->node != PF_CUBE_NONE)
@@ -485,7 +507,8 @@ static int on_end(void *arg, const char *name, const char *text, size_t size, st
     reading->depth--;
     if (!element)
         return tell(reading, name, text, size, error);
-    if (reading->subject == REGION && end_region(reading, error))
+    if ((reading->subject == REGION && end_region(reading, error)) ||
+        (element->subject == PATH && end_cnode(reading, error)))
         return -1;
     go_up(reading, element->subject);
     return 0;
@@ -600,7 +623,12 @@ static int finish_tree(const struct reading *reading, struct pf_error *error)
 static int finish(struct reading *reading, struct pf_error *error)
 {
     struct pf_cube *cube = reading->cube;
-    if ((reading->subject == REGION && end_region(reading, error)) || finish_tree(reading, error))
+    if (reading->subject == REGION && end_region(reading, error))
+        return -1;
+    while (reading->n_open_paths)
+        if (end_cnode(reading, error))
+            return -1;
+    if (finish_tree(reading, error))
         return -1;
     for (size_t i = 0; i < reading->n_nodes; i++)
         if (pf_rows_add(cube->system, reading->nodes[i].cells, error))
@@ -614,6 +642,8 @@ int pf_cube_anchor_body(struct pf_cube *cube, struct pf_pass *pass, struct pf_er
     int result = (cube->anchor && read_anchor(&reading, pass, error)) || finish(&reading, error) ? -1 : 0;
     free(reading.regions);
     free(reading.nodes);
+    free(reading.parameters);
+    free(reading.parameters_begin);
     pf_ids_free(&reading.region_ids);
     pf_ids_free(&reading.path_ids);
     return result;

@@ -220,6 +220,66 @@ static void parameters_are_kept(void)
     tear_down(&fixture);
 }
 
+static bool has_parameters(const struct fixture *fixture, uint32_t context, const char *want)
+{
+    struct pf_cell cells[8];
+    fixture->profile.context_cells(&fixture->profile, context, cells);
+    return cells[3].type == PF_TEXT && cells[3].size == strlen(want) &&
+           !memcmp(cells[3].text, want, cells[3].size);
+}
+
+static void parameters_follow_nested_call_paths(void)
+{
+    struct fixture fixture;
+    set_up_anchor(
+        &fixture,
+        WITH("",
+             "<program><region id=\"0\"><name>k</name></region><cnode id=\"0\" calleeId=\"0\">"
+             "<parameter parkey=\"a\" parvalue=\"1\"/><cnode id=\"1\" calleeId=\"0\">"
+             "<parameter parkey=\"b\" parvalue=\"2\"/></cnode><parameter parkey=\"c\" parvalue=\"3\"/>"
+             "<cnode id=\"2\" calleeId=\"0\"><parameter parkey=\"d\" parvalue=\"4\"/></program>",
+             SYSTEM));
+    ok(has_parameters(&fixture, 0, "a=1; c=3") && has_parameters(&fixture, 1, "b=2") &&
+           has_parameters(&fixture, 2, "d=4"),
+       "parameters belong to the innermost open call path, also where that is never closed");
+    tear_down(&fixture);
+}
+
+/* Number of the tree's strings. A call path has `n` parameters of 100 bytes, with a call path after each if `nested`. */
+static uint32_t strings_of_parameters(int n, bool nested)
+{
+    struct bytes anchor = {0}, tar = {0};
+    struct fixture fixture;
+    char text[200];
+    static const char begin[] =
+        "<cube version=\"4\"><metrics/><program><region id=\"0\"><name>k</name></region>"
+        "<cnode id=\"0\" calleeId=\"0\">",
+                      end[] = "</cnode></program>" SYSTEM "</cube>";
+    put(&anchor, begin, strlen(begin));
+    for (int i = 0; i < n; i++) {
+        int size = snprintf(text, sizeof text, "<parameter parkey=\"%0100d\" parvalue=\"x\"/>", i);
+        if (nested)
+            size +=
+                snprintf(text + size, sizeof text - (size_t)size, "<cnode id=\"%d\" calleeId=\"0\"/>", i + 1);
+        put(&anchor, text, (size_t)size);
+    }
+    put(&anchor, end, strlen(end));
+    put_member(&tar, "anchor.xml", anchor.at, anchor.size);
+    forget(&anchor);
+    set_up(&fixture, &tar);
+    uint32_t count = fixture.result ? UINT32_MAX : pf_strings_count(fixture.profile.contexts->strings);
+    tear_down(&fixture);
+    return count;
+}
+
+static void parameters_are_kept_once(void)
+{
+    enum { MANY = 35 };
+    uint32_t one = strings_of_parameters(1, false);
+    ok(strings_of_parameters(MANY, false) == one && strings_of_parameters(MANY, true) == one,
+       "the parameters of a call path are interned once, not with each that is added");
+}
+
 static void threads_have_names_of_their_own(void)
 {
     struct fixture fixture;
@@ -330,6 +390,8 @@ int main(void)
     contexts_are_those_of_the_document();
     roles_are_kinds();
     parameters_are_kept();
+    parameters_follow_nested_call_paths();
+    parameters_are_kept_once();
     threads_have_names_of_their_own();
     wrong_ids_are_fatal();
     deep_calls_add_up(150000, 1); /* more than are summed at a time, here by calls, there by threads */
