@@ -552,7 +552,7 @@ static const struct pf_build_format format = {.state = sizeof(struct trace_state
 const struct pf_driver pf_chrome_trace_driver = {
     .name = "chrome-trace",
     .title = "trace events (Chrome, Perfetto, node, clang -ftime-trace, Kineto, viztracer, uftrace)",
-    .version = 5,
+    .version = 6,
     .kit = &format,
     .text = true,
     .probe = probe,

@@ -10,8 +10,8 @@
 /* How many open slices an E looks through for its B. */
 enum { LOOK_BACK = 4096 };
 
-/* Events of one time that are put in order at once. */
-enum { GROUP_MAX = 4096 };
+/* Events of one time that are sorted together: 32 MB of them. */
+enum { GROUP_MAX = 1 << 20 };
 
 /* A slice that has begun. */
 struct slice {
@@ -37,7 +37,7 @@ struct nesting {
     size_t over;                /* how many of them are */
     PF_LIST(uint32_t) ends; /* a heap of the Xs in `open` that are not over: that which ends first on top */
     int64_t now, last;      /* up to where time is told; the thread's last moment so far */
-    struct event group[GROUP_MAX];
+    PF_LIST(struct event) group; /* events of one time without a B or E between them */
 };
 
 /* ---- the heap of ends --------------------------------------------------------------------------- */
@@ -249,16 +249,20 @@ static int longer_first(const void *a, const void *b)
 }
 
 /* Of Xs that begin at once, without a B or E between them in the file, the longer one is the outer one. */
-static void take_group(struct nesting *n, size_t count)
+static void take_group(struct nesting *n)
 {
-    for (size_t i = 0, run; i < count; i += run ? run : 1) {
-        for (run = 0; i + run < count && n->group[i + run].phase != 'B' && n->group[i + run].phase != 'E';)
-            run++;
-        if (run > 1)
-            qsort(n->group + i, run, sizeof *n->group, longer_first);
-    }
-    for (size_t i = 0; i < count; i++)
-        take(n, &n->group[i]);
+    if (n->group.n > 1)
+        qsort(n->group.at, n->group.n, sizeof *n->group.at, longer_first);
+    for (size_t i = 0; i < n->group.n; i++)
+        take(n, &n->group.at[i]);
+    n->group.n = 0;
+}
+
+static void warn_of_large_group(struct nesting *n)
+{
+    const struct event *event = &n->group.at[0];
+    warn(n, "equal-times", "is one of more than 1048576 events at this time: each 1048576 of them nest apart",
+         event->name == PF_NO_STRING ? n->state->nameless : event->name, event->time);
 }
 
 static struct event event_of(const uint64_t *record)
@@ -275,7 +279,6 @@ void trace_nest_all(struct trace_state *state)
     struct pf_build *build = &state->build;
     struct nesting *n = PF_OWN(build, calloc(1, sizeof *n), free);
     const uint64_t *record;
-    size_t count = 0;
     uint64_t done = 0;
     n->state = state;
     n->build = build;
@@ -287,19 +290,23 @@ void trace_nest_all(struct trace_state *state)
         }
         uint32_t thread = (uint32_t)record[TRACE_RECORD_THREAD];
         struct event event = event_of(record);
-        bool goes_on = count && thread == n->thread && event.time == n->group[0].time && count < GROUP_MAX;
-        if (!goes_on) {
-            take_group(n, count);
-            count = 0;
-        }
+        bool is_edge = event.phase == 'B' || event.phase == 'E';
+        bool goes_on = n->group.n && thread == n->thread && event.time == n->group.at[0].time && !is_edge;
+        if (goes_on && n->group.n == GROUP_MAX)
+            warn_of_large_group(n);
+        if (!goes_on || n->group.n == GROUP_MAX)
+            take_group(n);
         if (thread != n->thread) {
             end_thread(n);
             begin_thread(n, thread);
         }
-        n->group[count++] = event;
+        if (is_edge)
+            take(n, &event);
+        else
+            *PF_PUSH(build, n->group) = event;
         if (++done % 4096 == 0)
             pf_build_check(build, pf_pass_step(build->pass, done, state->records, build->error));
     }
-    take_group(n, count);
+    take_group(n);
     end_thread(n);
 }

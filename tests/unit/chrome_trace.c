@@ -180,6 +180,22 @@ static void long_chains(void)
     free(text);
 }
 
+/* `n` calls "b" that take no time, and behind them in the file "a", which begins at the same time and lasts. */
+static void many_at_once(size_t n, const char *values, const char *warnings, const char *name)
+{
+    char *text = repeated("[", X("0", "0", "b") ",", n, X("0", "10", "a") "]");
+    reads_as(text, values, warnings, name);
+    free(text);
+}
+
+static void equal_times(void)
+{
+    many_at_once(5000, "1/2,a,time,10000|1/2,a,calls,1|1/2,a>b,calls,5000|", "",
+                 "any number of slices that begin at once are nested by their durations");
+    many_at_once((1 << 20) + 5, "1/2,b,calls,1048576|1/2,a,time,10000|1/2,a,calls,1|1/2,a>b,calls,5|",
+                 "warning equal-times|", "a million of them at a time");
+}
+
 static unsigned sure(const char *name, const char *text)
 {
     return sureness(&pf_chrome_trace_driver, name, text, strlen(text));
@@ -255,6 +271,7 @@ int main(void)
     threads();
     other_events();
     long_chains();
+    equal_times();
     probing();
     much_memory();
     return done();
