@@ -156,7 +156,7 @@ static void close_database(struct pf_profile *profile)
 const struct pf_driver pf_hpctoolkit_driver = {
     .name = "hpctoolkit",
     .title = "HPCToolkit database (meta.db, or experiment.xml 4.0 and 2.x)",
-    .version = 11,
+    .version = 12,
     .matters = name_matters,
     .directories = true,
     .probe = probe,

@@ -15,6 +15,12 @@ enum { HEADER = 24, VALUES_HEADER = 32, MAGIC = 18 };
 
 enum { FILES_A_STEP = 256 };
 
+/* Pieces of values, and likewise of traces, that are kept; a merged file may declare 2^32. */
+enum { PIECES_MAX = 1 << 20 };
+
+/* Bytes of a merged file's records that are read at once. */
+enum { RECORDS_ROOM = 64 * 1024 };
+
 struct hpc_part {
     char *name;
     bool traces;            /* else values */
@@ -143,11 +149,16 @@ struct pieces {
     struct hpc_parts *parts;
     struct pf_notes *notes;
     struct piece *items;
-    size_t count, room;
+    size_t count, room, limit;
+    bool cut; /* there were more than `limit` pieces */
 };
 
 static int add_piece(struct pieces *pieces, const struct piece *piece, struct pf_error *error)
 {
+    if (pieces->count == pieces->limit) {
+        pieces->cut = true;
+        return 0;
+    }
     if (pf_array_room(&pieces->items, &pieces->room, pieces->count, sizeof *piece, error))
         return -1;
     pieces->items[pieces->count++] = *piece;
@@ -186,21 +197,26 @@ static void read_name(struct piece *piece, const char *name)
 static int read_merged(struct pieces *pieces, const struct piece *file, struct pf_input *input,
                        struct pf_error *error)
 {
-    unsigned char head[8], record[16];
+    enum { RECORD = 16 };
+    unsigned char head[8];
+    struct pf_window window = {.input = input, .room = RECORDS_ROOM};
+    int failed = 0;
     uint64_t end = file->size >= 8 ? file->size - 8 : 0;
     ssize_t got = pf_input_read(input, head, sizeof head, 0, error);
     if (got < 0)
         return -1;
     uint64_t count = got == sizeof head ? pf_u32(head + 4, true) : 0;
-    if (!hpc_fits(sizeof head, count, sizeof record, end))
+    if (!hpc_fits(sizeof head, count, RECORD, end))
         return hpc_note(pieces->notes, "fatal", "beyond-end", 0, 4,
                         "%s: the records of its parts do not fit into the file; it is not read",
                         pieces->parts->items[file->part].name);
-    for (uint64_t i = 0; i < count; i++) {
+    for (uint64_t i = 0; i < count && !failed && !pieces->cut; i++) {
         struct piece piece = *file;
-        if (pf_input_read(input, record, sizeof record, sizeof head + i * sizeof record, error) <
-            (ssize_t)sizeof record)
-            return -1;
+        const unsigned char *record = pf_window_at(&window, sizeof head + i * RECORD, RECORD, error);
+        if (!record) {
+            failed = -1;
+            break;
+        }
         piece.rank = pf_u32(record, true);
         piece.thread = pf_u32(record + 4, true);
         piece.start = pf_u64(record + 8, true);
@@ -211,10 +227,10 @@ static int read_merged(struct pieces *pieces, const struct piece *file, struct p
         uint64_t size = last && piece.start > last->start ? piece.start - last->start : 0;
         if (last && size < last->size)
             last->size = size;
-        if (add_piece(pieces, &piece, error))
-            return -1;
+        failed = add_piece(pieces, &piece, error);
     }
-    return 0;
+    pf_window_close(&window);
+    return failed;
 }
 
 /* The first bytes of each piece from `first` on, all of one file. */
@@ -260,7 +276,9 @@ static int find_pieces(struct pieces *pieces, bool traces, struct pf_pass *pass,
     const struct hpc_parts *parts = pieces->parts;
     const char *left_out = NULL;
     size_t first = pieces->count;
-    for (uint64_t n = 0; n < 2 * (uint64_t)parts->count; n++) {
+    pieces->limit = first + PIECES_MAX;
+    pieces->cut = false;
+    for (uint64_t n = 0; n < 2 * (uint64_t)parts->count && !pieces->cut; n++) {
         bool merged = n < parts->count;
         uint32_t i = (uint32_t)(merged ? n : n - parts->count);
         const struct hpc_part *part = &parts->items[i];
@@ -271,6 +289,9 @@ static int find_pieces(struct pieces *pieces, bool traces, struct pf_pass *pass,
         if (!merged && pieces->count > first && pieces->items[first].merged)
             left_out = left_out ? left_out : part->name;
         else if (read_part(pieces, i, error))
+            return -1;
+        if (pieces->cut && hpc_note(pieces->notes, "fatal", "part", 0, -1,
+                                    "%s: more than %d threads: the rest is left out", part->name, PIECES_MAX))
             return -1;
     }
     return left_out ? hpc_note(pieces->notes, "warning", "part", 0, -1,

@@ -138,6 +138,49 @@ static void merged_and_single(void)
     remove_copy(&copy);
 }
 
+/* Read calls of this process so far; 0 where the kernel does not count them. */
+static unsigned long long read_calls(void)
+{
+    unsigned long long calls = 0;
+    FILE *io = fopen("/proc/self/io", "r");
+    if (io && fscanf(io, "rchar: %*u wchar: %*u syscr: %llu", &calls) != 1)
+        calls = 0;
+    if (io)
+        fclose(io);
+    return calls;
+}
+
+/* A merged file of more parts than are kept, none of which is a table of values. */
+static void too_many_parts(void)
+{
+    enum { MOST = 1 << 20, PARTS = MOST + 100, SIZE = 8 + 16 * PARTS + 8 };
+    struct copy copy;
+    struct database db;
+    copy_database(&copy, SOLVER);
+    unsigned char *merged = calloc(1, SIZE);
+    if (!merged)
+        die("calloc");
+    merged[5] = PARTS >> 16;
+    merged[6] = PARTS >> 8 & 0xff;
+    merged[7] = PARTS & 0xff;
+    put_file(&copy, "experiment-1.mdb", merged, SIZE);
+    free(merged);
+    unsigned long long before = read_calls();
+    load_database(&db, copy.folder, "db");
+    unsigned long long calls = read_calls() - before;
+    ok(!db.result && pf_rows_count(db.profile.partitions.items) == MOST + 3,
+       "of a merged file of too many parts a million are kept");
+    bool told = false;
+    for (size_t i = 0; i < pf_rows_count(db.profile.warnings); i++) {
+        struct pf_cell text = pf_rows_at(db.profile.warnings, i)[4];
+        told |= memmem(text.text, text.size, "the rest is left out", 20) != NULL;
+    }
+    ok(told, "which is told");
+    ok(calls < 10000, "its records are read many at a time");
+    close_database(&db);
+    remove_copy(&copy);
+}
+
 /* The value of a line of info.txt; NULL: there is none. Good until the next call. */
 static const char *info_of(const struct pf_profile *profile, const char *key)
 {
@@ -198,6 +241,7 @@ int main(void)
     trace_without_values();
     traces_out_of_order();
     merged_and_single();
+    too_many_parts();
     summary_alone();
     no_descriptors();
     return done();
