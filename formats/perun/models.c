@@ -238,14 +238,10 @@ static void read_others(struct draft *draft)
         end_text(draft, COLUMN_OTHER);
 }
 
-/* A number to three digits, whatever the locale's decimal point. */
+/* A number to three digits. */
 static void print_short(FILE *out, const char *before, double value, const char *behind)
 {
-    char text[40];
-    snprintf(text, sizeof text, "%.3g", value);
-    for (char *comma = text; (comma = strchr(comma, ','));)
-        *comma = '.';
-    fprintf(out, "%s%s%s", before, text, behind);
+    fprintf(out, "%s%.3g%s", before, value, behind);
 }
 
 /* A further term: + 2 * x. */
