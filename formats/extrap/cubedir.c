@@ -176,7 +176,7 @@ static int make_ready(struct statistics *statistics, const struct pf_merge *merg
 /* A row's number is made of its series, point and scaling. */
 static const struct pf_study *study_of(const struct pf_cursor *cursor)
 {
-    return ((const struct pf_stored *)cursor->profile->state)->study;
+    return ((const struct pf_study_profile *)cursor->profile->state)->study;
 }
 
 static uint64_t first_number(const struct pf_cursor *cursor, uint32_t series)

@@ -59,7 +59,7 @@ bool pf_points_probe(struct pf_probe *probe, const char *suffix, unsigned least)
 
 /* The state of such a profile. */
 struct pf_points {
-    struct pf_stored stored; /* first: its cursors are those of a stored study */
+    struct pf_study_profile stored; /* first: its cursors are those of a stored study */
     struct pf_pointdirs dirs;
 };
 

@@ -40,7 +40,7 @@ int pf_stored_open(struct pf_profile *profile, struct pf_error *error)
 {
     const struct pf_stored_format *format = profile->driver->kit;
     struct pf_input *input;
-    profile->state = calloc(1, sizeof(struct pf_stored));
+    profile->state = calloc(1, sizeof(struct pf_study_profile));
     if (!profile->state)
         return pf_fail_memory(error);
     if (pf_source_open(profile->source, NULL, &input, error) < 0)
@@ -58,7 +58,7 @@ int pf_stored_open(struct pf_profile *profile, struct pf_error *error)
 int pf_stored_load(struct pf_profile *profile, enum pf_stage stage, struct pf_pass *pass,
                    struct pf_error *error)
 {
-    const struct pf_stored *stored = profile->state;
+    const struct pf_study_profile *stored = profile->state;
     if (stage != PF_PARTITIONED || stored->study)
         return 0;
     struct pf_study *study = read_study(profile, stored->head->input, UINT64_MAX, pass, error);
@@ -67,7 +67,7 @@ int pf_stored_load(struct pf_profile *profile, enum pf_stage stage, struct pf_pa
 
 void pf_stored_close(struct pf_profile *profile)
 {
-    struct pf_stored *stored = profile->state;
+    struct pf_study_profile *stored = profile->state;
     if (!stored)
         return;
     pf_study_free(stored->study);

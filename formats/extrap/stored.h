@@ -34,7 +34,7 @@ enum {
 };
 
 /* The state of such a profile. */
-struct pf_stored {
+struct pf_study_profile {
     struct pf_study *study; /* NULL before the pass */
     struct pf_study *head;  /* the parameters, where these are known before the pass; else NULL */
     unsigned parameters;

@@ -7,7 +7,7 @@
 
 static const struct pf_study *study_of(const struct pf_cursor *cursor)
 {
-    return ((const struct pf_stored *)cursor->profile->state)->study;
+    return ((const struct pf_study_profile *)cursor->profile->state)->study;
 }
 
 /* ---- scaling ------------------------------------------------------------------------------------ */
@@ -15,7 +15,7 @@ static const struct pf_study *study_of(const struct pf_cursor *cursor)
 /* The cells of each series side by side, a column a point; scaling_total is the same over its totals. */
 static const struct pf_table *cells_of(const struct pf_cursor *cursor)
 {
-    const struct pf_stored *stored = cursor->profile->state;
+    const struct pf_study_profile *stored = cursor->profile->state;
     return &stored->tables[cursor->table->user == PF_SCALING_TABLE ? PF_CELLS_TABLE : PF_TOTALS_TABLE];
 }
 
@@ -131,7 +131,7 @@ void pf_stored_declare(struct pf_profile *profile, bool with_models)
                                 [PF_MODELS_TABLE] = {"models", &models.ops},
                                 [PF_CELLS_TABLE] = {"cells", &pf_stored_rows.ops},
                                 [PF_TOTALS_TABLE] = {"totals", &pf_stored_rows.ops}};
-    struct pf_stored *stored = profile->state;
+    struct pf_study_profile *stored = profile->state;
     struct pf_table *tables = stored->tables;
     /* Other points are passed over without their numbers being read: far less than measuring all rows. */
     for (int i = 0; i < PF_STUDY_TABLES; i++)
@@ -173,7 +173,7 @@ static void set_columns(struct pf_table *table, const struct pf_column *columns,
 }
 
 /* context,POINTS,name: of a study that is not published there are no points yet. */
-static int make_scaling(struct pf_stored *stored, const struct pf_study *study, struct pf_error *error)
+static int make_scaling(struct pf_study_profile *stored, const struct pf_study *study, struct pf_error *error)
 {
     size_t points = study->published ? pf_study_points(study) : 0;
     struct pf_column *columns = calloc(points + 2, sizeof *columns);
@@ -194,7 +194,7 @@ static int make_scaling(struct pf_stored *stored, const struct pf_study *study, 
 /* Gives the tables their columns; again where parameters, metrics and points have turned out otherwise. */
 static int make_columns(struct pf_profile *profile, const struct pf_study *study, struct pf_error *error)
 {
-    struct pf_stored *stored = profile->state;
+    struct pf_study_profile *stored = profile->state;
     bool by_value = study->statistics_only;
     if (make_scaling(stored, study, error) < 0)
         return -1;
@@ -223,7 +223,7 @@ static int make_columns(struct pf_profile *profile, const struct pf_study *study
 
 int pf_stored_keep_head(struct pf_profile *profile, struct pf_study *head, struct pf_error *error)
 {
-    struct pf_stored *stored = profile->state;
+    struct pf_study_profile *stored = profile->state;
     stored->head = head;
     pf_list_free(&head->values);
     pf_list_free(&head->figures);
@@ -233,7 +233,7 @@ int pf_stored_keep_head(struct pf_profile *profile, struct pf_study *head, struc
 
 int pf_stored_publish(struct pf_profile *profile, struct pf_study *study, struct pf_error *error)
 {
-    struct pf_stored *stored = profile->state;
+    struct pf_study_profile *stored = profile->state;
     if (pf_study_publish(study, profile, error) < 0) {
         pf_study_free(study);
         return -1;

@@ -2,6 +2,7 @@
 /* Rows of tables that may be more than memory holds: cells of all kinds, restrictions, changes, in memory and beyond it. */
 #include "formats/kit/stored.h"
 
+#include "formats/extrap/stored.h" /* must compile beside the above */
 #include "tests/unit/tap.h"
 
 enum { THREAD, TIME, TEXT, METRIC, OTHER, COLUMNS };
