@@ -234,7 +234,7 @@ static int add_rows(struct perun *perun, struct pf_pass *pass, struct pf_error *
     int more = 1;
     perun_walk_open(&walk, &perun->data);
     for (uint64_t row = 0; more > 0 && (more = perun_walk_to(&walk, row, error)) > 0; row++)
-        if (add_row(perun, &walk, metrics, error) ||
+        if (add_row(perun, &walk, metrics, error) || perun_points_add(perun->points, &walk, error) ||
             (row % 8192 == 8191 && pf_pass_step(pass, row, rows, error)))
             more = -1;
     perun_walk_close(&walk);
@@ -247,6 +247,8 @@ void perun_drop_model(struct perun *perun)
     pf_strings_free(perun->keys);
     free(perun->units);
     free(perun->metrics);
+    perun_points_free(perun->points);
+    perun->points = NULL;
     perun->sums.sums = NULL;
     perun->keys = NULL;
     perun->units = NULL;
@@ -259,8 +261,8 @@ int perun_load_model(struct pf_profile *profile, struct pf_pass *pass, struct pf
     struct perun *perun = profile->state;
     perun->sums.sums = pf_sums_new(profile->options->cache, true);
     perun->keys = pf_strings_new();
-    int failed = perun->sums.sums && perun->keys ? add_rows(perun, pass, error) : pf_fail_memory(error);
-    if (failed ||
+    int failed = perun->sums.sums && perun->keys ? perun_points_begin(perun, error) : pf_fail_memory(error);
+    if (failed || add_rows(perun, pass, error) || perun_points_finish(perun->points, pass, error) ||
         pf_sums_finish(perun->sums.sums, (uint32_t)pf_rows_count(profile->partitions.items),
                        perun->data.tree->count, error) ||
         describe_metrics(perun, error) || pf_notes_publish(&perun->data.notes, profile, error)) {

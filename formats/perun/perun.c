@@ -404,7 +404,7 @@ static ssize_t perun_blob_read(struct pf_profile *profile, size_t blob, void *bu
 
 const struct pf_driver pf_perun_driver = {.name = "perun",
                                           .title = "Perun profiles: .perf files and stored objects",
-                                          .version = 9,
+                                          .version = 10,
                                           .probe = perun_probe,
                                           .open = perun_open,
                                           .load = perun_load,

@@ -335,6 +335,7 @@ struct perun {
     uint32_t *units;         /* of metrics: that stood beside the first amount with one, or PERUN_NONE */
     size_t units_room;
     struct pf_metric *metrics;
+    struct perun_points *points; /* NULL: there are no models */
 
     struct pf_column *resource_columns; /* PERUN_R_FIELDS + PERUN_OWN_COLUMNS + PERUN_R_LAST */
     unsigned last_columns;              /* the number of the first one behind the fields' */
@@ -390,6 +391,15 @@ struct perun_model {
     uint64_t values,
         n_values; /* its buckets or points: number of the first one in the store of values, how many */
 };
+
+/*
+ * The points of all models (points.c): perun_points_begin makes perun->points, then each row is added, then they are finished. The
+ * caller frees them, also after a failure. Do nothing if there are no models. 0, or -1 with *error filled.
+ */
+int perun_points_begin(struct perun *perun, struct pf_error *error);
+int perun_points_add(struct perun_points *points, const struct perun_walk *walk, struct pf_error *error);
+int perun_points_finish(struct perun_points *points, struct pf_pass *pass, struct pf_error *error);
+void perun_points_free(struct perun_points *points);
 
 /* Columns of models.csv and points.csv. */
 enum { PERUN_MODEL_COLUMNS = 12, PERUN_POINT_COLUMNS = 4 };

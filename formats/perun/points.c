@@ -1,29 +1,55 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The table points in the models' folders: x and y of the resources that a model is of, by x, and its value there. They are sorted
- * when a cursor is opened: a position is the number of a point.
+ * when the model is loaded; models of the same resources and fields share them. A position is the number of a point.
  */
 #include <math.h>
 #include <stdlib.h>
 
+#include "formats/kit/array.h"
 #include "formats/kit/sorter.h"
 #include "formats/perun/perun.h"
 
-/* What is held in memory to sort them. */
+/* Bytes held in memory, while sorting and afterwards. */
 #define SORT_LIMIT ((uint64_t)4 << 20)
+
+/* Pairs of fields that the models of one uid may be of: a resource adds a point to each. */
+enum { PAIRS_MAX = 64 };
+
+enum { POINTS_A_STEP = 8192 };
 
 const struct pf_column perun_point_columns[PERUN_POINT_COLUMNS] = {
     {.name = "id", .role = PF_KEY}, {.name = "x"}, {.name = "y"}, {.name = "model"}};
 
-/* Those of the model that a cursor is restricted to. */
-struct points {
-    struct pf_store *store;
-    struct pf_store_window window;
-    uint64_t count;
+struct pair {
+    uint32_t uid, x_field, y_field;
+};
+
+/* The points of a pair of fields of one uid. */
+struct list {
+    struct pair pair;
+    uint32_t next;         /* the number of another list of this uid, or PERUN_NONE */
+    uint64_t first, count; /* points in the store */
 };
 
 struct point {
     double x, y;
+};
+
+struct perun_points {
+    struct pf_strings *pairs; /* bytes of struct pair; of list i it is string i */
+    struct list *lists;
+    size_t lists_room;
+    struct pf_ids by_uid;     /* the last list of a uid */
+    uint32_t *of_model;       /* its list, or PERUN_NONE */
+    struct pf_sorter *sorter; /* until all are there */
+    struct pf_store *store;   /* struct point */
+};
+
+/* A cursor over one list. */
+struct walk {
+    struct pf_store_window window;
+    uint64_t first, count;
 };
 
 /* ---- a model's value ---------------------------------------------------------------------------- */
@@ -103,81 +129,147 @@ static bool number_of(struct pf_cell cell, double *number)
     return cell.type != PF_ABSENT && cell.type != PF_TEXT;
 }
 
-/* Records of the sorter: x, number, y. */
-static int find_points(const struct perun_data *data, const struct perun_model *model,
-                       struct pf_sorter *sorter, struct pf_error *error)
+/* The number of the list of a model, added if new. PERUN_NONE: its uid has too many. 0, or -1 with *error filled. */
+static int find_list(struct perun_points *points, const struct perun_model *model, uint32_t *number,
+                     struct pf_error *error)
 {
-    struct perun_walk walk;
-    int more = 1;
-    perun_walk_open(&walk, data);
-    for (uint64_t row = 0; more > 0 && (more = perun_walk_to(&walk, row, error)) > 0; row++) {
-        double x, y;
-        if (walk.item.uid != model->uid || !number_of(perun_walk_cell(&walk, model->x_field), &x) ||
-            !number_of(perun_walk_cell(&walk, model->y_field), &y))
-            continue;
-        uint64_t record[3] = {ordered(x), row};
-        memcpy(&record[2], &y, sizeof y);
-        if (pf_sorter_add(sorter, record, error))
-            more = -1;
-    }
-    perun_walk_close(&walk);
-    return more < 0 || pf_sorter_finish(sorter, error) ? -1 : 0;
+    const struct pair pair = {model->uid, model->x_field, model->y_field};
+    uint32_t before = pf_ids_find(&points->by_uid, pair.uid), others = 0;
+    *number = pf_string_of(points->pairs, (const char *)&pair, sizeof pair);
+    if (*number != PF_NO_STRING)
+        return 0;
+    *number = PERUN_NONE;
+    for (uint32_t i = before; i != PERUN_NONE; i = points->lists[i].next)
+        others++;
+    if (others == PAIRS_MAX)
+        return 0;
+    if (pf_array_room(&points->lists, &points->lists_room, pf_strings_count(points->pairs),
+                      sizeof *points->lists, error))
+        return -1;
+    *number = pf_intern(points->pairs, (const char *)&pair, sizeof pair, error);
+    if (*number == PF_NO_STRING || pf_ids_set(&points->by_uid, pair.uid, *number, error))
+        return -1;
+    points->lists[*number] = (struct list){.pair = pair, .next = before};
+    return 0;
 }
 
-static int sort_points(const struct perun_data *data, const struct perun_model *model, struct points *points,
-                       struct pf_error *error)
+int perun_points_begin(struct perun *perun, struct pf_error *error)
 {
-    struct pf_sorter *sorter = pf_sorter_new(3, 2, SORT_LIMIT);
+    struct perun_data *data = &perun->data;
+    if (!data->n_models)
+        return 0;
+    struct perun_points *points = perun->points = calloc(1, sizeof *points);
+    if (!points)
+        return pf_fail_memory(error);
+    points->pairs = pf_strings_new();
+    points->of_model = malloc(data->n_models * sizeof *points->of_model);
+    points->sorter = pf_sorter_new(4, 3, SORT_LIMIT);
+    points->store = pf_store_new(SORT_LIMIT);
+    if (!points->pairs || !points->of_model || !points->sorter || !points->store)
+        return pf_fail_memory(error);
+    bool left_out = false;
+    for (size_t i = 0; i < data->n_models; i++) {
+        if (find_list(points, &data->model_list[i], &points->of_model[i], error))
+            return -1;
+        left_out |= points->of_model[i] == PERUN_NONE;
+    }
+    if (left_out)
+        pf_note(&data->notes, &perun_problems[PERUN_TOO_MANY], 0, -1,
+                "points of models of one uid (of more than %d pairs of fields)", PAIRS_MAX);
+    return 0;
+}
+
+int perun_points_add(struct perun_points *points, const struct perun_walk *walk, struct pf_error *error)
+{
+    uint32_t i = points ? pf_ids_find(&points->by_uid, walk->item.uid) : PERUN_NONE;
+    for (; i != PERUN_NONE; i = points->lists[i].next) {
+        const struct pair *pair = &points->lists[i].pair;
+        double x, y;
+        if (!number_of(perun_walk_cell(walk, pair->x_field), &x) ||
+            !number_of(perun_walk_cell(walk, pair->y_field), &y))
+            continue;
+        uint64_t record[4] = {i, ordered(x), walk->number};
+        memcpy(&record[3], &y, sizeof y);
+        if (pf_sorter_add(points->sorter, record, error))
+            return -1;
+        points->lists[i].count++;
+    }
+    return 0;
+}
+
+int perun_points_finish(struct perun_points *points, struct pf_pass *pass, struct pf_error *error)
+{
     const uint64_t *record;
-    int more = !sorter ? pf_fail_memory(error) : find_points(data, model, sorter, error) ? -1 : 1;
-    while (more > 0 && (more = pf_sorter_next(sorter, &record, error)) > 0) {
-        struct point point = {.x = unordered(record[0])};
-        memcpy(&point.y, &record[2], sizeof point.y);
-        if (pf_store_append(points->store, &point, sizeof point, error))
+    uint64_t all = 0, done = 0;
+    if (!points)
+        return 0;
+    for (uint32_t i = 0; i < pf_strings_count(points->pairs); i++) {
+        points->lists[i].first = all;
+        all += points->lists[i].count;
+    }
+    int more = pf_sorter_finish(points->sorter, error) ? -1 : 1;
+    while (more > 0 && (more = pf_sorter_next(points->sorter, &record, error)) > 0) {
+        struct point point = {.x = unordered(record[1])};
+        memcpy(&point.y, &record[3], sizeof point.y);
+        if (pf_store_append(points->store, &point, sizeof point, error) ||
+            (++done % POINTS_A_STEP == 0 && pf_pass_step(pass, done, all, error)))
             more = -1;
     }
-    pf_sorter_free(sorter);
+    pf_sorter_free(points->sorter);
+    points->sorter = NULL;
     return more;
+}
+
+void perun_points_free(struct perun_points *points)
+{
+    if (!points)
+        return;
+    pf_strings_free(points->pairs);
+    pf_ids_free(&points->by_uid);
+    pf_sorter_free(points->sorter);
+    pf_store_free(points->store);
+    free(points->lists);
+    free(points->of_model);
+    free(points);
 }
 
 /* ---- the table ---------------------------------------------------------------------------------- */
 
 static int begin_points(const struct pf_cursor *cursor, struct pf_numbers *numbers, struct pf_error *error)
 {
-    const struct perun_data *data = &((const struct perun *)cursor->profile->state)->data;
-    struct points *points = numbers->own = calloc(1, sizeof *points);
-    if (!points || !(points->window.store = points->store = pf_store_new(SORT_LIMIT)))
+    const struct perun_points *points = ((const struct perun *)cursor->profile->state)->points;
+    struct walk *walk = numbers->own = calloc(1, sizeof *walk);
+    if (!walk)
         return pf_fail_memory(error);
-    if (cursor->only.key < 0)
+    uint32_t list = points && cursor->only.key >= 0 ? points->of_model[cursor->only.key] : PERUN_NONE;
+    if (list == PERUN_NONE)
         return 0;
-    if (sort_points(data, &data->model_list[cursor->only.key], points, error))
-        return -1;
-    numbers->end = points->count = pf_store_size(points->store) / sizeof(struct point);
+    walk->window.store = points->store;
+    walk->first = points->lists[list].first;
+    numbers->end = walk->count = points->lists[list].count;
     return 0;
 }
 
 static void end_points(void *own)
 {
-    struct points *points = own;
-    if (points) {
-        pf_store_window_free(&points->window);
-        pf_store_free(points->store);
-    }
-    free(points);
+    struct walk *walk = own;
+    if (walk)
+        pf_store_window_free(&walk->window);
+    free(walk);
 }
 
 static int point_row(const struct pf_cursor *cursor, void *own, uint64_t number, struct pf_cell *cells,
                      struct pf_error *error)
 {
     const struct perun_data *data = &((const struct perun *)cursor->profile->state)->data;
-    struct points *points = own;
+    struct walk *walk = own;
     struct point point;
     double value;
-    const void *at = pf_store_at(&points->window, number * sizeof point, sizeof point, error);
+    const void *at = pf_store_at(&walk->window, (walk->first + number) * sizeof point, sizeof point, error);
     if (!at)
         return -1;
     memcpy(&point, at, sizeof point);
-    if (value_at(data, &data->model_list[cursor->only.key], point.x, number, points->count, &value, error))
+    if (value_at(data, &data->model_list[cursor->only.key], point.x, number, walk->count, &value, error))
         return -1;
     cells[0] = pf_int(cursor->only.key);
     cells[1] = pf_double(point.x);

@@ -383,6 +383,64 @@ static void test_models(void)
     file_close(&file);
 }
 
+/* Positions of cursors are used in turn: each opens a cursor anew. */
+static void test_many_points(void)
+{
+    enum { POINTS = 20000 };
+    char *json = NULL, *want = NULL;
+    size_t size;
+    FILE *out = open_memstream(&json, &size), *rows = open_memstream(&want, &size);
+    fputs("{\"header\":{},\"resources\":{\"f#0\":{\"amount\":[", out);
+    for (int i = 0; i < POINTS; i++) {
+        fprintf(out, "%s%d", i ? "," : "", i);
+        fprintf(rows, "1,%d,%d,|", i, POINTS - 1 - i);
+    }
+    fputs("],\"structure-unit-size\":[", out);
+    for (int i = POINTS; i-- > 0;)
+        fprintf(out, "%d%s", i, i ? "," : "");
+    fputs("]}},\"resource_type_map\":{\"f#0\":{\"uid\":\"f\"}},\"models\":[{\"uid\":\"g\"},{\"uid\":\"f\"}]}",
+          out);
+    fclose(out);
+    fclose(rows);
+    struct file file = file_of(json);
+    char *points = table_text(&file.profile, "points", (struct pf_restriction){-1, -1, -1, 1}, 1);
+    ok(points && !strcmp(points, want), "points are sorted once, not whenever a cursor is opened");
+    free(points);
+    points = table_text(&file.profile, "points", (struct pf_restriction){-1, -1, -1, 0}, 1);
+    is(points, "", "a model of another uid has none of them");
+    free(points);
+    free(json);
+    free(want);
+    file_close(&file);
+}
+
+/* Models of one uid, each of another field. */
+static void test_points_of_many_fields(void)
+{
+    enum { MODELS = 66 };
+    char *json = NULL;
+    size_t size;
+    FILE *out = open_memstream(&json, &size);
+    fputs("{\"header\":{},\"resources\":[{\"uid\":\"f\",\"amount\":7", out);
+    for (int i = 0; i < MODELS; i++)
+        fprintf(out, ",\"x%d\":%d", i, i);
+    fputs("}],\"models\":[", out);
+    for (int i = 0; i < MODELS; i++)
+        fprintf(out, "%s{\"uid\":\"f\",\"per_key\":\"x%d\"}", i ? "," : "", i);
+    fputs(",{\"uid\":\"f\",\"per_key\":\"x63\"}]}", out);
+    fclose(out);
+    struct file file = file_of(json);
+    static const char *const want[] = {[0] = "62,62,7,|", "63,63,7,|", "", "", "66,63,7,|"};
+    for (int i = 0; i < 5; i++) {
+        char *points = table_text(&file.profile, "points", (struct pf_restriction){-1, -1, -1, 62 + i}, 1);
+        is(points, want[i], "models of one uid are of up to 64 pairs of fields");
+        free(points);
+    }
+    warnings_are(&file, "warning too-many|", "    which is told");
+    free(json);
+    file_close(&file);
+}
+
 /* A profile of so many models with so many values each. */
 static struct file stats_of(int models, int values)
 {
@@ -631,6 +689,8 @@ int main(void)
     test_metrics();
     test_fields();
     test_models();
+    test_many_points();
+    test_points_of_many_fields();
     test_long_stats();
     test_formulas();
     test_properties();
