@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "formats/cube/cube.h"
+#include "formats/kit/pass.h"
 
 /* Numbers that are held of each side, 2 MiB of them, and as many of levels. Each walk has them, and a mount some walks at a time. */
 #define NUMBERS_MAX ((size_t)128 * 1024)
@@ -106,6 +107,8 @@ static int read_range(struct pf_cube_sums *sums, const struct pf_cube_metric *me
     sums->metric = metric;
     sums->first = sums->end = path;
     sums->is_derived = false;
+    if (pf_pass_check(error))
+        return -1;
     for (uint32_t p = path; p < end; p++) {
         union pf_cube_number *row = sums->stored + (size_t)(p - path) * n;
         int got = read_row(sums, p, 0, n, row, error);
@@ -132,6 +135,11 @@ static int row_at(struct pf_cube_sums *sums, uint32_t path, uint32_t first, uint
 
 /* ---- the other side ------------------------------------------------------------------------------- */
 
+/*
+ * The call paths visited here may reach far beyond the range and have no rows. Nothing is read for those, so the loops check for
+ * cancellation themselves.
+ */
+
 /* Exclusive values: those of the children are subtracted, the first one's first. */
 static int subtract_children(struct pf_cube_sums *sums, struct pf_error *error)
 {
@@ -141,7 +149,7 @@ static int subtract_children(struct pf_cube_sums *sums, struct pf_error *error)
     memcpy(sums->derived, sums->stored, (size_t)(sums->end - sums->first) * n * sizeof *sums->derived);
     for (uint32_t p = sums->first; p < sums->end; p++)
         for (uint32_t c = tree->first[p]; c < tree->first[p + 1]; c++) {
-            int got = row_at(sums, tree->child[c], 0, n, &child, error);
+            int got = pf_pass_check(error) ? -1 : row_at(sums, tree->child[c], 0, n, &child, error);
             if (got < 0)
                 return -1;
             if (got)
@@ -175,7 +183,7 @@ static int add_levels(struct pf_cube_sums *sums, uint32_t end, uint32_t top, uni
     for (uint32_t p = end; p-- > sums->first;) {
         const union pf_cube_number *own;
         union pf_cube_number *sum = levels + ((size_t)(cube->tree->depth[p] - top) + 1) * n;
-        int got = row_at(sums, p, first, n, &own, error);
+        int got = pf_pass_check(error) ? -1 : row_at(sums, p, first, n, &own, error);
         if (got < 0)
             return -1;
         if (got && cube->paths[p].end == p + 1)

@@ -415,6 +415,58 @@ static void wrong_positions_are_refused(void)
     forget(&rows);
 }
 
+/* A chain of call paths of which only the outermost has a row, in so many locations that a walk holds few call paths at a time. */
+static void a_walk_without_reads_can_be_cancelled(void)
+{
+    enum { PATHS = 2000, LOCATIONS = 1000 };
+    static const uint32_t outermost[] = {0};
+    struct bytes tar = {0}, rows = {0};
+    struct fixture fixture;
+    struct pf_pass pass = {0};
+    struct pf_cell cells[8];
+    char *anchor = NULL;
+    size_t size;
+    int got = 1;
+    FILE *out = open_memstream(&anchor, &size);
+    fputs("<cube version=\"4.4\"><metrics>" METRIC(
+              0, "EXCLUSIVE", "t", "DOUBLE") "</metrics><program><region id=\"0\"><name>f</name></region>",
+          out);
+    for (int i = 0; i < PATHS; i++)
+        fprintf(out, "<cnode id=\"%d\" calleeId=\"0\">", i);
+    for (int i = 0; i < PATHS; i++)
+        fputs("</cnode>", out);
+    fputs("</program><system><systemtreenode Id=\"0\"><name>m</name><class>machine</class><locationgroup "
+          "Id=\"0\">",
+          out);
+    for (int i = 0; i < LOCATIONS; i++) {
+        fprintf(out, "<location Id=\"%d\"><rank>%d</rank></location>", i, i);
+        put_double(&rows, 1, false);
+    }
+    fputs("</locationgroup></systemtreenode></system></cube>", out);
+    fclose(out);
+    put_text(&tar, "anchor.xml", anchor);
+    put_index(&tar, "0.index", outermost, 1, false);
+    put_data(&tar, "0.data", &rows);
+    forget(&rows);
+    free(anchor);
+    set_up(&fixture, &tar);
+    struct pf_cursor cursor = {
+        .profile = &fixture.profile, .table = fixture.profile.cells, .only = PF_UNRESTRICTED};
+    if (fixture.result || cursor.table->ops->open(&cursor, &fixture.error))
+        abort();
+    struct pf_pass *before = pf_pass_enter(&pass);
+    size_t n = 0;
+    for (; got > 0; n++) {
+        got = cursor.table->ops->next(&cursor, cells, &fixture.error);
+        pass.stop = true;
+    }
+    pf_pass_leave(before);
+    ok(got < 0 && fixture.error.code == ECANCELED && n > 1,
+       "a walk through call paths without rows can be cancelled");
+    cursor.table->ops->close(&cursor);
+    tear_down(&fixture);
+}
+
 int main(void)
 {
     exclusive_values_add_up_the_tree();
@@ -431,5 +483,6 @@ int main(void)
     restricted_walks_give_the_same_rows(false, false);
     restricted_walks_give_the_same_rows(true, true);
     wrong_positions_are_refused();
+    a_walk_without_reads_can_be_cancelled();
     return done();
 }
