@@ -259,6 +259,39 @@ static void refuses_wrong_positions(struct log *log)
     close_log(&opened);
 }
 
+/* An event earlier than the start of its buffer makes the next row look for the start of the whole log. */
+static void looking_for_the_start_can_be_cancelled(struct log *log)
+{
+    struct opened opened;
+    struct pf_pass pass = {0};
+    struct pf_cell cells[16];
+    put_header(log, 5, 0, 4096);
+    open_buffer(log, 1, 0, 1000);
+    put_function(log, ENTER, 1, 0);
+    put_cpu(log, 3, 500);
+    while (log->size < sizeof log->bytes - 64)
+        put_function(log, ENTER, 2, 0);
+    close_buffer(log);
+    open_log(&opened, log, PF_PARTITIONED);
+    struct pf_cursor cursor = cursor_of(&opened, "trace", -1);
+    cursor.table->ops->open(&cursor, &opened.error);
+    int got = cursor.table->ops->next(&cursor, cells, &opened.error);
+    struct pf_pass *before = pf_pass_enter(&pass);
+    pass.stop = true;
+    int stopped = cursor.table->ops->next(&cursor, cells, &opened.error);
+    ok(got == 1 && stopped == -1 && opened.error.code == ECANCELED,
+       "looking for the start of time can be cancelled");
+    pass.stop = false;
+    cursor.table->ops->close(&cursor);
+    cursor.table->ops->open(&cursor, &opened.error);
+    got = cursor.table->ops->next(&cursor, cells, &opened.error);
+    stopped = cursor.table->ops->next(&cursor, cells, &opened.error);
+    pf_pass_leave(before);
+    ok(got == 1 && stopped == -1 && opened.error.code == EAGAIN, "and begun anew");
+    cursor.table->ops->close(&cursor);
+    close_log(&opened);
+}
+
 int main(void)
 {
     static struct log log;
@@ -272,5 +305,6 @@ int main(void)
     resumes(&log);
     resumes_deep_stacks(&log);
     refuses_wrong_positions(&log);
+    looking_for_the_start_can_be_cancelled(&log);
     return done();
 }
