@@ -261,8 +261,8 @@ static void take_message(struct follow *follow, struct otf2_event *event)
 static void take_event(struct follow *follow, struct otf2_event *event)
 {
     enum { SAMPLED_FIRST = 66, SAMPLED_LAST = 68 };
-    pf_int128 time = event->time;
-    follow->now = time > INT64_MAX ? INT64_MAX : time < INT64_MIN / 2 ? INT64_MIN / 2 : (int64_t)time;
+    const int64_t most = INT64_MAX / 2; /* so that differences fit too */
+    follow->now = event->time > most ? most : event->time < -most ? -most : (int64_t)event->time;
     follow->count++;
     follow->sampled += event->type >= SAMPLED_FIRST && event->type <= SAMPLED_LAST;
     if (event->type == OTF2_METRIC) {

@@ -29,7 +29,7 @@ static void write_part(const char *folder, const char *name, const struct bytes 
         write_bytes(folder, name, bytes->at, bytes->size);
 }
 
-static void open_archive(struct file *file, const struct archive *archive)
+static void write_archive(struct file *file, const struct archive *archive)
 {
     char folder[128];
     memset(file, 0, sizeof *file);
@@ -45,11 +45,21 @@ static void open_archive(struct file *file, const struct archive *archive)
     write_part(folder, "0.evt", &archive->events[0]);
     write_part(folder, "4294967296.evt", &archive->events[1]);
     write_part(folder, "0.def", &archive->own[0]);
+}
+
+static void load_archive(struct file *file)
+{
     file->directory = open(file->folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     file->options.cache = 1 << 20;
     file->opened =
         !profile_open(&file->profile, &pf_otf2_driver, file->directory, "run", &file->options, &file->error);
     file->loaded = file->opened && !pf_profile_load(&file->profile, PF_DERIVED, NULL, &file->error);
+}
+
+static void open_archive(struct file *file, const struct archive *archive)
+{
+    write_archive(file, archive);
+    load_archive(file);
 }
 
 static void has(const struct archive *archive, const char *table, const char *want, const char *warnings,
@@ -213,6 +223,34 @@ static void own_definitions(void)
         "ids are mapped, times corrected");
 }
 
+/* The clock of the definitions, of few digits, replaced by one of as many ticks a second that starts at this tick. */
+static void set_clock(struct bytes *file, uint64_t ticks, uint64_t start)
+{
+    struct bytes clock = {.big_endian = file->big_endian};
+    size_t at = 18, end = at + 2u + file->at[at + 1];
+    put_begin(&clock, 5);
+    put_number(&clock, ticks);
+    put_number(&clock, start);
+    put_number(&clock, 1000);
+    put_end(&clock);
+    memmove(file->at + at + clock.size, file->at + end, file->size - end);
+    memcpy(file->at + at, clock.at, clock.size);
+    file->size += clock.size - (end - at);
+}
+
+static void extreme_times(void)
+{
+    struct archive archive = archive_of(false, 2, 0);
+    set_clock(&archive.definitions, 1, UINT64_C(1) << 62);
+    put_time(&archive.events[0], 0);
+    put_call(&archive.events[0], 12, 1);
+    put_time(&archive.events[0], UINT64_MAX);
+    put_call(&archive.events[0], 13, 1);
+    archive.events[1].size = 0;
+    has(&archive, "trace", "0,-4611686018427387903,9223372036854775806,0,0,main|", "",
+        "times beyond 64 bits are saturated so that durations fit");
+}
+
 /* Where record `type` number `which` of a file of definitions begins, behind the head of its chunk. */
 static size_t record_at(const struct bytes *file, unsigned type, int which)
 {
@@ -301,6 +339,7 @@ int main(void)
     counters();
     messages();
     own_definitions();
+    extreme_times();
     first_version();
     damage();
     fields();
