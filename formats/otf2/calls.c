@@ -10,7 +10,9 @@
 
 /* A call that is open. */
 struct call {
-    uint32_t context, id; /* id: of the region */
+    uint32_t context, id;     /* id: of the region */
+    uint32_t region;          /* number of the region */
+    uint32_t outer_of_region; /* like `outer`, for the same region */
     uint32_t function;
     uint32_t
         outer; /* place in the stack of the nearest caller of the same function, plus 1; 0: there is none */
@@ -25,6 +27,7 @@ struct region {
     bool met;
     uint32_t name;     /* number of a name */
     uint32_t function; /* two regions may have one name and file: functions.csv takes them for one function */
+    uint32_t innermost; /* place in the stack of its innermost open call, plus 1; 0: none is open */
 };
 
 struct follow {
@@ -56,26 +59,33 @@ static void warn(struct follow *follow, const char *code, const char *what, uint
 
 /* ---- regions ------------------------------------------------------------------------------------ */
 
+/* The number of a region that is defined or has been entered; OTF2_NONE for any other. */
+static uint32_t find_region(const struct follow *follow, uint32_t id)
+{
+    uint32_t place = otf2_place(&follow->state->definitions, OTF2_REGIONS, id);
+    return place != OTF2_NONE ? place : (uint32_t)(uintptr_t)pf_map_get(&follow->unknown, id) - 1;
+}
+
+/* The number of a region, added if it is not defined. */
 static uint32_t number_of(struct follow *follow, uint32_t id)
 {
     struct otf2_state *state = follow->state;
     struct pf_build *build = follow->build;
-    uint32_t place = otf2_place(&state->definitions, OTF2_REGIONS, id);
-    uintptr_t known = (uintptr_t)pf_map_get(&follow->unknown, id);
-    if (place != OTF2_NONE || known)
-        return place != OTF2_NONE ? place : (uint32_t)(known - 1);
+    uint32_t number = find_region(follow, id);
+    if (number != OTF2_NONE)
+        return number;
     warn(follow, "undefined", "is not defined, entered", id);
     pf_build_check(build, pf_array_room(&state->unknown, &state->unknown_room, state->n_unknown,
                                         sizeof *state->unknown, build->error));
     state->unknown[state->n_unknown++] = id;
-    known = otf2_count(&state->definitions, OTF2_REGIONS) + state->n_unknown;
-    if (!pf_map_put(&follow->unknown, id, (void *)known))
+    number = otf2_count(&state->definitions, OTF2_REGIONS) + (uint32_t)state->n_unknown - 1;
+    if (!pf_map_put(&follow->unknown, id, (void *)((uintptr_t)number + 1)))
         pf_build_check(build, pf_fail_memory(build->error));
-    return (uint32_t)(known - 1);
+    return number;
 }
 
 /* The region of a number, which has this id. */
-static const struct region *region_of(struct follow *follow, uint32_t number, uint32_t id)
+static struct region *region_of(struct follow *follow, uint32_t number, uint32_t id)
 {
     const struct otf2_definitions *definitions = &follow->state->definitions;
     struct pf_build *build = follow->build;
@@ -134,16 +144,20 @@ static void enter(struct follow *follow, uint32_t id)
 {
     struct pf_build *build = follow->build;
     uint32_t number = number_of(follow, id);
-    const struct region *region = region_of(follow, number, id);
+    struct region *region = region_of(follow, number, id);
     pass_time(follow);
-    struct call call = {.id = id, .function = region->function, .start = follow->now};
+    struct call call = {.id = id,
+                        .region = number,
+                        .outer_of_region = region->innermost,
+                        .function = region->function,
+                        .start = follow->now};
     call.context =
         pf_build_child(build, top(follow) ? top(follow)->context : PF_NO_CONTEXT, number, region->name, 0);
     call.row = pf_build_stay(build, follow->location, call.context, pf_int(call.start), pf_int(0));
     uint32_t *innermost = PF_ITEM(build, follow->innermost, call.function);
     call.outer = *innermost;
     *PF_PUSH(build, follow->stack) = call;
-    *innermost = (uint32_t)follow->stack.n;
+    *innermost = region->innermost = (uint32_t)follow->stack.n;
 }
 
 static void leave_top(struct follow *follow)
@@ -156,14 +170,14 @@ static void leave_top(struct follow *follow)
     if (call->outer)
         follow->stack.at[call->outer - 1].held += call->held + 1;
     follow->innermost.at[call->function] = call->outer;
+    follow->regions.at[call->region].innermost = call->outer_of_region;
 }
 
 /* Calls that are open above the one that is left end with it. */
 static void leave(struct follow *follow, uint32_t id)
 {
-    size_t call = follow->stack.n;
-    while (call && follow->stack.at[call - 1].id != id)
-        call--;
+    uint32_t region = find_region(follow, id);
+    uint32_t call = region < follow->regions.room ? follow->regions.at[region].innermost : 0;
     if (!call) {
         warn(follow, "not-open", "is left, which is not open: that is ignored,", id);
         return;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "tests/otf2_archive.h"
+#include "tests/unit/cpu_limit.h"
 #include "tests/unit/profile_file.h"
 
 extern const struct pf_driver pf_otf2_driver;
@@ -140,6 +141,25 @@ static void nesting(void)
         "calls end with those around them, and at the end");
 }
 
+static void recursion(void)
+{
+    struct archive archive = archive_of(false, 10, 0);
+    struct bytes *events = &archive.events[0];
+    static const struct {
+        unsigned type;
+        uint32_t region;
+    } calls_made[] = {{12, 1}, {12, 2}, {12, 1}, {12, 3}, {13, 1},
+                      {13, 3}, {13, 2}, {13, 2}, {13, 1}, {13, 99}};
+    for (size_t i = 0; i < sizeof calls_made / sizeof *calls_made; i++) {
+        put_time(events, 100 + 2 * i);
+        put_call(events, calls_made[i].type, calls_made[i].region);
+    }
+    archive.events[1].size = 0;
+    has(&archive, "trace", "0,0,8,0,0,main|0,1,5,1,1,f|0,2,2,2,2,main|0,3,1,3,3,main|",
+        "warning no-leave|warning not-open|warning not-open|warning not-open|",
+        "a leave ends the innermost call of its region");
+}
+
 static void counters(void)
 {
     struct archive archive = archive_of(false, 9, 0);
@@ -251,6 +271,55 @@ static void extreme_times(void)
         "times beyond 64 bits are saturated so that durations fit");
 }
 
+/* ---- much work ---------------------------------------------------------------------------------- */
+
+/* Appends these bytes n times to a file in the archive. */
+static void append_times(const struct file *file, const char *name, const struct bytes *bytes, size_t n)
+{
+    char path[128];
+    snprintf(path, sizeof path, "%s/run/%s", file->folder, name);
+    FILE *out = fopen(path, "a");
+    if (!out)
+        abort();
+    for (size_t i = 0; i < n; i++)
+        if (fwrite(bytes->at, 1, bytes->size, out) != bytes->size)
+            abort();
+    if (fclose(out))
+        abort();
+}
+
+/* Loads the archive of a file that has been written. */
+static void load_and_close(void *file)
+{
+    load_archive(file);
+    if (!((struct file *)file)->loaded)
+        abort();
+    file_close(file);
+}
+
+static void leaves_in_deep_stacks(void)
+{
+    enum { N = 200000 };
+    struct archive archive = archive_of(false, 3, 0);
+    struct bytes enter = {0}, leave_other = {0}, leave_undefined = {0};
+    struct file file;
+    put_time(&archive.events[0], 100);
+    put_call(&archive.events[0], 12, 2);
+    put_call(&archive.events[0], 13, 2);
+    put_call(&enter, 12, 1);
+    put_call(&leave_other, 13, 2);
+    put_call(&leave_undefined, 13, 99);
+    archive.events[1].size = 0;
+    write_archive(&file, &archive);
+    append_times(&file, "traces/0.evt", &enter, N);
+    append_times(&file, "traces/0.evt", &leave_other, N);
+    append_times(&file, "traces/0.evt", &leave_undefined, N);
+    ok(returns_within(15, load_and_close, &file), "a leave takes no longer in a deep stack");
+    temp_dir_remove(file.folder);
+}
+
+/* ---- versions and damage ------------------------------------------------------------------------ */
+
 /* Where record `type` number `which` of a file of definitions begins, behind the head of its chunk. */
 static size_t record_at(const struct bytes *file, unsigned type, int which)
 {
@@ -336,10 +405,12 @@ int main(void)
 {
     calls();
     nesting();
+    recursion();
     counters();
     messages();
     own_definitions();
     extreme_times();
+    leaves_in_deep_stacks();
     first_version();
     damage();
     fields();
