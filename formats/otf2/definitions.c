@@ -59,21 +59,20 @@ const uint64_t *otf2_class_of(const struct otf2_definitions *definitions, uint64
     return class || !instance ? class : otf2_find(definitions, OTF2_CLASSES, instance[OTF2_INSTANCE_CLASS]);
 }
 
+enum { ALL_LOCATIONS = 4, SELF = 6 }; /* types of groups */
+
 struct pf_cell otf2_rank(const struct otf2_definitions *definitions, uint64_t comm, uint64_t rank)
 {
-    enum { ALL_LOCATIONS = 4, SELF = 6 };
     const uint64_t *known = otf2_find(definitions, OTF2_COMMS, comm), *group, *all;
     group = known ? otf2_find(definitions, OTF2_GROUPS, known[OTF2_COMM_GROUP]) : NULL;
     if (!group || group[OTF2_GROUP_TYPE] == SELF || rank >= group[OTF2_GROUP_COUNT])
         return pf_absent();
     uint64_t index = definitions->group_members.at[group[OTF2_GROUP_FIRST] + rank];
     /* A communicator's members are indexes in the list of all locations of its paradigm. */
-    for (uint32_t i = 0; (all = otf2_at(definitions, OTF2_GROUPS, i)); i++)
-        if (all[OTF2_GROUP_TYPE] == ALL_LOCATIONS && all[OTF2_GROUP_PARADIGM] == group[OTF2_GROUP_PARADIGM])
-            return index < all[OTF2_GROUP_COUNT]
-                       ? pf_uint(definitions->group_members.at[all[OTF2_GROUP_FIRST] + index])
-                       : pf_absent();
-    return pf_absent();
+    all = otf2_at(definitions, OTF2_GROUPS, definitions->all_locations[group[OTF2_GROUP_PARADIGM]] - 1);
+    return all && index < all[OTF2_GROUP_COUNT]
+               ? pf_uint(definitions->group_members.at[all[OTF2_GROUP_FIRST] + index])
+               : pf_absent();
 }
 
 /* ---- records ------------------------------------------------------------------------------------ */
@@ -169,6 +168,17 @@ static void take_definition(struct otf2_state *state, struct otf2_record *record
                       "a definition of kind %u is shorter than it should be: left out", record->type);
 }
 
+/* The first group of all locations of a paradigm wins. */
+static void index_groups(struct otf2_definitions *definitions)
+{
+    const uint64_t *group;
+    for (uint32_t i = otf2_count(definitions, OTF2_GROUPS); i--;) {
+        group = otf2_at(definitions, OTF2_GROUPS, i);
+        if (group[OTF2_GROUP_TYPE] == ALL_LOCATIONS)
+            definitions->all_locations[group[OTF2_GROUP_PARADIGM]] = i + 1;
+    }
+}
+
 static void close_reader(void *reader)
 {
     otf2_reader_close(reader);
@@ -194,6 +204,7 @@ void otf2_read_definitions(struct otf2_state *state)
     if (more < 0)
         pf_build_warn(build, 0, build->error->offset, "fatal", "definitions",
                       "the global definitions end here: %.150s", build->error->what);
+    index_groups(&state->definitions);
     uint32_t found = otf2_count(&state->definitions, OTF2_LOCATIONS);
     if (found != state->anchor.locations)
         pf_build_warn(build, 0, -1, "warning", "locations", "%u locations are defined, %llu announced", found,

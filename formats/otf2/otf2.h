@@ -39,6 +39,7 @@ enum { OTF2_CLOCK_TICKS, OTF2_CLOCK_OFFSET };
 enum { OTF2_STRING_TEXT = 1 }; /* a number in definitions.strings */
 enum { OTF2_LOCATION_TYPE = 2, OTF2_LOCATION_EVENTS, OTF2_LOCATION_GROUP };
 enum { OTF2_REGION_FILE = 4, OTF2_REGION_LINE, OTF2_REGION_PARADIGM = 9 };
+enum { OTF2_PARADIGMS = 256 }; /* a byte in the file */
 enum { OTF2_GROUP_COUNT = 3, OTF2_GROUP_FIRST, OTF2_GROUP_TYPE, OTF2_GROUP_PARADIGM };
 enum { OTF2_MEMBER_MODE = 4, OTF2_MEMBER_TYPE, OTF2_MEMBER_UNIT = 8 };
 enum { OTF2_CLASS_COUNT = 1, OTF2_CLASS_FIRST, OTF2_CLASS_OCCURRENCE };
@@ -64,6 +65,7 @@ struct otf2_definitions {
         size_t n, room;
     } class_members,
         group_members; /* ids of counters; locations, or indexes of them: those of a class or group from its FIRST on */
+    uint32_t all_locations[OTF2_PARADIGMS]; /* place of the group of all locations, plus 1; 0: none */
 };
 
 /* Metrics: calls, those of the same region that a region holds, time; from the last on, counters. */

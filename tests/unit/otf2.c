@@ -243,6 +243,17 @@ static void own_definitions(void)
         "ids are mapped, times corrected");
 }
 
+/* Where record `type` number `which` of a file of definitions begins, behind the head of its chunk. */
+static size_t record_at(const struct bytes *file, unsigned type, int which)
+{
+    enum { HEAD = 18 };
+    size_t at = HEAD;
+    for (; file->at[at] != type || which--; at += 2u + file->at[at + 1])
+        if (at >= file->size)
+            abort();
+    return at;
+}
+
 /* The clock of the definitions, of few digits, replaced by one of as many ticks a second that starts at this tick. */
 static void set_clock(struct bytes *file, uint64_t ticks, uint64_t start)
 {
@@ -318,18 +329,40 @@ static void leaves_in_deep_stacks(void)
     temp_dir_remove(file.folder);
 }
 
-/* ---- versions and damage ------------------------------------------------------------------------ */
-
-/* Where record `type` number `which` of a file of definitions begins, behind the head of its chunk. */
-static size_t record_at(const struct bytes *file, unsigned type, int which)
+static void messages_among_many_groups(void)
 {
-    enum { HEAD = 18 };
-    size_t at = HEAD;
-    for (; file->at[at] != type || which--; at += 2u + file->at[at + 1])
-        if (at >= file->size)
-            abort();
-    return at;
+    enum { GROUPS = 150000, MESSAGES = 200000 };
+    struct archive archive = archive_of(false, MESSAGES, 0);
+    struct bytes message = {0};
+    struct file file;
+    size_t end = record_at(&archive.definitions, 18, 1); /* of the group of all locations */
+    archive.definitions.at[end - 2] = 5;                 /* its paradigm: not the communicator's */
+    archive.definitions.size -= 2;                       /* the end of the file */
+    archive.events[1].size = 0;
+    put_time(&archive.events[0], 100);
+    put_message(&message, 14, 0, 8);
+    write_archive(&file, &archive);
+    append_times(&file, "traces/0.evt", &message, MESSAGES);
+    for (uint32_t id = 2; id < GROUPS;) {
+        struct bytes groups = {0};
+        for (; id < GROUPS && groups.size < sizeof groups.at - 32; id++) {
+            put_begin(&groups, 18);
+            put_number(&groups, id);
+            put_number(&groups, 0);
+            put(&groups, 0);
+            put_number(&groups, 0);
+            put(&groups, 5);
+            put(&groups, 4);
+            put_number(&groups, 0);
+            put_end(&groups);
+        }
+        append_times(&file, "traces.def", &groups, 1);
+    }
+    ok(returns_within(10, load_and_close, &file), "messages take no longer among many groups");
+    temp_dir_remove(file.folder);
 }
+
+/* ---- versions and damage ------------------------------------------------------------------------ */
 
 /*
  * OTF2 1.0 knew neither a region's other name, role, paradigm and flags nor a group's new type, paradigm and flags. Its test trace
@@ -411,6 +444,7 @@ int main(void)
     own_definitions();
     extreme_times();
     leaves_in_deep_stacks();
+    messages_among_many_groups();
     first_version();
     damage();
     fields();
