@@ -122,6 +122,16 @@ static void skip_chunk(struct otf2_reader *reader)
     reader->at += reader->over ? 0 : left;
 }
 
+/* Moves past the zero bytes that the window holds from here on: at least one. */
+static void skip_zeros(struct otf2_reader *reader, size_t have)
+{
+    const unsigned char *bytes = reader->here;
+    size_t n = have > 1 && !memcmp(bytes, bytes + 1, have - 1) ? have : 1;
+    while (n < have && !bytes[n])
+        n++;
+    reader->at += n;
+}
+
 /* How many bytes of the record stand before its fields, and how many these have. 0, or -1: the record is cut. */
 static int measure(const struct otf2_reader *reader, const unsigned char *bytes, size_t have, size_t *head,
                    uint64_t *size)
@@ -173,7 +183,7 @@ int otf2_next(struct otf2_reader *reader, struct otf2_record *record, struct pf_
             return -1;
         uint8_t type = *reader->here;
         if (type == 0) {
-            reader->at++;
+            skip_zeros(reader, (size_t)have);
         } else if (type == OTF2_END_OF_CHUNK) {
             skip_chunk(reader);
         } else if (type == OTF2_END_OF_FILE) {

@@ -362,6 +362,26 @@ static void messages_among_many_groups(void)
     temp_dir_remove(file.folder);
 }
 
+/* A file behind its records is empty for gigabytes. */
+static void sparse_files(void)
+{
+    static const char *const names[] = {"traces.def", "traces/0.evt", "traces/0.def"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        struct archive archive = usual(false);
+        struct file file;
+        char path[128];
+        archive.definitions.size -= 2; /* the end of the file */
+        archive.events[0].size -= 2;
+        put_chunk(&archive.own[0], 0, 0);
+        write_archive(&file, &archive);
+        snprintf(path, sizeof path, "%s/run/%s", file.folder, names[i]);
+        if (truncate(path, INT64_C(2) << 30))
+            abort();
+        ok(returns_within(2, load_and_close, &file), "gigabytes of zeros are skipped at once: %s", names[i]);
+        temp_dir_remove(file.folder);
+    }
+}
+
 /* ---- versions and damage ------------------------------------------------------------------------ */
 
 /*
@@ -445,6 +465,7 @@ int main(void)
     extreme_times();
     leaves_in_deep_stacks();
     messages_among_many_groups();
+    sparse_files();
     first_version();
     damage();
     fields();
