@@ -138,10 +138,7 @@ static struct pf_total *find(struct pf_sums *sums, uint32_t partition, uint32_t 
     struct sum key = {partition, context, metric, {0}};
     if (sums->last < sums->n_sums && is_key(sums->sums, (uint32_t)sums->last, &key))
         return &sums->sums[sums->last].total;
-    /* These are counted, not chosen by a file. */
-    uint64_t hash = ((uint64_t)partition << 32 | context) * UINT64_C(0x9e3779b97f4a7c15) +
-                    metric * UINT64_C(0xff51afd7ed558ccd);
-    hash ^= hash >> 32;
+    uint64_t place = (uint64_t)partition << 32 | context, hash = pf_siphash(metric, &place, sizeof place);
     int64_t known = pf_hash_find(&sums->by_key, hash, is_key, sums->sums, &key);
     if (known == PF_NOT_THERE) {
         if (make_room(sums, error) || pf_hash_add(&sums->by_key, hash, (uint32_t)sums->n_sums, error))

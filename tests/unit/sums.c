@@ -4,6 +4,7 @@
 #include "fs/text/csv.h"
 #include "tests/profile.h"
 #include "tests/sound.h"
+#include "tests/unit/cpu_limit.h"
 #include "tests/unit/tap.h"
 
 /* Sums without a format: three partitions, of which one is empty, and two metrics. */
@@ -88,6 +89,28 @@ static void values_are_added_up(void)
     rows_are(sums, (struct pf_restriction){-1, 7, -1, -1}, "0,7,1,1|2,7,0,-4|", "those of a context");
     rows_are(sums, (struct pf_restriction){-1, 7, 0, -1}, "2,7,0,-4|", "of a context and a metric");
     rows_are(sums, (struct pf_restriction){0, 7, -1, -1}, "0,7,1,1|", "of a partition and a context");
+    pf_sums_free(sums);
+}
+
+/* Adds to keys that a multiplication by this odd constant, the 64-bit golden ratio, maps to equal low words when folded. */
+static void add_to_chosen_keys(void *arg)
+{
+    enum { N = 200000 };
+    uint64_t odd = UINT64_C(0x9e3779b97f4a7c15), inverse = odd;
+    struct pf_sums *sums = arg;
+    for (int i = 0; i < 5; i++) /* Newton's method modulo 2^64 */
+        inverse *= 2 - odd * inverse;
+    for (uint64_t i = 0; i < N; i++) {
+        uint64_t place = (i << 32 | i) * inverse;
+        add(sums, (uint32_t)(place >> 32), (uint32_t)place, 0, pf_int(1));
+    }
+}
+
+static void keys_cannot_be_chosen(void)
+{
+    struct pf_sums *sums = pf_sums_new(1 << 28, false);
+    ok(returns_within(5, add_to_chosen_keys, sums),
+       "no choice of partitions and contexts makes all keys meet");
     pf_sums_free(sums);
 }
 
@@ -200,6 +223,7 @@ static void words_have_one_order(void)
 int main(void)
 {
     values_are_added_up();
+    keys_cannot_be_chosen();
     one_partition_needs_no_second_order();
     numbers_are_exact();
     zeros_are_rows_if_asked_for();
