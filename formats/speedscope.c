@@ -183,6 +183,15 @@ static struct pf_cell cell_of(pf_int128 amount)
     return exact ? pf_int((int64_t)whole) : pf_double(pf_fixed_double(amount, PLACES));
 }
 
+/* Adds an amount to a time; saturates at 10^26 units. Returns whether the sum fits. */
+static bool advance(pf_int128 *at, pf_int128 amount)
+{
+    const pf_int128 most = ONE * ONE * 10000000000 * 10000;
+    pf_int128 sum = *at + amount; /* no overflow: 10^38 + 10^34 */
+    *at = sum > most ? most : sum < -most ? -most : sum;
+    return *at == sum;
+}
+
 static void add(struct scope *scope, uint32_t context, pf_int128 amount)
 {
     struct pf_cell value = cell_of(amount);
@@ -242,6 +251,7 @@ static bool read_pairs(struct scope *scope)
     struct pf_json_token token;
     pf_int128 at = scope->one.start, weight;
     uint32_t context = PF_NO_CONTEXT;
+    bool fits = true;
     bool samples = pf_json_enter_array(build, scope->json, &scope->one.samples);
     bool weights = pf_json_enter_array(build, scope->weights, &scope->one.weights);
     for (uint64_t i = 0; samples && weights && !pf_build_is_full(build); i++) {
@@ -261,7 +271,10 @@ static bool read_pairs(struct scope *scope)
         }
         if (i % 1024 == 0)
             pf_build_step(build, token.offset);
-        at += weight;
+        if (!advance(&at, weight) && fits) {
+            pf_json_warn(build, &token, "time-range", "times grow beyond 1e26: later samples start there");
+            fits = false;
+        }
     }
     return samples == weights && (!weights || !next_weight(scope, &weight));
 }
@@ -552,7 +565,7 @@ static const struct pf_build_format format = {.state = sizeof(struct scope),
 
 const struct pf_driver pf_speedscope_driver = {.name = "speedscope",
                                                .title = "speedscope's JSON, sampled and evented",
-                                               .version = 5,
+                                               .version = 6,
                                                .kit = &format,
                                                .text = true,
                                                .probe = probe,

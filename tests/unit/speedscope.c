@@ -131,6 +131,40 @@ static void probing(void)
     ok(!sure("x.json", "{\"$schema\":\"https://json-schema.org/\"}"), "nor does another schema");
 }
 
+/* Weights whose sum is beyond what 128 bits hold of 10^-12 ns. */
+static void long_times(void)
+{
+    enum { N = 17100 };
+    static const char *const signs[] = {"", "-"};
+    for (size_t i = 0; i < 2; i++) {
+        struct file file;
+        char part[32], *samples = repeated("", "[0],", N, "[0]"), *weights, *text = NULL, *rows;
+        size_t size;
+        snprintf(part, sizeof part, "%s1e22,", signs[i]);
+        weights = repeated("", part, N, "0");
+        FILE *out = open_memstream(&text, &size);
+        fprintf(out,
+                "{" SCHEMA "," SHARED ",\"profiles\":[{\"type\":\"sampled\",\"name\":\"t\",\"unit\":"
+                "\"nanoseconds\",\"samples\":[%s],\"weights\":[%s]}]}",
+                samples, weights);
+        fclose(out);
+        file_open(&file, &pf_speedscope_driver, "a.json", text, size, 1 << 20);
+        rows = table_text(&file.profile, "trace", PF_UNRESTRICTED, 1 << 20);
+        snprintf(part, sizeof part, "|t,%s1e+26,", signs[i]);
+        ok(strstr(rows, part) != NULL, "times are saturated, the sign being \"%s\"", signs[i]);
+        const struct pf_rows *warnings = file.profile.warnings;
+        size_t n = pf_rows_count(warnings), found = 0;
+        for (size_t k = 0; k < n; k++)
+            found += !strcmp(pf_rows_at(warnings, k)[3].text, "time-range");
+        ok(*signs[i] || found == 1, "    which is warned of once"); /* of negative weights, too many are */
+        file_close(&file);
+        free(rows);
+        free(text);
+        free(weights);
+        free(samples);
+    }
+}
+
 /* Millions of calls, each in the one before. */
 static void much_memory(void)
 {
@@ -165,6 +199,7 @@ int main(void)
     files();
     order();
     probing();
+    long_times();
     much_memory();
     return done();
 }
