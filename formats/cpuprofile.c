@@ -354,10 +354,8 @@ static void add_at(struct v8 *v8, int64_t time, uint32_t node)
 }
 
 /* False: times add up to more than can be. */
-static bool add_time(struct v8 *v8, const struct pf_json_token *token, uint32_t node)
+static bool add_time(struct v8 *v8, int64_t time, uint32_t node)
 {
-    int64_t time = 0;
-    time_of(token, &time);
     if (!v8->stamps.line &&
         (__builtin_add_overflow(v8->last, time, &time) || time >= TIME_MAX || time <= -TIME_MAX))
         return false;
@@ -386,15 +384,21 @@ static void read_samples(struct v8 *v8)
 {
     struct pf_build *build = &v8->build;
     struct pf_json_token token, time;
-    uint64_t untimed = count_untimed(v8);
+    uint64_t untimed = count_untimed(v8), read = 0;
     bool times = pf_json_enter_array(build, v8->times, v8->stamps.line ? &v8->stamps : &v8->deltas);
     bool listed = pf_json_enter_array(build, v8->json, &v8->sample_list);
     v8->last = v8->start;
     while (listed && next_number(v8, v8->json, &token)) {
-        int64_t id = -1;
+        int64_t id = -1, at = 0;
         uint32_t node = pf_json_whole(&token, &id) && id >= 0 ? node_of(v8, id) : NONE;
+        if (++read % 1024 == 0)
+            pf_build_step(build, token.offset);
         times = times && next_number(v8, v8->times, &time);
-        if (times && !add_time(v8, &time, node)) {
+        if (times && !time_of(&time, &at)) {
+            pf_json_warn(build, &time, "bad-number", "invalid time: the sample is left out");
+            continue;
+        }
+        if (times && !add_time(v8, at, node)) {
             pf_fail(build->error, EBADMSG, "times add up to more than can be");
             pf_json_warn_of_damage(build);
             break;
@@ -406,12 +410,10 @@ static void read_samples(struct v8 *v8)
             pf_json_warn(build, &token, "no-node", "a sample of a node that does not exist: ignored");
         else
             pf_build_add(build, 0, v8->nodes.at[node].context, SAMPLES, pf_int(1));
-        if (v8->samples % 1024 == 0)
-            pf_build_step(build, token.offset);
     }
     /* Of old files the last time stamp is the end of the last sample. */
-    if (times && v8->stamps.line && next_number(v8, v8->times, &time))
-        time_of(&time, &v8->end);
+    if (times && v8->stamps.line && next_number(v8, v8->times, &time) && !time_of(&time, &v8->end))
+        pf_json_warn(build, &time, "bad-number", "invalid time of the end: ignored");
 }
 
 /* A sample lasts until the next one begins. */
@@ -549,7 +551,7 @@ static const struct pf_build_format format = {
 const struct pf_driver pf_cpuprofile_driver = {.name = "cpuprofile",
                                                .title =
                                                    "V8's .cpuprofile and .heapprofile (Chrome, node, Deno)",
-                                               .version = 5,
+                                               .version = 6,
                                                .kit = &format,
                                                .text = true,
                                                .probe = probe,

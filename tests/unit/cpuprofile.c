@@ -114,6 +114,26 @@ static void damage(void)
                "of a cut heap, what is known of each node");
 }
 
+static void invalid_times(void)
+{
+    static const char *const invalid[] = {"null", "\"20\"", "[20]", "{\"a\":20}", "true", "1e30", "-1e30"};
+    for (size_t i = 0; i < sizeof invalid / sizeof *invalid; i++) {
+        char text[1000];
+        snprintf(text, sizeof text, "{" NODES TIMES("2,3,2", "5,%s,20") "}", invalid[i]);
+        file_reads(text, "trace", "all,15000,20000,1,1,f|all,35000,65000,1,1,f|", "warning bad-number|",
+                   "a sample whose delta is not a time is left out");
+        file_reads(text, "values", "all,(root)>f,samples,2|all,(root)>f,time,85000|", "warning bad-number|",
+                   "    and not counted");
+        snprintf(
+            text, sizeof text,
+            "{\"head\":{" FRAME("f", 1) ",\"id\":2,\"hitCount\":1,\"children\":[]},\"startTime\":1,"
+                                        "\"endTime\":2,\"samples\":[2,2,2],\"timestamps\":[1000,%s,1900,%s]}",
+            invalid[i], invalid[i]);
+        file_reads(text, "trace", "all,1000000,900000,0,0,f|all,1900000,1998100000,0,0,f|",
+                   "warning bad-number|warning bad-number|", "    nor one whose time stamp is not a time");
+    }
+}
+
 static void deep(void)
 {
     enum { DEPTH = 1500 };
@@ -168,6 +188,7 @@ int main(void)
     files();
     trees();
     damage();
+    invalid_times();
     deep();
     probing();
     much_memory();
