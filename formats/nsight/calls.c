@@ -39,6 +39,7 @@ struct visits {
     int64_t calls, api_calls, inclusive;
     int64_t below; /* inclusive times of the contexts below */
     bool own;      /* inclusive is what is known of it, rather than what is below */
+    bool listed;   /* in `touched` */
 };
 
 struct reading {
@@ -51,7 +52,8 @@ struct reading {
     bool exclusive;          /* durations are without what was called: those of imported paths */
     struct visits *visits;   /* by context */
     size_t visits_room;
-    uint32_t used;
+    uint32_t *touched; /* contexts visited in this thread, and those above them; no others have visits */
+    size_t n_touched, touched_room;
     struct open_range ranges[OPEN_MAX];
     unsigned n_ranges;
     struct open_call calls[OPEN_MAX];
@@ -117,13 +119,26 @@ static int add_call(void *arg, const struct pf_sql_row *row, struct pf_error *er
 
 /* ---- visits -------------------------------------------------------------------------------------- */
 
+/* Lists a context and those above it. */
+static int touch(struct reading *reading, uint32_t context, struct pf_error *error)
+{
+    const uint32_t *parent = reading->model->tree->parent;
+    for (; context != PF_NO_CONTEXT && !reading->visits[context].listed; context = parent[context]) {
+        if (pf_array_room(&reading->touched, &reading->touched_room, reading->n_touched,
+                          sizeof *reading->touched, error))
+            return -1;
+        reading->touched[reading->n_touched++] = context;
+        reading->visits[context].listed = true;
+    }
+    return 0;
+}
+
 static int visit(struct reading *reading, uint32_t context, bool api, int64_t duration,
                  struct pf_error *error)
 {
-    if (pf_array_reach(&reading->visits, &reading->visits_room, context, sizeof *reading->visits, error))
+    if (pf_array_reach(&reading->visits, &reading->visits_room, context, sizeof *reading->visits, error) ||
+        touch(reading, context, error))
         return -1;
-    if (context >= reading->used)
-        reading->used = context + 1;
     struct visits *visits = &reading->visits[context];
     visits->calls += !api;
     visits->api_calls += api;
@@ -147,27 +162,37 @@ static int add_values(struct reading *reading, uint32_t thread, uint32_t context
                : 0;
 }
 
-/* Children have higher numbers than their parents: from the last to the first, all below is known. */
+static int from_highest(const void *a, const void *b)
+{
+    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+    return (x < y) - (x > y);
+}
+
+/* Children have higher numbers than their parents: from the highest number down, all below is known. */
 static int end_thread(struct reading *reading, uint32_t thread, struct pf_error *error)
 {
     const struct pf_tree *tree = reading->model->tree;
-    for (uint32_t c = reading->used; c-- > 0;) {
-        const struct visits *visits = &reading->visits[c];
-        if (!visits->own && !visits->below)
-            continue;
-        int64_t inclusive = reading->exclusive ? nsight_plus(visits->inclusive, visits->below)
-                            : visits->own      ? visits->inclusive
-                                               : visits->below;
-        if (add_values(reading, thread, c, inclusive, error))
+    if (reading->n_touched)
+        qsort(reading->touched, reading->n_touched, sizeof *reading->touched, from_highest);
+    for (size_t i = 0; i < reading->n_touched; i++) {
+        uint32_t c = reading->touched[i];
+        if (i % ROWS_PER_STEP == ROWS_PER_STEP - 1 && pf_sql_step(reading->model->sql, error))
             return -1;
-        if (tree->parent[c] != PF_NO_CONTEXT) {
-            int64_t *below = &reading->visits[tree->parent[c]].below;
-            *below = nsight_plus(*below, inclusive);
+        struct visits *visits = &reading->visits[c];
+        if (visits->own || visits->below) {
+            int64_t inclusive = reading->exclusive ? nsight_plus(visits->inclusive, visits->below)
+                                : visits->own      ? visits->inclusive
+                                                   : visits->below;
+            if (add_values(reading, thread, c, inclusive, error))
+                return -1;
+            if (tree->parent[c] != PF_NO_CONTEXT) {
+                int64_t *below = &reading->visits[tree->parent[c]].below;
+                *below = nsight_plus(*below, inclusive);
+            }
         }
+        *visits = (struct visits){0};
     }
-    if (reading->used)
-        memset(reading->visits, 0, reading->used * sizeof *reading->visits);
-    reading->used = 0;
+    reading->n_touched = 0;
     reading->n_ranges = reading->n_calls = 0;
     return 0;
 }
@@ -351,6 +376,7 @@ int nsight_read_calls(struct nsight_model *model, struct pf_error *error)
     int failed = reading->sorter ? read_all(reading, error) : pf_fail_memory(error);
     pf_sorter_free(reading->sorter);
     free(reading->visits);
+    free(reading->touched);
     free(reading);
     return failed;
 }
@@ -365,6 +391,7 @@ int nsight_read_imported(struct nsight_model *model, struct pf_error *error)
     int failed = pf_sql_each(model->sql, NSIGHT_RESOLVED, take_imported_visit, reading, error) ||
                  end_thread(reading, model->partitions->count - 1, error);
     free(reading->visits);
+    free(reading->touched);
     free(reading);
     return failed ? -1 : 0;
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Nsight Systems exports: what is read of sound ones. */
+#include "tests/unit/cpu_limit.h"
 #include "tests/unit/nsight_export.h"
 
 static void test_ranges(void)
@@ -48,6 +49,30 @@ static void test_ranges(void)
        "bytes are those copied or set");
     is(codes(export), "", "nothing is wrong with it");
     close_export(export);
+}
+
+/* The first of 100,001 threads visits 100,000 functions, the others the last of these. */
+#define MANY_THREADS                                                                                         \
+    TABLES NVTX_TABLE NAMES DOMAIN_ROW                                                                       \
+        "WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < 199999)"                   \
+        "INSERT INTO NVTX_EVENTS SELECT 100 + 10 * i, 105 + 10 * i, 59, 'f' || min(i, 99999)," THREAD_7      \
+        " + max(0, i - 99999), NULL, 1, 0 FROM n;"
+
+static void open_and_close(void *name)
+{
+    struct open_export *export = open_export(name);
+    if (export->failed || export->profile.contexts->count != 100000 ||
+        pf_rows_count(export->profile.partitions.items) != 100001)
+        abort();
+    close_export(export);
+}
+
+static void test_many_threads(void)
+{
+    static char name[] = "threads.sqlite";
+    write_export(name, MANY_THREADS);
+    ok(returns_within(5, open_and_close, name), "a thread takes no longer for the contexts of others");
+    remove_export(name);
 }
 
 static void test_tables(void)
@@ -340,6 +365,7 @@ static void test_info_of_other_versions(void)
 int main(void)
 {
     test_ranges();
+    test_many_threads();
     test_tables();
     test_innermost();
     test_inner_calls();
