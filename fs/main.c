@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include <ctype.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <fuse_lowlevel.h>
 #include <malloc.h>
 #include <stdarg.h>
@@ -16,6 +17,7 @@
 #include "fs/exit.h"
 #include "fs/fuse/mount.h"
 #include "fs/profile/cache.h"
+#include "fs/tree/mounts.h"
 #include "fs/version.h"
 
 enum {
@@ -417,7 +419,26 @@ static int resolve_mountpoint(struct settings *settings)
         fprintf(stderr, "profilefs: %s: %s\n", settings->mountpoint, strerror(errno ? errno : ENOTDIR));
         return -1;
     }
-    return 0;
+    bool root = false;
+    char *source = pf_path_in_source(settings->mountpoint, &root);
+    if (source && root)
+        fprintf(stderr, "profilefs: %s: %s is mounted here already\n", settings->mountpoint, source);
+    free(source);
+    return source && root ? -1 : 0;
+}
+
+/* Opens and closes /dev/fuse, as libfuse will. 0, or -1 after a message. */
+static int try_fuse(void)
+{
+    int fd = open("/dev/fuse", O_RDWR | O_CLOEXEC);
+    if (fd < 0)
+        fprintf(
+            stderr,
+            "profilefs: failed to open /dev/fuse: %s; `profilefs tree` and `profilefs cat` need no mount\n",
+            strerror(errno));
+    else
+        close(fd);
+    return fd < 0 ? -1 : 0;
 }
 
 static int run_mount(struct settings *settings, struct fuse_args *args)
@@ -432,15 +453,19 @@ static int run_mount(struct settings *settings, struct fuse_args *args)
     }
     if (suggest_command(settings->source))
         return PF_EXIT_USAGE;
-    if (!settings->source || !settings->mountpoint) {
+    if (!settings->source) {
         print_help(stderr);
+        return PF_EXIT_USAGE;
+    }
+    if (!settings->mountpoint) {
+        fprintf(stderr, "profilefs: MOUNTPOINT is missing; see profilefs --help\n");
         return PF_EXIT_USAGE;
     }
     if (options_of(settings, &options.fs))
         return PF_EXIT_USAGE;
     /* The kernel's table tells SOURCE as it was given, for that is what mount(8) compares with fstab. */
     if ((*settings->source != '/' && resolve(&settings->source)) || add_mount_options(args, settings) ||
-        resolve(&settings->source) || resolve_mountpoint(settings))
+        resolve(&settings->source) || resolve_mountpoint(settings) || try_fuse())
         return PF_EXIT_SYSTEM;
     options.source = settings->source;
     options.mountpoint = settings->mountpoint;

@@ -46,3 +46,82 @@ bool pf_is_own_mount(dev_t device, uid_t *owner)
         fclose(mounts);
     return found;
 }
+
+/* Replaces the octal escapes of mountinfo (\\040 is a blank) in place. */
+static void unescape(char *field)
+{
+    char *to = field;
+    for (const char *from = field; *from; to++) {
+        unsigned byte;
+        if (*from == '\\' && sscanf(from + 1, "%3o", &byte) == 1) {
+            *to = (char)byte;
+            from += 4;
+        } else {
+            *to = *from++;
+        }
+    }
+    *to = '\0';
+}
+
+/* The part of `path` below a mount point, or NULL. */
+static const char *below(const char *path, const char *point)
+{
+    size_t size = strcmp(point, "/") != 0 ? strlen(point) : 0;
+    bool within = !strncmp(path, point, size) && (!path[size] || path[size] == '/');
+    return within ? path + size : NULL;
+}
+
+/* The fields of a line of mountinfo that the path in SOURCE is made of, unescaped; they point into the line. */
+struct mounted {
+    char *top, *point, *source;
+};
+
+static bool parse_mount(char *line, struct mounted *mount)
+{
+    char *fields[5] = {0}, *rest = NULL, *separator = strstr(line, " - ");
+    *separator = '\0';
+    for (size_t i = 0; i < 5; i++)
+        fields[i] = strtok_r(i ? NULL : line, " ", &rest);
+    strtok_r(separator + strlen(" - "), " ", &rest); /* the type */
+    *mount = (struct mounted){fields[3], fields[4], strtok_r(NULL, " ", &rest)};
+    if (!mount->point || !mount->source)
+        return false;
+    unescape(mount->top);
+    unescape(mount->point);
+    unescape(mount->source);
+    return true;
+}
+
+char *pf_path_in_source(const char *path, bool *root)
+{
+    char *line = NULL, *found = NULL;
+    size_t room = 0, longest = 0;
+    int code = 0;
+    dev_t device;
+    if (pf_device_at(AT_FDCWD, path, &device))
+        return NULL;
+    FILE *mounts = fopen("/proc/self/mountinfo", "re");
+    if (!mounts)
+        return NULL;
+    /* Of several mounts of one device (bind mounts), the one with the longest mount point holds the path. */
+    while (!code && getline(&line, &room, mounts) > 0) {
+        struct mounted mount;
+        const char *rest =
+            tells_of(line, device, NULL) && parse_mount(line, &mount) ? below(path, mount.point) : NULL;
+        if (!rest || strlen(mount.point) < longest)
+            continue;
+        longest = strlen(mount.point);
+        free(found);
+        if (asprintf(&found, "%s%s%s", mount.source, strcmp(mount.top, "/") != 0 ? mount.top : "", rest) <
+            0) {
+            found = NULL;
+            code = ENOMEM;
+        } else if (root) {
+            *root = !*rest;
+        }
+    }
+    free(line);
+    fclose(mounts);
+    errno = code;
+    return found;
+}

@@ -17,4 +17,10 @@ int pf_device_at(int directory, const char *name, dev_t *device);
  * not tell. */
 bool pf_is_own_mount(dev_t device, uid_t *owner);
 
+/*
+ * Maps an absolute path without links that lies in a mount of this program to the path below the mount's SOURCE. NULL with errno: 0
+ * if the path lies in no such mount. The caller frees the result. *root (may be NULL) is set if the path is the mount point itself.
+ */
+char *pf_path_in_source(const char *path, bool *root);
+
 #endif

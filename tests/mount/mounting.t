@@ -77,6 +77,44 @@ timeout 60 "$PROFILEFS" "$src" "$src" || exit 1
 ok "a mount over SOURCE itself serves what lies below" timeout 20 cat "$src/$heat/info.txt"
 fusermount3 -u "$src"
 
+# ---- a mount point that is taken
+
+odd="$work/a b"
+mkdir "$odd" "$work/other"
+for point in "$mnt" "$odd"; do
+    timeout 60 "$PROFILEFS" "$src" "$point" || exit 1
+    for source in "$src" "$work/other"; do
+        message=$(timeout 60 "$PROFILEFS" "$source" "$point" 2>&1)
+        is "$?: $message" "3: profilefs: $point: $src is mounted here already" "a second mount at one mount point is refused"
+    done
+    (cd "$work" && timeout 60 "$PROFILEFS" "$src" "./other/../${point##*/}") >"$work/said" 2>&1
+    is "$?" 3 "however it is named"
+    is "$(grep -cF "${point//"$work/a b"/$work/a\\040b} " /proc/self/mounts)" 1 "and the first mount stays"
+    ok "and serves" timeout 20 test -d "$point/$heat/tables"
+    while fusermount3 -u "$point" 2>/dev/null; do :; done
+done
+if [ "$(id -u)" = 0 ] && mount -t tmpfs none "$work/other"; then
+    ok "a mount over a file system of another kind works" timeout 60 "$PROFILEFS" "$src" "$work/other"
+    fusermount3 -u "$work/other"
+    umount "$work/other"
+else
+    skip "a mount over a file system of another kind" "needs root"
+fi
+unset source
+
+# ---- no FUSE
+
+without_fuse() { unshare -m bash -c 'mount -t tmpfs -o nodev none /dev && eval "$1"; exec "$0" "$2" "$3"' "$PROFILEFS" "$1" "$src" "$mnt" 2>&1; }
+if [ "$(id -u)" = 0 ] && unshare -m true 2>/dev/null; then
+    hint='; `profilefs tree` and `profilefs cat` need no mount'
+    message=$(without_fuse :)
+    is "$?: $message" "3: profilefs: failed to open /dev/fuse: No such file or directory$hint" "without /dev/fuse the commands are named"
+    message=$(without_fuse "mknod /dev/fuse c 10 229")
+    is "$?: $message" "3: profilefs: failed to open /dev/fuse: Permission denied$hint" "also where it cannot be opened"
+else
+    skip "mounting without /dev/fuse" "needs root and mount namespaces"
+fi
+
 # ---- servers that are killed
 
 mount_source || exit 1
