@@ -216,7 +216,6 @@ static int skip_rest(struct afperf_reader *reader, const struct pf_line *line, s
 static int read_quoted(struct afperf_reader *reader, struct afperf_record *record, struct pf_line line,
                        struct pf_error *error)
 {
-    static const char ends[2][2] = {"\n", "\r\n"};
     uint64_t next = reader->end, next_line = reader->end_line, size = 0;
     int got = 1;
     if (!reader->unquoted && !(reader->unquoted = malloc(AFPERF_RECORD_MAX + 1)))
@@ -233,7 +232,7 @@ static int read_quoted(struct afperf_reader *reader, struct afperf_record *recor
         if (reader->state != IN_QUOTES || line.size >= left || size > AFPERF_RECORD_MAX ||
             reader->vain > VAIN_MAX)
             break;
-        if (split_quoted(reader, ends[end > 1], end > 1 ? 2 : 1, record, error))
+        if (split_quoted(reader, end > 1 ? "\r\n" : "\n", end > 1 ? 2 : 1, record, error))
             return -1;
     }
     if (got < 0)
