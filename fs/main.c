@@ -148,6 +148,11 @@ static int take_argument(void *data, const char *arg, int key, struct fuse_args 
     return *place ? 0 : -1;
 }
 
+static const char exit_statuses[] = "  0  success\n"
+                                    "  1  a problem in the data\n"
+                                    "  2  wrong usage\n"
+                                    "  3  an error of the system\n";
+
 static void print_help(FILE *out)
 {
     fputs("Usage: profilefs [OPTIONS] SOURCE MOUNTPOINT     mount SOURCE, a directory of profiles or one "
@@ -337,8 +342,13 @@ static int options_first(int argc, char **argv, int at)
 
 static void print_usage(FILE *out, const struct pf_command *command)
 {
-    fprintf(out, "Usage: profilefs [-o OPTIONS] %s %s\n%s\n", command->name, command->usage,
-            command->summary);
+    fprintf(out, "Usage: profilefs [-o OPTIONS] %s %s\n%s\n\nOptions:\n%s", command->name, command->usage,
+            command->summary, command->options ? command->options : "");
+    fprintf(out,
+            "  -o OPTIONS            as for a mount: metric=NAME, cache=SIZE, ...; see profilefs --help\n"
+            "  -h --help             this help\n"
+            "\nExit status:\n%s%s",
+            exit_statuses, command->statuses ? command->statuses : "");
 }
 
 /* What all commands do alike with their options: PF_EXIT_OK if the command is to run, -1 if it has been seen to. */

@@ -19,17 +19,23 @@
 #include "fs/tree/vfs_private.h"
 
 const struct pf_command pf_commands[] = {
-    {"ls", "PATH...", "list a folder", pf_command_ls},
-    {"cat", "PATH...", "print files", pf_command_cat},
-    {"stat", "PATH...", "sizes and modes", pf_command_stat},
-    {"tree", "PATH...", "list everything below a folder", pf_command_tree},
-    {"index", "[--report] SOURCE", "do all passes ahead and keep what they find", pf_command_index},
-    {"check", "FILE...", "validate profiles, report problems", pf_command_check},
-    {"cache", "[clear]", "show how much is kept, or drop it", pf_command_cache},
+    {"ls", "PATH...", "list a folder", pf_command_ls, NULL, NULL},
+    {"cat", "PATH...", "print files", pf_command_cat, NULL, NULL},
+    {"stat", "PATH...", "sizes and modes", pf_command_stat, NULL, NULL},
+    {"tree", "PATH...", "list everything below a folder", pf_command_tree, NULL, NULL},
+    {"index", "[--report] SOURCE", "do all passes ahead and keep what they find", pf_command_index,
+     "  --report              print a CSV row for each profile: path, format and counts\n", NULL},
+    {"check", "FILE...", "validate profiles, report problems", pf_command_check, NULL, NULL},
+    {"cache", "[clear]", "show how much is kept, or drop it", pf_command_cache, NULL, NULL},
     {"compare", "A B... [--metric M] [--by AXIS] [--fail PERCENT] [--min PERCENT]",
-     "what grew and shrank from the first to the last", pf_command_compare},
-    {"formats", "", "list the formats", pf_command_formats},
-    {NULL, NULL, NULL, NULL},
+     "what grew and shrank from the first to the last", pf_command_compare,
+     "  --metric M            compare this metric (default: the primary one of A)\n"
+     "  --by AXIS             by `functions` (default) or `contexts`\n"
+     "  --fail PERCENT        exit status 4 if a function grew by more\n"
+     "  --min PERCENT         ignore for --fail what holds less of the total (default: 1)\n",
+     "  4  something grew by more than --fail allows\n"},
+    {"formats", "", "list the formats", pf_command_formats, NULL, NULL},
+    {NULL, NULL, NULL, NULL, NULL, NULL},
 };
 
 int pf_command_formats(const struct pf_fs_options *options, int argc, char **argv)

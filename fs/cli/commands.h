@@ -11,6 +11,8 @@
 struct pf_command {
     const char *name, *usage, *summary;
     int (*run)(const struct pf_fs_options *options, int argc, char **argv);
+    const char *options;  /* lines for --help; NULL: none of its own */
+    const char *statuses; /* lines for --help, of exit statuses that only this command has; NULL: none */
 };
 
 /* All of them; name NULL at the end. */

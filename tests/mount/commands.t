@@ -104,6 +104,13 @@ is "$(cat "$work/stderr")" "profilefs: --nonsense: unknown option; see profilefs
 is "$(status profilefs check --nonsense "$p")" 2 "an unknown option of a command: status 2"
 is "$(cat "$work/stderr")" "profilefs: --nonsense: unknown option; see profilefs check --help" "which is named, too"
 is "$(status profilefs index --help)$(head -n 1 "$work/stdout")" "0Usage: profilefs [-o OPTIONS] index [--report] SOURCE" "commands have --help"
+for command in $(profilefs --help | awk '$1 == "ls" { on = 1 } !NF { on = 0 } on { print $1 }'); do
+    is "$(profilefs $command --help | awk '/^Options:/ { part = "o" } /^Exit status:/ { part = "s" } /^  / { print part $1 }' |
+        grep -xE 'o-o|o-h|s[0-3]' | tr '\n' ' ')" "o-o o-h s0 s1 s2 s3 " "$command --help lists options and exit statuses"
+    is "$(profilefs $command --help | head -n 1 | grep -o -e '--[a-z]*' | sort)" \
+        "$(profilefs $command --help | grep -o '^  --[a-z]*' | tr -d ' ' | sort)" "among them all of its own"
+done
+like "$(profilefs compare --help)" '^  4 .*--fail' "compare --help names its own exit status"
 is "$(status profilefs chek "$p")" 2 "a command with a slip in it: status 2"
 like "$(cat "$work/stderr")" "^profilefs: chek: .*did you mean check\?$" "and the right one is suggested"
 is "$(profilefs cat "$p/info.txt" -o metric=calls | grep Primary)" "$(profilefs -o metric=calls cat "$p/info.txt" | grep Primary)" \

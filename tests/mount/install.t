@@ -14,6 +14,12 @@ is "$(cd "$work/dest/usr/share/doc/profilefs" && ls | tr '\n' ' ')" \
 is "$(ls "$work/dest/usr/share/doc/profilefs/formats")" "$(ls "$top/docs/formats")" "one a format among them"
 like "$("$work/dest/usr/bin/profilefs" --version)" '^profilefs ' "the installed program runs"
 ok "the man page has no errors" bash -c "out=\$(man --warnings=w -l '$work/dest/usr/share/man/man1/profilefs.1' 2>&1 >/dev/null); echo \"\$out\"; [ -z \"\$out\" ]"
+synopsis=$(man -l "$work/dest/usr/share/man/man1/profilefs.1" 2>/dev/null | col -b | sed -n '/^SYNOPSIS/,/^DESCRIPTION/p')
+for command in $("$PROFILEFS" --help | awk '$1 == "ls" { on = 1 } !NF { on = 0 } on { print $1 }'); do
+    for word in "$command" $("$PROFILEFS" "$command" --help | grep -o '^  --[a-z]*'); do
+        ok "the man page's synopsis has $word of $command" grep -qwF -e "$word" <<<"${synopsis//‐/-}"
+    done
+done
 ok "bash takes the completion" bash -n "$work/dest/usr/share/bash-completion/completions/profilefs"
 is "$(bash -c '. "$0"; COMP_WORDS=(profilefs ch); COMP_CWORD=1; COMPREPLY=(); _profilefs; echo "${COMPREPLY[@]}"' \
     "$work/dest/usr/share/bash-completion/completions/profilefs")" check "and completes a command"
