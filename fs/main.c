@@ -392,12 +392,16 @@ static int run_command(int argc, char **argv, int at)
 
 static int add_mount_options(struct fuse_args *args, const struct settings *settings)
 {
-    char *name = NULL;
-    if (asprintf(&name, "-ofsname=%s", settings->source) < 0)
+    static const char key[] = "-ofsname=";
+    char *name = malloc(sizeof key + 2 * strlen(settings->source)), *to = name;
+    if (!name)
         return -1;
-    /* A comma would end the option. */
-    for (char *comma = name; (comma = strchr(comma, ','));)
-        *comma = '_';
+    to = stpcpy(to, key);
+    /* Unescaped, a comma would end the option. */
+    for (const char *from = settings->source; *from; *to++ = *from++)
+        if (*from == ',' || *from == '\\')
+            *to++ = '\\';
+    *to = '\0';
     int result = fuse_opt_add_arg(args, "-oro,nosuid,nodev,default_permissions,subtype=profilefs") ||
                  fuse_opt_add_arg(args, name);
     if (!result && settings->debug)

@@ -12,6 +12,7 @@
 #include "formats/kit/array.h"
 #include "fs/cli/commands.h"
 #include "fs/exit.h"
+#include "fs/tree/mounts.h"
 
 /* ---- waiting ------------------------------------------------------------------------------------ */
 
@@ -46,8 +47,7 @@ static int complain(const char *path, const char *reason)
     return PF_EXIT_SYSTEM;
 }
 
-/* The length of the longest part of the path that exists on disk; 0: none. */
-static size_t existing_part(char *path, struct stat *st)
+size_t pf_existing_part(char *path, struct stat *st)
 {
     size_t size = strlen(path);
     while (size) {
@@ -65,6 +65,16 @@ static size_t existing_part(char *path, struct stat *st)
             size = 0;
     }
     return 0;
+}
+
+char *pf_path_on_disk(const char *path)
+{
+    char *real = realpath(path, NULL), *source = real ? pf_path_in_source(real, NULL) : NULL;
+    int code = real ? errno : 0;
+    free(real);
+    if (source || code == ENOMEM)
+        return source;
+    return strdup(path);
 }
 
 static bool is_directory_profile(const char *path)
@@ -110,7 +120,7 @@ static int find_source(struct typed *typed)
 {
     struct stat st = {0};
     char *path = typed->path;
-    size_t size = existing_part(path, &st), outside = part_outside_profiles(path, size);
+    size_t size = pf_existing_part(path, &st), outside = part_outside_profiles(path, size);
     if (outside < size) {
         size = outside;
         st.st_mode = S_IFDIR;
@@ -231,7 +241,7 @@ static int find_path(struct typed *typed, bool through)
 {
     struct stat st;
     char *path = typed->path = strdup(typed->as), *real = NULL;
-    size_t size = path ? existing_part(path, &st) : 0;
+    size_t size = path ? pf_existing_part(path, &st) : 0;
     if (!size || !S_ISLNK(st.st_mode) || (!path[size] && !through))
         return path ? 0 : -1;
     char end = path[size];

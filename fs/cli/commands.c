@@ -252,10 +252,35 @@ static int index_profile(void *arg, const char *path, const struct pf_found *fou
     return 0; /* go on with the others */
 }
 
+static int index_source(struct indexing *indexing, const struct pf_fs_options *options, char *source)
+{
+    struct pf_error error = {0};
+    if (pf_confine(options, &source, 1))
+        return PF_EXIT_SYSTEM;
+    indexing->fs = pf_fs_new(source, options, &error);
+    if (!indexing->fs) {
+        print_error(indexing->source, &error);
+        return error.code == EINVAL ? PF_EXIT_PROBLEM : PF_EXIT_SYSTEM;
+    }
+    if (indexing->report)
+        puts("path,format,partitions,contexts,metrics,warnings");
+    uint64_t start = pf_monotonic_ms();
+    int result = pf_each_profile(indexing->fs, NULL, index_profile, indexing, &error);
+    if (result)
+        print_error(indexing->source, &error);
+    fflush(stdout);
+    fprintf(stderr, "profilefs: %s: %lu profiles, %llu passes, %.1f s, problems in %lu\n", indexing->source,
+            indexing->profiles, (unsigned long long)indexing->fs->core.passes,
+            (double)(pf_monotonic_ms() - start) / 1000, indexing->problems);
+    pf_fs_free(indexing->fs);
+    if (result || fflush(stdout))
+        return PF_EXIT_SYSTEM;
+    return indexing->status;
+}
+
 int pf_command_index(const struct pf_fs_options *options, int argc, char **argv)
 {
     struct indexing indexing = {.progress = {.shown = isatty(STDERR_FILENO)}};
-    struct pf_error error = {0};
     if (argc && !strcmp(argv[0], "--report")) {
         indexing.report = true;
         argc--;
@@ -265,27 +290,15 @@ int pf_command_index(const struct pf_fs_options *options, int argc, char **argv)
         fprintf(stderr, "profilefs: usage: profilefs index [--report] SOURCE\n");
         return PF_EXIT_USAGE;
     }
-    if (pf_confine(options, argv, 1))
-        return PF_EXIT_SYSTEM;
-    indexing.fs = pf_fs_new(argv[0], options, &error);
-    if (!indexing.fs) {
-        print_error(argv[0], &error);
-        return error.code == EINVAL ? PF_EXIT_PROBLEM : PF_EXIT_SYSTEM;
-    }
-    if (indexing.report)
-        puts("path,format,partitions,contexts,metrics,warnings");
-    uint64_t start = pf_monotonic_ms();
-    int result = pf_each_profile(indexing.fs, NULL, index_profile, &indexing, &error);
-    if (result)
-        print_error(argv[0], &error);
-    fflush(stdout);
-    fprintf(stderr, "profilefs: %s: %lu profiles, %llu passes, %.1f s, problems in %lu\n", argv[0],
-            indexing.profiles, (unsigned long long)indexing.fs->core.passes,
-            (double)(pf_monotonic_ms() - start) / 1000, indexing.problems);
-    pf_fs_free(indexing.fs);
-    if (result || fflush(stdout))
-        return PF_EXIT_SYSTEM;
-    return indexing.status;
+    indexing.source = argv[0];
+    char *source = pf_path_on_disk(argv[0]);
+    int status = PF_EXIT_SYSTEM;
+    if (source)
+        status = index_source(&indexing, options, source);
+    else
+        fprintf(stderr, "profilefs: %s: %s\n", argv[0], strerror(errno));
+    free(source);
+    return status;
 }
 
 /* ---- check -------------------------------------------------------------------------------------- */
@@ -364,11 +377,13 @@ static void check_folder(void *arg, const char *path, const struct pf_folder *fo
     free(typed);
 }
 
-static void check_path(const struct pf_fs_options *options, const char *path, struct indexing *checking)
+/* Checks a path, typed so, that is at `source` on disk. */
+static void check_path(const struct pf_fs_options *options, const char *path, const char *source,
+                       struct indexing *checking)
 {
     struct pf_error error = {0};
     checking->source = path;
-    checking->fs = pf_fs_new(path, options, &error);
+    checking->fs = pf_fs_new(source, options, &error);
     if (!checking->fs) {
         checking->problems++;
         print_error(path, &error);
@@ -390,10 +405,20 @@ int pf_command_check(const struct pf_fs_options *options, int argc, char **argv)
         fprintf(stderr, "profilefs: usage: profilefs check FILE...\n");
         return PF_EXIT_USAGE;
     }
-    if (pf_confine(options, argv, (size_t)argc))
+    char **sources = calloc((size_t)argc, sizeof *sources);
+    int known = 0;
+    while (sources && known < argc && (sources[known] = pf_path_on_disk(argv[known])))
+        known++;
+    int refused = known < argc || pf_confine(options, sources, (size_t)argc);
+    if (known < argc)
+        fprintf(stderr, "profilefs: %s: %s\n", argv[known], strerror(errno));
+    for (int i = 0; i < argc && !refused; i++)
+        check_path(options, argv[i], sources[i], &checking);
+    for (int i = 0; i < known; i++)
+        free(sources[i]);
+    free(sources);
+    if (refused)
         return PF_EXIT_SYSTEM;
-    for (int i = 0; i < argc; i++)
-        check_path(options, argv[i], &checking);
     int lost = fflush(stdout);
     fprintf(stderr, "profilefs: checked: %lu profiles, problems in %lu\n", checking.profiles,
             checking.problems);

@@ -22,7 +22,9 @@ struct comparison {
     enum pf_series_by by;
     double fail, min; /* in percent; fail < 0: nothing fails */
     unsigned n;
-    char *const *paths;
+    char *const *paths; /* as typed */
+    char **sources; /* owned: the part of each path that exists on disk, outside of mounts of this program */
+    char **rests;   /* owned: what follows it, the path of a member of an archive; or empty */
 
     struct pf_metric chosen; /* its name and unit; name NULL: not yet */
     struct pf_series *series;
@@ -47,11 +49,18 @@ static void complain(struct comparison *comparison, const char *path, const char
 
 /* ---- one profile -------------------------------------------------------------------------------- */
 
-/* The metric to compare, which the first profile chooses; -1: it has none. */
+/* True if a profile's primary metric may be compared with a chosen one of another name: both have the same unit. */
+static bool is_of_one_unit(const struct pf_metric *a, const struct pf_metric *b)
+{
+    return *a->unit && !strcmp(pf_series_unit(a->unit), pf_series_unit(b->unit));
+}
+
+/* The metric to compare, which the first profile chooses. Of another format, it may have another name. -1: the profile has none. */
 static int metric_in(struct comparison *comparison, const struct pf_profile *profile)
 {
-    if (!comparison->chosen.name) {
-        int primary = pf_primary_metric(profile->metrics, profile->n_metrics, comparison->metric);
+    int primary = pf_primary_metric(profile->metrics, profile->n_metrics, comparison->metric);
+    const struct pf_metric *chosen = &comparison->chosen;
+    if (!chosen->name) {
         bool wanted = primary >= 0 &&
                       (!comparison->metric || !strcmp(profile->metrics[primary].name, comparison->metric));
         if (!wanted)
@@ -61,8 +70,39 @@ static int metric_in(struct comparison *comparison, const struct pf_profile *pro
         return comparison->chosen.name && comparison->chosen.unit ? primary : -1;
     }
     for (size_t m = 0; m < profile->n_metrics; m++)
-        if (pf_comparable(&profile->metrics[m], &comparison->chosen))
+        if (pf_comparable(&profile->metrics[m], chosen))
             return (int)m;
+    return !comparison->metric && primary >= 0 && is_of_one_unit(&profile->metrics[primary], chosen) ? primary
+                                                                                                     : -1;
+}
+
+enum { LISTED_MAX = 72 }; /* bytes of names, before the last one: a message has room for 192 */
+
+/* Fails with the metrics that the profile has, by name and unit. */
+static int fail_metric(const struct comparison *comparison, const struct pf_profile *profile,
+                       struct pf_error *error)
+{
+    struct pf_buf names = {0};
+    const char *wanted = comparison->chosen.name ? comparison->chosen.name : comparison->metric;
+    const char *unit = comparison->chosen.name ? comparison->chosen.unit : "";
+    for (size_t m = 0; m < profile->n_metrics; m++) {
+        const struct pf_metric *metric = &profile->metrics[m];
+        pf_buf_str(&names, m ? ", " : "");
+        if (names.size > LISTED_MAX) {
+            pf_buf_str(&names, "...");
+            break;
+        }
+        pf_escape(&names, metric->name, strlen(metric->name));
+        if (*metric->unit)
+            pf_buf_printf(&names, " (%s)", metric->unit);
+    }
+    pf_buf_char(&names, '\0');
+    if (!profile->n_metrics || !wanted || names.failed)
+        pf_fail(error, EINVAL, "it has no metrics");
+    else
+        pf_fail(error, EINVAL, "it has no metric %.40s%s%.16s%s; it has: %s", wanted, *unit ? " (" : "", unit,
+                *unit ? ")" : "", names.data);
+    pf_buf_free(&names);
     return -1;
 }
 
@@ -94,10 +134,7 @@ static int add_live(struct comparison *comparison, unsigned run, struct pf_live 
         return -1;
     int metric = metric_in(comparison, profile);
     if (metric < 0)
-        return pf_fail(error, EINVAL, "it has no metric %.80s",
-                       comparison->chosen.name ? comparison->chosen.name
-                       : comparison->metric    ? comparison->metric
-                                               : "at all");
+        return fail_metric(comparison, profile, error);
     if (pf_live_add_up(live, metric, &aggregate, error))
         return -1;
     if (is_cut_off(profile))
@@ -117,6 +154,9 @@ struct opening {
 static int add_found(void *arg, const char *path, const struct pf_found *found, struct pf_error *error)
 {
     struct opening *opening = arg;
+    const char *rest = opening->comparison->rests[opening->run];
+    if (*rest && strcmp(path, rest) != 0)
+        return 0;
     if (opening->found)
         return pf_fail(error, EINVAL, "it is a folder of profiles, not one");
     opening->found = true;
@@ -130,10 +170,10 @@ static int add_path(struct comparison *comparison, const struct pf_fs_options *o
 {
     struct pf_error error = {0};
     struct opening opening = {.comparison = comparison, .run = run};
-    opening.fs = pf_fs_new(comparison->paths[run], options, &error);
+    opening.fs = pf_fs_new(comparison->sources[run], options, &error);
     int result = opening.fs ? pf_each_profile(opening.fs, NULL, add_found, &opening, &error) : -1;
     if (!result && !opening.found)
-        result = pf_fail(&error, EINVAL, "it is no profile");
+        result = pf_fail(&error, EINVAL, *comparison->rests[run] ? "no such profile" : "it is no profile");
     pf_fs_free(opening.fs);
     if (result)
         complain(comparison, comparison->paths[run], error.what, pf_exit_of(error.code));
@@ -215,6 +255,49 @@ static int compare(struct comparison *comparison, const struct pf_fs_options *op
     return comparison->status || !comparison->grown.size ? comparison->status : PF_EXIT_GREW;
 }
 
+/* Finds out which profiles on disk the paths mean. 0, or -1 after a message. */
+static int find_sources(struct comparison *comparison)
+{
+    struct stat st;
+    comparison->sources = calloc(comparison->n, sizeof *comparison->sources);
+    comparison->rests = calloc(comparison->n, sizeof *comparison->rests);
+    if (!comparison->sources || !comparison->rests)
+        return -1;
+    for (unsigned run = 0; run < comparison->n; run++) {
+        char *path = comparison->sources[run] = pf_path_on_disk(comparison->paths[run]);
+        size_t size = path ? pf_existing_part(path, &st) : 0;
+        /* Only archives, and folders as a mount shows them, hold profiles that are not on disk. */
+        bool within =
+            size && path[size] && (S_ISREG(st.st_mode) || strcmp(path, comparison->paths[run]) != 0);
+        char *rest = comparison->rests[run] =
+            path ? strdup(within ? path + size + strspn(path + size, "/") : "") : NULL;
+        if (!rest) {
+            complain(comparison, comparison->paths[run], strerror(errno), PF_EXIT_SYSTEM);
+            return -1;
+        }
+        for (size_t end = strlen(rest); end && rest[end - 1] == '/'; end--)
+            rest[end - 1] = '\0';
+        if (within)
+            path[size] = '\0';
+    }
+    return 0;
+}
+
+static void free_all(struct comparison *comparison)
+{
+    for (unsigned run = 0; run < comparison->n && comparison->sources && comparison->rests; run++) {
+        free(comparison->sources[run]);
+        free(comparison->rests[run]);
+    }
+    free(comparison->sources);
+    free(comparison->rests);
+    pf_series_free(comparison->series);
+    pf_changes_free(&comparison->changes);
+    pf_buf_free(&comparison->grown);
+    free((char *)comparison->chosen.name);
+    free((char *)comparison->chosen.unit);
+}
+
 static int usage(void)
 {
     fprintf(stderr, "profilefs: usage: profilefs compare A B... [--metric M] [--by functions|contexts] "
@@ -259,13 +342,9 @@ int pf_command_compare(const struct pf_fs_options *options, int argc, char **arg
     struct comparison comparison = {.metric = options->profile.metric, .fail = -1, .min = 1};
     if (!read_options(&comparison, argc + 1, argv - 1)) /* before them stands the command's name */
         return usage();
-    if (pf_confine(options, comparison.paths, comparison.n))
-        return PF_EXIT_SYSTEM;
-    int status = compare(&comparison, options);
-    pf_series_free(comparison.series);
-    pf_changes_free(&comparison.changes);
-    pf_buf_free(&comparison.grown);
-    free((char *)comparison.chosen.name);
-    free((char *)comparison.chosen.unit);
+    int status = PF_EXIT_SYSTEM;
+    if (!find_sources(&comparison) && !pf_confine(options, comparison.sources, comparison.n))
+        status = compare(&comparison, options);
+    free_all(&comparison);
     return status;
 }

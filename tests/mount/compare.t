@@ -36,7 +36,56 @@ like "$(profilefs compare r1.folded r2.folded r3.folded r4.folded r5.folded r6.f
 like "$(profilefs compare --by contexts before.folded after.folded)" '  main;solve$' "--by contexts compares call paths"
 is "$(status profilefs compare --metric samples before.folded after.folded)" 0 "--metric names the metric"
 is "$(status profilefs compare --metric nope before.folded after.folded)" 1 "one that is not there is a problem"
-like "$(cat "$work/stderr")" '^profilefs: before.folded: it has no metric nope$' "which is told"
+like "$(cat "$work/stderr")" '^profilefs: before.folded: it has no metric nope; it has: samples$' "which is named, with those that there are"
+
+# ---- formats
+
+speedscope() {
+    printf '{"$schema":"https://www.speedscope.app/file-format-schema.json","shared":{"frames":[{"name":"main"},{"name":"solve"}]},"profiles":['
+    printf '{"type":"sampled","name":"p","unit":"%s","startValue":0,"endValue":%s,"samples":[[0,1],[0]],"weights":[%s,%s]}]}\n' "$1" $(($2 + $3)) $2 $3
+}
+speedscope microseconds 8000 2000 >clock.speedscope.json
+speedscope bytes 8000 2000 >bytes.speedscope.json
+printf '{"nodes":[{"id":1,"callFrame":{"functionName":"main","url":"","lineNumber":-1},"children":[2]},' >v8.cpuprofile
+printf '{"id":2,"callFrame":{"functionName":"solve","url":"a.js","lineNumber":3}}],"startTime":0,"endTime":14000,' >>v8.cpuprofile
+printf '"samples":[2,1,2],"timeDeltas":[0,12000,2000]}\n' >>v8.cpuprofile
+perf() {
+    for i in $(seq "$1"); do
+        printf 'app  7 1.%06d:     %s cpu-clock:u: \n\t  1 solve (/bin/app)\n\t  2 main (/bin/app)\n\n' "$i" "$2"
+    done
+}
+perf 3 4000000 >clock.perf.txt
+is "$(status profilefs compare clock.speedscope.json v8.cpuprofile)" 0 "times of two formats are compared whatever they are called"
+like "$(cat "$work/stdout")" ' solve$' "function by function"
+is "$(status profilefs compare v8.cpuprofile clock.speedscope.json clock.perf.txt)" 0 "and of three"
+is "$(status profilefs compare clock.speedscope.json bytes.speedscope.json)" 1 "times and bytes are not"
+like "$(cat "$work/stderr")" '^profilefs: bytes.speedscope.json: it has no metric [a-z]+ \(.+\); it has: .*\(bytes\)' "the metrics that there are come with their units"
+is "$(status profilefs compare clock.speedscope.json bytes.speedscope.json --metric nope)" 1 "one that is asked for stays the one"
+
+# ---- paths that are not on disk
+
+tar -cf runs.tar before.folded after.folded
+is "$(profilefs compare runs.tar/before.folded runs.tar/after.folded/ | tail -n +2)" "$(tail -n +2 "$work/both")" "members of an archive are compared"
+is "$(status profilefs compare runs.tar/before.folded runs.tar/absent.folded)" 1 "one that is not there is a problem"
+is "$(cat "$work/stderr")" "profilefs: runs.tar/absent.folded: no such profile" "which is named"
+if [ -w /dev/fuse ]; then
+    mount_source || exit 1
+    is "$(profilefs compare "$mnt/before.folded" "$mnt/after.folded" | tail -n +2)" "$(tail -n +2 "$work/both")" "profiles in a mount are compared"
+    is "$(cd "$mnt" && profilefs compare ./before.folded/ "$src/after.folded" | tail -n +2)" "$(tail -n +2 "$work/both")" "by relative paths, also against others"
+    is "$(profilefs compare "$mnt/runs.tar/before.folded" "$mnt/after.folded" | tail -n +2)" "$(tail -n +2 "$work/both")" "and members of archives there"
+    like "$(profilefs compare "$mnt/before.folded" "$mnt/after.folded")" "by function: $mnt/before.folded to $mnt/after.folded," "they are named as they were typed"
+    is "$(profilefs check "$mnt/before.folded" 2>&1)" "profilefs: checked: 1 profiles, problems in 0" "check takes such a path too"
+    is "$(profilefs index "$mnt/before.folded" 2>&1 | sed 's/ profiles.*//')" "profilefs: $mnt/before.folded: 1" "and so does index"
+    unmount
+    deep="$src/deep, e\\r"
+    mkdir "$deep"; mv before.folded after.folded "$deep/"
+    timeout 60 "$PROFILEFS" "$deep/after.folded" "$mnt" || exit 1
+    is "$(profilefs compare "$deep/before.folded" "$mnt" | tail -n +2)" "$(tail -n +2 "$work/both")" "a mount of one profile is one"
+    unmount
+    mv "$deep"/* .; rmdir "$deep"
+else
+    skip "profiles in a mount" "no /dev/fuse"
+fi
 
 # ---- what can't be compared
 
