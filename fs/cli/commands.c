@@ -52,19 +52,35 @@ int pf_command_formats(const struct pf_fs_options *options, int argc, char **arg
 
 /* ---- asking an open profile and waiting for it -------------------------------------------------- */
 
+enum { REPORT_MS = 10000 };
+
 struct progress {
-    bool shown; /* standard error is a terminal */
-    const char *path;
+    bool shown;         /* standard error is a terminal */
+    const char *path;   /* of the profile at work */
+    const char *source; /* where standard error is no terminal, a line about it each REPORT_MS; NULL: never */
+    uint64_t start, next; /* monotonic ms: of the beginning, of the next line */
+    unsigned long profiles;
 };
+
+static void report_progress(struct progress *progress, unsigned percent)
+{
+    uint64_t now = pf_monotonic_ms();
+    if (!progress->source || now < progress->next)
+        return;
+    progress->next = now + REPORT_MS;
+    fprintf(stderr, "profilefs: %s: %lu profiles in %.0f s, now at %u%% of %s\n", progress->source,
+            progress->profiles, (double)(now - progress->start) / 1000, percent, progress->path);
+}
 
 static void show_progress(const struct pf_pass *pass, void *arg)
 {
-    const struct progress *progress = arg;
+    struct progress *progress = arg;
     uint64_t done = atomic_load(&((struct pf_pass *)pass)->done),
              total = atomic_load(&((struct pf_pass *)pass)->total);
+    unsigned percent = total ? (unsigned)(100.0 * (double)done / (double)total) : 0;
     if (progress->shown && total)
-        fprintf(stderr, "\r\033[K%3u%% %.60s", (unsigned)(100.0 * (double)done / (double)total),
-                progress->path);
+        fprintf(stderr, "\r\033[K%3u%% %.60s", percent, progress->path);
+    report_progress(progress, percent);
 }
 
 static void hide_progress(const struct progress *progress)
@@ -230,9 +246,11 @@ static int index_profile(void *arg, const char *path, const struct pf_found *fou
     struct indexing *indexing = arg;
     struct pf_error failure = {0};
     (void)error;
-    indexing->profiles++;
     indexing->progress.path = path;
-    struct pf_live *live = pf_live_at(&indexing->fs->core, found->driver, path, &found->st, NULL, &failure);
+    report_progress(&indexing->progress, 0);
+    indexing->progress.profiles = ++indexing->profiles;
+    struct pf_live *live =
+        pf_live_at(&indexing->fs->core, found->driver, path, &found->st, NULL, &failure);
     int result = live ? load_all(live, &indexing->progress, &failure) : -1;
     struct learning learning = {&indexing->fs->core, live, &indexing->progress};
     if (!result && learning.core->cachedb)
@@ -265,6 +283,10 @@ static int index_source(struct indexing *indexing, const struct pf_fs_options *o
     if (indexing->report)
         puts("path,format,partitions,contexts,metrics,warnings");
     uint64_t start = pf_monotonic_ms();
+    indexing->progress.start = start;
+    indexing->progress.next = start + REPORT_MS;
+    if (!indexing->progress.shown)
+        indexing->progress.source = indexing->source;
     int result = pf_each_profile(indexing->fs, NULL, index_profile, indexing, &error);
     if (result)
         print_error(indexing->source, &error);

@@ -96,6 +96,21 @@ XDG_CACHE_HOME=$work/index.cache profilefs index "$src" >"$work/stdout" 2>&1
 ok "index keeps what it finds" test -s "$work/index.cache/profilefs/profiles.db"
 like "$(XDG_CACHE_HOME=$work/index.cache profilefs index --report "$src" 2>&1)" "$heat" "index --report names the profiles"
 
+# The ten seconds pass while it is stopped.
+mkdir "$work/long"
+awk 'BEGIN { for (i = 0; i < 300000; i++) printf "main;step_%d;%x %d\n", i % 97, i * 7919 % 1000003, i + 1 }' >"$work/long/a.folded"
+cp "$work/long/a.folded" "$work/long/b.folded"
+"$PROFILEFS" index "$work/long" >"$work/stdout" 2>"$work/stderr" &
+indexer=$!
+sleep 0.1
+kill -STOP $indexer
+sleep 10.2
+kill -CONT $indexer
+wait $indexer
+like "$(head -n 1 "$work/stderr")" "^profilefs: $work/long: [0-2] profiles in 1[0-9] s, now at [0-9]+% of [ab].folded$" \
+    "where no terminal is, index tells each ten seconds how far it is"
+ok "and no more often" awk '/ in .* s, now at / { lines++ } / passes, / { sub(/ s, problems.*/, ""); exit !(lines <= $NF / 10) }' "$work/stderr"
+
 # ---- status and errors
 
 is "$(status profilefs)" 2 "no arguments: usage, status 2"
