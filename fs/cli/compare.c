@@ -30,7 +30,6 @@ struct comparison {
     struct pf_series *series;
     struct pf_changes changes;
     struct pf_buf grown; /* names of what grew too much, a line each */
-    double first, last;  /* totals */
     int status;
 };
 
@@ -106,14 +105,6 @@ static int fail_metric(const struct comparison *comparison, const struct pf_prof
     return -1;
 }
 
-static double total_of(const struct pf_aggregate *aggregate, unsigned metric)
-{
-    pf_int128 wide;
-    struct pf_cell cell = pf_aggregate_total(aggregate, metric, &wide);
-    double total = cell.type == PF_ABSENT ? 0 : (double)pf_cell_number(&cell);
-    return total * (double)pf_series_factor(&aggregate->profile->metrics[metric]);
-}
-
 static bool is_cut_off(const struct pf_profile *profile)
 {
     for (size_t i = 0; i < pf_rows_count(profile->warnings); i++) {
@@ -140,7 +131,7 @@ static int add_live(struct comparison *comparison, unsigned run, struct pf_live 
     if (is_cut_off(profile))
         complain(comparison, comparison->paths[run], "damaged: what stands before the damage is compared",
                  PF_EXIT_PROBLEM);
-    *(run ? &comparison->last : &comparison->first) = total_of(aggregate, (unsigned)metric);
+    pf_changes_note_total(&comparison->changes, run, aggregate, (unsigned)metric);
     return pf_series_add(comparison->series, run, aggregate, (unsigned)metric, comparison->by, error);
 }
 
@@ -185,7 +176,8 @@ static int add_path(struct comparison *comparison, const struct pf_fs_options *o
 /* Of what holds enough: grew it by more than is allowed? What is new has grown without limit. */
 static bool grew_too_much(const struct comparison *comparison, const struct pf_change *change)
 {
-    double whole = fabs(comparison->first) > fabs(comparison->last) ? comparison->first : comparison->last;
+    const double *totals = comparison->changes.totals;
+    double whole = fabs(totals[0]) > fabs(totals[1]) ? totals[0] : totals[1];
     double last = pf_figure_double(&change->last);
     if (comparison->fail < 0 || pf_figure_double(&change->change) <= 0 ||
         fabs(last) < fabs(whole) * comparison->min / 100)
@@ -213,7 +205,8 @@ static void print_all(const struct comparison *comparison)
 {
     struct pf_buf out = {0};
     char first[PF_NUMBER_MAX], last[PF_NUMBER_MAX];
-    union pf_number a = {.d = {comparison->first, 0}}, b = {.d = {comparison->last, 0}};
+    union pf_number a = {.d = {comparison->changes.totals[0], 0}},
+                    b = {.d = {comparison->changes.totals[1], 0}};
     *pf_print_rounded(first, &a, true) = *pf_print_rounded(last, &b, true) = '\0';
     pf_buf_str(&out, comparison->chosen.name);
     pf_buf_str(&out, *comparison->chosen.unit ? ", " : "");

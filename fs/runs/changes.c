@@ -53,6 +53,19 @@ int pf_changes_note(struct pf_changes *changes, const struct pf_change *change, 
     return x < 0 ? insert(changes->shrank, &changes->n_shrank, change, error) : 0;
 }
 
+void pf_changes_note_total(struct pf_changes *changes, unsigned run, const struct pf_aggregate *aggregate,
+                           unsigned metric)
+{
+    pf_int128 wide;
+    struct pf_cell cell = pf_aggregate_total(aggregate, metric, &wide);
+    double total = cell.type == PF_ABSENT ? 0 : (double)pf_cell_number(&cell);
+    total *= (double)pf_series_factor(&aggregate->profile->metrics[metric]);
+    if (!run)
+        changes->totals[0] = total;
+    changes->totals[1] = total;
+    changes->has_total |= cell.type != PF_ABSENT;
+}
+
 void pf_changes_free(struct pf_changes *changes)
 {
     for (size_t i = 0; i < changes->n_grew; i++)
@@ -147,9 +160,33 @@ static void add_list(struct pf_buf *out, const char *what, const struct pf_kept 
     }
 }
 
+static void add_number(struct pf_buf *out, double value)
+{
+    char text[PF_NUMBER_MAX + 1];
+    union pf_number number = {.d = {value, 0}};
+    *pf_print_rounded(text, &number, true) = '\0';
+    pf_buf_str(out, text);
+}
+
+static void add_total(struct pf_buf *out, const double totals[2])
+{
+    double change = totals[1] - totals[0];
+    pf_buf_str(out, "\ntotal: ");
+    add_number(out, totals[0]);
+    pf_buf_str(out, " to ");
+    add_number(out, totals[1]);
+    pf_buf_str(out, change > 0 ? ", +" : ", ");
+    add_number(out, change);
+    if (totals[0] != 0)
+        pf_buf_printf(out, " (%+.2f%%)", 100 * change / fabs(totals[0]));
+    pf_buf_char(out, '\n');
+}
+
 void pf_changes_print(const struct pf_changes *changes, const char *const *runs, struct pf_buf *out)
 {
     add_list(out, "grew", changes->grew, changes->n_grew, runs);
     pf_buf_char(out, '\n');
     add_list(out, "shrank", changes->shrank, changes->n_shrank, runs);
+    if (changes->has_total)
+        add_total(out, changes->totals);
 }

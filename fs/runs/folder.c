@@ -286,6 +286,7 @@ static int add_run(struct making *making, const struct pf_member *member, struct
     making->inclusive = pf_live_profile(live)->metrics[metric].over_contexts == PF_OVER_ROOTS;
     making->runs[run] = member->name;
     making->texts->closed |= pf_part_is_closed(live);
+    pf_changes_note_total(&making->changes, run, aggregate, metric);
     int result = pf_series_add(making->functions, run, aggregate, metric, PF_SERIES_FUNCTIONS, error);
     return result ? result
                   : pf_series_add(making->contexts, run, aggregate, metric, PF_SERIES_CONTEXTS, error);

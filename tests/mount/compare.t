@@ -14,7 +14,8 @@ profilefs compare before.folded after.folded >"$work/both"
 like "$(cat "$work/both")" '^samples, by function: before.folded to after.folded, total 100 to 116$' "the metric, the files and their totals stand first"
 is "$(awk '/^grew/,/^$/' "$work/both" | awk 'NR > 2 && NF { print $1, $2, $NF }')" "$(printf '%s\n' '+30 +60.00% solve' '+5 new log' '+1 new (int)')" \
     "what grew, most first; what is new has no share"
-is "$(awk '/^shrank/,0' "$work/both" | awk 'NR > 2 && NF { print $1, $2, $NF }')" '-20 -50.00% parse' "what shrank"
+is "$(awk '/^shrank/,/^$/' "$work/both" | awk 'NR > 2 && NF { print $1, $2, $NF }')" '-20 -50.00% parse' "what shrank"
+is "$(tail -n 1 "$work/both")" "total: 100 to 116, +16 (+16.00%)" "the total is the end"
 is "$(status profilefs compare before.folded same.folded --fail 0)" 0 "nothing changed: status 0"
 like "$(cat "$work/stdout")" '^nothing grew$' "and it says so"
 

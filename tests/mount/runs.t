@@ -26,6 +26,7 @@ is "$(grep ',solve$' "$r/primary/metric/function_changes.csv")" "100,150,50,50,1
 is "$(grep -c '"io, disk"$' "$r/primary/metric/function_values.csv")" 6 "the single values"
 like "$(cat "$r/primary/metric/context_changes.csv")" '^100,150,50,50,.*,main;solve$' "call paths too"
 like "$(cat "$r/primary/metric/changes.txt")" '\+50 .* run9\.folded  solve$' "and for eyes"
+is "$(tail -n 2 "$r/primary/metric/changes.txt")" "$(printf '\ntotal: 105 to 155, +50 (+47.62%%)')" "which ends with the total"
 is "$(readlink "$r/export") $(ls -A "$r" | grep -c '^\.')" ".export 0" "export leads to a folder that is not listed"
 is "$(find "$r" -name '*.svg' | wc -l) $(find -L "$r" -name '*.svg' | wc -l)" "0 1" "so a walk that follows no links meets no pictures"
 is "$(find -L "$r" -type f -exec stat -c %s {} + | awk '{ n += $1 } END { print n }')" "$(find -L "$r" -type f -exec cat {} + | wc -c)" "sizes are exact"
