@@ -102,8 +102,11 @@ static int note_entry(struct pf_fs *fs, const struct pf_folder *folder, const ch
         members->others += note(0, name, &found.st); /* in whatever order they come */
     if (code || found.type != PF_ENTRY_PROFILE)
         return pf_is_transient(code) ? code : 0;
-    if (members->n == PF_MEMBERS_MOST)
+    if (members->n == PF_MEMBERS_MOST) {
+        members->too_many = true;
+        members->others++; /* changes the state */
         return ENOENT;
+    }
     struct pf_member *grown = realloc(members->members, (members->n + 1) * sizeof *grown);
     if (!grown)
         return pf_fail_memory(&error), ENOMEM;
@@ -151,7 +154,7 @@ int pf_members_list(struct pf_fs *fs, const struct pf_folder *folder, const char
     int result = look_beside(fs, folder);
     if (!result)
         result = pf_folder_list(folder, list_entry, &listing);
-    if (!result)
+    if (!result && !members->too_many)
         result = listing.result;
     if (!result && members->n < PF_MEMBERS_LEAST)
         result = ENOENT;
@@ -173,19 +176,15 @@ void pf_members_free(struct pf_members *members)
 
 int pf_members_suffice(struct pf_fs *fs, const struct pf_folder *folder, const struct pf_buf *names)
 {
-    size_t left = 0, n = 0;
-    for (size_t at = 0; at < names->size; at += strlen(names->data + at) + 1)
-        left++;
-    /* Once there are enough, the others count only where they might be too many. */
-    for (const char *name = names->data; left && (n < PF_MEMBERS_LEAST || n + left > PF_MEMBERS_MOST);
-         name += strlen(name) + 1, left--) {
+    unsigned n = 0;
+    for (size_t at = 0; at < names->size && n < PF_MEMBERS_LEAST; at += strlen(names->data + at) + 1) {
         struct pf_found found;
-        int code = pf_classify(fs, folder, name, &found);
+        int code = pf_classify(fs, folder, names->data + at, &found);
         if (pf_is_lack(code))
             return code;
         n += !code && found.type == PF_ENTRY_PROFILE;
     }
-    return n >= PF_MEMBERS_LEAST && n + left <= PF_MEMBERS_MOST ? 0 : ENOENT;
+    return n < PF_MEMBERS_LEAST ? ENOENT : 0;
 }
 
 /* ---- changes ------------------------------------------------------------------------------------ */

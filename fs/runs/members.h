@@ -16,19 +16,20 @@ struct pf_member {
 struct pf_members {
     struct pf_member *members;
     unsigned n;
+    bool
+        too_many; /* there are more than PF_MEMBERS_MOST: these are some of them, which are not to be compared */
     uint64_t others; /* differs once the folder's other files have: members may be made from those, too */
 };
 
 /*
  * Lists the members of an open folder whose path below SOURCE is this. 0 with *members filled; ENOENT if there are too
- * few, too many, or a profile made of what the folder holds; else an errno value.
+ * few, or a profile made of what the folder holds; else an errno value.
  */
 int pf_members_list(struct pf_fs *fs, const struct pf_folder *folder, const char *path,
                     struct pf_members *members);
 void pf_members_free(struct pf_members *members);
 /*
- * 0 if there are neither too few nor too many among these names in an open folder, each with its NUL; else ENOENT, or an errno value
- * that tells of a lack.
+ * 0 if there are enough members among these names in an open folder, each with its NUL; else ENOENT, or a transient errno value.
  */
 int pf_members_suffice(struct pf_fs *fs, const struct pf_folder *folder, const struct pf_buf *names);
 

@@ -218,6 +218,11 @@ static int need(struct pf_fs *fs, struct pf_runs *runs, uint32_t node, struct pf
 static void add_info(const struct pf_runs *runs, struct pf_buf *out)
 {
     const struct pf_members *members = &runs->members;
+    if (members->too_many) {
+        pf_buf_printf(out, "Runs: more than %d\nMessage: at most %d profiles are compared\n", PF_MEMBERS_MOST,
+                      PF_MEMBERS_MOST);
+        return;
+    }
     pf_buf_printf(out, "Runs: %u\n", members->n);
     pf_buf_str(out, "First: ");
     pf_escape(out, members->members[0].name, strlen(members->members[0].name));
@@ -296,7 +301,8 @@ static bool entry_of(const struct pf_runs *runs, uint32_t folder, uint64_t i, co
                  {TOP, EXPORT_LINK, "export"},
                  {TOP, EXPORT, ".export"},
                  {OVERVIEW, SUMMARY, "profiles_summary.csv"}};
-    for (size_t f = 0; f < sizeof fixed / sizeof *fixed; f++)
+    size_t n = runs->members.too_many ? 1 : sizeof fixed / sizeof *fixed;
+    for (size_t f = 0; f < n; f++)
         if (fixed[f].folder == folder && i-- == 0) {
             *name = fixed[f].name;
             *node = fixed[f].node;

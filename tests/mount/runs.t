@@ -35,6 +35,17 @@ is "$("$PROFILEFS" cat "$src/nightly/runs/primary/metric/function_changes.csv")"
 printf 'main;solve 400\n' >"$src/nightly/run12.folded"
 sleep 12
 like "$(cat "$r/info.txt")" '^Runs: 7$' "a new profile is a run ten seconds later"
+
+mkdir "$src/many"
+(cd "$src/many" && for i in $(seq 4097); do echo "main;f $i" >"$i.folded"; done)
+is "$(ls -A "$mnt/many/runs")" info.txt "the runs of more than 4,096 profiles are not compared"
+like "$(cat "$mnt/many/runs/info.txt")" '^Runs: more than 4096$' "and info.txt says so"
+is "$(stat -c %s "$mnt/many/runs/info.txt")" "$(wc -c <"$mnt/many/runs/info.txt")" "its size is exact"
+is "$(cat "$mnt/many/runs/overview/profiles_summary.csv" 2>&1 | sed 's/.*: //')" "No such file or directory" "nothing else is there"
+is "$(find "$mnt/many" -maxdepth 1 -name runs)" "$mnt/many/runs" "runs/ is listed"
+rm "$src/many/1.folded"
+sleep 11
+like "$(cat "$mnt/many/runs/info.txt")" '^Runs: 4096$' "4,096 are compared"
 unmount
 mount_source -o no_runs || exit 1
 is "$(ls "$mnt/nightly" | grep -c runs)" 0 "-o no_runs leaves it out"

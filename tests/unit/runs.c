@@ -112,7 +112,9 @@ static void test_limits(void)
     }
     ok(has_runs(fs, "many"), "and one of 4096");
     write_text(folder, "many/run5000", "1 2 3");
-    ok(!has_runs(fs, "many"), "but none of more");
+    struct pf_attr attr;
+    ok(!find_path(fs, "many/runs/info.txt", &attr) && find_path(fs, "many/runs/changes", &attr),
+       "one of more has info.txt only");
     pf_fs_free(fs);
     temp_dir_remove(folder);
 }
