@@ -1,0 +1,46 @@
+#!/usr/bin/env bash
+# Building on other systems: messages and warnings of the build, and the tour of scripts/try.
+. "$(dirname "$0")/lib.sh"
+
+build=$(dirname "$PROFILEFS")
+for target in all install; do
+    like "$(make -s -n -C "$top" BUILD="$work/32" CFLAGS=-m32 $target 2>&1)" \
+        '^Makefile:[0-9]+: \*\*\* profilefs builds for 64-bit machines only: .* has no __int128 here\.  Stop\.$' "make $target for 32 bits is refused in one sentence"
+done
+ok "where there is no compiler, make says that instead" bash -c "! make -n -C '$top' BUILD='$work/none' CC=/nonexistent all 2>&1 | grep 64-bit"
+
+# libfuse's header, with a warning in it.
+mkdir "$work/fuse3" "$work/pkgconfig"
+cp "$(pkg-config --variable=includedir fuse3)"/fuse3/*.h "$work/fuse3/"
+printf '\nstruct pf_test_of_warnings { int a; ; };\n' >>"$work/fuse3/fuse_lowlevel.h"
+printf 'Name: fuse3\nDescription: test\nVersion: 3.17.0\nLibs: -lfuse3\nCflags: -I%s/fuse3\n' "$work" >"$work/pkgconfig/fuse3.pc"
+ok "warnings in the headers of libraries do not stop the build" \
+    env PKG_CONFIG_PATH="$work/pkgconfig" make -s -C "$top" BUILD="$work/build" WERROR=-Werror CFLAGS=-O0 "$work/build/fs/main.o"
+like "$(PKG_CONFIG_PATH="$work/pkgconfig" make -n -B -C "$top" BUILD="$work/build" "$work/build/fs/main.o")" "-isystem $work/fuse3" \
+    "among which that header is"
+
+is "$(grep -oE '[a-z-]*-[0-9]+-dev' "$top/scripts/deps")" "" "scripts/deps asks for no version of a compiler's library"
+
+# ---- the tour
+
+mkdir "$work/bin"
+printf '#!/bin/sh\necho no column >&2\nexit 127\n' >"$work/bin/column"
+chmod +x "$work/bin/column"
+try() { BUILD=$build PATH=$work/bin:$PATH timeout 300 "$top/scripts/try" </dev/null 2>&1; }
+tour() { sed -n '/whatever wrote them/,/^Where next/p'; }
+if ! try >"$work/tour" || ! grep -q 'Where next' "$work/tour"; then
+    skip "the tour" "$(tail -n 1 "$work/tour")"
+else
+    if [ -w /dev/fuse ]; then
+        ok "its question across formats has an answer on a minimal system" \
+            test "$(tour <"$work/tour" | grep -cE '^ *[0-9.]+%? +[a-z0-9./-]+/primary/metric/hot.txt')" -ge 12
+    fi
+    if [ "$(id -u)" = 0 ] && unshare -m true 2>/dev/null; then
+        export -f try; export build work top
+        unshare -m bash -c 'touch "$work/empty" && mount --bind "$work/empty" /dev/fuse 2>/dev/null; mount -o remount,bind,ro /dev/fuse; try' >"$work/tour"
+        like "$(cat "$work/tour")" '^No mount is possible here \(profilefs: failed to open /dev/fuse' "without /dev/fuse it goes on without a mount"
+        ok "and asks across formats too" bash -c "grep -c '^xray,time' '$work/tour' && grep -c '^[a-z-]*,.*stencil_row' '$work/tour'"
+        is "$(tour <"$work/tour" | grep -oE '^(xray|cube|pprof|callgrind|collapsed),' | sort -u | wc -l)" 5 "of all formats"
+    fi
+fi
+finish
