@@ -12,10 +12,19 @@ OPTIMISED = BUILD=$(BUILD)/optimised CFLAGS="-O3 -g -fno-jump-tables" \
             LTO="$(shell $(CC) --version | grep -q 'Free Software' && echo -flto=auto -Wno-stringop-overread)"
 WARN     = -Wall -Wextra -Wpedantic -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wpointer-arith -Wvla $(WERROR)
 PKGS     = fuse3 libseccomp yaml-0.1 libelf zlib libdeflate json-c sqlite3 libpcre2-8 libarchive libxml-2.0
-CPPFLAGS += -I. -D_GNU_SOURCE -D_FILE_OFFSET_BITS=64 -DFUSE_USE_VERSION=314 $(shell pkg-config --cflags $(PKGS))
+# The headers of libraries are not checked for warnings: that of libfuse 3.17 has some.
+CPPFLAGS += -I. -D_GNU_SOURCE -D_FILE_OFFSET_BITS=64 -DFUSE_USE_VERSION=314 \
+            $(patsubst -I%,-isystem %,$(shell pkg-config --cflags $(PKGS)))
 LDLIBS  += $(shell pkg-config --libs $(PKGS)) -liberty -lm -lpthread
 # Where a machine can multiply and add in one step, clang would, and round otherwise than on other machines.
 STD      = -std=c17 -ffp-contract=off
+
+PREDEFINED := $(shell $(CC) $(CPPFLAGS) $(CFLAGS) -dM -E -x c /dev/null 2>/dev/null)
+ifneq ($(PREDEFINED),)
+ifeq ($(findstring __SIZEOF_INT128__,$(PREDEFINED)),)
+$(error profilefs builds for 64-bit machines only: $(CC) has no __int128 here)
+endif
+endif
 
 # The front ends (with main, with FUSE) stand apart from the library that everything else is.
 FRONT    = fs/main.c fs/fuse/mount.c fs/fuse/ops.c
