@@ -5,6 +5,10 @@
 build=$(dirname "$PROFILEFS")
 make -s -C "$top" BUILD="$build" DESTDIR="$work/dest" PREFIX=/usr install >"$work/log" 2>&1 ||
     skip_all "cannot install from $build: $(tail -n 1 "$work/log")"
+like "$(make -n -C "$top" BUILD="$work/fresh" DESTDIR="$work/dest2" install 2>/dev/null)" '^building once more, optimised as a whole, in .*/fresh/optimised' \
+    "make install says that it builds once more"
+is "$(make -s -C "$top" BUILD="$build" DESTDIR="$work/dest2" PREFIX=/usr install | grep -c 'building once')" 0 "but not when that is done"
+rm -r "$work/dest2"
 is "$(cd "$work/dest" && find . -type f -not -path '*/doc/*' | sort)" "$(printf '%s\n' ./sbin/mount.profilefs ./usr/bin/profilefs \
     ./usr/share/bash-completion/completions/profilefs ./usr/share/fish/vendor_completions.d/profilefs.fish \
     ./usr/share/man/man1/profilefs.1 ./usr/share/zsh/site-functions/_profilefs)" "make install DESTDIR= PREFIX= installs these files"
@@ -39,8 +43,25 @@ if command -v dpkg-shlibdeps >/dev/null && package=$(cd "$top" && BUILD="$build"
     like "$("$work/root/usr/bin/profilefs" cat "$archive/2026-03/$heat/info.txt")" '^Format: ' "what it installs runs"
     like "$(dpkg-deb -f "$package" Depends)" 'libfuse3.*fuse3$' "it depends on the libraries that it is linked with, and on fusermount3"
     is "$(dpkg-deb -f "$package" Version)" "$("$PROFILEFS" --version | sed 's/^profilefs \([^ ]*\).*/\1/')" "its version is the program's"
+    mkdir -p "$work/root/var/tmp/profilefs-0" "$work/root/var/tmp/profilefs-1000" "$work/root/var/tmp/profilefs-kept" "$work/elsewhere"
+    ln -s "$work/elsewhere" "$work/root/var/tmp/profilefs-1001"
     ok "it is removed" inside -r profilefs
     is "$(find "$work/root" -type f -not -path '*/var/lib/dpkg/*')" "" "and leaves nothing behind"
+    is "$(ls "$work/root/var/tmp" | tr '\n' ' ')$(ls -d "$work/elsewhere")" "profilefs-1001 profilefs-kept $work/elsewhere" \
+        "nor folders of temporary files; what is none of those stays"
+    first=$(sha256sum "$package")
+    sleep 1.1
+    (cd "$top" && umask 077 && TZ=Asia/Tokyo BUILD="$build" scripts/deb >/dev/null 2>&1)
+    is "$(sha256sum "$package")" "$first" "the same commit makes the same package again"
+    is "$(date -u -d "$(dpkg-deb --fsys-tarfile "$package" | tar --utc --full-time -tvf - | awk '{ print $4, $5 }' | sort -u)" +%s)" \
+        "$(git -C "$top" log -1 --format=%ct)" "with the commit's time on all files"
+    dpkg-deb -x "$package" "$work/unpacked"
+    ok "whose program does not hold the path that it was built in" bash -c "! grep -qF '$top' '$work/unpacked/usr/bin/profilefs'"
+    if command -v lintian >/dev/null; then
+        is "$(lintian --fail-on none "$package" 2>/dev/null | grep '^E:')" "" "lintian finds no errors"
+    else
+        skip "lintian" "it is not installed"
+    fi
 else
     skip "a Debian package" "no dpkg-shlibdeps: $(tail -n 1 "$work/log")"
 fi
