@@ -47,14 +47,18 @@ bool pf_is_own_mount(dev_t device, uid_t *owner)
     return found;
 }
 
-/* Replaces the octal escapes of mountinfo (\\040 is a blank) in place. */
+static bool is_octal(char c)
+{
+    return c >= '0' && c <= '7';
+}
+
+/* Replaces the octal escapes of mountinfo (\040 is a blank) in place. */
 static void unescape(char *field)
 {
     char *to = field;
     for (const char *from = field; *from; to++) {
-        unsigned byte;
-        if (*from == '\\' && sscanf(from + 1, "%3o", &byte) == 1) {
-            *to = (char)byte;
+        if (*from == '\\' && is_octal(from[1]) && is_octal(from[2]) && is_octal(from[3])) {
+            *to = (char)((from[1] - '0') << 6 | (from[2] - '0') << 3 | (from[3] - '0'));
             from += 4;
         } else {
             *to = *from++;
