@@ -46,8 +46,8 @@ struct follow {
     PF_LIST(uint32_t) innermost; /* by function: place of its innermost open call, plus 1; 0: none is open */
     struct reading {
         uint64_t bits;
-        bool known;
-    } * last; /* by place in class_members: what this location's counters have read last */
+        uint32_t reader; /* place of the location, plus 1; 0: none */
+    } * last;            /* by place in class_members: what a counter has read last */
 };
 
 static void warn(struct follow *follow, const char *code, const char *what, uint32_t region)
@@ -208,8 +208,8 @@ static void count(struct follow *follow, uint64_t place, uint64_t bits)
     struct reading before = follow->last[place];
     uint32_t member = otf2_place(definitions, OTF2_MEMBERS, definitions->class_members.at[place]);
     int metric = member == OTF2_NONE ? -1 : follow->state->counter[member];
-    follow->last[place] = (struct reading){bits, true};
-    if (metric < 0 || !before.known || !top(follow))
+    follow->last[place] = (struct reading){bits, follow->location + 1};
+    if (metric < 0 || before.reader != follow->location + 1 || !top(follow))
         return;
     uint64_t type = otf2_at(definitions, OTF2_MEMBERS, member)[OTF2_MEMBER_TYPE];
     struct pf_cell from = value_cell(type, before.bits), to = value_cell(type, bits);
@@ -332,7 +332,6 @@ static void read_events(struct follow *follow)
 static void follow_location(struct follow *follow)
 {
     follow->count = 0;
-    memset(follow->last, 0, follow->state->definitions.class_members.n * sizeof *follow->last);
     read_events(follow);
     pass_time(follow);
     while (follow->stack.n) {

@@ -362,6 +362,54 @@ static void messages_among_many_groups(void)
     temp_dir_remove(file.folder);
 }
 
+static void locations_and_counters(void)
+{
+    enum { LOCATIONS = 6000, CLASSES = 5000, MEMBERS = 200 };
+    struct archive archive = archive_of(false, 0, 0);
+    struct file file;
+    archive.definitions.size -= 2; /* the end of the file */
+    archive.events[0].size = archive.events[1].size = 0;
+    write_archive(&file, &archive);
+    for (uint32_t id = 1; id < LOCATIONS;) {
+        struct bytes locations = {0};
+        for (; id < LOCATIONS && locations.size < sizeof locations.at - 32; id++)
+            put_location(&locations, id, 3, 0);
+        append_times(&file, "traces.def", &locations, 1);
+    }
+    for (uint32_t id = 2; id < CLASSES; id++) {
+        struct bytes class = {0};
+        put_begin(&class, 20);
+        put_number(&class, id);
+        put(&class, MEMBERS);
+        for (int i = 0; i < MEMBERS; i++)
+            put_number(&class, 0);
+        put(&class, 0);
+        put(&class, 0);
+        put_end(&class);
+        append_times(&file, "traces.def", &class, 1);
+    }
+    ok(returns_within(3, load_and_close, &file),
+       "a location takes no longer for counters that it does not read");
+    temp_dir_remove(file.folder);
+}
+
+static void counters_start_anew(void)
+{
+    struct archive archive = archive_of(false, 4, 5);
+    for (int i = 0; i < 2; i++) {
+        struct bytes *events = &archive.events[i];
+        put_time(events, 100);
+        put_call(events, 12, 1);
+        put_reading(events, 0, 4, 100 + 1000 * i);
+        put_reading(events, 0, 4, 103 + 1005 * i);
+        put_call(events, 13, 1);
+    }
+    has(&archive, "values",
+        "0,main,calls,1|0,main,calls (inc),1|0,main,ctr,3|" OTHER ",main,calls,1|" OTHER
+        ",main,calls (inc),1|" OTHER ",main,ctr,8|",
+        "warning event-count|", "each location reads a counter from its own first value on");
+}
+
 /* A file behind its records is empty for gigabytes. */
 static void sparse_files(void)
 {
@@ -465,6 +513,8 @@ int main(void)
     extreme_times();
     leaves_in_deep_stacks();
     messages_among_many_groups();
+    counters_start_anew();
+    locations_and_counters();
     sparse_files();
     first_version();
     damage();
