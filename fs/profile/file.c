@@ -27,6 +27,7 @@ struct pf_file_text {
 };
 
 struct pf_file {
+    atomic_uint references;
     struct pf_live *live; /* held */
     struct pf_node node;
     _Atomic(struct pf_file_text *)
@@ -421,7 +422,8 @@ int pf_file_open(struct pf_live *live, struct pf_node node, struct pf_file **fil
         free(bytes);
         return pf_fail_memory(error);
     }
-    **file = (struct pf_file){.live = pf_live_hold(live),
+    **file = (struct pf_file){.references = 1,
+                              .live = pf_live_hold(live),
                               .node = node,
                               .text = text,
                               .bytes = bytes,
@@ -429,7 +431,7 @@ int pf_file_open(struct pf_live *live, struct pf_node node, struct pf_file **fil
     return 0;
 }
 
-bool pf_file_bytes(struct pf_file *file, const char **bytes, size_t *size)
+bool pf_file_bytes(const struct pf_file *file, const char **bytes, size_t *size)
 {
     *bytes = file->bytes;
     *size = (size_t)file->size;
@@ -452,8 +454,26 @@ static int need_text(struct pf_file *file, struct pf_job **job, struct pf_error 
     return result;
 }
 
+struct pf_file *pf_file_hold(struct pf_file *file)
+{
+    atomic_fetch_add(&file->references, 1);
+    return file;
+}
+
+struct pf_live *pf_file_live(const struct pf_file *file)
+{
+    return file->live;
+}
+
+struct pf_node pf_file_node(const struct pf_file *file)
+{
+    return file->node;
+}
+
 void pf_file_close(struct pf_file *file)
 {
+    if (atomic_fetch_sub(&file->references, 1) > 1)
+        return;
     if (file->text)
         pf_file_text_release(file->text);
     pf_live_release(file->live);

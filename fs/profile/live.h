@@ -187,10 +187,13 @@ int pf_file_walk(struct pf_live *live, struct pf_node node, struct pf_lines **li
 struct pf_file;
 int pf_file_open(struct pf_live *live, struct pf_node node, struct pf_file **file, struct pf_job **job,
                  struct pf_error *error);
-void pf_file_close(struct pf_file *file);
+struct pf_file *pf_file_hold(struct pf_file *file);
+void pf_file_close(struct pf_file *file); /* by its last holder */
+struct pf_live *pf_file_live(const struct pf_file *file);
+struct pf_node pf_file_node(const struct pf_file *file);
 
-/* If the whole file is at hand: true, and its bytes, which stay until the file is closed. */
-bool pf_file_bytes(struct pf_file *file, const char **bytes, size_t *size);
+/* *size: the file's. If the whole file is at hand: true, and its bytes, which stay until the file is closed. */
+bool pf_file_bytes(const struct pf_file *file, const char **bytes, size_t *size);
 
 /* Bytes of the file as pieces of cached blocks (release each with pf_blocks_release). *n: how many; 0 at the
  * end. */

@@ -13,12 +13,13 @@ struct pf_handle {
     atomic_uint references;
     struct pf_instance *instance; /* used; NULL for what is in no profile */
     struct pf_access access;      /* who might read it when it was opened */
-    struct pf_file *file;         /* a generated file */
-    int fd;                       /* a file that passes through, or -1 */
-    struct pf_store *text;        /* a text that is held; NULL: none */
-    uint64_t start, end;          /* where it begins in what is open; how long it may be */
-    struct pf_opened packed;      /* a file that passes through and is read from what something unpacks to */
-    struct pf_lines *lines;       /* a generated file that is read once; `live` is held then */
+    struct pf_file *
+        file; /* a generated file; another one takes its place if its profile is opened again: under fs->lock */
+    int fd;   /* a file that passes through, or -1 */
+    struct pf_store *text;   /* a text that is held; NULL: none */
+    uint64_t start, end;     /* where it begins in what is open; how long it may be */
+    struct pf_opened packed; /* a file that passes through and is read from what something unpacks to */
+    struct pf_lines *lines;  /* a generated file that is read once; `live` is held then */
     struct pf_live *live;
     struct pf_buf passage; /* what the last read of `lines` gave */
     char *bytes;           /* a small text: error.txt, .profilefs */
@@ -70,7 +71,7 @@ static int open_generated(struct pf_fs *fs, const struct pf_place *place, bool o
     int result = once ? pf_file_walk(live, place->node, &handle->lines, job, &error) : 0;
     if (!result && !handle->lines)
         result = pf_file_open(live, place->node, &handle->file, job, &error);
-    if (!result)
+    if (!result && handle->lines)
         handle->live = pf_live_hold(live);
     return pf_fs_answer(fs, result, &error);
 }
@@ -223,6 +224,73 @@ static int read_packed(struct pf_handle *handle, uint64_t offset, size_t size, s
     return got < 0 ? pf_fs_errno(handle->fs, &error) : 0;
 }
 
+static struct pf_file *hold_file(struct pf_handle *handle)
+{
+    pthread_mutex_lock(&handle->fs->lock);
+    struct pf_file *file = pf_file_hold(handle->file);
+    pthread_mutex_unlock(&handle->fs->lock);
+    return file;
+}
+
+/*
+ * After a transient error, which may have left the profile half loaded: opens the same file of the profile opened again, if that is
+ * worth a try by now. 0, PF_PARKED, or -1.
+ */
+static int renew_file(struct pf_handle *handle, const struct pf_file *old, struct pf_job **job)
+{
+    struct pf_fs *fs = handle->fs;
+    struct pf_error error;
+    struct pf_file *new = NULL;
+    const char *bytes;
+    size_t before, after;
+    struct pf_live *live = pf_instance_live(fs, handle->instance, &error);
+    bool another = live && live != pf_file_live(old);
+    int result = another ? pf_file_open(live, pf_file_node(old), &new, job, &error) : -1;
+    pf_live_release(live);
+    if (result)
+        return result;
+    pf_file_bytes(old, &bytes, &before);
+    pf_file_bytes(new, &bytes, &after);
+    pthread_mutex_lock(&fs->lock);
+    bool same = before == after && handle->file == old;
+    struct pf_file *useless = same ? handle->file : new;
+    handle->file = same ? new : handle->file;
+    pthread_mutex_unlock(&fs->lock);
+    pf_file_close(useless);
+    return same ? 0 : -1;
+}
+
+static int read_file(struct pf_file *file, uint64_t offset, size_t size, struct pf_data *data,
+                     struct pf_job **job, struct pf_error *error)
+{
+    if (!pf_file_bytes(file, &data->bytes, &data->size))
+        return pf_file_read(file, offset, size, data->piece, &data->pieces, job, error);
+    size_t skip = offset < data->size ? (size_t)offset : data->size;
+    data->bytes += skip;
+    data->size = data->size - skip < size ? data->size - skip : size;
+    return 0;
+}
+
+static int read_generated(struct pf_handle *handle, uint64_t offset, size_t size, struct pf_data *data,
+                          struct pf_job **job)
+{
+    struct pf_error error = {0};
+    struct pf_file *file = hold_file(handle);
+    int result = read_file(file, offset, size, data, job, &error);
+    if (result < 0 && pf_is_transient(error.code) && error.code != ESTALE && error.code != ECANCELED) {
+        int renewed = renew_file(handle, file, job);
+        if (!renewed) {
+            pf_file_close(file);
+            file = hold_file(handle);
+            result = read_file(file, offset, size, data, job, &error);
+        } else if (renewed == PF_PARKED) {
+            result = renewed;
+        }
+    }
+    pf_file_close(file);
+    return pf_fs_answer(handle->fs, result, &error);
+}
+
 static int read_handle(struct pf_handle *handle, uint64_t offset, size_t size, struct pf_data *data,
                        struct pf_job **job)
 {
@@ -250,14 +318,7 @@ static int read_handle(struct pf_handle *handle, uint64_t offset, size_t size, s
         }
         return 0;
     }
-    if (pf_file_bytes(handle->file, &data->bytes, &data->size)) {
-        size_t skip = offset < data->size ? (size_t)offset : data->size;
-        data->bytes += skip;
-        data->size = data->size - skip < size ? data->size - skip : size;
-        return 0;
-    }
-    int result = pf_file_read(handle->file, offset, size, data->piece, &data->pieces, job, &error);
-    return pf_fs_answer(handle->fs, result, &error);
+    return read_generated(handle, offset, size, data, job);
 }
 
 int pf_fs_read(struct pf_handle *handle, uint64_t offset, size_t size, struct pf_data *data,
@@ -267,7 +328,11 @@ int pf_fs_read(struct pf_handle *handle, uint64_t offset, size_t size, struct pf
     PF_WITH_DESCRIPTORS(handle->fs, result, read_handle(handle, offset, size, data, job));
     if (result || !handle->instance || !handle->fs->options.others)
         return result;
-    struct pf_access now = pf_instance_access(handle->fs, handle->instance, handle->live);
+    struct pf_file *file = handle->file ? hold_file(handle) : NULL;
+    struct pf_access now =
+        pf_instance_access(handle->fs, handle->instance, file ? pf_file_live(file) : handle->live);
+    if (file)
+        pf_file_close(file);
     if (pf_access_same(&now, &handle->access))
         return 0;
     pf_data_release(handle->fs, data);
@@ -330,9 +395,16 @@ static int readlink_in_source(struct pf_fs *fs, uint64_t ino, char **target)
     return result;
 }
 
-int pf_fs_readlink(struct pf_fs *fs, uint64_t ino, char **target, struct pf_job **job)
+static int read_link(struct pf_fs *fs, uint64_t ino, char **target, struct pf_job **job)
 {
     if (pf_runs_is(ino))
         return readlink_in_runs(fs, ino, target, job);
     return ino >> 32 ? readlink_in_profile(fs, ino, target, job) : readlink_in_source(fs, ino, target);
+}
+
+int pf_fs_readlink(struct pf_fs *fs, uint64_t ino, char **target, struct pf_job **job)
+{
+    int result;
+    PF_WITH_DESCRIPTORS(fs, result, read_link(fs, ino, target, job));
+    return result;
 }

@@ -21,4 +21,30 @@ side_by_side() {
     wait
 }
 is "$(side_by_side)" "" "nor do eight walks side by side"
+# Those who hold files open must be served while others wait for descriptors, or nobody gives any back.
+unmount
+rm -rf "$XDG_CACHE_HOME"
+(ulimit -n 64 && mount_source) || exit 1
+many_readers() {
+    timeout 50 python3 - "$mnt" <<'PY'
+import glob, os, random, sys, threading
+profiles = [os.path.dirname(path) for path in glob.glob(sys.argv[1] + "/copy*/*/*/info.txt") if "/runs/" not in path]
+wrong = []
+def read(seed):
+    chance = random.Random(seed)
+    for _ in range(40):
+        path = chance.choice(profiles) + "/" + chance.choice(("info.txt", "tables/metrics.csv", "tables/contexts.csv"))
+        try:
+            with open(path, "rb") as file:
+                file.read()
+        except OSError as error:
+            wrong.append("%s: %s" % (path[-60:], error.strerror))
+threads = [threading.Thread(target=read, args=(seed,)) for seed in range(64)]
+for thread in threads: thread.start()
+for thread in threads: thread.join()
+print(len(profiles), "profiles", wrong[:5], len(wrong))
+sys.exit(len(wrong) > 0 or len(profiles) < 100)
+PY
+}
+ok "nor 64 readers of 40 files each" many_readers
 finish
