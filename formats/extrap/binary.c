@@ -449,7 +449,7 @@ static void read_model(struct binary *binary)
     static const enum pf_fit fits[] = {PF_RSS, PF_AR2, PF_SMAPE, PF_RE}; /* RE: in newer files */
     struct pf_study *study = binary->study;
     struct pf_formula *formula = &binary->formula;
-    struct pf_model model = {.metric = pf_ids_find(&binary->metrics, take_int(binary)), .has = 0};
+    struct pf_fit_function model = {.metric = pf_ids_find(&binary->metrics, take_int(binary)), .has = 0};
     model.context = pf_ids_find(&binary->callpaths, take_int(binary));
     model.modeler = pf_ids_find(&binary->modelers, take_int(binary));
     pf_formula_restart(formula);

@@ -308,7 +308,7 @@ static void write_function(struct writing *writing, struct json_object *function
     }
 }
 
-const char *pf_model_read(struct json_object *json, const struct pf_study *study, struct pf_model *model,
+const char *pf_fit_function_read(struct json_object *json, const struct pf_study *study, struct pf_fit_function *model,
                           struct pf_formula *formula)
 {
     static const char *const fits[PF_FITS] = {"RSS", "rRSS", "SMAPE", "AR2", "RE"};

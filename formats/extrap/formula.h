@@ -49,7 +49,7 @@ void pf_formula_factor(struct pf_formula *formula, const char *parameter, bool l
  * *formula, the function's text. study: whose parameters the functions have. NULL; or what is wrong with it. (Whether memory has
  * run out, the formula tells.)
  */
-const char *pf_model_read(struct json_object *json, const struct pf_study *study, struct pf_model *model,
+const char *pf_fit_function_read(struct json_object *json, const struct pf_study *study, struct pf_fit_function *model,
                           struct pf_formula *formula);
 
 #endif

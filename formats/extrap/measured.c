@@ -89,10 +89,10 @@ void pf_study_figures(struct pf_study *study, struct pf_figures figures)
     append(study, &study->figures, &figures.at);
 }
 
-void pf_study_model(struct pf_study *study, uint32_t at, const struct pf_model *model, const char *function,
+void pf_study_model(struct pf_study *study, uint32_t at, const struct pf_fit_function *model, const char *function,
                     size_t size)
 {
-    struct pf_model copy = *model;
+    struct pf_fit_function copy = *model;
     if (study->failed)
         return;
     copy.function = pf_intern(study->functions, size ? function : "", size, study->error);

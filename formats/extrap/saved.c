@@ -195,7 +195,7 @@ static int take_measurements(const struct pf_json_walk *walk)
 /* ---- models ------------------------------------------------------------------------------------- */
 
 /* A second one of the same call path and metric takes the place of the first, as in Python. */
-static void keep_model(struct saved *saved, const struct pf_model *model)
+static void keep_model(struct saved *saved, const struct pf_fit_function *model)
 {
     struct pf_study *study = saved->reader.study;
     const struct pf_formula *formula = &saved->formula;
@@ -210,7 +210,7 @@ static int take_model(const struct pf_json_walk *walk)
 {
     struct saved *saved = walk->into;
     struct pf_study *study = saved->reader.study;
-    struct pf_model model = {
+    struct pf_fit_function model = {
         .modeler = PF_NO_STRING, .context = saved->reader.context, .metric = saved->reader.metric};
     struct pf_json_token token;
     struct json_object *json;
@@ -219,7 +219,7 @@ static int take_model(const struct pf_json_walk *walk)
         return event < 0 ? -1 : 0;
     const char *what = token.cut                 ? "it is too long"
                        : event != PF_JSON_OBJECT ? "it is no object"
-                                                 : pf_model_read(json, study, &model, &saved->formula);
+                                                 : pf_fit_function_read(json, study, &model, &saved->formula);
     json_object_put(json);
     if (saved->formula.failed)
         return pf_fail_memory(walk->error);

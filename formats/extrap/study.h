@@ -91,7 +91,7 @@ struct pf_list {
 enum pf_fit { PF_RSS, PF_RRSS, PF_SMAPE, PF_AR2, PF_RE, PF_FITS };
 
 /* A function of the parameters that describes how a metric of a call path grows. */
-struct pf_model {
+struct pf_fit_function {
     uint32_t modeler; /* in `modelers`, or PF_NO_STRING */
     uint32_t context, metric;
     uint32_t function; /* in `functions` */
@@ -147,7 +147,7 @@ struct pf_study {
     struct pf_list values, figures;
 
     struct pf_strings *modelers, *functions;
-    struct pf_model *models; /* in the order of the file */
+    struct pf_fit_function *models; /* in the order of the file */
     size_t n_models, room_models;
 
     struct pf_notes notes;
@@ -285,7 +285,7 @@ void pf_study_add(struct pf_study *study, double value);
 void pf_study_figures(struct pf_study *study, struct pf_figures figures);
 
 /* Adds a model, or puts it in the place of number `at`, if that is not PF_NO_MODEL. `function` and `next` are set here. */
-void pf_study_model(struct pf_study *study, uint32_t at, const struct pf_model *model, const char *function,
+void pf_study_model(struct pf_study *study, uint32_t at, const struct pf_fit_function *model, const char *function,
                     size_t size);
 
 /*

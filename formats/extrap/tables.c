@@ -81,7 +81,7 @@ static int model_row(const struct pf_cursor *cursor, void *own, uint64_t number,
                      struct pf_error *error)
 {
     const struct pf_study *study = study_of(cursor);
-    const struct pf_model *model = &study->models[number];
+    const struct pf_fit_function *model = &study->models[number];
     bool figures = study->statistics_only;
     (void)own, (void)error;
     if (!pf_wanted(cursor->only.context, model->context) ||
